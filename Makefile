@@ -1,0 +1,22 @@
+# warpbook. `make` alone prints every command; each mk/ file has one subject.
+#   BACKEND=cpu|cuda   V=1 (show commands)   PYTHON=/path/to/python   CXX=clang++
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SECONDARY:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+include mk/toolchain.mk  # back end, compilers, flags; how a .c and a .cu become an object
+-include mk/setup.mk     # what is missing on this machine, and how it gets here
+-include mk/cpu.mk       # the CPU back end's library and its own checks
+-include mk/labs.mk      # lab03, grade, starters, which kernels the programs take
+-include mk/tinylm.mk    # train and generate
+-include mk/bench.mk     # measurements
+-include mk/tests.mk     # test, check, fuzz
+
+help: ## this list
+	@awk -F ' *## *' '/^[a-zA-Z0-9%_-]+:.*## /{split($$1,t,":"); printf "  make %-26s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
+
+clean: ## remove everything built (data, environment and checkpoints stay)
+	rm -rf build/cpu build/cuda build/host build/data
+
+.PHONY: help clean
