@@ -1,4 +1,24 @@
-# setup.mk - installs what is missing, and nothing (and without the network) when nothing is.
-setup:
+# setup.mk - installs what is missing; asks no network when nothing is.
+# $(PYTHON) is a wrapper around the Python given as PYTHON=, or around .venv's.
+GIVEN_PYTHON := $(PYTHON)
+override PYTHON := $(CURDIR)/build/host/python
 
-.PHONY: setup
+setup: build/host/setup.base  ## install what building, grading and training need
+setup-test: build/host/setup.test  ## install what the tests need besides
+
+build/host/setup.%: tools/setup.sh requirements.txt
+	@mkdir -p $(@D)
+	@tools/setup.sh $* $(GIVEN_PYTHON)
+	@touch $@
+build/host/setup.test: build/host/setup.base
+
+data: | setup  ## get the training text (DATA=path for your own)
+	@$(PYTHON) tools/data.py --data "$(DATA)"
+
+doctor:  ## what was found, what is missing, and the line that mends it
+	@BACKEND=$(BACKEND) tools/doctor.sh "$(NVCC)" "$(DATA)"
+
+compile_commands.json: | setup  ## for clangd: no false errors in a .cu, toolkit or not
+	@$(PYTHON) tools/compile_commands.py > $@ && echo "wrote $@"
+
+.PHONY: setup setup-test data doctor compile_commands.json

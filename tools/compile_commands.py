@@ -1,0 +1,33 @@
+"""Prints compile_commands.json for clangd.
+
+A .cu is described as C++ with the CPU back end's headers: they declare threadIdx, the
+intrinsics and __global__, so clangd knows everything without a CUDA toolkit. The launch
+<<<...>>> alone is not C++; clangd parses it when the file is CUDA, so the language is
+`cuda` with the back end's own header in place of the toolkit's.
+"""
+import glob
+import json
+import os
+
+ROOT = os.getcwd()
+INCLUDES = ["-Icommon", "-Icommon/ops", "-Icommon/cpu/include"]
+INCLUDES += ["-I" + d for d in sorted(glob.glob("labs/lab*"))]
+CUDA = ["clang++", "-x", "cuda", "--cuda-host-only", "-nocudainc", "-nocudalib", "-std=gnu++17",
+        "-D__CUDACPU_CLANGD__=1", "-include", "cuda_runtime.h", "-Wno-unknown-cuda-version"]
+C = ["clang", "-std=gnu11", "-Wall", "-Wextra"]
+CXX = ["clang++", "-std=gnu++17"]
+
+
+def sources(pattern):
+    return sorted(f for f in glob.glob(pattern, recursive=True)
+                  if not f.startswith(("build/", ".venv/")))
+
+
+def entry(file, command):
+    return {"directory": ROOT, "file": file, "arguments": command + INCLUDES + ["-c", file]}
+
+
+entries = [entry(f, CUDA) for f in sources("**/*.cu") + sources("**/*.cuh")]
+entries += [entry(f, C) for f in sources("**/*.c")]
+entries += [entry(f, CXX) for f in sources("common/**/*.cpp")]
+print(json.dumps(entries, indent=1))
