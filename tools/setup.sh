@@ -5,6 +5,7 @@
 # line to run is printed. Python packages go into .venv, unless PYTHON imports them already.
 set -eu
 cd "$(dirname "$0")/.."
+mkdir -p build/host
 level=${1:-base}
 given=${2:-}
 

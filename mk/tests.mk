@@ -1,0 +1,24 @@
+# tests.mk - `make test` installs what it needs, builds everything and runs every suite.
+CRITERION := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
+SUITES    := $(sort $(wildcard tests/*/suite*.sh))
+RUN_TESTS  = BACKEND=$(BACKEND) B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
+
+test: setup-test $(CRITERION) test-programs  ## every test (installs what it needs)
+	@$(RUN_TESTS) $(CRITERION) $(SUITES)
+
+test-%: setup-test test-programs  ## one suite: make test-cpu, test-grader, test-tinylm ...
+	@$(RUN_TESTS) $(wildcard tests/$*/suite*.sh) $(filter %/test_$*,$(CRITERION))
+
+# What the suites run must be built first; each subject adds its programs to TEST_PROGRAMS.
+test-programs: $$(TEST_PROGRAMS)
+
+test-card: $(CRITERION) test-programs  ## the suites on a card (no installation)
+	@$(RUN_TESTS) $(CRITERION) $(SUITES)
+
+# Criterion programs link what they test by name: tests/test_NAME.c lists it in a line
+# `// links: common/safetensors.o ...`
+.SECONDEXPANSION:
+$(B)/tests/test_%: $(B)/tests/test_%.o $$(addprefix $(B)/,$$(shell sed -n 's,^// links: ,,p' tests/test_$$*.c)) $(BACKEND_LIBS)
+	$(Q)$(CXX) $(SANITIZE) $^ -o $@ -lcriterion -l:libjansson.a $(LDLIBS)
+
+.PHONY: test test-programs test-card

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# run.sh SUITE... - runs suites that print TAP (scripts, Criterion programs), adds them up,
+# shows what failed and what was skipped and why, and closes with `N passed, N failed`.
+# A suite that dies without saying why counts as one failure. Each has a limit of its own.
+set -u
+cd "$(dirname "$0")/.."
+export BACKEND=${BACKEND:-cpu} B=${B:-build/cpu} PYTHON=${PYTHON:-build/host/python}
+passed=0 failed=0 skipped=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+for suite in "$@"; do
+    start=$(date +%s)
+    case $suite in *.sh|*.py) run=("$suite") ;; *) run=("$suite" --tap -j2) ;; esac
+    timeout --kill-after=10 "${SUITE_LIMIT:-600}" "${run[@]}" >"$log" 2>&1 </dev/null
+    rc=$?
+    skips=$(grep -cE '^ok .*# SKIP' "$log")
+    oks=$(($(grep -cE '^ok ' "$log") - skips))
+    bad=$(grep -cE '^not ok ' "$log")
+    if [ $rc -ne 0 ] && [ "$bad" = 0 ]; then
+        bad=1
+        echo "not ok - $suite ended with exit $rc$([ $rc = 124 ] && echo ' (time limit)'); its last lines:"
+        tail -15 "$log" | sed 's/^/#   /'
+    elif [ "$bad" != 0 ]; then
+        grep -A25 -E '^not ok ' "$log" | grep -vE '^ok ' | head -${TAP_SHOW:-120}
+    fi
+    if [ $((oks + bad + skips)) = 0 ]; then
+        bad=1
+        echo "not ok - $suite ran no test"
+    fi
+    grep -E '^ok .*# SKIP' "$log" | sed 's/^ok [0-9]* *-* */skipped: /'
+    passed=$((passed + oks)) failed=$((failed + bad)) skipped=$((skipped + skips))
+    printf '%-44s %4d passed %3d failed %3d skipped %4ds\n' "$suite" "$oks" "$bad" "$skips" $(($(date +%s) - start))
+done
+[ "$skipped" = 0 ] && echo "$passed passed, $failed failed" || echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]

@@ -1,0 +1,42 @@
+# tap.sh - sourced by the suites: each check prints one TAP line; tap_done ends the suite.
+#   check "what" COMMAND...               ok if the command succeeds
+#   check_fails "what" "words" COMMAND... ok if it fails and its output contains the words
+#   check_says "what" "words" COMMAND...  ok if it succeeds and its output contains the words
+#   skip "what" "reason"
+# $TMP is a folder of the suite's own, removed at the end. $BACKEND, $B and $PYTHON come
+# from make; a suite started by hand finds the CPU back end's.
+set -u
+cd "$(git rev-parse --show-toplevel 2>/dev/null || echo "$(dirname "$0")/../..")" || exit 2
+BACKEND=${BACKEND:-cpu}
+B=${B:-build/$BACKEND}
+PYTHON=${PYTHON:-build/host/python}
+export BACKEND B PYTHON
+TMP=$(mktemp -d)
+trap 'rm -rf "$TMP"' EXIT
+tap_failed=0
+
+tap_show() { sed 's/^/# /' "$TMP/.out" | tail -${TAP_LINES:-25}; }
+
+check() {
+    tap_what=$1; shift
+    if "$@" >"$TMP/.out" 2>&1; then echo "ok - $tap_what"
+    else echo "not ok - $tap_what (exit $?: $*)"; tap_show; tap_failed=1; fi
+}
+
+check_fails() {
+    tap_what=$1 tap_words=$2; shift 2
+    if "$@" >"$TMP/.out" 2>&1; then echo "not ok - $tap_what (did not fail: $*)"; tap_show; tap_failed=1
+    elif grep -qF -- "$tap_words" "$TMP/.out"; then echo "ok - $tap_what"
+    else echo "not ok - $tap_what (does not say '$tap_words': $*)"; tap_show; tap_failed=1; fi
+}
+
+check_says() {
+    tap_what=$1 tap_words=$2; shift 2
+    if ! "$@" >"$TMP/.out" 2>&1; then echo "not ok - $tap_what (exit $?: $*)"; tap_show; tap_failed=1
+    elif grep -qF -- "$tap_words" "$TMP/.out"; then echo "ok - $tap_what"
+    else echo "not ok - $tap_what (does not say '$tap_words': $*)"; tap_show; tap_failed=1; fi
+}
+
+skip() { echo "ok - $1 # SKIP $2"; }
+
+tap_done() { exit $tap_failed; }
