@@ -1,4 +1,5 @@
 # tests.mk - `make test` installs what it needs, builds everything and runs every suite.
+.SECONDEXPANSION:
 CRITERION := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 SUITES    := $(sort $(wildcard tests/*/suite*.sh))
 RUN_TESTS  = BACKEND=$(BACKEND) B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
@@ -15,10 +16,11 @@ test-programs: $$(TEST_PROGRAMS)
 test-card: $(CRITERION) test-programs  ## the suites on a card (no installation)
 	@$(RUN_TESTS) $(CRITERION) $(SUITES)
 
-# Criterion programs link what they test by name: tests/test_NAME.c lists it in a line
+# Criterion programs link what they test by name: tests/test_NAME.c says it in a line
 # `// links: common/safetensors.o ...`
-.SECONDEXPANSION:
-$(B)/tests/test_%: $(B)/tests/test_%.o $$(addprefix $(B)/,$$(shell sed -n 's,^// links: ,,p' tests/test_$$*.c)) $(BACKEND_LIBS)
+links = $(shell sed -n 's,^// links: ,,p' $(1))
+$(B)/tests/test_%: $(B)/tests/test_%.o $$(addprefix $(B)/,$$(call links,tests/test_$$*.c)) \
+                   $(BACKEND_LIBS)
 	$(Q)$(CXX) $(SANITIZE) $^ -o $@ -lcriterion -l:libjansson.a $(LDLIBS)
 
 .PHONY: test test-programs test-card
