@@ -1,0 +1,269 @@
+"""dump.py - writes the inputs and expected outputs of a lab's cases.
+
+    python reference/dump.py lab03 --seed 0x5eed --out DIR [--cases FILE] [-k PATTERN]
+
+Per case and data set (a, b): DIR/<case>.<set>.in.safetensors, a tensor per initialised
+buffer and the call as JSON in the metadata; DIR/<case>.<set>.want.safetensors, per judged
+output NAME (float64) and NAME.tol (absolute tolerance of each element). Set a adds
+NAME.if.<cause>: what a kernel with a known mistake would give, in words in the metadata.
+
+Before anything is written the cases prove their worth: expected values are well above the
+tolerance, and zeros, a constant, an input and half-precision sums are told from the truth.
+"""
+
+import argparse
+import fnmatch
+import glob
+import importlib
+import json
+import os
+import sys
+
+import numpy as np
+import safetensors
+
+import wb
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SAFETENSORS_TYPES = {
+    "f32": "float32",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f64": "float64",
+    "i32": "int32",
+}
+
+
+def save(path, tensors, metadata):
+    """tensors: {name: (element type, array of its bits)}"""
+    specs, keep = {}, []
+    for name, (E, bits) in tensors.items():
+        bits = np.ascontiguousarray(bits)
+        keep.append(bits)
+        spec = {"dtype": SAFETENSORS_TYPES[E], "shape": list(bits.shape)}
+        if hasattr(safetensors, "TensorSpec"):  # since 0.8
+            spec = safetensors.TensorSpec(
+                data_ptr=bits.ctypes.data, data_len=bits.nbytes, **spec
+            )
+        else:
+            spec["data"] = bits.tobytes()
+        specs[name] = spec
+    safetensors.serialize_file(specs, path, metadata)
+
+
+def broken_if(condition, case, what):
+    if condition:
+        raise wb.Broken(f"{case['at']}: case {case['name']}: {what}")
+
+
+# --- one case ------------------------------------------------------------------------------
+
+
+def evaluate(module, case, call):
+    """({output: y}, {name: every argument and scalar, outputs filled})"""
+    values = dict(call.scalars, E=call.E)
+    values.update((name, call.array(name)) for name in call.args)
+    wb.by_name(getattr(module, case["function"]), values)
+    return {name: values[name] for name in call.outputs()}, values
+
+
+def expected(module, case, call):
+    """{output: (y, tolerance, its formula)} and all values"""
+    wants, values = evaluate(module, case, call)
+    bounds_of = getattr(module, case["function"] + "_bounds", None)
+    broken_if(bounds_of is None, case, f"{case['function']}_bounds is missing")
+    bounds = wb.by_name(bounds_of, values)
+    result = {}
+    judged = case["judge"].split(",") if case["judge"] else wants
+    for name in judged:
+        broken_if(name not in wants, case, f"judge={name}: no output of that name")
+        y = wants[name]
+        E = call.args[name]["dtype"]
+        broken_if(name not in bounds, case, f"output {name} has no bound")
+        broken_if(not np.isfinite(y).all(), case, f"expected {name} is not finite")
+        tol = bounds[name].tolerance(y, E)
+        broken_if(not np.isfinite(tol).all(), case, f"tolerance of {name} is not finite")
+        if y.size and not bounds[name].exact:
+            size, slack = np.sqrt(np.mean(y**2)), np.sqrt(np.mean(tol.astype(float) ** 2))
+            broken_if(
+                size < 16 * slack,
+                case,
+                f"expected {name} (rms {size:.1e}) is not well above its tolerance ({slack:.1e})",
+            )
+        result[name] = (y, tol, bounds[name].text(E))
+    return result, values
+
+
+def differs(got, y, tol):
+    return bool(np.any(~(np.abs(np.asarray(got, np.float64) - y) <= tol)))
+
+
+def mistakes(module, case, call, values, want):
+    """yields (cause, words, output, array) for each that this case can tell from the truth"""
+    of = getattr(module, case["function"] + "_mistakes", None)
+    if of is None:
+        return
+    with np.errstate(all="ignore"):
+        for cause, words, wrong in wb.by_name(of, values):
+            for name, got in wrong.items():
+                if name not in want:
+                    continue
+                y, tol, _ = want[name]
+                got = np.broadcast_to(got, y.shape)
+                if np.isfinite(got).all() and differs(got, y, tol):
+                    yield cause, words, name, got
+
+
+def write_inputs(directory, case, call, seed, data_set):
+    description = {
+        "case": case["name"],
+        "function": case["function"],
+        "dtype": call.E,
+        "scalars": call.scalars,
+        "buffers": [
+            {"name": n, "dtype": wb.TYPES[b["dtype"]]["file"], "elements": b["elements"]}
+            for n, b in call.buffers.items()
+        ],
+        "args": [
+            dict(a, name=n, dtype=wb.TYPES[a["dtype"]]["file"]) for n, a in call.args.items()
+        ],
+        "seed": seed,
+    }
+    tensors = {
+        n: (b["dtype"], b["bits"]) for n, b in call.buffers.items() if b["bits"] is not None
+    }
+    path = f"{directory}/{case['name']}.{data_set}.in.safetensors"
+    save(path, tensors, {"call": json.dumps(description)})
+
+
+def write_wants(directory, case, want, wrong, data_set):
+    tensors, causes = {}, {}
+    for name, (y, tol, _) in want.items():
+        tensors[name] = ("f64", y)
+        tensors[name + ".tol"] = ("f32", tol)
+    for cause, words, name, got in wrong:
+        tensors[f"{name}.if.{cause}"] = ("f64", got)
+        causes[f"{name}.if.{cause}"] = words
+    metadata = {"tolerance": json.dumps({name: text for name, (_, _, text) in want.items()})}
+    metadata["causes"] = json.dumps(causes)
+    save(f"{directory}/{case['name']}.{data_set}.want.safetensors", tensors, metadata)
+
+
+# --- do the cases tell right from wrong? ---------------------------------------------------
+
+
+def impostors(call, want):
+    """yields (what, output, array): results that cost no work"""
+    for name, (y, _, _) in want.items():
+        yield "zeros", name, np.zeros_like(y)
+        yield "ones", name, np.ones_like(y)
+        yield "a constant", name, np.full_like(y, np.mean(y))
+        for other, a in call.args.items():
+            if a["role"] != "out" and not a["null"] and a["shape"] == call.args[name]["shape"]:
+                yield f"{other} copied to {name}", name, call.array(other)
+
+
+def half_impostors(module, case, call, want):
+    """yields (output, array) from sums in half precision (f16: it errs least), or, where the
+    function has no sums, from one rounding to it"""
+    with wb.half_sums("f16"), np.errstate(all="ignore"):
+        halves, _ = evaluate(module, case, call)
+    for name, (y, _, _) in want.items():
+        half = halves[name]
+        if np.array_equal(half, y) and call.args[name]["dtype"] == "f32":
+            half = wb.rounded(y, "f16")
+        yield name, half
+
+
+class Proofs:
+    """(function, impostor or mistake): is there a case that tells it from the truth?"""
+
+    def __init__(self):
+        self.seen = {}
+
+    def record(self, function, what, told):
+        self.seen[function, what] = self.seen.get((function, what), False) or told
+
+    def case(self, module, case, call, values, want, wrong):
+        function = case["function"]
+        if not any(y.size for y, _, _ in want.values()):
+            return
+        for what, name, got in impostors(call, want):
+            y, tol, _ = want[name]
+            self.record(function, f"{what} in {name}", differs(got, y, tol))
+        if not self.seen.get((function, "half precision")):
+            for name, got in half_impostors(module, case, call, want):
+                y, tol, _ = want[name]
+                self.record(function, "half precision", differs(got, y, tol))
+        of = getattr(module, function + "_mistakes", None)
+        if of:
+            for cause, _, _ in wb.by_name(of, values):
+                self.record(function, f"mistake {cause}", cause in [w[0] for w in wrong])
+
+    def judge(self, path):
+        for (function, what), told in self.seen.items():
+            if not told:
+                raise wb.Broken(f"{path}: no case of {function} tells {what} from the truth")
+
+
+# --- the program ---------------------------------------------------------------------------
+
+
+def find_lab(lab):
+    found = [d for d in glob.glob(f"{ROOT}/labs/{lab}*") if os.path.isdir(d)]
+    if len(found) != 1:
+        labs = sorted(os.path.basename(d) for d in glob.glob(f"{ROOT}/labs/lab*_*"))
+        raise wb.Broken(f"no lab {lab!r}; there are: {', '.join(labs)}")
+    op = os.path.basename(found[0]).split("_", 1)[1]
+    if not os.path.exists(f"{ROOT}/reference/{op}.py"):
+        raise wb.Broken(f"reference/{op}.py is missing: {os.path.basename(found[0])} needs it")
+    return found[0], importlib.import_module(op)
+
+
+def dump(options):
+    folder, module = find_lab(options.lab)
+    path = os.path.relpath(options.cases or f"{folder}/cases")
+    cases = wb.read_cases(path)
+    whole = not options.cases and not options.k
+    points = sum(case["points"] for case in cases.values())
+    if whole and points != 100:
+        raise wb.Broken(f"{path}: the points sum to {points}, not to 100")
+    chosen = [c for c in cases.values() if not options.k or matches(c["name"], options.k)]
+    if not chosen:
+        raise wb.Broken(f"{path}: no case matches {options.k!r}")
+    os.makedirs(options.out, exist_ok=True)
+    proofs = Proofs()
+    for case in chosen:
+        for data_set in "ab":
+            call = wb.make_call(module, case, folder.split("/")[-1], options.seed, data_set)
+            want, values = expected(module, case, call)
+            wrong = []
+            if data_set == "a":
+                wrong = list(mistakes(module, case, call, values, want))
+                proofs.case(module, case, call, values, want, wrong)
+            write_inputs(options.out, case, call, options.seed, data_set)
+            write_wants(options.out, case, want, wrong, data_set)
+    if whole:
+        proofs.judge(path)
+    print(f"{options.lab}: {len(chosen)} cases from seed {options.seed:#x} in {options.out}")
+
+
+def matches(name, pattern):
+    return pattern in name or fnmatch.fnmatch(name, pattern)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("lab", help="lab03 or lab03_rmsnorm")
+    parser.add_argument("--seed", type=lambda s: int(s, 0), default=0x5EED)
+    parser.add_argument("--out", required=True, help="folder for the tensors")
+    parser.add_argument("--cases", help="another cases file")
+    parser.add_argument("-k", metavar="PATTERN", help="only cases whose name has this")
+    try:
+        dump(parser.parse_args())
+    except (wb.Broken, OSError) as error:
+        sys.exit(f"dump: {error}")
+
+
+if __name__ == "__main__":
+    main()

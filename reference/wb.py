@@ -1,0 +1,382 @@
+"""wb.py - what every reference shares: element types, cases, data, tolerances, checks.
+
+A reference file such as rmsnorm.py defines, for each contract function X,
+
+    X(out, rstd, x, w, R, C, eps, offset)   the formula in float64. The argument order of
+                                            the C contract without workspace and stream;
+                                            fills its outputs, adds to its `acc`s.
+    X_data(call, R, C, eps=1e-5, ...)       makes the arguments of one case. Its keywords
+                                            are the keys a line of the cases file may use.
+    X_bounds(same arguments as X)           {output: bound(...)}, the error model.
+    X_mistakes(same arguments as X)         optional: yields (cause, words, {output: what a
+                                            kernel with that mistake would give}).
+
+Arguments are passed by name, so all three may name only those they need: a function that
+wants to know the element type takes a last argument `E`. dump.py turns cases into files.
+"""
+
+import inspect
+import zlib
+
+import numpy as np
+
+
+class Broken(Exception):
+    """A fault of the exercise (cases file or reference), in one line."""
+
+
+# --- element types -------------------------------------------------------------------------
+
+# unit: half the relative distance of neighbours. least: half the distance next to zero.
+TYPES = {
+    "f32": {"file": "F32", "numpy": np.float32, "unit": 2.0**-24, "least": 2.0**-150},
+    "f16": {"file": "F16", "numpy": np.float16, "unit": 2.0**-11, "least": 2.0**-25},
+    "bf16": {"file": "BF16", "numpy": np.uint16, "unit": 2.0**-8, "least": 2.0**-134},
+    "f64": {"file": "F64", "numpy": np.float64, "unit": 0.0, "least": 0.0},
+    "i32": {"file": "I32", "numpy": np.int32, "unit": 0.0, "least": 0.0},
+}
+
+
+def encode(values, E):
+    """values in the bits of element type E (bf16, which NumPy lacks, as uint16)"""
+    with np.errstate(over="ignore"):
+        if E != "bf16":
+            return np.asarray(values).astype(TYPES[E]["numpy"])
+        bits = np.asarray(values, np.float32).view(np.uint32)
+    nan = (bits & 0x7FFFFFFF) > 0x7F800000
+    even = (bits >> 16) & 1  # ties go to the even neighbour
+    return np.where(nan, 0x7FFF, (bits + 0x7FFF + even) >> 16).astype(np.uint16)
+
+
+def decode(bits, E):
+    """the inverse: float64, or the integers themselves"""
+    if E == "i32":
+        return bits
+    if E == "bf16":
+        bits = (bits.astype(np.uint32) << 16).view(np.float32)
+    return bits.astype(np.float64)
+
+
+def rounded(values, E):
+    """float64 values after a computation in float32 and a rounding to E"""
+    if E == "f64":
+        return np.asarray(values, np.float64)
+    return decode(encode(np.asarray(values, np.float64).astype(np.float32), E), E)
+
+
+# --- sums ----------------------------------------------------------------------------------
+
+_sum_type = None  # None: float64; "f16" or "bf16": what a half-precision sum would give
+
+
+def total(values, axis=-1):
+    """Sum over one axis, keeping it. References use this instead of np.sum, so that the
+    dump can prove that a sum in half precision would be caught (see half_sums)."""
+    values = np.moveaxis(np.asarray(values, np.float64), axis, -1)
+    if _sum_type is None:
+        return np.moveaxis(values.sum(-1, keepdims=True), -1, axis)
+    # A tree adds with the fewest roundings: what catches it catches every other order.
+    width = 1 << max(0, values.shape[-1] - 1).bit_length()
+    pad = [(0, 0)] * (values.ndim - 1) + [(0, width - values.shape[-1])]
+    values = rounded(np.pad(values, pad), _sum_type)
+    while values.shape[-1] > 1:
+        values = rounded(values[..., ::2] + values[..., 1::2], _sum_type)
+    return np.moveaxis(values, -1, axis)
+
+
+def mean(values, axis=-1):
+    return total(values, axis) / np.shape(values)[axis]
+
+
+class half_sums:
+    """with half_sums("bf16"): ...   total() and mean() accumulate in that type"""
+
+    def __init__(self, E):
+        self.E = E
+
+    def __enter__(self):
+        global _sum_type
+        _sum_type = self.E
+
+    def __exit__(self, *error):
+        global _sum_type
+        _sum_type = None
+
+
+# --- tolerances ----------------------------------------------------------------------------
+
+
+class bound:
+    """|got - y| <= u |y| + (c + sqrt(n)) 2^-24 M, the error model of common/wb.h.
+
+    c may be an array (then c_text says what it is); M_text is the formula of M.
+    exact=True: bits must agree (u, c, n are ignored).
+    """
+
+    def __init__(self, M=0.0, M_text="|y|", c=8, n=0, c_text=None, exact=False):
+        self.M, self.M_text, self.c, self.n, self.exact = np.abs(M), M_text, c, n, exact
+        self.c_text = c_text or f"{c:g}"
+
+    def tolerance(self, y, E):
+        if self.exact:
+            return np.zeros(np.shape(y), np.float32)
+        unit, least = TYPES[E]["unit"], TYPES[E]["least"]
+        tol = np.maximum(unit * np.abs(y), least)  # below 2^-14 an f16 has fewer digits
+        tol = tol + (self.c + np.sqrt(self.n)) * 2.0**-24 * self.M
+        return np.broadcast_to(tol, np.shape(y)).astype(np.float32)
+
+    def text(self, E):
+        if self.exact:
+            return "exactly equal"
+        u = int(round(np.log2(TYPES[E]["unit"])))
+        root = f" + sqrt({self.n})" if self.n else ""
+        return f"|got-y| <= 2^{u}|y| + ({self.c_text}{root}) 2^-24 M, M = {self.M_text}"
+
+
+# --- one call of a contract function -------------------------------------------------------
+
+
+class Call:
+    """The buffers and arguments of one case, filled by X_data.
+
+    A buffer is device memory of its own; an argument is a view into one (offset, shape,
+    distance between rows), so that packed and in-place operands are two arguments on one
+    buffer. Values are rounded to their type before any reference sees them.
+    """
+
+    def __init__(self, dtype, seed):
+        self.E = dtype
+        self.rng = np.random.Generator(np.random.Philox(seed))
+        self.buffers = {}  # name: {"dtype", "elements", "bits" (None: poisoned)}
+        self.args = {}  # name: {"role", "buffer", "offset", "shape", ...} in call order
+        self.scalars = {}
+
+    # data
+
+    def normal(self, shape, scale=1.0, mean=0.2):
+        """Random, not symmetric about 0, and of another size in every row: a kernel that
+        mixes up rows or trusts that sums cancel cannot hide."""
+        values = self.rng.standard_normal(shape) + mean
+        if len(shape) > 1:
+            values *= np.exp2(self.rng.uniform(-1, 1, shape[:-1] + (1,)))
+        return values * scale
+
+    def buffer(self, name, values=None, elements=None, dtype=None):
+        """Device memory with initial values, or (values=None) `elements` of poison."""
+        dtype = dtype or self.E
+        bits = None if values is None else np.ravel(encode(values, dtype))
+        self.buffers[name] = {
+            "dtype": dtype,
+            "elements": int(elements if bits is None else bits.size),
+            "bits": bits,
+        }
+
+    # arguments, in the order of the contract
+
+    def view(self, name, role, buffer, shape, offset=0, stride=None, owner=""):
+        """An argument that lies in an existing buffer. owner: "row" if a block or warp is
+        responsible for a row of it, "column", "element"; for the report only."""
+        shape = [int(n) for n in shape]
+        self.args[name] = {
+            "role": role,
+            "buffer": buffer,
+            "offset": int(offset),
+            "shape": shape,
+            "stride": int(shape[-1] if stride is None else stride),
+            "dtype": self.buffers[buffer]["dtype"],
+            "opt": False,
+            "null": False,
+            "owner": owner,
+        }
+
+    def input(self, name, values, dtype=None, **view):
+        self.buffer(name, values, dtype=dtype)
+        self.view(name, "in", name, np.shape(values), **view)
+
+    def out(self, name, shape, dtype=None, at=None, **view):
+        """An output in a buffer of its own, or in place at that of argument `at`, which
+        may follow later in the list."""
+        if at is None:
+            self.buffer(name, None, int(np.prod(shape, dtype=np.int64)), dtype)
+            at = name
+        elif at not in self.buffers:
+            self.buffers[at] = {"dtype": dtype or self.E, "elements": 0, "bits": None}
+        self.view(name, "out", at, shape, **view)
+
+    def acc(self, name, shape, dtype="f32", **view):
+        """An output that is added to: starts from random values."""
+        self.buffer(name, self.rng.standard_normal(shape), dtype=dtype)
+        self.view(name, "acc", name, shape, **view)
+
+    def null(self, name, role="in", dtype=None):
+        """An optional argument that is left out."""
+        self.args[name] = {
+            "role": role,
+            "buffer": "",
+            "offset": 0,
+            "shape": [0],
+            "stride": 0,
+            "dtype": dtype or self.E,
+            "opt": True,
+            "null": True,
+            "owner": "",
+        }
+
+    def scalar(self, name, value):
+        """A scalar of the contract that is not a key of the case, such as a stride."""
+        self.scalars[name] = value
+
+    # what the reference sees
+
+    def indices(self, name):
+        a = self.args[name]
+        rows = int(np.prod(a["shape"][:-1], dtype=np.int64))
+        at = a["stride"] * np.arange(rows)[:, None] + np.arange(a["shape"][-1])
+        return a["offset"] + at.reshape(a["shape"])
+
+    def array(self, name):
+        """Float64 copy of an argument before the call: NaN where nothing is yet."""
+        a = self.args[name]
+        if a["null"]:
+            return None
+        bits = self.buffers[a["buffer"]]["bits"]
+        if a["role"] == "out" or bits is None:
+            return np.full(a["shape"], np.nan)
+        return decode(bits[self.indices(name)], a["dtype"])
+
+    def outputs(self):
+        return [n for n, a in self.args.items() if a["role"] != "in" and not a["null"]]
+
+
+def parameters(function):
+    return list(inspect.signature(function).parameters)
+
+
+def by_name(function, values):
+    """function(...) with those of `values` that it names"""
+    return function(**{name: values[name] for name in parameters(function)})
+
+
+# --- cases ---------------------------------------------------------------------------------
+
+
+def number(text):
+    for kind in (lambda s: int(s, 0), float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def read_cases(path):
+    """name part points function key=value ... ; needs ; what it catches
+
+    Two keys belong to every function: dtype (f32) and judge (all): a comma list of the
+    outputs that count in this case; the others may hold anything.
+    """
+    cases = {}
+    with open(path, encoding="utf-8") as lines:
+        for at, line in enumerate(lines, 1):
+            line = line.strip()
+            if not line or line.startswith("#"):
+                continue
+            fields, *rest = [part.strip() for part in line.split(";", 2)]
+            fields = fields.split()
+            if len(fields) < 4 or len(rest) != 2:
+                raise Broken(
+                    f"{path}:{at}: a case is: name part points function key=value ... ;"
+                    " needs ; catches"
+                )
+            name, part, points, function, *keys = fields
+            if name in cases:
+                raise Broken(f"{path}:{at}: case {name} appears twice")
+            if not points.isdigit():
+                raise Broken(f"{path}:{at}: points of {name} are no whole number: {points}")
+            if not all("=" in key for key in keys):
+                raise Broken(f"{path}:{at}: {name}: expected key=value, got {keys}")
+            keys = {k: number(v) for k, v in (key.split("=", 1) for key in keys)}
+            needs = [] if rest[0] == "-" else [n.strip() for n in rest[0].split(",")]
+            for need in needs:
+                if need not in cases:
+                    raise Broken(f"{path}:{at}: {name} needs {need}, no case before it")
+            cases[name] = {
+                "name": name,
+                "at": f"{path}:{at}",
+                "part": part,
+                "points": int(points),
+                "function": function,
+                "dtype": keys.pop("dtype", "f32"),
+                "judge": str(keys.pop("judge", "")),
+                "keys": keys,
+                "needs": needs,
+                "catches": rest[1],
+            }
+    return cases
+
+
+def make_call(module, case, lab, seed, data_set):
+    """The arguments of a case: equal for equal (lab, case, seed, set) on every machine."""
+    function = getattr(module, case["function"], None)
+    data = getattr(module, case["function"] + "_data", None)
+    if function is None or data is None:
+        raise Broken(f"{case['at']}: reference/{module.__name__}.py lacks {case['function']}")
+    if case["dtype"] not in ("f32", "f16", "bf16"):
+        raise Broken(f"{case['at']}: dtype={case['dtype']}: use f32, f16 or bf16")
+    names = [zlib.crc32(s.encode()) for s in (lab, case["name"], data_set)]
+    call = Call(case["dtype"], np.random.SeedSequence([seed, *names]))
+    try:
+        keys = inspect.signature(data).bind(call, **case["keys"])
+    except TypeError as error:
+        allowed = ", ".join(parameters(data)[1:])
+        raise Broken(f"{case['at']}: {error}; the keys are: {allowed}") from None
+    keys.apply_defaults()
+    data(**keys.arguments)
+    for name in parameters(function):
+        if name in call.args or name == "E":
+            continue
+        value = call.scalars.get(name, keys.arguments.get(name))
+        if value is None:
+            raise Broken(f"{case['at']}: {case['function']} needs {name}=...")
+        # a C float: the reference must see the number that the kernel sees
+        call.scalars[name] = float(np.float32(value)) if isinstance(value, float) else value
+    return call
+
+
+# --- checks of a reference by itself -------------------------------------------------------
+
+
+class Checks:
+    """TAP lines of the checks that a reference file makes when it is run."""
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def ok(self, what, passed):
+        self.count += 1
+        self.failed += not passed
+        print(f"{'ok' if passed else 'not ok'} - {what}", flush=True)
+
+    def close(self, what, got, want, tolerance=1e-12):
+        """largest difference relative to the largest wanted value"""
+        error = np.max(np.abs(np.asarray(got) - want)) / max(np.max(np.abs(want)), 1e-300)
+        self.ok(f"{what} ({error:.1e} <= {tolerance:.0e})", bool(error <= tolerance))
+
+    def gradient(self, what, loss, at, gradient, h=1e-5, tolerance=1e-7):
+        """gradient of the scalar loss() in the array `at` (changed in place and restored)
+        against central differences; fourth order, so that 1e-7 can be asked for"""
+        slope, flat = np.empty(at.size), at.reshape(-1)
+        assert np.shares_memory(flat, at)
+        for i in range(at.size):
+            x = flat[i]
+            near = []
+            for step in (h, -h, 2 * h, -2 * h):
+                flat[i] = x + step
+                near.append(loss())
+            flat[i] = x
+            slope[i] = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+        self.close(f"{what} against finite differences", gradient.reshape(-1), slope, tolerance)
+
+    def done(self):
+        print(f"1..{self.count}")
+        raise SystemExit(self.failed != 0)
