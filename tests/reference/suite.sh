@@ -1,0 +1,61 @@
+#!/bin/sh
+# The references: their own gradients, their common part, and a dump that refuses bad cases.
+. "$(dirname "$0")/../tap.sh"
+
+# Every reference checks itself when run; its TAP lines are passed on.
+for file in reference/*.py tests/reference/check_*.py; do
+    case $file in reference/wb.py | reference/dump.py) continue ;; esac
+    if "$PYTHON" "$file" >"$TMP/tap" 2>"$TMP/err" && grep -q '^ok' "$TMP/tap"; then
+        grep '^ok' "$TMP/tap"
+    else
+        grep '^ok' "$TMP/tap"
+        grep '^not ok' "$TMP/tap" || echo "not ok - $file ends without a failed check"
+        sed 's/^/# /' "$TMP/err" | tail -5
+        tap_failed=1
+    fi
+done
+
+# Every lab's cases: complete, points sum to 100, and they tell wrong from right.
+for cases in labs/lab*/cases; do
+    lab=$(basename "$(dirname "$cases")")
+    check "the cases of $lab prove their worth" \
+        "$PYTHON" reference/dump.py "$lab" --out "$TMP/$lab"
+done
+check "another seed passes the same proofs" \
+    "$PYTHON" reference/dump.py lab03 --seed 0xfeed --out "$TMP/feed"
+
+dump() { "$PYTHON" reference/dump.py lab03 --out "$TMP/out" "$@"; }
+
+# bad WHAT WORDS LINE...: a cases file of these lines is refused with these words
+bad() {
+    what=$1 words=$2; shift 2
+    printf '%s\n' "$@" >"$TMP/cases"
+    check_fails "a cases file with $what is refused" "$words" dump --cases "$TMP/cases"
+}
+
+good='a 03.1 5 rmsnorm_forward R=4 C=8 ; - ; x'
+bad "an unknown function" "lacks rmsnorm_foward" 'a 03.1 5 rmsnorm_foward R=4 C=8 ; - ; x'
+bad "an unknown key" "the keys are: R, C, eps" 'a 03.1 5 rmsnorm_forward R=4 C=8 D=2 ; - ; x'
+bad "a missing size" "missing a required argument: 'C'" 'a 03.1 5 rmsnorm_forward R=4 ; - ; x'
+bad "a missing field" "a case is: name part" 'a 03.1 5 rmsnorm_forward R=4 C=8'
+bad "an unknown dtype" "use f32, f16 or bf16" 'a 03.1 5 rmsnorm_forward R=4 C=8 dtype=f8 ; - ; x'
+bad "points that are no number" "no whole number: five" 'a 03.1 five rmsnorm_forward R=4 C=8 ; - ; x'
+bad "a name twice" "appears twice" "$good" "$good"
+bad "a need that comes later" "needs b, no case before it" 'a 03.1 5 rmsnorm_forward R=4 C=8 ; b ; x'
+bad "an output that is none" "judge=dy: no output" 'a 03.3 5 rmsnorm_backward R=4 C=8 judge=dy ; - ; x'
+bad "a value that overflows" "is not finite" 'a 03.1 5 rmsnorm_forward R=4 C=8 scale=1e300 ; - ; x'
+bad "values below the tolerance" "not well above its tolerance" \
+    'a 03.1 5 rmsnorm_forward dtype=f16 R=4 C=8 scale=1e-7 eps=1 ; - ; x'
+bad "no case" "no case matches" '# nothing'
+# A lab whose cases are too weak is refused: here none uses an offset, there one lacks points.
+mkdir -p "$TMP/tree/labs" && cp -r reference "$TMP/tree" && cp -r labs/lab03_rmsnorm "$TMP/tree/labs"
+weaken() { sed "$1" labs/lab03_rmsnorm/cases >"$TMP/tree/labs/lab03_rmsnorm/cases"; }
+dump_tree() { "$PYTHON" "$TMP/tree/reference/dump.py" lab03 --out "$TMP/out"; }
+weaken 's/offset=1//'
+check_fails "cases that let a known mistake pass are refused" \
+    "no case of rmsnorm_forward tells mistake no_offset from the truth" dump_tree
+weaken 's/^basic  *03.1 6/basic 03.1 5/'
+check_fails "points that do not sum to 100 are refused" "the points sum to 99" dump_tree
+check_fails "an unknown lab is named" "no lab 'lab99'" "$PYTHON" reference/dump.py lab99 --out "$TMP"
+check_fails "a folder that cannot be made" "dump: " "$PYTHON" reference/dump.py lab03 --out /dev/null/x
+tap_done
