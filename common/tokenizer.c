@@ -1,0 +1,286 @@
+/* tokenizer.c - see tokenizer.h. */
+#include "tokenizer.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_CODE 0x110000  // one more than the last Unicode character
+
+// Decodes one character at s (n > 0 bytes left); returns its length, 0 where the bytes are
+// not UTF-8: a wrong follower, a longer form than needed, a surrogate, beyond Unicode.
+static int utf8_decode(const unsigned char *s, size_t n, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    int length = s[0] < 0x80   ? 1
+                 : s[0] < 0xC2 ? 0
+                 : s[0] < 0xE0 ? 2
+                 : s[0] < 0xF0 ? 3
+                               : 4;
+    if (length == 0 || s[0] > 0xF4 || (size_t)length > n) return 0;
+    uint32_t c = length == 1 ? s[0] : s[0] & (0xFFu >> (length + 1));
+    for (int i = 1; i < length; i++) {
+        if ((s[i] & 0xC0) != 0x80) return 0;
+        c = c << 6 | (s[i] & 0x3F);
+    }
+    if (c < least[length] || c >= MAX_CODE || (c >= 0xD800 && c < 0xE000)) return 0;
+    *code = c;
+    return length;
+}
+
+static int utf8_encode(uint32_t c, char out[4])
+{
+    if (c < 0x80) return out[0] = (char)c, 1;
+    int length = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (int i = length - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3F));
+    out[0] = (char)(0xF00 >> length | c);
+    return length;
+}
+
+void tokenizer_free(tokenizer *t)
+{
+    free(t->code);
+    free(t->order);
+    *t = (tokenizer){0};
+}
+
+// Room for `vocab` tokens.
+static int tokenizer_room(tokenizer *t, tokenizer_kind kind, int vocab, wb_error *err)
+{
+    *t = (tokenizer){.kind = kind, .vocab = vocab};
+    if (kind == TOKENIZER_BYTES) return 0;
+    t->code = calloc((size_t)vocab + 1, sizeof *t->code);
+    t->order = calloc((size_t)vocab + 1, sizeof *t->order);
+    if (t->code && t->order) return 0;
+    tokenizer_free(t);
+    return error_set(err, "no memory for a vocabulary of %d", vocab);
+}
+
+int tokenizer_build(
+    tokenizer *t, tokenizer_kind kind, const char *text, size_t bytes, const char *name,
+    wb_error *err)
+{
+    if (kind == TOKENIZER_BYTES) return tokenizer_room(t, kind, 256, err);
+    unsigned char *seen = calloc(MAX_CODE, 1);
+    if (!seen) return error_set(err, "%s: no memory", name);
+    int vocab = 0, rc = 0;
+    for (size_t i = 0; i < bytes && !rc;) {
+        uint32_t c = 0;
+        int n = utf8_decode((const unsigned char *)text + i, bytes - i, &c);
+        if (n == 0 || c == 0)
+            rc = error_set(
+                err,
+                "%s: byte 0x%02x at %zu is not UTF-8 text: give a text file, or use the "
+                "byte tokenizer",
+                name, (unsigned char)text[i], i);
+        else
+            vocab += !seen[c], seen[c] = 1, i += (size_t)n;
+    }
+    if (!rc) rc = tokenizer_room(t, kind, vocab, err);
+    for (uint32_t c = 0, id = 0; c < MAX_CODE && !rc; c++)
+        if (seen[c]) t->order[id] = (int)id, t->code[id++] = c;
+    free(seen);
+    return rc;
+}
+
+// The token of a character, -1 if the vocabulary has none.
+static int find_code(const tokenizer *t, uint32_t code)
+{
+    int low = 0, high = t->vocab;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (t->code[t->order[middle]] < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < t->vocab && t->code[t->order[low]] == code ? t->order[low] : -1;
+}
+
+int *tokenizer_encode(
+    const tokenizer *t, const char *text, size_t bytes, const char *name, size_t *count,
+    wb_error *err)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    int *ids = malloc((bytes + 1) * sizeof *ids);
+    if (!ids) error_set(err, "%s: no memory for %zu tokens", name, bytes);
+    *count = 0;
+    for (size_t i = 0; i < bytes && ids;) {
+        if (t->kind == TOKENIZER_BYTES) {
+            ids[(*count)++] = s[i++];
+            continue;
+        }
+        uint32_t code = 0;
+        int n = utf8_decode(s + i, bytes - i, &code);
+        int id = n ? find_code(t, code) : -1;
+        if (n == 0)
+            error_set(err, "%s: byte 0x%02x at %zu is not UTF-8 text", name, s[i], i);
+        else if (id < 0)
+            error_set(
+                err, "%s: the character '%.*s' (U+%04X) is not in the model's vocabulary",
+                name, code < 32 ? 0 : n, text + i, code);
+        if (id < 0) {
+            free(ids);
+            return NULL;
+        }
+        ids[(*count)++] = id;
+        i += (size_t)n;
+    }
+    return ids;
+}
+
+int tokenizer_piece(const tokenizer *t, int token, char piece[4])
+{
+    if (token < 0 || token >= t->vocab) return 0;
+    if (t->kind == TOKENIZER_BYTES) return piece[0] = (char)token, 1;
+    return utf8_encode(t->code[token], piece);
+}
+
+/* --- tokenizer.json ----------------------------------------------------------------- */
+
+// The character that stands for a byte in a byte-level vocabulary: itself where it is
+// printable Latin-1, else the next of 256, 257, ...
+static json_t *byte_vocabulary(void)
+{
+    json_t *vocab = json_object();
+    int next = 256;
+    for (int b = 0; b < 256; b++) {
+        int printable = (b >= 33 && b <= 126) || (b >= 161 && b <= 255 && b != 173);
+        char key[5] = {0};
+        utf8_encode((uint32_t)(printable ? b : next++), key);
+        json_object_set_new(vocab, key, json_integer(b));
+    }
+    return vocab;
+}
+
+static json_t *tokenizer_to_json(const tokenizer *t)
+{
+    if (t->kind == TOKENIZER_BYTES)
+        return json_pack(
+            "{s:s, s:n, s:n, s:[], s:n, s:{s:s,s:b,s:b,s:b}, s:n, s:{s:s,s:b,s:b,s:b}, "
+            "s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:o, s:[]}}",
+            "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
+            "pre_tokenizer", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets",
+            0, "use_regex", 0, "post_processor", "decoder", "type", "ByteLevel",
+            "add_prefix_space", 0, "trim_offsets", 0, "use_regex", 0, "model", "type",
+            "BPE", "dropout", "unk_token", "continuing_subword_prefix",
+            "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "vocab",
+            byte_vocabulary(), "merges");
+    json_t *vocab = json_object();
+    for (int id = 0; id < t->vocab; id++) {
+        char key[5] = {0};
+        utf8_encode(t->code[id], key);
+        json_object_set_new(vocab, key, json_integer(id));
+    }
+    return json_pack(
+        "{s:s, s:n, s:n, s:[], s:n, s:{s:s, s:{s:s}, s:s, s:b}, s:n, s:{s:s}, "
+        "s:{s:s, s:o, s:s}}",
+        "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
+        "pre_tokenizer", "type", "Split", "pattern", "Regex", "[\\s\\S]", "behavior",
+        "Isolated", "invert", 0, "post_processor", "decoder", "type", "Fuse", "model",
+        "type", "WordLevel", "vocab", vocab, "unk_token", "<unk>");
+}
+
+// Writes the JSON to FOLDER/NAME; takes the reference.
+static int save_json(const char *folder, const char *name, json_t *root, wb_error *err)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(root);
+    int rc = text ? file_write(path, text, strlen(text), err)
+                  : error_set(err, "%s: no memory", path);
+    free(text);
+    return rc;
+}
+
+int tokenizer_save(const tokenizer *t, const char *folder, int context, wb_error *err)
+{
+    json_t *config = json_pack(
+        "{s:s, s:i, s:b}", "tokenizer_class", "PreTrainedTokenizerFast",
+        "model_max_length", context, "clean_up_tokenization_spaces", 0);
+    if (save_json(folder, "tokenizer_config.json", config, err)) return -1;
+    return save_json(folder, "tokenizer.json", tokenizer_to_json(t), err);
+}
+
+static int compare_code(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;  // pairs of character, token
+    return (x[0] > y[0]) - (x[0] < y[0]);
+}
+
+// A WordLevel vocabulary whose keys are one character each and whose numbers are 0..n-1.
+static int parse_characters(tokenizer *t, json_t *vocab, const char *name, wb_error *err)
+{
+    size_t size = json_object_size(vocab);
+    if (size == 0 || size >= MAX_CODE)
+        return error_set(err, "%s: model.vocab has no characters", name);
+    if (tokenizer_room(t, TOKENIZER_CHARACTERS, (int)size, err)) return -1;
+    const char *key;
+    json_t *value;
+    uint32_t(*pairs)[2] = calloc(size, sizeof *pairs);
+    size_t n = 0;
+    int rc = pairs ? 0 : error_set(err, "%s: no memory", name);
+    json_object_foreach(vocab, key, value)
+    {
+        uint32_t c = 0;
+        size_t length = strlen(key);
+        json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+        if (rc) break;
+        if (!length || utf8_decode((const unsigned char *)key, length, &c) != (int)length)
+            rc = error_set(
+                err, "%s: vocabulary entry '%.40s' is not one character", name, key);
+        else if (id < 0 || id >= (json_int_t)size || t->code[id])
+            rc = error_set(
+                err, "%s: the number of '%.40s' is taken or outside of 0..%zu", name, key,
+                size - 1);
+        else
+            t->code[id] = c, pairs[n][0] = c, pairs[n++][1] = (uint32_t)id;
+    }
+    if (!rc) qsort(pairs, n, sizeof *pairs, compare_code);
+    for (size_t i = 0; i < n && !rc; i++)
+        t->order[i] = (int)pairs[i][1];
+    free(pairs);
+    if (rc) tokenizer_free(t);
+    return rc;
+}
+
+int tokenizer_parse(
+    tokenizer *t, const char *json, size_t bytes, const char *name, wb_error *err)
+{
+    json_error_t je;
+    *t = (tokenizer){0};
+    json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &je);
+    if (!root) return error_set(err, "%s: not valid JSON: %s", name, je.text);
+    json_t *model = json_object_get(root, "model"),
+           *vocab = json_object_get(model, "vocab");
+    const char *type = json_string_value(json_object_get(model, "type"));
+    json_t *every_byte = byte_vocabulary();
+    int rc;
+    if (type && strcmp(type, "WordLevel") == 0)
+        rc = parse_characters(t, vocab, name, err);
+    else if (type && strcmp(type, "BPE") == 0 && json_equal(vocab, every_byte))
+        rc = tokenizer_room(t, TOKENIZER_BYTES, 256, err);
+    else
+        rc = error_set(
+            err, "%s: neither a character nor a byte tokenizer (model type '%.40s')",
+            name, type ? type : "none");
+    json_decref(every_byte);
+    json_decref(root);
+    return rc;
+}
+
+int tokenizer_load(tokenizer *t, const char *folder, wb_error *err)
+{
+    char path[PATH_MAX];
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+    *t = (tokenizer){0};
+    char *json = file_read(path, 64u << 20, &bytes, err);
+    if (!json) return -1;
+    int rc = tokenizer_parse(t, json, bytes, path, err);
+    free(json);
+    return rc;
+}

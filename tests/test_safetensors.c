@@ -1,0 +1,209 @@
+// links: common/safetensors.o common/file.o
+/* test_safetensors.c - what the reader takes, what it refuses and in which words, and that
+ * a failed write leaves the old file alone. */
+#include "safetensors.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// A file in memory: length, header, `data` bytes 0,1,2,...
+static st_file *open_text(const char *header, size_t data, wb_error *err)
+{
+    size_t n = strlen(header);
+    static uint8_t file[1 << 16];  // stays while the st_file is used
+    for (int i = 0; i < 8; i++)
+        file[i] = (uint8_t)((uint64_t)n >> 8 * i);
+    memcpy(file + 8, header, n);
+    for (size_t i = 0; i < data; i++)
+        file[8 + n + i] = (uint8_t)i;
+    return st_open_memory(file, 8 + n + data, "test file", err);
+}
+
+static void refuse(const char *header, size_t data, const char *words)
+{
+    wb_error err = {""};
+    st_file *f = open_text(header, data, &err);
+    cr_expect_null(f, "taken: %s", header);
+    cr_expect_not_null(strstr(err.text, words), "'%s' lacks '%s'", err.text, words);
+    cr_expect_not_null(strstr(err.text, "test file"), "no file name in '%s'", err.text);
+    cr_expect_null(strchr(err.text, '\n'));
+    st_close(f);
+}
+
+#define ENTRY(name, dtype, shape, begin, end)                                            \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape                             \
+    ",\"data_offsets\":[" #begin "," #end "]}"
+
+Test(safetensors, reads)
+{
+    wb_error err;
+    st_file *f = open_text(
+        "{" ENTRY("b", "U8", "[3]", 8, 11) "," ENTRY("a", "F32", "[2,1]", 0, 8) "," ENTRY(
+            "none", "F16", "[0,5]", 8,
+            8) "," ENTRY("one", "BOOL", "[]", 11, 12) ",\"__metadata__\":{\"k\":\"v\"}}  "
+                                                      " ",
+        12, &err);
+    cr_assert_not_null(f, "%s", err.text);
+    cr_expect_eq(st_count(f), 4);
+    cr_expect_str_eq(st_at(f, 0)->name, "a");
+    cr_expect_null(st_at(f, 4));
+    const st_tensor *b = st_find(f, "b");
+    cr_expect(b->ndim == 1 && b->shape[0] == 3 && b->bytes == 3 && b->elements == 3);
+    cr_expect_eq(((const uint8_t *)b->data)[2], 10);
+    cr_expect_eq(st_find(f, "none")->bytes, 0);
+    cr_expect_eq(st_find(f, "one")->elements, 1);
+    cr_expect_null(st_find(f, "c"));
+    cr_expect_str_eq(st_metadata(f, "k"), "v");
+    cr_expect_null(st_metadata(f, "a"));
+    cr_expect_not_null(st_expect(f, "a", ST_F32, 2, (size_t[]){2, 1}, &err));
+    cr_expect_null(st_expect(f, "a", ST_F32, 2, (size_t[]){1, 2}, &err));
+    cr_expect_str_eq(err.text, "test file: tensor 'a': is F32 (2,1), not F32 (1,2)");
+    cr_expect_null(st_expect(f, "c", ST_F32, 0, NULL, &err));
+    cr_expect_str_eq(err.text, "test file: tensor 'c': is missing");
+    st_close(f);
+}
+
+Test(safetensors, refuses_broken_headers)
+{
+    refuse("{\"a\":", 0, "not valid JSON");
+    refuse("[]", 0, "not a JSON object");
+    refuse("{}x", 0, "not valid JSON");
+    refuse("{\"a\":1}", 0, "'a': no dtype");
+    refuse("{\"__metadata__\":[]}", 0, "__metadata__ is not an object");
+    refuse("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ 'k' is not a string");
+    refuse(
+        "{" ENTRY("a", "U8", "[1]", 0, 1) "," ENTRY("a", "U8", "[1]", 0, 1) "}", 1,
+        "duplicate");
+    refuse("{\"a\\u0000\":1}", 0, "not valid JSON");
+}
+
+Test(safetensors, refuses_broken_entries)
+{
+    refuse("{" ENTRY("a", "F33", "[1]", 0, 4) "}", 4, "'a': dtype 'F33'");
+    refuse("{" ENTRY("a", "F32", "[1]", 0, 5) "}", 5, "make 4 bytes, data_offsets 5");
+    refuse("{" ENTRY("a", "F32", "[-1]", 0, 4) "}", 4, "not an integer >= 0");
+    refuse("{" ENTRY("a", "F32", "[1.0]", 0, 4) "}", 4, "not an integer >= 0");
+    refuse("{" ENTRY("a", "F32", "[true]", 0, 4) "}", 4, "not an integer >= 0");
+    refuse("{" ENTRY("a", "F32", "4", 0, 4) "}", 4, "shape is not an array");
+    refuse("{" ENTRY("a", "U8", "[1,1,1,1,1,1,1,1,1]", 0, 1) "}", 1, "at most 8");
+    refuse("{" ENTRY("a", "F32", "[4294967296,4294967296]", 0, 0) "}", 0, "too large");
+    refuse("{" ENTRY("a", "F64", "[2305843009213693952]", 0, 0) "}", 0, "too large");
+    refuse(
+        "{" ENTRY("a", "F32", "[99999999999999999999]", 0, 0) "}", 0, "not valid JSON");
+    refuse("{\"a\":{\"dtype\":\"U8\",\"shape\":[]}}", 0, "data_offsets is not");
+    refuse("{" ENTRY("a", "U8", "[1]", 1, 0) "}", 1, "end before they begin");
+    refuse("{" ENTRY("a", "U8", "[1]", -1, 0) "}", 1, "data_offsets is not");
+}
+
+Test(safetensors, refuses_wrong_cover)
+{
+    refuse("{" ENTRY("a", "U8", "[4]", 0, 4) "}", 3, "truncated");
+    refuse("{" ENTRY("a", "U8", "[4]", 0, 4) "}", 5, "1 bytes at the end");
+    refuse("{" ENTRY("a", "U8", "[2]", 2, 4) "}", 4, "2 bytes before it belong to no");
+    refuse(
+        "{" ENTRY("a", "U8", "[3]", 0, 3) "," ENTRY("b", "U8", "[2]", 2, 4) "}", 4,
+        "'b': overlaps 'a'");
+    refuse("{}", 1, "1 bytes at the end");
+}
+
+Test(safetensors, refuses_wrong_lengths)
+{
+    wb_error err;
+    uint8_t file[64] = {200};
+    cr_expect_null(st_open_memory(file, 64, "short", &err));
+    cr_expect_str_eq(
+        err.text, "short: header of 200 bytes in a file of 64: it is truncated");
+    cr_expect_null(st_open_memory(file, 7, "short", &err));
+    cr_expect_not_null(strstr(err.text, "too short"));
+    memset(file, 0xff, sizeof file);
+    cr_expect_null(st_open_memory(file, 64, "huge", &err));
+    cr_expect_not_null(strstr(err.text, "not a safetensors file"));
+    cr_expect_null(st_open("/nonexistent/x", &err));
+    cr_expect_str_eq(err.text, "/nonexistent/x: No such file or directory");
+    cr_expect_null(st_open("/", &err));
+    cr_expect_str_eq(err.text, "/: not a regular file");
+    cr_expect_null(st_open("/dev/null", NULL), "err may be NULL");
+}
+
+static char folder[] = "/tmp/test_safetensors.XXXXXX";
+static char path[64];
+
+static void make_folder(void)
+{
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a.safetensors", folder);
+}
+
+static void remove_folder(void)
+{
+    unlink(path);
+    chmod(folder, 0700);
+    cr_expect_eq(rmdir(folder), 0, "a temporary file was left behind");
+}
+
+static const uint8_t bytes3[3] = {1, 2, 3};
+static const double doubles2[2] = {0.5, -2};
+static const st_tensor two[] = {
+    {.name = "bytes", .dtype = ST_U8, .ndim = 1, .shape = {3}, .data = bytes3},
+    {.name = "doubles", .dtype = ST_F64, .ndim = 1, .shape = {2}, .data = doubles2},
+};
+
+Test(safetensors, writes_what_it_reads, .init = make_folder, .fini = remove_folder)
+{
+    wb_error err;
+    st_pair meta[] = {{"quote", "a \"b\"\n\u00e9"}};
+    cr_assert_eq(st_write(path, two, 2, meta, 1, &err), 0, "%s", err.text);
+    st_file *f = st_open(path, &err);
+    cr_assert_not_null(f, "%s", err.text);
+    cr_expect_eq(st_count(f), 2);
+    cr_expect_str_eq(st_metadata(f, "quote"), meta[0].value);
+    const st_tensor *d = st_expect(f, "doubles", ST_F64, 1, (size_t[]){2}, &err);
+    cr_assert_not_null(d, "%s", err.text);
+    cr_expect_eq((uintptr_t)d->data % 8, 0, "not aligned");
+    cr_expect_arr_eq(d->data, doubles2, sizeof doubles2);
+    cr_expect_arr_eq(st_find(f, "bytes")->data, bytes3, sizeof bytes3);
+    st_close(f);
+}
+
+Test(safetensors, writer_refuses, .init = make_folder, .fini = remove_folder)
+{
+    wb_error err;
+    st_tensor same[] = {two[0], two[0]};
+    cr_expect_eq(st_write(path, same, 2, NULL, 0, &err), -1);
+    cr_expect_not_null(strstr(err.text, "'bytes'"), "%s", err.text);
+    st_tensor bad = {.name = "\xff", .dtype = ST_U8};
+    cr_expect_eq(st_write(path, &bad, 1, NULL, 0, &err), -1);
+    cr_expect_eq(access(path, F_OK), -1);
+    cr_expect_eq(st_write("/nonexistent/x", two, 2, NULL, 0, &err), -1);
+    cr_expect_str_eq(err.text, "/nonexistent/x: cannot write: No such file or directory");
+}
+
+// The disk is full (or a quota is reached) in the middle of a write.
+Test(safetensors, full_disk_keeps_old, .init = make_folder, .fini = remove_folder)
+{
+    wb_error err;
+    cr_assert_eq(st_write(path, two, 2, NULL, 0, &err), 0);
+    static char big[100000];
+    st_tensor t = {
+        .name = "big", .dtype = ST_U8, .ndim = 1, .shape = {sizeof big}, .data = big};
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit old, limit;
+    getrlimit(RLIMIT_FSIZE, &old);
+    limit = old, limit.rlim_cur = 50000;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    cr_expect_eq(st_write(path, &t, 1, NULL, 0, &err), -1);
+    setrlimit(RLIMIT_FSIZE, &old);
+    cr_expect_not_null(strstr(err.text, "File too large"), "%s", err.text);
+    cr_expect_not_null(strstr(err.text, "untouched"), "%s", err.text);
+    st_file *f = st_open(path, &err);
+    cr_assert_not_null(f, "%s", err.text);
+    cr_expect_arr_eq(st_find(f, "bytes")->data, bytes3, sizeof bytes3);
+    st_close(f);
+}
