@@ -11,7 +11,8 @@ include mk/toolchain.mk  # back end, compilers, flags; how a .c and a .cu become
 -include mk/labs.mk      # lab03, grade, starters, which kernels the programs take
 -include mk/tinylm.mk    # train and generate
 -include mk/bench.mk     # measurements
--include mk/tests.mk     # test, check, fuzz
+-include mk/tests.mk     # test
+-include mk/fuzz.mk      # any bytes thrown at the file readers
 
 help: ## this list
 	@awk -F ' *## *' '/^[a-zA-Z0-9%_-]+:.*## /{split($$1,t,":"); printf "  make %-26s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
