@@ -35,11 +35,10 @@ ifeq ($(BACKEND),cpu)
 BACKEND_INCLUDES := -Icommon/cpu/include
 BACKEND_LIBS      = $(B)/libwbcpu.a
 LDLIBS            = -lstdc++ -lpthread -ldl -lm
-define compile_cu  # $(call compile_cu,source,object)
+define compile_cu  # $(call compile_cu,source,object[,|| what to do when it does not compile])
 @mkdir -p $(dir $(2))
-$(Q)$(TRANSLATE) $(1) $(dir $(2))
-$(Q)$(CXX) $(CPU_FLAGS) $(INCLUDES) -iquote $(dir $(1)) -include cuda_runtime.h \
-    -MMD -MP -MF $(2:.o=.d) -MT $(2) -x c++ -c $(dir $(2))$(notdir $(1)).cpp -o $(2)
+$(Q)$(TRANSLATE) $(1) $(dir $(2)) && $(CXX) $(CPU_FLAGS) $(INCLUDES) -iquote $(dir $(1)) -include cuda_runtime.h \
+    -MMD -MP -MF $(2:.o=.d) -MT $(2) -x c++ -c $(dir $(2))$(notdir $(1)).cpp -o $(2) $(3)
 endef
 CU_TOOLS := $(TRANSLATE)
 else
@@ -52,7 +51,7 @@ LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lstdc++ -lpth
 define compile_cu
 @mkdir -p $(dir $(2))
 $(Q)$(NVCC) -std=c++17 $(OPT) -lineinfo --extended-lambda $(ARCH) $(INCLUDES) \
-    -Xcompiler -Wall -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2)
+    -Xcompiler -Wall -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2) $(3)
 endef
 CU_TOOLS :=
 endif

@@ -1,0 +1,83 @@
+# labs.mk - a learner's lab becomes an executable of its own, and passed labs the kernels of
+# the programs.
+#
+#   make lab03                      labs/lab03_rmsnorm
+#   make lab03 FROM=solutions       solutions/lab03_rmsnorm
+#   make lab03 FILE=submission.cu   that file (or folder) in the lab's place
+#   make lab03 BUILD=build/ann      elsewhere, so that gradings can run side by side
+#
+# $(B)/labs/lab03.parts/ holds the objects; tools/lab.py isolates and scans them; the
+# executable is linked with the grader's harness and $(B)/labs/lab03.json says from what.
+LABS    := $(sort $(foreach a,$(wildcard grader/adapters/lab*.c),$(basename $(notdir $(a)))))
+FROM    ?= labs
+HARNESS := $(B)/grader/harness.o $(B)/common/wb.o
+JUDGES  := $(wildcard grader/*.[ch] reference/common.py reference/dump.py) tools/lab.py \
+           tools/labkit.py tools/scan.py
+
+ifneq ($(FILE),)
+ifneq ($(words $(FILE)),1)
+$(error FILE="$(FILE)": a path with spaces in it cannot be built; rename or copy it)
+endif
+ifeq ($(wildcard $(FILE)),)
+$(error FILE=$(FILE): there is no such file or folder)
+endif
+ifneq ($(filter %.cu,$(FILE)),)
+GIVEN := $(FILE)
+else
+GIVEN := $(wildcard $(FILE)/*.cu)
+endif
+ifeq ($(GIVEN),)
+$(error FILE=$(FILE): not a .cu file, and not a folder that has one)
+endif
+endif
+
+lab_folder  = $(notdir $(firstword $(wildcard labs/$(1)_*)))
+lab_source  = $(or $(FILE),$(FROM)/$(call lab_folder,$(1)))
+lab_sources = $(or $(GIVEN),$(wildcard $(FROM)/$(call lab_folder,$(1))/*.cu))
+lab_objects = $(foreach s,$(call lab_sources,$(1)),$(B)/labs/$(1).parts/$(basename $(notdir $(s))).o)
+
+LAB_NAMES := $(LABS) $(foreach l,$(LABS),$(call lab_folder,$(l)))
+$(foreach g,$(filter lab0% lab1%,$(MAKECMDGOALS)),$(if $(filter $(g),$(LAB_NAMES)),,\
+    $(error $(g): no such lab; there are $(LABS))))
+ifneq ($(and $(FILE),$(filter grade labs,$(MAKECMDGOALS))),)
+$(error FILE=$(FILE) stands for one lab: make lab03 FILE=$(FILE))
+endif
+
+# The rules of one lab. parts/from changes when other sources or flags are asked for.
+define lab_rules
+$(1) $(call lab_folder,$(1)): $(B)/labs/$(1)
+$(B)/labs/$(1).parts/from: FORCE
+	@mkdir -p $$(@D)
+	@echo '$(call lab_source,$(1)) $(call lab_sources,$(1)) $(CXX) $(OPT) $(SANITIZE) $(ARCH)' | \
+	    cmp -s - $$@ || { rm -f $$(@D)/*; \
+	    echo '$(call lab_source,$(1)) $(call lab_sources,$(1)) $(CXX) $(OPT) $(SANITIZE) $(ARCH)' > $$@; }
+$(foreach s,$(call lab_sources,$(1)),$(call lab_object,$(1),$(s),$(B)/labs/$(1).parts/$(basename $(notdir $(s))).o))
+$(B)/labs/$(1): $(call lab_objects,$(1)) $(HARNESS) $(B)/grader/adapters/$(1).o $(BACKEND_LIBS) \
+                $(JUDGES) $(wildcard labs/$(1)_*/*.h labs/$(1)_*/cases) $(B)/labs/$(1).parts/from
+	@rm -f $$@.json
+	@$(if $(call lab_sources,$(1)),,echo "$(1): no .cu in $(call lab_source,$(1))"; exit 1)
+	$(Q)$(PYTHON) tools/lab.py --lab $(1) --backend $(BACKEND) --source $(call lab_source,$(1)) \
+	    --parts $$@.parts --harness $(HARNESS) $(B)/grader/adapters/$(1).o \
+	    --sources $(call lab_sources,$(1)) --objects $(call lab_objects,$(1))
+	$(Q)$(CC) -w -c $$@.parts/missing.c -o $$@.parts/missing.o
+	$(Q)$(CXX) $(SANITIZE) $$@.parts/student.o $$@.parts/missing.o $(B)/grader/adapters/$(1).o \
+	    $(HARNESS) $(BACKEND_LIBS) $(LDLIBS) -o $$@ || \
+	    { echo "$(1): a name is used that is defined nowhere: see the linker's message"; exit 1; }
+	@cp $$@.parts/lab.json $$@.json
+	@echo "$(1): built from $(call lab_source,$(1)); now ./grade $(1)"
+endef
+
+define lab_object
+
+$(3): $(2) $(B)/labs/$(1).parts/from $(CU_TOOLS) | setup
+	$$(call compile_cu,$(2),$(3),|| { echo "$(1): $(2) does not compile: mend the first error above"; exit 1; })
+
+endef
+
+$(foreach lab,$(LABS),$(eval $(call lab_rules,$(lab))))
+
+lab03:  ## build one lab, any of labNN; FILE=path or FROM=solutions builds that in its place
+labs: $(LABS)  ## build every lab
+
+.PHONY: FORCE labs $(LAB_NAMES)
+FORCE:

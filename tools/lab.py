@@ -1,0 +1,115 @@
+"""lab.py - turns the objects of a lab's sources into what its executable is linked from.
+
+    lab.py --lab lab03 --backend cpu --source labs/lab03_rmsnorm --parts DIR
+           --harness OBJECT... --sources FILE... --objects OBJECT...
+
+Writes into DIR: student.o (isolated: only the contract's functions can be seen from
+outside), missing.c (functions that the sources do not define, so that it links) and
+lab.json (what was built from what; functions; contract breaches), which make puts in place
+as build/<backend>/labs/lab03.json once the executable is linked."""
+import argparse
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import labkit
+import scan
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--lab", required=True)
+    parser.add_argument("--backend", required=True)
+    parser.add_argument("--source", required=True, help="what the learner named")
+    parser.add_argument("--parts", required=True)
+    for several in ("--harness", "--sources", "--objects"):
+        parser.add_argument(several, nargs="*", default=[])
+    return parser.parse_args()
+
+
+def included(obj, source):
+    """Files that one source was compiled from, the compiler's and the back end's own
+    headers aside. The CPU back end compiles translated copies that lie beside the object:
+    they stand for the files beside the source. The dependency file is rewritten in those
+    terms, so that make looks at the learner's files too."""
+    listing = Path(obj).with_suffix(".d")
+    text = listing.read_text().replace("\\\n", " ")
+    names = text.split("\n")[0].partition(": ")[2].split()
+    built, origin = os.path.dirname(obj), os.path.dirname(source) or "."
+    files = {source}
+    for name in names:
+        if os.path.dirname(os.path.normpath(name)).startswith(os.path.normpath(built)):
+            name = os.path.join(origin, os.path.relpath(name, built))
+        name = os.path.normpath(name)
+        if not name.endswith(".cu.cpp") and os.path.exists(name):
+            files.add(name)
+    phony = "".join(f"{name}:\n" for name in sorted(files))
+    labkit.write_if_changed(listing, f"{obj}: {' '.join(sorted(files))}\n{phony}")
+    # In the workbook: everything but the back end. Outside: not the machine's own headers.
+    return [f for f in files if not f.startswith(("/usr/", "/opt/", "common/cpu/"))]
+
+
+def not_matching(functions, names, sources):
+    """A contract function that was defined with other arguments, or without its header,
+    has a C++ name: linking would call it missing, and the learner would look in vain."""
+    for name in names:
+        mangled = re.match(r"_Z(\d+)(\w+)", name)
+        function = mangled and mangled[2][: int(mangled[1])]
+        if function in functions:
+            labkit.stop(
+                f"{function} in {' '.join(sources)} is not the function of the header: "
+                "include the header first, and give it exactly the header's arguments")
+
+
+def stubs(missing, functions):
+    """C for functions that are not there: the harness links, and asks none of them."""
+    lines = ["/* Functions that are not in this file. */", "#include <stddef.h>"]
+    for name in missing:
+        if functions[name] == "size_t":
+            lines.append(f"size_t {name}(void) {{ return 0; }}")
+        else:
+            lines.append(f"int {name}(void) {{ return 1; }} /* WB_TODO */")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    a = arguments()
+    name = labkit.lab_folder(a.lab)
+    functions = labkit.header_functions(name)
+    names = labkit.exported(*a.objects)
+    not_matching(functions, names - set(functions), a.sources)
+    defined = [f for f in functions if f in names]
+    missing = [f for f in functions if f not in names]
+    if not defined:
+        labkit.stop(f"{a.source} defines no function of labs/{name}: is it the right file?")
+    offered = {"wb_status_name", "wb_fail"}  # of wb.h
+    found = scan.breaches(a.objects, a.harness, offered, a.backend)
+    files = set(labkit.judged_by(name))
+    for obj, source in zip(a.objects, a.sources):
+        files.update(included(obj, source))
+
+    parts = Path(a.parts)
+    labkit.isolate(a.objects, parts / "student.o", defined)
+    labkit.write_if_changed(parts / "missing.c", stubs(missing, functions))
+    record = {
+        "lab": name,
+        "backend": a.backend,
+        "source": a.source,
+        "own": os.path.normpath(a.source) == f"labs/{name}",
+        "sources": a.sources,
+        "files": labkit.hashes(files),
+        "defined": defined,
+        "missing": missing,
+        "breaches": found,
+    }
+    (parts / "lab.json").write_text(json.dumps(record, indent=1) + "\n")
+    if missing:
+        more = f" … and {len(missing) - 3} more" if len(missing) > 3 else ""
+        print(f"{a.lab}: not in this file: {' '.join(missing[:3])}{more}")
+    for breach in found:
+        sys.stderr.write(f"{a.lab}: contract breach: {breach['symbol']}: {breach['why']}\n")
+
+
+main()

@@ -1,0 +1,162 @@
+"""labkit.py - what building a lab, choosing kernels and writing starters share: where a
+lab's files are, the functions that its header declares, hashes, and isolated objects.
+Standard library and binutils only."""
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LD = os.environ.get("LD", "ld")
+NM = os.environ.get("NM", "nm")
+OBJCOPY = os.environ.get("OBJCOPY", "objcopy")
+OBJDUMP = os.environ.get("OBJDUMP", "objdump")
+CC = os.environ.get("CC", "gcc")
+
+
+def stop(message):
+    """One line that names the thing and the mend, then the end."""
+    sys.exit(message)
+
+
+def run(*command, **more):
+    """Runs a tool of the toolchain; its own message is shown when it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, **more)
+    except FileNotFoundError:
+        stop(f"{command[0]} is missing: run `make setup`")
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+        stop(f"{command[0]} failed on {command[-1]}")
+    return done.stdout
+
+
+def write_if_changed(path, text):
+    """Leaves the time stamp alone when nothing is new, so that make stays idle."""
+    path = Path(path)
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+# --- where things are ---------------------------------------------------------------------
+
+def lab_folders():
+    """[("lab01", "lab01_swiglu"), ...] in order."""
+    names = sorted(p.name for p in Path("labs").glob("lab[0-9][0-9]_*") if p.is_dir())
+    return [(name.partition("_")[0], name) for name in names]
+
+
+def lab_folder(lab):
+    """The folder's name from `lab03` or `lab03_rmsnorm`."""
+    for short, name in lab_folders():
+        if lab in (short, name):
+            return name
+    known = " ".join(short for short, _ in lab_folders())
+    stop(f"{lab}: no such lab; there are {known}")
+
+
+def sources(folder):
+    """The .cu files of a lab: those right in its folder, not the rungs of ladder/."""
+    return sorted(str(p) for p in Path(folder).glob("*.cu"))
+
+
+# --- the contract -------------------------------------------------------------------------
+
+DECLARATION = re.compile(r"\b(wb_status|size_t)\s+(\w+)\s*\([^;{]*\)\s*;")
+
+
+def header_functions(name):
+    """{function: returned type} of a lab's headers, in their order. The preprocessor
+    expands the lists for f16 and bf16; its line markers tell which file text is from."""
+    functions = {}
+    for header in sorted(Path("labs", name).glob("*.h")):
+        text = run(CC, "-E", "-x", "c", "-Icommon", "-Icommon/ops", str(header))
+        own, inside = [], False
+        for line in text.splitlines():
+            marker = re.match(r'# \d+ "(.*?)"', line)
+            if marker:
+                inside = os.path.normpath(marker[1]) == str(header)
+            elif inside:
+                own.append(line)
+        for returned, function in DECLARATION.findall("\n".join(own)):
+            functions[function] = returned
+    if not functions:
+        stop(f"labs/{name}: its header declares no function")
+    return functions
+
+
+# --- hashes and receipts ------------------------------------------------------------------
+
+def sha256(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def hashes(paths):
+    """{path: sha256}: what a build or a pass rests on."""
+    return {str(p): sha256(p) for p in sorted(set(map(str, paths)))}
+
+
+def judged_by(name):
+    """The files that decide what a pass of this lab means."""
+    short, _, op = name.partition("_")
+    return [str(p) for p in [
+        *Path("labs", name).glob("*.h"),
+        Path("common/wb.h"),
+        Path("labs", name, "cases"),
+        *Path("grader").glob("*.[ch]"),
+        Path("grader/adapters", short + ".c"),
+        *(Path("reference", f) for f in ("common.py", "dump.py", op + ".py")),
+    ] if p.exists()]
+
+
+def changed(files):
+    """The first path whose content is no longer what was hashed, or None."""
+    for path, digest in files.items():
+        if not os.path.exists(path) or sha256(path) != digest:
+            return path
+    return None
+
+
+def read_json(path):
+    try:
+        return json.loads(Path(path).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+# --- objects ------------------------------------------------------------------------------
+
+def symbols(*objects, only=""):
+    """[(type, name)] as nm gives them: U undefined, T text, D data, W weak, i ifunc, ..."""
+    listing = run(NM, "--format=posix", *([only] if only else []), *objects)
+    pairs = []
+    for line in listing.splitlines():
+        fields = line.split()
+        if len(fields) >= 2 and not line.endswith(":"):
+            pairs.append((fields[1], fields[0]))
+    return pairs
+
+
+def exported(*objects):
+    """Names that these objects define for others."""
+    return {n for t, n in symbols(*objects, only="--extern-only") if t not in "UwvN"}
+
+
+def isolate(objects, out, functions):
+    """Joins the objects of one lab into `out`, from which only `functions` can be seen.
+
+    Learners copy helpers from lab to lab. Two plain functions of one name clash when
+    linked; two templates of one name are silently taken for the same, and one lab then
+    runs the other's code. So every name but the contract's becomes local: the groups in
+    which templates are shared are dissolved (--force-group-allocation), then all other
+    symbols are hidden. (g++ needs -fno-gnu-unique when compiling, or some stay shared.)"""
+    joined = str(out) + ".joined"
+    keep = str(out) + ".keep"
+    Path(keep).write_text("".join(f + "\n" for f in functions) or "none-at-all\n")
+    run(LD, "-r", "--force-group-allocation", "-o", joined, *map(str, objects))
+    run(OBJCOPY, f"--keep-global-symbols={keep}", joined, str(out))
+    os.remove(joined)
+    os.remove(keep)
