@@ -1,0 +1,199 @@
+/* rope.cu - lab 02: rotary position embedding. rope.h is the specification.
+ *
+ * Forward and backward are one kernel: the gradient of a rotation is the rotation back. All
+ * heads of a token turn by the same angles, so a thread takes the same pairs of several
+ * heads: it reads cosines and sines once and has all its loads in flight together.
+ */
+#include "rope.h"
+
+// BEGIN SOLUTION 02.1 (about 15 lines)
+//> /* TODO(02.1): one thread for each pair i of each position p:
+//>  *     a = p base^(-2i/N)      cis[p,i] = (cos a, sin a)
+//>  * Angle, cosine and sine in double; only the result is float. About 8 lines. */
+/* One thread a pair. In float the angle itself would be off by 2^-24 p, a whole turn after
+ * 10^8 positions; the table is made once, so double costs nothing. */
+static __global__ void table_kernel(float *cis, long long pairs, int half, float base)
+{
+    long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;  // [0, P*N/2)
+    if (at >= pairs) return;
+    long long p = at / half, i = at % half;
+    double a = (double)p * pow((double)base, -(double)i / half);  // 2i/N = i/(N/2)
+    cis[2 * at] = (float)cos(a);
+    cis[2 * at + 1] = (float)sin(a);
+}
+// END SOLUTION
+
+wb_status rope_table_f32(float *cis, int P, int N, float base, cudaStream_t stream)
+{
+    if (P < 0 || N < 0 || N % 2 || !(base > 0.0f)) return WB_BAD_SHAPE;
+    if (P == 0 || N == 0) return WB_OK;
+    if (!cis) return WB_BAD_SHAPE;
+    // BEGIN SOLUTION 02.1 (about 6 lines)
+    //> // TODO(02.1): launch it, then return wb_launched(). About 3 lines.
+    //> (void)stream;
+    //> return WB_TODO;
+    long long pairs = (long long)P * (N / 2);
+    long long blocks = (pairs + 255) / 256;
+    if (blocks > INT_MAX) return WB_BAD_SHAPE;  // a table of 4 TB
+    table_kernel<<<(unsigned)blocks, 256, 0, stream>>>(cis, pairs, N / 2, base);
+    return wb_launched();
+    // END SOLUTION
+}
+
+// BEGIN SOLUTION 02.2 (about 90 lines)
+//> /* TODO(02.2): one thread for each pair i of each head h of each token (b,t):
+//>  *     out_i = x_i c - x_j s      out_j = x_j c + x_i s      j = i + N/2, (c,s) = cis[p,i]
+//>  * out may be x: read both before you write either. Head h of the token starts at
+//>  * x + (b*T+t)*ld + h*D. About 12 lines. Then, each of a line or two:
+//>  * TODO(02.3): N < D. Channels N..D-1 are copied when out is not x.
+//>  * TODO(02.4): p is pos[b*T+t], or t where pos is NULL.
+//>  * TODO(02.5): sign = -1 turns back. sign = 1 turns forward. */
+//> template <typename E>
+//> static __global__ void rotate_kernel(
+//>     E *out, const E *x, const float *cis, const int *pos, float sign, int B, int T, int H,
+//>     int D, int N, int ld)
+//> {
+//> }
+constexpr int HEADS = 4;          // of a thread: 8 loads of 16 bytes in flight
+constexpr int MAX_THREADS = 256;  // of a block
+
+/* V neighbouring channels that move as one access */
+template <typename E, int V> struct alignas(V * sizeof(E)) pack {
+    E e[V];
+};
+
+/* A head is cut into `turned` packs of pairs and, out of place, packs of the channels behind
+ * them. A thread does one pack of the heads lane, lane + lanes, lane + 2 lanes, ...:
+ *
+ *     head 0   | x[0..V) .. x[N/2..N/2+V) .. | x[V..2V) .. x[N/2+V..) .. | ..  lane 0
+ *     head 1   |         thread              |         thread            | ..  lane 1    */
+typedef struct shape {
+    long long tokens;  // B*T
+    int T, H, D, ld;
+    int half;  // N/2
+    int turned, packs, lanes;
+    float sign;  // of the angle
+} shape;
+
+/* out_i = x_i c - x_j s and out_j = x_j c + x_i s for V pairs of each head of the lane */
+template <int V, typename E>
+static __device__ __forceinline__ void
+turn(E *out, const E *x, const float *cis, shape s, int lane)
+{
+    constexpr int W = V == 1 ? 1 : 4;  // the table's row starts on 16 bytes if x's does
+    pack<float, W> angle[2 * V / W];   // V times (cos, sin)
+    pack<E, V> xi[HEADS], xj[HEADS];
+#pragma unroll
+    for (int k = 0; k < 2 * V / W; k++)
+        angle[k] = reinterpret_cast<const pack<float, W> *>(cis)[k];
+#pragma unroll
+    for (int k = 0; k < HEADS; k++) {
+        int h = lane + k * s.lanes;
+        if (h >= s.H) continue;
+        xi[k] = *reinterpret_cast<const pack<E, V> *>(x + h * s.D);
+        xj[k] = *reinterpret_cast<const pack<E, V> *>(x + h * s.D + s.half);
+    }
+#pragma unroll
+    for (int k = 0; k < HEADS; k++) {
+        int h = lane + k * s.lanes;
+        if (h >= s.H) continue;
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            float co = angle[2 * v / W].e[2 * v % W];
+            float si = angle[(2 * v + 1) / W].e[(2 * v + 1) % W] * s.sign;
+            float a = (float)xi[k].e[v], b = (float)xj[k].e[v];
+            xi[k].e[v] = E(a * co - b * si);
+            xj[k].e[v] = E(b * co + a * si);
+        }
+        *reinterpret_cast<pack<E, V> *>(out + h * s.D) = xi[k];
+        *reinterpret_cast<pack<E, V> *>(out + h * s.D + s.half) = xj[k];
+    }
+}
+
+/* the channels behind N, when out is not x */
+template <int V, typename E>
+static __device__ __forceinline__ void copy(E *out, const E *x, shape s, int lane)
+{
+    for (int h = lane; h < s.H; h += s.lanes)
+        *reinterpret_cast<pack<E, V> *>(out + h * s.D) =
+            *reinterpret_cast<const pack<E, V> *>(x + h * s.D);
+}
+
+/* out may be x: a thread has read what it turns before it writes, and nobody else does. */
+template <int V, typename E>
+static __global__ void
+rotate_kernel(E *out, const E *x, const float *cis, const int *pos, shape s)
+{
+    long long token = (long long)blockIdx.x * blockDim.y + threadIdx.y;  // [0, B*T)
+    if (token >= s.tokens) return;
+    int p = pos ? pos[token] : (int)(token % s.T);
+    out += token * s.ld, x += token * s.ld, cis += (size_t)p * s.half * 2;
+    for (int i = threadIdx.x; i < s.packs * s.lanes; i += blockDim.x) {
+        int at = i % s.packs, lane = i / s.packs;
+        if (at < s.turned)
+            turn<V>(out + at * V, x + at * V, cis + at * V * 2, s, lane);
+        else  // packs 0..turned-1 have taken 2 V channels each
+            copy<V>(out + (at + s.turned) * V, x + (at + s.turned) * V, s, lane);
+    }
+}
+
+template <int V, typename E>
+static wb_status
+launch(E *out, const E *x, const float *cis, const int *pos, shape s, cudaStream_t stream)
+{
+    s.turned = s.half / V;
+    s.packs = s.turned + (out == x ? 0 : (s.D - 2 * s.half) / V);
+    s.lanes = (s.H + HEADS - 1) / HEADS;
+    int pieces = s.packs * s.lanes;  // of a token, one for a thread
+    if (pieces == 0) return WB_OK;   // nothing turns, and nothing to copy in place
+    unsigned x_threads = pieces < MAX_THREADS ? pieces : MAX_THREADS;
+    unsigned y_threads = MAX_THREADS / x_threads;  // tokens of a block
+    long long blocks = (s.tokens + y_threads - 1) / y_threads;
+    if (blocks > INT_MAX) return WB_BAD_SHAPE;
+    rotate_kernel<V><<<(unsigned)blocks, dim3(x_threads, y_threads), 0, stream>>>(
+        out, x, cis, pos, s);
+    return wb_launched();
+}
+// END SOLUTION
+
+template <typename E>
+static wb_status rotate(
+    E *out, const E *x, const float *cis, const int *pos, float sign, int B, int T, int H,
+    int D, int N, int ld, cudaStream_t stream)
+{
+    if (B < 0 || T < 0 || H < 0 || D < 0 || N < 0 || N > D || N % 2) return WB_BAD_SHAPE;
+    if (ld < (long long)H * D) return WB_BAD_SHAPE;
+    if (B == 0 || T == 0 || H == 0 || D == 0) return WB_OK;
+    if (!out || !x || (!cis && N > 0)) return WB_BAD_SHAPE;
+    // BEGIN SOLUTION 02.2 (about 8 lines)
+    //> // TODO(02.2): launch rotate_kernel<<<grid, block, 0, stream>>>(...), then
+    //> // return wb_launched(). About 4 lines.
+    //> (void)pos, (void)sign, (void)stream;
+    //> return WB_TODO;
+    constexpr int V = 16 / sizeof(E);
+    shape s = {(long long)B * T, T, H, D, ld, N / 2, 0, 0, 0, sign};
+    size_t addresses = (size_t)out | (size_t)x | (size_t)cis | ld * sizeof(E);
+    bool wide = addresses % 16 == 0 && D % V == 0 && s.half % V == 0;
+    return wide ? launch<V>(out, x, cis, pos, s, stream)
+                : launch<1>(out, x, cis, pos, s, stream);
+    // END SOLUTION
+}
+
+/* the functions of rope.h */
+#define DEFINE(E, e)                                                                     \
+    wb_status rope_forward_##e(                                                          \
+        E *out, const E *x, const float *cis, const int *pos, int B, int T, int H,       \
+        int D, int N, int ld, cudaStream_t stream)                                       \
+    {                                                                                    \
+        return rotate(out, x, cis, pos, 1.0f, B, T, H, D, N, ld, stream);                \
+    }                                                                                    \
+    wb_status rope_backward_##e(                                                         \
+        E *dx, const E *dout, const float *cis, const int *pos, int B, int T, int H,     \
+        int D, int N, int ld, cudaStream_t stream)                                       \
+    {                                                                                    \
+        return rotate(dx, dout, cis, pos, -1.0f, B, T, H, D, N, ld, stream);             \
+    }
+
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)
