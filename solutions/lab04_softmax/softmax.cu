@@ -1,0 +1,828 @@
+/* softmax.cu - lab 04: softmax of each row, its gradient, and cross-entropy.
+ *
+ *     short rows   8 lanes or a warp each     the row waits in registers
+ *     middle rows  one block each             the row waits in registers
+ *     long rows    one block each             the row waits in shared memory, as far as
+ *                                             it fits; the rest is read again, from the L2
+ *     few of them  many blocks each           partial results meet in the workspace
+ *
+ * Whoever works on a row, the plan is the same: every thread keeps the maximum and the
+ * sum of its own columns (struct stats), the threads' stats are combined, and then each
+ * thread rescales what it kept. x is read from memory once, out is written once.
+ */
+#include "softmax.h"
+#include <float.h>
+
+enum {
+    WARP = 32,
+    SHORT_BLOCK = 128,   /* threads where a block has several rows */
+    LONG_BLOCK = 512,    /* two such blocks share a multiprocessor: one loads, one stores */
+    ROW_BLOCK = 512,     /* at most, where a row waits in registers: 128 of them a thread */
+    MAX_BLOCK = 1024,    /* at most, on a card */
+    SPLIT_COLUMNS = 4096, /* columns a block takes of a shared row */
+    SPLIT_FROM = 32768,  /* longer rows are shared between blocks ... */
+    SPLIT_ROWS = 256,    /* ... where no more rows than this keep the card busy */
+};
+
+/* V neighbouring elements that move as one access of 16 bytes, or V = 1: one element. */
+template <typename E, int V>
+struct alignas(V * sizeof(E)) pack {
+    E e[V];
+};
+
+/* Packs a thread keeps in registers: 4 accesses of 16 bytes, all under way at once, are
+ * 64 bytes a thread, enough to keep the memory busy. Single elements: 8 of them. */
+template <int V>
+struct kept {
+    static const int packs = V == 1 ? 8 : 4;
+    static const int columns = packs * V;
+};
+
+static __device__ float to_float(float x) { return x; }
+static __device__ float to_float(wb_f16 x) { return __half2float(x); }
+static __device__ float to_float(wb_bf16 x) { return __bfloat162float(x); }
+static __device__ void from_float(float &to, float x) { to = x; }
+static __device__ void from_float(wb_f16 &to, float x) { to = __float2half(x); }
+static __device__ void from_float(wb_bf16 &to, float x) { to = __float2bfloat16(x); }
+
+/* exp(scale x - m), one rounding before exp. __expf is off by 2 |x| 2^-24: too much in
+ * float, nothing beside the 2^-11 and 2^-8 of a 16-bit result. */
+template <typename E>
+static __device__ float term(float x, float scale, float m)
+{
+    float d = fmaf(x, scale, -m);
+    return sizeof(E) == 4 ? expf(d) : __expf(d);
+}
+
+/* Every lane of a group of LANES gets the group's maximum or sum. Butterfly: lane i meets
+ * i^16, i^8 ... and all lanes add in the same order, so all have the same bits. */
+template <int LANES>
+static __device__ float group_max(float v)
+{
+    for (int o = LANES / 2; o > 0; o >>= 1) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+    return v;
+}
+template <int LANES>
+static __device__ float group_sum(float v)
+{
+    for (int o = LANES / 2; o > 0; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+    return v;
+}
+
+/* What is known of some columns: their maximum, and the sum of exp(column - max). */
+struct stats {
+    float max, sum;
+};
+
+/* No column. Not -inf: (-inf) - (-inf) is NaN, and exp(-FLT_MAX - m) is 0 as well. */
+static __device__ stats no_columns(void) { return {-FLT_MAX, 0.0f}; }
+
+/* A maximum that grows leaves the sum in units of the old one: rescale, then add. */
+static __device__ void raise(stats &s, float m)
+{
+    if (m <= s.max) return;
+    s.sum *= expf(s.max - m);
+    s.max = m;
+}
+
+template <typename E, int V>
+static __device__ void add(stats &s, const float (&x)[V], float scale)
+{
+    float m = x[0] * scale;
+    for (int j = 1; j < V; j++) m = fmaxf(m, x[j] * scale);
+    raise(s, m);
+    for (int j = 0; j < V; j++) s.sum += term<E>(x[j], scale, s.max);
+}
+
+template <int LANES>
+static __device__ stats combine_group(stats own)
+{
+    float m = group_max<LANES>(own.max);
+    return {m, group_sum<LANES>(own.sum * expf(own.max - m))};
+}
+
+/* Over the block; every thread gets the same. Each warp repeats the last step itself,
+ * which saves the second barrier. */
+static __device__ stats combine_block(stats own)
+{
+    __shared__ stats of_warp[MAX_BLOCK / WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    stats s = combine_group<WARP>(own);
+    if (lane == 0) of_warp[warp] = s;
+    __syncthreads();  // every warp's stats are in of_warp
+    return combine_group<WARP>(
+        lane < (int)blockDim.x / WARP ? of_warp[lane] : no_columns());
+}
+
+/* The sum of v over the block, in every thread. */
+static __device__ float sum_block(float v)
+{
+    __shared__ float of_warp[MAX_BLOCK / WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    v = group_sum<WARP>(v);
+    if (lane == 0) of_warp[warp] = v;
+    __syncthreads();  // every warp's sum is in of_warp
+    return group_sum<WARP>(lane < (int)blockDim.x / WARP ? of_warp[lane] : 0.0f);
+}
+
+/* LANES of a warp, or LANES = 0: the whole block */
+template <int LANES>
+static __device__ stats combine(stats own)
+{
+    if constexpr (LANES == 0) return combine_block(own);
+    else return combine_group<LANES>(own);
+}
+template <int LANES>
+static __device__ float sum(float v)
+{
+    if constexpr (LANES == 0) return sum_block(v);
+    else return group_sum<LANES>(v);
+}
+
+/* A thread's place: the row and, among the `width` threads of that row, its number. */
+struct place {
+    int row, lane, width;
+};
+template <int LANES>
+static __device__ place my_place(void)
+{
+    int thread = threadIdx.x, block = blockIdx.x;
+    if constexpr (LANES == 0) return {block, thread, (int)blockDim.x};
+    else return {block * (SHORT_BLOCK / LANES) + thread / LANES, thread % LANES, LANES};
+}
+
+/* Pack i of a row of N columns: zeros from column n on; what is in front of n stays. */
+template <typename E, int V>
+static __device__ void clear_pack(E *row, int i, int n, int N)
+{
+    pack<E, V> zero;
+    for (int j = 0; j < V; j++) from_float(zero.e[j], 0.0f);
+    int c = i * V;
+    if (c >= n && N - c >= V) {
+        ((pack<E, V> *)row)[i] = zero;
+        return;
+    }
+    for (int j = 0; j < V; j++)
+        if (c + j >= n && c + j < N) row[c + j] = zero.e[0];
+}
+
+/* ---- softmax, forward ---------------------------------------------------------------
+ * The rows are attention scores with T queries (see softmax.h); T = 1 is a plain softmax:
+ * the only query is the last and sees all N columns.
+ *
+ * Row of N columns, n visible, by lanes 0 1 2 ... of packs of V (here 4 lanes, V = 4):
+ *
+ *     |0000|1111|2222|3333|0000|1111|012.|....|....|
+ *      whole packs                   tail: column `lane` behind the whole packs
+ *                                       then zeros up to N
+ */
+template <typename E, int V, int LANES>
+__global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
+    softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
+{
+    const int K = kept<V>::packs;
+    place p = my_place<LANES>();
+    bool mine = p.row < R;  // no return: all lanes of a warp meet in combine
+    int n = mine ? N - T + p.row % T + 1 : 0;
+    int whole = n / V, tail = whole * V + p.lane;
+    const E *xr = x + (size_t)p.row * N;
+
+    pack<E, V> in[K];  // all loads are issued before the first is used
+    for (int k = 0; k < K; k++) {
+        int i = k * p.width + p.lane;
+        if (i < whole) in[k] = ((const pack<E, V> *)xr)[i];
+    }
+    stats own = no_columns();
+    float e[K][V], e_tail = 0.0f;
+    for (int k = 0; k < K; k++) {
+        if (k * p.width + p.lane >= whole) continue;
+        for (int j = 0; j < V; j++) {
+            e[k][j] = to_float(in[k].e[j]);
+            own.max = fmaxf(own.max, e[k][j] * scale);
+        }
+    }
+    if (tail < n) {
+        e_tail = to_float(xr[tail]);
+        own.max = fmaxf(own.max, e_tail * scale);
+    }
+    for (int k = 0; k < K; k++) {  // subtract this thread's maximum: expf(89) is inf
+        if (k * p.width + p.lane >= whole) continue;
+        for (int j = 0; j < V; j++)
+            own.sum += e[k][j] = term<E>(e[k][j], scale, own.max);
+    }
+    if (tail < n) own.sum += e_tail = term<E>(e_tail, scale, own.max);
+
+    stats all = combine<LANES>(own);
+    if (!mine) return;
+    float factor = expf(own.max - all.max) / all.sum;  // from my maximum to the row's
+    E *o = out + (size_t)p.row * N;
+    for (int k = 0; k < K; k++) {
+        int i = k * p.width + p.lane;
+        if (i < whole) {
+            for (int j = 0; j < V; j++) from_float(in[k].e[j], e[k][j] * factor);
+            ((pack<E, V> *)o)[i] = in[k];
+        } else if (n < N) {
+            clear_pack<E, V>(o, i, n, N);
+        }
+    }
+    if (tail < n) from_float(o[tail], e_tail * factor);
+}
+
+/* A row too long for registers. The first `hold` packs stay in shared memory, each in the
+ * slot of the thread that loaded it, so that no barrier is needed for them. The others are
+ * read twice; the second time backwards, so that the L2 still has the first ones. */
+template <typename E, int V>
+__global__ void __launch_bounds__(MAX_BLOCK)
+    softmax_long_kernel(E *out, const E *x, int T, int N, float scale, int hold)
+{
+    extern __shared__ uint4 shared_bytes[];
+    pack<E, V> *held = (pack<E, V> *)shared_bytes;
+    const int K = kept<V>::packs;
+    int row = blockIdx.x, lane = threadIdx.x, step = K * blockDim.x;
+    int n = N - T + row % T + 1, whole = n / V, tail = whole * V + lane;
+    const pack<E, V> *xp = (const pack<E, V> *)(x + (size_t)row * N);
+    pack<E, V> *op = (pack<E, V> *)(out + (size_t)row * N);
+    float e_tail[1];
+
+    stats own = no_columns();
+    for (int first = 0; first < whole; first += step) {
+        pack<E, V> in[K];
+        for (int k = 0; k < K; k++) {
+            int i = first + k * blockDim.x + lane;
+            if (i < whole) in[k] = xp[i];
+        }
+        for (int k = 0; k < K; k++) {
+            int i = first + k * blockDim.x + lane;
+            if (i >= whole) continue;
+            if (i < hold) held[i] = in[k];
+            float v[V];
+            for (int j = 0; j < V; j++) v[j] = to_float(in[k].e[j]);
+            add<E, V>(own, v, scale);
+        }
+    }
+    if (tail < n) {
+        e_tail[0] = to_float(x[(size_t)row * N + tail]);
+        add<E, 1>(own, e_tail, scale);
+    }
+    stats all = combine_block(own);
+
+    float factor = 1.0f / all.sum;
+    int packs = (N + V - 1) / V;  // behind the whole ones come zeros
+    for (int first = (packs - 1) / step * step; first >= 0; first -= step) {
+        for (int k = K - 1; k >= 0; k--) {
+            int i = first + k * blockDim.x + lane;
+            if (i < whole) {
+                pack<E, V> v = i < hold ? held[i] : xp[i];
+                for (int j = 0; j < V; j++)
+                    from_float(
+                        v.e[j], term<E>(to_float(v.e[j]), scale, all.max) * factor);
+                op[i] = v;
+            } else if (i < packs && n < N) {
+                clear_pack<E, V>(out + (size_t)row * N, i, n, N);
+            }
+        }
+    }
+    if (tail < n)
+        from_float(
+            out[(size_t)row * N + tail], term<E>(e_tail[0], scale, all.max) * factor);
+}
+
+/* Few long rows: a block takes SPLIT_COLUMNS of one. The first kernel leaves the stats of
+ * every part in the workspace, the second normalises. It walks backwards, so that it
+ * finds in the L2 what the first one read last. */
+template <typename E, int V>
+__global__ void __launch_bounds__(ROW_BLOCK)
+    split_stats_kernel(stats *parts, const E *x, int N, float scale)
+{
+    const int K = kept<V>::packs;
+    int lane = threadIdx.x, part = blockIdx.x, row = blockIdx.y;
+    int from = part * SPLIT_COLUMNS, n = min(SPLIT_COLUMNS, N - from);
+    int whole = n / V, tail = whole * V + lane;
+    const E *xr = x + (size_t)row * N + from;
+
+    pack<E, V> in[K];
+    for (int k = 0; k < K; k++) {
+        int i = k * blockDim.x + lane;
+        if (i < whole) in[k] = ((const pack<E, V> *)xr)[i];
+    }
+    stats own = no_columns();
+    for (int k = 0; k < K; k++) {
+        if (k * (int)blockDim.x + lane >= whole) continue;
+        float v[V];
+        for (int j = 0; j < V; j++) v[j] = to_float(in[k].e[j]);
+        add<E, V>(own, v, scale);
+    }
+    if (tail < n) {
+        float v[1] = {to_float(xr[tail])};
+        add<E, 1>(own, v, scale);
+    }
+    stats all = combine_block(own);
+    if (lane == 0) parts[(size_t)row * gridDim.x + part] = all;
+}
+
+template <typename E, int V>
+__global__ void __launch_bounds__(ROW_BLOCK)
+    split_normalise_kernel(E *out, const E *x, const stats *parts, int N, float scale)
+{
+    const int K = kept<V>::packs;
+    int lane = threadIdx.x;
+    int part = gridDim.x - 1 - blockIdx.x, row = gridDim.y - 1 - blockIdx.y;
+    int from = part * SPLIT_COLUMNS, n = min(SPLIT_COLUMNS, N - from);
+    int whole = n / V, tail = whole * V + lane;
+    const E *xr = x + (size_t)row * N + from;
+    E *o = out + (size_t)row * N + from;
+
+    pack<E, V> v[K];
+    for (int k = 0; k < K; k++) {
+        int i = k * blockDim.x + lane;
+        if (i < whole) v[k] = ((const pack<E, V> *)xr)[i];
+    }
+    stats all = no_columns();  // every warp combines all parts, in the same order
+    for (int i = lane % WARP; i < (int)gridDim.x; i += WARP) {
+        stats s = parts[(size_t)row * gridDim.x + i];
+        raise(all, s.max);
+        all.sum += s.sum * expf(s.max - all.max);
+    }
+    all = combine_group<WARP>(all);
+    float factor = 1.0f / all.sum;
+    for (int k = 0; k < K; k++) {
+        int i = k * blockDim.x + lane;
+        if (i >= whole) continue;
+        for (int j = 0; j < V; j++)
+            from_float(
+                v[k].e[j], term<E>(to_float(v[k].e[j]), scale, all.max) * factor);
+        ((pack<E, V> *)o)[i] = v[k];
+    }
+    if (tail < n)
+        from_float(o[tail], term<E>(to_float(xr[tail]), scale, all.max) * factor);
+}
+
+/* ---- softmax, backward: dx = scale p (dout - sum_j p dout) -------------------------- */
+template <typename E, int V, int LANES>
+__global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
+    backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
+{
+    const int K = kept<V>::packs;
+    place p = my_place<LANES>();
+    bool mine = p.row < R;
+    int n = mine ? N : 0, whole = n / V, tail = whole * V + p.lane;
+    size_t at = (size_t)p.row * N;
+    const pack<E, V> *dp = (const pack<E, V> *)(dout + at);
+    const pack<E, V> *pp = (const pack<E, V> *)(prob + at);
+
+    pack<E, V> d[K], q[K];
+    for (int k = 0; k < K; k++) {
+        int i = k * p.width + p.lane;
+        if (i < whole) d[k] = dp[i], q[k] = pp[i];
+    }
+    float dot = 0.0f, d_tail = 0.0f, q_tail = 0.0f;
+    for (int k = 0; k < K; k++) {
+        if (k * p.width + p.lane >= whole) continue;
+        for (int j = 0; j < V; j++) dot += to_float(d[k].e[j]) * to_float(q[k].e[j]);
+    }
+    if (tail < n) {
+        d_tail = to_float(dout[at + tail]), q_tail = to_float(prob[at + tail]);
+        dot += d_tail * q_tail;
+    }
+    dot = sum<LANES>(dot);
+    for (int k = 0; k < K; k++) {
+        int i = k * p.width + p.lane;
+        if (i >= whole) continue;
+        for (int j = 0; j < V; j++)
+            from_float(
+                d[k].e[j],
+                scale * to_float(q[k].e[j]) * (to_float(d[k].e[j]) - dot));
+        ((pack<E, V> *)(dx + at))[i] = d[k];
+    }
+    if (tail < n) from_float(dx[at + tail], scale * q_tail * (d_tail - dot));
+}
+
+/* Too long for registers: both inputs are read twice, the second time backwards. */
+template <typename E, int V>
+__global__ void __launch_bounds__(MAX_BLOCK)
+    backward_long_kernel(E *dx, const E *dout, const E *prob, int N, float scale)
+{
+    int lane = threadIdx.x, step = blockDim.x;
+    int whole = N / V, tail = whole * V + lane;
+    size_t at = (size_t)blockIdx.x * N;
+    const pack<E, V> *dp = (const pack<E, V> *)(dout + at);
+    const pack<E, V> *pp = (const pack<E, V> *)(prob + at);
+
+    float dot = 0.0f;
+#pragma unroll 4
+    for (int i = lane; i < whole; i += step) {
+        pack<E, V> d = dp[i], q = pp[i];
+        for (int j = 0; j < V; j++) dot += to_float(d.e[j]) * to_float(q.e[j]);
+    }
+    if (tail < N) dot += to_float(dout[at + tail]) * to_float(prob[at + tail]);
+    dot = sum_block(dot);
+    if (tail < N)
+        from_float(
+            dx[at + tail],
+            scale * to_float(prob[at + tail]) * (to_float(dout[at + tail]) - dot));
+    for (int i = (whole - 1) / step * step + lane; i >= 0; i -= step) {
+        if (i >= whole) continue;
+        pack<E, V> d = dp[i], q = pp[i];
+        for (int j = 0; j < V; j++)
+            from_float(
+                d.e[j], scale * to_float(q.e[j]) * (to_float(d.e[j]) - dot));
+        ((pack<E, V> *)(dx + at))[i] = d;
+    }
+}
+
+/* ---- cross-entropy, loss and gradient ------------------------------------------------ */
+struct entropy {  // what all rows share
+    const int *target;
+    const float *gscale;
+    int V, ld, ignore;
+    float softcap;
+};
+
+/* z of one pack */
+template <typename E, int V>
+static __device__ void widen(float (&z)[V], const pack<E, V> &v, float softcap)
+{
+    for (int j = 0; j < V; j++) z[j] = to_float(v.e[j]);
+    if (softcap > 0)
+        for (int j = 0; j < V; j++) z[j] = softcap * tanhf(z[j] / softcap);
+}
+
+/* What the gradient needs of a row: dlogits = (exp(z - max) factor - [target] g) dz */
+struct slope {
+    float max, factor, g, softcap;
+    int target;
+};
+
+template <typename E, int V>
+static __device__ void gradient(pack<E, V> &v, int c, const slope &s)
+{
+    float z[V];
+    widen(z, v, s.softcap);
+    for (int j = 0; j < V; j++) {
+        float d = term<E>(z[j], 1.0f, s.max) * s.factor - (c + j == s.target ? s.g : 0);
+        if (s.softcap > 0) {
+            float t = z[j] / s.softcap;  // dz/dlogits = 1 - tanh^2
+            d *= 1 - t * t;
+        }
+        from_float(v.e[j], d);
+    }
+}
+
+/* The thread that owns the target's column keeps its z and writes the loss. */
+template <int V>
+static __device__ void keep_target(float &z_target, const float (&z)[V], int c, int t)
+{
+    if (t < c || t >= c + V) return;
+    for (int j = 0; j < V; j++)
+        if (c + j == t) z_target = z[j];
+}
+
+template <int V>
+static __device__ bool owns(int t, int whole, int lane, int width)
+{
+    return t < whole * V ? t / V % width == lane : t - whole * V == lane;
+}
+
+template <typename E, int V, int LANES>
+__global__ void __launch_bounds__(SHORT_BLOCK)
+    cross_entropy_kernel(float *loss, E *dlogits, const E *logits, entropy a, int R)
+{
+    const int K = kept<V>::packs;
+    place p = my_place<LANES>();
+    bool mine = p.row < R;
+    int t = mine ? a.target[p.row] : a.ignore;
+    int n = t == a.ignore ? 0 : a.V;  // an ignored row has no columns, only zeros
+    int whole = n / V, tail = whole * V + p.lane;
+    size_t at = (size_t)p.row * a.ld;
+    const pack<E, V> *xp = (const pack<E, V> *)(logits + at);
+
+    pack<E, V> in[K];
+    pack<E, 1> in_tail;
+    for (int k = 0; k < K; k++) {
+        int i = k * p.width + p.lane;
+        if (i < whole) in[k] = xp[i];
+    }
+    stats own = no_columns();
+    float z_target = 0.0f;
+    for (int k = 0; k < K; k++) {
+        int i = k * p.width + p.lane;
+        if (i >= whole) continue;
+        float z[V];
+        widen(z, in[k], a.softcap);
+        add<E, V>(own, z, 1.0f);
+        keep_target(z_target, z, i * V, t);
+    }
+    if (tail < n) {
+        float z[1];
+        in_tail.e[0] = logits[at + tail];
+        widen(z, in_tail, a.softcap);
+        add<E, 1>(own, z, 1.0f);
+        keep_target(z_target, z, tail, t);
+    }
+    stats all = combine<LANES>(own);
+    if (!mine) return;
+    if (n == 0 ? p.lane == 0 : owns<V>(t, whole, p.lane, p.width))
+        loss[p.row] = n == 0 ? 0.0f : logf(all.sum) + (all.max - z_target);
+    if (dlogits == NULL) return;
+
+    float g = a.gscale ? *a.gscale : 1.0f;
+    slope s = {all.max, g / all.sum, g, a.softcap, t};
+    for (int i = p.lane, k = 0; i * V < a.ld; i += p.width, k++) {
+        if (i >= whole) clear_pack<E, V>(dlogits + at, i, n, a.ld);
+    }
+    for (int k = 0; k < K; k++) {
+        int i = k * p.width + p.lane;
+        if (i >= whole) continue;
+        gradient(in[k], i * V, s);
+        ((pack<E, V> *)(dlogits + at))[i] = in[k];
+    }
+    if (tail < n) {
+        gradient(in_tail, tail, s);
+        dlogits[at + tail] = in_tail.e[0];
+    }
+}
+
+/* A block a row; as in softmax_long_kernel the first `hold` packs stay in shared memory. */
+template <typename E, int V>
+__global__ void __launch_bounds__(MAX_BLOCK) cross_entropy_long_kernel(
+    float *loss, E *dlogits, const E *logits, entropy a, int hold)
+{
+    extern __shared__ uint4 shared_bytes[];
+    pack<E, V> *held = (pack<E, V> *)shared_bytes;
+    const int K = kept<V>::packs;
+    int row = blockIdx.x, lane = threadIdx.x, width = blockDim.x, step = K * width;
+    int t = a.target[row], n = t == a.ignore ? 0 : a.V;
+    int whole = n / V, tail = whole * V + lane;
+    size_t at = (size_t)row * a.ld;
+    const pack<E, V> *xp = (const pack<E, V> *)(logits + at);
+    pack<E, V> *dp = (pack<E, V> *)(dlogits + at);
+    pack<E, 1> in_tail;
+
+    stats own = no_columns();
+    float z_target = 0.0f;
+    for (int first = 0; first < whole; first += step) {
+        pack<E, V> in[K];
+        for (int k = 0; k < K; k++) {
+            int i = first + k * width + lane;
+            if (i < whole) in[k] = xp[i];
+        }
+        for (int k = 0; k < K; k++) {
+            int i = first + k * width + lane;
+            if (i >= whole) continue;
+            if (i < hold) held[i] = in[k];
+            float z[V];
+            widen(z, in[k], a.softcap);
+            add<E, V>(own, z, 1.0f);
+            keep_target(z_target, z, i * V, t);
+        }
+    }
+    if (tail < n) {
+        float z[1];
+        in_tail.e[0] = logits[at + tail];
+        widen(z, in_tail, a.softcap);
+        add<E, 1>(own, z, 1.0f);
+        keep_target(z_target, z, tail, t);
+    }
+    stats all = combine_block(own);
+    if (n == 0 ? lane == 0 : owns<V>(t, whole, lane, width))
+        loss[row] = n == 0 ? 0.0f : logf(all.sum) + (all.max - z_target);
+    if (dlogits == NULL) return;
+
+    float g = a.gscale ? *a.gscale : 1.0f;
+    slope s = {all.max, g / all.sum, g, a.softcap, t};
+    int packs = (a.ld + V - 1) / V;
+    for (int first = (packs - 1) / step * step; first >= 0; first -= step) {
+        for (int k = K - 1; k >= 0; k--) {
+            int i = first + k * width + lane;
+            if (i < whole) {
+                pack<E, V> v = i < hold ? held[i] : xp[i];
+                gradient(v, i * V, s);
+                dp[i] = v;
+            } else if (i < packs) {
+                clear_pack<E, V>(dlogits + at, i, n, a.ld);
+            }
+        }
+    }
+    if (tail < n) {
+        gradient(in_tail, tail, s);
+        dlogits[at + tail] = in_tail.e[0];
+    }
+}
+
+/* ---- launchers ----------------------------------------------------------------------- */
+
+/* May rows that are `stride` elements apart be read in packs of 16 bytes? */
+template <typename E>
+static bool aligned(const void *p, int R, int stride)
+{
+    return (uintptr_t)p % 16 == 0 && (R <= 1 || stride % (16 / sizeof(E)) == 0);
+}
+
+/* Threads for one row of n columns in registers. */
+template <int V>
+static int row_threads(int n)
+{
+    int threads = (n + kept<V>::columns - 1) / kept<V>::columns;
+    return (threads + WARP - 1) / WARP * WARP;
+}
+
+static unsigned short_blocks(int R, int lanes)
+{
+    int rows = SHORT_BLOCK / lanes;
+    return ((unsigned)R + rows - 1) / rows;
+}
+
+/* A long row in shared memory: whole, if two blocks then fit on a multiprocessor (one
+ * loads while the other stores), else as much as one block may have. */
+struct long_plan {
+    int threads, hold;  // hold: packs
+    size_t bytes;       // of dynamic shared memory
+};
+static long_plan plan_long(const void *kernel, size_t row_bytes, size_t pack_bytes)
+{
+    int device = 0, most = 48 << 10;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    size_t room = (size_t)most - 1024;  // 1 KB for of_warp and the driver
+    bool two = row_bytes <= room / 2;
+    size_t hold = (row_bytes < room ? row_bytes : room) / pack_bytes;
+    long_plan p = {two ? LONG_BLOCK : MAX_BLOCK, (int)hold, hold * pack_bytes};
+    if (p.bytes > 48 << 10)
+        cudaFuncSetAttribute(
+            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.bytes);
+    return p;
+}
+
+template <typename E, int V>
+static void
+forward(E *out, const E *x, int R, int T, int N, float scale, stats *parts, cudaStream_t s)
+{
+    const int most = kept<V>::columns;  // of one thread
+    if (N <= 8 * most) {
+        softmax_kernel<E, V, 8>
+            <<<short_blocks(R, 8), SHORT_BLOCK, 0, s>>>(out, x, R, T, N, scale);
+    } else if (N <= WARP * most) {
+        softmax_kernel<E, V, WARP>
+            <<<short_blocks(R, WARP), SHORT_BLOCK, 0, s>>>(out, x, R, T, N, scale);
+    } else if (N <= ROW_BLOCK * most) {
+        softmax_kernel<E, V, 0>
+            <<<R, row_threads<V>(N), 0, s>>>(out, x, R, T, N, scale);
+    } else if (parts != NULL) {
+        dim3 grid((N + SPLIT_COLUMNS - 1) / SPLIT_COLUMNS, R);
+        int threads = row_threads<V>(SPLIT_COLUMNS);
+        split_stats_kernel<E, V><<<grid, threads, 0, s>>>(parts, x, N, scale);
+        split_normalise_kernel<E, V><<<grid, threads, 0, s>>>(out, x, parts, N, scale);
+    } else {
+        long_plan p = plan_long(
+            (const void *)softmax_long_kernel<E, V>, N * sizeof(E), V * sizeof(E));
+        softmax_long_kernel<E, V>
+            <<<R, p.threads, p.bytes, s>>>(out, x, T, N, scale, p.hold);
+    }
+}
+
+static bool is_split(int R, int N) { return N > SPLIT_FROM && R <= SPLIT_ROWS; }
+
+/* Never falls when R grows: more rows than SPLIT_ROWS ask for what SPLIT_ROWS do. */
+static size_t forward_workspace(int R, int N)
+{
+    if (R <= 0 || N <= SPLIT_FROM) return 0;
+    size_t parts = ((size_t)N + SPLIT_COLUMNS - 1) / SPLIT_COLUMNS;
+    return sizeof(stats) * parts * (R < SPLIT_ROWS ? R : SPLIT_ROWS);
+}
+
+template <typename E>
+static wb_status softmax_forward(
+    E *out, const E *x, int R, int N, float scale, void *workspace,
+    size_t workspace_bytes, cudaStream_t s)
+{
+    if (R < 0 || N < 1) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    if (workspace_bytes < forward_workspace(R, N)) return WB_NO_SPACE;
+    stats *parts = is_split(R, N) ? (stats *)workspace : NULL;
+    if (is_split(R, N) && parts == NULL) return WB_BAD_SHAPE;
+    if (aligned<E>(out, R, N) && aligned<E>(x, R, N))
+        forward<E, 16 / sizeof(E)>(out, x, R, 1, N, scale, parts, s);
+    else
+        forward<E, 1>(out, x, R, 1, N, scale, parts, s);
+    return wb_launched();
+}
+
+template <typename E>
+static wb_status softmax_causal_forward(
+    E *out, const E *x, int R, int T, int S, float scale, cudaStream_t s)
+{
+    if (R < 0 || T < 1 || S < T || R % T != 0) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    if (aligned<E>(out, R, S) && aligned<E>(x, R, S))
+        forward<E, 16 / sizeof(E)>(out, x, R, T, S, scale, NULL, s);
+    else
+        forward<E, 1>(out, x, R, T, S, scale, NULL, s);
+    return wb_launched();
+}
+
+template <typename E, int V>
+static void
+backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream_t s)
+{
+    const int most = kept<V>::columns;
+    if (N <= 8 * most)
+        backward_kernel<E, V, 8>
+            <<<short_blocks(R, 8), SHORT_BLOCK, 0, s>>>(dx, dout, p, R, N, scale);
+    else if (N <= WARP * most)
+        backward_kernel<E, V, WARP>
+            <<<short_blocks(R, WARP), SHORT_BLOCK, 0, s>>>(dx, dout, p, R, N, scale);
+    else if (N <= ROW_BLOCK * most)
+        backward_kernel<E, V, 0>
+            <<<R, row_threads<V>(N), 0, s>>>(dx, dout, p, R, N, scale);
+    else
+        backward_long_kernel<E, V>
+            <<<R, MAX_BLOCK, 0, s>>>(dx, dout, p, N, scale);
+}
+
+template <typename E>
+static wb_status softmax_backward(
+    E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream_t s)
+{
+    if (R < 0 || N < 1) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (dx == NULL || dout == NULL || p == NULL) return WB_BAD_SHAPE;
+    if (aligned<E>(dx, R, N) && aligned<E>(dout, R, N) && aligned<E>(p, R, N))
+        backward<E, 16 / sizeof(E)>(dx, dout, p, R, N, scale, s);
+    else
+        backward<E, 1>(dx, dout, p, R, N, scale, s);
+    return wb_launched();
+}
+
+template <typename E, int V>
+static void entropy_rows(
+    float *loss, E *dlogits, const E *logits, const entropy &a, int R, cudaStream_t s)
+{
+    const int most = kept<V>::columns;
+    if (a.V <= 8 * most) {
+        cross_entropy_kernel<E, V, 8>
+            <<<short_blocks(R, 8), SHORT_BLOCK, 0, s>>>(loss, dlogits, logits, a, R);
+    } else if (a.V <= WARP * most) {
+        cross_entropy_kernel<E, V, WARP>
+            <<<short_blocks(R, WARP), SHORT_BLOCK, 0, s>>>(loss, dlogits, logits, a, R);
+    } else {
+        long_plan p = plan_long(
+            (const void *)cross_entropy_long_kernel<E, V>, a.V * sizeof(E),
+            V * sizeof(E));
+        cross_entropy_long_kernel<E, V>
+            <<<R, p.threads, p.bytes, s>>>(loss, dlogits, logits, a, p.hold);
+    }
+}
+
+template <typename E>
+static wb_status cross_entropy(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore, cudaStream_t s)
+{
+    if (R < 0 || V < 1 || ld < V || !(softcap >= 0)) return WB_BAD_SHAPE;
+    if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (loss == NULL || logits == NULL || target == NULL) return WB_BAD_SHAPE;
+    entropy a = {target, gscale, V, ld, ignore, softcap};
+    if (aligned<E>(dlogits, R, ld) && aligned<E>(logits, R, ld))
+        entropy_rows<E, 16 / sizeof(E)>(loss, dlogits, logits, a, R, s);
+    else
+        entropy_rows<E, 1>(loss, dlogits, logits, a, R, s);
+    return wb_launched();
+}
+
+#define DEFINE(E, e)                                                                     \
+    wb_status softmax_forward_##e(                                                       \
+        E *out, const E *x, int R, int N, float scale, void *workspace,                  \
+        size_t workspace_bytes, cudaStream_t stream)                                     \
+    {                                                                                    \
+        return softmax_forward(                                                          \
+            out, x, R, N, scale, workspace, workspace_bytes, stream);                    \
+    }                                                                                    \
+    size_t softmax_forward_workspace_##e(int R, int N)                                   \
+    {                                                                                    \
+        return forward_workspace(R, N);                                                  \
+    }                                                                                    \
+    wb_status softmax_causal_forward_##e(                                                \
+        E *out, const E *x, int R, int T, int S, float scale, cudaStream_t stream)       \
+    {                                                                                    \
+        return softmax_causal_forward(out, x, R, T, S, scale, stream);                   \
+    }                                                                                    \
+    wb_status softmax_backward_##e(                                                      \
+        E *dx, const E *dout, const E *p, int R, int N, float scale,                     \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return softmax_backward(dx, dout, p, R, N, scale, stream);                       \
+    }                                                                                    \
+    wb_status cross_entropy_##e(                                                         \
+        float *loss, E *dlogits, const E *logits, const int *target,                     \
+        const float *gscale, int R, int V, int ld, float softcap, int ignore,            \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return cross_entropy(                                                            \
+            loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, stream);   \
+    }
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)
