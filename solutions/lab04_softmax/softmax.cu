@@ -13,42 +13,43 @@
 #include "softmax.h"
 #include <float.h>
 
+// BEGIN SOLUTION 04.1 (about 170 lines)
+//> /* TODO(04.1): a kernel for rows that one block can share. Three steps: the maximum of
+//>  * scale x, the sum of exp(scale x - max), the division. A first version may read x three
+//>  * times; a sum over a block is what lab 03 was about. About 25 lines.
+//>  *
+//>  * Part 04.3 gives every row a visible part of its own: an argument T now saves a kernel.
+//>  * Part 04.7 asks for E = wb_f16 and wb_bf16: (float)x widens, E(y) rounds, once. */
+//> template <typename E>
+//> static __global__ void softmax_kernel(E *out, const E *x, int R, int N, float scale)
+//> {
+//> }
 enum {
     WARP = 32,
-    SHORT_BLOCK = 128,   /* threads where a block has several rows */
-    LONG_BLOCK = 512,    /* two such blocks share a multiprocessor: one loads, one stores */
-    ROW_BLOCK = 512,     /* at most, where a row waits in registers: 128 of them a thread */
-    MAX_BLOCK = 1024,    /* at most, on a card */
+    SHORT_BLOCK = 128, /* threads where a block has several rows */
+    LONG_BLOCK = 512,  /* two such blocks share a multiprocessor: one loads, one stores */
+    ROW_BLOCK = 512,   /* at most, where a row waits in registers: 128 of them a thread */
+    MAX_BLOCK = 1024,  /* at most, on a card */
     SPLIT_COLUMNS = 4096, /* columns a block takes of a shared row */
-    SPLIT_FROM = 32768,  /* longer rows are shared between blocks ... */
-    SPLIT_ROWS = 256,    /* ... where no more rows than this keep the card busy */
+    SPLIT_FROM = 32768,   /* longer rows are shared between blocks ... */
+    SPLIT_ROWS = 256,     /* ... where no more rows than this keep the card busy */
 };
 
 /* V neighbouring elements that move as one access of 16 bytes, or V = 1: one element. */
-template <typename E, int V>
-struct alignas(V * sizeof(E)) pack {
+template <typename E, int V> struct alignas(V * sizeof(E)) pack {
     E e[V];
 };
 
 /* Packs a thread keeps in registers: 4 accesses of 16 bytes, all under way at once, are
  * 64 bytes a thread, enough to keep the memory busy. Single elements: 8 of them. */
-template <int V>
-struct kept {
+template <int V> struct kept {
     static const int packs = V == 1 ? 8 : 4;
     static const int columns = packs * V;
 };
 
-static __device__ float to_float(float x) { return x; }
-static __device__ float to_float(wb_f16 x) { return __half2float(x); }
-static __device__ float to_float(wb_bf16 x) { return __bfloat162float(x); }
-static __device__ void from_float(float &to, float x) { to = x; }
-static __device__ void from_float(wb_f16 &to, float x) { to = __float2half(x); }
-static __device__ void from_float(wb_bf16 &to, float x) { to = __float2bfloat16(x); }
-
 /* exp(scale x - m), one rounding before exp. __expf is off by 2 |x| 2^-24: too much in
  * float, nothing beside the 2^-11 and 2^-8 of a 16-bit result. */
-template <typename E>
-static __device__ float term(float x, float scale, float m)
+template <typename E> static __device__ float term(float x, float scale, float m)
 {
     float d = fmaf(x, scale, -m);
     return sizeof(E) == 4 ? expf(d) : __expf(d);
@@ -56,16 +57,16 @@ static __device__ float term(float x, float scale, float m)
 
 /* Every lane of a group of LANES gets the group's maximum or sum. Butterfly: lane i meets
  * i^16, i^8 ... and all lanes add in the same order, so all have the same bits. */
-template <int LANES>
-static __device__ float group_max(float v)
+template <int LANES> static __device__ float group_max(float v)
 {
-    for (int o = LANES / 2; o > 0; o >>= 1) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+    for (int o = LANES / 2; o > 0; o >>= 1)
+        v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
     return v;
 }
-template <int LANES>
-static __device__ float group_sum(float v)
+template <int LANES> static __device__ float group_sum(float v)
 {
-    for (int o = LANES / 2; o > 0; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+    for (int o = LANES / 2; o > 0; o >>= 1)
+        v += __shfl_xor_sync(~0u, v, o);
     return v;
 }
 
@@ -75,7 +76,10 @@ struct stats {
 };
 
 /* No column. Not -inf: (-inf) - (-inf) is NaN, and exp(-FLT_MAX - m) is 0 as well. */
-static __device__ stats no_columns(void) { return {-FLT_MAX, 0.0f}; }
+static __device__ stats no_columns(void)
+{
+    return {-FLT_MAX, 0.0f};
+}
 
 /* A maximum that grows leaves the sum in units of the old one: rescale, then add. */
 static __device__ void raise(stats &s, float m)
@@ -89,13 +93,14 @@ template <typename E, int V>
 static __device__ void add(stats &s, const float (&x)[V], float scale)
 {
     float m = x[0] * scale;
-    for (int j = 1; j < V; j++) m = fmaxf(m, x[j] * scale);
+    for (int j = 1; j < V; j++)
+        m = fmaxf(m, x[j] * scale);
     raise(s, m);
-    for (int j = 0; j < V; j++) s.sum += term<E>(x[j], scale, s.max);
+    for (int j = 0; j < V; j++)
+        s.sum += term<E>(x[j], scale, s.max);
 }
 
-template <int LANES>
-static __device__ stats combine_group(stats own)
+template <int LANES> static __device__ stats combine_group(stats own)
 {
     float m = group_max<LANES>(own.max);
     return {m, group_sum<LANES>(own.sum * expf(own.max - m))};
@@ -126,29 +131,32 @@ static __device__ float sum_block(float v)
 }
 
 /* LANES of a warp, or LANES = 0: the whole block */
-template <int LANES>
-static __device__ stats combine(stats own)
+template <int LANES> static __device__ stats combine(stats own)
 {
-    if constexpr (LANES == 0) return combine_block(own);
-    else return combine_group<LANES>(own);
+    if constexpr (LANES == 0)
+        return combine_block(own);
+    else
+        return combine_group<LANES>(own);
 }
-template <int LANES>
-static __device__ float sum(float v)
+template <int LANES> static __device__ float sum(float v)
 {
-    if constexpr (LANES == 0) return sum_block(v);
-    else return group_sum<LANES>(v);
+    if constexpr (LANES == 0)
+        return sum_block(v);
+    else
+        return group_sum<LANES>(v);
 }
 
 /* A thread's place: the row and, among the `width` threads of that row, its number. */
 struct place {
     int row, lane, width;
 };
-template <int LANES>
-static __device__ place my_place(void)
+template <int LANES> static __device__ place my_place(void)
 {
     int thread = threadIdx.x, block = blockIdx.x;
-    if constexpr (LANES == 0) return {block, thread, (int)blockDim.x};
-    else return {block * (SHORT_BLOCK / LANES) + thread / LANES, thread % LANES, LANES};
+    if constexpr (LANES == 0)
+        return {block, thread, (int)blockDim.x};
+    else
+        return {block * (SHORT_BLOCK / LANES) + thread / LANES, thread % LANES, LANES};
 }
 
 /* Pack i of a row of N columns: zeros from column n on; what is in front of n stays. */
@@ -156,7 +164,8 @@ template <typename E, int V>
 static __device__ void clear_pack(E *row, int i, int n, int N)
 {
     pack<E, V> zero;
-    for (int j = 0; j < V; j++) from_float(zero.e[j], 0.0f);
+    for (int j = 0; j < V; j++)
+        zero.e[j] = E(0.0f);
     int c = i * V;
     if (c >= n && N - c >= V) {
         ((pack<E, V> *)row)[i] = zero;
@@ -177,7 +186,7 @@ static __device__ void clear_pack(E *row, int i, int n, int N)
  *                                       then zeros up to N
  */
 template <typename E, int V, int LANES>
-__global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
+static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
 {
     const int K = kept<V>::packs;
@@ -197,12 +206,12 @@ __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     for (int k = 0; k < K; k++) {
         if (k * p.width + p.lane >= whole) continue;
         for (int j = 0; j < V; j++) {
-            e[k][j] = to_float(in[k].e[j]);
+            e[k][j] = (float)in[k].e[j];
             own.max = fmaxf(own.max, e[k][j] * scale);
         }
     }
     if (tail < n) {
-        e_tail = to_float(xr[tail]);
+        e_tail = (float)xr[tail];
         own.max = fmaxf(own.max, e_tail * scale);
     }
     for (int k = 0; k < K; k++) {  // subtract this thread's maximum: expf(89) is inf
@@ -219,20 +228,21 @@ __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     for (int k = 0; k < K; k++) {
         int i = k * p.width + p.lane;
         if (i < whole) {
-            for (int j = 0; j < V; j++) from_float(in[k].e[j], e[k][j] * factor);
+            for (int j = 0; j < V; j++)
+                in[k].e[j] = E(e[k][j] * factor);
             ((pack<E, V> *)o)[i] = in[k];
         } else if (n < N) {
             clear_pack<E, V>(o, i, n, N);
         }
     }
-    if (tail < n) from_float(o[tail], e_tail * factor);
+    if (tail < n) o[tail] = E(e_tail * factor);
 }
 
 /* A row too long for registers. The first `hold` packs stay in shared memory, each in the
  * slot of the thread that loaded it, so that no barrier is needed for them. The others are
  * read twice; the second time backwards, so that the L2 still has the first ones. */
 template <typename E, int V>
-__global__ void __launch_bounds__(MAX_BLOCK)
+static __global__ void __launch_bounds__(MAX_BLOCK)
     softmax_long_kernel(E *out, const E *x, int T, int N, float scale, int hold)
 {
     extern __shared__ uint4 shared_bytes[];
@@ -256,12 +266,13 @@ __global__ void __launch_bounds__(MAX_BLOCK)
             if (i >= whole) continue;
             if (i < hold) held[i] = in[k];
             float v[V];
-            for (int j = 0; j < V; j++) v[j] = to_float(in[k].e[j]);
+            for (int j = 0; j < V; j++)
+                v[j] = (float)in[k].e[j];
             add<E, V>(own, v, scale);
         }
     }
     if (tail < n) {
-        e_tail[0] = to_float(x[(size_t)row * N + tail]);
+        e_tail[0] = (float)x[(size_t)row * N + tail];
         add<E, 1>(own, e_tail, scale);
     }
     stats all = combine_block(own);
@@ -274,8 +285,7 @@ __global__ void __launch_bounds__(MAX_BLOCK)
             if (i < whole) {
                 pack<E, V> v = i < hold ? held[i] : xp[i];
                 for (int j = 0; j < V; j++)
-                    from_float(
-                        v.e[j], term<E>(to_float(v.e[j]), scale, all.max) * factor);
+                    v.e[j] = E(term<E>((float)v.e[j], scale, all.max) * factor);
                 op[i] = v;
             } else if (i < packs && n < N) {
                 clear_pack<E, V>(out + (size_t)row * N, i, n, N);
@@ -283,15 +293,20 @@ __global__ void __launch_bounds__(MAX_BLOCK)
         }
     }
     if (tail < n)
-        from_float(
-            out[(size_t)row * N + tail], term<E>(e_tail[0], scale, all.max) * factor);
+        out[(size_t)row * N + tail] = E(term<E>(e_tail[0], scale, all.max) * factor);
 }
 
+// END SOLUTION
+
+// BEGIN SOLUTION 04.2 (about 75 lines)
+//> /* TODO(04.2): 32 rows of 256,000 columns keep 32 blocks busy, and the card has room for
+//>  * a thousand. Let many blocks share a row: each leaves the maximum and the sum of its
+//>  * part in the workspace, a second kernel combines them and normalises. About 40 lines. */
 /* Few long rows: a block takes SPLIT_COLUMNS of one. The first kernel leaves the stats of
  * every part in the workspace, the second normalises. It walks backwards, so that it
  * finds in the L2 what the first one read last. */
 template <typename E, int V>
-__global__ void __launch_bounds__(ROW_BLOCK)
+static __global__ void __launch_bounds__(ROW_BLOCK)
     split_stats_kernel(stats *parts, const E *x, int N, float scale)
 {
     const int K = kept<V>::packs;
@@ -309,11 +324,12 @@ __global__ void __launch_bounds__(ROW_BLOCK)
     for (int k = 0; k < K; k++) {
         if (k * (int)blockDim.x + lane >= whole) continue;
         float v[V];
-        for (int j = 0; j < V; j++) v[j] = to_float(in[k].e[j]);
+        for (int j = 0; j < V; j++)
+            v[j] = (float)in[k].e[j];
         add<E, V>(own, v, scale);
     }
     if (tail < n) {
-        float v[1] = {to_float(xr[tail])};
+        float v[1] = {(float)xr[tail]};
         add<E, 1>(own, v, scale);
     }
     stats all = combine_block(own);
@@ -321,7 +337,7 @@ __global__ void __launch_bounds__(ROW_BLOCK)
 }
 
 template <typename E, int V>
-__global__ void __launch_bounds__(ROW_BLOCK)
+static __global__ void __launch_bounds__(ROW_BLOCK)
     split_normalise_kernel(E *out, const E *x, const stats *parts, int N, float scale)
 {
     const int K = kept<V>::packs;
@@ -349,17 +365,25 @@ __global__ void __launch_bounds__(ROW_BLOCK)
         int i = k * blockDim.x + lane;
         if (i >= whole) continue;
         for (int j = 0; j < V; j++)
-            from_float(
-                v[k].e[j], term<E>(to_float(v[k].e[j]), scale, all.max) * factor);
+            v[k].e[j] = E(term<E>((float)v[k].e[j], scale, all.max) * factor);
         ((pack<E, V> *)o)[i] = v[k];
     }
-    if (tail < n)
-        from_float(o[tail], term<E>(to_float(xr[tail]), scale, all.max) * factor);
+    if (tail < n) o[tail] = E(term<E>((float)xr[tail], scale, all.max) * factor);
 }
 
+// END SOLUTION
+
 /* ---- softmax, backward: dx = scale p (dout - sum_j p dout) -------------------------- */
+// BEGIN SOLUTION 04.4 (about 75 lines)
+//> /* TODO(04.4): one sum per row, then dx. dx may be dout: every thread must have read what
+//>  * it needs before anyone writes it. About 20 lines. */
+//> template <typename E>
+//> static __global__ void
+//> backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
+//> {
+//> }
 template <typename E, int V, int LANES>
-__global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
+static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
 {
     const int K = kept<V>::packs;
@@ -378,10 +402,11 @@ __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     float dot = 0.0f, d_tail = 0.0f, q_tail = 0.0f;
     for (int k = 0; k < K; k++) {
         if (k * p.width + p.lane >= whole) continue;
-        for (int j = 0; j < V; j++) dot += to_float(d[k].e[j]) * to_float(q[k].e[j]);
+        for (int j = 0; j < V; j++)
+            dot += (float)d[k].e[j] * (float)q[k].e[j];
     }
     if (tail < n) {
-        d_tail = to_float(dout[at + tail]), q_tail = to_float(prob[at + tail]);
+        d_tail = (float)dout[at + tail], q_tail = (float)prob[at + tail];
         dot += d_tail * q_tail;
     }
     dot = sum<LANES>(dot);
@@ -389,17 +414,15 @@ __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
         int i = k * p.width + p.lane;
         if (i >= whole) continue;
         for (int j = 0; j < V; j++)
-            from_float(
-                d[k].e[j],
-                scale * to_float(q[k].e[j]) * (to_float(d[k].e[j]) - dot));
+            d[k].e[j] = E(scale * (float)q[k].e[j] * ((float)d[k].e[j] - dot));
         ((pack<E, V> *)(dx + at))[i] = d[k];
     }
-    if (tail < n) from_float(dx[at + tail], scale * q_tail * (d_tail - dot));
+    if (tail < n) dx[at + tail] = E(scale * q_tail * (d_tail - dot));
 }
 
 /* Too long for registers: both inputs are read twice, the second time backwards. */
 template <typename E, int V>
-__global__ void __launch_bounds__(MAX_BLOCK)
+static __global__ void __launch_bounds__(MAX_BLOCK)
     backward_long_kernel(E *dx, const E *dout, const E *prob, int N, float scale)
 {
     int lane = threadIdx.x, step = blockDim.x;
@@ -412,25 +435,37 @@ __global__ void __launch_bounds__(MAX_BLOCK)
 #pragma unroll 4
     for (int i = lane; i < whole; i += step) {
         pack<E, V> d = dp[i], q = pp[i];
-        for (int j = 0; j < V; j++) dot += to_float(d.e[j]) * to_float(q.e[j]);
+        for (int j = 0; j < V; j++)
+            dot += (float)d.e[j] * (float)q.e[j];
     }
-    if (tail < N) dot += to_float(dout[at + tail]) * to_float(prob[at + tail]);
+    if (tail < N) dot += (float)dout[at + tail] * (float)prob[at + tail];
     dot = sum_block(dot);
     if (tail < N)
-        from_float(
-            dx[at + tail],
-            scale * to_float(prob[at + tail]) * (to_float(dout[at + tail]) - dot));
+        dx[at + tail] =
+            E(scale * (float)prob[at + tail] * ((float)dout[at + tail] - dot));
     for (int i = (whole - 1) / step * step + lane; i >= 0; i -= step) {
         if (i >= whole) continue;
         pack<E, V> d = dp[i], q = pp[i];
         for (int j = 0; j < V; j++)
-            from_float(
-                d.e[j], scale * to_float(q.e[j]) * (to_float(d.e[j]) - dot));
+            d.e[j] = E(scale * (float)q.e[j] * ((float)d.e[j] - dot));
         ((pack<E, V> *)(dx + at))[i] = d;
     }
 }
 
+// END SOLUTION
+
 /* ---- cross-entropy, loss and gradient ------------------------------------------------ */
+// BEGIN SOLUTION 04.5 (about 190 lines)
+//> /* TODO(04.5): loss[r] = log sum_j exp(z[r,j]) - z[r,t]. One pass gives both numbers if
+//>  * you keep a running maximum. About 25 lines.
+//>  * TODO(04.6): the gradient, from the same maximum and sum, in the same call. dlogits may
+//>  * be logits: z[r,t] is gone once somebody has written it. About 15 lines. */
+//> template <typename E>
+//> static __global__ void cross_entropy_kernel(
+//>     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+//>     int R, int V, int ld, float softcap, int ignore)
+//> {
+//> }
 struct entropy {  // what all rows share
     const int *target;
     const float *gscale;
@@ -442,9 +477,11 @@ struct entropy {  // what all rows share
 template <typename E, int V>
 static __device__ void widen(float (&z)[V], const pack<E, V> &v, float softcap)
 {
-    for (int j = 0; j < V; j++) z[j] = to_float(v.e[j]);
+    for (int j = 0; j < V; j++)
+        z[j] = (float)v.e[j];
     if (softcap > 0)
-        for (int j = 0; j < V; j++) z[j] = softcap * tanhf(z[j] / softcap);
+        for (int j = 0; j < V; j++)
+            z[j] = softcap * tanhf(z[j] / softcap);
 }
 
 /* What the gradient needs of a row: dlogits = (exp(z - max) factor - [target] g) dz */
@@ -464,7 +501,7 @@ static __device__ void gradient(pack<E, V> &v, int c, const slope &s)
             float t = z[j] / s.softcap;  // dz/dlogits = 1 - tanh^2
             d *= 1 - t * t;
         }
-        from_float(v.e[j], d);
+        v.e[j] = E(d);
     }
 }
 
@@ -477,14 +514,13 @@ static __device__ void keep_target(float &z_target, const float (&z)[V], int c, 
         if (c + j == t) z_target = z[j];
 }
 
-template <int V>
-static __device__ bool owns(int t, int whole, int lane, int width)
+template <int V> static __device__ bool owns(int t, int whole, int lane, int width)
 {
     return t < whole * V ? t / V % width == lane : t - whole * V == lane;
 }
 
 template <typename E, int V, int LANES>
-__global__ void __launch_bounds__(SHORT_BLOCK)
+static __global__ void __launch_bounds__(SHORT_BLOCK)
     cross_entropy_kernel(float *loss, E *dlogits, const E *logits, entropy a, int R)
 {
     const int K = kept<V>::packs;
@@ -544,7 +580,7 @@ __global__ void __launch_bounds__(SHORT_BLOCK)
 
 /* A block a row; as in softmax_long_kernel the first `hold` packs stay in shared memory. */
 template <typename E, int V>
-__global__ void __launch_bounds__(MAX_BLOCK) cross_entropy_long_kernel(
+static __global__ void __launch_bounds__(MAX_BLOCK) cross_entropy_long_kernel(
     float *loss, E *dlogits, const E *logits, entropy a, int hold)
 {
     extern __shared__ uint4 shared_bytes[];
@@ -609,18 +645,19 @@ __global__ void __launch_bounds__(MAX_BLOCK) cross_entropy_long_kernel(
     }
 }
 
+// END SOLUTION
+
 /* ---- launchers ----------------------------------------------------------------------- */
+// BEGIN SOLUTION 04.1 (about 80 lines)
 
 /* May rows that are `stride` elements apart be read in packs of 16 bytes? */
-template <typename E>
-static bool aligned(const void *p, int R, int stride)
+template <typename E> static bool aligned(const void *p, int R, int stride)
 {
     return (uintptr_t)p % 16 == 0 && (R <= 1 || stride % (16 / sizeof(E)) == 0);
 }
 
 /* Threads for one row of n columns in registers. */
-template <int V>
-static int row_threads(int n)
+template <int V> static int row_threads(int n)
 {
     int threads = (n + kept<V>::columns - 1) / kept<V>::columns;
     return (threads + WARP - 1) / WARP * WARP;
@@ -654,8 +691,8 @@ static long_plan plan_long(const void *kernel, size_t row_bytes, size_t pack_byt
 }
 
 template <typename E, int V>
-static void
-forward(E *out, const E *x, int R, int T, int N, float scale, stats *parts, cudaStream_t s)
+static void forward(
+    E *out, const E *x, int R, int T, int N, float scale, stats *parts, cudaStream_t s)
 {
     const int most = kept<V>::columns;  // of one thread
     if (N <= 8 * most) {
@@ -665,8 +702,7 @@ forward(E *out, const E *x, int R, int T, int N, float scale, stats *parts, cuda
         softmax_kernel<E, V, WARP>
             <<<short_blocks(R, WARP), SHORT_BLOCK, 0, s>>>(out, x, R, T, N, scale);
     } else if (N <= ROW_BLOCK * most) {
-        softmax_kernel<E, V, 0>
-            <<<R, row_threads<V>(N), 0, s>>>(out, x, R, T, N, scale);
+        softmax_kernel<E, V, 0><<<R, row_threads<V>(N), 0, s>>>(out, x, R, T, N, scale);
     } else if (parts != NULL) {
         dim3 grid((N + SPLIT_COLUMNS - 1) / SPLIT_COLUMNS, R);
         int threads = row_threads<V>(SPLIT_COLUMNS);
@@ -680,14 +716,19 @@ forward(E *out, const E *x, int R, int T, int N, float scale, stats *parts, cuda
     }
 }
 
-static bool is_split(int R, int N) { return N > SPLIT_FROM && R <= SPLIT_ROWS; }
+// END SOLUTION
 
-/* Never falls when R grows: more rows than SPLIT_ROWS ask for what SPLIT_ROWS do. */
+/* Bytes that few long rows need for the stats of their parts. */
 static size_t forward_workspace(int R, int N)
 {
+    // BEGIN SOLUTION 04.2 (about 3 lines)
+    //> // TODO(04.2): the bytes of your partial results. Never fewer when R or N grows.
+    //> (void)R, (void)N;
+    //> return 0;
     if (R <= 0 || N <= SPLIT_FROM) return 0;
     size_t parts = ((size_t)N + SPLIT_COLUMNS - 1) / SPLIT_COLUMNS;
     return sizeof(stats) * parts * (R < SPLIT_ROWS ? R : SPLIT_ROWS);
+    // END SOLUTION
 }
 
 template <typename E>
@@ -699,13 +740,19 @@ static wb_status softmax_forward(
     if (R == 0) return WB_OK;
     if (out == NULL || x == NULL) return WB_BAD_SHAPE;
     if (workspace_bytes < forward_workspace(R, N)) return WB_NO_SPACE;
-    stats *parts = is_split(R, N) ? (stats *)workspace : NULL;
-    if (is_split(R, N) && parts == NULL) return WB_BAD_SHAPE;
+    if (forward_workspace(R, N) > 0 && workspace == NULL) return WB_BAD_SHAPE;
+    // BEGIN SOLUTION 04.1 (about 6 lines)
+    //> // TODO(04.1): launch softmax_kernel<<<grid, block, 0, s>>>(...), then
+    //> // return wb_launched(). About 3 lines.
+    //> (void)scale, (void)s;
+    //> return WB_TODO;
+    stats *parts = N > SPLIT_FROM && R <= SPLIT_ROWS ? (stats *)workspace : NULL;
     if (aligned<E>(out, R, N) && aligned<E>(x, R, N))
         forward<E, 16 / sizeof(E)>(out, x, R, 1, N, scale, parts, s);
     else
         forward<E, 1>(out, x, R, 1, N, scale, parts, s);
     return wb_launched();
+    // END SOLUTION
 }
 
 template <typename E>
@@ -715,13 +762,20 @@ static wb_status softmax_causal_forward(
     if (R < 0 || T < 1 || S < T || R % T != 0) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
     if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    // BEGIN SOLUTION 04.3 (about 5 lines)
+    //> // TODO(04.3): row r sees the columns j <= S-T + r%T. Do not even read the others:
+    //> // NaN times 0 is NaN. Write exact zeros there. About 15 lines.
+    //> (void)scale, (void)s;
+    //> return WB_TODO;
     if (aligned<E>(out, R, S) && aligned<E>(x, R, S))
         forward<E, 16 / sizeof(E)>(out, x, R, T, S, scale, NULL, s);
     else
         forward<E, 1>(out, x, R, T, S, scale, NULL, s);
     return wb_launched();
+    // END SOLUTION
 }
 
+// BEGIN SOLUTION 04.4 (about 20 lines)
 template <typename E, int V>
 static void
 backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream_t s)
@@ -737,9 +791,10 @@ backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream
         backward_kernel<E, V, 0>
             <<<R, row_threads<V>(N), 0, s>>>(dx, dout, p, R, N, scale);
     else
-        backward_long_kernel<E, V>
-            <<<R, MAX_BLOCK, 0, s>>>(dx, dout, p, N, scale);
+        backward_long_kernel<E, V><<<R, MAX_BLOCK, 0, s>>>(dx, dout, p, N, scale);
 }
+
+// END SOLUTION
 
 template <typename E>
 static wb_status softmax_backward(
@@ -748,13 +803,19 @@ static wb_status softmax_backward(
     if (R < 0 || N < 1) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
     if (dx == NULL || dout == NULL || p == NULL) return WB_BAD_SHAPE;
+    // BEGIN SOLUTION 04.4 (about 5 lines)
+    //> // TODO(04.4): launch backward_kernel. About 3 lines.
+    //> (void)scale, (void)s;
+    //> return WB_TODO;
     if (aligned<E>(dx, R, N) && aligned<E>(dout, R, N) && aligned<E>(p, R, N))
         backward<E, 16 / sizeof(E)>(dx, dout, p, R, N, scale, s);
     else
         backward<E, 1>(dx, dout, p, R, N, scale, s);
     return wb_launched();
+    // END SOLUTION
 }
 
+// BEGIN SOLUTION 04.5 (about 20 lines)
 template <typename E, int V>
 static void entropy_rows(
     float *loss, E *dlogits, const E *logits, const entropy &a, int R, cudaStream_t s)
@@ -775,6 +836,8 @@ static void entropy_rows(
     }
 }
 
+// END SOLUTION
+
 template <typename E>
 static wb_status cross_entropy(
     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
@@ -784,21 +847,30 @@ static wb_status cross_entropy(
     if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
     if (loss == NULL || logits == NULL || target == NULL) return WB_BAD_SHAPE;
+    // BEGIN SOLUTION 04.5 (about 6 lines)
+    //> if (dlogits != NULL) return WB_TODO;  // TODO(04.6): take this line out
+    //> // TODO(04.5): launch cross_entropy_kernel. About 3 lines.
+    //> (void)gscale, (void)s;
+    //> return WB_TODO;
     entropy a = {target, gscale, V, ld, ignore, softcap};
     if (aligned<E>(dlogits, R, ld) && aligned<E>(logits, R, ld))
         entropy_rows<E, 16 / sizeof(E)>(loss, dlogits, logits, a, R, s);
     else
         entropy_rows<E, 1>(loss, dlogits, logits, a, R, s);
     return wb_launched();
+    // END SOLUTION
 }
 
+// BEGIN SOLUTION 04.7 (nothing)
+//> /* TODO(04.7): nothing to write if every kernel widens with (float)x as it reads, computes
+//>  * in float, and rounds with E(y) as it writes. */
+// END SOLUTION
 #define DEFINE(E, e)                                                                     \
     wb_status softmax_forward_##e(                                                       \
         E *out, const E *x, int R, int N, float scale, void *workspace,                  \
         size_t workspace_bytes, cudaStream_t stream)                                     \
     {                                                                                    \
-        return softmax_forward(                                                          \
-            out, x, R, N, scale, workspace, workspace_bytes, stream);                    \
+        return softmax_forward(out, x, R, N, scale, workspace, workspace_bytes, stream); \
     }                                                                                    \
     size_t softmax_forward_workspace_##e(int R, int N)                                   \
     {                                                                                    \
