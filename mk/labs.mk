@@ -81,3 +81,10 @@ labs: $(LABS)  ## build every lab
 
 .PHONY: FORCE labs $(LAB_NAMES)
 FORCE:
+
+# --- tests ----------------------------------------------------------------------------------
+$(B)/tests/labs/fence: $(B)/tests/labs/fence.o $(B)/grader/sandbox.o
+	$(Q)$(CC) $^ -o $@
+$(B)/tests/labs/intruder: $(B)/tests/labs/intruder.o
+	$(Q)$(CC) $^ -o $@ -lpthread
+TEST_PROGRAMS += $(B)/tests/labs/fence $(B)/tests/labs/intruder
