@@ -1,0 +1,326 @@
+"""softmax.py - lab 04 in float64. The contract is labs/lab04_softmax/softmax.h.
+
+    python reference/softmax.py     checks the gradients against finite differences
+"""
+
+import numpy as np
+
+import wb
+from wb import bound, total
+
+# --- the formulas --------------------------------------------------------------------------
+
+
+def softmax(t):
+    """of each row; -inf where a column is not visible"""
+    e = np.exp(t - np.max(t, -1, keepdims=True))
+    return e / total(e)
+
+
+def visible(R, T, S, extra=0):
+    """(R,S): does row r see column j? extra: a mask that lets so many more through"""
+    t = np.arange(R)[:, None] % T
+    return np.arange(S) <= S - T + t + extra
+
+
+def softmax_forward(out, x, R, N, scale):
+    out[...] = softmax(scale * x)
+
+
+def softmax_causal_forward(out, x, R, T, S, scale):
+    out[...] = softmax(np.where(visible(R, T, S), scale * x, -np.inf))
+
+
+def softmax_backward(dx, dout, p, R, N, scale):
+    dx[...] = scale * p * (dout - total(p * dout))
+
+
+def capped(logits, softcap):
+    return softcap * np.tanh(logits / softcap) if softcap else logits
+
+
+def cross_entropy(loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore):
+    z = capped(logits[:, :V], softcap)
+    m = np.max(z, -1, keepdims=True)
+    counts = (target != ignore)[:, None]
+    hit = np.arange(V) == target[:, None]
+    z_target = np.sum(z * hit, -1, keepdims=True)
+    loss[...] = np.where(counts, np.log(total(np.exp(z - m))) + m - z_target, 0)[:, 0]
+    if dlogits is not None:
+        slope = 1 - (z / softcap) ** 2 if softcap else 1
+        g = 1 if gscale is None else gscale[0]
+        dlogits[:, :V] = np.where(counts, g * (softmax(z) - hit) * slope, 0)
+        dlogits[:, V:] = 0
+
+
+# --- cases ---------------------------------------------------------------------------------
+
+
+def scores(call, R, N, sd, shift, ramp):
+    """Rows about +shift and -shift in turn, so that exp overflows in one and is 0 in the
+    next. ramp: added from left to right, so that the running maximum never rests."""
+    x = sd * call.rng.standard_normal((R, N)) + ramp * np.linspace(0, 1, N)
+    return x + shift * (-1.0) ** np.arange(R)[:, None]
+
+
+def softmax_forward_data(call, R, N, scale=1.0, sd=1.0, shift=0.0, ramp=0.0, inplace=0):
+    call.out("out", (R, N), at="x" if inplace else None, owner="row")
+    call.input("x", scores(call, R, N, sd, shift, ramp), owner="row")
+
+
+def softmax_causal_forward_data(
+    call, R, T, S, scale=1.0, sd=1.0, shift=0.0, nan=1, inplace=0
+):
+    """nan=1: NaN behind the mask, nan=0: values as anywhere else"""
+    x = scores(call, R, S, sd, shift, 0.0)
+    if nan:
+        x[~visible(R, T, S)] = np.nan
+    call.out("out", (R, S), at="x" if inplace else None, owner="row")
+    call.input("x", x, owner="row")
+
+
+def softmax_backward_data(call, R, N, scale=1.0, sd=1.0, T=0, inplace=0):
+    """p as softmax gives it, or (T) as the causal one does"""
+    t = sd * call.rng.standard_normal((R, N))
+    p = softmax(np.where(visible(R, T, N), t, -np.inf) if T else t)
+    call.out("dx", (R, N), at="dout" if inplace else None, owner="row")
+    call.input("dout", call.normal((R, N)), owner="row")
+    call.input("p", p, owner="row")
+
+
+def cross_entropy_data(
+    call,
+    R,
+    V,
+    ld=0,
+    softcap=0.0,
+    ignore=-100,
+    ignored=0,
+    gscale=0.0,
+    sd=1.0,
+    shift=0.0,
+    ramp=0.0,
+    grad=1,
+    nan=1,
+    inplace=0,
+):
+    """ignored: every so manieth target is `ignore`. gscale=0: NULL. nan=0: the padding
+    columns hold values as anywhere else, not NaN. grad=0: dlogits is NULL."""
+    ld = ld or V
+    logits = scores(call, R, ld, sd, shift, ramp)
+    if nan:
+        logits[:, V:] = np.nan
+    target = call.rng.integers(0, V, R)
+    target[0] = V - 1
+    if ignored:
+        target[1::ignored] = ignore
+    call.out("loss", (R,), "f32", owner="row")
+    if grad:
+        call.out("dlogits", (R, ld), at="logits" if inplace else None, owner="row")
+    else:
+        call.null("dlogits", "out")
+    call.input("logits", logits, owner="row")
+    call.input("target", target, "i32")
+    call.input("gscale", [gscale], "f32") if gscale else call.null("gscale", dtype="f32")
+    call.scalar("ld", ld)
+
+
+# --- error model: see "Tolerance" in the header --------------------------------------------
+
+
+def probability_bound(y, t, n):
+    """t: what exp is taken of; -inf where y is exactly 0"""
+    m = np.max(t, -1, keepdims=True)
+    c = np.where(np.isinf(t), 0, 8 + np.abs(t) + np.abs(m))
+    return {"out": bound(y, "|y|", c=c, c_text="8 + |s x| + |m|", n=n)}
+
+
+def softmax_forward_bounds(out, x, N, scale):
+    return probability_bound(out, scale * x, N)
+
+
+def softmax_causal_forward_bounds(out, x, R, T, S, scale):
+    return probability_bound(out, np.where(visible(R, T, S), scale * x, -np.inf), S)
+
+
+def softmax_backward_bounds(dx, dout, p, N, scale):
+    M = np.abs(scale) * p * (np.abs(dout) + total(np.abs(p * dout)))
+    return {"dx": bound(M, "|s| p (|dout| + sum |p dout|)", n=N)}
+
+
+def cross_entropy_bounds(
+    loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore
+):
+    z = capped(logits[:, :V], softcap)
+    m = np.max(z, -1, keepdims=True)
+    counts = target != ignore
+    b = {"loss": bound(counts * (1 + np.abs(m[:, 0])), "1 + |m|", n=V)}
+    if dlogits is not None:
+        M, c = np.zeros((2, R, ld))
+        p = softmax(z) + (np.arange(V) == target[:, None])
+        M[:, :V] = counts[:, None] * p * (1 if gscale is None else abs(gscale[0]))
+        c[:, :V] = 8 + np.abs(z) + np.abs(m)
+        b["dlogits"] = bound(M, "|gscale| (p + [j = t])", c=c, c_text="8 + |z| + |m|", n=V)
+    return b
+
+
+# --- mistakes that the report should name --------------------------------------------------
+
+
+def softmax_forward_mistakes(out, x, R, N, scale):
+    t = scale * x
+    e = np.exp(t - np.max(t, -1, keepdims=True))
+    yield "no_scale", "scale is ignored", {"out": softmax(x)}
+    yield "scale_after", "scale multiplies the result, not x", {"out": scale * softmax(x)}
+    yield "no_division", "exp(s x - m) is not divided by the sum", {"out": e}
+    yield "base_two", "2^z where exp(z) belongs", {"out": softmax(t * np.log(2))}
+    yield "sum_of_matrix", "divided by the sum over all rows", {"out": e / np.sum(e)}
+    yield "logarithm", "the logarithm of softmax", {"out": np.log(softmax(t))}
+    last = np.where(np.arange(N) < max(N // 32 * 32, 1), e, 0)
+    yield "sum_misses_tail", "the sum leaves out the columns after the last multiple of 32", {
+        "out": e / total(last)
+    }
+
+
+def softmax_causal_forward_mistakes(out, x, R, T, S, scale):
+    def masked(see):
+        t = np.where(see, scale * x, -np.inf)
+        t[~see.any(-1), 0] = 0  # a row that sees nothing
+        return {"out": softmax(t)}
+
+    r = np.arange(R)[:, None]
+    yield "sees_one_more", "the mask is off by one: key S-T+t+1 is seen", masked(
+        visible(R, T, S, 1)
+    )
+    yield "sees_one_less", "the mask is off by one: key S-T+t is not seen", masked(
+        visible(R, T, S, -1)
+    )
+    yield "no_offset", "the mask takes query t for key t: it is key S-T+t", masked(
+        np.arange(S) <= r % T
+    )
+    yield "row_not_modulo", "the mask takes row r for query r: it is query r % T", masked(
+        np.arange(S) <= S - T + r
+    )
+    yield "no_scale", "scale is ignored", {
+        "out": softmax(np.where(visible(R, T, S), x, -np.inf))
+    }
+    p = softmax(scale * x)
+    yield "masked_after", "masked only after the division: the sum has all keys", {
+        "out": np.where(visible(R, T, S), p, 0)
+    }
+
+
+def softmax_backward_mistakes(dx, dout, p, scale):
+    inner = total(p * dout)
+    yield "no_scale", "scale is left out", {"dx": p * (dout - inner)}
+    yield "no_sum", "the sum of p dout is not subtracted", {"dx": scale * p * dout}
+    yield "sum_added", "the sum of p dout has the wrong sign", {
+        "dx": scale * p * (dout + inner)
+    }
+    yield "no_p", "the factor p is missing", {"dx": scale * (dout - inner)}
+    yield "sum_of_dout", "the sum is over dout, not over p dout", {
+        "dx": scale * p * (dout - total(dout))
+    }
+    yield "diagonal", "p (1 - p) dout: only the diagonal of the Jacobian", {
+        "dx": scale * p * (1 - p) * dout
+    }
+
+
+def cross_entropy_mistakes(
+    loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore
+):
+    counts, hit = (target != ignore)[:, None], np.arange(V) == target[:, None]
+    g = 1 if gscale is None else gscale[0]
+
+    def outputs(z, slope=1.0, counts=counts, hit=hit, g=g):
+        m = np.max(z, -1, keepdims=True)
+        z_target = np.sum(z[:, :V] * hit, -1, keepdims=True)
+        wrong = {"loss": np.where(counts, np.log(total(np.exp(z - m))) + m - z_target, 0)[:, 0]}
+        if dlogits is not None:
+            wrong["dlogits"] = np.zeros((R, ld))
+            p = softmax(z)[:, :V]
+            wrong["dlogits"][:, :V] = np.where(counts, g * (p - hit) * slope, 0)
+        return wrong
+
+    def gradient(**change):
+        wrong = outputs(z, **dict({"slope": slope}, **change))
+        return {name: y for name, y in wrong.items() if name == "dlogits"}
+
+    z = capped(logits[:, :V], softcap)
+    slope = 1 - (z / softcap) ** 2 if softcap else 1.0
+    m = np.max(z, -1)
+    yield "no_softcap", "softcap is ignored", outputs(logits[:, :V])
+    yield "ignore_counted", "rows whose target is `ignore` get a loss and a gradient", outputs(
+        z, slope, np.full((R, 1), True)
+    )
+    yield "padding_counted", "the padding columns take part in the sum", outputs(
+        capped(logits, softcap), slope
+    )
+    yield "no_max", "the maximum is not added to the logarithm again", {"loss": loss - m}
+    yield "negative", "the sign of the loss is wrong", {"loss": -loss}
+    yield "log_of_base_two", "log2 where the natural logarithm belongs", {
+        "loss": loss / np.log(2)
+    }
+    yield "mean", "divided by R: the mean is gscale's business", {"loss": loss / R}
+    yield "no_softcap_gradient", "the factor 1 - (z/softcap)^2 is missing", gradient(slope=1.0)
+    yield "no_gscale", "gscale is ignored", gradient(g=1)
+    yield "no_target", "1 is not subtracted at the target", gradient(hit=0 * hit)
+    yield "wrong_sign", "the sign of the gradient is wrong", gradient(g=-g)
+    yield "gradient_mean", "divided by R: the mean is gscale's business", gradient(g=g / R)
+
+
+# --- checks of this file -------------------------------------------------------------------
+
+
+def check_softmax(checks):
+    rng, (R, N), scale = np.random.default_rng(4), (6, 7), -0.7
+    x, dout = rng.standard_normal((2, R, N))
+    out, dx = np.empty((2, R, N))
+
+    def loss():
+        softmax_forward(out, x, R, N, scale)
+        return np.sum(out * dout)
+
+    loss()
+    checks.close("softmax: rows sum to 1", np.sum(out, -1), np.ones(R))
+    softmax_backward(dx, dout, out.copy(), R, N, scale)
+    checks.gradient("softmax: dx", loss, x, dx)
+
+    def causal_loss():
+        softmax_causal_forward(out, x, R, 3, N, scale)
+        return np.sum(out * dout)
+
+    causal_loss()
+    seen = np.count_nonzero(out, -1)
+    checks.ok("causal: query t of 3 sees 7 - 3 + t + 1 keys", list(seen) == 2 * [5, 6, 7])
+    softmax_backward(dx, dout, out.copy(), R, N, scale)
+    checks.gradient("causal: dx", causal_loss, x, dx)
+    causal_loss()
+    before = out.copy()
+    x[~visible(R, 3, N)] = np.nan
+    causal_loss()
+    checks.ok("causal: NaN behind the mask changes nothing", np.array_equal(out, before))
+
+
+def check_cross_entropy(softcap, checks):
+    rng, (R, V, ld) = np.random.default_rng(5), (5, 7, 9)
+    logits, dlogits = 2 * rng.standard_normal((R, ld)), np.full((R, ld), np.nan)
+    target, gscale, each = rng.integers(0, V, R), np.array([0.3]), np.empty(R)
+    target[2] = -1
+
+    def loss():
+        cross_entropy(each, None, logits, target, None, R, V, ld, softcap, -1)
+        return gscale[0] * np.sum(each)
+
+    cross_entropy(each, dlogits, logits, target, gscale, R, V, ld, softcap, -1)
+    what = f"cross-entropy softcap {softcap}"
+    checks.gradient(f"{what}: dlogits, padding and the ignored row", loss, logits, dlogits)
+    checks.ok(f"{what}: no loss where ignored", each[2] == 0 and np.all(each >= 0))
+
+
+if __name__ == "__main__":
+    checks = wb.Checks()
+    check_softmax(checks)
+    check_cross_entropy(0.0, checks)
+    check_cross_entropy(3.0, checks)
+    checks.done()
