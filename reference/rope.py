@@ -1,0 +1,249 @@
+"""rope.py - lab 02 in float64. The contract is labs/lab02_rope/rope.h.
+
+    python reference/rope.py        checks the gradients against finite differences
+"""
+
+import numpy as np
+
+import wb
+from wb import bound
+
+# --- the formulas --------------------------------------------------------------------------
+# x (B,T,H,D) is seen as (B,T,H*D): a token's heads lie one after the other, tokens ld apart.
+
+
+def angles(P, N, base):
+    """a[p,i] = p base^(-2i/N)"""
+    return np.arange(P)[:, None] * float(base) ** (-2 * np.arange(N // 2) / N)
+
+
+def rope_table(cis, P, N, base):
+    a = angles(P, N, base)
+    cis[...] = np.stack([np.cos(a), np.sin(a)], -1)
+
+
+def positions(pos, B, T):
+    return np.broadcast_to(np.arange(T), (B, T)) if pos is None else pos
+
+
+def turned(x, cis, p, sign, B, T, H, D, N, interleaved=False):
+    """x with the first N channels of every head turned by sign times the angle of p"""
+    x = x.reshape(B, T, H, D)
+    c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]  # (B,T,1,N/2)
+    i = slice(0, N, 2) if interleaved else slice(0, N // 2)
+    j = slice(1, N, 2) if interleaved else slice(N // 2, N)
+    y = x.copy()  # channels N..D-1 pass unchanged
+    y[..., i] = x[..., i] * c - x[..., j] * s
+    y[..., j] = x[..., j] * c + x[..., i] * s
+    return y.reshape(B, T, H * D)
+
+
+def rope_forward(out, x, cis, pos, B, T, H, D, N, ld):
+    out[...] = turned(x, cis, positions(pos, B, T), 1, B, T, H, D, N)
+
+
+def rope_backward(dx, dout, cis, pos, B, T, H, D, N, ld):
+    dx[...] = turned(dout, cis, positions(pos, B, T), -1, B, T, H, D, N)
+
+
+# --- cases ---------------------------------------------------------------------------------
+
+
+def rope_table_data(call, P, N, base=10000.0):
+    call.out("cis", (P, N // 2, 2), "f32", owner="element")
+
+
+def make_positions(call, kind, B, T):
+    """(B,T) positions, or None where the case passes NULL. none: NULL. offset: every row goes
+    on where an earlier call ended. documents: some in each row, each from 0. any: any."""
+    t = np.arange(T)
+    if kind == "none":
+        return None
+    if kind == "offset":
+        return t + call.rng.integers(1, 500, (B, 1))
+    if kind == "documents":
+        starts = call.rng.random((B, T)) < 4 / T
+        starts[:, 0] = True
+        return t - np.maximum.accumulate(np.where(starts, t, 0), axis=1)
+    if kind == "any":
+        return call.rng.integers(0, 900, (B, T))
+    raise wb.Broken(f"pos={kind}: use none, offset, documents or any")
+
+
+def rotation_data(
+    call, names, B, T, H, D, N=None, ld=None, pos="none", base=10000.0, inplace=0, shift=0
+):
+    """N: D. ld: H*D; what lies behind the heads of a token is random. shift: elements off
+    the 16-byte grid."""
+    out, x = names
+    N, ld = D if N is None else N, H * D if ld is None else ld
+    call.scalar("N", N), call.scalar("ld", ld)
+    p = make_positions(call, pos, B, T)
+    P = B * T if p is None else max(int(p.max()) + 2, T)  # the table may be too long
+    shape, elements = (B, T, H * D), shift + B * T * ld
+    call.buffer(x, call.normal((elements,)))
+    if not inplace:
+        call.buffer(out, None, elements)
+    call.view(out, "out", x if inplace else out, shape, shift, ld, owner="element")
+    call.view(x, "in", x, shape, shift, ld)
+    cis = np.empty((P, N // 2, 2))
+    rope_table(cis, P, N, base)
+    call.input("cis", cis, "f32")
+    call.null("pos", dtype="i32") if p is None else call.input("pos", p, "i32")
+
+
+def rope_forward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0, shift=0):
+    rotation_data(call, ("out", "x"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift)
+
+
+def rope_backward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0, shift=0):
+    rotation_data(call, ("dx", "dout"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift)
+
+
+# --- error model: see "Tolerance" in the header --------------------------------------------
+
+
+def rope_table_bounds(cis):
+    return {"cis": bound(np.ones(cis.shape), "1", c=1)}
+
+
+def rotation_bound(x, B, T, H, D, N):
+    M = np.abs(x.reshape(B, T, H, D))
+    i, j = M[..., : N // 2], M[..., N // 2 : N]
+    M = np.concatenate([i + j, i + j, 0 * M[..., N:]], -1)
+    return bound(M.reshape(x.shape), "|x_i| + |x_j|", c=4)
+
+
+def rope_forward_bounds(out, x, B, T, H, D, N):
+    return {"out": rotation_bound(x, B, T, H, D, N)}
+
+
+def rope_backward_bounds(dx, dout, B, T, H, D, N):
+    return {"dx": rotation_bound(dout, B, T, H, D, N)}
+
+
+# --- mistakes that the report should name --------------------------------------------------
+
+
+def rope_table_mistakes(cis, P, N, base):
+    def table(a):
+        return {"cis": np.stack([np.cos(a), np.sin(a)], -1)}
+
+    a, p, i = angles(P, N, base), np.arange(P)[:, None], np.arange(N // 2)
+    yield "swapped", "cosine and sine change places", {"cis": cis[..., ::-1]}
+    yield "float_angle", "the angle is made in float: it is off by 2^-24 p; use double", (
+        table((p.astype(np.float32) * np.power(np.float32(base), -2 * i / np.float32(N)))
+              .astype(np.float32).astype(np.float64))
+    )  # fmt: skip
+    yield "exponent_half", "the exponent is -i/N: it is -2i/N", table(p * base ** (-i / N))
+    yield "exponent_twice", "the exponent is -4i/N: it is -2i/N", table(p * base ** (-4 * i / N))
+    yield "exponent_next", "the exponent is -2(i+1)/N: i starts at 0", (
+        table(p * base ** (-2 * (i + 1) / N))
+    )
+    yield "exponent_sign", "the exponent has the wrong sign: it is -2i/N", (
+        table(p * base ** (2 * i / N))
+    )
+    yield "position_next", "row p holds the angles of p + 1", table(angles(P + 1, N, base)[1:])
+    yield "sine_sign", "the sine has the wrong sign", {"cis": cis * [1, -1]}
+
+
+def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
+    p = positions(pos, B, T)
+
+    def told(cause, words, y):
+        return cause, words, {name: np.reshape(y, x.shape)}
+
+    def turn(p=p, sign=sign, cis=cis, **how):
+        return turned(x, cis, p, sign, B, T, H, D, N, **how)
+
+    yield told("sign", "turned the wrong way: the sine has the wrong sign", turn(sign=-sign))
+    if N > 2:
+        yield told(
+            "interleaved",
+            "pairs are neighbours (2i, 2i+1): here pair i is (i, i + N/2)",
+            turn(interleaved=True),
+        )
+    if N > 0:
+        yield told(
+            "swapped", "cosine and sine of the table change places", turn(cis=cis[..., ::-1])
+        )
+    heads, right = x.reshape(B, T, H, D), turn().reshape(B, T, H, D)
+    if 0 < N:
+        i, j = slice(0, N // 2), slice(N // 2, N)
+        c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]
+        y = right.copy()
+        y[..., j] = heads[..., j] * c + right[..., i] * s
+        yield told("used_new", "x_i is replaced before out_j has read it", y)
+        y = heads.copy()
+        y[..., i] = right[..., i]
+        yield told("half_done", "only the first channel of a pair is turned", y)
+    if 0 < N < D:
+        whole, far = np.arange(N // 2), np.arange(N // 2) + D // 2
+        c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]
+        y = heads.copy()
+        y[..., whole] = heads[..., whole] * c - heads[..., far] * s
+        y[..., far] = heads[..., far] * c + heads[..., whole] * s
+        yield told("pair_of_d", "pair i is taken as (i, i + D/2): it is (i, i + N/2)", y)
+    if pos is not None and T <= len(cis):
+        yield told(
+            "pos_ignored", "pos is ignored: t is used in its place", turn(positions(None, B, T))
+        )
+    if pos is None and B * T <= len(cis):
+        yield told("counts_on", "positions go on from row to row of the batch",
+                   turn(np.arange(B * T).reshape(B, T)))  # fmt: skip
+    yield told("next", "row p + 1 of the table is used", turn((p + 1) % len(cis)))
+    yield told("before", "row p - 1 of the table is used", turn((p - 1) % len(cis)))
+    if H > 1:
+        y = heads.copy()
+        y[:, :, 0] = right[:, :, 0]
+        yield told("first_head", "only the first head is turned", y)
+
+
+def rope_forward_mistakes(out, x, cis, pos, B, T, H, D, N):
+    yield from rotation_mistakes("out", x, cis, pos, 1, B, T, H, D, N)
+
+
+def rope_backward_mistakes(dx, dout, cis, pos, B, T, H, D, N):
+    yield from rotation_mistakes("dx", dout, cis, pos, -1, B, T, H, D, N)
+
+
+# --- checks of this file -------------------------------------------------------------------
+
+
+def check(N, pos, checks):
+    rng, (B, T, H, D) = np.random.default_rng(2), (2, 3, 2, 8)
+    x, dout, out, dx = (rng.standard_normal((B, T, H * D)) for _ in range(4))
+    cis = np.empty((9, N // 2, 2))
+    rope_table(cis, 9, N, 50.0)
+
+    def loss():
+        rope_forward(out, x, cis, pos, B, T, H, D, N, H * D)
+        return np.sum(out * dout)
+
+    rope_backward(dx, dout, cis, pos, B, T, H, D, N, H * D)
+    checks.gradient(f"rope N={N}: dx", loss, x, dx)
+    loss()
+    checks.close(f"rope N={N}: lengths stay", np.sum(out**2), np.sum(x**2))
+
+
+def check_relative(checks):
+    """<turn(q,m), turn(k,n)> depends on m - n alone: what the whole thing is for"""
+    rng, D = np.random.default_rng(4), 16
+    q, k = rng.standard_normal((2, D))
+    cis = np.empty((40, D // 2, 2))
+    rope_table(cis, 40, D, 10000.0)
+
+    def score(m, n):
+        at = [turned(v.reshape(1, 1, D), cis, np.array([[p]]), 1, 1, 1, 1, D, D)
+              for v, p in ((q, m), (k, n))]  # fmt: skip
+        return np.sum(at[0] * at[1])
+
+    checks.close("rope: scores depend on the distance", score(39, 32), score(7, 0))
+
+
+if __name__ == "__main__":
+    checks = wb.Checks()
+    check(8, None, checks)
+    check(4, np.array([[0, 1, 0], [5, 8, 2]]), checks)
+    check_relative(checks)
+    checks.done()
