@@ -82,6 +82,47 @@ labs: $(LABS)  ## build every lab
 .PHONY: FORCE labs $(LAB_NAMES)
 FORCE:
 
+# --- the programs' kernels: from labs/ what has passed, else solutions/, else fallback.a -----
+# A program links $(B)/kernels.o and prints wb_print_kernels of common/kernels.h.
+MINE    ?=
+KERNELS := $(PYTHON) tools/kernels.py
+SOLUTIONS := $(patsubst %.cu,$(B)/%.o,$(wildcard solutions/lab*/*.cu))
+
+$(B)/kernels.json: FORCE $(if $(SOLUTIONS),,$(wildcard fallback/*.a) $(B)/fallback.a) | setup
+	@$(KERNELS) choose $(B) '$(MINE)'
+
+$(B)/kernels.o: $(B)/kernels.json tools/kernels.py tools/labkit.py common/kernels.h \
+                $(wildcard labs/lab*/*.cu labs/lab*/*.cuh labs/lab*/*.h) \
+                $(wildcard solutions/lab*/*.cu solutions/lab*/*.cuh) common/wb.h $(CU_TOOLS)
+	@$(MAKE) $$($(KERNELS) objects $(B)) FILE=
+	$(Q)$(KERNELS) link $(B)
+	$(Q)$(CC) -Icommon -c $(B)/kernels/table.c -o $(B)/kernels/table.o
+	$(Q)$(LD) -r $(B)/kernels/*.o -o $@
+
+# What a handout carries instead of solutions/; there it is only copied into place.
+SHIPPED := $(wildcard fallback/$(BACKEND)-$(shell uname -m).a)
+$(B)/fallback.a: $(or $(SHIPPED),$(SOLUTIONS))
+	@mkdir -p $(@D)
+	$(Q)$(if $(SHIPPED),cp $< $@,$(if $(SOLUTIONS),$(KERNELS) fallback $(B)))
+
+# --- starters and handouts ------------------------------------------------------------------
+starters: | setup  ## labs/ from solutions/ (refuses to lose an edited lab)
+	@$(PYTHON) tools/starters.py write
+
+reset-%: | setup  ## start a lab again: make reset-lab03 (keeps a backup)
+	@$(PYTHON) tools/starters.py reset $*
+
+HANDOUT_TARGET ?= $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
+handout: | setup  ## a tree for a course, without solutions: make handout OUT=dir
+	@$(if $(OUT),,echo "make handout OUT=dir: say where to"; exit 1)
+	@$(MAKE) BACKEND=cpu BUILD=build/handout/cpu CPU_TARGET=$(HANDOUT_TARGET) \
+	    build/handout/cpu/fallback.a
+	@$(if $(NVCC),$(MAKE) BACKEND=cuda BUILD=build/handout/cuda build/handout/cuda/fallback.a)
+	@$(PYTHON) tools/starters.py handout $(OUT) build/handout/cpu/fallback.a \
+	    $(if $(NVCC),build/handout/cuda/fallback.a)
+
+.PHONY: starters handout
+
 # --- tests ----------------------------------------------------------------------------------
 $(B)/tests/labs/fence: $(B)/tests/labs/fence.o $(B)/grader/sandbox.o
 	$(Q)$(CC) $^ -o $@

@@ -27,8 +27,9 @@ DEPS      = -MMD -MP -MF $(@:.o=.d) -MT $@
 # -fno-strict-aliasing: float4 views of float arrays are normal in CUDA.
 # -fno-gnu-unique: labs with equal template names must stay apart (see mk/labs.mk).
 # Never -ffast-math: masks are -INFINITY, and it compiles every NaN check away.
+CPU_TARGET ?= native
 TRANSLATE := build/host/translate
-CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=native -fno-strict-aliasing -fno-math-errno \
+CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing -fno-math-errno \
              -fno-trapping-math -Wno-unknown-pragmas -Wno-attributes $(SANITIZE) \
              -Icommon/cpu/include $(if $(findstring clang,$(CXX)),,-fno-gnu-unique)
 ifeq ($(BACKEND),cpu)

@@ -1,0 +1,164 @@
+"""kernels.py - chooses, function by function, whose kernels the programs run, and joins
+them into one object. Standard library and binutils only.
+
+    kernels.py choose BUILD MINE        writes BUILD/kernels.json (only if it is new)
+    kernels.py objects BUILD            the objects that the choice needs, for make
+    kernels.py link BUILD               BUILD/kernels/*.o and BUILD/kernels/table.c
+    kernels.py fallback BUILD           BUILD/fallback.a from the solutions' objects"""
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import labkit
+
+
+def launcher(function):
+    """softmax_forward_f32 for softmax_forward_workspace_f32: the two go together."""
+    return function.replace("_workspace_", "_")
+
+
+def receipt(build, short, name):
+    """({functions that passed}, why they no longer count or "")."""
+    passed = labkit.read_json(Path(build, "passed", short + ".json"))
+    if not passed:
+        return set(), ""
+    functions = {launcher(f) for f in passed["functions"]}
+    path = labkit.changed(passed["files"])
+    hashed = {p for p in passed["files"] if re.match(rf"labs/{name}/[^/]*\.cu\Z", p)}
+    if path is None and hashed == set(labkit.sources(f"labs/{name}")):
+        return functions, ""
+    own = path is None or (path.startswith(f"labs/{name}/") and path.endswith((".cu", ".cuh")))
+    return functions, " (edited since it passed)" if own else f" ({path} changed since)"
+
+
+def wanted(mine, name):
+    """True, False, or None where the receipts decide."""
+    op = name.partition("_")[2]
+    if mine == "all":
+        return True
+    if mine == "none":
+        return False
+    return True if op in mine.split() else None
+
+
+def check_mine(mine):
+    ops = [name.partition("_")[2] for _, name in labkit.lab_folders()]
+    for word in mine.split():
+        if word not in ops and mine not in ("all", "none"):
+            labkit.stop(f"MINE={word}: no such lab; say all, none or some of {' '.join(ops)}")
+
+
+def choose(build, mine):
+    check_mine(mine)
+    choice = []
+    for short, name in labkit.lab_folders():
+        passed, why = receipt(build, short, name)
+        decided = wanted(mine, name)
+        given = "solution" if labkit.sources(f"solutions/{name}") else "fallback"
+        if given == "fallback" and not Path(build, "fallback.a").exists():
+            given = None
+        for function in labkit.header_functions(name):
+            ours = launcher(function) in passed and not why
+            if decided or (ours and decided is None):
+                source, note = "yours", "" if ours else " (not passed)"
+            else:
+                source = given
+                note = why if decided is None and launcher(function) in passed else ""
+            if source is None:
+                labkit.stop(f"{name}: {function} has not passed, and there is no solution "
+                            f"to take its place: finish it (make {short} && ./grade {short}) "
+                            f"or say MINE={name.partition('_')[2]} to try yours as it is")
+            choice.append({"function": function, "lab": name, "source": source, "note": note})
+    labkit.write_if_changed(Path(build, "kernels.json"), json.dumps(choice, indent=1) + "\n")
+
+
+def chosen(build):
+    """{(lab, source): [function, ...]}"""
+    groups = {}
+    for c in labkit.read_json(Path(build, "kernels.json")):
+        groups.setdefault((c["lab"], c["source"]), []).append(c["function"])
+    return groups
+
+
+FOLDER = {"yours": "labs", "solution": "solutions"}
+
+
+def objects_of(build, name, source):
+    """What make compiles for one lab from one place."""
+    return [f"{build}/{s[:-3]}.o" for s in labkit.sources(f"{FOLDER[source]}/{name}")]
+
+
+def objects(build):
+    for name, source in chosen(build):
+        if source != "fallback":
+            print(*objects_of(build, name, source))
+
+
+def link(build):
+    folder = Path(build, "kernels")
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.o"):
+        old.unlink()
+    for (name, source), functions in chosen(build).items():
+        if source == "fallback":
+            member = folder / f"{name}.member"
+            member.write_bytes(from_archive(build, name))
+            parts = [member]
+        else:
+            parts = objects_of(build, name, source)
+        missing = set(functions) - labkit.exported(*parts)
+        if missing:
+            place = "fallback.a" if source == "fallback" else f"{FOLDER[source]}/{name}"
+            labkit.stop(f"{place} does not define {sorted(missing)[0]}: write it, or leave "
+                        f"{name.partition('_')[2]} out of MINE")
+        labkit.isolate(parts, folder / f"{name}.{source}.o", functions)
+    labkit.write_if_changed(folder / "table.c", table(build))
+
+
+def from_archive(build, name):
+    archive = str(Path(build, "fallback.a"))
+    members = labkit.run("ar", "t", archive).split()
+    if name + ".o" not in members:
+        labkit.stop(f"{archive} has no kernels of {name}: it is older than the lab")
+    return subprocess.run(["ar", "p", archive, name + ".o"], capture_output=True).stdout
+
+
+def table(build):
+    """C that prints a line for each function, its types together where they agree."""
+    rows, order = {}, []
+    for c in labkit.read_json(Path(build, "kernels.json")):
+        if "_workspace_" in c["function"]:
+            continue
+        op, _, dtype = c["function"].rpartition("_")
+        order += [op] if op not in order else []
+        rows.setdefault((op, c["source"] + c["note"]), []).append(dtype)
+    lines = [f'    "  {op:<26} {" ".join(types):<14} {source}\\n"'
+             for (op, source), types in sorted(rows.items(), key=lambda r: order.index(r[0][0]))]
+    return ('#include "kernels.h"\n\nvoid wb_print_kernels(FILE *out)\n{\n'
+            '    fputs("kernels:\\n"\n' + "\n".join(lines) + ", out);\n}\n")
+
+
+def fallback(build):
+    """An archive with one isolated object a lab, all its functions, no source lines."""
+    archive = Path(build, "fallback.a")
+    folder = Path(build, "fallback")
+    folder.mkdir(parents=True, exist_ok=True)
+    members = []
+    for _, name in labkit.lab_folders():
+        parts = objects_of(build, name, "solution")
+        if parts:
+            member = folder / f"{name}.o"
+            labkit.isolate(parts, member, list(labkit.header_functions(name)))
+            labkit.run(labkit.OBJCOPY, "--strip-debug", str(member))
+            members.append(str(member))
+    archive.unlink(missing_ok=True)
+    labkit.run("ar", "rcs", str(archive), *members)
+
+
+COMMANDS = {"choose": choose, "objects": objects, "link": link, "fallback": fallback}
+if len(sys.argv) < 3 or sys.argv[1] not in COMMANDS:
+    labkit.stop(__doc__)
+COMMANDS[sys.argv[1]](*sys.argv[2:])

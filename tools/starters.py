@@ -1,0 +1,213 @@
+"""starters.py - writes what learners start from. The solutions are the single source:
+
+    // BEGIN SOLUTION 03.1 (about 4 lines)
+    //> // TODO(03.1): partial sum per thread. About 4 lines.
+    //> return WB_TODO;
+    ...the solution's own lines...
+    // END SOLUTION
+
+becomes the lines behind //>, at their place. Standard library only.
+
+    starters.py write [LAB...]         labs/ from solutions/; refuses to lose an edited file
+    starters.py reset LAB              one lab again, the edited files kept as backups
+    starters.py generate OUT           all starters under OUT, for tests
+    starters.py check                  the committed labs/ agree with the committed solutions/
+    starters.py handout OUT [FILE...]  a tree without solutions; FILE: prebuilt fall-backs"""
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import labkit
+
+BEGIN = re.compile(r"\s*// BEGIN SOLUTION \d\d\.\d+\b")
+END = re.compile(r"\s*// END SOLUTION\s*$")
+GIVEN = re.compile(r"(\s*)//>(?: (.*))?$")
+RECORD = Path("build/host/starters.json")  # what was written last, to tell an edit
+KEPT_BACK = ("solutions/", "tests/mutants/")
+
+
+def starter(text, where):
+    """The text of a starter from the text of a solution."""
+    out, begun = [], 0
+    for number, line in enumerate(text.splitlines(), 1):
+        given = GIVEN.match(line)
+        if "BEGIN SOLUTION" in line:
+            if begun or not BEGIN.match(line):
+                labkit.stop(f"{where}:{number}: `// BEGIN SOLUTION 03.1 (about 4 lines)` was "
+                            "expected, outside of another one")
+            begun, own = number, False
+        elif "END SOLUTION" in line:
+            if not begun or not END.match(line):
+                labkit.stop(f"{where}:{number}: END SOLUTION without a beginning")
+            begun = 0
+        elif given and (not begun or own):
+            labkit.stop(f"{where}:{number}: a //> line belongs right below BEGIN SOLUTION")
+        elif given:
+            out.append((given[1] + (given[2] or "")).rstrip())
+        elif begun:
+            own = True
+        else:
+            out.append(line)
+    if begun:
+        labkit.stop(f"{where}:{begun}: BEGIN SOLUTION is never ended")
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)) + "\n"
+
+
+def git(*arguments):
+    """What git prints, or None where it cannot (no repository, no such file)."""
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True)
+    except FileNotFoundError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def starters(lab=None):
+    """{path in labs/: text}. Where solutions/ is missing (a handout), the kept originals."""
+    made = {}
+    for short, name in labkit.lab_folders():
+        if lab not in (None, short, name):
+            continue
+        origin = Path("solutions", name)
+        if origin.is_dir():
+            for source in sorted([*origin.glob("*.cu"), *origin.glob("*.cuh")]):
+                made[f"labs/{name}/{source.name}"] = starter(source.read_text(), source)
+            continue
+        for kept in sorted(Path("starters", name).glob("*.cu*")):
+            made[f"labs/{name}/{kept.name}"] = kept.read_text()
+    return made
+
+
+def record(made):
+    known = labkit.read_json(RECORD) or {}
+    known.update({path: digest(text) for path, text in made.items()})
+    labkit.write_if_changed(RECORD, json.dumps(known, indent=1) + "\n")
+
+
+def edited(path):
+    """Has somebody worked on it since it was committed or written from here?"""
+    text = Path(path).read_text()
+    known = labkit.read_json(RECORD) or {}
+    return text != git("show", f"HEAD:{path}") and digest(text) != known.get(path)
+
+
+def write(labs):
+    made = {}
+    for lab in labs or [None]:
+        if lab:
+            labkit.lab_folder(lab)
+        made.update(starters(lab))
+    ours = {p: t for p, t in made.items() if Path(p).exists() and Path(p).read_text() == t}
+    for path in made:
+        if path not in ours and Path(path).exists() and edited(path):
+            short = path.split("/")[1].partition("_")[0]
+            labkit.stop(f"{path} has been edited: nothing written. `make reset-{short}` "
+                        "starts it again and keeps a backup")
+    for path, text in made.items():
+        if path not in ours:
+            Path(path).write_text(text)
+            print(f"wrote {path}")
+    record(made)
+
+
+def reset(lab):
+    name = labkit.lab_folder(lab)
+    made = starters(name)
+    if not made:  # no solutions here: as it was committed
+        for path in (git("ls-files", f"labs/{name}") or "").split():
+            if path.endswith((".cu", ".cuh")):
+                made[path] = git("show", f"HEAD:{path}")
+    if not made:
+        labkit.stop(f"labs/{name}: there is nothing to start again from")
+    for path, text in made.items():
+        if Path(path).exists() and Path(path).read_text() != text:
+            backup = f"{path}.bak-{time.strftime('%Y%m%d-%H%M%S')}"
+            shutil.copy2(path, backup)
+            print(f"kept  {backup}")
+        Path(path).write_text(text)
+        print(f"wrote {path}")
+    record(made)
+
+
+def generate(out):
+    for path, text in starters().items():
+        labkit.write_if_changed(Path(out, path), text)
+
+
+def check():
+    """Committed against committed: a learner's edited lab is nobody's business."""
+    listing = git("ls-tree", "-r", "--name-only", "HEAD", "solutions/", "labs/")
+    if listing is None:
+        labkit.stop("not a git repository: there is no committed tree to compare")
+    committed = listing.split()
+    wrong = []
+    for path in committed:
+        if not re.match(r"solutions/lab\d\d_\w+/\w+\.cuh?\Z", path):
+            continue
+        lab = path.replace("solutions/", "labs/", 1)
+        want = starter(git("show", f"HEAD:{path}"), path)
+        if lab not in committed or git("show", f"HEAD:{lab}") != want:
+            wrong.append(lab)
+    if wrong:
+        labkit.stop(f"{' '.join(wrong)}: not what solutions/ make of it; run `make starters` "
+                    "and commit")
+
+
+def handout(out, fallbacks):
+    """The workbook for a course: starters, no solutions, prebuilt kernels in their place,
+    and MANIFEST.sha256 of all that a learner does not edit (sha256sum --check reads it)."""
+    tracked = (git("ls-files", "-z") or "").split("\0")[:-1]
+    if not tracked:
+        labkit.stop("a handout is made from a git checkout: run it there")
+    if Path(out).exists() and any(Path(out).iterdir()):
+        labkit.stop(f"OUT={out}: the folder is not empty")
+    made = starters()
+    fixed = []
+    for path in tracked:
+        if path.startswith(KEPT_BACK) or path in made or not os.path.exists(path):
+            continue
+        Path(out, path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, Path(out, path))
+        fixed.append(path)
+    for path, text in made.items():
+        labkit.write_if_changed(Path(out, path), text)
+        kept = path.replace("labs/", "starters/", 1)
+        labkit.write_if_changed(Path(out, kept), text)
+        fixed.append(kept)
+    for fallback in fallbacks:  # build/cpu/fallback.a -> fallback/cpu-x86_64.a
+        kept = f"fallback/{Path(fallback).parent.name}-{os.uname().machine}.a"
+        Path(out, "fallback").mkdir(exist_ok=True)
+        shutil.copy2(fallback, Path(out, kept))
+        fixed.append(kept)
+    lines = [f"{labkit.sha256(Path(out, p))}  {p}\n" for p in sorted(fixed)]
+    Path(out, "MANIFEST.sha256").write_text("".join(lines))
+    print(f"wrote {out}: {len(fixed)} files fixed by MANIFEST.sha256, {len(made)} starters")
+
+
+def main():
+    command, *rest = sys.argv[1:] or ["help"]
+    if command == "write":
+        write(rest)
+    elif command == "reset" and len(rest) == 1:
+        reset(rest[0])
+    elif command == "generate" and len(rest) == 1:
+        generate(rest[0])
+    elif command == "check" and not rest:
+        check()
+    elif command == "handout" and rest:
+        handout(rest[0], rest[1:])
+    else:
+        labkit.stop(__doc__)
+
+
+main()
