@@ -8,6 +8,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 include mk/toolchain.mk  # back end, compilers, flags; how a .c and a .cu become an object
 -include mk/setup.mk     # what is missing on this machine, and how it gets here
 -include mk/cpu.mk       # the CPU back end's library and its own checks
+-include mk/blas.mk      # matrix products of the CPU back end
 -include mk/labs.mk      # lab03, grade, starters, which kernels the programs take
 -include mk/tinylm.mk    # train and generate
 -include mk/bench.mk     # measurements

@@ -1,0 +1,431 @@
+/* cublas.cpp - the cuBLAS calls of include/cublas_v2.h.
+ *
+ * A call becomes a `product`: one record for all element types, strides and batches. It is
+ * done in two rounds over the worker pool: 16-bit factors are widened to float, then every
+ * tile of every C is computed by one thread. How C is cut into tiles depends on the shape
+ * alone, so the result has the same bits whatever the number of workers.
+ */
+#include "cublas_v2.h"
+#include "cuda_runtime.h"
+#include "gemm.h"
+#include "wbcpu.h"
+#include "wbcpu/float16.h"
+
+#include <algorithm>
+
+struct scratch {  // grows, and is kept: no allocation once the sizes have been seen
+    float *data;
+    size_t size;
+};
+
+struct cublasContext {
+    cudaStream_t stream;
+    cublasMath_t math;
+    wbcpu_sgemm *sgemm;
+    scratch wide_a, wide_b;  // 16-bit factors as floats
+};
+
+static float *reserve(scratch *s, size_t size)
+{
+    if (s->size < size) {
+        free(s->data);
+        s->data = (float *)aligned_alloc(64, (size * sizeof(float) + 63) / 64 * 64);
+        s->size = s->data ? size : 0;
+    }
+    return s->data;
+}
+
+struct matrix {
+    void *data;
+    cudaDataType type;
+    int ld;
+    long long stride;  // to the next matrix of the batch
+};
+
+struct product {
+    cublasContext *handle;
+    bool transpose_a, transpose_b;
+    int m, n, k, batch;
+    float alpha, beta;
+    matrix a, b, c;
+};
+
+/* --- element types ---------------------------------------------------------------------- */
+
+static bool is_float16(cudaDataType type)
+{
+    return type == CUDA_R_16F || type == CUDA_R_16BF;
+}
+static bool is_known(cudaDataType type)
+{
+    return type == CUDA_R_32F || is_float16(type);
+}
+
+static void *element(const matrix &x, long long index)
+{
+    return (char *)x.data + index * (is_float16(x.type) ? 2 : 4);
+}
+
+static void widen(float *out, const void *in, cudaDataType type, size_t n)
+{
+    const uint16_t *bits = (const uint16_t *)in;
+    if (type == CUDA_R_16F)
+        for (size_t i = 0; i < n; i++)
+            out[i] = wbcpu::half_to_float_soft(bits[i]);  // vectorised
+    else
+        for (size_t i = 0; i < n; i++)
+            out[i] = wbcpu::bfloat16_to_float(bits[i]);
+}
+
+static void narrow(void *out, const float *in, cudaDataType type, size_t n)
+{
+    uint16_t *bits = (uint16_t *)out;
+    if (type == CUDA_R_16F)
+        for (size_t i = 0; i < n; i++)
+            bits[i] = wbcpu::float_to_half_soft(in[i]);
+    else
+        for (size_t i = 0; i < n; i++)
+            bits[i] = wbcpu::float_to_bfloat16(in[i]);
+}
+
+/* --- round 1: factors as floats --------------------------------------------------------- */
+
+/* The batch of one factor as columns: `rows` elements each, one column in `ld`. A stride
+ * of 0 means one matrix for the whole batch. */
+struct widening {
+    matrix from, to;
+    int rows, columns;
+    int columns_a_task = 0, tasks_a_matrix = 0;
+};
+enum { WIDENED_A_TASK = 1 << 16 };  // elements
+
+static void widen_task(void *context, int task)
+{
+    const widening *w = (const widening *)context;
+    int index = task / w->tasks_a_matrix;
+    int first = task % w->tasks_a_matrix * w->columns_a_task;
+    int last = std::min(first + w->columns_a_task, w->columns);
+    for (int j = first; j < last; j++)
+        widen(
+            (float *)element(w->to, index * w->to.stride + (long long)j * w->to.ld),
+            element(w->from, index * w->from.stride + (long long)j * w->from.ld),
+            w->from.type, w->rows);
+}
+
+/* Replaces x by its copy in floats. Returns false without memory. */
+static bool make_wide(matrix *x, scratch *s, int rows, int columns, int batch)
+{
+    if (!is_float16(x->type)) return true;
+    int matrices = x->stride == 0 ? 1 : batch;
+    widening w = {
+        *x, {nullptr, CUDA_R_32F, rows, (long long)rows * columns}, rows, columns};
+    w.to.data = reserve(s, (size_t)w.to.stride * matrices);
+    if (!w.to.data) return false;
+    w.columns_a_task = std::max(1, WIDENED_A_TASK / std::max(rows, 1));
+    w.tasks_a_matrix = (columns + w.columns_a_task - 1) / w.columns_a_task;
+    wbcpu_parallel(matrices * w.tasks_a_matrix, widen_task, &w);
+    *x = w.to;
+    if (matrices == 1) x->stride = 0;
+    return true;
+}
+
+/* --- round 2: tiles of C ---------------------------------------------------------------- */
+
+struct tiling {
+    const product *p;
+    int rows = 0, columns = 0;    // of a tile
+    int down = 0, a_product = 0;  // tiles in a column of tiles, in one C
+};
+
+/* Small enough that many workers find work, large enough that copying the strips of A and
+ * B into panels costs little. Multiples of the register tiles of all kernels. */
+static tiling cut(const product *p)
+{
+    enum { SIDE = 384 };
+    int down = (p->m + SIDE - 1) / SIDE, across = (p->n + SIDE - 1) / SIDE;
+    if (p->batch == 1 && down * across == 1) {  // one product, one tile: halve it
+        if ((double)p->m * p->n * p->k > 1e6) (p->m >= p->n ? down : across) = 2;
+    }
+    tiling t = {p};
+    t.rows = ((p->m + down - 1) / down + 31) / 32 * 32;
+    t.columns = ((p->n + across - 1) / across + 11) / 12 * 12;
+    t.down = (p->m + t.rows - 1) / t.rows;
+    t.a_product = t.down * ((p->n + t.columns - 1) / t.columns);
+    return t;
+}
+
+static scratch *my_tile(void)
+{
+    static thread_local scratch mine;
+    return &mine;
+}
+
+static void multiply_task(void *context, int task)
+{
+    const tiling *t = (const tiling *)context;
+    const product *p = t->p;
+    int index = task / t->a_product, tile = task % t->a_product;
+    int i = tile % t->down * t->rows, j = tile / t->down * t->columns;
+    int m = std::min(t->rows, p->m - i), n = std::min(t->columns, p->n - j);
+    long long from_a = p->transpose_a ? (long long)i * p->a.ld : i;
+    long long from_b = p->transpose_b ? j : (long long)j * p->b.ld;
+    const float *a = (const float *)element(p->a, index * p->a.stride + from_a);
+    const float *b = (const float *)element(p->b, index * p->b.stride + from_b);
+    long long from_c = index * p->c.stride + (long long)j * p->c.ld + i;
+
+    bool narrow_c = is_float16(p->c.type);
+    float *c = (float *)element(p->c, from_c);
+    int ldc = p->c.ld;
+    if (narrow_c) {
+        c = reserve(my_tile(), (size_t)m * n);
+        ldc = m;
+        if (!c) abort();
+        for (int column = 0; p->beta != 0 && column < n; column++)
+            widen(
+                c + (size_t)column * m,
+                element(p->c, from_c + (long long)column * p->c.ld), p->c.type, m);
+    }
+    p->handle->sgemm(
+        p->transpose_a, p->transpose_b, m, n, p->k, p->alpha, a, p->a.ld, b, p->b.ld,
+        p->beta, c, ldc);
+    for (int column = 0; narrow_c && column < n; column++)
+        narrow(
+            element(p->c, from_c + (long long)column * p->c.ld), c + (size_t)column * m,
+            p->c.type, m);
+}
+
+static cublasStatus_t multiply(product p)
+{
+    cublasContext *h = p.handle;
+    bool ta = p.transpose_a, tb = p.transpose_b;
+    if (!make_wide(&p.a, &h->wide_a, ta ? p.k : p.m, ta ? p.m : p.k, p.batch) ||
+        !make_wide(&p.b, &h->wide_b, tb ? p.n : p.k, tb ? p.k : p.n, p.batch))
+        return CUBLAS_STATUS_ALLOC_FAILED;
+    tiling t = cut(&p);
+    wbcpu_parallel(t.a_product * p.batch, multiply_task, &t);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Checks what cuBLAS checks, then does the product or records it in the stream's graph. */
+static cublasStatus_t
+start(const product &p, cublasOperation_t transa, cublasOperation_t transb)
+{
+    if (!p.handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (transa > CUBLAS_OP_C || transb > CUBLAS_OP_C) return CUBLAS_STATUS_INVALID_VALUE;
+    int rows_a = p.transpose_a ? p.k : p.m, rows_b = p.transpose_b ? p.n : p.k;
+    if (p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0 || p.a.ld < std::max(1, rows_a) ||
+        p.b.ld < std::max(1, rows_b) || p.c.ld < std::max(1, p.m))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!is_known(p.a.type) || p.b.type != p.a.type || !is_known(p.c.type))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (p.m == 0 || p.n == 0 || p.batch == 0) return CUBLAS_STATUS_SUCCESS;
+    if (wbcpu_record(p.handle->stream, [p] { multiply(p); }))
+        return CUBLAS_STATUS_SUCCESS;
+    return multiply(p);
+}
+
+static bool is_transposed(cublasOperation_t op)
+{
+    return op != CUBLAS_OP_N;
+}
+
+static matrix describe(const void *data, cudaDataType type, int ld, long long stride)
+{
+    return {const_cast<void *>(data), type, ld, stride};
+}
+
+/* --- the calls -------------------------------------------------------------------------- */
+
+cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
+    long long int strideA, const void *B, cudaDataType Btype, int ldb,
+    long long int strideB, const void *beta, void *C, cudaDataType Ctype, int ldc,
+    long long int strideC, int batchCount, cublasComputeType_t computeType,
+    cublasGemmAlgo_t)
+{
+    switch (computeType) {  // those whose alpha and beta are floats
+    case CUBLAS_COMPUTE_32F:
+    case CUBLAS_COMPUTE_32F_PEDANTIC:
+    case CUBLAS_COMPUTE_32F_FAST_16F:
+    case CUBLAS_COMPUTE_32F_FAST_16BF:
+    case CUBLAS_COMPUTE_32F_FAST_TF32:
+        break;
+    default:
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    if (!alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
+    product p = {
+        handle,
+        is_transposed(transa),
+        is_transposed(transb),
+        m,
+        n,
+        k,
+        batchCount,
+        *(const float *)alpha,
+        *(const float *)beta,
+        describe(A, Atype, lda, strideA),
+        describe(B, Btype, ldb, strideB),
+        describe(C, Ctype, ldc, strideC)};
+    return start(p, transa, transb);
+}
+
+cublasStatus_t cublasGemmEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
+    const void *B, cudaDataType Btype, int ldb, const void *beta, void *C,
+    cudaDataType Ctype, int ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo)
+{
+    return cublasGemmStridedBatchedEx(
+        handle, transa, transb, m, n, k, alpha, A, Atype, lda, 0, B, Btype, ldb, 0, beta,
+        C, Ctype, ldc, 0, 1, computeType, algo);
+}
+
+cublasStatus_t cublasSgemmStridedBatched(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const float *alpha, const float *A, int lda, long long int strideA,
+    const float *B, int ldb, long long int strideB, const float *beta, float *C, int ldc,
+    long long int strideC, int batchCount)
+{
+    return cublasGemmStridedBatchedEx(
+        handle, transa, transb, m, n, k, alpha, A, CUDA_R_32F, lda, strideA, B,
+        CUDA_R_32F, ldb, strideB, beta, C, CUDA_R_32F, ldc, strideC, batchCount,
+        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+cublasStatus_t cublasSgemm(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const float *alpha, const float *A, int lda, const float *B, int ldb,
+    const float *beta, float *C, int ldc)
+{
+    return cublasSgemmStridedBatched(
+        handle, transa, transb, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
+}
+
+/* y^T = alpha x^T op(A)^T + beta y^T: as a row, a vector's increment is its ld. */
+cublasStatus_t cublasSgemv(
+    cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float *alpha,
+    const float *A, int lda, const float *x, int incx, const float *beta, float *y,
+    int incy)
+{
+    if (incx == 0 || incy == 0) return CUBLAS_STATUS_INVALID_VALUE;
+    if (incx < 0 || incy < 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+    bool flip = trans == CUBLAS_OP_N;
+    return cublasSgemm(
+        handle, CUBLAS_OP_N, flip ? CUBLAS_OP_T : CUBLAS_OP_N, 1, flip ? m : n,
+        flip ? n : m, alpha, x, incx, A, lda, beta, y, incy);
+}
+
+/* --- handles ---------------------------------------------------------------------------- */
+
+cublasStatus_t cublasCreate(cublasHandle_t *handle)
+{
+    if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
+    wbcpu_sgemm *sgemm = wbcpu_choose_sgemm();
+    if (!sgemm) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *handle = new cublasContext();
+    (*handle)->sgemm = sgemm;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasDestroy(cublasHandle_t handle)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    free(handle->wide_a.data);
+    free(handle->wide_b.data);
+    delete handle;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *version = CUBLAS_VERSION;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->stream = stream;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t *stream)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *stream = handle->stream;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->math = mode;  // products are in float whatever it says
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *mode = handle->math;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    return mode == CUBLAS_POINTER_MODE_HOST ? CUBLAS_STATUS_SUCCESS
+                                            : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t *mode)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *mode = CUBLAS_POINTER_MODE_HOST;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *, size_t)
+{
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+static const struct {
+    cublasStatus_t status;
+    const char *name, *words;
+} statuses[] = {
+    {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
+    {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED",
+     "the library was not initialized"},
+    {CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED",
+     "an internal allocation failed"},
+    {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE",
+     "an unsupported value or parameter was passed to the function"},
+    {CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH",
+     "the device lacks a feature that the function needs"},
+    {CUBLAS_STATUS_MAPPING_ERROR, "CUBLAS_STATUS_MAPPING_ERROR",
+     "an access to device memory failed"},
+    {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED",
+     "the program failed to execute on the device"},
+    {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR",
+     "an internal operation failed"},
+    {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED",
+     "the functionality requested is not supported by the cpu backend"},
+    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "a license error"},
+};
+
+const char *cublasGetStatusName(cublasStatus_t status)
+{
+    for (const auto &s : statuses)
+        if (s.status == status) return s.name;
+    return "unrecognized status code";
+}
+
+const char *cublasGetStatusString(cublasStatus_t status)
+{
+    for (const auto &s : statuses)
+        if (s.status == status) return s.words;
+    return "unrecognized status code";
+}

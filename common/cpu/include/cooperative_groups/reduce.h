@@ -1,0 +1,88 @@
+/* cooperative_groups/reduce.h - one value for the whole tile, the same in every lane. */
+#ifndef WBCPU_COOPERATIVE_GROUPS_REDUCE_H
+#define WBCPU_COOPERATIVE_GROUPS_REDUCE_H
+
+#include "../cooperative_groups.h"
+
+namespace cooperative_groups
+{
+
+template <class T> struct plus {
+    T operator()(T a, T b) const
+    {
+        return a + b;
+    }
+};
+template <class T> struct less {
+    T operator()(T a, T b) const
+    {
+        return b < a ? b : a;
+    }
+};
+template <class T> struct greater {
+    T operator()(T a, T b) const
+    {
+        return a < b ? b : a;
+    }
+};
+template <class T> struct bit_and {
+    T operator()(T a, T b) const
+    {
+        return a & b;
+    }
+};
+template <class T> struct bit_or {
+    T operator()(T a, T b) const
+    {
+        return a | b;
+    }
+};
+template <class T> struct bit_xor {
+    T operator()(T a, T b) const
+    {
+        return a ^ b;
+    }
+};
+
+namespace wbcpu_reduce
+{
+
+template <class T, class Op> struct lane_value {
+    T value;
+    const Op *op;
+};
+
+/* The order of a butterfly of shuffles (distance Size/2, .. 2, 1), done by one lane. */
+template <unsigned Size, class T, class Op>
+void butterfly(uint64_t pointer[32], unsigned lanes)
+{
+    unsigned first = (unsigned)__builtin_ctz(lanes) & ~(Size - 1);
+    lane_value<T, Op> *lane[Size];
+    memcpy(lane, pointer + first, sizeof lane);
+    lanes >>= first;
+    for (unsigned distance = Size / 2; distance; distance /= 2) {
+        T next[Size];
+        for (unsigned i = 0; i < Size; i++) {
+            if (!(lanes >> i & 1)) continue;  // has left the kernel
+            unsigned other = lanes >> (i ^ distance) & 1 ? i ^ distance : i;
+            next[i] = (*lane[i]->op)(lane[i]->value, lane[other]->value);
+        }
+        for (unsigned i = 0; i < Size; i++)
+            if (lanes >> i & 1) lane[i]->value = next[i];
+    }
+}
+
+}  // namespace wbcpu_reduce
+
+template <unsigned Size, class Parent, class T, class Op>
+WBCPU_INLINE T reduce(const thread_block_tile<Size, Parent> &tile, T value, const Op &op)
+{
+    wbcpu_reduce::lane_value<T, Op> mine = {value, &op};
+    wbcpu_together butterfly = wbcpu_reduce::butterfly<Size, T, Op>;
+    wbcpu_collective(
+        WBCPU_OP_CALL, tile.mask(), (uint64_t)(uintptr_t)&mine, (uint64_t)butterfly);
+    return mine.value;
+}
+
+}  // namespace cooperative_groups
+#endif

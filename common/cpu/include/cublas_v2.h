@@ -1,0 +1,134 @@
+/* cublas_v2.h - the part of cuBLAS that the workbook uses, for C11 and C++.
+ *
+ * Names, types and values are the toolkit's. Matrices are column-major:
+ *     C (m,n) = alpha op(A) op(B) + beta C,    op(A) (m,k),  op(B) (k,n)
+ * Sums are kept in float whatever the element type; beta = 0 means that C is not read.
+ * alpha and beta lie on the host. Calls repeat bit for bit, and a call on a stream that is
+ * being captured is recorded instead of done. What cuBLAS can and this cannot returns
+ * CUBLAS_STATUS_NOT_SUPPORTED.
+ */
+#ifndef WBCPU_CUBLAS_V2_H
+#define WBCPU_CUBLAS_V2_H
+
+#include <stddef.h>
+
+#include "cuda_runtime_api.h"
+#include "library_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CUBLASWINAPI
+#define CUBLAS_VER_MAJOR 12
+#define CUBLAS_VER_MINOR 0
+#define CUBLAS_VERSION 120000
+
+typedef struct cublasContext *cublasHandle_t;
+
+typedef enum {
+    CUBLAS_STATUS_SUCCESS = 0,
+    CUBLAS_STATUS_NOT_INITIALIZED = 1,
+    CUBLAS_STATUS_ALLOC_FAILED = 3,
+    CUBLAS_STATUS_INVALID_VALUE = 7,
+    CUBLAS_STATUS_ARCH_MISMATCH = 8,
+    CUBLAS_STATUS_MAPPING_ERROR = 11,
+    CUBLAS_STATUS_EXECUTION_FAILED = 13,
+    CUBLAS_STATUS_INTERNAL_ERROR = 14,
+    CUBLAS_STATUS_NOT_SUPPORTED = 15,
+    CUBLAS_STATUS_LICENSE_ERROR = 16
+} cublasStatus_t;
+
+typedef enum {
+    CUBLAS_OP_N = 0,
+    CUBLAS_OP_T = 1,
+    CUBLAS_OP_C = 2,
+    CUBLAS_OP_HERMITAN = 2,
+    CUBLAS_OP_CONJG = 3
+} cublasOperation_t;
+
+typedef enum {
+    CUBLAS_POINTER_MODE_HOST = 0,
+    CUBLAS_POINTER_MODE_DEVICE = 1
+} cublasPointerMode_t;
+
+typedef enum {
+    CUBLAS_DEFAULT_MATH = 0,
+    CUBLAS_TENSOR_OP_MATH = 1,
+    CUBLAS_PEDANTIC_MATH = 2,
+    CUBLAS_TF32_TENSOR_OP_MATH = 3,
+    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16
+} cublasMath_t;
+
+typedef enum {
+    CUBLAS_COMPUTE_16F = 64,
+    CUBLAS_COMPUTE_16F_PEDANTIC = 65,
+    CUBLAS_COMPUTE_32F = 68,
+    CUBLAS_COMPUTE_32F_PEDANTIC = 69,
+    CUBLAS_COMPUTE_64F = 70,
+    CUBLAS_COMPUTE_64F_PEDANTIC = 71,
+    CUBLAS_COMPUTE_32I = 72,
+    CUBLAS_COMPUTE_32I_PEDANTIC = 73,
+    CUBLAS_COMPUTE_32F_FAST_16F = 74,
+    CUBLAS_COMPUTE_32F_FAST_16BF = 75,
+    CUBLAS_COMPUTE_32F_FAST_TF32 = 77
+} cublasComputeType_t;
+
+typedef enum {
+    CUBLAS_GEMM_DFALT = -1,
+    CUBLAS_GEMM_DEFAULT = -1,
+    CUBLAS_GEMM_DFALT_TENSOR_OP = 99,
+    CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99
+} cublasGemmAlgo_t;
+
+const char *cublasGetStatusName(cublasStatus_t status);
+const char *cublasGetStatusString(cublasStatus_t status);
+
+cublasStatus_t cublasCreate(cublasHandle_t *handle);
+cublasStatus_t cublasDestroy(cublasHandle_t handle);
+cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version);
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
+cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t *stream);
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
+cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode);
+cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);
+cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t *mode);
+/* Accepted and not used: this back end keeps its own scratch. */
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes);
+
+cublasStatus_t cublasSgemm(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const float *alpha, const float *A, int lda, const float *B, int ldb,
+    const float *beta, float *C, int ldc);
+
+cublasStatus_t cublasSgemmStridedBatched(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const float *alpha, const float *A, int lda, long long int strideA,
+    const float *B, int ldb, long long int strideB, const float *beta, float *C, int ldc,
+    long long int strideC, int batchCount);
+
+/* A, B and C may be CUDA_R_32F, CUDA_R_16F or CUDA_R_16BF, A and B of one type. */
+cublasStatus_t cublasGemmEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
+    const void *B, cudaDataType Btype, int ldb, const void *beta, void *C,
+    cudaDataType Ctype, int ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo);
+
+cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
+    long long int strideA, const void *B, cudaDataType Btype, int ldb,
+    long long int strideB, const void *beta, void *C, cudaDataType Ctype, int ldc,
+    long long int strideC, int batchCount, cublasComputeType_t computeType,
+    cublasGemmAlgo_t algo);
+
+/* y = alpha op(A) x + beta y,  A (m,n); increments of 1 and more */
+cublasStatus_t cublasSgemv(
+    cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float *alpha,
+    const float *A, int lda, const float *x, int incx, const float *beta, float *y,
+    int incy);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

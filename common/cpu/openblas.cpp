@@ -1,0 +1,94 @@
+/* openblas.cpp - finds OpenBLAS at run time, so that nothing needs it to be built.
+ *
+ * The make variable OPENBLAS gives the path of the library (the Python package
+ * scipy-openblas32 of the environment in use); WB_BLAS=path and WB_BLAS=own overrule it.
+ * OpenBLAS's own threads are never used: they would spin on the cores that the workers
+ * need. The products are cut up by cublas.cpp instead.
+ */
+#include "gemm.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+#ifndef WBCPU_OPENBLAS
+#define WBCPU_OPENBLAS ""
+#endif
+
+enum { COLUMN_MAJOR = 102, NO_TRANS = 111, TRANS = 112 };  // the values of cblas.h
+typedef void cblas_sgemm_fn(
+    int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+    const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+static cblas_sgemm_fn *cblas_sgemm;
+
+static void openblas_sgemm(
+    bool transpose_a, bool transpose_b, int m, int n, int k, float alpha, const float *a,
+    int lda, const float *b, int ldb, float beta, float *c, int ldc)
+{
+    cblas_sgemm(
+        COLUMN_MAJOR, transpose_a ? TRANS : NO_TRANS, transpose_b ? TRANS : NO_TRANS, m,
+        n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/* The package's build of the library puts scipy_ before every name; Debian's does not. */
+static void *symbol(void *library, const char *name)
+{
+    char prefixed[64];
+    snprintf(prefixed, sizeof prefixed, "scipy_%s", name);
+    void *found = dlsym(library, prefixed);
+    return found ? found : dlsym(library, name);
+}
+
+static const char *open_library(const char *path)  // NULL, or what is wrong
+{
+    // read by OpenBLAS while it loads: with 1 it starts no threads
+    const char *before = getenv("OPENBLAS_NUM_THREADS");
+    char *saved = before ? strdup(before) : NULL;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (saved)
+        setenv("OPENBLAS_NUM_THREADS", saved, 1);
+    else
+        unsetenv("OPENBLAS_NUM_THREADS");
+    free(saved);
+    if (!library) return dlerror();
+
+    void (*set_threads)(int) = (void (*)(int))symbol(library, "openblas_set_num_threads");
+    cblas_sgemm = (cblas_sgemm_fn *)symbol(library, "cblas_sgemm");
+    if (!cblas_sgemm || !set_threads) return "it is not an OpenBLAS library";
+    set_threads(1);
+    return NULL;
+}
+
+static const char *name = "own";
+
+static wbcpu_sgemm *choose(void)
+{
+    const char *wanted = getenv("WB_BLAS");
+    bool told = wanted && *wanted;
+    const char *path = told ? wanted : WBCPU_OPENBLAS;
+    if (!*path || strcmp(path, "own") == 0) return wbcpu_own_sgemm;
+    const char *wrong = open_library(path);
+    if (!wrong) {
+        name = path;
+        return openblas_sgemm;
+    }
+    if (!told) return wbcpu_own_sgemm;  // the environment it was built with has gone
+    fprintf(
+        stderr, "WB_BLAS=%s: %s; name libscipy_openblas.so, or say WB_BLAS=own\n", path,
+        wrong);
+    return NULL;
+}
+
+wbcpu_sgemm *wbcpu_choose_sgemm(void)
+{
+    static wbcpu_sgemm *chosen = choose();
+    return chosen;
+}
+
+extern "C" const char *wbcpu_sgemm_name(void)
+{
+    wbcpu_choose_sgemm();
+    return name;
+}
