@@ -64,8 +64,8 @@ $(B)/%.o: %.c | setup
 $(B)/%.o: %.cu $(CU_TOOLS) | setup
 	$(call compile_cu,$<,$@)
 
-$(TRANSLATE): common/cpu/translate.c | setup
+$(TRANSLATE): $(wildcard common/cpu/translate/*.c) common/cpu/translate/tokens.h | setup
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra $< -o $@
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -D_GNU_SOURCE $(filter %.c,$^) -o $@
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,83 @@
+/* fiber.cpp - stacks for threads that wait. Made on demand: a kernel that never waits uses
+ * one per worker, a barrier in a block of 256 threads 256. They are kept for later blocks. */
+#include "scheduler.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+#ifdef WBCPU_VALGRIND
+#include <valgrind/valgrind.h>
+#endif
+
+namespace wbcpu
+{
+/* One more than threads: the thread that ends may stand on a stack of its own. */
+constexpr int max_fibers = max_threads + 8;
+
+/* What the assembly pops before it jumps to wbcpu_fiber_start; switch.S has the order. */
+#if defined(__x86_64__)
+constexpr int saved_words = 7, return_word = 6;
+#else
+constexpr int saved_words = 20, return_word = 11;
+#endif
+
+extern "C" void wbcpu_fiber_start();
+extern "C" void wbcpu_fiber_main()
+{
+    for (;;) {
+        worker *w = self();
+        w->job->launch.run_threads(w->job->launch.kernel, w);
+    }
+}
+
+static size_t stack_bytes()
+{
+    const char *kb = getenv("WB_STACK_KB");
+    long n = kb ? strtol(kb, nullptr, 10) : 64;
+    if (n < 16 || n > 65536) fatal("WB_STACK_KB=%s: a stack has 16 to 65536 KB", kb);
+    return (size_t)n * 1024;
+}
+
+static size_t arena_bytes(size_t stack) { return (max_fibers + 1) * stack; }
+
+worker *new_worker()
+{
+    worker *w = new worker();
+    w->stack_bytes = stack_bytes();
+    w->idle = new void *[max_fibers];
+    /* Reserved, not used: pages come when a stack first touches them. */
+    void *m = mmap(
+        nullptr, arena_bytes(w->stack_bytes), PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m == MAP_FAILED) fatal("cannot reserve the stacks of a worker: lower WB_STACK_KB");
+    w->stacks = static_cast<char *>(m);
+    return w;
+}
+
+void delete_worker(worker *w)
+{
+    munmap(w->stacks, arena_bytes(w->stack_bytes));
+    delete[] w->idle;
+    delete w;
+}
+
+void *idle_fiber(worker *w)
+{
+    if (w->idle_count) return w->idle[--w->idle_count];
+    if (w->fibers == max_fibers) fatal("internal error: more fibers than threads");
+    int i = w->fibers++;
+    char *low = w->stacks + w->stack_bytes * i;
+    /* The lowest page is never used: running over the end faults here and not later. It
+     * costs two mappings, of which a process has 65,530. */
+    if (worker_count() <= 24) mprotect(low, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
+    /* Equal tops would fall into the same cache sets and evict each other: shift them. */
+    size_t shift = (size_t)i * 832 % 4096;
+    uintptr_t top = ((uintptr_t)low + w->stack_bytes - shift) & ~(uintptr_t)63;
+    uintptr_t *saved = (uintptr_t *)top - 2 - saved_words; /* start: 16-byte aligned */
+    memset(saved, 0, saved_words * sizeof *saved);
+    saved[return_word] = (uintptr_t)wbcpu_fiber_start;
+#ifdef WBCPU_VALGRIND
+    VALGRIND_STACK_REGISTER(low, low + w->stack_bytes);
+#endif
+    return saved;
+}
+}  // namespace wbcpu

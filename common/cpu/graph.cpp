@@ -1,0 +1,178 @@
+/* graph.cpp - CUDA graphs by stream capture: work put on a stream is written down instead
+ * of done, with its arguments copied, and played back by cudaGraphLaunch in that order. */
+#include "stream.h"
+
+#include <memory>
+#include <vector>
+
+namespace wbcpu
+{
+struct node {
+    void (*run)(void *);
+    void (*drop)(void *);
+    void *work;
+    node(void (*r)(void *), void (*d)(void *), void *w) : run(r), drop(d), work(w) {}
+    node(const node &) = delete;
+    node &operator=(const node &) = delete;
+    ~node() { drop(work); }
+};
+typedef std::vector<std::shared_ptr<node>> node_list; /* in the order of recording */
+
+struct capture {
+    node_list nodes;
+    cudaStream_t origin;
+    cudaStreamCaptureMode mode;
+    bool broken = false;
+    std::vector<cudaStream_t> streams; /* the origin, and those that waited for its events */
+};
+}  // namespace wbcpu
+
+struct CUgraph_st {
+    wbcpu::node_list nodes;
+};
+struct CUgraphExec_st {
+    wbcpu::node_list nodes;
+};
+
+namespace wbcpu
+{
+/* Of this host thread: what it does while it captures is checked, as in CUDA's default
+ * capture mode. Captures are few, so a list does. */
+static thread_local std::vector<capture *> captures;
+
+static bool is_default(cudaStream_t s)
+{
+    return !s || s == cudaStreamLegacy || s == cudaStreamPerThread;
+}
+capture *capture_of(cudaStream_t stream) { return is_default(stream) ? nullptr : stream->capture; }
+
+cudaError_t not_while_capturing()
+{
+    cudaError_t e = cudaSuccess;
+    for (capture *c : captures)
+        if (c->mode != cudaStreamCaptureModeRelaxed) {
+            c->broken = true;
+            e = cudaErrorStreamCaptureUnsupported;
+        }
+    return e;
+}
+
+cudaError_t stream_error(cudaStream_t stream)
+{
+    if (capture *c = capture_of(stream))
+        return c->broken ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+    if (stream && stream != cudaStreamLegacy) return cudaSuccess;
+    for (capture *c : captures)
+        if (!(c->origin->flags & cudaStreamNonBlocking)) {
+            c->broken = true;
+            return cudaErrorStreamCaptureImplicit;
+        }
+    return cudaSuccess;
+}
+
+void join_capture(cudaStream_t stream, capture *c)
+{
+    if (is_default(stream) || stream->capture) return;
+    stream->capture = c;
+    c->streams.push_back(stream);
+}
+
+extern "C" bool wbcpu_is_capturing(cudaStream_t stream) { return capture_of(stream) != nullptr; }
+extern "C" void wbcpu_record_work(
+    cudaStream_t stream, void (*run)(void *), void (*drop)(void *), void *work)
+{
+    stream->capture->nodes.push_back(std::make_shared<node>(run, drop, work));
+}
+
+extern "C" cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
+{
+    if (is_default(stream)) return fail(cudaErrorStreamCaptureUnsupported);
+    if (stream->capture) return fail(cudaErrorIllegalState);
+    capture *c = new capture;
+    c->origin = stream;
+    c->mode = mode;
+    c->streams.push_back(stream);
+    stream->capture = c;
+    captures.push_back(c);
+    return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    if (!graph) return fail(cudaErrorInvalidValue);
+    *graph = nullptr;
+    capture *c = capture_of(stream);
+    if (!c) return fail(cudaErrorIllegalState);
+    if (c->origin != stream) return fail(cudaErrorStreamCaptureUnmatched);
+    for (size_t i = 0; i < captures.size(); i++)
+        if (captures[i] == c) captures.erase(captures.begin() + (long)i);
+    for (cudaStream_t s : c->streams) s->capture = nullptr;
+    cudaError_t e = c->broken ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+    if (!e) *graph = new CUgraph_st{c->nodes};
+    delete c;
+    return fail(e);
+}
+
+extern "C" cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status)
+{
+    if (!status) return fail(cudaErrorInvalidValue);
+    capture *c = capture_of(stream);
+    *status = !c          ? cudaStreamCaptureStatusNone
+              : c->broken ? cudaStreamCaptureStatusInvalidated
+                          : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned)
+{
+    *graph = new CUgraph_st;
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    if (!graph) return fail(cudaErrorInvalidValue);
+    delete graph;
+    return cudaSuccess;
+}
+/* Nodes can be counted, not looked into. */
+extern "C" cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
+    if (!graph || !count) return fail(cudaErrorInvalidValue);
+    if (nodes) return fail(cudaErrorNotSupported);
+    *count = graph->nodes.size();
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaGraphInstantiate(
+    cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
+{
+    if (!exec || !graph) return fail(cudaErrorInvalidValue);
+    *exec = new CUgraphExec_st{graph->nodes};
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaGraphInstantiateWithFlags(
+    cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+    return cudaGraphInstantiate(exec, graph, flags);
+}
+extern "C" cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t)
+{
+    return exec ? cudaSuccess : fail(cudaErrorInvalidValue);
+}
+extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    if (!exec) return fail(cudaErrorInvalidValue);
+    if (cudaError_t e = stream_error(stream)) return fail(e);
+    node_list nodes = exec->nodes;
+    auto play = [nodes] {
+        for (const std::shared_ptr<node> &n : nodes) n->run(n->work);
+    };
+    if (!wbcpu_record(stream, play)) play();
+    return sticky_error();
+}
+extern "C" cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    if (!exec) return fail(cudaErrorInvalidValue);
+    delete exec;
+    return cudaSuccess;
+}
+}  // namespace wbcpu

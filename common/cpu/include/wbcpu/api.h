@@ -1,0 +1,122 @@
+/* api.h - the runtime API's C++ face: typed pointers, symbols and kernels by name. */
+#ifndef WBCPU_API_H
+#define WBCPU_API_H
+
+#include "../cuda_runtime_api.h"
+
+#define WBCPU_TYPED template <class T> static inline cudaError_t
+WBCPU_TYPED cudaMalloc(T **p, size_t bytes) { return cudaMalloc((void **)p, bytes); }
+WBCPU_TYPED cudaMallocAsync(T **p, size_t bytes, cudaStream_t stream)
+{
+    return cudaMallocAsync((void **)p, bytes, stream);
+}
+WBCPU_TYPED cudaMallocManaged(T **p, size_t bytes, unsigned flags = cudaMemAttachGlobal)
+{
+    return cudaMallocManaged((void **)p, bytes, flags);
+}
+WBCPU_TYPED cudaMallocHost(T **p, size_t bytes, unsigned = 0)
+{
+    return cudaMallocHost((void **)p, bytes);
+}
+WBCPU_TYPED cudaHostAlloc(T **p, size_t bytes, unsigned flags)
+{
+    return cudaHostAlloc((void **)p, bytes, flags);
+}
+WBCPU_TYPED cudaMallocPitch(T **p, size_t *pitch, size_t width, size_t height)
+{
+    return cudaMallocPitch((void **)p, pitch, width, height);
+}
+WBCPU_TYPED cudaHostGetDevicePointer(T **device, void *host, unsigned flags)
+{
+    return cudaHostGetDevicePointer((void **)device, host, flags);
+}
+
+/* A __device__ or __constant__ variable is its own symbol. */
+WBCPU_TYPED cudaMemcpyToSymbol(
+    const T &symbol, const void *src, size_t bytes, size_t offset = 0,
+    cudaMemcpyKind kind = cudaMemcpyHostToDevice)
+{
+    return cudaMemcpyToSymbol((const void *)&symbol, src, bytes, offset, kind);
+}
+WBCPU_TYPED cudaMemcpyToSymbolAsync(
+    const T &symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream = 0)
+{
+    return cudaMemcpyToSymbolAsync((const void *)&symbol, src, bytes, offset, kind, stream);
+}
+WBCPU_TYPED cudaMemcpyFromSymbol(
+    void *dst, const T &symbol, size_t bytes, size_t offset = 0,
+    cudaMemcpyKind kind = cudaMemcpyDeviceToHost)
+{
+    return cudaMemcpyFromSymbol(dst, (const void *)&symbol, bytes, offset, kind);
+}
+WBCPU_TYPED cudaMemcpyFromSymbolAsync(
+    void *dst, const T &symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream = 0)
+{
+    return cudaMemcpyFromSymbolAsync(dst, (const void *)&symbol, bytes, offset, kind, stream);
+}
+WBCPU_TYPED cudaGetSymbolAddress(void **p, const T &symbol)
+{
+    return cudaGetSymbolAddress(p, (const void *)&symbol);
+}
+WBCPU_TYPED cudaGetSymbolSize(size_t *bytes, const T &)
+{
+    *bytes = sizeof(T);
+    return cudaSuccess;
+}
+
+WBCPU_TYPED cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attr, int value)
+{
+    return cudaFuncSetAttribute((const void *)kernel, attr, value);
+}
+WBCPU_TYPED cudaFuncSetCacheConfig(T *kernel, cudaFuncCache config)
+{
+    return cudaFuncSetCacheConfig((const void *)kernel, config);
+}
+WBCPU_TYPED cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *kernel)
+{
+    return cudaFuncGetAttributes(attributes, (const void *)kernel);
+}
+WBCPU_TYPED cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, T kernel, int threads, size_t shared_bytes)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks, (const void *)kernel, threads, shared_bytes);
+}
+WBCPU_TYPED cudaOccupancyMaxPotentialBlockSize(
+    int *blocks, int *threads, T, size_t = 0, int limit = 0)
+{
+    cudaError_t e = cudaDeviceGetAttribute(blocks, cudaDevAttrMultiProcessorCount, 0);
+    *threads = limit > 0 && limit < 256 ? limit : 256;
+    return e;
+}
+
+static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags)
+{
+    return cudaEventCreateWithFlags(event, flags);
+}
+static inline cudaError_t cudaGraphInstantiate(
+    cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphNode_t *, char *, size_t)
+{
+    return cudaGraphInstantiate(exec, graph, 0ull);
+}
+
+/* What a kernel launch by pointers would need is lost by then: the types of its arguments. */
+template <class T = void, class... Args> cudaError_t cudaLaunchKernel(Args...)
+{
+    static_assert(
+        sizeof(T *) == 0,
+        "cudaLaunchKernel: not supported by the cpu backend; write kernel<<<...>>>(...)");
+    return cudaErrorNotSupported;
+}
+template <class T = void, class... Args> cudaError_t cudaLaunchCooperativeKernel(Args...)
+{
+    static_assert(
+        sizeof(T *) == 0, "grid-wide synchronisation: not supported by the cpu backend "
+                          "(blocks do not run at the same time)");
+    return cudaErrorNotSupported;
+}
+#undef WBCPU_TYPED
+
+#endif

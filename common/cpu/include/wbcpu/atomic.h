@@ -1,0 +1,132 @@
+/* atomic.h - atomicAdd and its family: blocks run on several CPU threads at once.
+ *
+ * All are relaxed, as on the device, but for atomicCAS and atomicExch, with which locks
+ * are taken and given back. After many atomics without a wait another thread of the block
+ * gets a turn, so a thread that spins on a lock cannot keep its holder from running.
+ */
+#ifndef WBCPU_ATOMIC_H
+#define WBCPU_ATOMIC_H
+
+#include "warp.h"
+
+enum { WBCPU_ATOMICS_PER_TURN = 1024 };
+
+WBCPU_INLINE void wbcpu_count_atomic()
+{
+    wbcpu_worker *w = wbcpu_self;
+    if (w && __builtin_expect(++w->atomics >= WBCPU_ATOMICS_PER_TURN, 0)) wbcpu_yield();
+}
+
+namespace wbcpu
+{
+/* *p = op(*p), atomically; returns the old value. Word: an unsigned type of T's size. */
+template <class Word, class T, class Op> static inline T atomic_update(T *p, Op op)
+{
+    static_assert(sizeof(T) == sizeof(Word), "atomic_update: the word has another size");
+    wbcpu_count_atomic();
+    Word *word = (Word *)p, old_word = __atomic_load_n(word, __ATOMIC_RELAXED);
+    for (;;) {
+        T old = wbcpu_from_bits<T>(old_word), next = op(old);
+        Word next_word = (Word)wbcpu_to_bits(next);
+        if (__atomic_compare_exchange_n(
+                word, &old_word, next_word, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return old;
+    }
+}
+}  // namespace wbcpu
+
+#define WBCPU_ATOMIC static inline __attribute__((unused))
+#define WBCPU_FETCH(T, name, builtin)                                                    \
+    WBCPU_ATOMIC T name(T *p, T v)                                                       \
+    {                                                                                    \
+        wbcpu_count_atomic();                                                            \
+        return builtin(p, v, __ATOMIC_RELAXED);                                          \
+    }
+#define WBCPU_COMPUTE(T, name, Word, result)                                             \
+    WBCPU_ATOMIC T name(T *p, T v)                                                       \
+    {                                                                                    \
+        return wbcpu::atomic_update<Word>(p, [v](T old) -> T { return result; });        \
+    }
+#define WBCPU_CAS(T)                                                                     \
+    WBCPU_ATOMIC T atomicCAS(T *p, T expected, T v)                                      \
+    {                                                                                    \
+        wbcpu_count_atomic();                                                            \
+        __atomic_compare_exchange_n(                                                     \
+            p, &expected, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);                 \
+        return expected;                                                                 \
+    }
+#define WBCPU_EXCHANGE(T)                                                                \
+    WBCPU_ATOMIC T atomicExch(T *p, T v)                                                 \
+    {                                                                                    \
+        wbcpu_count_atomic();                                                            \
+        T old;                                                                           \
+        __atomic_exchange(p, &v, &old, __ATOMIC_ACQ_REL);                                \
+        return old;                                                                      \
+    }
+
+#define WBCPU_INTEGER(T, Word)                                                           \
+    WBCPU_FETCH(T, atomicAdd, __atomic_fetch_add)                                        \
+    WBCPU_FETCH(T, atomicSub, __atomic_fetch_sub)                                        \
+    WBCPU_FETCH(T, atomicAnd, __atomic_fetch_and)                                        \
+    WBCPU_FETCH(T, atomicOr, __atomic_fetch_or)                                          \
+    WBCPU_FETCH(T, atomicXor, __atomic_fetch_xor)                                        \
+    WBCPU_COMPUTE(T, atomicMax, Word, old < v ? v : old)                                 \
+    WBCPU_COMPUTE(T, atomicMin, Word, v < old ? v : old)                                 \
+    WBCPU_EXCHANGE(T)                                                                    \
+    WBCPU_CAS(T)
+WBCPU_INTEGER(int, uint32_t)
+WBCPU_INTEGER(unsigned int, uint32_t)
+WBCPU_INTEGER(long long, uint64_t)
+WBCPU_INTEGER(unsigned long long, uint64_t)
+
+/* atomicInc counts 0, 1, ..., v and starts again; atomicDec counts down the same way. */
+WBCPU_COMPUTE(unsigned int, atomicInc, uint32_t, old >= v ? 0 : old + 1)
+WBCPU_COMPUTE(unsigned int, atomicDec, uint32_t, old == 0 || old > v ? v : old - 1)
+
+WBCPU_COMPUTE(float, atomicAdd, uint32_t, old + v)
+WBCPU_COMPUTE(double, atomicAdd, uint64_t, old + v)
+WBCPU_EXCHANGE(float)
+WBCPU_CAS(unsigned short)
+
+/* The _block forms promise less, the _system forms more; here all are the same. */
+#define WBCPU_SCOPED(name)                                                               \
+    template <class T, class... V> WBCPU_INLINE T name##_block(T *p, V... v)             \
+    {                                                                                    \
+        return name(p, (T)v...);                                                         \
+    }                                                                                    \
+    template <class T, class... V> WBCPU_INLINE T name##_system(T *p, V... v)            \
+    {                                                                                    \
+        return name(p, (T)v...);                                                         \
+    }
+WBCPU_SCOPED(atomicAdd)
+WBCPU_SCOPED(atomicSub)
+WBCPU_SCOPED(atomicMin)
+WBCPU_SCOPED(atomicMax)
+WBCPU_SCOPED(atomicExch)
+WBCPU_SCOPED(atomicCAS)
+WBCPU_SCOPED(atomicAnd)
+WBCPU_SCOPED(atomicOr)
+WBCPU_SCOPED(atomicXor)
+#undef WBCPU_SCOPED
+#undef WBCPU_INTEGER
+#undef WBCPU_FETCH
+#undef WBCPU_COMPUTE
+#undef WBCPU_EXCHANGE
+#undef WBCPU_CAS
+
+/* Fences order memory between blocks. Code that polls memory has one in its loop, so
+ * it counts as an atomic: the thread polled for gets its turn. */
+WBCPU_INLINE void __threadfence()
+{
+    wbcpu_count_atomic();
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+WBCPU_INLINE void __threadfence_system() { __threadfence(); }
+WBCPU_INLINE void __threadfence_block()
+{
+    wbcpu_count_atomic();
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* one block, one CPU thread */
+}
+WBCPU_INLINE void __nanosleep(unsigned) { wbcpu_yield(); }
+
+#endif

@@ -1,0 +1,39 @@
+/* qualifiers.h - CUDA's keywords, as far as a macro can say them. What a macro cannot say
+ * (<<<>>>, extern __shared__, __noinline__, asm) the translator rewrites. */
+#ifndef WBCPU_QUALIFIERS_H
+#define WBCPU_QUALIFIERS_H
+
+#ifndef __CUDACC__
+#define __CUDACC__ 1
+#endif
+#define __CUDACPU__ 1 /* code for one back end only: #ifdef __CUDACPU__ */
+/* __CUDA_ARCH__ stays undefined: host and device code are compiled in one pass. */
+
+/* Of a CPU thread. The library is linked into the executable, so the address of such a
+ * variable is a constant distance from the thread pointer. */
+#define WBCPU_THREAD_LOCAL __thread __attribute__((tls_model("local-exec")))
+#define WBCPU_INLINE static inline __attribute__((always_inline, unused))
+
+#define __global__
+#define __device__
+#define __host__
+#define __managed__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __forceinline__ inline __attribute__((always_inline))
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
+#define __inline_hint__
+#define __nv_pure__
+
+/* All threads of a block run on one CPU thread, one after another, and so share what is
+ * static there. The next block on this CPU thread finds what the last one left. */
+#define __shared__ static __thread __attribute__((aligned(16)))
+#define __constant__ static
+
+#define WBCPU_INLINE_PTX(...)                                                            \
+    static_assert(                                                                       \
+        false, "inline PTX assembly: not supported by the cpu backend; "                 \
+               "guard it with #ifndef __CUDACPU__")
+
+#endif

@@ -1,0 +1,94 @@
+/* reduction.h - a whole reduction loop of a warp in one operation.
+ *
+ *     for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(mask, v, o);
+ *
+ * costs five waits per lane. The translator recognises such loops and turns each into
+ *
+ *     v = wbcpu::warp_loop<wbcpu::read_xor>(mask, v, 16, 0, [](auto &a, auto b) { a += b; });
+ *
+ * where the last lane to arrive plays the same five rounds for all lanes, adding the same
+ * numbers in the same order: every lane gets the bits that the loop would have given it.
+ */
+#ifndef WBCPU_REDUCTION_H
+#define WBCPU_REDUCTION_H
+
+#include "warp.h"
+
+namespace wbcpu
+{
+/* Which lane a lane reads in the round with offset o. */
+struct read_xor {
+    static constexpr unsigned source(unsigned lane, unsigned o) { return lane ^ o; }
+};
+struct read_down {
+    static constexpr unsigned source(unsigned lane, unsigned o)
+    {
+        return lane + o < 32 ? lane + o : lane;
+    }
+};
+
+/* A round for all 32 lanes; read first, then combine, so that nobody sees a new value. */
+template <class Read, unsigned O, class T, class Combine>
+WBCPU_INLINE void full_round(T (&v)[32], Combine combine)
+{
+    T other[32];
+    for (unsigned lane = 0; lane < 32; lane++) other[lane] = v[Read::source(lane, O)];
+    for (unsigned lane = 0; lane < 32; lane++) combine(v[lane], other[lane]);
+}
+
+/* A round among some lanes: who reads a missing lane gets its own value, as in shuffles. */
+template <class Read, class T, class Combine>
+void partial_round(T (&v)[32], unsigned lanes, unsigned o, Combine combine)
+{
+    T other[32];
+    for (unsigned lane = 0; lane < 32; lane++) {
+        if (!(lanes >> lane & 1)) continue;
+        unsigned source = Read::source(lane, o);
+        other[lane] = v[lanes >> source & 1 ? source : lane];
+    }
+    for (unsigned lane = 0; lane < 32; lane++)
+        if (lanes >> lane & 1) combine(v[lane], other[lane]);
+}
+
+/* Offsets First, First / 2, ..., 1, or 1, 2, ..., First when Rising. */
+template <class Read, unsigned First, bool Rising, class T, class Combine>
+void all_rounds(uint64_t value[32], unsigned lanes)
+{
+    /* The combining lambda captures nothing, so any object of its type does. */
+    const Combine *none = nullptr;
+    auto combine = [none](T &a, T b) { (*none)(a, b); };
+    T v[32];
+    for (int lane = 0; lane < 32; lane++) v[lane] = wbcpu_from_bits<T>(value[lane]);
+    if (lanes == 0xffffffffu) {
+        if (Rising) {
+            full_round<Read, 1>(v, combine);
+            if (First >= 2) full_round<Read, 2>(v, combine);
+            if (First >= 4) full_round<Read, 4>(v, combine);
+            if (First >= 8) full_round<Read, 8>(v, combine);
+            if (First >= 16) full_round<Read, 16>(v, combine);
+        } else {
+            if (First >= 16) full_round<Read, 16>(v, combine);
+            if (First >= 8) full_round<Read, 8>(v, combine);
+            if (First >= 4) full_round<Read, 4>(v, combine);
+            if (First >= 2) full_round<Read, 2>(v, combine);
+            full_round<Read, 1>(v, combine);
+        }
+    } else {
+        for (unsigned o = Rising ? 1 : First; o && o <= First; o = Rising ? o << 1 : o >> 1)
+            partial_round<Read>(v, lanes, o, combine);
+    }
+    for (int lane = 0; lane < 32; lane++) value[lane] = wbcpu_to_bits(v[lane]);
+}
+
+/* First is the largest offset: 1, 2, 4, 8 or 16. */
+template <class Read, unsigned First, bool Rising, class T, class Combine>
+WBCPU_INLINE T warp_loop(unsigned mask, T v, Combine)
+{
+    static_assert(First && First <= 16 && (First & (First - 1)) == 0, "an offset of the warp");
+    wbcpu_together rounds = all_rounds<Read, First, Rising, T, Combine>;
+    return wbcpu_from_bits<T>(
+        wbcpu_collective(WBCPU_OP_CALL, mask, wbcpu_to_bits(v), (uint64_t)rounds));
+}
+}  // namespace wbcpu
+
+#endif

@@ -1,0 +1,106 @@
+/* warp.h - barriers of the block, and what the 32 lanes of a warp do together. */
+#ifndef WBCPU_WARP_H
+#define WBCPU_WARP_H
+
+#include "execution.h"
+
+WBCPU_INLINE void __syncthreads() { wbcpu_barrier(); }
+WBCPU_INLINE int __syncthreads_count(int p) { return (int)wbcpu_barrier_reduce(0, p); }
+WBCPU_INLINE int __syncthreads_or(int p) { return (int)wbcpu_barrier_reduce(1, p); }
+WBCPU_INLINE int __syncthreads_and(int p) { return (int)wbcpu_barrier_reduce(2, p); }
+WBCPU_INLINE void __syncwarp(unsigned mask = 0xffffffffu)
+{
+    wbcpu_collective(WBCPU_OP_SYNC, mask, 0, 0);
+}
+
+/* Values travel as 8 bytes, whatever their type. */
+template <class T> WBCPU_INLINE uint64_t wbcpu_to_bits(T v)
+{
+    static_assert(
+        sizeof(T) <= 8 && std::is_trivially_copyable<T>::value,
+        "warp operation: only types of 1 to 8 bytes");
+    uint64_t bits = 0;
+    memcpy(&bits, &v, sizeof v);
+    return bits;
+}
+template <class T> WBCPU_INLINE T wbcpu_from_bits(uint64_t bits)
+{
+    T v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* The four shuffles differ in which lane they read. width cuts the warp into parts, and a
+ * lane that would read outside its part reads itself (xor may read from earlier parts). */
+template <class T> WBCPU_INLINE T wbcpu_shfl(unsigned mask, T v, unsigned source)
+{
+    return wbcpu_from_bits<T>(wbcpu_collective(WBCPU_OP_SHFL, mask, wbcpu_to_bits(v), source));
+}
+template <class T> WBCPU_INLINE T __shfl_sync(unsigned mask, T v, int source, int width = 32)
+{
+    unsigned lane = wbcpu_lane();
+    return wbcpu_shfl(mask, v, (lane & ~(width - 1)) | (source & (width - 1)));
+}
+template <class T>
+WBCPU_INLINE T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32)
+{
+    unsigned lane = wbcpu_lane(), place = lane & (width - 1);
+    return wbcpu_shfl(mask, v, delta > place ? lane : lane - delta);
+}
+template <class T>
+WBCPU_INLINE T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32)
+{
+    unsigned lane = wbcpu_lane(), place = lane & (width - 1);
+    return wbcpu_shfl(mask, v, place + delta >= (unsigned)width ? lane : lane + delta);
+}
+template <class T>
+WBCPU_INLINE T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32)
+{
+    unsigned lane = wbcpu_lane(), source = lane ^ lanes;
+    return wbcpu_shfl(mask, v, source / width > lane / width ? lane : source);
+}
+
+WBCPU_INLINE unsigned __ballot_sync(unsigned mask, int p)
+{
+    return (unsigned)wbcpu_collective(WBCPU_OP_BALLOT, mask, p != 0, 0);
+}
+WBCPU_INLINE int __any_sync(unsigned mask, int p)
+{
+    return (int)wbcpu_collective(WBCPU_OP_ANY, mask, p != 0, 0);
+}
+WBCPU_INLINE int __all_sync(unsigned mask, int p)
+{
+    return (int)wbcpu_collective(WBCPU_OP_ALL, mask, p != 0, 0);
+}
+WBCPU_INLINE unsigned __activemask()
+{
+    return (unsigned)wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);
+}
+template <class T> WBCPU_INLINE unsigned __match_any_sync(unsigned mask, T v)
+{
+    return (unsigned)wbcpu_collective(WBCPU_OP_MATCH_ANY, mask, wbcpu_to_bits(v), 0);
+}
+template <class T> WBCPU_INLINE unsigned __match_all_sync(unsigned mask, T v, int *all)
+{
+    unsigned r = (unsigned)wbcpu_collective(WBCPU_OP_MATCH_ALL, mask, wbcpu_to_bits(v), 0);
+    *all = r != 0;
+    return r;
+}
+
+#define WBCPU_REDUCE(type, name, op)                                                     \
+    WBCPU_INLINE type __reduce_##name##_sync(unsigned mask, type v)                      \
+    {                                                                                    \
+        return (type)wbcpu_collective(op, mask, (uint64_t)(int64_t)v, 0);                \
+    }
+WBCPU_REDUCE(int, add, WBCPU_OP_REDUCE_ADD)
+WBCPU_REDUCE(int, min, WBCPU_OP_REDUCE_MIN)
+WBCPU_REDUCE(int, max, WBCPU_OP_REDUCE_MAX)
+WBCPU_REDUCE(unsigned, add, WBCPU_OP_REDUCE_ADD)
+WBCPU_REDUCE(unsigned, min, WBCPU_OP_REDUCE_MIN)
+WBCPU_REDUCE(unsigned, max, WBCPU_OP_REDUCE_MAX)
+WBCPU_REDUCE(unsigned, and, WBCPU_OP_REDUCE_AND)
+WBCPU_REDUCE(unsigned, or, WBCPU_OP_REDUCE_OR)
+WBCPU_REDUCE(unsigned, xor, WBCPU_OP_REDUCE_XOR)
+#undef WBCPU_REDUCE
+
+#endif

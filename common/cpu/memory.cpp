@@ -1,0 +1,401 @@
+/* memory.cpp - device memory, host memory, copies.
+ *
+ * Device memory is one reserved range of addresses, handed out best fit. Pages come when
+ * they are first touched. One range means that "does p point to the device?" is two
+ * comparisons, and that all of it can be closed to host code with one mprotect (the
+ * guard), so that a host program that reads a device pointer fails here as it would on a
+ * machine with a card. The books are kept outside, since the range may be closed.
+ */
+#include "scheduler.h"
+#include "stream.h"
+#include "include/wbcpu.h"
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace wbcpu
+{
+constexpr size_t alignment = 256;
+/* Between buffers: equal offsets into several large ones would else share cache sets. */
+constexpr size_t gap = 512;
+/* Pages of larger free pieces go back to the system. */
+constexpr size_t give_back = 64u << 20;
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool checked_by_asan = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool checked_by_asan = true;
+#else
+constexpr bool checked_by_asan = false;
+#endif
+#else
+constexpr bool checked_by_asan = false;
+#endif
+
+struct device_memory {
+    char *base = nullptr;
+    size_t size = 0;
+    size_t used_to = 0; /* beyond this offset nothing has been handed out yet */
+    std::map<char *, size_t> taken;
+    std::map<char *, size_t> free;            /* by address, neighbours joined */
+    std::set<std::pair<size_t, char *>> fits; /* the same by size */
+};
+struct host_memory {
+    std::map<const char *, std::pair<size_t, cudaMemoryType>> blocks;
+};
+
+static std::recursive_mutex lock;
+static device_memory device;
+static bool guarded;
+static int open_count;
+
+static host_memory &host()
+{
+    static host_memory *h = new host_memory; /* outlives static destructors that free */
+    return *h;
+}
+
+size_t physical_memory() { return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE); }
+
+static bool reserve()
+{
+    if (device.base) return true;
+    /* Address space, not memory; less where a limit on it is set. */
+    for (size_t size = (size_t)1 << 40; size >= (size_t)64 << 20; size /= 2) {
+        void *m = mmap(
+            nullptr, size, PROT_READ | PROT_WRITE,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (m == MAP_FAILED) continue;
+        device.base = static_cast<char *>(m);
+        device.size = size;
+        return true;
+    }
+    return false;
+}
+
+static void protect(int how)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (device.used_to + page - 1) / page * page;
+    if (bytes) mprotect(device.base, bytes, how);
+}
+void open_device_memory()
+{
+    if (!guarded) return;
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    if (open_count++ == 0) protect(PROT_READ | PROT_WRITE);
+}
+void close_device_memory()
+{
+    if (!guarded) return;
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    if (--open_count == 0) protect(PROT_NONE);
+}
+extern "C" void wbcpu_guard(int on)
+{
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    guarded = on;
+    open_count = 0;
+    protect(on ? PROT_NONE : PROT_READ | PROT_WRITE);
+}
+extern "C" int wbcpu_in_device_memory(const void *p)
+{
+    return device.base && (const char *)p >= device.base
+           && (const char *)p < device.base + device.size;
+}
+
+/* ---- the free list ---- */
+
+static void add_free(char *p, size_t bytes)
+{
+    auto after = device.free.lower_bound(p);
+    if (after != device.free.end() && p + bytes == after->first) {
+        bytes += after->second;
+        device.fits.erase({after->second, after->first});
+        after = device.free.erase(after);
+    }
+    if (after != device.free.begin()) {
+        auto before = std::prev(after);
+        if (before->first + before->second == p) {
+            p = before->first;
+            bytes += before->second;
+            device.fits.erase({before->second, before->first});
+            device.free.erase(before);
+        }
+    }
+    device.free[p] = bytes;
+    device.fits.insert({bytes, p});
+}
+
+static char *take(size_t bytes)
+{
+    auto fit = device.fits.lower_bound({bytes, nullptr});
+    if (fit == device.fits.end()) {
+        if (bytes > device.size - device.used_to) return nullptr;
+        char *p = device.base + device.used_to;
+        device.used_to += bytes;
+        if (guarded && open_count == 0) protect(PROT_NONE);
+        return p;
+    }
+    size_t whole = fit->first;
+    char *p = fit->second;
+    device.fits.erase(fit);
+    device.free.erase(p);
+    if (whole > bytes) add_free(p + bytes, whole - bytes);
+    return p;
+}
+
+static size_t bytes_taken;
+
+extern "C" cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+    if (!p) return fail(cudaErrorInvalidValue);
+    *p = nullptr;
+    if (cudaError_t e = not_while_capturing()) return fail(e);
+    if (sticky_error()) return sticky_error();
+    if (!bytes) return cudaSuccess;
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    size_t whole = (bytes + alignment - 1) / alignment * alignment + gap;
+    if (whole < bytes || bytes > physical_memory() - bytes_taken)
+        return fail(cudaErrorMemoryAllocation);
+    char *q;
+    if (checked_by_asan)
+        q = static_cast<char *>(aligned_alloc(alignment, whole - gap));
+    else
+        q = reserve() ? take(whole) : nullptr;
+    if (!q) return fail(cudaErrorMemoryAllocation);
+    device.taken[q] = whole;
+    bytes_taken += whole;
+    *p = q;
+    return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaFree(void *p)
+{
+    if (!p) return cudaSuccess;
+    if (cudaError_t e = not_while_capturing()) return fail(e);
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    auto block = device.taken.find(static_cast<char *>(p));
+    if (block == device.taken.end()) {
+        auto managed = host().blocks.find(static_cast<char *>(p));
+        if (managed == host().blocks.end() || managed->second.second != cudaMemoryTypeManaged)
+            return fail(cudaErrorInvalidValue);
+        host().blocks.erase(managed);
+        free(p);
+        return cudaSuccess;
+    }
+    size_t whole = block->second;
+    device.taken.erase(block);
+    bytes_taken -= whole;
+    if (checked_by_asan) {
+        free(p);
+        return cudaSuccess;
+    }
+    if (whole >= give_back) {
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        char *first = (char *)(((uintptr_t)p + page - 1) / page * page);
+        madvise(first, (size_t)((char *)p + whole - first) / page * page, MADV_DONTNEED);
+    }
+    add_free(static_cast<char *>(p), whole);
+    return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t)
+{
+    return cudaMalloc(p, bytes);
+}
+extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t) { return cudaFree(p); }
+extern "C" cudaError_t cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
+{
+    *pitch = (width + 511) / 512 * 512;
+    return cudaMalloc(p, *pitch * height);
+}
+extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
+{
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    *total = physical_memory();
+    *free = *total - bytes_taken;
+    return cudaSuccess;
+}
+
+/* ---- memory that the host may touch as well ---- */
+
+static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
+{
+    if (!p) return fail(cudaErrorInvalidValue);
+    *p = nullptr;
+    if (!bytes) return type == cudaMemoryTypeManaged ? fail(cudaErrorInvalidValue) : cudaSuccess;
+    if (bytes > physical_memory()) return fail(cudaErrorMemoryAllocation);
+    *p = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (!*p) return fail(cudaErrorMemoryAllocation);
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    host().blocks[static_cast<char *>(*p)] = {bytes, type};
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
+{
+    return host_malloc(p, bytes, cudaMemoryTypeManaged);
+}
+extern "C" cudaError_t cudaMallocHost(void **p, size_t bytes)
+{
+    return host_malloc(p, bytes, cudaMemoryTypeHost);
+}
+extern "C" cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
+{
+    return host_malloc(p, bytes, cudaMemoryTypeHost);
+}
+extern "C" cudaError_t cudaFreeHost(void *p)
+{
+    if (!p) return cudaSuccess;
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    auto block = host().blocks.find(static_cast<char *>(p));
+    if (block == host().blocks.end() || block->second.second != cudaMemoryTypeHost)
+        return fail(cudaErrorInvalidValue);
+    host().blocks.erase(block);
+    free(p);
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaHostRegister(void *, size_t, unsigned) { return cudaSuccess; }
+extern "C" cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
+extern "C" cudaError_t cudaHostGetDevicePointer(void **p, void *host_pointer, unsigned)
+{
+    *p = host_pointer;
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t)
+{
+    return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p)
+{
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    const char *q = static_cast<const char *>(p);
+    *a = cudaPointerAttributes{cudaMemoryTypeUnregistered, 0, nullptr, const_cast<void *>(p)};
+    auto d = device.taken.upper_bound(const_cast<char *>(q));
+    if (d != device.taken.begin() && q < std::prev(d)->first + std::prev(d)->second)
+        *a = cudaPointerAttributes{cudaMemoryTypeDevice, 0, const_cast<void *>(p), nullptr};
+    auto h = host().blocks.upper_bound(q);
+    if (h != host().blocks.begin() && q < std::prev(h)->first + std::prev(h)->second.first) {
+        a->type = std::prev(h)->second.second;
+        a->devicePointer = const_cast<void *>(p);
+    }
+    return cudaSuccess;
+}
+
+/* ---- copies ---- */
+
+/* The kind must not contradict the pointers: dst and src swapped, mostly. Memory outside
+ * the range may be a __device__ variable, so only device pointers are known for sure. */
+static bool contradicts(const void *dst, const void *src, cudaMemcpyKind kind)
+{
+    bool to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
+    bool from_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost;
+    return (to_host && wbcpu_in_device_memory(dst)) || (from_host && wbcpu_in_device_memory(src));
+}
+
+static cudaError_t check_copy(const void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
+{
+    if (sticky_error()) return sticky_error();
+    if ((unsigned)kind > cudaMemcpyDefault) return fail(cudaErrorInvalidMemcpyDirection);
+    if (bytes && (!dst || !src || contradicts(dst, src, kind))) return fail(cudaErrorInvalidValue);
+    return cudaSuccess;
+}
+
+/* Does it now, or keeps it if the stream is being captured. */
+template <class Work> static cudaError_t enqueue(cudaStream_t stream, Work work)
+{
+    if (cudaError_t e = stream_error(stream)) return fail(e);
+    auto opened = [work] {
+        open_device_memory();
+        work();
+        close_device_memory();
+    };
+    if (!wbcpu_record(stream, opened)) opened();
+    return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaMemcpyAsync(
+    void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    if (cudaError_t e = check_copy(dst, src, bytes, kind)) return e;
+    return enqueue(stream, [=] { memmove(dst, src, bytes); });
+}
+extern "C" cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
+{
+    return cudaMemcpyAsync(dst, src, bytes, kind, nullptr);
+}
+extern "C" cudaError_t cudaMemcpy2DAsync(
+    void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+    cudaMemcpyKind kind, cudaStream_t stream)
+{
+    if (cudaError_t e = check_copy(dst, src, width * height, kind)) return e;
+    if (width > dpitch || width > spitch) return fail(cudaErrorInvalidPitchValue);
+    return enqueue(stream, [=] {
+        for (size_t row = 0; row < height; row++)
+            memmove((char *)dst + row * dpitch, (const char *)src + row * spitch, width);
+    });
+}
+extern "C" cudaError_t cudaMemcpy2D(
+    void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+    cudaMemcpyKind kind)
+{
+    return cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, nullptr);
+}
+extern "C" cudaError_t cudaMemset2DAsync(
+    void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
+{
+    if (sticky_error()) return sticky_error();
+    if (width && height && !p) return fail(cudaErrorInvalidValue);
+    return enqueue(stream, [=] {
+        for (size_t row = 0; row < height; row++) memset((char *)p + row * pitch, value, width);
+    });
+}
+extern "C" cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height)
+{
+    return cudaMemset2DAsync(p, pitch, value, width, height, nullptr);
+}
+extern "C" cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
+{
+    return cudaMemset2DAsync(p, bytes, value, bytes, 1, stream);
+}
+extern "C" cudaError_t cudaMemset(void *p, int value, size_t bytes)
+{
+    return cudaMemsetAsync(p, value, bytes, nullptr);
+}
+
+/* ---- __device__ and __constant__ variables: plain variables of the program ---- */
+
+extern "C" cudaError_t cudaMemcpyToSymbolAsync(
+    const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream)
+{
+    if (kind == cudaMemcpyDeviceToHost) return fail(cudaErrorInvalidMemcpyDirection);
+    return cudaMemcpyAsync((char *)const_cast<void *>(symbol) + offset, src, bytes, kind, stream);
+}
+extern "C" cudaError_t cudaMemcpyToSymbol(
+    const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind)
+{
+    return cudaMemcpyToSymbolAsync(symbol, src, bytes, offset, kind, nullptr);
+}
+extern "C" cudaError_t cudaMemcpyFromSymbolAsync(
+    void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream)
+{
+    if (kind == cudaMemcpyHostToDevice) return fail(cudaErrorInvalidMemcpyDirection);
+    return cudaMemcpyAsync(dst, (const char *)symbol + offset, bytes, kind, stream);
+}
+extern "C" cudaError_t cudaMemcpyFromSymbol(
+    void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind)
+{
+    return cudaMemcpyFromSymbolAsync(dst, symbol, bytes, offset, kind, nullptr);
+}
+extern "C" cudaError_t cudaGetSymbolAddress(void **p, const void *symbol)
+{
+    *p = const_cast<void *>(symbol);
+    return cudaSuccess;
+}
+}  // namespace wbcpu

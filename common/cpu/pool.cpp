@@ -1,0 +1,299 @@
+/* pool.cpp - the workers: one CPU thread per core, each taking blocks of the launch.
+ *
+ * The launching thread is worker 0; the others sleep until there is work. A worker takes a
+ * chunk of consecutive blocks at a time, as a GPU's multiprocessors take theirs: in order,
+ * but with no promise about which runs when.
+ */
+#include "scheduler.h"
+#include "include/wbcpu.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <pthread.h>
+#include <sched.h>
+#include <thread>
+#include <vector>
+
+namespace wbcpu
+{
+/* What all workers do: task(context, worker), once each. */
+typedef void (*task)(void *context, worker *w);
+
+struct pool {
+    std::vector<worker *> workers; /* [0] belongs to whoever launches */
+    std::vector<std::thread> threads;
+    std::mutex launching; /* host threads launch one at a time */
+    std::mutex lock;      /* guards what follows */
+    std::condition_variable work, done;
+    task run = nullptr;
+    void *context = nullptr;
+    unsigned long long round = 0; /* of work; a worker joins each at most once */
+    int busy = 0;
+    bool stop = false;
+};
+
+static pool *the_pool;
+static std::mutex pool_lock;
+static std::atomic<unsigned long long> launch_count;
+static std::atomic<uint64_t> shuffle_seed;
+static thread_local bool in_task; /* this CPU thread is inside wbcpu_parallel */
+
+static unsigned long long number_from(const char *variable, unsigned long long otherwise)
+{
+    const char *text = getenv(variable);
+    if (!text || !*text) return otherwise;
+    char *end;
+    unsigned long long n = strtoull(text, &end, 0);
+    if (*end) fatal("%s=%s: not a number", variable, text);
+    return n;
+}
+
+int worker_count()
+{
+    static int count = [] {
+        cpu_set_t cores; /* those this process may use, not those the machine has */
+        int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+        n = (int)number_from("WB_THREADS", (unsigned long long)n);
+        if (n < 1 || n > 1024) fatal("WB_THREADS=%s: from 1 to 1024", getenv("WB_THREADS"));
+        return n;
+    }();
+    return count;
+}
+
+static void worker_main(pool *p, worker *w)
+{
+    use_signal_stack();
+    unsigned long long seen = 0;
+    std::unique_lock<std::mutex> hold(p->lock);
+    for (;;) {
+        p->work.wait(hold, [&] { return p->stop || (p->run && p->round != seen); });
+        if (p->stop) return;
+        seen = p->round;
+        task run = p->run;
+        void *context = p->context;
+        p->busy++;
+        hold.unlock();
+        run(context, w);
+        hold.lock();
+        if (--p->busy == 0) p->done.notify_one();
+    }
+}
+
+/* At exit, so that leak checkers see nothing. Not from inside a kernel that calls exit. */
+static void stop_pool()
+{
+    pool *p = the_pool;
+    if (!p || wbcpu_self || in_task || !p->launching.try_lock()) return;
+    the_pool = nullptr;
+    {
+        std::lock_guard<std::mutex> hold(p->lock);
+        p->stop = true;
+    }
+    p->work.notify_all();
+    for (std::thread &t : p->threads) t.join();
+    for (worker *w : p->workers) delete_worker(w);
+    p->launching.unlock();
+    delete p;
+}
+
+/* Threads do not survive a fork: the child makes its own when it first launches. */
+static void forget_pool() { the_pool = nullptr; }
+
+static pool *get_pool()
+{
+    if (the_pool) return the_pool;
+    std::lock_guard<std::mutex> hold(pool_lock);
+    if (the_pool) return the_pool;
+    static bool first = true;
+    if (first) {
+        if (!shuffle_seed) shuffle_seed = number_from("WB_SHUFFLE", 0);
+        install_crash_handler();
+        atexit(stop_pool);
+        pthread_atfork(nullptr, nullptr, forget_pool);
+        first = false;
+    }
+    pool *p = new pool;
+    for (int i = 0; i < worker_count(); i++) p->workers.push_back(new_worker());
+    for (int i = 1; i < worker_count(); i++)
+        p->threads.emplace_back(worker_main, p, p->workers[(size_t)i]);
+    use_signal_stack();
+    the_pool = p;
+    return p;
+}
+
+/* Runs the task on all workers (or on the first, for work of one piece) and waits. */
+static void run_on_workers(pool *p, bool all, task run, void *context)
+{
+    all = all && p->workers.size() > 1;
+    if (all) {
+        std::lock_guard<std::mutex> hold(p->lock);
+        p->run = run;
+        p->context = context;
+        p->round++;
+        p->work.notify_all();
+    }
+    run(context, p->workers[0]);
+    if (all) { /* late sleepers find no work; wait for those that found some */
+        std::unique_lock<std::mutex> hold(p->lock);
+        p->run = nullptr;
+        p->done.wait(hold, [&] { return p->busy == 0; });
+    }
+}
+
+/* ---- blocks ---- */
+
+/* In a seeded order the i-th block taken is stride * i + offset, modulo their number. */
+static unsigned long long gcd(unsigned long long a, unsigned long long b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+static void seed_order(job *j, uint64_t seed)
+{
+    j->seed = seed;
+    unsigned long long n = j->blocks, x = seed * 0x9E3779B97F4A7C15u;
+    j->offset = (x >> 17) % n;
+    j->stride = (x >> 29) % n;
+    while (gcd(j->stride, n) != 1) j->stride++;
+}
+static unsigned long long shuffled(const job *j, unsigned long long i)
+{
+    return (unsigned long long)(((unsigned __int128)j->stride * i + j->offset) % j->blocks);
+}
+
+bool next_block(worker *w)
+{
+    job *j = w->job;
+    if (++w->block >= w->last_block) {
+        w->block = j->next.fetch_add(j->chunk, std::memory_order_relaxed);
+        if (w->block >= j->blocks) return false;
+        w->last_block = w->block + j->chunk < j->blocks ? w->block + j->chunk : j->blocks;
+    }
+    unsigned long long b = j->seed ? shuffled(j, w->block) : w->block;
+    blockIdx.x = (unsigned)(b % j->launch.grid.x);
+    b /= j->launch.grid.x;
+    blockIdx.y = (unsigned)(b % j->launch.grid.y);
+    blockIdx.z = (unsigned)(b / j->launch.grid.y);
+    threadIdx = uint3{0, 0, 0};
+    w->thread = 0;
+    w->straight = true;
+    if (__builtin_expect(w->shuffled, 0)) begin_shuffled_block(w);
+    return true;
+}
+
+static void run_blocks(void *context, worker *w)
+{
+    job *j = static_cast<job *>(context);
+    wbcpu_self = w;
+    w->job = j;
+    w->threads = j->threads;
+    w->shuffled = j->seed != 0;
+    w->atomics = 0;
+    w->block = w->last_block = 0;
+    blockDim = j->launch.block;
+    gridDim = j->launch.grid;
+    if (next_block(w)) wbcpu_switch(&w->host_stack, idle_fiber(w), 0);
+    wbcpu_self = nullptr;
+}
+
+/* ---- launches ---- */
+
+static size_t dynamic_shared_limit = 48 * 1024;
+
+extern "C" cudaError_t cudaFuncSetAttribute(
+    const void *, enum cudaFuncAttribute attr, int value)
+{
+    if (attr != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+    if (value < 0 || value > WBCPU_DYNAMIC_SHARED_MAX) return fail(cudaErrorInvalidValue);
+    if ((size_t)value > dynamic_shared_limit) dynamic_shared_limit = (size_t)value;
+    return cudaSuccess;
+}
+
+static cudaError_t check_launch(const wbcpu_launch *l)
+{
+    const dim3 g = l->grid, b = l->block;
+    unsigned long long threads = (unsigned long long)b.x * b.y * b.z;
+    if (sticky_error()) return sticky_error();
+    if (threads == 0 || threads > max_threads || b.x > 1024 || b.y > 1024 || b.z > 64) {
+        note("%s:%d: launch of %s failed: block (%u,%u,%u) has %llu threads; from 1 to 1024 "
+             "(z to 64) are possible", l->file, l->line, l->name, b.x, b.y, b.z, threads);
+        return cudaErrorInvalidConfiguration;
+    }
+    if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535) {
+        note("%s:%d: launch of %s failed: grid (%u,%u,%u); from 1 to 2147483647 blocks in x, "
+             "to 65535 in y and z are possible", l->file, l->line, l->name, g.x, g.y, g.z);
+        return cudaErrorInvalidConfiguration;
+    }
+    if (l->shared_bytes > dynamic_shared_limit) {
+        note("%s:%d: launch of %s failed: %zu bytes of dynamic shared memory, the limit is "
+             "%zu; above 48 KB call cudaFuncSetAttribute(kernel, "
+             "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first",
+             l->file, l->line, l->name, l->shared_bytes, dynamic_shared_limit);
+        return cudaErrorInvalidValue;
+    }
+    return cudaSuccess;
+}
+
+extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
+{
+    if (wbcpu_self)
+        fatal("%s:%d: kernel %s is launched from a kernel: not supported by the cpu backend",
+              l->file, l->line, l->name);
+    if (cudaError_t e = check_launch(l)) {
+        fail(e);
+        return;
+    }
+    pool *p = get_pool();
+    std::lock_guard<std::mutex> hold(p->launching);
+    job j;
+    j.launch = *l;
+    j.threads = l->block.x * l->block.y * l->block.z;
+    j.blocks = (unsigned long long)l->grid.x * l->grid.y * l->grid.z;
+    j.chunk = j.blocks / (p->workers.size() * 8); /* so that all end at about the same time */
+    j.chunk = j.chunk < 1 ? 1 : j.chunk > 1024 ? 1024 : j.chunk;
+    j.id = ++launch_count;
+    j.next = 0;
+    j.seed = 0;
+    if (shuffle_seed) seed_order(&j, shuffle_seed);
+    open_device_memory();
+    run_on_workers(p, j.blocks > 1, run_blocks, &j);
+    close_device_memory();
+}
+
+extern "C" void wbcpu_set_shuffle(uint64_t seed)
+{
+    get_pool(); /* the environment has had its say */
+    shuffle_seed = seed;
+}
+extern "C" unsigned long long wbcpu_launch_count() { return launch_count; }
+
+/* ---- host work ---- */
+
+struct pieces {
+    void (*function)(void *, int);
+    void *context;
+    int count;
+    std::atomic<int> next{0};
+};
+static void run_pieces(void *context, worker *)
+{
+    pieces *p = static_cast<pieces *>(context);
+    in_task = true;
+    for (int i; (i = p->next.fetch_add(1, std::memory_order_relaxed)) < p->count;)
+        p->function(p->context, i);
+    in_task = false;
+}
+extern "C" void wbcpu_parallel(int n, void (*function)(void *, int), void *context)
+{
+    if (n <= 1 || wbcpu_self || in_task) {
+        for (int i = 0; i < n; i++) function(context, i);
+        return;
+    }
+    pool *p = get_pool();
+    std::lock_guard<std::mutex> hold(p->launching);
+    pieces all;
+    all.function = function;
+    all.context = context;
+    all.count = n;
+    run_on_workers(p, true, run_pieces, &all);
+}
+}  // namespace wbcpu

@@ -1,0 +1,327 @@
+/* scheduler.cpp - which thread of a block runs next.
+ *
+ * A block starts "straight": thread after thread runs on one stack, and nothing is kept
+ * about them but the number of the one that runs. The first thread that has to wait ends
+ * that: its registers stay on its stack, every later thread becomes a bit in its warp's
+ * masks, and the scheduler goes to the next one on another stack. Whoever arrives last at
+ * a barrier or a collective goes on at once, so a block of n threads makes n - 1 switches
+ * per barrier.
+ */
+#include "scheduler.h"
+
+#include <sched.h>
+
+WBCPU_THREAD_LOCAL uint3 threadIdx, blockIdx;
+WBCPU_THREAD_LOCAL dim3 blockDim, gridDim;
+WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self;
+extern "C" {
+__attribute__((aligned(1024)))
+WBCPU_THREAD_LOCAL char wbcpu_dynamic_shared[WBCPU_DYNAMIC_SHARED_MAX] = {};
+}
+
+namespace wbcpu
+{
+static inline uint32_t bit(int i) { return 1u << i; }
+static inline uint32_t bits_above(int i) { return i == 31 ? 0 : ~0u << (i + 1); }
+
+/* ---- the end of straightness ---- */
+
+static void next_index(uint3 &i)
+{
+    if (++i.x < blockDim.x) return;
+    i.x = 0;
+    if (++i.y < blockDim.y) return;
+    i.y = 0;
+    i.z++;
+}
+
+/* Thread w->thread runs, those before it have left the kernel, those after it wait for
+ * their first instruction: write that down, warp by warp. */
+static void leave_straight(worker *w)
+{
+    unsigned running = w->thread, threads = w->threads;
+    uint3 index = threadIdx;
+    w->straight = false;
+    w->warps = (int)(threads + 31) / 32;
+    w->warps_ready = 0;
+    w->alive = (int)(threads - running);
+    w->waiting = 0;
+    w->predicates = 0;
+    for (int i = 0; i < w->warps; i++) {
+        warp *q = &w->warp_table[i];
+        unsigned first = (unsigned)i * 32;
+        uint32_t left = 0; /* lanes that have not left the kernel */
+        for (unsigned lane = 0; lane < 32; lane++) {
+            unsigned thread = first + lane;
+            q->stack[lane] = not_started;
+            if (thread < running || thread >= threads) continue;
+            left |= bit((int)lane);
+            q->index[lane] = index;
+            next_index(index);
+        }
+        q->alive = q->ready = left;
+        q->arrived = 0;
+        if (left) w->warps_ready |= bit(i);
+    }
+    w->warp_number = (int)running / 32;
+    w->warp = &w->warp_table[w->warp_number];
+    w->lane = (int)running % 32;
+}
+
+/* ---- choosing ---- */
+
+static uint32_t random_bits(worker *w)
+{
+    w->random ^= w->random << 13; /* xorshift64 */
+    w->random ^= w->random >> 7;
+    w->random ^= w->random << 17;
+    return (uint32_t)(w->random >> 32);
+}
+static int random_set_bit(worker *w, uint32_t mask)
+{
+    unsigned skip = random_bits(w) % (unsigned)__builtin_popcount(mask);
+    while (skip--) mask &= mask - 1;
+    return __builtin_ctz(mask);
+}
+
+/* The next set bit after i, and round again from 0. */
+static inline int next_bit(uint32_t mask, int i)
+{
+    uint32_t above = mask & bits_above(i);
+    return __builtin_ctz(above ? above : mask);
+}
+
+/* A ready thread: of the same warp if it has one (its lanes run in turn, so they stay
+ * close together), else of the next warp. False if every thread waits. */
+static inline bool choose(worker *w, warp **q, int *lane)
+{
+    if (!w->warp->ready) w->warps_ready &= ~bit(w->warp_number);
+    if (__builtin_expect(w->shuffled, 0)) {
+        if (!w->warps_ready) return false;
+        *q = &w->warp_table[random_set_bit(w, w->warps_ready)];
+        *lane = random_set_bit(w, (*q)->ready);
+        return true;
+    }
+    *q = w->warp;
+    if ((*q)->ready) {
+        *lane = next_bit((*q)->ready, w->lane);
+        return true;
+    }
+    if (!w->warps_ready) return false;
+    *q = &w->warp_table[next_bit(w->warps_ready, w->warp_number)];
+    *lane = __builtin_ctz((*q)->ready);
+    return true;
+}
+
+static inline void make_current(worker *w, warp *q, int lane)
+{
+    w->warp = q;
+    w->warp_number = (int)(q - w->warp_table);
+    w->lane = lane;
+    w->thread = (unsigned)(w->warp_number * 32 + lane);
+    threadIdx = q->index[lane];
+}
+
+/* Makes a thread the current one; returns the stack on which it goes on. A thread that
+ * has not started gets a fiber, whose loop in run_threads calls the kernel. */
+static inline void *stack_of(worker *w, warp *q, int lane)
+{
+    make_current(w, q, lane);
+    void *stack = q->stack[lane];
+    q->stack[lane] = on_cpu;
+    return stack == not_started ? idle_fiber(w) : stack;
+}
+
+/* The current thread, saved at stack, is not ready any more: who goes on? */
+static inline resume wait_here(worker *w, void *stack)
+{
+    warp *q = w->warp;
+    int lane = w->lane, next = lane + 1;
+    q->ready &= ~bit(lane);
+    q->stack[lane] = stack;
+    /* Nearly always the next lane, waiting as well: a branch that is predicted, where the
+     * search below depends on data. */
+    if (__builtin_expect(
+            lane < 31 && (q->ready >> next & 1) && q->stack[next] > on_cpu && !w->shuffled, 1)) {
+        void *there = q->stack[next];
+        q->stack[next] = on_cpu;
+        w->lane = next;
+        w->thread++;
+        threadIdx = q->index[next];
+        return {there, q->value[next]};
+    }
+    if (!choose(w, &q, &lane)) report_deadlock(w);
+    void *there = stack_of(w, q, lane);
+    return {there, q->value[lane]};
+}
+
+/* ---- barriers ---- */
+
+static void release_barrier(worker *w)
+{
+    w->waiting = 0;
+    w->predicates_released = w->predicates;
+    w->predicates = 0;
+    w->warps_ready = 0;
+    for (int i = 0; i < w->warps; i++) {
+        warp *q = &w->warp_table[i];
+        q->ready = q->alive;
+        if (q->alive) w->warps_ready |= bit(i);
+    }
+}
+
+extern "C" resume wbcpu_at_barrier(void *stack)
+{
+    worker *w = self();
+    if (w->straight) {
+        if (w->threads == 1) return {stack, 0};
+        leave_straight(w);
+    }
+    if (++w->waiting == w->alive) {
+        release_barrier(w);
+        return {stack, 0};
+    }
+    return wait_here(w, stack);
+}
+
+extern "C" uint64_t wbcpu_barrier_reduce(int op, int predicate)
+{
+    enum { COUNT, OR, AND };
+    worker *w = self();
+    if (w->straight) leave_straight(w);
+    w->predicates += op == AND ? !predicate : !!predicate;
+    wbcpu_barrier();
+    uint64_t n = w->predicates_released;
+    return op == COUNT ? n : op == OR ? n != 0 : n == 0;
+}
+
+/* ---- collectives ---- */
+
+extern "C" resume wbcpu_at_collective(
+    int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)
+{
+    worker *w = self();
+    if (w->straight) leave_straight(w);
+    warp *q = w->warp;
+    int lane = w->lane;
+    if (__builtin_expect(op == WBCPU_OP_ACTIVE, 0)) return {stack, q->alive & ~q->arrived};
+    q->value[lane] = value;
+    q->arg[lane] = arg;
+    q->mask[lane] = mask;
+    q->op[lane] = (uint8_t)op;
+    q->arrived |= bit(lane);
+    uint32_t lanes = mask & q->alive; /* a lane that has left is not waited for */
+    if ((q->arrived & lanes) == lanes) {
+        complete(q, lanes, op, arg);
+        q->arrived &= ~lanes;
+        q->ready |= lanes;
+        return {stack, q->value[lane]};
+    }
+    return wait_here(w, stack);
+}
+
+/* ---- the end of a thread ---- */
+
+/* The lane has left its warp; did some group wait for nobody else? */
+static void complete_without(worker *w, warp *q)
+{
+    for (uint32_t waiting = q->arrived; waiting; waiting &= waiting - 1) {
+        int lane = __builtin_ctz(waiting);
+        uint32_t lanes = q->mask[lane] & q->alive;
+        if ((q->arrived & lanes) != lanes) continue;
+        complete(q, lanes, q->op[lane], q->arg[lane]);
+        q->arrived &= ~lanes;
+        q->ready |= lanes;
+        w->warps_ready |= bit((int)(q - w->warp_table));
+        waiting &= ~lanes | bit(lane);
+    }
+}
+
+extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
+{
+    worker *w = static_cast<worker *>(public_part);
+    unsigned long long id = w->job->id;
+    bool more = true;
+    if (!w->straight) {
+        warp *q = w->warp;
+        int lane = w->lane;
+        q->alive &= ~bit(lane);
+        q->ready &= ~bit(lane);
+        w->alive--;
+        if (w->waiting && w->waiting == w->alive) release_barrier(w);
+        if (q->arrived) complete_without(w, q);
+        if (choose(w, &q, &lane)) {
+            if (q->stack[lane] == not_started) {
+                make_current(w, q, lane); /* runs right here, on this stack */
+                q->stack[lane] = on_cpu;
+                return true;
+            }
+            /* This fiber is idle now. When it is taken again, for a thread of this launch
+             * or of a later one, it goes on after wbcpu_switch. */
+            void *there = stack_of(w, q, lane);
+            wbcpu_switch(&w->idle[w->idle_count++], there, q->value[lane]);
+            return w->job->id == id;
+        }
+        if (w->alive) report_deadlock(w);
+    }
+    more = next_block(w);
+    if (more) return true;
+    wbcpu_switch(&w->idle[w->idle_count++], w->host_stack, 0);
+    return w->job->id == id;
+}
+
+/* ---- turns ---- */
+
+/* The current thread spins on memory that another one will write. It stays ready; another
+ * lane of its warp goes on, now and then one of another warp. */
+extern "C" void wbcpu_yield()
+{
+    worker *w = self();
+    if (!w) return;
+    w->atomics = 0;
+    if (w->threads == 1) {
+        sched_yield(); /* only another block can help */
+        return;
+    }
+    if (w->straight) leave_straight(w);
+    warp *here = w->warp;
+    int lane = w->lane, next;
+    static thread_local unsigned turn;
+    uint32_t lanes = here->ready & ~bit(lane);
+    uint32_t warps = w->warps_ready & ~bit(w->warp_number);
+    warp *q = here;
+    if (lanes && (!warps || ++turn % 32)) {
+        next = next_bit(lanes, lane);
+    } else if (warps) {
+        q = &w->warp_table[next_bit(warps, w->warp_number)];
+        next = __builtin_ctz(q->ready);
+    } else {
+        sched_yield();
+        return;
+    }
+    void *there = stack_of(w, q, next);
+    wbcpu_switch(&here->stack[lane], there, q->value[next]);
+}
+
+/* ---- a seeded order ---- */
+
+static uint64_t mix(uint64_t x) /* splitmix64: neighbouring seeds give unrelated orders */
+{
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return x ^ x >> 31;
+}
+
+/* The order depends on the seed and the block only, not on which worker runs it. */
+void begin_shuffled_block(worker *w)
+{
+    w->random = mix(w->job->seed ^ mix(w->block)) | 1;
+    leave_straight(w);
+    warp *q = w->warp;
+    int lane = 0;
+    choose(w, &q, &lane);
+    make_current(w, q, lane);
+    q->stack[lane] = on_cpu;
+}
+}  // namespace wbcpu

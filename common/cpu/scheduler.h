@@ -1,0 +1,112 @@
+/* scheduler.h - the state of a worker, a warp and a block; inside the library only.
+ *
+ *   job      one launch: kernel, grid, block, and how many blocks have been given out
+ *   worker   one CPU thread; runs one block at a time
+ *   warp     32 threads of that block, as bit masks: bit l is lane l
+ *   fiber    a stack on which threads run; a thread that waits keeps its stack
+ */
+#ifndef WBCPU_SCHEDULER_H
+#define WBCPU_SCHEDULER_H
+
+#include "include/cuda_runtime.h"
+
+#include <atomic>
+
+namespace wbcpu
+{
+constexpr int max_threads = 1024; /* of a block */
+constexpr int max_warps = max_threads / 32;
+
+struct warp {
+    uint32_t ready;   /* may run: not waiting, not done */
+    uint32_t alive;   /* have not left the kernel */
+    uint32_t arrived; /* wait in a collective */
+    /* A waiting thread's saved stack pointer. not_started before its first
+     * instruction, on_cpu while it runs. */
+    void *stack[32];
+    /* What a lane brought to a collective; value becomes its result. */
+    uint64_t value[32];
+    uint64_t arg[32];
+    uint32_t mask[32];
+    uint8_t op[32];
+    uint3 index[32]; /* threadIdx */
+};
+static void *const not_started = nullptr;
+static void *const on_cpu = (void *)1;
+
+struct job {
+    wbcpu_launch launch;
+    unsigned threads;         /* of a block */
+    unsigned long long blocks; /* of the grid */
+    unsigned long long chunk; /* blocks that a worker takes at a time */
+    unsigned long long id;
+    uint64_t seed;                      /* 0: natural order */
+    unsigned long long stride, offset;  /* seeded order: block i is stride * i + offset */
+    std::atomic<unsigned long long> next; /* first block not given out yet */
+};
+
+struct worker : wbcpu_worker {
+    wbcpu::job *job;
+    unsigned long long block, last_block; /* running now; end of the chunk taken */
+
+    /* The running thread's place; valid once a thread of the block has waited. */
+    wbcpu::warp *warp;
+    int warp_number, lane, warps;
+    uint32_t warps_ready; /* bit w: warp w has ready lanes */
+    int alive;            /* threads that have not left the kernel */
+    int waiting;          /* of these, at the barrier */
+    uint64_t predicates, predicates_released; /* __syncthreads_count and its family */
+    bool shuffled;
+    uint64_t random; /* state of the order's generator */
+
+    void **idle; /* fibers without a thread: their saved stack pointers */
+    int idle_count;
+    void *host_stack; /* where to go back to when no block is left */
+    char *stacks;     /* memory of all fibers */
+    size_t stack_bytes;
+    int fibers;       /* made so far */
+    wbcpu::warp warp_table[max_warps];
+};
+
+inline worker *self() { return static_cast<worker *>(wbcpu_self); }
+
+/* What the assembly does next: continue on this stack, returning this value there. */
+struct resume {
+    void *stack;
+    uint64_t value;
+};
+
+/* fiber.cpp */
+worker *new_worker();
+void delete_worker(worker *w);
+void *idle_fiber(worker *w); /* saved stack pointer of a fiber that waits for a thread */
+extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
+
+/* pool.cpp */
+bool next_block(worker *w); /* sets the worker to the first thread of its next block */
+int worker_count();
+long long launches();
+
+/* scheduler.cpp */
+void begin_shuffled_block(worker *w);
+
+/* collective.cpp */
+void complete(warp *q, uint32_t lanes, int op, uint64_t arg);
+
+/* report.cpp */
+[[noreturn]] void report_deadlock(worker *w);
+[[noreturn]] void fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void install_crash_handler();
+void use_signal_stack(); /* this CPU thread's handlers run on a stack of their own */
+
+/* memory.cpp */
+void open_device_memory();  /* for a kernel or a copy, when the guard is on */
+void close_device_memory();
+
+/* error.cpp */
+cudaError_t fail(cudaError_t error); /* remembers it for cudaGetLastError; returns it */
+cudaError_t sticky_error();          /* a fault that ends the context, or cudaSuccess */
+}  // namespace wbcpu
+
+#endif

@@ -1,0 +1,124 @@
+/* stream.cpp - streams and events. Work is done when it is enqueued, so a stream has
+ * nothing to wait for and an event is a time; only capture (graph.cpp) keeps work. */
+#include "stream.h"
+
+#include <time.h>
+
+namespace wbcpu
+{
+double seconds_now()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+extern "C" long long wbcpu_nanoseconds() { return (long long)(seconds_now() * 1e9); }
+
+extern "C" cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    if (!stream || flags > cudaStreamNonBlocking) return fail(cudaErrorInvalidValue);
+    *stream = new CUstream_st;
+    (*stream)->flags = flags;
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+extern "C" cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int)
+{
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+extern "C" cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = *greatest = 0;
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
+        return fail(cudaErrorInvalidResourceHandle);
+    if (capture_of(stream)) return fail(cudaErrorStreamCaptureUnsupported);
+    delete stream;
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    if (capture_of(stream)) return fail(not_while_capturing());
+    return sticky_error();
+}
+extern "C" cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return cudaStreamSynchronize(stream);
+}
+extern "C" cudaError_t cudaDeviceSynchronize()
+{
+    if (cudaError_t e = not_while_capturing()) return fail(e);
+    return sticky_error();
+}
+extern "C" cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
+{
+    if (!event) return fail(cudaErrorInvalidResourceHandle);
+    if (event->capture) join_capture(stream, event->capture);
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user)
+{
+    if (cudaError_t e = stream_error(stream)) return fail(e);
+    if (!wbcpu_record(stream, [=] { function(user); })) function(user);
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaStreamAddCallback(
+    cudaStream_t stream, cudaStreamCallback_t callback, void *user, unsigned)
+{
+    if (capture_of(stream)) return fail(not_while_capturing());
+    callback(stream, cudaSuccess, user);
+    return cudaSuccess;
+}
+
+/* ---- events ---- */
+
+extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    if (!event) return fail(cudaErrorInvalidValue);
+    *event = new CUevent_st;
+    (*event)->flags = flags;
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+extern "C" cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    if (!event) return fail(cudaErrorInvalidResourceHandle);
+    delete event;
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    if (!event) return fail(cudaErrorInvalidResourceHandle);
+    if (cudaError_t e = stream_error(stream)) return fail(e);
+    event->capture = capture_of(stream);
+    event->recorded = true;
+    event->seconds = seconds_now();
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    if (!event) return fail(cudaErrorInvalidResourceHandle);
+    if (event->capture) return fail(cudaErrorCapturedEvent);
+    return sticky_error();
+}
+extern "C" cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
+extern "C" cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
+{
+    if (!ms) return fail(cudaErrorInvalidValue);
+    if (!start || !end || !start->recorded || !end->recorded
+        || (start->flags | end->flags) & cudaEventDisableTiming)
+        return fail(cudaErrorInvalidResourceHandle);
+    if (start->capture || end->capture) return fail(cudaErrorCapturedEvent);
+    *ms = (float)((end->seconds - start->seconds) * 1e3);
+    return cudaSuccess;
+}
+}  // namespace wbcpu
