@@ -10,6 +10,7 @@ include mk/toolchain.mk  # back end, compilers, flags; how a .c and a .cu become
 -include mk/cpu.mk       # the CPU back end's library and its own checks
 -include mk/blas.mk      # matrix products of the CPU back end
 -include mk/labs.mk      # lab03, grade, starters, which kernels the programs take
+-include mk/grader.mk    # the program behind ./grade
 -include mk/tinylm.mk    # train and generate
 -include mk/bench.mk     # measurements
 -include mk/tests.mk     # test

@@ -30,13 +30,11 @@ enum {
     FENCE = 8192, /* bytes on either side of a buffer */
 };
 
-/* Fillings. All are NaN in f32, f16 and bf16, so that what is read of them shows in the
- * result, and differ, so that a copied one says where it came from. */
-enum {
-    FILL_POISON = 0xFFFFFFFF,    /* outputs before the call: never written */
-    FILL_FENCE = 0x7FF77FF7,     /* around every buffer */
-    FILL_WORKSPACE = 0x7FF97FF9, /* workspace on entry */
-};
+/* Fillings, 16 bits repeated. All are NaN in f32, f16 and bf16, so that what is read of
+ * them shows in the result, and differ, so that a copied one says where it came from. */
+#define FILL_POISON 0xFFFFu    /* outputs before the call: never written */
+#define FILL_FENCE 0x7FF7u     /* around every buffer */
+#define FILL_WORKSPACE 0x7FF9u /* workspace on entry */
 
 enum message_kind {
     MSG_HELLO = 0x77620001,

@@ -102,14 +102,23 @@ static int allow_device_nodes(int ruleset, uint64_t known)
 
 static int fence_files(const struct sandbox *box)
 {
-    static const char *const libraries[] = {
-        "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", NULL};
+    static const char *const libraries[] = {"/lib",       "/lib64",         "/usr/lib",
+                                            "/usr/lib64", "/usr/local/lib", NULL};
     static const char *const facts[] = {
-        "/etc/ld.so.cache", "/sys/devices/system/cpu", "/proc/cpuinfo", "/proc/meminfo",
-        "/dev/zero", "/dev/urandom", NULL};
-    static const char *const driver[] = {
-        "/proc", "/sys", "/usr/local/cuda", "/usr/local/nvidia", "/usr/share/nvidia",
-        "/etc/nvidia", NULL};
+        "/etc/ld.so.cache",
+        "/sys/devices/system/cpu",
+        "/proc/cpuinfo",
+        "/proc/meminfo",
+        "/dev/zero",
+        "/dev/urandom",
+        NULL};
+    static const char *const driver[] = {"/proc",
+                                         "/sys",
+                                         "/usr/local/cuda",
+                                         "/usr/local/nvidia",
+                                         "/usr/share/nvidia",
+                                         "/etc/nvidia",
+                                         NULL};
     int version = landlock_version();
     if (version < 1) return 0;
     struct landlock_rules all = landlock_all(version);
@@ -155,9 +164,18 @@ static void add(struct filter *f, int code, uint32_t k, int yes, int no)
         .code = (uint16_t)code, .jt = (uint8_t)yes, .jf = (uint8_t)no, .k = k};
 }
 
-static void answer(struct filter *f, uint32_t what) { add(f, BPF_RET | BPF_K, what, 0, 0); }
-static void permit(struct filter *f) { answer(f, SECCOMP_RET_ALLOW); }
-static void refuse(struct filter *f) { answer(f, SECCOMP_RET_ERRNO | EPERM); }
+static void answer(struct filter *f, uint32_t what)
+{
+    add(f, BPF_RET | BPF_K, what, 0, 0);
+}
+static void permit(struct filter *f)
+{
+    answer(f, SECCOMP_RET_ALLOW);
+}
+static void refuse(struct filter *f)
+{
+    answer(f, SECCOMP_RET_ERRNO | EPERM);
+}
 
 static void load(struct filter *f, size_t offset)
 {
@@ -170,7 +188,10 @@ static void load_arg(struct filter *f, int arg, int half)
     load(f, offsetof(struct seccomp_data, args) + 8 * (size_t)arg + 4 * (size_t)half);
 }
 
-static void load_call(struct filter *f) { load(f, offsetof(struct seccomp_data, nr)); }
+static void load_call(struct filter *f)
+{
+    load(f, offsetof(struct seccomp_data, nr));
+}
 
 /* Skips `steps` steps unless the loaded value is k, or has a bit of k. */
 static void unless_equal(struct filter *f, uint32_t k, int steps)
@@ -224,28 +245,100 @@ static void refuse_if_bits(struct filter *f, uint32_t call, int arg, uint32_t bi
 
 static const uint16_t refused[] = {
 #ifdef __x86_64__
-    SYS_fork, SYS_vfork, SYS_creat, SYS_unlink, SYS_rename, SYS_link, SYS_symlink,
-    SYS_mkdir, SYS_rmdir, SYS_mknod, SYS_chmod, SYS_chown, SYS_lchown, SYS_utime,
-    SYS_utimes, SYS_futimesat, SYS_modify_ldt, SYS_ioperm, SYS_iopl,
+    SYS_fork,
+    SYS_vfork,
+    SYS_creat,
+    SYS_unlink,
+    SYS_rename,
+    SYS_link,
+    SYS_symlink,
+    SYS_mkdir,
+    SYS_rmdir,
+    SYS_mknod,
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_utime,
+    SYS_utimes,
+    SYS_futimesat,
+    SYS_modify_ldt,
+    SYS_ioperm,
+    SYS_iopl,
 #endif
     /* processes */
-    SYS_execve, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_tkill,
-    SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpriority, SYS_ioprio_set,
-    SYS_setrlimit, SYS_migrate_pages, 424 /* pidfd_send_signal */, 434 /* pidfd_open */,
-    438 /* pidfd_getfd */, 440 /* process_madvise */, 448 /* process_mrelease */,
+    SYS_execve,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_kcmp,
+    SYS_tkill,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    SYS_setpriority,
+    SYS_ioprio_set,
+    SYS_setrlimit,
+    SYS_migrate_pages,
+    424 /* pidfd_send_signal */,
+    434 /* pidfd_open */,
+    438 /* pidfd_getfd */,
+    440 /* process_madvise */,
+    448 /* process_mrelease */,
     /* the network, and what other processes can be reached through */
-    SYS_socket, SYS_socketpair, SYS_bind, SYS_connect, SYS_listen, SYS_accept, SYS_accept4,
-    SYS_shmget, SYS_shmat, SYS_msgget, SYS_semget, SYS_mq_open,
+    SYS_socket,
+    SYS_socketpair,
+    SYS_bind,
+    SYS_connect,
+    SYS_listen,
+    SYS_accept,
+    SYS_accept4,
+    SYS_shmget,
+    SYS_shmat,
+    SYS_msgget,
+    SYS_semget,
+    SYS_mq_open,
     /* files; opening is below */
-    SYS_unlinkat, SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_mkdirat, SYS_mknodat,
-    SYS_fchmod, SYS_fchmodat, 452 /* fchmodat2 */, SYS_fchown, SYS_fchownat, SYS_utimensat,
-    SYS_truncate, SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_removexattr,
-    SYS_lremovexattr, SYS_fremovexattr, SYS_open_by_handle_at,
+    SYS_unlinkat,
+    SYS_renameat2,
+    SYS_linkat,
+    SYS_symlinkat,
+    SYS_mkdirat,
+    SYS_mknodat,
+    SYS_fchmod,
+    SYS_fchmodat,
+    452 /* fchmodat2 */,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_utimensat,
+    SYS_truncate,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_fsetxattr,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    SYS_fremovexattr,
+    SYS_open_by_handle_at,
     /* ways around a filter, and the kernel's own affairs */
-    425 /* io_uring_setup */, 426 /* io_uring_enter */, 427 /* io_uring_register */, SYS_bpf,
-    SYS_perf_event_open, SYS_userfaultfd, SYS_unshare, SYS_setns, SYS_mount, SYS_umount2,
-    SYS_pivot_root, SYS_chroot, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_personality,
-    SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_reboot,
+    425 /* io_uring_setup */,
+    426 /* io_uring_enter */,
+    427 /* io_uring_register */,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_unshare,
+    SYS_setns,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_personality,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_reboot,
 };
 
 static void make_filter(struct filter *f, const struct sandbox *box)
@@ -315,8 +408,14 @@ static int seccomp_there(void)
     return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 #else
-static int fence_calls(const struct sandbox *box) { return box ? 0 : -1; }
-static int seccomp_there(void) { return 0; }
+static int fence_calls(const struct sandbox *box)
+{
+    return box ? 0 : -1;
+}
+static int seccomp_there(void)
+{
+    return 0;
+}
 #endif
 
 /* --- both, and the limits -------------------------------------------------------------------- */
@@ -377,7 +476,8 @@ int sandbox_exec(
     if (take_program(box) != 0) return -1;
     *step = "set its limits";
     if (set_limits(box) != 0) return -1;
-    for (int cap = 0; cap < 64; cap++) prctl(PR_CAPBSET_DROP, cap); /* where it is root */
+    for (int cap = 0; cap < 64; cap++)
+        prctl(PR_CAPBSET_DROP, cap); /* where it is root */
     *step = "give up privileges";
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
     *step = "fence in its files";

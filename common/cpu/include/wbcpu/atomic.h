@@ -17,12 +17,12 @@ WBCPU_INLINE void wbcpu_count_atomic()
     if (w && __builtin_expect(++w->atomics >= WBCPU_ATOMICS_PER_TURN, 0)) wbcpu_yield();
 }
 
-/* *p = op(*p), atomically; returns the old value. For any type of 2, 4 or 8 bytes. */
-template <class T, class Op> static inline T wbcpu_read_modify_write(T *p, Op op)
+namespace wbcpu
 {
-    using Word = std::conditional_t<
-        sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
-    static_assert(sizeof(T) == sizeof(Word), "atomics: types of 2, 4 or 8 bytes");
+/* *p = op(*p), atomically; returns the old value. Word: an unsigned type of T's size. */
+template <class Word, class T, class Op> static inline T atomic_update(T *p, Op op)
+{
+    static_assert(sizeof(T) == sizeof(Word), "atomic_update: the word has another size");
     wbcpu_count_atomic();
     Word *word = (Word *)p, old_word = __atomic_load_n(word, __ATOMIC_RELAXED);
     for (;;) {
@@ -33,6 +33,7 @@ template <class T, class Op> static inline T wbcpu_read_modify_write(T *p, Op op
             return old;
     }
 }
+}  // namespace wbcpu
 
 #define WBCPU_ATOMIC static inline __attribute__((unused))
 #define WBCPU_FETCH(T, name, builtin)                                                    \
@@ -41,10 +42,10 @@ template <class T, class Op> static inline T wbcpu_read_modify_write(T *p, Op op
         wbcpu_count_atomic();                                                            \
         return builtin(p, v, __ATOMIC_RELAXED);                                          \
     }
-#define WBCPU_COMPUTE(T, name, result)                                                   \
+#define WBCPU_COMPUTE(T, name, Word, result)                                             \
     WBCPU_ATOMIC T name(T *p, T v)                                                       \
     {                                                                                    \
-        return wbcpu_read_modify_write(p, [v](T old) -> T { return result; });           \
+        return wbcpu::atomic_update<Word>(p, [v](T old) -> T { return result; });        \
     }
 #define WBCPU_CAS(T)                                                                     \
     WBCPU_ATOMIC T atomicCAS(T *p, T expected, T v)                                      \
@@ -63,27 +64,27 @@ template <class T, class Op> static inline T wbcpu_read_modify_write(T *p, Op op
         return old;                                                                      \
     }
 
-#define WBCPU_INTEGER(T)                                                                 \
+#define WBCPU_INTEGER(T, Word)                                                           \
     WBCPU_FETCH(T, atomicAdd, __atomic_fetch_add)                                        \
     WBCPU_FETCH(T, atomicSub, __atomic_fetch_sub)                                        \
     WBCPU_FETCH(T, atomicAnd, __atomic_fetch_and)                                        \
     WBCPU_FETCH(T, atomicOr, __atomic_fetch_or)                                          \
     WBCPU_FETCH(T, atomicXor, __atomic_fetch_xor)                                        \
-    WBCPU_COMPUTE(T, atomicMax, old < v ? v : old)                                       \
-    WBCPU_COMPUTE(T, atomicMin, v < old ? v : old)                                       \
+    WBCPU_COMPUTE(T, atomicMax, Word, old < v ? v : old)                                 \
+    WBCPU_COMPUTE(T, atomicMin, Word, v < old ? v : old)                                 \
     WBCPU_EXCHANGE(T)                                                                    \
     WBCPU_CAS(T)
-WBCPU_INTEGER(int)
-WBCPU_INTEGER(unsigned int)
-WBCPU_INTEGER(long long)
-WBCPU_INTEGER(unsigned long long)
+WBCPU_INTEGER(int, uint32_t)
+WBCPU_INTEGER(unsigned int, uint32_t)
+WBCPU_INTEGER(long long, uint64_t)
+WBCPU_INTEGER(unsigned long long, uint64_t)
 
 /* atomicInc counts 0, 1, ..., v and starts again; atomicDec counts down the same way. */
-WBCPU_COMPUTE(unsigned int, atomicInc, old >= v ? 0 : old + 1)
-WBCPU_COMPUTE(unsigned int, atomicDec, old == 0 || old > v ? v : old - 1)
+WBCPU_COMPUTE(unsigned int, atomicInc, uint32_t, old >= v ? 0 : old + 1)
+WBCPU_COMPUTE(unsigned int, atomicDec, uint32_t, old == 0 || old > v ? v : old - 1)
 
-WBCPU_COMPUTE(float, atomicAdd, old + v)
-WBCPU_COMPUTE(double, atomicAdd, old + v)
+WBCPU_COMPUTE(float, atomicAdd, uint32_t, old + v)
+WBCPU_COMPUTE(double, atomicAdd, uint64_t, old + v)
 WBCPU_EXCHANGE(float)
 WBCPU_CAS(unsigned short)
 

@@ -25,7 +25,7 @@ extern WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self; /* NULL in host code */
 enum { WBCPU_DYNAMIC_SHARED_MAX = 227 * 1024 }; /* as on sm_90 */
 extern "C" WBCPU_THREAD_LOCAL char wbcpu_dynamic_shared[WBCPU_DYNAMIC_SHARED_MAX];
 
-WBCPU_INLINE unsigned wbcpu_thread() { return wbcpu_self->thread; }
+WBCPU_INLINE unsigned wbcpu_tid() { return wbcpu_self->thread; }
 WBCPU_INLINE unsigned wbcpu_lane() { return wbcpu_self->thread & 31; }
 
 /* What a lane may ask of its warp. The result of an operation is computed by the lane

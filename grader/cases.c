@@ -1,0 +1,245 @@
+/* cases.c - which labs there are, their cases and their hints. */
+#include "file.h"
+#include "grader.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- labs ---------------------------------------------------------------------------- */
+
+/* labs/lab03_rmsnorm answers to lab03, lab03_rmsnorm, rmsnorm, 03 and 3. */
+static bool answers_to(const char *folder, const char *name)
+{
+    const char *base = strrchr(folder, '/') + 1;
+    const char *op = strchr(base, '_');
+    size_t lab = (size_t)(op - base);
+    const char *digits = base + strcspn(base, "0123456789");
+    char *end;
+    if (!strcmp(name, base) || !strcmp(name, op + 1)) return true;
+    if (strlen(name) == lab && !strncmp(name, base, lab)) return true;
+    return isdigit((unsigned char)*name) &&
+           strtol(name, &end, 10) == strtol(digits, NULL, 10) && !*end;
+}
+
+void lab_find(struct lab *lab, const char *name)
+{
+    glob_t found;
+    char known[1024] = "";
+    memset(lab, 0, sizeof *lab);
+    if (glob("labs/lab[0-9]*_*", 0, NULL, &found) != 0)
+        fatal(EXIT_BROKEN, "no labs/labNN_op here: run ./grade of the workbook's folder");
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *folder = found.gl_pathv[i], *base = folder + strlen("labs/");
+        int length = (int)strcspn(base, "_");
+        size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%.*s", n ? ", " : "", length, base);
+        if (!answers_to(folder, name)) continue;
+        snprintf(lab->name, sizeof lab->name, "%.*s", length, base);
+        snprintf(lab->folder, sizeof lab->folder, "%s", folder);
+    }
+    globfree(&found);
+    if (!lab->name[0])
+        fatal(EXIT_NOT_BUILT, "no lab is called '%s'; there are %s", name, known);
+}
+
+/* ---- the cases file ------------------------------------------------------------------ */
+
+struct reader {
+    const char *path;
+    int line;
+    char *error; /* empty: none yet */
+    size_t error_bytes;
+};
+
+static void wrong(struct reader *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void wrong(struct reader *r, const char *format, ...)
+{
+    va_list args;
+    if (r->error[0]) return;
+    int n = snprintf(r->error, r->error_bytes, "%s:%d: ", r->path, r->line);
+    va_start(args, format);
+    vsnprintf(r->error + n, r->error_bytes - (size_t)n, format, args);
+    va_end(args);
+}
+
+static char *trimmed(char *s)
+{
+    while (isspace((unsigned char)*s))
+        s++;
+    char *end = s + strlen(s);
+    while (end > s && isspace((unsigned char)end[-1]))
+        *--end = 0;
+    return s;
+}
+
+static void copy_name(struct reader *r, char *to, size_t room, const char *from)
+{
+    if (strlen(from) >= room) wrong(r, "'%s' is longer than %zu letters", from, room - 1);
+    if (strspn(
+            from, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") !=
+        strlen(from))
+        wrong(r, "'%s' may only have letters, digits and _.-", from);
+    snprintf(to, room, "%s", from);
+}
+
+static wb_status status_named(struct reader *r, const char *name)
+{
+    for (int s = WB_OK; s <= WB_BAD_CUDA; s++)
+        if (!strcmp(wb_status_name((wb_status)s), name)) return (wb_status)s;
+    wrong(r, "status=%s is no wb_status", name);
+    return WB_OK;
+}
+
+/* Most keys are the reference's business (it checks them); these are the grader's. */
+static void read_key(struct reader *r, struct graded_case *c, char *field)
+{
+    char *value = strchr(field, '=');
+    if (!value || value == field || !value[1]) {
+        wrong(r, "expected key=value, got '%s'", field);
+        return;
+    }
+    *value++ = 0;
+    if (!strcmp(field, "dtype")) {
+        snprintf(c->dtype, sizeof c->dtype, "%s", value);
+        if (strcmp(value, "f32") && strcmp(value, "f16") && strcmp(value, "bf16"))
+            wrong(r, "dtype=%s: use f32, f16 or bf16", value);
+    } else if (!strcmp(field, "status")) {
+        c->status = status_named(r, value);
+    } else if (!strcmp(field, "workspace_less")) {
+        c->workspace_less = (uint32_t)strtoul(value, NULL, 10);
+    }
+}
+
+static void
+read_needs(struct reader *r, struct lab *lab, struct graded_case *c, char *text)
+{
+    size_t n = 0;
+    c->needs = xalloc((strlen(text) / 2 + 2) * sizeof *c->needs);
+    if (!strcmp(text, "-") || !*text) return;
+    for (char *save, *s = strtok_r(text, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+        s = trimmed(s);
+        if (!case_find(lab, s))
+            wrong(r, "%s needs '%s', which is no earlier case", c->name, s);
+        c->needs[n++] = text_of("%s", s);
+    }
+}
+
+static void read_case(struct reader *r, struct lab *lab, char *line)
+{
+    struct graded_case c = {.dtype = "f32"};
+    char *needs = strchr(line, ';'), *catches = needs ? strchr(needs + 1, ';') : NULL;
+    char *field[4], *save, *end;
+    int n = 0;
+    if (!catches) {
+        wrong(r, "a case is: name part points function key=value ... ; needs ; catches");
+        return;
+    }
+    *needs++ = 0, *catches++ = 0;
+    for (char *s = strtok_r(line, " \t", &save); s; s = strtok_r(NULL, " \t", &save)) {
+        if (n < 4)
+            field[n++] = s;
+        else
+            read_key(r, &c, s);
+    }
+    if (n < 4) {
+        wrong(r, "name, part, points and function come first");
+        return;
+    }
+    copy_name(r, c.name, sizeof c.name, field[0]);
+    copy_name(r, c.part, sizeof c.part, field[1]);
+    copy_name(r, c.function, sizeof c.function, field[3]);
+    errno = 0;
+    long points = strtol(field[2], &end, 10);
+    c.points = (int)points;
+    if (*end || end == field[2] || errno || points < 0 || points > 100)
+        wrong(r, "points of %s are no whole number from 0 to 100: %s", c.name, field[2]);
+    if (case_find(lab, c.name)) wrong(r, "case %s appears twice", c.name);
+    c.catches = text_of("%s", trimmed(catches));
+    if (!*c.catches) wrong(r, "%s does not say what it catches", c.name);
+    read_needs(r, lab, &c, trimmed(needs));
+    lab->cases = realloc(lab->cases, (lab->count + 1) * sizeof c);
+    if (!lab->cases) fatal(EXIT_BROKEN, "out of memory");
+    lab->cases[lab->count++] = c;
+}
+
+int cases_read(struct lab *lab, const char *path, char *error, size_t error_bytes)
+{
+    struct reader r = {path, 0, error, error_bytes};
+    wb_error err;
+    char *text = file_read(path, 1 << 20, NULL, &err), *next = text;
+    int points = 0;
+    *error = 0;
+    lab->cases = NULL, lab->count = 0;
+    if (!text) {
+        snprintf(error, error_bytes, "%s", err.text);
+        return -1;
+    }
+    for (char *line; (line = strsep(&next, "\n")) && !*error;) {
+        r.line++;
+        line = trimmed(line);
+        if (*line && *line != '#') read_case(&r, lab, line);
+    }
+    free(text);
+    for (size_t i = 0; i < lab->count; i++)
+        points += lab->cases[i].points;
+    if (!*error && points != 100)
+        snprintf(
+            error, error_bytes, "%s: the points sum to %d, not to 100", path, points);
+    return *error ? -1 : 0;
+}
+
+struct graded_case *case_find(const struct lab *lab, const char *name)
+{
+    for (size_t i = 0; i < lab->count; i++)
+        if (!strcmp(lab->cases[i].name, name)) return &lab->cases[i];
+    return NULL;
+}
+
+/* -k: a shell pattern or a part of the name; or the number of a part of the lab */
+bool case_matches(const struct graded_case *c, const char *pattern)
+{
+    return !pattern || strstr(c->name, pattern) || !fnmatch(pattern, c->name, 0) ||
+           !strcmp(pattern, c->part);
+}
+
+/* ---- hints --------------------------------------------------------------------------- */
+
+/* hints.md: `## 03.1`, then levels that begin with `1.`, `2.`, ... in the first column. */
+char *hint_read(const char *folder, const char *part, int level, int *levels)
+{
+    char *path = text_of("%s/hints.md", folder);
+    char *text = file_read(path, 1 << 20, NULL, NULL), *next = text, *hint = NULL;
+    bool inside = false;
+    size_t length = strlen(part);
+    int at = 0;
+    *levels = 0;
+    free(path);
+    for (char *line; next && (line = strsep(&next, "\n"));) {
+        if (!strncmp(line, "## ", 3)) {
+            inside = !strncmp(line + 3, part, length) &&
+                     !isalnum((unsigned char)line[3 + length]);
+            at = 0;
+            continue;
+        }
+        if (!inside) continue;
+        if (isdigit((unsigned char)*line) && line[strspn(line, "0123456789")] == '.') {
+            at = atoi(line);
+            if (at > *levels) *levels = at;
+        }
+        if (at != level || !at) continue;
+        char *longer = text_of("%s%s\n", hint ? hint : "", line);
+        free(hint);
+        hint = longer;
+    }
+    free(text);
+    while (hint && strlen(hint) > 1 && !strcmp(hint + strlen(hint) - 2, "\n\n"))
+        hint[strlen(hint) - 1] = 0;
+    return hint;
+}

@@ -1,0 +1,387 @@
+/* data.c - inputs and expected values of the cases, made by the Python reference. */
+#define _GNU_SOURCE
+#include "grader.h"
+#include "safetensors.h"
+#include "sha256.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- making them ---------------------------------------------------------------------- */
+
+/* Same references, cases, seed and selection: same data. */
+static void
+data_key(const struct lab *lab, uint64_t seed, const char *pattern, char key[65])
+{
+    struct sha256 sum;
+    glob_t files;
+    char hex[65];
+    char *cases = text_of("%s/cases", lab->folder);
+    char *rest = text_of(
+        "%s %#llx %s", lab->name, (unsigned long long)seed, pattern ? pattern : "");
+    sha256_start(&sum);
+    glob("reference/*.py", 0, NULL, &files);
+    glob(cases, GLOB_APPEND, NULL, &files);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        if (sha256_file(files.gl_pathv[i], hex) != 0)
+            fatal(EXIT_BROKEN, "cannot read %s: %s", files.gl_pathv[i], strerror(errno));
+        sha256_add(&sum, files.gl_pathv[i], strlen(files.gl_pathv[i]) + 1);
+        sha256_add(&sum, hex, 64);
+    }
+    sha256_add(&sum, rest, strlen(rest));
+    sha256_hex(&sum, key);
+    globfree(&files);
+    free(cases);
+    free(rest);
+}
+
+/* Runs a program to its end; what it said last is fatal's text when it fails. */
+static void run_reference(char *const argv[])
+{
+    int out[2];
+    char said[4096] = "";
+    size_t n = 0;
+    int status;
+    if (pipe2(out, O_CLOEXEC) != 0) fatal(EXIT_BROKEN, "pipe: %s", strerror(errno));
+    pid_t pid = fork();
+    if (pid < 0) fatal(EXIT_BROKEN, "fork: %s", strerror(errno));
+    if (pid == 0) {
+        dup2(out[1], 1);
+        dup2(out[1], 2);
+        execvp(argv[0], argv);
+        printf("cannot run %s: %s (`make setup` makes it)\n", argv[0], strerror(errno));
+        fflush(stdout);
+        _exit(127);
+    }
+    close(out[1]);
+    for (ssize_t got; (got = read(out[0], said + n, sizeof said - 1 - n)) > 0;) {
+        n += (size_t)got;
+        if (n < sizeof said / 2) continue; /* keep the end */
+        memmove(said, said + n / 2, n - n / 2);
+        n -= n / 2;
+    }
+    said[n] = 0;
+    close(out[0]);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    while (n && said[n - 1] == '\n')
+        said[--n] = 0;
+    char *last = strrchr(said, '\n');
+    fatal(EXIT_BROKEN, "the reference failed: %s", last ? last + 1 : said);
+}
+
+static void remove_tree(const char *folder)
+{
+    glob_t files;
+    char *pattern = text_of("%s/*", folder);
+    if (glob(pattern, 0, NULL, &files) == 0) {
+        for (size_t i = 0; i < files.gl_pathc; i++)
+            unlink(files.gl_pathv[i]);
+        globfree(&files);
+    }
+    rmdir(folder);
+    free(pattern);
+}
+
+/* Of data that nobody asks for again only the last is kept. */
+static void remove_old(const struct lab *lab, const char *kind)
+{
+    glob_t old;
+    char *pattern = text_of("build/data/%s/%s-*", lab->name, kind);
+    if (glob(pattern, 0, NULL, &old) == 0) {
+        for (size_t i = 0; i < old.gl_pathc; i++)
+            remove_tree(old.gl_pathv[i]);
+        globfree(&old);
+    }
+    free(pattern);
+}
+
+char *data_folder(const struct lab *lab, uint64_t seed, const char *pattern, bool custom)
+{
+    char key[65], number[32];
+    wb_error err;
+    const char *kind = custom ? "seed" : "default";
+    const char *python = getenv("PYTHON") ? getenv("PYTHON") : "build/host/python";
+    if (!custom) pattern = NULL; /* the whole lab, once */
+    data_key(lab, seed, pattern, key);
+    char *parent = text_of("build/data/%s", lab->name);
+    char *folder = text_of("%s/%s-%.16s", parent, kind, key);
+    char *making = text_of("%s.%d", folder, (int)getpid());
+    snprintf(number, sizeof number, "%#llx", (unsigned long long)seed);
+    if (access(folder, R_OK) != 0) {
+        if (!custom) printf("making the data of %s (once)\n", lab->name), fflush(stdout);
+        if (folder_make(parent, &err) != 0) fatal(EXIT_BROKEN, "%s", err.text);
+        remove_old(lab, kind);
+        char *argv[] = {(char *)python,
+                        "reference/dump.py",
+                        (char *)lab->name,
+                        "--seed",
+                        number,
+                        "--out",
+                        making,
+                        pattern ? "-k" : NULL,
+                        (char *)pattern,
+                        NULL};
+        run_reference(argv);
+        /* whole or not at all; another ./grade may have been first */
+        if (rename(making, folder) != 0) {
+            if (access(folder, R_OK) != 0)
+                fatal(EXIT_BROKEN, "cannot write %s: %s", folder, strerror(errno));
+            remove_tree(making);
+        }
+    }
+    free(making);
+    free(parent);
+    return folder;
+}
+
+/* ---- elements ------------------------------------------------------------------------- */
+
+static const char *const element_names[] = {"F32", "F16", "BF16", "I32"};
+
+size_t element_bytes(enum element e)
+{
+    return e == ELEMENT_F32 || e == ELEMENT_I32 ? 4 : 2;
+}
+
+static enum element element_named(const char *name)
+{
+    for (int e = 0; e < ELEMENT_OTHER; e++)
+        if (name && !strcmp(name, element_names[e])) return (enum element)e;
+    return ELEMENT_OTHER;
+}
+
+static double half_value(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double value = exponent == 31 ? (fraction ? NAN : INFINITY)
+                   : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                  : ldexp(fraction, -24);
+    return bits >> 15 ? -value : value;
+}
+
+double element_value(enum element e, const unsigned char *p)
+{
+    uint32_t bits = 0;
+    float value;
+    memcpy(&bits, p, element_bytes(e)); /* little-endian, as the files are */
+    if (e == ELEMENT_I32) return (double)(int32_t)bits;
+    if (e == ELEMENT_F16) return half_value((uint16_t)bits);
+    if (e == ELEMENT_BF16) bits <<= 16;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+size_t view_index(const struct view *v, size_t i)
+{
+    return v->offset + i / v->cols * v->stride + i % v->cols;
+}
+
+/* ---- reading them ----------------------------------------------------------------------- */
+
+/* NULL if it is not there or has another type or size */
+static const void *
+tensor(const st_file *f, const char *name, st_dtype dtype, size_t elements)
+{
+    const st_tensor *t = st_find(f, name);
+    return t && t->dtype == dtype && t->elements == elements ? t->data : NULL;
+}
+
+static json_t *json_metadata(const st_file *f, const char *key)
+{
+    const char *text = st_metadata(f, key);
+    return json_loads(text ? text : "{}", 0, NULL);
+}
+
+static const char *string(json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s ? s : "";
+}
+
+static size_t count(json_t *o, const char *key)
+{
+    json_int_t n = json_integer_value(json_object_get(o, key));
+    return n > 0 ? (size_t)n : 0;
+}
+
+static enum role role_named(const char *name)
+{
+    return !strcmp(name, "out")     ? ROLE_OUT
+           : !strcmp(name, "inout") ? ROLE_INOUT
+           : !strcmp(name, "acc")   ? ROLE_ACC
+                                    : ROLE_IN;
+}
+
+static const char *read_view(struct case_data *d, struct view *v, json_t *a)
+{
+    size_t i;
+    json_t *n, *shape = json_object_get(a, "shape");
+    snprintf(v->name, sizeof v->name, "%s", string(a, "name"));
+    snprintf(v->owner, sizeof v->owner, "%s", string(a, "owner"));
+    v->role = role_named(string(a, "role"));
+    v->element = element_named(string(a, "dtype"));
+    v->buffer = -1;
+    v->rows = v->cols = 1;
+    if (v->element == ELEMENT_OTHER) return "has an unknown dtype";
+    if (json_is_true(json_object_get(a, "null"))) return NULL;
+    if (json_array_size(shape) > MAX_DIMS) return "has too many dimensions";
+    json_array_foreach(shape, i, n)
+    {
+        v->shape[v->dims++] = (size_t)json_integer_value(n);
+        v->rows *= v->cols;
+        v->cols = v->shape[i];
+    }
+    v->elements = v->rows * v->cols;
+    v->offset = count(a, "offset");
+    v->stride = count(a, "stride");
+    for (int b = 0; b < d->buffers; b++)
+        if (!strcmp(d->buffer[b].name, string(a, "buffer"))) v->buffer = b;
+    if (v->buffer < 0) return "lies in no buffer";
+    if (v->elements && (view_index(v, v->elements - 1) + 1) * element_bytes(v->element) >
+                           d->buffer[v->buffer].bytes)
+        return "reaches beyond its buffer";
+    return NULL;
+}
+
+static const char *read_call(struct case_data *d, const st_file *f, json_t *call)
+{
+    size_t i;
+    json_t *o;
+    const char *code = string(call, "dtype");
+    d->dtype = !strcmp(code, "f16")    ? CODE_F16
+               : !strcmp(code, "bf16") ? CODE_BF16
+                                       : CODE_F32;
+    snprintf(d->function, sizeof d->function, "%s", string(call, "function"));
+    d->seed = (uint64_t)json_integer_value(json_object_get(call, "seed"));
+    d->scalars = json_incref(json_object_get(call, "scalars"));
+    if (json_array_size(json_object_get(call, "buffers")) > MAX_BUFFERS ||
+        json_array_size(json_object_get(call, "args")) > MAX_ARGS ||
+        json_object_size(d->scalars) > MAX_SCALARS)
+        return "has too many buffers, arguments or scalars";
+    json_array_foreach(json_object_get(call, "buffers"), i, o)
+    {
+        struct buffer *b = &d->buffer[d->buffers++];
+        enum element e = element_named(string(o, "dtype"));
+        if (e == ELEMENT_OTHER) return "has a buffer of unknown dtype";
+        snprintf(b->name, sizeof b->name, "%s", string(o, "name"));
+        b->bytes = count(o, "elements") * element_bytes(e);
+        b->filled = st_find(f, b->name) != NULL;
+    }
+    json_array_foreach(json_object_get(call, "args"), i, o)
+    {
+        const char *error = read_view(d, &d->view[d->views++], o);
+        if (error) return error;
+    }
+    return NULL;
+}
+
+/* NAME.if.CAUSE tensors; their words are the metadata `causes` */
+static void
+read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
+{
+    const char *key;
+    json_t *words, *causes = json_metadata(f, "causes");
+    size_t length = strlen(v->name);
+    int n = 0;
+    json_object_foreach(causes, key, words)
+    {
+        if (strncmp(key, v->name, length) || strncmp(key + length, ".if.", 4)) continue;
+        const double *value = tensor(f, key, ST_F64, v->elements);
+        if (!value || n == MAX_CAUSES) continue;
+        set->cause[i][n].words = text_of("%s", json_string_value(words));
+        set->cause[i][n++].value = value;
+    }
+    json_decref(causes);
+}
+
+static const char *read_want(struct case_data *d, struct data_set *set, const st_file *f)
+{
+    for (int i = 0; i < d->views; i++) {
+        struct view *v = &d->view[i];
+        char tolerance[MAX_NAME + 8];
+        if (v->role == ROLE_IN || v->buffer < 0) continue;
+        if (!st_find(f, v->name)) continue; /* does not count here */
+        snprintf(tolerance, sizeof tolerance, "%s.tol", v->name);
+        set->want[i] = tensor(f, v->name, ST_F64, v->elements);
+        set->tol[i] = tensor(f, tolerance, ST_F32, v->elements);
+        if (!set->want[i] || !set->tol[i])
+            return "has an expected value of the wrong size";
+        read_causes(set, v, i, f);
+    }
+    return NULL;
+}
+
+static const char *read_in(struct case_data *d, struct data_set *set, const st_file *f)
+{
+    for (int b = 0; b < d->buffers; b++) {
+        const st_tensor *t = st_find(f, d->buffer[b].name);
+        if (!d->buffer[b].filled) continue;
+        if (!t || t->bytes != d->buffer[b].bytes) return "has a buffer of the wrong size";
+        set->bytes[b] = t->data;
+    }
+    return NULL;
+}
+
+static st_file *open_kind(const char *folder, const char *name, int s, const char *kind)
+{
+    char *path = text_of("%s/%s.%c.%s.safetensors", folder, name, 'a' + s, kind);
+    st_file *f = st_open(path, NULL);
+    free(path);
+    return f;
+}
+
+/* The reference wrote these files: a fault in one is the workbook's. */
+static const char *
+load_set(struct case_data *d, const char *folder, const char *name, int s)
+{
+    struct data_set *set = &d->set[s];
+    const char *error = NULL;
+    set->in = open_kind(folder, name, s, "in");
+    set->out = open_kind(folder, name, s, "want");
+    if (!set->in || !set->out) return "has no readable data file";
+    if (s == 0) {
+        json_t *call = json_metadata(set->in, "call");
+        error = read_call(d, set->in, call);
+        json_decref(call);
+        d->tolerance = json_metadata(set->out, "tolerance");
+    }
+    if (!error) error = read_in(d, set, set->in);
+    if (!error) error = read_want(d, set, set->out);
+    return error;
+}
+
+int data_load(
+    struct case_data *d, const char *folder, const char *name, char *error,
+    size_t error_bytes)
+{
+    memset(d, 0, sizeof *d);
+    for (int s = 0; s < 2; s++) {
+        const char *what = load_set(d, folder, name, s);
+        if (!what) continue;
+        snprintf(error, error_bytes, "case %s %s (%s)", name, what, folder);
+        return -1;
+    }
+    return 0;
+}
+
+void data_free(struct case_data *d)
+{
+    for (int s = 0; s < 2; s++) {
+        st_close(d->set[s].in);
+        st_close(d->set[s].out);
+        for (int i = 0; i < MAX_ARGS; i++)
+            for (int n = 0; n < MAX_CAUSES; n++)
+                free(d->set[s].cause[i][n].words);
+    }
+    json_decref(d->scalars);
+    json_decref(d->tolerance);
+}

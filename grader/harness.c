@@ -1,0 +1,373 @@
+/* harness.c - main() of a lab executable: serves the cases that the grader sends.
+ *
+ * For each case: buffers between fences in device memory, filled; the launcher on data A,
+ * on data B at the same pointers, on A again; on the CPU back end also under seeded orders
+ * of threads and blocks. After each call everything goes back as raw bytes. Nothing here
+ * knows what is right. The program runs inside the sandbox that grader/child.c set up.
+ */
+#include "harness.h"
+#include "protocol.h"
+
+#include <cuda_runtime_api.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Only the CPU back end has this header. With it the order of threads can be changed,
+ * launches are counted, and host code of a launcher cannot reach device memory. */
+#if defined(__has_include) && __has_include(<wbcpu.h>)
+#include <wbcpu.h>
+#define CPU_BACKEND 1
+#else
+#define CPU_BACKEND 0
+#endif
+
+struct call {
+    struct wire_case *wire;
+    unsigned char *base[MAX_BUFFERS]; /* device; the buffer starts FENCE bytes later */
+    unsigned char *work;              /* device; the workspace, fenced in the same way */
+    size_t work_bytes;                /* what the workspace function says */
+    cudaStream_t stream;
+};
+
+static struct call current; /* the signal handler wants it too */
+static uint64_t nonce[2];
+static volatile sig_atomic_t in_launcher;
+static unsigned char *staging; /* host; one buffer with its fences */
+static size_t staging_bytes;
+
+/* ---- messages ------------------------------------------------------------------------ */
+
+static void write_all(const void *data, size_t bytes)
+{
+    for (const char *p = data; bytes;) {
+        ssize_t n = write(WIRE_FD, p, bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) _exit(1); /* the grader has gone */
+        p += n, bytes -= (size_t)n;
+    }
+}
+
+static int read_all(void *data, size_t bytes) /* 0 at the end of the stream */
+{
+    for (char *p = data; bytes;) {
+        ssize_t n = read(WIRE_FD, p, bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return 0;
+        p += n, bytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static void send_header(enum message_kind kind, size_t bytes)
+{
+    struct wire_header h = {.kind = kind, .nonce = {nonce[0], nonce[1]}, .bytes = bytes};
+    write_all(&h, sizeof h);
+}
+
+/* Not the learner's fault: bad case, no device, no memory for the case's own buffers. */
+static _Noreturn void broken(const char *what, const char *which)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%s%s%s", what, which ? ": " : "", which ? which : "");
+    send_header(MSG_BROKEN, strlen(text));
+    write_all(text, strlen(text));
+    _exit(5);
+}
+
+static void cuda(cudaError_t error, const char *what)
+{
+    if (error != cudaSuccess) broken(what, cudaGetErrorString(error));
+}
+
+/* ---- what an adapter asks ------------------------------------------------------------ */
+
+enum dtype dtype(const struct call *c)
+{
+    return (enum dtype)c->wire->dtype;
+}
+
+void *arg(const struct call *c, const char *name)
+{
+    for (uint32_t i = 0; i < c->wire->args; i++) {
+        const struct wire_arg *a = &c->wire->arg[i];
+        if (strcmp(a->name, name)) continue;
+        return a->buffer < 0 ? NULL : c->base[a->buffer] + FENCE + a->offset;
+    }
+    broken("the adapter asks for an argument that the case does not carry", name);
+}
+
+static double scalar(const struct call *c, const char *name)
+{
+    for (uint32_t i = 0; i < c->wire->scalars; i++)
+        if (!strcmp(c->wire->scalar[i].name, name)) return c->wire->scalar[i].value;
+    broken("the adapter asks for a size or scalar that the case does not carry", name);
+}
+
+int size(const struct call *c, const char *name)
+{
+    return (int)scalar(c, name);
+}
+
+float number(const struct call *c, const char *name)
+{
+    return (float)scalar(c, name);
+}
+
+cudaStream_t stream(const struct call *c)
+{
+    return c->stream;
+}
+
+void *workspace(const struct call *c)
+{
+    return c->work + FENCE;
+}
+
+size_t workspace_bytes(const struct call *c)
+{
+    return c->work_bytes - c->wire->workspace_less;
+}
+
+/* ---- buffers ------------------------------------------------------------------------- */
+
+static void fill(unsigned char *p, size_t bytes, uint16_t pattern)
+{
+    for (size_t i = 0; i < bytes; i++)
+        p[i] = (unsigned char)(i & 1 ? pattern >> 8 : pattern);
+}
+
+static void need_staging(size_t bytes)
+{
+    if (bytes <= staging_bytes) return;
+    free(staging);
+    staging = malloc(bytes);
+    staging_bytes = bytes;
+    if (!staging) broken("no host memory for the buffers of the case", NULL);
+}
+
+static unsigned char *fenced_alloc(size_t bytes)
+{
+    void *p;
+    cuda(cudaMalloc(&p, bytes + 2 * FENCE), "no device memory for the case");
+    need_staging(bytes + 2 * FENCE);
+    return p;
+}
+
+/* First contents of one buffer: fences, and data or a filling between them. */
+static void refill(unsigned char *base, size_t bytes, const void *data, uint16_t filling)
+{
+    fill(staging, FENCE, FILL_FENCE);
+    if (data)
+        memcpy(staging + FENCE, data, bytes);
+    else
+        fill(staging + FENCE, bytes, filling);
+    fill(staging + FENCE + bytes, FENCE, FILL_FENCE);
+    cuda(
+        cudaMemcpy(base, staging, bytes + 2 * FENCE, cudaMemcpyHostToDevice),
+        "cannot fill a buffer");
+}
+
+static void refill_all(struct call *c, const unsigned char *data)
+{
+    for (uint32_t i = 0; i < c->wire->buffers; i++) {
+        const struct wire_buffer *b = &c->wire->buffer[i];
+        refill(c->base[i], b->bytes, b->filled ? data : NULL, FILL_POISON);
+        if (b->filled) data += b->bytes;
+    }
+    refill(c->work, c->work_bytes, NULL, FILL_WORKSPACE);
+}
+
+static void send_part(const unsigned char *device, size_t bytes)
+{
+    cuda(
+        cudaMemcpy(staging, device, bytes, cudaMemcpyDeviceToHost),
+        "cannot read a buffer back");
+    write_all(staging, bytes);
+}
+
+static void send_result(struct call *c, struct wire_result *r)
+{
+    size_t bytes = sizeof *r + 2 * FENCE;
+    for (uint32_t i = 0; i < c->wire->buffers; i++)
+        bytes += c->wire->buffer[i].bytes + 2 * FENCE;
+    if (r->cuda_error) bytes = sizeof *r; /* after one, device memory is not to be had */
+    send_header(MSG_RESULT, bytes);
+    write_all(r, sizeof *r);
+    if (r->cuda_error) return;
+    for (uint32_t i = 0; i < c->wire->buffers; i++)
+        send_part(c->base[i], c->wire->buffer[i].bytes + 2 * FENCE);
+    send_part(c->work, FENCE);
+    send_part(c->work + FENCE + c->work_bytes, FENCE);
+}
+
+/* ---- calls --------------------------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t launches(void)
+{
+#if CPU_BACKEND
+    return wbcpu_launch_count();
+#else
+    return 0;
+#endif
+}
+
+/* One call, everything that it enqueued on whatever stream included. */
+static void one_call(
+    struct call *c, const struct adapter *a, const unsigned char *data,
+    struct wire_result *r)
+{
+    refill_all(c, data);
+    cudaGetLastError(); /* an old error is not this call's */
+    uint64_t before = launches();
+    double start = now();
+    in_launcher = 1;
+    r->status = (int32_t)a->run(c);
+    in_launcher = 2;
+    cudaError_t error = cudaDeviceSynchronize();
+    in_launcher = 0;
+    if (error == cudaSuccess) error = cudaGetLastError();
+    r->seconds = now() - start;
+    r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
+    r->cuda_error = (int32_t)error;
+    if (error != cudaSuccess)
+        snprintf(
+            r->cuda_message, sizeof r->cuda_message, "%s: %s", cudaGetErrorName(error),
+            cudaGetErrorString(error));
+    r->workspace = c->work_bytes;
+    fflush(NULL); /* what the kernels printed belongs to this case */
+    send_result(c, r);
+}
+
+#if CPU_BACKEND
+static uint64_t order_seed(uint64_t seed, uint32_t i) /* never 0, the natural order */
+{
+    return (seed * 0x9E3779B97F4A7C15u + i * 0xBF58476D1CE4E5B9u) | 1;
+}
+#endif
+
+static void all_calls(
+    struct call *c, const struct adapter *a, const unsigned char *data_a,
+    const unsigned char *data_b)
+{
+    const unsigned char *data[] = {data_a, data_b, data_a};
+    for (uint32_t i = CALL_A; i <= CALL_A_AGAIN; i++) {
+        struct wire_result r = {.which = i};
+        one_call(c, a, data[i], &r);
+        if (r.status != WB_OK || r.cuda_error) return; /* enough to judge by */
+    }
+#if CPU_BACKEND
+    for (uint32_t i = 0; i < c->wire->orders; i++) {
+        struct wire_result r = {
+            .which = CALL_ORDER + i, .order = order_seed(c->wire->seed, i)};
+        wbcpu_set_shuffle(r.order);
+        one_call(c, a, data_a, &r);
+        wbcpu_set_shuffle(0);
+        if (r.status != WB_OK || r.cuda_error) return;
+    }
+#endif
+}
+
+static void serve(struct wire_case *wire, const unsigned char *data)
+{
+    struct call *c = &current;
+    size_t filled = 0;
+    const struct adapter *a = adapters;
+    while (a->function && strcmp(a->function, wire->function))
+        a++;
+    if (!a->function) broken("no adapter for the function", wire->function);
+    c->wire = wire;
+    for (uint32_t i = 0; i < wire->buffers; i++) {
+        c->base[i] = fenced_alloc(wire->buffer[i].bytes);
+        if (wire->buffer[i].filled) filled += wire->buffer[i].bytes;
+    }
+    in_launcher = 1;
+    c->work_bytes = a->workspace ? a->workspace(c) : 0;
+    in_launcher = 0;
+    if (c->work_bytes < wire->workspace_less) wire->workspace_less = 0;
+    c->work = fenced_alloc(c->work_bytes);
+    all_calls(c, a, data, data + filled);
+    send_header(MSG_DONE, 0);
+    for (uint32_t i = 0; i < wire->buffers; i++)
+        cudaFree(c->base[i]);
+    cudaFree(c->work);
+    c->wire = NULL;
+}
+
+/* ---- crashes ------------------------------------------------------------------------- */
+
+/* Says where the bad address lies, then dies of the signal as it would have. */
+static void crashed(int signal, siginfo_t *info, void *context)
+{
+    (void)context;
+    struct wire_crash crash = {
+        .signal = signal,
+        .in_launcher = in_launcher,
+        .buffer = -1,
+        .address = (uint64_t)(uintptr_t)info->si_addr};
+    for (uint32_t i = 0; current.wire && i < current.wire->buffers; i++) {
+        int64_t offset = (int64_t)(crash.address - (uintptr_t)current.base[i]) - FENCE;
+        int64_t bytes = (int64_t)current.wire->buffer[i].bytes;
+        if (offset < -FENCE || offset >= bytes + FENCE) continue;
+        crash.buffer = (int32_t)i;
+        crash.offset = offset;
+        crash.in_device = 1;
+    }
+#if CPU_BACKEND
+    if (wbcpu_in_device_memory(info->si_addr)) crash.in_device = 1;
+#endif
+    send_header(MSG_CRASH, sizeof crash);
+    write_all(&crash, sizeof crash);
+    raise(signal); /* SA_RESETHAND: the default action now */
+}
+
+static void catch_crashes(void)
+{
+    static char alternate[64 * 1024]; /* the stack itself may be what overflowed */
+    stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
+    sigaltstack(&stack, NULL);
+    struct sigaction action = {.sa_sigaction = crashed};
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | (int)SA_RESETHAND;
+    int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+int main(void)
+{
+    struct wire_header header;
+    catch_crashes();
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a crash must not swallow what was printed */
+    if (!read_all(&header, sizeof header) || header.kind != MSG_HELLO) {
+        fprintf(stderr, "this program is run by ./grade, not by hand\n");
+        return 2;
+    }
+    memcpy(nonce, header.nonce, sizeof nonce);
+    cuda(
+        cudaStreamCreateWithFlags(&current.stream, cudaStreamNonBlocking),
+        "the device does not answer");
+    send_header(MSG_HELLO, 0);
+    while (read_all(&header, sizeof header)) {
+        struct wire_case *wire = malloc(header.bytes);
+        if (!wire) broken("no host memory for the data of the case", NULL);
+        if (!read_all(wire, header.bytes)) return 1;
+        memcpy(nonce, header.nonce, sizeof nonce);
+#if CPU_BACKEND
+        wbcpu_guard(1);
+#endif
+        serve(wire, (const unsigned char *)(wire + 1));
+        free(wire);
+    }
+    return 0;
+}

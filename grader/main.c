@@ -1,0 +1,274 @@
+/* main.c - the program behind ./grade: the command line, and the order of it all. */
+#include "grader.h"
+#include "sandbox.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { ORDERS = 8 }; /* seeded thread orders (CPU back end) */
+static const double CASE_SECONDS = 10;
+static const uint64_t DEFAULT_SEED = 0x5eed;
+
+static const char usage[] =
+    "./grade                      the progress board\n"
+    "./grade LAB                  grades a built lab: make lab03 && ./grade lab03\n"
+    "  -k PATTERN                 only cases whose name has or matches it, or of that "
+    "part\n"
+    "  --seed S                   other random data (default 0x5eed)\n"
+    "  --list                     the cases, their points and what each catches\n"
+    "  --hint [N]                 the next hint, or hint N, for the first part not "
+    "passed\n"
+    "  --json FILE, --junit FILE  the results for programs\n"
+    "  --timeout-scale X          times the limit of 10 s a case\n"
+    "BACKEND=cpu|cuda or BUILD=folder before it say which build is graded.\n"
+    "Exit code: 0 full score, 1 less, 2 not built, 3 crashed, 4 timed out, 5 exercise "
+    "broken\n";
+
+struct options {
+    const char *folder, *lab, *pattern, *json, *junit;
+    uint64_t seed;
+    double timeout_scale;
+    bool custom_seed, list, hint;
+    int hint_level;
+};
+
+/* ---- the command line ---------------------------------------------------------------- */
+
+static const char *value_of(int argc, char **argv, int *i)
+{
+    if (*i + 1 >= argc)
+        fatal(EXIT_NOT_BUILT, "%s needs a value; see ./grade --help", argv[*i]);
+    return argv[++*i];
+}
+
+static void read_number(const char *flag, const char *text, uint64_t *seed, double *scale)
+{
+    char *end = NULL;
+    bool good;
+    if (seed) {
+        *seed = strtoull(text, &end, 0);
+        good = isdigit((unsigned char)*text) && !*end && *seed <= INT64_MAX;
+    } else {
+        *scale = strtod(text, &end);
+        good = end != text && !*end && *scale > 0 && *scale <= 1000;
+    }
+    if (!good) fatal(EXIT_NOT_BUILT, "%s %s: that is no sensible number", flag, text);
+}
+
+static struct options read_options(int argc, char **argv)
+{
+    struct options o = {.folder = "build/cpu", .seed = DEFAULT_SEED, .timeout_scale = 1};
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i];
+        if (!strcmp(a, "--build"))
+            o.folder = value_of(argc, argv, &i);
+        else if (!strcmp(a, "-k"))
+            o.pattern = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--json"))
+            o.json = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--junit"))
+            o.junit = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--list"))
+            o.list = true;
+        else if (!strcmp(a, "--seed")) {
+            read_number(a, value_of(argc, argv, &i), &o.seed, NULL);
+            o.custom_seed = o.seed != DEFAULT_SEED;
+        } else if (!strcmp(a, "--timeout-scale"))
+            read_number(a, value_of(argc, argv, &i), NULL, &o.timeout_scale);
+        else if (!strcmp(a, "--hint")) {
+            o.hint = true;
+            if (i + 1 < argc && isdigit((unsigned char)*argv[i + 1]))
+                o.hint_level = atoi(argv[++i]);
+        } else if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
+            fputs(usage, stdout);
+            exit(0);
+        } else if (*a == '-')
+            fatal(EXIT_NOT_BUILT, "unknown flag %s; see ./grade --help", a);
+        else if (o.lab)
+            fatal(EXIT_NOT_BUILT, "one lab at a time: %s or %s?", o.lab, a);
+        else
+            o.lab = a;
+    }
+    if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.custom_seed))
+        fatal(EXIT_NOT_BUILT, "which lab? ./grade lab03 ...");
+    return o;
+}
+
+/* ---- grading ------------------------------------------------------------------------- */
+
+static void list_cases(const struct lab *lab, const char *pattern)
+{
+    for (size_t i = 0; i < lab->count; i++) {
+        const struct graded_case *c = &lab->cases[i];
+        if (case_matches(c, pattern))
+            printf(
+                "%-16s %-6s %3d  %s_%s: %s\n", c->name, c->part, c->points, c->function,
+                c->dtype, c->catches);
+    }
+}
+
+/* "16x1000 f32": the shape of the first output */
+static void
+make_title(char *title, size_t room, const struct case_data *d, const char *dtype)
+{
+    size_t n = 0;
+    *title = 0;
+    for (int i = 0; i < d->views; i++) {
+        const struct view *v = &d->view[i];
+        if (!d->set[0].want[i]) continue;
+        for (int k = 0; k < v->dims && n < room; k++)
+            n +=
+                (size_t)snprintf(title + n, room - n, "%s%zu", k ? "x" : "", v->shape[k]);
+        break;
+    }
+    if (n < room) snprintf(title + n, room - n, "%s%s", n ? " " : "", dtype);
+}
+
+/* A case that cannot be judged, with the reason; NULL: it can. */
+static char *reason_to_skip(const struct report *r, size_t i)
+{
+    const struct graded_case *c = &r->lab->cases[i];
+    if (build_lacks(r->build, c->function, c->dtype))
+        return text_of("%s_%s is not in this file", c->function, c->dtype);
+    for (char **need = c->needs; *need; need++) {
+        const struct graded_case *n = case_find(r->lab, *need);
+        size_t at = (size_t)(n - r->lab->cases);
+        if (r->selected[at] && r->judgement[at].verdict != PASSED)
+            return text_of("needs %s; fix \"%s\" first", n->part, n->name);
+    }
+    return NULL;
+}
+
+static void grade_case(struct report *r, struct child *child, const char *data, size_t i)
+{
+    const struct graded_case *c = &r->lab->cases[i];
+    struct judgement *j = &r->judgement[i];
+    struct case_data d;
+    struct run run = {0};
+    char error[512], title[96] = "";
+    char *reason = reason_to_skip(r, i);
+    if (reason) {
+        j->verdict = SKIPPED;
+        say(j, "%s", reason);
+        free(reason);
+        report_case(r, i, title);
+        return;
+    }
+    if (data_load(&d, data, c->name, error, sizeof error) != 0) {
+        j->verdict = BROKEN;
+        say(j, "%s", error);
+    } else {
+        make_title(title, sizeof title, &d, c->dtype);
+        child_case(child, c, &d, ORDERS, &run);
+        judge(j, c, &d, &run);
+    }
+    report_case(r, i, title);
+    report_printed(
+        run.output, run.output_bytes < OUTPUT_KEPT ? run.output_bytes : OUTPUT_KEPT);
+    fflush(stdout);
+    run_free(&run);
+    data_free(&d);
+}
+
+/* true: the code uses what a launcher must not, and is not run */
+static bool say_breaches(const struct build *b)
+{
+    size_t i;
+    json_t *breach, *all = json_object_get(b->record, "breaches");
+    json_array_foreach(all, i, breach)
+    {
+        if (i < 8)
+            printf(
+                "contract breach: %s: %s\n",
+                json_string_value(json_object_get(breach, "symbol")),
+                json_string_value(json_object_get(breach, "why")));
+    }
+    if (i > 8) printf("… and %zu more\n", i - 8);
+    return i > 0;
+}
+
+static void grade_all(struct report *r, const struct options *o)
+{
+    size_t memory =
+        (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 4 * 3;
+    struct child_limits limits = {CASE_SECONDS * o->timeout_scale, (size_t)4 << 30};
+    if (limits.memory > memory) limits.memory = memory;
+    bool breach = say_breaches(r->build);
+    char *data = breach ? NULL : data_folder(r->lab, r->seed, o->pattern, o->custom_seed);
+    struct child *child =
+        child_new(r->build->program, !strcmp(r->build->backend, "cuda"), limits);
+    for (size_t i = 0; i < r->lab->count; i++) {
+        if (!r->selected[i]) continue;
+        if (breach) {
+            r->judgement[i].verdict = FAILED;
+            say(&r->judgement[i], "not run: contract breach, see above");
+            report_case(r, i, r->lab->cases[i].dtype);
+        } else {
+            grade_case(r, child, data, i);
+        }
+        r->of += r->lab->cases[i].points;
+        if (r->judgement[i].verdict == PASSED) r->score += r->lab->cases[i].points;
+    }
+    child_free(child);
+    free(data);
+}
+
+static int grade(const struct lab *lab, const struct options *o)
+{
+    struct build build;
+    build_open(&build, o->folder, lab);
+    struct report r = {
+        .lab = lab,
+        .build = &build,
+        .judgement = xalloc(lab->count * sizeof(struct judgement)),
+        .selected = xalloc(lab->count * sizeof(bool)),
+        .seed = o->seed,
+        .custom_seed = o->custom_seed,
+        .all = !o->pattern,
+        .sandbox = sandbox_describe(),
+        .colour = isatty(1) && !getenv("NO_COLOR")};
+    size_t chosen = 0;
+    for (size_t i = 0; i < lab->count; i++)
+        chosen += r.selected[i] = case_matches(&lab->cases[i], o->pattern);
+    if (!chosen)
+        fatal(
+            EXIT_NOT_BUILT, "no case matches '%s'; see ./grade %s --list", o->pattern,
+            lab->name);
+    grade_all(&r, o);
+    report_end(&r);
+    report_keep(&r);
+    if (o->json) report_json(&r, o->json);
+    if (o->junit) report_junit(&r, o->junit);
+    enum exit_code code = report_code(&r);
+    build_close(&build);
+    return (int)code;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = read_options(argc, argv);
+    struct lab lab;
+    char *path, error[512];
+    prctl(PR_SET_DUMPABLE, 0); /* no reading of expected values out of this process */
+    if (!o.lab) {
+        board(o.folder);
+        return 0;
+    }
+    lab_find(&lab, o.lab);
+    path = text_of("%s/cases", lab.folder);
+    if (cases_read(&lab, path, error, sizeof error) != 0) fatal(EXIT_BROKEN, "%s", error);
+    free(path);
+    if (o.list) {
+        list_cases(&lab, o.pattern);
+        return 0;
+    }
+    if (o.hint) {
+        hint(&lab, o.folder, o.hint_level);
+        return 0;
+    }
+    return grade(&lab, &o);
+}

@@ -1,0 +1,181 @@
+/* report.c - the results as text, JSON and JUnit. */
+#include "file.h"
+#include "grader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const verdict_names[] = {"pass",  "fail",    "skip",
+                                            "crash", "timeout", "broken"};
+
+static const char *paint(const struct report *r, enum verdict v)
+{
+    if (!r->colour) return "";
+    return v == PASSED ? "\033[32m" : v == SKIPPED ? "\033[33m" : "\033[31m";
+}
+
+/* == Test lab03/tail 16x1000 f32 ==                FAIL 0/10  (0.02s) */
+void report_case(const struct report *r, size_t i, const char *title)
+{
+    const struct graded_case *c = &r->lab->cases[i];
+    const struct judgement *j = &r->judgement[i];
+    const char *word = j->verdict == PASSED    ? "OK"
+                       : j->verdict == SKIPPED ? "SKIP"
+                                               : "FAIL";
+    char head[160], points[32];
+    snprintf(
+        head, sizeof head, "== Test %s/%s%s%s ==", r->lab->name, c->name,
+        *title ? " " : "", title);
+    snprintf(
+        points, sizeof points, "%d/%d", j->verdict == PASSED ? c->points : 0, c->points);
+    printf(
+        "%-46s %s%-4s%s ", head, paint(r, j->verdict), word, r->colour ? "\033[0m" : "");
+    if (j->verdict == SKIPPED) {
+        printf("      (%s)\n", j->line[0]);
+        return;
+    }
+    printf("%-5s (%.2fs)\n", points, j->seconds);
+    for (int n = 0; n < j->lines; n++)
+        printf("    %s\n", j->line[n]);
+    if (j->verdict != PASSED)
+        printf(
+            "    replay: ./grade %s -k %s --seed %#llx\n", r->lab->name, c->name,
+            (unsigned long long)r->seed);
+}
+
+/* What the learner's code printed: at most ten lines, unprintable bytes as dots. */
+void report_printed(const char *output, size_t bytes)
+{
+    int lines = 0;
+    for (size_t i = 0; i < bytes; lines++) {
+        size_t n = 0;
+        while (i + n < bytes && output[i + n] != '\n')
+            n++;
+        if (lines < 10) {
+            printf("    printed: ");
+            for (size_t k = i; k < i + n && k < i + 160; k++)
+                putchar(output[k] >= ' ' && output[k] != 127 ? output[k] : '.');
+            putchar('\n');
+        }
+        i += n + 1;
+    }
+    if (lines > 10) printf("    printed: … and %d more\n", lines - 10);
+}
+
+enum exit_code report_code(const struct report *r)
+{
+    int count[BROKEN + 1] = {0};
+    for (size_t i = 0; i < r->lab->count; i++)
+        if (r->selected[i]) count[r->judgement[i].verdict]++;
+    return count[BROKEN]                    ? EXIT_BROKEN
+           : count[CRASH]                   ? EXIT_CRASHED
+           : count[TIMEOUT]                 ? EXIT_TIMED_OUT
+           : count[FAILED] + count[SKIPPED] ? EXIT_LESS
+                                            : EXIT_FULL;
+}
+
+void report_end(struct report *r)
+{
+    char score[64];
+    snprintf(score, sizeof score, "Score: %d/%d", r->score, r->of);
+    if (r->score < r->of)
+        printf("%s      hint: ./grade %s --hint\n", score, r->lab->name);
+    else if (!r->all)
+        printf(
+            "%s      (of the chosen cases; the whole: ./grade %s)\n", score,
+            r->lab->name);
+    else
+        printf("%s\n", score);
+    if (!r->build->own)
+        printf("(of %s: it does not count as a pass of labs/)\n", r->build->source);
+    if (strcmp(r->sandbox, "Landlock and seccomp")) printf("sandbox: %s\n", r->sandbox);
+}
+
+/* ---- JSON and JUnit ------------------------------------------------------------------ */
+
+static json_t *case_json(const struct graded_case *c, const struct judgement *j)
+{
+    json_t *findings = json_array();
+    for (int n = 0; n < j->lines; n++)
+        json_array_append_new(
+            findings, json_stringn_nocheck(j->line[n], strlen(j->line[n])));
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:I, s:s, s:o}", "name", c->name,
+        "part", c->part, "function", c->function, "dtype", c->dtype, "verdict",
+        verdict_names[j->verdict], "points", j->verdict == PASSED ? c->points : 0, "of",
+        c->points, "seconds", j->seconds, "wrong", (json_int_t)j->wrong, "catches",
+        c->catches, "findings", findings);
+}
+
+void report_json(const struct report *r, const char *path)
+{
+    json_t *cases = json_array();
+    char seed[32];
+    snprintf(seed, sizeof seed, "%#llx", (unsigned long long)r->seed);
+    for (size_t i = 0; i < r->lab->count; i++)
+        if (r->selected[i])
+            json_array_append_new(cases, case_json(&r->lab->cases[i], &r->judgement[i]));
+    json_t *all = json_pack(
+        "{s:s, s:s, s:s, s:b, s:s, s:s, s:i, s:i, s:i, s:o}", "lab", r->lab->name,
+        "backend", r->build->backend, "source", r->build->source, "own", r->build->own,
+        "seed", seed, "sandbox", r->sandbox, "score", r->score, "of", r->of, "exit",
+        (int)report_code(r), "cases", cases);
+    if (!all || json_dump_file(all, path, JSON_INDENT(1)) != 0)
+        fatal(EXIT_NOT_BUILT, "cannot write %s", path);
+    json_decref(all);
+}
+
+static void xml_text(FILE *f, const char *s)
+{
+    for (; *s; s++) {
+        const char *escape = *s == '<'   ? "&lt;"
+                             : *s == '>' ? "&gt;"
+                             : *s == '&' ? "&amp;"
+                             : *s == '"' ? "&quot;"
+                                         : NULL;
+        if (escape)
+            fputs(escape, f);
+        else if ((unsigned char)*s >= ' ')
+            fputc(*s, f);
+    }
+}
+
+static void xml_case(FILE *f, const struct report *r, size_t i)
+{
+    static const char *const tags[] = {"",      "failure", "skipped",
+                                       "error", "error",   "error"};
+    const struct judgement *j = &r->judgement[i];
+    fprintf(
+        f, "  <testcase classname=\"%s.%s\" name=\"%s\" time=\"%.3f\">", r->lab->name,
+        r->lab->cases[i].part, r->lab->cases[i].name, j->seconds);
+    if (j->verdict != PASSED) {
+        fprintf(f, "<%s message=\"", tags[j->verdict]);
+        xml_text(f, j->lines ? j->line[0] : "");
+        fputs("\">", f);
+        for (int n = 1; n < j->lines; n++)
+            xml_text(f, j->line[n]), fputc('\n', f);
+        fprintf(f, "</%s>", tags[j->verdict]);
+    }
+    fputs("</testcase>\n", f);
+}
+
+void report_junit(const struct report *r, const char *path)
+{
+    int count[BROKEN + 1] = {0}, tests = 0;
+    FILE *f = fopen(path, "we");
+    if (!f) fatal(EXIT_NOT_BUILT, "cannot write %s", path);
+    for (size_t i = 0; i < r->lab->count; i++)
+        if (r->selected[i]) count[r->judgement[i].verdict]++, tests++;
+    fprintf(
+        f,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"%s\" tests=\"%d\" "
+        "failures=\"%d\" errors=\"%d\" skipped=\"%d\">\n",
+        r->lab->name, tests, count[FAILED], count[CRASH] + count[TIMEOUT] + count[BROKEN],
+        count[SKIPPED]);
+    for (size_t i = 0; i < r->lab->count; i++)
+        if (r->selected[i]) xml_case(f, r, i);
+    fputs("</testsuite>\n", f);
+    if (fclose(f) != 0) fatal(EXIT_NOT_BUILT, "cannot write %s", path);
+}

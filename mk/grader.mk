@@ -1,0 +1,14 @@
+# grader.mk - the program behind ./grade.
+GRADER_PARTS := main cases data child judge pattern build report keep util sandbox
+GRADER       := $(B)/grader/grade
+GRADER_OBJS  := $(GRADER_PARTS:%=$(B)/grader/%.o) \
+                $(addprefix $(B)/common/,safetensors.o file.o sha256.o wb.o)
+
+$(GRADER): $(GRADER_OBJS)
+	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lm
+
+$(LABS): $(GRADER)
+
+grader: $(GRADER)  ## the grader alone (make lab03 builds it too)
+
+.PHONY: grader
