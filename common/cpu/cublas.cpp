@@ -6,7 +6,7 @@
  * alone, so the result has the same bits whatever the number of workers.
  */
 #include "cublas_v2.h"
-#include "cuda_runtime.h"
+#include "scheduler.h"
 #include "gemm.h"
 #include "wbcpu.h"
 #include "wbcpu/float16.h"
@@ -206,6 +206,14 @@ static cublasStatus_t multiply(product p)
     return CUBLAS_STATUS_SUCCESS;
 }
 
+static cublasStatus_t multiply_on_device(const product &p)
+{
+    wbcpu::open_device_memory();
+    cublasStatus_t status = multiply(p);
+    wbcpu::close_device_memory();
+    return status;
+}
+
 /* Checks what cuBLAS checks, then does the product or records it in the stream's graph. */
 static cublasStatus_t
 start(const product &p, cublasOperation_t transa, cublasOperation_t transb)
@@ -219,9 +227,9 @@ start(const product &p, cublasOperation_t transa, cublasOperation_t transb)
     if (!is_known(p.a.type) || p.b.type != p.a.type || !is_known(p.c.type))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (p.m == 0 || p.n == 0 || p.batch == 0) return CUBLAS_STATUS_SUCCESS;
-    if (wbcpu_record(p.handle->stream, [p] { multiply(p); }))
+    if (wbcpu_record(p.handle->stream, [p] { multiply_on_device(p); }))
         return CUBLAS_STATUS_SUCCESS;
-    return multiply(p);
+    return multiply_on_device(p);
 }
 
 static bool is_transposed(cublasOperation_t op)

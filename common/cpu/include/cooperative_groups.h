@@ -14,7 +14,7 @@ struct thread_block {
     }
     static unsigned thread_rank()
     {
-        return wbcpu_thread();
+        return wbcpu_tid();
     }
     static unsigned size()
     {
@@ -72,7 +72,7 @@ template <unsigned Size, class Parent = void> struct thread_block_tile {
     }
     static unsigned thread_rank()
     {
-        return wbcpu_thread() & (Size - 1);
+        return thread_block::thread_rank() & (Size - 1);
     }
     static constexpr unsigned size()
     {
@@ -84,7 +84,7 @@ template <unsigned Size, class Parent = void> struct thread_block_tile {
     }
     static unsigned meta_group_rank()
     {
-        return wbcpu_thread() / Size;
+        return thread_block::thread_rank() / Size;
     }
     static unsigned meta_group_size()
     {

@@ -343,11 +343,11 @@ WBCPU_INLINE H2 __lowhigh2highlow(H2 a)
 
 WBCPU_INLINE H atomicAdd(H *address, H value)
 {
-    return wbcpu_read_modify_write(address, [=](H old) { return old + value; });
+    return wbcpu::atomic_update<uint16_t>(address, [=](H old) { return old + value; });
 }
 WBCPU_INLINE H2 atomicAdd(H2 *address, H2 value)
 {
-    return wbcpu_read_modify_write(address, [=](H2 old) { return old + value; });
+    return wbcpu::atomic_update<uint32_t>(address, [=](H2 old) { return old + value; });
 }
 
 #undef H
