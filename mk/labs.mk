@@ -11,7 +11,7 @@
 LABS    := $(sort $(foreach a,$(wildcard grader/adapters/lab*.c),$(basename $(notdir $(a)))))
 FROM    ?= labs
 HARNESS := $(B)/grader/harness.o $(B)/common/wb.o
-JUDGES  := $(wildcard grader/*.[ch] reference/common.py reference/dump.py) tools/lab.py \
+JUDGES  := $(wildcard grader/*.[ch] reference/wb.py reference/dump.py) tools/lab.py \
            tools/labkit.py tools/scan.py
 
 ifneq ($(FILE),)
