@@ -1,0 +1,107 @@
+/* 01_naive.cu - a thread for each element, the formulas as the header writes them.
+ *
+ * Lesson: one element, one thread, float inside is already right for every shape and type.
+ * Neighbouring threads touch neighbouring elements, so even this is not slow; what costs is
+ * the division that turns an index into row and column, and 2 or 4 bytes an access.
+ */
+#include "swiglu.h"
+
+typedef enum activation { SILU, GELU_TANH } activation;
+
+constexpr int THREADS = 256;
+constexpr float K = 0.7978845608028654f;  // sqrt(2/pi)
+constexpr float CUBE = 0.044715f;
+
+static __device__ float sigmoid(float z)
+{
+    return 1.0f / (1.0f + expf(-z));  // exp(-z) may be inf: 1 / inf is 0
+}
+
+template <activation A> static __device__ float act(float z)
+{
+    if (A == SILU) return z * sigmoid(z);
+    return 0.5f * z * (1.0f + tanhf(K * (z + CUBE * z * z * z)));
+}
+
+template <activation A> static __device__ float act_slope(float z)
+{
+    if (A == SILU) {
+        float s = sigmoid(z);
+        return s * (1.0f + z * (1.0f - s));
+    }
+    z = fminf(fmaxf(z, -16.0f), 16.0f);  // 1 - h*h is 0 out there: keep 0 * inf away
+    float h = tanhf(K * (z + CUBE * z * z * z));
+    return 0.5f * (1.0f + h) +
+           0.5f * z * (1.0f - h * h) * K * (1.0f + 3.0f * CUBE * z * z);
+}
+
+template <activation A, typename E>
+static __global__ void
+forward_kernel(E *out, const E *gate, const E *up, size_t n, int F, int ld)
+{
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, R*F)
+    if (i >= n) return;
+    size_t at = i / F * ld + i % F;
+    out[i] = E(act<A>((float)gate[at]) * (float)up[at]);
+}
+
+/* dgate may be gate and dup may be up: everything is read before anything is written */
+template <activation A, typename E>
+static __global__ void backward_kernel(
+    E *dgate, E *dup, const E *dout, const E *gate, const E *up, size_t n, int F, int ld)
+{
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, R*F)
+    if (i >= n) return;
+    size_t at = i / F * ld + i % F;
+    float z = (float)gate[at], u = (float)up[at], dy = (float)dout[i];
+    dgate[at] = E(dy * act_slope<A>(z) * u);
+    dup[at] = E(dy * act<A>(z));
+}
+
+template <activation A, typename E>
+static wb_status
+forward(E *out, const E *gate, const E *up, int R, int F, int ld, cudaStream_t stream)
+{
+    if (R < 0 || F < 0 || ld < F) return WB_BAD_SHAPE;
+    if (R == 0 || F == 0) return WB_OK;
+    if (!out || !gate || !up) return WB_BAD_SHAPE;
+    size_t n = (size_t)R * F;
+    forward_kernel<A><<<(unsigned)((n + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
+        out, gate, up, n, F, ld);
+    return wb_launched();
+}
+
+template <activation A, typename E>
+static wb_status backward(
+    E *dgate, E *dup, const E *dout, const E *gate, const E *up, int R, int F, int ld,
+    cudaStream_t stream)
+{
+    if (R < 0 || F < 0 || ld < F) return WB_BAD_SHAPE;
+    if (R == 0 || F == 0) return WB_OK;
+    if (!dgate || !dup || !dout || !gate || !up) return WB_BAD_SHAPE;
+    size_t n = (size_t)R * F;
+    backward_kernel<A><<<(unsigned)((n + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
+        dgate, dup, dout, gate, up, n, F, ld);
+    return wb_launched();
+}
+
+/* the functions of swiglu.h */
+#define DEFINE(name, ACTIVATION, E, e)                                                   \
+    wb_status name##_forward_##e(                                                        \
+        E *out, const E *gate, const E *up, int R, int F, int ld, cudaStream_t stream)   \
+    {                                                                                    \
+        return forward<ACTIVATION>(out, gate, up, R, F, ld, stream);                     \
+    }                                                                                    \
+    wb_status name##_backward_##e(                                                       \
+        E *dgate, E *dup, const E *dout, const E *gate, const E *up, int R, int F,       \
+        int ld, cudaStream_t stream)                                                     \
+    {                                                                                    \
+        return backward<ACTIVATION>(dgate, dup, dout, gate, up, R, F, ld, stream);       \
+    }
+
+DEFINE(swiglu, SILU, float, f32)
+DEFINE(swiglu, SILU, wb_f16, f16)
+DEFINE(swiglu, SILU, wb_bf16, bf16)
+DEFINE(geglu, GELU_TANH, float, f32)
+DEFINE(geglu, GELU_TANH, wb_f16, f16)
+DEFINE(geglu, GELU_TANH, wb_bf16, bf16)
