@@ -1,30 +1,21 @@
-/* swiglu.cu - lab 01: gated activations. swiglu.h is the specification.
- *
- * Both activations are z s(g(z)) with the logistic sigmoid s: SiLU has g(z) = z, and since
- * (1 + tanh(u)) / 2 = s(2u), the tanh form of GELU has g(z) = 2k (z + 0.044715 z^3). So one
- * forward and one backward kernel serve all functions:
- *     act(z) = z s        act'(z) = s (1 + z g'(z) (1 - s))        with s = s(g(z))
- *
- * Nothing is summed and every element is read once: memory is the only limit. A thread owns
- * PER_THREAD elements and asks for all of them before it uses the first.
- */
+/* swiglu.cu - lab 01: gated activations, forward and backward. swiglu.h is the contract. */
 #include "swiglu.h"
 
 typedef enum activation { SILU, GELU_TANH } activation;
 
-/* TODO(01.1): a kernel that gives each element of out to one thread:
- * out = z s(z) up. Think about exp(-z) for z = -100. About 10 lines.
- *
- * Part 01.2 asks for ld, the distance between two rows of gate and of up: start with it.
- * Part 01.5 asks for E = wb_f16 and wb_bf16: convert to float, compute, round once. */
-template <typename E>
-__global__ void forward_kernel(E *out, const E *gate, const E *up, int R, int F, int ld)
+/* One thread for each element of out: R F of them. */
+template <activation A, typename E>
+static __global__ void
+forward_kernel(E *out, const E *gate, const E *up, int R, int F, int ld)
 {
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, R*F)
+    if (i >= (size_t)R * F) return;
+    // TODO(01.1): the row and the column of i, and with them where gate and up have it.
+    // Rows of gate and up start ld elements apart, rows of out F. About 2 lines.
+    // TODO(01.1): out[i] = z s(z) u in float, for A == SILU. About 3 lines.
+    // TODO(01.4): the same for A == GELU_TANH. A function act<A>(z) keeps it readable.
+    // TODO(01.5): (float)x widens any E, E(y) rounds: round once, at the end.
 }
-
-/* TODO(01.4): GeGLU. Its activation can be written as z s(g(z)) too, see the guide: which
- * g? Then the kernels of 01.1 and 01.3 need little more than a template parameter. Keep
- * z^3 from overflowing: the result for z = 1e20 is 1e20, not NaN. About 20 lines. */
 
 template <activation A, typename E>
 static wb_status
@@ -33,15 +24,24 @@ forward(E *out, const E *gate, const E *up, int R, int F, int ld, cudaStream_t s
     if (R < 0 || F < 0 || ld < F) return WB_BAD_SHAPE;
     if (R == 0 || F == 0) return WB_OK;
     if (!out || !gate || !up) return WB_BAD_SHAPE;
-    // TODO(01.1): launch forward_kernel<<<grid, block, 0, stream>>>(...), then
-    // return wb_launched(). About 4 lines.
+    // TODO(01.1): forward_kernel<A><<<blocks, threads, 0, stream>>>(...) with enough
+    // blocks for R F threads, then return wb_launched(). About 4 lines.
+    // TODO(01.4): delete the next line when the kernel knows GELU_TANH.
+    if (A == GELU_TANH) return WB_TODO;
     (void)stream;
     return WB_TODO;
 }
 
-/* TODO(01.3): a kernel that gives each column of dgate and dup to one thread:
- *     dgate = dout up s(z) (1 + z (1 - s(z)))      dup = dout z s(z)
- * dgate may be gate and dup may be up: read all three before you write. About 15 lines. */
+/* One thread for each column of dgate and dup. dgate may be gate, dup may be up. */
+template <activation A, typename E>
+static __global__ void backward_kernel(
+    E *dgate, E *dup, const E *dout, const E *gate, const E *up, int R, int F, int ld)
+{
+    // TODO(01.3): read gate, up and dout, all three before anything is written. About 5
+    // lines.
+    // TODO(01.3): dgate = dout up s (1 + z (1 - s)) and dup = dout z s. About 4 lines.
+    // TODO(01.4): the same for A == GELU_TANH, with the derivative in swiglu.h.
+}
 
 template <activation A, typename E>
 static wb_status backward(
@@ -51,7 +51,9 @@ static wb_status backward(
     if (R < 0 || F < 0 || ld < F) return WB_BAD_SHAPE;
     if (R == 0 || F == 0) return WB_OK;
     if (!dgate || !dup || !dout || !gate || !up) return WB_BAD_SHAPE;
-    // TODO(01.3): launch the backward kernel. About 4 lines.
+    // TODO(01.3): launch backward_kernel<A>. About 4 lines.
+    // TODO(01.4): delete the next line when the kernel knows GELU_TANH.
+    if (A == GELU_TANH) return WB_TODO;
     (void)stream;
     return WB_TODO;
 }

@@ -1,37 +1,44 @@
-/* rope.cu - lab 02: rotary position embedding. rope.h is the specification.
- *
- * Forward and backward are one kernel: the gradient of a rotation is the rotation back. All
- * heads of a token turn by the same angles, so a thread takes the same pairs of several
- * heads: it reads cosines and sines once and has all its loads in flight together.
- */
+/* rope.cu - lab 02: rotary position embedding. rope.h is the contract. */
 #include "rope.h"
 
-/* TODO(02.1): one thread for each pair i of each position p:
- *     a = p base^(-2i/N)      cis[p,i] = (cos a, sin a)
- * Angle, cosine and sine in double; only the result is float. About 8 lines. */
+/* One thread for each pair i of each position p. */
+__global__ void table_kernel(float *cis, int P, int half, float base)
+{
+    long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;  // [0, P*half)
+    if (at >= (long long)P * half) return;
+    // TODO(02.1): p and i of pair `at`. About 2 lines.
+    // TODO(02.1): a = p base^(-2i/N), N = 2 half, and its cosine and sine: all in
+    // double, rounded to float when stored. About 3 lines.
+}
 
 wb_status rope_table_f32(float *cis, int P, int N, float base, cudaStream_t stream)
 {
     if (P < 0 || N < 0 || N % 2 || !(base > 0.0f)) return WB_BAD_SHAPE;
     if (P == 0 || N == 0) return WB_OK;
     if (!cis) return WB_BAD_SHAPE;
-    // TODO(02.1): launch it, then return wb_launched(). About 3 lines.
+    // TODO(02.1): table_kernel<<<blocks, threads, 0, stream>>>(...) with enough blocks
+    // for P N/2 threads, then return wb_launched(). About 4 lines.
     (void)stream;
     return WB_TODO;
 }
 
-/* TODO(02.2): one thread for each pair i of each head h of each token (b,t):
- *     out_i = x_i c - x_j s      out_j = x_j c + x_i s      j = i + N/2, (c,s) = cis[p,i]
- * out may be x: read both before you write either. Head h of the token starts at
- * x + (b*T+t)*ld + h*D. About 12 lines. Then, each of a line or two:
- * TODO(02.3): N < D. Channels N..D-1 are copied when out is not x.
- * TODO(02.4): p is pos[b*T+t], or t where pos is NULL.
- * TODO(02.5): sign = -1 turns back. sign = 1 turns forward. */
+/* One thread for each pair i of each head h of each token (b,t): B T H N/2 of them.
+ * sign: 1 turns forward, -1 back. out may be x. */
 template <typename E>
 static __global__ void rotate_kernel(
     E *out, const E *x, const float *cis, const int *pos, float sign, int B, int T, int H,
     int D, int N, int ld)
 {
+    size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, B*T*H*N/2)
+    if (at >= (size_t)B * T * H * (N / 2)) return;
+    // TODO(02.2): i, h and token = b*T + t of pair `at`. About 3 lines.
+    // TODO(02.2): where the head starts: token*ld + h*D, a size_t. About 1 line.
+    // TODO(02.2): (c,s) = cis[p,i]; read x_i and x_j, j = i + N/2, both before either is
+    // written; out_i = x_i c - x_j s, out_j = x_j c + x_i s. About 6 lines.
+    // TODO(02.3): N < D and out is not x: channels N..D-1 are copied. About 3 lines.
+    // TODO(02.4): p is pos[token], or t where pos is NULL. About 1 line.
+    // TODO(02.5): sign. About 1 line.
+    // TODO(02.6): (float)x widens any E, E(y) rounds: round once, at the end.
 }
 
 template <typename E>
@@ -43,9 +50,11 @@ static wb_status rotate(
     if (ld < (long long)H * D) return WB_BAD_SHAPE;
     if (B == 0 || T == 0 || H == 0 || D == 0) return WB_OK;
     if (!out || !x || (!cis && N > 0)) return WB_BAD_SHAPE;
-    // TODO(02.2): launch rotate_kernel<<<grid, block, 0, stream>>>(...), then
-    // return wb_launched(). About 4 lines.
-    (void)pos, (void)sign, (void)stream;
+    // TODO(02.2): rotate_kernel<<<blocks, threads, 0, stream>>>(...) with enough blocks
+    // for B T H N/2 threads, then return wb_launched(). About 4 lines.
+    // TODO(02.5): delete the next line when the kernel knows sign.
+    if (sign < 0.0f) return WB_TODO;
+    (void)pos, (void)stream;
     return WB_TODO;
 }
 

@@ -1,27 +1,29 @@
-/* swiglu.cu - lab 01: gated activations. swiglu.h is the specification.
- *
- * Both activations are z s(g(z)) with the logistic sigmoid s: SiLU has g(z) = z, and since
+/* swiglu.cu - lab 01: gated activations, forward and backward. swiglu.h is the contract. */
+#include "swiglu.h"
+
+typedef enum activation { SILU, GELU_TANH } activation;
+
+// BEGIN SOLUTION 01.1 (about 10 lines in a first version)
+//> /* One thread for each element of out: R F of them. */
+//> template <activation A, typename E>
+//> static __global__ void
+//> forward_kernel(E *out, const E *gate, const E *up, int R, int F, int ld)
+//> {
+//>     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, R*F)
+//>     if (i >= (size_t)R * F) return;
+//>     // TODO(01.1): the row and the column of i, and with them where gate and up have it.
+//>     // Rows of gate and up start ld elements apart, rows of out F. About 2 lines.
+//>     // TODO(01.1): out[i] = z s(z) u in float, for A == SILU. About 3 lines.
+//>     // TODO(01.4): the same for A == GELU_TANH. A function act<A>(z) keeps it readable.
+//>     // TODO(01.5): (float)x widens any E, E(y) rounds: round once, at the end.
+//> }
+/* Both activations are z s(g(z)) with the logistic sigmoid s: SiLU has g(z) = z, and since
  * (1 + tanh(u)) / 2 = s(2u), the tanh form of GELU has g(z) = 2k (z + 0.044715 z^3). So one
  * forward and one backward kernel serve all functions:
  *     act(z) = z s        act'(z) = s (1 + z g'(z) (1 - s))        with s = s(g(z))
  *
  * Nothing is summed and every element is read once: memory is the only limit. A thread owns
- * PER_THREAD elements and asks for all of them before it uses the first.
- */
-#include "swiglu.h"
-
-typedef enum activation { SILU, GELU_TANH } activation;
-
-// BEGIN SOLUTION 01.1 (about 40 lines)
-//> /* TODO(01.1): a kernel that gives each element of out to one thread:
-//>  * out = z s(z) up. Think about exp(-z) for z = -100. About 10 lines.
-//>  *
-//>  * Part 01.2 asks for ld, the distance between two rows of gate and of up: start with it.
-//>  * Part 01.5 asks for E = wb_f16 and wb_bf16: convert to float, compute, round once. */
-//> template <typename E>
-//> __global__ void forward_kernel(E *out, const E *gate, const E *up, int R, int F, int ld)
-//> {
-//> }
+ * PER_THREAD elements and asks for all of them before it uses the first. */
 constexpr int PER_THREAD = 16;  // 4 loads of 16 bytes a tensor in f32, 2 in f16 and bf16
 constexpr int MAX_THREADS = 256;  // a block
 
@@ -79,10 +81,7 @@ template <typename E> static __device__ __forceinline__ float sigmoid(float z)
 }
 // END SOLUTION
 
-// BEGIN SOLUTION 01.4 (about 20 lines)
-//> /* TODO(01.4): GeGLU. Its activation can be written as z s(g(z)) too, see the guide: which
-//>  * g? Then the kernels of 01.1 and 01.3 need little more than a template parameter. Keep
-//>  * z^3 from overflowing: the result for z = 1e20 is 1e20, not NaN. About 20 lines. */
+// BEGIN SOLUTION 01.4 (about 15 lines)
 /* g(z) above. s(g(+-16)) is 1 and 0 to the last bit: the clamp changes no result and keeps
  * z^3 finite. */
 constexpr float GELU_LIMIT = 16.0f;
@@ -130,7 +129,7 @@ forward_kernel(E *out, const E *gate, const E *up, int F, int ld, int tiles)
     }
 #pragma unroll
     for (int i = 0; i < PER_THREAD; i++)
-        u[i] *= z[i] * sigmoid<E>(inner<A>(z[i]));  // z up may overflow where this does not
+        u[i] *= z[i] * sigmoid<E>(inner<A>(z[i]));  // z up alone may overflow
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k += V)
         store<V>(out + k * step, u + k, F - first - k * step);
@@ -162,8 +161,10 @@ forward(E *out, const E *gate, const E *up, int R, int F, int ld, cudaStream_t s
     if (R == 0 || F == 0) return WB_OK;
     if (!out || !gate || !up) return WB_BAD_SHAPE;
     // BEGIN SOLUTION 01.1 (about 8 lines)
-    //> // TODO(01.1): launch forward_kernel<<<grid, block, 0, stream>>>(...), then
-    //> // return wb_launched(). About 4 lines.
+    //> // TODO(01.1): forward_kernel<A><<<blocks, threads, 0, stream>>>(...) with enough
+    //> // blocks for R F threads, then return wb_launched(). About 4 lines.
+    //> // TODO(01.4): delete the next line when the kernel knows GELU_TANH.
+    //> if (A == GELU_TANH) return WB_TODO;
     //> (void)stream;
     //> return WB_TODO;
     constexpr int V = 16 / sizeof(E);
@@ -175,10 +176,17 @@ forward(E *out, const E *gate, const E *up, int R, int F, int ld, cudaStream_t s
     // END SOLUTION
 }
 
-// BEGIN SOLUTION 01.3 (about 35 lines)
-//> /* TODO(01.3): a kernel that gives each column of dgate and dup to one thread:
-//>  *     dgate = dout up s(z) (1 + z (1 - s(z)))      dup = dout z s(z)
-//>  * dgate may be gate and dup may be up: read all three before you write. About 15 lines. */
+// BEGIN SOLUTION 01.3 (about 15 lines in a first version)
+//> /* One thread for each column of dgate and dup. dgate may be gate, dup may be up. */
+//> template <activation A, typename E>
+//> static __global__ void backward_kernel(
+//>     E *dgate, E *dup, const E *dout, const E *gate, const E *up, int R, int F, int ld)
+//> {
+//>     // TODO(01.3): read gate, up and dout, all three before anything is written. About 5
+//>     // lines.
+//>     // TODO(01.3): dgate = dout up s (1 + z (1 - s)) and dup = dout z s. About 4 lines.
+//>     // TODO(01.4): the same for A == GELU_TANH, with the derivative in swiglu.h.
+//> }
 /* dgate may be gate, dup may be up: a thread has read everything before it writes, and
  * nobody else touches its columns. */
 template <activation A, int V, typename E>
@@ -226,7 +234,9 @@ static wb_status backward(
     if (R == 0 || F == 0) return WB_OK;
     if (!dgate || !dup || !dout || !gate || !up) return WB_BAD_SHAPE;
     // BEGIN SOLUTION 01.3 (about 9 lines)
-    //> // TODO(01.3): launch the backward kernel. About 4 lines.
+    //> // TODO(01.3): launch backward_kernel<A>. About 4 lines.
+    //> // TODO(01.4): delete the next line when the kernel knows GELU_TANH.
+    //> if (A == GELU_TANH) return WB_TODO;
     //> (void)stream;
     //> return WB_TODO;
     constexpr int V = 16 / sizeof(E);
