@@ -52,7 +52,7 @@ LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lstdc++ -lpth
 define compile_cu
 @mkdir -p $(dir $(2))
 $(Q)$(NVCC) -std=c++17 $(OPT) -lineinfo --extended-lambda $(ARCH) $(INCLUDES) \
-    -Xcompiler -Wall -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2) $(3)
+    -Xcompiler -Wall,-fno-gnu-unique -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2) $(3)
 endef
 CU_TOOLS :=
 endif

@@ -5,8 +5,17 @@
 
 Writes into DIR: student.o (isolated: only the contract's functions can be seen from
 outside), missing.c (functions that the sources do not define, so that it links) and
-lab.json (what was built from what; functions; contract breaches), which make puts in place
-as build/<backend>/labs/lab03.json once the executable is linked."""
+lab.json, which make puts in place as build/<backend>/labs/lab03.json once the executable is
+linked:
+    lab, backend      lab03_rmsnorm, cpu
+    source            what was asked for: labs/lab03_rmsnorm, submission.cu, ...
+    own               true if that is the learner's place, labs/: only then can a pass count
+    files             {path: sha256} of sources, their includes, header, cases and grader: the
+                      build is stale as soon as one of them is another
+    defined, missing  functions of the header
+    breaches          [{symbol, why}]: names that a launcher has no use for
+The grader's receipt, build/<backend>/passed/lab03.json, has lab, files (as here) and
+functions: those of which every case has passed."""
 import argparse
 import json
 import os

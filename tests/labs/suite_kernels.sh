@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Which kernels a program runs: what has passed, else the solution, else the handout's
+# fall-back; and two labs with the same helper names never meet.
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/tiny.sh"
+PYTHON_REAL=$(realpath "$PYTHON")
+tiny_tree
+cat >"$tree/program.mk" <<'E2'
+$(B)/program: main.c $(B)/kernels.o $(B)/common/wb.o $(BACKEND_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) -c $< -o $@.o
+	$(Q)$(CXX) $@.o $(B)/kernels.o $(B)/common/wb.o $(BACKEND_LIBS) $(LDLIBS) -o $@
+E2
+both="forward backward"
+solution_twice() { tiny_source twice 2 0.5 $both >"$tree/solutions/lab01_twice/twice.cu"; }
+solution_thrice() { tiny_source thrice 3 0.5 $both >"$tree/solutions/lab02_thrice/thrice.cu"; }
+mine_twice() { tiny_source twice 2 0.25 "$@" >"$tree/labs/lab01_twice/twice.cu"; }
+mine_thrice() { tiny_source thrice 3 0.25 "$@" >"$tree/labs/lab02_thrice/thrice.cu"; }
+solution_twice; solution_thrice; mine_twice $both; mine_thrice $both
+
+says() { # says "what" "results" MAKE-ARGUMENT...
+    says_what=$1 says_results=$2; shift 2
+    check_says "$says_what" "$says_results" tiny_results "$@"
+}
+solved="twice=20.5 twice_back=20.5 thrice=30.5 thrice_back=30.5"
+for opt in -O0 -O2; do
+    rm -rf "$tree/$B/solutions" "$tree/$B/labs"
+    says "two labs with the same helper names, $opt" "$solved" OPT=$opt
+    says "the same from labs/, $opt" \
+        "twice=20.25 twice_back=20.25 thrice=30.25 thrice_back=30.25" OPT=$opt MINE=all
+done
+check_fails "names of one lab clash with the other's when they are not isolated" "multiple definition" \
+    sh -c "cd '$tree' && ${LD:-ld} -r $B/labs/lab01_twice/twice.o $B/labs/lab02_thrice/thrice.o -o '$TMP/x.o'"
+
+says "MINE names one lab" "twice=20.5 twice_back=20.5 thrice=30.25 thrice_back=30.25" MINE=thrice
+check_fails "MINE names no lab" "MINE=fourfold: no such lab; say all, none or some of" \
+    tiny_link MINE=fourfold
+
+# Function by function: one has passed, its neighbour in the same file has not.
+tiny_pass lab01 twice twice_forward_f32
+says "a passed function is taken, its neighbour is not" \
+    "twice=20.25 twice_back=20.5 thrice=30.5 thrice_back=30.5"
+check "the table names the sources" grep -qE "twice_forward +f32 +yours" "$TMP/run"
+check "and the solution's" grep -qE "twice_backward +f32 +solution$" "$TMP/run"
+says "MINE=none takes the solutions all the same" "$solved" MINE=none
+says "nothing is left of another choice" "twice=20.25 twice_back=20.5"
+
+mine_twice forward
+tiny_pass lab01 twice twice_forward_f32
+says "a half-finished lab" "twice=20.25 twice_back=20.5"
+check_fails "a function that is not there cannot be asked for" \
+    "labs/lab01_twice does not define twice_backward_f32" tiny_link MINE=twice
+
+echo "// one more try" >>"$tree/labs/lab01_twice/twice.cu"
+says "an edited source loses its receipt" "$solved"
+check "and the table says so" grep -q "solution (edited since it passed)" "$TMP/run"
+echo "broken {" >>"$tree/labs/lab01_twice/twice.cu"
+says "an unfinished edit that does not compile is nobody's concern" "$solved"
+mine_twice $both
+tiny_pass lab01 twice twice_forward_f32 twice_backward_f32
+echo "int other(void) { return 1; }" >"$tree/labs/lab01_twice/other.cu"
+says "a new file beside it is an edit too" "$solved"
+rm "$tree/labs/lab01_twice/other.cu"
+says "back as it was: the receipt holds" "twice=20.25 twice_back=20.25"
+echo "# another case" >>"$tree/labs/lab01_twice/cases"
+says "other cases: to be passed again" "$solved"
+check "and the table says so" grep -q "solution (labs/lab01_twice/cases changed since)" "$TMP/run"
+echo "not JSON" >"$tree/$B/passed/lab01.json"
+says "a damaged receipt counts for nothing" "$solved"
+
+# A handout: no solutions, their kernels prebuilt.
+(cd "$tree" && make -s "$B/fallback.a" BACKEND="$BACKEND") >"$TMP/.out" 2>&1 || tap_show
+mkdir "$tree/fallback"
+cp "$tree/$B/fallback.a" "$tree/fallback/$BACKEND-$(uname -m).a"
+mv "$tree/solutions" "$TMP/away"
+rm -rf "$tree/$B/solutions" "$tree/$B/kernels" "$tree/$B/fallback" "$tree/$B/fallback.a" "$tree/$B/passed"
+says "a tree without solutions: the fall-back" "$solved"
+check "the table says so" grep -qE "twice_forward +f32 +fallback" "$TMP/run"
+tiny_pass lab01 twice twice_backward_f32
+says "a passed function beside the fall-back" "twice=20.5 twice_back=20.25"
+rm -rf "$tree/fallback" "$tree/$B/fallback.a"
+check_fails "neither solution nor fall-back: a sentence that names the lab" \
+    "lab01_twice: twice_forward_f32 has not passed" tiny_link
+mv "$TMP/away" "$tree/solutions"
+echo "not an archive" >"$tree/$B/fallback.a"
+check_says "nothing is rebuilt when nothing is new" "up to date" \
+    sh -c "cd '$tree' && make -s $B/kernels.o BACKEND=$BACKEND >/dev/null && touch -r $B/kernels.o '$TMP/stamp' && make $B/kernels.o BACKEND=$BACKEND && [ ! $B/kernels.o -nt '$TMP/stamp' ] && echo up to date"
+
+# The same isolation on nvcc's objects, where no card is there to run them.
+if [ "$BACKEND" = cuda ]; then :
+elif [ -z "${NVCC:-$(command -v nvcc)}" ]; then
+    skip "two labs with the same helper names, nvcc" "nvcc is not there"
+else
+    B=build/cuda
+    check "two labs with the same helper names, nvcc: they link" \
+        sh -c "cd '$tree' && make -s $B/kernels.o $B/program BACKEND=cuda MINE=all ARCH=-arch=sm_80 -f Makefile -f program.mk"
+fi
+tap_done
