@@ -7,6 +7,7 @@
 #include "scheduler.h"
 #include "include/wbcpu.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <pthread.h>
@@ -27,8 +28,9 @@ struct pool {
     std::condition_variable work, done;
     task run = nullptr;
     void *context = nullptr;
-    unsigned long long round = 0; /* of work; a worker joins each at most once */
-    int busy = 0;
+    /* Written under the lock, watched without it before somebody goes to sleep. */
+    std::atomic<unsigned long long> round{0}; /* of work; a worker joins each at most once */
+    std::atomic<int> busy{0};
     bool stop = false;
 };
 
@@ -60,17 +62,37 @@ int worker_count()
     return count;
 }
 
+/* To wake a sleeping thread takes tens of microseconds, as long as a small kernel runs.
+ * So whoever waits looks out for a while first: the next launch mostly follows at once. */
+template <class Ready> static void look_out(Ready ready)
+{
+    enum { LOOKS = 64 };
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (ready()) return;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#elif defined(__aarch64__)
+            asm volatile("yield");
+#endif
+        }
+    } while (std::chrono::steady_clock::now() < until);
+}
+
 static void worker_main(pool *p, worker *w)
 {
     use_signal_stack();
     unsigned long long seen = 0;
-    std::unique_lock<std::mutex> hold(p->lock);
     for (;;) {
-        p->work.wait(hold, [&] { return p->stop || (p->run && p->round != seen); });
+        look_out([&] { return p->round != seen; });
+        std::unique_lock<std::mutex> hold(p->lock);
+        p->work.wait(hold, [&] { return p->stop || p->round != seen; });
         if (p->stop) return;
         seen = p->round;
         task run = p->run;
         void *context = p->context;
+        if (!run) continue; /* too late: the others have done it */
         p->busy++;
         hold.unlock();
         run(context, w);
@@ -136,6 +158,9 @@ static void run_on_workers(pool *p, bool all, task run, void *context)
     if (all) { /* late sleepers find no work; wait for those that found some */
         std::unique_lock<std::mutex> hold(p->lock);
         p->run = nullptr;
+        hold.unlock();
+        look_out([&] { return p->busy == 0; });
+        hold.lock();
         p->done.wait(hold, [&] { return p->busy == 0; });
     }
 }
