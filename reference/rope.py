@@ -54,19 +54,20 @@ def rope_table_data(call, P, N, base=10000.0):
 
 
 def make_positions(call, kind, B, T):
-    """(B,T) positions, or None where the case passes NULL. none: NULL. offset: every row goes
-    on where an earlier call ended. documents: some in each row, each from 0. any: any."""
+    """(B,T) positions, or None where the case passes NULL, and the rows of a table that has
+    some to spare. none: NULL. offset: every row goes on where an earlier call ended.
+    documents: some in each row, each from 0. any: any."""
     t = np.arange(T)
     if kind == "none":
-        return None
+        return None, B * T
     if kind == "offset":
-        return t + call.rng.integers(1, 500, (B, 1))
+        return t + call.rng.integers(1, 500, (B, 1)), T + 500
     if kind == "documents":
         starts = call.rng.random((B, T)) < 4 / T
         starts[:, 0] = True
-        return t - np.maximum.accumulate(np.where(starts, t, 0), axis=1)
+        return t - np.maximum.accumulate(np.where(starts, t, 0), axis=1), T + 1
     if kind == "any":
-        return call.rng.integers(0, 900, (B, T))
+        return call.rng.integers(0, 900, (B, T)), 901
     raise wb.Broken(f"pos={kind}: use none, offset, documents or any")
 
 
@@ -78,8 +79,7 @@ def rotation_data(
     out, x = names
     N, ld = D if N is None else N, H * D if ld is None else ld
     call.scalar("N", N), call.scalar("ld", ld)
-    p = make_positions(call, pos, B, T)
-    P = B * T if p is None else max(int(p.max()) + 2, T)  # the table may be too long
+    p, P = make_positions(call, pos, B, T)
     shape, elements = (B, T, H * D), shift + B * T * ld
     call.buffer(x, call.normal((elements,)))
     if not inplace:
