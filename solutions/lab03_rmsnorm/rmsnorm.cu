@@ -361,10 +361,10 @@ dw_any(float *partial, const E *dout, const E *x, const float *rstd, int R, int 
     partial[(size_t)blockIdx.y * C + c] = dw;
 }
 
-constexpr int SLICES = 16;  // threads that share a column of partial sums
+constexpr int SLICES = 16;  // threads, at most, that share a column of partial sums
 
-/* dw += the sum of P partial rows: a warp reads 32 neighbouring columns, SLICES warps share
- * the rows. The order is fixed, so equal inputs give equal bits. */
+/* dw += the sum of P partial rows: a warp reads 32 neighbouring columns, blockDim.y warps
+ * share the rows. The order is fixed, so equal inputs give equal bits. */
 static __global__ void add_partials(float *dw, const float *partial, int P, int C)
 {
     __shared__ float part[SLICES][WARP];
@@ -372,12 +372,12 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
     float sum = 0.0f;
     if (c < C)
 #pragma unroll 4
-        for (int p = threadIdx.y; p < P; p += SLICES)
+        for (int p = threadIdx.y; p < P; p += blockDim.y)
             sum += partial[(size_t)p * C + c];
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();  // the slices' sums are in part
     if (threadIdx.y || c >= C) return;
-    for (int s = 1; s < SLICES; s++)
+    for (int s = 1; s < (int)blockDim.y; s++)
         sum += part[s][threadIdx.x];
     dw[c] += sum;
 }
@@ -439,8 +439,8 @@ static wb_status launch_backward(
         dx_any<<<R, warps_for(C / 4 + 1), 0, stream>>>(
             dx, dout, x, w, rstd, dres, C, offset);
     }
-    add_partials<<<(C + WARP - 1) / WARP, dim3(WARP, SLICES), 0, stream>>>(
-        dw, partial, P, C);
+    dim3 slices(WARP, P < SLICES ? P : SLICES);
+    add_partials<<<(C + WARP - 1) / WARP, slices, 0, stream>>>(dw, partial, P, C);
     return wb_launched();
 }
 // END SOLUTION
