@@ -202,11 +202,16 @@ struct graded_case *case_find(const struct lab *lab, const char *name)
     return NULL;
 }
 
-/* -k: a shell pattern or a part of the name; or the number of a part of the lab */
-bool case_matches(const struct graded_case *c, const char *pattern)
+/* -k: shell patterns or parts of names, or numbers of parts of the lab, with commas */
+bool case_matches(const struct graded_case *c, const char *patterns)
 {
-    return !pattern || strstr(c->name, pattern) || !fnmatch(pattern, c->name, 0) ||
-           !strcmp(pattern, c->part);
+    char *list = text_of("%s", patterns ? patterns : ""), *save;
+    bool match = !patterns;
+    for (char *p = strtok_r(list, ",", &save); p && !match;
+         p = strtok_r(NULL, ",", &save))
+        match = strstr(c->name, p) || !fnmatch(p, c->name, 0) || !strcmp(p, c->part);
+    free(list);
+    return match;
 }
 
 /* ---- hints --------------------------------------------------------------------------- */

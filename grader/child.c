@@ -246,29 +246,45 @@ static const char *signal_words(int s)
     return strsignal(s);
 }
 
+/* Where the code was, for the report: " in kernel rows, block ..., thread ...". */
+static const char *crash_place(const struct wire_crash *k, char *text, size_t room)
+{
+    snprintf(
+        text, room, "%s%.*s",
+        k->kernel[0]          ? " in "
+        : k->in_launcher == 1 ? " in the launcher"
+        : k->in_launcher == 2 ? " in what it launched"
+                              : "",
+        (int)sizeof k->kernel - 1, k->kernel);
+    return text;
+}
+
 static void
 say_crash(const struct wire_crash *k, const struct case_data *d, char *text, size_t room)
 {
-    const char *what = signal_words(k->signal);
-    const char *where = k->in_launcher == 1   ? " in the launcher"
-                        : k->in_launcher == 2 ? " in what it launched"
-                                              : "";
+    char place[256];
+    const char *what = signal_words(k->signal),
+               *where = crash_place(k, place, sizeof place);
     const struct buffer *b =
         d && k->buffer >= 0 && k->buffer < d->buffers ? &d->buffer[k->buffer] : NULL;
     unsigned long long address = k->address;
     if (k->signal != SIGSEGV && k->signal != SIGBUS)
         snprintf(text, room, "%s%s", what, where);
-    else if (k->in_device)
+    else if (k->in_device && !k->kernel[0])
         snprintf(
             text, room, "host code touched device memory%s%s: do the work in a kernel",
             b ? ", buffer " : "", b ? b->name : "");
+    else if (b)
+        snprintf(
+            text, room, "%s%s: byte %lld of buffer %s", what, where, (long long)k->offset,
+            b->name);
     else if (address < 65536)
         snprintf(
             text, room, "%s%s at address %#llx: a NULL pointer (an optional argument?)",
             what, where, address);
     else
         snprintf(
-            text, room, "%s%s at address %#llx, far outside of every buffer", what, where,
+            text, room, "%s%s at address %#llx, outside of every buffer", what, where,
             address);
 }
 

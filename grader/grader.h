@@ -60,7 +60,7 @@ void lab_find(struct lab *lab, const char *name);
 /* 0, or -1 with "path:line: what is wrong" in error. */
 int cases_read(struct lab *lab, const char *path, char *error, size_t error_bytes);
 struct graded_case *case_find(const struct lab *lab, const char *name);
-bool case_matches(const struct graded_case *c, const char *pattern);
+bool case_matches(const struct graded_case *c, const char *patterns);
 /* One level (1, 2, ...) of a part's hints in folder/hints.md; NULL: there is none.
  * *levels gets how many there are. */
 char *hint_read(const char *folder, const char *part, int level, int *levels);

@@ -223,7 +223,24 @@ static uint64_t launches(void)
 #endif
 }
 
-/* One call, everything that it enqueued on whatever stream included. */
+static void set_error(struct wire_result *r, cudaError_t error)
+{
+    r->cuda_error = (int32_t)error;
+    if (error != cudaSuccess)
+        snprintf(
+            r->cuda_message, sizeof r->cuda_message, "%s: %s", cudaGetErrorName(error),
+            cudaGetErrorString(error));
+}
+
+/* Waits for whatever was enqueued, on whatever stream. */
+static cudaError_t wait_for_all(void)
+{
+    in_launcher = 2;
+    cudaError_t error = cudaDeviceSynchronize();
+    in_launcher = 0;
+    return error == cudaSuccess ? cudaGetLastError() : error;
+}
+
 static void one_call(
     struct call *c, const struct adapter *a, const unsigned char *data,
     struct wire_result *r)
@@ -234,19 +251,46 @@ static void one_call(
     double start = now();
     in_launcher = 1;
     r->status = (int32_t)a->run(c);
-    in_launcher = 2;
-    cudaError_t error = cudaDeviceSynchronize();
-    in_launcher = 0;
-    if (error == cudaSuccess) error = cudaGetLastError();
+    set_error(r, wait_for_all());
     r->seconds = now() - start;
     r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
-    r->cuda_error = (int32_t)error;
-    if (error != cudaSuccess)
-        snprintf(
-            r->cuda_message, sizeof r->cuda_message, "%s: %s", cudaGetErrorName(error),
-            cudaGetErrorString(error));
     r->workspace = c->work_bytes;
     fflush(NULL); /* what the kernels printed belongs to this case */
+    send_result(c, r);
+}
+
+/* The call recorded in a CUDA graph, the buffers made new, the graph run: shows work on
+ * another stream (it is wiped out) and what only looks like enqueuing (it cannot be
+ * recorded). */
+static void captured_call(
+    struct call *c, const struct adapter *a, const unsigned char *data,
+    struct wire_result *r)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    size_t nodes = 0;
+    refill_all(c, data);
+    cudaGetLastError();
+    cuda(
+        cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
+        "cannot begin to record a graph");
+    in_launcher = 1;
+    r->status = (int32_t)a->run(c);
+    in_launcher = 0;
+    cudaError_t error = cudaStreamEndCapture(c->stream, &graph);
+    if (error == cudaSuccess) error = wait_for_all();
+    if (error == cudaSuccess) error = cudaGraphGetNodes(graph, NULL, &nodes);
+    if (error == cudaSuccess) error = cudaGraphInstantiate(&exec, graph, 0);
+    if (error == cudaSuccess) {
+        refill_all(c, data);
+        error = cudaGraphLaunch(exec, c->stream);
+    }
+    if (error == cudaSuccess) error = wait_for_all();
+    if (exec) cudaGraphExecDestroy(exec);
+    if (graph) cudaGraphDestroy(graph);
+    set_error(r, error);
+    r->captured = (uint32_t)nodes;
+    r->launches = UINT64_MAX;
     send_result(c, r);
 }
 
@@ -267,6 +311,9 @@ static void all_calls(
         one_call(c, a, data[i], &r);
         if (r.status != WB_OK || r.cuda_error) return; /* enough to judge by */
     }
+    struct wire_result captured = {.which = CALL_CAPTURED};
+    captured_call(c, a, data_a, &captured);
+    if (captured.status != WB_OK || captured.cuda_error) return;
 #if CPU_BACKEND
     for (uint32_t i = 0; i < c->wire->orders; i++) {
         struct wire_result r = {
@@ -326,6 +373,7 @@ static void crashed(int signal, siginfo_t *info, void *context)
     }
 #if CPU_BACKEND
     if (wbcpu_in_device_memory(info->si_addr)) crash.in_device = 1;
+    wbcpu_where(crash.kernel, sizeof crash.kernel);
 #endif
     send_header(MSG_CRASH, sizeof crash);
     write_all(&crash, sizeof crash);

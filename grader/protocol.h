@@ -12,6 +12,7 @@
  *                                      <-    RESULT  call on A: status, all buffers
  *                                      <-    RESULT  call on B, same pointers
  *                                      <-    RESULT  call on A again
+ *                                      <-    RESULT  call on A by way of a CUDA graph
  *                                      <-    RESULT  on A under other thread orders (CPU)
  *                                      <-    DONE
  *     (socket closed)                  ->    ends
@@ -97,7 +98,7 @@ struct wire_result {
     uint32_t which;
     int32_t status;     /* wb_status; also what lies outside of it */
     int32_t cuda_error; /* after the device-wide synchronisation; 0: none */
-    uint32_t captured;  /* CALL_CAPTURED: kernel nodes; else 0 */
+    uint32_t captured;  /* CALL_CAPTURED: nodes of the graph; else 0 */
     uint64_t launches;  /* kernels, where the back end counts them, else ~0 */
     uint64_t order;     /* the seed of the order, 0: natural */
     uint64_t workspace; /* bytes that the workspace function asked for */
@@ -111,7 +112,8 @@ struct wire_crash {
     int32_t in_device;   /* the address is in device memory */
     int32_t buffer;      /* index of the buffer that the address lies in or near, or -1 */
     uint64_t address;
-    int64_t offset; /* bytes from the start of that buffer */
+    int64_t offset;   /* bytes from the start of that buffer */
+    char kernel[192]; /* "kernel, block, thread" where the back end knows; or empty */
 };
 
 #endif

@@ -1,0 +1,66 @@
+# mutants.sh - sourced after tap.sh: wrong programs, and whether the grader says so.
+#
+# A mutant of a lab is a whole NAME.cu, or NAME.edit (see edit.py), in which these lines say
+# what must happen (after `#` or `//`):
+#     fails: case,case    each of these cases must give 0 points
+#     says: words         must stand in the report; the line may come more than once
+#     scale: 0.2          --timeout-scale, for programs that hang
+# mutant LAB FILE builds and grades it, and prints one TAP line.
+
+# A build folder of the suite's own, so that the learner's builds stay what they are.
+mutants_begin() {
+    mkdir -p "$TMP/build"
+    for part in libwbcpu.a common grader; do
+        [ -e "$B/$part" ] && cp -a "$B/$part" "$TMP/build/"
+    done
+}
+
+mutant_make() { # LAB SOURCE
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BACKEND="$BACKEND" BUILD="$TMP/build" \
+        OPT=-O1 "$1" FILE="$2"
+}
+
+header_of() { sed -n "s,^\(#\|//\) *$1: *,,p" "$2"; }
+
+mutant() {
+    lab=$1 file=$2
+    name=$lab/$(basename "$file")
+    fails=$(header_of fails "$file")
+    scale=$(header_of scale "$file")
+    mkdir -p "$TMP/source"
+    rm -f "$TMP"/source/*
+    solution=$(ls solutions/"$lab"_*/*.cu)
+    source=$TMP/source/$(basename "$solution")
+    case $file in
+    *.edit) "$PYTHON" tests/mutants/edit.py "$solution" "$file" "$source" >"$TMP/.out" 2>&1 ;;
+    *) cp "$file" "$source" ;;
+    esac && mutant_make "$lab" "$source" >"$TMP/.out" 2>&1
+    if [ $? != 0 ]; then
+        echo "not ok - $name cannot be built"
+        tap_show
+        tap_failed=1
+        return
+    fi
+    BUILD=$TMP/build timeout 120 ./grade "$lab" -k "$fails" --timeout-scale "${scale:-1}" \
+        >"$TMP/.out" 2>&1
+    wrong=$(mutant_verdict "$lab" "$fails" "$file")
+    if [ -z "$wrong" ]; then
+        echo "ok - $name"
+    else
+        echo "not ok - $name: $wrong"
+        tap_show
+        tap_failed=1
+    fi
+}
+
+# What is not as the mutant's header says; empty: all is.
+mutant_verdict() { # LAB FAILS FILE
+    [ -n "$2" ] || echo "has no line 'fails: case,case'"
+    for case in $(echo "$2" | tr , ' '); do
+        grep -qE "^== Test $1/$case .*== +(FAIL 0/|SKIP)" "$TMP/.out" ||
+            echo "case $case should fail"
+    done
+    header_of says "$3" | while read -r words; do
+        grep -qF -- "$words" "$TMP/.out" || echo "the report does not say '$words'"
+    done
+}
