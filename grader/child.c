@@ -326,7 +326,7 @@ struct talk {
     struct wire_header header; /* what is being received: header, then payload */
     unsigned char *payload;
     size_t have;
-    char crash[256];
+    char crash[512];
     bool output_closed, done;
 };
 

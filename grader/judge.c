@@ -364,15 +364,19 @@ static bool
 status_right(struct judgement *j, const struct graded_case *g, const struct result *r)
 {
     int status = r->head.status;
-    if (r->head.cuda_error) {
-        say(j, "%s%s", r->head.cuda_message,
-            strstr(r->head.cuda_message, "IllegalAddress")
-                ? ": a write or read out of bounds"
-                : "");
-        return false;
-    }
-    if (status == (int)g->status) return true;
-    if (status == WB_TODO)
+    const char *message = r->head.cuda_message;
+    if (r->head.cuda_error && r->head.which == CALL_CAPTURED)
+        say(j,
+            "cannot be recorded in a CUDA graph (%s): a launcher only enqueues work on "
+            "the "
+            "stream that it is given",
+            message);
+    else if (r->head.cuda_error)
+        say(j, "%s%s", message,
+            strstr(message, "IllegalAddress") ? ": a read or write out of bounds" : "");
+    else if (status == (int)g->status)
+        return true;
+    else if (status == WB_TODO)
         say(j, "not written yet: %s_%s returns WB_TODO", g->function, g->dtype);
     else if (status < 0 || status > WB_BAD_CUDA)
         say(j, "returned %d, which is no wb_status", status);
@@ -382,15 +386,30 @@ status_right(struct judgement *j, const struct graded_case *g, const struct resu
     return false;
 }
 
+/* Work must have been launched (counted by the CPU back end, as nodes of the graph on a
+ * card), and on the stream that was passed (or the graph, which has only that, gives
+ * another result). */
 static bool
-launched(struct judgement *j, const struct case_data *d, const struct result *r)
+launched(struct judgement *j, const struct case_data *d, const struct run *run)
 {
+    const struct result *a = result_of(run, CALL_A),
+                        *graph = result_of(run, CALL_CAPTURED);
     size_t elements = 0;
+    char change[256];
     for (int i = 0; i < d->views; i++)
-        if (d->view[i].role != ROLE_IN && d->view[i].buffer >= 0)
-            elements += d->view[i].elements;
-    if (r->head.launches || !elements) return true;
-    say(j, "returned WB_OK, but launched no kernel");
+        if (d->set[0].want[i]) elements += d->view[i].elements;
+    if (!elements || !graph) return true;
+    if (!a->head.launches || (a->head.launches == UINT64_MAX && !graph->head.captured)) {
+        say(j, "returned WB_OK, but launched no kernel");
+        return false;
+    }
+    if (same_outputs(change, sizeof change, d, a->bytes, bytes_of(run, graph)))
+        return true;
+    say(j,
+        "recorded in a CUDA graph and run from it, the result differs (%s): work on "
+        "another "
+        "stream than the one passed?",
+        change);
     return false;
 }
 
@@ -400,7 +419,7 @@ orders_agree(struct judgement *j, const struct case_data *d, const struct run *r
     for (size_t i = 0; i < run->results; i++) {
         const struct result *r = &run->result[i];
         char change[256];
-        if (r->head.which < CALL_ORDER || r->as_first || !r->bytes) continue;
+        if (r->head.which < CALL_ORDER || !bytes_of(run, r)) continue;
         if (same_outputs(change, sizeof change, d, run->result[0].bytes, r->bytes))
             continue;
         say(j,
@@ -454,9 +473,11 @@ static void judge_calls(
         if (kept) j->verdict = PASSED;
         return;
     }
-    bool good = launched(j, d, a) && values_right(j, d, &d->set[0], a->bytes, false);
+    bool good = values_right(j, d, &d->set[0], a->bytes, false);
     if (good && kept) good = repeats_right(j, d, run);
-    if (orders_agree(j, d, run) && good && kept) j->verdict = PASSED;
+    if (!orders_agree(j, d, run)) good = false;
+    if (!launched(j, d, run)) good = false;
+    if (good && kept) j->verdict = PASSED;
 }
 
 /* Which call of several it was, when it was not the first. */
