@@ -420,7 +420,8 @@ orders_agree(struct judgement *j, const struct case_data *d, const struct run *r
         const struct result *r = &run->result[i];
         char change[256];
         if (r->head.which < CALL_ORDER || !bytes_of(run, r)) continue;
-        if (same_outputs(change, sizeof change, d, run->result[0].bytes, r->bytes))
+        if (same_outputs(
+                change, sizeof change, d, run->result[0].bytes, bytes_of(run, r)))
             continue;
         say(j,
             "the result changes with the thread order: missing __syncthreads? (order "
