@@ -1,14 +1,16 @@
 /* softmax.cu - lab 04: softmax of each row, its gradient, and cross-entropy.
+ * softmax.h is the specification.
  *
- *     short rows   8 lanes or a warp each     the row waits in registers
- *     middle rows  one block each             the row waits in registers
- *     long rows    one block each             the row waits in shared memory, as far as
- *                                             it fits; the rest is read again, from the L2
- *     few of them  many blocks each           partial results meet in the workspace
+ *     short rows     8 lanes or a warp each    the row waits in registers
+ *     middle rows    a block each              the row waits in registers
+ *     long rows      a block each              the end of the row waits in registers, the
+ *                                              rest in shared memory as far as it fits;
+ *                                              what does not is read again, from the L2
+ *     few long rows  many blocks each          partial results meet in the workspace
  *
  * Whoever works on a row, the plan is the same: every thread keeps the maximum and the
  * sum of its own columns (struct stats), the threads' stats are combined, and then each
- * thread rescales what it kept. x is read from memory once, out is written once.
+ * thread goes once more over what it kept. out is written once.
  */
 #include "softmax.h"
 #include <float.h>
@@ -35,9 +37,13 @@ enum {
     SPLIT_ROWS = 256,     /* ... where no more rows than this keep the card busy */
 };
 
-/* V neighbouring elements that move as one access of 16 bytes, or V = 1: one element. */
-template <typename E, int V> struct alignas(V * sizeof(E)) pack {
-    E e[V];
+/* V neighbouring elements that move as one access: 16 bytes, in words as registers hold
+ * them (nvcc gives every 16-bit element of an array a register), or V = 1: one element. */
+template <typename E, int V> struct alignas(16) pack {
+    unsigned word[4];
+};
+template <typename E> struct pack<E, 1> {
+    E e;
 };
 
 /* Packs a thread keeps in registers: 4 accesses of 16 bytes, all under way at once, are
@@ -46,6 +52,53 @@ template <int V> struct kept {
     static const int packs = V == 1 ? 8 : 4;
     static const int columns = packs * V;
 };
+
+static __device__ float2 widen_pair(unsigned w, wb_f16)
+{
+    return __half22float2(*(__half2 *)&w);
+}
+static __device__ float2 widen_pair(unsigned w, wb_bf16)
+{
+    return {__uint_as_float(w << 16), __uint_as_float(w & 0xffff0000)};
+}
+static __device__ void narrow_pair(unsigned &w, float a, float b, wb_f16)
+{
+    *(__half2 *)&w = __floats2half2_rn(a, b);
+}
+static __device__ void narrow_pair(unsigned &w, float a, float b, wb_bf16)
+{
+    *(__nv_bfloat162 *)&w = __floats2bfloat162_rn(a, b);
+}
+
+template <typename E, int V> static __device__ void widen(float (&f)[V], pack<E, V> p)
+{
+    if constexpr (V == 1)
+        f[0] = (float)p.e;
+    else
+        for (int w = 0; w < 4; w++) {
+            if constexpr (sizeof(E) == 4) {
+                f[w] = __uint_as_float(p.word[w]);
+            } else {
+                float2 two = widen_pair(p.word[w], E());
+                f[2 * w] = two.x, f[2 * w + 1] = two.y;
+            }
+        }
+}
+
+template <typename E, int V> static __device__ pack<E, V> narrow(const float (&f)[V])
+{
+    pack<E, V> p;
+    if constexpr (V == 1)
+        p.e = E(f[0]);
+    else
+        for (int w = 0; w < 4; w++) {
+            if constexpr (sizeof(E) == 4)
+                p.word[w] = __float_as_uint(f[w]);
+            else
+                narrow_pair(p.word[w], f[2 * w], f[2 * w + 1], E());
+        }
+    return p;
+}
 
 /* exp(scale x - m), one rounding before exp. __expf is off by 2 |x| 2^-24: too much in
  * float, nothing beside the 2^-11 and 2^-8 of a 16-bit result. */
@@ -100,50 +153,36 @@ static __device__ void add(stats &s, const float (&x)[V], float scale)
         s.sum += term<E>(x[j], scale, s.max);
 }
 
-template <int LANES> static __device__ stats combine_group(stats own)
-{
-    float m = group_max<LANES>(own.max);
-    return {m, group_sum<LANES>(own.sum * expf(own.max - m))};
-}
-
-/* Over the block; every thread gets the same. Each warp repeats the last step itself,
- * which saves the second barrier. */
-static __device__ stats combine_block(stats own)
-{
-    __shared__ stats of_warp[MAX_BLOCK / WARP];
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    stats s = combine_group<WARP>(own);
-    if (lane == 0) of_warp[warp] = s;
-    __syncthreads();  // every warp's stats are in of_warp
-    return combine_group<WARP>(
-        lane < (int)blockDim.x / WARP ? of_warp[lane] : no_columns());
-}
-
-/* The sum of v over the block, in every thread. */
-static __device__ float sum_block(float v)
-{
-    __shared__ float of_warp[MAX_BLOCK / WARP];
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    v = group_sum<WARP>(v);
-    if (lane == 0) of_warp[warp] = v;
-    __syncthreads();  // every warp's sum is in of_warp
-    return group_sum<WARP>(lane < (int)blockDim.x / WARP ? of_warp[lane] : 0.0f);
-}
-
-/* LANES of a warp, or LANES = 0: the whole block */
+/* The stats of the LANES lanes that share a row, or (LANES = 0) of the block: in all of
+ * its threads. Every warp repeats the last step for itself, which saves a barrier. */
 template <int LANES> static __device__ stats combine(stats own)
 {
-    if constexpr (LANES == 0)
-        return combine_block(own);
-    else
-        return combine_group<LANES>(own);
+    if constexpr (LANES > 0) {
+        float m = group_max<LANES>(own.max);
+        return {m, group_sum<LANES>(own.sum * expf(own.max - m))};
+    } else {
+        __shared__ stats of_warp[MAX_BLOCK / WARP];
+        int lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
+        own = combine<WARP>(own);
+        if (lane == 0) of_warp[threadIdx.x / WARP] = own;
+        __syncthreads();  // every warp's stats are in of_warp
+        return combine<WARP>(lane < warps ? of_warp[lane] : no_columns());
+    }
 }
+
+/* The same for a plain sum. */
 template <int LANES> static __device__ float sum(float v)
 {
-    if constexpr (LANES == 0)
-        return sum_block(v);
-    else
+    if constexpr (LANES > 0) {
         return group_sum<LANES>(v);
+    } else {
+        __shared__ float of_warp[MAX_BLOCK / WARP];
+        int lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
+        v = group_sum<WARP>(v);
+        if (lane == 0) of_warp[threadIdx.x / WARP] = v;
+        __syncthreads();  // every warp's sum is in of_warp
+        return group_sum<WARP>(lane < warps ? of_warp[lane] : 0.0f);
+    }
 }
 
 /* A thread's place: the row and, among the `width` threads of that row, its number. */
@@ -163,16 +202,14 @@ template <int LANES> static __device__ place my_place(void)
 template <typename E, int V>
 static __device__ void clear_pack(E *row, int i, int n, int N)
 {
-    pack<E, V> zero;
-    for (int j = 0; j < V; j++)
-        zero.e[j] = E(0.0f);
     int c = i * V;
     if (c >= n && N - c >= V) {
-        ((pack<E, V> *)row)[i] = zero;
+        const float zeros[V] = {};
+        ((pack<E, V> *)row)[i] = narrow<E>(zeros);
         return;
     }
     for (int j = 0; j < V; j++)
-        if (c + j >= n && c + j < N) row[c + j] = zero.e[0];
+        if (c + j >= n && c + j < N) row[c + j] = E(0.0f);
 }
 
 /* ---- softmax, forward ---------------------------------------------------------------
@@ -197,23 +234,25 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     const E *xr = x + (size_t)p.row * N;
 
     pack<E, V> in[K];  // all loads are issued before the first is used
+#pragma unroll
     for (int k = 0; k < K; k++) {
         int i = k * p.width + p.lane;
         if (i < whole) in[k] = ((const pack<E, V> *)xr)[i];
     }
     stats own = no_columns();
     float e[K][V], e_tail = 0.0f;
+#pragma unroll
     for (int k = 0; k < K; k++) {
         if (k * p.width + p.lane >= whole) continue;
-        for (int j = 0; j < V; j++) {
-            e[k][j] = (float)in[k].e[j];
+        widen(e[k], in[k]);
+        for (int j = 0; j < V; j++)
             own.max = fmaxf(own.max, e[k][j] * scale);
-        }
     }
     if (tail < n) {
         e_tail = (float)xr[tail];
         own.max = fmaxf(own.max, e_tail * scale);
     }
+#pragma unroll
     for (int k = 0; k < K; k++) {  // subtract this thread's maximum: expf(89) is inf
         if (k * p.width + p.lane >= whole) continue;
         for (int j = 0; j < V; j++)
@@ -225,12 +264,13 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     if (!mine) return;
     float factor = expf(own.max - all.max) / all.sum;  // from my maximum to the row's
     E *o = out + (size_t)p.row * N;
+#pragma unroll
     for (int k = 0; k < K; k++) {
         int i = k * p.width + p.lane;
         if (i < whole) {
             for (int j = 0; j < V; j++)
-                in[k].e[j] = E(e[k][j] * factor);
-            ((pack<E, V> *)o)[i] = in[k];
+                e[k][j] *= factor;
+            ((pack<E, V> *)o)[i] = narrow<E>(e[k]);
         } else if (n < N) {
             clear_pack<E, V>(o, i, n, N);
         }
@@ -238,9 +278,10 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     if (tail < n) o[tail] = E(e_tail * factor);
 }
 
-/* A row too long for registers. The first `hold` packs stay in shared memory, each in the
- * slot of the thread that loaded it, so that no barrier is needed for them. The others are
- * read twice; the second time backwards, so that the L2 still has the first ones. */
+/* A row too long for registers. Each thread goes over it in steps of K packs. Those of the
+ * last step stay in registers, the first `hold` packs in shared memory, in the slot of the
+ * thread that loaded them, so that they need no barrier. What is left is read again:
+ * backwards, because the L2 still has what was read last. */
 template <typename E, int V>
 static __global__ void __launch_bounds__(MAX_BLOCK)
     softmax_long_kernel(E *out, const E *x, int T, int N, float scale, int hold)
@@ -248,54 +289,55 @@ static __global__ void __launch_bounds__(MAX_BLOCK)
     extern __shared__ uint4 shared_bytes[];
     pack<E, V> *held = (pack<E, V> *)shared_bytes;
     const int K = kept<V>::packs;
-    int row = blockIdx.x, lane = threadIdx.x, step = K * blockDim.x;
+    int row = blockIdx.x, lane = threadIdx.x, width = blockDim.x, step = K * width;
     int n = N - T + row % T + 1, whole = n / V, tail = whole * V + lane;
-    const pack<E, V> *xp = (const pack<E, V> *)(x + (size_t)row * N);
-    pack<E, V> *op = (pack<E, V> *)(out + (size_t)row * N);
-    float e_tail[1];
+    int last = whole > 0 ? (whole - 1) / step * step : 0;
+    const E *xr = x + (size_t)row * N;
+    E *o = out + (size_t)row * N;
 
+    pack<E, V> in[K];
     stats own = no_columns();
+    float v[V], v_tail[1];
     for (int first = 0; first < whole; first += step) {
-        pack<E, V> in[K];
+#pragma unroll
         for (int k = 0; k < K; k++) {
-            int i = first + k * blockDim.x + lane;
-            if (i < whole) in[k] = xp[i];
+            int i = first + k * width + lane;
+            if (i < whole) in[k] = ((const pack<E, V> *)xr)[i];
         }
+#pragma unroll
         for (int k = 0; k < K; k++) {
-            int i = first + k * blockDim.x + lane;
+            int i = first + k * width + lane;
             if (i >= whole) continue;
-            if (i < hold) held[i] = in[k];
-            float v[V];
-            for (int j = 0; j < V; j++)
-                v[j] = (float)in[k].e[j];
+            if (first < last && i < hold) held[i] = in[k];
+            widen(v, in[k]);
             add<E, V>(own, v, scale);
         }
     }
     if (tail < n) {
-        e_tail[0] = (float)x[(size_t)row * N + tail];
-        add<E, 1>(own, e_tail, scale);
+        v_tail[0] = (float)xr[tail];
+        add<E, 1>(own, v_tail, scale);
     }
-    stats all = combine_block(own);
+    stats all = combine<0>(own);
 
     float factor = 1.0f / all.sum;
     int packs = (N + V - 1) / V;  // behind the whole ones come zeros
-    for (int first = (packs - 1) / step * step; first >= 0; first -= step) {
+    for (int first = (packs - 1) / step * step; first >= 0; first -= step)
+#pragma unroll
         for (int k = K - 1; k >= 0; k--) {
-            int i = first + k * blockDim.x + lane;
-            if (i < whole) {
-                pack<E, V> v = i < hold ? held[i] : xp[i];
-                for (int j = 0; j < V; j++)
-                    v.e[j] = E(term<E>((float)v.e[j], scale, all.max) * factor);
-                op[i] = v;
-            } else if (i < packs && n < N) {
-                clear_pack<E, V>(out + (size_t)row * N, i, n, N);
+            int i = first + k * width + lane;
+            if (i >= whole) {
+                if (i < packs) clear_pack<E, V>(o, i, n, N);
+                continue;
             }
+            pack<E, V> y = in[k];
+            if (first < last) y = i < hold ? held[i] : ((const pack<E, V> *)xr)[i];
+            widen(v, y);
+            for (int j = 0; j < V; j++)
+                v[j] = term<E>(v[j], scale, all.max) * factor;
+            ((pack<E, V> *)o)[i] = narrow<E>(v);
         }
-    }
-    if (tail < n)
-        out[(size_t)row * N + tail] = E(term<E>(e_tail[0], scale, all.max) * factor);
+    if (tail < n) o[tail] = E(term<E>(v_tail[0], scale, all.max) * factor);
 }
-
 // END SOLUTION
 
 // BEGIN SOLUTION 04.2 (about 75 lines)
@@ -316,23 +358,24 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
     const E *xr = x + (size_t)row * N + from;
 
     pack<E, V> in[K];
+#pragma unroll
     for (int k = 0; k < K; k++) {
         int i = k * blockDim.x + lane;
         if (i < whole) in[k] = ((const pack<E, V> *)xr)[i];
     }
     stats own = no_columns();
+#pragma unroll
     for (int k = 0; k < K; k++) {
         if (k * (int)blockDim.x + lane >= whole) continue;
         float v[V];
-        for (int j = 0; j < V; j++)
-            v[j] = (float)in[k].e[j];
+        widen(v, in[k]);
         add<E, V>(own, v, scale);
     }
     if (tail < n) {
         float v[1] = {(float)xr[tail]};
         add<E, 1>(own, v, scale);
     }
-    stats all = combine_block(own);
+    stats all = combine<0>(own);
     if (lane == 0) parts[(size_t)row * gridDim.x + part] = all;
 }
 
@@ -348,10 +391,11 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
     const E *xr = x + (size_t)row * N + from;
     E *o = out + (size_t)row * N + from;
 
-    pack<E, V> v[K];
+    pack<E, V> in[K];
+#pragma unroll
     for (int k = 0; k < K; k++) {
         int i = k * blockDim.x + lane;
-        if (i < whole) v[k] = ((const pack<E, V> *)xr)[i];
+        if (i < whole) in[k] = ((const pack<E, V> *)xr)[i];
     }
     stats all = no_columns();  // every warp combines all parts, in the same order
     for (int i = lane % WARP; i < (int)gridDim.x; i += WARP) {
@@ -359,14 +403,17 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
         raise(all, s.max);
         all.sum += s.sum * expf(s.max - all.max);
     }
-    all = combine_group<WARP>(all);
+    all = combine<WARP>(all);
     float factor = 1.0f / all.sum;
+#pragma unroll
     for (int k = 0; k < K; k++) {
         int i = k * blockDim.x + lane;
         if (i >= whole) continue;
+        float v[V];
+        widen(v, in[k]);
         for (int j = 0; j < V; j++)
-            v[k].e[j] = E(term<E>((float)v[k].e[j], scale, all.max) * factor);
-        ((pack<E, V> *)o)[i] = v[k];
+            v[j] = term<E>(v[j], scale, all.max) * factor;
+        ((pack<E, V> *)o)[i] = narrow<E>(v);
     }
     if (tail < n) o[tail] = E(term<E>((float)xr[tail], scale, all.max) * factor);
 }
@@ -382,76 +429,58 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
 //> backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
 //> {
 //> }
+/* Rows longer than one step of the block are read twice, but for their last step, which
+ * waits in registers: backwards, so that the L2 has it. */
 template <typename E, int V, int LANES>
 static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
 {
     const int K = kept<V>::packs;
     place p = my_place<LANES>();
-    bool mine = p.row < R;
-    int n = mine ? N : 0, whole = n / V, tail = whole * V + p.lane;
+    bool mine = p.row < R;  // no return: all lanes of a warp meet in sum
+    int n = mine ? N : 0, whole = n / V, tail = whole * V + p.lane, step = K * p.width;
+    int last = whole > 0 ? (whole - 1) / step * step : 0;
     size_t at = (size_t)p.row * N;
     const pack<E, V> *dp = (const pack<E, V> *)(dout + at);
     const pack<E, V> *pp = (const pack<E, V> *)(prob + at);
 
     pack<E, V> d[K], q[K];
-    for (int k = 0; k < K; k++) {
-        int i = k * p.width + p.lane;
-        if (i < whole) d[k] = dp[i], q[k] = pp[i];
-    }
     float dot = 0.0f, d_tail = 0.0f, q_tail = 0.0f;
-    for (int k = 0; k < K; k++) {
-        if (k * p.width + p.lane >= whole) continue;
-        for (int j = 0; j < V; j++)
-            dot += (float)d[k].e[j] * (float)q[k].e[j];
+    for (int first = 0; first < whole; first += step) {
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            int i = first + k * p.width + p.lane;
+            if (i < whole) d[k] = dp[i], q[k] = pp[i];
+        }
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            if (first + k * p.width + p.lane >= whole) continue;
+            float a[V], b[V];
+            widen(a, d[k]), widen(b, q[k]);
+            for (int j = 0; j < V; j++)
+                dot += a[j] * b[j];
+        }
     }
     if (tail < n) {
         d_tail = (float)dout[at + tail], q_tail = (float)prob[at + tail];
         dot += d_tail * q_tail;
     }
-    dot = sum<LANES>(dot);
-    for (int k = 0; k < K; k++) {
-        int i = k * p.width + p.lane;
-        if (i >= whole) continue;
-        for (int j = 0; j < V; j++)
-            d[k].e[j] = E(scale * (float)q[k].e[j] * ((float)d[k].e[j] - dot));
-        ((pack<E, V> *)(dx + at))[i] = d[k];
-    }
+    dot = sum<LANES>(dot);  // nobody writes before everybody has read
+
+    for (int first = last; first >= 0; first -= step)
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            int i = first + k * p.width + p.lane;
+            if (i >= whole) continue;
+            if (first < last) d[k] = dp[i], q[k] = pp[i];
+            float a[V], b[V];
+            widen(a, d[k]), widen(b, q[k]);
+            for (int j = 0; j < V; j++)
+                a[j] = scale * b[j] * (a[j] - dot);
+            ((pack<E, V> *)(dx + at))[i] = narrow<E>(a);
+        }
     if (tail < n) dx[at + tail] = E(scale * q_tail * (d_tail - dot));
 }
-
-/* Too long for registers: both inputs are read twice, the second time backwards. */
-template <typename E, int V>
-static __global__ void __launch_bounds__(MAX_BLOCK)
-    backward_long_kernel(E *dx, const E *dout, const E *prob, int N, float scale)
-{
-    int lane = threadIdx.x, step = blockDim.x;
-    int whole = N / V, tail = whole * V + lane;
-    size_t at = (size_t)blockIdx.x * N;
-    const pack<E, V> *dp = (const pack<E, V> *)(dout + at);
-    const pack<E, V> *pp = (const pack<E, V> *)(prob + at);
-
-    float dot = 0.0f;
-#pragma unroll 4
-    for (int i = lane; i < whole; i += step) {
-        pack<E, V> d = dp[i], q = pp[i];
-        for (int j = 0; j < V; j++)
-            dot += (float)d.e[j] * (float)q.e[j];
-    }
-    if (tail < N) dot += (float)dout[at + tail] * (float)prob[at + tail];
-    dot = sum_block(dot);
-    if (tail < N)
-        dx[at + tail] =
-            E(scale * (float)prob[at + tail] * ((float)dout[at + tail] - dot));
-    for (int i = (whole - 1) / step * step + lane; i >= 0; i -= step) {
-        if (i >= whole) continue;
-        pack<E, V> d = dp[i], q = pp[i];
-        for (int j = 0; j < V; j++)
-            d.e[j] = E(scale * (float)q.e[j] * ((float)d.e[j] - dot));
-        ((pack<E, V> *)(dx + at))[i] = d;
-    }
-}
-
 // END SOLUTION
 
 /* ---- cross-entropy, loss and gradient ------------------------------------------------ */
@@ -469,182 +498,124 @@ static __global__ void __launch_bounds__(MAX_BLOCK)
 struct entropy {  // what all rows share
     const int *target;
     const float *gscale;
-    int V, ld, ignore;
+    int R, V, ld, ignore;
     float softcap;
 };
 
-/* z of one pack */
-template <typename E, int V>
-static __device__ void widen(float (&z)[V], const pack<E, V> &v, float softcap)
+/* What the gradient needs of a row: dlogits = (exp(z - max) factor - [j = t] g) dz */
+struct slope {
+    float max, factor, g;
+};
+
+template <int V> static __device__ void cap(float (&z)[V], float softcap)
 {
-    for (int j = 0; j < V; j++)
-        z[j] = (float)v.e[j];
     if (softcap > 0)
         for (int j = 0; j < V; j++)
             z[j] = softcap * tanhf(z[j] / softcap);
 }
 
-/* What the gradient needs of a row: dlogits = (exp(z - max) factor - [target] g) dz */
-struct slope {
-    float max, factor, g, softcap;
-    int target;
-};
-
+/* The pack at column c joins the stats; z of the target's column, if it is here, is kept */
 template <typename E, int V>
-static __device__ void gradient(pack<E, V> &v, int c, const slope &s)
+static __device__ void
+take(stats &own, float &z_target, const pack<E, V> &v, int c, int t, float softcap)
 {
     float z[V];
-    widen(z, v, s.softcap);
-    for (int j = 0; j < V; j++) {
-        float d = term<E>(z[j], 1.0f, s.max) * s.factor - (c + j == s.target ? s.g : 0);
-        if (s.softcap > 0) {
-            float t = z[j] / s.softcap;  // dz/dlogits = 1 - tanh^2
-            d *= 1 - t * t;
-        }
-        v.e[j] = E(d);
-    }
-}
-
-/* The thread that owns the target's column keeps its z and writes the loss. */
-template <int V>
-static __device__ void keep_target(float &z_target, const float (&z)[V], int c, int t)
-{
+    widen(z, v);
+    cap(z, softcap);
+    add<E, V>(own, z, 1.0f);
     if (t < c || t >= c + V) return;
     for (int j = 0; j < V; j++)
         if (c + j == t) z_target = z[j];
 }
 
-template <int V> static __device__ bool owns(int t, int whole, int lane, int width)
-{
-    return t < whole * V ? t / V % width == lane : t - whole * V == lane;
-}
-
-template <typename E, int V, int LANES>
-static __global__ void __launch_bounds__(SHORT_BLOCK)
-    cross_entropy_kernel(float *loss, E *dlogits, const E *logits, entropy a, int R)
-{
-    const int K = kept<V>::packs;
-    place p = my_place<LANES>();
-    bool mine = p.row < R;
-    int t = mine ? a.target[p.row] : a.ignore;
-    int n = t == a.ignore ? 0 : a.V;  // an ignored row has no columns, only zeros
-    int whole = n / V, tail = whole * V + p.lane;
-    size_t at = (size_t)p.row * a.ld;
-    const pack<E, V> *xp = (const pack<E, V> *)(logits + at);
-
-    pack<E, V> in[K];
-    pack<E, 1> in_tail;
-    for (int k = 0; k < K; k++) {
-        int i = k * p.width + p.lane;
-        if (i < whole) in[k] = xp[i];
-    }
-    stats own = no_columns();
-    float z_target = 0.0f;
-    for (int k = 0; k < K; k++) {
-        int i = k * p.width + p.lane;
-        if (i >= whole) continue;
-        float z[V];
-        widen(z, in[k], a.softcap);
-        add<E, V>(own, z, 1.0f);
-        keep_target(z_target, z, i * V, t);
-    }
-    if (tail < n) {
-        float z[1];
-        in_tail.e[0] = logits[at + tail];
-        widen(z, in_tail, a.softcap);
-        add<E, 1>(own, z, 1.0f);
-        keep_target(z_target, z, tail, t);
-    }
-    stats all = combine<LANES>(own);
-    if (!mine) return;
-    if (n == 0 ? p.lane == 0 : owns<V>(t, whole, p.lane, p.width))
-        loss[p.row] = n == 0 ? 0.0f : logf(all.sum) + (all.max - z_target);
-    if (dlogits == NULL) return;
-
-    float g = a.gscale ? *a.gscale : 1.0f;
-    slope s = {all.max, g / all.sum, g, a.softcap, t};
-    for (int i = p.lane, k = 0; i * V < a.ld; i += p.width, k++) {
-        if (i >= whole) clear_pack<E, V>(dlogits + at, i, n, a.ld);
-    }
-    for (int k = 0; k < K; k++) {
-        int i = k * p.width + p.lane;
-        if (i >= whole) continue;
-        gradient(in[k], i * V, s);
-        ((pack<E, V> *)(dlogits + at))[i] = in[k];
-    }
-    if (tail < n) {
-        gradient(in_tail, tail, s);
-        dlogits[at + tail] = in_tail.e[0];
-    }
-}
-
-/* A block a row; as in softmax_long_kernel the first `hold` packs stay in shared memory. */
 template <typename E, int V>
-static __global__ void __launch_bounds__(MAX_BLOCK) cross_entropy_long_kernel(
-    float *loss, E *dlogits, const E *logits, entropy a, int hold)
+static __device__ void
+gradient(pack<E, V> &v, const slope &s, int c, int t, float softcap)
+{
+    float z[V];
+    widen(z, v);
+    cap(z, softcap);
+    for (int j = 0; j < V; j++) {
+        float d = term<E>(z[j], 1.0f, s.max) * s.factor;
+        if (c + j == t) d -= s.g;
+        if (softcap > 0) {
+            float th = z[j] / softcap;  // dz/dlogits = 1 - tanh^2
+            d *= 1 - th * th;
+        }
+        z[j] = d;
+    }
+    v = narrow<E>(z);
+}
+
+/* The logits of a row wait as in softmax_long_kernel. */
+template <typename E, int V, int LANES>
+static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : MAX_BLOCK)
+    cross_entropy_kernel(float *loss, E *dlogits, const E *logits, entropy a, int hold)
 {
     extern __shared__ uint4 shared_bytes[];
     pack<E, V> *held = (pack<E, V> *)shared_bytes;
     const int K = kept<V>::packs;
-    int row = blockIdx.x, lane = threadIdx.x, width = blockDim.x, step = K * width;
-    int t = a.target[row], n = t == a.ignore ? 0 : a.V;
-    int whole = n / V, tail = whole * V + lane;
-    size_t at = (size_t)row * a.ld;
-    const pack<E, V> *xp = (const pack<E, V> *)(logits + at);
-    pack<E, V> *dp = (pack<E, V> *)(dlogits + at);
-    pack<E, 1> in_tail;
+    place p = my_place<LANES>();
+    bool mine = p.row < a.R;  // no return: all lanes of a warp meet in combine
+    int t = mine ? a.target[p.row] : a.ignore;
+    int n = t == a.ignore ? 0 : a.V;  // an ignored row has no columns, only zeros
+    int whole = n / V, tail = whole * V + p.lane, step = K * p.width;
+    int last = whole > 0 ? (whole - 1) / step * step : 0;
+    const E *x = logits + (size_t)p.row * a.ld;
 
+    pack<E, V> in[K];
+    pack<E, 1> in_tail;
     stats own = no_columns();
     float z_target = 0.0f;
     for (int first = 0; first < whole; first += step) {
-        pack<E, V> in[K];
+#pragma unroll
         for (int k = 0; k < K; k++) {
-            int i = first + k * width + lane;
-            if (i < whole) in[k] = xp[i];
+            int i = first + k * p.width + p.lane;
+            if (i < whole) in[k] = ((const pack<E, V> *)x)[i];
         }
+#pragma unroll
         for (int k = 0; k < K; k++) {
-            int i = first + k * width + lane;
+            int i = first + k * p.width + p.lane;
             if (i >= whole) continue;
-            if (i < hold) held[i] = in[k];
-            float z[V];
-            widen(z, in[k], a.softcap);
-            add<E, V>(own, z, 1.0f);
-            keep_target(z_target, z, i * V, t);
+            if (first < last && i < hold) held[i] = in[k];
+            take(own, z_target, in[k], i * V, t, a.softcap);
         }
     }
     if (tail < n) {
-        float z[1];
-        in_tail.e[0] = logits[at + tail];
-        widen(z, in_tail, a.softcap);
-        add<E, 1>(own, z, 1.0f);
-        keep_target(z_target, z, tail, t);
+        in_tail.e = x[tail];
+        take(own, z_target, in_tail, tail, t, a.softcap);
     }
-    stats all = combine_block(own);
-    if (n == 0 ? lane == 0 : owns<V>(t, whole, lane, width))
-        loss[row] = n == 0 ? 0.0f : logf(all.sum) + (all.max - z_target);
+    stats all = combine<LANES>(own);
+    if (!mine) return;
+
+    // The thread that owns the target's column writes the loss: only it knows z_target.
+    int owner = t < whole * V ? t / V % p.width : t - whole * V;
+    if (n == 0 && p.lane == 0) loss[p.row] = 0.0f;
+    if (n > 0 && p.lane == owner) loss[p.row] = logf(all.sum) + (all.max - z_target);
     if (dlogits == NULL) return;
 
     float g = a.gscale ? *a.gscale : 1.0f;
-    slope s = {all.max, g / all.sum, g, a.softcap, t};
-    int packs = (a.ld + V - 1) / V;
-    for (int first = (packs - 1) / step * step; first >= 0; first -= step) {
+    slope s = {all.max, g / all.sum, g};
+    E *d = dlogits + (size_t)p.row * a.ld;
+    int packs = (a.ld + V - 1) / V;  // behind the whole ones come zeros
+    for (int first = (packs - 1) / step * step; first >= 0; first -= step)
+#pragma unroll
         for (int k = K - 1; k >= 0; k--) {
-            int i = first + k * width + lane;
-            if (i < whole) {
-                pack<E, V> v = i < hold ? held[i] : xp[i];
-                gradient(v, i * V, s);
-                dp[i] = v;
-            } else if (i < packs) {
-                clear_pack<E, V>(dlogits + at, i, n, a.ld);
+            int i = first + k * p.width + p.lane;
+            if (i >= whole) {
+                if (i < packs) clear_pack<E, V>(d, i, n, a.ld);
+                continue;
             }
+            pack<E, V> v = in[k];
+            if (first < last) v = i < hold ? held[i] : ((const pack<E, V> *)x)[i];
+            gradient(v, s, i * V, t, a.softcap);
+            ((pack<E, V> *)d)[i] = v;
         }
-    }
     if (tail < n) {
-        gradient(in_tail, tail, s);
-        dlogits[at + tail] = in_tail.e[0];
+        gradient(in_tail, s, tail, t, a.softcap);
+        d[tail] = in_tail.e;
     }
 }
-
 // END SOLUTION
 
 /* ---- launchers ----------------------------------------------------------------------- */
@@ -656,11 +627,12 @@ template <typename E> static bool aligned(const void *p, int R, int stride)
     return (uintptr_t)p % 16 == 0 && (R <= 1 || stride % (16 / sizeof(E)) == 0);
 }
 
-/* Threads for one row of n columns in registers. */
-template <int V> static int row_threads(int n)
+/* Threads of a block that takes a row of n columns, K packs at a time. */
+template <int V> static int row_threads(int n, int most)
 {
     int threads = (n + kept<V>::columns - 1) / kept<V>::columns;
-    return (threads + WARP - 1) / WARP * WARP;
+    threads = (threads + WARP - 1) / WARP * WARP;
+    return threads < most ? threads : most;
 }
 
 static unsigned short_blocks(int R, int lanes)
@@ -669,25 +641,27 @@ static unsigned short_blocks(int R, int lanes)
     return ((unsigned)R + rows - 1) / rows;
 }
 
-/* A long row in shared memory: whole, if two blocks then fit on a multiprocessor (one
- * loads while the other stores), else as much as one block may have. */
+/* A row of n columns that waits in shared memory: whole, if two blocks then fit on a
+ * multiprocessor (one loads while the other stores), else as much as a block may have. */
 struct long_plan {
     int threads, hold;  // hold: packs
     size_t bytes;       // of dynamic shared memory
 };
-static long_plan plan_long(const void *kernel, size_t row_bytes, size_t pack_bytes)
+template <typename E, int V> static long_plan plan_long(const void *kernel, int n)
 {
     int device = 0, most = 48 << 10;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     size_t room = (size_t)most - 1024;  // 1 KB for of_warp and the driver
-    bool two = row_bytes <= room / 2;
-    size_t hold = (row_bytes < room ? row_bytes : room) / pack_bytes;
-    long_plan p = {two ? LONG_BLOCK : MAX_BLOCK, (int)hold, hold * pack_bytes};
-    if (p.bytes > 48 << 10)
+    size_t row = (size_t)n * sizeof(E);
+    int threads = row_threads<V>(n, row <= room / 2 ? LONG_BLOCK : MAX_BLOCK);
+    if (n <= threads * kept<V>::columns) return {threads, 0, 0};  // registers do
+
+    size_t bytes = (row < room ? row : room) / 16 * 16;
+    if (bytes > 48 << 10)
         cudaFuncSetAttribute(
-            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.bytes);
-    return p;
+            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    return {threads, (int)(bytes / sizeof(pack<E, V>)), bytes};
 }
 
 template <typename E, int V>
@@ -702,15 +676,15 @@ static void forward(
         softmax_kernel<E, V, WARP>
             <<<short_blocks(R, WARP), SHORT_BLOCK, 0, s>>>(out, x, R, T, N, scale);
     } else if (N <= ROW_BLOCK * most) {
-        softmax_kernel<E, V, 0><<<R, row_threads<V>(N), 0, s>>>(out, x, R, T, N, scale);
+        softmax_kernel<E, V, 0>
+            <<<R, row_threads<V>(N, ROW_BLOCK), 0, s>>>(out, x, R, T, N, scale);
     } else if (parts != NULL) {
         dim3 grid((N + SPLIT_COLUMNS - 1) / SPLIT_COLUMNS, R);
-        int threads = row_threads<V>(SPLIT_COLUMNS);
+        int threads = row_threads<V>(SPLIT_COLUMNS, ROW_BLOCK);
         split_stats_kernel<E, V><<<grid, threads, 0, s>>>(parts, x, N, scale);
         split_normalise_kernel<E, V><<<grid, threads, 0, s>>>(out, x, parts, N, scale);
     } else {
-        long_plan p = plan_long(
-            (const void *)softmax_long_kernel<E, V>, N * sizeof(E), V * sizeof(E));
+        long_plan p = plan_long<E, V>((const void *)softmax_long_kernel<E, V>, N);
         softmax_long_kernel<E, V>
             <<<R, p.threads, p.bytes, s>>>(out, x, T, N, scale, p.hold);
     }
@@ -787,13 +761,10 @@ backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream
     else if (N <= WARP * most)
         backward_kernel<E, V, WARP>
             <<<short_blocks(R, WARP), SHORT_BLOCK, 0, s>>>(dx, dout, p, R, N, scale);
-    else if (N <= ROW_BLOCK * most)
-        backward_kernel<E, V, 0>
-            <<<R, row_threads<V>(N), 0, s>>>(dx, dout, p, R, N, scale);
     else
-        backward_long_kernel<E, V><<<R, MAX_BLOCK, 0, s>>>(dx, dout, p, N, scale);
+        backward_kernel<E, V, 0>
+            <<<R, row_threads<V>(N, ROW_BLOCK), 0, s>>>(dx, dout, p, R, N, scale);
 }
-
 // END SOLUTION
 
 template <typename E>
@@ -817,25 +788,22 @@ static wb_status softmax_backward(
 
 // BEGIN SOLUTION 04.5 (about 20 lines)
 template <typename E, int V>
-static void entropy_rows(
-    float *loss, E *dlogits, const E *logits, const entropy &a, int R, cudaStream_t s)
+static void
+entropy_rows(float *loss, E *dlogits, const E *logits, const entropy &a, cudaStream_t s)
 {
     const int most = kept<V>::columns;
     if (a.V <= 8 * most) {
         cross_entropy_kernel<E, V, 8>
-            <<<short_blocks(R, 8), SHORT_BLOCK, 0, s>>>(loss, dlogits, logits, a, R);
+            <<<short_blocks(a.R, 8), SHORT_BLOCK, 0, s>>>(loss, dlogits, logits, a, 0);
     } else if (a.V <= WARP * most) {
         cross_entropy_kernel<E, V, WARP>
-            <<<short_blocks(R, WARP), SHORT_BLOCK, 0, s>>>(loss, dlogits, logits, a, R);
+            <<<short_blocks(a.R, WARP), SHORT_BLOCK, 0, s>>>(loss, dlogits, logits, a, 0);
     } else {
-        long_plan p = plan_long(
-            (const void *)cross_entropy_long_kernel<E, V>, a.V * sizeof(E),
-            V * sizeof(E));
-        cross_entropy_long_kernel<E, V>
-            <<<R, p.threads, p.bytes, s>>>(loss, dlogits, logits, a, p.hold);
+        long_plan p = plan_long<E, V>((const void *)cross_entropy_kernel<E, V, 0>, a.V);
+        cross_entropy_kernel<E, V, 0>
+            <<<a.R, p.threads, p.bytes, s>>>(loss, dlogits, logits, a, p.hold);
     }
 }
-
 // END SOLUTION
 
 template <typename E>
@@ -852,11 +820,11 @@ static wb_status cross_entropy(
     //> // TODO(04.5): launch cross_entropy_kernel. About 3 lines.
     //> (void)gscale, (void)s;
     //> return WB_TODO;
-    entropy a = {target, gscale, V, ld, ignore, softcap};
+    entropy a = {target, gscale, R, V, ld, ignore, softcap};
     if (aligned<E>(dlogits, R, ld) && aligned<E>(logits, R, ld))
-        entropy_rows<E, 16 / sizeof(E)>(loss, dlogits, logits, a, R, s);
+        entropy_rows<E, 16 / sizeof(E)>(loss, dlogits, logits, a, s);
     else
-        entropy_rows<E, 1>(loss, dlogits, logits, a, R, s);
+        entropy_rows<E, 1>(loss, dlogits, logits, a, s);
     return wb_launched();
     // END SOLUTION
 }

@@ -1,0 +1,151 @@
+/* 01_one_thread_per_row.cu - the formulas, word for word: a thread does a whole row, in
+ * three passes (maximum, sum, division). Neighbouring threads read elements that lie N
+ * apart, so every access of a warp touches 32 different lines of memory. */
+#include "softmax.h"
+#include <float.h>
+
+enum { THREADS = 128 };  // rows of a block
+
+template <typename E>
+static __global__ void
+softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;  // [0, R)
+    if (row >= R) return;
+    int n = N - T + row % T + 1;  // visible columns; T = 1: all
+    x += (size_t)row * N, out += (size_t)row * N;
+
+    float m = -FLT_MAX;
+    for (int j = 0; j < n; j++)
+        m = fmaxf(m, (float)x[j] * scale);
+    double sum = 0.0;  // one after the other in float, 100,000 terms drift
+    for (int j = 0; j < n; j++)  // subtract the max: expf(89) is inf
+        sum += expf((float)x[j] * scale - m);
+    for (int j = 0; j < n; j++)
+        out[j] = E(expf((float)x[j] * scale - m) / (float)sum);
+    for (int j = n; j < N; j++)
+        out[j] = E(0.0f);
+}
+
+template <typename E>
+static __global__ void
+backward_kernel(E *dx, const E *dout, const E *p, int R, int N, float scale)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;  // [0, R)
+    if (row >= R) return;
+    dx += (size_t)row * N, dout += (size_t)row * N, p += (size_t)row * N;
+
+    double dot = 0.0;
+    for (int j = 0; j < N; j++)
+        dot += (float)p[j] * (float)dout[j];
+    for (int j = 0; j < N; j++)
+        dx[j] = E(scale * (float)p[j] * ((float)dout[j] - (float)dot));
+}
+
+static __device__ float capped(float x, float softcap)
+{
+    return softcap > 0 ? softcap * tanhf(x / softcap) : x;
+}
+
+template <typename E>
+static __global__ void cross_entropy_kernel(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;  // [0, R)
+    if (row >= R) return;
+    const E *x = logits + (size_t)row * ld;
+    int t = target[row], n = t == ignore ? 0 : V;
+
+    float m = -FLT_MAX;
+    for (int j = 0; j < n; j++)
+        m = fmaxf(m, capped((float)x[j], softcap));
+    double sum = 0.0;  // one after the other in float, 100,000 terms drift
+    for (int j = 0; j < n; j++)
+        sum += expf(capped((float)x[j], softcap) - m);
+    loss[row] = n == 0 ? 0.0f : logf((float)sum) + (m - capped((float)x[t], softcap));
+    if (dlogits == NULL) return;
+
+    float g = gscale ? *gscale : 1.0f;
+    E *d = dlogits + (size_t)row * ld;
+    for (int j = 0; j < n; j++) {
+        float z = capped((float)x[j], softcap);
+        float dz = g * (expf(z - m) / (float)sum - (j == t ? 1.0f : 0.0f));
+        if (softcap > 0) dz *= 1.0f - (z / softcap) * (z / softcap);
+        d[j] = E(dz);
+    }
+    for (int j = n; j < ld; j++)  // padding, and all of an ignored row
+        d[j] = E(0.0f);
+}
+
+template <typename E>
+static wb_status
+forward(E *out, const E *x, int R, int T, int N, float scale, cudaStream_t stream)
+{
+    if (R < 0 || T < 1 || N < T || R % T != 0) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    softmax_kernel<<<((unsigned)R + THREADS - 1) / THREADS, THREADS, 0, stream>>>(
+        out, x, R, T, N, scale);
+    return wb_launched();
+}
+
+template <typename E>
+static wb_status
+backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream_t stream)
+{
+    if (R < 0 || N < 1) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (dx == NULL || dout == NULL || p == NULL) return WB_BAD_SHAPE;
+    backward_kernel<<<((unsigned)R + THREADS - 1) / THREADS, THREADS, 0, stream>>>(
+        dx, dout, p, R, N, scale);
+    return wb_launched();
+}
+
+template <typename E>
+static wb_status entropy(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore, cudaStream_t stream)
+{
+    if (R < 0 || V < 1 || ld < V || !(softcap >= 0)) return WB_BAD_SHAPE;
+    if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (loss == NULL || logits == NULL || target == NULL) return WB_BAD_SHAPE;
+    cross_entropy_kernel<<<((unsigned)R + THREADS - 1) / THREADS, THREADS, 0, stream>>>(
+        loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore);
+    return wb_launched();
+}
+
+#define DEFINE(E, e)                                                                     \
+    wb_status softmax_forward_##e(                                                       \
+        E *out, const E *x, int R, int N, float scale, void *, size_t,                   \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return forward(out, x, R, 1, N, scale, stream);                                  \
+    }                                                                                    \
+    size_t softmax_forward_workspace_##e(int, int)                                       \
+    {                                                                                    \
+        return 0;                                                                        \
+    }                                                                                    \
+    wb_status softmax_causal_forward_##e(                                                \
+        E *out, const E *x, int R, int T, int S, float scale, cudaStream_t stream)       \
+    {                                                                                    \
+        return forward(out, x, R, T, S, scale, stream);                                  \
+    }                                                                                    \
+    wb_status softmax_backward_##e(                                                      \
+        E *dx, const E *dout, const E *p, int R, int N, float scale,                     \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return backward(dx, dout, p, R, N, scale, stream);                               \
+    }                                                                                    \
+    wb_status cross_entropy_##e(                                                         \
+        float *loss, E *dlogits, const E *logits, const int *target,                     \
+        const float *gscale, int R, int V, int ld, float softcap, int ignore,            \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return entropy(                                                                  \
+            loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, stream);   \
+    }
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)

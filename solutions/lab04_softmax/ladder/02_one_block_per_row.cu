@@ -1,0 +1,172 @@
+/* 02_one_block_per_row.cu - still three passes, but a block shares a row: neighbouring
+ * threads read neighbouring elements. Maximum and sum are reduced in shared memory, in a
+ * tree: half of the threads, a quarter, ... with a barrier after every step. */
+#include "softmax.h"
+#include <float.h>
+
+enum { THREADS = 256 };
+
+/* The maximum (or sum) of v over the block, in every thread. */
+template <bool MAXIMUM> static __device__ float reduce(float v)
+{
+    __shared__ float part[THREADS];
+    part[threadIdx.x] = v;
+    __syncthreads();  // all parts are there
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) {
+            float other = part[threadIdx.x + half];
+            part[threadIdx.x] =
+                MAXIMUM ? fmaxf(part[threadIdx.x], other) : part[threadIdx.x] + other;
+        }
+        __syncthreads();  // this level is done
+    }
+    v = part[0];
+    __syncthreads();  // everybody has read it: part may be used again
+    return v;
+}
+
+template <typename E>
+static __global__ void
+softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
+{
+    int row = blockIdx.x;         // [0, R)
+    int n = N - T + row % T + 1;  // visible columns; T = 1: all
+    x += (size_t)row * N, out += (size_t)row * N;
+
+    float m = -FLT_MAX;
+    for (int j = threadIdx.x; j < n; j += THREADS)
+        m = fmaxf(m, (float)x[j] * scale);
+    m = reduce<true>(m);
+    float sum = 0.0f;
+    for (int j = threadIdx.x; j < n; j += THREADS)
+        sum += expf((float)x[j] * scale - m);
+    sum = reduce<false>(sum);
+    for (int j = threadIdx.x; j < N; j += THREADS)
+        out[j] = j < n ? E(expf((float)x[j] * scale - m) / sum) : E(0.0f);
+}
+
+template <typename E>
+static __global__ void
+backward_kernel(E *dx, const E *dout, const E *p, int R, int N, float scale)
+{
+    size_t row = (size_t)blockIdx.x * N;
+    dx += row, dout += row, p += row;
+
+    float dot = 0.0f;
+    for (int j = threadIdx.x; j < N; j += THREADS)
+        dot += (float)p[j] * (float)dout[j];
+    dot = reduce<false>(dot);
+    for (int j = threadIdx.x; j < N; j += THREADS)
+        dx[j] = E(scale * (float)p[j] * ((float)dout[j] - dot));
+}
+
+static __device__ float capped(float x, float softcap)
+{
+    return softcap > 0 ? softcap * tanhf(x / softcap) : x;
+}
+
+template <typename E>
+static __global__ void cross_entropy_kernel(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore)
+{
+    int row = blockIdx.x;  // [0, R)
+    const E *x = logits + (size_t)row * ld;
+    int t = target[row], n = t == ignore ? 0 : V;
+
+    float m = -FLT_MAX;
+    for (int j = threadIdx.x; j < n; j += THREADS)
+        m = fmaxf(m, capped((float)x[j], softcap));
+    m = reduce<true>(m);
+    float sum = 0.0f;
+    for (int j = threadIdx.x; j < n; j += THREADS)
+        sum += expf(capped((float)x[j], softcap) - m);
+    sum = reduce<false>(sum);
+    if (threadIdx.x == 0)
+        loss[row] = n == 0 ? 0.0f : logf(sum) + (m - capped((float)x[t], softcap));
+    if (dlogits == NULL) return;
+
+    __syncthreads();  // x[t] has been read: dlogits may be logits
+    float g = gscale ? *gscale : 1.0f;
+    E *d = dlogits + (size_t)row * ld;
+    for (int j = threadIdx.x; j < ld; j += THREADS) {
+        if (j >= n) {  // padding, and all of an ignored row
+            d[j] = E(0.0f);
+            continue;
+        }
+        float z = capped((float)x[j], softcap);
+        float dz = g * (expf(z - m) / sum - (j == t ? 1.0f : 0.0f));
+        if (softcap > 0) dz *= 1.0f - (z / softcap) * (z / softcap);
+        d[j] = E(dz);
+    }
+}
+
+template <typename E>
+static wb_status
+forward(E *out, const E *x, int R, int T, int N, float scale, cudaStream_t stream)
+{
+    if (R < 0 || T < 1 || N < T || R % T != 0) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    softmax_kernel<<<R, THREADS, 0, stream>>>(out, x, R, T, N, scale);
+    return wb_launched();
+}
+
+template <typename E>
+static wb_status
+backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream_t stream)
+{
+    if (R < 0 || N < 1) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (dx == NULL || dout == NULL || p == NULL) return WB_BAD_SHAPE;
+    backward_kernel<<<R, THREADS, 0, stream>>>(dx, dout, p, R, N, scale);
+    return wb_launched();
+}
+
+template <typename E>
+static wb_status entropy(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore, cudaStream_t stream)
+{
+    if (R < 0 || V < 1 || ld < V || !(softcap >= 0)) return WB_BAD_SHAPE;
+    if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (loss == NULL || logits == NULL || target == NULL) return WB_BAD_SHAPE;
+    cross_entropy_kernel<<<R, THREADS, 0, stream>>>(
+        loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore);
+    return wb_launched();
+}
+
+#define DEFINE(E, e)                                                                     \
+    wb_status softmax_forward_##e(                                                       \
+        E *out, const E *x, int R, int N, float scale, void *, size_t,                   \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return forward(out, x, R, 1, N, scale, stream);                                  \
+    }                                                                                    \
+    size_t softmax_forward_workspace_##e(int, int)                                       \
+    {                                                                                    \
+        return 0;                                                                        \
+    }                                                                                    \
+    wb_status softmax_causal_forward_##e(                                                \
+        E *out, const E *x, int R, int T, int S, float scale, cudaStream_t stream)       \
+    {                                                                                    \
+        return forward(out, x, R, T, S, scale, stream);                                  \
+    }                                                                                    \
+    wb_status softmax_backward_##e(                                                      \
+        E *dx, const E *dout, const E *p, int R, int N, float scale,                     \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return backward(dx, dout, p, R, N, scale, stream);                               \
+    }                                                                                    \
+    wb_status cross_entropy_##e(                                                         \
+        float *loss, E *dlogits, const E *logits, const int *target,                     \
+        const float *gscale, int R, int V, int ld, float softcap, int ignore,            \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return entropy(                                                                  \
+            loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, stream);   \
+    }
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)

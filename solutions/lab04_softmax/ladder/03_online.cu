@@ -1,0 +1,197 @@
+/* 03_online.cu - maximum and sum in one pass: whenever the running maximum grows, the
+ * running sum is rescaled. One reading of x less (three passes over memory, not four), and
+ * the reductions are butterflies within warps: two barriers a row, not eighteen. */
+#include "softmax.h"
+#include <float.h>
+
+enum { WARP = 32, THREADS = 256 };
+
+static __device__ float warp_max(float v)
+{
+    for (int o = WARP / 2; o > 0; o >>= 1)
+        v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+    return v;
+}
+static __device__ float warp_sum(float v)
+{
+    for (int o = WARP / 2; o > 0; o >>= 1)
+        v += __shfl_xor_sync(~0u, v, o);
+    return v;
+}
+
+/* What is known of some columns: their maximum, and the sum of exp(column - max). */
+struct stats {
+    float max, sum;
+};
+
+static __device__ void add(stats &s, float t)
+{
+    if (t > s.max) {  // the sum is in units of the old maximum
+        s.sum *= expf(s.max - t);
+        s.max = t;
+    }
+    s.sum += expf(t - s.max);
+}
+
+static __device__ stats combine_warp(stats own)
+{
+    float m = warp_max(own.max);
+    return {m, warp_sum(own.sum * expf(own.max - m))};
+}
+
+/* Over the block, in every thread. -FLT_MAX, not -inf: (-inf) - (-inf) is NaN. */
+static __device__ stats combine(stats own)
+{
+    __shared__ stats of_warp[THREADS / WARP];
+    int lane = threadIdx.x % WARP;
+    own = combine_warp(own);
+    if (lane == 0) of_warp[threadIdx.x / WARP] = own;
+    __syncthreads();  // every warp's stats are in of_warp
+    return combine_warp(lane < THREADS / WARP ? of_warp[lane] : stats{-FLT_MAX, 0.0f});
+}
+
+template <typename E>
+static __global__ void
+softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
+{
+    int row = blockIdx.x;         // [0, R)
+    int n = N - T + row % T + 1;  // visible columns; T = 1: all
+    x += (size_t)row * N, out += (size_t)row * N;
+
+    stats s = {-FLT_MAX, 0.0f};
+    for (int j = threadIdx.x; j < n; j += THREADS)
+        add(s, (float)x[j] * scale);
+    s = combine(s);
+    for (int j = threadIdx.x; j < N; j += THREADS)
+        out[j] = j < n ? E(expf((float)x[j] * scale - s.max) / s.sum) : E(0.0f);
+}
+
+template <typename E>
+static __global__ void
+backward_kernel(E *dx, const E *dout, const E *p, int R, int N, float scale)
+{
+    __shared__ float of_warp[THREADS / WARP];
+    size_t row = (size_t)blockIdx.x * N;
+    dx += row, dout += row, p += row;
+
+    float dot = 0.0f;
+    for (int j = threadIdx.x; j < N; j += THREADS)
+        dot += (float)p[j] * (float)dout[j];
+    dot = warp_sum(dot);
+    int lane = threadIdx.x % WARP;
+    if (lane == 0) of_warp[threadIdx.x / WARP] = dot;
+    __syncthreads();  // every warp's sum is in of_warp
+    dot = warp_sum(lane < THREADS / WARP ? of_warp[lane] : 0.0f);
+    for (int j = threadIdx.x; j < N; j += THREADS)
+        dx[j] = E(scale * (float)p[j] * ((float)dout[j] - dot));
+}
+
+static __device__ float capped(float x, float softcap)
+{
+    return softcap > 0 ? softcap * tanhf(x / softcap) : x;
+}
+
+template <typename E>
+static __global__ void cross_entropy_kernel(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore)
+{
+    int row = blockIdx.x;  // [0, R)
+    const E *x = logits + (size_t)row * ld;
+    int t = target[row], n = t == ignore ? 0 : V;
+
+    stats s = {-FLT_MAX, 0.0f};
+    float z_target = 0.0f;  // known to the thread that passes it
+    for (int j = threadIdx.x; j < n; j += THREADS) {
+        float z = capped((float)x[j], softcap);
+        if (j == t) z_target = z;
+        add(s, z);
+    }
+    s = combine(s);
+    if (n > 0 && threadIdx.x == t % THREADS) loss[row] = logf(s.sum) + (s.max - z_target);
+    if (n == 0 && threadIdx.x == 0) loss[row] = 0.0f;
+    if (dlogits == NULL) return;
+
+    float g = gscale ? *gscale : 1.0f;
+    E *d = dlogits + (size_t)row * ld;
+    for (int j = threadIdx.x; j < ld; j += THREADS) {
+        if (j >= n) {  // padding, and all of an ignored row
+            d[j] = E(0.0f);
+            continue;
+        }
+        float z = capped((float)x[j], softcap);
+        float dz = g * (expf(z - s.max) / s.sum - (j == t ? 1.0f : 0.0f));
+        if (softcap > 0) dz *= 1.0f - (z / softcap) * (z / softcap);
+        d[j] = E(dz);
+    }
+}
+
+template <typename E>
+static wb_status
+forward(E *out, const E *x, int R, int T, int N, float scale, cudaStream_t stream)
+{
+    if (R < 0 || T < 1 || N < T || R % T != 0) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    softmax_kernel<<<R, THREADS, 0, stream>>>(out, x, R, T, N, scale);
+    return wb_launched();
+}
+
+template <typename E>
+static wb_status
+backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream_t stream)
+{
+    if (R < 0 || N < 1) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (dx == NULL || dout == NULL || p == NULL) return WB_BAD_SHAPE;
+    backward_kernel<<<R, THREADS, 0, stream>>>(dx, dout, p, R, N, scale);
+    return wb_launched();
+}
+
+template <typename E>
+static wb_status entropy(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore, cudaStream_t stream)
+{
+    if (R < 0 || V < 1 || ld < V || !(softcap >= 0)) return WB_BAD_SHAPE;
+    if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (loss == NULL || logits == NULL || target == NULL) return WB_BAD_SHAPE;
+    cross_entropy_kernel<<<R, THREADS, 0, stream>>>(
+        loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore);
+    return wb_launched();
+}
+
+#define DEFINE(E, e)                                                                     \
+    wb_status softmax_forward_##e(                                                       \
+        E *out, const E *x, int R, int N, float scale, void *, size_t,                   \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return forward(out, x, R, 1, N, scale, stream);                                  \
+    }                                                                                    \
+    size_t softmax_forward_workspace_##e(int, int)                                       \
+    {                                                                                    \
+        return 0;                                                                        \
+    }                                                                                    \
+    wb_status softmax_causal_forward_##e(                                                \
+        E *out, const E *x, int R, int T, int S, float scale, cudaStream_t stream)       \
+    {                                                                                    \
+        return forward(out, x, R, T, S, scale, stream);                                  \
+    }                                                                                    \
+    wb_status softmax_backward_##e(                                                      \
+        E *dx, const E *dout, const E *p, int R, int N, float scale,                     \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return backward(dx, dout, p, R, N, scale, stream);                               \
+    }                                                                                    \
+    wb_status cross_entropy_##e(                                                         \
+        float *loss, E *dlogits, const E *logits, const int *target,                     \
+        const float *gscale, int R, int V, int ld, float softcap, int ignore,            \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return entropy(                                                                  \
+            loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, stream);   \
+    }
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)
