@@ -1,15 +1,5 @@
 /* softmax.cu - lab 04: softmax of each row, its gradient, and cross-entropy.
- *
- *     short rows   8 lanes or a warp each     the row waits in registers
- *     middle rows  one block each             the row waits in registers
- *     long rows    one block each             the row waits in shared memory, as far as
- *                                             it fits; the rest is read again, from the L2
- *     few of them  many blocks each           partial results meet in the workspace
- *
- * Whoever works on a row, the plan is the same: every thread keeps the maximum and the
- * sum of its own columns (struct stats), the threads' stats are combined, and then each
- * thread rescales what it kept. x is read from memory once, out is written once.
- */
+ * softmax.h is the specification. */
 #include "softmax.h"
 #include <float.h>
 
@@ -22,6 +12,8 @@
 template <typename E>
 static __global__ void softmax_kernel(E *out, const E *x, int R, int N, float scale)
 {
+    int row = blockIdx.x;  // [0, R)
+    x += (size_t)row * N, out += (size_t)row * N;
 }
 
 /* TODO(04.2): 32 rows of 256,000 columns keep 32 blocks busy, and the card has room for
@@ -35,6 +27,8 @@ template <typename E>
 static __global__ void
 backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
 {
+    size_t at = (size_t)blockIdx.x * N;  // of the row's first element
+    dx += at, dout += at, prob += at;
 }
 
 /* ---- cross-entropy, loss and gradient ------------------------------------------------ */
@@ -47,6 +41,10 @@ static __global__ void cross_entropy_kernel(
     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
     int R, int V, int ld, float softcap, int ignore)
 {
+    int row = blockIdx.x;                         // [0, R)
+    const E *x = logits + (size_t)row * ld;       // (V)
+    E *d = dlogits ? dlogits + (size_t)row * ld : NULL;  // (ld)
+    int t = target[row];                          // [0, V) or ignore
 }
 
 /* ---- launchers ----------------------------------------------------------------------- */

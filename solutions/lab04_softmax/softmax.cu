@@ -1,17 +1,5 @@
 /* softmax.cu - lab 04: softmax of each row, its gradient, and cross-entropy.
- * softmax.h is the specification.
- *
- *     short rows     8 lanes or a warp each    the row waits in registers
- *     middle rows    a block each              the row waits in registers
- *     long rows      a block each              the end of the row waits in registers, the
- *                                              rest in shared memory as far as it fits;
- *                                              what does not is read again, from the L2
- *     few long rows  many blocks each          partial results meet in the workspace
- *
- * Whoever works on a row, the plan is the same: every thread keeps the maximum and the
- * sum of its own columns (struct stats), the threads' stats are combined, and then each
- * thread goes once more over what it kept. out is written once.
- */
+ * softmax.h is the specification. */
 #include "softmax.h"
 #include <float.h>
 
@@ -25,7 +13,19 @@
 //> template <typename E>
 //> static __global__ void softmax_kernel(E *out, const E *x, int R, int N, float scale)
 //> {
+//>     int row = blockIdx.x;  // [0, R)
+//>     x += (size_t)row * N, out += (size_t)row * N;
 //> }
+/* short rows     8 lanes or a warp each    the row waits in registers
+ * middle rows    a block each              the row waits in registers
+ * long rows      a block each              the end of the row waits in registers, the rest
+ *                                          in shared memory as far as it fits; what does
+ *                                          not is read again, from the L2
+ * few long rows  many blocks each          partial results meet in the workspace
+ *
+ * Whoever works on a row, the plan is the same: every thread keeps the maximum and the
+ * sum of its own columns (struct stats), the threads' stats are combined, and then each
+ * thread goes once more over what it kept. out is written once. */
 enum {
     WARP = 32,
     SHORT_BLOCK = 128, /* threads where a block has several rows */
@@ -428,6 +428,8 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
 //> static __global__ void
 //> backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
 //> {
+//>     size_t at = (size_t)blockIdx.x * N;  // of the row's first element
+//>     dx += at, dout += at, prob += at;
 //> }
 /* Rows longer than one step of the block are read twice, but for their last step, which
  * waits in registers: backwards, so that the L2 has it. */
@@ -494,6 +496,10 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
 //>     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
 //>     int R, int V, int ld, float softcap, int ignore)
 //> {
+//>     int row = blockIdx.x;                         // [0, R)
+//>     const E *x = logits + (size_t)row * ld;       // (V)
+//>     E *d = dlogits ? dlogits + (size_t)row * ld : NULL;  // (ld)
+//>     int t = target[row];                          // [0, V) or ignore
 //> }
 struct entropy {  // what all rows share
     const int *target;
