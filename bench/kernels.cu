@@ -1,0 +1,220 @@
+/* kernels.cu - the main program of the kernel benchmarks: see kernels.h.
+ *
+ *     build/<backend>/bench/rmsnorm.solution [--json FILE]
+ */
+#include "kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CUDA_CHECK(call)                                                                 \
+    do {                                                                                 \
+        cudaError_t e_ = (call);                                                         \
+        if (e_ != cudaSuccess) {                                                         \
+            fprintf(                                                                     \
+                stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                    \
+                cudaGetErrorString(e_));                                                 \
+            exit(1);                                                                     \
+        }                                                                                \
+    } while (0)
+
+enum {
+    LEAST_CALLS = 30,
+    MOST_CALLS = 200,
+    MOST_TENSORS = 64,
+};
+
+const char *const bench_type_name[3] = {"f32", "f16", "bf16"};
+const size_t bench_type_size[3] = {4, 2, 2};
+int bench_on_card;
+
+static const char *code; /* which implementation: the program's name after the last dot */
+static FILE *json;
+static double copy_speed;   /* GB/s, bytes read and bytes written */
+static uint4 *other;        /* read between the calls */
+static size_t other_length; /* uint4s */
+static unsigned *never;     /* a place to write to, so that the reads are not removed */
+static void *tensors[MOST_TENSORS];
+static int tensor_count;
+
+// --- data ----------------------------------------------------------------------------------
+
+template <typename E> static __global__ void fill(E *p, size_t n, uint64_t seed)
+{
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        uint32_t r[4];
+        wb_random(r, seed, (uint32_t)i, (uint32_t)(i >> 32), 0, 0);
+        p[i] = (E)((float)r[0] / 2147483648.0f - 1.0f);
+    }
+}
+
+void *bench_bytes(size_t bytes)
+{
+    if (tensor_count == MOST_TENSORS) {
+        fprintf(
+            stderr, "bench: more than %d tensors: raise MOST_TENSORS\n", MOST_TENSORS);
+        exit(1);
+    }
+    void *p = NULL;
+    CUDA_CHECK(cudaMalloc(&p, bytes ? bytes : 1));
+    return tensors[tensor_count++] = p;
+}
+
+void *bench_tensor(enum bench_type type, size_t elements)
+{
+    void *p = bench_bytes(elements * bench_type_size[type]);
+    uint64_t seed = 0x5eed + tensor_count;
+    int blocks = bench_on_card ? 1024 : 8;
+    if (type == BENCH_F32) fill<<<blocks, 256>>>((float *)p, elements, seed);
+    if (type == BENCH_F16) fill<<<blocks, 256>>>((wb_f16 *)p, elements, seed);
+    if (type == BENCH_BF16) fill<<<blocks, 256>>>((wb_bf16 *)p, elements, seed);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    return p;
+}
+
+void bench_free_all(void)
+{
+    while (tensor_count)
+        CUDA_CHECK(cudaFree(tensors[--tensor_count]));
+}
+
+// --- time ----------------------------------------------------------------------------------
+
+static __global__ void read_all(const uint4 *p, size_t n, unsigned *never)
+{
+    unsigned any = 0;
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        uint4 v = p[i];
+        any |= v.x | v.y | v.z | v.w;
+    }
+    if (any) *never = any;  // the buffer is zero
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+struct timing {
+    float median, least; /* ms */
+    int calls;
+};
+
+static void
+measure(float *ms, int calls, wb_status (*call)(const void *context), const void *context)
+{
+    static cudaEvent_t start[MOST_CALLS], stop[MOST_CALLS];
+    for (int i = 0; i < calls; i++) {
+        if (!start[i]) {
+            CUDA_CHECK(cudaEventCreate(&start[i]));
+            CUDA_CHECK(cudaEventCreate(&stop[i]));
+        }
+        // Reading also takes longer than to enqueue the call: the card never waits for us.
+        read_all<<<bench_on_card ? 2048 : 1, 256>>>(other, other_length, never);
+        CUDA_CHECK(cudaEventRecord(start[i], NULL));
+        WB_CHECK(call(context));
+        CUDA_CHECK(cudaEventRecord(stop[i], NULL));
+    }
+    CUDA_CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < calls; i++)
+        CUDA_CHECK(cudaEventElapsedTime(&ms[i], start[i], stop[i]));
+}
+
+static struct timing time_of(wb_status (*call)(const void *context), const void *context)
+{
+    float ms[MOST_CALLS];
+    measure(ms, 3, call, context);  // warm-up
+    float about = ms[2] > 1e-3f ? ms[2] : 1e-3f;
+    int calls = (int)(40.0f / about);  // about 40 ms of the call itself
+    calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > MOST_CALLS ? MOST_CALLS : calls;
+    measure(ms, calls, call, context);
+    qsort(ms, calls, sizeof *ms, by_value);
+    return (struct timing){ms[calls / 2], ms[0], calls};
+}
+
+struct copy {
+    void *to, *from;
+    size_t bytes;
+};
+
+static wb_status copy(const void *context)
+{
+    const struct copy *c = (const struct copy *)context;
+    cudaError_t e =
+        cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyDeviceToDevice, NULL);
+    return e == cudaSuccess ? WB_OK : WB_BAD_CUDA;
+}
+
+static void measure_copy(void)
+{
+    size_t bytes = bench_on_card ? (size_t)1 << 30 : (size_t)1 << 26;
+    struct copy c = {bench_bytes(bytes), bench_bytes(bytes), bytes};
+    CUDA_CHECK(cudaMemset(c.from, 1, bytes));
+    struct timing t = time_of(copy, &c);
+    copy_speed = 2.0 * bytes / t.median / 1e6;
+    bench_free_all();
+}
+
+// --- report --------------------------------------------------------------------------------
+
+void bench_row(
+    const char *function, enum bench_type type, const char *shape, double bytes,
+    wb_status (*call)(const void *context), const void *context)
+{
+    wb_status status = call(context);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    if (status == WB_UNSUPPORTED || status == WB_TODO) {
+        printf(
+            "%-26s %-4s %-12s %s\n", function, bench_type_name[type], shape,
+            wb_status_name(status));
+        return;
+    }
+    struct timing t = time_of(call, context);
+    double speed = bytes / t.median / 1e6;
+    printf(
+        "%-26s %-4s %-12s %9.4f ms %9.4f least %8.1f GB/s %6.3f of copy\n", function,
+        bench_type_name[type], shape, t.median, t.least, speed, speed / copy_speed);
+    fflush(stdout);
+    if (!json) return;
+    fprintf(
+        json,
+        "{\"function\":\"%s\",\"code\":\"%s\",\"dtype\":\"%s\",\"shape\":\"%s\","
+        "\"ms\":%.5f,\"least_ms\":%.5f,\"calls\":%d,\"bytes\":%.0f,\"GBs\":%.1f,"
+        "\"copy_GBs\":%.1f,\"of_copy\":%.4f}\n",
+        function, code, bench_type_name[type], shape, t.median, t.least, t.calls, bytes,
+        speed, copy_speed, speed / copy_speed);
+}
+
+int main(int argc, char **argv)
+{
+    code = strrchr(argv[0], '.') ? strrchr(argv[0], '.') + 1 : "?";
+    if (argc == 3 && !strcmp(argv[1], "--json")) {
+        json = fopen(argv[2], "a");
+        if (!json) {
+            fprintf(stderr, "bench: cannot write %s\n", argv[2]);
+            return 1;
+        }
+    } else if (argc != 1) {
+        fprintf(stderr, "usage: %s [--json FILE]   (lines are appended)\n", argv[0]);
+        return 1;
+    }
+    cudaDeviceProp device;
+    CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
+    bench_on_card = !device.integrated;
+    other_length = (size_t)device.l2CacheSize * 5 / sizeof *other;
+    CUDA_CHECK(cudaMalloc(&other, other_length * sizeof *other + 1));
+    CUDA_CHECK(cudaMemset(other, 0, other_length * sizeof *other));
+    CUDA_CHECK(cudaMalloc(&never, sizeof *never));
+    measure_copy();
+    printf("%s on %s, copy %.1f GB/s\n", code, device.name, copy_speed);
+    bench_op();
+    if (json && fclose(json)) {
+        fprintf(stderr, "bench: %s could not be written whole\n", argv[2]);
+        return 1;
+    }
+    return 0;
+}

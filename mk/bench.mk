@@ -1,0 +1,33 @@
+# bench.mk - kernels timed against the copy speed of the machine, in the same run.
+#   make bench-rmsnorm         the solution and every rung of its ladder
+#   make bench-rmsnorm CODE=solution         one of them
+# A lab takes part by bench/OP.c (rows: see bench/kernels.h). $(B)/bench/OP.solution and
+# $(B)/bench/OP.01_naive ... are the programs, $(B)/bench/OP.jsonl has the figures.
+BENCH_OPS := $(basename $(notdir $(wildcard bench/*.c)))
+CODE      ?= *
+
+bench_source   = $(wildcard solutions/lab*_$(1)/$(1).cu)
+bench_rungs    = $(sort $(wildcard solutions/lab*_$(1)/ladder/*.cu))
+bench_programs = $(foreach s,$(call bench_rungs,$(1)),$(B)/bench/$(1).$(basename $(notdir $(s)))) \
+                 $(B)/bench/$(1).solution
+
+define bench_program  # (op, program, object)
+$(2): $(3) $(B)/bench/$(1).o $(B)/bench/kernels.o $(B)/common/wb.o $(BACKEND_LIBS)
+	$$(Q)$$(CXX) $$(SANITIZE) $$^ -o $$@ $$(LDLIBS)
+endef
+define bench_rules  # (op)
+$(foreach s,$(call bench_rungs,$(1)),
+$(call bench_program,$(1),$(B)/bench/$(1).$(basename $(notdir $(s))),$(B)/$(s:.cu=.o)))
+$(call bench_program,$(1),$(B)/bench/$(1).solution,$(B)/$(patsubst %.cu,%.o,$(call bench_source,$(1))))
+bench-$(1): $(filter $(B)/bench/$(1).$(subst *,%,$(CODE)),$(call bench_programs,$(1)))
+	@rm -f $(B)/bench/$(1).jsonl
+	@for program in $$^; do $$$$program --json $(B)/bench/$(1).jsonl || exit 1; done
+	@echo "figures: $(B)/bench/$(1).jsonl"
+bench: bench-$(1)
+.PHONY: bench-$(1)
+endef
+$(foreach op,$(BENCH_OPS),$(eval $(call bench_rules,$(op))))
+
+bench: ## every benchmark of kernels; one: make bench-rmsnorm [CODE=solution]
+
+.PHONY: bench
