@@ -131,10 +131,10 @@ def rope_table_mistakes(cis, P, N, base):
 
     a, p, i = angles(P, N, base), np.arange(P)[:, None], np.arange(N // 2)
     yield "swapped", "cosine and sine change places", {"cis": cis[..., ::-1]}
+    in_float = np.float32(base ** (-2 * i / N)) * p.astype(np.float32)
     yield "float_angle", "the angle is made in float: it is off by 2^-24 p; use double", (
-        table((p.astype(np.float32) * np.power(np.float32(base), -2 * i / np.float32(N)))
-              .astype(np.float32).astype(np.float64))
-    )  # fmt: skip
+        table(in_float.astype(np.float64))
+    )
     yield "exponent_half", "the exponent is -i/N: it is -2i/N", table(p * base ** (-i / N))
     yield "exponent_twice", "the exponent is -4i/N: it is -2i/N", table(p * base ** (-4 * i / N))
     yield "exponent_next", "the exponent is -2(i+1)/N: i starts at 0", (

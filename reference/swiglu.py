@@ -163,7 +163,7 @@ def ld_ignored(gate, up, R, F, ld):
 
 
 def forward_mistakes(act, gate, up, R, F, ld):
-    yield "swapped", "gate and up change places: the activation is that of gate", {
+    yield "swapped", "the activation is that of up: gate and up change places", {
         "out": act(up) * gate
     }
     yield "no_up", "up is missing: out = act(gate) up", {"out": act(gate)}
@@ -177,9 +177,6 @@ def forward_mistakes(act, gate, up, R, F, ld):
 def swiglu_forward_mistakes(out, gate, up, R, F, ld):
     yield "no_gate", "gate itself is missing: silu(z) is z s(z), not s(z)", {
         "out": sigmoid(gate) * up
-    }
-    yield "sigmoid_of_up", "the sigmoid is that of up: it belongs to gate", {
-        "out": gate * sigmoid(up) * up
     }
     yield "sigmoid_sign", "the exponent has the wrong sign: s(z) = 1 / (1 + exp(-z))", {
         "out": gate * sigmoid(-gate) * up
