@@ -15,3 +15,14 @@ $(B)/common/cpu/%.o: common/cpu/%.S | setup
 	@mkdir -p $(@D)
 	$(Q)$(CC) -c $< -o $@
 endif
+
+# --- speed ----------------------------------------------------------------------------------
+bench-cpu: $(B)/bench/cpu_kernels  ## kernels on the CPU back end (PROTOTYPE=DIR: beside that)
+	@$(if $(PROTOTYPE),$(PROTOTYPE)/cucc -O2 bench/cpu_kernels.cu -o $(B)/bench/cpu_kernels_other)
+	@$(PYTHON) bench/cpu_kernels.py $(B)/bench/cpu_kernels \
+	    $(if $(PROTOTYPE),$(B)/bench/cpu_kernels_other) $(ARGS)
+
+$(B)/bench/cpu_kernels: $(B)/bench/cpu_kernels.o $(BACKEND_LIBS)
+	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)
+
+.PHONY: bench-cpu

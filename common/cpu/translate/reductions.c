@@ -1,4 +1,430 @@
-/* reductions.c - loops that add up a warp (see include/wbcpu/reduction.h). */
+/* reductions.c - loops that combine a value over a warp:
+ *
+ *     for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o);
+ * becomes one operation of the warp in place of five (include/wbcpu/reduction.h):
+ *     v = ::wbcpu::warp_loop<::wbcpu::read_xor, 16, false>(
+ *         0xffffffff, v, [](auto &x, auto y) { x += y; });
+ *
+ * Recognised are the loops that people write: xor or down, offsets halving from a power
+ * of two or doubling from one, a sum, product, minimum or maximum, one statement or
+ * several in braces. Whatever looks different in any token stays a loop.
+ */
 #include "tokens.h"
 
-void rewrite_reductions(struct source *s) { (void)s; }
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In compact text: the loop's offset, the variable, the shuffle. */
+#define OFFSET "\1"
+#define VALUE "\2"
+#define OTHER "\3"
+
+enum { MAX_STATEMENTS = 8 };
+
+struct reduction {
+    char *value;   /* "v", "sum[i]" */
+    char *mask;
+    char *combine; /* compact: VALUE "+=" OTHER */
+    int down;      /* else xor */
+    int width;     /* fourth argument, 32 if there is none */
+};
+
+/* ---- comparing code ---- */
+
+/* Source text of [first, end) without blanks (but for one between two words), with [a, b)
+ * written as mark; so that "o > 0" and "o>0 /" "* ... *" "/" compare equal. */
+static char *compact(
+    const struct source *s, int first, int end, const char *name, const char *mark, int a, int b,
+    const char *part)
+{
+    char *text = format("%s", "");
+    for (int i = first; i < end; i++) {
+        const struct token *t = &s->tokens[i];
+        if (t->kind == BLANK || t->kind == COMMENT) continue;
+        char *old = text;
+        size_t n = strlen(old);
+        int words = n && (isalnum((unsigned char)old[n - 1]) || old[n - 1] == '_')
+                    && (t->kind == NAME || t->kind == NUMBER);
+        const char *space = words ? " " : "";
+        if (a <= i && i < b) {
+            text = format("%s%s", old, part);
+            i = b - 1;
+        } else if (name && is(s, i, name)) {
+            text = format("%s%s%s", old, *mark == 1 ? space : "", mark);
+        } else {
+            text = format("%s%s%.*s", old, space, t->length, t->start);
+        }
+        free(old);
+    }
+    return text;
+}
+static char *plain(const struct source *s, int first, int end)
+{
+    return compact(s, first, end, NULL, NULL, -1, -1, NULL);
+}
+
+static int one_of(const char *text, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(text, *list) == 0) return 1;
+    return 0;
+}
+
+static int find(const struct source *s, int first, int end, const char *text)
+{
+    for (int i = first; i < end; i++)
+        if (is(s, i, text)) return i;
+    return -1;
+}
+
+/* ---- numbers known here ---- */
+
+static int number(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 0);
+    if (*end == 'u' || *end == 'U') end++;
+    return *text && !*end && n > 0 && n <= 64 ? (int)n : -1;
+}
+
+/* The value of #define NAME 32 or const int NAME = 32, if this file has it just once. */
+static int value_of_name(const struct source *s, const char *name)
+{
+    int value = -1, found = 0;
+    if (strcmp(name, "warpSize") == 0) return 32;
+    for (int i = 0; i < s->count; i++) {
+        if (!is(s, i, name)) continue;
+        int b = previous(s, i), n = next(s, i), typed = is(s, b, "int") || is(s, b, "unsigned");
+        int constant = typed && (is(s, previous(s, b), "const") || is(s, previous(s, b), "constexpr"));
+        if (constant && is(s, n, "="))
+            n = next(s, n);
+        else if (!is(s, b, "define"))
+            continue;
+        char *text = plain(s, n, n + 1);
+        value = number(text);
+        /* Nothing may follow: #define N 32 + 1 is not 32. */
+        int after = n + 1;
+        int ends = is(s, next(s, n), ";")
+                   || (after < s->count && s->tokens[after].kind == BLANK
+                       && memchr(s->tokens[after].start, '\n', (size_t)s->tokens[after].length));
+        if (!ends) value = -1;
+        free(text);
+        found++;
+    }
+    return found == 1 ? value : -1;
+}
+
+/* 16, 32/2, warpSize/2, WARP>>1, (WARP/2): its value, or -1. */
+static int constant(const struct source *s, const char *text)
+{
+    size_t n = strlen(text);
+    char *copy = format("%s", text);
+    int halve = 0, value;
+    if (n > 2 && *copy == '(' && copy[n - 1] == ')') {
+        memmove(copy, copy + 1, n - 2);
+        copy[n -= 2] = 0;
+    }
+    if (n > 2 && strcmp(copy + n - 2, "/2") == 0)
+        copy[n - 2] = 0, halve = 1;
+    else if (n > 3 && strcmp(copy + n - 3, ">>1") == 0)
+        copy[n - 3] = 0, halve = 1;
+    value = number(copy);
+    if (value < 0) value = value_of_name(s, copy);
+    free(copy);
+    if (halve) value = value > 0 && value % 2 == 0 ? value / 2 : -1;
+    return value;
+}
+
+static int is_offset(int n) { return n == 1 || n == 2 || n == 4 || n == 8 || n == 16; }
+
+/* ---- the head of the loop ---- */
+
+struct head {
+    char *offset; /* the name of the loop's variable */
+    int first;    /* the largest offset */
+    int rising;
+};
+
+/* for (open ... close): fills h, or returns 0. */
+static int read_head(const struct source *s, int open, int close, struct head *h)
+{
+    static const char *const types[] = {"int", "unsigned", "unsigned int", "auto", NULL};
+    static const char *const while_positive[] = {
+        OFFSET ">0", OFFSET ">=1", OFFSET "!=0", OFFSET, "0<" OFFSET, OFFSET ">0u", NULL};
+    static const char *const halves[] = {
+        OFFSET ">>=1", OFFSET "/=2", OFFSET "=" OFFSET "/2", OFFSET "=" OFFSET ">>1", NULL};
+    static const char *const doubles[] = {
+        OFFSET "<<=1", OFFSET "*=2", OFFSET "=" OFFSET "*2", OFFSET "=" OFFSET "<<1",
+        OFFSET "+=" OFFSET, NULL};
+    int semicolon1 = find(s, open, close, ";"), assign = find(s, open, close, "=");
+    if (semicolon1 < 0 || assign < 0 || assign > semicolon1) return 0;
+    int semicolon2 = find(s, semicolon1 + 1, close, ";"), name = previous(s, assign);
+    if (semicolon2 < 0 || !is_name(s, name)) return 0;
+    h->offset = plain(s, name, name + 1);
+    char *type = plain(s, open + 1, name), *start = plain(s, assign + 1, semicolon1);
+    char *condition =
+        compact(s, semicolon1 + 1, semicolon2, h->offset, OFFSET, -1, -1, NULL);
+    char *step = compact(s, semicolon2 + 1, close, h->offset, OFFSET, -1, -1, NULL);
+    int from = constant(s, start), ok = one_of(type, types);
+    if (one_of(condition, while_positive) && one_of(step, halves)) {
+        h->first = from;
+        h->rising = 0;
+    } else if (from == 1 && one_of(step, doubles) && strncmp(condition, OFFSET "<", 2) == 0) {
+        int inclusive = condition[2] == '=';
+        h->first = constant(s, condition + 2 + inclusive);
+        if (!inclusive) h->first = h->first % 2 == 0 ? h->first / 2 : -1;
+        h->rising = 1;
+    } else {
+        ok = 0;
+    }
+    free(type);
+    free(start);
+    free(condition);
+    free(step);
+    ok = ok && is_offset(h->first);
+    if (!ok) free(h->offset);
+    return ok;
+}
+
+/* ---- the body ---- */
+
+/* v, s[i], acc.x, p->sum: names, indices that are a name or a number, members. */
+static int is_simple_variable(const struct source *s, int first, int end)
+{
+    int i = first;
+    if (!is_name(s, i)) return 0;
+    for (i = next(s, i); i < end; i = next(s, i)) {
+        if (is(s, i, "[")) {
+            int inner = next(s, i);
+            if (next(s, inner) != mate(s, i)) return 0;
+            if (s->tokens[inner].kind != NAME && s->tokens[inner].kind != NUMBER) return 0;
+            i = mate(s, i);
+        } else if (is(s, i, ".") && is_name(s, next(s, i))) {
+            i = next(s, i);
+        } else {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A mask that can be computed once: names, numbers, ~ and -. */
+static int is_simple_mask(const struct source *s, int first, int end)
+{
+    for (int i = next(s, first - 1); i < end; i = next(s, i)) {
+        if (s->tokens[i].kind == NUMBER || is(s, i, "~") || is(s, i, "-")) continue;
+        if (!is_name(s, i) || is(s, next(s, i), "(")) return 0;
+    }
+    return 1;
+}
+
+/* VALUE += OTHER; VALUE = VALUE + OTHER; VALUE = fmaxf(VALUE, OTHER); and so on. */
+static int is_combination(const char *text)
+{
+    static const char *const forms[] = {
+        VALUE "+=" OTHER, VALUE "*=" OTHER, VALUE "|=" OTHER, VALUE "&=" OTHER,
+        VALUE "^=" OTHER, VALUE "=" VALUE "+" OTHER, VALUE "=" OTHER "+" VALUE,
+        VALUE "=" VALUE "*" OTHER, VALUE "=" OTHER "*" VALUE, VALUE "=" VALUE "|" OTHER,
+        VALUE "=" VALUE "&" OTHER, VALUE "=" VALUE "^" OTHER, NULL};
+    static const char *const functions[] = {
+        "max", "min", "fmaxf", "fminf", "fmax", "fmin", "::max", "::min", "::fmaxf", "::fminf",
+        "std::max", "std::min", "std::fmax", "std::fmin", "__hmax", "__hmin", "__hadd",
+        "__hmax2", "__hmin2", "__hadd2", NULL};
+    if (one_of(text, forms)) return 1;
+    if (strncmp(text, VALUE "=", 2) != 0) return 0;
+    for (int i = 0; functions[i]; i++) {
+        size_t n = strlen(functions[i]);
+        const char *rest = text + 2 + n;
+        if (strncmp(text + 2, functions[i], n) != 0) continue;
+        if (strcmp(rest, "(" VALUE "," OTHER ")") == 0) return 1;
+        if (strcmp(rest, "(" OTHER "," VALUE ")") == 0) return 1;
+    }
+    return 0;
+}
+
+/* Ends of the arguments of the call whose bracket is at open; how many there are. */
+static int split_arguments(const struct source *s, int open, int ends[4])
+{
+    int count = 0, close = mate(s, open);
+    for (int i = open + 1; i <= close; i++) {
+        if (i < close && mate(s, i) > i) i = mate(s, i);
+        if (i != close && !is(s, i, ",")) continue;
+        if (count == 4) return 5;
+        ends[count++] = i;
+    }
+    return count;
+}
+
+/* The statement [first, semicolon): fills r, or returns 0 with r empty. */
+static int read_statement(
+    const struct source *s, int first, int semicolon, const char *offset, struct reduction *r)
+{
+    memset(r, 0, sizeof *r);
+    first = next(s, first - 1);
+    int shuffle = -1, ends[4];
+    for (int i = first; i < semicolon; i++) {
+        int xor = is(s, i, "__shfl_xor_sync"), down = is(s, i, "__shfl_down_sync");
+        if (!xor && !down) continue;
+        if (shuffle >= 0) return 0;
+        shuffle = i;
+        r->down = down;
+    }
+    int open = shuffle < 0 ? -1 : next(s, shuffle);
+    if (!is(s, open, "(") || mate(s, open) < 0) return 0;
+    int arguments = split_arguments(s, open, ends), end = mate(s, open) + 1;
+    if (arguments < 3 || arguments > 4 || !is_simple_mask(s, open + 1, ends[0])) return 0;
+
+    /* The variable: everything before =, += and the like. */
+    int variable_end = first;
+    while (variable_end < semicolon && !is(s, variable_end, "=")) variable_end++;
+    if (variable_end == semicolon) return 0;
+    int before = previous(s, variable_end);
+    if (s->tokens[before].kind == MARK && strchr("+*|&^", *s->tokens[before].start)
+        && before == variable_end - 1)
+        variable_end = before;
+    if (!is_simple_variable(s, first, variable_end)) return 0;
+    r->value = plain(s, first, variable_end);
+    r->mask = plain(s, open + 1, ends[0]);
+    char *second = plain(s, ends[0] + 1, ends[1]), *third = plain(s, ends[1] + 1, ends[2]);
+    char *width = arguments == 4 ? plain(s, ends[2] + 1, ends[3]) : format("32");
+    r->width = constant(s, width);
+
+    /* The statement once more, the variable and the shuffle as marks. A variable of several
+     * tokens is replaced in the text. */
+    char *text = compact(s, first, semicolon, NULL, NULL, shuffle, end, OTHER);
+    r->combine = format("%s", "");
+    size_t n = strlen(r->value);
+    for (const char *p = text; *p;) {
+        char *old = r->combine;
+        int whole = strncmp(p, r->value, n) == 0
+                    && (p == text || !(isalnum((unsigned char)p[-1]) || strchr("_.", p[-1])))
+                    && !isalnum((unsigned char)p[n]) && !strchr("_.[(", p[n] ? p[n] : ' ');
+        r->combine = whole ? format("%s" VALUE, old) : format("%s%c", old, *p);
+        p += whole ? n : 1;
+        free(old);
+    }
+    int ok = strcmp(second, r->value) == 0 && strcmp(third, offset) == 0
+             && is_combination(r->combine) && find(s, first, variable_end, offset) < 0
+             && find(s, open, ends[0], offset) < 0;
+    free(second);
+    free(third);
+    free(width);
+    free(text);
+    return ok;
+}
+
+static void free_reduction(struct reduction *r)
+{
+    free(r->value);
+    free(r->mask);
+    free(r->combine);
+}
+
+/* Several statements in one loop are several loops only if none sees another's variable. */
+static int are_independent(const struct source *s, const int *starts, const int *stops, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < count; k++) {
+            char *name = plain(s, starts[i], starts[i] + 1);
+            int met = i != k && find(s, starts[k], stops[k], name) >= 0;
+            free(name);
+            if (met) return 0;
+        }
+    return 1;
+}
+
+/* ---- the rewriting ---- */
+
+static char *with_names(const char *combine) /* marks become the lambda's parameters */
+{
+    char *text = format("%s", "");
+    for (; *combine; combine++) {
+        char *old = text;
+        if (*combine == *VALUE)
+            text = format("%swbcpu_x", old);
+        else if (*combine == *OTHER)
+            text = format("%swbcpu_y", old);
+        else
+            text = format("%s%c", old, *combine);
+        free(old);
+    }
+    return text;
+}
+
+static char *as_operation(const struct reduction *r, const struct head *h)
+{
+    char *combine = with_names(r->combine);
+    char *text = format(
+        "%s=::wbcpu::warp_loop<::wbcpu::read_%s,%d,%s>(%s,%s,"
+        "[](auto &wbcpu_x,auto wbcpu_y){%s;});",
+        r->value, r->down ? "down" : "xor", h->first, h->rising ? "true" : "false", r->mask,
+        r->value, combine);
+    free(combine);
+    return text;
+}
+
+/* Is i on the line of a preprocessor directive? Macros are left alone. */
+static int in_directive(const struct source *s, int i)
+{
+    for (i--; i >= 0; i--) {
+        const struct token *t = &s->tokens[i];
+        if (t->kind == MARK && *t->start == '#') return 1;
+        for (int k = 0; t->kind == BLANK && k < t->length; k++)
+            if (t->start[k] == '\n' && (k == 0 || t->start[k - 1] != '\\')) return 0;
+        if (t->kind == DIRECTIVE) return 0;
+    }
+    return 0;
+}
+
+static void rewrite_loop(struct source *s, int loop)
+{
+    struct head h;
+    struct reduction r[MAX_STATEMENTS];
+    int starts[MAX_STATEMENTS], stops[MAX_STATEMENTS], count = 0, ok = 1;
+    int open = next(s, loop), close = mate(s, open);
+    if (!is(s, open, "(") || close < 0 || in_directive(s, loop)) return;
+    if (!read_head(s, open, close, &h)) return;
+    int body = next(s, close), braces = is(s, body, "{");
+    int end = braces ? mate(s, body) : find(s, body, s->count, ";");
+    for (int i = braces ? next(s, body) : body; ok && end > 0 && i < (braces ? end : end + 1);) {
+        int semicolon = find(s, i, end + 1, ";");
+        if (semicolon < 0 || count == MAX_STATEMENTS) {
+            ok = 0;
+            break;
+        }
+        starts[count] = i;
+        stops[count] = semicolon;
+        ok = read_statement(s, i, semicolon, h.offset, &r[count]);
+        /* A part of the warp: xor stays inside it if no offset reaches out of it. */
+        ok = ok && (r[count].width == 32 || (!r[count].down && r[count].width >= 2 * h.first));
+        count++;
+        i = next(s, semicolon);
+    }
+    ok = ok && count && are_independent(s, starts, stops, count);
+    if (ok) {
+        char *text = format("%s", "");
+        for (int i = 0; i < count; i++) {
+            char *old = text, *one = as_operation(&r[i], &h);
+            text = format("%s%s", old, one);
+            free(old);
+            free(one);
+        }
+        int pragma = previous(s, loop); /* #pragma unroll speaks of the loop */
+        if (pragma >= 0 && s->tokens[pragma].kind == DIRECTIVE) {
+            char *line = plain(s, pragma, pragma + 1);
+            if (strstr(line, "unroll")) erase(s, pragma, pragma + 1);
+            free(line);
+        }
+        s->tokens[loop].before = count == 1 ? text : format("{%s}", text);
+        erase(s, loop, end + 1);
+    }
+    for (int i = 0; i < count; i++) free_reduction(&r[i]);
+    free(h.offset);
+}
+
+void rewrite_reductions(struct source *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (is(s, i, "for")) rewrite_loop(s, i);
+}

@@ -4,7 +4,8 @@
  *
  * costs five waits per lane. The translator recognises such loops and turns each into
  *
- *     v = wbcpu::warp_loop<wbcpu::read_xor>(mask, v, 16, 0, [](auto &a, auto b) { a += b; });
+ *     v = wbcpu::warp_loop<wbcpu::read_xor, 16, false>(
+ *         mask, v, [](auto &x, auto y) { x += y; });
  *
  * where the last lane to arrive plays the same five rounds for all lanes, adding the same
  * numbers in the same order: every lane gets the bits that the loop would have given it.
@@ -29,7 +30,7 @@ struct read_down {
 
 /* A round for all 32 lanes; read first, then combine, so that nobody sees a new value. */
 template <class Read, unsigned O, class T, class Combine>
-WBCPU_INLINE void full_round(T (&v)[32], Combine combine)
+WBCPU_INLINE void full_round(T (&v)[32], const Combine &combine)
 {
     T other[32];
     for (unsigned lane = 0; lane < 32; lane++) other[lane] = v[Read::source(lane, O)];
@@ -38,7 +39,7 @@ WBCPU_INLINE void full_round(T (&v)[32], Combine combine)
 
 /* A round among some lanes: who reads a missing lane gets its own value, as in shuffles. */
 template <class Read, class T, class Combine>
-void partial_round(T (&v)[32], unsigned lanes, unsigned o, Combine combine)
+void partial_round(T (&v)[32], unsigned lanes, unsigned o, const Combine &combine)
 {
     T other[32];
     for (unsigned lane = 0; lane < 32; lane++) {
@@ -54,9 +55,9 @@ void partial_round(T (&v)[32], unsigned lanes, unsigned o, Combine combine)
 template <class Read, unsigned First, bool Rising, class T, class Combine>
 void all_rounds(uint64_t value[32], unsigned lanes)
 {
-    /* The combining lambda captures nothing, so any object of its type does. */
-    const Combine *none = nullptr;
-    auto combine = [none](T &a, T b) { (*none)(a, b); };
+    /* The combining lambda captures nothing: an object of its type has no bits. */
+    static const char no_bits = 0;
+    const Combine &combine = reinterpret_cast<const Combine &>(no_bits);
     T v[32];
     for (int lane = 0; lane < 32; lane++) v[lane] = wbcpu_from_bits<T>(value[lane]);
     if (lanes == 0xffffffffu) {
