@@ -37,7 +37,7 @@ lab_sources = $(or $(GIVEN),$(wildcard $(FROM)/$(call lab_folder,$(1))/*.cu))
 lab_objects = $(foreach s,$(call lab_sources,$(1)),$(B)/labs/$(1).parts/$(basename $(notdir $(s))).o)
 
 LAB_NAMES := $(LABS) $(foreach l,$(LABS),$(call lab_folder,$(l)))
-$(foreach g,$(filter lab0% lab1%,$(MAKECMDGOALS)),$(if $(filter $(g),$(LAB_NAMES)),,\
+$(foreach g,$(filter-out labs,$(filter lab%,$(MAKECMDGOALS))),$(if $(filter $(g),$(LAB_NAMES)),,\
     $(error $(g): no such lab; there are $(LABS))))
 ifneq ($(and $(FILE),$(filter grade labs,$(MAKECMDGOALS))),)
 $(error FILE=$(FILE) stands for one lab: make lab03 FILE=$(FILE))
@@ -79,7 +79,14 @@ $(foreach lab,$(LABS),$(eval $(call lab_rules,$(lab))))
 lab03:  ## build one lab, any of labNN; FILE=path or FROM=solutions builds that in its place
 labs: $(LABS)  ## build every lab
 
-.PHONY: FORCE labs $(LAB_NAMES)
+grade:  ## build and grade every lab (FROM=solutions: the solutions)
+	@$(MAKE) -k labs; worst=0; for lab in $(LABS); do \
+	    echo; BUILD=$(B) ./grade $$lab; rc=$$?; [ $$rc -le $$worst ] || worst=$$rc; \
+	done; exit $$worst
+
+check: test  ## the same as make test
+
+.PHONY: FORCE labs grade check $(LAB_NAMES)
 FORCE:
 
 # --- the programs' kernels: from labs/ what has passed, else solutions/, else fallback.a -----
@@ -128,4 +135,5 @@ $(B)/tests/labs/fence: $(B)/tests/labs/fence.o $(B)/grader/sandbox.o
 	$(Q)$(CC) $^ -o $@
 $(B)/tests/labs/intruder: $(B)/tests/labs/intruder.o
 	$(Q)$(CC) $^ -o $@ -lpthread
-TEST_PROGRAMS += $(B)/tests/labs/fence $(B)/tests/labs/intruder
+TEST_PROGRAMS += $(B)/tests/labs/fence $(B)/tests/labs/intruder $(HARNESS) $(BACKEND_LIBS) \
+                 $(GRADER) $(LABS:%=$(B)/grader/adapters/%.o)

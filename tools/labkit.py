@@ -108,7 +108,7 @@ def judged_by(name):
         Path("labs", name, "cases"),
         *Path("grader").glob("*.[ch]"),
         Path("grader/adapters", short + ".c"),
-        *(Path("reference", f) for f in ("common.py", "dump.py", op + ".py")),
+        *(Path("reference", f) for f in ("wb.py", "dump.py", op + ".py")),
     ] if p.exists()]
 
 
