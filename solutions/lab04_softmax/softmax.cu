@@ -434,7 +434,7 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
 /* Rows longer than one step of the block are read twice, but for their last step, which
  * waits in registers: backwards, so that the L2 has it. */
 template <typename E, int V, int LANES>
-static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
+static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK, 1)
     backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
 {
     const int K = kept<V>::packs;
@@ -670,16 +670,17 @@ template <typename E, int V> static long_plan plan_long(const void *kernel, int 
     return {threads, (int)(bytes / sizeof(pack<E, V>)), bytes};
 }
 
+/* Single elements are the exception (odd rows): a block for each row is enough there. */
 template <typename E, int V>
 static void forward(
     E *out, const E *x, int R, int T, int N, float scale, stats *parts, cudaStream_t s)
 {
     const int most = kept<V>::columns;  // of one thread
-    if (N <= 8 * most) {
-        softmax_kernel<E, V, 8>
+    if (V > 1 && N <= 8 * most) {
+        softmax_kernel<E, V, V == 1 ? 0 : 8>
             <<<short_blocks(R, 8), SHORT_BLOCK, 0, s>>>(out, x, R, T, N, scale);
-    } else if (N <= WARP * most) {
-        softmax_kernel<E, V, WARP>
+    } else if (V > 1 && N <= WARP * most) {
+        softmax_kernel<E, V, V == 1 ? 0 : WARP>
             <<<short_blocks(R, WARP), SHORT_BLOCK, 0, s>>>(out, x, R, T, N, scale);
     } else if (N <= ROW_BLOCK * most) {
         softmax_kernel<E, V, 0>
@@ -695,7 +696,6 @@ static void forward(
             <<<R, p.threads, p.bytes, s>>>(out, x, T, N, scale, p.hold);
     }
 }
-
 // END SOLUTION
 
 /* Bytes that few long rows need for the stats of their parts. */
@@ -761,11 +761,11 @@ static void
 backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream_t s)
 {
     const int most = kept<V>::columns;
-    if (N <= 8 * most)
-        backward_kernel<E, V, 8>
+    if (V > 1 && N <= 8 * most)
+        backward_kernel<E, V, V == 1 ? 0 : 8>
             <<<short_blocks(R, 8), SHORT_BLOCK, 0, s>>>(dx, dout, p, R, N, scale);
-    else if (N <= WARP * most)
-        backward_kernel<E, V, WARP>
+    else if (V > 1 && N <= WARP * most)
+        backward_kernel<E, V, V == 1 ? 0 : WARP>
             <<<short_blocks(R, WARP), SHORT_BLOCK, 0, s>>>(dx, dout, p, R, N, scale);
     else
         backward_kernel<E, V, 0>
@@ -798,11 +798,11 @@ static void
 entropy_rows(float *loss, E *dlogits, const E *logits, const entropy &a, cudaStream_t s)
 {
     const int most = kept<V>::columns;
-    if (a.V <= 8 * most) {
-        cross_entropy_kernel<E, V, 8>
+    if (V > 1 && a.V <= 8 * most) {
+        cross_entropy_kernel<E, V, V == 1 ? 0 : 8>
             <<<short_blocks(a.R, 8), SHORT_BLOCK, 0, s>>>(loss, dlogits, logits, a, 0);
-    } else if (a.V <= WARP * most) {
-        cross_entropy_kernel<E, V, WARP>
+    } else if (V > 1 && a.V <= WARP * most) {
+        cross_entropy_kernel<E, V, V == 1 ? 0 : WARP>
             <<<short_blocks(a.R, WARP), SHORT_BLOCK, 0, s>>>(loss, dlogits, logits, a, 0);
     } else {
         long_plan p = plan_long<E, V>((const void *)cross_entropy_kernel<E, V, 0>, a.V);
