@@ -73,7 +73,7 @@ static _Noreturn void become(const struct child *c, int socket, int output, pid_
         .program = c->program,
         .device = c->device,
         .last_fd = WIRE_FD,
-        .memory = c->limits.memory};
+        .memory = 4 * c->limits.memory}; /* mapped; the watch below looks at resident */
     struct rlimit cpu = {(rlim_t)(10 * c->limits.seconds) + 60, RLIM_INFINITY};
     char *argv[] = {c->program, NULL};
     const char *step = "";

@@ -195,12 +195,13 @@ static void grade_all(struct report *r, const struct options *o)
 {
     size_t memory =
         (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 4 * 3;
-    struct child_limits limits = {CASE_SECONDS * o->timeout_scale, (size_t)4 << 30};
+    bool card = !strcmp(r->build->backend, "cuda");
+    struct child_limits limits = {
+        CASE_SECONDS * o->timeout_scale, (size_t)(card ? 8 : 2) << 30};
     if (limits.memory > memory) limits.memory = memory;
     bool breach = say_breaches(r->build);
     char *data = breach ? NULL : data_folder(r->lab, r->seed, o->pattern, o->custom_seed);
-    struct child *child =
-        child_new(r->build->program, !strcmp(r->build->backend, "cuda"), limits);
+    struct child *child = child_new(r->build->program, card, limits);
     for (size_t i = 0; i < r->lab->count; i++) {
         if (!r->selected[i]) continue;
         if (breach) {

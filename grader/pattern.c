@@ -203,14 +203,15 @@ static bool find_place(struct judgement *j, const struct comparison *c)
 {
     char rows_text[128], cols_text[128];
     struct hits rows = find_hits(c, true), cols = find_hits(c, false);
-    bool block =
-        c->wrong * 10 >= rows.count * cols.count * 9; /* some may be right by luck */
+    /* some may be right by luck */
+    bool block = c->wrong * 10 >= rows.count * cols.count * 9;
+    bool everywhere = c->wrong * 10 >= c->view->elements * 8 && cols.count == cols.size &&
+                      rows.count * 10 >= rows.size * 9;
     bool said = true;
     describe(rows_text, sizeof rows_text, &rows);
     describe(cols_text, sizeof cols_text, &cols);
-    if (c->wrong == c->view->elements ||
-        (rows.count == rows.size && block && cols.count == cols.size))
-        said = false; /* everywhere: its values say more */
+    if (c->wrong == c->view->elements || everywhere)
+        said = false; /* its values say more */
     else if (flat_tail(j, c) || triangle(j, c))
         ;
     else if (c->view->rows == 1)
@@ -557,7 +558,8 @@ static bool all_short(const struct comparison *c, int bits)
 
 static bool few_digits(struct judgement *j, const struct comparison *c)
 {
-    double error = 0, size = 0;
+    double error = 0, size = 0, least = INFINITY, most = -INFINITY;
+    size_t R = c->view->rows, C = c->view->cols;
     for (size_t i = 0; i < c->view->elements; i++) {
         double base = c->first ? c->first[i] : 0; /* errors of what was added */
         if (!isfinite(c->got[i])) return false;
@@ -565,22 +567,27 @@ static bool few_digits(struct judgement *j, const struct comparison *c)
         size += (c->want[i] - base) * (c->want[i] - base);
     }
     double off = size > 0 ? sqrt(error / size) : INFINITY;
-    if (off > 0.06) return false;
+    if (off > 0.01) return false;
+    bool by_row = R > 1 && C > 3;
+    for (size_t row = 0; row < R && by_row; row++)
+        by_row = line_holds(c, row * C, C, 1, false, &least, &most);
+    const char *where =
+        by_row ? "; each row is off by one factor: it is the row's sum" : "";
     bool single = c->view->element == ELEMENT_F32;
     if (single && all_short(c, 10))
         say(j, "pattern: the values are f16 numbers: float is asked for, first to last");
     else if (single && all_short(c, 7))
         say(j, "pattern: the values are bf16 numbers: float is asked for, first to last");
-    else if (off > 0x1p-14)
+    else if (off > 0x1p-18)
         say(j,
-            "pattern: right to 2^%.0f: sums or inner values in half precision? (an f16 "
-            "has 2^-11, a bf16 2^-8; accumulate in float)",
-            log2(off));
+            "pattern: right to 2^%.0f only: a sum or an inner value in half precision? "
+            "Accumulate in float%s",
+            log2(off), where);
     else
         say(j,
             "pattern: right to 2^%.0f, not to the tolerance: cancellation, a fast "
-            "approximation, or a term left out?",
-            log2(off));
+            "approximation, or a term left out?%s",
+            log2(off), where);
     return true;
 }
 
@@ -592,9 +599,10 @@ void find_pattern(struct judgement *j, const struct comparison *c)
     bool placed = find_place(j, c);
     if (one_value(j, c) || accumulation(j, c) || copied_input(j, c)) return;
     if (constant_factor(j, c) || constant_summand(j, c) || elsewhere(j, c)) return;
+    if (few_digits(j, c)) return;
     if (lines_hold(j, c, true, false) || lines_hold(j, c, true, true)) return;
     if (lines_hold(j, c, false, false) || lines_hold(j, c, false, true)) return;
-    if (few_digits(j, c) || placed) return;
+    if (placed) return;
     say(j, "pattern: none that is known; every %s is hit",
         c->view->dims < 2 ? "element" : "row and column");
 }
