@@ -24,46 +24,17 @@ typedef enum activation { SILU, GELU_TANH } activation;
  *
  * Nothing is summed and every element is read once: memory is the only limit. A thread owns
  * PER_THREAD elements and asks for all of them before it uses the first. */
-constexpr int PER_THREAD = 16;  // 4 loads of 16 bytes a tensor in f32, 2 in f16 and bf16
 constexpr int MAX_THREADS = 256;  // a block
 
-/* V neighbouring elements that move as one access */
+/* V neighbouring elements that move as one access of 16 bytes, or V = 1 */
 template <typename E, int V> struct alignas(V * sizeof(E)) pack {
     E e[V];
 };
 
-/* x[0..V) = p[0..V), of which only `left` exist */
-template <int V, typename E>
-static __device__ __forceinline__ void load(float *x, const E *p, long long left)
-{
-    if (left >= V) {
-        pack<E, V> v = *reinterpret_cast<const pack<E, V> *>(p);
-#pragma unroll
-        for (int i = 0; i < V; i++)
-            x[i] = (float)v.e[i];
-    } else {  // the scalar tail
-#pragma unroll
-        for (int i = 0; i < V; i++)
-            x[i] = i < left ? (float)p[i] : 0.0f;
-    }
-}
-
-/* p[0..V) = x[0..V), rounded to E here and nowhere else */
-template <int V, typename E>
-static __device__ __forceinline__ void store(E *p, const float *x, long long left)
-{
-    if (left >= V) {
-        pack<E, V> v;
-#pragma unroll
-        for (int i = 0; i < V; i++)
-            v.e[i] = E(x[i]);
-        *reinterpret_cast<pack<E, V> *>(p) = v;
-    } else {
-#pragma unroll
-        for (int i = 0; i < V; i++)
-            if (i < left) p[i] = E(x[i]);
-    }
-}
+/* Packs of a thread: it asks for all of them before it uses the first, 64 bytes a tensor. */
+template <int V> struct owned {
+    static const int packs = V == 1 ? 8 : 4;
+};
 
 /* expf is good to one unit in the last place; __expf loses |z| of them, which only the
  * rounding of a 16-bit result hides, and takes a quarter of the instructions. */
@@ -105,34 +76,52 @@ template <activation A> static __device__ __forceinline__ float inner_slope(floa
 // END SOLUTION
 
 // BEGIN SOLUTION 01.1 (about 30 lines)
-/* A block owns a tile of a row, blockDim.x * PER_THREAD columns. The packs of a thread lie
- * blockDim.x packs apart, so that neighbouring threads touch neighbouring packs:
+/* A block owns a tile of a row. The packs of a thread lie blockDim.x packs apart, so that
+ * neighbouring threads touch neighbouring packs:
  *
  *     tile   | t0 t1 t2 ...   | t0 t1 t2 ...   | t0 t1 t2 ...   |      packs of V columns
- *              k = 0            k = V            k = 2V                                 */
+ *              k = 0            k = 1            k = 2
+ *
+ * Behind the last whole pack of a row up to V-1 columns are left. They have a statement of
+ * their own: a test inside of the pack would make the compiler take the store apart. */
+template <activation A, typename E>
+static __device__ __forceinline__ E gated(E gate, E up)
+{
+    float z = (float)gate;
+    return E(
+        z * sigmoid<E>(inner<A>(z)) *
+        (float)up);  // z up may overflow where this does not
+}
+
 template <activation A, int V, typename E>
 static __global__ void
 forward_kernel(E *out, const E *gate, const E *up, int F, int ld, int tiles)
 {
+    constexpr int K = owned<V>::packs;
     size_t row = blockIdx.x / tiles;  // [0, R)
-    long long tile = blockIdx.x % tiles;
-    int step = blockDim.x;
-    long long first = tile * step * PER_THREAD + threadIdx.x * V;  // column
-    if (first >= F) return;
-    out += row * F + first, gate += row * ld + first, up += row * ld + first;
+    int tile = blockIdx.x % tiles, whole = F / V;
+    out += row * F, gate += row * ld, up += row * ld;
 
-    float z[PER_THREAD], u[PER_THREAD];
+    pack<E, V> z[K], u[K];
+    int first = tile * K * blockDim.x + threadIdx.x;
 #pragma unroll
-    for (int k = 0; k < PER_THREAD; k += V) {
-        load<V>(z + k, gate + k * step, F - first - k * step);
-        load<V>(u + k, up + k * step, F - first - k * step);
+    for (int k = 0; k < K; k++) {
+        int i = first + k * blockDim.x;
+        if (i >= whole) continue;
+        z[k] = reinterpret_cast<const pack<E, V> *>(gate)[i];
+        u[k] = reinterpret_cast<const pack<E, V> *>(up)[i];
     }
 #pragma unroll
-    for (int i = 0; i < PER_THREAD; i++)
-        u[i] *= z[i] * sigmoid<E>(inner<A>(z[i]));  // z up alone may overflow
+    for (int k = 0; k < K; k++) {
+        int i = first + k * blockDim.x;
+        if (i >= whole) continue;
 #pragma unroll
-    for (int k = 0; k < PER_THREAD; k += V)
-        store<V>(out + k * step, u + k, F - first - k * step);
+        for (int j = 0; j < V; j++)
+            u[k].e[j] = gated<A>(z[k].e[j], u[k].e[j]);
+        reinterpret_cast<pack<E, V> *>(out)[i] = u[k];
+    }
+    int tail = whole * V + threadIdx.x;
+    if (tile == 0 && tail < F) out[tail] = gated<A>(gate[tail], up[tail]);
 }
 
 /* How the kernels cut the tensors: rows of F columns into tiles, in packs of 16 bytes where
@@ -143,13 +132,19 @@ typedef struct layout {
 
 static layout lay_out(size_t addresses, int R, int F, int ld, size_t size)
 {
-    if (ld == F && (long long)R * F <= INT_MAX)  // no gaps: one long row
+    if (ld == F && (long long)R * F <= INT_MAX / 2)  // no gaps: one long row
         F = ld = R * F, R = 1;
     if (R > 1) addresses |= F * size | ld * size;
+    bool wide = addresses % 16 == 0;
 
-    int threads = F / PER_THREAD + (F % PER_THREAD != 0);  // of a row
+    int columns =
+        wide ? owned<4>::packs * 16 / (int)size : owned<1>::packs;  // of a thread
+    int threads = F / columns + (F % columns != 0);                 // of a row
     int tiles = threads / MAX_THREADS + (threads % MAX_THREADS != 0);
-    return {R, F, ld, (threads + tiles - 1) / tiles, tiles, addresses % 16 == 0};
+    threads = (threads + tiles - 1) / tiles;
+    int tail =
+        wide ? 16 / (int)size : 1;  // the first block has a thread for each column of it
+    return {R, F, ld, threads < tail ? tail : threads, tiles, wide};
 }
 // END SOLUTION
 
@@ -187,40 +182,55 @@ forward(E *out, const E *gate, const E *up, int R, int F, int ld, cudaStream_t s
 //>     // TODO(01.3): dgate = dout up s (1 + z (1 - s)) and dup = dout z s. About 4 lines.
 //>     // TODO(01.4): the same for A == GELU_TANH, with the derivative in swiglu.h.
 //> }
+/* (dgate, dup) in place of (gate, up) */
+template <activation A, typename E>
+static __device__ __forceinline__ void gradients(E &gate, E &up, E dout)
+{
+    float z = (float)gate, u = (float)up, dy = (float)dout;
+    float s = sigmoid<E>(inner<A>(z));
+    float slope = s * (1.0f + inner_slope<A>(z) * (1.0f - s));  // act'(z) <= 1.13
+    // half of it, and twice the product: no step overflows unless the result does
+    gate = E(0.5f * slope * dy * u * 2.0f);
+    up = E(z * s * dy);
+}
+
 /* dgate may be gate, dup may be up: a thread has read everything before it writes, and
  * nobody else touches its columns. */
 template <activation A, int V, typename E>
 static __global__ void backward_kernel(
     E *dgate, E *dup, const E *dout, const E *gate, const E *up, int F, int ld, int tiles)
 {
+    constexpr int K = owned<V>::packs;
     size_t row = blockIdx.x / tiles;  // [0, R)
-    long long tile = blockIdx.x % tiles;
-    int step = blockDim.x;
-    long long first = tile * step * PER_THREAD + threadIdx.x * V;  // column
-    if (first >= F) return;
-    dgate += row * ld + first, dup += row * ld + first;
-    dout += row * F + first, gate += row * ld + first, up += row * ld + first;
+    int tile = blockIdx.x % tiles, whole = F / V;
+    dgate += row * ld, dup += row * ld;
+    dout += row * F, gate += row * ld, up += row * ld;
 
-    float z[PER_THREAD], u[PER_THREAD], dy[PER_THREAD];
+    pack<E, V> z[K], u[K], dy[K];
+    int first = tile * K * blockDim.x + threadIdx.x;
 #pragma unroll
-    for (int k = 0; k < PER_THREAD; k += V) {
-        load<V>(z + k, gate + k * step, F - first - k * step);
-        load<V>(u + k, up + k * step, F - first - k * step);
-        load<V>(dy + k, dout + k * step, F - first - k * step);
+    for (int k = 0; k < K; k++) {
+        int i = first + k * blockDim.x;
+        if (i >= whole) continue;
+        z[k] = reinterpret_cast<const pack<E, V> *>(gate)[i];
+        u[k] = reinterpret_cast<const pack<E, V> *>(up)[i];
+        dy[k] = reinterpret_cast<const pack<E, V> *>(dout)[i];
     }
 #pragma unroll
-    for (int i = 0; i < PER_THREAD; i++) {
-        float s = sigmoid<E>(inner<A>(z[i]));
-        float slope = s * (1.0f + inner_slope<A>(z[i]) * (1.0f - s));  // act'(z) <= 1.13
-        // half of it, and twice the product: no step overflows unless the result does
-        float dz = 0.5f * slope * dy[i] * u[i] * 2.0f;
-        u[i] = z[i] * s * dy[i];
-        z[i] = dz;
-    }
+    for (int k = 0; k < K; k++) {
+        int i = first + k * blockDim.x;
+        if (i >= whole) continue;
 #pragma unroll
-    for (int k = 0; k < PER_THREAD; k += V) {
-        store<V>(dgate + k * step, z + k, F - first - k * step);
-        store<V>(dup + k * step, u + k, F - first - k * step);
+        for (int j = 0; j < V; j++)
+            gradients<A>(z[k].e[j], u[k].e[j], dy[k].e[j]);
+        reinterpret_cast<pack<E, V> *>(dgate)[i] = z[k];
+        reinterpret_cast<pack<E, V> *>(dup)[i] = u[k];
+    }
+    int tail = whole * V + threadIdx.x;
+    if (tile == 0 && tail < F) {
+        E g = gate[tail], v = up[tail];
+        gradients<A>(g, v, dout[tail]);
+        dgate[tail] = g, dup[tail] = v;
     }
 }
 // END SOLUTION
