@@ -50,7 +50,7 @@ struct host_memory {
 
 static std::recursive_mutex lock;
 static device_memory device;
-static bool guarded;
+bool guarded;
 static int open_count;
 
 static host_memory &host()
@@ -82,15 +82,13 @@ static void protect(int how)
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (device.used_to + page - 1) / page * page;
     if (bytes) mprotect(device.base, bytes, how);
 }
-void open_device_memory()
+void open_guarded_memory()
 {
-    if (!guarded) return;
     std::lock_guard<std::recursive_mutex> hold(lock);
     if (open_count++ == 0) protect(PROT_READ | PROT_WRITE);
 }
-void close_device_memory()
+void close_guarded_memory()
 {
-    if (!guarded) return;
     std::lock_guard<std::recursive_mutex> hold(lock);
     if (--open_count == 0) protect(PROT_NONE);
 }

@@ -5,6 +5,7 @@
  * but with no promise about which runs when.
  */
 #include "scheduler.h"
+#include "stream.h"
 #include "include/wbcpu.h"
 
 #include <chrono>
@@ -36,7 +37,7 @@ struct pool {
 
 static pool *the_pool;
 static std::mutex pool_lock;
-static std::atomic<unsigned long long> launch_count;
+static std::atomic<unsigned long long> launch_count; /* written under launching */
 static std::atomic<uint64_t> shuffle_seed;
 static thread_local bool in_task; /* this CPU thread is inside wbcpu_parallel */
 
@@ -146,7 +147,6 @@ static pool *get_pool()
 /* Runs the task on all workers (or on the first, for work of one piece) and waits. */
 static void run_on_workers(pool *p, bool all, task run, void *context)
 {
-    all = all && p->workers.size() > 1;
     if (all) {
         std::lock_guard<std::mutex> hold(p->lock);
         p->run = run;
@@ -189,7 +189,8 @@ bool next_block(worker *w)
 {
     job *j = w->job;
     if (++w->block >= w->last_block) {
-        w->block = j->next.fetch_add(j->chunk, std::memory_order_relaxed);
+        if (w->last_block == j->blocks) return false;
+        w->block = j->alone ? 0 : j->next.fetch_add(j->chunk, std::memory_order_relaxed);
         if (w->block >= j->blocks) return false;
         w->last_block = w->block + j->chunk < j->blocks ? w->block + j->chunk : j->blocks;
     }
@@ -238,6 +239,7 @@ static cudaError_t check_launch(const wbcpu_launch *l)
     const dim3 g = l->grid, b = l->block;
     unsigned long long threads = (unsigned long long)b.x * b.y * b.z;
     if (sticky_error()) return sticky_error();
+    if (cudaError_t e = stream_error(l->stream)) return e;
     if (threads == 0 || threads > max_threads || b.x > 1024 || b.y > 1024 || b.z > 64) {
         note("%s:%d: launch of %s failed: block (%u,%u,%u) has %llu threads; from 1 to 1024 "
              "(z to 64) are possible", l->file, l->line, l->name, b.x, b.y, b.z, threads);
@@ -273,14 +275,20 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     j.launch = *l;
     j.threads = l->block.x * l->block.y * l->block.z;
     j.blocks = (unsigned long long)l->grid.x * l->grid.y * l->grid.z;
-    j.chunk = j.blocks / (p->workers.size() * 8); /* so that all end at about the same time */
-    j.chunk = j.chunk < 1 ? 1 : j.chunk > 1024 ? 1024 : j.chunk;
-    j.id = ++launch_count;
-    j.next = 0;
+    size_t workers = p->workers.size();
+    j.alone = workers == 1 || j.blocks == 1;
+    j.chunk = j.blocks;
+    if (!j.alone) { /* small enough that all end at about the same time */
+        j.chunk = j.blocks / (workers * 8);
+        j.chunk = j.chunk < 1 ? 1 : j.chunk > 1024 ? 1024 : j.chunk;
+    }
+    j.id = launch_count.load(std::memory_order_relaxed) + 1;
+    launch_count.store(j.id, std::memory_order_relaxed);
+    j.next.store(0, std::memory_order_relaxed);
     j.seed = 0;
     if (shuffle_seed) seed_order(&j, shuffle_seed);
     open_device_memory();
-    run_on_workers(p, j.blocks > 1, run_blocks, &j);
+    run_on_workers(p, !j.alone, run_blocks, &j);
     close_device_memory();
 }
 
@@ -309,16 +317,18 @@ static void run_pieces(void *context, worker *)
 }
 extern "C" void wbcpu_parallel(int n, void (*function)(void *, int), void *context)
 {
-    if (n <= 1 || wbcpu_self || in_task) {
+    if (wbcpu_self || in_task) {
         for (int i = 0; i < n; i++) function(context, i);
         return;
     }
     pool *p = get_pool();
     std::lock_guard<std::mutex> hold(p->launching);
+    open_device_memory();
     pieces all;
     all.function = function;
     all.context = context;
     all.count = n;
-    run_on_workers(p, true, run_pieces, &all);
+    run_on_workers(p, n > 1, run_pieces, &all);
+    close_device_memory();
 }
 }  // namespace wbcpu

@@ -38,11 +38,12 @@ struct job {
     wbcpu_launch launch;
     unsigned threads;         /* of a block */
     unsigned long long blocks; /* of the grid */
-    unsigned long long chunk; /* blocks that a worker takes at a time */
+    unsigned long long chunk;  /* blocks that a worker takes at a time */
+    bool alone;                /* one worker runs it all: chunk is all blocks */
     unsigned long long id;
     uint64_t seed;                      /* 0: natural order */
     unsigned long long stride, offset;  /* seeded order: block i is stride * i + offset */
-    std::atomic<unsigned long long> next; /* first block not given out yet */
+    std::atomic<unsigned long long> next; /* first block not given out yet; if not alone */
 };
 
 struct worker : wbcpu_worker {
@@ -101,8 +102,17 @@ void install_crash_handler();
 void use_signal_stack(); /* this CPU thread's handlers run on a stack of their own */
 
 /* memory.cpp */
-void open_device_memory();  /* for a kernel or a copy, when the guard is on */
-void close_device_memory();
+extern bool guarded; /* device memory is closed to host code */
+void open_guarded_memory();
+void close_guarded_memory();
+inline void open_device_memory() /* for a kernel or a copy */
+{
+    if (guarded) open_guarded_memory();
+}
+inline void close_device_memory()
+{
+    if (guarded) close_guarded_memory();
+}
 
 /* error.cpp */
 cudaError_t fail(cudaError_t error); /* remembers it for cudaGetLastError; returns it */

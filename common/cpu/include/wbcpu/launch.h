@@ -40,7 +40,7 @@ void wbcpu_record_work(
  * itself:   if (wbcpu_record(stream, work)) return ok;   work();   */
 template <class Work> bool wbcpu_record(cudaStream_t stream, const Work &work)
 {
-    if (!wbcpu_is_capturing(stream)) return false;
+    if (!stream || !wbcpu_is_capturing(stream)) return false;
     wbcpu_record_work(
         stream, [](void *w) { (*static_cast<Work *>(w))(); },
         [](void *w) { delete static_cast<Work *>(w); }, new Work(work));
@@ -90,7 +90,7 @@ template <class Call> struct launcher {
         l.run_threads = run_threads<Kernel>;
         if (wbcpu_record(l.stream, [l, kernel]() mutable {
                 l.kernel = &kernel;
-                l.stream = nullptr; /* of the replay, not of the capture */
+                l.stream = cudaStreamPerThread; /* any that is not being captured */
                 wbcpu_run_launch(&l);
             }))
             return;
