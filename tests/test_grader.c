@@ -1,0 +1,487 @@
+// test_grader.c - the cases file, the judgement and the pattern finder, on made-up results.
+// links: grader/cases.o grader/judge.o grader/pattern.o grader/data.o grader/util.o
+// links: common/safetensors.o common/file.o common/sha256.o common/wb.o
+#include "../grader/grader.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- a case of one output, R rows of C in a buffer with a gap of `gap` ---------------- */
+
+struct scene {
+    struct case_data d;
+    struct graded_case g;
+    struct run run;
+    struct judgement j;
+    size_t R, C, ld;
+    float *x[2];
+    double *want[2];
+    float *tol;
+};
+
+static double value(size_t i, int set)
+{
+    return sin(1.7 * (double)i + 0.3 + 2 * set) + 0.2;
+}
+
+static void add_view(struct scene *s, const char *name, enum role role, size_t ld)
+{
+    struct view *v = &s->d.view[s->d.views];
+    struct buffer *b = &s->d.buffer[s->d.buffers];
+    snprintf(v->name, sizeof v->name, "%s", name);
+    snprintf(b->name, sizeof b->name, "%s", name);
+    v->role = role, v->element = ELEMENT_F32, v->buffer = s->d.buffers++;
+    v->dims = 2, v->shape[0] = s->R, v->shape[1] = s->C;
+    v->rows = s->R, v->cols = s->C, v->elements = s->R * s->C, v->stride = ld;
+    b->bytes = s->R * ld * sizeof(float);
+    s->d.views++;
+}
+
+/* view 0: the output `out`; view 1: the input `x` */
+static struct scene scene(size_t R, size_t C, size_t gap, enum role role)
+{
+    struct scene s = {.R = R, .C = C, .ld = C + gap};
+    add_view(&s, "out", role, s.ld);
+    add_view(&s, "x", ROLE_IN, C);
+    s.d.scalars = json_pack("{s:i, s:i}", "R", (int)R, "C", (int)C);
+    s.d.tolerance = json_object();
+    s.tol = xalloc(R * C * sizeof *s.tol);
+    for (size_t i = 0; i < R * C; i++)
+        s.tol[i] = 1e-5f;
+    for (int k = 0; k < 2; k++) {
+        s.x[k] = xalloc(R * s.ld * sizeof(float));
+        s.want[k] = xalloc(R * C * sizeof(double));
+        for (size_t i = 0; i < R * C; i++)
+            s.x[k][i] = (float)cos(0.9 * (double)i + k), s.want[k][i] = value(i, k);
+        s.d.set[k].bytes[1] = (unsigned char *)s.x[k];
+        s.d.set[k].want[0] = s.want[k];
+        s.d.set[k].tol[0] = s.tol;
+    }
+    s.d.buffer[1].filled = true;
+    if (role != ROLE_OUT) { /* starts from x */
+        s.d.buffer[0].filled = true;
+        s.d.set[0].bytes[0] = (unsigned char *)s.x[0];
+        s.d.set[1].bytes[0] = (unsigned char *)s.x[1];
+    }
+    snprintf(s.g.function, sizeof s.g.function, "op");
+    snprintf(s.g.dtype, sizeof s.g.dtype, "f32");
+    return s;
+}
+
+static void fill16(unsigned char *p, size_t bytes, unsigned pattern)
+{
+    for (size_t i = 0; i < bytes; i++)
+        p[i] = (unsigned char)(i & 1 ? pattern >> 8 : pattern);
+}
+
+/* Where the output's elements lie in a result; the input follows. */
+static float *out_of(const struct scene *s, const struct result *r)
+{
+    (void)s;
+    return (float *)(r->bytes + FENCE);
+}
+
+static float *input_of(const struct scene *s, const struct result *r)
+{
+    return (float *)(r->bytes + FENCE + s->d.buffer[0].bytes + 2 * FENCE);
+}
+
+/* A result that is right; the tests then spoil it. */
+static struct result *add_result(struct scene *s, uint32_t which, int set)
+{
+    size_t a = s->d.buffer[0].bytes, b = s->d.buffer[1].bytes;
+    struct result r = {.head = {.which = which, .launches = 1, .captured = 1}};
+    r.size = a + b + 6 * FENCE;
+    r.bytes = xalloc(r.size);
+    fill16(r.bytes, r.size, FILL_FENCE);
+    memset(r.bytes + FENCE, 0xFF, a);
+    memcpy(r.bytes + FENCE + a + 2 * FENCE, s->x[set], b);
+    float *out = (float *)(r.bytes + FENCE);
+    for (size_t i = 0; i < s->R * s->C; i++)
+        out[i / s->C * s->ld + i % s->C] = (float)s->want[set][i];
+    s->run.result = realloc(s->run.result, (s->run.results + 1) * sizeof r);
+    s->run.result[s->run.results] = r;
+    return &s->run.result[s->run.results++];
+}
+
+/* A, B, A again, a graph, one other order: all right */
+static void add_all(struct scene *s)
+{
+    add_result(s, CALL_A, 0);
+    add_result(s, CALL_B, 1);
+    add_result(s, CALL_A_AGAIN, 0);
+    add_result(s, CALL_CAPTURED, 0);
+    add_result(s, CALL_ORDER, 0);
+}
+
+static char *report(struct scene *s)
+{
+    char *all = text_of("%s", "");
+    judge(&s->j, &s->g, &s->d, &s->run);
+    for (int n = 0; n < s->j.lines; n++) {
+        char *longer = text_of("%s%s\n", all, s->j.line[n]);
+        free(all);
+        all = longer;
+    }
+    return all;
+}
+
+static void expect_fail(struct scene *s, const char *words)
+{
+    char *text = report(s);
+    cr_expect_eq(s->j.verdict, FAILED, "%s", text);
+    cr_expect(strstr(text, words), "expected '%s' in:\n%s", words, text);
+    free(text);
+}
+
+/* ---- the judgement -------------------------------------------------------------------- */
+
+Test(judge, right_passes)
+{
+    struct scene s = scene(4, 10, 3, ROLE_OUT);
+    add_all(&s);
+    char *text = report(&s);
+    cr_expect_eq(s.j.verdict, PASSED, "%s", text);
+    cr_expect_eq(s.j.lines, 0);
+}
+
+Test(judge, tolerance_is_a_bound)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s), add_all(&t);
+    for (int n = 0; n < 5; n++) {
+        if (n == 1) continue;
+        out_of(&s, &s.run.result[n])[3] += 0.9e-5f;
+        out_of(&t, &t.run.result[n])[3] += 1.3e-5f;
+    }
+    report(&s);
+    cr_expect_eq(s.j.verdict, PASSED);
+    expect_fail(&t, "1 of 40 wrong, first at [row 0, col 3]");
+}
+
+Test(judge, nan_fails)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    out_of(&s, &s.run.result[0])[39] = nanf("");
+    expect_fail(&s, "first at [row 3, col 9]: got NaN");
+}
+
+Test(judge, infinity_fails)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    s.tol[0] = INFINITY;
+    out_of(&s, &s.run.result[0])[0] = INFINITY;
+    expect_fail(&s, "got inf");
+}
+
+Test(judge, never_written)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    memset(&out_of(&s, &s.run.result[0])[7], 0xFF, 4);
+    expect_fail(&s, "got NaN (never written)");
+}
+
+Test(judge, fences)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s), add_all(&t);
+    out_of(&s, &s.run.result[0])[42] = 0;
+    expect_fail(&s, "writes past the end of out, 3 elements past it");
+    out_of(&t, &t.run.result[0])[-1] = 0;
+    expect_fail(&t, "writes before the start of out, 1 element before it");
+}
+
+Test(judge, workspace_fence)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    s.run.result[0].bytes[s.run.result[0].size - FENCE] = 0;
+    expect_fail(&s, "writes past the end of the workspace, 1 element past it");
+}
+
+Test(judge, input_changed)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    input_of(&s, &s.run.result[0])[12] = 9;
+    expect_fail(&s, "changes its input x, first at [row 1, col 2]");
+}
+
+Test(judge, gap_between_rows)
+{
+    struct scene s = scene(4, 10, 3, ROLE_OUT);
+    add_all(&s);
+    out_of(&s, &s.run.result[0])[13 + 11] = 9;
+    expect_fail(&s, "writes between the rows of out: row 1, col 11");
+}
+
+Test(judge, second_data_wrong)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    memcpy(out_of(&s, &s.run.result[1]), out_of(&s, &s.run.result[0]), 160);
+    expect_fail(&s, "something is kept between calls");
+}
+
+Test(judge, repeat_differs)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    out_of(&s, &s.run.result[2])[5] += 1e-6f;
+    expect_fail(&s, "two runs on equal inputs differ (first out[row 0, col 5]");
+}
+
+Test(judge, order_differs)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    out_of(&s, &s.run.result[4])[5] += 1e-6f;
+    expect_fail(&s, "changes with the thread order: missing __syncthreads?");
+}
+
+Test(judge, graph_differs)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    out_of(&s, &s.run.result[3])[5] = 0;
+    expect_fail(&s, "work on another stream");
+}
+
+Test(judge, nothing_launched)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    s.run.result[0].head.launches = 0;
+    expect_fail(&s, "launched no kernel");
+}
+
+Test(judge, status)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
+    add_result(&s, CALL_A, 0)->head.status = WB_TODO;
+    expect_fail(&s, "not written yet: op_f32 returns WB_TODO");
+    add_result(&t, CALL_A, 0)->head.status = 77;
+    expect_fail(&t, "returned 77, which is no wb_status");
+}
+
+Test(judge, wanted_error_writes_nothing)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    struct result *r = add_result(&s, CALL_A, 0);
+    s.g.status = r->head.status = WB_BAD_SHAPE;
+    expect_fail(&s, "writes to buffer out");
+}
+
+Test(judge, silence_is_no_pass)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
+    expect_fail(&s, "no result came back");
+    add_result(&t, CALL_A, 0);
+    expect_fail(&t, "the second or third call did not return");
+}
+
+/* ---- patterns -------------------------------------------------------------------------- */
+
+/* what a wrong program puts at row r, col c instead of the right value y */
+typedef float wrong(const struct scene *s, size_t r, size_t c, double y);
+
+static double want_at(const struct scene *s, size_t r, size_t c)
+{
+    return s->want[0][r * s->C + c];
+}
+
+static float poison(void)
+{
+    float f;
+    memset(&f, 0xFF, sizeof f);
+    return f;
+}
+
+#define WRONG(name, expression)                                                          \
+    static float name(const struct scene *s, size_t r, size_t c, double y)               \
+    {                                                                                    \
+        (void)s, (void)r, (void)c, (void)y;                                              \
+        return (float)(expression);                                                      \
+    }
+WRONG(zero, 0)
+WRONG(flipped, -y)
+WRONG(not_divided, y * 100)
+WRONG(divided_twice, y / 100)
+WRONG(shifted, y + 3)
+WRONG(tail_32, c >= 96 ? poison() : y)
+WRONG(rows_tail, r >= 16 ? poison() : y)
+WRONG(first_64, c >= 64 ? 0 : y)
+WRONG(first_row, r ? poison() : y)
+WRONG(every_fourth, c % 4 == 1 ? 7 * y + 1 : y)
+WRONG(row_before, want_at(s, r ? r - 1 : 0, c))
+WRONG(next_col, want_at(s, r, c + 1 < s->C ? c + 1 : c))
+WRONG(swapped, want_at(s, r ^ 1, c))
+WRONG(row_factor, y *(1.5 + (double)r))
+WRONG(col_factor, y *(1.5 + (double)c))
+WRONG(row_summand, y + 1.5 + (double)r)
+WRONG(a_copy, s->x[0][r * s->C + c])
+WRONG(coarse, y *(1 + 0.0005 * sin((double)(r * 31 + c))))
+WRONG(turned, want_at(s, (r * s->C + c) % s->R, (r * s->C + c) / s->R))
+WRONG(all_never, poison())
+
+static void expect_pattern(size_t R, size_t C, wrong *f, const char *words)
+{
+    struct scene s = scene(R, C, 0, ROLE_OUT);
+    add_all(&s);
+    float *out = out_of(&s, &s.run.result[0]);
+    for (size_t i = 0; i < R * C; i++)
+        out[i] = f(&s, i / C, i % C, s.want[0][i]);
+    expect_fail(&s, words);
+}
+
+Test(pattern, values)
+{
+    expect_pattern(6, 100, zero, "pattern: always 0");
+    expect_pattern(6, 100, flipped, "times -1: the sign is the other one");
+    expect_pattern(6, 100, not_divided, "times 100: C = 100: a missing 1/C");
+    expect_pattern(6, 100, divided_twice, "times 0.01: 1/C (C = 100)");
+    expect_pattern(6, 100, shifted, "the expected values plus 3");
+    expect_pattern(6, 100, a_copy, "equal to the input x");
+    expect_pattern(6, 100, coarse, "in half precision? Accumulate in float");
+    expect_pattern(6, 100, all_never, "pattern: never written");
+}
+
+Test(pattern, lines)
+{
+    expect_pattern(6, 100, row_factor, "each row times a factor of its own (1.5 to 6.5)");
+    expect_pattern(6, 100, row_summand, "each row plus a number of its own (1.5 to 6.5)");
+    expect_pattern(6, 100, col_factor, "each column times a factor of its own");
+}
+
+Test(pattern, places)
+{
+    expect_pattern(
+        6, 100, tail_32, "columns 96..99: the tail after the last multiple of 32");
+    expect_pattern(
+        21, 7, rows_tail, "rows 16..20: the tail after the last multiple of 16");
+    expect_pattern(6, 100, first_64, "every row, columns 64..99");
+    expect_pattern(
+        6, 100, first_row, "rows 1..5: only the first are right, every column");
+    expect_pattern(6, 100, every_fourth, "every 4th column, from 1 on");
+}
+
+Test(pattern, elsewhere)
+{
+    expect_pattern(
+        6, 100, row_before, "holds the values of the one before: off by one row");
+    expect_pattern(6, 100, next_col, "one place too far left: off by one column");
+    expect_pattern(6, 100, swapped, "neighbouring rows are exchanged");
+    expect_pattern(6, 100, turned, "transposed");
+}
+
+Test(pattern, accumulation)
+{
+    struct scene s = scene(6, 100, 0, ROLE_ACC), t = scene(6, 100, 0, ROLE_ACC);
+    add_all(&s), add_all(&t);
+    float *out = out_of(&s, &s.run.result[0]), *same = out_of(&t, &t.run.result[0]);
+    for (size_t i = 0; i < 600; i++)
+        out[i] = (float)(s.want[0][i] - (double)s.x[0][i]), same[i] = t.x[0][i];
+    expect_fail(&s, "this output is added to (+=), not written");
+    expect_fail(&t, "unchanged: nothing was added to it");
+}
+
+Test(pattern, known_mistake)
+{
+    struct scene s = scene(6, 100, 0, ROLE_OUT);
+    double *with = xalloc(600 * sizeof *with);
+    add_all(&s);
+    for (size_t i = 0; i < 600; i++) {
+        with[i] = s.want[0][i] * s.want[0][i];
+        out_of(&s, &s.run.result[0])[i] = (float)with[i];
+    }
+    s.d.set[0].cause[0][0] = (struct cause){"eps stands outside of the root", with};
+    expect_fail(&s, "pattern: eps stands outside of the root");
+}
+
+/* ---- the cases file --------------------------------------------------------------------- */
+
+static int read_cases(struct lab *lab, const char *text, char *error, size_t room)
+{
+    char path[] = "/tmp/test_cases_XXXXXX";
+    int fd = mkstemp(path);
+    cr_assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    close(fd);
+    int rc = cases_read(lab, path, error, room);
+    unlink(path);
+    return rc;
+}
+
+static void expect_error(const char *text, const char *words)
+{
+    struct lab lab = {0};
+    char error[512];
+    cr_expect_eq(read_cases(&lab, text, error, sizeof error), -1);
+    cr_expect(strstr(error, words), "expected '%s', got '%s'", words, error);
+}
+
+Test(cases, reads)
+{
+    struct lab lab = {0};
+    char error[512];
+    cr_assert_eq(
+        read_cases(
+            &lab,
+            "# a comment\n\none 03.1 40 op_forward R=4 ; - ; the formula\n"
+            "two 03.2 60 op_forward dtype=f16 status=WB_BAD_SHAPE ; one ; halves, all\n",
+            error, sizeof error),
+        0, "%s", error);
+    cr_assert_eq(lab.count, 2);
+    cr_expect_str_eq(lab.cases[0].name, "one");
+    cr_expect_str_eq(lab.cases[0].dtype, "f32");
+    cr_expect_null(lab.cases[0].needs[0]);
+    cr_expect_str_eq(lab.cases[1].needs[0], "one");
+    cr_expect_str_eq(lab.cases[1].dtype, "f16");
+    cr_expect_eq(lab.cases[1].status, WB_BAD_SHAPE);
+    cr_expect_str_eq(lab.cases[1].catches, "halves, all");
+    cr_expect(case_matches(&lab.cases[0], "on"));
+    cr_expect(case_matches(&lab.cases[0], "x,03.1"));
+    cr_expect(case_matches(&lab.cases[0], "o?e"));
+    cr_expect_not(case_matches(&lab.cases[0], "two"));
+}
+
+Test(cases, refuses)
+{
+    expect_error("a 1 100 f ; -\n", ":1: a case is: name part points");
+    expect_error("\na 1 x f ; - ; c\n", ":2: points of a are no whole number");
+    expect_error("a 1 -5 f ; - ; c\n", ":1: points of a are no whole number");
+    expect_error("a 1 90 f ; - ; c\n", "points sum to 90, not to 100");
+    expect_error("a 1 50 f ; - ; c\na 1 50 f ; - ; c\n", ":2: case a appears twice");
+    expect_error("a 1 100 f ; b ; c\n", ":1: a needs 'b', which is no earlier case");
+    expect_error("a 1 100 f dtype=f64 ; - ; c\n", ":1: dtype=f64: use f32, f16 or bf16");
+    expect_error("a 1 100 f R ; - ; c\n", ":1: expected key=value, got 'R'");
+    expect_error("a 1 100 f status=OK ; - ; c\n", ":1: status=OK is no wb_status");
+    expect_error("a 1 100 f ; - ; \n", ":1: a does not say what it catches");
+    expect_error("a/b 1 100 f ; - ; c\n", ":1: 'a/b' may only have");
+}
+
+Test(cases, hints)
+{
+    char folder[] = "/tmp/test_hints_XXXXXX", path[64];
+    int levels;
+    cr_assert(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/hints.md", folder);
+    FILE *f = fopen(path, "w");
+    fputs(
+        "# Hints\n\n## 03.1 forward\n1. first\n   more\n2. second\n\n## 03.2\n1. other\n",
+        f);
+    fclose(f);
+    cr_expect_str_eq(hint_read(folder, "03.1", 1, &levels), "1. first\n   more\n");
+    cr_expect_eq(levels, 2);
+    cr_expect_str_eq(hint_read(folder, "03.1", 2, &levels), "2. second\n");
+    cr_expect_null(hint_read(folder, "03.1", 3, &levels));
+    cr_expect_str_eq(hint_read(folder, "03.2", 1, &levels), "1. other\n");
+    unlink(path);
+    rmdir(folder);
+}
