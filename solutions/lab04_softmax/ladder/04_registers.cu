@@ -10,11 +10,6 @@ enum { WARP = 32, THREADS = 256 };
 template <typename E, int V> struct alignas(V * sizeof(E)) pack {
     E e[V];
 };
-template <int V> constexpr int packs()  // that a thread keeps
-{
-    return V == 1 ? 8 : 4;
-}
-
 static __device__ float warp_max(float v)
 {
     for (int o = WARP / 2; o > 0; o >>= 1)
@@ -62,10 +57,10 @@ static __device__ stats combine(stats own)
 /* A row of n visible columns: thread i has the packs i, i + THREADS, ...; whole packs
  * only, thread i also has column i of those behind the last whole pack. */
 template <typename E, int V>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 1)
     softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
 {
-    const int K = packs<V>(), step = K * THREADS;
+    const int K = V == 1 ? 8 : 4, step = K * THREADS;  // packs a thread keeps
     int row = blockIdx.x, thread = threadIdx.x;
     int n = N - T + row % T + 1;  // visible columns; T = 1: all
     int whole = n / V, tail = whole * V + thread;
@@ -108,11 +103,11 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 template <typename E, int V>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 1)
     backward_kernel(E *dx, const E *dout, const E *p, int R, int N, float scale)
 {
     __shared__ float of_warp[THREADS / WARP];
-    const int K = packs<V>(), step = K * THREADS;
+    const int K = V == 1 ? 8 : 4, step = K * THREADS;  // packs a thread keeps
     int thread = threadIdx.x, whole = N / V, tail = whole * V + thread;
     int last = whole > 0 ? (whole - 1) / step * step : 0;
     size_t row = (size_t)blockIdx.x * N;
@@ -171,11 +166,11 @@ static __device__ float slope(float z, stats s, float g, bool hit, float softcap
 }
 
 template <typename E, int V>
-static __global__ void __launch_bounds__(THREADS) cross_entropy_kernel(
+static __global__ void __launch_bounds__(THREADS, 1) cross_entropy_kernel(
     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
     int R, int classes, int ld, float softcap, int ignore)
 {
-    const int K = packs<V>(), step = K * THREADS;
+    const int K = V == 1 ? 8 : 4, step = K * THREADS;  // packs a thread keeps
     int row = blockIdx.x, thread = threadIdx.x;
     int t = target[row], n = t == ignore ? 0 : classes;
     int whole = n / V, tail = whole * V + thread;
