@@ -85,6 +85,38 @@ echo "not an archive" >"$tree/$B/fallback.a"
 check_says "nothing is rebuilt when nothing is new" "up to date" \
     sh -c "cd '$tree' && make -s $B/kernels.o BACKEND=$BACKEND >/dev/null && touch -r $B/kernels.o '$TMP/stamp' && make $B/kernels.o BACKEND=$BACKEND && [ ! $B/kernels.o -nt '$TMP/stamp' ] && echo up to date"
 
+# From ./grade to the programs, with a real lab: the solution stands for the learner's work.
+if [ ! -d solutions ]; then
+    skip "a lab that ./grade has passed is taken" "this tree has no solutions/"
+else
+    real=$TMP/real mine=$TMP/real/labs/lab03_rmsnorm/rmsnorm.cu
+    mkdir -p "$real/labs" "$real/$B"
+    for shared in Makefile mk tools common grader grade reference solutions; do
+        ln -s "$PWD/$shared" "$real/$shared"
+    done
+    mkdir -p build/data && ln -s "$PWD/build/host" "$PWD/build/data" "$real/build/"
+    for built in libwbcpu.a common grader; do
+        [ -e "$B/$built" ] && cp -a "$B/$built" "$real/$B/"
+    done
+    cp -r labs/lab03_rmsnorm "$real/labs/"
+    in_real() { (cd "$real" && "$@"); }
+    grade_real() { in_real make -s lab03 BACKEND="$BACKEND" "$@" && BUILD=$B in_real ./grade lab03; }
+    table_says() {
+        in_real make -s "$B/kernels.o" BACKEND="$BACKEND" && grep -qE "$1" "$real/$B/kernels/table.c"
+    }
+    check "full points by FROM=solutions" grade_real FROM=solutions
+    check "are not the learner's: the solution is taken" table_says "rmsnorm_forward .*solution"
+    cp solutions/lab03_rmsnorm/rmsnorm.cu "$mine"
+    check "full points of the learner's own file" grade_real
+    check "count: all its functions are taken" table_says "rmsnorm_backward +f32 f16 bf16 +yours"
+    check "none from elsewhere" sh -c "! grep -q solution '$real/$B/kernels/table.c'"
+    sed -i 's/return residual_forward<E>(/return WB_TODO; &/' "$mine"
+    check "edited: no longer" table_says "rmsnorm_forward .*solution .edited since it passed"
+    grade_real >/dev/null 2>&1
+    check "half of the lab passes again: it is taken" table_says "rmsnorm_forward +f32 f16 bf16 +yours"
+    check "the other half is the solution's" table_says "rmsnorm_residual_forward +f32 f16 bf16 +solution"
+fi
+
 # The same isolation on nvcc's objects, where no card is there to run them.
 if [ "$BACKEND" = cuda ]; then :
 elif [ -z "${NVCC:-$(command -v nvcc)}" ]; then
