@@ -27,6 +27,7 @@ constexpr int WARP = 32;
 constexpr int ROWS = 4;    // rows, one warp each, that share a block
 constexpr int MOST = 512;  // threads in a block: each may have 128 registers
 constexpr int MANY = 4;    // vectors of a row in the registers of one thread
+constexpr int ANY = 256;   // threads of a row of any width
 
 /* What a thread reads or writes at once: 16 bytes, 4 floats or 8 halves. */
 template <typename E> struct alignas(16) vec {
@@ -34,73 +35,82 @@ template <typename E> struct alignas(16) vec {
     E at[N];
 };
 
-/* Sum over the threads of a row (blockDim.x of them), the same in each. A row of one warp
- * needs no barrier. A caller's next sum needs another `part`: late warps still read it. */
-static __device__ float row_sum(float v, float *part)
+/* Sum over the THREADS of a row, the same in each. A row of one warp needs no barrier. A
+ * caller's next sum needs another `part`: late warps still read it. */
+template <int THREADS> static __device__ float row_sum(float v, float *part)
 {
     for (int m = WARP / 2; m > 0; m /= 2)
         v += __shfl_xor_sync(0xffffffffu, v, m);
-    if (blockDim.x == WARP) return v;
+    if (THREADS == WARP) return v;
     if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;
     __syncthreads();  // every warp's sum is in part
     v = 0.0f;
-    for (int i = 0; i < (int)blockDim.x / WARP; i++)
+#pragma unroll
+    for (int i = 0; i < THREADS / WARP; i++)
         v += part[i];
     return v;
 }
 
 /* The row stays in registers, VECS vectors a thread. Vector i belongs to thread
- * i % blockDim.x, so a warp touches 512 bytes in one stretch. All loads are issued before
- * the first use: VECS of them are in flight per thread. */
-template <typename E, int VECS>
-static __global__ void __launch_bounds__(MOST) forward_rows(
-    E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int R, int C,
-    float eps, float offset)
+ * i % THREADS, so a warp touches 512 bytes in one stretch. All loads are issued before
+ * the first use: VECS of them are in flight per thread. THREADS is known when this is
+ * compiled, which takes the loop out of row_sum and shortens the one moment in which
+ * nothing is under way: a quarter of the time at 4096 columns of bf16. */
+template <typename E, int VECS, int THREADS, bool RESIDUAL>
+static __global__ void __launch_bounds__(THREADS == WARP ? ROWS * WARP : THREADS)
+    forward_rows(
+        E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int R, int C,
+        float eps, float offset)
 {
-    __shared__ float part[WARP];
+    __shared__ float part[THREADS / WARP];
     constexpr int N = vec<E>::N;
     int row = blockIdx.x * blockDim.y + threadIdx.y;  // [0, R)
     if (row >= R) return;  // whole warps, and only where rows need no barrier
-    int vecs = C / N, first = threadIdx.x, step = blockDim.x;
-    const vec<E> *x16 = (const vec<E> *)x + (size_t)row * vecs, *w16 = (const vec<E> *)w;
+    int vecs = C / N, first = threadIdx.x;
+    size_t start = (size_t)row * vecs;
     vec<E> a[VECS], f[VECS];  // this thread's part of the row, and its weights
 
 #pragma unroll
-    for (int k = 0; k < VECS; k++)
-        if (first + k * step < vecs) a[k] = x16[first + k * step];
-    if (res) {  // 03.2; the same way for all threads
-        const vec<E> *res16 = (const vec<E> *)res + (size_t)row * vecs;
-        vec<E> *sum16 = (vec<E> *)sum + (size_t)row * vecs;
-#pragma unroll
-        for (int k = 0; k < VECS; k++)
-            if (first + k * step < vecs) f[k] = res16[first + k * step];
+    for (int k = 0; k < VECS; k++) {
+        int i = first + k * THREADS;
+        if (i < vecs) a[k] = ((const vec<E> *)x)[start + i];
+    }
+    if (RESIDUAL) {  // 03.2
+        vec<E> b[VECS];
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
-            if (first + k * step >= vecs) break;
+            int i = first + k * THREADS;
+            if (i < vecs) b[k] = ((const vec<E> *)res)[start + i];
+        }
+#pragma unroll
+        for (int k = 0; k < VECS; k++) {
+            int i = first + k * THREADS;
+            if (i >= vecs) continue;
             for (int j = 0; j < N; j++)  // rounded to E: what backward will see
-                a[k].at[j] = (E)((float)a[k].at[j] + (float)f[k].at[j]);
-            sum16[first + k * step] = a[k];
+                a[k].at[j] = (E)((float)a[k].at[j] + (float)b[k].at[j]);
+            ((vec<E> *)sum)[start + i] = a[k];
         }
     }
 
     float squares = 0.0f;
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
-        if (first + k * step >= vecs) break;
-        f[k] = w16[first + k * step];  // arrives while the sum is formed
+        int i = first + k * THREADS;
+        if (i >= vecs) continue;
+        f[k] = ((const vec<E> *)w)[i];  // arrives while the sum is formed
         for (int j = 0; j < N; j++)
             squares += (float)a[k].at[j] * (float)a[k].at[j];
     }
-    float r = 1.0f / sqrtf(row_sum(squares, part) / C + eps);
+    float r = rsqrtf(row_sum<THREADS>(squares, part) / C + eps);
     if (rstd && threadIdx.x == 0) rstd[row] = r;
 
-    vec<E> *out16 = (vec<E> *)out + (size_t)row * vecs;
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
-        if (first + k * step >= vecs) break;
+        int i = first + k * THREADS;
+        if (i >= vecs) continue;
         for (int j = 0; j < N; j++)
             a[k].at[j] = (E)((float)a[k].at[j] * r * (offset + (float)f[k].at[j]));
-        out16[first + k * step] = a[k];
+        ((vec<E> *)out)[start + i] = a[k];
     }
 }
 
@@ -108,7 +118,7 @@ static __global__ void __launch_bounds__(MOST) forward_rows(
  * the tensors start at multiples of 16 bytes, a row is `head` elements up to the next such
  * multiple, `body` in vectors, and a tail; if not (head = C), it is all scalar. */
 template <typename E>
-static __global__ void __launch_bounds__(MOST) forward_any(
+static __global__ void __launch_bounds__(ANY) forward_any(
     E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int C, float eps,
     float offset, bool aligned)
 {
@@ -138,7 +148,7 @@ static __global__ void __launch_bounds__(MOST) forward_any(
         if (res) sum[start + c] = a = (E)((float)a + (float)res[start + c]);
         squares += (float)a * (float)a;
     }
-    float r = 1.0f / sqrtf(row_sum(squares, part) / C + eps);
+    float r = rsqrtf(row_sum<ANY>(squares, part) / C + eps);
     if (rstd && threadIdx.x == 0) rstd[blockIdx.x] = r;
 
     for (int v = threadIdx.x; v < body / N; v += blockDim.x) {
@@ -154,16 +164,22 @@ static __global__ void __launch_bounds__(MOST) forward_any(
     }
 }
 
-/* Threads for n pieces of work, whole warps */
-static int warps_for(int n)
-{
-    int threads = (n + WARP - 1) / WARP * WARP;
-    return threads < MOST ? threads : MOST;
-}
-
 static bool aligned16(const void *a, const void *b, const void *c, const void *d)
 {
     return ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d) % 16 == 0;
+}
+
+/* A warp per row, ROWS of them in a block, or for wide rows a block. */
+template <typename E, int VECS, int THREADS>
+static void launch_rows(
+    E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int R, int C,
+    float eps, float offset, cudaStream_t stream)
+{
+    int rows = THREADS == WARP ? ROWS : 1;
+    auto kernel = res ? forward_rows<E, VECS, THREADS, true>
+                      : forward_rows<E, VECS, THREADS, false>;
+    kernel<<<(R + rows - 1) / rows, dim3(THREADS, rows), 0, stream>>>(
+        out, sum, rstd, x, res, w, R, C, eps, offset);
 }
 
 /* x alone if res is NULL, else x + res */
@@ -173,19 +189,18 @@ static wb_status launch_forward(
     float eps, float offset, cudaStream_t stream)
 {
     bool aligned = aligned16(out, sum, x, res);
-    int vecs = C / vec<E>::N, each = (vecs + WARP - 1) / WARP;  // vectors of one lane
+    int vecs = C / vec<E>::N;
     if (!aligned || !aligned16(w, 0, 0, 0) || C % vec<E>::N || vecs > MOST * MANY) {
-        forward_any<<<R, warps_for(C / 4 + 1), 0, stream>>>(
+        forward_any<<<R, ANY, 0, stream>>>(
             out, sum, rstd, x, res, w, C, eps, offset, aligned);
         return wb_launched();
     }
-    auto kernel = each <= 1   ? forward_rows<E, 1>
-                  : each <= 2 ? forward_rows<E, 2>
-                              : forward_rows<E, MANY>;
-    dim3 block(WARP, ROWS);  // a warp per row, or for wide rows a block
-    if (each > MANY) block = dim3(warps_for((vecs + MANY - 1) / MANY));
-    kernel<<<(R + block.y - 1) / block.y, block, 0, stream>>>(
-        out, sum, rstd, x, res, w, R, C, eps, offset);
+    auto launch = vecs <= WARP * 2      ? launch_rows<E, 2, WARP>
+                  : vecs <= WARP * MANY ? launch_rows<E, MANY, WARP>
+                  : vecs <= 128 * MANY  ? launch_rows<E, MANY, 128>
+                  : vecs <= 256 * MANY  ? launch_rows<E, MANY, 256>
+                                        : launch_rows<E, MANY, MOST>;
+    launch(out, sum, rstd, x, res, w, R, C, eps, offset, stream);
     return wb_launched();
 }
 // END SOLUTION
@@ -242,76 +257,96 @@ static __device__ float dx_of(float dres, float u, float x, float r, float k)
     return dres + r * (u - x * r * k);
 }
 
-/* dx and the partial sums of dw in one pass over dout and x. A group of threads (a warp,
- * or for wide rows a block) walks through the rows g, g + groups, ... The columns of a
- * thread stay the same, so its part of dw stays in registers, and is written once, at the
- * end, as one row of `partial`. The next row is loaded before this one is worked on:
- * memory never waits for the sum. */
-template <typename E, int VECS>
-static __global__ void __launch_bounds__(MOST) backward_rows(
-    E *dx, float *partial, const E *dout, const E *x, const E *w, const float *rstd,
-    const E *dres, int R, int C, float offset)
+/* The block's row of partial sums. Where it has several groups they add up first, each in
+ * its turn, so that the order is the same every time. */
+template <int VECS, int N, int THREADS>
+static __device__ void store_partial(float *partial, const float (&dw)[VECS][N], int C)
 {
-    __shared__ float part[2][WARP];
+    __shared__ float total[THREADS == WARP ? VECS * WARP * N : 1];
+    for (int turn = 0; turn < (int)blockDim.y; turn++) {
+        bool last = turn == (int)blockDim.y - 1;
+        if ((int)threadIdx.y == turn)
+#pragma unroll
+            for (int k = 0; k < VECS; k++)
+                for (int j = 0; j < N; j++) {
+                    int c = (threadIdx.x + k * THREADS) * N + j;
+                    if (c >= C) continue;
+                    float sum = turn ? total[c] + dw[k][j] : dw[k][j];
+                    if (last)
+                        partial[c] = sum;
+                    else
+                        total[c] = sum;
+                }
+        if (!last) __syncthreads();  // this group's sums are in total
+    }
+}
+
+/* dx and the partial sums of dw in one pass over dout and x. A group of THREADS (a warp,
+ * or for wide rows a block) walks through the rows g, g + groups, ... The columns of a
+ * thread stay the same, so its part of dw stays in registers; at the end each block writes
+ * one row of `partial`. The next row is loaded before this one is worked on: memory never
+ * waits for the sum. */
+template <typename E, int VECS, int THREADS>
+static __global__ void __launch_bounds__(THREADS == WARP ? ROWS * WARP : THREADS)
+    backward_rows(
+        E *dx, float *partial, const E *dout, const E *x, const E *w, const float *rstd,
+        const E *dres, int R, int C, float offset)
+{
+    __shared__ float part[2][THREADS / WARP];
     constexpr int N = vec<E>::N;
     int group = blockIdx.x * blockDim.y + threadIdx.y, groups = gridDim.x * blockDim.y;
-    int vecs = C / N, first = threadIdx.x, step = blockDim.x;
+    int vecs = C / N, first = threadIdx.x;
     vec<E> f[VECS], a[VECS], d[VECS], next_a[VECS], next_d[VECS];
     float dw[VECS][N] = {};
 
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
-        int i = first + k * step;
-        if (i >= vecs) break;
+        int i = first + k * THREADS;
+        if (i >= vecs) continue;
         f[k] = ((const vec<E> *)w)[i];
-        if (group >= R) break;
+        if (group >= R) continue;
         a[k] = ((const vec<E> *)x)[(size_t)group * vecs + i];
         d[k] = ((const vec<E> *)dout)[(size_t)group * vecs + i];
     }
     for (int row = group, odd = 0; row < R; row += groups, odd ^= 1) {
         size_t at = (size_t)row * vecs + first, next = at + (size_t)groups * vecs;
-        float ux = 0.0f;
+        float ux = 0.0f, r = rstd[row];
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
-            if (first + k * step >= vecs || row + groups >= R) break;
-            next_a[k] = ((const vec<E> *)x)[next + k * step];
-            next_d[k] = ((const vec<E> *)dout)[next + k * step];
+            if (first + k * THREADS >= vecs || row + groups >= R) continue;
+            next_a[k] = ((const vec<E> *)x)[next + k * THREADS];
+            next_d[k] = ((const vec<E> *)dout)[next + k * THREADS];
         }
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
-            if (first + k * step >= vecs) break;
+            if (first + k * THREADS >= vecs) continue;
             for (int j = 0; j < N; j++)
                 ux +=
                     (float)d[k].at[j] * (offset + (float)f[k].at[j]) * (float)a[k].at[j];
         }
-        float r = rstd[row], mean = r * (row_sum(ux, part[odd]) / C);
+        float mean = r * (row_sum<THREADS>(ux, part[odd]) / C);
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
-            if (first + k * step >= vecs) break;
+            if (first + k * THREADS >= vecs) continue;
             vec<E> past = {};
-            if (dres) past = ((const vec<E> *)dres)[at + k * step];
+            if (dres) past = ((const vec<E> *)dres)[at + k * THREADS];
             for (int j = 0; j < N; j++) {
                 float xj = (float)a[k].at[j], dj = (float)d[k].at[j];
                 float u = dj * (offset + (float)f[k].at[j]);
                 dw[k][j] += dj * (xj * r);
                 d[k].at[j] = (E)dx_of((float)past.at[j], u, xj, r, mean);
             }
-            ((vec<E> *)dx)[at + k * step] = d[k];
+            ((vec<E> *)dx)[at + k * THREADS] = d[k];
             a[k] = next_a[k];
             d[k] = next_d[k];
         }
     }
-#pragma unroll
-    for (int k = 0; k < VECS; k++)
-        for (int j = 0; j < N; j++) {
-            int c = (first + k * step) * N + j;
-            if (c < C) partial[(size_t)group * C + c] = dw[k][j];
-        }
+    store_partial<VECS, N, THREADS>(partial + (size_t)blockIdx.x * C, dw, C);
 }
 
 /* Any width, dx only: one block per row reads it twice. */
 template <typename E>
-static __global__ void __launch_bounds__(MOST) dx_any(
+static __global__ void __launch_bounds__(ANY) dx_any(
     E *dx, const E *dout, const E *x, const E *w, const float *rstd, const E *dres, int C,
     float offset)
 {
@@ -320,7 +355,7 @@ static __global__ void __launch_bounds__(MOST) dx_any(
     float ux = 0.0f;
     for (int c = threadIdx.x; c < C; c += blockDim.x)
         ux += (float)dout[start + c] * (offset + (float)w[c]) * (float)x[start + c];
-    float r = rstd[blockIdx.x], mean = r * (row_sum(ux, part) / C);
+    float r = rstd[blockIdx.x], mean = r * (row_sum<ANY>(ux, part) / C);
     for (int c = threadIdx.x; c < C; c += blockDim.x) {
         float u = (float)dout[start + c] * (offset + (float)w[c]);
         float past = dres ? (float)dres[start + c] : 0.0f;
@@ -361,7 +396,7 @@ dw_any(float *partial, const E *dout, const E *x, const float *rstd, int R, int 
     partial[(size_t)blockIdx.y * C + c] = dw;
 }
 
-constexpr int SLICES = 16;  // threads, at most, that share a column of partial sums
+constexpr int SLICES = 32;  // threads, at most, that share a column of partial sums
 
 /* dw += the sum of P partial rows: a warp reads 32 neighbouring columns, blockDim.y warps
  * share the rows. The order is fixed, so equal inputs give equal bits. */
@@ -417,27 +452,32 @@ static wb_status launch_backward(
     E *dx, float *dw, const E *dout, const E *x, const E *w, const float *rstd,
     const E *dres, int R, int C, float offset, float *partial, cudaStream_t stream)
 {
-    constexpr int N = vec<E>::N, COLUMNS = 16;  // of one thread
+    constexpr int N = vec<E>::N, V = 16 / N;  // 16 columns of one thread
     int P = groups_for(R, C);
     if (C % N == 0 && C <= SM_COLUMNS && aligned16(dx, dout, x, dres) &&
         aligned16(w, 0, 0, 0)) {
-        auto kernel = C <= WARP * N       ? backward_rows<E, 1>
-                      : C <= WARP * 2 * N ? backward_rows<E, 2>
-                                          : backward_rows<E, COLUMNS / N>;
-        dim3 block(warps_for((C + COLUMNS - 1) / COLUMNS));
-        if (block.x == WARP) {  // a warp per group; P becomes a multiple of the block's
+        auto kernel = C <= WARP * N    ? backward_rows<E, 1, WARP>
+                      : C <= WARP * 16 ? backward_rows<E, V, WARP>
+                      : C <= 128 * 16  ? backward_rows<E, V, 128>
+                      : C <= 256 * 16  ? backward_rows<E, V, 256>
+                                       : backward_rows<E, V, MOST>;
+        dim3 block(
+            C <= WARP * 16  ? WARP
+            : C <= 128 * 16 ? 128
+            : C <= 256 * 16 ? 256
+                            : MOST);
+        if (block.x == WARP) {  // a warp per group, as many as fit the rows
             block.y = P < ROWS ? P : ROWS;
-            P = P / block.y * block.y;
+            P /= block.y;
         }
-        kernel<<<P / block.y, block, 0, stream>>>(
+        kernel<<<P, block, 0, stream>>>(
             dx, partial, dout, x, w, rstd, dres, R, C, offset);
     } else {                        // dw first: dx may take the place of dout
         P = P < 65535 ? P : 65535;  // the limit of gridDim.y
-        int threads = warps_for(C < 256 ? C : 256);
+        int threads = C < ANY ? (C + WARP - 1) / WARP * WARP : ANY;
         dw_any<<<dim3((C + threads - 1) / threads, P), threads, 0, stream>>>(
             partial, dout, x, rstd, R, C);
-        dx_any<<<R, warps_for(C / 4 + 1), 0, stream>>>(
-            dx, dout, x, w, rstd, dres, C, offset);
+        dx_any<<<R, ANY, 0, stream>>>(dx, dout, x, w, rstd, dres, C, offset);
     }
     dim3 slices(WARP, P < SLICES ? P : SLICES);
     add_partials<<<(C + WARP - 1) / WARP, slices, 0, stream>>>(dw, partial, P, C);
