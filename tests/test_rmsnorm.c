@@ -2,64 +2,14 @@
  * empty inputs, workspace, every alignment, fused against separate calls.
  */
 // links: solutions/lab03_rmsnorm/rmsnorm.o common/wb.o
-#include <criterion/criterion.h>
-#include <cuda_runtime_api.h>
-#include <math.h>
+#include "device.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "rmsnorm.h"
 
-enum { MOST = 1 << 16, SLACK = 64 }; /* bytes of a test tensor, and of poison behind it */
+enum { MOST = 1 << 16 }; /* bytes of a test tensor */
 static const float EPS = 1e-5f;
-
-/* --- device memory ------------------------------------------------------------------- */
-
-/* A device copy of `bytes` at `host` (NULL: poison), `skew` bytes off a 256-byte border. */
-static void *device(const void *host, size_t bytes, size_t skew)
-{
-    char *p = NULL;
-    cr_assert(cudaMalloc((void **)&p, bytes + skew + SLACK) == cudaSuccess);
-    cr_assert(cudaMemset(p, 0xFF, bytes + skew + SLACK) == cudaSuccess);
-    if (host)
-        cr_assert(
-            cudaMemcpy(p + skew, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
-    return p + skew;
-}
-
-static void back(void *host, const void *from, size_t bytes)
-{
-    cr_assert(cudaMemcpy(host, from, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);
-}
-
-static void release(void *p, size_t skew)
-{
-    cudaFree((char *)p - skew);
-}
-
-static float noise(void) /* in [-1, 1), a fixed sequence */
-{
-    static uint32_t count;
-    uint32_t r[4];
-    wb_random(r, 0x5eed, count++, 0, 0, 0);
-    return (float)r[0] / 2147483648.0f - 1.0f;
-}
-
-/* bf16 is the upper half of a float */
-static uint16_t to_bf16(float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, 4);
-    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
-static float from_bf16(uint16_t b)
-{
-    uint32_t bits = (uint32_t)b << 16;
-    float v;
-    memcpy(&v, &bits, 4);
-    return v;
-}
 
 /* --- statuses ------------------------------------------------------------------------ */
 
@@ -202,15 +152,6 @@ truth_of(const float *x, const float *dout, const float *w, int R, int C)
         }
     }
     return t;
-}
-
-static void
-close_to(const float *got, const double *want, size_t n, double tol, const char *what)
-{
-    for (size_t i = 0; i < n; i++)
-        cr_assert(
-            fabs(got[i] - want[i]) <= tol * (1 + fabs(want[i])), "%s[%zu]: %g, not %g",
-            what, i, (double)got[i], want[i]);
 }
 
 /* Forward and backward of (R,C) floats that lie `skew` bytes off alignment. */

@@ -1,0 +1,68 @@
+/* device.h - for Criterion tests of kernels: device memory, numbers, bf16. */
+#ifndef DEVICE_H
+#define DEVICE_H
+#include <criterion/criterion.h>
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <string.h>
+
+#include "wb.h"
+
+enum { SLACK = 64 }; /* bytes of poison behind a test tensor */
+
+/* A device copy of `bytes` at `host` (NULL: poison), `skew` bytes off a 256-byte border. */
+WB_INLINE void *device(const void *host, size_t bytes, size_t skew)
+{
+    char *p = NULL;
+    cr_assert(cudaMalloc((void **)&p, bytes + skew + SLACK) == cudaSuccess);
+    cr_assert(cudaMemset(p, 0xFF, bytes + skew + SLACK) == cudaSuccess);
+    if (host)
+        cr_assert(
+            cudaMemcpy(p + skew, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
+    return p + skew;
+}
+
+WB_INLINE void back(void *host, const void *from, size_t bytes)
+{
+    cr_assert(cudaMemcpy(host, from, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);
+}
+
+WB_INLINE void release(void *p, size_t skew)
+{
+    cudaFree((char *)p - skew);
+}
+
+WB_INLINE float noise(void) /* in [-1, 1), a fixed sequence */
+{
+    static uint32_t count;
+    uint32_t r[4];
+    wb_random(r, 0x5eed, count++, 0, 0, 0);
+    return (float)r[0] / 2147483648.0f - 1.0f;
+}
+
+/* bf16 is the upper half of a float */
+WB_INLINE uint16_t to_bf16(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, 4);
+    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+WB_INLINE float from_bf16(uint16_t b)
+{
+    uint32_t bits = (uint32_t)b << 16;
+    float v;
+    memcpy(&v, &bits, 4);
+    return v;
+}
+
+WB_INLINE void
+close_to(const float *got, const double *want, size_t n, double tol, const char *what)
+{
+    for (size_t i = 0; i < n; i++)
+        cr_assert(
+            fabs(got[i] - want[i]) <= tol * (1 + fabs(want[i])), "%s[%zu]: %g, not %g",
+            what, i, (double)got[i], want[i]);
+}
+
+#endif
