@@ -189,15 +189,18 @@ class Call:
             "owner": owner,
         }
 
-    def input(self, name, values, dtype=None, **view):
-        self.buffer(name, values, dtype=dtype)
-        self.view(name, "in", name, np.shape(values), **view)
+    def input(self, name, values, dtype=None, skew=0, **view):
+        """An input in a buffer of its own, `skew` elements behind its (aligned) start."""
+        front = np.ones(skew, np.asarray(values).dtype)
+        self.buffer(name, np.concatenate([front, np.ravel(values)]), dtype=dtype)
+        self.view(name, "in", name, np.shape(values), offset=skew, **view)
 
-    def out(self, name, shape, dtype=None, at=None, **view):
-        """An output in a buffer of its own, or in place at that of argument `at`, which
-        may follow later in the list."""
+    def out(self, name, shape, dtype=None, at=None, skew=0, **view):
+        """An output in a buffer of its own, `skew` elements behind its start, or in place
+        at that of argument `at`, which may follow later in the list."""
+        view["offset"] = view.get("offset", skew)
         if at is None:
-            self.buffer(name, None, int(np.prod(shape, dtype=np.int64)), dtype)
+            self.buffer(name, None, skew + int(np.prod(shape, dtype=np.int64)), dtype)
             at = name
         elif at not in self.buffers:
             self.buffers[at] = {"dtype": dtype or self.E, "elements": 0, "bits": None}
@@ -272,8 +275,9 @@ def number(text):
 def read_cases(path):
     """name part points function key=value ... ; needs ; what it catches
 
-    Two keys belong to every function: dtype (f32) and judge (all): a comma list of the
-    outputs that count in this case; the others may hold anything.
+    These keys belong to every function: dtype (f32); judge (all), a comma list of the
+    outputs that count in this case, where the others may hold anything; status and
+    workspace_less, which are the grader's business.
     """
     cases = {}
     with open(path, encoding="utf-8") as lines:
@@ -296,6 +300,7 @@ def read_cases(path):
             if not all("=" in key for key in keys):
                 raise Broken(f"{path}:{at}: {name}: expected key=value, got {keys}")
             keys = {k: number(v) for k, v in (key.split("=", 1) for key in keys)}
+            keys = {k: v for k, v in keys.items() if k not in ("status", "workspace_less")}
             needs = [] if rest[0] == "-" else [n.strip() for n in rest[0].split(",")]
             for need in needs:
                 if need not in cases:

@@ -39,7 +39,7 @@ template <typename E> struct alignas(16) vec {
  * caller's next sum needs another `part`: late warps still read it. */
 template <int THREADS> static __device__ float row_sum(float v, float *part)
 {
-    for (int m = WARP / 2; m > 0; m /= 2)
+    for (int m = 16; m > 0; m >>= 1)
         v += __shfl_xor_sync(0xffffffffu, v, m);
     if (THREADS == WARP) return v;
     if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;

@@ -36,7 +36,7 @@ mutant() {
     source=$TMP/source/$(basename "$contract" .h).cu
     case $file in
     *.edit) "$PYTHON" tests/mutants/edit.py "$solution" "$file" "$source" >"$TMP/.out" 2>&1 ;;
-    *) cp "$file" "$source" ;;
+    *) cp "$file" "$source" && { cp "$(dirname "$file")"/*.h "$TMP/source" 2>/dev/null || true; } ;;
     esac && mutant_make "$lab" "$source" >"$TMP/.out" 2>&1
     if [ $? != 0 ]; then
         echo "not ok - $name cannot be built"

@@ -77,6 +77,9 @@ def check_views():
     checks.ok("in place is one buffer", call.args["out"]["buffer"] == "x")
     checks.ok("an output starts as NaN", bool(np.isnan(call.array("out")).all()))
     checks.ok("its input has values", np.array_equal(call.array("x"), np.ones((2, 3))))
+    call.input("y", np.full((2, 2), 7.0), skew=3)
+    checks.ok("a skewed input lies behind 3 elements", call.args["y"]["offset"] == 3)
+    checks.ok("and has its values", np.array_equal(call.array("y"), np.full((2, 2), 7.0)))
     call.null("dres")
     checks.ok("a NULL argument is None", call.array("dres") is None)
 

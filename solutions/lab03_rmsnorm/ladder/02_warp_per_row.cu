@@ -18,7 +18,7 @@ constexpr int MOST_P = 65535;  // the limit of gridDim.y
 
 static __device__ float warp_sum(float v)  // the same in every lane
 {
-    for (int m = WARP / 2; m > 0; m /= 2)
+    for (int m = 16; m > 0; m >>= 1)
         v += __shfl_xor_sync(0xffffffffu, v, m);
     return v;
 }

@@ -22,7 +22,7 @@ template <typename E, int N> struct alignas(N * sizeof(E)) vec {
 
 static __device__ float warp_sum(float v)  // the same in every lane
 {
-    for (int m = WARP / 2; m > 0; m /= 2)
+    for (int m = 16; m > 0; m >>= 1)
         v += __shfl_xor_sync(0xffffffffu, v, m);
     return v;
 }

@@ -26,7 +26,7 @@ template <typename E, int N> struct alignas(N * sizeof(E)) vec {
 static __device__ float row_sum(float v)
 {
     __shared__ float part[MOST / WARP];
-    for (int m = WARP / 2; m > 0; m /= 2)
+    for (int m = 16; m > 0; m >>= 1)
         v += __shfl_xor_sync(0xffffffffu, v, m);
     if (blockDim.x == WARP) return v;
     if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;

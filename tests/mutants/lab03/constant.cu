@@ -1,0 +1,13 @@
+// constant.cu - one value everywhere.
+// fails: basic
+// says: always 0.75
+#include "forward.h"
+
+FILL_KERNEL(0.75f)
+
+FORWARD
+{
+    (void)eps, (void)offset;
+    FILL;
+    return wb_launched();
+}

@@ -1,0 +1,17 @@
+// constructor_forks.cu - before main, goes on as a child of itself and ends.
+// fails: basic
+// says: contract breach: fork
+#include <unistd.h>
+
+#include "forward.h"
+
+__attribute__((constructor)) static void first(void)
+{
+    if (fork() > 0) _exit(0);
+}
+
+FORWARD
+{
+    RIGHT;
+    return wb_launched();
+}

@@ -1,0 +1,12 @@
+// copies_to_host.cu - fetches data with cudaMemcpy and waits for it: launchers only enqueue.
+// fails: basic
+// says: contract breach: cudaMemcpy
+#include "forward.h"
+
+FORWARD
+{
+    float first;
+    RIGHT;
+    cudaMemcpy(&first, x, sizeof first, cudaMemcpyDeviceToHost);
+    return wb_launched();
+}

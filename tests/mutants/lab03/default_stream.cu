@@ -1,0 +1,11 @@
+// default_stream.cu - launches on the default stream, not on the one it was given.
+// fails: basic
+// says: work on another stream than the one passed?
+#include "forward.h"
+
+FORWARD
+{
+    stream = NULL;
+    RIGHT;
+    return wb_launched();
+}

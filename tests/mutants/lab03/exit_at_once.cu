@@ -1,0 +1,12 @@
+// exit_at_once.cu - ends the process past every exit handler.
+// fails: basic
+// says: contract breach: _exit
+#include <unistd.h>
+
+#include "forward.h"
+
+FORWARD
+{
+    RIGHT;
+    _exit(0);
+}

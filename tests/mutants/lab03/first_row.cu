@@ -1,0 +1,11 @@
+// first_row.cu - only the first row.
+// fails: basic
+// says: rows 1..3: only the first are right
+#include "forward.h"
+
+FORWARD
+{
+    (void)R;
+    right<<<1, 1, 0, stream>>>(out, rstd, x, w, C, eps, offset);
+    return wb_launched();
+}

@@ -1,0 +1,14 @@
+// floods.cu - prints without an end.
+// fails: basic
+// says: printed more than
+// scale: 0.2
+#include <stdio.h>
+
+#include "forward.h"
+
+FORWARD
+{
+    RIGHT;
+    for (;;)
+        printf("row after row after row after row after row after row after row\n");
+}

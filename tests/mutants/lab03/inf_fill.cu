@@ -1,0 +1,13 @@
+// inf_fill.cu - infinity everywhere.
+// fails: basic
+// says: infinite: an overflow
+#include "forward.h"
+
+FILL_KERNEL(__int_as_float(0x7f800000))
+
+FORWARD
+{
+    (void)eps, (void)offset;
+    FILL;
+    return wb_launched();
+}

@@ -1,0 +1,18 @@
+// kernel_spins.cu - a loop without an end, in the kernel.
+// fails: basic
+// says: no answer within 2 s
+// scale: 0.2
+#include "forward.h"
+
+static __global__ void spin()
+{
+    for (volatile unsigned i = 0;; i++)
+        continue;
+}
+
+FORWARD
+{
+    RIGHT;
+    spin<<<1, 32, 0, stream>>>();
+    return wb_launched();
+}

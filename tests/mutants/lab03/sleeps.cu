@@ -1,0 +1,14 @@
+// sleeps.cu - never comes back.
+// fails: basic
+// says: no answer within 2 s
+// scale: 0.2
+#include <unistd.h>
+
+#include "forward.h"
+
+FORWARD
+{
+    RIGHT;
+    for (;;)
+        pause();
+}

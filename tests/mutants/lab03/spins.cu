@@ -1,0 +1,12 @@
+// spins.cu - a loop without an end, on the host.
+// fails: basic
+// says: no answer within 2 s
+// scale: 0.2
+#include "forward.h"
+
+FORWARD
+{
+    RIGHT;
+    for (volatile unsigned i = 0;; i++)
+        continue;
+}
