@@ -278,6 +278,9 @@ say_crash(const struct wire_crash *k, const struct case_data *d, char *text, siz
         snprintf(
             text, room, "%s%s: byte %lld of buffer %s", what, where, (long long)k->offset,
             b->name);
+    else if (k->signal == SIGBUS && !address)
+        snprintf(
+            text, room, "misaligned access%s: 16 bytes at no multiple of 16?", where);
     else if (address < 65536)
         snprintf(
             text, room, "%s%s at address %#llx: a NULL pointer (an optional argument?)",

@@ -358,8 +358,10 @@ static void serve(struct wire_case *wire, const unsigned char *data)
 static void crashed(int signal, siginfo_t *info, void *context)
 {
     (void)context;
+    /* x86 says so, without an address, when an aligned instruction meets odd memory */
+    int kind = signal == SIGSEGV && info->si_code == SI_KERNEL ? SIGBUS : signal;
     struct wire_crash crash = {
-        .signal = signal,
+        .signal = kind,
         .in_launcher = in_launcher,
         .buffer = -1,
         .address = (uint64_t)(uintptr_t)info->si_addr};
