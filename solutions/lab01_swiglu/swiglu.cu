@@ -22,8 +22,8 @@ typedef enum activation { SILU, GELU_TANH } activation;
  * forward and one backward kernel serve all functions:
  *     act(z) = z s        act'(z) = s (1 + z g'(z) (1 - s))        with s = s(g(z))
  *
- * Nothing is summed and every element is read once: memory is the only limit. A thread owns
- * PER_THREAD elements and asks for all of them before it uses the first. */
+ * Nothing is summed and every element is read once: memory is the only limit, and enough
+ * loads must be under way at once to keep it busy. */
 constexpr int MAX_THREADS = 256;  // a block
 
 /* V neighbouring elements that move as one access of 16 bytes, or V = 1 */
@@ -88,9 +88,7 @@ template <activation A, typename E>
 static __device__ __forceinline__ E gated(E gate, E up)
 {
     float z = (float)gate;
-    return E(
-        z * sigmoid<E>(inner<A>(z)) *
-        (float)up);  // z up may overflow where this does not
+    return E(z * sigmoid<E>(inner<A>(z)) * (float)up);  // z up alone may overflow
 }
 
 template <activation A, int V, typename E>
@@ -99,29 +97,29 @@ forward_kernel(E *out, const E *gate, const E *up, int F, int ld, int tiles)
 {
     constexpr int K = owned<V>::packs;
     size_t row = blockIdx.x / tiles;  // [0, R)
-    int tile = blockIdx.x % tiles, whole = F / V;
+    unsigned tile = blockIdx.x % tiles, whole = F / V;
     out += row * F, gate += row * ld, up += row * ld;
 
     pack<E, V> z[K], u[K];
-    int first = tile * K * blockDim.x + threadIdx.x;
+    unsigned first = tile * K * blockDim.x + threadIdx.x;  // pack of the row
 #pragma unroll
     for (int k = 0; k < K; k++) {
-        int i = first + k * blockDim.x;
+        unsigned i = first + k * blockDim.x;
         if (i >= whole) continue;
         z[k] = reinterpret_cast<const pack<E, V> *>(gate)[i];
         u[k] = reinterpret_cast<const pack<E, V> *>(up)[i];
     }
 #pragma unroll
     for (int k = 0; k < K; k++) {
-        int i = first + k * blockDim.x;
+        unsigned i = first + k * blockDim.x;
         if (i >= whole) continue;
 #pragma unroll
         for (int j = 0; j < V; j++)
             u[k].e[j] = gated<A>(z[k].e[j], u[k].e[j]);
         reinterpret_cast<pack<E, V> *>(out)[i] = u[k];
     }
-    int tail = whole * V + threadIdx.x;
-    if (tile == 0 && tail < F) out[tail] = gated<A>(gate[tail], up[tail]);
+    unsigned tail = whole * V + threadIdx.x;
+    if (tile == 0 && tail < (unsigned)F) out[tail] = gated<A>(gate[tail], up[tail]);
 }
 
 /* How the kernels cut the tensors: rows of F columns into tiles, in packs of 16 bytes where
@@ -132,19 +130,18 @@ typedef struct layout {
 
 static layout lay_out(size_t addresses, int R, int F, int ld, size_t size)
 {
-    if (ld == F && (long long)R * F <= INT_MAX / 2)  // no gaps: one long row
+    if (ld == F && (long long)R * F <= INT_MAX)  // no gaps: one long row
         F = ld = R * F, R = 1;
     if (R > 1) addresses |= F * size | ld * size;
     bool wide = addresses % 16 == 0;
 
-    int columns =
-        wide ? owned<4>::packs * 16 / (int)size : owned<1>::packs;  // of a thread
-    int threads = F / columns + (F % columns != 0);                 // of a row
+    int V = wide ? 16 / (int)size : 1;
+    int columns = V * (wide ? owned<4>::packs : owned<1>::packs);  // of a thread
+    int threads = F / columns + (F % columns != 0);                // of a row
     int tiles = threads / MAX_THREADS + (threads % MAX_THREADS != 0);
     threads = (threads + tiles - 1) / tiles;
-    int tail =
-        wide ? 16 / (int)size : 1;  // the first block has a thread for each column of it
-    return {R, F, ld, threads < tail ? tail : threads, tiles, wide};
+    if (threads < V) threads = V;  // the first block has one for each column of the tail
+    return {R, F, ld, threads, tiles, wide};
 }
 // END SOLUTION
 
@@ -202,15 +199,15 @@ static __global__ void backward_kernel(
 {
     constexpr int K = owned<V>::packs;
     size_t row = blockIdx.x / tiles;  // [0, R)
-    int tile = blockIdx.x % tiles, whole = F / V;
+    unsigned tile = blockIdx.x % tiles, whole = F / V;
     dgate += row * ld, dup += row * ld;
     dout += row * F, gate += row * ld, up += row * ld;
 
     pack<E, V> z[K], u[K], dy[K];
-    int first = tile * K * blockDim.x + threadIdx.x;
+    unsigned first = tile * K * blockDim.x + threadIdx.x;  // pack of the row
 #pragma unroll
     for (int k = 0; k < K; k++) {
-        int i = first + k * blockDim.x;
+        unsigned i = first + k * blockDim.x;
         if (i >= whole) continue;
         z[k] = reinterpret_cast<const pack<E, V> *>(gate)[i];
         u[k] = reinterpret_cast<const pack<E, V> *>(up)[i];
@@ -218,7 +215,7 @@ static __global__ void backward_kernel(
     }
 #pragma unroll
     for (int k = 0; k < K; k++) {
-        int i = first + k * blockDim.x;
+        unsigned i = first + k * blockDim.x;
         if (i >= whole) continue;
 #pragma unroll
         for (int j = 0; j < V; j++)
@@ -226,8 +223,8 @@ static __global__ void backward_kernel(
         reinterpret_cast<pack<E, V> *>(dgate)[i] = z[k];
         reinterpret_cast<pack<E, V> *>(dup)[i] = u[k];
     }
-    int tail = whole * V + threadIdx.x;
-    if (tile == 0 && tail < F) {
+    unsigned tail = whole * V + threadIdx.x;
+    if (tile == 0 && tail < (unsigned)F) {
         E g = gate[tail], v = up[tail];
         gradients<A>(g, v, dout[tail]);
         dgate[tail] = g, dup[tail] = v;

@@ -2,8 +2,9 @@
  *
  * Lesson: a warp that asks for 512 bytes at once needs a quarter (f32) or an eighth (16-bit)
  * of the instructions to move the same data. The price is alignment: where a row of any
- * tensor does not start on 16 bytes (F odd, packed) the pack is one element, and what is left
- * over at the end of a row is done one by one.
+ * tensor does not start on 16 bytes (F odd, packed) the pack is one element. The columns behind
+ * the last whole pack have a statement of their own: with a test inside of the pack the
+ * compiler would merge both and store 2 bytes at a time.
  */
 #include "swiglu.h"
 
@@ -38,49 +39,40 @@ template <typename E, int V> struct alignas(V * sizeof(E)) pack {
     E e[V];
 };
 
-/* v[0..V) = p[0..V), of which `left` exist. Every index is a constant after unrolling: an
- * index known only at run time would put v into memory. */
-template <int V, typename E>
-static __device__ __forceinline__ void load(pack<E, V> *v, const E *p, long long left)
+template <activation A, typename E>
+static __device__ __forceinline__ E gated(E gate, E up)
 {
-    if (left >= V) {
-        *v = *reinterpret_cast<const pack<E, V> *>(p);
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < V; i++)
-        v->e[i] = i < left ? p[i] : E(0.0f);
+    float z = (float)gate;
+    return E(z * sigmoid(inner<A>(z)) * (float)up);
 }
 
-template <int V, typename E>
-static __device__ __forceinline__ void store(E *p, const pack<E, V> *v, long long left)
+/* (dgate, dup) in place of (gate, up) */
+template <activation A, typename E>
+static __device__ __forceinline__ void gradients(E &gate, E &up, E dout)
 {
-    if (left >= V) {
-        *reinterpret_cast<pack<E, V> *>(p) = *v;
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < V; i++)
-        if (i < left) p[i] = v->e[i];
+    float z = (float)gate, dy = (float)dout, s = sigmoid(inner<A>(z));
+    gate = E(dy * s * (1.0f + inner_slope<A>(z) * (1.0f - s)) * (float)up);
+    up = E(dy * z * s);
 }
 
-/* a pack for each thread; gridDim.x = R tiles */
+/* a pack for each thread, and a column of the tail for V - 1 of them; gridDim.x = R tiles */
 template <activation A, int V, typename E>
 static __global__ void
 forward_kernel(E *out, const E *gate, const E *up, int F, int ld, int tiles)
 {
     size_t row = blockIdx.x / tiles;
-    long long f = ((long long)(blockIdx.x % tiles) * THREADS + threadIdx.x) * V;
-    if (f >= F) return;
-    pack<E, V> z, u;
-    load<V>(&z, gate + row * ld + f, F - f);
-    load<V>(&u, up + row * ld + f, F - f);
+    unsigned tile = blockIdx.x % tiles, whole = F / V;  // whole packs of the row
+    unsigned i = tile * THREADS + threadIdx.x, tail = whole * V + threadIdx.x;
+    out += row * F, gate += row * ld, up += row * ld;
+    if (i < whole) {
+        pack<E, V> z = reinterpret_cast<const pack<E, V> *>(gate)[i];
+        pack<E, V> u = reinterpret_cast<const pack<E, V> *>(up)[i];
 #pragma unroll
-    for (int i = 0; i < V; i++) {
-        float x = (float)z.e[i];
-        u.e[i] = E(x * sigmoid(inner<A>(x)) * (float)u.e[i]);
+        for (int j = 0; j < V; j++)
+            u.e[j] = gated<A>(z.e[j], u.e[j]);
+        reinterpret_cast<pack<E, V> *>(out)[i] = u;
     }
-    store<V>(out + row * F + f, &u, F - f);
+    if (tile == 0 && tail < (unsigned)F) out[tail] = gated<A>(gate[tail], up[tail]);
 }
 
 template <activation A, int V, typename E>
@@ -88,20 +80,24 @@ static __global__ void backward_kernel(
     E *dgate, E *dup, const E *dout, const E *gate, const E *up, int F, int ld, int tiles)
 {
     size_t row = blockIdx.x / tiles;
-    long long f = ((long long)(blockIdx.x % tiles) * THREADS + threadIdx.x) * V;
-    if (f >= F) return;
-    pack<E, V> z, u, dy;
-    load<V>(&z, gate + row * ld + f, F - f);
-    load<V>(&u, up + row * ld + f, F - f);
-    load<V>(&dy, dout + row * F + f, F - f);
+    unsigned tile = blockIdx.x % tiles, whole = F / V;
+    unsigned i = tile * THREADS + threadIdx.x, tail = whole * V + threadIdx.x;
+    dgate += row * ld, dup += row * ld, dout += row * F, gate += row * ld, up += row * ld;
+    if (i < whole) {
+        pack<E, V> z = reinterpret_cast<const pack<E, V> *>(gate)[i];
+        pack<E, V> u = reinterpret_cast<const pack<E, V> *>(up)[i];
+        pack<E, V> dy = reinterpret_cast<const pack<E, V> *>(dout)[i];
 #pragma unroll
-    for (int i = 0; i < V; i++) {
-        float x = (float)z.e[i], d = (float)dy.e[i], s = sigmoid(inner<A>(x));
-        z.e[i] = E(d * s * (1.0f + inner_slope<A>(x) * (1.0f - s)) * (float)u.e[i]);
-        u.e[i] = E(d * x * s);
+        for (int j = 0; j < V; j++)
+            gradients<A>(z.e[j], u.e[j], dy.e[j]);
+        reinterpret_cast<pack<E, V> *>(dgate)[i] = z;
+        reinterpret_cast<pack<E, V> *>(dup)[i] = u;
     }
-    store<V>(dgate + row * ld + f, &z, F - f);
-    store<V>(dup + row * ld + f, &u, F - f);
+    if (tile == 0 && tail < (unsigned)F) {
+        E g = gate[tail], v = up[tail];
+        gradients<A>(g, v, dout[tail]);
+        dgate[tail] = g, dup[tail] = v;
+    }
 }
 
 /* 16 / sizeof(E) if every row of every tensor starts on 16 bytes, else 1 */
