@@ -38,7 +38,8 @@ BACKEND_LIBS      = $(B)/libwbcpu.a
 LDLIBS            = -lstdc++ -lpthread -ldl -lm
 define compile_cu  # $(call compile_cu,source,object[,|| what to do when it does not compile])
 @mkdir -p $(dir $(2))
-$(Q)$(TRANSLATE) $(1) $(dir $(2)) && $(CXX) $(CPU_FLAGS) $(INCLUDES) -iquote $(dir $(1)) -include cuda_runtime.h \
+$(Q)$(TRANSLATE) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \
+    $(CXX) $(CPU_FLAGS) $(INCLUDES) -iquote $(dir $(1)) -include cuda_runtime.h \
     -MMD -MP -MF $(2:.o=.d) -MT $(2) -x c++ -c $(dir $(2))$(notdir $(1)).cpp -o $(2) $(3)
 endef
 CU_TOOLS := $(TRANSLATE)

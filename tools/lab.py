@@ -38,24 +38,27 @@ def arguments():
     return parser.parse_args()
 
 
+def prerequisites(path):
+    """The files that a dependency file names as what its object was made from."""
+    rule = path.read_text().replace("\\\n", " ").split("\n")[0]
+    return rule.partition(": ")[2].split()
+
+
 def included(obj, source):
     """Files that one source was compiled from, the compiler's and the back end's own
-    headers aside. The CPU back end compiles translated copies that lie beside the object:
-    they stand for the files beside the source. The dependency file is rewritten in those
-    terms, so that make looks at the learner's files too."""
-    listing = Path(obj).with_suffix(".d")
-    text = listing.read_text().replace("\\\n", " ")
-    names = text.split("\n")[0].partition(": ")[2].split()
-    built, origin = os.path.dirname(obj), os.path.dirname(source) or "."
-    files = {source}
-    for name in names:
-        if os.path.dirname(os.path.normpath(name)).startswith(os.path.normpath(built)):
-            name = os.path.join(origin, os.path.relpath(name, built))
-        name = os.path.normpath(name)
-        if not name.endswith(".cu.cpp") and os.path.exists(name):
-            files.add(name)
+    headers aside. On the CPU back end the compiler saw translated copies beside the object;
+    the translator's list has the learner's files. Both become one list for make, in which
+    no file is missed when it has gone."""
+    compiled = Path(obj).with_suffix(".d")
+    translated = Path(f"{os.path.dirname(obj)}/{os.path.basename(source)}.headers.d")
+    names = prerequisites(compiled)
+    if translated.exists():
+        names = [n for n in names if not n.startswith(os.path.dirname(obj))]
+        names += prerequisites(translated)
+        translated.unlink()
+    files = {source, *(os.path.normpath(n) for n in names if os.path.exists(n))}
     phony = "".join(f"{name}:\n" for name in sorted(files))
-    labkit.write_if_changed(listing, f"{obj}: {' '.join(sorted(files))}\n{phony}")
+    labkit.write_if_changed(compiled, f"{obj}: {' '.join(sorted(files))}\n{phony}")
     # In the workbook: everything but the back end. Outside: not the machine's own headers.
     return [f for f in files if not f.startswith(("/usr/", "/opt/", "common/cpu/"))]
 
@@ -97,7 +100,10 @@ def main():
     found = scan.breaches(a.objects, a.harness, offered, a.backend)
     files = set(labkit.judged_by(name))
     for obj, source in zip(a.objects, a.sources):
-        files.update(included(obj, source))
+        own = included(obj, source)
+        files.update(own)
+        for what, why in scan.foreign_sources(source, own):
+            found.append({"symbol": what, "why": why})
 
     parts = Path(a.parts)
     labkit.isolate(a.objects, parts / "student.o", defined)

@@ -3,7 +3,9 @@ asks for, which it defines, and what would run before main. A launcher only enqu
 on its stream (wb.h); what that does not need is a breach of the contract, by name.
 
 This is the first fence and a friendly one. The sandbox is the one that holds."""
+import os
 import re
+from pathlib import Path
 
 import labkit
 
@@ -98,13 +100,14 @@ def why_forbidden(name, backend):
     return None
 
 
-def grader_names():
-    """What the CPU back end offers to the grader alone: the functions of wbcpu.h."""
-    try:
-        with open("common/cpu/include/wbcpu.h") as header:
-            return set(re.findall(r"\b(wbcpu_\w+)\s*\(", header.read()))
-    except OSError:
-        return set()
+def back_end_names():
+    """Names of the CPU back end's inside that its headers make kernels ask for. wbcpu.h,
+    which opens and closes device memory to host code, is the grader's."""
+    names = set()
+    for header in Path("common/cpu/include").rglob("*.h"):
+        if header.name != "wbcpu.h":
+            names.update(re.findall(r"\bwbcpu_\w+", header.read_text(errors="replace")))
+    return names
 
 
 def constructors(objects):
@@ -140,6 +143,22 @@ def function_starts(path):
     return starts
 
 
+ASSEMBLED = re.compile(r"\.\s*incbin\b")
+
+
+def foreign_sources(source, files):
+    """[(what, why)] of files that a lab's source has no business with: a learner who
+    includes the solution would be graded on it."""
+    found = []
+    for path in files:
+        kept = re.match(r"(solutions|reference|grader|build|tests)/", os.path.relpath(path))
+        if kept and not os.path.relpath(source).startswith(kept[0]):
+            found.append((path, f"a lab includes nothing of {kept[0]}"))
+        elif ASSEMBLED.search(Path(path).read_text(errors="replace")):
+            found.append((".incbin", f"{path} embeds a file"))
+    return found
+
+
 def breaches(objects, harness, allowed, backend):
     """[{"symbol": ..., "why": ...}] of the learner's objects. `harness`: the objects that
     they will be linked with; `allowed`: names of those that they may ask for."""
@@ -148,10 +167,13 @@ def breaches(objects, harness, allowed, backend):
     defined = {n for t, n in table if t not in "UwvN"}
     asked = {n for t, n in table if t in "Uwv"} - defined
     private = (labkit.exported(*harness) if harness else set()) - set(allowed)
+    inside = back_end_names()
     for name in sorted(asked):
         why = why_forbidden(name, backend)
-        if name in private or name in grader_names():
+        if name in private:
             why = "it belongs to the grader"
+        if "wbcpu" in name and name not in inside:
+            why = "it belongs to the back end's inside"
         if why:
             found[name] = why
     for name in sorted(labkit.exported(*objects)):

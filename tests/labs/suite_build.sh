@@ -122,7 +122,14 @@ void sooner() __attribute__((ifunc("pick")));'
 breach adapters 'if (adapters[0]) return WB_OK;' <<<'extern "C" { extern int adapters[]; }'
 if [ "$BACKEND" = cpu ]; then
     breach wbcpu_guard 'wbcpu_guard(0);' <<<'extern "C" void wbcpu_guard(int);'
+    breach 'wbcpu::open_guarded_memory' 'wbcpu::open_guarded_memory();' \
+        <<<'namespace wbcpu { void open_guarded_memory(); }'
 fi
+printf '#include "%s/grader/protocol.h"\n' "$PWD" >"$TMP/header.h"
+source_of "$TMP/breach.cu" 'return WB_OK;' <<<'#include "header.h"'
+check_says "breach: an include of what is not a learner's" \
+    "grader/protocol.h: a lab includes nothing of grader/" lab FILE="$TMP/breach.cu"
+breach .incbin 'return WB_OK;' <<<'// __asm__(".incbin \"expected\"");'
 check "breaches are in the record" recorded '"symbol": "'
 
 # --- and what it has
