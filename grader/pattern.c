@@ -21,11 +21,14 @@ static double unit(const struct comparison *c)
                                               : 0x1p-24;
 }
 
-/* Is got[i] this other value? The tolerance is that of the right one, scaled. */
+/* Is got[i] this other value? The tolerance is that of the right one, scaled; an expected 0
+ * (behind a mask) has none to scale. */
 static bool is(const struct comparison *c, size_t i, double other)
 {
-    double scale = fabs(c->want[i]) > 0 ? fmax(1, fabs(other / c->want[i])) : 1;
-    double tol = 2 * (double)c->tol[i] * fmin(scale, 1e6) + 2 * unit(c) * fabs(other);
+    bool zero = c->want[i] == 0;
+    double scale = zero ? 1 : fmax(1, fabs(other / c->want[i]));
+    double units = zero ? 16 : 2;
+    double tol = 2 * (double)c->tol[i] * fmin(scale, 1e6) + units * unit(c) * fabs(other);
     return fabs(c->got[i] - other) <= tol; /* NaN: false */
 }
 
