@@ -22,7 +22,7 @@
 /* The program is opened as this descriptor and started through it. No later descriptor can
  * have the number, which is above the limit that the program lives under, so "execveat of
  * this descriptor" lets in the first start and nothing after it. */
-enum { PROGRAM_FD = 1000, MOST_FDS = 256 };
+enum { PROGRAM_FD = 1000, MOST_FDS = 512 };
 enum { MOST_OUTPUT = 64 << 20 }; /* bytes, where its output goes to a file */
 
 /* --- Landlock: which files ---------------------------------------------------------------
@@ -100,7 +100,28 @@ static int allow_device_nodes(int ruleset, uint64_t known)
     return rc;
 }
 
-static int fence_files(const struct sandbox *box)
+/* Folders of LD_LIBRARY_PATH: where a driver may be that is in none of the usual places. */
+static int allow_library_path(int ruleset, char *const envp[], uint64_t known)
+{
+    static const char name[] = "LD_LIBRARY_PATH=";
+    int rc = 0;
+    for (; envp && *envp; envp++) {
+        if (strncmp(*envp, name, sizeof name - 1) != 0) continue;
+        for (const char *at = *envp + sizeof name - 1; rc == 0 && *at;) {
+            char folder[4096];
+            size_t n = strcspn(at, ":");
+            if (n && n < sizeof folder) {
+                memcpy(folder, at, n);
+                folder[n] = 0;
+                if (folder[0] == '/') rc = allow(ruleset, folder, READING, known);
+            }
+            at += n + (at[n] == ':');
+        }
+    }
+    return rc;
+}
+
+static int fence_files(const struct sandbox *box, char *const envp[])
 {
     static const char *const libraries[] = {"/lib",       "/lib64",         "/usr/lib",
                                             "/usr/lib64", "/usr/local/lib", NULL};
@@ -136,6 +157,7 @@ static int fence_files(const struct sandbox *box)
     for (int i = 0; rc == 0 && box->device && driver[i]; i++)
         rc = allow(rules, driver[i], READING, all.files);
     if (rc == 0 && box->device) rc = allow_device_nodes(rules, all.files);
+    if (rc == 0 && box->device) rc = allow_library_path(rules, envp, all.files);
     if (rc == 0) rc = (int)syscall(LANDLOCK_RESTRICT, rules, 0);
     close(rules);
     return rc;
@@ -481,7 +503,7 @@ int sandbox_exec(
     *step = "give up privileges";
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
     *step = "fence in its files";
-    if (fence_files(box) != 0) return -1;
+    if (fence_files(box, envp) != 0) return -1;
     *step = "fence in its system calls";
     if (seccomp_there() && fence_calls(box) != 0) return -1;
     *step = "start the program";

@@ -65,9 +65,11 @@ static long program_again(void) /* a second start by the descriptor of the first
 static long grow(size_t step)
 {
     for (size_t total = 0; total < (size_t)1 << 36; total += step) {
-        char *p = mmap(NULL, step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *p =
+            mmap(NULL, step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED) return -1;
-        for (size_t i = 0; i < step; i += 4096) p[i] = 1;
+        for (size_t i = 0; i < step; i += 4096)
+            p[i] = 1;
     }
     return 0;
 }
@@ -106,7 +108,8 @@ static long attack(const char *what, const char *with)
     if (IS("vm-read")) return process_vm_readv(parent, &here, 1, &there, 1, 0);
     if (IS("pidfd")) return syscall(434, parent, 0);
     if (IS("fork")) return fork();
-    if (IS("vfork")) return syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
+    if (IS("vfork"))
+        return syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
     if (IS("clone3")) return syscall(435, &flags, sizeof flags);
     if (IS("exec")) return execve("/usr/lib64/ld-linux-x86-64.so.2", none, none);
     if (IS("exec-again")) return program_again();
@@ -131,7 +134,8 @@ static int works(void)
 {
     int ran = 0;
     pthread_t thread;
-    if (pthread_create(&thread, NULL, thread_main, &ran) != 0) return puts("no thread"), 1;
+    if (pthread_create(&thread, NULL, thread_main, &ran) != 0)
+        return puts("no thread"), 1;
     pthread_join(thread, NULL);
     struct rlimit asked;
     void *memory = malloc(1 << 26);
