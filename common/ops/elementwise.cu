@@ -1,0 +1,174 @@
+/* elementwise.cu - add, cast, soft cap and dropout: every element read once, written once. */
+#include "elements.cuh"
+#include "ops.h"
+
+enum { PACKS = 4 };  // 4 accesses of 16 bytes a thread under way at once
+
+/* --- add -------------------------------------------------------------------------------- */
+
+template <typename E, int V>
+static __global__ void add_kernel(E *out, const E *a, const E *b, size_t N)
+{
+    size_t first = first_element<V, PACKS>();
+    float x[PACKS][V], y[PACKS][V];
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        size_t i = first + (size_t)p * BLOCK * V;
+        if (i >= N) break;
+        load<V>(x[p], a + i, N - i);
+        load<V>(y[p], b + i, N - i);
+    }
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        size_t i = first + (size_t)p * BLOCK * V;
+        if (i >= N) break;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            x[p][j] += y[p][j];
+        store<V>(out + i, x[p], N - i);
+    }
+}
+
+template <typename E>
+static wb_status add(E *out, const E *a, const E *b, size_t N, cudaStream_t s)
+{
+    if (N == 0) return WB_OK;
+    if (out == NULL || a == NULL || b == NULL) return WB_BAD_SHAPE;
+    const int V = pack_of<E>();
+    if (on_packs<V>(out) && on_packs<V>(a) && on_packs<V>(b))
+        add_kernel<E, V><<<blocks_for(N, PACKS * V), BLOCK, 0, s>>>(out, a, b, N);
+    else
+        add_kernel<E, 1><<<blocks_for(N, PACKS), BLOCK, 0, s>>>(out, a, b, N);
+    return wb_launched();
+}
+
+/* --- cast ------------------------------------------------------------------------------- */
+
+template <typename E, int V>
+static __global__ void cast_kernel(E *out, const float *x, size_t N)
+{
+    size_t first = first_element<V, PACKS>();
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        size_t i = first + (size_t)p * BLOCK * V;
+        if (i >= N) break;
+        float y[V];
+        load<V>(y, x + i, N - i);
+        store<V>(out + i, y, N - i);
+    }
+}
+
+template <typename E>
+static wb_status cast(E *out, const float *x, size_t N, cudaStream_t s)
+{
+    if (N == 0) return WB_OK;
+    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    const int V = 4;  // 16 bytes of x
+    if (on_packs<V>(out) && on_packs<V>(x))
+        cast_kernel<E, V><<<blocks_for(N, PACKS * V), BLOCK, 0, s>>>(out, x, N);
+    else
+        cast_kernel<E, 1><<<blocks_for(N, PACKS), BLOCK, 0, s>>>(out, x, N);
+    return wb_launched();
+}
+
+/* --- soft cap --------------------------------------------------------------------------- */
+
+template <int V>
+static __global__ void softcap_kernel(float *out, const float *x, size_t N, float cap)
+{
+    size_t first = first_element<V, PACKS>();
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        size_t i = first + (size_t)p * BLOCK * V;
+        if (i >= N) break;
+        float y[V];
+        load<V>(y, x + i, N - i);
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            y[j] = cap * tanhf(y[j] / cap);
+        store<V>(out + i, y, N - i);
+    }
+}
+
+wb_status softcap_f32(float *out, const float *x, size_t N, float cap, cudaStream_t s)
+{
+    if (!(cap > 0)) return WB_BAD_SHAPE;
+    if (N == 0) return WB_OK;
+    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    if (on_packs<4>(out) && on_packs<4>(x))
+        softcap_kernel<4><<<blocks_for(N, PACKS * 4), BLOCK, 0, s>>>(out, x, N, cap);
+    else
+        softcap_kernel<1><<<blocks_for(N, PACKS), BLOCK, 0, s>>>(out, x, N, cap);
+    return wb_launched();
+}
+
+/* --- dropout ---------------------------------------------------------------------------- */
+
+/* A thread owns whole groups of 4 elements, since those share one call of wb_random. Moved
+ * as packs of V = 4, or one by one (V = 1) where the pointers do not allow that.
+ * number >= p 2^32 is number >= least, least = p 2^32 rounded up. */
+template <typename E, int V>
+static __global__ void dropout_kernel(
+    E *out, const E *x, const wb_train *st, size_t N, uint64_t least, float keep,
+    uint32_t site)
+{
+    uint64_t seed = st->seed;
+    uint32_t tick = st->tick;
+    size_t first = first_element<4, PACKS>();
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        size_t i = first + (size_t)p * BLOCK * 4;
+        if (i >= N) break;
+        uint32_t number[4];
+        wb_random(number, seed, (uint32_t)(i / 4), 0, site, tick);
+        float y[4];
+#pragma unroll
+        for (int j = 0; j < 4; j += V)
+            if (i + j < N) load<V>(y + j, x + i + j, N - i - j);
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            y[j] = number[j] >= least ? y[j] / keep : 0.0f;
+#pragma unroll
+        for (int j = 0; j < 4; j += V)
+            if (i + j < N) store<V>(out + i + j, y + j, N - i - j);
+    }
+}
+
+template <typename E>
+static wb_status dropout(
+    E *out, const E *x, const wb_train *st, size_t N, float p, uint32_t site,
+    cudaStream_t s)
+{
+    if (!(p >= 0 && p < 1)) return WB_BAD_SHAPE;
+    if (N == 0) return WB_OK;
+    if (out == NULL || x == NULL || st == NULL) return WB_BAD_SHAPE;
+    double bound = (double)p * 4294967296.0;
+    uint64_t least = (uint64_t)bound;
+    if ((double)least < bound) least++;
+    unsigned blocks = blocks_for(N, PACKS * 4);
+    if (on_packs<4>(out) && on_packs<4>(x))
+        dropout_kernel<E, 4><<<blocks, BLOCK, 0, s>>>(out, x, st, N, least, 1 - p, site);
+    else
+        dropout_kernel<E, 1><<<blocks, BLOCK, 0, s>>>(out, x, st, N, least, 1 - p, site);
+    return wb_launched();
+}
+
+#define DEFINE(E, e)                                                                     \
+    wb_status add_forward_##e(                                                           \
+        E *out, const E *a, const E *b, size_t N, cudaStream_t stream)                   \
+    {                                                                                    \
+        return add(out, a, b, N, stream);                                                \
+    }                                                                                    \
+    wb_status cast_##e(E *out, const float *x, size_t N, cudaStream_t stream)            \
+    {                                                                                    \
+        return cast(out, x, N, stream);                                                  \
+    }                                                                                    \
+    wb_status dropout_forward_##e(                                                       \
+        E *out, const E *x, const wb_train *st, size_t N, float p, uint32_t site,        \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return dropout(out, x, st, N, p, site, stream);                                  \
+    }
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)

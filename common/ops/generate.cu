@@ -1,0 +1,66 @@
+/* generate.cu - the bookkeeping of generation: prompts in, tokens out. */
+#include "elements.cuh"
+#include "ops.h"
+
+/* One block a sequence. */
+static __global__ void chunk_kernel(
+    int *token, int *pos, int *len, int *last, uint8_t *seen, const int *prompt,
+    const int *n, const int *base, int T, int P, int V, int t0)
+{
+    int b = (int)blockIdx.x, left = n[b] - t0;
+    int real = left < 0 ? 0 : left < T ? left : T;  // tokens of this row in the chunk
+    for (int t = (int)threadIdx.x; t < T; t += BLOCK) {
+        size_t at = (size_t)b * T + t;
+        bool is_real = t < real;
+        token[at] = is_real ? prompt[(size_t)b * P + t0 + t] : 0;
+        pos[at] = is_real ? base[b] + t0 + t : 0;
+        if (is_real && seen) seen[(size_t)b * V + token[at]] = 1;
+    }
+    if (threadIdx.x == 0) {
+        len[b] = real;
+        last[b] = left >= 1 && left <= T ? b * T + real - 1 : -1;
+    }
+}
+
+wb_status prompt_chunk(
+    int *token, int *pos, int *len, int *last, uint8_t *seen, const int *prompt,
+    const int *n, const int *base, int B, int T, int P, int V, int t0, cudaStream_t s)
+{
+    if (B < 0 || T < 0 || P < 0 || V < 0 || t0 < 0) return WB_BAD_SHAPE;
+    if (B == 0) return WB_OK;
+    if (!len || !last || !n || !base) return WB_BAD_SHAPE;
+    if (T > 0 && (!token || !pos || (!prompt && P > 0))) return WB_BAD_SHAPE;
+    chunk_kernel<<<B, BLOCK, 0, s>>>(
+        token, pos, len, last, seen, prompt, n, base, T, P, V, t0);
+    return wb_launched();
+}
+
+/* One thread a sequence. */
+static __global__ void advance_kernel(
+    int *token, int *pos, int *done, int *count, int *text, const int *stop, int B, int L,
+    int nstop)
+{
+    int b = (int)(blockIdx.x * BLOCK + threadIdx.x);
+    if (b >= B) return;
+    if (done[b]) {
+        token[b] = 0;
+        return;
+    }
+    if (count[b] < L) text[(size_t)b * L + count[b]++] = token[b];
+    pos[b] += 1;
+    for (int i = 0; i < nstop; i++)
+        if (token[b] == stop[i]) done[b] = 1;
+}
+
+wb_status generate_advance(
+    int *token, int *pos, int *done, int *count, int *text, const int *stop, int B, int L,
+    int nstop, cudaStream_t s)
+{
+    if (B < 0 || L < 0 || nstop < 0) return WB_BAD_SHAPE;
+    if (B == 0) return WB_OK;
+    if (!token || !pos || !done || !count || (!text && L) || (!stop && nstop))
+        return WB_BAD_SHAPE;
+    advance_kernel<<<blocks_for((size_t)B, 1), BLOCK, 0, s>>>(
+        token, pos, done, count, text, stop, B, L, nstop);
+    return wb_launched();
+}

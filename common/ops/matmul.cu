@@ -1,0 +1,180 @@
+/* matmul.cu - linear layers, forward and backward, and the handle that they share. */
+#include "blas.cuh"
+#include "elements.cuh"
+#include <stdlib.h>
+
+/* --- handle ----------------------------------------------------------------------------- */
+
+wb_status wb_blas_create(wb_blas **h_blas)
+{
+    if (h_blas == NULL) return WB_BAD_SHAPE;
+    wb_blas *blas = (wb_blas *)calloc(1, sizeof *blas);
+    if (blas == NULL) return WB_BAD_CUDA;
+    // f32 stays f32, and no partial sums in 16 bits
+    int exact = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    if (cublasCreate(&blas->handle) != CUBLAS_STATUS_SUCCESS ||
+        cublasSetMathMode(blas->handle, (cublasMath_t)exact) != CUBLAS_STATUS_SUCCESS ||
+        cudaMalloc(&blas->workspace, BLAS_WORKSPACE) != cudaSuccess ||
+        cudaMalloc((void **)&blas->scratch, SCRATCH * sizeof(float)) != cudaSuccess) {
+        wb_blas_destroy(blas);
+        return WB_BAD_CUDA;
+    }
+    *h_blas = blas;
+    return WB_OK;
+}
+
+void wb_blas_destroy(wb_blas *h_blas)
+{
+    if (h_blas == NULL) return;
+    if (h_blas->handle) cublasDestroy(h_blas->handle);
+    cudaFree(h_blas->workspace);
+    cudaFree(h_blas->scratch);
+    free(h_blas);
+}
+
+/* --- forward ---------------------------------------------------------------------------- */
+
+/* y = bias in every row */
+template <typename E>
+static __global__ void spread_kernel(E *y, const E *bias, size_t N, int O)
+{
+    size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < N) y[i] = bias[i % (size_t)O];
+}
+
+/* y = product + bias + res, all in float, rounded once */
+template <typename E>
+static __global__ void
+finish_kernel(E *y, const float *product, const E *bias, const E *res, size_t N, int O)
+{
+    size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < N) y[i] = E(product[i] + (float)bias[i % (size_t)O] + (float)res[i]);
+}
+
+/* Both addends: the products of a few rows at a time wait in the scratch as floats. */
+template <typename E>
+static wb_status forward_with_both(
+    E *y, const E *x, const E *w, const E *bias, const E *res, int R, int I, int O,
+    wb_blas *blas, cudaStream_t s)
+{
+    if (O > SCRATCH) return WB_UNSUPPORTED;
+    int rows = SCRATCH / O;
+    for (int r = 0; r < R; r += rows) {
+        int n = R - r < rows ? R - r : rows;
+        size_t N = (size_t)n * O, at = (size_t)r * O;
+        wb_status status = products<E, float>(
+            blas, {blas->scratch, O, 0}, {x + (size_t)r * I, I, 0}, AS_IT_IS, {w, I, 0},
+            TRANSPOSED, n, O, I, 1, 1.0f, 0.0f, s);
+        if (status != WB_OK) return status;
+        finish_kernel<<<blocks_for(N, 1), BLOCK, 0, s>>>(
+            y + at, blas->scratch, bias, res + at, N, O);
+    }
+    return wb_launched();
+}
+
+/* One addend lies in y before the product is added to it. */
+template <typename E>
+static wb_status matmul_forward(
+    E *y, const E *x, const E *w, const E *bias, const E *res, int R, int I, int O,
+    wb_blas *blas, cudaStream_t s)
+{
+    if (R < 0 || I < 1 || O < 0) return WB_BAD_SHAPE;
+    if (R == 0 || O == 0) return WB_OK;
+    if (y == NULL || x == NULL || w == NULL || blas == NULL) return WB_BAD_SHAPE;
+    if (bias && res) return forward_with_both(y, x, w, bias, res, R, I, O, blas, s);
+    size_t N = (size_t)R * O;
+    if (bias) spread_kernel<<<blocks_for(N, 1), BLOCK, 0, s>>>(y, bias, N, O);
+    if (res && res != y &&
+        cudaMemcpyAsync(y, res, N * sizeof(E), cudaMemcpyDeviceToDevice, s) !=
+            cudaSuccess)
+        return WB_BAD_CUDA;
+    float beta = bias || res ? 1.0f : 0.0f;
+    wb_status status = products<E, E>(
+        blas, {y, O, 0}, {x, I, 0}, AS_IT_IS, {w, I, 0}, TRANSPOSED, R, O, I, 1, 1.0f,
+        beta, s);
+    return status == WB_OK ? wb_launched() : status;
+}
+
+/* --- backward --------------------------------------------------------------------------- */
+
+enum { ROWS_A_PART = 64, MOST_PARTS = 256 };
+
+/* part[p,o] = sum of dy[r,o] over the rows of part p; neighbouring threads, neighbouring
+ * columns */
+template <typename E>
+static __global__ void
+column_parts_kernel(float *part, const E *dy, int R, int O, int rows)
+{
+    int o = (int)(blockIdx.x * BLOCK + threadIdx.x), p = (int)blockIdx.y;
+    if (o >= O) return;
+    long long from = (long long)p * rows, to = from + rows < R ? from + rows : R;
+    float sum = 0.0f;
+    for (long long r = from; r < to; r++)
+        sum += (float)dy[(size_t)r * O + o];
+    part[(size_t)p * O + o] = sum;
+}
+
+static __global__ void add_parts_kernel(float *dbias, const float *part, int parts, int O)
+{
+    int o = (int)(blockIdx.x * BLOCK + threadIdx.x);
+    if (o >= O) return;
+    float sum = 0.0f;
+    for (int p = 0; p < parts; p++)
+        sum += part[(size_t)p * O + o];
+    dbias[o] += sum;
+}
+
+template <typename E>
+static wb_status
+bias_backward(float *dbias, const E *dy, int R, int O, wb_blas *blas, cudaStream_t s)
+{
+    if (O > SCRATCH) return WB_UNSUPPORTED;
+    int parts = (R + ROWS_A_PART - 1) / ROWS_A_PART;
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    if (parts > SCRATCH / O) parts = SCRATCH / O;
+    int rows = (R + parts - 1) / parts;
+    parts = (R + rows - 1) / rows;
+    dim3 grid((unsigned)((O + BLOCK - 1) / BLOCK), (unsigned)parts);
+    column_parts_kernel<<<grid, BLOCK, 0, s>>>(blas->scratch, dy, R, O, rows);
+    add_parts_kernel<<<grid.x, BLOCK, 0, s>>>(dbias, blas->scratch, parts, O);
+    return wb_launched();
+}
+
+template <typename E>
+static wb_status matmul_backward(
+    E *dx, float *dw, float *dbias, const E *dy, const E *x, const E *w, int R, int I,
+    int O, wb_blas *blas, cudaStream_t s)
+{
+    if (R < 0 || I < 1 || O < 1) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (dw == NULL || dy == NULL || x == NULL || blas == NULL) return WB_BAD_SHAPE;
+    if (dx && w == NULL) return WB_BAD_SHAPE;
+    wb_status status = WB_OK;
+    if (dx)
+        status = products<E, E>(
+            blas, {dx, I, 0}, {dy, O, 0}, AS_IT_IS, {w, I, 0}, AS_IT_IS, R, I, O, 1, 1.0f,
+            0.0f, s);
+    if (status == WB_OK)
+        status = products<E, float>(
+            blas, {dw, I, 0}, {dy, O, 0}, TRANSPOSED, {x, I, 0}, AS_IT_IS, O, I, R, 1,
+            1.0f, 1.0f, s);
+    if (status == WB_OK && dbias) status = bias_backward(dbias, dy, R, O, blas, s);
+    return status == WB_OK ? wb_launched() : status;
+}
+
+#define DEFINE(E, e)                                                                     \
+    wb_status matmul_forward_##e(                                                        \
+        E *y, const E *x, const E *w, const E *bias, const E *res, int R, int I, int O,  \
+        wb_blas *h_blas, cudaStream_t stream)                                            \
+    {                                                                                    \
+        return matmul_forward(y, x, w, bias, res, R, I, O, h_blas, stream);              \
+    }                                                                                    \
+    wb_status matmul_backward_##e(                                                       \
+        E *dx, float *dw, float *dbias, const E *dy, const E *x, const E *w, int R,      \
+        int I, int O, wb_blas *h_blas, cudaStream_t stream)                              \
+    {                                                                                    \
+        return matmul_backward(dx, dw, dbias, dy, x, w, R, I, O, h_blas, stream);        \
+    }
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)
