@@ -9,6 +9,7 @@ include mk/toolchain.mk  # back end, compilers, flags; how a .c and a .cu become
 -include mk/setup.mk     # what is missing on this machine, and how it gets here
 -include mk/cpu.mk       # the CPU back end's library and its own checks
 -include mk/blas.mk      # matrix products of the CPU back end
+-include mk/ops.mk       # given operations: test data
 -include mk/labs.mk      # lab03, grade, starters, which kernels the programs take
 -include mk/grader.mk    # the program behind ./grade
 -include mk/tinylm.mk    # train and generate
