@@ -24,7 +24,8 @@
 //>     // TODO(03.1): the outputs of this thread's columns. About 2 lines.
 //> }
 constexpr int WARP = 32;
-constexpr int ROWS = 4;    // rows, one warp each, that share a block
+constexpr int FEW = 8;     // lanes of a narrow row: four rows to a warp
+constexpr int ROWS = 4;    // warps of such rows that share a block
 constexpr int MOST = 512;  // threads in a block: each may have 128 registers
 constexpr int MANY = 4;    // vectors of a row in the registers of one thread
 constexpr int ANY = 256;   // threads of a row of any width
@@ -35,13 +36,17 @@ template <typename E> struct alignas(16) vec {
     E at[N];
 };
 
-/* Sum over the THREADS of a row, the same in each. A row of one warp needs no barrier. A
+/* Sum over the THREADS of a row, the same in each. Within a warp it needs no barrier. A
  * caller's next sum needs another `part`: late warps still read it. */
 template <int THREADS> static __device__ float row_sum(float v, float *part)
 {
-    for (int m = 16; m > 0; m >>= 1)
-        v += __shfl_xor_sync(0xffffffffu, v, m);
-    if (THREADS == WARP) return v;
+    if (THREADS == FEW)
+        for (int m = FEW / 2; m > 0; m >>= 1)
+            v += __shfl_xor_sync(0xffffffffu, v, m);
+    else
+        for (int m = WARP / 2; m > 0; m >>= 1)
+            v += __shfl_xor_sync(0xffffffffu, v, m);
+    if (THREADS <= WARP) return v;
     if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;
     __syncthreads();  // every warp's sum is in part
     v = 0.0f;
@@ -57,15 +62,15 @@ template <int THREADS> static __device__ float row_sum(float v, float *part)
  * compiled, which takes the loop out of row_sum and shortens the one moment in which
  * nothing is under way: a quarter of the time at 4096 columns of bf16. */
 template <typename E, int VECS, int THREADS, bool RESIDUAL>
-static __global__ void __launch_bounds__(THREADS == WARP ? ROWS * WARP : THREADS)
+static __global__ void __launch_bounds__(THREADS <= WARP ? ROWS * WARP : THREADS)
     forward_rows(
         E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int R, int C,
         float eps, float offset)
 {
-    __shared__ float part[THREADS / WARP];
+    __shared__ float part[(THREADS + WARP - 1) / WARP];
     constexpr int N = vec<E>::N;
     int row = blockIdx.x * blockDim.y + threadIdx.y;  // [0, R)
-    if (row >= R) return;  // whole warps, and only where rows need no barrier
+    if (row >= R) return;  // only where rows need no barrier, and all lanes of a row
     int vecs = C / N, first = threadIdx.x;
     size_t start = (size_t)row * vecs;
     vec<E> a[VECS], f[VECS];  // this thread's part of the row, and its weights
@@ -169,13 +174,13 @@ static bool aligned16(const void *a, const void *b, const void *c, const void *d
     return ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d) % 16 == 0;
 }
 
-/* A warp per row, ROWS of them in a block, or for wide rows a block. */
+/* Some lanes or a warp per row, ROWS warps in a block, or for wide rows a block. */
 template <typename E, int VECS, int THREADS>
 static void launch_rows(
     E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int R, int C,
     float eps, float offset, cudaStream_t stream)
 {
-    int rows = THREADS == WARP ? ROWS : 1;
+    int rows = THREADS <= WARP ? ROWS * WARP / THREADS : 1;
     auto kernel = res ? forward_rows<E, VECS, THREADS, true>
                       : forward_rows<E, VECS, THREADS, false>;
     kernel<<<(R + rows - 1) / rows, dim3(THREADS, rows), 0, stream>>>(
@@ -195,7 +200,8 @@ static wb_status launch_forward(
             out, sum, rstd, x, res, w, C, eps, offset, aligned);
         return wb_launched();
     }
-    auto launch = vecs <= WARP * 2      ? launch_rows<E, 2, WARP>
+    auto launch = vecs <= FEW * MANY    ? launch_rows<E, MANY, FEW>
+                  : vecs <= WARP * 2    ? launch_rows<E, 2, WARP>
                   : vecs <= WARP * MANY ? launch_rows<E, MANY, WARP>
                   : vecs <= 128 * MANY  ? launch_rows<E, MANY, 128>
                   : vecs <= 256 * MANY  ? launch_rows<E, MANY, 256>
