@@ -26,3 +26,6 @@ $(B)/bench/cpu_kernels: $(B)/bench/cpu_kernels.o $(BACKEND_LIBS)
 	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)
 
 .PHONY: bench-cpu
+
+# --- its own tests: programs of one .cu each, the same on a card ------------------------------
+CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime)

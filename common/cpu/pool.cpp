@@ -243,12 +243,12 @@ static cudaError_t check_launch(const wbcpu_launch *l)
     if (threads == 0 || threads > max_threads || b.x > 1024 || b.y > 1024 || b.z > 64) {
         note("%s:%d: launch of %s failed: block (%u,%u,%u) has %llu threads; from 1 to 1024 "
              "(z to 64) are possible", l->file, l->line, l->name, b.x, b.y, b.z, threads);
-        return cudaErrorInvalidConfiguration;
+        return cudaErrorInvalidValue; /* as toolkit 13 calls it */
     }
     if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535) {
         note("%s:%d: launch of %s failed: grid (%u,%u,%u); from 1 to 2147483647 blocks in x, "
              "to 65535 in y and z are possible", l->file, l->line, l->name, g.x, g.y, g.z);
-        return cudaErrorInvalidConfiguration;
+        return cudaErrorInvalidValue;
     }
     if (l->shared_bytes > dynamic_shared_limit) {
         note("%s:%d: launch of %s failed: %zu bytes of dynamic shared memory, the limit is "

@@ -60,7 +60,7 @@ static void leave_straight(worker *w)
             next_index(index);
         }
         q->alive = q->ready = left;
-        q->arrived = 0;
+        q->arrived = q->asking = 0;
         if (left) w->warps_ready |= bit(i);
     }
     w->warp_number = (int)running / 32;
@@ -91,11 +91,26 @@ static inline int next_bit(uint32_t mask, int i)
     return __builtin_ctz(above ? above : mask);
 }
 
+/* The current warp has no ready lane left. Lanes that asked for the active mask are as far
+ * together as they will get: they are the active ones. Else other warps go on. */
+static void warp_stands(worker *w)
+{
+    warp *q = w->warp;
+    uint32_t asking = q->asking;
+    if (!asking) {
+        w->warps_ready &= ~bit(w->warp_number);
+        return;
+    }
+    for (uint32_t m = asking; m; m &= m - 1) q->value[__builtin_ctz(m)] = asking;
+    q->ready = asking;
+    q->asking = 0;
+}
+
 /* A ready thread: of the same warp if it has one (its lanes run in turn, so they stay
  * close together), else of the next warp. False if every thread waits. */
 static inline bool choose(worker *w, warp **q, int *lane)
 {
-    if (!w->warp->ready) w->warps_ready &= ~bit(w->warp_number);
+    if (!w->warp->ready) warp_stands(w);
     if (__builtin_expect(w->shuffled, 0)) {
         if (!w->warps_ready) return false;
         *q = &w->warp_table[random_set_bit(w, w->warps_ready)];
@@ -204,7 +219,10 @@ extern "C" resume wbcpu_at_collective(
     if (w->straight) leave_straight(w);
     warp *q = w->warp;
     int lane = w->lane;
-    if (__builtin_expect(op == WBCPU_OP_ACTIVE, 0)) return {stack, q->alive & ~q->arrived};
+    if (__builtin_expect(op == WBCPU_OP_ACTIVE, 0)) {
+        q->asking |= bit(lane);
+        return wait_here(w, stack);
+    }
     q->value[lane] = value;
     q->arg[lane] = arg;
     q->mask[lane] = mask;

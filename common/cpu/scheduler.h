@@ -21,6 +21,7 @@ struct warp {
     uint32_t ready;   /* may run: not waiting, not done */
     uint32_t alive;   /* have not left the kernel */
     uint32_t arrived; /* wait in a collective */
+    uint32_t asking;  /* wait in __activemask */
     /* A waiting thread's saved stack pointer. not_started before its first
      * instruction, on_cpu while it runs. */
     void *stack[32];

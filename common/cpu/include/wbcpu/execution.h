@@ -46,7 +46,7 @@ enum wbcpu_op {
     WBCPU_OP_MATCH_ALL,  /* the mask if all values are equal, else 0 */
     WBCPU_OP_CALL,       /* arg is a wbcpu_together: it gets every lane's value */
     WBCPU_OP_MMA = WBCPU_OP_CALL,
-    WBCPU_OP_ACTIVE,     /* which lanes are not waiting elsewhere; does not wait */
+    WBCPU_OP_ACTIVE,     /* mask of the lanes that come here before the warp has to wait */
 };
 
 /* For WBCPU_OP_CALL: called once per warp; value[l] is valid where lanes has bit l, and

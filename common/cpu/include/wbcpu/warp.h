@@ -72,6 +72,8 @@ WBCPU_INLINE int __all_sync(unsigned mask, int p)
 {
     return (int)wbcpu_collective(WBCPU_OP_ALL, mask, p != 0, 0);
 }
+__attribute__((deprecated("which lanes run together is up to the scheduler: say the mask you "
+                          "mean, or find it with __ballot_sync")))
 WBCPU_INLINE unsigned __activemask()
 {
     return (unsigned)wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);

@@ -1,0 +1,3 @@
+// inner.cuh - included by a header of another folder.
+#pragma once
+static __device__ __noinline__ float inner_value(int i) { return 10.0f * i; }
