@@ -27,5 +27,25 @@ $(B)/bench/cpu_kernels: $(B)/bench/cpu_kernels.o $(BACKEND_LIBS)
 
 .PHONY: bench-cpu
 
-# --- its own tests: programs of one .cu each, the same on a card ------------------------------
-CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime)
+# --- its own tests: programs of one .cu each, the same on a card (but for backend) ------------
+CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime $(if $(filter cpu,$(BACKEND)),backend))
+TEST_PROGRAMS += $(CPU_TESTS)
+$(CPU_TESTS): %: %.o $(BACKEND_LIBS)
+	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)
+$(B)/tests/cpu/backend.o: INCLUDES += -Icommon/cpu/include
+
+SANITIZED := BACKEND=cpu BUILD=build/cpu-asan OPT=-O1 \
+             SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
+asan-programs:
+	@$(MAKE) $(SANITIZED) $(CPU_TESTS:$(B)/%=build/cpu-asan/%)
+asan: asan-programs  ## the CPU back end's programs under AddressSanitizer and UBSan
+	@for t in $(CPU_TESTS:$(B)/%=build/cpu-asan/%); do echo "# $$t"; $$t || exit 1; done
+
+# valgrind does not know AVX-512, and learns of each fiber's stack.
+VALGRIND_BUILD := BACKEND=cpu BUILD=build/cpu-valgrind CPU_TARGET=x86-64-v3 SANITIZE=-DWBCPU_VALGRIND
+valgrind:  ## the CPU back end's programs under valgrind's memcheck
+	@$(MAKE) $(VALGRIND_BUILD) $(CPU_TESTS:$(B)/%=build/cpu-valgrind/%)
+	@for t in $(CPU_TESTS:$(B)/%=build/cpu-valgrind/%); do echo "# $$t"; \
+	    WB_THREADS=2 valgrind -q --error-exitcode=9 --leak-check=full $$t || exit 1; done
+
+.PHONY: asan-programs asan valgrind

@@ -33,7 +33,7 @@ static size_t stack_bytes()
 {
     const char *kb = getenv("WB_STACK_KB");
     long n = kb ? strtol(kb, nullptr, 10) : 64;
-    if (n < 16 || n > 65536) fatal("WB_STACK_KB=%s: a stack has 16 to 65536 KB", kb);
+    if (n < 16 || n > 65536) refuse("WB_STACK_KB=%s: a stack has 16 to 65536 KB", kb);
     return (size_t)n * 1024;
 }
 
@@ -48,7 +48,7 @@ worker *new_worker()
     void *m = mmap(
         nullptr, arena_bytes(w->stack_bytes), PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (m == MAP_FAILED) fatal("cannot reserve the stacks of a worker: lower WB_STACK_KB");
+    if (m == MAP_FAILED) refuse("cannot reserve the stacks of a worker: lower WB_STACK_KB");
     w->stacks = static_cast<char *>(m);
     return w;
 }

@@ -99,8 +99,18 @@ extern "C" void wbcpu_guard(int on)
     open_count = 0;
     protect(on ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
+/* The block from cudaMalloc that p points into, or NULL. */
+static char *block_of(const void *p)
+{
+    char *q = static_cast<char *>(const_cast<void *>(p));
+    auto after = device.taken.upper_bound(q);
+    if (after == device.taken.begin()) return nullptr;
+    auto block = std::prev(after);
+    return q < block->first + block->second ? block->first : nullptr;
+}
 extern "C" int wbcpu_in_device_memory(const void *p)
 {
+    if (checked_by_asan) return block_of(p) != nullptr;
     return device.base && (const char *)p >= device.base
            && (const char *)p < device.base + device.size;
 }
@@ -273,8 +283,7 @@ extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const 
     std::lock_guard<std::recursive_mutex> hold(lock);
     const char *q = static_cast<const char *>(p);
     *a = cudaPointerAttributes{cudaMemoryTypeUnregistered, 0, nullptr, const_cast<void *>(p)};
-    auto d = device.taken.upper_bound(const_cast<char *>(q));
-    if (d != device.taken.begin() && q < std::prev(d)->first + std::prev(d)->second)
+    if (block_of(p))
         *a = cudaPointerAttributes{cudaMemoryTypeDevice, 0, const_cast<void *>(p), nullptr};
     auto h = host().blocks.upper_bound(q);
     if (h != host().blocks.begin() && q < std::prev(h)->first + std::prev(h)->second.first) {

@@ -47,7 +47,7 @@ static unsigned long long number_from(const char *variable, unsigned long long o
     if (!text || !*text) return otherwise;
     char *end;
     unsigned long long n = strtoull(text, &end, 0);
-    if (*end) fatal("%s=%s: not a number", variable, text);
+    if (*end) refuse("%s=%s: not a number", variable, text);
     return n;
 }
 
@@ -57,7 +57,7 @@ int worker_count()
         cpu_set_t cores; /* those this process may use, not those the machine has */
         int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
         n = (int)number_from("WB_THREADS", (unsigned long long)n);
-        if (n < 1 || n > 1024) fatal("WB_THREADS=%s: from 1 to 1024", getenv("WB_THREADS"));
+        if (n < 1 || n > 1024) refuse("WB_THREADS=%s: from 1 to 1024", getenv("WB_THREADS"));
         return n;
     }();
     return count;

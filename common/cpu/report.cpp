@@ -9,25 +9,33 @@
 
 namespace wbcpu
 {
+static void say(const char *prefix, const char *format, va_list args)
+{
+    fflush(stdout);
+    fputs(prefix, stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
 void note(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    say("", format, args);
     va_end(args);
-    fputc('\n', stderr);
 }
-
 void fatal(const char *format, ...)
 {
-    fflush(stdout);
-    fputs("error: ", stderr);
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
+    say("error: ", format, args);
     abort();
+}
+void refuse(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say("error: ", format, args);
+    exit(1);
 }
 
 extern "C" int wbcpu_where(char *text, size_t size)
@@ -74,7 +82,6 @@ static void describe(const worker *w, int t, char *text, size_t size)
 void report_deadlock(worker *w)
 {
     const wbcpu_launch &l = w->job->launch;
-    fflush(stdout);
     note("%s:%d: error: deadlock in kernel %s, block (%u,%u,%u): no thread can go on", l.file,
          l.line, l.name, blockIdx.x, blockIdx.y, blockIdx.z);
     char what[80], next[80];
@@ -103,13 +110,22 @@ void use_signal_stack()
     sigaltstack(&s, nullptr);
 }
 
-static void on_crash(int signal)
+static const char *kind_of_crash(int signal, const void *address)
 {
-    char where[512], text[600];
+    const worker *w = self();
+    const char *stacks = w->stacks, *p = static_cast<const char *>(address);
+    if (signal == SIGFPE) return "integer division by zero";
+    if (p >= stacks && p < stacks + w->stack_bytes * (size_t)w->fibers)
+        return "a thread's stack is full (use less local memory, or set WB_STACK_KB=256)";
+    return "illegal memory access";
+}
+
+static void on_crash(int signal, siginfo_t *info, void *)
+{
+    char where[512], text[700];
     if (wbcpu_where(where, sizeof where)) {
         int n = snprintf(
-            text, sizeof text, "error: %s in %s\n",
-            signal == SIGFPE ? "integer division by zero" : "illegal memory access", where);
+            text, sizeof text, "error: %s in %s\n", kind_of_crash(signal, info->si_addr), where);
         if (write(STDERR_FILENO, text, (size_t)n) < 0) { /* nothing left to try */
         }
     }
@@ -122,8 +138,8 @@ void install_crash_handler()
         struct sigaction old;
         if (sigaction(signal, nullptr, &old) != 0 || old.sa_handler != SIG_DFL) continue;
         struct sigaction a = {};
-        a.sa_handler = on_crash;
-        a.sa_flags = SA_ONSTACK | SA_NODEFER;
+        a.sa_sigaction = on_crash;
+        a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
         sigaction(signal, &a, nullptr);
     }
 }

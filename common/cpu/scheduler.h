@@ -98,6 +98,8 @@ void complete(warp *q, uint32_t lanes, int op, uint64_t arg);
 /* report.cpp */
 [[noreturn]] void report_deadlock(worker *w);
 [[noreturn]] void fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A setting that cannot be: one line, exit code 1. */
+[[noreturn]] void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void install_crash_handler();
 void use_signal_stack(); /* this CPU thread's handlers run on a stack of their own */

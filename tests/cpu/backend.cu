@@ -1,0 +1,166 @@
+// backend.cu - what the CPU back end has beyond a card: seeded orders, the guard, where a
+// kernel is, host work on the workers.
+#include <cuda_runtime.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "wbcpu.h"
+
+// The order in which threads and blocks come by.
+__global__ void arrive(int *next, int *order) { order[atomicAdd(next, 1)] = threadIdx.x; }
+__global__ void arrive_block(int *next, int *order)
+{
+    if (threadIdx.x == 0) order[atomicAdd(next, 1)] = blockIdx.x;
+}
+// A race: a barrier is missing between the write and the read of a neighbour's value.
+__global__ void forgotten_barrier(int *bad, int run)
+{
+    __shared__ int s[256];
+    s[threadIdx.x] = run;
+    if (threadIdx.x && s[threadIdx.x - 1] != run) *bad = 1; // right when threads run in order
+}
+__global__ void where(char *text)
+{
+    if (blockIdx.x == 2 && threadIdx.x == 7) wbcpu_where(text, 200);
+}
+
+enum { THREADS = 256 };
+static int *next_free, *order;
+
+static void run(uint64_t seed, void (*kernel)(int *, int *), int blocks, int *copy)
+{
+    wbcpu_set_shuffle(seed);
+    *next_free = 0;
+    kernel<<<blocks, blocks > 1 ? 1 : THREADS>>>(next_free, order);
+    cudaDeviceSynchronize();
+    memcpy(copy, order, THREADS * sizeof *copy);
+    wbcpu_set_shuffle(0);
+}
+static bool is_natural(const int *a)
+{
+    for (int i = 0; i < THREADS; i++)
+        if (a[i] != i) return false;
+    return true;
+}
+static bool is_permutation(const int *a)
+{
+    bool seen[THREADS] = {};
+    for (int i = 0; i < THREADS; i++) {
+        if (a[i] < 0 || a[i] >= THREADS || seen[a[i]]) return false;
+        seen[a[i]] = true;
+    }
+    return true;
+}
+
+static void orders(void)
+{
+    int a[THREADS], b[THREADS], c[THREADS];
+    for (auto kernel : {arrive, arrive_block}) {
+        int blocks = kernel == arrive ? 1 : THREADS;
+        const char *what = kernel == arrive ? "threads" : "blocks";
+        run(0, kernel, blocks, a);
+        tap(is_natural(a), "%s in natural order", what);
+        run(1, kernel, blocks, a);
+        run(1, kernel, blocks, b);
+        run(2, kernel, blocks, c);
+        tap(is_permutation(a) && is_permutation(c) && !is_natural(a), "%s in a seeded order", what);
+        tap(memcmp(a, b, sizeof a) == 0, "the same seed, the same order of %s", what);
+        tap(memcmp(a, c, sizeof a) != 0, "another seed, another order of %s", what);
+    }
+    int found = 0;
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        wbcpu_set_shuffle(seed);
+        *next_free = 0;
+        forgotten_barrier<<<1, THREADS>>>(next_free, 1 + (int)seed);
+        cudaDeviceSynchronize();
+        if (seed == 0) tap(!*next_free, "a forgotten barrier is right by luck in natural order");
+        found += seed && *next_free;
+    }
+    wbcpu_set_shuffle(0);
+    tap(found == 7, "and wrong in every seeded order");
+}
+
+// ---- the guard ----
+
+static sigjmp_buf back;
+static void *fault_address;
+static void on_fault(int, siginfo_t *info, void *)
+{
+    fault_address = info->si_addr;
+    siglongjmp(back, 1);
+}
+static bool host_read_faults(const volatile int *p)
+{
+    if (sigsetjmp(back, 1)) return true;
+    (void)*p;
+    return false;
+}
+__global__ void set(int *p, int v) { *p = v; }
+
+static void guard(void)
+{
+    struct sigaction a = {}, old;
+    a.sa_sigaction = on_fault;
+    a.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &a, &old);
+    int *p, h = 0, local;
+    cudaMalloc(&p, 1 << 20);
+    set<<<1, 1>>>(p, 3);
+    tap(wbcpu_in_device_memory(p) && wbcpu_in_device_memory((char *)p + (1 << 20) - 1), "device memory is known");
+    tap(!wbcpu_in_device_memory(&local) && !wbcpu_in_device_memory(NULL), "host memory is not taken for it");
+    tap(!host_read_faults(p), "without the guard the host may read device memory");
+    wbcpu_guard(1);
+    tap(host_read_faults(p) && fault_address == p, "with the guard it may not");
+    set<<<1, 1>>>(p, 4);
+    cudaMemcpy(&h, p, sizeof h, cudaMemcpyDeviceToHost);
+    tap(h == 4, "kernels and copies still may");
+    int *q;
+    cudaMalloc(&q, 1 << 20);
+    tap(host_read_faults(q), "new memory is closed as well");
+    cudaMemset(q, 1, 64);
+    tap(host_read_faults(q) && host_read_faults(p), "and again after a call");
+    int *managed;
+    cudaMallocManaged(&managed, 64);
+    tap(!host_read_faults(managed), "managed memory stays open");
+    wbcpu_guard(0);
+    tap(!host_read_faults(p) && *p == 4, "the guard is off again");
+    cudaFree(managed);
+    cudaFree(p);
+    cudaFree(q);
+    sigaction(SIGSEGV, &old, NULL);
+}
+
+static void count_piece(void *counts, int i)
+{
+    wbcpu_parallel(2, [](void *c, int) { __atomic_fetch_add((int *)c, 1, __ATOMIC_RELAXED); }, (int *)counts + i);
+}
+
+int main()
+{
+    setenv("WB_THREADS", "1", 1); // with more, blocks run side by side
+    cudaMallocManaged(&next_free, sizeof *next_free);
+    cudaMallocManaged(&order, THREADS * sizeof *order);
+    orders();
+#ifndef __SANITIZE_ADDRESS__ // which has its own allocator, its own faults
+    guard();
+#endif
+    unsigned long long before = wbcpu_launch_count();
+    char *text;
+    cudaMallocManaged(&text, 200);
+    where<<<4, 32>>>(text);
+    tap(wbcpu_launch_count() == before + 1, "launches are counted");
+    tap(strncmp(text, "kernel where (", 14) == 0 && strstr(text, "backend.cu:")
+            && strstr(text, "block (2,0,0), thread (7,0,0)"),
+        "where a kernel is: %s", text);
+    tap(wbcpu_where(text, 200) == 0 && *text == 0, "and nowhere in host code");
+    int counts[100] = {}, wrong = 0;
+    wbcpu_parallel(100, count_piece, counts);
+    for (int n : counts) wrong += n != 2;
+    tap(!wrong, "host work in pieces, also within pieces");
+    cudaFree(text);
+    cudaFree(order);
+    cudaFree(next_free);
+    return tap_done();
+}

@@ -1,0 +1,6 @@
+// says: compile_texture.cu:5:
+// says: cudaCreateTextureObject
+int main()
+{
+    cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr);
+}

@@ -1,0 +1,5 @@
+// says: translate_name.cu:4: error: kernel launch: a kernel's name must stand before '<<<'
+int main()
+{
+    <<<1, 32>>>(3);
+}
