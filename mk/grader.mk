@@ -12,3 +12,4 @@ $(LABS): $(GRADER)
 grader: $(GRADER)  ## the grader alone (make lab03 builds it too)
 
 .PHONY: grader
+TEST_PROGRAMS += $(GRADER) $(HARNESS) $(LABS:%=$(B)/grader/adapters/%.o) $(BACKEND_LIBS)

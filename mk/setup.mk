@@ -1,6 +1,6 @@
 # setup.mk - installs what is missing; asks no network when nothing is.
 # $(PYTHON) is a wrapper around the Python given as PYTHON=, or around .venv's.
-GIVEN_PYTHON := $(PYTHON)
+GIVEN_PYTHON := $(filter-out %build/host/python,$(PYTHON))
 override PYTHON := $(CURDIR)/build/host/python
 
 setup: build/host/setup.base  ## install what building, grading and training need

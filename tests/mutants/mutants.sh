@@ -15,6 +15,8 @@ mutants_begin() {
     for part in libwbcpu.a common grader; do
         [ -e "$B/$part" ] && cp -a "$B/$part" "$TMP/build/"
     done
+    # what is out of date is made again
+    find "$TMP/build" -name '*.d' -exec sed -i "s,^$B/,$TMP/build/," {} +
 }
 
 mutant_make() { # LAB SOURCE

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# The command line of ./grade, its exit codes, and what it leaves behind.
+. "$(dirname "$0")/../tap.sh"
+. tests/mutants/mutants.sh
+mutants_begin
+export BUILD=$TMP/build
+
+exits() { # CODE COMMAND...
+    code=$1; shift
+    "$@"; rc=$?
+    [ $rc = "$code" ] || { echo "exit $rc, not $code"; return 1; }
+}
+says() { # WORDS COMMAND...
+    words=$1; shift
+    "$@" 2>&1 | tee "$TMP/.said" | grep -qF -- "$words" || { cat "$TMP/.said"; return 1; }
+}
+json() { "$PYTHON" -c "import json,sys; r=json.load(open('$1')); sys.exit(not ($2))"; }
+
+# --- before anything is built -----------------------------------------------------------------
+check "help" says "--timeout-scale" ./grade --help
+check "an unknown flag is one line, exit 2" exits 2 ./grade lab03 --frobnicate
+check "an unknown lab names the labs" says "there are lab01" ./grade lab99
+check "an unknown lab: exit 2" exits 2 ./grade lab99
+check "a flag without its value: exit 2" exits 2 ./grade lab03 --seed
+check "a seed that is no number: exit 2" exits 2 ./grade lab03 --seed x1
+check "a scale that is no number: exit 2" exits 2 ./grade lab03 --timeout-scale 0
+check "two labs: exit 2" exits 2 ./grade lab03 lab04
+check "not built: says make lab03" says "lab03 is not built in" ./grade lab03
+check "not built: exit 2" exits 2 ./grade lab03
+check "no grader built: says so" says "the grader is not built in $TMP/none" \
+    env BUILD="$TMP/none" ./grade lab03
+check "no grader built: exit 2" exits 2 env BUILD="$TMP/none" ./grade lab03
+check "--list needs no build" says "rmsnorm_forward_f32: the formula" ./grade lab03 --list
+check "--list -k" says "a vector loop without its scalar tail" ./grade lab03 --list -k tail
+check "the board before anything is graded" says "not graded yet: make lab03" ./grade
+check "labs answer to their number and their name" says "03.2" ./grade 3 --list
+check "the same by name" says "03.2" ./grade rmsnorm --list
+
+# --- the solution in the lab's place ------------------------------------------------------------
+mkdir -p "$TMP/source"
+cp solutions/lab03_rmsnorm/rmsnorm.cu "$TMP/source/"
+check "builds a FILE" mutant_make lab03 "$TMP/source/rmsnorm.cu"
+check "full score: exit 0" exits 0 ./grade lab03 --json "$TMP/r.json" --junit "$TMP/r.xml"
+check "says that a FILE is no pass" says "does not count as a pass" ./grade lab03 -k basic
+check "a FILE leaves no receipt" test ! -e "$TMP/build/passed/lab03.json"
+check "JSON" json "$TMP/r.json" \
+    "r['score'] == r['of'] == 100 and all(c['verdict'] == 'pass' for c in r['cases'])"
+check "JUnit" "$PYTHON" -c "import xml.etree.ElementTree as t
+s = t.parse('$TMP/r.xml').getroot()
+assert s.get('failures') == s.get('errors') == s.get('skipped') == '0'
+assert int(s.get('tests')) == len(s.findall('testcase')) > 20"
+check "other seeds are right too" says "Score: 15/15" ./grade lab03 -k basic,tail --seed 77
+check "no case matches: exit 2" exits 2 ./grade lab03 -k nothing
+check "no colours without a terminal" sh -c "! ./grade lab03 -k basic | grep -q '$(printf '\033')'"
+check "colours on one" sh -c "script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
+check "NO_COLOR" sh -c "! NO_COLOR=1 script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
+echo >>"$TMP/source/rmsnorm.cu"
+check "a stale build names the file" says "rmsnorm.cu changed since lab03 was built: make lab03" \
+    ./grade lab03
+check "a stale build: exit 2" exits 2 ./grade lab03
+
+# --- exit codes of wrong programs ----------------------------------------------------------------
+wrong() { # THREAT
+    "$PYTHON" tests/mutants/edit.py tests/grader/naive.cu "tests/grader/threats/$1.edit" \
+        "$TMP/source/rmsnorm.cu" && mutant_make lab03 "$TMP/source/rmsnorm.cu" >"$TMP/.make" 2>&1
+}
+wrong zeros && check "less than full: exit 1" exits 1 ./grade lab03 -k basic --json "$TMP/r.json"
+check "JSON of a failure has the findings" json "$TMP/r.json" \
+    "r['exit'] == 1 and r['cases'][0]['wrong'] == 256 and 'always 0' in str(r['cases'][0]['findings'])"
+wrong abort && check "crashed: exit 3" exits 3 ./grade lab03 -k basic
+check "a crash costs its case only" sh -c "[ \$(./grade lab03 -k eps,offset | grep -c 'abort (a') = 2 ]"
+wrong spins && check "timed out: exit 4" exits 4 ./grade lab03 -k basic --timeout-scale 0.05
+check "a file with one function: the others are skipped, by name" \
+    says "rmsnorm_backward_f32 is not in this file" ./grade lab03 -k dx --timeout-scale 0.05
+
+# --- a pass of the learner's own: receipts, the board, hints ---------------------------------------
+mkdir -p "$TMP/tree/build"
+git ls-files -z --cached --others --exclude-standard -- Makefile mk labs solutions reference \
+    common grader tools grade requirements.txt | xargs -0 cp -p --parents -t "$TMP/tree"
+cp -a build/host "$TMP/tree/build/"
+cp -a "$TMP/build" "$TMP/tree/build/$BACKEND"
+[ -d build/data ] && cp -a build/data "$TMP/tree/build/"
+cd "$TMP/tree" || exit 1
+unset BUILD
+rm -rf "build/$BACKEND/labs" "build/$BACKEND/results"
+find "build/$BACKEND" -name '*.d' -exec sed -i "s,^$TMP/build/,build/$BACKEND/," {} +
+own_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BACKEND="$BACKEND" OPT=-O1 lab03; }
+receipt=build/$BACKEND/passed/lab03.json
+check "builds a starter" own_make
+check "a starter: less than full, exit 1" exits 1 ./grade lab03
+check "a starter is not written yet" says "not written yet: rmsnorm_forward_f32 returns WB_TODO" ./grade lab03
+check "no receipt" test ! -e "$receipt"
+check "the board has the score" says "0/100  see: ./grade lab03" ./grade
+if [ -e labs/lab03_rmsnorm/hints.md ]; then
+    check "the first hint" says "Hint 1 of" ./grade lab03 --hint
+    check "the next hint" says "Hint 2 of" ./grade lab03 --hint
+    check "a hint by number" says "Hint 1 of" ./grade lab03 --hint 1
+fi
+cp solutions/lab03_rmsnorm/rmsnorm.cu labs/lab03_rmsnorm/
+check "an edited lab is stale" exits 2 ./grade lab03
+check "builds the finished lab" own_make
+check "a part of the cases leaves no receipt" exits 0 ./grade lab03 -k basic
+check "still none" test ! -e "$receipt"
+check "full score" exits 0 ./grade lab03
+check "the receipt has every function" json "$receipt" \
+    "len(r['functions']) == 12 and 'labs/lab03_rmsnorm/rmsnorm.cu' in r['files']"
+check "the board says passed" says "100/100  passed" ./grade
+sed -i 's/squares += (float)a\[k\].at\[j\] \*/squares += 1.01f * (float)a[k].at[j] */' labs/lab03_rmsnorm/rmsnorm.cu
+check "the board sees the edit" says "changed since: labs/lab03_rmsnorm/rmsnorm.cu" ./grade
+check "builds the spoilt lab" own_make
+check "a spoilt function: exit 1" exits 1 ./grade lab03
+check "the receipt keeps the others" json "$receipt" \
+    "'rmsnorm_forward_f32' not in r['functions'] and 'rmsnorm_backward_f32' in r['functions']"
+
+# --- the exercise itself ----------------------------------------------------------------------
+check "a reference that fails: exit 5" exits 5 env PYTHON=false ./grade lab03 -k basic --seed 99
+check "and says that it was the reference" says "the reference failed" \
+    env PYTHON=false ./grade lab03 -k basic --seed 99
+sed -i 's/^basic *03.1 6/basic 03.1 7/' labs/lab03_rmsnorm/cases
+check "a bad cases file: exit 5" exits 5 ./grade lab03
+check "its fault is named" says "labs/lab03_rmsnorm/cases: the points sum to 101, not to 100" ./grade lab03
+echo "x y" >>labs/lab03_rmsnorm/cases
+check "with file and line" says "labs/lab03_rmsnorm/cases:$(wc -l <labs/lab03_rmsnorm/cases): a case is: name part" ./grade lab03
+tap_done
