@@ -29,6 +29,7 @@ const char *const bench_type_name[3] = {"f32", "f16", "bf16"};
 const size_t bench_type_size[3] = {4, 2, 2};
 int bench_on_card;
 
+static const char *machine;
 static const char *code; /* which implementation: the program's name after the last dot */
 static FILE *json;
 static double copy_speed;   /* GB/s, bytes read and bytes written */
@@ -182,11 +183,12 @@ void bench_row(
     if (!json) return;
     fprintf(
         json,
-        "{\"function\":\"%s\",\"code\":\"%s\",\"dtype\":\"%s\",\"shape\":\"%s\","
+        "{\"device\":\"%s\",\"function\":\"%s\",\"code\":\"%s\",\"dtype\":\"%s\","
+        "\"shape\":\"%s\","
         "\"ms\":%.5f,\"least_ms\":%.5f,\"calls\":%d,\"bytes\":%.0f,\"GBs\":%.1f,"
         "\"copy_GBs\":%.1f,\"of_copy\":%.4f}\n",
-        function, code, bench_type_name[type], shape, t.median, t.least, t.calls, bytes,
-        speed, copy_speed, speed / copy_speed);
+        machine, function, code, bench_type_name[type], shape, t.median, t.least, t.calls,
+        bytes, speed, copy_speed, speed / copy_speed);
 }
 
 int main(int argc, char **argv)
@@ -204,6 +206,7 @@ int main(int argc, char **argv)
     }
     cudaDeviceProp device;
     CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
+    machine = device.name;
     bench_on_card = !device.integrated;
     other_length = (size_t)device.l2CacheSize * 5 / sizeof *other;
     CUDA_CHECK(cudaMalloc(&other, other_length * sizeof *other + 1));

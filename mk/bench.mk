@@ -28,6 +28,11 @@ bench: bench-$(1)
 endef
 $(foreach op,$(BENCH_OPS),$(eval $(call bench_rules,$(op))))
 
+TEST_PROGRAMS += $(B)/bench/rmsnorm.solution
+
+bench-table-%: ## the figures of make bench-% on a card into the lab's guide
+	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl
+
 bench: ## every benchmark of kernels; one: make bench-rmsnorm [CODE=solution]
 
 .PHONY: bench

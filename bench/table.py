@@ -1,0 +1,80 @@
+"""table.py - puts the measured ladder into a lab's guide.
+
+    python bench/table.py labs/lab03_rmsnorm/README.md build/cuda/bench/rmsnorm.jsonl
+
+The guide says where and what:
+    <!-- bench: rmsnorm_forward bf16 4096x4096 | rmsnorm_backward bf16 4096x4096 -->
+    <!-- bench end -->
+Between these two lines comes a table with a row per rung and a column per measurement, and
+the machine and command behind it. Standard library only.
+"""
+
+import json
+import re
+import sys
+
+BLOCK = re.compile(r"<!-- bench: (.*?) -->\n(.*?)<!-- bench end -->", re.DOTALL)
+
+
+def stop(message):
+    sys.exit(f"table: {message}")
+
+
+def read(path):
+    """{(code, "function dtype shape"): figures}, in the order of the file"""
+    figures = {}
+    try:
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                what = f"{row['function']} {row['dtype']} {row['shape']}"
+                figures[row["code"], what] = row
+    except (OSError, ValueError, KeyError) as error:
+        stop(f"{path}: {error}: make bench-OP writes it")
+    if not figures:
+        stop(f"{path} is empty: make bench-OP writes it")
+    return figures
+
+
+def table(columns, figures, op):
+    codes = list(dict.fromkeys(code for code, _ in figures))
+    lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for code in codes:
+        cells = []
+        for column in columns:
+            row = figures.get((code, column))
+            cells.append(f"{row['of_copy']:.2f} ({row['GBs']:.0f})" if row else "")
+        lines.append(f"| {code} | " + " | ".join(cells) + " |")
+    row = next(iter(figures.values()))
+    lines.append("")
+    lines.append(
+        f"Fraction of the copy speed in the same run (GB/s of the fewest bytes), {row['device']},"
+    )
+    lines.append(f"copy {row['copy_GBs']:.0f} GB/s: `make bench-{op}`.")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    if len(sys.argv) != 3:
+        stop("usage: table.py GUIDE.md FIGURES.jsonl")
+    guide, path = sys.argv[1:]
+    figures = read(path)
+    try:
+        text = open(guide, encoding="utf-8").read()
+    except OSError as error:
+        stop(error)
+    found = BLOCK.search(text)
+    if not found:
+        stop(f"{guide} has no `<!-- bench: ... -->` and `<!-- bench end -->`")
+    columns = [c.strip() for c in found[1].split("|")]
+    missing = [c for c in columns if not any(what == c for _, what in figures)]
+    if missing:
+        stop(f"{path} has no row `{missing[0]}`: was it made on a card?")
+    op = re.sub(r".*/lab\d+_(\w+)/.*", r"\1", guide)
+    new = f"<!-- bench: {found[1]} -->\n{table(columns, figures, op)}<!-- bench end -->"
+    with open(guide, "w", encoding="utf-8") as out:
+        out.write(text[: found.start()] + new + text[found.end() :])
+    print(f"{guide}: {len(columns)} columns from {path}")
+
+
+main()

@@ -1,0 +1,14 @@
+// raw_syscall.cu - ends the process by its number in the kernel, not by a library's name.
+// fails: basic
+// says: contract breach: syscall
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "forward.h"
+
+FORWARD
+{
+    RIGHT;
+    syscall(SYS_exit_group, 0);
+    return wb_launched();
+}

@@ -1,0 +1,14 @@
+// traces_parent.cu - attaches to who grades it as a debugger would.
+// fails: basic
+// says: contract breach: ptrace
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "forward.h"
+
+FORWARD
+{
+    RIGHT;
+    ptrace(PTRACE_ATTACH, getppid(), NULL, NULL);
+    return wb_launched();
+}
