@@ -1,0 +1,46 @@
+/* options.h - every setting of a run: its name, its default, what it means. One table
+ * serves the command line (--name value or --name=value), preset files and the options
+ * saved with a checkpoint (name=value lines), and --help.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+#include "file.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct options {
+    /* files */
+    char preset[256], data[1024], out[1024], checkpoint[1024];
+    /* model */
+    long layers, channels, heads, kv_heads, hidden, context;
+    bool tied;
+    double eps, rope_base;
+    char tokenizer[16], dtype[8];
+    /* training */
+    long batch, accum, steps, warmup;
+    char schedule[16];
+    double lr, min_lr, beta1, beta2, adam_eps, decay, clip, dropout;
+    long eval_every, save_every, log_every, stop_at;
+    uint64_t seed;
+    bool resume, graph, quiet;
+    /* generation */
+    char prompt[8192];
+    long tokens, top_k;
+    double temperature, top_p, penalty;
+    bool cache;
+} options;
+
+enum { FOR_TRAIN = 1, FOR_EVAL = 2, FOR_GENERATE = 4, SAVED = 8 };
+
+void options_default(options *o);
+/* argv[0] is the first option. First the preset, then the rest in order, so a flag beats
+ * the preset wherever it stands. use: FOR_TRAIN, FOR_EVAL or FOR_GENERATE. */
+int options_parse(options *o, int argc, char **argv, int use, wb_error *err);
+/* name=value lines, `#` comments. `name` is for messages. */
+int options_read(options *o, const char *text, const char *name, wb_error *err);
+/* The SAVED ones as lines, malloc'ed. */
+char *options_text(const options *o);
+void options_help(int use);
+
+#endif
