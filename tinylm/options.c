@@ -223,7 +223,7 @@ static void preset_folder(char *path, size_t room)
     if (build) *build = 0, snprintf(path, room, "%.900s/tinylm/presets", self);
 }
 
-static int read_preset(options *o, const char *name, wb_error *err)
+int options_preset(options *o, const char *name, wb_error *err)
 {
     char folder[1024], path[2048], known[600] = "";
     preset_folder(folder, sizeof folder);
@@ -279,19 +279,16 @@ static int split(
     return *value = argv[i + 1], 2;
 }
 
-int options_parse(options *o, int argc, char **argv, int use, wb_error *err)
+int options_flags(options *o, int argc, char **argv, int use, wb_error *err)
 {
     const option *p = NULL;
     const char *value = NULL;
-    for (int pass = 0; pass < 2; pass++) {  // the preset is read between the two
-        for (int i = 0, words; i < argc; i += words) {
-            words = split(argc, argv, i, use, &p, &value, err);
-            if (!words) return -1;
-            char where[64];
-            snprintf(where, sizeof where, "--%s", p->name);
-            if (set(o, p, value, where, err)) return -1;
-        }
-        if (pass == 0 && (use & FOR_TRAIN) && read_preset(o, o->preset, err)) return -1;
+    for (int i = 0, words; i < argc; i += words) {
+        words = split(argc, argv, i, use, &p, &value, err);
+        if (!words) return -1;
+        char where[64];
+        snprintf(where, sizeof where, "--%s", p->name);
+        if (set(o, p, value, where, err)) return -1;
     }
     return 0;
 }

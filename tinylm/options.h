@@ -34,9 +34,10 @@ typedef struct options {
 enum { FOR_TRAIN = 1, FOR_EVAL = 2, FOR_GENERATE = 4, SAVED = 8 };
 
 void options_default(options *o);
-/* argv[0] is the first option. First the preset, then the rest in order, so a flag beats
- * the preset wherever it stands. use: FOR_TRAIN, FOR_EVAL or FOR_GENERATE. */
-int options_parse(options *o, int argc, char **argv, int use, wb_error *err);
+/* argv[0] is the first option. use: FOR_TRAIN, FOR_EVAL or FOR_GENERATE. */
+int options_flags(options *o, int argc, char **argv, int use, wb_error *err);
+/* A file of tinylm/presets, or a path. */
+int options_preset(options *o, const char *name, wb_error *err);
 /* name=value lines, `#` comments. `name` is for messages. */
 int options_read(options *o, const char *text, const char *name, wb_error *err);
 /* The SAVED ones as lines, malloc'ed. */

@@ -1,0 +1,336 @@
+/* checkpoint.c - see checkpoint.h. */
+#include "checkpoint.h"
+#include "safetensors.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_ROOM (PATH_MAX + 64)
+
+static const st_dtype stored[LLAMA_DTYPES] = {
+    [LLAMA_F32] = ST_F32, [LLAMA_BF16] = ST_BF16, [LLAMA_F16] = ST_F16};
+static const char *const torch_names[LLAMA_DTYPES] = {
+    [LLAMA_F32] = "float32", [LLAMA_BF16] = "bfloat16", [LLAMA_F16] = "float16"};
+
+/* --- config.json -------------------------------------------------------------------- */
+
+// A float as the decimal that people write: 1e-05, not 9.9999997e-06.
+static double decimal(float x)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.7g", (double)x);
+    return strtod(text, NULL);
+}
+
+static json_t *config_json(const llama_config *c)
+{
+    json_t *rope = json_pack(
+        "{s:f, s:s}", "rope_theta", decimal(c->rope_base), "rope_type", "default");
+    return json_pack(
+        "{s:[s], s:s, s:s, s:s, s:b, s:b, s:f, s:n, s:n, s:i, s:s, s:i, s:f, s:i, s:i, "
+        "s:i, s:i, s:i, s:f, s:f, s:o, s:b, s:i, s:b}",
+        "architectures", "LlamaForCausalLM", "model_type", "llama", "torch_dtype",
+        torch_names[c->dtype], "dtype", torch_names[c->dtype], "attention_bias", 0,
+        "mlp_bias", 0, "attention_dropout", 0.0, "bos_token_id", "eos_token_id",
+        "head_dim", c->head_dim, "hidden_act", "silu", "hidden_size", c->channels,
+        "initializer_range", 0.02, "intermediate_size", c->hidden,
+        "max_position_embeddings", c->context, "num_attention_heads", c->heads,
+        "num_hidden_layers", c->layers, "num_key_value_heads", c->kv_heads,
+        "rms_norm_eps", decimal(c->eps), "rope_theta", decimal(c->rope_base),
+        "rope_parameters", rope, "tie_word_embeddings", c->tied, "vocab_size", c->vocab,
+        "use_cache", 1);
+}
+
+static int read_size(json_t *root, const char *key, int *out, int fallback)
+{
+    json_t *j = json_object_get(root, key);
+    if (!j || json_is_null(j)) return *out = fallback, fallback < 0 ? -1 : 0;
+    if (!json_is_integer(j) || json_integer_value(j) < 1 ||
+        json_integer_value(j) > 1 << 30)
+        return -1;
+    *out = (int)json_integer_value(j);
+    return 0;
+}
+
+static double read_number(json_t *root, const char *key, double fallback)
+{
+    json_t *j = json_object_get(root, key);
+    return json_is_number(j) ? json_number_value(j) : fallback;
+}
+
+// Variants of the architecture that this program does not compute.
+static const char *unsupported(json_t *root)
+{
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    const char *act = json_string_value(json_object_get(root, "hidden_act"));
+    json_t *scaling = json_object_get(root, "rope_scaling");
+    const char *rope = json_string_value(
+        json_object_get(json_object_get(root, "rope_parameters"), "rope_type"));
+    if (!type || strcmp(type, "llama") != 0) return "model_type is not llama";
+    if (act && strcmp(act, "silu") != 0) return "hidden_act is not silu";
+    if (json_is_true(json_object_get(root, "attention_bias"))) return "it has biases";
+    if (json_is_true(json_object_get(root, "mlp_bias"))) return "it has biases";
+    if (scaling && !json_is_null(scaling)) return "it scales RoPE";
+    if (rope && strcmp(rope, "default") != 0) return "it scales RoPE";
+    return NULL;
+}
+
+static int parse_config(llama_config *c, json_t *root, const char *path, wb_error *err)
+{
+    static const char *const keys[] = {"num_hidden_layers",   "hidden_size",
+                                       "num_attention_heads", "intermediate_size",
+                                       "vocab_size",          "max_position_embeddings"};
+    int *const fields[] = {&c->layers, &c->channels, &c->heads,
+                           &c->hidden, &c->vocab,    &c->context};
+    const char *why = unsupported(root);
+    if (why) return error_set(err, "%s: %s: not a model for this program", path, why);
+    for (int i = 0; i < 6; i++)
+        if (read_size(root, keys[i], fields[i], -1))
+            return error_set(err, "%s: %s is missing or no size", path, keys[i]);
+    if (read_size(root, "num_key_value_heads", &c->kv_heads, c->heads) ||
+        read_size(root, "head_dim", &c->head_dim, c->channels / c->heads))
+        return error_set(err, "%s: num_key_value_heads or head_dim is no size", path);
+    json_t *rope = json_object_get(root, "rope_parameters");
+    c->tied = json_is_true(json_object_get(root, "tie_word_embeddings"));
+    c->eps = (float)read_number(root, "rms_norm_eps", 1e-6);
+    c->rope_base =
+        (float)read_number(root, "rope_theta", read_number(rope, "rope_theta", 10000));
+    wb_error reason;
+    if (llama_check(c, &reason)) return error_set(err, "%s: %.600s", path, reason.text);
+    return 0;
+}
+
+// The dtype is that of the embedding: config.json only says what it was made with.
+static int stored_dtype(llama_config *c, const char *folder, wb_error *err)
+{
+    char path[PATH_ROOM];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    st_file *f = st_open(path, err);
+    if (!f) return -1;
+    const st_tensor *t = st_find(f, "model.embed_tokens.weight");
+    int rc = -1;
+    for (int i = 0; t && i < LLAMA_DTYPES; i++)
+        if (stored[i] == t->dtype) c->dtype = (llama_dtype)i, rc = 0;
+    if (rc)
+        error_set(
+            err,
+            "%s: tensor 'model.embed_tokens.weight': is missing or not F32, BF16 or F16",
+            path);
+    st_close(f);
+    return rc;
+}
+
+int checkpoint_config(llama_config *c, const char *folder, wb_error *err)
+{
+    char path[PATH_ROOM];
+    size_t bytes;
+    json_error_t je;
+    *c = (llama_config){0};
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    char *text = file_read(path, 1 << 20, &bytes, err);
+    if (!text) return -1;
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
+    int rc = root ? parse_config(c, root, path, err)
+                  : error_set(err, "%s: not valid JSON: %s", path, je.text);
+    json_decref(root);
+    free(text);
+    return rc ? rc : stored_dtype(c, folder, err);
+}
+
+/* --- model.safetensors -------------------------------------------------------------- */
+
+int checkpoint_load(llama *m, const char *folder, wb_error *err)
+{
+    char path[PATH_ROOM];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    st_file *f = st_open(path, err);
+    if (!f) return -1;
+    int count, rc = 0;
+    size_t e = llama_element(m->config.dtype);
+    llama_tensor *all = llama_tensors(&m->config, &count);
+    char *weights = calloc(m->N, e);
+    if (!weights) rc = error_set(err, "%s: no memory for %zu weights", path, m->N);
+    for (int i = 0; i < count && !rc; i++) {
+        const llama_tensor *t = &all[i];
+        size_t shape[2] = {t->rows, t->cols};
+        const st_tensor *s =
+            st_expect(f, t->name, stored[m->config.dtype], t->cols ? 2 : 1, shape, err);
+        if (s)
+            memcpy(weights + t->offset * e, s->data, s->bytes);
+        else
+            rc = -1;
+    }
+    if (!rc) llama_upload(m, m->param, weights, m->N * e);
+    free(weights);
+    free(all);
+    st_close(f);
+    return rc;
+}
+
+static int save_weights(const llama *m, const char *folder, char *scratch, wb_error *err)
+{
+    char path[PATH_ROOM];
+    int count;
+    size_t e = llama_element(m->config.dtype);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    llama_tensor *all = llama_tensors(&m->config, &count);
+    st_tensor *out = calloc((size_t)count, sizeof *out);
+    int rc = out ? 0 : error_set(err, "%s: no memory", path);
+    for (int i = 0; i < count && out; i++)
+        out[i] = (st_tensor){
+            .name = all[i].name,
+            .dtype = stored[m->config.dtype],
+            .ndim = all[i].cols ? 2 : 1,
+            .shape = {all[i].rows, all[i].cols},
+            .data = scratch + all[i].offset * e};
+    llama_download(m, scratch, m->param, m->N * e);
+    const st_pair format = {"format", "pt"};  // what transformers looks for
+    if (!rc) rc = st_write(path, out, (size_t)count, &format, 1, err);
+    free(out);
+    free(all);
+    return rc;
+}
+
+// Writes the file unless it has this content already. If it has another, the weights in
+// the folder belong to another model: they go first.
+static int
+save_beside_weights(const char *folder, const char *name, json_t *root, wb_error *err)
+{
+    char path[PATH_ROOM];
+    size_t bytes;
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    json_decref(root);
+    if (!text) return error_set(err, "%s/%s: no memory", folder, name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    char *old = file_read(path, 1 << 20, &bytes, NULL);
+    int rc = 0;
+    if (!old || strcmp(old, text) != 0) {
+        char weights[PATH_ROOM];
+        snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
+        unlink(weights);
+        rc = file_write(path, text, strlen(text), err);
+    }
+    free(old);
+    free(text);
+    return rc;
+}
+
+// The same for the tokenizer.
+static int
+save_tokenizer(const tokenizer *t, const char *folder, int context, wb_error *err)
+{
+    tokenizer old;
+    bool same =
+        tokenizer_load(&old, folder, NULL) == 0 && old.kind == t->kind &&
+        old.vocab == t->vocab &&
+        (!t->code || !memcmp(old.code, t->code, (size_t)t->vocab * sizeof *t->code));
+    tokenizer_free(&old);
+    if (same) return 0;
+    char weights[PATH_ROOM];
+    snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
+    unlink(weights);
+    return tokenizer_save(t, folder, context, err);
+}
+
+int checkpoint_save(
+    const llama *m, const tokenizer *t, const char *folder, void *scratch, wb_error *err)
+{
+    if (folder_make(folder, err)) return -1;
+    json_t *generation = json_pack("{s:b, s:f}", "do_sample", 1, "temperature", 0.8);
+    if (save_beside_weights(folder, "config.json", config_json(&m->config), err)) {
+        json_decref(generation);
+        return -1;
+    }
+    if (save_beside_weights(folder, "generation_config.json", generation, err)) return -1;
+    if (save_tokenizer(t, folder, m->config.context, err)) return -1;
+    return save_weights(m, folder, scratch, err);
+}
+
+/* --- training.safetensors ----------------------------------------------------------- */
+
+int training_save(
+    const llama *m, const run_state *s, const char *folder, float *scratch, wb_error *err)
+{
+    char path[PATH_ROOM], best[40], best_step[40], hash[40];
+    if (folder_make(folder, err)) return -1;
+    snprintf(path, sizeof path, "%s/training.safetensors", folder);
+    snprintf(best, sizeof best, "%.17g", s->best);
+    snprintf(best_step, sizeof best_step, "%ld", s->best_step);
+    snprintf(hash, sizeof hash, "%016" PRIx64, s->text_hash);
+    const st_pair metadata[] = {
+        {"options", s->options},
+        {"best", best},
+        {"best_step", best_step},
+        {"text", hash}};
+    const float *from[3] = {m->master ? m->master : m->param, m->m, m->v};
+    static const char *const names[3] = {"weights", "adam_m", "adam_v"};
+    st_tensor out[4];
+    for (int i = 0; i < 3; i++) {
+        llama_download(m, scratch + i * m->N, from[i], m->N * sizeof(float));
+        out[i] = (st_tensor){
+            .name = names[i],
+            .dtype = ST_F32,
+            .ndim = 1,
+            .shape = {m->N},
+            .data = scratch + i * m->N};
+    }
+    out[3] = (st_tensor){
+        .name = "train",
+        .dtype = ST_U8,
+        .ndim = 1,
+        .shape = {sizeof s->train},
+        .data = &s->train};
+    return st_write(path, out, 4, metadata, 4, err);
+}
+
+int training_peek(run_state *s, const char *folder, wb_error *err)
+{
+    char path[PATH_ROOM];
+    const size_t shape = sizeof s->train;
+    *s = (run_state){0};
+    snprintf(path, sizeof path, "%s/training.safetensors", folder);
+    if (access(path, F_OK) != 0)
+        return error_set(err, "%s: no such file: there is no run to go on with", path);
+    st_file *f = st_open(path, err);
+    if (!f) return -1;
+    const st_tensor *train = st_expect(f, "train", ST_U8, 1, &shape, err);
+    const char *options = st_metadata(f, "options"), *best = st_metadata(f, "best");
+    const char *step = st_metadata(f, "best_step"), *text = st_metadata(f, "text");
+    int rc = train ? 0 : -1;
+    if (train && !(options && best && step && text))
+        rc = error_set(err, "%s: not the state of a run: metadata are missing", path);
+    if (!rc) {
+        memcpy(&s->train, train->data, sizeof s->train);
+        s->options = strdup(options);
+        s->best = strtod(best, NULL), s->best_step = strtol(step, NULL, 10);
+        s->text_hash = strtoull(text, NULL, 16);
+    }
+    st_close(f);
+    return rc;
+}
+
+int training_load(llama *m, const char *folder, wb_error *err)
+{
+    char path[PATH_ROOM];
+    const size_t train = sizeof *m->train;
+    snprintf(path, sizeof path, "%s/training.safetensors", folder);
+    st_file *f = st_open(path, err);
+    if (!f) return -1;
+    const st_tensor *w = st_expect(f, "weights", ST_F32, 1, &m->N, err);
+    const st_tensor *a = w ? st_expect(f, "adam_m", ST_F32, 1, &m->N, err) : NULL;
+    const st_tensor *b = a ? st_expect(f, "adam_v", ST_F32, 1, &m->N, err) : NULL;
+    const st_tensor *t = b ? st_expect(f, "train", ST_U8, 1, &train, err) : NULL;
+    if (t) {
+        llama_set_weights(m, w->data);
+        llama_upload(m, m->m, a->data, a->bytes);
+        llama_upload(m, m->v, b->data, b->bytes);
+        llama_upload(m, m->train, t->data, t->bytes);
+    }
+    st_close(f);
+    return t ? 0 : -1;
+}

@@ -1,0 +1,388 @@
+/* train.c - `tinylm train`: a run from its first step, or from its last checkpoint, to the
+ * end. Files of a run, in its folder:
+ *     best/       checkpoint with the lowest validation loss
+ *     last/       the newest one, with training.safetensors to go on from
+ *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s
+ */
+#include "checkpoint.h"
+#include "commands.h"
+#include "kernels.h"
+#include "progress.h"
+#include "trainer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct run {
+    options o;
+    tokenizer tokenizer;
+    int *text; /* (length) all tokens */
+    size_t length, held_out;
+    llama m;
+    trainer t;
+    run_state state;
+    float *scratch; /* 3 N, for checkpoints */
+    FILE *csv;
+    progress bar;
+    double loss, val; /* last known, NaN: none */
+    double since;     /* clock at the last line of the CSV */
+    uint32_t since_step;
+    wb_error err;
+} run;
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+    stop_signal = number;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit gives an error, not the end
+}
+
+/* --- options ------------------------------------------------------------------------ */
+
+// The options that make the model must be those of the run.
+static int check_same_model(const options *o, const options *saved, wb_error *err)
+{
+    const char *what = o->layers != saved->layers               ? "layers"
+                       : o->channels != saved->channels         ? "channels"
+                       : o->heads != saved->heads               ? "heads"
+                       : o->kv_heads != saved->kv_heads         ? "kv-heads"
+                       : o->hidden != saved->hidden             ? "hidden"
+                       : o->context != saved->context           ? "context"
+                       : o->tied != saved->tied                 ? "tied"
+                       : o->eps != saved->eps                   ? "eps"
+                       : o->rope_base != saved->rope_base       ? "rope-base"
+                       : strcmp(o->dtype, saved->dtype)         ? "dtype"
+                       : strcmp(o->tokenizer, saved->tokenizer) ? "tokenizer"
+                                                                : NULL;
+    if (!what) return 0;
+    return error_set(
+        err, "--resume cannot change --%s: leave it out, or start a new run", what);
+}
+
+// Flags beat what they stand on: the preset, or with --resume the options of the run.
+static int read_options(run *r, int argc, char **argv)
+{
+    options *o = &r->o;
+    options_default(o);
+    if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
+    if (!o->out[0]) {
+        const char *name = strrchr(o->preset, '/');
+        snprintf(o->out, sizeof o->out, "runs/%s", name ? name + 1 : o->preset);
+    }
+    if (!o->resume) {
+        if (options_preset(o, o->preset, &r->err)) return -1;
+        return options_flags(o, argc, argv, FOR_TRAIN, &r->err);
+    }
+    char last[PATH_MAX];
+    snprintf(last, sizeof last, "%s/last", o->out);
+    if (training_peek(&r->state, last, &r->err)) return -1;
+    options saved = *o;
+    if (options_read(&saved, r->state.options, last, &r->err)) return -1;
+    *o = saved;
+    if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
+    return check_same_model(o, &saved, &r->err);
+}
+
+static int model_config(const run *r, llama_config *c, wb_error *err)
+{
+    const options *o = &r->o;
+    *c = (llama_config){
+        .layers = (int)o->layers,
+        .channels = (int)o->channels,
+        .heads = (int)o->heads,
+        .kv_heads = (int)(o->kv_heads ? o->kv_heads : o->heads),
+        .head_dim = (int)(o->channels / o->heads),
+        .vocab = r->tokenizer.vocab,
+        .hidden = (int)(o->hidden ? o->hidden : (8 * o->channels / 3 + 7) / 8 * 8),
+        .context = (int)o->context,
+        .tied = o->tied,
+        .eps = (float)o->eps,
+        .rope_base = (float)o->rope_base};
+    if (o->channels % o->heads)
+        return error_set(
+            err, "--heads %ld does not divide --channels %ld", o->heads, o->channels);
+    if (!llama_dtype_parse(o->dtype, &c->dtype))
+        return error_set(err, "--dtype %s: there are f32, bf16 and f16", o->dtype);
+    return llama_check(c, err);
+}
+
+static int make_recipe(const options *o, llama_recipe *r, wb_error *err)
+{
+    static const char *const kinds[] = {"constant", "linear", "cosine"};
+    int kind = 0;
+    while (kind < 3 && strcmp(o->schedule, kinds[kind]) != 0)
+        kind++;
+    if (kind == 3)
+        return error_set(
+            err, "--schedule %s: there are cosine, linear and constant", o->schedule);
+    *r = (llama_recipe){
+        .schedule = {kind, (int)o->warmup, (int)o->steps, (float)o->lr, (float)o->min_lr},
+        .accum = (int)o->accum,
+        .growth = strcmp(o->dtype, "f16") ? 0 : 2000,
+        .dropout = (float)o->dropout,
+        .beta1 = (float)o->beta1,
+        .beta2 = (float)o->beta2,
+        .adam_eps = (float)o->adam_eps,
+        .decay = (float)o->decay,
+        .clip = (float)o->clip};
+    return 0;
+}
+
+/* --- the text ----------------------------------------------------------------------- */
+
+static uint64_t hash_text(const char *text, size_t bytes)
+{
+    uint64_t h = 0xcbf29ce484222325;  // FNV-1a
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ (unsigned char)text[i]) * 0x100000001b3;
+    return h;
+}
+
+static int load_text(run *r)
+{
+    const options *o = &r->o;
+    tokenizer_kind kind = TOKENIZER_CHARACTERS;
+    size_t bytes;
+    if (strcmp(o->tokenizer, "bytes") == 0)
+        kind = TOKENIZER_BYTES;
+    else if (strcmp(o->tokenizer, "characters") != 0)
+        return error_set(
+            &r->err, "--tokenizer %s: there are characters and bytes", o->tokenizer);
+    if (!o->data[0]) return error_set(&r->err, "no text: give --data FILE");
+    char *text = read_text(o->data, &bytes, &r->err);
+    if (!text) return -1;
+    uint64_t hash = hash_text(text, bytes);
+    int rc = tokenizer_build(&r->tokenizer, kind, text, bytes, o->data, &r->err);
+    if (!rc && o->resume && hash != r->state.text_hash)
+        rc = error_set(&r->err, "%s: not the text that this run learns from", o->data);
+    r->state.text_hash = hash;
+    if (!rc) {
+        r->text =
+            tokenizer_encode(&r->tokenizer, text, bytes, o->data, &r->length, &r->err);
+        rc = r->text ? 0 : -1;
+    }
+    free(text);
+    r->held_out = held_out_start(r->length);
+    size_t tail = r->length - r->held_out, T = (size_t)o->context;
+    if (!rc && (r->held_out < T + 2 || tail < T + 1))
+        rc = error_set(
+            &r->err,
+            "%s: %zu tokens, of which %zu are held out: too short for --context %ld",
+            o->data, r->length, tail, o->context);
+    return rc;
+}
+
+/* --- the CSV ------------------------------------------------------------------------ */
+
+static const char csv_head[] = "step,loss,val,lr,grad_norm,tokens_per_s\n";
+
+// A new file, or the old one without the lines after the step that the run goes on from.
+static int open_csv(run *r)
+{
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/train.csv", r->o.out);
+    size_t bytes;
+    char *old = r->o.resume ? file_read(path, 1u << 30, &bytes, NULL) : NULL;
+    char *keep = malloc(sizeof csv_head + (old ? bytes : 0)), *end = keep;
+    if (!keep) return error_set(&r->err, "%s: no memory", path);
+    end += sprintf(end, "%s", csv_head);
+    for (char *line = old ? strchr(old, '\n') : NULL; line && *++line;) {
+        char *next = strchr(line, '\n');
+        if (!next) break;  // cut off by a kill
+        if (strtoul(line, NULL, 10) <= r->state.train.step) {
+            memcpy(end, line, (size_t)(next - line) + 1);
+            end += next - line + 1;
+        }
+        line = next;
+    }
+    int rc = file_write(path, keep, (size_t)(end - keep), &r->err);
+    free(keep);
+    free(old);
+    if (rc) return rc;
+    r->csv = fopen(path, "a");
+    return r->csv ? 0 : error_set(&r->err, "%s: %s", path, strerror(errno));
+}
+
+// Reads the state back: the only place where the host waits for the device, besides
+// evaluations and checkpoints.
+static int log_step(run *r, double val)
+{
+    const wb_train *s = trainer_read(&r->t);
+    double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.R;
+    double rate = (s->step - r->since_step) * tokens / (now - r->since);
+    r->loss = s->loss / tokens;
+    if (!isnan(val)) r->val = val;
+    fprintf(r->csv, "%u,%.6f,", s->step, r->loss);
+    if (!isnan(val)) fprintf(r->csv, "%.6f", val);
+    fprintf(r->csv, ",%.6g,%.6g,%.0f\n", (double)s->lr, (double)s->grad_norm, rate);
+    if (fflush(r->csv))
+        return error_set(&r->err, "%s/train.csv: %s", r->o.out, strerror(errno));
+    if (!r->o.quiet)
+        progress_update(&r->bar, s->step, r->loss, r->val, rate, !isnan(val));
+    r->since = seconds_now(), r->since_step = s->step;
+    return 0;
+}
+
+/* --- checkpoints -------------------------------------------------------------------- */
+
+static int save(run *r, const char *name, bool training)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/%s", r->o.out, name);
+    if (training) {
+        r->state.train = *trainer_read(&r->t);
+        if (training_save(&r->m, &r->state, folder, r->scratch, &r->err)) return -1;
+    }
+    return checkpoint_save(&r->m, &r->tokenizer, folder, r->scratch, &r->err);
+}
+
+static int evaluate(run *r)
+{
+    double val = evaluate_text(&r->m, r->text + r->held_out, r->length - r->held_out);
+    if (log_step(r, val)) return -1;
+    if (!(val < r->state.best)) return 0;
+    r->state.best = val, r->state.best_step = r->t.step;
+    return save(r, "best", false);
+}
+
+/* --- the run ------------------------------------------------------------------------ */
+
+static int open_run(run *r, int argc, char **argv)
+{
+    llama_config config;
+    llama_recipe recipe;
+    const options *o = &r->o;
+    char last[PATH_MAX];
+    if (read_options(r, argc, argv) || load_text(r) ||
+        model_config(r, &config, &r->err) || make_recipe(o, &recipe, &r->err) ||
+        folder_make(o->out, &r->err))
+        return -1;
+    snprintf(last, sizeof last, "%s/last", o->out);
+    if (llama_create(
+            &r->m, &config, (int)o->batch, config.context, recipe.accum, LLAMA_TRAIN,
+            &r->err))
+        return -1;
+    r->scratch = malloc(3 * r->m.N * sizeof *r->scratch);
+    if (!r->scratch) return error_set(&r->err, "no memory for %zu weights", r->m.N);
+    if (!o->resume) {
+        llama_initialise(&r->m, o->seed);
+        r->state.best = INFINITY;
+    } else if (training_load(&r->m, last, &r->err)) {
+        return -1;
+    }
+    free(r->state.options);
+    r->state.options = options_text(o);
+    trainer_open(
+        &r->t, &r->m, &recipe, r->text, r->held_out, o->seed, r->state.train.step,
+        o->graph);
+    return open_csv(r);
+}
+
+static void print_start(const run *r)
+{
+    int count;
+    size_t parameters = 0;
+    const llama_config *c = &r->m.config;
+    llama_tensor *all = llama_tensors(c, &count);
+    for (int i = 0; i < count; i++)
+        parameters += all[i].rows * (all[i].cols ? all[i].cols : 1);
+    free(all);
+    wb_print_kernels(stdout);
+    printf(
+        "model  %d layers, %d channels, %d heads (%d key/value), hidden %d, context %d, "
+        "%.2f M parameters, %s\n",
+        c->layers, c->channels, c->heads, c->kv_heads, c->hidden, c->context,
+        (double)parameters / 1e6, llama_dtype_name(c->dtype));
+    printf(
+        "text   %s: %zu tokens of %d kinds, the last %zu held out\n", r->o.data,
+        r->length, c->vocab, r->length - r->held_out);
+    printf(
+        "run    %s: steps %u to %ld of %ld x %ld x %d tokens, seed %" PRIu64
+        ", %.0f MB\n",
+        r->o.out, r->t.step, r->o.steps, r->o.accum, r->o.batch, c->context, r->o.seed,
+        (double)r->m.arena_bytes / 1e6);
+    fflush(stdout);
+}
+
+static bool every(uint32_t step, long n)
+{
+    return n > 0 && step % n == 0;
+}
+
+static int steps(run *r)
+{
+    const options *o = &r->o;
+    long save_every = o->save_every ? o->save_every : o->eval_every;
+    uint32_t end =
+        (uint32_t)(o->stop_at && o->stop_at < o->steps ? o->stop_at : o->steps);
+    while (r->t.step < end && !stop_signal) {
+        trainer_step(&r->t);
+        uint32_t step = r->t.step;
+        bool last = step == o->steps;
+        if (last || every(step, o->eval_every)) {
+            if (evaluate(r)) return -1;
+        } else if (every(step, o->log_every)) {
+            if (log_step(r, NAN)) return -1;
+        }
+        if ((step == end || every(step, save_every)) && save(r, "last", true)) return -1;
+    }
+    if (stop_signal) return save(r, "last", true);
+    return 0;
+}
+
+static int finish(run *r)
+{
+    progress_end(&r->bar);
+    if (stop_signal) {
+        printf(
+            "stopped at step %u and saved; go on with --resume (make tinylm-train "
+            "ARGS=--resume)\n",
+            r->t.step);
+        return 128 + stop_signal;
+    }
+    if (isfinite(r->state.best))
+        printf(
+            "best   val loss %.4f nats/token at step %ld: %s/best\n", r->state.best,
+            r->state.best_step, r->o.out);
+    printf("last   val loss %.4f at step %u: %s/last\n", r->val, r->t.step, r->o.out);
+    return 0;
+}
+
+int train_main(int argc, char **argv)
+{
+    static run r;
+    r.loss = r.val = NAN;
+    if (open_run(&r, argc, argv)) return complain(&r.err);
+    if (!r.o.quiet) print_start(&r);
+    if (r.t.step >= r.o.steps)
+        printf(
+            "%s is at step %u already: give more --steps to go on, or leave out "
+            "--resume\n",
+            r.o.out, r.t.step);
+    catch_signals();
+    progress_begin(&r.bar, stderr, r.t.step, r.o.steps);
+    r.since = seconds_now(), r.since_step = r.t.step;
+    int rc = steps(&r);
+    if (rc) progress_end(&r.bar);
+    rc = rc ? complain(&r.err) : finish(&r);
+    fclose(r.csv);
+    trainer_close(&r.t);
+    llama_destroy(&r.m);
+    tokenizer_free(&r.tokenizer);
+    free(r.state.options);
+    free(r.scratch);
+    free(r.text);
+    return rc;
+}

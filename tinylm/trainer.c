@@ -1,0 +1,133 @@
+/* trainer.c - see trainer.h. */
+#include "trainer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void trainer_open(
+    trainer *t, llama *m, const llama_recipe *r, const int *text, size_t length,
+    uint64_t seed, uint32_t step, bool use_graph)
+{
+    *t = (trainer){
+        .m = m,
+        .recipe = *r,
+        .text = text,
+        .length = length,
+        .seed = seed,
+        .step = step,
+        .use_graph = use_graph};
+    size_t bytes = 2 * sizeof(int) * (size_t)r->accum * m->R;
+    for (int i = 0; i < 2; i++) {
+        CUDA_CHECK(cudaMallocHost((void **)&t->h_batch[i], bytes));
+        CUDA_CHECK(cudaEventCreateWithFlags(&t->copied[i], cudaEventDisableTiming));
+    }
+    CUDA_CHECK(cudaMallocHost((void **)&t->h_train, sizeof *t->h_train));
+    if (step == 0) {
+        *t->h_train = (wb_train){.seed = seed, .loss_scale = 1};
+        if (m->config.dtype == LLAMA_F16) t->h_train->loss_scale = 65536;
+        llama_upload(m, m->train, t->h_train, sizeof *t->h_train);
+    }
+}
+
+void trainer_close(trainer *t)
+{
+    CUDA_CHECK(cudaStreamSynchronize(t->m->stream));
+    if (t->graph) CUDA_CHECK(cudaGraphExecDestroy(t->graph));
+    for (int i = 0; i < 2; i++) {
+        CUDA_CHECK(cudaFreeHost(t->h_batch[i]));
+        CUDA_CHECK(cudaEventDestroy(t->copied[i]));
+    }
+    CUDA_CHECK(cudaFreeHost(t->h_train));
+    *t = (trainer){0};
+}
+
+// Rows start anywhere in the text, each place as likely. A function of seed and step, so
+// a run that goes on needs no state of a generator.
+static void choose_rows(const trainer *t, int *token)
+{
+    int T = t->m->T, rows = t->recipe.accum * t->m->B;
+    int *target = token + (size_t)rows * T;
+    uint64_t places = t->length - (size_t)T - 1;
+    for (int row = 0; row < rows; row++) {
+        uint32_t r[4];
+        wb_random(r, t->seed, t->step, (uint32_t)row, 0, 0xda7a);
+        uint64_t n = (uint64_t)r[0] << 32 | r[1];
+        const int *from = t->text + n % places;
+        memcpy(token + (size_t)row * T, from, (size_t)T * sizeof *token);
+        memcpy(target + (size_t)row * T, from + 1, (size_t)T * sizeof *target);
+    }
+}
+
+static void send_batch(trainer *t)
+{
+    int slot = t->begun % 2;
+    size_t n = (size_t)t->recipe.accum * t->m->R;
+    if (t->begun >= 2)  // the copy of two steps ago still reads this buffer
+        CUDA_CHECK(cudaEventSynchronize(t->copied[slot]));
+    choose_rows(t, t->h_batch[slot]);
+    CUDA_CHECK(cudaMemcpyAsync(
+        t->m->token, t->h_batch[slot], n * sizeof(int), cudaMemcpyHostToDevice,
+        t->m->stream));
+    CUDA_CHECK(cudaMemcpyAsync(
+        t->m->target, t->h_batch[slot] + n, n * sizeof(int), cudaMemcpyHostToDevice,
+        t->m->stream));
+    CUDA_CHECK(cudaEventRecord(t->copied[slot], t->m->stream));
+}
+
+static void capture(trainer *t)
+{
+    cudaGraph_t graph;
+    llama *m = t->m;
+    CUDA_CHECK(cudaStreamBeginCapture(m->stream, cudaStreamCaptureModeThreadLocal));
+    m->calls->step(m, &t->recipe);
+    CUDA_CHECK(cudaStreamEndCapture(m->stream, &graph));
+    CUDA_CHECK(cudaGraphInstantiateWithFlags(&t->graph, graph, 0));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+}
+
+void trainer_step(trainer *t)
+{
+    send_batch(t);
+    if (t->use_graph && t->begun == 1) capture(t);
+    if (t->graph)
+        CUDA_CHECK(cudaGraphLaunch(t->graph, t->m->stream));
+    else
+        t->m->calls->step(t->m, &t->recipe);
+    t->begun++;
+    t->step++;
+}
+
+const wb_train *trainer_read(trainer *t)
+{
+    llama_download(t->m, t->h_train, t->m->train, sizeof *t->h_train);
+    return t->h_train;
+}
+
+double evaluate_text(llama *m, const int *text, size_t length)
+{
+    size_t T = (size_t)m->T, rows = (length - 1) / T;
+    size_t bytes = (size_t)m->R * sizeof(int);
+    int *h = malloc(2 * bytes), *target = h + m->R;
+    float loss = 0;
+    double total = 0;
+    if (!h || rows == 0) {
+        fprintf(stderr, "no memory or no text to evaluate\n");
+        exit(1);
+    }
+    for (size_t row = 0; row < rows; row += (size_t)m->B) {
+        size_t n = rows - row < (size_t)m->B ? rows - row : (size_t)m->B;
+        memset(h, 0, bytes);
+        memset(target, 0xff, bytes);  // -1 in the rows that the last batch lacks: ignored
+        memcpy(h, text + row * T, n * T * sizeof(int));
+        memcpy(target, text + row * T + 1, n * T * sizeof(int));
+        llama_upload(m, m->token, h, bytes);
+        llama_upload(m, m->target, target, bytes);
+        CUDA_CHECK(cudaMemsetAsync(m->eval_loss, 0, sizeof(float), m->stream));
+        m->calls->evaluate(m);
+        llama_download(m, &loss, m->eval_loss, sizeof loss);
+        total += loss;
+    }
+    free(h);
+    return total / (double)(rows * T);
+}
