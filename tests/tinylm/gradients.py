@@ -1,0 +1,60 @@
+"""gradients.py FILE - compares what tests/tinylm/gradients.c wrote with reference/tinylm.py.
+
+Tolerance of each gradient: its largest difference, as a fraction of its own largest entry.
+f32: 2e-5, some hundred roundings of 2^-24 in a row of layers. bf16: 0.06, f16: 0.008: each
+activation is rounded to 8 or 11 bits, some dozen times on the way.
+"""
+
+import json
+import struct
+import sys
+
+import numpy as np
+
+sys.path.insert(0, "reference")
+import tinylm  # noqa: E402
+import wb  # noqa: E402
+
+TOLERANCE = {"f32": 2e-5, "bf16": 0.06, "f16": 0.008}
+TYPES = {"F32": np.float32, "I32": np.int32}
+
+
+def read(path):
+    with open(path, "rb") as f:
+        (n,) = struct.unpack("<Q", f.read(8))
+        header, data = json.loads(f.read(n)), f.read()
+    meta = header.pop("__metadata__")
+    return meta, {
+        name: np.frombuffer(data[slice(*t["data_offsets"])], TYPES[t["dtype"]]).reshape(t["shape"])
+        for name, t in header.items()
+    }
+
+
+def main():
+    meta, t = read(sys.argv[1])
+    E, scale = meta["dtype"], float(meta["loss_scale"])
+    weights = {k: wb.rounded(v, E) for k, v in t.items() if "grad." + k in t}
+    V, C = weights["model.embed_tokens.weight"].shape
+    heads = int(meta["heads"])
+    config = tinylm.Config(
+        layers=sum("q_proj" in k for k in weights), channels=C, heads=heads,
+        kv_heads=int(meta["kv_heads"]), head_dim=C // heads, vocab=V,
+        hidden=len(weights["model.layers.0.mlp.gate_proj.weight"]),
+        context=t["tokens"].shape[1], tied="lm_head.weight" not in weights,
+    )  # fmt: skip
+    assert {k: v.shape for k, v in weights.items()} == config.shapes()
+    loss, g = tinylm.Model(config, weights).gradients(t["tokens"], t["targets"])
+    worst, where = 0, ""
+    for name, want in g.items():
+        d = np.abs(t["grad." + name] / scale - want).max() / np.abs(want).max()
+        if not d <= worst:
+            worst, where = d, name
+    off = abs(float(t["loss"]) - loss) / loss
+    limit = TOLERANCE[E]
+    print(f"loss off by {off:.1e}, {len(g)} gradients by at most {worst:.1e} ({where}); "
+          f"tolerance {limit:g}")  # fmt: skip
+    sys.exit(not (worst <= limit and off <= limit))
+
+
+if __name__ == "__main__":
+    main()
