@@ -16,14 +16,14 @@ import tinylm  # noqa: E402
 import wb  # noqa: E402
 
 TOLERANCE = {"f32": 2e-5, "bf16": 0.06, "f16": 0.008}
-TYPES = {"F32": np.float32, "I32": np.int32}
+TYPES = {"F32": np.float32, "I32": np.int32, "BF16": np.uint16}
 
 
 def read(path):
     with open(path, "rb") as f:
         (n,) = struct.unpack("<Q", f.read(8))
         header, data = json.loads(f.read(n)), f.read()
-    meta = header.pop("__metadata__")
+    meta = header.pop("__metadata__", {})
     return meta, {
         name: np.frombuffer(data[slice(*t["data_offsets"])], TYPES[t["dtype"]]).reshape(t["shape"])
         for name, t in header.items()

@@ -1,0 +1,40 @@
+# tinylm.mk - TinyLM: train, evaluate, generate.
+#   make tinylm-train [PRESET=laptop|baby|path] [OUT=runs/x] [DATA=text] [ARGS="--steps 500"]
+PRESET ?= $(if $(filter cuda,$(BACKEND)),baby,laptop)
+OUT    ?= runs/$(notdir $(PRESET))
+ARGS   ?=
+
+OPS_OBJECTS    := $(patsubst %.cu,$(B)/%.o,$(wildcard common/ops/*.cu))
+FILE_OBJECTS   := $(addprefix $(B)/common/,wb.o file.o safetensors.o tokenizer.o progress.o)
+LLAMA_OBJECTS  := $(addprefix $(B)/objects/tinylm/,llama.o llama_f32.o llama_bf16.o llama_f16.o)
+TINYLM_OBJECTS := $(patsubst %.c,$(B)/objects/%.o,$(wildcard tinylm/*.c))
+LINK_PROGRAM    = $(Q)$(CXX) $(SANITIZE) $^ -o $@ -l:libjansson.a $(LDLIBS)
+
+$(B)/tinylm: $(TINYLM_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
+	$(LINK_PROGRAM)
+
+# Not $(B)/tinylm/*.o: that is the program's name.
+$(B)/objects/tinylm/%.o: tinylm/%.c | setup
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) $(DEPS) -c $< -o $@
+
+tinylm-train: $(B)/tinylm  ## train TinyLM (PRESET=laptop|baby OUT=runs/x ARGS="--steps 500")
+	@text=$$($(PYTHON) tools/data.py --data "$(DATA)") && text=$$(echo "$$text" | tail -1) && \
+	$< train --preset $(PRESET) --out $(OUT) --data "$$text" $(ARGS)
+	@$(PYTHON) tools/plot_training.py $(OUT)/train.csv $(OUT)/loss.png
+	@echo "--- a sample of $(OUT)/best: make tinylm-generate PROMPT=\"ROMEO:\" writes more"
+	@$< generate --checkpoint $(OUT)/best --tokens 300 --quiet
+
+tinylm-eval: $(B)/tinylm  ## validation loss of a checkpoint (OUT=runs/x)
+	@text=$$($(PYTHON) tools/data.py --data "$(DATA)") && text=$$(echo "$$text" | tail -1) && \
+	$< eval --checkpoint $(OUT)/best --data "$$text" $(ARGS)
+
+tinylm-generate: $(B)/tinylm  ## write a text (PROMPT="ROMEO:" OUT=runs/x ARGS="--tokens 200")
+	@$< generate --checkpoint $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
+
+$(B)/tests/tinylm/%: $(B)/tests/tinylm/%.o $(LLAMA_OBJECTS) $(B)/objects/tinylm/trainer.o \
+                     $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
+	$(LINK_PROGRAM)
+TEST_PROGRAMS += $(B)/tinylm $(B)/tests/tinylm/gradients $(B)/tests/tinylm/allocations
+
+.PHONY: tinylm-train tinylm-eval tinylm-generate

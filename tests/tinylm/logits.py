@@ -1,0 +1,55 @@
+"""logits.py CHECKPOINT FILE - the logits that tests/tinylm/logits.c wrote: with a cache as
+without, and both as reference/tinylm.py in float64.
+
+Tolerance, as a fraction of the largest logit: f32 2e-5, bf16 0.05 (activations are rounded
+to 8 bits on the way). The likeliest token must be the same at every position, unless the
+reference has another one within the tolerance of it.
+"""
+
+import json
+import sys
+
+import numpy as np
+from gradients import read, tinylm, wb
+
+TOLERANCE = {"f32": 2e-5, "bf16": 0.05}
+
+
+def load(folder):
+    with open(folder + "/config.json", encoding="utf-8") as f:
+        c = json.load(f)
+    E = {"float32": "f32", "bfloat16": "bf16"}[c["torch_dtype"]]
+    _, weights = read(folder + "/model.safetensors")
+    config = tinylm.Config(
+        c["num_hidden_layers"], c["hidden_size"], c["num_attention_heads"],
+        c["num_key_value_heads"], c["head_dim"], c["intermediate_size"], c["vocab_size"],
+        c["max_position_embeddings"], c["tie_word_embeddings"], c["rms_norm_eps"],
+        c["rope_theta"],
+    )  # fmt: skip
+    weights = {k: wb.decode(v, E) for k, v in weights.items()}
+    assert {k: v.shape for k, v in weights.items()} == config.shapes()
+    return E, tinylm.Model(config, weights)
+
+
+def main():
+    E, model = load(sys.argv[1])
+    _, t = read(sys.argv[2])
+    want = model.logits(t["tokens"][None])[0]
+    size = np.abs(want).max()
+    errors = {}
+    for a, b, what in (
+        (t["logits"], want, "one pass"),
+        (t["cached"], want, "cached"),
+        (t["cached"], t["logits"], "one from the other"),
+    ):
+        errors[what] = np.abs(a - b).max() / size
+    limit = TOLERANCE[E]
+    rows = np.arange(len(want))
+    top = t["cached"].argmax(1)
+    short = (want.max(1) - want[rows, top]).max() / size  # by how much another was likelier
+    print("; ".join(f"{k} off by {v:.1e}" for k, v in errors.items()), f"; tolerance {limit:g}")
+    sys.exit(not (max(errors.values()) <= limit and short <= limit))
+
+
+if __name__ == "__main__":
+    main()

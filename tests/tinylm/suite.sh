@@ -1,0 +1,209 @@
+#!/usr/bin/env bash
+# TinyLM as a whole: gradients against float64, runs that are killed, disks that are full,
+# input that is wrong, texts with and without a cache, transformers.
+. "$(dirname "$0")/../tap.sh"
+tinylm=$B/tinylm
+programs=$B/tests/tinylm
+text=$TMP/text
+for i in $(seq 150); do
+    printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
+done >"$text"
+
+# --- the model ---
+check "reference/tinylm.py: gradients by finite differences" "$PYTHON" reference/tinylm.py
+gradients() { # DTYPE LAYERS CHANNELS HEADS KV_HEADS HIDDEN VOCAB CONTEXT TIED BATCH ACCUM
+    "$programs/gradients" "$TMP/g" "$@" && "$PYTHON" tests/tinylm/gradients.py "$TMP/g"
+}
+check "loss and gradients, f32, tied" gradients f32 2 32 4 4 24 37 9 1 2 1
+check "loss and gradients, f32, grouped heads, own head, 3 micro-batches" \
+    gradients f32 2 48 6 2 20 70 12 0 2 3
+check "loss and gradients, f32, one key head, odd sizes" gradients f32 3 30 5 1 17 5 7 1 3 2
+check "loss and gradients, bf16" gradients bf16 2 32 4 2 24 37 9 1 2 2
+check "loss and gradients, f16 with a loss scale" gradients f16 2 32 4 2 24 37 9 0 2 1
+"$programs/allocations" || tap_failed=1
+
+# --- training ---
+small="--layers 2 --channels 32 --heads 4 --hidden 40 --context 16 --batch 4 --warmup 5 --quiet 1"
+train() { "$tinylm" train --data "$text" $small "$@"; }
+best() { sed -n 's/^best   val loss \([0-9.]*\).*/\1/p' "$TMP/.out"; }
+
+for i in $(seq 60); do printf 'Tick, tock, says the old oak clock.\n'; done >"$TMP/lines"
+overfit() {
+    "$tinylm" train --data "$TMP/lines" $small --out "$TMP/overfit" --steps 150 --lr 1e-2 \
+        --eval-every 0 "$@" >"$TMP/said" && awk '/^last/{exit !($4 < 0.15)}' "$TMP/said"
+}
+check "learns a line by heart" overfit
+check "learns it in bf16 too" overfit --dtype bf16
+check "learns it in f16 with a growing loss scale" overfit --dtype f16
+check "learns it with dropout, grouped heads and accumulation" \
+    overfit --dropout 0.05 --kv-heads 2 --accum 2 --batch 2 --tied 0
+check "bytes as tokens" train --out "$TMP/bytes" --steps 5 --tokenizer bytes
+check "schedules: constant" train --out "$TMP/x" --steps 12 --schedule constant --log-every 1
+check "schedules: constant stays" awk -F, 'NR>6 && $4!=0.001{exit 1}' "$TMP/x/train.csv"
+check "schedules: linear" train --out "$TMP/x" --steps 12 --schedule linear --log-every 1
+check "schedules: warm-up by equal steps, then down to a tenth" awk -F, '
+    NR>1 && NR<7 && sprintf("%.6f",$4) != sprintf("%.6f",(NR-1)*0.0002) {exit 1}
+    NR>7 && !($4 < before) {exit 1} {before=$4} END {exit !($4 > 0.0001 && $4 < 0.0003)}' \
+    "$TMP/x/train.csv"
+
+# One run without a stop; all others must end with the same bits.
+whole="--steps 40 --eval-every 10 --save-every 4 --log-every 3 --dropout 0.1 --accum 2"
+check "a run of 40 steps" train --out "$TMP/a" $whole
+same() { # FOLDER: as the run without a stop
+    cmp "$TMP/a/last/training.safetensors" "$1/last/training.safetensors" &&
+        cmp "$TMP/a/last/model.safetensors" "$1/last/model.safetensors" &&
+        cmp "$TMP/a/best/model.safetensors" "$1/best/model.safetensors" &&
+        cmp <(cut -d, -f1-5 "$TMP/a/train.csv") <(cut -d, -f1-5 "$1/train.csv")
+}
+train --out "$TMP/again" $whole >/dev/null
+check "the same run again: the same bits" same "$TMP/again"
+train --out "$TMP/calls" $whole --graph 0 >/dev/null
+check "launch by launch instead of as a graph: the same bits" same "$TMP/calls"
+halves() {
+    train --out "$TMP/b" $whole --stop-at 17 && train --out "$TMP/b" --resume && same "$TMP/b"
+}
+check "stopped at step 17 and resumed: the same bits" halves
+killed() {
+    local kills=0 resume=
+    for delay in 0.15 0.25 0.1 0.3 0.2; do
+        train --out "$TMP/k" $whole $resume >/dev/null 2>&1 &
+        local pid=$!
+        sleep $delay
+        kill -9 $pid 2>/dev/null && kills=$((kills + 1))
+        wait $pid 2>/dev/null
+        [ -f "$TMP/k/last/training.safetensors" ] && resume=--resume
+    done
+    train --out "$TMP/k" $whole $resume && echo "$kills kills" && same "$TMP/k"
+}
+check "killed again and again, resumed each time: the same bits" killed
+interrupted() { # SIGNAL
+    rm -rf "$TMP/i"
+    train --out "$TMP/i" $whole --steps 100000 >"$TMP/said" 2>&1 &
+    local pid=$! n=0
+    until [ -s "$TMP/i/last/training.safetensors" ] || [ $((n += 1)) -gt 200 ]; do sleep 0.05; done
+    kill -s "$1" $pid
+    wait $pid
+    local rc=$?
+    [ $rc = "$2" ] || { echo "exit $rc, not $2"; cat "$TMP/said"; return 1; }
+    grep -q 'stopped at step [0-9]* and saved' "$TMP/said" &&
+        "$tinylm" generate --checkpoint "$TMP/i/last" --tokens 3 --quiet
+}
+check "Ctrl-C saves and ends" interrupted INT 130
+check "SIGTERM saves and ends" interrupted TERM 143
+
+full() { # everything but the first checkpoint is beyond the limit
+    rm -rf "$TMP/f"
+    train --out "$TMP/f" --steps 4 --save-every 4 >/dev/null || return 1
+    cp "$TMP/f/last/training.safetensors" "$TMP/before"
+    (ulimit -f 40; train --out "$TMP/f" --steps 8 --resume >/dev/null 2>"$TMP/said") && return 1
+    cat "$TMP/said"
+    [ "$(wc -l <"$TMP/said")" = 1 ] && grep -q 'File too large' "$TMP/said" &&
+        cmp "$TMP/before" "$TMP/f/last/training.safetensors" && [ -z "$(find "$TMP/f" -name '*.tmp')" ]
+}
+check "a full disk: one line, and the old checkpoint stays" full
+check "and the run goes on from it" train --out "$TMP/f" --steps 8 --resume
+check "the plot" "$PYTHON" tools/plot_training.py "$TMP/a/train.csv" "$TMP/loss.png"
+val=$(awk -F, '$3 != "" {v=$3} END {printf "%.4f", v}' "$TMP/a/train.csv")
+check_says "eval gives the loss that training gave" "val loss $val " \
+    "$tinylm" eval --checkpoint "$TMP/a/last" --data "$text"
+
+# --- generation ---
+logits() { # FOLDER
+    "$programs/logits" "$1" "The miller count" "$TMP/l" &&
+        "$PYTHON" tests/tinylm/logits.py "$1" "$TMP/l"
+}
+train --out "$TMP/half" --steps 30 --dtype bf16 --kv-heads 2 --tied 0 >/dev/null
+check "logits with a cache, without, and in float64: f32" logits "$TMP/a/best"
+check "logits with a cache, without, and in float64: bf16, grouped heads" logits "$TMP/half/best"
+write() { "$tinylm" generate --checkpoint "$TMP/a/best" --quiet --prompt "The " "$@"; }
+cached_equals() {
+    write --tokens 100 "$@" >"$TMP/with" && write --tokens 100 --cache 0 "$@" >"$TMP/without" &&
+        [ "$(wc -c <"$TMP/with")" -gt 100 ] && cmp "$TMP/with" "$TMP/without"
+}
+check "greedy text, six times the context: with a cache as without" cached_equals --temperature 0
+check "drawn text: with a cache as without" cached_equals --temperature 1 --top-k 9 --top-p 0.9
+seeds_differ() { [ "$(write --seed 1)" = "$(write --seed 1)" ] && [ "$(write --seed 1)" != "$(write --seed 2)" ]; }
+check "one seed gives one text, another another" seeds_differ
+check "a prompt longer than the context" write --tokens 5 --prompt "$(head -c 300 "$text")"
+if [ -x "${PYTHON_TORCH:-}" ]; then :; else PYTHON_TORCH=$PYTHON; fi
+for run in a half; do
+    what="transformers opens it, with equal logits and tokens: $run"
+    "$PYTHON_TORCH" tools/check_transformers.py "$programs/logits" "$TMP/$run/best" \
+        "The miller counts 3 sacks" >"$TMP/.out" 2>&1
+    case $? in
+    0) echo "ok - $what" ;;
+    77) skip "$what" "$(sed -n 's/^skipped: //p' "$TMP/.out")" ;;
+    *) echo "not ok - $what"; tap_show; tap_failed=1 ;;
+    esac
+done
+
+# --- what is wrong is said in one line ---
+one_line() { # WHAT WORDS COMMAND...
+    check_fails "$1" "$2" "${@:3}"
+    [ "$(wc -l <"$TMP/.out")" = 1 ] || { echo "not ok - $1: more than one line"; tap_show; tap_failed=1; }
+}
+bad() { one_line "$1" "$2" "$tinylm" train --quiet --out "$TMP/bad" "${@:3}"; }
+: >"$TMP/empty"
+printf 'a\000b' >"$TMP/zero"
+head -c 5000 /dev/urandom >"$TMP/noise"
+head -c 300 "$text" >"$TMP/short"
+bad "no text" "give --data"
+bad "a missing text" "$TMP/none: No such file" --data "$TMP/none"
+bad "an empty text" "is empty" --data "$TMP/empty"
+bad "a binary text" "is not UTF-8 text" --data "$TMP/noise"
+bad "a zero byte" "byte 0x00 at 1 is not UTF-8" --data "$TMP/zero"
+bad "a folder for a text" "not a regular file" --data "$TMP"
+bad "a context longer than the text" "too short for --context 64" --data "$TMP/short"
+bad "an unknown preset" "no preset 'nope': there are" --preset nope --data "$text"
+bad "an unknown option" "unknown option '--nope'" --nope 3 --data "$text"
+bad "an option of another command" "unknown option '--top-k'" --top-k 3 --data "$text"
+bad "an option without its value" "--steps needs a value" --data "$text" --steps
+bad "a word that is no option" "'steps' is no option" steps 3
+bad "no number" "--steps: 'ten' is not a whole number" --steps ten --data "$text"
+bad "a number outside of its limits" "--dropout: '1' is not a number from" --dropout 1
+bad "NaN as a number" "--lr: 'nan' is not" --lr nan
+bad "heads that do not divide" "--heads 3 does not divide --channels 32" \
+    --data "$text" --heads 3 --channels 32
+bad "key heads that do not divide" "3 key/value heads do not divide 4" --data "$text" --kv-heads 3
+bad "odd heads" "RoPE needs an even number" --data "$text" --channels 36 --heads 4
+bad "a model too large" "too large" --data "$text" --channels 1000000000 --heads 1
+bad "an unknown schedule" "--schedule step: there are" --data "$text" --schedule step
+bad "an unknown dtype" "--dtype f8: there are" --data "$text" --dtype f8
+bad "an unknown tokenizer" "--tokenizer words: there are" --data "$text" --tokenizer words
+bad "nothing to resume" "there is no run to go on with" --data "$text" --resume
+printf 'layers = 2\nfoo = 3\n' >"$TMP/preset"
+bad "a preset with an unknown line" "$TMP/preset:2: foo: not a line" --preset "$TMP/preset"
+one_line "a folder that cannot be made" "cannot make this folder" \
+    "$tinylm" train --data "$text" $small --out "$text/run"
+one_line "an unwritable place" "annot" "$tinylm" train --data "$text" $small --out /proc/run
+one_line "another text on resume" "not the text that this run learns from" \
+    "$tinylm" train --data "$TMP/lines" --out "$TMP/a" --resume --quiet
+one_line "another model on resume" "--resume cannot change --layers" \
+    "$tinylm" train --data "$text" --out "$TMP/a" --resume --layers 3
+one_line "an unknown command" "no command 'sing'" "$tinylm" sing
+one_line "no checkpoint" "give --checkpoint" "$tinylm" generate
+one_line "a missing checkpoint" "config.json: No such file" "$tinylm" generate --checkpoint "$TMP"
+one_line "an empty prompt" "--prompt is empty" write --prompt ""
+one_line "a character the model has never seen" "'#' (U+0023) is not in the model's vocabulary" \
+    write --prompt "#"
+damage() { # NAME: a copy of the checkpoint to break
+    rm -rf "$TMP/broken" && cp -r "$TMP/a/last" "$TMP/broken"
+}
+broken() { one_line "$1" "$2" "$tinylm" "${3:-generate}" --checkpoint "$TMP/broken" --quiet "${@:4}"; }
+damage; truncate -s 5000 "$TMP/broken/model.safetensors"
+broken "a truncated checkpoint" "model.safetensors: tensor"
+damage; : >"$TMP/broken/model.safetensors"
+broken "an empty checkpoint" "model.safetensors: is empty"
+damage; echo '{' >"$TMP/broken/config.json"
+broken "a broken config" "config.json: not valid JSON"
+damage; sed -i 's/"hidden_size": 32/"hidden_size": 64/' "$TMP/broken/config.json"
+broken "a config of another model" "is F32 (32), not F32 (64)"
+damage; sed -i 's/"llama"/"gpt2"/' "$TMP/broken/config.json"
+broken "a config of another architecture" "model_type is not llama"
+damage; rm "$TMP/broken/tokenizer.json"
+broken "no tokenizer" "tokenizer.json: No such file"
+damage; mkdir "$TMP/broken/last"; head -c 3000 "$TMP/broken/training.safetensors" >"$TMP/broken/last/training.safetensors"
+one_line "a truncated training state" "training.safetensors:" \
+    "$tinylm" train --resume --out "$TMP/broken" --data "$text"
+check_says "help" "--accum N" "$tinylm" train --help
+tap_done

@@ -1,0 +1,63 @@
+"""Opens a checkpoint with Hugging Face transformers and compares it with this program's.
+
+    make tinylm-check-transformers [OUT=runs/laptop]
+    python tools/check_transformers.py build/cpu/tests/tinylm/logits runs/laptop/best
+
+LlamaForCausalLM must take every weight, give the logits that the program gives at every
+position of a text, and AutoTokenizer the same tokens and the text back. Needs torch and
+transformers: exit 77, with the reason, where they are missing.
+"""
+
+import subprocess
+import sys
+import tempfile
+
+TEXT = "First Citizen:\nBefore we proceed any further, hear me speak."
+# Fraction of the largest logit. bf16: both round activations to 8 bits, not equally often.
+TOLERANCE = {"F32": 2e-5, "BF16": 0.05}
+
+
+def main():
+    if len(sys.argv) not in (3, 4):
+        sys.exit("usage: check_transformers.py PROGRAM CHECKPOINT [TEXT]")
+    program, folder = sys.argv[1:3]
+    text = sys.argv[3] if len(sys.argv) == 4 else TEXT
+    sys.path.pop(0)  # tools/, whose kernels.py is not the package that transformers means
+    try:
+        import numpy as np
+        import torch
+        from safetensors import safe_open
+        from transformers import AutoTokenizer, LlamaForCausalLM
+    except ImportError as error:
+        print(f"skipped: {error}")
+        sys.exit(77)
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as tmp:
+        out = tmp + "/logits.safetensors"
+        subprocess.run([program, folder, text, out], check=True)
+        with safe_open(out, "np") as f:
+            tokens, ours = f.get_tensor("tokens"), f.get_tensor("logits")
+    model, info = LlamaForCausalLM.from_pretrained(
+        folder, torch_dtype="auto", output_loading_info=True
+    )
+    for what, names in info.items():
+        if names:
+            sys.exit(f"{folder}: {what}: {names}")
+    with torch.no_grad():
+        theirs = model(torch.from_numpy(tokens).long()[None]).logits[0].float().numpy()
+    off = np.abs(ours - theirs).max() / np.abs(theirs).max()
+    dtype = {torch.float32: "F32", torch.bfloat16: "BF16"}[model.dtype]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    ids = tokenizer(text, add_special_tokens=False).input_ids
+    same = ids[: len(tokens)] == tokens.tolist()
+    back = tokenizer.decode(ids) == text
+    print(
+        f"{folder}: {dtype}, logits of {len(tokens)} positions off by {off:.1e} of the largest "
+        f"(tolerance {TOLERANCE[dtype]:g}); tokens {'equal' if same else 'DIFFER'}; "
+        f"text {'comes back' if back else 'DOES NOT COME BACK'}"
+    )
+    sys.exit(not (off <= TOLERANCE[dtype] and same and back))
+
+
+if __name__ == "__main__":
+    main()
