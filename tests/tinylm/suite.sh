@@ -25,7 +25,7 @@ check "loss and gradients, f16 with a loss scale" gradients f16 2 32 4 2 24 37 9
 # --- training ---
 small="--layers 2 --channels 32 --heads 4 --hidden 40 --context 16 --batch 4 --warmup 5 --quiet 1"
 train() { "$tinylm" train --data "$text" $small "$@"; }
-best() { sed -n 's/^best   val loss \([0-9.]*\).*/\1/p' "$TMP/.out"; }
+start() { exec "$tinylm" train --data "$text" $small "$@"; } # with &: $! is the program
 
 for i in $(seq 60); do printf 'Tick, tock, says the old oak clock.\n'; done >"$TMP/lines"
 overfit() {
@@ -66,7 +66,7 @@ check "stopped at step 17 and resumed: the same bits" halves
 killed() {
     local kills=0 resume=
     for delay in 0.15 0.25 0.1 0.3 0.2; do
-        train --out "$TMP/k" $whole $resume >/dev/null 2>&1 &
+        start --out "$TMP/k" $whole $resume >/dev/null 2>&1 &
         local pid=$!
         sleep $delay
         kill -9 $pid 2>/dev/null && kills=$((kills + 1))
@@ -78,7 +78,7 @@ killed() {
 check "killed again and again, resumed each time: the same bits" killed
 interrupted() { # SIGNAL
     rm -rf "$TMP/i"
-    train --out "$TMP/i" $whole --steps 100000 >"$TMP/said" 2>&1 &
+    start --out "$TMP/i" $whole --steps 100000 >"$TMP/said" 2>&1 &
     local pid=$! n=0
     until [ -s "$TMP/i/last/training.safetensors" ] || [ $((n += 1)) -gt 200 ]; do sleep 0.05; done
     kill -s "$1" $pid
