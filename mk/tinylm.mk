@@ -6,7 +6,6 @@ ARGS   ?=
 
 OPS_OBJECTS    := $(patsubst %.cu,$(B)/%.o,$(wildcard common/ops/*.cu))
 FILE_OBJECTS   := $(addprefix $(B)/common/,wb.o file.o safetensors.o tokenizer.o progress.o)
-LLAMA_OBJECTS  := $(addprefix $(B)/objects/tinylm/,llama.o llama_f32.o llama_bf16.o llama_f16.o)
 TINYLM_OBJECTS := $(patsubst %.c,$(B)/objects/%.o,$(wildcard tinylm/*.c))
 LINK_PROGRAM    = $(Q)$(CXX) $(SANITIZE) $^ -o $@ -l:libjansson.a $(LDLIBS)
 
@@ -32,9 +31,10 @@ tinylm-eval: $(B)/tinylm  ## validation loss of a checkpoint (OUT=runs/x)
 tinylm-generate: $(B)/tinylm  ## write a text (PROMPT="ROMEO:" OUT=runs/x ARGS="--tokens 200")
 	@$< generate --checkpoint $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
 
-$(B)/tests/tinylm/%: $(B)/tests/tinylm/%.o $(LLAMA_OBJECTS) $(B)/objects/tinylm/trainer.o \
+$(B)/tests/tinylm/%: $(B)/tests/tinylm/%.o $(filter-out %/main.o,$(TINYLM_OBJECTS)) \
                      $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
-TEST_PROGRAMS += $(B)/tinylm $(B)/tests/tinylm/gradients $(B)/tests/tinylm/allocations
+TEST_PROGRAMS += $(B)/tinylm $(B)/tests/tinylm/gradients $(B)/tests/tinylm/logits \
+                 $(B)/tests/tinylm/allocations
 
 .PHONY: tinylm-train tinylm-eval tinylm-generate

@@ -250,7 +250,10 @@ static int save(run *r, const char *name, bool training)
 
 static int evaluate(run *r)
 {
+    trainer_read(&r->t);  // the steps before must not count as evaluation
+    double before = seconds_now();
     double val = evaluate_text(&r->m, r->text + r->held_out, r->length - r->held_out);
+    r->since += seconds_now() - before;
     if (log_step(r, val)) return -1;
     if (!(val < r->state.best)) return 0;
     r->state.best = val, r->state.best_step = r->t.step;
@@ -356,7 +359,9 @@ static int finish(run *r)
         printf(
             "best   val loss %.4f nats/token at step %ld: %s/best\n", r->state.best,
             r->state.best_step, r->o.out);
-    printf("last   val loss %.4f at step %u: %s/last\n", r->val, r->t.step, r->o.out);
+    printf("last   ");
+    if (isfinite(r->val)) printf("val loss %.4f at ", r->val);
+    printf("step %u of %ld: %s/last\n", r->t.step, r->o.steps, r->o.out);
     return 0;
 }
 

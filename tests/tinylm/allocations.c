@@ -1,7 +1,7 @@
 /* allocations.c - a training step after the second allocates nothing, neither on the host
  * nor on the device: every way to get memory from the system passes through here and is
  * counted. On a card the driver maps memory behind our back, so only our own calls count. */
-#include "trainer.h"
+#include "../../tinylm/trainer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

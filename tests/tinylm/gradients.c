@@ -4,7 +4,7 @@
  *     gradients OUT.safetensors DTYPE LAYERS CHANNELS HEADS KV_HEADS HIDDEN VOCAB CONTEXT
  *               TIED BATCH ACCUM
  */
-#include "llama.h"
+#include "../../tinylm/llama.h"
 #include "safetensors.h"
 
 #include <stdio.h>

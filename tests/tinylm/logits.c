@@ -6,7 +6,7 @@
  *     logits (T,V)    of one pass over all of it
  *     cached (T,V)    of T passes over one token each, with keys and values kept
  */
-#include "checkpoint.h"
+#include "../../tinylm/checkpoint.h"
 #include "safetensors.h"
 
 #include <stdio.h>
