@@ -162,11 +162,14 @@ extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream
 {
     if (!exec) return fail(cudaErrorInvalidValue);
     if (cudaError_t e = stream_error(stream)) return fail(e);
-    node_list nodes = exec->nodes;
-    auto play = [nodes] {
-        for (const std::shared_ptr<node> &n : nodes) n->run(n->work);
-    };
-    if (!wbcpu_record(stream, play)) play();
+    if (capture_of(stream)) {  // a graph in a graph keeps the nodes for itself
+        node_list nodes = exec->nodes;
+        wbcpu_record(stream, [nodes] {
+            for (const std::shared_ptr<node> &n : nodes) n->run(n->work);
+        });
+    } else {
+        for (const std::shared_ptr<node> &n : exec->nodes) n->run(n->work);
+    }
     return sticky_error();
 }
 extern "C" cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
