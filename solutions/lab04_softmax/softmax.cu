@@ -16,7 +16,7 @@
 //>     int row = blockIdx.x;  // [0, R)
 //>     x += (size_t)row * N, out += (size_t)row * N;
 //> }
-/* short rows     8 lanes or a warp each    the row waits in registers
+/* short rows     4, 8 or 32 lanes each     the row waits in registers
  * middle rows    a block each              the row waits in registers
  * long rows      a block each              the end of the row waits in registers, the rest
  *                                          in shared memory as far as it fits; what does
@@ -112,14 +112,29 @@ template <typename E> static __device__ float term(float x, float scale, float m
  * i^16, i^8 ... and all lanes add in the same order, so all have the same bits. */
 template <int LANES> static __device__ float group_max(float v)
 {
-    for (int o = LANES / 2; o > 0; o >>= 1)
-        v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+    static_assert(LANES == 4 || LANES == 8 || LANES == WARP, "a loop for each is below");
+    if (LANES == 4)
+        for (int o = 2; o > 0; o >>= 1)
+            v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+    if (LANES == 8)
+        for (int o = 4; o > 0; o >>= 1)
+            v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+    if (LANES == WARP)
+        for (int o = 16; o > 0; o >>= 1)
+            v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
     return v;
 }
 template <int LANES> static __device__ float group_sum(float v)
 {
-    for (int o = LANES / 2; o > 0; o >>= 1)
-        v += __shfl_xor_sync(~0u, v, o);
+    if (LANES == 4)
+        for (int o = 2; o > 0; o >>= 1)
+            v += __shfl_xor_sync(~0u, v, o);
+    if (LANES == 8)
+        for (int o = 4; o > 0; o >>= 1)
+            v += __shfl_xor_sync(~0u, v, o);
+    if (LANES == WARP)
+        for (int o = 16; o > 0; o >>= 1)
+            v += __shfl_xor_sync(~0u, v, o);
     return v;
 }
 
@@ -189,8 +204,9 @@ template <int LANES> static __device__ float sum(float v)
 struct place {
     int row, lane, width;
 };
-template <int LANES> static __device__ place my_place(void)
+template <int LANES, int V> static __device__ place my_place(void)
 {
+    static_assert(LANES == 0 || LANES >= V, "a lane for each column of the tail");
     int thread = threadIdx.x, block = blockIdx.x;
     if constexpr (LANES == 0)
         return {block, thread, (int)blockDim.x};
@@ -227,7 +243,7 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
 {
     const int K = kept<V>::packs;
-    place p = my_place<LANES>();
+    place p = my_place<LANES, V>();
     bool mine = p.row < R;  // no return: all lanes of a warp meet in combine
     int n = mine ? N - T + p.row % T + 1 : 0;
     int whole = n / V, tail = whole * V + p.lane;
@@ -438,7 +454,7 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK, 1)
     backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
 {
     const int K = kept<V>::packs;
-    place p = my_place<LANES>();
+    place p = my_place<LANES, V>();
     bool mine = p.row < R;  // no return: all lanes of a warp meet in sum
     int n = mine ? N : 0, whole = n / V, tail = whole * V + p.lane, step = K * p.width;
     int last = whole > 0 ? (whole - 1) / step * step : 0;
@@ -561,7 +577,7 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : MAX_BLOCK)
     extern __shared__ uint4 shared_bytes[];
     pack<E, V> *held = (pack<E, V> *)shared_bytes;
     const int K = kept<V>::packs;
-    place p = my_place<LANES>();
+    place p = my_place<LANES, V>();
     bool mine = p.row < a.R;  // no return: all lanes of a warp meet in combine
     int t = mine ? a.target[p.row] : a.ignore;
     int n = t == a.ignore ? 0 : a.V;  // an ignored row has no columns, only zeros
@@ -676,7 +692,10 @@ static void forward(
     E *out, const E *x, int R, int T, int N, float scale, stats *parts, cudaStream_t s)
 {
     const int most = kept<V>::columns;  // of one thread
-    if (V > 1 && N <= 8 * most) {
+    if (V == 4 && N <= 4 * most) {
+        softmax_kernel<E, V, V == 4 ? 4 : 0>
+            <<<short_blocks(R, 4), SHORT_BLOCK, 0, s>>>(out, x, R, T, N, scale);
+    } else if (V > 1 && N <= 8 * most) {
         softmax_kernel<E, V, V == 1 ? 0 : 8>
             <<<short_blocks(R, 8), SHORT_BLOCK, 0, s>>>(out, x, R, T, N, scale);
     } else if (V > 1 && N <= WARP * most) {
@@ -761,7 +780,10 @@ static void
 backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream_t s)
 {
     const int most = kept<V>::columns;
-    if (V > 1 && N <= 8 * most)
+    if (V == 4 && N <= 4 * most)
+        backward_kernel<E, V, V == 4 ? 4 : 0>
+            <<<short_blocks(R, 4), SHORT_BLOCK, 0, s>>>(dx, dout, p, R, N, scale);
+    else if (V > 1 && N <= 8 * most)
         backward_kernel<E, V, V == 1 ? 0 : 8>
             <<<short_blocks(R, 8), SHORT_BLOCK, 0, s>>>(dx, dout, p, R, N, scale);
     else if (V > 1 && N <= WARP * most)
