@@ -24,11 +24,18 @@
 //>     // TODO(03.1): the outputs of this thread's columns. About 2 lines.
 //> }
 constexpr int WARP = 32;
-constexpr int FEW = 8;     // lanes of a narrow row: four rows to a warp
-constexpr int ROWS = 4;    // warps of such rows that share a block
-constexpr int MOST = 512;  // threads in a block: each may have 128 registers
-constexpr int MANY = 4;    // vectors of a row in the registers of one thread
-constexpr int ANY = 256;   // threads of a row of any width
+constexpr int FEW = 8;      // lanes of a narrow row: four rows to a warp
+constexpr int ROWS = 4;     // warps of such rows that share a block
+constexpr int MOST = 512;   // threads in a block: each may have 128 registers
+constexpr int MANY = 4;     // vectors of a row in the registers of one thread
+constexpr int ANY = 256;    // threads of a row of any width
+constexpr int BUSY = 1024;  // threads a multiprocessor has room for, of 64 registers
+
+/* Threads of a block whose rows have `threads` each. */
+static constexpr int block_of(int threads)
+{
+    return threads <= WARP ? ROWS * WARP : threads;
+}
 
 /* What a thread reads or writes at once: 16 bytes, 4 floats or 8 halves. */
 template <typename E> struct alignas(16) vec {
@@ -36,22 +43,23 @@ template <typename E> struct alignas(16) vec {
     E at[N];
 };
 
-/* Sum over the THREADS of a row, the same in each. Within a warp it needs no barrier. A
- * caller's next sum needs another `part`: late warps still read it. */
+/* Sum over the THREADS of a row (0: blockDim.x), the same in each. Within a warp it needs
+ * no barrier. A caller's next sum needs another `part`: late warps still read it. */
 template <int THREADS> static __device__ float row_sum(float v, float *part)
 {
+    int warps = (THREADS ? THREADS : blockDim.x) / WARP;
     if (THREADS == FEW)
         for (int m = FEW / 2; m > 0; m >>= 1)
             v += __shfl_xor_sync(0xffffffffu, v, m);
     else
         for (int m = WARP / 2; m > 0; m >>= 1)
             v += __shfl_xor_sync(0xffffffffu, v, m);
-    if (THREADS <= WARP) return v;
+    if (THREADS == FEW || THREADS == WARP) return v;
     if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;
     __syncthreads();  // every warp's sum is in part
     v = 0.0f;
 #pragma unroll
-    for (int i = 0; i < THREADS / WARP; i++)
+    for (int i = 0; i < warps; i++)
         v += part[i];
     return v;
 }
@@ -59,13 +67,13 @@ template <int THREADS> static __device__ float row_sum(float v, float *part)
 /* The row stays in registers, VECS vectors a thread. Vector i belongs to thread
  * i % THREADS, so a warp touches 512 bytes in one stretch. All loads are issued before
  * the first use: VECS of them are in flight per thread. THREADS is known when this is
- * compiled, which takes the loop out of row_sum and shortens the one moment in which
- * nothing is under way: a quarter of the time at 4096 columns of bf16. */
+ * compiled, which takes the loop out of row_sum, and 1/C comes as an argument: a division
+ * is a function call to the compiler, and keeps 14 registers from this one. */
 template <typename E, int VECS, int THREADS, bool RESIDUAL>
-static __global__ void __launch_bounds__(THREADS <= WARP ? ROWS * WARP : THREADS)
+static __global__ void __launch_bounds__(block_of(THREADS), BUSY / block_of(THREADS))
     forward_rows(
         E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int R, int C,
-        float eps, float offset)
+        float inv_C, float eps, float offset)
 {
     __shared__ float part[(THREADS + WARP - 1) / WARP];
     constexpr int N = vec<E>::N;
@@ -106,7 +114,7 @@ static __global__ void __launch_bounds__(THREADS <= WARP ? ROWS * WARP : THREADS
         for (int j = 0; j < N; j++)
             squares += (float)a[k].at[j] * (float)a[k].at[j];
     }
-    float r = rsqrtf(row_sum<THREADS>(squares, part) / C + eps);
+    float r = rsqrtf(row_sum<THREADS>(squares, part) * inv_C + eps);
     if (rstd && threadIdx.x == 0) rstd[row] = r;
 
 #pragma unroll
@@ -124,8 +132,8 @@ static __global__ void __launch_bounds__(THREADS <= WARP ? ROWS * WARP : THREADS
  * multiple, `body` in vectors, and a tail; if not (head = C), it is all scalar. */
 template <typename E>
 static __global__ void __launch_bounds__(ANY) forward_any(
-    E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int C, float eps,
-    float offset, bool aligned)
+    E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int C, float inv_C,
+    float eps, float offset, bool aligned)
 {
     __shared__ float part[WARP];
     constexpr int N = vec<E>::N;
@@ -153,7 +161,7 @@ static __global__ void __launch_bounds__(ANY) forward_any(
         if (res) sum[start + c] = a = (E)((float)a + (float)res[start + c]);
         squares += (float)a * (float)a;
     }
-    float r = rsqrtf(row_sum<ANY>(squares, part) / C + eps);
+    float r = rsqrtf(row_sum<ANY>(squares, part) * inv_C + eps);
     if (rstd && threadIdx.x == 0) rstd[blockIdx.x] = r;
 
     for (int v = threadIdx.x; v < body / N; v += blockDim.x) {
@@ -184,7 +192,7 @@ static void launch_rows(
     auto kernel = res ? forward_rows<E, VECS, THREADS, true>
                       : forward_rows<E, VECS, THREADS, false>;
     kernel<<<(R + rows - 1) / rows, dim3(THREADS, rows), 0, stream>>>(
-        out, sum, rstd, x, res, w, R, C, eps, offset);
+        out, sum, rstd, x, res, w, R, C, 1.0f / C, eps, offset);
 }
 
 /* x alone if res is NULL, else x + res */
@@ -197,7 +205,7 @@ static wb_status launch_forward(
     int vecs = C / vec<E>::N;
     if (!aligned || !aligned16(w, 0, 0, 0) || C % vec<E>::N || vecs > MOST * MANY) {
         forward_any<<<R, ANY, 0, stream>>>(
-            out, sum, rstd, x, res, w, C, eps, offset, aligned);
+            out, sum, rstd, x, res, w, C, 1.0f / C, eps, offset, aligned);
         return wb_launched();
     }
     auto launch = vecs <= FEW * MANY    ? launch_rows<E, MANY, FEW>
@@ -268,14 +276,14 @@ static __device__ float dx_of(float dres, float u, float x, float r, float k)
 template <int VECS, int N, int THREADS>
 static __device__ void store_partial(float *partial, const float (&dw)[VECS][N], int C)
 {
-    __shared__ float total[THREADS == WARP ? VECS * WARP * N : 1];
+    __shared__ float total[THREADS ? VECS * THREADS * N : 1];
     for (int turn = 0; turn < (int)blockDim.y; turn++) {
         bool last = turn == (int)blockDim.y - 1;
         if ((int)threadIdx.y == turn)
 #pragma unroll
             for (int k = 0; k < VECS; k++)
                 for (int j = 0; j < N; j++) {
-                    int c = (threadIdx.x + k * THREADS) * N + j;
+                    int c = (threadIdx.x + k * blockDim.x) * N + j;
                     if (c >= C) continue;
                     float sum = turn ? total[c] + dw[k][j] : dw[k][j];
                     if (last)
@@ -287,27 +295,26 @@ static __device__ void store_partial(float *partial, const float (&dw)[VECS][N],
     }
 }
 
-/* dx and the partial sums of dw in one pass over dout and x. A group of THREADS (a warp,
- * or for wide rows a block) walks through the rows g, g + groups, ... The columns of a
+/* dx and the partial sums of dw in one pass over dout and x. A group (a WARP, or for
+ * wide rows a block: THREADS = 0) walks through the rows g, g + groups, ... The columns of a
  * thread stay the same, so its part of dw stays in registers; at the end each block writes
  * one row of `partial`. The next row is loaded before this one is worked on: memory never
  * waits for the sum. */
 template <typename E, int VECS, int THREADS>
-static __global__ void __launch_bounds__(THREADS == WARP ? ROWS * WARP : THREADS)
-    backward_rows(
-        E *dx, float *partial, const E *dout, const E *x, const E *w, const float *rstd,
-        const E *dres, int R, int C, float offset)
+static __global__ void __launch_bounds__(THREADS ? ROWS *THREADS : MOST) backward_rows(
+    E *dx, float *partial, const E *dout, const E *x, const E *w, const float *rstd,
+    const E *dres, int R, int C, float inv_C, float offset)
 {
-    __shared__ float part[2][THREADS / WARP];
+    __shared__ float part[2][MOST / WARP];
     constexpr int N = vec<E>::N;
     int group = blockIdx.x * blockDim.y + threadIdx.y, groups = gridDim.x * blockDim.y;
-    int vecs = C / N, first = threadIdx.x;
+    int vecs = C / N, first = threadIdx.x, step = THREADS ? THREADS : blockDim.x;
     vec<E> f[VECS], a[VECS], d[VECS], next_a[VECS], next_d[VECS];
     float dw[VECS][N] = {};
 
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
-        int i = first + k * THREADS;
+        int i = first + k * step;
         if (i >= vecs) continue;
         f[k] = ((const vec<E> *)w)[i];
         if (group >= R) continue;
@@ -319,30 +326,30 @@ static __global__ void __launch_bounds__(THREADS == WARP ? ROWS * WARP : THREADS
         float ux = 0.0f, r = rstd[row];
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
-            if (first + k * THREADS >= vecs || row + groups >= R) continue;
-            next_a[k] = ((const vec<E> *)x)[next + k * THREADS];
-            next_d[k] = ((const vec<E> *)dout)[next + k * THREADS];
+            if (first + k * step >= vecs || row + groups >= R) continue;
+            next_a[k] = ((const vec<E> *)x)[next + k * step];
+            next_d[k] = ((const vec<E> *)dout)[next + k * step];
         }
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
-            if (first + k * THREADS >= vecs) continue;
+            if (first + k * step >= vecs) continue;
             for (int j = 0; j < N; j++)
                 ux +=
                     (float)d[k].at[j] * (offset + (float)f[k].at[j]) * (float)a[k].at[j];
         }
-        float mean = r * (row_sum<THREADS>(ux, part[odd]) / C);
+        float mean = r * (row_sum<THREADS>(ux, part[odd]) * inv_C);
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
-            if (first + k * THREADS >= vecs) continue;
+            if (first + k * step >= vecs) continue;
             vec<E> past = {};
-            if (dres) past = ((const vec<E> *)dres)[at + k * THREADS];
+            if (dres) past = ((const vec<E> *)dres)[at + k * step];
             for (int j = 0; j < N; j++) {
                 float xj = (float)a[k].at[j], dj = (float)d[k].at[j];
                 float u = dj * (offset + (float)f[k].at[j]);
                 dw[k][j] += dj * (xj * r);
                 d[k].at[j] = (E)dx_of((float)past.at[j], u, xj, r, mean);
             }
-            ((vec<E> *)dx)[at + k * THREADS] = d[k];
+            ((vec<E> *)dx)[at + k * step] = d[k];
             a[k] = next_a[k];
             d[k] = next_d[k];
         }
@@ -354,14 +361,14 @@ static __global__ void __launch_bounds__(THREADS == WARP ? ROWS * WARP : THREADS
 template <typename E>
 static __global__ void __launch_bounds__(ANY) dx_any(
     E *dx, const E *dout, const E *x, const E *w, const float *rstd, const E *dres, int C,
-    float offset)
+    float inv_C, float offset)
 {
     __shared__ float part[WARP];
     size_t start = (size_t)blockIdx.x * C;
     float ux = 0.0f;
     for (int c = threadIdx.x; c < C; c += blockDim.x)
         ux += (float)dout[start + c] * (offset + (float)w[c]) * (float)x[start + c];
-    float r = rstd[blockIdx.x], mean = r * (row_sum<ANY>(ux, part) / C);
+    float r = rstd[blockIdx.x], mean = r * (row_sum<ANY>(ux, part) * inv_C);
     for (int c = threadIdx.x; c < C; c += blockDim.x) {
         float u = (float)dout[start + c] * (offset + (float)w[c]);
         float past = dres ? (float)dres[start + c] : 0.0f;
@@ -464,26 +471,20 @@ static wb_status launch_backward(
         aligned16(w, 0, 0, 0)) {
         auto kernel = C <= WARP * N    ? backward_rows<E, 1, WARP>
                       : C <= WARP * 16 ? backward_rows<E, V, WARP>
-                      : C <= 128 * 16  ? backward_rows<E, V, 128>
-                      : C <= 256 * 16  ? backward_rows<E, V, 256>
-                                       : backward_rows<E, V, MOST>;
-        dim3 block(
-            C <= WARP * 16  ? WARP
-            : C <= 128 * 16 ? 128
-            : C <= 256 * 16 ? 256
-                            : MOST);
+                                       : backward_rows<E, V, 0>;
+        dim3 block((C + WARP * 16 - 1) / (WARP * 16) * WARP);  // whole warps
         if (block.x == WARP) {  // a warp per group, as many as fit the rows
             block.y = P < ROWS ? P : ROWS;
             P /= block.y;
         }
         kernel<<<P, block, 0, stream>>>(
-            dx, partial, dout, x, w, rstd, dres, R, C, offset);
+            dx, partial, dout, x, w, rstd, dres, R, C, 1.0f / C, offset);
     } else {                        // dw first: dx may take the place of dout
         P = P < 65535 ? P : 65535;  // the limit of gridDim.y
         int threads = C < ANY ? (C + WARP - 1) / WARP * WARP : ANY;
         dw_any<<<dim3((C + threads - 1) / threads, P), threads, 0, stream>>>(
             partial, dout, x, rstd, R, C);
-        dx_any<<<R, ANY, 0, stream>>>(dx, dout, x, w, rstd, dres, C, offset);
+        dx_any<<<R, ANY, 0, stream>>>(dx, dout, x, w, rstd, dres, C, 1.0f / C, offset);
     }
     dim3 slices(WARP, P < SLICES ? P : SLICES);
     add_partials<<<(C + WARP - 1) / WARP, slices, 0, stream>>>(dw, partial, P, C);
