@@ -11,8 +11,7 @@
 LABS    := $(sort $(foreach a,$(wildcard grader/adapters/lab*.c),$(basename $(notdir $(a)))))
 FROM    ?= labs
 HARNESS := $(B)/grader/harness.o $(B)/common/wb.o
-JUDGES  := $(wildcard grader/*.[ch] reference/wb.py reference/dump.py) tools/lab.py \
-           tools/labkit.py tools/scan.py
+JUDGES  := $(wildcard grader/*.[ch] reference/*.py) tools/lab.py tools/labkit.py tools/scan.py
 
 ifneq ($(FILE),)
 ifneq ($(words $(FILE)),1)
@@ -43,14 +42,15 @@ ifneq ($(and $(FILE),$(filter grade labs,$(MAKECMDGOALS))),)
 $(error FILE=$(FILE) stands for one lab: make lab03 FILE=$(FILE))
 endif
 
-# The rules of one lab. parts/from changes when other sources or flags are asked for.
+# The rules of one lab. parts/from changes when other sources or flags are asked for, and
+# when a source does: an older file that is put back has an older time stamp than its object.
 define lab_rules
 $(1) $(call lab_folder,$(1)): $(B)/labs/$(1)
 $(B)/labs/$(1).parts/from: FORCE
 	@mkdir -p $$(@D)
-	@echo '$(call lab_source,$(1)) $(call lab_sources,$(1)) $(CXX) $(OPT) $(SANITIZE) $(ARCH)' | \
-	    cmp -s - $$@ || { rm -f $$(@D)/*; \
-	    echo '$(call lab_source,$(1)) $(call lab_sources,$(1)) $(CXX) $(OPT) $(SANITIZE) $(ARCH)' > $$@; }
+	@{ echo '$(call lab_source,$(1)) $(CXX) $(OPT) $(SANITIZE) $(ARCH)'; \
+	    cat /dev/null $(call lab_sources,$(1)) | sha256sum; } > $$@.new
+	@if cmp -s $$@.new $$@; then rm $$@.new; else rm -f $$(@D)/*.[od]; mv $$@.new $$@; fi
 $(foreach s,$(call lab_sources,$(1)),$(call lab_object,$(1),$(s),$(B)/labs/$(1).parts/$(basename $(notdir $(s))).o))
 $(B)/labs/$(1): $(call lab_objects,$(1)) $(HARNESS) $(B)/grader/adapters/$(1).o $(BACKEND_LIBS) \
                 $(JUDGES) $(wildcard labs/$(1)_*/*.h labs/$(1)_*/cases) $(B)/labs/$(1).parts/from
@@ -98,10 +98,14 @@ SOLUTIONS := $(patsubst %.cu,$(B)/%.o,$(wildcard solutions/lab*/*.cu))
 $(B)/kernels.json: FORCE $(if $(SOLUTIONS),,$(wildcard fallback/*.a) $(B)/fallback.a) | setup
 	@$(KERNELS) choose $(B) '$(MINE)'
 
-$(B)/kernels.o: $(B)/kernels.json tools/kernels.py tools/labkit.py common/kernels.h \
-                $(wildcard labs/lab*/*.cu labs/lab*/*.cuh labs/lab*/*.h) \
-                $(wildcard solutions/lab*/*.cu solutions/lab*/*.cuh) common/wb.h $(CU_TOOLS)
-	@$(MAKE) $$($(KERNELS) objects $(B)) FILE=
+# Makes the chosen objects; is newer than kernels.o if one of them is.
+$(B)/kernels.made: $(B)/kernels.json FORCE
+	@objects=$$($(KERNELS) objects $(B)); \
+	[ -z "$$objects" ] || $(MAKE) $$objects FILE= && \
+	if [ ! -e $@ ] || [ -n "$$(find $$objects $< -newer $@)" ]; then touch $@; fi
+
+$(B)/kernels.o: $(B)/kernels.made tools/kernels.py tools/labkit.py common/kernels.h \
+                $(if $(SOLUTIONS),,$(B)/fallback.a)
 	$(Q)$(KERNELS) link $(B)
 	$(Q)$(CC) -Icommon -c $(B)/kernels/table.c -o $(B)/kernels/table.o
 	$(Q)$(LD) -r $(B)/kernels/*.o -o $@

@@ -41,6 +41,9 @@ rm "$other"
 check "a FILE that has gone leaves nothing behind" rebuilt FILE="$mine"
 echo '// a thought' >>"$mine"
 check "an edit is noticed" rebuilt FILE="$mine"
+cp -p "$mine" "$TMP/older" && source_of "$mine" 'if (C < 0) return WB_BAD_SHAPE;' </dev/null
+check "another edit too" rebuilt FILE="$mine"
+check "and an older file that is put back" eval 'cp -p "$TMP/older" "$mine" && rebuilt FILE="$mine"'
 mkdir "$TMP/folder"
 echo 'static const float shift = 2; static __global__ void one(float *x) { x[0] = shift; }' >"$TMP/folder/one.cuh"
 source_of "$TMP/folder/a.cu" 'one<<<1, 32, 0, stream>>>(out);' 'more(out, stream);' <<'E2'

@@ -81,6 +81,11 @@ rm -rf "$tree/fallback" "$tree/$B/fallback.a"
 check_fails "neither solution nor fall-back: a sentence that names the lab" \
     "lab01_twice: twice_forward_f32 has not passed" tiny_link
 mv "$TMP/away" "$tree/solutions"
+rm -rf "$tree/$B/passed"
+says "solutions again" "$solved"
+solution_factor() { sed -i "s/bias = [0-9.]*f/bias = $1f/" "$tree/solutions/lab01_twice/twice.cu"; }
+check "an edited solution is noticed" eval 'solution_factor 0.75 && says_now=$(tiny_results; cat "$TMP/run") && echo "$says_now" | grep -q twice=20.75'
+solution_factor 0.5
 echo "not an archive" >"$tree/$B/fallback.a"
 check_says "nothing is rebuilt when nothing is new" "up to date" \
     sh -c "cd '$tree' && make -s $B/kernels.o BACKEND=$BACKEND >/dev/null && touch -r $B/kernels.o '$TMP/stamp' && make $B/kernels.o BACKEND=$BACKEND && [ ! $B/kernels.o -nt '$TMP/stamp' ] && echo up to date"
