@@ -2,24 +2,27 @@
 #include "elements.cuh"
 #include "ops.h"
 
-enum { PACKS = 4 };  // 4 accesses of 16 bytes a thread under way at once
+enum {
+    PACKS = 4,      // accesses of 16 bytes a thread under way at once, of one tensor
+    TWO_PACKS = 2,  // where there are two, or much to compute: registers
+};
 
 /* --- add -------------------------------------------------------------------------------- */
 
 template <typename E, int V>
 static __global__ void add_kernel(E *out, const E *a, const E *b, size_t N)
 {
-    size_t first = first_element<V, PACKS>();
-    float x[PACKS][V], y[PACKS][V];
+    size_t first = first_element<V, TWO_PACKS>();
+    float x[TWO_PACKS][V], y[TWO_PACKS][V];
 #pragma unroll
-    for (int p = 0; p < PACKS; p++) {
+    for (int p = 0; p < TWO_PACKS; p++) {
         size_t i = first + (size_t)p * BLOCK * V;
         if (i >= N) break;
         load<V>(x[p], a + i, N - i);
         load<V>(y[p], b + i, N - i);
     }
 #pragma unroll
-    for (int p = 0; p < PACKS; p++) {
+    for (int p = 0; p < TWO_PACKS; p++) {
         size_t i = first + (size_t)p * BLOCK * V;
         if (i >= N) break;
 #pragma unroll
@@ -36,9 +39,9 @@ static wb_status add(E *out, const E *a, const E *b, size_t N, cudaStream_t s)
     if (out == NULL || a == NULL || b == NULL) return WB_BAD_SHAPE;
     const int V = pack_of<E>();
     if (on_packs<V>(out) && on_packs<V>(a) && on_packs<V>(b))
-        add_kernel<E, V><<<blocks_for(N, PACKS * V), BLOCK, 0, s>>>(out, a, b, N);
+        add_kernel<E, V><<<blocks_for(N, TWO_PACKS * V), BLOCK, 0, s>>>(out, a, b, N);
     else
-        add_kernel<E, 1><<<blocks_for(N, PACKS), BLOCK, 0, s>>>(out, a, b, N);
+        add_kernel<E, 1><<<blocks_for(N, TWO_PACKS), BLOCK, 0, s>>>(out, a, b, N);
     return wb_launched();
 }
 
@@ -104,33 +107,41 @@ wb_status softcap_f32(float *out, const float *x, size_t N, float cap, cudaStrea
 
 /* --- dropout ---------------------------------------------------------------------------- */
 
-/* A thread owns whole groups of 4 elements, since those share one call of wb_random. Moved
- * as packs of V = 4, or one by one (V = 1) where the pointers do not allow that.
- * number >= p 2^32 is number >= least, least = p 2^32 rounded up. */
-template <typename E, int V>
+/* A thread owns packs of W elements, each W/4 groups that share a call of wb_random. They
+ * move as a whole (V = W), or one by one (V = 1) where the pointers do not allow that.
+ * number >= p 2^32 is number >= least, least = p 2^32 rounded up; it is below 2^32, since
+ * floats below 1 end at 1 - 2^-24. */
+template <typename E, int W, int V>
 static __global__ void dropout_kernel(
-    E *out, const E *x, const wb_train *st, size_t N, uint64_t least, float keep,
+    E *out, const E *x, const wb_train *st, size_t N, uint32_t least, float factor,
     uint32_t site)
 {
     uint64_t seed = st->seed;
     uint32_t tick = st->tick;
-    size_t first = first_element<4, PACKS>();
+    size_t first = first_element<W, TWO_PACKS>();
+    float y[TWO_PACKS][W];
 #pragma unroll
-    for (int p = 0; p < PACKS; p++) {
-        size_t i = first + (size_t)p * BLOCK * 4;
+    for (int p = 0; p < TWO_PACKS; p++) {
+        size_t i = first + (size_t)p * BLOCK * W;
+#pragma unroll
+        for (int j = 0; j < W; j += V)
+            load<V>(y[p] + j, x + i + j, i + j < N ? N - i - j : 0);
+    }
+#pragma unroll
+    for (int p = 0; p < TWO_PACKS; p++) {
+        size_t i = first + (size_t)p * BLOCK * W;
         if (i >= N) break;
-        uint32_t number[4];
-        wb_random(number, seed, (uint32_t)(i / 4), 0, site, tick);
-        float y[4];
 #pragma unroll
-        for (int j = 0; j < 4; j += V)
-            if (i + j < N) load<V>(y + j, x + i + j, N - i - j);
+        for (int g = 0; g < W; g += 4) {
+            uint32_t number[4];
+            wb_random(number, seed, (uint32_t)((i + g) / 4), 0, site, tick);
 #pragma unroll
-        for (int j = 0; j < 4; j++)
-            y[j] = number[j] >= least ? y[j] / keep : 0.0f;
+            for (int j = 0; j < 4; j++)
+                y[p][g + j] = number[j] >= least ? y[p][g + j] * factor : 0.0f;
+        }
 #pragma unroll
-        for (int j = 0; j < 4; j += V)
-            if (i + j < N) store<V>(out + i + j, y + j, N - i - j);
+        for (int j = 0; j < W; j += V)
+            if (i + j < N) store<V>(out + i + j, y[p] + j, N - i - j);
     }
 }
 
@@ -143,13 +154,17 @@ static wb_status dropout(
     if (N == 0) return WB_OK;
     if (out == NULL || x == NULL || st == NULL) return WB_BAD_SHAPE;
     double bound = (double)p * 4294967296.0;
-    uint64_t least = (uint64_t)bound;
+    uint32_t least = (uint32_t)bound;
     if ((double)least < bound) least++;
-    unsigned blocks = blocks_for(N, PACKS * 4);
-    if (on_packs<4>(out) && on_packs<4>(x))
-        dropout_kernel<E, 4><<<blocks, BLOCK, 0, s>>>(out, x, st, N, least, 1 - p, site);
+    float factor = 1.0f / (1.0f - p);
+    const int W = pack_of<E>();
+    unsigned blocks = blocks_for(N, TWO_PACKS * W);
+    if (on_packs<W>(out) && on_packs<W>(x))
+        dropout_kernel<E, W, W>
+            <<<blocks, BLOCK, 0, s>>>(out, x, st, N, least, factor, site);
     else
-        dropout_kernel<E, 1><<<blocks, BLOCK, 0, s>>>(out, x, st, N, least, 1 - p, site);
+        dropout_kernel<E, W, 1>
+            <<<blocks, BLOCK, 0, s>>>(out, x, st, N, least, factor, site);
     return wb_launched();
 }
 

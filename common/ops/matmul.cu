@@ -34,26 +34,23 @@ void wb_blas_destroy(wb_blas *h_blas)
 
 /* --- forward ---------------------------------------------------------------------------- */
 
-/* y = bias in every row */
-template <typename E>
-static __global__ void spread_kernel(E *y, const E *bias, size_t N, int O)
-{
-    size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < N) y[i] = bias[i % (size_t)O];
-}
-
-/* y = product + bias + res, all in float, rounded once */
+/* y = product + bias + res, in float, rounded once; bias and res may be NULL */
 template <typename E>
 static __global__ void
 finish_kernel(E *y, const float *product, const E *bias, const E *res, size_t N, int O)
 {
     size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < N) y[i] = E(product[i] + (float)bias[i % (size_t)O] + (float)res[i]);
+    if (i >= N) return;
+    float sum = product[i];
+    if (bias) sum += (float)bias[i % (size_t)O];
+    if (res) sum += (float)res[i];
+    y[i] = E(sum);
 }
 
-/* Both addends: the products of a few rows at a time wait in the scratch as floats. */
+/* cuBLAS may round the product to 16 bits before it adds what is in y: not here. The
+ * products of a few rows at a time wait in the scratch, as floats. */
 template <typename E>
-static wb_status forward_with_both(
+static wb_status forward_with_addends(
     E *y, const E *x, const E *w, const E *bias, const E *res, int R, int I, int O,
     wb_blas *blas, cudaStream_t s)
 {
@@ -67,12 +64,11 @@ static wb_status forward_with_both(
             TRANSPOSED, n, O, I, 1, 1.0f, 0.0f, s);
         if (status != WB_OK) return status;
         finish_kernel<<<blocks_for(N, 1), BLOCK, 0, s>>>(
-            y + at, blas->scratch, bias, res + at, N, O);
+            y + at, blas->scratch, bias, res ? res + at : NULL, N, O);
     }
     return wb_launched();
 }
 
-/* One addend lies in y before the product is added to it. */
 template <typename E>
 static wb_status matmul_forward(
     E *y, const E *x, const E *w, const E *bias, const E *res, int R, int I, int O,
@@ -81,14 +77,16 @@ static wb_status matmul_forward(
     if (R < 0 || I < 1 || O < 0) return WB_BAD_SHAPE;
     if (R == 0 || O == 0) return WB_OK;
     if (y == NULL || x == NULL || w == NULL || blas == NULL) return WB_BAD_SHAPE;
-    if (bias && res) return forward_with_both(y, x, w, bias, res, R, I, O, blas, s);
-    size_t N = (size_t)R * O;
-    if (bias) spread_kernel<<<blocks_for(N, 1), BLOCK, 0, s>>>(y, bias, N, O);
-    if (res && res != y &&
-        cudaMemcpyAsync(y, res, N * sizeof(E), cudaMemcpyDeviceToDevice, s) !=
-            cudaSuccess)
-        return WB_BAD_CUDA;
-    float beta = bias || res ? 1.0f : 0.0f;
+    float beta = 0.0f;
+    if (res && !bias && sizeof(E) == 4) {  // res lies in y, the product is added to it
+        size_t bytes = (size_t)R * O * sizeof(E);
+        if (res != y &&
+            cudaMemcpyAsync(y, res, bytes, cudaMemcpyDeviceToDevice, s) != cudaSuccess)
+            return WB_BAD_CUDA;
+        beta = 1.0f;
+    } else if (bias || res) {
+        return forward_with_addends(y, x, w, bias, res, R, I, O, blas, s);
+    }
     wb_status status = products<E, E>(
         blas, {y, O, 0}, {x, I, 0}, AS_IT_IS, {w, I, 0}, TRANSPOSED, R, O, I, 1, 1.0f,
         beta, s);

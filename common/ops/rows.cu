@@ -90,27 +90,35 @@ gather_rows(E *out, const E *x, const int *index, int R, int C, cudaStream_t s)
 
 /* First the rows are put in order of their token, equal tokens in the order of r: row r
  * goes to the place that counts the rows before it. R^2 comparisons, but of integers that
- * all threads read together, and no atomics whose order could vary. */
+ * all threads read together. Each block compares BLOCK rows with one tile of tokens and
+ * adds its counts; sums of integers do not depend on the order. */
 enum { TILE = 1024 };
 static __global__ void __launch_bounds__(BLOCK)
-    order_kernel(int *order, int *sorted, const int *token, int R)
+    count_kernel(int *place, const int *token, int R)
 {
     __shared__ int tile[TILE];
-    int r = (int)(blockIdx.x * BLOCK + threadIdx.x), mine = r < R ? token[r] : 0;
-    int before = 0;
-    for (int start = 0; start < R; start += TILE) {
-        int n = R - start < TILE ? R - start : TILE;
-        for (int i = (int)threadIdx.x; i < n; i += BLOCK)
-            tile[i] = token[start + i];
-        __syncthreads();  // the tile is in shared memory
-        int equal_before = r - start < 0 ? 0 : r - start < n ? r - start : n;
-        for (int i = 0; i < equal_before; i++)
-            before += tile[i] <= mine;
-        for (int i = equal_before; i < n; i++)
-            before += tile[i] < mine;
-        __syncthreads();  // all have read it
-    }
-    if (r < R) order[before] = r, sorted[before] = mine;
+    int start = (int)blockIdx.y * TILE, n = R - start < TILE ? R - start : TILE;
+    for (int i = (int)threadIdx.x; i < n; i += BLOCK)
+        tile[i] = token[start + i];
+    __syncthreads();  // the tile is in shared memory
+    int r = (int)(blockIdx.x * BLOCK + threadIdx.x);
+    if (r >= R) return;
+    int mine = token[r], before = 0;
+    int earlier = r - start < 0 ? 0 : r - start < n ? r - start : n;  // rows before r
+    for (int i = 0; i < earlier; i++)
+        before += tile[i] <= mine;
+    for (int i = earlier; i < n; i++)
+        before += tile[i] < mine;
+    if (before) atomicAdd(&place[r], before);
+}
+
+static __global__ void
+order_kernel(int *order, int *sorted, const int *place, const int *token, int R)
+{
+    int r = (int)(blockIdx.x * BLOCK + threadIdx.x);
+    if (r >= R) return;
+    order[place[r]] = r;
+    sorted[place[r]] = token[r];
 }
 
 /* Then each token is one run of places. The block at the start of a run adds up its rows:
@@ -138,7 +146,9 @@ static __global__ void __launch_bounds__(LANES *GROUPS) add_runs_kernel(
     int from = start + (int)((long long)n * group / GROUPS);
     int to = start + (int)((long long)n * (group + 1) / GROUPS);
     float sum[V] = {};
-    for (int i = from; i < to && c < C; i++) {
+    if (c >= C) from = to;
+#pragma unroll 4
+    for (int i = from; i < to; i++) {
         float x[V];
         load<V>(x, dout + (size_t)order[i] * C + c, C - c);
 #pragma unroll
@@ -158,9 +168,9 @@ static __global__ void __launch_bounds__(LANES *GROUPS) add_runs_kernel(
     }
 }
 
-static size_t backward_workspace(int R)  // order and sorted
+static size_t backward_workspace(int R)  // place, order and sorted
 {
-    return R > 0 ? 2 * (size_t)R * sizeof(int) : 0;
+    return R > 0 ? 3 * (size_t)R * sizeof(int) : 0;
 }
 
 template <typename E>
@@ -172,8 +182,13 @@ static wb_status embedding_backward(
     if (R == 0 || C == 0 || V == 0) return WB_OK;
     if (dtable == NULL || dout == NULL || token == NULL) return WB_BAD_SHAPE;
     if (workspace == NULL || workspace_bytes < backward_workspace(R)) return WB_NO_SPACE;
-    int *order = (int *)workspace, *sorted = order + R;
-    order_kernel<<<(R + BLOCK - 1) / BLOCK, BLOCK, 0, s>>>(order, sorted, token, R);
+    int *place = (int *)workspace, *order = place + R, *sorted = order + R;
+    if (cudaMemsetAsync(place, 0, (size_t)R * sizeof(int), s) != cudaSuccess)
+        return WB_BAD_CUDA;
+    unsigned blocks = blocks_for((size_t)R, 1);
+    dim3 tiles(blocks, ((unsigned)R + TILE - 1) / TILE);
+    count_kernel<<<tiles, BLOCK, 0, s>>>(place, token, R);
+    order_kernel<<<blocks, BLOCK, 0, s>>>(order, sorted, place, token, R);
     const int P = pack_of<E>();
     bool packs = C % P == 0 && on_packs<P>(dout);
     int width = LANES * (packs ? P : 1);

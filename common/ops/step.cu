@@ -67,6 +67,7 @@ static __global__ void __launch_bounds__(BLOCK) step_kernel(
     if (o >= z.O) return;
 
     float sum[GATES][ROWS] = {};
+#pragma unroll(ROWS == 1 ? 4 : 1)
     for (int i = lane * V; i < z.I; i += 32 * V) {
         float f[V], y[V], wi[GATES][V];
         if (norm) load<V>(f, norm + i, z.I - i);

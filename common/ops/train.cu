@@ -17,7 +17,8 @@ static __device__ float learning_rate(wb_schedule c, uint32_t step)
         way = (double)(step - (uint32_t)c.warmup) / (c.steps - c.warmup);
     double drop = (double)c.max_lr - c.min_lr;
     if (c.kind == 1) return (float)(c.max_lr - drop * way);
-    if (c.kind == 2) return (float)(c.min_lr + 0.5 * drop * (1 + cos(3.14159265358979323846 * way)));
+    if (c.kind == 2)
+        return (float)(c.min_lr + 0.5 * drop * (1 + cos(3.14159265358979323846 * way)));
     return c.max_lr;
 }
 

@@ -62,13 +62,13 @@ static unsigned nearest_bits(const format *f, double x, int mode)
 template <class T> __host__ __device__ T from_bits(unsigned short bits)
 {
     T v;
-    memcpy(&v, &bits, sizeof v);
+    memcpy((void *)&v, &bits, sizeof v);
     return v;
 }
 template <class T> __host__ __device__ unsigned short to_bits(T v)
 {
     unsigned short bits;
-    memcpy(&bits, &v, sizeof bits);
+    memcpy(&bits, (const void *)&v, sizeof bits);
     return bits;
 }
 
