@@ -147,6 +147,19 @@ static inline void *stack_of(worker *w, warp *q, int lane)
     return stack == not_started ? idle_fiber(w) : stack;
 }
 
+/* The functions that the assembly calls are on the path of every wait. What is rare in
+ * them is a function of its own, called last, so that they keep no registers for it. */
+#define RARE __attribute__((noinline, cold))
+
+RARE static resume search_and_go(worker *w)
+{
+    warp *q;
+    int lane;
+    if (!choose(w, &q, &lane)) report_deadlock(w);
+    void *there = stack_of(w, q, lane);
+    return {there, q->value[lane]};
+}
+
 /* The current thread, saved at stack, is not ready any more: who goes on? */
 static inline resume wait_here(worker *w, void *stack)
 {
@@ -155,7 +168,7 @@ static inline resume wait_here(worker *w, void *stack)
     q->ready &= ~bit(lane);
     q->stack[lane] = stack;
     /* Nearly always the next lane, waiting as well: a branch that is predicted, where the
-     * search below depends on data. */
+     * search depends on data. */
     if (__builtin_expect(
             lane < 31 && (q->ready >> next & 1) && q->stack[next] > on_cpu && !w->shuffled, 1)) {
         void *there = q->stack[next];
@@ -165,9 +178,7 @@ static inline resume wait_here(worker *w, void *stack)
         threadIdx = q->index[next];
         return {there, q->value[next]};
     }
-    if (!choose(w, &q, &lane)) report_deadlock(w);
-    void *there = stack_of(w, q, lane);
-    return {there, q->value[lane]};
+    return search_and_go(w);
 }
 
 /* ---- barriers ---- */
@@ -185,17 +196,24 @@ static void release_barrier(worker *w)
     }
 }
 
+extern "C" resume wbcpu_at_barrier(void *stack);
+
+RARE static resume first_barrier(worker *w, void *stack)
+{
+    if (w->threads == 1) return {stack, 0};
+    leave_straight(w);
+    return wbcpu_at_barrier(stack);
+}
+__attribute__((noinline)) static resume last_at_barrier(worker *w, void *stack)
+{
+    release_barrier(w);
+    return {stack, 0};
+}
 extern "C" resume wbcpu_at_barrier(void *stack)
 {
     worker *w = self();
-    if (w->straight) {
-        if (w->threads == 1) return {stack, 0};
-        leave_straight(w);
-    }
-    if (++w->waiting == w->alive) {
-        release_barrier(w);
-        return {stack, 0};
-    }
+    if (__builtin_expect(w->straight, 0)) return first_barrier(w, stack);
+    if (++w->waiting == w->alive) return last_at_barrier(w, stack);
     return wait_here(w, stack);
 }
 
@@ -213,28 +231,44 @@ extern "C" uint64_t wbcpu_barrier_reduce(int op, int predicate)
 /* ---- collectives ---- */
 
 extern "C" resume wbcpu_at_collective(
+    int op, unsigned mask, uint64_t value, uint64_t arg, void *stack);
+
+RARE static resume first_collective(
+    int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)
+{
+    leave_straight(self());
+    return wbcpu_at_collective(op, mask, value, arg, stack);
+}
+RARE static resume ask_active(worker *w, void *stack)
+{
+    w->warp->asking |= bit(w->lane);
+    return wait_here(w, stack);
+}
+/* All lanes of the group have come; the last of them goes on. */
+__attribute__((noinline)) static resume last_at_collective(worker *w, uint32_t lanes, void *stack)
+{
+    warp *q = w->warp;
+    int lane = w->lane;
+    complete(q, lanes, q->op[lane], q->arg[lane]);
+    q->arrived &= ~lanes;
+    q->ready |= lanes;
+    return {stack, q->value[lane]};
+}
+extern "C" resume wbcpu_at_collective(
     int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)
 {
     worker *w = self();
-    if (w->straight) leave_straight(w);
+    if (__builtin_expect(w->straight, 0)) return first_collective(op, mask, value, arg, stack);
+    if (__builtin_expect(op == WBCPU_OP_ACTIVE, 0)) return ask_active(w, stack);
     warp *q = w->warp;
     int lane = w->lane;
-    if (__builtin_expect(op == WBCPU_OP_ACTIVE, 0)) {
-        q->asking |= bit(lane);
-        return wait_here(w, stack);
-    }
     q->value[lane] = value;
     q->arg[lane] = arg;
     q->mask[lane] = mask;
     q->op[lane] = (uint8_t)op;
     q->arrived |= bit(lane);
     uint32_t lanes = mask & q->alive; /* a lane that has left is not waited for */
-    if ((q->arrived & lanes) == lanes) {
-        complete(q, lanes, op, arg);
-        q->arrived &= ~lanes;
-        q->ready |= lanes;
-        return {stack, q->value[lane]};
-    }
+    if ((q->arrived & lanes) == lanes) return last_at_collective(w, lanes, stack);
     return wait_here(w, stack);
 }
 
