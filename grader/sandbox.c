@@ -157,6 +157,8 @@ static int fence_files(const struct sandbox *box, char *const envp[])
     for (int i = 0; rc == 0 && box->device && driver[i]; i++)
         rc = allow(rules, driver[i], READING, all.files);
     if (rc == 0 && box->device) rc = allow_device_nodes(rules, all.files);
+    if (rc == 0 && box->device) /* the driver names its threads */
+        rc = allow(rules, "/proc/self/task", READING | WRITE_FILE | TRUNCATE, all.files);
     if (rc == 0 && box->device) rc = allow_library_path(rules, envp, all.files);
     if (rc == 0) rc = (int)syscall(LANDLOCK_RESTRICT, rules, 0);
     close(rules);
@@ -363,6 +365,24 @@ static const uint16_t refused[] = {
     SYS_reboot,
 };
 
+/* CUDA's driver binds a socket of the abstract kind, which it will not do without, after
+ * clearing a path that is never there. Landlock keeps sockets out of folders; connecting
+ * stays refused. */
+static void permit_driver(struct filter *f)
+{
+#ifdef __x86_64__
+    unless_equal(f, SYS_unlink, 1);
+    answer(f, SECCOMP_RET_ERRNO | ENOENT);
+#endif
+    unless_equal(f, SYS_unlinkat, 1);
+    answer(f, SECCOMP_RET_ERRNO | ENOENT);
+    permit_if_equal(f, SYS_socket, 0, 1 /* AF_UNIX */);
+    unless_equal(f, SYS_bind, 1);
+    permit(f);
+    unless_equal(f, SYS_listen, 1);
+    permit(f);
+}
+
 static void make_filter(struct filter *f, const struct sandbox *box)
 {
     uint32_t self = (uint32_t)getpid(); /* stays the program's own */
@@ -374,6 +394,7 @@ static void make_filter(struct filter *f, const struct sandbox *box)
     add(f, BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* x32: the same calls again */
     refuse(f);
 #endif
+    if (box->device) permit_driver(f);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         refuse_call(f, refused[i]);
 

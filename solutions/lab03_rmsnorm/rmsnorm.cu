@@ -105,12 +105,16 @@ static __global__ void __launch_bounds__(block_of(THREADS), BUSY / block_of(THRE
         }
     }
 
+#pragma unroll
+    for (int k = 0; k < VECS; k++) {  // arrives while the sum is formed
+        int i = first + k * THREADS;
+        if (i < vecs) f[k] = ((const vec<E> *)w)[i];
+    }
     float squares = 0.0f;
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
         int i = first + k * THREADS;
         if (i >= vecs) continue;
-        f[k] = ((const vec<E> *)w)[i];  // arrives while the sum is formed
         for (int j = 0; j < N; j++)
             squares += (float)a[k].at[j] * (float)a[k].at[j];
     }
