@@ -16,7 +16,9 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -60,6 +62,15 @@ static long program_again(void) /* a second start by the descriptor of the first
     if (fd < 0) fd = open("/usr/lib/os-release", O_RDONLY);
     if (dup2(fd, 1000) < 0) return -1;
     return syscall(SYS_execveat, 1000, "", none, none, AT_EMPTY_PATH);
+}
+
+static long connect_to_itself(void) /* a socket of the abstract kind, as a driver binds */
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "warpbook-%d", (int)getpid());
+    int door = socket(AF_UNIX, SOCK_STREAM, 0), visitor = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (bind(door, (struct sockaddr *)&name, sizeof name) || listen(door, 1)) return -1;
+    return connect(visitor, (struct sockaddr *)&name, sizeof name);
 }
 
 static long grow(size_t step)
@@ -115,6 +126,8 @@ static long attack(const char *what, const char *with)
     if (IS("exec-again")) return program_again();
     if (IS("system")) return system("true") == 0 ? 0 : -1;
     if (IS("socket")) return socket(AF_UNIX, SOCK_STREAM, 0);
+    if (IS("internet")) return socket(AF_INET, SOCK_STREAM, 0);
+    if (IS("connect")) return connect_to_itself();
     if (IS("io_uring")) return syscall(425, 4, NULL);
     if (IS("outlive")) return prctl(PR_SET_PDEATHSIG, 0);
     if (IS("raise-limit")) return setrlimit(RLIMIT_NOFILE, &more);
