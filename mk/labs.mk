@@ -125,7 +125,7 @@ reset-%: | setup  ## start a lab again: make reset-lab03 (keeps a backup)
 
 HANDOUT_TARGET ?= $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
 handout: | setup  ## a tree for a course, without solutions: make handout OUT=dir
-	@$(if $(OUT),,echo "make handout OUT=dir: say where to"; exit 1)
+	@$(if $(and $(filter command,$(origin OUT)),$(OUT)),,echo "make handout OUT=dir: say where to"; exit 1)
 	@$(MAKE) BACKEND=cpu BUILD=build/handout/cpu CPU_TARGET=$(HANDOUT_TARGET) \
 	    build/handout/cpu/fallback.a
 	@$(if $(NVCC),$(MAKE) BACKEND=cuda BUILD=build/handout/cuda build/handout/cuda/fallback.a)

@@ -169,7 +169,9 @@ def handout(out, fallbacks):
     tracked = (git("ls-files", "-z") or "").split("\0")[:-1]
     if not tracked:
         labkit.stop("a handout is made from a git checkout: run it there")
-    if Path(out).exists() and any(Path(out).iterdir()):
+    if Path(out).exists() and not Path(out).is_dir():
+        labkit.stop(f"OUT={out}: that is a file, not a folder")
+    if Path(out).is_dir() and any(Path(out).iterdir()):
         labkit.stop(f"OUT={out}: the folder is not empty")
     made = starters()
     fixed = []
