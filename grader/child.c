@@ -287,8 +287,11 @@ say_crash(const struct wire_crash *k, const struct case_data *d, char *text, siz
             what, where, address);
     else
         snprintf(
-            text, room, "%s%s at address %#llx, outside of every buffer", what, where,
-            address);
+            text, room,
+            "%s%s at address %#llx, outside of every buffer (a wild index, or a local "
+            "array "
+            "too large for the stack)",
+            what, where, address);
 }
 
 /* The child is gone, or has closed its socket. `said`: what the signal handler wrote. */
@@ -313,6 +316,9 @@ static void ended(struct child *c, struct run *run, const char *said)
             info.si_status);
     else if (info.si_status == SIGKILL)
         stop(c, run, TOO_MUCH_MEMORY, "killed by the system: out of memory?");
+    else if (info.si_status == SIGSEGV) /* the handler had no stack to say more from */
+        stop(
+            c, run, CRASHED, "segmentation fault: a stack overflow (large local array)?");
     else
         stop(c, run, CRASHED, "%s", signal_words(info.si_status));
 }

@@ -249,13 +249,14 @@ static bool all_equal(const struct comparison *c, double value)
     return true;
 }
 
-static bool one_value(struct judgement *j, const struct comparison *c)
+/* placed: a line before has said where; the first one has said "never written" */
+static bool one_value(struct judgement *j, const struct comparison *c, bool placed)
 {
-    const char *whole = c->wrong == c->view->elements ? "" : ", in all of these";
+    const char *these = placed ? "all of these " : "";
     double value = c->got[c->first_wrong];
-    if (all_marked(c, MARK_POISON))
-        say(j, "pattern: never written%s", whole);
-    else if (all_marked(c, MARK_FENCE))
+    if (all_marked(c, MARK_POISON)) {
+        if (!placed) say(j, "pattern: never written");
+    } else if (all_marked(c, MARK_FENCE))
         say(j,
             "pattern: the values come from outside of a buffer: it reads past the end");
     else if (all_marked(c, MARK_WORKSPACE))
@@ -264,16 +265,17 @@ static bool one_value(struct judgement *j, const struct comparison *c)
             "it is written");
     else if (all_nan(c))
         say(j,
-            "pattern: NaN%s: inf - inf, 0/0, a root of a negative number, or a read of "
-            "what nobody wrote",
-            whole);
+            "pattern: %sNaN: inf - inf or inf/inf (exp of a large number?), 0/0, a root "
+            "of "
+            "a negative number, or a read of what nobody wrote",
+            these);
     else if (several(c) && isinf(value) && all_equal(c, value))
         say(j,
-            "pattern: infinite%s: an overflow (exp of a large number?) or a division by "
+            "pattern: %sinfinite: an overflow (exp of a large number?) or a division by "
             "0",
-            whole);
+            these);
     else if (several(c) && all_equal(c, value))
-        say(j, "pattern: always %.6g%s", value, whole);
+        say(j, "pattern: %salways %.6g", these, value);
     else
         return false;
     return true;
@@ -396,7 +398,8 @@ static bool constant_factor(struct judgement *j, const struct comparison *c)
 {
     char words[160];
     double k = factor_of(c, 0, c->view->elements, 1);
-    if (!several(c) || k == 0 || fabs(k - 1) < 1e-4 || !all_scaled(c, k)) return false;
+    if (!several(c) || k == 0 || fabs(k - 1) < fmax(1e-4, 8 * unit(c))) return false;
+    if (!all_scaled(c, k)) return false;
     name_factor(words, sizeof words, c, k);
     say(j, "pattern: the expected values times %.6g%s", k, words);
     return true;
@@ -411,7 +414,9 @@ static bool all_shifted(const struct comparison *c, double k)
 static bool constant_summand(struct judgement *j, const struct comparison *c)
 {
     double k = c->got[c->first_wrong] - c->want[c->first_wrong];
-    if (!several(c) || !isfinite(k) || !all_shifted(c, k)) return false;
+    double least = 8 * (double)c->tol[c->first_wrong]; /* less is rounding */
+    if (!several(c) || !isfinite(k) || fabs(k) < least || !all_shifted(c, k))
+        return false;
     say(j, "pattern: the expected values plus %.6g", k);
     return true;
 }
@@ -600,7 +605,7 @@ void find_pattern(struct judgement *j, const struct comparison *c)
 {
     if (known_mistake(j, c)) return;
     bool placed = find_place(j, c);
-    if (one_value(j, c) || accumulation(j, c) || copied_input(j, c)) return;
+    if (one_value(j, c, placed) || accumulation(j, c) || copied_input(j, c)) return;
     if (constant_factor(j, c) || constant_summand(j, c) || elsewhere(j, c)) return;
     if (few_digits(j, c)) return;
     if (lines_hold(j, c, true, false) || lines_hold(j, c, true, true)) return;
