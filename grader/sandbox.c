@@ -322,6 +322,7 @@ static const uint16_t refused[] = {
     SYS_mq_open,
     /* files; opening is below */
     SYS_unlinkat,
+    SYS_renameat,
     SYS_renameat2,
     SYS_linkat,
     SYS_symlinkat,
