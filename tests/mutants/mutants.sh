@@ -5,6 +5,7 @@
 #     fails: case,case    each of these cases must give 0 points
 #     says: words         must stand in the report; the line may come more than once
 #     scale: 0.2          --timeout-scale, for programs that hang
+#     only: cpu           skipped on another back end, as is what says "thread order"
 #     unscanned: yes      run although the symbol scan has found it out: the sandbox and
 #                         the harness must hold by themselves
 # mutant LAB FILE builds and grades it, and prints one TAP line.
@@ -29,6 +30,12 @@ header_of() { sed -n "s,^\(#\|//\) *$1: *,,p" "$2"; }
 mutant() {
     lab=$1 file=$2
     name=$lab/$(basename "$file")
+    if [ "$BACKEND" != cpu ]; then
+        [ -z "$(header_of only "$file")" ] && ! header_of says "$file" | grep -q "thread order" || {
+            skip "$name" "found by the CPU back end only"
+            return
+        }
+    fi
     fails=$(header_of fails "$file")
     scale=$(header_of scale "$file")
     mkdir -p "$TMP/source"
