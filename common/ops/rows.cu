@@ -121,56 +121,88 @@ order_kernel(int *order, int *sorted, const int *place, const int *token, int R)
     sorted[place[r]] = token[r];
 }
 
-/* Then each token is one run of places. The block at the start of a run adds up its rows:
- * GROUPS groups of lanes take a part of the run each, and their sums are added in order.
- * Blocks at other places have nothing to do. */
-enum { LANES = 32, GROUPS = 8 };
-template <typename E, int V>
-static __global__ void __launch_bounds__(LANES *GROUPS) add_runs_kernel(
-    float *dtable, const E *dout, const int *order, const int *sorted, int R, int C,
-    float scale)
+/* Then each token is one run of places, and its rows are added in order. A run can be as
+ * long as R, so the places are cut into pieces: a block adds up the runs of one piece. What
+ * begins and ends there is finished; the sums of the others wait in `parts`, two for each
+ * piece: of the run that came in from the piece before, and of the one that goes on. */
+enum { PIECE = 64, COLUMN_LANES = 64, AT_ONCE = 8 };
+enum { CAME_IN, GOES_ON };
+
+template <int V>
+static __device__ void add_to(float *dtable, const float *sum, float scale, size_t left)
 {
-    int start = (int)blockIdx.x, token = sorted[start];
-    if (start > 0 && sorted[start - 1] == token) return;
-    int end = R, low = start;  // sorted[low] == token, and sorted[end] is another
-    while (end - low > 1) {
-        int middle = low + (end - low) / 2;
-        if (sorted[middle] == token)
-            low = middle;
-        else
-            end = middle;
-    }
-    __shared__ float of_group[GROUPS][LANES * V];
-    int lane = (int)threadIdx.x, group = (int)threadIdx.y;
-    int c = ((int)blockIdx.y * LANES + lane) * V, n = end - start;
-    int from = start + (int)((long long)n * group / GROUPS);
-    int to = start + (int)((long long)n * (group + 1) / GROUPS);
-    float sum[V] = {};
-    if (c >= C) from = to;
-#pragma unroll 4
-    for (int i = from; i < to; i++) {
-        float x[V];
-        load<V>(x, dout + (size_t)order[i] * C + c, C - c);
-#pragma unroll
-        for (int j = 0; j < V; j++)
-            sum[j] += x[j];
-    }
 #pragma unroll
     for (int j = 0; j < V; j++)
-        of_group[group][lane * V + j] = sum[j];
-    __syncthreads();  // every group's sum is in of_group
-    if (group > 0) return;
-    for (int j = 0; j < V && c + j < C; j++) {
-        float all = 0.0f;
-        for (int g = 0; g < GROUPS; g++)
-            all += of_group[g][lane * V + j];
-        dtable[(size_t)token * C + c + j] += scale * all;
+        if ((size_t)j < left) dtable[j] += scale * sum[j];
+}
+
+template <typename E, int V>
+static __global__ void __launch_bounds__(COLUMN_LANES) piece_kernel(
+    float *dtable, float *parts, const E *dout, const int *order, const int *sorted,
+    int R, int C, float scale)
+{
+    int piece = (int)blockIdx.x, first = piece * PIECE;
+    int end = R - first < PIECE ? R : first + PIECE;
+    int c = (int)(blockIdx.y * COLUMN_LANES + threadIdx.x) * V;
+    if (c >= C) return;
+    bool begins = first == 0 || sorted[first - 1] != sorted[first];
+    float sum[V] = {};
+    for (int from = first; from < end; from += AT_ONCE) {
+        float x[AT_ONCE][V];
+#pragma unroll
+        for (int n = 0; n < AT_ONCE;
+             n++) {  // all loads are under way before the first sum
+            int i = from + n < end ? from + n : end - 1;
+            load<V>(x[n], dout + (size_t)order[i] * C + c, C - c);
+        }
+#pragma unroll
+        for (int n = 0; n < AT_ONCE; n++) {
+            int i = from + n;
+            if (i >= end) break;
+#pragma unroll
+            for (int j = 0; j < V; j++)
+                sum[j] += x[n][j];
+            bool ends = i + 1 == R || sorted[i + 1] != sorted[i];
+            if (!ends && i + 1 < end) continue;
+            if (begins && ends) {
+                add_to<V>(dtable + (size_t)sorted[i] * C + c, sum, scale, C - c);
+            } else {
+                int which = 2 * piece + (begins ? GOES_ON : CAME_IN);
+                for (int j = 0; j < V && c + j < C; j++)
+                    parts[(size_t)which * C + c + j] = sum[j];
+            }
+#pragma unroll
+            for (int j = 0; j < V; j++)
+                sum[j] = 0.0f;
+            begins = true;
+        }
     }
 }
 
-static size_t backward_workspace(int R)  // place, order and sorted
+/* The run that goes on from this piece, if there is one: its sums of all pieces, in order. */
+static __global__ void __launch_bounds__(COLUMN_LANES) join_kernel(
+    float *dtable, const float *parts, const int *sorted, int R, int C, float scale)
 {
-    return R > 0 ? 3 * (size_t)R * sizeof(int) : 0;
+    int piece = (int)blockIdx.x, first = piece * PIECE, next = first + PIECE;
+    int c = (int)(blockIdx.y * COLUMN_LANES + threadIdx.x);
+    if (c >= C || next >= R) return;
+    int token = sorted[next - 1];
+    if (sorted[next] != token) return;                    // ends here
+    if (first > 0 && sorted[first - 1] == token) return;  // began before
+    float sum = parts[(size_t)(2 * piece + GOES_ON) * C + c];
+    for (int p = piece + 1; p * PIECE < R && sorted[p * PIECE] == token; p++)
+        sum += parts[(size_t)(2 * p + CAME_IN) * C + c];
+    dtable[(size_t)token * C + c] += scale * sum;
+}
+
+static int pieces_of(int R)
+{
+    return (R + PIECE - 1) / PIECE;
+}
+static size_t backward_workspace(int R, int C)  // parts, then place, order and sorted
+{
+    if (R <= 0 || C <= 0) return 0;
+    return 2 * (size_t)pieces_of(R) * C * sizeof(float) + 3 * (size_t)R * sizeof(int);
 }
 
 template <typename E>
@@ -181,24 +213,29 @@ static wb_status embedding_backward(
     if (R < 0 || C < 0 || V < 0) return WB_BAD_SHAPE;
     if (R == 0 || C == 0 || V == 0) return WB_OK;
     if (dtable == NULL || dout == NULL || token == NULL) return WB_BAD_SHAPE;
-    if (workspace == NULL || workspace_bytes < backward_workspace(R)) return WB_NO_SPACE;
-    int *place = (int *)workspace, *order = place + R, *sorted = order + R;
+    if (workspace == NULL || workspace_bytes < backward_workspace(R, C))
+        return WB_NO_SPACE;
+    unsigned pieces = (unsigned)pieces_of(R), blocks = blocks_for((size_t)R, 1);
+    float *parts = (float *)workspace;
+    int *place = (int *)(parts + 2 * (size_t)pieces * C), *order = place + R;
+    int *sorted = order + R;
     if (cudaMemsetAsync(place, 0, (size_t)R * sizeof(int), s) != cudaSuccess)
         return WB_BAD_CUDA;
-    unsigned blocks = blocks_for((size_t)R, 1);
     dim3 tiles(blocks, ((unsigned)R + TILE - 1) / TILE);
     count_kernel<<<tiles, BLOCK, 0, s>>>(place, token, R);
     order_kernel<<<blocks, BLOCK, 0, s>>>(order, sorted, place, token, R);
     const int P = pack_of<E>();
     bool packs = C % P == 0 && on_packs<P>(dout);
-    int width = LANES * (packs ? P : 1);
-    dim3 grid((unsigned)R, (unsigned)((C + width - 1) / width)), block(LANES, GROUPS);
+    int width = COLUMN_LANES * (packs ? P : 1);
+    dim3 grid(pieces, ((unsigned)C + width - 1) / width);
     if (packs)
-        add_runs_kernel<E, P>
-            <<<grid, block, 0, s>>>(dtable, dout, order, sorted, R, C, scale);
+        piece_kernel<E, P><<<grid, COLUMN_LANES, 0, s>>>(
+            dtable, parts, dout, order, sorted, R, C, scale);
     else
-        add_runs_kernel<E, 1>
-            <<<grid, block, 0, s>>>(dtable, dout, order, sorted, R, C, scale);
+        piece_kernel<E, 1><<<grid, COLUMN_LANES, 0, s>>>(
+            dtable, parts, dout, order, sorted, R, C, scale);
+    grid.y = ((unsigned)C + COLUMN_LANES - 1) / COLUMN_LANES;
+    join_kernel<<<grid, COLUMN_LANES, 0, s>>>(dtable, parts, sorted, R, C, scale);
     return wb_launched();
 }
 
@@ -218,8 +255,8 @@ static wb_status embedding_backward(
     }                                                                                    \
     size_t embedding_backward_workspace_##e(int R, int C, int V)                         \
     {                                                                                    \
-        (void)C, (void)V;                                                                \
-        return backward_workspace(R);                                                    \
+        (void)V;                                                                         \
+        return backward_workspace(R, C);                                                 \
     }                                                                                    \
     wb_status gather_rows_##e(                                                           \
         E *out, const E *x, const int *index, int R, int C, cudaStream_t stream)         \
