@@ -189,8 +189,17 @@ static __global__ void __launch_bounds__(COLUMN_LANES) join_kernel(
     int token = sorted[next - 1];
     if (sorted[next] != token) return;                    // ends here
     if (first > 0 && sorted[first - 1] == token) return;  // began before
+    int last = piece + 1, end = (R + PIECE - 1) / PIECE;  // the run comes into `last`
+    while (end - last > 1) {                              // and not into piece `end`
+        int middle = last + (end - last) / 2;
+        if (sorted[middle * PIECE] == token)
+            last = middle;
+        else
+            end = middle;
+    }
     float sum = parts[(size_t)(2 * piece + GOES_ON) * C + c];
-    for (int p = piece + 1; p * PIECE < R && sorted[p * PIECE] == token; p++)
+#pragma unroll 8
+    for (int p = piece + 1; p <= last; p++)
         sum += parts[(size_t)(2 * p + CAME_IN) * C + c];
     dtable[(size_t)token * C + c] += scale * sum;
 }
