@@ -45,12 +45,13 @@ template <typename E> struct alignas(16) vec {
 
 /* Sum over the THREADS of a row (0: blockDim.x), the same in each. Within a warp it needs
  * no barrier. A caller's next sum needs another `part`: late warps still read it. */
-template <int THREADS> static __device__ float row_sum(float v, float *part)
+template <int THREADS>
+static __device__ float row_sum(float v, float *part, unsigned lanes = 0xffffffffu)
 {
     int warps = (THREADS ? THREADS : blockDim.x) / WARP;
     if (THREADS == FEW)
         for (int m = FEW / 2; m > 0; m >>= 1)
-            v += __shfl_xor_sync(0xffffffffu, v, m);
+            v += __shfl_xor_sync(lanes, v, m);
     else
         for (int m = WARP / 2; m > 0; m >>= 1)
             v += __shfl_xor_sync(0xffffffffu, v, m);
@@ -299,8 +300,8 @@ static __device__ void store_partial(float *partial, const float (&dw)[VECS][N],
     }
 }
 
-/* dx and the partial sums of dw in one pass over dout and x. A group (a WARP, or for
- * wide rows a block: THREADS = 0) walks through the rows g, g + groups, ... The columns of a
+/* dx and the partial sums of dw in one pass over dout and x. A group (FEW lanes,
+ * a WARP, or for wide rows a block: THREADS = 0) walks through the rows g, g + groups, ... The columns of a
  * thread stay the same, so its part of dw stays in registers; at the end each block writes
  * one row of `partial`. The next row is loaded before this one is worked on: memory never
  * waits for the sum. */
@@ -315,6 +316,8 @@ static __global__ void __launch_bounds__(THREADS ? ROWS *THREADS : MOST) backwar
     int vecs = C / N, first = threadIdx.x, step = THREADS ? THREADS : blockDim.x;
     vec<E> f[VECS], a[VECS], d[VECS], next_a[VECS], next_d[VECS];
     float dw[VECS][N] = {};
+    // FEW lanes wait for each other only: the warp's other groups may have fewer rows
+    unsigned lanes = ((1u << FEW) - 1) << threadIdx.y % (WARP / FEW) * FEW;
 
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
@@ -341,7 +344,7 @@ static __global__ void __launch_bounds__(THREADS ? ROWS *THREADS : MOST) backwar
                 ux +=
                     (float)d[k].at[j] * (offset + (float)f[k].at[j]) * (float)a[k].at[j];
         }
-        float mean = r * (row_sum<THREADS>(ux, part[odd]) * inv_C);
+        float mean = r * (row_sum<THREADS>(ux, part[odd], lanes) * inv_C);
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
             if (first + k * step >= vecs) continue;
@@ -434,9 +437,8 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
     dw[c] += sum;
 }
 
-constexpr int SM_COLUMNS =
-    8192;                      // columns of dw that a multiprocessor holds in registers
-constexpr int GROUP_ROWS = 4;  // rows of a group at least, or partial sums cost more
+constexpr int SM_COLUMNS = 8192;  // of dw, in a multiprocessor's registers
+constexpr int GROUP_ROWS = 4;     // rows of a group at least, or partial sums cost more
 
 static int multiprocessors(void)
 {
@@ -473,11 +475,12 @@ static wb_status launch_backward(
     int P = groups_for(R, C);
     if (C % N == 0 && C <= SM_COLUMNS && aligned16(dx, dout, x, dres) &&
         aligned16(w, 0, 0, 0)) {
-        auto kernel = C <= WARP * N    ? backward_rows<E, 1, WARP>
+        auto kernel = C <= FEW * 16    ? backward_rows<E, V, FEW>
+                      : C <= WARP * 8  ? backward_rows<E, V / 2, WARP>
                       : C <= WARP * 16 ? backward_rows<E, V, WARP>
                                        : backward_rows<E, V, 0>;
-        dim3 block((C + WARP * 16 - 1) / (WARP * 16) * WARP);  // whole warps
-        if (block.x == WARP) {  // a warp per group, as many as fit the rows
+        dim3 block(C <= FEW * 16 ? FEW : (C + WARP * 16 - 1) / (WARP * 16) * WARP);
+        if (block.x <= WARP) {  // ROWS groups in a block, or as many as fit the rows
             block.y = P < ROWS ? P : ROWS;
             P /= block.y;
         }
