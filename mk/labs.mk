@@ -8,10 +8,10 @@
 #
 # $(B)/labs/lab03.parts/ holds the objects; tools/lab.py isolates and scans them; the
 # executable is linked with the grader's harness and $(B)/labs/lab03.json says from what.
-LABS    := $(sort $(foreach a,$(wildcard grader/adapters/lab*.c),$(basename $(notdir $(a)))))
+LABS    := $(sort $(basename $(notdir $(wildcard grader/adapters/lab*.c))))
 FROM    ?= labs
 HARNESS := $(B)/grader/harness.o $(B)/common/wb.o
-JUDGES  := $(wildcard grader/*.[ch] reference/*.py) tools/lab.py tools/labkit.py tools/scan.py
+JUDGES  := $(wildcard grader/*.[ch] reference/*.py) $(addprefix tools/,lab.py labkit.py scan.py)
 
 ifneq ($(FILE),)
 ifneq ($(words $(FILE)),1)
@@ -33,11 +33,14 @@ endif
 lab_folder  = $(notdir $(firstword $(wildcard labs/$(1)_*)))
 lab_source  = $(or $(FILE),$(FROM)/$(call lab_folder,$(1)))
 lab_sources = $(or $(GIVEN),$(wildcard $(FROM)/$(call lab_folder,$(1))/*.cu))
-lab_objects = $(foreach s,$(call lab_sources,$(1)),$(B)/labs/$(1).parts/$(basename $(notdir $(s))).o)
+lab_object  = $(B)/labs/$(1).parts/$(basename $(notdir $(2))).o
+lab_objects = $(foreach s,$(call lab_sources,$(1)),$(call lab_object,$(1),$(s)))
 
 LAB_NAMES := $(LABS) $(foreach l,$(LABS),$(call lab_folder,$(l)))
-$(foreach g,$(filter-out labs,$(filter lab%,$(MAKECMDGOALS))),$(if $(filter $(g),$(LAB_NAMES)),,\
-    $(error $(g): no such lab; there are $(LABS))))
+UNKNOWN   := $(filter-out labs $(LAB_NAMES),$(filter lab%,$(MAKECMDGOALS)))
+ifneq ($(UNKNOWN),)
+$(error $(firstword $(UNKNOWN)): no such lab; there are $(LABS))
+endif
 ifneq ($(and $(FILE),$(filter grade labs,$(MAKECMDGOALS))),)
 $(error FILE=$(FILE) stands for one lab: make lab03 FILE=$(FILE))
 endif
@@ -51,26 +54,28 @@ $(B)/labs/$(1).parts/from: FORCE
 	@{ echo '$(call lab_source,$(1)) $(CXX) $(OPT) $(SANITIZE) $(ARCH)'; \
 	    cat /dev/null $(call lab_sources,$(1)) | sha256sum; } > $$@.new
 	@if cmp -s $$@.new $$@; then rm $$@.new; else rm -f $$(@D)/*.[od]; mv $$@.new $$@; fi
-$(foreach s,$(call lab_sources,$(1)),$(call lab_object,$(1),$(s),$(B)/labs/$(1).parts/$(basename $(notdir $(s))).o))
-$(B)/labs/$(1): $(call lab_objects,$(1)) $(HARNESS) $(B)/grader/adapters/$(1).o $(BACKEND_LIBS) \
-                $(JUDGES) $(wildcard labs/$(1)_*/*.h labs/$(1)_*/cases) $(B)/labs/$(1).parts/from
+$(foreach s,$(call lab_sources,$(1)),$(call lab_compile,$(1),$(s)))
+$(B)/labs/$(1): $(call lab_objects,$(1)) $(B)/labs/$(1).parts/from $(HARNESS) \
+                $(B)/grader/adapters/$(1).o $(BACKEND_LIBS) $(JUDGES) \
+                $(wildcard labs/$(1)_*/*.h labs/$(1)_*/cases)
 	@rm -f $$@.json
 	@$(if $(call lab_sources,$(1)),,echo "$(1): no .cu in $(call lab_source,$(1))"; exit 1)
-	$(Q)$(PYTHON) tools/lab.py --lab $(1) --backend $(BACKEND) --source $(call lab_source,$(1)) \
-	    --parts $$@.parts --harness $(HARNESS) $(B)/grader/adapters/$(1).o \
+	$(Q)$(PYTHON) tools/lab.py --lab $(1) --backend $(BACKEND) --parts $$@.parts \
+	    --source $(call lab_source,$(1)) --harness $(HARNESS) $(B)/grader/adapters/$(1).o \
 	    --sources $(call lab_sources,$(1)) --objects $(call lab_objects,$(1))
 	$(Q)$(CC) -w -c $$@.parts/missing.c -o $$@.parts/missing.o
-	$(Q)$(CXX) $(SANITIZE) $$@.parts/student.o $$@.parts/missing.o $(B)/grader/adapters/$(1).o \
-	    $(HARNESS) $(BACKEND_LIBS) $(LDLIBS) -o $$@ || \
+	$(Q)$(CXX) $(SANITIZE) $$@.parts/student.o $$@.parts/missing.o \
+	    $(B)/grader/adapters/$(1).o $(HARNESS) $(BACKEND_LIBS) $(LDLIBS) -o $$@ || \
 	    { echo "$(1): a name is used that is defined nowhere: see the linker's message"; exit 1; }
 	@cp $$@.parts/lab.json $$@.json
 	@echo "$(1): built from $(call lab_source,$(1)); now ./grade $(1)"
 endef
 
-define lab_object
+define lab_compile
 
-$(3): $(2) $(B)/labs/$(1).parts/from $(CU_TOOLS) | setup
-	$$(call compile_cu,$(2),$(3),|| { echo "$(1): $(2) does not compile: mend the first error above"; exit 1; })
+$(call lab_object,$(1),$(2)): $(2) $(B)/labs/$(1).parts/from $(CU_TOOLS) | setup
+	$$(call compile_cu,$(2),$$@,|| \
+	    { echo "$(1): $(2) does not compile: mend the first error above"; exit 1; })
 
 endef
 
@@ -125,7 +130,8 @@ reset-%: | setup  ## start a lab again: make reset-lab03 (keeps a backup)
 
 HANDOUT_TARGET ?= $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
 handout: | setup  ## a tree for a course, without solutions: make handout OUT=dir
-	@$(if $(and $(filter command,$(origin OUT)),$(OUT)),,echo "make handout OUT=dir: say where to"; exit 1)
+	@$(if $(and $(filter command,$(origin OUT)),$(OUT)),, \
+	    echo "make handout OUT=dir: say where to"; exit 1)
 	@$(MAKE) BACKEND=cpu BUILD=build/handout/cpu CPU_TARGET=$(HANDOUT_TARGET) \
 	    build/handout/cpu/fallback.a
 	@$(if $(NVCC),$(MAKE) BACKEND=cuda BUILD=build/handout/cuda build/handout/cuda/fallback.a)

@@ -30,7 +30,8 @@ def receipt(build, short, name):
     hashed = {p for p in passed["files"] if re.match(rf"labs/{name}/[^/]*\.cu\Z", p)}
     if path is None and hashed == set(labkit.sources(f"labs/{name}")):
         return functions, ""
-    own = path is None or (path.startswith(f"labs/{name}/") and path.endswith((".cu", ".cuh")))
+    source = (".cu", ".cuh")
+    own = path is None or path.startswith(f"labs/{name}/") and path.endswith(source)
     return functions, " (edited since it passed)" if own else f" ({path} changed since)"
 
 
@@ -135,8 +136,9 @@ def table(build):
         op, _, dtype = c["function"].rpartition("_")
         order += [op] if op not in order else []
         rows.setdefault((op, c["source"] + c["note"]), []).append(dtype)
+    by_op = sorted(rows.items(), key=lambda row: order.index(row[0][0]))
     lines = [f'    "  {op:<26} {" ".join(types):<14} {source}\\n"'
-             for (op, source), types in sorted(rows.items(), key=lambda r: order.index(r[0][0]))]
+             for (op, source), types in by_op]
     return ('#include "kernels.h"\n\nvoid wb_print_kernels(FILE *out)\n{\n'
             '    fputs("kernels:\\n"\n' + "\n".join(lines) + ", out);\n}\n")
 
