@@ -28,6 +28,7 @@
 enum {
     OUTPUT_ALLOWED = 4 << 20, /* more in one case is a flood */
     START_SECONDS = 20,       /* CUDA takes its time */
+    MAX_RESULTS = 64,         /* of one case; the harness sends a dozen */
     LOOK_MS = 20,             /* how often memory is looked at */
 };
 
@@ -289,8 +290,9 @@ say_crash(const struct wire_crash *k, const struct case_data *d, char *text, siz
             what, where, address);
 }
 
-/* The child is gone, or has closed its socket. `said`: what the signal handler wrote. */
-static void ended(struct child *c, struct run *run, const char *said)
+/* The child is gone, or has closed its socket. `said`: what the signal handler wrote;
+ * `started`: it was the learner's code that ran. */
+static void ended(struct child *c, struct run *run, const char *said, bool started)
 {
     siginfo_t info = {0};
     double give_up = now() + 1;
@@ -302,7 +304,7 @@ static void ended(struct child *c, struct run *run, const char *said)
         stop(c, run, CRASHED, "%s", said);
     else if (info.si_pid == 0)
         stop(c, run, ENDED, "the code closed the grader's socket");
-    else if (info.si_code == CLD_EXITED && info.si_status == 127)
+    else if (!started && info.si_code == CLD_EXITED && info.si_status == 127)
         stop(c, run, BROKE, "%s cannot be started (see what it printed)", c->program);
     else if (info.si_code == CLD_EXITED)
         stop(
@@ -353,7 +355,7 @@ static bool lawful(const struct talk *t)
     case MSG_DONE:
         return t->d && h->bytes == 0;
     case MSG_RESULT:
-        return t->d &&
+        return t->d && t->run->results < MAX_RESULTS &&
                (h->bytes == sizeof(struct wire_result) || h->bytes == result_bytes(t->d));
     case MSG_CRASH:
         return h->bytes == sizeof(struct wire_crash);
@@ -363,11 +365,20 @@ static bool lawful(const struct talk *t)
     return false;
 }
 
+/* Text from the child goes into the report: no line of its own, no escape sequences. */
+static void make_printable(char *text, size_t bytes)
+{
+    text[bytes - 1] = 0;
+    for (; *text; text++)
+        if (*text < ' ' || *text == 127) *text = '.'; /* UTF-8 (negative) as well */
+}
+
 static void keep_result(struct run *run, const unsigned char *payload, size_t bytes)
 {
     struct result r = {.size = bytes - sizeof r.head};
     const struct result *first = run->results ? &run->result[0] : NULL;
     memcpy(&r.head, payload, sizeof r.head);
+    make_printable(r.head.cuda_message, sizeof r.head.cuda_message);
     payload += sizeof r.head;
     if (r.size && first && first->size == r.size &&
         !memcmp(payload, first->bytes, r.size)) {
@@ -394,10 +405,12 @@ static void handle(struct talk *t)
         break;
     case MSG_CRASH: /* its end follows */
         memcpy(&crash, t->payload, sizeof crash);
+        make_printable(crash.kernel, sizeof crash.kernel);
         say_crash(&crash, t->d, t->crash, sizeof t->crash);
         break;
     case MSG_BROKEN:
-        stop(t->child, t->run, BROKE, "%.*s", (int)t->header.bytes, (char *)t->payload);
+        make_printable((char *)t->payload, t->header.bytes + 1);
+        stop(t->child, t->run, BROKE, "%s", (char *)t->payload);
         break;
     }
     free(t->payload);
@@ -415,7 +428,7 @@ static void receive(struct talk *t)
     ssize_t n = recv(t->child->socket, to, want, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        ended(t->child, t->run, t->crash);
+        ended(t->child, t->run, t->crash, t->d != NULL);
         return;
     }
     t->have += (size_t)n;
@@ -427,7 +440,7 @@ static void receive(struct talk *t)
                 "something other than the harness wrote to the grader's socket");
             return;
         }
-        t->payload = xalloc(t->header.bytes);
+        t->payload = xalloc(t->header.bytes + 1); /* text ends with a 0 */
     }
     if (t->have == head + t->header.bytes) handle(t);
 }
