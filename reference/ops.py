@@ -186,7 +186,8 @@ def adamw_step(param, master, m, v, grad, st, N, b1, b2, eps, decay, clip, E="f6
 
 def philox(seed, c0, c1, c2, c3):
     """Philox-4x32-10 (Salmon et al., SC 2011): four arrays of 32-bit numbers"""
-    c0, c1, c2, c3 = np.broadcast_arrays(*(np.asarray(c, np.uint64) for c in (c0, c1, c2, c3)))
+    counters = (np.asarray(c, np.uint64) for c in (c0, c1, c2, c3))
+    c0, c1, c2, c3 = np.broadcast_arrays(*counters)
     low = np.uint64(0xFFFFFFFF)
     k0, k1 = seed & 0xFFFFFFFF, seed >> 32
     for _ in range(10):
@@ -199,7 +200,8 @@ def philox(seed, c0, c1, c2, c3):
 
 def dropout_forward(out, x, st, N, p, site):
     group = np.arange((N + 3) // 4)
-    numbers = np.stack(philox(int(st[SEED]), group, 0, site, int(st[TICK])), -1).reshape(-1)[:N]
+    fours = philox(int(st[SEED]), group, 0, site, int(st[TICK]))
+    numbers = np.stack(fours, -1).reshape(-1)[:N]
     out[...] = np.where(numbers >= p * 2.0**32, x / (1 - p), 0)
 
 
@@ -304,7 +306,8 @@ def attention_inputs(call, B, T, S, H, K, D, ldq, ldkv, prefix="", role="in"):
         packed(call, k, role, B, S, K * D, H * D, ldkv, name)
         packed(call, v, role, B, S, K * D, (H + K) * D, ldkv, name)
         return
-    for n, length, width, ld in ((q, T, H * D, ldq), (k, S, K * D, ldkv), (v, S, K * D, ldkv)):
+    keys = (S, K * D, ldkv)
+    for n, length, width, ld in ((q, T, H * D, ldq), (k, *keys), (v, *keys)):
         values = call.rng.standard_normal((B, length, ld)) if role == "in" else None
         call.buffer(n + "_rows", values, B * length * ld)
         packed(call, n, role, B, length, width, 0, ld, n + "_rows")
@@ -418,8 +421,8 @@ def gradnorm_data(call, N, loss_scale=1.0, offset=0):
 
 
 def adamw_step_data(
-    call, N, b1=0.9, b2=0.99, eps=1e-8, decay=0.1, clip=1.0, master=0, updates=0, grad_norm=2.5,
-    loss_scale=1.0, offset=0,
+    call, N, b1=0.9, b2=0.99, eps=1e-8, decay=0.1, clip=1.0, master=0, updates=0,
+    grad_norm=2.5, loss_scale=1.0, offset=0,
 ):
     w = 0.1 * call.rng.standard_normal(N)
     if master:
@@ -429,8 +432,9 @@ def adamw_step_data(
         at_offset(call, "inout", "param", N, offset, w)
         call.null("master", "inout", "f32")
     started = 0 if updates == 0 else 1
-    at_offset(call, "inout", "m", N, offset, started * 0.01 * call.rng.standard_normal(N), "f32")
-    at_offset(call, "inout", "v", N, offset, started * 1e-4 * call.rng.random(N), "f32")
+    m, v = 0.01 * call.rng.standard_normal(N), 1e-4 * call.rng.random(N)
+    at_offset(call, "inout", "m", N, offset, started * m, "f32")
+    at_offset(call, "inout", "v", N, offset, started * v, "f32")
     grad = loss_scale * 0.03 * call.rng.standard_normal(N)
     at_offset(call, "inout", "grad", N, offset, grad, "f32")
     state(
@@ -502,7 +506,8 @@ def linear_step_bounds(x, w, bias, norm, res, I, O, act, eps, offset):
 
 
 def logits_step_bounds(x, w, norm, C, eps, offset):
-    return {"logits": product_bound(step_magnitude(x, w, None, norm, eps, offset), 2 * C, 16)}
+    M = step_magnitude(x, w, None, norm, eps, offset)
+    return {"logits": product_bound(M, 2 * C, 16)}
 
 
 def units(E):
@@ -548,8 +553,8 @@ def attention_gemm_backward_bounds(
     }
     n = max(S, T * H // K) + D
     c = {name: 16 + 2.5 * units(E) * np.sqrt(squares[name]) / M[name] for name in M}
-    text = "sums of magnitudes"
-    return {name: bound(M[name], text, c=c[name], c_text="16 + rounded dP, dS", n=n) for name in M}
+    texts = {"M_text": "sums of magnitudes", "c_text": "16 + rounded dP, dS"}
+    return {name: bound(M[name], c=c[name], n=n, **texts) for name in M}
 
 
 def embedding_forward_bounds(out):
@@ -672,7 +677,8 @@ def check_attention(checks, H, K, T, S):
 
 def check_embedding(checks):
     rng, R, C, V = np.random.default_rng(5), 6, 3, 4
-    table, dout, token = rng.standard_normal((V, C)), rng.standard_normal((R, C)), rng.integers(0, V, R)
+    table, dout = rng.standard_normal((V, C)), rng.standard_normal((R, C))
+    token = rng.integers(0, V, R)
     out, dtable = np.empty((R, C)), np.zeros((V, C))
 
     def loss():
@@ -700,18 +706,16 @@ def check_dropout(checks):
     out = np.empty(N)
     dropout_forward(out, np.ones(N), st, N, 0.25, 1)
     kept = np.mean(out != 0)
-    checks.ok(f"dropout 0.25 keeps {kept:.3f}", bool(abs(kept - 0.75) < 4 * np.sqrt(0.1875 / N)))
+    near = abs(kept - 0.75) < 4 * np.sqrt(0.1875 / N)
+    checks.ok(f"dropout 0.25 keeps {kept:.3f}", bool(near))
     checks.close("dropout divides by 1 - p", out.max(), 4 / 3)
 
 
 def check_schedule(checks):
     for kind in (1, 2):
-        checks.close(
-            f"schedule {kind} ends at min_lr", learning_rate(100, kind, 10, 100, 1.0, 0.1), 0.1
-        )
-        checks.close(
-            f"schedule {kind} starts at max_lr", learning_rate(10, kind, 10, 100, 1.0, 0.1), 1.0
-        )
+        first, last = (learning_rate(n, kind, 10, 100, 1.0, 0.1) for n in (10, 100))
+        checks.close(f"schedule {kind} starts at max_lr", first, 1.0)
+        checks.close(f"schedule {kind} ends at min_lr", last, 0.1)
     checks.close("half of the cosine", learning_rate(55, 2, 10, 100, 1.0, 0.2), 0.6)
     checks.close("warm-up", learning_rate(4, 0, 10, 100, 1.0, 0.2), 0.5)
 

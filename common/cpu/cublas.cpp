@@ -1,8 +1,8 @@
 /* cublas.cpp - the cuBLAS calls of include/cublas_v2.h.
  *
- * A call becomes a `product`: one record for all element types, strides and batches. It is
- * done in two rounds over the worker pool: 16-bit factors are widened to float, then every
- * tile of every C is computed by one thread. How C is cut into tiles depends on the shape
+ * A call becomes a `product`: one record for all element types, strides and batches. It
+ * is done in two rounds over the worker pool: 16-bit factors are widened to float, then
+ * every tile of every C is computed by one thread. How C is cut into tiles depends on the shape
  * alone, so the result has the same bits whatever the number of workers.
  */
 #include "cublas_v2.h"
@@ -50,7 +50,7 @@ struct product {
     matrix a, b, c;
 };
 
-/* --- element types ---------------------------------------------------------------------- */
+/* --- element types ------------------------------------------------------------------ */
 
 static bool is_float16(cudaDataType type)
 {
@@ -88,7 +88,7 @@ static void narrow(void *out, const float *in, cudaDataType type, size_t n)
             bits[i] = wbcpu::float_to_bfloat16(in[i]);
 }
 
-/* --- round 1: factors as floats --------------------------------------------------------- */
+/* --- round 1: factors as floats ----------------------------------------------------- */
 
 /* The batch of one factor as columns: `rows` elements each, one column in `ld`. A stride
  * of 0 means one matrix for the whole batch. */
@@ -129,7 +129,7 @@ static bool make_wide(matrix *x, scratch *s, int rows, int columns, int batch)
     return true;
 }
 
-/* --- round 2: tiles of C ---------------------------------------------------------------- */
+/* --- round 2: tiles of C ------------------------------------------------------------ */
 
 struct tiling {
     const product *p;
@@ -214,7 +214,7 @@ static cublasStatus_t multiply_on_device(const product &p)
     return status;
 }
 
-/* Checks what cuBLAS checks, then does the product or records it in the stream's graph. */
+/* Checks what cuBLAS checks, then does the product or records it in a graph. */
 static cublasStatus_t
 start(const product &p, cublasOperation_t transa, cublasOperation_t transb)
 {
@@ -242,7 +242,7 @@ static matrix describe(const void *data, cudaDataType type, int ld, long long st
     return {const_cast<void *>(data), type, ld, stride};
 }
 
-/* --- the calls -------------------------------------------------------------------------- */
+/* --- the calls ---------------------------------------------------------------------- */
 
 cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
@@ -325,7 +325,7 @@ cublasStatus_t cublasSgemv(
         flip ? n : m, alpha, x, incx, A, lda, beta, y, incy);
 }
 
-/* --- handles ---------------------------------------------------------------------------- */
+/* --- handles ------------------------------------------------------------------------ */
 
 cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {

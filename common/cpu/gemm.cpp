@@ -1,7 +1,7 @@
 /* gemm.cpp - a small matrix product for machines without OpenBLAS.
  *
  * The usual scheme (Goto and van de Geijn, "Anatomy of high-performance matrix
- * multiplication", 2008): blocks of A and B are copied into panels that the innermost loop
+ * multiplication", 2008): blocks of A and B are copied into panels that the inner loop
  * reads from end to end, and that loop keeps a ROWS x COLUMNS tile of C in registers.
  *
  *            k                        n
@@ -44,7 +44,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* --- packing ---------------------------------------------------------------------------- */
+/* --- packing ------------------------------------------------------------------------ */
 
 /* Copies `count` (<= WIDTH) vectors of length k, filled up with zeros, so that element p
  * of all of them lie side by side. `across` is the distance between two vectors, `along`
@@ -77,7 +77,7 @@ pack(float *out, const float *in, int count, int k, size_t across, size_t along)
             out, in + i * across, smaller(WIDTH, count - i), k, across, along);
 }
 
-/* --- the tile in registers -------------------------------------------------------------- */
+/* --- the tile in registers ---------------------------------------------------------- */
 
 /* c = beta c + alpha a b over k; a: k columns of ROWS, b: k rows of COLUMNS. */
 static void full_tile(
@@ -117,7 +117,7 @@ static void edge_tile(
         }
 }
 
-/* --- blocks ----------------------------------------------------------------------------- */
+/* --- blocks ------------------------------------------------------------------------- */
 
 static void scale(int m, int n, float beta, float *c, size_t ldc)  // the product is empty
 {

@@ -10,7 +10,7 @@ typedef void wbcpu_sgemm(
 /* The workbook's own, always there. */
 wbcpu_sgemm wbcpu_own_sgemm;
 
-/* OpenBLAS's where it is installed, else the own one; WB_BLAS=path and WB_BLAS=own choose.
+/* OpenBLAS's where it is installed, else the own one; WB_BLAS=path, WB_BLAS=own choose.
  * A path that cannot be used is told on stderr and gives NULL. */
 wbcpu_sgemm *wbcpu_choose_sgemm(void);
 

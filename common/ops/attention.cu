@@ -4,7 +4,7 @@
  *
  *     P (T,S) = softmax_causal(scale Q (T,D) K^T (D,S)),     out (T,D) = P V (S,D)
  *
- * All B*H products are independent, but the heads of a group share one K and one V. So the
+ * All B*H products are independent, but the heads of a group share one K and V. So the
  * address of K is not a plain multiple of b*H+h, and the products go to cuBLAS in batches
  * whose addresses are: either all b of one head, or all key heads of one b and one member
  * of the groups, whichever makes fewer batches. K and V are never expanded.
@@ -98,7 +98,7 @@ softmax_gradient(wb_bf16 *ds, const wb_bf16 *p, int R, int S, float scale, cudaS
     return softmax_backward_bf16(ds, ds, p, R, S, scale, s);
 }
 
-/* --- forward ---------------------------------------------------------------------------- */
+/* --- forward ------------------------------------------------------------------------ */
 
 template <typename E>
 static wb_status attention_forward(
@@ -126,7 +126,7 @@ static wb_status attention_forward(
     return status;
 }
 
-/* --- backward --------------------------------------------------------------------------- */
+/* --- backward ----------------------------------------------------------------------- */
 
 /* The workspace: dS (B,H,T,S), then for 16-bit types float sums of dK and dV (B,S,K,D),
  * since the heads of a group add to them and E may be rounded to only once. */

@@ -1,6 +1,6 @@
 /* blas.cuh - matrix products of row-major matrices over cuBLAS.
  *
- * cuBLAS is column-major: to it a row-major (rows,columns) matrix is its transpose. So the
+ * cuBLAS is column-major: to it a row-major (rows,columns) matrix is transposed. So the
  * row-major product  C (n,m) = X (n,k) Y (k,m)  is asked for as  C^T = Y^T X^T, with Y
  * first, and nothing is ever copied.
  */
@@ -28,7 +28,7 @@ template <> constexpr cudaDataType blas_type<wb_bf16>(void)
     return CUDA_R_16BF;
 }
 
-/* One of the `count` products of a batch: where the first matrix begins, how far apart its
+/* The matrices of a batch of `count` products: where the first begins, how far apart its
  * rows are, and how far apart the matrices. */
 template <typename E> struct operand {
     E *first;

@@ -1,4 +1,4 @@
-/* elementwise.cu - add, cast, soft cap and dropout: every element read once, written once. */
+/* elementwise.cu - add, cast, soft cap and dropout: each element read and written once. */
 #include "elements.cuh"
 #include "ops.h"
 
@@ -7,7 +7,7 @@ enum {
     TWO_PACKS = 2,  // where there are two, or much to compute: registers
 };
 
-/* --- add -------------------------------------------------------------------------------- */
+/* --- add ---------------------------------------------------------------------------- */
 
 template <typename E, int V>
 static __global__ void add_kernel(E *out, const E *a, const E *b, size_t N)
@@ -45,7 +45,7 @@ static wb_status add(E *out, const E *a, const E *b, size_t N, cudaStream_t s)
     return wb_launched();
 }
 
-/* --- cast ------------------------------------------------------------------------------- */
+/* --- cast --------------------------------------------------------------------------- */
 
 template <typename E, int V>
 static __global__ void cast_kernel(E *out, const float *x, size_t N)
@@ -74,7 +74,7 @@ static wb_status cast(E *out, const float *x, size_t N, cudaStream_t s)
     return wb_launched();
 }
 
-/* --- soft cap --------------------------------------------------------------------------- */
+/* --- soft cap ----------------------------------------------------------------------- */
 
 template <int V>
 static __global__ void softcap_kernel(float *out, const float *x, size_t N, float cap)
@@ -105,7 +105,7 @@ wb_status softcap_f32(float *out, const float *x, size_t N, float cap, cudaStrea
     return wb_launched();
 }
 
-/* --- dropout ---------------------------------------------------------------------------- */
+/* --- dropout ------------------------------------------------------------------------ */
 
 /* A thread owns packs of W elements, each W/4 groups that share a call of wb_random. They
  * move as a whole (V = W), or one by one (V = 1) where the pointers do not allow that.

@@ -3,7 +3,7 @@
 #include "elements.cuh"
 #include <stdlib.h>
 
-/* --- handle ----------------------------------------------------------------------------- */
+/* --- handle ------------------------------------------------------------------------- */
 
 wb_status wb_blas_create(wb_blas **h_blas)
 {
@@ -32,7 +32,7 @@ void wb_blas_destroy(wb_blas *h_blas)
     free(h_blas);
 }
 
-/* --- forward ---------------------------------------------------------------------------- */
+/* --- forward ------------------------------------------------------------------------ */
 
 /* y = product + bias + res, in float, rounded once; bias and res may be NULL */
 template <typename E>
@@ -93,7 +93,7 @@ static wb_status matmul_forward(
     return status == WB_OK ? wb_launched() : status;
 }
 
-/* --- backward --------------------------------------------------------------------------- */
+/* --- backward ----------------------------------------------------------------------- */
 
 enum { ROWS_A_PART = 64, MOST_PARTS = 256 };
 

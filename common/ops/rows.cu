@@ -16,7 +16,7 @@ static row_shape shape_for(int R, int packs)
     return {dim3(lanes, rows), ((unsigned)R + rows - 1) / rows};
 }
 
-/* --- forward ---------------------------------------------------------------------------- */
+/* --- forward ------------------------------------------------------------------------ */
 
 template <typename E, int V>
 static __global__ void
@@ -86,7 +86,7 @@ gather_rows(E *out, const E *x, const int *index, int R, int C, cudaStream_t s)
     return wb_launched();
 }
 
-/* --- backward --------------------------------------------------------------------------- */
+/* --- backward ----------------------------------------------------------------------- */
 
 /* First the rows are put in order of their token, equal tokens in the order of r: row r
  * goes to the place that counts the rows before it. R^2 comparisons, but of integers that
@@ -122,7 +122,7 @@ order_kernel(int *order, int *sorted, const int *place, const int *token, int R)
 }
 
 /* Then each token is one run of places, and its rows are added in order. A run can be as
- * long as R, so the places are cut into pieces: a block adds up the runs of one piece. What
+ * long as R, so the places are cut into pieces: a block adds up the runs of one. What
  * begins and ends there is finished; the sums of the others wait in `parts`, two for each
  * piece: of the run that came in from the piece before, and of the one that goes on. */
 enum { PIECE = 64, COLUMN_LANES = 64, AT_ONCE = 8 };
@@ -179,7 +179,7 @@ static __global__ void __launch_bounds__(COLUMN_LANES) piece_kernel(
     }
 }
 
-/* The run that goes on from this piece, if there is one: its sums of all pieces, in order. */
+/* The run that goes on from this piece, if one does: its sums of all pieces, in order. */
 static __global__ void __launch_bounds__(COLUMN_LANES) join_kernel(
     float *dtable, const float *parts, const int *sorted, int R, int C, float scale)
 {

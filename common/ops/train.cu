@@ -6,7 +6,7 @@
 #include "elements.cuh"
 #include "ops.h"
 
-/* --- the step's state: one thread ------------------------------------------------------- */
+/* --- the step's state: one thread --------------------------------------------------- */
 
 static __device__ float learning_rate(wb_schedule c, uint32_t step)
 {
@@ -64,7 +64,7 @@ wb_status train_end(wb_train *st, int growth, cudaStream_t s)
     return wb_launched();
 }
 
-/* --- AdamW ------------------------------------------------------------------------------ */
+/* --- AdamW -------------------------------------------------------------------------- */
 
 enum { ADAM_PACKS = 2 };  // of 4 elements, each from four or five tensors
 

@@ -1,4 +1,4 @@
-/* cublas - matrix products against sums in double: transposes, types, strides, batches. */
+/* cublas - matrix products against sums in double: transposes, types, batches. */
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -26,7 +26,7 @@ static float uniform(void)  // [-0.5, 0.5)
     return (float)(state >> 40) / (1 << 24) - 0.5f;
 }
 
-/* --- elements of any type, by number ---------------------------------------------------- */
+/* --- elements of any type, by number ------------------------------------------------ */
 
 static size_t size_of(cudaDataType type)
 {
@@ -56,7 +56,7 @@ static double rounding_of(cudaDataType type)
     return type == CUDA_R_32F ? 0x1p-24 : type == CUDA_R_16F ? 0x1p-11 : 0x1p-8;
 }
 
-/* --- one product ------------------------------------------------------------------------ */
+/* --- one product -------------------------------------------------------------------- */
 
 typedef struct shape {
     int m, n, k, batch;
@@ -342,9 +342,8 @@ int main(void)
         return tap_done();
     }
     // no TF32, no partial sums in 16 bits
-    cublasSetMathMode(
-        h,
-        (cublasMath_t)(CUBLAS_PEDANTIC_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
+    int exact = CUBLAS_PEDANTIC_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    cublasSetMathMode(h, (cublasMath_t)exact);
     test_products(h);
     test_edges(h);
     test_sgemv(h);

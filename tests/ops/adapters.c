@@ -201,7 +201,7 @@ const struct adapter adapters[] = {
     {NULL, NULL, NULL},
 };
 
-/* The pointers below are never followed: the sizes are refused, or there is nothing to do. */
+/* These pointers are never followed: the sizes are refused, or there is nothing to do. */
 void test_refusals(void)
 {
     static float x[4];

@@ -1,4 +1,4 @@
-/* adapters.h - between the test program, its adapters and the kernels that fill wb_train. */
+/* adapters.h - what the test program, its adapters and state.cu share. */
 #ifndef ADAPTERS_H
 #define ADAPTERS_H
 #include "../../grader/harness.h"

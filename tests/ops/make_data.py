@@ -28,7 +28,7 @@ try:
     for case in cases.values():
         call = wb.make_call(ops, case, "ops", args.seed, "a")
         want, _ = dump.expected(ops, case, call)
-        want = {name: (np.asarray(y, np.float64), *rest) for name, (y, *rest) in want.items()}
+        want = {name: (np.float64(y), *rest) for name, (y, *rest) in want.items()}
         dump.write_inputs(args.out, case, call, args.seed, "a")
         dump.write_wants(args.out, case, want, [], "a")
 except wb.Broken as error:

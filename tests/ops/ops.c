@@ -62,7 +62,7 @@ static void check_cuda(cudaError_t error, const char *what)
     if (error != cudaSuccess) give_up(cudaGetErrorString(error), what);
 }
 
-/* --- what the adapters ask (grader/harness.h) ------------------------------------------ */
+/* --- what the adapters ask (grader/harness.h) --------------------------------------- */
 
 enum dtype dtype(const struct call *c)
 {
@@ -112,7 +112,7 @@ size_t workspace_bytes(const struct call *c)
     return c->workspace_bytes;
 }
 
-/* --- a case from its files -------------------------------------------------------------- */
+/* --- a case from its files ---------------------------------------------------------- */
 
 static void make_buffer(struct buffer *b, const void *values)
 {
@@ -223,7 +223,7 @@ static void close_case(struct call *c)
     st_close(c->want);
 }
 
-/* --- a run ------------------------------------------------------------------------------ */
+/* --- a run -------------------------------------------------------------------------- */
 
 static wb_status run_captured(struct call *c)
 {
@@ -260,7 +260,7 @@ static wb_status run(struct call *c, int which)
     return status;
 }
 
-/* --- judgement -------------------------------------------------------------------------- */
+/* --- judgement ---------------------------------------------------------------------- */
 
 static double value_at(const struct buffer *b, size_t i)
 {

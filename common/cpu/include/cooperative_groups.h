@@ -1,4 +1,4 @@
-/* cooperative_groups.h - thread_block and tiles of 1, 2, 4, 8, 16 or 32 of its threads. */
+/* cooperative_groups.h - thread_block and tiles of 1, 2, 4, 8, 16 or 32 threads. */
 #ifndef WBCPU_COOPERATIVE_GROUPS_H
 #define WBCPU_COOPERATIVE_GROUPS_H
 
@@ -47,7 +47,7 @@ WBCPU_INLINE thread_block this_thread_block()
     return thread_block();
 }
 
-/* `Size` neighbouring lanes of a warp. Collectives of one tile do not wait for another. */
+/* `Size` neighbouring lanes of a warp. Collectives of a tile wait for no other. */
 template <unsigned Size, class Parent = void> struct thread_block_tile {
     static_assert(
         Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,

@@ -3,7 +3,7 @@
  * Names, types and values are the toolkit's. Matrices are column-major:
  *     C (m,n) = alpha op(A) op(B) + beta C,    op(A) (m,k),  op(B) (k,n)
  * Sums are kept in float whatever the element type; beta = 0 means that C is not read.
- * alpha and beta lie on the host. Calls repeat bit for bit, and a call on a stream that is
+ * alpha and beta lie on the host. Calls repeat bit for bit. A call on a stream that is
  * being captured is recorded instead of done. What cuBLAS can and this cannot returns
  * CUBLAS_STATUS_NOT_SUPPORTED.
  */

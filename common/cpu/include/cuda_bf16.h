@@ -51,7 +51,7 @@ typedef __nv_bfloat162 nv_bfloat162;
 #undef WBCPU_H
 #undef WBCPU_H2
 
-/* --- conversions ------------------------------------------------------------------------ */
+/* --- conversions -------------------------------------------------------------------- */
 
 WBCPU_INLINE __nv_bfloat16 __float2bfloat16(float f)
 {
@@ -127,7 +127,7 @@ WBCPU_INTEGER(unsigned long long, ull)
 #undef WBCPU_INTEGER
 #undef WBCPU_INTEGER_MODE
 
-/* --- pairs: taken apart and put together ------------------------------------------------ */
+/* --- pairs: taken apart and put together -------------------------------------------- */
 
 WBCPU_INLINE __nv_bfloat162 make_bfloat162(__nv_bfloat16 low, __nv_bfloat16 high)
 {

@@ -51,7 +51,7 @@ typedef __half2 __nv_half2;
 #undef WBCPU_H
 #undef WBCPU_H2
 
-/* --- conversions ------------------------------------------------------------------------ */
+/* --- conversions -------------------------------------------------------------------- */
 
 WBCPU_INLINE __half __float2half(float f)
 {
@@ -127,7 +127,7 @@ WBCPU_INTEGER(unsigned long long, ull)
 #undef WBCPU_INTEGER
 #undef WBCPU_INTEGER_MODE
 
-/* --- pairs: taken apart and put together ------------------------------------------------ */
+/* --- pairs: taken apart and put together -------------------------------------------- */
 
 WBCPU_INLINE __half2 make_half2(__half low, __half high)
 {

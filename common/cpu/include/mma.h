@@ -1,9 +1,9 @@
 /* mma.h - nvcuda::wmma: one warp multiplies two 16x16 matrices, D = A B + C.
  *
  * Every lane holds its own elements of each fragment, as on a device, so code that works
- * on frag.x[i] behaves alike. A lane's elements i = 0..7 lie at row(lane, i), column(lane,
- * i): those of the mma instruction's accumulator. Where a fragment's elements lie is not
- * for programs to know (the manual says so); a and b hold each of theirs twice, 16 a lane.
+ * on frag.x[i] behaves alike. A lane's elements i = 0..7 lie at row(lane, i) and
+ * column(lane, i): those of the mma instruction's accumulator. Where a fragment's elements lie is not
+ * for programs to know (the manual says so); a and b hold theirs twice, 16 a lane.
  * Products are summed in float in the order of k.
  */
 #ifndef WBCPU_MMA_H
@@ -104,7 +104,7 @@ WBCPU_INLINE void store_matrix_sync(
         p[wbcpu_layout::place(lane, i, ld, layout == mem_row_major)] = f.x[i];
 }
 
-/* --- the product: 32 lanes hand in their fragments, the last one multiplies ------------- */
+/* --- the product: 32 lanes hand in their fragments, the last one multiplies --------- */
 
 namespace wbcpu_mma
 {

@@ -65,7 +65,7 @@ inline uint16_t encode(double value, rounding mode = NEAREST)
     return sign | (uint16_t)kept;
 }
 
-/* --- half, without help of the CPU --------------------------------------------------- */
+/* --- half, without help of the CPU -------------------------------------------------- */
 
 inline float half_to_float_soft(uint16_t half)
 {
@@ -91,7 +91,7 @@ inline uint16_t float_to_half_soft(float value)
     return (uint16_t)(magnitude > 0x7f800000 ? 0x7fff : half);
 }
 
-/* --- half, scalars: one instruction where the CPU has it ------------------------------- */
+/* --- half, scalars: one instruction where the CPU has it ---------------------------- */
 
 #if defined(__aarch64__) || (defined(__F16C__) && defined(__clang__))
 inline float half_to_float(uint16_t half)
@@ -130,7 +130,7 @@ inline uint16_t float_to_half(float value)
 }
 #endif
 
-/* --- bfloat16: the upper half of a float ----------------------------------------------- */
+/* --- bfloat16: the upper half of a float -------------------------------------------- */
 
 inline float bfloat16_to_float(uint16_t value)
 {
@@ -144,7 +144,7 @@ inline uint16_t float_to_bfloat16(float value)
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded);
 }
 
-/* --- sums that are rounded only once --------------------------------------------------- */
+/* --- sums that are rounded only once ------------------------------------------------ */
 
 /* a*b + c for 16-bit operands, rounded to odd: the last bit is 1 if anything was lost, so
  * that the rounding to 16 bits that follows cannot mistake it for a tie. */

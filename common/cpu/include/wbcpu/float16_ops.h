@@ -9,7 +9,7 @@
 #define H WBCPU_H
 #define H2 WBCPU_H2
 
-/* --- arithmetic ------------------------------------------------------------------------ */
+/* --- arithmetic --------------------------------------------------------------------- */
 
 WBCPU_INLINE H operator+(const H &a, const H &b)
 {
@@ -134,7 +134,7 @@ WBCPU_INLINE H __hfma_sat(H a, H b, H c)
     return wbcpu_saturate(__hfma(a, b, c));
 }
 
-/* --- comparisons: all false with NaN, but for != and the unordered ones (…u) ----------- */
+/* --- comparisons: all false with NaN, but for != and the unordered ones (…u) -------- */
 
 #define WBCPU_COMPARE(name, op)                                                          \
     WBCPU_INLINE bool operator op(const H &a, const H &b)                                \
@@ -217,7 +217,7 @@ WBCPU_INLINE H __hfma_relu(H a, H b, H c)
     return __hmax_nan(__hfma(a, b, c), H(0.0f));
 }
 
-/* --- functions of one argument, and the same for pairs ---------------------------------- */
+/* --- functions of one argument, and the same for pairs ------------------------------ */
 
 #define WBCPU_FUNCTION(name, of_f)                                                       \
     WBCPU_INLINE H h##name(H a)                                                          \
@@ -247,7 +247,7 @@ WBCPU_FUNCTION(trunc, truncf(f))
 WBCPU_FUNCTION(rint, rintf(f))
 #undef WBCPU_FUNCTION
 
-/* --- pairs ------------------------------------------------------------------------------ */
+/* --- pairs -------------------------------------------------------------------------- */
 
 #define WBCPU_PAIRWISE(name2, name1)                                                     \
     WBCPU_INLINE H2 name2(H2 a, H2 b)                                                    \
@@ -339,7 +339,7 @@ WBCPU_INLINE H2 __lowhigh2highlow(H2 a)
     return H2(a.y, a.x);
 }
 
-/* --- atomics: 16-bit floats have no instruction of their own, so compare and swap ------- */
+/* --- atomics: 16-bit floats have no instruction of their own, so compare and swap --- */
 
 WBCPU_INLINE H atomicAdd(H *address, H value)
 {
