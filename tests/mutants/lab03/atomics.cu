@@ -1,6 +1,5 @@
 // atomics.cu - adds the rows of dw in whatever order they come.
 // fails: dw_rows
-// says: changes with the thread order
 #include "rmsnorm.h"
 
 static __global__ void
