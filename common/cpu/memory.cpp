@@ -277,6 +277,10 @@ extern "C" cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStrea
 {
     return cudaSuccess;
 }
+extern "C" cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int)
+{
+    return cudaSuccess;
+}
 
 extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p)
 {

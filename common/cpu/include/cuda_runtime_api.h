@@ -199,6 +199,8 @@ typedef enum cudaMemcpyKind cudaMemcpyKind;
 #define cudaHostAllocMapped 0x02
 #define cudaHostAllocWriteCombined 0x04
 #define cudaHostRegisterDefault 0x00
+#define cudaHostRegisterPortable 0x01
+#define cudaHostRegisterMapped 0x02
 #define cudaCpuDeviceId ((int)-1)
 enum cudaMemoryType {
     cudaMemoryTypeUnregistered = 0,
@@ -247,6 +249,15 @@ cudaError_t cudaMemset2DAsync(
     cudaStream_t stream WBCPU_DEFAULT(0));
 cudaError_t cudaMemPrefetchAsync(
     const void *p, size_t bytes, int device, cudaStream_t stream WBCPU_DEFAULT(0));
+enum cudaMemoryAdvise {
+    cudaMemAdviseSetReadMostly = 1,
+    cudaMemAdviseUnsetReadMostly = 2,
+    cudaMemAdviseSetPreferredLocation = 3,
+    cudaMemAdviseUnsetPreferredLocation = 4,
+    cudaMemAdviseSetAccessedBy = 5,
+    cudaMemAdviseUnsetAccessedBy = 6
+};
+cudaError_t cudaMemAdvise(const void *p, size_t bytes, enum cudaMemoryAdvise advice, int device);
 cudaError_t cudaMemcpyToSymbol(
     const void *symbol, const void *src, size_t bytes, size_t offset WBCPU_DEFAULT(0),
     enum cudaMemcpyKind kind WBCPU_DEFAULT(cudaMemcpyHostToDevice));

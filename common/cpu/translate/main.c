@@ -118,7 +118,7 @@ static char *find_header(const char *includer, const char *name)
     return path;
 }
 
-static int translate_headers(const struct source *s, const char *folder);
+static int translate_headers(struct source *s, const char *folder, int is_header);
 
 /* Translates the header if it needs it; says whether it did. */
 static int translate_header(const char *path, const char *name)
@@ -136,7 +136,7 @@ static int translate_header(const char *path, const char *name)
     if (!read_source(&s, h->path)) return 0;
     const char *slash = strrchr(name, '/');
     char *folder = format("%.*s", slash ? (int)(slash - name) + 1 : 0, name);
-    int below = translate_headers(&s, folder);
+    int below = translate_headers(&s, folder, 1);
     h->needed = below || has_cuda_syntax(&s);
     if (h->needed) {
         char *out = format("%s/%s", outdir, h->name);
@@ -149,23 +149,31 @@ static int translate_header(const char *path, const char *name)
     return h->needed;
 }
 
-/* All headers that s includes; folder is that of s below the main file's, "" or "a/b/". */
-static int translate_headers(const struct source *s, const char *folder)
+/* All headers that s includes; folder is that of s below the main file's, "" or "a/b/". A
+ * translated header lies elsewhere than its neighbours: those that are not translated it
+ * includes by their full path. */
+static int translate_headers(struct source *s, const char *folder, int is_header)
 {
     int some = 0;
     for (int i = 0; i < s->count; i++) {
         if (s->tokens[i].kind != DIRECTIVE) continue;
         char *name = included_name(&s->tokens[i]);
-        if (!name) continue;
-        char *path = find_header(s->path, name);
+        char *path = name ? find_header(s->path, name) : NULL;
+        int translated = 0;
         if (path && !strstr(name, "..") && *name != '/') {
             /* Found in an -I folder the name counts from there, else from the includer. */
             char *beside = format("%s%s", folder, name);
             int local = strlen(path) >= strlen(beside)
                         && strcmp(path + strlen(path) - strlen(beside), beside) == 0;
-            some |= translate_header(path, local ? beside : name);
+            translated = translate_header(path, local ? beside : name);
             free(beside);
         }
+        if (path && is_header && !translated) {
+            char *full = realpath(path, NULL);
+            if (full) s->tokens[i].text = format("#include \"%s\"", full);
+            free(full);
+        }
+        some |= translated;
         free(path);
         free(name);
     }
@@ -211,7 +219,7 @@ int main(int argc, char **argv)
         return 1;
     }
     const char *base = strrchr(input, '/') ? strrchr(input, '/') + 1 : input;
-    translate_headers(&s, "");
+    translate_headers(&s, "", 0);
     rewrite(&s);
     char *out = format("%s/%s.cpp", outdir, base);
     if (!errors) write_source(&s, out);

@@ -107,6 +107,8 @@ WBCPU_SCOPED(atomicCAS)
 WBCPU_SCOPED(atomicAnd)
 WBCPU_SCOPED(atomicOr)
 WBCPU_SCOPED(atomicXor)
+WBCPU_SCOPED(atomicInc)
+WBCPU_SCOPED(atomicDec)
 #undef WBCPU_SCOPED
 #undef WBCPU_INTEGER
 #undef WBCPU_FETCH
