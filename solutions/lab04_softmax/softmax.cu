@@ -100,12 +100,14 @@ template <typename E, int V> static __device__ pack<E, V> narrow(const float (&f
     return p;
 }
 
-/* exp(scale x - m), one rounding before exp. __expf is off by 2 |x| 2^-24: too much in
- * float, nothing beside the 2^-11 and 2^-8 of a 16-bit result. */
+/* exp(scale x - m). In float one rounding before expf. As a power of two it takes half of
+ * the instructions and errs by 2 |x| 2^-24: too much in float, nothing beside the 2^-11 and
+ * 2^-8 of a 16-bit result. */
 template <typename E> static __device__ float term(float x, float scale, float m)
 {
-    float d = fmaf(x, scale, -m);
-    return sizeof(E) == 4 ? expf(d) : __expf(d);
+    const float log2_e = 1.442695041f;
+    if (sizeof(E) == 4) return expf(fmaf(x, scale, -m));
+    return exp2f(fmaf(x, scale * log2_e, -m * log2_e));
 }
 
 /* Every lane of a group of LANES gets the group's maximum or sum. Butterfly: lane i meets
@@ -249,25 +251,24 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK)
     int whole = n / V, tail = whole * V + p.lane;
     const E *xr = x + (size_t)p.row * N;
 
-    pack<E, V> in[K];  // all loads are issued before the first is used
+    pack<E, V> in[K] = {};  // all loads are issued before the first is used
 #pragma unroll
     for (int k = 0; k < K; k++) {
         int i = k * p.width + p.lane;
         if (i < whole) in[k] = ((const pack<E, V> *)xr)[i];
     }
+    float e[K][V], e_tail = tail < n ? (float)xr[tail] : 0.0f;
     stats own = no_columns();
-    float e[K][V], e_tail = 0.0f;
 #pragma unroll
-    for (int k = 0; k < K; k++) {
-        if (k * p.width + p.lane >= whole) continue;
+    for (int k = 0; k < K;
+         k++) {  // no branch around this: nvcc would move a load behind it
         widen(e[k], in[k]);
-        for (int j = 0; j < V; j++)
-            own.max = fmaxf(own.max, e[k][j] * scale);
+        float top = e[k][0] * scale;
+        for (int j = 1; j < V; j++)
+            top = fmaxf(top, e[k][j] * scale);
+        own.max = k * p.width + p.lane < whole ? fmaxf(own.max, top) : own.max;
     }
-    if (tail < n) {
-        e_tail = (float)xr[tail];
-        own.max = fmaxf(own.max, e_tail * scale);
-    }
+    if (tail < n) own.max = fmaxf(own.max, e_tail * scale);
 #pragma unroll
     for (int k = 0; k < K; k++) {  // subtract this thread's maximum: expf(89) is inf
         if (k * p.width + p.lane >= whole) continue;
@@ -463,7 +464,9 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK, 1)
     const pack<E, V> *pp = (const pack<E, V> *)(prob + at);
 
     pack<E, V> d[K], q[K];
-    float dot = 0.0f, d_tail = 0.0f, q_tail = 0.0f;
+    float d_tail = tail < n ? (float)dout[at + tail] : 0.0f;
+    float q_tail = tail < n ? (float)prob[at + tail] : 0.0f;
+    float dot = d_tail * q_tail;
     for (int first = 0; first < whole; first += step) {
 #pragma unroll
         for (int k = 0; k < K; k++) {
@@ -478,10 +481,6 @@ static __global__ void __launch_bounds__(LANES ? SHORT_BLOCK : ROW_BLOCK, 1)
             for (int j = 0; j < V; j++)
                 dot += a[j] * b[j];
         }
-    }
-    if (tail < n) {
-        d_tail = (float)dout[at + tail], q_tail = (float)prob[at + tail];
-        dot += d_tail * q_tail;
     }
     dot = sum<LANES>(dot);  // nobody writes before everybody has read
 
@@ -554,19 +553,18 @@ template <typename E, int V>
 static __device__ void
 gradient(pack<E, V> &v, const slope &s, int c, int t, float softcap)
 {
-    float z[V];
+    float z[V], d[V];
     widen(z, v);
     cap(z, softcap);
-    for (int j = 0; j < V; j++) {
-        float d = term<E>(z[j], 1.0f, s.max) * s.factor;
-        if (c + j == t) d -= s.g;
-        if (softcap > 0) {
-            float th = z[j] / softcap;  // dz/dlogits = 1 - tanh^2
-            d *= 1 - th * th;
-        }
-        z[j] = d;
-    }
-    v = narrow<E>(z);
+    for (int j = 0; j < V; j++)
+        d[j] = term<E>(z[j], 1.0f, s.max) * s.factor;
+    if (t >= c && t < c + V)
+        for (int j = 0; j < V; j++)
+            if (c + j == t) d[j] -= s.g;
+    if (softcap > 0)  // dz/dlogits = 1 - tanh^2
+        for (int j = 0; j < V; j++)
+            d[j] *= 1 - z[j] / softcap * (z[j] / softcap);
+    v = narrow<E>(d);
 }
 
 /* The logits of a row wait as in softmax_long_kernel. */
