@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -354,12 +355,16 @@ static void serve(struct wire_case *wire, const unsigned char *data)
 
 /* ---- crashes ------------------------------------------------------------------------- */
 
-/* Says where the bad address lies, then dies of the signal as it would have. */
-static void crashed(int signal, siginfo_t *info, void *context)
+/* Says where the bad address lies, then dies of the signal as it would have. Several
+ * workers may crash at once: the first speaks, the others wait for the end. */
+static void crashed(int number, siginfo_t *info, void *context)
 {
+    static atomic_flag speaking = ATOMIC_FLAG_INIT;
     (void)context;
+    while (atomic_flag_test_and_set(&speaking))
+        pause();
     /* x86 says so, without an address, when an aligned instruction meets odd memory */
-    int kind = signal == SIGSEGV && info->si_code == SI_KERNEL ? SIGBUS : signal;
+    int kind = number == SIGSEGV && info->si_code == SI_KERNEL ? SIGBUS : number;
     struct wire_crash crash = {
         .signal = kind,
         .in_launcher = in_launcher,
@@ -379,7 +384,8 @@ static void crashed(int signal, siginfo_t *info, void *context)
 #endif
     send_header(MSG_CRASH, sizeof crash);
     write_all(&crash, sizeof crash);
-    raise(signal); /* SA_RESETHAND: the default action now */
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 static void catch_crashes(void)
@@ -388,7 +394,7 @@ static void catch_crashes(void)
     stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
     sigaltstack(&stack, NULL);
     struct sigaction action = {.sa_sigaction = crashed};
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | (int)SA_RESETHAND;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);
