@@ -48,9 +48,11 @@ def table(columns, figures, op):
     row = next(iter(figures.values()))
     lines.append("")
     lines.append(
-        f"Fraction of the copy speed in the same run (GB/s of the fewest bytes), {row['device']},"
+        "Fraction of the copy speed in the same run (GB/s of the fewest bytes that can be"
     )
-    lines.append(f"copy {row['copy_GBs']:.0f} GB/s: `make bench-{op}`.")
+    lines.append(
+        f"moved), {row['device']}, copy {row['copy_GBs']:.0f} GB/s: `make bench-{op}`."
+    )
     return "\n".join(lines) + "\n"
 
 

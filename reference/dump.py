@@ -8,7 +8,7 @@ output NAME (float64) and NAME.tol (absolute tolerance of each element). Set a a
 NAME.if.<cause>: what a kernel with a known mistake would give, in words in the metadata.
 
 Before anything is written the cases prove their worth: expected values are well above the
-tolerance, and zeros, a constant, an input and half-precision sums are told from the truth.
+tolerance; zeros, a constant, an input and half-precision sums are told from the truth.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def broken_if(condition, case, what):
         raise wb.Broken(f"{case['at']}: case {case['name']}: {what}")
 
 
-# --- one case ------------------------------------------------------------------------------
+# --- one case ---------------------------------------------------------------------------
 
 
 def evaluate(module, case, call):
@@ -88,7 +88,8 @@ def expected(module, case, call):
             broken_if(
                 size < 16 * slack,
                 case,
-                f"expected {name} (rms {size:.1e}) is not well above its tolerance ({slack:.1e})",
+                f"expected {name} (rms {size:.1e}) is not well above its tolerance "
+                f"({slack:.1e})",
             )
         result[name] = (y, tol, bounds[name].text(E))
     return result, values
@@ -99,7 +100,7 @@ def differs(got, y, tol):
 
 
 def mistakes(module, case, call, values, want):
-    """yields (cause, words, output, array) for each that this case can tell from the truth"""
+    """yields (cause, words, output, array) of those that differ from the truth here"""
     of = getattr(module, case["function"] + "_mistakes", None)
     if of is None:
         return
@@ -125,13 +126,13 @@ def write_inputs(directory, case, call, seed, data_set):
             for n, b in call.buffers.items()
         ],
         "args": [
-            dict(a, name=n, dtype=wb.TYPES[a["dtype"]]["file"]) for n, a in call.args.items()
+            dict(a, name=n, dtype=wb.TYPES[a["dtype"]]["file"])
+            for n, a in call.args.items()
         ],
         "seed": seed,
     }
-    tensors = {
-        n: (b["dtype"], b["bits"]) for n, b in call.buffers.items() if b["bits"] is not None
-    }
+    tensors = {n: (b["dtype"], b["bits"]) for n, b in call.buffers.items()}
+    tensors = {n: t for n, t in tensors.items() if t[1] is not None}
     path = f"{directory}/{case['name']}.{data_set}.in.safetensors"
     save(path, tensors, {"call": json.dumps(description)})
 
@@ -144,12 +145,12 @@ def write_wants(directory, case, want, wrong, data_set):
     for cause, words, name, got in wrong:
         tensors[f"{name}.if.{cause}"] = ("f64", got)
         causes[f"{name}.if.{cause}"] = words
-    metadata = {"tolerance": json.dumps({name: text for name, (_, _, text) in want.items()})}
-    metadata["causes"] = json.dumps(causes)
+    tolerance = {name: text for name, (_, _, text) in want.items()}
+    metadata = {"tolerance": json.dumps(tolerance), "causes": json.dumps(causes)}
     save(f"{directory}/{case['name']}.{data_set}.want.safetensors", tensors, metadata)
 
 
-# --- do the cases tell right from wrong? ---------------------------------------------------
+# --- do the cases tell right from wrong? ------------------------------------------------
 
 
 def impostors(call, want):
@@ -159,7 +160,8 @@ def impostors(call, want):
         yield "ones", name, np.ones_like(y)
         yield "a constant", name, np.full_like(y, np.mean(y))
         for other, a in call.args.items():
-            if a["role"] != "out" and not a["null"] and a["shape"] == call.args[name]["shape"]:
+            same = a["shape"] == call.args[name]["shape"]
+            if same and a["role"] != "out" and not a["null"]:
                 yield f"{other} copied to {name}", name, call.array(other)
 
 
@@ -203,10 +205,11 @@ class Proofs:
     def judge(self, path):
         for (function, what), told in self.seen.items():
             if not told:
-                raise wb.Broken(f"{path}: no case of {function} tells {what} from the truth")
+                what = f"no case of {function} tells {what} from the truth"
+                raise wb.Broken(f"{path}: {what}")
 
 
-# --- the program ---------------------------------------------------------------------------
+# --- the program ------------------------------------------------------------------------
 
 
 def find_lab(lab):
@@ -216,12 +219,13 @@ def find_lab(lab):
         raise wb.Broken(f"no lab {lab!r}; there are: {', '.join(labs)}")
     op = os.path.basename(found[0]).split("_", 1)[1]
     if not os.path.exists(f"{ROOT}/reference/{op}.py"):
-        raise wb.Broken(f"reference/{op}.py is missing: {os.path.basename(found[0])} needs it")
+        raise wb.Broken(f"reference/{op}.py is missing: {lab} needs it")
     return found[0], importlib.import_module(op)
 
 
 def dump(options):
     folder, module = find_lab(options.lab)
+    lab = os.path.basename(folder)
     path = os.path.relpath(options.cases or f"{folder}/cases")
     cases = wb.read_cases(path)
     whole = not options.cases and not options.k
@@ -235,7 +239,7 @@ def dump(options):
     proofs = Proofs()
     for case in chosen:
         for data_set in "ab":
-            call = wb.make_call(module, case, folder.split("/")[-1], options.seed, data_set)
+            call = wb.make_call(module, case, lab, options.seed, data_set)
             want, values = expected(module, case, call)
             wrong = []
             if data_set == "a":
@@ -245,7 +249,7 @@ def dump(options):
             write_wants(options.out, case, want, wrong, data_set)
     if whole:
         proofs.judge(path)
-    print(f"{options.lab}: {len(chosen)} cases from seed {options.seed:#x} in {options.out}")
+    print(f"{lab}: {len(chosen)} cases from seed {options.seed:#x} in {options.out}")
 
 
 def matches(case, patterns):

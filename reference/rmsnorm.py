@@ -8,7 +8,7 @@ import numpy as np
 import wb
 from wb import bound, mean, rounded, total
 
-# --- the formulas --------------------------------------------------------------------------
+# --- the formulas -----------------------------------------------------------------------
 
 
 def rmsnorm_forward(out, rstd, x, w, R, C, eps, offset):
@@ -30,7 +30,7 @@ def rmsnorm_backward(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     dw += total(dout * x * r, axis=0)[0]
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 
 def statistic(call, name, R, null):
@@ -72,7 +72,7 @@ def rmsnorm_backward_data(call, R, C, offset=0.0, scale=1.0, dres=1, dx_at=None)
     call.input("dres", call.normal((R, C)), owner="row") if dres else call.null("dres")
 
 
-# --- error model: see "Tolerance" in the header --------------------------------------------
+# --- error model: see "Tolerance" in the header -----------------------------------------
 
 
 def rmsnorm_forward_bounds(out, rstd, C):
@@ -88,7 +88,8 @@ def rmsnorm_residual_forward_bounds(out, sum, rstd, C):
 
 def rmsnorm_backward_bounds(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     r, u = rstd[:, None], np.abs(dout * (offset + w))
-    M = np.abs(0 if dres is None else dres) + r * u + r**3 * np.abs(x) * mean(u * np.abs(x))
+    past = np.abs(0 if dres is None else dres)
+    M = past + r * u + r**3 * np.abs(x) * mean(u * np.abs(x))
     N = np.abs(dw) + total(np.abs(dout * x * r), axis=0)[0]
     return {
         "dx": bound(M, "|dres| + rstd |u| + rstd^3 |x| mean|u x|", n=C),
@@ -96,7 +97,7 @@ def rmsnorm_backward_bounds(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     }
 
 
-# --- mistakes that the report should name --------------------------------------------------
+# --- mistakes that the report should name -----------------------------------------------
 
 
 def rmsnorm_forward_mistakes(out, x, w, R, C, eps, offset):
@@ -155,7 +156,7 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     }
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check(offset, checks):
@@ -163,7 +164,7 @@ def check(offset, checks):
     x, res, dout, dres, w = (rng.standard_normal(s) for s in 4 * [(R, C)] + [C])
     out, sum, dx, rstd, dw = (np.empty(s) for s in 3 * [(R, C)] + [R, C])
 
-    def loss():  # sum is the residual stream: it goes on past the norm, with gradient dres
+    def loss():  # sum goes on past the norm, as residual stream, with gradient dres
         rmsnorm_residual_forward(out, sum, rstd, x, res, w, R, C, eps, offset)
         return np.sum(out * dout) + np.sum(sum * dres)
 

@@ -8,8 +8,8 @@ A reference file such as rmsnorm.py defines, for each contract function X,
     X_data(call, R, C, eps=1e-5, ...)       makes the arguments of one case. Its keywords
                                             are the keys a line of the cases file may use.
     X_bounds(same arguments as X)           {output: bound(...)}, the error model.
-    X_mistakes(same arguments as X)         optional: yields (cause, words, {output: what a
-                                            kernel with that mistake would give}).
+    X_mistakes(same arguments as X)         optional: yields (cause, words, {output: what
+                                            a kernel with that mistake would give}).
 
 Arguments are passed by name, so all three may name only those they need: a function that
 wants to know the element type takes a last argument `E`. dump.py turns cases into files.
@@ -25,7 +25,7 @@ class Broken(Exception):
     """A fault of the exercise (cases file or reference), in one line."""
 
 
-# --- element types -------------------------------------------------------------------------
+# --- element types ----------------------------------------------------------------------
 
 # unit: half the relative distance of neighbours. least: half the distance next to zero.
 TYPES = {
@@ -64,7 +64,7 @@ def rounded(values, E):
     return decode(encode(np.asarray(values, np.float64).astype(np.float32), E), E)
 
 
-# --- sums ----------------------------------------------------------------------------------
+# --- sums -------------------------------------------------------------------------------
 
 _sum_type = None  # None: float64; "f16" or "bf16": what a half-precision sum would give
 
@@ -103,7 +103,7 @@ class half_sums:
         _sum_type = None
 
 
-# --- tolerances ----------------------------------------------------------------------------
+# --- tolerances -------------------------------------------------------------------------
 
 
 class bound:
@@ -133,7 +133,7 @@ class bound:
         return f"|got-y| <= 2^{u}|y| + ({self.c_text}{root}) 2^-24 M, M = {self.M_text}"
 
 
-# --- one call of a contract function -------------------------------------------------------
+# --- one call of a contract function ----------------------------------------------------
 
 
 class Call:
@@ -260,7 +260,7 @@ def by_name(function, values):
     return function(**{name: values[name] for name in parameters(function)})
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 
 def number(text):
@@ -272,51 +272,54 @@ def number(text):
     return text
 
 
-def read_cases(path):
+GRADERS_KEYS = ("status", "workspace_less")  # not the reference's business
+
+
+def read_case(line, at, earlier):
     """name part points function key=value ... ; needs ; what it catches
 
-    These keys belong to every function: dtype (f32); judge (all), a comma list of the
-    outputs that count in this case, where the others may hold anything; status and
-    workspace_less, which are the grader's business.
+    Two keys belong to every function: dtype (f32), and judge (all), a comma list of the
+    outputs that count in this case, where the others may hold anything.
     """
+    fields, *rest = [part.strip() for part in line.split(";", 2)]
+    fields = fields.split()
+    if len(fields) < 4 or len(rest) != 2:
+        form = "name part points function key=value ... ; needs ; catches"
+        raise Broken(f"{at}: a case is: {form}")
+    name, part, points, function, *keys = fields
+    if name in earlier:
+        raise Broken(f"{at}: case {name} appears twice")
+    if not points.isdigit():
+        raise Broken(f"{at}: points of {name} are no whole number: {points}")
+    if not all("=" in key for key in keys):
+        raise Broken(f"{at}: {name}: expected key=value, got {' '.join(keys)}")
+    keys = dict(key.split("=", 1) for key in keys)
+    needs = [] if rest[0] == "-" else [n.strip() for n in rest[0].split(",")]
+    for need in needs:
+        if need not in earlier:
+            raise Broken(f"{at}: {name} needs {need}, no case before it")
+    return {
+        "name": name,
+        "at": at,
+        "part": part,
+        "points": int(points),
+        "function": function,
+        "dtype": keys.pop("dtype", "f32"),
+        "judge": keys.pop("judge", ""),
+        "keys": {k: number(v) for k, v in keys.items() if k not in GRADERS_KEYS},
+        "needs": needs,
+        "catches": rest[1],
+    }
+
+
+def read_cases(path):
+    """{name: case} in the order of the file"""
     cases = {}
     with open(path, encoding="utf-8") as lines:
-        for at, line in enumerate(lines, 1):
-            line = line.strip()
-            if not line or line.startswith("#"):
-                continue
-            fields, *rest = [part.strip() for part in line.split(";", 2)]
-            fields = fields.split()
-            if len(fields) < 4 or len(rest) != 2:
-                raise Broken(
-                    f"{path}:{at}: a case is: name part points function key=value ... ;"
-                    " needs ; catches"
-                )
-            name, part, points, function, *keys = fields
-            if name in cases:
-                raise Broken(f"{path}:{at}: case {name} appears twice")
-            if not points.isdigit():
-                raise Broken(f"{path}:{at}: points of {name} are no whole number: {points}")
-            if not all("=" in key for key in keys):
-                raise Broken(f"{path}:{at}: {name}: expected key=value, got {keys}")
-            keys = {k: number(v) for k, v in (key.split("=", 1) for key in keys)}
-            keys = {k: v for k, v in keys.items() if k not in ("status", "workspace_less")}
-            needs = [] if rest[0] == "-" else [n.strip() for n in rest[0].split(",")]
-            for need in needs:
-                if need not in cases:
-                    raise Broken(f"{path}:{at}: {name} needs {need}, no case before it")
-            cases[name] = {
-                "name": name,
-                "at": f"{path}:{at}",
-                "part": part,
-                "points": int(points),
-                "function": function,
-                "dtype": keys.pop("dtype", "f32"),
-                "judge": str(keys.pop("judge", "")),
-                "keys": keys,
-                "needs": needs,
-                "catches": rest[1],
-            }
+        for n, line in enumerate(lines, 1):
+            if line.strip() and not line.startswith("#"):
+                case = read_case(line.strip(), f"{path}:{n}", cases)
+                cases[case["name"]] = case
     return cases
 
 
@@ -325,7 +328,8 @@ def make_call(module, case, lab, seed, data_set):
     function = getattr(module, case["function"], None)
     data = getattr(module, case["function"] + "_data", None)
     if function is None or data is None:
-        raise Broken(f"{case['at']}: reference/{module.__name__}.py lacks {case['function']}")
+        file = f"reference/{module.__name__}.py"
+        raise Broken(f"{case['at']}: {file} lacks {case['function']}")
     if case["dtype"] not in ("f32", "f16", "bf16"):
         raise Broken(f"{case['at']}: dtype={case['dtype']}: use f32, f16 or bf16")
     names = [zlib.crc32(s.encode()) for s in (lab, case["name"], data_set)]
@@ -344,11 +348,13 @@ def make_call(module, case, lab, seed, data_set):
         if value is None:
             raise Broken(f"{case['at']}: {case['function']} needs {name}=...")
         # a C float: the reference must see the number that the kernel sees
-        call.scalars[name] = float(np.float32(value)) if isinstance(value, float) else value
+        if isinstance(value, float):
+            value = float(np.float32(value))
+        call.scalars[name] = value
     return call
 
 
-# --- checks of a reference by itself -------------------------------------------------------
+# --- checks of a reference by itself ----------------------------------------------------
 
 
 class Checks:
@@ -380,7 +386,8 @@ class Checks:
                 near.append(loss())
             flat[i] = x
             slope[i] = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
-        self.close(f"{what} against finite differences", gradient.reshape(-1), slope, tolerance)
+        what += " against finite differences"
+        self.close(what, gradient.reshape(-1), slope, tolerance)
 
     def done(self):
         print(f"1..{self.count}")

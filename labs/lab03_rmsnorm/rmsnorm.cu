@@ -5,7 +5,7 @@
  */
 #include "rmsnorm.h"
 
-// --- 03.1 and 03.2: forward ----------------------------------------------------------------
+// --- 03.1 and 03.2: forward ------------------------------------------------------------
 
 /* A block of 32 threads, one warp, per row: thread t looks after the columns t, t + 32,
  * t + 64, ... That is enough to pass; the guide shows the way to a fast kernel. */
@@ -48,7 +48,7 @@ static wb_status residual_forward(
     return WB_TODO;
 }
 
-// --- 03.3 and 03.4: backward ---------------------------------------------------------------
+// --- 03.3 and 03.4: backward -----------------------------------------------------------
 
 /* One warp per row, as in the forward pass. With u = dout (offset + w):
  *     dx = dres + rstd (u - x rstd k),   k = rstd mean_c(u x)
@@ -106,7 +106,7 @@ static wb_status backward(
     return WB_TODO;
 }
 
-// --- 03.5: the contract's functions in each element type -----------------------------------
+// --- 03.5: the contract's functions in each element type -------------------------------
 
 #define DEFINE(E, e)                                                                     \
     wb_status rmsnorm_forward_##e(                                                       \

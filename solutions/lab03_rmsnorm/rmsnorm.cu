@@ -5,7 +5,7 @@
  */
 #include "rmsnorm.h"
 
-// --- 03.1 and 03.2: forward ----------------------------------------------------------------
+// --- 03.1 and 03.2: forward ------------------------------------------------------------
 
 // BEGIN SOLUTION 03.1 (about 10 lines in a first version)
 //> /* A block of 32 threads, one warp, per row: thread t looks after the columns t, t + 32,
@@ -255,7 +255,7 @@ static wb_status residual_forward(
     // END SOLUTION
 }
 
-// --- 03.3 and 03.4: backward ---------------------------------------------------------------
+// --- 03.3 and 03.4: backward -----------------------------------------------------------
 
 // BEGIN SOLUTION 03.3 (about 10 lines in a first version)
 //> /* One warp per row, as in the forward pass. With u = dout (offset + w):
@@ -300,11 +300,11 @@ static __device__ void store_partial(float *partial, const float (&dw)[VECS][N],
     }
 }
 
-/* dx and the partial sums of dw in one pass over dout and x. A group (FEW lanes,
- * a WARP, or for wide rows a block: THREADS = 0) walks through the rows g, g + groups, ... The columns of a
- * thread stay the same, so its part of dw stays in registers; at the end each block writes
- * one row of `partial`. The next row is loaded before this one is worked on: memory never
- * waits for the sum. */
+/* dx and the partial sums of dw in one pass over dout and x. A group (FEW lanes, a WARP,
+ * or for wide rows a block: THREADS = 0) walks through the rows g, g + groups, ... The
+ * columns of a thread stay the same, so its part of dw stays in registers; at the end each
+ * block writes one row of `partial`. The next row is loaded before this one is worked on:
+ * memory never waits for the sum. */
 template <typename E, int VECS, int THREADS>
 static __global__ void __launch_bounds__(THREADS ? ROWS *THREADS : MOST) backward_rows(
     E *dx, float *partial, const E *dout, const E *x, const E *w, const float *rstd,
@@ -532,7 +532,7 @@ static wb_status backward(
     // END SOLUTION
 }
 
-// --- 03.5: the contract's functions in each element type -----------------------------------
+// --- 03.5: the contract's functions in each element type -------------------------------
 
 #define DEFINE(E, e)                                                                     \
     wb_status rmsnorm_forward_##e(                                                       \
