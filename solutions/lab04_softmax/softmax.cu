@@ -672,7 +672,8 @@ template <typename E, int V> static long_plan plan_long(const void *kernel, int 
     int device = 0, most = 48 << 10;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    size_t room = (size_t)most - 2048;  // the driver takes 1 KB of each block, of_warp 256 B
+    size_t room =
+        (size_t)most - 2048;  // the driver takes 1 KB of each block, of_warp 256 B
     size_t row = (size_t)n * sizeof(E);
     int threads = row_threads<V>(n, row <= room / 2 ? LONG_BLOCK : MAX_BLOCK);
     if (n <= threads * kept<V>::columns) return {threads, 0, 0};  // registers do

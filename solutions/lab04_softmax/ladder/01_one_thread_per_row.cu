@@ -18,7 +18,7 @@ softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
     float m = -FLT_MAX;
     for (int j = 0; j < n; j++)
         m = fmaxf(m, (float)x[j] * scale);
-    double sum = 0.0;  // one after the other in float, 100,000 terms drift
+    double sum = 0.0;            // one after the other in float, 100,000 terms drift
     for (int j = 0; j < n; j++)  // subtract the max: expf(89) is inf
         sum += expf((float)x[j] * scale - m);
     for (int j = 0; j < n; j++)
