@@ -1,6 +1,6 @@
 """Opens a checkpoint with Hugging Face transformers and compares it with this program's.
 
-    make tinylm-check-transformers [OUT=runs/laptop]
+    make tinylm-check-transformers [OUT=runs/laptop] PYTHON=/path/with/transformers
     python tools/check_transformers.py build/cpu/tests/tinylm/logits runs/laptop/best
 
 LlamaForCausalLM must take every weight, give the logits that the program gives at every
