@@ -26,11 +26,12 @@ DEPS      = -MMD -MP -MF $(@:.o=.d) -MT $@
 # --- CPU back end: translate <<<>>> and __shared__, then the host's own compiler -----------
 # -fno-strict-aliasing: float4 views of float arrays are normal in CUDA.
 # -fno-gnu-unique: labs with equal template names must stay apart (see mk/labs.mk).
+# -fstack-clash-protection: a large local array meets the guard page of a thread's stack.
 # Never -ffast-math: masks are -INFINITY, and it compiles every NaN check away.
 CPU_TARGET ?= native
 TRANSLATE := build/host/translate
 CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing -fno-math-errno \
-             -fno-trapping-math -Wno-unknown-pragmas -Wno-attributes $(SANITIZE) \
+             -fno-trapping-math -fstack-clash-protection -Wno-unknown-pragmas -Wno-attributes $(SANITIZE) \
              -Icommon/cpu/include $(if $(findstring clang,$(CXX)),,-fno-gnu-unique)
 ifeq ($(BACKEND),cpu)
 BACKEND_INCLUDES := -Icommon/cpu/include

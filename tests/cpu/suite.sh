@@ -23,8 +23,8 @@ check_fails "WB_THREADS=x" "WB_THREADS=x: not a number" env WB_THREADS=x "$B/tes
 check_fails "WB_STACK_KB=1" "WB_STACK_KB=1: a stack has" env WB_STACK_KB=1 "$B/tests/cpu/blocks"
 
 # --- building one .cu by hand: build COMPILER FILE.cu OUT [FLAGS] ------------------------------
-flags="-std=gnu++17 -fno-strict-aliasing -fno-math-errno -fno-trapping-math -Wno-unknown-pragmas
-       -Wno-attributes -g -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
+flags="-std=gnu++17 -fno-strict-aliasing -fno-math-errno -fno-trapping-math
+       -fstack-clash-protection -Wno-unknown-pragmas -Wno-attributes -g -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
 build() {
     compiler=$1 file=$2 out=$3; shift 3
     mkdir -p "$out.d" && build/host/translate "$file" "$out.d" &&

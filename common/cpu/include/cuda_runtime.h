@@ -28,6 +28,7 @@
 #include "wbcpu/atomic.h"
 #include "wbcpu/device_functions.h"
 #include "wbcpu/api.h"
+#include "wbcpu/unsupported.h"
 #endif
 
 #endif

@@ -1,4 +1,4 @@
-// says: grid-wide synchronisation: not supported by the cpu backend
+// says: cudaLaunchCooperativeKernel: not supported by the cpu backend
 __global__ void k(int *x) { *x = 1; }
 int main()
 {

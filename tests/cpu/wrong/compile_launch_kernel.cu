@@ -1,4 +1,4 @@
-// says: cudaLaunchKernel: not supported by the cpu backend
+// says: cudaLaunchKernel: not supported by the cpu backend; write kernel<<<...>>>(...)
 __global__ void k(int *x) { *x = 1; }
 int main()
 {

@@ -102,21 +102,6 @@ static inline cudaError_t cudaGraphInstantiate(
     return cudaGraphInstantiate(exec, graph, 0ull);
 }
 
-/* What a kernel launch by pointers would need is lost by then: the types of its arguments. */
-template <class T = void, class... Args> cudaError_t cudaLaunchKernel(Args...)
-{
-    static_assert(
-        sizeof(T *) == 0,
-        "cudaLaunchKernel: not supported by the cpu backend; write kernel<<<...>>>(...)");
-    return cudaErrorNotSupported;
-}
-template <class T = void, class... Args> cudaError_t cudaLaunchCooperativeKernel(Args...)
-{
-    static_assert(
-        sizeof(T *) == 0, "grid-wide synchronisation: not supported by the cpu backend "
-                          "(blocks do not run at the same time)");
-    return cudaErrorNotSupported;
-}
 #undef WBCPU_TYPED
 
 #endif

@@ -1,0 +1,42 @@
+/* unsupported.h - names that exist so that using them says what to do instead. */
+#ifndef WBCPU_UNSUPPORTED_H
+#define WBCPU_UNSUPPORTED_H
+
+typedef unsigned long long cudaTextureObject_t;
+typedef unsigned long long cudaSurfaceObject_t;
+
+/* A template: the sentence comes only where the function is called. */
+#define WBCPU_UNSUPPORTED(name, sentence)                                                \
+    template <class T = void, class... Args> int name(Args...)                           \
+    {                                                                                    \
+        static_assert(sizeof(T *) == 0, #name ": not supported by the cpu backend; " sentence); \
+        return 801; /* cudaErrorNotSupported */                                          \
+    }
+#define WBCPU_TEXTURE(name) WBCPU_UNSUPPORTED(name, "read global memory instead")
+#define WBCPU_ONE_DEVICE(name) WBCPU_UNSUPPORTED(name, "there is one device and one process")
+
+/* By pointers the types of a kernel's arguments are lost. */
+WBCPU_UNSUPPORTED(cudaLaunchKernel, "write kernel<<<...>>>(...)")
+WBCPU_UNSUPPORTED(cudaLaunchKernelEx, "write kernel<<<...>>>(...)")
+WBCPU_UNSUPPORTED(
+    cudaLaunchCooperativeKernel, "grid-wide synchronisation needs blocks that run at once: "
+                                 "launch a second kernel")
+WBCPU_TEXTURE(cudaCreateTextureObject)
+WBCPU_TEXTURE(cudaCreateSurfaceObject)
+WBCPU_TEXTURE(tex1Dfetch)
+WBCPU_TEXTURE(tex1D)
+WBCPU_TEXTURE(tex2D)
+WBCPU_TEXTURE(tex3D)
+WBCPU_TEXTURE(surf2Dread)
+WBCPU_TEXTURE(surf2Dwrite)
+WBCPU_ONE_DEVICE(cudaDeviceEnablePeerAccess)
+WBCPU_ONE_DEVICE(cudaDeviceCanAccessPeer)
+WBCPU_ONE_DEVICE(cudaMemcpyPeer)
+WBCPU_ONE_DEVICE(cudaMemcpyPeerAsync)
+WBCPU_ONE_DEVICE(cudaIpcGetMemHandle)
+WBCPU_ONE_DEVICE(cudaIpcOpenMemHandle)
+#undef WBCPU_UNSUPPORTED
+#undef WBCPU_TEXTURE
+#undef WBCPU_ONE_DEVICE
+
+#endif
