@@ -14,8 +14,9 @@
 #include <algorithm>
 
 struct scratch {  // grows, and is kept: no allocation once the sizes have been seen
-    float *data;
-    size_t size;
+    float *data = nullptr;
+    size_t size = 0;
+    ~scratch() { free(data); }
 };
 
 struct cublasContext {
@@ -340,8 +341,6 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 cublasStatus_t cublasDestroy(cublasHandle_t handle)
 {
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-    free(handle->wide_a.data);
-    free(handle->wide_b.data);
     delete handle;
     return CUBLAS_STATUS_SUCCESS;
 }

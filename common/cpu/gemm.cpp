@@ -126,17 +126,20 @@ static void scale(int m, int n, float beta, float *c, size_t ldc)  // the produc
             c[j * ldc + i] = beta == 0 ? 0 : beta * c[j * ldc + i];
 }
 
-struct panels {  // one per thread, kept
+struct panels {
     float a[BLOCK_ROWS * DEPTH];
     float b[BLOCK_COLUMNS * DEPTH];
 };
 
-static panels *my_panels(void)
+static panels *my_panels(void)  // a thread keeps its own until it ends
 {
-    static thread_local panels *mine;
-    if (!mine) mine = (panels *)aligned_alloc(64, (sizeof *mine + 63) / 64 * 64);
-    if (!mine) abort();
-    return mine;
+    struct owner {
+        panels *mine = (panels *)aligned_alloc(64, (sizeof(panels) + 63) / 64 * 64);
+        ~owner() { free(mine); }
+    };
+    static thread_local owner o;
+    if (!o.mine) abort();
+    return o.mine;
 }
 
 void wbcpu_own_sgemm(

@@ -166,12 +166,13 @@ extern "C" cudaError_t cudaMalloc(void **p, size_t bytes)
     if (sticky_error()) return sticky_error();
     if (!bytes) return cudaSuccess;
     std::lock_guard<std::recursive_mutex> hold(lock);
-    size_t whole = (bytes + alignment - 1) / alignment * alignment + gap;
+    size_t whole = (bytes + alignment - 1) / alignment * alignment;
+    if (!checked_by_asan) whole += gap; /* there host memory may follow at once */
     if (whole < bytes || bytes > physical_memory() - bytes_taken)
         return fail(cudaErrorMemoryAllocation);
     char *q;
     if (checked_by_asan)
-        q = static_cast<char *>(aligned_alloc(alignment, whole - gap));
+        q = static_cast<char *>(aligned_alloc(alignment, whole));
     else
         q = reserve() ? take(whole) : nullptr;
     if (!q) return fail(cudaErrorMemoryAllocation);
