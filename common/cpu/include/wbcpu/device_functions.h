@@ -44,11 +44,13 @@ WBCPU_INLINE float cospif(float x) { return cosf(3.14159265f * x); }
 /* In libm these are calls; a reduction or softmax does one per element. Of a number and a
  * NaN the number. An extern inline definition is used where it can be inlined, libm's
  * elsewhere (by its address). */
-#define WBCPU_LIBM extern "C" inline __attribute__((always_inline, gnu_inline))
+#define WBCPU_LIBM extern inline __attribute__((always_inline, gnu_inline))
+extern "C" {
 WBCPU_LIBM float fmaxf(float a, float b) noexcept { return b != b ? a : a > b ? a : b; }
 WBCPU_LIBM float fminf(float a, float b) noexcept { return b != b ? a : a < b ? a : b; }
 WBCPU_LIBM double fmax(double a, double b) noexcept { return b != b ? a : a > b ? a : b; }
 WBCPU_LIBM double fmin(double a, double b) noexcept { return b != b ? a : a < b ? a : b; }
+}
 #undef WBCPU_LIBM
 
 /* These round on their own: the compiler must not fuse them into an fma. */
