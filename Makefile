@@ -6,16 +6,16 @@
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 include mk/toolchain.mk  # back end, compilers, flags; how a .c and a .cu become an object
--include mk/setup.mk     # what is missing on this machine, and how it gets here
--include mk/cpu.mk       # the CPU back end's library and its own checks
--include mk/blas.mk      # matrix products of the CPU back end
--include mk/ops.mk       # given operations: test data
--include mk/labs.mk      # lab03, grade, starters, which kernels the programs take
--include mk/grader.mk    # the program behind ./grade
--include mk/tinylm.mk    # train and generate
--include mk/bench.mk     # measurements
--include mk/tests.mk     # test
--include mk/fuzz.mk      # any bytes thrown at the file readers
+include mk/labs.mk       # lab03, grade, starters, which kernels the programs take
+include mk/grader.mk     # the program behind ./grade
+include mk/tinylm.mk     # train and generate
+include mk/setup.mk      # what is missing on this machine, and how it gets here
+include mk/bench.mk      # measurements
+include mk/cpu.mk        # the CPU back end's library and its own checks
+include mk/blas.mk       # matrix products of the CPU back end
+include mk/ops.mk        # given operations: test data
+include mk/fuzz.mk       # any bytes thrown at the file readers
+include mk/tests.mk      # test
 
 help: ## this list
 	@awk -F ' *## *' '/^[a-zA-Z0-9%_-]+:.*## /{split($$1,t,":"); printf "  make %-26s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
