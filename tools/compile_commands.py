@@ -1,9 +1,8 @@
 """Prints compile_commands.json for clangd.
 
-A .cu is described as C++ with the CPU back end's headers: they declare threadIdx, the
-intrinsics and __global__, so clangd knows everything without a CUDA toolkit. The launch
-<<<...>>> alone is not C++; clangd parses it when the file is CUDA, so the language is
-`cuda` with the back end's own header in place of the toolkit's.
+A .cu is described as CUDA with the CPU back end's headers in place of the toolkit's: they
+declare threadIdx, the intrinsics and the keywords, so clangd knows everything, also on a
+machine without a toolkit, and parses <<<...>>> itself.
 """
 import glob
 import json
@@ -13,7 +12,8 @@ ROOT = os.getcwd()
 INCLUDES = ["-Icommon", "-Icommon/ops", "-Icommon/cpu/include"]
 INCLUDES += ["-I" + d for d in sorted(glob.glob("labs/lab*"))]
 CUDA = ["clang++", "-x", "cuda", "--cuda-host-only", "-nocudainc", "-nocudalib", "-std=gnu++17",
-        "-D__CUDACPU_CLANGD__=1", "-include", "cuda_runtime.h", "-Wno-unknown-cuda-version"]
+        "-include", "wbcpu/editor.h", "-include", "cuda_runtime.h", "-Wno-unknown-cuda-version",
+        "-Wno-gnu-inline-cpp-without-extern", "-Wno-cuda-compat", "-Xclang", "-fcuda-allow-variadic-functions"]
 C = ["clang", "-std=gnu11", "-Wall", "-Wextra"]
 CXX = ["clang++", "-std=gnu++17"]
 

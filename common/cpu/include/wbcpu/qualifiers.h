@@ -14,7 +14,6 @@
 #define WBCPU_THREAD_LOCAL __thread __attribute__((tls_model("local-exec")))
 #define WBCPU_INLINE static inline __attribute__((always_inline, unused))
 
-#define __global__
 #define __device__
 #define __host__
 #define __managed__
@@ -26,9 +25,12 @@
 #define __inline_hint__
 #define __nv_pure__
 
+#ifndef WBCPU_EDITOR
+#define __global__
 /* All threads of a block run on one CPU thread, one after another, and so share what is
  * static there. The next block on this CPU thread finds what the last one left. */
 #define __shared__ static __thread __attribute__((aligned(16)))
+#endif
 #define __constant__ static
 
 #define WBCPU_INLINE_PTX(...)                                                            \

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The documents: links lead somewhere, commands exist, and the cheap ones run as written.
+. "$(dirname "$0")/../tap.sh"
+pages=$(git ls-files '*.md')
+
+links_lead_somewhere() {
+    bad=0
+    for page in $pages; do
+        for link in $(grep -oE '\]\([A-Za-z0-9_./*-]+\)' "$page" | sed 's/^](//; s/)$//'); do
+            [ -e "$(dirname "$page")/$link" ] || { echo "$page: $link"; bad=1; }
+        done
+    done
+    return $bad
+}
+
+# Names of targets in code: `make x`, and lines of blocks that begin with make.
+commands_exist() {
+    bad=0
+    known=$(make -pRrnq help 2>/dev/null | sed -n 's/^\([a-zA-Z0-9_%.-]*\):.*/\1/p' | sort -u)
+    for target in $(grep -ohE '(`|^)make( [A-Z]+=[^ `]*)* [a-z][a-zA-Z0-9_-]*' $pages |
+        awk '{print $NF}' | sort -u); do
+        grep -qx "$target" <<<"$known" || make -n "$target" >/dev/null 2>&1 ||
+            { echo "make $target"; bad=1; }
+    done
+    return $bad
+}
+
+check "links in the documents lead somewhere" links_lead_somewhere
+check "commands in the documents exist" commands_exist
+check_says "make alone prints the commands" "make lab03" make
+check_says "make doctor finds what make test needs" "ok       gcc" make doctor
+check "make data" make data
+check "compile_commands.json" make compile_commands.json
+check "an editor sees no false errors in a .cu" "$PYTHON" tests/docs/editor.py
+check_fails "./grade of a lab that is not there" "lab99" ./grade lab99
+check_fails "an unknown back end" "BACKEND=cpu or BACKEND=cuda" make BACKEND=metal help
+tap_done
