@@ -136,8 +136,16 @@ template <class T> inline void collect(T matrix[16][16], int lane, const void *f
         matrix[wbcpu_layout::row(lane, i)][wbcpu_layout::column(lane, i)] = x[i];
 }
 
-template <class Factor, class Sum> void multiply(uint64_t value[32], unsigned)
+template <class Factor, class Sum> void multiply(uint64_t value[32], unsigned present)
 {
+    if (present != 0xffffffffu) {
+        fprintf(
+            stderr,
+            "mma_sync in block (%u,%u,%u): all 32 lanes of a warp must take part, "
+            "here the mask is %08x\n",
+            blockIdx.x, blockIdx.y, blockIdx.z, present);
+        abort();
+    }
     lane_fragments *lanes[32];
     memcpy(lanes, value, sizeof lanes);
     Factor raw_a[16][16], raw_b[16][16];
