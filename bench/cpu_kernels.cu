@@ -25,14 +25,18 @@ __global__ void swiglu(float *out, const float *gate, const float *up, int n)
     if (i < n) out[i] = gate[i] / (1.0f + expf(-gate[i])) * up[i];
 }
 
-__device__ float silu(float x) { return x / (1.0f + expf(-x)); }
+__device__ float silu(float x)
+{
+    return x / (1.0f + expf(-x));
+}
 
 __global__ void swiglu_float4(float4 *out, const float4 *gate, const float4 *up, int n4)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n4) return;
     float4 g = gate[i], u = up[i];
-    out[i] = make_float4(silu(g.x) * u.x, silu(g.y) * u.y, silu(g.z) * u.z, silu(g.w) * u.w);
+    out[i] =
+        make_float4(silu(g.x) * u.x, silu(g.y) * u.y, silu(g.z) * u.z, silu(g.w) * u.w);
 }
 
 __global__ void axpy(float *y, const float *x, float a, int n)
@@ -49,7 +53,8 @@ __global__ void rmsnorm_tree(float *out, const float *x, const float *w, int C)
     __shared__ float sum[256];
     const float *xr = x + (size_t)blockIdx.x * C;
     float s = 0;
-    for (int c = threadIdx.x; c < C; c += 256) s += xr[c] * xr[c];
+    for (int c = threadIdx.x; c < C; c += 256)
+        s += xr[c] * xr[c];
     sum[threadIdx.x] = s;
     __syncthreads();
     for (int half = 128; half > 0; half /= 2) {
@@ -63,12 +68,14 @@ __global__ void rmsnorm_tree(float *out, const float *x, const float *w, int C)
 
 __device__ float warp_sum(float v)
 {
-    for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffffu, v, o);
+    for (int o = 16; o > 0; o >>= 1)
+        v += __shfl_xor_sync(0xffffffffu, v, o);
     return v;
 }
 __device__ float warp_max(float v)
 {
-    for (int o = 16; o > 0; o >>= 1) v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, o));
+    for (int o = 16; o > 0; o >>= 1)
+        v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, o));
     return v;
 }
 
@@ -77,7 +84,8 @@ __global__ void rmsnorm_shuffle(float *out, const float *x, const float *w, int 
     __shared__ float sum[8];
     const float *xr = x + (size_t)blockIdx.x * C;
     float s = 0;
-    for (int c = threadIdx.x; c < C; c += 256) s += xr[c] * xr[c];
+    for (int c = threadIdx.x; c < C; c += 256)
+        s += xr[c] * xr[c];
     s = warp_sum(s);
     if (threadIdx.x % 32 == 0) sum[threadIdx.x / 32] = s;
     __syncthreads();
@@ -94,24 +102,30 @@ __global__ void softmax_warp(float *out, const float *x, int C)
     const float *xr = x + (size_t)row * C;
     float *yr = out + (size_t)row * C;
     float m = -INFINITY, s = 0;
-    for (int c = lane; c < C; c += 32) m = fmaxf(m, xr[c]);
+    for (int c = lane; c < C; c += 32)
+        m = fmaxf(m, xr[c]);
     m = warp_max(m);
-    for (int c = lane; c < C; c += 32) s += yr[c] = expf(xr[c] - m);
+    for (int c = lane; c < C; c += 32)
+        s += yr[c] = expf(xr[c] - m);
     s = 1.0f / warp_sum(s);
-    for (int c = lane; c < C; c += 32) yr[c] *= s;
+    for (int c = lane; c < C; c += 32)
+        yr[c] *= s;
 }
 
 // ---- matrix products, n x n ----
 
 __global__ void matmul_naive(float *c, const float *a, const float *b, int n)
 {
-    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    int row = blockIdx.y * blockDim.y + threadIdx.y,
+        col = blockIdx.x * blockDim.x + threadIdx.x;
     float s = 0;
-    for (int k = 0; k < n; k++) s += a[row * n + k] * b[k * n + col];
+    for (int k = 0; k < n; k++)
+        s += a[row * n + k] * b[k * n + col];
     c[row * n + col] = s;
 }
 
-template <int T> __global__ void matmul_tiled(float *c, const float *a, const float *b, int n)
+template <int T>
+__global__ void matmul_tiled(float *c, const float *a, const float *b, int n)
 {
     __shared__ float as[T][T], bs[T][T];
     int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
@@ -120,7 +134,8 @@ template <int T> __global__ void matmul_tiled(float *c, const float *a, const fl
         as[threadIdx.y][threadIdx.x] = a[row * n + k0 + threadIdx.x];
         bs[threadIdx.y][threadIdx.x] = b[(k0 + threadIdx.y) * n + col];
         __syncthreads();
-        for (int k = 0; k < T; k++) s += as[threadIdx.y][k] * bs[k][threadIdx.x];
+        for (int k = 0; k < T; k++)
+            s += as[threadIdx.y][k] * bs[k][threadIdx.x];
         __syncthreads();
     }
     c[row * n + col] = s;
@@ -130,7 +145,8 @@ template <int T> __global__ void matmul_tiled(float *c, const float *a, const fl
 __global__ void matmul_register(float *c, const float *a, const float *b, int n)
 {
     __shared__ float as[8][64], bs[8][64];
-    int tx = threadIdx.x % 8, ty = threadIdx.x / 8, row0 = blockIdx.y * 64, col0 = blockIdx.x * 64;
+    int tx = threadIdx.x % 8, ty = threadIdx.x / 8, row0 = blockIdx.y * 64,
+        col0 = blockIdx.x * 64;
     float acc[8][8] = {};
     for (int k0 = 0; k0 < n; k0 += 8) {
         for (int i = threadIdx.x; i < 512; i += 64) {
@@ -140,11 +156,13 @@ __global__ void matmul_register(float *c, const float *a, const float *b, int n)
         __syncthreads();
         for (int k = 0; k < 8; k++)
             for (int i = 0; i < 8; i++)
-                for (int j = 0; j < 8; j++) acc[i][j] += as[k][ty * 8 + i] * bs[k][tx * 8 + j];
+                for (int j = 0; j < 8; j++)
+                    acc[i][j] += as[k][ty * 8 + i] * bs[k][tx * 8 + j];
         __syncthreads();
     }
     for (int i = 0; i < 8; i++)
-        for (int j = 0; j < 8; j++) c[(row0 + ty * 8 + i) * n + col0 + tx * 8 + j] = acc[i][j];
+        for (int j = 0; j < 8; j++)
+            c[(row0 + ty * 8 + i) * n + col0 + tx * 8 + j] = acc[i][j];
 }
 
 // ---- attention with tensor cores: one warp, 16 queries of a head, D = 64, causal ----
@@ -160,7 +178,8 @@ __global__ void attention_wmma(
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fq[D / 16], fp;
     for (int d = 0; d < D / 16; d++)
         wmma::load_matrix_sync(fq[d], q + head + q0 * D + d * 16, D);
-    for (int i = lane; i < 16 * D; i += 32) acc[i / D][i % D] = 0;
+    for (int i = lane; i < 16 * D; i += 32)
+        acc[i / D][i % D] = 0;
     if (lane < 16) m[lane] = -INFINITY, l[lane] = 0;
     for (int k0 = 0; k0 <= q0; k0 += 16) {
         wmma::fragment<wmma::accumulator, 16, 16, 16, float> fs, fo;
@@ -175,7 +194,8 @@ __global__ void attention_wmma(
         if (lane < 16) {
             float top = m[lane], sum = 0;
             int last = q0 + lane - k0 < 15 ? q0 + lane - k0 : 15;
-            for (int j = 0; j <= last; j++) top = fmaxf(top, scores[lane][j] * scale);
+            for (int j = 0; j <= last; j++)
+                top = fmaxf(top, scores[lane][j] * scale);
             for (int j = 0; j < 16; j++) {
                 float e = j <= last ? expf(scores[lane][j] * scale - top) : 0;
                 p[lane][j] = __float2half(e);
@@ -183,7 +203,8 @@ __global__ void attention_wmma(
             }
             float old = expf(m[lane] - top);
             l[lane] = l[lane] * old + sum;
-            for (int d = 0; d < D; d++) acc[lane][d] *= old;
+            for (int d = 0; d < D; d++)
+                acc[lane][d] *= old;
             m[lane] = top;
         }
         __syncwarp();
@@ -208,7 +229,8 @@ __global__ void rglru_serial(float *h, const float *a, const float *x, int T, in
     int c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= C) return;
     float s = 0;
-    for (int t = 0; t < T; t++) h[t * C + c] = s = a[t * C + c] * s + x[t * C + c];
+    for (int t = 0; t < T; t++)
+        h[t * C + c] = s = a[t * C + c] * s + x[t * C + c];
 }
 
 // One warp a channel: 32 steps at once by a scan of the pairs (a, x).
@@ -219,7 +241,8 @@ __global__ void rglru_scan(float *h, const float *a, const float *x, int T, int 
     for (int t0 = 0; t0 < T; t0 += 32) {
         float p = a[(t0 + lane) * C + c], s = x[(t0 + lane) * C + c];
         for (int o = 1; o < 32; o *= 2) {
-            float po = __shfl_up_sync(0xffffffffu, p, o), so = __shfl_up_sync(0xffffffffu, s, o);
+            float po = __shfl_up_sync(0xffffffffu, p, o),
+                  so = __shfl_up_sync(0xffffffffu, s, o);
             if (lane >= o) s += p * so, p *= po;
         }
         s += p * carry;
@@ -231,21 +254,27 @@ __global__ void rglru_scan(float *h, const float *a, const float *x, int T, int 
 // ---- costs ----
 
 __global__ void empty() {}
-__global__ void thread_cost(int *out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void thread_cost(int *out)
+{
+    out[threadIdx.x] = threadIdx.x;
+}
 __global__ void sync_cost(float *out, int n)
 {
-    for (int i = 0; i < n; i++) __syncthreads();
+    for (int i = 0; i < n; i++)
+        __syncthreads();
     if (threadIdx.x == 0) out[blockIdx.x] = 1;
 }
 __global__ void shfl_cost(float *out, int n)
 {
     float v = threadIdx.x;
-    for (int i = 0; i < n; i++) v += __shfl_sync(0xffffffffu, v, i & 31);
+    for (int i = 0; i < n; i++)
+        v += __shfl_sync(0xffffffffu, v, i & 31);
     out[threadIdx.x] = v * 0;
 }
 __global__ void atomic_cost(float *out, int n)
 {
-    for (int i = 0; i < n; i++) atomicAdd(out, 1.0f);
+    for (int i = 0; i < n; i++)
+        atomicAdd(out, 1.0f);
 }
 
 // ---- running them ----
@@ -262,7 +291,8 @@ static double now()
 static float *device_floats(size_t n, unsigned seed)
 {
     std::vector<float> h(n);
-    for (float &v : h) v = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / (1 << 24) - 0.5f;
+    for (float &v : h)
+        v = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / (1 << 24) - 0.5f;
     float *d = NULL;
     if (cudaMalloc(&d, n * sizeof *d) != cudaSuccess) exit(1);
     cudaMemcpy(d, h.data(), n * sizeof *d, cudaMemcpyHostToDevice);
@@ -272,7 +302,8 @@ static half *device_halves(size_t n, unsigned seed)
 {
     std::vector<half> h(n);
     for (half &v : h)
-        v = __float2half((float)((seed = seed * 1664525u + 1013904223u) >> 8) / (1 << 24) - 0.5f);
+        v = __float2half(
+            (float)((seed = seed * 1664525u + 1013904223u) >> 8) / (1 << 24) - 0.5f);
     half *d = NULL;
     if (cudaMalloc(&d, n * sizeof *d) != cudaSuccess) exit(1);
     cudaMemcpy(d, h.data(), n * sizeof *d, cudaMemcpyHostToDevice);
@@ -280,10 +311,11 @@ static half *device_halves(size_t n, unsigned seed)
 }
 
 static const char *const names[] = {
-    "swiglu", "swiglu_float4", "axpy", "rmsnorm_tree", "rmsnorm_shuffle", "softmax_warp",
-    "matmul_naive", "matmul_tiled16", "matmul_tiled32", "matmul_register", "attention_wmma",
-    "rglru_serial", "rglru_scan", "launch_1", "launch_64", "thread_cost", "sync_cost",
-    "shfl_cost", "atomic_cost",
+    "swiglu",          "swiglu_float4",   "axpy",           "rmsnorm_tree",
+    "rmsnorm_shuffle", "softmax_warp",    "matmul_naive",   "matmul_tiled16",
+    "matmul_tiled32",  "matmul_register", "attention_wmma", "rglru_serial",
+    "rglru_scan",      "launch_1",        "launch_64",      "thread_cost",
+    "sync_cost",       "shfl_cost",       "atomic_cost",
 };
 
 static float *x, *y, *z;
@@ -295,29 +327,65 @@ static double run(int which)
     const int N = 1 << 22, R = 1024, C = 4096, M = 512, T = 512;
     dim3 grid16(M / 16, M / 16), grid32(M / 32, M / 32), grid64(M / 64, M / 64);
     switch (which) {
-    case 0: swiglu<<<N / 256, 256>>>(z, x, y, N); break;
-    case 1: swiglu_float4<<<N / 1024, 256>>>((float4 *)z, (float4 *)x, (float4 *)y, N / 4); break;
-    case 2: axpy<<<N / 256, 256>>>(z, x, 1e-9f, N); break;
-    case 3: rmsnorm_tree<<<R, 256>>>(z, x, y, C); break;
-    case 4: rmsnorm_shuffle<<<R, 256>>>(z, x, y, C); break;
-    case 5: softmax_warp<<<R / 8, 256>>>(z, x, C); break;
-    case 6: matmul_naive<<<grid16, dim3(16, 16)>>>(z, x, y, M); break;
-    case 7: matmul_tiled<16><<<grid16, dim3(16, 16)>>>(z, x, y, M); break;
-    case 8: matmul_tiled<32><<<grid32, dim3(32, 32)>>>(z, x, y, M); break;
-    case 9: matmul_register<<<grid64, 64>>>(z, x, y, M); break;
-    case 10: attention_wmma<<<dim3(256 / 16, 12), 32>>>(z, hq, hk, hv, 256, 0.125f); break;
-    case 11: rglru_serial<<<2560 / 128, 128>>>(z, x, y, T, 2560); break;
-    case 12: rglru_scan<<<2560 / 8, 256>>>(z, x, y, T, 2560); break;
+    case 0:
+        swiglu<<<N / 256, 256>>>(z, x, y, N);
+        break;
+    case 1:
+        swiglu_float4<<<N / 1024, 256>>>((float4 *)z, (float4 *)x, (float4 *)y, N / 4);
+        break;
+    case 2:
+        axpy<<<N / 256, 256>>>(z, x, 1e-9f, N);
+        break;
+    case 3:
+        rmsnorm_tree<<<R, 256>>>(z, x, y, C);
+        break;
+    case 4:
+        rmsnorm_shuffle<<<R, 256>>>(z, x, y, C);
+        break;
+    case 5:
+        softmax_warp<<<R / 8, 256>>>(z, x, C);
+        break;
+    case 6:
+        matmul_naive<<<grid16, dim3(16, 16)>>>(z, x, y, M);
+        break;
+    case 7:
+        matmul_tiled<16><<<grid16, dim3(16, 16)>>>(z, x, y, M);
+        break;
+    case 8:
+        matmul_tiled<32><<<grid32, dim3(32, 32)>>>(z, x, y, M);
+        break;
+    case 9:
+        matmul_register<<<grid64, 64>>>(z, x, y, M);
+        break;
+    case 10:
+        attention_wmma<<<dim3(256 / 16, 12), 32>>>(z, hq, hk, hv, 256, 0.125f);
+        break;
+    case 11:
+        rglru_serial<<<2560 / 128, 128>>>(z, x, y, T, 2560);
+        break;
+    case 12:
+        rglru_scan<<<2560 / 8, 256>>>(z, x, y, T, 2560);
+        break;
     case 13:
-        for (int i = 0; i < 10000; i++) empty<<<1, 1>>>();
+        for (int i = 0; i < 10000; i++)
+            empty<<<1, 1>>>();
         return 10000;
     case 14:
-        for (int i = 0; i < 1000; i++) empty<<<64, 1>>>();
+        for (int i = 0; i < 1000; i++)
+            empty<<<64, 1>>>();
         return 1000;
-    case 15: thread_cost<<<4096, 1024>>>((int *)z); return 4096.0 * 1024;
-    case 16: sync_cost<<<8, 256>>>(z, 1000); return 8.0 * 256 * 1000;
-    case 17: shfl_cost<<<8, 256>>>(z, 1000); return 8.0 * 256 * 1000;
-    case 18: atomic_cost<<<8, 256>>>(z, 1000); return 8.0 * 256 * 1000;
+    case 15:
+        thread_cost<<<4096, 1024>>>((int *)z);
+        return 4096.0 * 1024;
+    case 16:
+        sync_cost<<<8, 256>>>(z, 1000);
+        return 8.0 * 256 * 1000;
+    case 17:
+        shfl_cost<<<8, 256>>>(z, 1000);
+        return 8.0 * 256 * 1000;
+    case 18:
+        atomic_cost<<<8, 256>>>(z, 1000);
+        return 8.0 * 256 * 1000;
     }
     return 0;
 }
@@ -331,14 +399,19 @@ int main(int argc, char **argv)
     }
     if (argc < 2) return 0;
     if (which < 0) {
-        fprintf(stderr, "cpu_kernels: %s is not one of its kernels (run it without arguments)\n", argv[1]);
+        fprintf(
+            stderr,
+            "cpu_kernels: %s is not one of its kernels (run it without arguments)\n",
+            argv[1]);
         return 1;
     }
-    x = device_floats(1 << 22, 1), y = device_floats(1 << 22, 2), z = device_floats(1 << 22, 3);
+    x = device_floats(1 << 22, 1), y = device_floats(1 << 22, 2),
+    z = device_floats(1 << 22, 3);
     hq = device_halves(12 * 256 * 64, 4), hk = device_halves(12 * 256 * 64, 5);
     hv = device_halves(12 * 256 * 64, 6);
     double best = 1e30, operations = 0;
-    for (int i = 0, n = argc > 2 ? atoi(argv[2]) : 5; i <= n; i++) { // the first only warms up
+    for (int i = 0, n = argc > 2 ? atoi(argv[2]) : 5; i <= n;
+         i++) {  // the first only warms up
         double start = now();
         operations = run(which);
         cudaDeviceSynchronize();
@@ -352,8 +425,10 @@ int main(int argc, char **argv)
     std::vector<float> h(1 << 20);
     cudaMemcpy(h.data(), z, h.size() * sizeof(float), cudaMemcpyDeviceToHost);
     double sum = 0;
-    for (float v : h) sum += v;
-    printf("%.4f %s %.6g\n", operations ? best * 1e9 / operations : best * 1e3,
-           operations ? "ns" : "ms", sum);
+    for (float v : h)
+        sum += v;
+    printf(
+        "%.4f %s %.6g\n", operations ? best * 1e9 / operations : best * 1e3,
+        operations ? "ns" : "ms", sum);
     return 0;
 }

@@ -7,14 +7,16 @@ namespace wbcpu
 /* Calls f(lane) for every lane of a mask, lowest first. */
 template <class F> static inline void each(uint32_t lanes, F f)
 {
-    for (; lanes; lanes &= lanes - 1) f(__builtin_ctz(lanes));
+    for (; lanes; lanes &= lanes - 1)
+        f(__builtin_ctz(lanes));
 }
 
 static void shuffle(warp *q, uint32_t lanes)
 {
     uint64_t result[32];
     if (lanes == ~0u) { /* the usual case, without a test per lane */
-        for (int l = 0; l < 32; l++) result[l] = q->value[q->arg[l] & 31];
+        for (int l = 0; l < 32; l++)
+            result[l] = q->value[q->arg[l] & 31];
         memcpy(q->value, result, sizeof result);
         return;
     }

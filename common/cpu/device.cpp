@@ -20,8 +20,14 @@ extern "C" cudaError_t cudaGetDevice(int *device)
     *device = 0;
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
-extern "C" cudaError_t cudaDeviceReset() { return cudaSuccess; }
+extern "C" cudaError_t cudaSetDeviceFlags(unsigned)
+{
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaDeviceReset()
+{
+    return cudaSuccess;
+}
 extern "C" cudaError_t cudaRuntimeGetVersion(int *version)
 {
     *version = CUDART_VERSION;
@@ -31,8 +37,14 @@ extern "C" cudaError_t cudaDriverGetVersion(int *version)
 {
     return cudaRuntimeGetVersion(version);
 }
-extern "C" cudaError_t cudaProfilerStart() { return cudaSuccess; }
-extern "C" cudaError_t cudaProfilerStop() { return cudaSuccess; }
+extern "C" cudaError_t cudaProfilerStart()
+{
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaProfilerStop()
+{
+    return cudaSuccess;
+}
 
 extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
@@ -69,35 +81,41 @@ extern "C" cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, i
 {
     cudaDeviceProp p;
     if (cudaError_t e = cudaGetDeviceProperties(&p, device)) return e;
-    switch (attr) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxBlockDimX: *value = p.maxThreadsDim[0]; break;
-    case cudaDevAttrMaxBlockDimY: *value = p.maxThreadsDim[1]; break;
-    case cudaDevAttrMaxBlockDimZ: *value = p.maxThreadsDim[2]; break;
-    case cudaDevAttrMaxGridDimX: *value = p.maxGridSize[0]; break;
-    case cudaDevAttrMaxGridDimY: *value = p.maxGridSize[1]; break;
-    case cudaDevAttrMaxGridDimZ: *value = p.maxGridSize[2]; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = (int)p.sharedMemPerBlock; break;
-    case cudaDevAttrTotalConstantMemory: *value = (int)p.totalConstMem; break;
-    case cudaDevAttrWarpSize: *value = p.warpSize; break;
-    case cudaDevAttrMaxRegistersPerBlock: *value = p.regsPerBlock; break;
-    case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
-    case cudaDevAttrIntegrated: *value = p.integrated; break;
-    case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-        *value = (int)p.sharedMemPerMultiprocessor;
-        break;
-    case cudaDevAttrManagedMemory: *value = 1; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = (int)p.sharedMemPerBlockOptin; break;
-    default: *value = 0; /* clock rates, grid-wide launches: not here */
-    }
+    const struct {
+        cudaDeviceAttr attr;
+        size_t value;
+    } known[] = {
+        {cudaDevAttrMaxThreadsPerBlock, (size_t)p.maxThreadsPerBlock},
+        {cudaDevAttrMaxBlockDimX, (size_t)p.maxThreadsDim[0]},
+        {cudaDevAttrMaxBlockDimY, (size_t)p.maxThreadsDim[1]},
+        {cudaDevAttrMaxBlockDimZ, (size_t)p.maxThreadsDim[2]},
+        {cudaDevAttrMaxGridDimX, (size_t)p.maxGridSize[0]},
+        {cudaDevAttrMaxGridDimY, (size_t)p.maxGridSize[1]},
+        {cudaDevAttrMaxGridDimZ, (size_t)p.maxGridSize[2]},
+        {cudaDevAttrMaxSharedMemoryPerBlock, p.sharedMemPerBlock},
+        {cudaDevAttrTotalConstantMemory, p.totalConstMem},
+        {cudaDevAttrWarpSize, (size_t)p.warpSize},
+        {cudaDevAttrMaxRegistersPerBlock, (size_t)p.regsPerBlock},
+        {cudaDevAttrMultiProcessorCount, (size_t)p.multiProcessorCount},
+        {cudaDevAttrIntegrated, (size_t)p.integrated},
+        {cudaDevAttrL2CacheSize, (size_t)p.l2CacheSize},
+        {cudaDevAttrMaxThreadsPerMultiProcessor, (size_t)p.maxThreadsPerMultiProcessor},
+        {cudaDevAttrComputeCapabilityMajor, (size_t)p.major},
+        {cudaDevAttrComputeCapabilityMinor, (size_t)p.minor},
+        {cudaDevAttrMaxSharedMemoryPerMultiprocessor, p.sharedMemPerMultiprocessor},
+        {cudaDevAttrManagedMemory, (size_t)p.managedMemory},
+        {cudaDevAttrMaxSharedMemoryPerBlockOptin, p.sharedMemPerBlockOptin},
+    };
+    *value = 0; /* clock rates, grid-wide launches: not here */
+    for (const auto &k : known)
+        if (k.attr == attr) *value = (int)k.value;
     return cudaSuccess;
 }
 
-extern "C" cudaError_t cudaFuncSetCacheConfig(const void *, cudaFuncCache) { return cudaSuccess; }
+extern "C" cudaError_t cudaFuncSetCacheConfig(const void *, cudaFuncCache)
+{
+    return cudaSuccess;
+}
 extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
 {
     memset(a, 0, sizeof *a);
@@ -107,8 +125,8 @@ extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *
     return cudaSuccess;
 }
 /* A worker runs one block at a time. */
-extern "C" cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-    int *blocks, const void *, int, size_t)
+extern "C" cudaError_t
+cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int, size_t)
 {
     *blocks = 1;
     return cudaSuccess;

@@ -12,9 +12,15 @@ cudaError_t fail(cudaError_t error)
     if (error) last = error;
     return error;
 }
-cudaError_t sticky_error() { return fault; }
+cudaError_t sticky_error()
+{
+    return fault;
+}
 
-extern "C" cudaError_t cudaPeekAtLastError() { return fault ? fault.load() : last; }
+extern "C" cudaError_t cudaPeekAtLastError()
+{
+    return fault ? fault.load() : last;
+}
 extern "C" cudaError_t cudaGetLastError()
 {
     cudaError_t e = cudaPeekAtLastError();
@@ -26,7 +32,10 @@ static const struct {
     cudaError_t error;
     const char *name, *sentence;
 } errors[] = {
-#define E(name, sentence) {name, #name, sentence}
+#define E(name, sentence)                                                                \
+    {                                                                                    \
+        name, #name, sentence                                                            \
+    }
     E(cudaSuccess, "no error"),
     E(cudaErrorInvalidValue, "invalid argument"),
     E(cudaErrorMemoryAllocation, "out of memory"),
@@ -40,8 +49,7 @@ static const struct {
     E(cudaErrorNoDevice, "no CUDA-capable device is detected"),
     E(cudaErrorInvalidDevice, "invalid device ordinal"),
     E(cudaErrorInvalidResourceHandle, "invalid resource handle"),
-    E(cudaErrorIllegalState,
-      "the operation cannot be performed in the present state"),
+    E(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
     E(cudaErrorNotReady, "device not ready"),
     E(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
     E(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
@@ -57,7 +65,8 @@ static const struct {
       "operation failed due to a previous error during capture"),
     E(cudaErrorStreamCaptureMerge,
       "operation would result in a merge of separate capture sequences"),
-    E(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began"),
+    E(cudaErrorStreamCaptureUnmatched,
+      "capture was not ended in the same stream as it began"),
     E(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
     E(cudaErrorStreamCaptureIsolation,
       "dependency created on uncaptured work in another stream"),

@@ -37,7 +37,10 @@ static size_t stack_bytes()
     return (size_t)n * 1024;
 }
 
-static size_t arena_bytes(size_t stack) { return (max_fibers + 1) * stack; }
+static size_t arena_bytes(size_t stack)
+{
+    return (max_fibers + 1) * stack;
+}
 
 worker *new_worker()
 {
@@ -48,7 +51,8 @@ worker *new_worker()
     void *m = mmap(
         nullptr, arena_bytes(w->stack_bytes), PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (m == MAP_FAILED) refuse("cannot reserve the stacks of a worker: lower WB_STACK_KB");
+    if (m == MAP_FAILED)
+        refuse("cannot reserve the stacks of a worker: lower WB_STACK_KB");
     w->stacks = static_cast<char *>(m);
     return w;
 }

@@ -14,7 +14,10 @@ struct node {
     node(void (*r)(void *), void (*d)(void *), void *w) : run(r), drop(d), work(w) {}
     node(const node &) = delete;
     node &operator=(const node &) = delete;
-    ~node() { drop(work); }
+    ~node()
+    {
+        drop(work);
+    }
 };
 typedef std::vector<std::shared_ptr<node>> node_list; /* in the order of recording */
 
@@ -23,7 +26,8 @@ struct capture {
     cudaStream_t origin;
     cudaStreamCaptureMode mode;
     bool broken = false;
-    std::vector<cudaStream_t> streams; /* the origin, and those that waited for its events */
+    std::vector<cudaStream_t>
+        streams; /* the origin, and those that waited for its events */
 };
 }  // namespace wbcpu
 
@@ -44,7 +48,10 @@ static bool is_default(cudaStream_t s)
 {
     return !s || s == cudaStreamLegacy || s == cudaStreamPerThread;
 }
-capture *capture_of(cudaStream_t stream) { return is_default(stream) ? nullptr : stream->capture; }
+capture *capture_of(cudaStream_t stream)
+{
+    return is_default(stream) ? nullptr : stream->capture;
+}
 
 cudaError_t not_while_capturing()
 {
@@ -77,14 +84,18 @@ void join_capture(cudaStream_t stream, capture *c)
     c->streams.push_back(stream);
 }
 
-extern "C" bool wbcpu_is_capturing(cudaStream_t stream) { return capture_of(stream) != nullptr; }
+extern "C" bool wbcpu_is_capturing(cudaStream_t stream)
+{
+    return capture_of(stream) != nullptr;
+}
 extern "C" void wbcpu_record_work(
     cudaStream_t stream, void (*run)(void *), void (*drop)(void *), void *work)
 {
     stream->capture->nodes.push_back(std::make_shared<node>(run, drop, work));
 }
 
-extern "C" cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
+extern "C" cudaError_t
+cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
 {
     if (is_default(stream)) return fail(cudaErrorStreamCaptureUnsupported);
     if (stream->capture) return fail(cudaErrorIllegalState);
@@ -106,14 +117,16 @@ extern "C" cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *gr
     if (c->origin != stream) return fail(cudaErrorStreamCaptureUnmatched);
     for (size_t i = 0; i < captures.size(); i++)
         if (captures[i] == c) captures.erase(captures.begin() + (long)i);
-    for (cudaStream_t s : c->streams) s->capture = nullptr;
+    for (cudaStream_t s : c->streams)
+        s->capture = nullptr;
     cudaError_t e = c->broken ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
     if (!e) *graph = new CUgraph_st{c->nodes};
     delete c;
     return fail(e);
 }
 
-extern "C" cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status)
+extern "C" cudaError_t
+cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status)
 {
     if (!status) return fail(cudaErrorInvalidValue);
     capture *c = capture_of(stream);
@@ -135,15 +148,16 @@ extern "C" cudaError_t cudaGraphDestroy(cudaGraph_t graph)
     return cudaSuccess;
 }
 /* Nodes can be counted, not looked into. */
-extern "C" cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+extern "C" cudaError_t
+cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
 {
     if (!graph || !count) return fail(cudaErrorInvalidValue);
     if (nodes) return fail(cudaErrorNotSupported);
     *count = graph->nodes.size();
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaGraphInstantiate(
-    cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
+extern "C" cudaError_t
+cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
 {
     if (!exec || !graph) return fail(cudaErrorInvalidValue);
     *exec = new CUgraphExec_st{graph->nodes};
@@ -165,10 +179,12 @@ extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream
     if (capture_of(stream)) {  // a graph in a graph keeps the nodes for itself
         node_list nodes = exec->nodes;
         wbcpu_record(stream, [nodes] {
-            for (const std::shared_ptr<node> &n : nodes) n->run(n->work);
+            for (const std::shared_ptr<node> &n : nodes)
+                n->run(n->work);
         });
     } else {
-        for (const std::shared_ptr<node> &n : exec->nodes) n->run(n->work);
+        for (const std::shared_ptr<node> &n : exec->nodes)
+            n->run(n->work);
     }
     return sticky_error();
 }

@@ -6,9 +6,9 @@
  * guard), so that a host program that reads a device pointer fails here as it would on a
  * machine with a card. The books are kept outside, since the range may be closed.
  */
+#include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
-#include "include/wbcpu.h"
 
 #include <map>
 #include <mutex>
@@ -59,7 +59,10 @@ static host_memory &host()
     return *h;
 }
 
-size_t physical_memory() { return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE); }
+size_t physical_memory()
+{
+    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
 
 static bool reserve()
 {
@@ -79,7 +82,8 @@ static bool reserve()
 
 static void protect(int how)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (device.used_to + page - 1) / page * page;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE),
+           bytes = (device.used_to + page - 1) / page * page;
     if (bytes) mprotect(device.base, bytes, how);
 }
 void open_guarded_memory()
@@ -111,8 +115,8 @@ static char *block_of(const void *p)
 extern "C" int wbcpu_in_device_memory(const void *p)
 {
     if (checked_by_asan) return block_of(p) != nullptr;
-    return device.base && (const char *)p >= device.base
-           && (const char *)p < device.base + device.size;
+    return device.base && (const char *)p >= device.base &&
+           (const char *)p < device.base + device.size;
 }
 
 /* ---- the free list ---- */
@@ -190,7 +194,8 @@ extern "C" cudaError_t cudaFree(void *p)
     auto block = device.taken.find(static_cast<char *>(p));
     if (block == device.taken.end()) {
         auto managed = host().blocks.find(static_cast<char *>(p));
-        if (managed == host().blocks.end() || managed->second.second != cudaMemoryTypeManaged)
+        if (managed == host().blocks.end() ||
+            managed->second.second != cudaMemoryTypeManaged)
             return fail(cudaErrorInvalidValue);
         host().blocks.erase(managed);
         free(p);
@@ -216,8 +221,12 @@ extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t)
 {
     return cudaMalloc(p, bytes);
 }
-extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t) { return cudaFree(p); }
-extern "C" cudaError_t cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
+extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t)
+{
+    return cudaFree(p);
+}
+extern "C" cudaError_t
+cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
 {
     *pitch = (width + 511) / 512 * 512;
     return cudaMalloc(p, *pitch * height);
@@ -236,7 +245,8 @@ static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
 {
     if (!p) return fail(cudaErrorInvalidValue);
     *p = nullptr;
-    if (!bytes) return type == cudaMemoryTypeManaged ? fail(cudaErrorInvalidValue) : cudaSuccess;
+    if (!bytes)
+        return type == cudaMemoryTypeManaged ? fail(cudaErrorInvalidValue) : cudaSuccess;
     if (bytes > physical_memory()) return fail(cudaErrorMemoryAllocation);
     *p = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     if (!*p) return fail(cudaErrorMemoryAllocation);
@@ -267,8 +277,14 @@ extern "C" cudaError_t cudaFreeHost(void *p)
     free(p);
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaHostRegister(void *, size_t, unsigned) { return cudaSuccess; }
-extern "C" cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
+extern "C" cudaError_t cudaHostRegister(void *, size_t, unsigned)
+{
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaHostUnregister(void *)
+{
+    return cudaSuccess;
+}
 extern "C" cudaError_t cudaHostGetDevicePointer(void **p, void *host_pointer, unsigned)
 {
     *p = host_pointer;
@@ -287,11 +303,14 @@ extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const 
 {
     std::lock_guard<std::recursive_mutex> hold(lock);
     const char *q = static_cast<const char *>(p);
-    *a = cudaPointerAttributes{cudaMemoryTypeUnregistered, 0, nullptr, const_cast<void *>(p)};
+    *a = cudaPointerAttributes{
+        cudaMemoryTypeUnregistered, 0, nullptr, const_cast<void *>(p)};
     if (block_of(p))
-        *a = cudaPointerAttributes{cudaMemoryTypeDevice, 0, const_cast<void *>(p), nullptr};
+        *a = cudaPointerAttributes{
+            cudaMemoryTypeDevice, 0, const_cast<void *>(p), nullptr};
     auto h = host().blocks.upper_bound(q);
-    if (h != host().blocks.begin() && q < std::prev(h)->first + std::prev(h)->second.first) {
+    if (h != host().blocks.begin() &&
+        q < std::prev(h)->first + std::prev(h)->second.first) {
         a->type = std::prev(h)->second.second;
         a->devicePointer = const_cast<void *>(p);
     }
@@ -306,14 +325,17 @@ static bool contradicts(const void *dst, const void *src, cudaMemcpyKind kind)
 {
     bool to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
     bool from_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost;
-    return (to_host && wbcpu_in_device_memory(dst)) || (from_host && wbcpu_in_device_memory(src));
+    return (to_host && wbcpu_in_device_memory(dst)) ||
+           (from_host && wbcpu_in_device_memory(src));
 }
 
-static cudaError_t check_copy(const void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
+static cudaError_t
+check_copy(const void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
 {
     if (sticky_error()) return sticky_error();
     if ((unsigned)kind > cudaMemcpyDefault) return fail(cudaErrorInvalidMemcpyDirection);
-    if (bytes && (!dst || !src || contradicts(dst, src, kind))) return fail(cudaErrorInvalidValue);
+    if (bytes && (!dst || !src || contradicts(dst, src, kind)))
+        return fail(cudaErrorInvalidValue);
     return cudaSuccess;
 }
 
@@ -336,7 +358,8 @@ extern "C" cudaError_t cudaMemcpyAsync(
     if (cudaError_t e = check_copy(dst, src, bytes, kind)) return e;
     return enqueue(stream, [=] { memmove(dst, src, bytes); });
 }
-extern "C" cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
+extern "C" cudaError_t
+cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
 {
     return cudaMemcpyAsync(dst, src, bytes, kind, nullptr);
 }
@@ -363,14 +386,17 @@ extern "C" cudaError_t cudaMemset2DAsync(
     if (sticky_error()) return sticky_error();
     if (width && height && !p) return fail(cudaErrorInvalidValue);
     return enqueue(stream, [=] {
-        for (size_t row = 0; row < height; row++) memset((char *)p + row * pitch, value, width);
+        for (size_t row = 0; row < height; row++)
+            memset((char *)p + row * pitch, value, width);
     });
 }
-extern "C" cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height)
+extern "C" cudaError_t
+cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height)
 {
     return cudaMemset2DAsync(p, pitch, value, width, height, nullptr);
 }
-extern "C" cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
+extern "C" cudaError_t
+cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
 {
     return cudaMemset2DAsync(p, bytes, value, bytes, 1, stream);
 }
@@ -386,7 +412,8 @@ extern "C" cudaError_t cudaMemcpyToSymbolAsync(
     cudaStream_t stream)
 {
     if (kind == cudaMemcpyDeviceToHost) return fail(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync((char *)const_cast<void *>(symbol) + offset, src, bytes, kind, stream);
+    return cudaMemcpyAsync(
+        (char *)const_cast<void *>(symbol) + offset, src, bytes, kind, stream);
 }
 extern "C" cudaError_t cudaMemcpyToSymbol(
     const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind)

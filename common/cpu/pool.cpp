@@ -4,9 +4,9 @@
  * chunk of consecutive blocks at a time, as a GPU's multiprocessors take theirs: in order,
  * but with no promise about which runs when.
  */
+#include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
-#include "include/wbcpu.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -29,8 +29,9 @@ struct pool {
     std::condition_variable work, done;
     task run = nullptr;
     void *context = nullptr;
-    /* Written under the lock, watched without it before somebody goes to sleep. */
-    std::atomic<unsigned long long> round{0}; /* of work; a worker joins each at most once */
+    /* Written under the lock, watched without it before somebody goes to sleep.
+     * round: of work; a worker joins each at most once. */
+    std::atomic<unsigned long long> round{0};
     std::atomic<int> busy{0};
     bool stop = false;
 };
@@ -57,7 +58,8 @@ int worker_count()
         cpu_set_t cores; /* those this process may use, not those the machine has */
         int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
         n = (int)number_from("WB_THREADS", (unsigned long long)n);
-        if (n < 1 || n > 1024) refuse("WB_THREADS=%s: from 1 to 1024", getenv("WB_THREADS"));
+        if (n < 1 || n > 1024)
+            refuse("WB_THREADS=%s: from 1 to 1024", getenv("WB_THREADS"));
         return n;
     }();
     return count;
@@ -113,14 +115,19 @@ static void stop_pool()
         p->stop = true;
     }
     p->work.notify_all();
-    for (std::thread &t : p->threads) t.join();
-    for (worker *w : p->workers) delete_worker(w);
+    for (std::thread &t : p->threads)
+        t.join();
+    for (worker *w : p->workers)
+        delete_worker(w);
     p->launching.unlock();
     delete p;
 }
 
 /* Threads do not survive a fork: the child makes its own when it first launches. */
-static void forget_pool() { the_pool = nullptr; }
+static void forget_pool()
+{
+    the_pool = nullptr;
+}
 
 static pool *get_pool()
 {
@@ -136,7 +143,8 @@ static pool *get_pool()
         first = false;
     }
     pool *p = new pool;
-    for (int i = 0; i < worker_count(); i++) p->workers.push_back(new_worker());
+    for (int i = 0; i < worker_count(); i++)
+        p->workers.push_back(new_worker());
     for (int i = 1; i < worker_count(); i++)
         p->threads.emplace_back(worker_main, p, p->workers[(size_t)i]);
     use_signal_stack();
@@ -178,11 +186,13 @@ static void seed_order(job *j, uint64_t seed)
     unsigned long long n = j->blocks, x = seed * 0x9E3779B97F4A7C15u;
     j->offset = (x >> 17) % n;
     j->stride = (x >> 29) % n;
-    while (gcd(j->stride, n) != 1) j->stride++;
+    while (gcd(j->stride, n) != 1)
+        j->stride++;
 }
 static unsigned long long shuffled(const job *j, unsigned long long i)
 {
-    return (unsigned long long)(((unsigned __int128)j->stride * i + j->offset) % j->blocks);
+    return (
+        unsigned long long)(((unsigned __int128)j->stride * i + j->offset) % j->blocks);
 }
 
 bool next_block(worker *w)
@@ -225,8 +235,8 @@ static void run_blocks(void *context, worker *w)
 
 static size_t dynamic_shared_limit = 48 * 1024;
 
-extern "C" cudaError_t cudaFuncSetAttribute(
-    const void *, enum cudaFuncAttribute attr, int value)
+extern "C" cudaError_t
+cudaFuncSetAttribute(const void *, enum cudaFuncAttribute attr, int value)
 {
     if (attr != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
     if (value < 0 || value > WBCPU_DYNAMIC_SHARED_MAX) return fail(cudaErrorInvalidValue);
@@ -241,20 +251,28 @@ static cudaError_t check_launch(const wbcpu_launch *l)
     if (sticky_error()) return sticky_error();
     if (cudaError_t e = stream_error(l->stream)) return e;
     if (threads == 0 || threads > max_threads || b.x > 1024 || b.y > 1024 || b.z > 64) {
-        note("%s:%d: launch of %s failed: block (%u,%u,%u) has %llu threads; from 1 to 1024 "
-             "(z to 64) are possible", l->file, l->line, l->name, b.x, b.y, b.z, threads);
+        note(
+            "%s:%d: launch of %s failed: block (%u,%u,%u) has %llu threads; from 1 to "
+            "1024 "
+            "(z to 64) are possible",
+            l->file, l->line, l->name, b.x, b.y, b.z, threads);
         return cudaErrorInvalidValue; /* as toolkit 13 calls it */
     }
     if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535) {
-        note("%s:%d: launch of %s failed: grid (%u,%u,%u); from 1 to 2147483647 blocks in x, "
-             "to 65535 in y and z are possible", l->file, l->line, l->name, g.x, g.y, g.z);
+        note(
+            "%s:%d: launch of %s failed: grid (%u,%u,%u); from 1 to 2147483647 blocks in "
+            "x, "
+            "to 65535 in y and z are possible",
+            l->file, l->line, l->name, g.x, g.y, g.z);
         return cudaErrorInvalidValue;
     }
     if (l->shared_bytes > dynamic_shared_limit) {
-        note("%s:%d: launch of %s failed: %zu bytes of dynamic shared memory, the limit is "
-             "%zu; above 48 KB call cudaFuncSetAttribute(kernel, "
-             "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first",
-             l->file, l->line, l->name, l->shared_bytes, dynamic_shared_limit);
+        note(
+            "%s:%d: launch of %s failed: %zu bytes of dynamic shared memory, the limit "
+            "is "
+            "%zu; above 48 KB call cudaFuncSetAttribute(kernel, "
+            "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first",
+            l->file, l->line, l->name, l->shared_bytes, dynamic_shared_limit);
         return cudaErrorInvalidValue;
     }
     return cudaSuccess;
@@ -263,8 +281,10 @@ static cudaError_t check_launch(const wbcpu_launch *l)
 extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
 {
     if (wbcpu_self)
-        fatal("%s:%d: kernel %s is launched from a kernel: not supported by the cpu backend",
-              l->file, l->line, l->name);
+        fatal(
+            "%s:%d: kernel %s is launched from a kernel: not supported by the cpu "
+            "backend",
+            l->file, l->line, l->name);
     if (cudaError_t e = check_launch(l)) {
         fail(e);
         return;
@@ -297,7 +317,10 @@ extern "C" void wbcpu_set_shuffle(uint64_t seed)
     get_pool(); /* the environment has had its say */
     shuffle_seed = seed;
 }
-extern "C" unsigned long long wbcpu_launch_count() { return launch_count; }
+extern "C" unsigned long long wbcpu_launch_count()
+{
+    return launch_count;
+}
 
 /* ---- host work ---- */
 
@@ -318,7 +341,8 @@ static void run_pieces(void *context, worker *)
 extern "C" void wbcpu_parallel(int n, void (*function)(void *, int), void *context)
 {
     if (wbcpu_self || in_task) {
-        for (int i = 0; i < n; i++) function(context, i);
+        for (int i = 0; i < n; i++)
+            function(context, i);
         return;
     }
     pool *p = get_pool();

@@ -1,6 +1,6 @@
 /* report.cpp - what the back end says on stderr: notes, deadlocks, crashes in a kernel. */
-#include "scheduler.h"
 #include "include/wbcpu.h"
+#include "scheduler.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -45,8 +45,9 @@ extern "C" int wbcpu_where(char *text, size_t size)
     if (!w || !w->job) return 0;
     const wbcpu_launch &l = w->job->launch;
     return snprintf(
-        text, size, "kernel %s (%s:%d), block (%u,%u,%u), thread (%u,%u,%u)", l.name, l.file,
-        l.line, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
+        text, size, "kernel %s (%s:%d), block (%u,%u,%u), thread (%u,%u,%u)", l.name,
+        l.file, l.line, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
+        threadIdx.z);
 }
 
 /* ---- no thread of the block can go on ---- */
@@ -54,15 +55,23 @@ extern "C" int wbcpu_where(char *text, size_t size)
 static const char *op_name(int op)
 {
     switch (op) {
-    case WBCPU_OP_SYNC: return "__syncwarp";
-    case WBCPU_OP_SHFL: return "__shfl_sync";
-    case WBCPU_OP_BALLOT: return "__ballot_sync";
-    case WBCPU_OP_ANY: return "__any_sync";
-    case WBCPU_OP_ALL: return "__all_sync";
+    case WBCPU_OP_SYNC:
+        return "__syncwarp";
+    case WBCPU_OP_SHFL:
+        return "__shfl_sync";
+    case WBCPU_OP_BALLOT:
+        return "__ballot_sync";
+    case WBCPU_OP_ANY:
+        return "__any_sync";
+    case WBCPU_OP_ALL:
+        return "__all_sync";
     case WBCPU_OP_MATCH_ANY:
-    case WBCPU_OP_MATCH_ALL: return "__match_sync";
-    case WBCPU_OP_CALL: return "a warp reduction or wmma operation";
-    default: return "__reduce_sync";
+    case WBCPU_OP_MATCH_ALL:
+        return "__match_sync";
+    case WBCPU_OP_CALL:
+        return "a warp reduction or wmma operation";
+    default:
+        return "__reduce_sync";
     }
 }
 
@@ -74,7 +83,9 @@ static void describe(const worker *w, int t, char *text, size_t size)
     if (!(q->alive >> lane & 1))
         snprintf(text, size, "have left the kernel");
     else if (q->arrived >> lane & 1)
-        snprintf(text, size, "wait at %s with mask 0x%08x", op_name(q->op[lane]), q->mask[lane]);
+        snprintf(
+            text, size, "wait at %s with mask 0x%08x", op_name(q->op[lane]),
+            q->mask[lane]);
     else
         snprintf(text, size, "wait at __syncthreads");
 }
@@ -82,8 +93,9 @@ static void describe(const worker *w, int t, char *text, size_t size)
 void report_deadlock(worker *w)
 {
     const wbcpu_launch &l = w->job->launch;
-    note("%s:%d: error: deadlock in kernel %s, block (%u,%u,%u): no thread can go on", l.file,
-         l.line, l.name, blockIdx.x, blockIdx.y, blockIdx.z);
+    note(
+        "%s:%d: error: deadlock in kernel %s, block (%u,%u,%u): no thread can go on",
+        l.file, l.line, l.name, blockIdx.x, blockIdx.y, blockIdx.z);
     char what[80], next[80];
     for (int first = 0, t = 0; t < (int)w->threads; first = t) {
         describe(w, first, what, sizeof what);
@@ -102,7 +114,8 @@ void use_signal_stack()
     stack_t now;
     if (sigaltstack(nullptr, &now) != 0 || !(now.ss_flags & SS_DISABLE)) return;
     size_t size = 64 * 1024;
-    void *m = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *m =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED) return;
     stack_t s = {};
     s.ss_sp = m;
@@ -125,7 +138,8 @@ static void on_crash(int signal, siginfo_t *info, void *)
     char where[512], text[700];
     if (wbcpu_where(where, sizeof where)) {
         int n = snprintf(
-            text, sizeof text, "error: %s in %s\n", kind_of_crash(signal, info->si_addr), where);
+            text, sizeof text, "error: %s in %s\n", kind_of_crash(signal, info->si_addr),
+            where);
         if (write(STDERR_FILENO, text, (size_t)n) < 0) { /* nothing left to try */
         }
     }

@@ -21,8 +21,14 @@ WBCPU_THREAD_LOCAL char wbcpu_dynamic_shared[WBCPU_DYNAMIC_SHARED_MAX] = {};
 
 namespace wbcpu
 {
-static inline uint32_t bit(int i) { return 1u << i; }
-static inline uint32_t bits_above(int i) { return i == 31 ? 0 : ~0u << (i + 1); }
+static inline uint32_t bit(int i)
+{
+    return 1u << i;
+}
+static inline uint32_t bits_above(int i)
+{
+    return i == 31 ? 0 : ~0u << (i + 1);
+}
 
 /* ---- the end of straightness ---- */
 
@@ -80,7 +86,8 @@ static uint32_t random_bits(worker *w)
 static int random_set_bit(worker *w, uint32_t mask)
 {
     unsigned skip = random_bits(w) % (unsigned)__builtin_popcount(mask);
-    while (skip--) mask &= mask - 1;
+    while (skip--)
+        mask &= mask - 1;
     return __builtin_ctz(mask);
 }
 
@@ -101,7 +108,8 @@ static void warp_stands(worker *w)
         w->warps_ready &= ~bit(w->warp_number);
         return;
     }
-    for (uint32_t m = asking; m; m &= m - 1) q->value[__builtin_ctz(m)] = asking;
+    for (uint32_t m = asking; m; m &= m - 1)
+        q->value[__builtin_ctz(m)] = asking;
     q->ready = asking;
     q->asking = 0;
 }
@@ -170,7 +178,9 @@ static inline resume wait_here(worker *w, void *stack)
     /* Nearly always the next lane, waiting as well: a branch that is predicted, where the
      * search depends on data. */
     if (__builtin_expect(
-            lane < 31 && (q->ready >> next & 1) && q->stack[next] > on_cpu && !w->shuffled, 1)) {
+            lane < 31 && (q->ready >> next & 1) && q->stack[next] > on_cpu &&
+                !w->shuffled,
+            1)) {
         void *there = q->stack[next];
         q->stack[next] = on_cpu;
         w->lane = next;
@@ -230,11 +240,11 @@ extern "C" uint64_t wbcpu_barrier_reduce(int op, int predicate)
 
 /* ---- collectives ---- */
 
-extern "C" resume wbcpu_at_collective(
-    int op, unsigned mask, uint64_t value, uint64_t arg, void *stack);
+extern "C" resume
+wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *stack);
 
-RARE static resume first_collective(
-    int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)
+RARE static resume
+first_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)
 {
     leave_straight(self());
     return wbcpu_at_collective(op, mask, value, arg, stack);
@@ -245,7 +255,8 @@ RARE static resume ask_active(worker *w, void *stack)
     return wait_here(w, stack);
 }
 /* All lanes of the group have come; the last of them goes on. */
-__attribute__((noinline)) static resume last_at_collective(worker *w, uint32_t lanes, void *stack)
+__attribute__((noinline)) static resume
+last_at_collective(worker *w, uint32_t lanes, void *stack)
 {
     warp *q = w->warp;
     int lane = w->lane;
@@ -254,11 +265,12 @@ __attribute__((noinline)) static resume last_at_collective(worker *w, uint32_t l
     q->ready |= lanes;
     return {stack, q->value[lane]};
 }
-extern "C" resume wbcpu_at_collective(
-    int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)
+extern "C" resume
+wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)
 {
     worker *w = self();
-    if (__builtin_expect(w->straight, 0)) return first_collective(op, mask, value, arg, stack);
+    if (__builtin_expect(w->straight, 0))
+        return first_collective(op, mask, value, arg, stack);
     if (__builtin_expect(op == WBCPU_OP_ACTIVE, 0)) return ask_active(w, stack);
     warp *q = w->warp;
     int lane = w->lane;

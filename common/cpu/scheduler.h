@@ -37,14 +37,15 @@ static void *const on_cpu = (void *)1;
 
 struct job {
     wbcpu_launch launch;
-    unsigned threads;         /* of a block */
+    unsigned threads;          /* of a block */
     unsigned long long blocks; /* of the grid */
     unsigned long long chunk;  /* blocks that a worker takes at a time */
     bool alone;                /* one worker runs it all: chunk is all blocks */
     unsigned long long id;
-    uint64_t seed;                      /* 0: natural order */
-    unsigned long long stride, offset;  /* seeded order: block i is stride * i + offset */
-    std::atomic<unsigned long long> next; /* first block not given out yet; if not alone */
+    uint64_t seed;                     /* 0: natural order */
+    unsigned long long stride, offset; /* seeded order: block i is stride * i + offset */
+    std::atomic<unsigned long long>
+        next; /* first block not given out yet; if not alone */
 };
 
 struct worker : wbcpu_worker {
@@ -54,9 +55,9 @@ struct worker : wbcpu_worker {
     /* The running thread's place; valid once a thread of the block has waited. */
     wbcpu::warp *warp;
     int warp_number, lane, warps;
-    uint32_t warps_ready; /* bit w: warp w has ready lanes */
-    int alive;            /* threads that have not left the kernel */
-    int waiting;          /* of these, at the barrier */
+    uint32_t warps_ready;                     /* bit w: warp w has ready lanes */
+    int alive;                                /* threads that have not left the kernel */
+    int waiting;                              /* of these, at the barrier */
     uint64_t predicates, predicates_released; /* __syncthreads_count and its family */
     bool shuffled;
     uint64_t random; /* state of the order's generator */
@@ -66,11 +67,14 @@ struct worker : wbcpu_worker {
     void *host_stack; /* where to go back to when no block is left */
     char *stacks;     /* memory of all fibers */
     size_t stack_bytes;
-    int fibers;       /* made so far */
+    int fibers; /* made so far */
     wbcpu::warp warp_table[max_warps];
 };
 
-inline worker *self() { return static_cast<worker *>(wbcpu_self); }
+inline worker *self()
+{
+    return static_cast<worker *>(wbcpu_self);
+}
 
 /* What the assembly does next: continue on this stack, returning this value there. */
 struct resume {

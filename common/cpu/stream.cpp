@@ -12,7 +12,10 @@ double seconds_now()
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-extern "C" long long wbcpu_nanoseconds() { return (long long)(seconds_now() * 1e9); }
+extern "C" long long wbcpu_nanoseconds()
+{
+    return (long long)(seconds_now() * 1e9);
+}
 
 extern "C" cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
@@ -25,7 +28,8 @@ extern "C" cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
     return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
 }
-extern "C" cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int)
+extern "C" cudaError_t
+cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int)
 {
     return cudaStreamCreateWithFlags(stream, flags);
 }
@@ -56,13 +60,15 @@ extern "C" cudaError_t cudaDeviceSynchronize()
     if (cudaError_t e = not_while_capturing()) return fail(e);
     return sticky_error();
 }
-extern "C" cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
+extern "C" cudaError_t
+cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
 {
     if (!event) return fail(cudaErrorInvalidResourceHandle);
     if (event->capture) join_capture(stream, event->capture);
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user)
+extern "C" cudaError_t
+cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user)
 {
     if (cudaError_t e = stream_error(stream)) return fail(e);
     if (!wbcpu_record(stream, [=] { function(user); })) function(user);
@@ -110,12 +116,15 @@ extern "C" cudaError_t cudaEventQuery(cudaEvent_t event)
     if (event->capture) return fail(cudaErrorCapturedEvent);
     return sticky_error();
 }
-extern "C" cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
+extern "C" cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return cudaEventQuery(event);
+}
 extern "C" cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
     if (!ms) return fail(cudaErrorInvalidValue);
-    if (!start || !end || !start->recorded || !end->recorded
-        || (start->flags | end->flags) & cudaEventDisableTiming)
+    if (!start || !end || !start->recorded || !end->recorded ||
+        (start->flags | end->flags) & cudaEventDisableTiming)
         return fail(cudaErrorInvalidResourceHandle);
     if (start->capture || end->capture) return fail(cudaErrorCapturedEvent);
     *ms = (float)((end->seconds - start->seconds) * 1e3);

@@ -29,7 +29,8 @@ struct CUevent_st {
 namespace wbcpu
 {
 capture *capture_of(cudaStream_t stream);
-void join_capture(cudaStream_t stream, capture *c); /* cudaStreamWaitEvent across streams */
+void join_capture(
+    cudaStream_t stream, capture *c); /* cudaStreamWaitEvent across streams */
 double seconds_now();
 }  // namespace wbcpu
 

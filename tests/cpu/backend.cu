@@ -9,7 +9,10 @@
 #include "wbcpu.h"
 
 // The order in which threads and blocks come by.
-__global__ void arrive(int *next, int *order) { order[atomicAdd(next, 1)] = threadIdx.x; }
+__global__ void arrive(int *next, int *order)
+{
+    order[atomicAdd(next, 1)] = threadIdx.x;
+}
 __global__ void arrive_block(int *next, int *order)
 {
     if (threadIdx.x == 0) order[atomicAdd(next, 1)] = blockIdx.x;
@@ -19,7 +22,8 @@ __global__ void forgotten_barrier(int *bad, int run)
 {
     __shared__ int s[256];
     s[threadIdx.x] = run;
-    if (threadIdx.x && s[threadIdx.x - 1] != run) *bad = 1; // right when threads run in order
+    if (threadIdx.x && s[threadIdx.x - 1] != run)
+        *bad = 1;  // right when threads run in order
 }
 __global__ void where(char *text)
 {
@@ -33,7 +37,8 @@ static void run(uint64_t seed, void (*kernel)(int *, int *), int blocks, int *co
 {
     wbcpu_set_shuffle(seed);
     *next_free = 0;
-    kernel<<<blocks, blocks > 1 ? 1 : THREADS>>>(next_free, order);
+    int threads = blocks > 1 ? 1 : THREADS;
+    kernel<<<blocks, threads>>>(next_free, order);
     cudaDeviceSynchronize();
     memcpy(copy, order, THREADS * sizeof *copy);
     wbcpu_set_shuffle(0);
@@ -65,7 +70,8 @@ static void orders(void)
         run(1, kernel, blocks, a);
         run(1, kernel, blocks, b);
         run(2, kernel, blocks, c);
-        tap(is_permutation(a) && is_permutation(c) && !is_natural(a), "%s in a seeded order", what);
+        tap(is_permutation(a) && is_permutation(c) && !is_natural(a),
+            "%s in a seeded order", what);
         tap(memcmp(a, b, sizeof a) == 0, "the same seed, the same order of %s", what);
         tap(memcmp(a, c, sizeof a) != 0, "another seed, another order of %s", what);
     }
@@ -75,7 +81,8 @@ static void orders(void)
         *next_free = 0;
         forgotten_barrier<<<1, THREADS>>>(next_free, 1 + (int)seed);
         cudaDeviceSynchronize();
-        if (seed == 0) tap(!*next_free, "a forgotten barrier is right by luck in natural order");
+        if (seed == 0)
+            tap(!*next_free, "a forgotten barrier is right by luck in natural order");
         found += seed && *next_free;
     }
     wbcpu_set_shuffle(0);
@@ -97,7 +104,10 @@ static bool host_read_faults(const volatile int *p)
     (void)*p;
     return false;
 }
-__global__ void set(int *p, int v) { *p = v; }
+__global__ void set(int *p, int v)
+{
+    *p = v;
+}
 
 static void guard(void)
 {
@@ -108,8 +118,10 @@ static void guard(void)
     int *p, h = 0, local;
     cudaMalloc(&p, 1 << 20);
     set<<<1, 1>>>(p, 3);
-    tap(wbcpu_in_device_memory(p) && wbcpu_in_device_memory((char *)p + (1 << 20) - 1), "device memory is known");
-    tap(!wbcpu_in_device_memory(&local) && !wbcpu_in_device_memory(NULL), "host memory is not taken for it");
+    tap(wbcpu_in_device_memory(p) && wbcpu_in_device_memory((char *)p + (1 << 20) - 1),
+        "device memory is known");
+    tap(!wbcpu_in_device_memory(&local) && !wbcpu_in_device_memory(NULL),
+        "host memory is not taken for it");
     tap(!host_read_faults(p), "without the guard the host may read device memory");
     wbcpu_guard(1);
     tap(host_read_faults(p) && fault_address == p, "with the guard it may not");
@@ -134,16 +146,18 @@ static void guard(void)
 
 static void count_piece(void *counts, int i)
 {
-    wbcpu_parallel(2, [](void *c, int) { __atomic_fetch_add((int *)c, 1, __ATOMIC_RELAXED); }, (int *)counts + i);
+    wbcpu_parallel(
+        2, [](void *c, int) { __atomic_fetch_add((int *)c, 1, __ATOMIC_RELAXED); },
+        (int *)counts + i);
 }
 
 int main()
 {
-    setenv("WB_THREADS", "1", 1); // with more, blocks run side by side
+    setenv("WB_THREADS", "1", 1);  // with more, blocks run side by side
     cudaMallocManaged(&next_free, sizeof *next_free);
     cudaMallocManaged(&order, THREADS * sizeof *order);
     orders();
-#ifndef __SANITIZE_ADDRESS__ // which has its own allocator, its own faults
+#ifndef __SANITIZE_ADDRESS__  // which has its own allocator, its own faults
     guard();
 #endif
     unsigned long long before = wbcpu_launch_count();
@@ -151,13 +165,14 @@ int main()
     cudaMallocManaged(&text, 200);
     where<<<4, 32>>>(text);
     tap(wbcpu_launch_count() == before + 1, "launches are counted");
-    tap(strncmp(text, "kernel where (", 14) == 0 && strstr(text, "backend.cu:")
-            && strstr(text, "block (2,0,0), thread (7,0,0)"),
+    tap(strncmp(text, "kernel where (", 14) == 0 && strstr(text, "backend.cu:") &&
+            strstr(text, "block (2,0,0), thread (7,0,0)"),
         "where a kernel is: %s", text);
     tap(wbcpu_where(text, 200) == 0 && *text == 0, "and nowhere in host code");
     int counts[100] = {}, wrong = 0;
     wbcpu_parallel(100, count_piece, counts);
-    for (int n : counts) wrong += n != 2;
+    for (int n : counts)
+        wrong += n != 2;
     tap(!wrong, "host work in pieces, also within pieces");
     cudaFree(text);
     cudaFree(order);

@@ -7,7 +7,7 @@
 __global__ void predicates(int *bad)
 {
     int t = threadIdx.x, n = blockDim.x, wrong = 0;
-    for (int i = 0; i < 3; i++) { // again and again: no round sees another's count
+    for (int i = 0; i < 3; i++) {  // again and again: no round sees another's count
         wrong += __syncthreads_count(t < 4 + i) != (n < 4 + i ? n : 4 + i);
         wrong += (__syncthreads_or(t == n - 1) != 0) != 1;
         wrong += (__syncthreads_or(t == n) != 0) != 0;
@@ -111,7 +111,8 @@ __global__ void last_block(int *partial, int *arrived, int *total)
     }
     __syncthreads();
     if (last && threadIdx.x == 0)
-        for (unsigned b = 0; b < gridDim.x; b++) *total += partial[b];
+        for (unsigned b = 0; b < gridDim.x; b++)
+            *total += partial[b];
 }
 
 int main()
@@ -137,7 +138,8 @@ int main()
     tap(!wrong, "threads leave between barriers");
     rotate<<<8, 1024>>>(out, 50);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 8192; i++) wrong += out[i] != (i % 1024 + 50) % 1024;
+    for (int i = 0; i < 8192; i++)
+        wrong += out[i] != (i % 1024 + 50) % 1024;
     tap(!wrong, "50 rounds of 2 barriers in blocks of 1024");
 
     const int threads = 40 * 96;
@@ -152,7 +154,8 @@ int main()
     tap(s->all == 0 && s->any == ~0u && s->parity == 0, "atomicAnd, atomicOr, atomicXor");
     tap(s->wrap == threads % 10, "atomicInc");
     tap(s->big == (unsigned long long)threads << 33, "atomicAdd of 64 bits");
-    tap(s->f == threads * 0.5f && s->d == threads * 0.25, "atomicAdd of float and double");
+    tap(s->f == threads * 0.5f && s->d == threads * 0.25,
+        "atomicAdd of float and double");
     tap(__half2float(s->h) == 64, "atomicAdd of half");
     tap(s->locked == 1, "atomicExch, atomicCAS");
     s->locked = s->lock = s->turn = 0;

@@ -7,14 +7,15 @@ __global__ void reverse(float *x, int n)
     int t = threadIdx.x;
     s[t] = x[t] * 2;
     __syncthreads();
-    float v = s[n - 1 - t]; // stop here
+    float v = s[n - 1 - t];  // stop here
     x[t] = v;
 }
 
 int main()
 {
     float h[64], *d;
-    for (int i = 0; i < 64; i++) h[i] = (float)i;
+    for (int i = 0; i < 64; i++)
+        h[i] = (float)i;
     cudaMalloc(&d, sizeof h);
     cudaMemcpy(d, h, sizeof h, cudaMemcpyHostToDevice);
     reverse<<<2, 64>>>(d, 64);

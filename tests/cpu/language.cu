@@ -34,36 +34,52 @@ __global__ void null_or_not(int *p, const int *q, int n)
 }
 }  // namespace inner
 template <class T> struct kernels {
-    static __device__ T twice(T v) { return 2 * v; }
+    static __device__ T twice(T v)
+    {
+        return 2 * v;
+    }
 };
 }  // namespace outer
-__global__ void add(float *x, float a) { x[threadIdx.x] += a; }
-template <class F> __global__ void apply(float *x, F f) { x[threadIdx.x] = f(x[threadIdx.x]); }
+__global__ void add(float *x, float a)
+{
+    x[threadIdx.x] += a;
+}
+template <class F> __global__ void apply(float *x, F f)
+{
+    x[threadIdx.x] = f(x[threadIdx.x]);
+}
 struct pair {
     float a;
     int b;
 };
-__global__ void take_struct(float *x, pair p) { x[threadIdx.x] = p.a * p.b; }
+__global__ void take_struct(float *x, pair p)
+{
+    x[threadIdx.x] = p.a * p.b;
+}
 
 // Kernel and host function of one name: the plain call is of the host function.
-__global__ void overloaded(float *x, int) { x[threadIdx.x] = 5; }
+__global__ void overloaded(float *x, int)
+{
+    x[threadIdx.x] = 5;
+}
 static void overloaded(float *x)
 {
     overloaded<<<1, 32>>>(x, 0);
 }
 
 #define CEIL(a, b) (((a) + (b)-1) / (b))
-#define LAUNCH(kernel, n, ...) \
-    kernel<<<CEIL(n, 128),     \
-             128>>>(__VA_ARGS__)
+#define LAUNCH(kernel, n, ...) kernel<<<CEIL(n, 128), 128>>>(__VA_ARGS__)
 
 struct model {
     float *w;
     int n;
-    void step(cudaStream_t s) { fill<float><<<CEIL(n, 64), 64, 0, s>>>(w, 3.0f, n); }
+    void step(cudaStream_t s)
+    {
+        fill<float><<<CEIL(n, 64), 64, 0, s>>>(w, 3.0f, n);
+    }
 };
 
-static float *x; // on the device
+static float *x;  // on the device
 static float h[4096];
 static const float *get(void)
 {
@@ -76,12 +92,12 @@ static void launches(void)
     tap(!strcmp(text, "k<<<1, 1>>>(no)") && strlen(raw) == 17, "strings are left alone");
     fill<<<CEIL(1000, 256), 256>>>(x, 2.0f, 1000);
     tap(get()[999] == 2, "template arguments deduced");
-    scale<float, (4 > 3 ? 4 : 3)><<<dim3(CEIL(1000, 256)),
-         dim3(256, 1, 1), 0,
-         0>>>(x,
-              3.f, // a comment with >>> (
-              1000);
-    tap(get()[0] == 10 && h[999] == 10, "a launch over several lines, > in its template arguments");
+    scale<float, (4 > 3 ? 4 : 3)><<<dim3(CEIL(1000, 256)), dim3(256, 1, 1), 0, 0>>>(
+        x,
+        3.f,  // a comment with >>> (
+        1000);
+    tap(get()[0] == 10 && h[999] == 10,
+        "a launch over several lines, > in its template arguments");
     LAUNCH(fill<float>, 10, x, 1.0f, 10);
     tap(get()[9] == 1 && h[10] == 10, "a launch in a macro");
 
@@ -89,13 +105,14 @@ static void launches(void)
     outer::inner::null_or_not<<<1, 64>>>(p, NULL, 50);
     get();
     tap(((int *)h)[49] == 50, "NULL as a kernel's argument");
-    ::outer::inner::null_or_not <<< 1, 64 >>> (p, 0, 50);
+    ::outer::inner::null_or_not<<<1, 64>>>(p, 0, 50);
     get();
     tap(((int *)h)[49] == 50, "0 as a null pointer, blanks around <<<");
     outer::inner::null_or_not<<<1, 64>>>(p, p, 0);
     outer::inner::null_or_not<<<1, 64>>>(p, nullptr, 3 < 4 ? 40 : 0);
     get();
-    tap(((int *)h)[39] == 40 && ((int *)h)[49] == 50, "0 as a number, nullptr, ? : in arguments");
+    tap(((int *)h)[39] == 40 && ((int *)h)[49] == 50,
+        "0 as a number, nullptr, ? : in arguments");
 
     void (*pointer)(float *, float) = add;
     void (*table[2])(float *, float) = {add, add};
@@ -106,7 +123,8 @@ static void launches(void)
     tap(get()[63] == 7, "kernels by pointer and from a table");
 
     float k = 3;
-    apply<<<1, 32>>>(x, [=] __device__(float v) { return outer::kernels<float>::twice(v) + k; });
+    apply<<<1, 32>>>(
+        x, [=] __device__(float v) { return outer::kernels<float>::twice(v) + k; });
     tap(get()[0] == 17, "a device lambda");
     take_struct<<<1, 32>>>(x, pair{1.5f, 4});
     tap(get()[31] == 6, "a struct by value");
@@ -151,7 +169,8 @@ __global__ void dynamic_at_file_scope(float *o)
 {
     file_scope[threadIdx.x] = 2;
     __syncthreads();
-    o[threadIdx.x] = file_scope[threadIdx.x ^ 1] * coefficient[threadIdx.x & 3] * fixed[1];
+    o[threadIdx.x] =
+        file_scope[threadIdx.x ^ 1] * coefficient[threadIdx.x & 3] * fixed[1];
 }
 template <typename T> __global__ void dynamic_in_template(T *o)
 {
@@ -203,7 +222,10 @@ __global__ void __launch_bounds__(64, 2) where(int *o, int w, int d)
     __syncthreads();
     o[b * w + t] = blocks[0] * d + t;
 }
-__global__ void count(void) { atomicAdd(&counter, 1); }
+__global__ void count(void)
+{
+    atomicAdd(&counter, 1);
+}
 
 static void memory_of_blocks(void)
 {
@@ -216,15 +238,18 @@ static void memory_of_blocks(void)
     dynamic_2d<<<1, dim3(32, 32), 32 * 33 * 4>>>(x);
     tap(get()[32 * 2 + 5] == 502, "dynamic shared memory with two dimensions");
     static_shapes<<<1, 32>>>(x);
-    tap(get()[4] == 27 + 7 + 2 + 3, "static, volatile, half, vector and pointer shared variables");
+    tap(get()[4] == 27 + 7 + 2 + 3,
+        "static, volatile, half, vector and pointer shared variables");
     internal<<<1, 64>>>((int *)x);
     get();
     int wrong = 0;
-    for (int i = 0; i < 64; i++) wrong += ((int *)h)[i] != 12;
+    for (int i = 0; i < 64; i++)
+        wrong += ((int *)h)[i] != 12;
     tap(!wrong, "a barrier makes others' writes visible");
     where<<<dim3(3, 2, 2), dim3(4, 3, 2)>>>((int *)x, 24, 100);
     get();
-    for (int i = 0; i < 12 * 24; i++) wrong += ((int *)h)[i] != i / 24 * 100 + i % 24;
+    for (int i = 0; i < 12 * 24; i++)
+        wrong += ((int *)h)[i] != i / 24 * 100 + i % 24;
     tap(!wrong, "three-dimensional grids and blocks");
     count<<<70, 33>>>();
     int n = 0;
@@ -260,7 +285,8 @@ int main()
     launches();
     memory_of_blocks();
     functions<<<1, 1>>>(x);
-    const float want[] = {0.5f, 1, 0.25f, 2.5f, 8 + 31 + 4, 1, 3, 9, 1.5f, 2, 15, 1, 1, 10, 5};
+    const float want[] = {0.5f, 1, 0.25f, 2.5f, 8 + 31 + 4, 1,  3, 9,
+                          1.5f, 2, 15,    1,    1,          10, 5};
     get();
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         tap(h[i] == want[i], "device function %zu: %g, expected %g", i, h[i], want[i]);

@@ -13,7 +13,8 @@ __global__ void add(int *x, int a, int n)
 __global__ void use_shared(int *x, int n)
 {
     extern __shared__ int s[];
-    for (int i = threadIdx.x; i < n; i += blockDim.x) s[i] = i;
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        s[i] = i;
     __syncthreads();
     if (threadIdx.x == 0) x[0] = s[n - 1];
 }
@@ -28,13 +29,15 @@ static void memory(void)
         aligned &= (uintptr_t)p[i] % 256 == 0;
     }
     tap(aligned, "cudaMalloc aligns to 256 bytes");
-    for (int i = 0; i < 8; i++) cudaFree(p[i]);
+    for (int i = 0; i < 8; i++)
+        cudaFree(p[i]);
     cudaMalloc(&again, 1 << 20);
     tap(cudaMemset(again, 0x5a, 1 << 20) == cudaSuccess, "cudaMemset");
     char h[64] = "", row[16];
     cudaMemcpy(h, again + (1 << 20) - 64, 64, cudaMemcpyDeviceToHost);
     tap(h[0] == 0x5a && h[63] == 0x5a, "cudaMemcpy to the host");
-    for (int i = 0; i < 16; i++) row[i] = (char)i;
+    for (int i = 0; i < 16; i++)
+        row[i] = (char)i;
     cudaMemset(again, 0, 4096);
     cudaMemcpy2D(again, 100, row, 4, 4, 4, cudaMemcpyHostToDevice);
     cudaMemcpy2D(h, 8, again, 100, 4, 4, cudaMemcpyDeviceToHost);
@@ -74,8 +77,10 @@ static void memory(void)
 static void expect(const char *what, cudaError_t want)
 {
     cudaDeviceSynchronize();
-    cudaError_t peek = cudaPeekAtLastError(), got = cudaGetLastError(), then = cudaGetLastError();
-    tap(peek == got && got == want && then == cudaSuccess, "%s: %s", what, cudaGetErrorName(got));
+    cudaError_t peek = cudaPeekAtLastError(), got = cudaGetLastError(),
+                then = cudaGetLastError();
+    tap(peek == got && got == want && then == cudaSuccess, "%s: %s", what,
+        cudaGetErrorName(got));
 }
 
 // Toolkits before 13 call a bad grid or block cudaErrorInvalidConfiguration.
@@ -107,14 +112,18 @@ static void errors(void)
     int h = 0;
     cudaMemcpy(&h, x, 4, cudaMemcpyDeviceToHost);
     tap(e == cudaSuccess && h == 24 * 1024 - 1, "96 KB after cudaFuncSetAttribute");
-    tap(cudaMalloc(&huge, (size_t)1 << 50) == cudaErrorMemoryAllocation && !huge, "cudaMalloc of 1 PB");
+    tap(cudaMalloc(&huge, (size_t)1 << 50) == cudaErrorMemoryAllocation && !huge,
+        "cudaMalloc of 1 PB");
     expect("the same, as the last error", cudaErrorMemoryAllocation);
-    tap(cudaMemcpy(&h, x, 4, (cudaMemcpyKind)9) == cudaErrorInvalidMemcpyDirection, "cudaMemcpy with kind 9");
-    tap(cudaMemcpy(x, &h, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue, "cudaMemcpy with swapped pointers");
+    tap(cudaMemcpy(&h, x, 4, (cudaMemcpyKind)9) == cudaErrorInvalidMemcpyDirection,
+        "cudaMemcpy with kind 9");
+    tap(cudaMemcpy(x, &h, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue,
+        "cudaMemcpy with swapped pointers");
     cudaGetLastError();
     tap(cudaSetDevice(99) == cudaErrorInvalidDevice, "cudaSetDevice(99)");
     cudaGetLastError();
-    tap(!strcmp(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory"), "cudaGetErrorString");
+    tap(!strcmp(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory"),
+        "cudaGetErrorString");
     add<<<1, 32>>>(x, 1, 1);
     expect("a good launch afterwards", cudaSuccess);
     cudaFree(x);
@@ -126,7 +135,9 @@ static void devices(void)
     cudaDeviceProp p;
     cudaGetDeviceCount(&n);
     tap(n >= 1 && cudaGetDeviceProperties(&p, 0) == cudaSuccess, "a device: %s", p.name);
-    tap(p.warpSize == 32 && p.maxThreadsPerBlock == 1024 && p.sharedMemPerBlock == 48 * 1024, "its limits");
+    tap(p.warpSize == 32 && p.maxThreadsPerBlock == 1024 &&
+            p.sharedMemPerBlock == 48 * 1024,
+        "its limits");
     cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, 0);
     cudaDeviceGetAttribute(&optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
     tap(warp == 32 && optin >= 96 * 1024, "cudaDeviceGetAttribute");
@@ -148,8 +159,10 @@ static void events(void)
     cudaEventRecord(b, 0);
     cudaEventRecord(no_time);
     cudaEventSynchronize(b);
-    tap(cudaEventElapsedTime(&ms, a, b) == cudaSuccess && ms >= 0, "cudaEventElapsedTime");
-    tap(cudaEventElapsedTime(&ms, a, no_time) != cudaSuccess, "no time with cudaEventDisableTiming");
+    tap(cudaEventElapsedTime(&ms, a, b) == cudaSuccess && ms >= 0,
+        "cudaEventElapsedTime");
+    tap(cudaEventElapsedTime(&ms, a, no_time) != cudaSuccess,
+        "no time with cudaEventDisableTiming");
     cudaGetLastError();
     cudaEventDestroy(a);
     cudaEventDestroy(b);
@@ -158,7 +171,10 @@ static void events(void)
 
 // ---- graphs ----
 
-static void count_call(void *n) { ++*(int *)n; }
+static void count_call(void *n)
+{
+    ++*(int *)n;
+}
 
 static void graphs(void)
 {
@@ -181,7 +197,7 @@ static void graphs(void)
     tap(status == cudaStreamCaptureStatusActive, "a stream is being captured");
     int a = 5;
     add<<<(N + 127) / 128, 128, 0, s>>>(x, a, N);
-    a = 100; // the graph has copied the 5
+    a = 100;  // the graph has copied the 5
     cudaEventRecord(fork, s);
     cudaStreamWaitEvent(side, fork, 0);
     cudaMemsetAsync(y, 0, 4, side);
@@ -204,7 +220,8 @@ static void graphs(void)
     cudaGraphExec_t exec = NULL;
     cudaGraphInstantiate(&exec, graph, 0);
     cudaGraphDestroy(graph);
-    for (int i = 0; i < 3; i++) cudaGraphLaunch(exec, s);
+    for (int i = 0; i < 3; i++)
+        cudaGraphLaunch(exec, s);
     cudaStreamSynchronize(s);
     cudaMemcpy(host, y, sizeof host, cudaMemcpyDeviceToHost);
     tap(host[0] == 3 && host[1] == 15 && host[2] == 15 && host[3] == 0, "three replays");
@@ -216,9 +233,11 @@ static void graphs(void)
     cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
     int *z = NULL;
     e = cudaStreamSynchronize(s);
-    tap(e == cudaErrorStreamCaptureUnsupported, "no waiting while capturing: %s", cudaGetErrorName(e));
+    tap(e == cudaErrorStreamCaptureUnsupported, "no waiting while capturing: %s",
+        cudaGetErrorName(e));
     e = cudaStreamEndCapture(s, &graph);
-    tap(e == cudaErrorStreamCaptureInvalidated && !graph, "which makes the capture void: %s", cudaGetErrorName(e));
+    tap(e == cudaErrorStreamCaptureInvalidated && !graph,
+        "which makes the capture void: %s", cudaGetErrorName(e));
     cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed);
     e = cudaMalloc(&z, 64);
     tap(e == cudaSuccess && z, "cudaMalloc in a relaxed capture");

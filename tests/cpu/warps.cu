@@ -27,7 +27,8 @@ __global__ void collectives(unsigned *out)
     EXPECT(__shfl_xor_sync(FULL, lane, 16) == (lane ^ 16));
     EXPECT(__shfl_xor_sync(FULL, lane, 4, 8) == (lane ^ 4));
     EXPECT(__shfl_sync(FULL, (double)lane, 3) == 3.0);
-    EXPECT(__half2float(__shfl_xor_sync(FULL, __float2half((float)lane), 1)) == (lane ^ 1));
+    EXPECT(
+        __half2float(__shfl_xor_sync(FULL, __float2half((float)lane), 1)) == (lane ^ 1));
     EXPECT(__ballot_sync(FULL, lane & 1) == 0xaaaaaaaau);
     EXPECT(__any_sync(FULL, lane == 7) && !__any_sync(FULL, lane == 40));
     EXPECT(__all_sync(FULL, lane < 40) && !__all_sync(FULL, lane == 7));
@@ -64,7 +65,7 @@ __global__ void parts(unsigned *out)
     bit = 6;
     unsigned odd = __ballot_sync(FULL, lane & 1);
     if (lane & 1) EXPECT(__shfl_sync(odd, lane, 31) == 31);
-    for (int i = 0; i <= lane % 4; i++) { // a round less for every fourth lane each time
+    for (int i = 0; i <= lane % 4; i++) {  // a round less for every fourth lane each time
         unsigned left = FULL / 15 * (0xfu << i & 0xfu);
         EXPECT(__ballot_sync(left, 1) == left);
     }
@@ -79,7 +80,8 @@ __global__ void leaving(int *out)
     if (lane >= 20) return;
     __syncthreads();
     int sum = 0;
-    for (int i = 0; i < 20; i++) sum += __shfl_sync(0xfffffu, lane, i);
+    for (int i = 0; i < 20; i++)
+        sum += __shfl_sync(0xfffffu, lane, i);
     if (lane >= 10) return;
     out[threadIdx.x] = sum + __popc(__ballot_sync(0x3ffu, 1));
 }
@@ -90,7 +92,8 @@ __global__ void leaving(int *out)
 
 template <class T> __device__ T sum_xor(T v)
 {
-    for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o);
+    for (int o = 16; o > 0; o >>= 1)
+        v += __shfl_xor_sync(0xffffffff, v, o);
     return v;
 }
 template <class T> __device__ T sum_xor_plain(T v)
@@ -113,12 +116,14 @@ template <class T> __device__ T sum_down_plain(T v)
 }
 template <class T> __device__ T sum_rising(T v)
 {
-    for (int mask = 1; mask < 32; mask <<= 1) v = v + __shfl_xor_sync(~0u, v, mask, 32);
+    for (int mask = 1; mask < 32; mask <<= 1)
+        v = v + __shfl_xor_sync(~0u, v, mask, 32);
     return v;
 }
 template <class T> __device__ T sum_rising_plain(T v)
 {
-    for (int i = 0; i < 5; i++) v = v + __shfl_xor_sync(FULL, v, 1 << i);
+    for (int i = 0; i < 5; i++)
+        v = v + __shfl_xor_sync(FULL, v, 1 << i);
     return v;
 }
 template <class T> __device__ T both(T v)
@@ -142,7 +147,8 @@ template <class T> __device__ T both_plain(T v)
 }
 __device__ float part_sum(float v, unsigned mask)
 {
-    for (int o = 4; o; o >>= 1) v += __shfl_xor_sync(mask, v, o, 8);
+    for (int o = 4; o; o >>= 1)
+        v += __shfl_xor_sync(mask, v, o, 8);
     return v;
 }
 __device__ float part_sum_plain(float v, unsigned mask)
@@ -152,8 +158,14 @@ __device__ float part_sum_plain(float v, unsigned mask)
 }
 
 // Different sizes, so that every order of adding rounds differently.
-template <class T> __device__ T start(int i) { return T(float((i * 37 + 11) % 101) * 0.0173f - 0.7f); }
-template <> __device__ int start<int>(int i) { return i * 37 % 101 - 50; }
+template <class T> __device__ T start(int i)
+{
+    return T(float((i * 37 + 11) % 101) * 0.0173f - 0.7f);
+}
+template <> __device__ int start<int>(int i)
+{
+    return i * 37 % 101 - 50;
+}
 
 template <class T> __global__ void reduce(T *got, T *want)
 {
@@ -177,7 +189,8 @@ __global__ void reduce_parts(float *got, float *want)
     got[threadIdx.x] = part_sum(v, mask), want[threadIdx.x] = part_sum_plain(v, mask);
 }
 
-template <class T, class Kernel> static void compare(const char *what, Kernel kernel, int each)
+template <class T, class Kernel>
+static void compare(const char *what, Kernel kernel, int each)
 {
     const int threads = 96;
     size_t n = (size_t)threads * each;
@@ -188,7 +201,8 @@ template <class T, class Kernel> static void compare(const char *what, Kernel ke
     memset((void *)want, 1, n * sizeof(T));
     kernel<<<1, threads>>>(got, want);
     cudaDeviceSynchronize();
-    tap(memcmp((void *)got, (void *)want, n * sizeof(T)) == 0, "%s: the bits of the plain loop", what);
+    tap(memcmp((void *)got, (void *)want, n * sizeof(T)) == 0,
+        "%s: the bits of the plain loop", what);
     cudaFree(got);
     cudaFree(want);
 }
@@ -196,7 +210,8 @@ template <class T, class Kernel> static void compare(const char *what, Kernel ke
 static void expect_zero(const char *what, const unsigned *out, int n)
 {
     int t = 0;
-    while (t < n && out[t] == 0) t++;
+    while (t < n && out[t] == 0)
+        t++;
     tap(t == n, t == n ? "%s" : "%s (thread %d: 0x%x)", what, t, t < n ? out[t] : 0);
 }
 
@@ -217,7 +232,8 @@ int main()
     leaving<<<1, 64>>>((int *)out);
     cudaDeviceSynchronize();
     int wrong = 0;
-    for (int t = 0; t < 64; t++) wrong += (int)out[t] != (t % 32 < 10 ? 190 + 10 : -1);
+    for (int t = 0; t < 64; t++)
+        wrong += (int)out[t] != (t % 32 < 10 ? 190 + 10 : -1);
     tap(!wrong, "lanes that have left are not waited for");
     compare<float>("sums of float", reduce<float>, 3);
     compare<double>("sums of double", reduce<double>, 3);

@@ -60,8 +60,8 @@ enum cudaError {
 };
 typedef enum cudaError cudaError_t;
 
-cudaError_t cudaGetLastError(void);      /* the last error, and forgets it */
-cudaError_t cudaPeekAtLastError(void);   /* the last error, and keeps it */
+cudaError_t cudaGetLastError(void);    /* the last error, and forgets it */
+cudaError_t cudaPeekAtLastError(void); /* the last error, and keeps it */
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 
@@ -163,7 +163,8 @@ typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, vo
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority);
+cudaError_t
+cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
@@ -229,8 +230,10 @@ cudaError_t cudaFree(void *p);
 cudaError_t cudaFreeAsync(void *p, cudaStream_t stream);
 cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *p);
-cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t
+cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *p);
+cudaError_t
+cudaMemcpy(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(
     void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
     cudaStream_t stream WBCPU_DEFAULT(0));
@@ -241,8 +244,8 @@ cudaError_t cudaMemcpy2DAsync(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     enum cudaMemcpyKind kind, cudaStream_t stream WBCPU_DEFAULT(0));
 cudaError_t cudaMemset(void *p, int value, size_t bytes);
-cudaError_t cudaMemsetAsync(
-    void *p, int value, size_t bytes, cudaStream_t stream WBCPU_DEFAULT(0));
+cudaError_t
+cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream WBCPU_DEFAULT(0));
 cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height);
 cudaError_t cudaMemset2DAsync(
     void *p, size_t pitch, int value, size_t width, size_t height,
@@ -257,7 +260,8 @@ enum cudaMemoryAdvise {
     cudaMemAdviseSetAccessedBy = 5,
     cudaMemAdviseUnsetAccessedBy = 6
 };
-cudaError_t cudaMemAdvise(const void *p, size_t bytes, enum cudaMemoryAdvise advice, int device);
+cudaError_t
+cudaMemAdvise(const void *p, size_t bytes, enum cudaMemoryAdvise advice, int device);
 cudaError_t cudaMemcpyToSymbol(
     const void *symbol, const void *src, size_t bytes, size_t offset WBCPU_DEFAULT(0),
     enum cudaMemcpyKind kind WBCPU_DEFAULT(cudaMemcpyHostToDevice));
@@ -293,9 +297,11 @@ struct cudaFuncAttributes {
     int binaryVersion;
     int maxDynamicSharedSizeBytes;
 };
-cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr, int value);
+cudaError_t
+cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr, int value);
 cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache config);
-cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
+cudaError_t
+cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     int *blocks, const void *kernel, int threads, size_t shared_bytes);
 
@@ -315,7 +321,8 @@ enum cudaStreamCaptureStatus {
 };
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
+cudaError_t
+cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);

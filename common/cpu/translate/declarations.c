@@ -53,8 +53,10 @@ static void dynamic_shared(struct source *s, int i, int external)
         bracket++;
     }
     if (end < 0 || bracket >= end || mate(s, bracket) < 0) {
-        error_at(s, i, "extern __shared__ declares an array without a size: "
-                       "extern __shared__ float name[];");
+        error_at(
+            s, i,
+            "extern __shared__ declares an array without a size: "
+            "extern __shared__ float name[];");
         return;
     }
     if (!in_function(s, i)) {
@@ -122,7 +124,9 @@ static void check_static_size(struct source *s, int i, int end)
     for (int k = i - 1; k > 0; k--) {
         if (is(s, k, "}") && mate(s, k) >= 0) {
             k = mate(s, k); /* a closed scope: its names are gone */
-        } else if (is(s, k, "__shared__") && in_function(s, k) && specifier(s, k, "extern") < 0) {
+        } else if (
+            is(s, k, "__shared__") && in_function(s, k) &&
+            specifier(s, k, "extern") < 0) {
             int stop = end_of_declaration(s, k);
             if (stop < 0 || stop >= i) continue;
             char *more = sizes_of(s, k, stop), *old = sum;
@@ -134,8 +138,10 @@ static void check_static_size(struct source *s, int i, int end)
         }
     }
     s->tokens[end].after = format(
-        " static_assert(0%s <= 48*1024, \"more than 48 KB of static __shared__ memory in one "
-        "kernel\");", sum);
+        " static_assert(0%s <= 48*1024, \"more than 48 KB of static __shared__ memory in "
+        "one "
+        "kernel\");",
+        sum);
     free(sum);
 }
 
@@ -153,8 +159,10 @@ static void shared(struct source *s, int i)
     for (int k = i; k < end; k++) {
         if (mate(s, k) > k) k = mate(s, k);
         if (is(s, k, "=")) {
-            error_at(s, k, "a __shared__ variable cannot have an initial value: let a thread "
-                           "write it, then __syncthreads()");
+            error_at(
+                s, k,
+                "a __shared__ variable cannot have an initial value: let a thread "
+                "write it, then __syncthreads()");
             return;
         }
     }
@@ -185,7 +193,9 @@ void rewrite_declarations(struct source *s)
             shared(s, i);
         else if (is(s, i, "__noinline__")) /* as a macro it would break libstdc++ */
             s->tokens[i].text = "__attribute__((noinline))";
-        else if (is(s, i, "__constant__") && (specifier(s, i, "static") >= 0 || specifier(s, i, "extern") >= 0))
+        else if (
+            is(s, i, "__constant__") &&
+            (specifier(s, i, "static") >= 0 || specifier(s, i, "extern") >= 0))
             erase(s, i, i + 1);
         else if (is(s, i, "asm") || is(s, i, "__asm__") || is(s, i, "__asm"))
             assembly(s, i);

@@ -29,7 +29,8 @@ static int step_left(const struct source *s, int i)
         int o = open_angle(s, c);
         return o < 0 ? b : previous(s, o);
     }
-    if (is_name(s, c) && !is(s, c, "return") && !is(s, c, "else") && !is(s, c, "do")) return c;
+    if (is_name(s, c) && !is(s, c, "return") && !is(s, c, "else") && !is(s, c, "do"))
+        return c;
     return b; /* ::k of the global namespace */
 }
 
@@ -41,8 +42,8 @@ static int callee_start(const struct source *s, int i)
         i = open_angle(s, i);
         i = i < 0 ? -1 : previous(s, i);
     }
-    if (is(s, i, ")")) return mate(s, i);                /* (*pointer)<<< */
-    if (is(s, i, "]")) i = previous(s, mate(s, i));      /* table[i]<<< */
+    if (is(s, i, ")")) return mate(s, i);           /* (*pointer)<<< */
+    if (is(s, i, "]")) i = previous(s, mate(s, i)); /* table[i]<<< */
     if (!is_name(s, i)) return -1;
     for (int left; (left = step_left(s, i)) != i; i = left)
         if (left < 0) return -1;
@@ -78,9 +79,9 @@ static int argument_end(const struct source *s, int i, int end)
         if (is(s, i, ",")) return i;
         if (is(s, i, "<") && is_name(s, previous(s, i))) {
             int close = close_angle(s, i);
-            if (close > 0 && close < end
-                && (is(s, next(s, close), "(") || is(s, next(s, close), "{")
-                    || is(s, next(s, close), ":")))
+            if (close > 0 && close < end &&
+                (is(s, next(s, close), "(") || is(s, next(s, close), "{") ||
+                 is(s, next(s, close), ":")))
                 i = close;
         } else if (mate(s, i) > i) {
             i = mate(s, i);
@@ -92,7 +93,8 @@ static int argument_end(const struct source *s, int i, int end)
 static int must_stay(const struct source *s, int first, int end)
 {
     int i = first;
-    while (i < end && (s->tokens[i].kind == BLANK || s->tokens[i].kind == COMMENT)) i++;
+    while (i < end && (s->tokens[i].kind == BLANK || s->tokens[i].kind == COMMENT))
+        i++;
     if (i >= end) return 0;
     if (is(s, i, "{")) return 1;
     return (is(s, i, "0") || is(s, i, "NULL")) && next(s, i) >= end;
@@ -124,7 +126,8 @@ static void name_arguments(struct source *s, int open, char **parameters, char *
         }
         free(old);
     }
-    if (last_comma >= 0) erase(s, last_comma, last_comma + 1); /* only literals follow it */
+    if (last_comma >= 0)
+        erase(s, last_comma, last_comma + 1); /* only literals follow it */
 }
 
 static int some_must_stay(const struct source *s, int open)
@@ -159,7 +162,8 @@ static void rewrite_launch(struct source *s, int chevrons)
     }
     int open = next(s, close + 2);
     if (!is(s, open, "(")) {
-        error_at(s, close, "kernel launch: '(' and the kernel's arguments must follow '>>>'");
+        error_at(
+            s, close, "kernel launch: '(' and the kernel's arguments must follow '>>>'");
         return;
     }
     if (mate(s, open) < 0) {
@@ -184,7 +188,8 @@ static void rewrite_launch(struct source *s, int chevrons)
     if (some_must_stay(s, open)) {
         char *parameters, *call;
         name_arguments(s, open, &parameters, &call);
-        s->tokens[close].before = format("),[=](%s){ %s(%s); })", parameters, callee, call);
+        s->tokens[close].before =
+            format("),[=](%s){ %s(%s); })", parameters, callee, call);
     } else {
         s->tokens[close].before =
             format("),[=](auto &...wbcpu_a){ %s(wbcpu_a...); })", callee);
@@ -196,7 +201,8 @@ static void rewrite_launch(struct source *s, int chevrons)
 /* The name declared by the __global__ at i, or -1. */
 static int kernel_name(const struct source *s, int i)
 {
-    for (i = next(s, i); i < s->count && !is(s, i, ";") && !is(s, i, "{"); i = next(s, i)) {
+    for (i = next(s, i); i < s->count && !is(s, i, ";") && !is(s, i, "{");
+         i = next(s, i)) {
         int open = next(s, i);
         if (!is_name(s, i)) continue;
         if (is(s, i, "__launch_bounds__") || is(s, i, "__attribute__")) {
@@ -211,8 +217,9 @@ static int kernel_name(const struct source *s, int i)
 
 static int same_text(const struct source *s, int i, int k)
 {
-    return s->tokens[i].length == s->tokens[k].length
-           && memcmp(s->tokens[i].start, s->tokens[k].start, (size_t)s->tokens[i].length) == 0;
+    return s->tokens[i].length == s->tokens[k].length &&
+           memcmp(s->tokens[i].start, s->tokens[k].start, (size_t)s->tokens[i].length) ==
+               0;
 }
 
 /* A statement of its own, name(...); and nothing before the name. */
@@ -223,8 +230,8 @@ static int is_plain_call(const struct source *s, int i)
     if (is(s, open, "<")) open = next(s, close_angle(s, open));
     if (open <= i || !is(s, open, "(") || mate(s, open) < 0) return 0;
     if (!is(s, next(s, mate(s, open)), ";")) return 0;
-    return is(s, before, ";") || is(s, before, "{") || is(s, before, "}") || is(s, before, ")")
-           || is(s, before, "else");
+    return is(s, before, ";") || is(s, before, "{") || is(s, before, "}") ||
+           is(s, before, ")") || is(s, before, "else");
 }
 
 /* Is the name also that of a function of the host? Then calls are left to the compiler. */
@@ -233,10 +240,13 @@ static int is_overloaded(const struct source *s, int name)
     for (int i = 0; i < s->count; i++) {
         int before = previous(s, i);
         if (i == name || !is_name(s, i) || !same_text(s, i, name)) continue;
-        if (!is(s, next(s, i), "(") || !(is_name(s, before) || is(s, before, "*"))) continue;
-        if (is(s, before, "return") || is(s, before, "else") || is(s, before, "do")) continue;
+        if (!is(s, next(s, i), "(") || !(is_name(s, before) || is(s, before, "*")))
+            continue;
+        if (is(s, before, "return") || is(s, before, "else") || is(s, before, "do"))
+            continue;
         int k = before;
-        while (k >= 0 && !is(s, k, ";") && !is(s, k, "}") && !is(s, k, "{") && !is(s, k, "__global__"))
+        while (k >= 0 && !is(s, k, ";") && !is(s, k, "}") && !is(s, k, "{") &&
+               !is(s, k, "__global__"))
             k--;
         if (!is(s, k, "__global__")) return 1;
     }
@@ -252,7 +262,8 @@ static void find_plain_calls(struct source *s)
         for (int i = name + 1; i < s->count; i++)
             if (is_name(s, i) && same_text(s, i, name) && is_plain_call(s, i))
                 error_at(
-                    s, i, "kernel %.*s is called like a function; a launch says how many "
+                    s, i,
+                    "kernel %.*s is called like a function; a launch says how many "
                     "blocks and threads: %.*s<<<grid, block>>>(...)",
                     s->tokens[name].length, s->tokens[name].start, s->tokens[name].length,
                     s->tokens[name].start);

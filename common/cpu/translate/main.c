@@ -35,7 +35,9 @@ static void make_parents(const char *path)
     for (char *slash = copy + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
         if (mkdir(copy, 0777) && errno != EEXIST) {
-            fprintf(stderr, "translate: cannot make the folder %s: %s\n", copy, strerror(errno));
+            fprintf(
+                stderr, "translate: cannot make the folder %s: %s\n", copy,
+                strerror(errno));
             exit(1);
         }
         *slash = '/';
@@ -80,9 +82,9 @@ static void rewrite(struct source *s)
 static int has_cuda_syntax(const struct source *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (run_of(s, i, '<', 3) || is(s, i, "__shared__") || is(s, i, "__noinline__")
-            || is(s, i, "asm") || is(s, i, "__asm__") || is(s, i, "__shfl_xor_sync")
-            || is(s, i, "__shfl_down_sync") || is(s, i, "__global__"))
+        if (run_of(s, i, '<', 3) || is(s, i, "__shared__") || is(s, i, "__noinline__") ||
+            is(s, i, "asm") || is(s, i, "__asm__") || is(s, i, "__shfl_xor_sync") ||
+            is(s, i, "__shfl_down_sync") || is(s, i, "__global__"))
             return 1;
     return 0;
 }
@@ -90,7 +92,8 @@ static int has_cuda_syntax(const struct source *s)
 /* The name in an #include "name" line, or NULL. */
 static char *included_name(const struct token *t)
 {
-    char *line = format("%.*s", t->length, t->start), *name = malloc((size_t)t->length + 1);
+    char *line = format("%.*s", t->length, t->start),
+         *name = malloc((size_t)t->length + 1);
     int found = name && sscanf(line, "# include \"%[^\"\n]\"", name) == 1;
     free(line);
     if (found) return name;
@@ -163,8 +166,8 @@ static int translate_headers(struct source *s, const char *folder, int is_header
         if (path && !strstr(name, "..") && *name != '/') {
             /* Found in an -I folder the name counts from there, else from the includer. */
             char *beside = format("%s%s", folder, name);
-            int local = strlen(path) >= strlen(beside)
-                        && strcmp(path + strlen(path) - strlen(beside), beside) == 0;
+            int local = strlen(path) >= strlen(beside) &&
+                        strcmp(path + strlen(path) - strlen(beside), beside) == 0;
             translated = translate_header(path, local ? beside : name);
             free(beside);
         }
@@ -188,9 +191,11 @@ static void write_dependencies(const char *path, const char *object, const char 
         exit(1);
     }
     fprintf(f, "%s: %s", object, input);
-    for (int i = 0; i < header_count; i++) fprintf(f, " %s", headers[i].path);
+    for (int i = 0; i < header_count; i++)
+        fprintf(f, " %s", headers[i].path);
     fputc('\n', f);
-    for (int i = 0; i < header_count; i++) fprintf(f, "%s:\n", headers[i].path);
+    for (int i = 0; i < header_count; i++)
+        fprintf(f, "%s:\n", headers[i].path);
     fclose(f);
 }
 

@@ -23,7 +23,7 @@
 enum { MAX_STATEMENTS = 8 };
 
 struct reduction {
-    char *value;   /* "v", "sum[i]" */
+    char *value; /* "v", "sum[i]" */
     char *mask;
     char *combine; /* compact: VALUE "+=" OTHER */
     int down;      /* else xor */
@@ -35,8 +35,8 @@ struct reduction {
 /* Source text of [first, end) without blanks (but for one between two words), with [a, b)
  * written as mark; so that "o > 0" and "o>0 /" "* ... *" "/" compare equal. */
 static char *compact(
-    const struct source *s, int first, int end, const char *name, const char *mark, int a, int b,
-    const char *part)
+    const struct source *s, int first, int end, const char *name, const char *mark, int a,
+    int b, const char *part)
 {
     char *text = format("%s", "");
     for (int i = first; i < end; i++) {
@@ -44,8 +44,8 @@ static char *compact(
         if (t->kind == BLANK || t->kind == COMMENT) continue;
         char *old = text;
         size_t n = strlen(old);
-        int words = n && (isalnum((unsigned char)old[n - 1]) || old[n - 1] == '_')
-                    && (t->kind == NAME || t->kind == NUMBER);
+        int words = n && (isalnum((unsigned char)old[n - 1]) || old[n - 1] == '_') &&
+                    (t->kind == NAME || t->kind == NUMBER);
         const char *space = words ? " " : "";
         if (a <= i && i < b) {
             text = format("%s%s", old, part);
@@ -95,8 +95,10 @@ static int value_of_name(const struct source *s, const char *name)
     if (strcmp(name, "warpSize") == 0) return 32;
     for (int i = 0; i < s->count; i++) {
         if (!is(s, i, name)) continue;
-        int b = previous(s, i), n = next(s, i), typed = is(s, b, "int") || is(s, b, "unsigned");
-        int constant = typed && (is(s, previous(s, b), "const") || is(s, previous(s, b), "constexpr"));
+        int b = previous(s, i), n = next(s, i),
+            typed = is(s, b, "int") || is(s, b, "unsigned");
+        int constant = typed && (is(s, previous(s, b), "const") ||
+                                 is(s, previous(s, b), "constexpr"));
         if (constant && is(s, n, "="))
             n = next(s, n);
         else if (!is(s, b, "define"))
@@ -105,9 +107,10 @@ static int value_of_name(const struct source *s, const char *name)
         value = number(text);
         /* Nothing may follow: #define N 32 + 1 is not 32. */
         int after = n + 1;
-        int ends = is(s, next(s, n), ";")
-                   || (after < s->count && s->tokens[after].kind == BLANK
-                       && memchr(s->tokens[after].start, '\n', (size_t)s->tokens[after].length));
+        int ends =
+            is(s, next(s, n), ";") ||
+            (after < s->count && s->tokens[after].kind == BLANK &&
+             memchr(s->tokens[after].start, '\n', (size_t)s->tokens[after].length));
         if (!ends) value = -1;
         free(text);
         found++;
@@ -136,7 +139,10 @@ static int constant(const struct source *s, const char *text)
     return value;
 }
 
-static int is_offset(int n) { return n == 1 || n == 2 || n == 4 || n == 8 || n == 16; }
+static int is_offset(int n)
+{
+    return n == 1 || n == 2 || n == 4 || n == 8 || n == 16;
+}
 
 /* ---- the head of the loop ---- */
 
@@ -153,10 +159,11 @@ static int read_head(const struct source *s, int open, int close, struct head *h
     static const char *const while_positive[] = {
         OFFSET ">0", OFFSET ">=1", OFFSET "!=0", OFFSET, "0<" OFFSET, OFFSET ">0u", NULL};
     static const char *const halves[] = {
-        OFFSET ">>=1", OFFSET "/=2", OFFSET "=" OFFSET "/2", OFFSET "=" OFFSET ">>1", NULL};
-    static const char *const doubles[] = {
-        OFFSET "<<=1", OFFSET "*=2", OFFSET "=" OFFSET "*2", OFFSET "=" OFFSET "<<1",
-        OFFSET "+=" OFFSET, NULL};
+        OFFSET ">>=1", OFFSET "/=2", OFFSET "=" OFFSET "/2", OFFSET "=" OFFSET ">>1",
+        NULL};
+    static const char *const doubles[] = {OFFSET "<<=1",          OFFSET "*=2",
+                                          OFFSET "=" OFFSET "*2", OFFSET "=" OFFSET "<<1",
+                                          OFFSET "+=" OFFSET,     NULL};
     int semicolon1 = find(s, open, close, ";"), assign = find(s, open, close, "=");
     if (semicolon1 < 0 || assign < 0 || assign > semicolon1) return 0;
     int semicolon2 = find(s, semicolon1 + 1, close, ";"), name = previous(s, assign);
@@ -170,7 +177,8 @@ static int read_head(const struct source *s, int open, int close, struct head *h
     if (one_of(condition, while_positive) && one_of(step, halves)) {
         h->first = from;
         h->rising = 0;
-    } else if (from == 1 && one_of(step, doubles) && strncmp(condition, OFFSET "<", 2) == 0) {
+    } else if (
+        from == 1 && one_of(step, doubles) && strncmp(condition, OFFSET "<", 2) == 0) {
         int inclusive = condition[2] == '=';
         h->first = constant(s, condition + 2 + inclusive);
         if (!inclusive) h->first = h->first % 2 == 0 ? h->first / 2 : -1;
@@ -198,7 +206,8 @@ static int is_simple_variable(const struct source *s, int first, int end)
         if (is(s, i, "[")) {
             int inner = next(s, i);
             if (next(s, inner) != mate(s, i)) return 0;
-            if (s->tokens[inner].kind != NAME && s->tokens[inner].kind != NUMBER) return 0;
+            if (s->tokens[inner].kind != NAME && s->tokens[inner].kind != NUMBER)
+                return 0;
             i = mate(s, i);
         } else if (is(s, i, ".") && is_name(s, next(s, i))) {
             i = next(s, i);
@@ -223,14 +232,23 @@ static int is_simple_mask(const struct source *s, int first, int end)
 static int is_combination(const char *text)
 {
     static const char *const forms[] = {
-        VALUE "+=" OTHER, VALUE "*=" OTHER, VALUE "|=" OTHER, VALUE "&=" OTHER,
-        VALUE "^=" OTHER, VALUE "=" VALUE "+" OTHER, VALUE "=" OTHER "+" VALUE,
-        VALUE "=" VALUE "*" OTHER, VALUE "=" OTHER "*" VALUE, VALUE "=" VALUE "|" OTHER,
-        VALUE "=" VALUE "&" OTHER, VALUE "=" VALUE "^" OTHER, NULL};
+        VALUE "+=" OTHER,
+        VALUE "*=" OTHER,
+        VALUE "|=" OTHER,
+        VALUE "&=" OTHER,
+        VALUE "^=" OTHER,
+        VALUE "=" VALUE "+" OTHER,
+        VALUE "=" OTHER "+" VALUE,
+        VALUE "=" VALUE "*" OTHER,
+        VALUE "=" OTHER "*" VALUE,
+        VALUE "=" VALUE "|" OTHER,
+        VALUE "=" VALUE "&" OTHER,
+        VALUE "=" VALUE "^" OTHER,
+        NULL};
     static const char *const functions[] = {
-        "max", "min", "fmaxf", "fminf", "fmax", "fmin", "::max", "::min", "::fmaxf", "::fminf",
-        "std::max", "std::min", "std::fmax", "std::fmin", "__hmax", "__hmin", "__hadd",
-        "__hmax2", "__hmin2", "__hadd2", NULL};
+        "max",    "min",     "fmaxf",   "fminf",    "fmax",     "fmin",      "::max",
+        "::min",  "::fmaxf", "::fminf", "std::max", "std::min", "std::fmax", "std::fmin",
+        "__hmax", "__hmin",  "__hadd",  "__hmax2",  "__hmin2",  "__hadd2",   NULL};
     if (one_of(text, forms)) return 1;
     if (strncmp(text, VALUE "=", 2) != 0) return 0;
     for (int i = 0; functions[i]; i++) {
@@ -258,14 +276,15 @@ static int split_arguments(const struct source *s, int open, int ends[4])
 
 /* The statement [first, semicolon): fills r, or returns 0 with r empty. */
 static int read_statement(
-    const struct source *s, int first, int semicolon, const char *offset, struct reduction *r)
+    const struct source *s, int first, int semicolon, const char *offset,
+    struct reduction *r)
 {
     memset(r, 0, sizeof *r);
     first = next(s, first - 1);
     int shuffle = -1, ends[4];
     for (int i = first; i < semicolon; i++) {
         int xor = is(s, i, "__shfl_xor_sync"), down = is(s, i, "__shfl_down_sync");
-        if (!xor && !down) continue;
+        if (!xor&&!down) continue;
         if (shuffle >= 0) return 0;
         shuffle = i;
         r->down = down;
@@ -277,16 +296,18 @@ static int read_statement(
 
     /* The variable: everything before =, += and the like. */
     int variable_end = first;
-    while (variable_end < semicolon && !is(s, variable_end, "=")) variable_end++;
+    while (variable_end < semicolon && !is(s, variable_end, "="))
+        variable_end++;
     if (variable_end == semicolon) return 0;
     int before = previous(s, variable_end);
-    if (s->tokens[before].kind == MARK && strchr("+*|&^", *s->tokens[before].start)
-        && before == variable_end - 1)
+    if (s->tokens[before].kind == MARK && strchr("+*|&^", *s->tokens[before].start) &&
+        before == variable_end - 1)
         variable_end = before;
     if (!is_simple_variable(s, first, variable_end)) return 0;
     r->value = plain(s, first, variable_end);
     r->mask = plain(s, open + 1, ends[0]);
-    char *second = plain(s, ends[0] + 1, ends[1]), *third = plain(s, ends[1] + 1, ends[2]);
+    char *second = plain(s, ends[0] + 1, ends[1]),
+         *third = plain(s, ends[1] + 1, ends[2]);
     char *width = arguments == 4 ? plain(s, ends[2] + 1, ends[3]) : format("32");
     r->width = constant(s, width);
 
@@ -297,16 +318,17 @@ static int read_statement(
     size_t n = strlen(r->value);
     for (const char *p = text; *p;) {
         char *old = r->combine;
-        int whole = strncmp(p, r->value, n) == 0
-                    && (p == text || !(isalnum((unsigned char)p[-1]) || strchr("_.", p[-1])))
-                    && !isalnum((unsigned char)p[n]) && !strchr("_.[(", p[n] ? p[n] : ' ');
+        int whole =
+            strncmp(p, r->value, n) == 0 &&
+            (p == text || !(isalnum((unsigned char)p[-1]) || strchr("_.", p[-1]))) &&
+            !isalnum((unsigned char)p[n]) && !strchr("_.[(", p[n] ? p[n] : ' ');
         r->combine = whole ? format("%s" VALUE, old) : format("%s%c", old, *p);
         p += whole ? n : 1;
         free(old);
     }
-    int ok = strcmp(second, r->value) == 0 && strcmp(third, offset) == 0
-             && is_combination(r->combine) && find(s, first, variable_end, offset) < 0
-             && find(s, open, ends[0], offset) < 0;
+    int ok = strcmp(second, r->value) == 0 && strcmp(third, offset) == 0 &&
+             is_combination(r->combine) && find(s, first, variable_end, offset) < 0 &&
+             find(s, open, ends[0], offset) < 0;
     free(second);
     free(third);
     free(width);
@@ -322,7 +344,8 @@ static void free_reduction(struct reduction *r)
 }
 
 /* Several statements in one loop are several loops only if none sees another's variable. */
-static int are_independent(const struct source *s, const int *starts, const int *stops, int count)
+static int
+are_independent(const struct source *s, const int *starts, const int *stops, int count)
 {
     for (int i = 0; i < count; i++)
         for (int k = 0; k < count; k++) {
@@ -358,8 +381,8 @@ static char *as_operation(const struct reduction *r, const struct head *h)
     char *text = format(
         "%s=::wbcpu::warp_loop<::wbcpu::read_%s,%d,%s>(%s,%s,"
         "[](auto &wbcpu_x,auto wbcpu_y){%s;});",
-        r->value, r->down ? "down" : "xor", h->first, h->rising ? "true" : "false", r->mask,
-        r->value, combine);
+        r->value, r->down ? "down" : "xor", h->first, h->rising ? "true" : "false",
+        r->mask, r->value, combine);
     free(combine);
     return text;
 }
@@ -387,7 +410,8 @@ static void rewrite_loop(struct source *s, int loop)
     if (!read_head(s, open, close, &h)) return;
     int body = next(s, close), braces = is(s, body, "{");
     int end = braces ? mate(s, body) : find(s, body, s->count, ";");
-    for (int i = braces ? next(s, body) : body; ok && end > 0 && i < (braces ? end : end + 1);) {
+    for (int i = braces ? next(s, body) : body;
+         ok && end > 0 && i < (braces ? end : end + 1);) {
         int semicolon = find(s, i, end + 1, ";");
         if (semicolon < 0 || count == MAX_STATEMENTS) {
             ok = 0;
@@ -397,7 +421,8 @@ static void rewrite_loop(struct source *s, int loop)
         stops[count] = semicolon;
         ok = read_statement(s, i, semicolon, h.offset, &r[count]);
         /* A part of the warp: xor stays inside it if no offset reaches out of it. */
-        ok = ok && (r[count].width == 32 || (!r[count].down && r[count].width >= 2 * h.first));
+        ok = ok &&
+             (r[count].width == 32 || (!r[count].down && r[count].width >= 2 * h.first));
         count++;
         i = next(s, semicolon);
     }
@@ -419,7 +444,8 @@ static void rewrite_loop(struct source *s, int loop)
         s->tokens[loop].before = count == 1 ? text : format("{%s}", text);
         erase(s, loop, end + 1);
     }
-    for (int i = 0; i < count; i++) free_reduction(&r[i]);
+    for (int i = 0; i < count; i++)
+        free_reduction(&r[i]);
     free(h.offset);
 }
 

@@ -18,11 +18,15 @@ static void *need(void *p)
 
 /* ---- cutting ---- */
 
-static int is_name_char(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$'; }
+static int is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
 
 static const char *end_of_line(const char *p) /* a backslash continues the line */
 {
-    while (*p && *p != '\n') p += p[0] == '\\' && p[1] ? 2 : 1;
+    while (*p && *p != '\n')
+        p += p[0] == '\\' && p[1] ? 2 : 1;
     return p;
 }
 
@@ -30,7 +34,8 @@ static const char *end_of_line(const char *p) /* a backslash continues the line 
 static const char *end_of_raw_string(const char *p)
 {
     const char *delimiter = ++p;
-    while (*p && *p != '(') p++;
+    while (*p && *p != '(')
+        p++;
     char *closing = format(")%.*s\"", (int)(p - delimiter), delimiter);
     const char *end = strstr(p, closing);
     end = end ? end + strlen(closing) : p + strlen(p);
@@ -41,14 +46,15 @@ static const char *end_of_raw_string(const char *p)
 static const char *end_of_string(const char *p)
 {
     char quote = *p++;
-    while (*p && *p != quote && *p != '\n') p += p[0] == '\\' && p[1] ? 2 : 1;
+    while (*p && *p != quote && *p != '\n')
+        p += p[0] == '\\' && p[1] ? 2 : 1;
     return *p == quote ? p + 1 : p;
 }
 
 static const char *end_of_number(const char *p)
 {
-    while (is_name_char(*p) || *p == '.' || (*p == '\'' && is_name_char(p[1]))
-           || ((*p == '+' || *p == '-') && strchr("eEpP", p[-1])))
+    while (is_name_char(*p) || *p == '.' || (*p == '\'' && is_name_char(p[1])) ||
+           ((*p == '+' || *p == '-') && strchr("eEpP", p[-1])))
         p++;
     return p;
 }
@@ -56,7 +62,8 @@ static const char *end_of_number(const char *p)
 static int is_whole_line_directive(const char *p) /* p: behind the # */
 {
     static const char *const names[] = {"include", "error", "warning", "pragma"};
-    while (*p == ' ' || *p == '\t') p++;
+    while (*p == ' ' || *p == '\t')
+        p++;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(p, names[i], strlen(names[i])) == 0) return 1;
     return 0;
@@ -77,7 +84,9 @@ static const char *end_of_token(const char *p, enum kind *kind)
     const char *quote;
     if (isspace((unsigned char)*p) || (*p == '\\' && (p[1] == '\n' || p[1] == '\r'))) {
         *kind = BLANK;
-        while (isspace((unsigned char)*p) || (*p == '\\' && (p[1] == '\n' || p[1] == '\r'))) p++;
+        while (isspace((unsigned char)*p) ||
+               (*p == '\\' && (p[1] == '\n' || p[1] == '\r')))
+            p++;
         return p;
     }
     if (p[0] == '/' && p[1] == '/') {
@@ -107,7 +116,8 @@ static const char *end_of_token(const char *p, enum kind *kind)
     }
     if (is_name_char(*p)) {
         *kind = NAME;
-        while (is_name_char(*p)) p++;
+        while (is_name_char(*p))
+            p++;
         return p;
     }
     *kind = MARK;
@@ -129,7 +139,8 @@ static void cut(struct source *s)
         t->length = (int)(end - p);
         t->line = line;
         t->mate = -1;
-        for (; p < end; p++) line += *p == '\n';
+        for (; p < end; p++)
+            line += *p == '\n';
     }
 }
 
@@ -179,14 +190,20 @@ void free_source(struct source *s)
 
 /* ---- looking around ---- */
 
-static int inside(const struct source *s, int i) { return i >= 0 && i < s->count; }
+static int inside(const struct source *s, int i)
+{
+    return i >= 0 && i < s->count;
+}
 
 int is(const struct source *s, int i, const char *text)
 {
-    return inside(s, i) && (size_t)s->tokens[i].length == strlen(text)
-           && memcmp(s->tokens[i].start, text, strlen(text)) == 0;
+    return inside(s, i) && (size_t)s->tokens[i].length == strlen(text) &&
+           memcmp(s->tokens[i].start, text, strlen(text)) == 0;
 }
-int is_name(const struct source *s, int i) { return inside(s, i) && s->tokens[i].kind == NAME; }
+int is_name(const struct source *s, int i)
+{
+    return inside(s, i) && s->tokens[i].kind == NAME;
+}
 
 static int is_space(const struct source *s, int i)
 {
@@ -209,12 +226,17 @@ int previous(const struct source *s, int i)
 int run_of(const struct source *s, int i, char c, int n)
 {
     for (int k = i; k < i + n; k++)
-        if (!inside(s, k) || s->tokens[k].kind != MARK || *s->tokens[k].start != c) return 0;
+        if (!inside(s, k) || s->tokens[k].kind != MARK || *s->tokens[k].start != c)
+            return 0;
     return 1;
 }
-int mate(const struct source *s, int i) { return inside(s, i) ? s->tokens[i].mate : -1; }
+int mate(const struct source *s, int i)
+{
+    return inside(s, i) ? s->tokens[i].mate : -1;
+}
 
-static int angle(const struct source *s, int i, int step, const char *opening, const char *closing)
+static int
+angle(const struct source *s, int i, int step, const char *opening, const char *closing)
 {
     int depth = 0;
     for (; inside(s, i); i += step) {
@@ -229,8 +251,14 @@ static int angle(const struct source *s, int i, int step, const char *opening, c
     }
     return -1;
 }
-int open_angle(const struct source *s, int i) { return angle(s, i, -1, ">", "<"); }
-int close_angle(const struct source *s, int i) { return angle(s, i, 1, "<", ">"); }
+int open_angle(const struct source *s, int i)
+{
+    return angle(s, i, -1, ">", "<");
+}
+int close_angle(const struct source *s, int i)
+{
+    return angle(s, i, 1, "<", ">");
+}
 
 /* ---- text ---- */
 
@@ -247,7 +275,8 @@ char *format(const char *pattern, ...)
 char *text_of(const struct source *s, int first, int end)
 {
     size_t room = 1;
-    for (int i = first; i < end; i++) room += (size_t)s->tokens[i].length;
+    for (int i = first; i < end; i++)
+        room += (size_t)s->tokens[i].length;
     char *text = need(malloc(room)), *p = text;
     for (int i = first; i < end; i++) {
         const struct token *t = &s->tokens[i];
@@ -258,7 +287,8 @@ char *text_of(const struct source *s, int first, int end)
             p += t->length;
         }
     }
-    while (p > text && p[-1] == ' ') p--;
+    while (p > text && p[-1] == ' ')
+        p--;
     *p = 0;
     return text;
 }
@@ -286,10 +316,13 @@ void error_at(const struct source *s, int i, const char *pattern, ...)
     vfprintf(stderr, pattern, args);
     va_end(args);
     const char *first = t->start, *end = t->start;
-    while (first > s->text && first[-1] != '\n') first--;
-    while (*end && *end != '\n') end++;
+    while (first > s->text && first[-1] != '\n')
+        first--;
+    while (*end && *end != '\n')
+        end++;
     fprintf(stderr, "\n%5d | %.*s\n      | ", t->line, (int)(end - first), first);
-    for (const char *p = first; p < t->start; p++) fputc(*p == '\t' ? '\t' : ' ', stderr);
+    for (const char *p = first; p < t->start; p++)
+        fputc(*p == '\t' ? '\t' : ' ', stderr);
     fprintf(stderr, "^\n");
     errors++;
 }

@@ -12,7 +12,7 @@
 enum kind {
     BLANK,
     COMMENT,
-    STRING,    /* "...", '.', R"x(...)x" */
+    STRING, /* "...", '.', R"x(...)x" */
     NAME,
     NUMBER,
     MARK,      /* one punctuation character */
@@ -24,9 +24,9 @@ struct token {
     const char *start; /* in the source */
     int length;
     int line;
-    int mate;            /* the other bracket of this pair, or -1 */
-    const char *before;  /* written in front of the token, or NULL */
-    const char *text;    /* written instead of it, or NULL */
+    int mate;           /* the other bracket of this pair, or -1 */
+    const char *before; /* written in front of the token, or NULL */
+    const char *text;   /* written instead of it, or NULL */
     const char *after;
 };
 
@@ -45,11 +45,11 @@ void free_source(struct source *s);
 /* All of these take any index, also -1 and count, and then find nothing. */
 int is(const struct source *s, int i, const char *text);
 int is_name(const struct source *s, int i);
-int next(const struct source *s, int i);     /* past blanks and comments */
+int next(const struct source *s, int i); /* past blanks and comments */
 int previous(const struct source *s, int i);
 /* Is there a run of n adjacent characters c at i? (<<< is three tokens) */
 int run_of(const struct source *s, int i, char c, int n);
-int mate(const struct source *s, int i);     /* -1 if i is no bracket or has no mate */
+int mate(const struct source *s, int i); /* -1 if i is no bracket or has no mate */
 /* The '<' for the '>' at i, or the '>' for the '<' at i, counting angle brackets; -1. */
 int open_angle(const struct source *s, int i);
 int close_angle(const struct source *s, int i);

@@ -5,7 +5,10 @@
 #include "../cuda_runtime_api.h"
 
 #define WBCPU_TYPED template <class T> static inline cudaError_t
-WBCPU_TYPED cudaMalloc(T **p, size_t bytes) { return cudaMalloc((void **)p, bytes); }
+WBCPU_TYPED cudaMalloc(T **p, size_t bytes)
+{
+    return cudaMalloc((void **)p, bytes);
+}
 WBCPU_TYPED cudaMallocAsync(T **p, size_t bytes, cudaStream_t stream)
 {
     return cudaMallocAsync((void **)p, bytes, stream);
@@ -42,7 +45,8 @@ WBCPU_TYPED cudaMemcpyToSymbolAsync(
     const T &symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
     cudaStream_t stream = 0)
 {
-    return cudaMemcpyToSymbolAsync((const void *)&symbol, src, bytes, offset, kind, stream);
+    return cudaMemcpyToSymbolAsync(
+        (const void *)&symbol, src, bytes, offset, kind, stream);
 }
 WBCPU_TYPED cudaMemcpyFromSymbol(
     void *dst, const T &symbol, size_t bytes, size_t offset = 0,
@@ -54,7 +58,8 @@ WBCPU_TYPED cudaMemcpyFromSymbolAsync(
     void *dst, const T &symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
     cudaStream_t stream = 0)
 {
-    return cudaMemcpyFromSymbolAsync(dst, (const void *)&symbol, bytes, offset, kind, stream);
+    return cudaMemcpyFromSymbolAsync(
+        dst, (const void *)&symbol, bytes, offset, kind, stream);
 }
 WBCPU_TYPED cudaGetSymbolAddress(void **p, const T &symbol)
 {

@@ -123,12 +123,18 @@ WBCPU_INLINE void __threadfence()
     wbcpu_count_atomic();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
-WBCPU_INLINE void __threadfence_system() { __threadfence(); }
+WBCPU_INLINE void __threadfence_system()
+{
+    __threadfence();
+}
 WBCPU_INLINE void __threadfence_block()
 {
     wbcpu_count_atomic();
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* one block, one CPU thread */
 }
-WBCPU_INLINE void __nanosleep(unsigned) { wbcpu_yield(); }
+WBCPU_INLINE void __nanosleep(unsigned)
+{
+    wbcpu_yield();
+}
 
 #endif

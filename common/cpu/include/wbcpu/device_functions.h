@@ -8,6 +8,8 @@
 
 #include "execution.h"
 
+/* clang-format off: a table, one function a line */
+
 /* ---- loads and stores with a hint for the caches: plain accesses ---- */
 #define WBCPU_LOAD(name)                                                                 \
     template <class T> WBCPU_INLINE T name(const T *p) { return *p; }
@@ -92,13 +94,19 @@ WBCPU_INLINE int __float_as_int(float x) { return wbcpu_bit_cast<int>(x); }
 WBCPU_INLINE unsigned __float_as_uint(float x) { return wbcpu_bit_cast<unsigned>(x); }
 WBCPU_INLINE float __int_as_float(int x) { return wbcpu_bit_cast<float>(x); }
 WBCPU_INLINE float __uint_as_float(unsigned x) { return wbcpu_bit_cast<float>(x); }
-WBCPU_INLINE long long __double_as_longlong(double x) { return wbcpu_bit_cast<long long>(x); }
+WBCPU_INLINE long long __double_as_longlong(double x)
+{
+    return wbcpu_bit_cast<long long>(x);
+}
 WBCPU_INLINE double __longlong_as_double(long long x) { return wbcpu_bit_cast<double>(x); }
 
 WBCPU_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
 WBCPU_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 WBCPU_INLINE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-WBCPU_INLINE int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+WBCPU_INLINE int __clzll(long long x)
+{
+    return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
 WBCPU_INLINE int __ffs(int x) { return __builtin_ffs(x); }
 WBCPU_INLINE int __ffsll(long long x) { return __builtin_ffsll(x); }
 WBCPU_INLINE unsigned __brev(unsigned x)
@@ -136,7 +144,10 @@ WBCPU_INLINE float __uint2float_rn(unsigned x) { return (float)x; }
 WBCPU_INLINE float __double2float_rn(double x) { return (float)x; }
 WBCPU_INLINE int __mul24(int a, int b) { return a * b; }
 WBCPU_INLINE int __mulhi(int a, int b) { return (int)((int64_t)a * b >> 32); }
-WBCPU_INLINE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+WBCPU_INLINE unsigned __umulhi(unsigned a, unsigned b)
+{
+    return (unsigned)((uint64_t)a * b >> 32);
+}
 WBCPU_INLINE unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
 {
     return (unsigned long long)((unsigned __int128)a * b >> 64);
@@ -177,7 +188,10 @@ WBCPU_INLINE double max(double a, float b) { return fmax(a, b); }
 /* ---- the rest ---- */
 extern "C" long long wbcpu_nanoseconds(void);
 WBCPU_INLINE long long clock64() { return wbcpu_nanoseconds(); }
-WBCPU_INLINE unsigned long long globaltimer() { return (unsigned long long)wbcpu_nanoseconds(); }
+WBCPU_INLINE unsigned long long globaltimer()
+{
+    return (unsigned long long)wbcpu_nanoseconds();
+}
 WBCPU_INLINE void __trap() { abort(); }
 WBCPU_INLINE void __brkpt() { __builtin_trap(); }
 #define __builtin_assume(condition) ((void)0)

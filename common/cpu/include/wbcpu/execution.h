@@ -25,8 +25,14 @@ extern WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self; /* NULL in host code */
 enum { WBCPU_DYNAMIC_SHARED_MAX = 227 * 1024 }; /* as on sm_90 */
 extern "C" WBCPU_THREAD_LOCAL char wbcpu_dynamic_shared[WBCPU_DYNAMIC_SHARED_MAX];
 
-WBCPU_INLINE unsigned wbcpu_tid() { return wbcpu_self->thread; }
-WBCPU_INLINE unsigned wbcpu_lane() { return wbcpu_self->thread & 31; }
+WBCPU_INLINE unsigned wbcpu_tid()
+{
+    return wbcpu_self->thread;
+}
+WBCPU_INLINE unsigned wbcpu_lane()
+{
+    return wbcpu_self->thread & 31;
+}
 
 /* What a lane may ask of its warp. The result of an operation is computed by the lane
  * that arrives last, for all lanes of the mask. */
@@ -42,11 +48,11 @@ enum wbcpu_op {
     WBCPU_OP_REDUCE_AND,
     WBCPU_OP_REDUCE_OR,
     WBCPU_OP_REDUCE_XOR,
-    WBCPU_OP_MATCH_ANY,  /* mask of the lanes with my value */
-    WBCPU_OP_MATCH_ALL,  /* the mask if all values are equal, else 0 */
-    WBCPU_OP_CALL,       /* arg is a wbcpu_together: it gets every lane's value */
+    WBCPU_OP_MATCH_ANY, /* mask of the lanes with my value */
+    WBCPU_OP_MATCH_ALL, /* the mask if all values are equal, else 0 */
+    WBCPU_OP_CALL,      /* arg is a wbcpu_together: it gets every lane's value */
     WBCPU_OP_MMA = WBCPU_OP_CALL,
-    WBCPU_OP_ACTIVE,     /* mask of the lanes that come here before the warp has to wait */
+    WBCPU_OP_ACTIVE, /* mask of the lanes that come here before the warp has to wait */
 };
 
 /* For WBCPU_OP_CALL: called once per warp; value[l] is valid where lanes has bit l, and

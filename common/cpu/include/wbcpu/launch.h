@@ -100,9 +100,12 @@ template <class Call> struct launcher {
 };
 
 template <class Call>
-launcher<Call> launch(const char *file, int line, const char *name, const config &c, Call call)
+launcher<Call>
+launch(const char *file, int line, const char *name, const config &c, Call call)
 {
-    return {{nullptr, nullptr, c.grid, c.block, c.shared_bytes, c.stream, name, file, line}, call};
+    return {
+        {nullptr, nullptr, c.grid, c.block, c.shared_bytes, c.stream, name, file, line},
+        call};
 }
 }  // namespace wbcpu
 

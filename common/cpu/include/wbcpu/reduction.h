@@ -19,7 +19,10 @@ namespace wbcpu
 {
 /* Which lane a lane reads in the round with offset o. */
 struct read_xor {
-    static constexpr unsigned source(unsigned lane, unsigned o) { return lane ^ o; }
+    static constexpr unsigned source(unsigned lane, unsigned o)
+    {
+        return lane ^ o;
+    }
 };
 struct read_down {
     static constexpr unsigned source(unsigned lane, unsigned o)
@@ -33,8 +36,10 @@ template <class Read, unsigned O, class T, class Combine>
 WBCPU_INLINE void full_round(T (&v)[32], const Combine &combine)
 {
     T other[32];
-    for (unsigned lane = 0; lane < 32; lane++) other[lane] = v[Read::source(lane, O)];
-    for (unsigned lane = 0; lane < 32; lane++) combine(v[lane], other[lane]);
+    for (unsigned lane = 0; lane < 32; lane++)
+        other[lane] = v[Read::source(lane, O)];
+    for (unsigned lane = 0; lane < 32; lane++)
+        combine(v[lane], other[lane]);
 }
 
 /* A round among some lanes: who reads a missing lane gets its own value, as in shuffles. */
@@ -59,7 +64,8 @@ void all_rounds(uint64_t value[32], unsigned lanes)
     static const char no_bits = 0;
     const Combine &combine = reinterpret_cast<const Combine &>(no_bits);
     T v[32];
-    for (int lane = 0; lane < 32; lane++) v[lane] = wbcpu_from_bits<T>(value[lane]);
+    for (int lane = 0; lane < 32; lane++)
+        v[lane] = wbcpu_from_bits<T>(value[lane]);
     if (lanes == 0xffffffffu) {
         if (Rising) {
             full_round<Read, 1>(v, combine);
@@ -75,17 +81,20 @@ void all_rounds(uint64_t value[32], unsigned lanes)
             full_round<Read, 1>(v, combine);
         }
     } else {
-        for (unsigned o = Rising ? 1 : First; o && o <= First; o = Rising ? o << 1 : o >> 1)
+        for (unsigned o = Rising ? 1 : First; o && o <= First;
+             o = Rising ? o << 1 : o >> 1)
             partial_round<Read>(v, lanes, o, combine);
     }
-    for (int lane = 0; lane < 32; lane++) value[lane] = wbcpu_to_bits(v[lane]);
+    for (int lane = 0; lane < 32; lane++)
+        value[lane] = wbcpu_to_bits(v[lane]);
 }
 
 /* First is the largest offset: 1, 2, 4, 8 or 16. */
 template <class Read, unsigned First, bool Rising, class T, class Combine>
 WBCPU_INLINE T warp_loop(unsigned mask, T v, Combine)
 {
-    static_assert(First && First <= 16 && (First & (First - 1)) == 0, "an offset of the warp");
+    static_assert(
+        First && First <= 16 && (First & (First - 1)) == 0, "an offset of the warp");
     wbcpu_together rounds = all_rounds<Read, First, Rising, T, Combine>;
     return wbcpu_from_bits<T>(
         wbcpu_collective(WBCPU_OP_CALL, mask, wbcpu_to_bits(v), (uint64_t)rounds));

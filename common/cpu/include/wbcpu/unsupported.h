@@ -9,18 +9,21 @@ typedef unsigned long long cudaSurfaceObject_t;
 #define WBCPU_UNSUPPORTED(name, sentence)                                                \
     template <class T = void, class... Args> int name(Args...)                           \
     {                                                                                    \
-        static_assert(sizeof(T *) == 0, #name ": not supported by the cpu backend; " sentence); \
+        static_assert(                                                                   \
+            sizeof(T *) == 0, #name ": not supported by the cpu backend; " sentence);    \
         return 801; /* cudaErrorNotSupported */                                          \
     }
 #define WBCPU_TEXTURE(name) WBCPU_UNSUPPORTED(name, "read global memory instead")
-#define WBCPU_ONE_DEVICE(name) WBCPU_UNSUPPORTED(name, "there is one device and one process")
+#define WBCPU_ONE_DEVICE(name)                                                           \
+    WBCPU_UNSUPPORTED(name, "there is one device and one process")
 
 /* By pointers the types of a kernel's arguments are lost. */
 WBCPU_UNSUPPORTED(cudaLaunchKernel, "write kernel<<<...>>>(...)")
 WBCPU_UNSUPPORTED(cudaLaunchKernelEx, "write kernel<<<...>>>(...)")
 WBCPU_UNSUPPORTED(
-    cudaLaunchCooperativeKernel, "grid-wide synchronisation needs blocks that run at once: "
-                                 "launch a second kernel")
+    cudaLaunchCooperativeKernel,
+    "grid-wide synchronisation needs blocks that run at once: "
+    "launch a second kernel")
 WBCPU_TEXTURE(cudaCreateTextureObject)
 WBCPU_TEXTURE(cudaCreateSurfaceObject)
 WBCPU_TEXTURE(tex1Dfetch)

@@ -4,10 +4,22 @@
 
 #include "execution.h"
 
-WBCPU_INLINE void __syncthreads() { wbcpu_barrier(); }
-WBCPU_INLINE int __syncthreads_count(int p) { return (int)wbcpu_barrier_reduce(0, p); }
-WBCPU_INLINE int __syncthreads_or(int p) { return (int)wbcpu_barrier_reduce(1, p); }
-WBCPU_INLINE int __syncthreads_and(int p) { return (int)wbcpu_barrier_reduce(2, p); }
+WBCPU_INLINE void __syncthreads()
+{
+    wbcpu_barrier();
+}
+WBCPU_INLINE int __syncthreads_count(int p)
+{
+    return (int)wbcpu_barrier_reduce(0, p);
+}
+WBCPU_INLINE int __syncthreads_or(int p)
+{
+    return (int)wbcpu_barrier_reduce(1, p);
+}
+WBCPU_INLINE int __syncthreads_and(int p)
+{
+    return (int)wbcpu_barrier_reduce(2, p);
+}
 WBCPU_INLINE void __syncwarp(unsigned mask = 0xffffffffu)
 {
     wbcpu_collective(WBCPU_OP_SYNC, mask, 0, 0);
@@ -34,9 +46,11 @@ template <class T> WBCPU_INLINE T wbcpu_from_bits(uint64_t bits)
  * lane that would read outside its part reads itself (xor may read from earlier parts). */
 template <class T> WBCPU_INLINE T wbcpu_shfl(unsigned mask, T v, unsigned source)
 {
-    return wbcpu_from_bits<T>(wbcpu_collective(WBCPU_OP_SHFL, mask, wbcpu_to_bits(v), source));
+    return wbcpu_from_bits<T>(
+        wbcpu_collective(WBCPU_OP_SHFL, mask, wbcpu_to_bits(v), source));
 }
-template <class T> WBCPU_INLINE T __shfl_sync(unsigned mask, T v, int source, int width = 32)
+template <class T>
+WBCPU_INLINE T __shfl_sync(unsigned mask, T v, int source, int width = 32)
 {
     unsigned lane = wbcpu_lane();
     return wbcpu_shfl(mask, v, (lane & ~(width - 1)) | (source & (width - 1)));
@@ -72,9 +86,10 @@ WBCPU_INLINE int __all_sync(unsigned mask, int p)
 {
     return (int)wbcpu_collective(WBCPU_OP_ALL, mask, p != 0, 0);
 }
-__attribute__((deprecated("which lanes run together is up to the scheduler: say the mask you "
-                          "mean, or find it with __ballot_sync")))
-WBCPU_INLINE unsigned __activemask()
+#define WBCPU_SCHEDULE_DEPENDENT                                                         \
+    __attribute__((deprecated("which lanes run together is up to the scheduler: say the " \
+                              "mask you mean, or find it with __ballot_sync")))
+WBCPU_SCHEDULE_DEPENDENT WBCPU_INLINE unsigned __activemask()
 {
     return (unsigned)wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);
 }
@@ -84,7 +99,8 @@ template <class T> WBCPU_INLINE unsigned __match_any_sync(unsigned mask, T v)
 }
 template <class T> WBCPU_INLINE unsigned __match_all_sync(unsigned mask, T v, int *all)
 {
-    unsigned r = (unsigned)wbcpu_collective(WBCPU_OP_MATCH_ALL, mask, wbcpu_to_bits(v), 0);
+    unsigned r =
+        (unsigned)wbcpu_collective(WBCPU_OP_MATCH_ALL, mask, wbcpu_to_bits(v), 0);
     *all = r != 0;
     return r;
 }
