@@ -29,7 +29,8 @@ typedef struct run {
     FILE *csv;
     progress bar;
     double loss, val; /* last known, NaN: none */
-    double since;     /* clock at the last line of the CSV */
+    uint32_t val_step;
+    double since; /* clock at the last line of the CSV */
     uint32_t since_step;
     wb_error err;
 } run;
@@ -223,7 +224,7 @@ static int log_step(run *r, double val)
     double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.R;
     double rate = (s->step - r->since_step) * tokens / (now - r->since);
     r->loss = s->loss / tokens;
-    if (!isnan(val)) r->val = val;
+    if (!isnan(val)) r->val = val, r->val_step = s->step;
     fprintf(r->csv, "%u,%.6f,", s->step, r->loss);
     if (!isnan(val)) fprintf(r->csv, "%.6f", val);
     fprintf(r->csv, ",%.6g,%.6g,%.0f\n", (double)s->lr, (double)s->grad_norm, rate);
@@ -359,9 +360,9 @@ static int finish(run *r)
         printf(
             "best   val loss %.4f nats/token at step %ld: %s/best\n", r->state.best,
             r->state.best_step, r->o.out);
-    printf("last   ");
-    if (isfinite(r->val)) printf("val loss %.4f at ", r->val);
-    printf("step %u of %ld: %s/last\n", r->t.step, r->o.steps, r->o.out);
+    printf("last   step %u of %ld", r->t.step, r->o.steps);
+    if (r->val_step == r->t.step && isfinite(r->val)) printf(", val loss %.4f", r->val);
+    printf(": %s/last\n", r->o.out);
     return 0;
 }
 

@@ -15,12 +15,11 @@ def column(rows, name):
     return [p[0] for p in pairs], [p[1] for p in pairs]
 
 
-def smoothed(values, weight=0.8):
-    out, mean = [], None
-    for v in values:
-        mean = v if mean is None else weight * mean + (1 - weight) * v
-        out.append(mean)
-    return out
+def smoothed(values):
+    """mean of the neighbours, a fortieth of all on each side"""
+    side = max(1, len(values) // 40)
+    near = [values[max(0, i - side) : i + side + 1] for i in range(len(values))]
+    return [sum(v) / len(v) for v in near]
 
 
 def main():
