@@ -97,7 +97,7 @@ FORCE:
 # --- the programs' kernels: from labs/ what has passed, else solutions/, else fallback.a -----
 # A program links $(B)/kernels.o and prints wb_print_kernels of common/kernels.h.
 MINE    ?=
-KERNELS := $(PYTHON) tools/kernels.py
+KERNELS  = $(PYTHON) tools/kernels.py
 SOLUTIONS := $(patsubst %.cu,$(B)/%.o,$(wildcard solutions/lab*/*.cu))
 
 $(B)/kernels.json: FORCE $(if $(SOLUTIONS),,$(wildcard fallback/*.a) $(B)/fallback.a) | setup
