@@ -108,16 +108,19 @@ int generate_main(const options *o)
     if (strcmp(o->prompt, "\n") != 0)
         for (size_t i = 0; i < w.count; i++)
             print_token(&w, w.text[i]);
-    double started = seconds_now();
-    while (w.count < w.room) {
+    double started = 0;
+    for (long i = 0; i < o->tokens; i++) {
+        if (i == 1) started = seconds_now();  // the first reads the prompt, and sets up
         next_logits(&w);
         w.text[w.count] = sampler_choose(&w.sampler, w.h_logits);
         print_token(&w, w.text[w.count++]);
     }
     double seconds = seconds_now() - started;
     printf("\n");
-    if (!o->quiet)
-        fprintf(stderr, "%ld tokens, %.0f a second\n", o->tokens, o->tokens / seconds);
+    if (!o->quiet && o->tokens > 1)
+        fprintf(
+            stderr, "%ld tokens, %.0f a second after the first\n", o->tokens,
+            (double)(o->tokens - 1) / seconds);
     close_writer(&w);
     return 0;
 }
