@@ -60,7 +60,7 @@ $(B)/labs/$(1): $(call lab_objects,$(1)) $(B)/labs/$(1).parts/from $(HARNESS) \
                 $(wildcard labs/$(1)_*/*.h labs/$(1)_*/cases)
 	@rm -f $$@.json
 	@$(if $(call lab_sources,$(1)),,echo "$(1): no .cu in $(call lab_source,$(1))"; exit 1)
-	$(Q)$(PYTHON) tools/lab.py --lab $(1) --backend $(BACKEND) --parts $$@.parts \
+	$(Q)$$(PYTHON) tools/lab.py --lab $(1) --backend $(BACKEND) --parts $$@.parts \
 	    --source $(call lab_source,$(1)) --harness $(HARNESS) $(B)/grader/adapters/$(1).o \
 	    --sources $(call lab_sources,$(1)) --objects $(call lab_objects,$(1))
 	$(Q)$(CC) -w -c $$@.parts/missing.c -o $$@.parts/missing.o
