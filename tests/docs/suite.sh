@@ -18,7 +18,7 @@ commands_exist() {
     bad=0
     known=$(make -pRrnq help 2>/dev/null | sed -n 's/^\([a-zA-Z0-9_%.-]*\):.*/\1/p' | sort -u)
     for target in $(grep -ohE '(`|^)make( [A-Z]+=[^ `]*)* [a-z][a-zA-Z0-9_-]*' $pages |
-        awk '{print $NF}' | sort -u); do
+        awk "{print \$NF}" | grep -v "[A-Z]" | sort -u); do
         grep -qx "$target" <<<"$known" || make -n "$target" >/dev/null 2>&1 ||
             { echo "make $target"; bad=1; }
     done
