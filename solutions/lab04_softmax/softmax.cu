@@ -396,6 +396,16 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
     if (lane == 0) parts[(size_t)row * gridDim.x + part] = all;
 }
 
+/* Stores that leave the L2 first: it holds x, which is still to be read. */
+template <typename E, int V>
+static __device__ void store_past_cache(pack<E, V> *to, pack<E, V> p)
+{
+    if constexpr (V == 1)
+        *to = p;
+    else
+        __stcs((uint4 *)to, make_uint4(p.word[0], p.word[1], p.word[2], p.word[3]));
+}
+
 template <typename E, int V>
 static __global__ void __launch_bounds__(ROW_BLOCK)
     split_normalise_kernel(E *out, const E *x, const stats *parts, int N, float scale)
@@ -430,7 +440,7 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
         widen(v, in[k]);
         for (int j = 0; j < V; j++)
             v[j] = term<E>(v[j], scale, all.max) * factor;
-        ((pack<E, V> *)o)[i] = narrow<E>(v);
+        store_past_cache((pack<E, V> *)o + i, narrow<E>(v));
     }
     if (tail < n) o[tail] = E(term<E>((float)xr[tail], scale, all.max) * factor);
 }
