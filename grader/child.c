@@ -3,7 +3,8 @@
  * The child runs the learner's code, so nothing that it says is believed without the nonce
  * of the case, and nothing that it does may cost more than the case at hand: it may crash,
  * hang, exit, print without end or eat the memory. It has three descriptors (output twice,
- * the socket), no environment to speak of, and what sandbox.h takes away.
+ * the socket), no environment to speak of, and what sandbox.h takes away. Under a command
+ * (under.c) it runs without all that: a sanitizer needs what the sandbox forbids.
  */
 #define _GNU_SOURCE
 #include "grader.h"
@@ -30,15 +31,18 @@ enum {
     START_SECONDS = 20,       /* CUDA takes its time */
     MAX_RESULTS = 64,         /* of one case; the harness sends a dozen */
     LOOK_MS = 20,             /* how often memory is looked at */
+    LAST_WORDS_SECONDS = 60,  /* for the report of a command at its end */
 };
 
 struct child {
     char *program;
     struct child_limits limits;
-    pid_t pid; /* 0: does not run */
+    pid_t pid;  /* 0: does not run */
+    bool hangs; /* it would not end by itself */
     int socket, output;
     uint64_t nonce[2];
-    bool device; /* talks to a card */
+    bool device;         /* talks to a card */
+    struct under *under; /* the command that it runs under, or NULL */
 };
 
 static double now(void)
@@ -77,16 +81,20 @@ static _Noreturn void become(const struct child *c, int socket, int output, pid_
     char *argv[] = {c->program, NULL};
     const char *step = "";
     /* above what they are moved onto */
-    int null = fcntl(open("/dev/null", O_RDWR), F_DUPFD, 10);
-    socket = fcntl(socket, F_DUPFD, 10);
-    output = fcntl(output, F_DUPFD, 10);
+    int null = fcntl(open("/dev/null", O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, 10);
+    socket = fcntl(socket, F_DUPFD_CLOEXEC, 10);
+    output = fcntl(output, F_DUPFD_CLOEXEC, 10);
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_DFL);
     dup2(null, 0);
     dup2(output, 1);
     dup2(output, 2);
     dup2(socket, WIRE_FD);
-    if (getppid() == parent) sandbox_exec(&box, argv, kept_environment, &step);
+    if (getppid() != parent) _exit(127);
+    if (c->under)
+        under_exec(c->under, &step);
+    else
+        sandbox_exec(&box, argv, kept_environment, &step);
     dprintf(2, "cannot %s: %s\n", step, strerror(errno));
     _exit(127);
 }
@@ -100,6 +108,7 @@ static void start(struct child *c)
         fatal(EXIT_BROKEN, "no descriptors: %s", strerror(errno));
     fflush(NULL);
     pid_t parent = getpid();
+    c->hangs = false;
     c->pid = fork();
     if (c->pid < 0) fatal(EXIT_BROKEN, "fork: %s", strerror(errno));
     if (c->pid == 0) become(c, pair[1], output[1], parent);
@@ -137,10 +146,33 @@ static void kill_orphans(void)
     }
 }
 
-static int end(struct child *c) /* the wait status */
+/* Hears the command out: until it has ended, or the time is over. */
+static bool hear_out(struct child *c)
+{
+    siginfo_t info = {0};
+    char part[1 << 14];
+    double give_up = now() + LAST_WORDS_SECONDS;
+    while (info.si_pid == 0 && now() < give_up) {
+        struct pollfd p = {c->output, POLLIN, 0};
+        ssize_t n = 0;
+        waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+        if (info.si_pid == 0) poll(&p, 1, LOOK_MS);
+        while ((n = read(c->output, part, sizeof part)) > 0 && now() < give_up)
+            under_heard(c->under, part, (size_t)n);
+        if (n == 0) usleep(1000 * LOOK_MS); /* closed: poll does not wait for the end */
+    }
+    return info.si_pid != 0;
+}
+
+static void end(struct child *c)
 {
     int status = 0;
-    if (!c->pid) return 0;
+    bool ended = true;
+    if (!c->pid) return;
+    if (c->under) {
+        shutdown(c->socket, SHUT_RDWR); /* lets the harness return from main */
+        ended = !c->hangs && hear_out(c);
+    }
     kill(-c->pid, SIGKILL);
     kill(c->pid, SIGKILL);
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
@@ -149,7 +181,7 @@ static int end(struct child *c) /* the wait status */
     close(c->socket);
     close(c->output);
     c->pid = 0;
-    return status;
+    if (c->under) under_ended(c->under, status, !ended);
 }
 
 /* ---- one case as bytes ---------------------------------------------------------------- */
@@ -220,6 +252,7 @@ stop(struct child *c, struct run *run, enum ending ending, const char *format, .
     va_end(args);
     memcpy(run->text, text, sizeof text);
     run->ending = ending;
+    c->hangs = ending == TIMED_OUT || ending == FLOODED;
     end(c);
 }
 
@@ -296,6 +329,7 @@ static void ended(struct child *c, struct run *run, const char *said, bool start
 {
     siginfo_t info = {0};
     double give_up = now() + 1;
+    if (c->under) hear_out(c);
     while (info.si_pid == 0 && now() < give_up) {
         waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT);
         if (info.si_pid == 0) usleep(1000);
@@ -305,7 +339,9 @@ static void ended(struct child *c, struct run *run, const char *said, bool start
     else if (info.si_pid == 0)
         stop(c, run, ENDED, "the code closed the grader's socket");
     else if (!started && info.si_code == CLD_EXITED && info.si_status == 127)
-        stop(c, run, BROKE, "%s cannot be started (see what it printed)", c->program);
+        stop(
+            c, run, BROKE, "%s cannot be started (see %s)", c->program,
+            c->under ? "above" : "what it printed");
     else if (info.si_code == CLD_EXITED)
         stop(
             c, run, ENDED,
@@ -465,6 +501,7 @@ static void drain(struct talk *t)
         if (!run->output) run->output = xalloc(OUTPUT_KEPT + 1);
         memcpy(run->output + at, part, (size_t)n < room ? (size_t)n : room);
         run->output_bytes += (size_t)n;
+        if (t->child->under) under_heard(t->child->under, part, (size_t)n);
         if (run->output_bytes <= OUTPUT_ALLOWED) continue;
         stop(
             t->child, t->run, FLOODED, "printed more than %d MB: stopped",
@@ -488,13 +525,13 @@ static size_t resident(pid_t pid)
 
 static void check_limits(struct talk *t, double started, double seconds)
 {
-    size_t memory = resident(t->child->pid);
+    size_t most = t->child->limits.memory, memory = most ? resident(t->child->pid) : 0;
     if (now() - started > seconds)
         stop(t->child, t->run, TIMED_OUT, "no answer within %.3g s: stopped", seconds);
-    else if (memory > t->child->limits.memory)
+    else if (memory > most)
         stop(
             t->child, t->run, TOO_MUCH_MEMORY, "used more than %zu MB of memory: stopped",
-            t->child->limits.memory >> 20);
+            most >> 20);
 }
 
 static void converse(struct talk *t, double seconds)
@@ -517,12 +554,14 @@ static void converse(struct talk *t, double seconds)
 
 /* ---- what the rest of the grader calls ------------------------------------------------ */
 
-struct child *child_new(const char *program, bool device, struct child_limits limits)
+struct child *child_new(
+    const char *program, bool device, struct child_limits limits, struct under *under)
 {
     struct child *c = xalloc(sizeof *c);
     c->program = text_of("%s", program);
     c->limits = limits;
     c->device = device;
+    c->under = under;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (!kept_environment[0]) make_environment();
     return c;
@@ -542,6 +581,8 @@ void child_case(
             snprintf(
                 run->text, sizeof run->text,
                 "does not start: code that runs before main?");
+        else if (run->ending != RAN && c->under)
+            under_failed(c->under, run->text);
     }
     if (run->ending == RAN) {
         struct talk t = {.child = c, .run = run, .d = d};

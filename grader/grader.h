@@ -3,6 +3,7 @@
  *     cases.c   labs/labNN_op/cases and hints.md            what is asked
  *     data.c    inputs and expected values of each case     what is right
  *     child.c   the lab executable, started and fed         what came
+ *     under.c   a command that it runs under: sanitizers
  *     judge.c   right or wrong, and where                   the verdict
  *     pattern.c what a wrong result looks like              the likely cause
  *     build.c   what was built from what, and whether that still holds
@@ -157,15 +158,32 @@ enum { OUTPUT_KEPT = 16 << 10 }; /* bytes of what the learner's code prints */
 struct child;
 struct child_limits {
     double seconds; /* a case */
-    size_t memory;  /* bytes resident */
+    size_t memory;  /* bytes resident; 0: no limit */
 };
-struct child *child_new(const char *program, bool device, struct child_limits limits);
+struct under;
+struct child *child_new(
+    const char *program, bool device, struct child_limits limits, struct under *under);
 /* Starts the program when it does not run; after any ending but RAN it does not run. */
 void child_case(
     struct child *c, const struct graded_case *g, const struct case_data *d,
     uint32_t orders, struct run *run);
 void child_free(struct child *c);
 void run_free(struct run *run);
+
+/* ---- under.c ------------------------------------------------------------------------- */
+
+/* The command's words, split at spaces, before the program's name. */
+struct under *under_new(const char *command, const char *program);
+void under_free(struct under *u); /* NULL is fine */
+/* For the forked child: becomes the command. Returns when that fails: -1, errno, step. */
+int under_exec(const struct under *u, const char **step);
+void under_heard(struct under *u, const char *part, size_t bytes);
+/* One run is over, with this wait status; `stopped`: not by itself. */
+void under_ended(struct under *u, int status, bool stopped);
+/* The program did not answer: fatal, with what was printed. */
+_Noreturn void under_failed(struct under *u, const char *why);
+/* Prints the summary lines, or if something is wrong, all; true: clean. */
+bool under_report(struct under *u);
 
 /* ---- judge.c, pattern.c -------------------------------------------------------------- */
 
@@ -232,6 +250,8 @@ struct report {
     bool custom_seed, all; /* all: no -k */
     int score, of;         /* of the selected cases */
     const char *sandbox;   /* what there is of it */
+    struct under *under;   /* the command that the program runs under, or NULL */
+    bool unclean;          /* that command found something */
     bool colour;
 };
 

@@ -89,7 +89,7 @@ static char *results_path(const char *folder, const char *lab)
 
 void report_keep(const struct report *r)
 {
-    if (!r->all || !r->build->own) return;
+    if (!r->all || !r->build->own || r->under) return; /* only what the sandbox held */
     json_t *cases = json_object();
     for (size_t i = 0; i < r->lab->count; i++)
         json_object_set_new(

@@ -73,6 +73,7 @@ enum exit_code report_code(const struct report *r)
            : count[CRASH]                   ? EXIT_CRASHED
            : count[TIMEOUT]                 ? EXIT_TIMED_OUT
            : count[FAILED] + count[SKIPPED] ? EXIT_LESS
+           : r->unclean                     ? EXIT_LESS
                                             : EXIT_FULL;
 }
 
@@ -91,6 +92,7 @@ void report_end(struct report *r)
     if (!r->build->own)
         printf("(of %s: it does not count as a pass of labs/)\n", r->build->source);
     if (strcmp(r->sandbox, "Landlock and seccomp")) printf("sandbox: %s\n", r->sandbox);
+    if (r->under) r->unclean = !under_report(r->under);
 }
 
 /* ---- JSON and JUnit ------------------------------------------------------------------ */

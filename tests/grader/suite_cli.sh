@@ -54,6 +54,45 @@ check "no case matches: exit 2" exits 2 ./grade lab03 -k nothing
 check "no colours without a terminal" sh -c "! ./grade lab03 -k basic | grep -q '$(printf '\033')'"
 check "colours on one" sh -c "script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
 check "NO_COLOR" sh -c "! NO_COLOR=1 script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
+
+# --- under a command --------------------------------------------------------------------------
+cat >"$TMP/wrapper" <<'END'
+#!/bin/sh
+# stands for a sanitizer: runs the program, then prints $SUMMARY and ends with $CODE
+"$@" || exit
+echo "a finding"
+echo "========= $SUMMARY"
+exit ${CODE:-0}
+END
+chmod +x "$TMP/wrapper"
+mkdir "$TMP/tools"
+cp "$TMP/wrapper" "$TMP/tools/compute-sanitizer"
+under() { # SUMMARY CODE COMMAND...
+    SUMMARY=$1 CODE=$2 PATH=$TMP/tools:$PATH ./grade lab03 -k basic --under "$3"
+}
+check "under env: clean" under "" 0 "env A=1"
+check "says that there is no sandbox" says "sandbox: off (--under)" under "" 0 env
+check "no errors: exit 0" exits 0 under "ERROR SUMMARY: 0 errors" 0 "$TMP/wrapper"
+check "the summary is shown" says "========= ERROR SUMMARY: 0 errors" \
+    under "ERROR SUMMARY: 0 errors" 0 "$TMP/wrapper"
+check "and only it" sh -c "! grep -q 'a finding' '$TMP/.said'"
+check "errors: exit 1" exits 1 under "ERROR SUMMARY: 12 errors" 0 "$TMP/wrapper"
+check "errors: says how many" says "found 12 errors" \
+    under "ERROR SUMMARY: 12 errors" 0 "nice $TMP/wrapper"
+check "and shows what was printed" grep -q 'a finding' "$TMP/.said"
+check "hazards without errors: exit 0" \
+    exits 0 under "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)" 0 compute-sanitizer
+check "a race: exit 1" \
+    exits 1 under "RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)" 0 compute-sanitizer
+check "the command's own failure: exit 1" exits 1 under "ERROR SUMMARY: 0 errors" 9 "$TMP/wrapper"
+check "and says so" says "ended with code 9" under "ERROR SUMMARY: 0 errors" 9 "$TMP/wrapper"
+check "a sanitizer without a summary is not clean" exits 1 under "" 0 compute-sanitizer
+check "and says so" says "printed no summary" under "" 0 compute-sanitizer
+check "no such command: exit 2" exits 2 under "" 0 no-such-command
+check "and is named" says "cannot start no-such-command" under "" 0 no-such-command
+check "a command that runs something else: exit 2" exits 2 under "" 0 true
+check "no command: exit 2" exits 2 under "" 0 " "
+
 echo >>"$TMP/source/rmsnorm.cu"
 check "a stale build names the file" says "rmsnorm.cu changed since lab03 was built: make lab03" \
     ./grade lab03
@@ -67,7 +106,8 @@ wrong() { # THREAT
 wrong zeros && check "less than full: exit 1" exits 1 ./grade lab03 -k basic --json "$TMP/r.json"
 check "JSON of a failure has the findings" json "$TMP/r.json" \
     "r['exit'] == 1 and r['cases'][0]['wrong'] == 256 and 'always 0' in str(r['cases'][0]['findings'])"
-wrong abort && check "crashed: exit 3" exits 3 ./grade lab03 -k basic
+wrong abort && check "crashed under a command: exit 3" exits 3 under "" 0 "$TMP/wrapper"
+check "crashed: exit 3" exits 3 ./grade lab03 -k basic
 check "a crash costs its case only" sh -c "[ \$(./grade lab03 -k eps,offset | grep -c 'abort (a') = 2 ]"
 wrong spins && check "timed out: exit 4" exits 4 ./grade lab03 -k basic --timeout-scale 0.05
 check "a file with one function: the others are skipped, by name" \
@@ -101,6 +141,8 @@ check "an edited lab is stale" exits 2 ./grade lab03
 check "builds the finished lab" own_make
 check "a part of the cases leaves no receipt" exits 0 ./grade lab03 -k basic
 check "still none" test ! -e "$receipt"
+check "full score under a command" exits 0 ./grade lab03 --under env
+check "leaves no receipt" test ! -e "$receipt"
 check "full score" exits 0 ./grade lab03
 check "the receipt has every function" json "$receipt" \
     "len(r['functions']) == 12 and 'labs/lab03_rmsnorm/rmsnorm.cu' in r['files']"
