@@ -33,7 +33,9 @@ if [ "$level" = test ]; then
     have gdb || need gdb
     have valgrind || need valgrind
     have clang++ || need clang
-    ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 || need libclang-rt-14-dev
+    # the oldest compiler that is promised to work, where the distribution still has it
+    have g++-11 || ! apt-cache show g++-11 >/dev/null 2>&1 || need g++-11
+    ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 || need libclang-rt-dev
 fi
 
 if [ -n "$missing" ]; then

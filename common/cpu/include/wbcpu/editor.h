@@ -7,6 +7,8 @@
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((aligned(16)))
 #define __syncthreads wbcpu_syncthreads /* clang has one of its own, for GPUs */
-extern "C" unsigned __cudaPushCallConfiguration(...); /* what a launch calls */
+/* What a launch calls: the name depends on the toolkit that clang finds, or does not. */
+extern "C" unsigned __cudaPushCallConfiguration(...);
+extern "C" unsigned cudaConfigureCall(...);
 #pragma clang force_cuda_host_device begin
 #endif
