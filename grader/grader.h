@@ -9,6 +9,7 @@
  *     build.c   what was built from what, and whether that still holds
  *     report.c  text, JSON, JUnit
  *     keep.c    results and receipts, progress board, hints
+ *     save.c    outputs as files, to compare back ends by
  *     main.c    the command line, and the order of it all
  */
 #ifndef GRADER_H
@@ -251,6 +252,7 @@ struct report {
     int score, of;         /* of the selected cases */
     const char *sandbox;   /* what there is of it */
     struct under *under;   /* the command that the program runs under, or NULL */
+    const char *save;      /* folder for the outputs, or NULL */
     bool unclean;          /* that command found something */
     bool colour;
 };
@@ -269,5 +271,15 @@ void report_keep(const struct report *r);
 void board(const char *folder);
 /* level 0: the next one for the first part that is not passed; "03.1": of that part */
 void hint(const struct lab *lab, const char *folder, int level);
+
+/* ---- save.c -------------------------------------------------------------------------- */
+
+/* Makes the folder; removes what an earlier run of this lab left there. */
+void save_begin(const char *folder, const struct lab *lab);
+/* Writes folder/LAB.CASE.safetensors: every output of the first call on data A, if that
+ * call returned WB_OK. Cannot be written: fatal. */
+void save_outputs(
+    const char *folder, const struct lab *lab, const char *backend,
+    const struct graded_case *c, const struct case_data *d, const struct run *run);
 
 #endif

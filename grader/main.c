@@ -24,6 +24,10 @@ static const char usage[] =
     "passed\n"
     "  --json FILE, --junit FILE  the results for programs\n"
     "  --timeout-scale X          times the limit of 10 s a case\n"
+    "  --save DIR                 writes each case's outputs to "
+    "DIR/LAB.CASE.safetensors, "
+    "for\n"
+    "                             tools/compare_backends.py\n"
     "  --under \"COMMAND...\"       runs the lab under a sanitizer, say\n"
     "                             \"compute-sanitizer --tool racecheck\": no sandbox, "
     "no\n"
@@ -33,7 +37,7 @@ static const char usage[] =
     "broken\n";
 
 struct options {
-    const char *folder, *lab, *pattern, *json, *junit, *under;
+    const char *folder, *lab, *pattern, *json, *junit, *under, *save;
     uint64_t seed;
     double timeout_scale;
     bool custom_seed, list, hint;
@@ -76,6 +80,8 @@ static struct options read_options(int argc, char **argv)
             o.json = value_of(argc, argv, &i);
         else if (!strcmp(a, "--junit"))
             o.junit = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--save"))
+            o.save = value_of(argc, argv, &i);
         else if (!strcmp(a, "--under"))
             o.under = value_of(argc, argv, &i);
         else if (!strcmp(a, "--list"))
@@ -99,8 +105,8 @@ static struct options read_options(int argc, char **argv)
         else
             o.lab = a;
     }
-    if (!o.lab &&
-        (o.pattern || o.list || o.hint || o.json || o.junit || o.custom_seed || o.under))
+    if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.custom_seed ||
+                   o.under || o.save))
         fatal(EXIT_NOT_BUILT, "which lab? ./grade lab03 ...");
     return o;
 }
@@ -172,6 +178,7 @@ static void grade_case(struct report *r, struct child *child, const char *data, 
         make_title(title, sizeof title, &d, c->dtype);
         child_case(child, c, &d, ORDERS, &run);
         judge(j, c, &d, &run);
+        if (r->save) save_outputs(r->save, r->lab, r->build->backend, c, &d, &run);
     }
     report_case(r, i, title);
     report_printed(
@@ -239,6 +246,7 @@ static int grade(const struct lab *lab, const struct options *o)
         .custom_seed = o->custom_seed,
         .all = !o->pattern,
         .sandbox = o->under ? "off (--under)" : sandbox_describe(),
+        .save = o->save,
         .under = o->under ? under_new(o->under, build.program) : NULL,
         .colour = isatty(1) && !getenv("NO_COLOR")};
     size_t chosen = 0;
@@ -248,6 +256,7 @@ static int grade(const struct lab *lab, const struct options *o)
         fatal(
             EXIT_NOT_BUILT, "no case matches '%s'; see ./grade %s --list", o->pattern,
             lab->name);
+    if (o->save) save_begin(o->save, lab);
     grade_all(&r, o);
     report_end(&r);
     report_keep(&r);

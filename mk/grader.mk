@@ -1,5 +1,5 @@
 # grader.mk - the program behind ./grade.
-GRADER_PARTS := main cases data child judge pattern build report keep util sandbox under
+GRADER_PARTS := main cases data child judge pattern build report keep save util sandbox under
 GRADER       := $(B)/grader/grade
 GRADER_OBJS  := $(GRADER_PARTS:%=$(B)/grader/%.o) \
                 $(addprefix $(B)/common/,safetensors.o file.o sha256.o wb.o)

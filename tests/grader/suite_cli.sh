@@ -93,6 +93,55 @@ check "and is named" says "cannot start no-such-command" under "" 0 no-such-comm
 check "a command that runs something else: exit 2" exits 2 under "" 0 true
 check "no command: exit 2" exits 2 under "" 0 " "
 
+# --- outputs saved and compared ---------------------------------------------------------------
+compare() { "$PYTHON" tools/compare_backends.py "$@"; }
+check "saves outputs" exits 0 ./grade lab03 -k basic,bf16 --save "$TMP/saved/a"
+./grade lab03 -k basic,bf16 --save "$TMP/saved/b" >"$TMP/.out"
+check "within the tolerance of the reference: the layout is right" "$PYTHON" -c "
+import glob, numpy as np, safetensors.numpy as s
+got = s.load_file('$TMP/saved/a/lab03.basic.safetensors')
+want = [s.load_file(f) for f in glob.glob('build/data/lab03/*/basic.a.want.safetensors')]
+assert got['out'].dtype == np.float32 and got['out'].shape == (4, 64)
+assert any(all((abs(got[k] - w[k]) <= w[k + '.tol']).all() for k in got) for w in want)"
+check "a run equals itself" says \
+    "| lab03 | rmsnorm_forward_bf16 | BF16 | 16016 | 0 | 0 ulps | - |" compare "$TMP/saved/a" "$TMP/saved/b"
+check "in both functions" says \
+    "| lab03 | rmsnorm_forward_f32 | F32 | 260 | 0 | 0 ulps | - |" compare "$TMP/saved/a" "$TMP/saved/b"
+change() { # CASE OUTPUT ELEMENT EXPRESSION: new bits of one element, whose bits are v
+    "$PYTHON" -c "
+import json, struct, sys, numpy as np
+data = bytearray(open('$TMP/saved/b/lab03.$1.safetensors', 'rb').read())
+n, = struct.unpack_from('<Q', data)
+t = json.loads(data[8:8 + n])['$2']
+bits = np.frombuffer(data, {'F32': '<i4', 'BF16': '<i2'}[t['dtype']],
+                     t['shape'][0] * t['shape'][1], 8 + n + t['data_offsets'][0])
+v = int(bits[$3])
+bits[$3] = $4
+open('$TMP/saved/b/lab03.$1.safetensors', 'wb').write(data)"
+}
+change basic out 70 "v + 3"
+change basic out 80 "v - 1"
+change bf16 out 1001 "v + 2"
+check "changed elements are counted and found" says \
+    "| lab03 | rmsnorm_forward_f32 | F32 | 260 | 2 | 3 ulps | basic: out [1, 6] |" \
+    compare "$TMP/saved/a" "$TMP/saved/b"
+check "in their own dtype" says \
+    "| lab03 | rmsnorm_forward_bf16 | BF16 | 16016 | 1 | 2 ulps | bf16: out [1, 0] |" \
+    compare "$TMP/saved/a" "$TMP/saved/b"
+change bf16 out 0 0x7fc0
+check "a NaN is no number of ulps" says "NaN in one only | bf16: out [0, 0]" \
+    compare "$TMP/saved/a" "$TMP/saved/b"
+rm "$TMP/saved/b/lab03.bf16.safetensors"
+check "what only one has is named" says "Only in $TMP/saved/a: lab03.bf16.safetensors" \
+    compare "$TMP/saved/a" "$TMP/saved/b"
+./grade lab03 -k basic --seed 77 --save "$TMP/saved/b" >"$TMP/.out"
+check "another seed is not compared" says "basic.safetensors has seed 0x" compare "$TMP/saved/a" "$TMP/saved/b"
+check "another seed: exit 2" exits 2 compare "$TMP/saved/a" "$TMP/saved/b"
+echo >"$TMP/saved/b/lab03.basic.safetensors"
+check "a broken file: exit 2" exits 2 compare "$TMP/saved/a" "$TMP/saved/b"
+check "no folder: exit 2" exits 2 compare "$TMP/saved/a" "$TMP/none"
+check "a folder that cannot be made: exit 2" exits 2 ./grade lab03 -k basic --save "$TMP/wrapper/x"
+
 echo >>"$TMP/source/rmsnorm.cu"
 check "a stale build names the file" says "rmsnorm.cu changed since lab03 was built: make lab03" \
     ./grade lab03
