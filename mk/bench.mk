@@ -1,6 +1,7 @@
 # bench.mk - kernels timed against the copy speed of the machine, in the same run.
 #   make bench-rmsnorm         the solution and every rung of its ladder
 #   make bench-rmsnorm CODE=solution         one of them
+#   make bench-peers           the solutions beside PyTorch's kernels
 # A lab takes part by bench/OP.c (rows: see bench/kernels.h). $(B)/bench/OP.solution and
 # $(B)/bench/OP.01_naive ... are the programs, $(B)/bench/OP.jsonl has the figures.
 BENCH_OPS := $(basename $(notdir $(wildcard bench/*.c)))
@@ -33,6 +34,22 @@ TEST_PROGRAMS += $(B)/bench/rmsnorm.solution
 bench-table-%: ## the figures of make bench-% on a card into the lab's guide
 	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl
 
+# Ours beside PyTorch's kernels, which need a Python with torch. One nvcc compiles the four
+# files: objects of a shared library are position-independent, unlike those of the programs.
+TORCH_PYTHON ?= python3
+PEERS        ?=
+PEER_SOURCES := $(wildcard solutions/lab*/*.cu) common/wb.c
+$(B)/bench/libkernels.so: $(PEER_SOURCES) $(wildcard common/wb.h labs/lab*/*.h)
+	@$(if $(filter cuda,$(BACKEND)),,echo "$@ is for a card: make BACKEND=cuda ..."; exit 1)
+	@$(if $(NVCC),,echo "$@ needs nvcc: install the CUDA toolkit or say NVCC=path"; exit 1)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 $(OPT) -lineinfo --extended-lambda $(ARCH) $(INCLUDES) \
+	    -t 2 -Xcompiler -fPIC -shared $(PEER_SOURCES) -o $@
+
+bench-peers: $(B)/bench/libkernels.so ## ours beside PyTorch's and Liger's: TORCH_PYTHON=, PEERS="--budget 300"
+	@$(TORCH_PYTHON) bench/peers.py --library $< --json $(B)/bench/peers.jsonl $(PEERS)
+	@echo "figures: $(B)/bench/peers.jsonl"
+
 bench: ## every benchmark of kernels; one: make bench-rmsnorm [CODE=solution]
 
-.PHONY: bench
+.PHONY: bench bench-peers
