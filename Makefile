@@ -4,9 +4,6 @@
 .DELETE_ON_ERROR:
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
-ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)  # all cores, unless you say -jN
-MAKEFLAGS += -j$(shell nproc)
-endif
 
 include mk/toolchain.mk  # back end, compilers, flags; how a .c and a .cu become an object
 include mk/labs.mk       # lab03, grade, starters, which kernels the programs take
@@ -21,9 +18,9 @@ include mk/fuzz.mk       # any bytes thrown at the file readers
 include mk/tests.mk      # test
 
 help: ## this list
-	@awk -F ' *## *' '/^[a-zA-Z0-9%_-]+:.*## /{split($$1,t,":"); printf "  make %-26s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
+	@awk -F ' *## *' '/^[a-zA-Z0-9%_.-]+:.*## /{split($$1,t,":"); printf "  make %-26s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
 
 clean: ## remove everything built (data, environment and checkpoints stay)
-	rm -rf build/cpu build/cuda build/host build/data
+	rm -rf build
 
 .PHONY: help clean

@@ -133,7 +133,7 @@ static bool memory_kept(
         free(may);
     }
     const unsigned char *work = buffer_bytes(d, all, d->buffers) - FENCE;
-    fence_broken(j, "the workspace", work, work + FENCE, 1);
+    fence_broken(j, "the workspace", work, work + FENCE, sizeof(float));
     return j->lines == before;
 }
 
@@ -261,7 +261,7 @@ static int outputs_judged(const struct case_data *d)
 
 static void say_wrong(struct judgement *j, const struct comparison *c)
 {
-    char got[64], want[32], where[128];
+    char got[64], want[64], where[128];
     const struct view *v = c->view;
     size_t at = c->first_wrong;
     bool named = outputs_judged(c->data) > 1;
@@ -494,10 +494,11 @@ static void judge_calls(
 /* Which call of several it was, when it was not the first. */
 static const char *which_call(const struct run *run)
 {
-    return run->results == 0              ? ""
-           : run->results == CALL_B       ? " (second call, other data)"
-           : run->results == CALL_A_AGAIN ? " (third call, the first data again)"
-                                          : " (under another thread order)";
+    return run->results == 0               ? ""
+           : run->results == CALL_B        ? " (second call, other data)"
+           : run->results == CALL_A_AGAIN  ? " (third call, the first data again)"
+           : run->results == CALL_CAPTURED ? " (replayed from a CUDA graph)"
+                                           : " (under another thread order)";
 }
 
 void judge(

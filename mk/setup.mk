@@ -3,6 +3,13 @@
 GIVEN_PYTHON := $(filter-out %build/host/python,$(PYTHON))
 override PYTHON := $(CURDIR)/build/host/python
 
+# The stamps keep every other call quick. Asking for set-up looks again at everything, and
+# so does another PYTHON= than the last one.
+LAST_PYTHON := $(shell cat build/host/python.given 2>/dev/null)
+ifneq ($(filter setup setup-test,$(MAKECMDGOALS))$(filter-out $(LAST_PYTHON),$(GIVEN_PYTHON)),)
+$(shell rm -f build/host/setup.base build/host/setup.test)
+endif
+
 setup: build/host/setup.base  ## install what building, grading and training need
 setup-test: build/host/setup.test  ## install what the tests need besides
 

@@ -111,8 +111,15 @@ double evaluate_text(llama *m, const int *text, size_t length)
     int *h = malloc(2 * bytes), *target = h + m->R;
     float loss = 0;
     double total = 0;
-    if (!h || rows == 0) {
-        fprintf(stderr, "no memory or no text to evaluate\n");
+    if (!h) {
+        fprintf(stderr, "out of memory: %zu bytes for the tokens of a batch\n", 2 * bytes);
+        exit(1);
+    }
+    if (rows == 0) {
+        fprintf(
+            stderr,
+            "the text to evaluate has %zu tokens, the context %zu: give a longer text\n",
+            length, T);
         exit(1);
     }
     for (size_t row = 0; row < rows; row += (size_t)m->B) {

@@ -10,6 +10,7 @@ first() { "$@" 2>/dev/null | head -1; }
 
 echo "back end: $BACKEND (BACKEND=cpu or BACKEND=cuda overrides)"
 if command -v gcc >/dev/null; then found gcc "$(first gcc --version)"; else must gcc "sudo apt-get install gcc"; fi
+if command -v ld >/dev/null; then found binutils "$(first ld --version)"; else must binutils "sudo apt-get install binutils"; fi
 if command -v g++ >/dev/null; then found g++ "$(first g++ --version)"
 elif command -v clang++ >/dev/null; then found clang++ "$(first clang++ --version); use CXX=clang++"
 else must g++ "sudo apt-get install g++"; fi
@@ -27,6 +28,7 @@ if [ -n "$nvcc" ]; then found nvcc "$("$nvcc" --version | grep release | sed 's/
 else lacks nvcc "optional: only BACKEND=cuda needs the CUDA toolkit"; fi
 card=$(first nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)
 if [ -n "$card" ]; then found card "$card"; else lacks card "optional: no CUDA device answers; the CPU back end does all labs"; fi
+if [ -n "$data" ] && [ ! -s "$data" ]; then lacks text "DATA=$data is not there or empty"; fi
 for text in "$data" data/tinyshakespeare.txt ../shared/data/tinyshakespeare.txt data/shakespeare.txt; do
     if [ -s "$text" ]; then found text "$text"; text=; break; fi
 done

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 mkdir -p build/host
 level=${1:-base}
-given=${2:-}
+given=${2:-$(cat build/host/python.given 2>/dev/null || true)} # the last one holds on
 
 header() { printf '#include <%s>\n' "$1" | gcc -E - >/dev/null 2>&1; }
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -83,7 +83,7 @@ if [ "$python" = .venv/bin/python ] && ! .venv/bin/python -c "$imports" 2>/dev/n
     }
 fi
 case $python in /*) ;; *) python=$PWD/$python ;; esac
-mkdir -p build/host
+echo "${2:-$given}" >build/host/python.given
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >build/host/python.new
 chmod +x build/host/python.new
 mv build/host/python.new build/host/python

@@ -158,5 +158,19 @@ WBCPU_INLINE grid_group this_grid()
     return grid_group();
 }
 
+struct cluster_group {
+    template <class T = int> void sync() const
+    {
+        static_assert(
+            sizeof(T) == 0,
+            "thread block clusters are not supported by the cpu backend: blocks do "
+            "not run at the same time");
+    }
+};
+WBCPU_INLINE cluster_group this_cluster()
+{
+    return cluster_group();
+}
+
 }  // namespace cooperative_groups
 #endif

@@ -1,0 +1,15 @@
+// says: thread block clusters are not supported by the cpu backend
+#include <cooperative_groups.h>
+
+__global__ void kernel(float *x)
+{
+    auto cluster = cooperative_groups::this_cluster();
+    x[threadIdx.x] = 1.0f;
+    cluster.sync();
+}
+
+int main(void)
+{
+    kernel<<<1, 32>>>(nullptr);
+    return 0;
+}
