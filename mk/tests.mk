@@ -13,8 +13,8 @@ test-%: setup-test test-programs  ## one suite: make test-cpu, test-grader, test
 # What the suites run must be built first; each subject adds its programs to TEST_PROGRAMS.
 test-programs: $$(TEST_PROGRAMS)
 
-test-card: $(CRITERION) test-programs  ## the suites on a card (no installation)
-	@$(RUN_TESTS) $(CRITERION) $(SUITES)
+test-card:  ## on a machine with a card: suites, solutions, compute-sanitizer
+	@BACKEND=cuda PYTHON=$(PYTHON) tests/card.sh
 
 # Criterion programs link what they test by name: tests/test_NAME.c says it in a line
 # `// links: common/safetensors.o ...`

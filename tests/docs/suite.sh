@@ -28,7 +28,7 @@ commands_exist() {
 check "links in the documents lead somewhere" links_lead_somewhere
 check "commands in the documents exist" commands_exist
 check "no page has a place left to fill in" \
-    sh -c '! grep -nE "@[A-Z]+@|to fill this table|TODO" $(git ls-files "*.md" | grep -v ^labs/)'
+    sh -c '! grep -nE "@[A-Z]+@|to fill this table" $(git ls-files "*.md" | grep -v ^labs/)'
 check_says "make alone prints the commands" "make lab03" make
 check_says "make doctor finds what make test needs" "ok       gcc" make doctor
 check "make data" make data
