@@ -4,6 +4,8 @@ CRITERION := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 SUITES    := $(sort $(wildcard tests/*/suite*.sh))
 RUN_TESTS  = BACKEND=$(BACKEND) B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
 
+$(CRITERION:=.o): | setup-test  # criterion.h may be on its way
+
 test: setup-test $(CRITERION) test-programs  ## every test (installs what it needs)
 	@$(RUN_TESTS) $(CRITERION) $(SUITES)
 

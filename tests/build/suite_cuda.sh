@@ -5,12 +5,16 @@ if ! command -v "${NVCC:-nvcc}" >/dev/null 2>&1; then
     skip "the CUDA build" "no nvcc on this machine"
     tap_done
 fi
-# one real target is enough here: what a card runs is built by `make` with its own
-cuda() { make BACKEND=cuda ARCH=-arch=sm_90 "$@"; }
+# One real target is enough here: what a card runs is built by `make` with its own.
+cuda() { make -k -j"$(nproc)" BACKEND=cuda ARCH=-arch=sm_90 "$@"; }
 
-for source in $(git ls-files 'solutions/*.cu' 'labs/*.cu' 'common/ops/*.cu' 'bench/*.cu'); do
-    object=build/cuda/${source%.cu}.o
-    check "nvcc compiles $source" cuda "$object"
+sources=$(git ls-files 'solutions/*.cu' 'labs/*.cu' 'common/ops/*.cu' 'bench/kernels.cu')
+objects=$(for source in $sources; do echo "build/cuda/${source%.cu}.o"; done)
+# shellcheck disable=SC2086
+cuda $objects >"$TMP/log" 2>&1
+for object in $objects; do
+    check "nvcc compiles ${object#build/cuda/}" test -s "$object"
 done
+check "without a word from nvcc" sh -c '! grep -iE "warning|error" "$1"' - "$TMP/log"
 check "the trainer links with nvcc's objects" cuda build/cuda/tinylm
 tap_done
