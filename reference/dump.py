@@ -63,6 +63,9 @@ def evaluate(module, case, call):
     """({output: y}, {name: every argument and scalar, outputs filled})"""
     values = dict(call.scalars, E=call.E)
     values.update((name, call.array(name)) for name in call.args)
+    for name, a in call.args.items():  # for mistakes: an inout argument as it was
+        if a["role"] == "inout":
+            values[name + "_before"] = call.array(name)
     wb.by_name(getattr(module, case["function"]), values)
     return {name: values[name] for name in call.outputs()}, values
 

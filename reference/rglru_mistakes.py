@@ -1,0 +1,274 @@
+"""rglru_mistakes.py - what kernels with known mistakes would compute in parts 06.1 to 06.3
+of lab 06, so that the report can name them.
+"""
+
+import numpy as np
+
+from rglru_block import (
+    conv1d_backward,
+    convolution,
+    decay,
+    gate_slopes,
+    outer,
+    positions,
+    product,
+    softplus,
+    transposed,
+)
+from swiglu import sigmoid
+
+# --- 06.1 -------------------------------------------------------------------------------
+
+
+def block_linear_forward_mistakes(px, pa, c, wx, bx, wa, ba, G, M):
+    def both(x, a):
+        return {"px": x, "pa": a}
+
+    yield "transposed", "the matrices are read transposed: w[g,i,j] has input i, output j", (
+        both(product(c, transposed(wx)) + bx, product(c, transposed(wa)) + ba)
+    )
+    yield "gates_swapped", "wx and wa change places", both(pa, px)
+    yield "no_bias", "the bias is left out", both(px - bx, pa - ba)
+    yield "one_bias", "both gates have the bias bx", {"pa": pa - ba + bx}
+    yield "first_block", "every block uses the matrix of block 0", both(
+        product(c, np.broadcast_to(wx[:1], wx.shape)) + bx,
+        product(c, np.broadcast_to(wa[:1], wa.shape)) + ba,
+    )
+
+
+def block_linear_backward_mistakes(
+    dc, dwx, dbx, dwa, dba, dc_in, dpx, dpa, c, wx, wa, R, G, M
+):
+    past = 0 if dc_in is None else dc_in
+    x, a = product(dpx, transposed(wx)), product(dpa, transposed(wa))
+    yield "transposed", "the matrices are read transposed: dc sums over the outputs j", {
+        "dc": past + product(dpx, wx) + product(dpa, wa)
+    }
+    yield "no_dc_in", "dc_in is not added", {"dc": x + a}
+    yield "x_alone", "dc lacks the part of the gate a", {"dc": past + x}
+    yield "a_alone", "dc lacks the part of the gate x", {"dc": past + a}
+    yield "gates_swapped", "wx and wa change places", {
+        "dc": past + product(dpa, transposed(wx)) + product(dpx, transposed(wa))
+    }
+    here, there = outer(c, dpx), outer(c, dpa)
+    yield "dw_transposed", "the gradient is stored transposed: w[g,i,j] has input i", {
+        "dwx": dwx - here + transposed(here),
+        "dwa": dwa - there + transposed(there),
+    }
+    yield "not_added", "the gradient is overwritten: it must be added to", {
+        "dwx": here,
+        "dwa": there,
+        "dbx": dpx.sum(0),
+        "dba": dpa.sum(0),
+    }
+    if dc_in is not None:
+        yield "read_late", "the gradients are summed from dc in place of c", {
+            "dwx": dwx - here + outer(dc, dpx)
+        }
+
+
+# --- 06.2 -------------------------------------------------------------------------------
+
+
+def moved_slots(ring, step):
+    return np.roll(ring, step, axis=1)
+
+
+def conv1d_forward_mistakes(
+    out, conv_state, conv_state_before, x, w, bias, pos, B, T, C, width
+):
+    before = conv_state_before
+    p = positions(pos, B, T)
+    whole_row = np.broadcast_to(np.arange(T), (B, T)) + p[:, :1]
+
+    def told(cause, words, y):
+        return cause, words, {"out": y}
+
+    yield told(
+        "reversed",
+        "the taps are reversed: w[c,width-1] meets the current token",
+        convolution(x, before, w[:, ::-1], bias, pos, width),
+    )
+    yield told("no_bias", "the bias is left out", out - bias)
+    yield told(
+        "documents",
+        "reads over the start of a document: t - s must lie at pos >= s",
+        convolution(x, before, w, bias, whole_row, width),
+    )
+    yield told(
+        "no_row_start",
+        "row b reads the end of row b - 1",
+        convolution(x, np.roll(x[:, -1:], 1, 0) + 0 * w.T, w, bias, p + width, width),
+    )
+    if before is None:
+        return
+    yield told(
+        "no_state",
+        "the ring is not read: tokens before the row count as 0",
+        convolution(x, None, w, bias, pos, width),
+    )
+    yield told(
+        "slot",
+        "a slot of the ring too early: position p lies in slot p mod width",
+        convolution(x, moved_slots(before, 1), w, bias, pos, width),
+    )
+    yield told(
+        "overwritten",
+        "reads the ring after it has been overwritten: first read, then write",
+        convolution(x, conv_state, w, bias, pos, width),
+    )
+    aligned = np.stack([before[b, (p[b, 0] + np.arange(width)) % width] for b in range(B)])
+    yield told(
+        "queue",
+        "the ring is read as a queue with the oldest input in slot 0",
+        convolution(x, aligned, w, bias, p - p[:, :1] + width, width),
+    )
+
+
+def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld):
+    def run(dout=dout, x=x, w=w, pos=pos):
+        made = np.zeros((B, T, C)), np.zeros((C, width)), np.zeros(C)
+        conv1d_backward(*made, dout, x, w, pos, B, T, C, width, ld)
+        return made
+
+    zero = run()
+    start, start_bias = dw - zero[1], dbias - zero[2]
+    yield "reversed", "the taps are reversed: w[c,width-1] meets the current token", {
+        "dx": run(w=w[:, ::-1])[0],
+        "dw": start + zero[1][:, ::-1],
+    }
+    yield "causal", "dx sums over earlier tokens: it needs dout[t+s]", {
+        "dx": convolution(dout, None, w, np.zeros(C), pos, width)
+    }
+    no_starts = np.broadcast_to(np.arange(T), (B, T))
+    whole = run(pos=no_starts)
+    yield "documents", "reads over the start of a document: t - s must lie at pos >= s", {
+        "dx": whole[0],
+        "dw": start + whole[1],
+    }
+    yield "not_added", "the gradient is overwritten: it must be added to", {
+        "dw": zero[1],
+        "dbias": zero[2],
+    }
+    yield "one_row", "only the first row of the batch is summed", {
+        "dw": start + partial_sum(dout[:1], x[:1], w, pos, width),
+        "dbias": start_bias + dout[0].sum(0),
+    }
+
+
+def partial_sum(dout, x, w, pos, width):
+    (B, T, C), p = x.shape, None if pos is None else pos[: len(x)]
+    made = np.zeros((B, T, C)), np.zeros((C, width)), np.zeros(C)
+    conv1d_backward(*made, dout, x, w, p, B, T, C, width, C)
+    return made[1]
+
+
+# --- 06.3 -------------------------------------------------------------------------------
+
+
+def in_float(v):
+    return np.asarray(v, np.float32)
+
+
+def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
+    first = (positions(pos, B, T) == 0)[:, :, None]
+    gx, ga = sigmoid(px), sigmoid(pa)
+
+    def told(cause, words, log_a, m=None, g=gx, no_reset=False):
+        if m is None:
+            m = np.sqrt(-np.expm1(2 * log_a))
+        if not no_reset:
+            return cause, words, {
+                "a": np.where(first, 0, np.exp(log_a)),
+                "z": np.where(first, 1, m) * g * c,
+            }
+        return cause, words, {"a": np.exp(log_a), "z": m * g * c}
+
+    log_a = decay(pa, a_param)
+    yield told(
+        "no_reset", "no reset at pos 0, where a is 0 and m is 1", log_a, no_reset=True
+    )
+    yield "m_not_reset", "at pos 0 a is 0, but m is not 1", {
+        "z": np.sqrt(-np.expm1(2 * log_a)) * gx * c
+    }
+    naive = in_float(1) - in_float(np.exp(in_float(2) * in_float(log_a)))
+    yield told(
+        "cancels",
+        "1 - exp(2 log_a) cancels where a is near 1: use -expm1(2 log_a)",
+        log_a,
+        np.sqrt(np.maximum(naive, 0).astype(np.float64)),
+    )
+    with np.errstate(over="ignore"):
+        log_sum = np.log(in_float(1) + np.exp(in_float(a_param)))
+    yield told(
+        "softplus_overflows",
+        "softplus overflows for a large a_param: exp(89) is inf",
+        -8 * ga * np.where(np.isfinite(log_sum), log_sum.astype(np.float64), 1e30),
+    )
+    yield told("no_eight", "the factor 8 is missing in log_a", log_a / 8)
+    yield told(
+        "no_softplus", "a_param stands where softplus(a_param) belongs", -8 * ga * np.abs(a_param)
+    )
+    yield told(
+        "softplus_sign",
+        "softplus(-a_param) stands where softplus(a_param) belongs",
+        -8 * ga * softplus(-a_param),
+    )
+    yield told("gates_swapped", "px and pa change places", decay(px, a_param), g=ga)
+    yield told("no_root", "the root is missing: m = sqrt(1 - a^2)", log_a, -np.expm1(2 * log_a))
+    yield told(
+        "not_squared", "a is not squared: m = sqrt(1 - a^2)", log_a, np.sqrt(-np.expm1(log_a))
+    )
+    yield told("no_gate", "z lacks the input gate: z = m gx c", log_a, g=1)
+
+
+def rglru_gates_backward_mistakes(
+    dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C
+):
+    first = (positions(pos, B, T) == 0)[:, :, None]
+    gx, ga, log_a = sigmoid(px), sigmoid(pa), decay(pa, a_param)
+    a, q = np.exp(log_a), -np.expm1(2 * log_a)
+    dlog_a, m = gate_slopes(da, dz, c, px, pa, a_param, pos)
+    dq = dz * gx * c / np.sqrt(np.maximum(4 * q, 1e-6))
+
+    def sums(d):
+        return sigmoid(a_param) * (-8 * ga * d).sum((0, 1))
+
+    def told(cause, words, d):
+        return cause, words, {
+            "dpa": -8 * softplus(a_param) * ga * (1 - ga) * d,
+            "da_param": da_param + sums(d - dlog_a),
+        }
+
+    yield told("no_dz_term", "dlog_a lacks the term of m: - 2 a^2 dq", np.where(first, 0, da * a))
+    yield told(
+        "no_da_term", "dlog_a lacks the term da a", np.where(first, 0, -2 * a**2 * dq)
+    )
+    yield told("sign", "the term of m in dlog_a has the wrong sign", np.where(
+        first, 0, da * a + 2 * a**2 * dq
+    ))
+    free = dz * gx * c / np.sqrt(np.maximum(4 * q, 1e-60))
+    yield told(
+        "unbounded",
+        "the slope of the root is not bounded: sqrt(max(4q, 1e-6))",
+        np.where(first, 0, da * a - 2 * a**2 * free),
+    )
+    yield told("no_reset", "no reset at pos 0, where dlog_a is 0", da * a - 2 * a**2 * dq)
+    yield "m_not_reset", "at pos 0 m is the constant 1", {
+        "dc": dz * np.sqrt(q) * gx,
+        "dpx": dz * np.sqrt(q) * c * gx * (1 - gx),
+    }
+    yield "no_multiplier", "the multiplier m is missing", {
+        "dc": dz * gx,
+        "dpx": dz * c * gx * (1 - gx),
+    }
+    yield "slope_x", "dpx lacks the slope gx (1 - gx)", {"dpx": dz * m * c}
+    yield "slope_a", "dpa lacks the slope ga (1 - ga)", {
+        "dpa": -8 * softplus(a_param) * dlog_a
+    }
+    yield "param_slope", "da_param lacks the slope s(a_param) of softplus", {
+        "da_param": da_param - sums(dlog_a) + sums(dlog_a) / sigmoid(a_param)
+    }
+    yield "not_added", "the gradient is overwritten: it must be added to", {
+        "da_param": sums(dlog_a)
+    }
