@@ -12,10 +12,10 @@
 
 #define PATH_ROOM (PATH_MAX + 64)
 
-static const st_dtype stored[LLAMA_DTYPES] = {
-    [LLAMA_F32] = ST_F32, [LLAMA_BF16] = ST_BF16, [LLAMA_F16] = ST_F16};
-static const char *const torch_names[LLAMA_DTYPES] = {
-    [LLAMA_F32] = "float32", [LLAMA_BF16] = "bfloat16", [LLAMA_F16] = "float16"};
+static const st_dtype stored[MODEL_DTYPES] = {
+    [MODEL_F32] = ST_F32, [MODEL_BF16] = ST_BF16, [MODEL_F16] = ST_F16};
+static const char *const torch_names[MODEL_DTYPES] = {
+    [MODEL_F32] = "float32", [MODEL_BF16] = "bfloat16", [MODEL_F16] = "float16"};
 
 /* --- config.json -------------------------------------------------------------------- */
 
@@ -27,7 +27,7 @@ static double decimal(float x)
     return strtod(text, NULL);
 }
 
-static json_t *config_json(const llama_config *c)
+static json_t *config_json(const model_config *c)
 {
     json_t *rope = json_pack(
         "{s:f, s:s}", "rope_theta", decimal(c->rope_base), "rope_type", "default");
@@ -80,7 +80,7 @@ static const char *unsupported(json_t *root)
     return NULL;
 }
 
-static int parse_config(llama_config *c, json_t *root, const char *path, wb_error *err)
+static int parse_config(model_config *c, json_t *root, const char *path, wb_error *err)
 {
     static const char *const keys[] = {"num_hidden_layers",   "hidden_size",
                                        "num_attention_heads", "intermediate_size",
@@ -100,13 +100,14 @@ static int parse_config(llama_config *c, json_t *root, const char *path, wb_erro
     c->eps = (float)read_number(root, "rms_norm_eps", 1e-6);
     c->rope_base =
         (float)read_number(root, "rope_theta", read_number(rope, "rope_theta", 10000));
+    c->gemm_attention = true;
     wb_error reason;
-    if (llama_check(c, &reason)) return error_set(err, "%s: %.600s", path, reason.text);
+    if (model_check(c, &reason)) return error_set(err, "%s: %.600s", path, reason.text);
     return 0;
 }
 
 // The dtype is that of the embedding: config.json only says what it was made with.
-static int stored_dtype(llama_config *c, const char *folder, wb_error *err)
+static int stored_dtype(model_config *c, const char *folder, wb_error *err)
 {
     char path[PATH_ROOM];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
@@ -114,8 +115,8 @@ static int stored_dtype(llama_config *c, const char *folder, wb_error *err)
     if (!f) return -1;
     const st_tensor *t = st_find(f, "model.embed_tokens.weight");
     int rc = -1;
-    for (int i = 0; t && i < LLAMA_DTYPES; i++)
-        if (stored[i] == t->dtype) c->dtype = (llama_dtype)i, rc = 0;
+    for (int i = 0; t && i < MODEL_DTYPES; i++)
+        if (stored[i] == t->dtype) c->dtype = (model_dtype)i, rc = 0;
     if (rc)
         error_set(
             err,
@@ -125,12 +126,12 @@ static int stored_dtype(llama_config *c, const char *folder, wb_error *err)
     return rc;
 }
 
-int checkpoint_config(llama_config *c, const char *folder, wb_error *err)
+int checkpoint_config(model_config *c, const char *folder, wb_error *err)
 {
     char path[PATH_ROOM];
     size_t bytes;
     json_error_t je;
-    *c = (llama_config){0};
+    *c = (model_config){0};
     snprintf(path, sizeof path, "%s/config.json", folder);
     char *text = file_read(path, 1 << 20, &bytes, err);
     if (!text) return -1;
@@ -144,51 +145,50 @@ int checkpoint_config(llama_config *c, const char *folder, wb_error *err)
 
 /* --- model.safetensors -------------------------------------------------------------- */
 
-int checkpoint_load(llama *m, const char *folder, wb_error *err)
+int checkpoint_load(model *m, const char *folder, wb_error *err)
 {
     char path[PATH_ROOM];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     st_file *f = st_open(path, err);
     if (!f) return -1;
     int count, rc = 0;
-    size_t e = llama_element(m->config.dtype);
-    llama_tensor *all = llama_tensors(&m->config, &count);
+    size_t e = model_element(m->config.dtype);
+    model_tensor *all = model_tensors(&m->config, &count, NULL, NULL);
     char *weights = calloc(m->N, e);
     if (!weights) rc = error_set(err, "%s: no memory for %zu weights", path, m->N);
     for (int i = 0; i < count && !rc; i++) {
-        const llama_tensor *t = &all[i];
-        size_t shape[2] = {t->rows, t->cols};
+        const model_tensor *t = &all[i];
         const st_tensor *s =
-            st_expect(f, t->name, stored[m->config.dtype], t->cols ? 2 : 1, shape, err);
+            st_expect(f, t->name, stored[m->config.dtype], t->ndim, t->shape, err);
         if (s)
             memcpy(weights + t->offset * e, s->data, s->bytes);
         else
             rc = -1;
     }
-    if (!rc) llama_upload(m, m->param, weights, m->N * e);
+    if (!rc) model_upload(m, m->param, weights, m->N * e);
     free(weights);
     free(all);
     st_close(f);
     return rc;
 }
 
-static int save_weights(const llama *m, const char *folder, char *scratch, wb_error *err)
+static int save_weights(const model *m, const char *folder, char *scratch, wb_error *err)
 {
     char path[PATH_ROOM];
     int count;
-    size_t e = llama_element(m->config.dtype);
+    size_t e = model_element(m->config.dtype);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    llama_tensor *all = llama_tensors(&m->config, &count);
+    model_tensor *all = model_tensors(&m->config, &count, NULL, NULL);
     st_tensor *out = calloc((size_t)count, sizeof *out);
     int rc = out ? 0 : error_set(err, "%s: no memory", path);
     for (int i = 0; i < count && out; i++)
         out[i] = (st_tensor){
             .name = all[i].name,
             .dtype = stored[m->config.dtype],
-            .ndim = all[i].cols ? 2 : 1,
-            .shape = {all[i].rows, all[i].cols},
+            .ndim = all[i].ndim,
+            .shape = {all[i].shape[0], all[i].shape[1], all[i].shape[2]},
             .data = scratch + all[i].offset * e};
-    llama_download(m, scratch, m->param, m->N * e);
+    model_download(m, scratch, m->param, m->N * e);
     const st_pair format = {"format", "pt"};  // what transformers looks for
     if (!rc) rc = st_write(path, out, (size_t)count, &format, 1, err);
     free(out);
@@ -238,7 +238,7 @@ save_tokenizer(const tokenizer *t, const char *folder, int context, wb_error *er
 }
 
 int checkpoint_save(
-    const llama *m, const tokenizer *t, const char *folder, void *scratch, wb_error *err)
+    const model *m, const tokenizer *t, const char *folder, void *scratch, wb_error *err)
 {
     if (folder_make(folder, err)) return -1;
     json_t *generation = json_pack("{s:b, s:f}", "do_sample", 1, "temperature", 0.8);
@@ -254,7 +254,7 @@ int checkpoint_save(
 /* --- training.safetensors ----------------------------------------------------------- */
 
 int training_save(
-    const llama *m, const run_state *s, const char *folder, float *scratch, wb_error *err)
+    const model *m, const run_state *s, const char *folder, float *scratch, wb_error *err)
 {
     char path[PATH_ROOM], best[40], best_step[40], hash[40];
     if (folder_make(folder, err)) return -1;
@@ -271,7 +271,7 @@ int training_save(
     static const char *const names[3] = {"weights", "adam_m", "adam_v"};
     st_tensor out[4];
     for (int i = 0; i < 3; i++) {
-        llama_download(m, scratch + i * m->N, from[i], m->N * sizeof(float));
+        model_download(m, scratch + i * m->N, from[i], m->N * sizeof(float));
         out[i] = (st_tensor){
             .name = names[i],
             .dtype = ST_F32,
@@ -314,7 +314,7 @@ int training_peek(run_state *s, const char *folder, wb_error *err)
     return rc;
 }
 
-int training_load(llama *m, const char *folder, wb_error *err)
+int training_load(model *m, const char *folder, wb_error *err)
 {
     char path[PATH_ROOM];
     const size_t train = sizeof *m->train;
@@ -326,10 +326,10 @@ int training_load(llama *m, const char *folder, wb_error *err)
     const st_tensor *b = a ? st_expect(f, "adam_v", ST_F32, 1, &m->N, err) : NULL;
     const st_tensor *t = b ? st_expect(f, "train", ST_U8, 1, &train, err) : NULL;
     if (t) {
-        llama_set_weights(m, w->data);
-        llama_upload(m, m->m, a->data, a->bytes);
-        llama_upload(m, m->v, b->data, b->bytes);
-        llama_upload(m, m->train, t->data, t->bytes);
+        model_set_weights(m, w->data);
+        model_upload(m, m->m, a->data, a->bytes);
+        model_upload(m, m->v, b->data, b->bytes);
+        model_upload(m, m->train, t->data, t->bytes);
     }
     st_close(f);
     return t ? 0 : -1;

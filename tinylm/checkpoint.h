@@ -12,17 +12,17 @@
  */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
-#include "llama.h"
+#include "model.h"
 #include "tokenizer.h"
 
-/* scratch: N * llama_element bytes on the host */
+/* scratch: N * model_element bytes on the host */
 int checkpoint_save(
-    const llama *m, const tokenizer *t, const char *folder, void *scratch, wb_error *err);
+    const model *m, const tokenizer *t, const char *folder, void *scratch, wb_error *err);
 
 /* Sizes and dtype of the model in the folder; context: as it was trained. */
-int checkpoint_config(llama_config *c, const char *folder, wb_error *err);
+int checkpoint_config(model_config *c, const char *folder, wb_error *err);
 /* Its weights, into a model made with that configuration. */
-int checkpoint_load(llama *m, const char *folder, wb_error *err);
+int checkpoint_load(model *m, const char *folder, wb_error *err);
 
 /* What a run is besides its weights and moments. */
 typedef struct run_state {
@@ -35,10 +35,10 @@ typedef struct run_state {
 
 /* scratch: 3 N floats on the host */
 int training_save(
-    const llama *m, const run_state *s, const char *folder, float *scratch,
+    const model *m, const run_state *s, const char *folder, float *scratch,
     wb_error *err);
 /* Only the state, without weights; and the weights and moments into the model. */
 int training_peek(run_state *s, const char *folder, wb_error *err);
-int training_load(llama *m, const char *folder, wb_error *err);
+int training_load(model *m, const char *folder, wb_error *err);
 
 #endif

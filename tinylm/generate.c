@@ -17,7 +17,7 @@
 #include <string.h>
 
 typedef struct writer {
-    llama m;
+    model m;
     tokenizer tokenizer;
     sampler sampler;
     int *text; /* (room) prompt and what was written */
@@ -32,7 +32,7 @@ typedef struct writer {
 // Logits behind the last token of the text.
 static void next_logits(writer *w)
 {
-    llama *m = &w->m;
+    model *m = &w->m;
     size_t context = (size_t)m->config.context;
     if (w->count - w->start > context) {  // full: slide
         w->start = w->count - (context > 1 ? context / 2 : 1);
@@ -42,16 +42,16 @@ static void next_logits(writer *w)
     int T = (int)(w->count - w->start) - w->past;
     for (int i = 0; i < T; i++)
         w->h_pos[i] = w->past + i;
-    llama_upload(m, m->token, w->text + w->start + w->past, (size_t)T * sizeof(int));
-    llama_upload(m, m->pos, w->h_pos, (size_t)T * sizeof(int));
+    model_upload(m, m->token, w->text + w->start + w->past, (size_t)T * sizeof(int));
+    model_upload(m, m->pos, w->h_pos, (size_t)T * sizeof(int));
     m->calls->extend(m, T, w->past);
-    llama_download(m, w->h_logits, m->out, (size_t)m->config.vocab * sizeof(float));
+    model_download(m, w->h_logits, m->out, (size_t)m->config.vocab * sizeof(float));
     w->past += T;
 }
 
 static int open_writer(writer *w, const options *o, wb_error *err)
 {
-    llama_config c;
+    model_config c;
     size_t count;
     if (!o->checkpoint[0]) return error_set(err, "no model: give --checkpoint FOLDER");
     if (!o->prompt[0])
@@ -78,7 +78,7 @@ static int open_writer(writer *w, const options *o, wb_error *err)
     w->cache = o->cache;
     for (size_t i = 0; i < count; i++)
         sampler_see(&w->sampler, w->text[i]);
-    if (llama_create(&w->m, &c, 1, c.context, 1, LLAMA_GENERATE, err)) return -1;
+    if (model_create(&w->m, &c, 1, c.context, 1, MODEL_GENERATE, err)) return -1;
     return checkpoint_load(&w->m, o->checkpoint, err);
 }
 
@@ -91,7 +91,7 @@ static void print_token(const writer *w, int token)
 
 static void close_writer(writer *w)
 {
-    llama_destroy(&w->m);
+    model_destroy(&w->m);
     tokenizer_free(&w->tokenizer);
     sampler_close(&w->sampler);
     free(w->text);
@@ -127,8 +127,8 @@ int generate_main(const options *o)
 
 int eval_main(const options *o)
 {
-    llama m = {0};
-    llama_config c;
+    model m = {0};
+    model_config c;
     tokenizer t = {0};
     wb_error err;
     size_t bytes, n;
@@ -149,7 +149,7 @@ int eval_main(const options *o)
             &err, "%s: %zu tokens held out: too short for a context of %d", o->data,
             n - from, c.context);
     else if (
-        !llama_create(&m, &c, (int)o->batch, c.context, 1, LLAMA_EVALUATE, &err) &&
+        !model_create(&m, &c, (int)o->batch, c.context, 1, MODEL_EVALUATE, &err) &&
         !checkpoint_load(&m, o->checkpoint, &err)) {
         if (!o->quiet) wb_print_kernels(stderr);
         printf(
@@ -157,7 +157,7 @@ int eval_main(const options *o)
             evaluate_text(&m, ids + from, n - from), n - from, n);
         err.text[0] = 0;
     }
-    llama_destroy(&m);
+    model_destroy(&m);
     tokenizer_free(&t);
     free(ids);
     free(text);

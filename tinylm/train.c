@@ -22,7 +22,7 @@ typedef struct run {
     tokenizer tokenizer;
     int *text; /* (length) all tokens */
     size_t length, held_out;
-    llama m;
+    model m;
     trainer t;
     run_state state;
     float *scratch; /* 3 N, for checkpoints */
@@ -96,10 +96,10 @@ static int read_options(run *r, int argc, char **argv)
     return check_same_model(o, &saved, &r->err);
 }
 
-static int model_config(const run *r, llama_config *c, wb_error *err)
+static int read_config(const run *r, model_config *c, wb_error *err)
 {
     const options *o = &r->o;
-    *c = (llama_config){
+    *c = (model_config){
         .layers = (int)o->layers,
         .channels = (int)o->channels,
         .heads = (int)o->heads,
@@ -109,17 +109,18 @@ static int model_config(const run *r, llama_config *c, wb_error *err)
         .hidden = (int)(o->hidden ? o->hidden : (8 * o->channels / 3 + 7) / 8 * 8),
         .context = (int)o->context,
         .tied = o->tied,
+        .gemm_attention = true,
         .eps = (float)o->eps,
         .rope_base = (float)o->rope_base};
     if (o->channels % o->heads)
         return error_set(
             err, "--heads %ld does not divide --channels %ld", o->heads, o->channels);
-    if (!llama_dtype_parse(o->dtype, &c->dtype))
+    if (!model_dtype_parse(o->dtype, &c->dtype))
         return error_set(err, "--dtype %s: there are f32, bf16 and f16", o->dtype);
-    return llama_check(c, err);
+    return model_check(c, err);
 }
 
-static int make_recipe(const options *o, llama_recipe *r, wb_error *err)
+static int make_recipe(const options *o, model_recipe *r, wb_error *err)
 {
     static const char *const kinds[] = {"constant", "linear", "cosine"};
     int kind = 0;
@@ -128,7 +129,7 @@ static int make_recipe(const options *o, llama_recipe *r, wb_error *err)
     if (kind == 3)
         return error_set(
             err, "--schedule %s: there are cosine, linear and constant", o->schedule);
-    *r = (llama_recipe){
+    *r = (model_recipe){
         .schedule = {kind, (int)o->warmup, (int)o->steps, (float)o->lr, (float)o->min_lr},
         .accum = (int)o->accum,
         .growth = strcmp(o->dtype, "f16") ? 0 : 2000,
@@ -265,23 +266,23 @@ static int evaluate(run *r)
 
 static int open_run(run *r, int argc, char **argv)
 {
-    llama_config config;
-    llama_recipe recipe;
+    model_config config;
+    model_recipe recipe;
     const options *o = &r->o;
     char last[PATH_MAX];
     if (read_options(r, argc, argv) || load_text(r) ||
-        model_config(r, &config, &r->err) || make_recipe(o, &recipe, &r->err) ||
+        read_config(r, &config, &r->err) || make_recipe(o, &recipe, &r->err) ||
         folder_make(o->out, &r->err))
         return -1;
     snprintf(last, sizeof last, "%s/last", o->out);
-    if (llama_create(
-            &r->m, &config, (int)o->batch, config.context, recipe.accum, LLAMA_TRAIN,
+    if (model_create(
+            &r->m, &config, (int)o->batch, config.context, recipe.accum, MODEL_TRAIN,
             &r->err))
         return -1;
     r->scratch = malloc(3 * r->m.N * sizeof *r->scratch);
     if (!r->scratch) return error_set(&r->err, "no memory for %zu weights", r->m.N);
     if (!o->resume) {
-        llama_initialise(&r->m, o->seed);
+        model_initialise(&r->m, o->seed);
         r->state.best = INFINITY;
     } else if (training_load(&r->m, last, &r->err)) {
         return -1;
@@ -298,17 +299,17 @@ static void print_start(const run *r)
 {
     int count;
     size_t parameters = 0;
-    const llama_config *c = &r->m.config;
-    llama_tensor *all = llama_tensors(c, &count);
+    const model_config *c = &r->m.config;
+    model_tensor *all = model_tensors(c, &count, NULL, NULL);
     for (int i = 0; i < count; i++)
-        parameters += all[i].rows * (all[i].cols ? all[i].cols : 1);
+        parameters += all[i].count;
     free(all);
     wb_print_kernels(stdout);
     printf(
         "model  %d layers, %d channels, %d heads (%d key/value), hidden %d, context %d, "
         "%.2f M parameters, %s\n",
         c->layers, c->channels, c->heads, c->kv_heads, c->hidden, c->context,
-        (double)parameters / 1e6, llama_dtype_name(c->dtype));
+        (double)parameters / 1e6, model_dtype_name(c->dtype));
     printf(
         "text   %s: %zu tokens of %d kinds, the last %zu held out\n", r->o.data,
         r->length, c->vocab, r->length - r->held_out);
@@ -385,7 +386,7 @@ int train_main(int argc, char **argv)
     rc = rc ? complain(&r.err) : finish(&r);
     fclose(r.csv);
     trainer_close(&r.t);
-    llama_destroy(&r.m);
+    model_destroy(&r.m);
     tokenizer_free(&r.tokenizer);
     free(r.state.options);
     free(r.scratch);

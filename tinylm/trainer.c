@@ -6,7 +6,7 @@
 #include <string.h>
 
 void trainer_open(
-    trainer *t, llama *m, const llama_recipe *r, const int *text, size_t length,
+    trainer *t, model *m, const model_recipe *r, const int *text, size_t length,
     uint64_t seed, uint32_t step, bool use_graph)
 {
     *t = (trainer){
@@ -25,8 +25,8 @@ void trainer_open(
     CUDA_CHECK(cudaMallocHost((void **)&t->h_train, sizeof *t->h_train));
     if (step == 0) {
         *t->h_train = (wb_train){.seed = seed, .loss_scale = 1};
-        if (m->config.dtype == LLAMA_F16) t->h_train->loss_scale = 65536;
-        llama_upload(m, m->train, t->h_train, sizeof *t->h_train);
+        if (m->config.dtype == MODEL_F16) t->h_train->loss_scale = 65536;
+        model_upload(m, m->train, t->h_train, sizeof *t->h_train);
     }
 }
 
@@ -78,7 +78,7 @@ static void send_batch(trainer *t)
 static void capture(trainer *t)
 {
     cudaGraph_t graph;
-    llama *m = t->m;
+    model *m = t->m;
     CUDA_CHECK(cudaStreamBeginCapture(m->stream, cudaStreamCaptureModeThreadLocal));
     m->calls->step(m, &t->recipe);
     CUDA_CHECK(cudaStreamEndCapture(m->stream, &graph));
@@ -100,11 +100,11 @@ void trainer_step(trainer *t)
 
 const wb_train *trainer_read(trainer *t)
 {
-    llama_download(t->m, t->h_train, t->m->train, sizeof *t->h_train);
+    model_download(t->m, t->h_train, t->m->train, sizeof *t->h_train);
     return t->h_train;
 }
 
-double evaluate_text(llama *m, const int *text, size_t length)
+double evaluate_text(model *m, const int *text, size_t length)
 {
     size_t T = (size_t)m->T, rows = (length - 1) / T;
     size_t bytes = (size_t)m->R * sizeof(int);
@@ -112,7 +112,8 @@ double evaluate_text(llama *m, const int *text, size_t length)
     float loss = 0;
     double total = 0;
     if (!h) {
-        fprintf(stderr, "out of memory: %zu bytes for the tokens of a batch\n", 2 * bytes);
+        fprintf(
+            stderr, "out of memory: %zu bytes for the tokens of a batch\n", 2 * bytes);
         exit(1);
     }
     if (rows == 0) {
@@ -128,11 +129,11 @@ double evaluate_text(llama *m, const int *text, size_t length)
         memset(target, 0xff, bytes);  // -1 in the rows that the last batch lacks: ignored
         memcpy(h, text + row * T, n * T * sizeof(int));
         memcpy(target, text + row * T + 1, n * T * sizeof(int));
-        llama_upload(m, m->token, h, bytes);
-        llama_upload(m, m->target, target, bytes);
+        model_upload(m, m->token, h, bytes);
+        model_upload(m, m->target, target, bytes);
         CUDA_CHECK(cudaMemsetAsync(m->eval_loss, 0, sizeof(float), m->stream));
         m->calls->evaluate(m);
-        llama_download(m, &loss, m->eval_loss, sizeof loss);
+        model_download(m, &loss, m->eval_loss, sizeof loss);
         total += loss;
     }
     free(h);

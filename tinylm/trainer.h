@@ -7,11 +7,11 @@
  */
 #ifndef TRAINER_H
 #define TRAINER_H
-#include "llama.h"
+#include "model.h"
 
 typedef struct trainer {
-    llama *m;
-    llama_recipe recipe;
+    model *m;
+    model_recipe recipe;
     const int *text; /* (length) the part of the text that is learnt from */
     size_t length;
     uint64_t seed;
@@ -26,7 +26,7 @@ typedef struct trainer {
 
 /* text: at least T + 2 tokens. step: 0, or what a checkpoint has. */
 void trainer_open(
-    trainer *t, llama *m, const llama_recipe *r, const int *text, size_t length,
+    trainer *t, model *m, const model_recipe *r, const int *text, size_t length,
     uint64_t seed, uint32_t step, bool use_graph);
 void trainer_close(trainer *t);
 
@@ -35,6 +35,6 @@ void trainer_step(trainer *t);
 const wb_train *trainer_read(trainer *t);
 
 /* Mean loss a token over all whole rows of T tokens in the text; B rows at a time. */
-double evaluate_text(llama *m, const int *text, size_t length);
+double evaluate_text(model *m, const int *text, size_t length);
 
 #endif

@@ -88,9 +88,9 @@ static used steps(trainer *t, int n)
     return (used){calls, before - after};
 }
 
-static int check(bool host, llama_dtype dtype, bool graph, float dropout)
+static int check(bool host, model_dtype dtype, bool graph, float dropout)
 {
-    llama_config c = {
+    model_config c = {
         .layers = 2,
         .channels = 32,
         .heads = 4,
@@ -102,8 +102,9 @@ static int check(bool host, llama_dtype dtype, bool graph, float dropout)
         .tied = true,
         .eps = 1e-5f,
         .rope_base = 10000,
+        .gemm_attention = true,
         .dtype = dtype};
-    llama_recipe r = {
+    model_recipe r = {
         .schedule = {2, 2, 20, 1e-3f, 1e-4f},
         .accum = 2,
         .dropout = dropout,
@@ -115,27 +116,27 @@ static int check(bool host, llama_dtype dtype, bool graph, float dropout)
     static int text[500];
     for (int i = 0; i < 500; i++)
         text[i] = i * i % 50;
-    llama m;
+    model m;
     trainer t;
     wb_error err;
-    if (llama_create(&m, &c, 3, 16, 2, LLAMA_TRAIN, &err)) {
+    if (model_create(&m, &c, 3, 16, 2, MODEL_TRAIN, &err)) {
         fprintf(stderr, "%s\n", err.text);
         exit(1);
     }
-    llama_initialise(&m, 1);
+    model_initialise(&m, 1);
     trainer_open(&t, &m, &r, text, 500, 1, 0, graph);
     used first = steps(&t, 3), later = steps(&t, 5);
     bool ok = later.device == 0 && (!host || (later.calls == 0 && counted > 0));
     printf(
         "%s - %s%s: five later steps take %zu bytes on the device", ok ? "ok" : "not ok",
-        llama_dtype_name(dtype), graph ? ", as a graph" : "", later.device);
+        model_dtype_name(dtype), graph ? ", as a graph" : "", later.device);
     if (host)
         printf(
             "; on the host they ask %ld times, the first three %ld", later.calls,
             first.calls);
     printf("\n");
     trainer_close(&t);
-    llama_destroy(&m);
+    model_destroy(&m);
     return !ok;
 }
 
@@ -144,8 +145,8 @@ int main(int argc, char **argv)
     bool host = argc > 1 && strcmp(argv[1], "host") == 0;
     setenv("WB_BLAS", "own", 1);
     setenv("WB_THREADS", "1", 1);
-    int failed = check(host, LLAMA_F32, false, 0);
-    failed |= check(host, LLAMA_F32, true, 0);
-    failed |= check(host, LLAMA_BF16, true, 0.2f);
+    int failed = check(host, MODEL_F32, false, 0);
+    failed |= check(host, MODEL_F32, true, 0);
+    failed |= check(host, MODEL_BF16, true, 0.2f);
     return failed;
 }

@@ -4,7 +4,7 @@
  *     gradients OUT.safetensors DTYPE LAYERS CHANNELS HEADS KV_HEADS HIDDEN VOCAB CONTEXT
  *               TIED BATCH ACCUM
  */
-#include "../../tinylm/llama.h"
+#include "../../tinylm/model.h"
 #include "safetensors.h"
 
 #include <stdio.h>
@@ -21,20 +21,20 @@ static void fail(const char *what)
 
 // Weights far from their start, so that no gradient is small by accident: attention is
 // sharp, norms differ from 1.
-static float *make_weights(llama *m, const llama_tensor *all, int count)
+static float *make_weights(model *m, const model_tensor *all, int count)
 {
     float *w = calloc(m->N, sizeof *w);
     if (!w) fail("no memory");
     for (int i = 0; i < count; i++) {
-        size_t n = all[i].rows * (all[i].cols ? all[i].cols : 1);
+        size_t n = all[i].count;
         for (size_t k = 0; k < n; k++) {
             uint32_t r[4];
             wb_random(r, SEED, (uint32_t)k, (uint32_t)i, 0, 0);
             float u = (float)r[0] * 0x1p-31f - 1;  // -1 .. 1
-            w[all[i].offset + k] = all[i].cols ? 0.35f * u : 1 + 0.3f * u;
+            w[all[i].offset + k] = all[i].ndim > 1 ? 0.35f * u : 1 + 0.3f * u;
         }
     }
-    llama_set_weights(m, w);
+    model_set_weights(m, w);
     return w;
 }
 
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     int n[13];
     for (int i = 3; i < 13; i++)
         n[i] = atoi(argv[i]);
-    llama_config c = {
+    model_config c = {
         .layers = n[3],
         .channels = n[4],
         .heads = n[5],
@@ -55,13 +55,14 @@ int main(int argc, char **argv)
         .context = n[9],
         .tied = n[10],
         .eps = 1e-5f,
+        .gemm_attention = true,
         .rope_base = 10000};
-    llama m;
+    model m;
     wb_error err;
     int B = n[11], accum = n[12], count;
-    if (!llama_dtype_parse(argv[2], &c.dtype)) fail("dtype is f32, bf16 or f16");
-    if (llama_create(&m, &c, B, c.context, accum, LLAMA_TRAIN, &err)) fail(err.text);
-    llama_tensor *all = llama_tensors(&c, &count);
+    if (!model_dtype_parse(argv[2], &c.dtype)) fail("dtype is f32, bf16 or f16");
+    if (model_create(&m, &c, B, c.context, accum, MODEL_TRAIN, &err)) fail(err.text);
+    model_tensor *all = model_tensors(&c, &count, NULL, NULL);
     float *w = make_weights(&m, all, count);
 
     size_t tokens = (size_t)accum * m.R;
@@ -71,17 +72,17 @@ int main(int argc, char **argv)
         wb_random(r, SEED, (uint32_t)i, 0, 1, 0);
         data[i] = (int)(r[0] % (uint32_t)c.vocab);
     }
-    llama_upload(&m, m.token, data, tokens * sizeof *data);
-    llama_upload(&m, m.target, data + tokens, tokens * sizeof *data);
-    wb_train start = {.seed = SEED, .loss_scale = c.dtype == LLAMA_F16 ? 1024 : 1};
-    llama_upload(&m, m.train, &start, sizeof start);
-    llama_recipe recipe = {.accum = accum};
+    model_upload(&m, m.token, data, tokens * sizeof *data);
+    model_upload(&m, m.target, data + tokens, tokens * sizeof *data);
+    wb_train start = {.seed = SEED, .loss_scale = c.dtype == MODEL_F16 ? 1024 : 1};
+    model_upload(&m, m.train, &start, sizeof start);
+    model_recipe recipe = {.accum = accum};
     for (int i = 0; i < accum; i++)
         m.calls->micro(&m, &recipe, i, true);
     float *g = malloc(m.N * sizeof *g);
     wb_train end;
-    llama_download(&m, g, m.grad, m.N * sizeof *g);
-    llama_download(&m, &end, m.train, sizeof end);
+    model_download(&m, g, m.grad, m.N * sizeof *g);
+    model_download(&m, &end, m.train, sizeof end);
     float loss = end.loss / (float)tokens;
 
     st_tensor *out = calloc(2 * (size_t)count + 3, sizeof *out);
@@ -90,8 +91,8 @@ int main(int argc, char **argv)
         out[i] = (st_tensor){
             .name = all[i].name,
             .dtype = ST_F32,
-            .ndim = all[i].cols ? 2 : 1,
-            .shape = {all[i].rows, all[i].cols},
+            .ndim = all[i].ndim,
+            .shape = {all[i].shape[0], all[i].shape[1], all[i].shape[2]},
             .data = w + all[i].offset};
         out[count + i] = out[i];
         snprintf(names[i], sizeof names[i], "grad.%s", all[i].name);
@@ -112,10 +113,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         memset(
             g + all[i].offset, 0,
-            all[i].rows * (all[i].cols ? all[i].cols : 1) * sizeof *g);
+            all[i].count * sizeof *g);
     for (size_t i = 0; i < m.N; i++)
         if (g[i] != 0) fail("a gradient outside of the weights");
-    llama_download(&m, g, m.grad, m.N * sizeof *g);
+    model_download(&m, g, m.grad, m.N * sizeof *g);
     char scale[32];
     snprintf(scale, sizeof scale, "%g", (double)start.loss_scale);
     const st_pair meta[] = {
@@ -124,6 +125,6 @@ int main(int argc, char **argv)
         {"heads", argv[5]},
         {"loss_scale", scale}};
     if (st_write(argv[1], out, 2 * (size_t)count + 3, meta, 4, &err)) fail(err.text);
-    llama_destroy(&m);
+    model_destroy(&m);
     return 0;
 }

@@ -19,59 +19,59 @@ static void fail(const char *what)
     exit(1);
 }
 
-static float to_float(const void *p, size_t i, llama_dtype dtype)
+static float to_float(const void *p, size_t i, model_dtype dtype)
 {
-    if (dtype == LLAMA_F32) return ((const float *)p)[i];
-    if (dtype != LLAMA_BF16) fail("f16 is not read here");
+    if (dtype == MODEL_F32) return ((const float *)p)[i];
+    if (dtype != MODEL_BF16) fail("f16 is not read here");
     uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static float *all_at_once(llama_config *c, const char *folder, const int *ids, int T)
+static float *all_at_once(model_config *c, const char *folder, const int *ids, int T)
 {
-    llama m;
+    model m;
     wb_error err;
-    if (llama_create(&m, c, 1, T, 1, LLAMA_EVALUATE, &err)) fail(err.text);
+    if (model_create(&m, c, 1, T, 1, MODEL_EVALUATE, &err)) fail(err.text);
     if (checkpoint_load(&m, folder, &err)) fail(err.text);
-    llama_upload(&m, m.token, ids, (size_t)T * sizeof *ids);
-    llama_upload(&m, m.target, ids, (size_t)T * sizeof *ids);
+    model_upload(&m, m.token, ids, (size_t)T * sizeof *ids);
+    model_upload(&m, m.target, ids, (size_t)T * sizeof *ids);
     m.calls->evaluate(&m);
     size_t n = (size_t)T * m.Vp;
     void *raw = malloc(n * 4);
     float *out = malloc(n * sizeof *out);
-    llama_download(&m, raw, m.logits, n * llama_element(c->dtype));
+    model_download(&m, raw, m.logits, n * model_element(c->dtype));
     for (int t = 0; t < T; t++)
         for (int v = 0; v < c->vocab; v++)
             out[(size_t)t * c->vocab + v] = to_float(raw, (size_t)t * m.Vp + v, c->dtype);
-    llama_destroy(&m);
+    model_destroy(&m);
     free(raw);
     return out;
 }
 
-static float *one_by_one(llama_config *c, const char *folder, const int *ids, int T)
+static float *one_by_one(model_config *c, const char *folder, const int *ids, int T)
 {
-    llama m;
+    model m;
     wb_error err;
-    if (llama_create(&m, c, 1, c->context, 1, LLAMA_GENERATE, &err)) fail(err.text);
+    if (model_create(&m, c, 1, c->context, 1, MODEL_GENERATE, &err)) fail(err.text);
     if (checkpoint_load(&m, folder, &err)) fail(err.text);
     float *out = malloc((size_t)T * c->vocab * sizeof *out);
     for (int t = 0; t < T; t++) {
-        llama_upload(&m, m.token, &ids[t], sizeof *ids);
-        llama_upload(&m, m.pos, &t, sizeof t);
+        model_upload(&m, m.token, &ids[t], sizeof *ids);
+        model_upload(&m, m.pos, &t, sizeof t);
         m.calls->extend(&m, 1, t);
-        llama_download(
+        model_download(
             &m, out + (size_t)t * c->vocab, m.out, (size_t)c->vocab * sizeof *out);
     }
-    llama_destroy(&m);
+    model_destroy(&m);
     return out;
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 4) fail("usage: logits CHECKPOINT TEXT OUT.safetensors");
-    llama_config c;
+    model_config c;
     tokenizer t;
     wb_error err;
     size_t n;
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
          .shape = {(size_t)T, V},
          .data = cached},
     };
-    const st_pair meta[] = {{"text", argv[2]}, {"dtype", llama_dtype_name(c.dtype)}};
+    const st_pair meta[] = {{"text", argv[2]}, {"dtype", model_dtype_name(c.dtype)}};
     if (st_write(argv[3], out, 3, meta, 2, &err)) fail(err.text);
     tokenizer_free(&t);
     free(ids), free(once), free(cached);

@@ -1,9 +1,9 @@
-/* llama_bf16.c - the passes in bf16. */
+/* pass_bf16.c - the passes in bf16. */
 #define E wb_bf16
 #define OP(name) name##_bf16
-#include "llama_pass.h"
+#include "pass.h"
 
-const llama_calls llama_calls_bf16 = {
+const model_calls model_calls_bf16 = {
     .step = step,
     .micro = micro,
     .evaluate = evaluate,

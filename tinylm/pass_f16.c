@@ -1,9 +1,9 @@
-/* llama_f16.c - the passes in f16. */
+/* pass_f16.c - the passes in f16. */
 #define E wb_f16
 #define OP(name) name##_f16
-#include "llama_pass.h"
+#include "pass.h"
 
-const llama_calls llama_calls_f16 = {
+const model_calls model_calls_f16 = {
     .step = step,
     .micro = micro,
     .evaluate = evaluate,

@@ -1,0 +1,130 @@
+/* config.c - names and sizes: which of them make a model. */
+#include "model.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} dtypes[MODEL_DTYPES] = {
+    [MODEL_F32] = {"f32", 4},
+    [MODEL_BF16] = {"bf16", 2},
+    [MODEL_F16] = {"f16", 2},
+};
+
+size_t model_element(model_dtype dtype)
+{
+    return dtypes[dtype].bytes;
+}
+
+const char *model_dtype_name(model_dtype dtype)
+{
+    return dtypes[dtype].name;
+}
+
+bool model_dtype_parse(const char *name, model_dtype *dtype)
+{
+    for (int i = 0; i < MODEL_DTYPES; i++) {
+        if (strcmp(name, dtypes[i].name) != 0) continue;
+        *dtype = (model_dtype)i;
+        return true;
+    }
+    return false;
+}
+
+static const char *const archs[MODEL_ARCHS] = {
+    [MODEL_LLAMA] = "llama", [MODEL_GRIFFIN] = "griffin"};
+
+const char *model_arch_name(model_arch arch)
+{
+    return archs[arch];
+}
+
+bool model_arch_parse(const char *name, model_arch *arch)
+{
+    for (int i = 0; i < MODEL_ARCHS; i++) {
+        if (strcmp(name, archs[i]) != 0) continue;
+        *arch = (model_arch)i;
+        return true;
+    }
+    return false;
+}
+
+/* --- sizes -------------------------------------------------------------------------- */
+
+bool model_is_recurrent(const model_config *c, int layer)
+{
+    return c->arch == MODEL_GRIFFIN && c->blocks[layer % strlen(c->blocks)] == 'r';
+}
+
+const char *model_lab05_refuses(const model_config *c)
+{
+    if (c->head_dim >= 16 && c->head_dim <= 256 && c->head_dim % 8 == 0) return NULL;
+    return "lab 05 takes heads of 16 to 256 channels, a multiple of 8";
+}
+
+static int check_griffin(const model_config *c, wb_error *err)
+{
+    size_t kinds = strlen(c->blocks);
+    if (kinds == 0 || strspn(c->blocks, "ra") != kinds)
+        return error_set(
+            err, "layers '%s': say r (recurrent) and a (attention), as in rra",
+            c->blocks);
+    if (c->recurrent < 1 || c->recurrent % c->heads || c->recurrent / c->heads > 512)
+        return error_set(
+            err, "%d recurrent channels do not make %d gate blocks of at most 512",
+            c->recurrent, c->heads);
+    if (c->taps < 2 || c->taps > 8)
+        return error_set(err, "a convolution of %d taps: 2 to 8 are possible", c->taps);
+    if (c->window < 0)
+        return error_set(err, "a window of %d tokens: 0 or more", c->window);
+    if (!c->tied)
+        return error_set(err, "the output matrix of griffin is the embedding: tied = 1");
+    if (!(c->softcap >= 0))
+        return error_set(err, "a soft cap of %g: 0 (none) or above", c->softcap);
+    return 0;
+}
+
+static int check_attention(const model_config *c, wb_error *err)
+{
+    const char *why = model_lab05_refuses(c);
+    if (c->arch == MODEL_GRIFFIN && c->gemm_attention)
+        return error_set(
+            err, "griffin's attention has a window: matrix products know none");
+    if (!why || c->gemm_attention) return 0;
+    return error_set(
+        err, "a head of %d channels (channels / heads): %s", c->head_dim, why);
+}
+
+int model_check(const model_config *c, wb_error *err)
+{
+    if (c->layers < 1 || c->channels < 1 || c->heads < 1 || c->hidden < 1 ||
+        c->context < 1)
+        return error_set(
+            err,
+            "the model has %d layers, %d channels, %d heads, %d hidden, context %d: "
+            "each must be at least 1",
+            c->layers, c->channels, c->heads, c->hidden, c->context);
+    if (c->kv_heads < 1 || c->heads % c->kv_heads)
+        return error_set(
+            err, "%d key/value heads do not divide %d heads", c->kv_heads, c->heads);
+    if (c->head_dim < 2 || c->head_dim % 2)
+        return error_set(
+            err, "a head of %d channels: RoPE needs an even number (channels / heads)",
+            c->head_dim);
+    if (c->vocab < 1) return error_set(err, "a vocabulary of %d tokens", c->vocab);
+    if (!(c->eps > 0) || !(c->rope_base > 1))
+        return error_set(
+            err, "rms_norm_eps %g must be above 0 and rope_theta %g above 1", c->eps,
+            c->rope_base);
+    if (c->arch == MODEL_GRIFFIN && check_griffin(c, err)) return -1;
+    // What is counted in int: a row of each product, and the parameters of a matrix.
+    double widest = fmax(2.0 * c->hidden, (c->heads + 2.0 * c->kv_heads) * c->head_dim);
+    widest = fmax(widest, fmax(c->vocab + 64.0, fmax(c->context, 2.0 * c->recurrent)));
+    if (widest * c->channels > 2e9 || c->layers > 10000)
+        return error_set(
+            err, "the model is too large: a matrix of %.3g elements",
+            widest * c->channels);
+    return check_attention(c, err);
+}
