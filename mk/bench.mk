@@ -7,19 +7,25 @@
 BENCH_OPS := $(basename $(notdir $(wildcard bench/*.c)))
 CODE      ?= *
 
-bench_source   = $(wildcard solutions/lab*_$(1)/$(1).cu)
+# A rung need not define every function: the rows of the others say WB_TODO.
+bench_lab      = $(notdir $(firstword $(wildcard labs/lab*_$(1))))
 bench_rungs    = $(sort $(wildcard solutions/lab*_$(1)/ladder/*.cu))
 bench_programs = $(foreach s,$(call bench_rungs,$(1)),$(B)/bench/$(1).$(basename $(notdir $(s)))) \
                  $(B)/bench/$(1).solution
 
 define bench_program  # (op, program, object)
-$(2): $(3) $(B)/bench/$(1).o $(B)/bench/kernels.o $(B)/common/wb.o $(BACKEND_LIBS)
+$(2): $(3) $(B)/bench/$(1).o $(B)/bench/$(1).stubs.o $(B)/bench/kernels.o \
+      $(B)/common/wb.o $(BACKEND_LIBS)
 	$$(Q)$$(CXX) $$(SANITIZE) $$^ -o $$@ $$(LDLIBS)
 endef
 define bench_rules  # (op)
 $(foreach s,$(call bench_rungs,$(1)),
 $(call bench_program,$(1),$(B)/bench/$(1).$(basename $(notdir $(s))),$(B)/$(s:.cu=.o)))
-$(call bench_program,$(1),$(B)/bench/$(1).solution,$(B)/$(patsubst %.cu,%.o,$(call bench_source,$(1))))
+$(call bench_program,$(1),$(B)/bench/$(1).solution,$(B)/solutions/$(call bench_lab,$(1)).o)
+$(B)/bench/$(1).stubs.o: $(wildcard labs/lab*_$(1)/*.h) tools/kernels.py tools/labkit.py | setup
+	@mkdir -p $$(@D)
+	$$(Q)$$(KERNELS) stubs $$(@:.o=.c) $(call bench_lab,$(1))
+	$$(Q)$$(CC) -c $$(@:.o=.c) -o $$@
 bench-$(1): $(filter $(B)/bench/$(1).$(subst *,%,$(CODE)),$(call bench_programs,$(1)))
 	@rm -f $(B)/bench/$(1).jsonl
 	@for program in $$^; do $$$$program --json $(B)/bench/$(1).jsonl || exit 1; done
@@ -34,17 +40,14 @@ TEST_PROGRAMS += $(B)/bench/rmsnorm.solution
 bench-table-%: ## the figures of make bench-% on a card into the lab's guide
 	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl
 
-# Ours beside PyTorch's kernels, which need a Python with torch. One nvcc compiles the four
-# files: objects of a shared library are position-independent, unlike those of the programs.
+# Ours beside PyTorch's kernels, which need a Python with torch.
 TORCH_PYTHON ?= python3
 PEERS        ?=
-PEER_SOURCES := $(wildcard solutions/lab*/*.cu) common/wb.c
-$(B)/bench/libkernels.so: $(PEER_SOURCES) $(wildcard common/wb.h labs/lab*/*.h)
+$(B)/bench/libkernels.so: $(SOLUTION_FOLDERS:%=$(B)/solutions/%.o) common/wb.c common/wb.h
 	@$(if $(filter cuda,$(BACKEND)),,echo "$@ is for a card: make BACKEND=cuda ..."; exit 1)
 	@$(if $(NVCC),,echo "$@ needs nvcc: install the CUDA toolkit or say NVCC=path"; exit 1)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) -std=c++17 $(OPT) -lineinfo --extended-lambda $(ARCH) $(INCLUDES) \
-	    -t 2 -Xcompiler -fPIC -shared $(PEER_SOURCES) -o $@
+	$(Q)$(NVCC) -shared -Xcompiler -fPIC $(INCLUDES) $(filter %.o %.c,$^) -o $@
 
 bench-peers: $(B)/bench/libkernels.so ## ours beside PyTorch's and Liger's: TORCH_PYTHON=, PEERS="--budget 300"
 	@$(TORCH_PYTHON) bench/peers.py --library $< --json $(B)/bench/peers.jsonl $(PEERS)

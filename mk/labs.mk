@@ -33,6 +33,7 @@ endif
 lab_folder  = $(notdir $(firstword $(wildcard labs/$(1)_*)))
 lab_source  = $(or $(FILE),$(FROM)/$(call lab_folder,$(1)))
 lab_sources = $(or $(GIVEN),$(wildcard $(FROM)/$(call lab_folder,$(1))/*.cu))
+lab_headers = $(foreach d,$(sort $(dir $(call lab_sources,$(1)))),$(wildcard $(d)*.cuh $(d)*.h))
 lab_object  = $(B)/labs/$(1).parts/$(basename $(notdir $(2))).o
 lab_objects = $(foreach s,$(call lab_sources,$(1)),$(call lab_object,$(1),$(s)))
 
@@ -52,7 +53,7 @@ $(1) $(call lab_folder,$(1)): $(B)/labs/$(1)
 $(B)/labs/$(1).parts/from: FORCE
 	@mkdir -p $$(@D)
 	@{ echo '$(call lab_source,$(1)) $(CXX) $(OPT) $(SANITIZE) $(ARCH)'; \
-	    cat /dev/null $(call lab_sources,$(1)) | sha256sum; } > $$@.new
+	    cat /dev/null $(call lab_sources,$(1)) $(call lab_headers,$(1)) | sha256sum; } > $$@.new
 	@if cmp -s $$@.new $$@; then rm $$@.new; else rm -f $$(@D)/*.[od]; mv $$@.new $$@; fi
 $(foreach s,$(call lab_sources,$(1)),$(call lab_compile,$(1),$(s)))
 $(B)/labs/$(1): $(call lab_objects,$(1)) $(B)/labs/$(1).parts/from $(HARNESS) \
@@ -120,6 +121,16 @@ SHIPPED := $(wildcard fallback/$(BACKEND)-$(shell uname -m).a)
 $(B)/fallback.a: $(or $(SHIPPED),$(SOLUTIONS))
 	@mkdir -p $(@D)
 	$(Q)$(if $(SHIPPED),cp $< $@,$(if $(SOLUTIONS),$(KERNELS) fallback $(B)))
+
+# --- one object of all parts of a solution, as benchmarks and tests link it ------------------
+# $(B)/solutions/lab03_rmsnorm.o: only the contract's functions can be seen.
+define solution_rule  # (folder)
+$(B)/solutions/$(1).o: $(patsubst %.cu,$(B)/%.o,$(wildcard solutions/$(1)/*.cu)) \
+                       tools/kernels.py tools/labkit.py | setup
+	$(Q)$(KERNELS) join $$@ $(1) $$(filter %.o,$$^)
+endef
+SOLUTION_FOLDERS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard solutions/lab*/*.cu)))))
+$(foreach folder,$(SOLUTION_FOLDERS),$(eval $(call solution_rule,$(folder))))
 
 # --- starters and handouts ------------------------------------------------------------------
 starters: | setup  ## labs/ from solutions/ (refuses to lose an edited lab)

@@ -46,6 +46,7 @@ endef
 CU_TOOLS := $(TRANSLATE)
 else
 # --- CUDA: nvcc for the card found, else sm_80 and sm_90 with PTX for later ones ------------
+# -fPIC: the same objects become programs and the library of mk/bench.mk.
 CARD := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d .)
 ARCH ?= $(if $(CARD),-arch=sm_$(CARD),-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90])
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
@@ -54,7 +55,7 @@ LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lstdc++ -lpth
 define compile_cu
 @mkdir -p $(dir $(2))
 $(Q)$(NVCC) -std=c++17 $(OPT) -lineinfo --extended-lambda $(ARCH) $(INCLUDES) \
-    -Xcompiler -Wall,-fno-gnu-unique -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2) $(3)
+    -Xcompiler -Wall,-fno-gnu-unique,-fPIC -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2) $(3)
 endef
 CU_TOOLS :=
 endif

@@ -4,7 +4,9 @@ them into one object. Standard library and binutils only.
     kernels.py choose BUILD MINE        writes BUILD/kernels.json (only if it is new)
     kernels.py objects BUILD            the objects that the choice needs, for make
     kernels.py link BUILD               BUILD/kernels/*.o and BUILD/kernels/table.c
-    kernels.py fallback BUILD           BUILD/fallback.a from the solutions' objects"""
+    kernels.py fallback BUILD           BUILD/fallback.a from the solutions' objects
+    kernels.py join OUT LAB OBJECT...   one object with the contract's functions of a lab
+    kernels.py stubs OUT LAB            C that stands in for those that an object lacks"""
 import json
 import os
 import re
@@ -160,7 +162,18 @@ def fallback(build):
     labkit.run("ar", "rcs", str(archive), *members)
 
 
-COMMANDS = {"choose": choose, "objects": objects, "link": link, "fallback": fallback}
+def join(out, name, *parts):
+    functions = labkit.header_functions(name)
+    labkit.isolate(parts, out, [f for f in functions if f in labkit.exported(*parts)])
+
+
+def stubs(out, name):
+    functions = labkit.header_functions(name)
+    labkit.write_if_changed(out, labkit.stubs(functions, "__attribute__((weak)) "))
+
+
+COMMANDS = {"choose": choose, "objects": objects, "link": link, "fallback": fallback,
+            "join": join, "stubs": stubs}
 if len(sys.argv) < 3 or sys.argv[1] not in COMMANDS:
     labkit.stop(__doc__)
 COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -75,17 +75,6 @@ def not_matching(functions, names, sources):
                 "include the header first, and give it exactly the header's arguments")
 
 
-def stubs(missing, functions):
-    """C for functions that are not there: the harness links, and asks none of them."""
-    lines = ["/* Functions that are not in this file. */", "#include <stddef.h>"]
-    for name in missing:
-        if functions[name] == "size_t":
-            lines.append(f"size_t {name}(void) {{ return 0; }}")
-        else:
-            lines.append(f"int {name}(void) {{ return 1; }} /* WB_TODO */")
-    return "\n".join(lines) + "\n"
-
-
 def main():
     a = arguments()
     name = labkit.lab_folder(a.lab)
@@ -107,7 +96,8 @@ def main():
 
     parts = Path(a.parts)
     labkit.isolate(a.objects, parts / "student.o", defined)
-    labkit.write_if_changed(parts / "missing.c", stubs(missing, functions))
+    stubs = labkit.stubs({name: functions[name] for name in missing})
+    labkit.write_if_changed(parts / "missing.c", stubs)
     record = {
         "lab": name,
         "backend": a.backend,

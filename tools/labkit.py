@@ -145,6 +145,27 @@ def exported(*objects):
     return {n for t, n in symbols(*objects, only="--extern-only") if t not in "UwvN"}
 
 
+def stubs(functions, attribute=""):
+    """C for functions that are not there: what calls them links, and hears WB_TODO."""
+    lines = ["/* Functions that are not in these objects. */", "#include <stddef.h>"]
+    for name, returned in functions.items():
+        value = "0" if returned == "size_t" else "1"
+        kind = "size_t" if returned == "size_t" else "int"
+        lines.append(f"{attribute}{kind} {name}(void) {{ return {value}; }}")
+    return "\n".join(lines) + "\n"
+
+
+def own_templates(obj, out):
+    """A copy of the object whose templates and inline functions are its own: those of the
+    same name in another part of the lab may be others, and a linker would take either."""
+    run(LD, "-r", "--force-group-allocation", "-o", out, str(obj))
+    weak = [n for t, n in symbols(out) if t in "WVu"]
+    if weak:
+        Path(out + ".weak").write_text("".join(n + "\n" for n in weak))
+        run(OBJCOPY, f"--localize-symbols={out}.weak", out)
+        os.remove(out + ".weak")
+
+
 def isolate(objects, out, functions):
     """Joins the objects of one lab into `out`, from which only `functions` can be seen.
 
@@ -152,11 +173,15 @@ def isolate(objects, out, functions):
     linked; two templates of one name are silently taken for the same, and one lab then
     runs the other's code. So every name but the contract's becomes local: the groups in
     which templates are shared are dissolved (--force-group-allocation), then all other
-    symbols are hidden. (g++ needs -fno-gnu-unique when compiling, or some stay shared.)"""
+    symbols are hidden. (g++ needs -fno-gnu-unique when compiling, or some stay shared.)
+    Within a lab, parts see each other's plain functions, but not each other's templates."""
     joined = str(out) + ".joined"
     keep = str(out) + ".keep"
     Path(keep).write_text("".join(f + "\n" for f in functions) or "none-at-all\n")
-    run(LD, "-r", "--force-group-allocation", "-o", joined, *map(str, objects))
+    parts = [f"{out}.part{i}" for i in range(len(objects))]
+    for obj, part in zip(objects, parts):
+        own_templates(obj, part)
+    run(LD, "-r", "-o", joined, *parts)
     run(OBJCOPY, f"--keep-global-symbols={keep}", joined, str(out))
-    os.remove(joined)
-    os.remove(keep)
+    for path in (joined, keep, *parts):
+        os.remove(path)

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Benchmarks run, say what they measured, and their table takes it over. No time is judged.
 . "$(dirname "$0")/../tap.sh"
 
@@ -30,4 +30,36 @@ check_fails "a column without figures is named" "no row \`f f32 8x8\`" \
     table "$TMP/other.md" "$TMP/rows.jsonl"
 check_fails "a guide without a place for it is named" "has no" table CONTRIBUTING.md "$TMP/rows.jsonl"
 check_fails "missing figures are named" "no.jsonl" table "$TMP/guide.md" "$TMP/no.jsonl"
+
+# A lab of two parts, and a rung that has one of the two functions.
+. "$(dirname "$0")/../labs/tiny.sh"
+tiny_tree
+mkdir -p "$tree/bench" "$tree/solutions/lab01_twice/ladder"
+cp bench/kernels.* "$tree/bench/"
+for part in forward backward; do
+    tiny_source twice 2 0.5 $part | sed 's/^int threads/static &/; s/^__constant__/static &/; /if (calls/d' \
+        >"$tree/solutions/lab01_twice/$part.cu"
+done
+cp "$tree/solutions/lab01_twice/forward.cu" "$tree/solutions/lab01_twice/ladder/01_naive.cu"
+cat >"$tree/bench/twice.c" <<'E2'
+#include "twice.h"
+#include "kernels.h"
+static float *x, *y;
+static wb_status forward(const void *n) { return twice_forward_f32(y, x, *(const int *)n, 0); }
+static wb_status backward(const void *n) { return twice_backward_f32(y, x, *(const int *)n, 0); }
+void bench_op(void)
+{
+    int n = 1000;
+    x = bench_tensor(BENCH_F32, n), y = bench_tensor(BENCH_F32, n);
+    bench_row("twice_forward", BENCH_F32, "1000", 8e3, forward, &n);
+    bench_row("twice_backward", BENCH_F32, "1000", 8e3, backward, &n);
+}
+E2
+check "every rung of a lab of two parts is run" \
+    sh -c "cd '$tree' && make -s bench-twice BACKEND=$BACKEND >'$TMP/said'"
+measured() { grep -c "\"function\":\"twice_$1\",\"code\":\"$2\"" "$tree/$B/bench/twice.jsonl"; }
+check "the solution has both functions" \
+    [ "$(measured forward solution)$(measured backward solution)" = 11 ]
+check "the rung has one" [ "$(measured forward 01_naive)$(measured backward 01_naive)" = 10 ]
+check "and says so of the other" grep -qE "twice_backward .*WB_TODO" "$TMP/said"
 tap_done

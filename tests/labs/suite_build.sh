@@ -55,6 +55,10 @@ check_says "a folder of sources that call each other" "built from $TMP/folder" l
 check "a header of the learner's is recorded" recorded '/folder/one\.cuh": "[0-9a-f]{64}"'
 touch "$TMP/folder/one.cuh"
 check "an edited header is noticed" rebuilt FILE="$TMP/folder"
+cp -p "$TMP/folder/one.cuh" "$TMP/older" && sed -i 's/shift = 2/shift = 3/' "$TMP/folder/one.cuh"
+check "another edit of it too" rebuilt FILE="$TMP/folder"
+check "and an older header that is put back" \
+    eval 'cp -p "$TMP/older" "$TMP/folder/one.cuh" && rebuilt FILE="$TMP/folder"'
 check_says "the lab by its long name" "built from $mine" \
     make lab03_rmsnorm BACKEND="$BACKEND" BUILD="$TMP/build" FILE="$mine"
 check_says "the learner's own place" "built from labs/lab03_rmsnorm" lab

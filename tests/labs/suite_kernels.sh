@@ -122,6 +122,50 @@ else
     check "the other half is the solution's" table_says "rmsnorm_residual_forward +f32 f16 bf16 +solution"
 fi
 
+# A lab of several parts with a header beside them. Each part has a kernel template of the
+# same name and arguments that does something else.
+tiny_part() { # FUNCTION FACTOR: twice_FUNCTION gives FACTOR x + 1
+    cat <<EOF
+#include "twice.h"
+#include "given.cuh"
+template <typename E> __global__ void scale(E *out, const E *x, int n)
+{
+    int i = given_index();
+    if (i < n) out[i] = E($2) * x[i] + given_bias();
+}
+wb_status twice_$1_f32(float *out, const float *x, int n, cudaStream_t stream)
+{
+    scale<<<(n + 63) / 64, 64, 0, stream>>>(out, x, n);
+    return wb_launched();
+}
+EOF
+}
+given() { # BIAS
+    printf 'static __device__ inline int given_index(void)\n%s\n' \
+        '{ return blockIdx.x * blockDim.x + threadIdx.x; }'
+    echo "template <typename E = float> __device__ E given_bias(void) { return E($1); }"
+}
+parts() { # FOLDER BIAS
+    rm -f "$1"/*.cu
+    tiny_part forward 4 >"$1/forward.cu"; tiny_part backward 5 >"$1/backward.cu"
+    given "$2" >"$1/given.cuh"
+}
+parts "$tree/solutions/lab01_twice" 0.5; parts "$tree/labs/lab01_twice" 0.25
+for opt in -O0 -O2; do
+    rm -rf "$tree/$B/solutions" "$tree/$B/labs"
+    says "two parts with templates of one name, $opt" "twice=40.5 twice_back=50.5" OPT=$opt
+    says "the same from labs/ with its own header, $opt" "twice=40.25 twice_back=50.25" \
+        OPT=$opt MINE=twice
+done
+tiny_pass lab01 twice twice_backward_f32
+says "one part has passed, the other has not" "twice=40.5 twice_back=50.25"
+check "all parts become one object" eval '(cd "$tree" && make -s $B/solutions/lab01_twice.o BACKEND=$BACKEND) &&
+    [ "$(${NM:-nm} --extern-only --defined-only "$tree/$B/solutions/lab01_twice.o" | grep -c " T ")" = 2 ]'
+given 1.5 >"$tree/labs/lab01_twice/given.cuh"
+check "an edited header beside the parts is noticed" eval 'says_now=$(tiny_results MINE=twice) && echo "$says_now" | grep -q "twice=41.5 twice_back=51.5"'
+rm "$tree"/{labs,solutions}/lab01_twice/{forward.cu,backward.cu,given.cuh}
+solution_twice; mine_twice $both
+
 # The same isolation on nvcc's objects, where no card is there to run them.
 if [ "$BACKEND" = cuda ]; then :
 elif [ -z "${NVCC:-$(command -v nvcc)}" ]; then

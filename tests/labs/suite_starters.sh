@@ -35,12 +35,14 @@ before
 
 after
 E2
+echo "given" >"$small/solutions/lab09_add/parts.cuh"
 inside() { (cd "$small" && $starters "$@"); }
 commit() { git -C "$small" add -A && git -C "$small" -c user.name=x -c user.email=x@x commit -qm x; }
 git init -q "$small"
 echo "*.bak-*" >"$small/.gitignore"
 check "a starter is written" inside write
 check "its text" diff "$TMP/want" "$lab"
+check "a header beside it comes along" diff "$small"/{solutions,labs}/lab09_add/parts.cuh
 check "writing it again changes nothing" inside write
 commit
 check "the committed starter agrees" inside check
@@ -49,6 +51,10 @@ check_fails "an edited file is not overwritten" "labs/lab09_add/add.cu has been 
 check "an edited lab is no reason to fail" inside check
 check "reset starts it again" inside reset lab09
 check "the text is the starter's" diff "$TMP/want" "$lab"
+echo "mine" >"$small/labs/lab09_add/parts.cuh"
+check_fails "an edited header is not overwritten" "parts.cuh has been edited" inside write
+check "reset starts it again too" eval \
+    'inside reset lab09 && diff "$small"/{solutions,labs}/lab09_add/parts.cuh'
 check "the edit is kept as a backup" sh -c "grep -q 'my work' '$small'/labs/lab09_add/add.cu.bak-*"
 sed -i 's/About 1 line/About 3 lines/' "$solution"
 check "an unedited starter follows its solution" inside write
@@ -79,7 +85,7 @@ echo archive >"$small/build/cpu/fallback.a"
 check_says "a handout" "wrote $TMP/handout" inside handout "$TMP/handout" build/cpu/fallback.a
 check "has no solution, no mutant" sh -c "cd '$TMP/handout' && [ ! -e solutions ] && [ ! -e tests/mutants ] && ! grep -rq secret ."
 check "has the starter, the kernels and what to compare with" sh -c \
-    "cd '$TMP/handout' && [ -e labs/lab09_add/add.cu ] && [ -e fallback/cpu-$(uname -m).a ] && sha256sum --quiet --check MANIFEST.sha256"
+    "cd '$TMP/handout' && [ -e labs/lab09_add/add.cu ] && [ -e labs/lab09_add/parts.cuh ] && [ -e fallback/cpu-$(uname -m).a ] && sha256sum --quiet --check MANIFEST.sha256"
 check "its starter is not fixed" sh -c "! grep -q labs/lab09_add/add.cu '$TMP/handout/MANIFEST.sha256'"
 echo "a try" >"$TMP/handout/labs/lab09_add/add.cu"
 check "a lab of a handout is started again without solutions" sh -c \
@@ -137,7 +143,7 @@ for folder in "$made"/labs/*; do
         skip "$lab: the starter compiles with nvcc" "nvcc is not there"
     elif [ "$BACKEND" != cuda ]; then
         check "$lab: the starter compiles with nvcc" "$nvcc" -std=c++17 -arch=sm_80 -Icommon \
-            "-Ilabs/$name" -c "$folder"/*.cu -o "$TMP/x.o"
+            "-Ilabs/$name" -c "$folder"/*.cu -odir "$TMP"
     fi
     check "$lab: the solution builds" build "$lab" "solutions/$name"
     check "$lab: it has every function" every_function "$lab"

@@ -1,8 +1,8 @@
 """edit.py SOURCE EDIT OUT - applies a mutant to a solution.
 
-An .edit file has header lines `# fails: case,case` and `# says: words`, other `#` lines as
-comments, and hunks: lines `- old text`, then lines `+ new text` that replace them. The old
-text must be found exactly once, so that a mutant never quietly stops being one."""
+An .edit file has header lines (see mutants.sh) and other comments, all behind `#`, and
+hunks: lines `- old text`, then lines `+ new text` that replace them. The old text must be
+found exactly once, so that a mutant never quietly stops being one."""
 import sys
 
 

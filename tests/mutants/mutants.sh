@@ -2,6 +2,8 @@
 #
 # A mutant of a lab is a whole NAME.cu, or NAME.edit (see edit.py), in which these lines say
 # what must happen (after `#` or `//`):
+#     of: attention.cu    which file of the solution an .edit changes, where it has several;
+#                         built alone, so the functions of the others are not there
 #     fails: case,case    each of these cases must give 0 points
 #     says: words         must stand in the report; the line may come more than once
 #     scale: 0.2          --timeout-scale, for programs that hang
@@ -27,6 +29,17 @@ mutant_make() { # LAB SOURCE
 
 header_of() { sed -n "s,^\(#\|//\) *$1: *,,p" "$2"; }
 
+copy_headers() { cp "$1"/*.h "$1"/*.cuh "$TMP/source" 2>/dev/null || true; }
+
+mutant_edit() { # SOLUTION-FILE EDIT OUT
+    [ -f "$1" ] || {
+        echo "$2: a line '# of: FILE' must name one file of the solution; found: ${1:-none}"
+        return 1
+    }
+    copy_headers "$(dirname "$1")"
+    "$PYTHON" tests/mutants/edit.py "$@"
+}
+
 mutant() {
     lab=$1 file=$2
     name=$lab/$(basename "$file")
@@ -40,12 +53,12 @@ mutant() {
     scale=$(header_of scale "$file")
     mkdir -p "$TMP/source"
     rm -f "$TMP"/source/*
-    solution=${MUTANT_OF:-$(ls solutions/"$lab"_*/*.cu)}
-    contract=$(ls labs/"$lab"_*/*.h)
-    source=$TMP/source/$(basename "$contract" .h).cu
+    of=$(header_of of "$file")
+    solution=${MUTANT_OF:-$(ls solutions/"$lab"_*/${of:-*.cu} 2>/dev/null)}
+    source=$TMP/source/mutant.cu
     case $file in
-    *.edit) "$PYTHON" tests/mutants/edit.py "$solution" "$file" "$source" >"$TMP/.out" 2>&1 ;;
-    *) cp "$file" "$source" && { cp "$(dirname "$file")"/*.h "$TMP/source" 2>/dev/null || true; } ;;
+    *.edit) mutant_edit "$solution" "$file" "$source" >"$TMP/.out" 2>&1 ;;
+    *) cp "$file" "$source" && copy_headers "$(dirname "$file")" ;;
     esac && mutant_make "$lab" "$source" >"$TMP/.out" 2>&1
     if [ $? != 0 ]; then
         echo "not ok - $name cannot be built"

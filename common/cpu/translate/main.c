@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MAX_DIRS = 64, MAX_HEADERS = 1024 };
 
@@ -45,10 +46,12 @@ static void make_parents(const char *path)
     free(copy);
 }
 
+/* In place at once: sources of one folder are translated side by side, and share headers. */
 static void write_source(const struct source *s, const char *path)
 {
     make_parents(path);
-    FILE *f = fopen(path, "wb");
+    char *unfinished = format("%s.%ld", path, (long)getpid());
+    FILE *f = fopen(unfinished, "wb");
     if (!f) {
         fprintf(stderr, "translate: cannot write %s: %s\n", path, strerror(errno));
         exit(1);
@@ -63,10 +66,11 @@ static void write_source(const struct source *s, const char *path)
             fwrite(t->start, 1, (size_t)t->length, f);
         if (t->after) fputs(t->after, f);
     }
-    if (ferror(f) | fclose(f)) {
+    if (ferror(f) | fclose(f) || rename(unfinished, path)) {
         fprintf(stderr, "translate: cannot write %s: %s\n", path, strerror(errno));
         exit(1);
     }
+    free(unfinished);
 }
 
 static void rewrite(struct source *s)
@@ -141,12 +145,14 @@ static int translate_header(const char *path, const char *name)
     char *folder = format("%.*s", slash ? (int)(slash - name) + 1 : 0, name);
     int below = translate_headers(&s, folder, 1);
     h->needed = below || has_cuda_syntax(&s);
+    char *out = format("%s/%s", outdir, h->name);
     if (h->needed) {
-        char *out = format("%s/%s", outdir, h->name);
         rewrite(&s);
         write_source(&s, out);
-        free(out);
+    } else {
+        remove(out); /* of a time when it was needed */
     }
+    free(out);
     free(folder);
     free_source(&s);
     return h->needed;
