@@ -46,6 +46,7 @@ struct graded_case {
     int points;
     wb_status status; /* what the call must return: status=WB_BAD_SHAPE; else WB_OK */
     uint32_t workspace_less; /* workspace_less=N: that many bytes are withheld */
+    uint64_t workspace_below; /* workspace_below=N: fewer than N may be asked for */
     char *catches;
     char **needs; /* names, NULL at the end */
 };

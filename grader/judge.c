@@ -359,6 +359,16 @@ static const unsigned char *bytes_of(const struct run *run, const struct result 
     return r->as_first ? run->result[0].bytes : r->bytes;
 }
 
+/* A part that asks for a kernel with little workspace says so in bytes. */
+static bool
+workspace_right(struct judgement *j, const struct graded_case *g, const struct result *r)
+{
+    if (!g->workspace_below || r->head.workspace < g->workspace_below) return true;
+    say(j, "asks for %llu bytes of workspace, and this part allows fewer than %llu",
+        (unsigned long long)r->head.workspace, (unsigned long long)g->workspace_below);
+    return false;
+}
+
 /* true: the call was made and returned what the case expects */
 static bool
 status_right(struct judgement *j, const struct graded_case *g, const struct result *r)
@@ -375,7 +385,7 @@ status_right(struct judgement *j, const struct graded_case *g, const struct resu
         say(j, "%s%s", message,
             strstr(message, "IllegalAddress") ? ": a read or write out of bounds" : "");
     else if (status == (int)g->status)
-        return true;
+        return workspace_right(j, g, r);
     else if (status == WB_TODO)
         say(j, "not written yet: %s_%s returns WB_TODO", g->function, g->dtype);
     else if (status < 0 || status > WB_BAD_CUDA)

@@ -272,7 +272,7 @@ def number(text):
     return text
 
 
-GRADERS_KEYS = ("status", "workspace_less")  # not the reference's business
+GRADERS_KEYS = ("status", "workspace_less", "workspace_below")  # not the reference's business
 
 
 def read_case(line, at, earlier):
