@@ -1,0 +1,132 @@
+/* attention_backward.cu - lab 05: attention backward in float.
+ * attention.h is the specification, contract.cuh what stands around this. */
+#include "contract.cuh"
+
+// BEGIN SOLUTION 05.5 (about 90 lines)
+//> /* TODO(05.5): the kernels and their launcher. */
+//> template <typename E> static size_t backward_workspace(sizes z)
+//> {
+//>     (void)z;
+//>     return 0;
+//> }
+//>
+//> template <typename E> static wb_status backward(backward_call<E> c, cudaStream_t s)
+//> {
+//>     (void)c, (void)s;
+//>     return WB_TODO;
+//> }
+
+enum { BLOCK = 128 };
+
+static unsigned blocks_for(size_t threads)
+{
+    return (unsigned)((threads + BLOCK - 1) / BLOCK);
+}
+
+static __device__ size_t thread_number(void)
+{
+    return blockIdx.x * (size_t)BLOCK + threadIdx.x;
+}
+
+/* The first key that query t of sequence b sees; the last is its own, S-T+t. */
+static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
+{
+    int i = z.S - z.T + t, back = pos ? pos[b * z.T + t] : i;
+    return max(i - min(back, z.window), 0);
+}
+
+/* Where rows begin. Query head h takes key head h / (H/K). */
+static __device__ size_t at_q(sizes z, size_t b, int t, int h)
+{
+    return (b * z.T + t) * z.ldq + (size_t)h * z.D;
+}
+static __device__ size_t at_out(sizes z, size_t b, int t, int h)
+{
+    return ((b * z.T + t) * z.H + h) * z.D;
+}
+static __device__ size_t at_kv(sizes z, size_t b, int j, int g)
+{
+    return (b * z.S + j) * z.ldkv + (size_t)g * z.D;
+}
+
+template <typename E> static __device__ float dot(const E *x, const E *y, int D)
+{
+    float sum = 0.0f;
+    for (int d = 0; d < D; d++)
+        sum += (float)x[d] * (float)y[d];
+    return sum;
+}
+
+
+/* p and ds, with the scale of the scores, 0 where a key is not seen */
+template <typename E>
+static __global__ void weights_kernel(float *p, float *ds, backward_call<E> c)
+{
+    sizes z = c.z;
+    size_t n = thread_number(), row = n / z.S, b = row / z.T / z.H;
+    if (b >= z.B) return;
+    int j = n % z.S, t = row % z.T, h = row / z.T % z.H;
+    p[n] = ds[n] = 0.0f;
+    if (j < first_key(z, c.pos, b, t) || j > z.S - z.T + t) return;
+    size_t kv = at_kv(z, b, j, h / (z.H / z.K));
+    const E *dout = c.dout + at_out(z, b, t, h), *out = c.out + at_out(z, b, t, h);
+    float score = z.scale * dot(c.q + at_q(z, b, t, h), c.k + kv, z.D);
+    float delta = dot(dout, out, z.D), dp = dot(dout, c.v + kv, z.D);
+    p[n] = expf(score - c.lse[row]);
+    ds[n] = z.scale * p[n] * (dp - delta);
+}
+
+template <typename E> static __global__ void dq_kernel(const float *ds, backward_call<E> c)
+{
+    sizes z = c.z;
+    size_t n = thread_number(), b = n / z.D / z.H / z.T;
+    if (b >= z.B) return;
+    int d = n % z.D, h = n / z.D % z.H, t = n / z.D / z.H % z.T;
+    ds += ((b * z.H + h) * z.T + t) * z.S;
+    const E *k = c.k + at_kv(z, b, 0, h / (z.H / z.K)) + d;
+    float sum = 0.0f;
+    for (int j = first_key(z, c.pos, b, t); j <= z.S - z.T + t; j++)
+        sum += ds[j] * (float)k[(size_t)j * z.ldkv];
+    c.dq[at_q(z, b, t, h) + d] = E(sum);
+}
+
+/* A thread per number of dk and dv: over the heads of the group, then over the queries
+ * from the first that may see key j. Always in this order: the bits repeat. */
+template <typename E>
+static __global__ void dkdv_kernel(const float *p, const float *ds, backward_call<E> c)
+{
+    sizes z = c.z;
+    size_t n = thread_number(), b = n / z.D / z.K / z.S;
+    if (b >= z.B) return;
+    int d = n % z.D, g = n / z.D % z.K, j = n / z.D / z.K % z.S;
+    float dk = 0.0f, dv = 0.0f;
+    for (int h = g * (z.H / z.K); h < (g + 1) * (z.H / z.K); h++)
+        for (int t = max(j - (z.S - z.T), 0); t < z.T; t++) {
+            size_t at = ((b * z.H + h) * z.T + t) * z.S + j;
+            dk += ds[at] * (float)c.q[at_q(z, b, t, h) + d];
+            dv += p[at] * (float)c.dout[at_out(z, b, t, h) + d];
+        }
+    c.dk[at_kv(z, b, j, g) + d] = E(dk);
+    c.dv[at_kv(z, b, j, g) + d] = E(dv);
+}
+
+template <typename E> static size_t backward_workspace(sizes z)
+{
+    return 2 * (size_t)z.B * z.H * z.T * z.S * sizeof(float);
+}
+
+template <typename E> static wb_status backward(backward_call<E> c, cudaStream_t s)
+{
+    sizes z = c.z;
+    size_t scores = (size_t)z.B * z.H * z.T * z.S;
+    float *p = (float *)c.workspace, *ds = p + scores;
+    weights_kernel<<<blocks_for(scores), BLOCK, 0, s>>>(p, ds, c);
+    dq_kernel<<<blocks_for((size_t)z.B * z.T * z.H * z.D), BLOCK, 0, s>>>(
+        (const float *)ds, c);
+    dkdv_kernel<<<blocks_for((size_t)z.B * z.S * z.K * z.D), BLOCK, 0, s>>>(
+        (const float *)p, (const float *)ds, c);
+    return wb_launched();
+}
+// END SOLUTION
+
+DEFINE_BACKWARD(float, f32)
