@@ -18,6 +18,12 @@ test-programs: $$(TEST_PROGRAMS)
 test-card:  ## on a machine with a card: suites, solutions, compute-sanitizer
 	@BACKEND=cuda PYTHON=$(PYTHON) tests/card.sh
 
+# For tests/card.sh: the labs, and the programs that are a suite each.
+list-labs:
+	@echo $(LABS)
+list-tests:
+	@echo $(CRITERION) $(sort $(filter $(B)/tests/cpu/%,$(TEST_PROGRAMS)))
+
 # Criterion programs link what they test by name: tests/test_NAME.c says it in a line
 # `// links: common/safetensors.o ...`
 links = $(shell sed -n 's,^// links: ,,p' $(1))
@@ -25,4 +31,4 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $$(addprefix $(B)/,$$(call links,tests/te
                    $(BACKEND_LIBS)
 	$(Q)$(CXX) $(SANITIZE) $^ -o $@ -lcriterion -l:libjansson.a $(LDLIBS)
 
-.PHONY: test test-programs test-card
+.PHONY: test test-programs test-card list-labs list-tests

@@ -1,70 +1,54 @@
 #!/usr/bin/env bash
 # card.sh [OUT] - what only a machine with a card can prove, in one go: the CUDA build's own
-# suites, full points for every solution, and compute-sanitizer clean on every solution
-# (memcheck, racecheck, initcheck). Logs go to OUT; a short table comes last.
+# programs and suites, full points for every solution, and compute-sanitizer clean on every
+# solution (memcheck, racecheck, initcheck). All of them share the card, as many at a time
+# as there are cores: none is timed. Logs go to OUT; a short table comes last.
 #     BACKEND=cuda tests/card.sh build/cuda/card
 set -u
 cd "$(dirname "$0")/.."
-OUT=${1:-build/cuda/card}
-mkdir -p "$OUT"
+export OUT=${1:-build/cuda/card}
 export BACKEND=cuda B=build/cuda PYTHON=${PYTHON:-$PWD/build/host/python}
-labs=$(ls grader/adapters | sed -n 's/^\(lab[0-9]*\)\.c$/\1/p')
-programs=$(for p in tests/cpu/{language,warps,blocks,runtime,cooperative,cublas,float16,wmma} \
-    tests/ops/ops tests/tinylm/{gradients,logits,allocations} tinylm; do echo "$B/$p"; done)
-criterion=$(for t in tests/test_*.c; do echo "$B/${t%.c}"; done)
-table=$OUT/table.txt
-: >"$table"
-failed=0
+rm -rf "$OUT" && mkdir -p "$OUT" || exit 1
 
-# row NAME GOOD? DETAIL
-row() {
-    printf '%-34s %-5s %s\n' "$1" "$2" "$3" >>"$table"
-    [ "$2" = ok ] || failed=1
+# The kernels of the programs come first: later targets take the same objects.
+make -j"$(nproc)" labs "$B/kernels.o" FROM=solutions >"$OUT/build.log" 2>&1 &&
+    make -k -j"$(nproc)" test-programs $(make -s list-tests) >>"$OUT/build.log" 2>&1 || {
+    tail -20 "$OUT/build.log"
+    echo "card.sh: the build failed: $OUT/build.log"
+    exit 1
 }
 
-make -j"$(nproc)" labs FROM=solutions >"$OUT/build.log" 2>&1 || { tail -20 "$OUT/build.log"; exit 1; }
-# shellcheck disable=SC2086
-make -k -j"$(nproc)" $programs $criterion build/host/ops-data/names >>"$OUT/build.log" 2>&1 ||
-    row build FAIL "see $OUT/build.log"
-
-for lab in $labs; do
-    ./grade "$lab" >"$OUT/$lab.txt" 2>&1
-    row "$lab, solution" "$([ $? = 0 ] && echo ok || echo FAIL)" "$(grep Score "$OUT/$lab.txt")"
-done
-
-for program in $criterion; do
-    log=$OUT/$(basename "$program").txt
-    timeout 120 "$program" --tap >"$log" 2>&1
-    row "$(basename "$program")" "$([ $? = 0 ] && echo ok || echo FAIL)" "$(grep -c '^ok' "$log") ok"
-done
-for program in $(echo "$programs" | grep tests/cpu); do
-    log=$OUT/$(basename "$program").txt
-    timeout 120 "$program" >"$log" 2>&1
-    row "cpu suite: $(basename "$program")" "$([ $? = 0 ] && echo ok || echo FAIL)" "$(grep -c '^ok' "$log") ok"
-done
-for suite in ops tinylm; do
-    timeout 300 tests/$suite/suite.sh >"$OUT/$suite.txt" 2>&1
-    row "suite: $suite" "$([ $? = 0 ] && echo ok || echo FAIL)" "$(grep -c '^ok' "$OUT/$suite.txt") ok"
-done
-
-sanitize() { # LAB TOOL: prints the summary; fails unless the tool itself said "0 errors"
-    ./grade "$1" --under "compute-sanitizer --tool $2" >"$OUT/$1.$2.txt" 2>&1
-    code=$?
-    echo "$(grep -h 'SUMMARY' "$OUT/$1.$2.txt" | sed 's/=//g' | sort | uniq -c | tr -s ' ' | tr '\n' ';')"
-    return $code
+# job NUMBER LABEL COMMAND...: runs it, leaves its row of the table in OUT/NUMBER.row
+job() {
+    job_row=$OUT/$1.row job_label=$2
+    job_log=$OUT/$(echo "$2" | tr -cs 'a-z0-9_\n' '.').txt
+    shift 2
+    job_start=$SECONDS
+    timeout 300 "$@" >"$job_log" 2>&1 </dev/null && job_is=ok || job_is=FAIL
+    job_says=$(sed -nE 's/.*(Score: .*|SUMMARY: .*)/\1/p' "$job_log" | sort | uniq -c |
+        sed 's/^ *1 //' | tr -s ' ' | paste -sd';')
+    printf '%-30s %-4s %4ds  %s\n' "$job_label" $job_is $((SECONDS - job_start)) \
+        "${job_says:-$(grep -c '^ok' "$job_log") ok}" >"$job_row"
 }
-for tool in memcheck racecheck initcheck; do
-    pids=
+export -f job
+
+# The longest first. A lab may name the cases that are enough: tests/sanitized.
+jobs_of() {
+    local lab labs tool cases suite program
+    labs=$(make -s list-labs)
     for lab in $labs; do
-        (sanitize "$lab" $tool >"$OUT/$lab.$tool.sum"; echo $? >"$OUT/$lab.$tool.rc") &
-        pids="$pids $!"
+        for tool in racecheck initcheck memcheck; do
+            cases=$(awk -v lab="$lab" '$1 == lab {print "-k " $2}' tests/sanitized)
+            echo "'$lab, $tool' ./grade $lab $cases --under 'compute-sanitizer --tool $tool'"
+        done
     done
-    # shellcheck disable=SC2086
-    wait $pids
-    for lab in $labs; do
-        row "$lab, $tool" "$([ "$(cat "$OUT/$lab.$tool.rc")" = 0 ] && echo ok || echo FAIL)" \
-            "$(cat "$OUT/$lab.$tool.sum")"
+    for suite in tests/{tinylm,ops,bench}/suite*.sh; do echo "'$suite' $suite"; done
+    for lab in $labs; do echo "'$lab, solution' ./grade $lab --timeout-scale 3"; done
+    for program in $(make -s list-tests); do
+        echo "'$(basename "$program")' $program $([[ $program == */tests/test_* ]] && echo --tap)"
     done
-done
-cat "$table"
-exit $failed
+}
+jobs_of | awk '{printf "job %03d %s\n", NR, $0}' | tr '\n' '\0' |
+    xargs -0 -P"$(nproc)" -n1 bash -c
+cat "$OUT"/*.row | tee "$OUT/table.txt"
+[ "$(wc -l <"$OUT/table.txt")" = "$(jobs_of | wc -l)" ] && ! grep -q ' FAIL ' "$OUT/table.txt"
