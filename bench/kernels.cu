@@ -162,33 +162,65 @@ static void measure_copy(void)
 
 // --- report --------------------------------------------------------------------------------
 
-void bench_row(
-    const char *function, enum bench_type type, const char *shape, double bytes,
+// A call that says the function is not to be had is a line of the report.
+static int available(
+    const char *function, enum bench_type type, const char *shape,
     wb_status (*call)(const void *context), const void *context)
 {
     wb_status status = call(context);
     CUDA_CHECK(cudaDeviceSynchronize());
-    if (status == WB_UNSUPPORTED || status == WB_TODO) {
+    int there = status != WB_UNSUPPORTED && status != WB_TODO;
+    if (!there)
         printf(
             "%-26s %-4s %-12s %s\n", function, bench_type_name[type], shape,
             wb_status_name(status));
-        return;
-    }
-    struct timing t = time_of(call, context);
-    double speed = bytes / t.median / 1e6;
+    return there;
+}
+
+static void report(
+    const char *function, enum bench_type type, const char *shape, struct timing t,
+    const char *text, const char *figures)
+{
     printf(
-        "%-26s %-4s %-12s %9.4f ms %9.4f least %8.1f GB/s %6.3f of copy\n", function,
-        bench_type_name[type], shape, t.median, t.least, speed, speed / copy_speed);
+        "%-26s %-4s %-12s %9.4f ms %9.4f least %s\n", function, bench_type_name[type],
+        shape, t.median, t.least, text);
     fflush(stdout);
     if (!json) return;
     fprintf(
         json,
         "{\"device\":\"%s\",\"function\":\"%s\",\"code\":\"%s\",\"dtype\":\"%s\","
-        "\"shape\":\"%s\","
-        "\"ms\":%.5f,\"least_ms\":%.5f,\"calls\":%d,\"bytes\":%.0f,\"GBs\":%.1f,"
-        "\"copy_GBs\":%.1f,\"of_copy\":%.4f}\n",
+        "\"shape\":\"%s\",\"ms\":%.5f,\"least_ms\":%.5f,\"calls\":%d,"
+        "\"copy_GBs\":%.1f,%s}\n",
         machine, function, code, bench_type_name[type], shape, t.median, t.least, t.calls,
-        bytes, speed, copy_speed, speed / copy_speed);
+        copy_speed, figures);
+}
+
+void bench_row(
+    const char *function, enum bench_type type, const char *shape, double bytes,
+    wb_status (*call)(const void *context), const void *context)
+{
+    char text[96], figures[128];
+    if (!available(function, type, shape, call, context)) return;
+    struct timing t = time_of(call, context);
+    double speed = bytes / t.median / 1e6, part = speed / copy_speed;
+    snprintf(text, sizeof text, "%8.1f GB/s %6.3f of copy", speed, part);
+    snprintf(
+        figures, sizeof figures, "\"bytes\":%.0f,\"GBs\":%.1f,\"of_copy\":%.4f", bytes,
+        speed, part);
+    report(function, type, shape, t, text, figures);
+}
+
+void bench_flops(
+    const char *function, enum bench_type type, const char *shape, double flops,
+    wb_status (*call)(const void *context), const void *context)
+{
+    char text[96], figures[128];
+    if (!available(function, type, shape, call, context)) return;
+    struct timing t = time_of(call, context);
+    double speed = flops / t.median / 1e9;
+    snprintf(text, sizeof text, "%8.1f TFLOP/s", speed);
+    snprintf(figures, sizeof figures, "\"flops\":%.0f,\"TFLOPs\":%.1f", flops, speed);
+    report(function, type, shape, t, text, figures);
 }
 
 int main(int argc, char **argv)

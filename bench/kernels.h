@@ -37,6 +37,12 @@ void bench_row(
     const char *function, enum bench_type type, const char *shape, double bytes,
     wb_status (*call)(const void *context), const void *context);
 
+/* The same where arithmetic is the limit: flops counts only what the result needs (two a
+ * multiply and add, a masked product none), in TFLOP/s instead of bytes. */
+void bench_flops(
+    const char *function, enum bench_type type, const char *shape, double flops,
+    wb_status (*call)(const void *context), const void *context);
+
 /* The op's part. */
 void bench_op(void);
 

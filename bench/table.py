@@ -36,14 +36,19 @@ def read(path):
     return figures
 
 
+def cell(row):
+    if row is None:
+        return ""
+    if "TFLOPs" in row:
+        return f"{row['TFLOPs']:.0f} TFLOP/s"
+    return f"{row['of_copy']:.2f} ({row['GBs']:.0f})"
+
+
 def table(columns, figures, op):
     codes = list(dict.fromkeys(code for code, _ in figures))
     lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for code in codes:
-        cells = []
-        for column in columns:
-            row = figures.get((code, column))
-            cells.append(f"{row['of_copy']:.2f} ({row['GBs']:.0f})" if row else "")
+        cells = [cell(figures.get((code, column))) for column in columns]
         lines.append(f"| {code} | " + " | ".join(cells) + " |")
     row = next(iter(figures.values()))
     lines.append("")

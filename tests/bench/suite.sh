@@ -21,10 +21,14 @@ echo "{\"function\":\"f\",\"dtype\":\"f32\",\"shape\":\"4x4\",\"code\":\"01_naiv
 printf 'before\n<!-- bench: f f32 4x4 -->\nold\n<!-- bench end -->\nafter\n' >"$TMP/guide.md"
 cp "$TMP/guide.md" "$TMP/other.md"
 sed -i 's/4x4/8x8/' "$TMP/other.md"
+sed 's/"GBs":3950.4,/"TFLOPs":321.4,/; s/4x4/2x2/' "$TMP/rows.jsonl" >"$TMP/flops.jsonl"
+sed 's/4x4/2x2/' "$TMP/guide.md" >"$TMP/flops.md"
 table() { "$PYTHON" bench/table.py "$@"; }
 check "the table takes the figures" table "$TMP/guide.md" "$TMP/rows.jsonl"
 check_says "with the fraction, the speed and the rung" "| 01_naive | 0.94 (3950) |" cat "$TMP/guide.md"
 check_says "and keeps what stands around it" "after" cat "$TMP/guide.md"
+check "arithmetic is shown in its own unit" eval \
+    'table "$TMP/flops.md" "$TMP/flops.jsonl" && grep -qF "| 01_naive | 321 TFLOP/s |" "$TMP/flops.md"'
 check "and can be made again" table "$TMP/guide.md" "$TMP/rows.jsonl"
 check_fails "a column without figures is named" "no row \`f f32 8x8\`" \
     table "$TMP/other.md" "$TMP/rows.jsonl"
@@ -52,6 +56,7 @@ void bench_op(void)
     int n = 1000;
     x = bench_tensor(BENCH_F32, n), y = bench_tensor(BENCH_F32, n);
     bench_row("twice_forward", BENCH_F32, "1000", 8e3, forward, &n);
+    bench_flops("twice_arithmetic", BENCH_F32, "1000", 2e3, forward, &n);
     bench_row("twice_backward", BENCH_F32, "1000", 8e3, backward, &n);
 }
 E2
@@ -60,6 +65,7 @@ check "every rung of a lab of two parts is run" \
 measured() { grep -c "\"function\":\"twice_$1\",\"code\":\"$2\"" "$tree/$B/bench/twice.jsonl"; }
 check "the solution has both functions" \
     [ "$(measured forward solution)$(measured backward solution)" = 11 ]
+check "and a row of arithmetic" grep -qE "twice_arithmetic .* TFLOP/s" "$TMP/said"
 check "the rung has one" [ "$(measured forward 01_naive)$(measured backward 01_naive)" = 10 ]
 check "and says so of the other" grep -qE "twice_backward .*WB_TODO" "$TMP/said"
 tap_done
