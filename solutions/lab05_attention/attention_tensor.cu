@@ -1,9 +1,14 @@
 /* attention_tensor.cu - lab 05: attention forward in f16 and bf16.
  * attention.h is the specification, contract.cuh what stands around this. */
 #include "contract.cuh"
+#include "tensor_cores.cuh"
 
-// BEGIN SOLUTION 05.6 (about 90 lines)
-//> /* TODO(05.6): the kernels and their launcher. */
+// BEGIN SOLUTION 05.6 (about 330 lines)
+//> /* TODO(05.6): a kernel for tensor cores, and its launcher. The tiled kernel of part 05.2,
+//>  * with the two products done by warps. A first version needs nothing of tensor_cores.cuh:
+//>  * with nvcuda::wmma (mma.h), scores go to shared memory as floats, each row's softmax
+//>  * is done there, and P comes back rounded to E. About 120 lines. Then the README's way:
+//>  * keep scores, P and O in registers, and copy the next tile while this one is used. */
 //> template <typename E> static size_t forward_workspace(sizes z)
 //> {
 //>     (void)z;
@@ -15,104 +20,389 @@
 //>     (void)c, (void)s;
 //>     return WB_TODO;
 //> }
+/* On tensor cores; tensor_cores.cuh has the instructions and the layouts.
+ *
+ * A block has ROWS query rows of one sequence and one key head, and goes over their keys in
+ * tiles of KEYS. Rows are (t, member of the group): the heads that share a K and V share
+ * its tiles too, and a few queries of ten heads still fill a block. Each warp has 16 or 32
+ * of the rows, all to itself, so that the softmax never leaves the warp:
+ *
+ *      shared memory        registers of a warp
+ *      Q (ROWS,D) -------->  A \
+ *      K (KEYS,D) -------->  B -- S (16,KEYS) float -- softmax -- P, rounded, packed: A \
+ *      V (KEYS,D) ------------------------------------------------------------------> B -- O
+ *
+ * While a tile is computed with, the next one is copied into the other of two buffers.
+ */
+enum {
+    WARP = 32,
+    STEP = 16, /* of a product's inner dimension: what one instruction takes */
+    EIGHT = 8, /* elements of 16 bytes: one copy, one row of an 8x8 matrix */
+};
 
-enum { BLOCK = 128 };
+/* D is what head dimensions up to D are padded to, with zeros in shared memory. */
+template <int D_, int WARPS_, int M_, int KEYS_> struct plan {
+    static const int D = D_, WARPS = WARPS_, KEYS = KEYS_;
+    static const int M = M_; /* times 16 rows a warp: each part of K and V that it loads
+                                from shared memory is used M times */
+    static const int ROWS = WARPS * M * 16, THREADS = WARPS * WARP;
+    static const int BYTES = (ROWS + 4 * KEYS) * D * 2 + ROWS * 16;
+};
 
-static unsigned blocks_for(size_t threads)
+/* A query row: its token, its head, and the stretch of keys that it sees. */
+struct row_info {
+    int t, head, first, last;
+};
+
+/* Element number of `chunk` (8 elements) of `row` in a tile of rows of D. Eight rows that
+ * lie below each other would have equal chunks in equal banks; so the row's number is
+ * added (xor) to the chunk's. Rows of 64 bytes lie in pairs on one line of all banks. */
+template <int D> static __device__ int place(int row, int chunk)
 {
-    return (unsigned)((threads + BLOCK - 1) / BLOCK);
+    int turn = D == 32 ? row / 2 % 4 : row % 8;
+    return row * D + (chunk ^ turn) * EIGHT;
 }
 
-static __device__ size_t thread_number(void)
+/* Begins the copy of rows [first, first + ROWS) of n rows of `width` elements, ld apart,
+ * into a tile. What lies outside, below or to the right, becomes zero: 0 * Inf is NaN. */
+template <int ROWS, int D, int THREADS, typename E>
+static __device__ void
+load_tile(E *tile, const E *from, int ld, int first, int n, int width)
 {
-    return blockIdx.x * (size_t)BLOCK + threadIdx.x;
+    const int CHUNKS = D / EIGHT;
+    int chunk = threadIdx.x % CHUNKS, row = threadIdx.x / CHUNKS;
+    from += (size_t)(first + row) * ld + chunk * EIGHT;
+#pragma unroll
+    for (int r = 0; r < ROWS; r += THREADS / CHUNKS) {
+        bool valid = first + row + r < n && chunk * EIGHT < width;
+        copy_async(tile + place<D>(row + r, chunk), from + (size_t)r * ld, valid);
+    }
 }
 
-/* The first key that query t of sequence b sees; the last is its own, S-T+t. */
-static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
+/* S (16 M, KEYS) = Q K^T */
+template <typename P, typename E>
+static __device__ void
+scores(float (&s)[P::M][P::KEYS / 8][4], const E *q, const E *keys, int lane_place)
 {
-    int i = z.S - z.T + t, back = pos ? pos[b * z.T + t] : i;
-    return max(i - min(back, z.window), 0);
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+#pragma unroll
+        for (int n = 0; n < P::KEYS / 8; n++)
+            for (int i = 0; i < 4; i++)
+                s[m][n][i] = 0.0f;
+#pragma unroll
+    for (int d = 0; d < P::D; d += STEP) {
+        unsigned a[P::M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < P::M; m++)
+            load_matrices(a[m], q + m * 16 * P::D + (lane_place ^ d));
+#pragma unroll
+        for (int n = 0; n < P::KEYS / 16; n++) {  // 16 keys: columns 0-7 and 8-15
+            load_matrices(b, keys + n * 16 * P::D + (lane_place ^ d));
+#pragma unroll
+            for (int m = 0; m < P::M; m++) {
+                multiply_add<E>(s[m][2 * n], a[m], b[0], b[2]);
+                multiply_add<E>(s[m][2 * n + 1], a[m], b[1], b[3]);
+            }
+        }
+    }
 }
 
-/* Where rows begin. Query head h takes key head h / (H/K). */
-static __device__ size_t at_q(sizes z, size_t b, int t, int h)
+/* Element i of C lies in row lane/4 + 8*(i/2), column 2*(lane%4) + i%2. */
+template <typename P>
+static __device__ void
+hide(float (&s)[P::M][P::KEYS / 8][4], const row_info *rows, int first_key, int lane)
 {
-    return (b * z.T + t) * z.ldq + (size_t)h * z.D;
-}
-static __device__ size_t at_out(sizes z, size_t b, int t, int h)
-{
-    return ((b * z.T + t) * z.H + h) * z.D;
-}
-static __device__ size_t at_kv(sizes z, size_t b, int j, int g)
-{
-    return (b * z.S + j) * z.ldkv + (size_t)g * z.D;
-}
-
-template <typename E> static __device__ float dot(const E *x, const E *y, int D)
-{
-    float sum = 0.0f;
-    for (int d = 0; d < D; d++)
-        sum += (float)x[d] * (float)y[d];
-    return sum;
-}
-
-
-template <typename E> static __global__ void scores_kernel(float *s, forward_call<E> c)
-{
-    sizes z = c.z;
-    size_t n = thread_number(), row = n / z.S, b = row / z.T / z.H;
-    int j = n % z.S, t = row % z.T, h = row / z.T % z.H;  // s is (B,H,T,S)
-    if (b >= z.B || j > z.S - z.T + t) return;
-    s[n] = z.scale *
-           dot(c.q + at_q(z, b, t, h), c.k + at_kv(z, b, j, h / (z.H / z.K)), z.D);
+    first_key += lane % 4 * 2;
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            row_info row = rows[m * 16 + half * 8 + lane / 4];
+#pragma unroll
+            for (int n = 0; n < P::KEYS / 8; n++)
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    int key = first_key + n * 8 + i;
+                    if (key < row.first || key > row.last)
+                        s[m][n][2 * half + i] = -INFINITY;
+                }
+        }
 }
 
-/* s becomes p, a thread per row */
-template <typename E> static __global__ void softmax_kernel(float *s, forward_call<E> c)
+/* What a lane keeps of its 2 M rows: the exponent that others are relative to (a maximum,
+ * as a power of two), and the lane's share of the sum of exponentials. */
+template <int M> struct stats {
+    float max[M][2], sum[M][2];
+};
+
+/* s becomes p = exp(scale (s - max)), as a power of two with c = scale log2(e): one FMA and
+ * one instruction each. Rescaling O for every new maximum is not necessary: any number
+ * near the maximum does as well. So O is touched only where a maximum has grown by more
+ * than a factor of 2^8, in a few tiles; p <= 2^8 is no danger to f16 (65504). */
+template <typename P>
+static __device__ void soften(
+    float (&s)[P::M][P::KEYS / 8][4], float (&o)[P::M][P::D / 8][4], stats<P::M> &own,
+    float c)
 {
-    sizes z = c.z;
-    size_t row = thread_number(), b = row / z.T / z.H;
-    if (b >= z.B) return;
-    int t = row % z.T, from = first_key(z, c.pos, b, t), last = z.S - z.T + t;
-    float *p = s + row * z.S, m = p[last], sum = 0.0f;
-    for (int j = from; j < last; j++)
-        m = fmaxf(m, p[j]);
-    for (int j = from; j <= last; j++)
-        sum += p[j] = expf(p[j] - m);  // subtract the maximum: expf(89) is inf
-    for (int j = from; j <= last; j++)
-        p[j] /= sum;
-    if (c.lse) c.lse[row] = m + logf(sum);
+    const float NEAR = 8.0f;
+    float top[P::M][2];
+    bool grows = false;
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            float t = fmaxf(s[m][0][2 * half], s[m][0][2 * half + 1]);
+#pragma unroll
+            for (int n = 1; n < P::KEYS / 8; n++)
+                t = fmaxf(t, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
+            t = fmaxf(t, __shfl_xor_sync(~0u, t, 1));  // four lanes share a row
+            t = fmaxf(t, __shfl_xor_sync(~0u, t, 2));
+            top[m][half] = t *= c;
+            grows |= t - own.max[m][half] > NEAR;
+        }
+    if (__any_sync(~0u, grows)) {
+#pragma unroll
+        for (int m = 0; m < P::M; m++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                float max = fmaxf(own.max[m][half], top[m][half]);
+                float shrink = exp2_approximate(own.max[m][half] - max);
+                own.max[m][half] = max, own.sum[m][half] *= shrink;
+#pragma unroll
+                for (int n = 0; n < P::D / 8; n++)
+                    o[m][n][2 * half] *= shrink, o[m][n][2 * half + 1] *= shrink;
+            }
+    }
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            float max = own.max[m][half], sum = 0.0f;
+#pragma unroll
+            for (int n = 0; n < P::KEYS / 8; n++)
+#pragma unroll
+                for (int i = 2 * half; i < 2 * half + 2; i++)
+                    sum += s[m][n][i] = exp2_approximate(fmaf(s[m][n][i], c, -max));
+            own.sum[m][half] += sum;
+        }
 }
 
-template <typename E> static __global__ void mean_kernel(const float *p, forward_call<E> c)
+/* O (16 M, D) += P V */
+template <typename P, typename E>
+static __device__ void weigh(
+    float (&o)[P::M][P::D / 8][4], const float (&p)[P::M][P::KEYS / 8][4],
+    const E *values, int lane_place)
 {
-    sizes z = c.z;
-    size_t n = thread_number(), b = n / z.D / z.H / z.T;  // out is (B,T,H,D)
-    if (b >= z.B) return;
-    int d = n % z.D, h = n / z.D % z.H, t = n / z.D / z.H % z.T;
-    p += ((b * z.H + h) * z.T + t) * z.S;
-    const E *v = c.v + at_kv(z, b, 0, h / (z.H / z.K)) + d;
-    float sum = 0.0f;
-    for (int j = first_key(z, c.pos, b, t); j <= z.S - z.T + t; j++)
-        sum += p[j] * (float)v[(size_t)j * z.ldkv];
-    c.out[n] = E(sum);
+#pragma unroll
+    for (int n = 0; n < P::KEYS / 16; n++) {
+        unsigned a[P::M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < P::M; m++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const float *two = &p[m][2 * n + i / 2][i % 2 * 2];
+                a[m][i] = pack<E>(two[0], two[1]);
+            }
+#pragma unroll
+        for (int d = 0; d < P::D; d += STEP) {
+            load_matrices_transposed(b, values + n * 16 * P::D + (lane_place ^ d));
+#pragma unroll
+            for (int m = 0; m < P::M; m++) {
+                multiply_add<E>(o[m][d / 8], a[m], b[0], b[1]);
+                multiply_add<E>(o[m][d / 8 + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
 }
 
-template <typename E> static size_t forward_workspace(sizes z)
+static __device__ row_info find_row(const int *pos, const sizes &z, int b, int g, int row)
 {
-    return (size_t)z.B * z.H * z.T * z.S * sizeof(float);
+    int group = z.H / z.K;
+    row = min(row, z.T * group - 1);  // rows behind the last are copies of it
+    int t = row / group, i = z.S - z.T + t;
+    int reach = min(pos ? pos[(size_t)b * z.T + t] : i, z.window);
+    return {t, g * group + row % group, i - reach, i};
 }
 
-template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s)
+/* What the lanes of a warp see: [first, last] by some row, [all_from, all_to] by each. */
+struct view {
+    int first, last, all_from, all_to;
+};
+static __device__ view view_of(const row_info *rows, int count)
 {
-    sizes z = c.z;
-    size_t rows = (size_t)z.B * z.H * z.T;
-    float *p = (float *)c.workspace;
-    scores_kernel<<<blocks_for(rows * z.S), BLOCK, 0, s>>>(p, c);
-    softmax_kernel<<<blocks_for(rows), BLOCK, 0, s>>>(p, c);
-    mean_kernel<<<blocks_for(rows * z.D), BLOCK, 0, s>>>((const float *)p, c);
+    int lane = threadIdx.x % WARP;
+    view v = {INT_MAX, 0, 0, INT_MAX};
+    for (int i = lane; i < count; i += WARP) {
+        v.first = min(v.first, rows[i].first), v.last = max(v.last, rows[i].last);
+        v.all_from = max(v.all_from, rows[i].first);
+        v.all_to = min(v.all_to, rows[i].last);
+    }
+    return {
+        __reduce_min_sync(~0u, v.first), __reduce_max_sync(~0u, v.last),
+        __reduce_max_sync(~0u, v.all_from), __reduce_min_sync(~0u, v.all_to)};
+}
+
+/* Q's rows lie where their token and head are. */
+template <typename P, typename E>
+static __device__ void
+load_queries(E *tile, const E *q, const row_info *rows, int valid_rows, sizes z)
+{
+    const int CHUNKS = P::D / EIGHT;
+    int chunk = threadIdx.x % CHUNKS;
+    for (int row = threadIdx.x / CHUNKS; row < P::ROWS; row += P::THREADS / CHUNKS) {
+        const E *from = q + (size_t)rows[row].t * z.ldq + (size_t)rows[row].head * z.D;
+        bool valid = row < valid_rows && chunk * EIGHT < z.D;
+        copy_async(tile + place<P::D>(row, chunk), from + chunk * EIGHT, valid);
+    }
+}
+
+/* A maximum of s is one of scale s only if scale > 0. Else its sign goes to Q, which is
+ * exact; and 0 too, since a hidden key must not become 0 * -inf. */
+template <typename P, typename E>
+static __device__ void turn_queries(E *tile, float scale)
+{
+    unsigned *word = (unsigned *)tile;
+    for (int i = threadIdx.x; i < P::ROWS * P::D / 2; i += P::THREADS)
+        word[i] = scale < 0.0f ? word[i] ^ 0x80008000u : 0;
+    __syncthreads();  // Q is as the warps will read it
+}
+
+/* Rounds O into the warp's own rows of the Q tile, from where it goes out 16 bytes at a
+ * time, and writes the logarithm of the sum. */
+template <typename P, typename E>
+static __device__ void finish(
+    E *out, float *lse, E *tile, float (&o)[P::M][P::D / 8][4], stats<P::M> &own,
+    const row_info *rows, int valid_rows, int b, sizes z)
+{
+    const int CHUNKS = P::D / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
+    const float ln_2 = 0.693147181f;
+    int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            int row = m * 16 + half * 8 + lane / 4;
+            float sum = own.sum[m][half];
+            sum += __shfl_xor_sync(~0u, sum, 1);
+            sum += __shfl_xor_sync(~0u, sum, 2);
+            if (lse && lane % 4 == 0 && row < valid_rows)
+                lse[((size_t)b * z.H + rows[row].head) * z.T + rows[row].t] =
+                    (own.max[m][half] + log2f(sum)) * ln_2;
+            float share = __fdividef(1.0f, sum);
+#pragma unroll
+            for (int n = 0; n < P::D / 8; n++) {
+                const float *two = &o[m][n][2 * half];
+                E *to = tile + place<P::D>(row, n) + lane % 4 * 2;
+                *(unsigned *)to = pack<E>(two[0] * share, two[1] * share);
+            }
+        }
+    __syncwarp();  // the warp's rows of O are in the tile
+    int chunk = lane % LANES;
+    for (int row = lane / LANES; row < P::M * 16; row += WARP / LANES) {
+        if (row >= valid_rows || chunk * EIGHT >= z.D) continue;
+        size_t at = ((size_t)b * z.T + rows[row].t) * z.H + rows[row].head;
+        *(uint4 *)(out + at * z.D + chunk * EIGHT) =
+            *(const uint4 *)(tile + place<P::D>(row, chunk));
+    }
+}
+
+template <typename P, typename E>
+static __global__ void __launch_bounds__(P::THREADS) attention_kernel(
+    E *out, float *lse, const E *q, const E *k, const E *v, const int *pos, sizes z)
+{
+    extern __shared__ uint4 shared_bytes[];
+    row_info *rows = (row_info *)shared_bytes;  // (ROWS)
+    E *q_tile = (E *)(rows + P::ROWS);          // (ROWS, D)
+    E *tiles = q_tile + P::ROWS * P::D;         // two of K (KEYS, D) and V (KEYS, D)
+    const int TILE = P::KEYS * P::D;
+
+    // the last rows see most keys: they begin first, so that no long block is left over
+    int sequences = z.B * z.K, order = gridDim.x / sequences - 1 - blockIdx.x / sequences;
+    int b = blockIdx.x % sequences / z.K, g = blockIdx.x % z.K;
+    int first_row = order * P::ROWS, valid_rows = z.T * (z.H / z.K) - first_row;
+    for (int r = threadIdx.x; r < P::ROWS; r += P::THREADS)
+        rows[r] = find_row(pos, z, b, g, first_row + r);
+    __syncthreads();  // rows are known
+    q += (size_t)b * z.T * z.ldq;
+    k += (size_t)b * z.S * z.ldkv + (size_t)g * z.D;
+    v += (size_t)b * z.S * z.ldkv + (size_t)g * z.D;
+
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    view block = view_of(rows, P::ROWS);
+    const row_info *own_rows = rows + warp * P::M * 16;
+    view mine = view_of(own_rows, P::M * 16);
+    int own_valid = valid_rows - warp * P::M * 16;
+    int key = block.first / P::KEYS * P::KEYS;
+
+    load_queries<P>(q_tile, q, rows, valid_rows, z);
+    load_tile<P::KEYS, P::D, P::THREADS>(tiles, k, z.ldkv, key, z.S, z.D);
+    load_tile<P::KEYS, P::D, P::THREADS>(tiles + TILE, v, z.ldkv, key, z.S, z.D);
+    copy_commit();
+    if (z.scale <= 0.0f) {
+        copy_wait<0>();
+        __syncthreads();  // Q is there
+        turn_queries<P>(q_tile, z.scale);
+    }
+    const float log2_e = 1.442695041f;
+    float c = z.scale == 0.0f ? 1.0f : fabsf(z.scale) * log2_e;
+    E *own_q = q_tile + warp * P::M * 16 * P::D;
+    int lane_place = place<P::D>(lane % 16, lane / 16);
+
+    float o[P::M][P::D / 8][4] = {};
+    stats<P::M> own;
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+        for (int half = 0; half < 2; half++)  // not -inf: (-inf) - (-inf) is NaN
+            own.max[m][half] = -1e30f, own.sum[m][half] = 0.0f;
+
+    for (int stage = 0; key <= block.last; key += P::KEYS, stage ^= 1) {
+        copy_wait<0>();
+        __syncthreads();  // this tile is there, and nobody reads the other any more
+        const E *k_tile = tiles + stage * 2 * TILE, *v_tile = k_tile + TILE;
+        int next = key + P::KEYS;
+        if (next <= block.last) {
+            E *other = tiles + (stage ^ 1) * 2 * TILE;
+            load_tile<P::KEYS, P::D, P::THREADS>(other, k, z.ldkv, next, z.S, z.D);
+            load_tile<P::KEYS, P::D, P::THREADS>(other + TILE, v, z.ldkv, next, z.S, z.D);
+            copy_commit();
+        }
+        if (next <= mine.first || key > mine.last || own_valid <= 0) continue;
+        float s[P::M][P::KEYS / 8][4];
+        scores<P>(s, own_q, k_tile, lane_place);
+        if (key < mine.all_from || next - 1 > mine.all_to)
+            hide<P>(s, own_rows, key, lane);
+        soften<P>(s, o, own, c);
+        weigh<P>(o, s, v_tile, lane_place);
+    }
+    if (own_valid > 0) finish<P>(out, lse, own_q, o, own, own_rows, own_valid, b, z);
+}
+
+template <typename P, typename E>
+static wb_status launch(forward_call<E> c, cudaStream_t stream)
+{
+    size_t rows = (size_t)c.z.T * (c.z.H / c.z.K);
+    size_t blocks = (rows + P::ROWS - 1) / P::ROWS * c.z.B * c.z.K;
+    if (blocks > INT_MAX || rows > INT_MAX - P::ROWS) return WB_BAD_SHAPE;
+    auto kernel = attention_kernel<P, E>;
+    cudaFuncSetAttribute(
+        (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::BYTES);
+    kernel<<<(unsigned)blocks, P::THREADS, P::BYTES, stream>>>(
+        c.out, c.lse, c.q, c.k, c.v, c.pos, c.z);
     return wb_launched();
+}
+
+template <typename E> static size_t forward_workspace(sizes)
+{
+    return 0;
+}
+
+template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t stream)
+{
+    if (c.z.D <= 32) return launch<plan<32, 4, 2, 64>>(c, stream);
+    if (c.z.D <= 64) return launch<plan<64, 4, 2, 64>>(c, stream);
+    if (c.z.D <= 128) return launch<plan<128, 4, 2, 64>>(c, stream);
+    return launch<plan<256, 8, 1, 64>>(c, stream);
 }
 // END SOLUTION
 
