@@ -2,7 +2,11 @@
  * attention.h is the specification, contract.cuh what stands around this. */
 #include "contract.cuh"
 
-/* TODO(05.5): the kernels and their launcher. */
+/* TODO(05.5): p again from the scores and lse, then ds = p (dout . v - delta), then the
+ * three sums. A first version may keep p and ds (B,H,T,S) in the workspace: about 70
+ * lines. Without them: one kernel whose threads own queries gives dq, one whose threads
+ * own keys gives dk and dv, and both make p and ds again. No atomics: who owns a key adds
+ * up all queries and all heads of the group by itself, in a fixed order. */
 template <typename E> static size_t backward_workspace(sizes z)
 {
     (void)z;

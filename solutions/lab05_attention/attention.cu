@@ -1,9 +1,16 @@
 /* attention.cu - lab 05: attention forward in float.
  * attention.h is the specification, contract.cuh what stands around this. */
 #include "contract.cuh"
+#include <float.h>
 
 // BEGIN SOLUTION 05.1 (about 90 lines)
-//> /* TODO(05.1): the kernels and their launcher. */
+//> /* TODO(05.1): the launcher and three kernels: scores (B,H,T,S) into the workspace, their
+//>  * softmax, the mean of v. A thread per number will do. About 60 lines.
+//>  *
+//>  * TODO(05.2): one kernel that keeps no score: see "Online" in the guide. About 60 lines.
+//>  * TODO(05.3): query head h takes key head h / (H/K); rows are ldq and ldkv apart.
+//>  * TODO(05.4): the first key that a query sees: window, pos, and S > T. Skip the tiles of
+//>  * keys that no query of the block sees. */
 //> template <typename E> static size_t forward_workspace(sizes z)
 //> {
 //>     (void)z;
@@ -15,17 +22,93 @@
 //>     (void)c, (void)s;
 //>     return WB_TODO;
 //> }
+/* A block takes QUERIES queries of one head and goes over the keys that they see, a tile of
+ * KEYS at a time. A query belongs to LANES neighbouring threads, each of which keeps DIMS
+ * channels of q and of the sum of p v in registers; LANES DIMS is D, rounded up.
+ *
+ * A tile is in shared memory, k with the keys of a channel side by side, v with the channels
+ * of a key side by side: each thread then has one number of its own (q[i], p[j]) to multiply
+ * with a run of neighbours, which all threads of the same lane read at once. */
+enum {
+    QUERIES = 64,
+    PAD = 4 /* floats: the slices of the lanes begin in different banks */
+};
 
-enum { BLOCK = 128 };
+template <int DIMS, int LANES> struct tile {
+    static const int keys = LANES == 8 ? 16 : 32;
+    float k[LANES][DIMS * keys + PAD];  // channel i of key j: k[lane][i * keys + j]
+    float v[keys][LANES][DIMS + PAD];
+};
 
-static unsigned blocks_for(size_t threads)
+/* Keys from, from + 1, ...; zeros behind the last key and behind channel D. */
+template <int DIMS, int LANES>
+static __device__ void
+load(tile<DIMS, LANES> &to, forward_call<float> c, size_t kv, int from)
 {
-    return (unsigned)((threads + BLOCK - 1) / BLOCK);
+    const int keys = tile<DIMS, LANES>::keys, packs = DIMS * LANES / 4;
+    for (int n = threadIdx.x; n < keys * packs; n += QUERIES * LANES) {
+        int j = n / packs, d = n % packs * 4, lane = d / DIMS, i = d % DIMS;
+        float4 k = {}, v = {};
+        if (from + j < c.z.S && d < c.z.D) {
+            size_t at = kv + (size_t)(from + j) * c.z.ldkv + d;
+            k = *(const float4 *)(c.k + at), v = *(const float4 *)(c.v + at);
+        }
+        float *column = &to.k[lane][i * keys + j];
+        column[0] = k.x, column[keys] = k.y, column[2 * keys] = k.z,
+        column[3 * keys] = k.w;
+        *(float4 *)&to.v[j][lane][i] = v;
+    }
 }
 
-static __device__ size_t thread_number(void)
+/* The sum over the lanes of a query, in all of them. */
+template <int LANES> static __device__ float sum_lanes(float x)
 {
-    return blockIdx.x * (size_t)BLOCK + threadIdx.x;
+    unsigned mask = ((1u << LANES) - 1) << threadIdx.x % 32 / LANES * LANES;
+    for (int o = LANES / 2; o > 0; o /= 2)
+        x += __shfl_xor_sync(mask, x, o);
+    return x;
+}
+
+/* What a query has seen so far. m: the largest score, in units of ln 2, since exp2f is what
+ * the hardware has. l: the sum of exp(score - m); sum: that of exp(score - m) v. Both are in
+ * units of exp(m): when m grows they are rescaled, which is all there is to it. */
+template <int DIMS> struct seen {
+    float m, l, sum[DIMS];
+};
+
+template <int DIMS, int LANES>
+static __device__ void look_at(
+    seen<DIMS> &y, const tile<DIMS, LANES> &x, const float (&q)[DIMS], int first,
+    int last)
+{
+    const int keys = tile<DIMS, LANES>::keys, lane = threadIdx.x % LANES;
+    float s[keys] = {};
+#pragma unroll
+    for (int i = 0; i < DIMS; i++)
+#pragma unroll
+        for (int j = 0; j < keys; j++)
+            s[j] += q[i] * x.k[lane][i * keys + j];
+    float m = y.m;
+#pragma unroll
+    for (int j = 0; j < keys; j++) {
+        if (LANES > 1) s[j] = sum_lanes<LANES>(s[j]);
+        if (j >= first && j <= last) m = fmaxf(m, s[j]);
+    }
+    float rescale = exp2f(y.m - m);
+    y.m = m, y.l *= rescale;
+#pragma unroll
+    for (int i = 0; i < DIMS; i++)
+        y.sum[i] *= rescale;
+#pragma unroll
+    for (int j = 0; j < keys; j++) {
+        s[j] = j >= first && j <= last ? exp2f(s[j] - m) : 0.0f;
+        y.l += s[j];
+    }
+#pragma unroll
+    for (int j = 0; j < keys; j++)
+#pragma unroll
+        for (int i = 0; i < DIMS; i++)
+            y.sum[i] += s[j] * x.v[j][lane][i];
 }
 
 /* The first key that query t of sequence b sees; the last is its own, S-T+t. */
@@ -35,83 +118,68 @@ static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
     return max(i - min(back, z.window), 0);
 }
 
-/* Where rows begin. Query head h takes key head h / (H/K). */
-static __device__ size_t at_q(sizes z, size_t b, int t, int h)
+template <int DIMS, int LANES>
+static __global__ void __launch_bounds__(QUERIES *LANES)
+    forward_kernel(forward_call<float> c)
 {
-    return (b * z.T + t) * z.ldq + (size_t)h * z.D;
-}
-static __device__ size_t at_out(sizes z, size_t b, int t, int h)
-{
-    return ((b * z.T + t) * z.H + h) * z.D;
-}
-static __device__ size_t at_kv(sizes z, size_t b, int j, int g)
-{
-    return (b * z.S + j) * z.ldkv + (size_t)g * z.D;
-}
-
-template <typename E> static __device__ float dot(const E *x, const E *y, int D)
-{
-    float sum = 0.0f;
-    for (int d = 0; d < D; d++)
-        sum += (float)x[d] * (float)y[d];
-    return sum;
-}
-
-
-template <typename E> static __global__ void scores_kernel(float *s, forward_call<E> c)
-{
+    const float log2_e = 1.442695041f, ln_2 = 0.693147181f;
+    const int keys = tile<DIMS, LANES>::keys;
+    __shared__ tile<DIMS, LANES> x;
     sizes z = c.z;
-    size_t n = thread_number(), row = n / z.S, b = row / z.T / z.H;
-    int j = n % z.S, t = row % z.T, h = row / z.T % z.H;  // s is (B,H,T,S)
-    if (b >= z.B || j > z.S - z.T + t) return;
-    s[n] = z.scale *
-           dot(c.q + at_q(z, b, t, h), c.k + at_kv(z, b, j, h / (z.H / z.K)), z.D);
+    int tiles = (z.T + QUERIES - 1) / QUERIES, h = blockIdx.x / tiles % z.H;
+    int t0 = (tiles - 1 - blockIdx.x % tiles) * QUERIES;  // the longest rows come first
+    size_t b = blockIdx.x / tiles / z.H;
+    int t = t0 + threadIdx.x / LANES, lane = threadIdx.x % LANES, d0 = lane * DIMS;
+    bool mine = t < z.T;  // no return: all threads load
+    size_t kv = b * z.S * z.ldkv + (size_t)(h / (z.H / z.K)) * z.D;
+
+    float q[DIMS];
+    size_t at_q = (b * z.T + t) * z.ldq + (size_t)h * z.D + d0;
+    for (int i = 0; i < DIMS; i++)
+        q[i] = mine && d0 + i < z.D ? c.q[at_q + i] * (z.scale * log2_e) : 0.0f;
+    seen<DIMS> y = {-FLT_MAX};  // not -inf: (-inf) - (-inf) is NaN
+
+    /* A document that follows starts later: the first query of the block reaches back
+     * farthest, the last one's own key is the end. What is outside is never loaded. */
+    int first = mine ? first_key(z, c.pos, b, t) : 0, last = mine ? z.S - z.T + t : -1;
+    int from = first_key(z, c.pos, b, t0), to = z.S - z.T + min(t0 + QUERIES, z.T);
+    for (int j = from; j < to; j += keys) {
+        __syncthreads();  // the tile before has been used
+        load(x, c, kv, j);
+        __syncthreads();  // this one is there
+        if (j <= last && j + keys > first) look_at(y, x, q, first - j, last - j);
+    }
+    if (!mine) return;
+    size_t row = (b * z.T + t) * z.H + h;
+    for (int i = 0; i < DIMS; i++)
+        if (d0 + i < z.D) c.out[row * z.D + d0 + i] = y.sum[i] / y.l;
+    if (lane == 0 && c.lse) c.lse[(b * z.H + h) * z.T + t] = (y.m + log2f(y.l)) * ln_2;
 }
 
-/* s becomes p, a thread per row */
-template <typename E> static __global__ void softmax_kernel(float *s, forward_call<E> c)
+template <int DIMS, int LANES> static void launch(forward_call<float> c, cudaStream_t s)
 {
-    sizes z = c.z;
-    size_t row = thread_number(), b = row / z.T / z.H;
-    if (b >= z.B) return;
-    int t = row % z.T, from = first_key(z, c.pos, b, t), last = z.S - z.T + t;
-    float *p = s + row * z.S, m = p[last], sum = 0.0f;
-    for (int j = from; j < last; j++)
-        m = fmaxf(m, p[j]);
-    for (int j = from; j <= last; j++)
-        sum += p[j] = expf(p[j] - m);  // subtract the maximum: expf(89) is inf
-    for (int j = from; j <= last; j++)
-        p[j] /= sum;
-    if (c.lse) c.lse[row] = m + logf(sum);
+    size_t tiles = (c.z.T + QUERIES - 1) / QUERIES;
+    unsigned blocks = (unsigned)(tiles * c.z.H * c.z.B);
+    forward_kernel<DIMS, LANES><<<blocks, QUERIES * LANES, 0, s>>>(c);
 }
 
-template <typename E> static __global__ void mean_kernel(const float *p, forward_call<E> c)
+template <typename E> static size_t forward_workspace(sizes)
 {
-    sizes z = c.z;
-    size_t n = thread_number(), b = n / z.D / z.H / z.T;  // out is (B,T,H,D)
-    if (b >= z.B) return;
-    int d = n % z.D, h = n / z.D % z.H, t = n / z.D / z.H % z.T;
-    p += ((b * z.H + h) * z.T + t) * z.S;
-    const E *v = c.v + at_kv(z, b, 0, h / (z.H / z.K)) + d;
-    float sum = 0.0f;
-    for (int j = first_key(z, c.pos, b, t); j <= z.S - z.T + t; j++)
-        sum += p[j] * (float)v[(size_t)j * z.ldkv];
-    c.out[n] = E(sum);
-}
-
-template <typename E> static size_t forward_workspace(sizes z)
-{
-    return (size_t)z.B * z.H * z.T * z.S * sizeof(float);
+    return 0;
 }
 
 template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s)
 {
-    sizes z = c.z;
-    size_t rows = (size_t)z.B * z.H * z.T;
-    float *p = (float *)c.workspace;
-    scores_kernel<<<blocks_for(rows * z.S), BLOCK, 0, s>>>(p, c);
-    softmax_kernel<<<blocks_for(rows), BLOCK, 0, s>>>(p, c);
-    mean_kernel<<<blocks_for(rows * z.D), BLOCK, 0, s>>>((const float *)p, c);
+    if (c.z.D <= 16)
+        launch<16, 1>(c, s);
+    else if (c.z.D <= 32)
+        launch<32, 1>(c, s);
+    else if (c.z.D <= 64)
+        launch<32, 2>(c, s);
+    else if (c.z.D <= 128)
+        launch<32, 4>(c, s);
+    else
+        launch<32, 8>(c, s);
     return wb_launched();
 }
 // END SOLUTION

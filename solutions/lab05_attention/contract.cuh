@@ -45,11 +45,13 @@ static inline bool is_nothing(sizes z)
 /* Sizes and strides; `bytes` of an element. */
 static inline wb_status check_sizes(sizes z, size_t bytes)
 {
-    if (z.B < 0 || z.T < 0 || z.S < z.T || z.H < 0 || z.K < 0 || z.D < 0) return WB_BAD_SHAPE;
+    if (z.B < 0 || z.T < 0 || z.S < z.T || z.H < 0 || z.K < 0 || z.D < 0)
+        return WB_BAD_SHAPE;
     if (z.window < 0) return WB_BAD_SHAPE;
     if (z.H > 0 && (z.K < 1 || z.H % z.K != 0)) return WB_BAD_SHAPE;
     if (z.D < 16 || z.D > 256 || z.D % 8 != 0) return WB_UNSUPPORTED;
-    if (z.ldq < (long long)z.H * z.D || z.ldkv < (long long)z.K * z.D) return WB_BAD_SHAPE;
+    if (z.ldq < (long long)z.H * z.D || z.ldkv < (long long)z.K * z.D)
+        return WB_BAD_SHAPE;
     if (z.ldq * bytes % 16 != 0 || z.ldkv * bytes % 16 != 0) return WB_BAD_ALIGN;
     return WB_OK;
 }
