@@ -3,7 +3,8 @@
     python reference/rglru.py       checks the gradients against finite differences
 
 The functions: rglru_block.py has those around the scan (parts 06.1 to 06.3),
-rglru_mistakes.py what known mistakes there give, rglru_scan.py the rest.
+rglru_mistakes.py what known mistakes there give; rglru_scan.py and rglru_scan_mistakes.py
+the rest.
 """
 
 import numpy as np
@@ -13,6 +14,7 @@ import wb
 from rglru_block import *
 from rglru_mistakes import *
 from rglru_scan import *
+from rglru_scan_mistakes import *
 
 # --- checks of this file ----------------------------------------------------------------
 

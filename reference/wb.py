@@ -88,6 +88,11 @@ def mean(values, axis=-1):
     return total(values, axis) / np.shape(values)[axis]
 
 
+def sum_type():
+    """for a sum that is a recurrence: the type to round each step to, or None"""
+    return _sum_type
+
+
 class half_sums:
     """with half_sums("bf16"): ...   total() and mean() accumulate in that type"""
 

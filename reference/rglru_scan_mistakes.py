@@ -1,0 +1,269 @@
+"""rglru_scan_mistakes.py - what kernels with known mistakes would compute in parts 06.4 to
+06.6 of lab 06, so that the report can name them.
+"""
+
+import numpy as np
+
+from rglru_block import convolution, decay, positions, product, softplus
+from rglru_scan import (
+    after,
+    at,
+    before,
+    keep_last,
+    scan,
+    scan_back,
+    scan_slopes,
+    side,
+    step_parts,
+)
+from swiglu import gelu, gelu_slope, sigmoid, silu
+from wb import rounded
+
+CHUNKS = (32, 64, 128, 256, 512, 1024)  # steps that a kernel might take at once
+
+
+
+def cut(a, chunk):
+    """a with nothing coming over the border between two chunks, forward or backward in time"""
+    a = np.array(a)
+    a[..., chunk::chunk, :] = 0
+    return a
+
+
+def cut_words(chunk):
+    return f"every {chunk} steps the scan starts anew: the state before them is lost"
+
+
+def half_state(a, z, h0, E):
+    h, state = np.empty_like(z), np.zeros_like(at(z, 0)) if h0 is None else rounded(h0, E)
+    for t in range(z.shape[-2]):
+        state = rounded(at(a, t) * state + at(z, t), E)
+        h[..., t, :] = state
+    return h
+
+
+def shorter(T):
+    """the chunks that leave a border within T steps; all of them when T is long"""
+    return [chunk for chunk in CHUNKS if chunk < T]
+
+
+# --- 06.4 -------------------------------------------------------------------------------
+
+
+def linear_scan_forward_mistakes(h, h_last, a, z, h0, B, T, C):
+    def told(cause, words, states):
+        return cause, words, {"h": states, "h_last": states[:, -1]}
+
+    if h0 is not None:
+        yield told("no_h0", "h0 is ignored: the state starts from 0", scan(a, z))
+        yield told(
+            "h0_added", "h0 lacks its factor a[0]", scan(a, z + first_only(h0 - a[:, 0] * h0, T), h0)
+        )
+    yield told("a_late", "a[t-1] stands where a[t] belongs", scan(before(a), z, h0))
+    yield told("a_early", "a[t+1] stands where a[t] belongs", scan(after(a), z, h0))
+    yield told("times_z", "z is weighted with 1 - a: h = a h + z", scan(a, (1 - a) * z, h0))
+    yield told("no_decay", "a is left out: the state is a sum of z", scan(np.ones_like(a), z, h0))
+    yield told("state_bf16", "the state is rounded to bf16 at every step", half_state(a, z, h0, "bf16"))
+    yield told("state_f16", "the state is rounded to f16 at every step", half_state(a, z, h0, "f16"))
+    for chunk in shorter(T):
+        yield told(f"chunk_{chunk}", cut_words(chunk), scan(cut(a, chunk), z, h0))
+    if B > 1:
+        rows = scan(a.reshape(B * T, C), z.reshape(B * T, C), None if h0 is None else h0[0])
+        yield told(
+            "rows_joined", "row b goes on from the end of row b - 1", rows.reshape(B, T, C)
+        )
+
+
+def first_only(values, T):
+    z = np.zeros((values.shape[0], T, values.shape[1]))
+    z[:, 0] = values
+    return z
+
+
+def linear_scan_backward_mistakes(da, dz, dh0, dh, dh_last, a, h, h0, B, T, C):
+    def told(cause, words, d):
+        return cause, words, {"dz": d, "da": d * before(h, h0), "dh0": a[:, 0] * d[:, 0]}
+
+    if dh_last is not None:
+        yield told("no_dh_last", "dh_last is ignored", scan_back(a, dh))
+    if h0 is not None:
+        yield "no_h0", "h0 is ignored: da[0] = dz[0] h0", {"da": dz * before(h)}
+        yield "dh0_decay", "dh0 lacks the factor a[0]", {"dh0": dz[:, 0]}
+    yield "h_now", "h[t] stands where h[t-1] belongs", {"da": dz * h}
+    yield told("a_now", "a[t] stands where a[t+1] belongs", scan_back(before(a, a[:, 0]), dh, dh_last))
+    yield told("causal", "runs forwards in time: dz[t] needs dz[t+1]", scan(a, dh, dh_last))
+    for chunk in shorter(T):
+        yield told(f"chunk_{chunk}", cut_words(chunk), scan_back(cut(a, chunk), dh, dh_last))
+
+
+# --- 06.5 -------------------------------------------------------------------------------
+
+
+def gate_parts(c, px, pa, a_param, pos):
+    B, T, C = c.shape
+    first = (positions(pos, B, T) == 0)[:, :, None]
+    log_a = decay(pa, a_param)
+    return first, np.exp(log_a), np.sqrt(-np.expm1(2 * log_a)), sigmoid(px) * c
+
+
+def rglru_forward_mistakes(
+    out, h, state, state_before, c, px, pa, y, a_param, pos, len, B, T, C, ldy
+):
+    first, free, m, x = gate_parts(c, px, pa, a_param, pos)
+    a, z, start = np.where(first, 0, free), np.where(first, 1, m) * x, state_before
+
+    def told(cause, words, states, of_side=side(y)):
+        wrong = {"out": states * of_side, "h": states}
+        if start is not None:
+            wrong["state"] = start.copy()
+            keep_last(wrong["state"], states, len)
+        return cause, words, wrong
+
+    states = scan(a, z, start)
+    yield told("no_reset", "no reset at pos 0, where a is 0 and m is 1", scan(free, m * x, start))
+    yield told("a_not_reset", "at pos 0 m is 1, but a is not 0", scan(free, z, start))
+    yield told("m_not_reset", "at pos 0 a is 0, but m is not 1", scan(a, m * x, start))
+    yield told("no_multiplier", "the multiplier m is missing", scan(a, x, start))
+    gates = sigmoid(pa) * c * np.sqrt(-np.expm1(2 * decay(px, a_param)))
+    yield told(
+        "gates_swapped",
+        "px and pa change places",
+        scan(np.where(first, 0, np.exp(decay(px, a_param))), np.where(first, sigmoid(pa) * c, gates), start),
+    )
+    yield told("state_bf16", "the state is rounded to bf16 at every step", half_state(a, z, start, "bf16"))
+    for chunk in shorter(T):
+        yield told(f"chunk_{chunk}", cut_words(chunk), scan(cut(a, chunk), z, start))
+    if start is not None:
+        yield told("no_state", "the state is ignored: the rows start from 0", scan(a, z))
+        yield "state_kept", "the state is not written back", {"state": start}
+    if len is not None:
+        yield "no_len", "len is ignored: the state is that of token len-1", {
+            "state": states[:, -1]
+        }
+    if y is not None:
+        yield told("no_side", "the side branch is left out: out = h gelu(y)", states, 1)
+        yield told("no_gelu", "y itself is multiplied: out = h gelu(y)", states, y)
+        yield told("silu", "silu stands where gelu belongs", states, silu(y))
+        if ldy != C:
+            flat = rows_of(y, ldy)
+            yield told("no_ldy", "rows of y are ldy elements apart, not C", states, gelu(flat))
+
+
+def rows_of(y, ldy):
+    """y as a kernel sees it that takes C for ldy, where the row after lies within"""
+    B, T, C = y.shape
+    flat = np.zeros(B * T * C)
+    for i in range(B * T):
+        begin = i * ldy
+        if begin + C <= flat.size:
+            flat[begin : begin + C] = y.reshape(B * T, C)[i]
+    return flat.reshape(B, T, C)
+
+
+def rglru_backward_mistakes(
+    dc, dpx, dpa, dy, da_param, dout, c, px, pa, y, h, a_param, pos, B, T, C
+):
+    first, free, m, x = gate_parts(c, px, pa, a_param, pos)
+    gx, ga = sigmoid(px), sigmoid(pa)
+    dh = dout * side(y)
+    bounded = x / np.sqrt(np.maximum(4 * m**2, 1e-6))
+
+    def log_slope(dz, h_before, steep=bounded, reset=True):
+        d = dz * (h_before * free - 2 * free**2 * steep)
+        return np.where(first, 0, d) if reset else d
+
+    truth = log_slope(scan_slopes(dout, c, px, pa, y, h, a_param, pos)[0], before(h))
+
+    def told(cause, words, dz, d=None, mult=np.where(first, 1, m)):
+        d = log_slope(dz, before(h)) if d is None else d
+        return cause, words, {
+            "dc": dz * mult * gx,
+            "dpx": dz * mult * c * gx * (1 - gx),
+            "dpa": -8 * softplus(a_param) * ga * (1 - ga) * d,
+            "da_param": da_param + sums(d - truth),
+        }
+
+    def sums(d):
+        return sigmoid(a_param) * (-8 * ga * d).sum((0, 1))
+
+    a = np.where(first, 0, free)
+    dz = scan_back(a, dh)
+    over = scan_back(free, dh)
+    yield told(
+        "no_reset", "no reset at pos 0: the gradient runs on into the document before",
+        over, log_slope(over, before(h), reset=False), m,
+    )
+    yield told("m_not_reset", "at pos 0 m is the constant 1", dz, truth, m)
+    yield told("no_scan", "dz is dh: what later tokens send back is missing", dh)
+    yield told("a_now", "a[t] stands where a[t+1] belongs", scan_back(before(a, a[:, 0]), dh))
+    yield told(
+        "h_now", "h[t] stands where h[t-1] belongs", dz, log_slope(dz, h)
+    )
+    with np.errstate(all="ignore"):
+        free_slope = x / (2 * np.maximum(m, 1e-30))
+    yield told(
+        "unbounded",
+        "the slope of the root is not bounded: sqrt(max(4q, 1e-6))",
+        dz,
+        log_slope(dz, before(h), free_slope),
+    )
+    yield told("no_dz_term", "dlog_a lacks the term of m: - 2 a^2 dq", dz, log_slope(dz, before(h), 0))
+    yield told("no_da_term", "dlog_a lacks the term da a", dz, log_slope(dz, 0 * h))
+    yield "not_added", "the gradient is overwritten: it must be added to", {
+        "da_param": sums(truth)
+    }
+    for chunk in shorter(T):
+        yield told(f"chunk_{chunk}", cut_words(chunk), scan_back(cut(a, chunk), dh))
+    if y is not None:
+        yield told("no_side", "dh lacks gelu(y)", scan_back(a, dout))
+        yield "dy_gelu", "gelu(y) stands where its slope belongs", {"dy": dout * h * gelu(y)}
+        yield "dy_no_h", "dy lacks h", {"dy": dout * gelu_slope(y)}
+
+
+# --- 06.6 -------------------------------------------------------------------------------
+
+
+def rglru_step_mistakes(
+    out, conv_state, conv_state_before, state, state_before, x, y, w, bias, wx, bx, wa,
+    ba, a_param, pos, B, G, M, width,
+):
+    def run(ring=conv_state_before, h0=state_before, w=w, wx=wx, wa=wa, p=pos):
+        return step_parts(ring, h0, x, w, bias, wx, bx, wa, ba, a_param, p, G, M, width)
+
+    def told(cause, words, h):
+        return cause, words, {"state": h, "out": h * gelu(y[:, 0])}
+
+    c, px, pa, a, z, h = run()
+    first, C = (pos == 0)[:, None], G * M
+    flat = c.reshape(B, C)
+    free, m = np.exp(decay(pa, a_param)), np.sqrt(-np.expm1(2 * decay(pa, a_param)))
+    moved = m * sigmoid(px) * flat
+    yield told("no_reset", "no reset at pos 0, where a is 0 and m is 1", free * state_before + moved)
+    yield told("m_not_reset", "at pos 0 a is 0, but m is not 1", a * state_before + moved)
+    yield told("no_state", "the state is ignored", z)
+    yield told("reversed", "the taps are reversed: w[c,width-1] meets the current token", run(w=w[:, ::-1])[-1])
+    yield told("slot", "a slot of the ring too early: position p lies in slot p mod width",
+               run(ring=np.roll(conv_state_before, 1, axis=1))[-1])
+    ring = conv_state_before.copy()
+    yield told("no_ring", "the ring is not read: earlier tokens count as 0", run(ring=0 * ring)[-1])
+    yield told(
+        "transposed", "the matrices are read transposed: w[g,i,j] has input i, output j",
+        run(wx=np.swapaxes(wx, 1, 2), wa=np.swapaxes(wa, 1, 2))[-1],
+    )
+    yield told("gates_swapped", "wx and wa change places", run(wx=wa, wa=wx)[-1])
+    raw = x.reshape(B, G, M)
+    gx, ga = product(raw, wx) + bx, (product(raw, wa) + ba).reshape(B, C)
+    log_a = decay(ga, a_param)
+    yield told(
+        "gates_of_x", "the gates read x: they read the output of conv1d",
+        np.where(first, 0, np.exp(log_a) * state_before)
+        + np.where(first, 1, np.sqrt(-np.expm1(2 * log_a))) * sigmoid(gx.reshape(B, C)) * flat,
+    )
+    yield "ring_kept", "the input is not written to the ring", {"conv_state": conv_state_before}
+    late = conv_state_before.copy()
+    late[np.arange(B), (pos + 1) % width] = x[:, 0]
+    yield "slot_written", "the input is written a slot too late: slot pos mod width", {
+        "conv_state": late
+    }
+    yield "no_side", "the side branch is left out: out = h gelu(y)", {"out": h}
+    yield "no_gelu", "y itself is multiplied: out = h gelu(y)", {"out": h * y[:, 0]}
