@@ -85,23 +85,22 @@ template <int LANES> static __device__ float sum_lanes(float x)
     return x;
 }
 
-/* s[r] = x . row r */
+/* s[r] = x . row r. Summed in an array of its own: it overlaps nothing, so that a compiler
+ * for CPUs may take all r at once. */
 template <int DIMS, int LANES, int ROWS>
 static __device__ void
 dots(float (&s)[ROWS], const float (&x)[DIMS], const by_channel<DIMS, LANES> &y)
 {
     const int lane = threadIdx.x % LANES;
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
-        s[r] = 0.0f;
+    float sum[ROWS] = {};
 #pragma unroll
     for (int i = 0; i < DIMS; i++)
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
-            s[r] += x[i] * y.at[lane][i * ROWS + r];
-    if (LANES > 1)
-        for (int r = 0; r < ROWS; r++)
-            s[r] = sum_lanes<LANES>(s[r]);
+            sum[r] += x[i] * y.at[lane][i * ROWS + r];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        s[r] = LANES > 1 ? sum_lanes<LANES>(sum[r]) : sum[r];
 }
 
 /* sum += w[r] row r, over all rows */
