@@ -41,11 +41,12 @@ enum {
 };
 
 /* D is what head dimensions up to D are padded to, with zeros in shared memory. */
-template <int D_, int WARPS_, int M_, int KEYS_> struct plan {
+template <int D_, int WARPS_, int M_, int KEYS_, int BLOCKS_ = 1> struct plan {
     static const int D = D_, WARPS = WARPS_, KEYS = KEYS_;
     static const int M = M_; /* times 16 rows a warp: each part of K and V that it loads
                                 from shared memory is used M times */
     static const int ROWS = WARPS * M * 16, THREADS = WARPS * WARP;
+    static const int BLOCKS = BLOCKS_;  // that share a multiprocessor
     static const int BYTES = (ROWS + 4 * KEYS) * D * 2 + ROWS * 16;
 };
 
@@ -79,10 +80,19 @@ load_tile(E *tile, const E *from, int ld, int first, int n, int width)
     }
 }
 
+/* What a lane names to load_matrices of 16 rows and two chunks of a tile: four matrices,
+ * those below each other first (for A and, transposed, B), or those beside each other first
+ * (B whose columns are rows of the tile): so that b0 and b1 come into neighbouring registers,
+ * as the machine wants them; else they are moved there. Chunk c, c + 1 instead of 0, 1:
+ * xor with 8 c, since c is even and places of chunks are xors themselves. */
+struct lane_places {
+    int rows, columns;
+};
+
 /* S (16 M, KEYS) = Q K^T */
 template <typename P, typename E>
 static __device__ void
-scores(float (&s)[P::M][P::KEYS / 8][4], const E *q, const E *keys, int lane_place)
+scores(float (&s)[P::M][P::KEYS / 8][4], const E *q, const E *keys, lane_places at)
 {
 #pragma unroll
     for (int m = 0; m < P::M; m++)
@@ -95,14 +105,14 @@ scores(float (&s)[P::M][P::KEYS / 8][4], const E *q, const E *keys, int lane_pla
         unsigned a[P::M][4], b[4];
 #pragma unroll
         for (int m = 0; m < P::M; m++)
-            load_matrices(a[m], q + m * 16 * P::D + (lane_place ^ d));
+            load_matrices(a[m], q + m * 16 * P::D + (at.rows ^ d));
 #pragma unroll
         for (int n = 0; n < P::KEYS / 16; n++) {  // 16 keys: columns 0-7 and 8-15
-            load_matrices(b, keys + n * 16 * P::D + (lane_place ^ d));
+            load_matrices(b, keys + n * 16 * P::D + (at.columns ^ d));
 #pragma unroll
             for (int m = 0; m < P::M; m++) {
-                multiply_add<E>(s[m][2 * n], a[m], b[0], b[2]);
-                multiply_add<E>(s[m][2 * n + 1], a[m], b[1], b[3]);
+                multiply_add<E>(s[m][2 * n], a[m], b[0], b[1]);
+                multiply_add<E>(s[m][2 * n + 1], a[m], b[2], b[3]);
             }
         }
     }
@@ -192,7 +202,7 @@ static __device__ void soften(
 template <typename P, typename E>
 static __device__ void weigh(
     float (&o)[P::M][P::D / 8][4], const float (&p)[P::M][P::KEYS / 8][4],
-    const E *values, int lane_place)
+    const E *values, lane_places at)
 {
 #pragma unroll
     for (int n = 0; n < P::KEYS / 16; n++) {
@@ -206,7 +216,7 @@ static __device__ void weigh(
             }
 #pragma unroll
         for (int d = 0; d < P::D; d += STEP) {
-            load_matrices_transposed(b, values + n * 16 * P::D + (lane_place ^ d));
+            load_matrices_transposed(b, values + n * 16 * P::D + (at.rows ^ d));
 #pragma unroll
             for (int m = 0; m < P::M; m++) {
                 multiply_add<E>(o[m][d / 8], a[m], b[0], b[1]);
@@ -308,7 +318,7 @@ static __device__ void finish(
 }
 
 template <typename P, typename E>
-static __global__ void __launch_bounds__(P::THREADS) attention_kernel(
+static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel(
     E *out, float *lse, const E *q, const E *k, const E *v, const int *pos, sizes z)
 {
     extern __shared__ uint4 shared_bytes[];
@@ -347,7 +357,9 @@ static __global__ void __launch_bounds__(P::THREADS) attention_kernel(
     const float log2_e = 1.442695041f;
     float c = z.scale == 0.0f ? 1.0f : fabsf(z.scale) * log2_e;
     E *own_q = q_tile + warp * P::M * 16 * P::D;
-    int lane_place = place<P::D>(lane % 16, lane / 16);
+    lane_places at = {
+        place<P::D>(lane % 16, lane / 16),
+        place<P::D>(lane % 8 + lane / 16 * 8, lane / 8 % 2)};
 
     float o[P::M][P::D / 8][4] = {};
     stats<P::M> own;
@@ -369,11 +381,11 @@ static __global__ void __launch_bounds__(P::THREADS) attention_kernel(
         }
         if (next <= mine.first || key > mine.last || own_valid <= 0) continue;
         float s[P::M][P::KEYS / 8][4];
-        scores<P>(s, own_q, k_tile, lane_place);
+        scores<P>(s, own_q, k_tile, at);
         if (key < mine.all_from || next - 1 > mine.all_to)
             hide<P>(s, own_rows, key, lane);
         soften<P>(s, o, own, c);
-        weigh<P>(o, s, v_tile, lane_place);
+        weigh<P>(o, s, v_tile, at);
     }
     if (own_valid > 0) finish<P>(out, lse, own_q, o, own, own_rows, own_valid, b, z);
 }

@@ -1,0 +1,299 @@
+/* 03_wmma.cu - the two products on tensor cores, through nvcuda::wmma: f16 and bf16.
+ *
+ * One instruction of a warp multiplies 16x16 by 16x16, an order of magnitude faster than
+ * 32 lanes do with FMAs. wmma does not say which lane holds which element of a fragment.
+ * So the scores of a warp's 16 M rows take the way through shared memory, as floats; two
+ * lanes share a row there, and P, rounded to E, takes its place:
+ *
+ *     Q K^T -> fragments -> shared, float -> softmax -> shared, E -> fragments -> P V
+ *
+ * O stays in fragments and has to be rescaled by rows. Which rows a lane holds it learns by
+ * loading a matrix whose elements are their own row numbers.
+ *
+ * What is left: scores are written to and read from shared memory, where the products' own
+ * operands come from too, and while a tile is loaded nobody computes. See the solution.
+ */
+#include <mma.h>
+
+#include "contract.cuh"
+
+using namespace nvcuda;
+
+enum {
+    WARP = 32,
+    N = 16,         /* of a fragment */
+    KEYS = 64,      /* of a tile */
+    PAD = 8,        /* elements, 16 bytes: rows below each other lie in other banks */
+    LD_S = KEYS + 4 /* floats of a row of scores */
+};
+
+template <typename E>
+using factor_a = wmma::fragment<wmma::matrix_a, N, N, N, E, wmma::row_major>;
+template <typename E>
+using factor_b = wmma::fragment<wmma::matrix_b, N, N, N, E, wmma::row_major>;
+template <typename E>
+using transposed_b = wmma::fragment<wmma::matrix_b, N, N, N, E, wmma::col_major>;
+using sum = wmma::fragment<wmma::accumulator, N, N, N, float>;
+
+template <int D_, int WARPS_, int M_> struct plan {
+    static const int D = D_, LD = D + PAD, WARPS = WARPS_, THREADS = WARPS * WARP;
+    static const int M = M_, ROWS = WARPS * M * N;  // a warp has M times 16 rows
+    static const int BYTES =
+        (ROWS + 2 * KEYS) * LD * 2 + ROWS * LD_S * 4 + ROWS * 4 + N * N * 4;
+};
+
+/* Rows [first, first + ROWS) of n into a tile; zeros outside, also right of `width`. */
+template <int ROWS, typename P, typename E>
+static __device__ void
+load_tile(E *tile, const E *from, int ld, int first, int n, int width)
+{
+    const int CHUNKS = P::D / 8;
+    for (int i = threadIdx.x; i < ROWS * CHUNKS; i += P::THREADS) {
+        int row = i / CHUNKS, d = i % CHUNKS * 8;
+        uint4 eight = {0, 0, 0, 0};
+        if (first + row < n && d < width)
+            eight = *(const uint4 *)(from + (size_t)(first + row) * ld + d);
+        *(uint4 *)(tile + row * P::LD + d) = eight;
+    }
+}
+
+/* scores (16 M, KEYS) = Q K^T */
+template <typename P, typename E>
+static __device__ void scores(float *s, const E *q, const E *keys)
+{
+    sum c[P::M][KEYS / N];
+    for (int m = 0; m < P::M; m++)
+        for (int n = 0; n < KEYS / N; n++)
+            wmma::fill_fragment(c[m][n], 0.0f);
+#pragma unroll
+    for (int d = 0; d < P::D; d += N) {
+        factor_a<E> a[P::M];
+#pragma unroll
+        for (int m = 0; m < P::M; m++)
+            wmma::load_matrix_sync(a[m], q + m * N * P::LD + d, P::LD);
+#pragma unroll
+        for (int n = 0; n < KEYS / N; n++) {
+            transposed_b<E> b;
+            wmma::load_matrix_sync(b, keys + n * N * P::LD + d, P::LD);
+#pragma unroll
+            for (int m = 0; m < P::M; m++)
+                wmma::mma_sync(c[m][n], a[m], b, c[m][n]);
+        }
+    }
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+        for (int n = 0; n < KEYS / N; n++)
+            wmma::store_matrix_sync(
+                s + m * N * LD_S + n * N, c[m][n], LD_S, wmma::mem_row_major);
+    __syncwarp();  // the scores are there
+}
+
+/* One of the rows that a lane shares with lane + 16. */
+struct row_info {
+    int first, last;  // keys that it sees
+    float max, sum;   // of scale log2(e) s; of 2^(that - max), this lane's keys only
+};
+
+/* 32 scores of the row become p, rounded to E, in the same place. Returns by what older
+ * sums shrink. */
+template <typename E>
+static __device__ float soften(float *s, row_info &row, int key, float c)
+{
+    const int MINE = KEYS / 2;
+    float x[MINE], top = -INFINITY;
+    int half = threadIdx.x % WARP / 16;
+    key += half * MINE;
+#pragma unroll
+    for (int i = 0; i < MINE; i += 4)
+        *(float4 *)(x + i) = *(const float4 *)(s + half * MINE + i);
+    __syncwarp();  // the row has been read: p may take its place
+    bool hides = key < row.first || key + MINE - 1 > row.last;
+#pragma unroll
+    for (int i = 0; i < MINE; i++) {
+        x[i] =
+            hides && (key + i < row.first || key + i > row.last) ? -INFINITY : x[i] * c;
+        top = fmaxf(top, x[i]);
+    }
+    float max = fmaxf(row.max, fmaxf(top, __shfl_xor_sync(~0u, top, 16)));
+    float shrink = exp2f(row.max - max), sum = 0.0f;
+    E *p = (E *)s + half * MINE;
+#pragma unroll
+    for (int i = 0; i < MINE; i += 8) {
+        alignas(16) E eight[8];
+        for (int j = 0; j < 8; j++) {
+            float y = exp2f(x[i + j] - max);
+            sum += y, eight[j] = E(y);
+        }
+        *(uint4 *)(p + i) = *(const uint4 *)eight;
+    }
+    row.max = max, row.sum = row.sum * shrink + sum;
+    return shrink;
+}
+
+/* O (16 M, D) = O shrunk by rows + P V. row_of[i]: the row of element i of a fragment. */
+template <typename P, typename E>
+static __device__ void weigh(
+    sum (&o)[P::M][P::D / N], const float *s, const float *shrink, const E *values,
+    const int *row_of)
+{
+    const int LD_P = LD_S * 4 / (int)sizeof(E);  // p lies in the rows of s
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+#pragma unroll
+        for (int i = 0; i < sum::num_elements; i++) {
+            float by = shrink[m * N + row_of[i]];
+#pragma unroll
+            for (int d = 0; d < P::D / N; d++)
+                o[m][d].x[i] *= by;
+        }
+#pragma unroll
+    for (int n = 0; n < KEYS; n += N) {
+        factor_a<E> a[P::M];
+#pragma unroll
+        for (int m = 0; m < P::M; m++)
+            wmma::load_matrix_sync(a[m], (const E *)s + m * N * LD_P + n, LD_P);
+#pragma unroll
+        for (int d = 0; d < P::D / N; d++) {
+            factor_b<E> b;
+            wmma::load_matrix_sync(b, values + n * P::LD + d * N, P::LD);
+#pragma unroll
+            for (int m = 0; m < P::M; m++)
+                wmma::mma_sync(o[m][d], a[m], b, o[m][d]);
+        }
+    }
+}
+
+/* Element i of a fragment lies in row row_of[i]: asked of the machine itself. */
+static __device__ void find_rows(int *row_of, float *numbers)
+{
+    for (int i = threadIdx.x; i < N * N; i += blockDim.x)
+        numbers[i] = (float)(i / N);
+    __syncthreads();  // numbers are there
+    sum f;
+    wmma::load_matrix_sync(f, numbers, N, wmma::mem_row_major);
+    for (int i = 0; i < f.num_elements; i++)
+        row_of[i] = (int)f.x[i];
+}
+
+/* Fragments of O, 16 columns at a time, through the warp's scores to out and lse. */
+template <typename P, typename E>
+static __device__ void finish(
+    const forward_call<E> &call, sum (&o)[P::M][P::D / N], float *s,
+    const row_info (&rows)[P::M], int b, int h, int first_row)
+{
+    const sizes &z = call.z;
+    int lane = threadIdx.x % WARP, half = lane / 16;
+#pragma unroll
+    for (int m = 0; m < P::M; m++) {
+        int t = first_row + m * N + lane % 16;
+        float sum = rows[m].sum + __shfl_xor_sync(~0u, rows[m].sum, 16);
+        E *out = call.out + (((size_t)b * z.T + t) * z.H + h) * z.D;
+        if (call.lse && half == 0 && t < z.T)
+            call.lse[((size_t)b * z.H + h) * z.T + t] =
+                (rows[m].max + log2f(sum)) * 0.693147181f;
+#pragma unroll
+        for (int d = 0; d < P::D / N; d++) {
+            __syncwarp();  // the columns before have been read
+            wmma::store_matrix_sync(s, o[m][d], LD_S, wmma::mem_row_major);
+            __syncwarp();  // these are there
+            const float *from = s + lane % 16 * LD_S + half * 8;
+            alignas(16) E eight[8];
+            for (int j = 0; j < 8; j++)
+                eight[j] = E(from[j] / sum);
+            int column = d * N + half * 8;
+            if (t < z.T && column < z.D) *(uint4 *)(out + column) = *(const uint4 *)eight;
+        }
+    }
+}
+
+template <typename P, typename E>
+static __global__ void __launch_bounds__(P::THREADS)
+    attention_kernel(forward_call<E> call)
+{
+    extern __shared__ uint4 shared_bytes[];
+    const sizes &z = call.z;
+    E *q = (E *)shared_bytes;                // (ROWS, LD)
+    E *k = q + P::ROWS * P::LD;              // (KEYS, LD)
+    E *v = k + KEYS * P::LD;                 // (KEYS, LD)
+    float *s = (float *)(v + KEYS * P::LD);  // (ROWS, LD_S)
+    float *numbers = s + P::ROWS * LD_S;     // (16, 16)
+    float *shrink = numbers + N * N;         // (ROWS)
+
+    int heads = z.B * z.H, tile = gridDim.x / heads - 1 - blockIdx.x / heads;
+    int h = blockIdx.x % z.H, b = blockIdx.x % heads / z.H, g = h / (z.H / z.K);
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    int block_row = tile * P::ROWS, first_row = block_row + warp * P::M * N;
+    const E *from_q = call.q + (size_t)b * z.T * z.ldq + (size_t)h * z.D;
+    const E *from_k = call.k + (size_t)b * z.S * z.ldkv + (size_t)g * z.D;
+    const E *from_v = call.v + (size_t)b * z.S * z.ldkv + (size_t)g * z.D;
+
+    int row_of[sum::num_elements];
+    find_rows(row_of, numbers);
+    row_info rows[P::M];
+    int lowest = INT_MAX;
+#pragma unroll
+    for (int m = 0; m < P::M; m++) {
+        int t = min(first_row + m * N + lane % 16, z.T - 1), i = z.S - z.T + t;
+        int reach = min(call.pos ? call.pos[(size_t)b * z.T + t] : i, z.window);
+        rows[m] = {i - reach, i, -1e30f, 0.0f};  // not -inf: (-inf) - (-inf) is NaN
+        lowest = min(lowest, i - reach);
+    }
+    lowest = __reduce_min_sync(~0u, lowest);
+    if (lane == 0) ((int *)shrink)[warp] = lowest;
+    load_tile<P::ROWS, P>(q, from_q, z.ldq, block_row, z.T, z.D);
+    __syncthreads();  // Q and the lowest keys are there
+    for (int w = 0; w < P::WARPS; w++)
+        lowest = min(lowest, ((const int *)shrink)[w]);
+    int last = z.S - z.T + min(block_row + P::ROWS, z.T) - 1;
+    s += warp * P::M * N * LD_S, shrink += warp * P::M * N, q += warp * P::M * N * P::LD;
+
+    sum o[P::M][P::D / N];
+    for (int m = 0; m < P::M; m++)
+        for (int d = 0; d < P::D / N; d++)
+            wmma::fill_fragment(o[m][d], 0.0f);
+    const float c = z.scale * 1.442695041f;  // scale log2(e)
+    for (int key = lowest / KEYS * KEYS; key <= last; key += KEYS) {
+        __syncthreads();  // nobody reads the tile before any more
+        load_tile<KEYS, P>(k, from_k, z.ldkv, key, z.S, z.D);
+        load_tile<KEYS, P>(v, from_v, z.ldkv, key, z.S, z.D);
+        __syncthreads();  // K and V are there
+        scores<P>(s, q, k);
+#pragma unroll
+        for (int m = 0; m < P::M; m++) {
+            float by = soften<E>(s + (m * N + lane % 16) * LD_S, rows[m], key, c);
+            if (lane < 16) shrink[m * N + lane] = by;
+        }
+        __syncwarp();  // P and the factors of O are there
+        weigh<P>(o, s, shrink, v, row_of);
+    }
+    finish<P>(call, o, s, rows, b, h, first_row);
+}
+
+template <typename P, typename E>
+static wb_status launch(forward_call<E> call, cudaStream_t stream)
+{
+    size_t tiles = ((size_t)call.z.T + P::ROWS - 1) / P::ROWS;
+    if (tiles * call.z.B * call.z.H > INT_MAX) return WB_BAD_SHAPE;
+    unsigned blocks = (unsigned)(tiles * call.z.B * call.z.H);
+    auto kernel = attention_kernel<P, E>;
+    cudaFuncSetAttribute(
+        (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::BYTES);
+    kernel<<<blocks, P::THREADS, P::BYTES, stream>>>(call);
+    return wb_launched();
+}
+
+template <typename E> static size_t forward_workspace(sizes)
+{
+    return 0;
+}
+
+template <typename E> static wb_status forward(forward_call<E> call, cudaStream_t stream)
+{
+    if (call.z.D <= 32) return launch<plan<32, 4, 2>>(call, stream);
+    if (call.z.D <= 64) return launch<plan<64, 4, 2>>(call, stream);
+    if (call.z.D <= 128) return launch<plan<128, 4, 1>>(call, stream);
+    return launch<plan<256, 4, 1>>(call, stream);
+}
+
+DEFINE_FORWARD(wb_f16, f16)
+DEFINE_FORWARD(wb_bf16, bf16)
