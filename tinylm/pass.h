@@ -3,7 +3,9 @@
  *
  * The order of calls is the model. Shapes are in model.h.
  */
+#include "attention.h"
 #include "model.h"
+#include "rglru.h"
 #include "rmsnorm.h"
 #include "rope.h"
 #include "softmax.h"
@@ -41,11 +43,14 @@ static void forward(model *m, const int *token, float p)
             CK(OP(rmsnorm_residual_forward)(
                 y->h1, y->x1, y->r1, m->br, m->layer[l - 1].x2, y->n1.w, R, C, eps,
                 offset, m->stream));
-        attention_forward(m, y);
+        if (y->recurrent)
+            recurrent_branch(m, y);
+        else
+            attention_branch(m, y);
         drop(m, m->br, m->br, p, 2 * l + 1);
         CK(OP(rmsnorm_residual_forward)(
             y->h2, y->x2, y->r2, m->br, y->x1, y->n2.w, R, C, eps, offset, m->stream));
-        mlp_forward(m, y);
+        mlp_branch(m, y);
         drop(m, m->br, m->br, p, 2 * l + 2);
     }
     CK(OP(rmsnorm_residual_forward)(
@@ -68,11 +73,15 @@ static void backward(model *m, const int *token, float p)
         m->ws_bytes, m->stream));
     for (int l = m->config.layers - 1; l >= 0; l--) {
         model_layer *y = &m->layer[l];
-        mlp_backward(m, y, drop(m, m->dbr, m->dx, p, 2 * l + 2));
+        mlp_branch_backward(m, y, drop(m, m->dbr, m->dx, p, 2 * l + 2));
         CK(OP(rmsnorm_backward)(  // dres = dx: what goes past the branch
             m->dx, y->n2.d, m->dh, y->x2, y->n2.w, y->r2, m->dx, R, C, offset, m->ws,
             m->ws_bytes, m->stream));
-        attention_backward(m, y, drop(m, m->dbr, m->dx, p, 2 * l + 1));
+        const E *db = drop(m, m->dbr, m->dx, p, 2 * l + 1);
+        if (y->recurrent)
+            recurrent_branch_backward(m, y, db);
+        else
+            attention_branch_backward(m, y, db);
         CK(OP(rmsnorm_backward)(
             m->dx, y->n1.d, m->dh, y->x1, y->n1.w, y->r1, m->dx, R, C, offset, m->ws,
             m->ws_bytes, m->stream));
@@ -137,18 +146,41 @@ static void at_least(size_t *bytes, size_t want)
     if (*bytes < want) *bytes = want;
 }
 
+static void attention_workspace(model *m)
+{
+    int B = m->B, T = m->T, D = m->config.head_dim;
+    int H = m->config.heads, K = m->config.kv_heads;
+    bool trains = m->use == MODEL_TRAIN;
+    size_t *n = &m->ws_bytes;
+    if (m->config.gemm_attention) {
+        if (trains) at_least(n, OP(attention_gemm_backward_workspace)(B, T, T, H, K, D));
+        return;
+    }
+    at_least(n, OP(attention_forward_workspace)(B, T, T, H, K, D));
+    if (trains) at_least(n, OP(attention_backward_workspace)(B, T, T, H, K, D));
+}
+
+static void recurrent_workspace(model *m)
+{
+    int B = m->B, T = m->T, Cr = m->config.recurrent, G = m->config.heads;
+    size_t *n = &m->ws_bytes;
+    at_least(n, OP(rglru_forward_workspace)(B, T, Cr));
+    if (m->use != MODEL_TRAIN) return;
+    at_least(n, OP(rglru_backward_workspace)(B, T, Cr));
+    at_least(n, OP(block_linear_backward_workspace)(m->R, G, Cr / G));
+    at_least(n, OP(conv1d_backward_workspace)(B, T, Cr, m->config.taps));
+}
+
 static void workspace(model *m)
 {
-    const model_config *c = &m->config;
     size_t *n = &m->ws_bytes;
     at_least(n, sum_workspace_f32((size_t)m->R));
+    attention_workspace(m);
+    if (m->config.arch == MODEL_GRIFFIN) recurrent_workspace(m);
     if (m->use != MODEL_TRAIN) return;
     at_least(n, gradnorm_workspace_f32(m->N));
-    at_least(n, OP(rmsnorm_backward_workspace)(m->R, c->channels));
-    at_least(n, OP(embedding_backward_workspace)(m->R, c->channels, m->Vp));
-    at_least(
-        n, OP(attention_gemm_backward_workspace)(
-               m->B, m->T, m->T, c->heads, c->kv_heads, c->head_dim));
+    at_least(n, OP(rmsnorm_backward_workspace)(m->R, m->config.channels));
+    at_least(n, OP(embedding_backward_workspace)(m->R, m->config.channels, m->Vp));
 }
 
 #undef CK
