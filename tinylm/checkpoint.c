@@ -1,10 +1,9 @@
 /* checkpoint.c - see checkpoint.h. */
 #include "checkpoint.h"
+#include "config_json.h"
 #include "safetensors.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,97 +13,8 @@
 
 static const st_dtype stored[MODEL_DTYPES] = {
     [MODEL_F32] = ST_F32, [MODEL_BF16] = ST_BF16, [MODEL_F16] = ST_F16};
-static const char *const torch_names[MODEL_DTYPES] = {
-    [MODEL_F32] = "float32", [MODEL_BF16] = "bfloat16", [MODEL_F16] = "float16"};
 
 /* --- config.json -------------------------------------------------------------------- */
-
-// A float as the decimal that people write: 1e-05, not 9.9999997e-06.
-static double decimal(float x)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.7g", (double)x);
-    return strtod(text, NULL);
-}
-
-static json_t *config_json(const model_config *c)
-{
-    json_t *rope = json_pack(
-        "{s:f, s:s}", "rope_theta", decimal(c->rope_base), "rope_type", "default");
-    return json_pack(
-        "{s:[s], s:s, s:s, s:s, s:b, s:b, s:f, s:n, s:n, s:i, s:s, s:i, s:f, s:i, s:i, "
-        "s:i, s:i, s:i, s:f, s:f, s:o, s:b, s:i, s:b}",
-        "architectures", "LlamaForCausalLM", "model_type", "llama", "torch_dtype",
-        torch_names[c->dtype], "dtype", torch_names[c->dtype], "attention_bias", 0,
-        "mlp_bias", 0, "attention_dropout", 0.0, "bos_token_id", "eos_token_id",
-        "head_dim", c->head_dim, "hidden_act", "silu", "hidden_size", c->channels,
-        "initializer_range", 0.02, "intermediate_size", c->hidden,
-        "max_position_embeddings", c->context, "num_attention_heads", c->heads,
-        "num_hidden_layers", c->layers, "num_key_value_heads", c->kv_heads,
-        "rms_norm_eps", decimal(c->eps), "rope_theta", decimal(c->rope_base),
-        "rope_parameters", rope, "tie_word_embeddings", c->tied, "vocab_size", c->vocab,
-        "use_cache", 1);
-}
-
-static int read_size(json_t *root, const char *key, int *out, int fallback)
-{
-    json_t *j = json_object_get(root, key);
-    if (!j || json_is_null(j)) return *out = fallback, fallback < 0 ? -1 : 0;
-    if (!json_is_integer(j) || json_integer_value(j) < 1 ||
-        json_integer_value(j) > 1 << 30)
-        return -1;
-    *out = (int)json_integer_value(j);
-    return 0;
-}
-
-static double read_number(json_t *root, const char *key, double fallback)
-{
-    json_t *j = json_object_get(root, key);
-    return json_is_number(j) ? json_number_value(j) : fallback;
-}
-
-// Variants of the architecture that this program does not compute.
-static const char *unsupported(json_t *root)
-{
-    const char *type = json_string_value(json_object_get(root, "model_type"));
-    const char *act = json_string_value(json_object_get(root, "hidden_act"));
-    json_t *scaling = json_object_get(root, "rope_scaling");
-    const char *rope = json_string_value(
-        json_object_get(json_object_get(root, "rope_parameters"), "rope_type"));
-    if (!type || strcmp(type, "llama") != 0) return "model_type is not llama";
-    if (act && strcmp(act, "silu") != 0) return "hidden_act is not silu";
-    if (json_is_true(json_object_get(root, "attention_bias"))) return "it has biases";
-    if (json_is_true(json_object_get(root, "mlp_bias"))) return "it has biases";
-    if (scaling && !json_is_null(scaling)) return "it scales RoPE";
-    if (rope && strcmp(rope, "default") != 0) return "it scales RoPE";
-    return NULL;
-}
-
-static int parse_config(model_config *c, json_t *root, const char *path, wb_error *err)
-{
-    static const char *const keys[] = {"num_hidden_layers",   "hidden_size",
-                                       "num_attention_heads", "intermediate_size",
-                                       "vocab_size",          "max_position_embeddings"};
-    int *const fields[] = {&c->layers, &c->channels, &c->heads,
-                           &c->hidden, &c->vocab,    &c->context};
-    const char *why = unsupported(root);
-    if (why) return error_set(err, "%s: %s: not a model for this program", path, why);
-    for (int i = 0; i < 6; i++)
-        if (read_size(root, keys[i], fields[i], -1))
-            return error_set(err, "%s: %s is missing or no size", path, keys[i]);
-    if (read_size(root, "num_key_value_heads", &c->kv_heads, c->heads) ||
-        read_size(root, "head_dim", &c->head_dim, c->channels / c->heads))
-        return error_set(err, "%s: num_key_value_heads or head_dim is no size", path);
-    json_t *rope = json_object_get(root, "rope_parameters");
-    c->tied = json_is_true(json_object_get(root, "tie_word_embeddings"));
-    c->eps = (float)read_number(root, "rms_norm_eps", 1e-6);
-    c->rope_base =
-        (float)read_number(root, "rope_theta", read_number(rope, "rope_theta", 10000));
-    c->gemm_attention = true;
-    wb_error reason;
-    if (model_check(c, &reason)) return error_set(err, "%s: %.600s", path, reason.text);
-    return 0;
-}
 
 // The dtype is that of the embedding: config.json only says what it was made with.
 static int stored_dtype(model_config *c, const char *folder, wb_error *err)
@@ -136,7 +46,7 @@ int checkpoint_config(model_config *c, const char *folder, wb_error *err)
     char *text = file_read(path, 1 << 20, &bytes, err);
     if (!text) return -1;
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
-    int rc = root ? parse_config(c, root, path, err)
+    int rc = root ? config_from_json(c, root, path, err)
                   : error_set(err, "%s: not valid JSON: %s", path, je.text);
     json_decref(root);
     free(text);
@@ -242,7 +152,7 @@ int checkpoint_save(
 {
     if (folder_make(folder, err)) return -1;
     json_t *generation = json_pack("{s:b, s:f}", "do_sample", 1, "temperature", 0.8);
-    if (save_beside_weights(folder, "config.json", config_json(&m->config), err)) {
+    if (save_beside_weights(folder, "config.json", config_to_json(&m->config), err)) {
         json_decref(generation);
         return -1;
     }

@@ -64,6 +64,16 @@ const char *model_lab05_refuses(const model_config *c)
     return "lab 05 takes heads of 16 to 256 channels, a multiple of 8";
 }
 
+int model_choose_attention(model_config *c, const char *how, wb_error *err)
+{
+    bool gemm = strcmp(how, "gemm") == 0, lab05 = strcmp(how, "lab05") == 0;
+    if (!gemm && !lab05 && strcmp(how, "auto") != 0)
+        return error_set(err, "--attention %s: there are lab05, gemm and auto", how);
+    bool unfit = c->arch == MODEL_LLAMA && model_lab05_refuses(c);
+    c->gemm_attention = gemm || (!lab05 && unfit);
+    return 0;
+}
+
 static int check_griffin(const model_config *c, wb_error *err)
 {
     size_t kinds = strlen(c->blocks);
@@ -77,8 +87,9 @@ static int check_griffin(const model_config *c, wb_error *err)
             c->recurrent, c->heads);
     if (c->taps < 2 || c->taps > 8)
         return error_set(err, "a convolution of %d taps: 2 to 8 are possible", c->taps);
-    if (c->window < 0)
-        return error_set(err, "a window of %d tokens: 0 or more", c->window);
+    if (c->window < 0 || (c->hf_window && c->window < 1))
+        return error_set(
+            err, "a window of %d tokens: %d or more", c->window, c->hf_window);
     if (!c->tied)
         return error_set(err, "the output matrix of griffin is the embedding: tied = 1");
     if (!(c->softcap >= 0))

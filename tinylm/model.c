@@ -169,7 +169,7 @@ static void set_constants(model *m)
     m->emb_scale = griffin ? embedding_scale(c->channels) : 1;
     m->scale = 1 / sqrtf((float)c->head_dim);
     m->rotated = griffin ? c->head_dim / 2 : c->head_dim;
-    m->window = griffin ? c->window : WB_ALL;
+    m->window = griffin ? c->window - c->hf_window : WB_ALL;
     m->calls = calls[c->dtype];
 }
 

@@ -47,13 +47,17 @@ typedef struct model_config {
     int recurrent;   /* Cr, a multiple of H */
     int taps;        /* of the convolution */
     int window;      /* tokens that attention sees before its own */
+    bool hf_window;  /* one less, as transformers has it */
     float softcap;   /* of the logits; 0: none */
 } model_config;
 
 /* One line about the first size that makes no model; 0 if all do. */
 int model_check(const model_config *c, wb_error *err);
 bool model_is_recurrent(const model_config *c, int layer);
-/* What attention runs on: NULL if lab 05's kernels take these heads, else why not. */
+/* Sets gemm_attention. how: "lab05"; "gemm", its rung zero; or "auto", that is lab 05 unless
+ * model_lab05_refuses. */
+int model_choose_attention(model_config *c, const char *how, wb_error *err);
+/* NULL, or why lab 05 does not take this model. */
 const char *model_lab05_refuses(const model_config *c);
 
 /* --- weights ------------------------------------------------------------------------ */
@@ -121,8 +125,9 @@ typedef struct model_layer { /* void: elements of the model's dtype */
 
 typedef struct model_recipe { /* what a training step needs besides the model */
     wb_schedule schedule;
-    int accum; /* micro-batches of a step: token and target are (accum,B,T) */
-    int growth;
+    int accum;        /* micro-batches of a step: token and target are (accum,B,T) */
+    float loss_scale; /* to start from: 1 but for f16 */
+    int growth;       /* good steps that double it; 0: never */
     float dropout, beta1, beta2, adam_eps, decay, clip;
 } model_recipe;
 

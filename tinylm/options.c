@@ -27,6 +27,7 @@ typedef struct option {
 #define MANY 1e9
 #define T_ FOR_TRAIN
 #define S_ (FOR_TRAIN | SAVED)
+#define M_ (FOR_TRAIN | SAVED | MAKES_MODEL)
 #define E_ FOR_EVAL
 #define G_ FOR_GENERATE
 
@@ -38,20 +39,35 @@ static const option table[] = {
     {"checkpoint", TEXT, AT(checkpoint), E_ | G_, 0, 0, "",
      "folder with model.safetensors"},
 
-    {"layers", LONG, AT(layers), S_, 1, 10000, "4", "decoder layers"},
-    {"channels", LONG, AT(channels), S_, 1, MANY, "128", "width of the residual stream"},
-    {"heads", LONG, AT(heads), S_, 1, MANY, "4", "query heads; channels / heads each"},
-    {"kv-heads", LONG, AT(kv_heads), S_, 0, MANY, "0",
-     "key and value heads (0: as heads)"},
-    {"hidden", LONG, AT(hidden), S_, 0, MANY, "0",
-     "width of the MLP (0: 8/3 channels, up to a multiple of 8)"},
-    {"context", LONG, AT(context), S_, 1, MANY, "64", "tokens the model sees at once"},
-    {"tied", FLAG, AT(tied), S_, 0, 0, "1", "the output matrix is the embedding"},
-    {"eps", REAL, AT(eps), S_, 1e-12, 1, "1e-5", "inside the root of RMSNorm"},
-    {"rope-base", REAL, AT(rope_base), S_, 1.001, 1e12, "10000", "theta of RoPE"},
-    {"tokenizer", TEXT, AT(tokenizer), S_, 0, 0, "characters", "characters or bytes"},
-    {"dtype", TEXT, AT(dtype), S_, 0, 0, "f32",
+    {"arch", TEXT, AT(arch), M_, 0, 0, "llama",
+     "llama, or griffin: recurrent layers, and attention in a window"},
+    {"layers", LONG, AT(layers), M_, 1, 10000, "4", "decoder layers"},
+    {"channels", LONG, AT(channels), M_, 1, MANY, "128", "width of the residual stream"},
+    {"heads", LONG, AT(heads), M_, 1, MANY, "4", "query heads; channels / heads each"},
+    {"kv-heads", LONG, AT(kv_heads), M_, 0, MANY, "0",
+     "key and value heads (0: as heads; of griffin 1)"},
+    {"hidden", LONG, AT(hidden), M_, 0, MANY, "0",
+     "width of the MLP (0: 8/3 channels, up to a multiple of 8; of griffin 3)"},
+    {"context", LONG, AT(context), M_, 1, MANY, "64", "tokens the model sees at once"},
+    {"tied", FLAG, AT(tied), M_, 0, 0, "1", "the output matrix is the embedding"},
+    {"eps", REAL, AT(eps), M_, 1e-12, 1, "1e-5", "inside the root of RMSNorm"},
+    {"rope-base", REAL, AT(rope_base), M_, 1.001, 1e12, "10000", "theta of RoPE"},
+    {"tokenizer", TEXT, AT(tokenizer), M_, 0, 0, "characters", "characters or bytes"},
+    {"dtype", TEXT, AT(dtype), M_, 0, 0, "f32",
      "f32, bf16 or f16 (with f32 master weights)"},
+    {"attention", TEXT, AT(attention), S_ | E_, 0, 0, "auto",
+     "lab05; gemm (batched products, llama only); auto: lab05 where it can"},
+    {"blocks", TEXT, AT(blocks), M_, 0, 0, "rra",
+     "griffin: kinds of layers, repeated: r recurrent, a attention"},
+    {"recurrent", LONG, AT(recurrent), M_, 0, MANY, "0",
+     "griffin: channels of the recurrence (0: as channels)"},
+    {"taps", LONG, AT(taps), M_, 2, 8, "4", "griffin: of the convolution"},
+    {"window", LONG, AT(window), M_, 0, MANY, "0",
+     "griffin: tokens that attention sees before its own (0: half the context)"},
+    {"hf-window", FLAG, AT(hf_window), M_ | E_ | G_, 0, 0, "0",
+     "griffin: one token less, as transformers does it"},
+    {"softcap", REAL, AT(softcap), M_, 0, 1e6, "30",
+     "griffin: bound of the logits (0: none)"},
 
     {"batch", LONG, AT(batch), S_ | E_, 1, MANY, "12", "rows of a micro-batch"},
     {"accum", LONG, AT(accum), S_, 1, MANY, "1", "micro-batches of a step"},
@@ -67,6 +83,10 @@ static const option table[] = {
     {"clip", REAL, AT(clip), S_, 0, 1e9, "1", "norm that gradients are cut to (0: off)"},
     {"dropout", REAL, AT(dropout), S_, 0, 0.99, "0",
      "of the embedding and of each branch"},
+    {"loss-scale", REAL, AT(loss_scale), S_, 1, 0x1p100, "65536",
+     "f16: first factor of the loss"},
+    {"growth", LONG, AT(growth), S_, 0, MANY, "2000",
+     "f16: steps without overflow that double the factor (0: never)"},
     {"seed", SEED, AT(seed), S_ | G_, 0, 0, "1",
      "of weights, order, dropout; of the sampler"},
     {"eval-every", LONG, AT(eval_every), S_, 0, MANY, "250",
@@ -207,6 +227,17 @@ char *options_text(const options *o)
     }
     fclose(f);
     return text;
+}
+
+const char *options_other_model(const options *a, const options *b)
+{
+    for (size_t i = 0; i < COUNT; i++) {
+        const option *p = &table[i];
+        const char *x = (const char *)a + p->offset, *y = (const char *)b + p->offset;
+        bool same = p->kind == TEXT ? !strcmp(x, y) : !memcmp(x, y, p->room);
+        if (p->use & MAKES_MODEL && !same) return p->name;
+    }
+    return NULL;
 }
 
 /* --- presets ------------------------------------------------------------------------ */

@@ -13,14 +13,17 @@ typedef struct options {
     /* files */
     char preset[256], data[1024], out[1024], checkpoint[1024];
     /* model */
+    char arch[16], blocks[64];
     long layers, channels, heads, kv_heads, hidden, context;
-    bool tied;
-    double eps, rope_base;
-    char tokenizer[16], dtype[8];
+    long recurrent, taps, window;
+    bool tied, hf_window;
+    double eps, rope_base, softcap;
+    char tokenizer[16], dtype[8], attention[8];
     /* training */
     long batch, accum, steps, warmup;
     char schedule[16];
-    double lr, min_lr, beta1, beta2, adam_eps, decay, clip, dropout;
+    double lr, min_lr, beta1, beta2, adam_eps, decay, clip, dropout, loss_scale;
+    long growth;
     long eval_every, save_every, log_every, stop_at;
     uint64_t seed;
     bool resume, graph, quiet;
@@ -31,7 +34,7 @@ typedef struct options {
     bool cache;
 } options;
 
-enum { FOR_TRAIN = 1, FOR_EVAL = 2, FOR_GENERATE = 4, SAVED = 8 };
+enum { FOR_TRAIN = 1, FOR_EVAL = 2, FOR_GENERATE = 4, SAVED = 8, MAKES_MODEL = 16 };
 
 void options_default(options *o);
 /* argv[0] is the first option. use: FOR_TRAIN, FOR_EVAL or FOR_GENERATE. */
@@ -40,6 +43,8 @@ int options_flags(options *o, int argc, char **argv, int use, wb_error *err);
 int options_preset(options *o, const char *name, wb_error *err);
 /* name=value lines, `#` comments. `name` is for messages. */
 int options_read(options *o, const char *text, const char *name, wb_error *err);
+/* Name of the first option of MAKES_MODEL in which the two differ; NULL: none. */
+const char *options_other_model(const options *a, const options *b);
 /* The SAVED ones as lines, malloc'ed. */
 char *options_text(const options *o);
 void options_help(int use);

@@ -2,12 +2,13 @@
  * end. Files of a run, in its folder:
  *     best/       checkpoint with the lowest validation loss
  *     last/       the newest one, with training.safetensors to go on from
- *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s
+ *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s, loss_scale
  */
 #include "checkpoint.h"
 #include "commands.h"
 #include "kernels.h"
 #include "progress.h"
+#include "recipe.h"
 #include "trainer.h"
 
 #include <errno.h>
@@ -52,26 +53,6 @@ static void catch_signals(void)
 
 /* --- options ------------------------------------------------------------------------ */
 
-// The options that make the model must be those of the run.
-static int check_same_model(const options *o, const options *saved, wb_error *err)
-{
-    const char *what = o->layers != saved->layers               ? "layers"
-                       : o->channels != saved->channels         ? "channels"
-                       : o->heads != saved->heads               ? "heads"
-                       : o->kv_heads != saved->kv_heads         ? "kv-heads"
-                       : o->hidden != saved->hidden             ? "hidden"
-                       : o->context != saved->context           ? "context"
-                       : o->tied != saved->tied                 ? "tied"
-                       : o->eps != saved->eps                   ? "eps"
-                       : o->rope_base != saved->rope_base       ? "rope-base"
-                       : strcmp(o->dtype, saved->dtype)         ? "dtype"
-                       : strcmp(o->tokenizer, saved->tokenizer) ? "tokenizer"
-                                                                : NULL;
-    if (!what) return 0;
-    return error_set(
-        err, "--resume cannot change --%s: leave it out, or start a new run", what);
-}
-
 // Flags beat what they stand on: the preset, or with --resume the options of the run.
 static int read_options(run *r, int argc, char **argv)
 {
@@ -93,53 +74,10 @@ static int read_options(run *r, int argc, char **argv)
     if (options_read(&saved, r->state.options, last, &r->err)) return -1;
     *o = saved;
     if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
-    return check_same_model(o, &saved, &r->err);
-}
-
-static int read_config(const run *r, model_config *c, wb_error *err)
-{
-    const options *o = &r->o;
-    *c = (model_config){
-        .layers = (int)o->layers,
-        .channels = (int)o->channels,
-        .heads = (int)o->heads,
-        .kv_heads = (int)(o->kv_heads ? o->kv_heads : o->heads),
-        .head_dim = (int)(o->channels / o->heads),
-        .vocab = r->tokenizer.vocab,
-        .hidden = (int)(o->hidden ? o->hidden : (8 * o->channels / 3 + 7) / 8 * 8),
-        .context = (int)o->context,
-        .tied = o->tied,
-        .gemm_attention = true,
-        .eps = (float)o->eps,
-        .rope_base = (float)o->rope_base};
-    if (o->channels % o->heads)
-        return error_set(
-            err, "--heads %ld does not divide --channels %ld", o->heads, o->channels);
-    if (!model_dtype_parse(o->dtype, &c->dtype))
-        return error_set(err, "--dtype %s: there are f32, bf16 and f16", o->dtype);
-    return model_check(c, err);
-}
-
-static int make_recipe(const options *o, model_recipe *r, wb_error *err)
-{
-    static const char *const kinds[] = {"constant", "linear", "cosine"};
-    int kind = 0;
-    while (kind < 3 && strcmp(o->schedule, kinds[kind]) != 0)
-        kind++;
-    if (kind == 3)
-        return error_set(
-            err, "--schedule %s: there are cosine, linear and constant", o->schedule);
-    *r = (model_recipe){
-        .schedule = {kind, (int)o->warmup, (int)o->steps, (float)o->lr, (float)o->min_lr},
-        .accum = (int)o->accum,
-        .growth = strcmp(o->dtype, "f16") ? 0 : 2000,
-        .dropout = (float)o->dropout,
-        .beta1 = (float)o->beta1,
-        .beta2 = (float)o->beta2,
-        .adam_eps = (float)o->adam_eps,
-        .decay = (float)o->decay,
-        .clip = (float)o->clip};
-    return 0;
+    const char *other = options_other_model(o, &saved);
+    if (!other) return 0;
+    return error_set(
+        &r->err, "--resume cannot change --%s: leave it out, or start a new run", other);
 }
 
 /* --- the text ----------------------------------------------------------------------- */
@@ -188,7 +126,7 @@ static int load_text(run *r)
 
 /* --- the CSV ------------------------------------------------------------------------ */
 
-static const char csv_head[] = "step,loss,val,lr,grad_norm,tokens_per_s\n";
+static const char csv_head[] = "step,loss,val,lr,grad_norm,tokens_per_s,loss_scale\n";
 
 // A new file, or the old one without the lines after the step that the run goes on from.
 static int open_csv(run *r)
@@ -228,7 +166,9 @@ static int log_step(run *r, double val)
     if (!isnan(val)) r->val = val, r->val_step = s->step;
     fprintf(r->csv, "%u,%.6f,", s->step, r->loss);
     if (!isnan(val)) fprintf(r->csv, "%.6f", val);
-    fprintf(r->csv, ",%.6g,%.6g,%.0f\n", (double)s->lr, (double)s->grad_norm, rate);
+    fprintf(
+        r->csv, ",%.6g,%.6g,%.0f,%g\n", (double)s->lr, (double)s->grad_norm, rate,
+        (double)s->loss_scale);
     if (fflush(r->csv))
         return error_set(&r->err, "%s/train.csv: %s", r->o.out, strerror(errno));
     if (!r->o.quiet)
@@ -271,8 +211,8 @@ static int open_run(run *r, int argc, char **argv)
     const options *o = &r->o;
     char last[PATH_MAX];
     if (read_options(r, argc, argv) || load_text(r) ||
-        read_config(r, &config, &r->err) || make_recipe(o, &recipe, &r->err) ||
-        folder_make(o->out, &r->err))
+        recipe_config(&config, o, r->tokenizer.vocab, &r->err) ||
+        recipe_make(&recipe, o, &r->err) || folder_make(o->out, &r->err))
         return -1;
     snprintf(last, sizeof last, "%s/last", o->out);
     if (model_create(
@@ -295,6 +235,17 @@ static int open_run(run *r, int argc, char **argv)
     return open_csv(r);
 }
 
+static void print_blocks(const model_config *c, const char *asked)
+{
+    if (c->arch == MODEL_GRIFFIN)
+        printf(
+            "blocks %s, repeated: recurrent of %d channels, attention to %d tokens "
+            "before\n",
+            c->blocks, c->recurrent, c->window - c->hf_window);
+    if (c->gemm_attention && strcmp(asked, "gemm") != 0)
+        printf("attention by batched products: %s\n", model_lab05_refuses(c));
+}
+
 static void print_start(const run *r)
 {
     int count;
@@ -306,10 +257,11 @@ static void print_start(const run *r)
     free(all);
     wb_print_kernels(stdout);
     printf(
-        "model  %d layers, %d channels, %d heads (%d key/value), hidden %d, context %d, "
-        "%.2f M parameters, %s\n",
-        c->layers, c->channels, c->heads, c->kv_heads, c->hidden, c->context,
-        (double)parameters / 1e6, model_dtype_name(c->dtype));
+        "model  %s: %d layers, %d channels, %d heads (%d key/value), hidden %d, context "
+        "%d, %.2f M parameters, %s\n",
+        model_arch_name(c->arch), c->layers, c->channels, c->heads, c->kv_heads,
+        c->hidden, c->context, (double)parameters / 1e6, model_dtype_name(c->dtype));
+    print_blocks(c, r->o.attention);
     printf(
         "text   %s: %zu tokens of %d kinds, the last %zu held out\n", r->o.data,
         r->length, c->vocab, r->length - r->held_out);

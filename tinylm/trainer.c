@@ -24,8 +24,7 @@ void trainer_open(
     }
     CUDA_CHECK(cudaMallocHost((void **)&t->h_train, sizeof *t->h_train));
     if (step == 0) {
-        *t->h_train = (wb_train){.seed = seed, .loss_scale = 1};
-        if (m->config.dtype == MODEL_F16) t->h_train->loss_scale = 65536;
+        *t->h_train = (wb_train){.seed = seed, .loss_scale = r->loss_scale};
         model_upload(m, m->train, t->h_train, sizeof *t->h_train);
     }
 }

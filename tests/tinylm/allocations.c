@@ -105,6 +105,7 @@ static int check(bool host, model_dtype dtype, bool graph, float dropout)
         .gemm_attention = true,
         .dtype = dtype};
     model_recipe r = {
+        .loss_scale = 1,
         .schedule = {2, 2, 20, 1e-3f, 1e-4f},
         .accum = 2,
         .dropout = dropout,

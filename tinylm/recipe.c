@@ -1,0 +1,79 @@
+/* recipe.c - see recipe.h. */
+#include "recipe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// Sizes that the options leave open.
+static long or_else(long given, long otherwise)
+{
+    return given ? given : otherwise;
+}
+
+int recipe_config(model_config *c, const options *o, int vocab, wb_error *err)
+{
+    model_arch arch;
+    if (!model_arch_parse(o->arch, &arch))
+        return error_set(err, "--arch %s: there are llama and griffin", o->arch);
+    if (o->channels % o->heads)
+        return error_set(
+            err, "--heads %ld does not divide --channels %ld", o->heads, o->channels);
+    bool griffin = arch == MODEL_GRIFFIN;
+    long hidden = griffin ? 3 * o->channels : (8 * o->channels / 3 + 7) / 8 * 8;
+    *c = (model_config){
+        .arch = arch,
+        .layers = (int)o->layers,
+        .channels = (int)o->channels,
+        .heads = (int)o->heads,
+        .kv_heads = (int)or_else(o->kv_heads, griffin ? 1 : o->heads),
+        .head_dim = (int)(o->channels / o->heads),
+        .vocab = vocab,
+        .hidden = (int)or_else(o->hidden, hidden),
+        .context = (int)o->context,
+        .tied = o->tied,
+        .eps = (float)o->eps,
+        .rope_base = (float)o->rope_base};
+    if (griffin) {
+        c->recurrent = (int)or_else(o->recurrent, o->channels);
+        c->taps = (int)o->taps;
+        c->window = (int)or_else(o->window, (o->context + 1) / 2);
+        c->hf_window = o->hf_window;
+        c->softcap = (float)o->softcap;
+        snprintf(c->blocks, sizeof c->blocks, "%s", o->blocks);
+    }
+    if (!model_dtype_parse(o->dtype, &c->dtype))
+        return error_set(err, "--dtype %s: there are f32, bf16 and f16", o->dtype);
+    if (model_choose_attention(c, o->attention, err)) return -1;
+    return model_check(c, err);
+}
+
+// The nearest at or below: scaling by it rounds nothing.
+static float power_of_two(double x)
+{
+    return ldexpf(1, ilogb(x));
+}
+
+int recipe_make(model_recipe *r, const options *o, wb_error *err)
+{
+    static const char *const kinds[] = {"constant", "linear", "cosine"};
+    int kind = 0;
+    while (kind < 3 && strcmp(o->schedule, kinds[kind]) != 0)
+        kind++;
+    if (kind == 3)
+        return error_set(
+            err, "--schedule %s: there are cosine, linear and constant", o->schedule);
+    bool scaled = strcmp(o->dtype, "f16") == 0;
+    *r = (model_recipe){
+        .schedule = {kind, (int)o->warmup, (int)o->steps, (float)o->lr, (float)o->min_lr},
+        .accum = (int)o->accum,
+        .loss_scale = scaled ? power_of_two(o->loss_scale) : 1,
+        .growth = scaled ? (int)o->growth : 0,
+        .dropout = (float)o->dropout,
+        .beta1 = (float)o->beta1,
+        .beta2 = (float)o->beta2,
+        .adam_eps = (float)o->adam_eps,
+        .decay = (float)o->decay,
+        .clip = (float)o->clip};
+    return 0;
+}
