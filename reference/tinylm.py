@@ -2,218 +2,244 @@
 
     python reference/tinylm.py     checks the gradients against finite differences
 
-A Llama-type decoder as tinylm/ trains it: RMSNorm, RoPE (half-split), attention with K
-key/value heads for H query heads, SwiGLU, no biases, the output matrix tied to the
-embedding or its own. Weights go by their Hugging Face names, matrices are (outputs,
-inputs). The labs' ops are those of the other files here; attention, products and the order
-of everything are written out. Two other ways lead to the same numbers in the tests: the C
-program, and transformers' LlamaForCausalLM.
+The two architectures that tinylm/ trains. A layer is a temporal block and an MLP, each
+behind an RMSNorm and added to the stream:
+    llama     RoPE, attention with K key/value heads for H query heads; SwiGLU; no biases;
+              the output matrix tied to the embedding or its own
+    griffin   of three layers two with an RG-LRU, one with attention in a window, RoPE on
+              half of each head; GeGLU; biases; norms of weight 1 + w; soft cap
+Weights go by their Hugging Face names (tinylm_config.py), matrices are (outputs, inputs).
+The ops are those of the other files here; products and the order of everything are
+written out. Two other ways lead to the same numbers in the tests: the C program, and
+transformers' LlamaForCausalLM and RecurrentGemmaForCausalLM.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
+import attention
+import rglru
 import rmsnorm
 import rope
 import softmax
 import swiglu
 import wb
+from tinylm_config import Config, from_json
+
+GATED = {
+    "llama": (swiglu.swiglu_forward, swiglu.swiglu_backward),
+    "griffin": (swiglu.geglu_forward, swiglu.geglu_backward),
+}
 
 
-@dataclass
-class Config:
-    layers: int = 2
-    channels: int = 12
-    heads: int = 6
-    kv_heads: int = 3
-    head_dim: int = 2
-    hidden: int = 9
-    vocab: int = 11
-    context: int = 5
-    tied: bool = True
-    eps: float = 1e-5
-    rope_base: float = 10000.0
-
-    def shapes(self):
-        """{name: shape} of all weights"""
-        C, F, V = self.channels, self.hidden, self.vocab
-        HD, KD = self.heads * self.head_dim, self.kv_heads * self.head_dim
-        s = {"model.embed_tokens.weight": (V, C), "model.norm.weight": (C,)}
-        if not self.tied:
-            s["lm_head.weight"] = (V, C)
-        for l in range(self.layers):
-            p = f"model.layers.{l}."
-            s[p + "self_attn.q_proj.weight"] = (HD, C)
-            s[p + "self_attn.k_proj.weight"] = (KD, C)
-            s[p + "self_attn.v_proj.weight"] = (KD, C)
-            s[p + "self_attn.o_proj.weight"] = (C, HD)
-            s[p + "mlp.gate_proj.weight"] = (F, C)
-            s[p + "mlp.up_proj.weight"] = (F, C)
-            s[p + "mlp.down_proj.weight"] = (C, F)
-            s[p + "input_layernorm.weight"] = (C,)
-            s[p + "post_attention_layernorm.weight"] = (C,)
-        return s
-
-
-# --- ops, returning what the contract functions write --------------------------------------
-
-
-def norm(x, w, eps):
-    out, rstd = np.empty_like(x), np.empty(len(x))
-    rmsnorm.rmsnorm_forward(out, rstd, x, w, *x.shape, eps, 0.0)
-    return out, rstd
-
-
-def norm_backward(dout, x, w, rstd, dres, dw):
-    dx = np.empty_like(x)
-    rmsnorm.rmsnorm_backward(dx, dw, dout, x, w, rstd, dres, *x.shape, 0.0)
-    return dx
-
-
-def turn(function, x, cis, B, T, heads, D):
-    out = np.empty((B, T, heads * D))
-    function(out, x.reshape(B, T, heads * D), cis, None, B, T, heads, D, D, heads * D)
-    return out.reshape(B * T, heads * D)
-
-
-def split(x, B, T, heads, D):
-    """(B*T, heads*D) as (B, heads, T, D)"""
-    return x.reshape(B, T, heads, D).transpose(0, 2, 1, 3)
-
-
-def merge(x):
-    """the inverse"""
-    B, heads, T, D = x.shape
-    return x.transpose(0, 2, 1, 3).reshape(B * T, heads * D)
-
-
-def attention(q, k, v, scale):
-    """q (B,H,T,D), k and v (B,K,T,D); head h reads key/value head h // (H/K)"""
-    group = q.shape[1] // k.shape[1]
-    k, v = k.repeat(group, 1), v.repeat(group, 1)
-    scores = q @ k.transpose(0, 1, 3, 2)
-    T = q.shape[2]
-    p = np.empty((scores.size // T, T))
-    softmax.softmax_causal_forward(p, scores.reshape(-1, T), len(p), T, T, scale)
-    p = p.reshape(scores.shape)
-    return p @ v, p
-
-
-def attention_backward(dout, q, k, v, p, scale):
-    B, H, T, D = q.shape
-    K = k.shape[1]
-    kk, vv = k.repeat(H // K, 1), v.repeat(H // K, 1)
-    dp = dout @ vv.transpose(0, 1, 3, 2)
-    ds = np.empty((dp.size // T, T))
-    softmax.softmax_backward(ds, dp.reshape(-1, T), p.reshape(-1, T), len(ds), T, scale)
-    ds = ds.reshape(p.shape)
-
-    def grouped(x):
-        return x.reshape(B, K, H // K, T, D).sum(2)
-
-    back = (0, 1, 3, 2)
-    return ds @ kk, grouped(ds.transpose(back) @ q), grouped(p.transpose(back) @ dout)
-
-
-# --- the model -----------------------------------------------------------------------------
+def embedding_scale(config):
+    """of griffin sqrt(C), rounded to bf16 as published models have it"""
+    return wb.rounded(np.sqrt(np.float32(config.channels)), "bf16") if config.griffin else 1.0
 
 
 class Model:
     """Model(config, weights).logits(tokens); .gradients(tokens, targets) -> loss, {name: g}"""
 
-    def __init__(self, config, weights):
-        self.c, self.w = config, weights
-        self.cis = np.empty((config.context, config.head_dim // 2, 2))
-        rope.rope_table(self.cis, config.context, config.head_dim, config.rope_base)
+    def __init__(self, config, weights, context=None):
+        self.c, self.w, self.g = config, weights, None
+        P = context or config.context
+        self.cis = np.empty((P, config.rotated // 2, 2))
+        rope.rope_table(self.cis, P, config.rotated, config.rope_base)
+        self.emb_scale = embedding_scale(config)
+        self.head = "model.embed_tokens.weight" if config.tied else "lm_head.weight"
 
-    def head(self):
-        return "model.embed_tokens.weight" if self.c.tied else "lm_head.weight"
+    # --- norms and products: x (R, channels) ----------------------------------------------
 
-    def layer(self, l, x, B, T):
-        """the residual stream behind layer l, and what its backward pass needs"""
-        c, w, p = self.c, self.w, f"model.layers.{l}."
-        H, K, D = c.heads, c.kv_heads, c.head_dim
-        h1, r1 = norm(x, w[p + "input_layernorm.weight"], c.eps)
-        q = turn(rope.rope_forward, h1 @ w[p + "self_attn.q_proj.weight"].T, self.cis, B, T, H, D)
-        k = turn(rope.rope_forward, h1 @ w[p + "self_attn.k_proj.weight"].T, self.cis, B, T, K, D)
-        v = h1 @ w[p + "self_attn.v_proj.weight"].T
-        q, k, v = split(q, B, T, H, D), split(k, B, T, K, D), split(v, B, T, K, D)
-        a, weights = attention(q, k, v, 1 / np.sqrt(D))
-        att = merge(a)
-        x2 = x + att @ w[p + "self_attn.o_proj.weight"].T
-        h2, r2 = norm(x2, w[p + "post_attention_layernorm.weight"], c.eps)
-        gate, up = h2 @ w[p + "mlp.gate_proj.weight"].T, h2 @ w[p + "mlp.up_proj.weight"].T
+    def norm(self, name, x):
+        out, rstd = np.empty_like(x), np.empty(len(x))
+        rmsnorm.rmsnorm_forward(
+            out, rstd, x, self.w[name + ".weight"], *x.shape, self.c.eps, float(self.c.griffin)
+        )
+        return out, rstd
+
+    def norm_backward(self, name, dout, x, rstd, dres):
+        dx, name = np.empty_like(x), name + ".weight"
+        rmsnorm.rmsnorm_backward(
+            dx, self.g[name], dout, x, self.w[name], rstd, dres, *x.shape, float(self.c.griffin)
+        )
+        return dx
+
+    def linear(self, what, l, x):
+        name = self.c.name(what, l)
+        return x @ self.w[name + ".weight"].T + self.w.get(name + ".bias", 0.0)
+
+    def linear_backward(self, what, l, dy, x):
+        name = self.c.name(what, l)
+        self.g[name + ".weight"] += dy.T @ x
+        if name + ".bias" in self.g:
+            self.g[name + ".bias"] += dy.sum(0)
+        return dy @ self.w[name + ".weight"]
+
+    # --- attention ------------------------------------------------------------------------
+
+    def turn(self, function, x, heads):
+        D, out = self.c.head_dim, np.empty_like(x)
+        function(out, x, self.cis, None, *x.shape[:2], heads, D, self.c.rotated, heads * D)
+        return out
+
+    def attention_sizes(self, q):
+        H, K, D = self.c.heads, self.c.kv_heads, self.c.head_dim
+        B, T = q.shape[:2]
+        return (None, B, T, T, H, K, D, H * D, K * D, self.c.before, 1 / np.sqrt(D))
+
+    def attention(self, l, u, B, T):
+        q, k, v = (self.linear(what, l, u).reshape(B, T, -1) for what in "qkv")
+        q = self.turn(rope.rope_forward, q, self.c.heads)
+        k = self.turn(rope.rope_forward, k, self.c.kv_heads)
+        att, lse = np.empty_like(q), np.empty((B, self.c.heads, T))
+        attention.attention_forward(att, lse, q, k, v, *self.attention_sizes(q))
+        return self.linear("o", l, att.reshape(B * T, -1)), (q, k, v, att, lse)
+
+    def attention_backward(self, l, dy, u, kept):
+        q, k, v, att, lse = kept
+        datt = self.linear_backward("o", l, dy, att.reshape(len(u), -1)).reshape(att.shape)
+        dq, dk, dv = np.empty_like(q), np.empty_like(k), np.empty_like(v)
+        attention.attention_backward(
+            dq, dk, dv, datt, q, k, v, att, lse, *self.attention_sizes(q)
+        )
+        dq = self.turn(rope.rope_backward, dq, self.c.heads)
+        dk = self.turn(rope.rope_backward, dk, self.c.kv_heads)
+        return sum(
+            self.linear_backward(what, l, d.reshape(len(u), -1), u)
+            for what, d in (("q", dq), ("k", dk), ("v", dv))
+        )
+
+    # --- RG-LRU ---------------------------------------------------------------------------
+
+    def recurrence(self, weights, l):
+        """of self.w or self.g: convolution, both gates, a_param, in the labs' shapes"""
+        conv, lru = self.c.name("conv", l), self.c.name("lru", l) + "."
+        return (
+            weights[conv + ".weight"][:, 0], weights[conv + ".bias"],
+            weights[lru + "input_gate_weight"], weights[lru + "input_gate_bias"],
+            weights[lru + "recurrent_gate_weight"], weights[lru + "recurrent_gate_bias"],
+            weights[lru + "recurrent_param"],
+        )  # fmt: skip
+
+    def recurrent(self, l, u, B, T):
+        Cr, G, taps = self.c.recurrent, self.c.heads, self.c.taps
+        M, R = Cr // G, B * T
+        cw, cb, wx, bx, wa, ba, ap = self.recurrence(self.w, l)
+        x, y = (self.linear(what, l, u).reshape(B, T, Cr) for what in "xy")
+        c, out, h = (np.empty_like(x) for _ in range(3))
+        px, pa = (np.empty((R, G, M)) for _ in range(2))
+        rglru.conv1d_forward(c, None, x, cw, cb, None, None, B, T, Cr, taps, Cr)
+        rglru.block_linear_forward(px, pa, c.reshape(R, G, M), wx, bx, wa, ba, R, G, M)
+        px, pa = px.reshape(x.shape), pa.reshape(x.shape)
+        rglru.rglru_forward(out, h, None, c, px, pa, y, ap, None, None, B, T, Cr, Cr)
+        return self.linear("out", l, out.reshape(R, Cr)), (x, y, c, px, pa, out, h)
+
+    def recurrent_backward(self, l, dy, u, kept):
+        x, side, c, px, pa, out, h = kept
+        B, T, Cr = x.shape
+        G, taps, R = self.c.heads, self.c.taps, B * T
+        M, blocks = Cr // G, (R, G, Cr // G)
+        cw, _, wx, _, wa, _, ap = self.recurrence(self.w, l)
+        dcw, dcb, dwx, dbx, dwa, dba, dap = self.recurrence(self.g, l)
+        dout = self.linear_backward("out", l, dy, out.reshape(R, Cr)).reshape(x.shape)
+        dc, dpx, dpa, dside, dx = (np.empty_like(x) for _ in range(5))
+        rglru.rglru_backward(
+            dc, dpx, dpa, dside, dap, dout, c, px, pa, side, h, ap, None, B, T, Cr, Cr
+        )
+        through = np.empty(blocks)
+        rglru.block_linear_backward(
+            through, dwx, dbx, dwa, dba, dc.reshape(blocks), dpx.reshape(blocks),
+            dpa.reshape(blocks), c.reshape(blocks), wx, wa, R, G, M,
+        )  # fmt: skip
+        dc = through.reshape(x.shape)
+        rglru.conv1d_backward(dx, dcw, dcb, dc, x, cw, None, B, T, Cr, taps, Cr)
+        du = self.linear_backward("x", l, dx.reshape(R, Cr), u)
+        return du + self.linear_backward("y", l, dside.reshape(R, Cr), u)
+
+    # --- MLP ------------------------------------------------------------------------------
+
+    def mlp(self, l, u):
+        gate, up = self.linear("gate", l, u), self.linear("up", l, u)
         s = np.empty_like(gate)
-        swiglu.swiglu_forward(s, gate, up, *gate.shape, gate.shape[1])
-        out = x2 + s @ w[p + "mlp.down_proj.weight"].T
-        return out, (x, h1, r1, q, k, v, weights, att, x2, h2, r2, gate, up, s)
+        GATED[self.c.arch][0](s, gate, up, *gate.shape, gate.shape[1])
+        return self.linear("down", l, s), (gate, up, s)
+
+    def mlp_backward(self, l, dy, u, kept):
+        gate, up, s = kept
+        ds = self.linear_backward("down", l, dy, s)
+        dgate, dup = np.empty_like(gate), np.empty_like(up)
+        GATED[self.c.arch][1](dgate, dup, ds, gate, up, *gate.shape, gate.shape[1])
+        du = self.linear_backward("gate", l, dgate, u)
+        return du + self.linear_backward("up", l, dup, u)
+
+    # --- the whole ------------------------------------------------------------------------
 
     def forward(self, tokens):
         B, T = tokens.shape
-        x, kept = self.w["model.embed_tokens.weight"][tokens.ravel()], []
+        x, kept = self.emb_scale * self.w["model.embed_tokens.weight"][tokens.ravel()], []
         for l in range(self.c.layers):
-            x, inner = self.layer(l, x, B, T)
-            kept.append(inner)
-        h, r = norm(x, self.w["model.norm.weight"], self.c.eps)
-        return h @ self.w[self.head()].T, (kept, x, h, r)
+            temporal = self.recurrent if self.c.is_recurrent(l) else self.attention
+            h1, r1 = self.norm(self.c.name("n1", l), x)
+            branch, inner = temporal(l, h1, B, T)
+            x2 = x + branch
+            h2, r2 = self.norm(self.c.name("n2", l), x2)
+            branch, gated = self.mlp(l, h2)
+            kept.append((x, h1, r1, inner, x2, h2, r2, gated))
+            x = x2 + branch
+        h, r = self.norm(self.c.name("norm"), x)
+        return h @ self.w[self.head].T, (kept, x, h, r)
 
     def logits(self, tokens):
-        """(B,T,V)"""
-        return self.forward(tokens)[0].reshape(*tokens.shape, -1)
+        """(B,T,V), behind the soft cap"""
+        z, cap = self.forward(tokens)[0].reshape(*tokens.shape, -1), self.c.softcap
+        return cap * np.tanh(z / cap) if cap else z
 
-    def layer_backward(self, l, dx, inner, B, T, g):
-        x, h1, r1, q, k, v, weights, att, x2, h2, r2, gate, up, s = inner
-        c, w, p = self.c, self.w, f"model.layers.{l}."
-        H, K, D = c.heads, c.kv_heads, c.head_dim
+    def layer_backward(self, l, dx, kept):
+        x, h1, r1, inner, x2, h2, r2, gated = kept
+        dh = self.mlp_backward(l, dx, h2, gated)
+        dx = self.norm_backward(self.c.name("n2", l), dh, x2, r2, dx)
+        temporal = (
+            self.recurrent_backward if self.c.is_recurrent(l) else self.attention_backward
+        )
+        dh = temporal(l, dx, h1, inner)
+        return self.norm_backward(self.c.name("n1", l), dh, x, r1, dx)
 
-        def product(name, dy, x):  # y = x w^T: adds dw, returns dx
-            g[p + name] += dy.T @ x
-            return dy @ w[p + name]
+    def cross_entropy(self, dlogits, logits, targets):
+        (R, V), loss = logits.shape, np.empty(len(logits))
+        softmax.cross_entropy(
+            loss, dlogits, logits, targets.ravel(), np.array([1 / R]), R, V, V,
+            self.c.softcap, -1,
+        )  # fmt: skip
+        return loss.mean()
 
-        ds = product("mlp.down_proj.weight", dx, s)
-        dgate, dup = np.empty_like(gate), np.empty_like(up)
-        swiglu.swiglu_backward(dgate, dup, ds, gate, up, *gate.shape, gate.shape[1])
-        dh = product("mlp.gate_proj.weight", dgate, h2) + product("mlp.up_proj.weight", dup, h2)
-        name = p + "post_attention_layernorm.weight"
-        dx = norm_backward(dh, x2, w[name], r2, dx, g[name])
-        datt = split(product("self_attn.o_proj.weight", dx, att), B, T, H, D)
-        dq, dk, dv = attention_backward(datt, q, k, v, weights, 1 / np.sqrt(D))
-        dq = turn(rope.rope_backward, merge(dq), self.cis, B, T, H, D)
-        dk = turn(rope.rope_backward, merge(dk), self.cis, B, T, K, D)
-        dh = product("self_attn.q_proj.weight", dq, h1)
-        dh += product("self_attn.k_proj.weight", dk, h1)
-        dh += product("self_attn.v_proj.weight", merge(dv), h1)
-        name = p + "input_layernorm.weight"
-        return norm_backward(dh, x, w[name], r1, dx, g[name])
+    def loss(self, tokens, targets):
+        return self.cross_entropy(None, self.forward(tokens)[0], targets)
 
     def gradients(self, tokens, targets):
         """mean loss over all tokens, and its gradient for each weight"""
-        B, T = tokens.shape
-        R, V = tokens.size, self.c.vocab
-        g = {name: np.zeros_like(w) for name, w in self.w.items()}
+        self.g = {name: np.zeros_like(w) for name, w in self.w.items()}
         logits, (kept, x, h, r) = self.forward(tokens)
-        loss, dlogits = np.empty(R), np.empty_like(logits)
-        softmax.cross_entropy(
-            loss, dlogits, logits, targets.ravel(), np.array([1 / R]), R, V, V, 0.0, -1
-        )
-        g[self.head()] += dlogits.T @ h
-        dh = dlogits @ self.w[self.head()]
-        dx = norm_backward(dh, x, self.w["model.norm.weight"], r, None, g["model.norm.weight"])
+        dlogits = np.empty_like(logits)
+        loss = self.cross_entropy(dlogits, logits, targets)
+        self.g[self.head] += dlogits.T @ h
+        dx = self.norm_backward(self.c.name("norm"), dlogits @ self.w[self.head], x, r, None)
         for l in reversed(range(self.c.layers)):
-            dx = self.layer_backward(l, dx, kept[l], B, T, g)
-        np.add.at(g["model.embed_tokens.weight"], tokens.ravel(), dx)
-        return loss.mean(), g
+            dx = self.layer_backward(l, dx, kept[l])
+        embedding = self.g["model.embed_tokens.weight"]
+        np.add.at(embedding, tokens.ravel(), self.emb_scale * dx)
+        return loss, self.g
 
 
 # --- checks of this file -------------------------------------------------------------------
 
 
 def random_weights(config, rng):
-    return {
-        name: rng.standard_normal(shape) * (0.4 if len(shape) == 2 else 0.2) + (len(shape) == 1)
-        for name, shape in config.shapes().items()
-    }
+    w = {}
+    for name, shape in config.shapes().items():
+        matrix, ones = len(shape) > 1 and "bias" not in name, not config.griffin
+        w[name] = rng.standard_normal(shape) * (0.4 if matrix else 0.2) + (not matrix and ones)
+        if "recurrent_param" in name:
+            w[name] -= 2  # a far from 0
+    return w
 
 
 def check(what, config, checks):
@@ -221,7 +247,7 @@ def check(what, config, checks):
     w = random_weights(config, rng)
     m = Model(config, w)
     tokens, targets = rng.integers(0, config.vocab, (2, 2, config.context))
-    loss, g = m.gradients(tokens, targets)
+    g = m.gradients(tokens, targets)[1]
     worst = 0
     for name, array in w.items():
         flat, got = array.reshape(-1), g[name].reshape(-1)
@@ -229,7 +255,7 @@ def check(what, config, checks):
             x, near = flat[i], []
             for step in (1e-4, -1e-4, 2e-4, -2e-4):
                 flat[i] = x + step
-                near.append(m.gradients(tokens, targets)[0])
+                near.append(m.loss(tokens, targets))
             flat[i] = x
             slope = (8 * (near[0] - near[1]) - (near[2] - near[3])) / 12e-4
             worst = max(worst, abs(slope - got[i]) / np.abs(got).max())
@@ -244,4 +270,11 @@ if __name__ == "__main__":
     check("grouped heads, tied", Config(), checks)
     check("one key head, own head", Config(kv_heads=1, tied=False, layers=1), checks)
     check("heads wider than the stream", Config(head_dim=4, kv_heads=6), checks)
+    griffin = dict(arch="griffin", head_dim=4, softcap=3.0, before=2)
+    check("griffin", Config(layers=3, kv_heads=1, recurrent=18, **griffin), checks)
+    check(
+        "griffin, two key heads, two taps",
+        Config(layers=2, heads=4, kv_heads=2, blocks="ar", recurrent=8, taps=2, **griffin),
+        checks,
+    )
     checks.done()

@@ -1,10 +1,10 @@
 /* gradients.c - one training step's loss and gradients, with all that they came from, to a
  * file: tests/tinylm/gradients.py works them out again in float64.
  *
- *     gradients OUT.safetensors DTYPE LAYERS CHANNELS HEADS KV_HEADS HIDDEN VOCAB CONTEXT
- *               TIED BATCH ACCUM
+ *     gradients OUT.safetensors VOCAB [options of `tinylm train` that make a model]
  */
-#include "../../tinylm/model.h"
+#include "../../tinylm/config_json.h"
+#include "../../tinylm/recipe.h"
 #include "safetensors.h"
 
 #include <stdio.h>
@@ -20,18 +20,19 @@ static void fail(const char *what)
 }
 
 // Weights far from their start, so that no gradient is small by accident: attention is
-// sharp, norms differ from 1.
+// sharp, norms and biases are in use, some channels of the recurrence remember.
 static float *make_weights(model *m, const model_tensor *all, int count)
 {
     float *w = calloc(m->N, sizeof *w);
     if (!w) fail("no memory");
     for (int i = 0; i < count; i++) {
-        size_t n = all[i].count;
-        for (size_t k = 0; k < n; k++) {
+        const model_tensor *t = &all[i];
+        float middle = t->start == START_ONES ? 1 : t->start == START_RING ? -2 : 0;
+        for (size_t k = 0; k < t->count; k++) {
             uint32_t r[4];
             wb_random(r, SEED, (uint32_t)k, (uint32_t)i, 0, 0);
             float u = (float)r[0] * 0x1p-31f - 1;  // -1 .. 1
-            w[all[i].offset + k] = all[i].ndim > 1 ? 0.35f * u : 1 + 0.3f * u;
+            w[t->offset + k] = middle + (t->ndim > 1 ? 0.35f : 0.3f) * u;
         }
     }
     model_set_weights(m, w);
@@ -40,27 +41,17 @@ static float *make_weights(model *m, const model_tensor *all, int count)
 
 int main(int argc, char **argv)
 {
-    if (argc != 13) fail("12 arguments, see the top of gradients.c");
-    int n[13];
-    for (int i = 3; i < 13; i++)
-        n[i] = atoi(argv[i]);
-    model_config c = {
-        .layers = n[3],
-        .channels = n[4],
-        .heads = n[5],
-        .kv_heads = n[6],
-        .head_dim = n[4] / n[5],
-        .hidden = n[7],
-        .vocab = n[8],
-        .context = n[9],
-        .tied = n[10],
-        .eps = 1e-5f,
-        .gemm_attention = true,
-        .rope_base = 10000};
+    if (argc < 3) fail("see the top of gradients.c");
+    static options o;
+    model_config c;
+    model_recipe recipe;
     model m;
     wb_error err;
-    int B = n[11], accum = n[12], count;
-    if (!model_dtype_parse(argv[2], &c.dtype)) fail("dtype is f32, bf16 or f16");
+    options_default(&o);
+    if (options_flags(&o, argc - 3, argv + 3, FOR_TRAIN, &err) ||
+        recipe_config(&c, &o, atoi(argv[2]), &err) || recipe_make(&recipe, &o, &err))
+        fail(err.text);
+    int B = (int)o.batch, accum = recipe.accum, count;
     if (model_create(&m, &c, B, c.context, accum, MODEL_TRAIN, &err)) fail(err.text);
     model_tensor *all = model_tensors(&c, &count, NULL, NULL);
     float *w = make_weights(&m, all, count);
@@ -74,9 +65,8 @@ int main(int argc, char **argv)
     }
     model_upload(&m, m.token, data, tokens * sizeof *data);
     model_upload(&m, m.target, data + tokens, tokens * sizeof *data);
-    wb_train start = {.seed = SEED, .loss_scale = c.dtype == MODEL_F16 ? 1024 : 1};
+    wb_train start = {.seed = SEED, .loss_scale = recipe.loss_scale};
     model_upload(&m, m.train, &start, sizeof start);
-    model_recipe recipe = {.accum = accum};
     for (int i = 0; i < accum; i++)
         m.calls->micro(&m, &recipe, i, true);
     float *g = malloc(m.N * sizeof *g);
@@ -111,20 +101,17 @@ int main(int argc, char **argv)
     out[2 * count + 2] = (st_tensor){.name = "loss", .dtype = ST_F32, .data = &loss};
     // What lies between the tensors (alignment, padded rows of the table) must stay 0.
     for (int i = 0; i < count; i++)
-        memset(
-            g + all[i].offset, 0,
-            all[i].count * sizeof *g);
+        memset(g + all[i].offset, 0, all[i].count * sizeof *g);
     for (size_t i = 0; i < m.N; i++)
         if (g[i] != 0) fail("a gradient outside of the weights");
     model_download(&m, g, m.grad, m.N * sizeof *g);
     char scale[32];
     snprintf(scale, sizeof scale, "%g", (double)start.loss_scale);
+    json_t *config = config_to_json(&c);
+    char *text = json_dumps(config, JSON_COMPACT);
     const st_pair meta[] = {
-        {"dtype", argv[2]},
-        {"kv_heads", argv[6]},
-        {"heads", argv[5]},
-        {"loss_scale", scale}};
-    if (st_write(argv[1], out, 2 * (size_t)count + 3, meta, 4, &err)) fail(err.text);
+        {"dtype", model_dtype_name(c.dtype)}, {"config", text}, {"loss_scale", scale}};
+    if (st_write(argv[1], out, 2 * (size_t)count + 3, meta, 3, &err)) fail(err.text);
     model_destroy(&m);
     return 0;
 }

@@ -2,7 +2,8 @@
 
 Tolerance of each gradient: its largest difference, as a fraction of its own largest entry.
 f32: 2e-5, some hundred roundings of 2^-24 in a row of layers. bf16: 0.06, f16: 0.008: each
-activation is rounded to 8 or 11 bits, some dozen times on the way.
+activation is rounded to 8 or 11 bits, some dozen times on the way; in griffin, where a
+recurrent block rounds between its parts too, half as much again.
 """
 
 import json
@@ -34,14 +35,7 @@ def main():
     meta, t = read(sys.argv[1])
     E, scale = meta["dtype"], float(meta["loss_scale"])
     weights = {k: wb.rounded(v, E) for k, v in t.items() if "grad." + k in t}
-    V, C = weights["model.embed_tokens.weight"].shape
-    heads = int(meta["heads"])
-    config = tinylm.Config(
-        layers=sum("q_proj" in k for k in weights), channels=C, heads=heads,
-        kv_heads=int(meta["kv_heads"]), head_dim=C // heads, vocab=V,
-        hidden=len(weights["model.layers.0.mlp.gate_proj.weight"]),
-        context=t["tokens"].shape[1], tied="lm_head.weight" not in weights,
-    )  # fmt: skip
+    config = tinylm.from_json(json.loads(meta["config"]))
     assert {k: v.shape for k, v in weights.items()} == config.shapes()
     loss, g = tinylm.Model(config, weights).gradients(t["tokens"], t["targets"])
     worst, where = 0, ""
@@ -50,7 +44,7 @@ def main():
         if not d <= worst:
             worst, where = d, name
     off = abs(float(t["loss"]) - loss) / loss
-    limit = TOLERANCE[E]
+    limit = TOLERANCE[E] * (1.5 if config.griffin and E != "f32" else 1)
     print(f"loss off by {off:.1e}, {len(g)} gradients by at most {worst:.1e} ({where}); "
           f"tolerance {limit:g}")  # fmt: skip
     sys.exit(not (worst <= limit and off <= limit))

@@ -20,12 +20,7 @@ def load(folder):
         c = json.load(f)
     E = {"float32": "f32", "bfloat16": "bf16"}[c["torch_dtype"]]
     _, weights = read(folder + "/model.safetensors")
-    config = tinylm.Config(
-        c["num_hidden_layers"], c["hidden_size"], c["num_attention_heads"],
-        c["num_key_value_heads"], c["head_dim"], c["intermediate_size"], c["vocab_size"],
-        c["max_position_embeddings"], c["tie_word_embeddings"], c["rms_norm_eps"],
-        c["rope_theta"],
-    )  # fmt: skip
+    config = tinylm.from_json(c)
     weights = {k: wb.decode(v, E) for k, v in weights.items()}
     assert {k: v.shape for k, v in weights.items()} == config.shapes()
     return E, tinylm.Model(config, weights)

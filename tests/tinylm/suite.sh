@@ -11,15 +11,31 @@ done >"$text"
 
 # --- the model ---
 check "reference/tinylm.py: gradients by finite differences" "$PYTHON" reference/tinylm.py
-gradients() { # DTYPE LAYERS CHANNELS HEADS KV_HEADS HIDDEN VOCAB CONTEXT TIED BATCH ACCUM
-    "$programs/gradients" "$TMP/g" "$@" && "$PYTHON" tests/tinylm/gradients.py "$TMP/g"
+gradients() { # DTYPE VOCAB OPTIONS
+    "$programs/gradients" "$TMP/g" "$2" --dtype "$1" "${@:3}" &&
+        "$PYTHON" tests/tinylm/gradients.py "$TMP/g"
 }
-check "loss and gradients, f32, tied" gradients f32 2 32 4 4 24 37 9 1 2 1
+sizes() { # LAYERS CHANNELS HEADS KV_HEADS HIDDEN CONTEXT BATCH ACCUM: as options
+    echo "--layers $1 --channels $2 --heads $3 --kv-heads $4 --hidden $5 --context $6" \
+        "--batch $7 --accum $8"
+}
+check "loss and gradients, f32, tied" gradients f32 37 $(sizes 2 64 4 4 24 9 2 1)
 check "loss and gradients, f32, grouped heads, own head, 3 micro-batches" \
-    gradients f32 2 48 6 2 20 70 12 0 2 3
-check "loss and gradients, f32, one key head, odd sizes" gradients f32 3 30 5 1 17 5 7 1 3 2
-check "loss and gradients, bf16" gradients bf16 2 32 4 2 24 37 9 1 2 2
-check "loss and gradients, f16 with a loss scale" gradients f16 2 32 4 2 24 37 9 0 2 1
+    gradients f32 70 $(sizes 2 96 6 2 20 12 2 3) --tied 0
+check "loss and gradients, f32, attention by products, one key head, odd sizes" \
+    gradients f32 5 $(sizes 3 30 5 1 17 7 3 2) --attention gemm
+check "loss and gradients, bf16" gradients bf16 37 $(sizes 2 64 4 2 24 9 2 2)
+check "loss and gradients, f16 with a loss scale" \
+    gradients f16 37 $(sizes 2 64 4 2 24 9 2 1) --tied 0 --loss-scale 1024
+griffin() { gradients "$@" --arch griffin; }
+check "griffin: loss and gradients, f32" griffin f32 37 $(sizes 3 64 4 1 24 9 2 1)
+check "griffin: f32, more recurrent channels than others, odd gate blocks, window of 2" \
+    griffin f32 11 $(sizes 4 48 3 1 17 13 2 2) --recurrent 69 --window 2 --taps 3
+check "griffin: f32, attention first, fewer recurrent channels, no soft cap" \
+    griffin f32 70 $(sizes 2 64 2 2 20 7 3 1) --blocks ar --recurrent 26 --softcap 0
+check "griffin: bf16" griffin bf16 37 $(sizes 3 64 4 1 24 9 2 2) --recurrent 76
+check "griffin: f16 with a loss scale" \
+    griffin f16 37 $(sizes 3 64 4 1 24 9 2 1) --recurrent 76 --loss-scale 1024
 "$programs/allocations" $([ "$BACKEND" = cpu ] && echo host) || tap_failed=1
 
 # --- training ---
