@@ -149,11 +149,13 @@ char *data_folder(const struct lab *lab, uint64_t seed, const char *pattern, boo
 
 /* ---- elements ------------------------------------------------------------------------- */
 
-static const char *const element_names[] = {"F32", "F16", "BF16", "I32"};
+/* in the order of enum element */
+static const char *const element_names[] = {"F32", "F16", "BF16", "I32", "I64", "U8"};
+static const size_t element_sizes[] = {4, 2, 2, 4, 8, 1};
 
 size_t element_bytes(enum element e)
 {
-    return e == ELEMENT_F32 || e == ELEMENT_I32 ? 4 : 2;
+    return e < ELEMENT_OTHER ? element_sizes[e] : 2;
 }
 
 static enum element element_named(const char *name)
@@ -174,9 +176,12 @@ static double half_value(uint16_t bits)
 
 double element_value(enum element e, const unsigned char *p)
 {
-    uint32_t bits = 0;
+    uint64_t whole = 0;
     float value;
-    memcpy(&bits, p, element_bytes(e)); /* little-endian, as the files are */
+    memcpy(&whole, p, element_bytes(e)); /* little-endian, as the files are */
+    if (e == ELEMENT_I64) return (double)(int64_t)whole;
+    if (e == ELEMENT_U8) return (double)whole;
+    uint32_t bits = (uint32_t)whole;
     if (e == ELEMENT_I32) return (double)(int32_t)bits;
     if (e == ELEMENT_F16) return half_value((uint16_t)bits);
     if (e == ELEMENT_BF16) bits <<= 16;

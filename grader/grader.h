@@ -72,7 +72,15 @@ char *hint_read(const char *folder, const char *part, int level, int *levels);
 
 enum { MAX_DIMS = 6, MAX_CAUSES = 16 };
 enum role { ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_ACC };
-enum element { ELEMENT_F32, ELEMENT_F16, ELEMENT_BF16, ELEMENT_I32, ELEMENT_OTHER };
+enum element {
+    ELEMENT_F32,
+    ELEMENT_F16,
+    ELEMENT_BF16,
+    ELEMENT_I32,
+    ELEMENT_I64,
+    ELEMENT_U8,
+    ELEMENT_OTHER
+};
 
 /* a known mistake, and what the output would be with it */
 struct cause {

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 /* in the order of enum element */
-static const st_dtype dtypes[] = {ST_F32, ST_F16, ST_BF16, ST_I32};
+static const st_dtype dtypes[] = {ST_F32, ST_F16,
+                                  ST_BF16, ST_I32, ST_I64, ST_U8};
 
 /* The elements of a view without the gaps between its rows. `bytes`: every buffer of the
  * call with its fences. */

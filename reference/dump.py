@@ -31,6 +31,8 @@ SAFETENSORS_TYPES = {
     "bf16": "bfloat16",
     "f64": "float64",
     "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
 }
 
 
@@ -143,10 +145,10 @@ def write_inputs(directory, case, call, seed, data_set):
 def write_wants(directory, case, want, wrong, data_set):
     tensors, causes = {}, {}
     for name, (y, tol, _) in want.items():
-        tensors[name] = ("f64", y)
+        tensors[name] = ("f64", np.asarray(y, np.float64))
         tensors[name + ".tol"] = ("f32", tol)
     for cause, words, name, got in wrong:
-        tensors[f"{name}.if.{cause}"] = ("f64", got)
+        tensors[f"{name}.if.{cause}"] = ("f64", np.asarray(got, np.float64))
         causes[f"{name}.if.{cause}"] = words
     tolerance = {name: text for name, (_, _, text) in want.items()}
     metadata = {"tolerance": json.dumps(tolerance), "causes": json.dumps(causes)}

@@ -12,7 +12,8 @@ A reference file such as rmsnorm.py defines, for each contract function X,
                                             a kernel with that mistake would give}).
 
 Arguments are passed by name, so all three may name only those they need: a function that
-wants to know the element type takes a last argument `E`. dump.py turns cases into files.
+wants to know the element type takes a last argument `E`; X_bounds and X_mistakes may take
+`k_before`, what the inout k held before the call. dump.py turns cases into files.
 """
 
 import inspect
@@ -34,6 +35,8 @@ TYPES = {
     "bf16": {"file": "BF16", "numpy": np.uint16, "unit": 2.0**-8, "least": 2.0**-134},
     "f64": {"file": "F64", "numpy": np.float64, "unit": 0.0, "least": 0.0},
     "i32": {"file": "I32", "numpy": np.int32, "unit": 0.0, "least": 0.0},
+    "i64": {"file": "I64", "numpy": np.int64, "unit": 0.0, "least": 0.0},
+    "u8": {"file": "U8", "numpy": np.uint8, "unit": 0.0, "least": 0.0},
 }
 
 
@@ -50,7 +53,7 @@ def encode(values, E):
 
 def decode(bits, E):
     """the inverse: float64, or the integers themselves"""
-    if E == "i32":
+    if E in ("i32", "i64", "u8"):
         return bits
     if E == "bf16":
         bits = (bits.astype(np.uint32) << 16).view(np.float32)

@@ -17,7 +17,8 @@ import sys
 import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 
-BITS = {"F32": np.uint32, "F16": np.uint16, "BF16": np.uint16, "I32": np.uint32}
+BITS = {"F32": np.uint32, "F16": np.uint16, "BF16": np.uint16, "I32": np.uint32,
+        "I64": np.uint64, "U8": np.uint8}
 INFINITY = {"F32": 0x7F800000, "F16": 0x7C00, "BF16": 0x7F80}
 NOT_A_NUMBER = 1 << 40  # ulps; more than any two numbers are apart
 
@@ -51,6 +52,8 @@ def ordered(bits, dtype):
     """Integers in the order of the numbers that the bits stand for, neighbours 1 apart."""
     values = bits.astype(np.int64)
     sign = np.int64(1) << (8 * bits.itemsize - 1)
+    if dtype in ("I64", "U8"):
+        return values
     if dtype == "I32":
         return np.where(values >= sign, values - 2 * sign, values)
     return np.where(values >= sign, sign - values, values)

@@ -1,0 +1,415 @@
+"""kvcache.py - lab 07 in float64. The contract is labs/lab07_kvcache/kvcache.h.
+
+    python reference/kvcache.py     checks that tokens one by one, chunks and whole rows agree
+
+Heads lie one after the other in a token: arrays are (..., K*D) where the contract says
+(..., K, D). sample and what belongs to it: sampling.py.
+"""
+
+import numpy as np
+
+import wb
+from rope import rope_table, turned
+from sampling import sample, sample_bounds, sample_data, sample_mistakes  # noqa: F401
+from wb import bound, rounded, total
+
+# --- the formulas -----------------------------------------------------------------------
+
+
+def positions(pos, B, T):
+    return np.broadcast_to(np.arange(T), (B, T)) if pos is None else pos
+
+
+def kept_tokens(pos, length, S):
+    """range of the tokens of one row that stay in the ring"""
+    if length == 0:
+        return range(0)
+    return range(length - min(length, S, pos[length - 1] + 1), length)
+
+
+def kv_append(kcache, vcache, k, v, pos, len, B, T, S, K, D, ldkv):
+    p = positions(pos, B, T)
+    for b in range(B):
+        for t in kept_tokens(p[b], T if len is None else len[b], S):
+            kcache[b, p[b, t] % S] = k[b, t]
+            vcache[b, p[b, t] % S] = v[b, t]
+
+
+def kv_unroll(kall, vall, kcache, vcache, k, v, pos, B, T, S, K, D, ldkv):
+    kall[:, :S], vall[:, :S] = 0, 0
+    kall[:, S:], vall[:, S:] = k, v
+    for b in range(B):
+        for j in range(1, min(pos[b, 0], S) + 1):
+            slot = (pos[b, 0] - j) % S
+            kall[b, S - j], vall[b, S - j] = kcache[b, slot], vcache[b, slot]
+
+
+def turned_heads(x, cis, pos, D, N):
+    """x (B,heads*D) with every head turned by the angles of its row's position"""
+    if cis is None:
+        return x
+    B, width = x.shape
+    return turned(x, cis, pos[:, None], 1, B, 1, width // D, D, N).reshape(B, width)
+
+
+def seen_slots(p, S):
+    return [q % S for q in range(max(0, p - S), p)]
+
+
+def attend(q, keys, values, scale, kv_head, D):
+    """(heads*D), max |s|, sum p|v| of one token: q (H,D), keys and values (n,K,D)"""
+    heads = range(len(q))
+    s = scale * np.stack([total(keys[:, kv_head[h]] * q[h])[:, 0] for h in heads])
+    e = np.exp(s - np.max(s, -1, keepdims=True))
+    p = e / total(e)
+    y = [total(p[h][:, None] * values[:, kv_head[h]], axis=0)[0] for h in heads]
+    M = [p[h] @ np.abs(values[:, kv_head[h]]) for h in heads]
+    return np.ravel(y), np.max(np.abs(s), -1), np.ravel(M)
+
+
+def decoded(q, k, v, kcache, vcache, pos, S, H, K, D, scale, slots=None, more=1, heads=None):
+    """attention of each row over its ring and k, v (both turned already); out, max |s| per
+    head, sum p|v|. The last three make mistakes: other slots, k and v left out or twice."""
+    heads = np.arange(H) // (H // K) if heads is None else heads
+    rows = []
+    for b, p in enumerate(pos):
+        at = seen_slots(p, S) if slots is None else slots(p)
+        ring = [c[b, at].reshape(-1, K, D) for c in (kcache, vcache)]
+        self = [x[b].reshape(1, K, D) for x in (k, v)]
+        keys, values = (np.concatenate([r] + more * [s]) for r, s in zip(ring, self))
+        rows.append(attend(q[b].reshape(H, D), keys, values, scale, heads, D))
+    return [np.stack(part) for part in zip(*rows)]
+
+
+def attention_decode(
+    out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale, E="f64"
+):
+    q, k = turned_heads(q, cis, pos, D, N), rounded(turned_heads(k, cis, pos, D, N), E)
+    out[...] = decoded(q, k, v, kcache, vcache, pos, S, H, K, D, scale)[0]
+    rows = np.arange(B)
+    kcache[rows, pos % S], vcache[rows, pos % S] = k, v
+
+
+# --- cases ------------------------------------------------------------------------------
+
+
+def cache(call, names, B, S, width, role="inout", fill=None):
+    """Two rings with values in every slot. fill: (b,slot) mask of what is to be NaN."""
+    for name in names:
+        values = call.normal((B, S, width))
+        if fill is not None:
+            values[fill] = np.nan
+        call.buffer(name, values)
+        call.view(name, role, name, values.shape)
+
+
+def rows_of(call, name, shape, ld):
+    """an input with ld elements from token to token; what lies between is random"""
+    call.buffer(name, call.normal((int(np.prod(shape[:-1])) * ld,)))
+    call.view(name, "in", name, shape, stride=ld)
+
+
+def keys_and_values(call, shape, ldkv):
+    ldkv = ldkv or shape[-1]
+    call.scalar("ldkv", ldkv)
+    rows_of(call, "k", shape, ldkv), rows_of(call, "v", shape, ldkv)
+
+
+def kv_append_data(call, B, T, S, K, D, ldkv=0, pos="go_on", len="none"):
+    """pos: none (NULL), start (0, 1, ...), go_on (from anywhere) or documents (some in each
+    row). len: none (NULL), any (0 and T too). Padding carries pos 0."""
+    t, rng = np.arange(T), call.rng
+    length = np.full(B, T) if len == "none" else rng.integers(0, T + 1, B)
+    if len != "none":
+        length[: min(B, 3)] = [max(T // 2, 1), T, 0][: min(B, 3)]
+    if pos == "documents":
+        starts = rng.random((B, T)) < 3 / T
+        starts[:, 0] = True
+        p = t - np.maximum.accumulate(np.where(starts, t, 0), axis=1)
+    else:
+        first = rng.integers(1, 3 * S + 2, (B, 1)) if pos == "go_on" else np.zeros((B, 1), int)
+        p = t + first
+    p = np.where(t < length[:, None], p, 0)
+    cache(call, ("kcache", "vcache"), B, S, K * D)
+    keys_and_values(call, (B, T, K * D), ldkv)
+    call.null("pos", dtype="i32") if pos == "none" else call.input("pos", p, "i32")
+    call.null("len", dtype="i32") if len == "none" else call.input("len", length, "i32")
+
+
+def kv_unroll_data(call, B, T, S, K, D, ldkv=0, start="any"):
+    """start: where the rows go on. any, short (before the ring is full) or zero."""
+    first = {
+        "any": call.rng.integers(S, 4 * S, B),
+        "short": call.rng.integers(0, S, B),
+        "zero": np.zeros(B, int),
+    }[start]
+    first[0] = {"any": 2 * S + S // 2, "short": S - 1, "zero": 0}[start]
+    if B > 1 and start != "zero":
+        first[1] = {"any": S, "short": S // 2}[start]
+    filled = np.arange(S) < np.minimum(first, S)[:, None]
+    call.out("kall", (B, S + T, K * D)), call.out("vall", (B, S + T, K * D))
+    cache(call, ("kcache", "vcache"), B, S, K * D, "in", ~filled)
+    keys_and_values(call, (B, T, K * D), ldkv)
+    call.input("pos", first[:, None] + np.arange(T), "i32")
+
+
+def attention_decode_data(
+    call,
+    B,
+    S,
+    H,
+    K,
+    D,
+    N=None,
+    pad=0,
+    scale=0.0,
+    pos="any",
+    nan=0,
+    rotate=1,
+    sharp=1.0,
+):
+    """pos: any, zero (a first token), short (the ring is not full), full (just full), wrap
+    (past that). nan: slots that hold no position yet are NaN, else large numbers. pad:
+    elements between the tokens' queries and keys. scale 0: D^-1/2. sharp: of the scores."""
+    rng, N = call.rng, D if N is None else N
+    low, high = {
+        "any": (0, 3 * S + 2),
+        "zero": (0, 1),
+        "short": (0, S),
+        "full": (S, S + 1),
+        "wrap": (S + 1, 4 * S + 2),
+    }[pos]
+    p = rng.integers(low, high, B)
+    if pos == "any":
+        p[:2] = [2 * S + S // 2, S // 2][: min(B, 2)]
+    call.scalar("N", N), call.scalar("scale", scale or float(D) ** -0.5)
+    call.scalar("ldq", H * D + pad), call.scalar("ldkv", K * D + pad)
+    call.out("out", (B, H * D))
+    unused = np.arange(S) >= np.minimum(p, S)[:, None]
+    cache(call, ("kcache", "vcache"), B, S, K * D, fill=unused if nan else None)
+    rows_of(call, "q", (B, H * D), H * D + pad)
+    call.buffers["q"]["bits"] = wb.encode(
+        sharp * wb.decode(call.buffers["q"]["bits"], call.E), call.E
+    )
+    for name in ("k", "v"):
+        rows_of(call, name, (B, K * D), K * D + pad)
+    cis = np.empty((int(max(p)) + 2, N // 2, 2))
+    rope_table(cis, len(cis), N, 10000.0)
+    call.input("cis", cis, "f32") if rotate else call.null("cis", dtype="f32")
+    call.input("pos", p, "i32")
+
+
+# --- error model: see "Tolerance" in the header -----------------------------------------
+
+
+def kv_append_bounds():
+    return {"kcache": bound(exact=True), "vcache": bound(exact=True)}
+
+
+def kv_unroll_bounds():
+    return {"kall": bound(exact=True), "vall": bound(exact=True)}
+
+
+def attention_decode_bounds(
+    kcache, q, k, v, cis, pos, B, S, H, K, D, N, scale, kcache_before, vcache_before, E
+):
+    ring = kcache_before, vcache_before
+    qt, kt = (turned_heads(x, cis, pos, D, N) for x in (q, k))
+    _, s, M = decoded(qt, kt, v, *ring, pos, S, H, K, D, scale)
+    unit = wb.TYPES[E]["unit"] * 2.0**24  # u M more, in units of 2^-24 M
+    c = np.repeat(16 + s * np.sqrt(D) + unit, D, axis=-1)
+    far = np.zeros(kcache.shape)
+    far[np.arange(B), pos % S] = np.abs(k) + np.max(np.abs(k))
+    text = "16 + max|s| sqrt(D) + 2^24 u"
+    return {
+        "out": bound(M, "sum p|v|", c=c, c_text=text, n=S + 1),
+        "kcache": bound(far, "|k_i| + |k_j|, 0 in other slots", c=4),
+        "vcache": bound(exact=True),
+    }
+
+
+# --- mistakes that the report should name -----------------------------------------------
+
+
+def stored(kcache, vcache, k, v, B, places):
+    """both rings after token t of row b went to slot s, for (t, s) in places(b)"""
+    rings = kcache.copy(), vcache.copy()
+    for b in range(B):
+        for t, s in places(b):
+            rings[0][b, s], rings[1][b, s] = k[b, t], v[b, t]
+    return {"kcache": rings[0], "vcache": rings[1]}
+
+
+def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
+    p, n = positions(pos, B, T), np.full(B, T) if len is None else len
+
+    def told(places):
+        return stored(kcache_before, vcache_before, k, v, B, places)
+
+    yield "first_slots", "the last tokens lie from slot 0 on: each belongs to pos mod S", told(
+        lambda b: [(t, i) for i, t in enumerate(kept_tokens(p[b], n[b], S))]
+    )
+    yield "slot_of_t", "a token lies at slot t mod S: it belongs to pos mod S", told(
+        lambda b: [(t, t % S) for t in kept_tokens(p[b], n[b], S)]
+    )
+    yield "first_tokens", "of a prompt longer than the ring the first S tokens are kept", told(
+        lambda b: [(t, p[b, t] % S) for t in reversed(range(n[b]))]
+    )
+    yield "len_ignored", "padding behind the row's len tokens is stored", told(
+        lambda b: [(t, p[b, t] % S) for t in range(T)]
+    )
+
+
+def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
+    def told(slot, count):
+        rings = kall.copy(), vall.copy()
+        for ring, source in zip(rings, (kcache, vcache)):
+            for b in range(B):
+                for j in range(1, min(S, count(pos[b, 0])) + 1):
+                    ring[b, S - j] = source[b, slot(pos[b, 0], j) % S]
+        return {"kall": rings[0], "vall": rings[1]}
+
+    full = lambda p: min(p, S)  # noqa: E731
+    yield "as_it_lies", "the ring is copied slot by slot, not in the order of positions", told(
+        lambda p, j: S - j, full
+    )
+    yield "one_early", "position start-j is read at slot start-j-1", told(
+        lambda p, j: p - j - 1, full
+    )
+    yield "one_late", "position start-j is read at slot start-j+1", told(
+        lambda p, j: p - j + 1, full
+    )
+    yield "backward", "the positions come in descending order", told(
+        lambda p, j: p - 1 - min(S, p) + j, full
+    )
+
+
+def attention_decode_mistakes(
+    q, k, v, cis, pos, B, S, H, K, D, N, scale, kcache_before, vcache_before
+):
+    qt, kt = turned_heads(q, cis, pos, D, N), turned_heads(k, cis, pos, D, N)
+    ring = kcache_before, vcache_before
+
+    def told(q=qt, k=kt, scale=scale, ring=ring, **how):
+        return {"out": decoded(q, k, v, *ring, pos, S, H, K, D, scale, **how)[0]}
+
+    all_but_oldest = lambda p: seen_slots(p, S)[int(p >= S) :]  # noqa: E731
+    yield "oldest_lost", (
+        "position p-S is not seen: S+1 keys, not S (was k written before its slot was read?)"
+    ), told(slots=all_but_oldest)
+    yield "written_first", (
+        "k, v count twice, position p-S not at all: they were written before the slot was read"
+    ), told(slots=all_but_oldest, more=2)
+    if min(pos) > 0:
+        yield "no_self", "the token does not see itself", told(more=0)
+    yield "unused_read", "slots that hold no position yet are read", told(
+        slots=lambda p: range(S)
+    )
+    yield "no_scale", "the scores are not scaled", told(scale=1.0)
+    if cis is not None:
+        yield "q_not_turned", "q is not rotated", told(q=q)
+        yield "k_not_turned", "k is not rotated", told(k=k) | {
+            "kcache": stored(*ring, k[:, None], v[:, None], B, lambda b: [(0, pos[b] % S)])[
+                "kcache"
+            ]
+        }
+        later = (pos + 1) % len(cis)
+        yield "next_angle", "q and k are turned by the angles of p + 1", told(
+            turned_heads(q, cis, later, D, N), turned_heads(k, cis, later, D, N)
+        )
+    if 1 < K < H:
+        yield "heads", "query head h takes key head h mod K: it is h / (H/K)", told(
+            heads=np.arange(H) % K
+        )
+    if K > 1:
+        yield "head_0", "every query head takes key head 0", told(heads=np.zeros(H, int))
+
+
+# --- checks of this file ----------------------------------------------------------------
+
+
+class Model:
+    """A row of tokens, and attention over all of it under the mask of the header."""
+
+    def __init__(self, T, S, H=4, K=2, D=8, N=4):
+        self.sizes, self.scale = (S, H, K, D), 0.3
+        self.T, self.N, rng = T, N, np.random.default_rng(7)
+        self.q, self.k, self.v = (rng.standard_normal((T, n * D)) for n in (H, K, K))
+        self.cis = np.empty((T, N // 2, 2))
+        rope_table(self.cis, T, N, 100.0)
+        at = np.arange(T)
+        self.turned_q = turned_heads(self.q, self.cis, at, D, N)
+        self.turned_k = turned_heads(self.k, self.cis, at, D, N)
+
+    def full(self):
+        S, H, K, D = self.sizes
+        heads, rows = np.arange(H) // (H // K), []
+        for i in range(self.T):
+            seen = slice(max(0, i - S), i + 1)
+            keys, values = (x[seen].reshape(-1, K, D) for x in (self.turned_k, self.v))
+            rows.append(
+                attend(self.turned_q[i].reshape(H, D), keys, values, self.scale, heads, D)[0]
+            )
+        return np.stack(rows)
+
+    def rings(self):
+        S, _, K, D = self.sizes
+        return np.full((2, 1, S, K * D), np.nan)
+
+    def append(self, rings, t0, t1):
+        S, _, K, D = self.sizes
+        k, v, pos = self.turned_k[None, t0:t1], self.v[None, t0:t1], np.arange(t0, t1)[None]
+        kv_append(*rings, k, v, pos, None, 1, t1 - t0, S, K, D, K * D)
+
+    def one_by_one(self, rings, start):
+        S, H, K, D = self.sizes
+        out = np.empty((self.T, H * D))
+        for t in range(start, self.T):
+            attention_decode(
+                out[t : t + 1], *rings, self.q[t : t + 1], self.k[t : t + 1],
+                self.v[t : t + 1], self.cis, np.array([t]), 1, S, H, K, D, self.N, H * D,
+                K * D, self.scale,
+            )  # fmt: skip
+        return out[start:]
+
+    def chunked(self, chunk):
+        S, H, K, D = self.sizes
+        rings, heads, rows = self.rings(), np.arange(H) // (H // K), []
+        for t0 in range(0, self.T, chunk):
+            t1 = min(self.T, t0 + chunk)
+            n = t1 - t0
+            kall, vall = np.empty((2, 1, S + n, K * D))
+            kv_unroll(
+                kall, vall, *rings, self.turned_k[None, t0:t1], self.v[None, t0:t1],
+                np.arange(t0, t1)[None], 1, n, S, K, D, K * D,
+            )  # fmt: skip
+            for t in range(n):
+                i = S + t
+                seen = slice(i - min(t0 + t, S), i + 1)
+                keys, values = (x[0, seen].reshape(-1, K, D) for x in (kall, vall))
+                q = self.turned_q[t0 + t].reshape(H, D)
+                rows.append(attend(q, keys, values, self.scale, heads, D)[0])
+            self.append(rings, t0, t1)
+        return np.stack(rows)
+
+
+def check(S, checks):
+    model = Model(T=23, S=S)
+    full = model.full()
+    same = "equals attention over the whole row"
+    checks.close(f"ring of {S}: token by token {same}", model.one_by_one(model.rings(), 0), full)
+    for prompt in {1, min(S, 22), min(S + 1, 22), 17}:
+        rings = model.rings()
+        model.append(rings, 0, prompt)
+        what = f"ring of {S}: a prompt of {prompt} appended, then token by token, {same}"
+        checks.close(what, model.one_by_one(rings, prompt), full[prompt:])
+    for chunk in (1, 3, S, S + 1, 23):
+        what = f"ring of {S}: chunks of {chunk}, the ring unrolled before each, {same}"
+        checks.close(what, model.chunked(chunk), full)
+
+
+if __name__ == "__main__":
+    checks = wb.Checks()
+    for slots in (1, 5, 8, 30):
+        check(slots, checks)
+    checks.done()

@@ -1,0 +1,277 @@
+"""sampling.py - sample of lab 07 in float64. The contract is labs/lab07_kvcache/kvcache.h.
+
+    python reference/sampling.py    checks how often each token is drawn
+"""
+
+import numpy as np
+
+import wb
+from ops import philox
+from softmax import capped
+from wb import bound, total
+
+# --- the formulas -----------------------------------------------------------------------
+
+
+def scores(logits, seen, softcap, penalty):
+    """z before the temperature; total() of one number: in half precision ties show"""
+    z = capped(total(logits[..., None])[..., 0], softcap)
+    if seen is None:
+        return z
+    return np.where(seen != 0, np.where(z > 0, z / penalty, z * penalty), z)
+
+
+def largest_first(z):
+    """indices, of equal z the lower one first"""
+    return np.argsort(-z, kind="stable")
+
+
+def nucleus(z, top_k, top_p):
+    """The kept indices of one row, largest first."""
+    order = largest_first(z)[: top_k or None]
+    if top_p >= 1:
+        return order
+    p = np.exp(z[order] - z[order[0]])
+    reached = np.cumsum(p / total(p)[0]) >= top_p
+    return order[: np.argmax(reached) + 1 if reached.any() else None]
+
+
+def noise(seed, V, pos):
+    """(V), or (n,V) for a column of positions"""
+    i, seed = np.arange(V), int(seed) & (2**64 - 1)
+    fours = np.stack(philox(seed, i // 4, pos, 0, 0))
+    numbers = np.choose(i % 4, fours)
+    return -np.log(-np.log1p(-(numbers + 0.5) * 2.0**-32))
+
+
+def drawn(z, kept, g):
+    """argmax of z + g over the kept, the lowest index wins"""
+    among = np.full(z.shape, -np.inf)
+    among[kept] = z[kept] + g[kept]
+    return int(np.argmax(among))
+
+
+def tokens(z, seed, pos, temperature, top_k, top_p):
+    if temperature == 0:
+        return np.argmax(z, -1)
+    z = z / temperature
+    return np.array(
+        [
+            drawn(row, nucleus(row, top_k, top_p), noise(s, len(row), p))
+            for row, s, p in zip(z, seed, pos)
+        ]
+    )
+
+
+def sample(
+    token, seen, logits, seed, pos, B, V, ld, softcap, penalty, temperature, top_k, top_p
+):
+    z = scores(logits, seen, softcap, penalty)
+    token[...] = tokens(z, seed, pos, temperature, top_k, top_p)
+    if seen is not None:
+        seen[np.arange(B), token.astype(int)] = 1
+
+
+# --- cases ------------------------------------------------------------------------------
+
+APART = 1e-4  # best and second best; the float32 errors of z and g are below 1e-5
+
+
+def clear(z, g, temperature, top_k, top_p):
+    """Does float32 arithmetic find the same token in this row?"""
+    if temperature == 0:
+        best = np.max(z)
+        return best - np.max(z[z < best], initial=-np.inf) > APART * max(1, abs(best))
+    z = z / temperature
+    if top_k and top_k < len(z):
+        order = largest_first(z)
+        if 0 < z[order[top_k - 1]] - z[order[top_k]] < APART:
+            return False
+    kept = [nucleus(z, top_k, min(top_p * f, 1)) for f in (1 - APART, 1, 1 + APART)]
+    noisy = np.sort((z + g)[kept[-1]])
+    found = {drawn(z, k, g) for k in kept}
+    return len(found) == 1 and (len(noisy) < 2 or noisy[-1] - noisy[-2] > APART)
+
+
+def sample_data(
+    call,
+    B,
+    V,
+    ld=0,
+    softcap=0.0,
+    penalty=1.0,
+    temperature=0.0,
+    top_k=0,
+    top_p=1.0,
+    sd=3.0,
+    mean=0.3,
+    seen=1,
+    ties=0,
+    near=0,
+    last=0,
+):
+    """sd, mean: of the logits. seen: 0 NULL, 1 a third of the tokens is marked. ties: so many
+    logits share the highest value (temperature 0), or values come on a grid of 1/ties. near:
+    the best is 2^-12 above another, which half precision does not tell apart. last: the best
+    is the last entry. Each row is drawn again until its best and second best are apart."""
+    rng, ld = call.rng, ld or V
+    call.scalar("ld", ld)
+    seeds = rng.integers(-(2**63), 2**63 - 1, B)
+    pos = rng.integers(0, 5000, B)
+    marks = (rng.random((B, V)) < 1 / 3).astype(int)
+    logits = np.full((B, ld), 50.0)  # padding columns would win
+    for b in range(B):
+        g = noise(seeds[b], V, pos[b]) if temperature else None
+        for _ in range(200):
+            row = rng.standard_normal(V) * sd + mean
+            if ties and temperature:
+                row = np.round(row * ties) / ties
+            elif ties:
+                row[rng.permutation(V)[:ties]] = np.max(row) + 1
+                marks[b, row == np.max(row)] = 0
+            if near:
+                two = np.sort(rng.permutation(V)[:2])
+                row[two] = np.max(row) + 1, (np.max(row) + 1) * (1 + 2.0**-12)
+                marks[b, two] = 0
+            if last:
+                row[-1] = np.max(row) + 1
+                marks[b, -1] = 0
+            row = row.astype(np.float32).astype(float)
+            z = scores(row, marks[b] if seen else None, softcap, penalty)
+            if clear(z, g, temperature, top_k, top_p):
+                break
+        else:
+            raise wb.Broken(f"sample V={V}: no row with a clear best in 200")
+        logits[b, :V] = row
+    call.out("token", (B,), "i32")
+    if seen:
+        call.buffer("seen", marks, dtype="u8")
+        call.view("seen", "inout", "seen", (B, V))
+    else:
+        call.null("seen", "inout", "u8")
+    call.buffer("logits", logits)
+    call.view("logits", "in", "logits", (B, V), stride=ld)
+    call.input("seed", seeds, "i64")
+    call.input("pos", pos, "i32")
+
+
+# --- error model: see "Tolerance" in the header -----------------------------------------
+
+
+def sample_bounds():
+    return {"token": bound(exact=True), "seen": bound(exact=True)}
+
+
+# --- mistakes that the report should name -----------------------------------------------
+
+
+def last_of_best(z):
+    return z.shape[-1] - 1 - np.argmax(z[:, ::-1], -1)
+
+
+def sample_mistakes(
+    logits, seed, pos, B, V, softcap, penalty, temperature, top_k, top_p, seen_before
+):
+    seen = seen_before
+
+    def z(softcap=softcap, penalty=penalty):
+        return scores(logits, seen, softcap, penalty)
+
+    def told(z, seed=seed, pos=pos, temperature=temperature, top_k=top_k, top_p=top_p):
+        return {"token": tokens(z, seed, pos, temperature, top_k, top_p)}
+
+    def each(kept):
+        """tokens drawn from kept(row of z)"""
+        rows = zip(z() / temperature, seed, pos)
+        return {"token": np.array([drawn(r, kept(r), noise(s, V, p)) for r, s, p in rows])}
+
+    if temperature == 0:
+        yield "highest", "of equal z the highest index wins: it must be the lowest", {
+            "token": last_of_best(z())
+        }
+    if softcap:
+        yield "no_softcap", "softcap is ignored", told(z(softcap=0))
+    if seen is not None and penalty != 1:
+        plain = capped(logits, softcap)
+        yield "no_penalty", "penalty is ignored", told(plain)
+        yield "negative_divided", (
+            "z below 0 is divided by penalty: it must be multiplied, or it becomes likelier"
+        ), told(np.where(seen != 0, plain / penalty, plain))
+        yield "all_penalised", "penalty goes to tokens that are not in seen", told(
+            scores(logits, 1 + 0 * seen, softcap, penalty)
+        )
+        if softcap:
+            yield "penalty_first", "penalty is taken before softcap", told(
+                capped(scores(logits, seen, 0, penalty), softcap)
+            )
+    if temperature == 0:
+        return
+    yield "greedy", "the best token is taken: no noise", {"token": np.argmax(z(), -1)}
+    yield "pos_ignored", "the noise does not depend on pos", told(z(), pos=0 * pos)
+    yield "seed_0", "every row draws with the seed of row 0", told(z(), seed=0 * seed + seed[0])
+    if temperature != 1:
+        yield "no_temperature", "temperature is ignored", told(z(), temperature=1.0)
+    if top_k:
+        yield "no_top_k", "top_k is ignored", told(z(), top_k=0)
+        yield "top_k_more", "one more than top_k is kept", told(z(), top_k=top_k + 1)
+        if top_k > 1:
+            yield "top_k_less", "one less than top_k is kept", told(z(), top_k=top_k - 1)
+        yield "top_k_ties", "all that equal the last of top_k are kept: the lower indices only", (
+            each(lambda r: np.flatnonzero(r >= r[nucleus(r, top_k, 1.0)[-1]]))
+        )
+    if top_p < 1:
+        whole = lambda r: nucleus(r, top_k, 1.0)  # noqa: E731
+        size = lambda r: len(nucleus(r, top_k, top_p))  # noqa: E731
+        yield "no_top_p", "top_p is ignored", told(z(), top_p=1.0)
+        yield "top_p_less", "the token that reaches top_p is left out: it is kept", each(
+            lambda r: whole(r)[: max(1, size(r) - 1)]
+        )
+        yield "top_p_more", "one more than needed for top_p is kept", each(
+            lambda r: whole(r)[: size(r) + 1]
+        )
+        if top_k:
+            yield "top_p_of_all", "top_p is of the softmax of all: it is of the top_k", each(
+                lambda r: whole(r)[: len(nucleus(r, 0, top_p))]
+            )
+        if temperature != 1:
+            yield "temperature_late", "top_p is taken before the temperature", each(
+                lambda r: nucleus(r * temperature, top_k, top_p)
+            )
+
+
+# --- checks of this file ----------------------------------------------------------------
+
+
+def check(temperature, top_k, top_p, checks):
+    """20,000 draws of seed 42: every token as often as its probability says"""
+    logits, draws = np.array([[0.3, -1.0, 2.0, 1.9, 0.0, 1.9, -3.0]]), 20000
+    V, seed = logits.shape[1], np.array([42])
+    row = logits[0] / temperature
+    kept = nucleus(row, top_k, top_p)
+    p = np.zeros(V)
+    p[kept] = np.exp(row[kept]) / np.sum(np.exp(row[kept]))
+    noisy = row[kept] + noise(42, V, np.arange(draws)[:, None])[:, kept]
+    got = kept[np.argmax(noisy, -1)]
+    few = slice(0, 200)  # by way of sample itself, which takes its time
+    token, pos = np.empty(200), np.arange(200)
+    sample(
+        token, None, np.tile(logits, (200, 1)), np.tile(seed, 200), pos, 200, V, V, 0, 1,
+        temperature, top_k, top_p,
+    )  # fmt: skip
+    assert np.array_equal(token, got[few])
+    sigma = np.sqrt(draws * p * (1 - p)) + 1e-9
+    off = np.max(np.abs(np.bincount(got, minlength=V) - draws * p) / sigma)
+    what = f"sample, seed 42, temperature {temperature}, top_k {top_k}, top_p {top_p}"
+    checks.ok(f"{what}: {draws} draws are {off:.1f} sigma off at most", off < 4)
+
+
+if __name__ == "__main__":
+    checks = wb.Checks()
+    for settings in ((1.0, 0, 1.0), (0.7, 3, 1.0), (1.3, 0, 0.8), (1.0, 2, 0.5)):
+        check(*settings, checks)
+    z = np.array([1.0, 3.0, 3.0, 2.0, 3.0])
+    checks.ok("top_k keeps the lower of equal ones", list(nucleus(z, 2, 1.0)) == [1, 2])
+    z = np.log([0.5, 0.25, 0.125, 0.125])
+    checks.ok("top_p keeps the fewest that reach it", len(nucleus(z, 0, 0.7499)) == 2)
+    checks.ok("top_p is of the softmax of top_k", len(nucleus(z, 2, 0.66)) == 1)
+    checks.done()
