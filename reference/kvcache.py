@@ -193,7 +193,7 @@ def attention_decode_data(
     )
     for name in ("k", "v"):
         rows_of(call, name, (B, K * D), K * D + pad)
-    cis = np.empty((int(max(p)) + 2, N // 2, 2))
+    cis = np.empty((high + 1, N // 2, 2))
     rope_table(cis, len(cis), N, 10000.0)
     call.input("cis", cis, "f32") if rotate else call.null("cis", dtype="f32")
     call.input("pos", p, "i32")

@@ -1,0 +1,59 @@
+/* attention_decode.cu - lab 07, parts 3 and 4: one token attends to its ring and itself.
+ * The contract is kvcache.h.
+ */
+#include <math.h>
+
+#include "kvcache.h"
+
+constexpr int BLOCK = 128;
+
+/* TODO(07.3): three kernels make a first version: the scores of slots and token, into the
+ * workspace; softmax and the sum of values; k and v to their slot. About 45 lines.
+ * TODO(07.4): query head h reads key head h / (H/K). */
+
+static size_t decode_workspace(int B, int S, int H)
+{
+    (void)B, (void)S, (void)H;
+    return 0;  // TODO(07.3): what the kernels pass to each other, in bytes
+}
+
+template <typename E>
+static wb_status decode(
+    E *out, E *kcache, E *vcache, const E *q, const E *k, const E *v, const float *cis,
+    const int *pos, int B, int S, int H, int K, int D, int N, int ldq, int ldkv,
+    float scale, void *workspace, size_t workspace_bytes, cudaStream_t stream)
+{
+    if (B < 0 || S < 1 || K < 1 || H < 1 || H % K || D < 1) return WB_BAD_SHAPE;
+    if (N < 0 || N > D || N % 2) return WB_BAD_SHAPE;
+    if (ldq < (long long)H * D || ldkv < (long long)K * D) return WB_BAD_SHAPE;
+    if (D < 16 || D > 256 || D % 8) return WB_UNSUPPORTED;
+    if (B == 0) return WB_OK;
+    if (!out || !kcache || !vcache || !q || !k || !v || !pos) return WB_BAD_SHAPE;
+    uintptr_t all = (uintptr_t)out | (uintptr_t)kcache | (uintptr_t)vcache |
+                    (uintptr_t)q | (uintptr_t)k | (uintptr_t)v | ldq * sizeof(E) |
+                    ldkv * sizeof(E);
+    if (all % 16) return WB_BAD_ALIGN;
+    if (workspace_bytes < decode_workspace(B, S, H)) return WB_NO_SPACE;
+    (void)cis, (void)scale, (void)workspace, (void)stream;
+    return WB_TODO;  // TODO(07.3): the launches. About 8 lines.
+}
+
+#define DEFINE(E, e)                                                                     \
+    wb_status attention_decode_##e(                                                      \
+        E *out, E *kcache, E *vcache, const E *q, const E *k, const E *v,                \
+        const float *cis, const int *pos, int B, int S, int H, int K, int D, int N,      \
+        int ldq, int ldkv, float scale, void *workspace, size_t workspace_bytes,         \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return decode(                                                                   \
+            out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale,  \
+            workspace, workspace_bytes, stream);                                         \
+    }                                                                                    \
+    size_t attention_decode_workspace_##e(int B, int S, int H, int K, int D)             \
+    {                                                                                    \
+        (void)K, (void)D;                                                                \
+        return decode_workspace(B, S, H);                                                \
+    }
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)
