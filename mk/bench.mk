@@ -49,7 +49,7 @@ $(B)/bench/libkernels.so: $(SOLUTION_FOLDERS:%=$(B)/solutions/%.o) common/wb.c c
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -shared -Xcompiler -fPIC $(INCLUDES) $(filter %.o %.c,$^) -o $@
 
-bench-peers: $(B)/bench/libkernels.so ## ours beside PyTorch's and Liger's: TORCH_PYTHON=, PEERS="--budget 300"
+bench-peers: $(B)/bench/libkernels.so ## ours beside PyTorch, Triton, Liger: TORCH_PYTHON=, PEERS="--only scan,rglru"
 	@$(TORCH_PYTHON) bench/peers.py --library $< --json $(B)/bench/peers.jsonl $(PEERS)
 	@echo "figures: $(B)/bench/peers.jsonl"
 
