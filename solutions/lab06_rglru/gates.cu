@@ -1,123 +1,256 @@
-/* gates.cu - lab 06, part 06.3. The contract is rglru.h. */
-#include "rglru.h"
+/* gates.cu - lab 06, part 06.3: from the gates' pre-activations to the a and z of the scan.
+ * The contract is rglru.h.
+ *
+ * A dozen operations on each number and six tensors to move: memory traffic again, if the
+ * special functions are few. A thread keeps VEC neighbouring channels, so that what depends
+ * on the channel alone (softplus of a_param) is made once, and walks through some tokens.
+ */
+#include "rglru_contract.cuh"
+#include "rglru_shared.cuh"
 
-constexpr int THREADS = 128;
+constexpr int BLOCK = 128;
 
-static unsigned blocks_for(size_t n)
-{
-    return (unsigned)((n + THREADS - 1) / THREADS);
-}
-
-static __device__ size_t thread_index(void)
-{
-    return (size_t)blockIdx.x * THREADS + threadIdx.x;
-}
-
+// BEGIN SOLUTION 06.3 (about 25 lines in a first version)
+//> /* One thread per number. What it reads and writes lies at the same i in every tensor. */
+//> template <typename E>
+//> static __global__ void gates_each(
+//>     float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,
+//>     const int *pos, int B, int T, int C)
+//> {
+//>     size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x;  // [0, B*T*C)
+//>     if (i >= (size_t)B * T * C) return;
+//>     size_t token = i / C, channel = i % C;
+//>     // TODO(06.3): is it the first token of a document? pos may be NULL. About 1 line.
+//>     // TODO(06.3): gx, ga, log_a; softplus must not overflow. About 4 lines.
+//>     // TODO(06.3): a and m, with expm1f; then a[i] and z[i]. About 4 lines.
+//>     (void)token, (void)channel;
+//> }
+//>
+//> /* One thread per channel, all tokens one after another: then da_param is the sum of one
+//>  * thread. That is enough to pass; the guide shows the way to a fast kernel. */
+//> template <typename E>
+//> static __global__ void gates_slopes(
+//>     E *dc, E *dpx, E *dpa, float *da_param, const float *da, const float *dz, const E *c,
+//>     const E *px, const E *pa, const E *a_param, const int *pos, int B, int T, int C)
+//> {
+//>     int channel = blockIdx.x * BLOCK + threadIdx.x;  // [0, C)
+//>     if (channel >= C) return;
+//>     float sum = 0.0f;  // of -8 ga dlog_a
+//>     for (size_t token = 0; token < (size_t)B * T; token++) {
+//>         // TODO(06.3): gx, ga, log_a, a, q, m again. About 6 lines.
+//>         // TODO(06.3): dq with the bounded root, dlog_a, 0 at a document's start. 2 lines.
+//>         // TODO(06.3): dc, dpx, dpa, and the sum. About 4 lines.
+//>     }
+//>     // TODO(06.3): da_param[channel] += s(a_param) sum. 1 line.
+//>     (void)sum;
+//> }
+/* s(v) = 1 / (1 + exp(-v)). For v < -88 exp is inf and the quotient 0, as it should be. */
 static __device__ float logistic(float v)
 {
-    return 1.0f / (1.0f + expf(-v));
+    return __fdividef(1.0f, 1.0f + __expf(-v));
 }
 
+/* log(1 + exp(v)); exp never sees a positive number, so it never overflows. */
 static __device__ float softplus(float v)
 {
-    return fmaxf(v, 0.0f) + log1pf(expf(-fabsf(v)));  // never overflows
+    return fmaxf(v, 0.0f) + log1pf(expf(-fabsf(v)));
 }
 
-template <typename E>
-static __global__ void gates_each(
-    float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,
-    const int *pos, int B, int T, int C)
+/* 1 - exp(u), u <= 0. Near 0 the subtraction would cancel, and the series of -expm1(u)
+ * takes its place: beyond u^6 nothing reaches the last bit. A library's expm1f does the
+ * same with more cases than are needed here. */
+static __device__ float one_minus_exp(float u, float exp_u)
 {
-    size_t i = thread_index();
-    if (i >= (size_t)B * T * C) return;
-    size_t row = i / C;
-    bool first = (pos ? pos[row] : (int)(row % T)) == 0;
-    float log_a = -8.0f * logistic((float)pa[i]) * softplus((float)a_param[i % C]);
-    float m = first ? 1.0f : sqrtf(-expm1f(2.0f * log_a));
-    a[i] = first ? 0.0f : expf(log_a);
-    z[i] = m * logistic((float)px[i]) * (float)c[i];
+    float series = 1.0f / 720;
+    series = series * u + 1.0f / 120;
+    series = series * u + 1.0f / 24;
+    series = series * u + 1.0f / 6;
+    series = series * u + 0.5f;
+    series = series * u + 1.0f;
+    return u > -0.25f ? -u * series : 1.0f - exp_u;
 }
 
+/* What both passes make of one number; rate = -8 softplus(a_param). */
+struct gate {
+    float gx, ga, a, q;  // q = 1 - a^2
+};
+
+static __device__ gate gate_of(float px, float pa, float rate)
+{
+    gate g = {logistic(px), logistic(pa), 0.0f, 0.0f};
+    float log_a = rate * g.ga;
+    g.a = __expf(log_a);
+    g.q = one_minus_exp(2.0f * log_a, g.a * g.a);
+    return g;
+}
+
+/* Tokens and channels of one thread: channels column*VEC.., tokens first to last-1. */
+struct share {
+    size_t column, first, last;
+};
+
+static __device__ share share_of(size_t tokens, int columns, int walk)
+{
+    size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x;
+    size_t first = i / columns * walk, last = first + walk;
+    return {i % columns, first, last < tokens ? last : tokens};
+}
+
+/* Whether token is the first of its document. */
+static __device__ bool is_first(const int *pos, size_t token, int T)
+{
+    return (pos ? pos[token] : (int)(token % T)) == 0;
+}
+
+template <typename E, int VEC>
+static __global__ void __launch_bounds__(BLOCK) gates_forward(
+    float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,
+    const int *pos, int B, int T, int C, int walk)
+{
+    typedef vec<E, VEC> in;
+    constexpr int OUT = VEC < 4 ? VEC : 4;  // floats of a 16-byte store
+    share own = share_of((size_t)B * T, C / VEC, walk);
+    float rate[VEC];
+    for (int j = 0; j < VEC; j++)
+        rate[j] = -8.0f * softplus((float)a_param[own.column * VEC + j]);
+#pragma unroll 2
+    for (size_t token = own.first; token < own.last; token++) {
+        size_t i = token * C + own.column * VEC;
+        in cs = *(const in *)(c + i), xs = *(const in *)(px + i),
+           as = *(const in *)(pa + i);
+        bool first = is_first(pos, token, T);
+        for (int part = 0; part < VEC; part += OUT) {
+            vec<float, OUT> va, vz;
+            for (int k = 0; k < OUT; k++) {
+                int j = part + k;
+                gate g = gate_of((float)xs.at[j], (float)as.at[j], rate[j]);
+                va.at[k] = first ? 0.0f : g.a;
+                vz.at[k] = (first ? 1.0f : sqrtf(g.q)) * g.gx * (float)cs.at[j];
+            }
+            *(vec<float, OUT> *)(a + i + part) = va;
+            *(vec<float, OUT> *)(z + i + part) = vz;
+        }
+    }
+}
+
+/* The three gradients of a number, and what it adds to the sum of da_param. */
 template <typename E>
-static void gates(
+static __device__ float slopes_of(
+    E *dc, E *dpx, E *dpa, float da, float dz, float c, gate g, float rate, bool first)
+{
+    float in = dz * g.gx, m = first ? 1.0f : sqrtf(g.q);
+    float dq =
+        in * c * rsqrtf(fmaxf(4.0f * g.q, 1e-6f));  // the slope of the root, bounded
+    float dlog_a = first ? 0.0f : g.a * (da - 2.0f * g.a * dq);
+    *dc = (E)(in * m);
+    *dpx = (E)(in * m * c * (1.0f - g.gx));
+    *dpa = (E)(rate * g.ga * (1.0f - g.ga) * dlog_a);
+    return -8.0f * g.ga * dlog_a;
+}
+
+/* A thread's sums for da_param stay in registers; row i / columns of `partial` gets them. */
+template <typename E, int VEC>
+static __global__ void __launch_bounds__(BLOCK) gates_backward(
+    E *dc, E *dpx, E *dpa, float *partial, const float *da, const float *dz, const E *c,
+    const E *px, const E *pa, const E *a_param, const int *pos, int B, int T, int C,
+    int walk)
+{
+    typedef vec<E, VEC> in;
+    share own = share_of((size_t)B * T, C / VEC, walk);
+    if (own.first >= own.last) return;
+    float rate[VEC], sum[VEC] = {};
+    for (int j = 0; j < VEC; j++)
+        rate[j] = -8.0f * softplus((float)a_param[own.column * VEC + j]);
+#pragma unroll 2
+    for (size_t token = own.first; token < own.last; token++) {
+        size_t i = token * C + own.column * VEC;
+        in cs = *(const in *)(c + i), xs = *(const in *)(px + i),
+           as = *(const in *)(pa + i);
+        vec<float, VEC> das = *(const vec<float, VEC> *)(da + i);
+        vec<float, VEC> dzs = *(const vec<float, VEC> *)(dz + i);
+        bool first = is_first(pos, token, T);
+        in dcs, dxs, dps;
+        for (int j = 0; j < VEC; j++) {
+            gate g = gate_of((float)xs.at[j], (float)as.at[j], rate[j]);
+            sum[j] += slopes_of<E>(
+                &dcs.at[j], &dxs.at[j], &dps.at[j], das.at[j], dzs.at[j], (float)cs.at[j],
+                g, rate[j], first);
+        }
+        *(in *)(dc + i) = dcs, *(in *)(dpx + i) = dxs, *(in *)(dpa + i) = dps;
+    }
+    float *mine = partial + own.first / walk * C + own.column * VEC;
+    for (int j = 0; j < VEC; j++)
+        mine[j] = logistic((float)a_param[own.column * VEC + j]) * sum[j];
+}
+
+constexpr size_t LEAST = 16;      // tokens of a thread, at least, in the backward pass
+constexpr size_t MOST = 2 << 20;  // partial sums in all: what keeps a card busy
+constexpr size_t FEW = 64;        // parts, also where a row has more channels than that
+
+static unsigned blocks_for(size_t tokens, int columns, int walk)
+{
+    return (unsigned)(((tokens + walk - 1) / walk * columns + BLOCK - 1) / BLOCK);
+}
+// END SOLUTION
+
+template <typename E>
+static wb_status gates(
     float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,
     const int *pos, int B, int T, int C, cudaStream_t stream)
 {
-    gates_each<<<blocks_for((size_t)B * T * C), THREADS, 0, stream>>>(
-        a, z, c, px, pa, a_param, pos, B, T, C);
+    // BEGIN SOLUTION 06.3 (2 lines)
+    //> // TODO(06.3): launch gates_each, then return wb_launched().
+    //> return WB_TODO;
+    constexpr int N = vec<E>::N, WALK = 8;
+    size_t tokens = (size_t)B * T;
+    if (C % N == 0 && aligned(16, a, z, c, px, pa))
+        gates_forward<E, N><<<blocks_for(tokens, C / N, WALK), BLOCK, 0, stream>>>(
+            a, z, c, px, pa, a_param, pos, B, T, C, WALK);
+    else
+        gates_forward<E, 1><<<blocks_for(tokens, C, WALK), BLOCK, 0, stream>>>(
+            a, z, c, px, pa, a_param, pos, B, T, C, WALK);
+    return wb_launched();
+    // END SOLUTION
 }
 
-/* A thread per channel, so that it can sum da_param without help. */
-template <typename E>
-static __global__ void gates_slopes(
-    E *dc, E *dpx, E *dpa, float *da_param, const float *da, const float *dz, const E *c,
-    const E *px, const E *pa, const E *a_param, const int *pos, int B, int T, int C)
+/* Bytes of scratch of the backward pass. */
+template <typename E> static size_t gates_space(int B, int T, int C)
 {
-    size_t channel = thread_index();
-    if (channel >= (size_t)C) return;
-    float soft = softplus((float)a_param[channel]), sum = 0.0f;
-    for (size_t row = 0; row < (size_t)B * T; row++) {
-        size_t i = row * C + channel;
-        bool first = (pos ? pos[row] : (int)(row % T)) == 0;
-        float gx = logistic((float)px[i]), ga = logistic((float)pa[i]);
-        float log_a = -8.0f * ga * soft, a = expf(log_a), q = -expm1f(2.0f * log_a);
-        float m = first ? 1.0f : sqrtf(q), in = dz[i] * gx;
-        float dq = in * (float)c[i] / sqrtf(fmaxf(4.0f * q, 1e-6f));
-        float dlog_a = first ? 0.0f : da[i] * a - 2.0f * a * a * dq;
-        dc[i] = (E)(in * m);
-        dpx[i] = (E)(in * m * (float)c[i] * (1.0f - gx));
-        dpa[i] = (E)(-8.0f * soft * ga * (1.0f - ga) * dlog_a);
-        sum += -8.0f * ga * dlog_a;
-    }
-    da_param[channel] += logistic((float)a_param[channel]) * sum;
-}
-
-static size_t gates_space(int, int, int)
-{
-    return 0;
+    // BEGIN SOLUTION 06.3 (1 line)
+    //> // TODO(06.3): 0 is right as long as one thread sums a channel alone.
+    //> return 0;
+    if (B < 1 || T < 1 || C < 1) return 0;
+    return parts_space((size_t)B * T, C, LEAST, MOST, FEW);
+    // END SOLUTION
 }
 
 template <typename E>
-static void gates_back(
+static wb_status gates_back(
     E *dc, E *dpx, E *dpa, float *da_param, const float *da, const float *dz, const E *c,
     const E *px, const E *pa, const E *a_param, const int *pos, int B, int T, int C,
-    float *, cudaStream_t stream)
+    float *partial, cudaStream_t stream)
 {
-    gates_slopes<<<blocks_for(C), THREADS, 0, stream>>>(
-        dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C);
+    // BEGIN SOLUTION 06.3 (3 lines)
+    //> // TODO(06.3): launch gates_slopes, then return wb_launched().
+    //> (void)partial;
+    //> return WB_TODO;
+    constexpr int N = 4;
+    size_t tokens = (size_t)B * T;
+    int P = parts_for(tokens, C, LEAST, MOST, FEW);
+    int walk = (int)((tokens + P - 1) / P);
+    if (C % N == 0 && aligned(16, da, dz) &&
+        aligned(N * sizeof(E), dc, dpx, dpa, c, px, pa))
+        gates_backward<E, N><<<blocks_for(tokens, C / N, walk), BLOCK, 0, stream>>>(
+            dc, dpx, dpa, partial, da, dz, c, px, pa, a_param, pos, B, T, C, walk);
+    else
+        gates_backward<E, 1><<<blocks_for(tokens, C, walk), BLOCK, 0, stream>>>(
+            dc, dpx, dpa, partial, da, dz, c, px, pa, a_param, pos, B, T, C, walk);
+    P = (int)((tokens + walk - 1) / walk);
+    launch_add(da_param, partial, P, C, C, stream);
+    return wb_launched();
+    // END SOLUTION
 }
 
-#define DEFINE(E, e)                                                                     \
-    wb_status rglru_gates_forward_##e(                                                   \
-        float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,      \
-        const int *pos, int B, int T, int C, cudaStream_t stream)                        \
-    {                                                                                    \
-        if (B < 0 || T < 0 || C < 0) return WB_BAD_SHAPE;                                \
-        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
-        if (!a || !z || !c || !px || !pa || !a_param) return WB_BAD_SHAPE;               \
-        gates<E>(a, z, c, px, pa, a_param, pos, B, T, C, stream);                        \
-        return wb_launched();                                                            \
-    }                                                                                    \
-    wb_status rglru_gates_backward_##e(                                                  \
-        E *dc, E *dpx, E *dpa, float *da_param, const float *da, const float *dz,        \
-        const E *c, const E *px, const E *pa, const E *a_param, const int *pos, int B,   \
-        int T, int C, void *workspace, size_t workspace_bytes, cudaStream_t stream)      \
-    {                                                                                    \
-        if (B < 0 || T < 0 || C < 0) return WB_BAD_SHAPE;                                \
-        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
-        if (!dc || !dpx || !dpa || !da_param || !da || !dz || !c || !px || !pa ||        \
-            !a_param)                                                                    \
-            return WB_BAD_SHAPE;                                                         \
-        if (workspace_bytes < gates_space(B, T, C)) return WB_NO_SPACE;                  \
-        gates_back<E>(                                                                   \
-            dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C,            \
-            (float *)workspace, stream);                                                 \
-        return wb_launched();                                                            \
-    }                                                                                    \
-    size_t rglru_gates_backward_workspace_##e(int B, int T, int C)                       \
-    {                                                                                    \
-        return gates_space(B, T, C);                                                     \
-    }
-DEFINE(float, f32)
-DEFINE(wb_f16, f16)
-DEFINE(wb_bf16, bf16)
+DEFINE_GATES(float, f32)
+DEFINE_GATES(wb_f16, f16)
+DEFINE_GATES(wb_bf16, bf16)

@@ -6,7 +6,7 @@
  * number at a time. The sums over all tokens (dw, dbias, da_param) are one thread and one
  * chain of additions each: with 16 channels 16 threads work.
  */
-#include "rglru.h"
+#include "rglru_contract.cuh"
 
 constexpr int THREADS = 128;
 
@@ -41,12 +41,13 @@ static __global__ void block_linear_each(
 }
 
 template <typename E>
-static void block_linear(
+static wb_status block_linear(
     E *px, E *pa, const E *c, const E *wx, const E *bx, const E *wa, const E *ba, int R,
     int G, int M, cudaStream_t stream)
 {
     block_linear_each<<<blocks_for((size_t)R * G * M), THREADS, 0, stream>>>(
         px, pa, c, wx, bx, wa, ba, R, G, M);
+    return wb_launched();
 }
 
 template <typename E>
@@ -89,7 +90,7 @@ template <typename E> static size_t block_linear_space(int, int, int)
 }
 
 template <typename E>
-static void block_linear_back(
+static wb_status block_linear_back(
     E *dc, float *dwx, float *dbx, float *dwa, float *dba, const E *dc_in, const E *dpx,
     const E *dpa, const E *c, const E *wx, const E *wa, int R, int G, int M, float *,
     cudaStream_t stream)
@@ -99,6 +100,7 @@ static void block_linear_back(
     unsigned blocks = blocks_for((size_t)G * M * M);
     dw_each<<<blocks, THREADS, 0, stream>>>(dwx, dbx, c, dpx, R, G, M);
     dw_each<<<blocks, THREADS, 0, stream>>>(dwa, dba, c, dpa, R, G, M);
+    return wb_launched();
 }
 
 // --- 06.2 ------------------------------------------------------------------------------
@@ -142,7 +144,7 @@ static __global__ void keep_last(
 }
 
 template <typename E>
-static void conv1d(
+static wb_status conv1d(
     E *out, E *conv_state, const E *x, const E *w, const E *bias, const int *pos,
     const int *len, int B, int T, int C, int width, int ld, cudaStream_t stream)
 {
@@ -151,6 +153,7 @@ static void conv1d(
     if (conv_state)
         keep_last<<<blocks_for((size_t)B * C), THREADS, 0, stream>>>(
             conv_state, x, pos, len, B, T, C, width, ld);
+    return wb_launched();
 }
 
 template <typename E>
@@ -190,13 +193,13 @@ static __global__ void conv1d_dw(
     if (s == 0) dbias[c] += bias;
 }
 
-static size_t conv1d_space(int, int, int, int)
+template <typename E> static size_t conv1d_space(int, int, int, int)
 {
     return 0;
 }
 
 template <typename E>
-static void conv1d_back(
+static wb_status conv1d_back(
     E *dx, float *dw, float *dbias, const E *dout, const E *x, const E *w, const int *pos,
     int B, int T, int C, int width, int ld, float *, cudaStream_t stream)
 {
@@ -204,6 +207,7 @@ static void conv1d_back(
         dx, dout, w, pos, B, T, C, width, ld);
     conv1d_dw<<<blocks_for((size_t)C * width), THREADS, 0, stream>>>(
         dw, dbias, dout, x, pos, B, T, C, width, ld);
+    return wb_launched();
 }
 
 // --- 06.3 ------------------------------------------------------------------------------
@@ -234,12 +238,13 @@ static __global__ void gates_each(
 }
 
 template <typename E>
-static void gates(
+static wb_status gates(
     float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,
     const int *pos, int B, int T, int C, cudaStream_t stream)
 {
     gates_each<<<blocks_for((size_t)B * T * C), THREADS, 0, stream>>>(
         a, z, c, px, pa, a_param, pos, B, T, C);
+    return wb_launched();
 }
 
 /* A thread per channel, so that it can sum da_param without help. */
@@ -267,21 +272,28 @@ static __global__ void gates_slopes(
     da_param[channel] += logistic((float)a_param[channel]) * sum;
 }
 
-static size_t gates_space(int, int, int)
+template <typename E> static size_t gates_space(int, int, int)
 {
     return 0;
 }
 
 template <typename E>
-static void gates_back(
+static wb_status gates_back(
     E *dc, E *dpx, E *dpa, float *da_param, const float *da, const float *dz, const E *c,
     const E *px, const E *pa, const E *a_param, const int *pos, int B, int T, int C,
     float *, cudaStream_t stream)
 {
     gates_slopes<<<blocks_for(C), THREADS, 0, stream>>>(
         dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C);
+    return wb_launched();
 }
 
-#include "block_linear.h"
-#include "conv1d.h"
-#include "gates.h"
+DEFINE_BLOCK_LINEAR(float, f32)
+DEFINE_BLOCK_LINEAR(wb_f16, f16)
+DEFINE_BLOCK_LINEAR(wb_bf16, bf16)
+DEFINE_CONV1D(float, f32)
+DEFINE_CONV1D(wb_f16, f16)
+DEFINE_CONV1D(wb_bf16, bf16)
+DEFINE_GATES(float, f32)
+DEFINE_GATES(wb_f16, f16)
+DEFINE_GATES(wb_bf16, bf16)

@@ -1,0 +1,79 @@
+/* rglru_shared.cuh - given: 16-byte vectors, sums over blocks, and how many blocks a card wants. */
+#ifndef RGLRU_SHARED_CUH
+#define RGLRU_SHARED_CUH
+#include "wb.h"
+
+constexpr int WARP = 32;
+
+/* What a thread reads or writes at once: VEC elements, 16 bytes of them if it can. */
+template <typename E, int VEC = 16 / sizeof(E)> struct alignas(VEC * sizeof(E)) vec {
+    static constexpr int N = VEC;
+    E at[VEC];
+};
+
+/* Whether every pointer allows accesses of `bytes`. NULL does. */
+template <typename... P> static bool aligned(size_t bytes, const P *...p)
+{
+    uintptr_t all = 0;
+    for (uintptr_t one : {(uintptr_t)p...})
+        all |= one;
+    return all % bytes == 0;
+}
+
+static inline int multiprocessors(void)
+{
+    int device = 0, count = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+    return count > 0 ? count : 1;
+}
+
+constexpr int SLICES = 32;  // threads, at most, that share a column of partial sums
+
+/* sum[n] += the P rows of partial sums, `stride` apart: a warp reads 32 neighbouring
+ * columns, blockDim.y warps share the rows. The order is fixed: equal bits every time. */
+static __global__ void
+add_partials(float *sum, const float *partial, int P, size_t stride, size_t n)
+{
+    __shared__ float part[SLICES][WARP];
+    size_t c = (size_t)blockIdx.x * WARP + threadIdx.x;  // [0, n)
+    float mine = 0.0f;
+    if (c < n)
+#pragma unroll 4
+        for (int p = threadIdx.y; p < P; p += blockDim.y)
+            mine += partial[p * stride + c];
+    part[threadIdx.y][threadIdx.x] = mine;
+    __syncthreads();  // the slices' sums are in part
+    if (threadIdx.y || c >= n) return;
+    for (int s = 1; s < (int)blockDim.y; s++)
+        mine += part[s][threadIdx.x];
+    sum[c] += mine;
+}
+
+static inline void launch_add(
+    float *sum, const float *partial, int P, size_t stride, size_t n, cudaStream_t stream)
+{
+    dim3 block(WARP, P < SLICES ? P : SLICES);
+    add_partials<<<(unsigned)((n + WARP - 1) / WARP), block, 0, stream>>>(
+        sum, partial, P, stride, n);
+}
+
+/* Into how many parts a sum over `rows` is cut whose every part leaves n floats: parts of
+ * `least` rows or more, and about `most` floats in all, but `few` parts in any case. */
+static inline int parts_for(size_t rows, size_t n, size_t least, size_t most, size_t few)
+{
+    size_t P = most / n + 1 > few ? most / n + 1 : few, all = (rows + least - 1) / least;
+    P = P < all ? P : all;
+    return P < 65535 ? (int)P : 65535;  // the limit of gridDim.y
+}
+
+/* Bytes of them: an upper bound, which never falls as rows or n grow. */
+static inline size_t
+parts_space(size_t rows, size_t n, size_t least, size_t most, size_t few)
+{
+    size_t all = (rows + least - 1) / least * n;
+    size_t bound = few * n > most + n ? few * n : most + n;
+    return (all < bound ? all : bound) * sizeof(float);
+}
+
+#endif
