@@ -103,47 +103,56 @@ static __device__ void multiply(sums &s, const E *a, const E *b, bool biases)
     typedef typename std::conditional<AT, wmma::col_major, wmma::row_major>::type order_a;
     typedef typename std::conditional<BT, wmma::col_major, wmma::row_major>::type order_b;
     int warp = threadIdx.x / WARP, row = warp / 4 * 64, column = warp % 4 * 32;
+#pragma unroll
     for (int k = 0; k < STEP; k += FRAG) {
         wmma::fragment<wmma::matrix_a, FRAG, FRAG, FRAG, E, order_a> fa;
         wmma::fragment<wmma::matrix_b, FRAG, FRAG, FRAG, E, order_b> fb[ACROSS];
+#pragma unroll
         for (int j = 0; j < ACROSS; j++) {
             int n = column + j * FRAG;
             wmma::load_matrix_sync(
                 fb[j], BT ? b + n * SHORT + k : b + k * LONG + n, BT ? SHORT : LONG);
         }
+#pragma unroll
         for (int i = 0; i < DOWN; i++) {
             int m = row + i * FRAG;
             wmma::load_matrix_sync(
                 fa, AT ? a + k * LONG + m : a + m * SHORT + k, AT ? LONG : SHORT);
+#pragma unroll
             for (int j = 0; j < ACROSS; j++)
                 wmma::mma_sync(s.at[i][j], fa, fb[j], s.at[i][j]);
         }
         if (!biases || row > 0) continue;
         wmma::fill_fragment(fa, (E)1.0f);
+#pragma unroll
         for (int j = 0; j < ACROSS; j++)
             wmma::mma_sync(s.bias[j], fa, fb[j], s.bias[j]);
     }
 }
 
-/* The whole sum over `terms`, which for TWO go through a second pair of factors as well. */
+/* The whole sum over the terms begin to end-1, and, where there is an a2, over as many of
+ * a second pair of factors, which differs from the first in its place only. */
 template <bool AT, bool BT, typename E>
 static __device__ void sum_up(
-    sums &s, buffers<E> &buffer, const factor<E> (&a)[2], const factor<E> (&b)[2],
-    int pairs, size_t row, int column, size_t begin, size_t end, bool biases)
+    sums &s, buffers<E> &buffer, factor<E> a, factor<E> b, const E *a2, const E *b2,
+    size_t row, int column, size_t begin, size_t end, bool biases)
 {
     constexpr int A = AT ? TILE : STEP, B = BT ? STEP : TILE;
-    int each = (int)((end - begin + STEP - 1) / STEP), steps = each * pairs;
+    int each = (int)((end - begin + STEP - 1) / STEP), steps = a2 ? 2 * each : each;
+    size_t k = begin;
     load<E> la, lb;
+#pragma unroll
     for (int i = 0; i < DOWN * ACROSS; i++)
         wmma::fill_fragment(s.at[i / ACROSS][i % ACROSS], 0.0f);
+#pragma unroll
     for (int j = 0; j < ACROSS; j++)
         wmma::fill_fragment(s.bias[j], 0.0f);
     for (int n = 0; n <= steps; n++) {
+        if (n == each) a.x = a2, b.x = b2, k = begin;
         if (n < steps) {
-            const factor<E> &fa = a[n / each], &fb = b[n / each];
-            size_t k = begin + (size_t)(n % each) * STEP;
-            la = AT ? fetch<A>(fa, k, (int)row) : fetch<A>(fa, row, (int)k);
-            lb = BT ? fetch<B>(fb, column, (int)k) : fetch<B>(fb, k, column);
+            la = AT ? fetch<A>(a, k, (int)row) : fetch<A>(a, row, (int)k);
+            lb = BT ? fetch<B>(b, column, (int)k) : fetch<B>(b, k, column);
+            k += STEP;
         }
         if (n > 0) {
             E(*now)[PART] = buffer.factor[(n - 1) % 2];
@@ -163,6 +172,7 @@ template <typename Use>
 static __device__ void hand_out(const total (&at)[ACROSS], float *result, int i, Use use)
 {
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+#pragma unroll
     for (int j = 0; j < ACROSS; j++)
         wmma::store_matrix_sync(result + j * FRAG, at[j], EDGE, wmma::mem_row_major);
     __syncwarp();  // the results are there
@@ -197,10 +207,11 @@ static __global__ void __launch_bounds__(BLOCK, 2) both_gates(
     size_t row = (size_t)(blockIdx.x / across / G) * TILE, C = (size_t)G * M;
     int column = (int)(blockIdx.x % across) * HALF;
     size_t matrix = (size_t)g * M * M, first = (size_t)g * M;
-    factor<E> a[2] = {{c + first, NULL, C, (size_t)R, M, vectors}};
-    factor<E> b[2] = {{wx + matrix, wa + matrix, (size_t)M, (size_t)M, M, vectors}};
+    factor<E> a = {c + first, NULL, C, (size_t)R, M, vectors};
+    factor<E> b = {wx + matrix, wa + matrix, (size_t)M, (size_t)M, M, vectors};
     sums s;
-    sum_up<false, false>(s, buffer, a, b, 1, row, column, 0, M, false);
+    sum_up<false, false, E>(s, buffer, a, b, NULL, NULL, row, column, 0, M, false);
+#pragma unroll
     for (int i = 0; i < DOWN; i++)
         hand_out(
             s.at[i], buffer.result[threadIdx.x / WARP], i, [&](int r, int n, float *v) {
@@ -225,14 +236,12 @@ static __global__ void __launch_bounds__(BLOCK, 2) dc_tile(
     size_t row = (size_t)(blockIdx.x / across / G) * TILE, C = (size_t)G * M;
     int column = (int)(blockIdx.x % across) * TILE;
     size_t matrix = (size_t)g * M * M, first = (size_t)g * M;
-    factor<E> a[2] = {
-        {dpx + first, NULL, C, (size_t)R, M, vectors},
-        {dpa + first, NULL, C, (size_t)R, M, vectors}};
-    factor<E> b[2] = {
-        {wx + matrix, NULL, (size_t)M, (size_t)M, M, vectors},
-        {wa + matrix, NULL, (size_t)M, (size_t)M, M, vectors}};
+    factor<E> a = {dpx + first, NULL, C, (size_t)R, M, vectors};
+    factor<E> b = {wx + matrix, NULL, (size_t)M, (size_t)M, M, vectors};
     sums s;
-    sum_up<false, true>(s, buffer, a, b, 2, row, column, 0, M, false);
+    sum_up<false, true>(
+        s, buffer, a, b, dpa + first, wa + matrix, row, column, 0, M, false);
+#pragma unroll
     for (int i = 0; i < DOWN; i++)
         hand_out(
             s.at[i], buffer.result[threadIdx.x / WARP], i, [&](int r, int n, float *v) {
@@ -259,12 +268,14 @@ static __global__ void __launch_bounds__(BLOCK, 2) dw_tile(
     size_t g = blockIdx.x / across / down, C = (size_t)G * M, first = g * M;
     size_t begin = (size_t)blockIdx.y * rows, end = begin + rows;
     if (end > (size_t)R) end = R;
-    factor<E> a[2] = {{c + first, NULL, C, end, M, vectors}};
-    factor<E> b[2] = {{dpx + first, dpa + first, C, end, M, vectors}};
+    factor<E> a = {c + first, NULL, C, end, M, vectors};
+    factor<E> b = {dpx + first, dpa + first, C, end, M, vectors};
     sums s;
-    sum_up<true, false>(s, buffer, a, b, 1, row, column, begin, end, row == 0);
+    sum_up<true, false, E>(
+        s, buffer, a, b, NULL, NULL, row, column, begin, end, row == 0);
     partial += blockIdx.y * (2 * C * M + 2 * C);
     float *result = buffer.result[threadIdx.x / WARP];
+#pragma unroll
     for (int i = 0; i < DOWN; i++)
         hand_out(s.at[i], result, i, [&](int r, int n, float *v) {
             int m = row + r, j = column + n % HALF;

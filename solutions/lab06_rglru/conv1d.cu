@@ -71,7 +71,7 @@ template <typename E, int VEC, int WIDTH, int MOST>
 static __device__ void
 load_taps(float (&taps)[MOST][VEC], const E *w, size_t channel, int width)
 {
-    if (WIDTH) {
+    if constexpr (WIDTH != 0) {
         vec<E, VEC> all[MOST];
         for (int s = 0; s < MOST; s++)
             all[s] = ((const vec<E, VEC> *)(w + channel * MOST))[s];
@@ -80,12 +80,12 @@ load_taps(float (&taps)[MOST][VEC], const E *w, size_t channel, int width)
                 int at = j * MOST + MOST - 1 - s;
                 taps[s][j] = (float)all[at / VEC].at[at % VEC];
             }
-        return;
+    } else {
+        for (int s = 0; s < MOST; s++)
+            for (int j = 0; j < VEC; j++)
+                taps[s][j] =
+                    s < width ? (float)w[(channel + j) * width + width - 1 - s] : 0.0f;
     }
-    for (int s = 0; s < MOST; s++)
-        for (int j = 0; j < VEC; j++)
-            taps[s][j] =
-                s < width ? (float)w[(channel + j) * width + width - 1 - s] : 0.0f;
 }
 
 /* The chunk of a thread: tokens first to last-1 of row b, channels channel to channel+VEC-1. */
