@@ -256,9 +256,11 @@ def attention_backward_bounds(
     dout, q, k, v, out, lse, pos, B, T, S, H, K, D, window, scale, E
 ):
     """c belongs to a query, and dk, dv sum over queries: it stands inside of their sums.
-    What is rounded to E is ds, not the larger products that it is the difference of."""
+    What is rounded to E is ds, not the larger products that it is the difference of; a p or
+    ds next to 0 is rounded to a multiple of E's smallest step."""
     qh, kh, vh = heads(q, D), for_queries(k, H, D), for_queries(v, H, D)
     doh, oh, u = heads(dout, D), heads(out, D), TYPES[E]["unit"] * 2**24
+    step = TYPES[E]["least"] * 2**24
     see = visible(reach(pos, B, T, S, window), T, S)
     s = np.where(see, scale * (qh @ kh.swapaxes(-1, -2)), 0)
     c = score_errors(s, D)[..., None]
@@ -267,11 +269,12 @@ def attention_backward_bounds(
     doh, oh = np.abs(doh), np.abs(oh)
     parts = scale * p * (doh @ np.abs(vh).swapaxes(-1, -2) + total(doh * oh))
     down, across = np.sqrt(T * (H // K) + D), np.sqrt(S + D)
-    at_k, at_q = (parts * (c + n) + 2 * u * ds for n in (across, down))
+    rounding = 2 * u * ds + 2 * step * scale * see
+    at_k, at_q = (parts * (c + n) + rounding for n in (across, down))
     M = {
         "dq": rows(at_k @ np.abs(kh)),
         "dk": group_sum(at_q.swapaxes(-1, -2) @ np.abs(qh), K),
-        "dv": group_sum((p * (c + u + down)).swapaxes(-1, -2) @ doh, K),
+        "dv": group_sum((p * (c + u + down) + step * see).swapaxes(-1, -2) @ doh, K),
     }
     text = "sum |products| (16 + max |s| sqrt(D) + roundings to E + sqrt(n))"
     return {name: bound(m, text, c=1) for name, m in M.items()}

@@ -1,9 +1,12 @@
 /* attention_tensor_backward.cu - lab 05: attention backward in f16 and bf16.
  * attention.h is the specification, contract.cuh what stands around this. */
 #include "contract.cuh"
+#include "tensor_cores.cuh"
 
-// BEGIN SOLUTION 05.7 (about 90 lines)
-//> /* TODO(05.7): the kernels and their launcher. */
+// BEGIN SOLUTION 05.7 (about 330 lines)
+//> /* TODO(05.7): the two kernels of part 05.5 with their products on tensor cores: what is
+//>  * p q in one is a row of 16 in the other. P and dS stay float until they are an operand.
+//>  * A first version may be the one of part 05.5, as a template on the element type. */
 //> template <typename E> static size_t backward_workspace(sizes z)
 //> {
 //>     (void)z;
@@ -15,117 +18,461 @@
 //>     (void)c, (void)s;
 //>     return WB_TODO;
 //> }
+/* Two kernels, because each sum wants an owner of its own, and both make P and dS again:
+ *
+ *     dq_kernel     a block owns rows      S  = Q K^T   dP  = dO V^T   dQ += dS K
+ *                   and goes over keys     leaves delta in the workspace
+ *     dkdv_kernel   a block owns keys      S' = K Q^T   dP' = V dO^T   dV += P' dO
+ *                   and goes over rows                                 dK += dS' Q
+ *
+ * A row is a token and a head of the group: row t H/K + m is token t of head g H/K + m. So
+ * the heads of a group are summed in the registers of their keys' owner, in this order.
+ * Each warp owns M times 16 rows (keys), all to itself: what comes out of the first two
+ * products is, rounded and packed, the first operand of the others, without leaving the
+ * registers (see tensor_cores.cuh). The tiles of the other side come in turns into two
+ * buffers: while one is computed with, the next is copied. */
+enum {
+    WARP = 32,
+    STEP = 16, /* of a product's inner dimension: what one instruction takes */
+    EIGHT = 8, /* elements of 16 bytes: one copy, one row of an 8x8 matrix */
+};
 
-enum { BLOCK = 128 };
+/* D: head dims up to D are padded to it. TILE: rows (keys) of a tile, of which CHUNK are
+ * computed with at a time. PARTS: blocks that share an owner's columns, where registers
+ * cannot hold them all. */
+template <int D_, int WARPS_, int M_, int TILE_, int CHUNK_, int PARTS_ = 1> struct plan {
+    static const int D = D_, WARPS = WARPS_, M = M_, TILE = TILE_, CHUNK = CHUNK_;
+    static const int PARTS = PARTS_, COLUMNS = D / PARTS;
+    static const int OWN = WARPS * M * 16, THREADS = WARPS * WARP;
+    static const int BYTES = (2 * OWN + 4 * TILE) * D * 2 + (OWN + 2 * TILE) * 16;
+};
 
-static unsigned blocks_for(size_t threads)
+/* What a row brings along. A row that is not there has lse = inf: its p is 0. */
+struct alignas(16) row_info {
+    int first, last;   // keys that it sees
+    float lse, delta;  // lse in units of ln 2
+};
+
+/* Element number of `chunk` (8 elements) of `row` in a tile of rows of D. Eight rows that
+ * lie below each other would have equal chunks in equal banks; so the row's number is
+ * added (xor) to the chunk's. Rows of 64 bytes lie in pairs on one line of all banks. */
+template <int D> static __device__ int place(int row, int chunk)
 {
-    return (unsigned)((threads + BLOCK - 1) / BLOCK);
+    int turn = D == 32 ? row / 2 % 4 : row % 8;
+    return row * D + (chunk ^ turn) * EIGHT;
 }
 
-static __device__ size_t thread_number(void)
+/* Token and head of row n; the first key that token t sees, the last is its own. */
+static __device__ int token_of(const sizes &z, int n)
 {
-    return blockIdx.x * (size_t)BLOCK + threadIdx.x;
+    return n / (z.H / z.K);
 }
-
-/* The first key that query t of sequence b sees; the last is its own, S-T+t. */
-static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
+static __device__ int head_of(const sizes &z, int g, int n)
 {
-    int i = z.S - z.T + t, back = pos ? pos[b * z.T + t] : i;
+    return g * (z.H / z.K) + n % (z.H / z.K);
+}
+static __device__ int first_key(const sizes &z, const int *pos, int b, int t)
+{
+    int i = z.S - z.T + t, back = pos ? pos[(size_t)b * z.T + t] : i;
     return max(i - min(back, z.window), 0);
 }
 
-/* Where rows begin. Query head h takes key head h / (H/K). */
-static __device__ size_t at_q(sizes z, size_t b, int t, int h)
+/* Begins the copy of keys from, from + 1, ... of sequence b, head g; zeros behind S and D. */
+template <int KEYS, typename P, typename E>
+static __device__ void copy_keys(E *tile, const E *x, const sizes &z, int b, int g, int from)
 {
-    return (b * z.T + t) * z.ldq + (size_t)h * z.D;
-}
-static __device__ size_t at_out(sizes z, size_t b, int t, int h)
-{
-    return ((b * z.T + t) * z.H + h) * z.D;
-}
-static __device__ size_t at_kv(sizes z, size_t b, int j, int g)
-{
-    return (b * z.S + j) * z.ldkv + (size_t)g * z.D;
-}
-
-template <typename E> static __device__ float dot(const E *x, const E *y, int D)
-{
-    float sum = 0.0f;
-    for (int d = 0; d < D; d++)
-        sum += (float)x[d] * (float)y[d];
-    return sum;
+    const int CHUNKS = P::D / EIGHT, AT_ONCE = P::THREADS / CHUNKS;
+    int chunk = threadIdx.x % CHUNKS;
+    x += (size_t)b * z.S * z.ldkv + (size_t)g * z.D + chunk * EIGHT;
+#pragma unroll
+    for (int r = threadIdx.x / CHUNKS; r < KEYS; r += AT_ONCE) {
+        bool valid = from + r < z.S && chunk * EIGHT < z.D;
+        const E *row = valid ? x + (size_t)(from + r) * z.ldkv : x - chunk * EIGHT;
+        copy_async(tile + place<P::D>(r, chunk), row, valid);
+    }
 }
 
+/* The same of rows from, from + 1, ... of q or dout, whose tokens lie ld apart. */
+template <int ROWS, typename P, typename E>
+static __device__ void
+copy_rows(E *tile, const E *x, int ld, const sizes &z, int b, int g, int from)
+{
+    const int CHUNKS = P::D / EIGHT, AT_ONCE = P::THREADS / CHUNKS;
+    int chunk = threadIdx.x % CHUNKS, rows = z.T * (z.H / z.K);
+    x += (size_t)b * z.T * ld;
+#pragma unroll
+    for (int r = threadIdx.x / CHUNKS; r < ROWS; r += AT_ONCE) {
+        int n = min(from + r, rows - 1);
+        const E *row = x + (size_t)token_of(z, n) * ld + (size_t)head_of(z, g, n) * z.D;
+        bool valid = from + r < rows && chunk * EIGHT < z.D;
+        copy_async(tile + place<P::D>(r, chunk), valid ? row + chunk * EIGHT : row, valid);
+    }
+}
 
-/* p and ds, with the scale of the scores, 0 where a key is not seen */
 template <typename E>
-static __global__ void weights_kernel(float *p, float *ds, backward_call<E> c)
+static __device__ row_info
+info_of(const backward_call<E> &c, const float *deltas, int b, int g, int n)
 {
-    sizes z = c.z;
-    size_t n = thread_number(), row = n / z.S, b = row / z.T / z.H;
-    if (b >= z.B) return;
-    int j = n % z.S, t = row % z.T, h = row / z.T % z.H;
-    p[n] = ds[n] = 0.0f;
-    if (j < first_key(z, c.pos, b, t) || j > z.S - z.T + t) return;
-    size_t kv = at_kv(z, b, j, h / (z.H / z.K));
-    const E *dout = c.dout + at_out(z, b, t, h), *out = c.out + at_out(z, b, t, h);
-    float score = z.scale * dot(c.q + at_q(z, b, t, h), c.k + kv, z.D);
-    float delta = dot(dout, out, z.D), dp = dot(dout, c.v + kv, z.D);
-    p[n] = expf(score - c.lse[row]);
-    ds[n] = z.scale * p[n] * (dp - delta);
+    const float log2_e = 1.442695041f;
+    const sizes &z = c.z;
+    bool is_there = n < z.T * (z.H / z.K);
+    n = min(n, z.T * (z.H / z.K) - 1);
+    int t = token_of(z, n);
+    size_t at = ((size_t)b * z.H + head_of(z, g, n)) * z.T + t;
+    row_info y = {first_key(z, c.pos, b, t), z.S - z.T + t, INFINITY, 0.0f};
+    if (is_there) y.lse = c.lse[at] * log2_e;
+    if (is_there && deltas) y.delta = deltas[at];
+    return y;
 }
 
-template <typename E> static __global__ void dq_kernel(const float *ds, backward_call<E> c)
+/* C (16 M, N) = A B^T: rows of two tiles of D columns, each with each */
+template <int M, int N, int D, typename E>
+static __device__ void
+rows_by_rows(float (&c)[M][N / 8][4], const E *a_tile, const E *b_tile, int lane_place)
 {
-    sizes z = c.z;
-    size_t n = thread_number(), b = n / z.D / z.H / z.T;
-    if (b >= z.B) return;
-    int d = n % z.D, h = n / z.D % z.H, t = n / z.D / z.H % z.T;
-    ds += ((b * z.H + h) * z.T + t) * z.S;
-    const E *k = c.k + at_kv(z, b, 0, h / (z.H / z.K)) + d;
-    float sum = 0.0f;
-    for (int j = first_key(z, c.pos, b, t); j <= z.S - z.T + t; j++)
-        sum += ds[j] * (float)k[(size_t)j * z.ldkv];
-    c.dq[at_q(z, b, t, h) + d] = E(sum);
-}
-
-/* A thread per number of dk and dv: over the heads of the group, then over the queries
- * from the first that may see key j. Always in this order: the bits repeat. */
-template <typename E>
-static __global__ void dkdv_kernel(const float *p, const float *ds, backward_call<E> c)
-{
-    sizes z = c.z;
-    size_t n = thread_number(), b = n / z.D / z.K / z.S;
-    if (b >= z.B) return;
-    int d = n % z.D, g = n / z.D % z.K, j = n / z.D / z.K % z.S;
-    float dk = 0.0f, dv = 0.0f;
-    for (int h = g * (z.H / z.K); h < (g + 1) * (z.H / z.K); h++)
-        for (int t = max(j - (z.S - z.T), 0); t < z.T; t++) {
-            size_t at = ((b * z.H + h) * z.T + t) * z.S + j;
-            dk += ds[at] * (float)c.q[at_q(z, b, t, h) + d];
-            dv += p[at] * (float)c.dout[at_out(z, b, t, h) + d];
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < N / 8; n++)
+            for (int i = 0; i < 4; i++)
+                c[m][n][i] = 0.0f;
+#pragma unroll
+    for (int d = 0; d < D; d += STEP) {
+        unsigned a[M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+            load_matrices(a[m], a_tile + m * 16 * D + (lane_place ^ d));
+#pragma unroll
+        for (int n = 0; n < N / 16; n++) {
+            load_matrices(b, b_tile + n * 16 * D + (lane_place ^ d));
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                multiply_add<E>(c[m][2 * n], a[m], b[0], b[2]);
+                multiply_add<E>(c[m][2 * n + 1], a[m], b[1], b[3]);
+            }
         }
-    c.dk[at_kv(z, b, j, g) + d] = E(dk);
-    c.dv[at_kv(z, b, j, g) + d] = E(dv);
+    }
 }
+
+/* C (16 M, COLUMNS) += W (16 M, N) X: W from registers, X (N, D) a tile, of which columns
+ * `from` and on are taken */
+template <int M, int N, int D, int COLUMNS, typename E>
+static __device__ void add_rows(
+    float (&c)[M][COLUMNS / 8][4], const float (&w)[M][N / 8][4], const E *tile, int from,
+    int lane_place)
+{
+#pragma unroll
+    for (int n = 0; n < N / 16; n++) {
+        unsigned a[M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const float *two = &w[m][2 * n + i / 2][i % 2 * 2];
+                a[m][i] = pack<E>(two[0], two[1]);
+            }
+#pragma unroll
+        for (int d = 0; d < COLUMNS; d += STEP) {
+            load_matrices_transposed(b, tile + n * 16 * D + (lane_place ^ (from + d)));
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                multiply_add<E>(c[m][d / 8], a[m], b[0], b[1]);
+                multiply_add<E>(c[m][d / 8 + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+}
+
+/* factor C, rounded: by way of the warp's own rows of a tile, from where it goes out 16
+ * bytes at a time. to(r): where row r begins, or NULL. */
+template <int M, int D, int COLUMNS, typename E, typename Address>
+static __device__ void
+put(E *tile, float (&c)[M][COLUMNS / 8][4], float factor, int columns, Address to)
+{
+    const int CHUNKS = COLUMNS / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
+    int lane = threadIdx.x % WARP;
+    __syncwarp();  // nobody reads the tile any more
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < COLUMNS / 8; n++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const float *two = &c[m][n][2 * half];
+                int row = m * 16 + half * 8 + lane / 4;
+                *(unsigned *)(tile + place<D>(row, n) + lane % 4 * 2) =
+                    pack<E>(factor * two[0], factor * two[1]);
+            }
+    __syncwarp();  // the warp's rows are in the tile
+    int chunk = lane % LANES;
+    for (int row = lane / LANES; row < M * 16; row += WARP / LANES) {
+        E *there = to(row);
+        if (there && chunk * EIGHT < columns)
+            *(uint4 *)(there + chunk * EIGHT) = *(const uint4 *)(tile + place<D>(row, chunk));
+    }
+}
+
+/* --- dq ------------------------------------------------------------------------------ */
+
+/* delta = dout . out of row r of the block: 8 lanes a row */
+template <typename P, typename E>
+static __device__ void
+find_deltas(row_info *rows, float *deltas, const E *dout_tile, const backward_call<E> &c,
+            int b, int g, int first_row, int own_rows)
+{
+    const sizes &z = c.z;
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    for (int r = warp * P::M * 16 + lane / 8; r < (warp + 1) * P::M * 16; r += 4) {
+        float sum = 0.0f;
+        int n = first_row + min(r, own_rows - 1), t = token_of(z, n), h = head_of(z, g, n);
+        const E *out = c.out + (((size_t)b * z.T + t) * z.H + h) * z.D;
+        for (int chunk = lane % 8; chunk * EIGHT < z.D; chunk += 8) {
+            uint4 x = *(const uint4 *)(out + chunk * EIGHT);
+            const E *y = dout_tile + place<P::D>(r, chunk), *o = (const E *)&x;
+            for (int i = 0; i < EIGHT; i++)
+                sum += (float)o[i] * (float)y[i];
+        }
+        for (int o = 4; o > 0; o >>= 1)
+            sum += __shfl_xor_sync(~0u, sum, o);
+        if (lane % 8 != 0 || r >= own_rows) continue;
+        rows[r].delta = sum;
+        deltas[((size_t)b * z.H + h) * z.T + t] = sum;
+    }
+}
+
+/* s and dp of 16 M rows and N keys from `key` on become p (dp - delta), in dp */
+template <int M, int N>
+static __device__ void
+differentiate(float (&s)[M][N / 8][4], float (&dp)[M][N / 8][4], const row_info *rows,
+              int key, bool some_hidden, float c)
+{
+    int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            row_info row = rows[m * 16 + half * 8 + lane / 4];
+#pragma unroll
+            for (int n = 0; n < N / 8; n++)
+#pragma unroll
+                for (int i = 2 * half; i < 2 * half + 2; i++) {
+                    int j = key + n * 8 + lane % 4 * 2 + i % 2;
+                    float p = exp2_approximate(fmaf(s[m][n][i], c, -row.lse));
+                    if (some_hidden && (j < row.first || j > row.last)) p = 0.0f;
+                    dp[m][n][i] = p * (dp[m][n][i] - row.delta);
+                }
+        }
+}
+
+template <typename P, typename E>
+static __global__ void __launch_bounds__(P::THREADS)
+    dq_kernel(float *deltas, backward_call<E> c)
+{
+    extern __shared__ uint4 shared_bytes[];
+    const int TILE = P::TILE * P::D, N = P::CHUNK;
+    row_info *rows = (row_info *)shared_bytes;  // (OWN)
+    E *q_tile = (E *)(rows + P::OWN), *dout_tile = q_tile + P::OWN * P::D;  // (OWN,D)
+    E *tiles = dout_tile + P::OWN * P::D;  // two of K (TILE,D) and V (TILE,D)
+    const sizes z = c.z;
+
+    // the last rows see most keys: they begin first, so that no long block is left over
+    int sequences = z.B * z.K, order = gridDim.x / sequences - 1 - blockIdx.x / sequences;
+    int b = blockIdx.x % sequences / z.K, g = blockIdx.x % z.K;
+    int first_row = order * P::OWN, own_rows = min(P::OWN, z.T * (z.H / z.K) - first_row);
+    for (int r = threadIdx.x; r < P::OWN; r += P::THREADS)
+        rows[r] = info_of(c, NULL, b, g, first_row + r);
+    copy_rows<P::OWN, P>(q_tile, c.q, z.ldq, z, b, g, first_row);
+    copy_rows<P::OWN, P>(dout_tile, c.dout, z.H * z.D, z, b, g, first_row);
+    /* Documents only ever start later: the first row reaches back farthest. */
+    int key = first_key(z, c.pos, b, token_of(z, first_row)) / P::TILE * P::TILE;
+    int end = z.S - z.T + token_of(z, first_row + own_rows - 1) + 1;
+    copy_keys<P::TILE, P>(tiles, c.k, z, b, g, key);
+    copy_keys<P::TILE, P>(tiles + TILE, c.v, z, b, g, key);
+    copy_commit();
+    copy_wait<0>();
+    __syncthreads();  // rows, Q, dO are there
+    find_deltas<P>(rows, deltas, dout_tile, c, b, g, first_row, own_rows);
+    __syncwarp();  // delta of the warp's rows is in rows
+
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, own = warp * P::M * 16;
+    const row_info *mine = rows + own, *my_last = mine + P::M * 16 - 1;
+    const E *q = q_tile + own * P::D, *dout = dout_tile + own * P::D;
+    int lane_place = place<P::D>(lane % 16, lane / 16);
+    float factor = z.scale * 1.442695041f, dq[P::M][P::D / 8][4] = {};
+    for (int stage = 0; key < end; key += P::TILE, stage ^= 1) {
+        copy_wait<0>();
+        __syncthreads();  // this tile is there, and nobody reads the other any more
+        const E *k_tile = tiles + stage * 2 * TILE, *v_tile = k_tile + TILE;
+        if (key + P::TILE < end) {
+            E *other = tiles + (stage ^ 1) * 2 * TILE;
+            copy_keys<P::TILE, P>(other, c.k, z, b, g, key + P::TILE);
+            copy_keys<P::TILE, P>(other + TILE, c.v, z, b, g, key + P::TILE);
+            copy_commit();
+        }
+        if (own >= own_rows) continue;
+#pragma unroll 1
+        for (int j = key; j < key + P::TILE; j += N) {
+            if (j > my_last->last || j + N <= mine->first) continue;
+            bool some_hidden = j + N - 1 > mine->last || j < my_last->first;
+            float s[P::M][N / 8][4], dp[P::M][N / 8][4];
+            rows_by_rows<P::M, N, P::D>(s, q, k_tile + (j - key) * P::D, lane_place);
+            rows_by_rows<P::M, N, P::D>(dp, dout, v_tile + (j - key) * P::D, lane_place);
+            differentiate<P::M, N>(s, dp, mine, j, some_hidden, factor);
+            add_rows<P::M, N, P::D, P::D>(dq, dp, k_tile + (j - key) * P::D, 0, lane_place);
+        }
+    }
+    put<P::M, P::D, P::D>(q_tile + own * P::D, dq, z.scale, z.D, [&](int r) {
+        int n = first_row + own + r;
+        size_t at = ((size_t)b * z.T + token_of(z, n)) * z.ldq;
+        return own + r < own_rows ? c.dq + at + (size_t)head_of(z, g, n) * z.D : NULL;
+    });
+}
+
+/* --- dk and dv ----------------------------------------------------------------------- */
+
+/* s of 16 M keys from `key` on and N rows becomes p; dp becomes p (dp - delta) */
+template <int M, int N>
+static __device__ void
+weigh_keys(float (&s)[M][N / 8][4], float (&dp)[M][N / 8][4], const row_info *rows, int key,
+           bool some_hidden, float c)
+{
+    int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int n = 0; n < N / 8; n++)
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            row_info row = rows[n * 8 + lane % 4 * 2 + odd];
+#pragma unroll
+            for (int m = 0; m < M; m++)
+#pragma unroll
+                for (int i = odd; i < 4; i += 2) {
+                    int j = key + m * 16 + i / 2 * 8 + lane / 4;
+                    float p = exp2_approximate(fmaf(s[m][n][i], c, -row.lse));
+                    if (some_hidden && (j < row.first || j > row.last)) p = 0.0f;
+                    s[m][n][i] = p;
+                    dp[m][n][i] = p * (dp[m][n][i] - row.delta);
+                }
+        }
+}
+
+/* The first token after t0 that sees no key up to `key`: documents only ever start later,
+ * so that halving finds it. */
+static __device__ int token_behind(const sizes &z, const int *pos, int b, int t0, int key)
+{
+    long long reach = (long long)key - (z.S - z.T) + z.window + 1;
+    int from = t0, to = (int)min(reach, (long long)z.T);
+    while (pos && from < to) {
+        int t = from + (to - from) / 2;
+        if (first_key(z, pos, b, t) <= key)
+            from = t + 1;
+        else
+            to = t;
+    }
+    return to;
+}
+
+template <typename P, typename E>
+static __global__ void __launch_bounds__(P::THREADS)
+    dkdv_kernel(const float *deltas, backward_call<E> c)
+{
+    extern __shared__ uint4 shared_bytes[];
+    const int TILE = P::TILE * P::D, N = P::CHUNK, M = P::M, D = P::D, COLUMNS = P::COLUMNS;
+    row_info *infos = (row_info *)shared_bytes;  // two of (TILE)
+    E *k_tile = (E *)(infos + 2 * P::TILE), *v_tile = k_tile + P::OWN * D;  // (OWN,D)
+    E *tiles = v_tile + P::OWN * D;  // two of Q (TILE,D) and dO (TILE,D)
+    const sizes z = c.z;
+
+    // the first keys are seen by most queries: they begin first
+    int sequences = z.B * z.K * P::PARTS, part = blockIdx.x % P::PARTS;
+    int b = blockIdx.x % sequences / P::PARTS / z.K, g = blockIdx.x / P::PARTS % z.K;
+    int first = blockIdx.x / sequences * P::OWN, last = min(first + P::OWN, z.S) - 1;
+    int t = max(first - (z.S - z.T), 0), group = z.H / z.K;
+    int n = t * group, end = token_behind(z, c.pos, b, t, last) * group;
+    auto copy = [&](int stage, int from) {
+        E *to = tiles + stage * 2 * TILE;
+        copy_rows<P::TILE, P>(to, c.q, z.ldq, z, b, g, from);
+        copy_rows<P::TILE, P>(to + TILE, c.dout, z.H * z.D, z, b, g, from);
+        copy_commit();
+        for (int r = threadIdx.x; r < P::TILE; r += P::THREADS)
+            infos[stage * P::TILE + r] = info_of(c, deltas, b, g, from + r);
+    };
+    copy_keys<P::OWN, P>(k_tile, c.k, z, b, g, first);
+    copy_keys<P::OWN, P>(v_tile, c.v, z, b, g, first);
+    copy(0, n);
+
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, own = warp * M * 16;
+    int key = first + own, key_last = key + M * 16 - 1;
+    int lane_place = place<D>(lane % 16, lane / 16);
+    float factor = z.scale * 1.442695041f;
+    float dk[M][COLUMNS / 8][4] = {}, dv[M][COLUMNS / 8][4] = {};
+    for (int stage = 0; n < end; n += P::TILE, stage ^= 1) {
+        copy_wait<0>();
+        __syncthreads();  // this tile is there, and nobody reads the other any more
+        if (n + P::TILE < end) copy(stage ^ 1, n + P::TILE);
+#pragma unroll 1
+        for (int r = 0; r < P::TILE; r += N) {
+            const row_info *rows = infos + stage * P::TILE + r, *row_last = rows + N - 1;
+            const E *q = tiles + stage * 2 * TILE + r * D, *dout = q + TILE;
+            if (key > row_last->last || key_last < rows->first || n + r >= end) continue;
+            bool some_hidden = key_last > rows->last || key < row_last->first;
+            float s[M][N / 8][4], dp[M][N / 8][4];
+            rows_by_rows<M, N, D>(s, k_tile + own * D, q, lane_place);
+            rows_by_rows<M, N, D>(dp, v_tile + own * D, dout, lane_place);
+            weigh_keys<M, N>(s, dp, rows, key, some_hidden, factor);
+            add_rows<M, N, D, COLUMNS>(dv, s, dout, part * COLUMNS, lane_place);
+            add_rows<M, N, D, COLUMNS>(dk, dp, q, part * COLUMNS, lane_place);
+        }
+    }
+    copy_wait<0>();
+    __syncthreads();  // a block without rows has only now read its keys
+    size_t at = (size_t)b * z.S * z.ldkv + (size_t)g * z.D + part * COLUMNS;
+    auto to = [&](E *x, int r) {
+        return key + r <= last ? x + at + (size_t)(key + r) * z.ldkv : NULL;
+    };
+    put<M, D, COLUMNS>(k_tile + own * D, dk, z.scale, z.D - part * COLUMNS, [&](int r) {
+        return to(c.dk, r);
+    });
+    put<M, D, COLUMNS>(v_tile + own * D, dv, 1.0f, z.D - part * COLUMNS, [&](int r) {
+        return to(c.dv, r);
+    });
+}
+
+/* --- launchers ----------------------------------------------------------------------- */
 
 template <typename E> static size_t backward_workspace(sizes z)
 {
-    return 2 * (size_t)z.B * z.H * z.T * z.S * sizeof(float);
+    return (size_t)z.B * z.H * z.T * sizeof(float);  // delta
+}
+
+template <typename P, typename Kernel, typename Deltas, typename E>
+static wb_status
+run(Kernel kernel, int owned, Deltas deltas, const backward_call<E> &c, cudaStream_t s)
+{
+    size_t blocks = ((size_t)owned + P::OWN - 1) / P::OWN * c.z.B * c.z.K * P::PARTS;
+    if (blocks > INT_MAX) return WB_BAD_SHAPE;
+    cudaFuncSetAttribute(
+        (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::BYTES);
+    kernel<<<(unsigned)blocks, P::THREADS, P::BYTES, s>>>(deltas, c);
+    return wb_launched();
+}
+
+template <typename Q, typename KV, typename E>
+static wb_status launch(const backward_call<E> &c, cudaStream_t s)
+{
+    size_t rows = (size_t)c.z.T * (c.z.H / c.z.K);
+    if (rows > INT_MAX / 2) return WB_BAD_SHAPE;
+    float *deltas = (float *)c.workspace;
+    wb_status status = run<Q>(dq_kernel<Q, E>, (int)rows, deltas, c, s);
+    if (status != WB_OK) return status;
+    return run<KV>(dkdv_kernel<KV, E>, c.z.S, (const float *)deltas, c, s);
 }
 
 template <typename E> static wb_status backward(backward_call<E> c, cudaStream_t s)
 {
-    sizes z = c.z;
-    size_t scores = (size_t)z.B * z.H * z.T * z.S;
-    float *p = (float *)c.workspace, *ds = p + scores;
-    weights_kernel<<<blocks_for(scores), BLOCK, 0, s>>>(p, ds, c);
-    dq_kernel<<<blocks_for((size_t)z.B * z.T * z.H * z.D), BLOCK, 0, s>>>(
-        (const float *)ds, c);
-    dkdv_kernel<<<blocks_for((size_t)z.B * z.S * z.K * z.D), BLOCK, 0, s>>>(
-        (const float *)p, (const float *)ds, c);
-    return wb_launched();
+    if (c.z.D <= 32) return launch<plan<32, 4, 2, 64, 32>, plan<32, 4, 2, 64, 32>>(c, s);
+    if (c.z.D <= 64) return launch<plan<64, 4, 2, 64, 32>, plan<64, 4, 2, 64, 32>>(c, s);
+    if (c.z.D <= 128) return launch<plan<128, 4, 1, 64, 64>, plan<128, 8, 1, 64, 32>>(c, s);
+    return launch<plan<256, 4, 1, 32, 32>, plan<256, 4, 1, 32, 32, 2>>(c, s);
 }
 // END SOLUTION
 
