@@ -102,71 +102,26 @@ static __global__ void cross_entropy_kernel(
 }
 
 template <typename E>
-static wb_status
+static void
 forward(E *out, const E *x, int R, int T, int N, float scale, cudaStream_t stream)
 {
-    if (R < 0 || T < 1 || N < T || R % T != 0) return WB_BAD_SHAPE;
-    if (R == 0) return WB_OK;
-    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
     softmax_kernel<<<R, THREADS, 0, stream>>>(out, x, R, T, N, scale);
-    return wb_launched();
 }
 
 template <typename E>
-static wb_status
+static void
 backward(E *dx, const E *dout, const E *p, int R, int N, float scale, cudaStream_t stream)
 {
-    if (R < 0 || N < 1) return WB_BAD_SHAPE;
-    if (R == 0) return WB_OK;
-    if (dx == NULL || dout == NULL || p == NULL) return WB_BAD_SHAPE;
     backward_kernel<<<R, THREADS, 0, stream>>>(dx, dout, p, R, N, scale);
-    return wb_launched();
 }
 
 template <typename E>
-static wb_status entropy(
+static void entropy(
     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
     int R, int V, int ld, float softcap, int ignore, cudaStream_t stream)
 {
-    if (R < 0 || V < 1 || ld < V || !(softcap >= 0)) return WB_BAD_SHAPE;
-    if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
-    if (R == 0) return WB_OK;
-    if (loss == NULL || logits == NULL || target == NULL) return WB_BAD_SHAPE;
     cross_entropy_kernel<<<R, THREADS, 0, stream>>>(
         loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore);
-    return wb_launched();
 }
 
-#define DEFINE(E, e)                                                                     \
-    wb_status softmax_forward_##e(                                                       \
-        E *out, const E *x, int R, int N, float scale, void *, size_t,                   \
-        cudaStream_t stream)                                                             \
-    {                                                                                    \
-        return forward(out, x, R, 1, N, scale, stream);                                  \
-    }                                                                                    \
-    size_t softmax_forward_workspace_##e(int, int)                                       \
-    {                                                                                    \
-        return 0;                                                                        \
-    }                                                                                    \
-    wb_status softmax_causal_forward_##e(                                                \
-        E *out, const E *x, int R, int T, int S, float scale, cudaStream_t stream)       \
-    {                                                                                    \
-        return forward(out, x, R, T, S, scale, stream);                                  \
-    }                                                                                    \
-    wb_status softmax_backward_##e(                                                      \
-        E *dx, const E *dout, const E *p, int R, int N, float scale,                     \
-        cudaStream_t stream)                                                             \
-    {                                                                                    \
-        return backward(dx, dout, p, R, N, scale, stream);                               \
-    }                                                                                    \
-    wb_status cross_entropy_##e(                                                         \
-        float *loss, E *dlogits, const E *logits, const int *target,                     \
-        const float *gscale, int R, int V, int ld, float softcap, int ignore,            \
-        cudaStream_t stream)                                                             \
-    {                                                                                    \
-        return entropy(                                                                  \
-            loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, stream);   \
-    }
-DEFINE(float, f32)
-DEFINE(wb_f16, f16)
-DEFINE(wb_bf16, bf16)
+#include "contract.h"
