@@ -94,7 +94,7 @@ static void point_layer(model *m, model_layer *y, arena *a)
         return;
     }
     y->qkv = take_elements(a, R * (size_t)m->W), y->att = take_elements(a, R * HD);
-    if (c->gemm_attention)
+    if (c->gemm_attention || m->use == MODEL_GENERATE)
         y->p = take_elements(a, R * (size_t)c->heads * keys);
     else
         y->lse = take_floats(a, R * (size_t)c->heads);

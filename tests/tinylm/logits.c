@@ -1,14 +1,15 @@
 /* logits.c - what a checkpoint answers at every position of a text, to a file:
  *
- *     logits CHECKPOINT TEXT OUT.safetensors
+ *     logits CHECKPOINT TEXT OUT.safetensors [hf-window]
  *
  *     tokens (T)      the text, at most the model's context of it
- *     logits (T,V)    of one pass over all of it
+ *     logits (T,V)    of one pass over all of it, behind the soft cap
  *     cached (T,V)    of T passes over one token each, with keys and values kept
  */
 #include "../../tinylm/checkpoint.h"
 #include "safetensors.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,11 @@ static float to_float(const void *p, size_t i, model_dtype dtype)
     return x;
 }
 
+static float capped(float z, float cap)
+{
+    return cap > 0 ? cap * tanhf(z / cap) : z;
+}
+
 static float *all_at_once(model_config *c, const char *folder, const int *ids, int T)
 {
     model m;
@@ -44,7 +50,8 @@ static float *all_at_once(model_config *c, const char *folder, const int *ids, i
     model_download(&m, raw, m.logits, n * model_element(c->dtype));
     for (int t = 0; t < T; t++)
         for (int v = 0; v < c->vocab; v++)
-            out[(size_t)t * c->vocab + v] = to_float(raw, (size_t)t * m.Vp + v, c->dtype);
+            out[(size_t)t * c->vocab + v] =
+                capped(to_float(raw, (size_t)t * m.Vp + v, c->dtype), c->softcap);
     model_destroy(&m);
     free(raw);
     return out;
@@ -70,18 +77,20 @@ static float *one_by_one(model_config *c, const char *folder, const int *ids, in
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) fail("usage: logits CHECKPOINT TEXT OUT.safetensors");
+    if (argc != 4 && argc != 5)
+        fail("usage: logits CHECKPOINT TEXT OUT.safetensors [hf-window]");
     model_config c;
     tokenizer t;
     wb_error err;
     size_t n;
     if (checkpoint_config(&c, argv[1], &err) || tokenizer_load(&t, argv[1], &err))
         fail(err.text);
+    if (argc == 5) c.hf_window = true;
     int *ids = tokenizer_encode(&t, argv[2], strlen(argv[2]), "TEXT", &n, &err);
     if (!ids) fail(err.text);
     int T = n < (size_t)c.context ? (int)n : c.context;
     float *once = all_at_once(&c, argv[1], ids, T),
-          *cached = one_by_one(&c, argv[1], ids, T);
+          *cached = c.arch == MODEL_LLAMA ? one_by_one(&c, argv[1], ids, T) : NULL;
     size_t V = (size_t)c.vocab;
     const st_tensor out[] = {
         {.name = "tokens", .dtype = ST_I32, .ndim = 1, .shape = {(size_t)T}, .data = ids},
@@ -97,7 +106,7 @@ int main(int argc, char **argv)
          .data = cached},
     };
     const st_pair meta[] = {{"text", argv[2]}, {"dtype", model_dtype_name(c.dtype)}};
-    if (st_write(argv[3], out, 3, meta, 2, &err)) fail(err.text);
+    if (st_write(argv[3], out, cached ? 3 : 2, meta, 2, &err)) fail(err.text);
     tokenizer_free(&t);
     free(ids), free(once), free(cached);
     return 0;
