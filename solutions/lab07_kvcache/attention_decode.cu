@@ -1,16 +1,71 @@
 /* attention_decode.cu - lab 07, parts 3 and 4: one token attends to its ring and itself.
  * The contract is kvcache.h.
+ *
+ * The cache is read once and nothing else is of any size, so all that matters is to read it
+ * with the whole machine, however few rows and key heads there are. A key head's slots are
+ * split into parts, a block each, which serves all query heads of the group (up to a tile
+ * of 16). A block first has all scores of its part, then their softmax, then sums values:
+ * its maximum is final before the first value is touched. A second kernel adds up the
+ * parts and the token itself, always in the same order, and only then k and v go to their
+ * slot, which by now everybody has read.
  */
+#include <cuda_pipeline.h>
 #include <math.h>
+#include <mma.h>
 
 #include "kvcache.h"
 
-constexpr int BLOCK = 128;
+/* The arguments, as in the header. */
+template <typename E> struct token {
+    E *out, *kcache, *vcache;
+    const E *q, *k, *v;
+    const float *cis;
+    const int *pos;
+    int B, S, H, K, D, N, ldq, ldkv;
+    float scale;
+};
 
-// BEGIN SOLUTION 07.3 (about 60 lines)
+// BEGIN SOLUTION 07.3 (about 60 lines in a first version)
 //> /* TODO(07.3): three kernels make a first version: the scores of slots and token, into the
 //>  * workspace; softmax and the sum of values; k and v to their slot. About 45 lines.
 //>  * TODO(07.4): query head h reads key head h / (H/K). */
+constexpr int WARP = 32;
+constexpr int BLOCK = 128;  // threads
+constexpr int MOST = 256;   // slots of a part: their scores fit into shared memory
+constexpr int LEAST = 64;   // less is not worth a block
+constexpr int BUSY = 264;   // blocks, two for each multiprocessor of an H200
+
+constexpr int WIDEST = 256;  // D
+
+/* How a call is split. The grid follows from the sizes; which slots a part has follows from
+ * pos, on the device: a captured graph stays right as pos grows. */
+struct split {
+    int tiles;  // of the query heads of a group
+    int parts;  // of the slots of a key head
+};
+
+static split split_of(int B, int S, int H, int K, int heads)
+{
+    split s;
+    s.tiles = (H / K + heads - 1) / heads;
+    long long rows = (long long)B * K * s.tiles;
+    int fewest = (S - 1) / MOST + 1, most = (S - 1) / LEAST + 1;
+    long long wanted = BUSY / rows + 1;
+    s.parts = wanted < fewest ? fewest : wanted > most ? most : (int)wanted;
+    return s;
+}
+
+/* What the parts of a head leave for the second kernel, after its sums (parts,D). */
+struct softmax {
+    float most, sum;  // the largest score; the sum of e^(score - most), 0: no slots
+};
+
+/* Slots [first, last) of part i: a fair share of the slots that hold a position. */
+static __device__ int first_of(int i, int parts, int n)
+{
+    return (int)((long long)n * i / parts);
+}
+
 /* Channel d of a head x turned to position p: pair i is (x[i], x[i + N/2]). */
 template <typename E>
 static __device__ float turned(const E *x, const float *cis, int p, int d, int N)
@@ -22,72 +77,387 @@ static __device__ float turned(const E *x, const float *cis, int p, int d, int N
     return d < N / 2 ? a * angle[0] - b * angle[1] : b * angle[0] + a * angle[1];
 }
 
-/* Score of slot j of the ring, or j = S: of the token itself. A thread each. */
-template <typename E>
-static __global__ void score_kernel(
-    float *score, const E *kcache, const E *q, const E *k, const float *cis,
-    const int *pos, int S, int H, int K, int D, int N, int ldq, int ldkv, float scale)
+static __device__ float warp_max(float v)
 {
-    int j = blockIdx.x * BLOCK + threadIdx.x, h = blockIdx.y % H, b = blockIdx.y / H;
-    int p = pos[b], g = h / (H / K);
-    if (j > S) return;
-    if (j < S && j >= p) return;  // holds no position
-    const E *qh = q + (size_t)b * ldq + (size_t)h * D;
-    const E *kh = k + (size_t)b * ldkv + (size_t)g * D;
-    const E *slot = kcache + (((size_t)b * S + j) * K + g) * D;
-    float sum = 0.0f;
-    for (int d = 0; d < D; d++)
-        sum += turned(qh, cis, p, d, N) *
-               (j < S ? (float)slot[d] : (float)(E)turned(kh, cis, p, d, N));
-    score[(size_t)blockIdx.y * (S + 1) + j] = scale * sum;
+    for (int m = WARP / 2; m > 0; m >>= 1)
+        v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, m));
+    return v;
 }
 
-/* A block per head: softmax over its scores, then a thread per channel of the output. */
-template <typename E>
-static __global__ void value_kernel(
-    E *out, const float *score, const E *vcache, const E *v, const int *pos, int S, int H,
-    int K, int D, int ldkv)
+static __device__ float warp_sum(float v)
 {
-    int h = blockIdx.x % H, b = blockIdx.x / H, g = h / (H / K), n = min(pos[b], S);
-    const float *s = score + (size_t)blockIdx.x * (S + 1);
-    float most = s[S], sum = 0.0f;
-    for (int j = 0; j < n; j++)
-        most = fmaxf(most, s[j]);
-    for (int j = 0; j < n; j++)
-        sum += expf(s[j] - most);
-    float self = expf(s[S] - most);
-    sum += self;
-    for (int d = threadIdx.x; d < D; d += BLOCK) {
-        float y = self * (float)v[(size_t)b * ldkv + (size_t)g * D + d];
-        for (int j = 0; j < n; j++)
-            y += expf(s[j] - most) * (float)vcache[(((size_t)b * S + j) * K + g) * D + d];
-        out[(size_t)blockIdx.x * D + d] = (E)(y / sum);
+    for (int m = WARP / 2; m > 0; m >>= 1)
+        v += __shfl_xor_sync(0xffffffffu, v, m);
+    return v;
+}
+
+/* Where a block stands: its part of the slots of key head g of row b, and query heads
+ * head .. head + heads - 1. */
+struct place {
+    int b, g, head, heads, first, count;
+};
+
+template <typename E>
+static __device__ place place_of(const token<E> &a, const split &s, int most_heads)
+{
+    place at;
+    int part = blockIdx.x % s.parts, rest = blockIdx.x / s.parts, G = a.H / a.K;
+    int tile = rest % s.tiles;
+    rest /= s.tiles;
+    at.g = rest % a.K, at.b = rest / a.K;
+    at.head = at.g * G + tile * most_heads;
+    at.heads = min(most_heads, G - tile * most_heads);
+    int n = min(a.pos[at.b], a.S);
+    at.first = first_of(part, s.parts, n);
+    at.count = first_of(part + 1, s.parts, n) - at.first;
+    return at;
+}
+
+/* Place of query head h's sums of this part, or with D = 1 of its softmax. */
+static __device__ size_t record(int b, int h, int H, int part, int parts, int D)
+{
+    return (((size_t)b * H + h) * parts + part) * D;
+}
+
+// --- float: multiply and add ------------------------------------------------------------
+
+/* HEADS query heads at a time. A thread per slot has the scores, a thread per four channels
+ * sums values; where D/4 threads are fewer than the block, groups of them share the slots. */
+template <int HEADS>
+static __global__ void __launch_bounds__(BLOCK)
+    float_kernel(token<float> a, split s, float *sums, softmax *softmaxes)
+{
+    __shared__ __align__(16) float q[HEADS][WIDEST], p[HEADS][MOST];
+    __shared__ __align__(16) float partial[BLOCK * 4 * HEADS];
+    place at = place_of(a, s, HEADS);
+    int part = blockIdx.x % s.parts, tid = threadIdx.x, D = a.D;
+    size_t row = (size_t)a.K * D;  // from slot to slot
+    const float *keys = a.kcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
+    const float *values = a.vcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
+
+    for (int i = tid; i < HEADS * D; i += BLOCK) {
+        int h = min(i / D, at.heads - 1), d = i % D;  // a tile that is not full: again
+        const float *qh = a.q + (size_t)at.b * a.ldq + (size_t)(at.head + h) * D;
+        q[i / D][d] = a.scale * turned(qh, a.cis, a.pos[at.b], d, a.N);
+    }
+    __syncthreads();  // q is there
+
+    for (int j = tid; j < at.count; j += BLOCK) {
+        const float4 *key = (const float4 *)(keys + j * row);
+        float score[HEADS] = {};
+#pragma unroll 4
+        for (int d = 0; d < D / 4; d++) {
+            float4 k = key[d];
+#pragma unroll
+            for (int h = 0; h < HEADS; h++) {
+                float4 x = ((const float4 *)q[h])[d];
+                score[h] += x.x * k.x + x.y * k.y + x.z * k.z + x.w * k.w;
+            }
+        }
+#pragma unroll
+        for (int h = 0; h < HEADS; h++)
+            p[h][j] = score[h];
+    }
+    __syncthreads();  // all scores are there
+
+    for (int h = tid / WARP; h < at.heads; h += BLOCK / WARP) {
+        float most = -INFINITY, sum = 0.0f;
+        for (int j = tid % WARP; j < at.count; j += WARP)
+            most = fmaxf(most, p[h][j]);
+        most = warp_max(most);
+        for (int j = tid % WARP; j < at.count; j += WARP)
+            sum += p[h][j] = expf(p[h][j] - most);
+        sum = warp_sum(sum);
+        if (tid % WARP == 0)
+            softmaxes[record(at.b, at.head + h, a.H, part, s.parts, 1)] = {most, sum};
+    }
+    __syncthreads();  // all p are there
+
+    int wide = D / 4, groups = BLOCK / wide, group = tid / wide, d = tid % wide;
+    float4 y[HEADS] = {};
+    if (group < groups) {
+#pragma unroll 4
+        for (int j = group; j < at.count; j += groups) {
+            float4 v = ((const float4 *)(values + j * row))[d];
+#pragma unroll
+            for (int h = 0; h < HEADS; h++) {
+                float w = p[h][j];
+                y[h].x += w * v.x, y[h].y += w * v.y, y[h].z += w * v.z,
+                    y[h].w += w * v.w;
+            }
+        }
+#pragma unroll
+        for (int h = 0; h < HEADS; h++)
+            ((float4 *)partial)[(h * groups + group) * wide + d] = y[h];
+    }
+    __syncthreads();  // every group's sums are there
+    for (int i = tid; i < at.heads * D; i += BLOCK) {
+        int h = i / D;
+        float sum = 0.0f;
+        for (int k = 0; k < groups; k++)
+            sum += partial[(h * groups + k) * D + i % D];
+        sums[record(at.b, at.head + h, a.H, part, s.parts, D) + i % D] = sum;
     }
 }
 
-/* Last: k and v to their slot, which all of the above have read. */
-template <typename E>
-static __global__ void store_kernel(
-    E *kcache, E *vcache, const E *k, const E *v, const float *cis, const int *pos, int S,
-    int K, int D, int N, int ldkv)
+// --- f16 and bf16: tensor cores ---------------------------------------------------------
+
+constexpr int ROWS = 16;   // of a tensor core's matrix: query heads, if need be fewer
+constexpr int TILE = 64;   // slots that are copied at a time, 16 a warp
+constexpr int STAGES = 2;  // tiles in shared memory: one in use, one on its way
+constexpr int PAD = 8;     // elements behind a row: rows begin in different banks
+constexpr int PITCH_S = MOST + 4;    // floats from head to head in the scores
+constexpr int PITCH_P = MOST + PAD;  // elements from head to head in p
+
+/* Shared memory of a block, in bytes; D16: D up to a multiple of 16. */
+static __host__ __device__ int pitch_of(int D)
 {
-    int b = blockIdx.x, p = pos[b];
-    for (int i = threadIdx.x; i < K * D; i += BLOCK) {
-        size_t to = ((size_t)b * S + p % S) * K * D + i;
-        const E *kh = k + (size_t)b * ldkv + i / D * D;
-        kcache[to] = (E)turned(kh, cis, p, i % D, N);
-        vcache[to] = v[(size_t)b * ldkv + i];
+    return (D + ROWS - 1) / ROWS * ROWS + PAD;
+}
+
+static size_t tensor_bytes(int D)
+{
+    size_t elements = (size_t)(STAGES * TILE + 2 * ROWS) * pitch_of(D) + ROWS * PITCH_P;
+    return elements * 2 + ROWS * PITCH_S * sizeof(float);
+}
+
+/* TILE rows of the ring to shared memory, 16 bytes a copy; behind the last row zeros, which
+ * no p = 0 makes NaN. */
+template <typename E>
+static __device__ void copy_tile(E *tile, const E *from, size_t row, int count, int D)
+{
+    int pitch = pitch_of(D), vecs = D / 8, lane = threadIdx.x % WARP;
+    int together = WARP / vecs, r = lane / vecs, c = lane % vecs * 8;  // rows of a warp
+    if (r < together)
+        for (int i = threadIdx.x / WARP * together + r; i < TILE;
+             i += BLOCK / WARP * together) {
+            bool there = i < count;
+            __pipeline_memcpy_async(
+                tile + i * pitch + c, from + (there ? i : 0) * row + c, 16,
+                there ? 0 : 16);
+        }
+    __pipeline_commit();
+}
+
+using namespace nvcuda;
+template <typename E>
+using left = wmma::fragment<wmma::matrix_a, 16, 16, 16, E, wmma::row_major>;
+template <typename E, typename L>
+using right = wmma::fragment<wmma::matrix_b, 16, 16, 16, E, L>;
+using result = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
+
+/* Scores of a warp's 16 slots: q is the sum of two E, for it has more digits than one. */
+template <typename E>
+static __device__ void
+scores_of(float *score, const E *high, const E *low, const E *tile, int pitch)
+{
+    int warp = threadIdx.x / WARP;
+    result sum;
+    wmma::fill_fragment(sum, 0.0f);
+#pragma unroll 4
+    for (int d = 0; d < pitch - PAD; d += 16) {
+        left<E> a;
+        right<E, wmma::col_major> k;  // (channels, slots)
+        wmma::load_matrix_sync(k, tile + warp * 16 * pitch + d, pitch);
+        wmma::load_matrix_sync(a, high + d, pitch);
+        wmma::mma_sync(sum, a, k, sum);
+        wmma::load_matrix_sync(a, low + d, pitch);
+        wmma::mma_sync(sum, a, k, sum);
+    }
+    wmma::store_matrix_sync(score + warp * 16, sum, PITCH_S, wmma::mem_row_major);
+}
+
+/* y += p v of a tile, for the 16-channel columns of this warp: warp, warp + 4, ... */
+template <typename E>
+static __device__ void add_values(result (&y)[4], const E *p, const E *tile, int pitch)
+{
+    int warp = threadIdx.x / WARP;
+    for (int j = 0; j < TILE; j += 16) {
+        left<E> a;
+        wmma::load_matrix_sync(a, p + j, PITCH_P);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            int d = (warp + 4 * i) * 16;
+            if (d >= pitch - PAD) continue;
+            right<E, wmma::row_major> v;  // (slots, channels)
+            wmma::load_matrix_sync(v, tile + j * pitch + d, pitch);
+            wmma::mma_sync(y[i], a, v, y[i]);
+        }
     }
 }
 
+/* A stream of tiles: those of the keys, then those of the values. While one is worked on,
+ * the next is on its way, also across the softmax in between. */
+template <typename E>
+static __global__ void __launch_bounds__(BLOCK, 2)
+    tensor_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
+{
+    extern __shared__ __align__(128) unsigned char memory[];
+    place at = place_of(a, s, ROWS);
+    int part = blockIdx.x % s.parts, tid = threadIdx.x, warp = tid / WARP, D = a.D;
+    int pitch = pitch_of(D), tiles = (at.count + TILE - 1) / TILE;
+    float *score = (float *)memory;           // (ROWS, PITCH_S)
+    E *ring = (E *)(score + ROWS * PITCH_S);  // (STAGES, TILE, pitch)
+    E *high = ring + STAGES * TILE * pitch;   // (ROWS, pitch)
+    E *low = high + ROWS * pitch;             // (ROWS, pitch)
+    E *p = low + ROWS * pitch;                // (ROWS, PITCH_P)
+    size_t row = (size_t)a.K * D, from = ((size_t)at.b * a.S + at.first) * row + at.g * D;
+
+    /* a last tile may have channels of its own: those behind D are 0 */
+    for (int i = tid; i < STAGES * TILE * (pitch - D); i += BLOCK)
+        ring[i / (pitch - D) * pitch + D + i % (pitch - D)] = (E)0.0f;
+    auto fetch = [&](int t) {
+        if (t >= 2 * tiles) {
+            __pipeline_commit();  // an empty one, so that the count of groups stays
+            return;
+        }
+        int first = t % tiles * TILE;
+        const E *source = t < tiles ? a.kcache : a.vcache;
+        copy_tile(
+            ring + t % STAGES * TILE * pitch, source + from + first * row, row,
+            at.count - first, D);
+    };
+    for (int t = 0; t < STAGES; t++)
+        fetch(t);
+    for (int i = tid; i < ROWS * pitch; i += BLOCK) {
+        int h = i / pitch, d = i % pitch;
+        const E *qh = a.q + (size_t)at.b * a.ldq + (size_t)(at.head + h) * D;
+        float x = h < at.heads && d < D ? turned(qh, a.cis, a.pos[at.b], d, a.N) : 0.0f;
+        high[i] = (E)x;
+        low[i] = (E)(x - (float)high[i]);
+    }
+
+    for (int t = 0; t < tiles; t++) {
+        __pipeline_wait_prior(STAGES - 1);
+        __syncthreads();  // tile t is there, and q
+        scores_of(score + t * TILE, high, low, ring + t % STAGES * TILE * pitch, pitch);
+        __syncthreads();  // nobody reads tile t any more
+        fetch(t + STAGES);
+    }
+    for (int h = warp; h < ROWS; h += BLOCK / WARP) {
+        float most = -INFINITY, sum = 0.0f;
+        for (int j = tid % WARP; j < at.count; j += WARP)
+            most = fmaxf(most, score[h * PITCH_S + j] * a.scale);
+        most = warp_max(most);
+        for (int j = tid % WARP; j < tiles * TILE; j += WARP) {
+            float w = j < at.count ? expf(score[h * PITCH_S + j] * a.scale - most) : 0.0f;
+            p[h * PITCH_P + j] = (E)w;
+            sum += w;
+        }
+        sum = warp_sum(sum);
+        if (h < at.heads && tid % WARP == 0)
+            softmaxes[record(at.b, at.head + h, a.H, part, s.parts, 1)] = {most, sum};
+    }
+    if (at.count == 0) return;  // the second kernel takes nothing from a sum of 0
+
+    result y[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        wmma::fill_fragment(y[i], 0.0f);
+    for (int t = tiles; t < 2 * tiles; t++) {
+        __pipeline_wait_prior(STAGES - 1);
+        __syncthreads();  // tile t is there, and p
+        add_values(y, p + (t - tiles) * TILE, ring + t % STAGES * TILE * pitch, pitch);
+        __syncthreads();  // nobody reads tile t any more
+        fetch(t + STAGES);
+    }
+    float *total = (float *)ring;  // (ROWS, pitch), where the tiles were
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if ((warp + 4 * i) * 16 < pitch - PAD)
+            wmma::store_matrix_sync(
+                total + (warp + 4 * i) * 16, y[i], pitch, wmma::mem_row_major);
+    __syncthreads();  // the sums of all warps are there
+    for (int h = warp; h < at.heads; h += BLOCK / WARP) {
+        float *to = sums + record(at.b, at.head + h, a.H, part, s.parts, D);
+        for (int d = tid % WARP; d < D; d += WARP)
+            to[d] = total[h * pitch + d];
+    }
+}
+
+// --- the parts and the token itself, together -------------------------------------------
+
+/* A block per query head, a thread per channel. What a part with maximum m has counts
+ * e^(m - most), where most is the largest of all, that of the token's own score too. */
+template <typename E>
+static __global__ void __launch_bounds__(WIDEST)
+    combine_kernel(token<E> a, int parts, const float *sums, const softmax *softmaxes)
+{
+    __shared__ float dots[WIDEST / WARP];
+    int h = blockIdx.x % a.H, b = blockIdx.x / a.H, G = a.H / a.K, g = h / G;
+    int d = threadIdx.x, D = a.D, p = a.pos[b];
+    const E *kg = a.k + (size_t)b * a.ldkv + (size_t)g * D;
+    const E *vg = a.v + (size_t)b * a.ldkv + (size_t)g * D;
+    const E *qh = a.q + (size_t)b * a.ldq + (size_t)h * D;
+    E key = (E)(d < D ? turned(kg, a.cis, p, d, a.N) : 0.0f);  // as the ring will hold it
+    float dot = d < D ? turned(qh, a.cis, p, d, a.N) * (float)key : 0.0f;
+    dot = warp_sum(dot);
+    if (d % WARP == 0) dots[d / WARP] = dot;
+    __syncthreads();  // every warp's sum is there
+    if (d >= D) return;
+    float self = 0.0f;
+    for (int i = 0; i < (D + WARP - 1) / WARP; i++)
+        self += dots[i];
+    self *= a.scale;
+
+    size_t first = (size_t)blockIdx.x * parts;
+    float most = self;
+    for (int i = 0; i < parts; i++)
+        if (softmaxes[first + i].sum > 0.0f)
+            most = fmaxf(most, softmaxes[first + i].most);
+    float sum = expf(self - most), y = sum * (float)vg[d];
+    for (int i = 0; i < parts; i++) {
+        softmax one = softmaxes[first + i];
+        if (!(one.sum > 0.0f)) continue;  // had no slots
+        float weight = expf(one.most - most);
+        sum += weight * one.sum;
+        y += weight * sums[(first + i) * D + d];
+    }
+    a.out[(size_t)blockIdx.x * D + d] = (E)(y / sum);
+    if (h % G == 0) {  // the slot of position p - S: every block has read it
+        size_t slot = (((size_t)b * a.S + p % a.S) * a.K + g) * D + d;
+        a.kcache[slot] = key;
+        a.vcache[slot] = vg[d];
+    }
+}
+
+/* A tile of heads, by type: how the first kernel is launched. */
+static void launch_parts(
+    const token<float> &a, float *sums, softmax *softmaxes, split s, cudaStream_t stream)
+{
+    unsigned blocks = (unsigned)((size_t)a.B * a.K * s.tiles * s.parts);
+    auto kernel = a.H == a.K ? float_kernel<1> : float_kernel<8>;
+    kernel<<<blocks, BLOCK, 0, stream>>>(a, s, sums, softmaxes);
+}
+
+template <typename E>
+static void launch_parts(
+    const token<E> &a, float *sums, softmax *softmaxes, split s, cudaStream_t stream)
+{
+    unsigned blocks = (unsigned)((size_t)a.B * a.K * s.tiles * s.parts);
+    int bytes = (int)tensor_bytes(a.D);
+    cudaFuncSetAttribute(
+        tensor_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    tensor_kernel<E><<<blocks, BLOCK, bytes, stream>>>(a, s, sums, softmaxes);
+}
+
+template <typename E> static int tile_heads(int H, int K)
+{
+    return sizeof(E) == 2 ? ROWS : H == K ? 1 : 8;
+}
 // END SOLUTION
 
-static size_t decode_workspace(int B, int S, int H)
+/* In bytes. BUSY / rows falls as rows grow: this bound of B * H * parts does not. */
+static size_t decode_workspace(int B, int S, int H, int K, int D)
 {
-    // BEGIN SOLUTION 07.3 (1 line)
-    //> (void)B, (void)S, (void)H;
+    if (B < 1 || S < 1 || H < 1 || K < 1 || D < 1) return 0;
+    // BEGIN SOLUTION 07.3 (about 6 lines)
     //> return 0;  // TODO(07.3): what the kernels pass to each other, in bytes
-    return B < 0 || S < 0 || H < 0 ? 0 : (size_t)B * H * ((size_t)S + 1) * sizeof(float);
+    size_t heads = (size_t)B * H, fewest = heads * ((S - 1) / MOST + 1);
+    size_t most = heads * ((S - 1) / LEAST + 1), wanted = (size_t)BUSY * H + heads;
+    size_t records = wanted < most ? wanted : most;
+    if (records < fewest) records = fewest;
+    return records * (D * sizeof(float) + sizeof(softmax));
     // END SOLUTION
 }
 
@@ -107,17 +477,18 @@ static wb_status decode(
                     (uintptr_t)q | (uintptr_t)k | (uintptr_t)v | ldq * sizeof(E) |
                     ldkv * sizeof(E);
     if (all % 16) return WB_BAD_ALIGN;
-    if (workspace_bytes < decode_workspace(B, S, H)) return WB_NO_SPACE;
+    if (workspace_bytes < decode_workspace(B, S, H, K, D)) return WB_NO_SPACE;
+    token<E> a = {out, kcache, vcache, q, k, v,   cis,  pos,  B,
+                  S,   H,      K,      D, N, ldq, ldkv, scale};
     // BEGIN SOLUTION 07.3 (about 8 lines)
-    //> (void)cis, (void)scale, (void)workspace, (void)stream;
+    //> (void)a, (void)workspace, (void)stream;
     //> return WB_TODO;  // TODO(07.3): the launches. About 8 lines.
-    float *score = (float *)workspace;
-    score_kernel<<<dim3(S / BLOCK + 1, B * H), BLOCK, 0, stream>>>(
-        score, kcache, q, k, cis, pos, S, H, K, D, N, ldq, ldkv, scale);
-    value_kernel<<<B * H, BLOCK, 0, stream>>>(
-        out, score, vcache, v, pos, S, H, K, D, ldkv);
-    store_kernel<<<B, BLOCK, 0, stream>>>(
-        kcache, vcache, k, v, cis, pos, S, K, D, N, ldkv);
+    split s = split_of(B, S, H, K, tile_heads<E>(H, K));
+    float *sums = (float *)workspace;
+    softmax *softmaxes = (softmax *)(sums + (size_t)B * H * s.parts * D);
+    launch_parts(a, sums, softmaxes, s, stream);
+    int threads = (D + WARP - 1) / WARP * WARP;
+    combine_kernel<<<B * H, threads, 0, stream>>>(a, s.parts, sums, softmaxes);
     return wb_launched();
     // END SOLUTION
 }
@@ -135,8 +506,7 @@ static wb_status decode(
     }                                                                                    \
     size_t attention_decode_workspace_##e(int B, int S, int H, int K, int D)             \
     {                                                                                    \
-        (void)K, (void)D;                                                                \
-        return decode_workspace(B, S, H);                                                \
+        return decode_workspace(B, S, H, K, D);                                          \
     }
 DEFINE(float, f32)
 DEFINE(wb_f16, f16)
