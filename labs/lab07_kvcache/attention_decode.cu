@@ -1,19 +1,38 @@
 /* attention_decode.cu - lab 07, parts 3 and 4: one token attends to its ring and itself.
  * The contract is kvcache.h.
+ *
+ * The cache is read once and nothing else is of any size, so all that matters is to read it
+ * with the whole machine, however few rows and key heads there are. A key head's slots are
+ * split into parts, a block each, which serves all query heads of the group (up to a tile
+ * of 16). A block first has all scores of its part, then their softmax, then sums values:
+ * its maximum is final before the first value is touched. A second kernel adds up the
+ * parts and the token itself, always in the same order, and only then k and v go to their
+ * slot, which by now everybody has read.
  */
+#include <cuda_pipeline.h>
 #include <math.h>
+#include <mma.h>
 
 #include "kvcache.h"
 
-constexpr int BLOCK = 128;
+/* The arguments, as in the header. */
+template <typename E> struct token {
+    E *out, *kcache, *vcache;
+    const E *q, *k, *v;
+    const float *cis;
+    const int *pos;
+    int B, S, H, K, D, N, ldq, ldkv;
+    float scale;
+};
 
 /* TODO(07.3): three kernels make a first version: the scores of slots and token, into the
  * workspace; softmax and the sum of values; k and v to their slot. About 45 lines.
  * TODO(07.4): query head h reads key head h / (H/K). */
 
-static size_t decode_workspace(int B, int S, int H)
+/* In bytes. BUSY / rows falls as rows grow: this bound of B * H * parts does not. */
+static size_t decode_workspace(int B, int S, int H, int K, int D)
 {
-    (void)B, (void)S, (void)H;
+    if (B < 1 || S < 1 || H < 1 || K < 1 || D < 1) return 0;
     return 0;  // TODO(07.3): what the kernels pass to each other, in bytes
 }
 
@@ -33,8 +52,10 @@ static wb_status decode(
                     (uintptr_t)q | (uintptr_t)k | (uintptr_t)v | ldq * sizeof(E) |
                     ldkv * sizeof(E);
     if (all % 16) return WB_BAD_ALIGN;
-    if (workspace_bytes < decode_workspace(B, S, H)) return WB_NO_SPACE;
-    (void)cis, (void)scale, (void)workspace, (void)stream;
+    if (workspace_bytes < decode_workspace(B, S, H, K, D)) return WB_NO_SPACE;
+    token<E> a = {out, kcache, vcache, q, k, v,   cis,  pos,  B,
+                  S,   H,      K,      D, N, ldq, ldkv, scale};
+    (void)a, (void)workspace, (void)stream;
     return WB_TODO;  // TODO(07.3): the launches. About 8 lines.
 }
 
@@ -51,8 +72,7 @@ static wb_status decode(
     }                                                                                    \
     size_t attention_decode_workspace_##e(int B, int S, int H, int K, int D)             \
     {                                                                                    \
-        (void)K, (void)D;                                                                \
-        return decode_workspace(B, S, H);                                                \
+        return decode_workspace(B, S, H, K, D);                                          \
     }
 DEFINE(float, f32)
 DEFINE(wb_f16, f16)
