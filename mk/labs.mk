@@ -127,7 +127,7 @@ $(B)/fallback.a: $(or $(SHIPPED),$(SOLUTIONS))
 define solution_rule  # (folder)
 $(B)/solutions/$(1).o: $(patsubst %.cu,$(B)/%.o,$(wildcard solutions/$(1)/*.cu)) \
                        tools/kernels.py tools/labkit.py | setup
-	$(Q)$(KERNELS) join $$@ $(1) $$(filter %.o,$$^)
+	$$(Q)$$(KERNELS) join $$@ $(1) $$(filter %.o,$$^)
 endef
 SOLUTION_FOLDERS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard solutions/lab*/*.cu)))))
 $(foreach folder,$(SOLUTION_FOLDERS),$(eval $(call solution_rule,$(folder))))
