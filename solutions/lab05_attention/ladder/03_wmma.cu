@@ -16,6 +16,7 @@
 #include <mma.h>
 
 #include "contract.cuh"
+#include "tensor_cores.cuh"  // pack and exp2_approximate
 
 using namespace nvcuda;
 
@@ -88,6 +89,13 @@ static __device__ void scores(float *s, const E *q, const E *keys)
     __syncwarp();  // the scores are there
 }
 
+template <typename E> static __device__ uint4 round8(const float *x)
+{
+    return {
+        pack<E>(x[0], x[1]), pack<E>(x[2], x[3]), pack<E>(x[4], x[5]),
+        pack<E>(x[6], x[7])};
+}
+
 /* One of the rows that a lane shares with lane + 16. */
 struct row_info {
     int first, last;  // keys that it sees
@@ -107,24 +115,24 @@ static __device__ float soften(float *s, row_info &row, int key, float c)
     for (int i = 0; i < MINE; i += 4)
         *(float4 *)(x + i) = *(const float4 *)(s + half * MINE + i);
     __syncwarp();  // the row has been read: p may take its place
-    bool hides = key < row.first || key + MINE - 1 > row.last;
 #pragma unroll
-    for (int i = 0; i < MINE; i++) {
-        x[i] =
-            hides && (key + i < row.first || key + i > row.last) ? -INFINITY : x[i] * c;
+    for (int i = 0; i < MINE; i++)
+        x[i] *= c;
+    if (key < row.first || key + MINE - 1 > row.last)
+#pragma unroll
+        for (int i = 0; i < MINE; i++)
+            x[i] = key + i < row.first || key + i > row.last ? -INFINITY : x[i];
+#pragma unroll
+    for (int i = 0; i < MINE; i++)
         top = fmaxf(top, x[i]);
-    }
     float max = fmaxf(row.max, fmaxf(top, __shfl_xor_sync(~0u, top, 16)));
-    float shrink = exp2f(row.max - max), sum = 0.0f;
+    float shrink = exp2_approximate(row.max - max), sum = 0.0f;
     E *p = (E *)s + half * MINE;
 #pragma unroll
     for (int i = 0; i < MINE; i += 8) {
-        alignas(16) E eight[8];
-        for (int j = 0; j < 8; j++) {
-            float y = exp2f(x[i + j] - max);
-            sum += y, eight[j] = E(y);
-        }
-        *(uint4 *)(p + i) = *(const uint4 *)eight;
+        for (int j = i; j < i + 8; j++)
+            sum += x[j] = exp2_approximate(x[j] - max);
+        *(uint4 *)(p + i) = round8<E>(x + i);
     }
     row.max = max, row.sum = row.sum * shrink + sum;
     return shrink;
@@ -138,7 +146,8 @@ static __device__ void weigh(
 {
     const int LD_P = LD_S * 4 / (int)sizeof(E);  // p lies in the rows of s
 #pragma unroll
-    for (int m = 0; m < P::M; m++)
+    for (int m = 0; m < P::M; m++) {
+        if (!__any_sync(~0u, shrink[m * N + threadIdx.x % N] < 1.0f)) continue;
 #pragma unroll
         for (int i = 0; i < sum::num_elements; i++) {
             float by = shrink[m * N + row_of[i]];
@@ -146,6 +155,7 @@ static __device__ void weigh(
             for (int d = 0; d < P::D / N; d++)
                 o[m][d].x[i] *= by;
         }
+    }
 #pragma unroll
     for (int n = 0; n < KEYS; n += N) {
         factor_a<E> a[P::M];
@@ -187,6 +197,7 @@ static __device__ void finish(
     for (int m = 0; m < P::M; m++) {
         int t = first_row + m * N + lane % 16;
         float sum = rows[m].sum + __shfl_xor_sync(~0u, rows[m].sum, 16);
+        float share = 1.0f / sum;
         E *out = call.out + (((size_t)b * z.T + t) * z.H + h) * z.D;
         if (call.lse && half == 0 && t < z.T)
             call.lse[((size_t)b * z.H + h) * z.T + t] =
@@ -196,12 +207,11 @@ static __device__ void finish(
             __syncwarp();  // the columns before have been read
             wmma::store_matrix_sync(s, o[m][d], LD_S, wmma::mem_row_major);
             __syncwarp();  // these are there
-            const float *from = s + lane % 16 * LD_S + half * 8;
-            alignas(16) E eight[8];
+            float eight[8];
             for (int j = 0; j < 8; j++)
-                eight[j] = E(from[j] / sum);
+                eight[j] = s[lane % 16 * LD_S + half * 8 + j] * share;
             int column = d * N + half * 8;
-            if (t < z.T && column < z.D) *(uint4 *)(out + column) = *(const uint4 *)eight;
+            if (t < z.T && column < z.D) *(uint4 *)(out + column) = round8<E>(eight);
         }
     }
 }
