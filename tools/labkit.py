@@ -99,6 +99,20 @@ def hashes(paths):
     return {str(p): sha256(p) for p in sorted(set(map(str, paths)))}
 
 
+def reference_files(*names):
+    """These files of reference/ and those that they import."""
+    found = set()
+    wanted = [Path("reference", name) for name in names]
+    while wanted:
+        path = wanted.pop()
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        imported = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+        wanted += [Path("reference", f"{module}.py") for module in imported]
+    return found
+
+
 def judged_by(name):
     """The files that decide what a pass of this lab means."""
     short, _, op = name.partition("_")
@@ -108,7 +122,7 @@ def judged_by(name):
         Path("labs", name, "cases"),
         *Path("grader").glob("*.[ch]"),
         Path("grader/adapters", short + ".c"),
-        *(Path("reference", f) for f in ("wb.py", "dump.py", op + ".py")),
+        *reference_files("wb.py", "dump.py", f"{op}.py"),
     ] if p.exists()]
 
 
