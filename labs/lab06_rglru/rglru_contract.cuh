@@ -1,19 +1,20 @@
-/* rglru_contract.cuh - given: the launchers of parts 06.1 to 06.3 as rglru.h has them. They check
- * every argument, so that the kernels may rely on them.
+/* rglru_contract.cuh - given: the launchers of parts 06.1 to 06.3 as rglru.h has them. They
+ * check every argument, so that the kernels may rely on them.
  *
- * A file defines the templates that are named below for a part, and ends with
- * DEFINE_BLOCK_LINEAR(float, f32), DEFINE_CONV1D(float, f32) or DEFINE_GATES(float, f32), for
- * each element type that it covers. Each template returns a status.
+ * A file defines the templates that are named below for a part, each of which returns a
+ * status, and ends with DEFINE_BLOCK_LINEAR(float, f32), DEFINE_CONV1D(float, f32) or
+ * DEFINE_GATES(float, f32), for each element type that it covers.
+ * DEFINE_BLOCK_LINEAR_FORWARD is the first half of the first one.
  *
- *     block_linear<E>(px, ..., M, stream)               conv1d, gates: alike
+ *     block_linear<E>(px, ..., M, stream)                conv1d, gates: alike
  *     block_linear_back<E>(dc, ..., M, partial, stream)  partial: the workspace, floats
- *     block_linear_space<E>(R, G, M)                    bytes of it
+ *     block_linear_space<E>(R, G, M)                     bytes of it
  */
 #ifndef RGLRU_CONTRACT_CUH
 #define RGLRU_CONTRACT_CUH
 #include "rglru.h"
 
-#define DEFINE_BLOCK_LINEAR(E, e)                                                        \
+#define DEFINE_BLOCK_LINEAR_FORWARD(E, e)                                                \
     wb_status block_linear_forward_##e(                                                  \
         E *px, E *pa, const E *c, const E *wx, const E *bx, const E *wa, const E *ba,    \
         int R, int G, int M, cudaStream_t stream)                                        \
@@ -22,7 +23,10 @@
         if (R == 0 || G == 0) return WB_OK;                                              \
         if (!px || !pa || !c || !wx || !bx || !wa || !ba) return WB_BAD_SHAPE;           \
         return block_linear<E>(px, pa, c, wx, bx, wa, ba, R, G, M, stream);              \
-    }                                                                                    \
+    }
+
+#define DEFINE_BLOCK_LINEAR(E, e)                                                        \
+    DEFINE_BLOCK_LINEAR_FORWARD(E, e)                                                    \
     wb_status block_linear_backward_##e(                                                 \
         E *dc, float *dwx, float *dbx, float *dwa, float *dba, const E *dc_in,           \
         const E *dpx, const E *dpa, const E *c, const E *wx, const E *wa, int R, int G,  \
