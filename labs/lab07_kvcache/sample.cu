@@ -11,11 +11,27 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int BLOCK = 512;
+constexpr int BLOCK = 512;    // threads of a row's last block
+constexpr int SINGLE = 8192;  // so many entries are left to that one
+constexpr int PART = 2048;    // longer rows: entries of a block,
+constexpr int FEW = 256;      // and its threads
+constexpr int BINS = 1024;    // distances from the highest z, 1/32 each
+constexpr int LIST = 8192;    // entries that the last block gets from the others
 
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
+};
+
+/* The arguments, as in the header. */
+struct batch {
+    int *token;
+    uint8_t *seen;
+    const float *logits;
+    const uint64_t *seed;
+    const int *pos;
+    void *workspace;
+    int ld;
 };
 
 /* One row of the batch. */
@@ -25,6 +41,13 @@ struct row {
     u64 seed;
     uint32_t pos;
 };
+
+static __device__ row row_of(const batch &x, int b, int V)
+{
+    return {
+        x.logits + (size_t)b * x.ld, x.seen ? x.seen + (size_t)b * V : NULL, x.seed[b],
+        (uint32_t)x.pos[b]};
+}
 
 /* TODO(07.5): z of entry i. About 6 lines. */
 
@@ -51,21 +74,18 @@ static __device__ float value_of(u64 key)
 
 /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines. */
 
-/* A block per row. */
-static __global__ void __launch_bounds__(BLOCK) sample_kernel(
-    int *token, uint8_t *seen, const float *logits, const uint64_t *seed, const int *pos,
-    int ld, rules a)
+/* A block per row. alone: there was no kernel before this one. */
+static __global__ void __launch_bounds__(BLOCK)
+    sample_kernel(batch x, rules a, bool filtered, bool alone)
 {
     int b = blockIdx.x;
-    row r = {
-        logits + (size_t)b * ld, seen ? seen + (size_t)b * a.V : NULL, seed[b],
-        (uint32_t)pos[b]};
-    u64 least = 0, best = 0;
-    // TODO(07.6): least, the smallest key that top_k and top_p keep. About 10 lines.
+    row r = row_of(x, b, a.V);
+    u64 best = 0;
+    // TODO(07.6): which entries top_k and top_p keep. About 10 lines.
     // TODO(07.5): the best key of the row; TODO(07.6): with the noise added. 10 lines.
     if (threadIdx.x == 0) {
-        token[b] = index_of(best);
-        if (seen) seen[(size_t)b * a.V + index_of(best)] = 1;
+        x.token[b] = index_of(best);
+        if (x.seen) x.seen[(size_t)b * a.V + index_of(best)] = 1;
     }
 }
 
@@ -87,7 +107,9 @@ wb_status sample_f32(
     if (B == 0) return WB_OK;
     if (!token || !logits || !seed || !pos) return WB_BAD_SHAPE;
     if (workspace_bytes < sample_workspace_f32(B, V)) return WB_NO_SPACE;
+    rules a = {softcap, penalty, temperature, top_p, top_k, V};
+    batch x = {token, seen, logits, seed, pos, workspace, ld};
     if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): take this line out
-    (void)seen, (void)workspace, (void)stream;
-    return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 3 lines.
+    (void)a, (void)x, (void)stream;
+    return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 2 lines.
 }

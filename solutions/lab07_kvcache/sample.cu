@@ -11,11 +11,27 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int BLOCK = 512;
+constexpr int BLOCK = 512;    // threads of a row's last block
+constexpr int SINGLE = 8192;  // so many entries are left to that one
+constexpr int PART = 2048;    // longer rows: entries of a block,
+constexpr int FEW = 256;      // and its threads
+constexpr int BINS = 1024;    // distances from the highest z, 1/32 each
+constexpr int LIST = 8192;    // entries that the last block gets from the others
 
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
+};
+
+/* The arguments, as in the header. */
+struct batch {
+    int *token;
+    uint8_t *seen;
+    const float *logits;
+    const uint64_t *seed;
+    const int *pos;
+    void *workspace;
+    int ld;
 };
 
 /* One row of the batch. */
@@ -25,6 +41,13 @@ struct row {
     u64 seed;
     uint32_t pos;
 };
+
+static __device__ row row_of(const batch &x, int b, int V)
+{
+    return {
+        x.logits + (size_t)b * x.ld, x.seen ? x.seen + (size_t)b * V : NULL, x.seed[b],
+        (uint32_t)x.pos[b]};
+}
 
 // BEGIN SOLUTION 07.5 (about 8 lines)
 //> /* TODO(07.5): z of entry i. About 6 lines. */
@@ -78,7 +101,7 @@ template <bool add> static __device__ u64 over_block(u64 v)
 }
 // END SOLUTION
 
-// BEGIN SOLUTION 07.6 (about 70 lines)
+// BEGIN SOLUTION 07.6 (about 70 lines in a first version)
 //> /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines. */
 /* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. Near 1, 1 - u is made from the other end
  * of the integers: as a float u would be 1. */
@@ -89,6 +112,10 @@ static __device__ float gumbel(uint32_t number)
     return -logf(low ? -log1pf(-u) : -logf(u));
 }
 
+/* -3.2 < g < 22.9: an entry further than their distance below the highest z is never drawn,
+ * and one that would need more noise than there is needs no noise computed. */
+constexpr float MOST_NOISE = 23.0f;
+
 /* e^(z - most) as an integer with room for V of them: integers add up to the same sum in
  * every order, so that atomic additions cost no reproducibility. */
 static __device__ u64 weight_of(float z, float most, float one)
@@ -96,49 +123,86 @@ static __device__ u64 weight_of(float z, float most, float one)
     return (u64)(expf(z - most) * one);
 }
 
+static __device__ float one_of(int V)
+{
+    return ldexpf(1.0f, 62 - (32 - __clz(V)));
+}
+
+static __device__ int bin_of(float z, float most)
+{
+    return (int)fminf((most - z) * 32.0f, BINS - 1.0f);
+}
+
+/* Entries whose fate is open: those of a list, or of the row those in bins low to high
+ * (BINS: all of them). */
+struct items {
+    const int *list;  // NULL: the whole row
+    int n, low, high;
+    float most;
+
+    __device__ bool at(const rules &a, const row &r, int i, float *z, u64 *key) const
+    {
+        int index = list ? list[i] : i;
+        *z = score(a, r, index), *key = key_of(*z, index);
+        if (list || high == BINS) return true;
+        int bin = bin_of(*z, most);
+        return low <= bin && bin <= high;
+    }
+};
+
 enum amount { COUNT, WEIGHT };
 
-/* The key from which on the largest keys of the row add up to `enough` (or all of them),
- * each counted as 1 or by its weight; keys below `floor` do not belong. The bits are found
- * from the top, 8 a pass: how much lies in each of 256 ranges, then in which the sum is
- * reached. A block works on it. */
+/* The key from which on the largest keys add up to `enough` (or all of them), each counted
+ * as 1 or by its weight; keys below `floor` do not belong. The bits are found from the top,
+ * 8 a pass: how much lies in each of 256 ranges, then in which the sum is reached. */
 template <amount HOW>
 static __device__ u64
-least_of(const rules &a, const row &r, u64 enough, u64 floor, float most, float one)
+least_of(const rules &a, const row &r, const items &of, u64 enough, u64 floor, float one)
 {
-    constexpr int BITS = 8, BINS = 1 << BITS;
-    __shared__ u64 sums[BINS];
-    __shared__ unsigned counts[BINS];
+    constexpr int BITS = 8, RANGES = 1 << BITS, EACH = RANGES / WARP;
+    __shared__ u64 sums[RANGES];
+    __shared__ unsigned counts[RANGES];
     __shared__ u64 found, left;
     __shared__ bool last;
     u64 top = 0;  // the bits that are known
     for (int shift = 64 - BITS; shift >= 0; shift -= BITS) {
-        for (int i = threadIdx.x; i < BINS; i += blockDim.x)
+        for (int i = threadIdx.x; i < RANGES; i += blockDim.x)
             sums[i] = 0, counts[i] = 0;
         __syncthreads();  // empty, and the last pass is read
-        for (int i = threadIdx.x; i < a.V; i += blockDim.x) {
-            float z = score(a, r, i);
-            u64 key = key_of(z, i);
-            if (key < floor) continue;
+        for (int i = threadIdx.x; i < of.n; i += blockDim.x) {
+            float z;
+            u64 key;
+            if (!of.at(a, r, i, &z, &key) || key < floor) continue;
             if (shift + BITS < 64 && key >> (shift + BITS) != top) continue;
-            int bin = (int)(key >> shift) & (BINS - 1);
-            atomicAdd(&counts[bin], 1u);
-            if (HOW == WEIGHT) atomicAdd(&sums[bin], weight_of(z, most, one));
+            int range = (int)(key >> shift) & (RANGES - 1);
+            atomicAdd(&counts[range], 1u);
+            atomicAdd(&sums[range], HOW == WEIGHT ? weight_of(z, of.most, one) : 1);
         }
-        __syncthreads();  // all are counted
-        if (threadIdx.x == 0) {
-            int bin = BINS - 1, lowest = 0;
-            u64 before = 0;
-            while (lowest < BINS - 1 && !counts[lowest])
-                lowest++;
-            for (; bin > lowest; bin--) {
-                u64 here = HOW == WEIGHT ? sums[bin] : counts[bin];
-                if (before + here >= enough && counts[bin]) break;
-                before += here;
+        __syncthreads();           // all are counted
+        if (threadIdx.x < WARP) {  // lane 0 has the 8 highest ranges, lane 31 the lowest
+            int lane = threadIdx.x, high = RANGES - 1 - lane * EACH;
+            u64 mine = 0, upto;
+            for (int i = 0; i < EACH; i++)
+                mine += sums[high - i];
+            upto = mine;
+            for (int m = 1; m < WARP; m <<= 1) {
+                u64 other = __shfl_up_sync(0xffffffffu, upto, m);
+                if (lane >= m) upto += other;
             }
-            found = top << BITS | (u64)bin;
-            left = before < enough ? enough - before : 0;
-            last = counts[bin] <= 1 || (HOW == COUNT && counts[bin] <= left);
+            unsigned there = __ballot_sync(0xffffffffu, upto >= enough);
+            unsigned some = __ballot_sync(0xffffffffu, mine > 0);
+            int owner = there ? __ffs(there) - 1 : some ? 31 - __clz(some) : 0;
+            if (lane == owner) {
+                u64 before = upto - mine;
+                int range = high, lowest = high - EACH + 1;
+                while (lowest < high && !counts[lowest])
+                    lowest++;  // the sum is never reached: the last that has any
+                while (range > lowest && before + sums[range] < enough)
+                    before += sums[range--];
+                left = before < enough ? enough - before : 0;
+                found = top << BITS | (u64)range;
+                last = counts[range] <= 1 || (HOW == COUNT && counts[range] <= left);
+            }
         }
         __syncthreads();  // found, left, last
         top = found, enough = left;
@@ -146,62 +210,311 @@ least_of(const rules &a, const row &r, u64 enough, u64 floor, float most, float 
     }
     return top;
 }
+
+// --- rows of many entries: parts of them first, a block each ----------------------------
+
+/* What is known of a row before its last block, from the bins: bins below low are kept,
+ * those above high are not; how much the kept ones are, and all that top_k keeps. */
+struct cut {
+    int low, high;
+    unsigned count, listed;
+    double weight, all;
+};
+
+/* Scratch memory of a row. */
+struct scratch {
+    u64 *highest, *best;  // (parts): the keys without noise, and of sure entries with it
+    u64 *weights;         // (BINS), in units of e^(-bin / 32) 2^-20
+    unsigned *counts;     // (BINS)
+    int *list;            // (LIST)
+    cut *known;
+};
+
+static __host__ __device__ int parts_of(int V)
+{
+    return (V - 1) / PART + 1;
+}
+
+static __host__ __device__ size_t scratch_bytes(int V)
+{
+    size_t bytes = 2 * sizeof(u64) * parts_of(V) +
+                   BINS * (sizeof(u64) + sizeof(unsigned)) + LIST * sizeof(int) +
+                   sizeof(cut);
+    return (bytes + 255) / 256 * 256;
+}
+
+static __device__ scratch scratch_of(void *workspace, int b, int V)
+{
+    scratch s;
+    s.highest = (u64 *)((char *)workspace + b * scratch_bytes(V));
+    s.best = s.highest + parts_of(V);
+    s.weights = s.best + parts_of(V);
+    s.known = (cut *)(s.weights + BINS);
+    s.counts = (unsigned *)(s.known + 1);
+    s.list = (int *)(s.counts + BINS);
+    return s;
+}
+
+/* Step 1: the highest key of each part; empties the bins. Grid (parts * B) here and below. */
+static __global__ void __launch_bounds__(FEW) highest_kernel(batch x, rules a)
+{
+    int parts = parts_of(a.V), part = blockIdx.x % parts, b = blockIdx.x / parts;
+    row r = row_of(x, b, a.V);
+    scratch s = scratch_of(x.workspace, b, a.V);
+    for (int i = part * FEW + threadIdx.x; i < BINS; i += parts * FEW)
+        s.weights[i] = 0, s.counts[i] = 0;
+    if (part == 0 && threadIdx.x == 0) s.known->listed = 0;
+    u64 high = 0;
+    for (int i = part * PART + threadIdx.x; i < min(a.V, (part + 1) * PART); i += FEW)
+        high = max(high, key_of(score(a, r, i), i));
+    high = over_block<false>(high);
+    if (threadIdx.x == 0) s.highest[part] = high;
+}
+
+/* The highest z of a row, from its parts. */
+static __device__ float most_of(const u64 *highest, int parts)
+{
+    u64 high = 0;
+    for (int i = threadIdx.x; i < parts; i += blockDim.x)
+        high = max(high, highest[i]);
+    return value_of(over_block<false>(high));
+}
+
+/* Step 2: how many entries each bin has, and their weights, nearly equal within a bin: 21
+ * bits each are as good as a float, and 2048 of them fit into 32. */
+static __global__ void __launch_bounds__(FEW) bins_kernel(batch x, rules a)
+{
+    __shared__ unsigned counts[BINS], weights[BINS];
+    int parts = parts_of(a.V), part = blockIdx.x % parts, b = blockIdx.x / parts;
+    row r = row_of(x, b, a.V);
+    scratch s = scratch_of(x.workspace, b, a.V);
+    for (int i = threadIdx.x; i < BINS; i += FEW)
+        counts[i] = weights[i] = 0;
+    float most = most_of(s.highest, parts);  // with barriers: the bins are empty
+    for (int i = part * PART + threadIdx.x; i < min(a.V, (part + 1) * PART); i += FEW) {
+        float z = score(a, r, i);
+        int bin = bin_of(z, most);
+        atomicAdd(&counts[bin], 1u);
+        atomicAdd(&weights[bin], (unsigned)(expf(z - most + bin / 32.0f) * 0x1p20f));
+    }
+    __syncthreads();  // all are counted
+    for (int i = threadIdx.x; i < BINS; i += FEW)
+        if (counts[i]) {
+            atomicAdd(&s.counts[i], counts[i]);
+            atomicAdd(&s.weights[i], (u64)weights[i]);
+        }
+}
+
+/* Running sums of 4 neighbouring bins a thread, over the block: [i] is that of bin 4t+i. */
+template <typename N> static __device__ void run_up(N (&sum)[BINS / FEW])
+{
+    __shared__ N part[FEW / WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    for (int i = 1; i < BINS / FEW; i++)
+        sum[i] += sum[i - 1];
+    N mine = sum[BINS / FEW - 1], upto = mine;
+    for (int m = 1; m < WARP; m <<= 1) {
+        N other = __shfl_up_sync(0xffffffffu, upto, m);
+        if (lane >= m) upto += other;
+    }
+    if (lane == WARP - 1) part[warp] = upto;
+    __syncthreads();  // every warp's sum is there
+    N before = upto - mine;
+    for (int i = 0; i < warp; i++)
+        before += part[i];
+    for (int i = 0; i < BINS / FEW; i++)
+        sum[i] += before;
+}
+
+/* From the bins of a row to what is known of it; the same in every block. Beyond the last
+ * bin but one nothing is ever drawn, nor does it weigh anything: it does not count. */
+static __device__ cut cut_of(const rules &a, const scratch &s)
+{
+    constexpr int EACH = BINS / FEW;
+    __shared__ unsigned count_to[BINS + 1];
+    __shared__ double weight_to[BINS + 1];
+    unsigned count[EACH];
+    double weight[EACH];
+    for (int i = 0; i < EACH; i++) {
+        int bin = threadIdx.x * EACH + i;
+        bool far = bin == BINS - 1;
+        count[i] = far ? 0 : s.counts[bin];
+        weight[i] = far ? 0.0 : s.weights[bin] * 0x1p-20 * exp(-bin / 32.0);
+    }
+    run_up(count), run_up(weight);
+    for (int i = 0; i < EACH; i++) {
+        int bin = threadIdx.x * EACH + i;
+        count_to[bin + 1] = count[i], weight_to[bin + 1] = weight[i];
+    }
+    if (threadIdx.x == 0) count_to[0] = 0, weight_to[0] = 0.0;
+    __syncthreads();  // bins below i hold count_to[i], weight_to[i]
+    cut c = {0, BINS - 2, 0, 0, 0.0, weight_to[BINS]};
+    bool few = a.top_k > 0 && (unsigned)a.top_k < count_to[BINS];
+    if (few) {
+        int low = 0, high = BINS;  // first i with count_to[i + 1] >= top_k
+        while (low < high) {
+            int i = (low + high) / 2;
+            if (count_to[i + 1] >= (unsigned)a.top_k)
+                high = i;
+            else
+                low = i + 1;
+        }
+        c.high = c.low = low;
+        c.all = weight_to[low];  // and some of bin high
+    }
+    if (a.top_p < 1.0f) {
+        int low = 0, high = few ? c.high : BINS - 2;
+        while (low < high) {
+            int i = (low + high) / 2;
+            if (weight_to[i + 1] >= a.top_p * c.all)
+                high = i;
+            else
+                low = i + 1;
+        }
+        c.low = low;
+        if (!few) c.high = low;
+    } else if (!few) {
+        c.low = BINS - 1;
+    }
+    c.count = count_to[c.low], c.weight = weight_to[c.low];
+    return c;
+}
+
+/* Step 3: draws among the sure entries, lists those whose fate is open. */
+static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool filtered)
+{
+    int parts = parts_of(a.V), part = blockIdx.x % parts, b = blockIdx.x / parts;
+    row r = row_of(x, b, a.V);
+    scratch s = scratch_of(x.workspace, b, a.V);
+    float most = 0.0f;
+    cut c = {};
+    if (filtered) {
+        most = most_of(s.highest, parts);
+        c = cut_of(a, s);
+        if (part == 0 && threadIdx.x == 0) {
+            s.known->low = c.low, s.known->high = c.high, s.known->count = c.count;
+            s.known->weight = c.weight, s.known->all = c.all;
+        }
+    }
+    u64 best = 0;
+    uint32_t number[4];
+    int end = min(a.V, (part + 1) * PART);
+    for (int i = part * PART + threadIdx.x * 4; i < end; i += FEW * 4) {
+        float z[4], have = value_of(best);  // of 0: NaN, less than nothing
+        bool sure[4], some = false;
+        for (int j = 0; j < 4; j++) {
+            sure[j] = i + j < end;
+            if (!sure[j]) continue;
+            z[j] = score(a, r, i + j);
+            if (filtered) {
+                int bin = bin_of(z[j], most);
+                sure[j] = bin < c.low;
+                if (c.low <= bin && bin <= c.high) {
+                    unsigned at = atomicAdd(&s.known->listed, 1u);
+                    if (at < LIST) s.list[at] = i + j;
+                }
+            }
+            some |= sure[j] && !(z[j] + MOST_NOISE < have);
+        }
+        if (!some) continue;
+        if (a.temperature > 0.0f) wb_random(number, r.seed, i / 4, r.pos, 0, 0);
+        for (int j = 0; j < 4; j++)
+            if (sure[j])
+                best =
+                    max(best, key_of(
+                                  a.temperature > 0.0f ? z[j] + gumbel(number[j]) : z[j],
+                                  i + j));
+    }
+    best = over_block<false>(best);
+    if (threadIdx.x == 0) s.best[part] = best;
+}
+
+// --- the last block of a row, which is its only one where entries are few ---------------
+
+/* The least key that top_k and top_p keep of the open entries. */
+static __device__ u64
+least_kept(const rules &a, const row &r, const items &of, const cut &c)
+{
+    u64 least = 0, sum = 0;
+    float one = one_of(a.V);
+    if (a.top_k > 0 && a.top_k < a.V) {
+        if ((unsigned)a.top_k <= c.count) return ~0ull;
+        least = least_of<COUNT>(a, r, of, a.top_k - c.count, 0, one);
+    }
+    if (!(a.top_p < 1.0f)) return least;
+    double all = c.all;
+    if (all == 0.0 || a.top_k > 0) {  // else the bins have it
+        for (int i = threadIdx.x; i < of.n; i += blockDim.x) {
+            float z;
+            u64 key;
+            if (of.at(a, r, i, &z, &key) && key >= least)
+                sum += weight_of(z, of.most, one);
+        }
+        all = c.weight + (double)over_block<true>(sum) / one;
+    }
+    double open = ceil((a.top_p * all - c.weight) * one);
+    return least_of<WEIGHT>(a, r, of, open < 1.0 ? 1 : (u64)open, least, one);
+}
 // END SOLUTION
 
-/* A block per row. */
-static __global__ void __launch_bounds__(BLOCK) sample_kernel(
-    int *token, uint8_t *seen, const float *logits, const uint64_t *seed, const int *pos,
-    int ld, rules a)
+/* A block per row. alone: there was no kernel before this one. */
+static __global__ void __launch_bounds__(BLOCK)
+    sample_kernel(batch x, rules a, bool filtered, bool alone)
 {
     int b = blockIdx.x;
-    row r = {
-        logits + (size_t)b * ld, seen ? seen + (size_t)b * a.V : NULL, seed[b],
-        (uint32_t)pos[b]};
-    u64 least = 0, best = 0;
-    // BEGIN SOLUTION 07.6 (about 20 lines)
-    //> // TODO(07.6): least, the smallest key that top_k and top_p keep. About 10 lines.
-    if (a.temperature > 0.0f && a.top_k > 0 && a.top_k < a.V)
-        least = least_of<COUNT>(a, r, a.top_k, 0, 0.0f, 0.0f);
-    if (a.temperature > 0.0f && a.top_p < 1.0f) {
-        for (int i = threadIdx.x; i < a.V; i += blockDim.x)
-            best = max(best, key_of(score(a, r, i), i));
-        float most = value_of(over_block<false>(best));
-        float one = ldexpf(1.0f, 62 - (32 - __clz(a.V)));
-        u64 sum = 0;
-        for (int i = threadIdx.x; i < a.V; i += blockDim.x) {
-            float z = score(a, r, i);
-            if (key_of(z, i) >= least) sum += weight_of(z, most, one);
-        }
-        sum = over_block<true>(sum);
-        least = least_of<WEIGHT>(
-            a, r, (u64)ceil((double)a.top_p * (double)sum), least, most, one);
-        best = 0;
-    }
-    // END SOLUTION
-    // BEGIN SOLUTION 07.5 (about 15 lines)
+    row r = row_of(x, b, a.V);
+    // BEGIN SOLUTION 07.5 (about 30 lines; 10 in a first version)
+    //> u64 best = 0;
+    //> // TODO(07.6): which entries top_k and top_p keep. About 10 lines.
     //> // TODO(07.5): the best key of the row; TODO(07.6): with the noise added. 10 lines.
-    uint32_t number[4];
-    for (int i = threadIdx.x * 4; i < a.V; i += blockDim.x * 4) {
-        if (a.temperature > 0.0f) wb_random(number, r.seed, i / 4, r.pos, 0, 0);
-        for (int j = 0; j < 4 && i + j < a.V; j++) {
-            float z = score(a, r, i + j);
-            if (key_of(z, i + j) < least) continue;
-            if (a.temperature > 0.0f) z += gumbel(number[j]);
-            best = max(best, key_of(z, i + j));
+    u64 best = 0, least = 0;
+    items open = {NULL, alone ? a.V : 0, 0, BINS, 0.0f};
+    cut c = {};
+    if (!alone) {
+        scratch s = scratch_of(x.workspace, b, a.V);
+        for (int i = threadIdx.x; i < parts_of(a.V); i += blockDim.x)
+            best = max(best, s.best[i]);
+        if (filtered) {
+            c = *s.known;
+            bool fits = c.listed <= LIST;
+            open = {
+                fits ? s.list : NULL, fits ? (int)c.listed : a.V, c.low, c.high, 0.0f};
+            open.most = most_of(s.highest, parts_of(a.V));
         }
+    } else if (filtered) {
+        u64 high = 0;
+        for (int i = threadIdx.x; i < a.V; i += blockDim.x)
+            high = max(high, key_of(score(a, r, i), i));
+        open.most = value_of(over_block<false>(high));
+    }
+    if (filtered && open.n > 0) least = least_kept(a, r, open, c);
+    uint32_t number[4];
+    for (int i = threadIdx.x; i < open.n; i += blockDim.x) {
+        float z;
+        u64 key;
+        if (!open.at(a, r, i, &z, &key) || key < least) continue;
+        int index = index_of(key);
+        if (a.temperature > 0.0f) {
+            wb_random(number, r.seed, index / 4, r.pos, 0, 0);
+            z += gumbel(number[index % 4]);
+        }
+        best = max(best, key_of(z, index));
     }
     best = over_block<false>(best);
     // END SOLUTION
     if (threadIdx.x == 0) {
-        token[b] = index_of(best);
-        if (seen) seen[(size_t)b * a.V + index_of(best)] = 1;
+        x.token[b] = index_of(best);
+        if (x.seen) x.seen[(size_t)b * a.V + index_of(best)] = 1;
     }
 }
 
 size_t sample_workspace_f32(int B, int V)
 {
-    (void)B, (void)V;
-    return 0;
+    // BEGIN SOLUTION 07.6 (1 line)
+    //> (void)B, (void)V;
+    //> return 0;
+    return B < 1 || V <= SINGLE ? 0 : B * scratch_bytes(V);
+    // END SOLUTION
 }
 
 wb_status sample_f32(
@@ -216,16 +529,24 @@ wb_status sample_f32(
     if (B == 0) return WB_OK;
     if (!token || !logits || !seed || !pos) return WB_BAD_SHAPE;
     if (workspace_bytes < sample_workspace_f32(B, V)) return WB_NO_SPACE;
+    rules a = {softcap, penalty, temperature, top_p, top_k, V};
+    batch x = {token, seen, logits, seed, pos, workspace, ld};
     // BEGIN SOLUTION 07.6 (nothing)
     //> if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): take this line out
     // END SOLUTION
-    // BEGIN SOLUTION 07.5 (4 lines)
-    //> (void)seen, (void)workspace, (void)stream;
-    //> return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 3 lines.
-    (void)workspace;
-    rules a = {softcap, penalty, temperature, top_p, top_k, V};
+    // BEGIN SOLUTION 07.5 (about 12 lines; 2 in a first version)
+    //> (void)a, (void)x, (void)stream;
+    //> return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 2 lines.
+    bool filtered = temperature > 0.0f && ((top_k > 0 && top_k < V) || top_p < 1.0f);
+    bool alone = V <= SINGLE;
+    unsigned blocks = (unsigned)((size_t)B * parts_of(V));
+    if (!alone && filtered) {
+        highest_kernel<<<blocks, FEW, 0, stream>>>(x, a);
+        bins_kernel<<<blocks, FEW, 0, stream>>>(x, a);
+    }
+    if (!alone) draw_kernel<<<blocks, FEW, 0, stream>>>(x, a, filtered);
     int threads = V < BLOCK ? (V + WARP - 1) / WARP * WARP : BLOCK;
-    sample_kernel<<<B, threads, 0, stream>>>(token, seen, logits, seed, pos, ld, a);
+    sample_kernel<<<B, threads, 0, stream>>>(x, a, filtered, alone);
     return wb_launched();
     // END SOLUTION
 }
