@@ -14,8 +14,8 @@ struct problem {
     int B, T, S, H, K, D, window;
     float scale;
     size_t width;
-    float *q, *k, *v, *dout;     /* host, exact in bf16 too */
-    char *q_, *k_, *v_, *dout_;  /* device */
+    float *q, *k, *v, *dout;    /* host, exact in bf16 too */
+    char *q_, *k_, *v_, *dout_; /* device */
     char *out_, *dq_, *dk_, *dv_;
     float *lse_;
     int *pos_;
@@ -106,9 +106,9 @@ static wb_status forward(const struct problem *p)
             p->pos_, p->B, p->T, p->S, p->H, p->K, p->D, ldq, ldkv, p->window, p->scale,
             p->work_, p->work, NULL);
     return attention_forward_bf16(
-        (wb_bf16 *)p->out_, p->lse_, (wb_bf16 *)p->q_, (wb_bf16 *)p->k_,
-        (wb_bf16 *)p->v_, p->pos_, p->B, p->T, p->S, p->H, p->K, p->D, ldq, ldkv,
-        p->window, p->scale, p->work_, p->work, NULL);
+        (wb_bf16 *)p->out_, p->lse_, (wb_bf16 *)p->q_, (wb_bf16 *)p->k_, (wb_bf16 *)p->v_,
+        p->pos_, p->B, p->T, p->S, p->H, p->K, p->D, ldq, ldkv, p->window, p->scale,
+        p->work_, p->work, NULL);
 }
 
 static wb_status backward(const struct problem *p)
@@ -122,9 +122,9 @@ static wb_status backward(const struct problem *p)
             p->work_, p->work, NULL);
     return attention_backward_bf16(
         (wb_bf16 *)p->dq_, (wb_bf16 *)p->dk_, (wb_bf16 *)p->dv_, (wb_bf16 *)p->dout_,
-        (wb_bf16 *)p->q_, (wb_bf16 *)p->k_, (wb_bf16 *)p->v_, (wb_bf16 *)p->out_,
-        p->lse_, p->pos_, p->B, p->T, p->S, p->H, p->K, p->D, ldq, ldkv, p->window,
-        p->scale, p->work_, p->work, NULL);
+        (wb_bf16 *)p->q_, (wb_bf16 *)p->k_, (wb_bf16 *)p->v_, (wb_bf16 *)p->out_, p->lse_,
+        p->pos_, p->B, p->T, p->S, p->H, p->K, p->D, ldq, ldkv, p->window, p->scale,
+        p->work_, p->work, NULL);
 }
 
 /* --- against double ------------------------------------------------------------------- */
@@ -142,7 +142,8 @@ static double dot(const float *x, const float *y, int D)
 }
 
 /* Row (b,t,h) of everything. w: room for S weights. */
-static void true_row(struct truth *y, const struct problem *p, int b, int t, int h, double *w)
+static void
+true_row(struct truth *y, const struct problem *p, int b, int t, int h, double *w)
 {
     int D = p->D, g = h / (p->H / p->K), i = p->S - p->T + t;
     int first = p->window < i ? i - p->window : 0;
@@ -183,9 +184,9 @@ static struct truth truth_of(const struct problem *p)
     return y;
 }
 
-static void
-compare(const struct problem *p, const char *from, const double *want, size_t n,
-        const char *what)
+static void compare(
+    const struct problem *p, const char *from, const double *want, size_t n,
+    const char *what)
 {
     float *got = malloc(4 * n);
     download(p, got, from, n);
@@ -271,8 +272,7 @@ static char *outputs(const struct problem *p)
 
 static bool same(const struct problem *p, const char *a, const char *b)
 {
-    return !memcmp(
-        a, b, 2 * p->width * (q_size(p) + kv_size(p)) + 4 * rows_of_q(p));
+    return !memcmp(a, b, 2 * p->width * (q_size(p) + kv_size(p)) + 4 * rows_of_q(p));
 }
 
 Test(attention, bits_repeat_and_wide_windows_are_none)

@@ -38,11 +38,11 @@ enum {
 };
 
 /* D: head dims up to D are padded to it. TILE: rows (keys) of a tile, of which CHUNK are
- * computed with at a time. PARTS: blocks that share an owner's columns, where registers
- * cannot hold them all. */
+ * computed with at a time. PARTS = 2: one block makes dV and another dK, where registers
+ * cannot hold both. */
 template <int D_, int WARPS_, int M_, int TILE_, int CHUNK_, int PARTS_ = 1> struct plan {
     static const int D = D_, WARPS = WARPS_, M = M_, TILE = TILE_, CHUNK = CHUNK_;
-    static const int PARTS = PARTS_, COLUMNS = D / PARTS;
+    static const int PARTS = PARTS_;
     static const int OWN = WARPS * M * 16, THREADS = WARPS * WARP;
     static const int BYTES = (2 * OWN + 4 * TILE) * D * 2 + (OWN + 2 * TILE) * 16;
 };
@@ -79,7 +79,8 @@ static __device__ int first_key(const sizes &z, const int *pos, int b, int t)
 
 /* Begins the copy of keys from, from + 1, ... of sequence b, head g; zeros behind S and D. */
 template <int KEYS, typename P, typename E>
-static __device__ void copy_keys(E *tile, const E *x, const sizes &z, int b, int g, int from)
+static __device__ void
+copy_keys(E *tile, const E *x, const sizes &z, int b, int g, int from)
 {
     const int CHUNKS = P::D / EIGHT, AT_ONCE = P::THREADS / CHUNKS;
     int chunk = threadIdx.x % CHUNKS;
@@ -105,7 +106,8 @@ copy_rows(E *tile, const E *x, int ld, const sizes &z, int b, int g, int from)
         int n = min(from + r, rows - 1);
         const E *row = x + (size_t)token_of(z, n) * ld + (size_t)head_of(z, g, n) * z.D;
         bool valid = from + r < rows && chunk * EIGHT < z.D;
-        copy_async(tile + place<P::D>(r, chunk), valid ? row + chunk * EIGHT : row, valid);
+        copy_async(
+            tile + place<P::D>(r, chunk), valid ? row + chunk * EIGHT : row, valid);
     }
 }
 
@@ -154,12 +156,10 @@ rows_by_rows(float (&c)[M][N / 8][4], const E *a_tile, const E *b_tile, int lane
     }
 }
 
-/* C (16 M, COLUMNS) += W (16 M, N) X: W from registers, X (N, D) a tile, of which columns
- * `from` and on are taken */
-template <int M, int N, int D, int COLUMNS, typename E>
+/* C (16 M, D) += W (16 M, N) X: W from registers, X (N, D) a tile */
+template <int M, int N, int D, typename E>
 static __device__ void add_rows(
-    float (&c)[M][COLUMNS / 8][4], const float (&w)[M][N / 8][4], const E *tile, int from,
-    int lane_place)
+    float (&c)[M][D / 8][4], const float (&w)[M][N / 8][4], const E *tile, int lane_place)
 {
 #pragma unroll
     for (int n = 0; n < N / 16; n++) {
@@ -172,8 +172,8 @@ static __device__ void add_rows(
                 a[m][i] = pack<E>(two[0], two[1]);
             }
 #pragma unroll
-        for (int d = 0; d < COLUMNS; d += STEP) {
-            load_matrices_transposed(b, tile + n * 16 * D + (lane_place ^ (from + d)));
+        for (int d = 0; d < D; d += STEP) {
+            load_matrices_transposed(b, tile + n * 16 * D + (lane_place ^ d));
 #pragma unroll
             for (int m = 0; m < M; m++) {
                 multiply_add<E>(c[m][d / 8], a[m], b[0], b[1]);
@@ -185,17 +185,17 @@ static __device__ void add_rows(
 
 /* factor C, rounded: by way of the warp's own rows of a tile, from where it goes out 16
  * bytes at a time. to(r): where row r begins, or NULL. */
-template <int M, int D, int COLUMNS, typename E, typename Address>
+template <int M, int D, typename E, typename Address>
 static __device__ void
-put(E *tile, float (&c)[M][COLUMNS / 8][4], float factor, int columns, Address to)
+put(E *tile, const float (&c)[M][D / 8][4], float factor, int columns, Address to)
 {
-    const int CHUNKS = COLUMNS / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
+    const int CHUNKS = D / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
     int lane = threadIdx.x % WARP;
     __syncwarp();  // nobody reads the tile any more
 #pragma unroll
     for (int m = 0; m < M; m++)
 #pragma unroll
-        for (int n = 0; n < COLUMNS / 8; n++)
+        for (int n = 0; n < D / 8; n++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 const float *two = &c[m][n][2 * half];
@@ -208,29 +208,35 @@ put(E *tile, float (&c)[M][COLUMNS / 8][4], float factor, int columns, Address t
     for (int row = lane / LANES; row < M * 16; row += WARP / LANES) {
         E *there = to(row);
         if (there && chunk * EIGHT < columns)
-            *(uint4 *)(there + chunk * EIGHT) = *(const uint4 *)(tile + place<D>(row, chunk));
+            *(uint4 *)(there + chunk * EIGHT) =
+                *(const uint4 *)(tile + place<D>(row, chunk));
     }
 }
 
 /* --- dq ------------------------------------------------------------------------------ */
 
-/* delta = dout . out of row r of the block: 8 lanes a row */
+/* delta = dout . out of the warp's rows, 8 lanes a row, read while the tiles are on their
+ * way: waiting for the one hides waiting for the other. */
 template <typename P, typename E>
-static __device__ void
-find_deltas(row_info *rows, float *deltas, const E *dout_tile, const backward_call<E> &c,
-            int b, int g, int first_row, int own_rows)
+static __device__ void find_deltas(
+    row_info *rows, float *deltas, const backward_call<E> &c, int b, int g, int first_row,
+    int own_rows)
 {
     const sizes &z = c.z;
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    for (int r = warp * P::M * 16 + lane / 8; r < (warp + 1) * P::M * 16; r += 4) {
+#pragma unroll
+    for (int i = 0; i < P::M * 16; i += 4) {
+        int r = warp * P::M * 16 + i + lane / 8, n = first_row + min(r, own_rows - 1);
+        int t = token_of(z, n), h = head_of(z, g, n);
+        size_t at = (((size_t)b * z.T + t) * z.H + h) * z.D;
         float sum = 0.0f;
-        int n = first_row + min(r, own_rows - 1), t = token_of(z, n), h = head_of(z, g, n);
-        const E *out = c.out + (((size_t)b * z.T + t) * z.H + h) * z.D;
-        for (int chunk = lane % 8; chunk * EIGHT < z.D; chunk += 8) {
-            uint4 x = *(const uint4 *)(out + chunk * EIGHT);
-            const E *y = dout_tile + place<P::D>(r, chunk), *o = (const E *)&x;
-            for (int i = 0; i < EIGHT; i++)
-                sum += (float)o[i] * (float)y[i];
+#pragma unroll
+        for (int d = lane % 8 * EIGHT; d < P::D; d += 8 * EIGHT) {
+            if (d >= z.D) continue;
+            uint4 x = *(const uint4 *)(c.out + at + d),
+                  y = *(const uint4 *)(c.dout + at + d);
+            for (int e = 0; e < EIGHT; e++)
+                sum += (float)((const E *)&x)[e] * (float)((const E *)&y)[e];
         }
         for (int o = 4; o > 0; o >>= 1)
             sum += __shfl_xor_sync(~0u, sum, o);
@@ -242,9 +248,9 @@ find_deltas(row_info *rows, float *deltas, const E *dout_tile, const backward_ca
 
 /* s and dp of 16 M rows and N keys from `key` on become p (dp - delta), in dp */
 template <int M, int N>
-static __device__ void
-differentiate(float (&s)[M][N / 8][4], float (&dp)[M][N / 8][4], const row_info *rows,
-              int key, bool some_hidden, float c)
+static __device__ void differentiate(
+    float (&s)[M][N / 8][4], float (&dp)[M][N / 8][4], const row_info *rows, int key,
+    bool some_hidden, float c)
 {
     int lane = threadIdx.x % WARP;
 #pragma unroll
@@ -256,10 +262,16 @@ differentiate(float (&s)[M][N / 8][4], float (&dp)[M][N / 8][4], const row_info 
             for (int n = 0; n < N / 8; n++)
 #pragma unroll
                 for (int i = 2 * half; i < 2 * half + 2; i++) {
-                    int j = key + n * 8 + lane % 4 * 2 + i % 2;
                     float p = exp2_approximate(fmaf(s[m][n][i], c, -row.lse));
-                    if (some_hidden && (j < row.first || j > row.last)) p = 0.0f;
                     dp[m][n][i] = p * (dp[m][n][i] - row.delta);
+                }
+            if (!some_hidden) continue;
+#pragma unroll
+            for (int n = 0; n < N / 8; n++)
+#pragma unroll
+                for (int i = 2 * half; i < 2 * half + 2; i++) {
+                    int j = key + n * 8 + lane % 4 * 2 + i % 2;
+                    if (j < row.first || j > row.last) dp[m][n][i] = 0.0f;
                 }
         }
 }
@@ -270,7 +282,7 @@ static __global__ void __launch_bounds__(P::THREADS)
 {
     extern __shared__ uint4 shared_bytes[];
     const int TILE = P::TILE * P::D, N = P::CHUNK;
-    row_info *rows = (row_info *)shared_bytes;  // (OWN)
+    row_info *rows = (row_info *)shared_bytes;                              // (OWN)
     E *q_tile = (E *)(rows + P::OWN), *dout_tile = q_tile + P::OWN * P::D;  // (OWN,D)
     E *tiles = dout_tile + P::OWN * P::D;  // two of K (TILE,D) and V (TILE,D)
     const sizes z = c.z;
@@ -279,8 +291,6 @@ static __global__ void __launch_bounds__(P::THREADS)
     int sequences = z.B * z.K, order = gridDim.x / sequences - 1 - blockIdx.x / sequences;
     int b = blockIdx.x % sequences / z.K, g = blockIdx.x % z.K;
     int first_row = order * P::OWN, own_rows = min(P::OWN, z.T * (z.H / z.K) - first_row);
-    for (int r = threadIdx.x; r < P::OWN; r += P::THREADS)
-        rows[r] = info_of(c, NULL, b, g, first_row + r);
     copy_rows<P::OWN, P>(q_tile, c.q, z.ldq, z, b, g, first_row);
     copy_rows<P::OWN, P>(dout_tile, c.dout, z.H * z.D, z, b, g, first_row);
     /* Documents only ever start later: the first row reaches back farthest. */
@@ -289,10 +299,10 @@ static __global__ void __launch_bounds__(P::THREADS)
     copy_keys<P::TILE, P>(tiles, c.k, z, b, g, key);
     copy_keys<P::TILE, P>(tiles + TILE, c.v, z, b, g, key);
     copy_commit();
-    copy_wait<0>();
-    __syncthreads();  // rows, Q, dO are there
-    find_deltas<P>(rows, deltas, dout_tile, c, b, g, first_row, own_rows);
-    __syncwarp();  // delta of the warp's rows is in rows
+    for (int r = threadIdx.x; r < P::OWN; r += P::THREADS)
+        rows[r] = info_of(c, NULL, b, g, first_row + r);
+    __syncthreads();  // delta, of which info_of knows nothing, will not be overwritten
+    find_deltas<P>(rows, deltas, c, b, g, first_row, own_rows);
 
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, own = warp * P::M * 16;
     const row_info *mine = rows + own, *my_last = mine + P::M * 16 - 1;
@@ -318,10 +328,10 @@ static __global__ void __launch_bounds__(P::THREADS)
             rows_by_rows<P::M, N, P::D>(s, q, k_tile + (j - key) * P::D, lane_place);
             rows_by_rows<P::M, N, P::D>(dp, dout, v_tile + (j - key) * P::D, lane_place);
             differentiate<P::M, N>(s, dp, mine, j, some_hidden, factor);
-            add_rows<P::M, N, P::D, P::D>(dq, dp, k_tile + (j - key) * P::D, 0, lane_place);
+            add_rows<P::M, N, P::D>(dq, dp, k_tile + (j - key) * P::D, lane_place);
         }
     }
-    put<P::M, P::D, P::D>(q_tile + own * P::D, dq, z.scale, z.D, [&](int r) {
+    put<P::M, P::D>(q_tile + own * P::D, dq, z.scale, z.D, [&](int r) {
         int n = first_row + own + r;
         size_t at = ((size_t)b * z.T + token_of(z, n)) * z.ldq;
         return own + r < own_rows ? c.dq + at + (size_t)head_of(z, g, n) * z.D : NULL;
@@ -332,9 +342,9 @@ static __global__ void __launch_bounds__(P::THREADS)
 
 /* s of 16 M keys from `key` on and N rows becomes p; dp becomes p (dp - delta) */
 template <int M, int N>
-static __device__ void
-weigh_keys(float (&s)[M][N / 8][4], float (&dp)[M][N / 8][4], const row_info *rows, int key,
-           bool some_hidden, float c)
+static __device__ void weigh_keys(
+    float (&s)[M][N / 8][4], float (&dp)[M][N / 8][4], const row_info *rows, int key,
+    bool some_hidden, float c)
 {
     int lane = threadIdx.x % WARP;
 #pragma unroll
@@ -346,11 +356,16 @@ weigh_keys(float (&s)[M][N / 8][4], float (&dp)[M][N / 8][4], const row_info *ro
             for (int m = 0; m < M; m++)
 #pragma unroll
                 for (int i = odd; i < 4; i += 2) {
+                    s[m][n][i] = exp2_approximate(fmaf(s[m][n][i], c, -row.lse));
+                    dp[m][n][i] = s[m][n][i] * (dp[m][n][i] - row.delta);
+                }
+            if (!some_hidden) continue;
+#pragma unroll
+            for (int m = 0; m < M; m++)
+#pragma unroll
+                for (int i = odd; i < 4; i += 2) {
                     int j = key + m * 16 + i / 2 * 8 + lane / 4;
-                    float p = exp2_approximate(fmaf(s[m][n][i], c, -row.lse));
-                    if (some_hidden && (j < row.first || j > row.last)) p = 0.0f;
-                    s[m][n][i] = p;
-                    dp[m][n][i] = p * (dp[m][n][i] - row.delta);
+                    if (j < row.first || j > row.last) s[m][n][i] = dp[m][n][i] = 0.0f;
                 }
         }
 }
@@ -376,7 +391,7 @@ static __global__ void __launch_bounds__(P::THREADS)
     dkdv_kernel(const float *deltas, backward_call<E> c)
 {
     extern __shared__ uint4 shared_bytes[];
-    const int TILE = P::TILE * P::D, N = P::CHUNK, M = P::M, D = P::D, COLUMNS = P::COLUMNS;
+    const int TILE = P::TILE * P::D, N = P::CHUNK, M = P::M, D = P::D;
     row_info *infos = (row_info *)shared_bytes;  // two of (TILE)
     E *k_tile = (E *)(infos + 2 * P::TILE), *v_tile = k_tile + P::OWN * D;  // (OWN,D)
     E *tiles = v_tile + P::OWN * D;  // two of Q (TILE,D) and dO (TILE,D)
@@ -393,9 +408,12 @@ static __global__ void __launch_bounds__(P::THREADS)
         copy_rows<P::TILE, P>(to, c.q, z.ldq, z, b, g, from);
         copy_rows<P::TILE, P>(to + TILE, c.dout, z.H * z.D, z, b, g, from);
         copy_commit();
-        for (int r = threadIdx.x; r < P::TILE; r += P::THREADS)
-            infos[stage * P::TILE + r] = info_of(c, deltas, b, g, from + r);
     };
+    /* of one row of a tile: read early, stored when the tile before has been used */
+    static_assert(P::THREADS >= P::TILE, "a thread for each row");
+    bool has_row = threadIdx.x < P::TILE;
+    row_info info = {};
+    if (has_row) infos[threadIdx.x] = info_of(c, deltas, b, g, n + threadIdx.x);
     copy_keys<P::OWN, P>(k_tile, c.k, z, b, g, first);
     copy_keys<P::OWN, P>(v_tile, c.v, z, b, g, first);
     copy(0, n);
@@ -404,37 +422,41 @@ static __global__ void __launch_bounds__(P::THREADS)
     int key = first + own, key_last = key + M * 16 - 1;
     int lane_place = place<D>(lane % 16, lane / 16);
     float factor = z.scale * 1.442695041f;
-    float dk[M][COLUMNS / 8][4] = {}, dv[M][COLUMNS / 8][4] = {};
+    float sum[2 / P::PARTS][M][D / 8][4] = {};
+    auto &dv = sum[0], &dk = sum[2 / P::PARTS - 1];
+    bool makes_dv = P::PARTS == 1 || part == 0, makes_dk = P::PARTS == 1 || part == 1;
     for (int stage = 0; n < end; n += P::TILE, stage ^= 1) {
         copy_wait<0>();
         __syncthreads();  // this tile is there, and nobody reads the other any more
-        if (n + P::TILE < end) copy(stage ^ 1, n + P::TILE);
+        if (n + P::TILE < end) {
+            copy(stage ^ 1, n + P::TILE);
+            if (has_row) info = info_of(c, deltas, b, g, n + P::TILE + threadIdx.x);
+        }
 #pragma unroll 1
         for (int r = 0; r < P::TILE; r += N) {
             const row_info *rows = infos + stage * P::TILE + r, *row_last = rows + N - 1;
             const E *q = tiles + stage * 2 * TILE + r * D, *dout = q + TILE;
             if (key > row_last->last || key_last < rows->first || n + r >= end) continue;
             bool some_hidden = key_last > rows->last || key < row_last->first;
-            float s[M][N / 8][4], dp[M][N / 8][4];
+            float s[M][N / 8][4], dp[M][N / 8][4] = {};
             rows_by_rows<M, N, D>(s, k_tile + own * D, q, lane_place);
-            rows_by_rows<M, N, D>(dp, v_tile + own * D, dout, lane_place);
+            if (makes_dk) rows_by_rows<M, N, D>(dp, v_tile + own * D, dout, lane_place);
             weigh_keys<M, N>(s, dp, rows, key, some_hidden, factor);
-            add_rows<M, N, D, COLUMNS>(dv, s, dout, part * COLUMNS, lane_place);
-            add_rows<M, N, D, COLUMNS>(dk, dp, q, part * COLUMNS, lane_place);
+            if (makes_dv) add_rows<M, N, D>(dv, s, dout, lane_place);
+            if (makes_dk) add_rows<M, N, D>(dk, dp, q, lane_place);
         }
+        if (has_row) infos[(stage ^ 1) * P::TILE + threadIdx.x] = info;
     }
     copy_wait<0>();
     __syncthreads();  // a block without rows has only now read its keys
-    size_t at = (size_t)b * z.S * z.ldkv + (size_t)g * z.D + part * COLUMNS;
+    size_t at = (size_t)b * z.S * z.ldkv + (size_t)g * z.D;
     auto to = [&](E *x, int r) {
         return key + r <= last ? x + at + (size_t)(key + r) * z.ldkv : NULL;
     };
-    put<M, D, COLUMNS>(k_tile + own * D, dk, z.scale, z.D - part * COLUMNS, [&](int r) {
-        return to(c.dk, r);
-    });
-    put<M, D, COLUMNS>(v_tile + own * D, dv, 1.0f, z.D - part * COLUMNS, [&](int r) {
-        return to(c.dv, r);
-    });
+    if (makes_dk)
+        put<M, D>(k_tile + own * D, dk, z.scale, z.D, [&](int r) { return to(c.dk, r); });
+    if (makes_dv)
+        put<M, D>(v_tile + own * D, dv, 1.0f, z.D, [&](int r) { return to(c.dv, r); });
 }
 
 /* --- launchers ----------------------------------------------------------------------- */
@@ -470,9 +492,10 @@ static wb_status launch(const backward_call<E> &c, cudaStream_t s)
 template <typename E> static wb_status backward(backward_call<E> c, cudaStream_t s)
 {
     if (c.z.D <= 32) return launch<plan<32, 4, 2, 64, 32>, plan<32, 4, 2, 64, 32>>(c, s);
-    if (c.z.D <= 64) return launch<plan<64, 4, 2, 64, 32>, plan<64, 4, 2, 64, 32>>(c, s);
-    if (c.z.D <= 128) return launch<plan<128, 4, 1, 64, 64>, plan<128, 8, 1, 64, 32>>(c, s);
-    return launch<plan<256, 4, 1, 32, 32>, plan<256, 4, 1, 32, 32, 2>>(c, s);
+    if (c.z.D <= 64) return launch<plan<64, 4, 1, 64, 64>, plan<64, 4, 2, 64, 32>>(c, s);
+    if (c.z.D <= 128)
+        return launch<plan<128, 4, 2, 32, 32>, plan<128, 8, 1, 64, 64>>(c, s);
+    return launch<plan<256, 8, 1, 32, 32>, plan<256, 8, 1, 32, 32, 2>>(c, s);
 }
 // END SOLUTION
 
