@@ -301,7 +301,7 @@ template <typename E> static wb_status forward(forward_call<E> call, cudaStream_
 {
     if (call.z.D <= 32) return launch<plan<32, 4, 2>>(call, stream);
     if (call.z.D <= 64) return launch<plan<64, 4, 2>>(call, stream);
-    if (call.z.D <= 128) return launch<plan<128, 4, 1>>(call, stream);
+    if (call.z.D <= 128) return launch<plan<128, 4, 2>>(call, stream);
     return launch<plan<256, 4, 1>>(call, stream);
 }
 
