@@ -3,7 +3,7 @@
  * A function comes from labs/ once all its cases have passed there and nothing was edited
  * since; else from solutions/; else, in a handout without solutions, from fallback.a.
  * MINE="rmsnorm rope" | all | none on make's command line overrides that. The link step
- * writes this function (tools/kernels.py). */
+ * writes these functions (tools/kernels.py). */
 #ifndef WB_KERNELS_H
 #define WB_KERNELS_H
 #include <stdio.h>
@@ -12,6 +12,8 @@
 extern "C" {
 #endif
 void wb_print_kernels(FILE *out);
+/* op: a function without its type, "rmsnorm_forward". 1 if it is from labs/ in any type. */
+int wb_kernel_is_yours(const char *op);
 #ifdef __cplusplus
 }
 #endif

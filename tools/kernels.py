@@ -141,8 +141,15 @@ def table(build):
     by_op = sorted(rows.items(), key=lambda row: order.index(row[0][0]))
     lines = [f'    "  {op:<26} {" ".join(types):<14} {source}\\n"'
              for (op, source), types in by_op]
-    return ('#include "kernels.h"\n\nvoid wb_print_kernels(FILE *out)\n{\n'
-            '    fputs("kernels:\\n"\n' + "\n".join(lines) + ", out);\n}\n")
+    yours = sorted({op for op, source in rows if source.startswith("yours")})
+    names = "".join(f'"{op}", ' for op in yours)
+    return ('#include "kernels.h"\n\n#include <string.h>\n\n'
+            'void wb_print_kernels(FILE *out)\n{\n'
+            '    fputs("kernels:\\n"\n' + "\n".join(lines) + ", out);\n}\n\n"
+            'int wb_kernel_is_yours(const char *op)\n{\n'
+            f'    static const char *const yours[] = {{{names}NULL}};\n'
+            '    for (int i = 0; yours[i]; i++)\n'
+            '        if (strcmp(yours[i], op) == 0) return 1;\n    return 0;\n}\n')
 
 
 def fallback(build):
