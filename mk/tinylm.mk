@@ -37,7 +37,7 @@ tinylm-check-transformers: $(B)/tests/tinylm/logits  ## compare a checkpoint wit
 $(B)/tests/tinylm/%: $(B)/tests/tinylm/%.o $(filter-out %/main.o,$(TINYLM_OBJECTS)) \
                      $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
-TEST_PROGRAMS += $(B)/tinylm $(B)/tests/tinylm/gradients $(B)/tests/tinylm/logits \
+TEST_PROGRAMS += $(B)/tinylm $(B)/tests/tinylm/generation $(B)/tests/tinylm/gradients $(B)/tests/tinylm/logits \
                  $(B)/tests/tinylm/allocations
 
 .PHONY: tinylm-train tinylm-eval tinylm-generate tinylm-check-transformers

@@ -1,55 +1,23 @@
-/* generate.c - `tinylm generate` and `tinylm eval`: a checkpoint at work.
- *
- * A text longer than the model's context slides: when the context is full, the newer half
- * of it is read again from position 0 and the text goes on from there. With --cache 0 all
- * that the model can see is computed anew for each token, by the same rule, so greedy
- * texts are equal.
- */
+/* generate.c - `tinylm generate` and `tinylm eval`: a checkpoint at work. */
 #include "checkpoint.h"
 #include "commands.h"
+#include "generator.h"
 #include "kernels.h"
 #include "progress.h"
-#include "sampler.h"
 #include "trainer.h"
 
-#include <math.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct writer {
     model m;
     tokenizer tokenizer;
-    sampler sampler;
-    int *text; /* (room) prompt and what was written */
-    size_t count, room;
-    size_t start;    /* of what the model sees */
-    int past;        /* tokens from start on whose keys and values are kept */
-    int *h_pos;      /* (context) */
-    float *h_logits; /* (V) */
-    bool cache;
+    generator g;
+    int *prompt, length;
 } writer;
 
-// Logits behind the last token of the text.
-static void next_logits(writer *w)
-{
-    model *m = &w->m;
-    size_t context = (size_t)m->config.context;
-    if (w->count - w->start > context) {  // full: slide
-        w->start = w->count - (context > 1 ? context / 2 : 1);
-        w->past = 0;
-    }
-    if (!w->cache) w->past = 0;
-    int T = (int)(w->count - w->start) - w->past;
-    for (int i = 0; i < T; i++)
-        w->h_pos[i] = w->past + i;
-    model_upload(m, m->token, w->text + w->start + w->past, (size_t)T * sizeof(int));
-    model_upload(m, m->pos, w->h_pos, (size_t)T * sizeof(int));
-    m->calls->extend(m, T, w->past);
-    model_download(m, w->h_logits, m->out, (size_t)m->config.vocab * sizeof(float));
-    w->past += T;
-}
-
-static int open_writer(writer *w, const options *o, wb_error *err)
+static int open_model(writer *w, const options *o, wb_error *err)
 {
     model_config c;
     size_t count;
@@ -57,71 +25,107 @@ static int open_writer(writer *w, const options *o, wb_error *err)
     if (!o->prompt[0])
         return error_set(err, "--prompt is empty: the text needs a first token");
     if (checkpoint_config(&c, o->checkpoint, err)) return -1;
+    if (o->hf_window) c.hf_window = true;
     if (tokenizer_load(&w->tokenizer, o->checkpoint, err)) return -1;
     if (w->tokenizer.vocab != c.vocab)
         return error_set(
             err, "%s: tokenizer.json has %d tokens, config.json %d", o->checkpoint,
             w->tokenizer.vocab, c.vocab);
-    int *prompt = tokenizer_encode(
+    w->prompt = tokenizer_encode(
         &w->tokenizer, o->prompt, strlen(o->prompt), "--prompt", &count, err);
-    if (!prompt) return -1;
-    w->room = count + (size_t)o->tokens;
-    w->text = realloc(prompt, (w->room + 1) * sizeof *prompt);
-    w->count = count;
-    w->h_pos = malloc((size_t)c.context * sizeof *w->h_pos);
-    w->h_logits = malloc((size_t)c.vocab * sizeof *w->h_logits);
-    if (!w->text || !w->h_pos || !w->h_logits || !sampler_open(&w->sampler, c.vocab))
-        return error_set(err, "no memory");
-    w->sampler.temperature = o->temperature, w->sampler.top_k = (int)o->top_k;
-    w->sampler.top_p = o->top_p, w->sampler.penalty = o->penalty;
-    w->sampler.seed = o->seed;
-    w->cache = o->cache;
-    for (size_t i = 0; i < count; i++)
-        sampler_see(&w->sampler, w->text[i]);
-    if (model_create(&w->m, &c, 1, c.context, 1, MODEL_GENERATE, err)) return -1;
+    if (!w->prompt) return -1;
+    w->length = (int)count;
+    if (model_create(&w->m, &c, 1, 1, 1, MODEL_EVALUATE, err)) return -1;
     return checkpoint_load(&w->m, o->checkpoint, err);
 }
 
-static void print_token(const writer *w, int token)
+// All texts start from the same prompt; each has its own seed.
+static int start(writer *w, const options *o, wb_error *err)
 {
-    char piece[4];
-    fwrite(piece, 1, (size_t)tokenizer_piece(&w->tokenizer, token, piece), stdout);
+    const generator_settings set = {
+        .batch = (int)o->texts,
+        .tokens = (int)o->tokens,
+        .longest = w->length,
+        .cache = o->cache,
+        .graph = o->graph,
+        .temperature = (float)o->temperature,
+        .top_k = (int)o->top_k,
+        .top_p = (float)o->top_p,
+        .penalty = (float)o->penalty};
+    if (generator_create(&w->g, &w->m, &set, err)) return -1;
+    size_t B = (size_t)o->texts;
+    const int **prompt = malloc(B * sizeof *prompt);
+    int *length = malloc(B * sizeof *length);
+    uint64_t *seed = malloc(B * sizeof *seed);
+    int rc = prompt && length && seed ? 0 : error_set(err, "no memory");
+    for (size_t b = 0; b < B && !rc; b++)
+        prompt[b] = w->prompt, length[b] = w->length, seed[b] = o->seed + b;
+    if (!rc) rc = generator_start(&w->g, prompt, length, seed, err);
+    free(prompt), free(length), free(seed);
+    return rc;
+}
+
+// Tokens [from, to) of a text.
+static void print_tokens(const writer *w, int text, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        char piece[4];
+        int bytes = tokenizer_piece(&w->tokenizer, w->g.text[text][i], piece);
+        fwrite(piece, 1, (size_t)bytes, stdout);
+    }
     fflush(stdout);
 }
 
-static void close_writer(writer *w)
+// The first token is there. As many steps at a time as take some milliseconds: the text
+// flows, and the device rarely waits for the host.
+static void write_all(writer *w, const options *o)
 {
-    model_destroy(&w->m);
-    tokenizer_free(&w->tokenizer);
-    sampler_close(&w->sampler);
-    free(w->text);
-    free(w->h_pos);
-    free(w->h_logits);
+    int some = 1, shown = o->texts == 1 ? 0 : INT_MAX;
+    if (strcmp(o->prompt, "\n") == 0 && shown == 0) shown = w->length;
+    for (int left = (int)o->tokens - 1;;) {
+        if (shown < w->g.count[0]) print_tokens(w, 0, shown, w->g.count[0]);
+        if (shown != INT_MAX) shown = w->g.count[0];
+        if (left == 0) break;
+        double began = seconds_now();
+        if (some > left) some = left;
+        generator_write(&w->g, some);
+        left -= some;
+        if (seconds_now() - began < 0.005 && some < 256) some *= 2;
+    }
+    printf("\n");
+    for (int b = 0; b < o->texts && o->texts > 1; b++) {
+        printf("--- seed %llu\n", (unsigned long long)(o->seed + (uint64_t)b));
+        print_tokens(w, b, 0, w->g.count[b]);
+        printf("\n");
+    }
 }
 
 int generate_main(const options *o)
 {
     writer w = {0};
     wb_error err;
-    if (open_writer(&w, o, &err)) return complain(&err);
+    if (open_model(&w, o, &err)) return complain(&err);
     if (!o->quiet) wb_print_kernels(stderr);
-    if (strcmp(o->prompt, "\n") != 0)
-        for (size_t i = 0; i < w.count; i++)
-            print_token(&w, w.text[i]);
-    double started = 0;
-    for (long i = 0; i < o->tokens; i++) {
-        if (i == 1) started = seconds_now();  // the first reads the prompt, and sets up
-        next_logits(&w);
-        w.text[w.count] = sampler_choose(&w.sampler, w.h_logits);
-        print_token(&w, w.text[w.count++]);
+    if (o->tokens > 0) {
+        if (start(&w, o, &err)) return complain(&err);
+        if (!o->quiet)
+            fprintf(
+                stderr, "a step: %s\n",
+                w.g.fuse ? "norm and activation inside the products"
+                         : "your norm or activation, called apart from the products");
+        double began = seconds_now();
+        write_all(&w, o);
+        double seconds = seconds_now() - began,
+               after = (double)(o->tokens - 1) * o->texts;
+        if (!o->quiet && o->tokens > 1)
+            fprintf(
+                stderr, "%ld tokens, %.0f a second after the first\n",
+                o->tokens * o->texts, after / seconds);
     }
-    double seconds = seconds_now() - started;
-    printf("\n");
-    if (!o->quiet && o->tokens > 1)
-        fprintf(
-            stderr, "%ld tokens, %.0f a second after the first\n", o->tokens,
-            (double)(o->tokens - 1) / seconds);
-    close_writer(&w);
+    generator_destroy(&w.g);
+    model_destroy(&w.m);
+    tokenizer_free(&w.tokenizer);
+    free(w.prompt);
     return 0;
 }
 
@@ -136,6 +140,7 @@ int eval_main(const options *o)
     if (!o->data[0]) error_set(&err, "no text: give --data FILE");
     if (!o->checkpoint[0] || !o->data[0]) return complain(&err);
     if (checkpoint_config(&c, o->checkpoint, &err)) return complain(&err);
+    if (o->hf_window) c.hf_window = true;
     if (tokenizer_load(&t, o->checkpoint, &err)) return complain(&err);
     char *text = read_text(o->data, &bytes, &err);
     int *ids = text ? tokenizer_encode(&t, text, bytes, o->data, &n, &err) : NULL;

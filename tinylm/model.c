@@ -1,5 +1,6 @@
 /* model.c - the memory of a model, and what goes between it and the host. */
 #include "model.h"
+#include "arena.h"
 #include "rope.h"
 
 #include <math.h>
@@ -20,34 +21,6 @@ void cuda_check(cudaError_t e, const char *call, const char *file, int line)
 }
 
 /* --- memory ------------------------------------------------------------------------- */
-
-static size_t align_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
-// Hands out pieces of one allocation; with base NULL it only counts.
-typedef struct arena {
-    char *base;
-    size_t used, element;
-} arena;
-
-static void *take(arena *a, size_t bytes)
-{
-    void *p = a->base ? a->base + a->used : NULL;
-    a->used += align_up(bytes, 256);
-    return p;
-}
-
-static void *take_elements(arena *a, size_t n)
-{
-    return take(a, n * a->element);
-}
-
-static float *take_floats(arena *a, size_t n)
-{
-    return take(a, n * sizeof(float));
-}
 
 static void point_weights(model *m, arena *a)
 {
@@ -82,7 +55,6 @@ static void point_layer(model *m, model_layer *y, arena *a)
     const model_config *c = &m->config;
     size_t R = (size_t)m->R, C = (size_t)c->channels, F = (size_t)c->hidden;
     size_t HD = (size_t)c->heads * c->head_dim, Cr = (size_t)c->recurrent;
-    size_t keys = (size_t)(m->use == MODEL_GENERATE ? c->context : m->T);
     y->x1 = take_elements(a, R * C), y->h1 = take_elements(a, R * C);
     y->x2 = take_elements(a, R * C), y->h2 = take_elements(a, R * C);
     y->gu = take_elements(a, R * 2 * F), y->s = take_elements(a, R * F);
@@ -94,8 +66,8 @@ static void point_layer(model *m, model_layer *y, arena *a)
         return;
     }
     y->qkv = take_elements(a, R * (size_t)m->W), y->att = take_elements(a, R * HD);
-    if (c->gemm_attention || m->use == MODEL_GENERATE)
-        y->p = take_elements(a, R * (size_t)c->heads * keys);
+    if (c->gemm_attention)
+        y->p = take_elements(a, R * (size_t)c->heads * (size_t)m->T);
     else
         y->lse = take_floats(a, R * (size_t)c->heads);
 }
@@ -113,9 +85,6 @@ static void point_layers(model *m, arena *a)
         end = larger(end, a->used);
     }
     a->used = end;
-    for (int l = 0; l < c->layers && m->use == MODEL_GENERATE; l++)
-        m->layer[l].cache =
-            take_elements(a, (size_t)c->context * 2 * (size_t)c->kv_heads * c->head_dim);
 }
 
 static void point_all(model *m, arena *a, int accum)
@@ -128,13 +97,11 @@ static void point_all(model *m, arena *a, int accum)
     point_layers(m, a);
     m->br = take_elements(a, R * C), m->xf = take_elements(a, R * C);
     m->hf = take_elements(a, R * C), m->rf = take_floats(a, R);
-    if (m->use != MODEL_GENERATE) m->logits = take_elements(a, R * Vp);
+    m->logits = take_elements(a, R * Vp);
     m->loss = take_floats(a, R);
-    m->out = take_floats(a, Vp);
     m->cis = take_floats(a, (size_t)c->context * m->rotated);
     m->token = take(a, (size_t)accum * R * sizeof *m->token);
     m->target = take(a, (size_t)accum * R * sizeof *m->target);
-    m->pos = take(a, R * sizeof *m->pos);
     m->train = take(a, sizeof *m->train);
     m->eval_loss = take_floats(a, 1);
     m->ws = take(a, m->ws_bytes);

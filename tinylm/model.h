@@ -120,7 +120,6 @@ typedef struct model_layer { /* void: elements of the model's dtype */
     void *c, *px, *pa; /* (R,Cr) convolved; before the sigmoids of the gates */
     void *g;           /* (R,Cr) what wo reads */
     float *h;          /* (R,Cr) states */
-    void *cache; /* (context,2KD) keys | values of the tokens so far; MODEL_GENERATE */
 } model_layer;
 
 typedef struct model_recipe { /* what a training step needs besides the model */
@@ -137,14 +136,11 @@ typedef struct model_calls { /* one table per dtype: pass.h */
     /* one micro-batch: logits and losses, and (gradients) dparam += */
     void (*micro)(model *m, const model_recipe *r, int index, bool gradients);
     void (*evaluate)(model *m); /* *m->eval_loss += sum of the losses of the batch */
-    /* T tokens of one text at `token`, positions past..past+T-1 at `pos`: fills the caches
-     * and m->out (V), the logits of the last one. Llama only. */
-    void (*extend)(model *m, int T, int past);
     void (*cast)(model *m); /* param = master, rounded */
     void (*workspace)(model *m);
 } model_calls;
 
-typedef enum model_use { MODEL_TRAIN, MODEL_EVALUATE, MODEL_GENERATE } model_use;
+typedef enum model_use { MODEL_TRAIN, MODEL_EVALUATE } model_use;
 
 struct model {
     model_config config;
@@ -173,10 +169,8 @@ struct model {
     void *ds, *datt, *dqkv; /* (R,F) (R,HD) (R,W) */
     void *dg, *dxy, *dc, *dpx, *dpa; /* (R,Cr) (R,2Cr) (R,Cr) (R,Cr) (R,Cr) */
     float *rf, *loss;                /* (R) inverse rms; loss of each token */
-    float *out;                      /* (V) logits for the sampler, always float */
     float *cis;                      /* (context,rotated/2,2) */
     int *token, *target;             /* (accum,B,T) */
-    int *pos;                        /* (T) */
     wb_train *train;
     float *eval_loss;
     void *ws;

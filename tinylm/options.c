@@ -98,10 +98,12 @@ static const option table[] = {
     {"stop-at", LONG, AT(stop_at), T_, 0, MANY, "0",
      "save and end after this step; the schedule stays that of --steps (0: off)"},
     {"resume", FLAG, AT(resume), T_, 0, 0, "0", "go on from the run's last checkpoint"},
-    {"graph", FLAG, AT(graph), T_, 0, 0, "1", "replay the step as one CUDA graph"},
+    {"graph", FLAG, AT(graph), T_ | G_, 0, 0, "1", "replay the step as one CUDA graph"},
 
     {"prompt", TEXT, AT(prompt), G_, 0, 0, "\n", "text to go on from"},
     {"tokens", LONG, AT(tokens), G_, 0, MANY, "500", "tokens to write"},
+    {"texts", LONG, AT(texts), G_, 1, 65536, "1",
+     "texts at once, of seed, seed + 1, ...; shown when all are done"},
     {"temperature", REAL, AT(temperature), G_, 0, 1e6, "0.8", "0: always the likeliest"},
     {"top-k", LONG, AT(top_k), G_, 0, MANY, "0", "choose among the k likeliest (0: all)"},
     {"top-p", REAL, AT(top_p), G_, 0, 1, "1",

@@ -29,7 +29,7 @@ typedef struct options {
     bool resume, graph, quiet;
     /* generation */
     char prompt[8192];
-    long tokens, top_k;
+    long tokens, texts, top_k;
     double temperature, top_p, penalty;
     bool cache;
 } options;

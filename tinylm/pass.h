@@ -134,8 +134,6 @@ static void evaluate(model *m)
     CK(sum_f32(m->eval_loss, m->loss, (size_t)m->R, m->ws, m->ws_bytes, m->stream));
 }
 
-#include "extend.h"
-
 static void cast(model *m)
 {
     if (m->master) CK(OP(cast)(m->param, m->master, m->N, m->stream));

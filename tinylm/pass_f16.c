@@ -7,7 +7,6 @@ const model_calls model_calls_f16 = {
     .step = step,
     .micro = micro,
     .evaluate = evaluate,
-    .extend = extend,
     .cast = cast,
     .workspace = workspace,
 };

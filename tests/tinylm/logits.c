@@ -7,6 +7,7 @@
  *     cached (T,V)    of T passes over one token each, with keys and values kept
  */
 #include "../../tinylm/checkpoint.h"
+#include "../../tinylm/generator.h"
 #include "safetensors.h"
 
 #include <math.h>
@@ -60,17 +61,29 @@ static float *all_at_once(model_config *c, const char *folder, const int *ids, i
 static float *one_by_one(model_config *c, const char *folder, const int *ids, int T)
 {
     model m;
+    generator g;
     wb_error err;
-    if (model_create(&m, c, 1, c->context, 1, MODEL_GENERATE, &err)) fail(err.text);
+    const generator_settings set = {
+        .batch = 1, .tokens = T, .longest = 1, .cache = true, .top_p = 1, .penalty = 1};
+    const int length = 1;
+    const uint64_t seed = 1;
+    if (model_create(&m, c, 1, 1, 1, MODEL_EVALUATE, &err)) fail(err.text);
     if (checkpoint_load(&m, folder, &err)) fail(err.text);
-    float *out = malloc((size_t)T * c->vocab * sizeof *out);
+    if (generator_create(&g, &m, &set, &err)) fail(err.text);
+    size_t row = (size_t)c->vocab * sizeof(float);
+    float *out = malloc((size_t)T * row);
     for (int t = 0; t < T; t++) {
-        model_upload(&m, m.token, &ids[t], sizeof *ids);
-        model_upload(&m, m.pos, &t, sizeof t);
-        m.calls->extend(&m, 1, t);
-        model_download(
-            &m, out + (size_t)t * c->vocab, m.out, (size_t)c->vocab * sizeof *out);
+        if (t == 0) {
+            if (generator_start(&g, &ids, &length, &seed, &err)) fail(err.text);
+        } else {  // not the token that it drew
+            model_upload(&m, g.token, &ids[t], sizeof *ids);
+            g.calls->step(&g);
+        }
+        model_download(&m, out + (size_t)t * c->vocab, g.logits, row);
     }
+    for (size_t i = 0; i < (size_t)T * c->vocab; i++)
+        out[i] = capped(out[i], c->softcap);
+    generator_destroy(&g);
     model_destroy(&m);
     return out;
 }
@@ -90,7 +103,7 @@ int main(int argc, char **argv)
     if (!ids) fail(err.text);
     int T = n < (size_t)c.context ? (int)n : c.context;
     float *once = all_at_once(&c, argv[1], ids, T),
-          *cached = c.arch == MODEL_LLAMA ? one_by_one(&c, argv[1], ids, T) : NULL;
+          *cached = one_by_one(&c, argv[1], ids, T);
     size_t V = (size_t)c.vocab;
     const st_tensor out[] = {
         {.name = "tokens", .dtype = ST_I32, .ndim = 1, .shape = {(size_t)T}, .data = ids},
@@ -106,7 +119,7 @@ int main(int argc, char **argv)
          .data = cached},
     };
     const st_pair meta[] = {{"text", argv[2]}, {"dtype", model_dtype_name(c.dtype)}};
-    if (st_write(argv[3], out, cached ? 3 : 2, meta, 2, &err)) fail(err.text);
+    if (st_write(argv[3], out, 3, meta, 2, &err)) fail(err.text);
     tokenizer_free(&t);
     free(ids), free(once), free(cached);
     return 0;

@@ -32,11 +32,12 @@ def main():
     want = model.logits(t["tokens"][None])[0]
     size = np.abs(want).max()
     errors = {}
-    pairs = [(t["logits"], want, "one pass")]
-    last = t.get("cached", t["logits"])
-    if "cached" in t:
-        pairs += [(last, want, "cached"), (last, t["logits"], "one from the other")]
-    for a, b, what in pairs:
+    last = t["cached"]
+    for a, b, what in (
+        (t["logits"], want, "one pass"),
+        (last, want, "cached"),
+        (last, t["logits"], "one from the other"),
+    ):
         errors[what] = np.abs(a - b).max() / size
     limit = TOLERANCE[E]
     rows = np.arange(len(want))

@@ -124,6 +124,7 @@ check_says "eval gives the loss that training gave" "val loss $val " \
     "$tinylm" eval --checkpoint "$TMP/a/last" --data "$text"
 
 # --- generation ---
+"$programs/generation" || tap_failed=1
 logits() { # FOLDER
     "$programs/logits" "$1" "The miller count" "$TMP/l" &&
         "$PYTHON" tests/tinylm/logits.py "$1" "$TMP/l"
@@ -131,13 +132,29 @@ logits() { # FOLDER
 train --out "$TMP/half" --steps 30 --dtype bf16 --kv-heads 2 --tied 0 >/dev/null
 check "logits with a cache, without, and in float64: f32" logits "$TMP/a/best"
 check "logits with a cache, without, and in float64: bf16, grouped heads" logits "$TMP/half/best"
-write() { "$tinylm" generate --checkpoint "$TMP/a/best" --quiet --prompt "The " "$@"; }
+train --out "$TMP/rnn" --steps 30 --arch griffin --layers 3 --kv-heads 1 --heads 2 --window 5 >/dev/null
+check "logits of griffin, the same: the text is longer than the window" logits "$TMP/rnn/best"
+model=$TMP/a/best
+write() { "$tinylm" generate --checkpoint "$model" --quiet --prompt "The " "$@"; }
 cached_equals() {
     write --tokens 100 "$@" >"$TMP/with" && write --tokens 100 --cache 0 "$@" >"$TMP/without" &&
         [ "$(wc -c <"$TMP/with")" -gt 100 ] && cmp "$TMP/with" "$TMP/without"
 }
 check "greedy text, six times the context: with a cache as without" cached_equals --temperature 0
 check "drawn text: with a cache as without" cached_equals --temperature 1 --top-k 9 --top-p 0.9
+model=$TMP/rnn/best
+check "griffin: greedy text, six times the context" cached_equals --temperature 0
+check "griffin: drawn text" cached_equals --temperature 0.8 --penalty 1.1
+model=$TMP/half/best
+check "launch by launch as a graph, in bf16" sh -c "
+    '$tinylm' generate --checkpoint '$model' --quiet --tokens 90 >'$TMP/with' &&
+        '$tinylm' generate --checkpoint '$model' --quiet --tokens 90 --graph 0 | cmp - '$TMP/with'"
+model=$TMP/a/best
+three() {
+    write --tokens 60 --texts 3 --seed 5 >"$TMP/with" && write --tokens 60 --seed 7 >"$TMP/one" &&
+        sed '1,/^--- seed 7/d' "$TMP/with" | cmp - "$TMP/one"
+}
+check "three texts at once: the third is that of its seed alone" three
 seeds_differ() { [ "$(write --seed 1)" = "$(write --seed 1)" ] && [ "$(write --seed 1)" != "$(write --seed 2)" ]; }
 check "one seed gives one text, another another" seeds_differ
 check "a prompt longer than the context" write --tokens 5 --prompt "$(head -c 300 "$text")"
