@@ -11,6 +11,7 @@ include mk/grader.mk     # the program behind ./grade
 include mk/tinylm.mk     # train and generate
 include mk/setup.mk      # what is missing on this machine, and how it gets here
 include mk/bench.mk      # measurements
+include mk/plots.mk     # measurements of TinyLM as a whole, drawn
 include mk/cpu.mk        # the CPU back end's library and its own checks
 include mk/blas.mk       # matrix products of the CPU back end
 include mk/ops.mk        # given operations: test data

@@ -1,18 +1,17 @@
-"""Draws the loss curves of a run: python tools/plot_training.py train.csv loss.png"""
+"""Draws the loss curves of one run, or of several in one plot:
+python tools/plot_training.py train.csv [other.csv ...] loss.png"""
 
-import csv
-import sys
+import os
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import plotting
 
 
-def column(rows, name):
+def column(rows, name, path):
     """steps and values where the column has one"""
-    pairs = [(int(r["step"]), float(r[name])) for r in rows if r[name]]
-    return [p[0] for p in pairs], [p[1] for p in pairs]
+    rows = [r for r in rows if r[name]]
+    return [int(s) for s in plotting.numbers(rows, "step", path)], plotting.numbers(
+        rows, name, path
+    )
 
 
 def smoothed(values):
@@ -22,41 +21,40 @@ def smoothed(values):
     return [sum(v) / len(v) for v in near]
 
 
-def main():
-    if len(sys.argv) != 3:
-        sys.exit("usage: plot_training.py train.csv loss.png")
-    try:
-        with open(sys.argv[1], newline="") as f:
-            rows = list(csv.DictReader(f))
-        steps, loss = column(rows, "loss")
-        vsteps, val = column(rows, "val")
-    except (OSError, KeyError, ValueError) as error:
-        sys.exit(f"{sys.argv[1]}: {error}")
+def draw(ax, path, name, color, tail):
+    """one run; returns the range that its losses need, but for the first steps"""
+    rows = plotting.read(path, ("step", "loss", "val"))
+    steps, loss = column(rows, "loss", path)
+    vsteps, val = column(rows, "val", path)
     if not steps:
-        sys.exit(f"{sys.argv[1]}: no line yet")
-    fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    ax.plot(steps, loss, color="#b8c4d6", linewidth=1, label="training, each logged step")
-    ax.plot(steps, smoothed(loss), color="#2a5a9c", linewidth=1.6, label="training, smoothed")
+        raise SystemExit(f"{path}: no line yet")
+    ax.plot(steps, loss, color=color, alpha=0.25, linewidth=1)
+    ax.plot(steps, smoothed(loss), color=color, linewidth=1.6, label=name + "training, smoothed")
     if val:
-        ax.plot(vsteps, val, "o-", color="#c44e2b", markersize=4, label="held-out tail")
+        ax.plot(vsteps, val, "o-", color=tail, markersize=4, label=name + "held-out tail")
         best = min(range(len(val)), key=val.__getitem__)
         ax.annotate(
-            f"{val[best]:.3f}", (vsteps[best], val[best]), color="#c44e2b",
+            f"{val[best]:.3f}", (vsteps[best], val[best]), color=tail,
             textcoords="offset points", xytext=(0, 8), ha="center",
         )  # fmt: skip
-    top = smoothed(loss)[min(len(loss) - 1, max(1, len(loss) // 50))]
-    low = min(loss + val)
+    return min(loss + val), smoothed(loss)[min(len(loss) - 1, max(1, len(loss) // 50))]
+
+
+def main():
+    paths, out = plotting.arguments("plot_training.py", "train.csv [other.csv ...]")
+    fig, (ax,) = plotting.figure()
+    ranges = []
+    for i, path in enumerate(paths):
+        name = os.path.splitext(os.path.basename(path))[0] + ": " if len(paths) > 1 else ""
+        colors = plotting.COLORS
+        ranges.append(
+            draw(ax, path, name, colors[2 * i % len(colors)], colors[(2 * i + 1) % len(colors)])
+        )
+    low, top = min(r[0] for r in ranges), max(r[1] for r in ranges)
     ax.set_ylim(low - 0.05 * (top - low) - 0.02, top + 0.05)
     ax.set(xlabel="step", ylabel="loss, nats per token")
-    ax.grid(alpha=0.25)
     ax.legend(frameon=False)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    try:
-        fig.savefig(sys.argv[2], dpi=140)
-    except OSError as error:
-        sys.exit(f"{sys.argv[2]}: {error}")
-    print(f"plot   {sys.argv[2]}")
+    plotting.save(fig, out)
 
 
 if __name__ == "__main__":

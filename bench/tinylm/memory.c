@@ -1,0 +1,66 @@
+/* memory.c - what a text takes on the device over its length: the caches as they were
+ * handed out, beside the sum of their shapes.
+ *
+ *     build/<backend>/bench/tinylm/memory --csv FILE [--longest N] [model]
+ *
+ * cache_bytes is counted by the allocator of generator.c, formula_bytes is
+ * generator_cache_formula; all_bytes are the caches and the buffers of a step, as asked
+ * from the device, and whole_bytes what writing the same text without a cache asks for.
+ */
+#include "../../tinylm/generator.h"
+#include "tools.h"
+
+typedef struct room {
+    size_t cache, all;
+    int slots;
+} room;
+
+static room measure(model *m, int length, bool cache)
+{
+    generator g;
+    wb_error err;
+    generator_settings set = {
+        .batch = 1,
+        .tokens = length - 1,
+        .longest = 1,
+        .cache = cache,
+        .top_p = 1,
+        .penalty = 1};
+    if (generator_create(&g, m, &set, &err)) bench_stop(err.text);
+    room r = {g.cache_bytes, g.arena_bytes, g.S};
+    generator_destroy(&g);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    bench_args a;
+    model_config c;
+    model m;
+    wb_error err;
+    bench_read_args(&a, argc, argv);
+    bench_config(&a, &c);
+    c.context = a.longest;
+    if (model_create(&m, &c, 1, 1, 1, MODEL_EVALUATE, &err)) bench_stop(err.text);
+    FILE *csv = bench_csv(
+        a.csv,
+        "machine,model,arch,dtype,context,slots,cache_bytes,formula_bytes,all_bytes,"
+        "whole_bytes,weight_bytes");
+    printf("%s, %s, %s\n", bench_machine(), a.o.preset, model_dtype_name(c.dtype));
+    for (int length = 32; length <= a.longest; length *= 2) {
+        room with = measure(&m, length, true), without = measure(&m, length, false);
+        size_t formula = generator_cache_formula(&c, 1, with.slots);
+        fprintf(
+            csv, "%s,%s,%s,%s,%d,%d,%zu,%zu,%zu,%zu,%zu\n", bench_machine(), a.o.preset,
+            model_arch_name(c.arch), model_dtype_name(c.dtype), length, with.slots,
+            with.cache, formula, with.all, without.all, m.N * model_element(c.dtype));
+        printf(
+            "%5d tokens: caches %9zu bytes, by formula %9zu; in all %9zu, without a "
+            "cache "
+            "%9zu\n",
+            length, with.cache, formula, with.all, without.all);
+    }
+    bench_close(csv, a.csv);
+    model_destroy(&m);
+    return 0;
+}

@@ -1,0 +1,77 @@
+# plots.mk - what the README shows, each from a CSV by one command.
+#   make plot-kv          tokens a second over the length of a text, with and without a cache
+#   make plot-memory      what the caches take, as handed out and by formula
+#   make plot-ablation    lab 03's rungs in TinyLM as a whole
+#   make plot-training    loss curves of runs: RUNS="runs/laptop runs/laptop-griffin"
+# CSVs go to RESULTS=bench/results/<date>-<machine>, plots beside them, and the commands that
+# measured into commands.txt there. PLOTS=quick takes seconds (the tests), PLOTS=full minutes.
+MACHINE  = $(shell { [ $(BACKEND) = cpu ] && sed -n 's/^model name[^:]*: //p' /proc/cpuinfo || \
+    nvidia-smi --query-gpu=name --format=csv,noheader; } 2>/dev/null | head -1 | \
+    tr 'A-Z ' 'a-z-' | sed 's/([a-z]*)//g; s/nvidia-//; s/@.*//; s/[^a-z0-9-]//g; s/--*/-/g; s/-$$//')
+RESULTS ?= bench/results/$(shell date -u +%F)-$(or $(MACHINE),unknown)
+PLOTS   ?= full
+PLOT     = MPLCONFIGDIR=$(CURDIR)/build/host $(PYTHON)
+
+# The models: as long as a plot takes about two minutes.
+PRESETS_cpu  := laptop laptop-griffin
+PRESETS_cuda := baby baby-griffin
+PLOT_PRESETS ?= $(filter $(notdir $(wildcard tinylm/presets/*)),$(PRESETS_$(BACKEND)))
+KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
+ABLATION_ARGS = $(if $(filter quick,$(PLOTS)),--runs 2 --batch 1)
+
+MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory)
+ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
+PARTS    := $(B)/bench/tinylm/tools.o $(filter-out %/main.o,$(TINYLM_OBJECTS)) \
+            $(FILE_OBJECTS) $(OPS_OBJECTS)
+
+$(MEASURES): %: %.o $(PARTS) $(B)/kernels.o $(BACKEND_LIBS)
+	$(LINK_PROGRAM)
+
+# Lab 03 in other hands: its functions in kernels.o become weak, and others come before them.
+$(B)/bench/tinylm/weak_kernels.o: $(B)/kernels.o
+	$(Q)objcopy -w --weaken-symbol='rmsnorm_*' $< $@
+$(B)/bench/tinylm/weak_residual.o: $(B)/kernels.o
+	$(Q)objcopy -w --weaken-symbol='rmsnorm_residual_*' $< $@
+$(B)/bench/tinylm/naive.o: $(B)/solutions/lab03_rmsnorm/ladder/01_naive.o
+	$(Q)objcopy -w --weaken-symbol='rmsnorm_residual_*' $< $@
+ABLATION_PARTS := $(B)/bench/tinylm/ablation.o $(PARTS) $(BACKEND_LIBS)
+$(B)/bench/tinylm/ablation.naive: \
+    $(addprefix $(B)/bench/tinylm/,separate.o naive.o weak_kernels.o) $(ABLATION_PARTS)
+	$(LINK_PROGRAM)
+$(B)/bench/tinylm/ablation.fused: \
+    $(addprefix $(B)/bench/tinylm/,separate.o weak_residual.o) $(ABLATION_PARTS)
+	$(LINK_PROGRAM)
+$(B)/bench/tinylm/ablation.residual: $(B)/kernels.o $(ABLATION_PARTS)
+	$(LINK_PROGRAM)
+
+# $(call measure,name,arguments,programs): a new CSV with a line of each program and preset
+define measure
+	@mkdir -p $(RESULTS) && rm -f $(RESULTS)/$(1).csv && touch $(RESULTS)/commands.txt && \
+	    sed -i "\,/$(1).csv ,d" $(RESULTS)/commands.txt
+	@for preset in $(PLOT_PRESETS); do for program in $(3); do \
+	    line="$$program --csv $(RESULTS)/$(1).csv --preset $$preset $(2)"; \
+	    echo "$$line" >> $(RESULTS)/commands.txt; $$line || exit 1; \
+	done; done
+	@$(PLOT) tools/plot_$(1).py $(RESULTS)/$(1).csv $(RESULTS)/$(1).png
+endef
+
+plot-kv: $(B)/bench/tinylm/kv  ## tokens/s with and without a cache, over the length of the text
+	$(call measure,kv,$(KV_ARGS),$^)
+plot-memory: $(B)/bench/tinylm/memory  ## bytes of the caches over the length, beside the formula
+	$(call measure,memory,,$^)
+plot-ablation: $(ABLATION)  ## lab 03's rungs in TinyLM as a whole, eager and as a graph
+	$(call measure,ablation,$(ABLATION_ARGS),$^)
+
+RUNS ?= $(wildcard $(addprefix runs/,$(PLOT_PRESETS)))
+plot-training:  ## loss curves of RUNS="runs/laptop runs/laptop-griffin" in one plot
+	@$(if $(RUNS),,echo "no runs: make tinylm-train PRESET=... first, or say RUNS=folder"; exit 1)
+	@mkdir -p $(RESULTS)
+	@for run in $(RUNS); do cp $$run/train.csv $(RESULTS)/$$(basename $$run).csv || exit 1; done
+	@$(PLOT) tools/plot_training.py \
+	    $(foreach run,$(RUNS),$(RESULTS)/$(notdir $(run:/=)).csv) $(RESULTS)/training.png
+
+plots: plot-kv plot-memory plot-ablation  ## all that this machine can measure at once
+
+# tests/bench runs them with PLOTS=quick
+TEST_PROGRAMS += $(MEASURES) $(ABLATION)
+.PHONY: plots plot-kv plot-memory plot-ablation plot-training
