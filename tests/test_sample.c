@@ -1,0 +1,254 @@
+/* test_sample.c - what the contract of lab 07 promises of sample beyond the graded cases:
+ * statuses, frequencies, rows of every length and shape against a sorted row in double.
+ */
+// links: solutions/lab07_kvcache.o common/wb.o
+#include "device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kvcache.h"
+
+/* --- one call ------------------------------------------------------------------------ */
+
+struct settings {
+    float softcap, penalty, temperature, top_p;
+    int top_k;
+};
+
+/* Tokens of B rows with the same seed and positions 0, 1, ... */
+static void
+draw(int *token, const float *logits, uint64_t seed, int B, int V, struct settings how)
+{
+    uint64_t *seeds = malloc((size_t)B * sizeof *seeds);
+    int *pos = malloc((size_t)B * sizeof *pos);
+    for (int b = 0; b < B; b++)
+        seeds[b] = seed, pos[b] = b;
+    size_t space = sample_workspace_f32(B, V);
+    int *token_ = device(NULL, (size_t)B * sizeof *token, 0);
+    float *logits_ = device(logits, (size_t)B * V * sizeof *logits, 0);
+    uint64_t *seeds_ = device(seeds, (size_t)B * sizeof *seeds, 0);
+    int *pos_ = device(pos, (size_t)B * sizeof *pos, 0);
+    void *workspace = device(NULL, space, 0);
+    cr_assert(
+        sample_f32(
+            token_, NULL, logits_, seeds_, pos_, B, V, V, how.softcap, how.penalty,
+            how.temperature, how.top_k, how.top_p, workspace, space, NULL) == WB_OK);
+    back(token, token_, (size_t)B * sizeof *token);
+    release(token_, 0), release(logits_, 0), release(seeds_, 0), release(pos_, 0);
+    release(workspace, 0), free(seeds), free(pos);
+}
+
+/* --- statuses ------------------------------------------------------------------------ */
+
+static wb_status status(int B, int V, int ld, struct settings how, int null, size_t less)
+{
+    char *some = device(NULL, 1 << 20, 0);
+    cr_assert(cudaMemset(some, 0, 1 << 20) == cudaSuccess);
+    char *p[4];
+    for (int i = 0; i < 4; i++)
+        p[i] = i == null ? NULL : some + (i << 17);
+    size_t space = sample_workspace_f32(B, V);
+    wb_status s = sample_f32(
+        (int *)p[0], NULL, (float *)p[1], (uint64_t *)p[2], (int *)p[3], B, V, ld,
+        how.softcap, how.penalty, how.temperature, how.top_k, how.top_p, some + (1 << 19),
+        space - less, NULL);
+    release(some, 0);
+    return s;
+}
+
+Test(sample_status, sizes_and_settings)
+{
+    const struct settings plain = {0, 1, 1, 1, 0};
+    cr_expect(status(2, 9, 9, plain, -1, 0) == WB_OK);
+    cr_expect(status(0, 9, 9, plain, 0, 0) == WB_OK, "no rows: nothing is done");
+    cr_expect(status(-1, 9, 9, plain, -1, 0) == WB_BAD_SHAPE);
+    cr_expect(status(2, 0, 9, plain, -1, 0) == WB_BAD_SHAPE);
+    cr_expect(status(2, 9, 8, plain, -1, 0) == WB_BAD_SHAPE);
+    static const struct settings bad[] = {
+        {-1, 1, 1, 1, 0},  {NAN, 1, 1, 1, 0}, {0, 0, 1, 1, 0}, {0, -1, 1, 1, 0},
+        {0, 1, -1, 1, 0},  {0, 1, NAN, 1, 0}, {0, 1, 1, 0, 0}, {0, 1, 1, 1.1f, 0},
+        {0, 1, 1, NAN, 0}, {0, 1, 1, 1, -1},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        cr_expect(status(2, 9, 9, bad[i], -1, 0) == WB_BAD_SHAPE, "settings %zu", i);
+}
+
+Test(sample_status, pointers_and_space)
+{
+    const struct settings plain = {0, 1, 1, 1, 0};
+    for (int i = 0; i < 4; i++)
+        cr_expect(status(2, 9, 9, plain, i, 0) == WB_BAD_SHAPE, "pointer %d", i);
+    if (sample_workspace_f32(1, 30000) > 0)
+        cr_expect(status(1, 30000, 30000, plain, -1, 1) == WB_NO_SPACE);
+    size_t before = 0;
+    for (int V = 1; V < 1 << 20; V = V * 3 / 2 + 1) {
+        size_t here = sample_workspace_f32(3, V);
+        cr_expect(here >= before && here >= sample_workspace_f32(2, V), "V %d", V);
+        before = here;
+    }
+}
+
+/* --- how often ----------------------------------------------------------------------- */
+
+/* 20,000 draws of seed 42 against the softmax of the kept entries, within 4 sigma. */
+static void frequencies(struct settings how)
+{
+    enum { V = 7, DRAWS = 20000 };
+    static const float logits[V] = {0.3f, -1.0f, 2.0f, 1.9f, 0.0f, 1.9f, -3.0f};
+    static const int order[V] = {2, 3, 5, 0, 4, 1, 6};
+    float *all = malloc(sizeof logits * DRAWS);
+    int *token = malloc(sizeof(int) * DRAWS), count[V] = {0};
+    for (int i = 0; i < DRAWS; i++)
+        memcpy(all + i * V, logits, sizeof logits);
+    draw(token, all, 42, DRAWS, V, how);
+    for (int i = 0; i < DRAWS; i++) {
+        cr_assert(token[i] >= 0 && token[i] < V);
+        count[token[i]]++;
+    }
+    int kept = how.top_k ? how.top_k : V;
+    double sum = 0, upto = 0, p[V] = {0};
+    for (int i = 0; i < kept; i++)
+        sum += p[order[i]] = exp(logits[order[i]] / how.temperature);
+    for (int i = 0; i < kept; i++) {
+        if (upto >= how.top_p * sum) p[order[i]] = 0;
+        upto += p[order[i]];
+    }
+    for (int i = 0; i < V; i++) {
+        double want = DRAWS * p[i] / upto, sigma = sqrt(want * (1 - p[i] / upto));
+        cr_expect(
+            fabs(count[i] - want) <= 4 * sigma + 1e-6,
+            "seed 42, temperature %g, top_k %d, top_p %g: token %d drawn %d times, not "
+            "%.0f",
+            (double)how.temperature, how.top_k, (double)how.top_p, i, count[i], want);
+    }
+    free(all), free(token);
+}
+
+Test(sample_frequencies, are_those_of_the_softmax_of_the_kept)
+{
+    frequencies((struct settings){0, 1, 1.0f, 1.0f, 0});
+    frequencies((struct settings){0, 1, 0.7f, 1.0f, 3});
+    frequencies((struct settings){0, 1, 1.3f, 0.8f, 0});
+    frequencies((struct settings){0, 1, 1.0f, 0.5f, 2});
+}
+
+/* --- long rows ----------------------------------------------------------------------- */
+
+struct entry {
+    float z;
+    int index;
+};
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    return x->z > y->z ? -1 : x->z < y->z ? 1 : x->index - y->index;
+}
+
+static double gumbel(uint64_t seed, int i, int pos)
+{
+    uint32_t r[4];
+    wb_random(r, seed, (uint32_t)i / 4, (uint32_t)pos, 0, 0);
+    return -log(-log1p(-(r[i % 4] + 0.5) * 0x1p-32));
+}
+
+/* Is `token` what the header asks for, as far as float arithmetic can tell? It must be kept
+ * when top_p is a little more, and beat all that are kept when it is a little less. */
+static void judge_row(
+    int token, const float *logits, uint64_t seed, int pos, int V, struct settings how)
+{
+    struct entry *e = malloc((size_t)V * sizeof *e);
+    for (int i = 0; i < V; i++)
+        e[i] = (struct entry){logits[i] / how.temperature, i};
+    qsort(e, (size_t)V, sizeof *e, larger_first);
+    int kept = how.top_k && how.top_k < V ? how.top_k : V;
+    double sum = 0, upto = 0, best = -1e300, mine = -1e300;
+    for (int i = 0; i < kept; i++)
+        sum += exp((double)e[i].z - e[0].z);
+    for (int i = 0; i < kept; i++) {
+        double noisy = e[i].z + gumbel(seed, e[i].index, pos);
+        bool maybe = how.top_p == 1 || upto < (how.top_p + 1e-5) * sum;
+        bool sure = how.top_p == 1 || upto < (how.top_p - 1e-5) * sum;
+        if (e[i].index == token && maybe) mine = noisy;
+        if (sure) best = fmax(best, noisy);
+        upto += exp((double)e[i].z - e[0].z);
+    }
+    cr_expect(
+        mine >= best - 1e-4, "V %d, temperature %g, top_k %d, top_p %g, pos %d: token %d",
+        V, (double)how.temperature, how.top_k, (double)how.top_p, pos, token);
+    free(e);
+}
+
+/* sd: of the logits; grid: their distance from each other, 0: any. */
+static void long_case(int V, double sd, double grid, struct settings how)
+{
+    enum { B = 3 };
+    float *logits = malloc((size_t)B * V * sizeof *logits);
+    int token[B], again[B];
+    for (int i = 0; i < B * V; i++) {
+        double u = noise() + noise() + noise(); /* near enough to a normal one */
+        logits[i] = (float)(grid > 0 ? rint(sd * u / grid) * grid : sd * u);
+    }
+    draw(token, logits, 0x5eed, B, V, how);
+    draw(again, logits, 0x5eed, B, V, how);
+    cr_expect(!memcmp(token, again, sizeof token), "two runs differ");
+    for (int b = 0; b < B; b++)
+        judge_row(token[b], logits + (size_t)b * V, 0x5eed, b, V, how);
+    free(logits);
+}
+
+Test(sample_long, every_length)
+{
+    static const int sizes[] = {1,    2,    31,   33,    511,   513,   2048,
+                                8191, 8192, 8193, 10239, 10241, 32000, 65537};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        long_case(sizes[i], 2, 0, (struct settings){0, 1, 1.0f, 1.0f, 0});
+        long_case(sizes[i], 2, 0, (struct settings){0, 1, 0.8f, 0.9f, 0});
+        long_case(sizes[i], 2, 0, (struct settings){0, 1, 1.1f, 1.0f, 50});
+        long_case(sizes[i], 2, 0, (struct settings){0, 1, 0.9f, 0.95f, 40});
+    }
+}
+
+Test(sample_long, rows_that_are_nearly_flat)
+{
+    for (int V = 7000; V <= 30000; V += 23000) {
+        long_case(V, 1e-3, 0, (struct settings){0, 1, 1.0f, 0.5f, 0});
+        long_case(V, 1e-3, 0, (struct settings){0, 1, 1.0f, 1.0f, V / 2});
+        long_case(V, 1e-3, 0, (struct settings){0, 1, 1.0f, 0.7f, V - 1});
+        long_case(
+            V, 0, 0, (struct settings){0, 1, 1.0f, 0.3f, V / 3}); /* all are equal */
+    }
+}
+
+Test(sample_long, rows_of_equal_values_and_of_far_ones)
+{
+    for (int V = 5000; V <= 20000; V += 15000) {
+        long_case(V, 2, 0.5, (struct settings){0, 1, 1.0f, 0.8f, 0});
+        long_case(V, 2, 0.5, (struct settings){0, 1, 1.0f, 1.0f, 100});
+        long_case(V, 2, 0.5, (struct settings){0, 1, 1.0f, 0.6f, 300});
+        long_case(V, 300, 0, (struct settings){0, 1, 1.0f, 0.999f, 0});
+        long_case(V, 300, 0, (struct settings){0, 1, 0.01f, 1.0f, 1000});
+        long_case(V, 300, 0, (struct settings){0, 1, 1.0f, 0.9f, V - 5});
+        long_case(V, 3, 0, (struct settings){0, 1, 1.0f, 1.0f, 1});
+        long_case(V, 3, 0, (struct settings){0, 1, 1.0f, 1e-6f, 0});
+    }
+}
+
+/* A row's token depends on its own logits, seed and position alone. */
+Test(sample_long, rows_do_not_depend_on_their_neighbours)
+{
+    enum { B = 4, V = 9000 };
+    const struct settings how = {0, 1, 1.2f, 0.9f, 500};
+    static float logits[B * V];
+    int together[B], alone[B];
+    for (int i = 0; i < V; i++)
+        logits[i] = 2 * noise();
+    for (int b = 1; b < B; b++)
+        memcpy(logits + b * V, logits, V * sizeof *logits);
+    draw(together, logits, 7, B, V, how);
+    for (int n = 1; n < B; n++) {
+        draw(alone, logits, 7, n, V, how);
+        cr_expect(!memcmp(alone, together, n * sizeof *alone), "%d rows of %d", n, B);
+    }
+}
