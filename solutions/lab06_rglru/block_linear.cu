@@ -66,17 +66,21 @@ struct tiles {
     float a[STEP][TILE + 4], b[STEP][TILE + 4];
 };
 
-/* sum[i][j] += a[k][row i] b[k][column j] over the step */
+/* sum[i][j] += a[k][row i] b[k][column j] over the step, for the first ROWS and COLUMNS of a
+ * thread's results: QUAD where the second half of a tile lies beyond the matrix. */
+template <int ROWS, int COLUMNS>
 static __device__ void multiply(float (&sum)[SIDE][SIDE], const tiles &s)
 {
     int tx = threadIdx.x % SIDE, ty = threadIdx.x / SIDE;
 #pragma unroll 4
     for (int k = 0; k < STEP; k++) {
-        float a[SIDE], b[SIDE];
-        for (int i = 0; i < SIDE; i++)
-            a[i] = s.a[k][place(ty, i)], b[i] = s.b[k][place(tx, i)];
-        for (int i = 0; i < SIDE; i++)
-            for (int j = 0; j < SIDE; j++)
+        float a[ROWS], b[COLUMNS];
+        for (int i = 0; i < ROWS; i++)
+            a[i] = s.a[k][place(ty, i)];
+        for (int j = 0; j < COLUMNS; j++)
+            b[j] = s.b[k][place(tx, j)];
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLUMNS; j++)
                 sum[i][j] += a[i] * b[j];
     }
 }
@@ -131,7 +135,7 @@ static __global__ void __launch_bounds__(BLOCK) both_gates(
         fetch_rows(s.a, c + first, C, own.row, R, k, M);
         fetch_columns(s.b, wx + matrix, wa + matrix, M, k, M, own.column, M);
         __syncthreads();  // the tiles are there
-        multiply(sum, s);
+        multiply<SIDE, SIDE>(sum, s);
         __syncthreads();  // and are no longer needed
     }
     int tx = threadIdx.x % SIDE, ty = threadIdx.x / SIDE;
@@ -162,7 +166,10 @@ static __global__ void __launch_bounds__(BLOCK) dc_tile(
             fetch_rows(s.a, (gate ? dpa : dpx) + first, C, own.row, R, k, M);
             fetch_rows(s.b, (gate ? wa : wx) + matrix, M, own.column, M, k, M);
             __syncthreads();  // the tiles are there
-            multiply(sum, s);
+            if (own.column + HALF < M)
+                multiply<SIDE, SIDE>(sum, s);
+            else
+                multiply<SIDE, QUAD>(sum, s);
             __syncthreads();  // and are no longer needed
         }
     int tx = threadIdx.x % SIDE, ty = threadIdx.x / SIDE;
@@ -194,7 +201,10 @@ static __global__ void __launch_bounds__(BLOCK) dw_tile(
         fetch_columns(s.a, c + first, NULL, C, r, end, row, M);
         fetch_columns(s.b, dpx + first, dpa + first, C, r, end, column, M);
         __syncthreads();  // the tiles are there
-        multiply(sum, s);
+        if (row + HALF < M)
+            multiply<SIDE, SIDE>(sum, s);
+        else
+            multiply<QUAD, SIDE>(sum, s);
         if (row == 0)
             for (int k = 0; k < STEP; k++)
                 bias += s.b[k][threadIdx.x];

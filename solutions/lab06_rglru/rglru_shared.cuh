@@ -29,6 +29,7 @@ static inline int multiprocessors(void)
 }
 
 constexpr int SLICES = 32;  // threads, at most, that share a column of partial sums
+constexpr int SLICE = 16;   // numbers of each, at least
 
 /* sum[n] += the P rows of partial sums, `stride` apart: a warp reads 32 neighbouring
  * columns, blockDim.y warps share the rows. The order is fixed: equal bits every time. */
@@ -42,8 +43,10 @@ add_partials(float *sum, const float *partial, int P, size_t stride, size_t n)
 #pragma unroll 4
         for (int p = threadIdx.y; p < P; p += blockDim.y)
             mine += partial[p * stride + c];
-    part[threadIdx.y][threadIdx.x] = mine;
-    __syncthreads();  // the slices' sums are in part
+    if (blockDim.y > 1) {
+        part[threadIdx.y][threadIdx.x] = mine;
+        __syncthreads();  // the slices' sums are in part
+    }
     if (threadIdx.y || c >= n) return;
     for (int s = 1; s < (int)blockDim.y; s++)
         mine += part[s][threadIdx.x];
@@ -53,7 +56,8 @@ add_partials(float *sum, const float *partial, int P, size_t stride, size_t n)
 static inline void launch_add(
     float *sum, const float *partial, int P, size_t stride, size_t n, cudaStream_t stream)
 {
-    dim3 block(WARP, P < SLICES ? P : SLICES);
+    int slices = (P + SLICE - 1) / SLICE;
+    dim3 block(WARP, slices < SLICES ? slices : SLICES);
     add_partials<<<(unsigned)((n + WARP - 1) / WARP), block, 0, stream>>>(
         sum, partial, P, stride, n);
 }
