@@ -287,7 +287,8 @@ def main():
     if clock:
         again = copy_speed(clock)
         report.line(op="copy", GBs=round(copy, 1), GBs_at_the_end=round(again, 1))
-        print(f"copy at the end {again:.1f} GB/s")
+        took = time.monotonic() - deadline + args.budget
+        print(f"copy at the end {again:.1f} GB/s, {took:.0f} s in all")
         report.print_table(copy)
     return 0 if good else 1
 
