@@ -9,9 +9,7 @@
  * parts and the token itself, always in the same order, and only then k and v go to their
  * slot, which by now everybody has read.
  */
-#include <cuda_pipeline.h>
 #include <math.h>
-#include <mma.h>
 
 #include "kvcache.h"
 
