@@ -1,5 +1,5 @@
 # tinylm.mk - TinyLM: train, evaluate, generate.
-#   make tinylm-train [PRESET=laptop|baby|path] [OUT=runs/x] [DATA=text] [ARGS="--steps 500"]
+#   make tinylm-train [PRESET=laptop|laptop-griffin|baby|baby-griffin|path] [OUT=runs/x] [DATA=text] [ARGS="--steps 500"]
 PRESET ?= $(if $(filter cuda,$(BACKEND)),baby,laptop)
 OUT    ?= runs/$(notdir $(PRESET))
 ARGS   ?=
@@ -31,13 +31,13 @@ tinylm-eval: $(B)/tinylm  ## validation loss of a checkpoint (OUT=runs/x)
 tinylm-generate: $(B)/tinylm  ## write a text (PROMPT="ROMEO:" OUT=runs/x ARGS="--tokens 200")
 	@$< generate --checkpoint $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
 
-tinylm-check-transformers: $(B)/tests/tinylm/logits  ## compare a checkpoint with transformers' LlamaForCausalLM
+tinylm-check-transformers: $(B)/tests/tinylm/logits  ## compare a checkpoint with transformers' model
 	@$(or $(GIVEN_PYTHON),$(PYTHON)) tools/check_transformers.py $< $(OUT)/best
 
 $(B)/tests/tinylm/%: $(B)/tests/tinylm/%.o $(filter-out %/main.o,$(TINYLM_OBJECTS)) \
                      $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
-TEST_PROGRAMS += $(B)/tinylm $(B)/tests/tinylm/generation $(B)/tests/tinylm/gradients $(B)/tests/tinylm/logits \
-                 $(B)/tests/tinylm/allocations
+TEST_PROGRAMS += $(B)/tinylm \
+                 $(addprefix $(B)/tests/tinylm/,generation gradients logits allocations loss_scale)
 
 .PHONY: tinylm-train tinylm-eval tinylm-generate tinylm-check-transformers

@@ -162,6 +162,12 @@ static int log_step(run *r, double val)
     const wb_train *s = trainer_read(&r->t);
     double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.R;
     double rate = (s->step - r->since_step) * tokens / (now - r->since);
+    if (s->loss_scale < 0x1p-20f)  // it began at 1 or more, and each skipped step halves it
+        return error_set(
+            &r->err,
+            "step %u: the gradients have not been finite for many steps, the run has "
+            "diverged: take a lower --lr, or go on from an older checkpoint",
+            s->step);
     r->loss = s->loss / tokens;
     if (!isnan(val)) r->val = val, r->val_step = s->step;
     fprintf(r->csv, "%u,%.6f,", s->step, r->loss);

@@ -7,10 +7,8 @@
  * scratch from malloc in each call. One worker: each keeps scratch for its tiles of a
  * product, and with more of them it is chance which step gives a worker its first. */
 #include "../../tinylm/trainer.h"
+#include "small.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -88,49 +86,22 @@ static used steps(trainer *t, int n)
     return (used){calls, before - after};
 }
 
-static int check(bool host, model_dtype dtype, bool graph, float dropout)
+static int check(bool host, const char *line)
 {
-    model_config c = {
-        .layers = 2,
-        .channels = 32,
-        .heads = 4,
-        .kv_heads = 2,
-        .head_dim = 8,
-        .hidden = 40,
-        .vocab = 50,
-        .context = 16,
-        .tied = true,
-        .eps = 1e-5f,
-        .rope_base = 10000,
-        .gemm_attention = true,
-        .dtype = dtype};
-    model_recipe r = {
-        .loss_scale = 1,
-        .schedule = {2, 2, 20, 1e-3f, 1e-4f},
-        .accum = 2,
-        .dropout = dropout,
-        .beta1 = 0.9f,
-        .beta2 = 0.99f,
-        .adam_eps = 1e-8f,
-        .decay = 0.1f,
-        .clip = 1};
     static int text[500];
     for (int i = 0; i < 500; i++)
         text[i] = i * i % 50;
     model m;
     trainer t;
-    wb_error err;
-    if (model_create(&m, &c, 3, 16, 2, MODEL_TRAIN, &err)) {
-        fprintf(stderr, "%s\n", err.text);
-        exit(1);
-    }
+    model_recipe r;
+    small_model_line(&m, &r, 50, line);
     model_initialise(&m, 1);
-    trainer_open(&t, &m, &r, text, 500, 1, 0, graph);
+    trainer_open(&t, &m, &r, text, 500, 1, 0, strstr(line, "--graph 0") == NULL);
     used first = steps(&t, 3), later = steps(&t, 5);
     bool ok = later.device == 0 && (!host || (later.calls == 0 && counted > 0));
     printf(
-        "%s - %s%s: five later steps take %zu bytes on the device", ok ? "ok" : "not ok",
-        model_dtype_name(dtype), graph ? ", as a graph" : "", later.device);
+        "%s - %s: five later steps take %zu bytes on the device", ok ? "ok" : "not ok",
+        line, later.device);
     if (host)
         printf(
             "; on the host they ask %ld times, the first three %ld", later.calls,
@@ -146,8 +117,13 @@ int main(int argc, char **argv)
     bool host = argc > 1 && strcmp(argv[1], "host") == 0;
     setenv("WB_BLAS", "own", 1);
     setenv("WB_THREADS", "1", 1);
-    int failed = check(host, MODEL_F32, false, 0);
-    failed |= check(host, MODEL_F32, true, 0);
-    failed |= check(host, MODEL_BF16, true, 0.2f);
+#define SIZES                                                                            \
+    "--layers 3 --channels 32 --heads 2 --hidden 40 --context 16 --batch 3 --accum 2 "
+    int failed = check(host, SIZES "--kv-heads 1 --graph 0");
+    failed |= check(host, SIZES "--kv-heads 1 --attention gemm");
+    failed |= check(host, SIZES "--dtype bf16 --dropout 0.2");
+    failed |= check(host, SIZES "--arch griffin --graph 0");
+    failed |= check(host, SIZES "--arch griffin --dtype bf16 --dropout 0.2");
+    failed |= check(host, SIZES "--arch griffin --dtype f16");
     return failed;
 }

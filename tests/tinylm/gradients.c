@@ -4,20 +4,10 @@
  *     gradients OUT.safetensors VOCAB [options of `tinylm train` that make a model]
  */
 #include "../../tinylm/config_json.h"
-#include "../../tinylm/recipe.h"
 #include "safetensors.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "small.h"
 
 enum { SEED = 77 };
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "gradients: %s\n", what);
-    exit(1);
-}
 
 // Weights far from their start, so that no gradient is small by accident: attention is
 // sharp, norms and biases are in use, some channels of the recurrence remember.
@@ -42,17 +32,12 @@ static float *make_weights(model *m, const model_tensor *all, int count)
 int main(int argc, char **argv)
 {
     if (argc < 3) fail("see the top of gradients.c");
-    static options o;
-    model_config c;
     model_recipe recipe;
     model m;
     wb_error err;
-    options_default(&o);
-    if (options_flags(&o, argc - 3, argv + 3, FOR_TRAIN, &err) ||
-        recipe_config(&c, &o, atoi(argv[2]), &err) || recipe_make(&recipe, &o, &err))
-        fail(err.text);
-    int B = (int)o.batch, accum = recipe.accum, count;
-    if (model_create(&m, &c, B, c.context, accum, MODEL_TRAIN, &err)) fail(err.text);
+    small_model(&m, &recipe, atoi(argv[2]), argc - 3, argv + 3);
+    const model_config c = m.config;
+    int B = m.B, accum = recipe.accum, count;
     model_tensor *all = model_tensors(&c, &count, NULL, NULL);
     float *w = make_weights(&m, all, count);
 

@@ -36,6 +36,7 @@ check "griffin: f32, attention first, fewer recurrent channels, no soft cap" \
 check "griffin: bf16" griffin bf16 37 $(sizes 3 64 4 1 24 9 2 2) --recurrent 76
 check "griffin: f16 with a loss scale" \
     griffin f16 37 $(sizes 3 64 4 1 24 9 2 1) --recurrent 76 --loss-scale 1024
+"$programs/loss_scale" || tap_failed=1
 "$programs/allocations" $([ "$BACKEND" = cpu ] && echo host) || tap_failed=1
 
 # --- training ---
@@ -50,9 +51,17 @@ overfit() {
 }
 check "learns a line by heart" overfit
 check "learns it in bf16 too" overfit --dtype bf16
-check "learns it in f16 with a growing loss scale" overfit --dtype f16
+check "learns it in f16 with a growing loss scale" overfit --dtype f16 --growth 20
+check "the loss scale has grown" awk -F, 'END {exit !($7 > 65536)}' "$TMP/overfit/train.csv"
+check "learns it in f16 after a loss scale that overflows" overfit --dtype f16 --loss-scale 1e15
+check "the loss scale has fallen" awk -F, 'END {exit !($7 < 1e15)}' "$TMP/overfit/train.csv"
 check "learns it with dropout, grouped heads and accumulation" \
     overfit --dropout 0.05 --kv-heads 2 --accum 2 --batch 2 --tied 0
+griffin="--arch griffin --heads 2 --layers 3 --recurrent 48"
+check "griffin learns it" overfit $griffin
+check "griffin learns it in bf16, with dropout and accumulation" \
+    overfit $griffin --dtype bf16 --dropout 0.05 --accum 2 --batch 2
+check "griffin learns it in f16" overfit $griffin --dtype f16
 check "bytes as tokens" train --out "$TMP/bytes" --steps 5 --tokenizer bytes
 check "schedules: constant" train --out "$TMP/x" --steps 12 --schedule constant --log-every 1
 check "schedules: constant stays" awk -F, 'NR>6 && $4!=0.001{exit 1}' "$TMP/x/train.csv"
@@ -65,11 +74,12 @@ check "schedules: warm-up by equal steps, then down to a tenth" awk -F, '
 # One run without a stop; all others must end with the same bits.
 whole="--steps 40 --eval-every 10 --save-every 4 --log-every 3 --dropout 0.1 --accum 2"
 check "a run of 40 steps" train --out "$TMP/a" $whole
-same() { # FOLDER: as the run without a stop
-    cmp "$TMP/a/last/training.safetensors" "$1/last/training.safetensors" &&
-        cmp "$TMP/a/last/model.safetensors" "$1/last/model.safetensors" &&
-        cmp "$TMP/a/best/model.safetensors" "$1/best/model.safetensors" &&
-        cmp <(cut -d, -f1-5 "$TMP/a/train.csv") <(cut -d, -f1-5 "$1/train.csv")
+same() { # FOLDER [WHOLE]: as the run without a stop
+    local whole=${2:-$TMP/a}
+    cmp "$whole/last/training.safetensors" "$1/last/training.safetensors" &&
+        cmp "$whole/last/model.safetensors" "$1/last/model.safetensors" &&
+        cmp "$whole/best/model.safetensors" "$1/best/model.safetensors" &&
+        cmp <(cut -d, -f1-5,7 "$whole/train.csv") <(cut -d, -f1-5,7 "$1/train.csv")
 }
 train --out "$TMP/again" $whole >/dev/null
 check "the same run again: the same bits" same "$TMP/again"
@@ -79,6 +89,15 @@ halves() {
     train --out "$TMP/b" $whole --stop-at 17 && train --out "$TMP/b" --resume && same "$TMP/b"
 }
 check "stopped at step 17 and resumed: the same bits" halves
+griffin_halves() { # DTYPE
+    local options="$griffin --dtype $1 --growth 6 --loss-scale 1e12"
+    rm -rf "$TMP/ga" "$TMP/gb"
+    train --out "$TMP/ga" $whole $options && train --out "$TMP/gb" $whole $options --stop-at 17 &&
+        "$tinylm" train --data "$text" --out "$TMP/gb" --resume --quiet &&
+        same "$TMP/gb" "$TMP/ga"
+}
+check "griffin, f32: stopped and resumed: the same bits" griffin_halves f32
+check "griffin, f16: with the loss scale of before the stop" griffin_halves f16
 killed() {
     local kills=0 resume=
     for delay in 0.15 0.25 0.1 0.3 0.2; do
@@ -132,8 +151,10 @@ logits() { # FOLDER
 train --out "$TMP/half" --steps 30 --dtype bf16 --kv-heads 2 --tied 0 >/dev/null
 check "logits with a cache, without, and in float64: f32" logits "$TMP/a/best"
 check "logits with a cache, without, and in float64: bf16, grouped heads" logits "$TMP/half/best"
-train --out "$TMP/rnn" --steps 30 --arch griffin --layers 3 --kv-heads 1 --heads 2 --window 5 >/dev/null
-check "logits of griffin, the same: the text is longer than the window" logits "$TMP/rnn/best"
+train --out "$TMP/griffin" --steps 30 $griffin --window 5 >/dev/null
+train --out "$TMP/griffin16" --steps 30 $griffin --dtype bf16 --window 5 --recurrent 20 >/dev/null
+check "griffin: logits, the same, of a text longer than the window: f32" logits "$TMP/griffin/best"
+check "griffin: logits, the same: bf16" logits "$TMP/griffin16/best"
 model=$TMP/a/best
 write() { "$tinylm" generate --checkpoint "$model" --quiet --prompt "The " "$@"; }
 cached_equals() {
@@ -142,7 +163,7 @@ cached_equals() {
 }
 check "greedy text, six times the context: with a cache as without" cached_equals --temperature 0
 check "drawn text: with a cache as without" cached_equals --temperature 1 --top-k 9 --top-p 0.9
-model=$TMP/rnn/best
+model=$TMP/griffin/best
 check "griffin: greedy text, six times the context" cached_equals --temperature 0
 check "griffin: drawn text" cached_equals --temperature 0.8 --penalty 1.1
 model=$TMP/half/best
@@ -159,7 +180,7 @@ seeds_differ() { [ "$(write --seed 1)" = "$(write --seed 1)" ] && [ "$(write --s
 check "one seed gives one text, another another" seeds_differ
 check "a prompt longer than the context" write --tokens 5 --prompt "$(head -c 300 "$text")"
 if [ -x "${PYTHON_TORCH:-}" ]; then :; else PYTHON_TORCH=$PYTHON; fi
-for run in a half; do
+for run in a half griffin griffin16; do
     what="transformers opens it, with equal logits and tokens: $run"
     "$PYTHON_TORCH" tools/check_transformers.py "$programs/logits" "$TMP/$run/best" \
         "The miller counts 3 sacks" >"$TMP/.out" 2>&1
@@ -201,6 +222,17 @@ bad "key heads that do not divide" "3 key/value heads do not divide 4" --data "$
 bad "odd heads" "RoPE needs an even number" --data "$text" --channels 36 --heads 4
 bad "a model too large" "too large" --data "$text" --channels 1000000000 --heads 1
 bad "an unknown schedule" "--schedule step: there are" --data "$text" --schedule step
+bad "an unknown architecture" "--arch gru: there are" --data "$text" --arch gru
+bad "an unknown attention" "--attention lab5: there are" --data "$text" --attention lab5
+bad "heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
+    --data "$text" --attention lab05 --channels 32
+bad "griffin with heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
+    --data "$text" --arch griffin --channels 32
+bad "griffin by products" "matrix products know none" --data "$text" $griffin --attention gemm
+bad "griffin with an output matrix of its own" "tied = 1" --data "$text" $griffin --tied 0
+bad "blocks of an unknown kind" "layers 'rxa': say r" --data "$text" $griffin --blocks rxa
+bad "gates that do not divide" "33 recurrent channels do not make 2" \
+    --data "$text" $griffin --recurrent 33
 bad "an unknown dtype" "--dtype f8: there are" --data "$text" --dtype f8
 bad "an unknown tokenizer" "--tokenizer words: there are" --data "$text" --tokenizer words
 bad "nothing to resume" "there is no run to go on with" --data "$text" --resume
@@ -213,6 +245,8 @@ one_line "another text on resume" "not the text that this run learns from" \
     "$tinylm" train --data "$TMP/lines" --out "$TMP/a" --resume --quiet
 one_line "another model on resume" "--resume cannot change --layers" \
     "$tinylm" train --data "$text" --out "$TMP/a" --resume --layers 3
+one_line "another architecture on resume" "--resume cannot change --arch" \
+    "$tinylm" train --data "$text" --out "$TMP/a" --resume --arch griffin
 one_line "an unknown command" "no command 'sing'" "$tinylm" sing
 one_line "no checkpoint" "give --checkpoint" "$tinylm" generate
 one_line "a missing checkpoint" "config.json: No such file" "$tinylm" generate --checkpoint "$TMP"
