@@ -1,70 +1,223 @@
-/* linear_scan.cu - lab 06.4: h[t] = a[t] h[t-1] + z[t]. The contract is rglru.h. */
+/* linear_scan.cu - lab 06.4: h[t] = a[t] h[t-1] + z[t]. The contract is rglru.h.
+ *
+ * A block takes a chunk of time and a tile of channels, a warp some steps of it and a lane
+ * V channels: their inputs stay in registers until the state before them is known, so every
+ * tensor is read or written once. How blocks hand the state on: lookback.cuh.
+ */
+#include "lanes.cuh"
+#include "lookback.cuh"
 #include "rglru.h"
 
-constexpr int BLOCK = 128;
+constexpr int WARPS = 8;  // of a block
+constexpr int STEPS = 8;  // of a warp, forward: their loads are all under way at once
+constexpr int BACK = 4;   // of a warp, backward
+constexpr int BYTES = 8;  // of a lane in one access: a warp reads 256 in a stretch
 
-template <typename E>
-static __global__ void scan_rows(
-    E *h, float *h_last, const E *a, const E *z, const float *h0, int B, int T, int C)
+template <typename E> struct forward_call {
+    E *h;
+    float *h_last;
+    const E *a, *z;
+    const float *h0;
+    int T, C;
+};
+
+template <typename E> struct backward_call {
+    E *da, *dz;
+    float *dh0;
+    const E *dh;
+    const float *dh_last;
+    const E *a, *h;
+    const float *h0;
+    int T, C;
+};
+
+/* WHOLE: all steps and channels exist, and nothing asks whether they do */
+template <typename E, int V, bool WHOLE>
+static __device__ __forceinline__ void
+forward_chunk(const forward_call<E> &call, const chain &link, place at)
 {
-    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, B*C)
-    if (i >= (size_t)B * C) return;
-    size_t b = i % B, c = i / B;
-    size_t at = b * T * C + c, row = b * C + c;
-    float state = h0 ? h0[row] : 0.0f;  // float, whatever E is
-    for (int t = 0; t < T; t++, at += C) {
-        state = (float)a[at] * state + (float)z[at];
-        h[at] = (E)state;
+    int t0 = (at.chunk * WARPS + threadIdx.y) * STEPS;
+    int channel = at.tile * link.tile + threadIdx.x * V;  // [0, C), V of them
+    int steps = WHOLE ? STEPS : channel < call.C ? min(call.T - t0, STEPS) : 0;
+    size_t from = ((size_t)at.b * call.T + t0) * call.C + channel;
+
+    lanes<E, V> a[STEPS], z[STEPS];
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        if (s >= steps) continue;
+        a[s] = load<E, V>(call.a + from + (size_t)s * call.C);
+        z[s] = load<E, V>(call.z + from + (size_t)s * call.C);
     }
-    if (h_last) h_last[row] = state;
-}
-
-template <typename E>
-static __global__ void scan_rows_backward(
-    E *da, E *dz, float *dh0, const E *dh, const float *dh_last, const E *a, const E *h,
-    const float *h0, int B, int T, int C)
-{
-    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, B*C)
-    if (i >= (size_t)B * C) return;
-    size_t b = i % B, c = i / B;
-    size_t row = b * C + c, at = (b * T + T - 1) * C + c;
-    float back =
-        dh_last ? dh_last[row] : 0.0f;  // a[t+1] dz[t+1]: what comes from the right
-    for (int t = T - 1; t >= 0; t--, at -= C) {
-        float d = (float)dh[at] + back;
-        float before = t ? (float)h[at - C] : h0 ? h0[row] : 0.0f;
-        dz[at] = (E)d;
-        da[at] = (E)(d * before);
-        back = (float)a[at] * d;
+    float A[V], H[V], h[V], as[V], zs[V];
+#pragma unroll
+    for (int v = 0; v < V; v++)
+        A[v] = 1.0f, H[v] = 0.0f;
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        if (s >= steps) continue;
+        widen<V>(as, a[s]), widen<V>(zs, z[s]);
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            A[v] *= as[v];
+            H[v] = as[v] * H[v] + zs[v];
+        }
     }
-    if (dh0) dh0[row] = back;
+    carry_in<V, WARPS>(h, A, H, link, at, threadIdx.y, call.h0);
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        if (s >= steps) continue;
+        widen<V>(as, a[s]), widen<V>(zs, z[s]);
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            h[v] = as[v] * h[v] + zs[v];  // float; only what is stored is rounded
+        store<V>(call.h + from + (size_t)s * call.C, h);
+    }
+    if (call.h_last && steps > 0 && t0 + steps == call.T)
+        for (int v = 0; v < V; v++)
+            call.h_last[(size_t)at.b * call.C + channel + v] = h[v];
 }
 
-static unsigned blocks_for(int B, int C)
+/* Chunk 0 is the last of a row, and what is handed on is back = a[t] dz[t]. */
+template <typename E, int V, bool WHOLE>
+static __device__ __forceinline__ void
+backward_chunk(const backward_call<E> &call, const chain &link, place at)
 {
-    return (unsigned)(((size_t)B * C + BLOCK - 1) / BLOCK);
+    int t0 = ((link.chunks - 1 - at.chunk) * WARPS + threadIdx.y) * BACK;
+    int channel = at.tile * link.tile + threadIdx.x * V;  // [0, C), V of them
+    int steps = WHOLE ? BACK : channel < call.C ? min(call.T - t0, BACK) : 0;
+    size_t from = ((size_t)at.b * call.T + t0) * call.C + channel;
+    size_t row = (size_t)at.b * call.C + channel;
+
+    lanes<E, V> a[BACK], dh[BACK], before[BACK];  // before: h[t-1]
+    float h0[V], A[V], H[V], back[V], as[V], ds[V], hs[V];
+#pragma unroll
+    for (int s = 0; s < BACK; s++) {
+        if (s >= steps) continue;
+        a[s] = load<E, V>(call.a + from + (size_t)s * call.C);
+        dh[s] = load<E, V>(call.dh + from + (size_t)s * call.C);
+        if (t0 + s > 0)
+            before[s] = load<E, V>(call.h + from + (size_t)s * call.C - call.C);
+    }
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        A[v] = 1.0f, H[v] = 0.0f;
+        h0[v] = t0 == 0 && steps > 0 && call.h0 ? call.h0[row + v] : 0.0f;
+    }
+#pragma unroll
+    for (int s = BACK - 1; s >= 0; s--) {
+        if (s >= steps) continue;
+        widen<V>(as, a[s]), widen<V>(ds, dh[s]);
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            A[v] *= as[v];
+            H[v] = as[v] * (ds[v] + H[v]);
+        }
+    }
+    int order = WARPS - 1 - threadIdx.y;
+    carry_in<V, WARPS>(back, A, H, link, at, order, call.dh_last);
+#pragma unroll
+    for (int s = BACK - 1; s >= 0; s--) {
+        if (s >= steps) continue;
+        float da[V];
+        widen<V>(as, a[s]), widen<V>(ds, dh[s]), widen<V>(hs, before[s]);
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            ds[v] += back[v];  // now dz
+            back[v] = as[v] * ds[v];
+            da[v] = ds[v] * (t0 + s > 0 ? hs[v] : h0[v]);
+        }
+        store<V>(call.dz + from + (size_t)s * call.C, ds);
+        store<V>(call.da + from + (size_t)s * call.C, da);
+    }
+    if (call.dh0 && t0 == 0 && steps > 0)
+        for (int v = 0; v < V; v++)
+            call.dh0[row + v] = back[v];
+}
+
+template <typename E, int V>
+static __global__ void __launch_bounds__(WARPS *WARP)
+    forward_chunks(forward_call<E> call, chain link)
+{
+    place at = take_place(link);
+    bool time = call.T - at.chunk * (WARPS * STEPS) >= WARPS * STEPS;
+    if (time && call.C - at.tile * link.tile >= link.tile)
+        forward_chunk<E, V, true>(call, link, at);
+    else
+        forward_chunk<E, V, false>(call, link, at);
+}
+
+template <typename E, int V>
+static __global__ void __launch_bounds__(WARPS *WARP)
+    backward_chunks(backward_call<E> call, chain link)
+{
+    place at = take_place(link);
+    bool time =
+        call.T % (WARPS * BACK) == 0 || at.chunk > 0;  // chunk 0 is the last in time
+    if (time && call.C - at.tile * link.tile >= link.tile)
+        backward_chunk<E, V, true>(call, link, at);
+    else
+        backward_chunk<E, V, false>(call, link, at);
+}
+
+static size_t workspace_for(int B, int T, int C, int steps)
+{
+    return chain_workspace(B, T, C, WARPS * steps, WARP * BYTES);
+}
+
+template <typename E, int V>
+static void launch(forward_call<E> call, int B, void *workspace, cudaStream_t stream)
+{
+    chain link = make_chain(
+        workspace, B, call.T, call.C, WARPS * STEPS, WARP * V, WARP * BYTES, stream);
+    forward_chunks<E, V>
+        <<<chain_blocks(link), dim3(WARP, WARPS), 0, stream>>>(call, link);
+}
+
+template <typename E, int V>
+static void launch(backward_call<E> call, int B, void *workspace, cudaStream_t stream)
+{
+    chain link = make_chain(
+        workspace, B, call.T, call.C, WARPS * BACK, WARP * V, WARP * BYTES, stream);
+    backward_chunks<E, V>
+        <<<chain_blocks(link), dim3(WARP, WARPS), 0, stream>>>(call, link);
+}
+
+/* BYTES of a lane if every row allows it; `addresses`: those of all tensors of E or-ed */
+template <typename E, typename Call>
+static wb_status
+launch_wide(Call call, size_t addresses, int B, void *workspace, cudaStream_t stream)
+{
+    constexpr int V = BYTES / sizeof(E);
+    if (addresses % BYTES == 0 && call.C % V == 0)
+        launch<E, V>(call, B, workspace, stream);
+    else
+        launch<E, 1>(call, B, workspace, stream);
+    return wb_launched();
 }
 
 template <typename E>
-static void scan_forward(
-    E *h, float *h_last, const E *a, const E *z, const float *h0, int B, int T, int C,
-    void *, cudaStream_t stream)
+static wb_status
+forward(forward_call<E> call, int B, void *workspace, size_t bytes, cudaStream_t stream)
 {
-    scan_rows<<<blocks_for(B, C), BLOCK, 0, stream>>>(h, h_last, a, z, h0, B, T, C);
+    if (B < 0 || call.T < 0 || call.C < 0) return WB_BAD_SHAPE;
+    if (B == 0 || call.T == 0 || call.C == 0) return WB_OK;
+    if (!call.h || !call.a || !call.z) return WB_BAD_SHAPE;
+    if (bytes < workspace_for(B, call.T, call.C, STEPS)) return WB_NO_SPACE;
+    size_t addresses = (size_t)call.h | (size_t)call.a | (size_t)call.z;
+    return launch_wide<E>(call, addresses, B, workspace, stream);
 }
 
 template <typename E>
-static void scan_backward(
-    E *da, E *dz, float *dh0, const E *dh, const float *dh_last, const E *a, const E *h,
-    const float *h0, int B, int T, int C, void *, cudaStream_t stream)
+static wb_status
+backward(backward_call<E> call, int B, void *workspace, size_t bytes, cudaStream_t stream)
 {
-    scan_rows_backward<<<blocks_for(B, C), BLOCK, 0, stream>>>(
-        da, dz, dh0, dh, dh_last, a, h, h0, B, T, C);
-}
-
-static size_t scan_workspace(int, int, int)
-{
-    return 0;
+    if (B < 0 || call.T < 0 || call.C < 0) return WB_BAD_SHAPE;
+    if (B == 0 || call.T == 0 || call.C == 0) return WB_OK;
+    if (!call.da || !call.dz || !call.dh || !call.a || !call.h) return WB_BAD_SHAPE;
+    if (bytes < workspace_for(B, call.T, call.C, BACK)) return WB_NO_SPACE;
+    size_t addresses = (size_t)call.da | (size_t)call.dz | (size_t)call.dh |
+                       (size_t)call.a | (size_t)call.h;
+    return launch_wide<E>(call, addresses, B, workspace, stream);
 }
 
 #define DEFINE(E, e)                                                                     \
@@ -72,33 +225,24 @@ static size_t scan_workspace(int, int, int)
         E *h, float *h_last, const E *a, const E *z, const float *h0, int B, int T,      \
         int C, void *workspace, size_t workspace_bytes, cudaStream_t stream)             \
     {                                                                                    \
-        if (B < 0 || T < 0 || C < 0) return WB_BAD_SHAPE;                                \
-        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
-        if (!h || !a || !z) return WB_BAD_SHAPE;                                         \
-        if (workspace_bytes < scan_workspace(B, T, C)) return WB_NO_SPACE;               \
-        scan_forward<E>(h, h_last, a, z, h0, B, T, C, workspace, stream);                \
-        return wb_launched();                                                            \
+        forward_call<E> call = {h, h_last, a, z, h0, T, C};                              \
+        return forward<E>(call, B, workspace, workspace_bytes, stream);                  \
     }                                                                                    \
     size_t linear_scan_forward_workspace_##e(int B, int T, int C)                        \
     {                                                                                    \
-        return scan_workspace(B, T, C);                                                  \
+        return workspace_for(B, T, C, STEPS);                                            \
     }                                                                                    \
     wb_status linear_scan_backward_##e(                                                  \
         E *da, E *dz, float *dh0, const E *dh, const float *dh_last, const E *a,         \
         const E *h, const float *h0, int B, int T, int C, void *workspace,               \
         size_t workspace_bytes, cudaStream_t stream)                                     \
     {                                                                                    \
-        if (B < 0 || T < 0 || C < 0) return WB_BAD_SHAPE;                                \
-        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
-        if (!da || !dz || !dh || !a || !h) return WB_BAD_SHAPE;                          \
-        if (workspace_bytes < scan_workspace(B, T, C)) return WB_NO_SPACE;               \
-        scan_backward<E>(                                                                \
-            da, dz, dh0, dh, dh_last, a, h, h0, B, T, C, workspace, stream);             \
-        return wb_launched();                                                            \
+        backward_call<E> call = {da, dz, dh0, dh, dh_last, a, h, h0, T, C};              \
+        return backward<E>(call, B, workspace, workspace_bytes, stream);                 \
     }                                                                                    \
     size_t linear_scan_backward_workspace_##e(int B, int T, int C)                       \
     {                                                                                    \
-        return scan_workspace(B, T, C);                                                  \
+        return workspace_for(B, T, C, BACK);                                             \
     }
 DEFINE(float, f32)
 DEFINE(wb_f16, f16)

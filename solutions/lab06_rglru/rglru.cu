@@ -1,121 +1,181 @@
-/* rglru.cu - lab 06.5: gates, scan and side branch in one pass. The contract is rglru.h. */
+/* rglru.cu - lab 06.5, forward: gates, scan and side branch in one pass. The contract is
+ * rglru.h. A block takes a chunk of time and a tile of channels, a warp some steps of it and
+ * a lane V channels: the steps' a and z stay in registers until the state before them is
+ * known, so every tensor is read or written once.
+ */
+#include "fast_math.cuh"
+#include "lanes.cuh"
+#include "lookback.cuh"
 #include "rglru.h"
 
-constexpr int BLOCK = 128;
+constexpr int WARPS = 8;  // of a block
+constexpr int STEPS = 4;  // of a warp: their loads are all under way at once
+constexpr int CHUNK = WARPS * STEPS;
+constexpr int FULL = 3;   // blocks that a multiprocessor should hold
+constexpr int BYTES = 8;  // of a lane in one access: a warp reads 256 in a stretch
 
-// s(x) = 1 / (1 + exp(-x)) in the form whose exponent is negative
-static __device__ float sigmoid(float x)
+/* The tensors and sizes of a call */
+template <typename E> struct forward_call {
+    E *out;
+    float *h, *state;
+    const E *c, *px, *pa, *y, *a_param;
+    const int *pos, *len;
+    int T, C, ldy;
+};
+
+/* a and z of one step of one channel; rate = -8 softplus(a_param) / ln 2 */
+static __device__ __forceinline__ void
+gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
 {
-    float e = expf(-fabsf(x));
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    float log2_a = rate * logistic(pa);
+    float kept = fast_exp2(log2_a), q = one_minus_square(log2_a, kept);
+    float m = q * fast_rsqrt(fmaxf(q, 1e-37f));  // the root, also of 0
+    *a = first ? 0.0f : kept;
+    *z = (first ? 1.0f : m) * logistic(px) * c;
 }
 
-static __device__ float softplus(float x)  // log(1 + exp(x))
+/* -8 softplus(a_param) / ln 2 of the tile's channels, the same for all warps */
+template <typename E, int V>
+static __device__ __forceinline__ void
+find_rates(float rate[V], const forward_call<E> &call, int channel)
 {
-    return fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)));
+    __shared__ float rates[V][WARP];
+    int v = threadIdx.y, lane = threadIdx.x;
+    if (v < V && channel + v < call.C)
+        rates[v][lane] = -8.0f * LOG2_E * softplus((float)call.a_param[channel + v]);
+    __syncthreads();  // the rates are there
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        rate[i] = rates[i][lane];
 }
 
-/* gelu(y) = y s(g(y)), g(y) = 2 sqrt(2/pi) (y + 0.044715 y^3): (1 + tanh u)/2 = s(2u) */
-static __device__ float gelu(float y, float *slope)
+/* WHOLE: all steps and channels exist, and nothing asks whether they do */
+template <typename E, int V, bool WHOLE>
+static __device__ __forceinline__ void
+forward_chunk(const forward_call<E> &call, const chain &link, place at)
 {
-    float v = fminf(fmaxf(y, -16.0f), 16.0f);  // beyond, s is 0 or 1 and y^3 may overflow
-    float s = sigmoid(1.5957691216057308f * v * (1.0f + 0.044715f * v * v));
-    *slope = s + v * s * (1.0f - s) * 1.5957691216057308f * (1.0f + 0.134145f * v * v);
-    return y * s;
-}
+    int t0 = at.chunk * CHUNK + threadIdx.y * STEPS;
+    int channel = at.tile * link.tile + threadIdx.x * V;  // [0, C), V of them
+    int steps = WHOLE ? STEPS : channel < call.C ? min(call.T - t0, STEPS) : 0;
+    size_t token = (size_t)at.b * call.T + t0;
+    size_t from = token * call.C + channel, from_y = token * call.ldy + channel;
 
-template <typename E>
-static __global__ void fused_rows(
-    E *out, float *h, float *state, const E *c, const E *px, const E *pa, const E *y,
-    const E *a_param, const int *pos, const int *len, int B, int T, int C, int ldy)
-{
-    size_t n = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, B*C)
-    if (n >= (size_t)B * C) return;
-    size_t b = n % B, i = n / B;
-    float rate = -8.0f * softplus((float)a_param[i]);
-    float s = state ? state[b * C + i] : 0.0f;
-    for (int t = 0; t < T; t++) {
-        size_t token = b * T + t, at = token * C + i;
-        bool first = pos ? pos[token] == 0 : t == 0;
-        float log_a = rate * sigmoid((float)pa[at]);
-        float a = first ? 0.0f : expf(log_a);
-        float m = first ? 1.0f : sqrtf(-expm1f(2.0f * log_a));
-        s = (first ? 0.0f : a * s) + m * sigmoid((float)px[at]) * (float)c[at];
-        float slope, side = y ? gelu((float)y[token * ldy + i], &slope) : 1.0f;
-        out[at] = (E)(s * side);
-        if (h) h[at] = s;
-        if (state && t + 1 == (len ? len[b] : T)) state[b * C + i] = s;
+    lanes<E, V> c[STEPS], px[STEPS], pa[STEPS], y[STEPS];
+    unsigned first = t0 == 0;  // bit s: step s begins a document
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        if (s >= steps) continue;
+        size_t i = from + (size_t)s * call.C;
+        c[s] = load<E, V>(call.c + i);
+        px[s] = load<E, V>(call.px + i);
+        pa[s] = load<E, V>(call.pa + i);
     }
-}
+    if (call.y)
+#pragma unroll
+        for (int s = 0; s < STEPS; s++)
+            if (s < steps) y[s] = load<E, V>(call.y + from_y + (size_t)s * call.ldy);
+    if (call.pos) {
+        first = 0;
+#pragma unroll
+        for (int s = 0; s < STEPS; s++)
+            if (s < steps && call.pos[token + s] == 0) first |= 1u << s;
+    }
 
-/* A thread per channel takes all rows, one after another: so da_param is one thread's sum,
- * always in the same order. */
-template <typename E>
-static __global__ void fused_rows_backward(
-    E *dc, E *dpx, E *dpa, E *dy, float *da_param, const E *dout, const E *c, const E *px,
-    const E *pa, const E *y, const float *h, const E *a_param, const int *pos, int B,
-    int T, int C, int ldy)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;  // [0, C)
-    if (i >= C) return;
-    float plus = softplus((float)a_param[i]), sum = 0.0f;
-    for (int b = 0; b < B; b++) {
-        float back = 0.0f;  // a[t+1] dz[t+1]
-        for (int t = T - 1; t >= 0; t--) {
-            size_t token = (size_t)b * T + t, at = token * C + i;
-            bool first = pos ? pos[token] == 0 : t == 0;
-            float x = (float)c[at], gx = sigmoid((float)px[at]);
-            float ga = sigmoid((float)pa[at]), log_a = -8.0f * ga * plus;
-            float a = first ? 0.0f : expf(log_a);
-            float q = first ? 1.0f : -expm1f(2.0f * log_a), m = sqrtf(q);
-            float slope = 0.0f, g = (float)dout[at];
-            if (y) {
-                float side = gelu((float)y[token * ldy + i], &slope);
-                dy[token * ldy + i] = (E)(g * h[at] * slope);
-                g *= side;
-            }
-            float dz = g + back;
-            float da = first || !t ? 0.0f : dz * h[at - C];
-            float dq = dz * gx * x * rsqrtf(fmaxf(4.0f * q, 1e-6f));
-            float dlog = first ? 0.0f : da * a - 2.0f * a * a * dq;
-            dc[at] = (E)(dz * m * gx);
-            dpx[at] = (E)(dz * m * x * gx * (1.0f - gx));
-            dpa[at] = (E)(-8.0f * plus * ga * (1.0f - ga) * dlog);
-            sum += -8.0f * ga * dlog;
-            back = a * dz;
+    float a[STEPS][V], z[STEPS][V], rate[V], A[V], H[V], h[V];
+    find_rates<E, V>(rate, call, channel);
+#pragma unroll
+    for (int v = 0; v < V; v++)
+        A[v] = 1.0f, H[v] = 0.0f;
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        if (s >= steps) continue;
+        float cs[V], pxs[V], pas[V];
+        widen<V>(cs, c[s]), widen<V>(pxs, px[s]), widen<V>(pas, pa[s]);
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate[v], first >> s & 1);
+            A[v] *= a[s][v];
+            H[v] = a[s][v] * H[v] + z[s][v];
         }
     }
-    da_param[i] += sum * sigmoid((float)a_param[i]);
+
+    // a row that begins with a document reads no state: there may be none
+    bool fresh = call.pos ? call.pos[(size_t)at.b * call.T] == 0 : true;
+    carry_in<V, WARPS>(h, A, H, link, at, threadIdx.y, fresh ? NULL : call.state);
+
+    int end = call.state ? (call.len ? call.len[at.b] : call.T) : 0;
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        if (s >= steps) continue;
+        size_t i = from + (size_t)s * call.C;
+        float out[V], ys[V];
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            out[v] = h[v] = a[s][v] * h[v] + z[s][v];
+        if (call.h) store<V>(call.h + i, h);
+        if (t0 + s + 1 == end) store<V>(call.state + (size_t)at.b * call.C + channel, h);
+        if (call.y) {
+            widen<V>(ys, y[s]);
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                out[v] *= gelu(ys[v]);
+        }
+        store<V>(call.out + i, out);
+    }
 }
 
-static unsigned blocks_for(int B, int C)
+template <typename E, int V>
+static __global__ void __launch_bounds__(WARPS *WARP, FULL)
+    forward_chunks(forward_call<E> call, chain link)
 {
-    return (unsigned)(((size_t)B * C + BLOCK - 1) / BLOCK);
+    place at = take_place(link);
+    if (call.T - at.chunk * CHUNK >= CHUNK && call.C - at.tile * link.tile >= link.tile)
+        forward_chunk<E, V, true>(call, link, at);
+    else
+        forward_chunk<E, V, false>(call, link, at);
+}
+
+static size_t workspace_for(int B, int T, int C)
+{
+    return chain_workspace(B, T, C, CHUNK, WARP * BYTES);
+}
+
+template <typename E, int V>
+static void launch(forward_call<E> call, int B, void *workspace, cudaStream_t stream)
+{
+    chain link =
+        make_chain(workspace, B, call.T, call.C, CHUNK, WARP * V, WARP * BYTES, stream);
+    forward_chunks<E, V>
+        <<<chain_blocks(link), dim3(WARP, WARPS), 0, stream>>>(call, link);
+}
+
+/* Whether V elements of every row of the call lie on a multiple of their size */
+template <typename E, int V> static bool aligned(forward_call<E> call)
+{
+    size_t tensors = (size_t)call.out | (size_t)call.c | (size_t)call.px |
+                     (size_t)call.pa | (size_t)call.y;
+    size_t floats = (size_t)call.h | (size_t)call.state;
+    size_t rows = (size_t)call.C | (size_t)(call.y ? call.ldy : 0);
+    return tensors % (V * sizeof(E)) == 0 && floats % (V * sizeof(float)) == 0 &&
+           rows % V == 0;
 }
 
 template <typename E>
-static void fused_forward(
-    E *out, float *h, float *state, const E *c, const E *px, const E *pa, const E *y,
-    const E *a_param, const int *pos, const int *len, int B, int T, int C, int ldy,
-    void *, cudaStream_t stream)
+static wb_status
+forward(forward_call<E> call, int B, void *workspace, size_t bytes, cudaStream_t stream)
 {
-    fused_rows<<<blocks_for(B, C), BLOCK, 0, stream>>>(
-        out, h, state, c, px, pa, y, a_param, pos, len, B, T, C, ldy);
-}
-
-template <typename E>
-static void fused_backward(
-    E *dc, E *dpx, E *dpa, E *dy, float *da_param, const E *dout, const E *c, const E *px,
-    const E *pa, const E *y, const float *h, const E *a_param, const int *pos, int B,
-    int T, int C, int ldy, void *, cudaStream_t stream)
-{
-    fused_rows_backward<<<blocks_for(1, C), BLOCK, 0, stream>>>(
-        dc, dpx, dpa, dy, da_param, dout, c, px, pa, y, h, a_param, pos, B, T, C, ldy);
-}
-
-static size_t fused_workspace(int, int, int)
-{
-    return 0;
+    constexpr int V = BYTES / sizeof(E);
+    int T = call.T, C = call.C;
+    if (B < 0 || T < 0 || C < 0 || (call.y && call.ldy < C)) return WB_BAD_SHAPE;
+    if (B == 0 || T == 0 || C == 0) return WB_OK;
+    if (!call.out || !call.c || !call.px || !call.pa || !call.a_param)
+        return WB_BAD_SHAPE;
+    if (bytes < workspace_for(B, T, C)) return WB_NO_SPACE;
+    if (aligned<E, V>(call))
+        launch<E, V>(call, B, workspace, stream);
+    else
+        launch<E, 1>(call, B, workspace, stream);
+    return wb_launched();
 }
 
 #define DEFINE(E, e)                                                                     \
@@ -124,39 +184,13 @@ static size_t fused_workspace(int, int, int)
         const E *y, const E *a_param, const int *pos, const int *len, int B, int T,      \
         int C, int ldy, void *workspace, size_t workspace_bytes, cudaStream_t stream)    \
     {                                                                                    \
-        if (B < 0 || T < 0 || C < 0 || (y && ldy < C)) return WB_BAD_SHAPE;              \
-        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
-        if (!out || !c || !px || !pa || !a_param) return WB_BAD_SHAPE;                   \
-        if (workspace_bytes < fused_workspace(B, T, C)) return WB_NO_SPACE;              \
-        fused_forward<E>(                                                                \
-            out, h, state, c, px, pa, y, a_param, pos, len, B, T, C, ldy, workspace,     \
-            stream);                                                                     \
-        return wb_launched();                                                            \
+        forward_call<E> call = {out,     h,   state, c, px, pa, y,                       \
+                                a_param, pos, len,   T, C,  ldy};                        \
+        return forward<E>(call, B, workspace, workspace_bytes, stream);                  \
     }                                                                                    \
     size_t rglru_forward_workspace_##e(int B, int T, int C)                              \
     {                                                                                    \
-        return fused_workspace(B, T, C);                                                 \
-    }                                                                                    \
-    wb_status rglru_backward_##e(                                                        \
-        E *dc, E *dpx, E *dpa, E *dy, float *da_param, const E *dout, const E *c,        \
-        const E *px, const E *pa, const E *y, const float *h, const E *a_param,          \
-        const int *pos, int B, int T, int C, int ldy, void *workspace,                   \
-        size_t workspace_bytes, cudaStream_t stream)                                     \
-    {                                                                                    \
-        if (B < 0 || T < 0 || C < 0 || (y && ldy < C) || !y != !dy) return WB_BAD_SHAPE; \
-        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
-        if (!dc || !dpx || !dpa || !da_param || !dout || !c || !px || !pa || !h ||       \
-            !a_param)                                                                    \
-            return WB_BAD_SHAPE;                                                         \
-        if (workspace_bytes < fused_workspace(B, T, C)) return WB_NO_SPACE;              \
-        fused_backward<E>(                                                               \
-            dc, dpx, dpa, dy, da_param, dout, c, px, pa, y, h, a_param, pos, B, T, C,    \
-            ldy, workspace, stream);                                                     \
-        return wb_launched();                                                            \
-    }                                                                                    \
-    size_t rglru_backward_workspace_##e(int B, int T, int C)                             \
-    {                                                                                    \
-        return fused_workspace(B, T, C);                                                 \
+        return workspace_for(B, T, C);                                                   \
     }
 DEFINE(float, f32)
 DEFINE(wb_f16, f16)
