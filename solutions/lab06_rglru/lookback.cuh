@@ -4,16 +4,19 @@
  *
  *     (A, H) then (a, z)  =  (a A, a H + z)        from h before: A h + H
  *
- * A block of WARPS warps scans a chunk of time for TILE channels, lane by channel. It joins
- * the pairs (A, H) of its warps, publishes the chunk's pair in the workspace, and folds the
- * pairs of the chunks before it into the state that it starts from: one pass over memory.
+ * A block of WARPS warps scans a chunk of time for a tile of channels, lane by channel. It
+ * joins the pairs (A, H) of its warps, publishes the chunk's pair in the workspace, and folds
+ * the pairs of the chunks before it into the state that it starts from: one pass over memory.
  *
- *     chunk     0     1     2   ...  15  |  16    17    18  ...  31  |  32
+ *     chunk     0     1     2   ...   7  |   8     9    10  ...  15  |  16
  *     pair      H0   A,H   A,H        H  |  A,H   A,H   A,H       H  |  A,H
  *
  * The last chunk of each GROUP, and chunk 0, wait until they know their state and publish
  * that instead, with A = 0. So a block looks back over at most GROUP pairs, and which ones
  * depends on nothing but its place: equal inputs give equal bits, whoever was first.
+ *
+ * A pair is written and read as one word of 64 bits, which is EMPTY until then: so it needs
+ * no flag beside it, no fence, and arrives in one trip to memory.
  *
  * Who waits must not keep the one waited for from running. Blocks therefore take numbers
  * when they begin, and chunks of a row go by number: the block waited for has begun.
@@ -23,15 +26,17 @@
 #include "wb.h"
 
 constexpr int WARP = 32;
-constexpr int GROUP = 16;  // chunks; at most WARP
+constexpr int GROUP = 8;  // chunks
 
-/* The workspace of one call, and how its rows are cut. `steps` of time make a chunk, `tile`
- * channels are a block's. */
+typedef unsigned long long pair_word;  // A below, H above
+constexpr pair_word EMPTY = ~0ull;
+
+/* The workspace of one call, and how its rows are cut */
 typedef struct chain {
-    unsigned *begun;  // blocks that have taken their number
-    unsigned *there;  // (chunks, B, C / 32): 1 when 32 pairs can be read
-    float2 *pair;     // (chunks, B, C): A and H
-    int B, C, chunks, tiles, tile;
+    unsigned *begun;           // blocks that have taken their number
+    volatile pair_word *pair;  // (chunks, B, C)
+    int B, C, chunks, tiles;   // tiles of a row
+    int tile;                  // channels of a block
 } chain;
 
 /* what a block works on; chunks are counted in the direction of the scan */
@@ -39,45 +44,33 @@ typedef struct place {
     int chunk, b, tile;
 } place;
 
-static size_t upwards(size_t n, size_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
-
 static size_t chunks_of(int T, int steps)
 {
-    return upwards(T, steps) / steps;
+    return ((size_t)T + steps - 1) / steps;
 }
 
-/* Bytes of the counters, which must start from 0, and of all; for any tile up to `widest` */
-static size_t chain_flags(int B, int T, int C, int steps, int widest)
-{
-    size_t groups = chunks_of(T, steps) * B * (upwards(C, widest) / WARP);
-    return upwards((1 + groups) * sizeof(unsigned), 256);
-}
+constexpr size_t BEGUN = 256;  // bytes before the pairs, for the counter
 
-static size_t chain_workspace(int B, int T, int C, int steps, int widest)
+static size_t chain_workspace(int B, int T, int C, int steps)
 {
     if (B < 1 || T <= steps || C < 1) return 0;  // one chunk needs no hand-over
-    size_t pairs = chunks_of(T, steps) * B * C * sizeof(float2);
-    return chain_flags(B, T, C, steps, widest) + upwards(pairs, 256);
+    size_t bytes = chunks_of(T, steps) * B * C * sizeof(pair_word);
+    return BEGUN + (bytes + 255) / 256 * 256;
 }
 
-/* Lays the chain out in a workspace of chain_workspace() bytes, and clears its counters on
- * the stream, which a replayed graph does as well. */
-static chain make_chain(
-    void *workspace, int B, int T, int C, int steps, int tile, int widest,
-    cudaStream_t stream)
+/* Lays the chain out in a workspace and clears it on the stream, which a replayed graph does
+ * as well: the counter starts from ~0, the pairs from EMPTY. */
+static chain
+make_chain(void *workspace, int B, int T, int C, int steps, int tile, cudaStream_t stream)
 {
     chain link = {};
-    size_t flags = chain_flags(B, T, C, steps, widest);
     link.begun = (unsigned *)workspace;
-    link.there = link.begun + 1;
-    link.pair = (float2 *)((char *)workspace + flags);
+    link.pair = (pair_word *)((char *)workspace + BEGUN);
     link.B = B, link.C = C, link.tile = tile;
     link.chunks = (int)chunks_of(T, steps);
-    link.tiles = (int)(upwards(C, tile) / tile);
-    if (link.chunks > 1) cudaMemsetAsync(workspace, 0, flags, stream);
+    link.tiles = C / tile + (C % tile != 0);
+    size_t bytes = chain_workspace(B, T, C, steps);
+    if (bytes) cudaMemsetAsync(workspace, 0xff, bytes, stream);
     return link;
 }
 
@@ -92,7 +85,7 @@ static __device__ place take_place(chain link)
     __shared__ unsigned number;
     unsigned n = blockIdx.x, across = (unsigned)link.B * link.tiles;
     if (link.chunks > 1) {
-        if (threadIdx.x == 0 && threadIdx.y == 0) number = atomicAdd(link.begun, 1u);
+        if (threadIdx.x == 0 && threadIdx.y == 0) number = atomicAdd(link.begun, 1u) + 1u;
         __syncthreads();  // number is there
         n = number;
     }
@@ -100,62 +93,51 @@ static __device__ place take_place(chain link)
     return at;
 }
 
-/* What one warp hands on or looks for: the pairs of 32 channels, `stride` apart */
-typedef struct strand {
-    volatile unsigned *there;  // this chunk's flag
-    float2 *pair;         // this chunk's pair of this lane; NULL past the last channel
-    size_t flags, pairs;  // from a chunk to the next
-} strand;
-
-static __device__ strand strand_of(chain link, place at, int V, int v)
+static __device__ void publish(volatile pair_word *pair, float A, float H)
 {
-    strand s;
-    int channel = at.tile * link.tile + threadIdx.x * V + v;
-    s.flags = (size_t)link.B * link.tiles * V, s.pairs = (size_t)link.B * link.C;
-    s.there =
-        link.there + at.chunk * s.flags + ((size_t)at.b * link.tiles + at.tile) * V + v;
-    s.pair = link.pair + at.chunk * s.pairs + (size_t)at.b * link.C + channel;
-    if (channel >= link.C) s.pair = NULL;
-    return s;
+    unsigned a = A == A ? __float_as_uint(A) : 0x7fc00000u;  // no NaN that looks EMPTY
+    *pair = (pair_word)__float_as_uint(H) << 32 | a;
 }
 
-static __device__ void publish(strand s, float A, float H)
+/* The state before chunk `chunk`: waits for the pairs before it, `stride` apart, and folds
+ * them, the oldest first. All are asked for at once. */
+static __device__ float look_back(volatile pair_word *pair, size_t stride, int chunk)
 {
-    if (s.pair) *s.pair = make_float2(A, H);
-    __threadfence();  // the pair is visible before the flag
-    __syncwarp();
-    if (threadIdx.x == 0) *s.there = 1;
-}
-
-/* The state before chunk `chunk`, from the pairs of those before it */
-static __device__ float look_back(strand s, int chunk)
-{
-    int from = chunk < GROUP ? 0 : chunk / GROUP * GROUP - 1;  // it published a state
-    int mine = chunk - 1 - threadIdx.x;                        // each lane waits for one
-    while (mine >= from && s.there[-(ptrdiff_t)(s.flags * (threadIdx.x + 1))] == 0)
-        __threadfence();
-    __threadfence();  // no pair is read before its flag
-    __syncwarp();
-    float state = 0.0f;
-    if (!s.pair) return state;
-#pragma unroll 4
-    for (int k = chunk - from; k > 0; k--) {
-        float2 p = __ldcg(s.pair - k * s.pairs);
-        state = p.x * state + p.y;
+    int count = chunk < GROUP ? chunk : chunk % GROUP + 1;  // back to a published state
+    pair_word word[GROUP];
+    bool missing = true;
+    while (missing) {
+        missing = false;
+#pragma unroll
+        for (int k = 0; k < GROUP; k++)
+            if (k < count) word[k] = pair[-(ptrdiff_t)(stride * (k + 1))];
+#pragma unroll
+        for (int k = 0; k < GROUP; k++)
+            if (k < count && word[k] == EMPTY) missing = true;
+        if (missing) __threadfence();
     }
+    float state = 0.0f;
+#pragma unroll
+    for (int k = GROUP - 1; k >= 0; k--)
+        if (k < count)
+            state = __uint_as_float((unsigned)word[k]) * state +
+                    __uint_as_float((unsigned)(word[k] >> 32));
     return state;
 }
 
-/* For 32 channels: publishes A and H of this chunk, all its warps together, and returns the
+/* For one channel: publishes A and H of this chunk, all its warps together, and returns the
  * state before it. start: the state before chunk 0. */
 static __device__ float
-hand_over(strand s, chain link, int chunk, float A, float H, float start)
+hand_over(chain link, place at, int channel, float A, float H, float start)
 {
-    bool state_wanted = chunk == 0 || (chunk + 1) % GROUP == 0;
-    bool last = chunk + 1 == link.chunks;  // nobody comes after
-    if (!state_wanted && !last) publish(s, A, H);
-    float state = chunk == 0 ? start : look_back(s, chunk);
-    if (state_wanted && !last) publish(s, 0.0f, A * state + H);
+    size_t stride = (size_t)link.B * link.C;
+    volatile pair_word *pair =
+        link.pair + at.chunk * stride + (size_t)at.b * link.C + channel;
+    bool state_wanted = at.chunk == 0 || (at.chunk + 1) % GROUP == 0;
+    bool last = at.chunk + 1 == link.chunks;  // nobody comes after
+    if (!state_wanted && !last) publish(pair, A, H);
+    float state = at.chunk == 0 ? start : look_back(pair, stride, at.chunk);
+    if (state_wanted && !last) publish(pair, 0.0f, A * state + H);
     return state;
 }
 
@@ -180,9 +162,10 @@ static __device__ void carry_in(
             part[w][v][lane] = make_float2(a, h);
             a *= p.x, h = p.x * h + p.y;
         }
-        if (at.chunk == 0 && start && channel < link.C)
-            before = start[(size_t)at.b * link.C + channel];
-        before = hand_over(strand_of(link, at, V, v), link, at.chunk, a, h, before);
+        if (channel < link.C) {
+            if (start && at.chunk == 0) before = start[(size_t)at.b * link.C + channel];
+            before = hand_over(link, at, channel, a, h, before);
+        }
         for (int w = 0; w < WARPS; w++) {
             float2 p = part[w][v][lane];
             part[w][v][lane].y = p.x * before + p.y;

@@ -1,58 +1,183 @@
-/* rglru_step.cu - lab 06.6: the recurrent block for one token. The contract is rglru.h. */
+/* rglru_step.cu - lab 06.6: the recurrent block for one token. The contract is rglru.h.
+ *
+ * A step reads the matrices of both gates once and little else, so the card is filled with
+ * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Each
+ * computes the convolution of all M inputs of its g, which is cheap, for itself.
+ */
+#include "fast_math.cuh"
 #include "rglru.h"
 
-constexpr int MOST = 512;  // the largest M
+// BEGIN SOLUTION 06.6 (about 45 lines in a first version)
+//> constexpr int MOST = 512;  // the largest M
+//>
+//> /* A block of M threads for each row b and block g of channels: thread j looks after
+//>  * channel g*M + j. */
+//> template <typename E>
+//> static __global__ void step_rows(
+//>     E *out, E *conv_state, float *state, const E *x, const E *y, const E *w,
+//>     const E *bias, const E *wx, const E *bx, const E *wa, const E *ba, const E *a_param,
+//>     const int *pos, int G, int M, int width, int ld)
+//> {
+//>     __shared__ float c[MOST];
+//>     int g = blockIdx.x % G, j = threadIdx.x;  // [0, G), [0, M)
+//>     size_t b = blockIdx.x / G;
+//>     // TODO(06.6): c[j]: the convolution, from x and the slots of positions pos - 1,
+//>     // pos - 2, ... of the ring; not before position 0. About 6 lines.
+//>     // TODO(06.6): x into the slot of pos. Who else reads that slot? 1 line.
+//>     // TODO(06.6): wait until c is complete. 1 line.
+//>     // TODO(06.6): px and pa: two sums over the block's inputs. About 5 lines.
+//>     // TODO(06.6): a and z as in 06.3, the new state, and out = state gelu(y). 8 lines.
+//> }
+constexpr int WARP = 32;
+constexpr int WARPS = 8;             // of a block, at most: each takes some of the inputs
+constexpr int TILE = 16;             // outputs of a block
+constexpr int ROWS = 8;              // of the batch
+constexpr int PAIRS = TILE / 2;      // a lane has two neighbouring outputs,
+constexpr int SHARE = WARP / PAIRS;  // and lanes with the same two share the inputs
+constexpr int AHEAD = 8;             // inputs of a lane whose weights are under way
+constexpr int MOST = 512;            // the largest M
 
-static __device__ float sigmoid(float x)
+/* The tensors and sizes of a call */
+template <typename E> struct step_call {
+    E *out, *conv_state;
+    float *state;
+    const E *x, *y, *w, *bias, *wx, *bx, *wa, *ba, *a_param;
+    const int *pos;
+    int B, G, M, width, ld;
+};
+
+template <typename E> struct alignas(2 * sizeof(E)) two {
+    E at[2];
+};
+
+/* outputs j and j + 1 of input i; 0 behind the last */
+template <typename E, bool EVEN>
+static __device__ __forceinline__ two<E> weights(const E *w, int i, int j, int M)
 {
-    float e = expf(-fabsf(x));
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    two<E> x = {{(E)0.0f, (E)0.0f}};
+    if (i >= M) return x;
+    const E *from = w + (size_t)i * M + j;
+    if (EVEN) return j < M ? *(const two<E> *)from : x;
+    if (j < M) x.at[0] = from[0];
+    if (j + 1 < M) x.at[1] = from[1];
+    return x;
 }
 
-static __device__ float softplus(float x)  // log(1 + exp(x))
-{
-    return fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)));
-}
-
-static __device__ float gelu(float y)
-{
-    float v = fminf(fmaxf(y, -16.0f), 16.0f);  // beyond, s is 0 or 1 and y^3 may overflow
-    return y * sigmoid(1.5957691216057308f * v * (1.0f + 0.044715f * v * v));
-}
-
+/* c[row][i], the output of the convolution for all inputs of block g of channels */
 template <typename E>
-static __global__ void step_rows(
-    E *out, E *conv_state, float *state, const E *x, const E *y, const E *w,
-    const E *bias, const E *wx, const E *bx, const E *wa, const E *ba, const E *a_param,
-    const int *pos, int G, int M, int width, int ld)
+static __device__ void
+convolve(float c[ROWS][MOST], const step_call<E> &call, int b0, int g)
 {
-    __shared__ float c[MOST];
-    int g = blockIdx.x % G, j = threadIdx.x, p = pos[blockIdx.x / G];  // j in [0, M)
-    int C = G * M, i = g * M + j;
-    size_t b = blockIdx.x / G;
-    E *ring = conv_state + b * width * C;
-    float sum =
-        (float)bias[i] + (float)w[(size_t)i * width + width - 1] * (float)x[b * ld + i];
-    for (int s = 1; s < width && s <= p; s++)
-        sum += (float)w[(size_t)i * width + width - 1 - s] *
-               (float)ring[(size_t)((p - s) % width) * C + i];
-    ring[(size_t)(p % width) * C + i] = x[b * ld + i];
-    c[j] = sum;
-    __syncthreads();  // all of the block's inputs are in c
-    float px = (float)bx[i], pa = (float)ba[i];
-    for (int k = 0; k < M; k++) {
-        px += c[k] * (float)wx[((size_t)g * M + k) * M + j];
-        pa += c[k] * (float)wa[((size_t)g * M + k) * M + j];
+    int C = call.G * call.M, rows = min(ROWS, call.B - b0);
+    for (int i = threadIdx.x; i < call.M; i += blockDim.x) {
+        size_t channel = (size_t)g * call.M + i;
+        const E *w = call.w + channel * call.width;
+        float bias = (float)call.bias[channel];
+        for (int r = 0; r < rows; r++) {
+            size_t b = b0 + r;
+            int p = call.pos[b];
+            float sum =
+                bias + (float)w[call.width - 1] * (float)call.x[b * call.ld + channel];
+            const E *ring = call.conv_state + b * call.width * C + channel;
+            for (int s = 1; s < call.width && s <= p; s++)
+                sum += (float)w[call.width - 1 - s] *
+                       (float)ring[(size_t)((p - s) % call.width) * C];
+            c[r][i] = sum;
+        }
     }
-    float log_a = -8.0f * sigmoid(pa) * softplus((float)a_param[i]);
-    float z = sigmoid(px) * sum, h;
-    if (p == 0)
-        h = z;
-    else
-        h = expf(log_a) * state[b * C + i] + sqrtf(-expm1f(2.0f * log_a)) * z;
-    state[b * C + i] = h;
-    out[b * C + i] = (E)(h * gelu((float)y[b * ld + i]));
 }
+
+/* part[warp][row]: the sums over this warp's inputs, px of the TILE outputs, then pa. The
+ * weights are read before anything is waited for, and then serve all rows. */
+template <typename E, bool EVEN>
+static __device__ void products(
+    float part[WARPS][ROWS][2 * TILE], float c[ROWS][MOST], const step_call<E> &call,
+    int b0, int g, int j0)
+{
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
+    int j = j0 + lane % PAIRS * 2, share = warp * SHARE + lane / PAIRS;
+    size_t matrix = (size_t)g * call.M * call.M;
+    for (int i0 = 0; i0 < call.M; i0 += warps * SHARE * AHEAD) {
+        two<E> wx[AHEAD], wa[AHEAD];
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++) {
+            int i = i0 + n * warps * SHARE + share;
+            wx[n] = weights<E, EVEN>(call.wx + matrix, i, j, call.M);
+            wa[n] = weights<E, EVEN>(call.wa + matrix, i, j, call.M);
+        }
+        if (i0 == 0) {
+            convolve(c, call, b0, g);
+            __syncthreads();  // all inputs are in c
+        }
+        for (int r = 0; r < ROWS && b0 + r < call.B; r++) {
+            float sum[4] = {};
+#pragma unroll
+            for (int n = 0; n < AHEAD; n++) {
+                int i = i0 + n * warps * SHARE + share;
+                float x = i < call.M ? c[r][i] : 0.0f;
+                sum[0] += x * (float)wx[n].at[0], sum[1] += x * (float)wx[n].at[1];
+                sum[2] += x * (float)wa[n].at[0], sum[3] += x * (float)wa[n].at[1];
+            }
+#pragma unroll
+            for (int k = 0; k < 4; k++) {  // over the lanes that share these outputs
+                for (int o = WARP / 2; o >= PAIRS; o >>= 1)
+                    sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], o);
+                float *to = &part[warp][r][k / 2 * TILE + lane % PAIRS * 2 + k % 2];
+                if (lane < PAIRS) *to = i0 ? *to + sum[k] : sum[k];
+            }
+        }
+    }
+}
+
+/* State and output of one row and channel, and its input into the ring; c = conv1d's output */
+template <typename E>
+static __device__ void
+finish(const step_call<E> &call, size_t b, int channel, float c, float px, float pa)
+{
+    int C = call.G * call.M, p = call.pos[b];
+    float rate = -8.0f * LOG2_E * softplus((float)call.a_param[channel]);
+    float log2_a = rate * logistic(pa), a = fast_exp2(log2_a);
+    float q = one_minus_square(log2_a, a);
+    float m = p ? q * fast_rsqrt(fmaxf(q, 1e-37f)) : 1.0f;
+    float h = m * logistic(px) * c;
+    if (p) h += a * call.state[b * C + channel];  // at pos 0 there may be no state
+    call.state[b * C + channel] = h;
+    call.out[b * C + channel] = (E)(h * gelu((float)call.y[b * call.ld + channel]));
+    // the slot of position p - width, which nobody reads any more
+    E *ring = call.conv_state + b * call.width * C + channel;
+    ring[(size_t)(p % call.width) * C] = call.x[b * call.ld + channel];
+}
+
+template <typename E, bool EVEN>
+static __global__ void __launch_bounds__(WARPS *WARP)
+    step_tiles(step_call<E> call, int tiles)
+{
+    __shared__ float c[ROWS][MOST], part[WARPS][ROWS][2 * TILE];
+    int tile = blockIdx.x % tiles, g = blockIdx.x / tiles % call.G;
+    int b0 = blockIdx.x / tiles / call.G * ROWS, j0 = tile * TILE;
+    products<E, EVEN>(part, c, call, b0, g, j0);
+    __syncthreads();  // every warp's sums are in part
+    for (int n = threadIdx.x; n < ROWS * TILE; n += blockDim.x) {
+        int r = n / TILE, j = n % TILE, channel = g * call.M + j0 + j;
+        if (b0 + r >= call.B || j0 + j >= call.M) continue;
+        float px = (float)call.bx[channel], pa = (float)call.ba[channel];
+        for (int w = 0; w < (int)blockDim.x / WARP; w++)
+            px += part[w][r][j], pa += part[w][r][TILE + j];
+        finish(call, b0 + r, channel, c[r][j0 + j], px, pa);
+    }
+}
+
+template <typename E> static void launch(step_call<E> call, cudaStream_t stream)
+{
+    int tiles = (call.M + TILE - 1) / TILE, warps = (call.M + WARP - 1) / WARP;
+    size_t blocks = (size_t)((call.B + ROWS - 1) / ROWS) * call.G * tiles;
+    int threads = (warps < WARPS ? warps : WARPS) * WARP;
+    bool even =
+        call.M % 2 == 0 && ((size_t)call.wx | (size_t)call.wa) % sizeof(two<E>) == 0;
+    auto kernel = even ? step_tiles<E, true> : step_tiles<E, false>;
+    kernel<<<(unsigned)blocks, threads, 0, stream>>>(call, tiles);
+}
+// END SOLUTION
 
 template <typename E>
 static wb_status step(
@@ -60,16 +185,23 @@ static wb_status step(
     const E *bias, const E *wx, const E *bx, const E *wa, const E *ba, const E *a_param,
     const int *pos, int B, int G, int M, int width, int ld, cudaStream_t stream)
 {
-    if (B < 0 || G < 1 || M < 1 || M > MOST || width < 2 || width > 8 || ld < G * M)
+    if (B < 0 || G < 0 || M < 1 || M > 512 || width < 2 || width > 8 ||
+        ld < (long long)G * M)
         return WB_BAD_SHAPE;
-    if (B == 0) return WB_OK;
+    if (B == 0 || G == 0) return WB_OK;
     if (!out || !conv_state || !state || !x || !y || !w || !bias || !wx || !bx || !wa ||
         !ba || !a_param || !pos)
         return WB_BAD_SHAPE;
-    step_rows<<<(unsigned)B * G, M, 0, stream>>>(
-        out, conv_state, state, x, y, w, bias, wx, bx, wa, ba, a_param, pos, G, M, width,
-        ld);
+    // BEGIN SOLUTION 06.6 (3 lines)
+    //> // TODO(06.6): launch step_rows on the stream, B*G blocks of M threads, then return
+    //> // wb_launched().
+    //> (void)stream;
+    //> return WB_TODO;
+    step_call<E> call = {out, conv_state, state,   x,   y, w, bias, wx,    bx,
+                         wa,  ba,         a_param, pos, B, G, M,    width, ld};
+    launch<E>(call, stream);
     return wb_launched();
+    // END SOLUTION
 }
 
 #define DEFINE(E, e)                                                                     \

@@ -1,0 +1,178 @@
+/* lookback.cuh - given: how blocks that scan neighbouring chunks of time hand the state on.
+ *
+ * A scan h[t] = a[t] h[t-1] + z[t] over some steps is one such step itself:
+ *
+ *     (A, H) then (a, z)  =  (a A, a H + z)        from h before: A h + H
+ *
+ * A block of WARPS warps scans a chunk of time for a tile of channels, lane by channel. It
+ * joins the pairs (A, H) of its warps, publishes the chunk's pair in the workspace, and folds
+ * the pairs of the chunks before it into the state that it starts from: one pass over memory.
+ *
+ *     chunk     0     1     2   ...   7  |   8     9    10  ...  15  |  16
+ *     pair      H0   A,H   A,H        H  |  A,H   A,H   A,H       H  |  A,H
+ *
+ * The last chunk of each GROUP, and chunk 0, wait until they know their state and publish
+ * that instead, with A = 0. So a block looks back over at most GROUP pairs, and which ones
+ * depends on nothing but its place: equal inputs give equal bits, whoever was first.
+ *
+ * A pair is written and read as one word of 64 bits, which is EMPTY until then: so it needs
+ * no flag beside it, no fence, and arrives in one trip to memory.
+ *
+ * Who waits must not keep the one waited for from running. Blocks therefore take numbers
+ * when they begin, and chunks of a row go by number: the block waited for has begun.
+ */
+#ifndef LOOKBACK_CUH
+#define LOOKBACK_CUH
+#include "wb.h"
+
+constexpr int WARP = 32;
+constexpr int GROUP = 8;  // chunks
+
+typedef unsigned long long pair_word;  // A below, H above
+constexpr pair_word EMPTY = ~0ull;
+
+/* The workspace of one call, and how its rows are cut */
+typedef struct chain {
+    unsigned *begun;           // blocks that have taken their number
+    volatile pair_word *pair;  // (chunks, B, C)
+    int B, C, chunks, tiles;   // tiles of a row
+    int tile;                  // channels of a block
+} chain;
+
+/* what a block works on; chunks are counted in the direction of the scan */
+typedef struct place {
+    int chunk, b, tile;
+} place;
+
+static size_t chunks_of(int T, int steps)
+{
+    return ((size_t)T + steps - 1) / steps;
+}
+
+constexpr size_t BEGUN = 256;  // bytes before the pairs, for the counter
+
+static size_t chain_workspace(int B, int T, int C, int steps)
+{
+    if (B < 1 || T <= steps || C < 1) return 0;  // one chunk needs no hand-over
+    size_t bytes = chunks_of(T, steps) * B * C * sizeof(pair_word);
+    return BEGUN + (bytes + 255) / 256 * 256;
+}
+
+/* Lays the chain out in a workspace and clears it on the stream, which a replayed graph does
+ * as well: the counter starts from ~0, the pairs from EMPTY. */
+static chain
+make_chain(void *workspace, int B, int T, int C, int steps, int tile, cudaStream_t stream)
+{
+    chain link = {};
+    link.begun = (unsigned *)workspace;
+    link.pair = (pair_word *)((char *)workspace + BEGUN);
+    link.B = B, link.C = C, link.tile = tile;
+    link.chunks = (int)chunks_of(T, steps);
+    link.tiles = C / tile + (C % tile != 0);
+    size_t bytes = chain_workspace(B, T, C, steps);
+    if (bytes) cudaMemsetAsync(workspace, 0xff, bytes, stream);
+    return link;
+}
+
+static unsigned chain_blocks(chain link)
+{
+    return (unsigned)((size_t)link.chunks * link.B * link.tiles);
+}
+
+/* Where this block works: all rows and channels of chunk 0 first, then of chunk 1, ... */
+static __device__ place take_place(chain link)
+{
+    __shared__ unsigned number;
+    unsigned n = blockIdx.x, across = (unsigned)link.B * link.tiles;
+    if (link.chunks > 1) {
+        if (threadIdx.x == 0 && threadIdx.y == 0) number = atomicAdd(link.begun, 1u) + 1u;
+        __syncthreads();  // number is there
+        n = number;
+    }
+    place at = {(int)(n / across), (int)(n % across / link.tiles), (int)(n % link.tiles)};
+    return at;
+}
+
+static __device__ void publish(volatile pair_word *pair, float A, float H)
+{
+    unsigned a = A == A ? __float_as_uint(A) : 0x7fc00000u;  // no NaN that looks EMPTY
+    *pair = (pair_word)__float_as_uint(H) << 32 | a;
+}
+
+/* The state before chunk `chunk`: waits for the pairs before it, `stride` apart, and folds
+ * them, the oldest first. All are asked for at once. */
+static __device__ float look_back(volatile pair_word *pair, size_t stride, int chunk)
+{
+    int count = chunk < GROUP ? chunk : chunk % GROUP + 1;  // back to a published state
+    pair_word word[GROUP];
+    bool missing = true;
+    while (missing) {
+        missing = false;
+#pragma unroll
+        for (int k = 0; k < GROUP; k++)
+            if (k < count) word[k] = pair[-(ptrdiff_t)(stride * (k + 1))];
+#pragma unroll
+        for (int k = 0; k < GROUP; k++)
+            if (k < count && word[k] == EMPTY) missing = true;
+        if (missing) __threadfence();
+    }
+    float state = 0.0f;
+#pragma unroll
+    for (int k = GROUP - 1; k >= 0; k--)
+        if (k < count)
+            state = __uint_as_float((unsigned)word[k]) * state +
+                    __uint_as_float((unsigned)(word[k] >> 32));
+    return state;
+}
+
+/* For one channel: publishes A and H of this chunk, all its warps together, and returns the
+ * state before it. start: the state before chunk 0. */
+static __device__ float
+hand_over(chain link, place at, int channel, float A, float H, float start)
+{
+    size_t stride = (size_t)link.B * link.C;
+    volatile pair_word *pair =
+        link.pair + at.chunk * stride + (size_t)at.b * link.C + channel;
+    bool state_wanted = at.chunk == 0 || (at.chunk + 1) % GROUP == 0;
+    bool last = at.chunk + 1 == link.chunks;  // nobody comes after
+    if (!state_wanted && !last) publish(pair, A, H);
+    float state = at.chunk == 0 ? start : look_back(pair, stride, at.chunk);
+    if (state_wanted && !last) publish(pair, 0.0f, A * state + H);
+    return state;
+}
+
+/* The state before the steps of this warp, from A and H of each warp's steps. All threads
+ * of the block call it; WARPS >= V. order: the warp's place in the direction of the scan.
+ * start: (B, C), the state before the first chunk; NULL: 0. */
+template <int V, int WARPS>
+static __device__ void carry_in(
+    float state[V], const float A[V], const float H[V], chain link, place at, int order,
+    const float *start)
+{
+    __shared__ float2 part[WARPS][V][WARP];
+    int lane = threadIdx.x;
+    for (int v = 0; v < V; v++)
+        part[order][v][lane] = make_float2(A[v], H[v]);
+    __syncthreads();  // every warp's pairs are in part
+    if (threadIdx.y < V) {
+        int v = threadIdx.y, channel = at.tile * link.tile + lane * V + v;
+        float a = 1.0f, h = 0.0f, before = 0.0f;
+        for (int w = 0; w < WARPS; w++) {  // in its place, what the warps before do
+            float2 p = part[w][v][lane];
+            part[w][v][lane] = make_float2(a, h);
+            a *= p.x, h = p.x * h + p.y;
+        }
+        if (channel < link.C) {
+            if (start && at.chunk == 0) before = start[(size_t)at.b * link.C + channel];
+            before = hand_over(link, at, channel, a, h, before);
+        }
+        for (int w = 0; w < WARPS; w++) {
+            float2 p = part[w][v][lane];
+            part[w][v][lane].y = p.x * before + p.y;
+        }
+    }
+    __syncthreads();  // part[order].y is the state before each warp's steps
+    for (int v = 0; v < V; v++)
+        state[v] = part[order][v][lane].y;
+}
+#endif
