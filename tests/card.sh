@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # card.sh [OUT] - what only a machine with a card can prove, in one go: the CUDA build's own
-# programs and suites, full points for every solution, and compute-sanitizer clean on every
-# solution (memcheck, racecheck, initcheck). All of them share the card, as many at a time
-# as there are cores: none is timed. Logs go to OUT; a short table comes last.
+# programs and suites, full points for every solution, rungs that pass what they define, and
+# compute-sanitizer clean on every solution (memcheck, racecheck, initcheck). All of them
+# share the card, as many at a time as there are cores: none is timed. Logs go to OUT; a
+# short table comes last.
 #     BACKEND=cuda tests/card.sh build/cuda/card
 set -u
 cd "$(dirname "$0")/.."
@@ -42,7 +43,7 @@ jobs_of() {
             echo "'$lab, $tool' ./grade $lab $cases --under 'compute-sanitizer --tool $tool'"
         done
     done
-    for suite in tests/{tinylm,ops,bench}/suite*.sh; do echo "'$suite' $suite"; done
+    for suite in tests/{tinylm,ops,bench}/suite*.sh tests/labs/suite_lab*.sh; do echo "'$suite' $suite"; done
     for lab in $labs; do echo "'$lab, solution' ./grade $lab --timeout-scale 3"; done
     for program in $(make -s list-tests); do
         echo "'$(basename "$program")' $program $([[ $program == */tests/test_* ]] && echo --tap)"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Starters are made from solutions: the generator, the committed starters, and that each
-# starter compiles in both back ends and still has everything to be written.
+# Starters are made from solutions: the generator, handouts, the committed starters.
 . "$(dirname "$0")/../tap.sh"
 PYTHON_REAL=$(realpath "$PYTHON")
 REPO=$PWD
@@ -106,60 +105,4 @@ made=$TMP/made
 check "all starters are made" $starters generate "$made"
 check "no starter keeps a marker" sh -c "! grep -rnE 'SOLUTION|//>' '$made'"
 
-# A build folder of its own, with the library that is there already.
-mkdir -p "$TMP/build"
-for built in libwbcpu.a common grader; do
-    [ -e "$B/$built" ] && cp -a "$B/$built" "$TMP/build/"
-done
-build() { make -s "$1" FILE="$2" BACKEND="$BACKEND" BUILD="$TMP/build"; }
-# verdicts LAB: how many cases ended how, "pass 32" or "pass 3 skip 29"
-verdicts() {
-    BUILD=$TMP/build ./grade "$1" --json "$TMP/report.json" >"$TMP/report" 2>&1
-    "$PYTHON_REAL" - "$TMP/report.json" <<'E2'
-import collections, json, sys
-cases = json.load(open(sys.argv[1]))["cases"]
-count = collections.Counter(c["verdict"] for c in cases)
-print(" ".join(f"{verdict} {n}" for verdict, n in sorted(count.items())))
-E2
-}
-shown() { verdicts "$1" >"$TMP/verdicts"; cat "$TMP/verdicts"; grep -A3 -E 'FAIL|CRASH|TIME' "$TMP/report" | head -8; }
-only_passes() { shown "$1" && grep -qxE 'pass [0-9]+' "$TMP/verdicts"; }
-# passes_its_own LAB RUNG: all that it defines, but for a case that its line "// fails: case"
-# names because a later part asks for more
-passes_its_own() {
-    wont=$(sed -n 's,^// fails: ,,p' "$2")
-    shown "$1" && grep -qxE "${wont:+fail 1 }pass [0-9]+( skip [0-9]+)?" "$TMP/verdicts" &&
-        { [ -z "$wont" ] || grep -qE "^== Test $1/$wont .* FAIL 0/" "$TMP/report"; }
-}
-not_written_yet() {
-    shown "$1" && grep -q '^Score: 0/100' "$TMP/report" && grep -q 'not written yet' "$TMP/report" &&
-        ! grep -qE 'pass|crash|timeout' "$TMP/verdicts"
-}
-every_function() { grep -q '"missing": \[\]' "$TMP/build/labs/$1.json"; }
-no_breach() { grep -q '"breaches": \[\]' "$TMP/build/labs/$1.json"; }
-
-nvcc=${NVCC:-$(command -v nvcc)}
-for folder in "$made"/labs/*; do
-    name=$(basename "$folder") lab=$(basename "$folder" | cut -d_ -f1)
-    check "$lab: the starter builds" build "$lab" "$folder"
-    check "$lab: it has every function" every_function "$lab"
-    check "$lab: and breaks no contract" no_breach "$lab"
-    check "$lab: nothing is written yet, and the grader says so" not_written_yet "$lab"
-    if [ -z "$nvcc" ]; then
-        skip "$lab: the starter compiles with nvcc" "nvcc is not there"
-    elif [ "$BACKEND" != cuda ]; then
-        check "$lab: the starter compiles with nvcc" "$nvcc" -std=c++17 -arch=sm_80 -Icommon \
-            "-Ilabs/$name" -c "$folder"/*.cu -odir "$TMP"
-    fi
-    check "$lab: the solution builds" build "$lab" "solutions/$name"
-    check "$lab: it has every function" every_function "$lab"
-    check "$lab: and breaks no contract" no_breach "$lab"
-    check "$lab: it gets full points" only_passes "$lab"
-    rungs=$(ls "solutions/$name/ladder"/*.cu 2>/dev/null)
-    check "$lab: the ladder has three rungs at least" [ "$(echo "$rungs" | wc -w)" -ge 3 ]
-    for rung in $rungs; do
-        check "$lab: $(basename "$rung") builds" build "$lab" "$rung"
-        check "$lab: $(basename "$rung") passes what it defines" passes_its_own "$lab" "$rung"
-    done
-done
 tap_done
