@@ -246,11 +246,11 @@ def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
     def told(places):
         return stored(kcache_before, vcache_before, k, v, B, places)
 
-    yield "first_slots", "the last tokens lie from slot 0 on: each belongs to pos mod S", told(
-        lambda b: [(t, i) for i, t in enumerate(kept_tokens(p[b], n[b], S))]
-    )
     yield "slot_of_t", "a token lies at slot t mod S: it belongs to pos mod S", told(
         lambda b: [(t, t % S) for t in kept_tokens(p[b], n[b], S)]
+    )
+    yield "first_slots", "the last tokens lie from slot 0 on: each belongs to pos mod S", told(
+        lambda b: [(t, i) for i, t in enumerate(kept_tokens(p[b], n[b], S))]
     )
     yield "first_tokens", "of a prompt longer than the ring the first S tokens are kept", told(
         lambda b: [(t, p[b, t] % S) for t in reversed(range(n[b]))]

@@ -189,8 +189,10 @@ def sample_mistakes(
         yield "highest", "of equal z the highest index wins: it must be the lowest", {
             "token": last_of_best(z())
         }
-    if softcap:
+    if softcap and temperature:
         yield "no_softcap", "softcap is ignored", told(z(softcap=0))
+    elif softcap:  # the cap is monotonic: these two have the same argmax
+        yield "softcap_late", "softcap is ignored, or comes after penalty", told(z(softcap=0))
     if seen is not None and penalty != 1:
         plain = capped(logits, softcap)
         yield "no_penalty", "penalty is ignored", told(plain)
@@ -200,7 +202,7 @@ def sample_mistakes(
         yield "all_penalised", "penalty goes to tokens that are not in seen", told(
             scores(logits, 1 + 0 * seen, softcap, penalty)
         )
-        if softcap:
+        if softcap and temperature:
             yield "penalty_first", "penalty is taken before softcap", told(
                 capped(scores(logits, seen, 0, penalty), softcap)
             )
