@@ -195,10 +195,12 @@ static void compare(
 }
 
 /* Forward and backward against the truth. The sizes are printed if something is wrong. */
-static void check(size_t width, int B, int T, int S, int H, int K, int D, int window)
+static void check_scaled(
+    size_t width, int B, int T, int S, int H, int K, int D, int window, float scale)
 {
     char what[128];
     struct problem p = make(width, B, T, S, H, K, D, window);
+    p.scale = scale;
     struct truth y = truth_of(&p);
     cr_assert(forward(&p) == WB_OK && backward(&p) == WB_OK);
     snprintf(
@@ -213,6 +215,11 @@ static void check(size_t width, int B, int T, int S, int H, int K, int D, int wi
     close_to(lse, y.lse, rows_of_q(&p), 1e-5, "lse");
     free(lse), free(y.out), free(y.lse), free(y.dq), free(y.dk), free(y.dv);
     drop(&p);
+}
+
+static void check(size_t width, int B, int T, int S, int H, int K, int D, int window)
+{
+    check_scaled(width, B, T, S, H, K, D, window, 1 / sqrtf((float)D));
 }
 
 Test(attention, every_head_dim)
@@ -253,6 +260,30 @@ Test(attention, groups_of_every_size)
     for (int K = 1; K <= 12; K++)
         if (12 % K == 0) check(4, 1, 19, 23, 12, K, 24, 9);
     check(2, 1, 19, 23, 6, 3, 24, 9);
+}
+
+Test(attention, scales_that_are_not_positive)
+{
+    for (size_t width = 4; width >= 2; width -= 2) {
+        check_scaled(width, 1, 40, 75, 2, 1, 24, 50, -0.3f);
+        check_scaled(width, 1, 40, 75, 2, 1, 24, 50, 0.0f);
+    }
+}
+
+/* A kernel may share the keys of few rows between blocks. */
+Test(attention, few_rows_of_many_keys)
+{
+    check(2, 1, 3, 1100, 4, 1, 64, WB_ALL);
+    check(2, 1, 5, 1700, 5, 1, 136, 1300);
+    check(2, 2, 1, 1030, 2, 2, 24, 40);
+    struct problem p = make(2, 1, 3, 1100, 4, 1, 64, WB_ALL);
+    p.work = attention_forward_workspace_bf16(1, 3, 1100, 4, 1, 64);
+    cr_assert(forward(&p) == WB_OK);
+    if (p.work > 0) {
+        p.work--;
+        cr_expect(forward(&p) == WB_NO_SPACE);
+    }
+    drop(&p);
 }
 
 /* --- bits ----------------------------------------------------------------------------- */

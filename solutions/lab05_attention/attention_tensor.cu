@@ -33,12 +33,17 @@
  *      V (KEYS,D) ------------------------------------------------------------------> B -- O
  *
  * While a tile is computed with, the next one is copied into the other of two buffers.
+ * Where there are too few rows to keep a card busy, several blocks share the keys of the
+ * same rows; their outputs meet in the workspace, and a second kernel adds them up.
  */
 enum {
     WARP = 32,
-    STEP = 16, /* of a product's inner dimension: what one instruction takes */
-    EIGHT = 8, /* elements of 16 bytes: one copy, one row of an 8x8 matrix */
+    STEP = 16,  /* of a product's inner dimension: what one instruction takes */
+    EIGHT = 8,  /* elements of 16 bytes: one copy, one row of an 8x8 matrix */
+    BUSY = 128, /* blocks that keep a card busy */
+    PART = 512, /* keys of a part, at least */
 };
+static const float LN_2 = 0.693147181f;
 
 /* D is what head dimensions up to D are padded to, with zeros in shared memory. */
 template <int D_, int WARPS_, int M_, int KEYS_, int BLOCKS_ = 1> struct plan {
@@ -278,33 +283,44 @@ static __device__ void turn_queries(E *tile, float scale)
     __syncthreads();  // Q is as the warps will read it
 }
 
+/* Divides O by the sum of its row, and returns the logarithm (to base 2) of the sum. */
+template <typename P>
+static __device__ float
+divide(float (&o)[P::M][P::D / 8][4], stats<P::M> &own, int m, int half)
+{
+    float sum = own.sum[m][half];
+    sum += __shfl_xor_sync(~0u, sum, 1);  // four lanes share a row
+    sum += __shfl_xor_sync(~0u, sum, 2);
+    float share = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;  // 0: no key in this part
+#pragma unroll
+    for (int n = 0; n < P::D / 8; n++)
+        o[m][n][2 * half] *= share, o[m][n][2 * half + 1] *= share;
+    return own.max[m][half] + (sum > 0.0f ? log2f(sum) : 0.0f);
+}
+
 /* Rounds O into the warp's own rows of the Q tile, from where it goes out 16 bytes at a
  * time, and writes the logarithm of the sum. */
 template <typename P, typename E>
 static __device__ void finish(
     E *out, float *lse, E *tile, float (&o)[P::M][P::D / 8][4], stats<P::M> &own,
-    const row_info *rows, int valid_rows, int b, sizes z)
+    const row_info *rows, int valid_rows, int b, const sizes &z)
 {
     const int CHUNKS = P::D / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
-    const float ln_2 = 0.693147181f;
     int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int m = 0; m < P::M; m++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int row = m * 16 + half * 8 + lane / 4;
-            float sum = own.sum[m][half];
-            sum += __shfl_xor_sync(~0u, sum, 1);
-            sum += __shfl_xor_sync(~0u, sum, 2);
+            float log_sum = divide<P>(o, own, m, half);
             if (lse && lane % 4 == 0 && row < valid_rows)
                 lse[((size_t)b * z.H + rows[row].head) * z.T + rows[row].t] =
-                    (own.max[m][half] + log2f(sum)) * ln_2;
-            float share = __fdividef(1.0f, sum);
+                    log_sum * LN_2;
 #pragma unroll
             for (int n = 0; n < P::D / 8; n++) {
                 const float *two = &o[m][n][2 * half];
                 E *to = tile + place<P::D>(row, n) + lane % 4 * 2;
-                *(unsigned *)to = pack<E>(two[0] * share, two[1] * share);
+                *(unsigned *)to = pack<E>(two[0], two[1]);
             }
         }
     __syncwarp();  // the warp's rows of O are in the tile
@@ -317,9 +333,59 @@ static __device__ void finish(
     }
 }
 
+/* What a part of the keys contributes: rows of O as floats, divided by their own sums, and
+ * the logarithms (to base 2) of those. One part after the other in the workspace. */
+struct parts {
+    float *o;        // (number, B,T,H, D)
+    float *log_sum;  // (number, B,T,H)
+    int number;
+};
+
+template <typename P>
+static __device__ void finish_part(
+    const parts &to, int part, float (&o)[P::M][P::D / 8][4], stats<P::M> &own,
+    const row_info *rows, int valid_rows, int b, const sizes &z)
+{
+    int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            int row = m * 16 + half * 8 + lane / 4;
+            float log_sum = divide<P>(o, own, m, half);
+            if (row >= valid_rows) continue;
+            size_t at =
+                ((size_t)(part * z.B + b) * z.T + rows[row].t) * z.H + rows[row].head;
+            if (lane % 4 == 0) to.log_sum[at] = log_sum;
+            float2 *to_row = (float2 *)(to.o + at * z.D) + lane % 4;
+#pragma unroll
+            for (int n = 0; n < P::D / 8; n++)
+                if (n * 8 < z.D)
+                    to_row[n * 4] = {o[m][n][2 * half], o[m][n][2 * half + 1]};
+        }
+}
+
+/* Adds the parts up, always in the same order. A block per (b,t,h), a thread per channel. */
+template <typename E>
+static __global__ void add_parts_kernel(E *out, float *lse, parts from, sizes z)
+{
+    size_t row = blockIdx.x, rows = gridDim.x;
+    float max = -INFINITY, sum = 0.0f, o = 0.0f;
+    for (int i = 0; i < from.number; i++)
+        max = fmaxf(max, from.log_sum[i * rows + row]);
+    for (int i = 0; i < from.number; i++) {
+        float weight = exp2_approximate(from.log_sum[i * rows + row] - max);
+        sum += weight, o += weight * from.o[(i * rows + row) * z.D + threadIdx.x];
+    }
+    out[row * z.D + threadIdx.x] = E(o / sum);
+    size_t b = row / z.H / z.T, t = row / z.H % z.T, h = row % z.H;
+    if (lse && threadIdx.x == 0) lse[(b * z.H + h) * z.T + t] = (max + log2f(sum)) * LN_2;
+}
+
 template <typename P, typename E>
 static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel(
-    E *out, float *lse, const E *q, const E *k, const E *v, const int *pos, sizes z)
+    E *out, float *lse, const E *q, const E *k, const E *v, const int *pos, sizes z,
+    parts to)
 {
     extern __shared__ uint4 shared_bytes[];
     row_info *rows = (row_info *)shared_bytes;  // (ROWS)
@@ -328,9 +394,11 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel
     const int TILE = P::KEYS * P::D;
 
     // the last rows see most keys: they begin first, so that no long block is left over
-    int sequences = z.B * z.K, order = gridDim.x / sequences - 1 - blockIdx.x / sequences;
-    int b = blockIdx.x % sequences / z.K, g = blockIdx.x % z.K;
-    int first_row = order * P::ROWS, valid_rows = z.T * (z.H / z.K) - first_row;
+    int part = blockIdx.x % to.number, block_number = blockIdx.x / to.number;
+    int sequences = z.B * z.K, tile_rows = gridDim.x / to.number / sequences;
+    int b = block_number % sequences / z.K, g = block_number % z.K;
+    int first_row = (tile_rows - 1 - block_number / sequences) * P::ROWS;
+    int valid_rows = z.T * (z.H / z.K) - first_row;
     for (int r = threadIdx.x; r < P::ROWS; r += P::THREADS)
         rows[r] = find_row(pos, z, b, g, first_row + r);
     __syncthreads();  // rows are known
@@ -343,7 +411,10 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel
     const row_info *own_rows = rows + warp * P::M * 16;
     view mine = view_of(own_rows, P::M * 16);
     int own_valid = valid_rows - warp * P::M * 16;
-    int key = block.first / P::KEYS * P::KEYS;
+    int first = block.first / P::KEYS, tiles_seen = block.last / P::KEYS + 1 - first;
+    int of_part = (tiles_seen + to.number - 1) / to.number;
+    int key = (first + part * of_part) * P::KEYS;
+    int last = min(block.last, key + of_part * P::KEYS - 1);  // may be < key: no tile
 
     load_queries<P>(q_tile, q, rows, valid_rows, z);
     load_tile<P::KEYS, P::D, P::THREADS>(tiles, k, z.ldkv, key, z.S, z.D);
@@ -368,12 +439,12 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel
         for (int half = 0; half < 2; half++)  // not -inf: (-inf) - (-inf) is NaN
             own.max[m][half] = -1e30f, own.sum[m][half] = 0.0f;
 
-    for (int stage = 0; key <= block.last; key += P::KEYS, stage ^= 1) {
+    for (int stage = 0; key <= last; key += P::KEYS, stage ^= 1) {
         copy_wait<0>();
         __syncthreads();  // this tile is there, and nobody reads the other any more
         const E *k_tile = tiles + stage * 2 * TILE, *v_tile = k_tile + TILE;
         int next = key + P::KEYS;
-        if (next <= block.last) {
+        if (next <= last) {
             E *other = tiles + (stage ^ 1) * 2 * TILE;
             load_tile<P::KEYS, P::D, P::THREADS>(other, k, z.ldkv, next, z.S, z.D);
             load_tile<P::KEYS, P::D, P::THREADS>(other + TILE, v, z.ldkv, next, z.S, z.D);
@@ -387,34 +458,65 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel
         soften<P>(s, o, own, c);
         weigh<P>(o, s, v_tile, at);
     }
-    if (own_valid > 0) finish<P>(out, lse, own_q, o, own, own_rows, own_valid, b, z);
+    if (own_valid <= 0) return;
+    if (to.number > 1)
+        finish_part<P>(to, part, o, own, own_rows, own_valid, b, z);
+    else
+        finish<P>(out, lse, own_q, o, own, own_rows, own_valid, b, z);
+}
+
+/* Blocks without parts; the plans' ROWS are equal. */
+template <typename P> static size_t blocks_for(const sizes &z)
+{
+    size_t rows = (size_t)z.T * (z.H / z.K);
+    return (rows + P::ROWS - 1) / P::ROWS * z.B * z.K;
 }
 
 template <typename P, typename E>
-static wb_status launch(forward_call<E> c, cudaStream_t stream)
+static wb_status launch(const forward_call<E> &c, parts to, cudaStream_t stream)
 {
-    size_t rows = (size_t)c.z.T * (c.z.H / c.z.K);
-    size_t blocks = (rows + P::ROWS - 1) / P::ROWS * c.z.B * c.z.K;
-    if (blocks > INT_MAX || rows > INT_MAX - P::ROWS) return WB_BAD_SHAPE;
+    size_t blocks = blocks_for<P>(c.z) * to.number;
+    if (blocks > INT_MAX) return WB_BAD_SHAPE;
     auto kernel = attention_kernel<P, E>;
     cudaFuncSetAttribute(
         (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::BYTES);
     kernel<<<(unsigned)blocks, P::THREADS, P::BYTES, stream>>>(
-        c.out, c.lse, c.q, c.k, c.v, c.pos, c.z);
+        c.out, c.lse, c.q, c.k, c.v, c.pos, c.z, to);
     return wb_launched();
 }
 
-template <typename E> static size_t forward_workspace(sizes)
+typedef plan<32, 4, 2, 64> plan_32;
+typedef plan<64, 4, 2, 128> plan_64;
+typedef plan<128, 4, 2, 64> plan_128;
+typedef plan<256, 8, 1, 64> plan_256;
+
+static int parts_for(const sizes &z)
 {
-    return 0;
+    if (is_nothing(z) || z.S < 2 * PART) return 1;
+    size_t room = BUSY / blocks_for<plan_64>(z);
+    return (int)(room < 1 ? 1 : room < (size_t)z.S / PART ? room : z.S / PART);
+}
+
+template <typename E> static size_t forward_workspace(sizes z)
+{
+    int number = parts_for(z);
+    return number == 1 ? 0 : (size_t)number * z.B * z.T * z.H * (z.D + 1) * sizeof(float);
 }
 
 template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t stream)
 {
-    if (c.z.D <= 32) return launch<plan<32, 4, 2, 64>>(c, stream);
-    if (c.z.D <= 64) return launch<plan<64, 4, 2, 64>>(c, stream);
-    if (c.z.D <= 128) return launch<plan<128, 4, 2, 64>>(c, stream);
-    return launch<plan<256, 8, 1, 64>>(c, stream);
+    const sizes &z = c.z;
+    int number = parts_for(z);
+    size_t rows = (size_t)z.B * z.T * z.H;
+    float *o = (float *)c.workspace;
+    parts to = {o, number > 1 ? o + number * rows * z.D : NULL, number};
+    wb_status status = z.D <= 32    ? launch<plan_32>(c, to, stream)
+                       : z.D <= 64  ? launch<plan_64>(c, to, stream)
+                       : z.D <= 128 ? launch<plan_128>(c, to, stream)
+                                    : launch<plan_256>(c, to, stream);
+    if (status != WB_OK || number == 1) return status;
+    add_parts_kernel<<<(unsigned)rows, z.D, 0, stream>>>(c.out, c.lse, to, z);
+    return wb_launched();
 }
 // END SOLUTION
 
