@@ -170,9 +170,7 @@ template <typename E> static size_t forward_workspace(sizes)
 
 template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s)
 {
-    if (c.z.D <= 16)
-        launch<16, 1>(c, s);
-    else if (c.z.D <= 32)
+    if (c.z.D <= 32)
         launch<32, 1>(c, s);
     else if (c.z.D <= 64)
         launch<32, 2>(c, s);

@@ -271,7 +271,6 @@ static wb_status launch(const backward_call<float> &c, cudaStream_t s)
 
 template <typename E> static wb_status backward(backward_call<E> c, cudaStream_t s)
 {
-    if (c.z.D <= 16) return launch<16, 1>(c, s);
     if (c.z.D <= 32) return launch<32, 1>(c, s);
     if (c.z.D <= 64) return launch<32, 2>(c, s);
     if (c.z.D <= 128) return launch<32, 4>(c, s);

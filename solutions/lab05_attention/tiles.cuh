@@ -1,0 +1,113 @@
+/* tiles.cuh - lab 05: what warps do with tiles in shared memory.
+ *
+ * A tile is some rows of D elements, 16 bits each. A warp computes with 16 M rows of one and
+ * N rows of another; what comes out is spread over its lanes as tensor_cores.cuh says. */
+#ifndef TILES_CUH
+#define TILES_CUH
+#include "tensor_cores.cuh"
+
+// BEGIN SOLUTION 05.7 (about 110 lines)
+//> /* TODO(05.7): what both kernels of part 05.7 need: where a chunk of 16 bytes lies in a tile,
+//>  * C = A B^T of two tiles, C += W X with W in registers, and the way of C to memory. */
+enum {
+    WARP = 32,
+    STEP = 16, /* of a product's inner dimension: what one instruction takes */
+    EIGHT = 8, /* elements of 16 bytes: one copy, one row of an 8x8 matrix */
+};
+
+/* Element number of `chunk` (8 elements) of `row` in a tile of rows of D. Eight rows that
+ * lie below each other would have equal chunks in equal banks; so the row's number is
+ * added (xor) to the chunk's. Rows of 64 bytes lie in pairs on one line of all banks. */
+template <int D> static __device__ int place(int row, int chunk)
+{
+    int turn = D == 32 ? row / 2 % 4 : row % 8;
+    return row * D + (chunk ^ turn) * EIGHT;
+}
+
+/* C (16 M, N) = A B^T: rows of two tiles of D columns, each with each */
+template <int M, int N, int D, typename E>
+static __device__ void
+rows_by_rows(float (&c)[M][N / 8][4], const E *a_tile, const E *b_tile, int lane_place)
+{
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < N / 8; n++)
+            for (int i = 0; i < 4; i++)
+                c[m][n][i] = 0.0f;
+#pragma unroll
+    for (int d = 0; d < D; d += STEP) {
+        unsigned a[M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+            load_matrices(a[m], a_tile + m * 16 * D + (lane_place ^ d));
+#pragma unroll
+        for (int n = 0; n < N / 16; n++) {
+            load_matrices(b, b_tile + n * 16 * D + (lane_place ^ d));
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                multiply_add<E>(c[m][2 * n], a[m], b[0], b[2]);
+                multiply_add<E>(c[m][2 * n + 1], a[m], b[1], b[3]);
+            }
+        }
+    }
+}
+
+/* C (16 M, D) += W (16 M, N) X: W from registers, X (N, D) a tile */
+template <int M, int N, int D, typename E>
+static __device__ void add_rows(
+    float (&c)[M][D / 8][4], const float (&w)[M][N / 8][4], const E *tile, int lane_place)
+{
+#pragma unroll
+    for (int n = 0; n < N / 16; n++) {
+        unsigned a[M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const float *two = &w[m][2 * n + i / 2][i % 2 * 2];
+                a[m][i] = pack<E>(two[0], two[1]);
+            }
+#pragma unroll
+        for (int d = 0; d < D; d += STEP) {
+            load_matrices_transposed(b, tile + n * 16 * D + (lane_place ^ d));
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                multiply_add<E>(c[m][d / 8], a[m], b[0], b[1]);
+                multiply_add<E>(c[m][d / 8 + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+}
+
+/* factor C, rounded: by way of the warp's own rows of a tile, from where it goes out 16
+ * bytes at a time. to(r): where row r begins, or NULL. */
+template <int M, int D, typename E, typename Address>
+static __device__ void
+put(E *tile, const float (&c)[M][D / 8][4], float factor, int columns, Address to)
+{
+    const int CHUNKS = D / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
+    int lane = threadIdx.x % WARP;
+    __syncwarp();  // nobody reads the tile any more
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < D / 8; n++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const float *two = &c[m][n][2 * half];
+                int row = m * 16 + half * 8 + lane / 4;
+                *(unsigned *)(tile + place<D>(row, n) + lane % 4 * 2) =
+                    pack<E>(factor * two[0], factor * two[1]);
+            }
+    __syncwarp();  // the warp's rows are in the tile
+    int chunk = lane % LANES;
+    for (int row = lane / LANES; row < M * 16; row += WARP / LANES) {
+        E *there = to(row);
+        if (there && chunk * EIGHT < columns)
+            *(uint4 *)(there + chunk * EIGHT) =
+                *(const uint4 *)(tile + place<D>(row, chunk));
+    }
+}
+// END SOLUTION
+#endif
