@@ -2,19 +2,17 @@
  * tensor cores. The contract is rglru.h.
  *
  * The three products of block_linear.cu once more, with larger tiles: 8 warps make 128 x 128
- * results, 64 x 32 a warp, from steps of 32 terms. Sums are float throughout. While the
- * tensor cores work on one step, the next one is on its way to registers; then it goes to
- * the other of two buffers in shared memory, so that a step costs one barrier.
+ * results, 64 x 32 a warp, from steps of 32 terms. Sums are float throughout. The tensor
+ * cores are fed by the instructions of lab 05's tensor_cores.cuh. Copies into shared memory
+ * run two steps ahead of them, in a ring of three buffers, so that a step costs one barrier
+ * and no wait.
  */
-#include <mma.h>
-
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
-
-using namespace nvcuda;
+#include "tensor_cores.cuh"
 
 // TODO(06.7): the kernels of block_linear.cu, as templates, pass here too: copy them. On
-// tensor cores (nvcuda::wmma, 16 x 16 x 16, float sums) they are ten times as fast.
+// tensor cores (nvcuda::wmma, or tensor_cores.cuh of lab 05) they are ten times as fast.
 
 template <typename E>
 static wb_status block_linear(

@@ -31,15 +31,23 @@ static inline int multiprocessors(void)
 constexpr int SLICES = 32;  // threads, at most, that share a column of partial sums
 constexpr int SLICE = 16;   // numbers of each, at least
 
-/* sum[n] += the P rows of partial sums, `stride` apart: a warp reads 32 neighbouring
- * columns, blockDim.y warps share the rows. The order is fixed: equal bits every time. */
+/* Where sums go that lie one behind the other in a row of partial sums: n[0] of them to
+ * at[0], and so on. */
+struct targets {
+    float *at[4];
+    size_t n[4];
+};
+
+/* What the P rows of partial sums add up to is added to the targets. A warp reads 32
+ * neighbouring columns, blockDim.y warps share the rows. The order is fixed: equal bits
+ * every time. */
 static __global__ void
-add_partials(float *sum, const float *partial, int P, size_t stride, size_t n)
+add_partials(targets to, const float *partial, int P, size_t stride)
 {
     __shared__ float part[SLICES][WARP];
-    size_t c = (size_t)blockIdx.x * WARP + threadIdx.x;  // [0, n)
+    size_t c = (size_t)blockIdx.x * WARP + threadIdx.x;  // [0, stride)
     float mine = 0.0f;
-    if (c < n)
+    if (c < stride)
 #pragma unroll 4
         for (int p = threadIdx.y; p < P; p += blockDim.y)
             mine += partial[p * stride + c];
@@ -47,19 +55,26 @@ add_partials(float *sum, const float *partial, int P, size_t stride, size_t n)
         part[threadIdx.y][threadIdx.x] = mine;
         __syncthreads();  // the slices' sums are in part
     }
-    if (threadIdx.y || c >= n) return;
+    if (threadIdx.y || c >= stride) return;
     for (int s = 1; s < (int)blockDim.y; s++)
         mine += part[s][threadIdx.x];
-    sum[c] += mine;
+    for (int i = 0; i < 4; i++) {
+        if (c < to.n[i]) {
+            to.at[i][c] += mine;
+            return;
+        }
+        c -= to.n[i];
+    }
 }
 
-static inline void launch_add(
-    float *sum, const float *partial, int P, size_t stride, size_t n, cudaStream_t stream)
+static inline void
+launch_add(targets to, const float *partial, int P, cudaStream_t stream)
 {
+    size_t stride = to.n[0] + to.n[1] + to.n[2] + to.n[3];
     int slices = (P + SLICE - 1) / SLICE;
     dim3 block(WARP, slices < SLICES ? slices : SLICES);
-    add_partials<<<(unsigned)((n + WARP - 1) / WARP), block, 0, stream>>>(
-        sum, partial, P, stride, n);
+    add_partials<<<(unsigned)((stride + WARP - 1) / WARP), block, 0, stream>>>(
+        to, partial, P, stride);
 }
 
 /* Into how many parts a sum over `rows` is cut whose every part leaves n floats: parts of

@@ -61,9 +61,9 @@ static __device__ int place(int lane, int i)
     return i / QUAD * HALF + lane * QUAD + i % QUAD;
 }
 
-/* The tiles of a step: a[k][row], b[k][column]. One column more: fewer bank conflicts. */
-struct tiles {
-    float a[STEP][TILE + 4], b[STEP][TILE + 4];
+/* The tiles of a step: a[k][row], b[k][column]. */
+struct alignas(16) tiles {
+    float a[STEP][TILE], b[STEP][TILE];
 };
 
 /* sum[i][j] += a[k][row i] b[k][column j] over the step, for the first ROWS and COLUMNS of a
@@ -86,21 +86,31 @@ static __device__ void multiply(float (&sum)[SIDE][SIDE], const tiles &s)
 }
 
 /* Into to[k][n]: x[n, k] for n of TILE rows from n0, k of STEP columns from k0; 0 beyond
- * (rows, columns). ld: distance of rows. Thread n fetches row n. */
+ * (rows, columns). ld: distance of rows. Thread n fetches row n, 16 bytes at a time if the
+ * rows start at such addresses. */
 static __device__ void fetch_rows(
-    float (*to)[TILE + 4], const float *x, size_t ld, size_t n0, size_t rows, int k0,
-    int columns)
+    float (*to)[TILE], const float *x, size_t ld, size_t n0, size_t rows, int k0,
+    int columns, bool vectors)
 {
     size_t n = n0 + threadIdx.x;
-    for (int k = 0; k < STEP; k++)
-        to[k][threadIdx.x] = n < rows && k0 + k < columns ? x[n * ld + k0 + k] : 0.0f;
+    for (int k = 0; k < STEP; k += QUAD) {
+        vec<float> v = {};
+        const float *from = x + n * ld + k0 + k;
+        if (n < rows && vectors && k0 + k < columns)
+            v = *(const vec<float> *)from;
+        else if (n < rows)
+            for (int j = 0; j < QUAD; j++)
+                if (k0 + k + j < columns) v.at[j] = from[j];
+        for (int j = 0; j < QUAD; j++)
+            to[k + j][threadIdx.x] = v.at[j];
+    }
 }
 
 /* Into to[k][n]: x[k, n], or, where there are two, x in the first half of the columns and y
  * in the second. n counts from n0, k from k0. */
 static __device__ void fetch_columns(
-    float (*to)[TILE + 4], const float *x, const float *y, size_t ld, size_t k0,
-    size_t rows, int n0, int columns)
+    float (*to)[TILE], const float *x, const float *y, size_t ld, size_t k0, size_t rows,
+    int n0, int columns)
 {
     int at = threadIdx.x, n = n0 + (y && at >= HALF ? at - HALF : at);
     const float *from = y && at >= HALF ? y : x;
@@ -125,14 +135,14 @@ static __device__ place_of tile_of(int G, int M, int columns)
 
 static __global__ void __launch_bounds__(BLOCK) both_gates(
     float *px, float *pa, const float *c, const float *wx, const float *bx,
-    const float *wa, const float *ba, int R, int G, int M)
+    const float *wa, const float *ba, int R, int G, int M, bool vectors)
 {
     __shared__ tiles s;
     place_of own = tile_of(G, M, HALF);
     size_t C = (size_t)G * M, matrix = (size_t)own.g * M * M, first = (size_t)own.g * M;
     float sum[SIDE][SIDE] = {};
     for (int k = 0; k < M; k += STEP) {
-        fetch_rows(s.a, c + first, C, own.row, R, k, M);
+        fetch_rows(s.a, c + first, C, own.row, R, k, M, vectors);
         fetch_columns(s.b, wx + matrix, wa + matrix, M, k, M, own.column, M);
         __syncthreads();  // the tiles are there
         multiply<SIDE, SIDE>(sum, s);
@@ -155,7 +165,7 @@ static __global__ void __launch_bounds__(BLOCK) both_gates(
  * replaces. */
 static __global__ void __launch_bounds__(BLOCK) dc_tile(
     float *dc, const float *dc_in, const float *dpx, const float *dpa, const float *wx,
-    const float *wa, int R, int G, int M)
+    const float *wa, int R, int G, int M, bool vectors)
 {
     __shared__ tiles s;
     place_of own = tile_of(G, M, TILE);
@@ -163,8 +173,8 @@ static __global__ void __launch_bounds__(BLOCK) dc_tile(
     float sum[SIDE][SIDE] = {};
     for (int gate = 0; gate < 2; gate++)
         for (int k = 0; k < M; k += STEP) {
-            fetch_rows(s.a, (gate ? dpa : dpx) + first, C, own.row, R, k, M);
-            fetch_rows(s.b, (gate ? wa : wx) + matrix, M, own.column, M, k, M);
+            fetch_rows(s.a, (gate ? dpa : dpx) + first, C, own.row, R, k, M, vectors);
+            fetch_rows(s.b, (gate ? wa : wx) + matrix, M, own.column, M, k, M, vectors);
             __syncthreads();  // the tiles are there
             if (own.column + HALF < M)
                 multiply<SIDE, SIDE>(sum, s);
@@ -240,8 +250,9 @@ static wb_status block_linear(
     // BEGIN SOLUTION 06.1 (2 lines)
     //> // TODO(06.1): launch both_gates, then return wb_launched().
     //> return WB_TODO;
+    bool vectors = M % vec<E>::N == 0 && aligned(16, c);
     both_gates<<<blocks_for(R, G, M, HALF), BLOCK, 0, stream>>>(
-        px, pa, c, wx, bx, wa, ba, R, G, M);
+        px, pa, c, wx, bx, wa, ba, R, G, M, vectors);
     return wb_launched();
     // END SOLUTION
 }
@@ -267,17 +278,15 @@ static wb_status block_linear_back(
     //> // TODO(06.1): launch dc_each, and dw_each for either gate; return wb_launched().
     //> (void)partial;
     //> return WB_TODO;
+    bool vectors = M % vec<E>::N == 0 && aligned(16, dpx, dpa, wx, wa);
     dc_tile<<<blocks_for(R, G, M, TILE), BLOCK, 0, stream>>>(
-        dc, dc_in, dpx, dpa, wx, wa, R, G, M);
+        dc, dc_in, dpx, dpa, wx, wa, R, G, M, vectors);
     size_t C = (size_t)G * M, sums = 2 * C * (M + 1);
     int P = parts_for(R, sums, LEAST, MOST, FEW), rows = (R + P - 1) / P;
     P = (R + rows - 1) / rows;
     dim3 grid((M + HALF - 1) / HALF * ((M + TILE - 1) / TILE) * G, P);
     dw_tile<<<grid, BLOCK, 0, stream>>>(partial, c, dpx, dpa, R, G, M, rows);
-    launch_add(dwx, partial, P, sums, C * M, stream);
-    launch_add(dwa, partial + C * M, P, sums, C * M, stream);
-    launch_add(dbx, partial + 2 * C * M, P, sums, C, stream);
-    launch_add(dba, partial + 2 * C * M + C, P, sums, C, stream);
+    launch_add({{dwx, dwa, dbx, dba}, {C * M, C * M, C, C}}, partial, P, stream);
     return wb_launched();
     // END SOLUTION
 }

@@ -131,61 +131,73 @@ static __device__ void to_ring(
     }
 }
 
+template <typename E, int VEC>
+static __device__ void widen(float (&to)[VEC], const vec<E, VEC> &from)
+{
+    for (int j = 0; j < VEC; j++)
+        to[j] = (float)from.at[j];
+}
+
 constexpr int BATCH = 4;  // tokens whose loads are under way together
 
 /* The thread that has the first chunk of a row reads the ring, and it is the same that
  * replaces it, last: no other thread looks at it. */
 template <typename E, int VEC, int WIDTH>
 static __global__ void __launch_bounds__(BLOCK) conv1d_forward(
-    E *out, E *conv_state, const E *x, const E *w, const E *bias, const int *pos,
+    E *out, E *conv_state, const E *inputs, const E *w, const E *bias, const int *pos,
     const int *len, int B, int T, int C, int width, int ld, int walk)
 {
     constexpr int MOST = WIDTH ? WIDTH : WIDEST, PAST = MOST - 1;
+    typedef vec<E, VEC> v;
     chunk own = chunk_of<VEC>(B, T, C, walk);
     if (own.last == 0) return;
     width = WIDTH ? WIDTH : width;
-    const E *xb = x + own.b * T * ld + own.channel;
+    const E *xb = inputs + own.b * T * ld + own.channel;
     const int *pb = pos ? pos + own.b * T : NULL;
-    float taps[MOST][VEC];
+    float taps[MOST][VEC],
+        in[PAST + BATCH][VEC];  // in[PAST + u]: the input of token t + u
     load_taps<E, VEC, WIDTH>(taps, w, own.channel, width);
-    vec<E, VEC> f = *(const vec<E, VEC> *)(bias + own.channel), in[PAST + BATCH];
+    v f = *(const v *)(bias + own.channel);
 #pragma unroll
     for (int k = 0; k < PAST; k++) {
         int t = own.first - PAST + k;
-        in[k] = t >= 0 ? *(const vec<E, VEC> *)(xb + (size_t)t * ld)
-                       : from_ring<E, VEC>(conv_state, own, -t, pb ? pb[0] : 0, C, width);
+        widen(
+            in[k],
+            t >= 0 ? *(const v *)(xb + (size_t)t * ld)
+                   : from_ring<E, VEC>(conv_state, own, -t, pb ? pb[0] : 0, C, width));
     }
     for (int t = own.first; t < own.last; t += BATCH) {
+        v x[BATCH];
         int p[BATCH];
 #pragma unroll
         for (int u = 0; u < BATCH; u++) {
             int here = t + u < own.last ? t + u : own.last - 1;
-            in[PAST + u] = *(const vec<E, VEC> *)(xb + (size_t)here * ld);
+            x[u] = *(const v *)(xb + (size_t)here * ld);
             p[u] = pb ? pb[here] : here;
         }
 #pragma unroll
         for (int u = 0; u < BATCH; u++) {
-            if (t + u >= own.last) break;
             float sum[VEC];
-            for (int j = 0; j < VEC; j++)
-                sum[j] = (float)f.at[j];
+            widen(in[PAST + u], x[u]);
+            widen(sum, f);
 #pragma unroll
-            for (int s = 0; s < MOST; s++) {
-                if (s > p[u] || s >= width) break;
-                for (int j = 0; j < VEC; j++)
-                    sum[j] += taps[s][j] * (float)in[PAST + u - s].at[j];
-            }
-            vec<E, VEC> y;
+            for (int s = 0; s < MOST; s++)
+                if (s <= p[u] && s < width)
+                    for (int j = 0; j < VEC; j++)
+                        sum[j] += taps[s][j] * in[PAST + u - s][j];
             for (int j = 0; j < VEC; j++)
-                y.at[j] = (E)sum[j];
-            *(vec<E, VEC> *)(out + (own.b * T + t + u) * C + own.channel) = y;
+                x[u].at[j] = (E)sum[j];
+            if (t + u < own.last)
+                *(v *)(out + (own.b * T + t + u) * C + own.channel) = x[u];
         }
 #pragma unroll
         for (int k = 0; k < PAST; k++)
-            in[k] = in[k + BATCH];
+            for (int j = 0; j < VEC; j++)
+                in[k][j] = in[k + BATCH][j];
     }
     if (conv_state && own.first == 0)
-        to_ring<E, VEC>(conv_state, x, own, pos, T, C, width, ld, len ? len[own.b] : T);
+        to_ring<E, VEC>(
+            conv_state, inputs, own, pos, T, C, width, ld, len ? len[own.b] : T);
 }
 
 /* All three gradients in one walk. dout[t] reaches dx[t], dx[t-1], ...: the last sums of dx
@@ -194,63 +206,72 @@ static __global__ void __launch_bounds__(BLOCK) conv1d_forward(
  * tokens. A row of `partial` is C*width sums for dw, then C for dbias. */
 template <typename E, int VEC, int WIDTH>
 static __global__ void __launch_bounds__(BLOCK) conv1d_backward(
-    E *dx, float *partial, const E *dout, const E *x, const E *w, const int *pos, int B,
-    int T, int C, int width, int ld, int walk)
+    E *dx, float *partial, const E *dout, const E *inputs, const E *w, const int *pos,
+    int B, int T, int C, int width, int ld, int walk)
 {
     constexpr int MOST = WIDTH ? WIDTH : WIDEST;
     typedef vec<E, VEC> v;
     chunk own = chunk_of<VEC>(B, T, C, walk);
     if (own.last == 0) return;
     width = WIDTH ? WIDTH : width;
-    const E *xb = x + own.b * T * ld + own.channel;
+    const E *xb = inputs + own.b * T * ld + own.channel;
+    const E *db = dout + own.b * T * C + own.channel;
     const int *pb = pos ? pos + own.b * T : NULL;
-    float taps[MOST][VEC], sum[MOST][VEC] = {}, dw[MOST][VEC] = {}, db[VEC] = {};
-    v in[MOST] = {};  // in[(t - s) mod MOST] is x[t-s], as sum is of dx
+    float taps[MOST][VEC], sum[MOST][VEC] = {}, dw[MOST][VEC] = {}, dbias[VEC] = {};
+    float in[MOST][VEC] = {};  // in[(t - s) mod MOST] is x[t-s], as sum is of dx
     load_taps<E, VEC, WIDTH>(taps, w, own.channel, width);
 #pragma unroll
     for (int k = 1; k < MOST; k++)
         if (own.first >= k)
-            in[MOST - k] = *(const v *)(xb + (size_t)(own.first - k) * ld);
+            widen(in[MOST - k], *(const v *)(xb + (size_t)(own.first - k) * ld));
     int end = own.last + width - 1;  // tokens that the last dx waits for
-    for (int t = own.first; t < end; t += MOST)
+    for (int t = own.first; t < end; t += MOST) {
+        v x[MOST], d[MOST];
+        int p[MOST];
 #pragma unroll
         for (int u = 0; u < MOST; u++) {
             int here = t + u;
-            if (here >= end) break;
-            bool mine = here < own.last, real = here < T;
-            v d = {};
-            if (real) d = *(const v *)(dout + (own.b * T + here) * C + own.channel);
-            if (mine) in[u] = *(const v *)(xb + (size_t)here * ld);
-            int p = !real ? -1 : pb ? pb[here] : here;
-            for (int j = 0; j < VEC; j++)
-                sum[u][j] = 0.0f, db[j] += mine ? (float)d.at[j] : 0.0f;
+            x[u] = d[u] = {}, p[u] = -1;
+            if (here < own.last) x[u] = *(const v *)(xb + (size_t)here * ld);
+            if (here >= T || here >= end) continue;
+            d[u] = *(const v *)(db + (size_t)here * C);
+            p[u] = pb ? pb[here] : here;
+        }
+#pragma unroll
+        for (int u = 0; u < MOST; u++) {
+            int here = t + u;
+            float di[VEC];
+            widen(di, d[u]), widen(in[u], x[u]);
+            for (int j = 0; j < VEC; j++) {
+                sum[u][j] = 0.0f;
+                if (here < own.last) dbias[j] += di[j];
+            }
 #pragma unroll
             for (int s = 0; s < MOST; s++) {
-                if (s > p || s >= width) break;
-                for (int j = 0; j < VEC; j++) {
-                    float dj = (float)d.at[j];
-                    sum[(u - s + MOST) % MOST][j] += taps[s][j] * dj;
-                    if (mine && s <= here)
-                        dw[s][j] += dj * (float)in[(u - s + MOST) % MOST].at[j];
-                }
+                int past = (u - s + MOST) % MOST;
+                if (s <= p[u] && s < width)
+                    for (int j = 0; j < VEC; j++)
+                        sum[past][j] += taps[s][j] * di[j];
+                if (s <= p[u] && s < width && s <= here && here < own.last)
+                    for (int j = 0; j < VEC; j++)
+                        dw[s][j] += di[j] * in[past][j];
             }
             int done = here - (width - 1);  // nothing more reaches this dx
-            if (done < own.first) continue;
-            v y;
-            for (int j = 0; j < VEC; j++) {
-                float whole = sum[(u + 1) % MOST][j];  // of done, if width is MOST
-                for (int s = 1; s < MOST; s++)
-                    if (s == MOST - width) whole = sum[(u + 1 + s) % MOST][j];
-                y.at[j] = (E)whole;
-            }
-            *(v *)(dx + (own.b * T + done) * ld + own.channel) = y;
+            if (done < own.first || done >= own.last) continue;
+#pragma unroll
+            for (int s = 1; s <= MOST; s++)  // its sum is width - 1 behind that of here
+                if (s == MOST - width + 1)
+                    for (int j = 0; j < VEC; j++)
+                        x[u].at[j] = (E)sum[(u + s) % MOST][j];
+            *(v *)(dx + (own.b * T + done) * ld + own.channel) = x[u];
         }
+    }
     size_t chunks = (T + walk - 1) / walk, row = own.b * chunks + own.first / walk;
     float *mine = partial + row * C * (width + 1);
     for (int j = 0; j < VEC; j++) {
         for (int s = 0; s < MOST; s++)
             if (s < width) mine[(own.channel + j) * width + width - 1 - s] = dw[s][j];
-        mine[(size_t)C * width + own.channel + j] = db[j];
+        mine[(size_t)C * width + own.channel + j] = dbias[j];
     }
 }
 
@@ -326,8 +347,7 @@ static wb_status conv1d_back(
     kernel<<<blocks_for(B, T, vectors ? C / N : C, walk), BLOCK, 0, stream>>>(
         dx, partial, dout, x, w, pos, B, T, C, width, ld, walk);
     P = B * ((T + walk - 1) / walk);
-    launch_add(dw, partial, P, sums, (size_t)C * width, stream);
-    launch_add(dbias, partial + (size_t)C * width, P, sums, C, stream);
+    launch_add({{dw, dbias}, {(size_t)C * width, (size_t)C}}, partial, P, stream);
     return wb_launched();
     // END SOLUTION
 }

@@ -136,10 +136,9 @@ static wb_status conv1d_back(
 {
     conv1d_walk_back<<<blocks_for(B, T, C), BLOCK, 0, stream>>>(
         dx, partial, dout, x, w, pos, B, T, C, width, ld);
-    size_t taps = (size_t)C * width, stride = taps + C;
-    int P = (int)chunks_for(B, T);
-    launch_add(dw, partial, P, stride, taps, stream);
-    launch_add(dbias, partial + taps, P, stride, C, stream);
+    launch_add(
+        {{dw, dbias}, {(size_t)C * width, (size_t)C}}, partial, (int)chunks_for(B, T),
+        stream);
     return wb_launched();
 }
 
@@ -221,7 +220,7 @@ static wb_status gates_back(
 {
     gates_walk_back<<<blocks_for(B, T, C), BLOCK, 0, stream>>>(
         dc, dpx, dpa, partial, da, dz, c, px, pa, a_param, pos, B, T, C);
-    launch_add(da_param, partial, (int)chunks_for(B, T), C, C, stream);
+    launch_add({{da_param}, {(size_t)C}}, partial, (int)chunks_for(B, T), stream);
     return wb_launched();
 }
 
