@@ -19,7 +19,7 @@ PLOT_PRESETS ?= $(filter $(notdir $(wildcard tinylm/presets/*)),$(PRESETS_$(BACK
 KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
 ABLATION_ARGS = $(if $(filter quick,$(PLOTS)),--runs 2 --batch 1)
 
-MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory)
+MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
 PARTS    := $(B)/bench/tinylm/tools.o $(filter-out %/main.o,$(TINYLM_OBJECTS)) \
             $(FILE_OBJECTS) $(OPS_OBJECTS)
@@ -56,11 +56,15 @@ define measure
 endef
 
 plot-kv: $(B)/bench/tinylm/kv  ## tokens/s with and without a cache, over the length of the text
-	$(call measure,kv,$(KV_ARGS),$^)
+	$(call measure,kv,$(KV_ARGS),$<)
 plot-memory: $(B)/bench/tinylm/memory  ## bytes of the caches over the length, beside the formula
-	$(call measure,memory,,$^)
+	$(call measure,memory,,$<)
 plot-ablation: $(ABLATION)  ## lab 03's rungs in TinyLM as a whole, eager and as a graph
 	$(call measure,ablation,$(ABLATION_ARGS),$^)
+
+bench-tinylm-attention: $(B)/bench/tinylm/attention  ## a step with lab 05 and with its rung zero: PRESET= RUNS_EACH=20
+	@rm -f $<.csv; $< --csv $<.csv --preset $(PRESET) --runs $(or $(RUNS_EACH),20) $(ARGS)
+.PHONY: bench-tinylm-attention
 
 RUNS ?= $(wildcard $(addprefix runs/,$(PLOT_PRESETS)))
 plot-training:  ## loss curves of RUNS="runs/laptop runs/laptop-griffin" in one plot
