@@ -492,7 +492,7 @@ typedef plan<256, 8, 1, 64> plan_256;
 
 static int parts_for(const sizes &z)
 {
-    if (is_nothing(z) || z.S < 2 * PART) return 1;
+    if (is_nothing(z) || z.K < 1 || z.H % z.K != 0 || z.S < 2 * PART) return 1;
     size_t room = BUSY / blocks_for<plan_64>(z);
     return (int)(room < 1 ? 1 : room < (size_t)z.S / PART ? room : z.S / PART);
 }
