@@ -5,6 +5,7 @@
  * special functions are few. A thread keeps VEC neighbouring channels, so that what depends
  * on the channel alone (softplus of a_param) is made once, and walks through some tokens.
  */
+#include "fast_math.cuh"
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
 
@@ -44,44 +45,21 @@ constexpr int BLOCK = 128;
 //>     // TODO(06.3): da_param[channel] += s(a_param) sum. 1 line.
 //>     (void)sum;
 //> }
-/* s(v) = 1 / (1 + exp(-v)). For v < -88 exp is inf and the quotient 0, as it should be. */
-static __device__ float logistic(float v)
+/* log2(a) of an open gate. In powers of two: they cost an instruction less. */
+static __device__ float rate_of(float a_param)
 {
-    return __fdividef(1.0f, 1.0f + __expf(-v));
+    return -8.0f * LOG2_E * softplus(a_param);
 }
 
-/* log(1 + exp(v)); exp never sees a positive number, so it never overflows. */
-static __device__ float softplus(float v)
-{
-    return fmaxf(v, 0.0f) + log1pf(expf(-fabsf(v)));
-}
-
-/* 1 - exp(u), u <= 0. Near 0 the subtraction would cancel, and the series of -expm1(u)
- * takes its place: beyond u^6 nothing reaches the last bit. A library's expm1f does the
- * same with more cases than are needed here. */
-static __device__ float one_minus_exp(float u, float exp_u)
-{
-    float series = 1.0f / 720;
-    series = series * u + 1.0f / 120;
-    series = series * u + 1.0f / 24;
-    series = series * u + 1.0f / 6;
-    series = series * u + 0.5f;
-    series = series * u + 1.0f;
-    return u > -0.25f ? -u * series : 1.0f - exp_u;
-}
-
-/* What both passes make of one number; rate = -8 softplus(a_param). */
+/* What both passes make of one number. */
 struct gate {
-    float gx, ga, a, q;  // q = 1 - a^2
+    float gx, ga, a, q, m;  // q = 1 - a^2, m its root
 };
 
 static __device__ gate gate_of(float px, float pa, float rate)
 {
-    gate g = {logistic(px), logistic(pa), 0.0f, 0.0f};
-    float log_a = rate * g.ga;
-    g.a = __expf(log_a);
-    g.q = one_minus_exp(2.0f * log_a, g.a * g.a);
-    return g;
+    float ga = logistic(pa), a = fast_exp2(rate * ga), q = one_minus_square(rate * ga, a);
+    return {logistic(px), ga, a, q, q * fast_rsqrt(fmaxf(q, 1e-37f))};
 }
 
 /* Tokens and channels of one thread: channels column*VEC.., tokens first to last-1. */
@@ -111,7 +89,7 @@ static __global__ void __launch_bounds__(BLOCK) gates_forward(
     share own = share_of((size_t)B * T, C / VEC, walk);
     float rate[VEC];
     for (int j = 0; j < VEC; j++)
-        rate[j] = -8.0f * softplus((float)a_param[own.column * VEC + j]);
+        rate[j] = rate_of((float)a_param[own.column * VEC + j]);
 #pragma unroll 2
     for (size_t token = own.first; token < own.last; token++) {
         size_t i = token * C + own.column * VEC;
@@ -122,7 +100,7 @@ static __global__ void __launch_bounds__(BLOCK) gates_forward(
         for (int j = 0; j < VEC; j++) {
             gate g = gate_of((float)xs.at[j], (float)as.at[j], rate[j]);
             va.at[j] = first ? 0.0f : g.a;
-            vz.at[j] = (first ? 1.0f : sqrtf(g.q)) * g.gx * (float)cs.at[j];
+            vz.at[j] = (first ? 1.0f : g.m) * g.gx * (float)cs.at[j];
         }
         *(vec<float, VEC> *)(a + i) = va;
         *(vec<float, VEC> *)(z + i) = vz;
@@ -134,13 +112,12 @@ template <typename E>
 static __device__ float slopes_of(
     E *dc, E *dpx, E *dpa, float da, float dz, float c, gate g, float rate, bool first)
 {
-    float in = dz * g.gx, m = first ? 1.0f : sqrtf(g.q);
-    float dq =
-        in * c * rsqrtf(fmaxf(4.0f * g.q, 1e-6f));  // the slope of the root, bounded
+    float in = dz * g.gx, m = first ? 1.0f : g.m;
+    float dq = in * c * fast_rsqrt(fmaxf(4.0f * g.q, 1e-6f));  // the slope is bounded
     float dlog_a = first ? 0.0f : g.a * (da - 2.0f * g.a * dq);
     *dc = (E)(in * m);
     *dpx = (E)(in * m * c * (1.0f - g.gx));
-    *dpa = (E)(rate * g.ga * (1.0f - g.ga) * dlog_a);
+    *dpa = (E)(rate * (1.0f / LOG2_E) * g.ga * (1.0f - g.ga) * dlog_a);
     return -8.0f * g.ga * dlog_a;
 }
 
@@ -156,7 +133,7 @@ static __global__ void __launch_bounds__(BLOCK) gates_backward(
     if (own.first >= own.last) return;
     float rate[VEC], sum[VEC] = {};
     for (int j = 0; j < VEC; j++)
-        rate[j] = -8.0f * softplus((float)a_param[own.column * VEC + j]);
+        rate[j] = rate_of((float)a_param[own.column * VEC + j]);
 #pragma unroll 2
     for (size_t token = own.first; token < own.last; token++) {
         size_t i = token * C + own.column * VEC;
