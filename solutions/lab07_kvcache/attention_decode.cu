@@ -111,6 +111,48 @@ static __device__ place place_of(const token<E> &a, const split &s, int most_hea
     return at;
 }
 
+/* Calls store(h, d, x) for every channel of the turned queries of a block, h from 0. Several
+ * loads are under way before the first is used: one at a time, their latency would be most of
+ * what a short part takes. */
+template <typename E, typename Store>
+static __device__ void each_query(const token<E> &a, const place &at, Store store)
+{
+    constexpr int TOGETHER = 8;
+    int half = a.cis ? a.N / 2 : 0, rest = a.D - 2 * half;
+    const E *q = a.q + (size_t)at.b * a.ldq + (size_t)at.head * a.D;
+    const float *angle = a.cis + (size_t)a.pos[at.b] * 2 * half;
+    for (int first = threadIdx.x; first < at.heads * half; first += TOGETHER * BLOCK) {
+        float x[TOGETHER], y[TOGETHER], c[TOGETHER], s[TOGETHER];
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++) {
+            int i = min(first + u * BLOCK, at.heads * half - 1), h = i / half,
+                d = i % half;
+            x[u] = (float)q[h * a.D + d], y[u] = (float)q[h * a.D + d + half];
+            c[u] = angle[2 * d], s[u] = angle[2 * d + 1];
+        }
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++) {
+            int i = first + u * BLOCK;
+            if (i >= at.heads * half) continue;
+            store(i / half, i % half, x[u] * c[u] - y[u] * s[u]);
+            store(i / half, i % half + half, y[u] * c[u] + x[u] * s[u]);
+        }
+    }
+    for (int first = threadIdx.x; first < at.heads * rest; first += TOGETHER * BLOCK) {
+        E x[TOGETHER];
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++) {
+            int i = min(first + u * BLOCK, at.heads * rest - 1);
+            x[u] = q[i / rest * a.D + 2 * half + i % rest];
+        }
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++) {
+            int i = first + u * BLOCK;
+            if (i < at.heads * rest) store(i / rest, 2 * half + i % rest, (float)x[u]);
+        }
+    }
+}
+
 /* Place of query head h's sums of this part, or with D = 1 of its softmax. */
 static __device__ size_t record(int b, int h, int H, int part, int parts, int D)
 {
@@ -133,11 +175,9 @@ static __global__ void __launch_bounds__(BLOCK)
     const float *keys = a.kcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
     const float *values = a.vcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
 
-    for (int i = tid; i < HEADS * D; i += BLOCK) {
-        int h = min(i / D, at.heads - 1), d = i % D;  // a tile that is not full: again
-        const float *qh = a.q + (size_t)at.b * a.ldq + (size_t)(at.head + h) * D;
-        q[i / D][d] = a.scale * turned(qh, a.cis, a.pos[at.b], d, a.N);
-    }
+    for (int i = tid; i < (HEADS - at.heads) * D; i += BLOCK)
+        q[at.heads + i / D][i % D] = 0.0f;  // a tile that is not full
+    each_query(a, at, [&](int h, int d, float x) { q[h][d] = a.scale * x; });
     __syncthreads();  // q is there
 
     for (int j = tid; j < at.count; j += BLOCK) {
@@ -208,7 +248,8 @@ template <typename E>
 static __global__ void __launch_bounds__(WIDEST)
     combine_kernel(token<E> a, int parts, const float *sums, const softmax *softmaxes)
 {
-    __shared__ float dots[WIDEST / WARP];
+    constexpr int MANY = 512;  // parts at a time
+    __shared__ float dots[WIDEST / WARP], weights[MANY], totals[MANY];
     int h = blockIdx.x % a.H, b = blockIdx.x / a.H, G = a.H / a.K, g = h / G;
     int d = threadIdx.x, D = a.D, p = a.pos[b];
     const E *kg = a.k + (size_t)b * a.ldkv + (size_t)g * D;
@@ -219,7 +260,6 @@ static __global__ void __launch_bounds__(WIDEST)
     dot = warp_sum(dot);
     if (d % WARP == 0) dots[d / WARP] = dot;
     __syncthreads();  // every warp's sum is there
-    if (d >= D) return;
     float self = 0.0f;
     for (int i = 0; i < (D + WARP - 1) / WARP; i++)
         self += dots[i];
@@ -227,17 +267,31 @@ static __global__ void __launch_bounds__(WIDEST)
 
     size_t first = (size_t)blockIdx.x * parts;
     float most = self;
-    for (int i = 0; i < parts; i++)
+    for (int i = d % WARP; i < parts; i += WARP)  // each warp by itself
         if (softmaxes[first + i].sum > 0.0f)
             most = fmaxf(most, softmaxes[first + i].most);
-    float sum = expf(self - most), y = sum * (float)vg[d];
-    for (int i = 0; i < parts; i++) {
-        softmax one = softmaxes[first + i];
-        if (!(one.sum > 0.0f)) continue;  // had no slots
-        float weight = expf(one.most - most);
-        sum += weight * one.sum;
-        y += weight * sums[(first + i) * D + d];
+    most = warp_max(most);
+    float sum = expf(self - most), y = d < D ? sum * (float)vg[d] : 0.0f;
+    for (int start = 0; start < parts; start += MANY) {
+        int count = min(parts - start, MANY);
+        __syncthreads();  // nobody reads weights any more
+        for (int i = d; i < count; i += blockDim.x) {
+            softmax one = softmaxes[first + start + i];
+            weights[i] =
+                one.sum > 0.0f ? expf(one.most - most) : 0.0f;  // 0: had no slots
+            totals[i] = one.sum;
+        }
+        __syncthreads();  // all weights are there
+        if (d >= D) continue;
+        const float *part = sums + (first + start) * D + d;
+#pragma unroll 8
+        for (int i = 0; i < count; i++) {
+            float w = weights[i], x = w > 0.0f ? part[(size_t)i * D] : 0.0f;
+            sum += w * totals[i];
+            y += w * x;
+        }
     }
+    if (d >= D) return;
     a.out[(size_t)blockIdx.x * D + d] = (E)(y / sum);
     if (h % G == 0) {  // the slot of position p - S: every block has read it
         size_t slot = (((size_t)b * a.S + p % a.S) * a.K + g) * D + d;

@@ -123,13 +123,14 @@ static __global__ void __launch_bounds__(BLOCK, 2)
     };
     for (int t = 0; t < STAGES; t++)
         fetch(t);
-    for (int i = tid; i < ROWS * pitch; i += BLOCK) {
-        int h = i / pitch, d = i % pitch;
-        const E *qh = a.q + (size_t)at.b * a.ldq + (size_t)(at.head + h) * D;
-        float x = h < at.heads && d < D ? turned(qh, a.cis, a.pos[at.b], d, a.N) : 0.0f;
-        high[i] = (E)x;
-        low[i] = (E)(x - (float)high[i]);
-    }
+    for (int i = tid; i < 2 * ROWS * pitch / 8; i += BLOCK)
+        ((float4 *)high)[i] = {};  // high and low: rows without a head, channels behind D
+    __syncthreads();               // before the others are stored
+    each_query(a, at, [&](int h, int d, float x) {
+        E near = (E)x;
+        high[h * pitch + d] = near;
+        low[h * pitch + d] = (E)(x - (float)near);
+    });
 
     for (int t = 0; t < tiles; t++) {
         __pipeline_wait_prior(STAGES - 1);
