@@ -11,16 +11,17 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int BLOCK = 512;    // threads of a row's last block
-constexpr int SINGLE = 8192;  // so many entries are left to that one
-constexpr int PART = 2048;    // longer rows: entries of a block,
+constexpr int BLOCK = 512;    // threads of a row's last block,
+constexpr int LIST = 4096;    // and the entries whose keys it keeps at hand
+constexpr int SINGLE = LIST;  // rows of so many are its alone; longer ones:
+constexpr int PART = 2048;    // entries of a block,
 constexpr int FEW = 256;      // and its threads
 constexpr int BINS = 1024;    // distances from the highest z, 1/32 each
-constexpr int LIST = 8192;    // entries that the last block gets from the others
 
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
+    float per_softcap, per_temperature;  // 1 / them; temperature 0: 1
 };
 
 /* The arguments, as in the header. */
@@ -107,7 +108,9 @@ wb_status sample_f32(
     if (B == 0) return WB_OK;
     if (!token || !logits || !seed || !pos) return WB_BAD_SHAPE;
     if (workspace_bytes < sample_workspace_f32(B, V)) return WB_NO_SPACE;
-    rules a = {softcap, penalty, temperature, top_p, top_k, V};
+    rules a = {softcap, penalty, temperature, top_p, top_k, V, 0.0f, 1.0f};
+    if (softcap > 0.0f) a.per_softcap = 1.0f / softcap;
+    if (temperature > 0.0f) a.per_temperature = 1.0f / temperature;
     batch x = {token, seen, logits, seed, pos, workspace, ld};
     if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): take this line out
     (void)a, (void)x, (void)stream;

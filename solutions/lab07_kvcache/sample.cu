@@ -11,16 +11,17 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int BLOCK = 512;    // threads of a row's last block
-constexpr int SINGLE = 8192;  // so many entries are left to that one
-constexpr int PART = 2048;    // longer rows: entries of a block,
+constexpr int BLOCK = 512;    // threads of a row's last block,
+constexpr int LIST = 4096;    // and the entries whose keys it keeps at hand
+constexpr int SINGLE = LIST;  // rows of so many are its alone; longer ones:
+constexpr int PART = 2048;    // entries of a block,
 constexpr int FEW = 256;      // and its threads
 constexpr int BINS = 1024;    // distances from the highest z, 1/32 each
-constexpr int LIST = 8192;    // entries that the last block gets from the others
 
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
+    float per_softcap, per_temperature;  // 1 / them; temperature 0: 1
 };
 
 /* The arguments, as in the header. */
@@ -51,14 +52,17 @@ static __device__ row row_of(const batch &x, int b, int V)
 
 // BEGIN SOLUTION 07.5 (about 8 lines)
 //> /* TODO(07.5): z of entry i. About 6 lines. */
-static __device__ float score(const rules &a, const row &r, int i)
+static __device__ float score_of(const rules &a, float z, bool seen)
 {
-    float z = r.logits[i];
-    if (a.softcap > 0.0f) z = a.softcap * tanhf(z / a.softcap);
-    if (r.seen && r.seen[i]) z = z > 0.0f ? z / a.penalty : z * a.penalty;
-    return a.temperature > 0.0f ? z / a.temperature : z;
+    if (a.softcap > 0.0f) z = a.softcap * tanhf(z * a.per_softcap);
+    if (seen) z = z > 0.0f ? z / a.penalty : z * a.penalty;
+    return __fmul_rn(z, a.per_temperature);  // never part of an fma: one z everywhere
 }
 
+static __device__ float score(const rules &a, const row &r, int i)
+{
+    return score_of(a, r.logits[i], r.seen && r.seen[i]);
+}
 // END SOLUTION
 
 /* The order of floats is that of their bits: upside down below 0, and -0 equals 0. */
@@ -134,18 +138,20 @@ static __device__ int bin_of(float z, float most)
 }
 
 /* Entries whose fate is open: those of a list, or of the row those in bins low to high
- * (BINS: all of them). */
+ * (BINS: all of them). Few are gone through again and again: their keys are kept. */
 struct items {
     const int *list;  // NULL: the whole row
+    const u64 *keys;  // in shared memory; NULL: more than LIST
     int n, low, high;
     float most;
 
-    __device__ bool at(const rules &a, const row &r, int i, float *z, u64 *key) const
+    __device__ bool at(const rules &a, const row &r, int i, u64 *key) const
     {
+        if (keys) return *key = keys[i], true;
         int index = list ? list[i] : i;
-        *z = score(a, r, index), *key = key_of(*z, index);
-        if (list || high == BINS) return true;
-        int bin = bin_of(*z, most);
+        float z = score(a, r, index);
+        *key = key_of(z, index);
+        int bin = list || high == BINS ? low : bin_of(z, most);
         return low <= bin && bin <= high;
     }
 };
@@ -170,13 +176,13 @@ least_of(const rules &a, const row &r, const items &of, u64 enough, u64 floor, f
             sums[i] = 0, counts[i] = 0;
         __syncthreads();  // empty, and the last pass is read
         for (int i = threadIdx.x; i < of.n; i += blockDim.x) {
-            float z;
             u64 key;
-            if (!of.at(a, r, i, &z, &key) || key < floor) continue;
+            if (!of.at(a, r, i, &key) || key < floor) continue;
             if (shift + BITS < 64 && key >> (shift + BITS) != top) continue;
             int range = (int)(key >> shift) & (RANGES - 1);
             atomicAdd(&counts[range], 1u);
-            atomicAdd(&sums[range], HOW == WEIGHT ? weight_of(z, of.most, one) : 1);
+            atomicAdd(
+                &sums[range], HOW == WEIGHT ? weight_of(value_of(key), of.most, one) : 1);
         }
         __syncthreads();           // all are counted
         if (threadIdx.x < WARP) {  // lane 0 has the 8 highest ranges, lane 31 the lowest
@@ -229,10 +235,9 @@ least_kept(const rules &a, const row &r, const items &of, const cut &c)
     double all = c.all;
     if (all == 0.0 || a.top_k > 0) {  // else the bins have it
         for (int i = threadIdx.x; i < of.n; i += blockDim.x) {
-            float z;
             u64 key;
-            if (of.at(a, r, i, &z, &key) && key >= least)
-                sum += weight_of(z, of.most, one);
+            if (of.at(a, r, i, &key) && key >= least)
+                sum += weight_of(value_of(key), of.most, one);
         }
         all = c.weight + (double)over_block<true>(sum) / one;
     }
@@ -251,8 +256,9 @@ static __global__ void __launch_bounds__(BLOCK)
     //> u64 best = 0;
     //> // TODO(07.6): which entries top_k and top_p keep. About 10 lines.
     //> // TODO(07.5): the best key of the row; TODO(07.6): with the noise added. 10 lines.
+    __shared__ u64 keys[LIST];
     u64 best = 0, least = 0;
-    items open = {NULL, alone ? a.V : 0, 0, BINS, 0.0f};
+    items open = {NULL, NULL, alone ? a.V : 0, 0, BINS, 0.0f};
     cut c = {};
     if (!alone) {
         scratch s = scratch_of(x.workspace, b, a.V);
@@ -260,24 +266,29 @@ static __global__ void __launch_bounds__(BLOCK)
             best = max(best, s.best[i]);
         if (filtered) {
             c = *s.known;
-            bool fits = c.listed <= LIST;
-            open = {
-                fits ? s.list : NULL, fits ? (int)c.listed : a.V, c.low, c.high, 0.0f};
+            open.low = c.low, open.high = c.high;
+            open.n = c.listed <= LIST ? (int)c.listed : a.V;
+            if (c.listed <= LIST) open.list = s.list;
             open.most = most_of(s.highest, parts_of(a.V));
         }
-    } else if (filtered) {
+    }
+    if (open.n <= LIST) {
         u64 high = 0;
-        for (int i = threadIdx.x; i < a.V; i += blockDim.x)
-            high = max(high, key_of(score(a, r, i), i));
-        open.most = value_of(over_block<false>(high));
+        for (int i = threadIdx.x; i < open.n; i += blockDim.x) {
+            open.at(a, r, i, &keys[i]);
+            high = max(high, keys[i]);
+        }
+        open.keys = keys;
+        if (alone && filtered) open.most = value_of(over_block<false>(high));
+        __syncthreads();  // all keys are there
     }
     if (filtered && open.n > 0) least = least_kept(a, r, open, c);
     uint32_t number[4];
     for (int i = threadIdx.x; i < open.n; i += blockDim.x) {
-        float z;
         u64 key;
-        if (!open.at(a, r, i, &z, &key) || key < least) continue;
+        if (!open.at(a, r, i, &key) || key < least) continue;
         int index = index_of(key);
+        float z = value_of(key);
         if (a.temperature > 0.0f) {
             wb_random(number, r.seed, index / 4, r.pos, 0, 0);
             z += gumbel(number[index % 4]);
@@ -313,7 +324,9 @@ wb_status sample_f32(
     if (B == 0) return WB_OK;
     if (!token || !logits || !seed || !pos) return WB_BAD_SHAPE;
     if (workspace_bytes < sample_workspace_f32(B, V)) return WB_NO_SPACE;
-    rules a = {softcap, penalty, temperature, top_p, top_k, V};
+    rules a = {softcap, penalty, temperature, top_p, top_k, V, 0.0f, 1.0f};
+    if (softcap > 0.0f) a.per_softcap = 1.0f / softcap;
+    if (temperature > 0.0f) a.per_temperature = 1.0f / temperature;
     batch x = {token, seen, logits, seed, pos, workspace, ld};
     // BEGIN SOLUTION 07.6 (nothing)
     //> if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): take this line out

@@ -130,7 +130,7 @@ static __device__ cut cut_of(const rules &a, const scratch &s)
         int bin = threadIdx.x * EACH + i;
         bool far = bin == BINS - 1;
         count[i] = far ? 0 : s.counts[bin];
-        weight[i] = far ? 0.0 : s.weights[bin] * 0x1p-20 * exp(-bin / 32.0);
+        weight[i] = far ? 0.0 : s.weights[bin] * 0x1p-20 * (double)expf(-bin / 32.0f);
     }
     run_up(count), run_up(weight);
     for (int i = 0; i < EACH; i++) {
@@ -189,14 +189,22 @@ static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool
     }
     u64 best = 0;
     uint32_t number[4];
+    bool whole = (uintptr_t)r.logits % sizeof(float4) == 0;  // four logits at a time
     int end = min(a.V, (part + 1) * PART);
     for (int i = part * PART + threadIdx.x * 4; i < end; i += FEW * 4) {
-        float z[4], have = value_of(best);  // of 0: NaN, less than nothing
+        alignas(16) float z[4];
+        float have = value_of(best);  // of 0: NaN, less than nothing
         bool sure[4], some = false;
+        if (whole && i + 4 <= end)
+            *(float4 *)z = *(const float4 *)(r.logits + i);
+        else
+            for (int j = 0; j < 4 && i + j < end; j++)
+                z[j] = r.logits[i + j];
+#pragma unroll
         for (int j = 0; j < 4; j++) {
             sure[j] = i + j < end;
             if (!sure[j]) continue;
-            z[j] = score(a, r, i + j);
+            z[j] = score_of(a, z[j], r.seen && r.seen[i + j]);
             if (filtered) {
                 int bin = bin_of(z[j], most);
                 sure[j] = bin < c.low;
