@@ -141,6 +141,7 @@ int eval_main(const options *o)
     if (!o->checkpoint[0] || !o->data[0]) return complain(&err);
     if (checkpoint_config(&c, o->checkpoint, &err)) return complain(&err);
     if (o->hf_window) c.hf_window = true;
+    if (model_choose_attention(&c, o->attention, &err)) return complain(&err);
     if (tokenizer_load(&t, o->checkpoint, &err)) return complain(&err);
     char *text = read_text(o->data, &bytes, &err);
     int *ids = text ? tokenizer_encode(&t, text, bytes, o->data, &n, &err) : NULL;

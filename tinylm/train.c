@@ -162,7 +162,8 @@ static int log_step(run *r, double val)
     const wb_train *s = trainer_read(&r->t);
     double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.R;
     double rate = (s->step - r->since_step) * tokens / (now - r->since);
-    if (s->loss_scale < 0x1p-20f)  // it began at 1 or more, and each skipped step halves it
+    if (s->loss_scale <
+        0x1p-20f)  // it began at 1 or more, and each skipped step halves it
         return error_set(
             &r->err,
             "step %u: the gradients have not been finite for many steps, the run has "
@@ -322,6 +323,12 @@ static int finish(run *r)
     printf("last   step %u of %ld", r->t.step, r->o.steps);
     if (r->val_step == r->t.step && isfinite(r->val)) printf(", val loss %.4f", r->val);
     printf(": %s/last\n", r->o.out);
+    if (r->m.config.dtype == MODEL_F16) {
+        const wb_train *s = trainer_read(&r->t);
+        printf(
+            "scale  loss scale %g, %u of %u steps skipped\n", (double)s->loss_scale,
+            s->step - s->updates, s->step);
+    }
     return 0;
 }
 

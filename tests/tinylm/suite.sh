@@ -54,6 +54,7 @@ check "learns it in bf16 too" overfit --dtype bf16
 check "learns it in f16 with a growing loss scale" overfit --dtype f16 --growth 20
 check "the loss scale has grown" awk -F, 'END {exit !($7 > 65536)}' "$TMP/overfit/train.csv"
 check "learns it in f16 after a loss scale that overflows" overfit --dtype f16 --loss-scale 1e15
+check "what was skipped is said" grep -q '^scale .* [1-9][0-9]* of 150 steps skipped' "$TMP/said"
 check "the loss scale has fallen" awk -F, 'END {exit !($7 < 1e15)}' "$TMP/overfit/train.csv"
 check "learns it with dropout, grouped heads and accumulation" \
     overfit --dropout 0.05 --kv-heads 2 --accum 2 --batch 2 --tied 0
@@ -141,6 +142,8 @@ check "the plot" "$PYTHON" tools/plot_training.py "$TMP/a/train.csv" "$TMP/loss.
 val=$(awk -F, '$3 != "" {v=$3} END {printf "%.4f", v}' "$TMP/a/train.csv")
 check_says "eval gives the loss that training gave" "val loss $val " \
     "$tinylm" eval --checkpoint "$TMP/a/last" --data "$text"
+check_says "and so does the other architecture" "val loss " \
+    "$tinylm" eval --checkpoint "$TMP/ga/last" --data "$text" --hf-window
 
 # --- generation ---
 "$programs/generation" || tap_failed=1
