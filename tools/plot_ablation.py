@@ -32,7 +32,8 @@ def main():
                 )  # fmt: skip
         ax.set_xticks(range(len(norms)), [NAMES.get(n, n) for n in norms], fontsize=8)
         ax.set(ylabel=f"ms for {WORK.get(work, work)}", title=f"{model} ({dtype})")
-    axes[0].legend(frameon=False, fontsize=8, loc="lower left")
+    handles, labels = axes[0].get_legend_handles_labels()
+    fig.legend(handles, labels, frameon=False, fontsize=8, loc="outside lower center", ncols=2)
     fig.suptitle(f"RMSNorm's part: {rows[0]['machine']}")
     plotting.save(fig, out)
 

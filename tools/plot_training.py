@@ -1,4 +1,5 @@
-"""Draws the loss curves of one run, or of several in one plot:
+"""Draws the loss curves of one run, or of several in one plot; a column `machine`, if there is
+one, names it in the title:
 python tools/plot_training.py train.csv [other.csv ...] loss.png"""
 
 import os
@@ -22,7 +23,7 @@ def smoothed(values):
 
 
 def draw(ax, path, name, color, tail):
-    """one run; returns the range that its losses need, but for the first steps"""
+    """one run; returns the range that its losses need, but for the first steps, and where"""
     rows = plotting.read(path, ("step", "loss", "val"))
     steps, loss = column(rows, "loss", path)
     vsteps, val = column(rows, "val", path)
@@ -37,7 +38,8 @@ def draw(ax, path, name, color, tail):
             f"{val[best]:.3f}", (vsteps[best], val[best]), color=tail,
             textcoords="offset points", xytext=(0, 8), ha="center",
         )  # fmt: skip
-    return min(loss + val), smoothed(loss)[min(len(loss) - 1, max(1, len(loss) // 50))]
+    top = smoothed(loss)[min(len(loss) - 1, max(1, len(loss) // 50))]
+    return min(loss + val), top, rows[0].get("machine")
 
 
 def main():
@@ -52,7 +54,7 @@ def main():
         )
     low, top = min(r[0] for r in ranges), max(r[1] for r in ranges)
     ax.set_ylim(low - 0.05 * (top - low) - 0.02, top + 0.05)
-    ax.set(xlabel="step", ylabel="loss, nats per token")
+    ax.set(xlabel="step", ylabel="loss, nats per token", title=ranges[0][2] or "")
     ax.legend(frameon=False)
     plotting.save(fig, out)
 

@@ -4,11 +4,16 @@
  * of x at once. The norm needs no pass of its own:
  *
  *     sum_i x_i rstd (offset + norm_i) w_i  =  rstd sum_i x_i (offset + norm_i) w_i
+ *
+ * With one row and small matrices a step is a chain of short kernels, and most of its time
+ * goes by before their first byte arrives. So row_kernel starts before the kernel in front
+ * of it has ended (programmatic dependent launch, from compute capability 9.0 on), fetches
+ * its weights, which no kernel of a step changes, and only then waits for x.
  */
 #include "elements.cuh"
 #include "ops.h"
 
-enum { WARPS = BLOCK / 32 };
+enum { WARPS = BLOCK / 32, ROWS = 8 };  // ROWS of x at once
 
 struct step {
     int R, I, O;  // O: outputs after the activation
@@ -47,7 +52,7 @@ static __device__ float gelu(float z)  // the tanh form
 }
 
 /* GATES: 2 for an activation, whose gate is row o of w and whose factor row O + o */
-template <typename E, typename Out, int GATES, int ROWS, int V>
+template <typename E, typename Out, int GATES, int V>
 static __global__ void __launch_bounds__(BLOCK) step_kernel(
     Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
     int act)
@@ -67,7 +72,6 @@ static __global__ void __launch_bounds__(BLOCK) step_kernel(
     if (o >= z.O) return;
 
     float sum[GATES][ROWS] = {};
-#pragma unroll(ROWS == 1 ? 4 : 1)
     for (int i = lane * V; i < z.I; i += 32 * V) {
         float f[V], y[V], wi[GATES][V];
         if (norm) load<V>(f, norm + i, z.I - i);
@@ -105,6 +109,93 @@ static __global__ void __launch_bounds__(BLOCK) step_kernel(
         if (lane == 0) out[at] = Out(result);
     }
 }
+
+/* The kernel in front of this one has ended, and what it wrote can be read. */
+static __device__ __forceinline__ void wait_for_kernel_before(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+/* The kernel behind this one may start as soon as all blocks have come here. */
+static __device__ __forceinline__ void let_next_kernel_start(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* One row of x: a lane's first packs of w are in registers before x is there. */
+template <typename E, typename Out, int GATES, int V>
+static __global__ void __launch_bounds__(BLOCK) row_kernel(
+    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
+    int act)
+{
+    enum { EARLY = 4 };  // packs of a lane: 1024 columns of 16-bit elements
+    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    int o = (int)blockIdx.x * WARPS + warp;
+    const E *row = w + (size_t)(o < z.O ? o : z.O - 1) * z.I;  // a warp too many: any row
+    size_t gate = (size_t)z.O * z.I;
+    pack<E, V> early[GATES][EARLY], factor[EARLY];
+    let_next_kernel_start();
+#pragma unroll
+    for (int k = 0; k < EARLY; k++) {
+        int i = (k * 32 + lane) * V;
+        if (i >= z.I) break;
+        if (norm) factor[k] = *reinterpret_cast<const pack<E, V> *>(norm + i);
+#pragma unroll
+        for (int g = 0; g < GATES; g++)
+            early[g][k] = *reinterpret_cast<const pack<E, V> *>(row + g * gate + i);
+    }
+    wait_for_kernel_before();
+
+    float sum[GATES + 1] = {};  // the last: of the squares of x
+    auto add = [&](const pack<E, V> &xi, const pack<E, V> &f, const pack<E, V> *wi,
+                   int stride) {
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+            float y = (float)xi.e[j];
+            sum[GATES] += y * y;
+            if (norm) y *= z.offset + (float)f.e[j];
+#pragma unroll
+            for (int g = 0; g < GATES; g++)
+                sum[g] += y * (float)wi[g * stride].e[j];
+        }
+    };
+#pragma unroll
+    for (int k = 0; k < EARLY; k++) {
+        int i = (k * 32 + lane) * V;
+        if (i >= z.I) break;
+        add(*reinterpret_cast<const pack<E, V> *>(x + i), factor[k], &early[0][k], EARLY);
+    }
+    for (int i = (EARLY * 32 + lane) * V; i < z.I; i += 32 * V) {
+        pack<E, V> wi[GATES], f = {};
+        if (norm) f = *reinterpret_cast<const pack<E, V> *>(norm + i);
+#pragma unroll
+        for (int g = 0; g < GATES; g++)
+            wi[g] = *reinterpret_cast<const pack<E, V> *>(row + g * gate + i);
+        add(*reinterpret_cast<const pack<E, V> *>(x + i), f, wi, 1);
+    }
+    if (o >= z.O) return;
+    float y[2], rstd = norm ? rsqrtf(warp_sum(sum[GATES]) / (float)z.I + z.eps) : 1.0f;
+#pragma unroll
+    for (int g = 0; g < GATES; g++)
+        y[g] = warp_sum(sum[g]) * rstd + (bias ? (float)bias[g * z.O + o] : 0.0f);
+    if (lane != 0) return;
+    float result = y[0];
+    if (GATES == 2) result = (act == WB_SWIGLU ? silu(y[0]) : gelu(y[0])) * y[1];
+    out[o] = Out(result + (res ? (float)res[o] : 0.0f));
+}
+
+#ifndef __CUDACPU__
+static unsigned can_start_early(void)  // under capture too since 12.3
+{
+    int device = 0, major = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    return CUDART_VERSION >= 12030 && major >= 9;
+}
+#endif
 
 /* A thread per output and no barrier, for the CPU back end: there a warp's sum costs 32
  * waits, and sums side by side in an array, LANES at a time, are one vector. */
@@ -155,11 +246,20 @@ static void launch_step(
 {
     dim3 grid((unsigned)((z.O + WARPS - 1) / WARPS));
     if (z.R == 1) {
-        step_kernel<E, Out, GATES, 1, V>
+#ifdef __CUDACPU__
+        row_kernel<E, Out, GATES, V>
             <<<grid, BLOCK, 0, s>>>(out, x, w, bias, norm, res, z, act);
+#else
+        cudaLaunchAttribute early;
+        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        early.val.programmaticStreamSerializationAllowed = 1;
+        cudaLaunchConfig_t how = {grid, BLOCK, 0, s, &early, can_start_early()};
+        cudaLaunchKernelEx(
+            &how, row_kernel<E, Out, GATES, V>, out, x, w, bias, norm, res, z, act);
+#endif
     } else {
-        grid.y = (unsigned)((z.R + 7) / 8);
-        step_kernel<E, Out, GATES, 8, V>
+        grid.y = (unsigned)((z.R + ROWS - 1) / ROWS);
+        step_kernel<E, Out, GATES, V>
             <<<grid, BLOCK, 0, s>>>(out, x, w, bias, norm, res, z, act);
     }
 }
