@@ -4,7 +4,8 @@
 #   make plot-ablation    lab 03's rungs in TinyLM as a whole
 #   make plot-training    loss curves of runs: RUNS="runs/laptop runs/laptop-griffin"
 # CSVs go to RESULTS=bench/results/<date>-<machine>, plots beside them, and the commands that
-# measured into commands.txt there. PLOTS=quick takes seconds (the tests), PLOTS=full minutes.
+# measured into commands.txt there. PLOTS=quick takes seconds, to see that it works; DRAW=0
+# only measures, on a machine without matplotlib.
 MACHINE_NAME = $(shell { [ $(BACKEND) = cpu ] && sed -n 's/^model name[^:]*: //p' /proc/cpuinfo || \
     nvidia-smi --query-gpu=name --format=csv,noheader; } 2>/dev/null | head -1 | tr -d ',"')
 MACHINE = $(shell echo '$(MACHINE_NAME)' | tr 'A-Z ' 'a-z-' | \
@@ -18,8 +19,8 @@ PRESETS_cpu  := laptop laptop-griffin
 PRESETS_cuda := baby baby-griffin
 PLOT_PRESETS ?= $(filter $(notdir $(wildcard tinylm/presets/*)),$(PRESETS_$(BACKEND)))
 KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
-ABLATION_ARGS = $(if $(filter quick,$(PLOTS)),--runs 2 --batch 1,--runs 3)
-ROUNDS        = $(if $(filter quick,$(PLOTS)),1,1 2 3 4 5)  # the rungs take turns
+ABLATION_ARGS = --runs 5 $(if $(filter quick,$(PLOTS)),--batch 1)
+ROUNDS        = $(if $(filter quick,$(PLOTS)),1,1 2)# the rungs take turns
 
 MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
@@ -53,9 +54,9 @@ define measure
 	    sed -i "\,/$(1).csv ,d" $(RESULTS)/commands.txt
 	@for round in $(4); do for preset in $(PLOT_PRESETS); do for program in $(3); do \
 	    line="$$program --csv $(RESULTS)/$(1).csv --preset $$preset $(2)"; \
-	    echo "$$line" >> $(RESULTS)/commands.txt; $$line || exit 1; \
+	    [ $$round != 1 ] || echo "$$line" >> $(RESULTS)/commands.txt; $$line || exit 1; \
 	done; done; done
-	@$(PLOT) tools/plot_$(1).py $(RESULTS)/$(1).csv $(RESULTS)/$(1).png
+	@$(if $(filter 0,$(DRAW)),,$(PLOT) tools/plot_$(1).py $(RESULTS)/$(1).csv $(RESULTS)/$(1).png)
 endef
 
 plot-kv: $(B)/bench/tinylm/kv  ## tokens/s with and without a cache, over the length of the text
@@ -81,6 +82,7 @@ plot-training:  ## loss curves of RUNS="runs/laptop runs/laptop-griffin" in one 
 
 plots: plot-kv plot-memory plot-ablation  ## all that this machine can measure at once
 
-# tests/bench runs them with PLOTS=quick
+plot-programs: $(MEASURES) $(ABLATION)
+
 TEST_PROGRAMS += $(MEASURES) $(ABLATION)
-.PHONY: plots plot-kv plot-memory plot-ablation plot-training
+.PHONY: plots plot-programs plot-kv plot-memory plot-ablation plot-training
