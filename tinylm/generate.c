@@ -106,7 +106,9 @@ int generate_main(const options *o)
     wb_error err;
     if (open_model(&w, o, &err)) return complain(&err);
     if (!o->quiet) wb_print_kernels(stderr);
-    if (o->tokens > 0) {
+    if (o->tokens == 0) {
+        printf("%s\n", o->prompt);
+    } else {
         if (start(&w, o, &err)) return complain(&err);
         if (!o->quiet)
             fprintf(

@@ -71,7 +71,8 @@ int main(int argc, char **argv)
     args = &a;
     csv = bench_csv(
         a.csv, "machine,model,dtype,mode,context,run,tokens,seconds,tokens_per_s");
-    if (model_create(&m, &c, 1, 1, 1, MODEL_EVALUATE, &err)) bench_stop(err.text);
+    // in training: only then are there float weights to start from
+    if (model_create(&m, &c, 1, 1, 1, MODEL_TRAIN, &err)) bench_stop(err.text);
     model_initialise(&m, a.o.seed);
     printf("%s, %s, %s\n", bench_machine(), a.o.preset, model_dtype_name(c.dtype));
     for (int length = 32; length <= a.longest; length *= 2) {

@@ -17,7 +17,8 @@ plot() { # NAME CSV: a PNG that has a picture in it
 }
 
 for arch in llama griffin; do
-    check "kv: $arch" "$programs/kv" --csv "$TMP/kv.csv" --runs 3 --longest 64 $small --arch $arch
+    check "kv: $arch" "$programs/kv" --csv "$TMP/kv.csv" --runs 3 --longest 64 $small --arch $arch \
+        --dtype $([ $arch = llama ] && echo f32 || echo bf16)
     check "memory: $arch" "$programs/memory" --csv "$TMP/memory.csv" --longest 256 $small --arch $arch
 done
 check "kv.csv: two lengths, with a cache and without, three runs each" rows "$TMP/kv.csv" 24
