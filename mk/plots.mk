@@ -60,11 +60,11 @@ define measure
 endef
 
 plot-kv: $(B)/bench/tinylm/kv  ## tokens/s with and without a cache, over the length of the text
-	$(call measure,kv,$(KV_ARGS),$^,1)
+	$(call measure,kv,$(KV_ARGS),$<,1)
 plot-memory: $(B)/bench/tinylm/memory  ## bytes of the caches over the length, beside the formula
-	$(call measure,memory,,$^,1)
+	$(call measure,memory,,$<,1)
 plot-ablation: $(ABLATION)  ## lab 03's rungs in TinyLM as a whole, eager and as a graph
-	$(call measure,ablation,$(ABLATION_ARGS),$^,$(ROUNDS))
+	$(call measure,ablation,$(ABLATION_ARGS),$(ABLATION),$(ROUNDS))
 
 bench-tinylm-attention: $(B)/bench/tinylm/attention  ## a step with lab 05 and with its rung zero: PRESET= RUNS_EACH=20
 	@rm -f $<.csv; $< --csv $<.csv --preset $(PRESET) --runs $(or $(RUNS_EACH),20) $(ARGS)
