@@ -178,7 +178,9 @@ def run_side(row, name, make, limit, clock, copy, report):
         return None
     ms = statistics.median(times)
     GBs, TFLOPs = row.bytes / ms / 1e6, row.flops / ms / 1e9
-    speed = f"{TFLOPs:7.1f} TFLOP/s" if row.flops else f"{GBs:7.1f} GB/s {GBs / copy:6.3f} of copy"
+    speed = f"{GBs:7.1f} GB/s {GBs / copy:6.3f} of copy"
+    if row.flops:
+        speed = f"{TFLOPs:7.1f} TFLOP/s"
     print(f"{head} {ms:8.4f} ms {speed}, off by {error:.1g}", flush=True)
     counted = {"flops": row.flops, "TFLOPs": round(TFLOPs, 1)} if row.flops else {}
     report.line(

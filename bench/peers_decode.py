@@ -19,8 +19,8 @@ if not CARD:
 
 
 def decode(kernels, dtype, B, H, K, S, D):
-    """A token at position S-1, which sees S keys, its own among them: ours find the others in
-    the ring and write the last one, the peers have all of them in (B,K,S,D). No rotation."""
+    """A token at position S-1, which sees S keys, its own among them: ours find the others
+    in the ring and write the last one, the peers have all in (B,K,S,D). No rotation."""
     q = tensor(dtype, B, H, 1, D)
     k, v = tensor(dtype, B, K, S, D), tensor(dtype, B, K, S, D)
     scale, grouped = 1.0 / math.sqrt(D), H != K
@@ -67,8 +67,8 @@ def decode(kernels, dtype, B, H, K, S, D):
 
 
 def sample(kernels, dtype, B, V, top_k, top_p, temperature):
-    """Draws differ from side to side. What is checked is that the chosen logit is as large as
-    the smallest that may be chosen: the largest one where nothing is drawn."""
+    """Draws differ from side to side. What is checked is that the chosen logit is as large
+    as the smallest that may be chosen: the largest one where nothing is drawn."""
     logits = tensor(dtype, B, V, scale=4.0)
     least = logits.double().amax(1, keepdim=True)
     if temperature:

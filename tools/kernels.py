@@ -8,7 +8,6 @@ them into one object. Standard library and binutils only.
     kernels.py join OUT LAB OBJECT...   one object with the contract's functions of a lab
     kernels.py stubs OUT LAB            C that stands in for those that an object lacks"""
 import json
-import os
 import re
 import subprocess
 import sys

@@ -46,7 +46,7 @@ static void make_parents(const char *path)
     free(copy);
 }
 
-/* In place at once: sources of one folder are translated side by side, and share headers. */
+/* In place at once: sources of a folder are translated side by side, with their headers. */
 static void write_source(const struct source *s, const char *path)
 {
     make_parents(path);
