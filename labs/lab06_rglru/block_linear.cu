@@ -10,7 +10,7 @@
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
 
-constexpr int BLOCK = 128;
+enum { BLOCK = 128 };  // threads
 
 /* Forward: a thread per output j of a block g; a loop over its inputs for both gates. */
 template <typename E>

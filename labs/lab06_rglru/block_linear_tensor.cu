@@ -9,7 +9,6 @@
  */
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
-#include "tensor_cores.cuh"
 
 // TODO(06.7): the kernels of block_linear.cu, as templates, pass here too: copy them. On
 // tensor cores (nvcuda::wmma, or tensor_cores.cuh of lab 05) they are ten times as fast.

@@ -9,8 +9,7 @@
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
 
-constexpr int BLOCK = 128;
-constexpr int WIDEST = 8;  // taps, at most
+enum { BLOCK = 128 };  // threads
 
 /* Forward, a thread per number. The bound on s is what keeps documents apart. */
 template <typename E>

@@ -5,10 +5,11 @@
  * special functions are few. A thread keeps VEC neighbouring channels, so that what depends
  * on the channel alone (softplus of a_param) is made once, and walks through some tokens.
  */
+#include "fast_math.cuh"
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
 
-constexpr int BLOCK = 128;
+enum { BLOCK = 128 };  // threads
 
 /* One thread per number. What it reads and writes lies at the same i in every tensor. */
 template <typename E>

@@ -11,7 +11,7 @@
 #include "rglru_shared.cuh"
 
 // BEGIN SOLUTION 06.1 (about 40 lines in a first version)
-//> constexpr int BLOCK = 128;
+//> enum { BLOCK = 128 };  // threads
 //>
 //> /* Forward: a thread per output j of a block g; a loop over its inputs for both gates. */
 //> template <typename E>

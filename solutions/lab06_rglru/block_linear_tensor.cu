@@ -9,25 +9,25 @@
  */
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
-#include "tensor_cores.cuh"
 
 // BEGIN SOLUTION 06.7 (nothing but the kernels of 06.1, as templates, in a first version)
 //> // TODO(06.7): the kernels of block_linear.cu, as templates, pass here too: copy them. On
 //> // tensor cores (nvcuda::wmma, or tensor_cores.cuh of lab 05) they are ten times as fast.
+#include "tensor_cores.cuh"  // of lab 05
+
 constexpr int TILE = 128;       // rows and columns of a block's results
 constexpr int HALF = TILE / 2;  // columns of one gate
 constexpr int STEP = 32;        // terms of the sums that a buffer has
 constexpr int STAGES = 3;       // buffers
 constexpr int WARPS = 8;        // two rows of four: 64 x 32 results each
 constexpr int BLOCK = WARPS * WARP;
-constexpr int HIGH = 64, WIDE = 32;  // a warp's results
-constexpr int DOWN = HIGH / 16,
-              ACROSS = WIDE / 8;  // in pieces of 16 x 8: one instruction
-constexpr int SHORT =
-    STEP + 8;  // distance of rows of 32 and 128 numbers in shared memory:
-constexpr int LONG = TILE + 8;  // eight neighbours lie in different banks
-constexpr int PART = TILE * SHORT > STEP *LONG ? TILE *SHORT : STEP *LONG;
-constexpr int EDGE = WIDE + 8;  // the same for float results on their way out
+constexpr int HIGH = 64, WIDE = 32;                 // a warp's results
+constexpr int DOWN = HIGH / 16, ACROSS = WIDE / 8;  // in pieces of 16 x 8: an instruction
+
+/* Distance of rows of 32 and of 128 numbers in shared memory, and of 32 floats on their way
+ * out: with a few more, eight neighbours lie in different banks. */
+constexpr int SHORT = STEP + 8, LONG = TILE + 8, EDGE = WIDE + 8;
+constexpr int PART = (TILE * SHORT) > (STEP * LONG) ? (TILE * SHORT) : (STEP * LONG);
 
 /* Both factors of three steps; when all is summed, 16 x 32 results of each warp. */
 template <typename E> union buffers {

@@ -9,10 +9,9 @@
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
 
-constexpr int BLOCK = 128;
-constexpr int WIDEST = 8;  // taps, at most
-
 // BEGIN SOLUTION 06.2 (about 40 lines in a first version)
+//> enum { BLOCK = 128 };  // threads
+//>
 //> /* Forward, a thread per number. The bound on s is what keeps documents apart. */
 //> template <typename E>
 //> static __global__ void conv1d_each(
@@ -65,6 +64,9 @@ constexpr int WIDEST = 8;  // taps, at most
 //>     // TODO(06.2): sum of dout[t] x[t-s] over all tokens with t >= s and pos[t] >= s;
 //>     // the thread with s = 0 sums dbias as well. Added to what is there. About 9 lines.
 //> }
+constexpr int BLOCK = 128;
+constexpr int WIDEST = 8;  // taps, at most
+
 /* The taps of a thread's channels, taps[s] for the input s tokens before. Those of WIDTH 4
  * are four vectors; of other widths, a number at a time. */
 template <typename E, int VEC, int WIDTH, int MOST>

@@ -9,9 +9,9 @@
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
 
-constexpr int BLOCK = 128;
-
 // BEGIN SOLUTION 06.3 (about 25 lines in a first version)
+//> enum { BLOCK = 128 };  // threads
+//>
 //> /* One thread per number. What it reads and writes lies at the same i in every tensor. */
 //> template <typename E>
 //> static __global__ void gates_each(
@@ -45,6 +45,8 @@ constexpr int BLOCK = 128;
 //>     // TODO(06.3): da_param[channel] += s(a_param) sum. 1 line.
 //>     (void)sum;
 //> }
+constexpr int BLOCK = 128;
+
 /* log2(a) of an open gate. In powers of two: they cost an instruction less. */
 static __device__ float rate_of(float a_param)
 {
