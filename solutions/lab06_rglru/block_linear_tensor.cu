@@ -27,7 +27,8 @@ constexpr int DOWN = HIGH / 16, ACROSS = WIDE / 8;  // in pieces of 16 x 8: an i
 /* Distance of rows of 32 and of 128 numbers in shared memory, and of 32 floats on their way
  * out: with a few more, eight neighbours lie in different banks. */
 constexpr int SHORT = STEP + 8, LONG = TILE + 8, EDGE = WIDE + 8;
-constexpr int PART = (TILE * SHORT) > (STEP * LONG) ? (TILE * SHORT) : (STEP * LONG);
+constexpr int PART = TILE * SHORT;  // of a buffer: the larger tile
+static_assert(STEP * LONG <= PART, "both kinds of tiles fit a buffer");
 
 /* Both factors of three steps; when all is summed, 16 x 32 results of each warp. */
 template <typename E> union buffers {
