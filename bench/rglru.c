@@ -1,6 +1,7 @@
 /* rglru.c - rows of lab 06's benchmark. */
 #include "rglru.h"
 
+#include <cuda_runtime_api.h>
 #include <stdio.h>
 
 #include "kernels.h"
@@ -99,6 +100,128 @@ static void block_rows(enum bench_type E, int B, int T, int G, int M)
     bench_free_all();
 }
 
+/* --- the scan and the fused pass: parts 06.4 and 06.5 --------------------------------- */
+
+struct row {
+    enum bench_type E;
+    int B, T, C;
+    void *c, *px, *pa, *y, *a_param, *out, *dc, *dpx, *dpa, *dy, *workspace;
+    float *states, *state, *da_param;
+    size_t workspace_bytes;
+};
+
+static wb_status scan(const void *context)
+{
+    const struct row *n = context;
+    return BENCH_CALL(
+        n->E, linear_scan_forward, n->out, NULL, n->c, n->px, NULL, n->B, n->T, n->C,
+        n->workspace, n->workspace_bytes, NULL);
+}
+
+static wb_status scan_back(const void *context)
+{
+    const struct row *n = context;
+    return BENCH_CALL(
+        n->E, linear_scan_backward, n->dc, n->dpx, NULL, n->c, NULL, n->px, n->pa, NULL,
+        n->B, n->T, n->C, n->workspace, n->workspace_bytes, NULL);
+}
+
+/* as a prompt is read: from and to a state */
+static wb_status fused(const void *context)
+{
+    const struct row *n = context;
+    return BENCH_CALL(
+        n->E, rglru_forward, n->out, NULL, n->state, n->c, n->px, n->pa, n->y, n->a_param,
+        NULL, NULL, n->B, n->T, n->C, n->C, n->workspace, n->workspace_bytes, NULL);
+}
+
+/* as in training: h is kept */
+static wb_status fused_kept(const void *context)
+{
+    const struct row *n = context;
+    return BENCH_CALL(
+        n->E, rglru_forward, n->out, n->states, NULL, n->c, n->px, n->pa, n->y,
+        n->a_param, NULL, NULL, n->B, n->T, n->C, n->C, n->workspace, n->workspace_bytes,
+        NULL);
+}
+
+static wb_status fused_back(const void *context)
+{
+    const struct row *n = context;
+    return BENCH_CALL(
+        n->E, rglru_backward, n->dc, n->dpx, n->dpa, n->dy, n->da_param, n->out, n->c,
+        n->px, n->pa, n->y, n->states, n->a_param, NULL, n->B, n->T, n->C, n->C,
+        n->workspace, n->workspace_bytes, NULL);
+}
+
+static void row_rows(enum bench_type E, int B, int T, int C)
+{
+    size_t n = (size_t)B * T * C;
+    double tensor = (double)n * bench_type_size[E], floats = n * 4.0;
+    struct row r = {.E = E, .B = B, .T = T, .C = C};
+    void **tensors[] = {&r.c, &r.px, &r.pa, &r.y, &r.out, &r.dc, &r.dpx, &r.dpa, &r.dy};
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        *tensors[i] = bench_tensor(E, n);
+    r.a_param = bench_tensor(E, C);
+    r.states = bench_tensor(BENCH_F32, n);
+    r.state = bench_tensor(BENCH_F32, (size_t)B * C);
+    r.da_param = bench_tensor(BENCH_F32, C);
+    size_t spaces[] = {
+        BENCH_CALL(E, linear_scan_forward_workspace, B, T, C),
+        BENCH_CALL(E, linear_scan_backward_workspace, B, T, C),
+        BENCH_CALL(E, rglru_forward_workspace, B, T, C),
+        BENCH_CALL(E, rglru_backward_workspace, B, T, C)};
+    for (int i = 0; i < 4; i++)
+        if (spaces[i] > r.workspace_bytes) r.workspace_bytes = spaces[i];
+    r.workspace = bench_bytes(r.workspace_bytes);
+
+    char shape[48];
+    snprintf(shape, sizeof shape, "%dx%dx%d", B, T, C);
+    bench_row("linear_scan_forward", E, shape, 3 * tensor, scan, &r);
+    bench_row("linear_scan_backward", E, shape, 5 * tensor, scan_back, &r);
+    bench_row("rglru_forward", E, shape, 5 * tensor, fused, &r);
+    bench_row("rglru_forward, h kept", E, shape, 5 * tensor + floats, fused_kept, &r);
+    bench_row("rglru_backward", E, shape, 9 * tensor + floats, fused_back, &r);
+    bench_free_all();
+}
+
+/* --- one token: part 06.6 -------------------------------------------------------------- */
+
+struct token {
+    enum bench_type E;
+    int B, G, M, width, *pos;
+    void *out, *ring, *x, *y, *w, *bias, *wx, *bx, *wa, *ba, *a_param;
+    float *state;
+};
+
+static wb_status step(const void *context)
+{
+    const struct token *n = context;
+    return BENCH_CALL(
+        n->E, rglru_step, n->out, n->ring, n->state, n->x, n->y, n->w, n->bias, n->wx,
+        n->bx, n->wa, n->ba, n->a_param, n->pos, n->B, n->G, n->M, n->width, n->G * n->M,
+        NULL);
+}
+
+static void token_row(enum bench_type E, int B, int G, int M)
+{
+    size_t C = (size_t)G * M, n = B * C, size = bench_type_size[E];
+    struct token t = {.E = E, .B = B, .G = G, .M = M, .width = 4};
+    t.out = bench_tensor(E, n), t.x = bench_tensor(E, n), t.y = bench_tensor(E, n);
+    t.ring = bench_tensor(E, 4 * n), t.w = bench_tensor(E, 4 * C);
+    t.bias = bench_tensor(E, C), t.bx = bench_tensor(E, C), t.ba = bench_tensor(E, C);
+    t.wx = bench_tensor(E, C * M), t.wa = bench_tensor(E, C * M);
+    t.a_param = bench_tensor(E, C), t.state = bench_tensor(BENCH_F32, n);
+    t.pos = bench_bytes(B * sizeof *t.pos);
+    cudaMemset(t.pos, 1, B * sizeof *t.pos); /* far into a document */
+    double weights = (2.0 * C * M + 8.0 * C) * size;
+    double rows = n * (7.0 * size + 8.0); /* x, y, out, 3 slots read, 1 written, state */
+    char shape[48];
+    snprintf(shape, sizeof shape, "%dx%dx%d", B, G, M);
+    bench_row("rglru_step", E, shape, weights + rows, step, &t);
+    bench_free_all();
+}
+
 /* --- the op's part ------------------------------------------------------------------- */
 
 void bench_op(void)
@@ -110,8 +233,16 @@ void bench_op(void)
     int count = bench_on_card ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
-            if (E != BENCH_F16)
-                block_rows(
-                    (enum bench_type)E, shapes[i][0], shapes[i][1], shapes[i][2],
-                    shapes[i][3]);
+            if (E != BENCH_F16) {
+                const int *n = shapes[i];
+                block_rows((enum bench_type)E, n[0], n[1], n[2], n[3]);
+                row_rows((enum bench_type)E, n[0], n[1], n[2] * n[3]);
+            }
+    static const int batches[] = {1, 8, 64};
+    for (int i = 0; i < 3; i++) {
+        if (bench_on_card)
+            token_row(BENCH_BF16, batches[i], 10, 256);
+        else
+            token_row(BENCH_F32, batches[i], 4, 32);
+    }
 }

@@ -23,9 +23,8 @@
  */
 #ifndef LOOKBACK_CUH
 #define LOOKBACK_CUH
-#include "wb.h"
+#include "rglru_shared.cuh"
 
-constexpr int WARP = 32;
 constexpr int GROUP = 8;  // chunks
 
 typedef unsigned long long pair_word;  // A below, H above
@@ -99,80 +98,66 @@ static __device__ void publish(volatile pair_word *pair, float A, float H)
     *pair = (pair_word)__float_as_uint(H) << 32 | a;
 }
 
-/* The state before chunk `chunk`: waits for the pairs before it, `stride` apart, and folds
- * them, the oldest first. All are asked for at once. */
-static __device__ float look_back(volatile pair_word *pair, size_t stride, int chunk)
+static __device__ float2 wait_for(volatile pair_word *pair)
 {
-    int count = chunk < GROUP ? chunk : chunk % GROUP + 1;  // back to a published state
-    pair_word word[GROUP];
-    bool missing = true;
-    while (missing) {
-        missing = false;
-#pragma unroll
-        for (int k = 0; k < GROUP; k++)
-            if (k < count) word[k] = pair[-(ptrdiff_t)(stride * (k + 1))];
-#pragma unroll
-        for (int k = 0; k < GROUP; k++)
-            if (k < count && word[k] == EMPTY) missing = true;
-        if (missing) __threadfence();
+    pair_word word = *pair;
+    while (word == EMPTY) {
+        __threadfence();
+        word = *pair;
     }
-    float state = 0.0f;
-#pragma unroll
-    for (int k = GROUP - 1; k >= 0; k--)
-        if (k < count)
-            state = __uint_as_float((unsigned)word[k]) * state +
-                    __uint_as_float((unsigned)(word[k] >> 32));
-    return state;
-}
-
-/* For one channel: publishes A and H of this chunk, all its warps together, and returns the
- * state before it. start: the state before chunk 0. */
-static __device__ float
-hand_over(chain link, place at, int channel, float A, float H, float start)
-{
-    size_t stride = (size_t)link.B * link.C;
-    volatile pair_word *pair =
-        link.pair + at.chunk * stride + (size_t)at.b * link.C + channel;
-    bool state_wanted = at.chunk == 0 || (at.chunk + 1) % GROUP == 0;
-    bool last = at.chunk + 1 == link.chunks;  // nobody comes after
-    if (!state_wanted && !last) publish(pair, A, H);
-    float state = at.chunk == 0 ? start : look_back(pair, stride, at.chunk);
-    if (state_wanted && !last) publish(pair, 0.0f, A * state + H);
-    return state;
+    return make_float2(
+        __uint_as_float((unsigned)word), __uint_as_float((unsigned)(word >> 32)));
 }
 
 /* The state before the steps of this warp, from A and H of each warp's steps. All threads
  * of the block call it; WARPS >= V. order: the warp's place in the direction of the scan.
- * start: (B, C), the state before the first chunk; NULL: 0. */
+ * start: (B, C), the state before chunk 0; NULL: 0. Each warp waits for one of the chunks
+ * before, so that all answers are under way at once. */
 template <int V, int WARPS>
 static __device__ void carry_in(
     float state[V], const float A[V], const float H[V], chain link, place at, int order,
     const float *start)
 {
-    __shared__ float2 part[WARPS][V][WARP];
-    int lane = threadIdx.x;
+    __shared__ float2 part[WARPS][V][WARP], past[GROUP][V][WARP];
+    int lane = threadIdx.x, mine = threadIdx.y;  // mine: the v whose pair this warp makes
+    int channel = at.tile * link.tile + lane * V, chunk = at.chunk;
+    int count = chunk < GROUP ? chunk : chunk % GROUP + 1;  // back to a published state
+    bool known = chunk == 0 || (chunk + 1) % GROUP == 0;    // publishes a state
+    bool asked = chunk + 1 < link.chunks && mine < V && channel + mine < link.C;
+    size_t row = (size_t)at.b * link.C + channel, stride = (size_t)link.B * link.C;
+    volatile pair_word *pair = link.pair + chunk * stride + row;
+
+#pragma unroll
     for (int v = 0; v < V; v++)
         part[order][v][lane] = make_float2(A[v], H[v]);
     __syncthreads();  // every warp's pairs are in part
-    if (threadIdx.y < V) {
-        int v = threadIdx.y, channel = at.tile * link.tile + lane * V + v;
-        float a = 1.0f, h = 0.0f, before = 0.0f;
+    float a = 1.0f, h = 0.0f;
+    if (mine < V) {
         for (int w = 0; w < WARPS; w++) {  // in its place, what the warps before do
-            float2 p = part[w][v][lane];
-            part[w][v][lane] = make_float2(a, h);
+            float2 p = part[w][mine][lane];
+            part[w][mine][lane] = make_float2(a, h);
             a *= p.x, h = p.x * h + p.y;
         }
-        if (channel < link.C) {
-            if (start && at.chunk == 0) before = start[(size_t)at.b * link.C + channel];
-            before = hand_over(link, at, channel, a, h, before);
-        }
-        for (int w = 0; w < WARPS; w++) {
-            float2 p = part[w][v][lane];
-            part[w][v][lane].y = p.x * before + p.y;
-        }
+        if (asked && !known) publish(pair + mine, a, h);
     }
-    __syncthreads();  // part[order].y is the state before each warp's steps
-    for (int v = 0; v < V; v++)
-        state[v] = part[order][v][lane].y;
+    for (int k = threadIdx.y; k < count; k += WARPS)
+        for (int v = 0; v < V; v++)
+            if (channel + v < link.C)
+                past[k][v][lane] = wait_for(pair + v - stride * (k + 1));
+    if (chunk == 0 && mine < V)
+        past[0][mine][lane].y =
+            start && channel + mine < link.C ? start[row + mine] : 0.0f;
+    __syncthreads();  // past holds the chunks before, part[w] the warps before w
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        state[v] = chunk == 0 ? past[0][v][lane].y : 0.0f;
+        for (int k = count - 1; k >= 0; k--) {  // the oldest first
+            float2 p = past[k][v][lane];
+            state[v] = p.x * state[v] + p.y;
+        }
+        if (asked && known && v == mine) publish(pair + v, 0.0f, a * state[v] + h);
+        float2 p = part[order][v][lane];
+        state[v] = p.x * state[v] + p.y;
+    }
 }
 #endif

@@ -42,9 +42,8 @@ template <typename E> struct backward_call {
 constexpr int WARPS = 8;  // of a block
 constexpr int STEPS = 2;  // of a warp: their loads are all under way at once
 constexpr int CHUNK = WARPS * STEPS;
-constexpr int FULL = 2;     // blocks that a multiprocessor should hold
-constexpr int BYTES = 8;    // of a lane in one access of E: a warp reads 256 in a stretch
-constexpr int SLICES = 32;  // threads, at most, that share a channel of partial sums
+constexpr int FULL = 2;   // blocks that a multiprocessor should hold
+constexpr int BYTES = 8;  // of a lane in one access of E: a warp reads 256 in a stretch
 
 /* One step of one channel. dc = dz to_c and so on; da_param sums dz to_param */
 typedef struct slopes {
@@ -202,6 +201,7 @@ backward_chunk(const backward_call<E> &call, const chain &link, place at)
     float all = 0.0f;
     for (int w = 0; w < WARPS; w++)
         all += sums[w][v][threadIdx.x];
+    all *= logistic((float)call.a_param[here]);
     call.partial[((size_t)at.chunk * link.B + at.b) * call.C + here] = all;
 }
 
@@ -215,27 +215,6 @@ static __global__ void __launch_bounds__(WARPS *WARP, FULL)
         backward_chunk<E, V, true>(call, link, at);
     else
         backward_chunk<E, V, false>(call, link, at);
-}
-
-/* da_param += s(a_param) times the sum of P partial rows: a warp reads 32 neighbouring
- * channels, blockDim.y warps share the rows, always in the same order. */
-template <typename E>
-static __global__ void
-add_partials(float *da_param, const float *partial, const E *a_param, int P, int C)
-{
-    __shared__ float part[SLICES][WARP];
-    int c = blockIdx.x * WARP + threadIdx.x;  // [0, C)
-    float sum = 0.0f;
-    if (c < C)
-#pragma unroll 4
-        for (int p = threadIdx.y; p < P; p += blockDim.y)
-            sum += partial[(size_t)p * C + c];
-    part[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();  // the slices' sums are in part
-    if (threadIdx.y || c >= C) return;
-    for (int s = 1; s < (int)blockDim.y; s++)
-        sum += part[s][threadIdx.x];
-    da_param[c] += sum * logistic((float)a_param[c]);
 }
 // END SOLUTION
 
@@ -261,10 +240,7 @@ static void launch(backward_call<E> call, int B, void *workspace, cudaStream_t s
     call.partial = (float *)((char *)workspace + chained);
     backward_chunks<E, V>
         <<<chain_blocks(link), dim3(WARP, WARPS), 0, stream>>>(call, link);
-    int P = link.chunks * B;
-    dim3 block(WARP, P < SLICES ? P : SLICES);
-    add_partials<<<(call.C + WARP - 1) / WARP, block, 0, stream>>>(
-        call.da_param, call.partial, call.a_param, P, call.C);
+    launch_add(call.da_param, call.partial, link.chunks * B, call.C, call.C, stream);
 }
 
 /* Whether V elements of every row of the call lie on a multiple of their size */
