@@ -145,20 +145,32 @@ hide(float (&s)[P::M][P::KEYS / 8][4], const row_info *rows, int first_key, int 
         }
 }
 
-/* What a lane keeps of its 2 M rows: the exponent that others are relative to (a maximum,
- * as a power of two), and the lane's share of the sum of exponentials. */
-template <int M> struct stats {
-    float max[M][2], sum[M][2];
+/* What a lane keeps of its 2 M rows: its elements of O, the exponent that everything is
+ * relative to (a maximum, as a power of two), and its share of the sum of exponentials. */
+template <typename P> struct sums {
+    float o[P::M][P::D / 8][4];
+    float max[P::M][2], sum[P::M][2];
 };
+
+template <typename P> static __device__ void clear(sums<P> &own)
+{
+#pragma unroll
+    for (int m = 0; m < P::M; m++) {
+#pragma unroll
+        for (int n = 0; n < P::D / 8; n++)
+            for (int i = 0; i < 4; i++)
+                own.o[m][n][i] = 0.0f;
+        for (int half = 0; half < 2; half++)  // not -inf: (-inf) - (-inf) is NaN
+            own.max[m][half] = -1e30f, own.sum[m][half] = 0.0f;
+    }
+}
 
 /* s becomes p = exp(scale (s - max)), as a power of two with c = scale log2(e): one FMA and
  * one instruction each. Rescaling O for every new maximum is not necessary: any number
  * near the maximum does as well. So O is touched only where a maximum has grown by more
  * than a factor of 2^8, in a few tiles; p <= 2^8 is no danger to f16 (65504). */
 template <typename P>
-static __device__ void soften(
-    float (&s)[P::M][P::KEYS / 8][4], float (&o)[P::M][P::D / 8][4], stats<P::M> &own,
-    float c)
+static __device__ void soften(sums<P> &own, float (&s)[P::M][P::KEYS / 8][4], float c)
 {
     const float NEAR = 8.0f;
     float top[P::M][2];
@@ -186,7 +198,8 @@ static __device__ void soften(
                 own.max[m][half] = max, own.sum[m][half] *= shrink;
 #pragma unroll
                 for (int n = 0; n < P::D / 8; n++)
-                    o[m][n][2 * half] *= shrink, o[m][n][2 * half + 1] *= shrink;
+                    for (int i = 2 * half; i < 2 * half + 2; i++)
+                        own.o[m][n][i] *= shrink;
             }
     }
 #pragma unroll
@@ -283,10 +296,22 @@ static __device__ void turn_queries(E *tile, float scale)
     __syncthreads();  // Q is as the warps will read it
 }
 
+/* One tile for one warp, whose rows see what `mine` says. */
+template <typename P, typename E>
+static __device__ void add_tile(
+    sums<P> &own, const E *q, const E *k_tile, const E *v_tile, lane_places at,
+    const row_info *rows, const view &mine, int key, float c)
+{
+    float s[P::M][P::KEYS / 8][4];
+    scores<P>(s, q, k_tile, at);
+    if (key < mine.all_from || key + P::KEYS - 1 > mine.all_to)
+        hide<P>(s, rows, key, threadIdx.x % WARP);
+    soften(own, s, c);
+    weigh<P>(own.o, s, v_tile, at);
+}
+
 /* Divides O by the sum of its row, and returns the logarithm (to base 2) of the sum. */
-template <typename P>
-static __device__ float
-divide(float (&o)[P::M][P::D / 8][4], stats<P::M> &own, int m, int half)
+template <typename P> static __device__ float divide(sums<P> &own, int m, int half)
 {
     float sum = own.sum[m][half];
     sum += __shfl_xor_sync(~0u, sum, 1);  // four lanes share a row
@@ -294,7 +319,7 @@ divide(float (&o)[P::M][P::D / 8][4], stats<P::M> &own, int m, int half)
     float share = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;  // 0: no key in this part
 #pragma unroll
     for (int n = 0; n < P::D / 8; n++)
-        o[m][n][2 * half] *= share, o[m][n][2 * half + 1] *= share;
+        own.o[m][n][2 * half] *= share, own.o[m][n][2 * half + 1] *= share;
     return own.max[m][half] + (sum > 0.0f ? log2f(sum) : 0.0f);
 }
 
@@ -302,8 +327,8 @@ divide(float (&o)[P::M][P::D / 8][4], stats<P::M> &own, int m, int half)
  * time, and writes the logarithm of the sum. */
 template <typename P, typename E>
 static __device__ void finish(
-    E *out, float *lse, E *tile, float (&o)[P::M][P::D / 8][4], stats<P::M> &own,
-    const row_info *rows, int valid_rows, int b, const sizes &z)
+    E *out, float *lse, E *tile, sums<P> &own, const row_info *rows, int valid_rows,
+    int b, const sizes &z)
 {
     const int CHUNKS = P::D / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
     int lane = threadIdx.x % WARP;
@@ -312,13 +337,13 @@ static __device__ void finish(
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int row = m * 16 + half * 8 + lane / 4;
-            float log_sum = divide<P>(o, own, m, half);
+            float log_sum = divide(own, m, half);
             if (lse && lane % 4 == 0 && row < valid_rows)
                 lse[((size_t)b * z.H + rows[row].head) * z.T + rows[row].t] =
                     log_sum * LN_2;
 #pragma unroll
             for (int n = 0; n < P::D / 8; n++) {
-                const float *two = &o[m][n][2 * half];
+                const float *two = &own.o[m][n][2 * half];
                 E *to = tile + place<P::D>(row, n) + lane % 4 * 2;
                 *(unsigned *)to = pack<E>(two[0], two[1]);
             }
@@ -343,8 +368,8 @@ struct parts {
 
 template <typename P>
 static __device__ void finish_part(
-    const parts &to, int part, float (&o)[P::M][P::D / 8][4], stats<P::M> &own,
-    const row_info *rows, int valid_rows, int b, const sizes &z)
+    const parts &to, int part, sums<P> &own, const row_info *rows, int valid_rows, int b,
+    const sizes &z)
 {
     int lane = threadIdx.x % WARP;
 #pragma unroll
@@ -352,7 +377,7 @@ static __device__ void finish_part(
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int row = m * 16 + half * 8 + lane / 4;
-            float log_sum = divide<P>(o, own, m, half);
+            float log_sum = divide(own, m, half);
             if (row >= valid_rows) continue;
             size_t at =
                 ((size_t)(part * z.B + b) * z.T + rows[row].t) * z.H + rows[row].head;
@@ -361,7 +386,7 @@ static __device__ void finish_part(
 #pragma unroll
             for (int n = 0; n < P::D / 8; n++)
                 if (n * 8 < z.D)
-                    to_row[n * 4] = {o[m][n][2 * half], o[m][n][2 * half + 1]};
+                    to_row[n * 4] = {own.o[m][n][2 * half], own.o[m][n][2 * half + 1]};
         }
 }
 
@@ -432,13 +457,8 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel
         place<P::D>(lane % 16, lane / 16),
         place<P::D>(lane % 8 + lane / 16 * 8, lane / 8 % 2)};
 
-    float o[P::M][P::D / 8][4] = {};
-    stats<P::M> own;
-#pragma unroll
-    for (int m = 0; m < P::M; m++)
-        for (int half = 0; half < 2; half++)  // not -inf: (-inf) - (-inf) is NaN
-            own.max[m][half] = -1e30f, own.sum[m][half] = 0.0f;
-
+    sums<P> own;
+    clear(own);
     for (int stage = 0; key <= last; key += P::KEYS, stage ^= 1) {
         copy_wait<0>();
         __syncthreads();  // this tile is there, and nobody reads the other any more
@@ -450,19 +470,14 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel
             load_tile<P::KEYS, P::D, P::THREADS>(other + TILE, v, z.ldkv, next, z.S, z.D);
             copy_commit();
         }
-        if (next <= mine.first || key > mine.last || own_valid <= 0) continue;
-        float s[P::M][P::KEYS / 8][4];
-        scores<P>(s, own_q, k_tile, at);
-        if (key < mine.all_from || next - 1 > mine.all_to)
-            hide<P>(s, own_rows, key, lane);
-        soften<P>(s, o, own, c);
-        weigh<P>(o, s, v_tile, at);
+        if (next > mine.first && key <= mine.last && own_valid > 0)
+            add_tile<P>(own, own_q, k_tile, v_tile, at, own_rows, mine, key, c);
     }
     if (own_valid <= 0) return;
     if (to.number > 1)
-        finish_part<P>(to, part, o, own, own_rows, own_valid, b, z);
+        finish_part<P>(to, part, own, own_rows, own_valid, b, z);
     else
-        finish<P>(out, lse, own_q, o, own, own_rows, own_valid, b, z);
+        finish<P>(out, lse, own_q, own, own_rows, own_valid, b, z);
 }
 
 /* Blocks without parts; the plans' ROWS are equal. */
