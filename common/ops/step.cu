@@ -5,11 +5,11 @@
  *
  *     sum_i x_i rstd (offset + norm_i) w_i  =  rstd sum_i x_i (offset + norm_i) w_i
  *
- * With one row and small matrices a step is a chain of short kernels, and most of its time
- * goes by before their first byte arrives. So row_kernel starts before the kernel in front
- * of it has ended (programmatic dependent launch, from compute capability 9.0 on), fetches
- * its weights, which no kernel of a step changes, and only then waits for x.
+ * With one row and small matrices the time of a kernel is mostly that until its first bytes
+ * arrive. So row_kernel starts early (early.cuh) and fetches its weights, which no kernel of
+ * a step changes, before it waits for x.
  */
+#include "early.cuh"
 #include "elements.cuh"
 #include "ops.h"
 
@@ -110,21 +110,6 @@ static __global__ void __launch_bounds__(BLOCK) step_kernel(
     }
 }
 
-/* The kernel in front of this one has ended, and what it wrote can be read. */
-static __device__ __forceinline__ void wait_for_kernel_before(void)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-/* The kernel behind this one may start as soon as all blocks have come here. */
-static __device__ __forceinline__ void let_next_kernel_start(void)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
 /* One row of x: a lane's first packs of w are in registers before x is there. */
 template <typename E, typename Out, int GATES, int V>
 static __global__ void __launch_bounds__(BLOCK) row_kernel(
@@ -187,16 +172,6 @@ static __global__ void __launch_bounds__(BLOCK) row_kernel(
     out[o] = Out(result + (res ? (float)res[o] : 0.0f));
 }
 
-#ifndef __CUDACPU__
-static unsigned can_start_early(void)  // under capture too since 12.3
-{
-    int device = 0, major = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    return CUDART_VERSION >= 12030 && major >= 9;
-}
-#endif
-
 /* A thread per output and no barrier, for the CPU back end: there a warp's sum costs 32
  * waits, and sums side by side in an array, LANES at a time, are one vector. */
 template <typename E, typename Out, int GATES>
@@ -246,17 +221,9 @@ static void launch_step(
 {
     dim3 grid((unsigned)((z.O + WARPS - 1) / WARPS));
     if (z.R == 1) {
-#ifdef __CUDACPU__
-        row_kernel<E, Out, GATES, V>
-            <<<grid, BLOCK, 0, s>>>(out, x, w, bias, norm, res, z, act);
-#else
-        cudaLaunchAttribute early;
-        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        early.val.programmaticStreamSerializationAllowed = 1;
-        cudaLaunchConfig_t how = {grid, BLOCK, 0, s, &early, can_start_early()};
-        cudaLaunchKernelEx(
-            &how, row_kernel<E, Out, GATES, V>, out, x, w, bias, norm, res, z, act);
-#endif
+        launch_early(
+            row_kernel<E, Out, GATES, V>, grid, BLOCK, 0, s, out, x, w, bias, norm, res,
+            z, act);
     } else {
         grid.y = (unsigned)((z.R + ROWS - 1) / ROWS);
         step_kernel<E, Out, GATES, V>
