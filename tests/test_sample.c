@@ -230,6 +230,8 @@ Test(sample_long, rows_of_equal_values_and_of_far_ones)
         long_case(V, 300, 0, (struct settings){0, 1, 1.0f, 0.999f, 0});
         long_case(V, 300, 0, (struct settings){0, 1, 0.01f, 1.0f, 1000});
         long_case(V, 300, 0, (struct settings){0, 1, 1.0f, 0.9f, V - 5});
+        long_case(V, 12, 0, (struct settings){0, 1, 1.0f, 0.9f, V - 5});
+        long_case(V, 12, 0, (struct settings){0, 1, 2.0f, 0.99f, V / 2});
         long_case(V, 3, 0, (struct settings){0, 1, 1.0f, 1.0f, 1});
         long_case(V, 3, 0, (struct settings){0, 1, 1.0f, 1e-6f, 0});
     }

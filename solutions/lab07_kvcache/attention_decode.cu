@@ -48,8 +48,9 @@ static split split_of(int B, int S, int H, int K, int heads)
     s.tiles = (H / K + heads - 1) / heads;
     long long rows = (long long)B * K * s.tiles;
     int fewest = (S - 1) / MOST + 1, most = (S - 1) / LEAST + 1;
-    long long wanted = BUSY / rows + 1;
-    s.parts = wanted < fewest ? fewest : wanted > most ? most : (int)wanted;
+    long long wanted = rows < BUSY ? BUSY / rows : 1;  // more would begin a second round
+    s.parts = wanted > most ? most : (int)wanted;
+    if (s.parts < fewest) s.parts = fewest;
     return s;
 }
 
@@ -57,12 +58,6 @@ static split split_of(int B, int S, int H, int K, int heads)
 struct softmax {
     float most, sum;  // the largest score; the sum of e^(score - most), 0: no slots
 };
-
-/* Slots [first, last) of part i: a fair share of the slots that hold a position. */
-static __device__ int first_of(int i, int parts, int n)
-{
-    return (int)((long long)n * i / parts);
-}
 
 /* Channel d of a head x turned to position p: pair i is (x[i], x[i + N/2]). */
 template <typename E>
@@ -105,52 +100,47 @@ static __device__ place place_of(const token<E> &a, const split &s, int most_hea
     at.g = rest % a.K, at.b = rest / a.K;
     at.head = at.g * G + tile * most_heads;
     at.heads = min(most_heads, G - tile * most_heads);
-    int n = min(a.pos[at.b], a.S);
-    at.first = first_of(part, s.parts, n);
-    at.count = first_of(part + 1, s.parts, n) - at.first;
+    int n = min(a.pos[at.b], a.S), share = (n + s.parts - 1) / s.parts;
+    at.first = min(part * share, n);
+    at.count = min(share, n - at.first);
     return at;
 }
 
-/* Calls store(h, d, x) for every channel of the turned queries of a block, h from 0. Several
- * loads are under way before the first is used: one at a time, their latency would be most of
- * what a short part takes. */
-template <typename E, typename Store>
+/* Calls store(h, d, x) for every channel of the turned queries of a block, HEADS at most; a
+ * warp takes the heads warp, warp + 4, ... All loads are under way before the first is used:
+ * one at a time, their latency would be most of what a short part takes. */
+template <int HEADS, typename E, typename Store>
 static __device__ void each_query(const token<E> &a, const place &at, Store store)
 {
-    constexpr int TOGETHER = 8;
-    int half = a.cis ? a.N / 2 : 0, rest = a.D - 2 * half;
+    constexpr int WARPS = BLOCK / WARP, MINE = (HEADS + WARPS - 1) / WARPS;
+    constexpr int EACH = WIDEST / WARP;  // channels of a lane: lane, lane + 32, ...
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, half = a.cis ? a.N / 2 : 0;
     const E *q = a.q + (size_t)at.b * a.ldq + (size_t)at.head * a.D;
     const float *angle = a.cis + (size_t)a.pos[at.b] * 2 * half;
-    for (int first = threadIdx.x; first < at.heads * half; first += TOGETHER * BLOCK) {
-        float x[TOGETHER], y[TOGETHER], c[TOGETHER], s[TOGETHER];
+    E x[MINE][EACH], other[MINE][EACH];  // a channel and the other one of its pair
+    float c[EACH], s[EACH];
 #pragma unroll
-        for (int u = 0; u < TOGETHER; u++) {
-            int i = min(first + u * BLOCK, at.heads * half - 1), h = i / half,
-                d = i % half;
-            x[u] = (float)q[h * a.D + d], y[u] = (float)q[h * a.D + d + half];
-            c[u] = angle[2 * d], s[u] = angle[2 * d + 1];
-        }
+    for (int u = 0; u < EACH; u++) {
+        int d = lane + u * WARP, low = d < half, i = low ? d : d - half;
+        bool pair = d < 2 * half;
+        c[u] = pair ? angle[2 * i] : 1.0f;
+        s[u] = pair ? (low ? -angle[2 * i + 1] : angle[2 * i + 1]) : 0.0f;
 #pragma unroll
-        for (int u = 0; u < TOGETHER; u++) {
-            int i = first + u * BLOCK;
-            if (i >= at.heads * half) continue;
-            store(i / half, i % half, x[u] * c[u] - y[u] * s[u]);
-            store(i / half, i % half + half, y[u] * c[u] + x[u] * s[u]);
-        }
-    }
-    for (int first = threadIdx.x; first < at.heads * rest; first += TOGETHER * BLOCK) {
-        E x[TOGETHER];
-#pragma unroll
-        for (int u = 0; u < TOGETHER; u++) {
-            int i = min(first + u * BLOCK, at.heads * rest - 1);
-            x[u] = q[i / rest * a.D + 2 * half + i % rest];
-        }
-#pragma unroll
-        for (int u = 0; u < TOGETHER; u++) {
-            int i = first + u * BLOCK;
-            if (i < at.heads * rest) store(i / rest, 2 * half + i % rest, (float)x[u]);
+        for (int m = 0; m < MINE; m++) {
+            const E *qh = q + (warp + m * WARPS) * a.D;
+            bool there = warp + m * WARPS < at.heads && d < a.D;
+            x[m][u] = there ? qh[d] : (E)0.0f;
+            other[m][u] = there && pair ? qh[low ? d + half : d - half] : (E)0.0f;
         }
     }
+#pragma unroll
+    for (int m = 0; m < MINE; m++)
+#pragma unroll
+        for (int u = 0; u < EACH; u++) {
+            int h = warp + m * WARPS, d = lane + u * WARP;
+            if (h < at.heads && d < a.D)
+                store(h, d, (float)x[m][u] * c[u] + (float)other[m][u] * s[u]);
+        }
 }
 
 /* Place of query head h's sums of this part, or with D = 1 of its softmax. */
@@ -177,13 +167,13 @@ static __global__ void __launch_bounds__(BLOCK)
 
     for (int i = tid; i < (HEADS - at.heads) * D; i += BLOCK)
         q[at.heads + i / D][i % D] = 0.0f;  // a tile that is not full
-    each_query(a, at, [&](int h, int d, float x) { q[h][d] = a.scale * x; });
+    each_query<HEADS>(a, at, [&](int h, int d, float x) { q[h][d] = a.scale * x; });
     __syncthreads();  // q is there
 
     for (int j = tid; j < at.count; j += BLOCK) {
         const float4 *key = (const float4 *)(keys + j * row);
         float score[HEADS] = {};
-#pragma unroll 4
+#pragma unroll 8
         for (int d = 0; d < D / 4; d++) {
             float4 k = key[d];
 #pragma unroll
@@ -229,13 +219,13 @@ static __global__ void __launch_bounds__(BLOCK)
             ((float4 *)partial)[(h * groups + group) * wide + d] = y[h];
     }
     __syncthreads();  // every group's sums are there
-    for (int i = tid; i < at.heads * D; i += BLOCK) {
-        int h = i / D;
-        float sum = 0.0f;
-        for (int k = 0; k < groups; k++)
-            sum += partial[(h * groups + k) * D + i % D];
-        sums[record(at.b, at.head + h, a.H, part, s.parts, D) + i % D] = sum;
-    }
+    for (int h = 0; h < at.heads; h++)
+        for (int i = tid; i < D; i += BLOCK) {
+            float sum = 0.0f;
+            for (int k = 0; k < groups; k++)
+                sum += partial[(h * groups + k) * D + i];
+            sums[record(at.b, at.head + h, a.H, part, s.parts, D) + i] = sum;
+        }
 }
 
 #include "decode_tensor.cuh"

@@ -107,9 +107,9 @@ static __global__ void __launch_bounds__(BLOCK, 2)
     E *p = low + ROWS * pitch;                // (ROWS, PITCH_P)
     size_t row = (size_t)a.K * D, from = ((size_t)at.b * a.S + at.first) * row + at.g * D;
 
-    /* a last tile may have channels of its own: those behind D are 0 */
-    for (int i = tid; i < STAGES * TILE * (pitch - D); i += BLOCK)
-        ring[i / (pitch - D) * pitch + D + i % (pitch - D)] = (E)0.0f;
+    if (D % 16)  // the last 16 channels are not all there: the others are 0
+        for (int i = tid; i < STAGES * TILE; i += BLOCK)
+            *(float4 *)(ring + i * pitch + D) = {};
     auto fetch = [&](int t) {
         if (t >= 2 * tiles) {
             __pipeline_commit();  // an empty one, so that the count of groups stays
@@ -126,7 +126,7 @@ static __global__ void __launch_bounds__(BLOCK, 2)
     for (int i = tid; i < 2 * ROWS * pitch / 8; i += BLOCK)
         ((float4 *)high)[i] = {};  // high and low: rows without a head, channels behind D
     __syncthreads();               // before the others are stored
-    each_query(a, at, [&](int h, int d, float x) {
+    each_query<ROWS>(a, at, [&](int h, int d, float x) {
         E near = (E)x;
         high[h * pitch + d] = near;
         low[h * pitch + d] = (E)(x - (float)near);
@@ -139,18 +139,26 @@ static __global__ void __launch_bounds__(BLOCK, 2)
         __syncthreads();  // nobody reads tile t any more
         fetch(t + STAGES);
     }
-    for (int h = warp; h < ROWS; h += BLOCK / WARP) {
-        float most = -INFINITY, sum = 0.0f;
-        for (int j = tid % WARP; j < at.count; j += WARP)
-            most = fmaxf(most, score[h * PITCH_S + j] * a.scale);
+    for (int h = warp; h < at.heads; h += BLOCK / WARP) {  // of other rows anything: p is
+        constexpr int EACH = MOST / WARP;                  // multiplied row by row
+        float x[EACH], most = -INFINITY, sum = 0.0f;
+#pragma unroll
+        for (int u = 0; u < EACH; u++) {
+            int j = tid % WARP + u * WARP;
+            x[u] = j < at.count ? score[h * PITCH_S + j] * a.scale : -INFINITY;
+            most = fmaxf(most, x[u]);
+        }
         most = warp_max(most);
-        for (int j = tid % WARP; j < tiles * TILE; j += WARP) {
-            float w = j < at.count ? expf(score[h * PITCH_S + j] * a.scale - most) : 0.0f;
+#pragma unroll
+        for (int u = 0; u < EACH; u++) {
+            int j = tid % WARP + u * WARP;
+            if (j >= tiles * TILE) break;
+            float w = j < at.count ? expf(x[u] - most) : 0.0f;
             p[h * PITCH_P + j] = (E)w;
             sum += w;
         }
         sum = warp_sum(sum);
-        if (h < at.heads && tid % WARP == 0)
+        if (tid % WARP == 0)
             softmaxes[record(at.b, at.head + h, a.H, part, s.parts, 1)] = {most, sum};
     }
     if (at.count == 0) return;  // the second kernel takes nothing from a sum of 0

@@ -52,9 +52,16 @@ static __device__ row row_of(const batch &x, int b, int V)
 
 // BEGIN SOLUTION 07.5 (about 8 lines)
 //> /* TODO(07.5): z of entry i. About 6 lines. */
+/* tanh, off by 2^-22 at most: not by a few units of its last digit near 0, but here it is
+ * multiplied by softcap and compared with values of that size. */
+static __device__ float tanh_of(float x)
+{
+    return 1.0f - __fdividef(2.0f, __expf(2.0f * x) + 1.0f);
+}
+
 static __device__ float score_of(const rules &a, float z, bool seen)
 {
-    if (a.softcap > 0.0f) z = a.softcap * tanhf(z * a.per_softcap);
+    if (a.softcap > 0.0f) z = a.softcap * tanh_of(z * a.per_softcap);
     if (seen) z = z > 0.0f ? z / a.penalty : z * a.penalty;
     return __fmul_rn(z, a.per_temperature);  // never part of an fma: one z everywhere
 }
@@ -116,9 +123,9 @@ static __device__ float gumbel(uint32_t number)
     return -logf(low ? -log1pf(-u) : -logf(u));
 }
 
-/* -3.2 < g < 22.9: an entry further than their distance below the highest z is never drawn,
+/* -LEAST < g < MOST: an entry further than their distance below the highest z is never drawn,
  * and one that would need more noise than there is needs no noise computed. */
-constexpr float MOST_NOISE = 23.0f;
+constexpr float MOST_NOISE = 22.9f, LEAST_NOISE = 3.2f;
 
 /* e^(z - most) as an integer with room for V of them: integers add up to the same sum in
  * every order, so that atomic additions cost no reproducibility. */
@@ -158,63 +165,86 @@ struct items {
 
 enum amount { COUNT, WEIGHT };
 
+constexpr int BITS = 8, RANGES = 1 << BITS;
+
+/* How much lies in each range of keys, and where the sum is reached: shared by the block. */
+struct search {
+    u64 sums[RANGES];
+    unsigned counts[RANGES];
+    u64 left;   // of the sum, in the range that is found
+    int range;  // that one
+};
+
+/* One warp: the highest ranges that add up to `enough`. Lane 0 has the 8 highest, lane 31 the
+ * lowest. A sum that is never reached ends with the last range that has any. */
+template <amount HOW> static __device__ void find_range(search *s, u64 enough)
+{
+    constexpr int EACH = RANGES / WARP;
+    int lane = threadIdx.x % WARP, highest = RANGES - 1 - lane * EACH;
+    u64 mine = 0, upto;
+    for (int i = 0; i < EACH; i++)
+        mine += HOW == WEIGHT ? s->sums[highest - i] : s->counts[highest - i];
+    upto = mine;
+    for (int m = 1; m < WARP; m <<= 1) {
+        u64 other = __shfl_up_sync(0xffffffffu, upto, m);
+        if (lane >= m) upto += other;
+    }
+    unsigned there = __ballot_sync(0xffffffffu, upto >= enough);
+    unsigned some = __ballot_sync(0xffffffffu, mine > 0);
+    int owner = there ? __ffs(there) - 1 : some ? 31 - __clz(some) : 0;
+    if (lane != owner) return;
+    u64 before = upto - mine;
+    int range = highest, lowest = highest - EACH + 1;
+    while (lowest < highest && !s->counts[lowest])
+        lowest++;
+    for (; range > lowest; range--) {
+        u64 here = HOW == WEIGHT ? s->sums[range] : s->counts[range];
+        if (before + here >= enough) break;
+        before += here;
+    }
+    s->left = before < enough ? enough - before : 0;
+    s->range = range;
+}
+
 /* The key from which on the largest keys add up to `enough` (or all of them), each counted
  * as 1 or by its weight; keys below `floor` do not belong. The bits are found from the top,
- * 8 a pass: how much lies in each of 256 ranges, then in which the sum is reached. */
+ * 8 a pass, those apart that all keys have in common: how much lies in each of 256 ranges,
+ * then in which the sum is reached. */
 template <amount HOW>
 static __device__ u64
 least_of(const rules &a, const row &r, const items &of, u64 enough, u64 floor, float one)
 {
-    constexpr int BITS = 8, RANGES = 1 << BITS, EACH = RANGES / WARP;
-    __shared__ u64 sums[RANGES];
-    __shared__ unsigned counts[RANGES];
-    __shared__ u64 found, left;
-    __shared__ bool last;
-    u64 top = 0;  // the bits that are known
-    for (int shift = 64 - BITS; shift >= 0; shift -= BITS) {
+    __shared__ search s;
+    u64 key, high = 0, low = 0;  // the largest, and the least upside down
+    for (int i = threadIdx.x; i < of.n; i += blockDim.x)
+        if (of.at(a, r, i, &key) && key >= floor)
+            high = max(high, key), low = max(low, ~key);
+    high = over_block<false>(high), low = ~over_block<false>(low);
+    if (high <= low) return high;         // one, or none
+    int open = 64 - __clzll(high ^ low);  // bits that are not known yet
+    u64 top = open < 64 ? high >> open : 0;
+    for (;;) {
+        int shift = max(open - BITS, 0), width = open - shift;
         for (int i = threadIdx.x; i < RANGES; i += blockDim.x)
-            sums[i] = 0, counts[i] = 0;
+            s.sums[i] = 0, s.counts[i] = 0;
         __syncthreads();  // empty, and the last pass is read
         for (int i = threadIdx.x; i < of.n; i += blockDim.x) {
-            u64 key;
             if (!of.at(a, r, i, &key) || key < floor) continue;
-            if (shift + BITS < 64 && key >> (shift + BITS) != top) continue;
-            int range = (int)(key >> shift) & (RANGES - 1);
-            atomicAdd(&counts[range], 1u);
-            atomicAdd(
-                &sums[range], HOW == WEIGHT ? weight_of(value_of(key), of.most, one) : 1);
+            if (open < 64 && key >> open != top) continue;
+            int range = (int)(key >> shift) & ((1 << width) - 1);
+            atomicAdd(&s.counts[range], 1u);
+            if (HOW == WEIGHT)
+                atomicAdd(&s.sums[range], weight_of(value_of(key), of.most, one));
         }
-        __syncthreads();           // all are counted
-        if (threadIdx.x < WARP) {  // lane 0 has the 8 highest ranges, lane 31 the lowest
-            int lane = threadIdx.x, high = RANGES - 1 - lane * EACH;
-            u64 mine = 0, upto;
-            for (int i = 0; i < EACH; i++)
-                mine += sums[high - i];
-            upto = mine;
-            for (int m = 1; m < WARP; m <<= 1) {
-                u64 other = __shfl_up_sync(0xffffffffu, upto, m);
-                if (lane >= m) upto += other;
-            }
-            unsigned there = __ballot_sync(0xffffffffu, upto >= enough);
-            unsigned some = __ballot_sync(0xffffffffu, mine > 0);
-            int owner = there ? __ffs(there) - 1 : some ? 31 - __clz(some) : 0;
-            if (lane == owner) {
-                u64 before = upto - mine;
-                int range = high, lowest = high - EACH + 1;
-                while (lowest < high && !counts[lowest])
-                    lowest++;  // the sum is never reached: the last that has any
-                while (range > lowest && before + sums[range] < enough)
-                    before += sums[range--];
-                left = before < enough ? enough - before : 0;
-                found = top << BITS | (u64)range;
-                last = counts[range] <= 1 || (HOW == COUNT && counts[range] <= left);
-            }
-        }
-        __syncthreads();  // found, left, last
-        top = found, enough = left;
-        if (last) return top << shift;
+        __syncthreads();  // all are counted
+        if (threadIdx.x < WARP) find_range<HOW>(&s, enough);
+        __syncthreads();  // the range is found
+        unsigned count = s.counts[s.range];
+        top = top << width | (u64)s.range, enough = s.left, open = shift;
+        if (open == 0 || count <= 1 || (HOW == COUNT && count <= enough))
+            return top << open;
+        __syncthreads();  // everybody has read s
     }
-    return top;
 }
 
 #include "sample_parts.cuh"
@@ -233,7 +263,7 @@ least_kept(const rules &a, const row &r, const items &of, const cut &c)
     }
     if (!(a.top_p < 1.0f)) return least;
     double all = c.all;
-    if (all == 0.0 || a.top_k > 0) {  // else the bins have it
+    if (all == 0.0) {  // else the bins have it
         for (int i = threadIdx.x; i < of.n; i += blockDim.x) {
             u64 key;
             if (of.at(a, r, i, &key) && key >= least)

@@ -5,7 +5,8 @@
 // BEGIN SOLUTION 07.6 (about 190 lines)
 //> /* TODO(07.6): nothing, if one block per row is fast enough for you. */
 /* What is known of a row before its last block, from the bins: bins below low are kept,
- * those above high are not; how much the kept ones are, and all that top_k keeps. */
+ * those above high are not; how much the kept ones are, and all that top_k keeps (0: not
+ * known yet). */
 struct cut {
     int low, high;
     unsigned count, listed;
@@ -46,6 +47,17 @@ static __device__ scratch scratch_of(void *workspace, int b, int V)
     return s;
 }
 
+/* This thread's logits of a part, FEW apart, all under way before the first is used. */
+constexpr int EACH = PART / FEW;
+static __device__ void load_part(float (&z)[EACH], const row &r, int part, int V)
+{
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+        int i = part * PART + u * FEW + threadIdx.x;
+        z[u] = i < V ? r.logits[i] : 0.0f;
+    }
+}
+
 /* Step 1: the highest key of each part; empties the bins. Grid (parts * B) here and below. */
 static __global__ void __launch_bounds__(FEW) highest_kernel(batch x, rules a)
 {
@@ -56,8 +68,13 @@ static __global__ void __launch_bounds__(FEW) highest_kernel(batch x, rules a)
         s.weights[i] = 0, s.counts[i] = 0;
     if (part == 0 && threadIdx.x == 0) s.known->listed = 0;
     u64 high = 0;
-    for (int i = part * PART + threadIdx.x; i < min(a.V, (part + 1) * PART); i += FEW)
-        high = max(high, key_of(score(a, r, i), i));
+    float z[EACH];
+    load_part(z, r, part, a.V);
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+        int i = part * PART + u * FEW + threadIdx.x;
+        if (i < a.V) high = max(high, key_of(score_of(a, z[u], r.seen && r.seen[i]), i));
+    }
     high = over_block<false>(high);
     if (threadIdx.x == 0) s.highest[part] = high;
 }
@@ -81,12 +98,18 @@ static __global__ void __launch_bounds__(FEW) bins_kernel(batch x, rules a)
     scratch s = scratch_of(x.workspace, b, a.V);
     for (int i = threadIdx.x; i < BINS; i += FEW)
         counts[i] = weights[i] = 0;
+    float logits[EACH];
+    load_part(logits, r, part, a.V);
     float most = most_of(s.highest, parts);  // with barriers: the bins are empty
-    for (int i = part * PART + threadIdx.x; i < min(a.V, (part + 1) * PART); i += FEW) {
-        float z = score(a, r, i);
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+        int i = part * PART + u * FEW + threadIdx.x;
+        if (i >= a.V) continue;
+        float z = score_of(a, logits[u], r.seen && r.seen[i]);
         int bin = bin_of(z, most);
+        if (bin == BINS - 1) continue;  // too far: see cut_of
         atomicAdd(&counts[bin], 1u);
-        atomicAdd(&weights[bin], (unsigned)(expf(z - most + bin / 32.0f) * 0x1p20f));
+        atomicAdd(&weights[bin], (unsigned)(__expf(z - most + bin / 32.0f) * 0x1p20f));
     }
     __syncthreads();  // all are counted
     for (int i = threadIdx.x; i < BINS; i += FEW)
@@ -121,20 +144,20 @@ template <typename N> static __device__ void run_up(N (&sum)[BINS / FEW])
  * bin but one nothing is ever drawn, nor does it weigh anything: it does not count. */
 static __device__ cut cut_of(const rules &a, const scratch &s)
 {
-    constexpr int EACH = BINS / FEW;
+    constexpr int MINE = BINS / FEW;
     __shared__ unsigned count_to[BINS + 1];
     __shared__ double weight_to[BINS + 1];
-    unsigned count[EACH];
-    double weight[EACH];
-    for (int i = 0; i < EACH; i++) {
-        int bin = threadIdx.x * EACH + i;
+    unsigned count[MINE];
+    double weight[MINE];
+    for (int i = 0; i < MINE; i++) {
+        int bin = threadIdx.x * MINE + i;
         bool far = bin == BINS - 1;
         count[i] = far ? 0 : s.counts[bin];
         weight[i] = far ? 0.0 : s.weights[bin] * 0x1p-20 * (double)expf(-bin / 32.0f);
     }
     run_up(count), run_up(weight);
-    for (int i = 0; i < EACH; i++) {
-        int bin = threadIdx.x * EACH + i;
+    for (int i = 0; i < MINE; i++) {
+        int bin = threadIdx.x * MINE + i;
         count_to[bin + 1] = count[i], weight_to[bin + 1] = weight[i];
     }
     if (threadIdx.x == 0) count_to[0] = 0, weight_to[0] = 0.0;
@@ -168,6 +191,7 @@ static __device__ cut cut_of(const rules &a, const scratch &s)
         c.low = BINS - 1;
     }
     c.count = count_to[c.low], c.weight = weight_to[c.low];
+    if (few) c.all = 0.0;  // some of bin high belongs to it
     return c;
 }
 
@@ -177,10 +201,11 @@ static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool
     int parts = parts_of(a.V), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);
-    float most = 0.0f;
+    float most = 0.0f, never = -INFINITY;  // what is certainly surpassed
     cut c = {};
     if (filtered) {
         most = most_of(s.highest, parts);
+        never = most - LEAST_NOISE;
         c = cut_of(a, s);
         if (part == 0 && threadIdx.x == 0) {
             s.known->low = c.low, s.known->high = c.high, s.known->count = c.count;
@@ -193,7 +218,7 @@ static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool
     int end = min(a.V, (part + 1) * PART);
     for (int i = part * PART + threadIdx.x * 4; i < end; i += FEW * 4) {
         alignas(16) float z[4];
-        float have = value_of(best);  // of 0: NaN, less than nothing
+        float have = best ? fmaxf(value_of(best), never) : never;
         bool sure[4], some = false;
         if (whole && i + 4 <= end)
             *(float4 *)z = *(const float4 *)(r.logits + i);
