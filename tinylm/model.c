@@ -55,6 +55,7 @@ static void point_layer(model *m, model_layer *y, arena *a)
     const model_config *c = &m->config;
     size_t R = (size_t)m->R, C = (size_t)c->channels, F = (size_t)c->hidden;
     size_t HD = (size_t)c->heads * c->head_dim, Cr = (size_t)c->recurrent;
+    bool trains = m->use == MODEL_TRAIN;
     y->x1 = take_elements(a, R * C), y->h1 = take_elements(a, R * C);
     y->x2 = take_elements(a, R * C), y->h2 = take_elements(a, R * C);
     y->gu = take_elements(a, R * 2 * F), y->s = take_elements(a, R * F);
@@ -62,14 +63,15 @@ static void point_layer(model *m, model_layer *y, arena *a)
     if (y->recurrent) {
         y->xy = take_elements(a, R * 2 * Cr), y->c = take_elements(a, R * Cr);
         y->px = take_elements(a, R * Cr), y->pa = take_elements(a, R * Cr);
-        y->g = take_elements(a, R * Cr), y->h = take_floats(a, R * Cr);
+        y->g = take_elements(a, R * Cr);
+        y->h = trains ? take_floats(a, R * Cr) : NULL;
         return;
     }
     y->qkv = take_elements(a, R * (size_t)m->W), y->att = take_elements(a, R * HD);
     if (c->gemm_attention)
         y->p = take_elements(a, R * (size_t)c->heads * (size_t)m->T);
     else
-        y->lse = take_floats(a, R * (size_t)c->heads);
+        y->lse = trains ? take_floats(a, R * (size_t)c->heads) : NULL;
 }
 
 // Without a backward pass all layers lie on the same place.

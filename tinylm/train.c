@@ -6,6 +6,7 @@
  */
 #include "checkpoint.h"
 #include "commands.h"
+#include "corpus.h"
 #include "kernels.h"
 #include "progress.h"
 #include "recipe.h"
@@ -20,9 +21,7 @@
 
 typedef struct run {
     options o;
-    tokenizer tokenizer;
-    int *text; /* (length) all tokens */
-    size_t length, held_out;
+    corpus text;
     model m;
     trainer t;
     run_state state;
@@ -78,50 +77,6 @@ static int read_options(run *r, int argc, char **argv)
     if (!other) return 0;
     return error_set(
         &r->err, "--resume cannot change --%s: leave it out, or start a new run", other);
-}
-
-/* --- the text ----------------------------------------------------------------------- */
-
-static uint64_t hash_text(const char *text, size_t bytes)
-{
-    uint64_t h = 0xcbf29ce484222325;  // FNV-1a
-    for (size_t i = 0; i < bytes; i++)
-        h = (h ^ (unsigned char)text[i]) * 0x100000001b3;
-    return h;
-}
-
-static int load_text(run *r)
-{
-    const options *o = &r->o;
-    tokenizer_kind kind = TOKENIZER_CHARACTERS;
-    size_t bytes;
-    if (strcmp(o->tokenizer, "bytes") == 0)
-        kind = TOKENIZER_BYTES;
-    else if (strcmp(o->tokenizer, "characters") != 0)
-        return error_set(
-            &r->err, "--tokenizer %s: there are characters and bytes", o->tokenizer);
-    if (!o->data[0]) return error_set(&r->err, "no text: give --data FILE");
-    char *text = read_text(o->data, &bytes, &r->err);
-    if (!text) return -1;
-    uint64_t hash = hash_text(text, bytes);
-    int rc = tokenizer_build(&r->tokenizer, kind, text, bytes, o->data, &r->err);
-    if (!rc && o->resume && hash != r->state.text_hash)
-        rc = error_set(&r->err, "%s: not the text that this run learns from", o->data);
-    r->state.text_hash = hash;
-    if (!rc) {
-        r->text =
-            tokenizer_encode(&r->tokenizer, text, bytes, o->data, &r->length, &r->err);
-        rc = r->text ? 0 : -1;
-    }
-    free(text);
-    r->held_out = held_out_start(r->length);
-    size_t tail = r->length - r->held_out, T = (size_t)o->context;
-    if (!rc && (r->held_out < T + 2 || tail < T + 1))
-        rc = error_set(
-            &r->err,
-            "%s: %zu tokens, of which %zu are held out: too short for --context %ld",
-            o->data, r->length, tail, o->context);
-    return rc;
 }
 
 /* --- the CSV ------------------------------------------------------------------------ */
@@ -194,14 +149,15 @@ static int save(run *r, const char *name, bool training)
         r->state.train = *trainer_read(&r->t);
         if (training_save(&r->m, &r->state, folder, r->scratch, &r->err)) return -1;
     }
-    return checkpoint_save(&r->m, &r->tokenizer, folder, r->scratch, &r->err);
+    return checkpoint_save(&r->m, &r->text.tokenizer, folder, r->scratch, &r->err);
 }
 
 static int evaluate(run *r)
 {
     trainer_read(&r->t);  // the steps before must not count as evaluation
     double before = seconds_now();
-    double val = evaluate_text(&r->m, r->text + r->held_out, r->length - r->held_out);
+    double val = evaluate_text(
+        &r->m, r->text.token + r->text.held_out, r->text.length - r->text.held_out);
     r->since += seconds_now() - before;
     if (log_step(r, val)) return -1;
     if (!(val < r->state.best)) return 0;
@@ -211,6 +167,16 @@ static int evaluate(run *r)
 
 /* --- the run ------------------------------------------------------------------------ */
 
+static int load_text(run *r)
+{
+    if (corpus_load(&r->text, &r->o, &r->err)) return -1;
+    if (r->o.resume && r->text.hash != r->state.text_hash)
+        return error_set(
+            &r->err, "%s: not the text that this run learns from", r->o.data);
+    r->state.text_hash = r->text.hash;
+    return 0;
+}
+
 static int open_run(run *r, int argc, char **argv)
 {
     model_config config;
@@ -218,7 +184,7 @@ static int open_run(run *r, int argc, char **argv)
     const options *o = &r->o;
     char last[PATH_MAX];
     if (read_options(r, argc, argv) || load_text(r) ||
-        recipe_config(&config, o, r->tokenizer.vocab, &r->err) ||
+        recipe_config(&config, o, r->text.tokenizer.vocab, &r->err) ||
         recipe_make(&recipe, o, &r->err) || folder_make(o->out, &r->err))
         return -1;
     snprintf(last, sizeof last, "%s/last", o->out);
@@ -237,8 +203,8 @@ static int open_run(run *r, int argc, char **argv)
     free(r->state.options);
     r->state.options = options_text(o);
     trainer_open(
-        &r->t, &r->m, &recipe, r->text, r->held_out, o->seed, r->state.train.step,
-        o->graph);
+        &r->t, &r->m, &recipe, r->text.token, r->text.held_out, o->seed,
+        r->state.train.step, o->graph);
     return open_csv(r);
 }
 
@@ -271,7 +237,7 @@ static void print_start(const run *r)
     print_blocks(c, r->o.attention);
     printf(
         "text   %s: %zu tokens of %d kinds, the last %zu held out\n", r->o.data,
-        r->length, c->vocab, r->length - r->held_out);
+        r->text.length, c->vocab, r->text.length - r->text.held_out);
     printf(
         "run    %s: steps %u to %ld of %ld x %ld x %d tokens, seed %" PRIu64
         ", %.0f MB\n",
@@ -352,9 +318,8 @@ int train_main(int argc, char **argv)
     fclose(r.csv);
     trainer_close(&r.t);
     model_destroy(&r.m);
-    tokenizer_free(&r.tokenizer);
+    corpus_free(&r.text);
     free(r.state.options);
     free(r.scratch);
-    free(r.text);
     return rc;
 }
