@@ -41,7 +41,7 @@ enum {
     STEP = 16,  /* of a product's inner dimension: what one instruction takes */
     EIGHT = 8,  /* elements of 16 bytes: one copy, one row of an 8x8 matrix */
     BUSY = 128, /* blocks that keep a card busy */
-    PART = 512, /* keys of a part, at least */
+    PART = 256, /* keys of a part, at least */
 };
 static const float LN_2 = 0.693147181f;
 
@@ -480,7 +480,7 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel
         finish<P>(out, lse, own_q, own, own_rows, own_valid, b, z);
 }
 
-/* Blocks without parts; the plans' ROWS are equal. */
+/* Blocks without parts. */
 template <typename P> static size_t blocks_for(const sizes &z)
 {
     size_t rows = (size_t)z.T * (z.H / z.K);
@@ -503,7 +503,16 @@ static wb_status launch(const forward_call<E> &c, parts to, cudaStream_t stream)
 typedef plan<32, 4, 2, 64> plan_32;
 typedef plan<64, 4, 2, 128> plan_64;
 typedef plan<128, 4, 2, 64> plan_128;
-typedef plan<256, 8, 1, 64> plan_256;
+typedef plan<256, 8, 1, 64> plan_256;        // 194 KB of shared memory
+typedef plan<256, 4, 1, 32> plan_256_small;  // 97 KB, where a block may not have more
+
+static bool has_shared(int bytes)
+{
+    int device = 0, most = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    return bytes <= most;
+}
 
 static int parts_for(const sizes &z)
 {
@@ -528,7 +537,9 @@ template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s
     wb_status status = z.D <= 32    ? launch<plan_32>(c, to, stream)
                        : z.D <= 64  ? launch<plan_64>(c, to, stream)
                        : z.D <= 128 ? launch<plan_128>(c, to, stream)
-                                    : launch<plan_256>(c, to, stream);
+                       : has_shared(plan_256::BYTES)
+                           ? launch<plan_256>(c, to, stream)
+                           : launch<plan_256_small>(c, to, stream);
     if (status != WB_OK || number == 1) return status;
     add_parts_kernel<<<(unsigned)rows, z.D, 0, stream>>>(c.out, c.lse, to, z);
     return wb_launched();
