@@ -25,8 +25,8 @@ constexpr int HIGH = 64, WIDE = 32;                 // a warp's results
 constexpr int DOWN = HIGH / 16, ACROSS = WIDE / 8;  // in pieces of 16 x 8: an instruction
 
 /* Distance of rows of 32 and of 128 numbers in shared memory, and of 32 floats on their way
- * out: with a few more, eight neighbours lie in different banks. */
-constexpr int SHORT = STEP + 8, LONG = TILE + 8, EDGE = WIDE + 8;
+ * out: with a few more, eight accesses of 16 bytes lie in different banks. */
+constexpr int SHORT = STEP + 8, LONG = TILE + 8, EDGE = WIDE + 4;
 constexpr int PART = TILE * SHORT;  // of a buffer: the larger tile
 static_assert(STEP * LONG <= PART, "both kinds of tiles fit a buffer");
 
@@ -161,35 +161,55 @@ static __device__ void sum_up(
 /* Hands out 16 x 32 of a warp's results, piece i of its rows: each lane gets two stretches
  * of 8 neighbours in turn, as use(row, column, float[8]), both counted within the tile. */
 template <typename Use>
-static __device__ void
+static __device__ __forceinline__ void
 hand_out(const float (&at)[ACROSS][4], float *result, int i, Use use)
 {
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     for (int j = 0; j < ACROSS; j++)
-        for (int e = 0; e < 4; e += 2) {
-            float *to = result + (lane / 4 + e * 4) * EDGE + j * 8 + lane % 4 * 2;
-            to[0] = at[j][e], to[1] = at[j][e + 1];
-        }
+        for (int e = 0; e < 4; e += 2)
+            *(vec<float, 2>
+                  *)(result + (lane / 4 + e * 4) * EDGE + j * 8 + lane % 4 * 2) = {
+                {at[j][e], at[j][e + 1]}};
     __syncwarp();  // the results are there
     for (int k = 0; k < 2; k++) {
         int r = lane / 4 + k * 8, c = lane % 4 * 8;
-        use(warp / 4 * HIGH + i * 16 + r, warp % 4 * WIDE + c, result + r * EDGE + c);
+        float v[8];
+        for (int half = 0; half < 8; half += 4) {
+            vec<float> four = *(const vec<float> *)(result + r * EDGE + c + half);
+            for (int j = 0; j < 4; j++)
+                v[half + j] = four.at[j];
+        }
+        use(warp / 4 * HIGH + i * 16 + r, warp % 4 * WIDE + c, v);
     }
     __syncwarp();  // and taken
 }
 
-/* Rounds n of 8 results to E, at once where `vector` says that it can be. */
+/* n of 8 numbers at p, 16 bytes at once where `vector` says that they can be; v += them */
 template <typename E>
-static __device__ void put(E *to, const float *v, int n, bool vector)
+static __device__ __forceinline__ void add(float *v, const E *p, int n, bool vector)
+{
+    vec<E> y = {};
+    if (vector)
+        y = *(const vec<E> *)p;
+    else
+        for (int j = 0; j < vec<E>::N; j++)
+            if (j < n) y.at[j] = p[j];
+    for (int j = 0; j < vec<E>::N; j++)
+        v[j] += (float)y.at[j];
+}
+
+/* The same the other way: v is rounded to E. */
+template <typename E>
+static __device__ __forceinline__ void put(E *p, const float *v, int n, bool vector)
 {
     vec<E> y;
     for (int j = 0; j < vec<E>::N; j++)
         y.at[j] = (E)v[j];
     if (vector)
-        *(vec<E> *)to = y;
+        *(vec<E> *)p = y;
     else
         for (int j = 0; j < vec<E>::N; j++)
-            if (j < n) to[j] = y.at[j];
+            if (j < n) p[j] = y.at[j];
 }
 
 template <typename E>
@@ -308,8 +328,8 @@ template <typename E, typename Kernel> static size_t room_for(Kernel *kernel)
 }
 
 constexpr size_t LEAST = 256;     // rows of a part of the sums for dw
-constexpr size_t MOST = 8 << 20;  // partial sums in all, about
-constexpr size_t FEW = 4;         // parts, also of large matrices
+constexpr size_t MOST = 4 << 20;  // partial sums in all
+constexpr size_t FEW = 2;         // parts, also of large matrices
 // END SOLUTION
 
 template <typename E>
@@ -320,7 +340,7 @@ static wb_status block_linear(
     // BEGIN SOLUTION 06.7 (as in 06.1)
     //> // TODO(06.7): launch both_gates, then return wb_launched().
     //> return WB_TODO;
-    bool vectors = M % vec<E>::N == 0 && aligned(16, px, pa, c, wx, wa);
+    bool vectors = M % vec<E>::N == 0 && aligned(16, px, pa, c, wx, wa, bx, ba);
     size_t space = room_for<E>(both_gates<E>);
     both_gates<E><<<blocks_for(R, G, M, HALF), BLOCK, space, stream>>>(
         px, pa, c, wx, bx, wa, ba, R, G, M, vectors);

@@ -202,12 +202,24 @@ static __global__ void __launch_bounds__(BLOCK) conv1d_forward(
             conv_state, inputs, own, pos, T, C, width, ld, len ? len[own.b] : T);
 }
 
+/* N tokens from t on, 0 from `end` on. */
+template <typename E, int VEC, int N>
+static __device__ __forceinline__ void
+load_tokens(vec<E, VEC> (&to)[N], const E *from, int t, int end, int ld)
+{
+#pragma unroll
+    for (int u = 0; u < N; u++) {
+        to[u] = {};
+        if (t + u < end) to[u] = *(const vec<E, VEC> *)(from + (size_t)(t + u) * ld);
+    }
+}
+
 /* All three gradients in one walk. dout[t] reaches dx[t], dx[t-1], ...: the last sums of dx
  * are in registers, and the oldest is complete once t has passed. A chunk goes on `width`
  * tokens beyond its end for the sake of its last dx; dw and dbias count only its own
  * tokens. A row of `partial` is C*width sums for dw, then C for dbias. */
 template <typename E, int VEC, int WIDTH>
-static __global__ void __launch_bounds__(BLOCK) conv1d_backward(
+static __global__ void __launch_bounds__(BLOCK, WIDTH ? 3 : 1) conv1d_backward(
     E *dx, float *partial, const E *dout, const E *inputs, const E *w, const int *pos,
     int B, int T, int C, int width, int ld, int walk)
 {
@@ -227,18 +239,18 @@ static __global__ void __launch_bounds__(BLOCK) conv1d_backward(
         if (own.first >= k)
             widen(in[MOST - k], *(const v *)(xb + (size_t)(own.first - k) * ld));
     int end = own.last + width - 1;  // tokens that the last dx waits for
+    v x[MOST], d[MOST], next_x[MOST], next_d[MOST];
+    load_tokens(next_x, xb, own.first, own.last, ld);
+    load_tokens(next_d, db, own.first, end < T ? end : T, C);
     for (int t = own.first; t < end; t += MOST) {
-        v x[MOST], d[MOST];
         int p[MOST];
 #pragma unroll
         for (int u = 0; u < MOST; u++) {
-            int here = t + u;
-            x[u] = d[u] = {}, p[u] = -1;
-            if (here < own.last) x[u] = *(const v *)(xb + (size_t)here * ld);
-            if (here >= T || here >= end) continue;
-            d[u] = *(const v *)(db + (size_t)here * C);
-            p[u] = pb ? pb[here] : here;
+            x[u] = next_x[u], d[u] = next_d[u];
+            p[u] = t + u >= T || t + u >= end ? -1 : pb ? pb[t + u] : t + u;
         }
+        load_tokens(next_x, xb, t + MOST, own.last, ld);  // under way meanwhile
+        load_tokens(next_d, db, t + MOST, end < T ? end : T, C);
 #pragma unroll
         for (int u = 0; u < MOST; u++) {
             int here = t + u;
@@ -293,9 +305,17 @@ static int walk_for(int B, int T, int columns)
     return walk;
 }
 
-constexpr size_t LEAST = 16;  // tokens of a chunk, at least, in the backward pass
-constexpr size_t MOST_SUMS = 2 << 20;  // partial sums in all, about
-constexpr size_t FEW = 16;             // chunks of a row, also where it has more channels
+constexpr int CHANNELS = 4;       // of a thread in the backward pass
+constexpr size_t RESIDENT = 384;  // threads of it on a multiprocessor: those of one wave
+
+/* Chunks of a row in the backward pass: one wave of threads, so that all end together and
+ * leave few partial sums; but at least 16 tokens each. */
+constexpr size_t LEAST = 16;
+
+static size_t most_sums(int width)
+{
+    return multiprocessors() * RESIDENT * CHANNELS * (width + 1);
+}
 // END SOLUTION
 
 template <typename E>
@@ -326,7 +346,7 @@ template <typename E> static size_t conv1d_space(int B, int T, int C, int width)
     //> // TODO(06.2): 0 is right as long as one thread sums a tap alone.
     //> return 0;
     if (B < 1 || T < 1 || C < 1 || width < 1) return 0;
-    return parts_space(T, (size_t)B * C * (width + 1), LEAST, MOST_SUMS, FEW);
+    return parts_space(T, (size_t)B * C * (width + 1), LEAST, most_sums(width), 1);
     // END SOLUTION
 }
 
@@ -339,9 +359,9 @@ static wb_status conv1d_back(
     //> // TODO(06.2): launch conv1d_dx and conv1d_dw, then return wb_launched().
     //> (void)partial;
     //> return WB_TODO;
-    constexpr int N = 4;
+    constexpr int N = CHANNELS;
     size_t sums = (size_t)C * (width + 1);
-    int P = parts_for(T, B * sums, LEAST, MOST_SUMS, FEW), walk = (T + P - 1) / P;
+    int P = parts_for(T, B * sums, LEAST, most_sums(width), 1), walk = (T + P - 1) / P;
     bool vectors = C % N == 0 && ld % N == 0 && aligned(N * sizeof(E), dx, dout, x, w);
     auto kernel = !vectors     ? conv1d_backward<E, 1, 0>
                   : width == 4 ? conv1d_backward<E, N, 4>

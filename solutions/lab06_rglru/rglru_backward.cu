@@ -240,7 +240,8 @@ static void launch(backward_call<E> call, int B, void *workspace, cudaStream_t s
     call.partial = (float *)((char *)workspace + chained);
     backward_chunks<E, V>
         <<<chain_blocks(link), dim3(WARP, WARPS), 0, stream>>>(call, link);
-    launch_add({{call.da_param}, {(size_t)call.C}}, call.partial, link.chunks * B, stream);
+    launch_add(
+        {{call.da_param}, {(size_t)call.C}}, call.partial, link.chunks * B, stream);
 }
 
 /* Whether V elements of every row of the call lie on a multiple of their size */

@@ -78,10 +78,10 @@ launch_add(targets to, const float *partial, int P, cudaStream_t stream)
 }
 
 /* Into how many parts a sum over `rows` is cut whose every part leaves n floats: parts of
- * `least` rows or more, and about `most` floats in all, but `few` parts in any case. */
+ * `least` rows or more, and at most `most` floats in all, but `few` parts in any case. */
 static inline int parts_for(size_t rows, size_t n, size_t least, size_t most, size_t few)
 {
-    size_t P = most / n + 1 > few ? most / n + 1 : few, all = (rows + least - 1) / least;
+    size_t P = most / n > few ? most / n : few, all = (rows + least - 1) / least;
     P = P < all ? P : all;
     return P < 65535 ? (int)P : 65535;  // the limit of gridDim.y
 }
@@ -90,8 +90,7 @@ static inline int parts_for(size_t rows, size_t n, size_t least, size_t most, si
 static inline size_t
 parts_space(size_t rows, size_t n, size_t least, size_t most, size_t few)
 {
-    size_t all = (rows + least - 1) / least * n;
-    size_t bound = few * n > most + n ? few * n : most + n;
+    size_t all = (rows + least - 1) / least * n, bound = few * n > most ? few * n : most;
     return (all < bound ? all : bound) * sizeof(float);
 }
 
