@@ -54,8 +54,7 @@ static __global__ void scan_rows_backward(
     if (i >= (size_t)B * C) return;
     size_t b = i % B, c = i / B;
     size_t row = b * C + c, at = (b * T + T - 1) * C + c;
-    float back =
-        dh_last ? dh_last[row] : 0.0f;  // a[t+1] dz[t+1]: what comes from the right
+    float back = dh_last ? dh_last[row] : 0.0f;  // a[t+1] dz[t+1]: from the right
     for (int t = T - 1; t >= 0; t--, at -= C) {
         float d = (float)dh[at] + back;
         float before = t ? (float)h[at - C] : h0 ? h0[row] : 0.0f;
@@ -182,4 +181,5 @@ static size_t fused_workspace(int, int, int)
     return 0;
 }
 
+#include "fused_contract.h"
 #include "scan_contract.h"

@@ -1,7 +1,7 @@
-/* scan_contract.h - the end of every rung of parts 06.4 to 06.6: the scans and the fused
- * RG-LRU of rglru.h in each element type, from the templates scan_forward, scan_backward,
- * fused_forward, fused_backward and their workspace functions above the #include. */
-#define DEFINE(E, e)                                                                     \
+/* scan_contract.h - the end of every rung of part 06.4: the linear scans of rglru.h in each
+ * element type, from the templates scan_forward and scan_backward and from scan_workspace
+ * above the #include. */
+#define DEFINE_SCAN(E, e)                                                                \
     wb_status linear_scan_forward_##e(                                                   \
         E *h, float *h_last, const E *a, const E *z, const float *h0, int B, int T,      \
         int C, void *workspace, size_t workspace_bytes, cudaStream_t stream)             \
@@ -32,46 +32,7 @@
     size_t linear_scan_backward_workspace_##e(int B, int T, int C)                       \
     {                                                                                    \
         return scan_workspace(B, T, C);                                                  \
-    }                                                                                    \
-    wb_status rglru_forward_##e(                                                         \
-        E *out, float *h, float *state, const E *c, const E *px, const E *pa,            \
-        const E *y, const E *a_param, const int *pos, const int *len, int B, int T,      \
-        int C, int ldy, void *workspace, size_t workspace_bytes, cudaStream_t stream)    \
-    {                                                                                    \
-        if (B < 0 || T < 0 || C < 0 || (y && ldy < C)) return WB_BAD_SHAPE;              \
-        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
-        if (!out || !c || !px || !pa || !a_param) return WB_BAD_SHAPE;                   \
-        if (workspace_bytes < fused_workspace(B, T, C)) return WB_NO_SPACE;              \
-        fused_forward<E>(                                                                \
-            out, h, state, c, px, pa, y, a_param, pos, len, B, T, C, ldy, workspace,     \
-            stream);                                                                     \
-        return wb_launched();                                                            \
-    }                                                                                    \
-    size_t rglru_forward_workspace_##e(int B, int T, int C)                              \
-    {                                                                                    \
-        return fused_workspace(B, T, C);                                                 \
-    }                                                                                    \
-    wb_status rglru_backward_##e(                                                        \
-        E *dc, E *dpx, E *dpa, E *dy, float *da_param, const E *dout, const E *c,        \
-        const E *px, const E *pa, const E *y, const float *h, const E *a_param,          \
-        const int *pos, int B, int T, int C, int ldy, void *workspace,                   \
-        size_t workspace_bytes, cudaStream_t stream)                                     \
-    {                                                                                    \
-        if (B < 0 || T < 0 || C < 0 || (y && ldy < C) || !y != !dy) return WB_BAD_SHAPE; \
-        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
-        if (!dc || !dpx || !dpa || !da_param || !dout || !c || !px || !pa || !h ||       \
-            !a_param)                                                                    \
-            return WB_BAD_SHAPE;                                                         \
-        if (workspace_bytes < fused_workspace(B, T, C)) return WB_NO_SPACE;              \
-        fused_backward<E>(                                                               \
-            dc, dpx, dpa, dy, da_param, dout, c, px, pa, y, h, a_param, pos, B, T, C,    \
-            ldy, workspace, stream);                                                     \
-        return wb_launched();                                                            \
-    }                                                                                    \
-    size_t rglru_backward_workspace_##e(int B, int T, int C)                             \
-    {                                                                                    \
-        return fused_workspace(B, T, C);                                                 \
     }
-DEFINE(float, f32)
-DEFINE(wb_f16, f16)
-DEFINE(wb_bf16, bf16)
+DEFINE_SCAN(float, f32)
+DEFINE_SCAN(wb_f16, f16)
+DEFINE_SCAN(wb_bf16, bf16)
