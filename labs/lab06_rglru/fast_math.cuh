@@ -22,6 +22,10 @@ static __device__ __forceinline__ float fast_rsqrt(float x)
 {
     return 1.0f / sqrtf(x);
 }
+static __device__ __forceinline__ float fast_sqrt(float x)
+{
+    return sqrtf(x);
+}
 #else
 static __device__ __forceinline__ float fast_exp2(float x)
 {
@@ -39,6 +43,12 @@ static __device__ __forceinline__ float fast_rsqrt(float x)
 {
     float y;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+static __device__ __forceinline__ float fast_sqrt(float x)
+{
+    float y;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 #endif

@@ -8,8 +8,8 @@
  * joins the pairs (A, H) of its warps, publishes the chunk's pair in the workspace, and folds
  * the pairs of the chunks before it into the state that it starts from: one pass over memory.
  *
- *     chunk     0     1     2   ...   7  |   8     9    10  ...  15  |  16
- *     pair      H0   A,H   A,H        H  |  A,H   A,H   A,H       H  |  A,H
+ *     chunk     0     1     2     3  |   4     5     6     7  |   8     9
+ *     pair      H0   A,H   A,H    H  |  A,H   A,H   A,H    H  |  A,H  A,H
  *
  * The last chunk of each GROUP, and chunk 0, wait until they know their state and publish
  * that instead, with A = 0. So a block looks back over at most GROUP pairs, and which ones
@@ -25,7 +25,7 @@
 #define LOOKBACK_CUH
 #include "rglru_shared.cuh"
 
-constexpr int GROUP = 8;  // chunks
+constexpr int GROUP = 4;  // chunks
 
 typedef unsigned long long pair_word;  // A below, H above
 constexpr pair_word EMPTY = ~0ull;

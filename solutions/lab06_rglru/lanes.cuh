@@ -18,6 +18,14 @@ template <typename E, int V> struct lanes {
     words<V * sizeof(E) / 4> bits;
 };
 
+/* Elements from a step to the one `steps` later, where rows are ld apart. NEAR: an int holds
+ * them, so that the address takes one instruction, not two. */
+template <bool NEAR> static __device__ __forceinline__ size_t rows_on(int steps, int ld)
+{
+    return NEAR ? (size_t)(ptrdiff_t)(steps * ld) : (size_t)steps * ld;
+}
+constexpr int NEAR_LD = 1 << 26;
+
 template <typename E, int V>
 static __device__ __forceinline__ lanes<E, V> load(const E *p)
 {

@@ -51,10 +51,10 @@ template <typename E> struct backward_call {
 //>     // h[t-1] (h0 at t = 0), and a dz is what comes back to step t-1. About 6 lines.
 //>     // TODO(06.4): dh0, unless it is NULL. 1 line.
 //> }
-constexpr int WARPS = 8;  // of a block
-constexpr int STEPS = 8;  // of a warp, forward: their loads are all under way at once
-constexpr int BACK = 4;   // of a warp, backward
-constexpr int BYTES = 8;  // of a lane in one access: a warp reads 256 in a stretch
+constexpr int WARPS = 8;   // of a block
+constexpr int STEPS = 16;  // of a warp, forward: their loads are all under way at once
+constexpr int BACK = 8;    // of a warp, backward
+constexpr int BYTES = 4;   // of a lane in one access: a warp reads 128 in a stretch
 
 /* WHOLE: all steps and channels exist, and nothing asks whether they do */
 template <typename E, int V, bool WHOLE>
@@ -70,8 +70,8 @@ forward_chunk(const forward_call<E> &call, const chain &link, place at)
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
-        a[s] = load<E, V>(call.a + from + (size_t)s * call.C);
-        z[s] = load<E, V>(call.z + from + (size_t)s * call.C);
+        a[s] = load<E, V>(call.a + from + rows_on<WHOLE>(s, call.C));
+        z[s] = load<E, V>(call.z + from + rows_on<WHOLE>(s, call.C));
     }
     float A[V], H[V], h[V], as[V], zs[V];
 #pragma unroll
@@ -95,7 +95,7 @@ forward_chunk(const forward_call<E> &call, const chain &link, place at)
 #pragma unroll
         for (int v = 0; v < V; v++)
             h[v] = as[v] * h[v] + zs[v];  // float; only what is stored is rounded
-        store<V>(call.h + from + (size_t)s * call.C, h);
+        store<V>(call.h + from + rows_on<WHOLE>(s, call.C), h);
     }
     if (call.h_last && steps > 0 && t0 + steps == call.T)
         for (int v = 0; v < V; v++)
@@ -118,10 +118,10 @@ backward_chunk(const backward_call<E> &call, const chain &link, place at)
 #pragma unroll
     for (int s = 0; s < BACK; s++) {
         if (s >= steps) continue;
-        a[s] = load<E, V>(call.a + from + (size_t)s * call.C);
-        dh[s] = load<E, V>(call.dh + from + (size_t)s * call.C);
+        a[s] = load<E, V>(call.a + from + rows_on<WHOLE>(s, call.C));
+        dh[s] = load<E, V>(call.dh + from + rows_on<WHOLE>(s, call.C));
         if (t0 + s > 0)
-            before[s] = load<E, V>(call.h + from + (size_t)s * call.C - call.C);
+            before[s] = load<E, V>(call.h + from + rows_on<WHOLE>(s, call.C) - call.C);
     }
 #pragma unroll
     for (int v = 0; v < V; v++) {
@@ -151,8 +151,8 @@ backward_chunk(const backward_call<E> &call, const chain &link, place at)
             back[v] = as[v] * ds[v];
             da[v] = ds[v] * (t0 + s > 0 ? hs[v] : h0[v]);
         }
-        store<V>(call.dz + from + (size_t)s * call.C, ds);
-        store<V>(call.da + from + (size_t)s * call.C, da);
+        store<V>(call.dz + from + rows_on<WHOLE>(s, call.C), ds);
+        store<V>(call.da + from + rows_on<WHOLE>(s, call.C), da);
     }
     if (call.dh0 && t0 == 0 && steps > 0)
         for (int v = 0; v < V; v++)
@@ -164,8 +164,9 @@ static __global__ void __launch_bounds__(WARPS *WARP)
     forward_chunks(forward_call<E> call, chain link)
 {
     place at = take_place(link);
-    bool time = call.T - at.chunk * (WARPS * STEPS) >= WARPS * STEPS;
-    if (time && call.C - at.tile * link.tile >= link.tile)
+    bool whole = call.T - at.chunk * (WARPS * STEPS) >= WARPS * STEPS &&
+                 call.C - at.tile * link.tile >= link.tile && call.C <= NEAR_LD;
+    if (whole)
         forward_chunk<E, V, true>(call, link, at);
     else
         forward_chunk<E, V, false>(call, link, at);
@@ -176,9 +177,9 @@ static __global__ void __launch_bounds__(WARPS *WARP)
     backward_chunks(backward_call<E> call, chain link)
 {
     place at = take_place(link);
-    bool time =
-        call.T % (WARPS * BACK) == 0 || at.chunk > 0;  // chunk 0 is the last in time
-    if (time && call.C - at.tile * link.tile >= link.tile)
+    bool whole = (call.T % (WARPS * BACK) == 0 || at.chunk > 0) &&  // 0: the last in time
+                 call.C - at.tile * link.tile >= link.tile && call.C <= NEAR_LD;
+    if (whole)
         backward_chunk<E, V, true>(call, link, at);
     else
         backward_chunk<E, V, false>(call, link, at);

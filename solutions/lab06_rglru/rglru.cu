@@ -34,20 +34,18 @@ template <typename E> struct forward_call {
 //>     // TODO(06.5): the state of token len[b]-1 (T-1 if len is NULL) is kept. 1 line.
 //> }
 constexpr int WARPS = 8;  // of a block
-constexpr int STEPS = 4;  // of a warp: their loads are all under way at once
+constexpr int STEPS = 8;  // of a warp: their loads are all under way at once
 constexpr int CHUNK = WARPS * STEPS;
-constexpr int FULL = 3;   // blocks that a multiprocessor should hold
-constexpr int BYTES = 8;  // of a lane in one access: a warp reads 256 in a stretch
+constexpr int FULL = 4;   // blocks that a multiprocessor should hold
+constexpr int BYTES = 4;  // of a lane in one access: a warp reads 128 in a stretch
 
 /* a and z of one step of one channel; rate = -8 softplus(a_param) / ln 2 */
 static __device__ __forceinline__ void
-gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
+gates(float *a, float *z, float c, float px, float pa, float rate)
 {
     float log2_a = rate * logistic(pa);
-    float kept = fast_exp2(log2_a), q = one_minus_square(log2_a, kept);
-    float m = q * fast_rsqrt(fmaxf(q, 1e-37f));  // the root, also of 0
-    *a = first ? 0.0f : kept;
-    *z = (first ? 1.0f : m) * logistic(px) * c;
+    *a = fast_exp2(log2_a);
+    *z = fast_sqrt(one_minus_square(log2_a, *a)) * logistic(px) * c;
 }
 
 /* -8 softplus(a_param) / ln 2 of the tile's channels, the same for all warps */
@@ -81,7 +79,7 @@ forward_chunk(const forward_call<E> &call, const chain &link, place at)
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
-        size_t i = from + (size_t)s * call.C;
+        size_t i = from + rows_on<WHOLE>(s, call.C);
         c[s] = load<E, V>(call.c + i);
         px[s] = load<E, V>(call.px + i);
         pa[s] = load<E, V>(call.pa + i);
@@ -89,7 +87,8 @@ forward_chunk(const forward_call<E> &call, const chain &link, place at)
     if (call.y)
 #pragma unroll
         for (int s = 0; s < STEPS; s++)
-            if (s < steps) y[s] = load<E, V>(call.y + from_y + (size_t)s * call.ldy);
+            if (s < steps)
+                y[s] = load<E, V>(call.y + from_y + rows_on<WHOLE>(s, call.ldy));
     if (call.pos) {
         first = 0;
 #pragma unroll
@@ -109,7 +108,8 @@ forward_chunk(const forward_call<E> &call, const chain &link, place at)
         widen<V>(cs, c[s]), widen<V>(pxs, px[s]), widen<V>(pas, pa[s]);
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate[v], first >> s & 1);
+            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate[v]);
+            if (first >> s & 1) a[s][v] = 0.0f, z[s][v] = logistic(pxs[v]) * cs[v];
             A[v] *= a[s][v];
             H[v] = a[s][v] * H[v] + z[s][v];
         }
@@ -123,7 +123,7 @@ forward_chunk(const forward_call<E> &call, const chain &link, place at)
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
-        size_t i = from + (size_t)s * call.C;
+        size_t i = from + rows_on<WHOLE>(s, call.C);
         float out[V], ys[V];
 #pragma unroll
         for (int v = 0; v < V; v++)
@@ -145,7 +145,10 @@ static __global__ void __launch_bounds__(WARPS *WARP, FULL)
     forward_chunks(forward_call<E> call, chain link)
 {
     place at = take_place(link);
-    if (call.T - at.chunk * CHUNK >= CHUNK && call.C - at.tile * link.tile >= link.tile)
+    bool whole = call.T - at.chunk * CHUNK >= CHUNK &&
+                 call.C - at.tile * link.tile >= link.tile && call.C <= NEAR_LD &&
+                 call.ldy <= NEAR_LD;
+    if (whole)
         forward_chunk<E, V, true>(call, link, at);
     else
         forward_chunk<E, V, false>(call, link, at);

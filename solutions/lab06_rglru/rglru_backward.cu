@@ -40,35 +40,43 @@ template <typename E> struct backward_call {
 //>     // TODO(06.5): da_param, once, behind all rows. 1 line.
 //> }
 constexpr int WARPS = 8;  // of a block
-constexpr int STEPS = 2;  // of a warp: their loads are all under way at once
+constexpr int STEPS = 4;  // of a warp: their loads are all under way at once
 constexpr int CHUNK = WARPS * STEPS;
-constexpr int FULL = 2;   // blocks that a multiprocessor should hold
-constexpr int BYTES = 8;  // of a lane in one access of E: a warp reads 256 in a stretch
+constexpr int FULL = 4;   // blocks that a multiprocessor should hold
+constexpr int BYTES = 4;  // of a lane in one access of E: a warp reads 128 in a stretch
 
 /* One step of one channel. dc = dz to_c and so on; da_param sums dz to_param */
 typedef struct slopes {
     float a, dh, to_c, to_px, to_pa, to_param;
 } slopes;
 
-/* dy, and the factors of dz. plus = softplus(a_param); before = h[t-1] */
+/* The factors of dz. plus = softplus(a_param); before = h[t-1] */
 static __device__ __forceinline__ slopes
-gate_slopes(float dh, float c, float px, float pa, float before, float plus, bool first)
+gate_slopes(float dh, float c, float px, float pa, float before, float plus)
 {
-    float gx = logistic(px), ga = logistic(pa);
-    float log2_a = -8.0f * LOG2_E * plus * ga;
+    float gx = logistic(px), ga = logistic(pa), scale = -8.0f * ga;
+    float log2_a = LOG2_E * plus * scale;
     float a = fast_exp2(log2_a), q = one_minus_square(log2_a, a);
     float inverse = fast_rsqrt(fmaxf(q, 1e-37f));  // 1 / m
     float steep =
         gx * c * fminf(0.5f * inverse, 1000.0f);  // dq / dz: the slope is bounded
-    float m = first ? 1.0f : q * inverse;
     slopes d;
     d.dh = dh;
-    d.a = first ? 0.0f : a;
-    d.to_c = m * gx;
+    d.a = a;
+    d.to_c = q * inverse * gx;
     d.to_px = d.to_c * c * (1.0f - gx);
-    d.to_param = first ? 0.0f : -8.0f * ga * a * (before - 2.0f * a * steep);
+    d.to_param = scale * a * (before - 2.0f * a * steep);
     d.to_pa = d.to_param * plus * (1.0f - ga);
     return d;
+}
+
+/* At the start of a document a and m are constants, 0 and 1. */
+static __device__ __forceinline__ void reset(slopes *d, float c, float px)
+{
+    float gx = logistic(px);
+    d->a = d->to_pa = d->to_param = 0.0f;
+    d->to_c = gx;
+    d->to_px = gx * c * (1.0f - gx);
 }
 
 /* dh = dout gelu(y), and writes dy = dout h gelu'(y) */
@@ -103,7 +111,7 @@ find_softplus(float plus[V], const backward_call<E> &call, int channel)
 }
 
 /* Reads the inputs of the steps, writes dy, and gives the factors of dz. */
-template <typename E, int V>
+template <typename E, int V, bool WHOLE>
 static __device__ __forceinline__ void load_steps(
     slopes d[STEPS][V], const backward_call<E> &call, size_t token, int channel, int t0,
     int steps)
@@ -115,7 +123,7 @@ static __device__ __forceinline__ void load_steps(
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
-        size_t i = from + (size_t)s * call.C;
+        size_t i = from + rows_on<WHOLE>(s, call.C);
         dout[s] = load<E, V>(call.dout + i);
         c[s] = load<E, V>(call.c + i);
         px[s] = load<E, V>(call.px + i);
@@ -125,7 +133,8 @@ static __device__ __forceinline__ void load_steps(
     if (call.y)
 #pragma unroll
         for (int s = 0; s < STEPS; s++)
-            if (s < steps) y[s] = load<E, V>(call.y + from_y + (size_t)s * call.ldy);
+            if (s < steps)
+                y[s] = load<E, V>(call.y + from_y + rows_on<WHOLE>(s, call.ldy));
     unsigned first = t0 == 0;  // bit s: step s begins a document
     if (call.pos) {
         first = 0;
@@ -139,14 +148,15 @@ static __device__ __forceinline__ void load_steps(
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
         widen<V>(dh, dout[s]), widen<V>(hs, h[s + 1]);
-        E *dy = call.dy + from_y + (size_t)s * call.ldy;
+        E *dy = call.dy + from_y + rows_on<WHOLE>(s, call.ldy);
         if (call.y) side_slopes<E, V>(dy, dh, y[s], hs);
         widen<V>(cs, c[s]), widen<V>(pxs, px[s]), widen<V>(pas, pa[s]),
             widen<V>(hs, h[s]);
 #pragma unroll
-        for (int v = 0; v < V; v++)
-            d[s][v] =
-                gate_slopes(dh[v], cs[v], pxs[v], pas[v], hs[v], plus[v], first >> s & 1);
+        for (int v = 0; v < V; v++) {
+            d[s][v] = gate_slopes(dh[v], cs[v], pxs[v], pas[v], hs[v], plus[v]);
+            if (first >> s & 1) reset(&d[s][v], cs[v], pxs[v]);
+        }
     }
 }
 
@@ -163,7 +173,7 @@ backward_chunk(const backward_call<E> &call, const chain &link, place at)
 
     slopes d[STEPS][V];
     float A[V], H[V], back[V], sum[V];  // back: a[t+1] dz[t+1], what is handed on
-    load_steps<E, V>(d, call, token, channel, t0, steps);
+    load_steps<E, V, WHOLE>(d, call, token, channel, t0, steps);
 #pragma unroll
     for (int v = 0; v < V; v++) {
         A[v] = 1.0f, H[v] = 0.0f, sum[v] = 0.0f;
@@ -178,7 +188,7 @@ backward_chunk(const backward_call<E> &call, const chain &link, place at)
 #pragma unroll
     for (int s = STEPS - 1; s >= 0; s--) {
         if (s >= steps) continue;
-        size_t i = (token + s) * call.C + channel;
+        size_t i = token * call.C + channel + rows_on<WHOLE>(s, call.C);
         float dc[V], dpx[V], dpa[V];
 #pragma unroll
         for (int v = 0; v < V; v++) {
@@ -210,8 +220,10 @@ static __global__ void __launch_bounds__(WARPS *WARP, FULL)
     backward_chunks(backward_call<E> call, chain link)
 {
     place at = take_place(link);
-    bool time = call.T % CHUNK == 0 || at.chunk > 0;  // chunk 0 is the last in time
-    if (time && call.C - at.tile * link.tile >= link.tile)
+    bool whole = (call.T % CHUNK == 0 || at.chunk > 0) &&  // chunk 0 is the last in time
+                 call.C - at.tile * link.tile >= link.tile && call.C <= NEAR_LD &&
+                 call.ldy <= NEAR_LD;
+    if (whole)
         backward_chunk<E, V, true>(call, link, at);
     else
         backward_chunk<E, V, false>(call, link, at);

@@ -35,6 +35,7 @@ constexpr int ROWS = 8;              // of the batch
 constexpr int PAIRS = TILE / 2;      // a lane has two neighbouring outputs,
 constexpr int SHARE = WARP / PAIRS;  // and lanes with the same two share the inputs
 constexpr int AHEAD = 8;             // inputs of a lane whose weights are under way
+constexpr int WIDEST = 8;            // taps
 constexpr int MOST = 512;            // the largest M
 
 /* The tensors and sizes of a call */
@@ -63,27 +64,38 @@ static __device__ __forceinline__ two<E> weights(const E *w, int i, int j, int M
     return x;
 }
 
-/* c[row][i], the output of the convolution for all inputs of block g of channels */
+/* c[row][i], the output of the convolution for all inputs of block g of channels. Loops of
+ * known length: the loads of all rows and taps are under way at once. */
 template <typename E>
 static __device__ void
 convolve(float c[ROWS][MOST], const step_call<E> &call, int b0, int g)
 {
-    int C = call.G * call.M, rows = min(ROWS, call.B - b0);
+    size_t C = (size_t)call.G * call.M;
     for (int i = threadIdx.x; i < call.M; i += blockDim.x) {
         size_t channel = (size_t)g * call.M + i;
-        const E *w = call.w + channel * call.width;
+        float w[WIDEST], sum[ROWS];
+#pragma unroll
+        for (int s = 0; s < WIDEST; s++)
+            w[s] = s < call.width
+                       ? (float)call.w[channel * call.width + call.width - 1 - s]
+                       : 0.0f;
         float bias = (float)call.bias[channel];
-        for (int r = 0; r < rows; r++) {
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
             size_t b = b0 + r;
-            int p = call.pos[b];
-            float sum =
-                bias + (float)w[call.width - 1] * (float)call.x[b * call.ld + channel];
+            if (b >= (size_t)call.B) continue;
+            int p = call.pos[b], slot = p % call.width;
             const E *ring = call.conv_state + b * call.width * C + channel;
-            for (int s = 1; s < call.width && s <= p; s++)
-                sum += (float)w[call.width - 1 - s] *
-                       (float)ring[(size_t)((p - s) % call.width) * C];
-            c[r][i] = sum;
+            sum[r] = bias + w[0] * (float)call.x[b * call.ld + channel];
+#pragma unroll
+            for (int s = 1; s < WIDEST; s++) {
+                slot = slot ? slot - 1 : call.width - 1;  // of position p - s
+                if (s < call.width && s <= p) sum[r] += w[s] * (float)ring[slot * C];
+            }
         }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (b0 + r < call.B) c[r][i] = sum[r];
     }
 }
 
@@ -149,7 +161,7 @@ finish(const step_call<E> &call, size_t b, int channel, float c, float px, float
 }
 
 template <typename E, bool EVEN>
-static __global__ void __launch_bounds__(WARPS *WARP)
+static __global__ void __launch_bounds__(WARPS *WARP, 3)
     step_tiles(step_call<E> call, int tiles)
 {
     __shared__ float c[ROWS][MOST], part[WARPS][ROWS][2 * TILE];
