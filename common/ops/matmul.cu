@@ -34,17 +34,27 @@ void wb_blas_destroy(wb_blas *h_blas)
 
 /* --- forward ------------------------------------------------------------------------ */
 
-/* y = product + bias + res, in float, rounded once; bias and res may be NULL */
-template <typename E>
-static __global__ void
-finish_kernel(E *y, const float *product, const E *bias, const E *res, size_t N, int O)
+/* y = product + bias + res, in float, rounded once; bias and res may be NULL. V divides O,
+ * so the elements of a pack are of one row. */
+template <int V, typename E>
+static __global__ void finish_kernel(
+    E *y, const float *product, const E *bias, const E *res, unsigned N, unsigned O)
 {
-    size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x;
+    unsigned i = (blockIdx.x * BLOCK + threadIdx.x) * V;
+    float sum[V], addend[V];
     if (i >= N) return;
-    float sum = product[i];
-    if (bias) sum += (float)bias[i % (size_t)O];
-    if (res) sum += (float)res[i];
-    y[i] = E(sum);
+    load<V>(sum, product + i, V);
+    if (bias) {
+        load<V>(addend, bias + i % O, V);
+        for (int k = 0; k < V; k++)
+            sum[k] += addend[k];
+    }
+    if (res) {
+        load<V>(addend, res + i, V);
+        for (int k = 0; k < V; k++)
+            sum[k] += addend[k];
+    }
+    store<V>(y + i, sum, V);
 }
 
 /* cuBLAS may round the product to 16 bits before it adds what is in y: not here. The
@@ -55,6 +65,9 @@ static wb_status forward_with_addends(
     wb_blas *blas, cudaStream_t s)
 {
     if (O > SCRATCH) return WB_UNSUPPORTED;
+    constexpr int V = pack_of<E>();
+    bool packs = O % V == 0 && on_packs<V>(y) && on_packs<V>(bias) && on_packs<V>(res);
+    auto *finish = packs ? finish_kernel<V, E> : finish_kernel<1, E>;
     int rows = SCRATCH / O;
     for (int r = 0; r < R; r += rows) {
         int n = R - r < rows ? R - r : rows;
@@ -63,8 +76,8 @@ static wb_status forward_with_addends(
             blas, {blas->scratch, O, 0}, {x + (size_t)r * I, I, 0}, AS_IT_IS, {w, I, 0},
             TRANSPOSED, n, O, I, 1, 1.0f, 0.0f, s);
         if (status != WB_OK) return status;
-        finish_kernel<<<blocks_for(N, 1), BLOCK, 0, s>>>(
-            y + at, blas->scratch, bias, res ? res + at : NULL, N, O);
+        finish<<<blocks_for(N, packs ? V : 1), BLOCK, 0, s>>>(
+            y + at, blas->scratch, bias, res ? res + at : NULL, (unsigned)N, (unsigned)O);
     }
     return wb_launched();
 }
