@@ -5,8 +5,9 @@
 The guide says where and what:
     <!-- bench: rmsnorm_forward bf16 4096x4096 | rmsnorm_backward bf16 4096x4096 -->
     <!-- bench end -->
-Between these two lines comes a table with a row per rung and a column per measurement, and
-the machine and command behind it. Standard library only.
+Between these two lines comes a table with a row per rung that has one of these functions
+and a column per measurement, and the machine and command behind it; a guide may have more
+than one. Standard library only.
 """
 
 import json
@@ -45,19 +46,23 @@ def cell(row):
 
 
 def table(columns, figures, op):
-    codes = list(dict.fromkeys(code for code, _ in figures))
+    codes = list(dict.fromkeys(code for code, what in figures if what in columns))
     lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for code in codes:
         cells = [cell(figures.get((code, column))) for column in columns]
         lines.append(f"| {code} | " + " | ".join(cells) + " |")
     row = next(iter(figures.values()))
+    moved = any("of_copy" in r for (_, what), r in figures.items() if what in columns)
     lines.append("")
-    lines.append(
-        "Fraction of the copy speed in the same run (GB/s of the fewest bytes that can be"
-    )
-    lines.append(
-        f"moved), {row['device']}, copy {row['copy_GBs']:.0f} GB/s: `make bench-{op}`."
-    )
+    if moved:
+        lines.append(
+            "Fraction of the copy speed in the same run (GB/s of the fewest bytes that can be"
+        )
+        lines.append(
+            f"moved), {row['device']}, copy {row['copy_GBs']:.0f} GB/s: `make bench-{op}`."
+        )
+    else:
+        lines.append(f"{row['device']}: `make bench-{op}`.")
     return "\n".join(lines) + "\n"
 
 
@@ -70,18 +75,25 @@ def main():
         text = open(guide, encoding="utf-8").read()
     except OSError as error:
         stop(error)
-    found = BLOCK.search(text)
-    if not found:
+    if not BLOCK.search(text):
         stop(f"{guide} has no `<!-- bench: ... -->` and `<!-- bench end -->`")
-    columns = [c.strip() for c in found[1].split("|")]
-    missing = [c for c in columns if not any(what == c for _, what in figures)]
-    if missing:
-        stop(f"{path} has no row `{missing[0]}`: was it made on a card?")
     op = re.sub(r".*/lab\d+_(\w+)/.*", r"\1", guide)
-    new = f"<!-- bench: {found[1]} -->\n{table(columns, figures, op)}<!-- bench end -->"
+    count = 0
+
+    def fill(found):
+        nonlocal count
+        columns = [c.strip() for c in found[1].split("|")]
+        missing = [c for c in columns if not any(what == c for _, what in figures)]
+        if missing:
+            stop(f"{path} has no row `{missing[0]}`: was it made on a card?")
+        count += len(columns)
+        made = table(columns, figures, op)
+        return f"<!-- bench: {found[1]} -->\n{made}<!-- bench end -->"
+
+    text = BLOCK.sub(fill, text)
     with open(guide, "w", encoding="utf-8") as out:
-        out.write(text[: found.start()] + new + text[found.end() :])
-    print(f"{guide}: {len(columns)} columns from {path}")
+        out.write(text)
+    print(f"{guide}: {count} columns from {path}")
 
 
 main()

@@ -21,14 +21,20 @@ echo "{\"function\":\"f\",\"dtype\":\"f32\",\"shape\":\"4x4\",\"code\":\"01_naiv
 printf 'before\n<!-- bench: f f32 4x4 -->\nold\n<!-- bench end -->\nafter\n' >"$TMP/guide.md"
 cp "$TMP/guide.md" "$TMP/other.md"
 sed -i 's/4x4/8x8/' "$TMP/other.md"
-sed 's/"GBs":3950.4,/"TFLOPs":321.4,/; s/4x4/2x2/' "$TMP/rows.jsonl" >"$TMP/flops.jsonl"
+sed 's/"GBs":3950.4,/"TFLOPs":321.4,/; s/,"of_copy":[0-9.]*//; s/4x4/2x2/' "$TMP/rows.jsonl" >"$TMP/flops.jsonl"
 sed 's/4x4/2x2/' "$TMP/guide.md" >"$TMP/flops.md"
 table() { "$PYTHON" bench/table.py "$@"; }
 check "the table takes the figures" table "$TMP/guide.md" "$TMP/rows.jsonl"
 check_says "with the fraction, the speed and the rung" "| 01_naive | 0.94 (3950) |" cat "$TMP/guide.md"
 check_says "and keeps what stands around it" "after" cat "$TMP/guide.md"
 check "arithmetic is shown in its own unit" eval \
-    'table "$TMP/flops.md" "$TMP/flops.jsonl" && grep -qF "| 01_naive | 321 TFLOP/s |" "$TMP/flops.md"'
+    'table "$TMP/flops.md" "$TMP/flops.jsonl" && grep -qF "| 01_naive | 321 TFLOP/s |" "$TMP/flops.md" && ! grep -q copy "$TMP/flops.md"'
+echo "{\"function\":\"g\",\"dtype\":\"f32\",\"shape\":\"4x4\",\"code\":\"02_other\",$row}" \
+    >>"$TMP/rows.jsonl"
+printf '<!-- bench: g f32 4x4 -->\n<!-- bench end -->\n' >>"$TMP/guide.md"
+check "a second table" table "$TMP/guide.md" "$TMP/rows.jsonl"
+check "has the rungs of its functions" \
+    [ "$(grep -c "^| 01_naive" "$TMP/guide.md") $(grep -c "^| 02_other" "$TMP/guide.md")" = "1 1" ]
 check "and can be made again" table "$TMP/guide.md" "$TMP/rows.jsonl"
 check_fails "a column without figures is named" "no row \`f f32 8x8\`" \
     table "$TMP/other.md" "$TMP/rows.jsonl"
