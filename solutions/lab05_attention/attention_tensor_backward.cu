@@ -32,13 +32,16 @@
  * registers (see tensor_cores.cuh). The tiles of the other side come in turns into two
  * buffers: while one is computed with, the next is copied. */
 /* D: head dims up to D are padded to it. TILE: rows (keys) of a tile, of which CHUNK are
- * computed with at a time. PARTS = 2: one block makes dV and another dK, where registers
- * cannot hold both. */
-template <int D_, int WARPS_, int M_, int TILE_, int CHUNK_, int PARTS_ = 1> struct plan {
+ * computed with at a time. SPLIT: warps that share keys, where the sums of 32 keys are too
+ * many registers for one; each makes P and dS of its part of the rows and, through shared
+ * memory, the sums of its part of the columns of all. */
+template <int D_, int WARPS_, int M_, int TILE_, int CHUNK_, int SPLIT_ = 1> struct plan {
     static const int D = D_, WARPS = WARPS_, M = M_, TILE = TILE_, CHUNK = CHUNK_;
-    static const int PARTS = PARTS_;
-    static const int OWN = WARPS * M * 16, THREADS = WARPS * WARP;
-    static const int BYTES = (2 * OWN + 4 * TILE) * D * 2 + (OWN + 2 * TILE) * 16;
+    static const int SPLIT = SPLIT_, COLUMNS = D / SPLIT;
+    static const int OWN = WARPS / SPLIT * M * 16, THREADS = WARPS * WARP;
+    static const int SHARED = SPLIT == 1 ? 0 : 2 * OWN * TILE;  // P and dS
+    static const int BYTES =
+        ((2 * OWN + 4 * TILE) * D + SHARED) * 2 + (OWN + 2 * TILE) * 16;
 };
 
 /* What a row brings along. A row that is not there has lse = inf: its p is 0. */
@@ -230,7 +233,7 @@ static __global__ void __launch_bounds__(P::THREADS)
             add_rows<P::M, N, P::D>(dq, dp, k_tile + (j - key) * P::D, lane_place);
         }
     }
-    put<P::M, P::D>(q_tile + own * P::D, dq, z.scale, z.D, [&](int r) {
+    put<P::M, P::D, P::D>(q_tile + own * P::D, dq, z.scale, 0, z.D, [&](int r) {
         int n = first_row + own + r;
         size_t at = ((size_t)b * z.T + token_of(z, n)) * z.ldq;
         return own + r < own_rows ? c.dq + at + (size_t)head_of(z, g, n) * z.D : NULL;
@@ -290,15 +293,16 @@ static __global__ void __launch_bounds__(P::THREADS)
     dkdv_kernel(const float *deltas, backward_call<E> c)
 {
     extern __shared__ uint4 shared_bytes[];
-    const int TILE = P::TILE * P::D, N = P::CHUNK, M = P::M, D = P::D;
+    const int TILE = P::TILE * P::D, M = P::M, D = P::D, COLUMNS = P::COLUMNS;
     row_info *infos = (row_info *)shared_bytes;  // two of (TILE)
     E *k_tile = (E *)(infos + 2 * P::TILE), *v_tile = k_tile + P::OWN * D;  // (OWN,D)
     E *tiles = v_tile + P::OWN * D;  // two of Q (TILE,D) and dO (TILE,D)
+    E *p_tile = tiles + 4 * TILE, *ds_tile = p_tile + P::OWN * P::TILE;  // (OWN,TILE)
     const sizes z = c.z;
 
     // the first keys are seen by most queries: they begin first
-    int sequences = z.B * z.K * P::PARTS, part = blockIdx.x % P::PARTS;
-    int b = blockIdx.x % sequences / P::PARTS / z.K, g = blockIdx.x / P::PARTS % z.K;
+    int sequences = z.B * z.K;
+    int b = blockIdx.x % sequences / z.K, g = blockIdx.x % z.K;
     int first = blockIdx.x / sequences * P::OWN, last = min(first + P::OWN, z.S) - 1;
     int t = max(first - (z.S - z.T), 0), group = z.H / z.K;
     int n = t * group, end = token_behind(z, c.pos, b, t, last) * group;
@@ -317,13 +321,12 @@ static __global__ void __launch_bounds__(P::THREADS)
     copy_keys<P::OWN, P>(v_tile, c.v, z, b, g, first);
     copy(0, n);
 
-    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, own = warp * M * 16;
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    int own = warp / P::SPLIT * M * 16, share = warp % P::SPLIT, column = share * COLUMNS;
     int key = first + own, key_last = key + M * 16 - 1;
     int lane_place = place<D>(lane % 16, lane / 16);
     float factor = z.scale * 1.442695041f;
-    float sum[2 / P::PARTS][M][D / 8][4] = {};
-    auto &dv = sum[0], &dk = sum[2 / P::PARTS - 1];
-    bool makes_dv = P::PARTS == 1 || part == 0, makes_dk = P::PARTS == 1 || part == 1;
+    float dk[M][COLUMNS / 8][4] = {}, dv[M][COLUMNS / 8][4] = {};
     for (int stage = 0; n < end; n += P::TILE, stage ^= 1) {
         copy_wait<0>();
         __syncthreads();  // this tile is there, and nobody reads the other any more
@@ -331,18 +334,49 @@ static __global__ void __launch_bounds__(P::THREADS)
             copy(stage ^ 1, n + P::TILE);
             if (has_row) info = info_of(c, deltas, b, g, n + P::TILE + threadIdx.x);
         }
-#pragma unroll 1
-        for (int r = 0; r < P::TILE; r += N) {
+        auto weigh = [&](auto &s, auto &dp,
+                         int r) {  // of keys and rows r, r + 1, ... of the tile
+            const int N = sizeof s[0] / sizeof s[0][0] * 8;
             const row_info *rows = infos + stage * P::TILE + r, *row_last = rows + N - 1;
             const E *q = tiles + stage * 2 * TILE + r * D, *dout = q + TILE;
-            if (key > row_last->last || key_last < rows->first || n + r >= end) continue;
             bool some_hidden = key_last > rows->last || key < row_last->first;
-            float s[M][N / 8][4], dp[M][N / 8][4] = {};
             rows_by_rows<M, N, D>(s, k_tile + own * D, q, lane_place);
-            if (makes_dk) rows_by_rows<M, N, D>(dp, v_tile + own * D, dout, lane_place);
+            rows_by_rows<M, N, D>(dp, v_tile + own * D, dout, lane_place);
             weigh_keys<M, N>(s, dp, rows, key, some_hidden, factor);
-            if (makes_dv) add_rows<M, N, D>(dv, s, dout, lane_place);
-            if (makes_dk) add_rows<M, N, D>(dk, dp, q, lane_place);
+        };
+        auto is_seen = [&](int r, int rows) {
+            const row_info *info = infos + stage * P::TILE + r;
+            return key <= info[rows - 1].last && key_last >= info->first && n + r < end;
+        };
+        const E *q = tiles + stage * 2 * TILE, *dout = q + TILE;
+        if constexpr (P::SPLIT == 1) {
+            const int N = P::CHUNK;
+#pragma unroll 1
+            for (int r = 0; r < P::TILE; r += N) {
+                if (!is_seen(r, N)) continue;
+                float s[M][N / 8][4], dp[M][N / 8][4];
+                weigh(s, dp, r);
+                add_rows<M, N, D>(dv, s, dout + r * D, lane_place);
+                add_rows<M, N, D>(dk, dp, q + r * D, lane_place);
+            }
+        } else {
+            const int N = P::TILE / P::SPLIT;
+            bool seen = is_seen(0, P::TILE);  // the same for all who share the keys
+            E *p = p_tile + own * P::TILE, *ds = ds_tile + own * P::TILE;
+            if (seen) {
+                float s[M][N / 8][4], dp[M][N / 8][4];
+                weigh(s, dp, share * N);
+                keep<M, N, P::TILE>(p, s, 1.0f, share * N);
+                keep<M, N, P::TILE>(ds, dp, 1.0f, share * N);
+            }
+            __syncthreads();  // P and dS of the others are there
+            int w_place = place<P::TILE>(lane % 16, lane / 16);
+            if (seen) {
+                add_rows_of<M, P::TILE, D, COLUMNS>(
+                    dv, p, w_place, dout, column, lane_place);
+                add_rows_of<M, P::TILE, D, COLUMNS>(
+                    dk, ds, w_place, q, column, lane_place);
+            }
         }
         if (has_row) infos[(stage ^ 1) * P::TILE + threadIdx.x] = info;
     }
@@ -352,10 +386,10 @@ static __global__ void __launch_bounds__(P::THREADS)
     auto to = [&](E *x, int r) {
         return key + r <= last ? x + at + (size_t)(key + r) * z.ldkv : NULL;
     };
-    if (makes_dk)
-        put<M, D>(k_tile + own * D, dk, z.scale, z.D, [&](int r) { return to(c.dk, r); });
-    if (makes_dv)
-        put<M, D>(v_tile + own * D, dv, 1.0f, z.D, [&](int r) { return to(c.dv, r); });
+    put<M, COLUMNS, D>(
+        k_tile + own * D, dk, z.scale, column, z.D, [&](int r) { return to(c.dk, r); });
+    put<M, COLUMNS, D>(
+        v_tile + own * D, dv, 1.0f, column, z.D, [&](int r) { return to(c.dv, r); });
 }
 
 /* --- launchers ----------------------------------------------------------------------- */
@@ -369,7 +403,7 @@ template <typename P, typename Kernel, typename Deltas, typename E>
 static wb_status
 run(Kernel kernel, int owned, Deltas deltas, const backward_call<E> &c, cudaStream_t s)
 {
-    size_t blocks = ((size_t)owned + P::OWN - 1) / P::OWN * c.z.B * c.z.K * P::PARTS;
+    size_t blocks = ((size_t)owned + P::OWN - 1) / P::OWN * c.z.B * c.z.K;
     if (blocks > INT_MAX) return WB_BAD_SHAPE;
     cudaFuncSetAttribute(
         (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::BYTES);
@@ -397,8 +431,9 @@ template <typename E> static wb_status backward(backward_call<E> c, cudaStream_t
     if (D <= 64 && c.z.T <= SHORT)
         return launch<plan<64, 4, 1, 64, 32>, plan<64, 4, 1, 64, 32>>(c, s);
     if (D <= 64) return launch<plan<64, 4, 2, 64, 64>, plan<64, 8, 2, 64, 32>>(c, s);
-    if (D <= 128) return launch<plan<128, 4, 2, 32, 32>, plan<128, 8, 1, 64, 64>>(c, s);
-    return launch<plan<256, 8, 1, 32, 32>, plan<256, 8, 1, 32, 32, 2>>(c, s);
+    if (D <= 128)
+        return launch<plan<128, 4, 2, 32, 32>, plan<128, 8, 1, 64, 64>>(c, s);
+    return launch<plan<256, 8, 1, 32, 32>, plan<256, 8, 2, 64, 16, 4>>(c, s);
 }
 // END SOLUTION
 

@@ -80,31 +80,65 @@ static __device__ void add_rows(
     }
 }
 
-/* factor C, rounded: by way of the warp's own rows of a tile, from where it goes out 16
- * bytes at a time. to(r): where row r begins, or NULL. */
-template <int M, int D, typename E, typename Address>
-static __device__ void
-put(E *tile, const float (&c)[M][D / 8][4], float factor, int columns, Address to)
+/* C (16 M, COLUMNS) += W (16 M, N) X: W a tile of rows of N, X (N, D) a tile of which the
+ * columns from `column` on are taken. w_place is lane_place in a tile of rows of N. */
+template <int M, int N, int D, int COLUMNS, typename E>
+static __device__ void add_rows_of(
+    float (&c)[M][COLUMNS / 8][4], const E *w_tile, int w_place, const E *tile,
+    int column, int lane_place)
 {
-    const int CHUNKS = D / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
+#pragma unroll
+    for (int n = 0; n < N; n += STEP) {
+        unsigned a[M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+            load_matrices(a[m], w_tile + m * 16 * N + (w_place ^ n));
+#pragma unroll
+        for (int d = 0; d < COLUMNS; d += STEP) {
+            load_matrices_transposed(b, tile + n * D + (lane_place ^ (column + d)));
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                multiply_add<E>(c[m][d / 8], a[m], b[0], b[1]);
+                multiply_add<E>(c[m][d / 8 + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+}
+
+/* factor C (16 M, N), rounded, into the columns from `column` on of a tile of rows of D */
+template <int M, int N, int D, typename E>
+static __device__ void
+keep(E *tile, const float (&c)[M][N / 8][4], float factor, int column)
+{
     int lane = threadIdx.x % WARP;
-    __syncwarp();  // nobody reads the tile any more
 #pragma unroll
     for (int m = 0; m < M; m++)
 #pragma unroll
-        for (int n = 0; n < D / 8; n++)
+        for (int n = 0; n < N / 8; n++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 const float *two = &c[m][n][2 * half];
                 int row = m * 16 + half * 8 + lane / 4;
-                *(unsigned *)(tile + place<D>(row, n) + lane % 4 * 2) =
-                    pack<E>(factor * two[0], factor * two[1]);
+                E *at = tile + place<D>(row, column / EIGHT + n) + lane % 4 * 2;
+                *(unsigned *)at = pack<E>(factor * two[0], factor * two[1]);
             }
-    __syncwarp();  // the warp's rows are in the tile
-    int chunk = lane % LANES;
+}
+
+/* The same to device memory: by way of the warp's own part of a tile, from where it goes
+ * out 16 bytes at a time. to(r): where row r begins, or NULL; it has `width` elements. */
+template <int M, int N, int D, typename E, typename Address>
+static __device__ void
+put(E *tile, const float (&c)[M][N / 8][4], float factor, int column, int width,
+    Address to)
+{
+    const int CHUNKS = N / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
+    int lane = threadIdx.x % WARP, chunk = column / EIGHT + lane % LANES;
+    __syncwarp();  // nobody reads the tile any more
+    keep<M, N, D>(tile, c, factor, column);
+    __syncwarp();  // the warp's part is in the tile
     for (int row = lane / LANES; row < M * 16; row += WARP / LANES) {
         E *there = to(row);
-        if (there && chunk * EIGHT < columns)
+        if (there && chunk * EIGHT < width)
             *(uint4 *)(there + chunk * EIGHT) =
                 *(const uint4 *)(tile + place<D>(row, chunk));
     }

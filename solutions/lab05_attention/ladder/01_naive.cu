@@ -58,8 +58,8 @@ template <typename E> static __global__ void scores_kernel(float *s, forward_cal
     size_t n = thread_number(), row = n / z.S, b = row / z.T / z.H;
     int j = n % z.S, t = row % z.T, h = row / z.T % z.H;  // s is (B,H,T,S)
     if (b >= z.B || j > z.S - z.T + t) return;
-    s[n] = z.scale *
-           dot(c.q + at_q(z, b, t, h), c.k + at_kv(z, b, j, h / (z.H / z.K)), z.D);
+    s[n] =
+        z.scale * dot(c.q + at_q(z, b, t, h), c.k + at_kv(z, b, j, h / (z.H / z.K)), z.D);
 }
 
 /* s becomes p, a thread per row */
@@ -79,7 +79,8 @@ template <typename E> static __global__ void softmax_kernel(float *s, forward_ca
     if (c.lse) c.lse[row] = m + logf(sum);
 }
 
-template <typename E> static __global__ void mean_kernel(const float *p, forward_call<E> c)
+template <typename E>
+static __global__ void mean_kernel(const float *p, forward_call<E> c)
 {
     sizes z = c.z;
     size_t n = thread_number(), b = n / z.D / z.H / z.T;  // out is (B,T,H,D)
@@ -129,7 +130,8 @@ static __global__ void weights_kernel(float *p, float *ds, backward_call<E> c)
     ds[n] = z.scale * p[n] * (dp - delta);
 }
 
-template <typename E> static __global__ void dq_kernel(const float *ds, backward_call<E> c)
+template <typename E>
+static __global__ void dq_kernel(const float *ds, backward_call<E> c)
 {
     sizes z = c.z;
     size_t n = thread_number(), b = n / z.D / z.H / z.T;
