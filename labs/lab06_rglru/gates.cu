@@ -1,10 +1,5 @@
 /* gates.cu - lab 06, part 06.3: from the gates' pre-activations to the a and z of the scan.
- * The contract is rglru.h.
- *
- * A dozen operations on each number and six tensors to move: memory traffic again, if the
- * special functions are few. A thread keeps VEC neighbouring channels, so that what depends
- * on the channel alone (softplus of a_param) is made once, and walks through some tokens.
- */
+ * The contract is rglru.h. */
 #include "fast_math.cuh"
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"

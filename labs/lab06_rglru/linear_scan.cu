@@ -1,9 +1,4 @@
-/* linear_scan.cu - lab 06.4: h[t] = a[t] h[t-1] + z[t]. The contract is rglru.h.
- *
- * A block takes a chunk of time and a tile of channels, a warp some steps of it and a lane
- * V channels: their inputs stay in registers until the state before them is known, so every
- * tensor is read or written once. How blocks hand the state on: lookback.cuh.
- */
+/* linear_scan.cu - lab 06.4: h[t] = a[t] h[t-1] + z[t]. The contract is rglru.h. */
 #include "lanes.cuh"
 #include "lookback.cuh"
 #include "rglru.h"

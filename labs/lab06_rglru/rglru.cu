@@ -1,8 +1,5 @@
 /* rglru.cu - lab 06.5, forward: gates, scan and side branch in one pass. The contract is
- * rglru.h. A block takes a chunk of time and a tile of channels, a warp some steps of it and
- * a lane V channels: the steps' a and z stay in registers until the state before them is
- * known, so every tensor is read or written once.
- */
+ * rglru.h. */
 #include "fast_math.cuh"
 #include "lanes.cuh"
 #include "lookback.cuh"

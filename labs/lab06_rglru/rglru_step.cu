@@ -1,9 +1,4 @@
-/* rglru_step.cu - lab 06.6: the recurrent block for one token. The contract is rglru.h.
- *
- * A step reads the matrices of both gates once and little else, so the card is filled with
- * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Each
- * computes the convolution of all M inputs of its g, which is cheap, for itself.
- */
+/* rglru_step.cu - lab 06.6: the recurrent block for one token. The contract is rglru.h. */
 #include "fast_math.cuh"
 #include "rglru.h"
 

@@ -1,12 +1,5 @@
 /* block_linear.cu - lab 06, part 06.1: the matrices of both gates, in float. The contract is
- * rglru.h; f16 and bf16 are in block_linear_tensor.cu.
- *
- * Three matrix products: of c with the matrices, of the gradients with the transposed
- * matrices, of c transposed with the gradients. Each block of 64 threads makes 64 x 64
- * results, 8 x 8 a thread, from tiles in shared memory: a number that is fetched there is
- * used 8 times by each thread that reads it. Half of the 64 columns belong to one gate,
- * half to the other, so that both gates come from one reading of c.
- */
+ * rglru.h; f16 and bf16 are in block_linear_tensor.cu. */
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
 
@@ -46,6 +39,12 @@
 //>     if (at >= (size_t)G * M * M) return;
 //>     // TODO(06.1): dw[at] += sum of c dp; the threads with i = 0 sum db too. 9 lines.
 //> }
+/* Three matrix products: of c with the matrices, of the gradients with the transposed
+ * matrices, of c transposed with the gradients. Each block of 64 threads makes 64 x 64
+ * results, 8 x 8 a thread, from tiles in shared memory: a number that is fetched there is
+ * used 8 times by each thread that reads it. Half of the 64 columns belong to one gate,
+ * half to the other, so that both gates come from one reading of c. */
+
 constexpr int TILE = 64;        // rows and columns of a block's results
 constexpr int HALF = TILE / 2;  // columns of one gate
 constexpr int STEP = 16;        // terms of the sums that are in shared memory at once

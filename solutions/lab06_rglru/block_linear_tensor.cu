@@ -1,18 +1,17 @@
 /* block_linear_tensor.cu - lab 06, part 06.7: the matrices of both gates in f16 and bf16, on
- * tensor cores. The contract is rglru.h.
- *
- * The three products of block_linear.cu once more, with larger tiles: 8 warps make 128 x 128
- * results, 64 x 32 a warp, from steps of 32 terms. Sums are float throughout. The tensor
- * cores are fed by the instructions of lab 05's tensor_cores.cuh. Copies into shared memory
- * run two steps ahead of them, in a ring of three buffers, so that a step costs one barrier
- * and no wait.
- */
+ * tensor cores. The contract is rglru.h. */
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
 
 // BEGIN SOLUTION 06.7 (nothing but the kernels of 06.1, as templates, in a first version)
 //> // TODO(06.7): the kernels of block_linear.cu, as templates, pass here too: copy them. On
 //> // tensor cores (nvcuda::wmma, or tensor_cores.cuh of lab 05) they are ten times as fast.
+/* The three products of block_linear.cu once more, with larger tiles: 8 warps make 128 x 128
+ * results, 64 x 32 a warp, from steps of 32 terms. Sums are float throughout. The tensor
+ * cores are fed by the instructions of lab 05's tensor_cores.cuh. Copies into shared memory
+ * run two steps ahead of them, in a ring of three buffers, so that a step costs one barrier
+ * and no wait. */
+
 #include "tensor_cores.cuh"  // of lab 05
 
 constexpr int TILE = 128;       // rows and columns of a block's results

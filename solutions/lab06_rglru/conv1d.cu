@@ -1,11 +1,5 @@
 /* conv1d.cu - lab 06, part 06.2: each channel's own short filter along time. The contract is
- * rglru.h.
- *
- * A thread keeps VEC neighbouring channels and walks through the tokens of a chunk of one
- * row. The taps and the last inputs stay in registers, so that each input is fetched once,
- * but for the width - 1 tokens before the chunk. Filters of 4 taps, the usual ones, have
- * their own code (WIDTH = 4); the rest share one (WIDTH = 0) with room for 8.
- */
+ * rglru.h. */
 #include "rglru_contract.cuh"
 #include "rglru_shared.cuh"
 
@@ -64,6 +58,11 @@
 //>     // TODO(06.2): sum of dout[t] x[t-s] over all tokens with t >= s and pos[t] >= s;
 //>     // the thread with s = 0 sums dbias as well. Added to what is there. About 9 lines.
 //> }
+/* A thread keeps VEC neighbouring channels and walks through the tokens of a chunk of one
+ * row. The taps and the last inputs stay in registers, so that each input is fetched once,
+ * but for the width - 1 tokens before the chunk. Filters of 4 taps, the usual ones, have
+ * their own code (WIDTH = 4); the rest share one (WIDTH = 0) with room for 8. */
+
 constexpr int BLOCK = 128;
 constexpr int WIDEST = 8;  // taps, at most
 

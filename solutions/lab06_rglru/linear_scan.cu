@@ -1,9 +1,4 @@
-/* linear_scan.cu - lab 06.4: h[t] = a[t] h[t-1] + z[t]. The contract is rglru.h.
- *
- * A block takes a chunk of time and a tile of channels, a warp some steps of it and a lane
- * V channels: their inputs stay in registers until the state before them is known, so every
- * tensor is read or written once. How blocks hand the state on: lookback.cuh.
- */
+/* linear_scan.cu - lab 06.4: h[t] = a[t] h[t-1] + z[t]. The contract is rglru.h. */
 #include "lanes.cuh"
 #include "lookback.cuh"
 #include "rglru.h"
@@ -51,6 +46,10 @@ template <typename E> struct backward_call {
 //>     // h[t-1] (h0 at t = 0), and a dz is what comes back to step t-1. About 6 lines.
 //>     // TODO(06.4): dh0, unless it is NULL. 1 line.
 //> }
+/* A block takes a chunk of time and a tile of channels, a warp some steps of it and a lane
+ * V channels: their inputs stay in registers until the state before them is known, so every
+ * tensor is read or written once. How blocks hand the state on: lookback.cuh. */
+
 constexpr int WARPS = 8;   // of a block
 constexpr int STEPS = 16;  // of a warp, forward: their loads are all under way at once
 constexpr int BACK = 8;    // of a warp, backward

@@ -1,8 +1,5 @@
 /* rglru.cu - lab 06.5, forward: gates, scan and side branch in one pass. The contract is
- * rglru.h. A block takes a chunk of time and a tile of channels, a warp some steps of it and
- * a lane V channels: the steps' a and z stay in registers until the state before them is
- * known, so every tensor is read or written once.
- */
+ * rglru.h. */
 #include "fast_math.cuh"
 #include "lanes.cuh"
 #include "lookback.cuh"
@@ -33,6 +30,10 @@ template <typename E> struct forward_call {
 //>     // it is NULL; out = state gelu(y), or the state if y is NULL. About 12 lines.
 //>     // TODO(06.5): the state of token len[b]-1 (T-1 if len is NULL) is kept. 1 line.
 //> }
+/* A block takes a chunk of time and a tile of channels, a warp some steps of it and a
+ * lane V channels: the steps' a and z stay in registers until the state before them is
+ * known, so every tensor is read or written once. */
+
 constexpr int WARPS = 8;  // of a block
 constexpr int STEPS = 8;  // of a warp: their loads are all under way at once
 constexpr int CHUNK = WARPS * STEPS;

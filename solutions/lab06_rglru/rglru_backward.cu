@@ -1,10 +1,5 @@
 /* rglru_backward.cu - lab 06.5, backward: the scan backwards in time and the slopes of side
- * branch and gates, in one pass. The contract is rglru.h.
- *
- * Blocks, warps and lanes share the work as in rglru.cu, but chunk 0 is the last of a row.
- * All that is written for a step is dz times something that needs no dz: those factors stay
- * in registers until dz is known.
- */
+ * branch and gates, in one pass. The contract is rglru.h. */
 #include "fast_math.cuh"
 #include "lanes.cuh"
 #include "lookback.cuh"
@@ -39,6 +34,10 @@ template <typename E> struct backward_call {
 //>     // TODO(06.5): back = a dz. 1 line.
 //>     // TODO(06.5): da_param, once, behind all rows. 1 line.
 //> }
+/* Blocks, warps and lanes share the work as in rglru.cu, but chunk 0 is the last of a row.
+ * All that is written for a step is dz times something that needs no dz: those factors stay
+ * in registers until dz is known. */
+
 constexpr int WARPS = 8;  // of a block
 constexpr int STEPS = 4;  // of a warp: their loads are all under way at once
 constexpr int CHUNK = WARPS * STEPS;

@@ -1,9 +1,4 @@
-/* rglru_step.cu - lab 06.6: the recurrent block for one token. The contract is rglru.h.
- *
- * A step reads the matrices of both gates once and little else, so the card is filled with
- * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Each
- * computes the convolution of all M inputs of its g, which is cheap, for itself.
- */
+/* rglru_step.cu - lab 06.6: the recurrent block for one token. The contract is rglru.h. */
 #include "fast_math.cuh"
 #include "rglru.h"
 
@@ -28,6 +23,10 @@
 //>     // TODO(06.6): px and pa: two sums over the block's inputs. About 5 lines.
 //>     // TODO(06.6): a and z as in 06.3, the new state, and out = state gelu(y). 8 lines.
 //> }
+/* A step reads the matrices of both gates once and little else, so the card is filled with
+ * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Each
+ * computes the convolution of all M inputs of its g, which is cheap, for itself. */
+
 constexpr int WARP = 32;
 constexpr int WARPS = 8;             // of a block, at most: each takes some of the inputs
 constexpr int TILE = 16;             // outputs of a block
