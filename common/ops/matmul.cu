@@ -135,6 +135,26 @@ static __global__ void add_parts_kernel(float *dbias, const float *part, int par
     dbias[o] += sum;
 }
 
+/* the same for many parts, which one thread would wait for one by one: a block has 32
+ * columns, and each of its warps every eighth part */
+static __global__ void
+add_many_parts_kernel(float *dbias, const float *part, int parts, int O)
+{
+    enum { WARPS = BLOCK / 32 };
+    __shared__ float of_warp[WARPS][32];
+    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    int o = (int)blockIdx.x * 32 + lane;
+    float sum = 0.0f;
+    for (int p = warp; p < parts && o < O; p += WARPS)
+        sum += part[(size_t)p * O + o];
+    of_warp[warp][lane] = sum;
+    __syncthreads();  // every warp's sum of its parts is there
+    if (warp > 0 || o >= O) return;
+    for (int w = 1; w < WARPS; w++)
+        sum += of_warp[w][lane];
+    dbias[o] += sum;
+}
+
 template <typename E>
 static wb_status
 bias_backward(float *dbias, const E *dy, int R, int O, wb_blas *blas, cudaStream_t s)
@@ -147,7 +167,11 @@ bias_backward(float *dbias, const E *dy, int R, int O, wb_blas *blas, cudaStream
     parts = (R + rows - 1) / rows;
     dim3 grid((unsigned)((O + BLOCK - 1) / BLOCK), (unsigned)parts);
     column_parts_kernel<<<grid, BLOCK, 0, s>>>(blas->scratch, dy, R, O, rows);
-    add_parts_kernel<<<grid.x, BLOCK, 0, s>>>(dbias, blas->scratch, parts, O);
+    if (parts > 32)
+        add_many_parts_kernel<<<(unsigned)((O + 31) / 32), BLOCK, 0, s>>>(
+            dbias, blas->scratch, parts, O);
+    else
+        add_parts_kernel<<<grid.x, BLOCK, 0, s>>>(dbias, blas->scratch, parts, O);
     return wb_launched();
 }
 
