@@ -332,6 +332,7 @@ static __device__ void finish(
 {
     const int CHUNKS = P::D / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
     int lane = threadIdx.x % WARP;
+    __syncwarp();  // no lane reads the warp's rows of Q any more
 #pragma unroll
     for (int m = 0; m < P::M; m++)
 #pragma unroll
