@@ -2,12 +2,13 @@
  * end. Files of a run, in its folder:
  *     best/       checkpoint with the lowest validation loss
  *     last/       the newest one, with training.safetensors to go on from
- *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s, loss_scale
+ *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s, loss_scale, machine
  */
 #include "checkpoint.h"
 #include "commands.h"
 #include "corpus.h"
 #include "kernels.h"
+#include "machine.h"
 #include "progress.h"
 #include "recipe.h"
 #include "trainer.h"
@@ -81,7 +82,8 @@ static int read_options(run *r, int argc, char **argv)
 
 /* --- the CSV ------------------------------------------------------------------------ */
 
-static const char csv_head[] = "step,loss,val,lr,grad_norm,tokens_per_s,loss_scale\n";
+static const char csv_head[] =
+    "step,loss,val,lr,grad_norm,tokens_per_s,loss_scale,machine\n";
 
 // A new file, or the old one without the lines after the step that the run goes on from.
 static int open_csv(run *r)
@@ -129,8 +131,8 @@ static int log_step(run *r, double val)
     fprintf(r->csv, "%u,%.6f,", s->step, r->loss);
     if (!isnan(val)) fprintf(r->csv, "%.6f", val);
     fprintf(
-        r->csv, ",%.6g,%.6g,%.0f,%g\n", (double)s->lr, (double)s->grad_norm, rate,
-        (double)s->loss_scale);
+        r->csv, ",%.6g,%.6g,%.0f,%g,%s\n", (double)s->lr, (double)s->grad_norm, rate,
+        (double)s->loss_scale, machine_name());
     if (fflush(r->csv))
         return error_set(&r->err, "%s/train.csv: %s", r->o.out, strerror(errno));
     if (!r->o.quiet)

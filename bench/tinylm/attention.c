@@ -65,11 +65,11 @@ int main(int argc, char **argv)
             if (run < 0) continue;
             ms[i][run] = one;
             fprintf(
-                csv, "%s,%s,%s,%s,%d,%.6f\n", bench_machine(), a.o.preset,
+                csv, "%s,%s,%s,%s,%d,%.6f\n", machine_name(), a.o.preset,
                 model_dtype_name(m[0].config.dtype), rungs[i], run, one);
         }
     printf(
-        "%s, %s, %s\n", bench_machine(), a.o.preset, model_dtype_name(m[0].config.dtype));
+        "%s, %s, %s\n", machine_name(), a.o.preset, model_dtype_name(m[0].config.dtype));
     for (int i = 0; i < RUNGS; i++) {
         qsort(ms[i], (size_t)a.runs, sizeof *ms[i], by_value);
         median[i] = ms[i][a.runs / 2];

@@ -4,6 +4,7 @@
  */
 #ifndef BENCH_TINYLM_TOOLS_H
 #define BENCH_TINYLM_TOOLS_H
+#include "../../tinylm/machine.h"
 #include "../../tinylm/model.h"
 #include "../../tinylm/options.h"
 
@@ -21,8 +22,6 @@ void bench_read_args(bench_args *a, int argc, char **argv);
 void bench_config(const bench_args *a, model_config *c);
 enum { BENCH_VOCAB = 65 };
 
-/* The processor's or the card's name, without commas. */
-const char *bench_machine(void);
 /* Ready for lines of this head; a file with another head is an error. */
 FILE *bench_csv(const char *path, const char *head);
 void bench_close(FILE *f, const char *path);
