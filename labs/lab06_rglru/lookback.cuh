@@ -78,17 +78,19 @@ static unsigned chain_blocks(chain link)
     return (unsigned)((size_t)link.chunks * link.B * link.tiles);
 }
 
-/* Where this block works: all rows and channels of chunk 0 first, then of chunk 1, ... */
+/* Where this block works: all rows and channels of chunk 0 first, then of chunk 1, ... One
+ * thread finds it, for divisions are slow. */
 static __device__ place take_place(chain link)
 {
-    __shared__ unsigned number;
-    unsigned n = blockIdx.x, across = (unsigned)link.B * link.tiles;
-    if (link.chunks > 1) {
-        if (threadIdx.x == 0 && threadIdx.y == 0) number = atomicAdd(link.begun, 1u) + 1u;
-        __syncthreads();  // number is there
-        n = number;
+    __shared__ place at;
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+        unsigned across = (unsigned)link.B * link.tiles;
+        unsigned n = link.chunks > 1 ? atomicAdd(link.begun, 1u) + 1u : blockIdx.x;
+        at.chunk = (int)(n / across);
+        at.b = (int)(n % across / link.tiles);
+        at.tile = (int)(n % link.tiles);
     }
-    place at = {(int)(n / across), (int)(n % across / link.tiles), (int)(n % link.tiles)};
+    __syncthreads();  // at is there
     return at;
 }
 
@@ -109,14 +111,27 @@ static __device__ float2 wait_for(volatile pair_word *pair)
         __uint_as_float((unsigned)word), __uint_as_float((unsigned)(word >> 32)));
 }
 
+/* The state before this chunk, from past: the chunks before it, the oldest last */
+template <int V>
+static __device__ __forceinline__ float fold(float2 past[GROUP][V][WARP], int v)
+{
+    float state = 0.0f;
+#pragma unroll
+    for (int k = GROUP - 1; k >= 0; k--) {
+        float2 p = past[k][v][threadIdx.x];
+        state = p.x * state + p.y;
+    }
+    return state;
+}
+
 /* The state before the steps of this warp, from A and H of each warp's steps. All threads
  * of the block call it; WARPS >= V. order: the warp's place in the direction of the scan.
  * start: (B, C), the state before chunk 0; NULL: 0. Each warp waits for one of the chunks
  * before, so that all answers are under way at once. */
 template <int V, int WARPS>
-static __device__ void carry_in(
-    float state[V], const float A[V], const float H[V], chain link, place at, int order,
-    const float *start)
+static __device__ __forceinline__ void carry_in(
+    float state[V], const float A[V], const float H[V], const chain &link, place at,
+    int order, const float *start)
 {
     __shared__ float2 part[WARPS][V][WARP], past[GROUP][V][WARP];
     int lane = threadIdx.x, mine = threadIdx.y;  // mine: the v whose pair this warp makes
@@ -140,24 +155,22 @@ static __device__ void carry_in(
         }
         if (asked && !known) publish(pair + mine, a, h);
     }
-    for (int k = threadIdx.y; k < count; k += WARPS)
-        for (int v = 0; v < V; v++)
-            if (channel + v < link.C)
-                past[k][v][lane] = wait_for(pair + v - stride * (k + 1));
-    if (chunk == 0 && mine < V)
-        past[0][mine][lane].y =
-            start && channel + mine < link.C ? start[row + mine] : 0.0f;
+    for (int k = threadIdx.y; k < GROUP; k += WARPS)
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            float2 p = make_float2(1.0f, 0.0f);  // changes nothing
+            bool there = channel + v < link.C;
+            if (there && k < count) p = wait_for(pair + v - stride * (k + 1));
+            if (there && k == 0 && chunk == 0 && start)
+                p = make_float2(0.0f, start[row + v]);
+            past[k][v][lane] = p;
+        }
     __syncthreads();  // past holds the chunks before, part[w] the warps before w
+    if (asked && known) publish(pair + mine, 0.0f, a * fold<V>(past, mine) + h);
 #pragma unroll
     for (int v = 0; v < V; v++) {
-        state[v] = chunk == 0 ? past[0][v][lane].y : 0.0f;
-        for (int k = count - 1; k >= 0; k--) {  // the oldest first
-            float2 p = past[k][v][lane];
-            state[v] = p.x * state[v] + p.y;
-        }
-        if (asked && known && v == mine) publish(pair + v, 0.0f, a * state[v] + h);
         float2 p = part[order][v][lane];
-        state[v] = p.x * state[v] + p.y;
+        state[v] = p.x * fold<V>(past, v) + p.y;
     }
 }
 #endif

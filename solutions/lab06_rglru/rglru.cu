@@ -120,7 +120,18 @@ forward_chunk(const forward_call<E> &call, const chain &link, place at)
     bool fresh = call.pos ? call.pos[(size_t)at.b * call.T] == 0 : true;
     carry_in<V, WARPS>(h, A, H, link, at, threadIdx.y, fresh ? NULL : call.state);
 
-    int end = call.state ? (call.len ? call.len[at.b] : call.T) : 0;
+    int last = call.state ? (call.len ? call.len[at.b] : call.T) - 1 - t0 : -1;
+    if (last >= 0 && last < steps) {  // the last real token is one of these steps
+        float kept[V];
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            kept[v] = h[v];
+#pragma unroll
+            for (int s = 0; s < STEPS; s++)
+                if (s <= last) kept[v] = a[s][v] * kept[v] + z[s][v];
+        }
+        store<V>(call.state + (size_t)at.b * call.C + channel, kept);
+    }
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
@@ -130,7 +141,6 @@ forward_chunk(const forward_call<E> &call, const chain &link, place at)
         for (int v = 0; v < V; v++)
             out[v] = h[v] = a[s][v] * h[v] + z[s][v];
         if (call.h) store<V>(call.h + i, h);
-        if (t0 + s + 1 == end) store<V>(call.state + (size_t)at.b * call.C + channel, h);
         if (call.y) {
             widen<V>(ys, y[s]);
 #pragma unroll
