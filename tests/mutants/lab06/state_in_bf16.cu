@@ -1,5 +1,5 @@
 // state_in_bf16.cu - a scan whose state is rounded to bf16 at every step.
-// fails: scan,scan_long
+// fails: scan
 // says: the state is rounded to bf16 at every step
 #include "rglru.h"
 
