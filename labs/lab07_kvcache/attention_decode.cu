@@ -9,19 +9,7 @@
  * parts and the token itself, always in the same order, and only then k and v go to their
  * slot, which by now everybody has read.
  */
-#include <math.h>
-
-#include "kvcache.h"
-
-/* The arguments, as in the header. */
-template <typename E> struct token {
-    E *out, *kcache, *vcache;
-    const E *q, *k, *v;
-    const float *cis;
-    const int *pos;
-    int B, S, H, K, D, N, ldq, ldkv;
-    float scale;
-};
+#include "decode.cuh"
 
 /* TODO(07.3): three kernels make a first version: the scores of slots and token, into the
  * workspace; softmax and the sum of values; k and v to their slot. About 45 lines.

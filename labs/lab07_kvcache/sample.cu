@@ -1,77 +1,12 @@
 /* sample.cu - lab 07, parts 5 and 6: the next token of each row. The contract is kvcache.h.
  *
- * Everything is a search for a largest number. An entry's key is a 64-bit integer whose
- * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs no
- * further word, and what top_k and top_p keep is "all keys from `least` on".
+ * One block per row finds the least key that top_k and top_p keep, bit by bit from the top,
+ * then the best of the kept with their noise. A row of many entries goes through the kernels
+ * of sample_parts.cuh first, which leave it those few whose fate is open.
  */
-#include <math.h>
+#include "sample.cuh"
 
-#include "kvcache.h"
-
-typedef unsigned long long u64;
-
-constexpr int WARP = 32;
-constexpr int BLOCK = 512;    // threads of a row's last block,
-constexpr int LIST = 4096;    // and the entries whose keys it keeps at hand
-constexpr int SINGLE = LIST;  // rows of so many are its alone; longer ones:
-constexpr int PART = 2048;    // entries of a block,
-constexpr int FEW = 256;      // and its threads
-constexpr int BINS = 1024;    // distances from the highest z, 1/32 each
-
-struct rules {
-    float softcap, penalty, temperature, top_p;
-    int top_k, V;
-    float per_softcap, per_temperature;  // 1 / them; temperature 0: 1
-};
-
-/* The arguments, as in the header. */
-struct batch {
-    int *token;
-    uint8_t *seen;
-    const float *logits;
-    const uint64_t *seed;
-    const int *pos;
-    void *workspace;
-    int ld;
-};
-
-/* One row of the batch. */
-struct row {
-    const float *logits;
-    const uint8_t *seen;  // NULL: no penalty
-    u64 seed;
-    uint32_t pos;
-};
-
-static __device__ row row_of(const batch &x, int b, int V)
-{
-    return {
-        x.logits + (size_t)b * x.ld, x.seen ? x.seen + (size_t)b * V : NULL, x.seed[b],
-        (uint32_t)x.pos[b]};
-}
-
-/* TODO(07.5): z of entry i. About 6 lines. */
-
-/* The order of floats is that of their bits: upside down below 0, and -0 equals 0. */
-static __device__ u64 key_of(float z, int i)
-{
-    uint32_t bits = __float_as_uint(z == 0.0f ? 0.0f : z);
-    bits = bits >> 31 ? ~bits : bits | 0x80000000u;
-    return (u64)bits << 32 | (0xffffffffu - (uint32_t)i);
-}
-
-static __device__ int index_of(u64 key)
-{
-    return (int)(0xffffffffu - (uint32_t)key);
-}
-
-static __device__ float value_of(u64 key)
-{
-    uint32_t bits = (uint32_t)(key >> 32);
-    return __uint_as_float(bits >> 31 ? bits & 0x7fffffffu : ~bits);
-}
-
-/* TODO(07.5): the largest key of a block. About 10 lines. */
+/* TODO(07.5): z of entry i, about 6 lines; the largest key of a block, about 10. */
 
 /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines. */
 

@@ -1,7 +1,10 @@
 /* sample_parts.cuh - room for kernels that share a row of many entries between blocks. The
- * solution's stand here; a pass needs none. Included by sample.cu in the middle, whose names
- * they use.
+ * solution's stand here; a pass needs none.
  */
+#ifndef SAMPLE_PARTS_CUH
+#define SAMPLE_PARTS_CUH
+#include "sample.cuh"
+
 // BEGIN SOLUTION 07.6 (about 190 lines)
 //> /* TODO(07.6): nothing, if one block per row is fast enough for you. */
 /* What is known of a row before its last block, from the bins: bins below low are kept,
@@ -253,3 +256,4 @@ static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool
     if (threadIdx.x == 0) s.best[part] = best;
 }
 // END SOLUTION
+#endif

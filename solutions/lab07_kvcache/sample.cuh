@@ -1,0 +1,149 @@
+/* sample.cuh - what the kernels of sample share: the arguments, keys and, in the solution, z,
+ * noise and weights.
+ *
+ * Everything is a search for a largest number. An entry's key is a 64-bit integer whose
+ * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs no
+ * further word, and what top_k and top_p keep is "all keys from some key on".
+ */
+#ifndef SAMPLE_CUH
+#define SAMPLE_CUH
+#include <math.h>
+
+#include "kvcache.h"
+
+typedef unsigned long long u64;
+
+constexpr int WARP = 32;
+constexpr int BLOCK = 512;  // threads of a row's last block
+// BEGIN SOLUTION 07.6 (5 lines)
+constexpr int LIST = 4096;    // entries whose keys it keeps at hand
+constexpr int SINGLE = LIST;  // rows of so many are its alone; longer ones:
+constexpr int PART = 2048;    // entries of a block,
+constexpr int FEW = 256;      // and its threads
+constexpr int BINS = 1024;    // distances from the highest z, 1/32 each
+// END SOLUTION
+
+struct rules {
+    float softcap, penalty, temperature, top_p;
+    int top_k, V;
+    float per_softcap, per_temperature;  // 1 / them; temperature 0: 1
+};
+
+/* The arguments, as in the header. */
+struct batch {
+    int *token;
+    uint8_t *seen;
+    const float *logits;
+    const uint64_t *seed;
+    const int *pos;
+    void *workspace;
+    int ld;
+};
+
+/* One row of the batch. */
+struct row {
+    const float *logits;
+    const uint8_t *seen;  // NULL: no penalty
+    u64 seed;
+    uint32_t pos;
+};
+
+static __device__ row row_of(const batch &x, int b, int V)
+{
+    return {
+        x.logits + (size_t)b * x.ld, x.seen ? x.seen + (size_t)b * V : NULL, x.seed[b],
+        (uint32_t)x.pos[b]};
+}
+
+// BEGIN SOLUTION 07.5 (about 15 lines)
+/* tanh, off by 2^-22 at most: not by a few units of its last digit near 0, but here it is
+ * multiplied by softcap and compared with values of that size. */
+static __device__ float tanh_of(float x)
+{
+    return 1.0f - __fdividef(2.0f, __expf(2.0f * x) + 1.0f);
+}
+
+static __device__ float score_of(const rules &a, float z, bool seen)
+{
+    if (a.softcap > 0.0f) z = a.softcap * tanh_of(z * a.per_softcap);
+    if (seen) z = z > 0.0f ? z / a.penalty : z * a.penalty;
+    return __fmul_rn(z, a.per_temperature);  // never part of an fma: one z everywhere
+}
+
+static __device__ float score(const rules &a, const row &r, int i)
+{
+    return score_of(a, r.logits[i], r.seen && r.seen[i]);
+}
+// END SOLUTION
+
+/* The order of floats is that of their bits: upside down below 0, and -0 equals 0. */
+static __device__ u64 key_of(float z, int i)
+{
+    uint32_t bits = __float_as_uint(z == 0.0f ? 0.0f : z);
+    bits = bits >> 31 ? ~bits : bits | 0x80000000u;
+    return (u64)bits << 32 | (0xffffffffu - (uint32_t)i);
+}
+
+static __device__ int index_of(u64 key)
+{
+    return (int)(0xffffffffu - (uint32_t)key);
+}
+
+static __device__ float value_of(u64 key)
+{
+    uint32_t bits = (uint32_t)(key >> 32);
+    return __uint_as_float(bits >> 31 ? bits & 0x7fffffffu : ~bits);
+}
+
+// BEGIN SOLUTION 07.5 (about 15 lines)
+/* Largest (or sum, if `add`) of v over the block, the same in every thread. */
+template <bool add> static __device__ u64 over_block(u64 v)
+{
+    __shared__ u64 part[BLOCK / WARP];
+    int warps = blockDim.x / WARP;
+    for (int m = WARP / 2; m > 0; m >>= 1) {
+        u64 other = __shfl_xor_sync(0xffffffffu, v, m);
+        v = add ? v + other : max(v, other);
+    }
+    __syncthreads();  // nobody reads part any more
+    if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;
+    __syncthreads();  // every warp's part is there
+    v = 0;
+    for (int i = 0; i < warps; i++)
+        v = add ? v + part[i] : max(v, part[i]);
+    return v;
+}
+// END SOLUTION
+
+// BEGIN SOLUTION 07.6 (about 30 lines)
+/* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. Near 1, 1 - u is made from the other end
+ * of the integers: as a float u would be 1. */
+static __device__ float gumbel(uint32_t number)
+{
+    bool low = number < 0x80000000u;
+    float u = ((float)(low ? number : ~number) + 0.5f) * 0x1p-32f;
+    return -logf(low ? -log1pf(-u) : -logf(u));
+}
+
+/* -LEAST < g < MOST: an entry further than their distance below the highest z is never drawn,
+ * and one that would need more noise than there is needs no noise computed. */
+constexpr float MOST_NOISE = 22.9f, LEAST_NOISE = 3.2f;
+
+/* e^(z - most) as an integer with room for V of them: integers add up to the same sum in
+ * every order, so that atomic additions cost no reproducibility. */
+static __device__ u64 weight_of(float z, float most, float one)
+{
+    return (u64)(expf(z - most) * one);
+}
+
+static __device__ float one_of(int V)
+{
+    return ldexpf(1.0f, 62 - (32 - __clz(V)));
+}
+
+static __device__ int bin_of(float z, float most)
+{
+    return (int)fminf((most - z) * 32.0f, BINS - 1.0f);
+}
+// END SOLUTION
+#endif
