@@ -17,21 +17,35 @@
 //>  * TODO(07.4): query head h reads key head h / (H/K). */
 #include "decode_tensor.cuh"
 
-// --- float: multiply and add ------------------------------------------------------------
+// --- ordinary instructions: multiply and add ------------------------------------------------------------
+
+/* Four neighbours, as floats. */
+static __device__ float4 four(const float *x)
+{
+    return *(const float4 *)x;
+}
+
+template <typename E> static __device__ float4 four(const E *x)
+{
+    struct alignas(8) {
+        E at[4];
+    } v = *(const decltype(v) *)x;
+    return {(float)v.at[0], (float)v.at[1], (float)v.at[2], (float)v.at[3]};
+}
 
 /* HEADS query heads at a time. A thread per slot has the scores, a thread per four channels
  * sums values; where D/4 threads are fewer than the block, groups of them share the slots. */
-template <int HEADS>
+template <int HEADS, typename E>
 static __global__ void __launch_bounds__(BLOCK)
-    float_kernel(token<float> a, split s, float *sums, softmax *softmaxes)
+    plain_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
 {
     __shared__ __align__(16) float q[HEADS][WIDEST], p[HEADS][MOST];
     __shared__ __align__(16) float partial[BLOCK * 4 * HEADS];
     place at = place_of(a, s, HEADS);
     int part = blockIdx.x % s.parts, tid = threadIdx.x, D = a.D;
     size_t row = (size_t)a.K * D;  // from slot to slot
-    const float *keys = a.kcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
-    const float *values = a.vcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
+    const E *keys = a.kcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
+    const E *values = a.vcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
 
     for (int i = tid; i < (HEADS - at.heads) * D; i += BLOCK)
         q[at.heads + i / D][i % D] = 0.0f;  // a tile that is not full
@@ -39,11 +53,11 @@ static __global__ void __launch_bounds__(BLOCK)
     __syncthreads();  // q is there
 
     for (int j = tid; j < at.count; j += BLOCK) {
-        const float4 *key = (const float4 *)(keys + j * row);
+        const E *key = keys + j * row;
         float score[HEADS] = {};
 #pragma unroll 8
         for (int d = 0; d < D / 4; d++) {
-            float4 k = key[d];
+            float4 k = four(key + 4 * d);
 #pragma unroll
             for (int h = 0; h < HEADS; h++) {
                 float4 x = ((const float4 *)q[h])[d];
@@ -74,7 +88,7 @@ static __global__ void __launch_bounds__(BLOCK)
     if (group < groups) {
 #pragma unroll 4
         for (int j = group; j < at.count; j += groups) {
-            float4 v = ((const float4 *)(values + j * row))[d];
+            float4 v = four(values + j * row + 4 * d);
 #pragma unroll
             for (int h = 0; h < HEADS; h++) {
                 float w = p[h][j];
@@ -140,7 +154,7 @@ static __global__ void __launch_bounds__(WIDEST)
         __syncthreads();  // all weights are there
         if (d >= D) continue;
         const float *part = sums + (first + start) * D + d;
-#pragma unroll 8
+#pragma unroll 16
         for (int i = 0; i < count; i++) {
             float w = weights[i], x = w > 0.0f ? part[(size_t)i * D] : 0.0f;
             sum += w * totals[i];
@@ -156,13 +170,28 @@ static __global__ void __launch_bounds__(WIDEST)
     }
 }
 
-/* A tile of heads, by type: how the first kernel is launched. */
-static void launch_parts(
-    const token<float> &a, float *sums, softmax *softmaxes, split s, cudaStream_t stream)
+/* Query heads of a block: on tensor cores as many as a matrix has rows. */
+template <typename E> static int tile_heads(int H, int K)
 {
-    unsigned blocks = (unsigned)((size_t)a.B * a.K * s.tiles * s.parts);
-    auto kernel = a.H == a.K ? float_kernel<1> : float_kernel<8>;
-    kernel<<<blocks, BLOCK, 0, stream>>>(a, s, sums, softmaxes);
+    return H == K ? 1 : sizeof(E) == 2 ? ROWS : 8;
+}
+
+static void launch_groups(
+    const token<float> &a, float *sums, softmax *softmaxes, split s, unsigned blocks,
+    cudaStream_t stream)
+{
+    plain_kernel<8><<<blocks, BLOCK, 0, stream>>>(a, s, sums, softmaxes);
+}
+
+template <typename E>
+static void launch_groups(
+    const token<E> &a, float *sums, softmax *softmaxes, split s, unsigned blocks,
+    cudaStream_t stream)
+{
+    int bytes = (int)tensor_bytes(a.D);
+    cudaFuncSetAttribute(
+        tensor_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    tensor_kernel<E><<<blocks, BLOCK, bytes, stream>>>(a, s, sums, softmaxes);
 }
 
 template <typename E>
@@ -170,15 +199,10 @@ static void launch_parts(
     const token<E> &a, float *sums, softmax *softmaxes, split s, cudaStream_t stream)
 {
     unsigned blocks = (unsigned)((size_t)a.B * a.K * s.tiles * s.parts);
-    int bytes = (int)tensor_bytes(a.D);
-    cudaFuncSetAttribute(
-        tensor_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    tensor_kernel<E><<<blocks, BLOCK, bytes, stream>>>(a, s, sums, softmaxes);
-}
-
-template <typename E> static int tile_heads(int H, int K)
-{
-    return sizeof(E) == 2 ? ROWS : H == K ? 1 : 8;
+    if (a.H == a.K)
+        plain_kernel<1><<<blocks, BLOCK, 0, stream>>>(a, s, sums, softmaxes);
+    else
+        launch_groups(a, sums, softmaxes, s, blocks, stream);
 }
 // END SOLUTION
 

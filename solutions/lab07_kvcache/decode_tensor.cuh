@@ -8,7 +8,9 @@
 // BEGIN SOLUTION 07.7 (about 170 lines)
 //> /* TODO(07.7): nothing, if the templates of attention_decode.cu serve f16 and bf16. */
 #include <cuda_pipeline.h>
+#ifdef __CUDACPU__
 #include <mma.h>
+#endif
 
 constexpr int ROWS = 16;   // of a tensor core's matrix: query heads, if need be fewer
 constexpr int TILE = 64;   // slots that are copied at a time, 16 a warp
@@ -47,12 +49,151 @@ static __device__ void copy_tile(E *tile, const E *from, size_t row, int count, 
     __pipeline_commit();
 }
 
-using namespace nvcuda;
+/* --- 16x16 matrices, spread over the lanes of a warp ------------------------------------
+ *
+ * On a card the instructions themselves: nvcuda::wmma reads bf16 from shared memory in
+ * pieces of 4 bytes, ldmatrix whole matrices. A register has two neighbours of a row (PTX
+ * manual, mma.m16n8k16). On the CPU back end wmma does the same.
+ */
+#ifndef __CUDACPU__
+template <typename E> struct left {  // (rows, k)
+    unsigned r[4];
+};
+template <typename E> struct right {  // (k, columns): two of 8 columns
+    unsigned r[2][2];
+};
+struct result {  // (rows, columns), likewise
+    float x[2][4];
+};
+
+/* The address of this lane's row: four matrices of 8x8, lanes 0-7 name the rows of the first,
+ * 8-15 of the one below it, 16-31 of those to the right. */
+template <typename E> static __device__ unsigned row_address(const E *m, int pitch)
+{
+    int lane = threadIdx.x % WARP;
+    return (unsigned)__cvta_generic_to_shared(m + lane % 16 * pitch + lane / 16 * 8);
+}
+
+template <typename E> static __device__ void load(left<E> &a, const E *m, int pitch)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(a.r[0]), "=r"(a.r[1]), "=r"(a.r[2]), "=r"(a.r[3])
+                 : "r"(row_address(m, pitch))
+                 : "memory");
+}
+
+/* m (columns, k) */
+template <typename E>
+static __device__ void load_columns(right<E> &b, const E *m, int pitch)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(b.r[0][0]), "=r"(b.r[1][0]), "=r"(b.r[0][1]), "=r"(b.r[1][1])
+                 : "r"(row_address(m, pitch))
+                 : "memory");
+}
+
+/* m (k, columns) */
+template <typename E> static __device__ void load_rows(right<E> &b, const E *m, int pitch)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(b.r[0][0]), "=r"(b.r[0][1]), "=r"(b.r[1][0]), "=r"(b.r[1][1])
+                 : "r"(row_address(m, pitch))
+                 : "memory");
+}
+
+template <typename E> struct instruction;
+#define INSTRUCTION(E, name)                                                             \
+    template <> struct instruction<E> {                                                  \
+        static __device__ void                                                           \
+        multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])          \
+        {                                                                                \
+            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." name "." name ".f32 "  \
+                         "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"         \
+                         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),        \
+                           "r"(b[1]));                                                   \
+        }                                                                                \
+    };
+INSTRUCTION(wb_f16, "f16")
+INSTRUCTION(wb_bf16, "bf16")
+#undef INSTRUCTION
+
+/* c += a b */
+template <typename E>
+static __device__ void multiply(result &c, const left<E> &a, const right<E> &b)
+{
+    instruction<E>::multiply(c.x[0], a.r, b.r[0]);
+    instruction<E>::multiply(c.x[1], a.r, b.r[1]);
+}
+
+static __device__ void clear(result &c)
+{
+    c = {};
+}
+
+static __device__ void add(result &c, const result &more)
+{
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        c.x[i / 4][i % 4] += more.x[i / 4][i % 4];
+}
+
+static __device__ void store(float *m, const result &c, int pitch)
+{
+    int row = threadIdx.x % WARP / 4, column = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float *to = m + row * pitch + half * 8 + column;
+        *(float2 *)to = {c.x[half][0], c.x[half][1]};
+        *(float2 *)(to + 8 * pitch) = {c.x[half][2], c.x[half][3]};
+    }
+}
+#else
+namespace wmma = nvcuda::wmma;
 template <typename E>
 using left = wmma::fragment<wmma::matrix_a, 16, 16, 16, E, wmma::row_major>;
-template <typename E, typename L>
-using right = wmma::fragment<wmma::matrix_b, 16, 16, 16, E, L>;
+template <typename E> struct right {
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, E, wmma::col_major> columns;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, E, wmma::row_major> rows;
+    bool by_rows;
+};
 using result = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
+
+template <typename E> static __device__ void load(left<E> &a, const E *m, int pitch)
+{
+    wmma::load_matrix_sync(a, m, pitch);
+}
+template <typename E>
+static __device__ void load_columns(right<E> &b, const E *m, int pitch)
+{
+    wmma::load_matrix_sync(b.columns, m, pitch), b.by_rows = false;
+}
+template <typename E> static __device__ void load_rows(right<E> &b, const E *m, int pitch)
+{
+    wmma::load_matrix_sync(b.rows, m, pitch), b.by_rows = true;
+}
+template <typename E>
+static __device__ void multiply(result &c, const left<E> &a, const right<E> &b)
+{
+    if (b.by_rows)
+        wmma::mma_sync(c, a, b.rows, c);
+    else
+        wmma::mma_sync(c, a, b.columns, c);
+}
+static __device__ void clear(result &c)
+{
+    wmma::fill_fragment(c, 0.0f);
+}
+static __device__ void add(result &c, const result &more)
+{
+    for (int i = 0; i < c.num_elements; i++)
+        c.x[i] += more.x[i];
+}
+static __device__ void store(float *m, const result &c, int pitch)
+{
+    wmma::store_matrix_sync(m, c, pitch, wmma::mem_row_major);
+}
+#endif
 
 /* Scores of a warp's 16 slots: q is the sum of two E, for it has more digits than one. */
 template <typename E>
@@ -60,19 +201,20 @@ static __device__ void
 scores_of(float *score, const E *high, const E *low, const E *tile, int pitch)
 {
     int warp = threadIdx.x / WARP;
-    result sum;
-    wmma::fill_fragment(sum, 0.0f);
+    result sum, rest;  // two chains: an addition waits for the one before it
+    clear(sum), clear(rest);
 #pragma unroll 4
     for (int d = 0; d < pitch - PAD; d += 16) {
-        left<E> a;
-        right<E, wmma::col_major> k;  // (channels, slots)
-        wmma::load_matrix_sync(k, tile + warp * 16 * pitch + d, pitch);
-        wmma::load_matrix_sync(a, high + d, pitch);
-        wmma::mma_sync(sum, a, k, sum);
-        wmma::load_matrix_sync(a, low + d, pitch);
-        wmma::mma_sync(sum, a, k, sum);
+        left<E> a, b;
+        right<E> k;
+        load_columns(k, tile + warp * 16 * pitch + d, pitch);
+        load(a, high + d, pitch);
+        load(b, low + d, pitch);
+        multiply(sum, a, k);
+        multiply(rest, b, k);
     }
-    wmma::store_matrix_sync(score + warp * 16, sum, PITCH_S, wmma::mem_row_major);
+    add(sum, rest);
+    store(score + warp * 16, sum, PITCH_S);
 }
 
 /* y += p v of a tile, for the 16-channel columns of this warp: warp, warp + 4, ... */
@@ -82,14 +224,14 @@ static __device__ void add_values(result (&y)[4], const E *p, const E *tile, int
     int warp = threadIdx.x / WARP;
     for (int j = 0; j < TILE; j += 16) {
         left<E> a;
-        wmma::load_matrix_sync(a, p + j, PITCH_P);
+        load(a, p + j, PITCH_P);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             int d = (warp + 4 * i) * 16;
             if (d >= pitch - PAD) continue;
-            right<E, wmma::row_major> v;  // (slots, channels)
-            wmma::load_matrix_sync(v, tile + j * pitch + d, pitch);
-            wmma::mma_sync(y[i], a, v, y[i]);
+            right<E> v;
+            load_rows(v, tile + j * pitch + d, pitch);
+            multiply(y[i], a, v);
         }
     }
 }
@@ -170,7 +312,7 @@ static __global__ void __launch_bounds__(BLOCK, 2)
     result y[4];
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        wmma::fill_fragment(y[i], 0.0f);
+        clear(y[i]);
     for (int t = tiles; t < 2 * tiles; t++) {
         __pipeline_wait_prior(STAGES - 1);
         __syncthreads();  // tile t is there, and p
@@ -182,8 +324,7 @@ static __global__ void __launch_bounds__(BLOCK, 2)
 #pragma unroll
     for (int i = 0; i < 4; i++)
         if ((warp + 4 * i) * 16 < pitch - PAD)
-            wmma::store_matrix_sync(
-                total + (warp + 4 * i) * 16, y[i], pitch, wmma::mem_row_major);
+            store(total + (warp + 4 * i) * 16, y[i], pitch);
     __syncthreads();  // the sums of all warps are there
     for (int h = warp; h < at.heads; h += BLOCK / WARP) {
         float *to = sums + record(at.b, at.head + h, a.H, part, s.parts, D);
