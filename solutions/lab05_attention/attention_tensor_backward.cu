@@ -431,8 +431,7 @@ template <typename E> static wb_status backward(backward_call<E> c, cudaStream_t
     if (D <= 64 && c.z.T <= SHORT)
         return launch<plan<64, 4, 1, 64, 32>, plan<64, 4, 1, 64, 32>>(c, s);
     if (D <= 64) return launch<plan<64, 4, 2, 64, 64>, plan<64, 8, 2, 64, 32>>(c, s);
-    if (D <= 128)
-        return launch<plan<128, 4, 2, 32, 32>, plan<128, 8, 1, 64, 64>>(c, s);
+    if (D <= 128) return launch<plan<128, 4, 2, 32, 32>, plan<128, 8, 1, 64, 64>>(c, s);
     return launch<plan<256, 8, 1, 32, 32>, plan<256, 8, 2, 64, 16, 4>>(c, s);
 }
 // END SOLUTION
