@@ -173,6 +173,8 @@ static void refill(unsigned char *base, size_t bytes, const void *data, uint16_t
         "cannot fill a buffer");
 }
 
+/* A copy from ordinary host memory may still be on its way when cudaMemcpy returns, and the
+ * stream of the call does not wait for it: so this does. */
 static void refill_all(struct call *c, const unsigned char *data)
 {
     for (uint32_t i = 0; i < c->wire->buffers; i++) {
@@ -181,6 +183,7 @@ static void refill_all(struct call *c, const unsigned char *data)
         if (b->filled) data += b->bytes;
     }
     refill(c->work, c->work_bytes, NULL, FILL_WORKSPACE);
+    cuda(cudaDeviceSynchronize(), "cannot fill the buffers");
 }
 
 static void send_part(const unsigned char *device, size_t bytes)
