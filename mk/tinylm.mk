@@ -38,6 +38,6 @@ $(B)/tests/tinylm/%: $(B)/tests/tinylm/%.o $(filter-out %/main.o,$(TINYLM_OBJECT
                      $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
 TEST_PROGRAMS += $(B)/tinylm \
-                 $(addprefix $(B)/tests/tinylm/,generation gradients logits allocations loss_scale)
+                 $(addprefix $(B)/tests/tinylm/,generation gradients logits allocations loss_scale start)
 
 .PHONY: tinylm-train tinylm-eval tinylm-generate tinylm-check-transformers

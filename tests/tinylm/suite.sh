@@ -36,6 +36,7 @@ check "griffin: f32, attention first, fewer recurrent channels, no soft cap" \
 check "griffin: bf16" griffin bf16 37 $(sizes 3 64 4 1 24 9 2 2) --recurrent 76
 check "griffin: f16 with a loss scale" \
     griffin f16 37 $(sizes 3 64 4 1 24 9 2 1) --recurrent 76 --loss-scale 1024
+"$programs/start" || tap_failed=1
 "$programs/loss_scale" || tap_failed=1
 "$programs/allocations" $([ "$BACKEND" = cpu ] && echo host) || tap_failed=1
 
@@ -97,7 +98,12 @@ griffin_halves() { # DTYPE
         "$tinylm" train --data "$text" --out "$TMP/gb" --resume --quiet &&
         same "$TMP/gb" "$TMP/ga"
 }
+griffin_calls() {
+    train --out "$TMP/gc" $whole $griffin --growth 6 --loss-scale 1e12 --graph 0 &&
+        same "$TMP/gc" "$TMP/ga"
+}
 check "griffin, f32: stopped and resumed: the same bits" griffin_halves f32
+check "griffin, launch by launch instead of as a graph: the same bits" griffin_calls
 check "griffin, f16: with the loss scale of before the stop" griffin_halves f16
 killed() {
     local kills=0 resume=
