@@ -40,13 +40,16 @@ constexpr int CHUNK = WARPS * STEPS;
 constexpr int FULL = 4;   // blocks that a multiprocessor should hold
 constexpr int BYTES = 4;  // of a lane in one access: a warp reads 128 in a stretch
 
-/* a and z of one step of one channel; rate = -8 softplus(a_param) / ln 2 */
+/* a and z of one step of one channel; rate = -8 softplus(a_param) / ln 2. The first token of
+ * a document is a matter of two selections: a branch would keep the steps' long chains of
+ * special functions from overlapping. */
 static __device__ __forceinline__ void
-gates(float *a, float *z, float c, float px, float pa, float rate)
+gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
 {
-    float log2_a = rate * logistic(pa);
-    *a = fast_exp2(log2_a);
-    *z = fast_sqrt(one_minus_square(log2_a, *a)) * logistic(px) * c;
+    float log2_a = rate * logistic(pa), kept = fast_exp2(log2_a);
+    float m = fast_sqrt(one_minus_square(log2_a, kept));
+    *a = first ? 0.0f : kept;
+    *z = (first ? 1.0f : m) * logistic(px) * c;
 }
 
 /* -8 softplus(a_param) / ln 2 of the tile's channels, the same for all warps */
@@ -109,8 +112,7 @@ forward_chunk(const forward_call<E> &call, const chain &link, place at)
         widen<V>(cs, c[s]), widen<V>(pxs, px[s]), widen<V>(pas, pa[s]);
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate[v]);
-            if (first >> s & 1) a[s][v] = 0.0f, z[s][v] = logistic(pxs[v]) * cs[v];
+            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate[v], first >> s & 1);
             A[v] *= a[s][v];
             H[v] = a[s][v] * H[v] + z[s][v];
         }

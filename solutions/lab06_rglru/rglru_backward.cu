@@ -49,33 +49,24 @@ typedef struct slopes {
     float a, dh, to_c, to_px, to_pa, to_param;
 } slopes;
 
-/* The factors of dz. plus = softplus(a_param); before = h[t-1] */
+/* The factors of dz. plus = softplus(a_param); before = h[t-1]. At the start of a document a
+ * and m are constants, 0 and 1. */
 static __device__ __forceinline__ slopes
-gate_slopes(float dh, float c, float px, float pa, float before, float plus)
+gate_slopes(float dh, float c, float px, float pa, float before, float plus, bool first)
 {
     float gx = logistic(px), ga = logistic(pa), scale = -8.0f * ga;
     float log2_a = LOG2_E * plus * scale;
     float a = fast_exp2(log2_a), q = one_minus_square(log2_a, a);
-    float inverse = fast_rsqrt(fmaxf(q, 1e-37f));  // 1 / m
-    float steep =
-        gx * c * fminf(0.5f * inverse, 1000.0f);  // dq / dz: the slope is bounded
+    float inverse = fast_rsqrt(fmaxf(q, 1e-37f));    // 1 / m
+    float bounded = fminf(0.5f * inverse, 1000.0f);  // of the root, its slope
     slopes d;
     d.dh = dh;
-    d.a = a;
-    d.to_c = q * inverse * gx;
+    d.a = first ? 0.0f : a;
+    d.to_c = (first ? 1.0f : q * inverse) * gx;
     d.to_px = d.to_c * c * (1.0f - gx);
-    d.to_param = scale * a * (before - 2.0f * a * steep);
+    d.to_param = scale * d.a * (before - 2.0f * a * gx * c * bounded);
     d.to_pa = d.to_param * plus * (1.0f - ga);
     return d;
-}
-
-/* At the start of a document a and m are constants, 0 and 1. */
-static __device__ __forceinline__ void reset(slopes *d, float c, float px)
-{
-    float gx = logistic(px);
-    d->a = d->to_pa = d->to_param = 0.0f;
-    d->to_c = gx;
-    d->to_px = gx * c * (1.0f - gx);
 }
 
 /* dh = dout gelu(y), and writes dy = dout h gelu'(y) */
@@ -153,8 +144,8 @@ static __device__ __forceinline__ void load_steps(
             widen<V>(hs, h[s]);
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            d[s][v] = gate_slopes(dh[v], cs[v], pxs[v], pas[v], hs[v], plus[v]);
-            if (first >> s & 1) reset(&d[s][v], cs[v], pxs[v]);
+            d[s][v] =
+                gate_slopes(dh[v], cs[v], pxs[v], pas[v], hs[v], plus[v], first >> s & 1);
         }
     }
 }
