@@ -14,26 +14,29 @@
 
 #include "tensor_cores.cuh"  // of lab 05
 
-constexpr int TILE = 128;       // rows and columns of a block's results
-constexpr int HALF = TILE / 2;  // columns of one gate
-constexpr int STEP = 32;        // terms of the sums that a buffer has
-constexpr int STAGES = 3;       // buffers
-constexpr int WARPS = 8;        // two rows of four: 64 x 32 results each
+constexpr int ROWS = 128, COLUMNS = 128;  // of a block's results
+constexpr int HALF = COLUMNS / 2;         // columns of one gate
+constexpr int STEP = 32;                  // terms of the sums that a buffer has
+constexpr int STAGES = 3;                 // buffers
+constexpr int WARPS = 8;                  // two rows of four
 constexpr int BLOCK = WARPS * WARP;
-constexpr int HIGH = 64, WIDE = 32;                 // a warp's results
+constexpr int RESIDENT = COLUMNS > 128 ? 1 : 2;     // blocks on a multiprocessor
+constexpr int HIGH = ROWS / 2, WIDE = COLUMNS / 4;  // a warp's results
 constexpr int DOWN = HIGH / 16, ACROSS = WIDE / 8;  // in pieces of 16 x 8: an instruction
 
-/* Distance of rows of 32 and of 128 numbers in shared memory, and of 32 floats on their way
- * out: with a few more, eight accesses of 16 bytes lie in different banks. */
-constexpr int SHORT = STEP + 8, LONG = TILE + 8, EDGE = WIDE + 4;
-constexpr int PART = TILE * SHORT;  // of a buffer: the larger tile
-static_assert(STEP * LONG <= PART, "both kinds of tiles fit a buffer");
+/* Distance of rows in shared memory, of terms and of results of either factor, and of floats
+ * on their way out: with 16 bytes more, eight accesses of 16 bytes lie in different banks. */
+constexpr int SHORT = STEP + 8, LONG_A = ROWS + 8, LONG_B = COLUMNS + 8, EDGE = WIDE + 4;
 
-/* Both factors of three steps; when all is summed, 16 x 32 results of each warp. */
+/* Both factors of three steps, each with room for either way to lie; when all is summed, 16
+ * rows of results of each warp. */
 template <typename E> union buffers {
-    E factor[STAGES][2][PART];
+    struct {
+        E a[ROWS * SHORT], b[COLUMNS * SHORT];
+    } step[STAGES];
     float result[WARPS][16 * EDGE];
 };
+static_assert(STEP * LONG_A <= ROWS * SHORT && STEP * LONG_B <= COLUMNS * SHORT, "room");
 
 /* A factor of a product as it lies in memory: `rows` rows, `ld` apart, of `columns` numbers.
  * `second`, if any, is a matrix of the same kind for the second half of a tile's columns. */
@@ -44,19 +47,19 @@ template <typename E> struct factor {
     bool vectors;  // rows start at 16 bytes and have whole vectors
 };
 
-/* Begins to copy a tile of 4096 numbers, LINE columns, from (row, column) on; 0 beyond the
+/* Begins to copy a tile of LINES rows of LINE numbers, from (row, column) on; 0 beyond the
  * matrix. What is not in vectors is copied at once, which is slow and rare. */
-template <int LINE, typename E>
+template <int LINES, int LINE, typename E>
 static __device__ void fetch(E *to, factor<E> f, size_t row, int column)
 {
-    constexpr int N = vec<E>::N, LD = LINE == STEP ? SHORT : LONG;
-    for (int k = 0; k < TILE * STEP / N / BLOCK; k++) {
+    constexpr int N = vec<E>::N;
+    for (int k = 0; k < LINES * LINE / N / BLOCK; k++) {
         int i = threadIdx.x + k * BLOCK, y = i / (LINE / N), x = i % (LINE / N) * N;
         bool second = f.second && x >= LINE / 2;
         int n = column + (second ? x - LINE / 2 : x);
         bool in = row + y < f.rows && n < f.columns;
         const E *from = (second ? f.second : f.x) + (in ? (row + y) * f.ld + n : 0);
-        E *at = to + y * LD + x;
+        E *at = to + y * (LINE + 8) + x;
         if (f.vectors)
             copy_async(at, from, in);
         else
@@ -70,9 +73,8 @@ struct sums {
     float at[DOWN][ACROSS][4], bias[ACROSS][4];
 };
 
-/* One step. A: a tile of 128 rows of 32 terms (SHORT rows), or, AT, 32 rows of terms of 128
- * results. B: 32 rows of terms, or, BT, 128 rows. The column sums of B are a product too:
- * with a matrix of ones. */
+/* One step. a lies as rows of results, or, AT, as rows of terms; b as rows of terms, or, BT,
+ * as rows of results. The column sums of b are a product too: with a matrix of ones. */
 template <bool AT, bool BT, typename E>
 static __device__ void multiply(sums &s, const E *a, const E *b, bool biases)
 {
@@ -86,7 +88,7 @@ static __device__ void multiply(sums &s, const E *a, const E *b, bool biases)
         for (int i = 0; i < DOWN; i++) {
             int m = row + i * 16;
             if (AT)
-                load_matrices_transposed(fa[i], a + (k + eighth) * LONG + m + side);
+                load_matrices_transposed(fa[i], a + (k + eighth) * LONG_A + m + side);
             else
                 load_matrices(fa[i], a + (m + low) * SHORT + k + high);
         }
@@ -96,7 +98,7 @@ static __device__ void multiply(sums &s, const E *a, const E *b, bool biases)
             if (BT)
                 load_matrices(fb[j], b + (n + eighth) * SHORT + k + side);
             else
-                load_matrices_transposed(fb[j], b + (k + low) * LONG + n + high);
+                load_matrices_transposed(fb[j], b + (k + low) * LONG_B + n + high);
         }
 #pragma unroll
         for (int i = 0; i < DOWN; i++)
@@ -139,26 +141,26 @@ static __device__ void sum_up(
         int next = n + STAGES - 1;
         if (next == each) a.x = a2, b.x = b2, k = begin;
         if (next < steps) {
-            E(*to)[PART] = buffer.factor[next % STAGES];
+            auto &to = buffer.step[next % STAGES];
             if (AT)
-                fetch<TILE>(to[0], a, k, (int)row);
+                fetch<STEP, ROWS>(to.a, a, k, (int)row);
             else
-                fetch<STEP>(to[0], a, row, (int)k);
+                fetch<ROWS, STEP>(to.a, a, row, (int)k);
             if (BT)
-                fetch<STEP>(to[1], b, column, (int)k);
+                fetch<COLUMNS, STEP>(to.b, b, column, (int)k);
             else
-                fetch<TILE>(to[1], b, k, column);
+                fetch<STEP, COLUMNS>(to.b, b, k, column);
             k += STEP;
         }
         copy_commit();
-        E(*now)[PART] = buffer.factor[(n + STAGES) % STAGES];
-        if (n >= 0 && busy) multiply<AT, BT>(s, now[0], now[1], biases);
+        auto &now = buffer.step[(n + STAGES) % STAGES];
+        if (n >= 0 && busy) multiply<AT, BT>(s, now.a, now.b, biases);
     }
     __syncthreads();  // the buffers are free for the results
 }
 
-/* Hands out 16 x 32 of a warp's results, piece i of its rows: each lane gets two stretches
- * of 8 neighbours in turn, as use(row, column, float[8]), both counted within the tile. */
+/* Hands out 16 rows of a warp's results, piece i of them: each lane gets some stretches of 8
+ * neighbours in turn, as use(row, column, float[8]), both counted within the tile. */
 template <typename Use>
 static __device__ __forceinline__ void
 hand_out(const float (&at)[ACROSS][4], float *result, int i, Use use)
@@ -170,8 +172,8 @@ hand_out(const float (&at)[ACROSS][4], float *result, int i, Use use)
                   *)(result + (lane / 4 + e * 4) * EDGE + j * 8 + lane % 4 * 2) = {
                 {at[j][e], at[j][e + 1]}};
     __syncwarp();  // the results are there
-    for (int k = 0; k < 2; k++) {
-        int r = lane / 4 + k * 8, c = lane % 4 * 8;
+    for (int k = 0; k < WIDE / 16; k++) {
+        int r = lane / 4 + k % 2 * 8, c = lane % 4 * 8 + k / 2 * 32;
         float v[8];
         for (int half = 0; half < 8; half += 4) {
             vec<float> four = *(const vec<float> *)(result + r * EDGE + c + half);
@@ -212,14 +214,14 @@ static __device__ __forceinline__ void put(E *p, const float *v, int n, bool vec
 }
 
 template <typename E>
-static __global__ void __launch_bounds__(BLOCK, 2) both_gates(
+static __global__ void __launch_bounds__(BLOCK, RESIDENT) both_gates(
     E *px, E *pa, const E *c, const E *wx, const E *bx, const E *wa, const E *ba, int R,
     int G, int M, bool vectors)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     buffers<E> &buffer = *(buffers<E> *)memory;
     int across = (M + HALF - 1) / HALF, g = blockIdx.x / across % G;
-    size_t row = (size_t)(blockIdx.x / across / G) * TILE, C = (size_t)G * M;
+    size_t row = (size_t)(blockIdx.x / across / G) * ROWS, C = (size_t)G * M;
     int column = (int)(blockIdx.x % across) * HALF;
     size_t matrix = (size_t)g * M * M, first = (size_t)g * M;
     factor<E> a = {c + first, NULL, C, (size_t)R, M, vectors};
@@ -243,20 +245,20 @@ static __global__ void __launch_bounds__(BLOCK, 2) both_gates(
 
 /* dc may be dc_in: a lane reads what it replaces. */
 template <typename E>
-static __global__ void __launch_bounds__(BLOCK, 2) dc_tile(
+static __global__ void __launch_bounds__(BLOCK, RESIDENT) dc_tile(
     E *dc, const E *dc_in, const E *dpx, const E *dpa, const E *wx, const E *wa, int R,
     int G, int M, bool vectors)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     buffers<E> &buffer = *(buffers<E> *)memory;
-    int across = (M + TILE - 1) / TILE, g = blockIdx.x / across % G;
-    size_t row = (size_t)(blockIdx.x / across / G) * TILE, C = (size_t)G * M;
-    int column = (int)(blockIdx.x % across) * TILE;
+    int across = (M + COLUMNS - 1) / COLUMNS, g = blockIdx.x / across % G;
+    size_t row = (size_t)(blockIdx.x / across / G) * ROWS, C = (size_t)G * M;
+    int column = (int)(blockIdx.x % across) * COLUMNS;
     size_t matrix = (size_t)g * M * M, first = (size_t)g * M;
     factor<E> a = {dpx + first, NULL, C, (size_t)R, M, vectors};
     factor<E> b = {wx + matrix, NULL, (size_t)M, (size_t)M, M, vectors};
     sums s = {};
-    bool busy = is_busy(R - row, M - column, TILE);
+    bool busy = is_busy(R - row, M - column, COLUMNS);
     sum_up<false, true>(
         s, buffer, a, b, dpa + first, wa + matrix, row, column, 0, M, busy, false);
 #pragma unroll
@@ -276,14 +278,14 @@ static __global__ void __launch_bounds__(BLOCK, 2) dc_tile(
 /* Rows of part blockIdx.y. A part of `partial` is laid out as in block_linear.cu: (2,G,M,M)
  * for dwx and dwa, (2,G,M) for dbx and dba. */
 template <typename E>
-static __global__ void __launch_bounds__(BLOCK, 2) dw_tile(
+static __global__ void __launch_bounds__(BLOCK, RESIDENT) dw_tile(
     float *partial, const E *c, const E *dpx, const E *dpa, int R, int G, int M, int rows,
     bool vectors)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     buffers<E> &buffer = *(buffers<E> *)memory;
-    int across = (M + HALF - 1) / HALF, down = (M + TILE - 1) / TILE;
-    int column = blockIdx.x % across * HALF, row = blockIdx.x / across % down * TILE;
+    int across = (M + HALF - 1) / HALF, down = (M + ROWS - 1) / ROWS;
+    int column = blockIdx.x % across * HALF, row = blockIdx.x / across % down * ROWS;
     size_t g = blockIdx.x / across / down, C = (size_t)G * M, first = g * M;
     size_t begin = (size_t)blockIdx.y * rows, end = begin + rows;
     if (end > (size_t)R) end = R;
@@ -314,7 +316,7 @@ static __global__ void __launch_bounds__(BLOCK, 2) dw_tile(
 
 static unsigned blocks_for(int R, int G, int M, int columns)
 {
-    size_t down = ((size_t)R + TILE - 1) / TILE, across = (M + columns - 1) / columns;
+    size_t down = ((size_t)R + ROWS - 1) / ROWS, across = (M + columns - 1) / columns;
     return (unsigned)(down * G * across);
 }
 
@@ -370,12 +372,12 @@ static wb_status block_linear_back(
     //> return WB_TODO;
     bool vectors = M % vec<E>::N == 0 && aligned(16, dc, dc_in, dpx, dpa, c, wx, wa);
     size_t space = room_for<E>(dc_tile<E>);
-    dc_tile<E><<<blocks_for(R, G, M, TILE), BLOCK, space, stream>>>(
+    dc_tile<E><<<blocks_for(R, G, M, COLUMNS), BLOCK, space, stream>>>(
         dc, dc_in, dpx, dpa, wx, wa, R, G, M, vectors);
     size_t C = (size_t)G * M, sums = 2 * C * (M + 1);
     int P = parts_for(R, sums, LEAST, MOST, FEW), rows = (R + P - 1) / P;
     P = (R + rows - 1) / rows;
-    dim3 grid((M + HALF - 1) / HALF * ((M + TILE - 1) / TILE) * G, P);
+    dim3 grid((M + HALF - 1) / HALF * ((M + ROWS - 1) / ROWS) * G, P);
     room_for<E>(dw_tile<E>);
     dw_tile<E>
         <<<grid, BLOCK, space, stream>>>(partial, c, dpx, dpa, R, G, M, rows, vectors);

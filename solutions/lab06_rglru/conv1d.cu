@@ -218,7 +218,7 @@ load_tokens(vec<E, VEC> (&to)[N], const E *from, int t, int end, int ld)
  * tokens beyond its end for the sake of its last dx; dw and dbias count only its own
  * tokens. A row of `partial` is C*width sums for dw, then C for dbias. */
 template <typename E, int VEC, int WIDTH>
-static __global__ void __launch_bounds__(BLOCK, WIDTH ? 3 : 1) conv1d_backward(
+static __global__ void __launch_bounds__(BLOCK, WIDTH ? 4 : 1) conv1d_backward(
     E *dx, float *partial, const E *dout, const E *inputs, const E *w, const int *pos,
     int B, int T, int C, int width, int ld, int walk)
 {
@@ -238,18 +238,14 @@ static __global__ void __launch_bounds__(BLOCK, WIDTH ? 3 : 1) conv1d_backward(
         if (own.first >= k)
             widen(in[MOST - k], *(const v *)(xb + (size_t)(own.first - k) * ld));
     int end = own.last + width - 1;  // tokens that the last dx waits for
-    v x[MOST], d[MOST], next_x[MOST], next_d[MOST];
-    load_tokens(next_x, xb, own.first, own.last, ld);
-    load_tokens(next_d, db, own.first, end < T ? end : T, C);
     for (int t = own.first; t < end; t += MOST) {
+        v x[MOST], d[MOST];
         int p[MOST];
+        load_tokens(x, xb, t, own.last, ld);
+        load_tokens(d, db, t, end < T ? end : T, C);
 #pragma unroll
-        for (int u = 0; u < MOST; u++) {
-            x[u] = next_x[u], d[u] = next_d[u];
+        for (int u = 0; u < MOST; u++)
             p[u] = t + u >= T || t + u >= end ? -1 : pb ? pb[t + u] : t + u;
-        }
-        load_tokens(next_x, xb, t + MOST, own.last, ld);  // under way meanwhile
-        load_tokens(next_d, db, t + MOST, end < T ? end : T, C);
 #pragma unroll
         for (int u = 0; u < MOST; u++) {
             int here = t + u;
@@ -305,7 +301,7 @@ static int walk_for(int B, int T, int columns)
 }
 
 constexpr int CHANNELS = 4;       // of a thread in the backward pass
-constexpr size_t RESIDENT = 384;  // threads of it on a multiprocessor: those of one wave
+constexpr size_t RESIDENT = 512;  // threads of it on a multiprocessor: those of one wave
 
 /* Chunks of a row in the backward pass: one wave of threads, so that all end together and
  * leave few partial sums; but at least 16 tokens each. */
