@@ -185,7 +185,7 @@ hand_out(const float (&at)[ACROSS][4], float *result, int i, Use use)
     __syncwarp();  // and taken
 }
 
-/* n of 8 numbers at p, 16 bytes at once where `vector` says that they can be; v += them */
+/* v += n of 8 numbers at p, which `vector` says can be read 16 bytes at a time */
 template <typename E>
 static __device__ __forceinline__ void add(float *v, const E *p, int n, bool vector)
 {
@@ -199,18 +199,21 @@ static __device__ __forceinline__ void add(float *v, const E *p, int n, bool vec
         v[j] += (float)y.at[j];
 }
 
-/* The same the other way: v is rounded to E. */
-template <typename E>
-static __device__ __forceinline__ void put(E *p, const float *v, int n, bool vector)
+/* n of 8 numbers to p, rounded to T, the same way */
+template <typename T>
+static __device__ __forceinline__ void put(T *p, const float *v, int n, bool vector)
 {
-    vec<E> y;
-    for (int j = 0; j < vec<E>::N; j++)
-        y.at[j] = (E)v[j];
-    if (vector)
-        *(vec<E> *)p = y;
-    else
-        for (int j = 0; j < vec<E>::N; j++)
-            if (j < n) p[j] = y.at[j];
+    constexpr int N = vec<T>::N;
+    for (int i = 0; i < 8; i += N) {
+        vec<T> y;
+        for (int j = 0; j < N; j++)
+            y.at[j] = (T)v[i + j];
+        if (vector)
+            *(vec<T> *)(p + i) = y;
+        else
+            for (int j = 0; j < N; j++)
+                if (i + j < n) p[i + j] = y.at[j];
+    }
 }
 
 template <typename E>
@@ -237,8 +240,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) both_gates(
                 E *out = n < HALF ? px : pa;
                 int j = column + n % HALF;
                 if (row + r >= (size_t)R || j >= M) return;
-                for (int k = 0; k < 8; k++)
-                    if (j + k < M) v[k] += (float)bias[first + j + k];
+                add(v, bias + first + j, M - j, vectors);
                 put(out + (row + r) * C + first + j, v, M - j, vectors);
             });
 }
@@ -268,9 +270,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) dc_tile(
                 int j = column + n;
                 size_t at = (row + r) * C + first + j;
                 if (row + r >= (size_t)R || j >= M) return;
-                if (dc_in)
-                    for (int k = 0; k < 8; k++)
-                        if (j + k < M) v[k] += (float)dc_in[at + k];
+                if (dc_in) add(v, dc_in + at, M - j, vectors);
                 put(dc + at, v, M - j, vectors);
             });
 }
@@ -302,8 +302,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) dw_tile(
         hand_out(s.at[i], result, i, [&](int r, int n, float *v) {
             int m = row + r, j = column + n % HALF;
             float *to = partial + ((n / HALF * G + g) * M + m) * M + j;
-            for (int k = 0; k < 8; k++)
-                if (m < M && j + k < M) to[k] = v[k];
+            if (m < M && j < M) put(to, v, M - j, vectors);
         });
     if (row > 0) return;
     hand_out(s.bias, result, 0, [&](int r, int n, float *v) {  // all rows are the same
