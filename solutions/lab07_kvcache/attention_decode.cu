@@ -19,28 +19,22 @@
 
 // --- ordinary instructions: multiply and add ------------------------------------------------------------
 
-/* Four neighbours, as floats. */
-static __device__ float4 four(const float *x)
-{
-    return *(const float4 *)x;
-}
+/* 16 bytes of a row. */
+template <typename E> struct alignas(16) vec {
+    static constexpr int N = 16 / sizeof(E);
+    E at[N];
+};
 
-template <typename E> static __device__ float4 four(const E *x)
-{
-    struct alignas(8) {
-        E at[4];
-    } v = *(const decltype(v) *)x;
-    return {(float)v.at[0], (float)v.at[1], (float)v.at[2], (float)v.at[3]};
-}
-
-/* HEADS query heads at a time. A thread per slot has the scores, a thread per four channels
- * sums values; where D/4 threads are fewer than the block, groups of them share the slots. */
+/* HEADS query heads at a time. A thread per slot has the scores, a thread per 16 bytes of a row
+ * sums values; where those are fewer than the block, groups of them share the slots. */
 template <int HEADS, typename E>
 static __global__ void __launch_bounds__(BLOCK)
     plain_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
 {
-    __shared__ __align__(16) float q[HEADS][WIDEST], p[HEADS][MOST];
-    __shared__ __align__(16) float partial[BLOCK * 4 * HEADS];
+    __shared__ float q[HEADS][WIDEST], p[HEADS][MOST];
+    __shared__ float partial[BLOCK * vec<E>::N * HEADS];
+    constexpr int N = vec<E>::N;
+    queries<HEADS, E> mine;
     place at = place_of(a, s, HEADS);
     int part = blockIdx.x % s.parts, tid = threadIdx.x, D = a.D;
     size_t row = (size_t)a.K * D;  // from slot to slot
@@ -49,20 +43,21 @@ static __global__ void __launch_bounds__(BLOCK)
 
     for (int i = tid; i < (HEADS - at.heads) * D; i += BLOCK)
         q[at.heads + i / D][i % D] = 0.0f;  // a tile that is not full
-    each_query<HEADS>(a, at, [&](int h, int d, float x) { q[h][d] = a.scale * x; });
+    mine.load(a, at);
+    mine.turn(a, at, [&](int h, int d, float x) { q[h][d] = a.scale * x; });
     __syncthreads();  // q is there
 
     for (int j = tid; j < at.count; j += BLOCK) {
-        const E *key = keys + j * row;
+        const vec<E> *key = (const vec<E> *)(keys + j * row);
         float score[HEADS] = {};
-#pragma unroll 8
-        for (int d = 0; d < D / 4; d++) {
-            float4 k = four(key + 4 * d);
+#pragma unroll 4
+        for (int d = 0; d < D / N; d++) {
+            vec<E> k = key[d];
 #pragma unroll
-            for (int h = 0; h < HEADS; h++) {
-                float4 x = ((const float4 *)q[h])[d];
-                score[h] += x.x * k.x + x.y * k.y + x.z * k.z + x.w * k.w;
-            }
+            for (int h = 0; h < HEADS; h++)
+#pragma unroll
+                for (int c = 0; c < N; c++)
+                    score[h] += q[h][d * N + c] * (float)k.at[c];
         }
 #pragma unroll
         for (int h = 0; h < HEADS; h++)
@@ -83,22 +78,23 @@ static __global__ void __launch_bounds__(BLOCK)
     }
     __syncthreads();  // all p are there
 
-    int wide = D / 4, groups = BLOCK / wide, group = tid / wide, d = tid % wide;
-    float4 y[HEADS] = {};
+    int wide = D / N, groups = BLOCK / wide, group = tid / wide, d = tid % wide;
+    float y[HEADS][N] = {};
     if (group < groups) {
 #pragma unroll 4
         for (int j = group; j < at.count; j += groups) {
-            float4 v = four(values + j * row + 4 * d);
+            vec<E> v = ((const vec<E> *)(values + j * row))[d];
 #pragma unroll
-            for (int h = 0; h < HEADS; h++) {
-                float w = p[h][j];
-                y[h].x += w * v.x, y[h].y += w * v.y, y[h].z += w * v.z,
-                    y[h].w += w * v.w;
-            }
+            for (int h = 0; h < HEADS; h++)
+#pragma unroll
+                for (int c = 0; c < N; c++)
+                    y[h][c] += p[h][j] * (float)v.at[c];
         }
 #pragma unroll
         for (int h = 0; h < HEADS; h++)
-            ((float4 *)partial)[(h * groups + group) * wide + d] = y[h];
+#pragma unroll
+            for (int c = 0; c < N; c++)
+                partial[(h * groups + group) * D + d * N + c] = y[h][c];
     }
     __syncthreads();  // every group's sums are there
     for (int h = 0; h < at.heads; h++)
@@ -115,17 +111,27 @@ static __global__ void __launch_bounds__(BLOCK)
 /* A block per query head, a thread per channel. What a part with maximum m has counts
  * e^(m - most), where most is the largest of all, that of the token's own score too. */
 template <typename E>
-static __global__ void __launch_bounds__(WIDEST)
+static __global__ void __launch_bounds__(WIDEST, 4)
     combine_kernel(token<E> a, int parts, const float *sums, const softmax *softmaxes)
 {
-    constexpr int MANY = 512;  // parts at a time
+    constexpr int MANY = 512, EARLY = 8;  // parts at a time; before anything is known
     __shared__ float dots[WIDEST / WARP], weights[MANY], totals[MANY];
     int h = blockIdx.x % a.H, b = blockIdx.x / a.H, G = a.H / a.K, g = h / G;
     int d = threadIdx.x, D = a.D, p = a.pos[b];
+    size_t first = (size_t)blockIdx.x * parts;
     const E *kg = a.k + (size_t)b * a.ldkv + (size_t)g * D;
     const E *vg = a.v + (size_t)b * a.ldkv + (size_t)g * D;
     const E *qh = a.q + (size_t)b * a.ldq + (size_t)h * D;
+    const float *part = sums + first * D + (d < D ? d : 0);
+    float early[EARLY], most = -INFINITY;
+#pragma unroll
+    for (int i = 0; i < EARLY; i++)
+        early[i] = i < parts ? part[(size_t)i * D] : 0.0f;
+    for (int i = d % WARP; i < parts; i += WARP)        // each warp by itself
+        most = fmaxf(most, softmaxes[first + i].most);  // -inf: had no slots
+    most = warp_max(most);
     E key = (E)(d < D ? turned(kg, a.cis, p, d, a.N) : 0.0f);  // as the ring will hold it
+    E value = d < D ? vg[d] : (E)0.0f;
     float dot = d < D ? turned(qh, a.cis, p, d, a.N) * (float)key : 0.0f;
     dot = warp_sum(dot);
     if (d % WARP == 0) dots[d / WARP] = dot;
@@ -135,30 +141,24 @@ static __global__ void __launch_bounds__(WIDEST)
         self += dots[i];
     self *= a.scale;
 
-    size_t first = (size_t)blockIdx.x * parts;
-    float most = self;
-    for (int i = d % WARP; i < parts; i += WARP)  // each warp by itself
-        if (softmaxes[first + i].sum > 0.0f)
-            most = fmaxf(most, softmaxes[first + i].most);
-    most = warp_max(most);
-    float sum = expf(self - most), y = d < D ? sum * (float)vg[d] : 0.0f;
+    most = fmaxf(most, self);
+    float sum = expf(self - most), y = sum * (float)value;
     for (int start = 0; start < parts; start += MANY) {
         int count = min(parts - start, MANY);
         __syncthreads();  // nobody reads weights any more
         for (int i = d; i < count; i += blockDim.x) {
             softmax one = softmaxes[first + start + i];
-            weights[i] =
-                one.sum > 0.0f ? expf(one.most - most) : 0.0f;  // 0: had no slots
-            totals[i] = one.sum;
+            weights[i] = expf(one.most - most), totals[i] = one.sum;
         }
         __syncthreads();  // all weights are there
-        if (d >= D) continue;
-        const float *part = sums + (first + start) * D + d;
-#pragma unroll 16
-        for (int i = 0; i < count; i++) {
-            float w = weights[i], x = w > 0.0f ? part[(size_t)i * D] : 0.0f;
-            sum += w * totals[i];
-            y += w * x;
+#pragma unroll
+        for (int i = 0; i < EARLY; i++)
+            if (start == 0 && i < count)
+                sum += weights[i] * totals[i], y += weights[i] * early[i];
+#pragma unroll 8
+        for (int i = start ? 0 : EARLY; i < count; i++) {
+            sum += weights[i] * totals[i];
+            y += weights[i] * part[(size_t)(start + i) * D];
         }
     }
     if (d >= D) return;
@@ -166,7 +166,7 @@ static __global__ void __launch_bounds__(WIDEST)
     if (h % G == 0) {  // the slot of position p - S: every block has read it
         size_t slot = (((size_t)b * a.S + p % a.S) * a.K + g) * D + d;
         a.kcache[slot] = key;
-        a.vcache[slot] = vg[d];
+        a.vcache[slot] = value;
     }
 }
 

@@ -47,7 +47,7 @@ static split split_of(int B, int S, int H, int K, int heads)
 
 /* What the parts of a head leave for the second kernel, after its sums (parts,D). */
 struct softmax {
-    float most, sum;  // the largest score; the sum of e^(score - most), 0: no slots
+    float most, sum;  // the largest score, -inf: no slots; the sum of e^(score - most)
 };
 
 /* Channel d of a head x turned to position p: pair i is (x[i], x[i + N/2]). */
@@ -97,42 +97,51 @@ static __device__ place place_of(const token<E> &a, const split &s, int most_hea
     return at;
 }
 
-/* Calls store(h, d, x) for every channel of the turned queries of a block, HEADS at most; a
- * warp takes the heads warp, warp + 4, ... All loads are under way before the first is used:
- * one at a time, their latency would be most of what a short part takes. */
-template <int HEADS, typename E, typename Store>
-static __device__ void each_query(const token<E> &a, const place &at, Store store)
-{
-    constexpr int WARPS = BLOCK / WARP, MINE = (HEADS + WARPS - 1) / WARPS;
-    constexpr int EACH = WIDEST / WARP;  // channels of a lane: lane, lane + 32, ...
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, half = a.cis ? a.N / 2 : 0;
-    const E *q = a.q + (size_t)at.b * a.ldq + (size_t)at.head * a.D;
-    const float *angle = a.cis + (size_t)a.pos[at.b] * 2 * half;
+/* The queries of a block, HEADS at most, before they are turned: a warp has the heads warp,
+ * warp + 4, ..., a lane the channels lane, lane + 32, ... All loads are under way before the
+ * first is used: one at a time, their latency would be most of what a short part takes. */
+template <int HEADS, typename E> struct queries {
+    static constexpr int WARPS = BLOCK / WARP, MINE = (HEADS + WARPS - 1) / WARPS;
+    static constexpr int EACH = WIDEST / WARP;
     E x[MINE][EACH], other[MINE][EACH];  // a channel and the other one of its pair
     float c[EACH], s[EACH];
-#pragma unroll
-    for (int u = 0; u < EACH; u++) {
-        int d = lane + u * WARP, low = d < half, i = low ? d : d - half;
-        bool pair = d < 2 * half;
-        c[u] = pair ? angle[2 * i] : 1.0f;
-        s[u] = pair ? (low ? -angle[2 * i + 1] : angle[2 * i + 1]) : 0.0f;
-#pragma unroll
-        for (int m = 0; m < MINE; m++) {
-            const E *qh = q + (warp + m * WARPS) * a.D;
-            bool there = warp + m * WARPS < at.heads && d < a.D;
-            x[m][u] = there ? qh[d] : (E)0.0f;
-            other[m][u] = there && pair ? qh[low ? d + half : d - half] : (E)0.0f;
-        }
-    }
-#pragma unroll
-    for (int m = 0; m < MINE; m++)
+
+    __device__ void load(const token<E> &a, const place &at)
+    {
+        int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+        int half = a.cis ? a.N / 2 : 0;
+        const E *q = a.q + (size_t)at.b * a.ldq + (size_t)at.head * a.D;
+        const float *angle = a.cis + (size_t)a.pos[at.b] * 2 * half;
 #pragma unroll
         for (int u = 0; u < EACH; u++) {
-            int h = warp + m * WARPS, d = lane + u * WARP;
-            if (h < at.heads && d < a.D)
-                store(h, d, (float)x[m][u] * c[u] + (float)other[m][u] * s[u]);
+            int d = lane + u * WARP, low = d < half, i = low ? d : d - half;
+            bool pair = d < 2 * half;
+#pragma unroll
+            for (int m = 0; m < MINE; m++) {
+                const E *qh = q + (warp + m * WARPS) * a.D;
+                bool there = warp + m * WARPS < at.heads && d < a.D;
+                x[m][u] = there ? qh[d] : (E)0.0f;
+                other[m][u] = there && pair ? qh[low ? d + half : d - half] : (E)0.0f;
+            }
+            c[u] = pair ? angle[2 * i] : 1.0f;
+            s[u] = pair ? (low ? -angle[2 * i + 1] : angle[2 * i + 1]) : 0.0f;
         }
-}
+    }
+
+    /* store(h, d, x) for every channel of the turned queries, h from 0 */
+    template <typename Store>
+    __device__ void turn(const token<E> &a, const place &at, Store store) const
+    {
+#pragma unroll
+        for (int m = 0; m < MINE; m++)
+#pragma unroll
+            for (int u = 0; u < EACH; u++) {
+                int h = threadIdx.x / WARP + m * WARPS, d = threadIdx.x % WARP + u * WARP;
+                if (h < at.heads && d < a.D)
+                    store(h, d, (float)x[m][u] * c[u] + (float)other[m][u] * s[u]);
+            }
+    }
+};
 
 /* Place of query head h's sums of this part, or with D = 1 of its softmax. */
 static __device__ size_t record(int b, int h, int H, int part, int parts, int D)

@@ -267,12 +267,14 @@ static __global__ void __launch_bounds__(BLOCK, 2)
             ring + t % STAGES * TILE * pitch, source + from + first * row, row,
             at.count - first, D);
     };
+    queries<ROWS, E> q;
+    q.load(a, at);
     for (int t = 0; t < STAGES; t++)
         fetch(t);
     for (int i = tid; i < 2 * ROWS * pitch / 8; i += BLOCK)
         ((float4 *)high)[i] = {};  // high and low: rows without a head, channels behind D
     __syncthreads();               // before the others are stored
-    each_query<ROWS>(a, at, [&](int h, int d, float x) {
+    q.turn(a, at, [&](int h, int d, float x) {
         E near = (E)x;
         high[h * pitch + d] = near;
         low[h * pitch + d] = (E)(x - (float)near);
@@ -307,8 +309,6 @@ static __global__ void __launch_bounds__(BLOCK, 2)
         if (tid % WARP == 0)
             softmaxes[record(at.b, at.head + h, a.H, part, s.parts, 1)] = {most, sum};
     }
-    if (at.count == 0) return;  // the second kernel takes nothing from a sum of 0
-
     result y[4];
 #pragma unroll
     for (int i = 0; i < 4; i++)
