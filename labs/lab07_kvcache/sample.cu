@@ -43,7 +43,7 @@ wb_status sample_f32(
     if (B == 0) return WB_OK;
     if (!token || !logits || !seed || !pos) return WB_BAD_SHAPE;
     if (workspace_bytes < sample_workspace_f32(B, V)) return WB_NO_SPACE;
-    rules a = {softcap, penalty, temperature, top_p, top_k, V, 0.0f, 1.0f};
+    rules a = {softcap, penalty, temperature, top_p, top_k, V, 0.0f, 1.0f, 0};
     if (softcap > 0.0f) a.per_softcap = 1.0f / softcap;
     if (temperature > 0.0f) a.per_temperature = 1.0f / temperature;
     batch x = {token, seen, logits, seed, pos, workspace, ld};

@@ -20,6 +20,7 @@ struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
     float per_softcap, per_temperature;  // 1 / them; temperature 0: 1
+    int part;                            // entries of a block, where a row has several
 };
 
 /* The arguments, as in the header. */

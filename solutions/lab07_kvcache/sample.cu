@@ -159,14 +159,14 @@ static __global__ void __launch_bounds__(BLOCK)
     cut c = {};
     if (!alone) {
         scratch s = scratch_of(x.workspace, b, a.V);
-        for (int i = threadIdx.x; i < parts_of(a.V); i += blockDim.x)
+        for (int i = threadIdx.x; i < parts_of(a.V, a.part); i += blockDim.x)
             best = max(best, s.best[i]);
         if (filtered) {
             c = *s.known;
             open.low = c.low, open.high = c.high;
             open.n = c.listed <= LIST ? (int)c.listed : a.V;
             if (c.listed <= LIST) open.list = s.list;
-            open.most = most_of(s.highest, parts_of(a.V));
+            open.most = most_of(s.highest, parts_of(a.V, a.part));
         }
     }
     if (open.n <= LIST) {
@@ -221,7 +221,7 @@ wb_status sample_f32(
     if (B == 0) return WB_OK;
     if (!token || !logits || !seed || !pos) return WB_BAD_SHAPE;
     if (workspace_bytes < sample_workspace_f32(B, V)) return WB_NO_SPACE;
-    rules a = {softcap, penalty, temperature, top_p, top_k, V, 0.0f, 1.0f};
+    rules a = {softcap, penalty, temperature, top_p, top_k, V, 0.0f, 1.0f, 0};
     if (softcap > 0.0f) a.per_softcap = 1.0f / softcap;
     if (temperature > 0.0f) a.per_temperature = 1.0f / temperature;
     batch x = {token, seen, logits, seed, pos, workspace, ld};
@@ -233,7 +233,8 @@ wb_status sample_f32(
     //> return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 2 lines.
     bool filtered = temperature > 0.0f && ((top_k > 0 && top_k < V) || top_p < 1.0f);
     bool alone = V <= SINGLE;
-    unsigned blocks = (unsigned)((size_t)B * parts_of(V));
+    a.part = part_of(B, V);
+    unsigned blocks = (unsigned)((size_t)B * parts_of(V, a.part));
     if (!alone && filtered) {
         highest_kernel<<<blocks, FEW, 0, stream>>>(x, a);
         bins_kernel<<<blocks, FEW, 0, stream>>>(x, a);

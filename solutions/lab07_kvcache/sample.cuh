@@ -18,7 +18,7 @@ constexpr int BLOCK = 512;  // threads of a row's last block
 // BEGIN SOLUTION 07.6 (5 lines)
 constexpr int LIST = 4096;    // entries whose keys it keeps at hand
 constexpr int SINGLE = LIST;  // rows of so many are its alone; longer ones:
-constexpr int PART = 2048;    // entries of a block,
+constexpr int PART = 2048;    // entries of a block at a time,
 constexpr int FEW = 256;      // and its threads
 constexpr int BINS = 1024;    // distances from the highest z, 1/32 each
 // END SOLUTION
@@ -27,6 +27,7 @@ struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
     float per_softcap, per_temperature;  // 1 / them; temperature 0: 1
+    int part;                            // entries of a block, where a row has several
 };
 
 /* The arguments, as in the header. */

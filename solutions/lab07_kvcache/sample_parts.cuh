@@ -19,15 +19,25 @@ struct cut {
 /* Scratch memory of a row. */
 struct scratch {
     u64 *highest, *best;  // (parts): the keys without noise, and of sure entries with it
-    u64 *weights;         // (BINS), in units of e^(-bin / 32) 2^-20
+    u64 *weights;         // (BINS), in units of e^(-bin / 32) 2^-18
     unsigned *counts;     // (BINS)
     int *list;            // (LIST)
     cut *known;
 };
 
-static __host__ __device__ int parts_of(int V)
+static __host__ __device__ int parts_of(int V, int part = PART)
 {
-    return (V - 1) / PART + 1;
+    return (V - 1) / part + 1;
+}
+
+/* Entries of a block: one step of it, or in large batches up to four, since what a block does
+ * besides is then the same for more of them. */
+static int part_of(int B, int V)
+{
+    int part = PART;
+    while (part < 4 * PART && (size_t)B * parts_of(V, part) > 2048)
+        part *= 2;
+    return part;
 }
 
 static __host__ __device__ size_t scratch_bytes(int V)
@@ -50,13 +60,13 @@ static __device__ scratch scratch_of(void *workspace, int b, int V)
     return s;
 }
 
-/* This thread's logits of a part, FEW apart, all under way before the first is used. */
+/* This thread's logits of a step, FEW apart, all under way before the first is used. */
 constexpr int EACH = PART / FEW;
-static __device__ void load_part(float (&z)[EACH], const row &r, int part, int V)
+static __device__ void load_step(float (&z)[EACH], const row &r, int start, int V)
 {
 #pragma unroll
     for (int u = 0; u < EACH; u++) {
-        int i = part * PART + u * FEW + threadIdx.x;
+        int i = start + u * FEW + threadIdx.x;
         z[u] = i < V ? r.logits[i] : 0.0f;
     }
 }
@@ -64,19 +74,23 @@ static __device__ void load_part(float (&z)[EACH], const row &r, int part, int V
 /* Step 1: the highest key of each part; empties the bins. Grid (parts * B) here and below. */
 static __global__ void __launch_bounds__(FEW) highest_kernel(batch x, rules a)
 {
-    int parts = parts_of(a.V), part = blockIdx.x % parts, b = blockIdx.x / parts;
+    int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);
     for (int i = part * FEW + threadIdx.x; i < BINS; i += parts * FEW)
         s.weights[i] = 0, s.counts[i] = 0;
     if (part == 0 && threadIdx.x == 0) s.known->listed = 0;
     u64 high = 0;
-    float z[EACH];
-    load_part(z, r, part, a.V);
+    for (int start = part * a.part; start < min(a.V, (part + 1) * a.part);
+         start += PART) {
+        float z[EACH];
+        load_step(z, r, start, a.V);
 #pragma unroll
-    for (int u = 0; u < EACH; u++) {
-        int i = part * PART + u * FEW + threadIdx.x;
-        if (i < a.V) high = max(high, key_of(score_of(a, z[u], r.seen && r.seen[i]), i));
+        for (int u = 0; u < EACH; u++) {
+            int i = start + u * FEW + threadIdx.x;
+            if (i < a.V)
+                high = max(high, key_of(score_of(a, z[u], r.seen && r.seen[i]), i));
+        }
     }
     high = over_block<false>(high);
     if (threadIdx.x == 0) s.highest[part] = high;
@@ -91,28 +105,33 @@ static __device__ float most_of(const u64 *highest, int parts)
     return value_of(over_block<false>(high));
 }
 
-/* Step 2: how many entries each bin has, and their weights, nearly equal within a bin: 21
- * bits each are as good as a float, and 2048 of them fit into 32. */
+/* Step 2: how many entries each bin has, and their weights, nearly equal within a bin: 18
+ * bits each are enough, rounded as likely up as down, and 8192 of them fit into 32. */
+constexpr float UNIT = 0x1p18f;
 static __global__ void __launch_bounds__(FEW) bins_kernel(batch x, rules a)
 {
     __shared__ unsigned counts[BINS], weights[BINS];
-    int parts = parts_of(a.V), part = blockIdx.x % parts, b = blockIdx.x / parts;
+    int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);
     for (int i = threadIdx.x; i < BINS; i += FEW)
         counts[i] = weights[i] = 0;
-    float logits[EACH];
-    load_part(logits, r, part, a.V);
     float most = most_of(s.highest, parts);  // with barriers: the bins are empty
+    for (int start = part * a.part; start < min(a.V, (part + 1) * a.part);
+         start += PART) {
+        float logits[EACH];
+        load_step(logits, r, start, a.V);
 #pragma unroll
-    for (int u = 0; u < EACH; u++) {
-        int i = part * PART + u * FEW + threadIdx.x;
-        if (i >= a.V) continue;
-        float z = score_of(a, logits[u], r.seen && r.seen[i]);
-        int bin = bin_of(z, most);
-        if (bin == BINS - 1) continue;  // too far: see cut_of
-        atomicAdd(&counts[bin], 1u);
-        atomicAdd(&weights[bin], (unsigned)(__expf(z - most + bin / 32.0f) * 0x1p20f));
+        for (int u = 0; u < EACH; u++) {
+            int i = start + u * FEW + threadIdx.x;
+            if (i >= a.V) continue;
+            float z = score_of(a, logits[u], r.seen && r.seen[i]);
+            int bin = bin_of(z, most);
+            if (bin == BINS - 1) continue;  // too far: see cut_of
+            atomicAdd(&counts[bin], 1u);
+            atomicAdd(
+                &weights[bin], (unsigned)(__expf(z - most + bin / 32.0f) * UNIT + 0.5f));
+        }
     }
     __syncthreads();  // all are counted
     for (int i = threadIdx.x; i < BINS; i += FEW)
@@ -156,7 +175,8 @@ static __device__ cut cut_of(const rules &a, const scratch &s)
         int bin = threadIdx.x * MINE + i;
         bool far = bin == BINS - 1;
         count[i] = far ? 0 : s.counts[bin];
-        weight[i] = far ? 0.0 : s.weights[bin] * 0x1p-20 * (double)expf(-bin / 32.0f);
+        weight[i] =
+            far ? 0.0 : s.weights[bin] / (double)UNIT * (double)expf(-bin / 32.0f);
     }
     run_up(count), run_up(weight);
     for (int i = 0; i < MINE; i++) {
@@ -201,7 +221,7 @@ static __device__ cut cut_of(const rules &a, const scratch &s)
 /* Step 3: draws among the sure entries, lists those whose fate is open. */
 static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool filtered)
 {
-    int parts = parts_of(a.V), part = blockIdx.x % parts, b = blockIdx.x / parts;
+    int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);
     float most = 0.0f, never = -INFINITY;  // what is certainly surpassed
@@ -218,8 +238,8 @@ static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool
     u64 best = 0;
     uint32_t number[4];
     bool whole = (uintptr_t)r.logits % sizeof(float4) == 0;  // four logits at a time
-    int end = min(a.V, (part + 1) * PART);
-    for (int i = part * PART + threadIdx.x * 4; i < end; i += FEW * 4) {
+    int end = min(a.V, (part + 1) * a.part);
+    for (int i = part * a.part + threadIdx.x * 4; i < end; i += FEW * 4) {
         alignas(16) float z[4];
         float have = best ? fmaxf(value_of(best), never) : never;
         bool sure[4], some = false;
