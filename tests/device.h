@@ -32,6 +32,22 @@ WB_INLINE void release(void *p, size_t skew)
     cudaFree((char *)p - skew);
 }
 
+/* Memory for the small calls of a suite with .init = take, .fini = give: SOME bytes of zeros */
+enum { SOME = 1 << 20 };
+static float *some __attribute__((unused));
+
+WB_INLINE void take(void)
+{
+    some = device(NULL, SOME, 0);
+    cr_assert(cudaMemset(some, 0, SOME) == cudaSuccess);
+}
+
+WB_INLINE void give(void)
+{
+    release(some, 0);
+    cr_expect(cudaDeviceSynchronize() == cudaSuccess);
+}
+
 WB_INLINE float noise(void) /* in [-1, 1), a fixed sequence */
 {
     static uint32_t count;

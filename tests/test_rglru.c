@@ -8,21 +8,6 @@
 
 #include "rglru.h"
 
-enum { MOST = 1 << 16 }; /* bytes of a test tensor */
-
-static float *some; /* enough device memory for every small call below */
-
-static void take(void)
-{
-    some = device(NULL, MOST, 0);
-}
-
-static void give(void)
-{
-    release(some, 0);
-    cr_expect(cudaDeviceSynchronize() == cudaSuccess);
-}
-
 /* --- statuses ------------------------------------------------------------------------ */
 
 TestSuite(rglru_status, .init = take, .fini = give);

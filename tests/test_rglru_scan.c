@@ -8,21 +8,6 @@
 
 #include "rglru.h"
 
-enum { MOST = 1 << 16 }; /* bytes of a test tensor */
-
-static float *some; /* enough device memory for every small call below */
-
-static void take(void)
-{
-    some = device(NULL, MOST, 0);
-}
-
-static void give(void)
-{
-    release(some, 0);
-    cr_expect(cudaDeviceSynchronize() == cudaSuccess);
-}
-
 /* --- statuses ------------------------------------------------------------------------ */
 
 TestSuite(rglru_scan_status, .init = take, .fini = give);
@@ -30,7 +15,7 @@ TestSuite(rglru_scan_status, .init = take, .fini = give);
 static wb_status scan(int B, int T, int C)
 {
     return linear_scan_forward_f32(
-        some, NULL, some + 1024, some + 2048, NULL, B, T, C, some + 8192, MOST / 2, NULL);
+        some, NULL, some + 1024, some + 2048, NULL, B, T, C, some + 8192, SOME / 2, NULL);
 }
 
 static wb_status fused(int B, int T, int C, int ldy)
@@ -38,7 +23,7 @@ static wb_status fused(int B, int T, int C, int ldy)
     float *p = some;
     return rglru_forward_f32(
         p, NULL, NULL, p + 1024, p + 2048, p + 3072, p + 4096, p + 5120, NULL, NULL, B, T,
-        C, ldy, p + 8192, MOST / 2, NULL);
+        C, ldy, p + 8192, SOME / 2, NULL);
 }
 
 static wb_status step(int B, int G, int M, int width, int ld)
@@ -95,21 +80,21 @@ Test(rglru_scan_status, null_tensors)
     for (int missing = 0; missing <= 10; missing++) {
         wb_status want = missing < 10 ? WB_BAD_SHAPE : WB_OK;
         tensors(a, 10, missing);
-        cr_expect(fused_back(a, space, MOST / 2) == want);
+        cr_expect(fused_back(a, space, SOME / 2) == want);
         if (missing < 5)
             cr_expect(
                 linear_scan_backward_f32(
                     a[0], a[1], NULL, a[2], NULL, a[3], a[4], NULL, 2, 2, 4, space,
-                    MOST / 2, NULL) == want);
+                    SOME / 2, NULL) == want);
         if (missing < 5)
             cr_expect(
                 rglru_forward_f32(
                     a[0], NULL, NULL, a[1], a[2], a[3], NULL, a[4], NULL, NULL, 2, 2, 4,
-                    4, space, MOST / 2, NULL) == want);
+                    4, space, SOME / 2, NULL) == want);
         if (missing < 3)
             cr_expect(
                 linear_scan_forward_f32(
-                    a[0], NULL, a[1], a[2], NULL, 2, 2, 4, space, MOST / 2, NULL) ==
+                    a[0], NULL, a[1], a[2], NULL, 2, 2, 4, space, SOME / 2, NULL) ==
                 want);
     }
 }
@@ -123,7 +108,7 @@ Test(rglru_scan_status, dy_exactly_if_y)
                 rglru_backward_f32(
                     p, p + 256, p + 512, dy ? p + 768 : NULL, p + 1024, p + 1280,
                     p + 1536, p + 1792, p + 2048, y ? p + 2304 : NULL, p + 2560, p + 2816,
-                    NULL, 2, 2, 4, 4, p + 8192, MOST / 2,
+                    NULL, 2, 2, 4, 4, p + 8192, SOME / 2,
                     NULL) == (y == dy ? WB_OK : WB_BAD_SHAPE));
 }
 
@@ -136,7 +121,7 @@ Test(rglru_scan_status, too_little_workspace)
         linear_scan_backward_workspace_f32(B, T, C), rglru_forward_workspace_f32(B, T, C),
         rglru_backward_workspace_f32(B, T, C)};
     for (int i = 0; i < 4; i++)
-        cr_assert(bytes[i] > 0 && bytes[i] < MOST / 2);
+        cr_assert(bytes[i] > 0 && bytes[i] < SOME / 2);
     back(before, p, sizeof before);
     cr_expect(
         linear_scan_forward_f32(

@@ -8,23 +8,9 @@
 
 #include "rmsnorm.h"
 
-enum { MOST = 1 << 16 }; /* bytes of a test tensor */
 static const float EPS = 1e-5f;
 
 /* --- statuses ------------------------------------------------------------------------ */
-
-static float *some; /* enough device memory for every small call below */
-
-static void take(void)
-{
-    some = device(NULL, MOST, 0);
-}
-
-static void give(void)
-{
-    release(some, 0);
-    cr_expect(cudaDeviceSynchronize() == cudaSuccess);
-}
 
 TestSuite(rmsnorm_status, .init = take, .fini = give);
 

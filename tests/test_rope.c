@@ -10,20 +10,6 @@
 
 /* --- statuses ------------------------------------------------------------------------ */
 
-static float *some;
-
-static void take(void)
-{
-    some = device(NULL, 1 << 14, 0);
-    cr_assert(cudaMemset(some, 0, 1 << 14) == cudaSuccess);
-}
-
-static void give(void)
-{
-    cr_expect(cudaDeviceSynchronize() == cudaSuccess);
-    release(some, 0);
-}
-
 TestSuite(rope_status, .init = take, .fini = give);
 
 static wb_status forward(int B, int T, int H, int D, int N, int ld)
