@@ -37,13 +37,16 @@ export -f job
 jobs_of() {
     local lab labs tool cases suite program
     labs=$(make -s list-labs)
+    for suite in $(ls -r tests/labs/suite_lab*.sh) tests/tinylm/suite*.sh; do  # compilers
+        echo "'$suite' $suite"
+    done
     for lab in $labs; do
         for tool in racecheck initcheck memcheck; do
             cases=$(awk -v lab="$lab" '$1 == lab {print "-k " $2}' tests/sanitized)
             echo "'$lab, $tool' ./grade $lab $cases --under 'compute-sanitizer --tool $tool'"
         done
     done
-    for suite in tests/{tinylm,ops,bench}/suite*.sh tests/labs/suite_lab*.sh; do echo "'$suite' $suite"; done
+    for suite in tests/{ops,bench}/suite*.sh; do echo "'$suite' $suite"; done
     for lab in $labs; do echo "'$lab, solution' ./grade $lab --timeout-scale 3"; done
     for program in $(make -s list-tests); do
         echo "'$(basename "$program")' $program $([[ $program == */tests/test_* ]] && echo --tap)"

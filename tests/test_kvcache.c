@@ -11,7 +11,6 @@
 
 /* --- statuses ------------------------------------------------------------------------ */
 
-
 static int *zeros;
 
 static void take_zeros(void)
