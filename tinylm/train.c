@@ -7,8 +7,8 @@
 #include "checkpoint.h"
 #include "commands.h"
 #include "corpus.h"
+#include "curve.h"
 #include "kernels.h"
-#include "machine.h"
 #include "progress.h"
 #include "recipe.h"
 #include "trainer.h"
@@ -82,36 +82,6 @@ static int read_options(run *r, int argc, char **argv)
 
 /* --- the CSV ------------------------------------------------------------------------ */
 
-static const char csv_head[] =
-    "step,loss,val,lr,grad_norm,tokens_per_s,loss_scale,machine\n";
-
-// A new file, or the old one without the lines after the step that the run goes on from.
-static int open_csv(run *r)
-{
-    char path[PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/train.csv", r->o.out);
-    size_t bytes;
-    char *old = r->o.resume ? file_read(path, 1u << 30, &bytes, NULL) : NULL;
-    char *keep = malloc(sizeof csv_head + (old ? bytes : 0)), *end = keep;
-    if (!keep) return error_set(&r->err, "%s: no memory", path);
-    end += sprintf(end, "%s", csv_head);
-    for (char *line = old ? strchr(old, '\n') : NULL; line && *++line;) {
-        char *next = strchr(line, '\n');
-        if (!next) break;  // cut off by a kill
-        if (strtoul(line, NULL, 10) <= r->state.train.step) {
-            memcpy(end, line, (size_t)(next - line) + 1);
-            end += next - line + 1;
-        }
-        line = next;
-    }
-    int rc = file_write(path, keep, (size_t)(end - keep), &r->err);
-    free(keep);
-    free(old);
-    if (rc) return rc;
-    r->csv = fopen(path, "a");
-    return r->csv ? 0 : error_set(&r->err, "%s: %s", path, strerror(errno));
-}
-
 // Reads the state back: the only place where the host waits for the device, besides
 // evaluations and checkpoints.
 static int log_step(run *r, double val)
@@ -128,12 +98,7 @@ static int log_step(run *r, double val)
             s->step);
     r->loss = s->loss / tokens;
     if (!isnan(val)) r->val = val, r->val_step = s->step;
-    fprintf(r->csv, "%u,%.6f,", s->step, r->loss);
-    if (!isnan(val)) fprintf(r->csv, "%.6f", val);
-    fprintf(
-        r->csv, ",%.6g,%.6g,%.0f,%g,%s\n", (double)s->lr, (double)s->grad_norm, rate,
-        (double)s->loss_scale, machine_name());
-    if (fflush(r->csv))
+    if (curve_add(r->csv, s, r->loss, val, rate))
         return error_set(&r->err, "%s/train.csv: %s", r->o.out, strerror(errno));
     if (!r->o.quiet)
         progress_update(&r->bar, s->step, r->loss, r->val, rate, !isnan(val));
@@ -207,7 +172,8 @@ static int open_run(run *r, int argc, char **argv)
     trainer_open(
         &r->t, &r->m, &recipe, r->text.token, r->text.held_out, o->seed,
         r->state.train.step, o->graph);
-    return open_csv(r);
+    r->csv = curve_open(o->out, o->resume, r->state.train.step, &r->err);
+    return r->csv ? 0 : -1;
 }
 
 static void print_blocks(const model_config *c, const char *asked)
