@@ -1,6 +1,8 @@
 /* rglru_step.cu - lab 06.6: the recurrent block for one token. The contract is rglru.h. */
 #include "fast_math.cuh"
+#include "lanes.cuh"
 #include "rglru.h"
+#include "rglru_shared.cuh"
 
 constexpr int MOST = 512;  // the largest M
 

@@ -1,6 +1,8 @@
 /* rglru_step.cu - lab 06.6: the recurrent block for one token. The contract is rglru.h. */
 #include "fast_math.cuh"
+#include "lanes.cuh"
 #include "rglru.h"
+#include "rglru_shared.cuh"
 
 // BEGIN SOLUTION 06.6 (about 45 lines in a first version)
 //> constexpr int MOST = 512;  // the largest M
@@ -27,14 +29,13 @@
  * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Each
  * computes the convolution of all M inputs of its g, which is cheap, for itself. */
 
-constexpr int WARP = 32;
 constexpr int WARPS = 8;             // of a block, at most: each takes some of the inputs
 constexpr int TILE = 16;             // outputs of a block
-constexpr int ROWS = 8;              // of the batch
+constexpr int ROWS = 4;              // of the batch
 constexpr int PAIRS = TILE / 2;      // a lane has two neighbouring outputs,
 constexpr int SHARE = WARP / PAIRS;  // and lanes with the same two share the inputs
 constexpr int AHEAD = 8;             // inputs of a lane whose weights are under way
-constexpr int WIDEST = 8;            // taps
+constexpr int TAPS = 4;              // whose inputs are under way at once
 constexpr int MOST = 512;            // the largest M
 
 /* The tensors and sizes of a call */
@@ -46,55 +47,60 @@ template <typename E> struct step_call {
     int B, G, M, width, ld;
 };
 
-template <typename E> struct alignas(2 * sizeof(E)) two {
-    E at[2];
-};
-
 /* outputs j and j + 1 of input i; 0 behind the last */
 template <typename E, bool EVEN>
-static __device__ __forceinline__ two<E> weights(const E *w, int i, int j, int M)
+static __device__ __forceinline__ lanes<E, 2> weights(const E *w, int i, int j, int M)
 {
-    two<E> x = {{(E)0.0f, (E)0.0f}};
-    if (i >= M) return x;
     const E *from = w + (size_t)i * M + j;
-    if (EVEN) return j < M ? *(const two<E> *)from : x;
-    if (j < M) x.at[0] = from[0];
-    if (j + 1 < M) x.at[1] = from[1];
-    return x;
+    if (EVEN && i < M && j < M) return load<E, 2>(from);
+    pack<E, 2> x = {{(E)0.0f, (E)0.0f}};
+    if (!EVEN && i < M && j < M) x.at[0] = from[0];
+    if (!EVEN && i < M && j + 1 < M) x.at[1] = from[1];
+    return *(const lanes<E, 2> *)&x;
 }
 
-/* c[row][i], the output of the convolution for all inputs of block g of channels. Loops of
- * known length: the loads of all rows and taps are under way at once. */
+/* c[row][i], the output of the convolution for all inputs of block g of channels. The loads
+ * of all rows and of TAPS taps do not wait for one another. */
 template <typename E>
 static __device__ void
 convolve(float c[ROWS][MOST], const step_call<E> &call, int b0, int g)
 {
+    int width = call.width, rows = min(ROWS, call.B - b0);
     size_t C = (size_t)call.G * call.M;
     for (int i = threadIdx.x; i < call.M; i += blockDim.x) {
         size_t channel = (size_t)g * call.M + i;
-        float w[WIDEST], sum[ROWS];
+        int pos[ROWS];
+        float sum[ROWS], bias = (float)call.bias[channel];
 #pragma unroll
-        for (int s = 0; s < WIDEST; s++)
-            w[s] = s < call.width
-                       ? (float)call.w[channel * call.width + call.width - 1 - s]
-                       : 0.0f;
-        float bias = (float)call.bias[channel];
+        for (int r = 0; r < ROWS; r++)
+            pos[r] = r < rows ? call.pos[b0 + r] : -1, sum[r] = bias;
+        for (int s0 = 0; s0 < width; s0 += TAPS) {
+            float x[ROWS][TAPS];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            size_t b = b0 + r;
-            if (b >= (size_t)call.B) continue;
-            int p = call.pos[b], slot = p % call.width;
-            const E *ring = call.conv_state + b * call.width * C + channel;
-            sum[r] = bias + w[0] * (float)call.x[b * call.ld + channel];
+            for (int r = 0; r < ROWS; r++) {
+                size_t b = b0 + r;
+                const E *ring = call.conv_state + b * width * C + channel;
+                int slot = pos[r] % width - s0;  // of position pos - s0
 #pragma unroll
-            for (int s = 1; s < WIDEST; s++) {
-                slot = slot ? slot - 1 : call.width - 1;  // of position p - s
-                if (s < call.width && s <= p) sum[r] += w[s] * (float)ring[slot * C];
+                for (int k = 0; k < TAPS; k++) {
+                    int s = s0 + k, at = slot - k < 0 ? slot - k + width : slot - k;
+                    x[r][k] = 0.0f;
+                    if (s >= width || s > pos[r]) continue;
+                    x[r][k] = (float)(s ? ring[at * C] : call.x[b * call.ld + channel]);
+                }
+            }
+#pragma unroll
+            for (int k = 0; k < TAPS; k++) {
+                if (s0 + k >= width) continue;
+                float w = (float)call.w[channel * width + width - 1 - s0 - k];
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    sum[r] += w * x[r][k];
             }
         }
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
-            if (b0 + r < call.B) c[r][i] = sum[r];
+            if (r < rows) c[r][i] = sum[r];
     }
 }
 
@@ -109,7 +115,7 @@ static __device__ void products(
     int j = j0 + lane % PAIRS * 2, share = warp * SHARE + lane / PAIRS;
     size_t matrix = (size_t)g * call.M * call.M;
     for (int i0 = 0; i0 < call.M; i0 += warps * SHARE * AHEAD) {
-        two<E> wx[AHEAD], wa[AHEAD];
+        lanes<E, 2> wx[AHEAD], wa[AHEAD];
 #pragma unroll
         for (int n = 0; n < AHEAD; n++) {
             int i = i0 + n * warps * SHARE + share;
@@ -126,8 +132,10 @@ static __device__ void products(
             for (int n = 0; n < AHEAD; n++) {
                 int i = i0 + n * warps * SHARE + share;
                 float x = i < call.M ? c[r][i] : 0.0f;
-                sum[0] += x * (float)wx[n].at[0], sum[1] += x * (float)wx[n].at[1];
-                sum[2] += x * (float)wa[n].at[0], sum[3] += x * (float)wa[n].at[1];
+                float x2[2], a2[2];
+                widen<2>(x2, wx[n]), widen<2>(a2, wa[n]);
+                sum[0] += x * x2[0], sum[1] += x * x2[1];
+                sum[2] += x * a2[0], sum[3] += x * a2[1];
             }
 #pragma unroll
             for (int k = 0; k < 4; k++) {  // over the lanes that share these outputs
@@ -140,41 +148,65 @@ static __device__ void products(
     }
 }
 
-/* State and output of one row and channel, and its input into the ring; c = conv1d's output */
+/* What else the outputs of one row and channel need */
+struct own {
+    int row, pos;
+    size_t at;  // (B,C): the row and channel
+    float bx, ba, param, state, y, x;
+};
+
+/* Output n of the tile's ROWS * TILE; row < 0: there is none */
+template <typename E>
+static __device__ own own_of(const step_call<E> &call, int n, int b0, int g, int j0)
+{
+    own o = {-1};
+    int C = call.G * call.M, j = j0 + n % TILE, channel = g * call.M + j;
+    size_t b = b0 + n / TILE;
+    if (n >= ROWS * TILE || b >= (size_t)call.B || j >= call.M) return o;
+    o.row = n / TILE, o.pos = call.pos[b], o.at = b * C + channel;
+    o.bx = (float)call.bx[channel], o.ba = (float)call.ba[channel];
+    o.param = (float)call.a_param[channel], o.state = call.state[o.at];
+    o.y = (float)call.y[b * call.ld + channel],
+    o.x = (float)call.x[b * call.ld + channel];
+    return o;
+}
+
+/* State and output, and the input into the ring; c = conv1d's output */
 template <typename E>
 static __device__ void
-finish(const step_call<E> &call, size_t b, int channel, float c, float px, float pa)
+finish(const step_call<E> &call, own o, float c, float px, float pa, size_t b)
 {
-    int C = call.G * call.M, p = call.pos[b];
-    float rate = -8.0f * LOG2_E * softplus((float)call.a_param[channel]);
-    float log2_a = rate * logistic(pa), a = fast_exp2(log2_a);
-    float q = one_minus_square(log2_a, a);
-    float m = p ? q * fast_rsqrt(fmaxf(q, 1e-37f)) : 1.0f;
-    float h = m * logistic(px) * c;
-    if (p) h += a * call.state[b * C + channel];  // at pos 0 there may be no state
-    call.state[b * C + channel] = h;
-    call.out[b * C + channel] = (E)(h * gelu((float)call.y[b * call.ld + channel]));
-    // the slot of position p - width, which nobody reads any more
-    E *ring = call.conv_state + b * call.width * C + channel;
-    ring[(size_t)(p % call.width) * C] = call.x[b * call.ld + channel];
+    int C = call.G * call.M;
+    float log2_a = -8.0f * LOG2_E * softplus(o.param) * logistic(pa);
+    float a = fast_exp2(log2_a), m = fast_sqrt(one_minus_square(log2_a, a));
+    float h = (o.pos ? m : 1.0f) * logistic(px) * c;
+    if (o.pos) h += a * o.state;  // at pos 0 there may be no state
+    call.state[o.at] = h;
+    call.out[o.at] = (E)(h * gelu(o.y));
+    // the slot of position pos - width, which nobody reads any more
+    size_t slot = b * call.width + o.pos % call.width;
+    call.conv_state[slot * C + (o.at - b * C)] = (E)o.x;
 }
 
 template <typename E, bool EVEN>
-static __global__ void __launch_bounds__(WARPS *WARP, 3)
+static __global__ void __launch_bounds__(WARPS *WARP, 2)
     step_tiles(step_call<E> call, int tiles)
 {
     __shared__ float c[ROWS][MOST], part[WARPS][ROWS][2 * TILE];
     int tile = blockIdx.x % tiles, g = blockIdx.x / tiles % call.G;
     int b0 = blockIdx.x / tiles / call.G * ROWS, j0 = tile * TILE;
+    own o = own_of(call, threadIdx.x, b0, g, j0);  // on its way while the sums are formed
     products<E, EVEN>(part, c, call, b0, g, j0);
     __syncthreads();  // every warp's sums are in part
     for (int n = threadIdx.x; n < ROWS * TILE; n += blockDim.x) {
-        int r = n / TILE, j = n % TILE, channel = g * call.M + j0 + j;
-        if (b0 + r >= call.B || j0 + j >= call.M) continue;
-        float px = (float)call.bx[channel], pa = (float)call.ba[channel];
-        for (int w = 0; w < (int)blockDim.x / WARP; w++)
-            px += part[w][r][j], pa += part[w][r][TILE + j];
-        finish(call, b0 + r, channel, c[r][j0 + j], px, pa);
+        if (n >= (int)blockDim.x) o = own_of(call, n, b0, g, j0);
+        if (o.row < 0) continue;
+        float px = o.bx, pa = o.ba;
+        for (int w = 0; w < (int)blockDim.x / WARP; w++) {
+            px += part[w][o.row][n % TILE];
+            pa += part[w][o.row][TILE + n % TILE];
+        }
+        finish(call, o, c[o.row][j0 + n % TILE], px, pa, (size_t)b0 + o.row);
     }
 }
 
@@ -184,7 +216,7 @@ template <typename E> static void launch(step_call<E> call, cudaStream_t stream)
     size_t blocks = (size_t)((call.B + ROWS - 1) / ROWS) * call.G * tiles;
     int threads = (warps < WARPS ? warps : WARPS) * WARP;
     bool even =
-        call.M % 2 == 0 && ((size_t)call.wx | (size_t)call.wa) % sizeof(two<E>) == 0;
+        call.M % 2 == 0 && ((size_t)call.wx | (size_t)call.wa) % (2 * sizeof(E)) == 0;
     auto kernel = even ? step_tiles<E, true> : step_tiles<E, false>;
     kernel<<<(unsigned)blocks, threads, 0, stream>>>(call, tiles);
 }
