@@ -122,6 +122,7 @@ else
     cp solutions/lab03_rmsnorm/rmsnorm.cu "$mine"
     check "full points of the learner's own file" grade_real
     check "count: all its functions are taken" table_says "rmsnorm_backward +f32 f16 bf16 +yours"
+    check "and a program can ask" table_says 'yours\[\] = .*"rmsnorm_forward", '
     check "none from elsewhere" sh -c "! grep -q solution '$real/$B/kernels/table.c'"
     sed -i 's/return residual_forward<E>(/return WB_TODO; &/' "$mine"
     check "edited: no longer" table_says "rmsnorm_forward .*solution .edited since it passed"

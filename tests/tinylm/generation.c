@@ -174,6 +174,34 @@ static void graph_as_calls(model *m)
         "50 drawn tokens: the bits of a graph are those of single launches");
 }
 
+// With a learner's norm and activation, which are called apart from the products.
+static void apart_as_fused(model *m, double tolerance)
+{
+    static float of[2][VOCAB];
+    double off = 0, largest = 0;
+    char what[200];
+    for (int apart = 0; apart < 2; apart++) {
+        generator g;
+        open_generator(&g, m, greedy(CONTEXT, 2));
+        g.fuse = !apart;
+        start(&g, text, m->config.context - 1, SEED);
+        model_upload(m, g.token, &text[40], sizeof *text);  // whatever was drawn
+        g.calls->step(&g);
+        model_download(m, of[apart], g.logits, sizeof *of);
+        generator_destroy(&g);
+    }
+    for (int v = 0; v < VOCAB; v++) {
+        off = fmax(off, fabs((double)of[0][v] - of[1][v]));
+        largest = fmax(largest, fabs((double)of[0][v]));
+    }
+    snprintf(
+        what, sizeof what,
+        "norm and activation apart from the products: off by %.1e of the largest, "
+        "tolerance %g",
+        off / largest, tolerance);
+    report(off <= tolerance * largest && largest > 1, what);
+}
+
 static void cached_as_whole(model *m)
 {
     static int a[2 * LONG + 100], b[2 * LONG + 100];
@@ -281,6 +309,7 @@ static void check(const model_config *as, model_dtype dtype, const char *name)
     snprintf(line, sizeof line, "%s %s", name, model_dtype_name(dtype));
     who = line;
     along_a_text(&m, c.arch == MODEL_LLAMA ? c.context : LONG, tolerance[dtype]);
+    if (c.context > 1) apart_as_fused(&m, tolerance[dtype]);
     graph_as_calls(&m);
     if (dtype == MODEL_F32) {
         cached_as_whole(&m);
