@@ -145,7 +145,9 @@ add_many_parts_kernel(float *dbias, const float *part, int parts, int O)
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     int o = (int)blockIdx.x * 32 + lane;
     float sum = 0.0f;
-    for (int p = warp; p < parts && o < O; p += WARPS)
+    if (o >= O) parts = 0;  // these threads only wait below
+#pragma unroll 8
+    for (int p = warp; p < parts; p += WARPS)
         sum += part[(size_t)p * O + o];
     of_warp[warp][lane] = sum;
     __syncthreads();  // every warp's sum of its parts is there
