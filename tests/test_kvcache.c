@@ -325,6 +325,50 @@ Test(kvcache_text, a_prompt_in_chunks_then_tokens)
     text_case(64, 100, 50, 1);
 }
 
+/* --- a very long cache ---------------------------------------------------------------- */
+
+/* More parts than the second kernel takes at a time. */
+Test(kvcache_text, a_cache_of_140000_slots)
+{
+    enum { S = 140000, H = 2, D = 16 };
+    size_t ring = (size_t)S * D * sizeof(float), space;
+    float *k = malloc(ring), *v = malloc(ring), qkv[(H + 2) * D], got[H * D];
+    double want[H * D] = {0};
+    int pos = S + 1234;
+    for (size_t i = 0; i < (size_t)S * D; i++)
+        k[i] = noise(), v[i] = noise() + (float)(i / D) / S; /* not all parts are alike */
+    for (int i = 0; i < (H + 2) * D; i++)
+        qkv[i] = 2 * noise();
+    for (int h = 0; h < H; h++) {
+        double sum = 0;
+        for (int j = 0; j <= S; j++) {
+            const float *key = j < S ? k + (size_t)j * D : qkv + H * D;
+            const float *value = j < S ? v + (size_t)j * D : qkv + (H + 1) * D;
+            double s = 0;
+            for (int d = 0; d < D; d++)
+                s += 0.5 * qkv[h * D + d] * key[d];
+            sum += exp(s);
+            for (int d = 0; d < D; d++)
+                want[h * D + d] += exp(s) * value[d];
+        }
+        for (int d = 0; d < D; d++)
+            want[h * D + d] /= sum;
+    }
+    float *k_ = device(k, ring, 0), *v_ = device(v, ring, 0);
+    float *x_ = device(qkv, sizeof qkv, 0), *out = device(NULL, sizeof got, 0);
+    int *pos_ = device(&pos, sizeof pos, 0);
+    space = attention_decode_workspace_f32(1, S, H, 1, D);
+    void *workspace = device(NULL, space, 0);
+    cr_assert(
+        attention_decode_f32(
+            out, k_, v_, x_, x_ + H * D, x_ + (H + 1) * D, NULL, pos_, 1, S, H, 1, D, 0,
+            H * D, D, 0.5f, workspace, space, NULL) == WB_OK);
+    back(got, out, sizeof got);
+    close_to(got, want, H * D, 2e-5, "out");
+    release(k_, 0), release(v_, 0), release(x_, 0), release(out, 0), release(pos_, 0);
+    release(workspace, 0), free(k), free(v);
+}
+
 /* --- unrolled ------------------------------------------------------------------------ */
 
 Test(kvcache_unroll, what_was_appended_comes_back_in_order)
