@@ -42,30 +42,52 @@ static_assert(STEP * LONG_A <= ROWS * SHORT && STEP * LONG_B <= COLUMNS * SHORT,
  * `second`, if any, is a matrix of the same kind for the second half of a tile's columns. */
 template <typename E> struct factor {
     const E *x, *second;
-    size_t ld, rows;
-    int columns;
+    size_t ld;
+    int rows, columns;
     bool vectors;  // rows start at 16 bytes and have whole vectors
 };
 
-/* Begins to copy a tile of LINES rows of LINE numbers, from (row, column) on; 0 beyond the
- * matrix. What is not in vectors is copied at once, which is slow and rare. */
+/* A thread's part in copying tiles of LINES rows of LINE numbers, one after another along
+ * the terms: one vector in every APART rows. What can be is computed once: a step has few
+ * instructions to spare for addresses. */
+template <int LINES, int LINE, typename E> struct copier {
+    static constexpr int N = vec<E>::N, APART = BLOCK * N / LINE;
+    const E *from;           // the first one of the next tile
+    int row, column, place;  // of it in the matrix; where it goes in the tile
+};
+
 template <int LINES, int LINE, typename E>
-static __device__ void fetch(E *to, factor<E> f, size_t row, int column)
+static __device__ void
+start(copier<LINES, LINE, E> &c, const factor<E> &f, int row, int column)
 {
-    constexpr int N = vec<E>::N;
-    for (int k = 0; k < LINES * LINE / N / BLOCK; k++) {
-        int i = threadIdx.x + k * BLOCK, y = i / (LINE / N), x = i % (LINE / N) * N;
-        bool second = f.second && x >= LINE / 2;
-        int n = column + (second ? x - LINE / 2 : x);
-        bool in = row + y < f.rows && n < f.columns;
-        const E *from = (second ? f.second : f.x) + (in ? (row + y) * f.ld + n : 0);
-        E *at = to + y * (LINE + 8) + x;
+    int y = threadIdx.x / (LINE / c.N), x = threadIdx.x % (LINE / c.N) * c.N;
+    bool second = f.second && x >= LINE / 2;
+    c.row = row + y;
+    c.column = column + (second ? x - LINE / 2 : x);
+    c.from = (second ? f.second : f.x) + c.row * f.ld + c.column;
+    c.place = y * (LINE + 8) + x;
+}
+
+/* Begins to copy the next tile; 0 beyond the matrix. What is not in vectors is copied at
+ * once, which is slow and rare. */
+template <int LINES, int LINE, typename E>
+static __device__ void fetch(E *to, copier<LINES, LINE, E> &c, const factor<E> &f)
+{
+#pragma unroll
+    for (int y = 0; y < LINES; y += c.APART) {
+        bool in = c.row + y < f.rows && c.column < f.columns;
+        const E *from = c.from + y * f.ld;
+        E *at = to + c.place + y * (LINE + 8);
         if (f.vectors)
-            copy_async(at, from, in);
+            copy_async(at, in ? from : f.x, in);
         else
-            for (int j = 0; j < N; j++)
-                at[j] = in && n + j < f.columns ? from[j] : (E)0.0f;
+            for (int j = 0; j < c.N; j++)
+                at[j] = in && c.column + j < f.columns ? from[j] : (E)0.0f;
     }
+    if (LINE == STEP)  // terms lie side by side
+        c.column += STEP, c.from += STEP;
+    else
+        c.row += STEP, c.from += STEP * f.ld;
 }
 
 /* What a warp has summed: its results, and the column sums for the biases. */
@@ -129,28 +151,27 @@ static __device__ bool is_busy(size_t rows, int columns, int part)
 template <bool AT, bool BT, typename E>
 static __device__ void sum_up(
     sums &s, buffers<E> &buffer, factor<E> a, factor<E> b, const E *a2, const E *b2,
-    size_t row, int column, size_t begin, size_t end, bool busy, bool biases)
+    int row, int column, int begin, int end, bool busy, bool biases)
 {
-    int each = (int)((end - begin + STEP - 1) / STEP), steps = a2 ? 2 * each : each;
-    size_t k = begin;
+    copier<AT ? STEP : ROWS, AT ? ROWS : STEP, E> ca;
+    copier<BT ? COLUMNS : STEP, BT ? STEP : COLUMNS, E> cb;
+    int each = (end - begin + STEP - 1) / STEP, steps = a2 ? 2 * each : each;
+    start(ca, a, AT ? begin : row, AT ? row : begin);
+    start(cb, b, BT ? column : begin, BT ? begin : column);
     for (int n = 1 - STAGES; n < steps; n++) {
         if (n >= 0) {
             copy_wait<STAGES - 2>();
             __syncthreads();  // step n is there, and step n - 1 no longer needed
         }
         int next = n + STAGES - 1;
-        if (next == each) a.x = a2, b.x = b2, k = begin;
+        if (a2 && next == each) {
+            a.x = a2, b.x = b2;
+            start(ca, a, AT ? begin : row, AT ? row : begin);
+            start(cb, b, BT ? column : begin, BT ? begin : column);
+        }
         if (next < steps) {
-            auto &to = buffer.step[next % STAGES];
-            if (AT)
-                fetch<STEP, ROWS>(to.a, a, k, (int)row);
-            else
-                fetch<ROWS, STEP>(to.a, a, row, (int)k);
-            if (BT)
-                fetch<COLUMNS, STEP>(to.b, b, column, (int)k);
-            else
-                fetch<STEP, COLUMNS>(to.b, b, k, column);
-            k += STEP;
+            fetch(buffer.step[next % STAGES].a, ca, a);
+            fetch(buffer.step[next % STAGES].b, cb, b);
         }
         copy_commit();
         auto &now = buffer.step[(n + STAGES) % STAGES];
@@ -227,11 +248,12 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) both_gates(
     size_t row = (size_t)(blockIdx.x / across / G) * ROWS, C = (size_t)G * M;
     int column = (int)(blockIdx.x % across) * HALF;
     size_t matrix = (size_t)g * M * M, first = (size_t)g * M;
-    factor<E> a = {c + first, NULL, C, (size_t)R, M, vectors};
-    factor<E> b = {wx + matrix, wa + matrix, (size_t)M, (size_t)M, M, vectors};
+    factor<E> a = {c + first, NULL, C, R, M, vectors};
+    factor<E> b = {wx + matrix, wa + matrix, (size_t)M, M, M, vectors};
     sums s = {};
     bool busy = is_busy(R - row, M - column, HALF);
-    sum_up<false, false, E>(s, buffer, a, b, NULL, NULL, row, column, 0, M, busy, false);
+    sum_up<false, false, E>(
+        s, buffer, a, b, NULL, NULL, (int)row, column, 0, M, busy, false);
 #pragma unroll
     for (int i = 0; i < DOWN; i++)
         hand_out(
@@ -257,12 +279,12 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) dc_tile(
     size_t row = (size_t)(blockIdx.x / across / G) * ROWS, C = (size_t)G * M;
     int column = (int)(blockIdx.x % across) * COLUMNS;
     size_t matrix = (size_t)g * M * M, first = (size_t)g * M;
-    factor<E> a = {dpx + first, NULL, C, (size_t)R, M, vectors};
-    factor<E> b = {wx + matrix, NULL, (size_t)M, (size_t)M, M, vectors};
+    factor<E> a = {dpx + first, NULL, C, R, M, vectors};
+    factor<E> b = {wx + matrix, NULL, (size_t)M, M, M, vectors};
     sums s = {};
     bool busy = is_busy(R - row, M - column, COLUMNS);
     sum_up<false, true>(
-        s, buffer, a, b, dpa + first, wa + matrix, row, column, 0, M, busy, false);
+        s, buffer, a, b, dpa + first, wa + matrix, (int)row, column, 0, M, busy, false);
 #pragma unroll
     for (int i = 0; i < DOWN; i++)
         hand_out(
@@ -289,12 +311,12 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) dw_tile(
     size_t g = blockIdx.x / across / down, C = (size_t)G * M, first = g * M;
     size_t begin = (size_t)blockIdx.y * rows, end = begin + rows;
     if (end > (size_t)R) end = R;
-    factor<E> a = {c + first, NULL, C, end, M, vectors};
-    factor<E> b = {dpx + first, dpa + first, C, end, M, vectors};
+    factor<E> a = {c + first, NULL, C, (int)end, M, vectors};
+    factor<E> b = {dpx + first, dpa + first, C, (int)end, M, vectors};
     sums s = {};
     bool busy = is_busy(M - row, M - column, HALF);
     sum_up<true, false, E>(
-        s, buffer, a, b, NULL, NULL, row, column, begin, end, busy, row == 0);
+        s, buffer, a, b, NULL, NULL, row, column, (int)begin, (int)end, busy, row == 0);
     partial += blockIdx.y * (2 * C * M + 2 * C);
     float *result = buffer.result[threadIdx.x / WARP];
 #pragma unroll
