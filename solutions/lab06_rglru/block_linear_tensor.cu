@@ -7,20 +7,21 @@
 //> // TODO(06.7): the kernels of block_linear.cu, as templates, pass here too: copy them. On
 //> // tensor cores (nvcuda::wmma, or tensor_cores.cuh of lab 05) they are ten times as fast.
 /* The three products of block_linear.cu once more, with larger tiles: 8 warps make 128 x 128
- * results, 64 x 32 a warp, from steps of 32 terms. Sums are float throughout. The tensor
+ * results, 64 x 32 a warp, from steps of 64 terms. Sums are float throughout. The tensor
  * cores are fed by the instructions of lab 05's tensor_cores.cuh. Copies into shared memory
- * run two steps ahead of them, in a ring of three buffers, so that a step costs one barrier
- * and no wait. */
+ * run a step ahead of them, into the other of two buffers, so that a step costs one barrier.
+ * What limits it is the number of instructions: addresses, copies and loads of fragments
+ * stand in line with the products. */
 
 #include "tensor_cores.cuh"  // of lab 05
 
 constexpr int ROWS = 128, COLUMNS = 128;  // of a block's results
 constexpr int HALF = COLUMNS / 2;         // columns of one gate
-constexpr int STEP = 32;                  // terms of the sums that a buffer has
-constexpr int STAGES = 3;                 // buffers
+constexpr int STEP = 64;                  // terms of the sums that a buffer has
+constexpr int STAGES = 2;                 // buffers
 constexpr int WARPS = 8;                  // two rows of four
 constexpr int BLOCK = WARPS * WARP;
-constexpr int RESIDENT = COLUMNS > 128 ? 1 : 2;     // blocks on a multiprocessor
+constexpr int RESIDENT = 2;                         // blocks on a multiprocessor
 constexpr int HIGH = ROWS / 2, WIDE = COLUMNS / 4;  // a warp's results
 constexpr int DOWN = HIGH / 16, ACROSS = WIDE / 8;  // in pieces of 16 x 8: an instruction
 
@@ -28,7 +29,7 @@ constexpr int DOWN = HIGH / 16, ACROSS = WIDE / 8;  // in pieces of 16 x 8: an i
  * on their way out: with 16 bytes more, eight accesses of 16 bytes lie in different banks. */
 constexpr int SHORT = STEP + 8, LONG_A = ROWS + 8, LONG_B = COLUMNS + 8, EDGE = WIDE + 4;
 
-/* Both factors of three steps, each with room for either way to lie; when all is summed, 16
+/* Both factors of two steps, each with room for either way to lie; when all is summed, 16
  * rows of results of each warp. */
 template <typename E> union buffers {
     struct {
