@@ -31,7 +31,7 @@
 
 constexpr int WARPS = 8;             // of a block, at most: each takes some of the inputs
 constexpr int TILE = 16;             // outputs of a block
-constexpr int ROWS = 4;              // of the batch
+constexpr int FEW = 2, MANY = 8;     // rows of the batch in a block
 constexpr int PAIRS = TILE / 2;      // a lane has two neighbouring outputs,
 constexpr int SHARE = WARP / PAIRS;  // and lanes with the same two share the inputs
 constexpr int AHEAD = 8;             // inputs of a lane whose weights are under way
@@ -61,7 +61,7 @@ static __device__ __forceinline__ lanes<E, 2> weights(const E *w, int i, int j, 
 
 /* c[row][i], the output of the convolution for all inputs of block g of channels. The loads
  * of all rows and of TAPS taps do not wait for one another. */
-template <typename E>
+template <int ROWS, typename E>
 static __device__ void
 convolve(float c[ROWS][MOST], const step_call<E> &call, int b0, int g)
 {
@@ -106,7 +106,7 @@ convolve(float c[ROWS][MOST], const step_call<E> &call, int b0, int g)
 
 /* part[warp][row]: the sums over this warp's inputs, px of the TILE outputs, then pa. The
  * weights are read before anything is waited for, and then serve all rows. */
-template <typename E, bool EVEN>
+template <int ROWS, bool EVEN, typename E>
 static __device__ void products(
     float part[WARPS][ROWS][2 * TILE], float c[ROWS][MOST], const step_call<E> &call,
     int b0, int g, int j0)
@@ -123,7 +123,7 @@ static __device__ void products(
             wa[n] = weights<E, EVEN>(call.wa + matrix, i, j, call.M);
         }
         if (i0 == 0) {
-            convolve(c, call, b0, g);
+            convolve<ROWS>(c, call, b0, g);
             __syncthreads();  // all inputs are in c
         }
         for (int r = 0; r < ROWS && b0 + r < call.B; r++) {
@@ -156,7 +156,7 @@ struct own {
 };
 
 /* Output n of the tile's ROWS * TILE; row < 0: there is none */
-template <typename E>
+template <int ROWS, typename E>
 static __device__ own own_of(const step_call<E> &call, int n, int b0, int g, int j0)
 {
     own o = {-1};
@@ -188,18 +188,19 @@ finish(const step_call<E> &call, own o, float c, float px, float pa, size_t b)
     call.conv_state[slot * C + (o.at - b * C)] = (E)o.x;
 }
 
-template <typename E, bool EVEN>
+template <typename E, int ROWS, bool EVEN>
 static __global__ void __launch_bounds__(WARPS *WARP, 2)
     step_tiles(step_call<E> call, int tiles)
 {
     __shared__ float c[ROWS][MOST], part[WARPS][ROWS][2 * TILE];
     int tile = blockIdx.x % tiles, g = blockIdx.x / tiles % call.G;
     int b0 = blockIdx.x / tiles / call.G * ROWS, j0 = tile * TILE;
-    own o = own_of(call, threadIdx.x, b0, g, j0);  // on its way while the sums are formed
-    products<E, EVEN>(part, c, call, b0, g, j0);
+    own o = own_of<ROWS>(
+        call, threadIdx.x, b0, g, j0);  // on its way while the sums are formed
+    products<ROWS, EVEN>(part, c, call, b0, g, j0);
     __syncthreads();  // every warp's sums are in part
     for (int n = threadIdx.x; n < ROWS * TILE; n += blockDim.x) {
-        if (n >= (int)blockDim.x) o = own_of(call, n, b0, g, j0);
+        if (n >= (int)blockDim.x) o = own_of<ROWS>(call, n, b0, g, j0);
         if (o.row < 0) continue;
         float px = o.bx, pa = o.ba;
         for (int w = 0; w < (int)blockDim.x / WARP; w++) {
@@ -210,14 +211,13 @@ static __global__ void __launch_bounds__(WARPS *WARP, 2)
     }
 }
 
-template <typename E> static void launch(step_call<E> call, cudaStream_t stream)
+template <typename E, int ROWS> static void launch(step_call<E> call, cudaStream_t stream)
 {
     int tiles = (call.M + TILE - 1) / TILE, warps = (call.M + WARP - 1) / WARP;
-    size_t blocks = (size_t)((call.B + ROWS - 1) / ROWS) * call.G * tiles;
+    size_t blocks = ((size_t)call.B + ROWS - 1) / ROWS * call.G * tiles;
     int threads = (warps < WARPS ? warps : WARPS) * WARP;
-    bool even =
-        call.M % 2 == 0 && ((size_t)call.wx | (size_t)call.wa) % (2 * sizeof(E)) == 0;
-    auto kernel = even ? step_tiles<E, true> : step_tiles<E, false>;
+    bool even = call.M % 2 == 0 && aligned(2 * sizeof(E), call.wx, call.wa);
+    auto kernel = even ? step_tiles<E, ROWS, true> : step_tiles<E, ROWS, false>;
     kernel<<<(unsigned)blocks, threads, 0, stream>>>(call, tiles);
 }
 // END SOLUTION
@@ -235,14 +235,17 @@ static wb_status step(
     if (!out || !conv_state || !state || !x || !y || !w || !bias || !wx || !bx || !wa ||
         !ba || !a_param || !pos)
         return WB_BAD_SHAPE;
-    // BEGIN SOLUTION 06.6 (3 lines)
+    // BEGIN SOLUTION 06.6 (6 lines)
     //> // TODO(06.6): launch step_rows on the stream, B*G blocks of M threads, then return
     //> // wb_launched().
     //> (void)stream;
     //> return WB_TODO;
     step_call<E> call = {out, conv_state, state,   x,   y, w, bias, wx,    bx,
                          wa,  ba,         a_param, pos, B, G, M,    width, ld};
-    launch<E>(call, stream);
+    if (B <= FEW)
+        launch<E, FEW>(call, stream);
+    else
+        launch<E, MANY>(call, stream);
     return wb_launched();
     // END SOLUTION
 }
