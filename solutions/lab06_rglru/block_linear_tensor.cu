@@ -10,9 +10,8 @@
  * results, 64 x 32 a warp, from steps of 64 terms. Sums are float throughout. The tensor
  * cores are fed by the instructions of lab 05's tensor_cores.cuh. Copies into shared memory
  * run a step ahead of them, into the other of two buffers, so that a step costs one barrier.
- * What limits it is the number of instructions: addresses, copies and loads of fragments
- * stand in line with the products. */
-
+ * Addresses, copies and loads of fragments stand in line with the products, so what can be
+ * known when the kernel is compiled, or before the sum begins, is. */
 #include "tensor_cores.cuh"  // of lab 05
 
 constexpr int ROWS = 128, COLUMNS = 128;  // of a block's results
@@ -45,7 +44,7 @@ template <typename E> struct factor {
     const E *x, *second;
     size_t ld;
     int rows, columns;
-    bool vectors;  // rows start at 16 bytes and have whole vectors
+    bool vectors;  // rows start at 16 bytes and have whole vectors; known when compiled
 };
 
 /* A thread's part in copying tiles of LINES rows of LINE numbers, one after another along
@@ -238,10 +237,10 @@ static __device__ __forceinline__ void put(T *p, const float *v, int n, bool vec
     }
 }
 
-template <typename E>
+template <typename E, bool VECTORS>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT) both_gates(
     E *px, E *pa, const E *c, const E *wx, const E *bx, const E *wa, const E *ba, int R,
-    int G, int M, bool vectors)
+    int G, int M)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     buffers<E> &buffer = *(buffers<E> *)memory;
@@ -249,8 +248,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) both_gates(
     size_t row = (size_t)(blockIdx.x / across / G) * ROWS, C = (size_t)G * M;
     int column = (int)(blockIdx.x % across) * HALF;
     size_t matrix = (size_t)g * M * M, first = (size_t)g * M;
-    factor<E> a = {c + first, NULL, C, R, M, vectors};
-    factor<E> b = {wx + matrix, wa + matrix, (size_t)M, M, M, vectors};
+    factor<E> a = {c + first, NULL, C, R, M, VECTORS};
+    factor<E> b = {wx + matrix, wa + matrix, (size_t)M, M, M, VECTORS};
     sums s = {};
     bool busy = is_busy(R - row, M - column, HALF);
     sum_up<false, false, E>(
@@ -263,16 +262,16 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) both_gates(
                 E *out = n < HALF ? px : pa;
                 int j = column + n % HALF;
                 if (row + r >= (size_t)R || j >= M) return;
-                add(v, bias + first + j, M - j, vectors);
-                put(out + (row + r) * C + first + j, v, M - j, vectors);
+                add(v, bias + first + j, M - j, VECTORS);
+                put(out + (row + r) * C + first + j, v, M - j, VECTORS);
             });
 }
 
 /* dc may be dc_in: a lane reads what it replaces. */
-template <typename E>
+template <typename E, bool VECTORS>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT) dc_tile(
     E *dc, const E *dc_in, const E *dpx, const E *dpa, const E *wx, const E *wa, int R,
-    int G, int M, bool vectors)
+    int G, int M)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     buffers<E> &buffer = *(buffers<E> *)memory;
@@ -280,8 +279,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) dc_tile(
     size_t row = (size_t)(blockIdx.x / across / G) * ROWS, C = (size_t)G * M;
     int column = (int)(blockIdx.x % across) * COLUMNS;
     size_t matrix = (size_t)g * M * M, first = (size_t)g * M;
-    factor<E> a = {dpx + first, NULL, C, R, M, vectors};
-    factor<E> b = {wx + matrix, NULL, (size_t)M, M, M, vectors};
+    factor<E> a = {dpx + first, NULL, C, R, M, VECTORS};
+    factor<E> b = {wx + matrix, NULL, (size_t)M, M, M, VECTORS};
     sums s = {};
     bool busy = is_busy(R - row, M - column, COLUMNS);
     sum_up<false, true>(
@@ -293,17 +292,16 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) dc_tile(
                 int j = column + n;
                 size_t at = (row + r) * C + first + j;
                 if (row + r >= (size_t)R || j >= M) return;
-                if (dc_in) add(v, dc_in + at, M - j, vectors);
-                put(dc + at, v, M - j, vectors);
+                if (dc_in) add(v, dc_in + at, M - j, VECTORS);
+                put(dc + at, v, M - j, VECTORS);
             });
 }
 
 /* Rows of part blockIdx.y. A part of `partial` is laid out as in block_linear.cu: (2,G,M,M)
  * for dwx and dwa, (2,G,M) for dbx and dba. */
-template <typename E>
+template <typename E, bool VECTORS>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT) dw_tile(
-    float *partial, const E *c, const E *dpx, const E *dpa, int R, int G, int M, int rows,
-    bool vectors)
+    float *partial, const E *c, const E *dpx, const E *dpa, int R, int G, int M, int rows)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     buffers<E> &buffer = *(buffers<E> *)memory;
@@ -312,8 +310,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) dw_tile(
     size_t g = blockIdx.x / across / down, C = (size_t)G * M, first = g * M;
     size_t begin = (size_t)blockIdx.y * rows, end = begin + rows;
     if (end > (size_t)R) end = R;
-    factor<E> a = {c + first, NULL, C, (int)end, M, vectors};
-    factor<E> b = {dpx + first, dpa + first, C, (int)end, M, vectors};
+    factor<E> a = {c + first, NULL, C, (int)end, M, VECTORS};
+    factor<E> b = {dpx + first, dpa + first, C, (int)end, M, VECTORS};
     sums s = {};
     bool busy = is_busy(M - row, M - column, HALF);
     sum_up<true, false, E>(
@@ -325,7 +323,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT) dw_tile(
         hand_out(s.at[i], result, i, [&](int r, int n, float *v) {
             int m = row + r, j = column + n % HALF;
             float *to = partial + ((n / HALF * G + g) * M + m) * M + j;
-            if (m < M && j < M) put(to, v, M - j, vectors);
+            if (m < M && j < M) put(to, v, M - j, VECTORS);
         });
     if (row > 0) return;
     hand_out(s.bias, result, 0, [&](int r, int n, float *v) {  // all rows are the same
@@ -364,9 +362,10 @@ static wb_status block_linear(
     //> // TODO(06.7): launch both_gates, then return wb_launched().
     //> return WB_TODO;
     bool vectors = M % vec<E>::N == 0 && aligned(16, px, pa, c, wx, wa, bx, ba);
-    size_t space = room_for<E>(both_gates<E>);
-    both_gates<E><<<blocks_for(R, G, M, HALF), BLOCK, space, stream>>>(
-        px, pa, c, wx, bx, wa, ba, R, G, M, vectors);
+    auto kernel = vectors ? both_gates<E, true> : both_gates<E, false>;
+    size_t space = room_for<E>(kernel);
+    kernel<<<blocks_for(R, G, M, HALF), BLOCK, space, stream>>>(
+        px, pa, c, wx, bx, wa, ba, R, G, M);
     return wb_launched();
     // END SOLUTION
 }
@@ -393,16 +392,17 @@ static wb_status block_linear_back(
     //> (void)partial;
     //> return WB_TODO;
     bool vectors = M % vec<E>::N == 0 && aligned(16, dc, dc_in, dpx, dpa, c, wx, wa);
-    size_t space = room_for<E>(dc_tile<E>);
-    dc_tile<E><<<blocks_for(R, G, M, COLUMNS), BLOCK, space, stream>>>(
-        dc, dc_in, dpx, dpa, wx, wa, R, G, M, vectors);
+    auto products = vectors ? dc_tile<E, true> : dc_tile<E, false>;
+    size_t space = room_for<E>(products);
+    products<<<blocks_for(R, G, M, COLUMNS), BLOCK, space, stream>>>(
+        dc, dc_in, dpx, dpa, wx, wa, R, G, M);
     size_t C = (size_t)G * M, sums = 2 * C * (M + 1);
     int P = parts_for(R, sums, LEAST, MOST, FEW), rows = (R + P - 1) / P;
     P = (R + rows - 1) / rows;
     dim3 grid((M + HALF - 1) / HALF * ((M + ROWS - 1) / ROWS) * G, P);
-    room_for<E>(dw_tile<E>);
-    dw_tile<E>
-        <<<grid, BLOCK, space, stream>>>(partial, c, dpx, dpa, R, G, M, rows, vectors);
+    auto outer = vectors ? dw_tile<E, true> : dw_tile<E, false>;
+    room_for<E>(outer);
+    outer<<<grid, BLOCK, space, stream>>>(partial, c, dpx, dpa, R, G, M, rows);
     launch_add({{dwx, dwa, dbx, dba}, {C * M, C * M, C, C}}, partial, P, stream);
     return wb_launched();
     // END SOLUTION
