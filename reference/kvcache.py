@@ -84,8 +84,9 @@ def decoded(q, k, v, kcache, vcache, pos, S, H, K, D, scale, slots=None, more=1,
 def attention_decode(
     out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale, E="f64"
 ):
-    q, k = turned_heads(q, cis, pos, D, N), rounded(turned_heads(k, cis, pos, D, N), E)
-    out[...] = decoded(q, k, v, kcache, vcache, pos, S, H, K, D, scale)[0]
+    q, k = turned_heads(q, cis, pos, D, N), turned_heads(k, cis, pos, D, N)
+    kept = rounded(k, E)  # what the ring will hold is what is attended to
+    out[...] = decoded(q, kept, v, kcache, vcache, pos, S, H, K, D, scale)[0]
     rows = np.arange(B)
     kcache[rows, pos % S], vcache[rows, pos % S] = k, v
 

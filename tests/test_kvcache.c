@@ -369,6 +369,61 @@ Test(kvcache_text, a_cache_of_140000_slots)
     release(workspace, 0), free(k), free(v);
 }
 
+/* So many rows that a part has as many slots as fit; heads that no 16 divides. Row 0 is
+ * compared with double, the others, copies of it, with row 0. */
+Test(kvcache_text, many_rows_of_wide_heads)
+{
+    enum { B = 140, S = 700, H = 3, D = 136 };
+    size_t row = (size_t)S * D;
+    uint16_t *k = malloc(2 * B * row), *v = malloc(2 * B * row);
+    static uint16_t qkv[B][(H + 2) * D], got[B][H * D];
+    float first[H * D];
+    double want[H * D] = {0};
+    int pos[B];
+    for (size_t i = 0; i < row; i++)
+        k[i] = to_bf16(noise()), v[i] = to_bf16(noise() + (float)(i / D) / S);
+    for (int i = 0; i < (H + 2) * D; i++)
+        qkv[0][i] = to_bf16(noise());
+    for (int b = 0; b < B; b++) {
+        pos[b] = S + 99;
+        if (!b) continue;
+        memcpy(k + b * row, k, 2 * row), memcpy(v + b * row, v, 2 * row);
+        memcpy(qkv[b], qkv[0], sizeof *qkv);
+    }
+    for (int h = 0; h < H; h++) {
+        double sum = 0;
+        for (int j = 0; j <= S; j++) {
+            const uint16_t *key = j < S ? k + (size_t)j * D : qkv[0] + H * D;
+            const uint16_t *value = j < S ? v + (size_t)j * D : qkv[0] + (H + 1) * D;
+            double s = 0;
+            for (int d = 0; d < D; d++)
+                s += 0.3 * (double)from_bf16(qkv[0][h * D + d]) * from_bf16(key[d]);
+            sum += exp(s);
+            for (int d = 0; d < D; d++)
+                want[h * D + d] += exp(s) * from_bf16(value[d]);
+        }
+        for (int d = 0; d < D; d++)
+            want[h * D + d] /= sum;
+    }
+    wb_bf16 *k_ = device(k, 2 * B * row, 0), *v_ = device(v, 2 * B * row, 0);
+    wb_bf16 *x_ = device(qkv, sizeof qkv, 0), *out = device(NULL, sizeof got, 0);
+    int *pos_ = device(pos, sizeof pos, 0), ld = (H + 2) * D;
+    size_t space = attention_decode_workspace_bf16(B, S, H, 1, D);
+    void *workspace = device(NULL, space, 0);
+    cr_assert(
+        attention_decode_bf16(
+            out, k_, v_, x_, x_ + H * D, x_ + (H + 1) * D, NULL, pos_, B, S, H, 1, D, 0,
+            ld, ld, 0.3f, workspace, space, NULL) == WB_OK);
+    back(got, out, sizeof got);
+    for (int i = 0; i < H * D; i++)
+        first[i] = from_bf16(got[0][i]);
+    close_to(first, want, H * D, 0.01, "out");
+    for (int b = 1; b < B; b++)
+        cr_assert(!memcmp(got[b], got[0], sizeof *got), "row %d", b);
+    release(k_, 0), release(v_, 0), release(x_, 0), release(out, 0), release(pos_, 0);
+    release(workspace, 0), free(k), free(v);
+}
+
 /* --- unrolled ------------------------------------------------------------------------ */
 
 Test(kvcache_unroll, what_was_appended_comes_back_in_order)

@@ -176,6 +176,12 @@ template <typename E> static int tile_heads(int H, int K)
     return H == K ? 1 : sizeof(E) == 2 ? ROWS : 8;
 }
 
+/* Slots of a part, at most. */
+template <typename E> static int part_slots(int H, int K, int D)
+{
+    return H == K || sizeof(E) == 4 ? MOST : tensor_slots(D, tile_rows(H, K));
+}
+
 static void launch_groups(
     const token<float> &a, float *sums, softmax *softmaxes, split s, unsigned blocks,
     cudaStream_t stream)
@@ -188,7 +194,7 @@ static void launch_groups(
     const token<E> &a, float *sums, softmax *softmaxes, split s, unsigned blocks,
     cudaStream_t stream)
 {
-    int bytes = (int)tensor_bytes(a.D);
+    int bytes = (int)tensor_bytes(a.D, tile_rows(a.H, a.K), s.slots);
     cudaFuncSetAttribute(
         tensor_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     tensor_kernel<E><<<blocks, BLOCK, bytes, stream>>>(a, s, sums, softmaxes);
@@ -242,7 +248,7 @@ static wb_status decode(
     // BEGIN SOLUTION 07.3 (about 8 lines)
     //> (void)a, (void)workspace, (void)stream;
     //> return WB_TODO;  // TODO(07.3): the launches. About 8 lines.
-    split s = split_of(B, S, H, K, tile_heads<E>(H, K));
+    split s = split_of(B, S, H, K, tile_heads<E>(H, K), part_slots<E>(H, K, D));
     float *sums = (float *)workspace;
     softmax *softmaxes = (softmax *)(sums + (size_t)B * H * s.parts * D);
     launch_parts(a, sums, softmaxes, s, stream);

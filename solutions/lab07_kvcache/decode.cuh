@@ -31,14 +31,16 @@ constexpr int WIDEST = 256;  // D
 struct split {
     int tiles;  // of the query heads of a group
     int parts;  // of the slots of a key head
+    int slots;  // of a part, at most
 };
 
-static split split_of(int B, int S, int H, int K, int heads)
+static split split_of(int B, int S, int H, int K, int heads, int slots)
 {
     split s;
+    s.slots = slots;
     s.tiles = (H / K + heads - 1) / heads;
     long long rows = (long long)B * K * s.tiles;
-    int fewest = (S - 1) / MOST + 1, most = (S - 1) / LEAST + 1;
+    int fewest = (S - 1) / slots + 1, most = (S - 1) / LEAST + 1;
     long long wanted = rows < BUSY ? BUSY / rows : 1;  // more would begin a second round
     s.parts = wanted > most ? most : (int)wanted;
     if (s.parts < fewest) s.parts = fewest;

@@ -16,19 +16,38 @@ constexpr int ROWS = 16;   // of a tensor core's matrix: query heads, if need be
 constexpr int TILE = 64;   // slots that are copied at a time, 16 a warp
 constexpr int STAGES = 2;  // tiles in shared memory: one in use, one on its way
 constexpr int PAD = 8;     // elements behind a row: rows begin in different banks
-constexpr int PITCH_S = MOST + 4;    // floats from head to head in the scores
-constexpr int PITCH_P = MOST + PAD;  // elements from head to head in p
 
-/* Shared memory of a block, in bytes; D16: D up to a multiple of 16. */
+/* Elements from row to row: D up to a multiple of 16, and the padding. */
 static __host__ __device__ int pitch_of(int D)
 {
     return (D + ROWS - 1) / ROWS * ROWS + PAD;
 }
 
-static size_t tensor_bytes(int D)
+/* Floats from head to head in the scores of a part. */
+static __host__ __device__ int score_pitch(int slots)
 {
-    size_t elements = (size_t)(STAGES * TILE + 2 * ROWS) * pitch_of(D) + ROWS * PITCH_P;
-    return elements * 2 + ROWS * PITCH_S * sizeof(float);
+    return slots + 4;
+}
+
+/* Query heads of a tile, at most. */
+static __host__ __device__ int tile_rows(int H, int K)
+{
+    return H / K < ROWS ? H / K : ROWS;
+}
+
+/* Shared memory of a block, in bytes: queries, scores, tiles. */
+static size_t tensor_bytes(int D, int rows, int slots)
+{
+    size_t elements = (size_t)(2 * rows + STAGES * TILE) * pitch_of(D);
+    return elements * 2 + ROWS * score_pitch(slots) * sizeof(float);
+}
+
+/* Slots of a part, at most. Of wide heads a multiprocessor has room for two blocks' tiles: the
+ * rest is for scores, so that fewer blocks begin and end. Of narrow ones it has room for more
+ * blocks. */
+static int tensor_slots(int D, int rows)
+{
+    return D > 128 && rows <= 13 ? 2 * MOST : MOST;
 }
 
 /* TILE rows of the ring to shared memory, 16 bytes a copy; behind the last row zeros, which
@@ -67,18 +86,20 @@ struct result {  // (rows, columns), likewise
 };
 
 /* The address of this lane's row: four matrices of 8x8, lanes 0-7 name the rows of the first,
- * 8-15 of the one below it, 16-31 of those to the right. */
-template <typename E> static __device__ unsigned row_address(const E *m, int pitch)
+ * 8-15 of the one below it, 16-31 of those to the right. Of fewer rows the last one again. */
+template <typename E>
+static __device__ unsigned row_address(const E *m, int pitch, int rows = ROWS)
 {
-    int lane = threadIdx.x % WARP;
-    return (unsigned)__cvta_generic_to_shared(m + lane % 16 * pitch + lane / 16 * 8);
+    int lane = threadIdx.x % WARP, row = min(lane % 16, rows - 1);
+    return (unsigned)__cvta_generic_to_shared(m + row * pitch + lane / 16 * 8);
 }
 
-template <typename E> static __device__ void load(left<E> &a, const E *m, int pitch)
+template <typename E>
+static __device__ void load(left<E> &a, const E *m, int pitch, int rows = ROWS)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(a.r[0]), "=r"(a.r[1]), "=r"(a.r[2]), "=r"(a.r[3])
-                 : "r"(row_address(m, pitch))
+                 : "r"(row_address(m, pitch, rows))
                  : "memory");
 }
 
@@ -159,7 +180,8 @@ template <typename E> struct right {
 };
 using result = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
 
-template <typename E> static __device__ void load(left<E> &a, const E *m, int pitch)
+template <typename E>
+static __device__ void load(left<E> &a, const E *m, int pitch, int = ROWS)
 {
     wmma::load_matrix_sync(a, m, pitch);
 }
@@ -195,10 +217,12 @@ static __device__ void store(float *m, const result &c, int pitch)
 }
 #endif
 
-/* Scores of a warp's 16 slots: q is the sum of two E, for it has more digits than one. */
+/* Scores of a warp's 16 slots: q, of `rows` heads, is the sum of two E, for it has more digits
+ * than one. What is stored for further rows is anything. */
 template <typename E>
-static __device__ void
-scores_of(float *score, const E *high, const E *low, const E *tile, int pitch)
+static __device__ void scores_of(
+    float *score, int wide, const E *high, const E *low, int rows, const E *tile,
+    int pitch)
 {
     int warp = threadIdx.x / WARP;
     result sum, rest;  // two chains: an addition waits for the one before it
@@ -208,23 +232,24 @@ scores_of(float *score, const E *high, const E *low, const E *tile, int pitch)
         left<E> a, b;
         right<E> k;
         load_columns(k, tile + warp * 16 * pitch + d, pitch);
-        load(a, high + d, pitch);
-        load(b, low + d, pitch);
+        load(a, high + d, pitch, rows);
+        load(b, low + d, pitch, rows);
         multiply(sum, a, k);
         multiply(rest, b, k);
     }
     add(sum, rest);
-    store(score + warp * 16, sum, PITCH_S);
+    store(score + warp * 16, sum, wide);
 }
 
 /* y += p v of a tile, for the 16-channel columns of this warp: warp, warp + 4, ... */
 template <typename E>
-static __device__ void add_values(result (&y)[4], const E *p, const E *tile, int pitch)
+static __device__ void
+add_values(result (&y)[4], const E *p, int p_pitch, const E *tile, int pitch)
 {
     int warp = threadIdx.x / WARP;
     for (int j = 0; j < TILE; j += 16) {
         left<E> a;
-        load(a, p + j, PITCH_P);
+        load(a, p + j, p_pitch);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             int d = (warp + 4 * i) * 16;
@@ -246,11 +271,12 @@ static __global__ void __launch_bounds__(BLOCK, 2)
     place at = place_of(a, s, ROWS);
     int part = blockIdx.x % s.parts, tid = threadIdx.x, warp = tid / WARP, D = a.D;
     int pitch = pitch_of(D), tiles = (at.count + TILE - 1) / TILE;
-    float *score = (float *)memory;           // (ROWS, PITCH_S)
-    E *ring = (E *)(score + ROWS * PITCH_S);  // (STAGES, TILE, pitch)
-    E *high = ring + STAGES * TILE * pitch;   // (ROWS, pitch)
-    E *low = high + ROWS * pitch;             // (ROWS, pitch)
-    E *p = low + ROWS * pitch;                // (ROWS, PITCH_P)
+    int rows = tile_rows(a.H, a.K), wide = score_pitch(s.slots), wide_p = 2 * wide;
+    E *high = (E *)memory;                         // (rows, pitch)
+    E *low = high + rows * pitch;                  // (rows, pitch)
+    float *score = (float *)(low + rows * pitch);  // (ROWS, wide)
+    E *p = (E *)score;                     // (ROWS, wide_p): a row where its scores were
+    E *ring = (E *)(score + ROWS * wide);  // (STAGES, TILE, pitch)
     size_t row = (size_t)a.K * D, from = ((size_t)at.b * a.S + at.first) * row + at.g * D;
 
     if (D % 16)  // the last 16 channels are not all there: the others are 0
@@ -271,7 +297,7 @@ static __global__ void __launch_bounds__(BLOCK, 2)
     q.load(a, at);
     for (int t = 0; t < STAGES; t++)
         fetch(t);
-    for (int i = tid; i < 2 * ROWS * pitch / 8; i += BLOCK)
+    for (int i = tid; i < 2 * rows * pitch / 8; i += BLOCK)
         ((float4 *)high)[i] = {};  // high and low: rows without a head, channels behind D
     __syncthreads();               // before the others are stored
     q.turn(a, at, [&](int h, int d, float x) {
@@ -283,26 +309,27 @@ static __global__ void __launch_bounds__(BLOCK, 2)
     for (int t = 0; t < tiles; t++) {
         __pipeline_wait_prior(STAGES - 1);
         __syncthreads();  // tile t is there, and q
-        scores_of(score + t * TILE, high, low, ring + t % STAGES * TILE * pitch, pitch);
+        const E *tile = ring + t % STAGES * TILE * pitch;
+        scores_of(score + t * TILE, wide, high, low, rows, tile, pitch);
         __syncthreads();  // nobody reads tile t any more
         fetch(t + STAGES);
     }
     for (int h = warp; h < at.heads; h += BLOCK / WARP) {  // of other rows anything: p is
-        constexpr int EACH = MOST / WARP;                  // multiplied row by row
+        constexpr int EACH = 2 * MOST / WARP;              // multiplied row by row
         float x[EACH], most = -INFINITY, sum = 0.0f;
 #pragma unroll
         for (int u = 0; u < EACH; u++) {
             int j = tid % WARP + u * WARP;
-            x[u] = j < at.count ? score[h * PITCH_S + j] * a.scale : -INFINITY;
+            x[u] = j < at.count ? score[h * wide + j] * a.scale : -INFINITY;
             most = fmaxf(most, x[u]);
         }
-        most = warp_max(most);
+        most = warp_max(most);  // all lanes have read: p may take the place
 #pragma unroll
         for (int u = 0; u < EACH; u++) {
             int j = tid % WARP + u * WARP;
             if (j >= tiles * TILE) break;
             float w = j < at.count ? expf(x[u] - most) : 0.0f;
-            p[h * PITCH_P + j] = (E)w;
+            p[h * wide_p + j] = (E)w;
             sum += w;
         }
         sum = warp_sum(sum);
@@ -316,7 +343,8 @@ static __global__ void __launch_bounds__(BLOCK, 2)
     for (int t = tiles; t < 2 * tiles; t++) {
         __pipeline_wait_prior(STAGES - 1);
         __syncthreads();  // tile t is there, and p
-        add_values(y, p + (t - tiles) * TILE, ring + t % STAGES * TILE * pitch, pitch);
+        const E *tile = ring + t % STAGES * TILE * pitch;
+        add_values(y, p + (t - tiles) * TILE, wide_p, tile, pitch);
         __syncthreads();  // nobody reads tile t any more
         fetch(t + STAGES);
     }
