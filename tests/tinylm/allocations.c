@@ -3,7 +3,7 @@
  * through here and is counted.
  *
  * A card's driver allocates for itself when it launches, so there only the device's memory
- * is looked at. OpenBLAS is not asked: its kernel for small matrices takes a kilobyte of
+ * is looked at; what is counted is the whole card's, so a difference must come again. OpenBLAS is not asked: its kernel for small matrices takes a kilobyte of
  * scratch from malloc in each call. One worker: each keeps scratch for its tiles of a
  * product, and with more of them it is chance which step gives a worker its first. */
 #include "../../tinylm/trainer.h"
@@ -98,6 +98,8 @@ static int check(bool host, const char *line)
     model_initialise(&m, 1);
     trainer_open(&t, &m, &r, text, 500, 1, 0, strstr(line, "--graph 0") == NULL);
     used first = steps(&t, 3), later = steps(&t, 5);
+    for (int again = 0; again < 3 && later.device; again++)  // or another process's
+        later.device = steps(&t, 5).device;
     bool ok = later.device == 0 && (!host || (later.calls == 0 && counted > 0));
     printf(
         "%s - %s: five later steps take %zu bytes on the device", ok ? "ok" : "not ok",
