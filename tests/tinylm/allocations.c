@@ -3,9 +3,11 @@
  * through here and is counted.
  *
  * A card's driver allocates for itself when it launches, so there only the device's memory
- * is looked at; what is counted is the whole card's, so a difference must come again. OpenBLAS is not asked: its kernel for small matrices takes a kilobyte of
- * scratch from malloc in each call. One worker: each keeps scratch for its tiles of a
- * product, and with more of them it is chance which step gives a worker its first. */
+ * is looked at; what is counted is the whole card's, so a difference must come again.
+ * OpenBLAS is not asked: its kernel for small matrices takes a kilobyte of scratch from
+ * malloc in each call. One worker: each keeps scratch for its tiles of a product, and with
+ * more of them it is chance which step gives a worker its first.
+ */
 #include "../../tinylm/trainer.h"
 #include "small.h"
 
