@@ -323,7 +323,8 @@ static __global__ void __launch_bounds__(BLOCK, 2)
             x[u] = j < at.count ? score[h * wide + j] * a.scale : -INFINITY;
             most = fmaxf(most, x[u]);
         }
-        most = warp_max(most);  // all lanes have read: p may take the place
+        most = warp_max(most);
+        __syncwarp();  // all lanes have read: p may take the place
 #pragma unroll
         for (int u = 0; u < EACH; u++) {
             int j = tid % WARP + u * WARP;

@@ -5,6 +5,12 @@
 # Every reference checks itself when run; its TAP lines are passed on.
 for file in reference/*.py tests/reference/check_*.py; do
     case $file in reference/wb.py | reference/dump.py) continue ;; esac
+    module=$(basename "$file" .py)
+    if [ "$file" = "reference/$module.py" ] && ! grep -q '__name__ == "__main__"' "$file"; then
+        check "$file, a part of another, is used" \
+            grep -qE "^(from|import) $module\b" reference/*.py
+        continue
+    fi
     if "$PYTHON" "$file" >"$TMP/tap" 2>"$TMP/err" && grep -q '^ok' "$TMP/tap"; then
         grep '^ok' "$TMP/tap"
     else
