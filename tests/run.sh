@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # run.sh SUITE... - runs suites that print TAP (scripts, Criterion programs), adds them up,
 # shows what failed and what was skipped and why, and closes with `N passed, N failed`.
-# A suite that dies without saying why counts as one failure. Each has a limit of its own.
+# A suite that dies without saying why counts as one failure. Each may take SUITE_LIMIT
+# seconds, 600, or what a line `# limit: N` in it says.
 set -u
 cd "$(dirname "$0")/.."
 export BACKEND=${BACKEND:-cpu} B=${B:-build/cpu} PYTHON=${PYTHON:-build/host/python}
@@ -11,7 +12,8 @@ trap 'rm -f "$log"' EXIT
 for suite in "$@"; do
     start=$(date +%s)
     case $suite in *.sh|*.py) run=("$suite") ;; *) run=("$suite" --tap -j2) ;; esac
-    timeout --kill-after=10 "${SUITE_LIMIT:-600}" "${run[@]}" >"$log" 2>&1 </dev/null
+    limit=$(sed -n 's/^# limit: \([0-9]*\).*/\1/p' "$suite" 2>/dev/null | head -1)
+    timeout --kill-after=10 "${SUITE_LIMIT:-${limit:-600}}" "${run[@]}" >"$log" 2>&1 </dev/null
     rc=$?
     skips=$(grep -cE '^ok .*# SKIP' "$log")
     oks=$(($(grep -cE '^ok ' "$log") - skips))
