@@ -21,7 +21,7 @@ template <typename E> struct backward_call {
     int T, C;
 };
 
-constexpr int THREADS = 128;  // of a block
+enum { THREADS = 128 };  // of a block
 
 /* A thread for each row and channel walks through time. That is enough to pass; the guide
  * shows the way to a fast kernel, for which lanes.cuh and lookback.cuh are given. */

@@ -14,7 +14,7 @@ template <typename E> struct forward_call {
     int T, C, ldy;
 };
 
-constexpr int THREADS = 128;  // of a block
+enum { THREADS = 128 };  // of a block
 
 /* A thread for each row b and channel c walks through time, as in 06.4, and computes a
  * and z of 06.3 on its way: they never reach memory. fast_math.cuh has the functions. */

@@ -4,7 +4,7 @@
 #include "rglru.h"
 #include "rglru_shared.cuh"
 
-constexpr int MOST = 512;  // the largest M
+enum { MOST = 512 };  // the largest M
 
 /* A block of M threads for each row b and block g of channels: thread j looks after
  * channel g*M + j. */

@@ -43,14 +43,14 @@ typedef struct place {
     int chunk, b, tile;
 } place;
 
-static size_t chunks_of(int T, int steps)
+static inline size_t chunks_of(int T, int steps)
 {
     return ((size_t)T + steps - 1) / steps;
 }
 
 constexpr size_t BEGUN = 256;  // bytes before the pairs, for the counter
 
-static size_t chain_workspace(int B, int T, int C, int steps)
+static inline size_t chain_workspace(int B, int T, int C, int steps)
 {
     if (B < 1 || T <= steps || C < 1) return 0;  // one chunk needs no hand-over
     size_t bytes = chunks_of(T, steps) * B * C * sizeof(pair_word);
@@ -59,7 +59,7 @@ static size_t chain_workspace(int B, int T, int C, int steps)
 
 /* Lays the chain out in a workspace and clears it on the stream, which a replayed graph does
  * as well: the counter starts from ~0, the pairs from EMPTY. */
-static chain
+static inline chain
 make_chain(void *workspace, int B, int T, int C, int steps, int tile, cudaStream_t stream)
 {
     chain link = {};
@@ -73,7 +73,7 @@ make_chain(void *workspace, int B, int T, int C, int steps, int tile, cudaStream
     return link;
 }
 
-static unsigned chain_blocks(chain link)
+static inline unsigned chain_blocks(chain link)
 {
     return (unsigned)((size_t)link.chunks * link.B * link.tiles);
 }

@@ -18,7 +18,7 @@ template <typename E> struct backward_call {
 };
 
 // BEGIN SOLUTION 06.5 (about 35 lines in a first version)
-//> constexpr int THREADS = 128;  // of a block
+//> enum { THREADS = 128 };  // of a block
 //>
 //> /* A thread for each channel takes one row after another, each from its last step to its
 //>  * first: so da_param is one thread's sum, and its order is always the same. */

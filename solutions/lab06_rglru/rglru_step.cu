@@ -5,7 +5,7 @@
 #include "rglru_shared.cuh"
 
 // BEGIN SOLUTION 06.6 (about 45 lines in a first version)
-//> constexpr int MOST = 512;  // the largest M
+//> enum { MOST = 512 };  // the largest M
 //>
 //> /* A block of M threads for each row b and block g of channels: thread j looks after
 //>  * channel g*M + j. */
