@@ -6,7 +6,7 @@
  */
 #include "kvcache.h"
 
-constexpr int BLOCK = 256;
+enum { BLOCK = 256 };  // threads
 
 /* What a thread copies at once. */
 struct alignas(16) vec {

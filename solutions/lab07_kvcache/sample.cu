@@ -229,7 +229,7 @@ wb_status sample_f32(
     //> if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): take this line out
     // END SOLUTION
     // BEGIN SOLUTION 07.5 (about 12 lines; 2 in a first version)
-    //> (void)a, (void)x, (void)stream;
+    //> (void)&a, (void)&x, (void)stream, (void)sample_kernel;
     //> return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 2 lines.
     bool filtered = temperature > 0.0f && ((top_k > 0 && top_k < V) || top_p < 1.0f);
     bool alone = V <= SINGLE;
