@@ -1,0 +1,41 @@
+/* text.h - text to token ids and back, for whatever tokenizer a model folder has:
+ *     tokenizer.model   SentencePiece, through its library
+ *     tokenizer.json    characters or bytes, as TinyLM writes them (common/tokenizer.h)
+ */
+#ifndef TEXT_H
+#define TEXT_H
+#include "file.h"
+
+#include <stdbool.h>
+
+typedef struct text_codec text_codec;
+
+text_codec *text_open(const char *folder, wb_error *err);
+void text_close(text_codec *t); /* NULL is fine */
+
+int text_vocab(const text_codec *t);
+/* Ids of the file; -1: it has none. */
+int text_bos(const text_codec *t);
+int text_eos(const text_codec *t);
+int text_pad(const text_codec *t);
+/* The id of a piece written exactly so ("<start_of_turn>"); -1: there is none. */
+int text_piece_id(const text_codec *t, const char *piece);
+
+/* Token ids in malloc'ed memory. No BOS is added. Any bytes are text: broken UTF-8 becomes
+ * what the library makes of it; a character tokenizer refuses what it does not know. */
+int *text_encode(
+    const text_codec *t, const char *text, size_t bytes, size_t *count, wb_error *err);
+
+/* All ids at once, as the library's own decoder writes them; malloc'ed, 0 byte behind. */
+char *text_decode(const text_codec *t, const int *ids, size_t count, size_t *bytes);
+
+/* The same piece by piece: what is printed never ends inside of a UTF-8 character, and all
+ * of it together, with text_stream_end, is what text_decode gives. */
+typedef struct text_stream text_stream;
+text_stream *text_stream_begin(const text_codec *t);
+/* The text that is certain now, valid until the next call; *bytes may be 0. */
+const char *text_stream_add(text_stream *s, int id, size_t *bytes);
+const char *text_stream_end(text_stream *s, size_t *bytes); /* the rest; frees nothing */
+void text_stream_free(text_stream *s);
+
+#endif
