@@ -65,6 +65,8 @@ rg_settings rg_defaults(void);
 /* What the folder holds; see recurrentgemma/README.md for the files. */
 typedef struct rg_info {
     int layers, channels, heads, head_dim, hidden, vocab, recurrent, taps, window;
+    int attention_layers;      /* of the layers; the others are recurrent */
+    bool tied;                 /* the output matrix is the embedding */
     int bos, eos, pad;         /* -1: config.json names none */
     rg_dtype dtype;            /* that it computes in */
     size_t parameters;         /* all, the tied head once */
