@@ -37,6 +37,9 @@ tinylm-check-transformers: $(B)/tests/tinylm/logits  ## compare a checkpoint wit
 $(B)/tests/tinylm/%: $(B)/tests/tinylm/%.o $(filter-out %/main.o,$(TINYLM_OBJECTS)) \
                      $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
+# It counts what is asked from the device.
+$(B)/tests/tinylm/allocations: private LDLIBS += \
+    $(patsubst %,-Xlinker --wrap=%,cudaMalloc cudaMallocAsync cudaMallocManaged)
 TEST_PROGRAMS += $(B)/tinylm \
                  $(addprefix $(B)/tests/tinylm/,generation gradients logits allocations loss_scale start)
 
