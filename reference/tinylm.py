@@ -33,19 +33,20 @@ GATED = {
 
 def embedding_scale(config):
     """of griffin sqrt(C), rounded to bf16 as published models have it"""
-    return wb.rounded(np.sqrt(np.float32(config.channels)), "bf16") if config.griffin else 1.0
+    return wb.rounded(np.sqrt(np.float32(config.channels)), "bf16") if config.scaled else 1.0
 
 
 class Model:
     """Model(config, weights).logits(tokens); .gradients(tokens, targets) -> loss, {name: g}"""
 
     def __init__(self, config, weights, context=None):
-        self.c, self.w, self.g = config, weights, None
+        self.c, self.w, self.g, self.pos = config, weights, None, None
         P = context or config.context
         self.cis = np.empty((P, config.rotated // 2, 2))
         rope.rope_table(self.cis, P, config.rotated, config.rope_base)
         self.emb_scale = embedding_scale(config)
-        self.head = "model.embed_tokens.weight" if config.tied else "lm_head.weight"
+        own = "lm_head.weight" in weights
+        self.head = "lm_head.weight" if own else "model.embed_tokens.weight"
 
     # --- norms and products: x (R, channels) ----------------------------------------------
 
@@ -78,13 +79,14 @@ class Model:
 
     def turn(self, function, x, heads):
         D, out = self.c.head_dim, np.empty_like(x)
-        function(out, x, self.cis, None, *x.shape[:2], heads, D, self.c.rotated, heads * D)
+        sizes = (*x.shape[:2], heads, D, self.c.rotated, heads * D)
+        function(out, x, self.cis, self.pos, *sizes)
         return out
 
     def attention_sizes(self, q):
         H, K, D = self.c.heads, self.c.kv_heads, self.c.head_dim
         B, T = q.shape[:2]
-        return (None, B, T, T, H, K, D, H * D, K * D, self.c.before, 1 / np.sqrt(D))
+        return (self.pos, B, T, T, H, K, D, H * D, K * D, self.c.before, 1 / np.sqrt(D))
 
     def attention(self, l, u, B, T):
         q, k, v = (self.linear(what, l, u).reshape(B, T, -1) for what in "qkv")
@@ -127,10 +129,10 @@ class Model:
         x, y = (self.linear(what, l, u).reshape(B, T, Cr) for what in "xy")
         c, out, h = (np.empty_like(x) for _ in range(3))
         px, pa = (np.empty((R, G, M)) for _ in range(2))
-        rglru.conv1d_forward(c, None, x, cw, cb, None, None, B, T, Cr, taps, Cr)
+        rglru.conv1d_forward(c, None, x, cw, cb, self.pos, None, B, T, Cr, taps, Cr)
         rglru.block_linear_forward(px, pa, c.reshape(R, G, M), wx, bx, wa, ba, R, G, M)
         px, pa = px.reshape(x.shape), pa.reshape(x.shape)
-        rglru.rglru_forward(out, h, None, c, px, pa, y, ap, None, None, B, T, Cr, Cr)
+        rglru.rglru_forward(out, h, None, c, px, pa, y, ap, self.pos, None, B, T, Cr, Cr)
         return self.linear("out", l, out.reshape(R, Cr)), (x, y, c, px, pa, out, h)
 
     def recurrent_backward(self, l, dy, u, kept):
@@ -143,7 +145,7 @@ class Model:
         dout = self.linear_backward("out", l, dy, out.reshape(R, Cr)).reshape(x.shape)
         dc, dpx, dpa, dside, dx = (np.empty_like(x) for _ in range(5))
         rglru.rglru_backward(
-            dc, dpx, dpa, dside, dap, dout, c, px, pa, side, h, ap, None, B, T, Cr, Cr
+            dc, dpx, dpa, dside, dap, dout, c, px, pa, side, h, ap, self.pos, B, T, Cr, Cr
         )
         through = np.empty(blocks)
         rglru.block_linear_backward(
@@ -151,7 +153,7 @@ class Model:
             dpa.reshape(blocks), c.reshape(blocks), wx, wa, R, G, M,
         )  # fmt: skip
         dc = through.reshape(x.shape)
-        rglru.conv1d_backward(dx, dcw, dcb, dc, x, cw, None, B, T, Cr, taps, Cr)
+        rglru.conv1d_backward(dx, dcw, dcb, dc, x, cw, self.pos, B, T, Cr, taps, Cr)
         du = self.linear_backward("x", l, dx.reshape(R, Cr), u)
         return du + self.linear_backward("y", l, dside.reshape(R, Cr), u)
 
@@ -173,8 +175,9 @@ class Model:
 
     # --- the whole ------------------------------------------------------------------------
 
-    def forward(self, tokens):
-        B, T = tokens.shape
+    def forward(self, tokens, pos=None):
+        """pos (B,T): where a token stands in its document, if a row has several"""
+        (B, T), self.pos = tokens.shape, pos
         x, kept = self.emb_scale * self.w["model.embed_tokens.weight"][tokens.ravel()], []
         for l in range(self.c.layers):
             temporal = self.recurrent if self.c.is_recurrent(l) else self.attention
@@ -188,10 +191,12 @@ class Model:
         h, r = self.norm(self.c.name("norm"), x)
         return h @ self.w[self.head].T, (kept, x, h, r)
 
-    def logits(self, tokens):
+    def capped(self, z):
+        return self.c.softcap * np.tanh(z / self.c.softcap) if self.c.softcap else z
+
+    def logits(self, tokens, pos=None):
         """(B,T,V), behind the soft cap"""
-        z, cap = self.forward(tokens)[0].reshape(*tokens.shape, -1), self.c.softcap
-        return cap * np.tanh(z / cap) if cap else z
+        return self.capped(self.forward(tokens, pos)[0].reshape(*tokens.shape, -1))
 
     def layer_backward(self, l, dx, kept):
         x, h1, r1, inner, x2, h2, r2, gated = kept

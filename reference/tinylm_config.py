@@ -47,10 +47,15 @@ class Config:
     taps: int = 4
     before: int = attention.ALL  # tokens before its own that attention sees
     softcap: float = 0.0
+    scale_embedding: bool = True
 
     @property
     def griffin(self):
         return self.arch == "griffin"
+
+    @property
+    def scaled(self):
+        return self.griffin and self.scale_embedding
 
     @property
     def rotated(self):
@@ -104,19 +109,24 @@ class Config:
 
 
 def from_json(c):
-    """the Config that a config.json describes"""
+    """the Config that a config.json describes: keys of older and newer versions"""
+    heads, griffin = c["num_attention_heads"], c["model_type"] != "llama"
+    rope = c.get("rope_parameters") or c
     same = dict(
-        layers=c["num_hidden_layers"], channels=c["hidden_size"],
-        heads=c["num_attention_heads"], kv_heads=c["num_key_value_heads"],
-        head_dim=c["head_dim"], hidden=c["intermediate_size"], vocab=c["vocab_size"],
-        context=c.get("max_position_embeddings", 0), tied=c["tie_word_embeddings"],
-        eps=c["rms_norm_eps"], rope_base=c["rope_theta"],
+        layers=c["num_hidden_layers"], channels=c["hidden_size"], heads=heads,
+        kv_heads=c["num_key_value_heads"], hidden=c["intermediate_size"],
+        head_dim=c.get("head_dim") or c["hidden_size"] // heads, vocab=c["vocab_size"],
+        context=c.get("max_position_embeddings", 0), eps=c["rms_norm_eps"],
+        tied=c.get("tie_word_embeddings", griffin),
+        rope_base=rope.get("rope_theta", 10000.0),
     )  # fmt: skip
-    if c["model_type"] == "llama":
+    if not griffin:
         return Config(**same)
     same["hidden"] //= 2  # counts gate and up there
     return Config(
         **same, arch="griffin", blocks="".join(b[0] for b in c["block_types"]),
-        recurrent=c["lru_width"], taps=c["conv1d_width"], softcap=c["logits_soft_cap"],
+        recurrent=c.get("lru_width") or c["hidden_size"], taps=c["conv1d_width"],
+        softcap=c["logits_soft_cap"] or 0.0,
         before=c["attention_window_size"] - c.get("hf_window", False),
+        scale_embedding=c.get("embeddings_scale_by_sqrt_dim", True),
     )  # fmt: skip

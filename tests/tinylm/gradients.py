@@ -7,32 +7,20 @@ recurrent block rounds between its parts too, half as much again.
 """
 
 import json
-import struct
 import sys
 
 import numpy as np
 
 sys.path.insert(0, "reference")
+import folder  # noqa: E402
 import tinylm  # noqa: E402
 import wb  # noqa: E402
 
 TOLERANCE = {"f32": 2e-5, "bf16": 0.06, "f16": 0.008}
-TYPES = {"F32": np.float32, "I32": np.int32, "BF16": np.uint16}
-
-
-def read(path):
-    with open(path, "rb") as f:
-        (n,) = struct.unpack("<Q", f.read(8))
-        header, data = json.loads(f.read(n)), f.read()
-    meta = header.pop("__metadata__", {})
-    return meta, {
-        name: np.frombuffer(data[slice(*t["data_offsets"])], TYPES[t["dtype"]]).reshape(t["shape"])
-        for name, t in header.items()
-    }
 
 
 def main():
-    meta, t = read(sys.argv[1])
+    meta, t = folder.read(sys.argv[1])
     E, scale = meta["dtype"], float(meta["loss_scale"])
     weights = {k: wb.rounded(v, E) for k, v in t.items() if "grad." + k in t}
     config = tinylm.from_json(json.loads(meta["config"]))

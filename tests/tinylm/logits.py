@@ -6,29 +6,25 @@ to 8 bits on the way). The likeliest token must be the same at every position, u
 reference has another one within the tolerance of it.
 """
 
-import json
 import sys
 
 import numpy as np
-from gradients import read, tinylm, wb
+from gradients import folder, tinylm
 
 TOLERANCE = {"f32": 2e-5, "bf16": 0.05}
 
 
-def load(folder):
-    with open(folder + "/config.json", encoding="utf-8") as f:
-        c = json.load(f)
-    E = {"float32": "f32", "bfloat16": "bf16"}[c["torch_dtype"]]
-    _, weights = read(folder + "/model.safetensors")
+def load(path):
+    c, weights = folder.load(path)
     config = tinylm.from_json(c)
-    weights = {k: wb.decode(v, E) for k, v in weights.items()}
     assert {k: v.shape for k, v in weights.items()} == config.shapes()
+    E = {"float32": "f32", "bfloat16": "bf16"}[c["torch_dtype"]]
     return E, tinylm.Model(config, weights)
 
 
 def main():
     E, model = load(sys.argv[1])
-    _, t = read(sys.argv[2])
+    _, t = folder.read(sys.argv[2])
     want = model.logits(t["tokens"][None])[0]
     size = np.abs(want).max()
     errors = {}

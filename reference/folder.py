@@ -1,0 +1,56 @@
+"""folder.py - safetensors files and Hugging Face's model folders, for references and tests.
+
+Shards and their index as well. Written without the safetensors package, which knows no
+bf16 in NumPy; dump.save writes such files.
+"""
+
+import json
+import os
+import struct
+
+import numpy as np
+
+import wb
+
+TYPES = {spec["file"]: E for E, spec in wb.TYPES.items()}
+
+
+def raw(path):
+    """metadata, {name: (element type, array of its bits)}; mapped, not read"""
+    with open(path, "rb") as f:
+        (n,) = struct.unpack("<Q", f.read(8))
+        header = json.loads(f.read(n))
+    data = np.memmap(path, np.uint8, "r", offset=8 + n)
+    tensors, meta = {}, header.pop("__metadata__", {})
+    for name, t in header.items():
+        E, (begin, end) = TYPES[t["dtype"]], t["data_offsets"]
+        bits = data[begin:end].view(wb.TYPES[E]["numpy"])
+        tensors[name] = (E, bits.reshape(t["shape"]))
+    return meta, tensors
+
+
+def read(path):
+    """metadata, {name: array}: bf16, which NumPy lacks, as its bits"""
+    meta, tensors = raw(path)
+    return meta, {name: bits for name, (_, bits) in tensors.items()}
+
+
+def shards(folder):
+    """the model's safetensors files"""
+    index = folder + "/model.safetensors.index.json"
+    if not os.path.exists(index):
+        return [folder + "/model.safetensors"]
+    with open(index, encoding="utf-8") as f:
+        names = set(json.load(f)["weight_map"].values())
+    return [f"{folder}/{name}" for name in sorted(names)]
+
+
+def load(folder):
+    """config.json as it stands, {name: weight in float64}"""
+    with open(folder + "/config.json", encoding="utf-8") as f:
+        config = json.load(f)
+    weights = {}
+    for path in shards(folder):
+        for name, (E, bits) in raw(path)[1].items():
+            weights[name] = wb.decode(np.array(bits), E)
+    return config, weights
