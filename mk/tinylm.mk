@@ -5,7 +5,7 @@ OUT    ?= runs/$(notdir $(PRESET))
 ARGS   ?=
 
 OPS_OBJECTS    := $(patsubst %.cu,$(B)/%.o,$(wildcard common/ops/*.cu))
-FILE_OBJECTS   := $(addprefix $(B)/common/,wb.o file.o safetensors.o tokenizer.o progress.o)
+FILE_OBJECTS   := $(addprefix $(B)/common/,wb.o file.o safetensors.o tokenizer.o progress.o flags.o)
 TINYLM_OBJECTS := $(patsubst %.c,$(B)/objects/%.o,$(wildcard tinylm/*.c))
 LINK_PROGRAM    = $(Q)$(CXX) $(SANITIZE) $^ -o $@ -l:libjansson.a $(LDLIBS)
 

@@ -1,0 +1,137 @@
+/* flags.c - see flags.h. */
+#include "flags.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+const flag *flags_find(const flag_table *t, const char *name, size_t length)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const flag *f = &t->flags[i];
+        if (strlen(f->name) == length && memcmp(f->name, name, length) == 0) return f;
+    }
+    return NULL;
+}
+
+int flags_set(
+    const flag *p, void *options, const char *value, const char *where, wb_error *err)
+{
+    char *field = (char *)options + p->offset, *end;
+    errno = 0;
+    if (p->kind == FLAG_TEXT) {
+        if (strlen(value) >= p->room)
+            return error_set(err, "%s: longer than %zu bytes", where, p->room - 1);
+        strcpy(field, value);
+        return 0;
+    }
+    if (p->kind == FLAG_WORD) {
+        *(const char **)field = value;
+        return 0;
+    }
+    if (p->kind == FLAG_SWITCH) {
+        bool yes = strcmp(value, "1") == 0, no = strcmp(value, "0") == 0;
+        if (!yes && !no) return error_set(err, "%s: '%.40s' is not 0 or 1", where, value);
+        *(bool *)field = yes;
+        return 0;
+    }
+    if (p->kind == FLAG_SEED) {
+        unsigned long long n = strtoull(value, &end, 0);
+        if (!isdigit((unsigned char)*value) || *end || errno)
+            return error_set(
+                err, "%s: '%.40s' is not a seed (0 .. 2^64-1)", where, value);
+        *(uint64_t *)field = n;
+        return 0;
+    }
+    bool whole = p->kind == FLAG_LONG;
+    double x = whole ? (double)strtol(value, &end, 10) : strtod(value, &end);
+    if (end == value || *end || errno || !(x >= p->low && x <= p->high))
+        return error_set(
+            err, "%s: '%.40s' is not a%s number from %g to %g", where, value,
+            whole ? " whole" : "", p->low, p->high);
+    if (whole)
+        *(long *)field = (long)x;
+    else
+        *(double *)field = x;
+    return 0;
+}
+
+void flags_default(const flag_table *t, void *options)
+{
+    wb_error err;
+    for (size_t i = 0; i < t->count; i++)
+        if (flags_set(&t->flags[i], options, t->flags[i].start, t->flags[i].name, &err)) {
+            fprintf(stderr, "%s\n", err.text);
+            abort();  // the table is wrong
+        }
+}
+
+/* --- command line ------------------------------------------------------------------- */
+
+// One option at argv[i]: its entry, its value, and how many words it took (0: error).
+static int split(
+    const flag_table *t, int argc, char **argv, int i, int use, const flag **p,
+    const char **value, wb_error *err)
+{
+    const char *word = argv[i];
+    if (strncmp(word, "--", 2) != 0) {
+        error_set(err, "'%.100s' is no option (options start with --; see --help)", word);
+        return 0;
+    }
+    const char *equal = strchr(word, '=');
+    size_t length = equal ? (size_t)(equal - word - 2) : strlen(word + 2);
+    *p = flags_find(t, word + 2, length);
+    if (!*p || !((*p)->use & use)) {
+        error_set(err, "unknown option '%.100s' (see --help)", word);
+        return 0;
+    }
+    if (equal) return *value = equal + 1, 1;
+    if ((*p)->kind == FLAG_SWITCH &&
+        (i + 1 >= argc || (strcmp(argv[i + 1], "0") && strcmp(argv[i + 1], "1"))))
+        return *value = "1", 1;
+    if (i + 1 >= argc) {
+        error_set(err, "%.100s needs a value (see --help)", word);
+        return 0;
+    }
+    return *value = argv[i + 1], 2;
+}
+
+int flags_parse(
+    const flag_table *t, void *options, int argc, char **argv, int use, wb_error *err)
+{
+    const flag *p = NULL;
+    const char *value = NULL;
+    for (int i = 0, words; i < argc; i += words) {
+        words = split(t, argc, argv, i, use, &p, &value, err);
+        if (!words) return -1;
+        char where[64];
+        snprintf(where, sizeof where, "--%s", p->name);
+        if (flags_set(p, options, value, where, err)) return -1;
+    }
+    return 0;
+}
+
+void flags_help(const flag_table *t, int use)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const flag *p = &t->flags[i];
+        char name[40];
+        if (!(p->use & use)) continue;
+        const char *start = p->start ? p->start : "";
+        bool off = p->kind == FLAG_SWITCH && strcmp(start, "0") == 0;
+        snprintf(
+            name, sizeof name, "--%s%s", p->name,
+            off                                            ? ""
+            : p->kind == FLAG_SWITCH                       ? " 0|1"
+            : p->kind == FLAG_TEXT || p->kind == FLAG_WORD ? " TEXT"
+                                                           : " N");
+        if (*start == '\n') start = "newline";
+        if (off) start = "";
+        printf(
+            "  %-20s %s%s%s%s\n", name, p->help, *start ? " [" : "", start,
+            *start ? "]" : "");
+    }
+}

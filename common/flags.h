@@ -1,0 +1,58 @@
+/* flags.h - the options of a program: one table serves the command line (--name value or
+ * --name=value), files of name=value lines, and --help.
+ *
+ *     typedef struct options { long steps; double lr; bool quiet; const char *out; } options;
+ *     static const flag rows[] = {
+ *         {"steps", FLAG_LONG, FLAG_AT(options, steps), 1, 1, 1e9, "2000", "of the run"},
+ *         {"quiet", FLAG_SWITCH, FLAG_AT(options, quiet), 1, 0, 0, "0", "only results"},
+ *         {"out", FLAG_WORD, FLAG_AT(options, out), 1, 0, 0, NULL, "folder"},
+ *     };
+ *     static const flag_table table = {rows, sizeof rows / sizeof *rows};
+ *     flags_default(&table, &o);
+ *     if (flags_parse(&table, &o, argc - 1, argv + 1, 1, &err)) ...
+ */
+#ifndef FLAGS_H
+#define FLAGS_H
+#include "file.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef enum flag_kind {
+    FLAG_TEXT,   /* char[room] */
+    FLAG_WORD,   /* const char *: the word of the command line itself, of any length */
+    FLAG_LONG,   /* long, low .. high */
+    FLAG_REAL,   /* double, low .. high */
+    FLAG_SWITCH, /* bool: --name, --name 0, --name 1 */
+    FLAG_SEED,   /* uint64_t */
+} flag_kind;
+
+typedef struct flag {
+    const char *name;
+    flag_kind kind;
+    size_t offset, room; /* of the field in the program's structure */
+    int use;             /* any bits: which commands take it */
+    double low, high;
+    const char *start; /* default; NULL (only FLAG_WORD): none */
+    const char *help;
+} flag;
+#define FLAG_AT(type, field) offsetof(type, field), sizeof(((type *)0)->field)
+
+typedef struct flag_table {
+    const flag *flags;
+    size_t count;
+} flag_table;
+
+const flag *flags_find(const flag_table *t, const char *name, size_t length);
+/* Every field gets its default. */
+void flags_default(const flag_table *t, void *options);
+/* `where` names the source for the message: "--lr", or "presets/x:3: lr". */
+int flags_set(
+    const flag *f, void *options, const char *value, const char *where, wb_error *err);
+/* argv[0] is the first option. Takes the options that have a bit of `use`. */
+int flags_parse(
+    const flag_table *t, void *options, int argc, char **argv, int use, wb_error *err);
+/* A line for each option that has a bit of `use`. */
+void flags_help(const flag_table *t, int use);
+
+#endif
