@@ -103,11 +103,13 @@ int atomic_begin(atomic_file *f, const char *path, wb_error *err)
     return 0;
 }
 
-int atomic_write(atomic_file *f, const void *data, size_t bytes, wb_error *err)
+// offset -1: where the last one ended.
+static int
+write_all(atomic_file *f, off_t offset, const void *data, size_t bytes, wb_error *err)
 {
     const char *p = data;
     while (bytes > 0) {  // a write may take only a part
-        ssize_t n = write(f->fd, p, bytes);
+        ssize_t n = offset < 0 ? write(f->fd, p, bytes) : pwrite(f->fd, p, bytes, offset);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) {
             if (n == 0) errno = ENOSPC;
@@ -115,8 +117,20 @@ int atomic_write(atomic_file *f, const void *data, size_t bytes, wb_error *err)
         }
         p += n;
         bytes -= (size_t)n;
+        if (offset >= 0) offset += n;
     }
     return 0;
+}
+
+int atomic_write(atomic_file *f, const void *data, size_t bytes, wb_error *err)
+{
+    return write_all(f, -1, data, bytes, err);
+}
+
+int atomic_write_at(
+    atomic_file *f, size_t offset, const void *data, size_t bytes, wb_error *err)
+{
+    return write_all(f, (off_t)offset, data, bytes, err);
 }
 
 int atomic_commit(atomic_file *f, wb_error *err)

@@ -34,6 +34,9 @@ typedef struct atomic_file {
 
 int atomic_begin(atomic_file *f, const char *path, wb_error *err);
 int atomic_write(atomic_file *f, const void *data, size_t bytes, wb_error *err);
+/* At an offset from the file's start, whatever was written before; what lies between is 0. */
+int atomic_write_at(
+    atomic_file *f, size_t offset, const void *data, size_t bytes, wb_error *err);
 int atomic_commit(atomic_file *f, wb_error *err);
 void atomic_abort(atomic_file *f); /* does nothing after a commit or a failed begin */
 

@@ -384,10 +384,11 @@ out:
     return text;
 }
 
-int st_write(
-    const char *path, const st_tensor *tensors, size_t count, const st_pair *metadata,
-    size_t pairs, wb_error *err)
+int st_begin(
+    atomic_file *f, size_t *begin, const char *path, const st_tensor *tensors,
+    size_t count, const st_pair *metadata, size_t pairs, wb_error *err)
 {
+    f->fd = -1;
     for (size_t i = 0; i < count; i++)
         if (st_dtype_size(tensors[i].dtype) == 0)
             return error_set(
@@ -398,10 +399,21 @@ int st_write(
     uint8_t prefix[8];
     for (int i = 0; i < 8; i++)
         prefix[i] = (uint8_t)((uint64_t)length >> 8 * i);
+    int rc = atomic_begin(f, path, err);
+    if (!rc) rc = atomic_write(f, prefix, 8, err);
+    if (!rc) rc = atomic_write(f, header, length, err);
+    free(header);
+    *begin = 8 + length;
+    return rc;
+}
+
+int st_write(
+    const char *path, const st_tensor *tensors, size_t count, const st_pair *metadata,
+    size_t pairs, wb_error *err)
+{
     atomic_file f;
-    int rc = atomic_begin(&f, path, err);
-    if (!rc) rc = atomic_write(&f, prefix, 8, err);
-    if (!rc) rc = atomic_write(&f, header, length, err);
+    size_t begin;
+    int rc = st_begin(&f, &begin, path, tensors, count, metadata, pairs, err);
     for (size_t size = 8; size >= 1 && !rc; size /= 2)
         for (size_t i = 0; !rc && (i = next_of_size(tensors, i, count, size)) < count;
              i++) {
@@ -410,6 +422,5 @@ int st_write(
             rc = atomic_write(&f, t.data, t.bytes, err);
         }
     if (!rc) rc = atomic_commit(&f, err);
-    free(header);
     return rc;
 }

@@ -92,4 +92,13 @@ int st_write(
     const char *path, const st_tensor *tensors, size_t count, const st_pair *metadata,
     size_t pairs, wb_error *err);
 
+/* The same for data that are too large to hold: begins the file and writes its header;
+ * `data` of the tensors is not used. What follows is the caller's: the data of all
+ * tensors, those with larger elements first, otherwise in the order given, without gaps,
+ * by atomic_write or, in any order, by atomic_write_at, where offset *begin is the first
+ * tensor's first byte. Then atomic_commit. After an error of any of them it is gone. */
+int st_begin(
+    atomic_file *f, size_t *begin, const char *path, const st_tensor *tensors,
+    size_t count, const st_pair *metadata, size_t pairs, wb_error *err);
+
 #endif

@@ -172,6 +172,32 @@ Test(safetensors, writes_what_it_reads, .init = make_folder, .fini = remove_fold
     st_close(f);
 }
 
+Test(
+    safetensors, begun_and_filled_in_any_order, .init = make_folder,
+    .fini = remove_folder)
+{
+    wb_error err;
+    atomic_file f;
+    size_t begin;
+    st_tensor open_two[] = {two[0], two[1]};
+    open_two[0].data = open_two[1].data = NULL;
+    cr_assert_eq(
+        st_begin(&f, &begin, path, open_two, 2, NULL, 0, &err), 0, "%s", err.text);
+    cr_expect_eq(begin % 8, 0);
+    cr_assert_eq(atomic_write_at(&f, begin + 16, bytes3, 3, &err), 0, "%s", err.text);
+    cr_assert_eq(atomic_write_at(&f, begin + 8, &doubles2[1], 8, &err), 0);
+    cr_assert_eq(atomic_write_at(&f, begin, &doubles2[0], 8, &err), 0);
+    cr_expect_eq(access(path, F_OK), -1, "there before it is complete");
+    cr_assert_eq(atomic_commit(&f, &err), 0, "%s", err.text);
+    cr_assert_eq(st_begin(&f, &begin, path, two, 2, NULL, 0, &err), 0, "%s", err.text);
+    atomic_abort(&f);  // the first one stands
+    st_file *st = st_open(path, &err);
+    cr_assert_not_null(st, "%s", err.text);
+    cr_expect_arr_eq(st_find(st, "doubles")->data, doubles2, sizeof doubles2);
+    cr_expect_arr_eq(st_find(st, "bytes")->data, bytes3, sizeof bytes3);
+    st_close(st);
+}
+
 Test(safetensors, writer_refuses, .init = make_folder, .fini = remove_folder)
 {
     wb_error err;
