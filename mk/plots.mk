@@ -25,7 +25,7 @@ ROUNDS        = $(if $(filter quick,$(PLOTS)),1,1 2)# the rungs take turns
 MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
 PARTS    := $(B)/bench/tinylm/tools.o $(filter-out %/main.o,$(TINYLM_OBJECTS)) \
-            $(FILE_OBJECTS) $(OPS_OBJECTS)
+            $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS)
 
 $(MEASURES): %: %.o $(PARTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)

@@ -7,9 +7,10 @@ ARGS   ?=
 OPS_OBJECTS    := $(patsubst %.cu,$(B)/%.o,$(wildcard common/ops/*.cu))
 FILE_OBJECTS   := $(addprefix $(B)/common/,wb.o file.o safetensors.o tokenizer.o progress.o flags.o)
 TINYLM_OBJECTS := $(patsubst %.c,$(B)/objects/%.o,$(wildcard tinylm/*.c))
+DECODER_OBJECTS := $(B)/common/cuda_check.o $(patsubst %.c,$(B)/%.o,$(wildcard common/decoder/*.c))
 LINK_PROGRAM    = $(Q)$(CXX) $(SANITIZE) $^ -o $@ -l:libjansson.a $(LDLIBS)
 
-$(B)/tinylm: $(TINYLM_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
+$(B)/tinylm: $(TINYLM_OBJECTS) $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
 
 # Not $(B)/tinylm/*.o: that is the program's name.
@@ -35,7 +36,7 @@ tinylm-check-transformers: $(B)/tests/tinylm/logits  ## compare a checkpoint wit
 	@$(or $(GIVEN_PYTHON),$(PYTHON)) tools/check_transformers.py $< $(OUT)/best
 
 $(B)/tests/tinylm/%: $(B)/tests/tinylm/%.o $(filter-out %/main.o,$(TINYLM_OBJECTS)) \
-                     $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
+                     $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
 # It counts what is asked from the device.
 $(B)/tests/tinylm/allocations: private LDLIBS += \

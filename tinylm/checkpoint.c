@@ -11,8 +11,8 @@
 
 #define PATH_ROOM (PATH_MAX + 64)
 
-static const st_dtype stored[MODEL_DTYPES] = {
-    [MODEL_F32] = ST_F32, [MODEL_BF16] = ST_BF16, [MODEL_F16] = ST_F16};
+static const st_dtype stored[WB_DTYPES] = {
+    [WB_F32] = ST_F32, [WB_BF16] = ST_BF16, [WB_F16] = ST_F16};
 
 /* --- config.json -------------------------------------------------------------------- */
 
@@ -25,8 +25,8 @@ static int stored_dtype(model_config *c, const char *folder, wb_error *err)
     if (!f) return -1;
     const st_tensor *t = st_find(f, "model.embed_tokens.weight");
     int rc = -1;
-    for (int i = 0; t && i < MODEL_DTYPES; i++)
-        if (stored[i] == t->dtype) c->dtype = (model_dtype)i, rc = 0;
+    for (int i = 0; t && i < WB_DTYPES; i++)
+        if (stored[i] == t->dtype) c->dtype = (wb_dtype)i, rc = 0;
     if (rc)
         error_set(
             err,
@@ -62,7 +62,7 @@ int checkpoint_load(model *m, const char *folder, wb_error *err)
     st_file *f = st_open(path, err);
     if (!f) return -1;
     int count, rc = 0;
-    size_t e = model_element(m->config.dtype);
+    size_t e = wb_dtype_size(m->config.dtype);
     model_tensor *all = model_tensors(&m->config, &count, NULL, NULL);
     char *weights = calloc(m->N, e);
     if (!weights) rc = error_set(err, "%s: no memory for %zu weights", path, m->N);
@@ -86,7 +86,7 @@ static int save_weights(const model *m, const char *folder, char *scratch, wb_er
 {
     char path[PATH_ROOM];
     int count;
-    size_t e = model_element(m->config.dtype);
+    size_t e = wb_dtype_size(m->config.dtype);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     model_tensor *all = model_tensors(&m->config, &count, NULL, NULL);
     st_tensor *out = calloc((size_t)count, sizeof *out);

@@ -4,30 +4,19 @@
 #include <math.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    size_t bytes;
-} dtypes[MODEL_DTYPES] = {
-    [MODEL_F32] = {"f32", 4},
-    [MODEL_BF16] = {"bf16", 2},
-    [MODEL_F16] = {"f16", 2},
-};
+static const char *const dtypes[WB_DTYPES] = {
+    [WB_F32] = "f32", [WB_BF16] = "bf16", [WB_F16] = "f16"};
 
-size_t model_element(model_dtype dtype)
+const char *model_dtype_name(wb_dtype dtype)
 {
-    return dtypes[dtype].bytes;
+    return dtypes[dtype];
 }
 
-const char *model_dtype_name(model_dtype dtype)
+bool model_dtype_parse(const char *name, wb_dtype *dtype)
 {
-    return dtypes[dtype].name;
-}
-
-bool model_dtype_parse(const char *name, model_dtype *dtype)
-{
-    for (int i = 0; i < MODEL_DTYPES; i++) {
-        if (strcmp(name, dtypes[i].name) != 0) continue;
-        *dtype = (model_dtype)i;
+    for (int i = 0; i < WB_DTYPES; i++) {
+        if (strcmp(name, dtypes[i]) != 0) continue;
+        *dtype = (wb_dtype)i;
         return true;
     }
     return false;

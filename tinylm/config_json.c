@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *config_dtype(model_dtype dtype)
+const char *config_dtype(wb_dtype dtype)
 {
-    static const char *const names[MODEL_DTYPES] = {
-        [MODEL_F32] = "float32", [MODEL_BF16] = "bfloat16", [MODEL_F16] = "float16"};
+    static const char *const names[WB_DTYPES] = {
+        [WB_F32] = "float32", [WB_BF16] = "bfloat16", [WB_F16] = "float16"};
     return names[dtype];
 }
 

@@ -11,6 +11,6 @@ json_t *config_to_json(const model_config *c);
 int config_from_json(model_config *c, json_t *root, const char *path, wb_error *err);
 
 /* How config.json calls a dtype. */
-const char *config_dtype(model_dtype dtype);
+const char *config_dtype(wb_dtype dtype);
 
 #endif

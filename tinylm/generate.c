@@ -113,7 +113,7 @@ int generate_main(const options *o)
         if (!o->quiet)
             fprintf(
                 stderr, "a step: %s\n",
-                w.g.fuse ? "norm and activation inside the products"
+                w.g.d.fuse ? "norm and activation inside the products"
                          : "your norm or activation, called apart from the products");
         double began = seconds_now();
         write_all(&w, o);

@@ -1,7 +1,6 @@
 /* generator.c - see generator.h: which tokens are read and written when. */
 #include "generator.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* --- reading ------------------------------------------------------------------------ */
@@ -10,16 +9,10 @@
 // text stays as it is.
 static void read_texts(generator *g, const int *n)
 {
-    int longest = 0, P = g->P;
-    for (int b = 0; b < g->B; b++) {
-        memcpy(g->h_rows + (size_t)b * P, g->text[b] + g->start[b], n[b] * sizeof(int));
-        if (n[b] > longest) longest = n[b];
-    }
-    if (longest == 0) return;
-    model_upload(g->m, g->prompt, g->h_rows, (size_t)g->B * P * sizeof(int));
-    model_upload(g->m, g->n, n, (size_t)g->B * sizeof(int));
-    for (int t0 = 0; t0 < longest; t0 += g->T)
-        g->calls->read(g, t0, longest - t0 < g->T ? longest - t0 : g->T);
+    size_t P = (size_t)g->d.P;
+    for (int b = 0; b < g->B; b++)
+        memcpy(g->h_rows + b * P, g->text[b] + g->start[b], (size_t)n[b] * sizeof(int));
+    decoder_read(&g->d, g->h_rows, P, n, g->zero);
 }
 
 // Of the token that is read next: behind `back` of those that were read.
@@ -27,7 +20,7 @@ static void send_positions(generator *g, int back)
 {
     for (int b = 0; b < g->B; b++)
         g->h_rows[b] = g->read[b] - back;
-    model_upload(g->m, g->cur, g->h_rows, (size_t)g->B * sizeof(int));
+    decoder_place(&g->d, g->h_rows);
 }
 
 // A text that the model cannot see whole any more: its newer half is what it sees now.
@@ -48,8 +41,8 @@ static void read_and_choose(generator *g)
     for (int b = 0; b < g->B; b++)
         g->read[b] = slide(g, b);
     read_texts(g, g->read);
-    send_positions(g, 1);  // generate_advance adds 1
-    g->calls->choose(g);
+    send_positions(g, 1);  // choosing adds 1
+    decoder_choose(&g->d);
 }
 
 // Waits for the device, and takes over the n tokens that each text has got.
@@ -57,8 +50,8 @@ static void take_drawn(generator *g, int first, int n)
 {
     size_t row = (size_t)n * sizeof(int), pitch = (size_t)g->set.tokens * sizeof(int);
     CUDA_CHECK(cudaMemcpy2DAsync(
-        g->h_rows, row, g->out + first, pitch, row, (size_t)g->B, cudaMemcpyDeviceToHost,
-        g->m->stream));
+        g->h_rows, row, g->d.out + first, pitch, row, (size_t)g->B,
+        cudaMemcpyDeviceToHost, g->m->stream));
     CUDA_CHECK(cudaStreamSynchronize(g->m->stream));
     for (int b = 0; b < g->B; b++) {
         memcpy(g->text[b] + g->count[b], g->h_rows + (size_t)b * n, row);
@@ -78,19 +71,6 @@ static int check_prompts(const generator *g, const int *length, wb_error *err)
     return 0;
 }
 
-// Marks the prompts' tokens for the repetition penalty.
-static void send_seen(generator *g)
-{
-    size_t V = (size_t)g->m->config.vocab;
-    uint8_t *seen = g->seen ? calloc((size_t)g->B, V) : NULL;
-    if (!seen) return;
-    for (int b = 0; b < g->B; b++)
-        for (int i = 0; i < g->count[b]; i++)
-            seen[b * V + (size_t)g->text[b][i]] = 1;
-    model_upload(g->m, g->seen, seen, (size_t)g->B * V);
-    free(seen);
-}
-
 int generator_start(
     generator *g, const int *const *prompt, const int *length, const uint64_t *seed,
     wb_error *err)
@@ -101,34 +81,13 @@ int generator_start(
         memcpy(g->text[b], prompt[b], (size_t)length[b] * sizeof(int));
         g->count[b] = length[b], g->start[b] = 0;
     }
-    model_upload(g->m, g->seed, seed, B * sizeof *seed);
-    CUDA_CHECK(cudaMemsetAsync(g->done, 0, B * sizeof(int), g->m->stream));
-    CUDA_CHECK(cudaMemsetAsync(g->drawn, 0, B * sizeof(int), g->m->stream));
-    send_seen(g);
+    decoder_upload(&g->d, g->d.seed, seed, B * sizeof *seed);
+    decoder_start(&g->d, NULL);
+    if (decoder_mark(&g->d, (const int *const *)g->text, g->count, err)) return -1;
     read_and_choose(g);
     take_drawn(g, 0, 1);
     g->written = 1;
     return 0;
-}
-
-// The first step calls the kernels one by one (libraries make what they need then), the
-// second is recorded.
-static void enqueue_step(generator *g)
-{
-    cudaStream_t s = g->m->stream;
-    if (g->set.graph && g->steps == 1) {
-        cudaGraph_t graph;
-        CUDA_CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
-        g->calls->step(g);
-        CUDA_CHECK(cudaStreamEndCapture(s, &graph));
-        CUDA_CHECK(cudaGraphInstantiateWithFlags(&g->step_graph, graph, 0));
-        CUDA_CHECK(cudaGraphDestroy(graph));
-    }
-    if (g->step_graph)
-        CUDA_CHECK(cudaGraphLaunch(g->step_graph, s));
-    else
-        g->calls->step(g);
-    g->steps++;
 }
 
 // Texts that are full: all but the newest token of what is left of them is read again; the
@@ -156,7 +115,7 @@ static int write_some(generator *g, int n)
         if (n > room) n = room;
     }
     for (int i = 0; i < n; i++)
-        enqueue_step(g);
+        decoder_step(&g->d);
     for (int b = 0; b < g->B; b++)
         g->read[b] += n;
     return n;

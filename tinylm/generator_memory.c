@@ -1,217 +1,179 @@
-/* generator_memory.c - what a generator takes on the device and on the host. */
+/* generator_memory.c - a decoder on a model's weights, and what a generator keeps itself. */
 #include "arena.h"
 #include "generator.h"
-#include "kernels.h"
-#include "rope.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 
-static const generator_calls *const calls_of[MODEL_DTYPES] = {
-    [MODEL_F32] = &generator_calls_f32,
-    [MODEL_BF16] = &generator_calls_bf16,
-    [MODEL_F16] = &generator_calls_f16,
-};
-
-static size_t larger(size_t a, size_t b)
+static decoder_config config_of(const model *m)
 {
-    return a > b ? a : b;
+    const model_config *c = &m->config;
+    bool griffin = c->arch == MODEL_GRIFFIN;
+    return (decoder_config){
+        .dtype = c->dtype,
+        .layers = c->layers,
+        .C = c->channels,
+        .H = c->heads,
+        .K = c->kv_heads,
+        .D = decoder_head(c->head_dim),
+        .F = c->hidden,
+        .V = c->vocab,
+        .table = m->Vp,
+        .N = m->rotated,
+        .window = m->window,
+        .Cr = griffin ? c->recurrent : 0,
+        .taps = griffin ? c->taps : 0,
+        .act = griffin ? WB_GEGLU : WB_SWIGLU,
+        .eps = c->eps,
+        .offset = m->offset,
+        .scale = m->scale,
+        .emb_scale = m->emb_scale,
+        .softcap = c->softcap,
+        .rope_base = c->rope_base};
 }
 
-static void point_caches(generator *g, arena *a)
+static decoder_layer weights_of(const model_layer *y)
 {
-    const model_config *c = &g->m->config;
-    size_t B = (size_t)g->B, Cr = (size_t)c->recurrent;
-    size_t ring = B * (size_t)g->S * (size_t)c->kv_heads * (size_t)g->D;
-    size_t before = a->used;
-    for (int l = 0; l < c->layers; l++) {
-        generator_layer *y = &g->layer[l];
-        if (g->m->layer[l].recurrent) {
-            y->conv = take_elements(a, B * (size_t)c->taps * Cr);
-            y->state = take_floats(a, B * Cr);
-        } else {
-            y->keys = take_elements(a, ring), y->values = take_elements(a, ring);
-        }
-    }
-    g->cache_bytes = a->used - before;
+    return (decoder_layer){
+        .recurrent = y->recurrent,
+        .n1 = y->n1.w,
+        .n2 = y->n2.w,
+        .wgu = y->wgu.w,
+        .bgu = y->bgu.w,
+        .wd = y->wd.w,
+        .bd = y->bd.w,
+        .wo = y->wo.w,
+        .bo = y->bo.w,
+        .wqkv = y->wqkv.w,
+        .wxy = y->wxy.w,
+        .bxy = y->bxy.w,
+        .cw = y->cw.w,
+        .cb = y->cb.w,
+        .wx = y->wx.w,
+        .bx = y->bx.w,
+        .wa = y->wa.w,
+        .ba = y->ba.w,
+        .ap = y->ap.w};
 }
 
-// The model's own weights, or room for copies with wider heads.
-static void point_heads(generator *g, arena *a)
-{
-    const model_config *c = &g->m->config;
-    size_t C = (size_t)c->channels;
-    for (int l = 0; l < c->layers; l++) {
-        const model_layer *y = &g->m->layer[l];
-        bool wider = !y->recurrent && g->D != c->head_dim;
-        g->layer[l].wqkv = wider ? take_elements(a, (size_t)g->W * C) : y->wqkv.w;
-        g->layer[l].wo = wider ? take_elements(a, C * (size_t)c->heads * g->D) : y->wo.w;
-    }
-}
+/* --- wider heads -------------------------------------------------------------------- */
 
 static void copy_pieces(
-    const generator *g, const void *to, size_t pitch, const void *from, size_t bytes,
-    int count)
+    const model *m, void *to, size_t pitch, const void *from, size_t bytes, int count)
 {
     CUDA_CHECK(cudaMemcpy2DAsync(
-        (void *)to, pitch, from, bytes, bytes, (size_t)count, cudaMemcpyDeviceToDevice,
-        g->m->stream));
+        to, pitch, from, bytes, bytes, (size_t)count, cudaMemcpyDeviceToDevice,
+        m->stream));
 }
 
 // Behind each head's rows of wqkv, and columns of wo, zeros: products and scores stay.
-static void widen_heads(generator *g)
+static void widen_heads(generator *g, decoder_layer *layer, int D, arena *a)
 {
     const model_config *c = &g->m->config;
-    size_t e = model_element(c->dtype), C = (size_t)c->channels;
-    size_t was = (size_t)c->head_dim * e, is = (size_t)g->D * e;
-    for (int l = 0; l < c->layers && was != is; l++) {
-        const model_layer *y = &g->m->layer[l];
+    size_t e = a->element, C = (size_t)c->channels;
+    size_t was = (size_t)c->head_dim * e, is = (size_t)D * e;
+    int heads = c->heads + 2 * c->kv_heads;
+    for (int l = 0; l < c->layers; l++) {
+        decoder_layer *y = &layer[l];
         if (y->recurrent) continue;
-        int heads = c->heads + 2 * c->kv_heads;
-        copy_pieces(g, g->layer[l].wqkv, is * C, y->wqkv.w, was * C, heads);
-        copy_pieces(g, g->layer[l].wo, is, y->wo.w, was, c->channels * c->heads);
+        void *wqkv = take(a, heads * is * C), *wo = take(a, C * c->heads * is);
+        if (!a->base) continue;  // only counting
+        copy_pieces(g->m, wqkv, is * C, y->wqkv, was * C, heads);
+        copy_pieces(g->m, wo, is, y->wo, was, c->channels * c->heads);
+        y->wqkv = wqkv, y->wo = wo;
     }
 }
 
-static void point_rows(generator *g, arena *a)
+static int make_wide(generator *g, decoder_layer *layer, int D, wb_error *err)
 {
-    const model_config *c = &g->m->config;
-    size_t B = (size_t)g->B, R = B * (size_t)g->T, C = (size_t)c->channels;
-    size_t F = (size_t)c->hidden, Cr = (size_t)c->recurrent;
-    size_t KD = (size_t)c->kv_heads * (size_t)g->D;
-    g->prompt = take_ints(a, B * (size_t)g->P);
-    g->n = take_ints(a, B), g->base = take_ints(a, B);
-    g->tok = take_ints(a, R), g->pos = take_ints(a, R);
-    g->len = take_ints(a, B), g->last = take_ints(a, B);
-    g->x = take_elements(a, R * C), g->u = take_elements(a, R * C);
-    g->qkv = take_elements(a, R * (size_t)g->W);
-    g->att = take_elements(a, R * (size_t)c->heads * (size_t)g->D);
-    if (g->P > g->T) {  // a later chunk
-        g->all_k = take_elements(a, B * (size_t)(g->S + g->T) * KD);
-        g->all_v = take_elements(a, B * (size_t)(g->S + g->T) * KD);
-    }
-    if (c->arch == MODEL_GRIFFIN) {
-        g->xy = take_elements(a, R * 2 * Cr), g->c = take_elements(a, R * Cr);
-        g->px = take_elements(a, R * Cr), g->pa = take_elements(a, R * Cr);
-        g->h = take_elements(a, R * Cr);
-    }
-    g->gu = take_elements(a, R * 2 * F), g->s = take_elements(a, R * F);
-}
-
-static void point_all(generator *g, arena *a)
-{
-    const model_config *c = &g->m->config;
-    size_t B = (size_t)g->B, V = (size_t)c->vocab;
-    point_caches(g, a);
-    point_heads(g, a);
-    point_rows(g, a);
-    g->end = take_elements(a, B * (size_t)c->channels);
-    g->logits = take_floats(a, B * V);
-    g->token = take_ints(a, B), g->cur = take_ints(a, B);
-    g->done = take_ints(a, B), g->drawn = take_ints(a, B);
-    g->out = take_ints(a, B * (size_t)g->set.tokens);
-    g->seed = take(a, B * sizeof *g->seed);
-    if (g->set.penalty != 1) g->seen = take(a, B * V);
-    g->cis = take_floats(a, (size_t)g->positions * g->m->rotated);
-    g->ws = take(a, g->ws_bytes);
-}
-
-// A multiple of 8 from 16 on.
-static int wide_head(const model_config *c)
-{
-    return c->head_dim < 16 ? 16 : (c->head_dim + 7) / 8 * 8;
-}
-
-size_t generator_cache_formula(const model_config *c, int B, int S)
-{
-    size_t element = model_element(c->dtype), bytes = 0, Cr = (size_t)c->recurrent;
-    for (int l = 0; l < c->layers; l++)
-        bytes += model_is_recurrent(c, l)
-                     ? Cr * ((size_t)c->taps * element + sizeof(float))
-                     : 2 * (size_t)S * c->kv_heads * wide_head(c) * element;
-    return (size_t)B * bytes;
-}
-
-static void make_room(generator *g, const generator_settings *set)
-{
-    const model_config *c = &g->m->config;
-    int whole = set->longest + set->tokens;  // of the longest text
-    g->slides = c->arch == MODEL_LLAMA;
-    g->P = set->cache ? set->longest : whole;
-    if (g->slides && whole > c->context) g->P = c->context;  // what is read again too
-    g->T = g->P < c->context ? g->P : c->context;
-    g->positions = g->slides && whole > c->context ? c->context : whole;
-    g->S = g->positions - 1 < g->m->window ? g->positions - 1 : g->m->window;
-    if (g->S < 1) g->S = 1;
-}
-
-static int allocate(generator *g, wb_error *err)
-{
-    arena count = {.element = model_element(g->m->config.dtype)};
-    g->ws_bytes = g->calls->workspace(g);
-    point_all(g, &count);
-    g->arena_bytes = count.used;
-    if (cudaMalloc(&g->arena, g->arena_bytes) != cudaSuccess) {
+    arena a = {.element = wb_dtype_size(g->m->config.dtype)};
+    if (D == g->m->config.head_dim) return 0;
+    widen_heads(g, layer, D, &a);
+    if (cudaMalloc(&g->wide, a.used) != cudaSuccess) {
         cudaGetLastError();
         return error_set(
-            err, "no device memory for %.1f MB of caches and buffers: write fewer tokens",
-            (double)g->arena_bytes / 1e6);
+            err, "no device memory for %.1f MB of wider heads", (double)a.used / 1e6);
     }
-    arena given = {.base = g->arena, .element = count.element};
-    point_all(g, &given);
+    CUDA_CHECK(cudaMemsetAsync(g->wide, 0, a.used, g->m->stream));
+    a = (arena){.base = g->wide, .element = a.element};
+    widen_heads(g, layer, D, &a);
+    return 0;
+}
+
+/* --- a generator -------------------------------------------------------------------- */
+
+static decoder_settings room_of(generator *g)
+{
+    const model_config *c = &g->m->config;
+    const generator_settings *set = &g->set;
+    int whole = set->longest + set->tokens;  // of the longest text
+    g->slides = c->arch == MODEL_LLAMA;
+    int P = set->cache ? set->longest : whole;
+    if (g->slides && whole > c->context) P = c->context;  // what is read again too
+    return (decoder_settings){
+        .B = g->B,
+        .T = P < c->context ? P : c->context,
+        .P = P,
+        .positions = g->slides && whole > c->context ? c->context : whole,
+        .drawn = set->tokens,
+        .graph = set->graph,
+        .temperature = set->temperature,
+        .top_k = set->top_k,
+        .top_p = set->top_p,
+        .penalty = set->penalty};
+}
+
+static int make_decoder(generator *g, wb_error *err)
+{
+    const model *m = g->m;
+    decoder_config c = config_of(m);
+    decoder_settings room = room_of(g);
+    decoder_layer *layer = malloc((size_t)c.layers * sizeof *layer);
+    if (!layer) return error_set(err, "no memory for %d layers", c.layers);
+    for (int l = 0; l < c.layers; l++)
+        layer[l] = weights_of(&m->layer[l]);
+    const decoder_weights w = {
+        .layer = layer, .emb = m->emb.w, .head = m->head.w, .nf = m->nf.w};
+    int rc = c.D > 256 ? 0 : make_wide(g, layer, c.D, err);
+    if (!rc) rc = decoder_create(&g->d, &c, &w, &room, m->blas, m->stream, err);
+    free(layer);
+    return rc;
+}
+
+static int make_texts(generator *g, wb_error *err)
+{
+    size_t B = (size_t)g->B, room = (size_t)g->set.longest + g->set.tokens;
+    size_t row = (size_t)(g->d.P > g->set.tokens ? g->d.P : g->set.tokens);
+    g->text = calloc(B, sizeof *g->text);
+    g->count = calloc(5 * B, sizeof *g->count);
+    g->h_rows = calloc(B * row, sizeof *g->h_rows);
+    if (!g->text || !g->count || !g->h_rows)
+        return error_set(err, "no memory for %d texts", g->B);
+    g->start = g->count + B, g->read = g->start + B, g->again = g->read + B;
+    g->zero = g->again + B;
+    for (size_t b = 0; b < B; b++) {
+        g->text[b] = malloc(room * sizeof **g->text);
+        if (!g->text[b]) return error_set(err, "no memory for %zu tokens", room);
+    }
     return 0;
 }
 
 int generator_create(generator *g, model *m, const generator_settings *set, wb_error *err)
 {
-    const model_config *c = &m->config;
-    *g = (generator){.m = m, .set = *set, .B = set->batch, .calls = calls_of[c->dtype]};
-    g->D = wide_head(c);
-    g->W = (c->heads + 2 * c->kv_heads) * g->D;
-    if (g->D > 256)
-        return error_set(
-            err, "heads of %d channels: labs 05 and 07 take up to 256", c->head_dim);
-    g->set.top_p = fmaxf(set->top_p, FLT_MIN);  // 0: the likeliest token alone
+    *g = (generator){.m = m, .set = *set, .B = set->batch};
     if (g->set.tokens < 1) g->set.tokens = 1;
-    make_room(g, &g->set);
-    if ((double)g->B * g->T * fmax(2.0 * c->hidden, c->vocab) > 1e12 ||
-        (double)g->set.longest + g->set.tokens > 1e9)
+    if ((double)g->set.longest + g->set.tokens > 1e9)
         return error_set(err, "a text of %d tokens is too long", g->set.tokens);
-    g->fuse = !wb_kernel_is_yours("rmsnorm_forward") &&
-              !wb_kernel_is_yours(
-                  c->arch == MODEL_GRIFFIN ? "geglu_forward" : "swiglu_forward");
-    size_t B = (size_t)g->B, row = larger((size_t)g->P, (size_t)g->set.tokens);
-    g->layer = calloc((size_t)c->layers, sizeof *g->layer);
-    g->text = calloc(B, sizeof *g->text);
-    g->count = calloc(4 * B, sizeof *g->count);
-    g->h_rows = calloc(B * row, sizeof *g->h_rows);
-    if (!g->layer || !g->text || !g->count || !g->h_rows)
-        return error_set(err, "no memory for %d texts", g->B);
-    g->start = g->count + B, g->read = g->start + B, g->again = g->read + B;
-    for (int b = 0; b < g->B; b++) {
-        size_t room = (size_t)g->set.longest + g->set.tokens;
-        g->text[b] = malloc(room * sizeof **g->text);
-        if (!g->text[b]) return error_set(err, "no memory for %zu tokens", room);
-    }
-    if (allocate(g, err)) return -1;
-    CUDA_CHECK(cudaMemsetAsync(g->arena, 0, g->arena_bytes, m->stream));
-    widen_heads(g);
-    WB_CHECK(rope_table_f32(g->cis, g->positions, m->rotated, c->rope_base, m->stream));
-    CUDA_CHECK(cudaStreamSynchronize(m->stream));
-    return 0;
+    return make_decoder(g, err) || make_texts(g, err) ? -1 : 0;
 }
 
 void generator_destroy(generator *g)
 {
-    if (g->arena) CUDA_CHECK(cudaStreamSynchronize(g->m->stream));
-    if (g->step_graph) CUDA_CHECK(cudaGraphExecDestroy(g->step_graph));
-    if (g->arena) CUDA_CHECK(cudaFree(g->arena));
+    decoder_destroy(&g->d);
+    if (g->wide) CUDA_CHECK(cudaFree(g->wide));
     for (int b = 0; g->text && b < g->B; b++)
         free(g->text[b]);
     free(g->text);
     free(g->count);
-    free(g->layer);
     free(g->h_rows);
     *g = (generator){0};
 }

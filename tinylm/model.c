@@ -4,21 +4,13 @@
 #include "rope.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const model_calls *const calls[MODEL_DTYPES] = {
-    [MODEL_F32] = &model_calls_f32,
-    [MODEL_BF16] = &model_calls_bf16,
-    [MODEL_F16] = &model_calls_f16};
-
-void cuda_check(cudaError_t e, const char *call, const char *file, int line)
-{
-    if (e == cudaSuccess) return;
-    fprintf(stderr, "%s:%d: %s: %s\n", file, line, cudaGetErrorString(e), call);
-    exit(1);
-}
+static const model_calls *const calls[WB_DTYPES] = {
+    [WB_F32] = &model_calls_f32,
+    [WB_BF16] = &model_calls_bf16,
+    [WB_F16] = &model_calls_f16};
 
 /* --- memory ------------------------------------------------------------------------- */
 
@@ -28,7 +20,7 @@ static void point_weights(model *m, arena *a)
     model_tensor *all = model_tensors(&m->config, &count, &m->N, &m->decayed);
     bool trains = m->use == MODEL_TRAIN;
     char *param = m->param = take_elements(a, m->N);
-    m->master = trains && m->config.dtype != MODEL_F32 ? take_floats(a, m->N) : NULL;
+    m->master = trains && m->config.dtype != WB_F32 ? take_floats(a, m->N) : NULL;
     m->m = trains ? take_floats(a, m->N) : NULL;
     m->v = trains ? take_floats(a, m->N) : NULL;
     m->grad = trains ? take_floats(a, m->N) : NULL;
@@ -158,7 +150,7 @@ int model_create(
     m->layer = calloc((size_t)c->layers, sizeof *m->layer);
     if (!m->layer) return error_set(err, "no memory for %d layers", c->layers);
 
-    arena count = {.element = model_element(c->dtype)};
+    arena count = {.element = wb_dtype_size(c->dtype)};
     point_weights(m, &count);  // N, which the workspace depends on
     m->calls->workspace(m);
     count.used = 0;

@@ -19,14 +19,14 @@
  */
 #ifndef MODEL_H
 #define MODEL_H
+#include "cuda_check.h"
+#include "dtype.h"
 #include "file.h"
 #include "ops.h"
 
-#include <cuda_runtime_api.h>
 #include <stdbool.h>
 
 typedef enum model_arch { MODEL_LLAMA, MODEL_GRIFFIN, MODEL_ARCHS } model_arch;
-typedef enum model_dtype { MODEL_F32, MODEL_BF16, MODEL_F16, MODEL_DTYPES } model_dtype;
 
 typedef struct model_config {
     model_arch arch;
@@ -40,7 +40,7 @@ typedef struct model_config {
     int context;  /* the most tokens it sees at once */
     bool tied;    /* the output matrix is the embedding */
     float eps, rope_base;
-    model_dtype dtype;
+    wb_dtype dtype;
     bool gemm_attention; /* by matrix products instead of lab 05: llama only */
     /* griffin */
     char blocks[64]; /* kinds of layers, repeated and cut: r recurrent, a attention */
@@ -196,15 +196,10 @@ void model_set_weights(model *m, const float *h_weights);
 void model_download(const model *m, void *h, const void *device, size_t bytes);
 void model_upload(const model *m, void *device, const void *h, size_t bytes);
 
-size_t model_element(model_dtype dtype); /* bytes */
-const char *model_dtype_name(model_dtype dtype);
-bool model_dtype_parse(const char *name, model_dtype *dtype);
+const char *model_dtype_name(wb_dtype dtype);
+bool model_dtype_parse(const char *name, wb_dtype *dtype);
 const char *model_arch_name(model_arch arch);
 bool model_arch_parse(const char *name, model_arch *arch);
-
-/* Stops with file:line when a CUDA call fails. */
-#define CUDA_CHECK(call) cuda_check((call), #call, __FILE__, __LINE__)
-void cuda_check(cudaError_t e, const char *call, const char *file, int line);
 
 extern const model_calls model_calls_f32, model_calls_bf16, model_calls_f16;
 

@@ -257,7 +257,7 @@ static int finish(run *r)
     printf("last   step %u of %ld", r->t.step, r->o.steps);
     if (r->val_step == r->t.step && isfinite(r->val)) printf(", val loss %.4f", r->val);
     printf(": %s/last\n", r->o.out);
-    if (r->m.config.dtype == MODEL_F16) {
+    if (r->m.config.dtype == WB_F16) {
         const wb_train *s = trainer_read(&r->t);
         printf(
             "scale  loss scale %g, %u of %u steps skipped\n", (double)s->loss_scale,

@@ -3,15 +3,15 @@
  *
  *     build/<backend>/bench/tinylm/memory --csv FILE [--longest N] [model]
  *
- * cache_bytes is counted by the allocator of generator.c, formula_bytes is
- * generator_cache_formula; all_bytes are the caches and the buffers of a step, as asked
+ * cache_bytes is counted by the allocator of decoder.h, formula_bytes is
+ * decoder_cache_formula; all_bytes are the caches and the buffers of a step, as asked
  * from the device, and whole_bytes what writing the same text without a cache asks for.
  */
 #include "../../tinylm/generator.h"
 #include "tools.h"
 
 typedef struct room {
-    size_t cache, all;
+    size_t cache, formula, all;
     int slots;
 } room;
 
@@ -27,7 +27,10 @@ static room measure(model *m, int length, bool cache)
         .top_p = 1,
         .penalty = 1};
     if (generator_create(&g, m, &set, &err)) bench_stop(err.text);
-    room r = {g.cache_bytes, g.arena_bytes, g.S};
+    const decoder *d = &g.d;
+    room r = {
+        d->cache_bytes, decoder_cache_formula(&d->config, d->layer, d->B, d->S),
+        d->arena_bytes, d->S};
     generator_destroy(&g);
     return r;
 }
@@ -49,16 +52,16 @@ int main(int argc, char **argv)
     printf("%s, %s, %s\n", machine_name(), a.o.preset, model_dtype_name(c.dtype));
     for (int length = 32; length <= a.longest; length *= 2) {
         room with = measure(&m, length, true), without = measure(&m, length, false);
-        size_t formula = generator_cache_formula(&c, 1, with.slots);
         fprintf(
             csv, "%s,%s,%s,%s,%d,%d,%zu,%zu,%zu,%zu,%zu\n", machine_name(), a.o.preset,
             model_arch_name(c.arch), model_dtype_name(c.dtype), length, with.slots,
-            with.cache, formula, with.all, without.all, m.N * model_element(c.dtype));
+            with.cache, with.formula, with.all, without.all,
+            m.N * wb_dtype_size(c.dtype));
         printf(
             "%5d tokens: caches %9zu bytes, by formula %9zu; in all %9zu, without a "
             "cache "
             "%9zu\n",
-            length, with.cache, formula, with.all, without.all);
+            length, with.cache, with.formula, with.all, without.all);
     }
     bench_close(csv, a.csv);
     model_destroy(&m);

@@ -117,7 +117,7 @@ write_text(model *m, generator_settings set, int prompt, int *out, float *logits
     generator_write(&g, set.tokens / 2);  // in two parts
     generator_write(&g, set.tokens);
     memcpy(out, g.text[0], (size_t)(prompt + set.tokens) * sizeof *out);
-    if (logits) model_download(m, logits, g.logits, VOCAB * sizeof *logits);
+    if (logits) model_download(m, logits, g.d.logits, VOCAB * sizeof *logits);
     generator_destroy(&g);
 }
 
@@ -136,12 +136,12 @@ static void along_a_text(model *m, int length, double tolerance)
         if (t == 0) {
             start(&g, text, 1, SEED);
         } else {
-            model_upload(m, g.token, &text[t], sizeof *text);
-            g.calls->step(&g);
+            model_upload(m, g.d.token, &text[t], sizeof *text);
+            g.d.calls->step(&g.d);
         }
-        model_download(m, stepped[t], g.logits, sizeof *stepped);
+        model_download(m, stepped[t], g.d.logits, sizeof *stepped);
         start(&again, text, t + 1, SEED);
-        model_download(m, whole[t], again.logits, sizeof *whole);
+        model_download(m, whole[t], again.d.logits, sizeof *whole);
         for (int v = 0; v < VOCAB; v++) {
             double off = fabs((double)stepped[t][v] - whole[t][v]);
             largest = fmax(largest, fabs((double)whole[t][v]));
@@ -183,11 +183,11 @@ static void apart_as_fused(model *m, double tolerance)
     for (int apart = 0; apart < 2; apart++) {
         generator g;
         open_generator(&g, m, greedy(CONTEXT, 2));
-        g.fuse = !apart;
+        g.d.fuse = !apart;
         start(&g, text, m->config.context - 1, SEED);
-        model_upload(m, g.token, &text[40], sizeof *text);  // whatever was drawn
-        g.calls->step(&g);
-        model_download(m, of[apart], g.logits, sizeof *of);
+        model_upload(m, g.d.token, &text[40], sizeof *text);  // whatever was drawn
+        g.d.calls->step(&g.d);
+        model_download(m, of[apart], g.d.logits, sizeof *of);
         generator_destroy(&g);
     }
     for (int v = 0; v < VOCAB; v++) {
@@ -243,7 +243,7 @@ static void cached_as_whole_but_for_ties(model *m, int tokens, double tolerance)
         generator g;
         open_generator(&g, m, greedy(same, 1));
         start(&g, a, same, SEED);
-        model_download(m, z, g.logits, sizeof z);
+        model_download(m, z, g.d.logits, sizeof z);
         generator_destroy(&g);
         for (int v = 0; v < VOCAB; v++) {
             bool seen = false;
@@ -288,19 +288,19 @@ static void rows_as_alone(model *m)
     report(
         memcmp(all.text[0] + 1, all.text[2] + 9, N * sizeof(int)) != 0,
         "and not all the same");
-    size_t formula = generator_cache_formula(&m->config, 1, one.S);
+    size_t formula = decoder_cache_formula(&one.d.config, one.d.layer, 1, one.d.S);
     report(
-        one.cache_bytes >= formula &&
-            one.cache_bytes < formula + 256 * 3 * (size_t)m->config.layers,
+        one.d.cache_bytes >= formula &&
+            one.d.cache_bytes < formula + 256 * 3 * (size_t)m->config.layers,
         "the caches take what the formula says");
     generator_destroy(&all);
     generator_destroy(&one);
 }
 
-static void check(const model_config *as, model_dtype dtype, const char *name)
+static void check(const model_config *as, wb_dtype dtype, const char *name)
 {
     static const double tolerance[] = {
-        [MODEL_F32] = 2e-5, [MODEL_BF16] = 0.06, [MODEL_F16] = 0.008};
+        [WB_F32] = 2e-5, [WB_BF16] = 0.06, [WB_F16] = 0.008};
     char line[60];
     model m;
     model_config c = *as;
@@ -311,7 +311,7 @@ static void check(const model_config *as, model_dtype dtype, const char *name)
     along_a_text(&m, c.arch == MODEL_LLAMA ? c.context : LONG, tolerance[dtype]);
     if (c.context > 1) apart_as_fused(&m, tolerance[dtype]);
     graph_as_calls(&m);
-    if (dtype == MODEL_F32) {
+    if (dtype == WB_F32) {
         cached_as_whole(&m);
         rows_as_alone(&m);
     } else {
@@ -328,16 +328,16 @@ int main(void)
         wb_random(r, SEED, (uint32_t)i, 0, 0, 1);
         text[i] = (int)(r[0] % VOCAB);
     }
-    for (int dtype = 0; dtype < MODEL_DTYPES; dtype++) {
-        check(&llama, (model_dtype)dtype, "llama");
-        check(&griffin, (model_dtype)dtype, "griffin");
+    for (int dtype = 0; dtype < WB_DTYPES; dtype++) {
+        check(&llama, (wb_dtype)dtype, "llama");
+        check(&griffin, (wb_dtype)dtype, "griffin");
     }
     model_config narrow = llama;  // heads that labs 05 and 07 take only when filled up
     narrow.heads = 4, narrow.kv_heads = 2, narrow.head_dim = 6;
     narrow.gemm_attention = true;
-    check(&narrow, MODEL_F32, "llama, heads of 6 channels,");
+    check(&narrow, WB_F32, "llama, heads of 6 channels,");
     model_config one = llama;
     one.context = 1;
-    check(&one, MODEL_F32, "llama, context of 1,");
+    check(&one, WB_F32, "llama, context of 1,");
     return failed;
 }

@@ -21,10 +21,10 @@ static void fail(const char *what)
     exit(1);
 }
 
-static float to_float(const void *p, size_t i, model_dtype dtype)
+static float to_float(const void *p, size_t i, wb_dtype dtype)
 {
-    if (dtype == MODEL_F32) return ((const float *)p)[i];
-    if (dtype != MODEL_BF16) fail("f16 is not read here");
+    if (dtype == WB_F32) return ((const float *)p)[i];
+    if (dtype != WB_BF16) fail("f16 is not read here");
     uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;
     float x;
     memcpy(&x, &bits, sizeof x);
@@ -48,7 +48,7 @@ static float *all_at_once(model_config *c, const char *folder, const int *ids, i
     size_t n = (size_t)T * m.Vp;
     void *raw = malloc(n * 4);
     float *out = malloc(n * sizeof *out);
-    model_download(&m, raw, m.logits, n * model_element(c->dtype));
+    model_download(&m, raw, m.logits, n * wb_dtype_size(c->dtype));
     for (int t = 0; t < T; t++)
         for (int v = 0; v < c->vocab; v++)
             out[(size_t)t * c->vocab + v] =
@@ -76,10 +76,10 @@ static float *one_by_one(model_config *c, const char *folder, const int *ids, in
         if (t == 0) {
             if (generator_start(&g, &ids, &length, &seed, &err)) fail(err.text);
         } else {  // not the token that it drew
-            model_upload(&m, g.token, &ids[t], sizeof *ids);
-            g.calls->step(&g);
+            model_upload(&m, g.d.token, &ids[t], sizeof *ids);
+            g.d.calls->step(&g.d);
         }
-        model_download(&m, out + (size_t)t * c->vocab, g.logits, row);
+        model_download(&m, out + (size_t)t * c->vocab, g.d.logits, row);
     }
     for (size_t i = 0; i < (size_t)T * c->vocab; i++)
         out[i] = capped(out[i], c->softcap);

@@ -1,4 +1,0 @@
-/* generator_bf16.c - prompts and steps in bf16. */
-#define E wb_bf16
-#define OP(name) name##_bf16
-#include "generator_pass.h"

@@ -1,4 +1,0 @@
-/* generator_f16.c - prompts and steps in f16. */
-#define E wb_f16
-#define OP(name) name##_f16
-#include "generator_pass.h"
