@@ -26,16 +26,20 @@ int text_piece_id(const text_codec *t, const char *piece);
 int *text_encode(
     const text_codec *t, const char *text, size_t bytes, size_t *count, wb_error *err);
 
-/* All ids at once, as the library's own decoder writes them; malloc'ed, 0 byte behind. */
+/* All ids at once, as the library's own decoder writes them; malloc'ed, 0 byte behind.
+ * Control pieces, and numbers outside of the vocabulary, give no text. NULL: no memory. */
 char *text_decode(const text_codec *t, const int *ids, size_t count, size_t *bytes);
 
-/* The same piece by piece: what is printed never ends inside of a UTF-8 character, and all
- * of it together, with text_stream_end, is what text_decode gives. */
+/* The same token by token: what is given never ends inside of a UTF-8 character, and all
+ * of it together, with text_stream_end, is what text_decode gives. The codec must outlive
+ * the stream. */
 typedef struct text_stream text_stream;
-text_stream *text_stream_begin(const text_codec *t);
-/* The text that is certain now, valid until the next call; *bytes may be 0. */
+text_stream *text_stream_begin(const text_codec *t); /* NULL: no memory */
+/* The text that is certain now, valid until the next call; *bytes may be 0. NULL: no
+ * memory. */
 const char *text_stream_add(text_stream *s, int id, size_t *bytes);
-const char *text_stream_end(text_stream *s, size_t *bytes); /* the rest; frees nothing */
-void text_stream_free(text_stream *s);
+/* The rest, broken as it may be; the stream may then begin another text. */
+const char *text_stream_end(text_stream *s, size_t *bytes);
+void text_stream_free(text_stream *s); /* NULL is fine */
 
 #endif

@@ -1,0 +1,41 @@
+# text.mk - text to tokens: SentencePiece where it is installed, and what is linked with it.
+#   SENTENCEPIECE=/prefix   its include/ and lib/, where it is not the system's
+SENTENCEPIECE       ?=
+SENTENCEPIECE_FLAGS  = $(addprefix -I,$(SENTENCEPIECE:%=%/include))
+SENTENCEPIECE_LIBS   = $(SENTENCEPIECE:%=-L%/lib -Wl,-rpath,%/lib) -lsentencepiece
+TEXT_FOLDER := $(B)/objects/recurrentgemma
+WRAPPER     := $(TEXT_FOLDER)/sentencepiece
+
+# A program that takes TEXT_OBJECTS is linked with $(LINK_TEXT): flags and library as found.
+TEXT_OBJECTS := $(addprefix $(TEXT_FOLDER)/,text.o text_stream.o chat.o sentencepiece.o)
+LINK_TEXT     = $(LINK_PROGRAM) @$(WRAPPER).libs
+
+# Looked for by the recipe, after set-up had its chance to install it. When the library
+# came later, or went, the object of the last time is thrown away.
+HAVE_SENTENCEPIECE = printf '\#if !__has_include(<sentencepiece_processor.h>)\n\#error\n\#endif\n' | \
+    $(CXX) -E -x c++ $(SENTENCEPIECE_FLAGS) - >/dev/null 2>&1
+ifneq ($(wildcard $(WRAPPER).libs),)
+$(shell if $(HAVE_SENTENCEPIECE); then now='$(strip $(SENTENCEPIECE_LIBS))'; else now=; fi; \
+    [ "$$(cat $(WRAPPER).libs)" = "$$now" ] || rm -f $(WRAPPER).o)
+endif
+
+$(WRAPPER).o: $(addprefix recurrentgemma/sentencepiece,.cpp .h _none.c) common/file.h | setup
+	@mkdir -p $(@D)
+	$(Q)if $(HAVE_SENTENCEPIECE); then \
+	    $(CXX) -std=gnu++17 $(OPT) -g -Wall -Wextra $(SANITIZE) -Icommon $(SENTENCEPIECE_FLAGS) \
+	        -c $< -o $@ && echo '$(strip $(SENTENCEPIECE_LIBS))' >$(WRAPPER).libs; \
+	else \
+	    echo "no SentencePiece library: tokenizer.model files cannot be read (make doctor)"; \
+	    $(CC) $(CFLAGS) -Icommon -c recurrentgemma/sentencepiece_none.c -o $@ && \
+	        echo >$(WRAPPER).libs; \
+	fi
+
+# A folder of its own: $(B)/recurrentgemma is the program.
+$(TEXT_FOLDER)/%.o: recurrentgemma/%.c | setup
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) $(DEPS) -c $< -o $@
+
+$(B)/tests/recurrentgemma/text: $(B)/tests/recurrentgemma/text.o $(TEXT_OBJECTS) \
+                                $(addprefix $(B)/common/,file.o tokenizer.o)
+	$(LINK_TEXT)
+TEST_PROGRAMS += $(B)/tests/recurrentgemma/text

@@ -1,0 +1,152 @@
+/* text_stream.c - see text.h: text as its tokens come.
+ *
+ * Two things keep a token's text from being certain at once. A first space: SentencePiece
+ * drops it in a model with a dummy prefix, so what counts as first is decided by all tokens
+ * up to the first that prints something. And bytes: a character without a piece of its own
+ * comes as up to four byte pieces, and what a broken run becomes is the library's affair.
+ * So the stream keeps the tokens that are not certain and lets the library decode them
+ * again with the next one. Bytes of a byte tokenizer are held back in the text itself. */
+#include "text_codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct text_stream {
+    const text_codec *codec;
+    int *ids;            // the anchor, then `count` tokens that are not certain yet
+    size_t count, room;  // room: of the tokens
+    size_t run;          // how many of the last ones are byte pieces
+    bool begun;          // something was printed: nothing that follows is first
+    char *text;          // what the last call gave, and behind it bytes held back
+    size_t given, held;
+};
+
+text_stream *text_stream_begin(const text_codec *t)
+{
+    text_stream *s = calloc(1, sizeof *s);
+    if (s) s->codec = t;
+    return s;
+}
+
+void text_stream_free(text_stream *s)
+{
+    if (!s) return;
+    free(s->ids);
+    free(s->text);
+    free(s);
+}
+
+// How many bytes at the end begin a UTF-8 character that further bytes can complete: 0..3.
+static size_t unfinished(const char *text, size_t bytes)
+{
+    for (size_t n = 1; n <= 3 && n <= bytes; n++) {
+        const unsigned char *c = (const unsigned char *)text + bytes - n;
+        if ((c[0] & 0xC0) == 0x80) continue;  // a follower: look for its lead
+        size_t length = c[0] < 0xC2 ? 1 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
+        if (c[0] > 0xF4 || length <= n) return 0;
+        // The second byte's range: no long forms, no surrogates, none beyond U+10FFFF.
+        unsigned least = c[0] == 0xE0 ? 0xA0 : c[0] == 0xF0 ? 0x90 : 0x80;
+        unsigned most = c[0] == 0xED ? 0x9F : c[0] == 0xF4 ? 0x8F : 0xBF;
+        return n == 1 || (c[1] >= least && c[1] <= most) ? n : 0;
+    }
+    return 0;
+}
+
+// Room for `more` bytes behind those held back, which move to the front.
+static bool text_room(text_stream *s, size_t more)
+{
+    if (s->given) memmove(s->text, s->text + s->given, s->held);
+    s->given = 0;
+    char *text = realloc(s->text, s->held + more + 1);
+    if (text) s->text = text;
+    return text != NULL;
+}
+
+// Appends a text that is certain; what is left of a character at its end stays held back.
+static bool append(text_stream *s, const char *text, size_t bytes)
+{
+    if (!text_room(s, bytes)) return false;
+    memcpy(s->text + s->held, text, bytes);
+    size_t all = s->held + bytes;
+    s->held = unfinished(s->text, all);
+    s->given = all - s->held;
+    s->text[all] = 0;
+    return true;
+}
+
+// Decodes the tokens but for the last `kept`, which stay.
+static bool decode(text_stream *s, size_t kept)
+{
+    const text_codec *t = s->codec;
+    int behind = s->begun && t->anchor >= 0;
+    size_t bytes, skip = behind ? t->anchor_bytes : 0, taken = s->count - kept;
+    char *text = spm_decode(t->spm, s->ids + !behind, taken + (size_t)behind, &bytes);
+    if (!text) return false;
+    if (skip > bytes) skip = bytes;
+    bool fine = append(s, text + skip, bytes - skip);
+    free(text);
+    s->begun |= bytes > 0;
+    if (!s->begun) return fine;  // whatever comes may still be first: keep them all
+    memmove(s->ids + 1, s->ids + 1 + taken, kept * sizeof *s->ids);
+    s->count = kept;
+    return fine;
+}
+
+static bool push(text_stream *s, int id)
+{
+    if (s->count == s->room) {
+        size_t room = 2 * s->room + 8;
+        int *ids = realloc(s->ids, (room + 1) * sizeof *ids);
+        if (!ids) return false;
+        s->ids = ids;
+        s->room = room;
+        s->ids[0] = s->codec->anchor;
+    }
+    s->ids[++s->count] = id;
+    return true;
+}
+
+// A SentencePiece token.
+static bool add_piece(text_stream *s, int id)
+{
+    const spm *model = s->codec->spm;
+    if (spm_control(model, id)) {  // prints nothing, but ends a run of bytes
+        bool open = s->run > 0;
+        s->run = 0;
+        return !open || decode(s, 0);
+    }
+    if (!push(s, id)) return false;
+    if (spm_byte(model, id) < 0) {
+        s->run = 0;
+        return decode(s, 0);
+    }
+    char bytes[4];  // a run never grows beyond one character
+    s->run++;
+    for (size_t i = 0; i < s->run; i++)
+        bytes[i] = (char)spm_byte(model, s->ids[s->count - s->run + 1 + i]);
+    size_t kept = unfinished(bytes, s->run);
+    if (kept == s->run) return true;
+    s->run = kept;
+    return decode(s, kept);
+}
+
+const char *text_stream_add(text_stream *s, int id, size_t *bytes)
+{
+    char piece[4];
+    bool fine = append(s, "", 0);
+    if (id >= 0 && id < text_vocab(s->codec) && fine)
+        fine = s->codec->spm
+                   ? add_piece(s, id)
+                   : append(s, piece, (size_t)tokenizer_piece(&s->codec->own, id, piece));
+    *bytes = fine ? s->given : 0;
+    return fine ? s->text : NULL;
+}
+
+const char *text_stream_end(text_stream *s, size_t *bytes)
+{
+    bool fine = append(s, "", 0) && (!s->count || decode(s, 0));
+    *bytes = fine ? s->given + s->held : 0;
+    s->given = s->held = s->count = s->run = 0;
+    s->begun = false;
+    return fine ? s->text : NULL;
+}
