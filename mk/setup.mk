@@ -17,7 +17,7 @@ build/host/setup.%: tools/setup.sh requirements.txt
 	@mkdir -p $(@D)
 	@tools/setup.sh $* $(GIVEN_PYTHON)
 	@touch $@
-build/host/setup.test: build/host/setup.base
+build/host/setup.test: build/host/setup.base tests/requirements.txt
 
 data: | setup  ## get the training text (DATA=path for your own)
 	@$(PYTHON) tools/data.py --data "$(DATA)"

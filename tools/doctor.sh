@@ -3,8 +3,8 @@
 # Exit 1 if something is missing without which nothing is built or graded.
 cd "$(dirname "$0")/.." || exit 2
 nvcc=$1 data=$2 bad=0
-found() { printf '  ok       %-11s %s\n' "$1" "$2"; }
-lacks() { printf '  missing  %-11s %s\n' "$1" "$2"; }
+found() { printf '  ok       %-13s %s\n' "$1" "$2"; }
+lacks() { printf '  missing  %-13s %s\n' "$1" "$2"; }
 must() { lacks "$1" "$2"; bad=1; }
 first() { "$@" 2>/dev/null | head -1; }
 
@@ -24,6 +24,10 @@ if [ -x build/host/python ] && build/host/python -c 'import scipy_openblas32' 2>
 else lacks OpenBLAS "optional: make setup (without it the own, slower GEMM is used)"; fi
 if printf '#include <criterion/criterion.h>\n' | gcc -E - >/dev/null 2>&1; then found criterion "for make test"
 else lacks criterion "for make test: make setup-test"; fi
+if printf '#if !__has_include(<sentencepiece_processor.h>)\n#error\n#endif\n' |
+    gcc ${SENTENCEPIECE:+-I"$SENTENCEPIECE/include"} -E - >/dev/null 2>&1; then
+    found sentencepiece "for the tokenizer.model of published RecurrentGemma weights"
+else lacks sentencepiece "optional, only recurrentgemma needs it: sudo apt-get install libsentencepiece-dev"; fi
 if [ -n "$nvcc" ]; then found nvcc "$("$nvcc" --version | grep release | sed 's/.*release/release/')"
 else lacks nvcc "optional: only BACKEND=cuda needs the CUDA toolkit"; fi
 card=$(first nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)

@@ -10,6 +10,10 @@ level=${1:-base}
 given=${2:-$(cat build/host/python.given 2>/dev/null || true)} # the last one holds on
 
 header() { printf '#include <%s>\n' "$1" | gcc -E - >/dev/null 2>&1; }
+sentencepiece() { # a C++ header: found, not read
+    printf '#if !__has_include(<sentencepiece_processor.h>)\n#error\n#endif\n' |
+        gcc ${SENTENCEPIECE:+-I"$SENTENCEPIECE/include"} -E - >/dev/null 2>&1
+}
 have() { command -v "$1" >/dev/null 2>&1; }
 
 missing=
@@ -36,32 +40,50 @@ if [ "$level" = test ]; then
     # the oldest compiler that is promised to work, where the distribution still has it
     have g++-11 || ! apt-cache show g++-11 >/dev/null 2>&1 || need g++-11
     ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 || need libclang-rt-dev
+    sentencepiece || need libsentencepiece-dev
 fi
 
+may_install() { # sets the word to put before apt-get
+    sudo=
+    have apt-get || return 1
+    [ "$(id -u)" = 0 ] && return 0
+    sudo=sudo
+    have sudo && sudo -n true 2>/dev/null
+}
+install() { # install PACKAGE...
+    echo "setup: installing $*"
+    line="apt-get install -y --no-install-recommends $*"
+    { $sudo apt-get -qq update && DEBIAN_FRONTEND=noninteractive $sudo $line; } >build/setup.log 2>&1
+}
+
 if [ -n "$missing" ]; then
-    line="apt-get install -y --no-install-recommends$missing"
     if ! have apt-get; then
         echo "setup: missing:$missing (names of Debian packages): install them with your system's package manager" >&2
         exit 1
-    elif [ "$(id -u)" = 0 ]; then
-        sudo=
-    elif have sudo && sudo -n true 2>/dev/null; then
-        sudo=sudo
-    else
+    elif ! may_install; then
         echo "setup: missing:$missing. Run this, then make again:" >&2
-        echo "    sudo $line" >&2
+        echo "    sudo apt-get install -y --no-install-recommends$missing" >&2
         exit 1
     fi
-    echo "setup: installing$missing"
-    { $sudo apt-get -qq update && DEBIAN_FRONTEND=noninteractive $sudo $line; } >build/setup.log 2>&1 || {
+    install $missing || {
         tail -3 build/setup.log >&2
         echo "setup: installing failed (build/setup.log has all of it); try: sudo $line" >&2
         exit 1
     }
 fi
+# Only recurrentgemma reads SentencePiece models: the rest is built without the library.
+if ! sentencepiece && may_install; then
+    install libsentencepiece-dev || echo "setup: it is not to be had now; recurrentgemma is built without it"
+fi
 
 # Python: PYTHON if it imports everything, else an environment of the project's own.
-imports='import numpy, safetensors, matplotlib'
+base='import numpy, safetensors, matplotlib'
+imports=$base
+requirements='-r requirements.txt'
+if [ "$level" = test ]; then
+    imports="$base, sentencepiece"
+    requirements="$requirements -r tests/requirements.txt"
+fi
 python=.venv/bin/python
 if [ -n "$given" ]; then
     if "$given" -c "$imports" 2>/dev/null; then
@@ -72,10 +94,14 @@ if [ -n "$given" ]; then
     fi
 fi
 if [ "$python" = .venv/bin/python ] && ! .venv/bin/python -c "$imports" 2>/dev/null; then
-    echo "setup: making .venv (numpy, safetensors, matplotlib, OpenBLAS)"
-    rm -rf .venv
-    { python3 -m venv .venv && .venv/bin/python -m pip install -q --disable-pip-version-check \
-        -r requirements.txt; } >>build/setup.log 2>&1 || {
+    if .venv/bin/python -c "$base" 2>/dev/null; then
+        echo "setup: the tests' packages into .venv (sentencepiece)"
+    else
+        echo "setup: making .venv (numpy, safetensors, matplotlib, OpenBLAS)"
+        rm -rf .venv
+    fi
+    { { [ -d .venv ] || python3 -m venv .venv; } && .venv/bin/python -m pip install -q \
+        --disable-pip-version-check $requirements; } >>build/setup.log 2>&1 || {
         tail -3 build/setup.log >&2
         echo "setup: the Python environment could not be made (build/setup.log has all of it)." >&2
         echo "       With these packages elsewhere: make PYTHON=/path/to/python" >&2
