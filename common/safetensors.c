@@ -279,7 +279,7 @@ const st_tensor *st_find(const st_file *f, const char *name)
     return NULL;
 }
 
-static const char *shape_text(char *buffer, size_t room, int ndim, const size_t *shape)
+const char *st_shape_text(char *buffer, size_t room, int ndim, const size_t *shape)
 {
     size_t at = (size_t)snprintf(buffer, room, "(");
     for (int i = 0; i < ndim && at < room; i++)
@@ -303,8 +303,8 @@ const st_tensor *st_expect(
     char want[200], have[200];
     error_set(
         err, "%s: tensor '%.200s': is %s %s, not %s %s", f->path, name,
-        st_dtype_name(t->dtype), shape_text(have, sizeof have, t->ndim, t->shape),
-        st_dtype_name(dtype), shape_text(want, sizeof want, ndim, shape));
+        st_dtype_name(t->dtype), st_shape_text(have, sizeof have, t->ndim, t->shape),
+        st_dtype_name(dtype), st_shape_text(want, sizeof want, ndim, shape));
     return NULL;
 }
 

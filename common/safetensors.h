@@ -44,6 +44,8 @@ typedef enum st_dtype {
 const char *st_dtype_name(st_dtype dtype);              /* "F32" */
 size_t st_dtype_size(st_dtype dtype);                   /* bytes of an element */
 bool st_dtype_parse(const char *name, st_dtype *dtype); /* false: not one of the above */
+/* "(2,3)" in the buffer, for messages; returns it */
+const char *st_shape_text(char *buffer, size_t room, int ndim, const size_t *shape);
 
 typedef struct st_tensor {
     const char *name;

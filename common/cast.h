@@ -1,0 +1,57 @@
+/* cast.h - single numbers between float and the 16-bit floats, on the host, to the nearest,
+ * ties to even. Bits, not wb_f16: files hold bits. */
+#ifndef CAST_H
+#define CAST_H
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t wb_float_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float wb_bits_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline float wb_from_bf16(uint16_t h)
+{
+    return wb_bits_float((uint32_t)h << 16);
+}
+
+static inline uint16_t wb_to_bf16(float x)
+{
+    uint32_t bits = wb_float_bits(x);
+    uint32_t nan = (bits >> 16) | 0x40; /* stays one when its low bits are cut off */
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
+}
+
+/* As 2^112 times too small a float, that is with the same exponent bits; inf and NaN have
+ * all of them set. Subnormal halves become right by the same product. */
+static inline float wb_from_f16(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
+    uint32_t finite = wb_float_bits(wb_bits_float(rest) * 0x1p112f);
+    return wb_bits_float(sign | (rest >= 0x0f800000 ? rest | 0x7f800000 : finite));
+}
+
+/* Half an ulp less one is added, and one more where the kept part is odd. Below 2^-14 the last
+ * place is 2^-24, that of floats from 0.5 on: adding 0.5 rounds there. */
+static inline uint16_t wb_to_f16(float x)
+{
+    uint32_t bits = wb_float_bits(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+    if (rest > 0x7f800000) return (uint16_t)(sign | 0x7e00);
+    if (rest >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and above */
+    if (rest < 0x38800000)
+        return (uint16_t)(sign | (wb_float_bits(wb_bits_float(rest) + 0.5f) - 0x3f000000));
+    rest += 0xfff + (rest >> 13 & 1);
+    return (uint16_t)(sign | ((rest - 0x38000000) >> 13));
+}
+
+#endif

@@ -1,0 +1,337 @@
+/* rg_config.c - see rg_config.h. */
+#include "rg_config.h"
+#include "cast.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGEST = 1 << 30, MOST_BYTES = 1 << 20 };
+
+bool rg_is_recurrent(const rg_config *c, int layer)
+{
+    return c->blocks[(size_t)layer % strlen(c->blocks)] == 'r';
+}
+
+float rg_embedding_scale(int channels)
+{
+    return wb_from_bf16(wb_to_bf16(sqrtf((float)channels)));
+}
+
+/* --- which sizes make a model ------------------------------------------------------- */
+
+static int check_heads(const rg_config *c, wb_error *err)
+{
+    if (c->kv_heads < 1 || c->heads % c->kv_heads)
+        return error_set(
+            err, "%d key/value heads do not divide %d heads", c->kv_heads, c->heads);
+    if (c->head_dim < 2 || c->head_dim % 2 || c->head_dim > 256)
+        return error_set(
+            err, "a head of %d channels (channels / heads): an even number up to 256",
+            c->head_dim);
+    if (c->rotated < 0 || c->rotated % 2 || c->rotated > c->head_dim)
+        return error_set(
+            err, "RoPE turns %d of a head's %d channels: an even number of them",
+            c->rotated, c->head_dim);
+    return 0;
+}
+
+static int check_blocks(const rg_config *c, wb_error *err)
+{
+    size_t kinds = strlen(c->blocks);
+    if (kinds == 0 || strspn(c->blocks, "ra") != kinds)
+        return error_set(
+            err, "layers '%s': say r (recurrent) and a (attention), as in rra",
+            c->blocks);
+    if (c->recurrent < 1 || c->recurrent % c->heads || c->recurrent / c->heads > 512)
+        return error_set(
+            err, "%d recurrent channels do not make %d gate blocks of at most 512",
+            c->recurrent, c->heads);
+    if (c->taps < 2 || c->taps > 8)
+        return error_set(err, "a convolution of %d taps: 2 to 8 are possible", c->taps);
+    if (c->window < 0 || (c->hf_window && c->window < 1))
+        return error_set(
+            err, "a window of %d tokens: %d or more", c->window, c->hf_window);
+    return 0;
+}
+
+int rg_config_check(const rg_config *c, wb_error *err)
+{
+    if (c->layers < 1 || c->channels < 1 || c->heads < 1 || c->hidden < 1 || c->vocab < 1)
+        return error_set(
+            err,
+            "the model has %d layers, %d channels, %d heads, %d hidden, a vocabulary of "
+            "%d: each must be at least 1",
+            c->layers, c->channels, c->heads, c->hidden, c->vocab);
+    if (check_heads(c, err) || check_blocks(c, err)) return -1;
+    if (!(c->eps > 0) || !(c->rope_base > 1))
+        return error_set(
+            err, "rms_norm_eps %g must be above 0 and rope_theta %g above 1", c->eps,
+            c->rope_base);
+    if (!(c->softcap >= 0))
+        return error_set(err, "a soft cap of %g: 0 (none) or above", c->softcap);
+    // What is counted in int: a row of each product, and the elements of a matrix.
+    double widest = fmax(2.0 * c->hidden, (c->heads + 2.0 * c->kv_heads) * c->head_dim);
+    widest = fmax(widest, fmax(c->vocab + 64.0, 2.0 * c->recurrent));
+    if (widest * c->channels > 2e9 || c->layers > 10000)
+        return error_set(
+            err,
+            "the model is too large: %d layers (10000 at most), a matrix of %.3g elements "
+            "(2e9 at most)",
+            c->layers, widest * c->channels);
+    return 0;
+}
+
+/* --- reading ------------------------------------------------------------------------ */
+
+typedef struct reader {
+    json_t *root;
+    const char *name; // of the file
+    wb_error *err;    // of the first key that is wrong
+    bool failed;
+} reader;
+
+static void wrong(reader *r, const char *key, const char *what)
+{
+    if (!r->failed) error_set(r->err, "%s: %s %s", r->name, key, what);
+    r->failed = true;
+}
+
+// NULL where the key is missing or null.
+static json_t *value(json_t *object, const char *key)
+{
+    json_t *j = json_object_get(object, key);
+    return json_is_null(j) ? NULL : j;
+}
+
+// fallback 0: the key must be there.
+static int size(reader *r, const char *key, int fallback)
+{
+    json_t *j = value(r->root, key);
+    if (!j && fallback) return fallback;
+    json_int_t n = json_integer_value(j);
+    if (!j)
+        wrong(r, key, "is missing");
+    else if (!json_is_integer(j) || n < 1 || n > LARGEST)
+        wrong(r, key, "is not a whole number from 1 to 1073741824");
+    else
+        return (int)n;
+    return 1;
+}
+
+static double number(reader *r, json_t *object, const char *key, double fallback)
+{
+    json_t *j = value(object, key);
+    if (!j) return fallback;
+    double x = json_number_value(j);
+    if (!json_is_number(j) || !isfinite((float)x)) wrong(r, key, "is not a number");
+    return x;
+}
+
+static bool flag(reader *r, const char *key, bool fallback)
+{
+    json_t *j = value(r->root, key);
+    if (j && !json_is_boolean(j)) wrong(r, key, "is neither true nor false");
+    return j ? json_is_true(j) : fallback;
+}
+
+static void must_say(reader *r, json_t *object, const char *key, const char *word)
+{
+    json_t *j = value(object, key);
+    const char *text = json_string_value(j);
+    char what[200];
+    snprintf(what, sizeof what, "is not \"%s\", the only kind that is computed", word);
+    if (j && !(text && strcmp(text, word) == 0)) wrong(r, key, what);
+}
+
+static void read_blocks(reader *r, rg_config *c)
+{
+    json_t *blocks = value(r->root, "block_types");
+    if (!blocks) blocks = value(r->root, "_block_types");
+    size_t n = json_array_size(blocks);
+    strcpy(c->blocks, "rra");
+    if (!blocks) return;
+    if (n > (size_t)c->layers) n = (size_t)c->layers;
+    bool good = n >= 1 && n < sizeof c->blocks;
+    for (size_t i = 0; i < n && good; i++) {
+        const char *kind = json_string_value(json_array_get(blocks, i));
+        bool recurrent = kind && strcmp(kind, "recurrent") == 0;
+        good = recurrent || (kind && strcmp(kind, "attention") == 0);
+        c->blocks[i] = recurrent ? 'r' : 'a', c->blocks[i + 1] = 0;
+    }
+    if (!good)
+        wrong(r, "block_types", "is no list of 1 to 63 \"recurrent\" and \"attention\"");
+}
+
+static bool is_id(const json_t *j)
+{
+    return json_is_integer(j) && json_integer_value(j) >= 0 &&
+           json_integer_value(j) < LARGEST;
+}
+
+static int token_id(reader *r, const char *key)
+{
+    json_t *j = value(r->root, key);
+    if (!j) return -1;
+    if (!is_id(j)) wrong(r, key, "is not a token id");
+    return (int)json_integer_value(j);
+}
+
+static void read_eos(reader *r, rg_config *c)
+{
+    json_t *j = value(r->root, "eos_token_id");
+    size_t n = json_is_array(j) ? json_array_size(j) : j ? 1 : 0;
+    if (n > sizeof c->eos / sizeof *c->eos) n = 0, wrong(r, "eos_token_id", "has over 8");
+    for (size_t i = 0; i < n; i++) {
+        json_t *id = json_is_array(j) ? json_array_get(j, i) : j;
+        if (!is_id(id)) wrong(r, "eos_token_id", "is not a token id or a list of them");
+        c->eos[c->eos_count++] = (int)json_integer_value(id);
+    }
+}
+
+static void read_sizes(reader *r, rg_config *c)
+{
+    c->layers = size(r, "num_hidden_layers", 0);
+    c->channels = size(r, "hidden_size", 0);
+    c->heads = size(r, "num_attention_heads", 0);
+    c->kv_heads = size(r, "num_key_value_heads", c->heads);
+    int divided = c->channels / c->heads;
+    c->head_dim = size(r, "head_dim", divided > 0 ? divided : 1);
+    c->hidden = size(r, "intermediate_size", 0);
+    if (c->hidden % 2) wrong(r, "intermediate_size", "is not even: it counts both branches");
+    c->hidden /= 2;
+    c->vocab = size(r, "vocab_size", 0);
+    c->recurrent = size(r, "lru_width", c->channels);
+    bool sliding = !value(r->root, "attention_window_size") && value(r->root, "sliding_window");
+    c->window = size(r, sliding ? "sliding_window" : "attention_window_size", 0);
+    c->taps = size(r, "conv1d_width", 4);
+    if (value(r->root, "max_position_embeddings"))
+        c->context = size(r, "max_position_embeddings", 0);
+}
+
+// Newer versions of transformers write rope_parameters, older ones keys at the top.
+static void read_rope(reader *r, rg_config *c)
+{
+    json_t *rope = value(r->root, "rope_parameters");
+    double base = number(r, r->root, "rope_theta", 10000);
+    double part = number(r, r->root, "partial_rotary_factor", 0.5);
+    if (rope && !json_is_object(rope)) wrong(r, "rope_parameters", "is not an object");
+    if (value(r->root, "rope_scaling")) must_say(r, r->root, "rope_scaling", "default");
+    must_say(r, rope, "rope_type", "default");
+    c->rope_base = (float)number(r, rope, "rope_theta", base);
+    part = number(r, rope, "partial_rotary_factor", part);
+    if (!(part >= 0 && part <= 1)) {
+        wrong(r, "partial_rotary_factor", "is not a number from 0 to 1");
+        return;
+    }
+    c->rotated = (int)(c->head_dim * part);
+}
+
+int rg_config_from_json(rg_config *c, json_t *root, const char *name, wb_error *err)
+{
+    reader r = {.root = root, .name = name, .err = err};
+    *c = (rg_config){0};
+    if (!json_is_object(root))
+        return error_set(err, "%s: is not a JSON object of a model's sizes", name);
+    must_say(&r, root, "model_type", "recurrent_gemma");
+    must_say(&r, root, "hidden_activation", "gelu_pytorch_tanh");
+    if (flag(&r, "attention_bias", false))
+        wrong(&r, "attention_bias", "is true: queries, keys and values have no biases here");
+    read_sizes(&r, c);
+    read_rope(&r, c);
+    read_blocks(&r, c);
+    c->eps = (float)number(&r, root, "rms_norm_eps", 1e-6);
+    bool capped = value(root, "logits_soft_cap") || !json_object_get(root, "logits_soft_cap");
+    c->softcap = capped ? (float)number(&r, root, "logits_soft_cap", 30) : 0;
+    c->scaled = flag(&r, "embeddings_scale_by_sqrt_dim", true);
+    c->tied = flag(&r, "tie_word_embeddings", true);
+    c->hf_window = flag(&r, "hf_window", false);
+    c->bos = token_id(&r, "bos_token_id"), c->pad = token_id(&r, "pad_token_id");
+    read_eos(&r, c);
+    if (r.failed) return -1;
+    wb_error why;
+    if (rg_config_check(c, &why)) return error_set(err, "%s: %.600s", name, why.text);
+    return 0;
+}
+
+int rg_config_parse(
+    rg_config *c, const char *json, size_t bytes, const char *name, wb_error *err)
+{
+    json_error_t je;
+    json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &je);
+    int rc = root ? rg_config_from_json(c, root, name, err)
+                  : error_set(err, "%s: not valid JSON: %s", name, je.text);
+    json_decref(root);
+    return rc;
+}
+
+int rg_config_read(rg_config *c, const char *folder, wb_error *err)
+{
+    char path[PATH_MAX + 16];
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    char *text = file_read(path, MOST_BYTES, &bytes, err);
+    int rc = text ? rg_config_parse(c, text, bytes, path, err) : -1;
+    free(text);
+    return rc;
+}
+
+/* --- writing ------------------------------------------------------------------------ */
+
+// A float as the decimal that people write: 1e-05, not 9.9999997e-06.
+static double decimal(float x)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.7g", (double)x);
+    return strtod(text, NULL);
+}
+
+static json_t *id_or_null(int id)
+{
+    return id < 0 ? json_null() : json_integer(id);
+}
+
+static json_t *ids(const int *id, int count)
+{
+    if (count < 2) return id_or_null(count ? *id : -1);
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(id[i]));
+    return list;
+}
+
+// Older versions of transformers read rope_theta and partial_rotary_factor at the top, newer
+// ones in rope_parameters. intermediate_size is twice the width of the MLP there.
+json_t *rg_config_to_json(const rg_config *c, const char *dtype)
+{
+    double part = (double)c->rotated / c->head_dim;
+    json_t *rope = json_pack(
+        "{s:f, s:s, s:f}", "rope_theta", decimal(c->rope_base), "rope_type", "default",
+        "partial_rotary_factor", part);
+    json_t *blocks = json_array();
+    for (const char *b = c->blocks; *b; b++)
+        json_array_append_new(blocks, json_string(*b == 'r' ? "recurrent" : "attention"));
+    json_t *root = json_pack(
+        "{s:[s], s:s, s:s, s:s, s:b, s:f, s:i, s:o, s:o, s:i, s:o, s:f, s:i, s:s, s:i, "
+        "s:i, s:f, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f, s:f, s:o, s:b, s:i, s:b, s:f}",
+        "architectures", "RecurrentGemmaForCausalLM", "model_type", "recurrent_gemma",
+        "torch_dtype", dtype, "dtype", dtype, "attention_bias", 0, "attention_dropout",
+        0.0, "attention_window_size", c->window, "block_types", blocks, "bos_token_id",
+        id_or_null(c->bos), "conv1d_width", c->taps, "eos_token_id",
+        ids(c->eos, c->eos_count), "final_w_init_variance_scale", 2.0 / c->layers,
+        "head_dim", c->head_dim, "hidden_activation", "gelu_pytorch_tanh", "hidden_size",
+        c->channels, "intermediate_size", 2 * c->hidden, "logits_soft_cap",
+        decimal(c->softcap), "lru_width", c->recurrent, "max_position_embeddings",
+        c->context, "num_attention_heads", c->heads, "num_hidden_layers", c->layers,
+        "num_key_value_heads", c->kv_heads, "pad_token_id", id_or_null(c->pad),
+        "partial_rotary_factor", part, "rms_norm_eps", decimal(c->eps), "rope_theta",
+        decimal(c->rope_base), "rope_parameters", rope, "tie_word_embeddings", c->tied,
+        "vocab_size", c->vocab, "use_cache", 1, "w_init_variance_scale", 0.01);
+    // ours: trained with one token less in the window, as transformers computes it
+    if (c->hf_window) json_object_set_new(root, "hf_window", json_true());
+    if (!c->scaled)
+        json_object_set_new(root, "embeddings_scale_by_sqrt_dim", json_false());
+    return root;
+}
