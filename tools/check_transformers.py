@@ -21,55 +21,25 @@ TEXT = "First Citizen:\nBefore we proceed any further, hear me speak."
 TOLERANCE = {"F32": 2e-5, "BF16": 0.05}
 
 
-def mend_rotary(model):
-    """Frequencies for half a head where the installed version made them for a whole one."""
-    config = model.config
-    if config.model_type != "recurrent_gemma":
-        return ""
-    import torch
-
-    n, mended = config.head_dim // 2, ""  # rotated channels
-    base = (getattr(config, "rope_parameters", None) or {}).get("rope_theta", 10000.0)
-    want = base ** (-torch.arange(0, n, 2, dtype=torch.float) / n)
-    for module in model.modules():
-        if not hasattr(module, "inv_freq") or module.inv_freq.shape == want.shape:
-            continue
-        module.inv_freq = want.clone()
-        if hasattr(module, "original_inv_freq"):
-            module.original_inv_freq = want.clone()
-        mended = " (RoPE mended)"
-    return mended
-
-
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit("usage: check_transformers.py PROGRAM CHECKPOINT [TEXT]")
     program, folder = sys.argv[1:3]
     text = sys.argv[3] if len(sys.argv) == 4 else TEXT
-    sys.path.pop(0)  # tools/, whose kernels.py is not the package that transformers means
-    try:
-        import numpy as np
-        import torch
-        from safetensors import safe_open
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError as error:
-        print(f"skipped: {error}")
-        sys.exit(77)
-    torch.set_num_threads(1)
+    import transformers_model
+
+    import numpy as np
+    import torch
+    from safetensors import safe_open
+    from transformers import AutoTokenizer
+
     with tempfile.TemporaryDirectory() as tmp:
         out = tmp + "/logits.safetensors"
         subprocess.run([program, folder, text, out, "hf-window"], check=True)
         with safe_open(out, "np") as f:
             tokens, ours = f.get_tensor("tokens"), f.get_tensor("logits")
-    model, info = AutoModelForCausalLM.from_pretrained(
-        folder, torch_dtype="auto", output_loading_info=True
-    )
-    for what, names in info.items():
-        if names:
-            sys.exit(f"{folder}: {what}: {names}")
-    note = mend_rotary(model)
-    with torch.no_grad():
-        theirs = model(torch.from_numpy(tokens).long()[None]).logits[0].float().numpy()
+    model, note = transformers_model.load(folder)
+    theirs = transformers_model.logits(model, [tokens.tolist()])[0]
     off = np.abs(ours - theirs).max() / np.abs(theirs).max()
     dtype = {torch.float32: "F32", torch.bfloat16: "BF16"}[model.dtype]
     tokenizer = AutoTokenizer.from_pretrained(folder)

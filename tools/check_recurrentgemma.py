@@ -1,0 +1,114 @@
+"""Compares RecurrentGemma's engine with Hugging Face transformers on any model folder.
+
+    make recurrentgemma-check-transformers MODEL=folder PYTHON=/path/with/transformers
+    python tools/check_recurrentgemma.py build/cpu/recurrentgemma FOLDER [--tokens FILE]
+
+f32: the logits at every token, in transformers' window (--hf-window). bf16: the errors of
+both programs against the float32 model with the same rounded weights; the engine's may be
+1.2 times that of transformers, largest and mean. --tokens: rows of token ids, one a line;
+without it random ones, from a printed seed. Needs torch and transformers: exit 77, with the
+reason, where they are missing.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+
+import transformers_model
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file
+
+TOLERANCE = 2e-5  # f32: fraction of the largest logit
+WORSE = 1.2  # bf16: how much larger than in transformers an error may be
+SEED, LENGTHS = 5, (64, 33, 7, 1)
+
+
+def random_rows(model):
+    rng = np.random.default_rng(SEED)
+    V, W = model.config.vocab_size, model.config.attention_window_size
+    print(f"tokens: random, seed {SEED}")
+    return [rng.integers(0, V, n + min(n, W, 64)).tolist() for n in LENGTHS]
+
+
+def engine(program, folder, rows, dtype):
+    with tempfile.TemporaryDirectory() as tmp:
+        with open(tmp + "/tokens", "w", encoding="utf-8") as f:
+            f.writelines(" ".join(map(str, row)) + "\n" for row in rows)
+        command = [program, "--model", folder, "--tokens", tmp + "/tokens", "--hf-window"]
+        command += ["--dtype", dtype, "--logits-out", tmp + "/logits", "--quiet"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        logits = load_file(tmp + "/logits")["logits"]
+    return [row[: len(ids)] for row, ids in zip(logits, rows)]
+
+
+def distances(got, want):
+    """largest and mean difference"""
+    d = np.concatenate([np.abs(g - w).ravel() for g, w in zip(got, want)])
+    return np.array([d.max(), d.mean()])
+
+
+def same_token(got, want):
+    agree = [g.argmax(1) == w.argmax(1) for g, w in zip(got, want)]
+    return 100 * np.concatenate(agree).mean()
+
+
+def check_f32(o, model, rows):
+    want = transformers_model.logits(model, rows)
+    off, size = distances(engine(o.program, o.folder, rows, "f32"), want)[0], max(
+        np.abs(w).max() for w in want
+    )
+    ok = off <= TOLERANCE * size
+    tokens = sum(map(len, rows))
+    print(f"f32: logits at {tokens} tokens off by {off:.1e}, largest {size:.1f}, tolerance "
+          f"{TOLERANCE * size:.1e}{'' if ok else ': TOO FAR'}")  # fmt: skip
+    return ok
+
+
+def check_bf16(o, model, rows):
+    """model, in f32, comes back in bf16"""
+    model = model.bfloat16()
+    transformers_model.mend_rotary(model)
+    theirs = transformers_model.logits(model, rows)
+    model = model.float()
+    transformers_model.mend_rotary(model)
+    truth = transformers_model.logits(model, rows)
+    ours = engine(o.program, o.folder, rows, "bf16")
+    spread = np.concatenate([t.ravel() for t in truth]).std()
+    print(f"bf16, against float32; logits spread by {spread:.2f}")
+    print(f"  {'':14} {'largest':>9} {'mean':>9} {'same token':>11}")
+    errors = []
+    for name, got in (("transformers", theirs), ("engine", ours)):
+        errors.append(distances(got, truth))
+        print("  {:14} {:9.4f} {:9.5f} {:10.1f}%".format(
+            name, *errors[-1], same_token(got, truth)))  # fmt: skip
+    ratio = errors[1] / errors[0]
+    ok = bool((ratio <= WORSE).all())
+    print("  {:14} {:9.2f} {:9.2f}   at most {:g}{}".format(
+        "ratio", *ratio, WORSE, "" if ok else ": TOO FAR"))  # fmt: skip
+    return ok
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program")
+    parser.add_argument("folder")
+    parser.add_argument("--tokens")
+    o = parser.parse_args()
+    model, note = transformers_model.load(o.folder, torch.float32)
+    print(f"{o.folder}: {type(model).__name__} of {transformers_model.VERSION}{note}")
+    if o.tokens:
+        with open(o.tokens, encoding="utf-8") as f:
+            rows = [[int(w) for w in line.split()] for line in f if line.split()]
+    else:
+        rows = random_rows(model)
+    if longest := transformers_model.whole_window(model):
+        print(f"this version knows no window: rows cut to {longest} tokens")
+        rows = [row[:longest] for row in rows]
+    sys.exit(not (check_f32(o, model, rows) & check_bf16(o, model, rows)))
+
+
+if __name__ == "__main__":
+    main()

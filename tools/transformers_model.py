@@ -1,0 +1,69 @@
+"""A folder opened with Hugging Face transformers, put right where a version gets it wrong.
+
+    import transformers_model
+    model, note = transformers_model.load(folder)
+
+Exit 77, with the reason, where torch or transformers are missing.
+"""
+
+import sys
+
+sys.path.pop(0)  # tools/, whose kernels.py is not the package that transformers means
+try:
+    import torch
+    import transformers
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+torch.set_num_threads(1)
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+VERSION = f"transformers {transformers.__version__}"
+
+
+def mend_rotary(model):
+    """RecurrentGemma: RoPE turns half a head. Some versions make its frequencies for a whole
+    one; and a model that was converted has them rounded."""
+    config = model.config
+    if config.model_type != "recurrent_gemma":
+        return ""
+    n, mended = config.head_dim // 2, ""  # rotated channels
+    rope = getattr(config, "rope_parameters", None) or {}
+    base = rope.get("rope_theta") or getattr(config, "rope_theta", 10000.0)
+    want = base ** (-torch.arange(0, n, 2, dtype=torch.float) / n)
+    for module in model.modules():
+        if not hasattr(module, "inv_freq"):
+            continue
+        if module.inv_freq.shape != want.shape:
+            mended = ", RoPE mended"
+        module.inv_freq = want.clone()
+        if hasattr(module, "original_inv_freq"):
+            module.original_inv_freq = want.clone()
+    return mended
+
+
+def load(folder, dtype="auto"):
+    """the model and a word on what had to be put right; ends if a weight does not fit"""
+    model, info = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, torch_dtype=dtype, output_loading_info=True
+    )
+    for what, names in info.items():
+        if names:
+            sys.exit(f"{folder}: {what}: {names}")
+    return model.eval(), mend_rotary(model)
+
+
+def logits(model, rows):
+    """float (T,V) of each row by itself, without a cache"""
+    with torch.no_grad():
+        return [
+            model(torch.tensor([row]), use_cache=False).logits[0].float().numpy()
+            for row in rows
+        ]
+
+
+def whole_window(model):
+    """tokens from which on this version's window is not W keys: None if it is right.
+    Before 5.4 the mask of a whole row knew no window."""
+    version = tuple(int(part) for part in transformers.__version__.split(".")[:2])
+    return model.config.attention_window_size if version < (5, 4) else None
