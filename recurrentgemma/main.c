@@ -1,0 +1,33 @@
+/* main.c - recurrentgemma: goes on from texts with a RecurrentGemma model. All that it
+ * knows of the model is recurrentgemma.h. */
+#include "session.h"
+#include "stop.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int complain(const wb_error *err, int status)
+{
+    fprintf(stderr, "recurrentgemma: %s\n", err->text);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            options_help();
+            return 0;
+        }
+    options o;
+    wb_error err;
+    if (options_parse(&o, argc - 1, argv + 1, &err)) return complain(&err, 2);
+    stop_catch();
+    session s = {.o = &o};
+    int rc = o.bench ? bench(&s, &err) : o.chat ? talk(&s, &err) : generate(&s, &err);
+    if (rc) complain(&err, 1);
+    if (!rc) session_summary(&s);
+    session_close(&s);
+    if (rc) return 1;
+    return stop_signal() ? 128 + stop_signal() : 0;
+}

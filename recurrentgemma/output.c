@@ -1,0 +1,66 @@
+/* output.c - see output.h. */
+#include "output.h"
+
+#include "stop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int output_write(const char *data, size_t bytes, wb_error *err)
+{
+    while (bytes > 0 && stop_signal() != SIGPIPE) {
+        ssize_t n = write(STDOUT_FILENO, data, bytes);
+        if (n < 0 && errno == EPIPE) break;  // the signal came before it
+        if (n < 0 && errno != EINTR)
+            return error_set(
+                err, "stdout: cannot write: %s%s", strerror(errno),
+                errno == ENOSPC ? " (make room, or send the text elsewhere)" : "");
+        if (n > 0) data += n, bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+int writer_begin(writer *w, const text_codec *codec, wb_error *err)
+{
+    *w = (writer){.stream = codec ? text_stream_begin(codec) : NULL};
+    return codec && !w->stream ? error_set(err, "no memory for the text") : 0;
+}
+
+int writer_add(writer *w, const int *ids, int count, wb_error *err)
+{
+    char *piece = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&piece, &bytes);  // one write for all tokens of the call
+    if (!f) return error_set(err, "no memory for the text");
+    for (int i = 0; i < count; i++) {
+        size_t n;
+        if (w->stream) {
+            const char *text = text_stream_add(w->stream, ids[i], &n);
+            fwrite(text, 1, n, f);
+        } else {
+            fprintf(f, w->any ? " %d" : "%d", ids[i]);
+        }
+        w->any = true;
+    }
+    int rc = fclose(f) ? error_set(err, "no memory for the text") : 0;
+    if (!rc) rc = output_write(piece, bytes, err);
+    free(piece);
+    return rc;
+}
+
+int writer_end(writer *w, wb_error *err)
+{
+    int rc = 0;
+    if (w->stream) {
+        size_t bytes;
+        const char *rest = text_stream_end(w->stream, &bytes);
+        rc = output_write(rest, bytes, err);
+        text_stream_free(w->stream);
+        w->stream = NULL;
+    }
+    return rc ? rc : output_write("\n", 1, err);
+}

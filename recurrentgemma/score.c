@@ -1,0 +1,93 @@
+/* score.c - --logits-out: logits (B,T,V) of every given token, each row of V written to the
+ * file as it comes, so that memory is bounded however long the texts are. */
+#include "progress.h"
+#include "rows.h"
+#include "safetensors.h"
+#include "session.h"
+#include "stop.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct sheet {
+    atomic_file file;
+    size_t begin, T, row_bytes; /* row_bytes: V floats */
+    wb_error *err;
+} sheet;
+
+static int write_row(sheet *s, int row, size_t at, const float *logits)
+{
+    size_t offset = s->begin + ((size_t)row * s->T + at) * s->row_bytes;
+    return atomic_write_at(&s->file, offset, logits, s->row_bytes, s->err);
+}
+
+static int keep(void *user, int row, int at, const float *logits, int vocab)
+{
+    (void)vocab;
+    return write_row(user, row, (size_t)at, logits);
+}
+
+// Behind the shorter rows.
+static int write_padding(sheet *s, const token_rows *r, int vocab, wb_error *err)
+{
+    float *nan_row = malloc(s->row_bytes);
+    if (!nan_row) return error_set(err, "no memory for %d logits", vocab);
+    for (int i = 0; i < vocab; i++)
+        nan_row[i] = NAN;
+    int rc = 0;
+    for (int b = 0; b < r->B; b++)
+        for (size_t t = (size_t)r->count[b]; t < s->T && !rc; t++)
+            rc = write_row(s, b, t, nan_row);
+    free(nan_row);
+    return rc;
+}
+
+static int begin(sheet *h, const session *s, const token_rows *r, wb_error *err)
+{
+    const rg_info *i = s->info;
+    char window[24];
+    snprintf(window, sizeof window, "%d", i->window);
+    const st_pair pairs[] = {
+        {"model", s->o->model},
+        {"dtype", i->dtype == RG_BF16 ? "bf16" : "f32"},
+        {"window", window},
+        {"keys", s->o->hf_window ? "window" : "window + 1"},
+    };
+    const st_tensor logits = {
+        .name = "logits",
+        .dtype = ST_F32,
+        .ndim = 3,
+        .shape = {(size_t)r->B, (size_t)r->longest, (size_t)i->vocab},
+    };
+    h->T = (size_t)r->longest;
+    h->row_bytes = (size_t)i->vocab * sizeof(float);
+    return st_begin(
+        &h->file, &h->begin, s->o->logits_out, &logits, 1, pairs,
+        sizeof pairs / sizeof *pairs, err);
+}
+
+int score(session *s, const struct token_rows *r, wb_error *err)
+{
+    sheet h = {.err = err};
+    char temporary[PATH_MAX + 8];
+    snprintf(temporary, sizeof temporary, "%s.tmp", s->o->logits_out);
+    stop_removes(temporary);  // see atomic_file
+    double began = seconds_now();
+    int rc = begin(&h, s, r, err);
+    if (!rc) rc = rg_score(s->e, (const int *const *)r->ids, r->count, keep, &h, err);
+    if (rc >= 0) rc = write_padding(&h, r, s->info->vocab, err);
+    if (!rc) rc = atomic_commit(&h.file, err);
+    if (rc) atomic_abort(&h.file);
+    stop_removes(NULL);
+    if (rc) return -1;
+    size_t tokens = 0;
+    for (int b = 0; b < r->B; b++)
+        tokens += (size_t)r->count[b];
+    if (!s->o->quiet)
+        fprintf(
+            stderr, "logits %s: (%d,%d,%d) f32 of %zu tokens in %.3f s\n",
+            s->o->logits_out, r->B, r->longest, s->info->vocab, tokens,
+            seconds_now() - began);
+    return 0;
+}

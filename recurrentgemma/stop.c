@@ -1,0 +1,48 @@
+/* stop.c - see stop.h. */
+#include "stop.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t seen, at_once = 1;
+static const char *volatile half_written;
+
+static void on_signal(int number)
+{
+    bool again = seen && number != SIGPIPE;  // each write to a closed pipe sends one
+    if (!seen || seen == SIGPIPE) seen = number;
+    if (!again && !at_once) return;
+    if (half_written) unlink(half_written);
+    _exit(128 + number);
+}
+
+void stop_catch(void)
+{
+    // Without SA_RESTART: a chat that waits for a line must see it.
+    const struct sigaction stop = {.sa_handler = on_signal};
+    const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
+        sigaction(caught[i], &stop, NULL);
+    signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit gives an error, not the end
+}
+
+int stop_signal(void)
+{
+    return seen;
+}
+
+void stop_forget(void)
+{
+    seen = 0;
+}
+
+void stop_at_once(bool yes)
+{
+    at_once = yes;
+}
+
+void stop_removes(const char *path)
+{
+    half_written = path;
+}

@@ -1,0 +1,138 @@
+/* talk.c - --chat: a turn a line. The row's states hold all turns so far, so a turn costs
+ * its own tokens alone. */
+#include "chat.h"
+#include "output.h"
+#include "progress.h"
+#include "session.h"
+#include "stop.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONTEXT 8192 /* tokens of a conversation, unless --context says */
+#define TURN 1024    /* tokens of a turn that are read at once, at the most */
+
+typedef struct conversation {
+    session *s;
+    chat turns;
+    int last; /* newest token of the model; -1: nothing is said yet */
+    long context;
+} conversation;
+
+static void forget(conversation *c)
+{
+    if (c->last >= 0) rg_reset(c->s->e, 0, c->s->o->seed);
+    c->last = -1;
+}
+
+// The model's answer as it comes, up to its <end_of_turn>, --max-new-tokens, a full context
+// or Ctrl-C.
+static int answer(conversation *c, int going, wb_error *err)
+{
+    rg_engine *e = c->s->e;
+    writer w;
+    if (writer_begin(&w, c->s->codec, err)) return -1;
+    int rc = 0, n = 1, shown = 0;
+    for (;;) {
+        int drawn = rg_drawn(e, 0), room = (int)c->context - rg_read(e, 0);
+        rc = writer_add(&w, rg_tokens(e, 0) + shown, drawn - shown, err);
+        shown = drawn;
+        if (n > room) n = room;
+        if (rc || going == 0 || stop_signal() || n == 0) break;
+        double began = seconds_now();
+        going = session_step(c->s, n, err);
+        if (going < 0) break;
+        n = session_pace(n, seconds_now() - began);
+    }
+    c->last = rg_tokens(e, 0)[rg_drawn(e, 0) - 1];
+    wb_error again;
+    if (writer_end(&w, rc || going < 0 ? &again : err)) rc = -1;
+    return going < 0 ? -1 : rc;
+}
+
+static void say_cost(const conversation *c, size_t count, const session *before)
+{
+    const session *s = c->s;
+    if (s->o->quiet) return;
+    size_t stepped = s->stepped - before->stepped;
+    double seconds = s->step_seconds - before->step_seconds;
+    fprintf(
+        stderr, "[%zu tokens read in %.3f s, %d written", count,
+        s->read_seconds - before->read_seconds, rg_drawn(s->e, 0));
+    if (stepped) fprintf(stderr, ", %.0f a second", (double)stepped / seconds);
+    fprintf(stderr, "; %d of %ld held]\n", rg_read(s->e, 0), c->context);
+}
+
+// A line that the model cannot take is said so, and the conversation goes on.
+static int turn(conversation *c, const char *line, size_t bytes, wb_error *err)
+{
+    size_t count;
+    wb_error why;
+    int *ids = chat_turn(&c->turns, c->last, line, bytes, &count, &why);
+    if (!ids) return fprintf(stderr, "recurrentgemma: %s\n", why.text), 0;
+    long unread = c->last >= 0;
+    if (rg_read(c->s->e, 0) + unread + (long)count > c->context) {
+        fprintf(
+            stderr,
+            "recurrentgemma: %zu tokens more do not fit into the context of %ld: /clear "
+            "starts anew, --context makes room\n",
+            count, c->context);
+        free(ids);
+        return 0;
+    }
+    const session before = *c->s;
+    int n = (int)count, going = session_prefill(c->s, (const int *const[]){ids}, &n, err);
+    free(ids);
+    if (going < 0 || answer(c, going, err)) return -1;
+    say_cost(c, count, &before);
+    return 0;
+}
+
+// Without its end of line. NULL: EOF or a signal.
+static char *read_line(char **line, size_t *room, size_t *bytes)
+{
+    if (isatty(STDIN_FILENO)) fprintf(stderr, "> ");
+    ssize_t n = stop_signal() ? -1 : getline(line, room, stdin);
+    if (n < 0) return NULL;
+    while (n > 0 && ((*line)[n - 1] == '\n' || (*line)[n - 1] == '\r'))
+        (*line)[--n] = 0;
+    *bytes = (size_t)n;
+    return *line;
+}
+
+static int converse(conversation *c, wb_error *err)
+{
+    char *line = NULL;
+    size_t room = 0, bytes;
+    int rc = 0;
+    while (!rc && read_line(&line, &room, &bytes)) {
+        if (strcmp(line, "/exit") == 0) break;
+        if (strcmp(line, "/clear") == 0)
+            forget(c);
+        else if (bytes > 0)
+            rc = turn(c, line, bytes, err);
+        if (stop_signal() == SIGINT) stop_forget();  // it stopped the answer
+    }
+    if (!rc && ferror(stdin) && !stop_signal()) rc = error_set(err, "stdin: cannot read");
+    free(line);
+    return rc;
+}
+
+int talk(session *s, wb_error *err)
+{
+    const options *o = s->o;
+    conversation c = {.s = s, .last = -1, .context = o->context ? o->context : CONTEXT};
+    int stop[2];
+    if (o->max_new_tokens == 0)
+        return error_set(err, "--chat with --max-new-tokens 0: an answer needs tokens");
+    if (session_text(s, err) || chat_open(&c.turns, s->codec, err)) return -1;
+    rg_settings set = session_settings(o, 1, c.context, TURN, o->max_new_tokens);
+    set.stops = chat_stops(&c.turns, stop);
+    set.stop = stop;
+    if (session_model(s, &set, err)) return -1;
+    stop_at_once(false);
+    return converse(&c, err);
+}
