@@ -3,7 +3,8 @@
 
 double cost_prompt_flops(const rg_info *i, int B, long count)
 {
-    double C = i->channels, R = i->recurrent, F = i->hidden, d = i->head_dim, H = i->heads;
+    double C = i->channels, R = i->recurrent, F = i->hidden, d = i->head_dim,
+           H = i->heads;
     double n = (double)count, W = i->window;
     double recurrent = 2 * (3 * C * R + 2 * R * R / H + i->taps * R);
     double attention = 2 * (2 * C * H * d + 2 * C * d);

@@ -1,6 +1,7 @@
 /* machine.c - see machine.h. */
 #include "machine.h"
-#include "model.h"
+
+#include "cuda_check.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,4 +36,11 @@ const char *machine_name(void)
     for (char *s = name; *s; s++)
         if (*s == ',' || *s == '"') *s = ' ';
     return name;
+}
+
+bool machine_is_card(void)
+{
+    struct cudaDeviceProp p;
+    CUDA_CHECK(cudaGetDeviceProperties(&p, 0));
+    return !p.integrated;
 }

@@ -1,0 +1,233 @@
+/* bench.c - --bench: B rows that read P random tokens and write G, timed. Beside each time
+ * stands its floor: of a prompt the FLOPs it needs at the rate of a large matrix product, of
+ * a step the bytes it needs at the speed of a large copy, both measured in the same run. */
+#include "ceiling.h"
+#include "cost.h"
+#include "kernels.h"
+#include "machine.h"
+#include "progress.h"
+#include "session.h"
+#include "stop.h"
+#include "wb.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CASES = 64, REPEATS = 5 };
+
+typedef struct bench_case {
+    int B, P, G;
+} bench_case;
+
+// All times in seconds; medians.
+typedef struct figures {
+    int repeats;
+    double read, step,
+        all;             /* step: one token of every row; all: from prompt to the end */
+    double flops, bytes; /* that reading and, on the average, a step need */
+    double device;       /* bytes */
+} figures;
+
+/* --- cases ---------------------------------------------------------------------------- */
+
+// A whole number of 1 .. 1e8 and what follows it; 0: none.
+static int size_of(const char **p, char after)
+{
+    char *end;
+    errno = 0;
+    long n = **p >= '0' && **p <= '9' ? strtol(*p, &end, 10) : 0;
+    if (n < 1 || n > 100000000 || (*end != after && !(after == ',' && !*end))) return 0;
+    *p = *end ? end + 1 : end;
+    return (int)n;
+}
+
+static int read_cases(const char *text, bench_case *cases, wb_error *err)
+{
+    int n = 0;
+    const char *p = text;
+    do {
+        const char *word = p;
+        bench_case c = {0};
+        if ((c.B = size_of(&p, 'x')) && (c.P = size_of(&p, 'x'))) c.G = size_of(&p, ',');
+        if (!c.G)
+            return error_set(
+                err,
+                "--bench: '%.40s' is not BxPxG: rows, tokens read, tokens written, each "
+                "1 "
+                "or more, as in 1x512x128,32x512x64",
+                word);
+        if (n == MOST_CASES)
+            return error_set(err, "--bench: more than %d cases at once", MOST_CASES);
+        cases[n++] = c;
+    } while (*p);
+    return n;
+}
+
+/* --- one case ------------------------------------------------------------------------- */
+
+// P ids for each of B rows.
+static int **random_rows(const bench_case *c, int vocab, uint64_t seed)
+{
+    size_t B = (size_t)c->B, P = (size_t)c->P;
+    int **rows = malloc(B * sizeof *rows), *ids = malloc(B * P * sizeof *ids);
+    for (size_t b = 0; rows && ids && b < B; b++) {
+        rows[b] = ids + b * P;
+        for (size_t t = 0; t < P; t++) {
+            uint32_t r[4];
+            wb_random(r, seed, (uint32_t)t, (uint32_t)b, 0, 0);
+            rows[b][t] = (int)(r[0] % (uint32_t)vocab);
+        }
+    }
+    if (rows && ids) return rows;
+    free(rows), free(ids);
+    return NULL;
+}
+
+// Reads and writes once: seconds of the prompt and of the G - 1 steps.
+static int once(
+    session *s, const bench_case *c, int *const *rows, const int *count, double *read,
+    double *steps, wb_error *err)
+{
+    for (int b = 0; b < c->B; b++)
+        rg_reset(s->e, b, s->o->seed + (uint64_t)b);
+    double t0 = seconds_now();
+    int rc = rg_prefill(s->e, (const int *const *)rows, count, err);
+    double t1 = seconds_now();
+    if (rc >= 0 && c->G > 1) rc = rg_step(s->e, c->G - 1, err);
+    *read = t1 - t0, *steps = seconds_now() - t1;
+    return rc < 0 ? -1 : 0;
+}
+
+// The first time warms up; it counts where one alone takes long (a CPU).
+static int
+measure(session *s, const bench_case *c, int *const *rows, figures *f, wb_error *err)
+{
+    double read[REPEATS], step[REPEATS], all[REPEATS];
+    int *count = malloc((size_t)c->B * sizeof *count), n = 0, rc = 0;
+    if (!count) return error_set(err, "--bench: no memory");
+    for (int b = 0; b < c->B; b++)
+        count[b] = c->P;
+    double began = seconds_now();
+    for (int i = 0; i <= REPEATS && !rc && !stop_signal(); i++) {
+        double r, w;
+        rc = once(s, c, rows, count, &r, &w, err);
+        if (i == 0 && r + w < 10) continue;
+        read[n] = r, all[n] = r + w;
+        step[n++] = c->G > 1 ? w / (c->G - 1) : 0;
+        if (seconds_now() - began > 10) break;
+    }
+    free(count);
+    if (rc) return -1;
+    if (n == 0) return error_set(err, "--bench: stopped before the first result");
+    f->repeats = n;
+    f->read = median_of(read, n), f->step = median_of(step, n),
+    f->all = median_of(all, n);
+    return 0;
+}
+
+// Opens the model for the case, so that memory is what the case needs, and closes it.
+static int
+run_case(session *s, const bench_case *c, figures *f, rg_info *info, wb_error *err)
+{
+    rg_settings set = session_settings(s->o, c->B, (long)c->P + c->G, c->P, c->G);
+    set.stops = 0;
+    s->e = rg_open(s->o->model, &set, err);
+    if (!s->e) return -1;
+    const rg_info *i = rg_describe(s->e);
+    int **rows = random_rows(c, i->vocab, s->o->seed);
+    int rc = rows ? measure(s, c, rows, f, err) : error_set(err, "--bench: no memory");
+    f->flops = cost_prompt_flops(i, c->B, c->P);
+    f->bytes = cost_step_bytes(i, c->B, c->P + c->G / 2.0);
+    f->device = (double)(i->weight_bytes + i->cache_bytes + i->buffer_bytes);
+    *info = *i;
+    if (rows) free(rows[0]);
+    free(rows);
+    rg_close(s->e);
+    s->e = NULL;
+    return rc;
+}
+
+/* --- report --------------------------------------------------------------------------- */
+
+typedef struct ceilings {
+    double copy, product; /* bytes, FLOPs a second */
+} ceilings;
+
+static void print_case(const bench_case *c, const figures *f, const ceilings *top)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%dx%dx%d", c->B, c->P, c->G);
+    double floor_read = f->flops / top->product, floor_step = f->bytes / top->copy;
+    printf(
+        "%-16s %10.2f %9.2f %6.3f %10.0f", name, f->read * 1e3, floor_read * 1e3,
+        floor_read / f->read, c->B * (double)c->P / f->read);
+    if (c->G > 1)
+        printf(
+            " %10.3f %9.3f %6.3f %10.0f", f->step * 1e3, floor_step * 1e3,
+            floor_step / f->step, c->B / f->step);
+    else
+        printf(" %10s %9s %6s %10s", "-", "-", "-", "-");
+    printf(" %9.3f %9.1f %3d\n", f->all, f->device * 1e-6, f->repeats);
+    fflush(stdout);
+}
+
+static int write_json(
+    const char *path, const rg_info *i, const bench_case *c, const figures *f,
+    const ceilings *top, wb_error *err)
+{
+    FILE *out = fopen(path, "a");
+    if (!out) return error_set(err, "%s: cannot write: %s", path, strerror(errno));
+    fprintf(
+        out,
+        "{\"machine\":\"%s\",\"parameters\":%zu,\"dtype\":\"%s\",\"rows\":%d,\"read\":%d,"
+        "\"written\":%d,\"prefill_ms\":%.4f,\"prefill_flops\":%.6g,\"step_ms\":%.5f,"
+        "\"step_bytes\":%.6g,\"total_s\":%.5f,\"device_bytes\":%.0f,\"repeats\":%d,"
+        "\"copy_GBs\":%.1f,\"product_TFLOPs\":%.2f}\n",
+        machine_name(), i->parameters, i->dtype == RG_BF16 ? "bf16" : "f32", c->B, c->P,
+        c->G, f->read * 1e3, f->flops, f->step * 1e3, f->bytes, f->all, f->device,
+        f->repeats, top->copy * 1e-9, top->product * 1e-12);
+    if (fclose(out)) return error_set(err, "%s: cannot write: %s", path, strerror(errno));
+    return 0;
+}
+
+// What all figures stand on; the ceiling of products needs the model's dtype.
+static void print_head(const session *s, const rg_info *i, ceilings *top)
+{
+    top->product = ceiling_product(i->dtype == RG_BF16);
+    printf(
+        "%s: %d layers, %d channels, %.1f M parameters, %s\n", s->o->model, i->layers,
+        i->channels, (double)i->parameters * 1e-6, i->dtype == RG_BF16 ? "bf16" : "f32");
+    printf(
+        "%s: copy %.1f GB/s, matrix product %.2f TFLOP/s; random tokens of seed %llu\n",
+        machine_name(), top->copy * 1e-9, top->product * 1e-12,
+        (unsigned long long)s->o->seed);
+    printf(
+        "%-16s %10s %9s %6s %10s %10s %9s %6s %10s %9s %9s %3s\n", "rows x read x",
+        "prefill", "floor", "of it", "tokens/s", "step", "floor", "of it", "tokens/s",
+        "all", "memory", "n");
+    printf(
+        "%-16s %10s %9s %6s %10s %10s %9s %6s %10s %9s %9s\n", "written", "ms", "ms", "",
+        "", "ms", "ms", "", "", "s", "MB");
+}
+
+int bench(session *s, wb_error *err)
+{
+    bench_case cases[MOST_CASES];
+    int n = read_cases(s->o->bench, cases, err);
+    if (n < 0) return -1;
+    if (!s->o->quiet) wb_print_kernels(stderr);
+    ceilings top = {.copy = ceiling_copy()};
+    for (int i = 0; i < n && !stop_signal(); i++) {
+        figures f;
+        rg_info info;
+        if (run_case(s, &cases[i], &f, &info, err)) return -1;
+        if (i == 0) print_head(s, &info, &top);
+        print_case(&cases[i], &f, &top);
+        if (s->o->json && write_json(s->o->json, &info, &cases[i], &f, &top, err))
+            return -1;
+    }
+    return ferror(stdout) ? error_set(err, "stdout: cannot write: %s", strerror(errno))
+                          : 0;
+}
