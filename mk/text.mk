@@ -7,7 +7,7 @@ TEXT_FOLDER := $(B)/objects/recurrentgemma
 WRAPPER     := $(TEXT_FOLDER)/sentencepiece
 
 # A program that takes TEXT_OBJECTS is linked with $(LINK_TEXT): flags and library as found.
-TEXT_OBJECTS := $(addprefix $(TEXT_FOLDER)/,text.o text_stream.o chat.o sentencepiece.o)
+TEXT_OBJECTS := $(addprefix $(TEXT_FOLDER)/,text.o text_stream.o chat.o sentencepiece_file.o sentencepiece.o)
 LINK_TEXT     = $(LINK_PROGRAM) @$(WRAPPER).libs
 
 # Looked for by the recipe, after set-up had its chance to install it. When the library

@@ -13,6 +13,10 @@ extern "C" {
 
 typedef struct spm spm;
 
+/* Whether the file is whole and holds nothing that the library would follow without
+ * looking: 0, or -1. Part of opening it, and plain C. */
+int spm_check(const void *model, size_t bytes, const char *name, wb_error *err);
+
 /* A tokenizer.model from memory (copied); name is for messages. */
 spm *spm_open(const void *model, size_t bytes, const char *name, wb_error *err);
 void spm_close(spm *s); /* NULL is fine */

@@ -35,7 +35,8 @@ text_codec *text_parse(
     }
     t->anchor = -1;
     if (sentencepiece)
-        t->spm = spm_open(data, bytes, name, err);
+        t->spm =
+            spm_check(data, bytes, name, err) ? NULL : spm_open(data, bytes, name, err);
     else if (tokenizer_parse(&t->own, data, bytes, name, err) == 0)
         return t;
     if (t->spm) return find_anchor(t), t;

@@ -7,8 +7,10 @@
  *     d IDS...     -> text
  *     s IDS...     -> the texts of a stream, one behind each id and one at its end
  *     c LAST TEXT  -> ids of a turn
- */
+ *
+ * text.c FOLDER bytes|characters FILE - writes the tokenizer of that kind for FILE's text. */
 #include "../../recurrentgemma/chat.h"
+#include "tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,9 +90,25 @@ static void answer(const text_codec *t, text_stream *s, char *line)
     putchar('\n');
 }
 
+static int save(const char *folder, const char *kind, const char *path)
+{
+    wb_error err;
+    tokenizer t;
+    size_t bytes;
+    char *text = file_read(path, 1 << 24, &bytes, &err);
+    tokenizer_kind k = strcmp(kind, "bytes") ? TOKENIZER_CHARACTERS : TOKENIZER_BYTES;
+    if (!text || tokenizer_build(&t, k, text, bytes, path, &err) ||
+        tokenizer_save(&t, folder, 64, &err))
+        fail(&err);
+    tokenizer_free(&t);
+    free(text);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     wb_error err;
+    if (argc == 4) return save(argv[1], argv[2], argv[3]);
     text_codec *t = text_open(argc > 1 ? argv[1] : ".", &err);
     if (!t) fail(&err);
     text_stream *s = text_stream_begin(t);
