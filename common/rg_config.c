@@ -280,8 +280,7 @@ int rg_config_read(rg_config *c, const char *folder, wb_error *err)
 
 /* --- writing ------------------------------------------------------------------------ */
 
-// A float as the decimal that people write: 1e-05, not 9.9999997e-06.
-static double decimal(float x)
+double rg_decimal(float x)
 {
     char text[32];
     snprintf(text, sizeof text, "%.7g", (double)x);
@@ -308,7 +307,7 @@ json_t *rg_config_to_json(const rg_config *c, const char *dtype)
 {
     double part = (double)c->rotated / c->head_dim;
     json_t *rope = json_pack(
-        "{s:f, s:s, s:f}", "rope_theta", decimal(c->rope_base), "rope_type", "default",
+        "{s:f, s:s, s:f}", "rope_theta", rg_decimal(c->rope_base), "rope_type", "default",
         "partial_rotary_factor", part);
     json_t *blocks = json_array();
     for (const char *b = c->blocks; *b; b++)
@@ -323,11 +322,11 @@ json_t *rg_config_to_json(const rg_config *c, const char *dtype)
         ids(c->eos, c->eos_count), "final_w_init_variance_scale", 2.0 / c->layers,
         "head_dim", c->head_dim, "hidden_activation", "gelu_pytorch_tanh", "hidden_size",
         c->channels, "intermediate_size", 2 * c->hidden, "logits_soft_cap",
-        decimal(c->softcap), "lru_width", c->recurrent, "max_position_embeddings",
+        rg_decimal(c->softcap), "lru_width", c->recurrent, "max_position_embeddings",
         c->context, "num_attention_heads", c->heads, "num_hidden_layers", c->layers,
         "num_key_value_heads", c->kv_heads, "pad_token_id", id_or_null(c->pad),
-        "partial_rotary_factor", part, "rms_norm_eps", decimal(c->eps), "rope_theta",
-        decimal(c->rope_base), "rope_parameters", rope, "tie_word_embeddings", c->tied,
+        "partial_rotary_factor", part, "rms_norm_eps", rg_decimal(c->eps), "rope_theta",
+        rg_decimal(c->rope_base), "rope_parameters", rope, "tie_word_embeddings", c->tied,
         "vocab_size", c->vocab, "use_cache", 1, "w_init_variance_scale", 0.01);
     // ours: trained with one token less in the window, as transformers computes it
     if (c->hf_window) json_object_set_new(root, "hf_window", json_true());

@@ -46,6 +46,8 @@ int rg_config_from_json(
     rg_config *c, struct json_t *root, const char *name, wb_error *err);
 /* A new json_t; dtype as transformers calls it: float32, bfloat16, float16. */
 struct json_t *rg_config_to_json(const rg_config *c, const char *dtype);
+/* A float as the decimal that people write: 1e-05, not 9.9999997e-06. */
+double rg_decimal(float x);
 
 /* One line about the first size that makes no model; 0 if all do. */
 int rg_config_check(const rg_config *c, wb_error *err);

@@ -1,4 +1,5 @@
 /* config.c - names and sizes: which of them make a model. */
+#include "config_json.h"
 #include "model.h"
 
 #include <math.h>
@@ -65,24 +66,10 @@ int model_choose_attention(model_config *c, const char *how, wb_error *err)
 
 static int check_griffin(const model_config *c, wb_error *err)
 {
-    size_t kinds = strlen(c->blocks);
-    if (kinds == 0 || strspn(c->blocks, "ra") != kinds)
-        return error_set(
-            err, "layers '%s': say r (recurrent) and a (attention), as in rra",
-            c->blocks);
-    if (c->recurrent < 1 || c->recurrent % c->heads || c->recurrent / c->heads > 512)
-        return error_set(
-            err, "%d recurrent channels do not make %d gate blocks of at most 512",
-            c->recurrent, c->heads);
-    if (c->taps < 2 || c->taps > 8)
-        return error_set(err, "a convolution of %d taps: 2 to 8 are possible", c->taps);
-    if (c->window < 0 || (c->hf_window && c->window < 1))
-        return error_set(
-            err, "a window of %d tokens: %d or more", c->window, c->hf_window);
+    rg_config g = config_griffin(c);
+    if (rg_config_check(&g, err)) return -1;
     if (!c->tied)
         return error_set(err, "the output matrix of griffin is the embedding: tied = 1");
-    if (!(c->softcap >= 0))
-        return error_set(err, "a soft cap of %g: 0 (none) or above", c->softcap);
     return 0;
 }
 
@@ -121,7 +108,7 @@ int model_check(const model_config *c, wb_error *err)
     if (c->arch == MODEL_GRIFFIN && check_griffin(c, err)) return -1;
     // What is counted in int: a row of each product, and the parameters of a matrix.
     double widest = fmax(2.0 * c->hidden, (c->heads + 2.0 * c->kv_heads) * c->head_dim);
-    widest = fmax(widest, fmax(c->vocab + 64.0, fmax(c->context, 2.0 * c->recurrent)));
+    widest = fmax(widest, fmax(c->vocab + 64.0, c->context));
     if (widest * c->channels > 2e9 || c->layers > 10000)
         return error_set(
             err, "the model is too large: a matrix of %.3g elements",

@@ -1,5 +1,6 @@
 /* model.c - the memory of a model, and what goes between it and the host. */
 #include "model.h"
+#include "rg_config.h"
 #include "arena.h"
 #include "rope.h"
 
@@ -109,17 +110,6 @@ static void point_all(model *m, arena *a, int accum)
     m->dpx = take_elements(a, R * Cr), m->dpa = take_elements(a, R * Cr);
 }
 
-// sqrt(C) as bf16 has it, whatever the model's dtype: so published models were made.
-static float embedding_scale(int channels)
-{
-    float x = sqrtf((float)channels);
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 static void set_constants(model *m)
 {
     const model_config *c = &m->config;
@@ -127,7 +117,7 @@ static void set_constants(model *m)
     m->R = m->B * m->T;
     m->W = (c->heads + 2 * c->kv_heads) * c->head_dim;
     m->offset = griffin ? 1 : 0;
-    m->emb_scale = griffin ? embedding_scale(c->channels) : 1;
+    m->emb_scale = griffin ? rg_embedding_scale(c->channels) : 1;
     m->scale = 1 / sqrtf((float)c->head_dim);
     m->rotated = griffin ? c->head_dim / 2 : c->head_dim;
     m->window = griffin ? c->window - c->hf_window : WB_ALL;

@@ -1,10 +1,14 @@
 /* weights.c - which weights each architecture has, where they lie, how they start. */
+#include "config_json.h"
+#include "draw.h"
 #include "model.h"
+#include "rg_tensors.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 // One line of the tables below. Lines of one slot lie behind one another without a gap.
 typedef struct piece {
@@ -19,7 +23,6 @@ typedef struct piece {
 #define OF(field) offsetof(model_layer, field)
 #define ENDS(field) offsetof(model, field)
 #define NORMAL true, START_NORMAL
-#define ZEROS false, START_ZEROS, 0
 #define ONES false, START_ONES, 0
 #define SIZE(table) (int)(sizeof table / sizeof *table)
 
@@ -28,6 +31,12 @@ typedef struct list {
     int count;
     size_t padded;  // elements of the table of the vocabulary
 } list;
+
+static void no_memory(const model_config *c)
+{
+    fprintf(stderr, "no memory for the names of %d layers\n", c->layers);
+    exit(1);
+}
 
 static void add(list *l, int layer, const piece *pieces, int n)
 {
@@ -82,76 +91,44 @@ static void llama_weights(list *l, const model_config *c)
 
 /* --- griffin ------------------------------------------------------------------------ */
 
-static float root(double x)
+static size_t griffin_slot(rg_slot slot)
 {
-    return (float)sqrt(x);
+    static const size_t at[RG_SLOTS] = {
+        [RG_EMB] = ENDS(emb), [RG_HEAD] = ENDS(head), [RG_NF] = ENDS(nf),
+        [RG_N1] = OF(n1),     [RG_N2] = OF(n2),       [RG_WGU] = OF(wgu),
+        [RG_BGU] = OF(bgu),   [RG_WD] = OF(wd),       [RG_BD] = OF(bd),
+        [RG_WO] = OF(wo),     [RG_BO] = OF(bo),       [RG_WQKV] = OF(wqkv),
+        [RG_WXY] = OF(wxy),   [RG_BXY] = OF(bxy),     [RG_CW] = OF(cw),
+        [RG_CB] = OF(cb),     [RG_WX] = OF(wx),       [RG_BX] = OF(bx),
+        [RG_WA] = OF(wa),     [RG_BA] = OF(ba),       [RG_AP] = OF(ap)};
+    return at[slot];
 }
 
+// Matrices decay; the filters of the convolution are none.
 static void griffin_weights(list *l, const model_config *c)
 {
-    size_t C = (size_t)c->channels, F = (size_t)c->hidden, V = (size_t)c->vocab;
-    size_t HD = (size_t)c->heads * c->head_dim, KD = (size_t)c->kv_heads * c->head_dim;
-    size_t Cr = (size_t)c->recurrent, H = (size_t)c->heads, M = Cr / H;
-    size_t taps = (size_t)c->taps;
-    float in = root(1.0 / C),
-          branch = 2.0f / c->layers;  // variance of what ends a branch
-    const piece embedding = {"model.embed_tokens.weight", ENDS(emb), NORMAL, in, {V, C}};
-    const piece norm1 = {"temporal_pre_norm.weight", OF(n1), ZEROS, {C}};
-    const piece recurrent[] = {
-        {"temporal_block.linear_x.weight", OF(wxy), NORMAL, in, {Cr, C}},
-        {"temporal_block.linear_y.weight", OF(wxy), NORMAL, in, {Cr, C}},
-        {"temporal_block.linear_x.bias", OF(bxy), ZEROS, {Cr}},
-        {"temporal_block.linear_y.bias", OF(bxy), ZEROS, {Cr}},
-        {"temporal_block.conv_1d.weight",
-         OF(cw),
-         false,
-         START_NORMAL,
-         root(0.01 / taps),
-         {Cr, 1, taps}},
-        {"temporal_block.conv_1d.bias", OF(cb), ZEROS, {Cr}},
-        {"temporal_block.rg_lru.recurrent_param", OF(ap), false, START_RING, 0, {Cr}},
-        {"temporal_block.rg_lru.input_gate_weight",
-         OF(wx),
-         NORMAL,
-         root(1.0 / M),
-         {H, M, M}},
-        {"temporal_block.rg_lru.input_gate_bias", OF(bx), ZEROS, {H, M}},
-        {"temporal_block.rg_lru.recurrent_gate_weight",
-         OF(wa),
-         NORMAL,
-         root(1.0 / M),
-         {H, M, M}},
-        {"temporal_block.rg_lru.recurrent_gate_bias", OF(ba), ZEROS, {H, M}},
-        {"temporal_block.linear_out.weight", OF(wo), NORMAL, root(branch / Cr), {C, Cr}},
-        {"temporal_block.linear_out.bias", OF(bo), ZEROS, {C}},
-    };
-    const piece attention[] = {
-        {"temporal_block.q_proj.weight", OF(wqkv), NORMAL, in, {HD, C}},
-        {"temporal_block.k_proj.weight", OF(wqkv), NORMAL, in, {KD, C}},
-        {"temporal_block.v_proj.weight", OF(wqkv), NORMAL, in, {KD, C}},
-        {"temporal_block.o_proj.weight", OF(wo), NORMAL, root(branch / HD), {C, HD}},
-        {"temporal_block.o_proj.bias", OF(bo), ZEROS, {C}},
-    };
-    const piece mlp[] = {
-        {"channel_pre_norm.weight", OF(n2), ZEROS, {C}},
-        {"mlp_block.gate_proj.weight", OF(wgu), NORMAL, in, {F, C}},
-        {"mlp_block.up_proj.weight", OF(wgu), NORMAL, in, {F, C}},
-        {"mlp_block.gate_proj.bias", OF(bgu), ZEROS, {F}},
-        {"mlp_block.up_proj.bias", OF(bgu), ZEROS, {F}},
-        {"mlp_block.down_proj.weight", OF(wd), NORMAL, root(branch / F), {C, F}},
-        {"mlp_block.down_proj.bias", OF(bd), ZEROS, {C}},
-    };
-    const piece norm = {"model.final_norm.weight", ENDS(nf), ZEROS, {C}};
-    add(l, -1, &embedding, 1);
-    for (int i = 0; i < c->layers; i++) {
-        add(l, i, &norm1, 1);
-        if (model_is_recurrent(c, i))
-            add(l, i, recurrent, SIZE(recurrent));
-        else
-            add(l, i, attention, SIZE(attention));
-        add(l, i, mlp, SIZE(mlp));
+    static const model_start starts[] = {
+        [RG_ZEROS] = START_ZEROS, [RG_NORMAL] = START_NORMAL, [RG_RING] = START_RING};
+    rg_config g = config_griffin(c);
+    int count;
+    rg_tensor *all = rg_tensors(&g, &count);
+    if (!all) no_memory(c);
+    for (int i = 0; i < count; i++) {
+        const rg_tensor *s = &all[i];
+        model_tensor t = {
+            .count = s->count,
+            .ndim = s->ndim,
+            .decayed = s->start == RG_NORMAL && s->slot != RG_CW,
+            .start = starts[s->start],
+            .deviation = s->deviation,
+            .layer = s->layer,
+            .slot = griffin_slot(s->slot)};
+        memcpy(t.name, s->name, sizeof t.name);
+        memcpy(t.shape, s->shape, sizeof t.shape);
+        t.room = t.layer < 0 && t.ndim == 2 ? l->padded : t.count;
+        l->all[l->count++] = t;
     }
-    add(l, -1, &norm, 1);
+    free(all);
 }
 
 /* --- the flat buffers --------------------------------------------------------------- */
@@ -183,10 +160,7 @@ model_tensor *model_tensors(const model_config *c, int *count, size_t *N, size_t
 {
     list l = {.padded = align_up((size_t)c->vocab) * (size_t)c->channels};
     l.all = malloc(((size_t)c->layers * MOST_PER_LAYER + 3) * sizeof *l.all);
-    if (!l.all) {
-        fprintf(stderr, "no memory for the names of %d layers\n", c->layers);
-        exit(1);
-    }
+    if (!l.all) no_memory(c);
     if (c->arch == MODEL_GRIFFIN)
         griffin_weights(&l, c);
     else
@@ -199,35 +173,6 @@ model_tensor *model_tensors(const model_config *c, int *count, size_t *N, size_t
 }
 
 /* --- first weights ------------------------------------------------------------------ */
-
-// Normal numbers by Box and Muller; the counter says which weight, so a tensor's numbers
-// do not depend on the others'.
-static void fill_normal(float *out, size_t n, float deviation, uint64_t seed, uint32_t id)
-{
-    for (size_t i = 0; i < n; i += 4) {
-        uint32_t r[4];
-        wb_random(r, seed, (uint32_t)(i / 4), (uint32_t)(i >> 34), id, 0x1217);
-        for (size_t k = 0; k < 4 && i + k < n; k++) {
-            double u = (r[k & 2] + 0.5) * 0x1p-32,
-                   angle = 2 * M_PI * r[(k & 2) + 1] * 0x1p-32;
-            double radius = sqrt(-2 * log(u));
-            out[i + k] = (float)(deviation * radius * (k & 1 ? sin(angle) : cos(angle)));
-        }
-    }
-}
-
-// a_param such that a = r at a recurrence gate of 1/8, r^2 uniform: points of a ring in
-// the complex plane between the radii 0.9 and 0.999, of which the real model keeps r.
-static void fill_ring(float *out, size_t n, uint64_t seed, uint32_t id)
-{
-    const double inner = 0.9 * 0.9 + 1e-8, outer = 0.999 * 0.999 + 1e-8;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t r[4];
-        wb_random(r, seed, (uint32_t)i, 0, id, 0x1217);
-        double u = (r[0] + 0.5) * 0x1p-32;
-        out[i] = (float)log(1 / sqrt(inner + (outer - inner) * u) - 1);
-    }
-}
 
 void model_initialise(model *m, uint64_t seed)
 {
@@ -242,8 +187,8 @@ void model_initialise(model *m, uint64_t seed)
         model_tensor *t = &all[i];
         float *out = w + t->offset;
         if (t->start == START_NORMAL)
-            fill_normal(out, t->count, t->deviation, seed, (uint32_t)i);
-        if (t->start == START_RING) fill_ring(out, t->count, seed, (uint32_t)i);
+            draw_normal(out, 0, t->count, t->deviation, seed, (uint32_t)i);
+        if (t->start == START_RING) draw_ring(out, 0, t->count, seed, (uint32_t)i);
         for (size_t k = 0; t->start == START_ONES && k < t->count; k++)
             out[k] = 1;
     }
