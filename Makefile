@@ -10,7 +10,8 @@ include mk/labs.mk       # lab03, grade, starters, which kernels the programs ta
 include mk/grader.mk     # the program behind ./grade
 include mk/tinylm.mk     # train and generate
 include mk/text.mk       # SentencePiece and what is linked with it
-include mk/weights.mk     # model folders: config and weights
+include mk/weights.mk    # model folders: config and weights
+include mk/recurrentgemma.mk # the inference engine and its programs
 include mk/setup.mk      # what is missing on this machine, and how it gets here
 include mk/bench.mk      # measurements
 include mk/plots.mk     # measurements of TinyLM as a whole, drawn

@@ -9,10 +9,9 @@
 // text stays as it is.
 static void read_texts(generator *g, const int *n)
 {
-    size_t P = (size_t)g->d.P;
     for (int b = 0; b < g->B; b++)
-        memcpy(g->h_rows + b * P, g->text[b] + g->start[b], (size_t)n[b] * sizeof(int));
-    decoder_read(&g->d, g->h_rows, P, n, g->zero);
+        g->seen[b] = g->text[b] + g->start[b];
+    decoder_read(&g->d, g->seen, n, g->zero);
 }
 
 // Of the token that is read next: behind `back` of those that were read.

@@ -43,7 +43,8 @@ typedef struct generator {
     int *start, *read;  /* (B) first token that the model sees; how many it read */
     int *again;         /* (B) how many to read again */
     int *zero;          /* (B) zeros: every reading begins a text */
-    int *h_rows;        /* scratch, (B,max(P,tokens)) */
+    const int **seen;   /* (B) what the model sees */
+    int *h_rows;        /* scratch, (B,tokens) */
     int written;        /* tokens drawn so far, in each text */
 } generator;
 

@@ -142,11 +142,11 @@ static int make_decoder(generator *g, wb_error *err)
 static int make_texts(generator *g, wb_error *err)
 {
     size_t B = (size_t)g->B, room = (size_t)g->set.longest + g->set.tokens;
-    size_t row = (size_t)(g->d.P > g->set.tokens ? g->d.P : g->set.tokens);
     g->text = calloc(B, sizeof *g->text);
     g->count = calloc(5 * B, sizeof *g->count);
-    g->h_rows = calloc(B * row, sizeof *g->h_rows);
-    if (!g->text || !g->count || !g->h_rows)
+    g->seen = calloc(B, sizeof *g->seen);
+    g->h_rows = calloc(B * (size_t)g->set.tokens, sizeof *g->h_rows);
+    if (!g->text || !g->count || !g->seen || !g->h_rows)
         return error_set(err, "no memory for %d texts", g->B);
     g->start = g->count + B, g->read = g->start + B, g->again = g->read + B;
     g->zero = g->again + B;
@@ -174,6 +174,7 @@ void generator_destroy(generator *g)
         free(g->text[b]);
     free(g->text);
     free(g->count);
+    free(g->seen);
     free(g->h_rows);
     *g = (generator){0};
 }

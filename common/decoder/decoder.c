@@ -26,20 +26,19 @@ static int longest(const decoder *d, const int *n)
     return most;
 }
 
-void decoder_begin(
-    decoder *d, const int *tokens, size_t pitch, const int *n, const int *base)
+void decoder_begin(decoder *d, const int *const *tokens, const int *n, const int *base)
 {
-    size_t B = (size_t)d->B, most = (size_t)longest(d, n);
+    size_t bytes = (size_t)d->B * sizeof(int);
     d->fresh = true;
-    for (int b = 0; b < d->B; b++)
-        if (n[b] && base[b]) d->fresh = false;
-    if (most)
-        CUDA_CHECK(cudaMemcpy2DAsync(
-            d->prompt, (size_t)d->P * sizeof(int), tokens, pitch * sizeof(int),
-            most * sizeof(int), B, cudaMemcpyHostToDevice, d->stream));
-    CUDA_CHECK(cudaMemcpyAsync(
-        d->base, base, B * sizeof(int), cudaMemcpyHostToDevice, d->stream));
-    decoder_upload(d, d->n, n, B * sizeof(int));
+    for (int b = 0; b < d->B; b++) {
+        if (n[b] == 0) continue;
+        if (base[b]) d->fresh = false;
+        CUDA_CHECK(cudaMemcpyAsync(
+            d->prompt + (size_t)b * d->P, tokens[b], (size_t)n[b] * sizeof(int),
+            cudaMemcpyHostToDevice, d->stream));
+    }
+    CUDA_CHECK(cudaMemcpyAsync(d->base, base, bytes, cudaMemcpyHostToDevice, d->stream));
+    decoder_upload(d, d->n, n, bytes);
 }
 
 void decoder_chunk(decoder *d, int t0, int T)
@@ -47,11 +46,10 @@ void decoder_chunk(decoder *d, int t0, int T)
     d->calls->read(d, t0, T, d->fresh && t0 == 0);
 }
 
-void decoder_read(
-    decoder *d, const int *tokens, size_t pitch, const int *n, const int *base)
+void decoder_read(decoder *d, const int *const *tokens, const int *n, const int *base)
 {
     int most = longest(d, n);
-    decoder_begin(d, tokens, pitch, n, base);
+    decoder_begin(d, tokens, n, base);
     for (int t0 = 0; t0 < most; t0 += d->T)
         decoder_chunk(d, t0, most - t0 < d->T ? most - t0 : d->T);
 }

@@ -7,7 +7,7 @@
  *
  *     decoder d;
  *     decoder_create(&d, &config, &weights, &settings, blas, stream, &err);
- *     decoder_read(&d, tokens, pitch, n, base);  // B rows, behind what each has read before
+ *     decoder_read(&d, tokens, n, base);         // B rows, behind what each has read before
  *     decoder_start(&d, NULL);
  *     decoder_place(&d, at);
  *     decoder_choose(&d);                        // the first token of each row
@@ -138,17 +138,16 @@ int decoder_create(
     const decoder_settings *set, wb_blas *blas, cudaStream_t stream, wb_error *err);
 void decoder_destroy(decoder *d); /* of a decoder that is all 0: nothing */
 
-/* What all these enqueue, in order, on the stream. n, base, at: (B) on the host.
+/* What all these enqueue runs in order, on the stream. tokens, n, base, done, at: (B) on the
+ * host.
  *
- * decoder_begin sends n[b] tokens of each row, from tokens + b*pitch on, to be read behind
- * base[b] others; decoder_chunk reads columns t0 .. t0+T-1 of them, T <= d->T. Rows that end
- * there leave the residual stream of their last token in `end`. decoder_read does both, in
- * chunks of d->T; a row with n[b] = 0 stays as it is. */
-void decoder_begin(
-    decoder *d, const int *tokens, size_t pitch, const int *n, const int *base);
+ * decoder_begin sends n[b] tokens of each row, which are read behind base[b] others; then
+ * decoder_chunk reads columns t0 .. t0+T-1 of them, T <= d->T. Rows that end there leave the
+ * residual stream of their last token in `end`. decoder_read does both, in chunks of d->T; a
+ * row with n[b] = 0 stays as it is. */
+void decoder_begin(decoder *d, const int *const *tokens, const int *n, const int *base);
 void decoder_chunk(decoder *d, int t0, int T);
-void decoder_read(
-    decoder *d, const int *tokens, size_t pitch, const int *n, const int *base);
+void decoder_read(decoder *d, const int *const *tokens, const int *n, const int *base);
 
 /* Before a row's first token is drawn: nothing drawn so far; done (NULL: none) says which
  * rows draw nothing. */

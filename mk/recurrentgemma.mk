@@ -1,0 +1,13 @@
+# recurrentgemma.mk - the inference engine, its programs and their tests.
+#   make recurrentgemma     build/<backend>/recurrentgemma
+ENGINE_OBJECTS := $(addprefix $(TEXT_FOLDER)/,engine.o engine_read.o engine_step.o)
+ENGINE_PARTS   := $(ENGINE_OBJECTS) $(WEIGHTS_OBJECTS) $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) \
+                  $(B)/kernels.o $(BACKEND_LIBS)
+
+# tests/recurrentgemma/NAME.c: a program on the engine's C API and what is inside of it.
+ENGINE_TESTS := $(addprefix $(B)/tests/recurrentgemma/,engine)
+$(ENGINE_TESTS): %: %.o $(ENGINE_PARTS)
+	$(LINK_PROGRAM) $(WRAP)
+$(B)/tests/recurrentgemma/engine: WRAP = -Wl,--wrap=cudaMalloc,--wrap=cudaMallocHost
+
+TEST_PROGRAMS += $(ENGINE_TESTS)
