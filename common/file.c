@@ -18,6 +18,8 @@ int error_set(wb_error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
+    for (char *c = err->text; *c; c++)  // names in a damaged file hold anything
+        if ((unsigned char)*c < 32 || *c == 127) *c = ' ';
     return -1;
 }
 

@@ -12,7 +12,8 @@ typedef struct wb_error {
     char text[1024]; /* one line, no newline */
 } wb_error;
 
-/* Writes the sentence, cut at the end of the buffer; err may be NULL. Returns -1. */
+/* Writes the sentence, cut at the end of the buffer, control characters as spaces; err may
+ * be NULL. Returns -1. */
 int error_set(wb_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

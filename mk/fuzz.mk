@@ -1,7 +1,7 @@
 # fuzz.mk - any bytes thrown at the readers of files that come from elsewhere.
 CLANG     ?= clang
 FUZZ_RUNS ?= 100000
-FUZZ      := safetensors tokenizer
+FUZZ      := safetensors tokenizer text
 
 fuzz: $(FUZZ:%=fuzz-%)  ## 100,000 runs of each file reader on broken files (needs clang)
 
@@ -26,5 +26,20 @@ build/host/fuzz_%: tests/fuzz/fuzz_%.c common/%.c common/file.c common/%.h commo
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
 	    -fno-sanitize-recover=all -Icommon $(filter %.c,$^) -l:libjansson.a -o $@
+
+# With SentencePiece; the library itself is not instrumented.
+TEXT_SOURCES := $(addprefix recurrentgemma/,text.c text_stream.c sentencepiece_file.c)
+build/host/fuzz_text: tests/fuzz/fuzz_text.c $(TEXT_SOURCES) recurrentgemma/sentencepiece.cpp \
+                      $(wildcard recurrentgemma/*text*.h) recurrentgemma/sentencepiece.h \
+                      common/tokenizer.c common/file.c
+	@mkdir -p $(@D)
+	$(Q)for source in $(filter %.c %.cpp,$^); do \
+	    case $$source in *.c) std=gnu11 kind=c ;; *) std=gnu++17 kind=c++ ;; esac; \
+	    $(CLANG) -x $$kind -std=$$std -g -O1 -fsanitize=fuzzer-no-link,address,undefined \
+	        -fno-sanitize-recover=all -Icommon $(SENTENCEPIECE_FLAGS) -c $$source \
+	        -o $@_$$(basename $$source).o || exit 1; \
+	done
+	$(Q)$(CLANG)++ -fsanitize=fuzzer,address,undefined $@_*.o $(SENTENCEPIECE_LIBS) \
+	    -l:libjansson.a -o $@
 
 .PHONY: fuzz

@@ -24,14 +24,11 @@ void SetMinLogLevel(int level) __attribute__((weak));
 }
 }  // namespace sentencepiece
 
-// The library's words as part of a message: one line, without its "./src/x.cc(12) [...]".
+// The library's words as part of a message, without its "./src/x.cc(12) [...]".
 static std::string words_of(const sentencepiece::util::Status &status)
 {
     std::string words = status.message() ? status.message() : "";
-    if (words.find(".cc(") != std::string::npos) return "not a SentencePiece model";
-    for (char &c : words)
-        if (static_cast<unsigned char>(c) < 32) c = ' ';
-    return words;
+    return words.find(".cc(") == words.npos ? words : "not a SentencePiece model";
 }
 
 spm *spm_open(const void *model, size_t bytes, const char *name, wb_error *err)

@@ -66,3 +66,71 @@ write_model("two", {"type": "WordLevel", "vocab": {"ab": 0}})
 write_model("bpe", {"type": "BPE", "vocab": {"a": 0}, "merges": []})
 (folder / "text").write_bytes("To be, or not: é€😀 ".encode() * 2)
 (folder / "latin1").write_bytes(b"caf\xe9 and more16b")
+
+folder = corpus / "text"
+folder.mkdir(parents=True, exist_ok=True)
+
+
+def number(field, value):
+    """A field of a protobuf message that is a number (below 2**14)."""
+    return bytes([field << 3, value & 127]) if value < 128 else \
+        bytes([field << 3, value & 127 | 128, value >> 7])
+
+
+def inside(field, data):
+    """A field that is text, bytes or a message."""
+    return bytes([field << 3 | 2]) + number(0, len(data))[1:] + data
+
+
+def piece(text, score=0.0, kind=1):
+    score = b"\x15" + struct.pack("<f", score) if score else b""
+    return inside(1, inside(1, text.encode()) + score + number(3, kind))
+
+
+UNIGRAM, BPE, WORD, CHAR = 1, 2, 3, 4
+NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
+SPECIAL = [("<pad>", 0, CONTROL), ("<eos>", 0, CONTROL), ("<bos>", 0, CONTROL),
+           ("<unk>", 0, UNKNOWN), ("<start_of_turn>", 0, CONTROL), ("<end_of_turn>", 0, USER)]
+LETTERS = [("\u2581", -3), ("a", -4), ("t", -5), ("h", -5), ("th", -1), ("\u2581a", -2),
+           ("\u2581\u2581", -2.5), ("\n", -6), ("1", -6), ("é", -7)]
+BYTES = [(f"<0x{b:02X}>", 0, BYTE) for b in range(256)]
+
+
+def write_pieces(name, kind, pieces, prefix=0, squeeze=0, rules=b"", fallback=0, more=b""):
+    trainer = number(3, kind)
+    # fields above 15 have two bytes of tag: byte_fallback 35; unk, bos, eos, pad 40..43, and
+    # the names of bos and eos
+    for field, value in (35, fallback), (40, 3), (41, 2), (42, 1), (43, 0):
+        trainer += bytes([field << 3 & 127 | 128, field >> 4, value])
+    for field, name_of in (46, b"<bos>"), (47, b"<eos>"):
+        trainer += bytes([field << 3 & 127 | 130, field >> 4, len(name_of)]) + name_of
+    normalizer = inside(1, b"identity") + (inside(2, rules) if rules else b"") + \
+        number(3, prefix) + number(4, squeeze) + number(5, 1)
+    (folder / name).write_bytes(b"".join(piece(*p) for p in pieces) + inside(2, trainer) +
+                                inside(3, normalizer) + more)
+
+
+# "A" becomes "a": a tree of 256 units, the root's child at 0xC1, its value at 0xC3.
+units = [0] * 256
+units[0] = 0x80 << 10
+units[0xC1] = 0x02 << 10 | 1 << 8 | 0x41
+units[0xC3] = 1 << 31
+tree = struct.pack("<256I", *units)
+rules = struct.pack("<I", len(tree)) + tree + b"a\0"
+
+write_pieces("unigram", UNIGRAM, SPECIAL + LETTERS)
+write_pieces("bpe", BPE, SPECIAL + LETTERS)
+write_pieces("bpe_prefix", BPE, SPECIAL + LETTERS, prefix=1)
+write_pieces("word", WORD, SPECIAL + LETTERS, prefix=1, squeeze=1)
+write_pieces("char", CHAR, SPECIAL + LETTERS, squeeze=1)
+write_pieces("unused", UNIGRAM, SPECIAL + LETTERS + [("the", -1, UNUSED)])
+write_pieces("bytes", BPE, SPECIAL + BYTES + LETTERS, fallback=1)
+write_pieces("bytes_unigram", UNIGRAM, SPECIAL + BYTES + LETTERS, prefix=1, fallback=1)
+write_pieces("rules", UNIGRAM, SPECIAL + LETTERS, rules=rules)
+write_pieces("rules_broken", UNIGRAM, SPECIAL + LETTERS, rules=rules[:40] + b"\xff" * 4 + rules[44:])
+write_pieces("decoding_rules", BPE, SPECIAL + LETTERS, more=inside(5, inside(2, rules)))
+write_pieces("no_unknown", BPE, LETTERS)
+write_pieces("twice", BPE, SPECIAL + LETTERS + LETTERS)
+write_pieces("nothing", BPE, [])
+for name in "bpe", "characters":
+    (folder / f"{name}.json").write_bytes((corpus / "tokenizer" / name).read_bytes())

@@ -18,7 +18,8 @@ import sentencepiece
 SEED = 20240611
 MARKS = ["<start_of_turn>", "<end_of_turn>"]
 NEWLINES = ["\n" * n for n in range(1, 5)]
-GEMMA = dict(pad_id=0, eos_id=1, bos_id=2, unk_id=3, byte_fallback=True, split_digits=True,
+GEMMA = dict(pad_id=0, eos_id=1, bos_id=2, unk_id=3, bos_piece="<bos>", eos_piece="<eos>",
+             byte_fallback=True, split_digits=True,
              add_dummy_prefix=False, remove_extra_whitespaces=False,
              allow_whitespace_only_pieces=True, normalization_rule_name="identity")
 MODELS = {
