@@ -12,6 +12,7 @@ include mk/tinylm.mk     # train and generate
 include mk/text.mk       # SentencePiece and what is linked with it
 include mk/weights.mk    # model folders: config and weights
 include mk/recurrentgemma.mk # the inference engine and its programs
+include mk/parity.mk     # the engine against known answers
 include mk/setup.mk      # what is missing on this machine, and how it gets here
 include mk/bench.mk      # measurements
 include mk/plots.mk     # measurements of TinyLM as a whole, drawn

@@ -29,6 +29,6 @@ list-tests:
 links = $(shell sed -n 's,^// links: ,,p' $(1))
 $(B)/tests/test_%: $(B)/tests/test_%.o $$(addprefix $(B)/,$$(call links,tests/test_$$*.c)) \
                    $(BACKEND_LIBS)
-	$(Q)$(CXX) $(SANITIZE) $^ -o $@ -lcriterion -l:libjansson.a $(LDLIBS)
+	$(Q)$(CXX) $(SANITIZE) $(filter-out $(BACKEND_LIBS),$^) $(BACKEND_LIBS) -o $@ -lcriterion -l:libjansson.a $(LDLIBS)
 
 .PHONY: test test-programs test-card list-labs list-tests

@@ -2,7 +2,6 @@
  * the values inside a model: each gets what stands before it in float64 and must give what
  * stands behind it. Absolute tolerance 1e-5.
  */
-// links: kernels.o common/wb.o common/file.o common/safetensors.o common/ops/matmul.o common/ops/step.o common/ops/reduce.o common/ops/rows.o common/ops/elementwise.o common/ops/generate.o common/ops/train.o common/ops/attention.o
 #include "recurrentgemma/tiny.h"
 
 #include "attention.h"

@@ -1,0 +1,167 @@
+/* test_recurrentgemma_layers.c - the decoder under the engine, layer by layer, on the tiny
+ * model: the residual stream behind each layer within 5e-5, documents packed in one row, and
+ * the logits of each single step, within 1e-4.
+ */
+#include "../recurrentgemma/weights.h"
+#include "decoder.h"
+#include "recurrentgemma/tiny.h"
+
+typedef struct run {
+    rg_config config;
+    rg_weights weights;
+    wb_blas *blas;
+    cudaStream_t stream;  // not NULL: that one cannot be recorded
+    decoder d;
+    int t0, seen;  // of the chunk; calls of the watch
+} run;
+
+static run *r;
+
+static void start(void)
+{
+    tiny_open();
+    wb_error err = {""};
+    r = calloc(1, sizeof *r);
+    cr_assert_eq(wb_blas_create(&r->blas), WB_OK);
+    cr_assert(
+        cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking) == cudaSuccess);
+    cr_assert_eq(rg_config_read(&r->config, TINY, &err), 0, "%s", err.text);
+    cr_assert_eq(
+        rg_weights_load(&r->weights, &r->config, TINY, false, WB_F32, r->stream, &err), 0,
+        "%s", err.text);
+}
+
+static void end(void)
+{
+    decoder_destroy(&r->d);
+    rg_weights_free(&r->weights);
+    wb_blas_destroy(r->blas);
+    cudaStreamDestroy(r->stream);
+    free(r);
+    tiny_close();
+}
+
+static void create(int chunk, bool graph)
+{
+    wb_error err = {""};
+    const decoder_settings set = {
+        .B = 1,
+        .T = chunk,
+        .P = LONG,
+        .positions = LONG + GREEDY,
+        .drawn = GREEDY,
+        .score = LONG,
+        .graph = graph,
+        .top_p = 1,
+        .penalty = 1};
+    const decoder_weights w = {
+        .layer = r->weights.layer,
+        .emb = r->weights.emb,
+        .head = r->weights.head,
+        .nf = r->weights.nf};
+    decoder_destroy(&r->d);
+    cr_assert_eq(
+        decoder_create(&r->d, &r->weights.shape, &w, &set, r->blas, r->stream, &err), 0,
+        "%s", err.text);
+}
+
+TestSuite(layers, .init = start, .fini = end);
+
+/* --- the residual stream ------------------------------------------------------------- */
+
+static void compare(void *user, decoder *d, int layer, const void *x, int T)
+{
+    run *me = user;
+    const float *want = expected("long.hidden");  // (layers+2,T,C)
+    want += ((size_t)(layer + 1) * LONG + me->t0) * CHANNELS;
+    cr_assert(cudaStreamSynchronize(r->stream) == cudaSuccess);
+    char what[64];
+    snprintf(what, sizeof what, "behind layer %d, tokens from %d on", layer, me->t0);
+    near(x, want, (size_t)T * CHANNELS, 5e-5, what);
+    cr_assert_eq(d->config.C, CHANNELS);
+    me->seen++;
+}
+
+Test(layers, hidden)
+{
+    static const int chunks[] = {LONG, 7, WINDOW, 1};
+    const int n = LONG, base = 0;
+    for (int i = 0; i < 4; i++) {
+        create(chunks[i], false);
+        r->d.watch = compare, r->d.watch_user = r, r->seen = 0;
+        decoder_begin(&r->d, expected("long.input_ids"), LONG, &n, &base);
+        for (r->t0 = 0; r->t0 < LONG; r->t0 += chunks[i]) {
+            int T = LONG - r->t0 < chunks[i] ? LONG - r->t0 : chunks[i];
+            decoder_chunk(&r->d, r->t0, T);
+            decoder_norm(&r->d, T);
+        }
+        int parts = (LONG + chunks[i] - 1) / chunks[i];
+        cr_expect_eq(r->seen, parts * (LAYERS + 2), "%d looks", r->seen);
+    }
+}
+
+/* --- documents in one row ------------------------------------------------------------ */
+
+static void reposition(void *user, decoder *d, int layer, const void *x, int T)
+{
+    (void)x;
+    if (layer == -1) decoder_upload(d, d->pos, user, (size_t)T * sizeof(int));
+}
+
+Test(layers, packed_documents)
+{
+    const int n = LONG, base = 0;
+    create(LONG, false);
+    r->d.watch = reposition;
+    r->d.watch_user = (void *)(uintptr_t)expected("packed.segment_pos");
+    decoder_read(&r->d, expected("packed.input_ids"), LONG, &n, &base);
+    decoder_norm(&r->d, LONG);
+    decoder_logits(&r->d, 0, LONG);
+    cr_assert(cudaStreamSynchronize(r->stream) == cudaSuccess);
+    near(r->d.logits, expected("packed.logits"), LONG * VOCAB, 1e-4, "packed documents");
+}
+
+/* --- single steps -------------------------------------------------------------------- */
+
+/* The logits that a token was just drawn from: behind the soft cap as the fixture has them */
+static void step_logits(const char *prompt, int i)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s.greedy_logits", prompt);
+    const float *want = (const float *)expected(name) + (size_t)i * VOCAB;
+    float z[VOCAB], cap = r->d.config.softcap;
+    decoder_download(&r->d, z, r->d.logits, sizeof z);
+    for (int v = 0; v < VOCAB; v++)
+        z[v] = cap * tanhf(z[v] / cap);
+    double d = farthest(z, want, VOCAB);
+    cr_expect(d <= 1e-4, "%s: logits of token %d off by %g", prompt, i, d);
+}
+
+static void steps(const char *prompt, int n, bool graph)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s.input_ids", prompt);
+    const int base = 0, at = n - 1;
+    create(LONG, graph);
+    decoder_read(&r->d, expected(name), (size_t)n, &n, &base);
+    decoder_start(&r->d, NULL);
+    decoder_place(&r->d, &at);
+    decoder_choose(&r->d);
+    step_logits(prompt, 0);
+    for (int i = 1; i < GREEDY; i++) {
+        decoder_step(&r->d);
+        step_logits(prompt, i);
+    }
+    int drawn[GREEDY];
+    decoder_download(&r->d, drawn, r->d.out, sizeof drawn);
+    snprintf(name, sizeof name, "%s.greedy", prompt);
+    cr_expect_arr_eq(drawn, expected(name), sizeof drawn);
+}
+
+Test(layers, logits_of_single_steps)
+{
+    for (int graph = 0; graph < 2; graph++) {
+        steps("long", LONG, graph);
+        steps("short", SHORT, graph);
+    }
+}
