@@ -85,11 +85,11 @@ static void compare(void *user, decoder *d, int layer, const void *x, int T)
 Test(layers, hidden)
 {
     static const int chunks[] = {LONG, 7, WINDOW, 1};
-    const int n = LONG, base = 0;
+    const int n = LONG, base = 0, *ids = expected("long.input_ids");
     for (int i = 0; i < 4; i++) {
         create(chunks[i], false);
         r->d.watch = compare, r->d.watch_user = r, r->seen = 0;
-        decoder_begin(&r->d, expected("long.input_ids"), LONG, &n, &base);
+        decoder_begin(&r->d, &ids, &n, &base);
         for (r->t0 = 0; r->t0 < LONG; r->t0 += chunks[i]) {
             int T = LONG - r->t0 < chunks[i] ? LONG - r->t0 : chunks[i];
             decoder_chunk(&r->d, r->t0, T);
@@ -110,11 +110,11 @@ static void reposition(void *user, decoder *d, int layer, const void *x, int T)
 
 Test(layers, packed_documents)
 {
-    const int n = LONG, base = 0;
+    const int n = LONG, base = 0, *ids = expected("packed.input_ids");
     create(LONG, false);
     r->d.watch = reposition;
     r->d.watch_user = (void *)(uintptr_t)expected("packed.segment_pos");
-    decoder_read(&r->d, expected("packed.input_ids"), LONG, &n, &base);
+    decoder_read(&r->d, &ids, &n, &base);
     decoder_norm(&r->d, LONG);
     decoder_logits(&r->d, 0, LONG);
     cr_assert(cudaStreamSynchronize(r->stream) == cudaSuccess);
@@ -141,9 +141,9 @@ static void steps(const char *prompt, int n, bool graph)
 {
     char name[64];
     snprintf(name, sizeof name, "%s.input_ids", prompt);
-    const int base = 0, at = n - 1;
+    const int base = 0, at = n - 1, *ids = expected(name);
     create(LONG, graph);
-    decoder_read(&r->d, expected(name), (size_t)n, &n, &base);
+    decoder_read(&r->d, &ids, &n, &base);
     decoder_start(&r->d, NULL);
     decoder_place(&r->d, &at);
     decoder_choose(&r->d);
