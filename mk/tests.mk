@@ -9,8 +9,10 @@ $(CRITERION:=.o): | setup-test  # criterion.h may be on its way
 test: setup-test $(CRITERION) test-programs  ## every test (installs what it needs)
 	@$(RUN_TESTS) $(CRITERION) $(SUITES)
 
-test-%: setup-test test-programs  ## one suite: make test-cpu, test-grader, test-tinylm ...
-	@$(RUN_TESTS) $(wildcard tests/$*/suite*.sh) $(filter %/test_$*,$(CRITERION))
+# Criterion programs of a subject: tests/test_rglru.c, tests/test_rglru_scan.c
+criterion_of = $(addprefix $(B)/tests/,$(filter test_$(1) test_$(1)_%,$(notdir $(CRITERION))))
+test-%: setup-test test-programs $$(call criterion_of,$$*)  ## one suite: make test-cpu, test-grader, test-tinylm ...
+	@$(RUN_TESTS) $(wildcard tests/$*/suite*.sh) $(call criterion_of,$*)
 
 # What the suites run must be built first; each subject adds its programs to TEST_PROGRAMS.
 test-programs: $$(TEST_PROGRAMS)
