@@ -1,8 +1,9 @@
 # text.mk - text to tokens: SentencePiece where it is installed, and what is linked with it.
 #   SENTENCEPIECE=/prefix   its include/ and lib/, where it is not the system's
 SENTENCEPIECE       ?=
-SENTENCEPIECE_FLAGS  = $(addprefix -I,$(SENTENCEPIECE:%=%/include))
-SENTENCEPIECE_LIBS   = $(SENTENCEPIECE:%=-L%/lib -Wl,-rpath,%/lib) -lsentencepiece
+SENTENCEPIECE_FLAGS  = $(SENTENCEPIECE:%=-I%/include)
+SENTENCEPIECE_LIBS   = $(if $(SENTENCEPIECE),-L$(SENTENCEPIECE)/lib -Xlinker -rpath \
+                       -Xlinker $(abspath $(SENTENCEPIECE))/lib) -lsentencepiece
 TEXT_FOLDER := $(B)/objects/recurrentgemma
 WRAPPER     := $(TEXT_FOLDER)/sentencepiece
 
@@ -11,23 +12,23 @@ TEXT_OBJECTS := $(addprefix $(TEXT_FOLDER)/,text.o text_stream.o chat.o sentence
 LINK_TEXT     = $(LINK_PROGRAM) @$(WRAPPER).libs
 
 # Looked for by the recipe, after set-up had its chance to install it. When the library
-# came later, or went, the object of the last time is thrown away.
+# came later, or went, what the last time found is written anew, and the wrapper with it.
 HAVE_SENTENCEPIECE = printf '\#if !__has_include(<sentencepiece_processor.h>)\n\#error\n\#endif\n' | \
     $(CXX) -E -x c++ $(SENTENCEPIECE_FLAGS) - >/dev/null 2>&1
+FOUND = $$(if $(HAVE_SENTENCEPIECE); then echo '$(strip $(SENTENCEPIECE_LIBS))'; fi)
 ifneq ($(wildcard $(WRAPPER).libs),)
-$(shell if $(HAVE_SENTENCEPIECE); then now='$(strip $(SENTENCEPIECE_LIBS))'; else now=; fi; \
-    [ "$$(cat $(WRAPPER).libs)" = "$$now" ] || rm -f $(WRAPPER).o)
+$(shell now="$(FOUND)"; [ "$$(cat $(WRAPPER).libs)" = "$$now" ] || echo "$$now" >$(WRAPPER).libs)
 endif
 
-$(WRAPPER).o: $(addprefix recurrentgemma/sentencepiece,.cpp .h _none.c) common/file.h | setup
+$(WRAPPER).o: $(addprefix recurrentgemma/sentencepiece,.cpp .h _none.c) common/file.h \
+              $(wildcard $(WRAPPER).libs) | setup
 	@mkdir -p $(@D)
-	$(Q)if $(HAVE_SENTENCEPIECE); then \
+	$(Q)echo "$(FOUND)" >$(WRAPPER).libs; if [ -n "$$(cat $(WRAPPER).libs)" ]; then \
 	    $(CXX) -std=gnu++17 $(OPT) -g -Wall -Wextra $(SANITIZE) -Icommon $(SENTENCEPIECE_FLAGS) \
-	        -c $< -o $@ && echo '$(strip $(SENTENCEPIECE_LIBS))' >$(WRAPPER).libs; \
+	        -c $< -o $@; \
 	else \
 	    echo "no SentencePiece library: tokenizer.model files cannot be read (make doctor)"; \
-	    $(CC) $(CFLAGS) -Icommon -c recurrentgemma/sentencepiece_none.c -o $@ && \
-	        echo >$(WRAPPER).libs; \
+	    $(CC) $(CFLAGS) -Icommon -c recurrentgemma/sentencepiece_none.c -o $@; \
 	fi
 
 # A folder of its own: $(B)/recurrentgemma is the program.

@@ -46,4 +46,13 @@ check_fails "a model without marks of turns does not chat" "lacks <start_of_turn
 check_fails "nor does a character model" "lacks a piece that begins a text" no_turns "$TMP/characters"
 unknown() { echo "e $(printf '\342\202\254' | od -An -tx1 | tr -d ' ')" | "$text" "$TMP/characters"; }
 check_fails "a character that the vocabulary lacks is shown" "'€' (U+20AC)" unknown
+
+# --- a machine without the library ---
+without=$TMP/build/tests/recurrentgemma/text
+bare() { make -s BACKEND="$BACKEND" BUILD="$TMP/build" "$without" "$@"; }
+check_says "built without SentencePiece, which is said" "no SentencePiece library" bare HAVE_SENTENCEPIECE=false
+check_fails "a tokenizer.model then asks for it" "built without SentencePiece" "$without" "$TMP/model0"
+check "characters need none" "$without" "$TMP/characters"
+check "the library comes later: built with it" bare
+check "and then the model is read" "$without" "$TMP/model0"
 tap_done
