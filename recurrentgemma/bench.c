@@ -220,7 +220,7 @@ int bench(session *s, wb_error *err)
     if (!s->o->quiet) wb_print_kernels(stderr);
     ceilings top = {.copy = ceiling_copy()};
     for (int i = 0; i < n && !stop_signal(); i++) {
-        figures f;
+        figures f = {0};
         rg_info info;
         if (run_case(s, &cases[i], &f, &info, err)) return -1;
         if (i == 0) print_head(s, &info, &top);
