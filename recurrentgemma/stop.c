@@ -17,13 +17,20 @@ static void on_signal(int number)
     _exit(128 + number);
 }
 
+static bool ignored(int number)
+{
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 void stop_catch(void)
 {
     // Without SA_RESTART: a chat that waits for a line must see it.
     const struct sigaction stop = {.sa_handler = on_signal};
     const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
-        sigaction(caught[i], &stop, NULL);
+        // nohup ignores SIGHUP, and so it stays.
+        if (caught[i] != SIGHUP || !ignored(SIGHUP)) sigaction(caught[i], &stop, NULL);
     signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit gives an error, not the end
 }
 

@@ -1,0 +1,111 @@
+"""Parts of suite_cli.sh that need more than a shell.
+
+python tests/recurrentgemma/cli.py ids FIXTURE NAME         integers of a tensor in one line
+                                   equal LOGITS FIXTURE     long.logits, short.logits, NaN behind
+                                   same A B                 the same tensors, bit for bit
+                                   near A B                 the same logits up to rounding
+                                   train FOLDER             a SentencePiece model with marks of turns
+                                   turns FOLDER LAST TEXT   a turn's ids, by the library itself
+                                   terminal COMMAND...      a chat with Ctrl-C
+"""
+import os
+import pty
+import signal
+import sys
+import time
+
+import numpy as np
+from safetensors.numpy import load_file
+
+MARKS = ["<start_of_turn>", "<end_of_turn>"]
+
+
+def ids(fixture, name):
+    print(*load_file(fixture)[name].ravel())
+
+
+def equal(path, fixture):
+    got, want = load_file(path)["logits"], load_file(fixture)
+    rows = [want["long.logits"], want["short.logits"]]
+    assert got.dtype == np.float32, got.dtype
+    assert got.shape == (2, len(rows[0]), rows[0].shape[1]), got.shape
+    for b, row in enumerate(rows):
+        assert np.abs(got[b, : len(row)] - row).max() <= 1e-4, b
+        assert np.isnan(got[b, len(row):]).all(), "padding is not NaN"
+
+
+def same(a, b):
+    a, b = load_file(a)["logits"], load_file(b)["logits"]
+    assert a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def near(a, b):
+    a, b = load_file(a)["logits"], load_file(b)["logits"]
+    assert a.shape == b.shape and (np.isnan(a) == np.isnan(b)).all()
+    assert np.nanmax(np.abs(a - b)) <= 1e-4, np.nanmax(np.abs(a - b))
+
+
+def train(folder):
+    """At most 256 pieces: those of the tiny model."""
+    import sentencepiece
+
+    lines = [f"The miller counts {i % 7} sacks, and {i * i % 11} birds sit." for i in range(99)]
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_prefix=os.path.join(folder, "tokenizer"),
+        vocab_size=200, hard_vocab_limit=False, model_type="bpe", pad_id=0, eos_id=1, bos_id=2,
+        unk_id=3, add_dummy_prefix=False, control_symbols=MARKS, user_defined_symbols=["\n"],
+        normalization_rule_name="identity", remove_extra_whitespaces=False, minloglevel=2)
+
+
+def turns(folder, last, text):
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(
+        model_file=os.path.join(folder, "tokenizer.model"))
+    start, end = map(model.piece_to_id, MARKS)
+    newline = model.encode("\n")
+    out = [model.bos_id()] if int(last) < 0 else ([] if int(last) == end else [end]) + newline
+    out += [start] + model.encode("user\n" + text) + [end] + newline
+    print(*out, start, *model.encode("model\n"))
+
+
+def terminal(*command):
+    """A chat at a terminal: Ctrl-C stops the answer, another one leaves."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(command[0], command)
+    seen = b""
+
+    def until(word, wrong):
+        nonlocal seen
+        end = time.time() + 20
+        while word not in seen:
+            assert time.time() < end, f"{wrong}: {seen[-300:]!r}"
+            seen += os.read(fd, 4096)
+        seen = seen.split(word, 1)[1]
+
+    try:
+        until(b"> ", "does not ask for a turn")
+        os.write(fd, b"hello\n")
+        until(b"hello\r\n", "does not read the turn")
+        while not seen:
+            seen += os.read(fd, 4096)
+        os.write(fd, b"\3")
+        until(b" held]", "the answer does not stop")
+        until(b"> ", "does not ask again")
+        os.write(fd, b"\3")
+        until(b"memory ", "does not end with its summary")
+        while True:
+            try:
+                seen += os.read(fd, 4096)
+            except OSError:
+                break
+        assert os.waitpid(pid, 0)[1] == 130 << 8
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+
+
+if __name__ == "__main__":
+    {"ids": ids, "equal": equal, "same": same, "near": near, "train": train, "turns": turns,
+     "terminal": terminal}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,290 @@
+#!/usr/bin/env bash
+# The program recurrentgemma: every option, every error, endings of every kind. The model is
+# tests/recurrentgemma/tiny, whose tokens and logits are known.
+. "$(dirname "$0")/../tap.sh"
+rg=$B/recurrentgemma
+tiny=tests/recurrentgemma/tiny
+fixture=$tiny/fixture.safetensors
+cli() { "$PYTHON" tests/recurrentgemma/cli.py "$@"; }
+folder() { # NAME: $TMP/NAME has the tiny model, without a tokenizer
+    mkdir -p "$TMP/$1" && cp $tiny/config.json "$TMP/$1" &&
+        ln -sf "$PWD/$tiny/model.safetensors" "$TMP/$1"
+}
+one_line() { [ "$(wc -l <"$TMP/.out")" = 1 ]; }
+refuses() { # WHAT WORDS ARGUMENTS...: fails with one line that has the words
+    check_fails "refused: $1" "$2" "$rg" "${@:3}" </dev/null
+    one_line || { echo "not ok -   in one line"; tap_show; tap_failed=1; }
+}
+
+cli ids $fixture long.input_ids >"$TMP/long"
+cli ids $fixture short.input_ids | tr ' ' , >"$TMP/short"
+cat "$TMP/long" "$TMP/short" >"$TMP/both"
+greedy() { # SUFFIX: what the two prompts must give
+    cli ids $fixture long.greedy$1 && cli ids $fixture short.greedy$1
+}
+
+# --- token ids in and out ---
+ids() { "$rg" --model $tiny --quiet --max-new-tokens 40 --ignore-eos "$@"; }
+gives() { # WANTED ARGUMENTS...
+    cmp <(ids "${@:2}") "$1"
+}
+greedy >"$TMP/want"
+greedy _hfwin >"$TMP/want_hf"
+sed -n 1p "$TMP/want" >"$TMP/want_long"
+sed -n 2p "$TMP/want" >"$TMP/want_short"
+check "two prompts of 45 and 5 tokens as a batch: every token" gives "$TMP/want" --tokens "$TMP/both"
+check "--ids says the same" gives "$TMP/want" --tokens "$TMP/both" --ids
+check "the long prompt alone" gives "$TMP/want_long" --tokens "$TMP/long"
+check "the short prompt alone" gives "$TMP/want_short" --tokens "$TMP/short"
+check "--hf-window" gives "$TMP/want_hf" --tokens "$TMP/both" --hf-window
+for n in 1 3 16; do
+    check "--chunk $n" gives "$TMP/want" --tokens "$TMP/both" --chunk $n
+done
+check "--no-graph" gives "$TMP/want" --tokens "$TMP/both" --no-graph
+check "--context of just enough" gives "$TMP/want" --tokens "$TMP/both" --context 85
+check "--dtype f32" gives "$TMP/want" --tokens "$TMP/both" --dtype f32
+check "--temperature with --top-k 1" gives "$TMP/want" --tokens "$TMP/both" --temperature 9 --top-k 1
+check "--top-p of next to nothing" gives "$TMP/want" --tokens "$TMP/both" --temperature 2 --top-p 1e-6
+bf16() { ids --dtype bf16 --tokens "$TMP/both" | awk 'NF != 40 {exit 1} END {exit NR != 2}'; }
+check "--dtype bf16" bf16
+seeded() { ids --temperature 1.5 "$@"; }
+rows_of_seeds() {
+    { seeded --tokens "$TMP/long" --seed 7; seeded --tokens "$TMP/short" --seed 8; } >"$TMP/singles"
+    cmp <(seeded --tokens "$TMP/both" --seed 7) "$TMP/singles" &&
+        cmp <(seeded --tokens "$TMP/both" --seed 7 --chunk 4) "$TMP/singles" &&
+        ! cmp -s <(seeded --tokens "$TMP/both" --seed 9) "$TMP/singles"
+}
+check "--seed: row b is the one of seed + b, alone or not" rows_of_seeds
+penalty() { ! cmp -s <(ids --tokens "$TMP/both" --penalty 5) "$TMP/want"; }
+check "--penalty" penalty
+folder eos
+sed -i 's/"eos_token_id": 1/"eos_token_id": [18, 200]/' "$TMP/eos/config.json"
+stops() { # SED of the wanted line, ARGUMENTS
+    cmp <("$rg" --model "$TMP/eos" --quiet --max-new-tokens 40 --tokens "$TMP/both" "${@:2}") \
+        <(sed -E "$1" "$TMP/want")
+}
+check "ends of sequence, each row its own" stops 's/ (18|200) .*/ \1/'
+check "--ignore-eos" stops '' --ignore-eos
+nothing() { [ -z "$(ids --tokens "$TMP/both" --max-new-tokens 0)" ]; }
+check "--max-new-tokens 0" nothing
+last_one() { [ "$(ids --tokens "$TMP/long" --max-new-tokens 1)" = "$(cut -d' ' -f1 "$TMP/want_long")" ]; }
+check "--max-new-tokens 1" last_one
+separators() {
+    printf ' 5,6\t7 , 8\r\n9\n' >"$TMP/list" && printf '5 6 7 8\n9' >"$TMP/plain" &&
+        cmp <(ids --tokens "$TMP/list") <(ids --tokens "$TMP/plain")
+}
+check "ids apart by commas, spaces, tabs; lines of either kind" separators
+
+# --- logits ---
+logits() { ids --max-new-tokens 0 --tokens "$TMP/both" --logits-out "$@"; }
+scored() { logits "$TMP/logits" && cli equal "$TMP/logits" $fixture && [ ! -e "$TMP/logits.tmp" ]; }
+check "--logits-out: every logit within 1e-4, NaN in padding" scored
+in_chunks() { logits "$TMP/chunked" --chunk "$1" && cli near "$TMP/chunked" "$TMP/logits"; }
+for n in 1 15 17; do
+    check "--logits-out in chunks of $n" in_chunks $n
+done
+again() { logits "$TMP/again" && cli same "$TMP/again" "$TMP/logits"; }
+check "--logits-out again: the same bits" again
+check "--logits-out and tokens behind it" gives "$TMP/want" --tokens "$TMP/both" --logits-out "$TMP/x"
+quiet() { [ -z "$("$rg" --model $tiny --tokens "$TMP/both" --logits-out "$TMP/x" --quiet 2>&1)" ]; }
+check "--logits-out alone writes no text" quiet
+check "a file whose metadata say what it is" grep -q '"window":"16"' "$TMP/logits"
+
+# --- text ---
+folder bytes
+for i in 1 2 3 4 5 6 7 8 9; do echo "the miller counts $i sacks of meal"; done >"$TMP/text"
+"$B/tinylm" train --data "$TMP/text" --out "$TMP/run" --steps 1 --layers 1 --channels 16 --heads 1 \
+    --context 8 --tokenizer bytes --quiet >/dev/null && cp "$TMP/run/last/"tokenizer*.json "$TMP/bytes"
+write() { "$rg" --model "$TMP/bytes" --quiet --max-new-tokens 60 --ignore-eos "$@"; }
+write --prompt "The miller" >"$TMP/streamed"
+check "a text" test -s "$TMP/streamed"
+valid() { iconv -f UTF-8 -t UTF-8 "$TMP/streamed" >/dev/null; }
+piped() { cmp <(printf 'The miller' | write) "$TMP/streamed" && cmp <(echo 'The miller' | write) "$TMP/streamed"; }
+check "stdin instead of --prompt, with a newline or without" piped
+printf 'The miller\nA bird\r\nThe mill\n' >"$TMP/prompts"
+headed() {
+    write --prompts "$TMP/prompts" >"$TMP/batch" && {
+        echo "--- 1: The miller" && cat "$TMP/streamed" &&
+            printf '\n--- 2: A bird\n' && write --prompt "A bird" &&
+            printf '\n--- 3: The mill\n' && write --prompt "The mill"
+    } | cmp - "$TMP/batch"
+}
+check "--prompts: each as alone, in order" headed
+as_tokens() {
+    printf 'The miller' | od -An -tu1 >"$TMP/miller" &&
+        cmp <(write --tokens "$TMP/miller") "$TMP/streamed"
+}
+check "--tokens with a tokenizer writes text" as_tokens
+prompt_ids() { cmp <(write --prompt "The miller" --ids) <(write --tokens "$TMP/miller" --ids); }
+check "--prompt --ids" prompt_ids
+long_prompt() {
+    head -c 20000 /dev/zero | tr '\0' x >"$TMP/xs" && "$rg" --model "$TMP/bytes" --quiet \
+        --max-new-tokens 2 --chunk 512 --ids <"$TMP/xs" | awk 'NF != 2 {exit 1}'
+}
+check "a prompt of 20000 tokens" long_prompt
+spoken() {
+    "$rg" --model "$TMP/bytes" --prompt ab --max-new-tokens 9 >"$TMP/stdout" 2>"$TMP/stderr" &&
+        for word in 'rmsnorm_forward .*\(solution\|yours\)' 'model .* 5 layers (1 with' \
+            '0.27 M parameters, f32' 'memory weights [1-9].* loaded in' 'read *2 tokens' \
+            'wrote *9 tokens.* a second' 'memory [1-9][0-9.]* MB on the device'; do
+            grep -q "$word" "$TMP/stderr" || { echo "no '$word'"; cat "$TMP/stderr"; return 1; }
+        done
+}
+check "kernels, model, memory and speed on stderr" spoken
+silent() { [ -z "$(write --prompt ab 2>&1 >/dev/null)" ]; }
+check "--quiet" silent
+
+# --- chat ---
+if "$PYTHON" -c 'import sentencepiece' 2>/dev/null && [ -n "$(cat "$B/objects/recurrentgemma/sentencepiece.libs" 2>/dev/null)" ]; then
+    folder chat
+    cli train "$TMP/chat"
+    chat() { "$rg" --model "$TMP/chat" --chat --max-new-tokens 30 "$@"; }
+    answer() { "$rg" --model "$TMP/chat" --tokens "$1" --max-new-tokens 30 --quiet "${@:2}"; }
+    # Each turn by the library itself, and the model's ids behind all turns before it.
+    history() {
+        : >"$TMP/history" && : >"$TMP/answers" && : >"$TMP/counts"
+        local last=-1
+        for line in "a bird" "<end_of_turn> sacks" "the miller"; do
+            cli turns "$TMP/chat" $last "$line" >"$TMP/turn"
+            wc -w <"$TMP/turn" >>"$TMP/counts"
+            tr '\n' ' ' <"$TMP/turn" >>"$TMP/history"
+            answer "$TMP/history" >>"$TMP/answers"
+            answer "$TMP/history" --ids >"$TMP/said"
+            tr '\n' ' ' <"$TMP/said" >>"$TMP/history"
+            last=$(awk '{print $NF}' "$TMP/said")
+        done
+    }
+    history
+    turns='a bird\n<end_of_turn> sacks\nthe miller\n'
+    remembered() { printf "$turns" | chat 2>"$TMP/stderr" | cmp - "$TMP/answers"; }
+    check "--chat answers as if all was read anew" remembered
+    costs() { sed -n 's/^\[\([0-9]*\) tokens read.*/\1/p' "$TMP/stderr" | cmp - "$TMP/counts"; }
+    check "--chat reads only what is new" costs
+    chunked() { printf "$turns" | chat --quiet --chunk 3 | cmp - "$TMP/answers"; }
+    check "--chat --chunk" chunked
+    cleared() {
+        printf 'sacks\n/clear\n\na bird\n/exit\nthe miller' | chat --quiet | tail -1 |
+            cmp - <(head -1 "$TMP/answers")
+    }
+    check "/clear and /exit" cleared
+    full() { printf "$turns" | chat --context 50; }
+    check_says "a conversation that is full says so and goes on" "/clear starts anew" full
+    check "a chat at a terminal: Ctrl-C stops the answer, then the program" cli terminal \
+        "$rg" --model "$TMP/chat" --chat --max-new-tokens 1000000 --context 1000000
+    bos() { # --no-bos is the prompt without it
+        "$PYTHON" -c "import sentencepiece as s
+print(*s.SentencePieceProcessor(model_file='$TMP/chat/tokenizer.model').encode('the bird'))" >"$TMP/plain"
+        sed 's/^/2 /' "$TMP/plain" >"$TMP/begun"
+        cmp <(answer "$TMP/plain") <("$rg" --model "$TMP/chat" --prompt 'the bird' --no-bos --max-new-tokens 30 --quiet) &&
+            cmp <(answer "$TMP/begun") <("$rg" --model "$TMP/chat" --prompt 'the bird' --max-new-tokens 30 --quiet)
+    }
+    check "BOS before a prompt, and --no-bos" bos
+else
+    skip "--chat" "no SentencePiece library"
+fi
+refuses "a chat without marks of turns" "--chat" --model "$TMP/bytes" --chat
+
+# --- benchmark ---
+measured() {
+    rm -f "$TMP/json" && "$rg" --model $tiny --bench 1x20x5,3x4x1 --seed 3 --json "$TMP/json" --quiet >"$TMP/table" &&
+        grep -q 'random tokens of seed 3' "$TMP/table" && grep -Eq '^1x20x5 ' "$TMP/table" &&
+        grep -Eq '^3x4x1 ' "$TMP/table" && "$PYTHON" -c "
+import json
+a, b = map(json.loads, open('$TMP/json'))
+assert (a['rows'], a['read'], a['written'], b['rows']) == (1, 20, 5, 3), a
+assert a['step_ms'] > 0 and a['prefill_ms'] > 0 and a['copy_GBs'] > 0 and a['repeats'] >= 1
+layers, table = 274112 - 256 * 64, 256 * 64
+assert 20 * layers * 2 * 0.9 < a['prefill_flops'] - 2 * table < 20 * layers * 2 * 1.2, a
+assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
+}
+check "--bench: a row for each case, lines of JSON, floors by the sizes" measured
+
+# --- what is wrong is one line ---
+model="--model $tiny"
+refuses "no model" "give --model FOLDER"
+refuses "a folder that is not there" "no such folder" --model "$TMP/none" --prompt x
+refuses "a folder without a model" "config.json" --model "$TMP/run" --tokens "$TMP/long"
+refuses "no tokenizer" "--tokens FILE" $model --prompt x
+refuses "an unknown option" "unknown option '--wat'" $model --wat
+refuses "a word that is no option" "'wat' is no option" $model wat
+refuses "a value that is missing" "--prompt needs a value" $model --prompt
+for bad in "--max-new-tokens x" "--max-new-tokens -2" "--temperature -1" "--temperature nan" "--top-k -1" \
+    "--top-p 0" "--top-p 1.1" "--penalty 0" "--seed -1" "--chunk -1" "--context 1e3" "--dtype f16" "--quiet 2"; do
+    refuses "$bad" "${bad% *}: '" $model --tokens "$TMP/long" $bad
+done
+refuses "two texts" "--prompt and --tokens do not go together" $model --prompt x --tokens "$TMP/long"
+refuses "a chat with a prompt" "do not go together" $model --prompt x --chat
+refuses "a chat of ids" "--ids and --chat" $model --ids --chat
+refuses "logits of a chat" "--logits-out and --chat" $model --chat --logits-out x
+refuses "--json of nothing" "--bench" $model --prompt x --json x
+for bad in 1 1x2 0x1x1 1x2x0 1x2x3x4 1x2x3,,1x2x3 ax1x1 -1x1x1 1x99999999999x1; do
+    refuses "--bench $bad" "is not BxPxG" $model --bench $bad
+done
+refuses "an empty prompt" "--prompt is empty" --model "$TMP/bytes" --prompt ""
+refuses "an empty stdin" "stdin: an empty prompt" --model "$TMP/bytes"
+printf 'one\n\nthree\n' >"$TMP/gap"
+refuses "an empty line of prompts" "gap:2: an empty prompt" --model "$TMP/bytes" --prompts "$TMP/gap"
+: >"$TMP/empty"
+refuses "an empty file of prompts" "empty: an empty file" --model "$TMP/bytes" --prompts "$TMP/empty"
+refuses "an empty file of tokens" "empty: an empty file" $model --tokens "$TMP/empty"
+refuses "a file that is not there" "nofile: No such file" $model --tokens "$TMP/nofile"
+refuses "a folder as a file" "not a regular file" $model --tokens "$TMP"
+wrong() { # WORDS LINES
+    printf "$2" >"$TMP/wrong" && refuses "tokens '$2'" "$1" $model --tokens "$TMP/wrong"
+}
+wrong "wrong:2: 'x'" '1 2\nx 3\n'
+wrong "wrong:1: '3x'" '1 3x\n'
+wrong "wrong:1: '-1'" '-1\n'
+wrong "wrong:1: '1.5'" '1.5\n'
+wrong "wrong:1: '99999999999'" '99999999999\n'
+wrong "wrong:2: a line without token ids" '1\n , \n2\n'
+wrong "wrong:3: token id 256 is outside of the model's vocabulary, 0 to 255" '1\n255\n3 256\n'
+refuses "a prompt longer than --context" "longer than --context 44" $model --tokens "$TMP/long" --context 44
+refuses "a prompt and an answer longer than --context" "--max-new-tokens 40" \
+    $model --tokens "$TMP/long" --max-new-tokens 40 --context 84
+folder other && cp "$TMP/run/last/tokenizer.json" "$TMP/other" &&
+    sed -i 's/"vocab_size": 256/"vocab_size": 255/' "$TMP/other/config.json"
+refuses "a config of another model" "model" --model "$TMP/other" --prompt x
+
+# --- endings ---
+endless() { exec "$rg" $model --tokens "$TMP/long" --ignore-eos --max-new-tokens 1000000; }
+stopped() { # SIGNAL EXIT
+    rm -f "$TMP/stdout"
+    endless >"$TMP/stdout" 2>"$TMP/stderr" &
+    local pid=$! i=0
+    until [ -s "$TMP/stdout" ] || [ $((i += 1)) -gt 400 ]; do sleep 0.05; done
+    kill -"$1" $pid
+    wait $pid
+    [ $? = "$2" ] && [ "$(tail -c 1 "$TMP/stdout" | od -An -tx1)" = " 0a" ] &&
+        grep -q '^wrote' "$TMP/stderr" && grep -q '^memory .* at the most' "$TMP/stderr" &&
+        [ "$(cut -d' ' -f1-8 "$TMP/stdout")" = "$(cut -d' ' -f1-8 "$TMP/want_long")" ]
+}
+check "Ctrl-C: what is written, a newline, the summary, 130" stopped INT 130
+check "SIGTERM: the same, 143" stopped TERM 143
+closed() {
+    { endless 2>"$TMP/stderr"; echo $? >"$TMP/status"; } | head -c 5 >/dev/null
+    [ "$(cat "$TMP/status")" = 141 ] && ! grep -q 'cannot write' "$TMP/stderr"
+}
+closed_pipe() { ( closed ); }
+check "a closed pipe ends it without a word of error" closed_pipe
+to_full() { "$rg" --quiet "$@" >/dev/full; }
+check_fails "a full disk is an error" "No space left" to_full $model --tokens "$TMP/long" --max-new-tokens 5
+check_fails "of a batch too" "No space left" to_full $model --tokens "$TMP/both" --max-new-tokens 5
+check_fails "of a benchmark too" "No space left" to_full $model --bench 1x2x2
+small_disk() { (ulimit -f 40; exec "$rg" $model --quiet --tokens "$TMP/both" --logits-out "$1/logits"); }
+mkdir "$TMP/room"
+check_fails "--logits-out without room" "File too large" small_disk "$TMP/room"
+check "  leaves nothing" test -z "$(ls "$TMP/room")"
+refuses "--logits-out into no folder" "cannot write" $model --tokens "$TMP/long" --logits-out "$TMP/none/x"
+many() { for i in $(seq 40); do cat "$TMP/long"; done | tr '\n' ' '; echo; }
+for i in 1 2 3 4 5 6 7 8; do many; done >"$TMP/many"
+scoring() {
+    "$rg" $model --tokens "$TMP/many" --chunk 1 --logits-out "$TMP/room/x" --quiet &
+    local pid=$! i=0
+    until [ -s "$TMP/room/x.tmp" ] || [ $((i += 1)) -gt 400 ]; do sleep 0.02; done
+    kill -INT $pid
+    wait $pid
+    [ $? = 130 ] && [ -z "$(ls "$TMP/room")" ]
+}
+check "Ctrl-C while logits are written leaves nothing" scoring
+tap_done
