@@ -90,6 +90,7 @@ static int run(session *s, token_rows *r, wb_error *err)
     long context = o->context ? o->context : r->longest + o->max_new_tokens;
     rg_settings set = session_settings(o, r->B, context, r->longest, o->max_new_tokens);
     if (session_model(s, &set, err) || rows_check(r, s->info->vocab, err)) return -1;
+    session_say(s);
     if (o->ids) text_close(s->codec), s->codec = NULL;
     if (o->logits_out && score(s, r, err)) return -1;
     if (o->logits_out)

@@ -63,8 +63,9 @@ int session_text(session *s, wb_error *err)
     return s->codec ? 0 : -1;
 }
 
-static void say_model(const session *s)
+void session_say(const session *s)
 {
+    if (s->o->quiet) return;
     const rg_info *i = s->info;
     double MB = 1e-6;
     wb_print_kernels(stderr);
@@ -94,7 +95,6 @@ int session_model(session *s, const rg_settings *set, wb_error *err)
     if (!s->e) return -1;
     s->info = rg_describe(s->e);
     s->B = set->batch;
-    if (!s->o->quiet) say_model(s);
     if (s->codec && text_vocab(s->codec) > s->info->vocab)
         return error_set(
             err,

@@ -24,8 +24,9 @@ session_settings(const options *o, int B, long context, long longest, long drawn
 /* Opens the folder's tokenizer. With --ids and --tokens none is needed, with --tokens none
  * must be there. */
 int session_text(session *s, wb_error *err);
-/* Opens the model, and says what it is and where its kernels come from. */
 int session_model(session *s, const rg_settings *set, wb_error *err);
+/* Where the kernels come from, what the model is and takes. */
+void session_say(const session *s);
 /* Tokens a second and memory. */
 void session_summary(const session *s);
 void session_close(session *s);

@@ -133,6 +133,7 @@ int talk(session *s, wb_error *err)
     set.stops = chat_stops(&c.turns, stop);
     set.stop = stop;
     if (session_model(s, &set, err)) return -1;
+    session_say(s);
     stop_at_once(false);
     return converse(&c, err);
 }

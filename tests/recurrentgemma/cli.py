@@ -1,7 +1,7 @@
 """Parts of suite_cli.sh that need more than a shell.
 
 python tests/recurrentgemma/cli.py ids FIXTURE NAME         integers of a tensor in one line
-                                   equal LOGITS FIXTURE     long.logits, short.logits, NaN behind
+                                   equal LOGITS FIXTURE     of its two prompts, NaN behind the short one
                                    same A B                 the same tensors, bit for bit
                                    near A B                 the same logits up to rounding
                                    train FOLDER             a SentencePiece model with marks of turns
@@ -26,12 +26,14 @@ def ids(fixture, name):
 
 def equal(path, fixture):
     got, want = load_file(path)["logits"], load_file(fixture)
-    rows = [want["long.logits"], want["short.logits"]]
+    rows, last = want["long.logits"], want["short.greedy_logits"][0]
+    short = len(want["short.input_ids"])
     assert got.dtype == np.float32, got.dtype
-    assert got.shape == (2, len(rows[0]), rows[0].shape[1]), got.shape
-    for b, row in enumerate(rows):
-        assert np.abs(got[b, : len(row)] - row).max() <= 1e-4, b
-        assert np.isnan(got[b, len(row):]).all(), "padding is not NaN"
+    assert got.shape == (2, *rows.shape), got.shape
+    assert np.abs(got[0] - rows).max() <= 1e-4
+    assert np.abs(got[1, short - 1] - last).max() <= 1e-4
+    assert np.isfinite(got[1, :short]).all()
+    assert np.isnan(got[1, short:]).all(), "padding is not NaN"
 
 
 def same(a, b):
