@@ -1,7 +1,9 @@
-/* cast.h - single numbers between float and the 16-bit floats, on the host, to the nearest,
- * ties to even. Bits, not wb_f16: files hold bits. */
+/* cast.h - numbers between float and the 16-bit floats, on the host, to the nearest, ties to
+ * even. Bits, not wb_f16: files hold bits. */
 #ifndef CAST_H
 #define CAST_H
+#include "dtype.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -52,6 +54,34 @@ static inline uint16_t wb_to_f16(float x)
         return (uint16_t)(sign | (wb_float_bits(wb_bits_float(rest) + 0.5f) - 0x3f000000));
     rest += 0xfff + (rest >> 13 & 1);
     return (uint16_t)(sign | ((rest - 0x38000000) >> 13));
+}
+
+/* n numbers, `stride` elements apart, aligned or not. */
+static inline void
+wb_to_floats(float *out, const void *numbers, wb_dtype dtype, size_t n, size_t stride)
+{
+    const char *in = numbers;
+    uint16_t h;
+    for (size_t i = 0; i < n && dtype == WB_F32; i++)
+        memcpy(&out[i], in + i * stride * sizeof *out, sizeof *out);
+    for (size_t i = 0; i < n && dtype == WB_BF16; i++) {
+        memcpy(&h, in + i * stride * sizeof h, sizeof h);
+        out[i] = wb_from_bf16(h);
+    }
+    for (size_t i = 0; i < n && dtype == WB_F16; i++) {
+        memcpy(&h, in + i * stride * sizeof h, sizeof h);
+        out[i] = wb_from_f16(h);
+    }
+}
+
+static inline void wb_from_floats(void *out, const float *in, wb_dtype dtype, size_t n)
+{
+    uint16_t *half = out;
+    if (dtype == WB_F32) memcpy(out, in, n * sizeof *in);
+    for (size_t i = 0; i < n && dtype == WB_BF16; i++)
+        half[i] = wb_to_bf16(in[i]);
+    for (size_t i = 0; i < n && dtype == WB_F16; i++)
+        half[i] = wb_to_f16(in[i]);
 }
 
 #endif

@@ -5,3 +5,10 @@ $(B)/tests/recurrentgemma/weights: $(B)/tests/recurrentgemma/weights.o $(WEIGHTS
         $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
 TEST_PROGRAMS += $(B)/tests/recurrentgemma/weights
+
+RANDOM_OBJECTS := $(addprefix $(B)/objects/recurrentgemma/,random.o random_model.o stop.o) \
+    $(addprefix $(B)/common/,cores.o draw.o file.o flags.o rg_config.o rg_tensors.o safetensors.o wb.o)
+
+$(B)/recurrentgemma-random: $(RANDOM_OBJECTS)
+	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lpthread -lm
+TEST_PROGRAMS += $(B)/recurrentgemma-random

@@ -3,12 +3,11 @@
  * The matrices are cut into jobs. Threads take jobs in order; job j fills buffer j mod N and
  * the calling thread sends it, in order. Job j may start when job j-N has been sent, so at
  * any time some buffers are being filled, and two are on their way. */
-#define _GNU_SOURCE // sched_getaffinity
 #include "upload.h"
 #include "cast.h"
+#include "cores.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,35 +26,6 @@ typedef struct job {
     size_t row, rows, col, cols; // of u->out; whole rows, but for a matrix of one row
 } job;
 
-// n numbers of a file, `stride` apart, as float. Files align nothing: memcpy.
-static void load(float *out, const char *in, wb_dtype dtype, size_t n, size_t stride)
-{
-    uint16_t h;
-    if (dtype == WB_F32)
-        for (size_t i = 0; i < n; i++)
-            memcpy(&out[i], in + i * stride * 4, 4);
-    else if (dtype == WB_BF16)
-        for (size_t i = 0; i < n; i++) {
-            memcpy(&h, in + i * stride * 2, 2);
-            out[i] = wb_from_bf16(h);
-        }
-    else
-        for (size_t i = 0; i < n; i++) {
-            memcpy(&h, in + i * stride * 2, 2);
-            out[i] = wb_from_f16(h);
-        }
-}
-
-static void store(char *out, const float *in, wb_dtype dtype, size_t n)
-{
-    uint16_t *half = (uint16_t *)out;
-    if (dtype == WB_F32) memcpy(out, in, n * sizeof *in);
-    for (size_t i = 0; i < n && dtype == WB_BF16; i++)
-        half[i] = wb_to_bf16(in[i]);
-    for (size_t i = 0; i < n && dtype == WB_F16; i++)
-        half[i] = wb_to_f16(in[i]);
-}
-
 // n elements of one row, all of them in the file.
 static char *
 convert(char *out, const char *in, const upload *u, wb_dtype dtype, size_t n)
@@ -68,8 +38,8 @@ convert(char *out, const char *in, const upload *u, wb_dtype dtype, size_t n)
     float part[1024];
     for (size_t i = 0; i < n; i += sizeof part / sizeof *part) {
         size_t m = n - i < 1024 ? n - i : 1024;
-        load(part, in + i * u->col_stride * from, u->stored, m, u->col_stride);
-        store(out + i * to, part, dtype, m);
+        wb_to_floats(part, in + i * u->col_stride * from, u->stored, m, u->col_stride);
+        wb_from_floats(out + i * to, part, dtype, m);
     }
     return out + n * to;
 }
@@ -206,17 +176,10 @@ static cudaError_t send_all(crew *w, cudaStream_t stream)
     return e ? e : last;
 }
 
-static int cores(void)
-{
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    return n < MOST_THREADS ? n : MOST_THREADS;
-}
-
 static int run(crew *w, cudaStream_t stream, wb_error *err)
 {
     pthread_t thread[MOST_THREADS];
-    int threads = 0, wanted = cores();
+    int threads = 0, wanted = cores_usable(MOST_THREADS);
     w->buffers = wanted + 3;
     cudaError_t e = cudaMallocHost((void **)&w->memory, (size_t)w->buffers * w->room);
     if (e) return error_set(err, "no pinned memory: %s", cudaGetErrorString(e));

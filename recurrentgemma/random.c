@@ -1,0 +1,181 @@
+/* random.c - recurrentgemma-random: a model folder with random weights, to measure speed and
+ * memory, and to test with sizes that nobody published. */
+#include "flags.h"
+#include "random_model.h"
+#include "stop.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct options {
+    const char *preset, *dtype, *blocks;
+    uint64_t seed;
+    long shards, layers, channels, heads, kv_heads, head_dim, hidden, vocab, recurrent;
+    long taps, window, tied, hf_window;
+    double softcap;
+} options;
+
+static const struct preset {
+    const char *name;
+    int layers, channels, heads, head_dim, hidden, vocab, recurrent, window;
+} presets[] = {
+    {"2b", 26, 2560, 10, 256, 7680, 256000, 2560, 2048},
+    {"9b", 38, 4096, 16, 256, 12288, 256000, 4096, 2048},
+    {"tiny", 5, 64, 4, 16, 192, 256, 64, 16},
+};
+
+enum { MODEL = 1, FILES = 2 };
+#define AT(field) FLAG_AT(options, field)
+#define MANY 1e9
+#define AS_PRESET " (0: as the preset)"
+
+static const flag rows[] = {
+    {"preset", FLAG_WORD, AT(preset), MODEL, 0, 0, "tiny",
+     "2b or 9b, as published, or tiny: what the options below start from"},
+    {"layers", FLAG_LONG, AT(layers), MODEL, 0, 10000, "0", "layers" AS_PRESET},
+    {"channels", FLAG_LONG, AT(channels), MODEL, 0, MANY, "0",
+     "width of the residual stream" AS_PRESET},
+    {"heads", FLAG_LONG, AT(heads), MODEL, 0, MANY, "0",
+     "query heads, and blocks of the gates" AS_PRESET},
+    {"kv-heads", FLAG_LONG, AT(kv_heads), MODEL, 1, MANY, "1", "key and value heads"},
+    {"head-dim", FLAG_LONG, AT(head_dim), MODEL, 0, 256, "0",
+     "channels of a head (0: as the preset, or with --channels or --heads their quotient)"},
+    {"hidden", FLAG_LONG, AT(hidden), MODEL, 0, MANY, "0", "width of the MLP" AS_PRESET},
+    {"vocab", FLAG_LONG, AT(vocab), MODEL, 0, MANY, "0", "tokens" AS_PRESET},
+    {"recurrent", FLAG_LONG, AT(recurrent), MODEL, 0, MANY, "0",
+     "recurrent channels (0: as the preset, or with --channels the same)"},
+    {"taps", FLAG_LONG, AT(taps), MODEL, 2, 8, "4", "of the convolution"},
+    {"window", FLAG_LONG, AT(window), MODEL, 0, MANY, "0",
+     "tokens that attention sees before its own" AS_PRESET},
+    {"blocks", FLAG_WORD, AT(blocks), MODEL, 0, 0, "rra",
+     "kinds of layers, repeated: r recurrent, a attention"},
+    {"softcap", FLAG_REAL, AT(softcap), MODEL, 0, 1e6, "30", "of the logits (0: none)"},
+    {"tied", FLAG_LONG, AT(tied), MODEL, 0, 1, "1", "the output matrix is the embedding"},
+    {"hf-window", FLAG_LONG, AT(hf_window), MODEL, 0, 1, "0",
+     "1: the config asks for windows as transformers has them, one token less"},
+    {"dtype", FLAG_WORD, AT(dtype), FILES, 0, 0, "bf16", "of the files: bf16, f32 or f16"},
+    {"shards", FLAG_LONG, AT(shards), FILES, 0, RANDOM_SHARDS, "0",
+     "files, at most (0: one for each 5 GB)"},
+    {"seed", FLAG_SEED, AT(seed), FILES, 0, 0, "1", "of all numbers"},
+};
+static const flag_table table = {rows, sizeof rows / sizeof *rows};
+
+static int complain(const wb_error *err, int status)
+{
+    fprintf(stderr, "recurrentgemma-random: %s\n", err->text);
+    return status;
+}
+
+static int
+either(long given, int otherwise)
+{
+    return given ? (int)given : otherwise;
+}
+
+static int make_config(const options *o, random_model *m, wb_error *err)
+{
+    static const char *const dtypes[WB_DTYPES] = {"f32", "bf16", "f16"};
+    const struct preset *p = NULL;
+    rg_config *c = &m->config;
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (strcmp(o->preset, presets[i].name) == 0) p = &presets[i];
+    if (!p)
+        return error_set(
+            err, "--preset %.40s: there are 2b, 9b and tiny", o->preset);
+    int dtype = 0;
+    while (dtype < WB_DTYPES && strcmp(o->dtype, dtypes[dtype]) != 0)
+        dtype++;
+    if (dtype == WB_DTYPES)
+        return error_set(err, "--dtype %.40s: there are bf16, f32 and f16", o->dtype);
+    *m = (random_model){
+        .dtype = (wb_dtype)dtype, .seed = o->seed, .shards = (int)o->shards};
+    *c = (rg_config){
+        .layers = either(o->layers, p->layers),
+        .channels = either(o->channels, p->channels),
+        .heads = either(o->heads, p->heads),
+        .kv_heads = (int)o->kv_heads,
+        .hidden = either(o->hidden, p->hidden),
+        .vocab = either(o->vocab, p->vocab),
+        .recurrent = either(o->recurrent, o->channels ? (int)o->channels : p->recurrent),
+        .taps = (int)o->taps,
+        .window = either(o->window, p->window),
+        .context = 8192,
+        .eps = 1e-6f,
+        .rope_base = 10000,
+        .softcap = (float)o->softcap,
+        .scaled = true,
+        .tied = o->tied,
+        .hf_window = o->hf_window,
+        .bos = 2,
+        .pad = 0,
+        .eos = {1},
+        .eos_count = 1};
+    bool as_preset = !o->channels && !o->heads;
+    c->head_dim = either(o->head_dim, as_preset ? p->head_dim : c->channels / c->heads);
+    c->rotated = c->head_dim / 2;
+    if (strlen(o->blocks) >= sizeof c->blocks)
+        return error_set(err, "--blocks: 63 letters at most");
+    strcpy(c->blocks, o->blocks);
+    return 0;
+}
+
+static void help(void)
+{
+    printf("recurrentgemma-random [options] FOLDER: a RecurrentGemma with random weights\n");
+    printf("\nThe model\n");
+    flags_help(&table, MODEL);
+    printf("\nThe files\n");
+    flags_help(&table, FILES);
+}
+
+// Takes the one word that is no option and no option's value out of argv.
+static int
+take_folder(int *argc, char **argv, const char **folder, wb_error *err)
+{
+    int kept = 0;
+    *folder = NULL;
+    for (int i = 0; i < *argc; i++) {
+        bool option = strncmp(argv[i], "--", 2) == 0;
+        if (!option && *folder)
+            return error_set(
+                err, "two folders, %.200s and %.200s: give one", *folder, argv[i]);
+        if (!option) {
+            *folder = argv[i];
+            continue;
+        }
+        argv[kept++] = argv[i];
+        if (!strchr(argv[i], '=') && i + 1 < *argc) argv[kept++] = argv[++i];
+    }
+    *argc = kept;
+    return *folder ? 0 : error_set(err, "no folder to write to (see --help)");
+}
+
+int main(int argc, char **argv)
+{
+    options o;
+    random_model m;
+    random_written out;
+    wb_error err;
+    const char *folder;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            help();
+            return 0;
+        }
+    argc--, argv++;
+    flags_default(&table, &o);
+    if (take_folder(&argc, argv, &folder, &err) ||
+        flags_parse(&table, &o, argc, argv, MODEL | FILES, &err) ||
+        make_config(&o, &m, &err))
+        return complain(&err, 2);
+    stop_catch();
+    stop_at_once(false);
+    if (random_write(&m, folder, &out, &err))
+        return complain(&err, stop_signal() ? 128 + stop_signal() : 1);
+    printf(
+        "%s: %zu parameters, %.3f GB in %d file%s, seed %llu\n", folder, out.parameters,
+        (double)out.bytes * 1e-9, out.shards, out.shards == 1 ? "" : "s",
+        (unsigned long long)o.seed);
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* random_model.h - a model folder with random weights: config.json, and model.safetensors or
+ * shards with their index. Nothing larger than some MB is ever in memory. */
+#ifndef RANDOM_MODEL_H
+#define RANDOM_MODEL_H
+#include "dtype.h"
+#include "rg_config.h"
+
+#include <stdint.h>
+
+typedef struct random_model {
+    rg_config config;
+    wb_dtype dtype;
+    uint64_t seed;
+    int shards; /* at most so many; 0: one for each 5 GB */
+} random_model;
+
+typedef struct random_written {
+    size_t parameters, bytes;
+    int shards;
+} random_written;
+
+enum { RANDOM_SHARDS = 99 };
+
+/* Equal settings give equal files on every machine. Weights start as for training
+ * (rg_tensors.h), but biases, norms and filters matter from the start, so that logits show
+ * a mistake in any of them. The folder must not hold a model yet. On an error, or on a
+ * signal (stop.h), nothing stays in it. */
+int random_write(
+    const random_model *m, const char *folder, random_written *out, wb_error *err);
+
+#endif
