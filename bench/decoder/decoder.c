@@ -3,6 +3,9 @@
  *
  *     build/cuda/bench/decoder/decoder [step ROWS CONTEXT | read ROWS TOKENS CHUNK]...
  *
+ * With NO_GRAPH=1 in the environment everything runs once, launch by launch, as a profiler
+ * wants it.
+ *
  * step: ms of a step of the graph, median of runs of 50, behind CONTEXT tokens read; and the
  * bytes of weights, states and keys that it must read at least. read: ms of a prompt of
  * TOKENS in each row, and FLOPs of its products.
@@ -144,9 +147,10 @@ static void open_decoder(bench *z, int B, int T, int positions)
 
 static void read_rows(bench *z, const int *tokens, int n)
 {
-    int B = z->d.B, *count = malloc((size_t)B * sizeof(int));
+    int B = z->d.B, *count = calloc((size_t)B, sizeof(int));
     int *zero = calloc((size_t)B, sizeof(int));
-    const int **rows = malloc((size_t)B * sizeof *rows);
+    const int **rows = calloc((size_t)B, sizeof *rows);
+    if (!count || !zero || !rows) exit(1);
     for (int b = 0; b < B; b++)
         rows[b] = tokens + b, count[b] = n;
     decoder_read(&z->d, rows, count, zero);
@@ -193,8 +197,9 @@ static void time_reading(bench *z, const int *tokens, int B, int T, int chunk)
 {
     double ms[RUNS];
     open_decoder(z, B, chunk, T + 2);
-    read_rows(z, tokens, T);
-    for (int i = 0; i < 5; i++) {
+    if (z->d.set.graph) read_rows(z, tokens, T);
+    int runs = z->d.set.graph ? 5 : 1;  // without a graph: for a profiler
+    for (int i = 0; i < runs; i++) {
         CUDA_CHECK(cudaEventRecord(z->from, z->stream));
         read_rows(z, tokens, T);
         ms[i] = between(z);
@@ -203,7 +208,7 @@ static void time_reading(bench *z, const int *tokens, int B, int T, int chunk)
     printf(
         "read, %d rows of %d in chunks of %d: %.2f ms, first token too; products "
         "%.0f TFLOP/s\n",
-        B, T, chunk, by_size(ms, 5), flops * 1e-9 / by_size(ms, 5));
+        B, T, chunk, by_size(ms, runs), flops * 1e-9 / by_size(ms, runs));
     decoder_destroy(&z->d);
 }
 
