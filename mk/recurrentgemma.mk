@@ -20,8 +20,9 @@ $(B)/tests/recurrentgemma/engine: WRAP = -Wl,--wrap=cudaMalloc,--wrap=cudaMalloc
 
 TEST_PROGRAMS += $(ENGINE_TESTS)
 
-.PHONY: recurrentgemma
 # The decoder's passes by themselves, at the 2B shape and without a model folder.
 $(B)/bench/decoder/decoder: $(B)/bench/decoder/decoder.o $(DECODER_OBJECTS) $(FILE_OBJECTS) \
                             $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
+
+.PHONY: recurrentgemma
