@@ -87,7 +87,10 @@ static int run(session *s, token_rows *r, wb_error *err)
     const options *o = s->o;
     if (session_text(s, err) || rows_read(r, o, s->codec, err) || check_room(o, r, err))
         return -1;
-    long context = o->context ? o->context : r->longest + o->max_new_tokens;
+    long needed = r->longest + o->max_new_tokens;
+    long context = o->context   ? o->context
+                   : needed > 2 ? needed
+                                : 2;  // the least there is
     rg_settings set = session_settings(o, r->B, context, r->longest, o->max_new_tokens);
     if (session_model(s, &set, err) || rows_check(r, s->info->vocab, err)) return -1;
     session_say(s);
