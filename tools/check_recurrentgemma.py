@@ -11,15 +11,13 @@ reason, where they are missing.
 """
 
 import argparse
-import subprocess
 import sys
-import tempfile
 
+import rg_program
 import transformers_model
 
 import numpy as np
 import torch
-from safetensors.numpy import load_file
 
 TOLERANCE = 2e-5  # f32: fraction of the largest logit
 WORSE = 1.2  # bf16: how much larger than in transformers an error may be
@@ -33,15 +31,8 @@ def random_rows(model):
     return [rng.integers(0, V, n + min(n, W, 64)).tolist() for n in LENGTHS]
 
 
-def engine(program, folder, rows, dtype):
-    with tempfile.TemporaryDirectory() as tmp:
-        with open(tmp + "/tokens", "w", encoding="utf-8") as f:
-            f.writelines(" ".join(map(str, row)) + "\n" for row in rows)
-        command = [program, "--model", folder, "--tokens", tmp + "/tokens", "--hf-window"]
-        command += ["--dtype", dtype, "--logits-out", tmp + "/logits", "--quiet"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        logits = load_file(tmp + "/logits")["logits"]
-    return [row[: len(ids)] for row, ids in zip(logits, rows)]
+def engine(o, rows, dtype):
+    return rg_program.logits(o.program, o.folder, rows, "--hf-window", "--dtype", dtype)
 
 
 def distances(got, want):
@@ -57,10 +48,9 @@ def same_token(got, want):
 
 def check_f32(o, model, rows):
     want = transformers_model.logits(model, rows)
-    off, size = distances(engine(o.program, o.folder, rows, "f32"), want)[0], max(
-        np.abs(w).max() for w in want
-    )
-    ok = off <= TOLERANCE * size
+    size = max(np.abs(w).max() for w in want)
+    off = distances(engine(o, rows, "f32"), want)[0]
+    ok = bool(off <= TOLERANCE * size)
     tokens = sum(map(len, rows))
     print(f"f32: logits at {tokens} tokens off by {off:.1e}, largest {size:.1f}, tolerance "
           f"{TOLERANCE * size:.1e}{'' if ok else ': TOO FAR'}")  # fmt: skip
@@ -75,7 +65,7 @@ def check_bf16(o, model, rows):
     model = model.float()
     transformers_model.mend_rotary(model)
     truth = transformers_model.logits(model, rows)
-    ours = engine(o.program, o.folder, rows, "bf16")
+    ours = engine(o, rows, "bf16")
     spread = np.concatenate([t.ravel() for t in truth]).std()
     print(f"bf16, against float32; logits spread by {spread:.2f}")
     print(f"  {'':14} {'largest':>9} {'mean':>9} {'same token':>11}")

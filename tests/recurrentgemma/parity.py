@@ -1,0 +1,106 @@
+"""parity.py PROGRAM FOLDER - the engine on random models of odd sizes (odd.py), written to
+FOLDER, beside the float64 reference: logits in both windows, in chunks of every kind, rows of
+unequal lengths side by side and alone; and the likeliest tokens, one by one.
+
+Tolerance: 1e-4 for logits that spread by 2, as these do. A token may differ from the
+reference's only where the best two are closer than twice that. Prints TAP.
+"""
+
+import sys
+import zlib
+
+import numpy as np
+
+sys.path[:0] = ["reference", "tools"]
+import odd  # noqa: E402
+import recurrentgemma  # noqa: E402
+import rg_program  # noqa: E402
+import wb  # noqa: E402
+
+TOKENS = 12  # written behind each row
+LONGEST = 48
+
+
+class Parity:
+    def __init__(self, checks, program, folder, name):
+        self.checks, self.program, self.folder, self.name = checks, program, folder, name
+        odd.write(name, folder)
+        seed = zlib.crc32(name.encode())
+        rng, c = np.random.default_rng(seed), odd.config(name)
+        self.W = c.before
+        lengths = {1, 2, self.W - 1, self.W, self.W + 1, min(2 * self.W + 5, LONGEST)} - {0}
+        self.rows = [rng.integers(0, c.vocab, n).tolist() for n in rng.permutation([*lengths])]
+        print(f"# {name}: rows of {[len(r) for r in self.rows]} tokens, seed {seed}")
+
+    def window(self, hf):
+        """the reference's answers"""
+        self.model = recurrentgemma.Model.open(self.folder, hf_window=hf)
+        self.options = ["--hf-window"] if hf else []
+        self.what = f"{self.name}, {self.model.c.before + 1} keys: "
+        self.want = [self.model.whole(row)[0] for row in self.rows]
+        spread = np.concatenate([w.ravel() for w in self.want]).std()
+        self.tolerance = 1e-4 * max(1, spread / 2)
+
+    def ok(self, what, passed):
+        self.checks.ok(self.what + what, bool(passed))
+
+    def logits(self, *chunks):
+        most = 0
+        for chunk in chunks:
+            options = self.options + (["--chunk", str(chunk)] if chunk else [])
+            got = rg_program.logits(self.program, self.folder, self.rows, *options)
+            off = max(np.abs(g - w).max() for g, w in zip(got, self.want))
+            most = off if not off <= most else most
+        self.ok(f"logits in chunks of {chunks} off by {most:.1e} <= {self.tolerance:.1e}",
+                most <= self.tolerance)  # fmt: skip
+
+    def margin(self, row, drawn, want, logits):
+        """0 if the tokens are the reference's; else how far apart the two were where they
+        first differ (what follows has another past)"""
+        same = list(drawn) == want.tolist()
+        if same or len(drawn) != len(want):
+            return 0 if same else np.inf
+        at = np.flatnonzero(drawn != want)[0]
+        return logits[at].max() - logits[at, drawn[at]]
+
+    def tokens(self, *options):
+        texts = rg_program.greedy(
+            self.program, self.folder, self.rows, TOKENS, *self.options, *options
+        )
+        worst = max(
+            self.margin(row, text, *answer)
+            for row, text, answer in zip(self.rows, texts, self.answers)
+        )
+        kind = " ".join(options) or "as a graph"
+        self.ok(f"{TOKENS} tokens behind each row, {kind}", worst <= 2 * self.tolerance)
+        return texts
+
+    def alone(self, texts):
+        most, same = 0, True
+        for row, text in list(zip(self.rows, texts))[:2]:
+            one = rg_program.greedy(self.program, self.folder, [row], TOKENS, *self.options)
+            same &= one == [text]
+        self.ok("two rows alone draw what they draw in the batch", same)
+
+    def check(self):
+        W = self.W
+        for hf in (False, True):
+            self.window(hf)
+            self.logits(*((0, 3) if hf else sorted({0, 1, 3, max(W - 1, 1), W, W + 1})))
+            self.answers = [recurrentgemma.Row(self.model).greedy(r, TOKENS) for r in self.rows]
+            texts = self.tokens()
+            if not hf:
+                self.tokens("--no-graph", "--chunk", "2")
+                self.alone(texts)
+
+
+def main():
+    program, folder = sys.argv[1:]
+    checks = wb.Checks()
+    for name in odd.MODELS:
+        Parity(checks, program, f"{folder}/{name}", name).check()
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()

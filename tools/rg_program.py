@@ -1,0 +1,35 @@
+"""What the recurrentgemma program answers, for tests and tools: logits and tokens."""
+
+import subprocess
+import tempfile
+
+from safetensors.numpy import load_file
+
+
+def run(program, folder, rows, options):
+    """its standard output, with rows of token ids as --tokens"""
+    with tempfile.NamedTemporaryFile("w", suffix=".tokens") as f:
+        f.writelines(" ".join(map(str, row)) + "\n" for row in rows)
+        f.flush()
+        command = [program, "--model", folder, "--tokens", f.name, "--quiet", *options]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\nexit {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def logits(program, folder, rows, *options):
+    """(T,V) of each row"""
+    with tempfile.TemporaryDirectory() as tmp:
+        out = tmp + "/logits.safetensors"
+        run(program, folder, rows, ["--logits-out", out, *options])
+        found = load_file(out)["logits"]
+    assert found.shape[:2] == (len(rows), max(map(len, rows))), found.shape
+    return [row[: len(ids)] for row, ids in zip(found, rows)]
+
+
+def greedy(program, folder, rows, n, *options):
+    """the n likeliest tokens behind each row"""
+    writing = ["--ids", "--max-new-tokens", str(n), "--ignore-eos", *options]
+    lines = run(program, folder, rows, writing).splitlines()
+    return [[int(word) for word in line.split()] for line in lines]
