@@ -1,7 +1,7 @@
-"""Compares RecurrentGemma's engine with Hugging Face transformers on any model folder.
+"""Compares RecurrentGemma's engine with Hugging Face transformers on any model folders.
 
     make recurrentgemma-check-transformers MODEL=folder PYTHON=/path/with/transformers
-    python tools/check_recurrentgemma.py build/cpu/recurrentgemma FOLDER [--tokens FILE]
+    python tools/check_recurrentgemma.py build/cpu/recurrentgemma FOLDER... [--tokens FILE]
 
 f32: the logits at every token, in transformers' window (--hf-window). bf16: the errors of
 both programs against the float32 model with the same rounded weights; the engine's may be
@@ -31,8 +31,13 @@ def random_rows(model):
     return [rng.integers(0, V, n + min(n, W, 64)).tolist() for n in LENGTHS]
 
 
-def engine(o, rows, dtype):
-    return rg_program.logits(o.program, o.folder, rows, "--hf-window", "--dtype", dtype)
+def given_rows(path):
+    with open(path, encoding="utf-8") as f:
+        return [[int(word) for word in line.split()] for line in f if line.split()]
+
+
+def engine(o, folder, rows, dtype):
+    return rg_program.logits(o.program, folder, rows, "--hf-window", "--dtype", dtype)
 
 
 def distances(got, want):
@@ -46,10 +51,10 @@ def same_token(got, want):
     return 100 * np.concatenate(agree).mean()
 
 
-def check_f32(o, model, rows):
+def check_f32(o, folder, model, rows):
     want = transformers_model.logits(model, rows)
     size = max(np.abs(w).max() for w in want)
-    off = distances(engine(o, rows, "f32"), want)[0]
+    off = distances(engine(o, folder, rows, "f32"), want)[0]
     ok = bool(off <= TOLERANCE * size)
     tokens = sum(map(len, rows))
     print(f"f32: logits at {tokens} tokens off by {off:.1e}, largest {size:.1f}, tolerance "
@@ -57,7 +62,7 @@ def check_f32(o, model, rows):
     return ok
 
 
-def check_bf16(o, model, rows):
+def check_bf16(o, folder, model, rows):
     """model, in f32, comes back in bf16"""
     model = model.bfloat16()
     transformers_model.mend_rotary(model)
@@ -65,7 +70,7 @@ def check_bf16(o, model, rows):
     model = model.float()
     transformers_model.mend_rotary(model)
     truth = transformers_model.logits(model, rows)
-    ours = engine(o, rows, "bf16")
+    ours = engine(o, folder, rows, "bf16")
     spread = np.concatenate([t.ravel() for t in truth]).std()
     print(f"bf16, against float32; logits spread by {spread:.2f}")
     print(f"  {'':14} {'largest':>9} {'mean':>9} {'same token':>11}")
@@ -81,23 +86,23 @@ def check_bf16(o, model, rows):
     return ok
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("program")
-    parser.add_argument("folder")
-    parser.add_argument("--tokens")
-    o = parser.parse_args()
-    model, note = transformers_model.load(o.folder, torch.float32)
-    print(f"{o.folder}: {type(model).__name__} of {transformers_model.VERSION}{note}")
-    if o.tokens:
-        with open(o.tokens, encoding="utf-8") as f:
-            rows = [[int(w) for w in line.split()] for line in f if line.split()]
-    else:
-        rows = random_rows(model)
+def check(o, folder):
+    model, note = transformers_model.load(folder, torch.float32)
+    print(f"{folder}: {type(model).__name__} of {transformers_model.VERSION}{note}")
+    rows = given_rows(o.tokens) if o.tokens else random_rows(model)
     if longest := transformers_model.whole_window(model):
         print(f"this version knows no window: rows cut to {longest} tokens")
         rows = [row[:longest] for row in rows]
-    sys.exit(not (check_f32(o, model, rows) & check_bf16(o, model, rows)))
+    return check_f32(o, folder, model, rows) & check_bf16(o, folder, model, rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program")
+    parser.add_argument("folders", nargs="+", metavar="folder")
+    parser.add_argument("--tokens")
+    o = parser.parse_args()
+    sys.exit(not all([check(o, folder) for folder in o.folders]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The engine beside others on the same weights: the float64 reference on models of odd sizes,
+# TinyLM on a Griffin that it has trained, and Hugging Face transformers on all of them.
+. "$(dirname "$0")/../tap.sh"
+engine=$B/recurrentgemma
+
+"$PYTHON" tests/recurrentgemma/parity.py "$engine" "$TMP" || tap_failed=1
+
+for i in $(seq 150); do
+    printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
+done >"$TMP/text"
+griffin() { # DTYPE
+    "$B/tinylm" train --data "$TMP/text" --arch griffin --layers 3 --channels 32 --heads 2 \
+        --recurrent 48 --hidden 40 --window 9 --context 32 --batch 4 --warmup 5 --steps 20 \
+        --dtype "$1" --quiet 1 --out "$TMP/griffin_$1" &&
+        "$PYTHON" tests/recurrentgemma/griffin.py \
+            "$engine" "$B/tests/tinylm/logits" "$TMP/griffin_$1/best"
+}
+check "a Griffin that TinyLM trained: the logits that TinyLM gives, f32" griffin f32
+check "a Griffin that TinyLM trained: the logits that TinyLM gives, bf16" griffin bf16
+
+# Without a soft cap transformers divides by zero.
+others=$(ls -d "$TMP"/*/ | grep -v one_recurrent_layer | grep -v griffin)
+what="transformers: equal logits in f32; in bf16 errors at most 1.2 times as large"
+"${PYTHON_TORCH:-$PYTHON}" tools/check_recurrentgemma.py "$engine" tests/recurrentgemma/tiny \
+    $others "$TMP/griffin_f32/best" >"$TMP/.out" 2>&1
+case $? in
+0) grep -E 'Recurrent|f32|ratio' "$TMP/.out" | sed 's/^/# /'
+    echo "ok - $what" ;;
+77) skip "$what" "$(sed -n 's/^skipped: //p' "$TMP/.out")" ;;
+*) echo "not ok - $what"; TAP_LINES=60 tap_show; tap_failed=1 ;;
+esac
+tap_done
