@@ -22,12 +22,16 @@ static void fail(const wb_error *err)
     exit(1);
 }
 
+static int digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static char *from_hex(const char *hex, size_t *bytes)
 {
     char *text = malloc(strlen(hex) / 2 + 1);
-    unsigned byte;
-    for (*bytes = 0; sscanf(hex, "%2x", &byte) == 1; hex += 2)
-        text[(*bytes)++] = (char)byte;
+    for (*bytes = 0; digit(hex[0]) >= 0 && digit(hex[1]) >= 0; hex += 2)
+        text[(*bytes)++] = (char)(digit(hex[0]) << 4 | digit(hex[1]));
     text[*bytes] = 0;
     return text;
 }
