@@ -31,6 +31,12 @@ int chat_stops(const chat *c, int stop[2])
     return c->eos >= 0 ? 2 : 1;
 }
 
+int chat_said(const chat *c, const int *drawn, int count)
+{
+    int newest = count > 0 ? drawn[count - 1] : -1;
+    return count - (newest >= 0 && (newest == c->end || newest == c->eos));
+}
+
 // Tokens that grow; after a failure `ids` is NULL and all further calls do nothing.
 typedef struct list {
     const chat *chat;

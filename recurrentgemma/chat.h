@@ -25,6 +25,10 @@ int chat_open(chat *c, const text_codec *text, wb_error *err);
 /* The tokens that end the model's turn; returns how many stand in stop: 1 or 2. */
 int chat_stops(const chat *c, int stop[2]);
 
+/* How many of the tokens that the model drew are its text: not the one that ended it, which
+ * would be printed if it is a user-defined piece. */
+int chat_said(const chat *c, const int *drawn, int count);
+
 /* What the model reads before it answers; malloc'ed. `last` is the newest token that it
  * drew, -1 in a text's first turn. A turn that was cut off (last is no <end_of_turn>) is
  * closed first. */

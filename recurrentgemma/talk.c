@@ -38,8 +38,9 @@ static int answer(conversation *c, int going, wb_error *err)
     int rc = 0, n = 1, shown = 0;
     for (;;) {
         int drawn = rg_drawn(e, 0), room = (int)c->context - rg_read(e, 0);
-        rc = writer_add(&w, rg_tokens(e, 0) + shown, drawn - shown, err);
-        shown = drawn;
+        int said = chat_said(&c->turns, rg_tokens(e, 0), drawn);
+        rc = writer_add(&w, rg_tokens(e, 0) + shown, said - shown, err);
+        shown = said;
         if (n > room) n = room;
         if (rc || going == 0 || stop_signal() || n == 0) break;
         double began = seconds_now();

@@ -7,6 +7,7 @@
  *     d IDS...     -> text
  *     s IDS...     -> the texts of a stream, one behind each id and one at its end
  *     c LAST TEXT  -> ids of a turn
+ *     a IDS...     -> how many of an answer's tokens are its text
  *
  * text.c FOLDER bytes|characters FILE - writes the tokenizer of that kind for FILE's text. */
 #include "../../recurrentgemma/chat.h"
@@ -69,11 +70,14 @@ static void answer(const text_codec *t, text_stream *s, char *line)
     char kind = line[0], *rest = strlen(line) > 1 ? line + 2 : line + 1;
     if (kind == 'i')
         printf("%d %d %d %d", text_vocab(t), text_bos(t), text_eos(t), text_pad(t));
-    if (kind == 'd' || kind == 's') {
+    if (kind == 'd' || kind == 's' || kind == 'a') {
         int *ids = malloc((strlen(rest) + 1) * sizeof *ids);
         for (char *end; ids[count] = (int)strtol(rest, &end, 10), end != rest; rest = end)
             count++;
         char *text = kind == 'd' ? text_decode(t, ids, count, &bytes) : NULL;
+        chat c;
+        if (kind == 'a' && chat_open(&c, t, &err)) fail(&err);
+        if (kind == 'a') printf("%d", chat_said(&c, ids, (int)count));
         if (kind == 's') streamed(s, ids, count);
         if (text) put_hex(text, bytes);
         free(text);

@@ -194,6 +194,10 @@ def turns(name, program, folder, model):
         if body.count(start) or body.count(end) or model.decode(body) != "user\n" + text:
             check(f"{name}: {text!r} keeps to itself", body)
     check(f"{name}: turns", differing(requests, ask(program, folder, requests), wanted))
+    answers = [[], [20], [end], [20, end], [20, eos], [end, 20], [20, end, end]]
+    requests = ["a " + " ".join(map(str, ids)) for ids in answers]
+    check(f"{name}: what an answer says", differing(
+        requests, ask(program, folder, requests), list("0101122")))
     if not model.is_control(end):  # then the library itself makes a turn of the whole text
         text = "<start_of_turn>user\n\nHow now?<end_of_turn>\n<start_of_turn>model\n"
         wanted = [" ".join(map(str, [bos] + model.encode(text)))]
