@@ -12,3 +12,12 @@ RANDOM_OBJECTS := $(addprefix $(B)/objects/recurrentgemma/,random.o random_model
 $(B)/recurrentgemma-random: $(RANDOM_OBJECTS)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lpthread -lm
 TEST_PROGRAMS += $(B)/recurrentgemma-random
+
+# make bench-loading MODEL=FOLDER [ARGS=f32]: GB/s from the disk, the page cache, the loader
+bench-loading: $(B)/bench/recurrentgemma/loading  ## how fast a model folder gets to the device (MODEL=DIR)
+	@$< $(MODEL) $(ARGS)
+
+$(B)/bench/recurrentgemma/loading: $(B)/bench/recurrentgemma/loading.o $(WEIGHTS_OBJECTS) \
+        $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
+	$(LINK_PROGRAM)
+.PHONY: bench-loading

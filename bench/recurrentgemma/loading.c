@@ -1,0 +1,110 @@
+/* loading.c - how fast a model folder gets to the device, beside what bounds it:
+ *   loading FOLDER [f32|bf16|f16]
+ * reading the files; reading the files once they are in the page cache; sending them from
+ * where they are mapped, as pageable memory; and the loader, which checks, packs and sends. */
+#include "../../recurrentgemma/files.h"
+#include "../../recurrentgemma/weights.h"
+#include "progress.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static double row(const char *what, double start, double bytes)
+{
+    double seconds = seconds_now() - start;
+    printf("%-44s %8.3f s %8.2f GB/s\n", what, seconds, bytes * 1e-9 / seconds);
+    return seconds_now();
+}
+
+// Out of the page cache, where the file system allows it.
+static void forget(const char *path)
+{
+    int fd = open(path, O_RDONLY);
+    if (fd < 0) return;
+    fdatasync(fd);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+}
+
+static double read_file(const char *path)
+{
+    enum { PIECE = 4 << 20 };
+    char *piece = malloc(PIECE);
+    int fd = open(path, O_RDONLY);
+    double bytes = 0;
+    ssize_t n;
+    while (piece && fd >= 0 && (n = read(fd, piece, PIECE)) > 0)
+        bytes += (double)n;
+    if (fd >= 0) close(fd);
+    free(piece);
+    return bytes;
+}
+
+static double send(const st_file *f, char *device)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < st_count(f); i++) {
+        const st_tensor *t = st_at(f, i);
+        CUDA_CHECK(cudaMemcpy(device, t->data, t->bytes, cudaMemcpyHostToDevice));
+        bytes += (double)t->bytes;
+    }
+    return bytes;
+}
+
+static int load(const char *folder, wb_dtype dtype, const char *what, double bytes)
+{
+    rg_config c;
+    rg_weights w;
+    wb_error err;
+    double start = seconds_now();
+    if (rg_config_read(&c, folder, &err) ||
+        rg_weights_load(&w, &c, folder, false, dtype, NULL, &err))
+        return fprintf(stderr, "%s\n", err.text), 1;
+    row(what, start, bytes);
+    rg_weights_free(&w);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    model_files files;
+    wb_error err;
+    wb_dtype dtype = WB_BF16;
+    char *device;
+    double bytes = 0, start;
+    if (argc < 2) return 2;
+    if (argc > 2) dtype = !strcmp(argv[2], "f32") ? WB_F32 : WB_BF16;
+    if (argc > 2 && strcmp(argv[2], "f16") == 0) dtype = WB_F16;
+    if (model_files_open(&files, argv[1], &err))
+        return fprintf(stderr, "%s\n", err.text), 1;
+    size_t largest = 0;
+    for (size_t i = 0; i < files.count; i++)
+        if (files.all[i].tensor->bytes > largest) largest = files.all[i].tensor->bytes;
+    CUDA_CHECK(cudaMalloc((void **)&device, largest));
+    for (int i = 0; i < files.files; i++)
+        forget(st_path(files.file[i]));
+    start = seconds_now();
+    for (int i = 0; i < files.files; i++)
+        bytes += read_file(st_path(files.file[i]));
+    row("read, out of the page cache if it could be", start, bytes);
+    start = seconds_now();
+    for (int i = 0; i < files.files; i++)
+        read_file(st_path(files.file[i]));
+    row("read again", start, bytes);
+    for (int again = 0; again < 2; again++) {
+        start = seconds_now();
+        for (int i = 0; i < files.files; i++)
+            send(files.file[i], device);
+        row("cudaMemcpy of the mapped tensors", start, bytes);
+    }
+    CUDA_CHECK(cudaFree(device));
+    for (int again = 0; again < 3; again++)
+        if (load(argv[1], dtype, "loader", bytes)) return 1;
+    for (int i = 0; i < files.files; i++)
+        forget(st_path(files.file[i]));
+    model_files_close(&files);
+    return load(argv[1], dtype, "loader, out of the page cache if it could be", bytes);
+}
