@@ -6,8 +6,8 @@
 f32: the logits at every token, in transformers' window (--hf-window). bf16: the errors of
 both programs against the float32 model with the same rounded weights; the engine's may be
 1.2 times that of transformers, largest and mean. --tokens: rows of token ids, one a line;
-without it random ones, from a printed seed. Needs torch and transformers: exit 77, with the
-reason, where they are missing.
+without it random ones, from a printed seed. transformers runs on the card if there is one
+(--device). Needs torch and transformers: exit 77, with the reason, where they are missing.
 """
 
 import argparse
@@ -87,8 +87,9 @@ def check_bf16(o, folder, model, rows):
 
 
 def check(o, folder):
-    model, note = transformers_model.load(folder, torch.float32)
-    print(f"{folder}: {type(model).__name__} of {transformers_model.VERSION}{note}")
+    model, note = transformers_model.load(folder, torch.float32, o.device)
+    what = f"{type(model).__name__} of {transformers_model.VERSION}{note}"
+    print(f"{folder}: {what}, on {model.device}")
     rows = given_rows(o.tokens) if o.tokens else random_rows(model)
     if longest := transformers_model.whole_window(model):
         print(f"this version knows no window: rows cut to {longest} tokens")
@@ -101,6 +102,8 @@ def main():
     parser.add_argument("program")
     parser.add_argument("folders", nargs="+", metavar="folder")
     parser.add_argument("--tokens")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    parser.add_argument("--device", default=device, help="for transformers")
     o = parser.parse_args()
     sys.exit(not all([check(o, folder) for folder in o.folders]))
 

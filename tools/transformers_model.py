@@ -36,13 +36,13 @@ def mend_rotary(model):
             continue
         if module.inv_freq.shape != want.shape:
             mended = ", RoPE mended"
-        module.inv_freq = want.clone()
+        module.inv_freq = want.to(model.device)
         if hasattr(module, "original_inv_freq"):
-            module.original_inv_freq = want.clone()
+            module.original_inv_freq = want.to(model.device)
     return mended
 
 
-def load(folder, dtype="auto"):
+def load(folder, dtype="auto", device="cpu"):
     """the model and a word on what had to be put right; ends if a weight does not fit"""
     model, info = transformers.AutoModelForCausalLM.from_pretrained(
         folder, torch_dtype=dtype, output_loading_info=True
@@ -50,16 +50,17 @@ def load(folder, dtype="auto"):
     for what, names in info.items():
         if names:
             sys.exit(f"{folder}: {what}: {names}")
-    return model.eval(), mend_rotary(model)
+    return model.eval().to(device), mend_rotary(model)
 
 
 def logits(model, rows):
     """float (T,V) of each row by itself, without a cache"""
     with torch.no_grad():
         return [
-            model(torch.tensor([row]), use_cache=False).logits[0].float().numpy()
+            model(torch.tensor([row], device=model.device), use_cache=False)
+            .logits[0].float().cpu().numpy()
             for row in rows
-        ]
+        ]  # fmt: skip
 
 
 def whole_window(model):
