@@ -48,6 +48,7 @@ class Config:
     before: int = attention.ALL  # tokens before its own that attention sees
     softcap: float = 0.0
     scale_embedding: bool = True
+    turned: float = 0.5  # part of a head that RoPE turns
 
     @property
     def griffin(self):
@@ -59,7 +60,7 @@ class Config:
 
     @property
     def rotated(self):
-        return self.head_dim // 2 if self.griffin else self.head_dim
+        return int(self.head_dim * self.turned) if self.griffin else self.head_dim
 
     def is_recurrent(self, l):
         return self.griffin and self.blocks[l % len(self.blocks)] == "r"
@@ -128,5 +129,6 @@ def from_json(c):
         recurrent=c.get("lru_width") or c["hidden_size"], taps=c["conv1d_width"],
         softcap=c["logits_soft_cap"] or 0.0,
         before=c["attention_window_size"] - c.get("hf_window", False),
+        turned=rope.get("partial_rotary_factor", 0.5),
         scale_embedding=c.get("embeddings_scale_by_sqrt_dim", True),
     )  # fmt: skip

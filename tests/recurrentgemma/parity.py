@@ -1,11 +1,12 @@
-"""parity.py PROGRAM FOLDER - the engine on random models of odd sizes (odd.py), written to
-FOLDER, beside the float64 reference: logits in both windows, in chunks of every kind, rows of
+"""parity.py PROGRAM FOLDER [MODEL...] - the engine on random models of odd sizes (odd.py),
+written to FOLDER, and on other model folders, beside the float64 reference: logits in both windows, in chunks of every kind, rows of
 unequal lengths side by side and alone; and the likeliest tokens, one by one.
 
 Tolerance: 1e-4 for logits that spread by 2, as these do. A token may differ from the
 reference's only where the best two are closer than twice that. Prints TAP.
 """
 
+import os
 import sys
 import zlib
 
@@ -22,22 +23,25 @@ LONGEST = 48
 
 
 class Parity:
-    def __init__(self, checks, program, folder, name):
-        self.checks, self.program, self.folder, self.name = checks, program, folder, name
-        odd.write(name, folder)
-        seed = zlib.crc32(name.encode())
-        rng, c = np.random.default_rng(seed), odd.config(name)
-        self.W = c.before
+    def __init__(self, checks, program, folder):
+        self.checks, self.program, self.folder = checks, program, folder
+        self.name, c = os.path.basename(folder), self.model(False).c
+        seed = zlib.crc32(self.name.encode())
+        rng, self.W = np.random.default_rng(seed), c.before
         lengths = {1, 2, self.W - 1, self.W, self.W + 1, min(2 * self.W + 5, LONGEST)} - {0}
         self.rows = [rng.integers(0, c.vocab, n).tolist() for n in rng.permutation([*lengths])]
-        print(f"# {name}: rows of {[len(r) for r in self.rows]} tokens, seed {seed}")
+        print(f"# {self.name}: rows of {[len(r) for r in self.rows]} tokens, seed {seed}")
+
+    def model(self, hf):
+        return recurrentgemma.Model.open(self.folder, hf_window=hf)
 
     def window(self, hf):
         """the reference's answers"""
-        self.model = recurrentgemma.Model.open(self.folder, hf_window=hf)
+        model = self.model(hf)
         self.options = ["--hf-window"] if hf else []
-        self.what = f"{self.name}, {self.model.c.before + 1} keys: "
-        self.want = [self.model.whole(row)[0] for row in self.rows]
+        self.what = f"{self.name}, {model.c.before + 1} keys: "
+        self.want = [model.whole(row)[0] for row in self.rows]
+        self.answers = [recurrentgemma.Row(model).greedy(row, TOKENS) for row in self.rows]
         spread = np.concatenate([w.ravel() for w in self.want]).std()
         self.tolerance = 1e-4 * max(1, spread / 2)
 
@@ -69,7 +73,7 @@ class Parity:
         texts = rg_program.greedy(self.program, self.folder, rows, TOKENS, *options)
         answers = [self.answers[self.rows.index(row)] for row in rows]
         worst = max(self.margin(text, *answer) for text, answer in zip(texts, answers))
-        what = f"{TOKENS} tokens behind {len(rows)} rows {' '.join(options)}"
+        what = " ".join([f"{TOKENS} tokens behind {len(rows)} rows", *options])
         self.ok(what, len(texts) == len(rows) and worst <= 2 * self.tolerance)
 
     def check(self):
@@ -77,7 +81,6 @@ class Parity:
         for hf in (False, True):
             self.window(hf)
             self.logits(*((0, 3) if hf else sorted({0, 1, 3, max(W - 1, 1), W, W + 1})))
-            self.answers = [recurrentgemma.Row(self.model).greedy(r, TOKENS) for r in self.rows]
             self.tokens(self.rows)
             if not hf:
                 self.tokens(self.rows, "--no-graph", "--chunk", "2")
@@ -85,10 +88,13 @@ class Parity:
 
 
 def main():
-    program, folder = sys.argv[1:]
+    program, folder, *models = sys.argv[1:]
     checks = wb.Checks()
     for name in odd.MODELS:
-        Parity(checks, program, f"{folder}/{name}", name).check()
+        models.append(f"{folder}/{name}")
+        odd.write(name, models[-1])
+    for model in models:
+        Parity(checks, program, model).check()
     checks.done()
 
 
