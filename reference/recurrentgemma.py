@@ -42,8 +42,10 @@ class Model(tinylm.Model):
         super().__init__(config, weights, longest)
 
     @classmethod
-    def open(cls, path, **options):
+    def open(cls, path, E="f64", **options):
+        """E: the type that weights are rounded to"""
         c, weights = folder.load(path)
+        weights = {name: wb.rounded(w, E) for name, w in weights.items()}
         config = from_json(c)
         config.vocab = len(weights["model.embed_tokens.weight"])
         shapes = config.shapes()
