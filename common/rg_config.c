@@ -226,7 +226,7 @@ static void read_rope(reader *r, rg_config *c)
         wrong(r, "partial_rotary_factor", "is not a number from 0 to 1");
         return;
     }
-    c->rotated = (int)(c->head_dim * part);
+    c->rotated = (int)(c->head_dim * part + 1e-6); // 49 * (1 / 49.0) is below 1
 }
 
 int rg_config_from_json(rg_config *c, json_t *root, const char *name, wb_error *err)
@@ -287,14 +287,15 @@ double rg_decimal(float x)
     return strtod(text, NULL);
 }
 
-static json_t *id_or_null(int id)
+// What is not there is null.
+static json_t *unless(int number, int none)
 {
-    return id < 0 ? json_null() : json_integer(id);
+    return number == none ? json_null() : json_integer(number);
 }
 
 static json_t *ids(const int *id, int count)
 {
-    if (count < 2) return id_or_null(count ? *id : -1);
+    if (count < 2) return unless(count ? *id : -1, -1);
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(list, json_integer(id[i]));
@@ -314,17 +315,17 @@ json_t *rg_config_to_json(const rg_config *c, const char *dtype)
         json_array_append_new(blocks, json_string(*b == 'r' ? "recurrent" : "attention"));
     json_t *root = json_pack(
         "{s:[s], s:s, s:s, s:s, s:b, s:f, s:i, s:o, s:o, s:i, s:o, s:f, s:i, s:s, s:i, "
-        "s:i, s:f, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f, s:f, s:o, s:b, s:i, s:b, s:f}",
+        "s:i, s:f, s:i, s:o, s:i, s:i, s:i, s:o, s:f, s:f, s:f, s:o, s:b, s:i, s:b, s:f}",
         "architectures", "RecurrentGemmaForCausalLM", "model_type", "recurrent_gemma",
         "torch_dtype", dtype, "dtype", dtype, "attention_bias", 0, "attention_dropout",
         0.0, "attention_window_size", c->window, "block_types", blocks, "bos_token_id",
-        id_or_null(c->bos), "conv1d_width", c->taps, "eos_token_id",
+        unless(c->bos, -1), "conv1d_width", c->taps, "eos_token_id",
         ids(c->eos, c->eos_count), "final_w_init_variance_scale", 2.0 / c->layers,
         "head_dim", c->head_dim, "hidden_activation", "gelu_pytorch_tanh", "hidden_size",
         c->channels, "intermediate_size", 2 * c->hidden, "logits_soft_cap",
         rg_decimal(c->softcap), "lru_width", c->recurrent, "max_position_embeddings",
-        c->context, "num_attention_heads", c->heads, "num_hidden_layers", c->layers,
-        "num_key_value_heads", c->kv_heads, "pad_token_id", id_or_null(c->pad),
+        unless(c->context, 0), "num_attention_heads", c->heads, "num_hidden_layers", c->layers,
+        "num_key_value_heads", c->kv_heads, "pad_token_id", unless(c->pad, -1),
         "partial_rotary_factor", part, "rms_norm_eps", rg_decimal(c->eps), "rope_theta",
         rg_decimal(c->rope_base), "rope_parameters", rope, "tie_word_embeddings", c->tied,
         "vocab_size", c->vocab, "use_cache", 1, "w_init_variance_scale", 0.01);

@@ -1,7 +1,7 @@
 # fuzz.mk - any bytes thrown at the readers of files that come from elsewhere.
 CLANG     ?= clang
 FUZZ_RUNS ?= 100000
-FUZZ      := safetensors tokenizer text
+FUZZ      := safetensors tokenizer text config index
 
 fuzz: $(FUZZ:%=fuzz-%)  ## 100,000 runs of each file reader on broken files (needs clang)
 
@@ -20,12 +20,21 @@ fuzz-%: build/host/fuzz_%
 	    echo "fuzz $*: FAILED; the input is in build/host/, the whole log is $$log"; exit 1; \
 	fi
 
+define FUZZ_LINK
+@command -v $(CLANG) >/dev/null || { echo \
+    "make fuzz needs clang and its libFuzzer: apt-get install clang (or CLANG=path)"; exit 1; }
+@mkdir -p $(@D)
+$(Q)$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
+    -fno-sanitize-recover=all -Icommon $(filter %.c,$^) -l:libjansson.a -lm -o $@
+endef
 build/host/fuzz_%: tests/fuzz/fuzz_%.c common/%.c common/file.c common/%.h common/file.h
-	@command -v $(CLANG) >/dev/null || { echo \
-	    "make fuzz needs clang and its libFuzzer: apt-get install clang (or CLANG=path)"; exit 1; }
-	@mkdir -p $(@D)
-	$(Q)$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=all -Icommon $(filter %.c,$^) -l:libjansson.a -o $@
+	$(FUZZ_LINK)
+build/host/fuzz_config: tests/fuzz/fuzz_config.c $(addprefix common/,rg_config.c rg_tensors.c \
+                        file.c rg_config.h rg_tensors.h cast.h)
+	$(FUZZ_LINK)
+build/host/fuzz_index: tests/fuzz/fuzz_index.c recurrentgemma/files.c common/safetensors.c \
+                       common/file.c recurrentgemma/files.h
+	$(FUZZ_LINK)
 
 # With SentencePiece; the library itself is not instrumented.
 TEXT_SOURCES := $(addprefix recurrentgemma/,text.c text_stream.c sentencepiece_file.c)

@@ -134,3 +134,44 @@ write_pieces("twice", BPE, SPECIAL + LETTERS + LETTERS)
 write_pieces("nothing", BPE, [])
 for name in "bpe", "characters":
     (folder / f"{name}.json").write_bytes((corpus / "tokenizer" / name).read_bytes())
+
+folder = corpus / "config"
+folder.mkdir(parents=True, exist_ok=True)
+new = {
+    "model_type": "recurrent_gemma", "num_hidden_layers": 3, "hidden_size": 8,
+    "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24,
+    "vocab_size": 11, "lru_width": None, "attention_window_size": 4, "conv1d_width": 4,
+    "rms_norm_eps": 1e-06, "logits_soft_cap": 30.0, "bos_token_id": 2, "pad_token_id": 0,
+    "eos_token_id": [1, 7], "block_types": ["recurrent", "recurrent", "attention"],
+    "rope_parameters": {"rope_theta": 1e4, "rope_type": "default", "partial_rotary_factor": 0.5},
+    "max_position_embeddings": 64, "hf_window": True, "tie_word_embeddings": False,
+}
+old = {k: v for k, v in new.items() if k not in ("rope_parameters", "block_types", "hf_window")}
+old |= {"rope_theta": 10000.0, "partial_rotary_factor": 0.5, "_block_types": ["attention"],
+        "attention_window_size": None, "sliding_window": 7, "eos_token_id": 1,
+        "logits_soft_cap": None, "embeddings_scale_by_sqrt_dim": False, "head_dim": 6}
+configs = {"new": new, "old": old, "least": {k: 2 for k in (
+    "num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size",
+    "vocab_size", "attention_window_size", "head_dim")}}
+for name, change in {
+    "huge": {"hidden_size": 1 << 30}, "float": {"hidden_size": 8.0}, "word": {"vocab_size": "9"},
+    "zero": {"num_attention_heads": 0}, "odd": {"intermediate_size": 23},
+    "blocks": {"block_types": ["recurrent", 3]}, "rope": {"rope_parameters": []},
+    "scaled": {"rope_parameters": {"rope_type": "linear"}}, "eos": {"eos_token_id": [1] * 9},
+}.items():
+    configs[name] = new | change
+for name, config in configs.items():
+    (folder / name).write_text(json.dumps(config))
+(folder / "nested").write_text("[" * 2000)
+(folder / "number").write_text('{"hidden_size": 1' + "0" * 400 + "}")
+
+folder = corpus / "index"
+folder.mkdir(parents=True, exist_ok=True)
+one, two = (f"model-0000{i}-of-00002.safetensors" for i in (1, 2))
+for name, map_ in {
+    "two": {"a": one, "b": two, "c": one}, "path": {"a": "../" + one}, "empty": {},
+    "dots": {"a": ".."}, "number": {"a": 1}, "list": [one], "feed": {"a\nb": "c\nd"},
+}.items():
+    (folder / name).write_text(json.dumps({"metadata": {"total_size": 12}, "weight_map": map_}))
+(folder / "no_map").write_text("{}")
+(folder / "twice").write_text('{"weight_map": {"a": "x", "a": "y"}}')

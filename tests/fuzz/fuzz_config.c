@@ -1,0 +1,52 @@
+/* fuzz_config.c - config.json of RecurrentGemma on any bytes: what is taken makes a model,
+ * comes back the same when written and read again, and its list of tensors is whole. */
+#include "rg_tensors.h"
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(bool true_always)
+{
+    if (!true_always) abort();
+}
+
+static bool same(const rg_config *a, const rg_config *b)
+{
+    for (int i = 0; i < a->layers && i < 200; i++)
+        if (rg_is_recurrent(a, i) != rg_is_recurrent(b, i)) return false;
+    return a->layers == b->layers && a->channels == b->channels && a->heads == b->heads &&
+           a->kv_heads == b->kv_heads && a->head_dim == b->head_dim &&
+           a->rotated == b->rotated && a->hidden == b->hidden && a->vocab == b->vocab &&
+           a->recurrent == b->recurrent && a->taps == b->taps && a->window == b->window &&
+           a->scaled == b->scaled && a->tied == b->tied && a->hf_window == b->hf_window &&
+           a->context == b->context && a->bos == b->bos && a->pad == b->pad &&
+           a->eos_count == b->eos_count && memcmp(a->eos, b->eos, sizeof a->eos) == 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    wb_error err = {""};
+    rg_config c, again;
+    int count;
+    if (rg_config_parse(&c, (const char *)data, bytes, "fuzz", &err)) {
+        must(strncmp(err.text, "fuzz: ", 6) == 0 && !strchr(err.text, '\n'));
+        return 0;
+    }
+    must(rg_config_check(&c, &err) == 0);
+    json_t *root = rg_config_to_json(&c, "float32");
+    must(root && rg_config_from_json(&again, root, "again", &err) == 0);
+    must(same(&c, &again));
+    json_decref(root);
+    if (c.layers > 64) return 0;
+    rg_tensor *all = rg_tensors(&c, &count);
+    for (int i = 0; i < count; i++) {
+        size_t n = 1;
+        for (int k = 0; k < all[i].ndim; k++)
+            n *= all[i].shape[k];
+        must(all[i].count == n && n > 0 && strlen(all[i].letters) == (size_t)all[i].ndim);
+    }
+    free(all);
+    return 0;
+}

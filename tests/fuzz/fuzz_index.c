@@ -1,0 +1,40 @@
+/* fuzz_index.c - model.safetensors.index.json on any bytes: the shards of an index that is
+ * taken are names of files beside it, each once, and no tensor is in another. */
+#include "../../recurrentgemma/files.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(bool true_always)
+{
+    if (!true_always) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    wb_error err = {""};
+    shard_index x;
+    const char *tensor;
+    json_t *value;
+    if (shard_index_parse(&x, (const char *)data, bytes, "fuzz", &err)) {
+        must(strncmp(err.text, "fuzz: ", 6) == 0 && !strchr(err.text, '\n'));
+        return 0;
+    }
+    must(x.shards >= 1);
+    for (int i = 0; i < x.shards; i++) {
+        must(*x.shard[i] && !strchr(x.shard[i], '/') && strcmp(x.shard[i], "..") != 0);
+        for (int k = 0; k < i; k++)
+            must(strcmp(x.shard[i], x.shard[k]) != 0);
+    }
+    json_object_foreach(json_object_get(x.root, "weight_map"), tensor, value)
+    {
+        const char *shard = shard_index_find(&x, tensor);
+        int found = 0;
+        for (int i = 0; i < x.shards; i++)
+            found += strcmp(x.shard[i], shard) == 0;
+        must(found == 1);
+    }
+    shard_index_free(&x);
+    return 0;
+}
