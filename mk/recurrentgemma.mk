@@ -13,16 +13,11 @@ recurrentgemma: $(B)/recurrentgemma  ## the inference program: build/<backend>/r
 TEST_PROGRAMS += $(B)/recurrentgemma
 
 # tests/recurrentgemma/NAME.c: a program on the engine's C API and what is inside of it.
-ENGINE_TESTS := $(addprefix $(B)/tests/recurrentgemma/,engine)
+ENGINE_TESTS := $(addprefix $(B)/tests/recurrentgemma/,engine limits)
 $(ENGINE_TESTS): %: %.o $(ENGINE_PARTS)
 	$(LINK_PROGRAM) $(WRAP)
-$(B)/tests/recurrentgemma/engine: WRAP = -Wl,--wrap=cudaMalloc,--wrap=cudaMallocHost
+$(B)/tests/recurrentgemma/limits: WRAP = -Wl,--wrap=cudaMalloc,--wrap=cudaMallocHost
 
 TEST_PROGRAMS += $(ENGINE_TESTS)
-
-# The decoder's passes by themselves, at the 2B shape and without a model folder.
-$(B)/bench/decoder/decoder: $(B)/bench/decoder/decoder.o $(DECODER_OBJECTS) $(FILE_OBJECTS) \
-                            $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
-	$(LINK_PROGRAM)
 
 .PHONY: recurrentgemma

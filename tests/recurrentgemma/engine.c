@@ -1,102 +1,14 @@
-/* engine.c - the engine's C API on a small random model: rows, chunks, ends, errors. TAP on
- * stdout.
+/* engine.c - one engine, several ways to the same tokens: chunks, steps, batches, graphs, and
+ * engines side by side. TAP on stdout.
  *
- *     engine FOLDER       f32; a window of 16 and 256 tokens, as tests/recurrentgemma/tiny
+ *     engine [FOLDER]     a model of 256 tokens; without one tests/recurrentgemma/tiny
  *
- * Here an engine is compared with itself on other ways to the same tokens; that its numbers
- * are those of the model is for tests/test_recurrentgemma.c.
+ * Here an engine is compared with itself; that its numbers are those of the model is for
+ * tests/test_recurrentgemma.c.
  */
-#include "../../recurrentgemma/engine.h"
-#include "../tap.h"
+#include "engine.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { W = 16, V = 256, LONG = 45, MORE = 30, SEED = 91 };
-
-static const char *folder;
-static int text[200];
-static wb_error err;
-
-static rg_settings greedy(void)
-{
-    rg_settings s = rg_defaults();
-    s.context = 160, s.chunk = 64, s.drawn = 60, s.stops = 0, s.seed = SEED;
-    return s;
-}
-
-static rg_engine *open_with(rg_settings s)
-{
-    rg_engine *e = rg_open(folder, &s, &err);
-    if (e) return e;
-    printf("not ok - %s\n", err.text);
-    exit(1);
-}
-
-static int sure(int rc)
-{
-    if (rc >= 0) return rc;
-    printf("not ok - %s\n", err.text);
-    exit(1);
-}
-
-static int prefill(rg_engine *e, const int *tokens, int n)  // of an engine with one row
-{
-    return sure(rg_prefill(e, &tokens, &n, &err));
-}
-
-/* --- device memory asked for: the linker brings these calls here --------------------- */
-
-static long asked;
-extern cudaError_t __real_cudaMalloc(void **p, size_t n);
-extern cudaError_t __real_cudaMallocHost(void **p, size_t n);
-
-cudaError_t __wrap_cudaMalloc(void **p, size_t n)
-{
-    asked++;
-    return __real_cudaMalloc(p, n);
-}
-
-cudaError_t __wrap_cudaMallocHost(void **p, size_t n)
-{
-    asked++;
-    return __real_cudaMallocHost(p, n);
-}
-
-/* --- scores ------------------------------------------------------------------------- */
-
-typedef struct scores {
-    float z[3][200][V];
-    int calls, end_at; /* end_at: the call that refuses; 0: none */
-} scores;
-
-static int keep(void *user, int row, int at, const float *logits, int vocab)
-{
-    scores *s = user;
-    memcpy(s->z[row][at], logits, (size_t)vocab * sizeof *logits);
-    if (++s->calls != s->end_at) return 0;
-    error_set(&err, "enough");
-    return 1;
-}
-
-static double apart(const float *a, const float *b, size_t n)
-{
-    double most = 0;
-    for (size_t i = 0; i < n; i++) {
-        double d = fabs((double)a[i] - b[i]);
-        if (!(d <= most)) most = d == d ? d : INFINITY;
-    }
-    return most;
-}
-
-static scores whole, parts; /* large: not on the stack */
-
-static void score(rg_engine *e, const int *tokens, int n, scores *s)
-{
-    *s = (scores){0};
-    sure(rg_score(e, &tokens, &n, keep, s, &err));
-}
+static scores whole;
 
 static void chunks_agree(void)
 {
@@ -132,9 +44,9 @@ static void steps_as_reading(void)
     for (int i = 0; i < MORE; i++) {
         sure(rg_step(e, 1, &err));
         decoder_download(&e->d, stepped[i], e->d.logits, sizeof stepped[i]);
-        for (int v = 0; v < V; v++)
-            stepped[i][v] =
-                e->d.config.softcap * tanhf(stepped[i][v] / e->d.config.softcap);
+        float cap = e->d.config.softcap;
+        for (int v = 0; v < V && cap > 0; v++)
+            stepped[i][v] = cap * tanhf(stepped[i][v] / cap);
     }
     memcpy(all, text, LONG * sizeof *all);
     memcpy(all + LONG, rg_tokens(e, 0), MORE * sizeof *all);
@@ -228,238 +140,13 @@ static void side_by_side(void)
     rg_close(a);
 }
 
-/* --- texts that go on and end -------------------------------------------------------- */
-
-// A prompt, some tokens, a second prompt: as the same text read at once.
-static void goes_on(void)
-{
-    int all[LONG + 11 + 23];
-    rg_settings s = greedy();
-    s.temperature = 1, s.penalty = 1.3f;
-    rg_engine *e = open_with(s), *again = open_with(s);
-    prefill(e, text, LONG);
-    sure(rg_step(e, 10, &err));
-    memcpy(all, text, LONG * sizeof *all);
-    memcpy(all + LONG, rg_tokens(e, 0), 11 * sizeof *all);
-    memcpy(all + LONG + 11, text + 100, 23 * sizeof *all);
-    tap(rg_read(e, 0) == LONG + 10 && rg_drawn(e, 0) == 11, "the newest token is unread");
-    prefill(e, text + 100, 23);
-    tap(rg_read(e, 0) == LONG + 11 + 23 && rg_drawn(e, 0) == 1,
-        "and is read in front of the next prompt");
-    prefill(again, all, LONG + 11 + 23);
-    sure(rg_step(e, 20, &err)), sure(rg_step(again, 20, &err));
-    tap(memcmp(rg_tokens(e, 0), rg_tokens(again, 0), 21 * sizeof *all) == 0,
-        "a text that goes on draws what the whole text draws");
-    rg_reset(e, 0, SEED), rg_reset(again, 0, SEED);
-    prefill(e, text + 5, 1), prefill(again, text + 5, 1);
-    sure(rg_step(e, 20, &err)), sure(rg_step(again, 20, &err));
-    tap(memcmp(rg_tokens(e, 0), rg_tokens(again, 0), 21 * sizeof *all) == 0 &&
-            rg_read(e, 0) == 21,
-        "after a reset nothing of it is left");
-    rg_close(e), rg_close(again);
-}
-
-// The first of n tokens that does not come earlier among them, from `from` on.
-static int new_at(const int *tokens, int n, int from)
-{
-    for (int i = from; i < n; i++) {
-        bool seen = false;
-        for (int j = 0; j < i; j++)
-            seen |= tokens[j] == tokens[i];
-        if (!seen) return i;
-    }
-    return -1;
-}
-
-static void ends(void)
-{
-    rg_settings s = greedy();
-    s.temperature = 1, s.penalty = 1.2f;
-    rg_engine *e = open_with(s);
-    int drawn[MORE + 1], all[200];
-    prefill(e, text, LONG);
-    sure(rg_step(e, MORE, &err));
-    memcpy(drawn, rg_tokens(e, 0), sizeof drawn);
-    rg_close(e);
-    int at = new_at(drawn, MORE, 6), last = new_at(drawn, MORE + 1, MORE);
-    s.stop = &drawn[at], s.stops = 1;
-    e = open_with(s);
-    prefill(e, text, LONG);
-    int going = sure(rg_step(e, MORE, &err));
-    tap(going == 0 && rg_done(e, 0) && rg_drawn(e, 0) == at + 1 &&
-            memcmp(drawn, rg_tokens(e, 0), (size_t)(at + 1) * sizeof(int)) == 0,
-        "a row ends with its stop token, the %dth of %d", at + 1, MORE + 1);
-    tap(e->d.steps == at + 1 && rg_read(e, 0) == LONG + at + 1,
-        "one step behind its end was sent, which has read the stop token");
-    tap(sure(rg_step(e, 5, &err)) == 0 && e->d.steps == at + 1, "no further ones are");
-    prefill(e, text + 60, 9);
-    memcpy(all, text, LONG * sizeof *all);
-    memcpy(all + LONG, drawn, (size_t)(at + 1) * sizeof *all);
-    memcpy(all + LONG + at + 1, text + 60, 9 * sizeof *all);
-    rg_settings none = s;
-    none.stops = 0;
-    rg_engine *again = open_with(none);
-    prefill(again, all, LONG + at + 1 + 9);
-    sure(rg_step(again, 12, &err)), sure(rg_step(e, 12, &err));
-    tap(rg_drawn(e, 0) > 1 &&
-            memcmp(rg_tokens(e, 0), rg_tokens(again, 0), (size_t)rg_drawn(e, 0) * 4) == 0,
-        "behind its end the text goes on as if it were read anew");
-    rg_close(again), rg_close(e);
-    if (last < 0) return;
-    s.stop = &drawn[last];  // ends with the last step asked for: nothing behind it
-    e = open_with(s);
-    prefill(e, text, LONG);
-    sure(rg_step(e, MORE, &err));
-    tap(rg_done(e, 0) && rg_read(e, 0) == LONG + MORE, "an end in the last step: unread");
-    rg_close(e);
-}
-
-// Two rows, one of which ends early.
-static void ends_in_a_batch(void)
-{
-    rg_settings s = greedy();
-    s.temperature = 1, s.batch = 2;
-    const int *rows[] = {text, text + 50}, count[] = {LONG, 12};
-    rg_engine *e = open_with(s);
-    int drawn[2][MORE + 1], at = -1;
-    sure(rg_prefill(e, rows, count, &err));
-    sure(rg_step(e, MORE, &err));
-    for (int b = 0; b < 2; b++)
-        memcpy(drawn[b], rg_tokens(e, b), sizeof drawn[b]);
-    rg_close(e);
-    for (int i = 3; i < 20 && at < 0; i++) {  // row 0 has it, row 1 not
-        bool other = new_at(drawn[0], i + 1, i) < 0;
-        for (int j = 0; j <= MORE; j++)
-            other |= drawn[1][j] == drawn[0][i];
-        if (!other) at = i;
-    }
-    s.stop = &drawn[0][at], s.stops = 1;
-    e = open_with(s);
-    sure(rg_prefill(e, rows, count, &err));
-    int going = sure(rg_step(e, MORE, &err));
-    tap(going == 1 && rg_done(e, 0) && !rg_done(e, 1) && rg_drawn(e, 0) == at + 1 &&
-            rg_drawn(e, 1) == MORE + 1,
-        "a row ends, the other goes on");
-    tap(memcmp(drawn[0], rg_tokens(e, 0), (size_t)(at + 1) * 4) == 0 &&
-            memcmp(drawn[1], rg_tokens(e, 1), sizeof drawn[1]) == 0,
-        "each draws what it drew before");
-    int read = rg_read(e, 1), more[] = {2, 0};
-    tap(rg_prefill(e, rows, more, &err) < 0 && strstr(err.text, "rg_reset") &&
-            rg_read(e, 1) == read,
-        "the row that was stepped on does not go on: %s", err.text);
-    rg_reset(e, 0, SEED);
-    int first[] = {LONG, 0};
-    sure(rg_prefill(e, rows, first, &err));
-    tap(rg_done(e, 1) && rg_drawn(e, 1) == 0 && rg_read(e, 1) == read,
-        "a row without new tokens rests");
-    sure(rg_step(e, 3, &err));
-    tap(memcmp(drawn[0], rg_tokens(e, 0), 4 * sizeof(int)) == 0,
-        "after a reset the row starts anew");
-    rg_close(e);
-}
-
-/* --- limits ------------------------------------------------------------------------- */
-
-static void refused(const char *what, rg_settings s, const char *words)
-{
-    rg_engine *e = rg_open(folder, &s, &err);
-    tap(!e && strstr(err.text, words), "%s: %s", what, e ? "taken" : err.text);
-    rg_close(e);
-}
-
-static void bad_settings(void)
-{
-    rg_settings s;
-    s = greedy(), s.batch = 0, refused("no rows", s, "batch");
-    s = greedy(), s.context = 1, refused("a short context", s, "context");
-    s = greedy(), s.chunk = 0, refused("empty chunks", s, "chunks");
-    s = greedy(), s.drawn = 0, refused("nothing to draw", s, "draw");
-    s = greedy(), s.temperature = NAN, refused("temperature", s, "temperature");
-    s = greedy(), s.top_p = 0, refused("top-p", s, "top-p");
-    s = greedy(), s.top_k = -1, refused("top-k", s, "top-k");
-    s = greedy(), s.penalty = 0, refused("penalty", s, "penalty");
-    s = greedy(), s.stops = 2, refused("stops without a list", s, "stop");
-    s = greedy(), s.context = 2000000000, s.batch = 100, refused("too long", s, "");
-    rg_engine *e = rg_open("/nowhere", &s, &err);
-    tap(!e && strstr(err.text, "/nowhere"), "no folder: %s", err.text);
-}
-
-static void bad_tokens(void)
-{
-    rg_engine *e = open_with(greedy());
-    static const int wrong[] = {3, V, 4}, negative[] = {-1};
-    const int *rows[] = {wrong};
-    int n = 3;
-    tap(rg_prefill(e, rows, &n, &err) < 0 && strstr(err.text, "token 1 is 256"), "%s",
-        err.text);
-    rows[0] = negative, n = 1;
-    tap(rg_score(e, rows, &n, keep, &parts, &err) < 0 && strstr(err.text, "-1"), "%s",
-        err.text);
-    rows[0] = text, n = 160;
-    tap(rg_prefill(e, rows, &n, &err) < 0 && strstr(err.text, "context of 160"), "%s",
-        err.text);
-    tap(rg_read(e, 0) == 0 && sure(rg_step(e, 3, &err)) == 0, "nothing was read");
-    n = 0;
-    tap(rg_prefill(e, rows, &n, &err) == 0 && rg_done(e, 0), "no tokens: nothing drawn");
-    prefill(e, text, 150);
-    tap(sure(rg_step(e, 100, &err)) == 1 && rg_drawn(e, 0) == 10,
-        "steps up to the context");
-    tap(rg_step(e, 1, &err) < 0 && strstr(err.text, "row 0 has 160 tokens"), "%s",
-        err.text);
-    rg_reset(e, 0, SEED);
-    prefill(e, text, 3);
-    tap(sure(rg_step(e, 100, &err)) == 0 && rg_drawn(e, 0) == 60 && rg_done(e, 0),
-        "a row is done when it drew as many as it may");
-    prefill(e, text, 3);
-    tap(rg_read(e, 0) == 3 + 60 + 3, "and goes on with the next prompt");
-    parts = (scores){.end_at = 70};
-    rg_reset(e, 0, SEED), n = 150;
-    int rc = rg_score(e, rows, &n, keep, &parts, &err);
-    tap(rc < 0 && strcmp(err.text, "enough") == 0 && rg_read(e, 0) == 128,
-        "a sink ends a score: %d tokens were read", rg_read(e, 0));
-    rg_close(e);
-}
-
-static void memory_stays(void)
-{
-    rg_engine *e = open_with(greedy());
-    prefill(e, text, LONG);
-    long before = asked;
-    for (int i = 0; i < 4; i++) {
-        sure(rg_step(e, 20, &err));
-        rg_reset(e, 0, SEED);
-        prefill(e, text, LONG + i);
-    }
-    tap(asked == before && before > 0,
-        "steps and prompts ask for no memory (%ld calls "
-        "before)",
-        before);
-    const rg_info *i = rg_describe(e);
-    size_t formula = decoder_cache_formula(&e->d.config, e->d.layer, 1, e->d.S);
-    tap(i->cache_bytes >= formula &&
-            i->cache_bytes < formula + 256 * 3 * (size_t)i->layers,
-        "states and rings take %zu bytes, as by formula %zu", i->cache_bytes, formula);
-    rg_close(e);
-}
-
 int main(int argc, char **argv)
 {
-    folder = argc > 1 ? argv[1] : "tests/recurrentgemma/tiny";
-    for (uint32_t i = 0; i < 200; i++) {
-        uint32_t r[4];
-        wb_random(r, SEED, i, 0, 0, 0);
-        text[i] = (int)(r[0] % V);
-    }
+    begin_tests(argc, argv);
     chunks_agree();
     steps_as_reading();
     rows_as_alone();
     graph_as_calls();
     side_by_side();
-    goes_on();
-    ends();
-    ends_in_a_batch();
-    bad_settings();
-    bad_tokens();
-    memory_stays();
     return tap_done();
 }

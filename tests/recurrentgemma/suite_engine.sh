@@ -1,5 +1,22 @@
 #!/usr/bin/env bash
-# The engine's C API: rows, chunks, texts that go on and end, errors, memory.
+# The engine's C API: ways to the same tokens, texts that go on and end, errors, memory; on the
+# tiny model and on random ones of other make.
 . "$(dirname "$0")/../tap.sh"
-"$B/tests/recurrentgemma/engine" tests/recurrentgemma/tiny || tap_failed=1
+random() { # NAME OPTIONS: a folder in $TMP
+    "$B/recurrentgemma-random" "${@:2}" --vocab 256 --dtype f32 "$TMP/$1" >"$TMP/said" 2>&1 ||
+        { echo "not ok - recurrentgemma-random ${*:2}"; tap_failed=1; }
+}
+both() { # WHAT FOLDER
+    for program in engine limits; do
+        "$B/tests/recurrentgemma/$program" "$2" >"$TMP/out" || tap_failed=1
+        sed "s/^\(not \)\?ok - /&$1: /" "$TMP/out"
+    done
+}
+both "the tiny model" tests/recurrentgemma/tiny
+random alone --layers 2 --blocks ra --window 1 --hf-window 1 --softcap 0
+both "each token sees itself alone" "$TMP/alone"
+random recurrent --layers 2 --blocks r --recurrent 52 --taps 2
+both "no attention" "$TMP/recurrent"
+random attention --layers 2 --blocks a --window 5 --kv-heads 2 --head-dim 12
+both "attention only" "$TMP/attention"
 tap_done
