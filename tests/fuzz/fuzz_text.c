@@ -25,8 +25,12 @@ static void stream(const text_codec *t, text_stream *s, const int *ids, size_t c
 static void use(const text_codec *t, const uint8_t *data, size_t bytes)
 {
     static const char *const texts[] = {
-        "", " a", "the  \n\n 12\t<0x41>", "\xF0\x9F\x91\x8D\xF0\x9F\x8F\xBD \xC3\xA9",
-        "\xE2\x82 \xFF\x80", "<start_of_turn>user<end_of_turn>"};
+        "",
+        " a",
+        "the  \n\n 12\t<0x41>",
+        "\xF0\x9F\x91\x8D\xF0\x9F\x8F\xBD \xC3\xA9",
+        "\xE2\x82 \xFF\x80",
+        "<start_of_turn>user<end_of_turn>"};
     text_stream *s = text_stream_begin(t);
     if (!s) abort();
     size_t n;
