@@ -56,3 +56,13 @@ bench-peers: $(B)/bench/libkernels.so ## ours beside PyTorch, Triton, Liger: TOR
 bench: ## every benchmark of kernels; one: make bench-rmsnorm [CODE=solution]
 
 .PHONY: bench bench-peers
+
+# The step of RecurrentGemma-2B, all labs' kernels and the given ones together.
+$(B)/bench/step/step.solution: $(addprefix $(B)/bench/,step/step.o kernels.o) $(OPS_OBJECTS) \
+        $(B)/solutions/lab04_softmax/softmax.o \
+        $(addprefix $(B)/solutions/,lab06_rglru.o lab07_kvcache.o) $(B)/common/wb.o \
+        $(BACKEND_LIBS)
+	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)
+bench-step: $(B)/bench/step/step.solution ## a token of RecurrentGemma-2B's shape, by its parts
+	@$< --json $(B)/bench/step.jsonl
+.PHONY: bench-step
