@@ -28,11 +28,18 @@ static __device__ __forceinline__ void let_next_kernel_start(void)
 #endif
 }
 
+template <typename... P> static void allow_shared(void (*kernel)(P...), int bytes)
+{
+    if (bytes > 48 << 10)
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+
 #ifdef __CUDACPU__
 template <typename... P, typename... A>
 static void launch_early(
     void (*kernel)(P...), dim3 grid, int threads, int bytes, cudaStream_t s, A... a)
 {
+    allow_shared(kernel, bytes);
     kernel<<<grid, threads, bytes, s>>>(a...);
 }
 #else
@@ -43,6 +50,12 @@ static void launch_early(
     int device = 0, major = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    allow_shared(kernel, bytes);
+    // kernels that divide a multiprocessor's memory differently cannot share it
+    if (major >= 9)
+        cudaFuncSetAttribute(
+            kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+            cudaSharedmemCarveoutMaxShared);
     cudaLaunchAttribute early;
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;

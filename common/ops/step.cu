@@ -1,31 +1,22 @@
 /* step.cu - the matrix products of a decode step: few rows, so the weights' bytes count.
  *
- * A warp owns one output: its lanes walk along that row of w, 16 bytes each, for all rows
- * of x at once. The norm needs no pass of its own:
+ * On a card each weight is read once and at the speed of memory: row_kernel for one row
+ * (step_row.cuh), tensor cores for more rows of 16 bits (step_rows.cuh). Here is the
+ * kernel for all other types and sizes, that of the CPU back end, and the choice.
+ *
+ * step_kernel: a warp owns one output. Its lanes walk along that row of w, 16 bytes each,
+ * for ROWS rows of x at once. The norm needs no pass of its own, here and elsewhere:
  *
  *     sum_i x_i rstd (offset + norm_i) w_i  =  rstd sum_i x_i (offset + norm_i) w_i
  *
- * With one row and small matrices the time of a kernel is mostly that until its first bytes
- * arrive. So row_kernel starts early (early.cuh) and fetches its weights, which no kernel of
- * a step changes, before it waits for x.
+ * A step's time is that of its weights and of the gaps between its kernels. All of them
+ * start early (early.cuh) and first fetch weights, which no kernel of a step changes.
  */
-#include "early.cuh"
-#include "elements.cuh"
-#include "ops.h"
+#include "blas.cuh"
+#include "step_row.cuh"
+#include "step_rows.cuh"
 
-enum { WARPS = BLOCK / 32, ROWS = 8 };  // ROWS of x at once
-
-struct step {
-    int R, I, O;  // O: outputs after the activation
-    float eps, offset;
-};
-
-static __device__ __forceinline__ float warp_sum(float v)
-{
-    for (int o = 16; o > 0; o >>= 1)
-        v += __shfl_xor_sync(~0u, v, o);
-    return v;
-}
+enum { ROWS = 8 };  // of x at once
 
 /* 1 / sqrt(mean x^2 + eps) of a row, by one warp */
 template <int V, typename E>
@@ -40,15 +31,6 @@ static __device__ float inverse_rms(const E *x, int I, float eps)
             sum += y[j] * y[j];
     }
     return rsqrtf(warp_sum(sum) / (float)I + eps);
-}
-
-static __device__ float silu(float z)
-{
-    return z / (1.0f + expf(-z));
-}
-static __device__ float gelu(float z)  // the tanh form
-{
-    return 0.5f * z * (1.0f + tanhf(0.7978845608f * (z + 0.044715f * z * z * z)));
 }
 
 /* GATES: 2 for an activation, whose gate is row o of w and whose factor row O + o */
@@ -104,72 +86,10 @@ static __global__ void __launch_bounds__(BLOCK) step_kernel(
         }
         size_t at = (size_t)(first + r) * z.O + o;
         float result = y[0];
-        if (GATES == 2) result = (act == WB_SWIGLU ? silu(y[0]) : gelu(y[0])) * y[1];
+        if (GATES == 2) result = activated(act, y[0]) * y[1];
         if (res) result += (float)res[at];
         if (lane == 0) out[at] = Out(result);
     }
-}
-
-/* One row of x: a lane's first packs of w are in registers before x is there. */
-template <typename E, typename Out, int GATES, int V>
-static __global__ void __launch_bounds__(BLOCK) row_kernel(
-    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
-    int act)
-{
-    enum { EARLY = 4 };  // packs of a lane: 1024 columns of 16-bit elements
-    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    int o = (int)blockIdx.x * WARPS + warp;
-    const E *row = w + (size_t)(o < z.O ? o : z.O - 1) * z.I;  // a warp too many: any row
-    size_t gate = (size_t)z.O * z.I;
-    pack<E, V> early[GATES][EARLY], factor[EARLY];
-    let_next_kernel_start();
-#pragma unroll
-    for (int k = 0; k < EARLY; k++) {
-        int i = (k * 32 + lane) * V;
-        if (i >= z.I) break;
-        if (norm) factor[k] = *reinterpret_cast<const pack<E, V> *>(norm + i);
-#pragma unroll
-        for (int g = 0; g < GATES; g++)
-            early[g][k] = *reinterpret_cast<const pack<E, V> *>(row + g * gate + i);
-    }
-    wait_for_kernel_before();
-
-    float sum[GATES + 1] = {};  // the last: of the squares of x
-    auto add = [&](const pack<E, V> &xi, const pack<E, V> &f, const pack<E, V> *wi,
-                   int stride) {
-#pragma unroll
-        for (int j = 0; j < V; j++) {
-            float y = (float)xi.e[j];
-            sum[GATES] += y * y;
-            if (norm) y *= z.offset + (float)f.e[j];
-#pragma unroll
-            for (int g = 0; g < GATES; g++)
-                sum[g] += y * (float)wi[g * stride].e[j];
-        }
-    };
-#pragma unroll
-    for (int k = 0; k < EARLY; k++) {
-        int i = (k * 32 + lane) * V;
-        if (i >= z.I) break;
-        add(*reinterpret_cast<const pack<E, V> *>(x + i), factor[k], &early[0][k], EARLY);
-    }
-    for (int i = (EARLY * 32 + lane) * V; i < z.I; i += 32 * V) {
-        pack<E, V> wi[GATES], f = {};
-        if (norm) f = *reinterpret_cast<const pack<E, V> *>(norm + i);
-#pragma unroll
-        for (int g = 0; g < GATES; g++)
-            wi[g] = *reinterpret_cast<const pack<E, V> *>(row + g * gate + i);
-        add(*reinterpret_cast<const pack<E, V> *>(x + i), f, wi, 1);
-    }
-    if (o >= z.O) return;
-    float y[2], rstd = norm ? rsqrtf(warp_sum(sum[GATES]) / (float)z.I + z.eps) : 1.0f;
-#pragma unroll
-    for (int g = 0; g < GATES; g++)
-        y[g] = warp_sum(sum[g]) * rstd + (bias ? (float)bias[g * z.O + o] : 0.0f);
-    if (lane != 0) return;
-    float result = y[0];
-    if (GATES == 2) result = (act == WB_SWIGLU ? silu(y[0]) : gelu(y[0])) * y[1];
-    out[o] = Out(result + (res ? (float)res[o] : 0.0f));
 }
 
 /* A thread per output and no barrier, for the CPU back end: there a warp's sum costs 32
@@ -208,63 +128,121 @@ static __global__ void __launch_bounds__(BLOCK) thread_step_kernel(
         for (int g = 0; g < GATES; g++)
             y[g] = y[g] * rstd + (bias ? (float)bias[g * z.O + o] : 0.0f);
         float result = y[0];
-        if (GATES == 2) result = (act == WB_SWIGLU ? silu(y[0]) : gelu(y[0])) * y[1];
+        if (GATES == 2) result = activated(act, y[0]) * y[1];
         if (res) result += (float)res[(size_t)r * z.O + o];
         out[(size_t)r * z.O + o] = Out(result);
     }
 }
 
-template <typename E, typename Out, int GATES, int V>
-static void launch_step(
-    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
-    int act, cudaStream_t s)
+/* What every launch here takes */
+template <typename E, typename Out> struct product {
+    Out *out;
+    const E *x, *w, *bias, *norm, *res;
+    step z;
+    int act;
+    wb_blas *blas;
+    cudaStream_t stream;
+};
+
+/* How many blocks the product takes, and what each does */
+static share share_of(const wb_blas *blas, int tiles, int I, int rows)
 {
-    dim3 grid((unsigned)((z.O + WARPS - 1) / WARPS));
-    if (z.R == 1) {
-        launch_early(
-            row_kernel<E, Out, GATES, V>, grid, BLOCK, 0, s, out, x, w, bias, norm, res,
-            z, act);
-    } else {
-        grid.y = (unsigned)((z.R + ROWS - 1) / ROWS);
-        step_kernel<E, Out, GATES, V>
-            <<<grid, BLOCK, 0, s>>>(out, x, w, bias, norm, res, z, act);
+    share s = {tiles, 1, (I + COLUMNS - 1) / COLUMNS};
+    int parts = multiprocessors() / tiles;
+    size_t each = (size_t)tiles * rows * (OUTS + 1);
+    if (!blas || parts < 2 || tiles > ARRIVALS) return s;
+    if (each * parts > SCRATCH) return s;
+    s.scratch = blas->scratch, s.arrived = blas->arrived;
+    s.stages = (s.stages + parts - 1) / parts;
+    s.parts = (I + s.stages * COLUMNS - 1) / (s.stages * COLUMNS);
+    return s;
+}
+
+template <typename E, typename Out, int GATES, int NT>
+static void launch_rows(const product<E, Out> &p)
+{
+    using shape = rows_shape<NT>;
+    constexpr int OUT = OUTS / GATES;
+    auto *kernel = p.norm ? rows_kernel<E, Out, GATES, NT, true>
+                          : rows_kernel<E, Out, GATES, NT, false>;
+    share s = share_of(p.blas, (p.z.O + OUT - 1) / OUT, p.z.I, shape::ROWS);
+    int most = 2 * multiprocessors(), blocks = s.tiles * s.parts;
+    launch_early(
+        kernel, blocks < most ? blocks : most, BLOCK, shape::BYTES, p.stream, p.out, p.x,
+        p.w, p.bias, p.norm, p.res, p.z, p.act, s);
+}
+
+template <typename E, typename Out, int GATES>
+static void launch_all_rows(product<E, Out> p)
+{
+    for (int R = p.z.R; R > 0; R -= MOST_ROWS) {
+        p.z.R = R < MOST_ROWS ? R : MOST_ROWS;
+        if (R <= 8)
+            launch_rows<E, Out, GATES, 1>(p);
+        else if (R <= 16)
+            launch_rows<E, Out, GATES, 2>(p);
+        else if (R <= 32)
+            launch_rows<E, Out, GATES, 4>(p);
+        else
+            launch_rows<E, Out, GATES, 8>(p);
+        p.x += (size_t)MOST_ROWS * p.z.I, p.out += (size_t)MOST_ROWS * p.z.O;
+        if (p.res) p.res += (size_t)MOST_ROWS * p.z.O;
     }
 }
 
 template <typename E, typename Out, int GATES>
-static wb_status start_step(
-    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
-    int act, cudaStream_t s)
+static void launch_step(const product<E, Out> &p)
 {
+    constexpr int V = pack_of<E>();
+    step z = p.z;
+    bool packs = z.I % V == 0 && on_packs<V>(p.x) && on_packs<V>(p.w) &&
+                 on_packs<V>(p.norm);
+    if (packs && z.R == 1 && z.I <= LONGEST_ROW) {
+        int units = GATES == 2 ? z.O : (z.O + 1) / 2, most = multiprocessors();
+        int blocks = (units + WARPS - 1) / WARPS;
+        launch_early(
+            row_kernel<E, Out, GATES, V>, blocks < most ? blocks : most, BLOCK,
+            (int)row_bytes(z.I), p.stream, p.out, p.x, p.w, p.bias, p.norm, p.res, z,
+            p.act);
+        return;
+    }
+    if constexpr (sizeof(E) == 2) {
+        if (packs) {
+            launch_all_rows<E, Out, GATES>(p);
+            return;
+        }
+    }
+    dim3 grid((unsigned)((z.O + WARPS - 1) / WARPS), (unsigned)((z.R + ROWS - 1) / ROWS));
+    auto *kernel = packs ? step_kernel<E, Out, GATES, V> : step_kernel<E, Out, GATES, 1>;
+    kernel<<<grid, BLOCK, 0, p.stream>>>(
+        p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);
+}
+
+template <typename E, typename Out, int GATES>
+static wb_status start_step(const product<E, Out> &p)
+{
+    step z = p.z;
     if (z.R < 0 || z.I < 1 || z.O < 0 || !(z.eps >= 0) || z.R > 8 * 65535)
         return WB_BAD_SHAPE;
     if (z.R == 0 || z.O == 0) return WB_OK;
-    if (out == NULL || x == NULL || w == NULL) return WB_BAD_SHAPE;
-    const int V = pack_of<E>();
+    if (!p.out || !p.x || !p.w) return WB_BAD_SHAPE;
 #ifdef __CUDACPU__
     if ((size_t)z.I * z.O >= 4096) {  // small ones run what a card runs, and so test it
         dim3 grid(blocks_for((size_t)z.O, 1), (unsigned)z.R < 65535u ? z.R : 65535);
-        thread_step_kernel<E, Out, GATES>
-            <<<grid, BLOCK, 0, s>>>(out, x, w, bias, norm, res, z, act);
+        thread_step_kernel<E, Out, GATES><<<grid, BLOCK, 0, p.stream>>>(
+            p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);
         return wb_launched();
     }
 #endif
-    if (z.I % V == 0 && on_packs<V>(x) && on_packs<V>(w) && on_packs<V>(norm))
-        launch_step<E, Out, GATES, V>(out, x, w, bias, norm, res, z, act, s);
-    else
-        launch_step<E, Out, GATES, 1>(out, x, w, bias, norm, res, z, act, s);
+    launch_step<E, Out, GATES>(p);
     return wb_launched();
 }
 
-template <typename E>
-static wb_status linear_step(
-    E *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
-    int act, cudaStream_t s)
+template <typename E> static wb_status linear_step(const product<E, E> &p)
 {
-    if (act == WB_LINEAR)
-        return start_step<E, E, 1>(out, x, w, bias, norm, res, z, act, s);
-    if ((act != WB_SWIGLU && act != WB_GEGLU) || res) return WB_BAD_SHAPE;
-    return start_step<E, E, 2>(out, x, w, bias, norm, res, z, act, s);
+    if (p.act == WB_LINEAR) return start_step<E, E, 1>(p);
+    if ((p.act != WB_SWIGLU && p.act != WB_GEGLU) || p.res) return WB_BAD_SHAPE;
+    return start_step<E, E, 2>(p);
 }
 
 #define DEFINE(E, e)                                                                     \
@@ -273,18 +251,16 @@ static wb_status linear_step(
         int R, int I, int O, int act, float eps, float offset, wb_blas *h_blas,          \
         cudaStream_t stream)                                                             \
     {                                                                                    \
-        (void)h_blas;                                                                    \
-        step z = {R, I, O, eps, offset};                                                 \
-        return linear_step(out, x, w, bias, norm, res, z, act, stream);                  \
+        return linear_step<E>(                                                           \
+            {out, x, w, bias, norm, res, {R, I, O, eps, offset}, act, h_blas, stream});  \
     }                                                                                    \
     wb_status logits_step_##e(                                                           \
         float *logits, const E *x, const E *w, const E *norm, int R, int C, int V,       \
         float eps, float offset, wb_blas *h_blas, cudaStream_t stream)                   \
     {                                                                                    \
-        (void)h_blas;                                                                    \
-        step z = {R, C, V, eps, offset};                                                 \
         return start_step<E, float, 1>(                                                  \
-            logits, x, w, NULL, norm, NULL, z, WB_LINEAR, stream);                       \
+            {logits, x, w, NULL, norm, NULL, {R, C, V, eps, offset}, WB_LINEAR, h_blas,  \
+             stream});                                                                   \
     }
 DEFINE(float, f32)
 DEFINE(wb_f16, f16)
