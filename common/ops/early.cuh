@@ -37,7 +37,7 @@ template <typename... P> static void allow_shared(void (*kernel)(P...), int byte
 #ifdef __CUDACPU__
 template <typename... P, typename... A>
 static void launch_early(
-    void (*kernel)(P...), dim3 grid, int threads, int bytes, cudaStream_t s, A... a)
+    void (*kernel)(P...), dim3 grid, dim3 threads, int bytes, cudaStream_t s, A... a)
 {
     allow_shared(kernel, bytes);
     kernel<<<grid, threads, bytes, s>>>(a...);
@@ -45,7 +45,7 @@ static void launch_early(
 #else
 template <typename... P, typename... A>
 static void launch_early(
-    void (*kernel)(P...), dim3 grid, int threads, int bytes, cudaStream_t s, A... a)
+    void (*kernel)(P...), dim3 grid, dim3 threads, int bytes, cudaStream_t s, A... a)
 {
     int device = 0, major = 0;
     cudaGetDevice(&device);
@@ -59,7 +59,7 @@ static void launch_early(
     cudaLaunchAttribute early;
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t how = {grid, (unsigned)threads, (size_t)bytes, s, &early, 0};
+    cudaLaunchConfig_t how = {grid, threads, (size_t)bytes, s, &early, 0};
     how.numAttrs = CUDART_VERSION >= 12030 && major >= 9;  // 12.3: under capture too
     cudaLaunchKernelEx(&how, kernel, P(a)...);
 }

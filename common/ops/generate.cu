@@ -1,4 +1,5 @@
 /* generate.cu - the bookkeeping of generation: prompts in, tokens out. */
+#include "early.cuh"
 #include "elements.cuh"
 #include "ops.h"
 
@@ -40,6 +41,8 @@ static __global__ void advance_kernel(
     int *token, int *pos, int *done, int *count, int *text, const int *stop, int B, int L,
     int nstop)
 {
+    let_next_kernel_start();
+    wait_for_kernel_before();
     int b = (int)(blockIdx.x * BLOCK + threadIdx.x);
     if (b >= B) return;
     if (done[b]) {
@@ -60,7 +63,7 @@ wb_status generate_advance(
     if (B == 0) return WB_OK;
     if (!token || !pos || !done || !count || (!text && L) || (!stop && nstop))
         return WB_BAD_SHAPE;
-    advance_kernel<<<blocks_for((size_t)B, 1), BLOCK, 0, s>>>(
-        token, pos, done, count, text, stop, B, L, nstop);
+    launch_early(
+        advance_kernel, blocks_for((size_t)B, 1), BLOCK, 0, s, token, pos, done, count, text, stop, B, L, nstop);
     return wb_launched();
 }

@@ -1,4 +1,5 @@
 /* rows.cu - rows of a table: embedding, its gradient, gathering. */
+#include "early.cuh"
 #include "elements.cuh"
 #include "ops.h"
 
@@ -22,6 +23,8 @@ template <typename E, int V>
 static __global__ void
 embedding_kernel(E *out, const E *table, const int *token, int R, int C, float scale)
 {
+    let_next_kernel_start();
+    wait_for_kernel_before();
     int r = (int)(blockIdx.x * blockDim.y + threadIdx.y);  // [0, R)
     if (r >= R) return;
     const E *from = table + (size_t)token[r] * C;
@@ -47,12 +50,14 @@ static wb_status embedding_forward(
     const int P = pack_of<E>();
     if (C % P == 0 && on_packs<P>(out) && on_packs<P>(table)) {
         row_shape shape = shape_for(R, C / P);
-        embedding_kernel<E, P>
-            <<<shape.blocks, shape.block, 0, s>>>(out, table, token, R, C, scale);
+        launch_early(
+            embedding_kernel<E, P>, shape.blocks, shape.block, 0, s, out, table, token, R,
+            C, scale);
     } else {
         row_shape shape = shape_for(R, C);
-        embedding_kernel<E, 1>
-            <<<shape.blocks, shape.block, 0, s>>>(out, table, token, R, C, scale);
+        launch_early(
+            embedding_kernel<E, 1>, shape.blocks, shape.block, 0, s, out, table, token, R,
+            C, scale);
     }
     return wb_launched();
 }

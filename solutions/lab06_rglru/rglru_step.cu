@@ -25,6 +25,8 @@
 //>     // TODO(06.6): px and pa: two sums over the block's inputs. About 5 lines.
 //>     // TODO(06.6): a and z as in 06.3, the new state, and out = state gelu(y). 8 lines.
 //> }
+#include "early.cuh"
+
 /* A step reads the matrices of both gates once and little else, so the card is filled with
  * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Each
  * computes the convolution of all M inputs of its g, which is cheap, for itself. */
@@ -105,11 +107,12 @@ convolve(float c[ROWS][MOST], const step_call<E> &call, int b0, int g)
 }
 
 /* part[warp][row]: the sums over this warp's inputs, px of the TILE outputs, then pa. The
- * weights are read before anything is waited for, and then serve all rows. */
-template <int ROWS, bool EVEN, typename E>
+ * weights are read before anything is waited for, then `begin` is called, and then they
+ * serve all rows. */
+template <int ROWS, bool EVEN, typename E, typename F>
 static __device__ void products(
     float part[WARPS][ROWS][2 * TILE], float c[ROWS][MOST], const step_call<E> &call,
-    int b0, int g, int j0)
+    int b0, int g, int j0, F begin)
 {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
     int j = j0 + lane % PAIRS * 2, share = warp * SHARE + lane / PAIRS;
@@ -123,6 +126,7 @@ static __device__ void products(
             wa[n] = weights<E, EVEN>(call.wa + matrix, i, j, call.M);
         }
         if (i0 == 0) {
+            begin();
             convolve<ROWS>(c, call, b0, g);
             __syncthreads();  // all inputs are in c
         }
@@ -195,9 +199,13 @@ static __global__ void __launch_bounds__(WARPS *WARP, 2)
     __shared__ float c[ROWS][MOST], part[WARPS][ROWS][2 * TILE];
     int tile = blockIdx.x % tiles, g = blockIdx.x / tiles % call.G;
     int b0 = blockIdx.x / tiles / call.G * ROWS, j0 = tile * TILE;
-    own o = own_of<ROWS>(
-        call, threadIdx.x, b0, g, j0);  // on its way while the sums are formed
-    products<ROWS, EVEN>(part, c, call, b0, g, j0);
+    own o;
+    let_next_kernel_start();
+    products<ROWS, EVEN>(part, c, call, b0, g, j0, [&]() {
+        wait_for_kernel_before();
+        // on its way while the sums are formed
+        o = own_of<ROWS>(call, threadIdx.x, b0, g, j0);
+    });
     __syncthreads();  // every warp's sums are in part
     for (int n = threadIdx.x; n < ROWS * TILE; n += blockDim.x) {
         if (n >= (int)blockDim.x) o = own_of<ROWS>(call, n, b0, g, j0);
@@ -218,7 +226,17 @@ template <typename E, int ROWS> static void launch(step_call<E> call, cudaStream
     int threads = (warps < WARPS ? warps : WARPS) * WARP;
     bool even = call.M % 2 == 0 && aligned(2 * sizeof(E), call.wx, call.wa);
     auto kernel = even ? step_tiles<E, ROWS, true> : step_tiles<E, ROWS, false>;
-    kernel<<<(unsigned)blocks, threads, 0, stream>>>(call, tiles);
+    launch_early(kernel, (unsigned)blocks, threads, 0, stream, call, tiles);
+}
+
+#include "rglru_step_tensor.cuh"
+
+template <typename E> static void launch_for(const step_call<E> &call, cudaStream_t stream)
+{
+    if (!on_tensor_cores(call))
+        call.B <= FEW ? launch<E, FEW>(call, stream) : launch<E, MANY>(call, stream);
+    else if constexpr (sizeof(E) == 2)
+        call.B <= 16 ? launch_tensor<1>(call, stream) : launch_tensor<2>(call, stream);
 }
 // END SOLUTION
 
@@ -235,17 +253,14 @@ static wb_status step(
     if (!out || !conv_state || !state || !x || !y || !w || !bias || !wx || !bx || !wa ||
         !ba || !a_param || !pos)
         return WB_BAD_SHAPE;
-    // BEGIN SOLUTION 06.6 (6 lines)
+    // BEGIN SOLUTION 06.6 (4 lines)
     //> // TODO(06.6): launch step_rows on the stream, B*G blocks of M threads, then return
     //> // wb_launched().
     //> (void)stream;
     //> return WB_TODO;
     step_call<E> call = {out, conv_state, state,   x,   y, w, bias, wx,    bx,
                          wa,  ba,         a_param, pos, B, G, M,    width, ld};
-    if (B <= FEW)
-        launch<E, FEW>(call, stream);
-    else
-        launch<E, MANY>(call, stream);
+    launch_for(call, stream);
     return wb_launched();
     // END SOLUTION
 }

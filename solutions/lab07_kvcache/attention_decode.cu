@@ -34,6 +34,8 @@ static __global__ void __launch_bounds__(BLOCK)
     __shared__ float q[HEADS][WIDEST], p[HEADS][MOST];
     __shared__ float partial[BLOCK * vec<E>::N * HEADS];
     constexpr int N = vec<E>::N;
+    let_next_kernel_start();
+    wait_for_kernel_before();
     queries<HEADS, E> mine;
     place at = place_of(a, s, HEADS);
     int part = blockIdx.x % s.parts, tid = threadIdx.x, D = a.D;
@@ -116,6 +118,8 @@ static __global__ void __launch_bounds__(WIDEST, 4)
 {
     constexpr int MANY = 512, EARLY = 8;  // parts at a time; before anything is known
     __shared__ float dots[WIDEST / WARP], weights[MANY], totals[MANY];
+    let_next_kernel_start();
+    wait_for_kernel_before();
     int h = blockIdx.x % a.H, b = blockIdx.x / a.H, G = a.H / a.K, g = h / G;
     int d = threadIdx.x, D = a.D, p = a.pos[b];
     size_t first = (size_t)blockIdx.x * parts;
@@ -186,7 +190,7 @@ static void launch_groups(
     const token<float> &a, float *sums, softmax *softmaxes, split s, unsigned blocks,
     cudaStream_t stream)
 {
-    plain_kernel<8><<<blocks, BLOCK, 0, stream>>>(a, s, sums, softmaxes);
+    launch_early(plain_kernel<8, float>, blocks, BLOCK, 0, stream, a, s, sums, softmaxes);
 }
 
 template <typename E>
@@ -195,9 +199,8 @@ static void launch_groups(
     cudaStream_t stream)
 {
     int bytes = (int)tensor_bytes(a.D, tile_rows(a.H, a.K), s.slots);
-    cudaFuncSetAttribute(
-        tensor_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    tensor_kernel<E><<<blocks, BLOCK, bytes, stream>>>(a, s, sums, softmaxes);
+    launch_early(
+        tensor_kernel<E>, blocks, BLOCK, bytes, stream, a, s, sums, softmaxes);
 }
 
 template <typename E>
@@ -206,7 +209,7 @@ static void launch_parts(
 {
     unsigned blocks = (unsigned)((size_t)a.B * a.K * s.tiles * s.parts);
     if (a.H == a.K)
-        plain_kernel<1><<<blocks, BLOCK, 0, stream>>>(a, s, sums, softmaxes);
+        launch_early(plain_kernel<1, E>, blocks, BLOCK, 0, stream, a, s, sums, softmaxes);
     else
         launch_groups(a, sums, softmaxes, s, blocks, stream);
 }
@@ -253,7 +256,9 @@ static wb_status decode(
     softmax *softmaxes = (softmax *)(sums + (size_t)B * H * s.parts * D);
     launch_parts(a, sums, softmaxes, s, stream);
     int threads = (D + WARP - 1) / WARP * WARP;
-    combine_kernel<<<B * H, threads, 0, stream>>>(a, s.parts, sums, softmaxes);
+    launch_early(
+        combine_kernel<E>, B * H, threads, 0, stream, a, s.parts, (const float *)sums,
+        (const softmax *)softmaxes);
     return wb_launched();
     // END SOLUTION
 }

@@ -268,6 +268,8 @@ static __global__ void __launch_bounds__(BLOCK, 2)
     tensor_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
 {
     extern __shared__ __align__(128) unsigned char memory[];
+    let_next_kernel_start();
+    wait_for_kernel_before();
     place at = place_of(a, s, ROWS);
     int part = blockIdx.x % s.parts, tid = threadIdx.x, warp = tid / WARP, D = a.D;
     int pitch = pitch_of(D), tiles = (at.count + TILE - 1) / TILE;
