@@ -189,8 +189,8 @@ static void row(const char *name, double bytes)
 
 /* One call of each of the layers that have it, one behind the other. */
 static void rows_of_layers(
-    const char *what, void (*call)(const struct layer *), int (*has)(const struct layer *),
-    double bytes)
+    const char *what, void (*call)(const struct layer *),
+    int (*has)(const struct layer *), double bytes)
 {
     char name[32];
     int n = 0;
@@ -212,8 +212,9 @@ static void parts(void)
 {
     double C = size.C, D = size.D, e = 2, B = now.B;
     rows_of_layers("in, recurrent", in, is_recurrent, e * C * 2 * C);
-    rows_of_layers("rglru_step", recurrence, is_recurrent,
-                   e * 2 * C * C / size.H + B * C * (8 + 2 * (TAPS + 4)));
+    rows_of_layers(
+        "rglru_step", recurrence, is_recurrent,
+        e * 2 * C * C / size.H + B * C * (8 + 2 * (TAPS + 4)));
     rows_of_layers("in, attention", in, is_attention, e * C * (size.H + 2) * D);
     rows_of_layers("attention_decode", attention, is_attention, e * B * 2 * size.S * D);
     rows_of_layers("out", out, is_any, e * C * C);
@@ -240,8 +241,8 @@ static void make_model(void)
     size_t each = C * C + 3 * C * F;
     size_t recurrent = 2 * C * C + 2 * C * M, attention = C * W;
     int L = size.layers, A = L / 3, most = 64;
-    wb_bf16 *all = bench_tensor(
-        TYPE, V * C + L * each + (L - A) * recurrent + A * attention);
+    wb_bf16 *all =
+        bench_tensor(TYPE, V * C + L * each + (L - A) * recurrent + A * attention);
     model.emb = take(&all, V * C);
     model.vector = bench_tensor(TYPE, 4 * (size_t)(2 * F + C));
     model.cis = bench_tensor(BENCH_F32, (size_t)FAR * size.D);
@@ -303,7 +304,7 @@ void bench_op(void)
     make_model();
     make_step(64);
     static const int rows[] = {1, 2, 4, 8, 16, 32, 64};
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < (bench_on_card ? 7 : 2); i++) {
         now.B = rows[i], now.temperature = 0, now.top_k = 0, now.top_p = 1;
         if (now.B != 4 && now.B != 2 && now.B != 16) parts();
         double kv = (double)(size.layers / 3) * now.B * 4 * size.S * size.D;

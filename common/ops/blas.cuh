@@ -11,9 +11,9 @@
 
 struct wb_blas {
     cublasHandle_t handle;
-    void *workspace; /* cuBLAS's own, or it would allocate while a graph is captured */
-    float *scratch;  /* of this folder's functions */
-    unsigned *arrived; /* ARRIVALS counters of step.cu, 0 between its kernels */
+    void *workspace;   /* cuBLAS's own, or it would allocate while a graph is captured */
+    float *scratch;    /* of this folder's functions */
+    unsigned *arrived; /* ARRIVALS counters of step_calls.cuh, 0 between its kernels */
 };
 enum {
     BLAS_WORKSPACE = 32 << 20, /* bytes: what the manual advises for Hopper */

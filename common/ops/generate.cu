@@ -64,6 +64,7 @@ wb_status generate_advance(
     if (!token || !pos || !done || !count || (!text && L) || (!stop && nstop))
         return WB_BAD_SHAPE;
     launch_early(
-        advance_kernel, blocks_for((size_t)B, 1), BLOCK, 0, s, token, pos, done, count, text, stop, B, L, nstop);
+        advance_kernel, blocks_for((size_t)B, 1), BLOCK, 0, s, token, pos, done, count,
+        text, stop, B, L, nstop);
     return wb_launched();
 }

@@ -11,8 +11,8 @@
 #include "elements.cuh"
 #include "step.cuh"
 
-constexpr int SLOTS = 10;                   // steps ahead, of two packs each
-constexpr int LONGEST_ROW = 16384;          // of x: it lies in shared memory, as floats
+constexpr int SLOTS = 10;                     // steps ahead, of two packs each
+constexpr int LONGEST_ROW = 16384;            // of x: it lies in shared memory, as floats
 constexpr int RING = WARPS * SLOTS * 2 * 32;  // packs
 
 static inline size_t row_bytes(int I)
@@ -22,7 +22,8 @@ static inline size_t row_bytes(int I)
 
 /* Where the floats of pack i lie: four of each pack side by side, then the next four, so
  * that the lanes of a warp read neighbours. */
-template <int V> static __device__ __forceinline__ float *quarter(float *x, int i, int h, int I)
+template <int V>
+static __device__ __forceinline__ float *quarter(float *x, int i, int h, int I)
 {
     return x + (size_t)h * (I / (V / 4)) + i * 4;
 }

@@ -8,7 +8,7 @@
  * all multiprocessors, through a part of them: `parts` blocks then leave their sums in
  * scratch, and the last of them adds them up, always in the same order.
  *
- * The norm needs no pass of its own (see step.cu): u = x (offset + norm) is made when a
+ * The norm needs no pass of its own (see step_calls.cuh): u = x (offset + norm) is made when a
  * fragment of x is in registers, as two 16-bit numbers, high + low, or its rounding would
  * show. Sums of x^2 come along.
  */
@@ -24,9 +24,9 @@ constexpr int SUM_PITCH = OUTS + 4;  // floats: neighbouring rows begin in other
 /* NT: tiles of 8 rows of x */
 template <int NT> struct rows_shape {
     static constexpr int ROWS = NT * 8;
-    static constexpr int MT = NT == 8 ? 2 : 4;         // 16-output tiles of a warp
-    static constexpr int OUT_WARPS = OUTS / 16 / MT;   // warps beside each other,
-    static constexpr int DEEP = WARPS / OUT_WARPS;     // and those that share columns
+    static constexpr int MT = NT == 8 ? 2 : 4;        // 16-output tiles of a warp
+    static constexpr int OUT_WARPS = OUTS / 16 / MT;  // warps beside each other,
+    static constexpr int DEEP = WARPS / OUT_WARPS;    // and those that share columns
     static constexpr int STAGE = (OUTS + ROWS + 1) * PIECES;  // of 16 bytes; 1: the norm
     static constexpr int STAGES = NT == 8 ? 3 : NT == 4 ? 4 : 5;
     static constexpr int BYTES = STAGES * STAGE * 16 + ROWS * SUM_PITCH * 4;
@@ -34,10 +34,10 @@ template <int NT> struct rows_shape {
 
 /* Which part of the product a block has */
 struct share {
-    int tiles, parts;    // of the outputs, of the columns
-    int stages;          // of a part, at most
-    float *scratch;      // (tiles,parts,ROWS,OUTS + 1): sums, and those of squares
-    unsigned *arrived;   // (tiles), 0 between calls
+    int tiles, parts;   // of the outputs, of the columns
+    int stages;         // of a part, at most
+    float *scratch;     // (tiles,parts,ROWS,OUTS + 1): sums, and those of squares
+    unsigned *arrived;  // (tiles), 0 between calls
 };
 
 /* u is made in this unit so that x (offset + norm) stays in the range of f16 */
@@ -108,8 +108,8 @@ template <typename E, int GATES, int NT> struct copier {
         for (int r = threadIdx.x / PIECES; r < NT * 8; r += BLOCK / PIECES) {
             bool there = r < z.R && k < z.I;
             copy_async(
-                piece(stage + OUTS * PIECES, r, c),
-                x + (there ? (size_t)r * z.I + k : 0), there);
+                piece(stage + OUTS * PIECES, r, c), x + (there ? (size_t)r * z.I + k : 0),
+                there);
         }
     }
     __device__ void next(void)
@@ -147,7 +147,8 @@ static __device__ __forceinline__ void multiply_columns(
 #pragma unroll
             for (int m = 0; m < MT; m++) {
                 multiply_add<E>(sum[m][n + j], a[m], b[2 * j], b[2 * j + 1]);
-                if (NORM) multiply_add<E>(sum[m][n + j], a[m], low[2 * j], low[2 * j + 1]);
+                if (NORM)
+                    multiply_add<E>(sum[m][n + j], a[m], low[2 * j], low[2 * j + 1]);
             }
         }
     }
@@ -198,8 +199,7 @@ join_parts(float *total, int rows, int tile, int part, const share &s)
         of_tile[part * each + i] = total[i / WIDTH * SUM_PITCH + i % WIDTH];
     __threadfence();
     __syncthreads();  // the whole part is in scratch
-    if (threadIdx.x == 0)
-        last = atomicAdd(&s.arrived[tile], 1u) == (unsigned)s.parts - 1;
+    if (threadIdx.x == 0) last = atomicAdd(&s.arrived[tile], 1u) == (unsigned)s.parts - 1;
     __syncthreads();  // last is known
     if (!last) return false;
     __threadfence();
@@ -231,8 +231,7 @@ static __device__ void finish_tile(
         float rstd = NORM ? rsqrtf(row[OUTS] / (float)z.I + z.eps) / scale_of<E>() : 1.0f;
         size_t at = (size_t)r * z.O + o;
         float y = row[j] * rstd + addend[0];
-        if (GATES == 2)
-            y = activated(act, y) * (row[j + OUT] * rstd + addend[GATES - 1]);
+        if (GATES == 2) y = activated(act, y) * (row[j + OUT] * rstd + addend[GATES - 1]);
         if (res) y += (float)res[at];
         out[at] = Out(y);
     }
@@ -250,8 +249,9 @@ static __global__ void __launch_bounds__(BLOCK, 2) rows_kernel(
     int warp = threadIdx.x / 32, out0 = warp % shape::OUT_WARPS * MT * 16;
     int depth = warp / shape::OUT_WARPS, part = blockIdx.x % s.parts;
     int first = part * s.stages * COLUMNS, end = min(z.I, first + s.stages * COLUMNS);
-    copier<E, GATES, NT> from = {x, w, norm, z, (int)blockIdx.x / s.parts,
-                                 (int)gridDim.x / s.parts, s.tiles, first, first, end};
+    copier<E, GATES, NT> from = {
+        x,       w,     norm,  z,  (int)blockIdx.x / s.parts, (int)gridDim.x / s.parts,
+        s.tiles, first, first, end};
     let_next_kernel_start();
     copier<E, GATES, NT> ahead = from;
     for (int k = 0; k < STAGES - 1; k++, ahead.next())

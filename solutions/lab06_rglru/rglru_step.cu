@@ -231,7 +231,8 @@ template <typename E, int ROWS> static void launch(step_call<E> call, cudaStream
 
 #include "rglru_step_tensor.cuh"
 
-template <typename E> static void launch_for(const step_call<E> &call, cudaStream_t stream)
+template <typename E>
+static void launch_for(const step_call<E> &call, cudaStream_t stream)
 {
     if (!on_tensor_cores(call))
         call.B <= FEW ? launch<E, FEW>(call, stream) : launch<E, MANY>(call, stream);

@@ -6,7 +6,7 @@
 
 // BEGIN SOLUTION 06.7 (about 150 lines)
 //> /* TODO(06.7): nothing, if the templates of rglru_step.cu serve f16 and bf16. */
-#define pack pack_two  // lanes.cuh has another
+#define pack pack_two        // lanes.cuh has another
 #include "tensor_cores.cuh"  // of lab 05
 #undef pack
 
@@ -84,7 +84,8 @@ static __device__ void convolve_rows(
     const step_memory<E, MT> &mem, const step_call<E> &call, int b0, int g, int j0)
 {
     constexpr int ROWS = tensor_shape<MT>::ROWS, N = 8;
-    int M = call.M, inputs = tensor_inputs(M), eights = inputs / N, pitch = input_pitch(M);
+    int M = call.M, inputs = tensor_inputs(M), eights = inputs / N,
+        pitch = input_pitch(M);
     size_t C = (size_t)call.G * M;
 #pragma unroll 2
     for (int n = threadIdx.x; n < ROWS * eights; n += blockDim.x) {

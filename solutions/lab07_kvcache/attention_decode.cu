@@ -199,8 +199,7 @@ static void launch_groups(
     cudaStream_t stream)
 {
     int bytes = (int)tensor_bytes(a.D, tile_rows(a.H, a.K), s.slots);
-    launch_early(
-        tensor_kernel<E>, blocks, BLOCK, bytes, stream, a, s, sums, softmaxes);
+    launch_early(tensor_kernel<E>, blocks, BLOCK, bytes, stream, a, s, sums, softmaxes);
 }
 
 template <typename E>

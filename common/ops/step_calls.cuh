@@ -1,138 +1,21 @@
-/* step.cu - the matrix products of a decode step: few rows, so the weights' bytes count.
+/* step_calls.cuh - the matrix products of a decode step: few rows, so the weights' bytes
+ * count. Each weight is read once and at the speed of memory: row_kernel for one row
+ * (step_row.cuh), tensor cores for more rows of 16 bits (step_rows.cuh), step_any.cuh for
+ * the rest. Here is the choice; step_f32.cu, step_f16.cu and step_bf16.cu have the calls.
  *
- * On a card each weight is read once and at the speed of memory: row_kernel for one row
- * (step_row.cuh), tensor cores for more rows of 16 bits (step_rows.cuh). Here is the
- * kernel for all other types and sizes, that of the CPU back end, and the choice.
- *
- * step_kernel: a warp owns one output. Its lanes walk along that row of w, 16 bytes each,
- * for ROWS rows of x at once. The norm needs no pass of its own, here and elsewhere:
+ * The norm needs no pass of its own:
  *
  *     sum_i x_i rstd (offset + norm_i) w_i  =  rstd sum_i x_i (offset + norm_i) w_i
  *
  * A step's time is that of its weights and of the gaps between its kernels. All of them
  * start early (early.cuh) and first fetch weights, which no kernel of a step changes.
  */
+#ifndef STEP_CALLS_CUH
+#define STEP_CALLS_CUH
 #include "blas.cuh"
+#include "step_any.cuh"
 #include "step_row.cuh"
 #include "step_rows.cuh"
-
-enum { ROWS = 8 };  // of x at once
-
-/* 1 / sqrt(mean x^2 + eps) of a row, by one warp */
-template <int V, typename E>
-static __device__ float inverse_rms(const E *x, int I, float eps)
-{
-    float sum = 0.0f;
-    for (int i = (int)threadIdx.x % 32 * V; i < I; i += 32 * V) {
-        float y[V];
-        load<V>(y, x + i, I - i);
-#pragma unroll
-        for (int j = 0; j < V; j++)
-            sum += y[j] * y[j];
-    }
-    return rsqrtf(warp_sum(sum) / (float)I + eps);
-}
-
-/* GATES: 2 for an activation, whose gate is row o of w and whose factor row O + o */
-template <typename E, typename Out, int GATES, int V>
-static __global__ void __launch_bounds__(BLOCK) step_kernel(
-    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
-    int act)
-{
-    __shared__ float rstd[ROWS];
-    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    int o = (int)blockIdx.x * WARPS + warp, first = (int)blockIdx.y * ROWS;
-    int rows = z.R - first < ROWS ? z.R - first : ROWS;
-    x += (size_t)first * z.I;
-    if (norm) {
-        for (int r = warp; r < rows; r += WARPS) {
-            float inverse = inverse_rms<V>(x + (size_t)r * z.I, z.I, z.eps);
-            if (lane == 0) rstd[r] = inverse;
-        }
-        __syncthreads();  // all rows' rstd are there
-    }
-    if (o >= z.O) return;
-
-    float sum[GATES][ROWS] = {};
-    for (int i = lane * V; i < z.I; i += 32 * V) {
-        float f[V], y[V], wi[GATES][V];
-        if (norm) load<V>(f, norm + i, z.I - i);
-#pragma unroll
-        for (int g = 0; g < GATES; g++) {
-            load<V>(wi[g], w + ((size_t)g * z.O + o) * z.I + i, z.I - i);
-#pragma unroll
-            for (int j = 0; j < V; j++)
-                wi[g][j] *= norm ? z.offset + f[j] : 1.0f;
-        }
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            if (r >= rows) break;
-            load<V>(y, x + (size_t)r * z.I + i, z.I - i);
-#pragma unroll
-            for (int g = 0; g < GATES; g++)
-#pragma unroll
-                for (int j = 0; j < V; j++)
-                    sum[g][r] += y[j] * wi[g][j];
-        }
-    }
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        if (r >= rows) break;
-        float y[2] = {};
-#pragma unroll
-        for (int g = 0; g < GATES; g++) {
-            y[g] = warp_sum(sum[g][r]) * (norm ? rstd[r] : 1.0f);
-            if (bias) y[g] += (float)bias[g * z.O + o];
-        }
-        size_t at = (size_t)(first + r) * z.O + o;
-        float result = y[0];
-        if (GATES == 2) result = activated(act, y[0]) * y[1];
-        if (res) result += (float)res[at];
-        if (lane == 0) out[at] = Out(result);
-    }
-}
-
-/* A thread per output and no barrier, for the CPU back end: there a warp's sum costs 32
- * waits, and sums side by side in an array, LANES at a time, are one vector. */
-template <typename E, typename Out, int GATES>
-static __global__ void __launch_bounds__(BLOCK) thread_step_kernel(
-    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
-    int act)
-{
-    enum { LANES = 16 };
-    int o = (int)(blockIdx.x * BLOCK + threadIdx.x);
-    if (o >= z.O) return;
-    for (int r = (int)blockIdx.y; r < z.R; r += (int)gridDim.y) {
-        const E *xr = x + (size_t)r * z.I;
-        float part[GATES + 1][LANES] = {}, y[GATES + 1] = {};  // the last: of squares
-        for (int i = 0; i < z.I; i += LANES) {
-            float u[LANES], wi[GATES][LANES];
-            int n = z.I - i < LANES ? z.I - i : LANES;
-            for (int j = 0; j < LANES; j++) {
-                u[j] = j < n ? (float)xr[i + j] : 0.0f;
-                for (int g = 0; g < GATES; g++)
-                    wi[g][j] =
-                        j < n ? (float)w[((size_t)g * z.O + o) * z.I + i + j] : 0.0f;
-            }
-            for (int j = 0; j < LANES; j++) {
-                part[GATES][j] += u[j] * u[j];
-                if (norm && j < n) u[j] *= z.offset + (float)norm[i + j];
-                for (int g = 0; g < GATES; g++)
-                    part[g][j] += u[j] * wi[g][j];
-            }
-        }
-        for (int g = 0; g <= GATES; g++)
-            for (int j = 0; j < LANES; j++)
-                y[g] += part[g][j];
-        float rstd = norm ? rsqrtf(y[GATES] / (float)z.I + z.eps) : 1.0f;
-        for (int g = 0; g < GATES; g++)
-            y[g] = y[g] * rstd + (bias ? (float)bias[g * z.O + o] : 0.0f);
-        float result = y[0];
-        if (GATES == 2) result = activated(act, y[0]) * y[1];
-        if (res) result += (float)res[(size_t)r * z.O + o];
-        out[(size_t)r * z.O + o] = Out(result);
-    }
-}
 
 /* What every launch here takes */
 template <typename E, typename Out> struct product {
@@ -195,8 +78,8 @@ static void launch_step(const product<E, Out> &p)
 {
     constexpr int V = pack_of<E>();
     step z = p.z;
-    bool packs = z.I % V == 0 && on_packs<V>(p.x) && on_packs<V>(p.w) &&
-                 on_packs<V>(p.norm);
+    bool packs =
+        z.I % V == 0 && on_packs<V>(p.x) && on_packs<V>(p.w) && on_packs<V>(p.norm);
     if (packs && z.R == 1 && z.I <= LONGEST_ROW) {
         int units = GATES == 2 ? z.O : (z.O + 1) / 2, most = multiprocessors();
         int blocks = (units + WARPS - 1) / WARPS;
@@ -245,7 +128,7 @@ template <typename E> static wb_status linear_step(const product<E, E> &p)
     return start_step<E, E, 2>(p);
 }
 
-#define DEFINE(E, e)                                                                     \
+#define DEFINE_STEP(E, e)                                                                \
     wb_status linear_step_##e(                                                           \
         E *out, const E *x, const E *w, const E *bias, const E *norm, const E *res,      \
         int R, int I, int O, int act, float eps, float offset, wb_blas *h_blas,          \
@@ -259,9 +142,16 @@ template <typename E> static wb_status linear_step(const product<E, E> &p)
         float eps, float offset, wb_blas *h_blas, cudaStream_t stream)                   \
     {                                                                                    \
         return start_step<E, float, 1>(                                                  \
-            {logits, x, w, NULL, norm, NULL, {R, C, V, eps, offset}, WB_LINEAR, h_blas,  \
+            {logits,                                                                     \
+             x,                                                                          \
+             w,                                                                          \
+             NULL,                                                                       \
+             norm,                                                                       \
+             NULL,                                                                       \
+             {R, C, V, eps, offset},                                                     \
+             WB_LINEAR,                                                                  \
+             h_blas,                                                                     \
              stream});                                                                   \
     }
-DEFINE(float, f32)
-DEFINE(wb_f16, f16)
-DEFINE(wb_bf16, bf16)
+
+#endif
