@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             options_help();
-            return 0;
+            return fflush(stdout) ? 1 : 0;
         }
     options o;
     wb_error err;

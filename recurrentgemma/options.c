@@ -109,6 +109,10 @@ static int check_together(const options *o, wb_error *err)
             first);
     if (o->ids && (o->chat || o->bench))
         return error_set(err, "--ids and %s do not go together: leave out one", first);
+    if (o->chat && (o->no_bos || o->ignore_eos))
+        return error_set(
+            err, "%s and --chat do not go together: turns have their own marks",
+            o->no_bos ? "--no-bos" : "--ignore-eos");
     if (o->json && !o->bench)
         return error_set(err, "--json holds what --bench measures: give --bench too");
     return 0;

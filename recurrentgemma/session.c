@@ -59,8 +59,10 @@ int session_text(session *s, wb_error *err)
             "%s: no tokenizer.model and no tokenizer.json: put one there, or give "
             "token ids by --tokens FILE",
             o->model);
-    s->codec = text_open(o->model, err);
-    return s->codec ? 0 : -1;
+    wb_error why;
+    s->codec = text_open(o->model, &why);
+    if (s->codec) return 0;
+    return error_set(err, "%.900s%s", why.text, o->tokens ? " (--ids needs none)" : "");
 }
 
 void session_say(const session *s)

@@ -100,7 +100,6 @@ for i in 1 2 3 4 5 6 7 8 9; do echo "the miller counts $i sacks of meal"; done >
 write() { "$rg" --model "$TMP/bytes" --quiet --max-new-tokens 60 --ignore-eos "$@"; }
 write --prompt "The miller" >"$TMP/streamed"
 check "a text" test -s "$TMP/streamed"
-valid() { iconv -f UTF-8 -t UTF-8 "$TMP/streamed" >/dev/null; }
 piped() { cmp <(printf 'The miller' | write) "$TMP/streamed" && cmp <(echo 'The miller' | write) "$TMP/streamed"; }
 check "stdin instead of --prompt, with a newline or without" piped
 printf 'The miller\nA bird\r\nThe mill\n' >"$TMP/prompts"
@@ -202,11 +201,18 @@ assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 check "--bench: a row for each case, lines of JSON, floors by the sizes" measured
 
 # --- what is wrong is one line ---
+helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 23 ]; }
+check "--help lists every option" helps
 model="--model $tiny"
 refuses "no model" "give --model FOLDER"
 refuses "a folder that is not there" "no such folder" --model "$TMP/none" --prompt x
 refuses "a folder without a model" "config.json" --model "$TMP/run" --tokens "$TMP/long"
 refuses "no tokenizer" "--tokens FILE" $model --prompt x
+folder broken && echo '{}' >"$TMP/broken/tokenizer.json"
+refuses "a broken tokenizer" "broken/tokenizer.json" --model "$TMP/broken" --prompt x
+refuses "a broken tokenizer beside ids" "(--ids needs none)" --model "$TMP/broken" --tokens "$TMP/long"
+check "--tokens --ids reads no tokenizer" \
+    "$rg" --model "$TMP/broken" --tokens "$TMP/long" --ids --max-new-tokens 3
 refuses "an unknown option" "unknown option '--wat'" $model --wat
 refuses "a word that is no option" "'wat' is no option" $model wat
 refuses "a value that is missing" "--prompt needs a value" $model --prompt
@@ -217,6 +223,8 @@ done
 refuses "two texts" "--prompt and --tokens do not go together" $model --prompt x --tokens "$TMP/long"
 refuses "a chat with a prompt" "do not go together" $model --prompt x --chat
 refuses "a chat of ids" "--ids and --chat" $model --ids --chat
+refuses "a chat without BOS" "--no-bos and --chat" $model --chat --no-bos
+refuses "a chat without ends" "--ignore-eos and --chat" $model --chat --ignore-eos
 refuses "logits of a chat" "--logits-out and --chat" $model --chat --logits-out x
 refuses "--json of nothing" "--bench" $model --prompt x --json x
 for bad in 1 1x2 0x1x1 1x2x0 1x2x3x4 1x2x3,,1x2x3 ax1x1 -1x1x1 1x99999999999x1; do
