@@ -2,11 +2,11 @@
  *
  *     <bos><start_of_turn>user\nHello<end_of_turn>\n<start_of_turn>model\n
  *
- * and then the model writes up to its <end_of_turn>. A later turn costs only its own tokens:
- * the row's states hold what came before, and the engine reads the stop token that it drew
- * itself (see rg_prefill).
+ * and then the model writes up to its <end_of_turn>. A later turn costs only its own
+ * tokens: the row's states hold what came before, and the engine itself reads the stop
+ * token that it drew (see rg_prefill).
  *
- * The marks are put in by number. A user who writes "<end_of_turn>" gets those characters,
+ * The marks are put in by number. A user who writes "<end_of_turn>" gets those letters,
  * never the mark: neither a control piece, which SentencePiece finds in no text, nor a
  * user-defined one, which it would find. */
 #ifndef CHAT_H
@@ -25,8 +25,8 @@ int chat_open(chat *c, const text_codec *text, wb_error *err);
 /* The tokens that end the model's turn; returns how many stand in stop: 1 or 2. */
 int chat_stops(const chat *c, int stop[2]);
 
-/* How many of the tokens that the model drew are its text: not the one that ended it, which
- * would be printed if it is a user-defined piece. */
+/* How many of the tokens that the model drew are its text: not the one that ended it,
+ * which would be printed if it is a user-defined piece. */
 int chat_said(const chat *c, const int *drawn, int count);
 
 /* What the model reads before it answers; malloc'ed. `last` is the newest token that it

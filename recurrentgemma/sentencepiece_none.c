@@ -1,4 +1,4 @@
-/* sentencepiece_none.c - in the place of sentencepiece.cpp where the library is missing. */
+/* sentencepiece_none.c - in sentencepiece.cpp's place where the library is missing. */
 #include "sentencepiece.h"
 
 #include <stdlib.h>

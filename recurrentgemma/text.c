@@ -9,8 +9,8 @@
 
 #define LIMIT ((size_t)64 << 20)  // of a tokenizer's file; 256,000 pieces are 4 MB
 
-// The stream decodes pieces behind this one, so that none of them is the text's first: the
-// library may drop a first space. Any piece does that has a text of its own.
+// The stream decodes pieces behind this one, so that none of them is the text's first:
+// the library may drop a first space. Any piece does that has a text of its own.
 static void find_anchor(text_codec *t)
 {
     int vocab = spm_vocab(t->spm), unknown = spm_unknown(t->spm);

@@ -21,13 +21,14 @@ int text_pad(const text_codec *t);
 /* The id of a piece written exactly so ("<start_of_turn>"); -1: there is none. */
 int text_piece_id(const text_codec *t, const char *piece);
 
-/* Token ids in malloc'ed memory. No BOS is added. Any bytes are text: broken UTF-8 becomes
- * what the library makes of it; a character tokenizer refuses what it does not know. */
+/* Token ids in malloc'ed memory. No BOS is added. Any bytes are text: broken UTF-8 is what
+ * the library makes of it; a character tokenizer refuses what it does not know. */
 int *text_encode(
     const text_codec *t, const char *text, size_t bytes, size_t *count, wb_error *err);
 
 /* All ids at once, as the library's own decoder writes them; malloc'ed, 0 byte behind.
- * Control pieces, and numbers outside of the vocabulary, give no text. NULL: no memory. */
+ * Control pieces, and numbers outside of the vocabulary, give no text. NULL: no
+ * memory. */
 char *text_decode(const text_codec *t, const int *ids, size_t count, size_t *bytes);
 
 /* The same token by token: what is given never ends inside of a UTF-8 character, and all

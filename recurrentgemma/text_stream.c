@@ -1,9 +1,9 @@
 /* text_stream.c - see text.h: text as its tokens come.
  *
  * Two things keep a token's text from being certain at once. A first space: SentencePiece
- * drops it in a model with a dummy prefix, so what counts as first is decided by all tokens
- * up to the first that prints something. And bytes: a character without a piece of its own
- * comes as up to four byte pieces, and what a broken run becomes is the library's affair.
+ * drops it in a model with a dummy prefix, and what counts as first is decided by all
+ * tokens up to one that prints something. And bytes: a character without a piece of its
+ * own comes as up to four byte pieces; what a broken run becomes is the library's affair.
  * So the stream keeps the tokens that are not certain and lets the library decode them
  * again with the next one. Bytes of a byte tokenizer are held back in the text itself. */
 #include "text_codec.h"
@@ -36,7 +36,7 @@ void text_stream_free(text_stream *s)
     free(s);
 }
 
-// How many bytes at the end begin a UTF-8 character that further bytes can complete: 0..3.
+// How many bytes at the end begin a UTF-8 character that more bytes can complete: 0..3.
 static size_t unfinished(const char *text, size_t bytes)
 {
     for (size_t n = 1; n <= 3 && n <= bytes; n++) {

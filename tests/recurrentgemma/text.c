@@ -1,5 +1,5 @@
-/* text.c FOLDER - what the functions of text.h and chat.h give for requests on stdin, one a
- * line; texts are in hexadecimal, broken UTF-8 and zero bytes included.
+/* text.c FOLDER - what text.h and chat.h give for requests on stdin, one a line; texts are
+ * in hexadecimal, broken UTF-8 and zero bytes included.
  *
  *     i            vocabulary, ids of BOS, EOS and PAD
  *     p TEXT       the id of a piece
@@ -9,7 +9,7 @@
  *     c LAST TEXT  -> ids of a turn
  *     a IDS...     -> how many of an answer's tokens are its text
  *
- * text.c FOLDER bytes|characters FILE - writes the tokenizer of that kind for FILE's text. */
+ * text.c FOLDER bytes|characters FILE - writes the tokenizer of that kind for FILE. */
 #include "../../recurrentgemma/chat.h"
 #include "tokenizer.h"
 
