@@ -21,8 +21,8 @@ int text_pad(const text_codec *t);
 /* The id of a piece written exactly so ("<start_of_turn>"); -1: there is none. */
 int text_piece_id(const text_codec *t, const char *piece);
 
-/* Token ids in malloc'ed memory. No BOS is added. Any bytes are text: broken UTF-8 is what
- * the library makes of it; a character tokenizer refuses what it does not know. */
+/* Token ids in malloc'ed memory. No BOS is added. Any bytes are text: broken UTF-8 is
+ * what the library makes of it; a character tokenizer refuses what it does not know. */
 int *text_encode(
     const text_codec *t, const char *text, size_t bytes, size_t *count, wb_error *err);
 

@@ -1,5 +1,5 @@
-/* text.c FOLDER - what text.h and chat.h give for requests on stdin, one a line; texts are
- * in hexadecimal, broken UTF-8 and zero bytes included.
+/* text.c FOLDER - what text.h and chat.h give for requests on stdin, one a line; texts
+ * are in hexadecimal, broken UTF-8 and zero bytes included.
  *
  *     i            vocabulary, ids of BOS, EOS and PAD
  *     p TEXT       the id of a piece
