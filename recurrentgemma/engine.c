@@ -143,7 +143,7 @@ static void describe(rg_engine *e)
         .parameters = w->parameters,
         .weight_bytes = w->bytes,
         .cache_bytes = e->d.cache_bytes,
-        .buffer_bytes = e->d.arena_bytes - e->d.cache_bytes,
+        .buffer_bytes = e->d.arena_bytes - e->d.cache_bytes + wb_blas_bytes(),
         .fused = e->d.fuse};
     for (int l = 0; l < c->layers; l++)
         i->attention_layers += !e->d.layer[l].recurrent;

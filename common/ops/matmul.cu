@@ -35,6 +35,11 @@ void wb_blas_destroy(wb_blas *h_blas)
     free(h_blas);
 }
 
+size_t wb_blas_bytes(void)
+{
+    return BLAS_WORKSPACE + SCRATCH * sizeof(float);
+}
+
 /* --- forward ------------------------------------------------------------------------ */
 
 /* y = product + bias + res, in float, rounded once; bias and res may be NULL. V divides O,

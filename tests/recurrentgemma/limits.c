@@ -8,12 +8,13 @@
 /* --- device memory asked for: the linker brings these calls here --------------------- */
 
 static long asked;
+static size_t device_bytes;
 extern cudaError_t __real_cudaMalloc(void **p, size_t n);
 extern cudaError_t __real_cudaMallocHost(void **p, size_t n);
 
 cudaError_t __wrap_cudaMalloc(void **p, size_t n)
 {
-    asked++;
+    asked++, device_bytes += n;
     return __real_cudaMalloc(p, n);
 }
 
@@ -217,7 +218,9 @@ static void bad_tokens(void)
 
 static void memory_stays(void)
 {
+    device_bytes = 0;
     rg_engine *e = open_with(greedy());
+    size_t opened = device_bytes;
     prefill(e, text, LONG);
     long before = asked;
     for (int i = 0; i < 4; i++) {
@@ -226,14 +229,14 @@ static void memory_stays(void)
         prefill(e, text, LONG + i);
     }
     tap(asked == before && before > 0,
-        "steps and prompts ask for no memory (%ld calls "
-        "before)",
-        before);
+        "steps and prompts ask for no memory (%ld calls before)", before);
     const rg_info *i = rg_describe(e);
     size_t formula = decoder_cache_formula(&e->d.config, e->d.layer, 1, e->d.S);
     tap(i->cache_bytes >= formula &&
             i->cache_bytes < formula + 256 * 3 * (size_t)i->layers,
         "states and rings take %zu bytes, as by formula %zu", i->cache_bytes, formula);
+    tap(opened == i->weight_bytes + i->cache_bytes + i->buffer_bytes,
+        "all that was asked from the device, %zu bytes, is in rg_info", opened);
     rg_close(e);
 }
 
