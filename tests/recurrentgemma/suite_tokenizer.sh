@@ -5,7 +5,8 @@ text=$B/tests/recurrentgemma/text
 
 corpus=$("$PYTHON" tools/data.py | tail -1)
 check "there is a training text" test -s "$corpus"
-check "the Python binding is installed" "$PYTHON" -c 'import sentencepiece'
+check "SentencePiece's Python binding is there (make setup-test)" "$PYTHON" -c 'import sentencepiece'
+[ $tap_failed = 0 ] || tap_done
 "$PYTHON" tests/recurrentgemma/text.py "$text" "$corpus" "$TMP" || tap_failed=1
 
 # --- files that are wrong: one line, which names the file ---
