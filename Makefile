@@ -16,6 +16,7 @@ include mk/parity.mk     # the engine against known answers
 include mk/setup.mk      # what is missing on this machine, and how it gets here
 include mk/bench.mk      # measurements
 include mk/plots.mk     # measurements of TinyLM as a whole, drawn
+include mk/demo.mk       # both programs from nothing
 include mk/cpu.mk        # the CPU back end's library and its own checks
 include mk/blas.mk       # matrix products of the CPU back end
 include mk/ops.mk        # given operations: test data

@@ -2,6 +2,7 @@
 #   make bench-rmsnorm         the solution and every rung of its ladder
 #   make bench-rmsnorm CODE=solution         one of them
 #   make bench-peers           the solutions beside PyTorch's kernels
+#   make bench-recurrentgemma  the engine beside transformers
 # A lab takes part by bench/OP.c (rows: see bench/kernels.h). $(B)/bench/OP.solution and
 # $(B)/bench/OP.01_naive ... are the programs, $(B)/bench/OP.jsonl has the figures.
 BENCH_OPS := $(basename $(notdir $(wildcard bench/*.c)))
@@ -53,9 +54,19 @@ bench-peers: $(B)/bench/libkernels.so ## ours beside PyTorch, Triton, Liger: TOR
 	@$(TORCH_PYTHON) bench/peers.py --library $< --json $(B)/bench/peers.jsonl $(PEERS)
 	@echo "figures: $(B)/bench/peers.jsonl"
 
+# A model folder with random weights, and transformers' model of that shape beside ours.
+RANDOM ?= 2b
+bench-recurrentgemma: $(B)/recurrentgemma $(B)/recurrentgemma-random  ## ours beside transformers, RANDOM=2b|9b|tiny
+	@[ -f build/random-$(RANDOM)/config.json ] || \
+	    $(B)/recurrentgemma-random --preset $(RANDOM) build/random-$(RANDOM)
+	@mkdir -p $(B)/bench
+	@$(TORCH_PYTHON) bench/peers_recurrentgemma.py --program $< --model build/random-$(RANDOM) \
+	    --json $(B)/bench/recurrentgemma-$(RANDOM).jsonl $(PEERS)
+	@echo "figures: $(B)/bench/recurrentgemma-$(RANDOM).jsonl"
+
 bench: ## every benchmark of kernels; one: make bench-rmsnorm [CODE=solution]
 
-.PHONY: bench bench-peers
+.PHONY: bench bench-peers bench-recurrentgemma
 
 # The step of RecurrentGemma-2B, all labs' kernels and the given ones together.
 $(B)/bench/step/step.solution: $(addprefix $(B)/bench/,step/step.o kernels.o) $(OPS_OBJECTS) \

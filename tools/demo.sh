@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# demo.sh - `make demo`: from a fresh clone to two models that write. Builds the programs,
+# trains a small model of each architecture unless one is kept, and lets both write from a
+# prompt: the Griffin through the RecurrentGemma engine, the Llama-type through TinyLM.
+# Stopped at any point, the next call goes on from there.
+#   OUT         folder of the runs (runs), which are OUT/laptop-griffin and OUT/laptop, or
+#               the presets for a card, baby-griffin and baby
+#   PROMPT      what the texts start with (ROMEO:)    LENGTH  tokens of a text (500)
+#   DATA, ARGS  a text of your own; more options of `tinylm train`
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${BACKEND:=cpu}" "${B:=build/$BACKEND}" "${PYTHON:=build/host/python}" "${MAKE:=make}"
+: "${OUT:=runs}" "${LENGTH:=500}" "${DATA:=}" "${ARGS:=}"
+prompt=${PROMPT:-ROMEO:}
+case $BACKEND in cuda) size=baby ;; *) size=laptop ;; esac
+
+title() { printf '\n==== %s ====\n' "$*"; }
+finished() { printf '(%d s)\n' $((SECONDS - began)); }
+
+build() {
+    began=$SECONDS
+    title "1 of 5: setting up and compiling, BACKEND=$BACKEND"
+    case " ${MAKEFLAGS:-}" in *jobserver*) jobs= ;; *) jobs=-j$(nproc) ;; esac
+    "$MAKE" -s setup
+    "$MAKE" $jobs BACKEND="$BACKEND" "$B/tinylm" "$B/recurrentgemma"
+    text=$("$PYTHON" tools/data.py --data "$DATA" | tee /dev/stderr | tail -1)
+    finished
+}
+
+# at_its_end FOLDER: the steps in the state's header are those of the curve's last line
+at_its_end() {
+    local steps
+    steps=$(head -c 4000 "$1/last/training.safetensors" | grep -ao '\\nsteps=[0-9]*' || true)
+    [ "${steps##*=}" = "$(tail -1 "$1/train.csv" | cut -d, -f1)" ]
+}
+
+# train FOLDER PRESET: nothing if a run is kept; one that was stopped goes on
+train() {
+    began=$SECONDS
+    if [ -d "$1/best" ] && [ -z "$ARGS" ] && { [ ! -d "$1/last" ] || at_its_end "$1"; }; then
+        echo "taking the kept $1/best (to train anew: rm -r $1)"
+    elif [ -f "$1/last/training.safetensors" ]; then
+        "$B/tinylm" train --out "$1" --resume --data "$text" $ARGS
+    else
+        "$B/tinylm" train --preset "$2" --out "$1" --data "$text" $ARGS
+    fi
+    finished
+}
+
+# write FOLDER COMMAND...: shows the text as it comes, keeps it, and counts its words
+write() {
+    local folder=$1
+    shift
+    began=$SECONDS
+    "$@" | tee "$folder/written.txt"
+    "$PYTHON" tools/words.py "$text" "$folder/written.txt"
+    finished
+}
+
+build
+griffin=$OUT/$size-griffin llama=$OUT/$size
+title "2 of 5: training a Griffin (RecurrentGemma's architecture) on $text: $griffin"
+train "$griffin" "$size-griffin"
+title "3 of 5: the RecurrentGemma engine opens $griffin/best and writes"
+write "$griffin" "$B/recurrentgemma" --model "$griffin/best" --prompt "$prompt" \
+    --max-new-tokens "$LENGTH" --temperature 0.8 --top-p 0.9 --seed 1
+title "4 of 5: training TinyLM's Llama-type model on $text: $llama"
+train "$llama" "$size"
+title "5 of 5: TinyLM opens $llama/best and writes"
+write "$llama" "$B/tinylm" generate --checkpoint "$llama/best" --prompt "$prompt" \
+    --tokens "$LENGTH" --temperature 0.8 --top-p 0.9 --seed 1
+title "done in $SECONDS s"
+cat <<END
+Both folders open in Hugging Face transformers too. Write more:
+    $B/recurrentgemma --model $griffin/best --prompt "JULIET:"
+    $B/tinylm generate --checkpoint $llama/best --prompt "JULIET:"
+END
