@@ -47,13 +47,19 @@ train() {
     finished
 }
 
-# write FOLDER COMMAND...: shows the text as it comes, keeps it, and counts its words
+# What both print: the prompt and what follows it. TinyLM shows the prompt itself.
+how=(--prompt "$prompt" --temperature 0.8 --top-p 0.9 --seed 1)
+engine() {
+    printf '%s' "$prompt"
+    "$B/recurrentgemma" --model "$1/best" --max-new-tokens "$LENGTH" "${how[@]}"
+}
+tinylm() { "$B/tinylm" generate --checkpoint "$1/best" --tokens "$LENGTH" "${how[@]}"; }
+
+# write FOLDER PROGRAM: shows the text as it comes, keeps it, and counts its words
 write() {
-    local folder=$1
-    shift
     began=$SECONDS
-    "$@" | tee "$folder/written.txt"
-    "$PYTHON" tools/words.py "$text" "$folder/written.txt"
+    "$2" "$1" | tee "$1/written.txt"
+    "$PYTHON" tools/words.py "$text" "$1/written.txt"
     finished
 }
 
@@ -62,13 +68,11 @@ griffin=$OUT/$size-griffin llama=$OUT/$size
 title "2 of 5: training a Griffin (RecurrentGemma's architecture) on $text: $griffin"
 train "$griffin" "$size-griffin"
 title "3 of 5: the RecurrentGemma engine opens $griffin/best and writes"
-write "$griffin" "$B/recurrentgemma" --model "$griffin/best" --prompt "$prompt" \
-    --max-new-tokens "$LENGTH" --temperature 0.8 --top-p 0.9 --seed 1
+write "$griffin" engine
 title "4 of 5: training TinyLM's Llama-type model on $text: $llama"
 train "$llama" "$size"
 title "5 of 5: TinyLM opens $llama/best and writes"
-write "$llama" "$B/tinylm" generate --checkpoint "$llama/best" --prompt "$prompt" \
-    --tokens "$LENGTH" --temperature 0.8 --top-p 0.9 --seed 1
+write "$llama" tinylm
 title "done in $SECONDS s"
 cat <<END
 Both folders open in Hugging Face transformers too. Write more:

@@ -28,7 +28,8 @@ def main():
     known = set(words(sys.argv[1]))
     written = [w for w in words(sys.argv[2])[1:-1] if len(w) >= 3]
     if not written:
-        sys.exit(f"words.py: {sys.argv[2]} has no words of three letters")
+        print("no words of three letters or more")
+        return
     found = sum(w in known for w in written)
     print(
         f"{found} of {len(written)} words ({100 * found / len(written):.1f} %) "

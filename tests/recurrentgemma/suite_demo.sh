@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# `make demo` with models that learn for a moment: what it makes, keeps and takes up again.
+. "$(dirname "$0")/../tap.sh"
+text=$TMP/text
+for i in $(seq 90); do
+    printf 'ROMEO: the mill has %d stones,\nand %d birds.\n' $((i % 7)) $((i * i % 11))
+done >"$text"
+case $BACKEND in cuda) size=baby ;; *) size=laptop ;; esac
+small="--layers 3 --channels 32 --heads 2 --hidden 40 --recurrent 32 --context 16 --window 8
+    --batch 4 --warmup 2 --steps 12 --eval-every 6 --dropout 0"
+demo() { # ARGS VARIABLE=VALUE...
+    make -s demo BACKEND="$BACKEND" OUT="$TMP/runs" DATA="$text" LENGTH=40 ARGS="$(echo $1)" "${@:2}"
+}
+both() { # COMMAND: in both folders
+    local folder
+    for folder in "$TMP/runs/$size-griffin" "$TMP/runs/$size"; do (cd "$folder" && eval "$1") || return 1; done
+}
+
+
+check_says "trainings that stop on their way: both write from what is there" "done in" \
+    demo "$small --stop-at 8"
+check "they are at step 8" both '[ "$(tail -1 train.csv | cut -d, -f1)" = 8 ]'
+check_says "the next call trains them to the end" "5 of 5" demo "$small"
+check "they are at step 12" both '[ "$(tail -1 train.csv | cut -d, -f1)" = 12 ]'
+written_whole() { # the prompt, 40 characters and a newline, all in one way of counting
+    [ "$(head -c 6 written.txt)" = ROMEO: ] && [ "$(wc -m <written.txt)" = 47 ]
+}
+export -f written_whole
+check "both texts are the prompt and 40 characters" both written_whole
+both 'cp written.txt before.txt && sha256sum best/* last/* >sums'
+check_says "a call without more takes both as they are" "taking the kept $TMP/runs/$size/best" demo ""
+check "and changes neither" both 'sha256sum --quiet -c sums'
+check "and writes the same texts" both 'cmp written.txt before.txt'
+check_says "another prompt" "birds" demo "" PROMPT="and 3 birds"
+check_fails "a prompt with a character that the model has never seen is said" "'#'" \
+    demo "" PROMPT="#"
+printf 'ROMEO: stones bird stons seven\n' >"$TMP/words"
+check_says "words are counted between the first and the last" "2 of 3 words (66.7 %)" \
+    "$PYTHON" tools/words.py "$text" "$TMP/words"
+check_fails "a text that is not there" "none: No such file" demo "$small" DATA="$TMP/none"
+tap_done
