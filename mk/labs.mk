@@ -107,7 +107,7 @@ $(B)/kernels.json: FORCE $(if $(SOLUTIONS),,$(wildcard fallback/*.a) $(B)/fallba
 # Makes the chosen objects; is newer than kernels.o if one of them is.
 $(B)/kernels.made: $(B)/kernels.json FORCE
 	@objects=$$($(KERNELS) objects $(B)); \
-	[ -z "$$objects" ] || $(MAKE) $$objects FILE= && \
+	[ -z "$$objects" ] || $(MAKE) -s $$objects FILE= && \
 	if [ ! -e $@ ] || [ -n "$$(find $$objects $< -newer $@)" ]; then touch $@; fi
 
 $(B)/kernels.o: $(B)/kernels.made tools/kernels.py tools/labkit.py common/kernels.h \

@@ -51,6 +51,8 @@ static int write_batch(const session *s, const token_rows *r, wb_error *err)
 static int write_rows(session *s, const token_rows *r, wb_error *err)
 {
     writer live;
+    const char *before = s->o->echo ? s->o->prompt : "";
+    if (output_write(before, strlen(before), err)) return -1;
     if (writer_begin(&live, s->codec, err)) return -1;
     int going = session_prefill(s, (const int *const *)r->ids, r->count, err);
     stop_at_once(false);

@@ -55,6 +55,8 @@ static const flag rows[] = {
 
     {"ids", FLAG_SWITCH, AT(ids), OUTPUT, 0, 0, "0",
      "token ids instead of text, a row a line (without a tokenizer always)"},
+    {"echo", FLAG_SWITCH, AT(echo), OUTPUT, 0, 0, "0",
+     "the prompt in front of the text that goes on from it"},
     {"logits-out", FLAG_WORD, AT(logits_out), OUTPUT, 0, 0, NULL,
      "safetensors file for the logits (B,T,V) of every given token; padding is NaN"},
     {"json", FLAG_WORD, AT(json), OUTPUT, 0, 0, NULL,
@@ -113,6 +115,10 @@ static int check_together(const options *o, wb_error *err)
         return error_set(
             err, "%s and --chat do not go together: turns have their own marks",
             o->no_bos ? "--no-bos" : "--ignore-eos");
+    if (o->echo && (!o->prompt || o->ids))
+        return error_set(
+            err, "--echo shows the text of --prompt: %s",
+            o->ids ? "leave out --ids" : "give one");
     if (o->json && !o->bench)
         return error_set(err, "--json holds what --bench measures: give --bench too");
     return 0;

@@ -13,7 +13,7 @@ typedef struct options {
     bool chat;
     /* what comes out */
     const char *logits_out, *json;
-    bool ids, quiet;
+    bool ids, echo, quiet;
     long max_new_tokens;
     /* how */
     const char *dtype; /* auto, f32, bf16 */

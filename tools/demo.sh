@@ -21,7 +21,6 @@ build() {
     began=$SECONDS
     title "1 of 5: setting up and compiling, BACKEND=$BACKEND"
     case " ${MAKEFLAGS:-}" in *jobserver*) jobs= ;; *) jobs=-j$(nproc) ;; esac
-    "$MAKE" -s setup
     "$MAKE" $jobs BACKEND="$BACKEND" "$B/tinylm" "$B/recurrentgemma"
     text=$("$PYTHON" tools/data.py --data "$DATA" | tee /dev/stderr | tail -1)
     finished
@@ -47,19 +46,15 @@ train() {
     finished
 }
 
-# What both print: the prompt and what follows it. TinyLM shows the prompt itself.
-how=(--prompt "$prompt" --temperature 0.8 --top-p 0.9 --seed 1)
-engine() {
-    printf '%s' "$prompt"
-    "$B/recurrentgemma" --model "$1/best" --max-new-tokens "$LENGTH" "${how[@]}"
-}
-tinylm() { "$B/tinylm" generate --checkpoint "$1/best" --tokens "$LENGTH" "${how[@]}"; }
-
-# write FOLDER PROGRAM: shows the text as it comes, keeps it, and counts its words
+# write FOLDER COMMAND...: shows a text as it comes; then, unseen, keeps the same again and
+# counts its words (through a pipe to `tee` it would mix with what stands beside it)
 write() {
+    local folder=$1
+    shift
     began=$SECONDS
-    "$2" "$1" | tee "$1/written.txt"
-    "$PYTHON" tools/words.py "$text" "$1/written.txt"
+    "$@" --prompt "$prompt" --temperature 0.8 --top-p 0.9 --seed 1
+    "$@" --prompt "$prompt" --temperature 0.8 --top-p 0.9 --seed 1 --quiet >"$folder/written.txt"
+    "$PYTHON" tools/words.py "$text" "$folder/written.txt"
     finished
 }
 
@@ -68,11 +63,11 @@ griffin=$OUT/$size-griffin llama=$OUT/$size
 title "2 of 5: training a Griffin (RecurrentGemma's architecture) on $text: $griffin"
 train "$griffin" "$size-griffin"
 title "3 of 5: the RecurrentGemma engine opens $griffin/best and writes"
-write "$griffin" engine
+write "$griffin" "$B/recurrentgemma" --model "$griffin/best" --max-new-tokens "$LENGTH" --echo
 title "4 of 5: training TinyLM's Llama-type model on $text: $llama"
 train "$llama" "$size"
 title "5 of 5: TinyLM opens $llama/best and writes"
-write "$llama" tinylm
+write "$llama" "$B/tinylm" generate --checkpoint "$llama/best" --tokens "$LENGTH"
 title "done in $SECONDS s"
 cat <<END
 Both folders open in Hugging Face transformers too. Write more:

@@ -46,7 +46,20 @@ static void make_parents(const char *path)
     free(copy);
 }
 
-/* In place at once: sources of a folder are translated side by side, with their headers. */
+static int same_bytes(const char *path, const char *other)
+{
+    FILE *f = fopen(path, "rb"), *g = fopen(other, "rb");
+    int same = f && g, c = 0;
+    while (same && c != EOF)
+        same = (c = getc(f)) == getc(g);
+    if (f) fclose(f);
+    if (g) fclose(g);
+    return same;
+}
+
+/* In place at once: sources of a folder are translated side by side, with their headers.
+ * What is the same stays as old as it is, or each source would make the objects of all
+ * others that share a header look out of date. */
 static void write_source(const struct source *s, const char *path)
 {
     make_parents(path);
@@ -66,7 +79,8 @@ static void write_source(const struct source *s, const char *path)
             fwrite(t->start, 1, (size_t)t->length, f);
         if (t->after) fputs(t->after, f);
     }
-    if (ferror(f) | fclose(f) || rename(unfinished, path)) {
+    if (ferror(f) | fclose(f) ||
+        (same_bytes(unfinished, path) ? remove(unfinished) : rename(unfinished, path))) {
         fprintf(stderr, "translate: cannot write %s: %s\n", path, strerror(errno));
         exit(1);
     }
