@@ -17,11 +17,10 @@ both() { # COMMAND: in both folders
 }
 
 
-check_says "trainings that stop on their way: both write from what is there" "done in" \
-    demo "$small --stop-at 8"
-check "they are at step 8" both '[ "$(tail -1 train.csv | cut -d, -f1)" = 8 ]'
-check_says "the next call trains them to the end" "5 of 5" demo "$small"
-check "they are at step 12" both '[ "$(tail -1 train.csv | cut -d, -f1)" = 12 ]'
+check_says "trainings that stop on their way: both write from what is there" \
+    "last   step 8 of 12, val" demo "$small --stop-at 8 --eval-every 4"
+check_says "the next call goes on with them to the end" "last   step 12 of 12" demo "$small"
+check "both are there" both '[ "$(tail -1 train.csv | cut -d, -f1)" = 12 ]'
 written_whole() { # the prompt, 40 characters and a newline, all in one way of counting
     [ "$(head -c 6 written.txt)" = ROMEO: ] && [ "$(wc -m <written.txt)" = 47 ]
 }
@@ -34,7 +33,7 @@ check "and writes the same texts" both 'cmp written.txt before.txt'
 check_says "another prompt" "birds" demo "" PROMPT="and 3 birds"
 check_fails "a prompt with a character that the model has never seen is said" "'#'" \
     demo "" PROMPT="#"
-printf 'ROMEO: stones bird stons seven\n' >"$TMP/words"
+printf 'ROMEO: stones birds stons seven\n' >"$TMP/words"
 check_says "words are counted between the first and the last" "2 of 3 words (66.7 %)" \
     "$PYTHON" tools/words.py "$text" "$TMP/words"
 check_fails "a text that is not there" "none: No such file" demo "$small" DATA="$TMP/none"
