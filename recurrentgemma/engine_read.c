@@ -143,10 +143,12 @@ int rg_score(
     if (longest < 0) return -1;
     size_t bytes = (size_t)e->d.set.score * (size_t)e->info.vocab * sizeof(float);
     if (!e->h_logits) CUDA_CHECK(cudaMallocHost((void **)&e->h_logits, bytes));
+    e->d.every_row = true;
     for (int t0 = 0; t0 < longest && !rc; t0 += e->d.T) {
         int T = chunk_at(e, t0, longest);
         rc = score_chunk(e, count, t0, T, sink, user);
     }
+    e->d.every_row = false;
     for (int b = 0; b < e->B; b++)  // a sink may have ended it before all was read
         if (count[b] > 0) e->row[b].have = e->row[b].read;
     return rc;

@@ -43,7 +43,9 @@ void decoder_begin(decoder *d, const int *const *tokens, const int *n, const int
 
 void decoder_chunk(decoder *d, int t0, int T)
 {
-    d->calls->read(d, t0, T, d->fresh && t0 == 0);
+    bool every_row = d->every_row || d->watch;
+    d->calls->read(d, t0, T, d->fresh && t0 == 0, every_row);
+    d->unfinished = !every_row;
 }
 
 void decoder_read(decoder *d, const int *const *tokens, const int *n, const int *base)
@@ -68,6 +70,8 @@ void decoder_logits(decoder *d, int r0, int rows)
 
 void decoder_choose(decoder *d)
 {
+    if (d->unfinished) d->calls->finish(d);
+    d->unfinished = false;
     d->calls->choose(d);
 }
 

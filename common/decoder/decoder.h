@@ -106,6 +106,9 @@ struct decoder {
     bool fuse;            /* norm and activation inside the products of a step */
     decoder_watch *watch; /* NULL: nobody */
     void *watch_user;
+    bool
+        every_row; /* for decoder_norm: a reading computes the last layer of every row, not
+                       only of each text's last token; so it does under a watch */
     /* reading: R = B*T rows; a step uses the first B */
     bool fresh;                  /* no row goes on: no keys but those of the reading */
     int *prompt, *n, *base;      /* (B,P) (B) (B) */
@@ -116,9 +119,11 @@ struct decoder {
     void *xy, *c, *px, *pa, *h;  /* (R,2Cr) (R,Cr) x 4: a recurrent block */
     void *gu, *s;                /* (R,2F) (R,F) */
     /* steps */
-    void *end;               /* (B,C) residual stream of each row's last token */
-    float *logits;           /* (max(B,score),V) before the soft cap */
-    int *token, *cur;        /* (B) newest token and its position: not read yet */
+    void *end;        /* (B,C) residual stream of each row's last token */
+    void *end_branch; /* (B,max(HD,Cr)) of a reading: what the last layer's wo reads */
+    bool unfinished;  /* so `end` is the stream in front of that */
+    float *logits;    /* (max(B,score),V) before the soft cap */
+    int *token, *cur; /* (B) newest token and its position: not read yet */
     int *done, *drawn, *out; /* (B) (B) (B,set.drawn) what was drawn */
     int *stop;               /* (stops) */
     uint64_t *seed;          /* (B) */
@@ -142,8 +147,8 @@ void decoder_destroy(decoder *d); /* of a decoder that is all 0: nothing */
  * host.
  *
  * decoder_begin sends n[b] tokens of each row, which are read behind base[b] others; then
- * decoder_chunk reads columns t0 .. t0+T-1 of them, T <= d->T. Rows that end there leave the
- * residual stream of their last token in `end`. decoder_read does both, in chunks of d->T; a
+ * decoder_chunk reads columns t0 .. t0+T-1 of them, T <= d->T. Rows that end there leave in
+ * `end` what their next token is drawn from. decoder_read does both, in chunks of d->T; a
  * row with n[b] = 0 stays as it is. */
 void decoder_begin(decoder *d, const int *const *tokens, const int *n, const int *base);
 void decoder_chunk(decoder *d, int t0, int T);
@@ -160,7 +165,7 @@ void decoder_choose(decoder *d);
 /* Reads `token`, draws the next. */
 void decoder_step(decoder *d);
 
-/* All rows of the last chunk of T tokens: normalised, into `u`; then the logits behind the
+/* All rows of the last chunk of T tokens (read with every_row): normalised, into `u`; then the logits behind the
  * soft cap of `rows` <= set.score of these, from row r0 on, into `logits`. */
 void decoder_norm(decoder *d, int T);
 void decoder_logits(decoder *d, int r0, int rows);
@@ -180,9 +185,10 @@ decoder_cache_formula(const decoder_config *c, const decoder_layer *layer, int B
 
 /* --- used by decoder.c and tests: one table per dtype, pass.h ----------------------- */
 typedef struct decoder_calls {
-    void (*read)(decoder *d, int t0, int T, bool fresh);
+    void (*read)(decoder *d, int t0, int T, bool fresh, bool every_row);
     void (*norm)(decoder *d, int T);
     void (*logits)(decoder *d, int r0, int rows);
+    void (*finish)(decoder *d);
     void (*choose)(decoder *d);
     void (*step)(decoder *d);
     size_t (*workspace)(const decoder *d);

@@ -81,6 +81,7 @@ static void point_all(decoder *d, arena *a)
     point_caches(d, a);
     point_rows(d, a);
     d->end = take_elements(a, B * (size_t)c->C);
+    d->end_branch = take_elements(a, B * larger((size_t)c->H * c->D, (size_t)c->Cr));
     d->logits = take_floats(a, larger(B, (size_t)d->set.score) * V);
     d->token = take_ints(a, B), d->cur = take_ints(a, B);
     d->done = take_ints(a, B), d->drawn = take_ints(a, B);

@@ -106,7 +106,18 @@ static void seen_by_watch(decoder *d, int layer, const void *x, int T)
     if (d->watch) d->watch(d->watch_user, d, layer, x, T);
 }
 
-static void pass_read(decoder *d, int t0, int T, bool fresh)
+// What of a reading a text goes on from: of the last layer only the temporal block is needed
+// of all rows, for its states; what follows only of each text's last token, in pass_finish.
+static void keep_ends(decoder *d, const decoder_layer *y, const E *branch)
+{
+    const decoder_config *c = &d->config;
+    CK(OP(gather_rows)(d->end, d->x, d->last, d->B, c->C, d->stream));
+    if (branch)
+        CK(OP(gather_rows)(
+            d->end_branch, branch, d->last, d->B, branch_width(c, y), d->stream));
+}
+
+static void pass_read(decoder *d, int t0, int T, bool fresh, bool every_row)
 {
     const decoder_config *c = &d->config;
     int R = d->B * T;
@@ -123,13 +134,18 @@ static void pass_read(decoder *d, int t0, int T, bool fresh)
             read_recurrent(d, y, T);
         else
             read_attention(d, y, T, fresh);
+        const E *branch = y->recurrent ? d->h : d->att;
+        if (l == c->layers - 1 && !every_row) {
+            keep_ends(d, y, branch);
+            return;
+        }
         CK(OP(matmul_forward)(
-            d->x, y->recurrent ? d->h : d->att, y->wo, y->bo, d->x, R, branch_width(c, y),
-            c->C, d->blas, d->stream));
+            d->x, branch, y->wo, y->bo, d->x, R, branch_width(c, y), c->C, d->blas,
+            d->stream));
         read_mlp(d, y, R);
         seen_by_watch(d, l, d->x, T);
     }
-    CK(OP(gather_rows)(d->end, d->x, d->last, d->B, c->C, d->stream));
+    keep_ends(d, NULL, NULL);
 }
 
 static void pass_norm(decoder *d, int T)
@@ -226,6 +242,21 @@ static void step_mlp(decoder *d, const decoder_layer *y)
     step_product(d, d->end, d->s, y->wd, y->bd, NULL, d->end, F, C, WB_LINEAR);
 }
 
+// Behind a temporal block: its last product, and the MLP.
+static void step_rest(decoder *d, const decoder_layer *y, const E *branch)
+{
+    const decoder_config *c = &d->config;
+    step_product(
+        d, d->end, branch, y->wo, y->bo, NULL, d->end, branch_width(c, y), c->C,
+        WB_LINEAR);
+    step_mlp(d, y);
+}
+
+static void pass_finish(decoder *d)
+{
+    step_rest(d, &d->layer[d->config.layers - 1], d->end_branch);
+}
+
 static void pass_step(decoder *d)
 {
     const decoder_config *c = &d->config;
@@ -237,10 +268,7 @@ static void pass_step(decoder *d)
             step_recurrent(d, y);
         else
             step_attention(d, y);
-        step_product(
-            d, d->end, y->recurrent ? d->h : d->att, y->wo, y->bo, NULL, d->end,
-            branch_width(c, y), c->C, WB_LINEAR);
-        step_mlp(d, y);
+        step_rest(d, y, y->recurrent ? d->h : d->att);
     }
     pass_choose(d);
 }
@@ -261,6 +289,7 @@ const decoder_calls OP(decoder_calls) = {
     .read = pass_read,
     .norm = pass_norm,
     .logits = pass_logits,
+    .finish = pass_finish,
     .choose = pass_choose,
     .step = pass_step,
     .workspace = pass_workspace,

@@ -37,7 +37,7 @@ void wb_blas_destroy(wb_blas *h_blas)
 
 size_t wb_blas_bytes(void)
 {
-    return BLAS_WORKSPACE + SCRATCH * sizeof(float);
+    return BLAS_WORKSPACE + SCRATCH * sizeof(float) + ARRIVALS * sizeof(unsigned);
 }
 
 /* --- forward ------------------------------------------------------------------------ */
