@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Model folders: written at random, loaded under every name, dtype and division into files,
+# and refused in one line when anything is wrong.
+. "$(dirname "$0")/../tap.sh"
+random=$B/recurrentgemma-random
+one_line() { [ "$(wc -l <"$TMP/.out")" = 1 ]; }
+refuses() { # WHAT WORDS ARGUMENTS...
+    check_fails "random, refused: $1" "$2" "$random" "${@:3}"
+    one_line || { echo "not ok -   in one line"; tap_show; tap_failed=1; }
+}
+
+# --- recurrentgemma-random ---
+odd="--layers 4 --channels 36 --heads 3 --head-dim 12 --recurrent 69 --hidden 20 --vocab 301
+     --window 5 --taps 3 --blocks rar --dtype f32"
+check_says "random: a model of odd sizes" "1 file, seed 1" "$random" "$TMP/odd" $odd
+check "random: a head of its own" "$random" $odd --tied 0 "$TMP/untied"
+check "random: heads in groups" "$random" $odd --heads 4 --kv-heads 2 --head-dim 20 \
+    --recurrent 40 "$TMP/groups"
+check "random: heads of 16, more channels" "$random" --layers 3 --vocab 64 --dtype f32 "$TMP/wide"
+check "random: attention alone, heads of 4" "$random" --layers 2 --channels 8 --heads 2 \
+    --head-dim 4 --hidden 7 --vocab 5 --blocks a --dtype f32 "$TMP/attention"
+same() { # A B: the same weights
+    "$B/tests/recurrentgemma/weights" "$1" f32 "$TMP/a.out" &&
+        "$B/tests/recurrentgemma/weights" "$2" f32 "$TMP/b.out" && cmp "$TMP/a.out" "$TMP/b.out"
+}
+again() { "$random" $odd "$TMP/again" && cmp "$TMP/odd/model.safetensors" "$TMP/again/model.safetensors"; }
+check "random: the same seed gives the same file" again
+other() { "$random" $odd "$TMP/other" --seed 2 && ! same "$TMP/odd" "$TMP/other"; }
+check "random: another seed another" other
+check_says "random: five shards" "in 5 files, seed 1" "$random" $odd --shards 5 "$TMP/five"
+check "random: of the same weights" same "$TMP/odd" "$TMP/five"
+"$random" $odd --shards 99 "$TMP/many" >/dev/null
+check "random: as many shards as there are tensors" same "$TMP/odd" "$TMP/many"
+threads() { taskset -c "$(taskset -pc $$ | sed 's/.*[ ,-]//')" "$random" $odd "$TMP/single"; }
+check "random: on one core" threads
+check "random: the same file" cmp "$TMP/odd/model.safetensors" "$TMP/single/model.safetensors"
+refuses "no folder" "no folder to write to"
+refuses "two folders" "two folders" "$TMP/x" "$TMP/y"
+refuses "a folder with a model" "is there already: remove it" "$TMP/odd"
+refuses "an unknown preset" "there are 2b, 9b and tiny" --preset 7b "$TMP/x"
+refuses "an unknown dtype" "there are bf16, f32 and f16" --dtype f8 "$TMP/x"
+refuses "an unknown option" "unknown option '--depth'" --depth 3 "$TMP/x"
+refuses "an option without its value" "--seed needs a value" "$TMP/x" --seed
+refuses "heads that do not divide" "do not divide" --heads 3 --kv-heads 2 --channels 36 "$TMP/x"
+refuses "gates that do not divide" "do not make 4 gate blocks" --recurrent 66 "$TMP/x"
+refuses "unknown blocks" "layers 'rx'" --blocks rx "$TMP/x"
+refuses "an odd head" "even number" --head-dim 7 "$TMP/x"
+refuses "a model too large" "too large" --channels 100000000 --head-dim 16 --recurrent 64 "$TMP/x"
+refuses "a place that cannot be written" "annot" /proc/x
+check "random: what was refused leaves nothing" test ! -e "$TMP/x"
+full() { # FILES: the disk is full before all is written
+    (ulimit -f 400; "$random" ${1:-} --dtype f32 --vocab 9000 "$TMP/full" >"$TMP/said" 2>&1) && return 1
+    cat "$TMP/said"
+    [ "$(wc -l <"$TMP/said")" = 1 ] && grep -q "File too large" "$TMP/said" && [ -z "$(ls "$TMP/full")" ]
+}
+check "random: a full disk: one line, and nothing stays" full
+check "random: nor of several files" full "--shards 4"
+stopped() {
+    "$random" --preset 2b "$TMP/stopped" >"$TMP/said" 2>&1 &
+    local pid=$! n=0
+    until [ -s "$TMP/stopped/model-00001-of-00002.safetensors.tmp" ] || [ $((n += 1)) -gt 200 ]; do
+        sleep 0.05
+    done
+    kill -INT $pid
+    wait $pid
+    [ $? = 130 ] && [ -z "$(ls "$TMP/stopped")" ]
+}
+check "random: Ctrl-C ends it, and nothing stays" stopped
+check_says "random: help" "--kv-heads N" "$random" --help
+
+# --- the loader ---
+"$PYTHON" tests/recurrentgemma/loading.py "$B" "$TMP" || tap_failed=1
+tap_done
