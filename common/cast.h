@@ -47,11 +47,13 @@ static inline float wb_from_f16(uint16_t h)
  * place is 2^-24, that of floats from 0.5 on: adding 0.5 rounds there. */
 static inline uint16_t wb_to_f16(float x)
 {
-    uint32_t bits = wb_float_bits(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+    uint32_t bits = wb_float_bits(x), sign = bits >> 16 & 0x8000,
+             rest = bits & 0x7fffffff;
     if (rest > 0x7f800000) return (uint16_t)(sign | 0x7e00);
     if (rest >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and above */
     if (rest < 0x38800000)
-        return (uint16_t)(sign | (wb_float_bits(wb_bits_float(rest) + 0.5f) - 0x3f000000));
+        return (
+            uint16_t)(sign | (wb_float_bits(wb_bits_float(rest) + 0.5f) - 0x3f000000));
     rest += 0xfff + (rest >> 13 & 1);
     return (uint16_t)(sign | ((rest - 0x38000000) >> 13));
 }

@@ -1,5 +1,5 @@
 /* cores.c - see cores.h. */
-#define _GNU_SOURCE // sched_getaffinity
+#define _GNU_SOURCE  // sched_getaffinity
 #include "cores.h"
 
 #include <sched.h>

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { STREAM = 0x1217 }; // of wb_random: no other use of a seed draws these
+enum { STREAM = 0x1217 };  // of wb_random: no other use of a seed draws these
 
 // Normal numbers by Box and Muller: two from two.
 void draw_normal(

@@ -12,12 +12,14 @@ typedef struct line {
     const char *name, *official;
     rg_slot slot;
     const char *letters;
-    char fan; // 0: starts as zeros; '*': as a ring
+    char fan;  // 0: starts as zeros; '*': as a ring
     rg_official stored;
 } line;
 
 #define LINEAR(name, official, slot, letters, fan)                                       \
-    {name ".weight", official ".weight", slot, letters, fan, RG_SAME}
+    {                                                                                    \
+        name ".weight", official ".weight", slot, letters, fan, RG_SAME                  \
+    }
 #define SIZE(table) (int)(sizeof table / sizeof *table)
 
 static const line embedding[] = {
@@ -69,32 +71,52 @@ static const line norm[] = {
 static size_t size_of(const rg_config *c, char letter)
 {
     switch (letter) {
-    case 'C': return (size_t)c->channels;
-    case 'R': return (size_t)c->recurrent;
-    case 'E': return (size_t)c->hidden;
-    case 'V': return (size_t)c->vocab;
-    case 'H': return (size_t)c->heads;
-    case 'M': return (size_t)(c->recurrent / c->heads);
-    case 'Q': return (size_t)c->heads * (size_t)c->head_dim;
-    case 'K': return (size_t)c->kv_heads * (size_t)c->head_dim;
-    case 'W': return (size_t)c->taps;
-    default: return 1;
+    case 'C':
+        return (size_t)c->channels;
+    case 'R':
+        return (size_t)c->recurrent;
+    case 'E':
+        return (size_t)c->hidden;
+    case 'V':
+        return (size_t)c->vocab;
+    case 'H':
+        return (size_t)c->heads;
+    case 'M':
+        return (size_t)(c->recurrent / c->heads);
+    case 'Q':
+        return (size_t)c->heads * (size_t)c->head_dim;
+    case 'K':
+        return (size_t)c->kv_heads * (size_t)c->head_dim;
+    case 'W':
+        return (size_t)c->taps;
+    default:
+        return 1;
     }
 }
 
 const char *rg_letter_key(char letter)
 {
     switch (letter) {
-    case 'C': return "hidden_size";
-    case 'R': return "lru_width";
-    case 'E': return "half of intermediate_size";
-    case 'V': return "vocab_size";
-    case 'H': return "num_attention_heads";
-    case 'M': return "lru_width / num_attention_heads";
-    case 'Q': return "num_attention_heads * head_dim";
-    case 'K': return "num_key_value_heads * head_dim";
-    case 'W': return "conv1d_width";
-    default: return "1";
+    case 'C':
+        return "hidden_size";
+    case 'R':
+        return "lru_width";
+    case 'E':
+        return "half of intermediate_size";
+    case 'V':
+        return "vocab_size";
+    case 'H':
+        return "num_attention_heads";
+    case 'M':
+        return "lru_width / num_attention_heads";
+    case 'Q':
+        return "num_attention_heads * head_dim";
+    case 'K':
+        return "num_key_value_heads * head_dim";
+    case 'W':
+        return "conv1d_width";
+    default:
+        return "1";
     }
 }
 
@@ -112,8 +134,8 @@ add(rg_tensor *all, int *count, const rg_config *c, int layer, const line *lines
     for (int i = 0; i < n; i++) {
         const line *p = &lines[i];
         rg_tensor *t = &all[(*count)++];
-        *t = (rg_tensor){
-            .stored = p->stored, .slot = p->slot, .layer = layer, .count = 1};
+        *t =
+            (rg_tensor){.stored = p->stored, .slot = p->slot, .layer = layer, .count = 1};
         for (; p->letters[t->ndim]; t->ndim++)
             t->count *= t->shape[t->ndim] = size_of(c, p->letters[t->ndim]);
         strcpy(t->letters, p->letters);

@@ -7,14 +7,27 @@
 /* A matrix that the kernels read. Tensors of one slot are neighbouring rows of it, in the
  * order of the table: q, k, v; x, y; gate, up. */
 typedef enum rg_slot {
-    RG_EMB, RG_HEAD, RG_NF,         /* of the whole model: (V,C) (V,C) (C) */
-    RG_N1, RG_N2,                   /* (C) norms before the temporal block, the MLP */
-    RG_WGU, RG_BGU, RG_WD, RG_BD,   /* (2F,C) (2F) (C,F) (C) */
-    RG_WO, RG_BO,                   /* (C,H*D) or (C,Cr); (C) */
-    RG_WQKV,                        /* ((H+2K)D,C) */
-    RG_WXY, RG_BXY, RG_CW, RG_CB,   /* (2Cr,C) (2Cr) (Cr,taps) (Cr) */
-    RG_WX, RG_BX, RG_WA, RG_BA,     /* (H,M,M) (H,M), M = Cr/H: input, recurrence gate */
-    RG_AP,                          /* (Cr) */
+    RG_EMB,
+    RG_HEAD,
+    RG_NF, /* of the whole model: (V,C) (V,C) (C) */
+    RG_N1,
+    RG_N2, /* (C) norms before the temporal block, the MLP */
+    RG_WGU,
+    RG_BGU,
+    RG_WD,
+    RG_BD, /* (2F,C) (2F) (C,F) (C) */
+    RG_WO,
+    RG_BO,   /* (C,H*D) or (C,Cr); (C) */
+    RG_WQKV, /* ((H+2K)D,C) */
+    RG_WXY,
+    RG_BXY,
+    RG_CW,
+    RG_CB, /* (2Cr,C) (2Cr) (Cr,taps) (Cr) */
+    RG_WX,
+    RG_BX,
+    RG_WA,
+    RG_BA, /* (H,M,M) (H,M), M = Cr/H: input, recurrence gate */
+    RG_AP, /* (Cr) */
     RG_SLOTS
 } rg_slot;
 

@@ -1,5 +1,5 @@
 # weights.mk - model folders: their config and weights.
-WEIGHTS_OBJECTS := $(addprefix $(B)/objects/recurrentgemma/,weights.o files.o upload.o)
+WEIGHTS_OBJECTS := $(addprefix $(B)/objects/recurrentgemma/,weights.o loading.o files.o upload.o)
 
 $(B)/tests/recurrentgemma/weights: $(B)/tests/recurrentgemma/weights.o $(WEIGHTS_OBJECTS) \
         $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
@@ -7,7 +7,7 @@ $(B)/tests/recurrentgemma/weights: $(B)/tests/recurrentgemma/weights.o $(WEIGHTS
 TEST_PROGRAMS += $(B)/tests/recurrentgemma/weights
 
 RANDOM_OBJECTS := $(addprefix $(B)/objects/recurrentgemma/,random.o random_model.o stop.o) \
-    $(addprefix $(B)/common/,cores.o draw.o file.o flags.o rg_config.o rg_tensors.o safetensors.o wb.o)
+    $(addprefix $(B)/common/,cores.o draw.o file.o flags.o rg_config.o rg_config_read.o rg_tensors.o safetensors.o wb.o)
 
 $(B)/recurrentgemma-random: $(RANDOM_OBJECTS)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lpthread -lm

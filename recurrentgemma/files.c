@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define PATH_ROOM (PATH_MAX + 256)
-enum { MOST_BYTES = 64 << 20 }; // of an index
+enum { MOST_BYTES = 64 << 20 };  // of an index
 
 /* --- the index ---------------------------------------------------------------------- */
 
@@ -144,7 +144,8 @@ static int open_file(model_files *m, const char *path, wb_error *err)
     return m->file[m->files] ? m->files++, 0 : -1;
 }
 
-static int open_shards(model_files *m, const char *folder, const char *path, wb_error *err)
+static int
+open_shards(model_files *m, const char *folder, const char *path, wb_error *err)
 {
     size_t bytes;
     shard_index x = {0};

@@ -40,7 +40,8 @@ static const flag rows[] = {
      "query heads, and blocks of the gates" AS_PRESET},
     {"kv-heads", FLAG_LONG, AT(kv_heads), MODEL, 1, MANY, "1", "key and value heads"},
     {"head-dim", FLAG_LONG, AT(head_dim), MODEL, 0, 256, "0",
-     "channels of a head (0: as the preset, or with --channels or --heads their quotient)"},
+     "channels of a head (0: as the preset, or with --channels or --heads their "
+     "quotient)"},
     {"hidden", FLAG_LONG, AT(hidden), MODEL, 0, MANY, "0", "width of the MLP" AS_PRESET},
     {"vocab", FLAG_LONG, AT(vocab), MODEL, 0, MANY, "0", "tokens" AS_PRESET},
     {"recurrent", FLAG_LONG, AT(recurrent), MODEL, 0, MANY, "0",
@@ -54,7 +55,8 @@ static const flag rows[] = {
     {"tied", FLAG_LONG, AT(tied), MODEL, 0, 1, "1", "the output matrix is the embedding"},
     {"hf-window", FLAG_LONG, AT(hf_window), MODEL, 0, 1, "0",
      "1: the config asks for windows as transformers has them, one token less"},
-    {"dtype", FLAG_WORD, AT(dtype), FILES, 0, 0, "bf16", "of the files: bf16, f32 or f16"},
+    {"dtype", FLAG_WORD, AT(dtype), FILES, 0, 0, "bf16",
+     "of the files: bf16, f32 or f16"},
     {"shards", FLAG_LONG, AT(shards), FILES, 0, RANDOM_SHARDS, "0",
      "files, at most (0: one for each 5 GB)"},
     {"seed", FLAG_SEED, AT(seed), FILES, 0, 0, "1", "of all numbers"},
@@ -67,8 +69,7 @@ static int complain(const wb_error *err, int status)
     return status;
 }
 
-static int
-either(long given, int otherwise)
+static int either(long given, int otherwise)
 {
     return given ? (int)given : otherwise;
 }
@@ -80,9 +81,7 @@ static int make_config(const options *o, random_model *m, wb_error *err)
     rg_config *c = &m->config;
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
         if (strcmp(o->preset, presets[i].name) == 0) p = &presets[i];
-    if (!p)
-        return error_set(
-            err, "--preset %.40s: there are 2b, 9b and tiny", o->preset);
+    if (!p) return error_set(err, "--preset %.40s: there are 2b, 9b and tiny", o->preset);
     int dtype = 0;
     while (dtype < WB_DTYPES && strcmp(o->dtype, dtypes[dtype]) != 0)
         dtype++;
@@ -122,7 +121,8 @@ static int make_config(const options *o, random_model *m, wb_error *err)
 
 static void help(void)
 {
-    printf("recurrentgemma-random [options] FOLDER: a RecurrentGemma with random weights\n");
+    printf(
+        "recurrentgemma-random [options] FOLDER: a RecurrentGemma with random weights\n");
     printf("\nThe model\n");
     flags_help(&table, MODEL);
     printf("\nThe files\n");
@@ -130,8 +130,7 @@ static void help(void)
 }
 
 // Takes the one word that is no option and no option's value out of argv.
-static int
-take_folder(int *argc, char **argv, const char **folder, wb_error *err)
+static int take_folder(int *argc, char **argv, const char **folder, wb_error *err)
 {
     int kept = 0;
     *folder = NULL;

@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #define PATH_ROOM (PATH_MAX + 64)
-enum { PIECE = 1 << 18, MOST_THREADS = 32 }; // elements drawn at once: fit a cache
+enum { PIECE = 1 << 18, MOST_THREADS = 32 };  // elements drawn at once: fit a cache
 
 typedef struct shard {
     atomic_file file;
     char name[48];
-    size_t begin;    // of its data
-    bool open, done; // done: under its final name
+    size_t begin;     // of its data
+    bool open, done;  // done: under its final name
 } shard;
 
 // A tensor's place: shard and byte among its data.
@@ -39,8 +39,8 @@ typedef struct writing {
     int count, shards;
     size_t bytes;
     shard *shard;
-    pthread_mutex_t lock; // of what follows
-    int tensor;           // the next piece to draw
+    pthread_mutex_t lock;  // of what follows
+    int tensor;            // the next piece to draw
     size_t element;
     int rc;
     wb_error *err;
@@ -69,7 +69,7 @@ static void divide(writing *w)
 static int begin_shard(writing *w, int s)
 {
     static const st_dtype stored[] = {ST_F32, ST_BF16, ST_F16};
-    const st_pair format = {"format", "pt"}; // what transformers looks for
+    const st_pair format = {"format", "pt"};  // what transformers looks for
     char path[PATH_ROOM];
     shard *x = &w->shard[s];
     if (w->shards == 1)
@@ -202,8 +202,8 @@ static int finish(writing *w)
     }
     if (w->shards > 1 && write_index(w)) return -1;
     return write_json(
-        w->folder, "config.json",
-        rg_config_to_json(&w->m->config, names[w->m->dtype]), w->err);
+        w->folder, "config.json", rg_config_to_json(&w->m->config, names[w->m->dtype]),
+        w->err);
 }
 
 static void clean(writing *w)

@@ -23,12 +23,11 @@ upload upload_plain(void *out, const void *in, wb_dtype stored, size_t rows, siz
 
 typedef struct job {
     const upload *u;
-    size_t row, rows, col, cols; // of u->out; whole rows, but for a matrix of one row
+    size_t row, rows, col, cols;  // of u->out; whole rows, but for a matrix of one row
 } job;
 
 // n elements of one row, all of them in the file.
-static char *
-convert(char *out, const char *in, const upload *u, wb_dtype dtype, size_t n)
+static char *convert(char *out, const char *in, const upload *u, wb_dtype dtype, size_t n)
 {
     size_t from = wb_dtype_size(u->stored), to = wb_dtype_size(dtype);
     if (u->stored == dtype && u->col_stride == 1) {
@@ -105,13 +104,13 @@ static size_t cut(const upload *u, wb_dtype dtype, job *jobs)
 
 typedef struct crew {
     pthread_mutex_t lock;
-    pthread_cond_t moved; // any of what follows changed
+    pthread_cond_t moved;  // any of what follows changed
     const job *jobs;
-    size_t count, next, sent; // jobs taken; jobs whose buffers are free again
-    size_t filled[MOST_BUFFERS]; // 1 + the job that the buffer holds
+    size_t count, next, sent;     // jobs taken; jobs whose buffers are free again
+    size_t filled[MOST_BUFFERS];  // 1 + the job that the buffer holds
     bool stop;
     char *memory;
-    size_t room; // bytes of a buffer
+    size_t room;  // bytes of a buffer
     int buffers;
     wb_dtype dtype;
 } crew;
@@ -164,8 +163,8 @@ static cudaError_t send_all(crew *w, cudaStream_t stream)
         size_t at = (k->row * k->u->cols + k->col) * size;
         wait_filled(w, j);
         e = cudaMemcpyAsync(
-            (char *)k->u->out + at, w->memory + j % n * w->room,
-            k->rows * k->cols * size, cudaMemcpyHostToDevice, stream);
+            (char *)k->u->out + at, w->memory + j % n * w->room, k->rows * k->cols * size,
+            cudaMemcpyHostToDevice, stream);
         if (!e) e = cudaEventRecord(sent[j % n], stream);
         if (!e && j) e = cudaEventSynchronize(sent[(j - 1) % n]);
         set_sent(w, j, false);
@@ -211,7 +210,7 @@ int upload_all(
     job *list = malloc((jobs + 1) * sizeof *list);
     for (size_t i = 0; i < count && flat && list; i++)
         w.count += cut(&flat[i], dtype, list + w.count);
-    for (size_t i = 0; i < w.count; i++) // a row may be longer than a job
+    for (size_t i = 0; i < w.count; i++)  // a row may be longer than a job
         if (w.room < list[i].cols * wb_dtype_size(dtype))
             w.room = list[i].cols * wb_dtype_size(dtype);
     w.jobs = list;

@@ -17,8 +17,8 @@
 #include "rg_config.h"
 
 typedef struct rg_weights {
-    decoder_config shape; /* heads filled up: see decoder_head */
-    decoder_layer *layer; /* (layers) */
+    decoder_config shape;        /* heads filled up: see decoder_head */
+    decoder_layer *layer;        /* (layers) */
     const void *emb, *head, *nf; /* (table,C) (table,C) (C); head is emb when tied */
     size_t parameters;           /* in the files, the tied head once */
     size_t bytes;                /* on the device */

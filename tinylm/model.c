@@ -1,7 +1,7 @@
 /* model.c - the memory of a model, and what goes between it and the host. */
 #include "model.h"
-#include "rg_config.h"
 #include "arena.h"
+#include "rg_config.h"
 #include "rope.h"
 
 #include <math.h>

@@ -1,0 +1,207 @@
+/* rg_config_read.c - config.json to rg_config: see rg_config.h. */
+#include "rg_config.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGEST = 1 << 30, MOST_BYTES = 1 << 20 };
+
+typedef struct reader {
+    json_t *root;
+    const char *name;  // of the file
+    wb_error *err;     // of the first key that is wrong
+    bool failed;
+} reader;
+
+static void wrong(reader *r, const char *key, const char *what)
+{
+    if (!r->failed) error_set(r->err, "%s: %s %s", r->name, key, what);
+    r->failed = true;
+}
+
+// NULL where the key is missing or null.
+static json_t *value(json_t *object, const char *key)
+{
+    json_t *j = json_object_get(object, key);
+    return json_is_null(j) ? NULL : j;
+}
+
+// fallback 0: the key must be there.
+static int size(reader *r, const char *key, int fallback)
+{
+    json_t *j = value(r->root, key);
+    if (!j && fallback) return fallback;
+    json_int_t n = json_integer_value(j);
+    if (!j)
+        wrong(r, key, "is missing");
+    else if (!json_is_integer(j) || n < 1 || n > LARGEST)
+        wrong(r, key, "is not a whole number from 1 to 1073741824");
+    else
+        return (int)n;
+    return 1;
+}
+
+static double number(reader *r, json_t *object, const char *key, double fallback)
+{
+    json_t *j = value(object, key);
+    if (!j) return fallback;
+    double x = json_number_value(j);
+    if (!json_is_number(j) || !isfinite((float)x)) wrong(r, key, "is not a number");
+    return x;
+}
+
+static bool flag(reader *r, const char *key, bool fallback)
+{
+    json_t *j = value(r->root, key);
+    if (j && !json_is_boolean(j)) wrong(r, key, "is neither true nor false");
+    return j ? json_is_true(j) : fallback;
+}
+
+static void must_say(reader *r, json_t *object, const char *key, const char *word)
+{
+    json_t *j = value(object, key);
+    const char *text = json_string_value(j);
+    char what[200];
+    snprintf(what, sizeof what, "is not \"%s\", the only kind that is computed", word);
+    if (j && !(text && strcmp(text, word) == 0)) wrong(r, key, what);
+}
+
+static void read_blocks(reader *r, rg_config *c)
+{
+    json_t *blocks = value(r->root, "block_types");
+    if (!blocks) blocks = value(r->root, "_block_types");
+    size_t n = json_array_size(blocks);
+    strcpy(c->blocks, "rra");
+    if (!blocks) return;
+    if (n > (size_t)c->layers) n = (size_t)c->layers;
+    bool good = n >= 1 && n < sizeof c->blocks;
+    for (size_t i = 0; i < n && good; i++) {
+        const char *kind = json_string_value(json_array_get(blocks, i));
+        bool recurrent = kind && strcmp(kind, "recurrent") == 0;
+        good = recurrent || (kind && strcmp(kind, "attention") == 0);
+        c->blocks[i] = recurrent ? 'r' : 'a', c->blocks[i + 1] = 0;
+    }
+    if (!good)
+        wrong(r, "block_types", "is no list of 1 to 63 \"recurrent\" and \"attention\"");
+}
+
+static bool is_id(const json_t *j)
+{
+    return json_is_integer(j) && json_integer_value(j) >= 0 &&
+           json_integer_value(j) < LARGEST;
+}
+
+static int token_id(reader *r, const char *key)
+{
+    json_t *j = value(r->root, key);
+    if (!j) return -1;
+    if (!is_id(j)) wrong(r, key, "is not a token id");
+    return (int)json_integer_value(j);
+}
+
+static void read_eos(reader *r, rg_config *c)
+{
+    json_t *j = value(r->root, "eos_token_id");
+    size_t n = json_is_array(j) ? json_array_size(j) : j ? 1 : 0;
+    if (n > sizeof c->eos / sizeof *c->eos) n = 0, wrong(r, "eos_token_id", "has over 8");
+    for (size_t i = 0; i < n; i++) {
+        json_t *id = json_is_array(j) ? json_array_get(j, i) : j;
+        if (!is_id(id)) wrong(r, "eos_token_id", "is not a token id or a list of them");
+        c->eos[c->eos_count++] = (int)json_integer_value(id);
+    }
+}
+
+static void read_sizes(reader *r, rg_config *c)
+{
+    c->layers = size(r, "num_hidden_layers", 0);
+    c->channels = size(r, "hidden_size", 0);
+    c->heads = size(r, "num_attention_heads", 0);
+    c->kv_heads = size(r, "num_key_value_heads", c->heads);
+    int divided = c->channels / c->heads;
+    c->head_dim = size(r, "head_dim", divided > 0 ? divided : 1);
+    c->hidden = size(r, "intermediate_size", 0);
+    if (c->hidden % 2)
+        wrong(r, "intermediate_size", "is not even: it counts both branches");
+    c->hidden /= 2;
+    c->vocab = size(r, "vocab_size", 0);
+    c->recurrent = size(r, "lru_width", c->channels);
+    bool sliding =
+        !value(r->root, "attention_window_size") && value(r->root, "sliding_window");
+    c->window = size(r, sliding ? "sliding_window" : "attention_window_size", 0);
+    c->taps = size(r, "conv1d_width", 4);
+    if (value(r->root, "max_position_embeddings"))
+        c->context = size(r, "max_position_embeddings", 0);
+}
+
+// Newer versions of transformers write rope_parameters, older ones keys at the top.
+static void read_rope(reader *r, rg_config *c)
+{
+    json_t *rope = value(r->root, "rope_parameters");
+    double base = number(r, r->root, "rope_theta", 10000);
+    double part = number(r, r->root, "partial_rotary_factor", 0.5);
+    if (rope && !json_is_object(rope)) wrong(r, "rope_parameters", "is not an object");
+    if (value(r->root, "rope_scaling")) must_say(r, r->root, "rope_scaling", "default");
+    must_say(r, rope, "rope_type", "default");
+    c->rope_base = (float)number(r, rope, "rope_theta", base);
+    part = number(r, rope, "partial_rotary_factor", part);
+    if (!(part >= 0 && part <= 1)) {
+        wrong(r, "partial_rotary_factor", "is not a number from 0 to 1");
+        return;
+    }
+    c->rotated = (int)(c->head_dim * part + 1e-6);  // 49 * (1 / 49.0) is below 1
+}
+
+int rg_config_from_json(rg_config *c, json_t *root, const char *name, wb_error *err)
+{
+    reader r = {.root = root, .name = name, .err = err};
+    *c = (rg_config){0};
+    if (!json_is_object(root))
+        return error_set(err, "%s: is not a JSON object of a model's sizes", name);
+    must_say(&r, root, "model_type", "recurrent_gemma");
+    must_say(&r, root, "hidden_activation", "gelu_pytorch_tanh");
+    if (flag(&r, "attention_bias", false))
+        wrong(
+            &r, "attention_bias",
+            "is true: queries, keys and values have no biases here");
+    read_sizes(&r, c);
+    read_rope(&r, c);
+    read_blocks(&r, c);
+    c->eps = (float)number(&r, root, "rms_norm_eps", 1e-6);
+    bool capped =
+        value(root, "logits_soft_cap") || !json_object_get(root, "logits_soft_cap");
+    c->softcap = capped ? (float)number(&r, root, "logits_soft_cap", 30) : 0;
+    c->scaled = flag(&r, "embeddings_scale_by_sqrt_dim", true);
+    c->tied = flag(&r, "tie_word_embeddings", true);
+    c->hf_window = flag(&r, "hf_window", false);
+    c->bos = token_id(&r, "bos_token_id"), c->pad = token_id(&r, "pad_token_id");
+    read_eos(&r, c);
+    if (r.failed) return -1;
+    wb_error why;
+    if (rg_config_check(c, &why)) return error_set(err, "%s: %.600s", name, why.text);
+    return 0;
+}
+
+int rg_config_parse(
+    rg_config *c, const char *json, size_t bytes, const char *name, wb_error *err)
+{
+    json_error_t je;
+    json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &je);
+    int rc = root ? rg_config_from_json(c, root, name, err)
+                  : error_set(err, "%s: not valid JSON: %s", name, je.text);
+    json_decref(root);
+    return rc;
+}
+
+int rg_config_read(rg_config *c, const char *folder, wb_error *err)
+{
+    char path[PATH_MAX + 16];
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    char *text = file_read(path, MOST_BYTES, &bytes, err);
+    int rc = text ? rg_config_parse(c, text, bytes, path, err) : -1;
+    free(text);
+    return rc;
+}
