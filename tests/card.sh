@@ -37,7 +37,7 @@ export -f job
 jobs_of() {
     local lab labs tool cases suite program
     labs=$(make -s list-labs)
-    for suite in $(ls -r tests/labs/suite_lab*.sh) tests/tinylm/suite*.sh; do  # compilers
+    for suite in $(ls -r tests/labs/suite_lab*.sh) tests/{tinylm,recurrentgemma}/suite*.sh; do  # compilers
         echo "'$suite' $suite"
     done
     for lab in $labs; do
