@@ -45,7 +45,7 @@ def mend_rotary(model):
 def load(folder, dtype="auto", device="cpu"):
     """the model and a word on what had to be put right; ends if a weight does not fit"""
     model, info = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, torch_dtype=dtype, output_loading_info=True
+        folder, torch_dtype=dtype, output_loading_info=True, attn_implementation="eager"
     )
     for what, names in info.items():
         if names:
