@@ -74,8 +74,8 @@ def make_model(torch, clock, config):
     with torch.device(clock.device):
         model = RecurrentGemmaForCausalLM(config).eval()
     torch.set_default_dtype(torch.float32)
-    path = os.path.join(HERE, "tools", "check_transformers.py")
-    spec = importlib.util.spec_from_file_location("check_transformers", path)
+    path = os.path.join(HERE, "tools", "transformers_model.py")
+    spec = importlib.util.spec_from_file_location("transformers_model", path)
     tools = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tools)
     mended = tools.mend_rotary(model)
