@@ -34,6 +34,21 @@ check_says "make doctor finds what make test needs" "ok       gcc" make doctor
 check "make data" make data
 check "compile_commands.json" make compile_commands.json
 check "an editor sees no false errors in a .cu" "$PYTHON" tests/docs/editor.py
+
+# A page that shows a program's --help shows what it says today.
+help_is_shown() { # PAGE PROGRAM
+    diff <("$B/$2" --help) <(sed -n "/^<!-- help: $2 -->/,/^<!-- help end -->/p" "$1" |
+        sed '1,2d' | head -n -2)
+}
+check "recurrentgemma/README.md shows the program's --help" \
+    help_is_shown recurrentgemma/README.md recurrentgemma
+example() { # a folder without a tokenizer is refused, one with writes
+    "$B/recurrentgemma-example" tests/recurrentgemma/tiny x && return 1
+    "$B/tinylm" train --quiet --data CONTRIBUTING.md --out "$TMP/run" --arch griffin --steps 3 \
+        --warmup 1 --layers 3 --channels 32 --heads 2 --context 16 --batch 2 --eval-every 0 &&
+        [ "$("$B/recurrentgemma-example" "$TMP/run/best" "a new lab" | wc -m)" = 101 ]
+}
+check "the example of the library runs" example
 check_fails "./grade of a lab that is not there" "lab99" ./grade lab99
 check_fails "an unknown back end" "BACKEND=cpu or BACKEND=cuda" make BACKEND=metal help
 tap_done
