@@ -76,6 +76,7 @@ int main(int argc, char **argv)
     char *device;
     double bytes = 0, start;
     if (argc < 2) return 2;
+    setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 2) dtype = !strcmp(argv[2], "f32") ? WB_F32 : WB_BF16;
     if (argc > 2 && strcmp(argv[2], "f16") == 0) dtype = WB_F16;
     if (model_files_open(&files, argv[1], &err))
