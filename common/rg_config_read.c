@@ -136,15 +136,17 @@ static void read_sizes(reader *r, rg_config *c)
         c->context = size(r, "max_position_embeddings", 0);
 }
 
-// Newer versions of transformers write rope_parameters, older ones keys at the top.
+// Newer versions of transformers write rope_parameters (or the same as rope_scaling), older
+// ones keys at the top.
 static void read_rope(reader *r, rg_config *c)
 {
     json_t *rope = value(r->root, "rope_parameters");
+    if (!rope) rope = value(r->root, "rope_scaling");
     double base = number(r, r->root, "rope_theta", 10000);
     double part = number(r, r->root, "partial_rotary_factor", 0.5);
     if (rope && !json_is_object(rope)) wrong(r, "rope_parameters", "is not an object");
-    if (value(r->root, "rope_scaling")) must_say(r, r->root, "rope_scaling", "default");
     must_say(r, rope, "rope_type", "default");
+    must_say(r, rope, "type", "default");
     c->rope_base = (float)number(r, rope, "rope_theta", base);
     part = number(r, rope, "partial_rotary_factor", part);
     if (!(part >= 0 && part <= 1)) {

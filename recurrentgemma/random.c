@@ -12,7 +12,7 @@ typedef struct options {
     const char *preset, *dtype, *blocks;
     uint64_t seed;
     long shards, layers, channels, heads, kv_heads, head_dim, hidden, vocab, recurrent;
-    long taps, window, tied, hf_window;
+    long taps, window, tied, hf_window, dry;
     double softcap;
 } options;
 
@@ -60,6 +60,8 @@ static const flag rows[] = {
     {"shards", FLAG_LONG, AT(shards), FILES, 0, RANDOM_SHARDS, "0",
      "files, at most (0: one for each 5 GB)"},
     {"seed", FLAG_SEED, AT(seed), FILES, 0, 0, "1", "of all numbers"},
+    {"dry-run", FLAG_LONG, AT(dry), FILES, 0, 1, "0",
+     "1: only says how large it would be"},
 };
 static const flag_table table = {rows, sizeof rows / sizeof *rows};
 
@@ -88,7 +90,10 @@ static int make_config(const options *o, random_model *m, wb_error *err)
     if (dtype == WB_DTYPES)
         return error_set(err, "--dtype %.40s: there are bf16, f32 and f16", o->dtype);
     *m = (random_model){
-        .dtype = (wb_dtype)dtype, .seed = o->seed, .shards = (int)o->shards};
+        .dtype = (wb_dtype)dtype,
+        .seed = o->seed,
+        .shards = (int)o->shards,
+        .dry = o->dry};
     *c = (rg_config){
         .layers = either(o->layers, p->layers),
         .channels = either(o->channels, p->channels),

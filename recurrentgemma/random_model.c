@@ -236,18 +236,16 @@ int random_write(
     const random_model *m, const char *folder, random_written *out, wb_error *err)
 {
     writing w = {.m = m, .folder = folder, .err = err};
-    if (rg_config_check(&m->config, err) || folder_make(folder, err) ||
-        check_empty(folder, err))
-        return -1;
+    if (rg_config_check(&m->config, err)) return -1;
+    if (!m->dry && (folder_make(folder, err) || check_empty(folder, err))) return -1;
     w.tensors = rg_tensors(&m->config, &w.count);
     w.places = calloc((size_t)w.count + 1, sizeof *w.places);
     w.shard = calloc(RANDOM_SHARDS, sizeof *w.shard);
     int rc = w.tensors && w.places && w.shard ? 0 : error_set(err, "no memory");
     if (!rc) divide(&w);
-    for (int s = 0; s < w.shards && !rc; s++)
+    for (int s = 0; s < w.shards && !rc && !m->dry; s++)
         rc = begin_shard(&w, s);
-    if (!rc) rc = draw_all(&w);
-    if (!rc) rc = finish(&w);
+    if (!rc && !m->dry) rc = draw_all(&w) ? -1 : finish(&w);
     if (rc && w.shard) clean(&w);
     *out = (random_written){.bytes = w.bytes, .shards = w.shards};
     for (int i = 0; i < w.count && w.tensors; i++)

@@ -12,6 +12,7 @@ typedef struct random_model {
     wb_dtype dtype;
     uint64_t seed;
     int shards; /* at most so many; 0: one for each 5 GB */
+    bool dry;   /* only measure: nothing is written */
 } random_model;
 
 typedef struct random_written {

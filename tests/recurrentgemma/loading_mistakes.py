@@ -27,6 +27,8 @@ def configs():
         ("another activation", "hidden_activation is not", {"hidden_activation": "silu"}),
         ("biases of the attention", "attention_bias is true", {"attention_bias": True}),
         ("scaled positions", "rope_type is not", {part: {"rope_type": "linear"}}),
+        ("positions scaled in an older way", "type is not", {part: None,
+                                                             "rope_scaling": {"type": "linear"}}),
         ("rope_parameters as a list", "rope_parameters is not an object", {part: [1]}),
         ("a third of a rotation", "not a number from 0 to 1", {part: {"partial_rotary_factor": -3}}),
         ("an odd number of rotated channels", "an even number", {part: {"partial_rotary_factor": 0.26}}),

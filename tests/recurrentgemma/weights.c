@@ -17,10 +17,10 @@ typedef struct dump {
 
 static void add(dump *d, int layer, const char *name, const void *p, size_t r, size_t c)
 {
+    if (!p) return;
     char *full = malloc(64);
     size_t bytes = r * c * st_dtype_size(d->dtype);
     void *host = malloc(bytes);
-    if (!p) return;
     snprintf(full, 64, layer < 0 ? "%.0d%s" : "%d.%s", layer < 0 ? 0 : layer, name);
     CUDA_CHECK(cudaMemcpy(host, p, bytes, cudaMemcpyDeviceToHost));
     if ((uintptr_t)p % 256) printf("%s is not aligned\n", full), exit(1);
@@ -55,7 +55,11 @@ static int write_all(const rg_weights *w, const char *path, wb_error *err)
     add(&d, -1, "nf", w->nf, 1, (size_t)c->C);
     for (int i = 0; i < c->layers; i++)
         add_layer(&d, c, i, &w->layer[i]);
-    return st_write(path, d.tensor, d.count, NULL, 0, err);
+    int rc = st_write(path, d.tensor, d.count, NULL, 0, err);
+    for (size_t i = 0; i < d.count; i++)
+        free((void *)d.tensor[i].name), free((void *)d.tensor[i].data);
+    free(d.tensor);
+    return rc;
 }
 
 int main(int argc, char **argv)
