@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,27 @@ static void fill(char *out, const job *j, wb_dtype dtype)
     }
 }
 
+// Inf and NaN have every bit of their exponent set, and then 1 at its lowest bit carries into
+// the sign's place: 8 bytes, 2 or 4 numbers, at a time.
+static bool all_finite(const char *out, wb_dtype dtype, size_t bytes)
+{
+    static const uint64_t exponent[WB_DTYPES] = {
+        [WB_F32] = 0x7f8000007f800000,
+        [WB_BF16] = 0x7f807f807f807f80,
+        [WB_F16] = 0x7c007c007c007c00};
+    static const uint64_t lowest[WB_DTYPES] = {
+        [WB_F32] = 0x0080000000800000,
+        [WB_BF16] = 0x0080008000800080,
+        [WB_F16] = 0x0400040004000400};
+    uint64_t carried = 0;
+    for (size_t i = 0; i < bytes; i += sizeof carried) {
+        uint64_t some = 0;
+        memcpy(&some, out + i, bytes - i < sizeof some ? bytes - i : sizeof some);
+        carried |= (some & exponent[dtype]) + lowest[dtype];
+    }
+    return !(carried & (dtype == WB_F32 ? 0x8000000080000000 : 0x8000800080008000));
+}
+
 /* --- cutting ------------------------------------------------------------------------ */
 
 // A matrix that lies in the file as on the device is one row.
@@ -108,6 +130,7 @@ typedef struct crew {
     const job *jobs;
     size_t count, next, sent;     // jobs taken; jobs whose buffers are free again
     size_t filled[MOST_BUFFERS];  // 1 + the job that the buffer holds
+    size_t odd;                   // the first job with inf or NaN; count: none
     bool stop;
     char *memory;
     size_t room;  // bytes of a buffer
@@ -125,8 +148,13 @@ static void *work(void *argument)
             pthread_cond_wait(&w->moved, &w->lock);
         if (w->stop) break;
         pthread_mutex_unlock(&w->lock);
-        fill(w->memory + b * w->room, &w->jobs[j], w->dtype);
+        char *out = w->memory + b * w->room;
+        const job *k = &w->jobs[j];
+        fill(out, k, w->dtype);
+        bool good =
+            all_finite(out, w->dtype, k->rows * k->cols * wb_dtype_size(w->dtype));
         pthread_mutex_lock(&w->lock);
+        if (!good && j < w->odd) w->odd = j;
         w->filled[b] = j + 1;
         pthread_cond_broadcast(&w->moved);
     }
@@ -198,7 +226,8 @@ static int run(crew *w, cudaStream_t stream, wb_error *err)
 }
 
 int upload_all(
-    const upload *u, size_t count, wb_dtype dtype, cudaStream_t stream, wb_error *err)
+    const upload *u, size_t count, wb_dtype dtype, cudaStream_t stream, size_t *odd,
+    wb_error *err)
 {
     crew w = {.dtype = dtype, .room = JOB_BYTES};
     upload *flat = malloc((count + 1) * sizeof *flat);
@@ -213,9 +242,10 @@ int upload_all(
     for (size_t i = 0; i < w.count; i++)  // a row may be longer than a job
         if (w.room < list[i].cols * wb_dtype_size(dtype))
             w.room = list[i].cols * wb_dtype_size(dtype);
-    w.jobs = list;
+    w.jobs = list, w.odd = w.count;
     int rc = flat && list ? run(&w, stream, err)
                           : error_set(err, "no memory for a list of %zu matrices", count);
+    *odd = rc || w.odd == w.count ? count : (size_t)(list[w.odd].u - flat);
     free(flat);
     free(list);
     return rc;

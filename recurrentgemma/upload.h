@@ -22,8 +22,9 @@ typedef struct upload {
 upload upload_plain(void *out, const void *in, wb_dtype stored, size_t rows, size_t cols);
 
 /* All of them, as `dtype`, to the nearest, ties to even. Enqueued on the stream, done when it
- * returns. */
+ * returns. *odd: the first one that holds inf or NaN; count: none does. */
 int upload_all(
-    const upload *u, size_t count, wb_dtype dtype, cudaStream_t stream, wb_error *err);
+    const upload *u, size_t count, wb_dtype dtype, cudaStream_t stream, size_t *odd,
+    wb_error *err);
 
 #endif

@@ -152,9 +152,14 @@ static int bring(loading *l, cudaStream_t stream)
     w->own_head = !l->config.tied;
     if (!w->own_head) w->head = w->emb;
     wb_error why;
-    if (upload_all(l->uploads, (size_t)l->count, w->shape.dtype, stream, &why))
+    size_t odd, count = (size_t)l->count;
+    if (upload_all(l->uploads, count, w->shape.dtype, stream, &odd, &why))
         return error_set(l->err, "%s: %.700s", l->folder, why.text);
-    return 0;
+    if (odd == count) return 0;
+    const model_tensor_at *at = loading_find(l, &l->tensors[odd]);
+    return error_set(
+        l->err, "%s: tensor '%s': holds inf or NaN%s: such a model cannot be computed",
+        st_path(at->file), at->tensor->name, w->shape.dtype == WB_F16 ? " (as f16)" : "");
 }
 
 int rg_weights_load(

@@ -6,7 +6,7 @@ import os
 import struct
 
 import numpy as np
-from loading_run import TMP, dump, model_folder, official, read, refused, write
+from loading_run import TMP, cast, dump, model_folder, official, read, refused, write
 
 
 def configs():
@@ -72,6 +72,11 @@ def tensors():
     def changed(name, new):
         return base | {name: new}
 
+    def hurt(name, number):
+        bits = base[name][1].copy()
+        bits.flat[-1] = number
+        return base | {name: ("f32", bits)}
+
     def without(*names):
         return {n: t for n, t in base.items() if n not in names}
 
@@ -111,6 +116,9 @@ def tensors():
         ("an official filter of Hugging Face's shape", "(conv1d_width, lru_width)",
          {n: (E, b.T.copy() if n.endswith("conv_1d.w") else b)
           for n, (E, b) in official(base).items()}, {}),
+        ("NaN", f"'{norm}': holds inf or NaN", hurt(norm, np.nan), {}),
+        ("inf in the last of 301 rows", f"'{embedding}': holds inf", hurt(embedding, -np.inf), {}),
+        ("NaN in bf16", f"'{norm}': holds inf or NaN", cast(hurt(norm, np.nan), "bf16"), {}),
         ("integers", f"'{norm}': is I64: weights are F32, F16 or BF16",
          changed(norm, ("i64", np.zeros(36, np.int64))), {}),
         ("doubles", "is F64: weights are", changed(norm, ("f64", np.zeros(36))), {}),
