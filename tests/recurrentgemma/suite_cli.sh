@@ -102,6 +102,8 @@ write --prompt "The miller" >"$TMP/streamed"
 check "a text" test -s "$TMP/streamed"
 piped() { cmp <(printf 'The miller' | write) "$TMP/streamed" && cmp <(echo 'The miller' | write) "$TMP/streamed"; }
 check "stdin instead of --prompt, with a newline or without" piped
+echoed() { cmp <(write --prompt "The miller" --echo) <(printf 'The miller' && cat "$TMP/streamed"); }
+check "--echo: the prompt in front" echoed
 printf 'The miller\nA bird\r\nThe mill\n' >"$TMP/prompts"
 headed() {
     write --prompts "$TMP/prompts" >"$TMP/batch" && {
@@ -201,7 +203,7 @@ assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 check "--bench: a row for each case, lines of JSON, floors by the sizes" measured
 
 # --- what is wrong is one line ---
-helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 23 ]; }
+helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 24 ]; }
 check "--help lists every option" helps
 model="--model $tiny"
 refuses "no model" "give --model FOLDER"
@@ -225,6 +227,8 @@ refuses "a chat with a prompt" "do not go together" $model --prompt x --chat
 refuses "a chat of ids" "--ids and --chat" $model --ids --chat
 refuses "a chat without BOS" "--no-bos and --chat" $model --chat --no-bos
 refuses "a chat without ends" "--ignore-eos and --chat" $model --chat --ignore-eos
+refuses "the echo of ids" "leave out --ids" --model "$TMP/bytes" --prompt x --echo --ids
+refuses "the echo of a file" "--echo shows the text of --prompt" $model --tokens "$TMP/long" --echo
 refuses "logits of a chat" "--logits-out and --chat" $model --chat --logits-out x
 refuses "--json of nothing" "--bench" $model --prompt x --json x
 for bad in 1 1x2 0x1x1 1x2x0 1x2x3x4 1x2x3,,1x2x3 ax1x1 -1x1x1 1x99999999999x1; do
