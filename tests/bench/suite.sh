@@ -74,4 +74,27 @@ check "the solution has both functions" \
 check "and a row of arithmetic" grep -qE "twice_arithmetic .* TFLOP/s" "$TMP/said"
 check "the rung has one" [ "$(measured forward 01_naive)$(measured backward 01_naive)" = 10 ]
 check "and says so of the other" grep -qE "twice_backward .*WB_TODO" "$TMP/said"
+# The engine beside transformers: ours and its floors need no torch, the peers do.
+beside() { "$1" bench/peers_recurrentgemma.py --json "$TMP/beside.jsonl" "${@:2}"; }
+check_says "RecurrentGemma's times stand below their floors" "2x5x4          ours" \
+    beside "$PYTHON" --program "$B/recurrentgemma" --model tests/recurrentgemma/tiny \
+    --cases 2x5x4 --sides ""
+check "its figures are JSON: times, and what the floors are made of" "$PYTHON" -c "
+import json
+row, = map(json.loads, open('$TMP/beside.jsonl'))
+weights = $(stat -c %s tests/recurrentgemma/tiny/model.safetensors)
+assert 0.9 * weights < row['step_bytes'] < 1.1 * weights, (row, weights)
+assert min(row[n] for n in ('prefill_ms', 'step_ms', 'prefill_flops', 'copy_GBs')) > 0
+assert (row['rows'], row['read'], row['written']) == (2, 5, 4)"
+check_fails "a folder that is not there is named" "none/config.json" \
+    beside "$PYTHON" --model "$TMP/none"
+check_fails "an unknown side is named" "there are eager and compile" \
+    beside "$PYTHON" --tiny --sides jax
+torch=${PYTHON_TORCH:-$PYTHON}
+if "$torch" -c 'import torch, transformers' 2>/dev/null; then
+    check_says "transformers reads and writes a tiny model" "2x12x6         eager" \
+        beside "$torch" --tiny --sides eager
+else
+    skip "transformers reads and writes a tiny model" "$torch has no torch and transformers"
+fi
 tap_done
