@@ -5,8 +5,9 @@
 #include "recurrentgemma.h"
 
 /* FLOPs (two a multiply and add) to read `count` tokens of each of B rows from their start,
- * and to draw a token of each: products, scores within the window, convolution. Gates,
- * norms and the recurrence itself are thousands of times less and not counted. */
+ * and to draw a token of each: products, scores within the window, convolution. The last
+ * layer's MLP is needed behind the newest token alone. Activations, norms and the recurrence
+ * itself are thousands of times less and not counted. */
 double cost_prompt_flops(const rg_info *i, int B, long count);
 
 /* Bytes that a step moves at least, when each of B rows holds `held` tokens: every weight

@@ -196,8 +196,9 @@ import json
 a, b = map(json.loads, open('$TMP/json'))
 assert (a['rows'], a['read'], a['written'], b['rows']) == (1, 20, 5, 3), a
 assert a['step_ms'] > 0 and a['prefill_ms'] > 0 and a['copy_GBs'] > 0 and a['repeats'] >= 1
-layers, table = 274112 - 256 * 64, 256 * 64
-assert 20 * layers * 2 * 0.9 < a['prefill_flops'] - 2 * table < 20 * layers * 2 * 1.2, a
+table, mlp = 256 * 64, 3 * 64 * 192
+layers = 20 * (274112 - table) - 19 * mlp
+assert 0.9 < (a['prefill_flops'] / 2 - table) / layers < 1.1, a
 assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 }
 check "--bench: a row for each case, lines of JSON, floors by the sizes" measured
