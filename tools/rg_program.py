@@ -33,3 +33,9 @@ def greedy(program, folder, rows, n, *options):
     writing = ["--ids", "--max-new-tokens", str(n), "--ignore-eos", *options]
     lines = run(program, folder, rows, writing).splitlines()
     return [[int(word) for word in line.split()] for line in lines]
+
+
+def behind(logits, row, drawn):
+    """by how much logits (T,V) of row + drawn like another token better than a drawn one"""
+    before = logits[len(row) - 1 : -1]
+    return (before.max(1) - before[range(len(drawn)), drawn]).max()
