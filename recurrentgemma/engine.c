@@ -1,4 +1,5 @@
-/* engine.c - see recurrentgemma.h: opening and closing, and what can be asked at any time. */
+/* engine.c - see recurrentgemma.h: opening and closing, and what can be asked at any
+ * time. */
 #include "engine.h"
 
 #include <math.h>

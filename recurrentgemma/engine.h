@@ -1,10 +1,10 @@
 /* engine.h - what is inside of an rg_engine: for its own files, and for tests that watch
  * its decoder. Programs need recurrentgemma.h alone.
  *
- * The host keeps the account of every row. A row that has drawn goes on in each step until
- * it draws a stop token; a step of the batch still runs it then (the device puts token 0
- * there). One step behind its end is right: it reads the stop token at its place. Any
- * further one spoils its states, and only rg_reset makes a new text of it.
+ * The host keeps the account of every row. A row that has drawn goes on in each step
+ * until it draws a stop token; a step of the batch still runs it then (the device puts
+ * token 0 there). One step behind its end is right: it reads the stop token at its place.
+ * Any further one spoils its states, and only rg_reset makes a new text of it.
  */
 #ifndef ENGINE_H
 #define ENGINE_H

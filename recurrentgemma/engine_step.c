@@ -1,9 +1,9 @@
 /* engine_step.c - rg_step: token by token, and the account of what each row did.
  *
- * Whether all rows have ended is only known on the device. Waiting for it behind each step
- * would leave the device idle, so a step is sent while the one before it runs: by the time
- * the end of all rows is seen, exactly one step more is on its way, which reads the last
- * one's stop token.
+ * Whether all rows have ended is only known on the device. Waiting for it behind each
+ * step would leave the device idle, so a step is sent while the one before it runs: by
+ * the time the end of all rows is seen, exactly one step more is on its way, which reads
+ * the last one's stop token.
  */
 #include "engine.h"
 

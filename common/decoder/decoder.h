@@ -1,24 +1,26 @@
-/* decoder.h - a decoder at work: prompts in chunks, then token by token, for both programs.
+/* decoder.h - a decoder at work, for both programs: prompts in chunks, then token by token.
  *
  * Two architectures from the same pieces: every layer is a temporal block (attention, or
- * Griffin's recurrent block) and a gated MLP, each behind an RMSNorm and added to the residual
- * stream. Weights lie where their owner put them: the decoder only points at them; what it
- * owns are states, caches and buffers, one allocation made by decoder_create.
+ * Griffin's recurrent block) and a gated MLP, each behind an RMSNorm and added to the
+ * residual stream. Weights lie where their owner put them: the decoder only points at
+ * them; what it owns are states, caches and buffers, one allocation made by
+ * decoder_create.
  *
  *     decoder d;
  *     decoder_create(&d, &config, &weights, &settings, blas, stream, &err);
- *     decoder_read(&d, tokens, n, base);         // B rows, behind what each has read before
+ *     decoder_read(&d, tokens, n, base);   // B rows, behind what each has read before
  *     decoder_start(&d, NULL);
  *     decoder_place(&d, at);
- *     decoder_choose(&d);                        // the first token of each row
- *     decoder_step(&d);                          // reads it, draws the next; and so on
+ *     decoder_choose(&d);                  // the first token of each row
+ *     decoder_step(&d);                    // reads it, draws the next; and so on
  *     decoder_destroy(&d);
  *
- * All that changes from token to token (tokens, positions, states, what was drawn) lies in
- * device memory, so that a step is one CUDA graph, recorded once and replayed. Which tokens
- * are read when, what has been drawn and when to stop is the business of what stands above:
- * tinylm/generator.c and recurrentgemma/engine.c. Letters as in wb.h; B rows are B texts at
- * once. No state is cleared for a new text: a token at position 0 reads none.
+ * All that changes from token to token (tokens, positions, states, what was drawn) lies
+ * in device memory, so that a step is one CUDA graph, recorded once and replayed. Which
+ * tokens are read when, what has been drawn and when to stop is the business of what
+ * stands above: tinylm/generator.c and recurrentgemma/engine.c. Letters as in wb.h; B
+ * rows are B texts at once. No state is cleared for a new text: a token at position 0
+ * reads none.
  */
 #ifndef DECODER_H
 #define DECODER_H
@@ -43,8 +45,8 @@ typedef struct decoder_config {
 } decoder_config;
 
 /* Head sizes that labs 05 and 07 take: D rounded up to a multiple of 8, at least 16. The
- * owner of the weights fills up each head's rows of wqkv and columns of wo with zeros; scale
- * and N stay those of the narrow head. */
+ * owner of the weights fills up each head's rows of wqkv and columns of wo with zeros;
+ * scale and N stay those of the narrow head. */
 int decoder_head(int D);
 
 /* Elements of the dtype; NULL where this architecture has none. */
@@ -106,9 +108,10 @@ struct decoder {
     bool fuse;            /* norm and activation inside the products of a step */
     decoder_watch *watch; /* NULL: nobody */
     void *watch_user;
-    bool
-        every_row; /* for decoder_norm: a reading computes the last layer of every row, not
-                       only of each text's last token; so it does under a watch */
+    /* false: of the last layer a reading computes what follows the temporal block only
+     * for each text's last token. True before decoder_norm; under a watch it is as if
+     * true. */
+    bool every_row;
     /* reading: R = B*T rows; a step uses the first B */
     bool fresh;                  /* no row goes on: no keys but those of the reading */
     int *prompt, *n, *base;      /* (B,P) (B) (B) */
@@ -143,13 +146,13 @@ int decoder_create(
     const decoder_settings *set, wb_blas *blas, cudaStream_t stream, wb_error *err);
 void decoder_destroy(decoder *d); /* of a decoder that is all 0: nothing */
 
-/* What all these enqueue runs in order, on the stream. tokens, n, base, done, at: (B) on the
- * host.
+/* What all these enqueue runs in order, on the stream. tokens, n, base, done, at: (B) on
+ * the host.
  *
  * decoder_begin sends n[b] tokens of each row, which are read behind base[b] others; then
- * decoder_chunk reads columns t0 .. t0+T-1 of them, T <= d->T. Rows that end there leave in
- * `end` what their next token is drawn from. decoder_read does both, in chunks of d->T; a
- * row with n[b] = 0 stays as it is. */
+ * decoder_chunk reads columns t0 .. t0+T-1 of them, T <= d->T. Rows that end there leave
+ * in `end` what their next token is drawn from. decoder_read does both, in chunks of
+ * d->T; a row with n[b] = 0 stays as it is. */
 void decoder_begin(decoder *d, const int *const *tokens, const int *n, const int *base);
 void decoder_chunk(decoder *d, int t0, int T);
 void decoder_read(decoder *d, const int *const *tokens, const int *n, const int *base);
@@ -157,21 +160,22 @@ void decoder_read(decoder *d, const int *const *tokens, const int *n, const int 
 /* Before a row's first token is drawn: nothing drawn so far; done (NULL: none) says which
  * rows draw nothing. */
 void decoder_start(decoder *d, const int *done);
-/* at[b]: the position of the last token read (decoder_choose adds 1), or, where steps go on
- * with `token`, of that. */
+/* at[b]: the position of the last token read (decoder_choose adds 1), or, where steps go
+ * on with `token`, of that. */
 void decoder_place(decoder *d, const int *at);
 /* From `end`: the next token of each row. */
 void decoder_choose(decoder *d);
 /* Reads `token`, draws the next. */
 void decoder_step(decoder *d);
 
-/* All rows of the last chunk of T tokens (read with every_row): normalised, into `u`; then the logits behind the
- * soft cap of `rows` <= set.score of these, from row r0 on, into `logits`. */
+/* All rows of the last chunk of T tokens (read with every_row): normalised, into `u`;
+ * then the logits behind the soft cap of `rows` <= set.score of these, from row r0 on,
+ * into `logits`. */
 void decoder_norm(decoder *d, int T);
 void decoder_logits(decoder *d, int r0, int rows);
 
-/* The tokens that a row has had, for the repetition penalty (nothing without one): count[b]
- * from tokens[b] on. */
+/* The tokens that a row has had, for the repetition penalty (nothing without one):
+ * count[b] from tokens[b] on. */
 int decoder_mark(decoder *d, const int *const *tokens, const int *count, wb_error *err);
 
 /* Bytes between host and device, done when they return. */

@@ -106,8 +106,9 @@ static void seen_by_watch(decoder *d, int layer, const void *x, int T)
     if (d->watch) d->watch(d->watch_user, d, layer, x, T);
 }
 
-// What of a reading a text goes on from: of the last layer only the temporal block is needed
-// of all rows, for its states; what follows only of each text's last token, in pass_finish.
+// What of a reading a text goes on from: of the last layer only the temporal block is
+// needed of all rows, for its states; what follows only of each text's last token, in
+// pass_finish.
 static void keep_ends(decoder *d, const decoder_layer *y, const E *branch)
 {
     const decoder_config *c = &d->config;

@@ -1,5 +1,5 @@
-/* engine.c - one engine, several ways to the same tokens: chunks, steps, batches, graphs, and
- * engines side by side. TAP on stdout.
+/* engine.c - one engine, several ways to the same tokens: chunks, steps, batches, graphs,
+ * and engines side by side. TAP on stdout.
  *
  *     engine [FOLDER]     a model of 256 tokens; without one tests/recurrentgemma/tiny
  *

@@ -1,11 +1,11 @@
-/* limits.c - texts that go on and end, what an engine refuses, and what memory it asks for.
- * TAP on stdout.
+/* limits.c - texts that go on and end, what an engine refuses, and what memory it asks
+ * for. TAP on stdout.
  *
  *     limits [FOLDER]     a model of 256 tokens; without one tests/recurrentgemma/tiny
  */
 #include "engine.h"
 
-/* --- device memory asked for: the linker brings these calls here --------------------- */
+/* --- device memory asked for: the linker brings these calls here -------------------- */
 
 static long asked;
 static size_t device_bytes;
@@ -24,7 +24,7 @@ cudaError_t __wrap_cudaMallocHost(void **p, size_t n)
     return __real_cudaMallocHost(p, n);
 }
 
-/* --- texts that go on and end -------------------------------------------------------- */
+/* --- texts that go on and end ------------------------------------------------------- */
 
 // A prompt, some tokens, a second prompt: as the same text read at once.
 static void goes_on(void)
