@@ -33,15 +33,22 @@ at_its_end() {
     [ "${steps##*=}" = "$(tail -1 "$1/train.csv" | cut -d, -f1)" ]
 }
 
+trainer() { # OPTIONS...
+    "$B/tinylm" train --out "$@" --data "$text" $ARGS && return
+    local rc=$?
+    [ $rc -le 128 ] || echo "make demo goes on from there"
+    return $rc
+}
+
 # train FOLDER PRESET: nothing if a run is kept; one that was stopped goes on
 train() {
     began=$SECONDS
     if [ -d "$1/best" ] && [ -z "$ARGS" ] && { [ ! -d "$1/last" ] || at_its_end "$1"; }; then
         echo "taking the kept $1/best (to train anew: rm -r $1)"
     elif [ -f "$1/last/training.safetensors" ]; then
-        "$B/tinylm" train --out "$1" --resume --data "$text" $ARGS
+        trainer "$1" --resume
     else
-        "$B/tinylm" train --preset "$2" --out "$1" --data "$text" $ARGS
+        trainer "$1" --preset "$2"
     fi
     finished
 }
