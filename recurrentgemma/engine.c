@@ -108,12 +108,17 @@ static int make_rows(rg_engine *e, wb_error *err)
     if (!e->row || !e->texts || !e->unread || !e->n)
         return error_set(err, "no memory for %d rows of %zu tokens", e->B, context);
     e->base = e->n + B, e->at = e->base + B, e->idle = e->at + B;
-    size_t ints = (3 + (size_t)e->set.drawn) * B;
-    CUDA_CHECK(cudaMallocHost((void **)&e->h_drawn, ints * sizeof(int)));
-    e->h_done[0] = e->h_drawn + B, e->h_done[1] = e->h_done[0] + B;
-    e->h_out = e->h_done[1] + B;
-    for (int i = 0; i < 2; i++)
-        CUDA_CHECK(cudaEventCreateWithFlags(&e->ended[i], cudaEventDisableTiming));
+    size_t stops = (size_t)e->d.set.stops * sizeof(int);
+    e->stop = malloc(stops + 1);
+    if (!e->stop) return error_set(err, "no memory for %d stop tokens", e->d.set.stops);
+    decoder_download(&e->d, e->stop, e->d.stop, stops);
+    CUDA_CHECK(
+        cudaMallocHost((void **)&e->h_out, B * (size_t)e->set.drawn * sizeof *e->h_out));
+    CUDA_CHECK(cudaStreamCreateWithFlags(&e->copies, cudaStreamNonBlocking));
+    for (int i = 0; i < 2; i++) {
+        CUDA_CHECK(cudaEventCreateWithFlags(&e->drawn[i], cudaEventDisableTiming));
+        CUDA_CHECK(cudaEventCreateWithFlags(&e->here[i], cudaEventDisableTiming));
+    }
     for (int b = 0; b < e->B; b++) {
         e->row[b].text = e->texts + (size_t)b * context;
         rg_reset(e, b, e->set.seed + (uint64_t)b);
@@ -186,15 +191,19 @@ void rg_close(rg_engine *e)
     decoder_destroy(&e->d);
     rg_weights_free(&e->weights);
     if (e->blas) wb_blas_destroy(e->blas);
-    for (int i = 0; i < 2; i++)
-        if (e->ended[i]) CUDA_CHECK(cudaEventDestroy(e->ended[i]));
-    if (e->h_drawn) CUDA_CHECK(cudaFreeHost(e->h_drawn));
+    for (int i = 0; i < 2; i++) {
+        if (e->drawn[i]) CUDA_CHECK(cudaEventDestroy(e->drawn[i]));
+        if (e->here[i]) CUDA_CHECK(cudaEventDestroy(e->here[i]));
+    }
+    if (e->copies) CUDA_CHECK(cudaStreamDestroy(e->copies));
+    if (e->h_out) CUDA_CHECK(cudaFreeHost(e->h_out));
     if (e->h_logits) CUDA_CHECK(cudaFreeHost(e->h_logits));
     if (e->stream) CUDA_CHECK(cudaStreamDestroy(e->stream));
     free(e->row);
     free(e->texts);
     free(e->unread);
     free(e->n);
+    free(e->stop);
     free(e);
 }
 

@@ -29,22 +29,23 @@ struct rg_engine {
     wb_blas *blas;
     cudaStream_t stream;
     int B;
-    engine_row *row; /* (B) */
-    int *texts;      /* (B,context) */
-    int steps;       /* since rg_prefill */
-    /* between host and device: page-locked */
-    int *h_done[2];       /* (B) behind one step and behind the next */
-    int *h_drawn;         /* (B) */
-    int *h_out;           /* (B,drawn) */
-    cudaEvent_t ended[2]; /* h_done has come */
+    engine_row *row;     /* (B) */
+    int *texts;          /* (B,context) */
+    int *stop;           /* (d.set.stops) tokens that end a row */
+    int columns;         /* of h_out, drawn since rg_prefill */
+    int *h_out;          /* (B,drawn) page-locked; rows that had ended leave gaps */
+    cudaStream_t copies; /* of what is drawn, to h_out */
+    cudaEvent_t drawn[2], here[2]; /* of even columns and of odd ones */
     /* scratch of rg_prefill and rg_score */
     const int **unread;        /* (B) */
     int *n, *base, *at, *idle; /* (B) */
     float *h_logits;           /* (d.set.score,V); made by the first rg_score */
 };
 
-/* engine_step.c: waits for the device and takes over what n steps (or rg_prefill) drew;
- * returns how many rows go on. */
-int engine_collect(rg_engine *e, int n);
+/* engine_step.c. send: column 0 of what is drawn comes from rg_prefill, each step gives
+ * another; enqueued behind it. take: waits for that and adds it to the rows; returns how
+ * many go on. */
+void engine_send(rg_engine *e, int column);
+int engine_take(rg_engine *e, int column);
 
 #endif

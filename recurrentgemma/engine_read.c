@@ -53,7 +53,7 @@ begin(rg_engine *e, const int *const *tokens, const int *count, int room, wb_err
         e->unread[b] = r->text + r->read;
         if (e->n[b] > longest) longest = e->n[b];
     }
-    e->steps = 0;
+    e->columns = 0;
     if (longest > 0) decoder_begin(&e->d, e->unread, e->n, e->base);
     return longest;
 }
@@ -96,7 +96,8 @@ int rg_prefill(rg_engine *e, const int *const *tokens, const int *count, wb_erro
     decoder_start(&e->d, e->idle);
     decoder_place(&e->d, e->at);
     decoder_choose(&e->d);
-    return engine_collect(e, 0);
+    engine_send(e, e->columns);
+    return engine_take(e, e->columns++);
 }
 
 /* --- scores ------------------------------------------------------------------------- */

@@ -1,73 +1,64 @@
 /* engine_step.c - rg_step: token by token, and the account of what each row did.
  *
- * Whether all rows have ended is only known on the device. Waiting for it behind each
- * step would leave the device idle, so a step is sent while the one before it runs: by
- * the time the end of all rows is seen, exactly one step more is on its way, which reads
- * the last one's stop token.
+ * What a row drew comes to the host behind each step, on a stream of its own: the next step
+ * does not wait for the copy. Nor does the host wait for a step before it sends the next
+ * one; it would leave the device idle. It sends one step ahead: by the time the end of all
+ * rows is seen, exactly one more is on its way, which reads the last one's stop token.
  */
 #include "engine.h"
 
-/* Row b behind e->steps steps, of which it drew in as many as h_drawn says (and one token
- * from rg_prefill). */
-static void account(rg_engine *e, int b)
+static bool ends_row(const rg_engine *e, int token)
 {
-    engine_row *r = &e->row[b];
-    const int *out = e->h_out + (size_t)b * e->set.drawn;
-    int behind = e->steps - (e->h_drawn[b] - 1);  // its end
-    if (r->drawn == 0 && r->done) {  // nothing to read in rg_prefill, or reset since
-        r->spoiled |= e->steps > 0 && r->read > 0;
-        return;
-    }
-    for (; r->drawn < e->h_drawn[b]; r->drawn++)
-        r->text[r->have++] = out[r->drawn];
-    r->read = behind > 0 ? r->have : r->have - 1;
-    r->spoiled |= behind > 1;
-    r->done = e->h_done[0][b] || r->drawn == e->set.drawn;
+    for (int i = 0; i < e->d.set.stops; i++)
+        if (e->stop[i] == token) return true;
+    return false;
 }
 
-int engine_collect(rg_engine *e, int n)
+void engine_send(rg_engine *e, int column)
 {
-    size_t row = (size_t)(n ? n : 1) * sizeof(int), B = (size_t)e->B;
     size_t pitch = (size_t)e->set.drawn * sizeof(int);
-    int first = n ? e->steps + 1 : 0, going = 0;
-    cudaStream_t s = e->stream;
+    int i = column % 2;
+    CUDA_CHECK(cudaEventRecord(e->drawn[i], e->stream));
+    CUDA_CHECK(cudaStreamWaitEvent(e->copies, e->drawn[i], 0));
     CUDA_CHECK(cudaMemcpy2DAsync(
-        e->h_out + first, pitch, e->d.out + first, pitch, row, B, cudaMemcpyDeviceToHost,
-        s));
-    CUDA_CHECK(cudaMemcpyAsync(
-        e->h_drawn, e->d.drawn, B * sizeof(int), cudaMemcpyDeviceToHost, s));
-    CUDA_CHECK(cudaMemcpyAsync(
-        e->h_done[0], e->d.done, B * sizeof(int), cudaMemcpyDeviceToHost, s));
-    CUDA_CHECK(cudaStreamSynchronize(s));
-    e->steps += n;
+        e->h_out + column, pitch, e->d.out + column, pitch, sizeof(int), (size_t)e->B,
+        cudaMemcpyDeviceToHost, e->copies));
+    CUDA_CHECK(cudaEventRecord(e->here[i], e->copies));
+}
+
+// A step of the batch behind row r's end, or of a row that rests.
+static void step_behind(engine_row *r)
+{
+    if (r->drawn > 0 && r->read < r->have)
+        r->read = r->have;  // its stop token
+    else if (r->read > 0)
+        r->spoiled = true;
+}
+
+int engine_take(rg_engine *e, int column)
+{
+    int going = 0;
+    CUDA_CHECK(cudaEventSynchronize(e->here[column % 2]));
     for (int b = 0; b < e->B; b++) {
-        account(e, b);
-        going += !e->row[b].done;
+        engine_row *r = &e->row[b];
+        if (r->done) {
+            if (column > 0) step_behind(r);
+            continue;
+        }
+        int token = e->h_out[(size_t)b * e->set.drawn + column];
+        r->read = r->have;  // the token before it; rg_prefill has read all
+        r->text[r->have++] = token;
+        r->drawn++;
+        r->done = ends_row(e, token) || r->drawn == e->set.drawn;
+        going += !r->done;
     }
     return going;
-}
-
-static void send_step(rg_engine *e, int i)
-{
-    decoder_step(&e->d);
-    CUDA_CHECK(cudaMemcpyAsync(
-        e->h_done[i % 2], e->d.done, (size_t)e->B * sizeof(int), cudaMemcpyDeviceToHost,
-        e->stream));
-    CUDA_CHECK(cudaEventRecord(e->ended[i % 2], e->stream));
-}
-
-static bool all_ended(const rg_engine *e, int i)  // behind step i, which may still run
-{
-    CUDA_CHECK(cudaEventSynchronize(e->ended[i % 2]));
-    for (int b = 0; b < e->B; b++)
-        if (!e->h_done[i % 2][b]) return false;
-    return true;
 }
 
 // Steps that every row has room for, at most n; -1: a row has none.
 static int steps_with_room(const rg_engine *e, int n, wb_error *err)
 {
-    int left = e->set.drawn - 1 - e->steps;
+    int left = e->set.drawn - e->columns;
     if (n > left) n = left;
     for (int b = 0; b < e->B; b++) {
         const engine_row *r = &e->row[b];
@@ -86,15 +77,19 @@ static int steps_with_room(const rg_engine *e, int n, wb_error *err)
 
 int rg_step(rg_engine *e, int n, wb_error *err)
 {
-    int going = 0, sent = 0;
+    int going = 0, sent = 0, taken = 0;
     for (int b = 0; b < e->B; b++)
         going += !e->row[b].done;
     if (going == 0 || n <= 0) return going;
     n = steps_with_room(e, n, err);
     if (n < 0) return -1;
-    for (; sent < n; sent++) {
-        if (sent >= 2 && all_ended(e, sent - 2)) break;
-        send_step(e, sent);
+    while (sent < n && going > 0) {
+        decoder_step(&e->d);
+        engine_send(e, e->columns + sent++);
+        if (sent - taken == 2) going = engine_take(e, e->columns + taken++);
     }
-    return engine_collect(e, sent);
+    while (taken < sent)
+        going = engine_take(e, e->columns + taken++);
+    e->columns += sent;
+    return going;
 }

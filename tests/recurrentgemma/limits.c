@@ -148,6 +148,12 @@ static void ends_in_a_batch(void)
     sure(rg_prefill(e, rows, first, &err));
     tap(rg_done(e, 1) && rg_drawn(e, 1) == 0 && rg_read(e, 1) == read,
         "a row without new tokens rests");
+    int second[] = {0, 2};
+    sure(rg_prefill(e, rows, second, &err));
+    tap(rg_done(e, 0) && rg_drawn(e, 1) == 1 && rg_read(e, 1) == read + 3,
+        "and goes on, as no step came between");
+    rg_reset(e, 0, SEED);
+    sure(rg_prefill(e, rows, first, &err));
     sure(rg_step(e, 3, &err));
     tap(memcmp(drawn[0], rg_tokens(e, 0), 4 * sizeof(int)) == 0,
         "after a reset the row starts anew");
