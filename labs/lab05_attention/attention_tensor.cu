@@ -1,7 +1,7 @@
 /* attention_tensor.cu - lab 05: attention forward in f16 and bf16.
  * attention.h is the specification, contract.cuh what stands around this. */
 #include "contract.cuh"
-#include "tensor_cores.cuh"
+#include "tiles.cuh"
 
 /* TODO(05.6): a kernel for tensor cores, and its launcher. The tiled kernel of part 05.2,
  * with the two products done by warps. A first version needs nothing of tensor_cores.cuh:

@@ -6,6 +6,6 @@
 #define TILES_CUH
 #include "tensor_cores.cuh"
 
-/* TODO(05.7): what both kernels of part 05.7 need: where a chunk of 16 bytes lies in a tile,
- * C = A B^T of two tiles, C += W X with W in registers, and the way of C to memory. */
+/* TODO(05.6): what the kernels of parts 05.6 and 05.7 need: where a chunk of 16 bytes lies in
+ * a tile, C = A B^T of two tiles, C += W X with W in registers, and the way of C to memory. */
 #endif

@@ -1,9 +1,9 @@
 /* attention_tensor.cu - lab 05: attention forward in f16 and bf16.
  * attention.h is the specification, contract.cuh what stands around this. */
 #include "contract.cuh"
-#include "tensor_cores.cuh"
+#include "tiles.cuh"
 
-// BEGIN SOLUTION 05.6 (about 330 lines)
+// BEGIN SOLUTION 05.6 (about 280 lines)
 //> /* TODO(05.6): a kernel for tensor cores, and its launcher. The tiled kernel of part 05.2,
 //>  * with the two products done by warps. A first version needs nothing of tensor_cores.cuh:
 //>  * with nvcuda::wmma (mma.h), scores go to shared memory as floats, each row's softmax
@@ -37,9 +37,6 @@
  * same rows; their outputs meet in the workspace, and a second kernel adds them up.
  */
 enum {
-    WARP = 32,
-    STEP = 16,  /* of a product's inner dimension: what one instruction takes */
-    EIGHT = 8,  /* elements of 16 bytes: one copy, one row of an 8x8 matrix */
     BUSY = 128, /* blocks that keep a card busy */
     PART = 256, /* keys of a part, at least */
 };
@@ -60,15 +57,6 @@ struct row_info {
     int t, head, first, last;
 };
 
-/* Element number of `chunk` (8 elements) of `row` in a tile of rows of D. Eight rows that
- * lie below each other would have equal chunks in equal banks; so the row's number is
- * added (xor) to the chunk's. Rows of 64 bytes lie in pairs on one line of all banks. */
-template <int D> static __device__ int place(int row, int chunk)
-{
-    int turn = D == 32 ? row / 2 % 4 : row % 8;
-    return row * D + (chunk ^ turn) * EIGHT;
-}
-
 /* Begins the copy of rows [first, first + ROWS) of n rows of `width` elements, ld apart,
  * into a tile. What lies outside, below or to the right, becomes zero: 0 * Inf is NaN. */
 template <int ROWS, int D, int THREADS, typename E>
@@ -82,44 +70,6 @@ load_tile(E *tile, const E *from, int ld, int first, int n, int width)
     for (int r = 0; r < ROWS; r += THREADS / CHUNKS) {
         bool valid = first + row + r < n && chunk * EIGHT < width;
         copy_async(tile + place<D>(row + r, chunk), from + (size_t)r * ld, valid);
-    }
-}
-
-/* What a lane names to load_matrices of 16 rows and two chunks of a tile: four matrices,
- * those below each other first (for A and, transposed, B), or those beside each other first
- * (B whose columns are rows of the tile): so that b0 and b1 come into neighbouring registers,
- * as the machine wants them; else they are moved there. Chunk c, c + 1 instead of 0, 1:
- * xor with 8 c, since c is even and places of chunks are xors themselves. */
-struct lane_places {
-    int rows, columns;
-};
-
-/* S (16 M, KEYS) = Q K^T */
-template <typename P, typename E>
-static __device__ void
-scores(float (&s)[P::M][P::KEYS / 8][4], const E *q, const E *keys, lane_places at)
-{
-#pragma unroll
-    for (int m = 0; m < P::M; m++)
-#pragma unroll
-        for (int n = 0; n < P::KEYS / 8; n++)
-            for (int i = 0; i < 4; i++)
-                s[m][n][i] = 0.0f;
-#pragma unroll
-    for (int d = 0; d < P::D; d += STEP) {
-        unsigned a[P::M][4], b[4];
-#pragma unroll
-        for (int m = 0; m < P::M; m++)
-            load_matrices(a[m], q + m * 16 * P::D + (at.rows ^ d));
-#pragma unroll
-        for (int n = 0; n < P::KEYS / 16; n++) {  // 16 keys: columns 0-7 and 8-15
-            load_matrices(b, keys + n * 16 * P::D + (at.columns ^ d));
-#pragma unroll
-            for (int m = 0; m < P::M; m++) {
-                multiply_add<E>(s[m][2 * n], a[m], b[0], b[1]);
-                multiply_add<E>(s[m][2 * n + 1], a[m], b[2], b[3]);
-            }
-        }
     }
 }
 
@@ -216,34 +166,6 @@ static __device__ void soften(sums<P> &own, float (&s)[P::M][P::KEYS / 8][4], fl
         }
 }
 
-/* O (16 M, D) += P V */
-template <typename P, typename E>
-static __device__ void weigh(
-    float (&o)[P::M][P::D / 8][4], const float (&p)[P::M][P::KEYS / 8][4],
-    const E *values, lane_places at)
-{
-#pragma unroll
-    for (int n = 0; n < P::KEYS / 16; n++) {
-        unsigned a[P::M][4], b[4];
-#pragma unroll
-        for (int m = 0; m < P::M; m++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const float *two = &p[m][2 * n + i / 2][i % 2 * 2];
-                a[m][i] = pack<E>(two[0], two[1]);
-            }
-#pragma unroll
-        for (int d = 0; d < P::D; d += STEP) {
-            load_matrices_transposed(b, values + n * 16 * P::D + (at.rows ^ d));
-#pragma unroll
-            for (int m = 0; m < P::M; m++) {
-                multiply_add<E>(o[m][d / 8], a[m], b[0], b[1]);
-                multiply_add<E>(o[m][d / 8 + 1], a[m], b[2], b[3]);
-            }
-        }
-    }
-}
-
 static __device__ row_info find_row(const int *pos, const sizes &z, int b, int g, int row)
 {
     int group = z.H / z.K;
@@ -303,11 +225,11 @@ static __device__ void add_tile(
     const row_info *rows, const view &mine, int key, float c)
 {
     float s[P::M][P::KEYS / 8][4];
-    scores<P>(s, q, k_tile, at);
+    rows_by_rows<P::M, P::KEYS, P::D>(s, q, k_tile, at);
     if (key < mine.all_from || key + P::KEYS - 1 > mine.all_to)
         hide<P>(s, rows, key, threadIdx.x % WARP);
     soften(own, s, c);
-    weigh<P>(own.o, s, v_tile, at);
+    add_rows<P::M, P::KEYS, P::D>(own.o, s, v_tile, at);
 }
 
 /* Divides O by the sum of its row, and returns the logarithm (to base 2) of the sum. */
@@ -323,16 +245,13 @@ template <typename P> static __device__ float divide(sums<P> &own, int m, int ha
     return own.max[m][half] + (sum > 0.0f ? log2f(sum) : 0.0f);
 }
 
-/* Rounds O into the warp's own rows of the Q tile, from where it goes out 16 bytes at a
- * time, and writes the logarithm of the sum. */
+/* Writes O, by way of the warp's own rows of the Q tile, and the logarithm of the sum. */
 template <typename P, typename E>
 static __device__ void finish(
     E *out, float *lse, E *tile, sums<P> &own, const row_info *rows, int valid_rows,
     int b, const sizes &z)
 {
-    const int CHUNKS = P::D / EIGHT, LANES = CHUNKS < WARP ? CHUNKS : WARP;
     int lane = threadIdx.x % WARP;
-    __syncwarp();  // no lane reads the warp's rows of Q any more
 #pragma unroll
     for (int m = 0; m < P::M; m++)
 #pragma unroll
@@ -342,21 +261,11 @@ static __device__ void finish(
             if (lse && lane % 4 == 0 && row < valid_rows)
                 lse[((size_t)b * z.H + rows[row].head) * z.T + rows[row].t] =
                     log_sum * LN_2;
-#pragma unroll
-            for (int n = 0; n < P::D / 8; n++) {
-                const float *two = &own.o[m][n][2 * half];
-                E *to = tile + place<P::D>(row, n) + lane % 4 * 2;
-                *(unsigned *)to = pack<E>(two[0], two[1]);
-            }
         }
-    __syncwarp();  // the warp's rows of O are in the tile
-    int chunk = lane % LANES;
-    for (int row = lane / LANES; row < P::M * 16; row += WARP / LANES) {
-        if (row >= valid_rows || chunk * EIGHT >= z.D) continue;
-        size_t at = ((size_t)b * z.T + rows[row].t) * z.H + rows[row].head;
-        *(uint4 *)(out + at * z.D + chunk * EIGHT) =
-            *(const uint4 *)(tile + place<P::D>(row, chunk));
-    }
+    put<P::M, P::D, P::D>(tile, own.o, 1.0f, 0, z.D, [&](int r) {
+        size_t at = ((size_t)b * z.T + rows[r].t) * z.H + rows[r].head;
+        return r < valid_rows ? out + at * z.D : NULL;
+    });
 }
 
 /* What a part of the keys contributes: rows of O as floats, divided by their own sums, and
@@ -454,9 +363,7 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) attention_kernel
     const float log2_e = 1.442695041f;
     float c = z.scale == 0.0f ? 1.0f : fabsf(z.scale) * log2_e;
     E *own_q = q_tile + warp * P::M * 16 * P::D;
-    lane_places at = {
-        place<P::D>(lane % 16, lane / 16),
-        place<P::D>(lane % 8 + lane / 16 * 8, lane / 8 % 2)};
+    lane_places at = places_of<P::D>(lane);
 
     sums<P> own;
     clear(own);

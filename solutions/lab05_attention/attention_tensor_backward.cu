@@ -209,7 +209,7 @@ static __global__ void __launch_bounds__(P::THREADS)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, own = warp * P::M * 16;
     const row_info *mine = rows + own, *my_last = mine + P::M * 16 - 1;
     const E *q = q_tile + own * P::D, *dout = dout_tile + own * P::D;
-    int lane_place = place<P::D>(lane % 16, lane / 16);
+    lane_places at = places_of<P::D>(lane);
     float factor = z.scale * 1.442695041f, dq[P::M][P::D / 8][4] = {};
     for (int stage = 0; key < end; key += P::TILE, stage ^= 1) {
         copy_wait<0>();
@@ -227,10 +227,10 @@ static __global__ void __launch_bounds__(P::THREADS)
             if (j > my_last->last || j + N <= mine->first) continue;
             bool some_hidden = j + N - 1 > mine->last || j < my_last->first;
             float s[P::M][N / 8][4], dp[P::M][N / 8][4];
-            rows_by_rows<P::M, N, P::D>(s, q, k_tile + (j - key) * P::D, lane_place);
-            rows_by_rows<P::M, N, P::D>(dp, dout, v_tile + (j - key) * P::D, lane_place);
+            rows_by_rows<P::M, N, P::D>(s, q, k_tile + (j - key) * P::D, at);
+            rows_by_rows<P::M, N, P::D>(dp, dout, v_tile + (j - key) * P::D, at);
             differentiate<P::M, N>(s, dp, mine, j, some_hidden, factor);
-            add_rows<P::M, N, P::D>(dq, dp, k_tile + (j - key) * P::D, lane_place);
+            add_rows<P::M, N, P::D>(dq, dp, k_tile + (j - key) * P::D, at);
         }
     }
     put<P::M, P::D, P::D>(q_tile + own * P::D, dq, z.scale, 0, z.D, [&](int r) {
@@ -324,7 +324,7 @@ static __global__ void __launch_bounds__(P::THREADS)
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     int own = warp / P::SPLIT * M * 16, share = warp % P::SPLIT, column = share * COLUMNS;
     int key = first + own, key_last = key + M * 16 - 1;
-    int lane_place = place<D>(lane % 16, lane / 16);
+    lane_places at = places_of<D>(lane);
     float factor = z.scale * 1.442695041f;
     float dk[M][COLUMNS / 8][4] = {}, dv[M][COLUMNS / 8][4] = {};
     for (int stage = 0; n < end; n += P::TILE, stage ^= 1) {
@@ -340,8 +340,8 @@ static __global__ void __launch_bounds__(P::THREADS)
             const row_info *rows = infos + stage * P::TILE + r, *row_last = rows + N - 1;
             const E *q = tiles + stage * 2 * TILE + r * D, *dout = q + TILE;
             bool some_hidden = key_last > rows->last || key < row_last->first;
-            rows_by_rows<M, N, D>(s, k_tile + own * D, q, lane_place);
-            rows_by_rows<M, N, D>(dp, v_tile + own * D, dout, lane_place);
+            rows_by_rows<M, N, D>(s, k_tile + own * D, q, at);
+            rows_by_rows<M, N, D>(dp, v_tile + own * D, dout, at);
             weigh_keys<M, N>(s, dp, rows, key, some_hidden, factor);
         };
         auto is_seen = [&](int r, int rows) {
@@ -356,8 +356,8 @@ static __global__ void __launch_bounds__(P::THREADS)
                 if (!is_seen(r, N)) continue;
                 float s[M][N / 8][4], dp[M][N / 8][4];
                 weigh(s, dp, r);
-                add_rows<M, N, D>(dv, s, dout + r * D, lane_place);
-                add_rows<M, N, D>(dk, dp, q + r * D, lane_place);
+                add_rows<M, N, D>(dv, s, dout + r * D, at);
+                add_rows<M, N, D>(dk, dp, q + r * D, at);
             }
         } else {
             const int N = P::TILE / P::SPLIT;
@@ -370,21 +370,19 @@ static __global__ void __launch_bounds__(P::THREADS)
                 keep<M, N, P::TILE>(ds, dp, 1.0f, share * N);
             }
             __syncthreads();  // P and dS of the others are there
-            int w_place = place<P::TILE>(lane % 16, lane / 16);
+            lane_places at_w = places_of<P::TILE>(lane);
             if (seen) {
-                add_rows_of<M, P::TILE, D, COLUMNS>(
-                    dv, p, w_place, dout, column, lane_place);
-                add_rows_of<M, P::TILE, D, COLUMNS>(
-                    dk, ds, w_place, q, column, lane_place);
+                add_rows_of<M, P::TILE, D, COLUMNS>(dv, p, at_w, dout, column, at);
+                add_rows_of<M, P::TILE, D, COLUMNS>(dk, ds, at_w, q, column, at);
             }
         }
         if (has_row) infos[(stage ^ 1) * P::TILE + threadIdx.x] = info;
     }
     copy_wait<0>();
     __syncthreads();  // a block without rows has only now read its keys
-    size_t at = (size_t)b * z.S * z.ldkv + (size_t)g * z.D;
+    size_t own_at = (size_t)b * z.S * z.ldkv + (size_t)g * z.D;
     auto to = [&](E *x, int r) {
-        return key + r <= last ? x + at + (size_t)(key + r) * z.ldkv : NULL;
+        return key + r <= last ? x + own_at + (size_t)(key + r) * z.ldkv : NULL;
     };
     put<M, COLUMNS, D>(
         k_tile + own * D, dk, z.scale, column, z.D, [&](int r) { return to(c.dk, r); });

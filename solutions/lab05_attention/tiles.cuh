@@ -6,9 +6,9 @@
 #define TILES_CUH
 #include "tensor_cores.cuh"
 
-// BEGIN SOLUTION 05.7 (about 110 lines)
-//> /* TODO(05.7): what both kernels of part 05.7 need: where a chunk of 16 bytes lies in a tile,
-//>  * C = A B^T of two tiles, C += W X with W in registers, and the way of C to memory. */
+// BEGIN SOLUTION 05.6 (about 90 lines, and 40 more for 05.7)
+//> /* TODO(05.6): what the kernels of parts 05.6 and 05.7 need: where a chunk of 16 bytes lies in
+//>  * a tile, C = A B^T of two tiles, C += W X with W in registers, and the way of C to memory. */
 enum {
     WARP = 32,
     STEP = 16, /* of a product's inner dimension: what one instruction takes */
@@ -24,10 +24,25 @@ template <int D> static __device__ int place(int row, int chunk)
     return row * D + (chunk ^ turn) * EIGHT;
 }
 
+/* What a lane names to load_matrices of 16 rows and two chunks of a tile: four matrices,
+ * those below each other first (for A and, transposed, B), or those beside each other first
+ * (B whose columns are rows of the tile): so that b0 and b1 come into neighbouring registers,
+ * as the machine wants them; else they are moved there. Chunk c, c + 1 instead of 0, 1:
+ * xor with 8 c, since c is even and places of chunks are xors themselves. */
+struct lane_places {
+    int rows, columns;
+};
+
+template <int D> static __device__ lane_places places_of(int lane)
+{
+    return {
+        place<D>(lane % 16, lane / 16), place<D>(lane % 8 + lane / 16 * 8, lane / 8 % 2)};
+}
+
 /* C (16 M, N) = A B^T: rows of two tiles of D columns, each with each */
 template <int M, int N, int D, typename E>
 static __device__ void
-rows_by_rows(float (&c)[M][N / 8][4], const E *a_tile, const E *b_tile, int lane_place)
+rows_by_rows(float (&c)[M][N / 8][4], const E *a_tile, const E *b_tile, lane_places at)
 {
 #pragma unroll
     for (int m = 0; m < M; m++)
@@ -40,14 +55,14 @@ rows_by_rows(float (&c)[M][N / 8][4], const E *a_tile, const E *b_tile, int lane
         unsigned a[M][4], b[4];
 #pragma unroll
         for (int m = 0; m < M; m++)
-            load_matrices(a[m], a_tile + m * 16 * D + (lane_place ^ d));
+            load_matrices(a[m], a_tile + m * 16 * D + (at.rows ^ d));
 #pragma unroll
         for (int n = 0; n < N / 16; n++) {
-            load_matrices(b, b_tile + n * 16 * D + (lane_place ^ d));
+            load_matrices(b, b_tile + n * 16 * D + (at.columns ^ d));
 #pragma unroll
             for (int m = 0; m < M; m++) {
-                multiply_add<E>(c[m][2 * n], a[m], b[0], b[2]);
-                multiply_add<E>(c[m][2 * n + 1], a[m], b[1], b[3]);
+                multiply_add<E>(c[m][2 * n], a[m], b[0], b[1]);
+                multiply_add<E>(c[m][2 * n + 1], a[m], b[2], b[3]);
             }
         }
     }
@@ -56,7 +71,7 @@ rows_by_rows(float (&c)[M][N / 8][4], const E *a_tile, const E *b_tile, int lane
 /* C (16 M, D) += W (16 M, N) X: W from registers, X (N, D) a tile */
 template <int M, int N, int D, typename E>
 static __device__ void add_rows(
-    float (&c)[M][D / 8][4], const float (&w)[M][N / 8][4], const E *tile, int lane_place)
+    float (&c)[M][D / 8][4], const float (&w)[M][N / 8][4], const E *tile, lane_places at)
 {
 #pragma unroll
     for (int n = 0; n < N / 16; n++) {
@@ -70,7 +85,7 @@ static __device__ void add_rows(
             }
 #pragma unroll
         for (int d = 0; d < D; d += STEP) {
-            load_matrices_transposed(b, tile + n * 16 * D + (lane_place ^ d));
+            load_matrices_transposed(b, tile + n * 16 * D + (at.rows ^ d));
 #pragma unroll
             for (int m = 0; m < M; m++) {
                 multiply_add<E>(c[m][d / 8], a[m], b[0], b[1]);
@@ -81,21 +96,21 @@ static __device__ void add_rows(
 }
 
 /* C (16 M, COLUMNS) += W (16 M, N) X: W a tile of rows of N, X (N, D) a tile of which the
- * columns from `column` on are taken. w_place is lane_place in a tile of rows of N. */
+ * columns from `column` on are taken. at_w: places in a tile of rows of N. */
 template <int M, int N, int D, int COLUMNS, typename E>
 static __device__ void add_rows_of(
-    float (&c)[M][COLUMNS / 8][4], const E *w_tile, int w_place, const E *tile,
-    int column, int lane_place)
+    float (&c)[M][COLUMNS / 8][4], const E *w_tile, lane_places at_w, const E *tile,
+    int column, lane_places at)
 {
 #pragma unroll
     for (int n = 0; n < N; n += STEP) {
         unsigned a[M][4], b[4];
 #pragma unroll
         for (int m = 0; m < M; m++)
-            load_matrices(a[m], w_tile + m * 16 * N + (w_place ^ n));
+            load_matrices(a[m], w_tile + m * 16 * N + (at_w.rows ^ n));
 #pragma unroll
         for (int d = 0; d < COLUMNS; d += STEP) {
-            load_matrices_transposed(b, tile + n * D + (lane_place ^ (column + d)));
+            load_matrices_transposed(b, tile + n * D + (at.rows ^ (column + d)));
 #pragma unroll
             for (int m = 0; m < M; m++) {
                 multiply_add<E>(c[m][d / 8], a[m], b[0], b[1]);
