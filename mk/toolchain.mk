@@ -51,7 +51,7 @@ CARD := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/
 ARCH ?= $(if $(CARD),-arch=sm_$(CARD),-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90])
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
 BACKEND_LIBS     :=
-LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lstdc++ -lpthread -ldl -lrt -lm
+LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lcublasLt -lstdc++ -lpthread -ldl -lrt -lm
 define compile_cu
 @mkdir -p $(dir $(2))
 $(Q)$(NVCC) -std=c++17 $(OPT) -lineinfo --extended-lambda $(ARCH) $(INCLUDES) \

@@ -1,6 +1,7 @@
 /* matmul.cu - linear layers, forward and backward, and the handle that they share. */
 #include "blas.cuh"
 #include "elements.cuh"
+#include "epilogue.cuh"
 #include <stdlib.h>
 
 /* --- handle ------------------------------------------------------------------------- */
@@ -106,7 +107,11 @@ static wb_status matmul_forward(
             return WB_BAD_CUDA;
         beta = 1.0f;
     } else if (bias || res) {
-        return forward_with_addends(y, x, w, bias, res, R, I, O, blas, s);
+        wb_status status =
+            res ? WB_UNSUPPORTED : product_with_bias(y, x, w, bias, R, I, O, blas, s);
+        return status == WB_UNSUPPORTED
+                   ? forward_with_addends(y, x, w, bias, res, R, I, O, blas, s)
+                   : status;
     }
     wb_status status = products<E, E>(
         blas, {y, O, 0}, {x, I, 0}, AS_IT_IS, {w, I, 0}, TRANSPOSED, R, O, I, 1, 1.0f,

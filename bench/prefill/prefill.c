@@ -1,0 +1,400 @@
+/* prefill.c - where the time goes while a prompt is read: the kernels of one reading, in their
+ * order and with what each finds in the caches there, at the shape of RecurrentGemma-2B.
+ *
+ *     make bench-prefill
+ *
+ * Weights are random, and all layers of a kind share one set: what a set brings into the L2
+ * cache is gone again before the next layer asks for it. The whole is timed without events
+ * in between, then the parts with an event before each kernel. Ceilings are those of this
+ * run: a copy of 1 GB, and a square product of 8192.
+ */
+#include "../kernels.h"
+#include "attention.h"
+#include "kvcache.h"
+#include "ops.h"
+#include "rglru.h"
+#include "rmsnorm.h"
+#include "rope.h"
+#include "swiglu.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef wb_bf16 bf;
+
+static void must(cudaError_t e)
+{
+    if (e == cudaSuccess) return;
+    fprintf(stderr, "prefill: %s\n", cudaGetErrorString(e));
+    exit(1);
+}
+
+// --- sizes and memory ------------------------------------------------------------------
+
+struct shape {
+    int layers, C, H, D, F, V, taps, window;
+};
+static const struct shape full = {26, 2560, 10, 256, 7680, 256000, 4, 2048};
+static const struct shape tiny = {3, 64, 4, 16, 96, 256, 4, 8};
+
+struct reading {
+    struct shape z;
+    int B, T, tokens; /* of a chunk; of a prompt: a multiple of T */
+    bf *x, *u, *xy, *c, *px, *pa, *h, *qkv, *att, *all_k, *all_v, *gu, *s, *end;
+    bf *emb, *n, *wgu, *bgu, *wd, *bd, *wo, *bo, *wqkv, *wxy, *bxy, *cw, *cb, *wx, *bx;
+    bf *ring_k, *ring_v, *conv;
+    float *state, *cis;
+    int *prompt, *count, *base, *tok, *pos, *len, *last;
+    void *ws;
+    size_t ws_bytes;
+    wb_blas *blas;
+};
+
+static bf *elements(size_t n)
+{
+    return bench_tensor(BENCH_BF16, n);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static void take_weights(struct reading *r)
+{
+    const struct shape *z = &r->z;
+    size_t C = z->C, F = z->F, W = (size_t)(z->H + 2) * z->D;
+    r->emb = elements(z->V * C), r->n = elements(C);
+    r->wgu = elements(2 * F * C), r->bgu = elements(2 * F);
+    r->wd = elements(C * F), r->bd = elements(C), r->wo = elements(C * C);
+    r->bo = elements(C), r->wqkv = elements(W * C), r->wxy = elements(2 * C * C);
+    r->bxy = elements(2 * C), r->cw = elements(C * z->taps), r->cb = elements(C);
+    r->wx = elements(C * C / z->H), r->bx = elements(C);
+}
+
+static void take_rows(struct reading *r)
+{
+    const struct shape *z = &r->z;
+    size_t B = r->B, R = B * r->T, C = z->C, W = (size_t)(z->H + 2) * z->D;
+    size_t all = B * (z->window + r->T) * z->D, ring = B * z->window * z->D;
+    r->x = elements(R * C), r->u = elements(R * C), r->xy = elements(R * 2 * C);
+    r->c = elements(R * C), r->px = elements(R * C), r->pa = elements(R * C);
+    r->h = elements(R * C), r->qkv = elements(R * W), r->att = elements(R * C);
+    r->all_k = elements(all), r->all_v = elements(all);
+    r->ring_k = elements(ring), r->ring_v = elements(ring);
+    r->gu = elements(R * 2 * z->F), r->s = elements(R * z->F), r->end = elements(B * C);
+    r->conv = elements(B * z->taps * C), r->state = bench_tensor(BENCH_F32, B * C);
+    r->cis = bench_bytes(sizeof(float) * r->tokens * z->D / 2);
+    WB_CHECK(rope_table_f32(r->cis, r->tokens, z->D / 2, 10000.0f, NULL));
+    r->ws_bytes = larger(
+        larger(
+            attention_forward_workspace_bf16(r->B, r->T, r->T, z->H, 1, z->D),
+            attention_forward_workspace_bf16(
+                r->B, r->T, z->window + r->T, z->H, 1, z->D)),
+        rglru_forward_workspace_bf16(r->B, r->T, z->C));
+    r->ws = bench_bytes(r->ws_bytes);
+}
+
+/* n ints on the device: (first + i step) mod `below` */
+static int *ints(size_t n, unsigned first, unsigned step, unsigned below)
+{
+    int *host = malloc(n * sizeof *host), *p = bench_bytes(n * sizeof *p);
+    for (size_t i = 0; i < n; i++)
+        host[i] = (int)((first + (unsigned)i * step) % below);
+    must(cudaMemcpy(p, host, n * sizeof *p, cudaMemcpyHostToDevice));
+    free(host);
+    return p;
+}
+
+static void take_counts(struct reading *r)
+{
+    unsigned B = r->B, R = B * r->T, V = r->z.V, n = r->tokens;
+    r->prompt = ints((size_t)B * n, 1, 7919, V);
+    r->count = ints(B, n, 0, n + 1), r->base = ints(B, 0, 0, 1);
+    r->tok = ints(R, 0, 0, 1), r->pos = ints(R, 0, 0, 1);
+    r->len = ints(B, 0, 0, 1), r->last = ints(B, 0, 0, 1);
+}
+
+// --- time of parts ---------------------------------------------------------------------
+
+enum { PARTS = 24, EVENTS = 4096 };
+static struct part {
+    const char *name;
+    int calls;
+    double ms, flops, bytes;
+} parts[PARTS];
+static struct event {
+    cudaEvent_t at;
+    int part;
+} events[EVENTS];
+static int event_count, timed; /* timed: events are wanted */
+
+static void mark(int part)
+{
+    if (event_count == EVENTS) {
+        fprintf(stderr, "prefill: more than %d kernels: raise EVENTS\n", EVENTS);
+        exit(1);
+    }
+    struct event *e = &events[event_count++];
+    if (!e->at) must(cudaEventCreate(&e->at));
+    e->part = part;
+    must(cudaEventRecord(e->at, NULL));
+}
+
+// What the next call does: flops or bytes, whichever bounds it.
+static void part(const char *name, double flops, double bytes)
+{
+    int i = 0;
+    if (!timed) return;
+    while (i < PARTS - 1 && parts[i].name && strcmp(parts[i].name, name))
+        i++;
+    parts[i].name = name, parts[i].calls++;
+    parts[i].flops += flops, parts[i].bytes += bytes;
+    mark(i);
+}
+
+static void add_times(void)
+{
+    mark(PARTS - 1);
+    must(cudaDeviceSynchronize());
+    for (int i = 0; i + 1 < event_count; i++) {
+        float ms = 0;
+        must(cudaEventElapsedTime(&ms, events[i].at, events[i + 1].at));
+        if (events[i].part < PARTS - 1) parts[events[i].part].ms += ms;
+    }
+    event_count = 0;
+}
+
+// --- the kernels, as a decoder calls them ----------------------------------------------
+
+static void product(
+    const struct reading *r, const char *name, bf *y, const bf *x, const bf *w,
+    const bf *bias, int R, int I, int O)
+{
+    part(name, 2.0 * R * I * O, 0);
+    WB_CHECK(matmul_forward_bf16(y, x, w, bias, NULL, R, I, O, r->blas, NULL));
+}
+
+static void recurrent(const struct reading *r)
+{
+    const struct shape *z = &r->z;
+    int B = r->B, T = r->T, R = B * T, C = z->C, M = C / z->H;
+    double tensor = 2.0 * R * C;
+    product(r, "product xy", r->xy, r->u, r->wxy, r->bxy, R, C, 2 * C);
+    part("conv1d_forward", 0, 2 * tensor);
+    WB_CHECK(conv1d_forward_bf16(
+        r->c, r->conv, r->xy, r->cw, r->cb, r->pos, r->len, B, T, C, z->taps, 2 * C,
+        NULL));
+    part("block_linear_forward", 4.0 * R * C * M, 0);
+    WB_CHECK(block_linear_forward_bf16(
+        r->px, r->pa, r->c, r->wx, r->bx, r->wx, r->bx, R, z->H, M, NULL));
+    part("rglru_forward", 0, 5 * tensor);
+    WB_CHECK(rglru_forward_bf16(
+        r->h, NULL, r->state, r->c, r->px, r->pa, r->xy + C, r->cb, r->pos, r->len, B, T,
+        C, 2 * C, r->ws, r->ws_bytes, NULL));
+}
+
+// (query, key) pairs of one head and row in the chunk from t0 on
+static double pairs(const struct reading *r, int t0)
+{
+    double sum = 0;
+    for (int t = t0; t < t0 + r->T; t++)
+        sum += (t < r->z.window ? t : r->z.window) + 1.0;
+    return sum;
+}
+
+static void attention(const struct reading *r, int t0)
+{
+    const struct shape *z = &r->z;
+    int B = r->B, T = r->T, H = z->H, D = z->D, S = z->window, W = (H + 2) * D;
+    bf *q = r->qkv, *k = q + H * D, *v = k + D;
+    double flops = 4.0 * pairs(r, t0) * B * H * D, row = 2.0 * B * D;
+    float scale = 0.0625f;
+    product(r, "product qkv", q, r->u, r->wqkv, NULL, B * T, z->C, W);
+    part("rope_forward", 0, row * T * (H + 1));
+    WB_CHECK(rope_forward_bf16(q, q, r->cis, r->pos, B, T, H + 1, D, D / 2, W, NULL));
+    if (t0 > 0) {
+        part("kv_unroll", 0, 4 * row * (S + T));
+        WB_CHECK(kv_unroll_bf16(
+            r->all_k, r->all_v, r->ring_k, r->ring_v, k, v, r->pos, B, T, S, 1, D, W,
+            NULL));
+        part("attention_forward", flops, 0);
+        WB_CHECK(attention_forward_bf16(
+            r->att, NULL, q, r->all_k, r->all_v, r->pos, B, T, S + T, H, 1, D, W, D, S,
+            scale, r->ws, r->ws_bytes, NULL));
+    } else {
+        part("attention_forward", flops, 0);
+        WB_CHECK(attention_forward_bf16(
+            r->att, NULL, q, k, v, r->pos, B, T, T, H, 1, D, W, W, S, scale, r->ws,
+            r->ws_bytes, NULL));
+    }
+    part("kv_append", 0, 4 * row * (T < S ? T : S));
+    WB_CHECK(kv_append_bf16(
+        r->ring_k, r->ring_v, k, v, r->pos, r->len, B, T, S, 1, D, W, NULL));
+}
+
+/* The next product's input; the branch before it, in u, goes into the residual stream. */
+static void norm(const struct reading *r, int R, int branch)
+{
+    const struct shape *z = &r->z;
+    part(branch ? "rmsnorm_residual" : "rmsnorm", 0, (branch ? 8.0 : 4.0) * R * z->C);
+    if (branch)
+        WB_CHECK(rmsnorm_residual_forward_bf16(
+            r->u, r->x, NULL, r->u, r->x, r->n, R, z->C, 1e-6f, 1.0f, NULL));
+    else
+        WB_CHECK(
+            rmsnorm_forward_bf16(r->u, NULL, r->x, r->n, R, z->C, 1e-6f, 1.0f, NULL));
+}
+
+static void read_chunk(const struct reading *r, int t0)
+{
+    const struct shape *z = &r->z;
+    int B = r->B, T = r->T, R = B * T, C = z->C, F = z->F;
+    part("prompt_chunk", 0, 8.0 * R);
+    WB_CHECK(prompt_chunk(
+        r->tok, r->pos, r->len, r->last, NULL, r->prompt, r->count, r->base, B, T,
+        r->tokens, z->V, t0, NULL));
+    part("embedding_forward", 0, 4.0 * R * C);
+    WB_CHECK(embedding_forward_bf16(r->x, r->emb, r->tok, R, C, z->V, 50.5f, NULL));
+    for (int l = 0; l < z->layers; l++) {
+        norm(r, R, l > 0);
+        if (l % 3 == 2)
+            attention(r, t0);
+        else
+            recurrent(r);
+        product(r, "product o", r->u, l % 3 == 2 ? r->att : r->h, r->wo, r->bo, R, C, C);
+        norm(r, R, 1);
+        product(r, "product gate, up", r->gu, r->u, r->wgu, r->bgu, R, C, 2 * F);
+        part("geglu_forward", 0, 6.0 * R * F);
+        WB_CHECK(geglu_forward_bf16(r->s, r->gu, r->gu + F, R, F, 2 * F, NULL));
+        product(r, "product down", r->u, r->s, r->wd, r->bd, R, F, C);
+    }
+    part("add_forward", 0, 6.0 * R * C);
+    WB_CHECK(add_forward_bf16(r->x, r->x, r->u, (size_t)R * C, NULL));
+    part("gather_rows", 0, 4.0 * B * C);
+    WB_CHECK(gather_rows_bf16(r->end, r->x, r->last, B, C, NULL));
+}
+
+static void read_prompt(const struct reading *r)
+{
+    for (int t0 = 0; t0 < r->tokens; t0 += r->T)
+        read_chunk(r, t0);
+}
+
+// --- report ----------------------------------------------------------------------------
+
+static double copy_speed, product_speed; /* bytes and flops a second */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Median ms of `times` runs of work(), after one that is not counted.
+static double
+median_of(int times, void (*work)(const struct reading *), const struct reading *r)
+{
+    double ms[16];
+    cudaEvent_t start, stop;
+    must(cudaEventCreate(&start)), must(cudaEventCreate(&stop));
+    for (int i = -1; i < times; i++) {
+        float one = 0;
+        must(cudaEventRecord(start, NULL));
+        work(r);
+        must(cudaEventRecord(stop, NULL));
+        must(cudaEventSynchronize(stop));
+        must(cudaEventElapsedTime(&one, start, stop));
+        if (i >= 0) ms[i] = one;
+    }
+    must(cudaEventDestroy(start)), must(cudaEventDestroy(stop));
+    qsort(ms, times, sizeof *ms, by_value);
+    return ms[times / 2];
+}
+
+static void *from, *to;
+static size_t copied;
+static void copy(const struct reading *r)
+{
+    (void)r;
+    must(cudaMemcpyAsync(to, from, copied, cudaMemcpyDeviceToDevice, NULL));
+}
+
+static int side; /* of the square product */
+static void square(const struct reading *r)
+{
+    WB_CHECK(matmul_forward_bf16(
+        to, from, r->wgu, NULL, NULL, side, side, side, r->blas, NULL));
+}
+
+static void measure_ceilings(void)
+{
+    struct reading r = {0};
+    side = bench_on_card ? 8192 : 256;
+    copied = bench_on_card ? (size_t)1 << 30 : (size_t)1 << 24;
+    from = elements(copied / 2), to = elements(copied / 2);
+    r.wgu = elements((size_t)side * side);
+    WB_CHECK(wb_blas_create(&r.blas));
+    copy_speed = 2e3 * copied / median_of(9, copy, &r);
+    product_speed = 2e3 * side * side * side / median_of(9, square, &r);
+    printf(
+        "copy %.0f GB/s, product of %d^3 %.0f TFLOP/s\n", copy_speed / 1e9, side,
+        product_speed / 1e12);
+    wb_blas_destroy(r.blas);
+    bench_free_all();
+}
+
+static void print_parts(int runs)
+{
+    double sum = 0;
+    for (int i = 0; i < PARTS && parts[i].name; i++) {
+        const struct part *p = &parts[i];
+        double s = p->ms / 1e3, rate = (p->flops ? p->flops : p->bytes) / s;
+        double of = rate / (p->flops ? product_speed : copy_speed);
+        printf(
+            "  %-22s %4d calls %9.3f ms  %8.4f each  %8.1f %-7s %5.3f of %s\n", p->name,
+            p->calls / runs, p->ms / runs, p->ms / p->calls,
+            rate / (p->flops ? 1e12 : 1e9), p->flops ? "TFLOP/s" : "GB/s", of,
+            p->flops ? "the product" : "copy");
+        sum += p->ms / runs;
+    }
+    printf("  %-22s %20.3f ms\n", "sum", sum);
+}
+
+static void report(struct shape z, int B, int tokens, int T, int details)
+{
+    enum { RUNS = 5 };
+    struct reading r = {.z = z, .B = B, .T = T, .tokens = tokens};
+    take_weights(&r), take_rows(&r), take_counts(&r);
+    WB_CHECK(wb_blas_create(&r.blas));
+    double ms = median_of(RUNS, read_prompt, &r);
+    printf(
+        "%d x %d tokens in chunks of %d: %.2f ms, %.0f tokens/s\n", B, tokens, T, ms,
+        B * tokens / ms * 1e3);
+    memset(parts, 0, sizeof parts);
+    timed = 1;
+    for (int i = 0; details && i < RUNS; i++)
+        read_prompt(&r), add_times();
+    timed = 0;
+    if (details) print_parts(RUNS);
+    fflush(stdout);
+    wb_blas_destroy(r.blas);
+    bench_free_all();
+}
+
+void bench_op(void)
+{
+    measure_ceilings();
+    if (!bench_on_card) {
+        report(tiny, 2, 32, 32, 1), report(tiny, 2, 32, 16, 1);
+        return;
+    }
+    report(full, 2, 4096, 4096, 1);
+    report(full, 2, 4096, 2048, 1);
+    report(full, 2, 4096, 1024, 0);
+    report(full, 1, 4096, 4096, 0);
+    report(full, 1, 4096, 2048, 0);
+    report(full, 1, 4096, 1024, 0);
+}
