@@ -49,6 +49,16 @@ static void norm(const decoder *d, const E *x, const E *w, int R)
 
 /* --- reading ------------------------------------------------------------------------ */
 
+/* What a branch gave, in u, joins the residual stream, and u becomes the norm of that: one
+ * pass over memory. (A product that adds to the stream itself is slower: matrix units have
+ * no kernel that does and rounds once.) */
+static void add_and_norm(const decoder *d, const E *w, int R)
+{
+    const decoder_config *c = &d->config;
+    CK(OP(rmsnorm_residual_forward)(
+        d->u, d->x, NULL, d->u, d->x, w, R, c->C, c->eps, c->offset, d->stream));
+}
+
 static void read_attention(decoder *d, const decoder_layer *y, int T, bool fresh)
 {
     const decoder_config *c = &d->config;
@@ -90,15 +100,14 @@ static void read_recurrent(decoder *d, const decoder_layer *y, int T)
         Cr, 2 * Cr, d->ws, d->ws_bytes, d->stream));
 }
 
-// The residual stream is added to in the products.
+// From u to u.
 static void read_mlp(decoder *d, const decoder_layer *y, int R)
 {
     int C = d->config.C, F = d->config.F;
-    norm(d, d->x, y->n2, R);
     CK(OP(matmul_forward)(
         d->gu, d->u, y->wgu, y->bgu, NULL, R, C, 2 * F, d->blas, d->stream));
     activation(d, d->gu, R);
-    CK(OP(matmul_forward)(d->x, d->s, y->wd, y->bd, d->x, R, F, C, d->blas, d->stream));
+    CK(OP(matmul_forward)(d->u, d->s, y->wd, y->bd, NULL, R, F, C, d->blas, d->stream));
 }
 
 static void seen_by_watch(decoder *d, int layer, const void *x, int T)
@@ -128,9 +137,9 @@ static void pass_read(decoder *d, int t0, int T, bool fresh, bool every_row)
     CK(OP(embedding_forward)(
         d->x, d->weights.emb, d->tok, R, c->C, c->table, c->emb_scale, d->stream));
     seen_by_watch(d, -1, d->x, T);
+    norm(d, d->x, d->layer[0].n1, R);
     for (int l = 0; l < c->layers; l++) {
         const decoder_layer *y = &d->layer[l];
-        norm(d, d->x, y->n1, R);
         if (y->recurrent)
             read_recurrent(d, y, T);
         else
@@ -141,10 +150,17 @@ static void pass_read(decoder *d, int t0, int T, bool fresh, bool every_row)
             return;
         }
         CK(OP(matmul_forward)(
-            d->x, branch, y->wo, y->bo, d->x, R, branch_width(c, y), c->C, d->blas,
+            d->u, branch, y->wo, y->bo, NULL, R, branch_width(c, y), c->C, d->blas,
             d->stream));
+        add_and_norm(d, y->n2, R);
         read_mlp(d, y, R);
+        if (l + 1 < c->layers && !d->watch) {
+            add_and_norm(d, d->layer[l + 1].n1, R);
+            continue;
+        }
+        CK(OP(add_forward)(d->x, d->x, d->u, (size_t)R * c->C, d->stream));
         seen_by_watch(d, l, d->x, T);
+        if (l + 1 < c->layers) norm(d, d->x, d->layer[l + 1].n1, R);
     }
     keep_ends(d, NULL, NULL);
 }
