@@ -1,8 +1,9 @@
 # weights.mk - model folders: their config and weights.
+LOADS           := $(FILE_OBJECTS) $(B)/common/cuda_check.o # no kernels
 WEIGHTS_OBJECTS := $(addprefix $(B)/objects/recurrentgemma/,weights.o loading.o files.o upload.o)
 
 $(B)/tests/recurrentgemma/weights: $(B)/tests/recurrentgemma/weights.o $(WEIGHTS_OBJECTS) \
-        $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
+        $(LOADS) $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
 TEST_PROGRAMS += $(B)/tests/recurrentgemma/weights
 
@@ -18,6 +19,6 @@ bench-loading: $(B)/bench/recurrentgemma/loading  ## how fast a model folder get
 	@$< $(MODEL) $(ARGS)
 
 $(B)/bench/recurrentgemma/loading: $(B)/bench/recurrentgemma/loading.o $(WEIGHTS_OBJECTS) \
-        $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
+        $(LOADS) $(BACKEND_LIBS)
 	$(LINK_PROGRAM)
 .PHONY: bench-loading

@@ -15,11 +15,6 @@ static const decoder_calls *const calls_of[WB_DTYPES] = {
     [WB_F16] = &decoder_calls_f16,
 };
 
-int decoder_head(int D)
-{
-    return D < 16 ? 16 : (D + 7) / 8 * 8;
-}
-
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
