@@ -19,10 +19,11 @@ finished() { printf '(%d s)\n' $((SECONDS - began)); }
 
 build() {
     began=$SECONDS
-    title "1 of 5: setting up and compiling, BACKEND=$BACKEND"
+    title "1 of 5: setting up and compiling (BACKEND=$BACKEND)"
     case " ${MAKEFLAGS:-}" in *jobserver*) jobs= ;; *) jobs=-j$(nproc) ;; esac
     "$MAKE" $jobs BACKEND="$BACKEND" "$B/tinylm" "$B/recurrentgemma"
-    text=$("$PYTHON" tools/data.py --data "$DATA" | tee /dev/stderr | tail -1)
+    text=$("$PYTHON" tools/data.py --data "$DATA")
+    text=$(tail -1 <<<"$text")
     finished
 }
 
