@@ -33,6 +33,9 @@ job() {
 }
 export -f job
 
+# Two rows for the sanitizers, one longer than the window of the tiny model.
+printf '%s\n' "$(seq -s' ' 20)" '7 8 9' >"$OUT/tokens"
+
 # The longest first. A lab may name the cases that are enough: tests/sanitized.
 jobs_of() {
     local lab labs tool cases suite program
@@ -44,6 +47,13 @@ jobs_of() {
         for tool in racecheck initcheck memcheck; do
             cases=$(awk -v lab="$lab" '$1 == lab {print "-k " $2}' tests/sanitized)
             echo "'$lab, $tool' ./grade $lab $cases --under 'compute-sanitizer --tool $tool'"
+        done
+    done
+    for tool in racecheck initcheck memcheck; do
+        for dtype in f32 bf16; do
+            echo "'recurrentgemma in $dtype, $tool'" compute-sanitizer --tool $tool \
+                --error-exitcode 1 "$B/recurrentgemma" --model tests/recurrentgemma/tiny \
+                --dtype $dtype --tokens "$OUT/tokens" --chunk 7 --ids --max-new-tokens 3
         done
     done
     for suite in tests/{ops,bench}/suite*.sh; do echo "'$suite' $suite"; done
