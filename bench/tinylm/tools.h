@@ -4,9 +4,9 @@
  */
 #ifndef BENCH_TINYLM_TOOLS_H
 #define BENCH_TINYLM_TOOLS_H
-#include "../../tinylm/machine.h"
 #include "../../tinylm/model.h"
 #include "../../tinylm/options.h"
+#include "machine.h"
 
 #include <stdio.h>
 
