@@ -25,29 +25,17 @@
 //>     // TODO(06.6): px and pa: two sums over the block's inputs. About 5 lines.
 //>     // TODO(06.6): a and z as in 06.3, the new state, and out = state gelu(y). 8 lines.
 //> }
-#include "early.cuh"
+#include "rglru_step_tensor.cuh"
 
 /* A step reads the matrices of both gates once and little else, so the card is filled with
  * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Each
  * computes the convolution of all M inputs of its g, which is cheap, for itself. */
 
-constexpr int WARPS = 8;             // of a block, at most: each takes some of the inputs
-constexpr int TILE = 16;             // outputs of a block
-constexpr int FEW = 2, MANY = 8;     // rows of the batch in a block
 constexpr int PAIRS = TILE / 2;      // a lane has two neighbouring outputs,
 constexpr int SHARE = WARP / PAIRS;  // and lanes with the same two share the inputs
 constexpr int AHEAD = 8;             // inputs of a lane whose weights are under way
 constexpr int TAPS = 4;              // whose inputs are under way at once
 constexpr int MOST = 512;            // the largest M
-
-/* The tensors and sizes of a call */
-template <typename E> struct step_call {
-    E *out, *conv_state;
-    float *state;
-    const E *x, *y, *w, *bias, *wx, *bx, *wa, *ba, *a_param;
-    const int *pos;
-    int B, G, M, width, ld;
-};
 
 /* outputs j and j + 1 of input i; 0 behind the last */
 template <typename E, bool EVEN>
@@ -152,29 +140,6 @@ static __device__ void products(
     }
 }
 
-/* What else the outputs of one row and channel need */
-struct own {
-    int row, pos;
-    size_t at;  // (B,C): the row and channel
-    float bx, ba, param, state, y, x;
-};
-
-/* Output n of the tile's ROWS * TILE; row < 0: there is none */
-template <int ROWS, typename E>
-static __device__ own own_of(const step_call<E> &call, int n, int b0, int g, int j0)
-{
-    own o = {-1};
-    int C = call.G * call.M, j = j0 + n % TILE, channel = g * call.M + j;
-    size_t b = b0 + n / TILE;
-    if (n >= ROWS * TILE || b >= (size_t)call.B || j >= call.M) return o;
-    o.row = n / TILE, o.pos = call.pos[b], o.at = b * C + channel;
-    o.bx = (float)call.bx[channel], o.ba = (float)call.ba[channel];
-    o.param = (float)call.a_param[channel], o.state = call.state[o.at];
-    o.y = (float)call.y[b * call.ld + channel],
-    o.x = (float)call.x[b * call.ld + channel];
-    return o;
-}
-
 /* State and output, and the input into the ring; c = conv1d's output */
 template <typename E>
 static __device__ void
@@ -228,8 +193,6 @@ template <typename E, int ROWS> static void launch(step_call<E> call, cudaStream
     auto kernel = even ? step_tiles<E, ROWS, true> : step_tiles<E, ROWS, false>;
     launch_early(kernel, (unsigned)blocks, threads, 0, stream, call, tiles);
 }
-
-#include "rglru_step_tensor.cuh"
 
 template <typename E>
 static void launch_for(const step_call<E> &call, cudaStream_t stream)

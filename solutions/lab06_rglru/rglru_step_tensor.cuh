@@ -4,11 +4,57 @@
 #ifndef RGLRU_STEP_TENSOR_CUH
 #define RGLRU_STEP_TENSOR_CUH
 
-// BEGIN SOLUTION 06.7 (about 150 lines)
+// BEGIN SOLUTION 06.7 (about 190 lines)
 //> /* TODO(06.7): nothing, if the templates of rglru_step.cu serve f16 and bf16. */
+#include "early.cuh"
+#include "rglru_shared.cuh"
 #define pack pack_two        // lanes.cuh has another
 #include "tensor_cores.cuh"  // of lab 05
 #undef pack
+
+/* --- what both ways of a step share ----------------------------------------------------- */
+
+constexpr int WARPS = 8;          // of a block, at most: each takes some of the inputs
+constexpr int TILE = 16;          // outputs of a block
+constexpr int FEW = 2, MANY = 8;  // rows of the batch in a block
+
+/* The tensors and sizes of a call */
+template <typename E> struct step_call {
+    E *out, *conv_state;
+    float *state;
+    const E *x, *y, *w, *bias, *wx, *bx, *wa, *ba, *a_param;
+    const int *pos;
+    int B, G, M, width, ld;
+};
+
+/* What else the outputs of one row and channel need */
+struct own {
+    int row, pos;
+    size_t at;  // (B,C): the row and channel
+    float bx, ba, param, state, y, x;
+};
+
+/* Output n of the tile's ROWS * TILE; row < 0: there is none */
+template <int ROWS, typename E>
+static __device__ own own_of(const step_call<E> &call, int n, int b0, int g, int j0)
+{
+    own o = {-1};
+    int C = call.G * call.M, j = j0 + n % TILE, channel = g * call.M + j;
+    size_t b = b0 + n / TILE;
+    if (n >= ROWS * TILE || b >= (size_t)call.B || j >= call.M) return o;
+    o.row = n / TILE, o.pos = call.pos[b], o.at = b * C + channel;
+    o.bx = (float)call.bx[channel], o.ba = (float)call.ba[channel];
+    o.param = (float)call.a_param[channel], o.state = call.state[o.at];
+    o.y = (float)call.y[b * call.ld + channel],
+    o.x = (float)call.x[b * call.ld + channel];
+    return o;
+}
+
+template <typename E>
+static __device__ void
+finish(const step_call<E> &call, own o, float c, float px, float pa, size_t b);  // rglru_step.cu
+
+/* --- on tensor cores -------------------------------------------------------------------- */
 
 /* TILE outputs of both gates of one block of channels, for up to 16 MT rows of the batch.
  * The gates' weights are under way before the kernel in front has ended. c is needed in
