@@ -264,17 +264,21 @@ static void read_chunk(const struct reading *r, int t0)
             attention(r, t0);
         else
             recurrent(r);
-        product(r, "product o", r->u, l % 3 == 2 ? r->att : r->h, r->wo, r->bo, R, C, C);
+        const bf *branch = l % 3 == 2 ? r->att : r->h;
+        if (l == z->layers - 1) {  // the rest of it is a matter of the last tokens
+            part("gather_rows", 0, 4.0 * B * C);
+            WB_CHECK(gather_rows_bf16(r->end, r->x, r->last, B, C, NULL));
+            part("gather_rows", 0, 4.0 * B * C);
+            WB_CHECK(gather_rows_bf16(r->end, branch, r->last, B, C, NULL));
+            return;
+        }
+        product(r, "product o", r->u, branch, r->wo, r->bo, R, C, C);
         norm(r, R, 1);
         product(r, "product gate, up", r->gu, r->u, r->wgu, r->bgu, R, C, 2 * F);
         part("geglu_forward", 0, 6.0 * R * F);
         WB_CHECK(geglu_forward_bf16(r->s, r->gu, r->gu + F, R, F, 2 * F, NULL));
         product(r, "product down", r->u, r->s, r->wd, r->bd, R, F, C);
     }
-    part("add_forward", 0, 6.0 * R * C);
-    WB_CHECK(add_forward_bf16(r->x, r->x, r->u, (size_t)R * C, NULL));
-    part("gather_rows", 0, 4.0 * B * C);
-    WB_CHECK(gather_rows_bf16(r->end, r->x, r->last, B, C, NULL));
 }
 
 static void read_prompt(const struct reading *r)
