@@ -1,14 +1,18 @@
-/* rglru_contract.cuh - given: the launchers of parts 06.1 to 06.3 as rglru.h has them. They
- * check every argument, so that the kernels may rely on them.
+/* rglru_contract.cuh - given: the launchers of parts 06.1 to 06.3 and 06.5 as rglru.h has them.
+ * They check every argument, so that the kernels may rely on them.
  *
  * A file defines the templates that are named below for a part, each of which returns a
- * status, and ends with DEFINE_BLOCK_LINEAR(float, f32), DEFINE_CONV1D(float, f32) or
- * DEFINE_GATES(float, f32), for each element type that it covers.
- * DEFINE_BLOCK_LINEAR_FORWARD is the first half of the first one.
+ * status, and ends with DEFINE_BLOCK_LINEAR(float, f32), DEFINE_CONV1D(float, f32),
+ * DEFINE_GATES(float, f32), DEFINE_RGLRU(float, f32) or DEFINE_RGLRU_BACKWARD(float, f32), for
+ * each element type that it covers. DEFINE_BLOCK_LINEAR_FORWARD is the first half of the
+ * first one.
  *
  *     block_linear<E>(px, ..., M, stream)                conv1d, gates: alike
  *     block_linear_back<E>(dc, ..., M, partial, stream)  partial: the workspace, floats
  *     block_linear_space<E>(R, G, M)                     bytes of it
+ *     rglru<E>(call, B, workspace, stream)               call: a forward_call<E>
+ *     rglru_back<E>(call, B, workspace, stream)          call: a backward_call<E>
+ *     rglru_space<E>(B, T, C)                            bytes of either's workspace
  */
 #ifndef RGLRU_CONTRACT_CUH
 #define RGLRU_CONTRACT_CUH
@@ -105,6 +109,47 @@
     size_t rglru_gates_backward_workspace_##e(int B, int T, int C)                       \
     {                                                                                    \
         return gates_space<E>(B, T, C);                                                  \
+    }
+
+#define DEFINE_RGLRU(E, e)                                                               \
+    wb_status rglru_forward_##e(                                                         \
+        E *out, float *h, float *state, const E *c, const E *px, const E *pa,            \
+        const E *y, const E *a_param, const int *pos, const int *len, int B, int T,      \
+        int C, int ldy, void *workspace, size_t workspace_bytes, cudaStream_t stream)    \
+    {                                                                                    \
+        if (B < 0 || T < 0 || C < 0 || (y && ldy < C)) return WB_BAD_SHAPE;              \
+        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
+        if (!out || !c || !px || !pa || !a_param) return WB_BAD_SHAPE;                   \
+        if (workspace_bytes < rglru_space<E>(B, T, C)) return WB_NO_SPACE;               \
+        forward_call<E> call = {out,     h,   state, c, px, pa, y,                       \
+                                a_param, pos, len,   T, C,  ldy};                        \
+        return rglru<E>(call, B, workspace, stream);                                     \
+    }                                                                                    \
+    size_t rglru_forward_workspace_##e(int B, int T, int C)                              \
+    {                                                                                    \
+        return rglru_space<E>(B, T, C);                                                  \
+    }
+
+#define DEFINE_RGLRU_BACKWARD(E, e)                                                      \
+    wb_status rglru_backward_##e(                                                        \
+        E *dc, E *dpx, E *dpa, E *dy, float *da_param, const E *dout, const E *c,        \
+        const E *px, const E *pa, const E *y, const float *h, const E *a_param,          \
+        const int *pos, int B, int T, int C, int ldy, void *workspace,                   \
+        size_t workspace_bytes, cudaStream_t stream)                                     \
+    {                                                                                    \
+        if (B < 0 || T < 0 || C < 0 || (y && ldy < C) || !y != !dy) return WB_BAD_SHAPE; \
+        if (B == 0 || T == 0 || C == 0) return WB_OK;                                    \
+        if (!dc || !dpx || !dpa || !da_param || !dout || !c || !px || !pa || !h ||       \
+            !a_param)                                                                    \
+            return WB_BAD_SHAPE;                                                         \
+        if (workspace_bytes < rglru_space<E>(B, T, C)) return WB_NO_SPACE;               \
+        backward_call<E> call = {dc, dpx, dpa,     dy,  da_param, dout, c,   px,  pa,    \
+                                 y,  h,   a_param, pos, T,        C,    ldy, NULL};      \
+        return rglru_back<E>(call, B, workspace, stream);                                \
+    }                                                                                    \
+    size_t rglru_backward_workspace_##e(int B, int T, int C)                             \
+    {                                                                                    \
+        return rglru_space<E>(B, T, C);                                                  \
     }
 
 #endif

@@ -3,7 +3,7 @@
 #include "fast_math.cuh"
 #include "lanes.cuh"
 #include "lookback.cuh"
-#include "rglru.h"
+#include "rglru_contract.cuh"
 
 /* The tensors and sizes of a call */
 template <typename E> struct forward_call {
@@ -169,7 +169,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, FULL)
 // END SOLUTION
 
 /* Bytes of workspace */
-static size_t workspace_for(int B, int T, int C)
+template <typename E> static size_t rglru_space(int B, int T, int C)
 {
     // BEGIN SOLUTION 06.5 (1 line)
     //> // TODO(06.5): 0 is right as long as nothing is kept there.
@@ -201,15 +201,8 @@ template <typename E, int V> static bool aligned(forward_call<E> call)
 // END SOLUTION
 
 template <typename E>
-static wb_status
-forward(forward_call<E> call, int B, void *workspace, size_t bytes, cudaStream_t stream)
+static wb_status rglru(forward_call<E> call, int B, void *workspace, cudaStream_t stream)
 {
-    int T = call.T, C = call.C;
-    if (B < 0 || T < 0 || C < 0 || (call.y && call.ldy < C)) return WB_BAD_SHAPE;
-    if (B == 0 || T == 0 || C == 0) return WB_OK;
-    if (!call.out || !call.c || !call.px || !call.pa || !call.a_param)
-        return WB_BAD_SHAPE;
-    if (bytes < workspace_for(B, T, C)) return WB_NO_SPACE;
     // BEGIN SOLUTION 06.5 (6 lines)
     //> // TODO(06.5): launch forward_rows on the stream with a thread for each of B C, then
     //> // return wb_launched().
@@ -224,20 +217,6 @@ forward(forward_call<E> call, int B, void *workspace, size_t bytes, cudaStream_t
     // END SOLUTION
 }
 
-#define DEFINE(E, e)                                                                     \
-    wb_status rglru_forward_##e(                                                         \
-        E *out, float *h, float *state, const E *c, const E *px, const E *pa,            \
-        const E *y, const E *a_param, const int *pos, const int *len, int B, int T,      \
-        int C, int ldy, void *workspace, size_t workspace_bytes, cudaStream_t stream)    \
-    {                                                                                    \
-        forward_call<E> call = {out,     h,   state, c, px, pa, y,                       \
-                                a_param, pos, len,   T, C,  ldy};                        \
-        return forward<E>(call, B, workspace, workspace_bytes, stream);                  \
-    }                                                                                    \
-    size_t rglru_forward_workspace_##e(int B, int T, int C)                              \
-    {                                                                                    \
-        return workspace_for(B, T, C);                                                   \
-    }
-DEFINE(float, f32)
-DEFINE(wb_f16, f16)
-DEFINE(wb_bf16, bf16)
+DEFINE_RGLRU(float, f32)
+DEFINE_RGLRU(wb_f16, f16)
+DEFINE_RGLRU(wb_bf16, bf16)

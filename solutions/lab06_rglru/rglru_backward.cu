@@ -3,7 +3,7 @@
 #include "fast_math.cuh"
 #include "lanes.cuh"
 #include "lookback.cuh"
-#include "rglru.h"
+#include "rglru_contract.cuh"
 
 /* The tensors and sizes of a call. partial: sums for da_param, in the workspace */
 template <typename E> struct backward_call {
@@ -221,7 +221,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, FULL)
 // END SOLUTION
 
 /* Bytes of workspace */
-static size_t workspace_for(int B, int T, int C)
+template <typename E> static size_t rglru_space(int B, int T, int C)
 {
     // BEGIN SOLUTION 06.5 (3 lines)
     //> // TODO(06.5): 0 is right as long as nothing is kept there.
@@ -260,16 +260,8 @@ template <typename E, int V> static bool aligned(backward_call<E> call)
 
 template <typename E>
 static wb_status
-backward(backward_call<E> call, int B, void *workspace, size_t bytes, cudaStream_t stream)
+rglru_back(backward_call<E> call, int B, void *workspace, cudaStream_t stream)
 {
-    int T = call.T, C = call.C;
-    if (B < 0 || T < 0 || C < 0 || (call.y && call.ldy < C) || !call.y != !call.dy)
-        return WB_BAD_SHAPE;
-    if (B == 0 || T == 0 || C == 0) return WB_OK;
-    if (!call.dc || !call.dpx || !call.dpa || !call.da_param || !call.dout || !call.c ||
-        !call.px || !call.pa || !call.h || !call.a_param)
-        return WB_BAD_SHAPE;
-    if (bytes < workspace_for(B, T, C)) return WB_NO_SPACE;
     // BEGIN SOLUTION 06.5 (6 lines)
     //> // TODO(06.5): launch backward_rows on the stream with a thread for each channel, then
     //> // return wb_launched().
@@ -284,21 +276,6 @@ backward(backward_call<E> call, int B, void *workspace, size_t bytes, cudaStream
     // END SOLUTION
 }
 
-#define DEFINE(E, e)                                                                     \
-    wb_status rglru_backward_##e(                                                        \
-        E *dc, E *dpx, E *dpa, E *dy, float *da_param, const E *dout, const E *c,        \
-        const E *px, const E *pa, const E *y, const float *h, const E *a_param,          \
-        const int *pos, int B, int T, int C, int ldy, void *workspace,                   \
-        size_t workspace_bytes, cudaStream_t stream)                                     \
-    {                                                                                    \
-        backward_call<E> call = {dc, dpx, dpa,     dy,  da_param, dout, c,   px,  pa,    \
-                                 y,  h,   a_param, pos, T,        C,    ldy, NULL};      \
-        return backward<E>(call, B, workspace, workspace_bytes, stream);                 \
-    }                                                                                    \
-    size_t rglru_backward_workspace_##e(int B, int T, int C)                             \
-    {                                                                                    \
-        return workspace_for(B, T, C);                                                   \
-    }
-DEFINE(float, f32)
-DEFINE(wb_f16, f16)
-DEFINE(wb_bf16, bf16)
+DEFINE_RGLRU_BACKWARD(float, f32)
+DEFINE_RGLRU_BACKWARD(wb_f16, f16)
+DEFINE_RGLRU_BACKWARD(wb_bf16, bf16)
