@@ -119,6 +119,9 @@ def check(o, folder):
         print("no soft cap: transformers divides by it, so nothing to compare")
         return True
     rows = given_rows(o.tokens) if o.tokens else random_rows(model)
+    if max(map(max, rows)) >= model.config.vocab_size:
+        sys.exit(f"{o.tokens}: token {max(map(max, rows))}, but {folder} has "
+                 f"{model.config.vocab_size}")  # fmt: skip
     longest = transformers_model.whole_window(model)
     if longest and longest <= DRAWN:
         print("this version knows no window, and here it is short: nothing to compare")
