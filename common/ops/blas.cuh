@@ -11,14 +11,12 @@
 
 struct wb_blas {
     cublasHandle_t handle;
-    void *workspace;   /* cuBLAS's own, or it would allocate while a graph is captured */
-    float *scratch;    /* of this folder's functions */
-    unsigned *arrived; /* ARRIVALS counters of step_calls.cuh, 0 between its kernels */
+    void *workspace; /* cuBLAS's own, or it would allocate while a graph is captured */
+    float *scratch;  /* of this folder's functions */
 };
 enum {
     BLAS_WORKSPACE = 32 << 20, /* bytes: what the manual advises for Hopper */
     SCRATCH = 4 << 20,         /* floats */
-    ARRIVALS = 1024,
 };
 
 template <typename E> constexpr cudaDataType blas_type(void)

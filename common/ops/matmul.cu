@@ -16,9 +16,7 @@ wb_status wb_blas_create(wb_blas **h_blas)
     if (cublasCreate(&blas->handle) != CUBLAS_STATUS_SUCCESS ||
         cublasSetMathMode(blas->handle, (cublasMath_t)exact) != CUBLAS_STATUS_SUCCESS ||
         cudaMalloc(&blas->workspace, BLAS_WORKSPACE) != cudaSuccess ||
-        cudaMalloc((void **)&blas->scratch, SCRATCH * sizeof(float)) != cudaSuccess ||
-        cudaMalloc((void **)&blas->arrived, ARRIVALS * sizeof(unsigned)) != cudaSuccess ||
-        cudaMemset(blas->arrived, 0, ARRIVALS * sizeof(unsigned)) != cudaSuccess) {
+        cudaMalloc((void **)&blas->scratch, SCRATCH * sizeof(float)) != cudaSuccess) {
         wb_blas_destroy(blas);
         return WB_BAD_CUDA;
     }
@@ -32,13 +30,12 @@ void wb_blas_destroy(wb_blas *h_blas)
     if (h_blas->handle) cublasDestroy(h_blas->handle);
     cudaFree(h_blas->workspace);
     cudaFree(h_blas->scratch);
-    cudaFree(h_blas->arrived);
     free(h_blas);
 }
 
 size_t wb_blas_bytes(void)
 {
-    return BLAS_WORKSPACE + SCRATCH * sizeof(float) + ARRIVALS * sizeof(unsigned);
+    return BLAS_WORKSPACE + SCRATCH * sizeof(float);
 }
 
 /* --- forward ------------------------------------------------------------------------ */

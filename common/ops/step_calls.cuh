@@ -1,7 +1,6 @@
 /* step_calls.cuh - the matrix products of a decode step: few rows, so the weights' bytes
  * count. Each weight is read once and at the speed of memory: row_kernel for one row
- * (step_row.cuh), tensor cores for more rows of 16 bits (step_rows.cuh), step_any.cuh for
- * the rest. Here is the choice; step_f32.cu, step_f16.cu and step_bf16.cu have the calls.
+ * (step_row.cuh), cuBLAS for several of 16 bits (step_blas.cuh), step_any.cuh for the rest. Here is the choice; step_f32.cu, step_f16.cu and step_bf16.cu have the calls.
  *
  * The norm needs no pass of its own:
  *
@@ -14,8 +13,8 @@
 #define STEP_CALLS_CUH
 #include "blas.cuh"
 #include "step_any.cuh"
+#include "step_blas.cuh"
 #include "step_row.cuh"
-#include "step_rows.cuh"
 
 /* What every launch here takes */
 template <typename E, typename Out> struct product {
@@ -27,78 +26,39 @@ template <typename E, typename Out> struct product {
     cudaStream_t stream;
 };
 
-/* How many blocks the product takes, and what each does */
-static share share_of(const wb_blas *blas, int tiles, int I, int rows)
-{
-    share s = {tiles, 1, (I + COLUMNS - 1) / COLUMNS};
-    int parts = multiprocessors() / tiles;
-    size_t each = (size_t)tiles * rows * (OUTS + 1);
-    if (!blas || parts < 2 || tiles > ARRIVALS) return s;
-    if (each * parts > SCRATCH) return s;
-    s.scratch = blas->scratch, s.arrived = blas->arrived;
-    s.stages = (s.stages + parts - 1) / parts;
-    s.parts = (I + s.stages * COLUMNS - 1) / (s.stages * COLUMNS);
-    return s;
-}
-
-template <typename E, typename Out, int GATES, int NT>
-static void launch_rows(const product<E, Out> &p)
-{
-    using shape = rows_shape<NT>;
-    constexpr int OUT = OUTS / GATES;
-    auto *kernel = p.norm ? rows_kernel<E, Out, GATES, NT, true>
-                          : rows_kernel<E, Out, GATES, NT, false>;
-    share s = share_of(p.blas, (p.z.O + OUT - 1) / OUT, p.z.I, shape::ROWS);
-    int most = 2 * multiprocessors(), blocks = s.tiles * s.parts;
-    launch_early(
-        kernel, blocks < most ? blocks : most, BLOCK, shape::BYTES, p.stream, p.out, p.x,
-        p.w, p.bias, p.norm, p.res, p.z, p.act, s);
-}
-
 template <typename E, typename Out, int GATES>
-static void launch_all_rows(product<E, Out> p)
-{
-    for (int R = p.z.R; R > 0; R -= MOST_ROWS) {
-        p.z.R = R < MOST_ROWS ? R : MOST_ROWS;
-        if (R <= 8)
-            launch_rows<E, Out, GATES, 1>(p);
-        else if (R <= 16)
-            launch_rows<E, Out, GATES, 2>(p);
-        else if (R <= 32)
-            launch_rows<E, Out, GATES, 4>(p);
-        else
-            launch_rows<E, Out, GATES, 8>(p);
-        p.x += (size_t)MOST_ROWS * p.z.I, p.out += (size_t)MOST_ROWS * p.z.O;
-        if (p.res) p.res += (size_t)MOST_ROWS * p.z.O;
-    }
-}
-
-template <typename E, typename Out, int GATES>
-static void launch_step(const product<E, Out> &p)
+static wb_status launch_step(const product<E, Out> &p)
 {
     constexpr int V = pack_of<E>();
     step z = p.z;
     bool packs =
         z.I % V == 0 && on_packs<V>(p.x) && on_packs<V>(p.w) && on_packs<V>(p.norm);
     if (packs && z.R == 1 && z.I <= LONGEST_ROW) {
-        int units = GATES == 2 ? z.O : (z.O + 1) / 2, most = multiprocessors();
-        int blocks = (units + WARPS - 1) / WARPS;
+        int steps = (z.I / V + 31) / 32, n = ROW_WARPS * SLOTS / (GATES * steps);
+        int most = blocks_at_once(z.I) * multiprocessors();
+        if (n < (z.O - 1) / most + 1) n = (z.O - 1) / most + 1;
+        if (n > MOST_SUMS / GATES) n = MOST_SUMS / GATES;
+        int blocks = (z.O - 1) / n + 1;
+        int rows = GATES * ((z.O - 1) / blocks + 1);
         launch_early(
-            row_kernel<E, Out, GATES, V>, blocks < most ? blocks : most, BLOCK,
-            (int)row_bytes(z.I), p.stream, p.out, p.x, p.w, p.bias, p.norm, p.res, z,
-            p.act);
-        return;
+            row_kernel<E, Out, GATES, V>, blocks, ROW_THREADS, row_bytes(z.I, rows),
+            p.stream, p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);
+        return wb_launched();
     }
     if constexpr (sizeof(E) == 2) {
-        if (packs) {
-            launch_all_rows<E, Out, GATES>(p);
-            return;
-        }
+        // a small matrix is read sooner than three kernels begin
+        bool large = (size_t)z.I * z.O * GATES >= 1 << 20 || z.R > ROWS;
+        int columns = p.blas && packs && large ? columns_for(z, GATES, p.norm) : 0;
+        if (columns)
+            return blas_step<E, Out, GATES>(
+                p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act, p.blas, columns,
+                p.stream);
     }
     dim3 grid((unsigned)((z.O + WARPS - 1) / WARPS), (unsigned)((z.R + ROWS - 1) / ROWS));
     auto *kernel = packs ? step_kernel<E, Out, GATES, V> : step_kernel<E, Out, GATES, 1>;
     kernel<<<grid, BLOCK, 0, p.stream>>>(
         p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);
+    return wb_launched();
 }
 
 template <typename E, typename Out, int GATES>
@@ -117,8 +77,7 @@ static wb_status start_step(const product<E, Out> &p)
         return wb_launched();
     }
 #endif
-    launch_step<E, Out, GATES>(p);
-    return wb_launched();
+    return launch_step<E, Out, GATES>(p);
 }
 
 template <typename E> static wb_status linear_step(const product<E, E> &p)
@@ -141,17 +100,9 @@ template <typename E> static wb_status linear_step(const product<E, E> &p)
         float *logits, const E *x, const E *w, const E *norm, int R, int C, int V,       \
         float eps, float offset, wb_blas *h_blas, cudaStream_t stream)                   \
     {                                                                                    \
+        step z = {R, C, V, eps, offset};                                                 \
         return start_step<E, float, 1>(                                                  \
-            {logits,                                                                     \
-             x,                                                                          \
-             w,                                                                          \
-             NULL,                                                                       \
-             norm,                                                                       \
-             NULL,                                                                       \
-             {R, C, V, eps, offset},                                                     \
-             WB_LINEAR,                                                                  \
-             h_blas,                                                                     \
-             stream});                                                                   \
+            {logits, x, w, NULL, norm, NULL, z, WB_LINEAR, h_blas, stream});             \
     }
 
 #endif

@@ -100,6 +100,25 @@ template <typename E, int MT> struct step_memory {
     }
 };
 
+/* Where the taps of input i lie, s steps back, or for s = width the bias: four inputs side by
+ * side, then those of the next eight, so that the lanes of a warp read neighbours. */
+static __device__ int tap_at(int s, int i, int inputs)
+{
+    return s * inputs + i / 4 % 2 * (inputs / 2) + i / 8 * 4 + i % 4;
+}
+
+/* sum[0..8) += taps of inputs i .. i + 7 (i a multiple of 8) times x */
+static __device__ void add_taps(
+    float (&sum)[8], const float *taps, int s, int i, int inputs, const float (&x)[8])
+{
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        float4 w = *(const float4 *)(taps + tap_at(s, i + h * 4, inputs));
+        sum[h * 4] += w.x * x[h * 4], sum[h * 4 + 1] += w.y * x[h * 4 + 1];
+        sum[h * 4 + 2] += w.z * x[h * 4 + 2], sum[h * 4 + 3] += w.w * x[h * 4 + 3];
+    }
+}
+
 /* What no kernel of a step changes: the weights of both gates, taps, bias */
 template <typename E, int MT>
 static __device__ void
@@ -118,9 +137,9 @@ fetch_weights(const step_memory<E, MT> &mem, const step_call<E> &call, int g, in
     for (int i = threadIdx.x; i < M; i += blockDim.x) {
         size_t channel = (size_t)g * M + i;
         for (int s = 0; s < call.width; s++)  // of the input s steps ago
-            mem.taps[s * inputs + i] =
+            mem.taps[tap_at(s, i, inputs)] =
                 (float)call.w[channel * call.width + call.width - 1 - s];
-        mem.taps[call.width * inputs + i] = (float)call.bias[channel];
+        mem.taps[tap_at(call.width, i, inputs)] = (float)call.bias[channel];
     }
 }
 
@@ -140,19 +159,22 @@ static __device__ void convolve_rows(
         bool there = b < (size_t)call.B && i < M;
         int pos = there ? call.pos[b] : -1, slot = pos % call.width;
         const E *ring = call.conv_state + b * call.width * C + channel;
-        float sum[N];
+        float sum[N] = {}, one[N];
 #pragma unroll
         for (int k = 0; k < N; k++)
-            sum[k] = there ? mem.taps[call.width * inputs + i + k] : 0.0f;
+            one[k] = 1.0f;
+        if (there) add_taps(sum, mem.taps, call.width, i, inputs, one);
 #pragma unroll 4
         for (int s = 0; s < call.width; s++) {
             if (s > pos) continue;
             int at = slot - s < 0 ? slot - s + call.width : slot - s;
             const E *from = s ? ring + at * C : call.x + b * call.ld + channel;
-            vec<E, N> x = *(const vec<E, N> *)from;
+            vec<E, N> raw = *(const vec<E, N> *)from;
+            float x[N];
 #pragma unroll
             for (int k = 0; k < N; k++)
-                sum[k] += mem.taps[s * inputs + i + k] * (float)x.at[k];
+                x[k] = (float)raw.at[k];
+            add_taps(sum, mem.taps, s, i, inputs, x);
         }
 #pragma unroll
         for (int k = 0; k < N; k++)
