@@ -19,7 +19,7 @@ static double row(const char *what, double start, double bytes)
     return seconds_now();
 }
 
-// Out of the page cache, where the file system allows it.
+// Out of the page cache, where the file system allows it; what is mapped stays there.
 static void forget(const char *path)
 {
     int fd = open(path, O_RDONLY);
@@ -85,8 +85,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < files.count; i++)
         if (files.all[i].tensor->bytes > largest) largest = files.all[i].tensor->bytes;
     CUDA_CHECK(cudaMalloc((void **)&device, largest));
-    for (int i = 0; i < files.files; i++)
-        forget(st_path(files.file[i]));
+    char **path = calloc((size_t)files.files, sizeof *path);
+    int count = files.files;
+    for (int i = 0; i < count; i++)
+        forget(path[i] = strdup(st_path(files.file[i])));
     start = seconds_now();
     for (int i = 0; i < files.files; i++)
         bytes += read_file(st_path(files.file[i]));
@@ -102,10 +104,13 @@ int main(int argc, char **argv)
         row("cudaMemcpy of the mapped tensors", start, bytes);
     }
     CUDA_CHECK(cudaFree(device));
+    model_files_close(&files);
     for (int again = 0; again < 3; again++)
         if (load(argv[1], dtype, "loader", bytes)) return 1;
-    for (int i = 0; i < files.files; i++)
-        forget(st_path(files.file[i]));
-    model_files_close(&files);
+    for (int i = 0; i < count; i++) {
+        forget(path[i]);
+        free(path[i]);
+    }
+    free(path);
     return load(argv[1], dtype, "loader, out of the page cache if it could be", bytes);
 }
