@@ -37,7 +37,8 @@ static int answer(conversation *c, int going, wb_error *err)
     if (writer_begin(&w, c->s->codec, err)) return -1;
     int rc = 0, n = 1, shown = 0;
     for (;;) {
-        int drawn = rg_drawn(e, 0), room = (int)c->context - rg_read(e, 0);
+        // the newest token takes a place too, and is not read yet
+        int drawn = rg_drawn(e, 0), room = (int)c->context - rg_read(e, 0) - 1;
         int said = chat_said(&c->turns, rg_tokens(e, 0), drawn);
         rc = writer_add(&w, rg_tokens(e, 0) + shown, said - shown, err);
         shown = said;
@@ -74,8 +75,9 @@ static int turn(conversation *c, const char *line, size_t bytes, wb_error *err)
     wb_error why;
     int *ids = chat_turn(&c->turns, c->last, line, bytes, &count, &why);
     if (!ids) return fprintf(stderr, "recurrentgemma: %s\n", why.text), 0;
-    long unread = c->last >= 0;
-    if (rg_read(c->s->e, 0) + unread + (long)count > c->context) {
+    // read before it: the model's newest token; drawn behind it: one at least
+    long held = rg_read(c->s->e, 0) + (c->last >= 0);
+    if (held + (long)count + 1 > c->context) {
         fprintf(
             stderr,
             "recurrentgemma: %zu tokens more do not fit into the context of %ld: /clear "

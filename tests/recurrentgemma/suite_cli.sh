@@ -172,6 +172,14 @@ if "$PYTHON" -c 'import sentencepiece' 2>/dev/null && [ -n "$(cat "$B/objects/re
     check "/clear and /exit" cleared
     full() { printf "$turns" | chat --context 50; }
     check_says "a conversation that is full says so and goes on" "/clear starts anew" full
+    brim() { # in a turn, in an answer, between the two: full, but no error
+        for context in 20 47 48 67 68 75 76 77; do
+            printf "$turns" | chat --quiet --context $context >"$TMP/answered" || return 1
+            awk 'NR == FNR {want[NR] = $0; next} index(want[FNR], $0) != 1 {exit 1}' \
+                "$TMP/answers" "$TMP/answered" || return 1
+        done
+    }
+    check "a context that fills up anywhere ends the answer, not the chat" brim
     check "a chat at a terminal: Ctrl-C stops the answer, then the program" cli terminal \
         "$rg" --model "$TMP/chat" --chat --max-new-tokens 1000000 --context 1000000
     bos() { # --no-bos is the prompt without it
