@@ -24,8 +24,8 @@ typedef struct bench_case {
 // All times in seconds; medians.
 typedef struct figures {
     int repeats;
-    double read, step,
-        all;             /* step: one token of every row; all: from prompt to the end */
+    double read, step;   /* step: one token of every row */
+    double all;          /* from the prompt to the end */
     double flops, bytes; /* that reading and, on the average, a step need */
     double device;       /* bytes */
 } figures;
@@ -55,8 +55,7 @@ static int read_cases(const char *text, bench_case *cases, wb_error *err)
             return error_set(
                 err,
                 "--bench: '%.40s' is not BxPxG: rows, tokens read, tokens written, each "
-                "1 "
-                "or more, as in 1x512x128,32x512x64",
+                "of 1 or more, as in 1x512x128,32x512x64",
                 word);
         if (n == MOST_CASES)
             return error_set(err, "--bench: more than %d cases at once", MOST_CASES);
@@ -122,7 +121,7 @@ measure(session *s, const bench_case *c, int *const *rows, figures *f, wb_error 
     if (rc) return -1;
     if (n == 0) return error_set(err, "--bench: stopped before the first result");
     f->repeats = n;
-    f->read = median_of(read, n), f->step = median_of(step, n),
+    f->read = median_of(read, n), f->step = median_of(step, n);
     f->all = median_of(all, n);
     return 0;
 }

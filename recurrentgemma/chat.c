@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const start_mark = "<start_of_turn>", *const end_mark =
-                                                             "<end_of_turn>";
+static const char *const start_mark = "<start_of_turn>";
+static const char *const end_mark = "<end_of_turn>";
 
 int chat_open(chat *c, const text_codec *text, wb_error *err)
 {

@@ -13,8 +13,7 @@ double cost_prompt_flops(const rg_info *i, int B, long count)
     double full = n < W ? n : W;
     double keys = full * (full + 1) / 2 + (n - full) * (W + 1);
     double A = i->attention_layers, all = i->layers;
-    double behind =
-        (n * (all - 1) + 1) * mlp;  // of the last layer only the newest token's
+    double behind = (n * (all - 1) + 1) * mlp;  // of the last layer the newest token's
     return B * (n * ((all - A) * recurrent + A * attention) + behind +
                 A * 4 * H * d * keys + 2 * C * i->vocab);
 }

@@ -1,10 +1,10 @@
 /* engine.c - see recurrentgemma.h: opening and closing, and what can be asked at any
  * time. */
 #include "engine.h"
+#include "progress.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { SCORE_BYTES = 16 << 20 }; /* logits that rg_score has on the device at once */
 
@@ -45,13 +45,6 @@ static int check_settings(const rg_settings *s, wb_error *err)
     if (s->stops > 0 && !s->stop)
         return error_set(err, "%d stop tokens, but no list of them", s->stops);
     return 0;
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* --- opening ------------------------------------------------------------------------ */
@@ -169,7 +162,7 @@ static int open_all(rg_engine *e, const char *folder, wb_error *err)
 
 rg_engine *rg_open(const char *folder, const rg_settings *set, wb_error *err)
 {
-    double began = seconds();
+    double began = seconds_now();
     rg_engine *e = calloc(1, sizeof *e);
     if (!e) {
         error_set(err, "no memory for an engine");
@@ -180,7 +173,7 @@ rg_engine *rg_open(const char *folder, const rg_settings *set, wb_error *err)
         rg_close(e);
         return NULL;
     }
-    e->info.load_seconds = seconds() - began;
+    e->info.load_seconds = seconds_now() - began;
     return e;
 }
 

@@ -22,8 +22,7 @@ static int check_row(
         return error_set(
             err,
             "row %d: %d tokens behind %d, and %d to draw, are more than the context of "
-            "%d: "
-            "open the engine with a larger context",
+            "%d: open the engine with a larger context",
             b, count, r->have, room, context);
     for (int i = 0; i < count; i++)
         if (tokens[i] < 0 || tokens[i] >= V)

@@ -23,6 +23,7 @@ static int *encode(const text_codec *codec, const char *text, int *count, wb_err
     int *ids = text_encode(codec, text, strlen(text), &n, err);
     int bos = text_bos(codec) >= 0;
     int *all = ids ? malloc((n + 1) * sizeof *all) : NULL;
+    if (ids && !all) error_set(err, "no memory for %zu tokens", n);
     if (all) {
         all[0] = text_bos(codec);
         memcpy(all + bos, ids, n * sizeof *ids);

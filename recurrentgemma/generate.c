@@ -78,8 +78,7 @@ static int check_room(const options *o, const token_rows *r, wb_error *err)
         return error_set(
             err,
             "--context %ld: %d tokens of a prompt and --max-new-tokens %ld are more: "
-            "raise "
-            "the one or lower the other",
+            "raise the one or lower the other",
             o->context, r->longest, o->max_new_tokens);
     return 0;
 }
@@ -90,9 +89,8 @@ static int run(session *s, token_rows *r, wb_error *err)
     if (session_text(s, err) || rows_read(r, o, s->codec, err) || check_room(o, r, err))
         return -1;
     long needed = r->longest + o->max_new_tokens;
-    long context = o->context   ? o->context
-                   : needed > 2 ? needed
-                                : 2;  // the least there is
+    if (needed < 2) needed = 2;  // the least there is
+    long context = o->context ? o->context : needed;
     rg_settings set = session_settings(o, r->B, context, r->longest, o->max_new_tokens);
     if (session_model(s, &set, err) || rows_check(r, s->info->vocab, err)) return -1;
     session_say(s);

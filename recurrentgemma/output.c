@@ -34,20 +34,23 @@ int writer_add(writer *w, const int *ids, int count, wb_error *err)
 {
     char *piece = NULL;
     size_t bytes = 0;
+    bool good = true;
     FILE *f = open_memstream(&piece, &bytes);  // one write for all tokens of the call
     if (!f) return error_set(err, "no memory for the text");
     for (int i = 0; i < count; i++) {
         size_t n;
         if (w->stream) {
             const char *text = text_stream_add(w->stream, ids[i], &n);
-            fwrite(text, 1, n, f);
+            if (!text) good = false;
+            if (text) fwrite(text, 1, n, f);
         } else {
             fprintf(f, w->any ? " %d" : "%d", ids[i]);
         }
         w->any = true;
     }
-    int rc = fclose(f) ? error_set(err, "no memory for the text") : 0;
-    if (!rc) rc = output_write(piece, bytes, err);
+    if (fclose(f)) good = false;
+    int rc =
+        good ? output_write(piece, bytes, err) : error_set(err, "no memory for the text");
     free(piece);
     return rc;
 }
@@ -58,7 +61,8 @@ int writer_end(writer *w, wb_error *err)
     if (w->stream) {
         size_t bytes;
         const char *rest = text_stream_end(w->stream, &bytes);
-        rc = output_write(rest, bytes, err);
+        rc = rest ? output_write(rest, bytes, err)
+                  : error_set(err, "no memory for the text");
         text_stream_free(w->stream);
         w->stream = NULL;
     }

@@ -12,7 +12,8 @@ typedef struct options {
     const char *preset, *dtype, *blocks;
     uint64_t seed;
     long shards, layers, channels, heads, kv_heads, head_dim, hidden, vocab, recurrent;
-    long taps, window, tied, hf_window, dry;
+    long taps, window;
+    bool tied, hf_window, dry;
     double softcap;
 } options;
 
@@ -52,16 +53,17 @@ static const flag rows[] = {
     {"blocks", FLAG_WORD, AT(blocks), MODEL, 0, 0, "rra",
      "kinds of layers, repeated: r recurrent, a attention"},
     {"softcap", FLAG_REAL, AT(softcap), MODEL, 0, 1e6, "30", "of the logits (0: none)"},
-    {"tied", FLAG_LONG, AT(tied), MODEL, 0, 1, "1", "the output matrix is the embedding"},
-    {"hf-window", FLAG_LONG, AT(hf_window), MODEL, 0, 1, "0",
-     "1: the config asks for windows as transformers has them, one token less"},
+    {"tied", FLAG_SWITCH, AT(tied), MODEL, 0, 0, "1",
+     "the output matrix is the embedding"},
+    {"hf-window", FLAG_SWITCH, AT(hf_window), MODEL, 0, 0, "0",
+     "the config asks for windows as transformers has them, one token less"},
     {"dtype", FLAG_WORD, AT(dtype), FILES, 0, 0, "bf16",
      "of the files: bf16, f32 or f16"},
     {"shards", FLAG_LONG, AT(shards), FILES, 0, RANDOM_SHARDS, "0",
      "files, at most (0: one for each 5 GB)"},
     {"seed", FLAG_SEED, AT(seed), FILES, 0, 0, "1", "of all numbers"},
-    {"dry-run", FLAG_LONG, AT(dry), FILES, 0, 1, "0",
-     "1: only says how large it would be"},
+    {"dry-run", FLAG_SWITCH, AT(dry), FILES, 0, 0, "0",
+     "only says how large it would be"},
 };
 static const flag_table table = {rows, sizeof rows / sizeof *rows};
 
@@ -134,6 +136,15 @@ static void help(void)
     flags_help(&table, FILES);
 }
 
+// Whether `next` is the value of the option `word`, by the rules of flags_parse.
+static bool takes_next(const char *word, const char *next)
+{
+    const flag *f = flags_find(&table, word + 2, strlen(word + 2));
+    if (strchr(word, '=')) return false;
+    return !f || f->kind != FLAG_SWITCH || strcmp(next, "0") == 0 ||
+           strcmp(next, "1") == 0;
+}
+
 // Takes the one word that is no option and no option's value out of argv.
 static int take_folder(int *argc, char **argv, const char **folder, wb_error *err)
 {
@@ -149,7 +160,7 @@ static int take_folder(int *argc, char **argv, const char **folder, wb_error *er
             continue;
         }
         argv[kept++] = argv[i];
-        if (!strchr(argv[i], '=') && i + 1 < *argc) argv[kept++] = argv[++i];
+        if (i + 1 < *argc && takes_next(argv[i], argv[i + 1])) argv[kept++] = argv[++i];
     }
     *argc = kept;
     return *folder ? 0 : error_set(err, "no folder to write to (see --help)");

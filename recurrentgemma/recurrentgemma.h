@@ -41,10 +41,10 @@ typedef enum rg_dtype {
 
 typedef struct rg_settings {
     rg_dtype dtype;
-    int batch;   /* B >= 1 rows */
-    int context; /* the most tokens of a row, read and drawn together */
-    int chunk;   /* tokens of a row read at once: bounds the memory of rg_prefill */
-    int drawn;   /* the most tokens that a row draws after one rg_prefill */
+    int batch;      /* B >= 1 rows */
+    int context;    /* the most tokens of a row, read and drawn together */
+    int chunk;      /* tokens of a row read at once: bounds the memory of rg_prefill */
+    int drawn;      /* the most tokens that a row draws after one rg_prefill */
     bool hf_window; /* attention sees W keys as in transformers, not W+1 */
     bool graph;     /* a step is one CUDA graph; false: launch by launch */
     /* sampling: see sample_f32 in kvcache.h */
@@ -65,16 +65,16 @@ rg_settings rg_defaults(void);
 /* What the folder holds; see recurrentgemma/README.md for the files. */
 typedef struct rg_info {
     int layers, channels, heads, head_dim, hidden, vocab, recurrent, taps, window;
-    int attention_layers;      /* of the layers; the others are recurrent */
-    bool tied;                 /* the output matrix is the embedding */
-    int bos, eos, pad;         /* -1: config.json names none */
-    rg_dtype dtype;            /* that it computes in */
-    size_t parameters;         /* all, the tied head once */
-    size_t weight_bytes;       /* on the device */
-    size_t cache_bytes;        /* states and rings of all rows */
-    size_t buffer_bytes;       /* all the rest on the device */
-    double load_seconds;       /* rg_open, of which most is reading the file */
-    bool fused;                /* norm and activation inside the products of a step */
+    int attention_layers; /* of the layers; the others are recurrent */
+    bool tied;            /* the output matrix is the embedding */
+    int bos, eos, pad;    /* -1: config.json names none */
+    rg_dtype dtype;       /* that it computes in */
+    size_t parameters;    /* all, the tied head once */
+    size_t weight_bytes;  /* on the device */
+    size_t cache_bytes;   /* states and rings of all rows */
+    size_t buffer_bytes;  /* all the rest on the device */
+    double load_seconds;  /* rg_open, of which most is reading the file */
+    bool fused;           /* norm and activation inside the products of a step */
 } rg_info;
 
 typedef struct rg_engine rg_engine;
@@ -89,8 +89,7 @@ const rg_info *rg_describe(const rg_engine *e);
  * draw nothing and are done. Returns how many rows go on (are not done), -1 on an error:
  * a token outside of the vocabulary, more than `context` tokens, a row that was stepped on
  * after its end (rg_reset it first). Nothing is read then. */
-int rg_prefill(
-    rg_engine *e, const int *const *tokens, const int *count, wb_error *err);
+int rg_prefill(rg_engine *e, const int *const *tokens, const int *count, wb_error *err);
 
 /* Draws up to n tokens more in each row that is not done, and waits for them. Ends early
  * when all are done. Returns how many rows go on, -1 on an error (a row is full). A row is

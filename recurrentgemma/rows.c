@@ -41,7 +41,8 @@ void rows_free(token_rows *r)
 
 /* --- prompts -------------------------------------------------------------------------- */
 
-int *rows_encode(
+// BOS, if there is one and `bos` is set, and the text's ids, malloc'ed.
+static int *encode(
     const text_codec *codec, const char *text, size_t bytes, bool bos, size_t *count,
     wb_error *err)
 {
@@ -69,7 +70,7 @@ static int add_prompt(
     if (bytes == 0) return error_set(err, "%s: an empty prompt: write a text", where);
     wb_error why;
     size_t count;
-    int *ids = rows_encode(codec, text, bytes, !o->no_bos, &count, &why);
+    int *ids = encode(codec, text, bytes, !o->no_bos, &count, &why);
     if (!ids) return error_set(err, "%s: %.700s", where, why.text);
     if (add_row(r, ids, count, line, err)) return -1;
     if (count == 0)

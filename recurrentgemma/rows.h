@@ -26,9 +26,4 @@ int rows_read(token_rows *r, const options *o, const text_codec *codec, wb_error
 int rows_check(const token_rows *r, int vocab, wb_error *err);
 void rows_free(token_rows *r);
 
-/* BOS, if there is one and `bos` is set, and the text's ids, malloc'ed. */
-int *rows_encode(
-    const text_codec *codec, const char *text, size_t bytes, bool bos, size_t *count,
-    wb_error *err);
-
 #endif

@@ -74,8 +74,7 @@ void session_say(const session *s)
     fprintf(
         stderr,
         "model  %s: %d layers (%d with attention, window %d), %d channels (recurrent "
-        "%d), "
-        "%d heads of %d, %d tokens, %.2f M parameters, %s\n",
+        "%d), %d heads of %d, %d tokens, %.2f M parameters, %s\n",
         s->o->model, i->layers, i->attention_layers, i->window, i->channels, i->recurrent,
         i->heads, i->head_dim, i->vocab, (double)i->parameters * 1e-6,
         i->dtype == RG_BF16 ? "bf16" : "f32");

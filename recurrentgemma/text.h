@@ -39,7 +39,7 @@ text_stream *text_stream_begin(const text_codec *t); /* NULL: no memory */
 /* The text that is certain now, valid until the next call; *bytes may be 0. NULL: no
  * memory. */
 const char *text_stream_add(text_stream *s, int id, size_t *bytes);
-/* The rest, broken as it may be; the stream may then begin another text. */
+/* The rest, broken as it may be; the stream may then begin another text. NULL: no memory. */
 const char *text_stream_end(text_stream *s, size_t *bytes);
 void text_stream_free(text_stream *s); /* NULL is fine */
 

@@ -175,8 +175,7 @@ if "$PYTHON" -c 'import sentencepiece' 2>/dev/null && [ -n "$(cat "$B/objects/re
     brim() { # in a turn, in an answer, between the two: full, but no error
         for context in 20 47 48 67 68 75 76 77; do
             printf "$turns" | chat --quiet --context $context >"$TMP/answered" || return 1
-            awk 'NR == FNR {want[NR] = $0; next} index(want[FNR], $0) != 1 {exit 1}' \
-                "$TMP/answers" "$TMP/answered" || return 1
+            [[ $(head -1 "$TMP/answers") = "$(head -1 "$TMP/answered")"* ]] || return 1
         done
     }
     check "a context that fills up anywhere ends the answer, not the chat" brim

@@ -37,7 +37,7 @@ check "random: the same file" cmp "$TMP/odd/model.safetensors" "$TMP/single/mode
 check_says "random: the published 2B" "2682862080 parameters, 5.366 GB in 2 files" \
     "$random" --preset 2b --dry-run 1 "$TMP/x"
 check_says "random: the published 9B" "8579977216 parameters, 17.160 GB in 4 files" \
-    "$random" --preset 9b --dry-run 1 "$TMP/x"
+    "$random" --preset 9b --dry-run "$TMP/x"
 refuses "no folder" "no folder to write to"
 refuses "two folders" "two folders" "$TMP/x" "$TMP/y"
 refuses "a folder with a model" "is there already: remove it" "$TMP/odd"
