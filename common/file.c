@@ -23,6 +23,19 @@ int error_set(wb_error *err, const char *format, ...)
     return -1;
 }
 
+int file_is_real(const char *path, const void *data, size_t bytes, wb_error *err)
+{
+    static const char first[] = "version https://git-lfs.github.com/spec/";
+    const size_t n = sizeof first - 1;
+    if (bytes < n || memcmp(data, first, n) != 0) return 0;
+    return error_set(
+        err,
+        "%s: holds a pointer of git-lfs in place of the file: get it with `git lfs "
+        "pull`, "
+        "or download the file",
+        path);
+}
+
 char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err)
 {
     char *text = NULL;
@@ -54,6 +67,10 @@ char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err)
         }
         text[have] = 0;
         if (bytes) *bytes = have;
+        if (file_is_real(path, text, have, err)) {
+            free(text);
+            text = NULL;
+        }
     }
     if (fd >= 0) close(fd);
     return text;

@@ -18,8 +18,13 @@ int error_set(wb_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The whole file in malloc'ed memory, a 0 byte behind it. NULL: missing, not a regular
- * file, unreadable, or larger than `limit` bytes. An empty file is no error. */
+ * file, unreadable, larger than `limit` bytes, or a pointer of git-lfs. An empty file is no
+ * error. */
 char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err);
+
+/* 0, or -1 with what to do: these are the three lines that a git clone without git-lfs
+ * leaves in the place of a large file. */
+int file_is_real(const char *path, const void *data, size_t bytes, wb_error *err);
 
 /* Creates the folder and its parents where they are missing. */
 int folder_make(const char *path, wb_error *err);

@@ -165,6 +165,7 @@ static int parse(st_file *f, wb_error *err)
         return error_set(
             err, "%s: %zu bytes, too short for a safetensors file", f->path,
             f->map_bytes);
+    if (file_is_real(f->path, f->map, f->map_bytes, err)) return -1;
     uint64_t header = 0;
     for (int i = 7; i >= 0; i--)
         header = header << 8 | f->map[i];

@@ -44,6 +44,9 @@ static int check_settings(const rg_settings *s, wb_error *err)
             err, "a penalty of %g: give more than 0; 1 is none", (double)s->penalty);
     if (s->stops > 0 && !s->stop)
         return error_set(err, "%d stop tokens, but no list of them", s->stops);
+    if (s->stops < 0 && s->stop)
+        return error_set(
+            err, "a list of stop tokens, but stops %d: say how many it has", s->stops);
     return 0;
 }
 

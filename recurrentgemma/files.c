@@ -159,7 +159,8 @@ open_shards(model_files *m, const char *folder, const char *path, wb_error *err)
         snprintf(shard, sizeof shard, "%s/%s", folder, x.shard[i]);
         if (open_file(m, shard, &why))
             rc = error_set(
-                err, "%.700s (a shard that %s names)", why.text, base_name(path));
+                err, "%.700s (a shard that %s names; get that file again)", why.text,
+                base_name(path));
     }
     if (!rc) rc = collect(m, err);
     if (!rc) rc = compare(m, &x, path, err);

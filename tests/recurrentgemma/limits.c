@@ -181,6 +181,8 @@ static void bad_settings(void)
     s = greedy(), s.top_k = -1, refused("top-k", s, "top-k");
     s = greedy(), s.penalty = 0, refused("penalty", s, "penalty");
     s = greedy(), s.stops = 2, refused("stops without a list", s, "stop");
+    s = greedy(), s.stop = text, s.stops = -1;
+    refused("a list of stops whose length was forgotten", s, "say how many");
     s = greedy(), s.context = 2000000000, s.batch = 100, refused("too long", s, "");
     rg_engine *e = rg_open("/nowhere", &s, &err);
     tap(!e && strstr(err.text, "/nowhere"), "no folder: %s", err.text);

@@ -8,6 +8,8 @@ import struct
 import numpy as np
 from loading_run import TMP, cast, dump, model_folder, official, read, refused, write
 
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 4995496656\n" % 7
+
 
 def configs():
     config, base = read(f"{TMP}/odd")
@@ -144,6 +146,7 @@ def files():
     file(("a file that ends in its header", "it is truncated"), lambda d: d[:100])
     file(("a file that goes on", "belong to no tensor"), lambda d: d + b"0")
     file(("an empty file", "is empty"), lambda d: b"")
+    file(("a pointer of git-lfs", "model.safetensors: holds a pointer of git-lfs"), lambda d: POINTER)
     file(("noise", "not a safetensors file"), lambda d: bytes(range(256)) * 9)
     file(("a header that is no JSON", "not valid JSON"), lambda d: struct.pack("<Q", 5) + b"{[}  ")
     where = write("bad", config, base)
@@ -180,6 +183,7 @@ def shards():
     case("a missing shard", f"{two}: No such file or directory (a shard that",
          lambda where, index: os.remove(f"{where}/{two}"))
     case("a shard that ends early", f"{two}: ", lambda w, i: os.truncate(f"{w}/{two}", 3000))
+    case("a pointer for an index", "index.json: holds a pointer", lambda w, i: POINTER.decode())
     case("a tensor in two shards", "is both in ", add_to_one)
     case("a tensor that is not in its shard", f"'{norm}' should be in '", lambda w, i: put(
         one if i["weight_map"][norm] == two else two)(w, i))
