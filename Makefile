@@ -10,13 +10,10 @@ include mk/labs.mk       # lab03, grade, starters, which kernels the programs ta
 include mk/grader.mk     # the program behind ./grade
 include mk/tinylm.mk     # train and generate
 include mk/text.mk       # SentencePiece and what is linked with it
-include mk/weights.mk    # model folders: config and weights
-include mk/recurrentgemma.mk # the inference engine and its programs
-include mk/parity.mk     # the engine against known answers
+include mk/recurrentgemma.mk # the inference engine, its programs and tests; the demo
 include mk/setup.mk      # what is missing on this machine, and how it gets here
 include mk/bench.mk      # measurements
-include mk/plots.mk     # measurements of TinyLM as a whole, drawn
-include mk/demo.mk       # both programs from nothing
+include mk/plots.mk      # measurements of TinyLM as a whole, drawn
 include mk/cpu.mk        # the CPU back end's library and its own checks
 include mk/blas.mk       # matrix products of the CPU back end
 include mk/ops.mk        # given operations: test data
@@ -24,7 +21,7 @@ include mk/fuzz.mk       # any bytes thrown at the file readers
 include mk/tests.mk      # test
 
 help: ## this list
-	@awk -F ' *## *' '/^[a-zA-Z0-9%_.-]+:.*## /{split($$1,t,":"); printf "  make %-26s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
+	@awk -F ' *## *' '/^[a-zA-Z0-9%_.-]+:.*## /{split($$1,t,":"); printf "  make %-26s%s %s\n", t[1], (length(t[1]) > 26 ? sprintf("\n%33s", "") : ""), $$2}' $(MAKEFILE_LIST)
 
 clean: ## remove everything built (data, environment and checkpoints stay)
 	rm -rf build

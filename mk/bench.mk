@@ -64,9 +64,15 @@ bench-recurrentgemma: $(B)/recurrentgemma $(B)/recurrentgemma-random  ## ours be
 	    --json $(B)/bench/recurrentgemma-$(RANDOM).jsonl $(PEERS)
 	@echo "figures: $(B)/bench/recurrentgemma-$(RANDOM).jsonl"
 
+# A model folder on its way to the device: GB/s from the disk, the page cache, the loader.
+$(B)/bench/recurrentgemma/loading: $(B)/bench/recurrentgemma/loading.o $(WEIGHTS_PARTS)
+	$(LINK_PROGRAM)
+bench-loading: $(B)/bench/recurrentgemma/loading  ## how fast a model folder gets to the device (MODEL=DIR ARGS=f32)
+	@$< $(MODEL) $(ARGS)
+
 bench: ## every benchmark of kernels; one: make bench-rmsnorm [CODE=solution]
 
-.PHONY: bench bench-peers bench-recurrentgemma
+.PHONY: bench bench-peers bench-recurrentgemma bench-loading
 
 # The step of RecurrentGemma-2B, all labs' kernels and the given ones together.
 $(B)/bench/step/step.solution: $(addprefix $(B)/bench/,step/step.o kernels.o) $(OPS_OBJECTS) \

@@ -1,28 +1,64 @@
-# recurrentgemma.mk - the inference engine, its programs and their tests.
+# recurrentgemma.mk - the inference engine: its programs, its library, and the tests that link it.
 #   make recurrentgemma     build/<backend>/recurrentgemma, the program
 #   make build/cpu/recurrentgemma-example        the engine in a program of your own
-ENGINE_OBJECTS := $(addprefix $(TEXT_FOLDER)/,engine.o engine_read.o engine_step.o)
-ENGINE_PARTS   := $(ENGINE_OBJECTS) $(WEIGHTS_OBJECTS) $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) \
-                  $(B)/kernels.o $(BACKEND_LIBS)
+#   make build/cpu/recurrentgemma-random         model folders with random weights
+#   make recurrentgemma-check-transformers MODEL=folder PYTHON=/path/with/transformers
+#   make demo [PROMPT="ROMEO:"] [LENGTH=500] [OUT=runs] [DATA=text] [ARGS="--steps 500"]
+in_folder = $(addprefix $(RG_FOLDER)/,$(addsuffix .o,$(1)))
+$(RG_FOLDER)/%.o: recurrentgemma/%.c | setup
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) $(DEPS) -c $< -o $@
 
-# Not $(B)/recurrentgemma/*.o: that is the program's name.
-PROGRAM_OBJECTS := $(patsubst %,$(TEXT_FOLDER)/%.o,main options rows output stop session generate score \
-                     talk bench cost ceiling)
+# A model folder: its config and weights on the way to the device. No kernels.
+WEIGHTS_OBJECTS := $(call in_folder,weights loading files upload)
+WEIGHTS_PARTS   := $(WEIGHTS_OBJECTS) $(FILE_OBJECTS) $(B)/common/cuda_check.o $(BACKEND_LIBS)
+
+# The engine: what recurrentgemma.h declares, and all that it needs.
+ENGINE_PARTS := $(call in_folder,engine engine_read engine_step) $(WEIGHTS_OBJECTS) \
+                $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
+
+# --- programs ---------------------------------------------------------------------------
+
+PROGRAM_OBJECTS := $(call in_folder,main options rows output stop session generate score talk \
+                     bench cost ceiling)
 $(B)/recurrentgemma: $(PROGRAM_OBJECTS) $(TEXT_OBJECTS) $(ENGINE_PARTS)
 	$(LINK_TEXT)
 recurrentgemma: $(B)/recurrentgemma  ## the inference program: build/<backend>/recurrentgemma --help
-TEST_PROGRAMS += $(B)/recurrentgemma
 
-$(B)/recurrentgemma-example: $(TEXT_FOLDER)/example.o $(TEXT_OBJECTS) $(ENGINE_PARTS)
+$(B)/recurrentgemma-example: $(call in_folder,example) $(TEXT_OBJECTS) $(ENGINE_PARTS)
 	$(LINK_TEXT)
-TEST_PROGRAMS += $(B)/recurrentgemma-example
 
-# tests/recurrentgemma/NAME.c: a program on the engine's C API and what is inside of it.
+# It writes files alone: no kernels, no back end.
+$(B)/recurrentgemma-random: $(call in_folder,random random_model stop) \
+        $(addprefix $(B)/common/,cores.o draw.o file.o flags.o rg_config.o rg_config_read.o \
+                                 rg_tensors.o safetensors.o wb.o)
+	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lpthread -lm
+
+TEST_PROGRAMS += $(addprefix $(B)/,recurrentgemma recurrentgemma-example recurrentgemma-random)
+
+# From a fresh clone to two models that write: this program's, and TinyLM's.
+demo:  ## trains both small models (or takes the kept ones), both programs write from PROMPT=
+	+@BACKEND=$(BACKEND) B=$(B) PYTHON=$(PYTHON) MAKE="$(MAKE)" DATA="$(DATA)" ARGS="$(ARGS)" \
+	    OUT="$(if $(filter command environment,$(firstword $(origin OUT))),$(OUT))" tools/demo.sh
+
+# --- tests ------------------------------------------------------------------------------
+
+# tests/recurrentgemma/NAME.c: programs on the engine's C API and what is inside of it.
 ENGINE_TESTS := $(addprefix $(B)/tests/recurrentgemma/,engine limits)
 $(ENGINE_TESTS): %: %.o $(ENGINE_PARTS)
 	$(LINK_PROGRAM) $(WRAP)
 $(B)/tests/recurrentgemma/limits: WRAP = -Wl,--wrap=cudaMalloc,--wrap=cudaMallocHost
 
-TEST_PROGRAMS += $(ENGINE_TESTS)
+$(B)/tests/recurrentgemma/weights: $(B)/tests/recurrentgemma/weights.o $(WEIGHTS_PARTS)
+	$(LINK_PROGRAM)
 
-.PHONY: recurrentgemma
+TEST_PROGRAMS += $(ENGINE_TESTS) $(B)/tests/recurrentgemma/weights
+
+# Criterion programs, as in tests.mk; these link more than a line `// links:` holds.
+ANSWERS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_recurrentgemma*.c))
+$(ANSWERS): $(ENGINE_PARTS)
+
+recurrentgemma-check-transformers: $(B)/recurrentgemma  ## compare the engine with transformers on a model folder (MODEL=folder)
+	@$(or $(GIVEN_PYTHON),$(PYTHON)) tools/check_recurrentgemma.py $< $(or $(MODEL),tests/recurrentgemma/tiny)
+
+.PHONY: recurrentgemma recurrentgemma-check-transformers demo

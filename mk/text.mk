@@ -4,11 +4,11 @@ SENTENCEPIECE       ?=
 SENTENCEPIECE_FLAGS  = $(SENTENCEPIECE:%=-I%/include)
 SENTENCEPIECE_LIBS   = $(if $(SENTENCEPIECE),-L$(SENTENCEPIECE)/lib -Xlinker -rpath \
                        -Xlinker $(abspath $(SENTENCEPIECE))/lib) -lsentencepiece
-TEXT_FOLDER := $(B)/objects/recurrentgemma
-WRAPPER     := $(TEXT_FOLDER)/sentencepiece
+RG_FOLDER   := $(B)/objects/recurrentgemma# not $(B)/recurrentgemma: that is the program
+WRAPPER     := $(RG_FOLDER)/sentencepiece
 
 # A program that takes TEXT_OBJECTS is linked with $(LINK_TEXT): flags and library as found.
-TEXT_OBJECTS := $(addprefix $(TEXT_FOLDER)/,text.o text_stream.o chat.o sentencepiece_file.o sentencepiece.o)
+TEXT_OBJECTS := $(addprefix $(RG_FOLDER)/,text.o text_stream.o chat.o sentencepiece_file.o sentencepiece.o)
 LINK_TEXT     = $(LINK_PROGRAM) @$(WRAPPER).libs
 
 # Looked for by the recipe, after set-up had its chance to install it. When the library
@@ -30,11 +30,6 @@ $(WRAPPER).o: $(addprefix recurrentgemma/sentencepiece,.cpp .h _none.c) common/f
 	    echo "no SentencePiece library: tokenizer.model files cannot be read (make doctor)"; \
 	    $(CC) $(CFLAGS) -Icommon -c recurrentgemma/sentencepiece_none.c -o $@; \
 	fi
-
-# A folder of its own: $(B)/recurrentgemma is the program.
-$(TEXT_FOLDER)/%.o: recurrentgemma/%.c | setup
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) $(DEPS) -c $< -o $@
 
 $(B)/tests/recurrentgemma/text: $(B)/tests/recurrentgemma/text.o $(TEXT_OBJECTS) \
                                 $(addprefix $(B)/common/,file.o tokenizer.o)

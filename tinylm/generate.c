@@ -114,7 +114,7 @@ int generate_main(const options *o)
             fprintf(
                 stderr, "a step: %s\n",
                 w.g.d.fuse ? "norm and activation inside the products"
-                         : "your norm or activation, called apart from the products");
+                           : "your norm or activation, called apart from the products");
         double began = seconds_now();
         write_all(&w, o);
         double seconds = seconds_now() - began,

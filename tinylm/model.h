@@ -136,7 +136,7 @@ typedef struct model_calls { /* one table per dtype: pass.h */
     /* one micro-batch: logits and losses, and (gradients) dparam += */
     void (*micro)(model *m, const model_recipe *r, int index, bool gradients);
     void (*evaluate)(model *m); /* *m->eval_loss += sum of the losses of the batch */
-    void (*cast)(model *m); /* param = master, rounded */
+    void (*cast)(model *m);     /* param = master, rounded */
     void (*workspace)(model *m);
 } model_calls;
 

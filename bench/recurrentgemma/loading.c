@@ -68,6 +68,14 @@ static int load(const char *folder, wb_dtype dtype, const char *what, double byt
     return 0;
 }
 
+static bool dtype_named(const char *name, wb_dtype *dtype)
+{
+    static const char *const names[WB_DTYPES] = {"f32", "bf16", "f16"};
+    for (int i = 0; i < WB_DTYPES; i++)
+        if (strcmp(name, names[i]) == 0) return *dtype = (wb_dtype)i, true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     model_files files;
@@ -75,10 +83,9 @@ int main(int argc, char **argv)
     wb_dtype dtype = WB_BF16;
     char *device;
     double bytes = 0, start;
-    if (argc < 2) return 2;
+    if (argc < 2 || argc > 3 || (argc > 2 && !dtype_named(argv[2], &dtype)))
+        return fprintf(stderr, "usage: loading FOLDER [f32|bf16|f16]\n"), 2;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc > 2) dtype = !strcmp(argv[2], "f32") ? WB_F32 : WB_BF16;
-    if (argc > 2 && strcmp(argv[2], "f16") == 0) dtype = WB_F16;
     if (model_files_open(&files, argv[1], &err))
         return fprintf(stderr, "%s\n", err.text), 1;
     size_t largest = 0;

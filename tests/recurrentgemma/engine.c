@@ -25,7 +25,7 @@ static void chunks_agree(void)
         s.chunk = chunk[i];
         e = open_with(s);
         score(e, text, LONG, &parts);
-        double d = apart(parts.z[0][0], whole.z[0][0], (size_t)LONG * V);
+        double d = farthest(parts.z[0][0], whole.z[0][0], (size_t)LONG * V);
         prefill(e, text + LONG, 1);
         tap(d <= 1e-4 && rg_tokens(e, 0)[0] == next,
             "logits in chunks of %d as of all %d at once: off by %.1e", chunk[i], LONG,
@@ -52,7 +52,7 @@ static void steps_as_reading(void)
     memcpy(all + LONG, rg_tokens(e, 0), MORE * sizeof *all);
     rg_reset(e, 0, SEED);
     score(e, all, LONG + MORE, &whole);
-    double d = apart(stepped[0], whole.z[0][LONG], (size_t)MORE * V);
+    double d = farthest(stepped[0], whole.z[0][LONG], (size_t)MORE * V);
     tap(d <= 1e-4, "logits of %d steps as of reading the same tokens: off by %.1e", MORE,
         d);
     rg_close(e);
@@ -93,7 +93,7 @@ static void rows_as_alone(void)
     for (int b = 0; b < B; b++) {
         rg_engine *one = open_with(greedy());
         score(one, rows[b], count[b], &parts);
-        d = fmax(d, apart(parts.z[0][0], whole.z[b][0], (size_t)count[b] * V));
+        d = fmax(d, farthest(parts.z[0][0], whole.z[b][0], (size_t)count[b] * V));
         rg_close(one);
     }
     tap(d <= 1e-4 && whole.calls == 1 + LONG + 9,

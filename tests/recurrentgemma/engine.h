@@ -2,6 +2,7 @@
 #ifndef TEST_ENGINE_H
 #define TEST_ENGINE_H
 #include "../../recurrentgemma/engine.h"
+#include "../farthest.h"
 #include "../tap.h"
 
 #include <math.h>
@@ -54,16 +55,6 @@ WB_INLINE int keep(void *user, int row, int at, const float *logits, int vocab)
     if (++s->calls != s->end_at) return 0;
     error_set(&err, "enough");
     return 1;
-}
-
-WB_INLINE double apart(const float *a, const float *b, size_t n)
-{
-    double most = 0;
-    for (size_t i = 0; i < n; i++) {
-        double d = fabs((double)a[i] - b[i]);
-        if (!(d <= most)) most = d == d ? d : INFINITY;
-    }
-    return most;
 }
 
 static scores parts; /* large: not on the stack */

@@ -9,6 +9,7 @@
 #ifndef TINY_H
 #define TINY_H
 #include "../device.h"
+#include "../farthest.h"
 #include "safetensors.h"
 
 #include <stdio.h>
@@ -83,17 +84,6 @@ WB_INLINE float *weight(int layer, const char *part)
     snprintf(name, sizeof name, "model.layers.%d.%s", layer, part);
     const st_tensor *t = tiny_find(tiny_model, layer < 0 ? part : name);
     return tiny_device(t->data, t->elements);
-}
-
-/* Largest |got - want| of n numbers on the host; a NaN is infinite. */
-WB_INLINE double farthest(const float *got, const float *want, size_t n)
-{
-    double most = 0;
-    for (size_t i = 0; i < n; i++) {
-        double d = fabs((double)got[i] - want[i]);
-        if (!(d <= most)) most = d == d ? d : INFINITY;
-    }
-    return most;
 }
 
 /* n numbers on the device against n on the host */

@@ -129,8 +129,7 @@ static int check(bool host, const char *line)
         "%s - %s: five later steps ask the device for memory %ld times, all before %ld",
         ok ? "ok" : "not ok", line, later.device, device_counted - later.device);
     if (host)
-        printf(
-            "; the host %ld times, the first three steps %ld", later.host, first.host);
+        printf("; the host %ld times, the first three steps %ld", later.host, first.host);
     printf("\n");
     trainer_close(&t);
     model_destroy(&m);

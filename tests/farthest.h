@@ -1,0 +1,20 @@
+/* farthest.h - for tests: how far results are from what was expected. */
+#ifndef FARTHEST_H
+#define FARTHEST_H
+#include "wb.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* Largest |got - want| of n numbers on the host; a NaN is infinite. */
+WB_INLINE double farthest(const float *got, const float *want, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        double d = fabs((double)got[i] - want[i]);
+        if (!(d <= most)) most = d == d ? d : INFINITY;
+    }
+    return most;
+}
+
+#endif
