@@ -21,7 +21,8 @@ include mk/fuzz.mk       # any bytes thrown at the file readers
 include mk/tests.mk      # test
 
 help: ## this list
-	@awk -F ' *## *' '/^[a-zA-Z0-9%_.-]+:.*## /{split($$1,t,":"); printf "  make %-26s%s %s\n", t[1], (length(t[1]) > 26 ? sprintf("\n%33s", "") : ""), $$2}' $(MAKEFILE_LIST)
+	@awk -F ' *## *' \
+	    '/^[a-zA-Z0-9%_.-]+:.*## /{split($$1,t,":"); printf "  make %-26s%s %s\n", t[1], (length(t[1]) > 26 ? sprintf("\n%33s", "") : ""), $$2}' $(MAKEFILE_LIST)
 
 clean: ## remove everything built (data, environment and checkpoints stay)
 	rm -rf build

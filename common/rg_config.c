@@ -77,8 +77,7 @@ int rg_config_check(const rg_config *c, wb_error *err)
         return error_set(
             err,
             "the model is too large: %d layers (10000 at most), a matrix of %.3g "
-            "elements "
-            "(2e9 at most)",
+            "elements (2e9 at most)",
             c->layers, widest * c->channels);
     return 0;
 }

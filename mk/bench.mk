@@ -86,8 +86,8 @@ bench-step: $(B)/bench/step/step.solution ## a token of RecurrentGemma-2B's shap
 
 # Reading a prompt at the same shape, with what each kernel finds in the caches there.
 $(B)/bench/prefill/prefill.solution: $(addprefix $(B)/bench/,prefill/prefill.o kernels.o) \
-        $(OPS_OBJECTS) $(SOLUTION_FOLDERS:%=$(B)/solutions/%.o) $(B)/common/wb.o \
-        $(BACKEND_LIBS)
+        $(call in_folder,ceiling) $(addprefix $(B)/common/,cuda_check.o machine.o wb.o) \
+        $(OPS_OBJECTS) $(SOLUTION_FOLDERS:%=$(B)/solutions/%.o) $(BACKEND_LIBS)
 	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)
 bench-prefill: $(B)/bench/prefill/prefill.solution ## a prompt of RecurrentGemma-2B's shape, by its parts
 	@$<

@@ -1,5 +1,5 @@
-/* ceiling.h - what the machine can do at best, measured beside what the model does: every
- * benchmark's figures stand as parts of these. */
+/* ceiling.h - what the machine can do at best, measured beside what the model does: the
+ * figures of --bench and of bench/prefill stand as parts of these. */
 #ifndef CEILING_H
 #define CEILING_H
 #include <stdbool.h>

@@ -149,8 +149,7 @@ static int bring(loading *l, cudaStream_t stream)
             l->folder, (double)w->bytes * 1e-6, (double)room * 1e-6);
     }
     place(l, w->arena);
-    w->own_head = !l->config.tied;
-    if (!w->own_head) w->head = w->emb;
+    if (l->config.tied) w->head = w->emb;
     wb_error why;
     size_t odd, count = (size_t)l->count;
     if (upload_all(l->uploads, count, w->shape.dtype, stream, &odd, &why))

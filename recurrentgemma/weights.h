@@ -22,7 +22,6 @@ typedef struct rg_weights {
     const void *emb, *head, *nf; /* (table,C) (table,C) (C); head is emb when tied */
     size_t parameters;           /* in the files, the tied head once */
     size_t bytes;                /* on the device */
-    bool own_head;               /* lm_head.weight is not the embedding */
     void *arena;
 } rg_weights;
 

@@ -6,8 +6,9 @@
  * Weights are random, and all layers of a kind share one set: what a set brings into the L2
  * cache is gone again before the next layer asks for it. The whole is timed without events
  * in between, then the parts with an event before each kernel. Ceilings are those of this
- * run: a copy of 1 GB, and a square product of 8192.
+ * run (recurrentgemma/ceiling.c).
  */
+#include "../../recurrentgemma/ceiling.h"
 #include "../kernels.h"
 #include "attention.h"
 #include "kvcache.h"
@@ -119,7 +120,7 @@ static void take_counts(struct reading *r)
 
 // --- time of parts ---------------------------------------------------------------------
 
-enum { PARTS = 24, EVENTS = 4096 };
+enum { PARTS = 24, EVENTS = 4096, RUNS = 5 };
 static struct part {
     const char *name;
     int calls;
@@ -291,66 +292,34 @@ static void read_prompt(const struct reading *r)
 
 static double copy_speed, product_speed; /* bytes and flops a second */
 
-static int by_value(const void *a, const void *b)
+// Median ms of RUNS times, after one that is not counted.
+static double median_ms(const struct reading *r)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-// Median ms of `times` runs of work(), after one that is not counted.
-static double
-median_of(int times, void (*work)(const struct reading *), const struct reading *r)
-{
-    double ms[16];
+    double ms[RUNS];
     cudaEvent_t start, stop;
     must(cudaEventCreate(&start)), must(cudaEventCreate(&stop));
-    for (int i = -1; i < times; i++) {
+    for (int i = -1; i < RUNS; i++) {
         float one = 0;
         must(cudaEventRecord(start, NULL));
-        work(r);
+        read_prompt(r);
         must(cudaEventRecord(stop, NULL));
         must(cudaEventSynchronize(stop));
         must(cudaEventElapsedTime(&one, start, stop));
         if (i >= 0) ms[i] = one;
     }
     must(cudaEventDestroy(start)), must(cudaEventDestroy(stop));
-    qsort(ms, times, sizeof *ms, by_value);
-    return ms[times / 2];
-}
-
-static void *from, *to;
-static size_t copied;
-static void copy(const struct reading *r)
-{
-    (void)r;
-    must(cudaMemcpyAsync(to, from, copied, cudaMemcpyDeviceToDevice, NULL));
-}
-
-static int side; /* of the square product */
-static void square(const struct reading *r)
-{
-    WB_CHECK(matmul_forward_bf16(
-        to, from, r->wgu, NULL, NULL, side, side, side, r->blas, NULL));
+    return median_of(ms, RUNS);
 }
 
 static void measure_ceilings(void)
 {
-    struct reading r = {0};
-    side = bench_on_card ? 8192 : 256;
-    copied = bench_on_card ? (size_t)1 << 30 : (size_t)1 << 24;
-    from = elements(copied / 2), to = elements(copied / 2);
-    r.wgu = elements((size_t)side * side);
-    WB_CHECK(wb_blas_create(&r.blas));
-    copy_speed = 2e3 * copied / median_of(9, copy, &r);
-    product_speed = 2e3 * side * side * side / median_of(9, square, &r);
+    copy_speed = ceiling_copy(), product_speed = ceiling_product(true);
     printf(
-        "copy %.0f GB/s, product of %d^3 %.0f TFLOP/s\n", copy_speed / 1e9, side,
+        "copy %.0f GB/s, large product %.1f TFLOP/s\n", copy_speed / 1e9,
         product_speed / 1e12);
-    wb_blas_destroy(r.blas);
-    bench_free_all();
 }
 
-static void print_parts(int runs)
+static void print_parts(void)
 {
     double sum = 0;
     for (int i = 0; i < PARTS && parts[i].name; i++) {
@@ -359,21 +328,20 @@ static void print_parts(int runs)
         double of = rate / (p->flops ? product_speed : copy_speed);
         printf(
             "  %-22s %4d calls %9.3f ms  %8.4f each  %8.1f %-7s %5.3f of %s\n", p->name,
-            p->calls / runs, p->ms / runs, p->ms / p->calls,
+            p->calls / RUNS, p->ms / RUNS, p->ms / p->calls,
             rate / (p->flops ? 1e12 : 1e9), p->flops ? "TFLOP/s" : "GB/s", of,
             p->flops ? "the product" : "copy");
-        sum += p->ms / runs;
+        sum += p->ms / RUNS;
     }
     printf("  %-22s %20.3f ms\n", "sum", sum);
 }
 
 static void report(struct shape z, int B, int tokens, int T, int details)
 {
-    enum { RUNS = 5 };
     struct reading r = {.z = z, .B = B, .T = T, .tokens = tokens};
     take_weights(&r), take_rows(&r), take_counts(&r);
     WB_CHECK(wb_blas_create(&r.blas));
-    double ms = median_of(RUNS, read_prompt, &r);
+    double ms = median_ms(&r);
     printf(
         "%d x %d tokens in chunks of %d: %.2f ms, %.0f tokens/s\n", B, tokens, T, ms,
         B * tokens / ms * 1e3);
@@ -382,7 +350,7 @@ static void report(struct shape z, int B, int tokens, int T, int details)
     for (int i = 0; details && i < RUNS; i++)
         read_prompt(&r), add_times();
     timed = 0;
-    if (details) print_parts(RUNS);
+    if (details) print_parts();
     fflush(stdout);
     wb_blas_destroy(r.blas);
     bench_free_all();

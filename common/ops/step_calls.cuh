@@ -1,6 +1,7 @@
 /* step_calls.cuh - the matrix products of a decode step: few rows, so the weights' bytes
  * count. Each weight is read once and at the speed of memory: row_kernel for one row
- * (step_row.cuh), cuBLAS for several of 16 bits (step_blas.cuh), step_any.cuh for the rest. Here is the choice; step_f32.cu, step_f16.cu and step_bf16.cu have the calls.
+ * (step_row.cuh), cuBLAS for several of 16 bits (step_blas.cuh), step_any.cuh for the rest.
+ * Here is the choice; step_f32.cu, step_f16.cu and step_bf16.cu have the calls.
  *
  * The norm needs no pass of its own:
  *

@@ -51,7 +51,7 @@ static int write_all(const rg_weights *w, const char *path, wb_error *err)
     dump d = {.dtype = as[c->dtype]};
     d.tensor = calloc((size_t)c->layers * 20 + 3, sizeof *d.tensor);
     add(&d, -1, "emb", w->emb, (size_t)c->table, (size_t)c->C);
-    if (w->own_head) add(&d, -1, "head", w->head, (size_t)c->table, (size_t)c->C);
+    if (w->head != w->emb) add(&d, -1, "head", w->head, (size_t)c->table, (size_t)c->C);
     add(&d, -1, "nf", w->nf, 1, (size_t)c->C);
     for (int i = 0; i < c->layers; i++)
         add_layer(&d, c, i, &w->layer[i]);
