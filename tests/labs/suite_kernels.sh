@@ -35,6 +35,12 @@ says "MINE names one lab" "twice=20.5 twice_back=20.5 thrice=30.25 thrice_back=3
 check_fails "MINE names no lab" "MINE=fourfold: no such lab; say all, none or some of" \
     tiny_link MINE=fourfold
 
+starter() { # a program that calls one
+    printf '#include "wb.h"\nint main(void) { WB_CHECK(WB_TODO); }\n' >"$TMP/todo.c"
+    ${CC:-cc} -Icommon "$TMP/todo.c" common/wb.c -o "$TMP/todo" && "$TMP/todo"
+}
+check_fails "a starter that MINE took says what to do" "finish it in labs/, or make without MINE=" starter
+
 # Function by function: one has passed, its neighbour in the same file has not.
 tiny_pass lab01 twice twice_forward_f32
 says "a passed function is taken, its neighbour is not" \
