@@ -1,7 +1,7 @@
 """peers_recurrentgemma.py - a RecurrentGemma model folder read and written by this program
 and by Hugging Face transformers, on the same machine in one run.
 
-    make BACKEND=cuda bench-recurrentgemma               2B shape; PRESET=9b the larger one
+    make BACKEND=cuda bench-recurrentgemma               2B shape; RANDOM=9b the larger one
     python bench/peers_recurrentgemma.py --tiny          peers of a tiny shape, on any machine
 
 A case BxPxG: B rows of P random tokens are read (prefill), then G are written one by one

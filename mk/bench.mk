@@ -85,7 +85,7 @@ bench-step: $(B)/bench/step/step.solution ## a token of RecurrentGemma-2B's shap
 .PHONY: bench-step
 
 # Reading a prompt at the same shape, with what each kernel finds in the caches there.
-$(B)/bench/prefill/prefill.solution: $(addprefix $(B)/bench/,prefill/prefill.o kernels.o) \
+$(B)/bench/prefill/prefill.solution: $(addprefix $(B)/bench/,prefill/prefill.o prefill/parts.o kernels.o) \
         $(call in_folder,ceiling) $(addprefix $(B)/common/,cuda_check.o machine.o wb.o) \
         $(OPS_OBJECTS) $(SOLUTION_FOLDERS:%=$(B)/solutions/%.o) $(BACKEND_LIBS)
 	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)

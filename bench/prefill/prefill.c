@@ -11,8 +11,10 @@
 #include "../../recurrentgemma/ceiling.h"
 #include "../kernels.h"
 #include "attention.h"
+#include "cuda_check.h"
 #include "kvcache.h"
 #include "ops.h"
+#include "parts.h"
 #include "rglru.h"
 #include "rmsnorm.h"
 #include "rope.h"
@@ -21,16 +23,8 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef wb_bf16 bf;
-
-static void must(cudaError_t e)
-{
-    if (e == cudaSuccess) return;
-    fprintf(stderr, "prefill: %s\n", cudaGetErrorString(e));
-    exit(1);
-}
 
 // --- sizes and memory ------------------------------------------------------------------
 
@@ -104,7 +98,7 @@ static int *ints(size_t n, unsigned first, unsigned step, unsigned below)
     int *host = malloc(n * sizeof *host), *p = bench_bytes(n * sizeof *p);
     for (size_t i = 0; i < n; i++)
         host[i] = (int)((first + (unsigned)i * step) % below);
-    must(cudaMemcpy(p, host, n * sizeof *p, cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(p, host, n * sizeof *p, cudaMemcpyHostToDevice));
     free(host);
     return p;
 }
@@ -116,56 +110,6 @@ static void take_counts(struct reading *r)
     r->count = ints(B, n, 0, n + 1), r->base = ints(B, 0, 0, 1);
     r->tok = ints(R, 0, 0, 1), r->pos = ints(R, 0, 0, 1);
     r->len = ints(B, 0, 0, 1), r->last = ints(B, 0, 0, 1);
-}
-
-// --- time of parts ---------------------------------------------------------------------
-
-enum { PARTS = 24, EVENTS = 4096, RUNS = 5 };
-static struct part {
-    const char *name;
-    int calls;
-    double ms, flops, bytes;
-} parts[PARTS];
-static struct event {
-    cudaEvent_t at;
-    int part;
-} events[EVENTS];
-static int event_count, timed; /* timed: events are wanted */
-
-static void mark(int part)
-{
-    if (event_count == EVENTS) {
-        fprintf(stderr, "prefill: more than %d kernels: raise EVENTS\n", EVENTS);
-        exit(1);
-    }
-    struct event *e = &events[event_count++];
-    if (!e->at) must(cudaEventCreate(&e->at));
-    e->part = part;
-    must(cudaEventRecord(e->at, NULL));
-}
-
-// What the next call does: flops or bytes, whichever bounds it.
-static void part(const char *name, double flops, double bytes)
-{
-    int i = 0;
-    if (!timed) return;
-    while (i < PARTS - 1 && parts[i].name && strcmp(parts[i].name, name))
-        i++;
-    parts[i].name = name, parts[i].calls++;
-    parts[i].flops += flops, parts[i].bytes += bytes;
-    mark(i);
-}
-
-static void add_times(void)
-{
-    mark(PARTS - 1);
-    must(cudaDeviceSynchronize());
-    for (int i = 0; i + 1 < event_count; i++) {
-        float ms = 0;
-        must(cudaEventElapsedTime(&ms, events[i].at, events[i + 1].at));
-        if (events[i].part < PARTS - 1) parts[events[i].part].ms += ms;
-    }
-    event_count = 0;
 }
 
 // --- the kernels, as a decoder calls them ----------------------------------------------
@@ -290,50 +234,25 @@ static void read_prompt(const struct reading *r)
 
 // --- report ----------------------------------------------------------------------------
 
-static double copy_speed, product_speed; /* bytes and flops a second */
+enum { RUNS = 5 };
 
 // Median ms of RUNS times, after one that is not counted.
 static double median_ms(const struct reading *r)
 {
     double ms[RUNS];
     cudaEvent_t start, stop;
-    must(cudaEventCreate(&start)), must(cudaEventCreate(&stop));
+    CUDA_CHECK(cudaEventCreate(&start)), CUDA_CHECK(cudaEventCreate(&stop));
     for (int i = -1; i < RUNS; i++) {
         float one = 0;
-        must(cudaEventRecord(start, NULL));
+        CUDA_CHECK(cudaEventRecord(start, NULL));
         read_prompt(r);
-        must(cudaEventRecord(stop, NULL));
-        must(cudaEventSynchronize(stop));
-        must(cudaEventElapsedTime(&one, start, stop));
+        CUDA_CHECK(cudaEventRecord(stop, NULL));
+        CUDA_CHECK(cudaEventSynchronize(stop));
+        CUDA_CHECK(cudaEventElapsedTime(&one, start, stop));
         if (i >= 0) ms[i] = one;
     }
-    must(cudaEventDestroy(start)), must(cudaEventDestroy(stop));
+    CUDA_CHECK(cudaEventDestroy(start)), CUDA_CHECK(cudaEventDestroy(stop));
     return median_of(ms, RUNS);
-}
-
-static void measure_ceilings(void)
-{
-    copy_speed = ceiling_copy(), product_speed = ceiling_product(true);
-    printf(
-        "copy %.0f GB/s, large product %.1f TFLOP/s\n", copy_speed / 1e9,
-        product_speed / 1e12);
-}
-
-static void print_parts(void)
-{
-    double sum = 0;
-    for (int i = 0; i < PARTS && parts[i].name; i++) {
-        const struct part *p = &parts[i];
-        double s = p->ms / 1e3, rate = (p->flops ? p->flops : p->bytes) / s;
-        double of = rate / (p->flops ? product_speed : copy_speed);
-        printf(
-            "  %-22s %4d calls %9.3f ms  %8.4f each  %8.1f %-7s %5.3f of %s\n", p->name,
-            p->calls / RUNS, p->ms / RUNS, p->ms / p->calls,
-            rate / (p->flops ? 1e12 : 1e9), p->flops ? "TFLOP/s" : "GB/s", of,
-            p->flops ? "the product" : "copy");
-        sum += p->ms / RUNS;
-    }
-    printf("  %-22s %20.3f ms\n", "sum", sum);
 }
 
 static void report(struct shape z, int B, int tokens, int T, int details)
@@ -345,12 +264,10 @@ static void report(struct shape z, int B, int tokens, int T, int details)
     printf(
         "%d x %d tokens in chunks of %d: %.2f ms, %.0f tokens/s\n", B, tokens, T, ms,
         B * tokens / ms * 1e3);
-    memset(parts, 0, sizeof parts);
-    timed = 1;
+    if (details) parts_begin();
     for (int i = 0; details && i < RUNS; i++)
-        read_prompt(&r), add_times();
-    timed = 0;
-    if (details) print_parts();
+        read_prompt(&r), parts_add();
+    if (details) parts_print(RUNS);
     fflush(stdout);
     wb_blas_destroy(r.blas);
     bench_free_all();
@@ -358,7 +275,7 @@ static void report(struct shape z, int B, int tokens, int T, int details)
 
 void bench_op(void)
 {
-    measure_ceilings();
+    parts_ceilings();
     if (!bench_on_card) {
         report(tiny, 2, 32, 32, 1), report(tiny, 2, 32, 16, 1);
         return;
