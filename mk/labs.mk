@@ -140,12 +140,15 @@ reset-%: | setup  ## start a lab again: make reset-lab03 (keeps a backup)
 	@$(PYTHON) tools/starters.py reset $*
 
 HANDOUT_TARGET ?= $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
+# Its CUDA kernels are for every card, not this machine's alone (CARD=), and without the names
+# and lines of their sources.
 handout: | setup  ## a tree for a course, without solutions: make handout OUT=dir
 	@$(if $(and $(filter command,$(origin OUT)),$(OUT)),, \
 	    echo "make handout OUT=dir: say where to"; exit 1)
 	@$(MAKE) BACKEND=cpu BUILD=build/handout/cpu CPU_TARGET=$(HANDOUT_TARGET) \
 	    build/handout/cpu/fallback.a
-	@$(if $(NVCC),$(MAKE) BACKEND=cuda BUILD=build/handout/cuda build/handout/cuda/fallback.a)
+	@$(if $(NVCC),$(MAKE) BACKEND=cuda BUILD=build/handout/cuda CARD= LINEINFO= \
+	    build/handout/cuda/fallback.a)
 	@$(PYTHON) tools/starters.py handout $(OUT) build/handout/cpu/fallback.a \
 	    $(if $(NVCC),build/handout/cuda/fallback.a)
 

@@ -49,12 +49,13 @@ else
 # -fPIC: the same objects become programs and the library of mk/bench.mk.
 CARD := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d .)
 ARCH ?= $(if $(CARD),-arch=sm_$(CARD),-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90])
+LINEINFO := -lineinfo
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
 BACKEND_LIBS     :=
 LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lcublasLt -lstdc++ -lpthread -ldl -lrt -lm
 define compile_cu
 @mkdir -p $(dir $(2))
-$(Q)$(NVCC) -std=c++17 $(OPT) -lineinfo --extended-lambda $(ARCH) $(INCLUDES) \
+$(Q)$(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) $(INCLUDES) \
     -Xcompiler -Wall,-fno-gnu-unique,-fPIC -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2) $(3)
 endef
 CU_TOOLS :=

@@ -96,6 +96,12 @@ if [ ! -d solutions ]; then
     skip "the committed starters" "this tree has no solutions/"
     tap_done
 fi
+every_card() { # a machine with an sm_75 makes it for all
+    make -nB handout OUT="$TMP/real" CARD=75 NVCC=nvcc >"$TMP/commands" &&
+        grep -q 'nvcc.*code=sm_80.*compute_90.*rope.cu' "$TMP/commands" &&
+        ! grep -qE 'sm_75|lineinfo' "$TMP/commands"
+}
+check "a handout's CUDA kernels are for every card, without the lines of their sources" every_card
 if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
     check "the committed starters agree with the committed solutions" $starters check
 else
