@@ -1,11 +1,17 @@
 /* cost.c - see cost.h. */
 #include "cost.h"
 
+// Tokens before its own that a token sees.
+static int before(const rg_info *i)
+{
+    return i->window - i->hf_window;
+}
+
 double cost_prompt_flops(const rg_info *i, int B, long count)
 {
     double C = i->channels, R = i->recurrent, F = i->hidden, d = i->head_dim,
            H = i->heads;
-    double n = (double)count, W = i->window;
+    double n = (double)count, W = before(i);
     double recurrent = 2 * (3 * C * R + 2 * R * R / H + i->taps * R);
     double attention = 2 * (2 * C * H * d + 2 * C * d);
     double mlp = 2 * 3 * C * F;
@@ -23,7 +29,7 @@ double cost_step_bytes(const rg_info *i, int B, double held)
     double e = i->dtype == RG_BF16 ? 2 : 4, C = i->channels, V = i->vocab;
     double weights = (double)i->weight_bytes + B * C * e;
     if (!i->tied) weights -= V * C * e;
-    double keys = (held < i->window ? held : i->window) + 1;
+    double keys = (held < before(i) ? held : before(i)) + 1;
     double rings = i->attention_layers * 2 * keys * i->head_dim * e;
     double states =
         (i->layers - i->attention_layers) * (2 * 4.0 + i->taps * e) * i->recurrent;

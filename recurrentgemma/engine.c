@@ -137,6 +137,7 @@ static void describe(rg_engine *e)
         .recurrent = c->recurrent,
         .taps = c->taps,
         .window = c->window,
+        .hf_window = c->hf_window,
         .tied = w->head == w->emb,
         .bos = c->bos,
         .eos = c->eos_count ? c->eos[0] : -1,

@@ -66,6 +66,7 @@ rg_settings rg_defaults(void);
 typedef struct rg_info {
     int layers, channels, heads, head_dim, hidden, vocab, recurrent, taps, window;
     int attention_layers; /* of the layers; the others are recurrent */
+    bool hf_window;       /* W keys: asked for here, or by config.json */
     bool tied;            /* the output matrix is the embedding */
     int bos, eos, pad;    /* -1: config.json names none */
     rg_dtype dtype;       /* that it computes in */

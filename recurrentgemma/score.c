@@ -52,7 +52,7 @@ static int begin(sheet *h, const session *s, const token_rows *r, wb_error *err)
         {"model", s->o->model},
         {"dtype", i->dtype == RG_BF16 ? "bf16" : "f32"},
         {"window", window},
-        {"keys", s->o->hf_window ? "window" : "window + 1"},
+        {"keys", i->hf_window ? "window" : "window + 1"},
     };
     const st_tensor logits = {
         .name = "logits",

@@ -131,7 +131,8 @@ static int check_sizes(const decoder *d, wb_error *err)
     if (R > 1e9 || R * widest > 1e12 || set->positions > 1e9 ||
         (double)d->B * set->drawn > 1e10 || (double)d->B * d->P > 1e10)
         return error_set(
-            err, "%d texts of up to %d tokens are too many", d->B, set->positions);
+            err, "%d texts of up to %d tokens are too many: give fewer, or shorter ones",
+            d->B, set->positions);
     return 0;
 }
 

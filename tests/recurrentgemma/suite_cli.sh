@@ -87,6 +87,14 @@ echo 200 >"$TMP/one"
 check "--logits-out of one token" ids --max-new-tokens 0 --tokens "$TMP/one" --logits-out "$TMP/x"
 again() { logits "$TMP/again" && cli same "$TMP/again" "$TMP/logits"; }
 check "--logits-out again: the same bits" again
+keys_said() { # WANTED MODEL OPTIONS...
+    "$rg" --model "$2" --quiet --tokens "$TMP/one" --logits-out "$TMP/x" "${@:3}" &&
+        head -c 500 "$TMP/x" | grep -qF "\"keys\":\"$1\""
+}
+check "the file says that a token saw W+1 keys" keys_said "window + 1" $tiny
+check "or W, by --hf-window" keys_said window $tiny --hf-window
+"$B/recurrentgemma-random" --hf-window "$TMP/hf" >/dev/null
+check "or by the model's config.json" keys_said window "$TMP/hf"
 check "--logits-out and tokens behind it" gives "$TMP/want" --tokens "$TMP/both" --logits-out "$TMP/x"
 quiet() { [ -z "$("$rg" --model $tiny --tokens "$TMP/both" --logits-out "$TMP/x" --quiet 2>&1)" ]; }
 check "--logits-out alone writes no text" quiet
