@@ -1,20 +1,7 @@
 #!/usr/bin/env bash
 # The program recurrentgemma: every option, every error, endings of every kind. The model is
 # tests/recurrentgemma/tiny, whose tokens and logits are known.
-. "$(dirname "$0")/../tap.sh"
-rg=$B/recurrentgemma
-tiny=tests/recurrentgemma/tiny
-fixture=$tiny/fixture.safetensors
-cli() { "$PYTHON" tests/recurrentgemma/cli.py "$@"; }
-folder() { # NAME: $TMP/NAME has the tiny model, without a tokenizer
-    mkdir -p "$TMP/$1" && cp $tiny/config.json "$TMP/$1" &&
-        ln -sf "$PWD/$tiny/model.safetensors" "$TMP/$1"
-}
-one_line() { [ "$(wc -l <"$TMP/.out")" = 1 ]; }
-refuses() { # WHAT WORDS ARGUMENTS...: fails with one line that has the words
-    check_fails "refused: $1" "$2" "$rg" "${@:3}" </dev/null
-    one_line || { echo "not ok -   in one line"; tap_show; tap_failed=1; }
-}
+. "$(dirname "$0")/program.sh"
 
 cli ids $fixture long.input_ids >"$TMP/long"
 cli ids $fixture short.input_ids | tr ' ' , >"$TMP/short"
@@ -145,61 +132,7 @@ check "kernels, model, memory and speed on stderr" spoken
 silent() { [ -z "$(write --prompt ab 2>&1 >/dev/null)" ]; }
 check "--quiet" silent
 
-# --- chat ---
-if "$PYTHON" -c 'import sentencepiece' 2>/dev/null && [ -n "$(cat "$B/objects/recurrentgemma/sentencepiece.libs" 2>/dev/null)" ]; then
-    folder chat
-    cli train "$TMP/chat"
-    chat() { "$rg" --model "$TMP/chat" --chat --max-new-tokens 30 "$@"; }
-    answer() { "$rg" --model "$TMP/chat" --tokens "$1" --max-new-tokens 30 --quiet "${@:2}"; }
-    # Each turn by the library itself, and the model's ids behind all turns before it.
-    history() {
-        : >"$TMP/history" && : >"$TMP/answers" && : >"$TMP/counts"
-        local last=-1
-        for line in "a bird" "<end_of_turn> sacks" "the miller"; do
-            cli turns "$TMP/chat" $last "$line" >"$TMP/turn"
-            wc -w <"$TMP/turn" >>"$TMP/counts"
-            tr '\n' ' ' <"$TMP/turn" >>"$TMP/history"
-            answer "$TMP/history" >>"$TMP/answers"
-            answer "$TMP/history" --ids >"$TMP/said"
-            tr '\n' ' ' <"$TMP/said" >>"$TMP/history"
-            last=$(awk '{print $NF}' "$TMP/said")
-        done
-    }
-    history
-    turns='a bird\n<end_of_turn> sacks\nthe miller\n'
-    remembered() { printf "$turns" | chat 2>"$TMP/stderr" | cmp - "$TMP/answers"; }
-    check "--chat answers as if all was read anew" remembered
-    costs() { sed -n 's/^\[\([0-9]*\) tokens read.*/\1/p' "$TMP/stderr" | cmp - "$TMP/counts"; }
-    check "--chat reads only what is new" costs
-    chunked() { printf "$turns" | chat --quiet --chunk 3 | cmp - "$TMP/answers"; }
-    check "--chat --chunk" chunked
-    cleared() {
-        printf 'sacks\n/clear\n\na bird\n/exit\nthe miller' | chat --quiet | tail -1 |
-            cmp - <(head -1 "$TMP/answers")
-    }
-    check "/clear and /exit" cleared
-    full() { printf "$turns" | chat --context 50; }
-    check_says "a conversation that is full says so and goes on" "/clear starts anew" full
-    brim() { # in a turn, in an answer, between the two: full, but no error
-        for context in 20 47 48 67 68 75 76 77; do
-            printf "$turns" | chat --quiet --context $context >"$TMP/answered" || return 1
-            [[ $(head -1 "$TMP/answers") = "$(head -1 "$TMP/answered")"* ]] || return 1
-        done
-    }
-    check "a context that fills up anywhere ends the answer, not the chat" brim
-    check "a chat at a terminal: Ctrl-C stops the answer, then the program" cli terminal \
-        "$rg" --model "$TMP/chat" --chat --max-new-tokens 1000000 --context 1000000
-    bos() { # --no-bos is the prompt without it
-        "$PYTHON" -c "import sentencepiece as s
-print(*s.SentencePieceProcessor(model_file='$TMP/chat/tokenizer.model').encode('the bird'))" >"$TMP/plain"
-        sed 's/^/2 /' "$TMP/plain" >"$TMP/begun"
-        cmp <(answer "$TMP/plain") <("$rg" --model "$TMP/chat" --prompt 'the bird' --no-bos --max-new-tokens 30 --quiet) &&
-            cmp <(answer "$TMP/begun") <("$rg" --model "$TMP/chat" --prompt 'the bird' --max-new-tokens 30 --quiet)
-    }
-    check "BOS before a prompt, and --no-bos" bos
-else
-    skip "--chat" "no SentencePiece library"
-fi
+# --- chat, but for what suite_chat.sh has ---
 refuses "a chat without marks of turns" "--chat" --model "$TMP/bytes" --chat
 
 # --- benchmark ---

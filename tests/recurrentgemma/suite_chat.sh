@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# recurrentgemma --chat, on the tiny model with a small SentencePiece tokenizer: every turn as
+# if all of it was read anew, contexts that fill up, Ctrl-C. BOS before prompts, too.
+. "$(dirname "$0")/program.sh"
+if ! "$PYTHON" -c 'import sentencepiece' 2>/dev/null || [ -z "$(cat "$B/objects/recurrentgemma/sentencepiece.libs" 2>/dev/null)" ]; then
+    skip "--chat" "no SentencePiece library"
+    tap_done
+fi
+
+folder chat
+cli train "$TMP/chat"
+chat() { "$rg" --model "$TMP/chat" --chat --max-new-tokens 30 "$@"; }
+answer() { "$rg" --model "$TMP/chat" --tokens "$1" --max-new-tokens 30 --quiet "${@:2}"; }
+# Each turn by the library itself, and the model's ids behind all turns before it.
+history() {
+    : >"$TMP/history" && : >"$TMP/answers" && : >"$TMP/counts"
+    local last=-1
+    for line in "a bird" "<end_of_turn> sacks" "the miller"; do
+        cli turns "$TMP/chat" $last "$line" >"$TMP/turn"
+        wc -w <"$TMP/turn" >>"$TMP/counts"
+        tr '\n' ' ' <"$TMP/turn" >>"$TMP/history"
+        answer "$TMP/history" >>"$TMP/answers"
+        answer "$TMP/history" --ids >"$TMP/said"
+        tr '\n' ' ' <"$TMP/said" >>"$TMP/history"
+        last=$(awk '{print $NF}' "$TMP/said")
+    done
+}
+history
+turns='a bird\n<end_of_turn> sacks\nthe miller\n'
+remembered() { printf "$turns" | chat 2>"$TMP/stderr" | cmp - "$TMP/answers"; }
+check "--chat answers as if all was read anew" remembered
+costs() { sed -n 's/^\[\([0-9]*\) tokens read.*/\1/p' "$TMP/stderr" | cmp - "$TMP/counts"; }
+check "--chat reads only what is new" costs
+chunked() { printf "$turns" | chat --quiet --chunk 3 | cmp - "$TMP/answers"; }
+check "--chat --chunk" chunked
+cleared() {
+    printf 'sacks\n/clear\n\na bird\n/exit\nthe miller' | chat --quiet | tail -1 |
+        cmp - <(head -1 "$TMP/answers")
+}
+check "/clear and /exit" cleared
+full() { printf "$turns" | chat --context 50; }
+check_says "a conversation that is full says so and goes on" "/clear starts anew" full
+brim() { # in a turn, in an answer, between the two: full, but no error
+    for context in 20 47 48 67 68 75 76 77; do
+        printf "$turns" | chat --quiet --context $context >"$TMP/answered" || return 1
+        [[ $(head -1 "$TMP/answers") = "$(head -1 "$TMP/answered")"* ]] || return 1
+    done
+}
+check "a context that fills up anywhere ends the answer, not the chat" brim
+check "a chat at a terminal: Ctrl-C stops the answer, then the program" cli terminal \
+    "$rg" --model "$TMP/chat" --chat --max-new-tokens 1000000 --context 1000000
+bos() { # --no-bos is the prompt without it
+    "$PYTHON" -c "import sentencepiece as s
+print(*s.SentencePieceProcessor(model_file='$TMP/chat/tokenizer.model').encode('the bird'))" >"$TMP/plain"
+    sed 's/^/2 /' "$TMP/plain" >"$TMP/begun"
+    cmp <(answer "$TMP/plain") <("$rg" --model "$TMP/chat" --prompt 'the bird' --no-bos --max-new-tokens 30 --quiet) &&
+        cmp <(answer "$TMP/begun") <("$rg" --model "$TMP/chat" --prompt 'the bird' --max-new-tokens 30 --quiet)
+}
+check "BOS before a prompt, and --no-bos" bos
+tap_done
