@@ -1,4 +1,4 @@
-"""Parts of suite_cli.sh that need more than a shell.
+"""Parts of suite_cli.sh and suite_chat.sh that need more than a shell.
 
 python tests/recurrentgemma/cli.py ids FIXTURE NAME         integers of a tensor in one line
                                    equal LOGITS FIXTURE     of its two prompts, NaN behind the short one
