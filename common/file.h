@@ -5,17 +5,10 @@
  */
 #ifndef FILE_H
 #define FILE_H
+#include "wb_error.h"
+
 #include <limits.h>
 #include <stddef.h>
-
-typedef struct wb_error {
-    char text[1024]; /* one line, no newline */
-} wb_error;
-
-/* Writes the sentence, cut at the end of the buffer, control characters as spaces; err may
- * be NULL. Returns -1. */
-int error_set(wb_error *err, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* The whole file in malloc'ed memory, a 0 byte behind it. NULL: missing, not a regular
  * file, unreadable, larger than `limit` bytes, or a pointer of git-lfs. An empty file is no

@@ -1,6 +1,6 @@
 /* recurrentgemma.h - RecurrentGemma (Griffin) inference on the workbook's kernels, as a C
- * library: this header is all that a program needs to embed it, and recurrentgemma/main.c is
- * such a program.
+ * library: this header (with -Irecurrentgemma -Icommon, in C11 or C++) is all that a program
+ * needs to embed it, and recurrentgemma/main.c is such a program.
  *
  *     wb_error err;
  *     rg_settings set = rg_defaults();
@@ -27,11 +27,14 @@
  * several engines may live side by side. */
 #ifndef RECURRENTGEMMA_H
 #define RECURRENTGEMMA_H
-#include "file.h"
+#include "wb_error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef enum rg_dtype {
     RG_AUTO, /* bf16 for a bf16 file, else f32 */
@@ -116,4 +119,7 @@ int rg_score(
     rg_engine *e, const int *const *tokens, const int *count, rg_sink *sink, void *user,
     wb_error *err);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -4,9 +4,13 @@
  */
 #ifndef TEXT_H
 #define TEXT_H
-#include "file.h"
+#include "wb_error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct text_codec text_codec;
 
@@ -43,4 +47,7 @@ const char *text_stream_add(text_stream *s, int id, size_t *bytes);
 const char *text_stream_end(text_stream *s, size_t *bytes);
 void text_stream_free(text_stream *s); /* NULL is fine */
 
+#ifdef __cplusplus
+}
+#endif
 #endif

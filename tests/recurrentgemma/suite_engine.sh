@@ -12,6 +12,14 @@ both() { # WHAT FOLDER
         sed "s/^\(not \)\?ok - /&$1: /" "$TMP/out"
     done
 }
+embedded() { # COMPILER...: programs of any make take the headers, and ask for C functions
+    printf '#include "%s.h"\n' recurrentgemma text >"$TMP/embedded.c"
+    echo 'int main(void) { rg_close(0); text_close(0); return 0; }' >>"$TMP/embedded.c"
+    "$@" -pedantic -Wall -Wextra -Werror -Irecurrentgemma -Icommon -c "$TMP/embedded.c" \
+        -o "$TMP/embedded.o" && [ "$(nm "$TMP/embedded.o" | grep -cE ' U (rg|text)_close$')" = 2 ]
+}
+check "the library's headers in C11" embedded "${CC:-cc}" -std=c11
+check "and in C++" embedded "${CXX:-c++}" -x c++ -std=c++11
 both "the tiny model" tests/recurrentgemma/tiny
 random alone --layers 2 --blocks ra --window 1 --hf-window 1 --softcap 0
 both "each token sees itself alone" "$TMP/alone"
