@@ -47,7 +47,7 @@ template <typename... P, typename... A>
 static void launch_early(
     void (*kernel)(P...), dim3 grid, dim3 threads, int bytes, cudaStream_t s, A... a)
 {
-    // an error of before is asked for behind the last kernel: nothing here may take it away
+    // an error of before is asked for behind the last kernel: it must still be there
     if (cudaPeekAtLastError() != cudaSuccess) return;
     int device = 0, major = 0;
     cudaGetDevice(&device);
