@@ -86,7 +86,7 @@ bench-step: $(B)/bench/step/step.solution ## a token of RecurrentGemma-2B's shap
 
 # Reading a prompt at the same shape, with what each kernel finds in the caches there.
 $(B)/bench/prefill/prefill.solution: $(addprefix $(B)/bench/,prefill/prefill.o prefill/parts.o kernels.o) \
-        $(call in_folder,ceiling) $(addprefix $(B)/common/,cuda_check.o machine.o wb.o) \
+        $(addprefix $(B)/common/,ceiling.o cuda_check.o machine.o wb.o) \
         $(OPS_OBJECTS) $(SOLUTION_FOLDERS:%=$(B)/solutions/%.o) $(BACKEND_LIBS)
 	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)
 bench-prefill: $(B)/bench/prefill/prefill.solution ## a prompt of RecurrentGemma-2B's shape, by its parts

@@ -29,17 +29,17 @@ $(Q)$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
 endef
 build/host/fuzz_%: tests/fuzz/fuzz_%.c common/%.c common/file.c common/%.h common/file.h
 	$(FUZZ_LINK)
-build/host/fuzz_config: tests/fuzz/fuzz_config.c $(addprefix common/,rg_config.c rg_config_read.c rg_tensors.c \
-                        file.c rg_config.h rg_tensors.h cast.h)
+build/host/fuzz_config: tests/fuzz/fuzz_config.c $(addprefix common/,griffin/config.c griffin/config_read.c griffin/tensors.c \
+                        file.c griffin/config.h griffin/tensors.h cast.h)
 	$(FUZZ_LINK)
-build/host/fuzz_index: tests/fuzz/fuzz_index.c recurrentgemma/files.c common/safetensors.c \
-                       common/file.c recurrentgemma/files.h
+build/host/fuzz_index: tests/fuzz/fuzz_index.c recurrentgemma/engine/files.c common/safetensors.c \
+                       common/file.c recurrentgemma/engine/files.h
 	$(FUZZ_LINK)
 
 # With SentencePiece; the library itself is not instrumented.
-TEXT_SOURCES := $(addprefix recurrentgemma/,text.c text_stream.c sentencepiece_file.c)
-build/host/fuzz_text: tests/fuzz/fuzz_text.c $(TEXT_SOURCES) recurrentgemma/sentencepiece.cpp \
-                      $(wildcard recurrentgemma/*text*.h) recurrentgemma/sentencepiece.h \
+TEXT_SOURCES := $(addprefix recurrentgemma/text/,text.c text_stream.c sentencepiece_file.c)
+build/host/fuzz_text: tests/fuzz/fuzz_text.c $(TEXT_SOURCES) recurrentgemma/text/sentencepiece.cpp \
+                      $(wildcard recurrentgemma/text/*text*.h) recurrentgemma/text/sentencepiece.h \
                       common/tokenizer.c common/file.c
 	@mkdir -p $(@D)
 	$(Q)for source in $(filter %.c %.cpp,$^); do \

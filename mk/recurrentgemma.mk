@@ -10,17 +10,17 @@ $(RG_FOLDER)/%.o: recurrentgemma/%.c | setup
 	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) $(DEPS) -c $< -o $@
 
 # A model folder: its config and weights on the way to the device. No kernels.
-WEIGHTS_OBJECTS := $(call in_folder,weights loading files upload)
+WEIGHTS_OBJECTS := $(call in_folder,$(addprefix engine/,weights loading files upload))
 WEIGHTS_PARTS   := $(WEIGHTS_OBJECTS) $(FILE_OBJECTS) $(B)/common/cuda_check.o $(BACKEND_LIBS)
 
 # The engine: what recurrentgemma.h declares, and all that it needs.
-ENGINE_PARTS := $(call in_folder,engine engine_read engine_step) $(WEIGHTS_OBJECTS) \
+ENGINE_PARTS := $(call in_folder,$(addprefix engine/,engine engine_read engine_step)) $(WEIGHTS_OBJECTS) \
                 $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 
 # --- programs ---------------------------------------------------------------------------
 
-PROGRAM_OBJECTS := $(call in_folder,main options rows output stop session generate score talk \
-                     bench cost ceiling)
+PROGRAM_OBJECTS := $(call in_folder,$(addprefix program/,main options rows output session generate score talk \
+                     bench cost)) $(addprefix $(B)/common/,stop.o ceiling.o)
 $(B)/recurrentgemma: $(PROGRAM_OBJECTS) $(TEXT_OBJECTS) $(ENGINE_PARTS)
 	$(LINK_TEXT)
 recurrentgemma: $(B)/recurrentgemma  ## the inference program: build/<backend>/recurrentgemma --help
@@ -29,9 +29,9 @@ $(B)/recurrentgemma-example: $(call in_folder,example) $(TEXT_OBJECTS) $(ENGINE_
 	$(LINK_TEXT)
 
 # It writes files alone: no kernels, no back end.
-$(B)/recurrentgemma-random: $(call in_folder,random random_model stop) \
-        $(addprefix $(B)/common/,cores.o draw.o file.o flags.o rg_config.o rg_config_read.o \
-                                 rg_tensors.o safetensors.o wb.o)
+$(B)/recurrentgemma-random: $(call in_folder,$(addprefix random/,random random_model)) \
+        $(addprefix $(B)/common/,cores.o draw.o file.o flags.o griffin/config.o griffin/config_read.o \
+                                 griffin/tensors.o safetensors.o stop.o wb.o)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lpthread -lm
 
 TEST_PROGRAMS += $(addprefix $(B)/,recurrentgemma recurrentgemma-example recurrentgemma-random)

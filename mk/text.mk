@@ -5,10 +5,10 @@ SENTENCEPIECE_FLAGS  = $(SENTENCEPIECE:%=-I%/include)
 SENTENCEPIECE_LIBS   = $(if $(SENTENCEPIECE),-L$(SENTENCEPIECE)/lib -Xlinker -rpath \
                        -Xlinker $(abspath $(SENTENCEPIECE))/lib) -lsentencepiece
 RG_FOLDER   := $(B)/objects/recurrentgemma# not $(B)/recurrentgemma: that is the program
-WRAPPER     := $(RG_FOLDER)/sentencepiece
+WRAPPER     := $(RG_FOLDER)/text/sentencepiece
 
 # A program that takes TEXT_OBJECTS is linked with $(LINK_TEXT): flags and library as found.
-TEXT_OBJECTS := $(addprefix $(RG_FOLDER)/,text.o text_stream.o chat.o sentencepiece_file.o sentencepiece.o)
+TEXT_OBJECTS := $(addprefix $(RG_FOLDER)/text/,text.o text_stream.o chat.o sentencepiece_file.o sentencepiece.o)
 LINK_TEXT     = $(LINK_PROGRAM) @$(WRAPPER).libs
 
 # Looked for by the recipe, after set-up had its chance to install it. When the library
@@ -20,7 +20,7 @@ ifneq ($(wildcard $(WRAPPER).libs),)
 $(shell now="$(FOUND)"; [ "$$(cat $(WRAPPER).libs)" = "$$now" ] || echo "$$now" >$(WRAPPER).libs)
 endif
 
-$(WRAPPER).o: $(addprefix recurrentgemma/sentencepiece,.cpp .h _none.c) common/file.h \
+$(WRAPPER).o: $(addprefix recurrentgemma/text/sentencepiece,.cpp .h _none.c) common/file.h \
               $(wildcard $(WRAPPER).libs) | setup
 	@mkdir -p $(@D)
 	$(Q)echo "$(FOUND)" >$(WRAPPER).libs; if [ -n "$$(cat $(WRAPPER).libs)" ]; then \
@@ -28,7 +28,7 @@ $(WRAPPER).o: $(addprefix recurrentgemma/sentencepiece,.cpp .h _none.c) common/f
 	        -c $< -o $@; \
 	else \
 	    echo "no SentencePiece library: tokenizer.model files cannot be read (make doctor)"; \
-	    $(CC) $(CFLAGS) -Icommon -c recurrentgemma/sentencepiece_none.c -o $@; \
+	    $(CC) $(CFLAGS) -Icommon -c recurrentgemma/text/sentencepiece_none.c -o $@; \
 	fi
 
 $(B)/tests/recurrentgemma/text: $(B)/tests/recurrentgemma/text.o $(TEXT_OBJECTS) \

@@ -6,7 +6,7 @@ ARGS   ?=
 
 OPS_OBJECTS    := $(patsubst %.cu,$(B)/%.o,$(wildcard common/ops/*.cu))
 FILE_OBJECTS   := $(addprefix $(B)/common/,wb.o file.o safetensors.o tokenizer.o progress.o flags.o \
-                              rg_config.o rg_config_read.o rg_tensors.o draw.o cores.o)
+                              griffin/config.o griffin/config_read.o griffin/tensors.o draw.o cores.o)
 TINYLM_OBJECTS := $(patsubst %.c,$(B)/objects/%.o,$(wildcard tinylm/*.c))
 DECODER_OBJECTS := $(addprefix $(B)/common/,cuda_check.o machine.o) $(patsubst %.c,$(B)/%.o,$(wildcard common/decoder/*.c))
 LINK_PROGRAM    = $(Q)$(CXX) $(SANITIZE) $^ -o $@ -l:libjansson.a $(LDLIBS)

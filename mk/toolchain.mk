@@ -19,7 +19,7 @@ CXX := g++
 endif
 OPT      ?= -O2
 SANITIZE ?=
-INCLUDES := -Icommon -Icommon/ops -Icommon/decoder $(addprefix -I,$(wildcard labs/lab*))
+INCLUDES := -Icommon -Icommon/ops -Icommon/decoder -Irecurrentgemma $(addprefix -I,$(wildcard labs/lab*))
 CFLAGS   := -std=gnu11 $(OPT) -g -Wall -Wextra $(SANITIZE)
 DEPS      = -MMD -MP -MF $(@:.o=.d) -MT $@
 

@@ -4,7 +4,7 @@
  *     build/cpu/recurrentgemma-example runs/laptop-griffin/best "ROMEO:"
  */
 #include "recurrentgemma.h"
-#include "text.h"
+#include "text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* recurrentgemma.h - RecurrentGemma (Griffin) inference on the workbook's kernels, as a C
  * library: this header (with -Irecurrentgemma -Icommon, in C11 or C++) is all that a program
- * needs to embed it, and recurrentgemma/main.c is such a program.
+ * needs to embed it, and recurrentgemma/program/main.c is such a program.
  *
  *     wb_error err;
  *     rg_settings set = rg_defaults();

@@ -2,12 +2,12 @@
  * model: the residual stream behind each layer within 5e-5, documents packed in one row, and
  * the logits of each single step, within 1e-4.
  */
-#include "../recurrentgemma/weights.h"
+#include "../recurrentgemma/engine/weights.h"
 #include "decoder.h"
 #include "recurrentgemma/tiny.h"
 
 typedef struct run {
-    rg_config config;
+    griffin_config config;
     rg_weights weights;
     wb_blas *blas;
     cudaStream_t stream;  // not NULL: that one cannot be recorded
@@ -25,7 +25,7 @@ static void start(void)
     cr_assert_eq(wb_blas_create(&r->blas), WB_OK);
     cr_assert(
         cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking) == cudaSuccess);
-    cr_assert_eq(rg_config_read(&r->config, TINY, &err), 0, "%s", err.text);
+    cr_assert_eq(griffin_config_read(&r->config, TINY, &err), 0, "%s", err.text);
     cr_assert_eq(
         rg_weights_load(&r->weights, &r->config, TINY, false, WB_F32, r->stream, &err), 0,
         "%s", err.text);

@@ -66,8 +66,8 @@ int model_choose_attention(model_config *c, const char *how, wb_error *err)
 
 static int check_griffin(const model_config *c, wb_error *err)
 {
-    rg_config g = config_griffin(c);
-    if (rg_config_check(&g, err)) return -1;
+    griffin_config g = config_griffin(c);
+    if (griffin_config_check(&g, err)) return -1;
     if (!c->tied)
         return error_set(err, "the output matrix of griffin is the embedding: tied = 1");
     return 0;

@@ -13,7 +13,7 @@ const char *config_dtype(wb_dtype dtype)
 static json_t *llama_to_json(const model_config *c)
 {
     json_t *rope = json_pack(
-        "{s:f, s:s}", "rope_theta", rg_decimal(c->rope_base), "rope_type", "default");
+        "{s:f, s:s}", "rope_theta", griffin_decimal(c->rope_base), "rope_type", "default");
     return json_pack(
         "{s:[s], s:s, s:s, s:s, s:b, s:b, s:f, s:n, s:n, s:i, s:s, s:i, s:f, s:i, s:i, "
         "s:i, s:i, s:i, s:f, s:f, s:o, s:b, s:i, s:b}",
@@ -24,15 +24,15 @@ static json_t *llama_to_json(const model_config *c)
         "initializer_range", 0.02, "intermediate_size", c->hidden,
         "max_position_embeddings", c->context, "num_attention_heads", c->heads,
         "num_hidden_layers", c->layers, "num_key_value_heads", c->kv_heads,
-        "rms_norm_eps", rg_decimal(c->eps), "rope_theta", rg_decimal(c->rope_base),
+        "rms_norm_eps", griffin_decimal(c->eps), "rope_theta", griffin_decimal(c->rope_base),
         "rope_parameters", rope, "tie_word_embeddings", c->tied, "vocab_size", c->vocab,
         "use_cache", 1);
 }
 
 // What both descriptions of a Griffin model say.
-rg_config config_griffin(const model_config *c)
+griffin_config config_griffin(const model_config *c)
 {
-    rg_config g = {
+    griffin_config g = {
         .layers = c->layers,
         .channels = c->channels,
         .heads = c->heads,
@@ -60,8 +60,8 @@ rg_config config_griffin(const model_config *c)
 json_t *config_to_json(const model_config *c)
 {
     if (c->arch == MODEL_LLAMA) return llama_to_json(c);
-    rg_config g = config_griffin(c);
-    return rg_config_to_json(&g, config_dtype(c->dtype));
+    griffin_config g = config_griffin(c);
+    return griffin_config_to_json(&g, config_dtype(c->dtype));
 }
 
 /* --- reading ------------------------------------------------------------------------ */
@@ -134,8 +134,8 @@ enum { LONGEST = 8192 };  // of a published RecurrentGemma, whose config names n
 
 static int parse_griffin(model_config *c, json_t *root, const char *path, wb_error *err)
 {
-    rg_config g;
-    if (rg_config_from_json(&g, root, path, err)) return -1;
+    griffin_config g;
+    if (griffin_config_from_json(&g, root, path, err)) return -1;
     if (g.rotated != g.head_dim / 2 || !g.scaled || !g.tied)
         return error_set(
             err,

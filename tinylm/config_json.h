@@ -3,7 +3,7 @@
 #ifndef CONFIG_JSON_H
 #define CONFIG_JSON_H
 #include "model.h"
-#include "rg_config.h"
+#include "griffin/config.h"
 
 #include <jansson.h>
 
@@ -12,7 +12,7 @@ json_t *config_to_json(const model_config *c);
 int config_from_json(model_config *c, json_t *root, const char *path, wb_error *err);
 
 /* A griffin model as RecurrentGemma's config. */
-rg_config config_griffin(const model_config *c);
+griffin_config config_griffin(const model_config *c);
 
 /* How config.json calls a dtype. */
 const char *config_dtype(wb_dtype dtype);

@@ -1,7 +1,7 @@
 /* model.c - the memory of a model, and what goes between it and the host. */
 #include "model.h"
 #include "arena.h"
-#include "rg_config.h"
+#include "griffin/config.h"
 #include "rope.h"
 
 #include <math.h>
@@ -117,7 +117,7 @@ static void set_constants(model *m)
     m->R = m->B * m->T;
     m->W = (c->heads + 2 * c->kv_heads) * c->head_dim;
     m->offset = griffin ? 1 : 0;
-    m->emb_scale = griffin ? rg_embedding_scale(c->channels) : 1;
+    m->emb_scale = griffin ? griffin_embedding_scale(c->channels) : 1;
     m->scale = 1 / sqrtf((float)c->head_dim);
     m->rotated = griffin ? c->head_dim / 2 : c->head_dim;
     m->window = griffin ? c->window - c->hf_window : WB_ALL;

@@ -2,7 +2,7 @@
 #include "config_json.h"
 #include "draw.h"
 #include "model.h"
-#include "rg_tensors.h"
+#include "griffin/tensors.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -91,16 +91,16 @@ static void llama_weights(list *l, const model_config *c)
 
 /* --- griffin ------------------------------------------------------------------------ */
 
-static size_t griffin_slot(rg_slot slot)
+static size_t slot_offset(griffin_slot slot)
 {
-    static const size_t at[RG_SLOTS] = {
-        [RG_EMB] = ENDS(emb), [RG_HEAD] = ENDS(head), [RG_NF] = ENDS(nf),
-        [RG_N1] = OF(n1),     [RG_N2] = OF(n2),       [RG_WGU] = OF(wgu),
-        [RG_BGU] = OF(bgu),   [RG_WD] = OF(wd),       [RG_BD] = OF(bd),
-        [RG_WO] = OF(wo),     [RG_BO] = OF(bo),       [RG_WQKV] = OF(wqkv),
-        [RG_WXY] = OF(wxy),   [RG_BXY] = OF(bxy),     [RG_CW] = OF(cw),
-        [RG_CB] = OF(cb),     [RG_WX] = OF(wx),       [RG_BX] = OF(bx),
-        [RG_WA] = OF(wa),     [RG_BA] = OF(ba),       [RG_AP] = OF(ap)};
+    static const size_t at[GRIFFIN_SLOTS] = {
+        [GRIFFIN_EMB] = ENDS(emb), [GRIFFIN_HEAD] = ENDS(head), [GRIFFIN_NF] = ENDS(nf),
+        [GRIFFIN_N1] = OF(n1),     [GRIFFIN_N2] = OF(n2),       [GRIFFIN_WGU] = OF(wgu),
+        [GRIFFIN_BGU] = OF(bgu),   [GRIFFIN_WD] = OF(wd),       [GRIFFIN_BD] = OF(bd),
+        [GRIFFIN_WO] = OF(wo),     [GRIFFIN_BO] = OF(bo),       [GRIFFIN_WQKV] = OF(wqkv),
+        [GRIFFIN_WXY] = OF(wxy),   [GRIFFIN_BXY] = OF(bxy),     [GRIFFIN_CW] = OF(cw),
+        [GRIFFIN_CB] = OF(cb),     [GRIFFIN_WX] = OF(wx),       [GRIFFIN_BX] = OF(bx),
+        [GRIFFIN_WA] = OF(wa),     [GRIFFIN_BA] = OF(ba),       [GRIFFIN_AP] = OF(ap)};
     return at[slot];
 }
 
@@ -108,21 +108,21 @@ static size_t griffin_slot(rg_slot slot)
 static void griffin_weights(list *l, const model_config *c)
 {
     static const model_start starts[] = {
-        [RG_ZEROS] = START_ZEROS, [RG_NORMAL] = START_NORMAL, [RG_RING] = START_RING};
-    rg_config g = config_griffin(c);
+        [GRIFFIN_ZEROS] = START_ZEROS, [GRIFFIN_NORMAL] = START_NORMAL, [GRIFFIN_RING] = START_RING};
+    griffin_config g = config_griffin(c);
     int count;
-    rg_tensor *all = rg_tensors(&g, &count);
+    griffin_tensor *all = griffin_tensors(&g, &count);
     if (!all) no_memory(c);
     for (int i = 0; i < count; i++) {
-        const rg_tensor *s = &all[i];
+        const griffin_tensor *s = &all[i];
         model_tensor t = {
             .count = s->count,
             .ndim = s->ndim,
-            .decayed = s->start == RG_NORMAL && s->slot != RG_CW,
+            .decayed = s->start == GRIFFIN_NORMAL && s->slot != GRIFFIN_CW,
             .start = starts[s->start],
             .deviation = s->deviation,
             .layer = s->layer,
-            .slot = griffin_slot(s->slot)};
+            .slot = slot_offset(s->slot)};
         memcpy(t.name, s->name, sizeof t.name);
         memcpy(t.shape, s->shape, sizeof t.shape);
         t.room = t.layer < 0 && t.ndim == 2 ? l->padded : t.count;

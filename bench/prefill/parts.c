@@ -1,7 +1,7 @@
 /* parts.c - see parts.h. */
 #include "parts.h"
 
-#include "../../recurrentgemma/ceiling.h"
+#include "ceiling.h"
 #include "cuda_check.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
  * Kernels of one name are one row. Does nothing outside of parts_begin .. parts_print. */
 void part(const char *name, double flops, double bytes);
 
-/* Measures copy and product (recurrentgemma/ceiling.c), and prints them. */
+/* Measures copy and product (common/ceiling.c), and prints them. */
 void parts_ceilings(void);
 void parts_begin(void);
 /* The last kernel of a run has been enqueued: waits for it. */

@@ -6,9 +6,9 @@
  * Weights are random, and all layers of a kind share one set: what a set brings into the L2
  * cache is gone again before the next layer asks for it. The whole is timed without events
  * in between, then the parts with an event before each kernel. Ceilings are those of this
- * run (recurrentgemma/ceiling.c).
+ * run (common/ceiling.c).
  */
-#include "../../recurrentgemma/ceiling.h"
+#include "ceiling.h"
 #include "../kernels.h"
 #include "attention.h"
 #include "cuda_check.h"

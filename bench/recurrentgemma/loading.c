@@ -2,8 +2,8 @@
  *   loading FOLDER [f32|bf16|f16]
  * reading the files; reading the files once they are in the page cache; sending them from
  * where they are mapped, as pageable memory; and the loader, which checks, packs and sends. */
-#include "../../recurrentgemma/files.h"
-#include "../../recurrentgemma/weights.h"
+#include "../../recurrentgemma/engine/files.h"
+#include "../../recurrentgemma/engine/weights.h"
 #include "progress.h"
 
 #include <fcntl.h>
@@ -56,11 +56,11 @@ static double send(const st_file *f, char *device)
 
 static int load(const char *folder, wb_dtype dtype, const char *what, double bytes)
 {
-    rg_config c;
+    griffin_config c;
     rg_weights w;
     wb_error err;
     double start = seconds_now();
-    if (rg_config_read(&c, folder, &err) ||
+    if (griffin_config_read(&c, folder, &err) ||
         rg_weights_load(&w, &c, folder, false, dtype, NULL, &err))
         return fprintf(stderr, "%s\n", err.text), 1;
     row(what, start, bytes);

@@ -18,7 +18,7 @@
  * All that changes from token to token (tokens, positions, states, what was drawn) lies
  * in device memory, so that a step is one CUDA graph, recorded once and replayed. Which
  * tokens are read when, what has been drawn and when to stop is the business of what
- * stands above: tinylm/generator.c and recurrentgemma/engine.c. Letters as in wb.h; B
+ * stands above: tinylm/generator.c and recurrentgemma/engine/engine.c. Letters as in wb.h; B
  * rows are B texts at once. No state is cleared for a new text: a token at position 0
  * reads none.
  */

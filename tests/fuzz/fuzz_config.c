@@ -1,6 +1,6 @@
 /* fuzz_config.c - config.json of RecurrentGemma on any bytes: what is taken makes a model,
  * comes back the same when written and read again, and its list of tensors is whole. */
-#include "rg_tensors.h"
+#include "griffin/tensors.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -12,10 +12,10 @@ static void must(bool true_always)
     if (!true_always) abort();
 }
 
-static bool same(const rg_config *a, const rg_config *b)
+static bool same(const griffin_config *a, const griffin_config *b)
 {
     for (int i = 0; i < a->layers && i < 200; i++)
-        if (rg_is_recurrent(a, i) != rg_is_recurrent(b, i)) return false;
+        if (griffin_is_recurrent(a, i) != griffin_is_recurrent(b, i)) return false;
     return a->layers == b->layers && a->channels == b->channels && a->heads == b->heads &&
            a->kv_heads == b->kv_heads && a->head_dim == b->head_dim &&
            a->rotated == b->rotated && a->hidden == b->hidden && a->vocab == b->vocab &&
@@ -28,19 +28,19 @@ static bool same(const rg_config *a, const rg_config *b)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     wb_error err = {""};
-    rg_config c, again;
+    griffin_config c, again;
     int count;
-    if (rg_config_parse(&c, (const char *)data, bytes, "fuzz", &err)) {
+    if (griffin_config_parse(&c, (const char *)data, bytes, "fuzz", &err)) {
         must(strncmp(err.text, "fuzz: ", 6) == 0 && !strchr(err.text, '\n'));
         return 0;
     }
-    must(rg_config_check(&c, &err) == 0);
-    json_t *root = rg_config_to_json(&c, "float32");
-    must(root && rg_config_from_json(&again, root, "again", &err) == 0);
+    must(griffin_config_check(&c, &err) == 0);
+    json_t *root = griffin_config_to_json(&c, "float32");
+    must(root && griffin_config_from_json(&again, root, "again", &err) == 0);
     must(same(&c, &again));
     json_decref(root);
     if (c.layers > 64) return 0;
-    rg_tensor *all = rg_tensors(&c, &count);
+    griffin_tensor *all = griffin_tensors(&c, &count);
     for (int i = 0; i < count; i++) {
         size_t n = 1;
         for (int k = 0; k < all[i].ndim; k++)

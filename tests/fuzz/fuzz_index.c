@@ -1,6 +1,6 @@
 /* fuzz_index.c - model.safetensors.index.json on any bytes: the shards of an index that is
  * taken are names of files beside it, each once, and no tensor is in another. */
-#include "../../recurrentgemma/files.h"
+#include "../../recurrentgemma/engine/files.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* fuzz_text.c - a tokenizer.model or tokenizer.json of any bytes: what is taken encodes
  * any text, and a stream gives what decoding at once gives, in whole characters. */
-#include "../../recurrentgemma/text_codec.h"
+#include "../../recurrentgemma/text/text_codec.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* engine.h - for tests/recurrentgemma/engine.c and limits.c: engines on a small model. */
 #ifndef TEST_ENGINE_H
 #define TEST_ENGINE_H
-#include "../../recurrentgemma/engine.h"
+#include "../../recurrentgemma/engine/engine.h"
 #include "../farthest.h"
 #include "../tap.h"
 

@@ -2,7 +2,7 @@
 # recurrentgemma --chat, on the tiny model with a small SentencePiece tokenizer: every turn as
 # if all of it was read anew, contexts that fill up, Ctrl-C. BOS before prompts, too.
 . "$(dirname "$0")/program.sh"
-if ! "$PYTHON" -c 'import sentencepiece' 2>/dev/null || [ -z "$(cat "$B/objects/recurrentgemma/sentencepiece.libs" 2>/dev/null)" ]; then
+if ! "$PYTHON" -c 'import sentencepiece' 2>/dev/null || [ -z "$(cat "$B/objects/recurrentgemma/text/sentencepiece.libs" 2>/dev/null)" ]; then
     skip "--chat" "no SentencePiece library"
     tap_done
 fi

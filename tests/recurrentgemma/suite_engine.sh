@@ -13,7 +13,7 @@ both() { # WHAT FOLDER
     done
 }
 embedded() { # COMPILER...: programs of any make take the headers, and ask for C functions
-    printf '#include "%s.h"\n' recurrentgemma text >"$TMP/embedded.c"
+    printf '#include "%s.h"\n' recurrentgemma text/text >"$TMP/embedded.c"
     echo 'int main(void) { rg_close(0); text_close(0); return 0; }' >>"$TMP/embedded.c"
     "$@" -pedantic -Wall -Wextra -Werror -Irecurrentgemma -Icommon -c "$TMP/embedded.c" \
         -o "$TMP/embedded.o" && [ "$(nm "$TMP/embedded.o" | grep -cE ' U (rg|text)_close$')" = 2 ]

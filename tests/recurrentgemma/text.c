@@ -10,7 +10,7 @@
  *     a IDS...     -> how many of an answer's tokens are its text
  *
  * text.c FOLDER bytes|characters FILE - writes the tokenizer of that kind for FILE. */
-#include "../../recurrentgemma/chat.h"
+#include "../../recurrentgemma/text/chat.h"
 #include "tokenizer.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* weights.c - what the loader made of a model folder, as a file for weights.py to look at.
  *   weights FOLDER auto|f32|bf16|f16 OUT.safetensors
  * OUT holds every matrix as it lies on the device, under the name of its place. */
-#include "../../recurrentgemma/weights.h"
+#include "../../recurrentgemma/engine/weights.h"
 #include "safetensors.h"
 
 #include <stdio.h>
@@ -65,14 +65,14 @@ static int write_all(const rg_weights *w, const char *path, wb_error *err)
 int main(int argc, char **argv)
 {
     static const char *const names[WB_DTYPES] = {"f32", "bf16", "f16"};
-    rg_config c;
+    griffin_config c;
     rg_weights w;
     wb_error err;
     wb_dtype dtype = WB_F32;
     if (argc != 4) return 2;
     for (int i = 0; i < WB_DTYPES; i++)
         if (strcmp(argv[2], names[i]) == 0) dtype = (wb_dtype)i;
-    int rc = rg_config_read(&c, argv[1], &err);
+    int rc = griffin_config_read(&c, argv[1], &err);
     if (!rc)
         rc = rg_weights_load(
             &w, &c, argv[1], strcmp(argv[2], "auto") == 0, dtype, NULL, &err);

@@ -1,4 +1,4 @@
-/* rg_config.h - the sizes of a RecurrentGemma (Griffin) model, as config.json of Hugging
+/* config.h - the sizes of a RecurrentGemma (Griffin) model, as config.json of Hugging
  * Face's RecurrentGemmaForCausalLM says them: one reader and one writer for all programs.
  *
  * Read are the keys of older and of newer versions of transformers (rope_theta at the top or
@@ -6,14 +6,14 @@
  * unknown keys are ignored. A key that is missing, of a wrong type or beyond what the
  * kernels take gives one sentence that names the file, the key and what it may be.
  */
-#ifndef RG_CONFIG_H
-#define RG_CONFIG_H
+#ifndef GRIFFIN_CONFIG_H
+#define GRIFFIN_CONFIG_H
 #include "file.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct rg_config {
+typedef struct griffin_config {
     int layers;
     int channels;  /* C */
     int heads;     /* H: query heads, and blocks of the gates */
@@ -27,33 +27,33 @@ typedef struct rg_config {
     int window;    /* W: attention sees W+1 keys, its own and W before it */
     int context;   /* max_position_embeddings; 0: not said */
     float eps, rope_base, softcap; /* softcap 0: none */
-    bool scaled;                   /* the embedding times rg_embedding_scale */
+    bool scaled;                   /* the embedding times griffin_embedding_scale */
     bool tied;                     /* the output matrix is the embedding */
     bool hf_window;  /* "hf_window", our own key: W keys, as transformers computes */
     char blocks[64]; /* kinds of layers, repeated and cut: r recurrent, a attention */
     int bos, pad;    /* token ids; -1: none */
     int eos[8], eos_count;
-} rg_config;
+} griffin_config;
 
 /* config.json of the folder. */
-int rg_config_read(rg_config *c, const char *folder, wb_error *err);
+int griffin_config_read(griffin_config *c, const char *folder, wb_error *err);
 /* The same from memory; name is for messages. */
-int rg_config_parse(
-    rg_config *c, const char *json, size_t bytes, const char *name, wb_error *err);
+int griffin_config_parse(
+    griffin_config *c, const char *json, size_t bytes, const char *name, wb_error *err);
 /* The same from a json_t of jansson. */
 struct json_t;
-int rg_config_from_json(
-    rg_config *c, struct json_t *root, const char *name, wb_error *err);
+int griffin_config_from_json(
+    griffin_config *c, struct json_t *root, const char *name, wb_error *err);
 /* A new json_t; dtype as transformers calls it: float32, bfloat16, float16. */
-struct json_t *rg_config_to_json(const rg_config *c, const char *dtype);
+struct json_t *griffin_config_to_json(const griffin_config *c, const char *dtype);
 /* A float as the decimal that people write: 1e-05, not 9.9999997e-06. */
-double rg_decimal(float x);
+double griffin_decimal(float x);
 
 /* One line about the first size that makes no model; 0 if all do. */
-int rg_config_check(const rg_config *c, wb_error *err);
+int griffin_config_check(const griffin_config *c, wb_error *err);
 
-bool rg_is_recurrent(const rg_config *c, int layer);
+bool griffin_is_recurrent(const griffin_config *c, int layer);
 /* sqrt(C) as bf16 has it, whatever the model's dtype: so published models were made. */
-float rg_embedding_scale(int channels);
+float griffin_embedding_scale(int channels);
 
 #endif

@@ -3,15 +3,15 @@
 #ifndef LOADING_H
 #define LOADING_H
 #include "files.h"
-#include "rg_tensors.h"
+#include "griffin/tensors.h"
 #include "upload.h"
 #include "weights.h"
 
 typedef struct loading {
     const char *folder;  // for messages
-    rg_config config;    // with what the files say of vocabulary and head
+    griffin_config config;    // with what the files say of vocabulary and head
     model_files files;
-    rg_tensor *tensors;
+    griffin_tensor *tensors;
     int count;
     upload *uploads;
     rg_weights *w;
@@ -25,7 +25,7 @@ int loading_look(loading *l, wb_dtype *dtype);
  * counts the parameters. */
 int loading_check(loading *l);
 /* A tensor under one of its names; NULL: it is not there. */
-model_tensor_at *loading_find(const loading *l, const rg_tensor *t);
+model_tensor_at *loading_find(const loading *l, const griffin_tensor *t);
 bool loading_dtype(st_dtype stored, wb_dtype *dtype); /* false: no dtype of weights */
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef ROWS_H
 #define ROWS_H
 #include "options.h"
-#include "text.h"
+#include "text/text.h"
 
 typedef struct token_rows {
     int B, longest;

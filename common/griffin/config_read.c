@@ -1,5 +1,5 @@
-/* rg_config_read.c - config.json to rg_config: see rg_config.h. */
-#include "rg_config.h"
+/* config_read.c - config.json to griffin_config: see config.h. */
+#include "config.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -69,7 +69,7 @@ static void must_say(reader *r, json_t *object, const char *key, const char *wor
     if (j && !(text && strcmp(text, word) == 0)) wrong(r, key, what);
 }
 
-static void read_blocks(reader *r, rg_config *c)
+static void read_blocks(reader *r, griffin_config *c)
 {
     json_t *blocks = value(r->root, "block_types");
     if (!blocks) blocks = value(r->root, "_block_types");
@@ -102,7 +102,7 @@ static int token_id(reader *r, const char *key)
     return (int)json_integer_value(j);
 }
 
-static void read_eos(reader *r, rg_config *c)
+static void read_eos(reader *r, griffin_config *c)
 {
     json_t *j = value(r->root, "eos_token_id");
     size_t n = json_is_array(j) ? json_array_size(j) : j ? 1 : 0;
@@ -114,7 +114,7 @@ static void read_eos(reader *r, rg_config *c)
     }
 }
 
-static void read_sizes(reader *r, rg_config *c)
+static void read_sizes(reader *r, griffin_config *c)
 {
     c->layers = size(r, "num_hidden_layers", 0);
     c->channels = size(r, "hidden_size", 0);
@@ -138,7 +138,7 @@ static void read_sizes(reader *r, rg_config *c)
 
 // Newer versions of transformers write rope_parameters (or the same as rope_scaling), older
 // ones keys at the top.
-static void read_rope(reader *r, rg_config *c)
+static void read_rope(reader *r, griffin_config *c)
 {
     json_t *rope = value(r->root, "rope_parameters");
     if (!rope) rope = value(r->root, "rope_scaling");
@@ -156,10 +156,10 @@ static void read_rope(reader *r, rg_config *c)
     c->rotated = (int)(c->head_dim * part + 1e-6);  // 49 * (1 / 49.0) is below 1
 }
 
-int rg_config_from_json(rg_config *c, json_t *root, const char *name, wb_error *err)
+int griffin_config_from_json(griffin_config *c, json_t *root, const char *name, wb_error *err)
 {
     reader r = {.root = root, .name = name, .err = err};
-    *c = (rg_config){0};
+    *c = (griffin_config){0};
     if (!json_is_object(root))
         return error_set(err, "%s: is not a JSON object of a model's sizes", name);
     must_say(&r, root, "model_type", "recurrent_gemma");
@@ -182,28 +182,28 @@ int rg_config_from_json(rg_config *c, json_t *root, const char *name, wb_error *
     read_eos(&r, c);
     if (r.failed) return -1;
     wb_error why;
-    if (rg_config_check(c, &why)) return error_set(err, "%s: %.600s", name, why.text);
+    if (griffin_config_check(c, &why)) return error_set(err, "%s: %.600s", name, why.text);
     return 0;
 }
 
-int rg_config_parse(
-    rg_config *c, const char *json, size_t bytes, const char *name, wb_error *err)
+int griffin_config_parse(
+    griffin_config *c, const char *json, size_t bytes, const char *name, wb_error *err)
 {
     json_error_t je;
     json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &je);
-    int rc = root ? rg_config_from_json(c, root, name, err)
+    int rc = root ? griffin_config_from_json(c, root, name, err)
                   : error_set(err, "%s: not valid JSON: %s", name, je.text);
     json_decref(root);
     return rc;
 }
 
-int rg_config_read(rg_config *c, const char *folder, wb_error *err)
+int griffin_config_read(griffin_config *c, const char *folder, wb_error *err)
 {
     char path[PATH_MAX + 16];
     size_t bytes;
     snprintf(path, sizeof path, "%s/config.json", folder);
     char *text = file_read(path, MOST_BYTES, &bytes, err);
-    int rc = text ? rg_config_parse(c, text, bytes, path, err) : -1;
+    int rc = text ? griffin_config_parse(c, text, bytes, path, err) : -1;
     free(text);
     return rc;
 }

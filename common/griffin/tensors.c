@@ -1,5 +1,5 @@
-/* rg_tensors.c - see rg_tensors.h. */
-#include "rg_tensors.h"
+/* tensors.c - see tensors.h. */
+#include "tensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,65 +10,65 @@
 // in small letters where the product ends a branch of the residual stream.
 typedef struct line {
     const char *name, *official;
-    rg_slot slot;
+    griffin_slot slot;
     const char *letters;
     char fan;  // 0: starts as zeros; '*': as a ring
-    rg_official stored;
+    griffin_official stored;
 } line;
 
 #define LINEAR(name, official, slot, letters, fan)                                       \
     {                                                                                    \
-        name ".weight", official ".weight", slot, letters, fan, RG_SAME                  \
+        name ".weight", official ".weight", slot, letters, fan, GRIFFIN_SAME                  \
     }
 #define SIZE(table) (int)(sizeof table / sizeof *table)
 
 static const line embedding[] = {
-    {"model.embed_tokens.weight", "embedder.input_embedding", RG_EMB, "VC", 'C', 0},
-    {"lm_head.weight", "", RG_HEAD, "VC", 'C', 0},
+    {"model.embed_tokens.weight", "embedder.input_embedding", GRIFFIN_EMB, "VC", 'C', 0},
+    {"lm_head.weight", "", GRIFFIN_HEAD, "VC", 'C', 0},
 };
 static const line norm1[] = {
-    {"temporal_pre_norm.weight", "temporal_pre_norm.scale", RG_N1, "C", 0, 0},
+    {"temporal_pre_norm.weight", "temporal_pre_norm.scale", GRIFFIN_N1, "C", 0, 0},
 };
 #define HERE "temporal_block."
 #define THERE "recurrent_block."
 static const line recurrent[] = {
-    LINEAR(HERE "linear_x", THERE "linear_x", RG_WXY, "RC", 'C'),
-    LINEAR(HERE "linear_y", THERE "linear_y", RG_WXY, "RC", 'C'),
-    {HERE "linear_x.bias", THERE "linear_x.bias", RG_BXY, "R", 0, 0},
-    {HERE "linear_y.bias", THERE "linear_y.bias", RG_BXY, "R", 0, 0},
-    {HERE "conv_1d.weight", THERE "conv_1d.w", RG_CW, "R1W", 'W', RG_TAPS_FIRST},
-    {HERE "conv_1d.bias", THERE "conv_1d.b", RG_CB, "R", 0, 0},
-    {HERE "rg_lru.recurrent_param", THERE "rg_lru.a_param", RG_AP, "R", '*', 0},
-    {HERE "rg_lru.input_gate_weight", THERE "rg_lru.input_gate.w", RG_WX, "HMM", 'M', 0},
-    {HERE "rg_lru.input_gate_bias", THERE "rg_lru.input_gate.b", RG_BX, "HM", 0, 0},
-    {HERE "rg_lru.recurrent_gate_weight", THERE "rg_lru.a_gate.w", RG_WA, "HMM", 'M', 0},
-    {HERE "rg_lru.recurrent_gate_bias", THERE "rg_lru.a_gate.b", RG_BA, "HM", 0, 0},
-    LINEAR(HERE "linear_out", THERE "linear_out", RG_WO, "CR", 'r'),
-    {HERE "linear_out.bias", THERE "linear_out.bias", RG_BO, "C", 0, 0},
+    LINEAR(HERE "linear_x", THERE "linear_x", GRIFFIN_WXY, "RC", 'C'),
+    LINEAR(HERE "linear_y", THERE "linear_y", GRIFFIN_WXY, "RC", 'C'),
+    {HERE "linear_x.bias", THERE "linear_x.bias", GRIFFIN_BXY, "R", 0, 0},
+    {HERE "linear_y.bias", THERE "linear_y.bias", GRIFFIN_BXY, "R", 0, 0},
+    {HERE "conv_1d.weight", THERE "conv_1d.w", GRIFFIN_CW, "R1W", 'W', GRIFFIN_TAPS_FIRST},
+    {HERE "conv_1d.bias", THERE "conv_1d.b", GRIFFIN_CB, "R", 0, 0},
+    {HERE "rg_lru.recurrent_param", THERE "rg_lru.a_param", GRIFFIN_AP, "R", '*', 0},
+    {HERE "rg_lru.input_gate_weight", THERE "rg_lru.input_gate.w", GRIFFIN_WX, "HMM", 'M', 0},
+    {HERE "rg_lru.input_gate_bias", THERE "rg_lru.input_gate.b", GRIFFIN_BX, "HM", 0, 0},
+    {HERE "rg_lru.recurrent_gate_weight", THERE "rg_lru.a_gate.w", GRIFFIN_WA, "HMM", 'M', 0},
+    {HERE "rg_lru.recurrent_gate_bias", THERE "rg_lru.a_gate.b", GRIFFIN_BA, "HM", 0, 0},
+    LINEAR(HERE "linear_out", THERE "linear_out", GRIFFIN_WO, "CR", 'r'),
+    {HERE "linear_out.bias", THERE "linear_out.bias", GRIFFIN_BO, "C", 0, 0},
 };
 #undef THERE
 #define THERE "attention_block.proj_"
 static const line attention[] = {
-    LINEAR(HERE "q_proj", THERE "q", RG_WQKV, "QC", 'C'),
-    LINEAR(HERE "k_proj", THERE "k", RG_WQKV, "KC", 'C'),
-    LINEAR(HERE "v_proj", THERE "v", RG_WQKV, "KC", 'C'),
-    LINEAR(HERE "o_proj", THERE "final", RG_WO, "CQ", 'q'),
-    {HERE "o_proj.bias", THERE "final.bias", RG_BO, "C", 0, 0},
+    LINEAR(HERE "q_proj", THERE "q", GRIFFIN_WQKV, "QC", 'C'),
+    LINEAR(HERE "k_proj", THERE "k", GRIFFIN_WQKV, "KC", 'C'),
+    LINEAR(HERE "v_proj", THERE "v", GRIFFIN_WQKV, "KC", 'C'),
+    LINEAR(HERE "o_proj", THERE "final", GRIFFIN_WO, "CQ", 'q'),
+    {HERE "o_proj.bias", THERE "final.bias", GRIFFIN_BO, "C", 0, 0},
 };
 static const line mlp[] = {
-    {"channel_pre_norm.weight", "channel_pre_norm.scale", RG_N2, "C", 0, 0},
-    {"mlp_block.gate_proj.weight", "mlp_block.ffw_up.w", RG_WGU, "EC", 'C', RG_GATE},
-    {"mlp_block.up_proj.weight", "mlp_block.ffw_up.w", RG_WGU, "EC", 'C', RG_UP},
-    {"mlp_block.gate_proj.bias", "mlp_block.ffw_up.b", RG_BGU, "E", 0, RG_GATE},
-    {"mlp_block.up_proj.bias", "mlp_block.ffw_up.b", RG_BGU, "E", 0, RG_UP},
-    LINEAR("mlp_block.down_proj", "mlp_block.ffw_down", RG_WD, "CE", 'e'),
-    {"mlp_block.down_proj.bias", "mlp_block.ffw_down.bias", RG_BD, "C", 0, 0},
+    {"channel_pre_norm.weight", "channel_pre_norm.scale", GRIFFIN_N2, "C", 0, 0},
+    {"mlp_block.gate_proj.weight", "mlp_block.ffw_up.w", GRIFFIN_WGU, "EC", 'C', GRIFFIN_GATE},
+    {"mlp_block.up_proj.weight", "mlp_block.ffw_up.w", GRIFFIN_WGU, "EC", 'C', GRIFFIN_UP},
+    {"mlp_block.gate_proj.bias", "mlp_block.ffw_up.b", GRIFFIN_BGU, "E", 0, GRIFFIN_GATE},
+    {"mlp_block.up_proj.bias", "mlp_block.ffw_up.b", GRIFFIN_BGU, "E", 0, GRIFFIN_UP},
+    LINEAR("mlp_block.down_proj", "mlp_block.ffw_down", GRIFFIN_WD, "CE", 'e'),
+    {"mlp_block.down_proj.bias", "mlp_block.ffw_down.bias", GRIFFIN_BD, "C", 0, 0},
 };
 static const line norm[] = {
-    {"model.final_norm.weight", "final_norm.scale", RG_NF, "C", 0, 0},
+    {"model.final_norm.weight", "final_norm.scale", GRIFFIN_NF, "C", 0, 0},
 };
 
-static size_t size_of(const rg_config *c, char letter)
+static size_t size_of(const griffin_config *c, char letter)
 {
     switch (letter) {
     case 'C':
@@ -94,7 +94,7 @@ static size_t size_of(const rg_config *c, char letter)
     }
 }
 
-const char *rg_letter_key(char letter)
+const char *griffin_letter_key(char letter)
 {
     switch (letter) {
     case 'C':
@@ -121,7 +121,7 @@ const char *rg_letter_key(char letter)
 }
 
 // The official initialisation: variance 1/fan, times 2/L where a branch ends.
-static float deviation_of(const rg_config *c, char fan)
+static float deviation_of(const griffin_config *c, char fan)
 {
     if (fan == 'W') return (float)sqrt(0.01 / c->taps);
     if (fan < 'a') return (float)sqrt(1.0 / (double)size_of(c, fan));
@@ -129,18 +129,18 @@ static float deviation_of(const rg_config *c, char fan)
 }
 
 static void
-add(rg_tensor *all, int *count, const rg_config *c, int layer, const line *lines, int n)
+add(griffin_tensor *all, int *count, const griffin_config *c, int layer, const line *lines, int n)
 {
     for (int i = 0; i < n; i++) {
         const line *p = &lines[i];
-        rg_tensor *t = &all[(*count)++];
+        griffin_tensor *t = &all[(*count)++];
         *t =
-            (rg_tensor){.stored = p->stored, .slot = p->slot, .layer = layer, .count = 1};
+            (griffin_tensor){.stored = p->stored, .slot = p->slot, .layer = layer, .count = 1};
         for (; p->letters[t->ndim]; t->ndim++)
             t->count *= t->shape[t->ndim] = size_of(c, p->letters[t->ndim]);
         strcpy(t->letters, p->letters);
-        t->start = p->fan == '*' ? RG_RING : p->fan ? RG_NORMAL : RG_ZEROS;
-        if (t->start == RG_NORMAL) t->deviation = deviation_of(c, p->fan);
+        t->start = p->fan == '*' ? GRIFFIN_RING : p->fan ? GRIFFIN_NORMAL : GRIFFIN_ZEROS;
+        if (t->start == GRIFFIN_NORMAL) t->deviation = deviation_of(c, p->fan);
         if (layer < 0) {
             strcpy(t->name, p->name);
             strcpy(t->official, p->official);
@@ -151,16 +151,16 @@ add(rg_tensor *all, int *count, const rg_config *c, int layer, const line *lines
     }
 }
 
-rg_tensor *rg_tensors(const rg_config *c, int *count)
+griffin_tensor *griffin_tensors(const griffin_config *c, int *count)
 {
     size_t most = SIZE(norm1) + SIZE(recurrent) + SIZE(mlp);
-    rg_tensor *all = malloc(((size_t)c->layers * most + 3) * sizeof *all);
+    griffin_tensor *all = malloc(((size_t)c->layers * most + 3) * sizeof *all);
     *count = 0;
     if (!all) return NULL;
     add(all, count, c, -1, embedding, c->tied ? 1 : 2);
     for (int i = 0; i < c->layers; i++) {
         add(all, count, c, i, norm1, 1);
-        if (rg_is_recurrent(c, i))
+        if (griffin_is_recurrent(c, i))
             add(all, count, c, i, recurrent, SIZE(recurrent));
         else
             add(all, count, c, i, attention, SIZE(attention));

@@ -82,7 +82,7 @@ static int make_config(const options *o, random_model *m, wb_error *err)
 {
     static const char *const dtypes[WB_DTYPES] = {"f32", "bf16", "f16"};
     const struct preset *p = NULL;
-    rg_config *c = &m->config;
+    griffin_config *c = &m->config;
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
         if (strcmp(o->preset, presets[i].name) == 0) p = &presets[i];
     if (!p) return error_set(err, "--preset %.40s: there are 2b, 9b and tiny", o->preset);
@@ -96,7 +96,7 @@ static int make_config(const options *o, random_model *m, wb_error *err)
         .seed = o->seed,
         .shards = (int)o->shards,
         .dry = o->dry};
-    *c = (rg_config){
+    *c = (griffin_config){
         .layers = either(o->layers, p->layers),
         .channels = either(o->channels, p->channels),
         .heads = either(o->heads, p->heads),

@@ -56,7 +56,7 @@ static int load(rg_engine *e, const char *folder, wb_error *err)
 {
     static const wb_dtype dtype[] = {[RG_F32] = WB_F32, [RG_BF16] = WB_BF16};
     rg_dtype asked = e->set.dtype;
-    if (rg_config_read(&e->config, folder, err)) return -1;
+    if (griffin_config_read(&e->config, folder, err)) return -1;
     if (e->set.hf_window) e->config.hf_window = true;
     if (e->config.hf_window && e->config.window < 1)
         return error_set(
@@ -124,7 +124,7 @@ static int make_rows(rg_engine *e, wb_error *err)
 
 static void describe(rg_engine *e)
 {
-    const rg_config *c = &e->config;
+    const griffin_config *c = &e->config;
     const rg_weights *w = &e->weights;
     rg_info *i = &e->info;
     *i = (rg_info){

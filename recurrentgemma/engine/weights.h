@@ -14,7 +14,7 @@
 #ifndef WEIGHTS_H
 #define WEIGHTS_H
 #include "decoder.h"
-#include "rg_config.h"
+#include "griffin/config.h"
 
 typedef struct rg_weights {
     decoder_config shape;        /* heads filled up: see decoder_head */
@@ -29,7 +29,7 @@ typedef struct rg_weights {
  * c->window, or one less with c->hf_window. Enqueued on the stream and done when it returns;
  * on an error nothing is left to free. */
 int rg_weights_load(
-    rg_weights *w, const rg_config *c, const char *folder, bool auto_dtype,
+    rg_weights *w, const griffin_config *c, const char *folder, bool auto_dtype,
     wb_dtype dtype, cudaStream_t stream, wb_error *err);
 void rg_weights_free(rg_weights *w);
 

@@ -17,46 +17,46 @@ static size_t align_up(size_t n)
 }
 
 // Where the layer, or for the first three the model, points at a matrix.
-static const void **pointer_to(rg_weights *w, const rg_tensor *t)
+static const void **pointer_to(rg_weights *w, const griffin_tensor *t)
 {
 #define OF(field) offsetof(decoder_layer, field)
-    static const size_t at[RG_SLOTS] = {
-        [RG_EMB] = offsetof(rg_weights, emb),
-        [RG_HEAD] = offsetof(rg_weights, head),
-        [RG_NF] = offsetof(rg_weights, nf),
-        [RG_N1] = OF(n1),
-        [RG_N2] = OF(n2),
-        [RG_WGU] = OF(wgu),
-        [RG_BGU] = OF(bgu),
-        [RG_WD] = OF(wd),
-        [RG_BD] = OF(bd),
-        [RG_WO] = OF(wo),
-        [RG_BO] = OF(bo),
-        [RG_WXY] = OF(wxy),
-        [RG_WQKV] = OF(wqkv),
-        [RG_BXY] = OF(bxy),
-        [RG_CW] = OF(cw),
-        [RG_CB] = OF(cb),
-        [RG_WX] = OF(wx),
-        [RG_BX] = OF(bx),
-        [RG_WA] = OF(wa),
-        [RG_BA] = OF(ba),
-        [RG_AP] = OF(ap)};
+    static const size_t at[GRIFFIN_SLOTS] = {
+        [GRIFFIN_EMB] = offsetof(rg_weights, emb),
+        [GRIFFIN_HEAD] = offsetof(rg_weights, head),
+        [GRIFFIN_NF] = offsetof(rg_weights, nf),
+        [GRIFFIN_N1] = OF(n1),
+        [GRIFFIN_N2] = OF(n2),
+        [GRIFFIN_WGU] = OF(wgu),
+        [GRIFFIN_BGU] = OF(bgu),
+        [GRIFFIN_WD] = OF(wd),
+        [GRIFFIN_BD] = OF(bd),
+        [GRIFFIN_WO] = OF(wo),
+        [GRIFFIN_BO] = OF(bo),
+        [GRIFFIN_WXY] = OF(wxy),
+        [GRIFFIN_WQKV] = OF(wqkv),
+        [GRIFFIN_BXY] = OF(bxy),
+        [GRIFFIN_CW] = OF(cw),
+        [GRIFFIN_CB] = OF(cb),
+        [GRIFFIN_WX] = OF(wx),
+        [GRIFFIN_BX] = OF(bx),
+        [GRIFFIN_WA] = OF(wa),
+        [GRIFFIN_BA] = OF(ba),
+        [GRIFFIN_AP] = OF(ap)};
 #undef OF
     char *owner = t->layer < 0 ? (char *)w : (char *)&w->layer[t->layer];
     return (const void **)(owner + at[t->slot]);
 }
 
-static size_t rows_of(const loading *l, const rg_tensor *t)
+static size_t rows_of(const loading *l, const griffin_tensor *t)
 {
     if (t->ndim < 2) return 1;
-    if (t->slot == RG_EMB || t->slot == RG_HEAD) return (size_t)l->w->shape.table;
-    if (t->slot == RG_WQKV)
+    if (t->slot == GRIFFIN_EMB || t->slot == GRIFFIN_HEAD) return (size_t)l->w->shape.table;
+    if (t->slot == GRIFFIN_WQKV)
         return t->shape[0] / (size_t)l->config.head_dim * (size_t)l->w->shape.D;
-    return t->slot == RG_CW ? t->shape[0] : t->count / t->shape[t->ndim - 1];
+    return t->slot == GRIFFIN_CW ? t->shape[0] : t->count / t->shape[t->ndim - 1];
 }
 
-static size_t cols_of(const loading *l, const rg_tensor *t)
+static size_t cols_of(const loading *l, const griffin_tensor *t)
 {
     if (t->letters[1] == 'Q')
         return t->shape[1] / (size_t)l->config.head_dim * (size_t)l->w->shape.D;
@@ -64,23 +64,23 @@ static size_t cols_of(const loading *l, const rg_tensor *t)
 }
 
 static upload
-upload_of(const loading *l, const rg_tensor *t, const model_tensor_at *at, void *out)
+upload_of(const loading *l, const griffin_tensor *t, const model_tensor_at *at, void *out)
 {
     const st_tensor *s = at->tensor;
     wb_dtype stored = WB_F32;
     loading_dtype(s->dtype, &stored);
     upload u = upload_plain(out, s->data, stored, rows_of(l, t), cols_of(l, t));
     size_t D = (size_t)l->config.head_dim, full = (size_t)l->w->shape.D;
-    if (t->slot == RG_WQKV) u.row_true = D, u.row_full = full;
+    if (t->slot == GRIFFIN_WQKV) u.row_true = D, u.row_full = full;
     if (t->letters[1] == 'Q') {
         u.col_true = D, u.col_full = full;
         u.row_stride = t->shape[1];
     }
     if (t->layer < 0 && t->ndim == 2) u.row_true = t->shape[0];
-    if (strcmp(s->name, t->name) == 0 || t->stored == RG_SAME) return u;
+    if (strcmp(s->name, t->name) == 0 || t->stored == GRIFFIN_SAME) return u;
     // what the official checkpoint has the other way round
     if (t->ndim >= 2) u.row_stride = 1, u.col_stride = u.rows;
-    if (t->stored == RG_UP) u.in = (const char *)s->data + s->bytes / 2;
+    if (t->stored == GRIFFIN_UP) u.in = (const char *)s->data + s->bytes / 2;
     return u;
 }
 
@@ -89,9 +89,9 @@ upload_of(const loading *l, const rg_tensor *t, const model_tensor_at *at, void 
 static size_t place(loading *l, char *arena)
 {
     size_t at = 0, e = wb_dtype_size(l->w->shape.dtype);
-    const rg_tensor *before = NULL;
+    const griffin_tensor *before = NULL;
     for (int i = 0; i < l->count; i++) {
-        rg_tensor *t = &l->tensors[i];
+        griffin_tensor *t = &l->tensors[i];
         bool packed = before && before->layer == t->layer && before->slot == t->slot;
         if (!packed) at = align_up(at);
         if (arena) {
@@ -104,7 +104,7 @@ static size_t place(loading *l, char *arena)
     return align_up(at);
 }
 
-static decoder_config shape_of(const rg_config *c, wb_dtype dtype)
+static decoder_config shape_of(const griffin_config *c, wb_dtype dtype)
 {
     return (decoder_config){
         .dtype = dtype,
@@ -124,7 +124,7 @@ static decoder_config shape_of(const rg_config *c, wb_dtype dtype)
         .eps = c->eps,
         .offset = 1,
         .scale = 1 / sqrtf((float)c->head_dim),
-        .emb_scale = c->scaled ? rg_embedding_scale(c->channels) : 1,
+        .emb_scale = c->scaled ? griffin_embedding_scale(c->channels) : 1,
         .softcap = c->softcap,
         .rope_base = c->rope_base};
 }
@@ -138,7 +138,7 @@ static int bring(loading *l, cudaStream_t stream)
     l->uploads = calloc((size_t)l->count, sizeof *l->uploads);
     if (!w->layer || !l->uploads) return error_set(l->err, "%s: no memory", l->folder);
     for (int i = 0; i < l->config.layers; i++)
-        w->layer[i].recurrent = rg_is_recurrent(&l->config, i);
+        w->layer[i].recurrent = griffin_is_recurrent(&l->config, i);
     w->bytes = place(l, NULL);
     if (cudaMalloc(&w->arena, w->bytes)) {
         size_t room = 0, all;
@@ -162,7 +162,7 @@ static int bring(loading *l, cudaStream_t stream)
 }
 
 int rg_weights_load(
-    rg_weights *w, const rg_config *c, const char *folder, bool auto_dtype,
+    rg_weights *w, const griffin_config *c, const char *folder, bool auto_dtype,
     wb_dtype dtype, cudaStream_t stream, wb_error *err)
 {
     loading l = {.folder = folder, .config = *c, .w = w, .err = err};
@@ -170,10 +170,10 @@ int rg_weights_load(
     *w = (rg_weights){0};
     if (model_files_open(&l.files, folder, err)) return -1;
     int rc = -1;
-    l.tensors = rg_tensors(&l.config, &l.count);
+    l.tensors = griffin_tensors(&l.config, &l.count);
     if (l.tensors && loading_look(&l, &stored) == 0) {
         free(l.tensors);  // now with the vocabulary and the head that there are
-        l.tensors = rg_tensors(&l.config, &l.count);
+        l.tensors = griffin_tensors(&l.config, &l.count);
         if (auto_dtype) dtype = stored == WB_BF16 ? WB_BF16 : WB_F32;
         w->shape = shape_of(&l.config, dtype);
         if (l.tensors) rc = loading_check(&l) || bring(&l, stream) ? -1 : 0;

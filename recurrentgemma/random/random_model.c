@@ -3,7 +3,7 @@
 #include "cast.h"
 #include "cores.h"
 #include "draw.h"
-#include "rg_tensors.h"
+#include "griffin/tensors.h"
 #include "safetensors.h"
 #include "stop.h"
 
@@ -34,7 +34,7 @@ typedef struct place {
 typedef struct writing {
     const random_model *m;
     const char *folder;
-    rg_tensor *tensors;
+    griffin_tensor *tensors;
     place *places;
     int count, shards;
     size_t bytes;
@@ -82,7 +82,7 @@ static int begin_shard(writing *w, int s)
     size_t n = 0;
     if (!t) return error_set(w->err, "%s: no memory", path);
     for (int i = 0; i < w->count; i++) {
-        const rg_tensor *from = &w->tensors[i];
+        const griffin_tensor *from = &w->tensors[i];
         if (w->places[i].shard != s) continue;
         t[n] = (st_tensor){
             .name = from->name, .dtype = stored[w->m->dtype], .ndim = from->ndim};
@@ -98,10 +98,10 @@ static int begin_shard(writing *w, int s)
 
 static void draw(const writing *w, int i, size_t begin, size_t n, float *out)
 {
-    const rg_tensor *t = &w->tensors[i];
-    float deviation = t->start == RG_NORMAL ? t->deviation : 0.1f;
-    if (t->slot == RG_CW) deviation = sqrtf(1.0f / (float)w->m->config.taps);
-    if (t->start == RG_RING)
+    const griffin_tensor *t = &w->tensors[i];
+    float deviation = t->start == GRIFFIN_NORMAL ? t->deviation : 0.1f;
+    if (t->slot == GRIFFIN_CW) deviation = sqrtf(1.0f / (float)w->m->config.taps);
+    if (t->start == GRIFFIN_RING)
         draw_ring(out, begin, n, w->m->seed, (uint32_t)i);
     else
         draw_normal(out, begin, n, deviation, w->m->seed, (uint32_t)i);
@@ -202,7 +202,7 @@ static int finish(writing *w)
     }
     if (w->shards > 1 && write_index(w)) return -1;
     return write_json(
-        w->folder, "config.json", rg_config_to_json(&w->m->config, names[w->m->dtype]),
+        w->folder, "config.json", griffin_config_to_json(&w->m->config, names[w->m->dtype]),
         w->err);
 }
 
@@ -236,9 +236,9 @@ int random_write(
     const random_model *m, const char *folder, random_written *out, wb_error *err)
 {
     writing w = {.m = m, .folder = folder, .err = err};
-    if (rg_config_check(&m->config, err)) return -1;
+    if (griffin_config_check(&m->config, err)) return -1;
     if (!m->dry && (folder_make(folder, err) || check_empty(folder, err))) return -1;
-    w.tensors = rg_tensors(&m->config, &w.count);
+    w.tensors = griffin_tensors(&m->config, &w.count);
     w.places = calloc((size_t)w.count + 1, sizeof *w.places);
     w.shard = calloc(RANDOM_SHARDS, sizeof *w.shard);
     int rc = w.tensors && w.places && w.shard ? 0 : error_set(err, "no memory");

@@ -4,7 +4,7 @@
 #define SESSION_H
 #include "options.h"
 #include "recurrentgemma.h"
-#include "text.h"
+#include "text/text.h"
 
 typedef struct session {
     const options *o;

@@ -1,6 +1,6 @@
 /* talk.c - --chat: a turn a line. The row's states hold all turns so far, so a turn costs
  * its own tokens alone. */
-#include "chat.h"
+#include "text/chat.h"
 #include "output.h"
 #include "progress.h"
 #include "session.h"

@@ -13,7 +13,7 @@ bool loading_dtype(st_dtype stored, wb_dtype *dtype)
     return false;
 }
 
-model_tensor_at *loading_find(const loading *l, const rg_tensor *t)
+model_tensor_at *loading_find(const loading *l, const griffin_tensor *t)
 {
     model_tensor_at *at = model_files_find(&l->files, t->name);
     return at || !*t->official ? at : model_files_find(&l->files, t->official);
@@ -27,7 +27,7 @@ static bool same_bytes(const st_tensor *a, const st_tensor *b)
 
 int loading_look(loading *l, wb_dtype *dtype)
 {
-    rg_tensor *embedding = l->tensors;  // the first of the table
+    griffin_tensor *embedding = l->tensors;  // the first of the table
     const model_tensor_at *at = loading_find(l, embedding);
     if (!at)
         return error_set(
@@ -43,18 +43,18 @@ int loading_look(loading *l, wb_dtype *dtype)
         head->used = l->config.tied;
     }
     wb_error why;
-    if (rg_config_check(&l->config, &why))
+    if (griffin_config_check(&l->config, &why))
         return error_set(l->err, "%s: %.600s", st_path(at->file), why.text);
     return 0;
 }
 
 // The shape and its letters in this file: as Hugging Face's, but for three official ones.
-static int expected(const rg_tensor *t, bool official, size_t shape[4], char letters[8])
+static int expected(const griffin_tensor *t, bool official, size_t shape[4], char letters[8])
 {
     memcpy(shape, t->shape, sizeof t->shape);
     strcpy(letters, t->letters);
-    if (!official || t->stored == RG_SAME) return t->ndim;
-    if (t->stored == RG_TAPS_FIRST) {
+    if (!official || t->stored == GRIFFIN_SAME) return t->ndim;
+    if (t->stored == GRIFFIN_TAPS_FIRST) {
         shape[0] = t->shape[2], shape[1] = t->shape[0];
         strcpy(letters, "WR");
         return 2;
@@ -70,7 +70,7 @@ static int expected(const rg_tensor *t, bool official, size_t shape[4], char let
     return 4;
 }
 
-static int check(const loading *l, const rg_tensor *t, const model_tensor_at *at)
+static int check(const loading *l, const griffin_tensor *t, const model_tensor_at *at)
 {
     size_t shape[4];
     char letters[8], have[100], want[100], keys[200] = "";
@@ -86,7 +86,7 @@ static int check(const loading *l, const rg_tensor *t, const model_tensor_at *at
     for (int i = 0; i < ndim; i++) {
         size_t n = strlen(keys);
         snprintf(
-            keys + n, sizeof keys - n, "%s%s", i ? ", " : "", rg_letter_key(letters[i]));
+            keys + n, sizeof keys - n, "%s%s", i ? ", " : "", griffin_letter_key(letters[i]));
     }
     return error_set(
         l->err, "%s: tensor '%s': is %s, but config.json makes it %s (%s)",
@@ -97,7 +97,7 @@ static int check(const loading *l, const rg_tensor *t, const model_tensor_at *at
 int loading_check(loading *l)
 {
     for (int i = 0; i < l->count; i++) {
-        const rg_tensor *t = &l->tensors[i];
+        const griffin_tensor *t = &l->tensors[i];
         model_tensor_at *at = loading_find(l, t);
         bool official = loading_find(l, &l->tensors[0])->tensor->name[0] == 'e';
         if (!at)

@@ -1,5 +1,5 @@
-/* rg_config.c - see rg_config.h. */
-#include "rg_config.h"
+/* config.c - see config.h. */
+#include "config.h"
 #include "cast.h"
 
 #include <jansson.h>
@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool rg_is_recurrent(const rg_config *c, int layer)
+bool griffin_is_recurrent(const griffin_config *c, int layer)
 {
     return c->blocks[(size_t)layer % strlen(c->blocks)] == 'r';
 }
 
-float rg_embedding_scale(int channels)
+float griffin_embedding_scale(int channels)
 {
     return wb_from_bf16(wb_to_bf16(sqrtf((float)channels)));
 }
 
 /* --- which sizes make a model ------------------------------------------------------- */
 
-static int check_heads(const rg_config *c, wb_error *err)
+static int check_heads(const griffin_config *c, wb_error *err)
 {
     if (c->kv_heads < 1 || c->heads % c->kv_heads)
         return error_set(
@@ -36,7 +36,7 @@ static int check_heads(const rg_config *c, wb_error *err)
     return 0;
 }
 
-static int check_blocks(const rg_config *c, wb_error *err)
+static int check_blocks(const griffin_config *c, wb_error *err)
 {
     size_t kinds = strlen(c->blocks);
     if (kinds == 0 || strspn(c->blocks, "ra") != kinds)
@@ -55,7 +55,7 @@ static int check_blocks(const rg_config *c, wb_error *err)
     return 0;
 }
 
-int rg_config_check(const rg_config *c, wb_error *err)
+int griffin_config_check(const griffin_config *c, wb_error *err)
 {
     if (c->layers < 1 || c->channels < 1 || c->heads < 1 || c->hidden < 1 || c->vocab < 1)
         return error_set(
@@ -84,7 +84,7 @@ int rg_config_check(const rg_config *c, wb_error *err)
 
 /* --- writing ------------------------------------------------------------------------ */
 
-double rg_decimal(float x)
+double griffin_decimal(float x)
 {
     char text[32];
     snprintf(text, sizeof text, "%.7g", (double)x);
@@ -108,11 +108,11 @@ static json_t *ids(const int *id, int count)
 
 // Older versions of transformers read rope_theta and partial_rotary_factor at the top, newer
 // ones in rope_parameters. intermediate_size is twice the width of the MLP there.
-json_t *rg_config_to_json(const rg_config *c, const char *dtype)
+json_t *griffin_config_to_json(const griffin_config *c, const char *dtype)
 {
     double part = (double)c->rotated / c->head_dim;
     json_t *rope = json_pack(
-        "{s:f, s:s, s:f}", "rope_theta", rg_decimal(c->rope_base), "rope_type", "default",
+        "{s:f, s:s, s:f}", "rope_theta", griffin_decimal(c->rope_base), "rope_type", "default",
         "partial_rotary_factor", part);
     json_t *blocks = json_array();
     for (const char *b = c->blocks; *b; b++)
@@ -127,11 +127,11 @@ json_t *rg_config_to_json(const rg_config *c, const char *dtype)
         ids(c->eos, c->eos_count), "final_w_init_variance_scale", 2.0 / c->layers,
         "head_dim", c->head_dim, "hidden_activation", "gelu_pytorch_tanh", "hidden_size",
         c->channels, "intermediate_size", 2 * c->hidden, "logits_soft_cap",
-        rg_decimal(c->softcap), "lru_width", c->recurrent, "max_position_embeddings",
+        griffin_decimal(c->softcap), "lru_width", c->recurrent, "max_position_embeddings",
         unless(c->context, 0), "num_attention_heads", c->heads, "num_hidden_layers",
         c->layers, "num_key_value_heads", c->kv_heads, "pad_token_id", unless(c->pad, -1),
-        "partial_rotary_factor", part, "rms_norm_eps", rg_decimal(c->eps), "rope_theta",
-        rg_decimal(c->rope_base), "rope_parameters", rope, "tie_word_embeddings", c->tied,
+        "partial_rotary_factor", part, "rms_norm_eps", griffin_decimal(c->eps), "rope_theta",
+        griffin_decimal(c->rope_base), "rope_parameters", rope, "tie_word_embeddings", c->tied,
         "vocab_size", c->vocab, "use_cache", 1, "w_init_variance_scale", 0.01);
     // ours: trained with one token less in the window, as transformers computes it
     if (c->hf_window) json_object_set_new(root, "hf_window", json_true());

@@ -3,12 +3,12 @@
 #ifndef RANDOM_MODEL_H
 #define RANDOM_MODEL_H
 #include "dtype.h"
-#include "rg_config.h"
+#include "griffin/config.h"
 
 #include <stdint.h>
 
 typedef struct random_model {
-    rg_config config;
+    griffin_config config;
     wb_dtype dtype;
     uint64_t seed;
     int shards; /* at most so many; 0: one for each 5 GB */
@@ -23,7 +23,7 @@ typedef struct random_written {
 enum { RANDOM_SHARDS = 99 };
 
 /* Equal settings give equal files on every machine. Weights start as for training
- * (rg_tensors.h), but biases, norms and filters matter from the start, so that logits show
+ * (tensors.h), but biases, norms and filters matter from the start, so that logits show
  * a mistake in any of them. The folder must not hold a model yet. On an error, or on a
  * signal (stop.h), nothing stays in it. */
 int random_write(

@@ -23,7 +23,7 @@ typedef struct engine_row {
 struct rg_engine {
     rg_settings set;
     rg_info info;
-    rg_config config;
+    griffin_config config;
     rg_weights weights;
     decoder d;
     wb_blas *blas;

@@ -1,7 +1,7 @@
 /* output.h - what goes to stdout: text as it comes, or token ids. */
 #ifndef OUTPUT_H
 #define OUTPUT_H
-#include "text.h"
+#include "text/text.h"
 
 /* Every byte, or -1: a full disk, for example. A pipe that nobody reads any more is no error
  * but a stop (see stop.h), after which nothing is written. */
