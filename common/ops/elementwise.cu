@@ -36,7 +36,7 @@ template <typename E>
 static wb_status add(E *out, const E *a, const E *b, size_t N, cudaStream_t s)
 {
     if (N == 0) return WB_OK;
-    if (out == NULL || a == NULL || b == NULL) return WB_BAD_SHAPE;
+    if (!out || !a || !b) return WB_BAD_SHAPE;
     const int V = VEC16<E>;
     if (has_vecs<V>(out, a, b))
         add_kernel<E, V>
@@ -66,7 +66,7 @@ template <typename E>
 static wb_status cast(E *out, const float *x, size_t N, cudaStream_t s)
 {
     if (N == 0) return WB_OK;
-    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    if (!out || !x) return WB_BAD_SHAPE;
     const int V = 4;  // 16 bytes of x
     if (has_vecs<V>(out, x))
         cast_kernel<E, V><<<blocks_for(N, VECS * V), BLOCK_SIZE, 0, s>>>(out, x, N);
@@ -98,7 +98,7 @@ wb_status softcap_f32(float *out, const float *x, size_t N, float cap, cudaStrea
 {
     if (!(cap > 0)) return WB_BAD_SHAPE;
     if (N == 0) return WB_OK;
-    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    if (!out || !x) return WB_BAD_SHAPE;
     if (has_vecs<4>(out, x))
         softcap_kernel<4><<<blocks_for(N, VECS * 4), BLOCK_SIZE, 0, s>>>(out, x, N, cap);
     else
@@ -153,7 +153,7 @@ static wb_status dropout(
 {
     if (!(p >= 0 && p < 1)) return WB_BAD_SHAPE;
     if (N == 0) return WB_OK;
-    if (out == NULL || x == NULL || st == NULL) return WB_BAD_SHAPE;
+    if (!out || !x || !st) return WB_BAD_SHAPE;
     double bound = (double)p * 4294967296.0;
     uint32_t least = (uint32_t)bound;
     if ((double)least < bound) least++;

@@ -8,9 +8,9 @@
 
 wb_status wb_blas_create(wb_blas **h_blas)
 {
-    if (h_blas == NULL) return WB_BAD_SHAPE;
+    if (!h_blas) return WB_BAD_SHAPE;
     wb_blas *blas = (wb_blas *)calloc(1, sizeof *blas);
-    if (blas == NULL) return WB_BAD_CUDA;
+    if (!blas) return WB_BAD_CUDA;
     // f32 stays f32, and no partial sums in 16 bits
     int exact = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     if (cublasCreate(&blas->handle) != CUBLAS_STATUS_SUCCESS ||
@@ -26,7 +26,7 @@ wb_status wb_blas_create(wb_blas **h_blas)
 
 void wb_blas_destroy(wb_blas *h_blas)
 {
-    if (h_blas == NULL) return;
+    if (!h_blas) return;
     if (h_blas->handle) cublasDestroy(h_blas->handle);
     cudaFree(h_blas->workspace);
     cudaFree(h_blas->scratch);
@@ -95,7 +95,7 @@ static wb_status matmul_forward(
 {
     if (R < 0 || I < 1 || O < 0) return WB_BAD_SHAPE;
     if (R == 0 || O == 0) return WB_OK;
-    if (y == NULL || x == NULL || w == NULL || blas == NULL) return WB_BAD_SHAPE;
+    if (!y || !x || !w || !blas) return WB_BAD_SHAPE;
     float beta = 0.0f;
     if (res && !bias && sizeof(E) == 4) {  // y = res, then the GEMM adds to it
         size_t bytes = (size_t)R * O * sizeof(E);
@@ -194,8 +194,8 @@ static wb_status matmul_backward(
 {
     if (R < 0 || I < 1 || O < 1) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
-    if (dw == NULL || dy == NULL || x == NULL || blas == NULL) return WB_BAD_SHAPE;
-    if (dx && w == NULL) return WB_BAD_SHAPE;
+    if (!dw || !dy || !x || !blas) return WB_BAD_SHAPE;
+    if (dx && !w) return WB_BAD_SHAPE;
     wb_status status = WB_OK;
     if (dx)
         status = gemm<E, E>(

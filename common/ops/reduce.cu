@@ -87,8 +87,8 @@ wb_status sum_f32(
     cudaStream_t s)
 {
     if (N == 0) return WB_OK;
-    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
-    if (workspace == NULL || workspace_bytes < sum_workspace_f32(N)) return WB_NO_SPACE;
+    if (!out || !x) return WB_BAD_SHAPE;
+    if (!workspace || workspace_bytes < sum_workspace_f32(N)) return WB_NO_SPACE;
     float *partial = (float *)workspace;
     launch_partials<false>(partial, x, N, s);
     add_sum_kernel<<<1, BLOCK_SIZE, 0, s>>>(out, partial, partials(N));
@@ -104,9 +104,9 @@ wb_status gradnorm_f32(
     wb_train *st, const float *grad, size_t N, void *workspace, size_t workspace_bytes,
     cudaStream_t s)
 {
-    if (st == NULL || (grad == NULL && N)) return WB_BAD_SHAPE;
+    if (!st || (!grad && N)) return WB_BAD_SHAPE;
     if (workspace_bytes < gradnorm_workspace_f32(N)) return WB_NO_SPACE;
-    if (workspace == NULL && N) return WB_NO_SPACE;
+    if (!workspace && N) return WB_NO_SPACE;
     float *partial = (float *)workspace;
     if (N) launch_partials<true>(partial, grad, N, s);
     norm_kernel<<<1, BLOCK_SIZE, 0, s>>>(st, partial, N ? partials(N) : 0);

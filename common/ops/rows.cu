@@ -46,7 +46,7 @@ static wb_status embedding_forward(
 {
     if (R < 0 || C < 0 || V < 0) return WB_BAD_SHAPE;
     if (R == 0 || C == 0) return WB_OK;
-    if (out == NULL || table == NULL || token == NULL || V == 0) return WB_BAD_SHAPE;
+    if (!out || !table || !token || V == 0) return WB_BAD_SHAPE;
     const int P = VEC16<E>;
     if (C % P == 0 && has_vecs<P>(out, table)) {
         row_shape shape = shape_for(R, C / P);
@@ -79,7 +79,7 @@ gather_rows(E *out, const E *x, const int *index, int R, int C, cudaStream_t s)
 {
     if (R < 0 || C < 0) return WB_BAD_SHAPE;
     if (R == 0 || C == 0) return WB_OK;
-    if (out == NULL || x == NULL || index == NULL) return WB_BAD_SHAPE;
+    if (!out || !x || !index) return WB_BAD_SHAPE;
     const int P = VEC16<E>;
     if (C % P == 0 && has_vecs<P>(out, x)) {
         row_shape shape = shape_for(R, C / P);
@@ -226,8 +226,8 @@ static wb_status embedding_backward(
 {
     if (R < 0 || C < 0 || V < 0) return WB_BAD_SHAPE;
     if (R == 0 || C == 0 || V == 0) return WB_OK;
-    if (dtable == NULL || dout == NULL || token == NULL) return WB_BAD_SHAPE;
-    if (workspace == NULL || workspace_bytes < backward_workspace(R, C))
+    if (!dtable || !dout || !token) return WB_BAD_SHAPE;
+    if (!workspace || workspace_bytes < backward_workspace(R, C))
         return WB_NO_SPACE;
     unsigned pieces = (unsigned)pieces_of(R), blocks = blocks_for((size_t)R, 1);
     float *parts = (float *)workspace;

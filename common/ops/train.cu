@@ -6,7 +6,7 @@
 #include "elements.cuh"
 #include "ops.h"
 
-/* --- the state of a step: one thread --------------------------------------------------- */
+/* --- the state of a step: one thread ------------------------------------------------ */
 
 static __device__ float learning_rate(wb_schedule c, uint32_t step)
 {
@@ -38,7 +38,7 @@ train_begin(wb_train *st, wb_schedule schedule, int tokens, int first, cudaStrea
 {
     bool known =
         schedule.kind >= WB_SCHEDULE_CONSTANT && schedule.kind <= WB_SCHEDULE_COSINE;
-    if (st == NULL || !known || schedule.warmup < 0 || tokens < 1) return WB_BAD_SHAPE;
+    if (!st || !known || schedule.warmup < 0 || tokens < 1) return WB_BAD_SHAPE;
     begin_kernel<<<1, 1, 0, s>>>(st, schedule, tokens, first);
     return wb_launched();
 }
@@ -61,7 +61,7 @@ static __global__ void end_kernel(wb_train *st, int growth_interval)
 
 wb_status train_end(wb_train *st, int growth_interval, cudaStream_t s)
 {
-    if (st == NULL || growth_interval < 0) return WB_BAD_SHAPE;
+    if (!st || growth_interval < 0) return WB_BAD_SHAPE;
     end_kernel<<<1, 1, 0, s>>>(st, growth_interval);
     return wb_launched();
 }
@@ -133,9 +133,9 @@ static wb_status adamw_step(
     bool decays = a.b1 >= 0 && a.b1 < 1 && a.b2 >= 0 && a.b2 < 1;
     if (!decays || !(a.eps >= 0) || !(a.clip >= 0)) return WB_BAD_SHAPE;
     if (N == 0) return WB_OK;
-    if (param == NULL || m == NULL || v == NULL || grad == NULL || st == NULL)
+    if (!param || !m || !v || !grad || !st)
         return WB_BAD_SHAPE;
-    if (master == NULL && sizeof(E) != sizeof(float)) return WB_BAD_SHAPE;
+    if (!master && sizeof(E) != sizeof(float)) return WB_BAD_SHAPE;
     const int V = 4;
     if (has_vecs<V>(param, master, m, v, grad))
         adamw_kernel<E, V><<<blocks_for(N, ADAM_VECS * V), BLOCK_SIZE, 0, s>>>(
