@@ -1,6 +1,5 @@
 // test_grader.c - the cases file, the judgement and the pattern finder, on made-up results.
-// links: grader/cases.o grader/judge.o grader/pattern.o grader/data.o grader/util.o
-// links: common/safetensors.o common/file.o common/sha256.o common/wb.o
+// links: objects/grader/cases.o objects/grader/judge.o objects/grader/pattern.o objects/grader/data.o objects/grader/util.o
 #include "../grader/grader.h"
 
 #include <criterion/criterion.h>

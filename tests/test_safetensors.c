@@ -1,4 +1,3 @@
-// links: common/safetensors.o common/file.o
 /* test_safetensors.c - what the reader takes, what it refuses and in which words, and that
  * a failed write leaves the old file alone. */
 #include "safetensors.h"

@@ -1,4 +1,3 @@
-// links: common/tokenizer.o common/file.o
 /* test_tokenizer.c - characters and bytes, to numbers and back, saved and loaded. */
 #include "tokenizer.h"
 
