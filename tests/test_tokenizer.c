@@ -117,9 +117,9 @@ Test(tokenizer, refuses_broken_files)
         {"{\"model\":{\"type\":\"WordLevel\"}}", "no characters"},
         {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"ab\":0}}}",
          "not one character"},
-        {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":1}}}", "outside of 0..0"},
-        {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"b\":0}}}", "is taken"},
-        {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":\"0\"}}}", "outside of"},
+        {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":1}}}", "not in 0..0"},
+        {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"b\":0}}}", "duplicate"},
+        {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":\"0\"}}}", "not in"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         tokenizer t;

@@ -6,7 +6,8 @@
 
 namespace wbcpu
 {
-/* --- the emulated architecture -------------------------------------------------------- */
+
+/* --- the emulated architecture ------------------------------------------------------ */
 
 constexpr int KB = 1024;
 /* As in the CUDA programming guide, table "technical specifications per compute capability". */
@@ -34,7 +35,7 @@ const architecture &emulated()
 }
 static_assert(227 * KB <= WBCPU_DYNAMIC_SHARED_MAX, "the largest shared_optin must fit");
 
-/* --- properties ----------------------------------------------------------------------- */
+/* --- properties --------------------------------------------------------------------- */
 
 extern "C" cudaError_t cudaGetDeviceCount(int *count)
 {

@@ -119,7 +119,7 @@ extern "C" int wbcpu_in_device_memory(const void *p)
            (const char *)p < device.base + device.size;
 }
 
-/* ---- the free list ---- */
+/* --- the free list ------------------------------------------------------------------ */
 
 static void add_free(char *p, size_t bytes)
 {
@@ -239,7 +239,7 @@ extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
     return cudaSuccess;
 }
 
-/* ---- memory that the host may touch as well ---- */
+/* --- memory that the host may touch as well ----------------------------------------- */
 
 static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
 {
@@ -317,7 +317,7 @@ extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const 
     return cudaSuccess;
 }
 
-/* ---- copies ---- */
+/* --- copies ------------------------------------------------------------------------- */
 
 /* The kind must not contradict the pointers: dst and src swapped, mostly. Memory outside
  * the range may be a __device__ variable, so only device pointers are known for sure. */
@@ -405,7 +405,7 @@ extern "C" cudaError_t cudaMemset(void *p, int value, size_t bytes)
     return cudaMemsetAsync(p, value, bytes, nullptr);
 }
 
-/* ---- __device__ and __constant__ variables: plain variables of the program ---- */
+/* --- __device__ and __constant__ variables: plain variables of the program ---------- */
 
 extern "C" cudaError_t cudaMemcpyToSymbolAsync(
     const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,

@@ -174,7 +174,7 @@ static void run_on_workers(pool *p, bool all, task run, void *context)
     }
 }
 
-/* ---- blocks ---- */
+/* --- blocks ------------------------------------------------------------------------- */
 
 /* In a seeded order the i-th block taken is stride * i + offset, modulo their number. */
 static unsigned long long gcd(unsigned long long a, unsigned long long b)
@@ -232,7 +232,7 @@ static void run_blocks(void *context, worker *w)
     wbcpu_self = nullptr;
 }
 
-/* ---- launches ---- */
+/* --- launches ----------------------------------------------------------------------- */
 
 static size_t dynamic_limit = 48 * 1024;
 
@@ -332,7 +332,7 @@ extern "C" unsigned long long wbcpu_launch_count()
     return launch_count;
 }
 
-/* ---- host work ---- */
+/* --- host work ---------------------------------------------------------------------- */
 
 struct pieces {
     void (*function)(void *, int);

@@ -50,7 +50,7 @@ extern "C" int wbcpu_where(char *text, size_t size)
         threadIdx.z);
 }
 
-/* ---- no thread of the block can go on ---- */
+/* --- no thread of the block can go on ----------------------------------------------- */
 
 static const char *op_name(int op)
 {
@@ -107,7 +107,7 @@ void report_deadlock(worker *w)
     abort();
 }
 
-/* ---- a crash inside a kernel ---- */
+/* --- a crash inside a kernel -------------------------------------------------------- */
 
 void use_signal_stack()
 {

@@ -30,7 +30,7 @@ static inline uint32_t bits_above(int i)
     return i == 31 ? 0 : ~0u << (i + 1);
 }
 
-/* ---- the end of straightness ---- */
+/* --- the end of straightness -------------------------------------------------------- */
 
 static void next_index(uint3 &i)
 {
@@ -74,7 +74,7 @@ static void leave_straight(worker *w)
     w->lane = (int)running % 32;
 }
 
-/* ---- choosing ---- */
+/* --- choosing ----------------------------------------------------------------------- */
 
 static uint32_t random_bits(worker *w)
 {
@@ -191,7 +191,7 @@ static inline resume wait_here(worker *w, void *stack)
     return search_and_go(w);
 }
 
-/* ---- barriers ---- */
+/* --- barriers ----------------------------------------------------------------------- */
 
 static void release_barrier(worker *w)
 {
@@ -238,7 +238,7 @@ extern "C" uint64_t wbcpu_barrier_reduce(int op, int predicate)
     return op == COUNT ? n : op == OR ? n != 0 : n == 0;
 }
 
-/* ---- collectives ---- */
+/* --- collectives -------------------------------------------------------------------- */
 
 extern "C" resume
 wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *stack);
@@ -284,7 +284,7 @@ wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *s
     return wait_here(w, stack);
 }
 
-/* ---- the end of a thread ---- */
+/* --- the end of a thread ------------------------------------------------------------ */
 
 /* The lane has left its warp; did some group wait for nobody else? */
 static void complete_without(worker *w, warp *q)
@@ -334,7 +334,7 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
     return w->job->id == id;
 }
 
-/* ---- turns ---- */
+/* --- turns -------------------------------------------------------------------------- */
 
 /* The current thread spins on memory that another one will write. It stays ready; another
  * lane of its warp goes on, now and then one of another warp. */
@@ -367,7 +367,7 @@ extern "C" void wbcpu_yield()
     wbcpu_switch(&here->stack[lane], there, q->value[next]);
 }
 
-/* ---- a seeded order ---- */
+/* --- a seeded order ----------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t x) /* splitmix64: neighbouring seeds give unrelated orders */
 {

@@ -82,7 +82,7 @@ extern "C" cudaError_t cudaStreamAddCallback(
     return cudaSuccess;
 }
 
-/* ---- events ---- */
+/* --- events ------------------------------------------------------------------------- */
 
 extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {

@@ -89,7 +89,7 @@ static void orders(void)
     tap(found == 7, "and wrong in every seeded order");
 }
 
-// ---- the guard ----
+/* --- the guard ---------------------------------------------------------------------- */
 
 static sigjmp_buf back;
 static void *fault_address;
@@ -144,7 +144,7 @@ static void guard(void)
     sigaction(SIGSEGV, &old, NULL);
 }
 
-/* --- the emulated architecture -------------------------------------------------------- */
+/* --- the emulated architecture ------------------------------------------------------ */
 
 // Which GPU the device says it is: "backend properties" prints one line, for the suite.
 static int print_properties(void)

@@ -9,7 +9,7 @@
 #include "../tap.h"
 #include "language.cuh"
 
-// ---- launches, in text that looks like launches ----
+/* --- launches, in text that looks like launches ------------------------------------- */
 
 // a comment with k<<<1, 2>>>(x); and a "string
 static const char *const text = "k<<<1, 1>>>(no)", *const raw = R"x(k<<<1, 1>>>(y) )")x";
@@ -158,7 +158,7 @@ static void launches(void)
     cudaStreamDestroy(s);
 }
 
-// ---- memory of the block ----
+/* --- memory of the block ------------------------------------------------------------ */
 
 extern __shared__ float file_scope[];
 __constant__ float coefficient[4];

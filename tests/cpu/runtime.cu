@@ -186,7 +186,7 @@ static void events(void)
     cudaEventDestroy(no_time);
 }
 
-// ---- graphs ----
+/* --- graphs ------------------------------------------------------------------------- */
 
 static void count_call(void *n)
 {

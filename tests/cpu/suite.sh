@@ -49,7 +49,7 @@ done
 check_fails "WBCPU_ARCH=sm_75" "WBCPU_ARCH=sm_75: not a number" \
     env WBCPU_ARCH=sm_75 "$B/tests/cpu/blocks"
 
-# --- building one .cu by hand: build COMPILER FILE.cu OUT [FLAGS] ------------------------------
+# --- building one .cu by hand: build COMPILER FILE.cu OUT [FLAGS] -----------------------
 flags="-std=gnu++17 -fno-strict-aliasing -fno-math-errno -fno-trapping-math
        -fstack-clash-protection -Wno-unknown-pragmas -Wno-attributes -g -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
 build() {

@@ -86,7 +86,7 @@ __global__ void leaving(int *out)
     out[threadIdx.x] = sum + __popc(__ballot_sync(0x3ffu, 1));
 }
 
-// ---- reductions ----
+/* --- reductions --------------------------------------------------------------------- */
 
 #define ROUNDS(first, rounds) for (int o_ = first, n_ = rounds; n_ > 0; n_--, o_ /= 2)
 

@@ -27,8 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         for (int k = 0; k < i; k++)
             must(strcmp(x.shard[i], x.shard[k]) != 0);
     }
-    json_object_foreach(json_object_get(x.root, "weight_map"), tensor, value)
-    {
+    json_object_foreach(json_object_get(x.root, "weight_map"), tensor, value) {
         const char *shard = shard_index_find(&x, tensor);
         int found = 0;
         for (int i = 0; i < x.shards; i++)

@@ -22,7 +22,7 @@ extern "C" {
 #define WBCPU_DEFAULT(value)
 #endif
 
-/* ---- errors ---- */
+/* --- errors ------------------------------------------------------------------------- */
 enum cudaError {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
@@ -65,7 +65,7 @@ cudaError_t cudaPeekAtLastError(void); /* the last error, and keeps it */
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 
-/* ---- devices ---- */
+/* --- devices ------------------------------------------------------------------------ */
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,
     cudaDevAttrMaxBlockDimX = 2,
@@ -150,7 +150,7 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 #define cudaDeviceScheduleBlockingSync 4
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
 
-/* ---- streams and events ---- */
+/* --- streams and events ------------------------------------------------------------- */
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 #define cudaStreamLegacy ((cudaStream_t)0x1)
@@ -185,7 +185,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
 
-/* ---- memory ---- */
+/* --- memory ------------------------------------------------------------------------- */
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,
     cudaMemcpyHostToDevice = 1,
@@ -279,7 +279,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(
     cudaStream_t stream WBCPU_DEFAULT(0));
 cudaError_t cudaGetSymbolAddress(void **p, const void *symbol);
 
-/* ---- kernels ---- */
+/* --- kernels ------------------------------------------------------------------------ */
 enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
     cudaFuncAttributePreferredSharedMemoryCarveout = 9
@@ -308,7 +308,7 @@ cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel)
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     int *blocks, const void *kernel, int threads, size_t shared_bytes);
 
-/* ---- graphs: work recorded from a stream and played back ---- */
+/* --- graphs: work recorded from a stream and played back ---------------------------- */
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef struct CUgraphNode_st *cudaGraphNode_t;
@@ -337,7 +337,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
-/* ---- profiler: there is none, the calls are accepted ---- */
+/* --- profiler: there is none, the calls are accepted -------------------------------- */
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- __shared__ ---- */
+/* --- __shared__ --------------------------------------------------------------------- */
 
 /* A word among the specifiers around the one at i (extern __shared__, __shared__ extern,
  * static volatile __shared__), or -1. */
@@ -169,7 +169,7 @@ static void shared(struct source *s, int i)
     check_static_size(s, i, end);
 }
 
-/* ---- assembly ---- */
+/* --- assembly ----------------------------------------------------------------------- */
 
 /* asm("...") is PTX here and cannot be run: a static_assert, so that it is an error only
  * where it would be compiled. asm("") is a barrier for the compiler and stays. */

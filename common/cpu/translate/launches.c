@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what stands in front of <<< ---- */
+/* --- what stands in front of <<< ---------------------------------------------------- */
 
 /* One step to the left over a qualifier of the name at i: ns::, T<int>::, object. or
  * pointer->. Returns where that begins, or i if there is none. */
@@ -68,7 +68,7 @@ static int closing_chevrons(const struct source *s, int i)
     return -1;
 }
 
-/* ---- arguments that must stay in the call ---- */
+/* --- arguments that must stay in the call ------------------------------------------- */
 
 /* The end of the argument that begins at i: a comma or the closing bracket at end. Commas
  * in brackets and in template arguments, f<a, b>(c), do not count. */
@@ -140,7 +140,7 @@ static int some_must_stay(const struct source *s, int open)
     return 0;
 }
 
-/* ---- the launch ---- */
+/* --- the launch --------------------------------------------------------------------- */
 
 static char *as_string(const char *text) /* quotes and backslashes escaped */
 {
@@ -196,7 +196,7 @@ static void rewrite_launch(struct source *s, int chevrons)
     }
 }
 
-/* ---- a kernel called like a function ---- */
+/* --- a kernel called like a function ------------------------------------------------ */
 
 /* The name declared by the __global__ at i, or -1. */
 static int kernel_name(const struct source *s, int i)

@@ -94,7 +94,7 @@ static void rewrite(struct source *s)
     rewrite_declarations(s);
 }
 
-/* ---- local headers ---- */
+/* --- local headers ------------------------------------------------------------------ */
 
 /* Does a header hold what only the translator understands? */
 static int has_cuda_syntax(const struct source *s)

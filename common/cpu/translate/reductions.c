@@ -30,7 +30,7 @@ struct reduction {
     int width;     /* fourth argument, 32 if there is none */
 };
 
-/* ---- comparing code ---- */
+/* --- comparing code ----------------------------------------------------------------- */
 
 /* Source text of [first, end) without blanks (but for one between two words), with [a, b)
  * written as mark; so that "o > 0" and "o>0 /" "* ... *" "/" compare equal. */
@@ -78,7 +78,7 @@ static int find(const struct source *s, int first, int end, const char *text)
     return -1;
 }
 
-/* ---- numbers known here ---- */
+/* --- numbers known here ------------------------------------------------------------- */
 
 static int number(const char *text)
 {
@@ -144,7 +144,7 @@ static int is_offset(int n)
     return n == 1 || n == 2 || n == 4 || n == 8 || n == 16;
 }
 
-/* ---- the head of the loop ---- */
+/* --- the head of the loop ----------------------------------------------------------- */
 
 struct head {
     char *offset; /* the name of the loop's variable */
@@ -195,7 +195,7 @@ static int read_head(const struct source *s, int open, int close, struct head *h
     return ok;
 }
 
-/* ---- the body ---- */
+/* --- the body ----------------------------------------------------------------------- */
 
 /* v, s[i], acc.x, p->sum: names, indices that are a name or a number, members. */
 static int is_simple_variable(const struct source *s, int first, int end)
@@ -357,7 +357,7 @@ are_independent(const struct source *s, const int *starts, const int *stops, int
     return 1;
 }
 
-/* ---- the rewriting ---- */
+/* --- the rewriting ------------------------------------------------------------------ */
 
 static char *with_names(const char *combine) /* marks become the lambda's parameters */
 {

@@ -16,7 +16,7 @@ static void *need(void *p)
     exit(1);
 }
 
-/* ---- cutting ---- */
+/* --- cutting ------------------------------------------------------------------------ */
 
 static int is_name_char(char c)
 {
@@ -188,7 +188,7 @@ void free_source(struct source *s)
     free(s->text);
 }
 
-/* ---- looking around ---- */
+/* --- looking around ----------------------------------------------------------------- */
 
 static int inside(const struct source *s, int i)
 {
@@ -260,7 +260,7 @@ int close_angle(const struct source *s, int i)
     return angle(s, i, 1, "<", ">");
 }
 
-/* ---- text ---- */
+/* --- text --------------------------------------------------------------------------- */
 
 char *format(const char *pattern, ...)
 {

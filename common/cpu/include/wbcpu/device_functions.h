@@ -10,7 +10,7 @@
 
 /* clang-format off: a table, one function a line */
 
-/* ---- loads and stores with a hint for the caches: plain accesses ---- */
+/* --- loads and stores with a hint for the caches: plain accesses -------------------- */
 #define WBCPU_LOAD(name)                                                                 \
     template <class T> WBCPU_INLINE T name(const T *p) { return *p; }
 #define WBCPU_STORE(name)                                                                \
@@ -28,7 +28,7 @@ WBCPU_STORE(__stwt)
 #undef WBCPU_LOAD
 #undef WBCPU_STORE
 
-/* ---- float ---- */
+/* --- float -------------------------------------------------------------------------- */
 WBCPU_INLINE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 WBCPU_INLINE double rsqrt(double x) { return 1.0 / sqrt(x); }
 WBCPU_INLINE float __frsqrt_rn(float x) { return 1.0f / sqrtf(x); }
@@ -82,7 +82,7 @@ WBCPU_INLINE float __fmul_rn(float a, float b) { return wbcpu_rounded(a * b); }
 #define __tanhf(x) (::tanhf(x))
 #define __sincosf(x, s, c) (::sincosf(x, s, c))
 
-/* ---- bits ---- */
+/* --- bits --------------------------------------------------------------------------- */
 template <class To, class From> WBCPU_INLINE To wbcpu_bit_cast(From from)
 {
     static_assert(sizeof(To) == sizeof(From), "as many bits as before");
@@ -132,7 +132,7 @@ WBCPU_INLINE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shif
     return (unsigned)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
 
-/* ---- integers and conversions: rn nearest, rz toward zero, rd down, ru up ---- */
+/* --- integers and conversions: rn nearest, rz toward zero, rd down, ru up ----------- */
 WBCPU_INLINE int __float2int_rn(float x) { return (int)lrintf(x); }
 WBCPU_INLINE int __float2int_rz(float x) { return (int)x; }
 WBCPU_INLINE int __float2int_rd(float x) { return (int)floorf(x); }
@@ -158,7 +158,7 @@ WBCPU_INLINE int __dp4a(int a, int b, int c) /* c + four products of signed byte
     return c;
 }
 
-/* ---- min and max of every mixture that CUDA takes ---- */
+/* --- min and max of every mixture that CUDA takes ----------------------------------- */
 #define WBCPU_MIN_MAX(T, A, B)                                                           \
     WBCPU_INLINE T min(A a, B b) { return (T)a < (T)b ? (T)a : (T)b; }                   \
     WBCPU_INLINE T max(A a, B b) { return (T)a > (T)b ? (T)a : (T)b; }
@@ -185,7 +185,7 @@ WBCPU_INLINE double max(float a, double b) { return fmax(a, b); }
 WBCPU_INLINE double min(double a, float b) { return fmin(a, b); }
 WBCPU_INLINE double max(double a, float b) { return fmax(a, b); }
 
-/* ---- the rest ---- */
+/* --- the rest ----------------------------------------------------------------------- */
 extern "C" long long wbcpu_nanoseconds(void);
 WBCPU_INLINE long long clock64() { return wbcpu_nanoseconds(); }
 WBCPU_INLINE unsigned long long globaltimer()

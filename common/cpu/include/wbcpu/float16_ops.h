@@ -134,7 +134,7 @@ WBCPU_INLINE H __hfma_sat(H a, H b, H c)
     return wbcpu_saturate(__hfma(a, b, c));
 }
 
-/* --- comparisons: all false with NaN, but for != and the unordered ones (…u) -------- */
+/* --- comparisons: all false with NaN, except != and the unordered ones (...u) ------- */
 
 #define WBCPU_COMPARE(name, op)                                                          \
     WBCPU_INLINE bool operator op(const H &a, const H &b)                                \
