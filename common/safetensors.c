@@ -418,11 +418,10 @@ int st_write(
     size_t begin;
     int rc = st_begin(&f, &begin, path, tensors, count, metadata, pairs, err);
     for (size_t size = 8; size >= 1 && !rc; size /= 2)
-        for (size_t i = 0; !rc && (i = next_of_size(tensors, i, count, size)) < count;
-             i++) {
+        for (size_t i = 0; (i = next_of_size(tensors, i, count, size)) < count; i++) {
             st_tensor t = tensors[i];
             measure(&t);
-            rc = atomic_write(&f, t.data, t.bytes, err);
+            if (!rc) rc = atomic_write(&f, t.data, t.bytes, err);
         }
     if (!rc) rc = atomic_commit(&f, err);
     return rc;

@@ -1,5 +1,6 @@
 // links: common/tokenizer.o common/file.o
-/* test_tokenizer.c - characters and bytes, to numbers and back, saved and loaded. */
+/* test_tokenizer.c - both tokenizers: encode, decode, save, load, and what they
+ * reject. */
 #include "tokenizer.h"
 
 #include <criterion/criterion.h>
@@ -25,7 +26,7 @@ static void round_trip(const tokenizer *t, const char *text, size_t bytes)
 }
 
 static const char some[] =
-    "banana \xc3\xa9\n\xe2\x82\xac\xf0\x9f\x98\x80";  // é € and a face
+    "banana \xc3\xa9\n\xe2\x82\xac\xf0\x9f\x98\x80";  // é, € and an emoji
 
 Test(tokenizer, characters_are_sorted)
 {
@@ -34,7 +35,7 @@ Test(tokenizer, characters_are_sorted)
     size_t n;
     cr_assert_eq(
         tokenizer_build(&t, TOKENIZER_CHARACTERS, some, strlen(some), "s", &err), 0);
-    cr_expect_eq(t.vocab, 8);  // \n space a b n é € face
+    cr_expect_eq(t.vocab, 8);  // \n, space, a, b, n, é, € and the emoji
     int *ids = tokenizer_encode(&t, "ab\n", 3, "s", &n, &err);
     cr_assert_eq(n, 3);
     cr_expect(ids[0] == 2 && ids[1] == 3 && ids[2] == 0);
@@ -49,7 +50,7 @@ Test(tokenizer, characters_are_sorted)
     tokenizer_free(&t);
 }
 
-Test(tokenizer, bytes_take_anything)
+Test(tokenizer, bytes_accept_anything)
 {
     tokenizer t;
     wb_error err;
@@ -61,7 +62,7 @@ Test(tokenizer, bytes_take_anything)
     round_trip(&t, all, sizeof all);
 }
 
-Test(tokenizer, refuses_binary)
+Test(tokenizer, rejects_binary)
 {
     tokenizer t;
     wb_error err;
@@ -107,7 +108,7 @@ Test(tokenizer, saved_and_loaded)
     }
 }
 
-Test(tokenizer, refuses_broken_files)
+Test(tokenizer, rejects_broken_files)
 {
     static const char *const bad[][2] = {
         {"{", "not valid JSON"},

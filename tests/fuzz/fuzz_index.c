@@ -1,14 +1,15 @@
-/* fuzz_index.c - model.safetensors.index.json on any bytes: the shards of an index that is
- * taken are names of files beside it, each once, and no tensor is in another. */
+/* fuzz_index.c - model.safetensors.index.json from arbitrary bytes: the shards of an
+ * accepted index are distinct names of files in its folder, and every tensor is in one of
+ * them. */
 #include "../../recurrentgemma/files.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void must(bool true_always)
+static void must(bool condition)
 {
-    if (!true_always) abort();
+    if (!condition) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
