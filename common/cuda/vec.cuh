@@ -145,4 +145,23 @@ static __device__ __forceinline__ void to_float(float *f, const raw<E, N> &x)
     raw_to_float<E, N>::run(f, x);
 }
 
+/* The inverse: f[0..N), each rounded to E */
+template <typename E, int N> static __device__ __forceinline__ raw<E, N> to_raw(const float *f)
+{
+    raw<E, N> x;
+    if constexpr (N * sizeof(E) == 2) {
+        E only = E(f[0]);
+        x[0] = *(unsigned short *)&only;
+    } else {
+#pragma unroll
+        for (int i = 0; i < N * (int)sizeof(E) / 4; i++) {
+            if constexpr (sizeof(E) == 4)
+                x[i] = __float_as_uint(f[i]);
+            else
+                x[i] = pack2<E>(f[2 * i], f[2 * i + 1]);
+        }
+    }
+    return x;
+}
+
 #endif
