@@ -35,6 +35,19 @@ static __device__ __forceinline__ void store_vec(E *p, const vec<E, N> &x)
     *reinterpret_cast<vec<E, N> *>(p) = x;
 }
 
+/* Vector i of p, elements iN to iN + N - 1. In a loop this form needs fewer instructions for
+ * its addresses than load_vec<N>(p + i * N). */
+template <int N, typename E, typename I>
+static __device__ __forceinline__ vec<E, N> load_vec(const E *p, I i)
+{
+    return reinterpret_cast<const vec<E, N> *>(p)[i];
+}
+template <int N, typename E, typename I>
+static __device__ __forceinline__ void store_vec(E *p, I i, const vec<E, N> &x)
+{
+    reinterpret_cast<vec<E, N> *>(p)[i] = x;
+}
+
 /* Whether every pointer is a multiple of `bytes`. NULL is. */
 template <typename... P> static inline bool is_aligned(size_t bytes, const P *...p)
 {
@@ -106,6 +119,16 @@ template <typename E, int N> using raw = typename raw_vec<E, N>::type;
 template <typename E, int N> static __device__ __forceinline__ raw<E, N> load_raw(const E *p)
 {
     return *reinterpret_cast<const raw<E, N> *>(p);
+}
+template <typename E, int N, typename I>
+static __device__ __forceinline__ raw<E, N> load_raw(const E *p, I i)  // vector i of p
+{
+    return reinterpret_cast<const raw<E, N> *>(p)[i];
+}
+template <typename E, int N, typename I>
+static __device__ __forceinline__ void store_raw(E *p, I i, const raw<E, N> &x)
+{
+    reinterpret_cast<raw<E, N> *>(p)[i] = x;
 }
 
 /* f[0..N) = x */
