@@ -61,7 +61,8 @@ static void make_environment(void)
 {
     static const char *const keep[] = {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
                                        "WB_THREADS",      "WB_STACK_KB",
-                                       "ASAN_OPTIONS",    "UBSAN_OPTIONS"};
+                                       "WBCPU_ARCH",      "ASAN_OPTIONS",
+                                       "UBSAN_OPTIONS"};
     size_t n = 0;
     kept_environment[n++] = "PATH=/usr/bin:/bin";
     kept_environment[n++] = "LC_ALL=C";

@@ -42,7 +42,7 @@ static std::atomic<unsigned long long> launch_count; /* written under launching 
 static std::atomic<uint64_t> shuffle_seed;
 static thread_local bool in_task; /* this CPU thread is inside wbcpu_parallel */
 
-static unsigned long long number_from(const char *variable, unsigned long long otherwise)
+unsigned long long number_from(const char *variable, unsigned long long otherwise)
 {
     const char *text = getenv(variable);
     if (!text || !*text) return otherwise;
@@ -137,6 +137,7 @@ static pool *get_pool()
     static bool first = true;
     if (first) {
         if (!shuffle_seed) shuffle_seed = number_from("WB_SHUFFLE", 0);
+        emulated(); /* an invalid WBCPU_ARCH ends the program here */
         install_crash_handler();
         atexit(stop_pool);
         pthread_atfork(nullptr, nullptr, forget_pool);
@@ -233,14 +234,19 @@ static void run_blocks(void *context, worker *w)
 
 /* ---- launches ---- */
 
-static size_t dynamic_shared_limit = 48 * 1024;
+static size_t dynamic_limit = 48 * 1024;
+
+size_t dynamic_shared_limit()
+{
+    return dynamic_limit;
+}
 
 extern "C" cudaError_t
 cudaFuncSetAttribute(const void *, enum cudaFuncAttribute attr, int value)
 {
     if (attr != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-    if (value < 0 || value > WBCPU_DYNAMIC_SHARED_MAX) return fail(cudaErrorInvalidValue);
-    if ((size_t)value > dynamic_shared_limit) dynamic_shared_limit = (size_t)value;
+    if (value < 0 || value > emulated().shared_optin) return fail(cudaErrorInvalidValue);
+    if ((size_t)value > dynamic_limit) dynamic_limit = (size_t)value;
     return cudaSuccess;
 }
 
@@ -266,13 +272,17 @@ static cudaError_t check_launch(const wbcpu_launch *l)
             l->file, l->line, l->name, g.x, g.y, g.z);
         return cudaErrorInvalidValue;
     }
-    if (l->shared_bytes > dynamic_shared_limit) {
+    if (l->shared_bytes > (size_t)emulated().shared_optin) {
         note(
-            "%s:%d: launch of %s failed: %zu bytes of dynamic shared memory, the limit "
-            "is "
-            "%zu; above 48 KB call cudaFuncSetAttribute(kernel, "
-            "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first",
-            l->file, l->line, l->name, l->shared_bytes, dynamic_shared_limit);
+            "%s:%d: launch of %s failed: %zu bytes of dynamic shared memory; a block has at most %d on sm_%d",
+            l->file, l->line, l->name, l->shared_bytes, emulated().shared_optin,
+            emulated().capability);
+        return cudaErrorInvalidValue;
+    }
+    if (l->shared_bytes > dynamic_limit) {
+        note(
+            "%s:%d: launch of %s failed: %zu bytes of dynamic shared memory, the limit is %zu; above 48 KB call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first",
+            l->file, l->line, l->name, l->shared_bytes, dynamic_limit);
         return cudaErrorInvalidValue;
     }
     return cudaSuccess;

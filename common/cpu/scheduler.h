@@ -91,7 +91,17 @@ extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
 /* pool.cpp */
 bool next_block(worker *w); /* sets the worker to the first thread of its next block */
 int worker_count();
-long long launches();
+size_t dynamic_shared_limit(); /* bytes that a launch may ask for */
+/* The environment variable as a number, `otherwise` when it is unset or empty. */
+unsigned long long number_from(const char *variable, unsigned long long otherwise);
+
+/* device.cpp: the GPU whose limits the back end reports and enforces, by WBCPU_ARCH. */
+struct architecture {
+    int capability; /* 10 * major + minor: 75, 80, ... */
+    int shared_optin, shared_per_multiprocessor, shared_reserved; /* bytes */
+    int threads_per_multiprocessor, blocks_per_multiprocessor;
+};
+const architecture &emulated();
 
 /* scheduler.cpp */
 void begin_shuffled_block(worker *w);

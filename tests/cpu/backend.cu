@@ -144,6 +144,25 @@ static void guard(void)
     sigaction(SIGSEGV, &old, NULL);
 }
 
+/* --- the emulated architecture -------------------------------------------------------- */
+
+// Which GPU the device says it is: "backend properties" prints one line, for the suite.
+static int print_properties(void)
+{
+    cudaDeviceProp p;
+    cudaFuncAttributes f;
+    int major = 0, minor = 0, optin = 0;
+    if (cudaGetDeviceProperties(&p, 0) || cudaFuncGetAttributes(&f, set)) return 1;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+    cudaDeviceGetAttribute(&optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    if (major != p.major || minor != p.minor || optin != (int)p.sharedMemPerBlockOptin)
+        return 1;
+    printf("%d.%d ptx %d binary %d optin %d\n", major, minor, f.ptxVersion,
+           f.binaryVersion, optin);
+    return 0;
+}
+
 static void count_piece(void *counts, int i)
 {
     wbcpu_parallel(
@@ -151,8 +170,9 @@ static void count_piece(void *counts, int i)
         (int *)counts + i);
 }
 
-int main()
+int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "properties") == 0) return print_properties();
     setenv("WB_THREADS", "1", 1);  // with more, blocks run side by side
     cudaMallocManaged(&next_free, sizeof *next_free);
     cudaMallocManaged(&order, THREADS * sizeof *order);

@@ -106,12 +106,21 @@ static void errors(void)
     expect_bad_shape("a grid with y = 65536");
     use_shared<<<1, 32, 48 * 1024 + 4>>>(x, 4);
     expect("more than 48 KB of dynamic shared memory", cudaErrorInvalidValue);
+    int optin = 0, h = 0;
+    cudaDeviceGetAttribute(&optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
     cudaError_t e = cudaFuncSetAttribute(
-        use_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 96 * 1024);
-    use_shared<<<1, 32, 96 * 1024>>>(x, 24 * 1024);
-    int h = 0;
+        use_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, optin);
+    use_shared<<<1, 32, optin>>>(x, optin / 4);
     cudaMemcpy(&h, x, 4, cudaMemcpyDeviceToHost);
-    tap(e == cudaSuccess && h == 24 * 1024 - 1, "96 KB after cudaFuncSetAttribute");
+    tap(e == cudaSuccess && h == optin / 4 - 1, "%d bytes after cudaFuncSetAttribute",
+        optin);
+    e = cudaFuncSetAttribute(
+        use_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, optin + 4);
+    tap(e == cudaErrorInvalidValue, "cudaFuncSetAttribute with 4 bytes more: %s",
+        cudaGetErrorName(e));
+    expect("the same, as the last error", cudaErrorInvalidValue);
+    use_shared<<<1, 32, optin + 4>>>(x, optin / 4);
+    expect("a launch with 4 bytes more", cudaErrorInvalidValue);
     tap(cudaMalloc(&huge, (size_t)1 << 50) == cudaErrorMemoryAllocation && !huge,
         "cudaMalloc of 1 PB");
     expect("the same, as the last error", cudaErrorMemoryAllocation);
@@ -140,7 +149,15 @@ static void devices(void)
         "its limits");
     cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, 0);
     cudaDeviceGetAttribute(&optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
-    tap(warp == 32 && optin >= 96 * 1024, "cudaDeviceGetAttribute");
+    tap(warp == 32 && optin >= 64 * 1024 && (size_t)optin == p.sharedMemPerBlockOptin,
+        "cudaDeviceGetAttribute");
+    cudaFuncAttributes f;
+    cudaError_t e = cudaFuncGetAttributes(&f, add);
+    int capability = 10 * p.major + p.minor;
+    tap(e == cudaSuccess && f.maxThreadsPerBlock > 0 && f.numRegs > 0 &&
+            f.binaryVersion > 0 && f.binaryVersion <= capability && f.ptxVersion > 0,
+        "cudaFuncGetAttributes: sm_%d on a device of capability %d", f.binaryVersion,
+        capability);
     int blocks = 0;
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 256, 0);
     tap(blocks >= 1, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");

@@ -22,6 +22,33 @@ check_fails "WB_THREADS=0" "WB_THREADS=0: from 1 to 1024" env WB_THREADS=0 "$B/t
 check_fails "WB_THREADS=x" "WB_THREADS=x: not a number" env WB_THREADS=x "$B/tests/cpu/blocks"
 check_fails "WB_STACK_KB=1" "WB_STACK_KB=1: a stack has" env WB_STACK_KB=1 "$B/tests/cpu/blocks"
 
+echo "# the emulated architecture"
+is_arch() { # is_arch ARCH MAJOR.MINOR OPTIN
+    check_says "WBCPU_ARCH=$1 is $2, $3 bytes of shared memory" "$2 ptx $1 binary $1 optin $3" \
+        env WBCPU_ARCH="$1" "$B/tests/cpu/backend" properties
+    check "runtime with WBCPU_ARCH=$1" env WBCPU_ARCH="$1" "$B/tests/cpu/runtime"
+}
+is_arch 75 7.5 65536
+is_arch 80 8.0 166912
+is_arch 86 8.6 101376
+is_arch 89 8.9 101376
+is_arch 90 9.0 232448
+is_arch 100 10.0 232448
+is_arch 120 12.0 101376
+for empty in "env -u WBCPU_ARCH" "env WBCPU_ARCH="; do
+    check_says "$empty: the default" "8.0 ptx 80 binary 80 optin 232448" \
+        $empty "$B/tests/cpu/backend" properties
+done
+for program in "backend properties" blocks; do
+    for arch in 70 0 800; do
+        check_fails "WBCPU_ARCH=$arch $program" \
+            "WBCPU_ARCH=$arch: use 75, 80, 86, 89, 90, 100 or 120" \
+            env WBCPU_ARCH=$arch "$B/tests/cpu/"$program
+    done
+done
+check_fails "WBCPU_ARCH=sm_75" "WBCPU_ARCH=sm_75: not a number" \
+    env WBCPU_ARCH=sm_75 "$B/tests/cpu/blocks"
+
 # --- building one .cu by hand: build COMPILER FILE.cu OUT [FLAGS] ------------------------------
 flags="-std=gnu++17 -fno-strict-aliasing -fno-math-errno -fno-trapping-math
        -fstack-clash-protection -Wno-unknown-pragmas -Wno-attributes -g -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
