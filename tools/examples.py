@@ -24,7 +24,8 @@ import textwrap
 from pathlib import Path
 
 EXAMPLE = re.compile(
-    r"^<!-- output(?P<slow>, slow)?: (?P<command>.*?) -->\n```\w*\n(?P<text>.*?)^```$",
+    r"^(?P<head><!-- output(?P<slow>, slow)?: (?P<command>.*?) -->\n```\w*\n)"
+    r"(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 MARK = re.compile(r"^<!-- output", re.MULTILINE)
@@ -134,7 +135,7 @@ def main():
                       f"the page shows\n{textwrap.indent(example['text'], '  ')}"
                       "if that is right: make examples")
                 bad += 1
-            return example[0].replace(f"\n{example['text']}```", f"\n{printed}```")
+            return f"{example['head']}{printed}```"
 
         new = EXAMPLE.sub(put, text)
         if write and new != text:
