@@ -1,5 +1,5 @@
-# grader.mk - the program behind ./grade.
-GRADER_PARTS := main cases data child judge pattern build report keep save util sandbox under
+# grader.mk - the program that ./grade starts: all of grader/ except the harness.
+GRADER_PARTS := $(filter-out harness,$(basename $(notdir $(wildcard grader/*.c))))
 GRADER       := $(B)/grader/grade
 GRADER_OBJS  := $(GRADER_PARTS:%=$(B)/grader/%.o) \
                 $(addprefix $(B)/common/,safetensors.o file.o sha256.o wb.o)

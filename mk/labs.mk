@@ -155,7 +155,8 @@ handout: | setup  ## a tree for a course, without solutions: make handout OUT=di
 .PHONY: starters handout
 
 # --- tests ----------------------------------------------------------------------------------
-$(B)/tests/labs/fence: $(B)/tests/labs/fence.o $(B)/grader/sandbox.o
+$(B)/tests/labs/fence: $(B)/tests/labs/fence.o \
+                       $(addprefix $(B)/grader/,sandbox.o landlock.o seccomp.o)
 	$(Q)$(CC) $^ -o $@
 $(B)/tests/labs/intruder: $(B)/tests/labs/intruder.o
 	$(Q)$(CC) $^ -o $@ -lpthread
