@@ -11,7 +11,7 @@ from wb import TYPES, bound, rounded, total
 
 ALL = 2**31 - 1  # WB_ALL: no window
 
-# --- the formulas --------------------------------------------------------------------------
+# --- the formulas -----------------------------------------------------------------------
 # q is seen as (B,T,H*D), k and v as (B,S,K*D), rows ldq and ldkv apart. Inside, heads come
 # first: q (B,H,T,D); k and v with a copy for each head of a group, (B,H,S,D).
 
@@ -101,7 +101,7 @@ def attention_backward(
     dq[...], dk[...], dv[...] = gradients(p, q, k, v, dout, out, H, K, D, scale)
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 
 def document_positions(call, kind, B, T, S):
@@ -223,7 +223,7 @@ def attention_backward_data(
     call.null("pos", dtype="i32") if p is None else call.input("pos", p, "i32")
 
 
-# --- error model: see "Tolerance" in the header --------------------------------------------
+# --- error model: see "Tolerance" in the header -----------------------------------------
 
 
 def score_errors(s, D):
@@ -280,7 +280,7 @@ def attention_backward_bounds(
     return {name: bound(m, text, c=1) for name, m in M.items()}
 
 
-# --- mistakes that the report should name --------------------------------------------------
+# --- mistakes that the report should name -----------------------------------------------
 
 
 def wrong_reaches(pos, B, T, S, window):
@@ -420,7 +420,7 @@ def attention_backward_mistakes(
         ), {name: rows(of[:, :, 0])}
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check(checks, T, S, H, K, window, pos):

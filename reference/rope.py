@@ -8,7 +8,7 @@ import numpy as np
 import wb
 from wb import bound
 
-# --- the formulas --------------------------------------------------------------------------
+# --- the formulas -----------------------------------------------------------------------
 # x (B,T,H,D) is seen as (B,T,H*D): a token's heads lie one after the other, tokens ld apart.
 
 
@@ -46,7 +46,7 @@ def rope_backward(dx, dout, cis, pos, B, T, H, D, N, ld):
     dx[...] = turned(dout, cis, positions(pos, B, T), -1, B, T, H, D, N)
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 
 def rope_table_data(call, P, N, base=10000.0):
@@ -100,7 +100,7 @@ def rope_backward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0,
     rotation_data(call, ("dx", "dout"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift)
 
 
-# --- error model: see "Tolerance" in the header --------------------------------------------
+# --- error model: see "Tolerance" in the header -----------------------------------------
 
 
 def rope_table_bounds(cis):
@@ -122,7 +122,7 @@ def rope_backward_bounds(dx, dout, B, T, H, D, N):
     return {"dx": rotation_bound(dout, B, T, H, D, N)}
 
 
-# --- mistakes that the report should name --------------------------------------------------
+# --- mistakes that the report should name -----------------------------------------------
 
 
 def rope_table_mistakes(cis, P, N, base):
@@ -207,7 +207,7 @@ def rope_backward_mistakes(dx, dout, cis, pos, B, T, H, D, N):
     yield from rotation_mistakes("dx", dout, cis, pos, -1, B, T, H, D, N)
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check(N, pos, checks):

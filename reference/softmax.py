@@ -8,7 +8,7 @@ import numpy as np
 import wb
 from wb import bound, total
 
-# --- the formulas --------------------------------------------------------------------------
+# --- the formulas -----------------------------------------------------------------------
 
 
 def softmax(t):
@@ -53,7 +53,7 @@ def cross_entropy(loss, dlogits, logits, target, gscale, R, V, ld, softcap, igno
         dlogits[:, V:] = 0
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 
 def scores(call, R, N, sd, shift, ramp):
@@ -125,7 +125,7 @@ def cross_entropy_data(
     call.scalar("ld", ld)
 
 
-# --- error model: see "Tolerance" in the header --------------------------------------------
+# --- error model: see "Tolerance" in the header -----------------------------------------
 
 
 def probability_bound(y, t, n):
@@ -164,7 +164,7 @@ def cross_entropy_bounds(
     return b
 
 
-# --- mistakes that the report should name --------------------------------------------------
+# --- mistakes that the report should name -----------------------------------------------
 
 
 def softmax_forward_mistakes(out, x, R, N, scale):
@@ -269,7 +269,7 @@ def cross_entropy_mistakes(
     yield "gradient_mean", "divided by R: the mean is gscale's business", gradient(g=g / R)
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check_softmax(checks):

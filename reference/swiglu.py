@@ -10,7 +10,7 @@ from wb import bound
 
 K, CUBE = np.sqrt(2 / np.pi), 0.044715
 
-# --- the formulas --------------------------------------------------------------------------
+# --- the formulas -----------------------------------------------------------------------
 
 
 def sigmoid(z):
@@ -54,7 +54,7 @@ def geglu_backward(dgate, dup, dout, gate, up, R, F, ld):
     dup[...] = dout * gelu(gate)
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 FAR = [90.0, 200.0, 1e4, 1e15, 1e30]  # where exp overflows, where z^3 does
 
@@ -112,7 +112,7 @@ def backward_data(call, R, F, ld=0, packed=0, shift=0, scale=1.5, far=0, inplace
 swiglu_forward_data = geglu_forward_data = forward_data
 swiglu_backward_data = geglu_backward_data = backward_data
 
-# --- error model: see "Tolerance" in the header --------------------------------------------
+# --- error model: see "Tolerance" in the header -----------------------------------------
 
 
 def near(z):
@@ -153,7 +153,7 @@ def geglu_backward_bounds(dgate, dup, dout, gate, up):
     }
 
 
-# --- mistakes that the report should name --------------------------------------------------
+# --- mistakes that the report should name -----------------------------------------------
 
 
 def ld_ignored(gate, up, R, F, ld):
@@ -251,7 +251,7 @@ def geglu_backward_mistakes(dgate, dup, dout, gate, up):
     yield from backward_mistakes(gelu, gelu_slope, dout, gate, up)
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check(name, forward, backward, checks):

@@ -1,6 +1,5 @@
 // test_grader.c - the cases file, the judgement and the pattern finder, on made-up results.
-// links: grader/cases.o grader/judge.o grader/pattern.o grader/data.o grader/util.o
-// links: common/safetensors.o common/file.o common/sha256.o common/wb.o
+// links: objects/grader/cases.o objects/grader/judge.o objects/grader/pattern.o objects/grader/data.o objects/grader/util.o
 #include "../grader/grader.h"
 
 #include <criterion/criterion.h>
@@ -10,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- a case of one output, R rows of C in a buffer with a gap of `gap` ---------------- */
+/* --- a case of one output, R rows of C in a buffer with a gap of `gap` -------------- */
 
 struct scene {
     struct case_data d;
@@ -138,7 +137,7 @@ static void expect_fail(struct scene *s, const char *words)
     free(text);
 }
 
-/* ---- the judgement -------------------------------------------------------------------- */
+/* --- the judgement ------------------------------------------------------------------ */
 
 Test(judge, right_passes)
 {
@@ -295,7 +294,7 @@ static void every_call(struct scene *s)
             memcpy(s->run.result[n].bytes, s->run.result[0].bytes, s->run.result[0].size);
 }
 
-/* ---- patterns -------------------------------------------------------------------------- */
+/* --- patterns ----------------------------------------------------------------------- */
 
 /* what a wrong program puts at row r, col c instead of the right value y */
 typedef float wrong(const struct scene *s, size_t r, size_t c, double y);
@@ -416,7 +415,7 @@ Test(pattern, known_mistake)
     expect_fail(&s, "pattern: eps stands outside of the root");
 }
 
-/* ---- the cases file --------------------------------------------------------------------- */
+/* --- the cases file ----------------------------------------------------------------- */
 
 static int read_cases(struct lab *lab, const char *text, char *error, size_t room)
 {

@@ -15,12 +15,7 @@
 
 # A build folder of the suite's own, so that the learner's builds stay what they are.
 mutants_begin() {
-    mkdir -p "$TMP/build"
-    for part in libwbcpu.a common grader; do
-        [ -e "$B/$part" ] && cp -a "$B/$part" "$TMP/build/"
-    done
-    # what is out of date is made again
-    find "$TMP/build" -name '*.d' -exec sed -i "s,^$B/,$TMP/build/," {} +
+    reuse_build "$TMP/build"
 }
 
 mutant_make() { # LAB SOURCE

@@ -1,13 +1,13 @@
-/* attention.cu - attention by matrix products and lab 04's softmax: rung zero of lab 05.
+/* attention_gemm.cu - attention by GEMMs and lab 04's softmax: rung zero of lab 05.
  *
  * For each sequence b and query head h, with its key head g = h/(H/K):
  *
  *     P (T,S) = softmax_causal(scale Q (T,D) K^T (D,S)),     out (T,D) = P V (S,D)
  *
- * All B*H products are independent, but the heads of a group share one K and V. So the
- * address of K is not a plain multiple of b*H+h, and the products go to cuBLAS in batches
- * whose addresses are: either all b of one head, or all key heads of one b and one member
- * of the groups, whichever makes fewer batches. K and V are never expanded.
+ * All B*H GEMMs are independent, but the heads of a group share one K and V. So the address
+ * of K is not a multiple of b*H+h. The GEMMs go to cuBLAS in strided batches, for which it
+ * is: all b of one head, or all key heads of one b and one member of the groups, whichever
+ * takes fewer batches. K and V are never expanded.
  */
 #include "blas.cuh"
 #include "elements.cuh"
@@ -17,8 +17,8 @@ struct shape {
     int B, T, S, H, K, D, ldq, ldkv;
 };
 
-/* The batches of one product. Batch number i begins at sequence b, head h, and goes on
- * over `count` sequences or key heads. */
+/* The batches of one product. Batch i starts at sequence b, head h, and covers `count`
+ * sequences or key heads. */
 struct batches {
     bool over_b;
     int number, count, members;  // members: heads of a group, H/K
@@ -38,8 +38,8 @@ static start begin(batches c, int i)
     return {i / c.members, i % c.members, 0};
 }
 
-/* Where the four kinds of matrix lie: queries (T,D), keys (S,D), outputs (T,D), scores
- * (T,S), each as the first of a batch and the way to the next one. */
+/* The addresses of the four kinds of matrix: queries (T,D), keys (S,D), outputs (T,D), scores
+ * (T,S), each as the first of a batch and the stride to the next. */
 template <typename E> static operand<E> query(E *q, shape z, batches c, start at)
 {
     E *first = q + (size_t)at.b * z.T * z.ldq + (size_t)at.h * z.D;
@@ -69,7 +69,7 @@ static bool is_bad(shape z)
     return z.ldq < z.H * z.D || z.ldkv < z.K * z.D;
 }
 
-/* lab 04's launchers by element type */
+/* lab 04's launchers, by element type */
 static wb_status softmax(float *p, int R, int T, int S, float scale, cudaStream_t s)
 {
     return softmax_causal_forward_f32(p, p, R, T, S, scale, s);
@@ -112,24 +112,24 @@ static wb_status attention_forward(
     wb_status status = WB_OK;
     for (int i = 0; i < c.number && status == WB_OK; i++) {  // P = Q K^T
         start at = begin(c, i);
-        status = products<E, E>(
-            blas, scores(p, z, c, at), query(q, z, c, at), AS_IT_IS,
+        status = gemm<E, E>(
+            blas, scores(p, z, c, at), query(q, z, c, at), AS_STORED,
             key(k, z.ldkv, z, c, at), TRANSPOSED, z.T, z.S, z.D, c.count, 1.0f, 0.0f, s);
     }
     if (status == WB_OK) status = softmax(p, z.B * z.H * z.T, z.T, z.S, scale, s);
     for (int i = 0; i < c.number && status == WB_OK; i++) {  // out = P V
         start at = begin(c, i);
-        status = products<E, E>(
-            blas, output(out, z, c, at), scores((const E *)p, z, c, at), AS_IT_IS,
-            key(v, z.ldkv, z, c, at), AS_IT_IS, z.T, z.D, z.S, c.count, 1.0f, 0.0f, s);
+        status = gemm<E, E>(
+            blas, output(out, z, c, at), scores((const E *)p, z, c, at), AS_STORED,
+            key(v, z.ldkv, z, c, at), AS_STORED, z.T, z.D, z.S, c.count, 1.0f, 0.0f, s);
     }
     return status;
 }
 
 /* --- backward ----------------------------------------------------------------------- */
 
-/* The workspace: dS (B,H,T,S), then for 16-bit types float sums of dK and dV (B,S,K,D),
- * since the heads of a group add to them and E may be rounded to only once. */
+/* The workspace: dS (B,H,T,S); for 16-bit types also float sums of dK and dV (B,S,K,D), since
+ * the heads of a group add to them and results are rounded only once. */
 template <typename E> static size_t scores_bytes(shape z)
 {
     size_t bytes = (size_t)z.B * z.H * z.T * z.S * sizeof(E);
@@ -146,15 +146,15 @@ template <typename E>
 static __global__ void
 round_rows_kernel(E *dk, E *dv, const float *sums, size_t rows, int width, int ld)
 {
-    size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x, N = rows * (size_t)width;
+    size_t i = (size_t)blockIdx.x * BLOCK_SIZE + threadIdx.x, N = rows * (size_t)width;
     if (i >= N) return;
     size_t to = i / (size_t)width * (size_t)ld + i % (size_t)width;
     dk[to] = E(sums[i]);
     dv[to] = E(sums[N + i]);
 }
 
-/* dk += dS^T Q and dv += P^T dout, head after head. Heads of one group come one after the
- * other and write the same place: the first of them sets it, the others add. */
+/* dk += dS^T Q and dv += P^T dout, one head after another. The heads of a group write to the
+ * same address: the first sets it, the others add. */
 template <typename E, typename Sum>
 static wb_status key_gradients(
     Sum *dk, Sum *dv, int ld, const E *dout, const E *q, const E *p, const E *ds, shape z,
@@ -165,13 +165,13 @@ static wb_status key_gradients(
     for (int i = 0; i < c.number && status == WB_OK; i++) {
         start at = begin(c, i);
         float beta = at.h % c.members == 0 ? 0.0f : 1.0f;
-        status = products<E, Sum>(
+        status = gemm<E, Sum>(
             blas, key(dk, ld, z, c, at), scores(ds, z, c, at), TRANSPOSED,
-            query(q, z, c, at), AS_IT_IS, z.S, z.D, z.T, c.count, 1.0f, beta, s);
+            query(q, z, c, at), AS_STORED, z.S, z.D, z.T, c.count, 1.0f, beta, s);
         if (status != WB_OK) return status;
-        status = products<E, Sum>(
+        status = gemm<E, Sum>(
             blas, key(dv, ld, z, c, at), scores(p, z, c, at), TRANSPOSED,
-            output(dout, z, c, at), AS_IT_IS, z.S, z.D, z.T, c.count, 1.0f, beta, s);
+            output(dout, z, c, at), AS_STORED, z.S, z.D, z.T, c.count, 1.0f, beta, s);
     }
     return status;
 }
@@ -192,27 +192,27 @@ static wb_status attention_backward(
     wb_status status = WB_OK;
     for (int i = 0; i < c.number && status == WB_OK; i++) {  // dP = dout V^T
         start at = begin(c, i);
-        status = products<E, E>(
-            blas, scores(ds, z, c, at), output(dout, z, c, at), AS_IT_IS,
+        status = gemm<E, E>(
+            blas, scores(ds, z, c, at), output(dout, z, c, at), AS_STORED,
             key(v, z.ldkv, z, c, at), TRANSPOSED, z.T, z.S, z.D, c.count, 1.0f, 0.0f, s);
     }
-    if (status == WB_OK)  // dS, in place; 0 where P is 0: behind the mask
+    if (status == WB_OK)  // dS, in place; 0 where P is 0, that is, masked
         status = softmax_gradient(ds, p, z.B * z.H * z.T, z.S, scale, s);
     for (int i = 0; i < c.number && status == WB_OK; i++) {  // dQ = dS K
         start at = begin(c, i);
-        status = products<E, E>(
-            blas, query(dq, z, c, at), scores((const E *)ds, z, c, at), AS_IT_IS,
-            key(k, z.ldkv, z, c, at), AS_IT_IS, z.T, z.D, z.S, c.count, 1.0f, 0.0f, s);
+        status = gemm<E, E>(
+            blas, query(dq, z, c, at), scores((const E *)ds, z, c, at), AS_STORED,
+            key(k, z.ldkv, z, c, at), AS_STORED, z.T, z.D, z.S, c.count, 1.0f, 0.0f, s);
     }
     if (status != WB_OK) return status;
-    if (sizeof(E) == 4 || c.members == 1)  // every place is rounded to once
+    if (sizeof(E) == 4 || c.members == 1)  // each result is rounded once
         return key_gradients<E, E>(dk, dv, z.ldkv, dout, q, p, ds, z, blas, s);
     size_t rows = (size_t)z.B * z.S;
     int width = z.K * z.D;
     float *dk_sum = sums, *dv_sum = sums + rows * (size_t)width;
     status = key_gradients<E, float>(dk_sum, dv_sum, width, dout, q, p, ds, z, blas, s);
     if (status != WB_OK) return status;
-    round_rows_kernel<<<blocks_for(rows * (size_t)width, 1), BLOCK, 0, s>>>(
+    round_rows_kernel<<<blocks_for(rows * (size_t)width, 1), BLOCK_SIZE, 0, s>>>(
         dk, dv, sums, rows, width, z.ldkv);
     return wb_launched();
 }

@@ -1,79 +1,91 @@
-/* step_calls.cuh - the matrix products of a decode step: few rows, so the weights' bytes
- * count. Each weight is read once and at the speed of memory: row_kernel for one row
- * (step_row.cuh), cuBLAS for several of 16 bits (step_blas.cuh), step_any.cuh for the rest.
- * Here is the choice; step_f32.cu, step_f16.cu and step_bf16.cu have the calls.
+/* step_choose.cuh - the matrix multiplies of a decode step. They have few rows, so their cost
+ * is the bytes of the weights, which are read once: by gemv_kernel for one row
+ * (step_gemv.cuh), by cuBLAS for several rows of 16 bits (step_gemm.cuh), by step_any.cuh for
+ * the rest. This file chooses; step_f32.cu, step_f16.cu and step_bf16.cu define the calls.
  *
  * The norm needs no pass of its own:
  *
  *     sum_i x_i rstd (offset + norm_i) w_i  =  rstd sum_i x_i (offset + norm_i) w_i
  *
- * A step's time is that of its weights and of the gaps between its kernels. All of them
- * start early (early.cuh) and first fetch weights, which no kernel of a step changes.
+ * A step takes the time of its weights plus the gaps between its kernels. All of them use
+ * programmatic dependent launch (cuda/pdl.cuh) and load weights first, which no kernel of a
+ * step changes.
  */
-#ifndef STEP_CALLS_CUH
-#define STEP_CALLS_CUH
+#ifndef STEP_CHOOSE_CUH
+#define STEP_CHOOSE_CUH
 #include "blas.cuh"
 #include "step_any.cuh"
-#include "step_blas.cuh"
-#include "step_row.cuh"
+#include "step_gemm.cuh"
+#include "step_gemv.cuh"
 
-/* What every launch here takes */
-template <typename E, typename Out> struct product {
+/* The arguments of every launch here */
+template <typename E, typename Out> struct step_call {
     Out *out;
     const E *x, *w, *bias, *norm, *res;
-    step z;
+    step_sizes z;
     int act;
     wb_blas *blas;
     cudaStream_t stream;
 };
 
+/* false: a row too long for shared memory */
 template <typename E, typename Out, int GATES>
-static wb_status launch_step(const product<E, Out> &p)
+static bool launch_gemv(const step_call<E, Out> &p)
 {
-    constexpr int V = pack_of<E>();
-    step z = p.z;
-    bool packs =
-        z.I % V == 0 && on_packs<V>(p.x) && on_packs<V>(p.w) && on_packs<V>(p.norm);
-    if (packs && z.R == 1 && z.I <= LONGEST_ROW) {
-        int steps = (z.I / V + 31) / 32, n = ROW_WARPS * SLOTS / (GATES * steps);
-        int most = blocks_at_once(z.I) * multiprocessors();
-        if (n < (z.O - 1) / most + 1) n = (z.O - 1) / most + 1;
-        if (n > MOST_SUMS / GATES) n = MOST_SUMS / GATES;
-        int blocks = (z.O - 1) / n + 1;
-        int rows = GATES * ((z.O - 1) / blocks + 1);
-        launch_early(
-            row_kernel<E, Out, GATES, V>, blocks, ROW_THREADS, row_bytes(z.I, rows),
-            p.stream, p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);
-        return wb_launched();
-    }
+    constexpr int V = VEC16<E>;
+    step_sizes z = p.z;
+    if (z.I > MAX_I) return false;
+    int steps = (z.I / V + 31) / 32, n = GEMV_WARPS * STAGES / (GATES * steps);
+    int wave = resident_blocks(z.I) * sm_count();
+    if (n < (z.O - 1) / wave + 1) n = (z.O - 1) / wave + 1;
+    if (n > MAX_SUMS / GATES) n = MAX_SUMS / GATES;
+    int blocks = (z.O - 1) / n + 1;
+    int smem = gemv_smem(z.I, GATES * ((z.O - 1) / blocks + 1));
+    if (smem > max_smem_per_block()) return false;
+    launch_pdl(
+        gemv_kernel<E, Out, GATES, V>, blocks, GEMV_THREADS, smem, p.stream, p.out, p.x,
+        p.w, p.bias, p.norm, p.res, z, p.act);
+    return true;
+}
+
+template <typename E, typename Out, int GATES>
+static wb_status launch_step(const step_call<E, Out> &p)
+{
+    constexpr int V = VEC16<E>;
+    step_sizes z = p.z;
+    bool by_vec = z.I % V == 0 && has_vecs<V>(p.x, p.w, p.norm);
+    if (by_vec && z.R == 1 && launch_gemv<E, Out, GATES>(p)) return wb_launched();
     if constexpr (sizeof(E) == 2) {
-        // a small matrix is read sooner than three kernels begin
+        // a small matrix is read faster than three kernels start
         bool large = (size_t)z.I * z.O * GATES >= 1 << 20 || z.R > ROWS;
-        int columns = p.blas && packs && large ? columns_for(z, GATES, p.norm) : 0;
+        int columns = p.blas && by_vec && large ? columns_for(z, GATES, p.norm) : 0;
         if (columns)
             return blas_step<E, Out, GATES>(
                 p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act, p.blas, columns,
                 p.stream);
     }
-    dim3 grid((unsigned)((z.O + WARPS - 1) / WARPS), (unsigned)((z.R + ROWS - 1) / ROWS));
-    auto *kernel = packs ? step_kernel<E, Out, GATES, V> : step_kernel<E, Out, GATES, 1>;
-    kernel<<<grid, BLOCK, 0, p.stream>>>(
+    dim3 grid(
+        (unsigned)((z.O + WARPS_PER_BLOCK - 1) / WARPS_PER_BLOCK),
+        (unsigned)((z.R + ROWS - 1) / ROWS));
+    auto *kernel = by_vec ? step_kernel<E, Out, GATES, V> : step_kernel<E, Out, GATES, 1>;
+    kernel<<<grid, BLOCK_SIZE, 0, p.stream>>>(
         p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);
     return wb_launched();
 }
 
 template <typename E, typename Out, int GATES>
-static wb_status start_step(const product<E, Out> &p)
+static wb_status start_step(const step_call<E, Out> &p)
 {
-    step z = p.z;
+    step_sizes z = p.z;
     if (z.R < 0 || z.I < 1 || z.O < 0 || !(z.eps >= 0) || z.R > 8 * 65535)
         return WB_BAD_SHAPE;
     if (z.R == 0 || z.O == 0) return WB_OK;
     if (!p.out || !p.x || !p.w) return WB_BAD_SHAPE;
 #ifdef __CUDACPU__
-    if ((size_t)z.I * z.O >= 4096) {  // small ones run what a card runs, and so test it
+    if ((size_t)z.I * z.O >=
+        4096) {  // smaller ones run the GPU's kernels, which tests them
         dim3 grid(blocks_for((size_t)z.O, 1), (unsigned)z.R < 65535u ? z.R : 65535);
-        thread_step_kernel<E, Out, GATES><<<grid, BLOCK, 0, p.stream>>>(
+        thread_step_kernel<E, Out, GATES><<<grid, BLOCK_SIZE, 0, p.stream>>>(
             p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);
         return wb_launched();
     }
@@ -81,7 +93,7 @@ static wb_status start_step(const product<E, Out> &p)
     return launch_step<E, Out, GATES>(p);
 }
 
-template <typename E> static wb_status linear_step(const product<E, E> &p)
+template <typename E> static wb_status linear_step(const step_call<E, E> &p)
 {
     if (p.act == WB_LINEAR) return start_step<E, E, 1>(p);
     if ((p.act != WB_SWIGLU && p.act != WB_GEGLU) || p.res) return WB_BAD_SHAPE;
@@ -101,7 +113,7 @@ template <typename E> static wb_status linear_step(const product<E, E> &p)
         float *logits, const E *x, const E *w, const E *norm, int R, int C, int V,       \
         float eps, float offset, wb_blas *h_blas, cudaStream_t stream)                   \
     {                                                                                    \
-        step z = {R, C, V, eps, offset};                                                 \
+        step_sizes z = {R, C, V, eps, offset};                                           \
         return start_step<E, float, 1>(                                                  \
             {logits, x, w, NULL, norm, NULL, z, WB_LINEAR, h_blas, stream});             \
     }
