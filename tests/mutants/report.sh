@@ -37,7 +37,7 @@ BUILD=$build timeout 120 ./grade "$lab" $([ "$case" = - ] || echo "-k $case") \
     --timeout-scale 3 >"$TMP/report" 2>&1
 # One case: from its title to the next title. The whole lab: all but what stands around it.
 awk -v case="$lab/$case" '
-    case ~ /\/-$/ { if (/^==/) on = 1; if (on && !/^\(of /) print; next }
+    case ~ /\/-$/ { if (/^==/) on = 1; if (on && !/^\(graded /) print; next }
     /^== Test/ || /^Score/ { on = $3 == case }
     on' "$TMP/report" >"$TMP/shown"
 [ -s "$TMP/shown" ] || { echo "$1: no case $case in the report:" >&2; cat "$TMP/report" >&2; exit 1; }
