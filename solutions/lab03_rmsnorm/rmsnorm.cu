@@ -1,8 +1,7 @@
-/* rmsnorm.cu - lab 03: RMSNorm forward, alone and fused with the residual addition before
- * it. The contract is rmsnorm.h.
+/* rmsnorm.cu - lab 03: RMSNorm forward, alone and with the residual addition before it.
+ * The contract is rmsnorm.h.
  *
- * 03.1  forward      03.2  the residual sum and its norm      03.5  the same in f16 and
- * bf16
+ * 03.1  forward     03.2  the residual sum and its norm     03.5  both in f16 and bf16
  *
  * The time goes into memory traffic, not arithmetic. What counts is how often a row is
  * read, and how many bytes are in flight.
@@ -53,7 +52,7 @@ __launch_bounds__(block_of(THREADS), THREADS_PER_SM / block_of(THREADS)) forward
     __shared__ float part[(THREADS + WARP - 1) / WARP];
     constexpr int N = VEC16<E>;
     int row = blockIdx.x * blockDim.y + threadIdx.y;  // [0, R)
-    if (row >= R) return;  // only where rows need no barrier, and whole rows
+    if (row >= R) return;  // only where a row needs no barrier
     int vecs = C / N, first = threadIdx.x;
     size_t start = (size_t)row * vecs;
     vec<E, N> a[VECS], f[VECS];  // this thread's part of the row; its weights

@@ -24,8 +24,7 @@
 //>     // TODO(03.3): the row's sum of u x (warp_sum), then dx. dres may be NULL. 8 lines.
 //> }
 /* dx = dres + rstd (u - x rstd k) with u = dout (offset + w), k = rstd mean_c(u x): the
- * header's formula in a form where no factor overflows or underflows, however large x is.
- * */
+ * header's formula in a form where no factor overflows or underflows, whatever x is. */
 static __device__ float dx_of(float dres, float u, float x, float r, float k)
 {
     return dres + r * (u - x * r * k);
@@ -72,9 +71,8 @@ static __global__ void __launch_bounds__(THREADS ? WARPS_PER_BLOCK *THREADS : MA
     int vecs = C / N, first = threadIdx.x, step = THREADS ? THREADS : blockDim.x;
     vec<E, N> f[VECS], a[VECS], d[VECS], next_a[VECS], next_d[VECS];
     float dw[VECS][N] = {};
-    // the lanes of a narrow row wait for each other only: other groups may have fewer
-    // rows
-    constexpr int L = LANES_PER_ROW;
+    constexpr int L = LANES_PER_ROW;  // they wait for each other only: other groups of
+                                      // the warp may have fewer rows
     unsigned lanes = ((1u << L) - 1) << threadIdx.y % (WARP / L) * L;
 
 #pragma unroll
@@ -159,8 +157,7 @@ static __global__ void __launch_bounds__(ANY_WIDTH_THREADS) dx_any_width(
 //> {
 //>     // TODO(03.4): dw[c] += the sum of the P partial rows, in a fixed order. 5 lines.
 //> }
-/* Any width, dw only: one thread per column, in share blockIdx.y of gridDim.y of the
- * rows. */
+/* Any width, dw only: one thread per column, share blockIdx.y of gridDim.y of the rows */
 template <typename E>
 static __global__ void
 dw_any_width(float *partial, const E *dout, const E *x, const float *rstd, int R, int C)
@@ -202,22 +199,12 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
 constexpr int COLUMNS_PER_SM = 8192;   // of dw, in the registers of an SM
 constexpr int MIN_ROWS_PER_GROUP = 4;  // with fewer, the partial sums cost more
 
-/* How many rows of partial sums: one per group of threads. */
+/* How many rows of partial sums: one per group of threads */
 static int groups_for(int R, int C)
 {
     int most = sm_count() * (C < COLUMNS_PER_SM ? COLUMNS_PER_SM / C : 1);
     int few = (R + MIN_ROWS_PER_GROUP - 1) / MIN_ROWS_PER_GROUP;
     return few < most ? few : most;
-}
-
-/* An upper bound of groups_for(R, C) * C floats. It never falls as R or C grows, which
- * the product itself does where COLUMNS_PER_SM / C is rounded down. */
-static size_t workspace_for(int R, int C)
-{
-    if (R < 1 || C < 1) return 0;
-    size_t few = (size_t)(R + MIN_ROWS_PER_GROUP - 1) / MIN_ROWS_PER_GROUP * C;
-    size_t most = (size_t)sm_count() * (C < COLUMNS_PER_SM ? COLUMNS_PER_SM : C);
-    return (few < most ? few : most) * sizeof(float);
 }
 
 template <typename E>
@@ -242,8 +229,8 @@ static wb_status launch_backward(
             dx, partial, dout, x, w, rstd, dres, R, C, 1.0f / C, offset);
     } else {                        // dw first: dx may be dout
         P = P < 65535 ? P : 65535;  // the limit of gridDim.y
-        int threads =
-            C < ANY_WIDTH_THREADS ? (C + WARP - 1) / WARP * WARP : ANY_WIDTH_THREADS;
+        int threads = (C + WARP - 1) / WARP * WARP;
+        if (threads > ANY_WIDTH_THREADS) threads = ANY_WIDTH_THREADS;
         dw_any_width<<<dim3((C + threads - 1) / threads, P), threads, 0, stream>>>(
             partial, dout, x, rstd, R, C);
         dx_any_width<<<R, ANY_WIDTH_THREADS, 0, stream>>>(
@@ -258,11 +245,16 @@ static wb_status launch_backward(
 /* Bytes of partial sums: the workspace of backward, the same for every element type */
 static size_t backward_workspace(int R, int C)
 {
-    // BEGIN SOLUTION 03.4 (1 line)
+    // BEGIN SOLUTION 03.4 (1 line in a first version)
     //> // TODO(03.4): a row of C floats for each block that sums rows; never less for
     //> // larger R or C. Until dw is written, 0 is correct.
     //> return 0;
-    return workspace_for(R, C);
+    // An upper bound of groups_for(R, C) * C floats. It never falls as R or C grows; the
+    // product itself does where COLUMNS_PER_SM / C is rounded down.
+    if (R < 1 || C < 1) return 0;
+    size_t few = (size_t)(R + MIN_ROWS_PER_GROUP - 1) / MIN_ROWS_PER_GROUP * C;
+    size_t most = (size_t)sm_count() * (C < COLUMNS_PER_SM ? COLUMNS_PER_SM : C);
+    return (few < most ? few : most) * sizeof(float);
     // END SOLUTION
 }
 
