@@ -143,8 +143,10 @@ lines_hold(struct findings *f, const struct comparison *c, bool rows, bool summa
     if (v->rows < 2 || v->cols < 2) return false;
     for (size_t n = 0; n < (rows ? v->rows : v->cols); n++)
         if (!line_holds(c, line_of(v, rows, n), summand, &least, &most)) return false;
-    say(f, "pattern: each %s has %s of its own (%.4g to %.4g): %s",
-        rows ? "row" : "column", summand ? "a constant added" : "a factor", least, most,
+    say(f, "pattern: each %s is %s (%.4g to %.4g): %s", rows ? "row" : "column",
+        summand ? "shifted by a constant of its own"
+                : "multiplied by a factor of its own",
+        least, most,
         rows ? "a value that is computed once per row (a sum, a maximum, a root) is wrong"
              : "the weights or their index are wrong");
     return true;

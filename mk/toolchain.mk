@@ -71,8 +71,8 @@ else
 # is compiled by the driver on anything newer. A handout has code for every architecture.
 # -fPIC: the same objects become programs and the library of mk/bench.mk.
 ARCHS := $(or $(ARCHS),$(word 2,$(DETECTED)),$(call known_archs,75 80 90))
-ARCH  := $(or $(ARCH),$(foreach sm,$(ARCHS),-gencode=arch=compute_$(sm),code=sm_$(sm)) \
-             -gencode=arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS)))
+target = -gencode=arch=compute_$(1),code=$(2)_$(1)
+ARCH  ?= $(foreach sm,$(ARCHS),$(call target,$(sm),sm)) $(call target,$(lastword $(ARCHS)),compute)
 LINEINFO := -lineinfo
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
 BACKEND_LIBS     :=

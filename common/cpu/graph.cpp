@@ -1,6 +1,5 @@
 /* graph.cpp - CUDA graphs by stream capture: work enqueued on a capturing stream is
- * recorded with a copy of its arguments, and cudaGraphLaunch replays it in the same
- * order. */
+ * recorded with a copy of its arguments, and cudaGraphLaunch replays it in order. */
 #include "stream.h"
 
 #include <memory>

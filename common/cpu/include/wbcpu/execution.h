@@ -35,8 +35,7 @@ WBCPU_INLINE unsigned wbcpu_lane()
     return wbcpu_self->thread & 31;
 }
 
-/* The collectives of a warp. The last lane to arrive computes the results of all lanes of
- * the mask. */
+/* Warp collectives. The last lane to arrive computes the results of all lanes. */
 enum wbcpu_op {
     WBCPU_OP_SYNC,       /* only wait */
     WBCPU_OP_SHFL,       /* the value of lane arg */
@@ -61,8 +60,7 @@ enum wbcpu_op {
 typedef void (*wbcpu_together)(uint64_t value[32], unsigned lanes);
 
 extern "C" {
-/* Waits until every lane of the mask that has not exited has arrived; returns this lane's
- * result. */
+/* Waits for all lanes of the mask that have not exited; returns this lane's result. */
 uint64_t wbcpu_collective(int op, unsigned mask, uint64_t value, uint64_t arg);
 uint64_t wbcpu_barrier(void); /* __syncthreads */
 /* __syncthreads_count, _or, _and: op 0, 1, 2 */
