@@ -29,7 +29,7 @@ $(Q)$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
 endef
 build/host/fuzz_%: tests/fuzz/fuzz_%.c common/%.c common/file.c common/%.h common/file.h
 	$(FUZZ_LINK)
-build/host/fuzz_config: tests/fuzz/fuzz_config.c $(addprefix common/,griffin/config.c griffin/config_read.c griffin/tensors.c \
+build/host/fuzz_config: tests/fuzz/fuzz_config.c $(addprefix common/,griffin/config.c griffin/config_read.c griffin/tensors.c model_shape.c \
                         file.c griffin/config.h griffin/tensors.h cast.h)
 	$(FUZZ_LINK)
 build/host/fuzz_index: tests/fuzz/fuzz_index.c recurrentgemma/engine/files.c common/safetensors.c \

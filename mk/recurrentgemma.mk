@@ -11,15 +11,15 @@ $(RG_FOLDER)/%.o: recurrentgemma/%.c | setup
 
 # A model folder: its config and weights on the way to the device. No kernels.
 WEIGHTS_OBJECTS := $(call in_folder,$(addprefix engine/,weights loading files upload))
-WEIGHTS_PARTS   := $(WEIGHTS_OBJECTS) $(FILE_OBJECTS) $(B)/common/cuda_check.o $(BACKEND_LIBS)
+WEIGHTS_PARTS   := $(WEIGHTS_OBJECTS) $(FILE_OBJECTS) $(B)/common/cuda_check.o $(B)/common/decoder/configure.o $(BACKEND_LIBS)
 
 # The engine: what recurrentgemma.h declares, and all that it needs.
-ENGINE_PARTS := $(call in_folder,$(addprefix engine/,engine engine_read engine_step)) $(WEIGHTS_OBJECTS) \
+ENGINE_PARTS := $(call in_folder,$(addprefix engine/,engine engine_prefill engine_step)) $(WEIGHTS_OBJECTS) \
                 $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
 
 # --- programs ---------------------------------------------------------------------------
 
-PROGRAM_OBJECTS := $(call in_folder,$(addprefix program/,main options rows output session generate score talk \
+PROGRAM_OBJECTS := $(call in_folder,$(addprefix program/,main options prompts output session generate score talk \
                      bench cost)) $(addprefix $(B)/common/,stop.o ceiling.o)
 $(B)/recurrentgemma: $(PROGRAM_OBJECTS) $(TEXT_OBJECTS) $(ENGINE_PARTS)
 	$(LINK_TEXT)
@@ -31,7 +31,7 @@ $(B)/recurrentgemma-example: $(call in_folder,example) $(TEXT_OBJECTS) $(ENGINE_
 # It writes files alone: no kernels, no back end.
 $(B)/recurrentgemma-random: $(call in_folder,$(addprefix random/,random random_model)) \
         $(addprefix $(B)/common/,cores.o draw.o file.o flags.o griffin/config.o griffin/config_read.o \
-                                 griffin/tensors.o safetensors.o stop.o wb.o)
+                                 griffin/tensors.o model_shape.o safetensors.o stop.o wb.o)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lpthread -lm
 
 TEST_PROGRAMS += $(addprefix $(B)/,recurrentgemma recurrentgemma-example recurrentgemma-random)

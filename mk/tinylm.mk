@@ -6,7 +6,8 @@ ARGS   ?=
 
 OPS_OBJECTS    := $(patsubst %.cu,$(B)/%.o,$(wildcard common/ops/*.cu))
 FILE_OBJECTS   := $(addprefix $(B)/common/,wb.o file.o safetensors.o tokenizer.o progress.o flags.o \
-                              griffin/config.o griffin/config_read.o griffin/tensors.o draw.o cores.o)
+                              griffin/config.o griffin/config_read.o griffin/tensors.o draw.o cores.o \
+                              model_shape.o model_weights.o)
 TINYLM_OBJECTS := $(patsubst %.c,$(B)/objects/%.o,$(wildcard tinylm/*.c))
 DECODER_OBJECTS := $(addprefix $(B)/common/,cuda_check.o machine.o) $(patsubst %.c,$(B)/%.o,$(wildcard common/decoder/*.c))
 LINK_PROGRAM    = $(Q)$(CXX) $(SANITIZE) $^ -o $@ -l:libjansson.a $(LDLIBS)
@@ -24,14 +25,14 @@ tinylm-train: $(B)/tinylm  ## train TinyLM (PRESET=laptop|baby OUT=runs/x ARGS="
 	$< train --preset $(PRESET) --out $(OUT) --data "$$text" $(ARGS)
 	@$(PYTHON) tools/plot_training.py $(OUT)/train.csv $(OUT)/loss.png
 	@echo "--- a sample of $(OUT)/best: make tinylm-generate PROMPT=\"ROMEO:\" writes more"
-	@$< generate --checkpoint $(OUT)/best --tokens 300 --quiet
+	@$< generate --model $(OUT)/best --max-new-tokens 300 --quiet
 
 tinylm-eval: $(B)/tinylm  ## validation loss of a checkpoint (OUT=runs/x)
 	@text=$$($(PYTHON) tools/data.py --data "$(DATA)") && text=$$(echo "$$text" | tail -1) && \
-	$< eval --checkpoint $(OUT)/best --data "$$text" $(ARGS)
+	$< eval --model $(OUT)/best --data "$$text" $(ARGS)
 
-tinylm-generate: $(B)/tinylm  ## write a text (PROMPT="ROMEO:" OUT=runs/x ARGS="--tokens 200")
-	@$< generate --checkpoint $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
+tinylm-generate: $(B)/tinylm  ## write a text (PROMPT="ROMEO:" OUT=runs/x ARGS="--max-new-tokens 200")
+	@$< generate --model $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
 
 tinylm-check-transformers: $(B)/tests/tinylm/logits  ## compare a checkpoint with transformers' model
 	@$(or $(GIVEN_PYTHON),$(PYTHON)) tools/check_transformers.py $< $(OUT)/best

@@ -16,8 +16,8 @@ static __device__ float learning_rate(wb_schedule c, uint32_t step)
     if (step < (uint32_t)c.steps && c.steps > c.warmup)
         way = (double)(step - (uint32_t)c.warmup) / (c.steps - c.warmup);
     double drop = (double)c.max_lr - c.min_lr;
-    if (c.kind == 1) return (float)(c.max_lr - drop * way);
-    if (c.kind == 2)
+    if (c.kind == WB_SCHEDULE_LINEAR) return (float)(c.max_lr - drop * way);
+    if (c.kind == WB_SCHEDULE_COSINE)
         return (float)(c.min_lr + 0.5 * drop * (1 + cos(3.14159265358979323846 * way)));
     return c.max_lr;
 }
@@ -35,7 +35,7 @@ begin_kernel(wb_train *st, wb_schedule schedule, int tokens, int first)
 wb_status
 train_begin(wb_train *st, wb_schedule schedule, int tokens, int first, cudaStream_t s)
 {
-    bool known = schedule.kind >= 0 && schedule.kind <= 2;
+    bool known = (unsigned)schedule.kind < WB_SCHEDULES;
     if (st == NULL || !known || schedule.warmup < 0 || tokens < 1) return WB_BAD_SHAPE;
     begin_kernel<<<1, 1, 0, s>>>(st, schedule, tokens, first);
     return wb_launched();
