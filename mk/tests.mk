@@ -19,6 +19,9 @@ test-programs: $$(TEST_PROGRAMS)
 test-gpu:  ## develop: on a computer with a GPU: suites, solutions, compute-sanitizer
 	@BACKEND=cuda PYTHON=$(PYTHON) tests/gpu.sh
 
+compile-archs:  ## develop: compile all device code for every GPU architecture since Turing
+	@NVCC="$(NVCC)" tools/compile_archs.sh $(ALL_ARCHS)
+
 # For tests/gpu.sh: the labs, and the programs that are a suite each.
 list-labs:
 	@echo $(LABS)
@@ -46,4 +49,4 @@ $(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter fence,$$*),$(addp
 
 TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(B)/tests/labs/fence $(B)/tests/labs/intruder \
                  $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
-.PHONY: test check test-programs test-gpu list-labs list-tests ops-data
+.PHONY: test check test-programs test-gpu compile-archs list-labs list-tests ops-data
