@@ -1,6 +1,5 @@
 /* cast.h - float to and from the 16-bit floats, on the host. Rounds to nearest, ties to
- * even. The 16-bit floats are passed as bits (uint16_t), which is how files store
- * them. */
+ * even. 16-bit floats are passed as bits (uint16_t), as files store them. */
 #ifndef CAST_H
 #define CAST_H
 #include "dtype.h"

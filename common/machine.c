@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The processor's name from Linux; the CPU back end's device name only counts its
-// workers.
+// The processor's name. The CPU back end's device name has only the number of workers.
 static void cpu_name(char *name, size_t room)
 {
     char line[300];

@@ -70,8 +70,7 @@ typedef struct st_file st_file;
 
 /* Maps the file read-only. On an error returns NULL and sets *err (err may be NULL). */
 st_file *st_open(const char *path, wb_error *err);
-/* The same for a file in memory, which the caller keeps until st_close. `name` is for
- * messages. */
+/* The same for a file in memory, valid until st_close. `name` is for messages. */
 st_file *st_open_memory(const void *data, size_t bytes, const char *name, wb_error *err);
 void st_close(st_file *f); /* f may be NULL */
 

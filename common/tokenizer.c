@@ -9,8 +9,7 @@
 enum { MAX_CODE = 0x110000 };  // one more than the last Unicode character
 
 // Decodes the character at s (n > 0 bytes left). Returns its length, or 0 if the bytes
-// are not UTF-8: a bad continuation byte, an overlong form, a surrogate, a code beyond
-// Unicode.
+// are not UTF-8: bad continuation byte, overlong form, surrogate, code beyond Unicode.
 static int utf8_decode(const unsigned char *s, size_t n, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -44,7 +44,7 @@ $(OPS_DATA)/names: tests/ops/cases tests/ops/make_data.py $(wildcard reference/*
 	@$(PYTHON) tests/ops/make_data.py $(OPS_DATA)
 ops-data: $(OPS_DATA)/names  ##+ develop: expected results of the common ops, for a computer without Python
 
-$(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter fence,$$*),$(B)/objects/grader/sandbox.o)
+$(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter fence,$$*),$(addprefix $(B)/objects/grader/,sandbox.o landlock.o seccomp.o))
 	$(LINK)
 
 TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(B)/tests/labs/fence $(B)/tests/labs/intruder \

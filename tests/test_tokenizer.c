@@ -1,5 +1,4 @@
-/* test_tokenizer.c - both tokenizers: encode, decode, save, load, and what they
- * reject. */
+/* test_tokenizer.c - both tokenizers: encode, decode, save, load, reject. */
 #include "tokenizer.h"
 
 #include <criterion/criterion.h>

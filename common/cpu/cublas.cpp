@@ -142,15 +142,13 @@ struct tiling {
 };
 
 /* Tiles are small enough to occupy many workers and large enough that packing A and B
- * into panels is cheap. Their sizes are multiples of the register tiles of all
- * kernels. */
+ * into panels is cheap. Their sizes are multiples of all kernels' register tiles. */
 static tiling choose_tiling(const gemm_call *p)
 {
     constexpr int SIDE = 384;
     int tile_rows = (p->m + SIDE - 1) / SIDE, tile_columns = (p->n + SIDE - 1) / SIDE;
-    if (p->batch == 1 &&
-        tile_rows * tile_columns == 1) {  // a single tile: split it in two
-        if ((double)p->m * p->n * p->k > 1e6)
+    if (p->batch == 1 && tile_rows * tile_columns == 1) {
+        if ((double)p->m * p->n * p->k > 1e6)  // split a large single tile in two
             (p->m >= p->n ? tile_rows : tile_columns) = 2;
     }
     tiling t = {p};
@@ -318,8 +316,7 @@ cublasStatus_t cublasSgemm(
         handle, transa, transb, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
 }
 
-/* y^T = alpha x^T op(A)^T + beta y^T: a row vector's increment is its leading
- * dimension. */
+/* y^T = alpha x^T op(A)^T + beta y^T: a row's increment is its ld. */
 cublasStatus_t cublasSgemv(
     cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float *alpha,
     const float *A, int lda, const float *x, int incx, const float *beta, float *y,

@@ -1,6 +1,5 @@
 /* fiber.cpp - stacks for waiting threads, created on demand and reused by later blocks. A
- * kernel that never waits uses one stack per worker; a barrier in a block of 256 threads
- * uses 256. */
+ * kernel that never waits uses one stack per worker; a barrier of 256 threads uses 256. */
 #include "scheduler.h"
 
 #include <sys/mman.h>

@@ -19,8 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 
-/* The tile takes all vector registers except those for a column of A and an element of
- * B. */
+/* The tile takes all vector registers except those for a column of A and a B element. */
 #if defined(__AVX512F__)
 constexpr int LANES = 16, MR = 2 * LANES, NR = 12;  // 24 of 32 registers
 #elif defined(__AVX__)
@@ -102,8 +101,7 @@ static void full_tile(
         }
 }
 
-/* The same at the lower and right edges, where the tile has only rows x columns
- * elements. */
+/* The same at the lower and right edges: the tile has only rows x columns elements. */
 static void edge_tile(
     int k, float alpha, const float *a, const float *b, float beta, float *c, size_t ldc,
     int rows, int columns)

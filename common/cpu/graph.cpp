@@ -1,6 +1,5 @@
 /* graph.cpp - CUDA graphs by stream capture: work enqueued on a capturing stream is
- * recorded with a copy of its arguments, and cudaGraphLaunch replays it in the same
- * order. */
+ * recorded with a copy of its arguments, and cudaGraphLaunch replays it in order. */
 #include "stream.h"
 
 #include <memory>
@@ -27,8 +26,7 @@ struct capture {
     cudaStream_t origin;
     cudaStreamCaptureMode mode;
     bool broken = false;
-    std::vector<cudaStream_t>
-        streams; /* the origin, and streams that joined by an event */
+    std::vector<cudaStream_t> streams; /* the origin, and those joined by an event */
 };
 }  // namespace wbcpu
 

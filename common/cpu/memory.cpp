@@ -322,8 +322,7 @@ extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const 
 /* --- copies ------------------------------------------------------------------------- */
 
 /* True if kind contradicts the pointers, usually because dst and src are swapped. Memory
- * outside the range may be a __device__ variable, so only device pointers can be
- * checked. */
+ * outside the range may be a __device__ variable, so only device pointers are checked. */
 static bool contradicts(const void *dst, const void *src, cudaMemcpyKind kind)
 {
     bool to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;

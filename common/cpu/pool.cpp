@@ -176,8 +176,7 @@ static void run_on_workers(pool *p, bool all, task run, void *context)
 
 /* --- blocks ------------------------------------------------------------------------- */
 
-/* In a seeded order the i-th block to run is (stride * i + offset) mod the number of
- * blocks. */
+/* In a seeded order the i-th block to run is (stride * i + offset) mod blocks. */
 static unsigned long long gcd(unsigned long long a, unsigned long long b)
 {
     return b ? gcd(b, a % b) : a;

@@ -99,8 +99,7 @@ static inline int next_bit(uint32_t mask, int i)
 }
 
 /* The current warp has no ready lane. Lanes that wait in __activemask have converged as
- * far as they can: they are the active lanes. Without such lanes the warp is no longer
- * ready. */
+ * far as they can: they are the active lanes. Otherwise the warp is not ready. */
 static void no_lane_ready(worker *w)
 {
     warp *q = w->warp;
@@ -176,8 +175,7 @@ static inline resume wait_here(worker *w, void *stack)
     int lane = w->lane, next = lane + 1;
     q->ready &= ~bit(lane);
     q->stack[lane] = stack;
-    /* Nearly always this is the next lane, already started. The branch is predictable;
-     * the search is not. */
+    /* Nearly always the next lane, already started: predictable, unlike the search. */
     if (__builtin_expect(
             lane < 31 && (q->ready >> next & 1) && q->stack[next] > on_cpu &&
                 !w->shuffled,
@@ -351,11 +349,11 @@ extern "C" void wbcpu_yield()
     if (w->sequential) leave_sequential(w);
     warp *here = w->warp;
     int lane = w->lane, next;
-    static thread_local unsigned turn;
+    static thread_local unsigned yields;
     uint32_t lanes = here->ready & ~bit(lane);
     uint32_t warps = w->warps_ready & ~bit(w->warp_number);
     warp *q = here;
-    if (lanes && (!warps || ++turn % 32)) {
+    if (lanes && (!warps || ++yields % 32)) {
         next = next_bit(lanes, lane);
     } else if (warps) {
         q = &w->warp_table[next_bit(warps, w->warp_number)];

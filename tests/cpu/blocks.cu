@@ -52,7 +52,7 @@ struct sums {
     float f;
     double d;
     half h;
-    int lock, turn;
+    int lock, flag;
 };
 
 __global__ void atomics(sums *s)
@@ -74,7 +74,7 @@ __global__ void atomics(sums *s)
     if (atomicExch(&s->exchanged, t) == -1) atomicCAS(&s->locked, 0, 1);
 }
 
-// Every thread of every block acquires the lock once; lanes of one warp do so in turn.
+// Every thread of every block acquires the lock once; lanes of one warp do so in flag.
 __global__ void spin_lock(sums *s)
 {
     for (bool done = false; !done;) {
@@ -93,11 +93,11 @@ __global__ void spin_lock(sums *s)
 __global__ void poll(sums *s)
 {
     if (threadIdx.x == 0)
-        while (atomicAdd(&s->turn, 0) != 5) {
+        while (atomicAdd(&s->flag, 0) != 5) {
         }
-    if (threadIdx.x == 32 * 7) atomicExch(&s->turn, 5);
+    if (threadIdx.x == 32 * 7) atomicExch(&s->flag, 5);
     __syncthreads();
-    if (threadIdx.x == 0) s->turn = 6;
+    if (threadIdx.x == 0) s->flag = 6;
 }
 
 // The last block to finish adds up the partial sums of all blocks.
@@ -158,13 +158,13 @@ int main()
         "atomicAdd of float and double");
     tap(__half2float(s->h) == 64, "atomicAdd of half");
     tap(s->locked == 1, "atomicExch, atomicCAS");
-    s->locked = s->lock = s->turn = 0;
+    s->locked = s->lock = s->flag = 0;
     spin_lock<<<4, 96>>>(s);
     cudaDeviceSynchronize();
     tap(s->locked == 4 * 96, "a spin lock in every thread");
     poll<<<1, 256>>>(s);
     cudaDeviceSynchronize();
-    tap(s->turn == 6, "a thread polls for another thread's write");
+    tap(s->flag == 6, "a thread polls for another thread's write");
     out[5000] = out[5001] = 0;
     last_block<<<500, 64>>>(out, out + 5000, out + 5001);
     cudaDeviceSynchronize();

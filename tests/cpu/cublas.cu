@@ -89,7 +89,7 @@ static double at(const factor *x, int index, int i, int j, int transposed)
     return get(x->data, (size_t)(index * x->stride) + place, x->type);
 }
 
-static int check_product(
+static int check_gemm(
     cublasHandle_t h, shape s, cudaDataType in, cudaDataType out, int ta, int tb,
     float alpha, float beta, int *repeats)
 {
@@ -164,7 +164,7 @@ static int check_product(
     return wrong;
 }
 
-static void test_products(cublasHandle_t h)
+static void test_gemms(cublasHandle_t h)
 {
     const shape shapes[] = {{1, 1, 1, 1},     {5, 7, 3, 1},     {33, 65, 129, 1},
                             {64, 48, 300, 1}, {390, 50, 20, 1}, {40, 395, 40, 1},
@@ -181,7 +181,7 @@ static void test_products(cublasHandle_t h)
             int wrong = 0, repeats = 0, runs = 0;
             for (int s = 0; s < 8; s++)
                 for (int f = 0; f < 3; f++, runs++)
-                    wrong += check_product(
+                    wrong += check_gemm(
                         h, shapes[s], types[t][0], types[t][1], trans & 1, trans >> 1,
                         scales[f][0], scales[f][1], &repeats);
             tap(wrong == 0 && repeats == runs,
@@ -346,7 +346,7 @@ int main(void)
     // no TF32, no partial sums in 16 bits
     int exact = CUBLAS_PEDANTIC_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     cublasSetMathMode(h, (cublasMath_t)exact);
-    test_products(h);
+    test_gemms(h);
     test_edges(h);
     test_sgemv(h);
     test_capture(h);

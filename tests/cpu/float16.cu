@@ -38,8 +38,7 @@ static double value_of(const format *f, unsigned bits)
     return bits & 0x8000 ? -v : v;
 }
 
-/* The bits that represent x. Binary search: the positive values are in order of their
- * bits. */
+/* The bits that represent x, by binary search: positive values are in order of bits. */
 static unsigned nearest_bits(const format *f, double x, int mode)
 {
     if (isnan(x)) return 0x7fff;
@@ -320,8 +319,7 @@ template <class T> static void test_widening(const format *f)
     cudaFree(wide);
 }
 
-/* Between all adjacent values: the middle, its neighbours, a quarter; and beyond the
- * range. */
+/* Between adjacent values: the middle, its neighbours, a quarter; and out of range. */
 template <class T> static void test_rounding(const format *f)
 {
     unsigned infinity = ((1u << f->exponent_bits) - 1) << f->mantissa_bits;

@@ -12,10 +12,9 @@ using namespace nvcuda;
 
 constexpr int N = 16, LD = 24, DEPTH = 48;  // DEPTH: three steps of k
 
-/* C (16,16) = A (16,DEPTH) B (DEPTH,16) + C in every warp of the block, with its own
- * C. */
+/* C (16,16) = A (16,DEPTH) B (DEPTH,16) + C in every warp, each with its own C. */
 template <class T, class Sum, class LayoutA, class LayoutB>
-__global__ void product(Sum *c, const T *a, const T *b, int lda, int ldb, int by_rows)
+__global__ void gemm(Sum *c, const T *a, const T *b, int lda, int ldb, int by_rows)
 {
     wmma::layout_t layout = by_rows ? wmma::mem_row_major : wmma::mem_col_major;
     Sum *mine = c + threadIdx.x / 32 * N * LD;
@@ -83,7 +82,7 @@ static void test_layout(const char *type, const char *sum, int a_rows, int b_row
     for (int by_rows = 0; by_rows < 2; by_rows++) {
         for (int i = 0; i < WARPS * N * LD; i++)
             c[i] = Sum((float)small(i));
-        product<T, Sum, LayoutA, LayoutB><<<1, WARPS * 32>>>(c, a, b, lda, ldb, by_rows);
+        gemm<T, Sum, LayoutA, LayoutB><<<1, WARPS * 32>>>(c, a, b, lda, ldb, by_rows);
         cudaDeviceSynchronize();
         int wrong = 0;
         for (int at = 0; at < WARPS * N * LD; at++) {

@@ -1,6 +1,5 @@
 /* fuzz_index.c - model.safetensors.index.json from arbitrary bytes: the shards of an
- * accepted index are distinct names of files in its folder, and every tensor is in one of
- * them. */
+ * accepted index are distinct names of files in its folder; every tensor is in one. */
 #include "../../recurrentgemma/engine/files.h"
 
 #include <jansson.h>

@@ -1,6 +1,5 @@
 /* fuzz_tokenizer.c - tokenizer.json from arbitrary bytes: an accepted one encodes and
- * decodes. Arbitrary bytes as a text: an accepted text is unchanged by encoding and
- * decoding it. */
+ * decodes. Arbitrary bytes as a text: an accepted one survives encoding and decoding. */
 #include "tokenizer.h"
 
 #include <stdlib.h>

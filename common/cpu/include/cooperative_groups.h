@@ -47,8 +47,7 @@ WBCPU_INLINE thread_block this_thread_block()
     return thread_block();
 }
 
-/* `Size` adjacent lanes of a warp. A collective of a tile waits only for its own
- * lanes. */
+/* `Size` adjacent lanes of a warp. Its collectives wait only for its own lanes. */
 template <unsigned Size, class Parent = void> struct thread_block_tile {
     static_assert(
         Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,

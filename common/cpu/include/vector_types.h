@@ -5,8 +5,7 @@
 
 #define WBCPU_ALIGNED(n) __attribute__((aligned(n)))
 
-/* 1-, 2- and 4-vectors are aligned to their size, at most 16; 3-vectors to their
- * element. */
+/* Alignment: of 1-, 2- and 4-vectors their size, at most 16; of 3-vectors the element. */
 #define WBCPU_VECTOR(type, name, align1, align2, align4)                                 \
     struct name##1 { type x; } WBCPU_ALIGNED(align1);                                    \
     struct name##2 { type x, y; } WBCPU_ALIGNED(align2);                                 \

@@ -1,5 +1,4 @@
-/* wbcpu.h - the CPU back end's functions for test harnesses, beyond the CUDA runtime
- * API. */
+/* wbcpu.h - functions of the CPU back end for test harnesses. */
 #ifndef WBCPU_H
 #define WBCPU_H
 
@@ -11,8 +10,7 @@ extern "C" {
 #endif
 
 /* seed 0: blocks and threads run in their natural order. Other seeds: in a random order
- * that depends only on the seed. The initial seed is the environment variable
- * WB_SHUFFLE. */
+ * that depends only on the seed. The environment variable WB_SHUFFLE sets the first. */
 void wbcpu_set_shuffle(uint64_t seed);
 
 /* on: a load or store of cudaMalloc memory by host code raises SIGSEGV, as with a GPU.
@@ -26,8 +24,7 @@ int wbcpu_in_device_memory(const void *p);
 unsigned long long wbcpu_launch_count(void);
 
 /* Describes the CUDA thread that runs on this CPU thread, for a signal handler: "kernel
- * axpy (axpy.cu:12), block (3,0,0), thread (7,0,0)". Returns 0 and "" if no kernel runs
- * here. */
+ * axpy (axpy.cu:12), block (3,0,0), thread (7,0,0)". Returns 0 and "" in host code. */
 int wbcpu_where(char *text, size_t size);
 
 /* Calls function(context, i) for i in [0, n) on the workers and returns when all calls

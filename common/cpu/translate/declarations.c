@@ -1,5 +1,4 @@
-/* declarations.c - rewrites __shared__, __constant__, __noinline__ and inline
- * assembly. */
+/* declarations.c - rewrites __shared__, __constant__, __noinline__ and inline PTX. */
 #include "tokens.h"
 
 #include <stdlib.h>
@@ -18,8 +17,7 @@ static int specifier(const struct source *s, int i, const char *word)
     return -1;
 }
 
-/* 1 if token i is inside a function body; braces of namespaces and extern "C" do not
- * count. */
+/* 1 if token i is in a function body, not only in a namespace or extern "C". */
 static int in_function(const struct source *s, int i)
 {
     for (i--; i >= 0; i--) {
@@ -46,8 +44,7 @@ static int end_of_declaration(const struct source *s, int i)
 
 /* extern __shared__ T name[] names the dynamic shared memory. Inside a function it
  * becomes a pointer, T *name = ..., or T (*name)[33] = ... for T name[][33]. A
- * declaration with an assembler name would be simpler, but g++ drops such names in
- * templates. */
+ * declaration with an assembler name would be simpler, but g++ drops it in templates. */
 static void dynamic_shared(struct source *s, int i, int external)
 {
     int end = end_of_declaration(s, i), bracket = i;

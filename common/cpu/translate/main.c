@@ -186,11 +186,11 @@ static int translate_headers(struct source *s, const char *folder, int is_header
         int translated = 0;
         if (path && !strstr(name, "..") && *name != '/') {
             /* Relative to the includer, or to the -I folder in which it was found. */
-            char *beside = format("%s%s", folder, name);
-            int local = strlen(path) >= strlen(beside) &&
-                        strcmp(path + strlen(path) - strlen(beside), beside) == 0;
-            translated = translate_header(path, local ? beside : name);
-            free(beside);
+            char *relative = format("%s%s", folder, name);
+            int local = strlen(path) >= strlen(relative) &&
+                        strcmp(path + strlen(path) - strlen(relative), relative) == 0;
+            translated = translate_header(path, local ? relative : name);
+            free(relative);
         }
         if (path && is_header && !translated) {
             char *full = realpath(path, NULL);

@@ -89,8 +89,7 @@ static int number(const char *text)
     return *text && !*end && n > 0 && n <= 64 ? (int)n : -1;
 }
 
-/* The value of #define NAME 32 or const int NAME = 32 if this file has exactly one, else
- * -1. */
+/* The value of #define NAME 32 or const int NAME = 32 if there is exactly one, else -1. */
 static int value_of_name(const struct source *s, const char *name)
 {
     int value = -1, found = 0;
@@ -362,8 +361,8 @@ are_independent(const struct source *s, const int *starts, const int *stops, int
 
 /* --- the rewriting ------------------------------------------------------------------ */
 
-static char *
-with_names(const char *combine) /* replaces the marks by the lambda's parameters */
+/* Replaces the marks by the lambda's parameters. */
+static char *with_names(const char *combine)
 {
     char *text = format("%s", "");
     for (; *combine; combine++) {

@@ -69,8 +69,7 @@ static int is_whole_line_directive(const char *p) /* p: after the # */
     return 0;
 }
 
-/* If a raw string starts at p, with or without a prefix (u8, L, ...), returns its
- * quote. */
+/* If a raw string starts at p, with any prefix (u8, L, ...), returns its quote. */
 static const char *raw_quote(const char *p)
 {
     if (p[0] == 'u' && p[1] == '8')

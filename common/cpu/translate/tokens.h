@@ -59,8 +59,7 @@ char *text_of(const struct source *s, int first, int end);
 void erase(struct source *s, int first, int end); /* keeps the line breaks */
 char *format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints "path:line: error: ..." with the source line and a caret, and counts it in
- * errors. */
+/* Prints "path:line: error: ..." with the source line and a caret; adds 1 to errors. */
 void error_at(const struct source *s, int i, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
 extern int errors;

@@ -52,8 +52,7 @@ template <class T, class Op> struct lane_value {
     const Op *op;
 };
 
-/* The order of a butterfly of shuffles (distance Size/2, ..., 2, 1), computed by one
- * lane. */
+/* A butterfly of shuffles (distance Size/2, ..., 2, 1), computed by one lane. */
 template <unsigned Size, class T, class Op>
 void butterfly(uint64_t pointer[32], unsigned lanes)
 {

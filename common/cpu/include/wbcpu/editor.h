@@ -1,7 +1,6 @@
 /* editor.h - only for clangd, which parses a .cu with clang's CUDA parser instead of the
  * translator (tools/compile_commands.py includes this file first). clangd has to know
- * which functions are kernels; all others are callable from host and device, as in this
- * back end. */
+ * which functions are kernels; all others can be called from host and device, as here. */
 #ifndef WBCPU_EDITOR_H
 #define WBCPU_EDITOR_H
 #define WBCPU_EDITOR 1

@@ -42,8 +42,7 @@ WBCPU_INLINE void full_round(T (&v)[32], const Combine &combine)
         combine(v[lane], other[lane]);
 }
 
-/* A round of some lanes: a lane that reads a missing one gets its own value, as in a
- * shuffle. */
+/* A round of some lanes. As in a shuffle, a lane without a source reads itself. */
 template <class Read, class T, class Combine>
 void partial_round(T (&v)[32], unsigned lanes, unsigned o, const Combine &combine)
 {

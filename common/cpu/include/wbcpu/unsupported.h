@@ -1,5 +1,4 @@
-/* unsupported.h - unsupported functions, whose use is an error that names an
- * alternative. */
+/* unsupported.h - using one of these functions is an error that names an alternative. */
 #ifndef WBCPU_UNSUPPORTED_H
 #define WBCPU_UNSUPPORTED_H
 

@@ -43,8 +43,7 @@ template <class T> WBCPU_INLINE T wbcpu_from_bits(uint64_t bits)
 }
 
 /* The four shuffles differ in the lane they read. width divides the warp into segments; a
- * lane that would read outside its segment reads itself (xor can read from an earlier
- * segment). */
+ * lane that would read outside its segment reads itself (xor can read an earlier one). */
 template <class T> WBCPU_INLINE T wbcpu_shfl(unsigned mask, T v, unsigned source)
 {
     return wbcpu_from_bits<T>(
