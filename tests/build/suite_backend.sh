@@ -37,6 +37,8 @@ chooses() { # "what" "chosen" "words" MAKE-ARGUMENT...
 toolkit 13.0 75 80 86 89 90 100 120
 gpu "Tesla T4" 7.5
 chooses "a Turing GPU" "cuda 75" ""
+check_says "make doctor says what is slower on it" "f16 uses mma.m16n8k8, bf16 the f32 kernels" \
+    env PATH="$path" make -s doctor
 gpu "NVIDIA H200" 9.0
 chooses "a Hopper GPU" "cuda 90" ""
 chooses "BACKEND=cpu with a GPU" "cpu" "" BACKEND=cpu
@@ -62,6 +64,8 @@ chooses "a toolkit older than the GPU" "cpu" \
     "nvcc 12.4 does not know GPU NVIDIA B200 (compute capability 10.0): using the CPU back end; install CUDA 12.8 or later"
 check_fails "BACKEND=cuda with a toolkit older than the GPU" "BACKEND=cuda: nvcc 12.4 does not know" \
     choose BACKEND=cuda
+check_says "make doctor explains it" "nvcc 12.4 does not know GPU NVIDIA B200" \
+    env PATH="$path" make -s doctor BACKEND=cuda
 check "make help works all the same" env PATH="$path" make -s help BACKEND=cuda
 toolkit 11.4 75 80 86
 gpu
