@@ -20,7 +20,7 @@ PRESETS_cuda := baby baby-griffin
 PLOT_PRESETS ?= $(filter $(notdir $(wildcard tinylm/presets/*)),$(PRESETS_$(BACKEND)))
 KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
 ABLATION_ARGS = --runs 5 $(if $(filter quick,$(PLOTS)),--batch 1)
-ROUNDS        = $(if $(filter quick,$(PLOTS)),1,1 2)# the rungs run in turns
+ROUNDS        = $(if $(filter quick,$(PLOTS)),1,2)# the rungs run in turns
 
 MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
@@ -44,16 +44,10 @@ $(B)/bench/tinylm/ablation.residual: $(B)/kernels.o
 $(ABLATION): $(B)/objects/bench/tinylm/ablation.o $(PARTS)
 	$(LINK)
 
-# $(call measure,name,arguments,programs,rounds): a new CSV; every program appends its lines
-# for every preset, in every round
+# $(call measure,name,options,programs,rounds)
 define measure
-	@mkdir -p $(RESULTS) && rm -f $(RESULTS)/$(1).csv && touch $(RESULTS)/commands.txt && \
-	    sed -i "\,/$(1).csv ,d" $(RESULTS)/commands.txt
-	@for round in $(4); do for preset in $(PLOT_PRESETS); do for program in $(3); do \
-	    line="$$program --csv $(RESULTS)/$(1).csv --preset $$preset $(2)"; \
-	    [ $$round != 1 ] || echo "$$line" >> $(RESULTS)/commands.txt; $$line || exit 1; \
-	done; done; done
-	@$(if $(filter 0,$(DRAW)),,$(PLOT) tools/plot_$(1).py $(RESULTS)/$(1).csv $(RESULTS)/$(1).png)
+@tools/measure.sh $(RESULTS)/$(1).csv $(4) "$(PLOT_PRESETS)" "$(3)" $(2)
+@$(if $(filter 0,$(DRAW)),,$(PLOT) tools/plot_$(1).py $(RESULTS)/$(1).csv $(RESULTS)/$(1).png)
 endef
 
 plot-kv: $(B)/bench/tinylm/kv  ##+ measure: tokens/s over the sequence length, with and without a cache
