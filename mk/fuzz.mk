@@ -12,7 +12,7 @@ fuzz-%: build/host/fuzz_%
 # itself not instrumented.
 FUZZ_safetensors := common/safetensors.c common/file.c
 FUZZ_tokenizer   := common/tokenizer.c common/file.c
-FUZZ_config      := $(wildcard common/griffin/*.c) common/file.c
+FUZZ_config      := $(wildcard common/griffin/*.c) common/model_shape.c common/file.c
 FUZZ_index       := recurrentgemma/engine/files.c common/safetensors.c common/file.c
 FUZZ_text        := $(addprefix recurrentgemma/text/,text.c text_stream.c sentencepiece_file.c \
                         sentencepiece.cpp) common/tokenizer.c common/file.c

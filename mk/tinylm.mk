@@ -16,13 +16,13 @@ tinylm-train: $(B)/tinylm  ## models: train TinyLM (PRESET=laptop|baby OUT=runs/
 	@$(find_text) && $< train --preset $(PRESET) --out $(OUT) --data "$$text" $(ARGS)
 	@$(PYTHON) tools/plot_training.py $(OUT)/train.csv $(OUT)/loss.png
 	@echo "--- a sample of $(OUT)/best: make tinylm-generate PROMPT=\"ROMEO:\" writes more"
-	@$< generate --checkpoint $(OUT)/best --tokens 300 --quiet
+	@$< generate --model $(OUT)/best --max-new-tokens 300 --quiet
 
 tinylm-eval: $(B)/tinylm  ##+ models: validation loss of a checkpoint (OUT=runs/x)
-	@$(find_text) && $< eval --checkpoint $(OUT)/best --data "$$text" $(ARGS)
+	@$(find_text) && $< eval --model $(OUT)/best --data "$$text" $(ARGS)
 
-tinylm-generate: $(B)/tinylm  ## models: generate text (PROMPT="ROMEO:" OUT=runs/x ARGS="--tokens 200")
-	@$< generate --checkpoint $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
+tinylm-generate: $(B)/tinylm  ## models: generate text (PROMPT="ROMEO:" OUT=runs/x ARGS="--max-new-tokens 200")
+	@$< generate --model $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
 
 tinylm-check-transformers: $(B)/tests/tinylm/logits  ##+ develop: compare a checkpoint with transformers
 	@$(or $(GIVEN_PYTHON),$(PYTHON)) tools/check_transformers.py $< $(OUT)/best

@@ -36,8 +36,7 @@ begin_kernel(wb_train *st, wb_schedule schedule, int tokens, int first)
 wb_status
 train_begin(wb_train *st, wb_schedule schedule, int tokens, int first, cudaStream_t s)
 {
-    bool known =
-        schedule.kind >= WB_SCHEDULE_CONSTANT && schedule.kind <= WB_SCHEDULE_COSINE;
+    bool known = (unsigned)schedule.kind < WB_SCHEDULES;
     if (!st || !known || schedule.warmup < 0 || tokens < 1) return WB_BAD_SHAPE;
     begin_kernel<<<1, 1, 0, s>>>(st, schedule, tokens, first);
     return wb_launched();

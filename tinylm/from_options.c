@@ -1,5 +1,5 @@
-/* recipe.c - see recipe.h. */
-#include "recipe.h"
+/* from_options.c - see from_options.h. */
+#include "from_options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,18 @@ static long or_else(long given, long otherwise)
     return given ? given : otherwise;
 }
 
-int recipe_config(model_config *c, const options *o, int vocab, wb_error *err)
+static void griffin_shape(model_shape *s, const options *o)
+{
+    s->recurrent = (int)or_else(o->recurrent, o->channels);
+    s->conv_width = (int)o->conv_width;
+    s->window = (int)or_else(o->window, (o->context + 1) / 2);
+    s->hf_window = o->hf_window;
+    s->scaled = true;
+    s->softcap = (float)o->softcap;
+    snprintf(s->blocks, sizeof s->blocks, "%s", o->blocks);
+}
+
+int config_from_options(model_config *c, const options *o, int vocab, wb_error *err)
 {
     model_arch arch;
     if (!model_arch_parse(o->arch, &arch))
@@ -21,27 +32,22 @@ int recipe_config(model_config *c, const options *o, int vocab, wb_error *err)
             err, "--heads %ld does not divide --channels %ld", o->heads, o->channels);
     bool griffin = arch == MODEL_GRIFFIN;
     long hidden = griffin ? 3 * o->channels : (8 * o->channels / 3 + 7) / 8 * 8;
-    *c = (model_config){
-        .arch = arch,
+    int head_dim = (int)(o->channels / o->heads);
+    *c = (model_config){.arch = arch};
+    c->shape = (model_shape){
         .layers = (int)o->layers,
         .channels = (int)o->channels,
         .heads = (int)o->heads,
         .kv_heads = (int)or_else(o->kv_heads, griffin ? 1 : o->heads),
-        .head_dim = (int)(o->channels / o->heads),
-        .vocab = vocab,
+        .head_dim = head_dim,
+        .rotated = griffin ? head_dim / 2 : head_dim,
         .hidden = (int)or_else(o->hidden, hidden),
+        .vocab = vocab,
         .context = (int)o->context,
-        .tied = o->tied,
         .eps = (float)o->eps,
-        .rope_base = (float)o->rope_base};
-    if (griffin) {
-        c->recurrent = (int)or_else(o->recurrent, o->channels);
-        c->taps = (int)o->taps;
-        c->window = (int)or_else(o->window, (o->context + 1) / 2);
-        c->hf_window = o->hf_window;
-        c->softcap = (float)o->softcap;
-        snprintf(c->blocks, sizeof c->blocks, "%s", o->blocks);
-    }
+        .rope_base = (float)o->rope_base,
+        .tied = o->tied};
+    if (griffin) griffin_shape(&c->shape, o);
     if (!model_dtype_parse(o->dtype, &c->dtype))
         return error_set(err, "--dtype %s: there are f32, bf16 and f16", o->dtype);
     if (model_choose_attention(c, o->attention, err)) return -1;
@@ -54,18 +60,26 @@ static float power_of_two(double x)
     return ldexpf(1, ilogb(x));
 }
 
-int recipe_make(model_recipe *r, const options *o, wb_error *err)
+int recipe_from_options(model_recipe *r, const options *o, wb_error *err)
 {
-    static const char *const kinds[] = {"constant", "linear", "cosine"};
+    static const char *const kinds[WB_SCHEDULES] = {
+        [WB_SCHEDULE_CONSTANT] = "constant",
+        [WB_SCHEDULE_LINEAR] = "linear",
+        [WB_SCHEDULE_COSINE] = "cosine"};
     int kind = 0;
-    while (kind < 3 && strcmp(o->schedule, kinds[kind]) != 0)
+    while (kind < WB_SCHEDULES && strcmp(o->schedule, kinds[kind]) != 0)
         kind++;
-    if (kind == 3)
+    if (kind == WB_SCHEDULES)
         return error_set(
             err, "--schedule %s: there are cosine, linear and constant", o->schedule);
     bool scaled = strcmp(o->dtype, "f16") == 0;
     *r = (model_recipe){
-        .schedule = {kind, (int)o->warmup, (int)o->steps, (float)o->lr, (float)o->min_lr},
+        .schedule =
+            {.kind = (wb_schedule_kind)kind,
+             .warmup = (int)o->warmup,
+             .steps = (int)o->steps,
+             .max_lr = (float)o->lr,
+             .min_lr = (float)o->min_lr},
         .accum = (int)o->accum,
         .loss_scale = scaled ? power_of_two(o->loss_scale) : 1,
         .growth = scaled ? (int)o->growth : 0,
