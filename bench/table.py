@@ -56,10 +56,10 @@ def table(columns, figures, op):
     lines.append("")
     if moved:
         lines.append(
-            "Each cell: fraction of the copy bandwidth in the same run (and GB/s, counting the"
+            "Each cell: fraction of the copy bandwidth in the same run (and GB/s, counting the fewest"
         )
         lines.append(
-            f"fewest bytes that can move). {row['device']}, copy {row['copy_GBs']:.0f} GB/s: "
+            f"bytes that can move). {row['device']}, copy {row['copy_GBs']:.0f} GB/s: "
             f"`make bench-{op}`."
         )
     else:
