@@ -22,6 +22,9 @@ test-gpu:  ## develop: on a computer with a GPU: suites, solutions, compute-sani
 examples: | setup  ##+ develop: run the commands of the examples in the guides again
 	@$(PYTHON) tools/examples.py write --all
 
+compile-archs:  ## develop: compile all device code for every GPU architecture since Turing
+	@NVCC="$(NVCC)" tools/compile_archs.sh $(ALL_ARCHS)
+
 # For tests/gpu.sh: the labs, and the programs that are a suite each.
 list-labs:
 	@echo $(LABS)
@@ -49,4 +52,4 @@ $(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter fence,$$*),$(addp
 
 TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(B)/tests/labs/fence $(B)/tests/labs/intruder \
                  $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
-.PHONY: test check test-programs test-gpu examples list-labs list-tests ops-data
+.PHONY: examples test check test-programs test-gpu compile-archs list-labs list-tests ops-data

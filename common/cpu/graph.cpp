@@ -26,8 +26,7 @@ struct capture {
     cudaStream_t origin;
     cudaStreamCaptureMode mode;
     bool broken = false;
-    std::vector<cudaStream_t>
-        streams; /* the origin, and streams that joined by an event */
+    std::vector<cudaStream_t> streams; /* the origin, and those joined by an event */
 };
 }  // namespace wbcpu
 

@@ -39,7 +39,7 @@ starter() { # a program that calls one
     printf '#include "wb.h"\nint main(void) { WB_CHECK(WB_TODO); }\n' >"$TMP/todo.c"
     ${CC:-cc} -Icommon "$TMP/todo.c" common/wb.c -o "$TMP/todo" && "$TMP/todo"
 }
-check_fails "a starter that MINE took says what to do" "finish it in labs/, or make without MINE=" starter
+check_fails "a starter that MINE took says what to do" "finish it in labs/ or build without MINE=" starter
 
 # Function by function: one has passed, its neighbour in the same file has not.
 tiny_pass lab01 twice twice_forward_f32

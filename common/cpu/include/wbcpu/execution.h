@@ -15,8 +15,7 @@ static constexpr int warpSize = 32;
 
 /* The part of a worker that inlined code accesses; the rest is in scheduler.h. */
 struct wbcpu_worker {
-    unsigned
-        thread; /* the running thread's index in its block; its lane is thread % 32 */
+    unsigned thread;  /* the running thread's index in its block; lane thread % 32 */
     unsigned threads; /* per block */
     bool sequential;  /* no thread of this block has waited yet: all share one stack */
     int atomics;      /* executed since another thread last ran */
@@ -51,8 +50,7 @@ enum wbcpu_op {
     WBCPU_OP_MATCH_ANY, /* mask of the lanes with the same value */
     WBCPU_OP_MATCH_ALL, /* the mask if all values are equal, else 0 */
     WBCPU_OP_CALL,      /* arg is a wbcpu_together, called with every lane's value */
-    WBCPU_OP_MMA = WBCPU_OP_CALL,
-    WBCPU_OP_ACTIVE, /* mask of the lanes that arrive before the warp has to wait */
+    WBCPU_OP_ACTIVE,    /* mask of the lanes that arrive before the warp has to wait */
 };
 
 /* For WBCPU_OP_CALL: called once for the whole warp. value[l] is lane l's argument on
