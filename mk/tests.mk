@@ -52,6 +52,4 @@ $(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter fence,$$*),$(addp
 
 TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(B)/tests/labs/fence $(B)/tests/labs/intruder \
                  $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
-.PHONY: test check test-programs test-gpu examples list-labs list-tests ops-data
-
-.PHONY: test check test-programs test-gpu compile-archs list-labs list-tests ops-data
+.PHONY: examples test check test-programs test-gpu compile-archs list-labs list-tests ops-data
