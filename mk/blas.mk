@@ -7,9 +7,8 @@ $(B)/common/cpu/openblas.o: CPU_FLAGS += -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
 $(B)/common/cpu/gemm.o $(B)/common/cpu/cublas.o: CPU_FLAGS += -O3
 
 # Programs that are one .cu each: the same on a card.
-LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 wmma tensor_cores cooperative cublas)
+LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 wmma mma cooperative cublas)
 TEST_PROGRAMS += $(LIB_TESTS)
-$(B)/tests/cpu/tensor_cores.o: INCLUDES += -Isolutions/lab05_attention
 $(LIB_TESTS) $(B)/bench/cpu_gemm: %: %.o $(BACKEND_LIBS)
 	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)
 

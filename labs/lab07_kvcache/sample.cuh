@@ -1,9 +1,9 @@
-/* sample.cuh - what the kernels of sample share: the arguments, keys and, in the solution, z,
- * noise and weights.
+/* sample.cuh - what the kernels of sample share: the arguments, keys and, in the
+ * solution, z, noise and weights.
  *
  * Everything is a search for a largest number. An entry's key is a 64-bit integer whose
- * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs no
- * further word, and what top_k and top_p keep is "all keys from some key on".
+ * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs
+ * no further word, and what top_k and top_p keep is "all keys from some key on".
  */
 #ifndef SAMPLE_CUH
 #define SAMPLE_CUH

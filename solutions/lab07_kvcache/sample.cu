@@ -1,8 +1,9 @@
-/* sample.cu - lab 07, parts 5 and 6: the next token of each row. The contract is kvcache.h.
+/* sample.cu - lab 07, parts 5 and 6: the next token of each row. The contract is
+ * kvcache.h.
  *
- * One block per row finds the least key that top_k and top_p keep, bit by bit from the top,
- * then the best of the kept with their noise. A row of many entries goes through the kernels
- * of sample_parts.cuh first, which leave it those few whose fate is open.
+ * One block per row finds the least key that top_k and top_p keep, bit by bit from the
+ * top, then the best of the kept with their noise. A row of many entries goes through the
+ * kernels of sample_parts.cuh first, which leave it those few whose fate is open.
  */
 #include "sample.cuh"
 
@@ -12,7 +13,8 @@
 // END SOLUTION
 
 // BEGIN SOLUTION 07.6 (about 70 lines in a first version)
-//> /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines. */
+//> /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines.
+//>  *  */
 /* Entries whose fate is open: those of a list, or of the row those in bins low to high
  * (BINS: all of them). Few are gone through again and again: their keys are kept. */
 struct items {
@@ -36,7 +38,8 @@ enum amount { COUNT, WEIGHT };
 
 constexpr int BITS = 8, RANGES = 1 << BITS;
 
-/* How much lies in each range of keys, and where the sum is reached: shared by the block. */
+/* How much lies in each range of keys, and where the sum is reached: shared by the block.
+ *  */
 struct search {
     u64 sums[RANGES];
     unsigned counts[RANGES];
@@ -44,8 +47,8 @@ struct search {
     int range;  // that one
 };
 
-/* One warp: the highest ranges that add up to `enough`. Lane 0 has the 8 highest, lane 31 the
- * lowest. A sum that is never reached ends with the last range that has any. */
+/* One warp: the highest ranges that add up to `enough`. Lane 0 has the 8 highest, lane 31
+ * the lowest. A sum that is never reached ends with the last range that has any. */
 template <amount HOW> static __device__ void find_range(search *s, u64 enough)
 {
     constexpr int EACH = RANGES / WARP;
@@ -75,10 +78,10 @@ template <amount HOW> static __device__ void find_range(search *s, u64 enough)
     s->range = range;
 }
 
-/* The key from which on the largest keys add up to `enough` (or all of them), each counted
- * as 1 or by its weight; keys below `floor` do not belong. The bits are found from the top,
- * 8 a pass, those apart that all keys have in common: how much lies in each of 256 ranges,
- * then in which the sum is reached. */
+/* The key from which on the largest keys add up to `enough` (or all of them), each
+ * counted as 1 or by its weight; keys below `floor` do not belong. The bits are found
+ * from the top, 8 a pass, those apart that all keys have in common: how much lies in each
+ * of 256 ranges, then in which the sum is reached. */
 template <amount HOW>
 static __device__ u64
 least_of(const rules &a, const row &r, const items &of, u64 enough, u64 floor, float one)
@@ -116,7 +119,7 @@ least_of(const rules &a, const row &r, const items &of, u64 enough, u64 floor, f
     }
 }
 
-// --- the last block of a row, which is its only one where entries are few ---------------
+/* --- the last block of a row, which is its only one where entries are few ----------- */
 
 /* The least key that top_k and top_p keep of the open entries. */
 static __device__ u64
@@ -152,10 +155,10 @@ static __global__ void __launch_bounds__(BLOCK)
     // BEGIN SOLUTION 07.5 (about 30 lines; 10 in a first version)
     //> u64 best = 0;
     //> // TODO(07.6): which entries top_k and top_p keep. About 10 lines.
-    //> // TODO(07.5): the best key of the row; TODO(07.6): with the noise added. 10 lines.
+    //> // TODO(07.5): the best key of the row; TODO(07.6): with the noise. 10 lines.
     __shared__ u64 keys[LIST];
-    let_next_kernel_start();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     r = row_of(x, b, a.V);  // now pos is this step's
     u64 best = 0, least = 0;
     items open = {NULL, NULL, alone ? a.V : 0, 0, BINS, 0.0f};
@@ -239,12 +242,12 @@ wb_status sample_f32(
     a.part = part_of(B, V);
     unsigned blocks = (unsigned)((size_t)B * parts_of(V, a.part));
     if (!alone && filtered) {
-        launch_early(highest_kernel, blocks, FEW, 0, stream, x, a);
-        launch_early(bins_kernel, blocks, FEW, 0, stream, x, a);
+        launch_pdl(highest_kernel, blocks, FEW, 0, stream, x, a);
+        launch_pdl(bins_kernel, blocks, FEW, 0, stream, x, a);
     }
-    if (!alone) launch_early(draw_kernel, blocks, FEW, 0, stream, x, a, filtered);
+    if (!alone) launch_pdl(draw_kernel, blocks, FEW, 0, stream, x, a, filtered);
     int threads = V < BLOCK ? (V + WARP - 1) / WARP * WARP : BLOCK;
-    launch_early(sample_kernel, B, threads, 0, stream, x, a, filtered, alone);
+    launch_pdl(sample_kernel, B, threads, 0, stream, x, a, filtered, alone);
     return wb_launched();
     // END SOLUTION
 }

@@ -1,9 +1,9 @@
-/* sample.cuh - what the kernels of sample share: the arguments, keys and, in the solution, z,
- * noise and weights.
+/* sample.cuh - what the kernels of sample share: the arguments, keys and, in the
+ * solution, z, noise and weights.
  *
  * Everything is a search for a largest number. An entry's key is a 64-bit integer whose
- * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs no
- * further word, and what top_k and top_p keep is "all keys from some key on".
+ * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs
+ * no further word, and what top_k and top_p keep is "all keys from some key on".
  */
 #ifndef SAMPLE_CUH
 #define SAMPLE_CUH
@@ -117,8 +117,8 @@ template <bool add> static __device__ u64 over_block(u64 v)
 // END SOLUTION
 
 // BEGIN SOLUTION 07.6 (about 30 lines)
-/* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. Near 1, 1 - u is made from the other end
- * of the integers: as a float u would be 1. */
+/* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. Near 1, 1 - u is made from the other
+ * end of the integers: as a float u would be 1. */
 static __device__ float gumbel(uint32_t number)
 {
     bool low = number < 0x80000000u;
@@ -126,8 +126,8 @@ static __device__ float gumbel(uint32_t number)
     return -logf(low ? -log1pf(-u) : -logf(u));
 }
 
-/* -LEAST < g < MOST: an entry further than their distance below the highest z is never drawn,
- * and one that would need more noise than there is needs no noise computed. */
+/* -LEAST < g < MOST: an entry further than their distance below the highest z is never
+ * drawn, and one that would need more noise than there is needs no noise computed. */
 constexpr float MOST_NOISE = 22.9f, LEAST_NOISE = 3.2f;
 
 /* e^(z - most) as an integer with room for V of them: integers add up to the same sum in

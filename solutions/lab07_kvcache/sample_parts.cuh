@@ -1,5 +1,5 @@
-/* sample_parts.cuh - room for kernels that share a row of many entries between blocks. The
- * solution's stand here; a pass needs none.
+/* sample_parts.cuh - room for kernels that share a row of many entries between blocks.
+ * The solution's stand here; a pass needs none.
  */
 #ifndef SAMPLE_PARTS_CUH
 #define SAMPLE_PARTS_CUH
@@ -7,7 +7,7 @@
 
 // BEGIN SOLUTION 07.6 (about 190 lines)
 //> /* TODO(07.6): nothing, if one block per row is fast enough for you. */
-#include "early.cuh"
+#include "cuda/pdl.cuh"
 
 /* What is known of a row before its last block, from the bins: bins below low are kept,
  * those above high are not; how much the kept ones are, and all that top_k keeps (0: not
@@ -32,8 +32,8 @@ static __host__ __device__ int parts_of(int V, int part = PART)
     return (V - 1) / part + 1;
 }
 
-/* Entries of a block: one step of it, or in large batches up to four, since what a block does
- * besides is then the same for more of them. */
+/* Entries of a block: one step of it, or in large batches up to four, since what a block
+ * does besides is then the same for more of them. */
 static int part_of(int B, int V)
 {
     int part = PART;
@@ -73,11 +73,12 @@ static __device__ void load_step(float (&z)[EACH], const row &r, int start, int 
     }
 }
 
-/* Step 1: the highest key of each part; empties the bins. Grid (parts * B) here and below. */
+/* Step 1: the highest key of each part; empties the bins. Grid (parts * B) here and
+ * below. */
 static __global__ void __launch_bounds__(FEW) highest_kernel(batch x, rules a)
 {
-    let_next_kernel_start();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);
@@ -115,8 +116,8 @@ constexpr float UNIT = 0x1p18f;
 static __global__ void __launch_bounds__(FEW) bins_kernel(batch x, rules a)
 {
     __shared__ unsigned counts[BINS], weights[BINS];
-    let_next_kernel_start();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);
@@ -147,7 +148,8 @@ static __global__ void __launch_bounds__(FEW) bins_kernel(batch x, rules a)
         }
 }
 
-/* Running sums of 4 neighbouring bins a thread, over the block: [i] is that of bin 4t+i. */
+/* Running sums of 4 neighbouring bins a thread, over the block: [i] is that of bin 4t+i.
+ *  */
 template <typename N> static __device__ void run_up(N (&sum)[BINS / FEW])
 {
     __shared__ N part[FEW / WARP];
@@ -227,8 +229,8 @@ static __device__ cut cut_of(const rules &a, const scratch &s)
 /* Step 3: draws among the sure entries, lists those whose fate is open. */
 static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool filtered)
 {
-    let_next_kernel_start();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);

@@ -4,7 +4,7 @@
 # what must happen (after `#` or `//`):
 #     of: attention.cu    which file of the solution an .edit changes, where it has several;
 #                         built alone, so the functions of the others are not there;
-#                         of a .cuh: built with the one file that includes it
+#                         of a .cuh: built with the first file that includes it
 #     fails: case,case    each of these cases must give 0 points
 #     says: words         must stand in the report; the line may come more than once
 #     scale: 0.2          --timeout-scale, for programs that hang
@@ -40,7 +40,8 @@ mutant_edit() { # SOLUTION-FILE EDIT OUT
     copy_headers "$(dirname "$1")"
     case $1 in
     *.cuh)
-        cp "$(grep -l "include \"$(basename "$1")\"" "$(dirname "$1")"/*.cu)" "$3" || return 1
+        cp "$(grep -l "include \"$(basename "$1")\"" "$(dirname "$1")"/*.cu | head -1)" "$3" ||
+            return 1
         "$PYTHON" tests/mutants/edit.py "$1" "$2" "$TMP/source/$(basename "$1")"
         ;;
     *) "$PYTHON" tests/mutants/edit.py "$@" ;;

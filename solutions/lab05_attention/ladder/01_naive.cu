@@ -1,10 +1,10 @@
 /* 01_naive.cu - the scores in memory, a thread per number.
  *
  * Forward in three kernels: scores, softmax, the mean of v. Backward in three as well: p
- * and ds, then dq, then dk and dv. All of it is right, and the (B,H,T,S) floats in between
- * are what it costs: at T = S = 4096 and 64 heads 4 GB, written, read, written and read
- * again, while q, k, v and out together have 128 MB. Every thread of a product reads its
- * operands for itself: the caches help, the arithmetic units wait.
+ * and ds, then dq, then dk and dv. All of it is right, and the (B,H,T,S) floats in
+ * between are what it costs: at T = S = 4096 and 64 heads 4 GB, written, read, written
+ * and read again, while q, k, v and out together have 128 MB. Every thread of a product
+ * reads its operands for itself: the caches help, the arithmetic units wait.
  */
 // fails: lean
 #include "contract.cuh"
@@ -50,7 +50,7 @@ template <typename E> static __device__ float dot(const E *x, const E *y, int D)
     return sum;
 }
 
-/* --- forward ------------------------------------------------------------------------- */
+/* --- forward ------------------------------------------------------------------------ */
 
 template <typename E> static __global__ void scores_kernel(float *s, forward_call<E> c)
 {
@@ -110,7 +110,7 @@ template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s
     return wb_launched();
 }
 
-/* --- backward ------------------------------------------------------------------------ */
+/* --- backward ----------------------------------------------------------------------- */
 
 /* p and ds, with the scale of the scores, 0 where a key is not seen */
 template <typename E>

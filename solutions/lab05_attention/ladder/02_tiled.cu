@@ -2,12 +2,12 @@
  *
  * A block has SIDE queries of one head and goes over their keys in tiles of SIDE. Thread
  * (r,c) makes the score of query r and key c of the tile, and keeps channels c, c + SIDE,
- * ... of what will be row r of out. The first SIDE keys give a maximum and sums relative to
- * it; a larger maximum later on only changes the unit, so the sums are rescaled.
+ * ... of what will be row r of out. The first SIDE keys give a maximum and sums relative
+ * to it; a larger maximum later on only changes the unit, so the sums are rescaled.
  *
- * Nothing of size T S is left: memory is read S/SIDE times less often than by rung 01, and
- * the workspace is empty. Now the arithmetic is the limit, and ordinary multiply-adds are
- * what it is made of. Tensor cores do more than ten times as many.
+ * Nothing of size T S is left: memory is read S/SIDE times less often than by rung 01,
+ * and the workspace is empty. Now the arithmetic is the limit, and ordinary multiply-adds
+ * are what it is made of. Tensor cores do more than ten times as many.
  */
 #include "contract.cuh"
 #include <float.h>

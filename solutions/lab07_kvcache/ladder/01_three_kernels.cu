@@ -1,12 +1,12 @@
-/* 01_three_kernels.cu - as the formula reads: scores, then softmax and values, then k and v
- * to their slot.
+/* 01_three_kernels.cu - as the formula reads: scores, then softmax and values, then k and
+ * v to their slot.
  *
- * A kernel ends when all of its blocks have read, so nothing is overwritten too early. But
- * each query head reads the cache of its group for itself, H/K times as much as there is;
- * the thread of a score walks along a row of its own, so that neighbours read addresses a
- * whole token apart; exp is taken again for every channel; and the values of a head, however
- * many, are the work of one block: one row with a long cache keeps a few multiprocessors
- * busy.
+ * A kernel ends when all of its blocks have read, so nothing is overwritten too early.
+ * But each query head reads the cache of its group for itself, H/K times as much as there
+ * is; the thread of a score walks along a row of its own, so that neighbours read
+ * addresses a whole token apart; exp is taken again for every channel; and the values of
+ * a head, however many, are the work of one block: one row with a long cache keeps a few
+ * multiprocessors busy.
  */
 #include <math.h>
 

@@ -1,10 +1,10 @@
 /* 02_one_block_per_head.cu - one kernel per query head, with an online softmax.
  *
- * A warp takes a key at a time, each lane the channels lane, lane + 32, ...: neighbours read
- * neighbours, the score is a sum over the warp, and nothing but the result is stored. The
- * sums follow the largest score so far, as in flash attention; at the end the warps' four
- * are added up. The token itself is one more key. Still each query head of a group reads the
- * cache for itself, and a block per head is few blocks for a single row.
+ * A warp takes a key at a time, each lane the channels lane, lane + 32, ...: neighbours
+ * read neighbours, the score is a sum over the warp, and nothing but the result is
+ * stored. The sums follow the largest score so far, as in flash attention; at the end the
+ * warps' four are added up. The token itself is one more key. Still each query head of a
+ * group reads the cache for itself, and a block per head is few blocks for a single row.
  */
 #include <math.h>
 

@@ -1,11 +1,13 @@
-/* 03_split.cu - the slots of a key head in parts, a block each, for all heads of its group.
+/* 03_split.cu - the slots of a key head in parts, a block each, for all heads of its
+ * group.
  *
  * A cache is read once, however many query heads it has, and a single row with a long one
  * keeps the whole machine busy. A block first has all scores of its part, then their
  * softmax, then sums values: its maximum is final before the first value is touched. A
- * second kernel adds up the parts and the token itself, always in the same order, and only
- * then k and v go to their slot. What is left: with ten heads a group, 16-bit numbers are
- * widened and multiplied by ordinary instructions, more than there is time for.
+ * second kernel adds up the parts and the token itself, always in the same order, and
+ * only then k and v go to their slot. What is left: with ten heads a group, 16-bit
+ * numbers are widened and multiplied by ordinary instructions, more than there is time
+ * for.
  */
 #include <math.h>
 
@@ -29,8 +31,8 @@ constexpr int BUSY = 264;   // blocks, two for each multiprocessor of an H200
 
 constexpr int WIDEST = 256;  // D
 
-/* How a call is split. The grid follows from the sizes; which slots a part has follows from
- * pos, on the device: a captured graph stays right as pos grows. */
+/* How a call is split. The grid follows from the sizes; which slots a part has follows
+ * from pos, on the device: a captured graph stays right as pos grows. */
 struct split {
     int tiles;  // of the query heads of a group
     int parts;  // of the slots of a key head
@@ -125,8 +127,9 @@ template <typename E> static __device__ float4 four(const E *x)
     return {(float)v.at[0], (float)v.at[1], (float)v.at[2], (float)v.at[3]};
 }
 
-/* HEADS query heads at a time. A thread per slot has the scores, a thread per four channels
- * sums values; where D/4 threads are fewer than the block, groups of them share the slots. */
+/* HEADS query heads at a time. A thread per slot has the scores, a thread per four
+ * channels sums values; where D/4 threads are fewer than the block, groups of them share
+ * the slots. */
 template <typename E, int HEADS>
 static __global__ void __launch_bounds__(BLOCK)
     part_kernel(token<E> a, split s, float *sums, softmax *softmaxes)

@@ -1,12 +1,12 @@
 /* 04_sample_one_block.cu - sample by one block per row, which reads all entries again for
  * each step: 8 bits of the last kept key at a time, then the draw.
  *
- * Right for every size, and all that a vocabulary of a few thousand needs. With 256,000 and
- * few rows one multiprocessor of many does all the work, ten times over.
+ * Right for every size, and all that a vocabulary of a few thousand needs. With 256,000
+ * and few rows one multiprocessor of many does all the work, ten times over.
  *
  * Everything is a search for a largest number. An entry's key is a 64-bit integer whose
- * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs no
- * further word, and what top_k and top_p keep is "all keys from `least` on".
+ * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs
+ * no further word, and what top_k and top_p keep is "all keys from `least` on".
  */
 #include <math.h>
 
@@ -75,8 +75,8 @@ template <bool add> static __device__ u64 over_block(u64 v)
     return v;
 }
 
-/* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. Near 1, 1 - u is made from the other end
- * of the integers: as a float u would be 1. */
+/* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. Near 1, 1 - u is made from the other
+ * end of the integers: as a float u would be 1. */
 static __device__ float gumbel(uint32_t number)
 {
     bool low = number < 0x80000000u;
@@ -94,9 +94,9 @@ static __device__ u64 weight_of(float z, float most, float one)
 enum amount { COUNT, WEIGHT };
 
 /* The key from which on the largest keys of the row add up to `enough` (or all of them),
- * each counted as 1 or by its weight; keys below `floor` do not belong. The bits are found
- * from the top, 8 a pass: how much lies in each of 256 ranges, then in which the sum is
- * reached. A block works on it. */
+ * each counted as 1 or by its weight; keys below `floor` do not belong. The bits are
+ * found from the top, 8 a pass: how much lies in each of 256 ranges, then in which the
+ * sum is reached. A block works on it. */
 template <amount HOW>
 static __device__ u64
 least_of(const rules &a, const row &r, u64 enough, u64 floor, float most, float one)
