@@ -1,9 +1,10 @@
-/* sample.cu - lab 07, parts 5 and 6: the next token of each row. The contract is
- * kvcache.h.
+/* sample.cu - lab 07, parts 07.5 and 07.6: the next token of each sequence. The contract
+ * is kvcache.h.
  *
- * One block per row finds the least key that top_k and top_p keep, bit by bit from the
- * top, then the best of the kept with their noise. A row of many entries goes through the
- * kernels of sample_parts.cuh first, which leave it those few whose fate is open.
+ * One block per row of logits finds the least key that top_k and top_p keep, bit by bit
+ * from the top, then the best of the kept entries with their noise. A long row first goes
+ * through the kernels of sample_parts.cuh, which leave only the few entries that are
+ * still open.
  */
 #include "sample.cuh"
 
@@ -12,8 +13,8 @@
 /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines.
  *  */
 
-/* A block per row. alone: there was no kernel before this one. */
-static __global__ void __launch_bounds__(BLOCK)
+/* A block per row. alone: no kernel ran before this one. */
+static __global__ void __launch_bounds__(THREADS)
     sample_kernel(batch x, rules a, bool filtered, bool alone)
 {
     int b = blockIdx.x;

@@ -196,8 +196,8 @@ static wb_status launch(const forward_call<E> &c, kv_parts to, cudaStream_t stre
 static int parts_for(const sizes &z)
 {
     if (is_nothing(z) || z.K < 1 || z.H % z.K != 0 || z.S < 2 * MIN_PART_KEYS) return 1;
-    size_t most = FILL_BLOCKS / blocks_for<plan_64>(z), keys = z.S / MIN_PART_KEYS;
-    return (int)(most < 1 ? 1 : most < keys ? most : keys);
+    size_t wanted = FILL_BLOCKS / blocks_for<plan_64>(z), limit = z.S / MIN_PART_KEYS;
+    return (int)(wanted < 1 ? 1 : wanted < limit ? wanted : limit);
 }
 
 /* The same on every GPU: a plan decides about tiles, not about parts. */

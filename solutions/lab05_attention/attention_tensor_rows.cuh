@@ -47,8 +47,8 @@ static __device__ __forceinline__ int warp_max(int x)
 #endif
 }
 
-/* Of some rows: keys [first, last] are seen by at least one, [all_from, all_to] by every.
- *  */
+/* Of some rows: keys [first, last] are seen by at least one, [all_from, all_to] by
+ * every. */
 struct row_range {
     int first, last, all_from, all_to;
 };

@@ -33,8 +33,8 @@ apply_mask(float (&s)[P::M][P::BN / 8][4], const row_info *rows, int first_key, 
 }
 
 /* What a lane keeps of its 2 M rows: its elements of O, the exponent that everything is
- * relative to (a maximum, as a power of two), and its share of the sum of exponentials.
- *  */
+ * relative to (a maximum, as a power of two), and its share of the sum of
+ * exponentials. */
 template <typename P> struct accumulator {
     float o[P::M][P::D / 8][4];
     float max[P::M][2], sum[P::M][2];

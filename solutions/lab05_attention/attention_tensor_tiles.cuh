@@ -43,8 +43,8 @@ static __device__ __forceinline__ int head_of(const sizes &z, int g, int n)
     return g * (z.H / z.K) + n % (z.H / z.K);
 }
 
-/* Starts the copy of keys from, from + 1, ... of sequence b, head g; zeros past S and D.
- *  */
+/* Starts the copy of keys from, from + 1, ... of sequence b, head g; zeros past S and
+ * D. */
 template <int KEYS, typename P, typename E>
 static __device__ __forceinline__ void
 load_keys(E *tile, const E *x, const sizes &z, int b, int g, int from)

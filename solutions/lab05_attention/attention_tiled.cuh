@@ -63,8 +63,8 @@ template <int LANES> static __device__ float sum_lanes(float x)
 
 /* The online softmax of a query, over the keys so far. m: the largest score, in units of
  * ln 2, because the hardware computes powers of two. l: the sum of exp(score - m). o: the
- * sum of exp(score - m) v. Both sums are in units of exp(m), so a larger m rescales them.
- *  */
+ * sum of exp(score - m) v. Both sums are in units of exp(m), so a larger m rescales
+ * them. */
 template <int DIMS> struct softmax_state {
     float m, l, o[DIMS];
 };

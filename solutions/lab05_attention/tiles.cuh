@@ -48,8 +48,8 @@ pack_a(unsigned (&a)[M][4], const float (&c)[M][N8][4], int n)
         }
 }
 
-/* C (16 M, N) = A B^T: every row of one tile times every row of another, D columns each
- *  */
+/* C (16 M, N) = A B^T: every row of one tile times every row of another, D columns
+ * each */
 template <int M, int N, int D, typename E>
 static __device__ __forceinline__ void
 gemm_abt(float (&c)[M][N / 8][4], const E *a_tile, const E *b_tile, lane_offset at)
@@ -124,8 +124,8 @@ static __device__ __forceinline__ void gemm_ss(
     }
 }
 
-/* factor C (16 M, N), rounded, into the columns from `column` on of a tile with rows of D
- *  */
+/* factor C (16 M, N), rounded, into the columns from `column` on of a tile with rows of
+ * D */
 template <int M, int N, int D, typename E>
 static __device__ __forceinline__ void
 store_smem(E *tile, const float (&c)[M][N / 8][4], float factor, int column)

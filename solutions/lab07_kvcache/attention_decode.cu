@@ -139,9 +139,9 @@ static size_t decode_workspace(int B, int S, int H, int K, int D)
     /* B * H * parts, for every plan. FILL_BLOCKS / rows falls as rows grow; this bound does
      * not. */
     size_t heads = (size_t)B * H, least = heads * ((S - 1) / MAX_SLOTS + 1);
-    size_t most = heads * ((S - 1) / MIN_SLOTS + 1);
+    size_t upper = heads * ((S - 1) / MIN_SLOTS + 1);
     size_t wanted = (size_t)FILL_BLOCKS * H + heads;
-    size_t records = wanted < most ? wanted : most;
+    size_t records = wanted < upper ? wanted : upper;
     if (records < least) records = least;
     return records * (D * sizeof(float) + sizeof(softmax));
     // END SOLUTION

@@ -36,8 +36,8 @@ load_tile(E *tile, const E *from, int ld, int first, int n, int width)
     }
 }
 
-/* S (16,BN) = Q K^T. q and keys: the rows whose addresses this lane passes to ldmatrix.
- *  */
+/* S (16,BN) = Q K^T. q and keys: the rows whose addresses this lane passes to
+ * ldmatrix. */
 template <int D, typename E>
 static __device__ void compute_scores(float (&s)[BN / 8][4], const E *q, const E *keys)
 {
