@@ -38,7 +38,8 @@ all_pass() { run_grader && grep -qxE 'pass [0-9]+' "$TMP/verdicts"; }
 # "// fails: CASE" must fail, because a later part requires more.
 rung_passes() {
     fails=$(sed -n 's,^// fails: ,,p' "$1")
-    run_grader && grep -qxE "${fails:+fail 1 }pass [0-9]+( skip [0-9]+)?" "$TMP/verdicts" &&
+    run_grader &&
+        grep -qxE "${fails:+fail 1 }pass [0-9]+( skip [0-9]+)?" "$TMP/verdicts" &&
         { [ -z "$fails" ] || grep -qE "^== Test $lab/$fails .* FAIL 0/" "$TMP/report"; }
 }
 not_written_yet() {

@@ -31,8 +31,8 @@ done
 
 files=("read $secret" "read grader/adapters/lab03.c" "read /etc/passwd" "list ." \
     "list /" "list $TMP" "write $secret" "write /dev/stdout" "create $TMP/result" \
-    "truncate $secret" "chmod $secret" "unlink $secret" "rename $secret" "mkdir $TMP/dir" \
-    "terminal")
+    "truncate $secret" "chmod $secret" "unlink $secret" "rename $secret" \
+    "mkdir $TMP/dir" "terminal")
 for folder in reference solutions build/data; do
     [ -d "$folder" ] && files+=("list $folder")
 done

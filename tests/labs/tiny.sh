@@ -1,5 +1,5 @@
-# tiny.sh - sourced: a workbook in $TMP/tree with two labs of a few lines each. Their helpers
-# have the same names. The build rules, the tools and the back end are the real ones.
+# tiny.sh - sourced: a workbook in $TMP/tree with two labs of a few lines each. Their
+# helpers have the same names. Build rules, tools and back end are the real ones.
 tree=$TMP/tree
 
 # tiny_source OP FACTOR BIAS [FUNCTION...]: a .cu that computes FACTOR * x + BIAS. Every
