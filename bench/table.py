@@ -56,10 +56,11 @@ def table(columns, figures, op):
     lines.append("")
     if moved:
         lines.append(
-            "Fraction of the copy bandwidth in the same run (GB/s, counting the least bytes that"
+            "Each cell: fraction of the copy bandwidth in the same run (and GB/s, counting the fewest"
         )
         lines.append(
-            f"can be moved), {row['device']}, copy {row['copy_GBs']:.0f} GB/s: `make bench-{op}`."
+            f"bytes that can move). {row['device']}, copy {row['copy_GBs']:.0f} GB/s: "
+            f"`make bench-{op}`."
         )
     else:
         lines.append(f"{row['device']}: `make bench-{op}`.")

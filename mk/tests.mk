@@ -19,6 +19,9 @@ test-programs: $$(TEST_PROGRAMS)
 test-gpu:  ## develop: on a computer with a GPU: suites, solutions, compute-sanitizer
 	@BACKEND=cuda PYTHON=$(PYTHON) tests/gpu.sh
 
+examples: | setup  ##+ develop: run the commands of the examples in the guides again
+	@$(PYTHON) tools/examples.py write --all
+
 compile-archs:  ## develop: compile all device code for every GPU architecture since Turing
 	@NVCC="$(NVCC)" tools/compile_archs.sh $(ALL_ARCHS)
 
@@ -44,9 +47,9 @@ $(OPS_DATA)/names: tests/ops/cases tests/ops/make_data.py $(wildcard reference/*
 	@$(PYTHON) tests/ops/make_data.py $(OPS_DATA)
 ops-data: $(OPS_DATA)/names  ##+ develop: expected results of the common ops, for a computer without Python
 
-$(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter fence,$$*),$(addprefix $(B)/objects/grader/,sandbox.o landlock.o seccomp.o))
+$(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter sandboxed,$$*),$(addprefix $(B)/objects/grader/,sandbox.o landlock.o seccomp.o))
 	$(LINK)
 
-TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(B)/tests/labs/fence $(B)/tests/labs/intruder \
+TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(B)/tests/labs/sandboxed $(B)/tests/labs/intruder \
                  $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
-.PHONY: test check test-programs test-gpu compile-archs list-labs list-tests ops-data
+.PHONY: examples test check test-programs test-gpu compile-archs list-labs list-tests ops-data

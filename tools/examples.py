@@ -30,6 +30,7 @@ EXAMPLE = re.compile(
 )
 MARK = re.compile(r"^<!-- output", re.MULTILINE)
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?$")
+TIME = re.compile(r"\(\d+\.\d+s\)")
 WIDTH, WORKERS, SLACK = 90, 2, 0.05
 
 
@@ -44,7 +45,7 @@ def wrap(text):
 
 
 def words(text):
-    text = re.sub(r"\(\d+\.\d+s\)", "(time)", text)
+    text = TIME.sub("(time)", text)
     return re.findall(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?|[^\W\d]+|[^\w\s]", text)
 
 
@@ -67,7 +68,7 @@ def run(command, worker):
     done = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True)
     if done.returncode:
         return None, done.stderr.strip() or f"exit {done.returncode}"
-    return wrap(done.stdout), None
+    return wrap(TIME.sub("(0.01s)", done.stdout)), None
 
 
 def run_all(commands):

@@ -38,7 +38,8 @@ check "the same by name" says "03.2" ./grade rmsnorm --list
 
 # --- the solution in the lab's place ----------------------------------------------------
 mkdir -p "$TMP/source"
-cp solutions/lab03_rmsnorm/rmsnorm.cu "$TMP/source/"
+cat solutions/lab03_rmsnorm/*.cu >"$TMP/source/rmsnorm.cu"  # one file with all parts
+cp solutions/lab03_rmsnorm/*.cuh "$TMP/source/"
 check "builds a FILE" mutant_make lab03 "$TMP/source/rmsnorm.cu"
 check "full score: exit 0" exits 0 ./grade lab03 --json "$TMP/r.json" --junit "$TMP/r.xml"
 check "says that a FILE is no pass" says "does not count as a pass" ./grade lab03 -k basic
@@ -185,7 +186,7 @@ if [ -e labs/lab03_rmsnorm/hints.md ]; then
     check "the next hint" says "Hint 2 of" ./grade lab03 --hint
     check "a hint by number" says "Hint 1 of" ./grade lab03 --hint 1
 fi
-cp solutions/lab03_rmsnorm/rmsnorm.cu labs/lab03_rmsnorm/
+cp solutions/lab03_rmsnorm/*.cu* labs/lab03_rmsnorm/
 check "an edited lab is stale" exits 2 ./grade lab03
 check "builds the finished lab" own_make
 check "a part of the cases leaves no receipt" exits 0 ./grade lab03 -k basic
@@ -196,7 +197,7 @@ check "full score" exits 0 ./grade lab03
 check "the receipt has every function" json "$receipt" \
     "len(r['functions']) == 12 and 'labs/lab03_rmsnorm/rmsnorm.cu' in r['files']"
 check "the board says passed" says "100/100  passed" ./grade
-sed -i 's/squares += (float)a\[k\].at\[j\] \*/squares += 1.01f * (float)a[k].at[j] */' labs/lab03_rmsnorm/rmsnorm.cu
+sed -i 's/squares += (float)a\[k\]\[j\] \*/squares += 1.01f * (float)a[k][j] */' labs/lab03_rmsnorm/rmsnorm.cu
 check "the board sees the edit" says "changed since: labs/lab03_rmsnorm/rmsnorm.cu" ./grade
 check "builds the spoilt lab" own_make
 check "a spoilt function: exit 1" exits 1 ./grade lab03

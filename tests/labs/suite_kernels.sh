@@ -123,7 +123,7 @@ else
     }
     check "full points by FROM=solutions" grade_real FROM=solutions
     check "are not the learner's: the solution is taken" table_says "rmsnorm_forward .*solution"
-    cp solutions/lab03_rmsnorm/rmsnorm.cu "$mine"
+    cp solutions/lab03_rmsnorm/*.cu* "$real/labs/lab03_rmsnorm/"
     check "full points of the learner's own file" grade_real
     check "count: all its functions are taken" table_says "rmsnorm_backward +f32 f16 bf16 +yours"
     check "and a program can ask" table_says 'yours\[\] = .*"rmsnorm_forward", '

@@ -13,13 +13,9 @@
 lab=${1%%/*} name=${1#*/} case=$2 lines=${3:-}
 solution=$(echo solutions/"$lab"_*)
 build=${EXAMPLES_BUILD:-build/cpu/examples} source=$TMP/source/mutant.cu
-mkdir -p "$TMP/source" "$build"
-
-# The library and the grader that are built already are not built again.
-for part in libwb.a libwbcpu.a common objects grader; do
-    [ -e "$build/$part" ] || ! [ -e "build/cpu/$part" ] || cp -a "build/cpu/$part" "$build/"
-done
-find "$build" -name '*.d' -exec sed -i "s,^build/cpu/,$build/," {} +
+mkdir -p "$TMP/source"
+B=build/cpu
+[ -e "$build/libwbcpu.a" ] || reuse_build "$PWD/$build" "$build"
 
 file=$(ls tests/mutants/"$lab/$name".{edit,cu} "$solution/ladder/$name.cu" 2>/dev/null | head -1)
 case $name:$file in
