@@ -4,8 +4,8 @@
 #   make plot-ablation    TinyLM with each rung of lab 03
 #   make plot-training    loss curves of runs: RUNS="runs/laptop runs/laptop-griffin"
 # CSVs go to RESULTS=bench/results/<date>-<machine>, with the plots and commands.txt, the
-# commands that measured. PLOTS=quick takes seconds, for a test; DRAW=0 only measures, on a
-# machine without matplotlib.
+# commands that measured. PLOTS=quick takes seconds, for a test; DRAW=0 only measures, on
+# a machine without matplotlib.
 MACHINE_NAME = $(shell { [ $(BACKEND) = cpu ] && sed -n 's/^model name[^:]*: //p' /proc/cpuinfo || \
     nvidia-smi --query-gpu=name --format=csv,noheader; } 2>/dev/null | head -1 | tr -d ',"')
 MACHINE = $(shell echo '$(MACHINE_NAME)' | tr 'A-Z ' 'a-z-' | \
@@ -29,7 +29,8 @@ PARTS    := $(B)/objects/bench/tinylm/tools.o $(filter-out $(B)/kernels.o,$(TINY
 $(MEASURES): $(B)/%: $(B)/objects/%.o $(PARTS) $(B)/kernels.o
 	$(LINK)
 
-# Other kernels for lab 03: its functions in kernels.o become weak, and others replace them.
+# Other kernels for lab 03: its functions in kernels.o become weak, and others replace
+# them.
 WEAKEN = @mkdir -p $(@D); objcopy -w --weaken-symbol='$(1)' $< $@
 $(B)/bench/tinylm/weak_kernels.o: $(B)/kernels.o
 	$(call WEAKEN,rmsnorm_*)

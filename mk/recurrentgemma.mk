@@ -1,4 +1,5 @@
-# recurrentgemma.mk - the inference engine, its programs and tests; SentencePiece; the demo.
+# recurrentgemma.mk - the inference engine, its programs and tests; SentencePiece; the
+# demo.
 #   make build/cpu/recurrentgemma-example    the engine in a program of your own
 #   make build/cpu/recurrentgemma-random     writes model folders with random weights
 #   SENTENCEPIECE=/prefix                    its include/ and lib/, if not the system's
@@ -21,13 +22,13 @@ demo:  ## models: train both small models, then generate with both (PROMPT= LENG
 
 .PHONY: recurrentgemma recurrentgemma-check-transformers demo
 
-# --- text: SentencePiece where it is installed --------------------------------------------
+# --- text: SentencePiece where it is installed ------------------------------------------
 WRAPPER := $(B)/objects/recurrentgemma/text/sentencepiece
 TEXT    := $(call objects,$(filter-out %_none.c,$(wildcard recurrentgemma/text/*.c))) $(WRAPPER).o
 FIND    := CC="$(CC)" CXX="$(CXX)" SENTENCEPIECE=$(SENTENCEPIECE) tools/sentencepiece.sh
 
-# The recipe looks for the library, because set-up may have installed it just now. When that
-# changes later, WRAPPER.libs changes.
+# The recipe looks for the library, because set-up may have installed it just now. When
+# that changes later, WRAPPER.libs changes.
 ifneq ($(wildcard $(WRAPPER).libs),)
 $(shell $(FIND) find $(WRAPPER))
 endif
@@ -43,7 +44,7 @@ $(B)/tests/recurrentgemma/text: $(B)/objects/tests/recurrentgemma/text.o $(WB)
 $(TEXT_PROGRAMS): $(TEXT)
 	$(LINK) @$(WRAPPER).libs
 
-# --- tests --------------------------------------------------------------------------------
+# --- tests ------------------------------------------------------------------------------
 ENGINE_TESTS := $(addprefix $(B)/tests/recurrentgemma/,engine limits weights)
 $(ENGINE_TESTS): $(B)/%: $(B)/objects/%.o $(ENGINE)
 	$(LINK)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# measure.sh CSV ROUNDS "PRESETS" "PROGRAMS" [OPTION...] - writes a new CSV: in every round,
-# every program appends its lines for every preset. The commands go to commands.txt next to
-# the CSV.
+# measure.sh CSV ROUNDS "PRESETS" "PROGRAMS" [OPTION...] - writes a new CSV: in every
+# round, every program appends its lines for every preset. The commands go to commands.txt
+# next to the CSV.
 set -eu
 csv=$1 rounds=$2 presets=$3 programs=$4
 shift 4

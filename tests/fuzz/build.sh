@@ -1,7 +1,7 @@
 #!/bin/sh
 # build.sh OUT FILE... - compiles .c and .cpp files with libFuzzer and the sanitizers.
-# CLANG: the compiler; SENTENCEPIECE=/prefix as for make. The SentencePiece library itself is
-# not instrumented.
+# CLANG: the compiler; SENTENCEPIECE=/prefix as for make. The SentencePiece library itself
+# is not instrumented.
 set -eu
 clang=${CLANG:-clang} out=$1 libs=
 shift

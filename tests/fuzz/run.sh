@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh NAME PROGRAM - runs a fuzzer on the corpus of the tree, which is only read; what it
-# finds goes to build/host/. FUZZ_RUNS: how many inputs.
+# run.sh NAME PROGRAM - runs a fuzzer on the corpus of the tree, which is only read; what
+# it finds goes to build/host/. FUZZ_RUNS: how many inputs.
 log=build/host/fuzz_$1.log found=build/host/corpus_$1
 mkdir -p "$found"
 if "$2" -runs="${FUZZ_RUNS:-100000}" -seed=24301 -max_len=4096 \
