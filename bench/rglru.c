@@ -6,7 +6,7 @@
 
 #include "kernels.h"
 
-/* --- what stands around the scan: parts 06.1 to 06.3 ---------------------------------- */
+/* --- parts 06.1 to 06.3 ------------------------------------------------------------- */
 
 struct block {
     enum bench_type E;
@@ -100,7 +100,7 @@ static void block_rows(enum bench_type E, int B, int T, int G, int M)
     bench_free_all();
 }
 
-/* --- the scan and the fused pass: parts 06.4 and 06.5 --------------------------------- */
+/* --- the scan and the fused pass: parts 06.4 and 06.5 ------------------------------- */
 
 struct row {
     enum bench_type E;
@@ -126,7 +126,7 @@ static wb_status scan_back(const void *context)
         n->B, n->T, n->C, n->workspace, n->workspace_bytes, NULL);
 }
 
-/* as a prompt is read: from and to a state */
+/* as in prefill: from and to a state */
 static wb_status fused(const void *context)
 {
     const struct row *n = context;
@@ -135,7 +135,7 @@ static wb_status fused(const void *context)
         NULL, NULL, n->B, n->T, n->C, n->C, n->workspace, n->workspace_bytes, NULL);
 }
 
-/* as in training: h is kept */
+/* as in training: h is stored for the backward pass */
 static wb_status fused_kept(const void *context)
 {
     const struct row *n = context;
@@ -185,7 +185,7 @@ static void row_rows(enum bench_type E, int B, int T, int C)
     bench_free_all();
 }
 
-/* --- one token: part 06.6 -------------------------------------------------------------- */
+/* --- one token: part 06.6 ----------------------------------------------------------- */
 
 struct token {
     enum bench_type E;
@@ -222,15 +222,15 @@ static void token_row(enum bench_type E, int B, int G, int M)
     bench_free_all();
 }
 
-/* --- the op's part ------------------------------------------------------------------- */
+/* --- the op's part ------------------------------------------------------------------ */
 
 void bench_op(void)
 {
     static const int card[][4] = {
         {8, 4096, 10, 256}, {1, 4096, 10, 256}, {64, 256, 6, 64}};
     static const int cpu[][4] = {{12, 64, 4, 32}};
-    const int(*shapes)[4] = bench_on_card ? card : cpu;
-    int count = bench_on_card ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const int(*shapes)[4] = bench_on_gpu ? card : cpu;
+    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             if (E != BENCH_F16) {
@@ -240,7 +240,7 @@ void bench_op(void)
             }
     static const int batches[] = {1, 8, 64};
     for (int i = 0; i < 3; i++) {
-        if (bench_on_card)
+        if (bench_on_gpu)
             token_row(BENCH_BF16, batches[i], 10, 256);
         else
             token_row(BENCH_F32, batches[i], 4, 32);

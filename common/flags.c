@@ -3,19 +3,69 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-const flag *flags_find(const flag_table *t, const char *name, size_t length)
+static bool is_name(const char *full, const char *name, size_t length)
+{
+    return strlen(full) == length && memcmp(full, name, length) == 0;
+}
+
+const flag *flags_find(const flag_table *t, const char *name, size_t length, int use)
 {
     for (size_t i = 0; i < t->count; i++) {
         const flag *f = &t->flags[i];
-        if (strlen(f->name) == length && memcmp(f->name, name, length) == 0) return f;
+        if (f->use & use && is_name(f->name, name, length)) return f;
     }
     return NULL;
 }
+
+/* --- suggestions ----------------------------------------------------------------------- */
+
+enum { LONGEST_NAME = 40 };
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+// Characters to insert, delete or replace, or neighbours to swap, that make a of b.
+static int edit_distance(const char *a, size_t n, const char *b, size_t m)
+{
+    int d[LONGEST_NAME + 1][LONGEST_NAME + 1];
+    if (n > LONGEST_NAME || m > LONGEST_NAME) return LONGEST_NAME;
+    for (size_t i = 0; i <= n; i++)
+        for (size_t j = 0; j <= m; j++) {
+            d[i][j] = i == 0 ? (int)j : (int)i;
+            if (i == 0 || j == 0) continue;
+            d[i][j] = least(d[i - 1][j], d[i][j - 1]) + 1;
+            d[i][j] = least(d[i][j], d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    return d[n][m];
+}
+
+const char *flags_nearest(const flag_table *t, const char *name, size_t length, int use)
+{
+    for (size_t i = 0; i < t->renamed_count; i++) {
+        const flag_renamed *r = &t->renamed[i];
+        if (is_name(r->was, name, length) && flags_find(t, r->now, strlen(r->now), use))
+            return r->now;
+    }
+    const char *best = NULL;
+    int nearest = 2 + (int)length / 3;  // from here on another name is another word
+    for (size_t i = 0; i < t->count; i++) {
+        const char *candidate = t->flags[i].name;
+        if (!(t->flags[i].use & use)) continue;
+        int distance = edit_distance(name, length, candidate, strlen(candidate));
+        if (distance < nearest) nearest = distance, best = candidate;
+    }
+    return best;
+}
+
+/* --- values ---------------------------------------------------------------------------- */
 
 int flags_set(
     const flag *p, void *options, const char *value, const char *where, wb_error *err)
@@ -69,9 +119,21 @@ void flags_default(const flag_table *t, void *options)
         }
 }
 
-/* --- command line ------------------------------------------------------------------- */
+/* --- command line ---------------------------------------------------------------------- */
 
-// One option at argv[i]: its entry, its value, and how many words it took (0: error).
+static int
+unknown(const flag_table *t, const char *word, size_t length, int use, wb_error *err)
+{
+    const char *near = flags_nearest(t, word + 2, length, use);
+    int shown = (int)length + 2 < 100 ? (int)length + 2 : 100;
+    if (near)
+        error_set(err, "unknown option %.*s; did you mean --%s?", shown, word, near);
+    else
+        error_set(err, "unknown option %.*s (see --help)", shown, word);
+    return 0;
+}
+
+// The option at argv[i]: its entry, its value, and how many words it took (0: error).
 static int split(
     const flag_table *t, int argc, char **argv, int i, int use, const flag **p,
     const char **value, wb_error *err)
@@ -83,11 +145,8 @@ static int split(
     }
     const char *equal = strchr(word, '=');
     size_t length = equal ? (size_t)(equal - word - 2) : strlen(word + 2);
-    *p = flags_find(t, word + 2, length);
-    if (!*p || !((*p)->use & use)) {
-        error_set(err, "unknown option '%.100s' (see --help)", word);
-        return 0;
-    }
+    *p = flags_find(t, word + 2, length, use);
+    if (!*p) return unknown(t, word, length, use, err);
     if (equal) return *value = equal + 1, 1;
     if ((*p)->kind == FLAG_SWITCH &&
         (i + 1 >= argc || (strcmp(argv[i + 1], "0") && strcmp(argv[i + 1], "1"))))
@@ -122,16 +181,15 @@ void flags_help(const flag_table *t, int use)
         if (!(p->use & use)) continue;
         const char *start = p->start ? p->start : "";
         bool off = p->kind == FLAG_SWITCH && strcmp(start, "0") == 0;
-        snprintf(
-            name, sizeof name, "--%s%s", p->name,
-            off                                            ? ""
-            : p->kind == FLAG_SWITCH                       ? " 0|1"
-            : p->kind == FLAG_TEXT || p->kind == FLAG_WORD ? " TEXT"
-                                                           : " N");
+        const char *what = off                                            ? ""
+                           : p->kind == FLAG_SWITCH                       ? " 0|1"
+                           : p->kind == FLAG_TEXT || p->kind == FLAG_WORD ? " TEXT"
+                                                                          : " N";
+        snprintf(name, sizeof name, "--%s%s", p->name, what);
         if (*start == '\n') start = "newline";
         if (off) start = "";
         printf(
-            "  %-20s %s%s%s%s\n", name, p->help, *start ? " [" : "", start,
+            "  %-22s %s%s%s%s\n", name, p->help, *start ? " [" : "", start,
             *start ? "]" : "");
     }
 }

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     rg_settings set = rg_defaults();
     set.temperature = 0.8f;
     set.context = 2048;
-    set.drawn = 100;
+    set.max_new_tokens = 100;
     rg_engine *engine = rg_open(argv[1], &set, &err);
     if (!engine) return fail(&err);
 
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     // Reads the prompt and draws the first token; then up to 8 at a time until the row ends.
     int going = rg_prefill(engine, rows, &count, &err);
     for (int shown = 0; going >= 0; going = rg_step(engine, 8, &err)) {
-        for (; shown < rg_drawn(engine, 0); shown++) {
+        for (; shown < rg_sampled(engine, 0); shown++) {
             piece = text_stream_add(stream, rg_tokens(engine, 0)[shown], &bytes);
             fwrite(piece, 1, bytes, stdout);
         }

@@ -1,4 +1,4 @@
-/* farthest.h - for tests: how far results are from what was expected. */
+/* farthest.h - for tests: the largest difference from the expected values. */
 #ifndef FARTHEST_H
 #define FARTHEST_H
 #include "wb.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Largest |got - want| of n numbers on the host; a NaN is infinite. */
+/* Returns the largest |got - want| of n numbers on the host. NaN counts as infinite. */
 WB_INLINE double farthest(const float *got, const float *want, size_t n)
 {
     double most = 0;

@@ -1,8 +1,8 @@
-/* tap.h - for test programs in C and CUDA: every check prints one TAP line.
+/* tap.h - for test programs in C and CUDA. Every check prints one TAP line.
  *
  *     tap(ok, "what %d", n);         one check
- *     tap_skip("why", "what");
- *     return tap_done();             exit status: 0 if all passed
+ *     tap_skip("what", "why");       a skipped check
+ *     return tap_done();             the exit status: 0 if every check passed
  */
 #ifndef TAP_H
 #define TAP_H

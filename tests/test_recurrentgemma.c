@@ -17,8 +17,8 @@ static rg_settings settings(int batch)
     set.batch = batch;
     set.context = 160;
     set.chunk = LONG;
-    set.drawn = GREEDY;
-    set.stops = 0;
+    set.max_new_tokens = GREEDY;
+    set.stop_count = 0;
     return set;
 }
 
@@ -45,7 +45,7 @@ static void step(rg_engine *e, int n)
 
 static void drew(const rg_engine *e, int row, const int *want, int n, const char *what)
 {
-    cr_assert_eq(rg_drawn(e, row), n, "%s: %d tokens, not %d", what, rg_drawn(e, row), n);
+    cr_assert_eq(rg_sampled(e, row), n, "%s: %d tokens, not %d", what, rg_sampled(e, row), n);
     for (int i = 0; i < n; i++)
         cr_assert_eq(
             rg_tokens(e, row)[i], want[i], "%s: token %d is %d, not %d", what, i,
@@ -221,7 +221,7 @@ Test(engine, a_row_ends_at_its_own_stop_token)
     for (int i = 0; i < GREEDY; i++)
         cr_assert_neq(other[i], stop, "this test wants a token that only one text has");
     rg_settings set = settings(2);
-    set.stop = &stop, set.stops = 1;
+    set.stop = &stop, set.stop_count = 1;
     rg_engine *e = opened(&set);
     read_rows(e, ids, count, 2);
     step(e, GREEDY);
@@ -243,7 +243,7 @@ static void two_turns(rg_engine *e, int first, int turn, int *drawn)
     memcpy(drawn, rg_tokens(e, 0), (size_t)turn * sizeof *drawn);
     ids[0] = text + first;
     read_rows(e, ids, (int[]){LONG - first, 0}, 1);
-    cr_expect_eq(rg_read(e, 0), LONG + turn);
+    cr_expect_eq(rg_processed(e, 0), LONG + turn);
     cr_expect(rg_done(e, 1));
     step(e, GREEDY);
 }

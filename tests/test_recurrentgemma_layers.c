@@ -45,23 +45,19 @@ static void create(int chunk, bool graph)
 {
     wb_error err = {""};
     const decoder_settings set = {
-        .B = 1,
-        .T = chunk,
-        .P = LONG,
+        .batch = 1,
+        .chunk = chunk,
+        .longest_prompt = LONG,
         .positions = LONG + GREEDY,
-        .drawn = GREEDY,
-        .score = LONG,
+        .max_new_tokens = GREEDY,
+        .score_rows = LONG,
         .graph = graph,
         .top_p = 1,
-        .penalty = 1};
-    const decoder_weights w = {
-        .layer = r->weights.layer,
-        .emb = r->weights.emb,
-        .head = r->weights.head,
-        .nf = r->weights.nf};
+        .repetition_penalty = 1};
+    const rg_weights *w = &r->weights;
     decoder_destroy(&r->d);
     cr_assert_eq(
-        decoder_create(&r->d, &r->weights.shape, &w, &set, r->blas, r->stream, &err), 0,
+        decoder_create(&r->d, &w->config, &w->at, &set, r->blas, r->stream, &err), 0,
         "%s", err.text);
 }
 
@@ -78,7 +74,7 @@ static void compare(void *user, decoder *d, int layer, const void *x, int T)
     char what[64];
     snprintf(what, sizeof what, "behind layer %d, tokens from %d on", layer, me->t0);
     near(x, want, (size_t)T * CHANNELS, 5e-5, what);
-    cr_assert_eq(d->config.C, CHANNELS);
+    cr_assert_eq(d->config.shape.channels, CHANNELS);
     me->seen++;
 }
 
@@ -89,10 +85,10 @@ Test(layers, hidden)
     for (int i = 0; i < 4; i++) {
         create(chunks[i], false);
         r->d.watch = compare, r->d.watch_user = r, r->seen = 0;
-        decoder_begin(&r->d, &ids, &n, &base);
+        decoder_prefill_begin(&r->d, &ids, &n, &base);
         for (r->t0 = 0; r->t0 < LONG; r->t0 += chunks[i]) {
             int T = LONG - r->t0 < chunks[i] ? LONG - r->t0 : chunks[i];
-            decoder_chunk(&r->d, r->t0, T);
+            decoder_prefill_chunk(&r->d, r->t0, T);
             decoder_norm(&r->d, T);
         }
         int parts = (LONG + chunks[i] - 1) / chunks[i];
@@ -105,7 +101,7 @@ Test(layers, hidden)
 static void reposition(void *user, decoder *d, int layer, const void *x, int T)
 {
     (void)x;
-    if (layer == -1) decoder_upload(d, d->pos, user, (size_t)T * sizeof(int));
+    if (layer == -1) decoder_upload(d, d->chunk_position, user, (size_t)T * sizeof(int));
 }
 
 Test(layers, packed_documents)
@@ -114,7 +110,7 @@ Test(layers, packed_documents)
     create(LONG, false);
     r->d.watch = reposition;
     r->d.watch_user = (void *)(uintptr_t)expected("packed.segment_pos");
-    decoder_read(&r->d, &ids, &n, &base);
+    decoder_prefill(&r->d, &ids, &n, &base);
     decoder_norm(&r->d, LONG);
     decoder_logits(&r->d, 0, LONG);
     cr_assert(cudaStreamSynchronize(r->stream) == cudaSuccess);
@@ -129,7 +125,7 @@ static void step_logits(const char *prompt, int i)
     char name[64];
     snprintf(name, sizeof name, "%s.greedy_logits", prompt);
     const float *want = (const float *)expected(name) + (size_t)i * VOCAB;
-    float z[VOCAB], cap = r->d.config.softcap;
+    float z[VOCAB], cap = r->d.config.shape.softcap;
     decoder_download(&r->d, z, r->d.logits, sizeof z);
     for (int v = 0; v < VOCAB; v++)
         z[v] = cap * tanhf(z[v] / cap);
@@ -143,17 +139,17 @@ static void steps(const char *prompt, int n, bool graph)
     snprintf(name, sizeof name, "%s.input_ids", prompt);
     const int base = 0, at = n - 1, *ids = expected(name);
     create(LONG, graph);
-    decoder_read(&r->d, &ids, &n, &base);
+    decoder_prefill(&r->d, &ids, &n, &base);
     decoder_start(&r->d, NULL);
-    decoder_place(&r->d, &at);
-    decoder_choose(&r->d);
+    decoder_set_positions(&r->d, &at);
+    decoder_sample(&r->d);
     step_logits(prompt, 0);
     for (int i = 1; i < GREEDY; i++) {
         decoder_step(&r->d);
         step_logits(prompt, i);
     }
     int drawn[GREEDY];
-    decoder_download(&r->d, drawn, r->d.out, sizeof drawn);
+    decoder_download(&r->d, drawn, r->d.sampled, sizeof drawn);
     snprintf(name, sizeof name, "%s.greedy", prompt);
     cr_expect_arr_eq(drawn, expected(name), sizeof drawn);
 }

@@ -2,6 +2,7 @@
 #include "checkpoint.h"
 #include "config_json.h"
 #include "safetensors.h"
+#include "tensors.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,8 +65,9 @@ int checkpoint_load(model *m, const char *folder, wb_error *err)
     int count, rc = 0;
     size_t e = wb_dtype_size(m->config.dtype);
     model_tensor *all = model_tensors(&m->config, &count, NULL, NULL);
-    char *weights = calloc(m->N, e);
-    if (!weights) rc = error_set(err, "%s: no memory for %zu weights", path, m->N);
+    char *weights = calloc(m->parameters, e);
+    if (!weights)
+        rc = error_set(err, "%s: no memory for %zu weights", path, m->parameters);
     for (int i = 0; i < count && !rc; i++) {
         const model_tensor *t = &all[i];
         const st_tensor *s =
@@ -75,7 +77,7 @@ int checkpoint_load(model *m, const char *folder, wb_error *err)
         else
             rc = -1;
     }
-    if (!rc) model_upload(m, m->param, weights, m->N * e);
+    if (!rc) model_upload(m, m->param, weights, m->parameters * e);
     free(weights);
     free(all);
     st_close(f);
@@ -98,7 +100,7 @@ static int save_weights(const model *m, const char *folder, char *scratch, wb_er
             .ndim = all[i].ndim,
             .shape = {all[i].shape[0], all[i].shape[1], all[i].shape[2]},
             .data = scratch + all[i].offset * e};
-    model_download(m, scratch, m->param, m->N * e);
+    model_download(m, scratch, m->param, m->parameters * e);
     const st_pair format = {"format", "pt"};  // what transformers looks for
     if (!rc) rc = st_write(path, out, (size_t)count, &format, 1, err);
     free(out);
@@ -157,7 +159,7 @@ int checkpoint_save(
         return -1;
     }
     if (save_beside_weights(folder, "generation_config.json", generation, err)) return -1;
-    if (save_tokenizer(t, folder, m->config.context, err)) return -1;
+    if (save_tokenizer(t, folder, m->config.shape.context, err)) return -1;
     return save_weights(m, folder, scratch, err);
 }
 
@@ -177,17 +179,18 @@ int training_save(
         {"best", best},
         {"best_step", best_step},
         {"text", hash}};
-    const float *from[3] = {m->master ? m->master : m->param, m->m, m->v};
+    const float *from[3] = {m->master ? m->master : m->param, m->adam_m, m->adam_v};
     static const char *const names[3] = {"weights", "adam_m", "adam_v"};
     st_tensor out[4];
     for (int i = 0; i < 3; i++) {
-        model_download(m, scratch + i * m->N, from[i], m->N * sizeof(float));
+        model_download(
+            m, scratch + i * m->parameters, from[i], m->parameters * sizeof(float));
         out[i] = (st_tensor){
             .name = names[i],
             .dtype = ST_F32,
             .ndim = 1,
-            .shape = {m->N},
-            .data = scratch + i * m->N};
+            .shape = {m->parameters},
+            .data = scratch + i * m->parameters};
     }
     out[3] = (st_tensor){
         .name = "train",
@@ -231,14 +234,16 @@ int training_load(model *m, const char *folder, wb_error *err)
     snprintf(path, sizeof path, "%s/training.safetensors", folder);
     st_file *f = st_open(path, err);
     if (!f) return -1;
-    const st_tensor *w = st_expect(f, "weights", ST_F32, 1, &m->N, err);
-    const st_tensor *a = w ? st_expect(f, "adam_m", ST_F32, 1, &m->N, err) : NULL;
-    const st_tensor *b = a ? st_expect(f, "adam_v", ST_F32, 1, &m->N, err) : NULL;
+    const st_tensor *w = st_expect(f, "weights", ST_F32, 1, &m->parameters, err);
+    const st_tensor *a =
+        w ? st_expect(f, "adam_m", ST_F32, 1, &m->parameters, err) : NULL;
+    const st_tensor *b =
+        a ? st_expect(f, "adam_v", ST_F32, 1, &m->parameters, err) : NULL;
     const st_tensor *t = b ? st_expect(f, "train", ST_U8, 1, &train, err) : NULL;
     if (t) {
         model_set_weights(m, w->data);
-        model_upload(m, m->m, a->data, a->bytes);
-        model_upload(m, m->v, b->data, b->bytes);
+        model_upload(m, m->adam_m, a->data, a->bytes);
+        model_upload(m, m->adam_v, b->data, b->bytes);
         model_upload(m, m->train, t->data, t->bytes);
     }
     st_close(f);

@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-int complain(const wb_error *err)
+int complain(const wb_error *err, int status)
 {
     fprintf(stderr, "tinylm: %s\n", err->text);
-    return 1;
+    return status;
 }
 
 char *read_text(const char *path, size_t *bytes, wb_error *err)
@@ -18,7 +18,7 @@ char *read_text(const char *path, size_t *bytes, wb_error *err)
     return NULL;
 }
 
-size_t held_out_start(size_t n)
+size_t validation_start(size_t n)
 {
     return (size_t)(0.9 * (double)n);
 }

@@ -1,6 +1,6 @@
 /* config.c - names and sizes: which of them make a model. */
-#include "config_json.h"
-#include "model.h"
+#include "config.h"
+#include "griffin/config.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,14 +43,10 @@ bool model_arch_parse(const char *name, model_arch *arch)
 
 /* --- sizes -------------------------------------------------------------------------- */
 
-bool model_is_recurrent(const model_config *c, int layer)
-{
-    return c->arch == MODEL_GRIFFIN && c->blocks[layer % strlen(c->blocks)] == 'r';
-}
-
 const char *model_lab05_refuses(const model_config *c)
 {
-    if (c->head_dim >= 16 && c->head_dim <= 256 && c->head_dim % 8 == 0) return NULL;
+    int head_dim = c->shape.head_dim;
+    if (head_dim >= 16 && head_dim <= 256 && head_dim % 8 == 0) return NULL;
     return "lab 05 takes heads of 16 to 256 channels, a multiple of 8";
 }
 
@@ -66,9 +62,8 @@ int model_choose_attention(model_config *c, const char *how, wb_error *err)
 
 static int check_griffin(const model_config *c, wb_error *err)
 {
-    griffin_config g = config_griffin(c);
-    if (griffin_config_check(&g, err)) return -1;
-    if (!c->tied)
+    if (griffin_check(&c->shape, err)) return -1;
+    if (!c->shape.tied)
         return error_set(err, "the output matrix of griffin is the embedding: tied = 1");
     return 0;
 }
@@ -81,37 +76,38 @@ static int check_attention(const model_config *c, wb_error *err)
             err, "griffin's attention has a window: matrix products know none");
     if (!why || c->gemm_attention) return 0;
     return error_set(
-        err, "a head of %d channels (channels / heads): %s", c->head_dim, why);
+        err, "a head of %d channels (channels / heads): %s", c->shape.head_dim, why);
 }
 
 int model_check(const model_config *c, wb_error *err)
 {
-    if (c->layers < 1 || c->channels < 1 || c->heads < 1 || c->hidden < 1 ||
-        c->context < 1)
+    const model_shape *s = &c->shape;
+    if (s->layers < 1 || s->channels < 1 || s->heads < 1 || s->hidden < 1 ||
+        s->context < 1)
         return error_set(
             err,
             "the model has %d layers, %d channels, %d heads, %d hidden, context %d: "
             "each must be at least 1",
-            c->layers, c->channels, c->heads, c->hidden, c->context);
-    if (c->kv_heads < 1 || c->heads % c->kv_heads)
+            s->layers, s->channels, s->heads, s->hidden, s->context);
+    if (s->kv_heads < 1 || s->heads % s->kv_heads)
         return error_set(
-            err, "%d key/value heads do not divide %d heads", c->kv_heads, c->heads);
-    if (c->head_dim < 2 || c->head_dim % 2)
+            err, "%d key/value heads do not divide %d heads", s->kv_heads, s->heads);
+    if (s->head_dim < 2 || s->head_dim % 2)
         return error_set(
             err, "a head of %d channels: RoPE needs an even number (channels / heads)",
-            c->head_dim);
-    if (c->vocab < 1) return error_set(err, "a vocabulary of %d tokens", c->vocab);
-    if (!(c->eps > 0) || !(c->rope_base > 1))
+            s->head_dim);
+    if (s->vocab < 1) return error_set(err, "a vocabulary of %d tokens", s->vocab);
+    if (!(s->eps > 0) || !(s->rope_base > 1))
         return error_set(
-            err, "rms_norm_eps %g must be above 0 and rope_theta %g above 1", c->eps,
-            c->rope_base);
+            err, "rms_norm_eps %g must be above 0 and rope_theta %g above 1", s->eps,
+            s->rope_base);
     if (c->arch == MODEL_GRIFFIN && check_griffin(c, err)) return -1;
     // What is counted in int: a row of each product, and the parameters of a matrix.
-    double widest = fmax(2.0 * c->hidden, (c->heads + 2.0 * c->kv_heads) * c->head_dim);
-    widest = fmax(widest, fmax(c->vocab + 64.0, c->context));
-    if (widest * c->channels > 2e9 || c->layers > 10000)
+    double widest = fmax(2.0 * s->hidden, (s->heads + 2.0 * s->kv_heads) * s->head_dim);
+    widest = fmax(widest, fmax(s->vocab + 64.0, s->context));
+    if (widest * s->channels > 2e9 || s->layers > 10000)
         return error_set(
             err, "the model is too large: a matrix of %.3g elements",
-            widest * c->channels);
+            widest * s->channels);
     return check_attention(c, err);
 }

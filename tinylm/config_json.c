@@ -1,5 +1,6 @@
 /* config_json.c - see config_json.h. */
 #include "config_json.h"
+#include "griffin/config.h"
 
 #include <string.h>
 
@@ -12,55 +13,29 @@ const char *config_dtype(wb_dtype dtype)
 
 static json_t *llama_to_json(const model_config *c)
 {
+    const model_shape *s = &c->shape;
     json_t *rope = json_pack(
-        "{s:f, s:s}", "rope_theta", griffin_decimal(c->rope_base), "rope_type", "default");
+        "{s:f, s:s}", "rope_theta", griffin_decimal(s->rope_base), "rope_type",
+        "default");
     return json_pack(
         "{s:[s], s:s, s:s, s:s, s:b, s:b, s:f, s:n, s:n, s:i, s:s, s:i, s:f, s:i, s:i, "
         "s:i, s:i, s:i, s:f, s:f, s:o, s:b, s:i, s:b}",
         "architectures", "LlamaForCausalLM", "model_type", "llama", "torch_dtype",
         config_dtype(c->dtype), "dtype", config_dtype(c->dtype), "attention_bias", 0,
         "mlp_bias", 0, "attention_dropout", 0.0, "bos_token_id", "eos_token_id",
-        "head_dim", c->head_dim, "hidden_act", "silu", "hidden_size", c->channels,
-        "initializer_range", 0.02, "intermediate_size", c->hidden,
-        "max_position_embeddings", c->context, "num_attention_heads", c->heads,
-        "num_hidden_layers", c->layers, "num_key_value_heads", c->kv_heads,
-        "rms_norm_eps", griffin_decimal(c->eps), "rope_theta", griffin_decimal(c->rope_base),
-        "rope_parameters", rope, "tie_word_embeddings", c->tied, "vocab_size", c->vocab,
-        "use_cache", 1);
-}
-
-// What both descriptions of a Griffin model say.
-griffin_config config_griffin(const model_config *c)
-{
-    griffin_config g = {
-        .layers = c->layers,
-        .channels = c->channels,
-        .heads = c->heads,
-        .kv_heads = c->kv_heads,
-        .head_dim = c->head_dim,
-        .rotated = c->head_dim / 2,
-        .hidden = c->hidden,
-        .vocab = c->vocab,
-        .recurrent = c->recurrent,
-        .taps = c->taps,
-        .window = c->window,
-        .context = c->context,
-        .eps = c->eps,
-        .rope_base = c->rope_base,
-        .softcap = c->softcap,
-        .scaled = true,
-        .tied = c->tied,
-        .hf_window = c->hf_window,
-        .bos = -1,
-        .pad = -1};
-    memcpy(g.blocks, c->blocks, sizeof g.blocks);
-    return g;
+        "head_dim", s->head_dim, "hidden_act", "silu", "hidden_size", s->channels,
+        "initializer_range", 0.02, "intermediate_size", s->hidden,
+        "max_position_embeddings", s->context, "num_attention_heads", s->heads,
+        "num_hidden_layers", s->layers, "num_key_value_heads", s->kv_heads,
+        "rms_norm_eps", griffin_decimal(s->eps), "rope_theta",
+        griffin_decimal(s->rope_base), "rope_parameters", rope, "tie_word_embeddings",
+        s->tied, "vocab_size", s->vocab, "use_cache", 1);
 }
 
 json_t *config_to_json(const model_config *c)
 {
     if (c->arch == MODEL_LLAMA) return llama_to_json(c);
-    griffin_config g = config_griffin(c);
+    const griffin_config g = {.shape = c->shape, .bos = -1, .pad = -1};
     return griffin_config_to_json(&g, config_dtype(c->dtype));
 }
 
@@ -109,23 +84,24 @@ static const char *unsupported(json_t *root)
 
 static int parse_llama(model_config *c, json_t *root, const char *path, wb_error *err)
 {
+    model_shape *s = &c->shape;
     static const char *const keys[] = {"num_hidden_layers",   "hidden_size",
                                        "num_attention_heads", "intermediate_size",
                                        "vocab_size",          "max_position_embeddings"};
-    int *const fields[] = {&c->layers, &c->channels, &c->heads,
-                           &c->hidden, &c->vocab,    &c->context};
+    int *const fields[] = {&s->layers, &s->channels, &s->heads,
+                           &s->hidden, &s->vocab,    &s->context};
     const char *why = unsupported(root);
     if (why) return error_set(err, "%s: %s: not a model for this program", path, why);
     for (int i = 0; i < 6; i++)
         if (read_size(root, keys[i], fields[i], -1))
             return error_set(err, "%s: %s is missing or no size", path, keys[i]);
-    if (read_size(root, "num_key_value_heads", &c->kv_heads, c->heads) ||
-        read_size(root, "head_dim", &c->head_dim, c->channels / c->heads))
+    if (read_size(root, "num_key_value_heads", &s->kv_heads, s->heads) ||
+        read_size(root, "head_dim", &s->head_dim, s->channels / s->heads))
         return error_set(err, "%s: num_key_value_heads or head_dim is no size", path);
     json_t *rope = json_object_get(root, "rope_parameters");
-    c->tied = json_is_true(json_object_get(root, "tie_word_embeddings"));
-    c->eps = (float)read_number(root, "rms_norm_eps", 1e-6);
-    c->rope_base =
+    s->tied = json_is_true(json_object_get(root, "tie_word_embeddings"));
+    s->eps = (float)read_number(root, "rms_norm_eps", 1e-6);
+    s->rope_base =
         (float)read_number(root, "rope_theta", read_number(rope, "rope_theta", 10000));
     return 0;
 }
@@ -135,32 +111,16 @@ enum { LONGEST = 8192 };  // of a published RecurrentGemma, whose config names n
 static int parse_griffin(model_config *c, json_t *root, const char *path, wb_error *err)
 {
     griffin_config g;
+    const model_shape *s = &g.shape;
     if (griffin_config_from_json(&g, root, path, err)) return -1;
-    if (g.rotated != g.head_dim / 2 || !g.scaled || !g.tied)
+    if (s->rotated != s->head_dim / 2 || !s->scaled || !s->tied)
         return error_set(
             err,
-            "%s: not a model for this program: RoPE turns half of each head here, the "
-            "embedding is scaled, and is the output matrix too",
+            "%s: not a model for this program: here RoPE rotates half of each head, the "
+            "embedding is scaled, and it is also the output matrix",
             path);
-    *c = (model_config){
-        .arch = MODEL_GRIFFIN,
-        .layers = g.layers,
-        .channels = g.channels,
-        .heads = g.heads,
-        .kv_heads = g.kv_heads,
-        .head_dim = g.head_dim,
-        .hidden = g.hidden,
-        .vocab = g.vocab,
-        .context = g.context ? g.context : LONGEST,
-        .tied = g.tied,
-        .eps = g.eps,
-        .rope_base = g.rope_base,
-        .recurrent = g.recurrent,
-        .taps = g.taps,
-        .window = g.window,
-        .hf_window = g.hf_window,
-        .softcap = g.softcap};
-    memcpy(c->blocks, g.blocks, sizeof c->blocks);
+    *c = (model_config){.arch = MODEL_GRIFFIN, .shape = g.shape};
+    if (!s->context) c->shape.context = LONGEST;
     return 0;
 }
 

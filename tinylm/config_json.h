@@ -2,17 +2,13 @@
  * RecurrentGemmaForCausalLM. */
 #ifndef CONFIG_JSON_H
 #define CONFIG_JSON_H
-#include "model.h"
-#include "griffin/config.h"
+#include "config.h"
 
 #include <jansson.h>
 
 json_t *config_to_json(const model_config *c);
 /* All but the dtype; path is for messages. Attention runs on lab 05 where it can. */
 int config_from_json(model_config *c, json_t *root, const char *path, wb_error *err);
-
-/* A griffin model as RecurrentGemma's config. */
-griffin_config config_griffin(const model_config *c);
 
 /* How config.json calls a dtype. */
 const char *config_dtype(wb_dtype dtype);

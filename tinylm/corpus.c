@@ -34,11 +34,11 @@ int corpus_load(corpus *c, const options *o, wb_error *err)
         c->token = tokenizer_encode(&c->tokenizer, text, bytes, o->data, &c->length, err);
     free(text);
     if (rc || !c->token) return -1;
-    c->held_out = held_out_start(c->length);
-    size_t tail = c->length - c->held_out;
-    if (c->held_out >= T + 2 && tail >= T + 1) return 0;
+    c->train_length = validation_start(c->length);
+    size_t tail = c->length - c->train_length;
+    if (c->train_length >= T + 2 && tail >= T + 1) return 0;
     return error_set(
-        err, "%s: %zu tokens, of which %zu are held out: too short for --context %ld",
+        err, "%s: %zu tokens, %zu of them for validation: too short for --context %ld",
         o->data, c->length, tail, o->context);
 }
 

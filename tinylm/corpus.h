@@ -1,4 +1,4 @@
-/* corpus.h - the text that a run learns from: its tokens, the last tenth of them held out. */
+/* corpus.h - the text of a run as tokens; the last tenth is for validation only. */
 #ifndef CORPUS_H
 #define CORPUS_H
 #include "options.h"
@@ -6,9 +6,10 @@
 
 typedef struct corpus {
     tokenizer tokenizer;
-    int *token;              /* (length) */
-    size_t length, held_out; /* [held_out,length) is never learnt from */
-    uint64_t hash;           /* of the text */
+    int *token; /* (length) */
+    size_t length;
+    size_t train_length; /* [train_length,length) is for validation */
+    uint64_t hash;       /* of the text */
 } corpus;
 
 /* The options' --data, long enough for their --context. */

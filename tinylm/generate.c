@@ -1,173 +1,209 @@
-/* generate.c - `tinylm generate` and `tinylm eval`: a checkpoint at work. */
+/* generate.c - `tinylm generate`: text from a checkpoint. */
 #include "checkpoint.h"
 #include "commands.h"
 #include "generator.h"
 #include "kernels.h"
 #include "progress.h"
-#include "trainer.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct writer {
+typedef struct run {
     model m;
     tokenizer tokenizer;
     generator g;
-    int *prompt, length;
-} writer;
+    int batch, max_new_tokens;
+    int **prompt, *length, longest; /* (batch) token ids */
+    uint64_t *seed;                 /* (batch) */
+} run;
 
-static int open_model(writer *w, const options *o, wb_error *err)
+static int open_model(run *r, const options *o, wb_error *err)
 {
     model_config c;
-    size_t count;
-    if (!o->checkpoint[0]) return error_set(err, "no model: give --checkpoint FOLDER");
-    if (!o->prompt[0])
-        return error_set(err, "--prompt is empty: the text needs a first token");
-    if (checkpoint_config(&c, o->checkpoint, err)) return -1;
-    if (o->hf_window) c.hf_window = true;
-    if (tokenizer_load(&w->tokenizer, o->checkpoint, err)) return -1;
-    if (w->tokenizer.vocab != c.vocab)
+    const char *folder = o->gen.model;
+    if (checkpoint_config(&c, folder, err)) return -1;
+    if (o->hf_window) c.shape.hf_window = true;
+    if (tokenizer_load(&r->tokenizer, folder, err)) return -1;
+    if (r->tokenizer.vocab != c.shape.vocab)
         return error_set(
-            err, "%s: tokenizer.json has %d tokens, config.json %d", o->checkpoint,
-            w->tokenizer.vocab, c.vocab);
-    w->prompt = tokenizer_encode(
-        &w->tokenizer, o->prompt, strlen(o->prompt), "--prompt", &count, err);
-    if (!w->prompt) return -1;
-    w->length = (int)count;
-    if (model_create(&w->m, &c, 1, 1, 1, MODEL_EVALUATE, err)) return -1;
-    return checkpoint_load(&w->m, o->checkpoint, err);
+            err, "%s: tokenizer.json has %d tokens, config.json %d", folder,
+            r->tokenizer.vocab, c.shape.vocab);
+    if (model_create(&r->m, &c, 1, 1, 1, MODEL_EVALUATE, err)) return -1;
+    return checkpoint_load(&r->m, folder, err);
 }
 
-// All texts start from the same prompt; each has its own seed.
-static int start(writer *w, const options *o, wb_error *err)
+/* --- prompts --------------------------------------------------------------------------- */
+
+static int make_batch(run *r, size_t batch, wb_error *err)
 {
-    const generator_settings set = {
-        .batch = (int)o->texts,
-        .tokens = (int)o->tokens,
-        .longest = w->length,
-        .cache = o->cache,
-        .graph = o->graph,
-        .temperature = (float)o->temperature,
-        .top_k = (int)o->top_k,
-        .top_p = (float)o->top_p,
-        .penalty = (float)o->penalty};
-    if (generator_create(&w->g, &w->m, &set, err)) return -1;
-    size_t B = (size_t)o->texts;
-    const int **prompt = malloc(B * sizeof *prompt);
-    int *length = malloc(B * sizeof *length);
-    uint64_t *seed = malloc(B * sizeof *seed);
-    int rc = prompt && length && seed ? 0 : error_set(err, "no memory");
-    for (size_t b = 0; b < B && !rc; b++)
-        prompt[b] = w->prompt, length[b] = w->length, seed[b] = o->seed + b;
-    if (!rc) rc = generator_start(&w->g, prompt, length, seed, err);
-    free(prompt), free(length), free(seed);
+    r->prompt = calloc(batch, sizeof *r->prompt);
+    r->length = calloc(batch, sizeof *r->length);
+    r->seed = calloc(batch, sizeof *r->seed);
+    if (!r->prompt || !r->length || !r->seed)
+        return error_set(err, "no memory for %zu sequences", batch);
+    return 0;
+}
+
+static int add_prompt(
+    run *r, const options *o, const char *text, size_t bytes, const char *where,
+    wb_error *err)
+{
+    size_t count;
+    int b = r->batch++;
+    if (bytes == 0)
+        return error_set(err, "%s is empty: a sequence needs a first token", where);
+    r->prompt[b] = tokenizer_encode(&r->tokenizer, text, bytes, where, &count, err);
+    if (!r->prompt[b]) return -1;
+    r->length[b] = (int)count, r->seed[b] = o->gen.seed + (uint64_t)b;
+    if (r->length[b] > r->longest) r->longest = r->length[b];
+    return 0;
+}
+
+// One prompt a line.
+static int read_prompts(run *r, const options *o, wb_error *err)
+{
+    size_t bytes, lines = 1;
+    char *text = read_text(o->gen.prompts, &bytes, err), *rest = text;
+    for (size_t i = 0; text && i < bytes; i++)
+        lines += text[i] == '\n';
+    int rc = text ? make_batch(r, lines, err) : -1;
+    for (int line = 1; !rc && rest && *rest; line++) {
+        char where[1100], *prompt = strsep(&rest, "\n");
+        snprintf(where, sizeof where, "%.1000s:%d", o->gen.prompts, line);
+        rc = add_prompt(r, o, prompt, strcspn(prompt, "\r"), where, err);
+    }
+    free(text);
     return rc;
 }
 
-// Tokens [from, to) of a text.
-static void print_tokens(const writer *w, int text, int from, int to)
+// The same prompt for every sequence of the batch.
+static int repeat_prompt(run *r, const options *o, wb_error *err)
+{
+    if (make_batch(r, (size_t)o->gen.batch, err)) return -1;
+    for (int b = 0; b < o->gen.batch; b++)
+        if (add_prompt(r, o, o->gen.prompt, strlen(o->gen.prompt), "--prompt", err))
+            return -1;
+    return 0;
+}
+
+/* --- generation ------------------------------------------------------------------------ */
+
+static int start(run *r, const options *o, wb_error *err)
+{
+    const generator_settings set = {
+        .batch = r->batch,
+        .max_new_tokens = r->max_new_tokens,
+        .longest_prompt = r->longest,
+        .cache = !o->no_cache,
+        .graph = !o->gen.no_graph,
+        .temperature = (float)o->gen.temperature,
+        .top_k = (int)o->gen.top_k,
+        .top_p = (float)o->gen.top_p,
+        .repetition_penalty = (float)o->gen.repetition_penalty};
+    if (generator_create(&r->g, &r->m, &set, err)) return -1;
+    return generator_start(&r->g, (const int *const *)r->prompt, r->length, r->seed, err);
+}
+
+// Tokens [from, to) of a sequence.
+static void print_tokens(const run *r, int b, int from, int to)
 {
     for (int i = from; i < to; i++) {
         char piece[4];
-        int bytes = tokenizer_piece(&w->tokenizer, w->g.text[text][i], piece);
+        int bytes = tokenizer_piece(&r->tokenizer, r->g.tokens[b][i], piece);
         fwrite(piece, 1, (size_t)bytes, stdout);
     }
     fflush(stdout);
 }
 
-// The first token is there. As many steps at a time as take some milliseconds: the text
-// flows, and the device rarely waits for the host.
-static void write_all(writer *w, const options *o)
+// The first token is sampled already. Each turn takes as many steps as last some milliseconds:
+// the text flows, and the device rarely waits for the host. One sequence is printed as it
+// comes, several when all are done.
+static void decode(run *r, const options *o)
 {
-    int some = 1, shown = o->texts == 1 ? 0 : INT_MAX;
-    if (strcmp(o->prompt, "\n") == 0 && shown == 0) shown = w->length;
-    for (int left = (int)o->tokens - 1;;) {
-        if (shown < w->g.count[0]) print_tokens(w, 0, shown, w->g.count[0]);
-        if (shown != INT_MAX) shown = w->g.count[0];
+    int some = 1, shown = r->batch == 1 ? 0 : INT_MAX;
+    if (shown == 0 && o->gen.prompt && strcmp(o->gen.prompt, "\n") == 0)
+        shown = r->length[0];
+    for (int left = r->max_new_tokens - 1;;) {
+        if (shown < r->g.count[0]) print_tokens(r, 0, shown, r->g.count[0]);
+        if (shown != INT_MAX) shown = r->g.count[0];
         if (left == 0) break;
         double began = seconds_now();
         if (some > left) some = left;
-        generator_write(&w->g, some);
+        generator_decode(&r->g, some);
         left -= some;
         if (seconds_now() - began < 0.005 && some < 256) some *= 2;
     }
     printf("\n");
-    for (int b = 0; b < o->texts && o->texts > 1; b++) {
-        printf("--- seed %llu\n", (unsigned long long)(o->seed + (uint64_t)b));
-        print_tokens(w, b, 0, w->g.count[b]);
+    for (int b = 0; b < r->batch && r->batch > 1; b++) {
+        printf("--- seed %llu\n", (unsigned long long)r->seed[b]);
+        print_tokens(r, b, 0, r->g.count[b]);
         printf("\n");
     }
 }
 
-int generate_main(const options *o)
+static int generate(run *r, const options *o, wb_error *err)
 {
-    writer w = {0};
-    wb_error err;
-    if (open_model(&w, o, &err)) return complain(&err);
-    if (!o->quiet) wb_print_kernels(stderr);
-    if (o->tokens == 0) {
-        printf("%s\n", o->prompt);
-    } else {
-        if (start(&w, o, &err)) return complain(&err);
-        if (!o->quiet)
-            fprintf(
-                stderr, "a step: %s\n",
-                w.g.d.fuse ? "norm and activation inside the products"
-                           : "your norm or activation, called apart from the products");
-        double began = seconds_now();
-        write_all(&w, o);
-        double seconds = seconds_now() - began,
-               after = (double)(o->tokens - 1) * o->texts;
-        if (!o->quiet && o->tokens > 1)
-            fprintf(
-                stderr, "%ld tokens, %.0f a second after the first\n",
-                o->tokens * o->texts, after / seconds);
-    }
-    generator_destroy(&w.g);
-    model_destroy(&w.m);
-    tokenizer_free(&w.tokenizer);
-    free(w.prompt);
+    if (start(r, o, err)) return -1;
+    if (!o->gen.quiet)
+        fprintf(
+            stderr, "a step: %s\n",
+            r->g.d.fused ? "norm and activation run inside the GEMMs"
+                         : "your norm or activation runs as a kernel of its own");
+    double began = seconds_now();
+    decode(r, o);
+    double seconds = seconds_now() - began;
+    if (!o->gen.quiet && r->max_new_tokens > 1)
+        fprintf(
+            stderr, "%ld tokens, %.0f tokens/s after the first\n",
+            (long)r->max_new_tokens * r->batch,
+            (double)(r->max_new_tokens - 1) * r->batch / seconds);
     return 0;
 }
 
-int eval_main(const options *o)
+static void close_run(run *r)
 {
-    model m = {0};
-    model_config c;
-    tokenizer t = {0};
+    generator_destroy(&r->g);
+    model_destroy(&r->m);
+    tokenizer_free(&r->tokenizer);
+    for (int b = 0; b < r->batch; b++)
+        free(r->prompt[b]);
+    free(r->prompt), free(r->length), free(r->seed);
+}
+
+static int check_options(options *o, wb_error *err)
+{
+    generation_options *g = &o->gen;
+    if (!g->model || !*g->model)
+        return error_set(err, "no model: give --model FOLDER (see --help)");
+    if (g->prompt && g->prompts)
+        return error_set(err, "--prompt and --prompts do not go together: give one");
+    if (g->prompts && g->batch > 1)
+        return error_set(
+            err,
+            "--prompts and --batch do not go together: the batch is the file's lines");
+    if (g->prompt && !*g->prompt)
+        return error_set(err, "--prompt is empty: a sequence needs a first token");
+    if (!g->prompt && !g->prompts) g->prompt = "\n";
+    if (g->max_new_tokens < 0) g->max_new_tokens = DEFAULT_NEW_TOKENS;
+    return 0;
+}
+
+int generate_main(const options *given)
+{
+    options o = *given;
+    run r = {0};
     wb_error err;
-    size_t bytes, n;
-    if (!o->checkpoint[0]) error_set(&err, "no model: give --checkpoint FOLDER");
-    if (!o->data[0]) error_set(&err, "no text: give --data FILE");
-    if (!o->checkpoint[0] || !o->data[0]) return complain(&err);
-    if (checkpoint_config(&c, o->checkpoint, &err)) return complain(&err);
-    if (o->hf_window) c.hf_window = true;
-    if (model_choose_attention(&c, o->attention, &err)) return complain(&err);
-    if (tokenizer_load(&t, o->checkpoint, &err)) return complain(&err);
-    char *text = read_text(o->data, &bytes, &err);
-    int *ids = text ? tokenizer_encode(&t, text, bytes, o->data, &n, &err) : NULL;
-    if (!ids) return complain(&err);
-    size_t from = held_out_start(n);
-    if (t.vocab > c.vocab)
-        error_set(
-            &err, "%s: tokenizer.json has more tokens than config.json", o->checkpoint);
-    else if (n - from < (size_t)c.context + 1)
-        error_set(
-            &err, "%s: %zu tokens held out: too short for a context of %d", o->data,
-            n - from, c.context);
-    else if (
-        !model_create(&m, &c, (int)o->batch, c.context, 1, MODEL_EVALUATE, &err) &&
-        !checkpoint_load(&m, o->checkpoint, &err)) {
-        if (!o->quiet) wb_print_kernels(stderr);
-        printf(
-            "val loss %.4f nats/token over the last %zu of %zu tokens\n",
-            evaluate_text(&m, ids + from, n - from), n - from, n);
-        err.text[0] = 0;
-    }
-    model_destroy(&m);
-    tokenizer_free(&t);
-    free(ids);
-    free(text);
-    return err.text[0] ? complain(&err) : 0;
+    if (check_options(&o, &err)) return complain(&err, WRONG_OPTION);
+    r.max_new_tokens = (int)o.gen.max_new_tokens;
+    int rc = open_model(&r, &o, &err);
+    if (!rc)
+        rc = o.gen.prompts ? read_prompts(&r, &o, &err) : repeat_prompt(&r, &o, &err);
+    if (!rc && !o.gen.quiet) wb_print_kernels(stderr);
+    if (!rc && r.max_new_tokens == 0)
+        printf("%s\n", o.gen.prompt ? o.gen.prompt : "");
+    else if (!rc)
+        rc = generate(&r, &o, &err);
+    close_run(&r);
+    return rc ? complain(&err, FAILED) : 0;
 }

@@ -1,72 +1,73 @@
-/* generator.c - see generator.h: which tokens are read and written when. */
+/* generator.c - see generator.h: which tokens are processed and sampled when. */
 #include "generator.h"
 
 #include <string.h>
 
-/* --- reading ------------------------------------------------------------------------ */
+/* --- prefill --------------------------------------------------------------------------- */
 
-// Reads again `n[b]` tokens of each text from its `start` on, as a new document; 0: that
-// text stays as it is.
-static void read_texts(generator *g, const int *n)
+// Processes `count[b]` tokens of each sequence from its `first`, as a new document; 0 leaves
+// that sequence as it is.
+static void prefill(generator *g, const int *count)
 {
-    for (int b = 0; b < g->B; b++)
-        g->seen[b] = g->text[b] + g->start[b];
-    decoder_read(&g->d, g->seen, n, g->zero);
+    for (int b = 0; b < g->batch; b++)
+        g->visible[b] = g->tokens[b] + g->first[b];
+    decoder_prefill(&g->d, g->visible, count, g->zero);
 }
 
-// Of the token that is read next: behind `back` of those that were read.
+// The position of the next token, `back` before the number of those processed.
 static void send_positions(generator *g, int back)
 {
-    for (int b = 0; b < g->B; b++)
-        g->h_rows[b] = g->read[b] - back;
-    decoder_place(&g->d, g->h_rows);
+    for (int b = 0; b < g->batch; b++)
+        g->h_scratch[b] = g->processed[b] - back;
+    decoder_set_positions(&g->d, g->h_scratch);
 }
 
-// A text that the model cannot see whole any more: its newer half is what it sees now.
-// Says how many of the tokens seen remain.
+// Once the model cannot see the whole sequence any more, it sees only the newer half. Returns
+// the number of visible tokens.
 static int slide(generator *g, int b)
 {
-    int context = g->m->config.context, seen = g->count[b] - g->start[b];
-    if (g->slides && seen > context) {
-        seen = context > 1 ? context / 2 : 1;
-        g->start[b] = g->count[b] - seen;
+    int context = g->m->config.shape.context, visible = g->count[b] - g->first[b];
+    if (g->slides && visible > context) {
+        visible = context > 1 ? context / 2 : 1;
+        g->first[b] = g->count[b] - visible;
     }
-    return seen;
+    return visible;
 }
 
-// All that the model sees of each text, and the next token of each.
-static void read_and_choose(generator *g)
+// Everything that the model sees of each sequence, and the next token of each.
+static void prefill_and_sample(generator *g)
 {
-    for (int b = 0; b < g->B; b++)
-        g->read[b] = slide(g, b);
-    read_texts(g, g->read);
-    send_positions(g, 1);  // choosing adds 1
-    decoder_choose(&g->d);
+    for (int b = 0; b < g->batch; b++)
+        g->processed[b] = slide(g, b);
+    prefill(g, g->processed);
+    send_positions(g, 1);  // decoder_sample adds 1
+    decoder_sample(&g->d);
 }
 
-// Waits for the device, and takes over the n tokens that each text has got.
-static void take_drawn(generator *g, int first, int n)
+// Waits for the device and copies n new tokens of each sequence from column `first` on.
+static void fetch_sampled(generator *g, int first, int n)
 {
-    size_t row = (size_t)n * sizeof(int), pitch = (size_t)g->set.tokens * sizeof(int);
+    size_t bytes = (size_t)n * sizeof(int);
+    size_t pitch = (size_t)g->set.max_new_tokens * sizeof(int);
     CUDA_CHECK(cudaMemcpy2DAsync(
-        g->h_rows, row, g->d.out + first, pitch, row, (size_t)g->B,
+        g->h_scratch, bytes, g->d.sampled + first, pitch, bytes, (size_t)g->batch,
         cudaMemcpyDeviceToHost, g->m->stream));
     CUDA_CHECK(cudaStreamSynchronize(g->m->stream));
-    for (int b = 0; b < g->B; b++) {
-        memcpy(g->text[b] + g->count[b], g->h_rows + (size_t)b * n, row);
+    for (int b = 0; b < g->batch; b++) {
+        memcpy(g->tokens[b] + g->count[b], g->h_scratch + (size_t)b * n, bytes);
         g->count[b] += n;
     }
 }
 
-/* --- writing ------------------------------------------------------------------------ */
+/* --- decode ---------------------------------------------------------------------------- */
 
 static int check_prompts(const generator *g, const int *length, wb_error *err)
 {
-    for (int b = 0; b < g->B; b++)
-        if (length[b] < 1 || length[b] > g->set.longest)
+    for (int b = 0; b < g->batch; b++)
+        if (length[b] < 1 || length[b] > g->set.longest_prompt)
             return error_set(
                 err, "prompt %d has %d tokens, not 1 to %d", b, length[b],
-                g->set.longest);
+                g->set.longest_prompt);
     return 0;
 }
 
@@ -74,61 +75,62 @@ int generator_start(
     generator *g, const int *const *prompt, const int *length, const uint64_t *seed,
     wb_error *err)
 {
-    size_t B = (size_t)g->B;
+    size_t B = (size_t)g->batch;
     if (check_prompts(g, length, err)) return -1;
     for (size_t b = 0; b < B; b++) {
-        memcpy(g->text[b], prompt[b], (size_t)length[b] * sizeof(int));
-        g->count[b] = length[b], g->start[b] = 0;
+        memcpy(g->tokens[b], prompt[b], (size_t)length[b] * sizeof(int));
+        g->count[b] = length[b], g->first[b] = 0;
     }
     decoder_upload(&g->d, g->d.seed, seed, B * sizeof *seed);
     decoder_start(&g->d, NULL);
-    if (decoder_mark(&g->d, (const int *const *)g->text, g->count, err)) return -1;
-    read_and_choose(g);
-    take_drawn(g, 0, 1);
-    g->written = 1;
+    if (decoder_mark_seen(&g->d, (const int *const *)g->tokens, g->count, err)) return -1;
+    prefill_and_sample(g);
+    fetch_sampled(g, 0, 1);
+    g->sampled = 1;
     return 0;
 }
 
-// Texts that are full: all but the newest token of what is left of them is read again; the
-// newest is read by the next step, as in all other texts.
-static void slide_full_texts(generator *g)
+// In sequences that are full, all visible tokens but the newest are processed again; the
+// next step processes the newest, as in all other sequences.
+static void slide_full(generator *g)
 {
-    int *n = g->again, any = 0;
-    for (int b = 0; b < g->B; b++) {
-        int left = slide(g, b) - 1;
-        n[b] = left == g->read[b] ? 0 : left;
-        if (left != g->read[b]) any = 1;
-        g->read[b] = left;
+    bool any = false;
+    for (int b = 0; b < g->batch; b++) {
+        int visible = slide(g, b) - 1;
+        bool full = visible != g->processed[b];
+        g->again[b] = full ? visible : 0;
+        g->processed[b] = visible;
+        any |= full;
     }
     if (!any) return;
-    read_texts(g, n);
+    prefill(g, g->again);
     send_positions(g, 0);
 }
 
-// At most n steps, until a text is full; returns how many.
-static int write_some(generator *g, int n)
+// At most n steps, until a sequence is full; returns how many.
+static int step_until_full(generator *g, int n)
 {
-    slide_full_texts(g);
-    for (int b = 0; g->slides && b < g->B; b++) {
-        int room = g->m->config.context - g->read[b];
+    slide_full(g);
+    for (int b = 0; g->slides && b < g->batch; b++) {
+        int room = g->m->config.shape.context - g->processed[b];
         if (n > room) n = room;
     }
     for (int i = 0; i < n; i++)
         decoder_step(&g->d);
-    for (int b = 0; b < g->B; b++)
-        g->read[b] += n;
+    for (int b = 0; b < g->batch; b++)
+        g->processed[b] += n;
     return n;
 }
 
-void generator_write(generator *g, int n)
+void generator_decode(generator *g, int n)
 {
-    while (n > 0 && g->written < g->set.tokens) {
-        int some = 1, left = g->set.tokens - g->written;
+    while (n > 0 && g->sampled < g->set.max_new_tokens) {
+        int steps = 1, left = g->set.max_new_tokens - g->sampled;
         if (g->set.cache)
-            some = write_some(g, n < left ? n : left);
+            steps = step_until_full(g, n < left ? n : left);
         else
-            read_and_choose(g);
-        take_drawn(g, g->written, some);
-        g->written += some, n -= some;
+            prefill_and_sample(g);
+        fetch_sampled(g, g->sampled, steps);
+        g->sampled += steps, n -= steps;
     }
 }

@@ -1,20 +1,21 @@
-/* generator.h - texts from a model: the prompt in one pass, then token by token, with the
+/* generator.h - sequences from a model: the prompt in one pass, then token by token, with the
  * sampler on the device.
  *
  *     generator g;
  *     generator_create(&g, &m, &settings, &err);
- *     generator_start(&g, prompts, lengths, seeds, &err);   // B texts at once
- *     generator_write(&g, n);                               // n tokens more of each
- *     g.text[b], g.count[b]                                 // prompt and what was written
+ *     generator_start(&g, prompts, lengths, seeds, &err);   // a batch of sequences
+ *     generator_decode(&g, n);                              // n more tokens of each
+ *     g.tokens[b], g.count[b]                               // prompt and sampled tokens
  *
- * A decoder (decoder.h) reads and draws; here is which tokens it reads when. generator_write
- * waits only behind its last step. A row's text depends on its own prompt and seed alone.
+ * The decoder (decoder.h) does the computing; the generator decides which tokens it processes
+ * when. generator_decode waits for the device only after its last step. The tokens of a
+ * sequence depend only on its own prompt and seed.
  *
- * What a token sees. In a Griffin-type model the states and the window of the last keys,
- * however long the text gets. A Llama-type model has learnt `context` positions: a text
- * that outgrows them slides, that is, the newer half of what the model sees is read again
- * from position 0. With cache false all that the model can see is read anew for each
- * token, by the same rule, so greedy texts are equal.
+ * What a token sees. In a Griffin-type model: the states and the window of the last keys,
+ * however long the sequence gets. A Llama-type model was trained on `context` positions: a
+ * sequence that outgrows them slides, that is, the newer half of what the model sees is
+ * processed again from position 0. With cache = false all that the model can see is processed
+ * again for every token, by the same rule, so greedy sequences are equal.
  */
 #ifndef GENERATOR_H
 #define GENERATOR_H
@@ -22,30 +23,32 @@
 #include "model.h"
 
 typedef struct generator_settings {
-    int batch;            /* B texts at once */
-    int tokens;           /* the most that generator_write gives to a text */
-    int longest;          /* the longest prompt */
-    bool cache, graph;    /* see above; false: launch by launch */
-    float temperature;    /* 0: always the likeliest */
-    int top_k;            /* 0: all */
-    float top_p, penalty; /* 1: all; 1: none */
+    int batch;          /* B: sequences */
+    int max_new_tokens; /* of each sequence */
+    int longest_prompt;
+    bool cache, graph;        /* see above; false: launch by launch */
+    float temperature;        /* 0: always the most likely token */
+    int top_k;                /* 0: all */
+    float top_p;              /* 1: all */
+    float repetition_penalty; /* 1: none */
 } generator_settings;
 
 typedef struct generator {
-    model *m; /* its weights, stream and handles are used, no more */
+    model *m; /* only its weights, stream and handles are used */
     generator_settings set;
     decoder d;
-    int B;
+    int batch;
     bool slides; /* see above */
-    void *wide;  /* copies of weights with wider heads, where labs 05 and 07 want them */
-    /* on the host, up to date when generator_write returns */
-    int **text, *count; /* (B) prompt and drawn tokens; how many */
-    int *start, *read;  /* (B) first token that the model sees; how many it read */
-    int *again;         /* (B) how many to read again */
-    int *zero;          /* (B) zeros: every reading begins a text */
-    const int **seen;   /* (B) what the model sees */
-    int *h_rows;        /* scratch, (B,tokens) */
-    int written;        /* tokens drawn so far, in each text */
+    void *wide;  /* copies of weights with wider heads, where labs 05 and 07 need them */
+    /* on the host, up to date when generator_decode returns */
+    int **tokens, *count; /* (B) prompt and sampled tokens; how many */
+    int *first;           /* (B) the first token that the model sees */
+    int *processed;       /* (B) tokens in its states and caches */
+    int *again;           /* (B) how many to process again */
+    int *zero;            /* (B) zeros: every prefill starts a sequence */
+    const int **visible;  /* (B) what the model sees */
+    int *h_scratch;       /* (B,max_new_tokens) */
+    int sampled;          /* tokens so far, in each sequence */
 } generator;
 
 /* m: loaded, and kept until after generator_destroy. */
@@ -53,11 +56,11 @@ int generator_create(
     generator *g, model *m, const generator_settings *set, wb_error *err);
 void generator_destroy(generator *g);
 
-/* Starts a text from each prompt (at least one token) and draws its first token. */
+/* Starts a sequence from each prompt (at least one token) and samples its first token. */
 int generator_start(
     generator *g, const int *const *prompt, const int *length, const uint64_t *seed,
     wb_error *err);
-/* n more tokens for each text. */
-void generator_write(generator *g, int n);
+/* n more tokens for each sequence. */
+void generator_decode(generator *g, int n);
 
 #endif

@@ -1,61 +1,11 @@
-/* generator_memory.c - a decoder on a model's weights, and what a generator keeps itself. */
+/* generator_memory.c - a decoder on a model's weights, and a generator's memory on the host. */
 #include "arena.h"
 #include "generator.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static decoder_config config_of(const model *m)
-{
-    const model_config *c = &m->config;
-    bool griffin = c->arch == MODEL_GRIFFIN;
-    return (decoder_config){
-        .dtype = c->dtype,
-        .layers = c->layers,
-        .C = c->channels,
-        .H = c->heads,
-        .K = c->kv_heads,
-        .D = decoder_head(c->head_dim),
-        .F = c->hidden,
-        .V = c->vocab,
-        .table = m->Vp,
-        .N = m->rotated,
-        .window = m->window,
-        .Cr = griffin ? c->recurrent : 0,
-        .taps = griffin ? c->taps : 0,
-        .act = griffin ? WB_GEGLU : WB_SWIGLU,
-        .eps = c->eps,
-        .offset = m->offset,
-        .scale = m->scale,
-        .emb_scale = m->emb_scale,
-        .softcap = c->softcap,
-        .rope_base = c->rope_base};
-}
-
-static decoder_layer weights_of(const model_layer *y)
-{
-    return (decoder_layer){
-        .recurrent = y->recurrent,
-        .n1 = y->n1.w,
-        .n2 = y->n2.w,
-        .wgu = y->wgu.w,
-        .bgu = y->bgu.w,
-        .wd = y->wd.w,
-        .bd = y->bd.w,
-        .wo = y->wo.w,
-        .bo = y->bo.w,
-        .wqkv = y->wqkv.w,
-        .wxy = y->wxy.w,
-        .bxy = y->bxy.w,
-        .cw = y->cw.w,
-        .cb = y->cb.w,
-        .wx = y->wx.w,
-        .bx = y->bx.w,
-        .wa = y->wa.w,
-        .ba = y->ba.w,
-        .ap = y->ap.w};
-}
-
-/* --- wider heads -------------------------------------------------------------------- */
+/* --- wider heads ----------------------------------------------------------------------- */
 
 static void copy_pieces(
     const model *m, void *to, size_t pitch, const void *from, size_t bytes, int count)
@@ -65,29 +15,29 @@ static void copy_pieces(
         m->stream));
 }
 
-// Behind each head's rows of wqkv, and columns of wo, zeros: products and scores stay.
-static void widen_heads(generator *g, decoder_layer *layer, int D, arena *a)
+// Zeros after each head's rows of qkv and columns of out: all scores and sums stay the same.
+static void widen_heads(generator *g, layer_weights *layer, int head_dim, arena *a)
 {
-    const model_config *c = &g->m->config;
-    size_t e = a->element, C = (size_t)c->channels;
-    size_t was = (size_t)c->head_dim * e, is = (size_t)D * e;
-    int heads = c->heads + 2 * c->kv_heads;
-    for (int l = 0; l < c->layers; l++) {
-        decoder_layer *y = &layer[l];
-        if (y->recurrent) continue;
-        void *wqkv = take(a, heads * is * C), *wo = take(a, C * c->heads * is);
+    const model_shape *s = &g->m->config.shape;
+    size_t e = a->element, C = (size_t)s->channels;
+    size_t was = (size_t)s->head_dim * e, is = (size_t)head_dim * e;
+    int heads = s->heads + 2 * s->kv_heads;
+    for (int l = 0; l < s->layers; l++) {
+        layer_weights *w = &layer[l];
+        if (shape_is_recurrent(s, l)) continue;
+        void *qkv = take(a, heads * is * C), *out = take(a, C * s->heads * is);
         if (!a->base) continue;  // only counting
-        copy_pieces(g->m, wqkv, is * C, y->wqkv, was * C, heads);
-        copy_pieces(g->m, wo, is, y->wo, was, c->channels * c->heads);
-        y->wqkv = wqkv, y->wo = wo;
+        copy_pieces(g->m, qkv, is * C, w->qkv, was * C, heads);
+        copy_pieces(g->m, out, is, w->out, was, s->channels * s->heads);
+        w->qkv = qkv, w->out = out;
     }
 }
 
-static int make_wide(generator *g, decoder_layer *layer, int D, wb_error *err)
+static int make_wide(generator *g, layer_weights *layer, int head_dim, wb_error *err)
 {
     arena a = {.element = wb_dtype_size(g->m->config.dtype)};
-    if (D == g->m->config.head_dim) return 0;
-    widen_heads(g, layer, D, &a);
+    if (head_dim == g->m->config.shape.head_dim) return 0;
+    widen_heads(g, layer, head_dim, &a);
     if (cudaMalloc(&g->wide, a.used) != cudaSuccess) {
         cudaGetLastError();
         return error_set(
@@ -95,86 +45,88 @@ static int make_wide(generator *g, decoder_layer *layer, int D, wb_error *err)
     }
     CUDA_CHECK(cudaMemsetAsync(g->wide, 0, a.used, g->m->stream));
     a = (arena){.base = g->wide, .element = a.element};
-    widen_heads(g, layer, D, &a);
+    widen_heads(g, layer, head_dim, &a);
     return 0;
 }
 
-/* --- a generator -------------------------------------------------------------------- */
+/* --- a generator ----------------------------------------------------------------------- */
 
-static decoder_settings room_of(generator *g)
+static decoder_settings settings_of(generator *g)
 {
-    const model_config *c = &g->m->config;
     const generator_settings *set = &g->set;
-    int whole = set->longest + set->tokens;  // of the longest text
-    g->slides = c->arch == MODEL_LLAMA;
-    int P = set->cache ? set->longest : whole;
-    if (g->slides && whole > c->context) P = c->context;  // what is read again too
+    int context = g->m->config.shape.context;
+    int whole = set->longest_prompt + set->max_new_tokens;  // of the longest sequence
+    g->slides = g->m->config.arch == MODEL_LLAMA;
+    int longest = set->cache ? set->longest_prompt : whole;
+    if (g->slides && whole > context) longest = context;  // what a slide processes again
     return (decoder_settings){
-        .B = g->B,
-        .T = P < c->context ? P : c->context,
-        .P = P,
-        .positions = g->slides && whole > c->context ? c->context : whole,
-        .drawn = set->tokens,
+        .batch = g->batch,
+        .chunk = longest < context ? longest : context,
+        .longest_prompt = longest,
+        .positions = g->slides && whole > context ? context : whole,
+        .max_new_tokens = set->max_new_tokens,
         .graph = set->graph,
         .temperature = set->temperature,
         .top_k = set->top_k,
         .top_p = set->top_p,
-        .penalty = set->penalty};
+        .repetition_penalty = set->repetition_penalty};
 }
 
 static int make_decoder(generator *g, wb_error *err)
 {
     const model *m = g->m;
-    decoder_config c = config_of(m);
-    decoder_settings room = room_of(g);
-    decoder_layer *layer = malloc((size_t)c.layers * sizeof *layer);
-    if (!layer) return error_set(err, "no memory for %d layers", c.layers);
-    for (int l = 0; l < c.layers; l++)
-        layer[l] = weights_of(&m->layer[l]);
-    const decoder_weights w = {
-        .layer = layer, .emb = m->emb.w, .head = m->head.w, .nf = m->nf.w};
-    int rc = c.D > 256 ? 0 : make_wide(g, layer, c.D, err);
-    if (!rc) rc = decoder_create(&g->d, &c, &w, &room, m->blas, m->stream, err);
-    free(layer);
+    decoder_config c = decoder_configure(&m->config.shape, m->config.dtype);
+    decoder_settings set = settings_of(g);
+    model_weights w = m->weights;
+    size_t bytes = (size_t)c.shape.layers * sizeof *w.layer;
+    w.layer = malloc(bytes);
+    if (!w.layer) return error_set(err, "no memory for %d layers", c.shape.layers);
+    memcpy(w.layer, m->weights.layer, bytes);
+    int head_dim = c.shape.head_dim;
+    int rc = head_dim > 256 ? 0 : make_wide(g, w.layer, head_dim, err);
+    if (!rc) rc = decoder_create(&g->d, &c, &w, &set, m->blas, m->stream, err);
+    free(w.layer);
     return rc;
 }
 
-static int make_texts(generator *g, wb_error *err)
+static int make_sequences(generator *g, wb_error *err)
 {
-    size_t B = (size_t)g->B, room = (size_t)g->set.longest + g->set.tokens;
-    g->text = calloc(B, sizeof *g->text);
+    size_t B = (size_t)g->batch;
+    size_t room = (size_t)g->set.longest_prompt + g->set.max_new_tokens;
+    g->tokens = calloc(B, sizeof *g->tokens);
     g->count = calloc(5 * B, sizeof *g->count);
-    g->seen = calloc(B, sizeof *g->seen);
-    g->h_rows = calloc(B * (size_t)g->set.tokens, sizeof *g->h_rows);
-    if (!g->text || !g->count || !g->seen || !g->h_rows)
-        return error_set(err, "no memory for %d texts", g->B);
-    g->start = g->count + B, g->read = g->start + B, g->again = g->read + B;
+    g->visible = calloc(B, sizeof *g->visible);
+    g->h_scratch = calloc(B * (size_t)g->set.max_new_tokens, sizeof *g->h_scratch);
+    if (!g->tokens || !g->count || !g->visible || !g->h_scratch)
+        return error_set(err, "no memory for %d sequences", g->batch);
+    g->first = g->count + B, g->processed = g->first + B, g->again = g->processed + B;
     g->zero = g->again + B;
     for (size_t b = 0; b < B; b++) {
-        g->text[b] = malloc(room * sizeof **g->text);
-        if (!g->text[b]) return error_set(err, "no memory for %zu tokens", room);
+        g->tokens[b] = malloc(room * sizeof **g->tokens);
+        if (!g->tokens[b]) return error_set(err, "no memory for %zu tokens", room);
     }
     return 0;
 }
 
 int generator_create(generator *g, model *m, const generator_settings *set, wb_error *err)
 {
-    *g = (generator){.m = m, .set = *set, .B = set->batch};
-    if (g->set.tokens < 1) g->set.tokens = 1;
-    if ((double)g->set.longest + g->set.tokens > 1e9)
-        return error_set(err, "a text of %d tokens is too long", g->set.tokens);
-    return make_decoder(g, err) || make_texts(g, err) ? -1 : 0;
+    *g = (generator){.m = m, .set = *set, .batch = set->batch};
+    if (g->set.max_new_tokens < 1) g->set.max_new_tokens = 1;
+    if ((double)g->set.longest_prompt + g->set.max_new_tokens > 1e9)
+        return error_set(
+            err, "a sequence of %d tokens is too long", g->set.max_new_tokens);
+    return make_decoder(g, err) || make_sequences(g, err) ? -1 : 0;
 }
 
 void generator_destroy(generator *g)
 {
     decoder_destroy(&g->d);
     if (g->wide) CUDA_CHECK(cudaFree(g->wide));
-    for (int b = 0; g->text && b < g->B; b++)
-        free(g->text[b]);
-    free(g->text);
+    for (int b = 0; g->tokens && b < g->batch; b++)
+        free(g->tokens[b]);
+    free(g->tokens);
     free(g->count);
-    free(g->seen);
-    free(g->h_rows);
+    free(g->visible);
+    free(g->h_scratch);
     *g = (generator){0};
 }

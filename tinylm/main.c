@@ -1,7 +1,6 @@
 /* main.c - tinylm train|eval|generate: the command line. */
 #include "commands.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -9,9 +8,9 @@ static const struct {
     int use;
     const char *help;
 } commands[] = {
-    {"train", FOR_TRAIN, "learn from a text"},
-    {"eval", FOR_EVAL, "mean loss of a checkpoint over the held-out tenth of a text"},
-    {"generate", FOR_GENERATE, "write a text with a checkpoint"},
+    {"train", FOR_TRAIN, "train a model on a text"},
+    {"eval", FOR_EVAL, "validation loss of a checkpoint: over the last tenth of a text"},
+    {"generate", FOR_GENERATE, "continue a text with a checkpoint"},
 };
 
 static int help(const char *command)
@@ -34,9 +33,8 @@ int main(int argc, char **argv)
         if (strcmp(command, commands[i].name) == 0) use = commands[i].use;
     if (!use) {
         fprintf(
-            stderr, "tinylm: no command '%s': there are train, eval and generate\n",
-            command);
-        return 1;
+            stderr, "tinylm: no command '%s': use train, eval or generate\n", command);
+        return WRONG_OPTION;
     }
     for (int i = 2; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
@@ -46,6 +44,7 @@ int main(int argc, char **argv)
     static options o;
     wb_error err;
     options_default(&o);
-    if (options_flags(&o, argc - 2, argv + 2, use, &err)) return complain(&err);
+    if (options_flags(&o, argc - 2, argv + 2, use, &err))
+        return complain(&err, WRONG_OPTION);
     return use == FOR_EVAL ? eval_main(&o) : generate_main(&o);
 }

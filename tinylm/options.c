@@ -1,10 +1,7 @@
 /* options.c - see options.h. */
 #include "options.h"
 
-#include "flags.h"
-
 #include <ctype.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +20,6 @@ static const flag rows[] = {
     {"data", FLAG_TEXT, AT(data), T_ | E_, 0, 0, "",
      "text to learn from; its last tenth is held out"},
     {"out", FLAG_TEXT, AT(out), T_, 0, 0, "", "folder of the run (runs/PRESET)"},
-    {"checkpoint", FLAG_TEXT, AT(checkpoint), E_ | G_, 0, 0, "",
-     "folder with model.safetensors"},
 
     {"arch", FLAG_TEXT, AT(arch), M_, 0, 0, "llama",
      "llama, or griffin: recurrent layers, and attention in a window"},
@@ -52,7 +47,8 @@ static const flag rows[] = {
      "griffin: kinds of layers, repeated: r recurrent, a attention"},
     {"recurrent", FLAG_LONG, AT(recurrent), M_, 0, MANY, "0",
      "griffin: channels of the recurrence (0: as channels)"},
-    {"taps", FLAG_LONG, AT(taps), M_, 2, 8, "4", "griffin: of the convolution"},
+    {"conv-width", FLAG_LONG, AT(conv_width), M_, 2, 8, "4",
+     "griffin: inputs that the temporal convolution covers"},
     {"window", FLAG_LONG, AT(window), M_, 0, MANY, "0",
      "griffin: tokens that attention sees before its own (0: half the context)"},
     {"hf-window", FLAG_SWITCH, AT(hf_window), M_ | E_ | G_, 0, 0, "0",
@@ -81,8 +77,7 @@ static const flag rows[] = {
      "f16: first factor of the loss"},
     {"growth", FLAG_LONG, AT(growth), S_, 0, MANY, "2000",
      "f16: steps without overflow that double the factor (0: never)"},
-    {"seed", FLAG_SEED, AT(seed), S_ | G_, 0, 0, "1",
-     "of weights, order, dropout; of the sampler"},
+    GENERATION_FLAGS(options, gen, E_ | G_, G_, G_, S_ | G_, T_ | G_, T_ | E_ | G_),
     {"eval-every", FLAG_LONG, AT(eval_every), S_, 0, MANY, "250",
      "steps between evaluations of the held-out tail (0: at the end)"},
     {"save-every", FLAG_LONG, AT(save_every), S_, 0, MANY, "0",
@@ -93,27 +88,21 @@ static const flag rows[] = {
      "save and end after this step; the schedule stays that of --steps (0: off)"},
     {"resume", FLAG_SWITCH, AT(resume), T_, 0, 0, "0",
      "go on from the run's last checkpoint"},
-    {"graph", FLAG_SWITCH, AT(graph), T_ | G_, 0, 0, "1",
-     "replay the step as one CUDA graph"},
 
-    {"prompt", FLAG_TEXT, AT(prompt), G_, 0, 0, "\n", "text to go on from"},
-    {"tokens", FLAG_LONG, AT(tokens), G_, 0, MANY, "500", "tokens to write"},
-    {"texts", FLAG_LONG, AT(texts), G_, 1, 65536, "1",
-     "texts at once, of seed, seed + 1, ...; shown when all are done"},
-    {"temperature", FLAG_REAL, AT(temperature), G_, 0, 1e6, "0.8",
-     "0: always the likeliest"},
-    {"top-k", FLAG_LONG, AT(top_k), G_, 0, MANY, "0",
-     "choose among the k likeliest (0: all)"},
-    {"top-p", FLAG_REAL, AT(top_p), G_, 0, 1, "1",
-     "choose among the fewest that have this much probability"},
-    {"penalty", FLAG_REAL, AT(penalty), G_, 0.01, 100, "1",
-     "repetition penalty: above 1 makes tokens seen before less likely"},
-    {"cache", FLAG_SWITCH, AT(cache), G_, 0, 0, "1",
-     "keep keys and values; 0: all anew per token"},
-    {"quiet", FLAG_SWITCH, AT(quiet), T_ | E_ | G_, 0, 0, "0", "only results"},
+    {"no-cache", FLAG_SWITCH, AT(no_cache), G_, 0, 0, "0",
+     "no keys and values are kept: every token starts from the whole text"},
 };
 #define COUNT (sizeof rows / sizeof *rows)
-static const flag_table table = {rows, COUNT};
+static const flag_renamed renamed[] = {
+    {"checkpoint", "model"},
+    {"tokens", "max-new-tokens"},
+    {"texts", "batch"},
+    {"graph", "no-graph"},
+    {"cache", "no-cache"},
+    {"taps", "conv-width"},
+    {"penalty", "repetition-penalty"},
+};
+static const flag_table table = {rows, COUNT, renamed, sizeof renamed / sizeof *renamed};
 
 void options_default(options *o)
 {
@@ -153,10 +142,12 @@ int options_read(options *o, const char *text, const char *name, wb_error *err)
         if (!*line) continue;
         char *equal = strchr(line, '='), where[1200];
         if (equal) *equal = 0;
-        char *key = trim(line);
-        const flag *p = flags_find(&table, key, strlen(key));
+        const char *key = trim(line);
+        // Checkpoints of older versions have --conv-width under its former name.
+        if (strcmp(key, "taps") == 0) key = "conv-width";
+        const flag *p = flags_find(&table, key, strlen(key), SAVED);
         snprintf(where, sizeof where, "%s:%d: %.40s", name, number, key);
-        if (!equal || !p || !(p->use & SAVED))
+        if (!equal || !p)
             rc = error_set(
                 err, "%s: not a line `name = value` of the model or the training", where);
         else

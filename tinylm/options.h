@@ -4,18 +4,19 @@
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
-#include "file.h"
+#include "generation_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct options {
+    generation_options gen; /* --seed, --no-graph and --quiet are training's too */
     /* files */
-    char preset[256], data[1024], out[1024], checkpoint[1024];
+    char preset[256], data[1024], out[1024];
     /* model */
     char arch[16], blocks[64];
     long layers, channels, heads, kv_heads, hidden, context;
-    long recurrent, taps, window;
+    long recurrent, conv_width, window;
     bool tied, hf_window;
     double eps, rope_base, softcap;
     char tokenizer[16], dtype[8], attention[8];
@@ -25,13 +26,9 @@ typedef struct options {
     double lr, min_lr, beta1, beta2, adam_eps, decay, clip, dropout, loss_scale;
     long growth;
     long eval_every, save_every, log_every, stop_at;
-    uint64_t seed;
-    bool resume, graph, quiet;
+    bool resume;
     /* generation */
-    char prompt[8192];
-    long tokens, texts, top_k;
-    double temperature, top_p, penalty;
-    bool cache;
+    bool no_cache;
 } options;
 
 enum { FOR_TRAIN = 1, FOR_EVAL = 2, FOR_GENERATE = 4, SAVED = 8, MAKES_MODEL = 16 };

@@ -17,91 +17,101 @@
 
 #include "branches.h"
 
-// In place or not; the backward pass is the same call. p = 0: nothing happens.
+// In place or not; the backward pass is the same call. p = 0 is a no-op.
 static const E *drop(const model *m, E *out, const E *x, float p, int site)
 {
     if (p == 0) return x;
-    size_t n = (size_t)m->R * m->config.channels;
+    size_t n = (size_t)m->rows * m->config.shape.channels;
     CK(OP(dropout_forward)(out, x, m->train, n, p, (uint32_t)site, m->stream));
     return out;
 }
 
-// Tokens to logits. A residual addition and the norm behind it are one pass.
+// Tokens to logits. A residual addition and the norm after it are one kernel.
 static void forward(model *m, const int *token, float p)
 {
-    int R = m->R, C = m->config.channels, layers = m->config.layers;
-    float eps = m->config.eps, offset = m->offset;
-    E *x = m->layer[0].x1;
-    CK(OP(embedding_forward)(x, m->emb.w, token, R, C, m->Vp, m->emb_scale, m->stream));
+    const model_shape *s = &m->config.shape;
+    int R = m->rows, C = s->channels, Vp = m->padded_vocab, layers = s->layers;
+    float eps = s->eps, offset = m->norm_offset;
+    E *x = m->layer[0].residual1;
+    CK(OP(embedding_forward)(
+        x, m->weights.embedding, token, R, C, Vp, m->embedding_scale, m->stream));
     drop(m, x, x, p, 0);
     for (int l = 0; l < layers; l++) {
         model_layer *y = &m->layer[l];
         if (l == 0)
             CK(OP(rmsnorm_forward)(
-                y->h1, y->r1, x, y->n1.w, R, C, eps, offset, m->stream));
+                y->normed1, y->rstd1, x, y->w->norm1, R, C, eps, offset, m->stream));
         else
             CK(OP(rmsnorm_residual_forward)(
-                y->h1, y->x1, y->r1, m->br, m->layer[l - 1].x2, y->n1.w, R, C, eps,
-                offset, m->stream));
+                y->normed1, y->residual1, y->rstd1, m->branch, m->layer[l - 1].residual2,
+                y->w->norm1, R, C, eps, offset, m->stream));
         if (y->recurrent)
             recurrent_branch(m, y);
         else
             attention_branch(m, y);
-        drop(m, m->br, m->br, p, 2 * l + 1);
+        drop(m, m->branch, m->branch, p, 2 * l + 1);
         CK(OP(rmsnorm_residual_forward)(
-            y->h2, y->x2, y->r2, m->br, y->x1, y->n2.w, R, C, eps, offset, m->stream));
+            y->normed2, y->residual2, y->rstd2, m->branch, y->residual1, y->w->norm2, R,
+            C, eps, offset, m->stream));
         mlp_branch(m, y);
-        drop(m, m->br, m->br, p, 2 * l + 2);
+        drop(m, m->branch, m->branch, p, 2 * l + 2);
     }
     CK(OP(rmsnorm_residual_forward)(
-        m->hf, m->xf, m->rf, m->br, m->layer[layers - 1].x2, m->nf.w, R, C, eps, offset,
+        m->final_normed, m->final_residual, m->final_rstd, m->branch,
+        m->layer[layers - 1].residual2, m->weights.final_norm, R, C, eps, offset,
         m->stream));
     CK(OP(matmul_forward)(
-        m->logits, m->hf, m->head.w, NULL, NULL, R, C, m->Vp, m->blas, m->stream));
+        m->logits, m->final_normed, m->weights.head, NULL, NULL, R, C, Vp, m->blas,
+        m->stream));
 }
 
-// logits: their gradient. dx: of the residual stream, from the end of a layer to its start.
+// m->logits holds its own gradient; d_residual goes from the end of a layer to its start.
 static void backward(model *m, const int *token, float p)
 {
-    int R = m->R, C = m->config.channels;
-    float offset = m->offset;
+    int R = m->rows, C = m->config.shape.channels, Vp = m->padded_vocab;
+    float offset = m->norm_offset;
     CK(OP(matmul_backward)(
-        m->dh, m->head.d, NULL, m->logits, m->hf, m->head.w, R, C, m->Vp, m->blas,
-        m->stream));
+        m->d_normed, m->gradients.head, NULL, m->logits, m->final_normed, m->weights.head,
+        R, C, Vp, m->blas, m->stream));
     CK(OP(rmsnorm_backward)(
-        m->dx, m->nf.d, m->dh, m->xf, m->nf.w, m->rf, NULL, R, C, offset, m->ws,
-        m->ws_bytes, m->stream));
-    for (int l = m->config.layers - 1; l >= 0; l--) {
+        m->d_residual, m->gradients.final_norm, m->d_normed, m->final_residual,
+        m->weights.final_norm, m->final_rstd, NULL, R, C, offset, m->workspace,
+        m->workspace_bytes, m->stream));
+    for (int l = m->config.shape.layers - 1; l >= 0; l--) {
         model_layer *y = &m->layer[l];
-        mlp_branch_backward(m, y, drop(m, m->dbr, m->dx, p, 2 * l + 2));
-        CK(OP(rmsnorm_backward)(  // dres = dx: what goes past the branch
-            m->dx, y->n2.d, m->dh, y->x2, y->n2.w, y->r2, m->dx, R, C, offset, m->ws,
-            m->ws_bytes, m->stream));
-        const E *db = drop(m, m->dbr, m->dx, p, 2 * l + 1);
+        mlp_branch_backward(m, y, drop(m, m->d_branch, m->d_residual, p, 2 * l + 2));
+        CK(OP(rmsnorm_backward)(  // dres = d_residual: the path around the branch
+            m->d_residual, y->grad->norm2, m->d_normed, y->residual2, y->w->norm2,
+            y->rstd2, m->d_residual, R, C, offset, m->workspace, m->workspace_bytes,
+            m->stream));
+        const E *db = drop(m, m->d_branch, m->d_residual, p, 2 * l + 1);
         if (y->recurrent)
             recurrent_branch_backward(m, y, db);
         else
             attention_branch_backward(m, y, db);
         CK(OP(rmsnorm_backward)(
-            m->dx, y->n1.d, m->dh, y->x1, y->n1.w, y->r1, m->dx, R, C, offset, m->ws,
-            m->ws_bytes, m->stream));
+            m->d_residual, y->grad->norm1, m->d_normed, y->residual1, y->w->norm1,
+            y->rstd1, m->d_residual, R, C, offset, m->workspace, m->workspace_bytes,
+            m->stream));
     }
-    drop(m, m->dx, m->dx, p, 0);
+    drop(m, m->d_residual, m->d_residual, p, 0);
     CK(OP(embedding_backward)(
-        m->emb.d, m->dx, token, R, C, m->Vp, m->emb_scale, m->ws, m->ws_bytes,
-        m->stream));
+        m->gradients.embedding, m->d_residual, token, R, C, Vp, m->embedding_scale,
+        m->workspace, m->workspace_bytes, m->stream));
 }
 
 static void micro(model *m, const model_recipe *r, int index, bool gradients)
 {
-    size_t at = (size_t)index * m->R;
-    CK(train_begin(m->train, r->schedule, r->accum * m->R, index == 0, m->stream));
+    size_t at = (size_t)index * m->rows;
+    CK(train_begin(m->train, r->schedule, r->accum * m->rows, index == 0, m->stream));
     forward(m, m->token + at, r->dropout);
-    CK(OP(cross_entropy)(  // the gradient takes the place of the logits
+    CK(OP(cross_entropy)(  // the gradient overwrites the logits
         m->loss, gradients ? m->logits : NULL, m->logits, m->target + at,
-        &m->train->grad_scale, m->R, m->config.vocab, m->Vp, m->config.softcap, -1,
+        &m->train->grad_scale, m->rows, m->config.shape.vocab, m->padded_vocab,
+        m->config.shape.softcap, -1, m->stream));
+    CK(sum_f32(
+        &m->train->loss, m->loss, (size_t)m->rows, m->workspace, m->workspace_bytes,
         m->stream));
-    CK(sum_f32(&m->train->loss, m->loss, (size_t)m->R, m->ws, m->ws_bytes, m->stream));
     if (gradients) backward(m, m->token + at, r->dropout);
 }
 
@@ -110,18 +120,19 @@ static void adamw(model *m, const model_recipe *r, size_t from, size_t n, float 
 {
     E *param = m->param;
     CK(OP(adamw_step)(
-        param + from, m->master ? m->master + from : NULL, m->m + from, m->v + from,
-        m->grad + from, m->train, n, r->beta1, r->beta2, r->adam_eps, decay, r->clip,
-        m->stream));
+        param + from, m->master ? m->master + from : NULL, m->adam_m + from,
+        m->adam_v + from, m->grad + from, m->train, n, r->beta1, r->beta2, r->adam_eps,
+        decay, r->clip, m->stream));
 }
 
 static void step(model *m, const model_recipe *r)
 {
     for (int i = 0; i < r->accum; i++)
         micro(m, r, i, true);
-    CK(gradnorm_f32(m->train, m->grad, m->N, m->ws, m->ws_bytes, m->stream));
+    CK(gradnorm_f32(
+        m->train, m->grad, m->parameters, m->workspace, m->workspace_bytes, m->stream));
     adamw(m, r, 0, m->decayed, r->decay);  // matrices
-    adamw(m, r, m->decayed, m->N - m->decayed, 0.0f);
+    adamw(m, r, m->decayed, m->parameters - m->decayed, 0.0f);
     CK(train_end(m->train, r->growth, m->stream));
 }
 
@@ -129,14 +140,16 @@ static void evaluate(model *m)
 {
     forward(m, m->token, 0.0f);
     CK(OP(cross_entropy)(
-        m->loss, NULL, m->logits, m->target, NULL, m->R, m->config.vocab, m->Vp,
-        m->config.softcap, -1, m->stream));
-    CK(sum_f32(m->eval_loss, m->loss, (size_t)m->R, m->ws, m->ws_bytes, m->stream));
+        m->loss, NULL, m->logits, m->target, NULL, m->rows, m->config.shape.vocab,
+        m->padded_vocab, m->config.shape.softcap, -1, m->stream));
+    CK(sum_f32(
+        m->eval_loss, m->loss, (size_t)m->rows, m->workspace, m->workspace_bytes,
+        m->stream));
 }
 
 static void cast(model *m)
 {
-    if (m->master) CK(OP(cast)(m->param, m->master, m->N, m->stream));
+    if (m->master) CK(OP(cast)(m->param, m->master, m->parameters, m->stream));
 }
 
 static void at_least(size_t *bytes, size_t want)
@@ -146,10 +159,10 @@ static void at_least(size_t *bytes, size_t want)
 
 static void attention_workspace(model *m)
 {
-    int B = m->B, T = m->T, D = m->config.head_dim;
-    int H = m->config.heads, K = m->config.kv_heads;
+    int B = m->batch, T = m->length, D = m->config.shape.head_dim;
+    int H = m->config.shape.heads, K = m->config.shape.kv_heads;
     bool trains = m->use == MODEL_TRAIN;
-    size_t *n = &m->ws_bytes;
+    size_t *n = &m->workspace_bytes;
     if (m->config.gemm_attention) {
         if (trains) at_least(n, OP(attention_gemm_backward_workspace)(B, T, T, H, K, D));
         return;
@@ -160,25 +173,28 @@ static void attention_workspace(model *m)
 
 static void recurrent_workspace(model *m)
 {
-    int B = m->B, T = m->T, Cr = m->config.recurrent, G = m->config.heads;
-    size_t *n = &m->ws_bytes;
+    int B = m->batch, T = m->length, Cr = m->config.shape.recurrent,
+        G = m->config.shape.heads;
+    size_t *n = &m->workspace_bytes;
     at_least(n, OP(rglru_forward_workspace)(B, T, Cr));
     if (m->use != MODEL_TRAIN) return;
     at_least(n, OP(rglru_backward_workspace)(B, T, Cr));
-    at_least(n, OP(block_linear_backward_workspace)(m->R, G, Cr / G));
-    at_least(n, OP(conv1d_backward_workspace)(B, T, Cr, m->config.taps));
+    at_least(n, OP(block_linear_backward_workspace)(m->rows, G, Cr / G));
+    at_least(n, OP(conv1d_backward_workspace)(B, T, Cr, m->config.shape.conv_width));
 }
 
 static void workspace(model *m)
 {
-    size_t *n = &m->ws_bytes;
-    at_least(n, sum_workspace_f32((size_t)m->R));
+    size_t *n = &m->workspace_bytes;
+    at_least(n, sum_workspace_f32((size_t)m->rows));
     attention_workspace(m);
     if (m->config.arch == MODEL_GRIFFIN) recurrent_workspace(m);
     if (m->use != MODEL_TRAIN) return;
-    at_least(n, gradnorm_workspace_f32(m->N));
-    at_least(n, OP(rmsnorm_backward_workspace)(m->R, m->config.channels));
-    at_least(n, OP(embedding_backward_workspace)(m->R, m->config.channels, m->Vp));
+    at_least(n, gradnorm_workspace_f32(m->parameters));
+    at_least(n, OP(rmsnorm_backward_workspace)(m->rows, m->config.shape.channels));
+    at_least(
+        n, OP(embedding_backward_workspace)(
+               m->rows, m->config.shape.channels, m->padded_vocab));
 }
 
 #undef CK

@@ -1,11 +1,14 @@
-/* recipe.h - from options to a model and to the way it is trained. */
+/* recipe.h - how a model is trained: what a training step needs besides the model. */
 #ifndef RECIPE_H
 #define RECIPE_H
-#include "model.h"
-#include "options.h"
+#include "ops.h"
 
-/* Sizes of the model that the options describe; vocab: tokens of its tokenizer. */
-int recipe_config(model_config *c, const options *o, int vocab, wb_error *err);
-int recipe_make(model_recipe *r, const options *o, wb_error *err);
+typedef struct model_recipe {
+    wb_schedule schedule; /* of the learning rate */
+    int accum;            /* micro-batches of a step */
+    float loss_scale;     /* initial; 1 except for f16 */
+    int growth;           /* good steps that double the loss scale; 0: never */
+    float dropout, beta1, beta2, adam_eps, decay, clip;
+} model_recipe;
 
 #endif

@@ -8,9 +8,10 @@
 #include "commands.h"
 #include "corpus.h"
 #include "curve.h"
+#include "from_options.h"
 #include "kernels.h"
 #include "progress.h"
-#include "recipe.h"
+#include "tensors.h"
 #include "trainer.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ typedef struct run {
     double since; /* clock at the last line of the CSV */
     uint32_t since_step;
     wb_error err;
+    int status; /* of the program after an error */
 } run;
 
 static volatile sig_atomic_t stop_signal;
@@ -58,7 +60,9 @@ static int read_options(run *r, int argc, char **argv)
 {
     options *o = &r->o;
     options_default(o);
+    r->status = WRONG_OPTION;
     if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
+    r->status = FAILED;
     if (!o->out[0]) {
         const char *name = strrchr(o->preset, '/');
         snprintf(o->out, sizeof o->out, "runs/%s", name ? name + 1 : o->preset);
@@ -87,7 +91,7 @@ static int read_options(run *r, int argc, char **argv)
 static int log_step(run *r, double val)
 {
     const wb_train *s = trainer_read(&r->t);
-    double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.R;
+    double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.rows;
     double rate = (s->step - r->since_step) * tokens / (now - r->since);
     if (s->loss_scale <
         0x1p-20f)  // it began at 1 or more, and each skipped step halves it
@@ -100,7 +104,7 @@ static int log_step(run *r, double val)
     if (!isnan(val)) r->val = val, r->val_step = s->step;
     if (curve_add(r->csv, s, r->loss, val, rate))
         return error_set(&r->err, "%s/train.csv: %s", r->o.out, strerror(errno));
-    if (!r->o.quiet)
+    if (!r->o.gen.quiet)
         progress_update(&r->bar, s->step, r->loss, r->val, rate, !isnan(val));
     r->since = seconds_now(), r->since_step = s->step;
     return 0;
@@ -124,7 +128,8 @@ static int evaluate(run *r)
     trainer_read(&r->t);  // the steps before must not count as evaluation
     double before = seconds_now();
     double val = evaluate_text(
-        &r->m, r->text.token + r->text.held_out, r->text.length - r->text.held_out);
+        &r->m, r->text.token + r->text.train_length,
+        r->text.length - r->text.train_length);
     r->since += seconds_now() - before;
     if (log_step(r, val)) return -1;
     if (!(val < r->state.best)) return 0;
@@ -151,18 +156,19 @@ static int open_run(run *r, int argc, char **argv)
     const options *o = &r->o;
     char last[PATH_MAX];
     if (read_options(r, argc, argv) || load_text(r) ||
-        recipe_config(&config, o, r->text.tokenizer.vocab, &r->err) ||
-        recipe_make(&recipe, o, &r->err) || folder_make(o->out, &r->err))
+        config_from_options(&config, o, r->text.tokenizer.vocab, &r->err) ||
+        recipe_from_options(&recipe, o, &r->err) || folder_make(o->out, &r->err))
         return -1;
     snprintf(last, sizeof last, "%s/last", o->out);
     if (model_create(
-            &r->m, &config, (int)o->batch, config.context, recipe.accum, MODEL_TRAIN,
-            &r->err))
+            &r->m, &config, (int)o->batch, config.shape.context, recipe.accum,
+            MODEL_TRAIN, &r->err))
         return -1;
-    r->scratch = malloc(3 * r->m.N * sizeof *r->scratch);
-    if (!r->scratch) return error_set(&r->err, "no memory for %zu weights", r->m.N);
+    r->scratch = malloc(3 * r->m.parameters * sizeof *r->scratch);
+    if (!r->scratch)
+        return error_set(&r->err, "no memory for %zu weights", r->m.parameters);
     if (!o->resume) {
-        model_initialise(&r->m, o->seed);
+        model_initialise(&r->m, o->gen.seed);
         r->state.best = INFINITY;
     } else if (training_load(&r->m, last, &r->err)) {
         return -1;
@@ -170,8 +176,8 @@ static int open_run(run *r, int argc, char **argv)
     free(r->state.options);
     r->state.options = options_text(o);
     trainer_open(
-        &r->t, &r->m, &recipe, r->text.token, r->text.held_out, o->seed,
-        r->state.train.step, o->graph);
+        &r->t, &r->m, &recipe, r->text.token, r->text.train_length, o->gen.seed,
+        r->state.train.step, !o->gen.no_graph);
     r->csv = curve_open(o->out, o->resume, r->state.train.step, &r->err);
     return r->csv ? 0 : -1;
 }
@@ -182,7 +188,7 @@ static void print_blocks(const model_config *c, const char *asked)
         printf(
             "blocks %s, repeated: recurrent of %d channels, attention to %d tokens "
             "before\n",
-            c->blocks, c->recurrent, c->window - c->hf_window);
+            c->shape.blocks, c->shape.recurrent, shape_window(&c->shape));
     if (c->gemm_attention && strcmp(asked, "gemm") != 0)
         printf("attention by batched products: %s\n", model_lab05_refuses(c));
 }
@@ -200,17 +206,18 @@ static void print_start(const run *r)
     printf(
         "model  %s: %d layers, %d channels, %d heads (%d key/value), hidden %d, context "
         "%d, %.2f M parameters, %s\n",
-        model_arch_name(c->arch), c->layers, c->channels, c->heads, c->kv_heads,
-        c->hidden, c->context, (double)parameters / 1e6, model_dtype_name(c->dtype));
+        model_arch_name(c->arch), c->shape.layers, c->shape.channels, c->shape.heads,
+        c->shape.kv_heads, c->shape.hidden, c->shape.context, (double)parameters / 1e6,
+        model_dtype_name(c->dtype));
     print_blocks(c, r->o.attention);
     printf(
         "text   %s: %zu tokens of %d kinds, the last %zu held out\n", r->o.data,
-        r->text.length, c->vocab, r->text.length - r->text.held_out);
+        r->text.length, c->shape.vocab, r->text.length - r->text.train_length);
     printf(
         "run    %s: steps %u to %ld of %ld x %ld x %d tokens, seed %" PRIu64
         ", %.0f MB\n",
-        r->o.out, r->t.step, r->o.steps, r->o.accum, r->o.batch, c->context, r->o.seed,
-        (double)r->m.arena_bytes / 1e6);
+        r->o.out, r->t.step, r->o.steps, r->o.accum, r->o.batch, c->shape.context,
+        r->o.gen.seed, (double)r->m.arena_bytes / 1e6);
     fflush(stdout);
 }
 
@@ -270,8 +277,8 @@ int train_main(int argc, char **argv)
 {
     static run r;
     r.loss = r.val = NAN;
-    if (open_run(&r, argc, argv)) return complain(&r.err);
-    if (!r.o.quiet) print_start(&r);
+    if (open_run(&r, argc, argv)) return complain(&r.err, r.status);
+    if (!r.o.gen.quiet) print_start(&r);
     if (r.t.step >= r.o.steps)
         printf(
             "%s is at step %u already: give more --steps to go on, or leave out "
@@ -282,7 +289,7 @@ int train_main(int argc, char **argv)
     r.since = seconds_now(), r.since_step = r.t.step;
     int rc = steps(&r);
     if (rc) progress_end(&r.bar);
-    rc = rc ? complain(&r.err) : finish(&r);
+    rc = rc ? complain(&r.err, r.status) : finish(&r);
     fclose(r.csv);
     trainer_close(&r.t);
     model_destroy(&r.m);

@@ -17,7 +17,7 @@ void trainer_open(
         .seed = seed,
         .step = step,
         .use_graph = use_graph};
-    size_t bytes = 2 * sizeof(int) * (size_t)r->accum * m->R;
+    size_t bytes = 2 * sizeof(int) * (size_t)r->accum * m->rows;
     for (int i = 0; i < 2; i++) {
         CUDA_CHECK(cudaMallocHost((void **)&t->h_batch[i], bytes));
         CUDA_CHECK(cudaEventCreateWithFlags(&t->copied[i], cudaEventDisableTiming));
@@ -45,7 +45,7 @@ void trainer_close(trainer *t)
 // a run that goes on needs no state of a generator.
 static void choose_rows(const trainer *t, int *token)
 {
-    int T = t->m->T, rows = t->recipe.accum * t->m->B;
+    int T = t->m->length, rows = t->recipe.accum * t->m->batch;
     int *target = token + (size_t)rows * T;
     uint64_t places = t->length - (size_t)T - 1;
     for (int row = 0; row < rows; row++) {
@@ -61,7 +61,7 @@ static void choose_rows(const trainer *t, int *token)
 static void send_batch(trainer *t)
 {
     int slot = t->begun % 2;
-    size_t n = (size_t)t->recipe.accum * t->m->R;
+    size_t n = (size_t)t->recipe.accum * t->m->rows;
     if (t->begun >= 2)  // the copy of two steps ago still reads this buffer
         CUDA_CHECK(cudaEventSynchronize(t->copied[slot]));
     choose_rows(t, t->h_batch[slot]);
@@ -105,9 +105,9 @@ const wb_train *trainer_read(trainer *t)
 
 double evaluate_text(model *m, const int *text, size_t length)
 {
-    size_t T = (size_t)m->T, rows = (length - 1) / T;
-    size_t bytes = (size_t)m->R * sizeof(int);
-    int *h = malloc(2 * bytes), *target = h + m->R;
+    size_t T = (size_t)m->length, rows = (length - 1) / T;
+    size_t bytes = (size_t)m->rows * sizeof(int);
+    int *h = malloc(2 * bytes), *target = h + m->rows;
     float loss = 0;
     double total = 0;
     if (!h) {
@@ -122,8 +122,8 @@ double evaluate_text(model *m, const int *text, size_t length)
             length, T);
         exit(1);
     }
-    for (size_t row = 0; row < rows; row += (size_t)m->B) {
-        size_t n = rows - row < (size_t)m->B ? rows - row : (size_t)m->B;
+    for (size_t row = 0; row < rows; row += (size_t)m->batch) {
+        size_t n = rows - row < (size_t)m->batch ? rows - row : (size_t)m->batch;
         memset(h, 0, bytes);
         memset(target, 0xff, bytes);  // -1 in the rows that the last batch lacks: ignored
         memcpy(h, text + row * T, n * T * sizeof(int));

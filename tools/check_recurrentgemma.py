@@ -54,7 +54,7 @@ def penalised(logits, row, drawn):
 
 
 def check_drawn(o, folder, model, rows, dtype, limit):
-    options = ["--hf-window", "--dtype", dtype, "--penalty", str(PENALTY)]
+    options = ["--hf-window", "--dtype", dtype, "--repetition-penalty", str(PENALTY)]
     texts = rg_program.greedy(o.program, folder, rows, DRAWN, *options)
     logits = transformers_model.logits(model, [r + t for r, t in zip(rows, texts)])
     logits = map(penalised, logits, rows, texts)

@@ -75,10 +75,10 @@ write "$griffin" "$B/recurrentgemma" --model "$griffin/best" --max-new-tokens "$
 title "4 of 5: training TinyLM's Llama-type model on $text: $llama"
 train "$llama" "$size"
 title "5 of 5: TinyLM opens $llama/best and writes"
-write "$llama" "$B/tinylm" generate --checkpoint "$llama/best" --tokens "$LENGTH"
+write "$llama" "$B/tinylm" generate --model "$llama/best" --max-new-tokens "$LENGTH"
 title "done in $SECONDS s"
 cat <<END
 Both folders open in Hugging Face transformers too. Write more:
     $B/recurrentgemma --model $griffin/best --prompt "JULIET:"
-    $B/tinylm generate --checkpoint $llama/best --prompt "JULIET:"
+    $B/tinylm generate --model $llama/best --prompt "JULIET:"
 END

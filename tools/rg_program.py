@@ -30,7 +30,7 @@ def logits(program, folder, rows, *options):
 
 def greedy(program, folder, rows, n, *options):
     """the n likeliest tokens behind each row"""
-    writing = ["--ids", "--max-new-tokens", str(n), "--ignore-eos", *options]
+    writing = ["--ids", "--max-new-tokens", str(n), "--temperature", "0", "--ignore-eos", *options]
     lines = run(program, folder, rows, writing).splitlines()
     return [[int(word) for word in line.split()] for line in lines]
 

@@ -9,7 +9,7 @@
  *     residual    the solution, with rmsnorm_residual_forward
  */
 #include "../../common/progress.h"
-#include "../../tinylm/recipe.h"
+#include "../../tinylm/from_options.h"
 #include "../../tinylm/trainer.h"
 #include "tools.h"
 
@@ -83,16 +83,16 @@ int main(int argc, char **argv)
     code = strrchr(argv[0], '.') ? strrchr(argv[0], '.') + 1 : "?";
     bench_read_args(&a, argc, argv);
     bench_config(&a, &c);
-    if (recipe_make(&r, &a.o, &err)) bench_stop(err.text);
-    if (model_create(&m, &c, (int)a.o.batch, c.context, r.accum, MODEL_TRAIN, &err))
+    if (recipe_from_options(&r, &a.o, &err)) bench_stop(err.text);
+    if (model_create(&m, &c, (int)a.o.batch, c.shape.context, r.accum, MODEL_TRAIN, &err))
         bench_stop(err.text);
     for (int i = 0; i < 20000; i++)
         text[i] = i * 7 % BENCH_VOCAB;
     FILE *csv = bench_csv(a.csv, "machine,model,dtype,work,launch,norm,run,ms");
     for (int graphs = 0; graphs < 2; graphs++) {
-        model_initialise(&m, a.o.seed);
+        model_initialise(&m, a.o.gen.seed);
         launch = graphs ? "graph" : "eager";
-        trainer_open(&t, &m, &r, text, 20000, a.o.seed, 0, graphs);
+        trainer_open(&t, &m, &r, text, 20000, a.o.gen.seed, 0, graphs);
         work = "step";
         measure(csv, &a, one_step);
         trainer_close(&t);

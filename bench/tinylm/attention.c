@@ -4,7 +4,7 @@
  *     build/<backend>/bench/tinylm/attention --csv FILE [--runs N] [options of `tinylm train`]
  */
 #include "../../common/progress.h"
-#include "../../tinylm/recipe.h"
+#include "../../tinylm/from_options.h"
 #include "../../tinylm/trainer.h"
 #include "tools.h"
 
@@ -25,11 +25,11 @@ static void open_trainer(trainer *t, model *m, const bench_args *a, const char *
         text[i] = (int)((uint32_t)i * 2654435761u >> 16) % BENCH_VOCAB;
     snprintf(mine.o.attention, sizeof mine.o.attention, "%s", rung);
     bench_config(&mine, &c);
-    if (recipe_make(&r, &mine.o, &err) ||
-        model_create(m, &c, (int)a->o.batch, c.context, r.accum, MODEL_TRAIN, &err))
+    if (recipe_from_options(&r, &mine.o, &err) ||
+        model_create(m, &c, (int)a->o.batch, c.shape.context, r.accum, MODEL_TRAIN, &err))
         bench_stop(err.text);
     model_initialise(m, 1);
-    trainer_open(t, m, &r, text, 1 << 16, 1, 0, a->o.graph);
+    trainer_open(t, m, &r, text, 1 << 16, 1, 0, !a->o.gen.no_graph);
 }
 
 static double step_ms(trainer *t)

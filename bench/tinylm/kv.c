@@ -25,24 +25,24 @@ static void curve(bool cache, int length, int tokens)
     wb_error err;
     generator_settings set = {
         .batch = 1,
-        .tokens = length - prompt,
-        .longest = prompt,
+        .max_new_tokens = length - prompt,
+        .longest_prompt = prompt,
         .cache = cache,
-        .graph = args->o.graph,
+        .graph = !args->o.gen.no_graph,
         .top_p = 1,
-        .penalty = 1};
+        .repetition_penalty = 1};
     int *text = calloc((size_t)length, sizeof *text);
     if (!text) bench_stop("no memory");
     for (int i = 0; i < prompt; i++)
         text[i] = i * 7 % BENCH_VOCAB;
     if (generator_create(&g, &m, &set, &err)) bench_stop(err.text);
     const int *const prompts[1] = {text};
-    if (generator_start(&g, prompts, &prompt, &args->o.seed, &err)) bench_stop(err.text);
-    generator_write(&g, warm - 1);  // the first is the start's
+    if (generator_start(&g, prompts, &prompt, &args->o.gen.seed, &err)) bench_stop(err.text);
+    generator_decode(&g, warm - 1);  // the first is the start's
     double sum = 0, squares = 0;
     for (int run = 0; run < runs; run++) {
         double t = seconds_now();
-        generator_write(&g, tokens);
+        generator_decode(&g, tokens);
         t = seconds_now() - t;
         double speed = tokens / t;
         sum += speed, squares += speed * speed;
@@ -67,13 +67,13 @@ int main(int argc, char **argv)
     wb_error err;
     bench_read_args(&a, argc, argv);
     bench_config(&a, &c);
-    c.context = a.longest;
+    c.shape.context = a.longest;
     args = &a;
     csv = bench_csv(
         a.csv, "machine,model,dtype,mode,context,run,tokens,seconds,tokens_per_s");
     // in training: only then are there float weights to start from
     if (model_create(&m, &c, 1, 1, 1, MODEL_TRAIN, &err)) bench_stop(err.text);
-    model_initialise(&m, a.o.seed);
+    model_initialise(&m, a.o.gen.seed);
     printf("%s, %s, %s\n", machine_name(), a.o.preset, model_dtype_name(c.dtype));
     for (int length = 32; length <= a.longest; length *= 2) {
         int most = (length - 4) / a.runs;  // tokens of a run

@@ -21,16 +21,16 @@ static room measure(model *m, int length, bool cache)
     wb_error err;
     generator_settings set = {
         .batch = 1,
-        .tokens = length - 1,
-        .longest = 1,
+        .max_new_tokens = length - 1,
+        .longest_prompt = 1,
         .cache = cache,
         .top_p = 1,
-        .penalty = 1};
+        .repetition_penalty = 1};
     if (generator_create(&g, m, &set, &err)) bench_stop(err.text);
     const decoder *d = &g.d;
     room r = {
-        d->cache_bytes, decoder_cache_formula(&d->config, d->layer, d->B, d->S),
-        d->arena_bytes, d->S};
+        d->cache_bytes, decoder_cache_formula(&d->config, d->batch, d->slots),
+        d->arena_bytes, d->slots};
     generator_destroy(&g);
     return r;
 }
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     wb_error err;
     bench_read_args(&a, argc, argv);
     bench_config(&a, &c);
-    c.context = a.longest;
+    c.shape.context = a.longest;
     if (model_create(&m, &c, 1, 1, 1, MODEL_EVALUATE, &err)) bench_stop(err.text);
     FILE *csv = bench_csv(
         a.csv,
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
             csv, "%s,%s,%s,%s,%d,%d,%zu,%zu,%zu,%zu,%zu\n", machine_name(), a.o.preset,
             model_arch_name(c.arch), model_dtype_name(c.dtype), length, with.slots,
             with.cache, with.formula, with.all, without.all,
-            m.N * wb_dtype_size(c.dtype));
+            m.parameters * wb_dtype_size(c.dtype));
         printf(
             "%5d tokens: caches %9zu bytes, by formula %9zu; in all %9zu, without a "
             "cache "

@@ -1,6 +1,6 @@
 /* tools.c - see tools.h. */
 #include "tools.h"
-#include "../../tinylm/recipe.h"
+#include "../../tinylm/from_options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ void bench_read_args(bench_args *a, int argc, char **argv)
 void bench_config(const bench_args *a, model_config *c)
 {
     wb_error err;
-    if (recipe_config(c, &a->o, BENCH_VOCAB, &err)) bench_stop(err.text);
+    if (config_from_options(c, &a->o, BENCH_VOCAB, &err)) bench_stop(err.text);
 }
 
 FILE *bench_csv(const char *path, const char *head)

@@ -1,15 +1,16 @@
-/* device.cpp - the properties of the one device. Its limits are those of a real GPU, so that
- * a kernel which fits here fits there. */
+/* device.cpp - the properties of the only device. Its limits are those of a GPU, so that
+ * a kernel within them also runs there. */
 #include "scheduler.h"
 
 #include <unistd.h>
 
 namespace wbcpu
 {
-/* --- the emulated architecture -------------------------------------------------------- */
+
+/* --- the emulated architecture ------------------------------------------------------ */
 
 constexpr int KB = 1024;
-/* As in the CUDA programming guide, table "technical specifications per compute capability". */
+/* From the CUDA programming guide, "Technical Specifications per Compute Capability". */
 static const architecture architectures[] = {
     {75, 64 * KB, 64 * KB, 0, 1024, 16},    {80, 163 * KB, 164 * KB, KB, 2048, 32},
     {86, 99 * KB, 100 * KB, KB, 1536, 16},  {89, 99 * KB, 100 * KB, KB, 1536, 24},
@@ -17,7 +18,7 @@ static const architecture architectures[] = {
     {120, 99 * KB, 100 * KB, KB, 1536, 24},
 };
 /* Without WBCPU_ARCH: sm_80, with all the shared memory that the back end has. */
-static const architecture any = {
+static const architecture unset = {
     80, WBCPU_DYNAMIC_SHARED_MAX, WBCPU_DYNAMIC_SHARED_MAX + KB, KB, 2048, 32};
 
 const architecture &emulated()
@@ -25,7 +26,7 @@ const architecture &emulated()
     static const architecture *chosen = [] {
         unsigned long long wanted = number_from("WBCPU_ARCH", 0);
         const char *text = getenv("WBCPU_ARCH");
-        if (!text || !*text) return &any;
+        if (!text || !*text) return &unset;
         for (const architecture &a : architectures)
             if ((unsigned long long)a.capability == wanted) return &a;
         refuse("WBCPU_ARCH=%s: use 75, 80, 86, 89, 90, 100 or 120", text);
@@ -34,7 +35,7 @@ const architecture &emulated()
 }
 static_assert(227 * KB <= WBCPU_DYNAMIC_SHARED_MAX, "the largest shared_optin must fit");
 
-/* --- properties ----------------------------------------------------------------------- */
+/* --- properties --------------------------------------------------------------------- */
 
 extern "C" cudaError_t cudaGetDeviceCount(int *count)
 {
@@ -140,7 +141,7 @@ extern "C" cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, i
         {cudaDevAttrMaxBlocksPerMultiprocessor, (size_t)p.maxBlocksPerMultiProcessor},
         {cudaDevAttrReservedSharedMemoryPerBlock, p.reservedSharedMemPerBlock},
     };
-    *value = 0; /* clock rates, grid-wide launches: not here */
+    *value = 0; /* clock rates, cooperative launches: none */
     for (const auto &k : known)
         if (k.attr == attr) *value = (int)k.value;
     return cudaSuccess;
@@ -154,12 +155,12 @@ extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *
 {
     memset(a, 0, sizeof *a); /* sharedSizeBytes: static shared memory is not counted */
     a->maxThreadsPerBlock = max_threads;
-    a->numRegs = 32; /* not measured; programs divide by it */
+    a->numRegs = 32; /* a plausible value: programs divide by it */
     a->maxDynamicSharedSizeBytes = (int)dynamic_shared_limit();
     a->ptxVersion = a->binaryVersion = emulated().capability;
     return cudaSuccess;
 }
-/* A worker runs one block at a time. */
+/* One: a worker runs one block at a time. */
 extern "C" cudaError_t
 cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int, size_t)
 {

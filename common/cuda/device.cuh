@@ -5,8 +5,8 @@
  *     max_smem_per_block() bytes of shared memory that one block may have
  *     allow_smem(k, n)     lets kernel k ask for n bytes of dynamic shared memory
  *
- * Host functions. None of them synchronizes, so launchers may call them under stream capture.
- * On the CPU back end they describe the GPU that WBCPU_ARCH names.
+ * Host functions. None of them synchronizes, so launchers may call them under stream
+ * capture. On the CPU back end they describe the GPU that WBCPU_ARCH names.
  */
 #ifndef CUDA_DEVICE_CUH
 #define CUDA_DEVICE_CUH
@@ -28,8 +28,8 @@ static inline int sm_count(void)
 
 static __global__ void arch_probe(void) {}
 
-/* The virtual architecture behind the machine code that runs. It can be older than the GPU:
- * code built for compute_75 alone runs on a newer GPU too, with what Turing has. */
+/* The virtual architecture behind the machine code that runs. It can be older than the
+ * GPU: code built for compute_75 alone runs on a newer GPU too, with what Turing has. */
 static inline int code_arch(void)
 {
     static int arch;  // the same on every device of a machine with one kind of GPU
@@ -41,15 +41,16 @@ static inline int code_arch(void)
     return arch;
 }
 
-/* At most what that architecture offers, so that a build for an older one behaves on every
- * GPU as it does on its own. */
+/* At most what that architecture offers, so that a build for an older one behaves on
+ * every GPU as it does on its own. */
 static inline int max_smem_per_block(void)
 {
-    int arch = code_arch(), limit = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    int of_arch = arch < 80                                ? 64 << 10
-                  : arch == 80 || arch == 87               ? 163 << 10
+    int arch = code_arch(),
+        limit = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    int of_arch = arch < 80                                  ? 64 << 10
+                  : arch == 80 || arch == 87                 ? 163 << 10
                   : arch < 90 || (arch >= 120 && arch < 130) ? 99 << 10
-                                                           : 227 << 10;
+                                                             : 227 << 10;
     return limit < of_arch ? limit : of_arch;
 }
 
@@ -58,7 +59,8 @@ template <typename... P> static inline void allow_smem(void (*kernel)(P...), siz
 {
     if (bytes > 48 << 10)
         cudaFuncSetAttribute(
-            (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+            (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+            (int)bytes);
 }
 
 #endif

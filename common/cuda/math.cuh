@@ -2,8 +2,8 @@
  *
  * A multiprocessor starts 128 additions per clock, but only 16 exponentials, roots or
  * reciprocals. A kernel that computes for about as long as it reads therefore uses the
- * single instructions: fast_exp2, fast_rcp, fast_rsqrt and fast_sqrt. They are accurate to
- * about 2 ulp (PTX manual: ex2, rcp, rsqrt, sqrt); results below 2^-126 become 0.
+ * single instructions: fast_exp2, fast_rcp, fast_rsqrt and fast_sqrt. They are accurate
+ * to about 2 ulp (PTX manual: ex2, rcp, rsqrt, sqrt); results below 2^-126 become 0.
  * exp(x) = fast_exp2(LOG2_E x).
  *
  * The CPU back end computes the same functions with the host's correctly rounded ones.

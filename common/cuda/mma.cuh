@@ -1,15 +1,15 @@
 /* mma.cuh - the instructions that a fast matrix kernel is made of.
  *
  *     mma<E>            one warp: C (16,8) += A (16,16) B (16,8), accumulated in float
- *     ldmatrix          one warp: four 8x8 matrices of 16-bit elements, from shared memory
+ *     ldmatrix          one warp: four 8x8 matrices of 16-bit elements from shared memory
  *     cp_async          one thread: 16 bytes from device to shared memory, asynchronously
- *     swizzle<D>        where 16 bytes lie in a tile, so that ldmatrix meets no bank conflict
+ *     swizzle<D>        where a chunk of 16 bytes lies in a tile: no bank conflicts
  *     has_mma<E>()      on the host: whether the code that runs has mma for E
  *
- * E is wb_f16 or wb_bf16. A matrix is spread over the 32 lanes of the warp. The layout is that
- * of the instruction (PTX manual, mma.m16n8k16); unlike that of nvcuda::wmma it is documented,
- * so kernels may rely on it. A register holds two elements, the one of the lower column (B:
- * row) in its lower half. With  r = lane/4  and  c = 2*(lane%4):
+ * E is wb_f16 or wb_bf16. A matrix is spread over the 32 lanes of the warp. The layout is
+ * that of the instruction (PTX manual, mma.m16n8k16); unlike that of nvcuda::wmma it is
+ * documented, so kernels may rely on it. A register holds two elements, the one of the
+ * lower column (B: row) in its lower half. With  r = lane/4  and  c = 2*(lane%4):
  *
  *     A (16,16)              B (16,8)                   C (16,8), float
  *     a[0]  row r    col c   b0  rows c, c+1     col r  c[0] c[1]  row r    cols c, c+1
@@ -26,30 +26,31 @@
  *     a = { pack2(c[0],c[1]), pack2(c[2],c[3]) of columns 0-7, the same of columns 8-15 }
  * so P = softmax(Q K^T) becomes an operand of P V without leaving its registers.
  *
- * ldmatrix: lane l passes the address of row l%8 of matrix l/8 (8 elements, a multiple of 16
- * bytes), and r[m] receives this lane's pair of matrix m: row lane/4, columns c and c+1.
- * ldmatrix_trans: column lane/4, rows c and c+1. So, from a row-major tile in shared memory,
+ * ldmatrix: lane l passes the address of row l%8 of matrix l/8 (8 elements, a multiple of
+ * 16 bytes), and r[m] receives this lane's pair of matrix m: row lane/4, columns c and
+ * c+1. ldmatrix_trans: column lane/4, rows c and c+1. So, from a row-major tile in shared
+ * memory,
  *     A        ldmatrix         matrices in the order of a[0..3]
  *     B        ldmatrix_trans   of a tile whose rows are B's rows (V in P V)
  *     B        ldmatrix         of a tile whose rows are B's columns (K in Q K^T)
- * The eight rows of a matrix should lie in eight different groups of four banks; otherwise
- * the load takes several passes.
+ * The eight rows of a matrix should lie in eight different groups of four banks;
+ * otherwise the load takes several passes.
  *
  * All lanes of a warp must call mma and ldmatrix together. On the CPU back end the same
  * functions exchange fragments of the same layout between the threads of a warp.
  *
- * Turing (sm_75) has no mma for bf16, no m16n8k16 and no cp.async: there mma<wb_f16> is two
- * m16n8k8, cp_async copies synchronously, and a launcher asks has_mma before it chooses a
- * kernel for bf16.
+ * Turing (sm_75) has no mma for bf16, no m16n8k16 and no cp.async: there mma<wb_f16> is
+ * two m16n8k8, cp_async copies synchronously, and a launcher asks has_mma before it
+ * chooses a kernel for bf16.
  */
 #ifndef CUDA_MMA_CUH
 #define CUDA_MMA_CUH
 #include "cuda/device.cuh"
 #include "cuda/vec.cuh"
 
-/* Element number of 16-byte chunk `chunk` of row `row`, in a tile whose rows have D elements
- * of 16 bits. Without the xor, equal chunks of neighbouring rows would share their banks. Rows
- * of 64 bytes (D = 32) lie in pairs on one line of all 32 banks. */
+/* Element number of 16-byte chunk `chunk` of row `row`, in a tile whose rows have D
+ * elements of 16 bits. Without the xor, equal chunks of neighbouring rows would share
+ * their banks. Rows of 64 bytes (D = 32) lie in pairs on one line of all 32 banks. */
 template <int D> static __device__ __forceinline__ int swizzle(int row, int chunk)
 {
     int phase = D == 32 ? row / 2 % 4 : row % 8;
@@ -68,7 +69,7 @@ template <> inline bool has_mma<wb_bf16>(void)
 }
 
 #ifndef __CUDACPU__
-/* --- nvcc --------------------------------------------------------------------------------- */
+/* --- nvcc --------------------------------------------------------------------------- */
 
 /* The 32-bit address in shared memory that PTX expects */
 static __device__ __forceinline__ unsigned smem_address(const void *p)
@@ -129,11 +130,11 @@ static __device__ __forceinline__ void ldmatrix_trans(unsigned (&r)[4], const vo
                  : "memory");
 }
 
-/* Starts a copy of 16 bytes that bypasses the L1 cache. With !valid it writes 16 zero bytes and
- * does not read gmem, which must still be an address of device memory. The copies of a
- * thread since its last cp_async_commit form a group; cp_async_wait<N> waits until at most N
- * of its newest groups are unfinished. What other threads copied is visible after a
- * __syncthreads that follows the wait. */
+/* Starts a copy of 16 bytes that bypasses the L1 cache. With !valid it writes 16 zero
+ * bytes and does not read gmem, which must still be an address of device memory. The
+ * copies of a thread since its last cp_async_commit form a group; cp_async_wait<N> waits
+ * until at most N of its newest groups are unfinished. What other threads copied is
+ * visible after a __syncthreads that follows the wait. */
 static __device__ __forceinline__ void cp_async(void *smem, const void *gmem, bool valid)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -159,11 +160,11 @@ template <int N> static __device__ __forceinline__ void cp_async_wait(void)
 }
 
 #else
-/* --- the CPU back end --------------------------------------------------------------------- */
+/* --- the CPU back end --------------------------------------------------------------- */
 #include <string.h>
 
-/* What a lane passes to the warp: pointers to its registers. The last lane to arrive does the
- * work of all 32. */
+/* What a lane passes to the warp: pointers to its registers. The last lane to arrive does
+ * the work of all 32. */
 struct warp_operands {
     float *c;
     const unsigned *a, *b;

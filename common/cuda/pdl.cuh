@@ -1,13 +1,13 @@
-/* pdl.cuh - programmatic dependent launch: a kernel starts before the previous one has ended.
+/* pdl.cuh - programmatic dependent launch: a kernel starts before the previous one ends.
  *
- * A decode step is a chain of short kernels; most of its time passes before their first bytes
- * arrive. With programmatic dependent launch (compute capability 9.0; also inside a CUDA
- * graph) the blocks of the next kernel are resident when the previous one ends, and have
- * already loaded everything that no other kernel of the step writes. A kernel that launch_pdl
- * starts therefore calls
+ * A decode step is a chain of short kernels; most of its time passes before their first
+ * bytes arrive. With programmatic dependent launch (compute capability 9.0; also inside a
+ * CUDA graph) the blocks of the next kernel are resident when the previous one ends, and
+ * have already loaded everything that no other kernel of the step writes. A kernel that
+ * launch_pdl starts therefore calls
  *     pdl_trigger()  first: the next kernel may start
- *     pdl_wait()     in every thread that reads or writes data of another kernel, before it
- *                    does so, and in at least one thread of the grid: otherwise the next
+ *     pdl_wait()     before the first access to another kernel's data, in every thread that
+ *                    has one, and in at least one thread of the grid: otherwise the next
  *                    kernel could get ahead of two.
  * On older GPUs and on the CPU back end this is an ordinary launch.
  */
@@ -44,7 +44,7 @@ static void launch_pdl(
 {
     // cudaLaunchKernelEx would clear an earlier error, which the caller asks for later
     if (cudaPeekAtLastError() != cudaSuccess) return;
-    bool has_pdl = device_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
+    bool has_pdl = code_arch() >= 90;  // else pdl_wait is empty
     allow_smem(kernel, smem);
     // kernels can share a multiprocessor only if they split its memory in the same way
     if (has_pdl)

@@ -1,6 +1,6 @@
 /* vec.cuh - N neighbouring elements that move as one access.
  *
- *     vec<E, N> x = load_vec<N>(p);       // one access of N * sizeof(E) bytes: at most 16
+ *     vec<E, N> x = load_vec<N>(p);       // one access of N * sizeof(E) <= 16 bytes
  *     x[2] = (E)1.0f;
  *     store_vec(p, x);
  *
@@ -25,7 +25,8 @@ template <typename E, int N> struct alignas(N * sizeof(E)) vec {
 /* Elements in 16 bytes, the widest access of a thread */
 template <typename E> constexpr int VEC16 = 16 / (int)sizeof(E);
 
-template <int N, typename E> static __device__ __forceinline__ vec<E, N> load_vec(const E *p)
+template <int N, typename E>
+static __device__ __forceinline__ vec<E, N> load_vec(const E *p)
 {
     return *reinterpret_cast<const vec<E, N> *>(p);
 }
@@ -33,6 +34,19 @@ template <int N, typename E>
 static __device__ __forceinline__ void store_vec(E *p, const vec<E, N> &x)
 {
     *reinterpret_cast<vec<E, N> *>(p) = x;
+}
+
+/* Vector i of p, elements iN to iN + N - 1. In a loop this form needs fewer instructions for
+ * its addresses than load_vec<N>(p + i * N). */
+template <int N, typename E, typename I>
+static __device__ __forceinline__ vec<E, N> load_vec(const E *p, I i)
+{
+    return reinterpret_cast<const vec<E, N> *>(p)[i];
+}
+template <int N, typename E, typename I>
+static __device__ __forceinline__ void store_vec(E *p, I i, const vec<E, N> &x)
+{
+    reinterpret_cast<vec<E, N> *>(p)[i] = x;
 }
 
 /* Whether every pointer is a multiple of `bytes`. NULL is. */
@@ -44,7 +58,7 @@ template <typename... P> static inline bool is_aligned(size_t bytes, const P *..
     return all % bytes == 0;
 }
 
-/* --- to float and back -------------------------------------------------------------------- */
+/* --- to float and back -------------------------------------------------------------- */
 
 /* f[i] = x[i] */
 template <typename E, int N>
@@ -66,10 +80,11 @@ static __device__ __forceinline__ void store_float(E *p, const float *f)
     store_vec(p, x);
 }
 
-/* --- two 16-bit elements in a 32-bit register --------------------------------------------- */
+/* --- two 16-bit elements in a 32-bit register --------------------------------------- */
 
 /* Rounds both; lo goes to the lower half, the lower address. */
-template <typename E> static __device__ __forceinline__ unsigned pack2(float lo, float hi);
+template <typename E>
+static __device__ __forceinline__ unsigned pack2(float lo, float hi);
 template <> __device__ __forceinline__ unsigned pack2<wb_f16>(float lo, float hi)
 {
     __half2 both = __floats2half2_rn(lo, hi);
@@ -91,11 +106,12 @@ template <> __device__ __forceinline__ float2 unpack2<wb_bf16>(unsigned word)
     return make_float2(__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u));
 }
 
-/* --- loaded early, used late -------------------------------------------------------------- */
+/* --- loaded early, used late -------------------------------------------------------- */
 
-/* N elements still in the 32-bit words that the load returned. Data that waits in registers
- * belongs here: the compiler gives each element of a vec<wb_bf16, N> a register of its own. */
-template <typename E, int N, int WORDS = N * (int)sizeof(E) / 4> struct raw_vec {
+/* N elements still in the 32-bit words that the load returned. Data that waits in
+ * registers belongs here: the compiler gives each element of a vec<wb_bf16, N> a register
+ * of its own. */
+template <typename E, int N, int WORDS = N *(int)sizeof(E) / 4> struct raw_vec {
     typedef vec<unsigned, WORDS> type;
 };
 template <typename E, int N> struct raw_vec<E, N, 0> {  // one 16-bit element
@@ -103,9 +119,20 @@ template <typename E, int N> struct raw_vec<E, N, 0> {  // one 16-bit element
 };
 template <typename E, int N> using raw = typename raw_vec<E, N>::type;
 
-template <typename E, int N> static __device__ __forceinline__ raw<E, N> load_raw(const E *p)
+template <typename E, int N>
+static __device__ __forceinline__ raw<E, N> load_raw(const E *p)
 {
     return *reinterpret_cast<const raw<E, N> *>(p);
+}
+template <typename E, int N, typename I>
+static __device__ __forceinline__ raw<E, N> load_raw(const E *p, I i)  // vector i of p
+{
+    return reinterpret_cast<const raw<E, N> *>(p)[i];
+}
+template <typename E, int N, typename I>
+static __device__ __forceinline__ void store_raw(E *p, I i, const raw<E, N> &x)
+{
+    reinterpret_cast<raw<E, N> *>(p)[i] = x;
 }
 
 /* f[0..N) = x */
@@ -143,6 +170,25 @@ template <typename E, int N>
 static __device__ __forceinline__ void to_float(float *f, const raw<E, N> &x)
 {
     raw_to_float<E, N>::run(f, x);
+}
+
+/* The inverse: f[0..N), each rounded to E */
+template <typename E, int N> static __device__ __forceinline__ raw<E, N> to_raw(const float *f)
+{
+    raw<E, N> x;
+    if constexpr (N * sizeof(E) == 2) {
+        E only = E(f[0]);
+        x[0] = *(unsigned short *)&only;
+    } else {
+#pragma unroll
+        for (int i = 0; i < N * (int)sizeof(E) / 4; i++) {
+            if constexpr (sizeof(E) == 4)
+                x[i] = __float_as_uint(f[i]);
+            else
+                x[i] = pack2<E>(f[2 * i], f[2 * i + 1]);
+        }
+    }
+    return x;
 }
 
 #endif

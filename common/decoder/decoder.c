@@ -1,4 +1,4 @@
-/* decoder.c - see decoder.h: what is sent to the device, and the graph of a step. */
+/* decoder.c - see decoder.h: transfers to the device, and the graph of a step. */
 #include "decoder.h"
 
 #include <stdlib.h>
@@ -16,44 +16,46 @@ void decoder_download(decoder *d, void *h, const void *device, size_t bytes)
     CUDA_CHECK(cudaStreamSynchronize(d->stream));
 }
 
-/* --- reading ------------------------------------------------------------------------ */
+/* --- prefill --------------------------------------------------------------------------- */
 
-static int longest(const decoder *d, const int *n)
+static int longest(const decoder *d, const int *count)
 {
     int most = 0;
-    for (int b = 0; b < d->B; b++)
-        if (n[b] > most) most = n[b];
+    for (int b = 0; b < d->batch; b++)
+        if (count[b] > most) most = count[b];
     return most;
 }
 
-void decoder_begin(decoder *d, const int *const *tokens, const int *n, const int *base)
+void decoder_prefill_begin(
+    decoder *d, const int *const *tokens, const int *count, const int *base)
 {
-    size_t bytes = (size_t)d->B * sizeof(int);
+    size_t bytes = (size_t)d->batch * sizeof(int), pitch = (size_t)d->set.longest_prompt;
     d->fresh = true;
-    for (int b = 0; b < d->B; b++) {
-        if (n[b] == 0) continue;
+    for (int b = 0; b < d->batch; b++) {
+        if (count[b] == 0) continue;
         if (base[b]) d->fresh = false;
         CUDA_CHECK(cudaMemcpyAsync(
-            d->prompt + (size_t)b * d->P, tokens[b], (size_t)n[b] * sizeof(int),
+            d->prompt + (size_t)b * pitch, tokens[b], (size_t)count[b] * sizeof(int),
             cudaMemcpyHostToDevice, d->stream));
     }
     CUDA_CHECK(cudaMemcpyAsync(d->base, base, bytes, cudaMemcpyHostToDevice, d->stream));
-    decoder_upload(d, d->n, n, bytes);
+    decoder_upload(d, d->count, count, bytes);
 }
 
-void decoder_chunk(decoder *d, int t0, int T)
+void decoder_prefill_chunk(decoder *d, int t0, int T)
 {
-    bool every_row = d->every_row || d->watch;
-    d->calls->read(d, t0, T, d->fresh && t0 == 0, every_row);
-    d->unfinished = !every_row;
+    bool every_token = d->every_token || d->watch;
+    d->calls->prefill(d, t0, T, d->fresh && t0 == 0, every_token);
+    d->unfinished = !every_token;
 }
 
-void decoder_read(decoder *d, const int *const *tokens, const int *n, const int *base)
+void decoder_prefill(
+    decoder *d, const int *const *tokens, const int *count, const int *base)
 {
-    int most = longest(d, n);
-    decoder_begin(d, tokens, n, base);
-    for (int t0 = 0; t0 < most; t0 += d->T)
-        decoder_chunk(d, t0, most - t0 < d->T ? most - t0 : d->T);
+    int most = longest(d, count);
+    decoder_prefill_begin(d, tokens, count, base);
+    for (int t0 = 0; t0 < most; t0 += d->chunk)
+        decoder_prefill_chunk(d, t0, most - t0 < d->chunk ? most - t0 : d->chunk);
 }
 
 void decoder_norm(decoder *d, int T)
@@ -66,17 +68,17 @@ void decoder_logits(decoder *d, int r0, int rows)
     d->calls->logits(d, r0, rows);
 }
 
-/* --- writing ------------------------------------------------------------------------ */
+/* --- decode ---------------------------------------------------------------------------- */
 
-void decoder_choose(decoder *d)
+void decoder_sample(decoder *d)
 {
     if (d->unfinished) d->calls->finish(d);
     d->unfinished = false;
-    d->calls->choose(d);
+    d->calls->sample(d);
 }
 
-// The first step calls the kernels one by one (libraries make what they need then), the
-// second is recorded.
+// The first step launches the kernels one by one, because libraries allocate on first use;
+// the second is recorded.
 void decoder_step(decoder *d)
 {
     cudaStream_t s = d->stream;
@@ -95,31 +97,32 @@ void decoder_step(decoder *d)
     d->steps++;
 }
 
-void decoder_place(decoder *d, const int *at)
+void decoder_set_positions(decoder *d, const int *at)
 {
-    decoder_upload(d, d->cur, at, (size_t)d->B * sizeof *at);
+    decoder_upload(d, d->position, at, (size_t)d->batch * sizeof *at);
 }
 
 void decoder_start(decoder *d, const int *done)
 {
-    size_t bytes = (size_t)d->B * sizeof(int);
-    CUDA_CHECK(cudaMemsetAsync(d->drawn, 0, bytes, d->stream));
+    size_t bytes = (size_t)d->batch * sizeof(int);
+    CUDA_CHECK(cudaMemsetAsync(d->sampled_count, 0, bytes, d->stream));
     if (done)
         decoder_upload(d, d->done, done, bytes);
     else
         CUDA_CHECK(cudaMemsetAsync(d->done, 0, bytes, d->stream));
 }
 
-int decoder_mark(decoder *d, const int *const *tokens, const int *count, wb_error *err)
+int decoder_mark_seen(
+    decoder *d, const int *const *tokens, const int *count, wb_error *err)
 {
     if (!d->seen) return 0;
-    size_t V = (size_t)d->config.V;
-    uint8_t *seen = calloc((size_t)d->B, V);
-    if (!seen) return error_set(err, "no memory to note %d tokens", d->config.V);
-    for (int b = 0; b < d->B; b++)
+    size_t V = (size_t)d->config.shape.vocab;
+    uint8_t *seen = calloc((size_t)d->batch, V);
+    if (!seen) return error_set(err, "no memory for the marks of %zu tokens", V);
+    for (int b = 0; b < d->batch; b++)
         for (int i = 0; i < count[b]; i++)
             seen[(size_t)b * V + (size_t)tokens[b][i]] = 1;
-    decoder_upload(d, d->seen, seen, (size_t)d->B * V);
+    decoder_upload(d, d->seen, seen, (size_t)d->batch * V);
     free(seen);
     return 0;
 }

@@ -1,202 +1,197 @@
-/* decoder.h - a decoder at work, for both programs: prompts in chunks, then token by token.
+/* decoder.h - inference for both programs: prefill in chunks, then token by token.
  *
  * Two architectures from the same pieces: every layer is a temporal block (attention, or
- * Griffin's recurrent block) and a gated MLP, each behind an RMSNorm and added to the
- * residual stream. Weights lie where their owner put them: the decoder only points at
- * them; what it owns are states, caches and buffers, one allocation made by
- * decoder_create.
+ * Griffin's recurrent block) and a gated MLP, each after an RMSNorm and added to the residual
+ * stream. The weights belong to the caller and the decoder only points at them. It owns
+ * states, caches and buffers: one allocation, made by decoder_create.
  *
  *     decoder d;
- *     decoder_create(&d, &config, &weights, &settings, blas, stream, &err);
- *     decoder_read(&d, tokens, n, base);   // B rows, behind what each has read before
+ *     decoder_config c = decoder_configure(&shape, dtype);
+ *     decoder_create(&d, &c, &weights, &settings, blas, stream, &err);
+ *     decoder_prefill(&d, tokens, count, base);  // every sequence, after its first base[b]
  *     decoder_start(&d, NULL);
- *     decoder_place(&d, at);
- *     decoder_choose(&d);                  // the first token of each row
- *     decoder_step(&d);                    // reads it, draws the next; and so on
+ *     decoder_set_positions(&d, at);
+ *     decoder_sample(&d);                        // the first token of each sequence
+ *     decoder_step(&d);                          // processes it, samples the next; and so on
  *     decoder_destroy(&d);
  *
- * All that changes from token to token (tokens, positions, states, what was drawn) lies
- * in device memory, so that a step is one CUDA graph, recorded once and replayed. Which
- * tokens are read when, what has been drawn and when to stop is the business of what
- * stands above: tinylm/generator.c and recurrentgemma/engine/engine.c. Letters as in wb.h; B
- * rows are B texts at once. No state is cleared for a new text: a token at position 0
- * reads none.
+ * Everything that changes from token to token (tokens, positions, states, sampled tokens) is
+ * in device memory, so a step is one CUDA graph, recorded once and replayed. The callers
+ * decide which tokens to process and when to stop: tinylm/generator.c and
+ * recurrentgemma/engine/engine.c. Letters in shapes as in model_shape.h and wb.h; B is the
+ * number of sequences in the batch. A new sequence needs no cleared state: a token at
+ * position 0 reads none.
  */
 #ifndef DECODER_H
 #define DECODER_H
 #include "cuda_check.h"
 #include "dtype.h"
 #include "file.h"
+#include "model_shape.h"
+#include "model_weights.h"
 #include "ops.h"
 
 #include <stdint.h>
 
 typedef struct decoder_config {
-    wb_dtype dtype;               /* of weights and activations */
-    int layers, C, H, K, D, F, V; /* D: see decoder_head */
-    int table;                    /* rows of the embedding, >= V */
-    int N;                        /* channels of a head that RoPE turns */
-    int window;        /* tokens before its own that attention sees, or WB_ALL */
-    int Cr, taps;      /* recurrent channels, in H gate blocks; taps of the convolution */
-    int act;           /* WB_SWIGLU or WB_GEGLU */
-    float eps, offset; /* norms: factor offset + w */
-    float scale;       /* of the scores */
-    float emb_scale, softcap, rope_base;
+    wb_dtype dtype;    /* of weights and activations */
+    model_shape shape; /* head_dim as decoder_head makes it */
+    int padded_vocab;  /* rows of the embedding table, >= V */
+    int window;        /* keys before its own that a token sees, or WB_ALL */
+    int activation;    /* WB_SWIGLU or WB_GEGLU */
+    float norm_offset; /* a norm multiplies by norm_offset + w */
+    float score_scale; /* of the attention scores */
+    float embedding_scale;
 } decoder_config;
 
+/* What a model of this shape needs; one with Griffin's blocks is a Griffin. */
+decoder_config decoder_configure(const model_shape *s, wb_dtype dtype);
+
 /* Head sizes that labs 05 and 07 take: D rounded up to a multiple of 8, at least 16. The
- * owner of the weights fills up each head's rows of wqkv and columns of wo with zeros;
- * scale and N stay those of the narrow head. */
-static inline int decoder_head(int D)
+ * owner of the weights pads each head's rows of qkv and columns of out with zeros;
+ * score_scale and `rotated` stay those of the narrow head. */
+static inline int decoder_head(int head_dim)
 {
-    return D < 16 ? 16 : (D + 7) / 8 * 8;
+    return head_dim < 16 ? 16 : (head_dim + 7) / 8 * 8;
 }
 
-/* Elements of the dtype; NULL where this architecture has none. */
 typedef struct decoder_layer {
-    bool recurrent;
-    const void *n1, *n2;           /* (C) */
-    const void *wgu, *bgu;         /* (2F,C) gate rows, then up rows; (2F) */
-    const void *wd, *bd;           /* (C,F); (C) */
-    const void *wo, *bo;           /* (C,H*D) or (C,Cr); (C) */
-    const void *wqkv;              /* ((H+2K)D,C) */
-    const void *wxy, *bxy;         /* (2Cr,C) x rows, then y rows; (2Cr) */
-    const void *cw, *cb;           /* (Cr,taps); (Cr) */
-    const void *wx, *bx, *wa, *ba; /* (H,M,M) (H,M), M = Cr/H: input, recurrence gate */
-    const void *ap;                /* (Cr) */
-    /* what it remembers, pointed at by decoder_create in the decoder's own copy */
-    void *keys, *values; /* (B,S,K,D) rings, by position mod S */
-    void *conv;          /* (B,taps,Cr) ring of the convolution's inputs */
+    const layer_weights *w;
+    bool recurrent;      /* the kind of the temporal block */
+    void *keys, *values; /* (B,slots,K,D) rings, by position mod slots */
+    void *conv;          /* (B,conv_width,Cr) ring of the convolution's inputs */
     float *state;        /* (B,Cr) of the RG-LRU */
 } decoder_layer;
 
-typedef struct decoder_weights {
-    const decoder_layer *layer;  /* (layers); copied */
-    const void *emb, *head, *nf; /* (table,C) (V,C) (C); head may be emb */
-} decoder_weights;
-
 typedef struct decoder_settings {
-    int B;          /* rows */
-    int T;          /* tokens of a row that are read at once */
-    int P;          /* the most tokens of a row in one decoder_read */
-    int positions;  /* the most tokens of a row: rows of the RoPE table */
-    int drawn;      /* columns of `out` */
-    int score;      /* rows whose logits decoder_logits gives at once; 0: never called */
-    bool continues; /* readings go on behind others, besides chunks of one reading */
-    bool by_position; /* the sampler's clock: the position, not how many were drawn */
-    bool graph;       /* a step is a graph; false: launch by launch */
-    float temperature, top_p, penalty; /* see sample_f32 */
+    int batch;          /* B: sequences */
+    int chunk;          /* tokens of a sequence in one pass of the prefill */
+    int longest_prompt; /* most tokens of a sequence in one decoder_prefill */
+    int positions;      /* maximum length of a sequence: rows of the RoPE table */
+    int max_new_tokens; /* columns of `sampled` */
+    int score_rows;     /* most rows of one decoder_logits; 0: it is never called */
+    bool continues;     /* a prefill may follow another one, or steps */
+    bool by_position; /* the sampler's counter: the position, not the number of samples */
+    bool graph;       /* a step is one CUDA graph; false: launch by launch */
+    float temperature, top_p, repetition_penalty; /* see sample_f32 */
     int top_k;
-    const int *stop; /* (stops) on the host, copied: see generate_advance */
-    int stops;
+    const int *stop; /* (stop_count) on the host, copied: see generate_advance */
+    int stop_count;
 } decoder_settings;
 
 typedef struct decoder decoder;
-/* Called by decoder_read, for tests: x (rows,C) is the residual stream of this chunk's
- * tokens behind the embedding (layer -1) and behind each layer (0 ..), then, where
- * decoder_norm is called, normalised (layer = layers). Behind a layer the buffers of its
- * block (xy, c, px, pa, h; qkv, att; gu, s) still hold what it left in them. */
+/* For tests: called by the prefill with x (B*T,C), the residual stream of this chunk's
+ * tokens after the embedding (layer -1) and after each layer (0 ..), then by decoder_norm
+ * with the normalised stream (layer = layers). After a layer the buffers of its block (xy,
+ * conv_out, gate_x, gate_a, recurrent_out; qkv, attention; gate_up, activated) still hold its
+ * results. */
 typedef void decoder_watch(void *user, decoder *d, int layer, const void *x, int T);
 
 struct decoder {
     decoder_config config;
     decoder_settings set;
-    decoder_weights weights; /* layer: the copy below */
-    decoder_layer *layer;    /* (layers), on the host, with states */
+    model_weights weights; /* layer: the copy that `layer` points at */
+    decoder_layer *layer;  /* (layers), on the host */
     const struct decoder_calls *calls;
     wb_blas *blas;
     cudaStream_t stream;
-    int B, T, P, W;       /* W = (H+2K)D */
-    int S;                /* slots of a ring; a token sees itself and S before it */
-    bool fuse;            /* norm and activation inside the products of a step */
-    decoder_watch *watch; /* NULL: nobody */
+    int batch, chunk; /* B, T: as in the settings */
+    int qkv_width;    /* (H+2K)D */
+    int slots;        /* of a ring; a token sees itself and at most `slots` before it */
+    bool fused;       /* norm and activation run inside the GEMMs of a step */
+    decoder_watch *watch; /* NULL: none */
     void *watch_user;
-    /* false: of the last layer a reading computes what follows the temporal block only
-     * for each text's last token. True before decoder_norm; under a watch it is as if
-     * true. */
-    bool every_row;
-    /* reading: R = B*T rows; a step uses the first B */
-    bool fresh;                  /* no row goes on: no keys but those of the reading */
-    int *prompt, *n, *base;      /* (B,P) (B) (B) */
-    int *tok, *pos, *len, *last; /* (B,T) (B,T) (B) (B): prompt_chunk */
-    void *x, *u;                 /* (R,C) residual stream, normalised */
-    void *qkv, *att;             /* (R,W) (R,HD) */
-    void *all_k, *all_v;         /* (B,S+T,K,D) keys of before and of a later chunk */
-    void *xy, *c, *px, *pa, *h;  /* (R,2Cr) (R,Cr) x 4: a recurrent block */
-    void *gu, *s;                /* (R,2F) (R,F) */
+    /* false: in the last layer the prefill computes what follows the temporal block only for
+     * each sequence's last token. Set it before decoder_norm; a watch implies it. */
+    bool every_token;
+    /* prefill: B*T rows, one for each token; a step uses the first B */
+    bool fresh;                 /* every sequence starts here: no keys from before */
+    int *prompt, *count, *base; /* (B,longest_prompt) (B) (B) */
+    int *chunk_token, *chunk_position; /* (B,T) (B,T): prompt_chunk */
+    int *chunk_length, *chunk_last;    /* (B) (B) */
+    void *residual, *normed;           /* (B*T,C) */
+    void *qkv, *attention;             /* (B*T,qkv_width) (B*T,HD) */
+    void *all_keys, *all_values;       /* (B,slots+T,K,D) earlier keys, then a chunk's */
+    void *xy, *conv_out;               /* (B*T,2Cr) (B*T,Cr): a recurrent block */
+    void *gate_x, *gate_a, *recurrent_out; /* (B*T,Cr) gates before the sigmoid; output */
+    void *gate_up, *activated;             /* (B*T,2F) (B*T,F) */
     /* steps */
-    void *end;        /* (B,C) residual stream of each row's last token */
-    void *end_branch; /* (B,max(HD,Cr)) of a reading: what the last layer's wo reads */
-    bool unfinished;  /* so `end` is the stream in front of that */
-    float *logits;    /* (max(B,score),V) before the soft cap */
-    int *token, *cur; /* (B) newest token and its position: not read yet */
-    int *done, *drawn, *out; /* (B) (B) (B,set.drawn) what was drawn */
-    int *stop;               /* (stops) */
-    uint64_t *seed;          /* (B) */
-    uint8_t *seen;           /* (B,V), NULL without a penalty */
-    float *cis;              /* (positions,N/2,2) */
-    void *ws;
-    size_t ws_bytes;
+    void *last_residual; /* (B,C) residual stream of each sequence's last token */
+    void *last_branch; /* (B,max(HD,Cr)) after a prefill: input of the last layer's out */
+    bool unfinished;   /* last_residual still lacks that layer's out and MLP */
+    float *logits;     /* (max(B,score_rows),V) before the soft cap */
+    int *token, *position;     /* (B) newest token, not processed yet; its position */
+    int *done, *sampled_count; /* (B) */
+    int *sampled;              /* (B,max_new_tokens) */
+    int *stop;                 /* (stop_count) */
+    uint64_t *seed;            /* (B) */
+    uint8_t *seen;             /* (B,V), NULL without a repetition penalty */
+    float *rope_table;         /* (positions,rotated/2,2) */
+    void *workspace;
+    size_t workspace_bytes;
     void *arena;
     size_t arena_bytes, cache_bytes; /* all of the above; the caches' part of it */
     cudaGraphExec_t step_graph;
     long steps; /* enqueued so far: the second one is recorded */
 };
 
-/* blas and stream stay the caller's, and outlive the decoder. */
+/* blas and stream stay the caller's and outlive the decoder, as do the weights; the array
+ * w->layer is copied. */
 int decoder_create(
-    decoder *d, const decoder_config *c, const decoder_weights *w,
+    decoder *d, const decoder_config *c, const model_weights *w,
     const decoder_settings *set, wb_blas *blas, cudaStream_t stream, wb_error *err);
-void decoder_destroy(decoder *d); /* of a decoder that is all 0: nothing */
+void decoder_destroy(decoder *d); /* nothing to do for a decoder that is all 0 */
 
-/* What all these enqueue runs in order, on the stream. tokens, n, base, done, at: (B) on
- * the host.
+/* The functions below enqueue work, which runs in order on the stream. tokens, count, base,
+ * done and at have one element for each sequence, on the host.
  *
- * decoder_begin sends n[b] tokens of each row, which are read behind base[b] others; then
- * decoder_chunk reads columns t0 .. t0+T-1 of them, T <= d->T. Rows that end there leave
- * in `end` what their next token is drawn from. decoder_read does both, in chunks of
- * d->T; a row with n[b] = 0 stays as it is. */
-void decoder_begin(decoder *d, const int *const *tokens, const int *n, const int *base);
-void decoder_chunk(decoder *d, int t0, int T);
-void decoder_read(decoder *d, const int *const *tokens, const int *n, const int *base);
+ * decoder_prefill_begin sends count[b] tokens of each sequence, which follow its first
+ * base[b]; decoder_prefill_chunk then processes columns t0 .. t0+T-1 of them, T <= chunk.
+ * A sequence that ends there leaves the input of its next token's logits in last_residual.
+ * decoder_prefill does both, chunk by chunk; a sequence with count[b] = 0 is untouched. */
+void decoder_prefill_begin(
+    decoder *d, const int *const *tokens, const int *count, const int *base);
+void decoder_prefill_chunk(decoder *d, int t0, int T);
+void decoder_prefill(
+    decoder *d, const int *const *tokens, const int *count, const int *base);
 
-/* Before a row's first token is drawn: nothing drawn so far; done (NULL: none) says which
- * rows draw nothing. */
+/* Before the first sample of a sequence: nothing is sampled yet; done (NULL: none) marks the
+ * sequences that sample nothing. */
 void decoder_start(decoder *d, const int *done);
-/* at[b]: the position of the last token read (decoder_choose adds 1), or, where steps go
- * on with `token`, of that. */
-void decoder_place(decoder *d, const int *at);
-/* From `end`: the next token of each row. */
-void decoder_choose(decoder *d);
-/* Reads `token`, draws the next. */
+/* at[b]: the position of the last token processed (decoder_sample adds 1), or, where steps
+ * continue with `token`, the position of that. */
+void decoder_set_positions(decoder *d, const int *at);
+/* Samples the next token of each sequence from last_residual. */
+void decoder_sample(decoder *d);
+/* Processes `token` and samples the next. */
 void decoder_step(decoder *d);
 
-/* All rows of the last chunk of T tokens (read with every_row): normalised, into `u`;
- * then the logits behind the soft cap of `rows` <= set.score of these, from row r0 on,
- * into `logits`. */
+/* All rows of the last chunk of T tokens (every_token was set): normalised, into `normed`;
+ * then the logits, after the soft cap, of `rows` <= score_rows of them, from row r0 on. */
 void decoder_norm(decoder *d, int T);
 void decoder_logits(decoder *d, int r0, int rows);
 
-/* The tokens that a row has had, for the repetition penalty (nothing without one):
- * count[b] from tokens[b] on. */
-int decoder_mark(decoder *d, const int *const *tokens, const int *count, wb_error *err);
+/* The tokens of each sequence so far, count[b] at tokens[b], for the repetition penalty
+ * (without one it does nothing). */
+int decoder_mark_seen(
+    decoder *d, const int *const *tokens, const int *count, wb_error *err);
 
-/* Bytes between host and device, done when they return. */
+/* Bytes between host and device; done on return. */
 void decoder_upload(decoder *d, void *device, const void *h, size_t bytes);
 void decoder_download(decoder *d, void *h, const void *device, size_t bytes);
 
-/* Bytes of all layers' caches by their shapes: what `cache_bytes` must be but for the
- * alignment of each piece. */
-size_t
-decoder_cache_formula(const decoder_config *c, const decoder_layer *layer, int B, int S);
+/* Bytes of all layers' caches by their shapes: `cache_bytes` without the padding that aligns
+ * each piece. */
+size_t decoder_cache_formula(const decoder_config *c, int batch, int slots);
 
-/* --- used by decoder.c and tests: one table per dtype, pass.h ----------------------- */
+/* --- for decoder.c and tests: one table per dtype, pass.h ------------------------------ */
+
 typedef struct decoder_calls {
-    void (*read)(decoder *d, int t0, int T, bool fresh, bool every_row);
+    void (*prefill)(decoder *d, int t0, int T, bool fresh, bool every_token);
     void (*norm)(decoder *d, int T);
     void (*logits)(decoder *d, int r0, int rows);
     void (*finish)(decoder *d);
-    void (*choose)(decoder *d);
+    void (*sample)(decoder *d);
     void (*step)(decoder *d);
     size_t (*workspace)(const decoder *d);
 } decoder_calls;

@@ -1,4 +1,4 @@
-/* pass_bf16.c - prompts and steps in bf16. */
+/* pass_bf16.c - prefill and decode in bf16. */
 #define E wb_bf16
 #define OP(name) name##_bf16
 #include "pass.h"

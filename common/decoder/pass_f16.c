@@ -1,4 +1,4 @@
-/* pass_f16.c - prompts and steps in f16. */
+/* pass_f16.c - prefill and decode in f16. */
 #define E wb_f16
 #define OP(name) name##_f16
 #include "pass.h"

@@ -9,29 +9,13 @@
 #ifndef GRIFFIN_CONFIG_H
 #define GRIFFIN_CONFIG_H
 #include "file.h"
+#include "model_shape.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct griffin_config {
-    int layers;
-    int channels;  /* C */
-    int heads;     /* H: query heads, and blocks of the gates */
-    int kv_heads;  /* K, divides H */
-    int head_dim;  /* D: even, at most 256; H*D may differ from C */
-    int rotated;   /* channels of a head that RoPE turns: even, at most D */
-    int hidden;    /* F: half of intermediate_size */
-    int vocab;     /* V; a loader trusts the embedding's rows instead */
-    int recurrent; /* Cr, a multiple of H */
-    int taps;      /* of the convolution */
-    int window;    /* W: attention sees W+1 keys, its own and W before it */
-    int context;   /* max_position_embeddings; 0: not said */
-    float eps, rope_base, softcap; /* softcap 0: none */
-    bool scaled;                   /* the embedding times griffin_embedding_scale */
-    bool tied;                     /* the output matrix is the embedding */
-    bool hf_window;  /* "hf_window", our own key: W keys, as transformers computes */
-    char blocks[64]; /* kinds of layers, repeated and cut: r recurrent, a attention */
-    int bos, pad;    /* token ids; -1: none */
+    model_shape shape; /* vocab: a loader trusts the rows of the embedding instead */
+    int bos, pad;      /* token ids; -1: none */
     int eos[8], eos_count;
 } griffin_config;
 
@@ -49,11 +33,7 @@ struct json_t *griffin_config_to_json(const griffin_config *c, const char *dtype
 /* A float as the decimal that people write: 1e-05, not 9.9999997e-06. */
 double griffin_decimal(float x);
 
-/* One line about the first size that makes no model; 0 if all do. */
-int griffin_config_check(const griffin_config *c, wb_error *err);
-
-bool griffin_is_recurrent(const griffin_config *c, int layer);
-/* sqrt(C) as bf16 has it, whatever the model's dtype: so published models were made. */
-float griffin_embedding_scale(int channels);
+/* One line about the first size that makes no Griffin model; 0 if all do. */
+int griffin_check(const model_shape *s, wb_error *err);
 
 #endif

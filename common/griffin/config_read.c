@@ -69,20 +69,20 @@ static void must_say(reader *r, json_t *object, const char *key, const char *wor
     if (j && !(text && strcmp(text, word) == 0)) wrong(r, key, what);
 }
 
-static void read_blocks(reader *r, griffin_config *c)
+static void read_blocks(reader *r, model_shape *s)
 {
     json_t *blocks = value(r->root, "block_types");
     if (!blocks) blocks = value(r->root, "_block_types");
     size_t n = json_array_size(blocks);
-    strcpy(c->blocks, "rra");
+    strcpy(s->blocks, "rra");
     if (!blocks) return;
-    if (n > (size_t)c->layers) n = (size_t)c->layers;
-    bool good = n >= 1 && n < sizeof c->blocks;
+    if (n > (size_t)s->layers) n = (size_t)s->layers;
+    bool good = n >= 1 && n < sizeof s->blocks;
     for (size_t i = 0; i < n && good; i++) {
         const char *kind = json_string_value(json_array_get(blocks, i));
         bool recurrent = kind && strcmp(kind, "recurrent") == 0;
         good = recurrent || (kind && strcmp(kind, "attention") == 0);
-        c->blocks[i] = recurrent ? 'r' : 'a', c->blocks[i + 1] = 0;
+        s->blocks[i] = recurrent ? 'r' : 'a', s->blocks[i + 1] = 0;
     }
     if (!good)
         wrong(r, "block_types", "is no list of 1 to 63 \"recurrent\" and \"attention\"");
@@ -114,31 +114,31 @@ static void read_eos(reader *r, griffin_config *c)
     }
 }
 
-static void read_sizes(reader *r, griffin_config *c)
+static void read_sizes(reader *r, model_shape *s)
 {
-    c->layers = size(r, "num_hidden_layers", 0);
-    c->channels = size(r, "hidden_size", 0);
-    c->heads = size(r, "num_attention_heads", 0);
-    c->kv_heads = size(r, "num_key_value_heads", c->heads);
-    int divided = c->channels / c->heads;
-    c->head_dim = size(r, "head_dim", divided > 0 ? divided : 1);
-    c->hidden = size(r, "intermediate_size", 0);
-    if (c->hidden % 2)
+    s->layers = size(r, "num_hidden_layers", 0);
+    s->channels = size(r, "hidden_size", 0);
+    s->heads = size(r, "num_attention_heads", 0);
+    s->kv_heads = size(r, "num_key_value_heads", s->heads);
+    int divided = s->channels / s->heads;
+    s->head_dim = size(r, "head_dim", divided > 0 ? divided : 1);
+    s->hidden = size(r, "intermediate_size", 0);
+    if (s->hidden % 2)
         wrong(r, "intermediate_size", "is not even: it counts both branches");
-    c->hidden /= 2;
-    c->vocab = size(r, "vocab_size", 0);
-    c->recurrent = size(r, "lru_width", c->channels);
+    s->hidden /= 2;
+    s->vocab = size(r, "vocab_size", 0);
+    s->recurrent = size(r, "lru_width", s->channels);
     bool sliding =
         !value(r->root, "attention_window_size") && value(r->root, "sliding_window");
-    c->window = size(r, sliding ? "sliding_window" : "attention_window_size", 0);
-    c->taps = size(r, "conv1d_width", 4);
+    s->window = size(r, sliding ? "sliding_window" : "attention_window_size", 0);
+    s->conv_width = size(r, "conv1d_width", 4);
     if (value(r->root, "max_position_embeddings"))
-        c->context = size(r, "max_position_embeddings", 0);
+        s->context = size(r, "max_position_embeddings", 0);
 }
 
 // Newer versions of transformers write rope_parameters (or the same as rope_scaling), older
 // ones keys at the top.
-static void read_rope(reader *r, griffin_config *c)
+static void read_rope(reader *r, model_shape *s)
 {
     json_t *rope = value(r->root, "rope_parameters");
     if (!rope) rope = value(r->root, "rope_scaling");
@@ -147,18 +147,20 @@ static void read_rope(reader *r, griffin_config *c)
     if (rope && !json_is_object(rope)) wrong(r, "rope_parameters", "is not an object");
     must_say(r, rope, "rope_type", "default");
     must_say(r, rope, "type", "default");
-    c->rope_base = (float)number(r, rope, "rope_theta", base);
+    s->rope_base = (float)number(r, rope, "rope_theta", base);
     part = number(r, rope, "partial_rotary_factor", part);
     if (!(part >= 0 && part <= 1)) {
         wrong(r, "partial_rotary_factor", "is not a number from 0 to 1");
         return;
     }
-    c->rotated = (int)(c->head_dim * part + 1e-6);  // 49 * (1 / 49.0) is below 1
+    s->rotated = (int)(s->head_dim * part + 1e-6);  // 49 * (1 / 49.0) is below 1
 }
 
-int griffin_config_from_json(griffin_config *c, json_t *root, const char *name, wb_error *err)
+int griffin_config_from_json(
+    griffin_config *c, json_t *root, const char *name, wb_error *err)
 {
     reader r = {.root = root, .name = name, .err = err};
+    model_shape *s = &c->shape;
     *c = (griffin_config){0};
     if (!json_is_object(root))
         return error_set(err, "%s: is not a JSON object of a model's sizes", name);
@@ -168,21 +170,21 @@ int griffin_config_from_json(griffin_config *c, json_t *root, const char *name, 
         wrong(
             &r, "attention_bias",
             "is true: queries, keys and values have no biases here");
-    read_sizes(&r, c);
-    read_rope(&r, c);
-    read_blocks(&r, c);
-    c->eps = (float)number(&r, root, "rms_norm_eps", 1e-6);
+    read_sizes(&r, s);
+    read_rope(&r, s);
+    read_blocks(&r, s);
+    s->eps = (float)number(&r, root, "rms_norm_eps", 1e-6);
     bool capped =
         value(root, "logits_soft_cap") || !json_object_get(root, "logits_soft_cap");
-    c->softcap = capped ? (float)number(&r, root, "logits_soft_cap", 30) : 0;
-    c->scaled = flag(&r, "embeddings_scale_by_sqrt_dim", true);
-    c->tied = flag(&r, "tie_word_embeddings", true);
-    c->hf_window = flag(&r, "hf_window", false);
+    s->softcap = capped ? (float)number(&r, root, "logits_soft_cap", 30) : 0;
+    s->scaled = flag(&r, "embeddings_scale_by_sqrt_dim", true);
+    s->tied = flag(&r, "tie_word_embeddings", true);
+    s->hf_window = flag(&r, "hf_window", false);
     c->bos = token_id(&r, "bos_token_id"), c->pad = token_id(&r, "pad_token_id");
     read_eos(&r, c);
     if (r.failed) return -1;
     wb_error why;
-    if (griffin_config_check(c, &why)) return error_set(err, "%s: %.600s", name, why.text);
+    if (griffin_check(s, &why)) return error_set(err, "%s: %.600s", name, why.text);
     return 0;
 }
 

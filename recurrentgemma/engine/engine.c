@@ -1,12 +1,11 @@
-/* engine.c - see recurrentgemma.h: opening and closing, and what can be asked at any
- * time. */
+/* engine.c - see recurrentgemma.h: opening and closing, and the queries. */
 #include "engine.h"
 #include "progress.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { SCORE_BYTES = 16 << 20 }; /* logits that rg_score has on the device at once */
+enum { SCORE_BYTES = 16 << 20 };  // logits that rg_score keeps on the device at a time
 
 rg_settings rg_defaults(void)
 {
@@ -14,54 +13,62 @@ rg_settings rg_defaults(void)
         .batch = 1,
         .context = 8192,
         .chunk = 2048,
-        .drawn = 8192,
+        .max_new_tokens = 8192,
         .graph = true,
         .top_p = 1,
-        .penalty = 1,
-        .stops = -1};
+        .repetition_penalty = 1,
+        .stop_count = -1};
 }
 
-static int check_settings(const rg_settings *s, wb_error *err)
+static int check_sampling(const rg_settings *s, wb_error *err)
 {
-    if (s->dtype < RG_AUTO || s->dtype > RG_BF16)
-        return error_set(err, "dtype %d: there are auto, f32 and bf16", (int)s->dtype);
-    if (s->batch < 1)
-        return error_set(err, "a batch of %d rows: give at least one", s->batch);
-    if (s->context < 2)
-        return error_set(err, "a context of %d tokens: give at least two", s->context);
-    if (s->chunk < 1)
-        return error_set(err, "chunks of %d tokens: give at least one", s->chunk);
-    if (s->drawn < 1)
-        return error_set(err, "%d tokens to draw: give at least one", s->drawn);
     if (!(s->temperature >= 0) || !isfinite(s->temperature))
         return error_set(err, "temperature %g: give 0 or more", (double)s->temperature);
     if (!(s->top_p > 0 && s->top_p <= 1))
         return error_set(err, "top-p %g: give more than 0, up to 1", (double)s->top_p);
     if (s->top_k < 0)
         return error_set(err, "top-k %d: give 0 (all tokens) or more", s->top_k);
-    if (!(s->penalty > 0) || !isfinite(s->penalty))
+    if (!(s->repetition_penalty > 0) || !isfinite(s->repetition_penalty))
         return error_set(
-            err, "a penalty of %g: give more than 0; 1 is none", (double)s->penalty);
-    if (s->stops > 0 && !s->stop)
-        return error_set(err, "%d stop tokens, but no list of them", s->stops);
-    if (s->stops < 0 && s->stop)
-        return error_set(
-            err, "a list of stop tokens, but stops %d: say how many it has", s->stops);
+            err, "a repetition penalty of %g: give more than 0; 1 means none",
+            (double)s->repetition_penalty);
     return 0;
 }
 
-/* --- opening ------------------------------------------------------------------------ */
+static int check_settings(const rg_settings *s, wb_error *err)
+{
+    if (s->dtype < RG_AUTO || s->dtype > RG_BF16)
+        return error_set(err, "dtype %d: give auto, f32 or bf16", (int)s->dtype);
+    if (s->batch < 1)
+        return error_set(err, "a batch of %d sequences: give at least one", s->batch);
+    if (s->context < 2)
+        return error_set(err, "a context of %d tokens: give at least two", s->context);
+    if (s->chunk < 1)
+        return error_set(err, "chunks of %d tokens: give at least one", s->chunk);
+    if (s->max_new_tokens < 1)
+        return error_set(err, "%d new tokens: give at least one", s->max_new_tokens);
+    if (s->stop_count > 0 && !s->stop)
+        return error_set(err, "%d stop tokens, but no list of them", s->stop_count);
+    if (s->stop_count < 0 && s->stop)
+        return error_set(
+            err, "a list of stop tokens, but stop_count %d: say how many it has",
+            s->stop_count);
+    return check_sampling(s, err);
+}
+
+/* --- opening --------------------------------------------------------------------------- */
 
 static int load(rg_engine *e, const char *folder, wb_error *err)
 {
     static const wb_dtype dtype[] = {[RG_F32] = WB_F32, [RG_BF16] = WB_BF16};
     rg_dtype asked = e->set.dtype;
+    model_shape *s = &e->config.shape;
     if (griffin_config_read(&e->config, folder, err)) return -1;
-    if (e->set.hf_window) e->config.hf_window = true;
-    if (e->config.hf_window && e->config.window < 1)
+    if (e->set.hf_window) s->hf_window = true;
+    if (s->hf_window && s->window < 1)
         return error_set(
-            err, "%s: a window of %d tokens has no transformers' form", folder,
-            e->config.window);
+            err, "%s: transformers has no form of a window of %d tokens", folder,
+            s->window);
     return rg_weights_load(
         &e->weights, &e->config, folder, asked == RG_AUTO, dtype[asked], e->stream, err);
 }
@@ -70,53 +77,55 @@ static int make_decoder(rg_engine *e, wb_error *err)
 {
     const rg_settings *s = &e->set;
     const rg_weights *w = &e->weights;
-    bool own = s->stop || s->stops == 0;  // not those of the config
-    int score = (int)(SCORE_BYTES / sizeof(float) / (size_t)w->shape.V);
+    bool own = s->stop || s->stop_count == 0;  // not those of the config
+    size_t row_bytes = sizeof(float) * (size_t)w->config.shape.vocab;
+    int score_rows = (int)(SCORE_BYTES / row_bytes);
     decoder_settings set = {
-        .B = s->batch,
-        .T = s->chunk < s->context ? s->chunk : s->context,
-        .P = s->context,
+        .batch = s->batch,
+        .chunk = s->chunk < s->context ? s->chunk : s->context,
+        .longest_prompt = s->context,
         .positions = s->context,
-        .drawn = s->drawn,
-        .score = score < 1 ? 1 : score,
+        .max_new_tokens = s->max_new_tokens,
+        .score_rows = score_rows < 1 ? 1 : score_rows,
         .continues = true,
         .by_position = true,
         .graph = s->graph,
         .temperature = s->temperature,
         .top_p = s->top_p,
         .top_k = s->top_k,
-        .penalty = s->penalty,
+        .repetition_penalty = s->repetition_penalty,
         .stop = own ? s->stop : e->config.eos,
-        .stops = own ? s->stops : e->config.eos_count};
-    if ((size_t)set.score > (size_t)set.B * set.T) set.score = set.B * set.T;
-    const decoder_weights at = {
-        .layer = w->layer, .emb = w->emb, .head = w->head, .nf = w->nf};
-    return decoder_create(&e->d, &w->shape, &at, &set, e->blas, e->stream, err);
+        .stop_count = own ? s->stop_count : e->config.eos_count};
+    size_t rows = (size_t)set.batch * (size_t)set.chunk;
+    if ((size_t)set.score_rows > rows) set.score_rows = (int)rows;
+    return decoder_create(&e->d, &w->config, &w->at, &set, e->blas, e->stream, err);
 }
 
-static int make_rows(rg_engine *e, wb_error *err)
+static int make_sequences(rg_engine *e, wb_error *err)
 {
-    size_t B = (size_t)e->B, context = (size_t)e->set.context;
-    e->row = calloc(B, sizeof *e->row);
-    e->texts = malloc(B * context * sizeof *e->texts);
-    e->unread = calloc(B, sizeof *e->unread);
-    e->n = calloc(4 * B, sizeof *e->n);
-    if (!e->row || !e->texts || !e->unread || !e->n)
-        return error_set(err, "no memory for %d rows of %zu tokens", e->B, context);
-    e->base = e->n + B, e->at = e->base + B, e->idle = e->at + B;
-    size_t stops = (size_t)e->d.set.stops * sizeof(int);
+    size_t B = (size_t)e->batch, context = (size_t)e->set.context;
+    e->sequence = calloc(B, sizeof *e->sequence);
+    e->tokens = malloc(B * context * sizeof *e->tokens);
+    e->pending = calloc(B, sizeof *e->pending);
+    e->count = calloc(4 * B, sizeof *e->count);
+    if (!e->sequence || !e->tokens || !e->pending || !e->count)
+        return error_set(
+            err, "no memory for %d sequences of %zu tokens", e->batch, context);
+    e->base = e->count + B, e->at = e->base + B, e->idle = e->at + B;
+    size_t stops = (size_t)e->d.set.stop_count * sizeof(int);
     e->stop = malloc(stops + 1);
-    if (!e->stop) return error_set(err, "no memory for %d stop tokens", e->d.set.stops);
+    if (!e->stop)
+        return error_set(err, "no memory for %d stop tokens", e->d.set.stop_count);
     decoder_download(&e->d, e->stop, e->d.stop, stops);
-    CUDA_CHECK(
-        cudaMallocHost((void **)&e->h_out, B * (size_t)e->set.drawn * sizeof *e->h_out));
+    size_t samples = B * (size_t)e->set.max_new_tokens;
+    CUDA_CHECK(cudaMallocHost((void **)&e->h_sampled, samples * sizeof *e->h_sampled));
     CUDA_CHECK(cudaStreamCreateWithFlags(&e->copies, cudaStreamNonBlocking));
     for (int i = 0; i < 2; i++) {
-        CUDA_CHECK(cudaEventCreateWithFlags(&e->drawn[i], cudaEventDisableTiming));
-        CUDA_CHECK(cudaEventCreateWithFlags(&e->here[i], cudaEventDisableTiming));
+        CUDA_CHECK(cudaEventCreateWithFlags(&e->sampled[i], cudaEventDisableTiming));
+        CUDA_CHECK(cudaEventCreateWithFlags(&e->arrived[i], cudaEventDisableTiming));
     }
-    for (int b = 0; b < e->B; b++) {
-        e->row[b].text = e->texts + (size_t)b * context;
+    for (int b = 0; b < e->batch; b++) {
+        e->sequence[b].tokens = e->tokens + (size_t)b * context;
         rg_reset(e, b, e->set.seed + (uint64_t)b);
     }
     return 0;
@@ -128,38 +137,31 @@ static void describe(rg_engine *e)
     const rg_weights *w = &e->weights;
     rg_info *i = &e->info;
     *i = (rg_info){
-        .layers = c->layers,
-        .channels = c->channels,
-        .heads = c->heads,
-        .head_dim = c->head_dim,
-        .hidden = c->hidden,
-        .vocab = w->shape.V,
-        .recurrent = c->recurrent,
-        .taps = c->taps,
-        .window = c->window,
-        .hf_window = c->hf_window,
-        .tied = w->head == w->emb,
+        .shape = c->shape,
         .bos = c->bos,
         .eos = c->eos_count ? c->eos[0] : -1,
         .pad = c->pad,
-        .dtype = w->shape.dtype == WB_BF16 ? RG_BF16 : RG_F32,
+        .dtype = w->config.dtype == WB_BF16 ? RG_BF16 : RG_F32,
         .parameters = w->parameters,
         .weight_bytes = w->bytes,
         .cache_bytes = e->d.cache_bytes,
         .buffer_bytes = e->d.arena_bytes - e->d.cache_bytes + wb_blas_bytes(),
-        .fused = e->d.fuse};
-    for (int l = 0; l < c->layers; l++)
-        i->attention_layers += !e->d.layer[l].recurrent;
+        .fused = e->d.fused};
+    i->shape.vocab = w->config.shape.vocab;
+    i->shape.tied = w->at.head == w->at.embedding;
+    for (int l = 0; l < c->shape.layers; l++)
+        i->attention_layers += !shape_is_recurrent(&c->shape, l);
 }
 
 static int open_all(rg_engine *e, const char *folder, wb_error *err)
 {
-    if (check_settings(&e->set, err)) return -1;
-    if (e->set.drawn >= e->set.context) e->set.drawn = e->set.context - 1;
+    rg_settings *s = &e->set;
+    if (check_settings(s, err)) return -1;
+    if (s->max_new_tokens >= s->context) s->max_new_tokens = s->context - 1;
     CUDA_CHECK(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
     if (load(e, folder, err)) return -1;
     WB_CHECK(wb_blas_create(&e->blas));
-    if (make_decoder(e, err) || make_rows(e, err)) return -1;
+    if (make_decoder(e, err) || make_sequences(e, err)) return -1;
     describe(e);
     return 0;
 }
@@ -172,7 +174,7 @@ rg_engine *rg_open(const char *folder, const rg_settings *set, wb_error *err)
         error_set(err, "no memory for an engine");
         return NULL;
     }
-    e->set = *set, e->B = set->batch;
+    e->set = *set, e->batch = set->batch;
     if (open_all(e, folder, err)) {
         rg_close(e);
         return NULL;
@@ -189,22 +191,22 @@ void rg_close(rg_engine *e)
     rg_weights_free(&e->weights);
     if (e->blas) wb_blas_destroy(e->blas);
     for (int i = 0; i < 2; i++) {
-        if (e->drawn[i]) CUDA_CHECK(cudaEventDestroy(e->drawn[i]));
-        if (e->here[i]) CUDA_CHECK(cudaEventDestroy(e->here[i]));
+        if (e->sampled[i]) CUDA_CHECK(cudaEventDestroy(e->sampled[i]));
+        if (e->arrived[i]) CUDA_CHECK(cudaEventDestroy(e->arrived[i]));
     }
     if (e->copies) CUDA_CHECK(cudaStreamDestroy(e->copies));
-    if (e->h_out) CUDA_CHECK(cudaFreeHost(e->h_out));
+    if (e->h_sampled) CUDA_CHECK(cudaFreeHost(e->h_sampled));
     if (e->h_logits) CUDA_CHECK(cudaFreeHost(e->h_logits));
     if (e->stream) CUDA_CHECK(cudaStreamDestroy(e->stream));
-    free(e->row);
-    free(e->texts);
-    free(e->unread);
-    free(e->n);
+    free(e->sequence);
+    free(e->tokens);
+    free(e->pending);
+    free(e->count);
     free(e->stop);
     free(e);
 }
 
-/* --- at any time -------------------------------------------------------------------- */
+/* --- queries --------------------------------------------------------------------------- */
 
 const rg_info *rg_describe(const rg_engine *e)
 {
@@ -213,28 +215,29 @@ const rg_info *rg_describe(const rg_engine *e)
 
 const int *rg_tokens(const rg_engine *e, int b)
 {
-    return e->row[b].text + e->row[b].have - e->row[b].drawn;
+    const engine_sequence *s = &e->sequence[b];
+    return s->tokens + s->length - s->sampled;
 }
 
-int rg_drawn(const rg_engine *e, int b)
+int rg_sampled(const rg_engine *e, int b)
 {
-    return e->row[b].drawn;
+    return e->sequence[b].sampled;
 }
 
 bool rg_done(const rg_engine *e, int b)
 {
-    return e->row[b].done;
+    return e->sequence[b].done;
 }
 
-int rg_read(const rg_engine *e, int b)
+int rg_processed(const rg_engine *e, int b)
 {
-    return e->row[b].read;
+    return e->sequence[b].processed;
 }
 
 void rg_reset(rg_engine *e, int b, uint64_t seed)
 {
-    static const int yes = 1;  // the device lets it rest too
-    e->row[b] = (engine_row){.text = e->row[b].text, .done = true};
+    static const int done = 1;  // steps of the device skip it too
+    e->sequence[b] = (engine_sequence){.tokens = e->sequence[b].tokens, .done = true};
     decoder_upload(&e->d, e->d.seed + b, &seed, sizeof seed);
-    decoder_upload(&e->d, e->d.done + b, &yes, sizeof yes);
+    decoder_upload(&e->d, e->d.done + b, &done, sizeof done);
 }

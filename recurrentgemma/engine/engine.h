@@ -1,24 +1,25 @@
-/* engine.h - what is inside of an rg_engine: for its own files, and for tests that watch
- * its decoder. Programs need recurrentgemma.h alone.
+/* engine.h - the inside of an rg_engine: for the files of this folder, and for tests that
+ * watch its decoder. The room engine/ may be included by engine/, tests/ and bench/ only;
+ * programs need recurrentgemma.h alone.
  *
- * The host keeps the account of every row. A row that has drawn goes on in each step
- * until it draws a stop token; a step of the batch still runs it then (the device puts
- * token 0 there). One step behind its end is right: it reads the stop token at its place.
- * Any further one spoils its states, and only rg_reset makes a new text of it.
+ * The host keeps the account of every sequence. A sequence that has sampled continues with
+ * each step until it samples a stop token; later steps of the batch still run it (the device
+ * gives it token 0). One step past its end is right: it processes the stop token. Any further
+ * one invalidates its states, and only rg_reset makes a new sequence of it.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
 #include "recurrentgemma.h"
 #include "weights.h"
 
-typedef struct engine_row {
-    int *text; /* (context) all of its tokens */
-    int have;  /* so many */
-    int read;  /* of them are in its states; have - read: 0, or 1 that was drawn last */
-    int drawn; /* the last ones, since rg_prefill */
+typedef struct engine_sequence {
+    int *tokens;   /* (context) prompt and samples */
+    int length;    /* of them */
+    int processed; /* in its states: length, or length - 1 before a step reads the newest */
+    int sampled;   /* the last ones, since rg_prefill */
     bool done;
-    bool spoiled; /* stepped on behind its end */
-} engine_row;
+    bool invalid; /* stepped past its end */
+} engine_sequence;
 
 struct rg_engine {
     rg_settings set;
@@ -28,23 +29,23 @@ struct rg_engine {
     decoder d;
     wb_blas *blas;
     cudaStream_t stream;
-    int B;
-    engine_row *row;     /* (B) */
-    int *texts;          /* (B,context) */
-    int *stop;           /* (d.set.stops) tokens that end a row */
-    int columns;         /* of h_out, drawn since rg_prefill */
-    int *h_out;          /* (B,drawn) page-locked; rows that had ended leave gaps */
-    cudaStream_t copies; /* of what is drawn, to h_out */
-    cudaEvent_t drawn[2], here[2]; /* of even columns and of odd ones */
+    int batch;                 /* B */
+    engine_sequence *sequence; /* (B) */
+    int *tokens;               /* (B,context) */
+    int *stop;                 /* (d.set.stop_count) tokens that end a sequence */
+    int columns;               /* of h_sampled, since rg_prefill */
+    int *h_sampled; /* (B,max_new_tokens) page-locked; sequences that are done leave gaps */
+    cudaStream_t copies;                /* of the samples, to h_sampled */
+    cudaEvent_t sampled[2], arrived[2]; /* of even columns and of odd ones */
     /* scratch of rg_prefill and rg_score */
-    const int **unread;        /* (B) */
-    int *n, *base, *at, *idle; /* (B) */
-    float *h_logits;           /* (d.set.score,V); made by the first rg_score */
+    const int **pending;           /* (B) tokens that are not processed yet */
+    int *count, *base, *at, *idle; /* (B) */
+    float *h_logits;               /* (d.set.score_rows,V); made by the first rg_score */
 };
 
-/* engine_step.c. send: column 0 of what is drawn comes from rg_prefill, each step gives
- * another; enqueued behind it. take: waits for that and adds it to the rows; returns how
- * many go on. */
+/* engine_step.c. Column 0 of the samples comes from rg_prefill; each step adds another.
+ * send: enqueues the copy of a column to the host. take: waits for it and adds the tokens to
+ * their sequences; returns how many continue. */
 void engine_send(rg_engine *e, int column);
 int engine_take(rg_engine *e, int column);
 

@@ -36,14 +36,14 @@ int loading_look(loading *l, wb_dtype *dtype)
     const st_tensor *e = at->tensor;
     if (!loading_dtype(e->dtype, dtype)) *dtype = WB_F32;  // refused below
     if (e->ndim == 2 && e->shape[0] >= 1 && e->shape[0] < INT32_MAX)
-        l->config.vocab = (int)e->shape[0];
+        l->config.shape.vocab = (int)e->shape[0];
     model_tensor_at *head = model_files_find(&l->files, "lm_head.weight");
     if (head) {
-        l->config.tied = same_bytes(head->tensor, e);
-        head->used = l->config.tied;
+        l->config.shape.tied = same_bytes(head->tensor, e);
+        head->used = l->config.shape.tied;
     }
     wb_error why;
-    if (griffin_config_check(&l->config, &why))
+    if (griffin_check(&l->config.shape, &why))
         return error_set(l->err, "%s: %.600s", st_path(at->file), why.text);
     return 0;
 }
@@ -54,7 +54,7 @@ static int expected(const griffin_tensor *t, bool official, size_t shape[4], cha
     memcpy(shape, t->shape, sizeof t->shape);
     strcpy(letters, t->letters);
     if (!official || t->stored == GRIFFIN_SAME) return t->ndim;
-    if (t->stored == GRIFFIN_TAPS_FIRST) {
+    if (t->stored == GRIFFIN_WIDTH_FIRST) {
         shape[0] = t->shape[2], shape[1] = t->shape[0];
         strcpy(letters, "WR");
         return 2;

@@ -90,7 +90,7 @@ static int once(
     double *steps, wb_error *err)
 {
     for (int b = 0; b < c->B; b++)
-        rg_reset(s->e, b, s->o->seed + (uint64_t)b);
+        rg_reset(s->e, b, s->o->gen.seed + (uint64_t)b);
     double t0 = seconds_now();
     int rc = rg_prefill(s->e, (const int *const *)rows, count, err);
     double t1 = seconds_now();
@@ -131,11 +131,12 @@ static int
 run_case(session *s, const bench_case *c, figures *f, rg_info *info, wb_error *err)
 {
     rg_settings set = session_settings(s->o, c->B, (long)c->P + c->G, c->P, c->G);
-    set.stops = 0;
-    s->e = rg_open(s->o->model, &set, err);
+    set.stop_count = 0;
+    set.temperature = 0;
+    s->e = rg_open(s->o->gen.model, &set, err);
     if (!s->e) return -1;
     const rg_info *i = rg_describe(s->e);
-    int **rows = random_rows(c, i->vocab, s->o->seed);
+    int **rows = random_rows(c, i->shape.vocab, s->o->gen.seed);
     int rc = rows ? measure(s, c, rows, f, err) : error_set(err, "--bench: no memory");
     f->flops = cost_prompt_flops(i, c->B, c->P);
     f->bytes = cost_step_bytes(i, c->B, c->P + c->G / 2.0);
@@ -196,12 +197,12 @@ static void print_head(const session *s, const rg_info *i, ceilings *top)
 {
     top->product = ceiling_product(i->dtype == RG_BF16);
     printf(
-        "%s: %d layers, %d channels, %.1f M parameters, %s\n", s->o->model, i->layers,
-        i->channels, (double)i->parameters * 1e-6, i->dtype == RG_BF16 ? "bf16" : "f32");
+        "%s: %d layers, %d channels, %.1f M parameters, %s\n", s->o->gen.model, i->shape.layers,
+        i->shape.channels, (double)i->parameters * 1e-6, i->dtype == RG_BF16 ? "bf16" : "f32");
     printf(
         "%s: copy %.1f GB/s, matrix product %.2f TFLOP/s; random tokens of seed %llu\n",
         machine_name(), top->copy * 1e-9, top->product * 1e-12,
-        (unsigned long long)s->o->seed);
+        (unsigned long long)s->o->gen.seed);
     printf(
         "%-16s %10s %9s %6s %10s %10s %9s %6s %10s %9s %9s %3s\n", "rows x read x",
         "prefill", "floor", "of it", "tokens/s", "step", "floor", "of it", "tokens/s",
@@ -216,7 +217,7 @@ int bench(session *s, wb_error *err)
     bench_case cases[MOST_CASES];
     int n = read_cases(s->o->bench, cases, err);
     if (n < 0) return -1;
-    if (!s->o->quiet) wb_print_kernels(stderr);
+    if (!s->o->gen.quiet) wb_print_kernels(stderr);
     ceilings top = {.copy = ceiling_copy()};
     for (int i = 0; i < n && !stop_signal(); i++) {
         figures f = {0};

@@ -1,7 +1,7 @@
 /* generate.c - goes on from a prompt, or from many at once. */
 #include "output.h"
 #include "progress.h"
-#include "rows.h"
+#include "prompts.h"
 #include "session.h"
 #include "stop.h"
 
@@ -12,7 +12,7 @@
 static int write_all(session *s, int going, writer *live, wb_error *err)
 {
     for (int n = 1, shown = 0;;) {
-        int drawn = rg_drawn(s->e, 0);
+        int drawn = rg_sampled(s->e, 0);
         if (live && writer_add(live, rg_tokens(s->e, 0) + shown, drawn - shown, err))
             return -1;
         shown = drawn;
@@ -24,12 +24,12 @@ static int write_all(session *s, int going, writer *live, wb_error *err)
     }
 }
 
-static int write_heading(const token_rows *r, int b, wb_error *err)
+static int write_heading(const prompt_batch *r, int b, wb_error *err)
 {
     char number[32];
     snprintf(number, sizeof number, b ? "\n--- %d" : "--- %d", b + 1);
     if (output_write(number, strlen(number), err)) return -1;
-    const char *prompt = r->prompt[b];
+    const char *prompt = r->text[b];
     if (prompt &&
         (output_write(": ", 2, err) || output_write(prompt, strlen(prompt), err)))
         return -1;
@@ -37,27 +37,27 @@ static int write_heading(const token_rows *r, int b, wb_error *err)
 }
 
 // All rows, in order.
-static int write_batch(const session *s, const token_rows *r, wb_error *err)
+static int write_batch(const session *s, const prompt_batch *r, wb_error *err)
 {
     writer w;
-    for (int b = 0; b < r->B; b++)
+    for (int b = 0; b < r->batch; b++)
         if ((s->codec && write_heading(r, b, err)) || writer_begin(&w, s->codec, err) ||
-            writer_add(&w, rg_tokens(s->e, b), rg_drawn(s->e, b), err) ||
+            writer_add(&w, rg_tokens(s->e, b), rg_sampled(s->e, b), err) ||
             writer_end(&w, err))
             return -1;
     return 0;
 }
 
-static int write_rows(session *s, const token_rows *r, wb_error *err)
+static int write_rows(session *s, const prompt_batch *r, wb_error *err)
 {
     writer live;
-    const char *before = s->o->echo ? s->o->prompt : "";
+    const char *before = s->o->echo ? s->o->gen.prompt : "";
     if (output_write(before, strlen(before), err)) return -1;
     if (writer_begin(&live, s->codec, err)) return -1;
     int going = session_prefill(s, (const int *const *)r->ids, r->count, err);
     stop_at_once(false);
-    int rc = going < 0 ? -1 : write_all(s, going, r->B == 1 ? &live : NULL, err);
-    if (r->B > 1) {
+    int rc = going < 0 ? -1 : write_all(s, going, r->batch == 1 ? &live : NULL, err);
+    if (r->batch > 1) {
         text_stream_free(live.stream);
         return rc ? rc : write_batch(s, r, err);
     }
@@ -67,45 +67,45 @@ static int write_rows(session *s, const token_rows *r, wb_error *err)
     return rc;
 }
 
-static int check_room(const options *o, const token_rows *r, wb_error *err)
+static int check_room(const options *o, const prompt_batch *r, wb_error *err)
 {
     if (!o->context) return 0;
     if (r->longest > o->context)
         return error_set(
             err, "%s: a prompt of %d tokens is longer than --context %ld: raise it",
             r->from, r->longest, o->context);
-    if (r->longest + o->max_new_tokens > o->context)
+    if (r->longest + o->gen.max_new_tokens > o->context)
         return error_set(
             err,
             "--context %ld: %d tokens of a prompt and --max-new-tokens %ld are more: "
             "raise the one or lower the other",
-            o->context, r->longest, o->max_new_tokens);
+            o->context, r->longest, o->gen.max_new_tokens);
     return 0;
 }
 
-static int run(session *s, token_rows *r, wb_error *err)
+static int run(session *s, prompt_batch *r, wb_error *err)
 {
     const options *o = s->o;
-    if (session_text(s, err) || rows_read(r, o, s->codec, err) || check_room(o, r, err))
+    if (session_text(s, err) || prompts_read(r, o, s->codec, err) || check_room(o, r, err))
         return -1;
-    long needed = r->longest + o->max_new_tokens;
+    long needed = r->longest + o->gen.max_new_tokens;
     if (needed < 2) needed = 2;  // the least there is
     long context = o->context ? o->context : needed;
-    rg_settings set = session_settings(o, r->B, context, r->longest, o->max_new_tokens);
-    if (session_model(s, &set, err) || rows_check(r, s->info->vocab, err)) return -1;
+    rg_settings set = session_settings(o, r->batch, context, r->longest, o->gen.max_new_tokens);
+    if (session_model(s, &set, err) || prompts_check(r, s->info->shape.vocab, err)) return -1;
     session_say(s);
     if (o->ids) text_close(s->codec), s->codec = NULL;
     if (o->logits_out && score(s, r, err)) return -1;
     if (o->logits_out)
-        for (int b = 0; b < r->B; b++)
-            rg_reset(s->e, b, o->seed + (uint64_t)b);
-    return o->max_new_tokens > 0 ? write_rows(s, r, err) : 0;
+        for (int b = 0; b < r->batch; b++)
+            rg_reset(s->e, b, o->gen.seed + (uint64_t)b);
+    return o->gen.max_new_tokens > 0 ? write_rows(s, r, err) : 0;
 }
 
 int generate(session *s, wb_error *err)
 {
-    token_rows r = {0};
+    prompt_batch r = {0};
     int rc = run(s, &r, err);
-    rows_free(&r);
+    prompts_free(&r);
     return rc;
 }

@@ -7,63 +7,49 @@
 #include <stdio.h>
 #include <string.h>
 
-// `use` of the table: the parts of --help.
-enum { MODEL = 1, INPUT = 2, WRITING = 4, OUTPUT = 8, ALL = 15 };
+// `use` of the table: the sections of --help.
+enum { MODEL = 1, INPUT = 2, SAMPLING = 4, OUTPUT = 8, ALL = 15 };
 #define AT(field) FLAG_AT(options, field)
 #define MANY 1e9
 
 static const flag rows[] = {
-    {"model", FLAG_WORD, AT(model), MODEL, 0, 0, NULL,
-     "folder with config.json, model.safetensors (or shards) and a tokenizer"},
-    {"dtype", FLAG_WORD, AT(dtype), MODEL, 0, 0, "auto",
-     "what it computes in: f32, bf16, or auto: bf16 for a bf16 file, else f32"},
-    {"hf-window", FLAG_SWITCH, AT(hf_window), MODEL, 0, 0, "0",
-     "attention sees W tokens, its own among them, as in transformers; else W before it"},
-    {"context", FLAG_LONG, AT(context), MODEL, 0, MANY, "0",
-     "most tokens of a row (0: what prompt and answer need; in a chat 8192)"},
-    {"chunk", FLAG_LONG, AT(chunk), MODEL, 0, MANY, "0",
-     "tokens of a row read at once: bounds the memory (0: 8192 of all rows together)"},
-    {"no-graph", FLAG_SWITCH, AT(no_graph), MODEL, 0, 0, "0",
-     "launch by launch instead of a step as one CUDA graph"},
+    GENERATION_FLAGS(options, gen, MODEL, INPUT, SAMPLING, SAMPLING, MODEL, OUTPUT),
 
-    {"prompt", FLAG_WORD, AT(prompt), INPUT, 0, 0, NULL,
-     "text to go on from; without it all of stdin, but for one newline at its end"},
-    {"prompts", FLAG_WORD, AT(prompts), INPUT, 0, 0, NULL,
-     "file of prompts, one a line: a batch, printed in order when all are done"},
+    {"dtype", FLAG_WORD, AT(dtype), MODEL, 0, 0, "auto",
+     "of the computation: f32, bf16, or auto: bf16 for a bf16 file, else f32"},
+    {"hf-window", FLAG_SWITCH, AT(hf_window), MODEL, 0, 0, "0",
+     "attention sees W tokens in all, as in transformers; else W before the token itself"},
+    {"context", FLAG_LONG, AT(context), MODEL, 0, MANY, "0",
+     "maximum length of a sequence (0: what prompt and answer need; in a chat 8192)"},
+    {"chunk", FLAG_LONG, AT(chunk), MODEL, 0, MANY, "0",
+     "prompt tokens in one pass: bounds the memory (0: 8192 for the whole batch)"},
+
     {"chat", FLAG_SWITCH, AT(chat), INPUT, 0, 0, "0",
-     "a turn a line from stdin; /clear starts anew, /exit ends"},
+     "a turn a line from stdin; /clear starts over, /exit ends"},
     {"tokens", FLAG_WORD, AT(tokens), INPUT, 0, 0, NULL,
-     "file of token ids, a row a line, apart by spaces or commas; needs no tokenizer"},
+     "file of token ids, a sequence a line, separated by spaces or commas; needs no "
+     "tokenizer"},
     {"bench", FLAG_WORD, AT(bench), INPUT, 0, 0, NULL,
-     "BxPxG[,BxPxG...]: times B rows that read P random tokens and write G"},
+     "BxPxG[,BxPxG...]: times B sequences of P random tokens that generate G, greedily"},
     {"no-bos", FLAG_SWITCH, AT(no_bos), INPUT, 0, 0, "0",
      "no beginning-of-sequence token before a prompt"},
 
-    {"max-new-tokens", FLAG_LONG, AT(max_new_tokens), WRITING, -1, MANY, "-1",
-     "tokens to write (-1: 256, or with --logits-out none)"},
-    {"temperature", FLAG_REAL, AT(temperature), WRITING, 0, 1e6, "0",
-     "0: always the likeliest token"},
-    {"top-k", FLAG_LONG, AT(top_k), WRITING, 0, MANY, "0",
-     "choose among the k likeliest (0: all)"},
-    {"top-p", FLAG_REAL, AT(top_p), WRITING, 1e-6, 1, "1",
-     "choose among the fewest that have this much probability"},
-    {"penalty", FLAG_REAL, AT(penalty), WRITING, 0.01, 100, "1",
-     "above 1 makes tokens that were there before less likely"},
-    {"seed", FLAG_SEED, AT(seed), WRITING, 0, 0, "1", "of row 0; row b has seed + b"},
-    {"ignore-eos", FLAG_SWITCH, AT(ignore_eos), WRITING, 0, 0, "0",
-     "go on after an end-of-sequence token"},
+    {"ignore-eos", FLAG_SWITCH, AT(ignore_eos), SAMPLING, 0, 0, "0",
+     "continue after an end-of-sequence token"},
 
     {"ids", FLAG_SWITCH, AT(ids), OUTPUT, 0, 0, "0",
-     "token ids instead of text, a row a line (without a tokenizer always)"},
+     "token ids instead of text, a sequence a line (without a tokenizer always)"},
     {"echo", FLAG_SWITCH, AT(echo), OUTPUT, 0, 0, "0",
-     "the prompt in front of the text that goes on from it"},
+     "print the prompt before the text that continues it"},
     {"logits-out", FLAG_WORD, AT(logits_out), OUTPUT, 0, 0, NULL,
-     "safetensors file for the logits (B,T,V) of every given token; padding is NaN"},
+     "safetensors file for the logits (B,T,V) of every prompt token; padding is NaN; then "
+     "--max-new-tokens is 0 unless given"},
     {"json", FLAG_WORD, AT(json), OUTPUT, 0, 0, NULL,
-     "file that --bench adds a line of JSON to for each case"},
-    {"quiet", FLAG_SWITCH, AT(quiet), OUTPUT, 0, 0, "0", "nothing on stderr but errors"},
+     "file to which --bench appends a line of JSON for each case"},
 };
-static const flag_table table = {rows, sizeof rows / sizeof *rows};
+static const flag_renamed renamed[] = {{"penalty", "repetition-penalty"}};
+static const flag_table table = {
+    rows, sizeof rows / sizeof *rows, renamed, sizeof renamed / sizeof *renamed};
 
 void options_help(void)
 {
@@ -72,28 +58,28 @@ void options_help(void)
         const char *title;
     } parts[] = {
         {MODEL, "The model"},
-        {INPUT, "What it reads: one of these, else stdin"},
-        {WRITING, "How it writes"},
-        {OUTPUT, "What comes out"},
+        {INPUT, "Input: one of these, else a prompt from stdin"},
+        {SAMPLING, "Generation"},
+        {OUTPUT, "Output"},
     };
-    printf("recurrentgemma --model DIR [--prompt TEXT] [options]: goes on from a text\n");
+    printf("recurrentgemma --model DIR [--prompt TEXT] [options]: continues a text\n");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         printf("\n%s\n", parts[i].title);
         flags_help(&table, parts[i].use);
     }
     printf(
-        "\nCtrl-C ends with what is written so far; in a chat it stops the answer.\n"
+        "\nCtrl-C ends with the text so far; in a chat it stops the answer.\n"
         "Exit: 0 done, 1 an error, 2 a wrong option, 130 Ctrl-C, 141 a closed pipe.\n");
 }
 
-// The text comes from one place; some places and some outputs exclude each other.
+// The prompts have one source; some sources and some outputs exclude each other.
 static int check_together(const options *o, wb_error *err)
 {
     const struct {
         const char *name;
         bool given;
     } from[] = {
-        {"--prompt", o->prompt}, {"--prompts", o->prompts}, {"--tokens", o->tokens},
+        {"--prompt", o->gen.prompt}, {"--prompts", o->gen.prompts}, {"--tokens", o->tokens},
         {"--chat", o->chat},     {"--bench", o->bench},
     };
     const char *first = NULL;
@@ -103,19 +89,24 @@ static int check_together(const options *o, wb_error *err)
                 err, "%s and %s do not go together: give one", first, from[i].name);
         if (from[i].given) first = from[i].name;
     }
+    if (o->gen.batch > 1 && first && !o->gen.prompt)
+        return error_set(
+            err, "--batch and %s do not go together: --batch repeats one prompt", first);
+    if (o->gen.batch > 1 && o->echo)
+        return error_set(err, "--batch and --echo do not go together: leave out one");
     if (o->logits_out && (o->chat || o->bench))
         return error_set(
             err,
-            "--logits-out and %s do not go together: give the text by --prompt, "
+            "--logits-out and %s do not go together: give the prompt by --prompt, "
             "--prompts or --tokens",
             first);
     if (o->ids && (o->chat || o->bench))
         return error_set(err, "--ids and %s do not go together: leave out one", first);
     if (o->chat && (o->no_bos || o->ignore_eos))
         return error_set(
-            err, "%s and --chat do not go together: turns have their own marks",
+            err, "%s and --chat do not go together: turns have their own tokens",
             o->no_bos ? "--no-bos" : "--ignore-eos");
-    if (o->echo && (!o->prompt || o->ids))
+    if (o->echo && (!o->gen.prompt || o->ids))
         return error_set(
             err, "--echo shows the text of --prompt: %s",
             o->ids ? "leave out --ids" : "give one");
@@ -126,12 +117,12 @@ static int check_together(const options *o, wb_error *err)
 
 static int check_words(const options *o, wb_error *err)
 {
-    if (!o->model || !o->model[0])
+    if (!o->gen.model || !o->gen.model[0])
         return error_set(err, "no model: give --model FOLDER (see --help)");
-    if (o->prompt && !o->prompt[0])
-        return error_set(err, "--prompt is empty: give it a text to go on from");
+    if (o->gen.prompt && !o->gen.prompt[0])
+        return error_set(err, "--prompt is empty: give it a text to continue");
     const char *const files[][2] = {
-        {"--prompts", o->prompts},
+        {"--prompts", o->gen.prompts},
         {"--tokens", o->tokens},
         {"--logits-out", o->logits_out},
         {"--json", o->json},
@@ -149,6 +140,7 @@ int options_parse(options *o, int argc, char **argv, wb_error *err)
     flags_default(&table, o);
     if (flags_parse(&table, o, argc, argv, ALL, err)) return -1;
     if (check_words(o, err) || check_together(o, err)) return -1;
-    if (o->max_new_tokens < 0) o->max_new_tokens = o->logits_out ? 0 : 256;
+    if (o->gen.max_new_tokens < 0)
+        o->gen.max_new_tokens = o->logits_out ? 0 : DEFAULT_NEW_TOKENS;
     return 0;
 }

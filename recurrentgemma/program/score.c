@@ -1,7 +1,7 @@
 /* score.c - --logits-out: logits (B,T,V) of every given token, each row of V written to the
  * file as it comes, so that memory is bounded however long the texts are. */
 #include "progress.h"
-#include "rows.h"
+#include "prompts.h"
 #include "safetensors.h"
 #include "session.h"
 #include "stop.h"
@@ -29,45 +29,45 @@ static int keep(void *user, int row, int at, const float *logits, int vocab)
 }
 
 // Behind the shorter rows.
-static int write_padding(sheet *s, const token_rows *r, int vocab, wb_error *err)
+static int write_padding(sheet *s, const prompt_batch *r, int vocab, wb_error *err)
 {
     float *nan_row = malloc(s->row_bytes);
     if (!nan_row) return error_set(err, "no memory for %d logits", vocab);
     for (int i = 0; i < vocab; i++)
         nan_row[i] = NAN;
     int rc = 0;
-    for (int b = 0; b < r->B; b++)
+    for (int b = 0; b < r->batch; b++)
         for (size_t t = (size_t)r->count[b]; t < s->T && !rc; t++)
             rc = write_row(s, b, t, nan_row);
     free(nan_row);
     return rc;
 }
 
-static int begin(sheet *h, const session *s, const token_rows *r, wb_error *err)
+static int begin(sheet *h, const session *s, const prompt_batch *r, wb_error *err)
 {
     const rg_info *i = s->info;
     char window[24];
-    snprintf(window, sizeof window, "%d", i->window);
+    snprintf(window, sizeof window, "%d", i->shape.window);
     const st_pair pairs[] = {
-        {"model", s->o->model},
+        {"model", s->o->gen.model},
         {"dtype", i->dtype == RG_BF16 ? "bf16" : "f32"},
         {"window", window},
-        {"keys", i->hf_window ? "window" : "window + 1"},
+        {"keys", i->shape.hf_window ? "window" : "window + 1"},
     };
     const st_tensor logits = {
         .name = "logits",
         .dtype = ST_F32,
         .ndim = 3,
-        .shape = {(size_t)r->B, (size_t)r->longest, (size_t)i->vocab},
+        .shape = {(size_t)r->batch, (size_t)r->longest, (size_t)i->shape.vocab},
     };
     h->T = (size_t)r->longest;
-    h->row_bytes = (size_t)i->vocab * sizeof(float);
+    h->row_bytes = (size_t)i->shape.vocab * sizeof(float);
     return st_begin(
         &h->file, &h->begin, s->o->logits_out, &logits, 1, pairs,
         sizeof pairs / sizeof *pairs, err);
 }
 
-int score(session *s, const struct token_rows *r, wb_error *err)
+int score(session *s, const struct prompt_batch *r, wb_error *err)
 {
     sheet h = {.err = err};
     char temporary[PATH_MAX + 8];
@@ -76,18 +76,18 @@ int score(session *s, const struct token_rows *r, wb_error *err)
     double began = seconds_now();
     int rc = begin(&h, s, r, err);
     if (!rc) rc = rg_score(s->e, (const int *const *)r->ids, r->count, keep, &h, err);
-    if (rc >= 0) rc = write_padding(&h, r, s->info->vocab, err);
+    if (rc >= 0) rc = write_padding(&h, r, s->info->shape.vocab, err);
     if (!rc) rc = atomic_commit(&h.file, err);
     if (rc) atomic_abort(&h.file);
     stop_removes(NULL);
     if (rc) return -1;
     size_t tokens = 0;
-    for (int b = 0; b < r->B; b++)
+    for (int b = 0; b < r->batch; b++)
         tokens += (size_t)r->count[b];
-    if (!s->o->quiet)
+    if (!s->o->gen.quiet)
         fprintf(
             stderr, "logits %s: (%d,%d,%d) f32 of %zu tokens in %.3f s\n",
-            s->o->logits_out, r->B, r->longest, s->info->vocab, tokens,
+            s->o->logits_out, r->batch, r->longest, s->info->shape.vocab, tokens,
             seconds_now() - began);
     return 0;
 }

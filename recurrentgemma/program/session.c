@@ -24,16 +24,16 @@ session_settings(const options *o, int B, long context, long longest, long drawn
     set.batch = B;
     set.context = (int)context;
     set.chunk = (int)chunk;
-    set.drawn = drawn > 0 ? (int)drawn : 1;
+    set.max_new_tokens = drawn > 0 ? (int)drawn : 1;
     set.hf_window = o->hf_window;
-    set.graph = !o->no_graph;
-    set.temperature = (float)o->temperature;
-    set.top_k = (int)o->top_k;
-    set.top_p = (float)o->top_p;
-    set.penalty = (float)o->penalty;
-    set.seed = o->seed;
+    set.graph = !o->gen.no_graph;
+    set.temperature = (float)o->gen.temperature;
+    set.top_k = (int)o->gen.top_k;
+    set.top_p = (float)o->gen.top_p;
+    set.repetition_penalty = (float)o->gen.repetition_penalty;
+    set.seed = o->gen.seed;
     set.stop = NULL;
-    set.stops = o->ignore_eos ? 0 : -1;
+    set.stop_count = o->ignore_eos ? 0 : -1;
     return set;
 }
 
@@ -47,27 +47,27 @@ static bool is_there(const char *folder, const char *name)
 int session_text(session *s, wb_error *err)
 {
     const options *o = s->o;
-    if (!is_there(o->model, ""))
-        return error_set(err, "%s: no such folder: --model names one", o->model);
+    if (!is_there(o->gen.model, ""))
+        return error_set(err, "%s: no such folder: --model names one", o->gen.model);
     if (o->tokens && o->ids) return 0;
     bool there =
-        is_there(o->model, "tokenizer.model") || is_there(o->model, "tokenizer.json");
+        is_there(o->gen.model, "tokenizer.model") || is_there(o->gen.model, "tokenizer.json");
     if (!there && o->tokens) return 0;
     if (!there)
         return error_set(
             err,
             "%s: no tokenizer.model and no tokenizer.json: put one there, or give "
             "token ids by --tokens FILE",
-            o->model);
+            o->gen.model);
     wb_error why;
-    s->codec = text_open(o->model, &why);
+    s->codec = text_open(o->gen.model, &why);
     if (s->codec) return 0;
     return error_set(err, "%.900s%s", why.text, o->tokens ? " (--ids needs none)" : "");
 }
 
 void session_say(const session *s)
 {
-    if (s->o->quiet) return;
+    if (s->o->gen.quiet) return;
     const rg_info *i = s->info;
     double MB = 1e-6;
     wb_print_kernels(stderr);
@@ -75,8 +75,8 @@ void session_say(const session *s)
         stderr,
         "model  %s: %d layers (%d with attention, window %d), %d channels (recurrent "
         "%d), %d heads of %d, %d tokens, %.2f M parameters, %s\n",
-        s->o->model, i->layers, i->attention_layers, i->window, i->channels, i->recurrent,
-        i->heads, i->head_dim, i->vocab, (double)i->parameters * 1e-6,
+        s->o->gen.model, i->shape.layers, i->attention_layers, i->shape.window, i->shape.channels, i->shape.recurrent,
+        i->shape.heads, i->shape.head_dim, i->shape.vocab, (double)i->parameters * 1e-6,
         i->dtype == RG_BF16 ? "bf16" : "f32");
     fprintf(
         stderr, "a step: %s\n",
@@ -92,16 +92,16 @@ void session_say(const session *s)
 
 int session_model(session *s, const rg_settings *set, wb_error *err)
 {
-    s->e = rg_open(s->o->model, set, err);
+    s->e = rg_open(s->o->gen.model, set, err);
     if (!s->e) return -1;
     s->info = rg_describe(s->e);
     s->B = set->batch;
-    if (s->codec && text_vocab(s->codec) > s->info->vocab)
+    if (s->codec && text_vocab(s->codec) > s->info->shape.vocab)
         return error_set(
             err,
             "%s: the tokenizer has %d tokens, the model %d: they do not belong "
             "together",
-            s->o->model, text_vocab(s->codec), s->info->vocab);
+            s->o->gen.model, text_vocab(s->codec), s->info->shape.vocab);
     return 0;
 }
 
@@ -118,7 +118,7 @@ static size_t drawn_by_all(const session *s)
 {
     size_t n = 0;
     for (int b = 0; b < s->B; b++)
-        n += (size_t)rg_drawn(s->e, b);
+        n += (size_t)rg_sampled(s->e, b);
     return n;
 }
 
@@ -154,7 +154,7 @@ int session_pace(int n, double seconds)
 
 void session_summary(const session *s)
 {
-    if (s->o->quiet || !s->info) return;
+    if (s->o->gen.quiet || !s->info) return;
     const rg_info *i = s->info;
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);

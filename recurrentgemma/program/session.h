@@ -45,7 +45,7 @@ int talk(session *s, wb_error *err);
 int bench(session *s, wb_error *err);
 
 /* score.c: --logits-out, with the engine open and nothing read. */
-struct token_rows;
-int score(session *s, const struct token_rows *rows, wb_error *err);
+struct prompt_batch;
+int score(session *s, const struct prompt_batch *rows, wb_error *err);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct conversation {
 
 static void forget(conversation *c)
 {
-    if (c->last >= 0) rg_reset(c->s->e, 0, c->s->o->seed);
+    if (c->last >= 0) rg_reset(c->s->e, 0, c->s->o->gen.seed);
     c->last = -1;
 }
 
@@ -38,7 +38,7 @@ static int answer(conversation *c, int going, wb_error *err)
     int rc = 0, n = 1, shown = 0;
     for (;;) {
         // the newest token takes a place too, and is not read yet
-        int drawn = rg_drawn(e, 0), room = (int)c->context - rg_read(e, 0) - 1;
+        int drawn = rg_sampled(e, 0), room = (int)c->context - rg_processed(e, 0) - 1;
         int said = chat_said(&c->turns, rg_tokens(e, 0), drawn);
         rc = writer_add(&w, rg_tokens(e, 0) + shown, said - shown, err);
         shown = said;
@@ -49,7 +49,7 @@ static int answer(conversation *c, int going, wb_error *err)
         if (going < 0) break;
         n = session_pace(n, seconds_now() - began);
     }
-    c->last = rg_tokens(e, 0)[rg_drawn(e, 0) - 1];
+    c->last = rg_tokens(e, 0)[rg_sampled(e, 0) - 1];
     wb_error again;
     if (writer_end(&w, rc || going < 0 ? &again : err)) rc = -1;
     return going < 0 ? -1 : rc;
@@ -58,14 +58,14 @@ static int answer(conversation *c, int going, wb_error *err)
 static void say_cost(const conversation *c, size_t count, const session *before)
 {
     const session *s = c->s;
-    if (s->o->quiet) return;
+    if (s->o->gen.quiet) return;
     size_t stepped = s->stepped - before->stepped;
     double seconds = s->step_seconds - before->step_seconds;
     fprintf(
         stderr, "[%zu tokens read in %.3f s, %d written", count,
-        s->read_seconds - before->read_seconds, rg_drawn(s->e, 0));
+        s->read_seconds - before->read_seconds, rg_sampled(s->e, 0));
     if (stepped) fprintf(stderr, ", %.0f a second", (double)stepped / seconds);
-    fprintf(stderr, "; %d of %ld held]\n", rg_read(s->e, 0), c->context);
+    fprintf(stderr, "; %d of %ld held]\n", rg_processed(s->e, 0), c->context);
 }
 
 // A line that the model cannot take is said so, and the conversation goes on.
@@ -76,7 +76,7 @@ static int turn(conversation *c, const char *line, size_t bytes, wb_error *err)
     int *ids = chat_turn(&c->turns, c->last, line, bytes, &count, &why);
     if (!ids) return fprintf(stderr, "recurrentgemma: %s\n", why.text), 0;
     // read before it: the model's newest token; drawn behind it: one at least
-    long held = rg_read(c->s->e, 0) + (c->last >= 0);
+    long held = rg_processed(c->s->e, 0) + (c->last >= 0);
     if (held + (long)count + 1 > c->context) {
         fprintf(
             stderr,
@@ -129,11 +129,11 @@ int talk(session *s, wb_error *err)
     const options *o = s->o;
     conversation c = {.s = s, .last = -1, .context = o->context ? o->context : CONTEXT};
     int stop[2];
-    if (o->max_new_tokens == 0)
+    if (o->gen.max_new_tokens == 0)
         return error_set(err, "--chat with --max-new-tokens 0: an answer needs tokens");
     if (session_text(s, err) || chat_open(&c.turns, s->codec, err)) return -1;
-    rg_settings set = session_settings(o, 1, c.context, TURN, o->max_new_tokens);
-    set.stops = chat_stops(&c.turns, stop);
+    rg_settings set = session_settings(o, 1, c.context, TURN, o->gen.max_new_tokens);
+    set.stop_count = chat_stops(&c.turns, stop);
     set.stop = stop;
     if (session_model(s, &set, err)) return -1;
     session_say(s);

@@ -12,7 +12,7 @@ typedef struct options {
     const char *preset, *dtype, *blocks;
     uint64_t seed;
     long shards, layers, channels, heads, kv_heads, head_dim, hidden, vocab, recurrent;
-    long taps, window;
+    long conv_width, window;
     bool tied, hf_window, dry;
     double softcap;
 } options;
@@ -47,7 +47,8 @@ static const flag rows[] = {
     {"vocab", FLAG_LONG, AT(vocab), MODEL, 0, MANY, "0", "tokens" AS_PRESET},
     {"recurrent", FLAG_LONG, AT(recurrent), MODEL, 0, MANY, "0",
      "recurrent channels (0: as the preset, or with --channels the same)"},
-    {"taps", FLAG_LONG, AT(taps), MODEL, 2, 8, "4", "of the convolution"},
+    {"conv-width", FLAG_LONG, AT(conv_width), MODEL, 2, 8, "4",
+     "inputs that the temporal convolution covers"},
     {"window", FLAG_LONG, AT(window), MODEL, 0, MANY, "0",
      "tokens that attention sees before its own" AS_PRESET},
     {"blocks", FLAG_WORD, AT(blocks), MODEL, 0, 0, "rra",
@@ -65,7 +66,9 @@ static const flag rows[] = {
     {"dry-run", FLAG_SWITCH, AT(dry), FILES, 0, 0, "0",
      "only says how large it would be"},
 };
-static const flag_table table = {rows, sizeof rows / sizeof *rows};
+static const flag_renamed renamed[] = {{"taps", "conv-width"}};
+static const flag_table table = {
+    rows, sizeof rows / sizeof *rows, renamed, sizeof renamed / sizeof *renamed};
 
 static int complain(const wb_error *err, int status)
 {
@@ -73,7 +76,7 @@ static int complain(const wb_error *err, int status)
     return status;
 }
 
-static int either(long given, int otherwise)
+static int or_else(long given, int otherwise)
 {
     return given ? (int)given : otherwise;
 }
@@ -96,33 +99,31 @@ static int make_config(const options *o, random_model *m, wb_error *err)
         .seed = o->seed,
         .shards = (int)o->shards,
         .dry = o->dry};
-    *c = (griffin_config){
-        .layers = either(o->layers, p->layers),
-        .channels = either(o->channels, p->channels),
-        .heads = either(o->heads, p->heads),
+    *c = (griffin_config){.bos = 2, .pad = 0, .eos = {1}, .eos_count = 1};
+    c->shape = (model_shape){
+        .layers = or_else(o->layers, p->layers),
+        .channels = or_else(o->channels, p->channels),
+        .heads = or_else(o->heads, p->heads),
         .kv_heads = (int)o->kv_heads,
-        .hidden = either(o->hidden, p->hidden),
-        .vocab = either(o->vocab, p->vocab),
-        .recurrent = either(o->recurrent, o->channels ? (int)o->channels : p->recurrent),
-        .taps = (int)o->taps,
-        .window = either(o->window, p->window),
+        .hidden = or_else(o->hidden, p->hidden),
+        .vocab = or_else(o->vocab, p->vocab),
         .context = 8192,
         .eps = 1e-6f,
         .rope_base = 10000,
-        .softcap = (float)o->softcap,
-        .scaled = true,
         .tied = o->tied,
+        .recurrent = or_else(o->recurrent, o->channels ? (int)o->channels : p->recurrent),
+        .conv_width = (int)o->conv_width,
+        .window = or_else(o->window, p->window),
         .hf_window = o->hf_window,
-        .bos = 2,
-        .pad = 0,
-        .eos = {1},
-        .eos_count = 1};
+        .scaled = true,
+        .softcap = (float)o->softcap};
+    model_shape *s = &c->shape;
     bool as_preset = !o->channels && !o->heads;
-    c->head_dim = either(o->head_dim, as_preset ? p->head_dim : c->channels / c->heads);
-    c->rotated = c->head_dim / 2;
-    if (strlen(o->blocks) >= sizeof c->blocks)
+    s->head_dim = or_else(o->head_dim, as_preset ? p->head_dim : s->channels / s->heads);
+    s->rotated = s->head_dim / 2;
+    if (strlen(o->blocks) >= sizeof s->blocks)
         return error_set(err, "--blocks: 63 letters at most");
-    strcpy(c->blocks, o->blocks);
+    strcpy(s->blocks, o->blocks);
     return 0;
 }
 
@@ -139,7 +140,7 @@ static void help(void)
 // Whether `next` is the value of the option `word`, by the rules of flags_parse.
 static bool takes_next(const char *word, const char *next)
 {
-    const flag *f = flags_find(&table, word + 2, strlen(word + 2));
+    const flag *f = flags_find(&table, word + 2, strlen(word + 2), MODEL | FILES);
     if (strchr(word, '=')) return false;
     return !f || f->kind != FLAG_SWITCH || strcmp(next, "0") == 0 ||
            strcmp(next, "1") == 0;

@@ -99,9 +99,9 @@ static int begin_shard(writing *w, int s)
 static void draw(const writing *w, int i, size_t begin, size_t n, float *out)
 {
     const griffin_tensor *t = &w->tensors[i];
-    float deviation = t->start == GRIFFIN_NORMAL ? t->deviation : 0.1f;
-    if (t->slot == GRIFFIN_CW) deviation = sqrtf(1.0f / (float)w->m->config.taps);
-    if (t->start == GRIFFIN_RING)
+    float deviation = t->start == START_NORMAL ? t->deviation : 0.1f;
+    if (t->slot == WEIGHT_CONV) deviation = sqrtf(1.0f / (float)w->m->config.shape.conv_width);
+    if (t->start == START_RING)
         draw_ring(out, begin, n, w->m->seed, (uint32_t)i);
     else
         draw_normal(out, begin, n, deviation, w->m->seed, (uint32_t)i);
@@ -236,9 +236,9 @@ int random_write(
     const random_model *m, const char *folder, random_written *out, wb_error *err)
 {
     writing w = {.m = m, .folder = folder, .err = err};
-    if (griffin_config_check(&m->config, err)) return -1;
+    if (griffin_check(&m->config.shape, err)) return -1;
     if (!m->dry && (folder_make(folder, err) || check_empty(folder, err))) return -1;
-    w.tensors = griffin_tensors(&m->config, &w.count);
+    w.tensors = griffin_tensors(&m->config.shape, &w.count);
     w.places = calloc((size_t)w.count + 1, sizeof *w.places);
     w.shard = calloc(RANDOM_SHARDS, sizeof *w.shard);
     int rc = w.tensors && w.places && w.shard ? 0 : error_set(err, "no memory");

@@ -1,5 +1,6 @@
-/* fuzz_config.c - config.json of RecurrentGemma on any bytes: what is taken makes a model,
- * comes back the same when written and read again, and its list of tensors is whole. */
+/* fuzz_config.c - config.json of RecurrentGemma from arbitrary bytes: an accepted config
+ * is valid, unchanged by writing and reading it, and has a complete list of tensors. */
+#include "griffin/config.h"
 #include "griffin/tensors.h"
 
 #include <jansson.h>
@@ -7,21 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(bool true_always)
+static void must(bool condition)
 {
-    if (!true_always) abort();
+    if (!condition) abort();
+}
+
+static bool same_shape(const model_shape *a, const model_shape *b)
+{
+    for (int i = 0; i < a->layers && i < 200; i++)
+        if (shape_is_recurrent(a, i) != shape_is_recurrent(b, i)) return false;
+    return a->layers == b->layers && a->channels == b->channels && a->heads == b->heads &&
+           a->kv_heads == b->kv_heads && a->head_dim == b->head_dim &&
+           a->rotated == b->rotated && a->hidden == b->hidden && a->vocab == b->vocab &&
+           a->recurrent == b->recurrent && a->conv_width == b->conv_width &&
+           a->window == b->window && a->scaled == b->scaled && a->tied == b->tied &&
+           a->hf_window == b->hf_window && a->context == b->context;
 }
 
 static bool same(const griffin_config *a, const griffin_config *b)
 {
-    for (int i = 0; i < a->layers && i < 200; i++)
-        if (griffin_is_recurrent(a, i) != griffin_is_recurrent(b, i)) return false;
-    return a->layers == b->layers && a->channels == b->channels && a->heads == b->heads &&
-           a->kv_heads == b->kv_heads && a->head_dim == b->head_dim &&
-           a->rotated == b->rotated && a->hidden == b->hidden && a->vocab == b->vocab &&
-           a->recurrent == b->recurrent && a->taps == b->taps && a->window == b->window &&
-           a->scaled == b->scaled && a->tied == b->tied && a->hf_window == b->hf_window &&
-           a->context == b->context && a->bos == b->bos && a->pad == b->pad &&
+    return same_shape(&a->shape, &b->shape) && a->bos == b->bos && a->pad == b->pad &&
            a->eos_count == b->eos_count && memcmp(a->eos, b->eos, sizeof a->eos) == 0;
 }
 
@@ -34,13 +40,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         must(strncmp(err.text, "fuzz: ", 6) == 0 && !strchr(err.text, '\n'));
         return 0;
     }
-    must(griffin_config_check(&c, &err) == 0);
+    must(griffin_check(&c.shape, &err) == 0);
     json_t *root = griffin_config_to_json(&c, "float32");
     must(root && griffin_config_from_json(&again, root, "again", &err) == 0);
     must(same(&c, &again));
     json_decref(root);
-    if (c.layers > 64) return 0;
-    griffin_tensor *all = griffin_tensors(&c, &count);
+    if (c.shape.layers > 64) return 0;
+    griffin_tensor *all = griffin_tensors(&c.shape, &count);
     for (int i = 0; i < count; i++) {
         size_t n = 1;
         for (int k = 0; k < all[i].ndim; k++)

@@ -15,7 +15,7 @@ static void chunks_agree(void)
     static const int chunk[] = {1, 3, W - 1, W, W + 1};
     rg_engine *e = open_with(greedy());
     score(e, text, LONG, &whole);
-    tap(whole.calls == LONG && rg_read(e, 0) == LONG && rg_done(e, 0),
+    tap(whole.calls == LONG && rg_processed(e, 0) == LONG && rg_done(e, 0),
         "a score gives the logits of every token once");
     prefill(e, text + LONG, 1);
     int next = rg_tokens(e, 0)[0];
@@ -44,7 +44,7 @@ static void steps_as_reading(void)
     for (int i = 0; i < MORE; i++) {
         sure(rg_step(e, 1, &err));
         decoder_download(&e->d, stepped[i], e->d.logits, sizeof stepped[i]);
-        float cap = e->d.config.softcap;
+        float cap = e->d.config.shape.softcap;
         for (int v = 0; v < V && cap > 0; v++)
             stepped[i][v] = cap * tanhf(stepped[i][v] / cap);
     }
@@ -65,7 +65,7 @@ static void rows_as_alone(void)
     enum { B = 3 };
     const int *rows[B] = {text, text + 7, text + 90}, count[B] = {1, LONG, 9};
     rg_settings s = greedy();
-    s.temperature = 1, s.top_k = 50, s.penalty = 1.2f, s.chunk = 20, s.batch = B;
+    s.temperature = 1, s.top_k = 50, s.repetition_penalty = 1.2f, s.chunk = 20, s.batch = B;
     rg_engine *all = open_with(s);
     sure(rg_prefill(all, rows, count, &err));
     tap(sure(rg_step(all, MORE, &err)) == B, "%d rows go on", B);
@@ -76,7 +76,7 @@ static void rows_as_alone(void)
         prefill(one, rows[b], count[b]);
         for (int i = 0; i < MORE; i++)
             sure(rg_step(one, 1, &err));
-        tap(rg_drawn(one, 0) == MORE + 1 && rg_drawn(all, b) == MORE + 1 &&
+        tap(rg_sampled(one, 0) == MORE + 1 && rg_sampled(all, b) == MORE + 1 &&
                 memcmp(rg_tokens(one, 0), rg_tokens(all, b), (MORE + 1) * sizeof(int)) ==
                     0,
             "row %d of unequal prompts draws what it draws alone, step by step", b);
@@ -86,7 +86,7 @@ static void rows_as_alone(void)
         "and not all the same");
     for (int b = 0; b < B; b++)
         rg_reset(all, b, SEED);
-    all->d.set.score = 7;  // pieces that end within a row, as with a large vocabulary
+    all->d.set.score_rows = 7;  // pieces that end within a row, as with a large vocabulary
     whole = (scores){0};
     sure(rg_score(all, rows, count, keep, &whole, &err));
     double d = 0;

@@ -18,7 +18,7 @@ static wb_error err;
 WB_INLINE rg_settings greedy(void)
 {
     rg_settings s = rg_defaults();
-    s.context = 160, s.chunk = 64, s.drawn = 60, s.stops = 0, s.seed = SEED;
+    s.context = 160, s.chunk = 64, s.max_new_tokens = 60, s.stop_count = 0, s.seed = SEED;
     return s;
 }
 

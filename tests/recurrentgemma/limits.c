@@ -31,16 +31,16 @@ static void goes_on(void)
 {
     int all[LONG + 11 + 23];
     rg_settings s = greedy();
-    s.temperature = 1, s.penalty = 1.3f;
+    s.temperature = 1, s.repetition_penalty = 1.3f;
     rg_engine *e = open_with(s), *again = open_with(s);
     prefill(e, text, LONG);
     sure(rg_step(e, 10, &err));
     memcpy(all, text, LONG * sizeof *all);
     memcpy(all + LONG, rg_tokens(e, 0), 11 * sizeof *all);
     memcpy(all + LONG + 11, text + 100, 23 * sizeof *all);
-    tap(rg_read(e, 0) == LONG + 10 && rg_drawn(e, 0) == 11, "the newest token is unread");
+    tap(rg_processed(e, 0) == LONG + 10 && rg_sampled(e, 0) == 11, "the newest token is unread");
     prefill(e, text + 100, 23);
-    tap(rg_read(e, 0) == LONG + 11 + 23 && rg_drawn(e, 0) == 1,
+    tap(rg_processed(e, 0) == LONG + 11 + 23 && rg_sampled(e, 0) == 1,
         "and is read in front of the next prompt");
     prefill(again, all, LONG + 11 + 23);
     sure(rg_step(e, 20, &err)), sure(rg_step(again, 20, &err));
@@ -50,7 +50,7 @@ static void goes_on(void)
     prefill(e, text + 5, 1), prefill(again, text + 5, 1);
     sure(rg_step(e, 20, &err)), sure(rg_step(again, 20, &err));
     tap(memcmp(rg_tokens(e, 0), rg_tokens(again, 0), 21 * sizeof *all) == 0 &&
-            rg_read(e, 0) == 21,
+            rg_processed(e, 0) == 21,
         "after a reset nothing of it is left");
     rg_close(e), rg_close(again);
 }
@@ -70,7 +70,7 @@ static int new_at(const int *tokens, int n, int from)
 static void ends(void)
 {
     rg_settings s = greedy();
-    s.temperature = 1, s.penalty = 1.2f;
+    s.temperature = 1, s.repetition_penalty = 1.2f;
     rg_engine *e = open_with(s);
     int drawn[MORE + 1], all[200];
     prefill(e, text, LONG);
@@ -78,14 +78,14 @@ static void ends(void)
     memcpy(drawn, rg_tokens(e, 0), sizeof drawn);
     rg_close(e);
     int at = new_at(drawn, MORE, 6), last = new_at(drawn, MORE + 1, MORE);
-    s.stop = &drawn[at], s.stops = 1;
+    s.stop = &drawn[at], s.stop_count = 1;
     e = open_with(s);
     prefill(e, text, LONG);
     int going = sure(rg_step(e, MORE, &err));
-    tap(going == 0 && rg_done(e, 0) && rg_drawn(e, 0) == at + 1 &&
+    tap(going == 0 && rg_done(e, 0) && rg_sampled(e, 0) == at + 1 &&
             memcmp(drawn, rg_tokens(e, 0), (size_t)(at + 1) * sizeof(int)) == 0,
         "a row ends with its stop token, the %dth of %d", at + 1, MORE + 1);
-    tap(e->d.steps == at + 1 && rg_read(e, 0) == LONG + at + 1,
+    tap(e->d.steps == at + 1 && rg_processed(e, 0) == LONG + at + 1,
         "one step behind its end was sent, which has read the stop token");
     tap(sure(rg_step(e, 5, &err)) == 0 && e->d.steps == at + 1, "no further ones are");
     prefill(e, text + 60, 9);
@@ -93,12 +93,12 @@ static void ends(void)
     memcpy(all + LONG, drawn, (size_t)(at + 1) * sizeof *all);
     memcpy(all + LONG + at + 1, text + 60, 9 * sizeof *all);
     rg_settings none = s;
-    none.stops = 0;
+    none.stop_count = 0;
     rg_engine *again = open_with(none);
     prefill(again, all, LONG + at + 1 + 9);
     sure(rg_step(again, 12, &err)), sure(rg_step(e, 12, &err));
-    tap(rg_drawn(e, 0) > 1 &&
-            memcmp(rg_tokens(e, 0), rg_tokens(again, 0), (size_t)rg_drawn(e, 0) * 4) == 0,
+    tap(rg_sampled(e, 0) > 1 &&
+            memcmp(rg_tokens(e, 0), rg_tokens(again, 0), (size_t)rg_sampled(e, 0) * 4) == 0,
         "behind its end the text goes on as if it were read anew");
     rg_close(again), rg_close(e);
     if (last < 0) return;
@@ -106,7 +106,7 @@ static void ends(void)
     e = open_with(s);
     prefill(e, text, LONG);
     sure(rg_step(e, MORE, &err));
-    tap(rg_done(e, 0) && rg_read(e, 0) == LONG + MORE, "an end in the last step: unread");
+    tap(rg_done(e, 0) && rg_processed(e, 0) == LONG + MORE, "an end in the last step: unread");
     rg_close(e);
 }
 
@@ -129,28 +129,28 @@ static void ends_in_a_batch(void)
             other |= drawn[1][j] == drawn[0][i];
         if (!other) at = i;
     }
-    s.stop = &drawn[0][at], s.stops = 1;
+    s.stop = &drawn[0][at], s.stop_count = 1;
     e = open_with(s);
     sure(rg_prefill(e, rows, count, &err));
     int going = sure(rg_step(e, MORE, &err));
-    tap(going == 1 && rg_done(e, 0) && !rg_done(e, 1) && rg_drawn(e, 0) == at + 1 &&
-            rg_drawn(e, 1) == MORE + 1,
+    tap(going == 1 && rg_done(e, 0) && !rg_done(e, 1) && rg_sampled(e, 0) == at + 1 &&
+            rg_sampled(e, 1) == MORE + 1,
         "a row ends, the other goes on");
     tap(memcmp(drawn[0], rg_tokens(e, 0), (size_t)(at + 1) * 4) == 0 &&
             memcmp(drawn[1], rg_tokens(e, 1), sizeof drawn[1]) == 0,
         "each draws what it drew before");
-    int read = rg_read(e, 1), more[] = {2, 0};
+    int read = rg_processed(e, 1), more[] = {2, 0};
     tap(rg_prefill(e, rows, more, &err) < 0 && strstr(err.text, "rg_reset") &&
-            rg_read(e, 1) == read,
+            rg_processed(e, 1) == read,
         "the row that was stepped on does not go on: %s", err.text);
     rg_reset(e, 0, SEED);
     int first[] = {LONG, 0};
     sure(rg_prefill(e, rows, first, &err));
-    tap(rg_done(e, 1) && rg_drawn(e, 1) == 0 && rg_read(e, 1) == read,
+    tap(rg_done(e, 1) && rg_sampled(e, 1) == 0 && rg_processed(e, 1) == read,
         "a row without new tokens rests");
     int second[] = {0, 2};
     sure(rg_prefill(e, rows, second, &err));
-    tap(rg_done(e, 0) && rg_drawn(e, 1) == 1 && rg_read(e, 1) == read + 3,
+    tap(rg_done(e, 0) && rg_sampled(e, 1) == 1 && rg_processed(e, 1) == read + 3,
         "and goes on, as no step came between");
     rg_reset(e, 0, SEED);
     sure(rg_prefill(e, rows, first, &err));
@@ -175,13 +175,13 @@ static void bad_settings(void)
     s = greedy(), s.batch = 0, refused("no rows", s, "batch");
     s = greedy(), s.context = 1, refused("a short context", s, "context");
     s = greedy(), s.chunk = 0, refused("empty chunks", s, "chunks");
-    s = greedy(), s.drawn = 0, refused("nothing to draw", s, "draw");
+    s = greedy(), s.max_new_tokens = 0, refused("no new tokens", s, "new tokens");
     s = greedy(), s.temperature = NAN, refused("temperature", s, "temperature");
     s = greedy(), s.top_p = 0, refused("top-p", s, "top-p");
     s = greedy(), s.top_k = -1, refused("top-k", s, "top-k");
-    s = greedy(), s.penalty = 0, refused("penalty", s, "penalty");
-    s = greedy(), s.stops = 2, refused("stops without a list", s, "stop");
-    s = greedy(), s.stop = text, s.stops = -1;
+    s = greedy(), s.repetition_penalty = 0, refused("penalty", s, "penalty");
+    s = greedy(), s.stop_count = 2, refused("stops without a list", s, "stop");
+    s = greedy(), s.stop = text, s.stop_count = -1;
     refused("a list of stops whose length was forgotten", s, "say how many");
     s = greedy(), s.context = 2000000000, s.batch = 100, refused("too long", s, "");
     rg_engine *e = rg_open("/nowhere", &s, &err);
@@ -202,25 +202,25 @@ static void bad_tokens(void)
     rows[0] = text, n = 160;
     tap(rg_prefill(e, rows, &n, &err) < 0 && strstr(err.text, "context of 160"), "%s",
         err.text);
-    tap(rg_read(e, 0) == 0 && sure(rg_step(e, 3, &err)) == 0, "nothing was read");
+    tap(rg_processed(e, 0) == 0 && sure(rg_step(e, 3, &err)) == 0, "nothing was read");
     n = 0;
     tap(rg_prefill(e, rows, &n, &err) == 0 && rg_done(e, 0), "no tokens: nothing drawn");
     prefill(e, text, 150);
-    tap(sure(rg_step(e, 100, &err)) == 1 && rg_drawn(e, 0) == 10,
+    tap(sure(rg_step(e, 100, &err)) == 1 && rg_sampled(e, 0) == 10,
         "steps up to the context");
-    tap(rg_step(e, 1, &err) < 0 && strstr(err.text, "row 0 has 160 tokens"), "%s",
+    tap(rg_step(e, 1, &err) < 0 && strstr(err.text, "sequence 0 has 160 tokens"), "%s",
         err.text);
     rg_reset(e, 0, SEED);
     prefill(e, text, 3);
-    tap(sure(rg_step(e, 100, &err)) == 0 && rg_drawn(e, 0) == 60 && rg_done(e, 0),
+    tap(sure(rg_step(e, 100, &err)) == 0 && rg_sampled(e, 0) == 60 && rg_done(e, 0),
         "a row is done when it drew as many as it may");
     prefill(e, text, 3);
-    tap(rg_read(e, 0) == 3 + 60 + 3, "and goes on with the next prompt");
+    tap(rg_processed(e, 0) == 3 + 60 + 3, "and goes on with the next prompt");
     parts = (scores){.end_at = 70};
     rg_reset(e, 0, SEED), n = 150;
     int rc = rg_score(e, rows, &n, keep, &parts, &err);
-    tap(rc < 0 && strcmp(err.text, "enough") == 0 && rg_read(e, 0) == 128,
-        "a sink ends a score: %d tokens were read", rg_read(e, 0));
+    tap(rc < 0 && strcmp(err.text, "enough") == 0 && rg_processed(e, 0) == 128,
+        "a sink ends a score: %d tokens were read", rg_processed(e, 0));
     rg_close(e);
 }
 
@@ -239,9 +239,9 @@ static void memory_stays(void)
     tap(asked == before && before > 0,
         "steps and prompts ask for no memory (%ld calls before)", before);
     const rg_info *i = rg_describe(e);
-    size_t formula = decoder_cache_formula(&e->d.config, e->d.layer, 1, e->d.S);
+    size_t formula = decoder_cache_formula(&e->d.config, 1, e->d.slots);
     tap(i->cache_bytes >= formula &&
-            i->cache_bytes < formula + 256 * 3 * (size_t)i->layers,
+            i->cache_bytes < formula + 256 * 3 * (size_t)i->shape.layers,
         "states and rings take %zu bytes, as by formula %zu", i->cache_bytes, formula);
     tap(opened == i->weight_bytes + i->cache_bytes + i->buffer_bytes,
         "all that was asked from the device, %zu bytes, is in rg_info", opened);

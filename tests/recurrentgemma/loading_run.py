@@ -144,10 +144,10 @@ def packed(config, tensors, E):
     def table(w):
         return np.pad(w, [(0, -len(w) % 64), (0, 0)])
 
-    put("emb", table(weight["model.embed_tokens.weight"]))
+    put("embedding", table(weight["model.embed_tokens.weight"]))
     if "lm_head.weight" in weight:
         put("head", table(weight["lm_head.weight"]))
-    put("nf", weight["model.final_norm.weight"])
+    put("final_norm", weight["model.final_norm.weight"])
     for i in range(config["num_hidden_layers"]):
         at = {
             name[len(f"model.layers.{i}.") :]: w
@@ -155,27 +155,27 @@ def packed(config, tensors, E):
             if name.startswith(f"model.layers.{i}.")
         }
         t = {n[len("temporal_block.") :]: w for n, w in at.items() if n.startswith("temporal")}
-        put(f"{i}.n1", at["temporal_pre_norm.weight"])
-        put(f"{i}.n2", at["channel_pre_norm.weight"])
-        for place, kind in ("wgu", "weight"), ("bgu", "bias"):
+        put(f"{i}.norm1", at["temporal_pre_norm.weight"])
+        put(f"{i}.norm2", at["channel_pre_norm.weight"])
+        for place, kind in ("gate_up", "weight"), ("gate_up_bias", "bias"):
             put(f"{i}.{place}", *(at[f"mlp_block.{b}_proj.{kind}"] for b in ("gate", "up")))
-        put(f"{i}.wd", at["mlp_block.down_proj.weight"])
-        put(f"{i}.bd", at["mlp_block.down_proj.bias"])
+        put(f"{i}.down", at["mlp_block.down_proj.weight"])
+        put(f"{i}.down_bias", at["mlp_block.down_proj.bias"])
         if "q_proj.weight" in t:
-            put(f"{i}.wqkv", *(grow(t[f"{n}_proj.weight"], 0, D, full) for n in "qkv"))
-            put(f"{i}.wo", grow(t["o_proj.weight"], 1, D, full))
-            put(f"{i}.bo", t["o_proj.bias"])
+            put(f"{i}.qkv", *(grow(t[f"{n}_proj.weight"], 0, D, full) for n in "qkv"))
+            put(f"{i}.out", grow(t["o_proj.weight"], 1, D, full))
+            put(f"{i}.out_bias", t["o_proj.bias"])
             continue
-        put(f"{i}.wo", t["linear_out.weight"])
-        put(f"{i}.bo", t["linear_out.bias"])
-        put(f"{i}.wxy", t["linear_x.weight"], t["linear_y.weight"])
-        put(f"{i}.bxy", t["linear_x.bias"], t["linear_y.bias"])
-        put(f"{i}.cw", t["conv_1d.weight"][:, 0])
-        put(f"{i}.cb", t["conv_1d.bias"])
-        put(f"{i}.ap", t["rg_lru.recurrent_param"])
+        put(f"{i}.out", t["linear_out.weight"])
+        put(f"{i}.out_bias", t["linear_out.bias"])
+        put(f"{i}.xy", t["linear_x.weight"], t["linear_y.weight"])
+        put(f"{i}.xy_bias", t["linear_x.bias"], t["linear_y.bias"])
+        put(f"{i}.conv", t["conv_1d.weight"][:, 0])
+        put(f"{i}.conv_bias", t["conv_1d.bias"])
+        put(f"{i}.a_param", t["rg_lru.recurrent_param"])
         for place, gate in ("x", "input"), ("a", "recurrent"):
-            put(f"{i}.w{place}", t[f"rg_lru.{gate}_gate_weight"])
-            put(f"{i}.b{place}", t[f"rg_lru.{gate}_gate_bias"].reshape(-1))
+            put(f"{i}.gate_{place}", t[f"rg_lru.{gate}_gate_weight"])
+            put(f"{i}.gate_{place}_bias", t[f"rg_lru.{gate}_gate_bias"].reshape(-1))
     return out
 
 

@@ -9,8 +9,9 @@ fi
 
 folder chat
 cli train "$TMP/chat"
-chat() { "$rg" --model "$TMP/chat" --chat --max-new-tokens 30 "$@"; }
-answer() { "$rg" --model "$TMP/chat" --tokens "$1" --max-new-tokens 30 --quiet "${@:2}"; }
+chat() { "$rg" --model "$TMP/chat" --chat --max-new-tokens 30 --temperature 0 "$@"; }
+greedy() { "$rg" --model "$TMP/chat" --max-new-tokens 30 --temperature 0 --quiet "$@"; }
+answer() { greedy --tokens "$1" "${@:2}"; }
 # Each turn by the library itself, and the model's ids behind all turns before it.
 history() {
     : >"$TMP/history" && : >"$TMP/answers" && : >"$TMP/counts"
@@ -53,8 +54,8 @@ bos() { # --no-bos is the prompt without it
     "$PYTHON" -c "import sentencepiece as s
 print(*s.SentencePieceProcessor(model_file='$TMP/chat/tokenizer.model').encode('the bird'))" >"$TMP/plain"
     sed 's/^/2 /' "$TMP/plain" >"$TMP/begun"
-    cmp <(answer "$TMP/plain") <("$rg" --model "$TMP/chat" --prompt 'the bird' --no-bos --max-new-tokens 30 --quiet) &&
-        cmp <(answer "$TMP/begun") <("$rg" --model "$TMP/chat" --prompt 'the bird' --max-new-tokens 30 --quiet)
+    cmp <(answer "$TMP/plain") <(greedy --prompt 'the bird' --no-bos) &&
+        cmp <(answer "$TMP/begun") <(greedy --prompt 'the bird')
 }
 check "BOS before a prompt, and --no-bos" bos
 tap_done

@@ -11,7 +11,7 @@ greedy() { # SUFFIX: what the two prompts must give
 }
 
 # --- token ids in and out ---
-ids() { "$rg" --model $tiny --quiet --max-new-tokens 40 --ignore-eos "$@"; }
+ids() { "$rg" --model $tiny --quiet --max-new-tokens 40 --temperature 0 --ignore-eos "$@"; }
 gives() { # WANTED ARGUMENTS...
     cmp <(ids "${@:2}") "$1"
 }
@@ -42,12 +42,12 @@ rows_of_seeds() {
         ! cmp -s <(seeded --tokens "$TMP/both" --seed 9) "$TMP/singles"
 }
 check "--seed: row b is the one of seed + b, alone or not" rows_of_seeds
-penalty() { ! cmp -s <(ids --tokens "$TMP/both" --penalty 5) "$TMP/want"; }
-check "--penalty" penalty
+penalty() { ! cmp -s <(ids --tokens "$TMP/both" --repetition-penalty 5) "$TMP/want"; }
+check "--repetition-penalty" penalty
 folder eos
 sed -i 's/"eos_token_id": 1/"eos_token_id": [18, 200]/' "$TMP/eos/config.json"
 stops() { # SED of the wanted line, ARGUMENTS
-    cmp <("$rg" --model "$TMP/eos" --quiet --max-new-tokens 40 --tokens "$TMP/both" "${@:2}") \
+    cmp <("$rg" --model "$TMP/eos" --quiet --max-new-tokens 40 --temperature 0 --tokens "$TMP/both" "${@:2}") \
         <(sed -E "$1" "$TMP/want")
 }
 check "ends of sequence, each row its own" stops 's/ (18|200) .*/ \1/'
@@ -92,7 +92,7 @@ folder bytes
 for i in 1 2 3 4 5 6 7 8 9; do echo "the miller counts $i sacks of meal"; done >"$TMP/text"
 "$B/tinylm" train --data "$TMP/text" --out "$TMP/run" --steps 1 --layers 1 --channels 16 --heads 1 \
     --context 8 --tokenizer bytes --quiet >/dev/null && cp "$TMP/run/last/"tokenizer*.json "$TMP/bytes"
-write() { "$rg" --model "$TMP/bytes" --quiet --max-new-tokens 60 --ignore-eos "$@"; }
+write() { "$rg" --model "$TMP/bytes" --quiet --max-new-tokens 60 --temperature 0 --ignore-eos "$@"; }
 write --prompt "The miller" >"$TMP/streamed"
 check "a text" test -s "$TMP/streamed"
 piped() { cmp <(printf 'The miller' | write) "$TMP/streamed" && cmp <(echo 'The miller' | write) "$TMP/streamed"; }
@@ -108,6 +108,13 @@ headed() {
     } | cmp - "$TMP/batch"
 }
 check "--prompts: each as alone, in order" headed
+repeated() {
+    write --prompt "The miller" --temperature 1 --seed 4 --batch 3 --ids >"$TMP/batch" &&
+        for seed in 4 5 6; do
+            write --prompt "The miller" --temperature 1 --seed $seed --ids
+        done | cmp - "$TMP/batch"
+}
+check "--batch: one prompt, a seed for each sequence" repeated
 as_tokens() {
     printf 'The miller' | od -An -tu1 >"$TMP/miller" &&
         cmp <(write --tokens "$TMP/miller") "$TMP/streamed"
@@ -152,7 +159,7 @@ assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 check "--bench: a row for each case, lines of JSON, floors by the sizes" measured
 
 # --- what is wrong is one line ---
-helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 24 ]; }
+helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 25 ]; }
 check "--help lists every option" helps
 model="--model $tiny"
 refuses "no model" "give --model FOLDER"
@@ -164,14 +171,23 @@ refuses "a broken tokenizer" "broken/tokenizer.json" --model "$TMP/broken" --pro
 refuses "a broken tokenizer beside ids" "(--ids needs none)" --model "$TMP/broken" --tokens "$TMP/long"
 check "--tokens --ids reads no tokenizer" \
     "$rg" --model "$TMP/broken" --tokens "$TMP/long" --ids --max-new-tokens 3
-refuses "an unknown option" "unknown option '--wat'" $model --wat
+refuses "an unknown option" "unknown option --waaat (see --help)" $model --waaat
+refuses "a misspelt option" "unknown option --tempreature; did you mean --temperature?" $model --tempreature 1
+refuses "a former name" "unknown option --penalty; did you mean --repetition-penalty?" $model --penalty 2
+refuses "an unknown option, with a value" "unknown option --promt; did you mean --prompt?" $model --promt=x
+status() { "$rg" $model --wat 2>/dev/null; [ $? = 2 ] && { "$B/recurrentgemma-random" --sed 1 x 2>/dev/null; [ $? = 2 ]; }; }
+check "a wrong option: exit 2" status
+check_fails "of recurrentgemma-random" "unknown option --sed; did you mean --seed?" \
+    "$B/recurrentgemma-random" --sed 1 "$TMP/none"
 refuses "a word that is no option" "'wat' is no option" $model wat
 refuses "a value that is missing" "--prompt needs a value" $model --prompt
 for bad in "--max-new-tokens x" "--max-new-tokens -2" "--temperature -1" "--temperature nan" "--top-k -1" \
-    "--top-p 0" "--top-p 1.1" "--penalty 0" "--seed -1" "--chunk -1" "--context 1e3" "--dtype f16"; do
+    "--top-p 0" "--top-p 1.1" "--repetition-penalty 0" "--seed -1" "--chunk -1" "--context 1e3" "--dtype f16"; do
     refuses "$bad" "${bad% *}: '" $model --tokens "$TMP/long" $bad
 done
 refuses "two texts" "--prompt and --tokens do not go together" $model --prompt x --tokens "$TMP/long"
+refuses "a batch of ids" "--batch and --tokens do not go together" $model --batch 2 --tokens "$TMP/long"
+refuses "a batch with the prompt in front" "--batch and --echo" $model --batch 2 --prompt x --echo
 refuses "a chat with a prompt" "do not go together" $model --prompt x --chat
 refuses "a chat of ids" "--ids and --chat" $model --ids --chat
 refuses "a chat without BOS" "--no-bos and --chat" $model --chat --no-bos
@@ -214,7 +230,7 @@ refuses "a tokenizer of a larger model" "the tokenizer has 301 tokens, the model
     --model "$TMP/other" --prompt "$(head -c 3 "$TMP/signs")"
 
 # --- endings ---
-endless() { exec "$rg" $model --tokens "$TMP/long" --ignore-eos --max-new-tokens 1000000; }
+endless() { exec "$rg" $model --temperature 0 --tokens "$TMP/long" --ignore-eos --max-new-tokens 1000000; }
 begins_alike() { # A B: as far as the shorter of the two lines goes
     awk '{for (i = 1; i <= NF; i++) if (NR == 1) want[i] = $i; else if (i in want && want[i] != $i) exit 1}
         END {exit NR != 2}' "$1" "$2"

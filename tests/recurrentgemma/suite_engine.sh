@@ -23,7 +23,7 @@ check "and in C++" embedded "${CXX:-c++}" -x c++ -std=c++11
 both "the tiny model" tests/recurrentgemma/tiny
 random alone --layers 2 --blocks ra --window 1 --hf-window 1 --softcap 0
 both "each token sees itself alone" "$TMP/alone"
-random recurrent --layers 2 --blocks r --recurrent 52 --taps 2
+random recurrent --layers 2 --blocks r --recurrent 52 --conv-width 2
 both "no attention" "$TMP/recurrent"
 random attention --layers 2 --blocks a --window 5 --kv-heads 2 --head-dim 12
 both "attention only" "$TMP/attention"

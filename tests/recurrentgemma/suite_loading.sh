@@ -11,7 +11,7 @@ refuses() { # WHAT WORDS ARGUMENTS...
 
 # --- recurrentgemma-random ---
 odd="--layers 4 --channels 36 --heads 3 --head-dim 12 --recurrent 69 --hidden 20 --vocab 301
-     --window 5 --taps 3 --blocks rar --dtype f32"
+     --window 5 --conv-width 3 --blocks rar --dtype f32"
 check_says "random: a model of odd sizes" "1 file, seed 1" "$random" "$TMP/odd" $odd
 check "random: a head of its own" "$random" $odd --tied 0 "$TMP/untied"
 check "random: heads in groups" "$random" $odd --heads 4 --kv-heads 2 --head-dim 20 \
@@ -43,7 +43,7 @@ refuses "two folders" "two folders" "$TMP/x" "$TMP/y"
 refuses "a folder with a model" "is there already: remove it" "$TMP/odd"
 refuses "an unknown preset" "there are 2b, 9b and tiny" --preset 7b "$TMP/x"
 refuses "an unknown dtype" "there are bf16, f32 and f16" --dtype f8 "$TMP/x"
-refuses "an unknown option" "unknown option '--depth'" --depth 3 "$TMP/x"
+refuses "an unknown option" "unknown option --depth" --depth 3 "$TMP/x"
 refuses "an option without its value" "--seed needs a value" "$TMP/x" --seed
 refuses "heads that do not divide" "do not divide" --heads 3 --kv-heads 2 --channels 36 "$TMP/x"
 refuses "gates that do not divide" "do not make 4 gate blocks" --recurrent 66 "$TMP/x"

@@ -8,7 +8,7 @@ printf '5 6 7\n8\n' >"$TMP/tokens"
 check "the reference as a command" "$PYTHON" reference/recurrentgemma.py \
     tests/recurrentgemma/tiny "$TMP/tokens" "$TMP/answers" --hf-window --greedy 3
 "$B/recurrentgemma-random" --layers 4 --channels 96 --heads 6 --kv-heads 2 --head-dim 24 \
-    --hidden 70 --vocab 211 --recurrent 66 --taps 5 --window 9 --tied 0 --shards 3 \
+    --hidden 70 --vocab 211 --recurrent 66 --conv-width 5 --window 9 --tied 0 --shards 3 \
     --dtype f16 "$TMP/shards" >/dev/null || tap_failed=1
 "$PYTHON" tests/recurrentgemma/parity.py "$engine" "$TMP" "$TMP/shards" || tap_failed=1
 

@@ -28,33 +28,39 @@ static void add(dump *d, int layer, const char *name, const void *p, size_t r, s
         .name = full, .dtype = d->dtype, .ndim = 2, .shape = {r, c}, .data = host};
 }
 
-static void add_layer(dump *d, const decoder_config *c, int i, const decoder_layer *y)
+static void add_layer(dump *d, const model_shape *s, int i, const layer_weights *w)
 {
-    size_t C = (size_t)c->C, F = (size_t)c->F, HD = (size_t)c->H * (size_t)c->D;
-    size_t Cr = (size_t)c->Cr, H = (size_t)c->H, M = Cr / H;
-    add(d, i, "n1", y->n1, 1, C), add(d, i, "n2", y->n2, 1, C);
-    add(d, i, "wgu", y->wgu, 2 * F, C), add(d, i, "bgu", y->bgu, 1, 2 * F);
-    add(d, i, "wd", y->wd, C, F), add(d, i, "bd", y->bd, 1, C);
-    add(d, i, "wo", y->wo, C, y->recurrent ? Cr : HD), add(d, i, "bo", y->bo, 1, C);
-    add(d, i, "wqkv", y->wqkv, (size_t)(c->H + 2 * c->K) * (size_t)c->D, C);
-    add(d, i, "wxy", y->wxy, 2 * Cr, C), add(d, i, "bxy", y->bxy, 1, 2 * Cr);
-    add(d, i, "cw", y->cw, Cr, (size_t)c->taps), add(d, i, "cb", y->cb, 1, Cr);
-    add(d, i, "wx", y->wx, H * M, M), add(d, i, "bx", y->bx, 1, Cr);
-    add(d, i, "wa", y->wa, H * M, M), add(d, i, "ba", y->ba, 1, Cr);
-    add(d, i, "ap", y->ap, 1, Cr);
+    size_t C = (size_t)s->channels, F = (size_t)s->hidden, Cr = (size_t)s->recurrent;
+    size_t H = (size_t)s->heads, K = (size_t)s->kv_heads, D = (size_t)s->head_dim;
+    size_t M = Cr / H, branch = shape_is_recurrent(s, i) ? Cr : H * D;
+    add(d, i, "norm1", w->norm1, 1, C), add(d, i, "norm2", w->norm2, 1, C);
+    add(d, i, "gate_up", w->gate_up, 2 * F, C);
+    add(d, i, "gate_up_bias", w->gate_up_bias, 1, 2 * F);
+    add(d, i, "down", w->down, C, F), add(d, i, "down_bias", w->down_bias, 1, C);
+    add(d, i, "out", w->out, C, branch), add(d, i, "out_bias", w->out_bias, 1, C);
+    add(d, i, "qkv", w->qkv, (H + 2 * K) * D, C);
+    add(d, i, "xy", w->xy, 2 * Cr, C), add(d, i, "xy_bias", w->xy_bias, 1, 2 * Cr);
+    add(d, i, "conv", w->conv, Cr, (size_t)s->conv_width);
+    add(d, i, "conv_bias", w->conv_bias, 1, Cr);
+    add(d, i, "gate_x", w->gate_x, H * M, M);
+    add(d, i, "gate_x_bias", w->gate_x_bias, 1, Cr);
+    add(d, i, "gate_a", w->gate_a, H * M, M);
+    add(d, i, "gate_a_bias", w->gate_a_bias, 1, Cr);
+    add(d, i, "a_param", w->a_param, 1, Cr);
 }
 
 static int write_all(const rg_weights *w, const char *path, wb_error *err)
 {
     static const st_dtype as[WB_DTYPES] = {ST_F32, ST_BF16, ST_F16};
-    const decoder_config *c = &w->shape;
+    const decoder_config *c = &w->config;
+    size_t table = (size_t)c->padded_vocab, C = (size_t)c->shape.channels;
     dump d = {.dtype = as[c->dtype]};
-    d.tensor = calloc((size_t)c->layers * 20 + 3, sizeof *d.tensor);
-    add(&d, -1, "emb", w->emb, (size_t)c->table, (size_t)c->C);
-    if (w->head != w->emb) add(&d, -1, "head", w->head, (size_t)c->table, (size_t)c->C);
-    add(&d, -1, "nf", w->nf, 1, (size_t)c->C);
-    for (int i = 0; i < c->layers; i++)
-        add_layer(&d, c, i, &w->layer[i]);
+    d.tensor = calloc((size_t)c->shape.layers * 20 + 3, sizeof *d.tensor);
+    add(&d, -1, "embedding", w->at.embedding, table, C);
+    if (w->at.head != w->at.embedding) add(&d, -1, "head", w->at.head, table, C);
+    add(&d, -1, "final_norm", w->at.final_norm, 1, C);
+    for (int i = 0; i < c->shape.layers; i++)
+        add_layer(&d, &c->shape, i, &w->at.layer[i]);
     int rc = st_write(path, d.tensor, d.count, NULL, 0, err);
     for (size_t i = 0; i < d.count; i++)
         free((void *)d.tensor[i].name), free((void *)d.tensor[i].data);
@@ -77,12 +83,14 @@ int main(int argc, char **argv)
         rc = rg_weights_load(
             &w, &c, argv[1], strcmp(argv[2], "auto") == 0, dtype, NULL, &err);
     if (!rc) {
+        const decoder_config *d = &w.config;
         printf(
             "%s V %d table %d D %d N %d window %d scale %.7g emb_scale %g softcap %g "
             "parameters %zu %s\n",
-            names[w.shape.dtype], w.shape.V, w.shape.table, w.shape.D, w.shape.N,
-            w.shape.window, (double)w.shape.scale, (double)w.shape.emb_scale,
-            (double)w.shape.softcap, w.parameters, w.head == w.emb ? "tied" : "untied");
+            names[d->dtype], d->shape.vocab, d->padded_vocab, d->shape.head_dim,
+            d->shape.rotated, d->window, (double)d->score_scale,
+            (double)d->embedding_scale, (double)d->shape.softcap, w.parameters,
+            w.at.head == w.at.embedding ? "tied" : "untied");
         rc = write_all(&w, argv[3], &err);
         rg_weights_free(&w);
     }

@@ -121,7 +121,7 @@ static int check(bool host, const char *line)
     model_recipe r;
     small_model_line(&m, &r, 50, line);
     model_initialise(&m, 1);
-    trainer_open(&t, &m, &r, text, 500, 1, 0, strstr(line, "--graph 0") == NULL);
+    trainer_open(&t, &m, &r, text, 500, 1, 0, strstr(line, "--no-graph") == NULL);
     calls first = steps(&t, 3), later = steps(&t, 5);
     bool ok = later.device == 0 && device_counted > 0;
     if (host) ok = ok && later.host == 0 && counted > 0;
@@ -143,10 +143,10 @@ int main(int argc, char **argv)
     setenv("WB_THREADS", "1", 1);
 #define SIZES                                                                            \
     "--layers 3 --channels 32 --heads 2 --hidden 40 --context 16 --batch 3 --accum 2 "
-    int failed = check(host, SIZES "--kv-heads 1 --graph 0");
+    int failed = check(host, SIZES "--kv-heads 1 --no-graph");
     failed |= check(host, SIZES "--kv-heads 1 --attention gemm");
     failed |= check(host, SIZES "--dtype bf16 --dropout 0.2");
-    failed |= check(host, SIZES "--arch griffin --graph 0");
+    failed |= check(host, SIZES "--arch griffin --no-graph");
     failed |= check(host, SIZES "--arch griffin --dtype bf16 --dropout 0.2");
     failed |= check(host, SIZES "--arch griffin --dtype f16");
     return failed;

@@ -5,6 +5,7 @@
  * text, greedy texts to their ends; in 16 bits as far as no two tokens tie.
  */
 #include "../../tinylm/generator.h"
+#include "../../tinylm/tensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,37 +31,42 @@ static void stop(const wb_error *err)
 
 static const model_config llama = {
     .arch = MODEL_LLAMA,
-    .layers = 2,
-    .channels = 32,
-    .heads = 2,
-    .kv_heads = 1,
-    .head_dim = 16,
-    .hidden = 40,
-    .vocab = VOCAB,
-    .context = CONTEXT,
-    .tied = true,
-    .eps = 1e-5f,
-    .rope_base = 10000,
-};
+    .shape = {
+        .layers = 2,
+        .channels = 32,
+        .heads = 2,
+        .kv_heads = 1,
+        .head_dim = 16,
+        .rotated = 16,
+        .hidden = 40,
+        .vocab = VOCAB,
+        .context = CONTEXT,
+        .eps = 1e-5f,
+        .rope_base = 10000,
+        .tied = true,
+    }};
 static const model_config griffin = {
     .arch = MODEL_GRIFFIN,
-    .layers = 4,
-    .channels = 48,
-    .heads = 3,
-    .kv_heads = 1,
-    .head_dim = 16,
-    .hidden = 40,
-    .vocab = VOCAB,
-    .context = CONTEXT,
-    .tied = true,
-    .eps = 1e-6f,
-    .rope_base = 10000,
-    .blocks = "rra",
-    .recurrent = 48,
-    .taps = 4,
-    .window = 7,
-    .softcap = 30,
-};
+    .shape = {
+        .layers = 4,
+        .channels = 48,
+        .heads = 3,
+        .kv_heads = 1,
+        .head_dim = 16,
+        .rotated = 8,
+        .hidden = 40,
+        .vocab = VOCAB,
+        .context = CONTEXT,
+        .eps = 1e-6f,
+        .rope_base = 10000,
+        .tied = true,
+        .blocks = "rra",
+        .recurrent = 48,
+        .conv_width = 4,
+        .window = 7,
+        .scaled = true,
+        .softcap = 30,
+    }};
 
 static void open_model(model *m, const model_config *c)
 {
@@ -68,10 +74,10 @@ static void open_model(model *m, const model_config *c)
     int count;
     if (model_create(m, c, 1, 1, 1, MODEL_TRAIN, &err)) stop(&err);
     model_initialise(m, SEED);
-    float *w = malloc(m->N * sizeof *w);
+    float *w = malloc(m->parameters * sizeof *w);
     model_tensor *all = model_tensors(c, &count, NULL, NULL);
     if (!w) exit(1);
-    model_download(m, w, m->master ? m->master : m->param, m->N * sizeof *w);
+    model_download(m, w, m->master ? m->master : m->param, m->parameters * sizeof *w);
     for (int i = 0; i < count; i++)
         for (size_t k = 0; k < all[i].count && all[i].ndim > 1; k++) {
             uint32_t r[4];
@@ -87,12 +93,12 @@ static generator_settings greedy(int longest, int tokens)
 {
     return (generator_settings){
         .batch = 1,
-        .tokens = tokens,
-        .longest = longest,
+        .max_new_tokens = tokens,
+        .longest_prompt = longest,
         .cache = true,
         .graph = true,
         .top_p = 1,
-        .penalty = 1};
+        .repetition_penalty = 1};
 }
 
 static void open_generator(generator *g, model *m, generator_settings set)
@@ -114,9 +120,9 @@ write_text(model *m, generator_settings set, int prompt, int *out, float *logits
     generator g;
     open_generator(&g, m, set);
     start(&g, text, prompt, SEED);
-    generator_write(&g, set.tokens / 2);  // in two parts
-    generator_write(&g, set.tokens);
-    memcpy(out, g.text[0], (size_t)(prompt + set.tokens) * sizeof *out);
+    generator_decode(&g, set.max_new_tokens / 2);  // in two parts
+    generator_decode(&g, set.max_new_tokens);
+    memcpy(out, g.tokens[0], (size_t)(prompt + set.max_new_tokens) * sizeof *out);
     if (logits) model_download(m, logits, g.d.logits, VOCAB * sizeof *logits);
     generator_destroy(&g);
 }
@@ -165,7 +171,7 @@ static void graph_as_calls(model *m)
     int a[LONG + 50], b[LONG + 50];
     float x[VOCAB], y[VOCAB];
     generator_settings set = greedy(5, 50);
-    set.temperature = 1.3f, set.top_k = 20, set.top_p = 0.95f, set.penalty = 1.2f;
+    set.temperature = 1.3f, set.top_k = 20, set.top_p = 0.95f, set.repetition_penalty = 1.2f;
     write_text(m, set, 5, a, x);
     set.graph = false;
     write_text(m, set, 5, b, y);
@@ -183,8 +189,8 @@ static void apart_as_fused(model *m, double tolerance)
     for (int apart = 0; apart < 2; apart++) {
         generator g;
         open_generator(&g, m, greedy(CONTEXT, 2));
-        g.d.fuse = !apart;
-        start(&g, text, m->config.context - 1, SEED);
+        g.d.fused = !apart;
+        start(&g, text, m->config.shape.context - 1, SEED);
         model_upload(m, g.d.token, &text[40], sizeof *text);  // whatever was drawn
         g.d.calls->step(&g.d);
         model_download(m, of[apart], g.d.logits, sizeof *of);
@@ -208,7 +214,7 @@ static void cached_as_whole(model *m)
     for (int prompt = 1; prompt <= LONG; prompt += prompt == 1 ? CONTEXT - 1 : 37) {
         char what[200];
         generator_settings set = greedy(prompt, 60);
-        set.penalty = 3;  // else a random model with a tied table repeats itself
+        set.repetition_penalty = 3;  // else a random model with a tied table repeats itself
         write_text(m, set, prompt, a, NULL);
         set.cache = false;
         write_text(m, set, prompt, b, NULL);
@@ -233,7 +239,7 @@ static void cached_as_whole_but_for_ties(model *m, int tokens, double tolerance)
     float z[VOCAB];
     double largest = 0, apart = 0;
     generator_settings set = greedy(1, tokens);
-    set.penalty = 3;
+    set.repetition_penalty = 3;
     write_text(m, set, 1, a, NULL);
     set.cache = false;
     write_text(m, set, 1, b, NULL);
@@ -250,7 +256,7 @@ static void cached_as_whole_but_for_ties(model *m, int tokens, double tolerance)
             largest = fmax(largest, fabs((double)z[v]));
             for (int i = 0; i < same; i++)
                 seen |= a[i] == v;
-            if (seen) z[v] = z[v] > 0 ? z[v] / set.penalty : z[v] * set.penalty;
+            if (seen) z[v] = z[v] > 0 ? z[v] / set.repetition_penalty : z[v] * set.repetition_penalty;
         }
         apart = fabs((double)z[a[same]] - z[b[same]]) / largest;
     }
@@ -269,29 +275,29 @@ static void rows_as_alone(model *m)
     const int *const prompt[B] = {text, text, text + 20};
     const uint64_t seed[B] = {5, 6, 7};
     generator_settings set = greedy(LONG, N);
-    set.temperature = 1, set.penalty = 1.1f, set.batch = B;
+    set.temperature = 1, set.repetition_penalty = 1.1f, set.batch = B;
     generator all, one;
     wb_error err;
     bool ok = true;
     open_generator(&all, m, set);
     if (generator_start(&all, prompt, length, seed, &err)) stop(&err);
-    generator_write(&all, N);
+    generator_decode(&all, N);
     set.batch = 1;
     open_generator(&one, m, set);
     for (int b = 0; b < B; b++) {  // the same generator again and again
         start(&one, prompt[b], length[b], seed[b]);
-        generator_write(&one, N);
+        generator_decode(&one, N);
         ok &= one.count[0] == length[b] + N && all.count[b] == one.count[0] &&
-              !memcmp(one.text[0], all.text[b], (size_t)(length[b] + N) * sizeof(int));
+              !memcmp(one.tokens[0], all.tokens[b], (size_t)(length[b] + N) * sizeof(int));
     }
     report(ok, "three texts at once, prompts of 1, 61 and 9 tokens: each as alone");
     report(
-        memcmp(all.text[0] + 1, all.text[2] + 9, N * sizeof(int)) != 0,
+        memcmp(all.tokens[0] + 1, all.tokens[2] + 9, N * sizeof(int)) != 0,
         "and not all the same");
-    size_t formula = decoder_cache_formula(&one.d.config, one.d.layer, 1, one.d.S);
+    size_t formula = decoder_cache_formula(&one.d.config, 1, one.d.slots);
     report(
         one.d.cache_bytes >= formula &&
-            one.d.cache_bytes < formula + 256 * 3 * (size_t)m->config.layers,
+            one.d.cache_bytes < formula + 256 * 3 * (size_t)m->config.shape.layers,
         "the caches take what the formula says");
     generator_destroy(&all);
     generator_destroy(&one);
@@ -308,14 +314,14 @@ static void check(const model_config *as, wb_dtype dtype, const char *name)
     open_model(&m, &c);
     snprintf(line, sizeof line, "%s %s", name, model_dtype_name(dtype));
     who = line;
-    along_a_text(&m, c.arch == MODEL_LLAMA ? c.context : LONG, tolerance[dtype]);
-    if (c.context > 1) apart_as_fused(&m, tolerance[dtype]);
+    along_a_text(&m, c.arch == MODEL_LLAMA ? c.shape.context : LONG, tolerance[dtype]);
+    if (c.shape.context > 1) apart_as_fused(&m, tolerance[dtype]);
     graph_as_calls(&m);
     if (dtype == WB_F32) {
         cached_as_whole(&m);
         rows_as_alone(&m);
     } else {
-        int most = c.arch == MODEL_LLAMA ? c.context : LONG;
+        int most = c.arch == MODEL_LLAMA ? c.shape.context : LONG;
         cached_as_whole_but_for_ties(&m, most - 1, tolerance[dtype]);
     }
     model_destroy(&m);
@@ -333,11 +339,12 @@ int main(void)
         check(&griffin, (wb_dtype)dtype, "griffin");
     }
     model_config narrow = llama;  // heads that labs 05 and 07 take only when filled up
-    narrow.heads = 4, narrow.kv_heads = 2, narrow.head_dim = 6;
+    narrow.shape.heads = 4, narrow.shape.kv_heads = 2, narrow.shape.head_dim = 6;
+    narrow.shape.rotated = 6;
     narrow.gemm_attention = true;
     check(&narrow, WB_F32, "llama, heads of 6 channels,");
     model_config one = llama;
-    one.context = 1;
+    one.shape.context = 1;
     check(&one, WB_F32, "llama, context of 1,");
     return failed;
 }

@@ -5,6 +5,7 @@
  */
 #include "../../tinylm/config_json.h"
 #include "safetensors.h"
+#include "../../tinylm/tensors.h"
 #include "small.h"
 
 enum { SEED = 77 };
@@ -13,7 +14,7 @@ enum { SEED = 77 };
 // sharp, norms and biases are in use, some channels of the recurrence remember.
 static float *make_weights(model *m, const model_tensor *all, int count)
 {
-    float *w = calloc(m->N, sizeof *w);
+    float *w = calloc(m->parameters, sizeof *w);
     if (!w) fail("no memory");
     for (int i = 0; i < count; i++) {
         const model_tensor *t = &all[i];
@@ -37,16 +38,16 @@ int main(int argc, char **argv)
     wb_error err;
     small_model(&m, &recipe, atoi(argv[2]), argc - 3, argv + 3);
     const model_config c = m.config;
-    int B = m.B, accum = recipe.accum, count;
+    int B = m.batch, accum = recipe.accum, count;
     model_tensor *all = model_tensors(&c, &count, NULL, NULL);
     float *w = make_weights(&m, all, count);
 
-    size_t tokens = (size_t)accum * m.R;
+    size_t tokens = (size_t)accum * m.rows;
     int *data = malloc(2 * tokens * sizeof *data);
     for (size_t i = 0; i < 2 * tokens; i++) {
         uint32_t r[4];
         wb_random(r, SEED, (uint32_t)i, 0, 1, 0);
-        data[i] = (int)(r[0] % (uint32_t)c.vocab);
+        data[i] = (int)(r[0] % (uint32_t)c.shape.vocab);
     }
     model_upload(&m, m.token, data, tokens * sizeof *data);
     model_upload(&m, m.target, data + tokens, tokens * sizeof *data);
@@ -54,9 +55,9 @@ int main(int argc, char **argv)
     model_upload(&m, m.train, &start, sizeof start);
     for (int i = 0; i < accum; i++)
         m.calls->micro(&m, &recipe, i, true);
-    float *g = malloc(m.N * sizeof *g);
+    float *g = malloc(m.parameters * sizeof *g);
     wb_train end;
-    model_download(&m, g, m.grad, m.N * sizeof *g);
+    model_download(&m, g, m.grad, m.parameters * sizeof *g);
     model_download(&m, &end, m.train, sizeof end);
     float loss = end.loss / (float)tokens;
 
@@ -74,7 +75,7 @@ int main(int argc, char **argv)
         out[count + i].name = names[i];
         out[count + i].data = g + all[i].offset;
     }
-    size_t rows = (size_t)accum * B, T = (size_t)c.context;
+    size_t rows = (size_t)accum * B, T = (size_t)c.shape.context;
     out[2 * count] = (st_tensor){
         .name = "tokens", .dtype = ST_I32, .ndim = 2, .shape = {rows, T}, .data = data};
     out[2 * count + 1] = (st_tensor){
@@ -87,9 +88,9 @@ int main(int argc, char **argv)
     // What lies between the tensors (alignment, padded rows of the table) must stay 0.
     for (int i = 0; i < count; i++)
         memset(g + all[i].offset, 0, all[i].count * sizeof *g);
-    for (size_t i = 0; i < m.N; i++)
+    for (size_t i = 0; i < m.parameters; i++)
         if (g[i] != 0) fail("a gradient outside of the weights");
-    model_download(&m, g, m.grad, m.N * sizeof *g);
+    model_download(&m, g, m.grad, m.parameters * sizeof *g);
     char scale[32];
     snprintf(scale, sizeof scale, "%g", (double)start.loss_scale);
     json_t *config = config_to_json(&c);

@@ -45,14 +45,14 @@ static float *all_at_once(model_config *c, const char *folder, const int *ids, i
     model_upload(&m, m.token, ids, (size_t)T * sizeof *ids);
     model_upload(&m, m.target, ids, (size_t)T * sizeof *ids);
     m.calls->evaluate(&m);
-    size_t n = (size_t)T * m.Vp;
+    size_t n = (size_t)T * m.padded_vocab;
     void *raw = malloc(n * 4);
     float *out = malloc(n * sizeof *out);
     model_download(&m, raw, m.logits, n * wb_dtype_size(c->dtype));
     for (int t = 0; t < T; t++)
-        for (int v = 0; v < c->vocab; v++)
-            out[(size_t)t * c->vocab + v] =
-                capped(to_float(raw, (size_t)t * m.Vp + v, c->dtype), c->softcap);
+        for (int v = 0; v < c->shape.vocab; v++)
+            out[(size_t)t * c->shape.vocab + v] =
+                capped(to_float(raw, (size_t)t * m.padded_vocab + v, c->dtype), c->shape.softcap);
     model_destroy(&m);
     free(raw);
     return out;
@@ -64,13 +64,13 @@ static float *one_by_one(model_config *c, const char *folder, const int *ids, in
     generator g;
     wb_error err;
     const generator_settings set = {
-        .batch = 1, .tokens = T, .longest = 1, .cache = true, .top_p = 1, .penalty = 1};
+        .batch = 1, .max_new_tokens = T, .longest_prompt = 1, .cache = true, .top_p = 1, .repetition_penalty = 1};
     const int length = 1;
     const uint64_t seed = 1;
     if (model_create(&m, c, 1, 1, 1, MODEL_EVALUATE, &err)) fail(err.text);
     if (checkpoint_load(&m, folder, &err)) fail(err.text);
     if (generator_create(&g, &m, &set, &err)) fail(err.text);
-    size_t row = (size_t)c->vocab * sizeof(float);
+    size_t row = (size_t)c->shape.vocab * sizeof(float);
     float *out = malloc((size_t)T * row);
     for (int t = 0; t < T; t++) {
         if (t == 0) {
@@ -79,10 +79,10 @@ static float *one_by_one(model_config *c, const char *folder, const int *ids, in
             model_upload(&m, g.d.token, &ids[t], sizeof *ids);
             g.d.calls->step(&g.d);
         }
-        model_download(&m, out + (size_t)t * c->vocab, g.d.logits, row);
+        model_download(&m, out + (size_t)t * c->shape.vocab, g.d.logits, row);
     }
-    for (size_t i = 0; i < (size_t)T * c->vocab; i++)
-        out[i] = capped(out[i], c->softcap);
+    for (size_t i = 0; i < (size_t)T * c->shape.vocab; i++)
+        out[i] = capped(out[i], c->shape.softcap);
     generator_destroy(&g);
     model_destroy(&m);
     return out;
@@ -98,13 +98,13 @@ int main(int argc, char **argv)
     size_t n;
     if (checkpoint_config(&c, argv[1], &err) || tokenizer_load(&t, argv[1], &err))
         fail(err.text);
-    if (argc == 5) c.hf_window = true;
+    if (argc == 5) c.shape.hf_window = true;
     int *ids = tokenizer_encode(&t, argv[2], strlen(argv[2]), "TEXT", &n, &err);
     if (!ids) fail(err.text);
-    int T = n < (size_t)c.context ? (int)n : c.context;
+    int T = n < (size_t)c.shape.context ? (int)n : c.shape.context;
     float *once = all_at_once(&c, argv[1], ids, T),
           *cached = one_by_one(&c, argv[1], ids, T);
-    size_t V = (size_t)c.vocab;
+    size_t V = (size_t)c.shape.vocab;
     const st_tensor out[] = {
         {.name = "tokens", .dtype = ST_I32, .ndim = 1, .shape = {(size_t)T}, .data = ids},
         {.name = "logits",

@@ -37,11 +37,11 @@ static bool unchanged(const model *m, const char *before)
 
 static bool no_gradients(const model *m)
 {
-    float *g = malloc(m->N * sizeof *g);
+    float *g = malloc(m->parameters * sizeof *g);
     if (!g) fail("no memory");
-    model_download(m, g, m->grad, m->N * sizeof *g);
+    model_download(m, g, m->grad, m->parameters * sizeof *g);
     bool zero = true;
-    for (size_t i = 0; i < m->N; i++)
+    for (size_t i = 0; i < m->parameters; i++)
         zero &= g[i] == 0;
     free(g);
     return zero;

@@ -1,7 +1,8 @@
 /* small.h - models for tests, from the options of `tinylm train`. */
 #ifndef SMALL_H
 #define SMALL_H
-#include "../../tinylm/recipe.h"
+#include "../../tinylm/from_options.h"
+#include "../../tinylm/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,8 @@ static inline void small_model(model *m, model_recipe *r, int vocab, int n, char
     wb_error err;
     options_default(&o);
     if (options_flags(&o, n, words, FOR_TRAIN, &err) ||
-        recipe_config(&c, &o, vocab, &err) || recipe_make(r, &o, &err) ||
-        model_create(m, &c, (int)o.batch, c.context, r->accum, MODEL_TRAIN, &err))
+        config_from_options(&c, &o, vocab, &err) || recipe_from_options(r, &o, &err) ||
+        model_create(m, &c, (int)o.batch, c.shape.context, r->accum, MODEL_TRAIN, &err))
         fail(err.text);
 }
 

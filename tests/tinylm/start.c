@@ -1,4 +1,5 @@
 /* start.c - what a griffin model starts from, and which of its weights decay. */
+#include "../../tinylm/tensors.h"
 #include "small.h"
 
 #include <math.h>
@@ -20,12 +21,12 @@ static bool ends(const char *name, const char *with)
 // Deviation from 0 that a weight must start with; 0: all zeros; -1: a_param.
 static double expected(const model_config *c, const char *name)
 {
-    double C = c->channels, F = c->hidden, Cr = c->recurrent, L = c->layers;
-    double HD = (double)c->heads * c->head_dim;
+    double C = c->shape.channels, F = c->shape.hidden, Cr = c->shape.recurrent, L = c->shape.layers;
+    double HD = (double)c->shape.heads * c->shape.head_dim;
     if (ends(name, "recurrent_param")) return -1;
     if (strstr(name, "bias") || strstr(name, "norm")) return 0;
-    if (ends(name, "conv_1d.weight")) return sqrt(0.01 / c->taps);
-    if (strstr(name, "gate_weight")) return 1 / sqrt(Cr / c->heads);
+    if (ends(name, "conv_1d.weight")) return sqrt(0.01 / c->shape.conv_width);
+    if (strstr(name, "gate_weight")) return 1 / sqrt(Cr / c->shape.heads);
     if (ends(name, "linear_out.weight")) return sqrt(2 / L / Cr);
     if (ends(name, "o_proj.weight")) return sqrt(2 / L / HD);
     if (ends(name, "down_proj.weight")) return sqrt(2 / L / F);
@@ -69,15 +70,15 @@ int main(void)
         "--arch griffin --layers 3 --channels 96 --heads 4 --recurrent 480 --hidden 80 "
         "--context 8 --batch 1");
     model_initialise(&m, 3);
-    float *w = malloc(m.N * sizeof *w);
+    float *w = malloc(m.parameters * sizeof *w);
     if (!w) fail("no memory");
-    model_download(&m, w, m.param, m.N * sizeof *w);
+    model_download(&m, w, m.param, m.parameters * sizeof *w);
     model_tensor *all = model_tensors(&m.config, &count, NULL, NULL);
     for (int i = 0; i < count; i++)
         check_weight(&m, &all[i], w);
     check(!failed, "griffin: every weight starts as it should, matrices decay", "");
-    check(m.emb_scale == 9.8125f, "the embedding's scale is sqrt(96) as bf16", "");
-    check(m.offset == 1 && m.rotated == 12 && m.window == 4, "the constants", "");
+    check(m.embedding_scale == 9.8125f, "the embedding's scale is sqrt(96) as bf16", "");
+    check(m.norm_offset == 1 && m.config.shape.rotated == 12 && m.window == 4, "the constants", "");
     free(all);
     free(w);
     model_destroy(&m);

@@ -30,7 +30,7 @@ check "loss and gradients, f16 with a loss scale" \
 griffin() { gradients "$@" --arch griffin; }
 check "griffin: loss and gradients, f32" griffin f32 37 $(sizes 3 64 4 1 24 9 2 1)
 check "griffin: f32, more recurrent channels than others, odd gate blocks, window of 2" \
-    griffin f32 11 $(sizes 4 48 3 1 17 13 2 2) --recurrent 69 --window 2 --taps 3
+    griffin f32 11 $(sizes 4 48 3 1 17 13 2 2) --recurrent 69 --window 2 --conv-width 3
 check "griffin: f32, attention first, fewer recurrent channels, no soft cap" \
     griffin f32 70 $(sizes 2 64 2 2 20 7 3 1) --blocks ar --recurrent 26 --softcap 0
 check "griffin: bf16" griffin bf16 37 $(sizes 3 64 4 1 24 9 2 2) --recurrent 76
@@ -85,7 +85,7 @@ same() { # FOLDER [WHOLE]: as the run without a stop
 }
 train --out "$TMP/again" $whole >/dev/null
 check "the same run again: the same bits" same "$TMP/again"
-train --out "$TMP/calls" $whole --graph 0 >/dev/null
+train --out "$TMP/calls" $whole --no-graph >/dev/null
 check "launch by launch instead of as a graph: the same bits" same "$TMP/calls"
 halves() {
     train --out "$TMP/b" $whole --stop-at 17 && train --out "$TMP/b" --resume && same "$TMP/b"
@@ -99,7 +99,7 @@ griffin_halves() { # DTYPE
         same "$TMP/gb" "$TMP/ga"
 }
 griffin_calls() {
-    train --out "$TMP/gc" $whole $griffin --growth 6 --loss-scale 1e12 --graph 0 &&
+    train --out "$TMP/gc" $whole $griffin --growth 6 --loss-scale 1e12 --no-graph &&
         same "$TMP/gc" "$TMP/ga"
 }
 check "griffin, f32: stopped and resumed: the same bits" griffin_halves f32
@@ -128,7 +128,7 @@ interrupted() { # SIGNAL
     local rc=$?
     [ $rc = "$2" ] || { echo "exit $rc, not $2"; cat "$TMP/said"; return 1; }
     grep -q 'stopped at step [0-9]* and saved' "$TMP/said" &&
-        "$tinylm" generate --checkpoint "$TMP/i/last" --tokens 3 --quiet
+        "$tinylm" generate --model "$TMP/i/last" --max-new-tokens 3 --quiet
 }
 check "Ctrl-C saves and ends" interrupted INT 130
 check "SIGTERM saves and ends" interrupted TERM 143
@@ -147,9 +147,9 @@ check "and the run goes on from it" train --out "$TMP/f" --steps 8 --resume
 check "the plot" "$PYTHON" tools/plot_training.py "$TMP/a/train.csv" "$TMP/loss.png"
 val=$(awk -F, '$3 != "" {v=$3} END {printf "%.4f", v}' "$TMP/a/train.csv")
 check_says "eval gives the loss that training gave" "val loss $val " \
-    "$tinylm" eval --checkpoint "$TMP/a/last" --data "$text"
+    "$tinylm" eval --model "$TMP/a/last" --data "$text"
 check_says "and so does the other architecture" "val loss " \
-    "$tinylm" eval --checkpoint "$TMP/ga/last" --data "$text" --hf-window
+    "$tinylm" eval --model "$TMP/ga/last" --data "$text" --hf-window
 
 # --- generation ---
 "$programs/generation" || tap_failed=1
@@ -165,29 +165,37 @@ train --out "$TMP/griffin16" --steps 30 $griffin --dtype bf16 --window 5 --recur
 check "griffin: logits, the same, of a text longer than the window: f32" logits "$TMP/griffin/best"
 check "griffin: logits, the same: bf16" logits "$TMP/griffin16/best"
 model=$TMP/a/best
-write() { "$tinylm" generate --checkpoint "$model" --quiet --prompt "The " "$@"; }
+write() { "$tinylm" generate --model "$model" --quiet --prompt "The " "$@"; }
 cached_equals() {
-    write --tokens 100 "$@" >"$TMP/with" && write --tokens 100 --cache 0 "$@" >"$TMP/without" &&
+    write --max-new-tokens 100 "$@" >"$TMP/with" && write --max-new-tokens 100 --no-cache "$@" >"$TMP/without" &&
         [ "$(wc -c <"$TMP/with")" -gt 100 ] && cmp "$TMP/with" "$TMP/without"
 }
 check "greedy text, six times the context: with a cache as without" cached_equals --temperature 0
 check "drawn text: with a cache as without" cached_equals --temperature 1 --top-k 9 --top-p 0.9
 model=$TMP/griffin/best
 check "griffin: greedy text, six times the context" cached_equals --temperature 0
-check "griffin: drawn text" cached_equals --temperature 0.8 --penalty 1.1
+check "griffin: drawn text" cached_equals --temperature 0.8 --repetition-penalty 1.1
 model=$TMP/half/best
 check "launch by launch as a graph, in bf16" sh -c "
-    '$tinylm' generate --checkpoint '$model' --quiet --tokens 90 >'$TMP/with' &&
-        '$tinylm' generate --checkpoint '$model' --quiet --tokens 90 --graph 0 | cmp - '$TMP/with'"
+    '$tinylm' generate --model '$model' --quiet --max-new-tokens 90 >'$TMP/with' &&
+        '$tinylm' generate --model '$model' --quiet --max-new-tokens 90 --no-graph | cmp - '$TMP/with'"
 model=$TMP/a/best
 three() {
-    write --tokens 60 --texts 3 --seed 5 >"$TMP/with" && write --tokens 60 --seed 7 >"$TMP/one" &&
+    write --max-new-tokens 60 --batch 3 --seed 5 >"$TMP/with" && write --max-new-tokens 60 --seed 7 >"$TMP/one" &&
         sed '1,/^--- seed 7/d' "$TMP/with" | cmp - "$TMP/one"
 }
 check "three texts at once: the third is that of its seed alone" three
+lines() {
+    printf 'The miller\nAnd 3\n' >"$TMP/prompts"
+    write_none() { "$tinylm" generate --model "$model" --quiet --max-new-tokens 20 "$@"; }
+    write_none --prompts "$TMP/prompts" --seed 5 >"$TMP/with" &&
+        write_none --prompt "And 3" --seed 6 >"$TMP/one" &&
+        sed '1,/^--- seed 6/d' "$TMP/with" | cmp - "$TMP/one"
+}
+check "--prompts: each line a sequence, the second as alone" lines
 seeds_differ() { [ "$(write --seed 1)" = "$(write --seed 1)" ] && [ "$(write --seed 1)" != "$(write --seed 2)" ]; }
 check "one seed gives one text, another another" seeds_differ
-check "a prompt longer than the context" write --tokens 5 --prompt "$(head -c 300 "$text")"
+check "a prompt longer than the context" write --max-new-tokens 5 --prompt "$(head -c 300 "$text")"
 if [ -x "${PYTHON_TORCH:-}" ]; then :; else PYTHON_TORCH=$PYTHON; fi
 for run in a half griffin griffin16; do
     what="transformers opens it, with equal logits and tokens: $run"
@@ -218,8 +226,9 @@ bad "a zero byte" "byte 0x00 at 1 is not UTF-8" --data "$TMP/zero"
 bad "a folder for a text" "not a regular file" --data "$TMP"
 bad "a context longer than the text" "too short for --context 64" --data "$TMP/short"
 bad "an unknown preset" "no preset 'nope': there are" --preset nope --data "$text"
-bad "an unknown option" "unknown option '--nope'" --nope 3 --data "$text"
-bad "an option of another command" "unknown option '--top-k'" --top-k 3 --data "$text"
+bad "an unknown option" "unknown option --nope (see --help)" --nope 3 --data "$text"
+bad "a misspelt option" "unknown option --wramup; did you mean --warmup?" --wramup 3
+bad "an option of another command" "unknown option --top-k" --top-k 3 --data "$text"
 bad "an option without its value" "--steps needs a value" --data "$text" --steps
 bad "a word that is no option" "'steps' is no option" steps 3
 bad "no number" "--steps: 'ten' is not a whole number" --steps ten --data "$text"
@@ -247,7 +256,7 @@ bad "an unknown tokenizer" "--tokenizer words: there are" --data "$text" --token
 bad "nothing to resume" "there is no run to go on with" --data "$text" --resume
 printf 'layers = 2\nfoo = 3\n' >"$TMP/preset"
 bad "a preset with an unknown line" "$TMP/preset:2: foo: not a line" --preset "$TMP/preset"
-one_line "a folder that cannot be made" "cannot make this folder" \
+one_line "a folder that cannot be made" "cannot create folder" \
     "$tinylm" train --data "$text" $small --out "$text/run"
 one_line "an unwritable place" "annot" "$tinylm" train --data "$text" $small --out /proc/run
 one_line "another text on resume" "not the text that this run learns from" \
@@ -256,16 +265,30 @@ one_line "another model on resume" "--resume cannot change --layers" \
     "$tinylm" train --data "$text" --out "$TMP/a" --resume --layers 3
 one_line "another architecture on resume" "--resume cannot change --arch" \
     "$tinylm" train --data "$text" --out "$TMP/a" --resume --arch griffin
-one_line "an unknown command" "no command 'sing'" "$tinylm" sing
-one_line "no checkpoint" "give --checkpoint" "$tinylm" generate
-one_line "a missing checkpoint" "config.json: No such file" "$tinylm" generate --checkpoint "$TMP"
+usage() { # WHAT WORDS COMMAND...: one line, exit 2
+    one_line "$@"
+    "${@:3}" >/dev/null 2>&1
+    [ $? = 2 ] || { echo "not ok - $1: not exit 2"; tap_failed=1; }
+}
+usage "an unknown option" "unknown option --tempreature; did you mean --temperature?" \
+    "$tinylm" generate --tempreature 1
+for old in "checkpoint model" "tokens max-new-tokens" "texts batch" "penalty repetition-penalty" \
+    "graph no-graph" "cache no-cache"; do
+    usage "the former --${old% *}" "unknown option --${old% *}; did you mean --${old#* }?" \
+        "$tinylm" generate "--${old% *}" 1
+done
+usage "an unknown command" "no command 'sing'" "$tinylm" sing
+usage "no model" "give --model" "$tinylm" generate
+usage "two prompts" "--prompt and --prompts do not go together" \
+    "$tinylm" generate --model "$model" --prompt a --prompts "$TMP/prompts"
+one_line "a missing checkpoint" "config.json: No such file" "$tinylm" generate --model "$TMP"
 one_line "an empty prompt" "--prompt is empty" write --prompt ""
 one_line "a character the model has never seen" "'#' (U+0023) is not in the model's vocabulary" \
     write --prompt "#"
 damage() { # NAME: a copy of the checkpoint to break
     rm -rf "$TMP/broken" && cp -r "$TMP/a/last" "$TMP/broken"
 }
-broken() { one_line "$1" "$2" "$tinylm" "${3:-generate}" --checkpoint "$TMP/broken" --quiet "${@:4}"; }
+broken() { one_line "$1" "$2" "$tinylm" "${3:-generate}" --model "$TMP/broken" --quiet "${@:4}"; }
 damage; truncate -s 5000 "$TMP/broken/model.safetensors"
 broken "a truncated checkpoint" "model.safetensors: tensor"
 damage; : >"$TMP/broken/model.safetensors"
