@@ -1,10 +1,10 @@
-# tap.sh - sourced by the suites: each check prints one TAP line; tap_done ends the suite.
+# tap.sh - sourced by the suites. Each check prints one TAP line; tap_done ends the suite.
 #   check "what" COMMAND...               ok if the command succeeds
 #   check_fails "what" "words" COMMAND... ok if it fails and its output contains the words
 #   check_says "what" "words" COMMAND...  ok if it succeeds and its output contains the words
 #   skip "what" "reason"
 # $TMP is a folder of the suite's own, removed at the end. $BACKEND, $B and $PYTHON come
-# from make; a suite started by hand finds the CPU back end's.
+# from make; a suite started by hand uses the CPU back end.
 set -u
 cd "$(git rev-parse --show-toplevel 2>/dev/null || echo "$(dirname "$0")/../..")" || exit 2
 BACKEND=${BACKEND:-cpu}

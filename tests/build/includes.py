@@ -44,7 +44,7 @@ MAY_INCLUDE = {
     "decoder":  "ops griffin contract common wb toolkit",
     # the programs
     "tinylm":   "decoder ops griffin contract common wb toolkit",
-    "public":   "wb",
+    "public":   "common wb",
     "engine":   "public decoder ops griffin contract common wb toolkit",
     "text":     "public common wb",
     "program":  "public text ops griffin common wb toolkit",
