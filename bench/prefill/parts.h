@@ -11,7 +11,7 @@
 #define PARTS_H
 
 /* The least that the next kernel must do: FLOPs or bytes, whichever bounds it; 0 for the
- * other. Kernels of one name share a row. Only acts between parts_begin and parts_print. */
+ * other. Kernels of one name share a row. Acts only from parts_begin to parts_print. */
 void part(const char *name, double flops, double bytes);
 
 /* Measures and prints the speeds of copy and GEMM (common/ceiling.c). */
