@@ -10,15 +10,15 @@
 
 /* --- statuses ----------------------------------------------------------------------- */
 
-static int *some_ints; /* zeros */
+static int *zeros;
 
-static void alloc_ints(void)
+static void alloc_zeros(void)
 {
     alloc_scratch();
-    some_ints = (int *)scratch + SCRATCH_BYTES / 8;
+    zeros = (int *)scratch + SCRATCH_BYTES / 8;
 }
 
-TestSuite(softmax_status, .init = alloc_ints, .fini = free_scratch);
+TestSuite(softmax_status, .init = alloc_zeros, .fini = free_scratch);
 
 static wb_status forward(int R, int N)
 {
@@ -33,8 +33,8 @@ static wb_status causal(int R, int T, int S)
 static wb_status entropy(int R, int V, int ld, float softcap, int ignore)
 {
     return cross_entropy_f32(
-        scratch, scratch + 1024, scratch + 4096, some_ints, NULL, R, V, ld, softcap,
-        ignore, NULL);
+        scratch, scratch + 1024, scratch + 4096, zeros, NULL, R, V, ld, softcap, ignore,
+        NULL);
 }
 
 Test(softmax_status, shapes)
@@ -85,7 +85,7 @@ Test(softmax_status, null_tensors)
 {
     for (int missing = 0; missing < 3; missing++) {
         float *a[3] = {scratch, scratch + 64, scratch + 128};
-        int *t = missing == 2 ? NULL : some_ints;
+        int *t = missing == 2 ? NULL : zeros;
         a[missing] = NULL;
         if (missing < 2) {
             cr_expect(
