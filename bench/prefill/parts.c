@@ -20,7 +20,7 @@ static struct event {
 } events[EVENTS];
 static int event_count;
 static bool active;
-static double copy_speed, product_speed; /* bytes, FLOPs per second */
+static double copy_speed, gemm_speed; /* bytes, FLOPs per second */
 
 static void mark(int row)
 {
@@ -47,10 +47,9 @@ void part(const char *name, double flops, double bytes)
 
 void parts_ceilings(void)
 {
-    copy_speed = ceiling_copy(), product_speed = ceiling_product(true);
+    copy_speed = ceiling_copy(), gemm_speed = ceiling_product(true);
     printf(
-        "copy %.0f GB/s, large GEMM %.1f TFLOP/s\n", copy_speed / 1e9,
-        product_speed / 1e12);
+        "copy %.0f GB/s, large GEMM %.1f TFLOP/s\n", copy_speed / 1e9, gemm_speed / 1e12);
 }
 
 void parts_begin(void)
@@ -78,7 +77,7 @@ void parts_print(int runs)
     for (int i = 0; i < PARTS && rows[i].name; i++) {
         const struct row *p = &rows[i];
         double s = p->ms / 1e3, rate = (p->flops ? p->flops : p->bytes) / s;
-        double fraction = rate / (p->flops ? product_speed : copy_speed);
+        double fraction = rate / (p->flops ? gemm_speed : copy_speed);
         printf(
             "  %-22s %4d calls %9.3f ms  %8.4f each  %8.1f %-7s %5.3f of %s\n", p->name,
             p->calls / runs, p->ms / runs, p->ms / p->calls,

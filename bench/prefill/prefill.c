@@ -29,7 +29,7 @@ typedef wb_bf16 bf;
 /* --- sizes and memory --------------------------------------------------------------- */
 
 struct shape {
-    int layers, C, H, D, F, V, taps, window;
+    int layers, C, H, D, F, V, conv_width, window;
 };
 static const struct shape full = {26, 2560, 10, 256, 7680, 256000, 4, 2048};
 static const struct shape tiny = {3, 64, 4, 16, 96, 256, 4, 8};
@@ -65,7 +65,7 @@ static void make_weights(struct prefill *r)
     r->wgu = elements(2 * F * C), r->bgu = elements(2 * F);
     r->wd = elements(C * F), r->bd = elements(C), r->wo = elements(C * C);
     r->bo = elements(C), r->wqkv = elements(W * C), r->wxy = elements(2 * C * C);
-    r->bxy = elements(2 * C), r->cw = elements(C * z->taps), r->cb = elements(C);
+    r->bxy = elements(2 * C), r->cw = elements(C * z->conv_width), r->cb = elements(C);
     r->wx = elements(C * C / z->H), r->bx = elements(C);
 }
 
@@ -80,7 +80,7 @@ static void make_activations(struct prefill *r)
     r->all_k = elements(all), r->all_v = elements(all);
     r->ring_k = elements(ring), r->ring_v = elements(ring);
     r->gu = elements(R * 2 * z->F), r->s = elements(R * z->F), r->end = elements(B * C);
-    r->conv = elements(B * z->taps * C), r->state = bench_tensor(BENCH_F32, B * C);
+    r->conv = elements(B * z->conv_width * C), r->state = bench_tensor(BENCH_F32, B * C);
     r->cis = bench_bytes(sizeof(float) * r->tokens * z->D / 2);
     WB_CHECK(rope_table_f32(r->cis, r->tokens, z->D / 2, 10000.0f, NULL));
     r->ws_bytes = larger(
@@ -130,7 +130,7 @@ static void recurrent(const struct prefill *r)
     gemm(r, "GEMM xy", r->xy, r->u, r->wxy, r->bxy, R, C, 2 * C);
     part("conv1d_forward", 0, 2 * tensor);
     WB_CHECK(conv1d_forward_bf16(
-        r->c, r->conv, r->xy, r->cw, r->cb, r->pos, r->len, B, T, C, z->taps, 2 * C,
+        r->c, r->conv, r->xy, r->cw, r->cb, r->pos, r->len, B, T, C, z->conv_width, 2 * C,
         NULL));
     part("block_linear_forward", 4.0 * R * C * M, 0);
     WB_CHECK(block_linear_forward_bf16(
