@@ -32,7 +32,7 @@ struct layer {
 
 static struct model {
     struct layer layer[MAX_LAYERS];
-    wb_bf16 *emb, *vector;  // vector: norms, biases, filters, a_param, shared by all layers
+    wb_bf16 *emb, *vector;  // vector: norms, biases, filters, a_param; for all layers
     float *cis;
     double bytes;  // of all weights
 } model;
