@@ -88,7 +88,7 @@ agree(const float *got, const float *want, int tokens, const char *what, int num
     cr_expect(d <= TOLERANCE, "%s %d: logits off by %g", what, number, d);
 }
 
-/* --- one row ------------------------------------------------------------------------- */
+/* --- one row ------------------------------------------------------------------------ */
 
 static const int chunks[] = {1, 3, WINDOW - 1, WINDOW, WINDOW + 1, LONG};
 enum { CHUNKS = sizeof chunks / sizeof *chunks };
@@ -160,7 +160,7 @@ Test(engine, logits_of_what_was_drawn)
     free(s.logits), rg_close(e);
 }
 
-/* --- rows side by side --------------------------------------------------------------- */
+/* --- rows side by side -------------------------------------------------------------- */
 
 enum { ROWS = 4 };
 static const int lengths[ROWS] = {LONG, SHORT, 1, WINDOW + 1};
@@ -231,7 +231,7 @@ Test(engine, a_row_ends_at_its_own_stop_token)
     rg_close(e);
 }
 
-/* --- a row that goes on -------------------------------------------------------------- */
+/* --- a row that goes on ------------------------------------------------------------- */
 
 /* Row 0 of two: `first` tokens read, `turn` drawn, the rest of the long prompt read, GREEDY
  * drawn. Row 1 has only the first turn. */

@@ -63,7 +63,7 @@ static void create(int chunk, bool graph)
 
 TestSuite(layers, .init = start, .fini = end);
 
-/* --- the residual stream ------------------------------------------------------------- */
+/* --- the residual stream ------------------------------------------------------------ */
 
 static void compare(void *user, decoder *d, int layer, const void *x, int T)
 {
@@ -96,7 +96,7 @@ Test(layers, hidden)
     }
 }
 
-/* --- documents in one row ------------------------------------------------------------ */
+/* --- documents in one row ----------------------------------------------------------- */
 
 static void reposition(void *user, decoder *d, int layer, const void *x, int T)
 {
@@ -117,7 +117,7 @@ Test(layers, packed_documents)
     near(r->d.logits, expected("packed.logits"), LONG * VOCAB, 1e-4, "packed documents");
 }
 
-/* --- single steps -------------------------------------------------------------------- */
+/* --- single steps ------------------------------------------------------------------- */
 
 /* The logits that a token was just drawn from: behind the soft cap as the fixture has them */
 static void step_logits(const char *prompt, int i)

@@ -40,7 +40,7 @@ void prompts_free(prompt_batch *p)
     *p = (prompt_batch){0};
 }
 
-/* --- prompts -------------------------------------------------------------------------- */
+/* --- prompts ------------------------------------------------------------------------ */
 
 // The ids of the text, malloc'ed; with `bos` they start with BOS if there is one.
 static int *encode(
@@ -140,7 +140,7 @@ static char *read_stdin(size_t *bytes, wb_error *err)
     return text;
 }
 
-/* --- token ids ------------------------------------------------------------------------ */
+/* --- token ids ---------------------------------------------------------------------- */
 
 static bool is_separator(char c)
 {
@@ -217,7 +217,7 @@ int prompts_check(const prompt_batch *p, int vocab, wb_error *err)
     return 0;
 }
 
-/* --- where it comes from -------------------------------------------------------------- */
+/* --- where it comes from ------------------------------------------------------------ */
 
 static int
 read_file(prompt_batch *p, const options *o, const text_codec *codec, wb_error *err)

@@ -130,8 +130,8 @@ check "a prompt of 20000 tokens" long_prompt
 spoken() {
     "$rg" --model "$TMP/bytes" --prompt ab --max-new-tokens 9 >"$TMP/stdout" 2>"$TMP/stderr" &&
         for word in 'rmsnorm_forward .*\(solution\|yours\)' 'model .* 5 layers (1 with' \
-            '0.27 M parameters, f32' 'memory weights [1-9].* loaded in' 'read *2 tokens' \
-            'wrote *9 tokens.* a second' 'memory [1-9][0-9.]* MB on the device'; do
+            '0.27 M parameters, f32' 'memory weights [1-9].* loaded in' 'prefill *2 tokens' \
+            'decode *9 tokens.* tokens/s' 'memory *[1-9][0-9.]* MB on the device'; do
             grep -q "$word" "$TMP/stderr" || { echo "no '$word'"; cat "$TMP/stderr"; return 1; }
         done
 }
@@ -243,7 +243,7 @@ stopped() { # SIGNAL EXIT
     kill -"$1" $pid
     wait $pid
     [ $? = "$2" ] && [ "$(tail -c 1 "$TMP/stdout" | od -An -tx1)" = " 0a" ] &&
-        grep -q '^wrote' "$TMP/stderr" && grep -q '^memory .* at the most' "$TMP/stderr" &&
+        grep -q '^decode' "$TMP/stderr" && grep -q '^memory .* at most' "$TMP/stderr" &&
         begins_alike "$TMP/stdout" "$TMP/want_long"
 }
 check "Ctrl-C: what is written, a newline, the summary, 130" stopped INT 130

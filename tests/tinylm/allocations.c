@@ -71,7 +71,7 @@ void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
     return (void *)syscall(SYS_mmap, at, n, protection, flags, fd, offset);
 }
 
-/* --- the device: calls of the program and of all that is linked into it --------------- */
+/* --- the device: calls of the program and of all that is linked into it ------------- */
 
 static volatile long device_counted;
 

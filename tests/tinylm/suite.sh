@@ -186,10 +186,10 @@ three() {
 }
 check "three texts at once: the third is that of its seed alone" three
 lines() {
-    printf 'The miller\nAnd 3\n' >"$TMP/prompts"
+    printf 'The miller\nThe 3\n' >"$TMP/prompts"
     write_none() { "$tinylm" generate --model "$model" --quiet --max-new-tokens 20 "$@"; }
     write_none --prompts "$TMP/prompts" --seed 5 >"$TMP/with" &&
-        write_none --prompt "And 3" --seed 6 >"$TMP/one" &&
+        write_none --prompt "The 3" --seed 6 >"$TMP/one" &&
         sed '1,/^--- seed 6/d' "$TMP/with" | cmp - "$TMP/one"
 }
 check "--prompts: each line a sequence, the second as alone" lines
@@ -239,27 +239,27 @@ bad "heads that do not divide" "--heads 3 does not divide --channels 32" \
 bad "key heads that do not divide" "3 key/value heads do not divide 4" --data "$text" --kv-heads 3
 bad "odd heads" "RoPE needs an even number" --data "$text" --channels 36 --heads 4
 bad "a model too large" "too large" --data "$text" --channels 1000000000 --heads 1
-bad "an unknown schedule" "--schedule step: there are" --data "$text" --schedule step
-bad "an unknown architecture" "--arch gru: there are" --data "$text" --arch gru
-bad "an unknown attention" "--attention lab5: there are" --data "$text" --attention lab5
+bad "an unknown schedule" "--schedule step: give" --data "$text" --schedule step
+bad "an unknown architecture" "--arch gru: give" --data "$text" --arch gru
+bad "an unknown attention" "--attention lab5: give" --data "$text" --attention lab5
 bad "heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
     --data "$text" --attention lab05 --channels 32
 bad "griffin with heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
     --data "$text" --arch griffin --channels 32
-bad "griffin by products" "matrix products know none" --data "$text" $griffin --attention gemm
+bad "griffin by products" "--attention gemm has none" --data "$text" $griffin --attention gemm
 bad "griffin with an output matrix of its own" "tied = 1" --data "$text" $griffin --tied 0
 bad "blocks of an unknown kind" "layers 'rxa': say r" --data "$text" $griffin --blocks rxa
 bad "gates that do not divide" "33 recurrent channels do not make 2" \
     --data "$text" $griffin --recurrent 33
-bad "an unknown dtype" "--dtype f8: there are" --data "$text" --dtype f8
-bad "an unknown tokenizer" "--tokenizer words: there are" --data "$text" --tokenizer words
-bad "nothing to resume" "there is no run to go on with" --data "$text" --resume
+bad "an unknown dtype" "--dtype f8: give" --data "$text" --dtype f8
+bad "an unknown tokenizer" "--tokenizer words: give" --data "$text" --tokenizer words
+bad "nothing to resume" "there is no run to resume" --data "$text" --resume
 printf 'layers = 2\nfoo = 3\n' >"$TMP/preset"
 bad "a preset with an unknown line" "$TMP/preset:2: foo: not a line" --preset "$TMP/preset"
 one_line "a folder that cannot be made" "cannot make this folder" \
     "$tinylm" train --data "$text" $small --out "$text/run"
 one_line "an unwritable place" "annot" "$tinylm" train --data "$text" $small --out /proc/run
-one_line "another text on resume" "not the text that this run learns from" \
+one_line "another text on resume" "not the text that this run is training on" \
     "$tinylm" train --data "$TMP/lines" --out "$TMP/a" --resume --quiet
 one_line "another model on resume" "--resume cannot change --layers" \
     "$tinylm" train --data "$text" --out "$TMP/a" --resume --layers 3
@@ -298,7 +298,7 @@ broken "a broken config" "config.json: not valid JSON"
 damage; sed -i 's/"hidden_size": 32/"hidden_size": 64/' "$TMP/broken/config.json"
 broken "a config of another model" "is F32 (31,32), not F32 (31,64)"
 damage; sed -i 's/"llama"/"gpt2"/' "$TMP/broken/config.json"
-broken "a config of another architecture" "model_type is not llama"
+broken "a config of another architecture" "model_type is not llama or"
 damage; rm "$TMP/broken/tokenizer.json"
 broken "no tokenizer" "tokenizer.json: No such file"
 damage; mkdir "$TMP/broken/last"; head -c 3000 "$TMP/broken/training.safetensors" >"$TMP/broken/last/training.safetensors"

@@ -194,7 +194,7 @@ Test(taps, recurrent_block_token_by_token)
     near(out, product, N, TOLERANCE, "scan_out * gelu_y");
 }
 
-/* --- attention ----------------------------------------------------------------------- */
+/* --- attention ---------------------------------------------------------------------- */
 
 static float *angles(void)
 {
