@@ -1,30 +1,30 @@
-# warpbook. `make` alone prints every command; each mk/ file has one subject.
+# warpbook. `make` lists the commands; each file of mk/ has one subject.
 #   BACKEND=cpu|cuda   V=1 (show commands)   PYTHON=/path/to/python   CXX=clang++
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
+.SECONDEXPANSION:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
-include mk/toolchain.mk  # back end, compilers, flags; how a .c and a .cu become an object
-include mk/labs.mk       # lab03, grade, starters, which kernels the programs take
-include mk/grader.mk     # the program behind ./grade
-include mk/tinylm.mk     # train and generate
-include mk/text.mk       # SentencePiece and what is linked with it
-include mk/recurrentgemma.mk # the inference engine, its programs and tests; the demo
-include mk/setup.mk      # what is missing on this machine, and how it gets here
-include mk/bench.mk      # measurements
-include mk/plots.mk      # measurements of TinyLM as a whole, drawn
-include mk/cpu.mk        # the CPU back end's library and its own checks
-include mk/blas.mk       # matrix products of the CPU back end
-include mk/ops.mk        # given operations: test data
-include mk/fuzz.mk       # any bytes thrown at the file readers
-include mk/tests.mk      # test
+include mk/toolchain.mk       # back end, compilers, flags; sources become objects and programs
+include mk/setup.mk           # what is missing on this computer
+include mk/labs.mk            # lab03, grade, starters; which kernels the programs run
+include mk/tinylm.mk          # train and generate
+include mk/recurrentgemma.mk  # the inference engine, SentencePiece, the demo
+include mk/bench.mk           # measurements of kernels
+include mk/plots.mk           # measurements of TinyLM as a whole, plotted
+include mk/cpu.mk             # the CPU back end: its library and its own checks
+include mk/fuzz.mk            # random bytes for the file readers
+include mk/tests.mk           # test
 
-help: ## this list
-	@awk -F ' *## *' \
-	    '/^[a-zA-Z0-9%_.-]+:.*## /{split($$1,t,":"); printf "  make %-26s%s %s\n", t[1], (length(t[1]) > 26 ? sprintf("\n%33s", "") : ""), $$2}' $(MAKEFILE_LIST)
+# A target is listed by `## section: text`; `##+` lists it in help-all only.
+HELP = awk -v all=$(1) -f tools/help.awk $(filter Makefile %.mk,$(MAKEFILE_LIST))
+help:  ##+ develop: the commands used most
+	@$(call HELP,)
+help-all:  ## develop: every command
+	@$(call HELP,1)
 
-clean: ## remove everything built (data, environment and checkpoints stay)
+clean:  ## develop: remove everything built (data, environment and checkpoints stay)
 	rm -rf build
 
-.PHONY: help clean
+.PHONY: help help-all clean

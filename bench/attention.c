@@ -99,11 +99,11 @@ void bench_op(void)
     static const struct shape small = {1, 16, 16, 2048, 64, WB_ALL}; /* every rung */
     static const struct shape cpu[] = {
         {12, 4, 4, 64, 32, WB_ALL}, {1, 4, 1, 128, 64, 32}};
-    const struct shape *shapes = bench_on_card ? card : cpu;
-    int count = bench_on_card ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const struct shape *shapes = bench_on_gpu ? card : cpu;
+    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         rows(BENCH_BF16, shapes[i]);
-    if (bench_on_card) rows(BENCH_F16, card[0]), rows(BENCH_F16, card[1]);
+    if (bench_on_gpu) rows(BENCH_F16, card[0]), rows(BENCH_F16, card[1]);
     for (int E = BENCH_F32; E <= BENCH_BF16; E++)
-        if (E != BENCH_F16) rows((enum bench_type)E, bench_on_card ? small : cpu[0]);
+        if (E != BENCH_F16) rows((enum bench_type)E, bench_on_gpu ? small : cpu[0]);
 }

@@ -1,7 +1,7 @@
-/* cpu_gemm - times cuBLAS products of the CPU back end for cpu_gemm.py.
+/* cpu_gemm.cu - times cuBLAS GEMMs of the CPU back end for cpu_gemm.py.
  *
- * Reads lines "m n k transa transb batch rounds" (column-major, as cuBLAS has them) and
- * answers each with the best time of a product in nanoseconds.
+ * Reads lines "m n k transa transb batch rounds" (column-major, as in cuBLAS) and answers
+ * each with the best time of one GEMM in nanoseconds.
  */
 #include <cublas_v2.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
-"""Matrix products of the CPU back end beside NumPy's, float32, in turns on one machine.
+"""GEMMs of the CPU back end compared with NumPy's: float32, alternating, on one machine.
 
     python bench/cpu_gemm.py build/cpu/bench/cpu_gemm [--rounds 5]
 
-The shapes are those of a training step of TinyLM (768 = 12 rows of 64 tokens, 128
-channels) and two square ones. Each side is timed in short turns; the best time of all turns counts.
+The shapes are those of a training step of TinyLM (768 = 12 sequences of 64 tokens, 128
+channels) and two square ones. The two sides alternate in short rounds; the best time of all
+rounds counts.
 """
 
 import argparse
@@ -34,7 +35,7 @@ SHAPES = [
 
 
 def numpy_product(m, n, k, ta, tb, batch):
-    """The same memory: a column-major matrix is a transposed row-major one: C^T = B^T A^T"""
+    """In the same memory: a column-major matrix is a transposed row-major one, C^T = B^T A^T"""
     rng = np.random.default_rng(1)
     a = rng.random((batch, m, k) if ta else (batch, k, m), dtype=np.float32)
     b = rng.random((batch, k, n) if tb else (batch, n, k), dtype=np.float32)
@@ -64,8 +65,8 @@ def main():
         [args.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     cores = len(os.sched_getaffinity(0))
-    print(f"NumPy {np.__version__}, {cores} cores, GFLOP/s, best of {args.rounds} turns each")
-    print(f"{'product':18} {'m':>5} {'n':>5} {'k':>5} op {'batch':>5} "
+    print(f"NumPy {np.__version__}, {cores} cores, GFLOP/s, best of {args.rounds} rounds each")
+    print(f"{'GEMM':18} {'m':>5} {'n':>5} {'k':>5} op {'batch':>5} "
           f"{'NumPy':>7} {'here':>7} {'ratio':>6}")
     for what, m, n, k, ta, tb, batch in SHAPES:
         flops = 2 * m * n * k * batch

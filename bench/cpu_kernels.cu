@@ -1,9 +1,9 @@
-// cpu_kernels.cu - what the CPU back end makes of typical kernels, and its own costs.
+// cpu_kernels.cu - typical kernels on the CPU back end, and the back end's own costs.
 //
 //   cpu_kernels            names of all kernels
 //   cpu_kernels NAME [N]   best of N runs (default 5), in ms or ns, and a checksum
 //
-// `make bench-cpu` runs them all; `make bench-cpu PROTOTYPE=DIR` beside another back end.
+// `make bench-cpu` runs them all; `make bench-cpu PROTOTYPE=DIR` compares another back end.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>

@@ -1,7 +1,7 @@
 """cpu_kernels.py PROGRAM [OTHER] [-t THREADS] [-n ROUNDS] - times every kernel of
-bench/cpu_kernels.cu; with a second program (the same source, built by another back end)
-the two take turns, so that a busy machine slows both, and the ratio of the best times is
-printed. Ends with exit code 1 if a ratio is above --limit."""
+bench/cpu_kernels.cu. With a second program (the same source built by another back end) the
+two alternate, so that other load slows both, and the ratio of the best times is printed.
+Exit code 1 if a ratio is above --limit."""
 import argparse
 import os
 import subprocess
@@ -21,7 +21,7 @@ def main():
     p.add_argument("program")
     p.add_argument("other", nargs="?")
     p.add_argument("-t", "--threads", type=int, default=1, help="workers (default 1)")
-    p.add_argument("-n", "--rounds", type=int, default=3, help="turns of each (default 3)")
+    p.add_argument("-n", "--rounds", type=int, default=3, help="rounds of each (default 3)")
     p.add_argument("-k", "--kernel", help="only kernels whose name contains this")
     p.add_argument("--limit", type=float, default=1.15, help="highest ratio (default 1.15)")
     a = p.parse_args()
@@ -36,7 +36,7 @@ def main():
         best, other, sums = 1e30, 1e30, set()
         for turn in range(4 * a.rounds):
             if turn >= a.rounds and not (a.other and best / other > a.limit):
-                break  # more turns only where a busy machine may have been the reason
+                break  # more rounds only if other load may be the cause
             time, unit, checksum = measure(a.program, name, env)
             best = min(best, time)
             sums.add(checksum)
@@ -47,7 +47,7 @@ def main():
         line = f"{name:18} {best:9.3f} {unit}"
         if a.other:
             line += f"   other {other:9.3f} {unit}   ratio {best / other:5.2f}"
-            if unit == "ms" and best / other > a.limit:  # costs in ns are for reading
+            if unit == "ms" and best / other > a.limit:  # times in ns are for information
                 slow.append(name)
                 line += "  slower"
         print(line + ("" if len(sums) == 1 else f"   checksums {' '.join(sorted(sums))}"), flush=True)

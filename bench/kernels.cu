@@ -20,23 +20,23 @@
     } while (0)
 
 enum {
-    LEAST_CALLS = 30,
-    MOST_CALLS = 200,
-    MOST_TENSORS = 64,
+    MIN_CALLS = 30,
+    MAX_CALLS = 200,
+    MAX_TENSORS = 64,
 };
 
 const char *const bench_type_name[3] = {"f32", "f16", "bf16"};
 const size_t bench_type_size[3] = {4, 2, 2};
-int bench_on_card;
+int bench_on_gpu;
 
-static const char *machine;
-static const char *code; /* which implementation: the program's name after the last dot */
+static const char *gpu;
+static const char *code; /* the implementation: the program's name after the last dot */
 static FILE *json;
-static double copy_speed;   /* GB/s, bytes read and bytes written */
-static uint4 *other;        /* read between the calls */
-static size_t other_length; /* uint4s */
-static unsigned *never;     /* a place to write to, so that the reads are not removed */
-static void *tensors[MOST_TENSORS];
+static double copy_bandwidth; /* GB/s, counting bytes read and bytes written */
+static uint4 *flush;          /* read before each call */
+static size_t flush_length;   /* uint4s */
+static unsigned *unused; /* a possible destination, so that the reads are not removed */
+static void *tensors[MAX_TENSORS];
 static int tensor_count;
 
 // --- data ----------------------------------------------------------------------------------
@@ -53,9 +53,9 @@ template <typename E> static __global__ void fill(E *p, size_t n, uint64_t seed)
 
 void *bench_bytes(size_t bytes)
 {
-    if (tensor_count == MOST_TENSORS) {
+    if (tensor_count == MAX_TENSORS) {
         fprintf(
-            stderr, "bench: more than %d tensors: raise MOST_TENSORS\n", MOST_TENSORS);
+            stderr, "bench: more than %d tensors: increase MAX_TENSORS\n", MAX_TENSORS);
         exit(1);
     }
     void *p = NULL;
@@ -67,7 +67,7 @@ void *bench_tensor(enum bench_type type, size_t elements)
 {
     void *p = bench_bytes(elements * bench_type_size[type]);
     uint64_t seed = 0x5eed + tensor_count;
-    int blocks = bench_on_card ? 1024 : 8;
+    int blocks = bench_on_gpu ? 1024 : 8;
     if (type == BENCH_F32) fill<<<blocks, 256>>>((float *)p, elements, seed);
     if (type == BENCH_F16) fill<<<blocks, 256>>>((wb_f16 *)p, elements, seed);
     if (type == BENCH_BF16) fill<<<blocks, 256>>>((wb_bf16 *)p, elements, seed);
@@ -83,7 +83,7 @@ void bench_free_all(void)
 
 // --- time ----------------------------------------------------------------------------------
 
-static __global__ void read_all(const uint4 *p, size_t n, unsigned *never)
+static __global__ void read_all(const uint4 *p, size_t n, unsigned *unused)
 {
     unsigned any = 0;
     size_t step = (size_t)gridDim.x * blockDim.x;
@@ -91,7 +91,7 @@ static __global__ void read_all(const uint4 *p, size_t n, unsigned *never)
         uint4 v = p[i];
         any |= v.x | v.y | v.z | v.w;
     }
-    if (any) *never = any;  // the buffer is zero
+    if (any) *unused = any;  // the buffer is zero
 }
 
 static int by_value(const void *a, const void *b)
@@ -101,21 +101,21 @@ static int by_value(const void *a, const void *b)
 }
 
 struct timing {
-    float median, least; /* ms */
+    float median, min; /* ms */
     int calls;
 };
 
 static void
 measure(float *ms, int calls, wb_status (*call)(const void *context), const void *context)
 {
-    static cudaEvent_t start[MOST_CALLS], stop[MOST_CALLS];
+    static cudaEvent_t start[MAX_CALLS], stop[MAX_CALLS];
     for (int i = 0; i < calls; i++) {
         if (!start[i]) {
             CUDA_CHECK(cudaEventCreate(&start[i]));
             CUDA_CHECK(cudaEventCreate(&stop[i]));
         }
-        // Reading also takes longer than to enqueue the call: the card never waits for us.
-        read_all<<<bench_on_card ? 2048 : 1, 256>>>(other, other_length, never);
+        // The read also takes longer than enqueueing the call: the GPU never waits for the host.
+        read_all<<<bench_on_gpu ? 2048 : 1, 256>>>(flush, flush_length, unused);
         CUDA_CHECK(cudaEventRecord(start[i], NULL));
         WB_CHECK(call(context));
         CUDA_CHECK(cudaEventRecord(stop[i], NULL));
@@ -127,11 +127,11 @@ measure(float *ms, int calls, wb_status (*call)(const void *context), const void
 
 static struct timing time_of(wb_status (*call)(const void *context), const void *context)
 {
-    float ms[MOST_CALLS];
+    float ms[MAX_CALLS];
     measure(ms, 3, call, context);  // warm-up
     float about = ms[2] > 1e-3f ? ms[2] : 1e-3f;
     int calls = (int)(40.0f / about);  // about 40 ms of the call itself
-    calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > MOST_CALLS ? MOST_CALLS : calls;
+    calls = calls < MIN_CALLS ? MIN_CALLS : calls > MAX_CALLS ? MAX_CALLS : calls;
     measure(ms, calls, call, context);
     qsort(ms, calls, sizeof *ms, by_value);
     return (struct timing){ms[calls / 2], ms[0], calls};
@@ -152,29 +152,29 @@ static wb_status copy(const void *context)
 
 static void measure_copy(void)
 {
-    size_t bytes = bench_on_card ? (size_t)1 << 30 : (size_t)1 << 26;
+    size_t bytes = bench_on_gpu ? (size_t)1 << 30 : (size_t)1 << 26;
     struct copy c = {bench_bytes(bytes), bench_bytes(bytes), bytes};
     CUDA_CHECK(cudaMemset(c.from, 1, bytes));
     struct timing t = time_of(copy, &c);
-    copy_speed = 2.0 * bytes / t.median / 1e6;
+    copy_bandwidth = 2.0 * bytes / t.median / 1e6;
     bench_free_all();
 }
 
 // --- report --------------------------------------------------------------------------------
 
-// A call that says the function is not to be had is a line of the report.
+// false: a call that returned WB_UNSUPPORTED or WB_TODO, which gets a line in the report
 static int available(
     const char *function, enum bench_type type, const char *shape,
     wb_status (*call)(const void *context), const void *context)
 {
     wb_status status = call(context);
     CUDA_CHECK(cudaDeviceSynchronize());
-    int there = status != WB_UNSUPPORTED && status != WB_TODO;
-    if (!there)
+    int has_function = status != WB_UNSUPPORTED && status != WB_TODO;
+    if (!has_function)
         printf(
             "%-26s %-4s %-12s %s\n", function, bench_type_name[type], shape,
             wb_status_name(status));
-    return there;
+    return has_function;
 }
 
 static void report(
@@ -182,8 +182,8 @@ static void report(
     const char *text, const char *figures)
 {
     printf(
-        "%-26s %-4s %-12s %9.4f ms %9.4f least %s\n", function, bench_type_name[type],
-        shape, t.median, t.least, text);
+        "%-26s %-4s %-12s %9.4f ms %9.4f min %s\n", function, bench_type_name[type],
+        shape, t.median, t.min, text);
     fflush(stdout);
     if (!json) return;
     fprintf(
@@ -191,8 +191,8 @@ static void report(
         "{\"device\":\"%s\",\"function\":\"%s\",\"code\":\"%s\",\"dtype\":\"%s\","
         "\"shape\":\"%s\",\"ms\":%.5f,\"least_ms\":%.5f,\"calls\":%d,"
         "\"copy_GBs\":%.1f,%s}\n",
-        machine, function, code, bench_type_name[type], shape, t.median, t.least, t.calls,
-        copy_speed, figures);
+        gpu, function, code, bench_type_name[type], shape, t.median, t.min, t.calls,
+        copy_bandwidth, figures);
 }
 
 void bench_row(
@@ -202,11 +202,11 @@ void bench_row(
     char text[96], figures[128];
     if (!available(function, type, shape, call, context)) return;
     struct timing t = time_of(call, context);
-    double speed = bytes / t.median / 1e6, part = speed / copy_speed;
-    snprintf(text, sizeof text, "%8.1f GB/s %6.3f of copy", speed, part);
+    double speed = bytes / t.median / 1e6, fraction = speed / copy_bandwidth;
+    snprintf(text, sizeof text, "%8.1f GB/s %6.3f of copy", speed, fraction);
     snprintf(
         figures, sizeof figures, "\"bytes\":%.0f,\"GBs\":%.1f,\"of_copy\":%.4f", bytes,
-        speed, part);
+        speed, fraction);
     report(function, type, shape, t, text, figures);
 }
 
@@ -233,22 +233,22 @@ int main(int argc, char **argv)
             return 1;
         }
     } else if (argc != 1) {
-        fprintf(stderr, "usage: %s [--json FILE]   (lines are appended)\n", argv[0]);
+        fprintf(stderr, "usage: %s [--json FILE]   (appends lines)\n", argv[0]);
         return 1;
     }
     cudaDeviceProp device;
     CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
-    machine = device.name;
-    bench_on_card = !device.integrated;
-    other_length = (size_t)device.l2CacheSize * 5 / sizeof *other;
-    CUDA_CHECK(cudaMalloc(&other, other_length * sizeof *other + 1));
-    CUDA_CHECK(cudaMemset(other, 0, other_length * sizeof *other));
-    CUDA_CHECK(cudaMalloc(&never, sizeof *never));
+    gpu = device.name;
+    bench_on_gpu = !device.integrated;
+    flush_length = (size_t)device.l2CacheSize * 5 / sizeof *flush;
+    CUDA_CHECK(cudaMalloc(&flush, flush_length * sizeof *flush + 1));
+    CUDA_CHECK(cudaMemset(flush, 0, flush_length * sizeof *flush));
+    CUDA_CHECK(cudaMalloc(&unused, sizeof *unused));
     measure_copy();
-    printf("%s on %s, copy %.1f GB/s\n", code, device.name, copy_speed);
+    printf("%s on %s, copy %.1f GB/s\n", code, device.name, copy_bandwidth);
     bench_op();
     if (json && fclose(json)) {
-        fprintf(stderr, "bench: %s could not be written whole\n", argv[2]);
+        fprintf(stderr, "bench: cannot write all of %s: disk full?\n", argv[2]);
         return 1;
     }
     return 0;

@@ -149,7 +149,7 @@ static void draws(int B, int V)
 
 void bench_op(void)
 {
-    if (!bench_on_card) {
+    if (!bench_on_gpu) {
         steps(BENCH_F32, 1, 256, 4, 4, 32);
         steps(BENCH_F32, 4, 256, 4, 1, 64);
         steps(BENCH_BF16, 1, 256, 4, 1, 64);

@@ -1,5 +1,5 @@
-"""peerkit.py - what the rows of peers.py are made of: our launchers as Python functions,
-a row with its sides, tensors, the passes of a formula."""
+"""peerkit.py - the parts of peers.py's rows: our launchers as Python functions, a row with
+its sides, tensors, the passes of a formula."""
 
 import ctypes
 import glob
@@ -16,13 +16,13 @@ try:
     import torch._functorch.config
 except ImportError:
     sys.exit(
-        f"peers.py: {sys.executable} has no torch: say which Python has it, "
+        f"peers.py: {sys.executable} has no torch: name a Python that has it, "
         "make bench-peers TORCH_PYTHON=path"
     )
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-CARD = torch.cuda.is_available()
-DEVICE = "cuda" if CARD else "cpu"
+HAS_GPU = torch.cuda.is_available()
+DEVICE = "cuda" if HAS_GPU else "cpu"
 BF16, F32 = torch.bfloat16, torch.float32
 SUFFIX = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
@@ -31,15 +31,15 @@ SUFFIX = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
 
 def prototypes():
-    """{function: (return type, [(type, is a pointer, name)])} from the list for every E in
-    the labs' headers, so that arguments can be given by name and be checked."""
+    """{function: (return type, [(type, is a pointer, name)])}, read from the declarations for
+    every E in the labs' headers, so that arguments can be passed by name and checked."""
     found = {}
     for path in glob.glob(os.path.join(HERE, "labs", "lab*", "*.h")):
         with open(path, encoding="utf-8") as f:
             text = re.sub(r"//.*|/\*[\s\S]*?\*/", "", f.read()).replace("\\\n", " ")
         for returns, name, arguments in re.findall(
             r"(wb_status|size_t) (\w+)_(?:f32|##e)\(([^)]*)\)", text
-        ):  # the list is below the f32 line, and has E
+        ):  # the declarations with E follow those of f32
             parameters = re.findall(r"(?:const )?(\w+) (\*?)(\w+)", arguments)
             found[name] = returns, [(t, p == "*", n) for t, p, n in parameters]
     return found
@@ -59,13 +59,13 @@ class Kernels:
 
     def __init__(self, path):
         if not os.path.exists(path):
-            sys.exit(f"peers.py: there is no {path}: make BACKEND=cuda bench-peers")
+            sys.exit(f"peers.py: {path} does not exist: run make BACKEND=cuda bench-peers")
         self.library = ctypes.CDLL(os.path.abspath(path))
         self.library.wb_status_name.restype = ctypes.c_char_p
         self.prototypes = prototypes()
 
     def prepare(self, function, dtype, given):
-        """the C function of this element type, its arguments in the header's order"""
+        """the C function for this element type, and its arguments in the header's order"""
         returns, parameters = self.prototypes[function]
         wrong = {name for _, _, name in parameters} ^ given.keys()
         if wrong:
@@ -90,8 +90,8 @@ class Kernels:
         return f(*values)
 
     def bind(self, function, dtype, **given):
-        """a call without arguments that enqueues the kernel on torch's stream"""
-        given["stream"] = torch.cuda.current_stream().cuda_stream if CARD else None
+        """a function without arguments that enqueues the kernel on torch's stream"""
+        given["stream"] = torch.cuda.current_stream().cuda_stream if HAS_GPU else None
         f, values = self.prepare(function, dtype, given)
 
         def call():
@@ -109,9 +109,9 @@ class Kernels:
 
 @dataclass
 class Side:
-    call: Callable  # what is timed
-    results: Callable  # from what call() returned to tensors comparable with want
-    before: Optional[Callable] = None  # not timed: puts back what call() overwrites
+    call: Callable  # timed
+    results: Callable  # converts what call() returned to tensors comparable with want
+    before: Optional[Callable] = None  # not timed: restores what call() overwrites
 
 
 @dataclass
@@ -119,12 +119,12 @@ class Row:
     op: str
     dtype: torch.dtype
     shape: str
-    bytes: int  # the fewest that the operation can move
+    bytes: int  # the least that the operation can move
     want: list
     ours: Side
     peers: dict  # name: function that makes a Side
     flops: int = 0  # where arithmetic is the limit: TFLOP/s instead of bytes
-    may_be_off: Optional[float] = None  # where ours rounds in between too
+    tolerance: Optional[float] = None  # where ours rounds intermediate results too
 
 
 def tensor(dtype, *shape, scale=1.0):
@@ -148,7 +148,7 @@ def sides_of(eager, from_liger, formula=None):
     peers = {"eager": eager}
     if from_liger:
         peers["liger"] = from_liger
-    if CARD:
+    if HAS_GPU:
         peers["compile"] = torch.compile(formula or eager, dynamic=False)
     return peers
 
@@ -159,15 +159,15 @@ def pass_forward(f, inputs):
 
 
 def pass_backward(f, inputs, dout):
-    """Of its own copies: some backward passes write over what they are given."""
+    """On copies: some backward passes overwrite their inputs."""
     own = [x.detach().clone().requires_grad_() for x in inputs]
     dy, y = dout.clone(), f(*own)
     return Side(lambda: torch.autograd.grad(y, own, dy, retain_graph=True), as_list)
 
 
 def both_passes(op, shape, inputs, dout, formula, peers, ours, sizes, backward=True):
-    """Rows of the forward and backward pass. ours(y, gradients), of the reference, gives
-    two Sides; sizes are the bytes of each pass."""
+    """Rows of the forward and backward pass. ours(y, gradients), called with the reference,
+    returns two Sides; sizes are the bytes of each pass."""
     wide = [x.double().requires_grad_() for x in inputs]
     y = formula(*wide)
     gradients = list(torch.autograd.grad(y, wide, dout.double()))

@@ -1,21 +1,21 @@
-"""peers.py - the finished kernels beside PyTorch's and Liger's, in one run.
+"""peers.py - compares the finished kernels with those of PyTorch and Liger, in one run.
 
-    make bench-peers                 on a machine with a card and a Python that has torch
+    make bench-peers                 on a computer with a GPU and a Python that has torch
     python bench/peers.py --check    compares results at small shapes and times nothing
 
-Every side is checked first, against the same formula in float64 (float32 for the largest
-tensors), and then timed in the same way: events around one call, the median of at least
-30. Before each call a buffer five times the size of the L2 cache is read, so that inputs
-come from memory and nothing is left to be written back; then the card spins until the
-call is enqueued, so that no side pays for its launches. GB/s counts the fewest bytes that
-the operation can move, every input once and every output once, also for a side that moves
-more. Fractions are of a copy within the card, measured in the same run. Where arithmetic is
-the limit, a figure is TFLOP/s, counted alike for all sides: what the result needs, masked
-products not.
+Every side is first checked against the same formula in float64 (float32 for the largest
+tensors). Then all are timed in the same way: events around one call, the median of at least
+30. Before each call, a read of a buffer five times the size of the L2 cache ensures that
+inputs come from memory and that no earlier output waits to be written back; then the GPU
+spins until the call is enqueued, so that no side pays for its launches. GB/s counts the least
+bytes that the operation can move, every input once and every output once, even if a side
+moves more. Fractions are of the bandwidth of a device-to-device copy in the same run. Where
+arithmetic is the limit, the unit is TFLOP/s, counted in the same way for all sides: the
+operations that the result needs, without masked ones.
 
 Sides: ours (lib*.so, called with torch's tensors and stream), torch eager, torch.compile,
-Liger where liger_kernel can be imported, and for each lab what else there is (the rows say).
-Forward passes are those of training: what the backward pass needs is kept.
+Liger if liger_kernel can be imported, and further peers for some labs (see their files).
+Forward passes are those of training: they store what the backward pass needs.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import sys
 import time
 import warnings
 
-from peerkit import CARD, DEVICE, SUFFIX, Kernels, Side, as_list, torch
+from peerkit import HAS_GPU, DEVICE, SUFFIX, Kernels, Side, as_list, torch
 
 import peers_attention
 import peers_decode
@@ -35,21 +35,22 @@ import peers_rows
 import peers_scan
 
 SEED = 0x5EED
-LEAST_CALLS, MOST_CALLS = 30, 100
-# Target: the lower of 0.80 of copy and 0.95 of the best peer; in TFLOP/s the latter.
+MIN_CALLS, MAX_CALLS = 30, 100
+# Target: the lower of 0.80 of the copy bandwidth and 0.95 of the best peer; for TFLOP/s the
+# latter.
 GOAL, OF_PEER = 0.80, 0.95
 GROUPS = peers_rows, peers_attention, peers_scan, peers_decode
-# |got - want| / |want|, as norms. Rounding to bf16 alone gives 0.002; peers may round in
-# between, which is theirs to judge: they are only asked to compute the same thing.
-OURS_MAY_BE_OFF = {torch.float32: 1e-5, torch.bfloat16: 4e-3}
-PEERS_MAY_BE_OFF = 0.05
+# |got - want| / |want|, as norms. Rounding to bf16 alone gives 0.002. Peers may round
+# intermediate results: they only have to compute the same function.
+OUR_TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 4e-3}
+PEER_TOLERANCE = 0.05
 
 
 # --- results and times ------------------------------------------------------------------
 
 
 def error_of(got, want):
-    """the worst of |got - want| / |want|; NaN if any is"""
+    """the largest |got - want| / |want|; NaN if any is"""
     worst = 0.0
     for g, w in zip(got, want, strict=True):
         if g.shape != w.shape:
@@ -70,12 +71,12 @@ def check(side, want):
 
 
 def wait():
-    if CARD:
+    if HAS_GPU:
         torch.cuda.synchronize()
 
 
 class Clock:
-    CYCLES_PER_S = 3e9  # above the clock of any card: the spin is never too short
+    CYCLES_PER_S = 3e9  # above the clock of any GPU: the spin is never too short
 
     def __init__(self):
         l2 = torch.cuda.get_device_properties(0).L2_cache_size
@@ -97,7 +98,7 @@ class Clock:
         return [start.elapsed_time(stop) for start, stop in events]
 
     def time(self, side):
-        """the times of the calls in ms"""
+        """the times of the calls, ms"""
         self.measure(side, 3, 0.0)
         start = time.perf_counter()
         side.call()
@@ -105,7 +106,7 @@ class Clock:
         wait()
         spin = min(max(2 * enqueued, 50e-6), 4e-3)
         about = statistics.median(self.measure(side, 3, spin))
-        calls = int(min(max(40.0 / max(about, 1e-3), LEAST_CALLS), MOST_CALLS))
+        calls = int(min(max(40.0 / max(about, 1e-3), MIN_CALLS), MAX_CALLS))
         return self.measure(side, calls, spin)
 
 
@@ -137,7 +138,7 @@ class Report:
             self.json.flush()
 
     def print_table(self, copy):
-        print(f"\nfractions of the copy speed, {copy:.0f} GB/s, or TFLOP/s, "
+        print(f"\nfractions of the copy bandwidth, {copy:.0f} GB/s, or TFLOP/s, "
               f"{self.common['machine']}, torch {torch.__version__}")
         print(f"{'':22} {'':4} {'':26} {'ours':>6}  {'best peer':22} {'target':>6}")
         for op, dtype, shape, ours, peer, name, target, verdict in self.table:
@@ -148,25 +149,25 @@ class Report:
 
 
 def shown(figure):
-    """a fraction of the copy speed, or TFLOP/s: no kernel does less than ten of these"""
+    """a fraction of the copy bandwidth, or TFLOP/s, which are never below ten"""
     return f"{figure:.3f}" if figure < 10 else f"{figure:.0f}"
 
 
 def run_side(row, name, make, limit, clock, copy, report):
-    """checks, times and prints one side; its fraction of the copy speed or its TFLOP/s, or
-    None"""
+    """Checks, times and prints one side. Returns its fraction of the copy bandwidth or its
+    TFLOP/s, or None."""
     what = {"op": row.op, "dtype": SUFFIX[row.dtype], "shape": row.shape, "side": name}
     head = f"{row.op:22} {what['dtype']:4} {row.shape:26} {name:12}"
     try:
         side = make()
         error = check(side, row.want)
         if not error <= limit:
-            raise ValueError(f"wrong result: off by {error:.2g}, at most {limit:.2g}")
+            raise ValueError(f"wrong result: relative error {error:.2g}, tolerance {limit:.2g}")
         if not clock:
-            print(f"{head} off by {error:.2g}")
+            print(f"{head} error {error:.2g}")
             return 1.0
         times = clock.time(side)
-    except Exception as e:  # a peer that cannot run is a line of the report
+    except Exception as e:  # a peer that cannot run becomes a line of the report
         reason = f"{type(e).__name__}: {e}".splitlines()[0][:200]
         print(f"{head} failed: {reason}", flush=True)
         report.line(**what, failed=reason)
@@ -174,14 +175,14 @@ def run_side(row, name, make, limit, clock, copy, report):
             wait()
         except RuntimeError as lost:
             first = str(lost).splitlines()[0]
-            sys.exit(f"peers.py: the card stopped answering after {head}: {first}")
+            sys.exit(f"peers.py: the GPU stopped responding after {head}: {first}")
         return None
     ms = statistics.median(times)
     GBs, TFLOPs = row.bytes / ms / 1e6, row.flops / ms / 1e9
     speed = f"{GBs:7.1f} GB/s {GBs / copy:6.3f} of copy"
     if row.flops:
         speed = f"{TFLOPs:7.1f} TFLOP/s"
-    print(f"{head} {ms:8.4f} ms {speed}, off by {error:.1g}", flush=True)
+    print(f"{head} {ms:8.4f} ms {speed}, error {error:.1g}", flush=True)
     counted = {"flops": row.flops, "TFLOPs": round(TFLOPs, 1)} if row.flops else {}
     report.line(
         **what, ms=round(ms, 5), least_ms=round(min(times), 5), calls=len(times),
@@ -192,14 +193,14 @@ def run_side(row, name, make, limit, clock, copy, report):
 
 
 def run_row(row, args, clock, copy, report, deadline):
-    limit = row.may_be_off or OURS_MAY_BE_OFF[row.dtype]
+    limit = row.tolerance or OUR_TOLERANCE[row.dtype]
     ours = run_side(row, "ours", lambda: row.ours, limit, clock, copy, report)
     best, best_name, late = None, "", []
     for name, make in {} if args.ours_only else row.peers.items():
         if time.monotonic() > deadline:
             late.append(name)
             continue
-        fraction = run_side(row, name, make, PEERS_MAY_BE_OFF, clock, copy, report)
+        fraction = run_side(row, name, make, PEER_TOLERANCE, clock, copy, report)
         if fraction is not None and (best is None or fraction > best):
             best, best_name = fraction, name
     target = None if row.flops else GOAL
@@ -238,37 +239,37 @@ def arguments():
         "--only", default="", metavar="OPS", help="rmsnorm,softmax,attention,scan, ..."
     )
     parser.add_argument(
-        "--check", action="store_true", help="small shapes, results only, no times"
+        "--check", action="store_true", help="small shapes; check results, time nothing"
     )
     args = parser.parse_args()
     known = {case[0].__name__ for group in GROUPS for case in group.CASES}
     args.only = set(args.only.split(",")) if args.only else known
     if args.only - known:
-        parser.error(f"--only: there are {', '.join(sorted(known))}")
+        parser.error(f"--only: choose from {', '.join(sorted(known))}")
     return args
 
 
 def main():
     args = arguments()
-    if not CARD and not args.check:
-        sys.exit("peers.py: torch sees no card; run it on a machine with one (nvidia-smi)")
-    # What a peer cannot do is a line of the report; torch warns of it besides.
+    if not HAS_GPU and not args.check:
+        sys.exit("peers.py: torch finds no GPU; run it where nvidia-smi shows one")
+    # What a peer cannot do is in the report; torch would warn about it as well.
     warnings.simplefilter("ignore", UserWarning)
     deadline = time.monotonic() + args.budget
     kernels = Kernels(args.library)
     torch.manual_seed(SEED)
     machine, clock, copy = "CPU", None, 0.0
-    if CARD:
+    if HAS_GPU:
         machine = torch.cuda.get_device_name(0)
-        # A backward pass is called more than once, so it must not reuse its inputs' memory.
+        # A backward pass is called several times, so it must not reuse the memory of its inputs.
         torch._functorch.config.donated_buffer = False
     if not args.check:
         clock = Clock()
         copy = copy_speed(clock)
     print(f"{machine}, torch {torch.__version__}, seed {SEED:#x}, copy {copy:.1f} GB/s"
           if clock else f"{machine}, torch {torch.__version__}, results only")
-    if CARD and not args.ours_only and not peers_rows.has_liger():
-        print("liger_kernel cannot be imported: its kernels are left out")
+    if HAS_GPU and not args.ours_only and not peers_rows.has_liger():
+        print("liger_kernel cannot be imported: running without it")
     report, good = Report(args.json, machine), True
     cases = [case for group in GROUPS for case in (group.SMALL if args.check else group.CASES)]
     for op, dtype, *sizes in cases:
@@ -278,19 +279,19 @@ def main():
             for row in op(kernels, dtype, *sizes):
                 good &= run_row(row, args, clock, copy, report, deadline)
                 del row
-        except Exception as e:  # such as too little memory; the other cases still run
+        except Exception as e:  # for example out of memory; the other cases still run
             reason = f"{type(e).__name__}: {e}".splitlines()[0][:200]
             print(f"{op.__name__} {SUFFIX[dtype]} {sizes} failed: {reason}", flush=True)
             report.line(op=op.__name__, dtype=SUFFIX[dtype], sizes=sizes, failed=reason)
             good = False
-        if CARD:
+        if HAS_GPU:
             torch._dynamo.reset()
             torch.cuda.empty_cache()
     if clock:
         again = copy_speed(clock)
         report.line(op="copy", GBs=round(copy, 1), GBs_at_the_end=round(again, 1))
         took = time.monotonic() - deadline + args.budget
-        print(f"copy at the end {again:.1f} GB/s, {took:.0f} s in all")
+        print(f"copy at the end {again:.1f} GB/s, {took:.0f} s in total")
         report.print_table(copy)
     return 0 if good else 1
 

@@ -1,5 +1,5 @@
-"""peers_attention.py - lab 05 beside PyTorch: scaled_dot_product_attention with each of its
-back ends, and flex_attention, which knows windows. Each side has the layout it likes best:
+"""peers_attention.py - lab 05 compared with PyTorch: scaled_dot_product_attention with each of
+its back ends, and flex_attention, which supports windows. Each side gets its preferred layout:
 ours (B,T,H,D), the peers (B,H,T,D)."""
 
 import math
@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from peerkit import BF16, CARD, DEVICE, F32, Row, Side, output, pass_backward
+from peerkit import BF16, HAS_GPU, DEVICE, F32, Row, Side, output, pass_backward
 from peerkit import pass_forward, tensor, workspace
 
 ALL = 2**31 - 1  # WB_ALL of wb.h: no window
@@ -21,21 +21,21 @@ BACK_ENDS = {
 
 
 def visible(T, window):
-    """pairs of query and key of one head: min(t, window) + 1 keys for query t"""
+    """visible pairs of query and key in one head: min(t, window) + 1 keys for query t"""
     few = min(T, window + 1)
     return few * (few + 1) // 2 + (T - few) * few
 
 
-def seen(T, window):
+def mask_of(T, window):
     t = torch.arange(T, device=DEVICE)
     back = t[:, None] - t
     return (back >= 0) & (back <= window)
 
 
 def truth(q, k, v, dout, window, scale, backward):
-    """lse, out and the gradients in float64, one row of the batch after the other"""
+    """lse, out and the gradients in float64, one sequence after another"""
     parts = []
-    mask = seen(q.shape[2], window)
+    mask = mask_of(q.shape[2], window)
     groups = q.shape[1] // k.shape[1]
     for b in range(q.shape[0]):
         own = [x[b].double().requires_grad_() for x in (q, k, v)]
@@ -74,10 +74,10 @@ def peers_of(T, window, scale, grouped):
 
     def eager(q, k, v):
         wide = [x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v)]
-        scores = (scale * q @ wide[0].mT).masked_fill(~seen(T, window), -math.inf)
+        scores = (scale * q @ wide[0].mT).masked_fill(~mask_of(T, window), -math.inf)
         return torch.softmax(scores, -1) @ wide[1]
 
-    if not CARD:
+    if not HAS_GPU:
         return {"eager": lambda: eager}
     named = {"flex": lambda: flex(T, window, scale, grouped)}
     if window == ALL:
@@ -109,7 +109,7 @@ def attention(kernels, dtype, B, T, H, K, D, window=ALL, backward=True):
         "attention_forward", dtype, out=out, lse=kept, **ours, **sizes, **space("forward")
     )
     make = peers_of(T, window, scale, H != K)
-    made = {}  # a function is compiled once, for both passes
+    made = {}  # each function is compiled once, for both passes
 
     def peer(name):
         if name not in made:
@@ -120,7 +120,7 @@ def attention(kernels, dtype, B, T, H, K, D, window=ALL, backward=True):
     shape = f"B{B} H{heads} T{T} D{D}" + (f" W{window}" if window != ALL else "")
     flops = 4 * B * H * D * visible(T, window)
     numbers = 2 * B * T * (H + K) * D * q.element_size()
-    off = {BF16: 8e-3, F32: 2e-5}[dtype]  # p is rounded to bf16 for the second product
+    off = {BF16: 8e-3, F32: 2e-5}[dtype]  # p is rounded to bf16 for the second GEMM
     yield Row(
         "attention_forward", dtype, shape, numbers + 4 * lse.numel(), [y],
         Side(call, lambda _: [out.transpose(1, 2)]),

@@ -1,5 +1,5 @@
-"""peers_decode.py - lab 07 beside PyTorch: attention of one token to a cache, and the choice
-of the next token."""
+"""peers_decode.py - lab 07 compared with PyTorch: attention of one token to a cache, and
+sampling the next token."""
 
 import math
 
@@ -8,19 +8,19 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import flex_attention
 
-from peerkit import BF16, CARD, DEVICE, F32, Row, Side, output, tensor, workspace
+from peerkit import BF16, HAS_GPU, DEVICE, F32, Row, Side, output, tensor, workspace
 
-BACK_ENDS = {  # the third one, "efficient", knows no groups
+BACK_ENDS = {  # the third one, "efficient", does not support grouped queries
     "flash": SDPBackend.FLASH_ATTENTION,
     "cudnn": SDPBackend.CUDNN_ATTENTION,
 }
-if not CARD:
+if not HAS_GPU:
     BACK_ENDS = {"math": SDPBackend.MATH}
 
 
 def decode(kernels, dtype, B, H, K, S, D):
-    """A token at position S-1, which sees S keys, its own among them: ours find the others
-    in the ring and write the last one, the peers have all in (B,K,S,D). No rotation."""
+    """A token at position S-1 attends to S keys including its own. Ours reads the others from
+    the ring and writes the last one; the peers have all of them in (B,K,S,D). No rotation."""
     q = tensor(dtype, B, H, 1, D)
     k, v = tensor(dtype, B, K, S, D), tensor(dtype, B, K, S, D)
     scale, grouped = 1.0 / math.sqrt(D), H != K
@@ -56,19 +56,19 @@ def decode(kernels, dtype, B, H, K, S, D):
         return side(lambda q, k, v: f(q, k, v, scale=scale, enable_gqa=grouped))
 
     peers = {n: lambda b=b: sdpa(b) for n, b in BACK_ENDS.items()}
-    if CARD:
+    if HAS_GPU:
         peers["flex"] = flex
     bytes_ = (2 * k.numel() + 2 * q.numel()) * k.element_size()
     yield Row(
         "attention_decode", dtype, f"B{B} H{H}/{K} S{S} D{D}", bytes_, [want],
         Side(call, lambda _: [out.view(B, K, H // K, D)]), peers,
-        may_be_off={BF16: 8e-3, F32: 2e-5}[dtype],
+        tolerance={BF16: 8e-3, F32: 2e-5}[dtype],
     )
 
 
 def sample(kernels, dtype, B, V, top_k, top_p, temperature):
-    """Draws differ from side to side. What is checked is that the chosen logit is as large
-    as the smallest that may be chosen: the largest one where nothing is drawn."""
+    """The sides use different random numbers. So the check is whether the logit of the sampled
+    token is at least the smallest that may be sampled (with argmax: the largest)."""
     logits = tensor(dtype, B, V, scale=4.0)
     least = logits.double().amax(1, keepdim=True)
     if temperature:
@@ -97,11 +97,11 @@ def sample(kernels, dtype, B, V, top_k, top_p, temperature):
         first, index = (x / temperature).topk(top_k or V)
         p = torch.softmax(first, 1)
         p = torch.where(p.cumsum(1) - p < top_p, p, 0.0)
-        noise = torch.empty_like(p).exponential_()  # p / noise: a draw without a transfer
+        noise = torch.empty_like(p).exponential_()  # argmax of p / noise samples without a transfer to the host
         return index.gather(1, (p / noise).argmax(1, keepdim=True))
 
     peers = {"eager": lambda: Side(lambda: draw(logits), allowed)}
-    if CARD:
+    if HAS_GPU:
         f = torch.compile(draw, dynamic=False)
         peers["compile"] = lambda: Side(lambda: f(logits), allowed)
     how = f"k{top_k} p{top_p}" if temperature else "argmax"

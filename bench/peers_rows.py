@@ -1,20 +1,20 @@
-"""peers_rows.py - labs 01 to 04 beside torch eager, torch.compile and Liger."""
+"""peers_rows.py - labs 01 to 04 compared with torch eager, torch.compile and Liger."""
 
 import torch
 import torch.nn.functional as F
 
-from peerkit import BF16, CARD, DEVICE, F32, Row, Side, as_list, both_passes, output
+from peerkit import BF16, HAS_GPU, DEVICE, F32, Row, Side, as_list, both_passes, output
 from peerkit import sides_of, tensor, workspace
 
 
 def liger(module, function):
     """a function of liger_kernel.ops, or None"""
-    if not CARD:
+    if not HAS_GPU:
         return None
     try:
         library = __import__(f"liger_kernel.ops.{module}", fromlist=[function])
         return getattr(library, function).apply
-    except Exception:  # not installed, or not for this torch and Triton
+    except Exception:  # not installed, or not compatible with this torch and Triton
         return None
 
 
@@ -117,9 +117,9 @@ def swiglu(kernels, dtype, R, C):
 
 
 def cross_entropy(kernels, dtype, R, V):
-    """Loss and gradient. Ours and Liger's write the gradient over the logits, which are put
-    back before each call. The gradient at the target outweighs all others of its row, so
-    it is compared by itself."""
+    """Loss and gradient. Ours and Liger's write the gradient over the logits, which are
+    restored before each call. The gradient at the target is much larger than the others of
+    its row, so it is compared separately."""
     logits = tensor(dtype, R, V, scale=2.0)
     target = torch.randint(V, (R,), device=DEVICE)
     at = target[:, None]
@@ -150,11 +150,11 @@ def cross_entropy(kernels, dtype, R, V):
             loss = f(own, target)
             return loss, torch.autograd.grad(loss, own)[0]
 
-        def put_back():
+        def restore():
             with torch.no_grad():
                 own.copy_(logits)
 
-        return Side(both, lambda r: parts(*r), put_back if overwrites else None)
+        return Side(both, lambda r: parts(*r), restore if overwrites else None)
 
     def eager_f32(x, t):
         return F.cross_entropy(x.float(), t)
@@ -162,7 +162,7 @@ def cross_entropy(kernels, dtype, R, V):
     apply = liger("cross_entropy", "LigerCrossEntropyFunction")
 
     def from_liger(x, t):
-        return as_list(apply(x, t, None))[0]  # newer ones return more than the loss
+        return as_list(apply(x, t, None))[0]  # newer versions return more than the loss
 
     functions = sides_of(F.cross_entropy, apply and from_liger, eager_f32)
     peers = {
@@ -174,11 +174,11 @@ def cross_entropy(kernels, dtype, R, V):
 
 
 def rope(kernels, dtype, B, T, H, D):
-    """Queries and keys: one call of ours on 2H heads, two tensors for the peers, which
-    read cosines and sines of the inputs' type."""
+    """Queries and keys: one call of ours on 2H heads, two tensors for the peers, which read
+    cosines and sines in the dtype of the inputs."""
     x, out = tensor(dtype, B, T, 2 * H, D), output(dtype, B, T, 2 * H, D)
-    turn = 10000.0 ** (-torch.arange(0, D, 2, device=DEVICE).double() / D)
-    angle = torch.arange(T, device=DEVICE).double()[:, None] * turn  # (T,D/2)
+    frequency = 10000.0 ** (-torch.arange(0, D, 2, device=DEVICE).double() / D)
+    angle = torch.arange(T, device=DEVICE).double()[:, None] * frequency  # (T,D/2)
     cis = torch.stack((angle.cos(), angle.sin()), -1).float().contiguous()
     angle = torch.cat((angle, angle), -1)[None, :, None]  # (1,T,1,D)
 
@@ -202,19 +202,19 @@ def rope(kernels, dtype, B, T, H, D):
 
     apply = liger("rope", "LigerRopeFunction")
 
-    def side_of_liger():  # in place, in memory (B,T,H,D), seen as (B,H,T,D)
+    def side_of_liger():  # in place; stored as (B,T,H,D), viewed as (B,H,T,D)
         own = [half.clone() for half in halves]
         views = [half.transpose(1, 2) for half in own]
         flat = cos[:, :, 0].contiguous(), sin[:, :, 0].contiguous()
 
-        def put_back():
+        def restore():
             for mine, half in zip(own, halves):
                 mine.copy_(half)
 
         return Side(
             lambda: apply(*views, *flat),
             lambda r: [torch.cat([half.transpose(1, 2) for half in r], 2)],
-            put_back,
+            restore,
         )
 
     functions = sides_of(formula, apply)
@@ -228,7 +228,7 @@ def rope(kernels, dtype, B, T, H, D):
     yield Row("rope_forward", dtype, shape, size, [want], ours, peers)
 
 
-CASES = [  # where peers differ most comes first, in case the budget ends early
+CASES = [  # the cases in which peers differ most come first, in case the budget runs out
     (rmsnorm, BF16, 4096, 4096),
     (rmsnorm, BF16, 16384, 2560),
     (softmax, BF16, 4096, 4096),

@@ -1,10 +1,11 @@
-"""peers_triton.py - the recurrence of lab 06 written in Triton, in (B,T,C) as ours: what one
-gets with tl.associative_scan, and with a loop over time.
+"""peers_triton.py - the recurrence of lab 06 in Triton, in the same layout (B,T,C): with
+tl.associative_scan, and with a loop over time.
 
-A tile is BT tokens by BC channels. `tiles` goes through time tile by tile and carries the
-state in registers, so it reads and writes everything once, with B C / BC programs. `twice`
-first reduces all tiles side by side, then carries between them, then computes them again:
-more programs, two readings. Backwards in time (BACK) row i of the scan is token T-1-i."""
+A tile is BT tokens by BC channels. `tiles` processes the tiles one after another and carries
+the state in registers, so it reads and writes everything once, with B C / BC programs. `twice`
+first reduces all tiles in parallel, then carries the state between them, then computes them
+again: more programs, but it reads twice. Backwards in time (BACK), row i of the scan is token
+T-1-i."""
 
 import triton
 import triton.language as tl
@@ -17,7 +18,7 @@ def after(a1, z1, a2, z2):
 
 @triton.jit
 def tile(a, z, i, c, T, C, BACK: tl.constexpr):
-    """coefficients and terms of rows i; past the end those that change nothing"""
+    """coefficients and terms of rows i; the identity past the end"""
     inside = (i[:, None] < T) & (c[None, :] < C)
     if BACK:
         t = T - 1 - i
@@ -32,7 +33,7 @@ def tile(a, z, i, c, T, C, BACK: tl.constexpr):
 
 
 @triton.jit
-def keep(s, out, da, h, i, c, T, C, BACK: tl.constexpr):
+def store_states(s, out, da, h, i, c, T, C, BACK: tl.constexpr):
     """writes the states; backwards also da[t] = dz[t] h[t-1]"""
     inside = (i[:, None] < T) & (c[None, :] < C)
     t = i
@@ -61,13 +62,13 @@ def tiles(
         A, Z = tile(a + row, z + row, i, c, T, C, BACK)
         A, Z = tl.associative_scan((A, Z), 0, after)
         Z += A * state[None, :]
-        keep(Z, out + row, da + row, h + row, i, c, T, C, BACK)
+        store_states(Z, out + row, da + row, h + row, i, c, T, C, BACK)
         state = last_row(Z, BT)
 
 
 @triton.jit
 def loop(out, da, a, z, h, T, C, BC: tl.constexpr, U: tl.constexpr, BACK: tl.constexpr):
-    """a step per token, U of them unrolled"""
+    """one token per iteration, U of them unrolled"""
     c = tl.program_id(0) * BC + tl.arange(0, BC)
     row = tl.program_id(1).to(tl.int64) * T * C
     state = tl.zeros([1, BC], tl.float32)
@@ -76,14 +77,14 @@ def loop(out, da, a, z, h, T, C, BC: tl.constexpr, U: tl.constexpr, BACK: tl.con
             i = first + u + tl.arange(0, 1)
             A, Z = tile(a + row, z + row, i, c, T, C, BACK)
             state = A * state + Z
-            keep(state, out + row, da + row, h + row, i, c, T, C, BACK)
+            store_states(state, out + row, da + row, h + row, i, c, T, C, BACK)
 
 
 @triton.jit
 def reduce_tiles(
     totals, a, z, T, C, BT: tl.constexpr, BC: tl.constexpr, BACK: tl.constexpr
 ):
-    """totals (2,B,tiles,C): what each tile does to a state"""
+    """totals (2,B,tiles,C): the effect of each tile on a state"""
     c = tl.program_id(0) * BC + tl.arange(0, BC)
     i = tl.program_id(1) * BT + tl.arange(0, BT)
     row = tl.program_id(2).to(tl.int64) * T * C
@@ -98,7 +99,7 @@ def reduce_tiles(
 
 @triton.jit
 def carry_tiles(totals, count, C, BC: tl.constexpr):
-    """the second half of totals becomes the state before each tile"""
+    """replaces the second half of totals by the state before each tile"""
     c = tl.program_id(0) * BC + tl.arange(0, BC)
     half = tl.num_programs(1) * count * C
     at = tl.program_id(1) * count * C + c
@@ -123,7 +124,7 @@ def finish_tiles(
     count = tl.num_programs(1)
     at = ((tl.num_programs(2) + tl.program_id(2)) * count + tl.program_id(1)) * C + c
     state = tl.load(totals + at, mask=c < C, other=0.0)
-    keep(Z + A * state[None, :], out + row, da + row, h + row, i, c, T, C, BACK)
+    store_states(Z + A * state[None, :], out + row, da + row, h + row, i, c, T, C, BACK)
 
 
 def scan_by(name, out, da, a, z, h, totals, back):
@@ -147,7 +148,7 @@ def scan_by(name, out, da, a, z, h, totals, back):
     finish_tiles[grid](out, da, a, z, h, totals, T, C, **options)
 
 
-TOKENS = 64  # of a tile of twice
+TOKENS = 64  # per tile of `twice`
 
 
 # --- the fused RG-LRU -------------------------------------------------------------------
@@ -170,7 +171,7 @@ def load(p, at, inside):
 
 @triton.jit
 def gelu_and_slope(y):
-    """tanh form"""
+    """the tanh approximation"""
     inner = 0.7978845608 * (y + 0.044715 * y * y * y)
     s = gate(2.0 * inner)
     slope = s + y * 2.0 * s * (1.0 - s) * 0.7978845608 * (1.0 + 3 * 0.044715 * y * y)
@@ -210,7 +211,7 @@ def rglru_tiles_back(
     dc, dpx, dpa, dy, da_param, dout, c_, px, pa, y, h, a_param, T, C,
     BT: tl.constexpr, BC: tl.constexpr,
 ):
-    """da_param (B,C): a partial sum per row of the batch"""
+    """da_param (B,C): a partial sum per sequence"""
     c = tl.program_id(0) * BC + tl.arange(0, BC)
     row = tl.program_id(1).to(tl.int64) * T * C
     parameter = load(a_param, c, c < C)

@@ -229,8 +229,8 @@ void bench_op(void)
     static const int card[][4] = {
         {8, 4096, 10, 256}, {1, 4096, 10, 256}, {64, 256, 6, 64}};
     static const int cpu[][4] = {{12, 64, 4, 32}};
-    const int(*shapes)[4] = bench_on_card ? card : cpu;
-    int count = bench_on_card ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const int(*shapes)[4] = bench_on_gpu ? card : cpu;
+    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             if (E != BENCH_F16) {
@@ -240,7 +240,7 @@ void bench_op(void)
             }
     static const int batches[] = {1, 8, 64};
     for (int i = 0; i < 3; i++) {
-        if (bench_on_card)
+        if (bench_on_gpu)
             token_row(BENCH_BF16, batches[i], 10, 256);
         else
             token_row(BENCH_F32, batches[i], 4, 32);

@@ -69,8 +69,8 @@ void bench_op(void)
     static const int card[][2] = {{4096, 4096}, {16384, 2560}, {16384, 384},
                                   {8192, 8192}, {4096, 16384}, {131072, 128}};
     static const int cpu[][2] = {{768, 128}, {256, 1024}, {64, 4096}};
-    const int(*shapes)[2] = bench_on_card ? card : cpu;
-    int count = bench_on_card ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const int(*shapes)[2] = bench_on_gpu ? card : cpu;
+    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             if (E != BENCH_F16) rows((enum bench_type)E, shapes[i][0], shapes[i][1]);

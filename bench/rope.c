@@ -60,15 +60,15 @@ void bench_op(void)
 {
     static const int card[][4] = {{8, 2048, 32, 128}, {64, 256, 12, 64}};
     static const int cpu[][4] = {{12, 64, 8, 32}};
-    const int(*shapes)[4] = bench_on_card ? card : cpu;
-    int count = bench_on_card ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const int(*shapes)[4] = bench_on_gpu ? card : cpu;
+    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             if (E != BENCH_F16)
                 rows(
                     (enum bench_type)E, shapes[i][0], shapes[i][1], shapes[i][2],
                     shapes[i][3]);
-    struct rope r = {.T = bench_on_card ? 131072 : 1024, .N = 128};
+    struct rope r = {.T = bench_on_gpu ? 131072 : 1024, .N = 128};
     r.cis = bench_bytes((size_t)r.T * r.N * 4);
     char shape[40];
     snprintf(shape, sizeof shape, "%dx%dx2", r.T, r.N / 2);

@@ -99,7 +99,7 @@ static void entropy_rows(enum bench_type E, int R, int V)
 
 void bench_op(void)
 {
-    if (!bench_on_card) { /* TinyLM's shapes */
+    if (!bench_on_gpu) { /* TinyLM's shapes */
         softmax_rows(BENCH_F32, 64, 4096);
         softmax_rows(BENCH_F32, 3072, 64);
         causal_rows(BENCH_F32, 3072, 64);

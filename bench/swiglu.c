@@ -72,8 +72,8 @@ void bench_op(void)
 {
     static const int card[][2] = {{8192, 11008}, {16384, 1024}};
     static const int cpu[][2] = {{768, 344}};
-    const int(*shapes)[2] = bench_on_card ? card : cpu;
-    int count = bench_on_card ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const int(*shapes)[2] = bench_on_gpu ? card : cpu;
+    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             for (int packed = 0; packed < 2; packed++)

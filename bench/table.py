@@ -1,13 +1,13 @@
-"""table.py - puts the measured ladder into a lab's guide.
+"""table.py - writes the measured ladder into a lab's guide.
 
     python bench/table.py labs/lab03_rmsnorm/README.md build/cuda/bench/rmsnorm.jsonl
 
-The guide says where and what:
+The guide marks the place and the columns:
     <!-- bench: rmsnorm_forward bf16 4096x4096 | rmsnorm_backward bf16 4096x4096 -->
     <!-- bench end -->
-Between these two lines comes a table with a row per rung that has one of these functions
-and a column per measurement, and the machine and command behind it; a guide may have more
-than one. Standard library only.
+Between these two lines goes a table with one row per rung that has one of these functions and
+one column per measurement, followed by the GPU and the command. A guide may have several
+tables. Standard library only.
 """
 
 import json
@@ -56,10 +56,11 @@ def table(columns, figures, op):
     lines.append("")
     if moved:
         lines.append(
-            "Fraction of the copy speed in the same run (GB/s of the fewest bytes that can be"
+            "Each cell: fraction of the copy bandwidth in the same run (and GB/s, counting the fewest"
         )
         lines.append(
-            f"moved), {row['device']}, copy {row['copy_GBs']:.0f} GB/s: `make bench-{op}`."
+            f"bytes that can move). {row['device']}, copy {row['copy_GBs']:.0f} GB/s: "
+            f"`make bench-{op}`."
         )
     else:
         lines.append(f"{row['device']}: `make bench-{op}`.")
@@ -85,7 +86,7 @@ def main():
         columns = [c.strip() for c in found[1].split("|")]
         missing = [c for c in columns if not any(what == c for _, what in figures)]
         if missing:
-            stop(f"{path} has no row `{missing[0]}`: was it made on a card?")
+            stop(f"{path} has no row `{missing[0]}`: was it measured on a GPU?")
         count += len(columns)
         made = table(columns, figures, op)
         return f"<!-- bench: {found[1]} -->\n{made}<!-- bench end -->"

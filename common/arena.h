@@ -1,14 +1,16 @@
-/* arena.h - pieces of one allocation: the first pass over what is needed counts (base
- * NULL), the second hands out. */
+/* arena.h - many buffers from one allocation, in two passes over the same calls: the
+ * first adds up the sizes (base is NULL), the second returns the pointers. */
 #ifndef ARENA_H
 #define ARENA_H
 #include <stddef.h>
 
 typedef struct arena {
     char *base;
-    size_t used, element; /* element: bytes of the model's dtype */
+    size_t used;    /* bytes */
+    size_t element; /* bytes of one element of the model's dtype */
 } arena;
 
+/* 256-byte aligned if base is. NULL in the first pass. */
 static inline void *take(arena *a, size_t bytes)
 {
     void *p = a->base ? a->base + a->used : NULL;

@@ -1,5 +1,5 @@
-/* cast.h - numbers between float and the 16-bit floats, on the host, to the nearest, ties to
- * even. Bits, not wb_f16: files hold bits. */
+/* cast.h - float to and from the 16-bit floats, on the host. Rounds to nearest, ties to
+ * even. 16-bit floats are passed as bits (uint16_t), as files store them. */
 #ifndef CAST_H
 #define CAST_H
 #include "dtype.h"
@@ -29,13 +29,14 @@ static inline float wb_from_bf16(uint16_t h)
 static inline uint16_t wb_to_bf16(float x)
 {
     uint32_t bits = wb_float_bits(x);
-    uint32_t nan = (bits >> 16) | 0x40; /* stays one when its low bits are cut off */
+    uint32_t nan = (bits >> 16) | 0x40; /* still a NaN without the low bits */
     uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
 }
 
-/* As 2^112 times too small a float, that is with the same exponent bits; inf and NaN have
- * all of them set. Subnormal halves become right by the same product. */
+/* Read with a float's exponent bias, the bits give a value 2^-112 times too small; the
+ * multiplication corrects it, for subnormal halves too. inf and NaN have all exponent
+ * bits set and keep them. */
 static inline float wb_from_f16(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
@@ -43,22 +44,24 @@ static inline float wb_from_f16(uint16_t h)
     return wb_bits_float(sign | (rest >= 0x0f800000 ? rest | 0x7f800000 : finite));
 }
 
-/* Half an ulp less one is added, and one more where the kept part is odd. Below 2^-14 the last
- * place is 2^-24, that of floats from 0.5 on: adding 0.5 rounds there. */
+/* Adds half an ulp less one, and one more where the kept part is odd. A subnormal half
+ * (below 2^-14) has a spacing of 2^-24, the spacing of floats in [0.5, 1): adding 0.5
+ * rounds it. */
 static inline uint16_t wb_to_f16(float x)
 {
-    uint32_t bits = wb_float_bits(x), sign = bits >> 16 & 0x8000,
-             rest = bits & 0x7fffffff;
+    uint32_t bits = wb_float_bits(x);
+    uint32_t sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
     if (rest > 0x7f800000) return (uint16_t)(sign | 0x7e00);
     if (rest >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and above */
-    if (rest < 0x38800000)
-        return (
-            uint16_t)(sign | (wb_float_bits(wb_bits_float(rest) + 0.5f) - 0x3f000000));
+    if (rest < 0x38800000) {
+        uint32_t subnormal = wb_float_bits(wb_bits_float(rest) + 0.5f) - 0x3f000000;
+        return (uint16_t)(sign | subnormal);
+    }
     rest += 0xfff + (rest >> 13 & 1);
     return (uint16_t)(sign | ((rest - 0x38000000) >> 13));
 }
 
-/* n numbers, `stride` elements apart, aligned or not. */
+/* out (n) float: the n elements of `numbers`, `stride` elements apart, aligned or not. */
 static inline void
 wb_to_floats(float *out, const void *numbers, wb_dtype dtype, size_t n, size_t stride)
 {
@@ -76,6 +79,7 @@ wb_to_floats(float *out, const void *numbers, wb_dtype dtype, size_t n, size_t s
     }
 }
 
+/* out (n) of dtype, from in (n) float. */
 static inline void wb_from_floats(void *out, const float *in, wb_dtype dtype, size_t n)
 {
     uint16_t *half = out;

@@ -78,7 +78,7 @@ static void *zeroed(size_t bytes)
 
 double ceiling_copy(void)
 {
-    size_t bytes = (size_t)1 << (machine_is_card() ? 30 : 26);
+    size_t bytes = (size_t)1 << (machine_is_gpu() ? 30 : 26);
     void *to = zeroed(bytes), *from = zeroed(bytes);
     const work w = {.to = to, .a = from, .bytes = bytes};
     double seconds = median_seconds(copy, &w);
@@ -109,7 +109,7 @@ static void *random_matrix(size_t n, bool bf16, uint64_t seed)
 
 double ceiling_gemm(bool bf16)
 {
-    int n = machine_is_card() ? 8192 : 512;
+    int n = machine_is_gpu() ? 8192 : 512;
     void *a = random_matrix((size_t)n, bf16, 1), *b = random_matrix((size_t)n, bf16, 2),
          *to = zeroed((size_t)n * (size_t)n * 4);
     work w = {.to = to, .a = a, .b = b, .n = n};

@@ -1,8 +1,8 @@
-/* cores.h - how many threads are worth starting. */
+/* cores.h - how many threads a program should start. */
 #ifndef CORES_H
 #define CORES_H
 
-/* Cores that this process may run on: 1 .. most. */
-int cores_usable(int most);
+/* The cores that this process may run on, from 1 to `limit`. */
+int cores_usable(int limit);
 
 #endif

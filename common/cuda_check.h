@@ -1,4 +1,5 @@
-/* cuda_check.h - for programs: a CUDA call that fails ends them, with file:line. */
+/* cuda_check.h - for programs: a CUDA call that fails prints file:line, the error and the
+ * call, and exits with status 1. */
 #ifndef CUDA_CHECK_H
 #define CUDA_CHECK_H
 #include <cuda_runtime_api.h>

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-enum { STREAM = 0x1217 };  // of wb_random: no other use of a seed draws these
+enum { STREAM = 0x1217 };  // a counter of wb_random that no other code uses
 
-// Normal numbers by Box and Muller: two from two.
+// Box-Muller: two uniform numbers give two normal ones.
 void draw_normal(
     float *out, size_t begin, size_t n, float deviation, uint64_t seed, uint32_t id)
 {

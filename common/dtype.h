@@ -1,4 +1,4 @@
-/* dtype.h - the element types that a model computes in. */
+/* dtype.h - the element types of weights and activations. */
 #ifndef DTYPE_H
 #define DTYPE_H
 #include <stdbool.h>

@@ -18,21 +18,18 @@ int error_set(wb_error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
-    for (char *c = err->text; *c; c++)  // names in a damaged file hold anything
+    for (char *c = err->text; *c; c++)  // a damaged file's names may hold any byte
         if ((unsigned char)*c < 32 || *c == 127) *c = ' ';
     return -1;
 }
 
-int file_is_real(const char *path, const void *data, size_t bytes, wb_error *err)
+int file_check_lfs(const char *path, const void *data, size_t bytes, wb_error *err)
 {
     static const char first[] = "version https://git-lfs.github.com/spec/";
     const size_t n = sizeof first - 1;
     if (bytes < n || memcmp(data, first, n) != 0) return 0;
     return error_set(
-        err,
-        "%s: holds a pointer of git-lfs in place of the file: get it with `git lfs "
-        "pull`, "
-        "or download the file",
+        err, "%s: is a Git LFS pointer, not the file: run `git lfs pull` or download it",
         path);
 }
 
@@ -40,7 +37,7 @@ char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err)
 {
     char *text = NULL;
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not hang here
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // do not block on a pipe
     if (fd < 0 || fstat(fd, &st) != 0) {
         error_set(err, "%s: %s", path, strerror(errno));
     } else if (!S_ISREG(st.st_mode)) {
@@ -50,7 +47,7 @@ char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err)
             err, "%s: %lld bytes, more than the limit of %zu", path,
             (long long)st.st_size, limit);
     } else if (!(text = malloc((size_t)st.st_size + 1))) {
-        error_set(err, "%s: no memory for %lld bytes", path, (long long)st.st_size);
+        error_set(err, "%s: out of memory for %lld bytes", path, (long long)st.st_size);
     } else {
         size_t have = 0, want = (size_t)st.st_size;
         while (have < want) {
@@ -58,7 +55,8 @@ char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err)
             if (n < 0 && errno == EINTR) continue;
             if (n <= 0) {
                 error_set(
-                    err, "%s: %s", path, n ? strerror(errno) : "shrank while being read");
+                    err, "%s: %s", path,
+                    n ? strerror(errno) : "was truncated while being read");
                 free(text);
                 close(fd);
                 return NULL;
@@ -67,7 +65,7 @@ char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err)
         }
         text[have] = 0;
         if (bytes) *bytes = have;
-        if (file_is_real(path, text, have, err)) {
+        if (file_check_lfs(path, text, have, err)) {
             free(text);
             text = NULL;
         }
@@ -80,15 +78,15 @@ int folder_make(const char *path, wb_error *err)
 {
     char part[PATH_MAX];
     size_t n = strlen(path);
-    if (n == 0 || n >= sizeof part) return error_set(err, "%s: bad folder name", path);
+    if (n == 0 || n >= sizeof part)
+        return error_set(err, "%s: the folder name is empty or too long", path);
     memcpy(part, path, n + 1);
     for (size_t i = 1; i <= n; i++) {
         if (part[i] != '/' && part[i] != 0) continue;
         char end = part[i];
         part[i] = 0;
         if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return error_set(
-                err, "%s: cannot make this folder: %s", part, strerror(errno));
+            return error_set(err, "%s: cannot create folder: %s", part, strerror(errno));
         part[i] = end;
     }
     struct stat st;
@@ -97,7 +95,7 @@ int folder_make(const char *path, wb_error *err)
     return 0;
 }
 
-// What went wrong in errno's words, the temporary file gone: the old file stands.
+// Reports errno and removes the temporary file; the old file is intact.
 static int give_up(atomic_file *f, const char *doing, wb_error *err)
 {
     int reason = errno;
@@ -105,7 +103,7 @@ static int give_up(atomic_file *f, const char *doing, wb_error *err)
     return error_set(
         err, "%s: %s: %s%s", f->path, doing, strerror(reason),
         reason == ENOSPC || reason == EDQUOT || reason == EFBIG
-            ? " (what was there before is untouched; make room and try again)"
+            ? " (the old file is untouched; free some space and try again)"
             : "");
 }
 
@@ -114,7 +112,7 @@ int atomic_begin(atomic_file *f, const char *path, wb_error *err)
     f->fd = -1;
     size_t n = strlen(path);
     if (n == 0 || n >= sizeof f->path)
-        return error_set(err, "'%.200s': bad file name", path);
+        return error_set(err, "'%.200s': the file name is empty or too long", path);
     memcpy(f->path, path, n + 1);
     snprintf(f->temporary, sizeof f->temporary, "%s.tmp", path);
     f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -122,12 +120,12 @@ int atomic_begin(atomic_file *f, const char *path, wb_error *err)
     return 0;
 }
 
-// offset -1: where the last one ended.
+// offset -1: at the current position.
 static int
 write_all(atomic_file *f, off_t offset, const void *data, size_t bytes, wb_error *err)
 {
     const char *p = data;
-    while (bytes > 0) {  // a write may take only a part
+    while (bytes > 0) {  // a write may be partial
         ssize_t n = offset < 0 ? write(f->fd, p, bytes) : pwrite(f->fd, p, bytes, offset);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) {
@@ -154,7 +152,7 @@ int atomic_write_at(
 
 int atomic_commit(atomic_file *f, wb_error *err)
 {
-    // The data must be on the disk before the name points at it.
+    // The data must be on disk before the name refers to it.
     if (fsync(f->fd) != 0) return give_up(f, "cannot write", err);
     int fd = f->fd;
     f->fd = -1;
@@ -166,7 +164,7 @@ int atomic_commit(atomic_file *f, wb_error *err)
     char copy[PATH_MAX];
     memcpy(copy, f->path, sizeof copy);
     int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {  // and the new name too; some file systems cannot, which is fine
+    if (folder >= 0) {  // sync the new name too; not every file system can
         fsync(folder);
         close(folder);
     }

@@ -1,7 +1,7 @@
-/* file.h - reading a file whole, and writing one so that it is either there or not.
+/* file.h - read a whole file; write a file so that it appears complete or not at all.
  *
- * Every function that can fail returns 0, or -1 with one sentence in the error that names
- * the file and the reason. Nothing is printed.
+ * Functions that can fail return 0, or -1 with one line in *err that names the file and
+ * the reason. They print nothing. err may be NULL.
  */
 #ifndef FILE_H
 #define FILE_H
@@ -10,34 +10,38 @@
 #include <limits.h>
 #include <stddef.h>
 
-/* The whole file in malloc'ed memory, a 0 byte behind it. NULL: missing, not a regular
- * file, unreadable, larger than `limit` bytes, or a pointer of git-lfs. An empty file is no
- * error. */
+/* Returns the whole file in malloc'ed memory, followed by a 0 byte; *bytes (may be NULL)
+ * is its size without that byte. Returns NULL if the file is missing, not a regular file,
+ * unreadable, larger than `limit` bytes or a Git LFS pointer. An empty file is valid. */
 char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err);
 
-/* 0, or -1 with what to do: these are the three lines that a git clone without git-lfs
- * leaves in the place of a large file. */
-int file_is_real(const char *path, const void *data, size_t bytes, wb_error *err);
+/* Returns -1 if data (bytes) is a Git LFS pointer: the three lines that `git clone`
+ * without Git LFS leaves in place of a large file. `path` is for the message. */
+int file_check_lfs(const char *path, const void *data, size_t bytes, wb_error *err);
 
-/* Creates the folder and its parents where they are missing. */
+/* Creates the folder and its missing parents. */
 int folder_make(const char *path, wb_error *err);
 
-/* A file that appears under its name only when it is complete: it is written beside it as
- * PATH.tmp, brought to the disk, and renamed. After any error (full disk, short write,
- * folder without permission) or a kill the old file stands; PATH.tmp is removed, or, after
- * a kill, overwritten by the next write. One writer of a path at a time. */
+/* A file that appears under its name only once it is complete: it is written to PATH.tmp,
+ * synced to disk and renamed. After an error (full disk, short write, no permission) or a
+ * kill, the old file is intact. An error also removes PATH.tmp; after a kill the next
+ * write overwrites it. Only one writer per path at a time. */
 typedef struct atomic_file {
     int fd; /* -1: not open */
     char path[PATH_MAX], temporary[PATH_MAX + 8];
 } atomic_file;
 
+/* Opens PATH.tmp. After an error of any of these calls the write is aborted. */
 int atomic_begin(atomic_file *f, const char *path, wb_error *err);
+/* Appends after the last atomic_write. */
 int atomic_write(atomic_file *f, const void *data, size_t bytes, wb_error *err);
-/* At an offset from the file's start, whatever was written before; what lies between is 0. */
+/* Writes at an offset in bytes from the start of the file. Gaps read as 0. */
 int atomic_write_at(
     atomic_file *f, size_t offset, const void *data, size_t bytes, wb_error *err);
+/* Syncs, closes and renames. */
 int atomic_commit(atomic_file *f, wb_error *err);
-void atomic_abort(atomic_file *f); /* does nothing after a commit or a failed begin */
+/* Closes and removes PATH.tmp. Does nothing after a commit or an error. */
+void atomic_abort(atomic_file *f);
 
 /* begin, write, commit */
 int file_write(const char *path, const void *data, size_t bytes, wb_error *err);

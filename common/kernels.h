@@ -1,9 +1,10 @@
-/* kernels.h - the labs' kernels that a program was linked with, and where each is from.
+/* kernels.h - which of the labs' kernels a program is linked with, and where each comes
+ * from.
  *
- * A function comes from labs/ once all its cases have passed there and nothing was edited
- * since; else from solutions/; else, in a handout without solutions, from fallback.a.
- * MINE="rmsnorm rope" | all | none on make's command line overrides that. The link step
- * writes these functions (tools/kernels.py). */
+ * A function comes from labs/ if all its cases have passed and its file has not changed
+ * since; otherwise from solutions/, or, in a handout without solutions, from fallback.a.
+ * `make MINE="rmsnorm rope"`, MINE=all and MINE=none override this. The link step
+ * generates these functions (tools/kernels.py). */
 #ifndef WB_KERNELS_H
 #define WB_KERNELS_H
 #include <stdio.h>
@@ -11,8 +12,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* Prints the table of kernels. */
 void wb_print_kernels(FILE *out);
-/* op: a function without its type, "rmsnorm_forward". 1 if it is from labs/ in any type. */
+/* op: a function name without its dtype suffix, "rmsnorm_forward". Returns 1 if it comes
+ * from labs/ for any dtype. */
 int wb_kernel_is_yours(const char *op);
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The processor's name as Linux has it; the CPU back end's own names the workers only.
+// The processor's name. The CPU back end's device name has only the number of workers.
 static void cpu_name(char *name, size_t room)
 {
     char line[300];
@@ -25,7 +25,7 @@ const char *machine_name(void)
 {
     static char name[300];
     struct cudaDeviceProp p;
-    if (name[0]) return name;  // asking takes a card's driver milliseconds
+    if (name[0]) return name;  // the driver takes milliseconds to answer
     CUDA_CHECK(cudaGetDeviceProperties(&p, 0));
     snprintf(name, sizeof name, "%.250s", p.name);
     if (p.integrated) {
@@ -38,7 +38,7 @@ const char *machine_name(void)
     return name;
 }
 
-bool machine_is_card(void)
+bool machine_is_gpu(void)
 {
     struct cudaDeviceProp p;
     CUDA_CHECK(cudaGetDeviceProperties(&p, 0));

@@ -64,7 +64,7 @@ void progress_update(
         at += (size_t)snprintf(line + at, sizeof line - at, "  %s left", text);
     }
     if (p->terminal)
-        fprintf(p->out, "\r%-*s", p->width, line);  // blanks over what was longer
+        fprintf(p->out, "\r%-*s", p->width, line);  // blanks overwrite a longer line
     else
         fprintf(p->out, "%s\n", line);
     p->width = (int)at;

@@ -1,5 +1,5 @@
-/* progress.h - how far a long run is: a bar that redraws itself on a terminal, elsewhere
- * (a log, a pipe) a plain line now and then. */
+/* progress.h - the progress of a long run: a bar on a terminal, an occasional plain line
+ * in a log or a pipe. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 #include <stdbool.h>
@@ -8,21 +8,22 @@
 typedef struct progress {
     FILE *out;
     bool terminal;
-    long first, steps;     /* this run goes from first to steps */
-    double started, drawn; /* seconds of a clock that only goes forward */
-    int width;             /* of what stands on the line */
+    long first, steps;     /* this run goes from step `first` to step `steps` */
+    double started, drawn; /* seconds, monotonic clock */
+    int width;             /* characters on the current line */
 } progress;
 
-double seconds_now(void); /* monotonic clock */
+double seconds_now(void); /* seconds, monotonic clock */
 
 void progress_begin(progress *p, FILE *out, long first, long steps);
-/* Call it as often as you like: it draws ten times a second on a terminal, a line every
- * half minute elsewhere, and always when `now` is set. NaN for a figure not known yet. */
+/* Cheap to call at every step: it draws at most ten times a second on a terminal and once
+ * every 30 seconds elsewhere, and always if `now` is set. loss and val are in nats; NaN
+ * leaves one out. */
 void progress_update(
     progress *p, long step, double loss, double val, double tokens_per_second, bool now);
-/* Leaves the last line standing. */
+/* Ends the line and leaves it visible. */
 void progress_end(progress *p);
-/* Takes the bar away so that another line can be printed. */
+/* Erases the bar so that another line can be printed. */
 void progress_clear(progress *p);
 
 #endif

@@ -26,7 +26,7 @@ struct st_file {
     char *path;
     const uint8_t *map;
     size_t map_bytes;
-    bool mapped;   // by us
+    bool mapped;   // st_close unmaps it
     json_t *root;  // owns the names and the metadata
     st_tensor *tensors;
     size_t count;
@@ -67,7 +67,7 @@ static bool get_size(const json_t *j, size_t *out)
     return true;
 }
 
-// elements and bytes from shape and dtype; false when they do not fit.
+// Sets elements and bytes from shape and dtype; false on overflow.
 static bool measure(st_tensor *t)
 {
     t->elements = 1;
@@ -76,7 +76,7 @@ static bool measure(st_tensor *t)
     return !__builtin_mul_overflow(t->elements, st_dtype_size(t->dtype), &t->bytes);
 }
 
-// One entry of the header. *begin: where its data start.
+// Fills *t from one entry of the header.
 static int
 read_entry(st_file *f, json_t *entry, size_t data_bytes, st_tensor *t, wb_error *err)
 {
@@ -88,8 +88,8 @@ read_entry(st_file *f, json_t *entry, size_t data_bytes, st_tensor *t, wb_error 
     if (!st_dtype_parse(dtype, &t->dtype))
         return error_set(
             err,
-            "%s: tensor '%.200s': dtype '%.20s' is not one of F64 F32 F16 BF16 I64 "
-            "I32 U8 BOOL",
+            "%s: tensor '%.200s': dtype '%.20s' is not one of "
+            "F64 F32 F16 BF16 I64 I32 U8 BOOL",
             f->path, t->name, dtype);
     if (!json_is_array(shape) || json_array_size(shape) > ST_MAX_DIMS)
         return bad_tensor(f, t->name, err, "shape is not an array of at most 8 sizes");
@@ -107,8 +107,8 @@ read_entry(st_file *f, json_t *entry, size_t data_bytes, st_tensor *t, wb_error 
     if (end > data_bytes)
         return error_set(
             err,
-            "%s: tensor '%.200s': data end at %zu, but the file has %zu bytes of "
-            "data: it is truncated",
+            "%s: tensor '%.200s': its data ends at byte %zu, but the file has %zu bytes "
+            "of data: it is truncated",
             f->path, t->name, end, data_bytes);
     if (end - begin != t->bytes)
         return error_set(
@@ -122,7 +122,7 @@ static int by_place(const void *a, const void *b)
 {
     const st_tensor *x = a, *y = b;
     if (x->data != y->data) return (const char *)x->data < (const char *)y->data ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);  // empty ones first
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);  // empty tensors first
 }
 
 // Every byte of the data belongs to exactly one tensor.
@@ -154,8 +154,11 @@ static int check_metadata(const st_file *f, json_t *metadata, wb_error *err)
     json_t *value;
     if (!json_is_object(metadata))
         return error_set(err, "%s: __metadata__ is not an object", f->path);
-    json_object_foreach(metadata, key, value) if (!json_is_string(value)) return error_set(
-        err, "%s: __metadata__ '%.200s' is not a string", f->path, key);
+    json_object_foreach(metadata, key, value) {
+        if (!json_is_string(value))
+            return error_set(
+                err, "%s: __metadata__ '%.200s' is not a string", f->path, key);
+    }
     return 0;
 }
 
@@ -165,7 +168,7 @@ static int parse(st_file *f, wb_error *err)
         return error_set(
             err, "%s: %zu bytes, too short for a safetensors file", f->path,
             f->map_bytes);
-    if (file_is_real(f->path, f->map, f->map_bytes, err)) return -1;
+    if (file_check_lfs(f->path, f->map, f->map_bytes, err)) return -1;
     uint64_t header = 0;
     for (int i = 7; i >= 0; i--)
         header = header << 8 | f->map[i];
@@ -189,11 +192,10 @@ static int parse(st_file *f, wb_error *err)
 
     size_t entries = json_object_size(f->root);
     f->tensors = calloc(entries + 1, sizeof *f->tensors);
-    if (!f->tensors) return error_set(err, "%s: no memory", f->path);
+    if (!f->tensors) return error_set(err, "%s: out of memory", f->path);
     const char *name;
     json_t *entry;
-    json_object_foreach(f->root, name, entry)
-    {
+    json_object_foreach(f->root, name, entry) {
         if (strcmp(name, "__metadata__") == 0) {
             if (check_metadata(f, entry, err)) return -1;
             continue;
@@ -212,7 +214,7 @@ open_bytes(const void *map, size_t bytes, bool mapped, const char *name, wb_erro
     st_file *f = calloc(1, sizeof *f);
     if (f) f->path = strdup(name);
     if (!f || !f->path) {
-        error_set(err, "%s: no memory", name);
+        error_set(err, "%s: out of memory", name);
         if (mapped) munmap((void *)map, bytes);
         free(f);
         return NULL;
@@ -322,7 +324,7 @@ const char *st_path(const st_file *f)
 
 /* --- writing ------------------------------------------------------------------------ */
 
-// The next tensor of element size `size` at or after i; count when there is none.
+// The first tensor at or after i with elements of `size` bytes; count if there is none.
 static size_t next_of_size(const st_tensor *t, size_t i, size_t count, size_t size)
 {
     while (i < count && st_dtype_size(t[i].dtype) != size)
@@ -340,7 +342,7 @@ static json_t *entry_of(const st_tensor *t, size_t begin)
         "data_offsets", (json_int_t)begin, (json_int_t)(begin + t->bytes));
 }
 
-// The header as text, padded so that the data begin at a multiple of 8.
+// The header as malloc'ed text, padded so that the data begins at a multiple of 8.
 static char *header_text(
     const char *path, const st_tensor *tensors, size_t count, const st_pair *metadata,
     size_t pairs, size_t *length, wb_error *err)
@@ -362,8 +364,8 @@ static char *header_text(
                 json_object_set_new(root, t.name, entry_of(&t, begin))) {
                 error_set(
                     err,
-                    "%s: tensor '%.200s': bad shape, or a name that is taken or not "
-                    "UTF-8",
+                    "%s: tensor '%.200s': its shape is invalid, or its name is a "
+                    "duplicate or not UTF-8",
                     path, t.name);
                 goto out;
             }
@@ -376,7 +378,7 @@ static char *header_text(
         memset(text, ' ', *length);
         memcpy(text, json, n);
     } else {
-        error_set(err, "%s: no memory", path);
+        error_set(err, "%s: out of memory", path);
     }
     free(json);
 out:
@@ -393,7 +395,7 @@ int st_begin(
     for (size_t i = 0; i < count; i++)
         if (st_dtype_size(tensors[i].dtype) == 0)
             return error_set(
-                err, "%s: tensor '%.200s': no such dtype", path, tensors[i].name);
+                err, "%s: tensor '%.200s': unknown dtype", path, tensors[i].name);
     size_t length;
     char *header = header_text(path, tensors, count, metadata, pairs, &length, err);
     if (!header) return -1;
@@ -416,11 +418,10 @@ int st_write(
     size_t begin;
     int rc = st_begin(&f, &begin, path, tensors, count, metadata, pairs, err);
     for (size_t size = 8; size >= 1 && !rc; size /= 2)
-        for (size_t i = 0; !rc && (i = next_of_size(tensors, i, count, size)) < count;
-             i++) {
+        for (size_t i = 0; (i = next_of_size(tensors, i, count, size)) < count; i++) {
             st_tensor t = tensors[i];
             measure(&t);
-            rc = atomic_write(&f, t.data, t.bytes, err);
+            if (!rc) rc = atomic_write(&f, t.data, t.bytes, err);
         }
     if (!rc) rc = atomic_commit(&f, err);
     return rc;

@@ -1,4 +1,4 @@
-/* sha256.c - SHA-256 as FIPS 180-4 writes it down; its letters are kept. */
+/* sha256.c - SHA-256 with the letters of FIPS 180-4. */
 #include "sha256.h"
 
 #include <stdio.h>

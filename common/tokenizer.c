@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CODE 0x110000  // one more than the last Unicode character
+enum { MAX_CODE = 0x110000 };  // one more than the last Unicode character
 
-// Decodes one character at s (n > 0 bytes left); returns its length, 0 where the bytes are
-// not UTF-8: a wrong follower, a longer form than needed, a surrogate, beyond Unicode.
+// Decodes the character at s (n > 0 bytes left). Returns its length, or 0 if the bytes
+// are not UTF-8: bad continuation byte, overlong form, surrogate, code beyond Unicode.
 static int utf8_decode(const unsigned char *s, size_t n, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -46,7 +46,7 @@ void tokenizer_free(tokenizer *t)
     *t = (tokenizer){0};
 }
 
-// Room for `vocab` tokens.
+// Allocates a vocabulary of `vocab` tokens.
 static int tokenizer_room(tokenizer *t, tokenizer_kind kind, int vocab, wb_error *err)
 {
     *t = (tokenizer){.kind = kind, .vocab = vocab};
@@ -55,7 +55,7 @@ static int tokenizer_room(tokenizer *t, tokenizer_kind kind, int vocab, wb_error
     t->order = calloc((size_t)vocab + 1, sizeof *t->order);
     if (t->code && t->order) return 0;
     tokenizer_free(t);
-    return error_set(err, "no memory for a vocabulary of %d", vocab);
+    return error_set(err, "out of memory for a vocabulary of %d tokens", vocab);
 }
 
 int tokenizer_build(
@@ -64,7 +64,7 @@ int tokenizer_build(
 {
     if (kind == TOKENIZER_BYTES) return tokenizer_room(t, kind, 256, err);
     unsigned char *seen = calloc(MAX_CODE, 1);
-    if (!seen) return error_set(err, "%s: no memory", name);
+    if (!seen) return error_set(err, "%s: out of memory", name);
     int vocab = 0, rc = 0;
     for (size_t i = 0; i < bytes && !rc;) {
         uint32_t c = 0;
@@ -72,8 +72,8 @@ int tokenizer_build(
         if (n == 0 || c == 0)
             rc = error_set(
                 err,
-                "%s: byte 0x%02x at %zu is not UTF-8 text: give a text file, or use the "
-                "byte tokenizer",
+                "%s: byte 0x%02x at %zu is not UTF-8 text: "
+                "give a text file or use the byte tokenizer",
                 name, (unsigned char)text[i], i);
         else
             vocab += !seen[c], seen[c] = 1, i += (size_t)n;
@@ -85,7 +85,7 @@ int tokenizer_build(
     return rc;
 }
 
-// The token of a character, -1 if the vocabulary has none.
+// The token id of a character, -1 if it is not in the vocabulary.
 static int find_code(const tokenizer *t, uint32_t code)
 {
     int low = 0, high = t->vocab;
@@ -105,7 +105,7 @@ int *tokenizer_encode(
 {
     const unsigned char *s = (const unsigned char *)text;
     int *ids = malloc((bytes + 1) * sizeof *ids);
-    if (!ids) error_set(err, "%s: no memory for %zu tokens", name, bytes);
+    if (!ids) error_set(err, "%s: out of memory for %zu tokens", name, bytes);
     *count = 0;
     for (size_t i = 0; i < bytes && ids;) {
         if (t->kind == TOKENIZER_BYTES) {
@@ -140,8 +140,8 @@ int tokenizer_piece(const tokenizer *t, int token, char piece[4])
 
 /* --- tokenizer.json ----------------------------------------------------------------- */
 
-// The character that stands for a byte in a byte-level vocabulary: itself where it is
-// printable Latin-1, else the next of 256, 257, ...
+// Byte-level BPE represents a byte by a character: by the same code if it is printable
+// Latin-1, else by the next of 256, 257, ...
 static json_t *byte_vocabulary(void)
 {
     json_t *vocab = json_object();
@@ -183,7 +183,7 @@ static json_t *tokenizer_to_json(const tokenizer *t)
         "type", "WordLevel", "vocab", vocab, "unk_token", "<unk>");
 }
 
-// Writes the JSON to FOLDER/NAME; takes the reference.
+// Writes the JSON to FOLDER/NAME and releases it.
 static int save_json(const char *folder, const char *name, json_t *root, wb_error *err)
 {
     char path[PATH_MAX];
@@ -191,7 +191,7 @@ static int save_json(const char *folder, const char *name, json_t *root, wb_erro
     char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
     json_decref(root);
     int rc = text ? file_write(path, text, strlen(text), err)
-                  : error_set(err, "%s: no memory", path);
+                  : error_set(err, "%s: out of memory", path);
     free(text);
     return rc;
 }
@@ -207,11 +207,11 @@ int tokenizer_save(const tokenizer *t, const char *folder, int context, wb_error
 
 static int compare_code(const void *a, const void *b)
 {
-    const uint32_t *x = a, *y = b;  // pairs of character, token
+    const uint32_t *x = a, *y = b;  // (character, token id) pairs
     return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
-// A WordLevel vocabulary whose keys are one character each and whose numbers are 0..n-1.
+// A WordLevel vocabulary: keys of one character, ids 0 to n-1.
 static int parse_characters(tokenizer *t, json_t *vocab, const char *name, wb_error *err)
 {
     size_t size = json_object_size(vocab);
@@ -222,9 +222,8 @@ static int parse_characters(tokenizer *t, json_t *vocab, const char *name, wb_er
     json_t *value;
     uint32_t(*pairs)[2] = calloc(size, sizeof *pairs);
     size_t n = 0;
-    int rc = pairs ? 0 : error_set(err, "%s: no memory", name);
-    json_object_foreach(vocab, key, value)
-    {
+    int rc = pairs ? 0 : error_set(err, "%s: out of memory", name);
+    json_object_foreach(vocab, key, value) {
         uint32_t c = 0;
         size_t length = strlen(key);
         json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
@@ -234,7 +233,7 @@ static int parse_characters(tokenizer *t, json_t *vocab, const char *name, wb_er
                 err, "%s: vocabulary entry '%.40s' is not one character", name, key);
         else if (id < 0 || id >= (json_int_t)size || t->code[id])
             rc = error_set(
-                err, "%s: the number of '%.40s' is taken or outside of 0..%zu", name, key,
+                err, "%s: the id of '%.40s' is a duplicate or not in 0..%zu", name, key,
                 size - 1);
         else
             t->code[id] = c, pairs[n][0] = c, pairs[n++][1] = (uint32_t)id;

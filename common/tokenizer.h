@@ -1,11 +1,13 @@
-/* tokenizer.h - text to token numbers and back: characters or bytes.
+/* tokenizer.h - text to token ids and back, by characters or by bytes.
  *
- * Characters: the Unicode characters that the training text has, sorted, numbered from 0.
- * Bytes: 256 tokens, the bytes themselves; any file can be encoded.
+ * Characters: the Unicode characters of the training text, sorted and numbered from 0.
+ * Bytes: 256 tokens, one for each byte value; any file can be encoded.
  *
- * Saved as tokenizer.json in the form of Hugging Face `tokenizers`, so that a checkpoint's
- * folder opens there too: characters as a WordLevel model behind a split of every
- * character, bytes as a byte-level BPE model without merges.
+ * The tokenizer.json is in the format of Hugging Face `tokenizers`, which can open a
+ * checkpoint's folder too: characters are a WordLevel model after a pre-tokenizer that
+ * splits at every character, bytes are a byte-level BPE model without merges.
+ *
+ * Functions that can fail return -1 or NULL and set *err (err may be NULL) to one line.
  */
 #ifndef TOKENIZER_H
 #define TOKENIZER_H
@@ -19,30 +21,32 @@ typedef struct tokenizer {
     tokenizer_kind kind;
     int vocab;      /* tokens are 0 .. vocab-1 */
     uint32_t *code; /* (vocab) the character of each token; NULL for bytes */
-    int *order;     /* (vocab) token numbers, sorted by character */
+    int *order;     /* (vocab) token ids, sorted by character; NULL for bytes */
 } tokenizer;
 
-/* The vocabulary of this text. `name` is for messages: a text that is not UTF-8 (or has a
- * zero byte) is no text for the character tokenizer, and the sentence says where. */
+/* Builds the vocabulary of a text. The character tokenizer rejects a text that is not
+ * UTF-8 or has a zero byte; the message gives the place. `name` is for messages. */
 int tokenizer_build(
     tokenizer *t, tokenizer_kind kind, const char *text, size_t bytes, const char *name,
     wb_error *err);
 void tokenizer_free(tokenizer *t);
 
-/* Token numbers in malloc'ed memory, *count of them (never NULL without an error). A
- * character that the vocabulary lacks is an error that shows it. */
+/* Returns *count token ids in malloc'ed memory, NULL only on an error. A character that
+ * is not in the vocabulary is an error that shows the character. */
 int *tokenizer_encode(
     const tokenizer *t, const char *text, size_t bytes, const char *name, size_t *count,
     wb_error *err);
 
-/* The token's text as at most 4 bytes of UTF-8 (or its byte); returns how many. No
- * 0 byte is added. A number outside of the vocabulary gives none. */
+/* Writes the token's text, 1 to 4 bytes of UTF-8 or the byte itself, without a 0 byte,
+ * and returns its length; 0 for an id outside the vocabulary. */
 int tokenizer_piece(const tokenizer *t, int token, char piece[4]);
 
-/* FOLDER/tokenizer.json and tokenizer_config.json; context: what the model can see. */
+/* Writes FOLDER/tokenizer.json and FOLDER/tokenizer_config.json. context: the model's
+ * context length in tokens. */
 int tokenizer_save(const tokenizer *t, const char *folder, int context, wb_error *err);
+/* Reads FOLDER/tokenizer.json. */
 int tokenizer_load(tokenizer *t, const char *folder, wb_error *err);
-/* The text of a tokenizer.json. */
+/* The same from the text of a tokenizer.json. */
 int tokenizer_parse(
     tokenizer *t, const char *json, size_t bytes, const char *name, wb_error *err);
 

@@ -1,4 +1,4 @@
-/* wb.c - the two functions of wb.h that are not inline. */
+/* wb.c - the functions of wb.h that are not inline. */
 #include "wb.h"
 
 #include <stdio.h>
@@ -16,10 +16,10 @@ const char *wb_status_name(wb_status status)
 
 void wb_fail(wb_status status, const char *call, const char *file, int line)
 {
-    // A starter is linked only where MINE= asks for it.
-    const char *mend =
-        status == WB_TODO ? ": not written yet: finish it in labs/, or make without MINE="
+    // Starters are linked only on request (MINE=).
+    const char *fix = status == WB_TODO
+                          ? ": not written yet: finish it in labs/ or build without MINE="
                           : "";
-    fprintf(stderr, "%s:%d: %s: %s%s\n", file, line, wb_status_name(status), call, mend);
+    fprintf(stderr, "%s:%d: %s: %s%s\n", file, line, wb_status_name(status), call, fix);
     exit(1);
 }

@@ -1,4 +1,4 @@
-/* wb_error.h - what went wrong, as one sentence. Nothing but standard C and C++. */
+/* wb_error.h - an error message of one line. Standard C and C++ only. */
 #ifndef WB_ERROR_H
 #define WB_ERROR_H
 
@@ -9,8 +9,8 @@ typedef struct wb_error {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Writes the sentence, cut at the end of the buffer, control characters as spaces; err may
- * be NULL. Returns -1. */
+/* Formats the message, truncated to the buffer, with control characters replaced by
+ * spaces. err may be NULL. Returns -1. */
 #ifdef __GNUC__
 __attribute__((format(printf, 2, 3)))
 #endif

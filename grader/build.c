@@ -1,6 +1,8 @@
-/* build.c - is the lab built, from what, and does that still hold? */
-#include "grader.h"
+/* build.c - what a lab's executable was built from, and whether that still holds. */
+#include "build.h"
+
 #include "sha256.h"
+#include "util.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@ static char *string_of(json_t *record, const char *key)
     return text_of("%s", s ? s : "");
 }
 
-/* The files that the executable was made from must be what they were then. */
+/* The files that the executable was built from must not have changed since. */
 static void check_fresh(const struct build *b, const struct lab *lab)
 {
     const char *path;
@@ -21,14 +23,15 @@ static void check_fresh(const struct build *b, const struct lab *lab)
     json_t *hash, *files = json_object_get(b->record, "files");
     const char *again = b->own ? "" : " with the same FILE= or FROM=";
     if (!json_object_size(files))
-        fatal(EXIT_NOT_BUILT, "%s.json says nothing: make %s", b->program, lab->name);
-    json_object_foreach(files, path, hash)
-    {
+        fatal(
+            EXIT_NOT_BUILT, "%s.json names no files: run `make %s` again", b->program,
+            lab->name);
+    json_object_foreach (files, path, hash) {
         if (sha256_file(path, hex) == 0 && !strcmp(hex, json_string_value(hash)))
             continue;
         fatal(
-            EXIT_NOT_BUILT, "%s changed since %s was built: make %s%s", path, lab->name,
-            lab->name, again);
+            EXIT_NOT_BUILT, "%s changed since %s was built: run `make %s`%s", path,
+            lab->name, lab->name, again);
     }
 }
 
@@ -40,7 +43,7 @@ void build_open(struct build *b, const char *folder, const struct lab *lab)
     char *path = text_of("%s.json", b->program);
     if (access(b->program, X_OK) != 0 || access(path, R_OK) != 0)
         fatal(
-            EXIT_NOT_BUILT, "%s is not built in %s: make %s", lab->name, folder,
+            EXIT_NOT_BUILT, "%s is not built in %s: run `make %s`", lab->name, folder,
             lab->name);
     b->record = json_load_file(path, 0, NULL);
     b->backend = string_of(b->record, "backend");
@@ -56,8 +59,8 @@ bool build_lacks(const struct build *b, const char *function, const char *dtype)
     json_t *name;
     char *full = text_of("%s_%s", function, dtype);
     bool lacks = false;
-    json_array_foreach(json_object_get(b->record, "missing"), i, name) lacks |=
-        !strcmp(json_string_value(name), full);
+    json_array_foreach (json_object_get(b->record, "missing"), i, name)
+        lacks |= !strcmp(json_string_value(name), full);
     free(full);
     return lacks;
 }

@@ -1,6 +1,8 @@
-/* cases.c - which labs there are, their cases and their hints. */
+/* cases.c - the labs, their cases and their hints. */
+#include "cases.h"
+
 #include "file.h"
-#include "grader.h"
+#include "util.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- labs ---------------------------------------------------------------------------- */
+/* --- labs --------------------------------------------------------------------------- */
 
 /* labs/lab03_rmsnorm answers to lab03, lab03_rmsnorm, rmsnorm, 03 and 3. */
 static bool answers_to(const char *folder, const char *name)
@@ -33,7 +35,7 @@ void lab_find(struct lab *lab, const char *name)
     char known[1024] = "";
     memset(lab, 0, sizeof *lab);
     if (glob("labs/lab[0-9]*_*", 0, NULL, &found) != 0)
-        fatal(EXIT_BROKEN, "no labs/labNN_op here: run ./grade of the workbook's folder");
+        fatal(EXIT_BROKEN, "no labs/labNN_* here: run ./grade in the workbook's folder");
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *folder = found.gl_pathv[i], *base = folder + strlen("labs/");
         int length = (int)strcspn(base, "_");
@@ -44,11 +46,10 @@ void lab_find(struct lab *lab, const char *name)
         snprintf(lab->folder, sizeof lab->folder, "%s", folder);
     }
     globfree(&found);
-    if (!lab->name[0])
-        fatal(EXIT_NOT_BUILT, "no lab is called '%s'; there are %s", name, known);
+    if (!lab->name[0]) fatal(EXIT_NOT_BUILT, "no lab '%s'; the labs are %s", name, known);
 }
 
-/* ---- the cases file ------------------------------------------------------------------ */
+/* --- the cases file ----------------------------------------------------------------- */
 
 struct reader {
     const char *path;
@@ -81,11 +82,12 @@ static char *trimmed(char *s)
 
 static void copy_name(struct reader *r, char *to, size_t room, const char *from)
 {
-    if (strlen(from) >= room) wrong(r, "'%s' is longer than %zu letters", from, room - 1);
+    if (strlen(from) >= room)
+        wrong(r, "'%s' is longer than %zu characters", from, room - 1);
     if (strspn(
             from, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") !=
         strlen(from))
-        wrong(r, "'%s' may only have letters, digits and _.-", from);
+        wrong(r, "'%s' may contain only letters, digits and _.-", from);
     snprintf(to, room, "%s", from);
 }
 
@@ -93,11 +95,11 @@ static wb_status status_named(struct reader *r, const char *name)
 {
     for (int s = WB_OK; s <= WB_BAD_CUDA; s++)
         if (!strcmp(wb_status_name((wb_status)s), name)) return (wb_status)s;
-    wrong(r, "status=%s is no wb_status", name);
+    wrong(r, "status=%s is not a wb_status", name);
     return WB_OK;
 }
 
-/* Most keys are the reference's business (it checks them); these are the grader's. */
+/* The grader reads only these keys; the reference reads and checks the others. */
 static void read_key(struct reader *r, struct graded_case *c, char *field)
 {
     char *value = strchr(field, '=');
@@ -128,7 +130,7 @@ read_needs(struct reader *r, struct lab *lab, struct graded_case *c, char *text)
     for (char *save, *s = strtok_r(text, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
         s = trimmed(s);
         if (!case_find(lab, s))
-            wrong(r, "%s needs '%s', which is no earlier case", c->name, s);
+            wrong(r, "%s needs '%s', which is not an earlier case", c->name, s);
         c->needs[n++] = text_of("%s", s);
     }
 }
@@ -140,7 +142,9 @@ static void read_case(struct reader *r, struct lab *lab, char *line)
     char *field[4], *save, *end;
     int n = 0;
     if (!catches) {
-        wrong(r, "a case is: name part points function key=value ... ; needs ; catches");
+        wrong(
+            r,
+            "a case is: name part points function key=value ... ; needs ; catches");
         return;
     }
     *needs++ = 0, *catches++ = 0;
@@ -151,7 +155,7 @@ static void read_case(struct reader *r, struct lab *lab, char *line)
             read_key(r, &c, s);
     }
     if (n < 4) {
-        wrong(r, "name, part, points and function come first");
+        wrong(r, "a case starts with name, part, points and function");
         return;
     }
     copy_name(r, c.name, sizeof c.name, field[0]);
@@ -161,7 +165,9 @@ static void read_case(struct reader *r, struct lab *lab, char *line)
     long points = strtol(field[2], &end, 10);
     c.points = (int)points;
     if (*end || end == field[2] || errno || points < 0 || points > 100)
-        wrong(r, "points of %s are no whole number from 0 to 100: %s", c.name, field[2]);
+        wrong(
+            r, "points of %s: '%s' is not a whole number from 0 to 100", c.name,
+            field[2]);
     if (case_find(lab, c.name)) wrong(r, "case %s appears twice", c.name);
     c.catches = text_of("%s", trimmed(catches));
     if (!*c.catches) wrong(r, "%s does not say what it catches", c.name);
@@ -193,7 +199,7 @@ int cases_read(struct lab *lab, const char *path, char *error, size_t error_byte
         points += lab->cases[i].points;
     if (!*error && points != 100)
         snprintf(
-            error, error_bytes, "%s: the points sum to %d, not to 100", path, points);
+            error, error_bytes, "%s: the points add up to %d, not 100", path, points);
     return *error ? -1 : 0;
 }
 
@@ -204,7 +210,7 @@ struct graded_case *case_find(const struct lab *lab, const char *name)
     return NULL;
 }
 
-/* -k: shell patterns or parts of names, or numbers of parts of the lab, with commas */
+/* -k: a list, separated by commas, of shell patterns, parts of names, or part numbers */
 bool case_matches(const struct graded_case *c, const char *patterns)
 {
     char *list = text_of("%s", patterns ? patterns : ""), *save;
@@ -216,9 +222,10 @@ bool case_matches(const struct graded_case *c, const char *patterns)
     return match;
 }
 
-/* ---- hints --------------------------------------------------------------------------- */
+/* --- hints -------------------------------------------------------------------------- */
 
-/* hints.md: `## 03.1`, then levels that begin with `1.`, `2.`, ... in the first column. */
+/* In hints.md, `## 03.1` starts a part and `1.`, `2.`, ... in the first column a
+ * level. */
 char *hint_read(const char *folder, const char *part, int level, int *levels)
 {
     char *path = text_of("%s/hints.md", folder);

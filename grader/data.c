@@ -1,8 +1,11 @@
 /* data.c - inputs and expected values of the cases, made by the Python reference. */
 #define _GNU_SOURCE
-#include "grader.h"
+#include "data.h"
+
+#include "file.h"
 #include "safetensors.h"
 #include "sha256.h"
+#include "util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- making them ---------------------------------------------------------------------- */
+/* --- making them -------------------------------------------------------------------- */
 
-/* Same references, cases, seed and selection: same data. */
+/* The same references, cases, seed and selection give the same data. */
 static void
 data_key(const struct lab *lab, uint64_t seed, const char *pattern, char key[65])
 {
@@ -44,7 +47,7 @@ data_key(const struct lab *lab, uint64_t seed, const char *pattern, char key[65]
     free(rest);
 }
 
-/* Runs a program to its end; what it said last is fatal's text when it fails. */
+/* Runs the reference to its end. If it fails, its last line is the fatal error. */
 static void run_reference(char *const argv[])
 {
     int out[2];
@@ -58,14 +61,14 @@ static void run_reference(char *const argv[])
         dup2(out[1], 1);
         dup2(out[1], 2);
         execvp(argv[0], argv);
-        printf("cannot run %s: %s (`make setup` makes it)\n", argv[0], strerror(errno));
+        printf("cannot run %s: %s (run `make setup`)\n", argv[0], strerror(errno));
         fflush(stdout);
         _exit(127);
     }
     close(out[1]);
     for (ssize_t got; (got = read(out[0], said + n, sizeof said - 1 - n)) > 0;) {
         n += (size_t)got;
-        if (n < sizeof said / 2) continue; /* keep the end */
+        if (n < sizeof said / 2) continue; /* only the end matters */
         memmove(said, said + n / 2, n - n / 2);
         n -= n / 2;
     }
@@ -93,7 +96,7 @@ static void remove_tree(const char *folder)
     free(pattern);
 }
 
-/* Data that nobody has asked for within the hour (another ./grade may be reading it). */
+/* Removes data older than an hour; another ./grade may still be reading newer data. */
 static void remove_old(const struct lab *lab, const char *kind)
 {
     struct stat st;
@@ -121,7 +124,9 @@ char *data_folder(const struct lab *lab, uint64_t seed, const char *pattern, boo
     char *making = text_of("%s.%d", folder, (int)getpid());
     snprintf(number, sizeof number, "%#llx", (unsigned long long)seed);
     if (access(folder, R_OK) != 0) {
-        if (!custom) printf("making the data of %s (once)\n", lab->name), fflush(stdout);
+        if (!custom)
+            printf("generating the test data of %s (only once)\n", lab->name),
+                fflush(stdout);
         if (folder_make(parent, &err) != 0) fatal(EXIT_BROKEN, "%s", err.text);
         remove_old(lab, kind);
         char *argv[] = {(char *)python,
@@ -135,7 +140,7 @@ char *data_folder(const struct lab *lab, uint64_t seed, const char *pattern, boo
                         (char *)pattern,
                         NULL};
         run_reference(argv);
-        /* whole or not at all; another ./grade may have been first */
+        /* rename: complete or not at all; another ./grade may have been faster */
         if (rename(making, folder) != 0) {
             if (access(folder, R_OK) != 0)
                 fatal(EXIT_BROKEN, "cannot write %s: %s", folder, strerror(errno));
@@ -147,7 +152,7 @@ char *data_folder(const struct lab *lab, uint64_t seed, const char *pattern, boo
     return folder;
 }
 
-/* ---- elements ------------------------------------------------------------------------- */
+/* --- elements ----------------------------------------------------------------------- */
 
 /* in the order of enum element */
 static const char *const element_names[] = {"F32", "F16", "BF16", "I32", "I64", "U8"};
@@ -194,9 +199,17 @@ size_t view_index(const struct view *v, size_t i)
     return v->offset + i / v->cols * v->stride + i % v->cols;
 }
 
-/* ---- reading them ----------------------------------------------------------------------- */
+const unsigned char *
+buffer_bytes(const struct case_data *d, const unsigned char *result, int b)
+{
+    for (int i = 0; i < b; i++)
+        result += d->buffer[i].bytes + 2 * RED_ZONE;
+    return result + RED_ZONE;
+}
 
-/* NULL if it is not there or has another type or size */
+/* --- reading them ------------------------------------------------------------------- */
+
+/* NULL if it does not exist, or has another type or size. */
 static const void *
 tensor(const st_file *f, const char *name, st_dtype dtype, size_t elements)
 {
@@ -243,8 +256,7 @@ static const char *read_view(struct case_data *d, struct view *v, json_t *a)
     if (v->element == ELEMENT_OTHER) return "has an unknown dtype";
     if (json_is_true(json_object_get(a, "null"))) return NULL;
     if (json_array_size(shape) > MAX_DIMS) return "has too many dimensions";
-    json_array_foreach(shape, i, n)
-    {
+    json_array_foreach (shape, i, n) {
         v->shape[v->dims++] = (size_t)json_integer_value(n);
         v->rows *= v->cols;
         v->cols = v->shape[i];
@@ -254,10 +266,10 @@ static const char *read_view(struct case_data *d, struct view *v, json_t *a)
     v->stride = count(a, "stride");
     for (int b = 0; b < d->buffers; b++)
         if (!strcmp(d->buffer[b].name, string(a, "buffer"))) v->buffer = b;
-    if (v->buffer < 0) return "lies in no buffer";
+    if (v->buffer < 0) return "is not in any buffer";
     if (v->elements && (view_index(v, v->elements - 1) + 1) * element_bytes(v->element) >
                            d->buffer[v->buffer].bytes)
-        return "reaches beyond its buffer";
+        return "extends past the end of its buffer";
     return NULL;
 }
 
@@ -276,8 +288,7 @@ static const char *read_call(struct case_data *d, const st_file *f, json_t *call
         json_array_size(json_object_get(call, "args")) > MAX_ARGS ||
         json_object_size(d->scalars) > MAX_SCALARS)
         return "has too many buffers, arguments or scalars";
-    json_array_foreach(json_object_get(call, "buffers"), i, o)
-    {
+    json_array_foreach (json_object_get(call, "buffers"), i, o) {
         struct buffer *b = &d->buffer[d->buffers++];
         enum element e = element_named(string(o, "dtype"));
         if (e == ELEMENT_OTHER) return "has a buffer of unknown dtype";
@@ -285,15 +296,14 @@ static const char *read_call(struct case_data *d, const st_file *f, json_t *call
         b->bytes = count(o, "elements") * element_bytes(e);
         b->filled = st_find(f, b->name) != NULL;
     }
-    json_array_foreach(json_object_get(call, "args"), i, o)
-    {
+    json_array_foreach (json_object_get(call, "args"), i, o) {
         const char *error = read_view(d, &d->view[d->views++], o);
         if (error) return error;
     }
     return NULL;
 }
 
-/* NAME.if.CAUSE tensors; their words are the metadata `causes` */
+/* Tensors NAME.if.CAUSE; the words for them are in the metadata `causes`. */
 static void
 read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
 {
@@ -301,8 +311,7 @@ read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
     json_t *words, *causes = json_metadata(f, "causes");
     size_t length = strlen(v->name);
     int n = 0;
-    json_object_foreach(causes, key, words)
-    {
+    json_object_foreach (causes, key, words) {
         if (strncmp(key, v->name, length) || strncmp(key + length, ".if.", 4)) continue;
         const double *value = tensor(f, key, ST_F64, v->elements);
         if (!value || n == MAX_CAUSES) continue;
@@ -318,7 +327,7 @@ static const char *read_want(struct case_data *d, struct data_set *set, const st
         struct view *v = &d->view[i];
         char tolerance[MAX_NAME + 8];
         if (v->role == ROLE_IN || v->buffer < 0) continue;
-        if (!st_find(f, v->name)) continue; /* does not count here */
+        if (!st_find(f, v->name)) continue; /* not judged in this case */
         snprintf(tolerance, sizeof tolerance, "%s.tol", v->name);
         set->want[i] = tensor(f, v->name, ST_F64, v->elements);
         set->tol[i] = tensor(f, tolerance, ST_F32, v->elements);
@@ -348,7 +357,7 @@ static st_file *open_kind(const char *folder, const char *name, int s, const cha
     return f;
 }
 
-/* The reference wrote these files: a fault in one is the workbook's. */
+/* The reference wrote these files, so an error in one is a fault of the workbook. */
 static const char *
 load_set(struct case_data *d, const char *folder, const char *name, int s)
 {
@@ -356,7 +365,7 @@ load_set(struct case_data *d, const char *folder, const char *name, int s)
     const char *error = NULL;
     set->in = open_kind(folder, name, s, "in");
     set->out = open_kind(folder, name, s, "want");
-    if (!set->in || !set->out) return "has no readable data file";
+    if (!set->in || !set->out) return "has no data file that can be read";
     if (s == 0) {
         json_t *call = json_metadata(set->in, "call");
         error = read_call(d, set->in, call);

@@ -1,9 +1,10 @@
 /* harness.c - main() of a lab executable: serves the cases that the grader sends.
  *
- * For each case: buffers between fences in device memory, filled; the launcher on data A,
- * on data B at the same pointers, on A again; on the CPU back end also under seeded orders
- * of threads and blocks. After each call everything goes back as raw bytes. Nothing here
- * knows what is right. The program runs inside the sandbox that grader/child.c set up.
+ * For each case it allocates and fills the buffers, each between two red zones. It calls
+ * the launcher on data A, on data B at the same pointers, on A again, and on A captured
+ * in a CUDA graph; on the CPU back end also in seeded orders of threads and blocks. After
+ * each call it sends everything back as raw bytes. Nothing here knows the expected
+ * values. The program runs inside the sandbox that grader/process.c sets up.
  */
 #include "harness.h"
 #include "protocol.h"
@@ -18,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Only the CPU back end has this header. With it the order of threads can be changed,
- * launches are counted, and host code of a launcher cannot reach device memory. */
+/* Only the CPU back end has this header. It lets the harness change the order of threads,
+ * count launches, and keep host code of a launcher away from device memory. */
 #if defined(__has_include) && __has_include(<wbcpu.h>)
 #include <wbcpu.h>
 #define CPU_BACKEND 1
@@ -29,19 +30,19 @@
 
 struct call {
     struct wire_case *wire;
-    unsigned char *base[MAX_BUFFERS]; /* device; the buffer starts FENCE bytes later */
-    unsigned char *work;              /* device; the workspace, fenced in the same way */
+    unsigned char *base[MAX_BUFFERS]; /* device; the buffer starts RED_ZONE bytes later */
+    unsigned char *work;              /* device; the workspace, between red zones too */
     size_t work_bytes;                /* what the workspace function says */
     cudaStream_t stream;
 };
 
-static struct call current; /* the signal handler wants it too */
+static struct call current; /* the signal handler needs it too */
 static uint64_t nonce[2];
 static volatile sig_atomic_t in_launcher;
-static unsigned char *staging; /* host; one buffer with its fences */
+static unsigned char *staging; /* host; one buffer with its red zones */
 static size_t staging_bytes;
 
-/* ---- messages ------------------------------------------------------------------------ */
+/* --- messages ----------------------------------------------------------------------- */
 
 static void write_all(const void *data, size_t bytes)
 {
@@ -70,7 +71,7 @@ static void send_header(enum message_kind kind, size_t bytes)
     write_all(&h, sizeof h);
 }
 
-/* Not the learner's fault: bad case, no device, no memory for the case's own buffers. */
+/* For faults that are not the learner's: a bad case, no device, too little memory. */
 static _Noreturn void broken(const char *what, const char *which)
 {
     char text[256];
@@ -85,7 +86,7 @@ static void cuda(cudaError_t error, const char *what)
     if (error != cudaSuccess) broken(what, cudaGetErrorString(error));
 }
 
-/* ---- what an adapter asks ------------------------------------------------------------ */
+/* --- what an adapter calls ---------------------------------------------------------- */
 
 enum dtype dtype(const struct call *c)
 {
@@ -97,16 +98,16 @@ void *arg(const struct call *c, const char *name)
     for (uint32_t i = 0; i < c->wire->args; i++) {
         const struct wire_arg *a = &c->wire->arg[i];
         if (strcmp(a->name, name)) continue;
-        return a->buffer < 0 ? NULL : c->base[a->buffer] + FENCE + a->offset;
+        return a->buffer < 0 ? NULL : c->base[a->buffer] + RED_ZONE + a->offset;
     }
-    broken("the adapter asks for an argument that the case does not carry", name);
+    broken("the adapter asks for an argument that the case does not have", name);
 }
 
 static double scalar(const struct call *c, const char *name)
 {
     for (uint32_t i = 0; i < c->wire->scalars; i++)
         if (!strcmp(c->wire->scalar[i].name, name)) return c->wire->scalar[i].value;
-    broken("the adapter asks for a size or scalar that the case does not carry", name);
+    broken("the adapter asks for a size or scalar that the case does not have", name);
 }
 
 int size(const struct call *c, const char *name)
@@ -126,7 +127,7 @@ cudaStream_t stream(const struct call *c)
 
 void *workspace(const struct call *c)
 {
-    return c->work + FENCE;
+    return c->work + RED_ZONE;
 }
 
 size_t workspace_bytes(const struct call *c)
@@ -134,7 +135,7 @@ size_t workspace_bytes(const struct call *c)
     return c->work_bytes - c->wire->workspace_less;
 }
 
-/* ---- buffers ------------------------------------------------------------------------- */
+/* --- buffers ------------------------------------------------------------------------ */
 
 static void fill(unsigned char *p, size_t bytes, uint16_t pattern)
 {
@@ -148,33 +149,33 @@ static void need_staging(size_t bytes)
     free(staging);
     staging = malloc(bytes);
     staging_bytes = bytes;
-    if (!staging) broken("no host memory for the buffers of the case", NULL);
+    if (!staging) broken("not enough host memory for the buffers of the case", NULL);
 }
 
-static unsigned char *fenced_alloc(size_t bytes)
+static unsigned char *alloc_with_red_zones(size_t bytes)
 {
     void *p;
-    cuda(cudaMalloc(&p, bytes + 2 * FENCE), "no device memory for the case");
-    need_staging(bytes + 2 * FENCE);
+    cuda(cudaMalloc(&p, bytes + 2 * RED_ZONE), "not enough device memory for the case");
+    need_staging(bytes + 2 * RED_ZONE);
     return p;
 }
 
-/* First contents of one buffer: fences, and data or a filling between them. */
+/* Writes the initial contents of a buffer: data or a fill pattern, and its red zones. */
 static void refill(unsigned char *base, size_t bytes, const void *data, uint16_t filling)
 {
-    fill(staging, FENCE, FILL_FENCE);
+    fill(staging, RED_ZONE, FILL_RED_ZONE);
     if (data)
-        memcpy(staging + FENCE, data, bytes);
+        memcpy(staging + RED_ZONE, data, bytes);
     else
-        fill(staging + FENCE, bytes, filling);
-    fill(staging + FENCE + bytes, FENCE, FILL_FENCE);
+        fill(staging + RED_ZONE, bytes, filling);
+    fill(staging + RED_ZONE + bytes, RED_ZONE, FILL_RED_ZONE);
     cuda(
-        cudaMemcpy(base, staging, bytes + 2 * FENCE, cudaMemcpyHostToDevice),
+        cudaMemcpy(base, staging, bytes + 2 * RED_ZONE, cudaMemcpyHostToDevice),
         "cannot fill a buffer");
 }
 
-/* A copy from ordinary host memory may still be on its way when cudaMemcpy returns, and the
- * stream of the call does not wait for it: so this does. */
+/* A copy from pageable host memory may still be in flight when cudaMemcpy returns, and
+ * the stream of the call does not wait for it. So this function does. */
 static void refill_all(struct call *c, const unsigned char *data)
 {
     for (uint32_t i = 0; i < c->wire->buffers; i++) {
@@ -196,20 +197,21 @@ static void send_part(const unsigned char *device, size_t bytes)
 
 static void send_result(struct call *c, struct wire_result *r)
 {
-    size_t bytes = sizeof *r + 2 * FENCE;
+    size_t bytes = sizeof *r + 2 * RED_ZONE;
     for (uint32_t i = 0; i < c->wire->buffers; i++)
-        bytes += c->wire->buffer[i].bytes + 2 * FENCE;
-    if (r->cuda_error) bytes = sizeof *r; /* after one, device memory is not to be had */
+        bytes += c->wire->buffer[i].bytes + 2 * RED_ZONE;
+    if (r->cuda_error)
+        bytes = sizeof *r; /* device memory cannot be read after an error */
     send_header(MSG_RESULT, bytes);
     write_all(r, sizeof *r);
     if (r->cuda_error) return;
     for (uint32_t i = 0; i < c->wire->buffers; i++)
-        send_part(c->base[i], c->wire->buffer[i].bytes + 2 * FENCE);
-    send_part(c->work, FENCE);
-    send_part(c->work + FENCE + c->work_bytes, FENCE);
+        send_part(c->base[i], c->wire->buffer[i].bytes + 2 * RED_ZONE);
+    send_part(c->work, RED_ZONE);
+    send_part(c->work + RED_ZONE + c->work_bytes, RED_ZONE);
 }
 
-/* ---- calls --------------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------------------- */
 
 static double now(void)
 {
@@ -236,7 +238,7 @@ static void set_error(struct wire_result *r, cudaError_t error)
             cudaGetErrorString(error));
 }
 
-/* Waits for whatever was enqueued, on whatever stream. */
+/* Waits for all work, on whatever stream it was enqueued. */
 static cudaError_t wait_for_all(void)
 {
     in_launcher = 2;
@@ -250,7 +252,7 @@ static void one_call(
     struct wire_result *r)
 {
     refill_all(c, data);
-    cudaGetLastError(); /* an old error is not this call's */
+    cudaGetLastError(); /* clears errors of earlier calls */
     uint64_t before = launches();
     double start = now();
     in_launcher = 1;
@@ -259,13 +261,13 @@ static void one_call(
     r->seconds = now() - start;
     r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
     r->workspace = c->work_bytes;
-    fflush(NULL); /* what the kernels printed belongs to this case */
+    fflush(NULL); /* output of the kernels belongs to this case */
     send_result(c, r);
 }
 
-/* The call recorded in a CUDA graph, the buffers made new, the graph run: shows work on
- * another stream (it is wiped out) and what only looks like enqueuing (it cannot be
- * recorded). */
+/* Captures the call in a CUDA graph, refills the buffers, and replays the graph. Work on
+ * another stream is not in the graph, so its results are lost. A launcher that does more
+ * than enqueue work cannot be captured. */
 static void captured_call(
     struct call *c, const struct adapter *a, const unsigned char *data,
     struct wire_result *r)
@@ -277,7 +279,7 @@ static void captured_call(
     cudaGetLastError();
     cuda(
         cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
-        "cannot begin to record a graph");
+        "cannot begin to capture a graph");
     in_launcher = 1;
     r->status = (int32_t)a->run(c);
     in_launcher = 0;
@@ -313,7 +315,7 @@ static void all_calls(
     for (uint32_t i = CALL_A; i <= CALL_A_AGAIN; i++) {
         struct wire_result r = {.which = i};
         one_call(c, a, data[i], &r);
-        if (r.status != WB_OK || r.cuda_error) return; /* enough to judge by */
+        if (r.status != WB_OK || r.cuda_error) return; /* this is enough to judge */
     }
     struct wire_result captured = {.which = CALL_CAPTURED};
     captured_call(c, a, data_a, &captured);
@@ -337,17 +339,17 @@ static void serve(struct wire_case *wire, const unsigned char *data)
     const struct adapter *a = adapters;
     while (a->function && strcmp(a->function, wire->function))
         a++;
-    if (!a->function) broken("no adapter for the function", wire->function);
+    if (!a->function) broken("there is no adapter for the function", wire->function);
     c->wire = wire;
     for (uint32_t i = 0; i < wire->buffers; i++) {
-        c->base[i] = fenced_alloc(wire->buffer[i].bytes);
+        c->base[i] = alloc_with_red_zones(wire->buffer[i].bytes);
         if (wire->buffer[i].filled) filled += wire->buffer[i].bytes;
     }
     in_launcher = 1;
     c->work_bytes = a->workspace ? a->workspace(c) : 0;
     in_launcher = 0;
     if (c->work_bytes < wire->workspace_less) wire->workspace_less = 0;
-    c->work = fenced_alloc(c->work_bytes);
+    c->work = alloc_with_red_zones(c->work_bytes);
     all_calls(c, a, data, data + filled);
     send_header(MSG_DONE, 0);
     for (uint32_t i = 0; i < wire->buffers; i++)
@@ -356,17 +358,18 @@ static void serve(struct wire_case *wire, const unsigned char *data)
     c->wire = NULL;
 }
 
-/* ---- crashes ------------------------------------------------------------------------- */
+/* --- crashes ------------------------------------------------------------------------ */
 
-/* Says where the bad address lies, then dies of the signal as it would have. Several
- * workers may crash at once: the first speaks, the others wait for the end. */
+/* Reports the bad address, then dies of the signal as it would have done. If several
+ * workers crash at the same time, the first one reports and the others wait. */
 static void crashed(int number, siginfo_t *info, void *context)
 {
-    static atomic_flag speaking = ATOMIC_FLAG_INIT;
+    static atomic_flag reporting = ATOMIC_FLAG_INIT;
     (void)context;
-    while (atomic_flag_test_and_set(&speaking))
+    while (atomic_flag_test_and_set(&reporting))
         pause();
-    /* x86 says so, without an address, when an aligned instruction meets odd memory */
+    /* x86 raises this, without an address, for a misaligned access by an aligned
+       instruction */
     int kind = number == SIGSEGV && info->si_code == SI_KERNEL ? SIGBUS : number;
     struct wire_crash crash = {
         .signal = kind,
@@ -374,9 +377,9 @@ static void crashed(int number, siginfo_t *info, void *context)
         .buffer = -1,
         .address = (uint64_t)(uintptr_t)info->si_addr};
     for (uint32_t i = 0; current.wire && i < current.wire->buffers; i++) {
-        int64_t offset = (int64_t)(crash.address - (uintptr_t)current.base[i]) - FENCE;
+        int64_t offset = (int64_t)(crash.address - (uintptr_t)current.base[i]) - RED_ZONE;
         int64_t bytes = (int64_t)current.wire->buffer[i].bytes;
-        if (offset < -FENCE || offset >= bytes + FENCE) continue;
+        if (offset < -RED_ZONE || offset >= bytes + RED_ZONE) continue;
         crash.buffer = (int32_t)i;
         crash.offset = offset;
         crash.in_device = 1;
@@ -393,7 +396,7 @@ static void crashed(int number, siginfo_t *info, void *context)
 
 static void catch_crashes(void)
 {
-    static char alternate[64 * 1024]; /* the stack itself may be what overflowed */
+    static char alternate[64 * 1024]; /* the usual stack may have overflowed */
     stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
     sigaltstack(&stack, NULL);
     struct sigaction action = {.sa_sigaction = crashed};
@@ -407,19 +410,19 @@ int main(void)
 {
     struct wire_header header;
     catch_crashes();
-    setvbuf(stdout, NULL, _IOLBF, 0); /* a crash must not swallow what was printed */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* so that a crash loses no output */
     if (!read_all(&header, sizeof header) || header.kind != MSG_HELLO) {
-        fprintf(stderr, "this program is run by ./grade, not by hand\n");
+        fprintf(stderr, "run ./grade: it starts this program and sends it the cases\n");
         return 2;
     }
     memcpy(nonce, header.nonce, sizeof nonce);
     cuda(
         cudaStreamCreateWithFlags(&current.stream, cudaStreamNonBlocking),
-        "the device does not answer");
+        "the device does not respond");
     send_header(MSG_HELLO, 0);
     while (read_all(&header, sizeof header)) {
         struct wire_case *wire = malloc(header.bytes);
-        if (!wire) broken("no host memory for the data of the case", NULL);
+        if (!wire) broken("not enough host memory for the data of the case", NULL);
         if (!read_all(wire, header.bytes)) return 1;
         memcpy(nonce, header.nonce, sizeof nonce);
 #if CPU_BACKEND

@@ -1,6 +1,7 @@
-/* harness.h - what an adapter sees. One adapter, adapters/labNN.c, per lab: a typed
- * function for each contract function that unpacks the arguments, calls, and nothing else.
- * It is linked with the harness and the learner's object into build/<backend>/labs/labNN.
+/* harness.h - for the adapters. Each lab has one, adapters/labNN.c, with a typed function
+ * for each function of the contract: it unpacks the arguments and makes the call, nothing
+ * else. The adapter, the harness and the learner's object are linked into
+ * build/<backend>/labs/labNN.
  *
  *     static wb_status forward(const struct call *c)
  *     {
@@ -19,9 +20,9 @@
  *         {NULL, NULL, NULL},
  *     };
  *
- * Names are those of the contract's parameters; a name that the case does not carry ends
- * the child with "the exercise is broken", never with a silent 0. A function that exists
- * in float only is called by its full name, without BY_DTYPE.
+ * The names are those of the contract's parameters. A name that the case does not have
+ * ends the child with an error of the exercise; it is never a silent 0. A function that
+ * exists only for float is called by its full name, without BY_DTYPE.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
@@ -32,17 +33,16 @@ enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16 };
 struct call; /* one call of one contract function: sizes, scalars, device pointers */
 
 enum dtype dtype(const struct call *c);
-void *arg(const struct call *c, const char *name);    /* device pointer; NULL if the case
-                                                         passes NULL */
+void *arg(const struct call *c, const char *name);    /* device pointer, may be NULL */
 int size(const struct call *c, const char *name);     /* int scalars */
 float number(const struct call *c, const char *name); /* float scalars */
 cudaStream_t stream(const struct call *c);
 
-/* Exactly as large as the adapter's workspace function says, fenced, full of NaN. */
+/* Exactly as large as the adapter's workspace function returns, full of NaN. */
 void *workspace(const struct call *c);
 size_t workspace_bytes(const struct call *c);
 
-/* f_f32(...), f_f16(...) or f_bf16(...), as the case says. void * becomes any pointer. */
+/* Calls f_f32(...), f_f16(...) or f_bf16(...), as the case says. */
 #define BY_DTYPE(c, f, ...)                                                              \
     (dtype(c) == DTYPE_F32   ? f##_f32(__VA_ARGS__)                                      \
      : dtype(c) == DTYPE_F16 ? f##_f16(__VA_ARGS__)                                      \
@@ -51,7 +51,7 @@ size_t workspace_bytes(const struct call *c);
 struct adapter {
     const char *function;                      /* as in `cases`, without the suffix */
     wb_status (*run)(const struct call *c);    /* one call of the launcher */
-    size_t (*workspace)(const struct call *c); /* bytes, or NULL: takes no workspace */
+    size_t (*workspace)(const struct call *c); /* bytes; NULL: it takes no workspace */
 };
 extern const struct adapter adapters[]; /* ends with a NULL function */
 

@@ -1,7 +1,9 @@
-/* keep.c - what outlives a run: results, receipts, hints already shown; the board. */
+/* keep.c - what outlives a run: results, receipts, the progress board, hints. */
+#include "keep.h"
+
 #include "file.h"
-#include "grader.h"
 #include "sha256.h"
+#include "util.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -22,7 +24,7 @@ static void write_json(json_t *o, const char *path)
     json_decref(o);
 }
 
-/* ---- receipts ------------------------------------------------------------------------ */
+/* --- receipts ----------------------------------------------------------------------- */
 
 static bool all_passed(const struct report *r, const char *function, const char *dtype)
 {
@@ -40,11 +42,12 @@ static bool contains(json_t *array, const char *name)
 {
     size_t i;
     json_t *s;
-    json_array_foreach(array, i, s) if (!strcmp(json_string_value(s), name)) return true;
+    json_array_foreach (array, i, s)
+        if (!strcmp(json_string_value(s), name)) return true;
     return false;
 }
 
-/* f_f32, and the function that says its workspace, where there is one */
+/* Adds f_f32, and the function that returns its workspace size if it has one. */
 static void
 add_function(json_t *passed, const struct report *r, const struct graded_case *c)
 {
@@ -80,16 +83,17 @@ static void write_receipt(const struct report *r)
     free(path);
 }
 
-/* ---- results ------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------ */
 
 static char *results_path(const char *folder, const char *lab)
 {
     return text_of("%s/results/%s.json", folder, lab);
 }
 
-void report_keep(const struct report *r)
+void keep_results(const struct report *r)
 {
-    if (!r->all || !r->build->own || r->under) return; /* only what the sandbox held */
+    if (!r->all || !r->build->own || r->under)
+        return; /* only runs of the whole lab, inside the sandbox */
     json_t *cases = json_object();
     for (size_t i = 0; i < r->lab->count; i++)
         json_object_set_new(
@@ -105,16 +109,17 @@ void report_keep(const struct report *r)
     write_receipt(r);
 }
 
-/* ---- the board ----------------------------------------------------------------------- */
+/* --- the board ---------------------------------------------------------------------- */
 
-/* The first file that is not what it was, or NULL. */
+/* The first file that has changed, or NULL. */
 static const char *changed_file(json_t *files)
 {
     const char *path;
     char hex[65];
     json_t *hash;
-    json_object_foreach(files, path, hash) if (
-        sha256_file(path, hex) != 0 || strcmp(hex, json_string_value(hash))) return path;
+    json_object_foreach (files, path, hash)
+        if (sha256_file(path, hex) != 0 || strcmp(hex, json_string_value(hash)))
+            return path;
     return NULL;
 }
 
@@ -151,16 +156,16 @@ void board(const char *folder)
 {
     glob_t labs;
     if (glob("labs/lab[0-9]*_*", 0, NULL, &labs) != 0)
-        fatal(EXIT_BROKEN, "no labs/labNN_op here: run ./grade of the workbook's folder");
+        fatal(EXIT_BROKEN, "no labs/labNN_* here: run ./grade in the workbook's folder");
     printf("Labs (%s)\n", folder);
     for (size_t i = 0; i < labs.gl_pathc; i++)
         board_line(folder, labs.gl_pathv[i]);
     globfree(&labs);
 }
 
-/* ---- hints --------------------------------------------------------------------------- */
+/* --- hints -------------------------------------------------------------------------- */
 
-/* The part of the first case that did not pass when last graded. */
+/* The part of the first case that did not pass in the last run. */
 static const char *open_part(const struct lab *lab, const char *folder)
 {
     char *path = results_path(folder, lab->name);
@@ -182,7 +187,7 @@ void hint(const struct lab *lab, const char *folder, int level)
     const char *part = open_part(lab, folder);
     int levels;
     if (!part) {
-        printf("%s is passed: no hint needed\n", lab->name);
+        printf("%s has full marks: no hint needed\n", lab->name);
         free(path);
         return;
     }
@@ -190,7 +195,7 @@ void hint(const struct lab *lab, const char *folder, int level)
     if (!level) level = 1 + (int)json_integer_value(json_object_get(shown, part));
     char *text = hint_read(lab->folder, part, level, &levels);
     if (!levels) fatal(EXIT_BROKEN, "%s/hints.md has no hints for %s", lab->folder, part);
-    if (!text) { /* all shown: the last one again */
+    if (!text) { /* all were shown: repeat the last one */
         level = levels;
         text = hint_read(lab->folder, part, level, &levels);
     }

@@ -1,6 +1,28 @@
-/* main.c - the program behind ./grade: the command line, and the order of it all. */
-#include "grader.h"
+/* main.c - the program that ./grade starts: its command line, and the order of the work.
+ *
+ *     cases.c                       what is graded: labs, cases, hints
+ *     data.c                        inputs and expected values, from the reference
+ *     build.c                       what the executable was built from
+ *     child.c, process.c, crash.c   runs the executable, collects its results
+ *     sandbox.c, landlock.c, seccomp.c   what it may not do
+ *     under.c                       a sanitizer that it runs under
+ *     judge.c, compare.c, writes.c  the verdict: calls, values, other memory
+ *     pattern.c, pattern_*.c        what a wrong output looks like, and why
+ *     findings.c                    the lines that explain a result
+ *     report.c, keep.c, save.c      text, JSON, JUnit; results and receipts; outputs
+ *     harness.c, adapters/labNN.c   linked with the learner's object into the executable
+ */
+#include "build.h"
+#include "cases.h"
+#include "child.h"
+#include "data.h"
+#include "judge.h"
+#include "keep.h"
+#include "report.h"
 #include "sandbox.h"
+#include "save.h"
+#include "under.h"
+#include "util.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -14,27 +36,25 @@ static const double CASE_SECONDS = 10, UNDER_SCALE = 20; /* sanitizers are slow 
 static const uint64_t DEFAULT_SEED = 0x5eed;
 
 static const char usage[] =
-    "./grade                      the progress board\n"
+    "./grade                      shows the progress board\n"
     "./grade LAB                  grades a built lab: make lab03 && ./grade lab03\n"
-    "  -k PATTERN                 only cases whose name has or matches it, or of that "
-    "part\n"
-    "  --seed S                   other random data (default 0x5eed)\n"
-    "  --list                     the cases, their points and what each catches\n"
-    "  --hint [N]                 the next hint, or hint N, for the first part not "
-    "passed\n"
-    "  --json FILE, --junit FILE  the results for programs\n"
-    "  --timeout-scale X          times the limit of 10 s a case\n"
-    "  --save DIR                 writes each case's outputs to "
-    "DIR/LAB.CASE.safetensors, "
-    "for\n"
+    "  -k PATTERN                 only cases whose name contains or matches PATTERN, or\n"
+    "                             whose part is PATTERN; several with commas\n"
+    "  --seed S                   uses other random data (default 0x5eed)\n"
+    "  --list                     lists the cases, with points and what each catches\n"
+    "  --hint [N]                 prints the next hint, or hint N, for the first part\n"
+    "                             that is not passed\n"
+    "  --json FILE, --junit FILE  also writes the results in these formats\n"
+    "  --timeout-scale X          multiplies the time limit of 10 s per case\n"
+    "  --save DIR                 writes the outputs to DIR/LAB.CASE.safetensors, for\n"
     "                             tools/compare_backends.py\n"
-    "  --under \"COMMAND...\"       runs the lab under a sanitizer, say\n"
-    "                             \"compute-sanitizer --tool racecheck\": no sandbox, "
-    "no\n"
-    "                             receipt, 20 times the time; its errors fail\n"
-    "BACKEND=cpu|cuda or BUILD=folder before it say which build is graded.\n"
-    "Exit code: 0 full score, 1 less, 2 not built, 3 crashed, 4 timed out, 5 exercise "
-    "broken\n";
+    "  --under \"COMMAND...\"       runs the lab under a sanitizer, for example\n"
+    "                             \"compute-sanitizer --tool racecheck\": without the\n"
+    "                             sandbox and with 20 times the time. Its errors make\n"
+    "                             the grade fail; a pass is not recorded\n"
+    "BACKEND=cpu|cuda or BUILD=folder in front of it selects the build to grade.\n"
+    "Exit code: 0 full score, 1 less, 2 not built, 3 crashed, 4 timed out, 5 the\n"
+    "exercise itself is broken\n";
 
 struct options {
     const char *folder, *lab, *pattern, *json, *junit, *under, *save;
@@ -44,7 +64,7 @@ struct options {
     int hint_level;
 };
 
-/* ---- the command line ---------------------------------------------------------------- */
+/* --- the command line --------------------------------------------------------------- */
 
 static const char *value_of(int argc, char **argv, int *i)
 {
@@ -64,7 +84,11 @@ static void read_number(const char *flag, const char *text, uint64_t *seed, doub
         *scale = strtod(text, &end);
         good = end != text && !*end && *scale > 0 && *scale <= 1000;
     }
-    if (!good) fatal(EXIT_NOT_BUILT, "%s %s: that is no sensible number", flag, text);
+    if (!good)
+        fatal(
+            EXIT_NOT_BUILT, "%s %s: expected %s", flag, text,
+            seed ? "a whole number from 0 to 2^63 - 1"
+                 : "a number above 0, at most 1000");
 }
 
 static struct options read_options(int argc, char **argv)
@@ -99,19 +123,19 @@ static struct options read_options(int argc, char **argv)
             fputs(usage, stdout);
             exit(0);
         } else if (*a == '-')
-            fatal(EXIT_NOT_BUILT, "unknown flag %s; see ./grade --help", a);
+            fatal(EXIT_NOT_BUILT, "unknown option %s; see ./grade --help", a);
         else if (o.lab)
-            fatal(EXIT_NOT_BUILT, "one lab at a time: %s or %s?", o.lab, a);
+            fatal(EXIT_NOT_BUILT, "%s and %s: grade one lab at a time", o.lab, a);
         else
             o.lab = a;
     }
     if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.custom_seed ||
                    o.under || o.save))
-        fatal(EXIT_NOT_BUILT, "which lab? ./grade lab03 ...");
+        fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");
     return o;
 }
 
-/* ---- grading ------------------------------------------------------------------------- */
+/* --- grading ------------------------------------------------------------------------ */
 
 static void list_cases(const struct lab *lab, const char *pattern)
 {
@@ -141,7 +165,7 @@ make_title(char *title, size_t room, const struct case_data *d, const char *dtyp
     if (n < room) snprintf(title + n, room - n, "%s%s", n ? " " : "", dtype);
 }
 
-/* A case that cannot be judged, with the reason; NULL: it can. */
+/* Why a case cannot be graded; NULL if it can. */
 static char *reason_to_skip(const struct report *r, size_t i)
 {
     const struct graded_case *c = &r->lab->cases[i];
@@ -150,9 +174,10 @@ static char *reason_to_skip(const struct report *r, size_t i)
     for (char **need = c->needs; *need; need++) {
         const struct graded_case *n = case_find(r->lab, *need);
         size_t at = (size_t)(n - r->lab->cases);
-        if (build_lacks(r->build, n->function, n->dtype)) continue; /* 16-bit alone */
+        if (build_lacks(r->build, n->function, n->dtype))
+            continue; /* a file with 16-bit functions only */
         if (r->selected[at] && r->judgement[at].verdict != PASSED)
-            return text_of("needs %s; fix \"%s\" first", n->part, n->name);
+            return text_of("needs part %s: fix \"%s\" first", n->part, n->name);
     }
     return NULL;
 }
@@ -167,14 +192,14 @@ static void grade_case(struct report *r, struct child *child, const char *data, 
     char *reason = reason_to_skip(r, i);
     if (reason) {
         j->verdict = SKIPPED;
-        say(j, "%s", reason);
+        say(&j->findings, "%s", reason);
         free(reason);
         report_case(r, i, title);
         return;
     }
     if (data_load(&d, data, c->name, error, sizeof error) != 0) {
         j->verdict = BROKEN;
-        say(j, "%s", error);
+        say(&j->findings, "%s", error);
     } else {
         make_title(title, sizeof title, &d, c->dtype);
         child_case(child, c, &d, ORDERS, &run);
@@ -189,13 +214,12 @@ static void grade_case(struct report *r, struct child *child, const char *data, 
     data_free(&d);
 }
 
-/* true: the code uses what a launcher must not, and is not run */
-static bool say_breaches(const struct build *b)
+/* Prints which forbidden functions the code uses. true: there are some; it is not run. */
+static bool print_breaches(const struct build *b)
 {
     size_t i;
     json_t *breach, *all = json_object_get(b->record, "breaches");
-    json_array_foreach(all, i, breach)
-    {
+    json_array_foreach (all, i, breach) {
         if (i < 8)
             printf(
                 "contract breach: %s: %s\n",
@@ -210,19 +234,20 @@ static void grade_all(struct report *r, const struct options *o)
 {
     size_t memory =
         (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 4 * 3;
-    bool card = !strcmp(r->build->backend, "cuda");
+    bool gpu = !strcmp(r->build->backend, "cuda");
     struct child_limits limits = {
-        CASE_SECONDS * o->timeout_scale, (size_t)(card ? 8 : 2) << 30};
+        CASE_SECONDS * o->timeout_scale, (size_t)(gpu ? 8 : 2) << 30};
     if (limits.memory > memory) limits.memory = memory;
     if (r->under) limits.seconds *= UNDER_SCALE, limits.memory = 0;
-    bool breach = say_breaches(r->build);
+    bool breach = print_breaches(r->build);
     char *data = breach ? NULL : data_folder(r->lab, r->seed, o->pattern, o->custom_seed);
-    struct child *child = child_new(r->build->program, card, limits, r->under);
+    struct child *child = child_new(r->build->program, gpu, limits, r->under);
     for (size_t i = 0; i < r->lab->count; i++) {
         if (!r->selected[i]) continue;
         if (breach) {
             r->judgement[i].verdict = FAILED;
-            say(&r->judgement[i], "not run: contract breach, see above");
+            say(&r->judgement[i].findings,
+                "not run because of the contract breach above");
             report_case(r, i, r->lab->cases[i].dtype);
         } else {
             grade_case(r, child, data, i);
@@ -260,7 +285,7 @@ static int grade(const struct lab *lab, const struct options *o)
     if (o->save) save_begin(o->save, lab);
     grade_all(&r, o);
     report_end(&r);
-    report_keep(&r);
+    keep_results(&r);
     if (o->json) report_json(&r, o->json);
     if (o->junit) report_junit(&r, o->junit);
     enum exit_code code = report_code(&r);
@@ -274,7 +299,7 @@ int main(int argc, char **argv)
     struct options o = read_options(argc, argv);
     struct lab lab;
     char *path, error[512];
-    prctl(PR_SET_DUMPABLE, 0); /* no reading of expected values out of this process */
+    prctl(PR_SET_DUMPABLE, 0); /* nobody may read expected values out of this process */
     if (!o.lab) {
         board(o.folder);
         return 0;

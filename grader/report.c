@@ -1,6 +1,5 @@
 /* report.c - the results as text, JSON and JUnit. */
-#include "file.h"
-#include "grader.h"
+#include "report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +32,12 @@ void report_case(const struct report *r, size_t i, const char *title)
     printf(
         "%-46s %s%-4s%s ", head, paint(r, j->verdict), word, r->colour ? "\033[0m" : "");
     if (j->verdict == SKIPPED) {
-        printf("      (%s)\n", j->line[0]);
+        printf("      (%s)\n", j->findings.line[0]);
         return;
     }
     printf("%-5s (%.2fs)\n", points, j->seconds);
-    for (int n = 0; n < j->lines; n++)
-        printf("    %s\n", j->line[n]);
+    for (int n = 0; n < j->findings.count; n++)
+        printf("    %s\n", j->findings.line[n]);
     if (j->verdict != PASSED)
         printf(
             "    replay: ./grade %s -k %s --seed %#llx\n", r->lab->name, c->name,
@@ -61,7 +60,7 @@ void report_printed(const char *output, size_t bytes)
         }
         i += n + 1;
     }
-    if (lines > 10) printf("    printed: … and %d more\n", lines - 10);
+    if (lines > 10) printf("    printed: … and %d more lines\n", lines - 10);
 }
 
 enum exit_code report_code(const struct report *r)
@@ -85,24 +84,26 @@ void report_end(struct report *r)
         printf("%s      hint: ./grade %s --hint\n", score, r->lab->name);
     else if (!r->all)
         printf(
-            "%s      (of the chosen cases; the whole: ./grade %s)\n", score,
+            "%s      (of the selected cases; ./grade %s grades all of them)\n", score,
             r->lab->name);
     else
         printf("%s\n", score);
     if (!r->build->own)
-        printf("(of %s: it does not count as a pass of labs/)\n", r->build->source);
+        printf(
+            "(graded %s, which does not count as a pass of labs/)\n", r->build->source);
     if (strcmp(r->sandbox, "Landlock and seccomp")) printf("sandbox: %s\n", r->sandbox);
     if (r->under) r->unclean = !under_report(r->under);
 }
 
-/* ---- JSON and JUnit ------------------------------------------------------------------ */
+/* --- JSON and JUnit ----------------------------------------------------------------- */
 
 static json_t *case_json(const struct graded_case *c, const struct judgement *j)
 {
     json_t *findings = json_array();
-    for (int n = 0; n < j->lines; n++)
+    for (int n = 0; n < j->findings.count; n++)
         json_array_append_new(
-            findings, json_stringn_nocheck(j->line[n], strlen(j->line[n])));
+            findings,
+            json_stringn_nocheck(j->findings.line[n], strlen(j->findings.line[n])));
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:I, s:s, s:o}", "name", c->name,
         "part", c->part, "function", c->function, "dtype", c->dtype, "verdict",
@@ -154,10 +155,10 @@ static void xml_case(FILE *f, const struct report *r, size_t i)
         r->lab->cases[i].part, r->lab->cases[i].name, j->seconds);
     if (j->verdict != PASSED) {
         fprintf(f, "<%s message=\"", tags[j->verdict]);
-        xml_text(f, j->lines ? j->line[0] : "");
+        xml_text(f, j->findings.count ? j->findings.line[0] : "");
         fputs("\">", f);
-        for (int n = 1; n < j->lines; n++)
-            xml_text(f, j->line[n]), fputc('\n', f);
+        for (int n = 1; n < j->findings.count; n++)
+            xml_text(f, j->findings.line[n]), fputc('\n', f);
         fprintf(f, "</%s>", tags[j->verdict]);
     }
     fputs("</testcase>\n", f);

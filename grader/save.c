@@ -1,8 +1,10 @@
-/* save.c - the outputs of a case as a file (./grade LAB --save DIR), for comparisons of back
- * ends, versions and machines: tools/compare_backends.py. */
+/* save.c - the outputs of a case as a file, so that tools/compare_backends.py can compare
+ * back ends, versions and machines. */
+#include "save.h"
+
 #include "file.h"
-#include "grader.h"
 #include "safetensors.h"
+#include "util.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +12,19 @@
 #include <unistd.h>
 
 /* in the order of enum element */
-static const st_dtype dtypes[] = {ST_F32, ST_F16,
-                                  ST_BF16, ST_I32, ST_I64, ST_U8};
+static const st_dtype dtypes[] = {ST_F32, ST_F16, ST_BF16, ST_I32, ST_I64, ST_U8};
 
-/* The elements of a view without the gaps between its rows. `bytes`: every buffer of the
- * call with its fences. */
+/* The elements of a view, without the gaps between its rows. */
 static void *
-gather(const struct case_data *d, const struct view *v, const unsigned char *bytes)
+gather(const struct case_data *d, const struct view *v, const unsigned char *result)
 {
     size_t size = element_bytes(v->element);
     unsigned char *packed = xalloc(v->elements * size);
-    for (int b = 0; b < v->buffer; b++)
-        bytes += d->buffer[b].bytes + 2 * FENCE;
+    const unsigned char *bytes = buffer_bytes(d, result, v->buffer);
     for (size_t row = 0; v->cols && row < v->rows; row++)
         memcpy(
-            packed + row * v->cols * size,
-            bytes + FENCE + view_index(v, row * v->cols) * size, v->cols * size);
+            packed + row * v->cols * size, bytes + view_index(v, row * v->cols) * size,
+            v->cols * size);
     return packed;
 }
 
@@ -45,7 +44,7 @@ void save_begin(const char *folder, const struct lab *lab)
     if (folder_make(folder, &err) != 0) fatal(EXIT_NOT_BUILT, "%s", err.text);
     for (size_t i = 0; i < lab->count; i++) {
         char *path = path_of(folder, lab, lab->cases[i].name);
-        unlink(path); /* of an earlier run, which this one may not get as far as */
+        unlink(path); /* of an earlier run; this one may not write it again */
         free(path);
     }
 }
@@ -57,7 +56,7 @@ void save_outputs(
     const struct result *first = run->results ? &run->result[0] : NULL;
     if (!first || first->head.which != CALL_A || first->head.status != WB_OK ||
         !first->bytes)
-        return; /* it did not come to outputs, or was right not to */
+        return; /* there are no outputs */
     st_tensor tensor[MAX_ARGS] = {0};
     size_t n = 0;
     for (int i = 0; i < d->views; i++) {

@@ -1,15 +1,17 @@
-/* under.c - a command that the lab's program runs under (./grade LAB --under COMMAND): what
- * it printed, how it ended, and whether that is clean.
+/* under.c - a command that the lab's program runs under: what it printed, how it ended,
+ * and whether that is clean.
  *
- * A sanitizer finds what no comparison of outputs can, but says so in text, at its end. The
- * last lines that are known, of compute-sanitizer and valgrind:
+ * A sanitizer finds errors that outputs do not show, but reports them only as text, at
+ * its end. These are the summary lines of compute-sanitizer and valgrind:
  *
  *     ========= ERROR SUMMARY: 0 errors
  *     ========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)
  *     ==123== ERROR SUMMARY: 0 errors from 0 contexts (suppressed: 0 from 0)
  */
 #define _GNU_SOURCE
-#include "grader.h"
+#include "under.h"
+
+#include "util.h"
 
 #include <ctype.h>
 #include <signal.h>
@@ -20,17 +22,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TEXT_KEPT = 256 << 10 }; /* bytes of what it printed; the end of it counts */
+enum { TEXT_KEPT = 256 << 10 }; /* bytes of what it printed, from the end */
 
 struct under {
-    const char *command; /* as given; ours is `words`, cut up for argv */
+    const char *command; /* as given; `words` is a copy, split for argv */
     char *words;
     char **argv; /* the command, then the program, then NULL */
-    bool must_sum_up;
-    char *text;          /* 2 * TEXT_KEPT and a 0; the last of what it printed */
-    size_t bytes, begin; /* begin: of what the run at hand printed */
-    int runs, summaries; /* of the command; of these, a summary line was seen */
-    char *fault;         /* the first reason why this is not clean */
+    bool needs_summary;
+    char *text;          /* the last of what it printed: 2 * TEXT_KEPT bytes and a 0 */
+    size_t bytes, begin; /* begin: where the text of the current run starts */
+    int runs, summaries; /* of the command; summary lines in all of them */
+    char *fault;         /* the first reason why the runs are not clean */
 };
 
 struct under *under_new(const char *command, const char *program)
@@ -42,8 +44,9 @@ struct under *under_new(const char *command, const char *program)
     u->argv = xalloc((strlen(command) + 3) * sizeof u->command);
     for (char *word = strtok(u->words, " "); word; word = strtok(NULL, " ")) {
         const char *slash = strrchr(word, '/');
-        /* one that never ran finds nothing: only its summary shows that it ran */
-        if (!strcmp(slash ? slash + 1 : word, "compute-sanitizer")) u->must_sum_up = true;
+        /* a sanitizer that never ran finds nothing; only its summary shows that it did */
+        if (!strcmp(slash ? slash + 1 : word, "compute-sanitizer"))
+            u->needs_summary = true;
         u->argv[n++] = word;
     }
     if (!n) fatal(EXIT_NOT_BUILT, "--under needs a command; see ./grade --help");
@@ -54,8 +57,8 @@ struct under *under_new(const char *command, const char *program)
 
 int under_exec(const struct under *u, const char **step)
 {
-    setsid(); /* no terminal; one group, to be ended as one */
-    *step = "tie its life to the grader's";
+    setsid(); /* no terminal; one process group, so that all of it can be killed */
+    *step = "make it end with the grader";
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return -1;
     *step = text_of("start %s", u->argv[0]);
     return execvp(u->argv[0], u->argv);
@@ -65,7 +68,7 @@ void under_heard(struct under *u, const char *part, size_t bytes)
 {
     while (bytes) {
         size_t n = bytes < TEXT_KEPT ? bytes : TEXT_KEPT;
-        if (u->bytes + n > 2 * TEXT_KEPT) { /* the older half goes */
+        if (u->bytes + n > 2 * TEXT_KEPT) { /* drop the older half */
             size_t gone = u->bytes - TEXT_KEPT;
             memmove(u->text, u->text + gone, TEXT_KEPT);
             u->bytes = TEXT_KEPT;
@@ -85,12 +88,12 @@ static void find_fault(struct under *u, char *reason)
         u->fault = reason;
 }
 
-/* The errors that a summary line counts; -1: it is none. */
+/* The number of errors in a summary line; -1: this is not a summary line. */
 static long summary_errors(const char *line)
 {
     const char *at = strstr(line, "RACECHECK SUMMARY:");
     if (at)
-        at = strchr(at, '('); /* hazards displayed are of three kinds: the errors count */
+        at = strchr(at, '('); /* of the hazards, only those that are errors count */
     else if ((at = strstr(line, "ERROR SUMMARY:")))
         at += strlen("ERROR SUMMARY:") - 1;
     if (!at) return -1;
@@ -98,7 +101,7 @@ static long summary_errors(const char *line)
     return isdigit((unsigned char)*at) ? strtol(at, NULL, 10) : -1;
 }
 
-/* Calls `each` with every line of the text from `begin` on. */
+/* Calls `each` with every line of the text, starting at `begin`. */
 static void
 each_line(struct under *u, size_t begin, void (*each)(struct under *, const char *))
 {
@@ -131,12 +134,12 @@ void under_ended(struct under *u, int status, bool stopped)
     if (stopped)
         find_fault(u, text_of("%s was stopped", u->command));
     else if (WIFSIGNALED(status))
-        find_fault(u, text_of("%s ended by signal %d", u->command, WTERMSIG(status)));
+        find_fault(u, text_of("%s was ended by signal %d", u->command, WTERMSIG(status)));
     else if (WEXITSTATUS(status))
-        find_fault(u, text_of("%s ended with code %d", u->command, WEXITSTATUS(status)));
-    if (u->must_sum_up && u->summaries == before)
+        find_fault(u, text_of("%s exited with code %d", u->command, WEXITSTATUS(status)));
+    if (u->needs_summary && u->summaries == before)
         find_fault(
-            u, text_of("%s printed no summary: has it looked at all?", u->command));
+            u, text_of("%s printed no summary: did it check anything?", u->command));
 }
 
 static void print_line(struct under *u, const char *line)
@@ -169,7 +172,7 @@ bool under_report(struct under *u)
     if (u->fault)
         printf("FAIL: %s\n", u->fault);
     else
-        printf(u->summaries ? "no errors\n" : "ended with code 0, without a summary\n");
+        printf(u->summaries ? "no errors\n" : "exited with code 0, without a summary\n");
     return !u->fault;
 }
 

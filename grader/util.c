@@ -1,5 +1,5 @@
-/* util.c - errors and memory. */
-#include "grader.h"
+/* util.c - fatal errors, memory and formatted text. */
+#include "util.h"
 
 #include <stdarg.h>
 #include <stdio.h>

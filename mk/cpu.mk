@@ -1,52 +1,56 @@
-# cpu.mk - the CPU back end: its library, its suite under sanitizers and valgrind, its speed.
+# cpu.mk - the CPU back end: its library, its GEMM, its tests under sanitizers and valgrind.
+#   OPENBLAS=path of libopenblas, or empty for the built-in GEMM; WB_BLAS chooses at run time.
 ifeq ($(BACKEND),cpu)
-CPU_LIB_SRC := $(wildcard common/cpu/*.cpp) common/cpu/switch.S
-CPU_LIB_OBJ := $(addprefix $(B)/,$(addsuffix .o,$(basename $(CPU_LIB_SRC))))
-
-$(B)/libwbcpu.a: $(CPU_LIB_OBJ)
+$(B)/libwbcpu.a: $(call objects,$(wildcard common/cpu/*.cpp) common/cpu/switch.S) common/cpu
 	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
-$(B)/common/cpu/%.o: common/cpu/%.cpp | setup
+$(B)/objects/common/cpu/%.o: common/cpu/%.cpp | setup
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPU_FLAGS) -Wall -Wextra -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+	$(Q)$(CXX) $(CPU_FLAGS) $(GEMM_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
 
-$(B)/common/cpu/%.o: common/cpu/%.S | setup
+$(B)/objects/common/cpu/%.o: common/cpu/%.S | setup
 	@mkdir -p $(@D)
 	$(Q)$(CC) -c $< -o $@
 endif
 
-# --- speed ----------------------------------------------------------------------------------
-bench-cpu: $(B)/bench/cpu_kernels  ## kernels on the CPU back end (PROTOTYPE=DIR: beside that)
+OPENBLAS ?= $(shell $(PYTHON) -c 'import scipy_openblas32 as o; \
+    print(o.get_lib_dir() + "/" + o.get_library(fullname=True))' 2>/dev/null)
+$(B)/objects/common/cpu/openblas.o: GEMM_FLAGS = -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
+$(call objects,common/cpu/gemm.cpp common/cpu/cublas.cpp): GEMM_FLAGS = -O3
+
+# --- programs of one .cu each; the tests run unchanged on a GPU, except backend -----------
+CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \
+                         $(if $(filter cpu,$(BACKEND)),backend))
+LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 wmma tensor_cores cooperative cublas)
+TEST_PROGRAMS += $(CPU_TESTS) $(LIB_TESTS)
+$(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_gemm: $(B)/%: \
+        $(B)/objects/%.o $(BACKEND_LIBS)
+	$(LINK)
+$(B)/objects/tests/cpu/backend.o: private INCLUDES += -Icommon/cpu/include
+
+bench-cpu: $(B)/bench/cpu_kernels  ##+ measure: kernels on the CPU back end (PROTOTYPE=folder: and on that one)
 	@$(if $(PROTOTYPE),$(PROTOTYPE)/cucc -O2 bench/cpu_kernels.cu -o $(B)/bench/cpu_kernels_other)
 	@$(PYTHON) bench/cpu_kernels.py $(B)/bench/cpu_kernels \
 	    $(if $(PROTOTYPE),$(B)/bench/cpu_kernels_other) $(ARGS)
 
-$(B)/bench/cpu_kernels: $(B)/bench/cpu_kernels.o $(BACKEND_LIBS)
-	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)
+bench-cpu-gemm: $(B)/bench/cpu_gemm | setup  ##+ measure: GEMMs on the CPU, compared with NumPy
+	@$(PYTHON) bench/cpu_gemm.py $<
 
-.PHONY: bench-cpu
-
-# --- its own tests: programs of one .cu each, the same on a card (but for backend) ------------
-CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime $(if $(filter cpu,$(BACKEND)),backend))
-TEST_PROGRAMS += $(CPU_TESTS)
-$(CPU_TESTS): %: %.o $(BACKEND_LIBS)
-	$(Q)$(CXX) $(SANITIZE) $^ -o $@ $(LDLIBS)
-$(B)/tests/cpu/backend.o: INCLUDES += -Icommon/cpu/include
-
+# --- sanitizers ---------------------------------------------------------------------------
 SANITIZED := BACKEND=cpu BUILD=build/cpu-asan OPT=-O1 \
              SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 asan-programs:
 	@$(MAKE) $(SANITIZED) $(CPU_TESTS:$(B)/%=build/cpu-asan/%)
-asan: asan-programs  ## the CPU back end's programs under AddressSanitizer and UBSan
+asan: asan-programs  ## develop: the CPU back end's tests under AddressSanitizer and UBSan
 	@for t in $(CPU_TESTS:$(B)/%=build/cpu-asan/%); do echo "# $$t"; $$t || exit 1; done
 
-# valgrind does not know AVX-512, and learns of each fiber's stack.
+# valgrind does not know AVX-512; WBCPU_VALGRIND tells it about each fiber's stack.
 VALGRIND_TESTS := $(patsubst $(B)/%,build/cpu-valgrind/%,$(filter-out %/backend,$(CPU_TESTS)))
 VALGRIND_BUILD := BACKEND=cpu BUILD=build/cpu-valgrind CPU_TARGET=x86-64-v3 SANITIZE=-DWBCPU_VALGRIND
-valgrind:  ## the same under memcheck (but for the guard against host accesses)
+valgrind:  ## develop: the same under memcheck (without the guard against host accesses)
 	@$(MAKE) $(VALGRIND_BUILD) $(VALGRIND_TESTS)
 	@for t in $(VALGRIND_TESTS); do echo "# $$t"; \
 	    WB_THREADS=2 valgrind -q --error-exitcode=9 --leak-check=full $$t || exit 1; done
 
-.PHONY: asan-programs asan valgrind
+.PHONY: bench-cpu bench-cpu-gemm asan-programs asan valgrind

@@ -1,64 +1,67 @@
-# recurrentgemma.mk - the inference engine: its programs, its library, and the tests that link it.
-#   make recurrentgemma     build/<backend>/recurrentgemma, the program
-#   make build/cpu/recurrentgemma-example        the engine in a program of your own
-#   make build/cpu/recurrentgemma-random         model folders with random weights
-#   make recurrentgemma-check-transformers MODEL=folder PYTHON=/path/with/transformers
-#   make demo [PROMPT="ROMEO:"] [LENGTH=500] [OUT=runs] [DATA=text] [ARGS="--steps 500"]
-in_folder = $(addprefix $(RG_FOLDER)/,$(addsuffix .o,$(1)))
-$(RG_FOLDER)/%.o: recurrentgemma/%.c | setup
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) $(DEPS) -c $< -o $@
+# recurrentgemma.mk - the inference engine, its programs and tests; SentencePiece; the demo.
+#   make build/cpu/recurrentgemma-example    the engine in a program of your own
+#   make build/cpu/recurrentgemma-random     writes model folders with random weights
+#   SENTENCEPIECE=/prefix                    its include/ and lib/, if not the system's
+ENGINE := $(call objects,$(wildcard recurrentgemma/engine/*.c)) $(B)/kernels.o $(WB)
 
-# A model folder: its config and weights on the way to the device. No kernels.
-WEIGHTS_OBJECTS := $(call in_folder,$(addprefix engine/,weights loading files upload))
-WEIGHTS_PARTS   := $(WEIGHTS_OBJECTS) $(FILE_OBJECTS) $(B)/common/cuda_check.o $(B)/common/decoder/configure.o $(BACKEND_LIBS)
+$(B)/recurrentgemma: $(call objects,$(wildcard recurrentgemma/program/*.c)) $(ENGINE)
+recurrentgemma: $(B)/recurrentgemma  ## models: build build/<backend>/recurrentgemma, the inference program
 
-# The engine: what recurrentgemma.h declares, and all that it needs.
-ENGINE_PARTS := $(call in_folder,$(addprefix engine/,engine engine_prefill engine_step)) $(WEIGHTS_OBJECTS) \
-                $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
+$(B)/recurrentgemma-example: $(call objects,recurrentgemma/example.c) $(ENGINE)
 
-# --- programs ---------------------------------------------------------------------------
+$(B)/recurrentgemma-random: $(call objects,$(wildcard recurrentgemma/random/*.c)) $(WB)
+	$(LINK)
 
-PROGRAM_OBJECTS := $(call in_folder,$(addprefix program/,main options prompts output session generate score talk \
-                     bench cost)) $(addprefix $(B)/common/,stop.o ceiling.o)
-$(B)/recurrentgemma: $(PROGRAM_OBJECTS) $(TEXT_OBJECTS) $(ENGINE_PARTS)
-	$(LINK_TEXT)
-recurrentgemma: $(B)/recurrentgemma  ## the inference program: build/<backend>/recurrentgemma --help
-
-$(B)/recurrentgemma-example: $(call in_folder,example) $(TEXT_OBJECTS) $(ENGINE_PARTS)
-	$(LINK_TEXT)
-
-# It writes files alone: no kernels, no back end.
-$(B)/recurrentgemma-random: $(call in_folder,$(addprefix random/,random random_model)) \
-        $(addprefix $(B)/common/,cores.o draw.o file.o flags.o griffin/config.o griffin/config_read.o \
-                                 griffin/tensors.o model_shape.o safetensors.o stop.o wb.o)
-	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lpthread -lm
-
-TEST_PROGRAMS += $(addprefix $(B)/,recurrentgemma recurrentgemma-example recurrentgemma-random)
-
-# From a fresh clone to two models that write: this program's, and TinyLM's.
-demo:  ## trains both small models (or takes the kept ones), both programs write from PROMPT=
-	+@BACKEND=$(BACKEND) B=$(B) PYTHON=$(PYTHON) MAKE="$(MAKE)" DATA="$(DATA)" ARGS="$(ARGS)" \
-	    OUT="$(if $(filter command environment,$(firstword $(origin OUT))),$(OUT))" tools/demo.sh
-
-# --- tests ------------------------------------------------------------------------------
-
-# tests/recurrentgemma/NAME.c: programs on the engine's C API and what is inside of it.
-ENGINE_TESTS := $(addprefix $(B)/tests/recurrentgemma/,engine limits)
-$(ENGINE_TESTS): %: %.o $(ENGINE_PARTS)
-	$(LINK_PROGRAM) $(WRAP)
-$(B)/tests/recurrentgemma/limits: WRAP = -Wl,--wrap=cudaMalloc,--wrap=cudaMallocHost
-
-$(B)/tests/recurrentgemma/weights: $(B)/tests/recurrentgemma/weights.o $(WEIGHTS_PARTS)
-	$(LINK_PROGRAM)
-
-TEST_PROGRAMS += $(ENGINE_TESTS) $(B)/tests/recurrentgemma/weights
-
-# Criterion programs, as in tests.mk; these link more than a line `// links:` holds.
-ANSWERS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_recurrentgemma*.c))
-$(ANSWERS): $(ENGINE_PARTS)
-
-recurrentgemma-check-transformers: $(B)/recurrentgemma  ## compare the engine with transformers on a model folder (MODEL=folder)
+recurrentgemma-check-transformers: $(B)/recurrentgemma  ##+ develop: compare the engine with transformers (MODEL=folder)
 	@$(or $(GIVEN_PYTHON),$(PYTHON)) tools/check_recurrentgemma.py $< $(or $(MODEL),tests/recurrentgemma/tiny)
 
+demo:  ## models: train both small models, then generate with both (PROMPT= LENGTH= OUT= DATA=)
+	+@B=$(B) PYTHON=$(PYTHON) MAKE="$(MAKE)" DATA="$(DATA)" ARGS="$(ARGS)" \
+	    OUT="$(if $(filter command environment,$(firstword $(origin OUT))),$(OUT))" tools/demo.sh
+
 .PHONY: recurrentgemma recurrentgemma-check-transformers demo
+
+# --- text: SentencePiece where it is installed --------------------------------------------
+SENTENCEPIECE       ?=
+SENTENCEPIECE_FLAGS  = $(SENTENCEPIECE:%=-I%/include)
+SENTENCEPIECE_LIBS   = $(if $(SENTENCEPIECE),-L$(SENTENCEPIECE)/lib -Xlinker -rpath \
+                       -Xlinker $(abspath $(SENTENCEPIECE))/lib) -lsentencepiece
+WRAPPER := $(B)/objects/recurrentgemma/text/sentencepiece
+TEXT    := $(call objects,$(filter-out %_none.c,$(wildcard recurrentgemma/text/*.c))) $(WRAPPER).o
+
+# Programs that read text take the library's flags from WRAPPER.libs.
+TEXT_PROGRAMS := $(addprefix $(B)/,recurrentgemma recurrentgemma-example tests/recurrentgemma/text)
+$(B)/tests/recurrentgemma/text: $(B)/objects/tests/recurrentgemma/text.o $(WB)
+$(TEXT_PROGRAMS): $(TEXT)
+	$(LINK) @$(WRAPPER).libs
+
+# The recipe looks for the library, because set-up may have installed it just now. When that
+# changes later, the file is written again and the wrapper is compiled again.
+HAVE_SENTENCEPIECE = printf '\#if !__has_include(<sentencepiece_processor.h>)\n\#error\n\#endif\n' | \
+    $(CXX) -E -x c++ $(SENTENCEPIECE_FLAGS) - >/dev/null 2>&1
+FOUND = $$(if $(HAVE_SENTENCEPIECE); then echo '$(strip $(SENTENCEPIECE_LIBS))'; fi)
+ifneq ($(wildcard $(WRAPPER).libs),)
+$(shell now="$(FOUND)"; [ "$$(cat $(WRAPPER).libs)" = "$$now" ] || echo "$$now" >$(WRAPPER).libs)
+endif
+
+$(WRAPPER).o: $(addprefix recurrentgemma/text/sentencepiece,.cpp .h _none.c) common/file.h \
+              $(wildcard $(WRAPPER).libs) | setup
+	@mkdir -p $(@D)
+	$(Q)echo "$(FOUND)" >$(WRAPPER).libs; if [ -n "$$(cat $(WRAPPER).libs)" ]; then \
+	    $(CXX) -std=gnu++17 $(OPT) -g -Wall -Wextra $(SANITIZE) -Icommon $(SENTENCEPIECE_FLAGS) \
+	        -c $< -o $@; \
+	else \
+	    echo "no SentencePiece library: tokenizer.model files cannot be read (make doctor)"; \
+	    $(CC) $(CFLAGS) -Icommon -c recurrentgemma/text/sentencepiece_none.c -o $@; \
+	fi
+
+# --- tests --------------------------------------------------------------------------------
+ENGINE_TESTS := $(addprefix $(B)/tests/recurrentgemma/,engine limits weights)
+$(ENGINE_TESTS): $(B)/%: $(B)/objects/%.o $(ENGINE)
+	$(LINK)
+$(B)/tests/recurrentgemma/limits: private LDLIBS += -Wl,--wrap=cudaMalloc,--wrap=cudaMallocHost
+
+# Criterion programs (tests.mk) that take the whole engine.
+$(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_recurrentgemma*.c)): $(ENGINE)
+
+TEST_PROGRAMS += $(TEXT_PROGRAMS) $(ENGINE_TESTS) $(B)/recurrentgemma-random

@@ -1,36 +1,61 @@
 # tests.mk - `make test` installs what it needs, builds everything and runs every suite.
-.SECONDEXPANSION:
 CRITERION := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 SUITES    := $(sort $(wildcard tests/*/suite*.sh))
-RUN_TESTS  = BACKEND=$(BACKEND) B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
+RUN_TESTS  = B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
 
-$(CRITERION:=.o): | setup-test  # criterion.h may be on its way
-
-test: setup-test $(CRITERION) test-programs  ## every test (installs what it needs)
+test: setup-test $(CRITERION) test-programs  ## develop: every test (installs what it needs)
 	@$(RUN_TESTS) $(CRITERION) $(SUITES)
 
-# Criterion programs of a subject: tests/test_rglru.c, tests/test_rglru_scan.c
+check: test  ##+ develop: the same as make test
+
+# The suites of a subject, and its Criterion programs: tests/test_rglru.c, test_rglru_scan.c
 criterion_of = $(addprefix $(B)/tests/,$(filter test_$(1) test_$(1)_%,$(notdir $(CRITERION))))
-test-%: setup-test test-programs $$(call criterion_of,$$*)  ## one suite: make test-cpu, test-grader, test-tinylm ...
+test-%: setup-test test-programs $$(call criterion_of,$$*)  ## develop: one suite: test-cpu, test-grader, test-labs, test-tinylm ...
 	@$(RUN_TESTS) $(wildcard tests/$*/suite*.sh) $(call criterion_of,$*)
 
-# What the suites run must be built first; each subject adds its programs to TEST_PROGRAMS.
+# Each subject adds what its suites run.
 test-programs: $$(TEST_PROGRAMS)
 
-test-card:  ## on a machine with a card: suites, solutions, compute-sanitizer
-	@BACKEND=cuda PYTHON=$(PYTHON) tests/card.sh
+test-gpu:  ## develop: on a computer with a GPU: suites, solutions, compute-sanitizer
+	@BACKEND=cuda PYTHON=$(PYTHON) tests/gpu.sh
 
-# For tests/card.sh: the labs, and the programs that are a suite each.
+<<<<<<< HEAD
+examples: | setup  ##+ develop: run the commands of the examples in the guides again
+	@$(PYTHON) tools/examples.py write --all
+=======
+compile-archs:  ## develop: compile all device code for every GPU architecture since Turing
+	@NVCC="$(NVCC)" tools/compile_archs.sh $(ALL_ARCHS)
+>>>>>>> main
+
+# For tests/gpu.sh: the labs, and the programs that are a suite each.
 list-labs:
 	@echo $(LABS)
 list-tests:
 	@echo $(CRITERION) $(sort $(filter $(B)/tests/cpu/%,$(TEST_PROGRAMS)))
 
-# Criterion programs link what they test by name: tests/test_NAME.c says it in a line
-# `// links: common/safetensors.o ...`
-links = $(shell sed -n 's,^// links: ,,p' $(1))
-$(B)/tests/test_%: $(B)/tests/test_%.o $$(addprefix $(B)/,$$(call links,tests/test_$$*.c)) \
-                   $(BACKEND_LIBS)
-	$(Q)$(CXX) $(SANITIZE) $(filter-out $(BACKEND_LIBS),$^) $(BACKEND_LIBS) -o $@ -lcriterion -l:libjansson.a $(LDLIBS)
+# Criterion programs link the library, and what a line `// links: grader/data.o ...` names.
+links = $(addprefix $(B)/,$(shell sed -n 's,^// links: ,,p' tests/$(1).c))
+$(CRITERION:=.o): | setup-test  # criterion.h may be on its way
+$(CRITERION): $(B)/tests/%: $(B)/objects/tests/%.o $$(call links,$$*) $(WB)
+	$(LINK) -lcriterion
 
-.PHONY: test test-programs test-card list-labs list-tests
+# The common ops need lab 04's softmax. Only their data need Python: copied to a computer
+# with a GPU, they stay as they are.
+OPS_DATA := build/host/ops-data
+$(B)/tests/ops/ops: $(call objects,$(wildcard tests/ops/*.c tests/ops/*.cu)) \
+        $(B)/solutions/lab04_softmax.o $(WB)
+	$(LINK)
+$(OPS_DATA)/names: tests/ops/cases tests/ops/make_data.py $(wildcard reference/*.py) | setup
+	@$(PYTHON) tests/ops/make_data.py $(OPS_DATA)
+ops-data: $(OPS_DATA)/names  ##+ develop: expected results of the common ops, for a computer without Python
+
+$(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter fence,$$*),$(addprefix $(B)/objects/grader/,sandbox.o landlock.o seccomp.o))
+	$(LINK)
+
+TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(B)/tests/labs/fence $(B)/tests/labs/intruder \
+                 $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
+<<<<<<< HEAD
+.PHONY: test check test-programs test-gpu examples list-labs list-tests ops-data
+=======
+.PHONY: test check test-programs test-gpu compile-archs list-labs list-tests ops-data
+>>>>>>> main

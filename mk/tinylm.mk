@@ -1,49 +1,37 @@
 # tinylm.mk - TinyLM: train, evaluate, generate.
-#   make tinylm-train [PRESET=laptop|laptop-griffin|baby|baby-griffin|path] [OUT=runs/x] [DATA=text] [ARGS="--steps 500"]
+#   PRESET=laptop|laptop-griffin|baby|baby-griffin|path   OUT=runs/x   DATA=text
+#   ARGS="--steps 500"   PROMPT="ROMEO:"
 PRESET ?= $(if $(filter cuda,$(BACKEND)),baby,laptop)
 OUT    ?= runs/$(notdir $(PRESET))
 ARGS   ?=
 
-OPS_OBJECTS    := $(patsubst %.cu,$(B)/%.o,$(wildcard common/ops/*.cu))
-FILE_OBJECTS   := $(addprefix $(B)/common/,wb.o file.o safetensors.o tokenizer.o progress.o flags.o \
-                              griffin/config.o griffin/config_read.o griffin/tensors.o draw.o cores.o \
-                              model_shape.o model_weights.o)
-TINYLM_OBJECTS := $(patsubst %.c,$(B)/objects/%.o,$(wildcard tinylm/*.c))
-DECODER_OBJECTS := $(addprefix $(B)/common/,cuda_check.o machine.o) $(patsubst %.c,$(B)/%.o,$(wildcard common/decoder/*.c))
-LINK_PROGRAM    = $(Q)$(CXX) $(SANITIZE) $^ -o $@ -l:libjansson.a $(LDLIBS)
+TINYLM := $(call objects,$(filter-out %/main.c,$(wildcard tinylm/*.c))) $(B)/kernels.o $(WB)
 
-$(B)/tinylm: $(TINYLM_OBJECTS) $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
-	$(LINK_PROGRAM)
+$(B)/tinylm: $(B)/objects/tinylm/main.o $(TINYLM)
+	$(LINK)
 
-# Not $(B)/tinylm/*.o: that is the program's name.
-$(B)/objects/tinylm/%.o: tinylm/%.c | setup
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) $(DEPS) -c $< -o $@
+find_text = text=$$($(PYTHON) tools/data.py --data "$(DATA)") && text=$$(echo "$$text" | tail -1)
 
-tinylm-train: $(B)/tinylm  ## train TinyLM (PRESET=laptop|baby OUT=runs/x ARGS="--steps 500")
-	@text=$$($(PYTHON) tools/data.py --data "$(DATA)") && text=$$(echo "$$text" | tail -1) && \
-	$< train --preset $(PRESET) --out $(OUT) --data "$$text" $(ARGS)
+tinylm-train: $(B)/tinylm  ## models: train TinyLM (PRESET=laptop|baby OUT=runs/x ARGS="--steps 500")
+	@$(find_text) && $< train --preset $(PRESET) --out $(OUT) --data "$$text" $(ARGS)
 	@$(PYTHON) tools/plot_training.py $(OUT)/train.csv $(OUT)/loss.png
 	@echo "--- a sample of $(OUT)/best: make tinylm-generate PROMPT=\"ROMEO:\" writes more"
 	@$< generate --model $(OUT)/best --max-new-tokens 300 --quiet
 
-tinylm-eval: $(B)/tinylm  ## validation loss of a checkpoint (OUT=runs/x)
-	@text=$$($(PYTHON) tools/data.py --data "$(DATA)") && text=$$(echo "$$text" | tail -1) && \
-	$< eval --model $(OUT)/best --data "$$text" $(ARGS)
+tinylm-eval: $(B)/tinylm  ##+ models: validation loss of a checkpoint (OUT=runs/x)
+	@$(find_text) && $< eval --model $(OUT)/best --data "$$text" $(ARGS)
 
-tinylm-generate: $(B)/tinylm  ## write a text (PROMPT="ROMEO:" OUT=runs/x ARGS="--max-new-tokens 200")
+tinylm-generate: $(B)/tinylm  ## models: generate text (PROMPT="ROMEO:" OUT=runs/x ARGS="--max-new-tokens 200")
 	@$< generate --model $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
 
-tinylm-check-transformers: $(B)/tests/tinylm/logits  ## compare a checkpoint with transformers' model
+tinylm-check-transformers: $(B)/tests/tinylm/logits  ##+ develop: compare a checkpoint with transformers
 	@$(or $(GIVEN_PYTHON),$(PYTHON)) tools/check_transformers.py $< $(OUT)/best
 
-$(B)/tests/tinylm/%: $(B)/tests/tinylm/%.o $(filter-out %/main.o,$(TINYLM_OBJECTS)) \
-                     $(DECODER_OBJECTS) $(FILE_OBJECTS) $(OPS_OBJECTS) $(B)/kernels.o $(BACKEND_LIBS)
-	$(LINK_PROGRAM)
-# It counts what is asked from the device.
+$(B)/tests/tinylm/%: $(B)/objects/tests/tinylm/%.o $(TINYLM)
+	$(LINK)
+# It counts the calls that allocate device memory.
 $(B)/tests/tinylm/allocations: private LDLIBS += \
     $(patsubst %,-Xlinker --wrap=%,cudaMalloc cudaMallocAsync cudaMallocManaged)
-TEST_PROGRAMS += $(B)/tinylm \
-                 $(addprefix $(B)/tests/tinylm/,generation gradients logits allocations loss_scale start)
+TEST_PROGRAMS += $(B)/tinylm $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tinylm/*.c))
 
 .PHONY: tinylm-train tinylm-eval tinylm-generate tinylm-check-transformers

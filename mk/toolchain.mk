@@ -1,12 +1,23 @@
-# toolchain.mk - which back end, which compilers, and how a source becomes an object.
+# toolchain.mk - which back end, which compilers, and how sources become objects, the library
+# and programs.
 NVCC      ?= $(shell command -v nvcc)
-CUDA_HOME ?= $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))..))
-ifeq ($(origin BACKEND),undefined)  # cuda only where nvcc is there and a device answers
-BACKEND := $(if $(and $(NVCC),$(shell nvidia-smi -L 2>/dev/null)),cuda,cpu)
+CUDA_HOME ?= $(if $(NVCC),$(abspath $(dir $(realpath $(shell command -v $(NVCC))))..))
+
+# Without BACKEND=: cuda where nvcc compiles for the GPU that answers, otherwise cpu.
+# Not asked when the CUDA targets are given.
+ifeq ($(filter cpu,$(BACKEND))$(ARCH)$(ARCHS),)
+DETECTED := $(shell tools/backend.sh "$(BACKEND)" "$(NVCC)")
+BACKEND  ?= $(firstword $(DETECTED))
+ifeq ($(firstword $(DETECTED)),error:)
+$(if $(filter-out help help-all clean doctor,$(or $(MAKECMDGOALS),help)), \
+    $(error $(wordlist 2,99,$(DETECTED))))
 endif
+endif
+BACKEND ?= cuda
 ifeq ($(filter $(BACKEND),cpu cuda),)
-$(error BACKEND=$(BACKEND) is not known: say BACKEND=cpu or BACKEND=cuda)
+$(error BACKEND=$(BACKEND) is not known: use BACKEND=cpu or BACKEND=cuda)
 endif
+export BACKEND
 BUILD ?= build/$(BACKEND)
 B     := $(BUILD)
 Q     := $(if $(V),,@)
@@ -19,25 +30,35 @@ CXX := g++
 endif
 OPT      ?= -O2
 SANITIZE ?=
-INCLUDES := -Icommon -Icommon/ops -Icommon/decoder -Irecurrentgemma $(addprefix -I,$(wildcard labs/lab*))
 CFLAGS   := -std=gnu11 $(OPT) -g -Wall -Wextra $(SANITIZE)
 DEPS      = -MMD -MP -MF $(@:.o=.d) -MT $@
 
-# --- CPU back end: translate <<<>>> and __shared__, then the host's own compiler -----------
+# A lab includes common/ and contracts. Everything else may include more; who includes what
+# is checked by tests/build/suite_includes.sh.
+INCLUDES := -Icommon -Icommon/ops $(addprefix -I,$(wildcard labs/lab*))
+$(foreach folder,common tinylm recurrentgemma bench tests,$(eval \
+    $(B)/objects/$(folder)/%.o: private INCLUDES += -Icommon/ops -Icommon/decoder -Irecurrentgemma))
+
+# Every architecture since Turing, and those that nvcc knows.
+ALL_ARCHS   := 75 80 86 89 90 100 120
+known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>&1)),$(1)),$(1))
+
+# --- CPU back end: translate <<<>>> and __shared__, then the host's own compiler ----------
 # -fno-strict-aliasing: float4 views of float arrays are normal in CUDA.
-# -fno-gnu-unique: labs with equal template names must stay apart (see mk/labs.mk).
+# -fno-gnu-unique: labs with equal template names must stay separate (see mk/labs.mk).
 # -fstack-clash-protection: a large local array meets the guard page of a thread's stack.
-# Never -ffast-math: masks are -INFINITY, and it compiles every NaN check away.
+# Never -ffast-math: masks are -INFINITY, and it removes every NaN check.
 CPU_TARGET ?= native
 TRANSLATE := build/host/translate
-CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing -fno-math-errno \
-             -fno-trapping-math -fstack-clash-protection -Wno-unknown-pragmas -Wno-attributes $(SANITIZE) \
-             -Icommon/cpu/include $(if $(findstring clang,$(CXX)),,-fno-gnu-unique)
+CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing \
+             -fno-math-errno -fno-trapping-math -fstack-clash-protection \
+             -Wno-unknown-pragmas -Wno-attributes $(SANITIZE) -Icommon/cpu/include \
+             $(if $(findstring clang,$(CXX)),,-fno-gnu-unique)
 ifeq ($(BACKEND),cpu)
 BACKEND_INCLUDES := -Icommon/cpu/include
-BACKEND_LIBS      = $(B)/libwbcpu.a
+BACKEND_LIBS     := $(B)/libwbcpu.a
 LDLIBS            = -lstdc++ -lpthread -ldl -lm
-define compile_cu  # $(call compile_cu,source,object[,|| what to do when it does not compile])
+define compile_cu  # $(call compile_cu,source,object[,|| what to do if it does not compile])
 @mkdir -p $(dir $(2))
 $(Q)$(TRANSLATE) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \
     $(CXX) $(CPU_FLAGS) $(INCLUDES) -iquote $(dir $(1)) -include cuda_runtime.h \
@@ -45,14 +66,18 @@ $(Q)$(TRANSLATE) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \
 endef
 CU_TOOLS := $(TRANSLATE)
 else
-# --- CUDA: nvcc for the card found, else sm_80 and sm_90 with PTX for later ones ------------
+# --- CUDA: nvcc for the GPU found, otherwise for ARCHS ------------------------------------
+# Code for 7.5 runs on Turing, for 8.0 on every 8.x, for 9.0 on 9.x; the PTX of the last one
+# is compiled by the driver on anything newer. A handout has code for every architecture.
 # -fPIC: the same objects become programs and the library of mk/bench.mk.
-CARD := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d .)
-ARCH ?= $(if $(CARD),-arch=sm_$(CARD),-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90])
+ARCHS := $(or $(ARCHS),$(word 2,$(DETECTED)),$(call known_archs,75 80 90))
+target = -gencode=arch=compute_$(1),code=$(2)_$(1)
+ARCH  ?= $(foreach sm,$(ARCHS),$(call target,$(sm),sm)) $(call target,$(lastword $(ARCHS)),compute)
 LINEINFO := -lineinfo
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
 BACKEND_LIBS     :=
-LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lcublasLt -lstdc++ -lpthread -ldl -lrt -lm
+LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lcublasLt -lstdc++ \
+                    -lpthread -ldl -lrt -lm
 define compile_cu
 @mkdir -p $(dir $(2))
 $(Q)$(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) $(INCLUDES) \
@@ -61,15 +86,32 @@ endef
 CU_TOOLS :=
 endif
 
-$(B)/%.o: %.c | setup
+# --- objects, the library, programs -------------------------------------------------------
+# $(B)/objects/PATH.o is the object of PATH.c or PATH.cu.
+objects = $(patsubst %,$(B)/objects/%.o,$(basename $(1)))
+
+$(B)/objects/%.o: %.c | setup
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) $(DEPS) -c $< -o $@
 
-$(B)/%.o: %.cu $(CU_TOOLS) | setup
+$(B)/objects/%.o: %.cu $(CU_TOOLS) | setup
 	$(call compile_cu,$<,$@)
 
-$(TRANSLATE): $(wildcard common/cpu/translate/*.c) common/cpu/translate/tokens.h | setup
+$(TRANSLATE): $(wildcard common/cpu/translate/*.[ch]) | setup
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -D_GNU_SOURCE $(filter %.c,$^) -o $@
+
+# All that programs share. The folders are prerequisites for files that come or go.
+LIBRARY_FOLDERS := $(addprefix common,/ /griffin /ops /decoder)
+$(B)/libwb.a: $(call objects,$(wildcard $(LIBRARY_FOLDERS:%=%/*.c) common/ops/*.cu)) $(LIBRARY_FOLDERS)
+	@rm -f $@
+	$(Q)$(AR) cqs $@ $(filter %.o,$^)
+WB := $(B)/libwb.a $(BACKEND_LIBS)
+
+# The recipe of every program: objects first, then archives.
+define LINK
+@mkdir -p $(@D)
+$(Q)$(CXX) $(SANITIZE) $(filter %.o,$^) $(filter %.a,$^) -o $@ -l:libjansson.a $(LDLIBS)
+endef
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -11,7 +11,7 @@ from wb import TYPES, bound, rounded, total
 
 ALL = 2**31 - 1  # WB_ALL: no window
 
-# --- the formulas --------------------------------------------------------------------------
+# --- the formulas -----------------------------------------------------------------------
 # q is seen as (B,T,H*D), k and v as (B,S,K*D), rows ldq and ldkv apart. Inside, heads come
 # first: q (B,H,T,D); k and v with a copy for each head of a group, (B,H,S,D).
 
@@ -101,7 +101,7 @@ def attention_backward(
     dq[...], dk[...], dv[...] = gradients(p, q, k, v, dout, out, H, K, D, scale)
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 
 def document_positions(call, kind, B, T, S):
@@ -223,7 +223,7 @@ def attention_backward_data(
     call.null("pos", dtype="i32") if p is None else call.input("pos", p, "i32")
 
 
-# --- error model: see "Tolerance" in the header --------------------------------------------
+# --- error model: see "Tolerance" in the header -----------------------------------------
 
 
 def score_errors(s, D):
@@ -280,18 +280,19 @@ def attention_backward_bounds(
     return {name: bound(m, text, c=1) for name, m in M.items()}
 
 
-# --- mistakes that the report should name --------------------------------------------------
+# --- mistakes that the report should name -----------------------------------------------
 
 
 def wrong_reaches(pos, B, T, S, window):
     """yields (cause, words, reach) of masks that reach too far back, or not far enough"""
-    ahead, right = "the window has", reach(pos, B, T, S, window)
+    right = reach(pos, B, T, S, window)
     yield "no_window", "window is ignored", reach(pos, B, T, S, ALL)
     if window < ALL:
-        yield "window_less", f"{ahead} `window` keys: a query sees itself and `window` more", (
+        rule = "a query should see itself and `window` earlier keys"
+        yield "window_less", f"the window is one key too small: {rule}", (
             reach(pos, B, T, S, max(window - 1, 0))
         )
-        yield "window_more", f"{ahead} `window` + 2 keys, one too many", (
+        yield "window_more", f"the window is one key too large: {rule}", (
             reach(pos, B, T, S, window + 1)
         )
     yield "no_pos", "pos is ignored: a query sees earlier documents", (
@@ -301,19 +302,19 @@ def wrong_reaches(pos, B, T, S, window):
         yield "pos_less", "the first token of a document is not seen by the others", (
             reach(np.maximum(pos - 1, 0), B, T, S, window)
         )
-        yield "pos_more", "the last token of the document before is seen", (
+        yield "pos_more", "queries also see the last token of the previous document", (
             reach(pos + 1, B, T, S, window)
         )
     if S > T:
-        yield "reach_of_chunk", "only keys of this call are seen, none of the first S-T", (
+        yield "reach_of_chunk", "queries see only the keys of this call, none of the first S-T", (
             np.minimum(right, np.arange(T))
         )
 
 
 def wrong_heads(H, K):
     """yields (cause, words, map from query head to key head)"""
-    yield "head_modulo", "query head h takes key head h % K: it is h / (H/K)", lambda h: h % K
-    yield "head_first", "all query heads take key head 0", lambda h: 0
+    yield "head_modulo", "query head h uses key head h % K, but it should use h / (H/K)", lambda h: h % K
+    yield "head_first", "all query heads use key head 0, but head h should use h / (H/K)", lambda h: 0
 
 
 def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window, scale):
@@ -327,21 +328,21 @@ def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window,
         return {"out": rows(p @ vh), "lse": l}
 
     yield "no_scale", "scale is ignored", results(products)
-    yield "own_scale", "1/sqrt(D) is taken in place of scale", results(products / np.sqrt(D))
-    yield "scores_in_half", "scores are kept in half precision: they stay float", (
+    yield "own_scale", "1/sqrt(D) is used in place of scale", results(products / np.sqrt(D))
+    yield "scores_in_half", "the scores are stored in half precision: keep them in float", (
         results(rounded(s, "f16"))
     )
-    yield "not_causal", "later keys are seen: key j is seen where j <= S-T+t", (
+    yield "not_causal", "queries see later keys: query t may see key j only if j <= S-T+t", (
         results(see=visible(right, T, S, S))
     )
-    yield "sees_one_more", "the mask is off by one: key S-T+t+1 is seen", (
+    yield "sees_one_more", "the mask is off by one: query t also sees key S-T+t+1", (
         results(see=visible(right, T, S, 1))
     )
-    yield "sees_one_less", "the mask is off by one: key S-T+t itself is not seen", (
+    yield "sees_one_less", "the mask is off by one: query t does not see its own key, S-T+t", (
         results(see=visible(right, T, S, -1))
     )
     if S > T:
-        yield "no_offset", "the mask takes query t for key t: it is key S-T+t", (
+        yield "no_offset", "the mask treats query t as key t, but it is key S-T+t", (
             results(see=visible(np.minimum(right, np.arange(T)), T, S, offset=0))
         )
     for cause, words, other in wrong_reaches(pos, B, T, S, window):
@@ -353,11 +354,11 @@ def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window,
         )
     e, l = softmax_parts(s, see)
     m = np.max(np.where(see, s, -np.inf), -1)
-    yield "no_division", "not divided by the sum of the exponentials", {
+    yield "no_division", "the result is not divided by the sum of the exponentials", {
         "out": rows(e * np.exp(l - m)[..., None] @ vh)
     }
-    yield "lse_no_max", "the maximum is not added to the logarithm again", {"lse": l - m}
-    yield "lse_base_two", "log2 where the natural logarithm belongs", {"lse": l / np.log(2)}
+    yield "lse_no_max", "the maximum is not added back to the logarithm", {"lse": l - m}
+    yield "lse_base_two", "log2 is used in place of the natural logarithm", {"lse": l / np.log(2)}
     for tile in (16, 32, 64):
         yield f"no_rescale_{tile}", (
             "the sum of p v is not rescaled when the running maximum grows"
@@ -393,16 +394,16 @@ def attention_backward_mistakes(
     def only(name, **change):
         return {name: results(**change)[name]}
 
-    yield "no_scale_dq", "scale is left out of dq", only("dq", scale=1.0)
-    yield "no_scale_dk", "scale is left out of dk", only("dk", scale=1.0)
+    yield "no_scale_dq", "the factor scale is missing in dq", only("dq", scale=1.0)
+    yield "no_scale_dk", "the factor scale is missing in dk", only("dk", scale=1.0)
     yield "no_scale", "scale is ignored in the scores", results(
         masked_exp(s / scale, see, lse)
     )
     yield "no_delta", "delta = dout . out is not subtracted", results(out=0 * out)
-    yield "scores_in_half", "scores are kept in half precision: they stay float", results(
+    yield "scores_in_half", "the scores are stored in half precision: keep them in float", results(
         masked_exp(rounded(s, "f16"), see, lse)
     )
-    yield "sees_one_more", "the mask is off by one: key S-T+t+1 is seen", results(
+    yield "sees_one_more", "the mask is off by one: query t also sees key S-T+t+1", results(
         masked_exp(s, visible(right, T, S, 1), lse)
     )
     for cause, words, other in wrong_reaches(pos, B, T, S, window):
@@ -413,14 +414,14 @@ def attention_backward_mistakes(
     for name, x in each.items():
         of = x.reshape(B, K, H // K, S, D)
         yield f"last_head_{name}", (
-            "only the last head of each group counts: the heads of a group are summed"
+            "only the last head of each group counts: sum over all heads of the group"
         ), {name: rows(of[:, :, -1])}
         yield f"first_head_{name}", (
-            "only the first head of each group counts: the heads of a group are summed"
+            "only the first head of each group counts: sum over all heads of the group"
         ), {name: rows(of[:, :, 0])}
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check(checks, T, S, H, K, window, pos):

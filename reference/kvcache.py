@@ -247,16 +247,16 @@ def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
     def told(places):
         return stored(kcache_before, vcache_before, k, v, B, places)
 
-    yield "slot_of_t", "a token lies at slot t mod S: it belongs to pos mod S", told(
+    yield "slot_of_t", "a token is stored in slot t mod S: it belongs in slot pos mod S", told(
         lambda b: [(t, t % S) for t in kept_tokens(p[b], n[b], S)]
     )
-    yield "first_slots", "the last tokens lie from slot 0 on: each belongs to pos mod S", told(
+    yield "first_slots", "the last tokens are stored from slot 0 on: each belongs in slot pos mod S", told(
         lambda b: [(t, i) for i, t in enumerate(kept_tokens(p[b], n[b], S))]
     )
-    yield "first_tokens", "of a prompt longer than the ring the first S tokens are kept", told(
+    yield "first_tokens", "of a prompt longer than the ring, the first S tokens are kept: keep the last S", told(
         lambda b: [(t, p[b, t] % S) for t in reversed(range(n[b]))]
     )
-    yield "len_ignored", "padding behind the row's len tokens is stored", told(
+    yield "len_ignored", "padding after the first len tokens is stored", told(
         lambda b: [(t, p[b, t] % S) for t in range(T)]
     )
 
@@ -271,16 +271,16 @@ def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
         return {"kall": rings[0], "vall": rings[1]}
 
     full = lambda p: min(p, S)  # noqa: E731
-    yield "as_it_lies", "the ring is copied slot by slot, not in the order of positions", told(
+    yield "as_it_lies", "the ring is copied slot by slot: copy it in the order of positions", told(
         lambda p, j: S - j, full
     )
-    yield "one_early", "position start-j is read at slot start-j-1", told(
+    yield "one_early", "position start-j is read from slot start-j-1, one too early", told(
         lambda p, j: p - j - 1, full
     )
-    yield "one_late", "position start-j is read at slot start-j+1", told(
+    yield "one_late", "position start-j is read from slot start-j+1, one too late", told(
         lambda p, j: p - j + 1, full
     )
-    yield "backward", "the positions come in descending order", told(
+    yield "backward", "the positions are in descending order: they should ascend", told(
         lambda p, j: p - 1 - min(S, p) + j, full
     )
 
@@ -296,10 +296,10 @@ def attention_decode_mistakes(
 
     all_but_oldest = lambda p: seen_slots(p, S)[int(p >= S) :]  # noqa: E731
     yield "oldest_lost", (
-        "position p-S is not seen: S+1 keys, not S (was k written before its slot was read?)"
+        "position p-S is not seen: a token sees S+1 keys, not S (is k written before its slot is read?)"
     ), told(slots=all_but_oldest)
     yield "written_first", (
-        "k, v count twice, position p-S not at all: they were written before the slot was read"
+        "k and v count twice, position p-S not at all: they are written before the slot is read"
     ), told(slots=all_but_oldest, more=2)
     if min(pos) > 0:
         yield "no_self", "the token does not see itself", told(more=0)
@@ -308,22 +308,22 @@ def attention_decode_mistakes(
     )
     yield "no_scale", "the scores are not scaled", told(scale=1.0)
     if cis is not None:
-        yield "q_not_turned", "q is not rotated", told(q=q)
-        yield "k_not_turned", "k is not rotated", told(k=k) | {
+        yield "q_not_rotated", "q is not rotated", told(q=q)
+        yield "k_not_rotated", "k is not rotated", told(k=k) | {
             "kcache": stored(*ring, k[:, None], v[:, None], B, lambda b: [(0, pos[b] % S)])[
                 "kcache"
             ]
         }
         later = (pos + 1) % len(cis)
-        yield "next_angle", "q and k are turned by the angles of p + 1", told(
+        yield "next_angle", "q and k are rotated by the angles of position p + 1", told(
             turned_heads(q, cis, later, D, N), turned_heads(k, cis, later, D, N)
         )
     if 1 < K < H:
-        yield "heads", "query head h takes key head h mod K: it is h / (H/K)", told(
+        yield "heads", "query head h uses key head h mod K, but it should use h / (H/K)", told(
             heads=np.arange(H) % K
         )
     if K > 1:
-        yield "head_0", "every query head takes key head 0", told(heads=np.zeros(H, int))
+        yield "head_0", "all query heads use key head 0, but head h should use h / (H/K)", told(heads=np.zeros(H, int))
 
 
 # --- checks of this file ----------------------------------------------------------------

@@ -19,7 +19,7 @@ SEED, TICK, STEP, UPDATES, GOOD, LOSS_SCALE, LR, GRAD_SCALE, LOSS, GRAD_NORM = r
 LINEAR, SWIGLU, GEGLU = range(3)
 
 
-# --- matrix products -----------------------------------------------------------------------
+# --- matrix products --------------------------------------------------------------------
 
 
 def matmul_forward(y, x, w, bias, res, R, I, O):
@@ -56,7 +56,7 @@ def logits_step(logits, x, w, norm, R, C, V, eps, offset):
     logits[...] = normed(x, norm, eps, offset) @ w.T
 
 
-# --- attention -----------------------------------------------------------------------------
+# --- attention --------------------------------------------------------------------------
 
 
 def heads(x, n, D):
@@ -97,7 +97,7 @@ def attention_gemm_backward(
     dv[...] = of_group(p.transpose(0, 1, 3, 2) @ do)
 
 
-# --- rows and elements ---------------------------------------------------------------------
+# --- rows and elements ------------------------------------------------------------------
 
 
 def embedding_forward(out, table, token, R, C, V, scale):
@@ -128,7 +128,7 @@ def sum(out, x, N):
     out += total(x)
 
 
-# --- training ------------------------------------------------------------------------------
+# --- training ---------------------------------------------------------------------------
 
 
 def learning_rate(step, kind, warmup, steps, max_lr, min_lr):
@@ -205,7 +205,7 @@ def dropout_forward(out, x, st, N, p, site):
     out[...] = np.where(numbers >= p * 2.0**32, x / (1 - p), 0)
 
 
-# --- generation ----------------------------------------------------------------------------
+# --- generation -------------------------------------------------------------------------
 
 
 def prompt_chunk(token, pos, len, last, seen, prompt, n, base, B, T, P, V, t0):
@@ -233,7 +233,7 @@ def generate_advance(token, pos, done, count, text, stop, B, L, nstop):
         done[b] = int(token[b] in stop)
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 
 def optional(call, name, there, values, dtype=None):
@@ -471,7 +471,7 @@ def generate_advance_data(call, B=6, L=4, nstop=2):
     call.input("stop", 5 + np.arange(nstop), "i32")
 
 
-# --- error model: see "Tolerance" in wb.h --------------------------------------------------
+# --- error model: see "Tolerance" in wb.h -----------------------------------------------
 
 
 def product_bound(M, n, c=8, text="sum |x w| + |addends|"):
@@ -632,7 +632,7 @@ def generate_advance_bounds():
     return {name: bound(exact=True) for name in names}
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check_matmul(checks):

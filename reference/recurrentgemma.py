@@ -154,7 +154,7 @@ def taps(model, tokens):
     }
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check_window(checks, model, suffix, want):
@@ -198,7 +198,7 @@ def check_tiny():
     checks.done()
 
 
-# --- for other programs --------------------------------------------------------------------
+# --- for other programs -----------------------------------------------------------------
 
 
 def padded(parts, n):

@@ -24,12 +24,12 @@ def block_linear_forward_mistakes(px, pa, c, wx, bx, wa, ba, G, M):
     def both(x, a):
         return {"px": x, "pa": a}
 
-    yield "transposed", "the matrices are read transposed: w[g,i,j] has input i, output j", (
+    yield "transposed", "the matrices are read transposed: in w[g,i,j], i is the input and j the output", (
         both(product(c, transposed(wx)) + bx, product(c, transposed(wa)) + ba)
     )
-    yield "gates_swapped", "wx and wa change places", both(pa, px)
-    yield "no_bias", "the bias is left out", both(px - bx, pa - ba)
-    yield "one_bias", "both gates have the bias bx", {"pa": pa - ba + bx}
+    yield "gates_swapped", "wx and wa are swapped", both(pa, px)
+    yield "no_bias", "the bias is missing", both(px - bx, pa - ba)
+    yield "one_bias", "both gates use the bias bx", {"pa": pa - ba + bx}
     yield "first_block", "every block uses the matrix of block 0", both(
         product(c, np.broadcast_to(wx[:1], wx.shape)) + bx,
         product(c, np.broadcast_to(wa[:1], wa.shape)) + ba,
@@ -45,24 +45,24 @@ def block_linear_backward_mistakes(
         "dc": past + product(dpx, wx) + product(dpa, wa)
     }
     yield "no_dc_in", "dc_in is not added", {"dc": x + a}
-    yield "x_alone", "dc lacks the part of the gate a", {"dc": past + x}
-    yield "a_alone", "dc lacks the part of the gate x", {"dc": past + a}
-    yield "gates_swapped", "wx and wa change places", {
+    yield "x_alone", "the part of gate a is missing in dc", {"dc": past + x}
+    yield "a_alone", "the part of gate x is missing in dc", {"dc": past + a}
+    yield "gates_swapped", "wx and wa are swapped", {
         "dc": past + product(dpa, transposed(wx)) + product(dpx, transposed(wa))
     }
     here, there = outer(c, dpx), outer(c, dpa)
-    yield "dw_transposed", "the gradient is stored transposed: w[g,i,j] has input i", {
+    yield "dw_transposed", "the gradient is stored transposed: in w[g,i,j], i is the input and j the output", {
         "dwx": dwx - here + transposed(here),
         "dwa": dwa - there + transposed(there),
     }
-    yield "not_added", "the gradient is overwritten: it must be added to", {
+    yield "not_added", "the gradient is overwritten: add to it (+=)", {
         "dwx": here,
         "dwa": there,
         "dbx": dpx.sum(0),
         "dba": dpa.sum(0),
     }
     if dc_in is not None:
-        yield "read_late", "the gradients are summed from dc in place of c", {
+        yield "read_late", "the gradients are computed from dc in place of c", {
             "dwx": dwx - here + outer(dc, dpx)
         }
 
@@ -86,41 +86,41 @@ def conv1d_forward_mistakes(
 
     yield told(
         "reversed",
-        "the taps are reversed: w[c,width-1] meets the current token",
+        "the taps are reversed: w[c,width-1] multiplies the current token",
         convolution(x, before, w[:, ::-1], bias, pos, width),
     )
-    yield told("no_bias", "the bias is left out", out - bias)
+    yield told("no_bias", "the bias is missing", out - bias)
     yield told(
         "documents",
-        "reads over the start of a document: t - s must lie at pos >= s",
+        "reads past the start of a document: use token t - s only if pos[t] >= s",
         convolution(x, before, w, bias, whole_row, width),
     )
     yield told(
         "no_row_start",
-        "row b reads the end of row b - 1",
+        "sequence b reads the end of sequence b - 1",
         convolution(x, np.roll(x[:, -1:], 1, 0) + 0 * w.T, w, bias, p + width, width),
     )
     if before is None:
         return
     yield told(
         "no_state",
-        "the ring is not read: tokens before the row count as 0",
+        "the ring is not read: tokens before this call count as 0",
         convolution(x, None, w, bias, pos, width),
     )
     yield told(
         "slot",
-        "a slot of the ring too early: position p lies in slot p mod width",
+        "the ring is read one slot too early: position p is in slot p mod width",
         convolution(x, moved_slots(before, 1), w, bias, pos, width),
     )
     yield told(
         "overwritten",
-        "reads the ring after it has been overwritten: first read, then write",
+        "the ring is read after it has been overwritten: read first, then write",
         convolution(x, conv_state, w, bias, pos, width),
     )
     aligned = np.stack([before[b, (p[b, 0] + np.arange(width)) % width] for b in range(B)])
     yield told(
         "queue",
-        "the ring is read as a queue with the oldest input in slot 0",
+        "the ring is read as a queue with the oldest input in slot 0: position p is in slot p mod width",
         convolution(x, aligned, w, bias, p - p[:, :1] + width, width),
     )
 
@@ -133,7 +133,7 @@ def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld)
 
     zero = run()
     start, start_bias = dw - zero[1], dbias - zero[2]
-    yield "reversed", "the taps are reversed: w[c,width-1] meets the current token", {
+    yield "reversed", "the taps are reversed: w[c,width-1] multiplies the current token", {
         "dx": run(w=w[:, ::-1])[0],
         "dw": start + zero[1][:, ::-1],
     }
@@ -142,15 +142,15 @@ def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld)
     }
     no_starts = np.broadcast_to(np.arange(T), (B, T))
     whole = run(pos=no_starts)
-    yield "documents", "reads over the start of a document: t - s must lie at pos >= s", {
+    yield "documents", "reads past the start of a document: use token t - s only if pos[t] >= s", {
         "dx": whole[0],
         "dw": start + whole[1],
     }
-    yield "not_added", "the gradient is overwritten: it must be added to", {
+    yield "not_added", "the gradient is overwritten: add to it (+=)", {
         "dw": zero[1],
         "dbias": zero[2],
     }
-    yield "one_row", "only the first row of the batch is summed", {
+    yield "one_row", "only the first sequence of the batch is summed", {
         "dw": start + partial_sum(dout[:1], x[:1], w, pos, width),
         "dbias": start_bias + dout[0].sum(0),
     }
@@ -186,9 +186,9 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
 
     log_a = decay(pa, a_param)
     yield told(
-        "no_reset", "no reset at pos 0, where a is 0 and m is 1", log_a, no_reset=True
+        "no_reset", "there is no reset at pos 0, where a is 0 and m is 1", log_a, no_reset=True
     )
-    yield "m_not_reset", "at pos 0 a is 0, but m is not 1", {
+    yield "m_not_reset", "the reset at pos 0 is incomplete: a is 0, but m is not 1", {
         "z": np.sqrt(-np.expm1(2 * log_a)) * gx * c
     }
     naive = in_float(1) - in_float(np.exp(in_float(2) * in_float(log_a)))
@@ -207,19 +207,19 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
     )
     yield told("no_eight", "the factor 8 is missing in log_a", log_a / 8)
     yield told(
-        "no_softplus", "a_param stands where softplus(a_param) belongs", -8 * ga * np.abs(a_param)
+        "no_softplus", "a_param is used in place of softplus(a_param)", -8 * ga * np.abs(a_param)
     )
     yield told(
         "softplus_sign",
-        "softplus(-a_param) stands where softplus(a_param) belongs",
+        "softplus(-a_param) is used in place of softplus(a_param)",
         -8 * ga * softplus(-a_param),
     )
-    yield told("gates_swapped", "px and pa change places", decay(px, a_param), g=ga)
-    yield told("no_root", "the root is missing: m = sqrt(1 - a^2)", log_a, -np.expm1(2 * log_a))
+    yield told("gates_swapped", "px and pa are swapped", decay(px, a_param), g=ga)
+    yield told("no_root", "the square root is missing: m = sqrt(1 - a^2)", log_a, -np.expm1(2 * log_a))
     yield told(
         "not_squared", "a is not squared: m = sqrt(1 - a^2)", log_a, np.sqrt(-np.expm1(log_a))
     )
-    yield told("no_gate", "z lacks the input gate: z = m gx c", log_a, g=1)
+    yield told("no_gate", "the input gate gx is missing in z = m gx c", log_a, g=1)
 
 
 def rglru_gates_backward_mistakes(
@@ -240,9 +240,9 @@ def rglru_gates_backward_mistakes(
             "da_param": da_param + sums(d - dlog_a),
         }
 
-    yield told("no_dz_term", "dlog_a lacks the term of m: - 2 a^2 dq", np.where(first, 0, da * a))
+    yield told("no_dz_term", "the term of m, -2 a^2 dq, is missing in dlog_a", np.where(first, 0, da * a))
     yield told(
-        "no_da_term", "dlog_a lacks the term da a", np.where(first, 0, -2 * a**2 * dq)
+        "no_da_term", "the term da a is missing in dlog_a", np.where(first, 0, -2 * a**2 * dq)
     )
     yield told("sign", "the term of m in dlog_a has the wrong sign", np.where(
         first, 0, da * a + 2 * a**2 * dq
@@ -250,11 +250,11 @@ def rglru_gates_backward_mistakes(
     free = dz * gx * c / np.sqrt(np.maximum(4 * q, 1e-60))
     yield told(
         "unbounded",
-        "the slope of the root is not bounded: sqrt(max(4q, 1e-6))",
+        "the slope of the square root is not bounded: divide by sqrt(max(4q, 1e-6))",
         np.where(first, 0, da * a - 2 * a**2 * free),
     )
-    yield told("no_reset", "no reset at pos 0, where dlog_a is 0", da * a - 2 * a**2 * dq)
-    yield "m_not_reset", "at pos 0 m is the constant 1", {
+    yield told("no_reset", "there is no reset at pos 0, where dlog_a is 0", da * a - 2 * a**2 * dq)
+    yield "m_not_reset", "m is not reset at pos 0, where it should be the constant 1", {
         "dc": dz * np.sqrt(q) * gx,
         "dpx": dz * np.sqrt(q) * c * gx * (1 - gx),
     }
@@ -262,13 +262,13 @@ def rglru_gates_backward_mistakes(
         "dc": dz * gx,
         "dpx": dz * c * gx * (1 - gx),
     }
-    yield "slope_x", "dpx lacks the slope gx (1 - gx)", {"dpx": dz * m * c}
-    yield "slope_a", "dpa lacks the slope ga (1 - ga)", {
+    yield "slope_x", "the slope gx (1 - gx) is missing in dpx", {"dpx": dz * m * c}
+    yield "slope_a", "the slope ga (1 - ga) is missing in dpa", {
         "dpa": -8 * softplus(a_param) * dlog_a
     }
-    yield "param_slope", "da_param lacks the slope s(a_param) of softplus", {
+    yield "param_slope", "the slope of softplus, s(a_param), is missing in da_param", {
         "da_param": da_param - sums(dlog_a) + sums(dlog_a) / sigmoid(a_param)
     }
-    yield "not_added", "the gradient is overwritten: it must be added to", {
+    yield "not_added", "the gradient is overwritten: add to it (+=)", {
         "da_param": sums(dlog_a)
     }

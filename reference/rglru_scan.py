@@ -23,7 +23,7 @@ from rglru_block import (
 from swiglu import gelu, gelu_slope, near, sigmoid
 from wb import bound, rounded, sum_type
 
-# --- the formulas: time is the last axis but one, whatever stands before it -----------------
+# --- the formulas: time is the last axis but one, whatever stands before it -------------
 
 
 def at(values, t):
@@ -403,7 +403,7 @@ def rglru_step_bounds(
     }
 
 
-# --- checks: what reference/rglru.py checks of this file ----------------------------------
+# --- checks: what reference/rglru.py checks of this file --------------------------------
 
 
 def check_scan(checks):

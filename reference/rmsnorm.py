@@ -102,11 +102,11 @@ def rmsnorm_backward_bounds(dx, dw, dout, x, w, rstd, dres, R, C, offset):
 
 def rmsnorm_forward_mistakes(out, x, w, R, C, eps, offset):
     square, f = mean(x**2), offset + w
-    yield "eps_outside", "eps is added outside of the root", {
+    yield "eps_outside", "eps is added outside the square root", {
         "out": x / (np.sqrt(square) + eps) * f
     }
-    yield "no_eps", "eps is left out", {"out": x / np.sqrt(square) * f}
-    yield "no_offset", "offset is ignored: the factor is w, not offset + w", {
+    yield "no_eps", "eps is missing", {"out": x / np.sqrt(square) * f}
+    yield "no_offset", "offset is ignored: the factor should be offset + w, not w", {
         "out": x / np.sqrt(square + eps) * w
     }
     yield "no_weight", "w is ignored", {"out": x / np.sqrt(square + eps)}
@@ -116,16 +116,16 @@ def rmsnorm_forward_mistakes(out, x, w, R, C, eps, offset):
     yield "layernorm", "the mean of x is subtracted: that is LayerNorm", {
         "out": (x - mean(x)) / np.sqrt(mean((x - mean(x)) ** 2) + eps) * f
     }
-    yield "no_root", "the root is missing: x is divided by mean(x^2) + eps", {
+    yield "no_root", "the square root is missing: x is divided by mean(x^2) + eps", {
         "out": x / (square + eps) * f
     }
 
 
 def rmsnorm_residual_forward_mistakes(out, sum, x, res, w, R, C, eps, offset):
-    yield "res_ignored", "x alone is normalised, not x + res", {
+    yield "res_ignored", "only x is normalised: it should be x + res", {
         "out": x / np.sqrt(mean(x**2) + eps) * (offset + w)
     }
-    yield "res_normalised", "res alone is normalised, not x + res", {
+    yield "res_normalised", "only res is normalised: it should be x + res", {
         "out": res / np.sqrt(mean(res**2) + eps) * (offset + w)
     }
     yield from rmsnorm_forward_mistakes(out, sum, w, R, C, eps, offset)
@@ -144,14 +144,14 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     yield "rstd_not_cubed", "rstd is not cubed in the second term", {
         "dx": past + r * u - r * x * mean(u * x)
     }
-    yield "weight_left_out", "dout is used where u = dout (offset + w) belongs", {
+    yield "weight_left_out", "dout is used in place of u = dout (offset + w)", {
         "dx": past + r * dout - r**3 * x * mean(dout * x)
     }
-    yield "dw_not_added", "dw is overwritten: it must be added to", {"dw": here}
-    yield "dw_without_rstd", "rstd is missing in dw", {
+    yield "dw_not_added", "dw is overwritten: add to it (+=)", {"dw": here}
+    yield "dw_without_rstd", "the factor rstd is missing in dw", {
         "dw": dw - here + total(dout * x, axis=0)[0]
     }
-    yield "dw_of_u", "dw sums u x rstd: (offset + w) does not belong there", {
+    yield "dw_of_u", "dw sums u x rstd, but it should sum dout x rstd, without (offset + w)", {
         "dw": dw - here + total(u * x * r, axis=0)[0]
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 import wb
 from wb import bound
 
-# --- the formulas --------------------------------------------------------------------------
+# --- the formulas -----------------------------------------------------------------------
 # x (B,T,H,D) is seen as (B,T,H*D): a token's heads lie one after the other, tokens ld apart.
 
 
@@ -46,7 +46,7 @@ def rope_backward(dx, dout, cis, pos, B, T, H, D, N, ld):
     dx[...] = turned(dout, cis, positions(pos, B, T), -1, B, T, H, D, N)
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 
 def rope_table_data(call, P, N, base=10000.0):
@@ -100,7 +100,7 @@ def rope_backward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0,
     rotation_data(call, ("dx", "dout"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift)
 
 
-# --- error model: see "Tolerance" in the header --------------------------------------------
+# --- error model: see "Tolerance" in the header -----------------------------------------
 
 
 def rope_table_bounds(cis):
@@ -122,7 +122,7 @@ def rope_backward_bounds(dx, dout, B, T, H, D, N):
     return {"dx": rotation_bound(dout, B, T, H, D, N)}
 
 
-# --- mistakes that the report should name --------------------------------------------------
+# --- mistakes that the report should name -----------------------------------------------
 
 
 def rope_table_mistakes(cis, P, N, base):
@@ -130,20 +130,20 @@ def rope_table_mistakes(cis, P, N, base):
         return {"cis": np.stack([np.cos(a), np.sin(a)], -1)}
 
     a, p, i = angles(P, N, base), np.arange(P)[:, None], np.arange(N // 2)
-    yield "swapped", "cosine and sine change places", {"cis": cis[..., ::-1]}
+    yield "swapped", "cosine and sine are swapped", {"cis": cis[..., ::-1]}
     in_float = np.float32(base ** (-2 * i / N)) * p.astype(np.float32)
-    yield "float_angle", "the angle is made in float: it is off by 2^-24 p; use double", (
+    yield "float_angle", "the angle is computed in float, with an error of 2^-24 p: use double", (
         table(in_float.astype(np.float64))
     )
-    yield "exponent_half", "the exponent is -i/N: it is -2i/N", table(p * base ** (-i / N))
-    yield "exponent_twice", "the exponent is -4i/N: it is -2i/N", table(p * base ** (-4 * i / N))
-    yield "exponent_next", "the exponent is -2(i+1)/N: i starts at 0", (
+    yield "exponent_half", "the exponent is -i/N, but it should be -2i/N", table(p * base ** (-i / N))
+    yield "exponent_twice", "the exponent is -4i/N, but it should be -2i/N", table(p * base ** (-4 * i / N))
+    yield "exponent_next", "the exponent is -2(i+1)/N, but i should start at 0", (
         table(p * base ** (-2 * (i + 1) / N))
     )
-    yield "exponent_sign", "the exponent has the wrong sign: it is -2i/N", (
+    yield "exponent_sign", "the exponent has the wrong sign: it should be -2i/N", (
         table(p * base ** (2 * i / N))
     )
-    yield "position_next", "row p holds the angles of p + 1", table(angles(P + 1, N, base)[1:])
+    yield "position_next", "row p holds the angles of position p + 1", table(angles(P + 1, N, base)[1:])
     yield "sine_sign", "the sine has the wrong sign", {"cis": cis * [1, -1]}
 
 
@@ -156,16 +156,16 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
     def turn(p=p, sign=sign, cis=cis, **how):
         return turned(x, cis, p, sign, B, T, H, D, N, **how)
 
-    yield told("sign", "turned the wrong way: the sine has the wrong sign", turn(sign=-sign))
+    yield told("sign", "rotated in the wrong direction: the sine has the wrong sign", turn(sign=-sign))
     if N > 2:
         yield told(
             "interleaved",
-            "pairs are neighbours (2i, 2i+1): here pair i is (i, i + N/2)",
+            "the pairs are neighbours (2i, 2i+1), but pair i should be (i, i + N/2)",
             turn(interleaved=True),
         )
     if N > 0:
         yield told(
-            "swapped", "cosine and sine of the table change places", turn(cis=cis[..., ::-1])
+            "swapped", "the cosine and the sine of the table are swapped", turn(cis=cis[..., ::-1])
         )
     heads, right = x.reshape(B, T, H, D), turn().reshape(B, T, H, D)
     if 0 < N:
@@ -173,30 +173,30 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
         c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]
         y = right.copy()
         y[..., j] = heads[..., j] * c + right[..., i] * s
-        yield told("used_new", "x_i is replaced before out_j has read it", y)
+        yield told("used_new", "x_i is overwritten before out_j reads it: read both first", y)
         y = heads.copy()
         y[..., i] = right[..., i]
-        yield told("half_done", "only the first channel of a pair is turned", y)
+        yield told("half_done", "only the first channel of each pair is rotated", y)
     if 0 < N < D:
         whole, far = np.arange(N // 2), np.arange(N // 2) + D // 2
         c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]
         y = heads.copy()
         y[..., whole] = heads[..., whole] * c - heads[..., far] * s
         y[..., far] = heads[..., far] * c + heads[..., whole] * s
-        yield told("pair_of_d", "pair i is taken as (i, i + D/2): it is (i, i + N/2)", y)
+        yield told("pair_of_d", "pair i is (i, i + D/2), but it should be (i, i + N/2)", y)
     if pos is not None and T <= len(cis):
         yield told(
-            "pos_ignored", "pos is ignored: t is used in its place", turn(positions(None, B, T))
+            "pos_ignored", "pos is ignored: the position is pos[b,t], not t", turn(positions(None, B, T))
         )
     if pos is None and B * T <= len(cis):
-        yield told("counts_on", "positions go on from row to row of the batch",
+        yield told("counts_on", "positions continue from one sequence of the batch to the next: each starts at 0",
                    turn(np.arange(B * T).reshape(B, T)))  # fmt: skip
-    yield told("next", "row p + 1 of the table is used", turn((p + 1) % len(cis)))
-    yield told("before", "row p - 1 of the table is used", turn((p - 1) % len(cis)))
+    yield told("next", "row p + 1 of the table is used in place of row p", turn((p + 1) % len(cis)))
+    yield told("before", "row p - 1 of the table is used in place of row p", turn((p - 1) % len(cis)))
     if H > 1:
         y = heads.copy()
         y[:, :, 0] = right[:, :, 0]
-        yield told("first_head", "only the first head is turned", y)
+        yield told("first_head", "only the first head is rotated", y)
 
 
 def rope_forward_mistakes(out, x, cis, pos, B, T, H, D, N):
@@ -207,7 +207,7 @@ def rope_backward_mistakes(dx, dout, cis, pos, B, T, H, D, N):
     yield from rotation_mistakes("dx", dout, cis, pos, -1, B, T, H, D, N)
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check(N, pos, checks):

@@ -186,57 +186,57 @@ def sample_mistakes(
         return {"token": np.array([drawn(r, kept(r), noise(s, V, p)) for r, s, p in rows])}
 
     if temperature == 0:
-        yield "highest", "of equal z the highest index wins: it must be the lowest", {
+        yield "highest", "of equal z, the highest index wins: it should be the lowest", {
             "token": last_of_best(z())
         }
     if softcap and temperature:
         yield "no_softcap", "softcap is ignored", told(z(softcap=0))
     elif softcap:  # the cap is monotonic: these two have the same argmax
-        yield "softcap_late", "softcap is ignored, or comes after penalty", told(z(softcap=0))
+        yield "softcap_late", "softcap is ignored, or applied after the repetition penalty", told(z(softcap=0))
     if seen is not None and penalty != 1:
         plain = capped(logits, softcap)
-        yield "no_penalty", "penalty is ignored", told(plain)
+        yield "no_penalty", "the repetition penalty is ignored", told(plain)
         yield "negative_divided", (
-            "z below 0 is divided by penalty: it must be multiplied, or it becomes likelier"
+            "a negative z is divided by penalty, which makes the token likelier: multiply it"
         ), told(np.where(seen != 0, plain / penalty, plain))
-        yield "all_penalised", "penalty goes to tokens that are not in seen", told(
+        yield "all_penalised", "penalty is applied to tokens that are not in seen", told(
             scores(logits, 1 + 0 * seen, softcap, penalty)
         )
         if softcap and temperature:
-            yield "penalty_first", "penalty is taken before softcap", told(
+            yield "penalty_first", "penalty is applied before softcap: apply it after", told(
                 capped(scores(logits, seen, 0, penalty), softcap)
             )
     if temperature == 0:
         return
-    yield "greedy", "the best token is taken: no noise", {"token": np.argmax(z(), -1)}
+    yield "greedy", "the best token always wins: the noise is missing", {"token": np.argmax(z(), -1)}
     yield "pos_ignored", "the noise does not depend on pos", told(z(), pos=0 * pos)
-    yield "seed_0", "every row draws with the seed of row 0", told(z(), seed=0 * seed + seed[0])
+    yield "seed_0", "every sequence uses the seed of sequence 0", told(z(), seed=0 * seed + seed[0])
     if temperature != 1:
         yield "no_temperature", "temperature is ignored", told(z(), temperature=1.0)
     if top_k:
         yield "no_top_k", "top_k is ignored", told(z(), top_k=0)
-        yield "top_k_more", "one more than top_k is kept", told(z(), top_k=top_k + 1)
+        yield "top_k_more", "top_k + 1 tokens are kept", told(z(), top_k=top_k + 1)
         if top_k > 1:
-            yield "top_k_less", "one less than top_k is kept", told(z(), top_k=top_k - 1)
-        yield "top_k_ties", "all that equal the last of top_k are kept: the lower indices only", (
+            yield "top_k_less", "top_k - 1 tokens are kept", told(z(), top_k=top_k - 1)
+        yield "top_k_ties", "all tokens that tie with the last of top_k are kept: keep only the lower indices", (
             each(lambda r: np.flatnonzero(r >= r[nucleus(r, top_k, 1.0)[-1]]))
         )
     if top_p < 1:
         whole = lambda r: nucleus(r, top_k, 1.0)  # noqa: E731
         size = lambda r: len(nucleus(r, top_k, top_p))  # noqa: E731
         yield "no_top_p", "top_p is ignored", told(z(), top_p=1.0)
-        yield "top_p_less", "the token that reaches top_p is left out: it is kept", each(
+        yield "top_p_less", "the token that reaches top_p is dropped: keep it", each(
             lambda r: whole(r)[: max(1, size(r) - 1)]
         )
-        yield "top_p_more", "one more than needed for top_p is kept", each(
+        yield "top_p_more", "one token more than top_p needs is kept", each(
             lambda r: whole(r)[: size(r) + 1]
         )
         if top_k:
-            yield "top_p_of_all", "top_p is of the softmax of all: it is of the top_k", each(
+            yield "top_p_of_all", "top_p is applied to the softmax of all tokens: apply it to that of the top_k", each(
                 lambda r: whole(r)[: len(nucleus(r, 0, top_p))]
             )
         if temperature != 1:
-            yield "temperature_late", "top_p is taken before the temperature", each(
+            yield "temperature_late", "top_p is applied before the temperature: apply it after", each(
                 lambda r: nucleus(r * temperature, top_k, top_p)
             )
 

@@ -8,7 +8,7 @@ import numpy as np
 import wb
 from wb import bound, total
 
-# --- the formulas --------------------------------------------------------------------------
+# --- the formulas -----------------------------------------------------------------------
 
 
 def softmax(t):
@@ -53,7 +53,7 @@ def cross_entropy(loss, dlogits, logits, target, gscale, R, V, ld, softcap, igno
         dlogits[:, V:] = 0
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 
 def scores(call, R, N, sd, shift, ramp):
@@ -125,7 +125,7 @@ def cross_entropy_data(
     call.scalar("ld", ld)
 
 
-# --- error model: see "Tolerance" in the header --------------------------------------------
+# --- error model: see "Tolerance" in the header -----------------------------------------
 
 
 def probability_bound(y, t, n):
@@ -164,18 +164,18 @@ def cross_entropy_bounds(
     return b
 
 
-# --- mistakes that the report should name --------------------------------------------------
+# --- mistakes that the report should name -----------------------------------------------
 
 
 def softmax_forward_mistakes(out, x, R, N, scale):
     t = scale * x
     e = np.exp(t - np.max(t, -1, keepdims=True))
     yield "no_scale", "scale is ignored", {"out": softmax(x)}
-    yield "scale_after", "scale multiplies the result, not x", {"out": scale * softmax(x)}
+    yield "scale_after", "scale multiplies the result: it should multiply x", {"out": scale * softmax(x)}
     yield "no_division", "exp(s x - m) is not divided by the sum", {"out": e}
-    yield "base_two", "2^z where exp(z) belongs", {"out": softmax(t * np.log(2))}
-    yield "sum_of_matrix", "divided by the sum over all rows", {"out": e / np.sum(e)}
-    yield "logarithm", "the logarithm of softmax", {"out": np.log(softmax(t))}
+    yield "base_two", "2^z is used in place of exp(z)", {"out": softmax(t * np.log(2))}
+    yield "sum_of_matrix", "divided by the sum over all rows: each row has its own sum", {"out": e / np.sum(e)}
+    yield "logarithm", "this is the logarithm of the softmax", {"out": np.log(softmax(t))}
     last = np.where(np.arange(N) < max(N // 32 * 32, 1), e, 0)
     yield "sum_misses_tail", "the sum leaves out the columns after the last multiple of 32", {
         "out": e / total(last)
@@ -189,39 +189,39 @@ def softmax_causal_forward_mistakes(out, x, R, T, S, scale):
         return {"out": softmax(t)}
 
     r = np.arange(R)[:, None]
-    yield "sees_one_more", "the mask is off by one: key S-T+t+1 is seen", masked(
+    yield "sees_one_more", "the mask is off by one: query t also sees key S-T+t+1", masked(
         visible(R, T, S, 1)
     )
-    yield "sees_one_less", "the mask is off by one: key S-T+t is not seen", masked(
+    yield "sees_one_less", "the mask is off by one: query t does not see its own key, S-T+t", masked(
         visible(R, T, S, -1)
     )
-    yield "no_offset", "the mask takes query t for key t: it is key S-T+t", masked(
+    yield "no_offset", "the mask treats query t as key t, but it is key S-T+t", masked(
         np.arange(S) <= r % T
     )
-    yield "row_not_modulo", "the mask takes row r for query r: it is query r % T", masked(
+    yield "row_not_modulo", "the mask treats row r as query r, but it is query r % T", masked(
         np.arange(S) <= S - T + r
     )
     yield "no_scale", "scale is ignored", {
         "out": softmax(np.where(visible(R, T, S), x, -np.inf))
     }
     p = softmax(scale * x)
-    yield "masked_after", "masked only after the division: the sum has all keys", {
+    yield "masked_after", "the mask is applied after the division: the sum includes hidden keys", {
         "out": np.where(visible(R, T, S), p, 0)
     }
 
 
 def softmax_backward_mistakes(dx, dout, p, scale):
     inner = total(p * dout)
-    yield "no_scale", "scale is left out", {"dx": p * (dout - inner)}
+    yield "no_scale", "the factor scale is missing", {"dx": p * (dout - inner)}
     yield "no_sum", "the sum of p dout is not subtracted", {"dx": scale * p * dout}
     yield "sum_added", "the sum of p dout has the wrong sign", {
         "dx": scale * p * (dout + inner)
     }
     yield "no_p", "the factor p is missing", {"dx": scale * (dout - inner)}
-    yield "sum_of_dout", "the sum is over dout, not over p dout", {
+    yield "sum_of_dout", "the sum is over dout: it should be over p dout", {
         "dx": scale * p * (dout - total(dout))
     }
-    yield "diagonal", "p (1 - p) dout: only the diagonal of the Jacobian", {
+    yield "diagonal", "only the diagonal of the Jacobian is used: p (1 - p) dout", {
         "dx": scale * p * (1 - p) * dout
     }
 
@@ -250,26 +250,26 @@ def cross_entropy_mistakes(
     slope = 1 - (z / softcap) ** 2 if softcap else 1.0
     m = np.max(z, -1)
     yield "no_softcap", "softcap is ignored", outputs(logits[:, :V])
-    yield "ignore_counted", "rows whose target is `ignore` get a loss and a gradient", outputs(
+    yield "ignore_counted", "rows whose target is `ignore` get a loss and a gradient: both should be 0", outputs(
         z, slope, np.full((R, 1), True)
     )
-    yield "padding_counted", "the padding columns take part in the sum", outputs(
+    yield "padding_counted", "the sum includes the padding columns", outputs(
         capped(logits, softcap), slope
     )
-    yield "no_max", "the maximum is not added to the logarithm again", {"loss": loss - m}
+    yield "no_max", "the maximum is not added back to the logarithm", {"loss": loss - m}
     yield "negative", "the sign of the loss is wrong", {"loss": -loss}
-    yield "log_of_base_two", "log2 where the natural logarithm belongs", {
+    yield "log_of_base_two", "log2 is used in place of the natural logarithm", {
         "loss": loss / np.log(2)
     }
-    yield "mean", "divided by R: the mean is gscale's business", {"loss": loss / R}
+    yield "mean", "divided by R: every row has a loss of its own", {"loss": loss / R}
     yield "no_softcap_gradient", "the factor 1 - (z/softcap)^2 is missing", gradient(slope=1.0)
     yield "no_gscale", "gscale is ignored", gradient(g=1)
     yield "no_target", "1 is not subtracted at the target", gradient(hit=0 * hit)
     yield "wrong_sign", "the sign of the gradient is wrong", gradient(g=-g)
-    yield "gradient_mean", "divided by R: the mean is gscale's business", gradient(g=g / R)
+    yield "gradient_mean", "divided by R: the caller asks for the mean through gscale", gradient(g=g / R)
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check_softmax(checks):

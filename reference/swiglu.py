@@ -10,7 +10,7 @@ from wb import bound
 
 K, CUBE = np.sqrt(2 / np.pi), 0.044715
 
-# --- the formulas --------------------------------------------------------------------------
+# --- the formulas -----------------------------------------------------------------------
 
 
 def sigmoid(z):
@@ -54,7 +54,7 @@ def geglu_backward(dgate, dup, dout, gate, up, R, F, ld):
     dup[...] = dout * gelu(gate)
 
 
-# --- cases ---------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------
 
 FAR = [90.0, 200.0, 1e4, 1e15, 1e30]  # where exp overflows, where z^3 does
 
@@ -112,7 +112,7 @@ def backward_data(call, R, F, ld=0, packed=0, shift=0, scale=1.5, far=0, inplace
 swiglu_forward_data = geglu_forward_data = forward_data
 swiglu_backward_data = geglu_backward_data = backward_data
 
-# --- error model: see "Tolerance" in the header --------------------------------------------
+# --- error model: see "Tolerance" in the header -----------------------------------------
 
 
 def near(z):
@@ -153,7 +153,7 @@ def geglu_backward_bounds(dgate, dup, dout, gate, up):
     }
 
 
-# --- mistakes that the report should name --------------------------------------------------
+# --- mistakes that the report should name -----------------------------------------------
 
 
 def ld_ignored(gate, up, R, F, ld):
@@ -163,25 +163,25 @@ def ld_ignored(gate, up, R, F, ld):
 
 
 def forward_mistakes(act, gate, up, R, F, ld):
-    yield "swapped", "the activation is that of up: gate and up change places", {
+    yield "swapped", "gate and up are swapped: the activation belongs on gate", {
         "out": act(up) * gate
     }
-    yield "no_up", "up is missing: out = act(gate) up", {"out": act(gate)}
-    yield "no_activation", "the activation is missing: out = act(gate) up", {"out": gate * up}
+    yield "no_up", "the factor up is missing: out = act(gate) * up", {"out": act(gate)}
+    yield "no_activation", "the activation is missing: out = act(gate) * up", {"out": gate * up}
     if ld == 2 * F and R > 1:
-        yield "ld_ignored", "row r is read at r*F: it starts at r*ld", {
+        yield "ld_ignored", "row r is read at r*F, but it starts at r*ld", {
             "out": (lambda z, u: act(z) * u)(*ld_ignored(gate, up, R, F, ld))
         }
 
 
 def swiglu_forward_mistakes(out, gate, up, R, F, ld):
-    yield "no_gate", "gate itself is missing: silu(z) is z s(z), not s(z)", {
+    yield "no_gate", "the factor gate is missing: silu(z) is z * s(z), not s(z)", {
         "out": sigmoid(gate) * up
     }
     yield "sigmoid_sign", "the exponent has the wrong sign: s(z) = 1 / (1 + exp(-z))", {
         "out": gate * sigmoid(-gate) * up
     }
-    yield "gelu", "this is GeGLU: swiglu multiplies by silu(gate)", {"out": gelu(gate) * up}
+    yield "gelu", "this is GeGLU: SwiGLU multiplies by silu(gate)", {"out": gelu(gate) * up}
     yield from forward_mistakes(silu, gate, up, R, F, ld)
 
 
@@ -193,11 +193,11 @@ def erf(x):
 
 
 def geglu_forward_mistakes(out, gate, up, R, F, ld):
-    yield "erf", "this is the erf form of GELU: geglu takes the tanh form", {
+    yield "erf", "this is the erf form of GELU: GeGLU uses the tanh form", {
         "out": gate / 2 * (1 + erf(gate / np.sqrt(2))) * up
     }
-    yield "silu", "this is SwiGLU: geglu multiplies by gelu(gate)", {"out": silu(gate) * up}
-    yield "quick_gelu", "this is z s(1.702 z): geglu takes the tanh form", {
+    yield "silu", "this is SwiGLU: GeGLU multiplies by gelu(gate)", {"out": silu(gate) * up}
+    yield "quick_gelu", "this is z * s(1.702 z), the quick GELU: GeGLU uses the tanh form", {
         "out": gate * sigmoid(1.702 * gate) * up
     }
     yield "no_cube", "the term 0.044715 z^3 is missing", {
@@ -209,39 +209,39 @@ def geglu_forward_mistakes(out, gate, up, R, F, ld):
 
 def backward_mistakes(act, slope, dout, gate, up):
     dgate = dout * up * slope(gate)
-    yield "swapped", "dgate and dup change places", {"dgate": dout * act(gate), "dup": dgate}
-    yield "no_up", "dgate lacks the factor up", {"dgate": dout * slope(gate)}
-    yield "dup_with_up", "dup has a factor up: it is dout act(gate)", {
+    yield "swapped", "dgate and dup are swapped", {"dgate": dout * act(gate), "dup": dgate}
+    yield "no_up", "the factor up is missing in dgate", {"dgate": dout * slope(gate)}
+    yield "dup_with_up", "dup has a factor up too many: it is dout * act(gate)", {
         "dup": dout * act(gate) * up
     }
-    yield "no_dout", "dout is missing", {"dgate": up * slope(gate), "dup": act(gate)}
-    yield "forward", "dgate has the activation itself, not its derivative", {
+    yield "no_dout", "the factor dout is missing", {"dgate": up * slope(gate), "dup": act(gate)}
+    yield "forward", "dgate uses the activation itself, not its derivative", {
         "dgate": dout * up * act(gate)
     }
-    yield "in_place_order", "dup is made from gate after dgate has replaced it", {
+    yield "in_place_order", "dup is computed from gate after dgate has overwritten it: read gate first", {
         "dup": dout * act(dgate)
     }
 
 
 def swiglu_backward_mistakes(dgate, dup, dout, gate, up):
     s = sigmoid(gate)
-    yield "first_term_alone", "dgate lacks the term z s(z) (1 - s(z))", {
+    yield "first_term_alone", "the term z * s(z) * (1 - s(z)) is missing in dgate", {
         "dgate": dout * up * s
     }
-    yield "second_term_alone", "dgate lacks the term s(z)", {
+    yield "second_term_alone", "the term s(z) is missing in dgate", {
         "dgate": dout * up * gate * s * (1 - s)
     }
-    yield "one_minus_s", "dgate has s(z) where 1 - s(z) belongs", {
+    yield "one_minus_s", "dgate uses s(z) in place of 1 - s(z)", {
         "dgate": dout * up * s * (1 + gate * s)
     }
-    yield "no_gate", "dup lacks the factor gate: silu(z) is z s(z)", {"dup": dout * s}
+    yield "no_gate", "the factor gate is missing in dup: silu(z) is z * s(z)", {"dup": dout * s}
     yield from backward_mistakes(silu, silu_slope, dout, gate, up)
 
 
 def geglu_backward_mistakes(dgate, dup, dout, gate, up):
     z, s = gate, sigmoid(2 * K * (gate + CUBE * gate**3))
-    yield "first_term_alone", "dgate lacks the term with 1 - h^2", {"dgate": dout * up * s}
-    yield "inner_slope", "dgate lacks 1 + 3*0.044715 z^2, the derivative of the cubic", {
+    yield "first_term_alone", "the term with 1 - h^2 is missing in dgate", {"dgate": dout * up * s}
+    yield "inner_slope", "the factor 1 + 3 * 0.044715 z^2, from the cubic term, is missing in dgate", {
         "dgate": dout * up * (s + 2 * z * s * (1 - s) * K)
     }
     yield "silu", "these are the gradients of SwiGLU", {
@@ -251,7 +251,7 @@ def geglu_backward_mistakes(dgate, dup, dout, gate, up):
     yield from backward_mistakes(gelu, gelu_slope, dout, gate, up)
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def check(name, forward, backward, checks):

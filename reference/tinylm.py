@@ -48,7 +48,7 @@ class Model:
         own = "lm_head.weight" in weights
         self.head = "lm_head.weight" if own else "model.embed_tokens.weight"
 
-    # --- norms and products: x (R, channels) ----------------------------------------------
+    # --- norms and products: x (R, channels) --------------------------------------------
 
     def norm(self, name, x):
         out, rstd = np.empty_like(x), np.empty(len(x))
@@ -75,7 +75,7 @@ class Model:
             self.g[name + ".bias"] += dy.sum(0)
         return dy @ self.w[name + ".weight"]
 
-    # --- attention ------------------------------------------------------------------------
+    # --- attention ----------------------------------------------------------------------
 
     def turn(self, function, x, heads):
         D, out = self.c.head_dim, np.empty_like(x)
@@ -110,7 +110,7 @@ class Model:
             for what, d in (("q", dq), ("k", dk), ("v", dv))
         )
 
-    # --- RG-LRU ---------------------------------------------------------------------------
+    # --- RG-LRU -------------------------------------------------------------------------
 
     def recurrence(self, weights, l):
         """of self.w or self.g: convolution, both gates, a_param, in the labs' shapes"""
@@ -157,7 +157,7 @@ class Model:
         du = self.linear_backward("x", l, dx.reshape(R, Cr), u)
         return du + self.linear_backward("y", l, dside.reshape(R, Cr), u)
 
-    # --- MLP ------------------------------------------------------------------------------
+    # --- MLP ----------------------------------------------------------------------------
 
     def mlp(self, l, u):
         gate, up = self.linear("gate", l, u), self.linear("up", l, u)
@@ -173,7 +173,7 @@ class Model:
         du = self.linear_backward("gate", l, dgate, u)
         return du + self.linear_backward("up", l, dup, u)
 
-    # --- the whole ------------------------------------------------------------------------
+    # --- the whole ----------------------------------------------------------------------
 
     def forward(self, tokens, pos=None):
         """pos (B,T): where a token stands in its document, if a row has several"""
@@ -234,7 +234,7 @@ class Model:
         return loss, self.g
 
 
-# --- checks of this file -------------------------------------------------------------------
+# --- checks of this file ----------------------------------------------------------------
 
 
 def random_weights(config, rng):

@@ -1,4 +1,4 @@
-/* device.h - for Criterion tests of kernels: device memory, numbers, bf16. */
+/* device.h - for Criterion tests of kernels: device memory, random numbers, bf16. */
 #ifndef DEVICE_H
 #define DEVICE_H
 #include <criterion/criterion.h>
@@ -8,9 +8,10 @@
 
 #include "wb.h"
 
-enum { SLACK = 64 }; /* bytes of poison behind a test tensor */
+enum { SLACK = 64 }; /* bytes of poison after a test tensor */
 
-/* A device copy of `bytes` at `host` (NULL: poison), `skew` bytes off a 256-byte border. */
+/* Returns a device copy of host (bytes), or poison if host is NULL, `skew` bytes after a
+ * 256-byte boundary. */
 WB_INLINE void *device(const void *host, size_t bytes, size_t skew)
 {
     char *p = NULL;
@@ -22,6 +23,7 @@ WB_INLINE void *device(const void *host, size_t bytes, size_t skew)
     return p + skew;
 }
 
+/* Copies `bytes` from the device to the host. */
 WB_INLINE void back(void *host, const void *from, size_t bytes)
 {
     cr_assert(cudaMemcpy(host, from, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);
@@ -32,7 +34,8 @@ WB_INLINE void release(void *p, size_t skew)
     cudaFree((char *)p - skew);
 }
 
-/* Memory for the small calls of a suite with .init = take, .fini = give: SOME bytes of zeros */
+/* `some` is SOME zero bytes of device memory for the small calls of a suite with .init =
+ * take, .fini = give. */
 enum { SOME = 1 << 20 };
 static float *some __attribute__((unused));
 
@@ -48,7 +51,7 @@ WB_INLINE void give(void)
     cr_expect(cudaDeviceSynchronize() == cudaSuccess);
 }
 
-WB_INLINE float noise(void) /* in [-1, 1), a fixed sequence */
+WB_INLINE float noise(void) /* uniform in [-1, 1), a fixed sequence */
 {
     static uint32_t count;
     uint32_t r[4];
@@ -56,7 +59,7 @@ WB_INLINE float noise(void) /* in [-1, 1), a fixed sequence */
     return (float)r[0] / 2147483648.0f - 1.0f;
 }
 
-/* bf16 is the upper half of a float */
+/* to nearest even; finite values only */
 WB_INLINE uint16_t to_bf16(float v)
 {
     uint32_t bits;
@@ -72,13 +75,14 @@ WB_INLINE float from_bf16(uint16_t b)
     return v;
 }
 
+/* Every |got - want| <= tol * (1 + |want|). */
 WB_INLINE void
 close_to(const float *got, const double *want, size_t n, double tol, const char *what)
 {
     for (size_t i = 0; i < n; i++)
         cr_assert(
-            fabs(got[i] - want[i]) <= tol * (1 + fabs(want[i])), "%s[%zu]: %g, not %g",
-            what, i, (double)got[i], want[i]);
+            fabs(got[i] - want[i]) <= tol * (1 + fabs(want[i])),
+            "%s[%zu]: %g, expected %g", what, i, (double)got[i], want[i]);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* farthest.h - for tests: how far results are from what was expected. */
+/* farthest.h - for tests: the largest difference from the expected results. */
 #ifndef FARTHEST_H
 #define FARTHEST_H
 #include "wb.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Largest |got - want| of n numbers on the host; a NaN is infinite. */
+/* The largest |got - want| of n numbers on the host; a NaN counts as infinite. */
 WB_INLINE double farthest(const float *got, const float *want, size_t n)
 {
     double most = 0;

@@ -1,7 +1,7 @@
-/* tap.h - for test programs in C and CUDA: every check prints one TAP line.
+/* tap.h - for test programs in C and CUDA. Every check prints one TAP line.
  *
  *     tap(ok, "what %d", n);         one check
- *     tap_skip("why", "what");
+ *     tap_skip("what", "why");       a skipped check
  *     return tap_done();             exit status: 0 if all passed
  */
 #ifndef TAP_H

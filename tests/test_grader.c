@@ -1,7 +1,12 @@
 // test_grader.c - the cases file, the judgement and the pattern finder, on made-up results.
-// links: grader/cases.o grader/judge.o grader/pattern.o grader/data.o grader/util.o
-// links: common/safetensors.o common/file.o common/sha256.o common/wb.o
-#include "../grader/grader.h"
+// links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
+// links: objects/grader/judge.o objects/grader/compare.o objects/grader/writes.o
+// links: objects/grader/findings.o objects/grader/pattern.o objects/grader/pattern_where.o
+// links: objects/grader/pattern_scale.o objects/grader/pattern_moved.o
+#include "../grader/cases.h"
+#include "../grader/data.h"
+#include "../grader/judge.h"
+#include "../grader/util.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -10,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- a case of one output, R rows of C in a buffer with a gap of `gap` ---------------- */
+/* --- a case with one output: R rows of C elements, `gap` elements between rows -------------- */
 
 struct scene {
     struct case_data d;
@@ -62,7 +67,7 @@ static struct scene scene(size_t R, size_t C, size_t gap, enum role role)
         s.d.set[k].tol[0] = s.tol;
     }
     s.d.buffer[1].filled = true;
-    if (role != ROLE_OUT) { /* starts from x */
+    if (role != ROLE_OUT) { /* its contents before the call are x */
         s.d.buffer[0].filled = true;
         s.d.set[0].bytes[0] = (unsigned char *)s.x[0];
         s.d.set[1].bytes[0] = (unsigned char *)s.x[1];
@@ -78,29 +83,29 @@ static void fill16(unsigned char *p, size_t bytes, unsigned pattern)
         p[i] = (unsigned char)(i & 1 ? pattern >> 8 : pattern);
 }
 
-/* Where the output's elements lie in a result; the input follows. */
+/* Where the output starts in a result; the input follows. */
 static float *out_of(const struct scene *s, const struct result *r)
 {
     (void)s;
-    return (float *)(r->bytes + FENCE);
+    return (float *)(r->bytes + RED_ZONE);
 }
 
 static float *input_of(const struct scene *s, const struct result *r)
 {
-    return (float *)(r->bytes + FENCE + s->d.buffer[0].bytes + 2 * FENCE);
+    return (float *)(r->bytes + RED_ZONE + s->d.buffer[0].bytes + 2 * RED_ZONE);
 }
 
-/* A result that is right; the tests then spoil it. */
+/* Adds a right result; the tests then change it. */
 static struct result *add_result(struct scene *s, uint32_t which, int set)
 {
     size_t a = s->d.buffer[0].bytes, b = s->d.buffer[1].bytes;
     struct result r = {.head = {.which = which, .launches = 1, .captured = 1}};
-    r.size = a + b + 6 * FENCE;
+    r.size = a + b + 6 * RED_ZONE;
     r.bytes = xalloc(r.size);
-    fill16(r.bytes, r.size, FILL_FENCE);
-    memset(r.bytes + FENCE, 0xFF, a);
-    memcpy(r.bytes + FENCE + a + 2 * FENCE, s->x[set], b);
-    float *out = (float *)(r.bytes + FENCE);
+    fill16(r.bytes, r.size, FILL_RED_ZONE);
+    memset(r.bytes + RED_ZONE, 0xFF, a);
+    memcpy(r.bytes + RED_ZONE + a + 2 * RED_ZONE, s->x[set], b);
+    float *out = (float *)(r.bytes + RED_ZONE);
     for (size_t i = 0; i < s->R * s->C; i++)
         out[i / s->C * s->ld + i % s->C] = (float)s->want[set][i];
     s->run.result = realloc(s->run.result, (s->run.results + 1) * sizeof r);
@@ -108,7 +113,7 @@ static struct result *add_result(struct scene *s, uint32_t which, int set)
     return &s->run.result[s->run.results++];
 }
 
-/* A, B, A again, a graph, one other order: all right */
+/* Adds right results of A, B, A again, a graph and one other order. */
 static void add_all(struct scene *s)
 {
     add_result(s, CALL_A, 0);
@@ -122,8 +127,8 @@ static char *report(struct scene *s)
 {
     char *all = text_of("%s", "");
     judge(&s->j, &s->g, &s->d, &s->run);
-    for (int n = 0; n < s->j.lines; n++) {
-        char *longer = text_of("%s%s\n", all, s->j.line[n]);
+    for (int n = 0; n < s->j.findings.count; n++) {
+        char *longer = text_of("%s%s\n", all, s->j.findings.line[n]);
         free(all);
         all = longer;
     }
@@ -138,7 +143,7 @@ static void expect_fail(struct scene *s, const char *words)
     free(text);
 }
 
-/* ---- the judgement -------------------------------------------------------------------- */
+/* --- the judgement ------------------------------------------------------------------ */
 
 Test(judge, right_passes)
 {
@@ -146,7 +151,7 @@ Test(judge, right_passes)
     add_all(&s);
     char *text = report(&s);
     cr_expect_eq(s.j.verdict, PASSED, "%s", text);
-    cr_expect_eq(s.j.lines, 0);
+    cr_expect_eq(s.j.findings.count, 0);
 }
 
 Test(judge, tolerance_is_a_bound)
@@ -160,7 +165,7 @@ Test(judge, tolerance_is_a_bound)
     }
     report(&s);
     cr_expect_eq(s.j.verdict, PASSED);
-    expect_fail(&t, "1 of 40 wrong, first at [row 0, col 3]");
+    expect_fail(&t, "out: 1 of 40 elements wrong, first at [row 0, col 3]");
 }
 
 Test(judge, nan_fails)
@@ -188,22 +193,22 @@ Test(judge, never_written)
     expect_fail(&s, "got NaN (never written)");
 }
 
-Test(judge, fences)
+Test(judge, red_zones)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
     add_all(&s), add_all(&t);
     out_of(&s, &s.run.result[0])[42] = 0;
-    expect_fail(&s, "writes past the end of out, 3 elements past it");
+    expect_fail(&s, "writes past the end of out, by up to 3 elements");
     out_of(&t, &t.run.result[0])[-1] = 0;
-    expect_fail(&t, "writes before the start of out, 1 element before it");
+    expect_fail(&t, "writes before the start of out, by 1 element");
 }
 
-Test(judge, workspace_fence)
+Test(judge, workspace_red_zone)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    s.run.result[0].bytes[s.run.result[0].size - FENCE] = 0;
-    expect_fail(&s, "writes past the end of the workspace, 1 element past it");
+    s.run.result[0].bytes[s.run.result[0].size - RED_ZONE] = 0;
+    expect_fail(&s, "writes past the end of the workspace, by 1 element");
 }
 
 Test(judge, input_changed)
@@ -219,7 +224,7 @@ Test(judge, gap_between_rows)
     struct scene s = scene(4, 10, 3, ROLE_OUT);
     add_all(&s);
     out_of(&s, &s.run.result[0])[13 + 11] = 9;
-    expect_fail(&s, "writes between the rows of out: row 1, col 11");
+    expect_fail(&s, "writes between the rows of out, at row 1, col 11");
 }
 
 Test(judge, second_data_wrong)
@@ -227,7 +232,7 @@ Test(judge, second_data_wrong)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     memcpy(out_of(&s, &s.run.result[1]), out_of(&s, &s.run.result[0]), 160);
-    expect_fail(&s, "something is kept between calls");
+    expect_fail(&s, "is something kept between calls");
 }
 
 Test(judge, repeat_differs)
@@ -235,7 +240,7 @@ Test(judge, repeat_differs)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     out_of(&s, &s.run.result[2])[5] += 1e-6f;
-    expect_fail(&s, "two runs on equal inputs differ (first out[row 0, col 5]");
+    expect_fail(&s, "two calls on equal inputs differ (out[row 0, col 5] is");
 }
 
 Test(judge, order_differs)
@@ -243,7 +248,7 @@ Test(judge, order_differs)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     out_of(&s, &s.run.result[4])[5] += 1e-6f;
-    expect_fail(&s, "changes with the thread order: missing __syncthreads?");
+    expect_fail(&s, "changes with the thread order: is a __syncthreads() missing?");
 }
 
 Test(judge, graph_differs)
@@ -251,7 +256,7 @@ Test(judge, graph_differs)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     out_of(&s, &s.run.result[3])[5] = 0;
-    expect_fail(&s, "work on another stream");
+    expect_fail(&s, "work on a stream other than the one passed?");
 }
 
 Test(judge, nothing_launched)
@@ -268,26 +273,26 @@ Test(judge, status)
     add_result(&s, CALL_A, 0)->head.status = WB_TODO;
     expect_fail(&s, "not written yet: op_f32 returns WB_TODO");
     add_result(&t, CALL_A, 0)->head.status = 77;
-    expect_fail(&t, "returned 77, which is no wb_status");
+    expect_fail(&t, "returned 77, which is not a wb_status");
 }
 
-Test(judge, wanted_error_writes_nothing)
+Test(judge, expected_error_writes_nothing)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     struct result *r = add_result(&s, CALL_A, 0);
     s.g.status = r->head.status = WB_BAD_SHAPE;
-    expect_fail(&s, "writes to buffer out");
+    expect_fail(&s, "writes to out before it returns the error");
 }
 
-Test(judge, silence_is_no_pass)
+Test(judge, silence_does_not_pass)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
     expect_fail(&s, "no result came back");
     add_result(&t, CALL_A, 0);
-    expect_fail(&t, "the second or third call did not return");
+    expect_fail(&t, "but the second or third did not");
 }
 
-/* Whatever the first call gave, the others on data A give too: wrong, but steadily. */
+/* Makes all calls on data A return what the first one did: wrong, but reproducible. */
 static void every_call(struct scene *s)
 {
     for (size_t n = 1; n < s->run.results; n++)
@@ -295,9 +300,9 @@ static void every_call(struct scene *s)
             memcpy(s->run.result[n].bytes, s->run.result[0].bytes, s->run.result[0].size);
 }
 
-/* ---- patterns -------------------------------------------------------------------------- */
+/* --- patterns ----------------------------------------------------------------------- */
 
-/* what a wrong program puts at row r, col c instead of the right value y */
+/* what a wrong kernel writes at row r, col c in place of the expected value y */
 typedef float wrong(const struct scene *s, size_t r, size_t c, double y);
 
 static double want_at(const struct scene *s, size_t r, size_t c)
@@ -336,7 +341,7 @@ WRONG(col_factor, y *(1.5 + (double)c))
 WRONG(row_summand, y + 1.5 + (double)r)
 WRONG(a_copy, s->x[0][r * s->C + c])
 WRONG(coarse, y *(1 + 0.0005 * sin((double)(r * 31 + c))))
-WRONG(turned, want_at(s, (r * s->C + c) % s->R, (r * s->C + c) / s->R))
+WRONG(transposed, want_at(s, (r * s->C + c) % s->R, (r * s->C + c) / s->R))
 WRONG(all_never, poison())
 
 static void expect_pattern(size_t R, size_t C, wrong *f, const char *words)
@@ -353,9 +358,9 @@ static void expect_pattern(size_t R, size_t C, wrong *f, const char *words)
 Test(pattern, values)
 {
     expect_pattern(6, 100, zero, "pattern: always 0");
-    expect_pattern(6, 100, flipped, "times -1: the sign is the other one");
-    expect_pattern(6, 100, not_divided, "times 100: C = 100: a missing 1/C");
-    expect_pattern(6, 100, divided_twice, "times 0.01: 1/C (C = 100)");
+    expect_pattern(6, 100, flipped, "times -1: the sign is flipped");
+    expect_pattern(6, 100, not_divided, "times 100, which is C: a factor 1/C is missing");
+    expect_pattern(6, 100, divided_twice, "times 0.01, which is 1/C: a factor C is missing");
     expect_pattern(6, 100, shifted, "the expected values plus 3");
     expect_pattern(6, 100, a_copy, "equal to the input x");
     expect_pattern(6, 100, coarse, "in half precision? Accumulate in float");
@@ -364,30 +369,30 @@ Test(pattern, values)
 
 Test(pattern, lines)
 {
-    expect_pattern(6, 100, row_factor, "each row times a factor of its own (1.5 to 6.5)");
-    expect_pattern(6, 100, row_summand, "each row plus a number of its own (1.5 to 6.5)");
-    expect_pattern(6, 100, col_factor, "each column times a factor of its own");
+    expect_pattern(6, 100, row_factor, "each row is multiplied by a factor of its own (1.5 to 6.5)");
+    expect_pattern(6, 100, row_summand, "each row is shifted by a constant of its own (1.5 to 6.5)");
+    expect_pattern(6, 100, col_factor, "each column is multiplied by a factor of its own");
 }
 
 Test(pattern, places)
 {
     expect_pattern(
-        6, 100, tail_32, "columns 96..99: the tail after the last multiple of 32");
+        6, 100, tail_32, "where: every row, columns 96..99, the tail after the last multiple of 32");
     expect_pattern(
-        21, 7, rows_tail, "rows 16..20: the tail after the last multiple of 16");
+        21, 7, rows_tail, "where: rows 16..20, the tail after the last multiple of 16");
     expect_pattern(6, 100, first_64, "every row, columns 64..99");
     expect_pattern(
-        6, 100, first_row, "rows 1..5: only the first are right, every column");
-    expect_pattern(6, 100, every_fourth, "every 4th column, from 1 on");
+        6, 100, first_row, "rows 1..5: only the first is right, every column");
+    expect_pattern(6, 100, every_fourth, "every 4th column, starting at 1");
 }
 
 Test(pattern, elsewhere)
 {
     expect_pattern(
-        6, 100, row_before, "holds the values of the one before: off by one row");
+        6, 100, row_before, "has the values of the previous one: off by one row");
     expect_pattern(6, 100, next_col, "one place too far left: off by one column");
-    expect_pattern(6, 100, swapped, "neighbouring rows are exchanged");
-    expect_pattern(6, 100, turned, "transposed");
+    expect_pattern(6, 100, swapped, "neighbouring rows are swapped");
+    expect_pattern(6, 100, transposed, "transposed");
 }
 
 Test(pattern, accumulation)
@@ -398,8 +403,8 @@ Test(pattern, accumulation)
     for (size_t i = 0; i < 600; i++)
         out[i] = (float)(s.want[0][i] - (double)s.x[0][i]), same[i] = t.x[0][i];
     every_call(&s), every_call(&t);
-    expect_fail(&s, "this output is added to (+=), not written");
-    expect_fail(&t, "unchanged: nothing was added to it");
+    expect_fail(&s, "add to this output (+=), do not overwrite it");
+    expect_fail(&t, "unchanged: nothing was added");
 }
 
 Test(pattern, known_mistake)
@@ -412,11 +417,11 @@ Test(pattern, known_mistake)
         out_of(&s, &s.run.result[0])[i] = (float)with[i];
     }
     every_call(&s);
-    s.d.set[0].cause[0][0] = (struct cause){"eps stands outside of the root", with};
-    expect_fail(&s, "pattern: eps stands outside of the root");
+    s.d.set[0].cause[0][0] = (struct cause){"eps is outside the square root", with};
+    expect_fail(&s, "likely cause: eps is outside the square root");
 }
 
-/* ---- the cases file --------------------------------------------------------------------- */
+/* --- the cases file ----------------------------------------------------------------- */
 
 static int read_cases(struct lab *lab, const char *text, char *error, size_t room)
 {
@@ -465,16 +470,16 @@ Test(cases, reads)
 Test(cases, refuses)
 {
     expect_error("a 1 100 f ; -\n", ":1: a case is: name part points");
-    expect_error("\na 1 x f ; - ; c\n", ":2: points of a are no whole number");
-    expect_error("a 1 -5 f ; - ; c\n", ":1: points of a are no whole number");
-    expect_error("a 1 90 f ; - ; c\n", "points sum to 90, not to 100");
+    expect_error("\na 1 x f ; - ; c\n", ":2: points of a: 'x' is not a whole number");
+    expect_error("a 1 -5 f ; - ; c\n", ":1: points of a: '-5' is not a whole number");
+    expect_error("a 1 90 f ; - ; c\n", "points add up to 90, not 100");
     expect_error("a 1 50 f ; - ; c\na 1 50 f ; - ; c\n", ":2: case a appears twice");
-    expect_error("a 1 100 f ; b ; c\n", ":1: a needs 'b', which is no earlier case");
+    expect_error("a 1 100 f ; b ; c\n", ":1: a needs 'b', which is not an earlier case");
     expect_error("a 1 100 f dtype=f64 ; - ; c\n", ":1: dtype=f64: use f32, f16 or bf16");
     expect_error("a 1 100 f R ; - ; c\n", ":1: expected key=value, got 'R'");
-    expect_error("a 1 100 f status=OK ; - ; c\n", ":1: status=OK is no wb_status");
+    expect_error("a 1 100 f status=OK ; - ; c\n", ":1: status=OK is not a wb_status");
     expect_error("a 1 100 f ; - ; \n", ":1: a does not say what it catches");
-    expect_error("a/b 1 100 f ; - ; c\n", ":1: 'a/b' may only have");
+    expect_error("a/b 1 100 f ; - ; c\n", ":1: 'a/b' may contain only");
 }
 
 Test(cases, hints)

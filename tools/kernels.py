@@ -90,7 +90,7 @@ FOLDER = {"yours": "labs", "solution": "solutions"}
 
 def objects_of(build, name, source):
     """What make compiles for one lab from one place."""
-    return [f"{build}/{s[:-3]}.o" for s in labkit.sources(f"{FOLDER[source]}/{name}")]
+    return [f"{build}/objects/{s[:-3]}.o" for s in labkit.sources(f"{FOLDER[source]}/{name}")]
 
 
 def objects(build):

@@ -73,7 +73,7 @@ def header_functions(name):
     expands the lists for f16 and bf16; its line markers tell which file text is from."""
     functions = {}
     for header in sorted(Path("labs", name).glob("*.h")):
-        text = run(CC, "-E", "-x", "c", "-Icommon", "-Icommon/ops", str(header))
+        text = run(CC, "-E", "-x", "c", "-Icommon", str(header))
         own, inside = [], False
         for line in text.splitlines():
             marker = re.match(r'# \d+ "(.*?)"', line)
@@ -119,6 +119,7 @@ def judged_by(name):
     return [str(p) for p in [
         *Path("labs", name).glob("*.h"),
         Path("common/wb.h"),
+        *Path("common/cuda").glob("*.cuh"),
         Path("labs", name, "cases"),
         *Path("grader").glob("*.[ch]"),
         Path("grader/adapters", short + ".c"),

@@ -1,4 +1,4 @@
-"""What lab 03's kernels are worth to TinyLM as a whole:
+"""Plots how much lab 03's kernels contribute to the speed of TinyLM:
 python tools/plot_ablation.py ablation.csv ablation.png"""
 
 from statistics import mean, pstdev

@@ -1,4 +1,4 @@
-"""Tokens a second over the length of the text, with a cache and without:
+"""Plots tokens per second over the sequence length, with and without a KV cache:
 python tools/plot_kv.py kv.csv kv.png"""
 
 from statistics import mean, pstdev
@@ -21,14 +21,14 @@ def main():
         ax.errorbar(
             x, [mean(s) for s in speeds], yerr=[pstdev(s) for s in speeds], capsize=3,
             fmt="o-" if cached else "s--", markersize=4, linewidth=1.5, color=colors[(model,)],
-            label=f"{model} ({dtype}), " + ("with a cache" if cached else "all read anew"),
+            label=f"{model} ({dtype}), " + ("with a cache" if cached else "without a cache"),
         )  # fmt: skip
         plotting.lengths(ax, [int(r["context"]) for r in rows])
     ax.set_yscale("log")
     n = f"{min(runs)}" if len(runs) == 1 else f"{min(runs)} to {max(runs)}"
     ax.set(
-        xlabel="length of the text, tokens", ylabel=f"tokens/s (mean and deviation of {n} runs)",
-        title=f"One text at a time: {rows[0]['machine']}",
+        xlabel="sequence length, tokens", ylabel=f"tokens/s (mean and standard deviation of {n} runs)",
+        title=f"One sequence: {rows[0]['machine']}",
     )  # fmt: skip
     ax.legend(frameon=False, fontsize=8)
     plotting.save(fig, out)

@@ -1,4 +1,4 @@
-"""What the caches take over the length of the text, as handed out and by their shapes:
+"""Plots the memory of the caches over the sequence length, as allocated and by formula:
 python tools/plot_memory.py memory.csv memory.png"""
 
 import plotting
@@ -17,12 +17,12 @@ def main():
         counted = [v / 1e6 for v in plotting.numbers(line, "cache_bytes", path)]
         formula = [v / 1e6 for v in plotting.numbers(line, "formula_bytes", path)]
         ax.plot(x, formula, "-", color=color, linewidth=1.5, label=f"{model} ({dtype}), formula")
-        ax.plot(x, counted, "o", color=color, markersize=5, label="the allocator's count")
+        ax.plot(x, counted, "o", color=color, markersize=5, label="allocated")
     plotting.lengths(ax, [int(r["context"]) for r in rows])
     ax.set_yscale("log")
     ax.set(
-        xlabel="length of the text, tokens", ylabel="keys, values and states, MB",
-        title=f"Caches of one text: {rows[0]['machine']}",
+        xlabel="sequence length, tokens", ylabel="keys, values and states, MB",
+        title=f"Caches of one sequence: {rows[0]['machine']}",
     )  # fmt: skip
     ax.legend(frameon=False, fontsize=8)
     plotting.save(fig, out)

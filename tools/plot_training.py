@@ -1,5 +1,4 @@
-"""Draws the loss curves of one run, or of several in one plot; a column `machine`, if there is
-one, names it in the title:
+"""Plots the loss curves of one or several runs. The title is the column `machine`, if it exists:
 python tools/plot_training.py train.csv [other.csv ...] loss.png"""
 
 import os
@@ -8,7 +7,7 @@ import plotting
 
 
 def column(rows, name, path):
-    """steps and values where the column has one"""
+    """steps and values of the rows in which the column is not empty"""
     rows = [r for r in rows if r[name]]
     return [int(s) for s in plotting.numbers(rows, "step", path)], plotting.numbers(
         rows, name, path
@@ -16,23 +15,23 @@ def column(rows, name, path):
 
 
 def smoothed(values):
-    """mean of the neighbours, a fortieth of all on each side"""
+    """moving average over a fortieth of all values on each side"""
     side = max(1, len(values) // 40)
     near = [values[max(0, i - side) : i + side + 1] for i in range(len(values))]
     return [sum(v) / len(v) for v in near]
 
 
 def draw(ax, path, name, color, tail):
-    """one run; returns the range that its losses need, but for the first steps, and where"""
+    """Draws one run. Returns the range of its losses without the first steps, and the machine."""
     rows = plotting.read(path, ("step", "loss", "val"))
     steps, loss = column(rows, "loss", path)
     vsteps, val = column(rows, "val", path)
     if not steps:
-        raise SystemExit(f"{path}: no line yet")
+        raise SystemExit(f"{path}: no data rows yet")
     ax.plot(steps, loss, color=color, alpha=0.25, linewidth=1)
     ax.plot(steps, smoothed(loss), color=color, linewidth=1.6, label=name + "training, smoothed")
     if val:
-        ax.plot(vsteps, val, "o-", color=tail, markersize=4, label=name + "held-out tail")
+        ax.plot(vsteps, val, "o-", color=tail, markersize=4, label=name + "validation")
         best = min(range(len(val)), key=val.__getitem__)
         ax.annotate(
             f"{val[best]:.3f}", (vsteps[best], val[best]), color=tail,

@@ -1,4 +1,4 @@
-"""plotting.py - what the plot_*.py share: reading a CSV, one look, saving. Needs matplotlib."""
+"""plotting.py - shared by plot_*.py: reading a CSV, the style, saving. Needs matplotlib."""
 
 import csv
 import sys
@@ -19,14 +19,14 @@ def arguments(script, inputs="FILE.csv"):
 
 
 def read(path, columns):
-    """rows as dicts, which have these columns; a message and the end if not"""
+    """rows as dicts; exits with a message if one of these columns is missing"""
     try:
         with open(path, newline="", encoding="utf-8") as f:
             rows = list(csv.DictReader(f))
     except (OSError, ValueError) as error:
         sys.exit(f"{path}: {error}")
     if not rows:
-        sys.exit(f"{path}: no line yet")
+        sys.exit(f"{path}: no data rows yet")
     missing = [c for c in columns if c not in rows[0] or rows[0][c] is None]
     if missing:
         sys.exit(f"{path}: no column '{missing[0]}'")
@@ -45,7 +45,7 @@ def numbers(rows, name, path):
     try:
         return [float(row[name]) for row in rows]
     except (TypeError, ValueError):
-        sys.exit(f"{path}: column '{name}' is not all numbers")
+        sys.exit(f"{path}: column '{name}' has a value that is not a number")
 
 
 def figure(columns=1):
@@ -61,7 +61,7 @@ def figure(columns=1):
 
 
 def lengths(ax, values):
-    """powers of two as they are written"""
+    """a log2 axis with plain numbers as labels"""
     ax.set_xscale("log", base=2)
     ax.set_xticks(sorted(set(values)))
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:.0f}")

@@ -276,7 +276,7 @@ static void report(struct shape z, int B, int tokens, int T, int details)
 void bench_op(void)
 {
     parts_ceilings();
-    if (!bench_on_card) {
+    if (!bench_on_gpu) {
         report(tiny, 2, 32, 32, 1), report(tiny, 2, 32, 16, 1);
         return;
     }

@@ -300,11 +300,11 @@ void bench_op(void)
 {
     static const struct sizes small = {3, 128, 2, 64, 384, 1000, 64},
                               real = {26, 2560, 10, 256, 7680, 256000, 2048};
-    size = bench_on_card ? real : small;
+    size = bench_on_gpu ? real : small;
     make_model();
     make_step(64);
     static const int rows[] = {1, 2, 4, 8, 16, 32, 64};
-    for (int i = 0; i < (bench_on_card ? 7 : 2); i++) {
+    for (int i = 0; i < (bench_on_gpu ? 7 : 2); i++) {
         now.B = rows[i], now.temperature = 0, now.top_k = 0, now.top_p = 1;
         if (now.B != 4 && now.B != 2 && now.B != 16) parts();
         double kv = (double)(size.layers / 3) * now.B * 4 * size.S * size.D;

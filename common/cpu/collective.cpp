@@ -1,5 +1,5 @@
-/* collective.cpp - what a warp computes together: called once, by the last lane to come.
- * In: what each lane brought. Out: each lane's result in value[]. */
+/* collective.cpp - warp collectives. The last lane to arrive computes the results of all
+ * lanes: value[] holds the operands on entry and the results on return. */
 #include "scheduler.h"
 
 namespace wbcpu
@@ -14,7 +14,7 @@ template <class F> static inline void each(uint32_t lanes, F f)
 static void shuffle(warp *q, uint32_t lanes)
 {
     uint64_t result[32];
-    if (lanes == ~0u) { /* the usual case, without a test per lane */
+    if (lanes == ~0u) { /* the usual case, without a branch per lane */
         for (int l = 0; l < 32; l++)
             result[l] = q->value[q->arg[l] & 31];
         memcpy(q->value, result, sizeof result);
@@ -39,7 +39,7 @@ static void match_any(warp *q, uint32_t lanes)
     each(lanes, [&](int l) { q->value[l] = result[l]; });
 }
 
-/* One result for all lanes. */
+/* The result that all lanes share. */
 static uint64_t reduce(const warp *q, uint32_t lanes, int op)
 {
     const uint64_t *v = q->value;
@@ -76,12 +76,12 @@ static uint64_t reduce(const warp *q, uint32_t lanes, int op)
         each(lanes, [&](int l) { r = v[l] == first ? r : 0; });
         return r;
     }
-    fatal("internal error: warp operation %d is not known", op);
+    fatal("internal error: unknown warp operation %d", op);
 }
 
 void complete(warp *q, uint32_t lanes, int op, uint64_t arg)
 {
-    if (!lanes) return; /* a mask that names only lanes that have left */
+    if (!lanes) return; /* every lane of the mask has exited */
     switch (op) {
     case WBCPU_OP_SYNC:
         return;

@@ -1,22 +1,25 @@
 /* cublas.cpp - the cuBLAS calls of include/cublas_v2.h.
  *
- * A call becomes a `product`: one record for all element types, strides and batches. It
- * is done in two rounds over the worker pool: 16-bit factors are widened to float, then
- * every tile of every C is computed by one thread. How C is cut into tiles depends on the shape
- * alone, so the result has the same bits whatever the number of workers.
+ * Every function fills a gemm_call, one record for all element types, strides and
+ * batches. It runs in two rounds on the worker pool: the first widens 16-bit factors to
+ * float, the second computes the tiles of C, each by one thread. The tiling depends only
+ * on the shape, so the result has the same bits for any number of workers.
  */
 #include "cublas_v2.h"
-#include "scheduler.h"
 #include "gemm.h"
+#include "scheduler.h"
 #include "wbcpu.h"
 #include "wbcpu/float16.h"
 
 #include <algorithm>
 
-struct scratch {  // grows, and is kept: no allocation once the sizes have been seen
+struct scratch {  // grows on demand and is kept: repeated calls do not allocate
     float *data = nullptr;
     size_t size = 0;
-    ~scratch() { free(data); }
+    ~scratch()
+    {
+        free(data);
+    }
 };
 
 struct cublasContext {
@@ -43,7 +46,7 @@ struct matrix {
     long long stride;  // to the next matrix of the batch
 };
 
-struct product {
+struct gemm_call {
     cublasContext *handle;
     bool transpose_a, transpose_b;
     int m, n, k, batch;
@@ -91,21 +94,21 @@ static void narrow(void *out, const float *in, cudaDataType type, size_t n)
 
 /* --- round 1: factors as floats ----------------------------------------------------- */
 
-/* The batch of one factor as columns: `rows` elements each, one column in `ld`. A stride
- * of 0 means one matrix for the whole batch. */
+/* One factor of the whole batch: columns of `rows` elements, `ld` apart. A stride of 0
+ * means one matrix for the whole batch. */
 struct widening {
     matrix from, to;
     int rows, columns;
-    int columns_a_task = 0, tasks_a_matrix = 0;
+    int columns_per_task = 0, tasks_per_matrix = 0;
 };
-enum { WIDENED_A_TASK = 1 << 16 };  // elements
+constexpr int ELEMENTS_PER_TASK = 1 << 16;
 
 static void widen_task(void *context, int task)
 {
     const widening *w = (const widening *)context;
-    int index = task / w->tasks_a_matrix;
-    int first = task % w->tasks_a_matrix * w->columns_a_task;
-    int last = std::min(first + w->columns_a_task, w->columns);
+    int index = task / w->tasks_per_matrix;
+    int first = task % w->tasks_per_matrix * w->columns_per_task;
+    int last = std::min(first + w->columns_per_task, w->columns);
     for (int j = first; j < last; j++)
         widen(
             (float *)element(w->to, index * w->to.stride + (long long)j * w->to.ld),
@@ -113,7 +116,7 @@ static void widen_task(void *context, int task)
             w->from.type, w->rows);
 }
 
-/* Replaces x by its copy in floats. Returns false without memory. */
+/* Replaces x by a float copy. Returns false if out of memory. */
 static bool make_wide(matrix *x, scratch *s, int rows, int columns, int batch)
 {
     if (!is_float16(x->type)) return true;
@@ -122,9 +125,9 @@ static bool make_wide(matrix *x, scratch *s, int rows, int columns, int batch)
         *x, {nullptr, CUDA_R_32F, rows, (long long)rows * columns}, rows, columns};
     w.to.data = reserve(s, (size_t)w.to.stride * matrices);
     if (!w.to.data) return false;
-    w.columns_a_task = std::max(1, WIDENED_A_TASK / std::max(rows, 1));
-    w.tasks_a_matrix = (columns + w.columns_a_task - 1) / w.columns_a_task;
-    wbcpu_parallel(matrices * w.tasks_a_matrix, widen_task, &w);
+    w.columns_per_task = std::max(1, ELEMENTS_PER_TASK / std::max(rows, 1));
+    w.tasks_per_matrix = (columns + w.columns_per_task - 1) / w.columns_per_task;
+    wbcpu_parallel(matrices * w.tasks_per_matrix, widen_task, &w);
     *x = w.to;
     if (matrices == 1) x->stride = 0;
     return true;
@@ -133,29 +136,30 @@ static bool make_wide(matrix *x, scratch *s, int rows, int columns, int batch)
 /* --- round 2: tiles of C ------------------------------------------------------------ */
 
 struct tiling {
-    const product *p;
-    int rows = 0, columns = 0;    // of a tile
-    int down = 0, a_product = 0;  // tiles in a column of tiles, in one C
+    const gemm_call *p;
+    int rows = 0, columns = 0;           // of a tile
+    int tile_rows = 0, tiles_per_c = 0;  // tiles per column of tiles, per matrix C
 };
 
-/* Small enough that many workers find work, large enough that copying the strips of A and
- * B into panels costs little. Multiples of the register tiles of all kernels. */
-static tiling cut(const product *p)
+/* Tiles are small enough to occupy many workers and large enough that packing A and B
+ * into panels is cheap. Their sizes are multiples of all kernels' register tiles. */
+static tiling choose_tiling(const gemm_call *p)
 {
-    enum { SIDE = 384 };
-    int down = (p->m + SIDE - 1) / SIDE, across = (p->n + SIDE - 1) / SIDE;
-    if (p->batch == 1 && down * across == 1) {  // one product, one tile: halve it
-        if ((double)p->m * p->n * p->k > 1e6) (p->m >= p->n ? down : across) = 2;
+    constexpr int SIDE = 384;
+    int tile_rows = (p->m + SIDE - 1) / SIDE, tile_columns = (p->n + SIDE - 1) / SIDE;
+    if (p->batch == 1 && tile_rows * tile_columns == 1) {
+        if ((double)p->m * p->n * p->k > 1e6)  // split a large single tile in two
+            (p->m >= p->n ? tile_rows : tile_columns) = 2;
     }
     tiling t = {p};
-    t.rows = ((p->m + down - 1) / down + 31) / 32 * 32;
-    t.columns = ((p->n + across - 1) / across + 11) / 12 * 12;
-    t.down = (p->m + t.rows - 1) / t.rows;
-    t.a_product = t.down * ((p->n + t.columns - 1) / t.columns);
+    t.rows = ((p->m + tile_rows - 1) / tile_rows + 31) / 32 * 32;
+    t.columns = ((p->n + tile_columns - 1) / tile_columns + 11) / 12 * 12;
+    t.tile_rows = (p->m + t.rows - 1) / t.rows;
+    t.tiles_per_c = t.tile_rows * ((p->n + t.columns - 1) / t.columns);
     return t;
 }
 
-static scratch *my_tile(void)
+static scratch *thread_tile(void)
 {
     static thread_local scratch mine;
     return &mine;
@@ -164,9 +168,9 @@ static scratch *my_tile(void)
 static void multiply_task(void *context, int task)
 {
     const tiling *t = (const tiling *)context;
-    const product *p = t->p;
-    int index = task / t->a_product, tile = task % t->a_product;
-    int i = tile % t->down * t->rows, j = tile / t->down * t->columns;
+    const gemm_call *p = t->p;
+    int index = task / t->tiles_per_c, tile = task % t->tiles_per_c;
+    int i = tile % t->tile_rows * t->rows, j = tile / t->tile_rows * t->columns;
     int m = std::min(t->rows, p->m - i), n = std::min(t->columns, p->n - j);
     long long from_a = p->transpose_a ? (long long)i * p->a.ld : i;
     long long from_b = p->transpose_b ? j : (long long)j * p->b.ld;
@@ -178,7 +182,7 @@ static void multiply_task(void *context, int task)
     float *c = (float *)element(p->c, from_c);
     int ldc = p->c.ld;
     if (narrow_c) {
-        c = reserve(my_tile(), (size_t)m * n);
+        c = reserve(thread_tile(), (size_t)m * n);
         ldc = m;
         if (!c) abort();
         for (int column = 0; p->beta != 0 && column < n; column++)
@@ -195,19 +199,19 @@ static void multiply_task(void *context, int task)
             p->c.type, m);
 }
 
-static cublasStatus_t multiply(product p)
+static cublasStatus_t multiply(gemm_call p)
 {
     cublasContext *h = p.handle;
     bool ta = p.transpose_a, tb = p.transpose_b;
     if (!make_wide(&p.a, &h->wide_a, ta ? p.k : p.m, ta ? p.m : p.k, p.batch) ||
         !make_wide(&p.b, &h->wide_b, tb ? p.n : p.k, tb ? p.k : p.n, p.batch))
         return CUBLAS_STATUS_ALLOC_FAILED;
-    tiling t = cut(&p);
-    wbcpu_parallel(t.a_product * p.batch, multiply_task, &t);
+    tiling t = choose_tiling(&p);
+    wbcpu_parallel(t.tiles_per_c * p.batch, multiply_task, &t);
     return CUBLAS_STATUS_SUCCESS;
 }
 
-static cublasStatus_t multiply_on_device(const product &p)
+static cublasStatus_t multiply_on_device(const gemm_call &p)
 {
     wbcpu::open_device_memory();
     cublasStatus_t status = multiply(p);
@@ -215,9 +219,9 @@ static cublasStatus_t multiply_on_device(const product &p)
     return status;
 }
 
-/* Checks what cuBLAS checks, then does the product or records it in a graph. */
+/* Checks the arguments as cuBLAS does, then runs the call or records it in a graph. */
 static cublasStatus_t
-start(const product &p, cublasOperation_t transa, cublasOperation_t transb)
+start(const gemm_call &p, cublasOperation_t transa, cublasOperation_t transb)
 {
     if (!p.handle) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (transa > CUBLAS_OP_C || transb > CUBLAS_OP_C) return CUBLAS_STATUS_INVALID_VALUE;
@@ -253,7 +257,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     long long int strideC, int batchCount, cublasComputeType_t computeType,
     cublasGemmAlgo_t)
 {
-    switch (computeType) {  // those whose alpha and beta are floats
+    switch (computeType) {  // all those with float alpha and beta
     case CUBLAS_COMPUTE_32F:
     case CUBLAS_COMPUTE_32F_PEDANTIC:
     case CUBLAS_COMPUTE_32F_FAST_16F:
@@ -264,7 +268,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     if (!alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
-    product p = {
+    gemm_call p = {
         handle,
         is_transposed(transa),
         is_transposed(transb),
@@ -312,7 +316,7 @@ cublasStatus_t cublasSgemm(
         handle, transa, transb, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
 }
 
-/* y^T = alpha x^T op(A)^T + beta y^T: as a row, a vector's increment is its ld. */
+/* y^T = alpha x^T op(A)^T + beta y^T: a row's increment is its ld. */
 cublasStatus_t cublasSgemv(
     cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float *alpha,
     const float *A, int lda, const float *x, int incx, const float *beta, float *y,
@@ -369,7 +373,7 @@ cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t *stream)
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode)
 {
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-    handle->math = mode;  // products are in float whatever it says
+    handle->math = mode;  // ignored: arithmetic is always float
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -401,7 +405,7 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *, size_t)
 
 static const struct {
     cublasStatus_t status;
-    const char *name, *words;
+    const char *name, *sentence;
 } statuses[] = {
     {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
     {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED",
@@ -419,7 +423,7 @@ static const struct {
     {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR",
      "an internal operation failed"},
     {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED",
-     "the functionality requested is not supported by the cpu backend"},
+     "the functionality requested is not supported by the CPU back end"},
     {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "a license error"},
 };
 
@@ -433,6 +437,6 @@ const char *cublasGetStatusName(cublasStatus_t status)
 const char *cublasGetStatusString(cublasStatus_t status)
 {
     for (const auto &s : statuses)
-        if (s.status == status) return s.words;
+        if (s.status == status) return s.sentence;
     return "unrecognized status code";
 }

@@ -1,11 +1,42 @@
-/* device.cpp - the one device: what it says about itself. Limits are those of an sm_80
- * card, so that a kernel which fits here fits there. */
+/* device.cpp - the properties of the only device. Its limits are those of a GPU, so that
+ * a kernel within them also runs there. */
 #include "scheduler.h"
 
 #include <unistd.h>
 
 namespace wbcpu
 {
+
+/* --- the emulated architecture ------------------------------------------------------ */
+
+constexpr int KB = 1024;
+/* From the CUDA programming guide, "Technical Specifications per Compute Capability". */
+static const architecture architectures[] = {
+    {75, 64 * KB, 64 * KB, 0, 1024, 16},    {80, 163 * KB, 164 * KB, KB, 2048, 32},
+    {86, 99 * KB, 100 * KB, KB, 1536, 16},  {89, 99 * KB, 100 * KB, KB, 1536, 24},
+    {90, 227 * KB, 228 * KB, KB, 2048, 32}, {100, 227 * KB, 228 * KB, KB, 2048, 32},
+    {120, 99 * KB, 100 * KB, KB, 1536, 24},
+};
+/* Without WBCPU_ARCH: sm_80, with all the shared memory that the back end has. */
+static const architecture unset = {
+    80, WBCPU_DYNAMIC_SHARED_MAX, WBCPU_DYNAMIC_SHARED_MAX + KB, KB, 2048, 32};
+
+const architecture &emulated()
+{
+    static const architecture *chosen = [] {
+        unsigned long long wanted = number_from("WBCPU_ARCH", 0);
+        const char *text = getenv("WBCPU_ARCH");
+        if (!text || !*text) return &unset;
+        for (const architecture &a : architectures)
+            if ((unsigned long long)a.capability == wanted) return &a;
+        refuse("WBCPU_ARCH=%s: use 75, 80, 86, 89, 90, 100 or 120", text);
+    }();
+    return *chosen;
+}
+static_assert(227 * KB <= WBCPU_DYNAMIC_SHARED_MAX, "the largest shared_optin must fit");
+
+/* --- properties --------------------------------------------------------------------- */
+
 extern "C" cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = 1;
@@ -50,14 +81,15 @@ extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
     if (device != 0) return fail(cudaErrorInvalidDevice);
     memset(p, 0, sizeof *p);
+    const architecture &a = emulated();
     int cores = worker_count();
     snprintf(p->name, sizeof p->name, "CPU, %d worker%s", cores, cores == 1 ? "" : "s");
     size_t free;
     cudaMemGetInfo(&free, &p->totalGlobalMem);
     p->sharedMemPerBlock = 48 * 1024;
-    p->sharedMemPerBlockOptin = WBCPU_DYNAMIC_SHARED_MAX;
-    p->sharedMemPerMultiprocessor = WBCPU_DYNAMIC_SHARED_MAX + 1024;
-    p->reservedSharedMemPerBlock = 1024;
+    p->sharedMemPerBlockOptin = (size_t)a.shared_optin;
+    p->sharedMemPerMultiprocessor = (size_t)a.shared_per_multiprocessor;
+    p->reservedSharedMemPerBlock = (size_t)a.shared_reserved;
     p->regsPerBlock = p->regsPerMultiprocessor = 65536;
     p->warpSize = 32;
     p->memPitch = INT_MAX;
@@ -67,11 +99,11 @@ extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->maxGridSize[0] = INT_MAX;
     p->maxGridSize[1] = p->maxGridSize[2] = 65535;
     p->totalConstMem = 65536;
-    p->major = 8;
-    p->minor = 0;
+    p->major = a.capability / 10;
+    p->minor = a.capability % 10;
     p->multiProcessorCount = cores;
-    p->maxThreadsPerMultiProcessor = 2048;
-    p->maxBlocksPerMultiProcessor = 32;
+    p->maxThreadsPerMultiProcessor = a.threads_per_multiprocessor;
+    p->maxBlocksPerMultiProcessor = a.blocks_per_multiprocessor;
     p->l2CacheSize = (int)sysconf(_SC_LEVEL2_CACHE_SIZE);
     p->integrated = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
     return cudaSuccess;
@@ -103,10 +135,13 @@ extern "C" cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, i
         {cudaDevAttrComputeCapabilityMajor, (size_t)p.major},
         {cudaDevAttrComputeCapabilityMinor, (size_t)p.minor},
         {cudaDevAttrMaxSharedMemoryPerMultiprocessor, p.sharedMemPerMultiprocessor},
+        {cudaDevAttrMaxRegistersPerMultiprocessor, (size_t)p.regsPerMultiprocessor},
         {cudaDevAttrManagedMemory, (size_t)p.managedMemory},
         {cudaDevAttrMaxSharedMemoryPerBlockOptin, p.sharedMemPerBlockOptin},
+        {cudaDevAttrMaxBlocksPerMultiprocessor, (size_t)p.maxBlocksPerMultiProcessor},
+        {cudaDevAttrReservedSharedMemoryPerBlock, p.reservedSharedMemPerBlock},
     };
-    *value = 0; /* clock rates, grid-wide launches: not here */
+    *value = 0; /* clock rates, cooperative launches: none */
     for (const auto &k : known)
         if (k.attr == attr) *value = (int)k.value;
     return cudaSuccess;
@@ -118,13 +153,14 @@ extern "C" cudaError_t cudaFuncSetCacheConfig(const void *, cudaFuncCache)
 }
 extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
 {
-    memset(a, 0, sizeof *a);
+    memset(a, 0, sizeof *a); /* sharedSizeBytes: static shared memory is not counted */
     a->maxThreadsPerBlock = max_threads;
-    a->maxDynamicSharedSizeBytes = 48 * 1024;
-    a->ptxVersion = a->binaryVersion = 80;
+    a->numRegs = 32; /* a plausible value: programs divide by it */
+    a->maxDynamicSharedSizeBytes = (int)dynamic_shared_limit();
+    a->ptxVersion = a->binaryVersion = emulated().capability;
     return cudaSuccess;
 }
-/* A worker runs one block at a time. */
+/* One: a worker runs one block at a time. */
 extern "C" cudaError_t
 cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int, size_t)
 {

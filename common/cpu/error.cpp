@@ -1,10 +1,10 @@
-/* error.cpp - the last error of each host thread, and errors' names and sentences. */
+/* error.cpp - the last error of each host thread; error names and descriptions. */
 #include "scheduler.h"
 
 namespace wbcpu
 {
 static thread_local cudaError_t last;
-/* After a fault inside a kernel every later call of the process fails with it. */
+/* An error in a kernel, which every later call of the process returns. */
 static std::atomic<cudaError_t> fault{cudaSuccess};
 
 cudaError_t fail(cudaError_t error)

@@ -1,5 +1,5 @@
-/* fiber.cpp - stacks for threads that wait. Made on demand: a kernel that never waits uses
- * one per worker, a barrier in a block of 256 threads 256. They are kept for later blocks. */
+/* fiber.cpp - stacks for waiting threads, created on demand and reused by later blocks. A
+ * kernel that never waits uses one stack per worker; a barrier of 256 threads uses 256. */
 #include "scheduler.h"
 
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 namespace wbcpu
 {
-/* One more than threads: the thread that ends may stand on a stack of its own. */
+/* More than one per thread: a thread that exits may occupy a stack of its own. */
 constexpr int max_fibers = max_threads + 8;
 
 /* What the assembly pops before it jumps to wbcpu_fiber_start; switch.S has the order. */
@@ -33,7 +33,8 @@ static size_t stack_bytes()
 {
     const char *kb = getenv("WB_STACK_KB");
     long n = kb ? strtol(kb, nullptr, 10) : 64;
-    if (n < 16 || n > 65536) refuse("WB_STACK_KB=%s: a stack has 16 to 65536 KB", kb);
+    if (n < 16 || n > 65536)
+        refuse("WB_STACK_KB=%s: use a stack size from 16 to 65536 KB", kb);
     return (size_t)n * 1024;
 }
 
@@ -47,12 +48,12 @@ worker *new_worker()
     worker *w = new worker();
     w->stack_bytes = stack_bytes();
     w->idle = new void *[max_fibers];
-    /* Reserved, not used: pages come when a stack first touches them. */
+    /* Only reserves addresses: a page is allocated when a stack first touches it. */
     void *m = mmap(
         nullptr, arena_bytes(w->stack_bytes), PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (m == MAP_FAILED)
-        refuse("cannot reserve the stacks of a worker: lower WB_STACK_KB");
+        refuse("cannot reserve memory for the stacks of a worker: lower WB_STACK_KB");
     w->stacks = static_cast<char *>(m);
     return w;
 }
@@ -70,13 +71,14 @@ void *idle_fiber(worker *w)
     if (w->fibers == max_fibers) fatal("internal error: more fibers than threads");
     int i = w->fibers++;
     char *low = w->stacks + w->stack_bytes * i;
-    /* The lowest page is never used: running over the end faults here and not later. It
-     * costs two mappings, of which a process has 65,530. */
+    /* The lowest page is a guard page, so that a stack overflow faults at once. It costs
+     * two mappings, of which a process has 65,530. */
     if (worker_count() <= 24) mprotect(low, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
-    /* Equal tops would fall into the same cache sets and evict each other: shift them. */
+    /* Shift the tops: equal offsets would map to the same cache sets. */
     size_t shift = (size_t)i * 832 % 4096;
     uintptr_t top = ((uintptr_t)low + w->stack_bytes - shift) & ~(uintptr_t)63;
-    uintptr_t *saved = (uintptr_t *)top - 2 - saved_words; /* start: 16-byte aligned */
+    uintptr_t *saved =
+        (uintptr_t *)top - 2 - saved_words; /* keeps the start 16-byte aligned */
     memset(saved, 0, saved_words * sizeof *saved);
     saved[return_word] = (uintptr_t)wbcpu_fiber_start;
 #ifdef WBCPU_VALGRIND

@@ -1,20 +1,20 @@
-/* gemm.h - one thread's matrix product, from OpenBLAS or from gemm.cpp. */
+/* gemm.h - single-threaded SGEMM, from OpenBLAS or from gemm.cpp. */
 #ifndef WBCPU_GEMM_H
 #define WBCPU_GEMM_H
 
-/* Column-major: C (m,n) = alpha op(A) op(B) + beta C; C is not read where beta is 0. */
+/* Column-major: C (m,n) = alpha op(A) op(B) + beta C. If beta is 0, C is not read. */
 typedef void wbcpu_sgemm(
     bool transpose_a, bool transpose_b, int m, int n, int k, float alpha, const float *a,
     int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
-/* The workbook's own, always there. */
+/* The one of gemm.cpp, always available. */
 wbcpu_sgemm wbcpu_own_sgemm;
 
-/* OpenBLAS's where it is installed, else the own one; WB_BLAS=path, WB_BLAS=own choose.
- * A path that cannot be used is told on stderr and gives NULL. */
+/* Returns OpenBLAS's if installed, else wbcpu_own_sgemm. WB_BLAS=path and WB_BLAS=own
+ * override this; for an unusable path it prints a message and returns NULL. */
 wbcpu_sgemm *wbcpu_choose_sgemm(void);
 
-/* Which one that is, for `make doctor` and benchmarks: its path, or "own". */
+/* The path of the chosen library, or "own"; for `make doctor` and benchmarks. */
 extern "C" const char *wbcpu_sgemm_name(void);
 
 #endif

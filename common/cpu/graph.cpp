@@ -1,5 +1,5 @@
-/* graph.cpp - CUDA graphs by stream capture: work put on a stream is written down instead
- * of done, with its arguments copied, and played back by cudaGraphLaunch in that order. */
+/* graph.cpp - CUDA graphs by stream capture: work enqueued on a capturing stream is
+ * recorded with a copy of its arguments, and cudaGraphLaunch replays it in order. */
 #include "stream.h"
 
 #include <memory>
@@ -9,14 +9,14 @@ namespace wbcpu
 {
 struct node {
     void (*run)(void *);
-    void (*drop)(void *);
+    void (*destroy)(void *);
     void *work;
-    node(void (*r)(void *), void (*d)(void *), void *w) : run(r), drop(d), work(w) {}
+    node(void (*r)(void *), void (*d)(void *), void *w) : run(r), destroy(d), work(w) {}
     node(const node &) = delete;
     node &operator=(const node &) = delete;
     ~node()
     {
-        drop(work);
+        destroy(work);
     }
 };
 typedef std::vector<std::shared_ptr<node>> node_list; /* in the order of recording */
@@ -26,8 +26,7 @@ struct capture {
     cudaStream_t origin;
     cudaStreamCaptureMode mode;
     bool broken = false;
-    std::vector<cudaStream_t>
-        streams; /* the origin, and those that waited for its events */
+    std::vector<cudaStream_t> streams; /* the origin, and those joined by an event */
 };
 }  // namespace wbcpu
 
@@ -40,8 +39,8 @@ struct CUgraphExec_st {
 
 namespace wbcpu
 {
-/* Of this host thread: what it does while it captures is checked, as in CUDA's default
- * capture mode. Captures are few, so a list does. */
+/* The active captures of this host thread. Its calls are checked while it captures, as in
+ * CUDA's default capture mode. */
 static thread_local std::vector<capture *> captures;
 
 static bool is_default(cudaStream_t s)
@@ -89,9 +88,9 @@ extern "C" bool wbcpu_is_capturing(cudaStream_t stream)
     return capture_of(stream) != nullptr;
 }
 extern "C" void wbcpu_record_work(
-    cudaStream_t stream, void (*run)(void *), void (*drop)(void *), void *work)
+    cudaStream_t stream, void (*run)(void *), void (*destroy)(void *), void *work)
 {
-    stream->capture->nodes.push_back(std::make_shared<node>(run, drop, work));
+    stream->capture->nodes.push_back(std::make_shared<node>(run, destroy, work));
 }
 
 extern "C" cudaError_t
@@ -147,7 +146,7 @@ extern "C" cudaError_t cudaGraphDestroy(cudaGraph_t graph)
     delete graph;
     return cudaSuccess;
 }
-/* Nodes can be counted, not looked into. */
+/* Returns only the number of nodes. */
 extern "C" cudaError_t
 cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
 {
@@ -176,7 +175,7 @@ extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream
 {
     if (!exec) return fail(cudaErrorInvalidValue);
     if (cudaError_t e = stream_error(stream)) return fail(e);
-    if (capture_of(stream)) {  // a graph in a graph keeps the nodes for itself
+    if (capture_of(stream)) {  // a child graph keeps its own list of nodes
         node_list nodes = exec->nodes;
         wbcpu_record(stream, [nodes] {
             for (const std::shared_ptr<node> &n : nodes)

@@ -1,10 +1,11 @@
 /* memory.cpp - device memory, host memory, copies.
  *
- * Device memory is one reserved range of addresses, handed out best fit. Pages come when
- * they are first touched. One range means that "does p point to the device?" is two
- * comparisons, and that all of it can be closed to host code with one mprotect (the
- * guard), so that a host program that reads a device pointer fails here as it would on a
- * machine with a card. The books are kept outside, since the range may be closed.
+ * Device memory is one reserved range of addresses with a best-fit allocator; a page is
+ * allocated when it is first touched. With a single range, "is p a device pointer?" takes
+ * two comparisons, and one mprotect makes all device memory inaccessible to host code
+ * (the guard), so that host code which dereferences a device pointer fails as it does
+ * with a GPU. The allocator's lists are outside the range, because the range may be
+ * inaccessible.
  */
 #include "include/wbcpu.h"
 #include "scheduler.h"
@@ -19,10 +20,10 @@
 namespace wbcpu
 {
 constexpr size_t alignment = 256;
-/* Between buffers: equal offsets into several large ones would else share cache sets. */
+/* Between buffers, so that equal offsets into large ones map to different cache sets. */
 constexpr size_t gap = 512;
-/* Pages of larger free pieces go back to the system. */
-constexpr size_t give_back = 64u << 20;
+/* The pages of freed blocks of this size and above are returned to the system. */
+constexpr size_t release_bytes = 64u << 20;
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool checked_by_asan = true;
@@ -39,10 +40,10 @@ constexpr bool checked_by_asan = false;
 struct device_memory {
     char *base = nullptr;
     size_t size = 0;
-    size_t used_to = 0; /* beyond this offset nothing has been handed out yet */
-    std::map<char *, size_t> taken;
-    std::map<char *, size_t> free;            /* by address, neighbours joined */
-    std::set<std::pair<size_t, char *>> fits; /* the same by size */
+    size_t high_water = 0; /* nothing has been allocated beyond this offset */
+    std::map<char *, size_t> allocated;
+    std::map<char *, size_t> free; /* by address; adjacent blocks are merged */
+    std::set<std::pair<size_t, char *>> free_by_size; /* the same blocks by size */
 };
 struct host_memory {
     std::map<const char *, std::pair<size_t, cudaMemoryType>> blocks;
@@ -55,7 +56,8 @@ static int open_count;
 
 static host_memory &host()
 {
-    static host_memory *h = new host_memory; /* outlives static destructors that free */
+    static host_memory *h =
+        new host_memory; /* never destroyed: static destructors may free */
     return *h;
 }
 
@@ -67,7 +69,7 @@ size_t physical_memory()
 static bool reserve()
 {
     if (device.base) return true;
-    /* Address space, not memory; less where a limit on it is set. */
+    /* Address space, not memory. Retry with less in case its size is limited. */
     for (size_t size = (size_t)1 << 40; size >= (size_t)64 << 20; size /= 2) {
         void *m = mmap(
             nullptr, size, PROT_READ | PROT_WRITE,
@@ -83,7 +85,7 @@ static bool reserve()
 static void protect(int how)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE),
-           bytes = (device.used_to + page - 1) / page * page;
+           bytes = (device.high_water + page - 1) / page * page;
     if (bytes) mprotect(device.base, bytes, how);
 }
 void open_guarded_memory()
@@ -103,12 +105,12 @@ extern "C" void wbcpu_guard(int on)
     open_count = 0;
     protect(on ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
-/* The block from cudaMalloc that p points into, or NULL. */
+/* The allocation that p points into, or NULL. */
 static char *block_of(const void *p)
 {
     char *q = static_cast<char *>(const_cast<void *>(p));
-    auto after = device.taken.upper_bound(q);
-    if (after == device.taken.begin()) return nullptr;
+    auto after = device.allocated.upper_bound(q);
+    if (after == device.allocated.begin()) return nullptr;
     auto block = std::prev(after);
     return q < block->first + block->second ? block->first : nullptr;
 }
@@ -119,14 +121,14 @@ extern "C" int wbcpu_in_device_memory(const void *p)
            (const char *)p < device.base + device.size;
 }
 
-/* ---- the free list ---- */
+/* --- the free list ------------------------------------------------------------------ */
 
 static void add_free(char *p, size_t bytes)
 {
     auto after = device.free.lower_bound(p);
     if (after != device.free.end() && p + bytes == after->first) {
         bytes += after->second;
-        device.fits.erase({after->second, after->first});
+        device.free_by_size.erase({after->second, after->first});
         after = device.free.erase(after);
     }
     if (after != device.free.begin()) {
@@ -134,33 +136,33 @@ static void add_free(char *p, size_t bytes)
         if (before->first + before->second == p) {
             p = before->first;
             bytes += before->second;
-            device.fits.erase({before->second, before->first});
+            device.free_by_size.erase({before->second, before->first});
             device.free.erase(before);
         }
     }
     device.free[p] = bytes;
-    device.fits.insert({bytes, p});
+    device.free_by_size.insert({bytes, p});
 }
 
-static char *take(size_t bytes)
+static char *allocate(size_t bytes)
 {
-    auto fit = device.fits.lower_bound({bytes, nullptr});
-    if (fit == device.fits.end()) {
-        if (bytes > device.size - device.used_to) return nullptr;
-        char *p = device.base + device.used_to;
-        device.used_to += bytes;
+    auto fit = device.free_by_size.lower_bound({bytes, nullptr});
+    if (fit == device.free_by_size.end()) {
+        if (bytes > device.size - device.high_water) return nullptr;
+        char *p = device.base + device.high_water;
+        device.high_water += bytes;
         if (guarded && open_count == 0) protect(PROT_NONE);
         return p;
     }
     size_t whole = fit->first;
     char *p = fit->second;
-    device.fits.erase(fit);
+    device.free_by_size.erase(fit);
     device.free.erase(p);
     if (whole > bytes) add_free(p + bytes, whole - bytes);
     return p;
 }
 
-static size_t bytes_taken;
+static size_t bytes_allocated;
 
 extern "C" cudaError_t cudaMalloc(void **p, size_t bytes)
 {
@@ -171,17 +173,17 @@ extern "C" cudaError_t cudaMalloc(void **p, size_t bytes)
     if (!bytes) return cudaSuccess;
     std::lock_guard<std::recursive_mutex> hold(lock);
     size_t whole = (bytes + alignment - 1) / alignment * alignment;
-    if (!checked_by_asan) whole += gap; /* there host memory may follow at once */
-    if (whole < bytes || bytes > physical_memory() - bytes_taken)
+    if (!checked_by_asan) whole += gap; /* AddressSanitizer has its own gaps */
+    if (whole < bytes || bytes > physical_memory() - bytes_allocated)
         return fail(cudaErrorMemoryAllocation);
     char *q;
     if (checked_by_asan)
         q = static_cast<char *>(aligned_alloc(alignment, whole));
     else
-        q = reserve() ? take(whole) : nullptr;
+        q = reserve() ? allocate(whole) : nullptr;
     if (!q) return fail(cudaErrorMemoryAllocation);
-    device.taken[q] = whole;
-    bytes_taken += whole;
+    device.allocated[q] = whole;
+    bytes_allocated += whole;
     *p = q;
     return cudaSuccess;
 }
@@ -191,8 +193,8 @@ extern "C" cudaError_t cudaFree(void *p)
     if (!p) return cudaSuccess;
     if (cudaError_t e = not_while_capturing()) return fail(e);
     std::lock_guard<std::recursive_mutex> hold(lock);
-    auto block = device.taken.find(static_cast<char *>(p));
-    if (block == device.taken.end()) {
+    auto block = device.allocated.find(static_cast<char *>(p));
+    if (block == device.allocated.end()) {
         auto managed = host().blocks.find(static_cast<char *>(p));
         if (managed == host().blocks.end() ||
             managed->second.second != cudaMemoryTypeManaged)
@@ -202,13 +204,13 @@ extern "C" cudaError_t cudaFree(void *p)
         return cudaSuccess;
     }
     size_t whole = block->second;
-    device.taken.erase(block);
-    bytes_taken -= whole;
+    device.allocated.erase(block);
+    bytes_allocated -= whole;
     if (checked_by_asan) {
         free(p);
         return cudaSuccess;
     }
-    if (whole >= give_back) {
+    if (whole >= release_bytes) {
         size_t page = (size_t)sysconf(_SC_PAGESIZE);
         char *first = (char *)(((uintptr_t)p + page - 1) / page * page);
         madvise(first, (size_t)((char *)p + whole - first) / page * page, MADV_DONTNEED);
@@ -235,11 +237,11 @@ extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 {
     std::lock_guard<std::recursive_mutex> hold(lock);
     *total = physical_memory();
-    *free = *total - bytes_taken;
+    *free = *total - bytes_allocated;
     return cudaSuccess;
 }
 
-/* ---- memory that the host may touch as well ---- */
+/* --- memory that the host may access ------------------------------------------------ */
 
 static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
 {
@@ -317,10 +319,10 @@ extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const 
     return cudaSuccess;
 }
 
-/* ---- copies ---- */
+/* --- copies ------------------------------------------------------------------------- */
 
-/* The kind must not contradict the pointers: dst and src swapped, mostly. Memory outside
- * the range may be a __device__ variable, so only device pointers are known for sure. */
+/* True if kind contradicts the pointers, usually because dst and src are swapped. Memory
+ * outside the range may be a __device__ variable, so only device pointers are checked. */
 static bool contradicts(const void *dst, const void *src, cudaMemcpyKind kind)
 {
     bool to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
@@ -339,7 +341,7 @@ check_copy(const void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
     return cudaSuccess;
 }
 
-/* Does it now, or keeps it if the stream is being captured. */
+/* Runs the work now, or records it if the stream is capturing. */
 template <class Work> static cudaError_t enqueue(cudaStream_t stream, Work work)
 {
     if (cudaError_t e = stream_error(stream)) return fail(e);
@@ -405,7 +407,7 @@ extern "C" cudaError_t cudaMemset(void *p, int value, size_t bytes)
     return cudaMemsetAsync(p, value, bytes, nullptr);
 }
 
-/* ---- __device__ and __constant__ variables: plain variables of the program ---- */
+/* --- __device__ and __constant__ variables, which are ordinary variables ------------ */
 
 extern "C" cudaError_t cudaMemcpyToSymbolAsync(
     const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,

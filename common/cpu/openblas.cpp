@@ -1,9 +1,9 @@
-/* openblas.cpp - finds OpenBLAS at run time, so that nothing needs it to be built.
+/* openblas.cpp - loads OpenBLAS at run time, so that the build does not need it.
  *
- * The make variable OPENBLAS gives the path of the library (the Python package
- * scipy-openblas32 of the environment in use); WB_BLAS=path and WB_BLAS=own overrule it.
- * OpenBLAS's own threads are never used: they would spin on the cores that the workers
- * need. The products are cut up by cublas.cpp instead.
+ * The make variable OPENBLAS is the path of the library (from the Python package
+ * scipy-openblas32); the environment variable WB_BLAS (a path, or "own") overrides it.
+ * OpenBLAS's threads are not used, because they would compete with the workers for the
+ * cores: cublas.cpp splits each GEMM into tiles instead.
  */
 #include "gemm.h"
 
@@ -16,7 +16,7 @@
 #define WBCPU_OPENBLAS ""
 #endif
 
-enum { COLUMN_MAJOR = 102, NO_TRANS = 111, TRANS = 112 };  // the values of cblas.h
+constexpr int COLUMN_MAJOR = 102, NO_TRANS = 111, TRANS = 112;  // values from cblas.h
 typedef void cblas_sgemm_fn(
     int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
     const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
@@ -31,7 +31,7 @@ static void openblas_sgemm(
         n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-/* The package's build of the library puts scipy_ before every name; Debian's does not. */
+/* The Python package prefixes every symbol with scipy_; Debian's library does not. */
 static void *symbol(void *library, const char *name)
 {
     char prefixed[64];
@@ -40,9 +40,9 @@ static void *symbol(void *library, const char *name)
     return found ? found : dlsym(library, name);
 }
 
-static const char *open_library(const char *path)  // NULL, or what is wrong
+static const char *open_library(const char *path)  // returns NULL or an error
 {
-    // read by OpenBLAS while it loads: with 1 it starts no threads
+    // OpenBLAS reads it while it loads; with 1 it starts no threads
     const char *before = getenv("OPENBLAS_NUM_THREADS");
     char *saved = before ? strdup(before) : NULL;
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
@@ -66,18 +66,19 @@ static const char *name = "own";
 static wbcpu_sgemm *choose(void)
 {
     const char *wanted = getenv("WB_BLAS");
-    bool told = wanted && *wanted;
-    const char *path = told ? wanted : WBCPU_OPENBLAS;
+    bool explicit_path = wanted && *wanted;
+    const char *path = explicit_path ? wanted : WBCPU_OPENBLAS;
     if (!*path || strcmp(path, "own") == 0) return wbcpu_own_sgemm;
-    const char *wrong = open_library(path);
-    if (!wrong) {
+    const char *error = open_library(path);
+    if (!error) {
         name = path;
         return openblas_sgemm;
     }
-    if (!told) return wbcpu_own_sgemm;  // the environment it was built with has gone
+    if (!explicit_path) return wbcpu_own_sgemm;  // the library of the build has gone
     fprintf(
-        stderr, "WB_BLAS=%s: %s; name libscipy_openblas.so, or say WB_BLAS=own\n", path,
-        wrong);
+        stderr,
+        "WB_BLAS=%s: %s; give the path of libscipy_openblas.so or use WB_BLAS=own\n",
+        path, error);
     return NULL;
 }
 

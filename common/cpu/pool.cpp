@@ -1,8 +1,8 @@
-/* pool.cpp - the workers: one CPU thread per core, each taking blocks of the launch.
+/* pool.cpp - the workers: one CPU thread per core, which run the blocks of a launch.
  *
- * The launching thread is worker 0; the others sleep until there is work. A worker takes a
- * chunk of consecutive blocks at a time, as a GPU's multiprocessors take theirs: in order,
- * but with no promise about which runs when.
+ * The launching thread is worker 0; the others sleep until there is work. A worker takes
+ * a chunk of consecutive blocks at a time. As on a GPU, blocks start in order, but
+ * nothing is guaranteed about which blocks run at the same time.
  */
 #include "include/wbcpu.h"
 #include "scheduler.h"
@@ -18,19 +18,19 @@
 
 namespace wbcpu
 {
-/* What all workers do: task(context, worker), once each. */
+/* Each worker calls task(context, worker) once. */
 typedef void (*task)(void *context, worker *w);
 
 struct pool {
-    std::vector<worker *> workers; /* [0] belongs to whoever launches */
+    std::vector<worker *> workers; /* [0] belongs to the launching thread */
     std::vector<std::thread> threads;
-    std::mutex launching; /* host threads launch one at a time */
-    std::mutex lock;      /* guards what follows */
+    std::mutex launching; /* held during a launch: one at a time */
+    std::mutex lock;      /* guards the members below */
     std::condition_variable work, done;
     task run = nullptr;
     void *context = nullptr;
-    /* Written under the lock, watched without it before somebody goes to sleep.
-     * round: of work; a worker joins each at most once. */
+    /* Written under the lock; read without it by threads that spin before they sleep. A
+     * worker joins each round of work at most once. */
     std::atomic<unsigned long long> round{0};
     std::atomic<int> busy{0};
     bool stop = false;
@@ -38,11 +38,11 @@ struct pool {
 
 static pool *the_pool;
 static std::mutex pool_lock;
-static std::atomic<unsigned long long> launch_count; /* written under launching */
+static std::atomic<unsigned long long> launch_count; /* written with `launching` held */
 static std::atomic<uint64_t> shuffle_seed;
-static thread_local bool in_task; /* this CPU thread is inside wbcpu_parallel */
+static thread_local bool in_task; /* this CPU thread runs wbcpu_parallel */
 
-static unsigned long long number_from(const char *variable, unsigned long long otherwise)
+unsigned long long number_from(const char *variable, unsigned long long otherwise)
 {
     const char *text = getenv(variable);
     if (!text || !*text) return otherwise;
@@ -55,24 +55,24 @@ static unsigned long long number_from(const char *variable, unsigned long long o
 int worker_count()
 {
     static int count = [] {
-        cpu_set_t cores; /* those this process may use, not those the machine has */
+        cpu_set_t cores; /* those that this process may use */
         int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
         n = (int)number_from("WB_THREADS", (unsigned long long)n);
         if (n < 1 || n > 1024)
-            refuse("WB_THREADS=%s: from 1 to 1024", getenv("WB_THREADS"));
+            refuse("WB_THREADS=%s: use 1 to 1024 threads", getenv("WB_THREADS"));
         return n;
     }();
     return count;
 }
 
-/* To wake a sleeping thread takes tens of microseconds, as long as a small kernel runs.
- * So whoever waits looks out for a while first: the next launch mostly follows at once. */
-template <class Ready> static void look_out(Ready ready)
+/* Waking a sleeping thread takes tens of microseconds, as long as a small kernel runs. A
+ * waiting thread therefore spins first: usually the next launch follows immediately. */
+template <class Ready> static void spin_until(Ready ready)
 {
-    enum { LOOKS = 64 };
+    constexpr int SPINS = 64;
     const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
     do {
-        for (int i = 0; i < LOOKS; i++) {
+        for (int i = 0; i < SPINS; i++) {
             if (ready()) return;
 #if defined(__x86_64__)
             __builtin_ia32_pause();
@@ -88,14 +88,14 @@ static void worker_main(pool *p, worker *w)
     use_signal_stack();
     unsigned long long seen = 0;
     for (;;) {
-        look_out([&] { return p->round != seen; });
+        spin_until([&] { return p->round != seen; });
         std::unique_lock<std::mutex> hold(p->lock);
         p->work.wait(hold, [&] { return p->stop || p->round != seen; });
         if (p->stop) return;
         seen = p->round;
         task run = p->run;
         void *context = p->context;
-        if (!run) continue; /* too late: the others have done it */
+        if (!run) continue; /* too late: the round is over */
         p->busy++;
         hold.unlock();
         run(context, w);
@@ -104,7 +104,7 @@ static void worker_main(pool *p, worker *w)
     }
 }
 
-/* At exit, so that leak checkers see nothing. Not from inside a kernel that calls exit. */
+/* Runs at exit, so that leak checkers find nothing, but not if a kernel called exit. */
 static void stop_pool()
 {
     pool *p = the_pool;
@@ -123,7 +123,7 @@ static void stop_pool()
     delete p;
 }
 
-/* Threads do not survive a fork: the child makes its own when it first launches. */
+/* Threads do not survive a fork: the child creates its own at its first launch. */
 static void forget_pool()
 {
     the_pool = nullptr;
@@ -137,6 +137,7 @@ static pool *get_pool()
     static bool first = true;
     if (first) {
         if (!shuffle_seed) shuffle_seed = number_from("WB_SHUFFLE", 0);
+        emulated(); /* an invalid WBCPU_ARCH ends the program here */
         install_crash_handler();
         atexit(stop_pool);
         pthread_atfork(nullptr, nullptr, forget_pool);
@@ -152,7 +153,7 @@ static pool *get_pool()
     return p;
 }
 
-/* Runs the task on all workers (or on the first, for work of one piece) and waits. */
+/* Runs the task on all workers, or only on the first, and waits. */
 static void run_on_workers(pool *p, bool all, task run, void *context)
 {
     if (all) {
@@ -163,19 +164,19 @@ static void run_on_workers(pool *p, bool all, task run, void *context)
         p->work.notify_all();
     }
     run(context, p->workers[0]);
-    if (all) { /* late sleepers find no work; wait for those that found some */
+    if (all) { /* wait for the workers that joined; late ones find no task */
         std::unique_lock<std::mutex> hold(p->lock);
         p->run = nullptr;
         hold.unlock();
-        look_out([&] { return p->busy == 0; });
+        spin_until([&] { return p->busy == 0; });
         hold.lock();
         p->done.wait(hold, [&] { return p->busy == 0; });
     }
 }
 
-/* ---- blocks ---- */
+/* --- blocks ------------------------------------------------------------------------- */
 
-/* In a seeded order the i-th block taken is stride * i + offset, modulo their number. */
+/* In a seeded order the i-th block to run is (stride * i + offset) mod blocks. */
 static unsigned long long gcd(unsigned long long a, unsigned long long b)
 {
     return b ? gcd(b, a % b) : a;
@@ -191,8 +192,8 @@ static void seed_order(job *j, uint64_t seed)
 }
 static unsigned long long shuffled(const job *j, unsigned long long i)
 {
-    return (
-        unsigned long long)(((unsigned __int128)j->stride * i + j->offset) % j->blocks);
+    unsigned __int128 place = (unsigned __int128)j->stride * i + j->offset;
+    return (unsigned long long)(place % j->blocks);
 }
 
 bool next_block(worker *w)
@@ -211,7 +212,7 @@ bool next_block(worker *w)
     blockIdx.z = (unsigned)(b / j->launch.grid.y);
     threadIdx = uint3{0, 0, 0};
     w->thread = 0;
-    w->straight = true;
+    w->sequential = true;
     if (__builtin_expect(w->shuffled, 0)) begin_shuffled_block(w);
     return true;
 }
@@ -231,16 +232,21 @@ static void run_blocks(void *context, worker *w)
     wbcpu_self = nullptr;
 }
 
-/* ---- launches ---- */
+/* --- launches ----------------------------------------------------------------------- */
 
-static size_t dynamic_shared_limit = 48 * 1024;
+static size_t dynamic_limit = 48 * 1024;
+
+size_t dynamic_shared_limit()
+{
+    return dynamic_limit;
+}
 
 extern "C" cudaError_t
 cudaFuncSetAttribute(const void *, enum cudaFuncAttribute attr, int value)
 {
     if (attr != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-    if (value < 0 || value > WBCPU_DYNAMIC_SHARED_MAX) return fail(cudaErrorInvalidValue);
-    if ((size_t)value > dynamic_shared_limit) dynamic_shared_limit = (size_t)value;
+    if (value < 0 || value > emulated().shared_optin) return fail(cudaErrorInvalidValue);
+    if ((size_t)value > dynamic_limit) dynamic_limit = (size_t)value;
     return cudaSuccess;
 }
 
@@ -252,27 +258,32 @@ static cudaError_t check_launch(const wbcpu_launch *l)
     if (cudaError_t e = stream_error(l->stream)) return e;
     if (threads == 0 || threads > max_threads || b.x > 1024 || b.y > 1024 || b.z > 64) {
         note(
-            "%s:%d: launch of %s failed: block (%u,%u,%u) has %llu threads; from 1 to "
-            "1024 "
-            "(z to 64) are possible",
+            "%s:%d: launch of %s failed: block (%u,%u,%u) has %llu threads; "
+            "use 1 to 1024, z at most 64",
             l->file, l->line, l->name, b.x, b.y, b.z, threads);
-        return cudaErrorInvalidValue; /* as toolkit 13 calls it */
+        return cudaErrorInvalidValue; /* as in toolkit 13 */
     }
     if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535) {
         note(
-            "%s:%d: launch of %s failed: grid (%u,%u,%u); from 1 to 2147483647 blocks in "
-            "x, "
-            "to 65535 in y and z are possible",
+            "%s:%d: launch of %s failed: grid (%u,%u,%u); "
+            "use 1 to 2147483647 blocks in x, 1 to 65535 in y and z",
             l->file, l->line, l->name, g.x, g.y, g.z);
         return cudaErrorInvalidValue;
     }
-    if (l->shared_bytes > dynamic_shared_limit) {
+    if (l->shared_bytes > (size_t)emulated().shared_optin) {
         note(
-            "%s:%d: launch of %s failed: %zu bytes of dynamic shared memory, the limit "
-            "is "
-            "%zu; above 48 KB call cudaFuncSetAttribute(kernel, "
-            "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first",
-            l->file, l->line, l->name, l->shared_bytes, dynamic_shared_limit);
+            "%s:%d: launch of %s failed: %zu bytes of dynamic shared memory; "
+            "a block can have at most %d on sm_%d",
+            l->file, l->line, l->name, l->shared_bytes, emulated().shared_optin,
+            emulated().capability);
+        return cudaErrorInvalidValue;
+    }
+    if (l->shared_bytes > dynamic_limit) {
+        note(
+            "%s:%d: launch of %s failed: %zu bytes of dynamic shared memory exceed the "
+            "limit of %zu; above 48 KB first call cudaFuncSetAttribute(kernel, "
+            "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
+            l->file, l->line, l->name, l->shared_bytes, dynamic_limit);
         return cudaErrorInvalidValue;
     }
     return cudaSuccess;
@@ -282,8 +293,8 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
 {
     if (wbcpu_self)
         fatal(
-            "%s:%d: kernel %s is launched from a kernel: not supported by the cpu "
-            "backend",
+            "%s:%d: kernel %s is launched from a kernel: "
+            "not supported by the CPU back end",
             l->file, l->line, l->name);
     if (cudaError_t e = check_launch(l)) {
         fail(e);
@@ -298,7 +309,7 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     size_t workers = p->workers.size();
     j.alone = workers == 1 || j.blocks == 1;
     j.chunk = j.blocks;
-    if (!j.alone) { /* small enough that all end at about the same time */
+    if (!j.alone) { /* small chunks, so that all workers finish together */
         j.chunk = j.blocks / (workers * 8);
         j.chunk = j.chunk < 1 ? 1 : j.chunk > 1024 ? 1024 : j.chunk;
     }
@@ -314,7 +325,7 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
 
 extern "C" void wbcpu_set_shuffle(uint64_t seed)
 {
-    get_pool(); /* the environment has had its say */
+    get_pool(); /* reads WB_SHUFFLE */
     shuffle_seed = seed;
 }
 extern "C" unsigned long long wbcpu_launch_count()
@@ -322,17 +333,17 @@ extern "C" unsigned long long wbcpu_launch_count()
     return launch_count;
 }
 
-/* ---- host work ---- */
+/* --- host work ---------------------------------------------------------------------- */
 
-struct pieces {
+struct host_work {
     void (*function)(void *, int);
     void *context;
     int count;
     std::atomic<int> next{0};
 };
-static void run_pieces(void *context, worker *)
+static void run_host_work(void *context, worker *)
 {
-    pieces *p = static_cast<pieces *>(context);
+    host_work *p = static_cast<host_work *>(context);
     in_task = true;
     for (int i; (i = p->next.fetch_add(1, std::memory_order_relaxed)) < p->count;)
         p->function(p->context, i);
@@ -348,11 +359,11 @@ extern "C" void wbcpu_parallel(int n, void (*function)(void *, int), void *conte
     pool *p = get_pool();
     std::lock_guard<std::mutex> hold(p->launching);
     open_device_memory();
-    pieces all;
+    host_work all;
     all.function = function;
     all.context = context;
     all.count = n;
-    run_on_workers(p, n > 1, run_pieces, &all);
+    run_on_workers(p, n > 1, run_host_work, &all);
     close_device_memory();
 }
 }  // namespace wbcpu

@@ -1,4 +1,4 @@
-/* report.cpp - what the back end says on stderr: notes, deadlocks, crashes in a kernel. */
+/* report.cpp - messages on stderr: notes, deadlocks, crashes in a kernel. */
 #include "include/wbcpu.h"
 #include "scheduler.h"
 
@@ -50,7 +50,7 @@ extern "C" int wbcpu_where(char *text, size_t size)
         threadIdx.z);
 }
 
-/* ---- no thread of the block can go on ---- */
+/* --- deadlock ----------------------------------------------------------------------- */
 
 static const char *op_name(int op)
 {
@@ -75,13 +75,13 @@ static const char *op_name(int op)
     }
 }
 
-/* Where thread t waits: the same text for threads that wait for the same thing. */
+/* What thread t waits for. Threads that wait for the same thing get equal texts. */
 static void describe(const worker *w, int t, char *text, size_t size)
 {
     const warp *q = &w->warp_table[t / 32];
     int lane = t % 32;
     if (!(q->alive >> lane & 1))
-        snprintf(text, size, "have left the kernel");
+        snprintf(text, size, "have exited the kernel");
     else if (q->arrived >> lane & 1)
         snprintf(
             text, size, "wait at %s with mask 0x%08x", op_name(q->op[lane]),
@@ -94,7 +94,7 @@ void report_deadlock(worker *w)
 {
     const wbcpu_launch &l = w->job->launch;
     note(
-        "%s:%d: error: deadlock in kernel %s, block (%u,%u,%u): no thread can go on",
+        "%s:%d: error: deadlock in kernel %s, block (%u,%u,%u): no thread can continue",
         l.file, l.line, l.name, blockIdx.x, blockIdx.y, blockIdx.z);
     char what[80], next[80];
     for (int first = 0, t = 0; t < (int)w->threads; first = t) {
@@ -107,7 +107,7 @@ void report_deadlock(worker *w)
     abort();
 }
 
-/* ---- a crash inside a kernel ---- */
+/* --- a crash inside a kernel -------------------------------------------------------- */
 
 void use_signal_stack()
 {
@@ -129,7 +129,7 @@ static const char *kind_of_crash(int signal, const void *address)
     const char *stacks = w->stacks, *p = static_cast<const char *>(address);
     if (signal == SIGFPE) return "integer division by zero";
     if (p >= stacks && p < stacks + w->stack_bytes * (size_t)w->fibers)
-        return "a thread's stack is full (use less local memory, or set WB_STACK_KB=256)";
+        return "stack overflow (use less local memory or set WB_STACK_KB=256)";
     return "illegal memory access";
 }
 
@@ -140,10 +140,10 @@ static void on_crash(int signal, siginfo_t *info, void *)
         int n = snprintf(
             text, sizeof text, "error: %s in %s\n", kind_of_crash(signal, info->si_addr),
             where);
-        if (write(STDERR_FILENO, text, (size_t)n) < 0) { /* nothing left to try */
+        if (write(STDERR_FILENO, text, (size_t)n) < 0) { /* nothing else to try */
         }
     }
-    ::signal(signal, SIG_DFL); /* the instruction is repeated and ends the program */
+    ::signal(signal, SIG_DFL); /* the instruction runs again and ends the program */
 }
 
 void install_crash_handler()

@@ -1,11 +1,11 @@
 /* scheduler.cpp - which thread of a block runs next.
  *
- * A block starts "straight": thread after thread runs on one stack, and nothing is kept
- * about them but the number of the one that runs. The first thread that has to wait ends
- * that: its registers stay on its stack, every later thread becomes a bit in its warp's
- * masks, and the scheduler goes to the next one on another stack. Whoever arrives last at
- * a barrier or a collective goes on at once, so a block of n threads makes n - 1 switches
- * per barrier.
+ * A block starts in sequential mode: its threads run one after another on one stack, and
+ * the only state is the index of the running thread. The first thread that has to wait
+ * ends this mode: its registers stay on its stack, the other threads get a bit each in
+ * the masks of their warps, and the scheduler continues with the next thread on another
+ * stack. The last thread to arrive at a barrier or a collective continues without a
+ * switch, so a block of n threads makes n - 1 switches per barrier.
  */
 #include "scheduler.h"
 
@@ -30,7 +30,7 @@ static inline uint32_t bits_above(int i)
     return i == 31 ? 0 : ~0u << (i + 1);
 }
 
-/* ---- the end of straightness ---- */
+/* --- leaving sequential mode -------------------------------------------------------- */
 
 static void next_index(uint3 &i)
 {
@@ -41,13 +41,13 @@ static void next_index(uint3 &i)
     i.z++;
 }
 
-/* Thread w->thread runs, those before it have left the kernel, those after it wait for
- * their first instruction: write that down, warp by warp. */
-static void leave_straight(worker *w)
+/* Sets up the masks: thread w->thread runs, those before it have exited the kernel, those
+ * after it have not started. */
+static void leave_sequential(worker *w)
 {
     unsigned running = w->thread, threads = w->threads;
     uint3 index = threadIdx;
-    w->straight = false;
+    w->sequential = false;
     w->warps = (int)(threads + 31) / 32;
     w->warps_ready = 0;
     w->alive = (int)(threads - running);
@@ -56,7 +56,7 @@ static void leave_straight(worker *w)
     for (int i = 0; i < w->warps; i++) {
         warp *q = &w->warp_table[i];
         unsigned first = (unsigned)i * 32;
-        uint32_t left = 0; /* lanes that have not left the kernel */
+        uint32_t left = 0; /* lanes that have not exited the kernel */
         for (unsigned lane = 0; lane < 32; lane++) {
             unsigned thread = first + lane;
             q->stack[lane] = not_started;
@@ -74,7 +74,7 @@ static void leave_straight(worker *w)
     w->lane = (int)running % 32;
 }
 
-/* ---- choosing ---- */
+/* --- picking the next thread -------------------------------------------------------- */
 
 static uint32_t random_bits(worker *w)
 {
@@ -91,16 +91,16 @@ static int random_set_bit(worker *w, uint32_t mask)
     return __builtin_ctz(mask);
 }
 
-/* The next set bit after i, and round again from 0. */
+/* The next set bit after i, cyclically. */
 static inline int next_bit(uint32_t mask, int i)
 {
     uint32_t above = mask & bits_above(i);
     return __builtin_ctz(above ? above : mask);
 }
 
-/* The current warp has no ready lane left. Lanes that asked for the active mask are as far
- * together as they will get: they are the active ones. Else other warps go on. */
-static void warp_stands(worker *w)
+/* The current warp has no ready lane. Lanes that wait in __activemask have converged as
+ * far as they can: they are the active lanes. Otherwise the warp is not ready. */
+static void no_lane_ready(worker *w)
 {
     warp *q = w->warp;
     uint32_t asking = q->asking;
@@ -114,11 +114,11 @@ static void warp_stands(worker *w)
     q->asking = 0;
 }
 
-/* A ready thread: of the same warp if it has one (its lanes run in turn, so they stay
- * close together), else of the next warp. False if every thread waits. */
+/* Picks a ready thread, from the current warp if possible (its lanes run round robin, so
+ * they stay close together), else from the next warp. False if every thread waits. */
 static inline bool choose(worker *w, warp **q, int *lane)
 {
-    if (!w->warp->ready) warp_stands(w);
+    if (!w->warp->ready) no_lane_ready(w);
     if (__builtin_expect(w->shuffled, 0)) {
         if (!w->warps_ready) return false;
         *q = &w->warp_table[random_set_bit(w, w->warps_ready)];
@@ -145,8 +145,8 @@ static inline void make_current(worker *w, warp *q, int lane)
     threadIdx = q->index[lane];
 }
 
-/* Makes a thread the current one; returns the stack on which it goes on. A thread that
- * has not started gets a fiber, whose loop in run_threads calls the kernel. */
+/* Makes a thread the current one and returns the stack to continue on. A thread that has
+ * not started gets a fiber, whose loop in run_threads calls the kernel. */
 static inline void *stack_of(worker *w, warp *q, int lane)
 {
     make_current(w, q, lane);
@@ -155,8 +155,8 @@ static inline void *stack_of(worker *w, warp *q, int lane)
     return stack == not_started ? idle_fiber(w) : stack;
 }
 
-/* The functions that the assembly calls are on the path of every wait. What is rare in
- * them is a function of its own, called last, so that they keep no registers for it. */
+/* switch.S calls these functions for every wait. Their rare paths are separate functions
+ * in tail position, so that the fast path saves no registers. */
 #define RARE __attribute__((noinline, cold))
 
 RARE static resume search_and_go(worker *w)
@@ -168,15 +168,14 @@ RARE static resume search_and_go(worker *w)
     return {there, q->value[lane]};
 }
 
-/* The current thread, saved at stack, is not ready any more: who goes on? */
+/* The current thread, saved at `stack`, waits: picks the next thread. */
 static inline resume wait_here(worker *w, void *stack)
 {
     warp *q = w->warp;
     int lane = w->lane, next = lane + 1;
     q->ready &= ~bit(lane);
     q->stack[lane] = stack;
-    /* Nearly always the next lane, waiting as well: a branch that is predicted, where the
-     * search depends on data. */
+    /* Nearly always the next lane, already started: predictable, unlike the search. */
     if (__builtin_expect(
             lane < 31 && (q->ready >> next & 1) && q->stack[next] > on_cpu &&
                 !w->shuffled,
@@ -191,7 +190,7 @@ static inline resume wait_here(worker *w, void *stack)
     return search_and_go(w);
 }
 
-/* ---- barriers ---- */
+/* --- barriers ----------------------------------------------------------------------- */
 
 static void release_barrier(worker *w)
 {
@@ -211,7 +210,7 @@ extern "C" resume wbcpu_at_barrier(void *stack);
 RARE static resume first_barrier(worker *w, void *stack)
 {
     if (w->threads == 1) return {stack, 0};
-    leave_straight(w);
+    leave_sequential(w);
     return wbcpu_at_barrier(stack);
 }
 __attribute__((noinline)) static resume last_at_barrier(worker *w, void *stack)
@@ -222,7 +221,7 @@ __attribute__((noinline)) static resume last_at_barrier(worker *w, void *stack)
 extern "C" resume wbcpu_at_barrier(void *stack)
 {
     worker *w = self();
-    if (__builtin_expect(w->straight, 0)) return first_barrier(w, stack);
+    if (__builtin_expect(w->sequential, 0)) return first_barrier(w, stack);
     if (++w->waiting == w->alive) return last_at_barrier(w, stack);
     return wait_here(w, stack);
 }
@@ -231,14 +230,14 @@ extern "C" uint64_t wbcpu_barrier_reduce(int op, int predicate)
 {
     enum { COUNT, OR, AND };
     worker *w = self();
-    if (w->straight) leave_straight(w);
+    if (w->sequential) leave_sequential(w);
     w->predicates += op == AND ? !predicate : !!predicate;
     wbcpu_barrier();
     uint64_t n = w->predicates_released;
     return op == COUNT ? n : op == OR ? n != 0 : n == 0;
 }
 
-/* ---- collectives ---- */
+/* --- collectives -------------------------------------------------------------------- */
 
 extern "C" resume
 wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *stack);
@@ -246,7 +245,7 @@ wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *s
 RARE static resume
 first_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)
 {
-    leave_straight(self());
+    leave_sequential(self());
     return wbcpu_at_collective(op, mask, value, arg, stack);
 }
 RARE static resume ask_active(worker *w, void *stack)
@@ -254,7 +253,7 @@ RARE static resume ask_active(worker *w, void *stack)
     w->warp->asking |= bit(w->lane);
     return wait_here(w, stack);
 }
-/* All lanes of the group have come; the last of them goes on. */
+/* All lanes of the mask have arrived; the last one continues. */
 __attribute__((noinline)) static resume
 last_at_collective(worker *w, uint32_t lanes, void *stack)
 {
@@ -269,7 +268,7 @@ extern "C" resume
 wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)
 {
     worker *w = self();
-    if (__builtin_expect(w->straight, 0))
+    if (__builtin_expect(w->sequential, 0))
         return first_collective(op, mask, value, arg, stack);
     if (__builtin_expect(op == WBCPU_OP_ACTIVE, 0)) return ask_active(w, stack);
     warp *q = w->warp;
@@ -279,14 +278,14 @@ wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *s
     q->mask[lane] = mask;
     q->op[lane] = (uint8_t)op;
     q->arrived |= bit(lane);
-    uint32_t lanes = mask & q->alive; /* a lane that has left is not waited for */
+    uint32_t lanes = mask & q->alive; /* exited lanes do not count */
     if ((q->arrived & lanes) == lanes) return last_at_collective(w, lanes, stack);
     return wait_here(w, stack);
 }
 
-/* ---- the end of a thread ---- */
+/* --- thread exit -------------------------------------------------------------------- */
 
-/* The lane has left its warp; did some group wait for nobody else? */
+/* A lane has exited: completes the collectives that waited only for it. */
 static void complete_without(worker *w, warp *q)
 {
     for (uint32_t waiting = q->arrived; waiting; waiting &= waiting - 1) {
@@ -306,7 +305,7 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
     worker *w = static_cast<worker *>(public_part);
     unsigned long long id = w->job->id;
     bool more = true;
-    if (!w->straight) {
+    if (!w->sequential) {
         warp *q = w->warp;
         int lane = w->lane;
         q->alive &= ~bit(lane);
@@ -316,12 +315,12 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
         if (q->arrived) complete_without(w, q);
         if (choose(w, &q, &lane)) {
             if (q->stack[lane] == not_started) {
-                make_current(w, q, lane); /* runs right here, on this stack */
+                make_current(w, q, lane); /* runs here, on this stack */
                 q->stack[lane] = on_cpu;
                 return true;
             }
-            /* This fiber is idle now. When it is taken again, for a thread of this launch
-             * or of a later one, it goes on after wbcpu_switch. */
+            /* This fiber is idle now. When a thread of this or a later launch gets it, it
+             * continues after wbcpu_switch. */
             void *there = stack_of(w, q, lane);
             wbcpu_switch(&w->idle[w->idle_count++], there, q->value[lane]);
             return w->job->id == id;
@@ -334,27 +333,27 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
     return w->job->id == id;
 }
 
-/* ---- turns ---- */
+/* --- yield -------------------------------------------------------------------------- */
 
 /* The current thread spins on memory that another one will write. It stays ready; another
- * lane of its warp goes on, now and then one of another warp. */
+ * lane of its warp continues, and every 32nd time a lane of another warp. */
 extern "C" void wbcpu_yield()
 {
     worker *w = self();
     if (!w) return;
     w->atomics = 0;
     if (w->threads == 1) {
-        sched_yield(); /* only another block can help */
+        sched_yield(); /* only another block can make progress */
         return;
     }
-    if (w->straight) leave_straight(w);
+    if (w->sequential) leave_sequential(w);
     warp *here = w->warp;
     int lane = w->lane, next;
-    static thread_local unsigned turn;
+    static thread_local unsigned yields;
     uint32_t lanes = here->ready & ~bit(lane);
     uint32_t warps = w->warps_ready & ~bit(w->warp_number);
     warp *q = here;
-    if (lanes && (!warps || ++turn % 32)) {
+    if (lanes && (!warps || ++yields % 32)) {
         next = next_bit(lanes, lane);
     } else if (warps) {
         q = &w->warp_table[next_bit(warps, w->warp_number)];
@@ -367,9 +366,9 @@ extern "C" void wbcpu_yield()
     wbcpu_switch(&here->stack[lane], there, q->value[next]);
 }
 
-/* ---- a seeded order ---- */
+/* --- a seeded order ----------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t x) /* splitmix64: neighbouring seeds give unrelated orders */
+static uint64_t mix(uint64_t x) /* splitmix64: adjacent seeds give unrelated orders */
 {
     x += 0x9E3779B97F4A7C15u;
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
@@ -377,11 +376,11 @@ static uint64_t mix(uint64_t x) /* splitmix64: neighbouring seeds give unrelated
     return x ^ x >> 31;
 }
 
-/* The order depends on the seed and the block only, not on which worker runs it. */
+/* The order depends only on the seed and the block, not on the worker. */
 void begin_shuffled_block(worker *w)
 {
     w->random = mix(w->job->seed ^ mix(w->block)) | 1;
-    leave_straight(w);
+    leave_sequential(w);
     warp *q = w->warp;
     int lane = 0;
     choose(w, &q, &lane);

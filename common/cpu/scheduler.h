@@ -1,9 +1,9 @@
-/* scheduler.h - the state of a worker, a warp and a block; inside the library only.
+/* scheduler.h - the state of workers, blocks and warps; internal to the library.
  *
- *   job      one launch: kernel, grid, block, and how many blocks have been given out
+ *   job      one launch: kernel, grid, block, and which blocks have been started
  *   worker   one CPU thread; runs one block at a time
  *   warp     32 threads of that block, as bit masks: bit l is lane l
- *   fiber    a stack on which threads run; a thread that waits keeps its stack
+ *   fiber    a stack that threads run on; a waiting thread keeps its stack
  */
 #ifndef WBCPU_SCHEDULER_H
 #define WBCPU_SCHEDULER_H
@@ -14,18 +14,18 @@
 
 namespace wbcpu
 {
-constexpr int max_threads = 1024; /* of a block */
+constexpr int max_threads = 1024; /* per block */
 constexpr int max_warps = max_threads / 32;
 
 struct warp {
-    uint32_t ready;   /* may run: not waiting, not done */
-    uint32_t alive;   /* have not left the kernel */
+    uint32_t ready;   /* can run: neither waiting nor exited */
+    uint32_t alive;   /* have not exited the kernel */
     uint32_t arrived; /* wait in a collective */
     uint32_t asking;  /* wait in __activemask */
-    /* A waiting thread's saved stack pointer. not_started before its first
-     * instruction, on_cpu while it runs. */
+    /* A waiting thread's saved stack pointer; not_started before its first instruction,
+     * on_cpu while it runs. */
     void *stack[32];
-    /* What a lane brought to a collective; value becomes its result. */
+    /* A lane's arguments to a collective; value is replaced by the result. */
     uint64_t value[32];
     uint64_t arg[32];
     uint32_t mask[32];
@@ -37,37 +37,36 @@ static void *const on_cpu = (void *)1;
 
 struct job {
     wbcpu_launch launch;
-    unsigned threads;          /* of a block */
-    unsigned long long blocks; /* of the grid */
+    unsigned threads;          /* per block */
+    unsigned long long blocks; /* in the grid */
     unsigned long long chunk;  /* blocks that a worker takes at a time */
-    bool alone;                /* one worker runs it all: chunk is all blocks */
+    bool alone;                /* one worker runs all blocks: chunk == blocks */
     unsigned long long id;
     uint64_t seed;                     /* 0: natural order */
     unsigned long long stride, offset; /* seeded order: block i is stride * i + offset */
-    std::atomic<unsigned long long>
-        next; /* first block not given out yet; if not alone */
+    std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */
 };
 
 struct worker : wbcpu_worker {
     wbcpu::job *job;
-    unsigned long long block, last_block; /* running now; end of the chunk taken */
+    unsigned long long block, last_block; /* the running block; the end of its chunk */
 
-    /* The running thread's place; valid once a thread of the block has waited. */
+    /* The running thread. Valid unless `sequential`. */
     wbcpu::warp *warp;
     int warp_number, lane, warps;
-    uint32_t warps_ready;                     /* bit w: warp w has ready lanes */
-    int alive;                                /* threads that have not left the kernel */
-    int waiting;                              /* of these, at the barrier */
-    uint64_t predicates, predicates_released; /* __syncthreads_count and its family */
-    bool shuffled;
-    uint64_t random; /* state of the order's generator */
+    uint32_t warps_ready; /* bit w: warp w has ready lanes */
+    int alive;            /* threads that have not exited the kernel */
+    int waiting;          /* of these, threads at the barrier */
+    uint64_t predicates, predicates_released; /* for __syncthreads_count, _or, _and */
+    bool shuffled;                            /* threads run in a seeded order */
+    uint64_t random;                          /* state of its generator */
 
-    void **idle; /* fibers without a thread: their saved stack pointers */
+    void **idle; /* saved stack pointers of the fibers without a thread */
     int idle_count;
-    void *host_stack; /* where to go back to when no block is left */
+    void *host_stack; /* continues here when no block is left */
     char *stacks;     /* memory of all fibers */
     size_t stack_bytes;
-    int fibers; /* made so far */
+    int fibers; /* created so far */
     wbcpu::warp warp_table[max_warps];
 };
 
@@ -76,7 +75,7 @@ inline worker *self()
     return static_cast<worker *>(wbcpu_self);
 }
 
-/* What the assembly does next: continue on this stack, returning this value there. */
+/* Tells switch.S to continue on this stack and return this value there. */
 struct resume {
     void *stack;
     uint64_t value;
@@ -85,13 +84,23 @@ struct resume {
 /* fiber.cpp */
 worker *new_worker();
 void delete_worker(worker *w);
-void *idle_fiber(worker *w); /* saved stack pointer of a fiber that waits for a thread */
+void *idle_fiber(worker *w); /* the saved stack pointer of a fiber without a thread */
 extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
 
 /* pool.cpp */
-bool next_block(worker *w); /* sets the worker to the first thread of its next block */
+bool next_block(worker *w); /* moves to the first thread of the next block; false: none */
 int worker_count();
-long long launches();
+size_t dynamic_shared_limit(); /* bytes that a launch may request */
+/* The environment variable as a number, `otherwise` when it is unset or empty. */
+unsigned long long number_from(const char *variable, unsigned long long otherwise);
+
+/* device.cpp: the GPU whose limits are reported and enforced (WBCPU_ARCH). */
+struct architecture {
+    int capability; /* 10 * major + minor: 75, 80, ... */
+    int shared_optin, shared_per_multiprocessor, shared_reserved; /* bytes */
+    int threads_per_multiprocessor, blocks_per_multiprocessor;
+};
+const architecture &emulated();
 
 /* scheduler.cpp */
 void begin_shuffled_block(worker *w);
@@ -102,14 +111,14 @@ void complete(warp *q, uint32_t lanes, int op, uint64_t arg);
 /* report.cpp */
 [[noreturn]] void report_deadlock(worker *w);
 [[noreturn]] void fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A setting that cannot be: one line, exit code 1. */
+/* For an invalid setting: prints one line and exits with status 1. */
 [[noreturn]] void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void install_crash_handler();
-void use_signal_stack(); /* this CPU thread's handlers run on a stack of their own */
+void use_signal_stack(); /* signal handlers of this CPU thread get their own stack */
 
 /* memory.cpp */
-extern bool guarded; /* device memory is closed to host code */
+extern bool guarded; /* host code cannot access device memory */
 void open_guarded_memory();
 void close_guarded_memory();
 inline void open_device_memory() /* for a kernel or a copy */
@@ -123,7 +132,7 @@ inline void close_device_memory()
 
 /* error.cpp */
 cudaError_t fail(cudaError_t error); /* remembers it for cudaGetLastError; returns it */
-cudaError_t sticky_error();          /* a fault that ends the context, or cudaSuccess */
+cudaError_t sticky_error();          /* an error that ends the context, or cudaSuccess */
 }  // namespace wbcpu
 
 #endif

@@ -1,5 +1,5 @@
-/* stream.cpp - streams and events. Work is done when it is enqueued, so a stream has
- * nothing to wait for and an event is a time; only capture (graph.cpp) keeps work. */
+/* stream.cpp - streams and events. Work runs when it is enqueued, so a stream never has
+ * pending work and an event is only a timestamp. Capture (graph.cpp) is the exception. */
 #include "stream.h"
 
 #include <time.h>
@@ -82,7 +82,7 @@ extern "C" cudaError_t cudaStreamAddCallback(
     return cudaSuccess;
 }
 
-/* ---- events ---- */
+/* --- events ------------------------------------------------------------------------- */
 
 extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {

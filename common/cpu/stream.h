@@ -1,4 +1,4 @@
-/* stream.h - streams under capture, as the other parts of the library see them. */
+/* stream.h - streams, events and the capture state; internal to the library. */
 #ifndef WBCPU_STREAM_H
 #define WBCPU_STREAM_H
 
@@ -7,11 +7,11 @@
 namespace wbcpu
 {
 struct capture;
-/* May this call go on while a capture is active? Calls that a real device could not keep
- * for later (cudaMalloc, waiting) end the capture, as there. */
+/* For calls that cannot be captured (cudaMalloc, synchronization): returns an error and
+ * invalidates the capture if this thread has an active one, as CUDA does. */
 cudaError_t not_while_capturing();
-/* May work be put on this stream? Not on the default stream while a stream that would
- * wait for it is being captured, nor on a capture that has been broken. */
+/* Returns an error if work cannot be enqueued on this stream: on the default stream while
+ * a stream that synchronizes with it is capturing, and on an invalidated capture. */
 cudaError_t stream_error(cudaStream_t stream);
 }  // namespace wbcpu
 
@@ -23,15 +23,15 @@ struct CUevent_st {
     unsigned flags = 0;
     bool recorded = false;
     double seconds = 0;
-    wbcpu::capture *capture = nullptr; /* recorded on a stream under capture */
+    wbcpu::capture *capture = nullptr; /* recorded on a capturing stream */
 };
 
 namespace wbcpu
 {
 capture *capture_of(cudaStream_t stream);
-void join_capture(
-    cudaStream_t stream, capture *c); /* cudaStreamWaitEvent across streams */
-double seconds_now();
+/* The stream waits for an event of the capture and becomes part of it. */
+void join_capture(cudaStream_t stream, capture *c);
+double seconds_now(); /* monotonic clock */
 }  // namespace wbcpu
 
 #endif

@@ -1,20 +1,20 @@
-# switch.S - changing stacks: the only part of the back end that is written for one CPU.
+# switch.S - context switches: the only CPU-specific code of the back end.
 #
 #   uint64_t wbcpu_barrier(void);
 #   uint64_t wbcpu_collective(int op, unsigned mask, uint64_t value, uint64_t arg);
-#       save the registers that a callee must keep on the thread's own stack, ask the
-#       scheduler who goes on ({stack, value}, in the two result registers) and continue
-#       there, returning value.
+#       save the callee-saved registers on the thread's stack, ask the scheduler for the
+#       next thread ({stack, value} in the two result registers), switch to its stack and
+#       return value there.
 #   uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
-#       the same without asking: leaves this stack in *save, continues on load.
+#       the same without the scheduler: saves the stack pointer in *save, continues on load.
 #   wbcpu_fiber_start
 #       first instruction of a fiber; calls wbcpu_fiber_main, which never returns.
 #
-# All three leave with an indirect jump. A ret would be predicted from the return stack of
-# the thread that is left behind, and a wrong guess costs more than the whole switch.
+# All three end with an indirect jump. The CPU would predict a ret from the return stack of
+# the thread that waits, and the misprediction would cost more than the whole switch.
 
 #if defined(__APPLE__)
-#error "the CPU back end's context switch is written for ELF systems (Linux)"
+#error "the CPU back end's context switch supports only ELF systems (Linux)"
 #endif
 
 #if defined(__x86_64__)
@@ -50,7 +50,7 @@ wbcpu_barrier:
 	.cfi_startproc
 	save_registers
 	movq %rsp, %rdi
-	subq $8, %rsp		# the ABI wants rsp a multiple of 16 at a call
+	subq $8, %rsp		# rsp must be a multiple of 16 at a call
 	.cfi_adjust_cfa_offset 8
 	call wbcpu_at_barrier
 	movq %rax, %rsp
@@ -65,7 +65,7 @@ wbcpu_barrier:
 wbcpu_collective:
 	.cfi_startproc
 	save_registers
-	movq %rsp, %r8		# fifth argument: where this thread's stack ends
+	movq %rsp, %r8		# fifth argument: this thread's stack pointer
 	subq $8, %rsp
 	.cfi_adjust_cfa_offset 8
 	call wbcpu_at_collective

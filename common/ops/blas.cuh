@@ -1,8 +1,8 @@
-/* blas.cuh - matrix products of row-major matrices over cuBLAS.
+/* blas.cuh - GEMMs of row-major matrices by cuBLAS.
  *
- * cuBLAS is column-major: to it a row-major (rows,columns) matrix is transposed. So the
- * row-major product  C (n,m) = X (n,k) Y (k,m)  is asked for as  C^T = Y^T X^T, with Y
- * first, and nothing is ever copied.
+ * cuBLAS is column-major: it sees a row-major (rows,columns) matrix as its transpose. So
+ * C (n,m) = X (n,k) Y (k,m)  is requested as  C^T = Y^T X^T, with Y first, and nothing is
+ * copied.
  */
 #ifndef BLAS_CUH
 #define BLAS_CUH
@@ -11,11 +11,11 @@
 
 struct wb_blas {
     cublasHandle_t handle;
-    void *workspace; /* cuBLAS's own, or it would allocate while a graph is captured */
-    float *scratch;  /* of this folder's functions */
+    void *workspace; /* for cuBLAS, which would otherwise allocate during graph capture */
+    float *scratch;  /* for the functions of this folder */
 };
 enum {
-    BLAS_WORKSPACE = 32 << 20, /* bytes: what the manual advises for Hopper */
+    BLAS_WORKSPACE = 32 << 20, /* bytes: what the cuBLAS manual recommends for Hopper */
     SCRATCH = 4 << 20,         /* floats */
 };
 
@@ -28,24 +28,25 @@ template <> constexpr cudaDataType blas_type<wb_bf16>(void)
     return CUDA_R_16BF;
 }
 
-/* The matrices of a batch of `count` products: where the first begins, how far apart its
- * rows are, and how far apart the matrices. */
+/* A strided batch of matrices: the address of the first one, the distance between its rows,
+ * and the distance between matrices. */
 template <typename E> struct operand {
     E *first;
     int ld;
     long long stride;
 };
-enum turn { AS_IT_IS, TRANSPOSED };
+enum layout { AS_STORED, TRANSPOSED };
 
 /* c (n,m) = alpha x y + beta c for each of `count`; x is (n,k), or (k,n) if TRANSPOSED;
  * y is (k,m), or (m,k). */
 template <typename E, typename Out>
-static wb_status products(
-    wb_blas *blas, operand<Out> c, operand<const E> x, turn tx, operand<const E> y,
-    turn ty, int n, int m, int k, int count, float alpha, float beta, cudaStream_t stream)
+static wb_status gemm(
+    wb_blas *blas, operand<Out> c, operand<const E> x, layout tx, operand<const E> y,
+    layout ty, int n, int m, int k, int count, float alpha, float beta,
+    cudaStream_t stream)
 {
     cublasHandle_t h = blas->handle;
-    // a new stream makes cuBLAS forget its workspace
+    // setting the stream resets the workspace
     if (cublasSetStream(h, stream) != CUBLAS_STATUS_SUCCESS) return WB_BAD_CUDA;
     if (cublasSetWorkspace(h, blas->workspace, BLAS_WORKSPACE) != CUBLAS_STATUS_SUCCESS)
         return WB_BAD_CUDA;

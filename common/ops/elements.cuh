@@ -1,88 +1,73 @@
 /* elements.cuh - how the given kernels move elements: 16 bytes at a time where they can.
  *
- * Rows and vectors may start anywhere and be of any length, so every kernel here exists
- * twice: with V elements a pack, and with V = 1 for pointers that are not on 16 bytes.
+ * Rows and vectors may start at any address and have any length. So every kernel here is
+ * instantiated twice: with V elements per access, and with V = 1 for unaligned pointers.
  */
 #ifndef ELEMENTS_CUH
 #define ELEMENTS_CUH
-#include "wb.h"
+#include "cuda/vec.cuh"
 
-enum { BLOCK = 256 };
+enum { BLOCK_SIZE = 256 };  // threads
 
-/* V neighbouring elements that move as one access */
-template <typename E, int V> struct alignas(V * sizeof(E)) pack {
-    E e[V];
-};
-
-/* 16 bytes of the widest of the element types that a kernel touches */
-template <typename E> constexpr int pack_of(void)
-{
-    return 16 / (int)sizeof(E);
-}
-
-/* x[0..V) = p[0..V), of which only `left` exist; the others are 0 */
+/* f[0..V) = p[0..V), of which only `left` exist; the others are 0 */
 template <int V, typename E>
-static __device__ __forceinline__ void load(float *x, const E *p, size_t left)
+static __device__ __forceinline__ void load_float(float *f, const E *p, size_t left)
 {
     if (left >= V) {
-        pack<E, V> v = *reinterpret_cast<const pack<E, V> *>(p);
+        vec<E, V> x = load_vec<V>(p);
 #pragma unroll
         for (int i = 0; i < V; i++)
-            x[i] = (float)v.e[i];
+            f[i] = (float)x[i];
     } else {
 #pragma unroll
         for (int i = 0; i < V; i++)
-            x[i] = (size_t)i < left ? (float)p[i] : 0.0f;
+            f[i] = (size_t)i < left ? (float)p[i] : 0.0f;
     }
 }
 
-/* p[0..V) = x[0..V), rounded to E here and nowhere else */
+/* p[0..V) = f[0..V), of which only `left` exist. The only place where results are rounded. */
 template <int V, typename E>
-static __device__ __forceinline__ void store(E *p, const float *x, size_t left)
+static __device__ __forceinline__ void store_float(E *p, const float *f, size_t left)
 {
     if (left >= V) {
-        pack<E, V> v;
-#pragma unroll
-        for (int i = 0; i < V; i++)
-            v.e[i] = E(x[i]);
-        *reinterpret_cast<pack<E, V> *>(p) = v;
+        store_float<V>(p, f);
     } else {
 #pragma unroll
         for (int i = 0; i < V; i++)
-            if ((size_t)i < left) p[i] = E(x[i]);
+            if ((size_t)i < left) p[i] = E(f[i]);
     }
 }
 
-/* Every thread owns PACKS packs, a whole block apart so that neighbouring threads touch
- * neighbouring packs: pack p of this thread starts at element  first + p * BLOCK * V. */
-template <int V, int PACKS> static __device__ __forceinline__ size_t first_element(void)
+/* Every thread owns VECS vectors, one block apart, so that neighbouring threads access
+ * neighbouring vectors: vector n starts at element  first_element + n * BLOCK_SIZE * V. */
+template <int V, int VECS> static __device__ __forceinline__ size_t first_element(void)
 {
-    return ((size_t)blockIdx.x * PACKS * BLOCK + threadIdx.x) * V;
+    return ((size_t)blockIdx.x * VECS * BLOCK_SIZE + threadIdx.x) * V;
 }
 static inline unsigned blocks_for(size_t N, int per_thread)
 {
-    size_t per_block = (size_t)per_thread * BLOCK;
+    size_t per_block = (size_t)per_thread * BLOCK_SIZE;
     return (unsigned)((N + per_block - 1) / per_block);
 }
 
-/* May V elements at p (NULL is fine) be moved at once? */
-template <int V, typename E> static inline bool on_packs(const E *p)
+/* Whether V elements can be accessed at once through each pointer. NULL is fine. */
+template <int V, typename... P> static inline bool has_vecs(const P *...p)
 {
-    return (uintptr_t)p % (V * sizeof(E)) == 0;
+    return (is_aligned(V * sizeof(P), p) && ...);
 }
 
 /* Sum over the block, in thread 0; always in the same order. */
 static __device__ __forceinline__ float block_sum(float v)
 {
-    __shared__ float of_warp[BLOCK / 32];
-    for (int o = 16; o > 0; o >>= 1)
-        v += __shfl_xor_sync(~0u, v, o);
-    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = v;
-    __syncthreads();  // every warp's sum is in of_warp
+    __shared__ float warp_sums[BLOCK_SIZE / 32];
+    for (int offset = 16; offset > 0; offset >>= 1)
+        v += __shfl_xor_sync(~0u, v, offset);
+    if (threadIdx.x % 32 == 0) warp_sums[threadIdx.x / 32] = v;
+    __syncthreads();  // warp_sums is complete
     float sum = 0.0f;
     if (threadIdx.x == 0)
-        for (int w = 0; w < BLOCK / 32; w++)
-            sum += of_warp[w];
+        for (int w = 0; w < BLOCK_SIZE / 32; w++)
+            sum += warp_sums[w];
     return sum;
 }
 

@@ -3,8 +3,8 @@
 #include "ops.h"
 
 enum {
-    PACKS = 4,      // accesses of 16 bytes a thread under way at once, of one tensor
-    TWO_PACKS = 2,  // where there are two, or much to compute: registers
+    VECS = 4,         // 16-byte loads in flight per thread, of one tensor
+    VECS_OF_TWO = 2,  // with two tensors, or much to compute: fewer registers
 };
 
 /* --- add ---------------------------------------------------------------------------- */
@@ -12,23 +12,23 @@ enum {
 template <typename E, int V>
 static __global__ void add_kernel(E *out, const E *a, const E *b, size_t N)
 {
-    size_t first = first_element<V, TWO_PACKS>();
-    float x[TWO_PACKS][V], y[TWO_PACKS][V];
+    size_t first = first_element<V, VECS_OF_TWO>();
+    float x[VECS_OF_TWO][V], y[VECS_OF_TWO][V];
 #pragma unroll
-    for (int p = 0; p < TWO_PACKS; p++) {
-        size_t i = first + (size_t)p * BLOCK * V;
+    for (int p = 0; p < VECS_OF_TWO; p++) {
+        size_t i = first + (size_t)p * BLOCK_SIZE * V;
         if (i >= N) break;
-        load<V>(x[p], a + i, N - i);
-        load<V>(y[p], b + i, N - i);
+        load_float<V>(x[p], a + i, N - i);
+        load_float<V>(y[p], b + i, N - i);
     }
 #pragma unroll
-    for (int p = 0; p < TWO_PACKS; p++) {
-        size_t i = first + (size_t)p * BLOCK * V;
+    for (int p = 0; p < VECS_OF_TWO; p++) {
+        size_t i = first + (size_t)p * BLOCK_SIZE * V;
         if (i >= N) break;
 #pragma unroll
         for (int j = 0; j < V; j++)
             x[p][j] += y[p][j];
-        store<V>(out + i, x[p], N - i);
+        store_float<V>(out + i, x[p], N - i);
     }
 }
 
@@ -36,12 +36,13 @@ template <typename E>
 static wb_status add(E *out, const E *a, const E *b, size_t N, cudaStream_t s)
 {
     if (N == 0) return WB_OK;
-    if (out == NULL || a == NULL || b == NULL) return WB_BAD_SHAPE;
-    const int V = pack_of<E>();
-    if (on_packs<V>(out) && on_packs<V>(a) && on_packs<V>(b))
-        add_kernel<E, V><<<blocks_for(N, TWO_PACKS * V), BLOCK, 0, s>>>(out, a, b, N);
+    if (!out || !a || !b) return WB_BAD_SHAPE;
+    const int V = VEC16<E>;
+    if (has_vecs<V>(out, a, b))
+        add_kernel<E, V>
+            <<<blocks_for(N, VECS_OF_TWO * V), BLOCK_SIZE, 0, s>>>(out, a, b, N);
     else
-        add_kernel<E, 1><<<blocks_for(N, TWO_PACKS), BLOCK, 0, s>>>(out, a, b, N);
+        add_kernel<E, 1><<<blocks_for(N, VECS_OF_TWO), BLOCK_SIZE, 0, s>>>(out, a, b, N);
     return wb_launched();
 }
 
@@ -50,14 +51,14 @@ static wb_status add(E *out, const E *a, const E *b, size_t N, cudaStream_t s)
 template <typename E, int V>
 static __global__ void cast_kernel(E *out, const float *x, size_t N)
 {
-    size_t first = first_element<V, PACKS>();
+    size_t first = first_element<V, VECS>();
 #pragma unroll
-    for (int p = 0; p < PACKS; p++) {
-        size_t i = first + (size_t)p * BLOCK * V;
+    for (int p = 0; p < VECS; p++) {
+        size_t i = first + (size_t)p * BLOCK_SIZE * V;
         if (i >= N) break;
         float y[V];
-        load<V>(y, x + i, N - i);
-        store<V>(out + i, y, N - i);
+        load_float<V>(y, x + i, N - i);
+        store_float<V>(out + i, y, N - i);
     }
 }
 
@@ -65,12 +66,12 @@ template <typename E>
 static wb_status cast(E *out, const float *x, size_t N, cudaStream_t s)
 {
     if (N == 0) return WB_OK;
-    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    if (!out || !x) return WB_BAD_SHAPE;
     const int V = 4;  // 16 bytes of x
-    if (on_packs<V>(out) && on_packs<V>(x))
-        cast_kernel<E, V><<<blocks_for(N, PACKS * V), BLOCK, 0, s>>>(out, x, N);
+    if (has_vecs<V>(out, x))
+        cast_kernel<E, V><<<blocks_for(N, VECS * V), BLOCK_SIZE, 0, s>>>(out, x, N);
     else
-        cast_kernel<E, 1><<<blocks_for(N, PACKS), BLOCK, 0, s>>>(out, x, N);
+        cast_kernel<E, 1><<<blocks_for(N, VECS), BLOCK_SIZE, 0, s>>>(out, x, N);
     return wb_launched();
 }
 
@@ -79,17 +80,17 @@ static wb_status cast(E *out, const float *x, size_t N, cudaStream_t s)
 template <int V>
 static __global__ void softcap_kernel(float *out, const float *x, size_t N, float cap)
 {
-    size_t first = first_element<V, PACKS>();
+    size_t first = first_element<V, VECS>();
 #pragma unroll
-    for (int p = 0; p < PACKS; p++) {
-        size_t i = first + (size_t)p * BLOCK * V;
+    for (int p = 0; p < VECS; p++) {
+        size_t i = first + (size_t)p * BLOCK_SIZE * V;
         if (i >= N) break;
         float y[V];
-        load<V>(y, x + i, N - i);
+        load_float<V>(y, x + i, N - i);
 #pragma unroll
         for (int j = 0; j < V; j++)
             y[j] = cap * tanhf(y[j] / cap);
-        store<V>(out + i, y, N - i);
+        store_float<V>(out + i, y, N - i);
     }
 }
 
@@ -97,20 +98,20 @@ wb_status softcap_f32(float *out, const float *x, size_t N, float cap, cudaStrea
 {
     if (!(cap > 0)) return WB_BAD_SHAPE;
     if (N == 0) return WB_OK;
-    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
-    if (on_packs<4>(out) && on_packs<4>(x))
-        softcap_kernel<4><<<blocks_for(N, PACKS * 4), BLOCK, 0, s>>>(out, x, N, cap);
+    if (!out || !x) return WB_BAD_SHAPE;
+    if (has_vecs<4>(out, x))
+        softcap_kernel<4><<<blocks_for(N, VECS * 4), BLOCK_SIZE, 0, s>>>(out, x, N, cap);
     else
-        softcap_kernel<1><<<blocks_for(N, PACKS), BLOCK, 0, s>>>(out, x, N, cap);
+        softcap_kernel<1><<<blocks_for(N, VECS), BLOCK_SIZE, 0, s>>>(out, x, N, cap);
     return wb_launched();
 }
 
 /* --- dropout ------------------------------------------------------------------------ */
 
-/* A thread owns packs of W elements, each W/4 groups that share a call of wb_random. They
- * move as a whole (V = W), or one by one (V = 1) where the pointers do not allow that.
- * number >= p 2^32 is number >= least, least = p 2^32 rounded up; it is below 2^32, since
- * floats below 1 end at 1 - 2^-24. */
+/* A thread owns vectors of W elements; every 4 of them share a call of wb_random. They move as
+ * a whole (V = W), or one by one (V = 1) through unaligned pointers. number >= p 2^32 is
+ * tested as number >= least, with least = p 2^32 rounded up; it is below 2^32, since the
+ * largest float below 1 is 1 - 2^-24. */
 template <typename E, int W, int V>
 static __global__ void dropout_kernel(
     E *out, const E *x, const wb_train *st, size_t N, uint32_t least, float factor,
@@ -118,18 +119,18 @@ static __global__ void dropout_kernel(
 {
     uint64_t seed = st->seed;
     uint32_t tick = st->tick;
-    size_t first = first_element<W, TWO_PACKS>();
-    float y[TWO_PACKS][W];
+    size_t first = first_element<W, VECS_OF_TWO>();
+    float y[VECS_OF_TWO][W];
 #pragma unroll
-    for (int p = 0; p < TWO_PACKS; p++) {
-        size_t i = first + (size_t)p * BLOCK * W;
+    for (int p = 0; p < VECS_OF_TWO; p++) {
+        size_t i = first + (size_t)p * BLOCK_SIZE * W;
 #pragma unroll
         for (int j = 0; j < W; j += V)
-            load<V>(y[p] + j, x + i + j, i + j < N ? N - i - j : 0);
+            load_float<V>(y[p] + j, x + i + j, i + j < N ? N - i - j : 0);
     }
 #pragma unroll
-    for (int p = 0; p < TWO_PACKS; p++) {
-        size_t i = first + (size_t)p * BLOCK * W;
+    for (int p = 0; p < VECS_OF_TWO; p++) {
+        size_t i = first + (size_t)p * BLOCK_SIZE * W;
         if (i >= N) break;
 #pragma unroll
         for (int g = 0; g < W; g += 4) {
@@ -141,7 +142,7 @@ static __global__ void dropout_kernel(
         }
 #pragma unroll
         for (int j = 0; j < W; j += V)
-            if (i + j < N) store<V>(out + i + j, y[p] + j, N - i - j);
+            if (i + j < N) store_float<V>(out + i + j, y[p] + j, N - i - j);
     }
 }
 
@@ -152,19 +153,19 @@ static wb_status dropout(
 {
     if (!(p >= 0 && p < 1)) return WB_BAD_SHAPE;
     if (N == 0) return WB_OK;
-    if (out == NULL || x == NULL || st == NULL) return WB_BAD_SHAPE;
+    if (!out || !x || !st) return WB_BAD_SHAPE;
     double bound = (double)p * 4294967296.0;
     uint32_t least = (uint32_t)bound;
     if ((double)least < bound) least++;
     float factor = 1.0f / (1.0f - p);
-    const int W = pack_of<E>();
-    unsigned blocks = blocks_for(N, TWO_PACKS * W);
-    if (on_packs<W>(out) && on_packs<W>(x))
+    const int W = VEC16<E>;
+    unsigned blocks = blocks_for(N, VECS_OF_TWO * W);
+    if (has_vecs<W>(out, x))
         dropout_kernel<E, W, W>
-            <<<blocks, BLOCK, 0, s>>>(out, x, st, N, least, factor, site);
+            <<<blocks, BLOCK_SIZE, 0, s>>>(out, x, st, N, least, factor, site);
     else
         dropout_kernel<E, W, 1>
-            <<<blocks, BLOCK, 0, s>>>(out, x, st, N, least, factor, site);
+            <<<blocks, BLOCK_SIZE, 0, s>>>(out, x, st, N, least, factor, site);
     return wb_launched();
 }
 

@@ -1,8 +1,8 @@
-/* epilogue.cuh - a product whose bias is added by the kernel that multiplies, before its one
- * rounding: an epilogue of cuBLASLt. Not on the CPU back end.
+/* epilogue.cuh - a GEMM that adds the bias before its one rounding: an epilogue of cuBLASLt.
+ * Not on the CPU back end.
  *
- * Residuals are not: cuBLASLt's kernels for Hopper round product and bias to 16 bits before
- * they add what is in y.
+ * Residuals are added separately: cuBLASLt's kernels for Hopper round product plus bias to 16
+ * bits before they add what is in y.
  */
 #ifndef EPILOGUE_CUH
 #define EPILOGUE_CUH
@@ -10,7 +10,7 @@
 
 #ifdef __CUDACPU__
 template <typename E>
-static wb_status product_with_bias(
+static wb_status gemm_with_bias(
     E *, const E *, const E *, const E *, int, int, int, wb_blas *, cudaStream_t)
 {
     return WB_UNSUPPORTED;
@@ -18,11 +18,11 @@ static wb_status product_with_bias(
 #else
 #include <cublasLt.h>
 
-/* What is asked for, on the stack: nothing here allocates. */
+/* The request, on the stack: nothing here allocates. */
 typedef struct epilogue_call {
     cublasLtMatmulDescOpaque_t product;
     cublasLtMatrixLayoutOpaque_t w, x, y;
-    cublasLtMatmulPreferenceOpaque_t wish;
+    cublasLtMatmulPreferenceOpaque_t preference;
     bool failed;
 } epilogue_call;
 
@@ -35,15 +35,15 @@ static void set(epilogue_call *call, cublasLtMatmulDescAttributes_t which, V val
 }
 
 template <typename V>
-static void wish(epilogue_call *call, cublasLtMatmulPreferenceAttributes_t which, V value)
+static void
+prefer(epilogue_call *call, cublasLtMatmulPreferenceAttributes_t which, V value)
 {
-    cublasStatus_t status =
-        cublasLtMatmulPreferenceSetAttribute(&call->wish, which, &value, sizeof value);
+    cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(
+        &call->preference, which, &value, sizeof value);
     if (status != CUBLAS_STATUS_SUCCESS) call->failed = true;
 }
 
-/* The largest power of two, up to 256, that p is a multiple of: what cuBLASLt calls its
- * alignment */
+/* The alignment of p: the largest power of two, up to 256, that divides it */
 static uint32_t alignment_of(const void *p)
 {
     uintptr_t bits = (uintptr_t)p | 256;
@@ -62,38 +62,39 @@ static void describe(
         cublasLtMatrixLayoutInit(&call->w, type, I, O, I) ||
         cublasLtMatrixLayoutInit(&call->x, type, I, R, I) ||
         cublasLtMatrixLayoutInit(&call->y, type, O, R, O) ||
-        cublasLtMatmulPreferenceInit(&call->wish);
+        cublasLtMatmulPreferenceInit(&call->preference);
     set(call, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
     set(call, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set(call, CUBLASLT_MATMUL_DESC_BIAS_POINTER, (const void *)bias);
-    // one sum, not parts: kernels that add up parts round before they add the bias
-    wish(
+    // no split-K: those kernels round before they add the bias
+    prefer(
         call, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
         (uint32_t)CUBLASLT_REDUCTION_SCHEME_NONE);
-    wish(call, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (size_t)BLAS_WORKSPACE);
-    wish(call, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(w));
-    wish(call, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(x));
-    wish(call, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(y));
-    wish(call, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(y));
+    prefer(call, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (size_t)BLAS_WORKSPACE);
+    prefer(call, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(w));
+    prefer(call, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(x));
+    prefer(call, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(y));
+    prefer(call, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(y));
 }
 
-/* y (R,O) = x w^T + bias. WB_UNSUPPORTED: there is no such kernel for these sizes and
+/* y (R,O) = x w^T + bias. WB_UNSUPPORTED: cuBLASLt has no such kernel for these sizes and
  * addresses. */
 template <typename E>
-static wb_status product_with_bias(
+static wb_status gemm_with_bias(
     E *y, const E *x, const E *w, const E *bias, int R, int I, int O, wb_blas *blas,
     cudaStream_t stream)
 {
-    cublasLtHandle_t lt = (cublasLtHandle_t)blas->handle;  // a cuBLAS handle is one, too
+    cublasLtHandle_t lt =
+        (cublasLtHandle_t)blas->handle;  // a cuBLAS handle is also one of cuBLASLt
     epilogue_call call;
     cublasLtMatmulHeuristicResult_t choice;
     int found = 0;
     describe(&call, y, x, w, bias, R, I, O);
     if (call.failed) return WB_BAD_CUDA;
-    // cuBLASLt remembers its choices: only the first call of a shape takes time
+    // cuBLASLt caches its choices: only the first call of a shape takes time
     cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-        lt, &call.product, &call.w, &call.x, &call.y, &call.y, &call.wish, 1, &choice,
-        &found);
+        lt, &call.product, &call.w, &call.x, &call.y, &call.y, &call.preference, 1,
+        &choice, &found);
     if (status != CUBLAS_STATUS_SUCCESS || found == 0) return WB_UNSUPPORTED;
     float one = 1.0f, zero = 0.0f;
     status = cublasLtMatmul(

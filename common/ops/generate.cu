@@ -1,16 +1,18 @@
-/* generate.cu - the bookkeeping of generation: prompts in, tokens out. */
-#include "early.cuh"
+/* generate.cu - the bookkeeping of generation: prompt chunks in, sampled tokens out. */
+#include "cuda/pdl.cuh"
 #include "elements.cuh"
 #include "ops.h"
 
-/* One block a sequence. */
+/* One block per sequence. */
 static __global__ void chunk_kernel(
     int *token, int *pos, int *len, int *last, uint8_t *seen, const int *prompt,
     const int *n, const int *base, int T, int P, int V, int t0)
 {
     int b = (int)blockIdx.x, left = n[b] - t0;
-    int real = left < 0 ? 0 : left < T ? left : T;  // tokens of this row in the chunk
-    for (int t = (int)threadIdx.x; t < T; t += BLOCK) {
+    int real = left < 0   ? 0
+               : left < T ? left
+                          : T;  // tokens of this sequence in the chunk
+    for (int t = (int)threadIdx.x; t < T; t += BLOCK_SIZE) {
         size_t at = (size_t)b * T + t;
         bool is_real = t < real;
         token[at] = is_real ? prompt[(size_t)b * P + t0 + t] : 0;
@@ -31,19 +33,19 @@ wb_status prompt_chunk(
     if (B == 0) return WB_OK;
     if (!len || !last || !n || !base) return WB_BAD_SHAPE;
     if (T > 0 && (!token || !pos || (!prompt && P > 0))) return WB_BAD_SHAPE;
-    chunk_kernel<<<B, BLOCK, 0, s>>>(
+    chunk_kernel<<<B, BLOCK_SIZE, 0, s>>>(
         token, pos, len, last, seen, prompt, n, base, T, P, V, t0);
     return wb_launched();
 }
 
-/* One thread a sequence. */
+/* One thread per sequence. */
 static __global__ void advance_kernel(
     int *token, int *pos, int *done, int *count, int *text, const int *stop, int B, int L,
     int nstop)
 {
-    let_next_kernel_start();
-    wait_for_kernel_before();
-    int b = (int)(blockIdx.x * BLOCK + threadIdx.x);
+    pdl_trigger();
+    pdl_wait();
+    int b = (int)(blockIdx.x * BLOCK_SIZE + threadIdx.x);
     if (b >= B) return;
     if (done[b]) {
         token[b] = 0;
@@ -63,8 +65,8 @@ wb_status generate_advance(
     if (B == 0) return WB_OK;
     if (!token || !pos || !done || !count || (!text && L) || (!stop && nstop))
         return WB_BAD_SHAPE;
-    launch_early(
-        advance_kernel, blocks_for((size_t)B, 1), BLOCK, 0, s, token, pos, done, count,
-        text, stop, B, L, nstop);
+    launch_pdl(
+        advance_kernel, blocks_for((size_t)B, 1), BLOCK_SIZE, 0, s, token, pos, done,
+        count, text, stop, B, L, nstop);
     return wb_launched();
 }

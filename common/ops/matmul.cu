@@ -1,4 +1,4 @@
-/* matmul.cu - linear layers, forward and backward, and the handle that they share. */
+/* matmul.cu - linear layers, forward and backward, and the cuBLAS handle that they share. */
 #include "blas.cuh"
 #include "elements.cuh"
 #include "epilogue.cuh"
@@ -8,9 +8,9 @@
 
 wb_status wb_blas_create(wb_blas **h_blas)
 {
-    if (h_blas == NULL) return WB_BAD_SHAPE;
+    if (!h_blas) return WB_BAD_SHAPE;
     wb_blas *blas = (wb_blas *)calloc(1, sizeof *blas);
-    if (blas == NULL) return WB_BAD_CUDA;
+    if (!blas) return WB_BAD_CUDA;
     // f32 stays f32, and no partial sums in 16 bits
     int exact = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     if (cublasCreate(&blas->handle) != CUBLAS_STATUS_SUCCESS ||
@@ -26,7 +26,7 @@ wb_status wb_blas_create(wb_blas **h_blas)
 
 void wb_blas_destroy(wb_blas *h_blas)
 {
-    if (h_blas == NULL) return;
+    if (!h_blas) return;
     if (h_blas->handle) cublasDestroy(h_blas->handle);
     cudaFree(h_blas->workspace);
     cudaFree(h_blas->scratch);
@@ -40,49 +40,49 @@ size_t wb_blas_bytes(void)
 
 /* --- forward ------------------------------------------------------------------------ */
 
-/* y = product + bias + res, in float, rounded once; bias and res may be NULL. V divides O,
- * so the elements of a pack are of one row. */
+/* y = product + bias + res, in float, rounded once; bias and res may be NULL. V divides O, so
+ * the elements of a vector belong to one row. */
 template <int V, typename E>
 static __global__ void finish_kernel(
     E *y, const float *product, const E *bias, const E *res, unsigned N, unsigned O)
 {
-    unsigned i = (blockIdx.x * BLOCK + threadIdx.x) * V;
+    unsigned i = (blockIdx.x * BLOCK_SIZE + threadIdx.x) * V;
     float sum[V], addend[V];
     if (i >= N) return;
-    load<V>(sum, product + i, V);
+    load_float<V>(sum, product + i, V);
     if (bias) {
-        load<V>(addend, bias + i % O, V);
+        load_float<V>(addend, bias + i % O, V);
         for (int k = 0; k < V; k++)
             sum[k] += addend[k];
     }
     if (res) {
-        load<V>(addend, res + i, V);
+        load_float<V>(addend, res + i, V);
         for (int k = 0; k < V; k++)
             sum[k] += addend[k];
     }
-    store<V>(y + i, sum, V);
+    store_float<V>(y + i, sum, V);
 }
 
-/* cuBLAS may round the product to 16 bits before it adds what is in y: not here. The
- * products of a few rows at a time wait in the scratch, as floats. */
+/* cuBLAS may round the product to 16 bits before it adds y. This function does not: the
+ * products of a few rows at a time go to the scratch memory as floats. */
 template <typename E>
 static wb_status forward_with_addends(
     E *y, const E *x, const E *w, const E *bias, const E *res, int R, int I, int O,
     wb_blas *blas, cudaStream_t s)
 {
     if (O > SCRATCH) return WB_UNSUPPORTED;
-    constexpr int V = pack_of<E>();
-    bool packs = O % V == 0 && on_packs<V>(y) && on_packs<V>(bias) && on_packs<V>(res);
-    auto *finish = packs ? finish_kernel<V, E> : finish_kernel<1, E>;
+    constexpr int V = VEC16<E>;
+    bool by_vec = O % V == 0 && has_vecs<V>(y, bias, res);
+    auto *finish = by_vec ? finish_kernel<V, E> : finish_kernel<1, E>;
     int rows = SCRATCH / O;
     for (int r = 0; r < R; r += rows) {
         int n = R - r < rows ? R - r : rows;
         size_t N = (size_t)n * O, at = (size_t)r * O;
-        wb_status status = products<E, float>(
-            blas, {blas->scratch, O, 0}, {x + (size_t)r * I, I, 0}, AS_IT_IS, {w, I, 0},
+        wb_status status = gemm<E, float>(
+            blas, {blas->scratch, O, 0}, {x + (size_t)r * I, I, 0}, AS_STORED, {w, I, 0},
             TRANSPOSED, n, O, I, 1, 1.0f, 0.0f, s);
         if (status != WB_OK) return status;
-        finish<<<blocks_for(N, packs ? V : 1), BLOCK, 0, s>>>(
+        finish<<<blocks_for(N, by_vec ? V : 1), BLOCK_SIZE, 0, s>>>(
             y + at, blas->scratch, bias, res ? res + at : NULL, (unsigned)N, (unsigned)O);
     }
     return wb_launched();
@@ -95,9 +95,9 @@ static wb_status matmul_forward(
 {
     if (R < 0 || I < 1 || O < 0) return WB_BAD_SHAPE;
     if (R == 0 || O == 0) return WB_OK;
-    if (y == NULL || x == NULL || w == NULL || blas == NULL) return WB_BAD_SHAPE;
+    if (!y || !x || !w || !blas) return WB_BAD_SHAPE;
     float beta = 0.0f;
-    if (res && !bias && sizeof(E) == 4) {  // res lies in y, the product is added to it
+    if (res && !bias && sizeof(E) == 4) {  // y = res, then the GEMM adds to it
         size_t bytes = (size_t)R * O * sizeof(E);
         if (res != y &&
             cudaMemcpyAsync(y, res, bytes, cudaMemcpyDeviceToDevice, s) != cudaSuccess)
@@ -105,28 +105,28 @@ static wb_status matmul_forward(
         beta = 1.0f;
     } else if (bias || res) {
         wb_status status =
-            res ? WB_UNSUPPORTED : product_with_bias(y, x, w, bias, R, I, O, blas, s);
+            res ? WB_UNSUPPORTED : gemm_with_bias(y, x, w, bias, R, I, O, blas, s);
         return status == WB_UNSUPPORTED
                    ? forward_with_addends(y, x, w, bias, res, R, I, O, blas, s)
                    : status;
     }
-    wb_status status = products<E, E>(
-        blas, {y, O, 0}, {x, I, 0}, AS_IT_IS, {w, I, 0}, TRANSPOSED, R, O, I, 1, 1.0f,
+    wb_status status = gemm<E, E>(
+        blas, {y, O, 0}, {x, I, 0}, AS_STORED, {w, I, 0}, TRANSPOSED, R, O, I, 1, 1.0f,
         beta, s);
     return status == WB_OK ? wb_launched() : status;
 }
 
 /* --- backward ----------------------------------------------------------------------- */
 
-enum { ROWS_A_PART = 64, MOST_PARTS = 256 };
+enum { ROWS_PER_PART = 64, MAX_PARTS = 256 };
 
-/* part[p,o] = sum of dy[r,o] over the rows of part p; neighbouring threads, neighbouring
- * columns */
+/* part[p,o] = sum of dy[r,o] over the rows of part p. Neighbouring threads own neighbouring
+ * columns. */
 template <typename E>
 static __global__ void
 column_parts_kernel(float *part, const E *dy, int R, int O, int rows)
 {
-    int o = (int)(blockIdx.x * BLOCK + threadIdx.x), p = (int)blockIdx.y;
+    int o = (int)(blockIdx.x * BLOCK_SIZE + threadIdx.x), p = (int)blockIdx.y;
     if (o >= O) return;
     long long from = (long long)p * rows, to = from + rows < R ? from + rows : R;
     float sum = 0.0f;
@@ -137,7 +137,7 @@ column_parts_kernel(float *part, const E *dy, int R, int O, int rows)
 
 static __global__ void add_parts_kernel(float *dbias, const float *part, int parts, int O)
 {
-    int o = (int)(blockIdx.x * BLOCK + threadIdx.x);
+    int o = (int)(blockIdx.x * BLOCK_SIZE + threadIdx.x);
     if (o >= O) return;
     float sum = 0.0f;
     for (int p = 0; p < parts; p++)
@@ -145,25 +145,25 @@ static __global__ void add_parts_kernel(float *dbias, const float *part, int par
     dbias[o] += sum;
 }
 
-/* the same for many parts, which one thread would wait for one by one: a block has 32
- * columns, and each of its warps every eighth part */
+/* The same for many parts, which a single thread would load one after another: a block has 32
+ * columns, and each of its warps every eighth part. */
 static __global__ void
 add_many_parts_kernel(float *dbias, const float *part, int parts, int O)
 {
-    enum { WARPS = BLOCK / 32 };
-    __shared__ float of_warp[WARPS][32];
+    enum { WARPS = BLOCK_SIZE / 32 };
+    __shared__ float warp_sums[WARPS][32];
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     int o = (int)blockIdx.x * 32 + lane;
     float sum = 0.0f;
-    if (o >= O) parts = 0;  // these threads only wait below
+    if (o >= O) parts = 0;  // these threads only take part in the barrier
 #pragma unroll 8
     for (int p = warp; p < parts; p += WARPS)
         sum += part[(size_t)p * O + o];
-    of_warp[warp][lane] = sum;
-    __syncthreads();  // every warp's sum of its parts is there
+    warp_sums[warp][lane] = sum;
+    __syncthreads();  // warp_sums is complete
     if (warp > 0 || o >= O) return;
     for (int w = 1; w < WARPS; w++)
-        sum += of_warp[w][lane];
+        sum += warp_sums[w][lane];
     dbias[o] += sum;
 }
 
@@ -172,18 +172,18 @@ static wb_status
 bias_backward(float *dbias, const E *dy, int R, int O, wb_blas *blas, cudaStream_t s)
 {
     if (O > SCRATCH) return WB_UNSUPPORTED;
-    int parts = (R + ROWS_A_PART - 1) / ROWS_A_PART;
-    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    int parts = (R + ROWS_PER_PART - 1) / ROWS_PER_PART;
+    if (parts > MAX_PARTS) parts = MAX_PARTS;
     if (parts > SCRATCH / O) parts = SCRATCH / O;
     int rows = (R + parts - 1) / parts;
     parts = (R + rows - 1) / rows;
-    dim3 grid((unsigned)((O + BLOCK - 1) / BLOCK), (unsigned)parts);
-    column_parts_kernel<<<grid, BLOCK, 0, s>>>(blas->scratch, dy, R, O, rows);
+    dim3 grid((unsigned)((O + BLOCK_SIZE - 1) / BLOCK_SIZE), (unsigned)parts);
+    column_parts_kernel<<<grid, BLOCK_SIZE, 0, s>>>(blas->scratch, dy, R, O, rows);
     if (parts > 32)
-        add_many_parts_kernel<<<(unsigned)((O + 31) / 32), BLOCK, 0, s>>>(
+        add_many_parts_kernel<<<(unsigned)((O + 31) / 32), BLOCK_SIZE, 0, s>>>(
             dbias, blas->scratch, parts, O);
     else
-        add_parts_kernel<<<grid.x, BLOCK, 0, s>>>(dbias, blas->scratch, parts, O);
+        add_parts_kernel<<<grid.x, BLOCK_SIZE, 0, s>>>(dbias, blas->scratch, parts, O);
     return wb_launched();
 }
 
@@ -194,16 +194,16 @@ static wb_status matmul_backward(
 {
     if (R < 0 || I < 1 || O < 1) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
-    if (dw == NULL || dy == NULL || x == NULL || blas == NULL) return WB_BAD_SHAPE;
-    if (dx && w == NULL) return WB_BAD_SHAPE;
+    if (!dw || !dy || !x || !blas) return WB_BAD_SHAPE;
+    if (dx && !w) return WB_BAD_SHAPE;
     wb_status status = WB_OK;
     if (dx)
-        status = products<E, E>(
-            blas, {dx, I, 0}, {dy, O, 0}, AS_IT_IS, {w, I, 0}, AS_IT_IS, R, I, O, 1, 1.0f,
-            0.0f, s);
+        status = gemm<E, E>(
+            blas, {dx, I, 0}, {dy, O, 0}, AS_STORED, {w, I, 0}, AS_STORED, R, I, O, 1,
+            1.0f, 0.0f, s);
     if (status == WB_OK)
-        status = products<E, float>(
-            blas, {dw, I, 0}, {dy, O, 0}, TRANSPOSED, {x, I, 0}, AS_IT_IS, O, I, R, 1,
+        status = gemm<E, float>(
+            blas, {dw, I, 0}, {dy, O, 0}, TRANSPOSED, {x, I, 0}, AS_STORED, O, I, R, 1,
             1.0f, 1.0f, s);
     if (status == WB_OK && dbias) status = bias_backward(dbias, dy, R, O, blas, s);
     return status == WB_OK ? wb_launched() : status;

@@ -1,19 +1,19 @@
-/* rows.cu - rows of a table: embedding, its gradient, gathering. */
-#include "early.cuh"
+/* rows.cu - rows of a table: embedding, its gradient, gather. */
+#include "cuda/pdl.cuh"
 #include "elements.cuh"
 #include "ops.h"
 
-/* A block copies a few rows: lanes side by side in a row, rows one below the other. */
+/* A block copies a few rows: threadIdx.x runs along a row, threadIdx.y over rows. */
 struct row_shape {
     dim3 block;
     unsigned blocks;
 };
-static row_shape shape_for(int R, int packs)
+static row_shape shape_for(int R, int vecs)
 {
     unsigned lanes = 8;
-    while (lanes < (unsigned)packs && lanes < BLOCK)
+    while (lanes < (unsigned)vecs && lanes < BLOCK_SIZE)
         lanes *= 2;
-    unsigned rows = BLOCK / lanes;
+    unsigned rows = BLOCK_SIZE / lanes;
     return {dim3(lanes, rows), ((unsigned)R + rows - 1) / rows};
 }
 
@@ -23,19 +23,19 @@ template <typename E, int V>
 static __global__ void
 embedding_kernel(E *out, const E *table, const int *token, int R, int C, float scale)
 {
-    let_next_kernel_start();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     int r = (int)(blockIdx.x * blockDim.y + threadIdx.y);  // [0, R)
     if (r >= R) return;
     const E *from = table + (size_t)token[r] * C;
     E *to = out + (size_t)r * C;
     for (int c = (int)threadIdx.x * V; c < C; c += (int)blockDim.x * V) {
         float x[V];
-        load<V>(x, from + c, C - c);
+        load_float<V>(x, from + c, C - c);
 #pragma unroll
         for (int j = 0; j < V; j++)
             x[j] *= scale;
-        store<V>(to + c, x, C - c);
+        store_float<V>(to + c, x, C - c);
     }
 }
 
@@ -46,16 +46,16 @@ static wb_status embedding_forward(
 {
     if (R < 0 || C < 0 || V < 0) return WB_BAD_SHAPE;
     if (R == 0 || C == 0) return WB_OK;
-    if (out == NULL || table == NULL || token == NULL || V == 0) return WB_BAD_SHAPE;
-    const int P = pack_of<E>();
-    if (C % P == 0 && on_packs<P>(out) && on_packs<P>(table)) {
+    if (!out || !table || !token || V == 0) return WB_BAD_SHAPE;
+    const int P = VEC16<E>;
+    if (C % P == 0 && has_vecs<P>(out, table)) {
         row_shape shape = shape_for(R, C / P);
-        launch_early(
+        launch_pdl(
             embedding_kernel<E, P>, shape.blocks, shape.block, 0, s, out, table, token, R,
             C, scale);
     } else {
         row_shape shape = shape_for(R, C);
-        launch_early(
+        launch_pdl(
             embedding_kernel<E, 1>, shape.blocks, shape.block, 0, s, out, table, token, R,
             C, scale);
     }
@@ -70,7 +70,7 @@ static __global__ void gather_kernel(E *out, const E *x, const int *index, int R
     const E *from = x + (size_t)index[r] * C;
     E *to = out + (size_t)r * C;
     for (int c = (int)threadIdx.x * V; c < C; c += (int)blockDim.x * V)
-        *(pack<E, V> *)(to + c) = *(const pack<E, V> *)(from + c);
+        store_vec(to + c, load_vec<V>(from + c));
 }
 
 template <typename E>
@@ -79,9 +79,9 @@ gather_rows(E *out, const E *x, const int *index, int R, int C, cudaStream_t s)
 {
     if (R < 0 || C < 0) return WB_BAD_SHAPE;
     if (R == 0 || C == 0) return WB_OK;
-    if (out == NULL || x == NULL || index == NULL) return WB_BAD_SHAPE;
-    const int P = pack_of<E>();
-    if (C % P == 0 && on_packs<P>(out) && on_packs<P>(x)) {
+    if (!out || !x || !index) return WB_BAD_SHAPE;
+    const int P = VEC16<E>;
+    if (C % P == 0 && has_vecs<P>(out, x)) {
         row_shape shape = shape_for(R, C / P);
         gather_kernel<E, P><<<shape.blocks, shape.block, 0, s>>>(out, x, index, R, C);
     } else {
@@ -93,20 +93,20 @@ gather_rows(E *out, const E *x, const int *index, int R, int C, cudaStream_t s)
 
 /* --- backward ----------------------------------------------------------------------- */
 
-/* First the rows are put in order of their token, equal tokens in the order of r: row r
- * goes to the place that counts the rows before it. R^2 comparisons, but of integers that
- * all threads read together. Each block compares BLOCK rows with one tile of tokens and
- * adds its counts; sums of integers do not depend on the order. */
+/* First the rows are sorted by token, equal tokens in the order of r: the new place of row r
+ * is the number of rows before it. That takes R^2 comparisons, but of integers that all
+ * threads read together. Each block compares BLOCK_SIZE rows with one tile of tokens and adds
+ * its counts; integer sums do not depend on the order. */
 enum { TILE = 1024 };
-static __global__ void __launch_bounds__(BLOCK)
+static __global__ void __launch_bounds__(BLOCK_SIZE)
     count_kernel(int *place, const int *token, int R)
 {
     __shared__ int tile[TILE];
     int start = (int)blockIdx.y * TILE, n = R - start < TILE ? R - start : TILE;
-    for (int i = (int)threadIdx.x; i < n; i += BLOCK)
+    for (int i = (int)threadIdx.x; i < n; i += BLOCK_SIZE)
         tile[i] = token[start + i];
-    __syncthreads();  // the tile is in shared memory
-    int r = (int)(blockIdx.x * BLOCK + threadIdx.x);
+    __syncthreads();  // the tile is loaded
+    int r = (int)(blockIdx.x * BLOCK_SIZE + threadIdx.x);
     if (r >= R) return;
     int mine = token[r], before = 0;
     int earlier = r - start < 0 ? 0 : r - start < n ? r - start : n;  // rows before r
@@ -120,18 +120,19 @@ static __global__ void __launch_bounds__(BLOCK)
 static __global__ void
 order_kernel(int *order, int *sorted, const int *place, const int *token, int R)
 {
-    int r = (int)(blockIdx.x * BLOCK + threadIdx.x);
+    int r = (int)(blockIdx.x * BLOCK_SIZE + threadIdx.x);
     if (r >= R) return;
     order[place[r]] = r;
     sorted[place[r]] = token[r];
 }
 
-/* Then each token is one run of places, and its rows are added in order. A run can be as
- * long as R, so the places are cut into pieces: a block adds up the runs of one. What
- * begins and ends there is finished; the sums of the others wait in `parts`, two for each
- * piece: of the run that came in from the piece before, and of the one that goes on. */
-enum { PIECE = 64, COLUMN_LANES = 64, AT_ONCE = 8 };
-enum { CAME_IN, GOES_ON };
+/* Then the rows of a token are one run of places and are added in order. A run can be as long
+ * as R, so the places are cut into pieces, and a block adds the runs of one piece. A run
+ * inside the piece is finished there. The sums of the others go to `parts`, two per piece:
+ * of the run that continues from the previous piece, and of the one that leaves into the next
+ * piece. */
+enum { PIECE = 64, COLUMN_LANES = 64, UNROLL = 8 };
+enum { FROM_PREVIOUS, INTO_NEXT };
 
 template <int V>
 static __device__ void add_to(float *dtable, const float *sum, float scale, size_t left)
@@ -152,16 +153,15 @@ static __global__ void __launch_bounds__(COLUMN_LANES) piece_kernel(
     if (c >= C) return;
     bool begins = first == 0 || sorted[first - 1] != sorted[first];
     float sum[V] = {};
-    for (int from = first; from < end; from += AT_ONCE) {
-        float x[AT_ONCE][V];
+    for (int from = first; from < end; from += UNROLL) {
+        float x[UNROLL][V];  // all loads are in flight before the first sum
 #pragma unroll
-        for (int n = 0; n < AT_ONCE;
-             n++) {  // all loads are under way before the first sum
+        for (int n = 0; n < UNROLL; n++) {
             int i = from + n < end ? from + n : end - 1;
-            load<V>(x[n], dout + (size_t)order[i] * C + c, C - c);
+            load_float<V>(x[n], dout + (size_t)order[i] * C + c, C - c);
         }
 #pragma unroll
-        for (int n = 0; n < AT_ONCE; n++) {
+        for (int n = 0; n < UNROLL; n++) {
             int i = from + n;
             if (i >= end) break;
 #pragma unroll
@@ -172,7 +172,7 @@ static __global__ void __launch_bounds__(COLUMN_LANES) piece_kernel(
             if (begins && ends) {
                 add_to<V>(dtable + (size_t)sorted[i] * C + c, sum, scale, C - c);
             } else {
-                int which = 2 * piece + (begins ? GOES_ON : CAME_IN);
+                int which = 2 * piece + (begins ? INTO_NEXT : FROM_PREVIOUS);
                 for (int j = 0; j < V && c + j < C; j++)
                     parts[(size_t)which * C + c + j] = sum[j];
             }
@@ -184,7 +184,7 @@ static __global__ void __launch_bounds__(COLUMN_LANES) piece_kernel(
     }
 }
 
-/* The run that goes on from this piece, if one does: its sums of all pieces, in order. */
+/* The run that starts in this piece and leaves it, if any: its sums of all pieces, in order */
 static __global__ void __launch_bounds__(COLUMN_LANES) join_kernel(
     float *dtable, const float *parts, const int *sorted, int R, int C, float scale)
 {
@@ -192,20 +192,20 @@ static __global__ void __launch_bounds__(COLUMN_LANES) join_kernel(
     int c = (int)(blockIdx.y * COLUMN_LANES + threadIdx.x);
     if (c >= C || next >= R) return;
     int token = sorted[next - 1];
-    if (sorted[next] != token) return;                    // ends here
-    if (first > 0 && sorted[first - 1] == token) return;  // began before
-    int last = piece + 1, end = (R + PIECE - 1) / PIECE;  // the run comes into `last`
-    while (end - last > 1) {                              // and not into piece `end`
+    if (sorted[next] != token) return;                    // the run ends here
+    if (first > 0 && sorted[first - 1] == token) return;  // the run started earlier
+    int last = piece + 1, end = (R + PIECE - 1) / PIECE;  // the run reaches `last`
+    while (end - last > 1) {                              // and does not reach `end`
         int middle = last + (end - last) / 2;
         if (sorted[middle * PIECE] == token)
             last = middle;
         else
             end = middle;
     }
-    float sum = parts[(size_t)(2 * piece + GOES_ON) * C + c];
+    float sum = parts[(size_t)(2 * piece + INTO_NEXT) * C + c];
 #pragma unroll 8
     for (int p = piece + 1; p <= last; p++)
-        sum += parts[(size_t)(2 * p + CAME_IN) * C + c];
+        sum += parts[(size_t)(2 * p + FROM_PREVIOUS) * C + c];
     dtable[(size_t)token * C + c] += scale * sum;
 }
 
@@ -226,8 +226,8 @@ static wb_status embedding_backward(
 {
     if (R < 0 || C < 0 || V < 0) return WB_BAD_SHAPE;
     if (R == 0 || C == 0 || V == 0) return WB_OK;
-    if (dtable == NULL || dout == NULL || token == NULL) return WB_BAD_SHAPE;
-    if (workspace == NULL || workspace_bytes < backward_workspace(R, C))
+    if (!dtable || !dout || !token) return WB_BAD_SHAPE;
+    if (!workspace || workspace_bytes < backward_workspace(R, C))
         return WB_NO_SPACE;
     unsigned pieces = (unsigned)pieces_of(R), blocks = blocks_for((size_t)R, 1);
     float *parts = (float *)workspace;
@@ -236,13 +236,13 @@ static wb_status embedding_backward(
     if (cudaMemsetAsync(place, 0, (size_t)R * sizeof(int), s) != cudaSuccess)
         return WB_BAD_CUDA;
     dim3 tiles(blocks, ((unsigned)R + TILE - 1) / TILE);
-    count_kernel<<<tiles, BLOCK, 0, s>>>(place, token, R);
-    order_kernel<<<blocks, BLOCK, 0, s>>>(order, sorted, place, token, R);
-    const int P = pack_of<E>();
-    bool packs = C % P == 0 && on_packs<P>(dout);
-    int width = COLUMN_LANES * (packs ? P : 1);
+    count_kernel<<<tiles, BLOCK_SIZE, 0, s>>>(place, token, R);
+    order_kernel<<<blocks, BLOCK_SIZE, 0, s>>>(order, sorted, place, token, R);
+    const int P = VEC16<E>;
+    bool by_vec = C % P == 0 && has_vecs<P>(dout);
+    int width = COLUMN_LANES * (by_vec ? P : 1);
     dim3 grid(pieces, ((unsigned)C + width - 1) / width);
-    if (packs)
+    if (by_vec)
         piece_kernel<E, P><<<grid, COLUMN_LANES, 0, s>>>(
             dtable, parts, dout, order, sorted, R, C, scale);
     else

@@ -1,22 +1,23 @@
-/* step_any.cuh - a decode step's product for any type, size and place, and for the CPU.
+/* step_any.cuh - a decode step's matrix multiply for any type, size and alignment, and for
+ * the CPU back end.
  *
- * step_kernel: a warp owns one output. Its lanes walk along that row of w, 16 bytes each
- * where they can, for ROWS rows of x at once.
+ * step_kernel: a warp owns one output. Its lanes read that row of w, 16 bytes each where they
+ * can, and multiply it with ROWS rows of x.
  */
 #ifndef STEP_ANY_CUH
 #define STEP_ANY_CUH
 #include "step.cuh"
 
-enum { ROWS = 8 };  // of x at once
+enum { ROWS = 8 };  // of x per block
 
-/* 1 / sqrt(mean x^2 + eps) of a row, by one warp */
+/* 1 / sqrt(mean x^2 + eps) of a row, computed by one warp */
 template <int V, typename E>
 static __device__ float inverse_rms(const E *x, int I, float eps)
 {
     float sum = 0.0f;
     for (int i = (int)threadIdx.x % 32 * V; i < I; i += 32 * V) {
         float y[V];
-        load<V>(y, x + i, I - i);
+        load_float<V>(y, x + i, I - i);
 #pragma unroll
         for (int j = 0; j < V; j++)
             sum += y[j] * y[j];
@@ -24,33 +25,33 @@ static __device__ float inverse_rms(const E *x, int I, float eps)
     return rsqrtf(warp_sum(sum) / (float)I + eps);
 }
 
-/* GATES: 2 for an activation, whose gate is row o of w and whose factor row O + o */
+/* GATES: 2 with an activation, where row o of w is the gate and row O + o the factor */
 template <typename E, typename Out, int GATES, int V>
-static __global__ void __launch_bounds__(BLOCK) step_kernel(
-    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
-    int act)
+static __global__ void __launch_bounds__(BLOCK_SIZE) step_kernel(
+    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res,
+    step_sizes z, int act)
 {
     __shared__ float rstd[ROWS];
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    int o = (int)blockIdx.x * WARPS + warp, first = (int)blockIdx.y * ROWS;
+    int o = (int)blockIdx.x * WARPS_PER_BLOCK + warp, first = (int)blockIdx.y * ROWS;
     int rows = z.R - first < ROWS ? z.R - first : ROWS;
     x += (size_t)first * z.I;
     if (norm) {
-        for (int r = warp; r < rows; r += WARPS) {
+        for (int r = warp; r < rows; r += WARPS_PER_BLOCK) {
             float inverse = inverse_rms<V>(x + (size_t)r * z.I, z.I, z.eps);
             if (lane == 0) rstd[r] = inverse;
         }
-        __syncthreads();  // all rows' rstd are there
+        __syncthreads();  // rstd is complete
     }
     if (o >= z.O) return;
 
     float sum[GATES][ROWS] = {};
     for (int i = lane * V; i < z.I; i += 32 * V) {
         float f[V], y[V], wi[GATES][V];
-        if (norm) load<V>(f, norm + i, z.I - i);
+        if (norm) load_float<V>(f, norm + i, z.I - i);
 #pragma unroll
         for (int g = 0; g < GATES; g++) {
-            load<V>(wi[g], w + ((size_t)g * z.O + o) * z.I + i, z.I - i);
+            load_float<V>(wi[g], w + ((size_t)g * z.O + o) * z.I + i, z.I - i);
 #pragma unroll
             for (int j = 0; j < V; j++)
                 wi[g][j] *= norm ? z.offset + f[j] : 1.0f;
@@ -58,7 +59,7 @@ static __global__ void __launch_bounds__(BLOCK) step_kernel(
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             if (r >= rows) break;
-            load<V>(y, x + (size_t)r * z.I + i, z.I - i);
+            load_float<V>(y, x + (size_t)r * z.I + i, z.I - i);
 #pragma unroll
             for (int g = 0; g < GATES; g++)
 #pragma unroll
@@ -77,25 +78,26 @@ static __global__ void __launch_bounds__(BLOCK) step_kernel(
         }
         size_t at = (size_t)(first + r) * z.O + o;
         float result = y[0];
-        if (GATES == 2) result = activated(act, y[0]) * y[1];
+        if (GATES == 2) result = activate(act, y[0]) * y[1];
         if (res) result += (float)res[at];
         if (lane == 0) out[at] = Out(result);
     }
 }
 
-/* A thread per output and no barrier, for the CPU back end: there a warp's sum costs 32
- * waits, and sums side by side in an array, LANES at a time, are one vector. */
+/* For the CPU back end: one thread per output and no barrier. A warp's sum would cost 32
+ * waits there, while LANES neighbouring sums in an array compile to one vector. */
 template <typename E, typename Out, int GATES>
-static __global__ void __launch_bounds__(BLOCK) thread_step_kernel(
-    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res, step z,
-    int act)
+static __global__ void __launch_bounds__(BLOCK_SIZE) thread_step_kernel(
+    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res,
+    step_sizes z, int act)
 {
     enum { LANES = 16 };
-    int o = (int)(blockIdx.x * BLOCK + threadIdx.x);
+    int o = (int)(blockIdx.x * BLOCK_SIZE + threadIdx.x);
     if (o >= z.O) return;
     for (int r = (int)blockIdx.y; r < z.R; r += (int)gridDim.y) {
         const E *xr = x + (size_t)r * z.I;
-        float part[GATES + 1][LANES] = {}, y[GATES + 1] = {};  // the last: of squares
+        float part[GATES + 1][LANES] = {},
+                           y[GATES + 1] = {};  // the last one sums squares
         for (int i = 0; i < z.I; i += LANES) {
             float u[LANES], wi[GATES][LANES];
             int n = z.I - i < LANES ? z.I - i : LANES;
@@ -119,7 +121,7 @@ static __global__ void __launch_bounds__(BLOCK) thread_step_kernel(
         for (int g = 0; g < GATES; g++)
             y[g] = y[g] * rstd + (bias ? (float)bias[g * z.O + o] : 0.0f);
         float result = y[0];
-        if (GATES == 2) result = activated(act, y[0]) * y[1];
+        if (GATES == 2) result = activate(act, y[0]) * y[1];
         if (res) result += (float)res[(size_t)r * z.O + o];
         out[(size_t)r * z.O + o] = Out(result);
     }

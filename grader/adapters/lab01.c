@@ -1,4 +1,4 @@
-/* lab01.c - calls the contract of the gated activations (labs/lab01_swiglu/swiglu.h). */
+/* lab01.c - calls the functions of the gated activations (labs/lab01_swiglu/swiglu.h). */
 #include "../harness.h"
 #include "swiglu.h"
 

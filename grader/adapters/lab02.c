@@ -1,4 +1,4 @@
-/* lab02.c - calls the contract of the rotary embedding (labs/lab02_rope/rope.h) by name. */
+/* lab02.c - calls the functions of the rotary embedding (labs/lab02_rope/rope.h). */
 #include "../harness.h"
 #include "rope.h"
 

@@ -1,4 +1,4 @@
-/* lab03.c - calls RMSNorm's contract (labs/lab03_rmsnorm/rmsnorm.h) by name. */
+/* lab03.c - calls the functions of RMSNorm (labs/lab03_rmsnorm/rmsnorm.h). */
 #include "../harness.h"
 #include "rmsnorm.h"
 

@@ -1,4 +1,4 @@
-/* lab04.c - calls softmax's contract (labs/lab04_softmax/softmax.h) by name. */
+/* lab04.c - calls the functions of softmax (labs/lab04_softmax/softmax.h). */
 #include "../harness.h"
 #include "softmax.h"
 

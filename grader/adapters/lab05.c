@@ -1,4 +1,4 @@
-/* lab05.c - calls the contract of attention (labs/lab05_attention/attention.h) by name. */
+/* lab05.c - calls the functions of attention (labs/lab05_attention/attention.h). */
 #include "../harness.h"
 #include "attention.h"
 

@@ -1,8 +1,9 @@
-/* lab06.c - calls the contract of the RG-LRU (labs/lab06_rglru/rglru.h) by name. */
+/* lab06.c - calls the functions of the RG-LRU (labs/lab06_rglru/rglru.h). */
 #include "../harness.h"
 #include "rglru.h"
 
-/* Thirteen functions with long lists: A(px) is the tensor px, N(R) the size R. */
+/* The argument lists are long, so these are short: A(px) is the tensor px, N(R) the size
+ * R. RUN defines a call, SPACE its workspace function. */
 #define A(name) arg(c, #name)
 #define N(name) size(c, #name)
 #define WORKSPACE workspace(c), workspace_bytes(c)

@@ -1,4 +1,4 @@
-/* lab07.c - calls the KV cache's contract (labs/lab07_kvcache/kvcache.h) by name. */
+/* lab07.c - calls the functions of the KV cache (labs/lab07_kvcache/kvcache.h). */
 #include "../harness.h"
 #include "kvcache.h"
 

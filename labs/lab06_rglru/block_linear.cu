@@ -1,9 +1,9 @@
 /* block_linear.cu - lab 06, part 06.1: the matrices of both gates, in float. The contract is
  * rglru.h; f16 and bf16 are in block_linear_tensor.cu. */
+#include "partial_sums.cuh"
 #include "rglru_contract.cuh"
-#include "rglru_shared.cuh"
 
-enum { BLOCK = 128 };  // threads
+enum { THREADS = 128 };  // per block
 
 /* Forward: a thread per output j of a block g; a loop over its inputs for both gates. */
 template <typename E>
@@ -11,11 +11,11 @@ static __global__ void both_gates(
     E *px, E *pa, const E *c, const E *wx, const E *bx, const E *wa, const E *ba, int R,
     int G, int M)
 {
-    size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x, C = (size_t)G * M;
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x, C = (size_t)G * M;
     if (i >= R * C) return;              // [0, R*C)
     size_t j = i % M, g = i % C / M;     // output j of block g
     const E *row = c + (i - j);          // (M): the inputs of this block
-    // TODO(06.1): both sums, from the biases on. wx[g,k,j] lies at (g M + k) M + j.
+    // TODO(06.1): both sums, starting from the biases. wx[g,k,j] is at (g M + k) M + j.
     // About 6 lines.
     (void)g, (void)row;
 }
@@ -29,12 +29,12 @@ static __global__ void dc_each(
     // TODO(06.1): as above; the matrices are read along a row. About 9 lines.
 }
 
-/* dw and db of one gate: a thread per number of dw, a loop over the rows. */
+/* dw and db of one gate: a thread per element of dw, a loop over the rows. */
 template <typename E>
 static __global__ void
 dw_each(float *dw, float *db, const E *c, const E *dp, int R, int G, int M)
 {
-    size_t at = (size_t)blockIdx.x * BLOCK + threadIdx.x;  // [0, G*M*M)
+    size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x;  // [0, G*M*M)
     if (at >= (size_t)G * M * M) return;
     // TODO(06.1): dw[at] += sum of c dp; the threads with i = 0 sum db too. 9 lines.
 }
@@ -48,10 +48,10 @@ static wb_status block_linear(
     return WB_TODO;
 }
 
-/* Bytes of scratch of the backward pass. */
-template <typename E> static size_t block_linear_space(int R, int G, int M)
+/* Bytes of workspace of the backward pass */
+template <typename E> static size_t block_linear_back_workspace(int R, int G, int M)
 {
-    // TODO(06.1): 0 is right as long as one thread sums all rows alone.
+    // TODO(06.1): 0 is right as long as one thread sums over all rows.
     return 0;
 }
 
@@ -66,4 +66,5 @@ static wb_status block_linear_back(
     return WB_TODO;
 }
 
-DEFINE_BLOCK_LINEAR(float, f32)
+DEFINE_BLOCK_LINEAR_FORWARD(float, f32)
+DEFINE_BLOCK_LINEAR_BACKWARD(float, f32)

@@ -1,10 +1,11 @@
 /* block_linear_tensor.cu - lab 06, part 06.7: the matrices of both gates in f16 and bf16, on
  * tensor cores. The contract is rglru.h. */
+#include "cuda/mma.cuh"
+#include "partial_sums.cuh"
 #include "rglru_contract.cuh"
-#include "rglru_shared.cuh"
 
 // TODO(06.7): the kernels of block_linear.cu, as templates, pass here too: copy them. On
-// tensor cores (nvcuda::wmma, or tensor_cores.cuh of lab 05) they are ten times as fast.
+// tensor cores (nvcuda::wmma, or cuda/mma.cuh) they are ten times as fast.
 
 template <typename E>
 static wb_status block_linear(
@@ -15,8 +16,8 @@ static wb_status block_linear(
     return WB_TODO;
 }
 
-/* Bytes of scratch of the backward pass. */
-template <typename E> static size_t block_linear_space(int R, int G, int M)
+/* Bytes of workspace of the backward pass */
+template <typename E> static size_t block_linear_back_workspace(int R, int G, int M)
 {
     // TODO(06.7): as in block_linear.cu.
     return 0;
@@ -33,5 +34,7 @@ static wb_status block_linear_back(
     return WB_TODO;
 }
 
-DEFINE_BLOCK_LINEAR(wb_f16, f16)
-DEFINE_BLOCK_LINEAR(wb_bf16, bf16)
+DEFINE_BLOCK_LINEAR_FORWARD(wb_f16, f16)
+DEFINE_BLOCK_LINEAR_FORWARD(wb_bf16, bf16)
+DEFINE_BLOCK_LINEAR_BACKWARD(wb_f16, f16)
+DEFINE_BLOCK_LINEAR_BACKWARD(wb_bf16, bf16)

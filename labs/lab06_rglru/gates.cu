@@ -1,18 +1,19 @@
 /* gates.cu - lab 06, part 06.3: from the gates' pre-activations to the a and z of the scan.
  * The contract is rglru.h. */
-#include "fast_math.cuh"
+#include "cuda/vec.cuh"
+#include "gate_math.cuh"
+#include "partial_sums.cuh"
 #include "rglru_contract.cuh"
-#include "rglru_shared.cuh"
 
-enum { BLOCK = 128 };  // threads
+enum { THREADS = 128 };  // per block
 
-/* One thread per number. What it reads and writes lies at the same i in every tensor. */
+/* One thread per element. All that it reads and writes is at the same i in every tensor. */
 template <typename E>
 static __global__ void gates_each(
     float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,
     const int *pos, int B, int T, int C)
 {
-    size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x;  // [0, B*T*C)
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;  // [0, B*T*C)
     if (i >= (size_t)B * T * C) return;
     size_t token = i / C, channel = i % C;
     // TODO(06.3): is it the first token of a document? pos may be NULL. About 1 line.
@@ -21,14 +22,14 @@ static __global__ void gates_each(
     (void)token, (void)channel;
 }
 
-/* One thread per channel, all tokens one after another: then da_param is the sum of one
+/* One thread per channel, one token after another, so da_param is the sum of a single
  * thread. That is enough to pass; the guide shows the way to a fast kernel. */
 template <typename E>
 static __global__ void gates_slopes(
     E *dc, E *dpx, E *dpa, float *da_param, const float *da, const float *dz, const E *c,
     const E *px, const E *pa, const E *a_param, const int *pos, int B, int T, int C)
 {
-    int channel = blockIdx.x * BLOCK + threadIdx.x;  // [0, C)
+    int channel = blockIdx.x * THREADS + threadIdx.x;  // [0, C)
     if (channel >= C) return;
     float sum = 0.0f;  // of -8 ga dlog_a
     for (size_t token = 0; token < (size_t)B * T; token++) {
@@ -49,10 +50,10 @@ static wb_status gates(
     return WB_TODO;
 }
 
-/* Bytes of scratch of the backward pass. */
-template <typename E> static size_t gates_space(int B, int T, int C)
+/* Bytes of workspace of the backward pass */
+template <typename E> static size_t gates_back_workspace(int B, int T, int C)
 {
-    // TODO(06.3): 0 is right as long as one thread sums a channel alone.
+    // TODO(06.3): 0 is right as long as one thread sums each channel.
     return 0;
 }
 

@@ -1,70 +1,72 @@
-/* lookback.cuh - given: how blocks that scan neighbouring chunks of time hand the state on.
+/* lookback.cuh - given: how blocks that scan neighbouring chunks of time pass the state on.
  *
- * A scan h[t] = a[t] h[t-1] + z[t] over some steps is one such step itself:
+ * Several steps of a scan h[t] = a[t] h[t-1] + z[t] are again one such step:
  *
- *     (A, H) then (a, z)  =  (a A, a H + z)        from h before: A h + H
+ *     (A, H) followed by (a, z)  =  (a A, a H + z)        applied to a state h: A h + H
  *
- * A block of WARPS warps scans a chunk of time for a tile of channels, lane by channel. It
- * joins the pairs (A, H) of its warps, publishes the chunk's pair in the workspace, and folds
- * the pairs of the chunks before it into the state that it starts from: one pass over memory.
+ * A block of WARPS warps scans a chunk of time for a tile of channels, one or more channels
+ * per lane. It joins the pairs (A, H) of its warps, publishes the chunk's pair in the
+ * workspace, and folds the pairs of earlier chunks into its own start state. Each tensor is
+ * read or written once.
  *
  *     chunk     0     1     2     3  |   4     5     6     7  |   8     9
  *     pair      H0   A,H   A,H    H  |  A,H   A,H   A,H    H  |  A,H  A,H
  *
- * The last chunk of each GROUP, and chunk 0, wait until they know their state and publish
- * that instead, with A = 0. So a block looks back over at most GROUP pairs, and which ones
- * depends on nothing but its place: equal inputs give equal bits, whoever was first.
+ * Chunk 0 and the last chunk of each GROUP wait until they know their state and publish that
+ * instead, with A = 0. So a block looks back over at most GROUP pairs. Which ones depends only
+ * on its chunk, never on timing, so equal inputs give equal bits.
  *
- * A pair is written and read as one word of 64 bits, which is EMPTY until then: so it needs
- * no flag beside it, no fence, and arrives in one trip to memory.
+ * A pair is written and read as one 64-bit word, which is EMPTY until then. It needs neither
+ * a flag nor a fence, and arrives in one trip to memory.
  *
- * Who waits must not keep the one waited for from running. Blocks therefore take numbers
- * when they begin, and chunks of a row go by number: the block waited for has begun.
+ * A block that waits must not keep the block that it waits for from running. Blocks therefore
+ * take a number when they start, and work on the chunks of a row in the order of the numbers:
+ * a block only waits for blocks that have started.
  */
 #ifndef LOOKBACK_CUH
 #define LOOKBACK_CUH
-#include "rglru_shared.cuh"
+#include "rglru_contract.cuh"
 
 constexpr int GROUP = 4;  // chunks
 
-typedef unsigned long long pair_word;  // A below, H above
+typedef unsigned long long pair_word;  // A in the lower half, H in the upper
 constexpr pair_word EMPTY = ~0ull;
 
-/* The workspace of one call, and how its rows are cut */
+/* The workspace of a call, and how its rows are cut into chunks and tiles */
 typedef struct chain {
-    unsigned *begun;           // blocks that have taken their number
+    unsigned *started;         // blocks that have taken a number, less 1
     volatile pair_word *pair;  // (chunks, B, C)
-    int B, C, chunks, tiles;   // tiles of a row
-    int tile;                  // channels of a block
+    int B, C, chunks, tiles;   // tiles per row
+    int tile;                  // channels of a tile
 } chain;
 
-/* what a block works on; chunks are counted in the direction of the scan */
-typedef struct place {
+/* What a block works on. Chunks are counted in the direction of the scan. */
+typedef struct chunk_place {
     int chunk, b, tile;
-} place;
+} chunk_place;
 
 static inline size_t chunks_of(int T, int steps)
 {
     return ((size_t)T + steps - 1) / steps;
 }
 
-constexpr size_t BEGUN = 256;  // bytes before the pairs, for the counter
+constexpr size_t COUNTER_BYTES = 256;  // before the pairs
 
 static inline size_t chain_workspace(int B, int T, int C, int steps)
 {
-    if (B < 1 || T <= steps || C < 1) return 0;  // one chunk needs no hand-over
+    if (B < 1 || T <= steps || C < 1) return 0;  // a single chunk passes nothing on
     size_t bytes = chunks_of(T, steps) * B * C * sizeof(pair_word);
-    return BEGUN + (bytes + 255) / 256 * 256;
+    return COUNTER_BYTES + (bytes + 255) / 256 * 256;
 }
 
-/* Lays the chain out in a workspace and clears it on the stream, which a replayed graph does
- * as well: the counter starts from ~0, the pairs from EMPTY. */
+/* Lays the chain out in a workspace and clears it on the stream, which a replayed graph
+ * repeats: the counter starts at ~0, the pairs at EMPTY. */
 static inline chain
 make_chain(void *workspace, int B, int T, int C, int steps, int tile, cudaStream_t stream)
 {
     chain link = {};
-    link.begun = (unsigned *)workspace;
-    link.pair = (pair_word *)((char *)workspace + BEGUN);
+    link.started = (unsigned *)workspace;
+    link.pair = (pair_word *)((char *)workspace + COUNTER_BYTES);
     link.B = B, link.C = C, link.tile = tile;
     link.chunks = (int)chunks_of(T, steps);
     link.tiles = C / tile + (C % tile != 0);
@@ -78,25 +80,42 @@ static inline unsigned chain_blocks(chain link)
     return (unsigned)((size_t)link.chunks * link.B * link.tiles);
 }
 
-/* Where this block works: all rows and channels of chunk 0 first, then of chunk 1, ... One
- * thread finds it, for divisions are slow. */
-static __device__ place take_place(chain link)
+/* What this block works on: first chunk 0 of all rows and channels, then chunk 1, ... One
+ * thread computes it, because divisions are slow. */
+static __device__ chunk_place claim_chunk(chain link)
 {
-    __shared__ place at;
+    __shared__ chunk_place at;
     if (threadIdx.x == 0 && threadIdx.y == 0) {
-        unsigned across = (unsigned)link.B * link.tiles;
-        unsigned n = link.chunks > 1 ? atomicAdd(link.begun, 1u) + 1u : blockIdx.x;
-        at.chunk = (int)(n / across);
-        at.b = (int)(n % across / link.tiles);
+        unsigned per_chunk = (unsigned)link.B * link.tiles;
+        unsigned n = link.chunks > 1 ? atomicAdd(link.started, 1u) + 1u : blockIdx.x;
+        at.chunk = (int)(n / per_chunk);
+        at.b = (int)(n % per_chunk / link.tiles);
         at.tile = (int)(n % link.tiles);
     }
-    __syncthreads();  // at is there
+    __syncthreads();  // at is visible
     return at;
 }
 
+/* Whether all steps of the chunk and all channels of the tile exist. BACKWARD: the scan runs
+ * from the last step to the first, so chunk 0 may be shorter, not the last one. */
+template <int CHUNK, bool BACKWARD>
+static __device__ __forceinline__ bool is_whole(const chain &link, chunk_place at, int T)
+{
+    bool steps = BACKWARD ? T % CHUNK == 0 || at.chunk > 0 : T - at.chunk * CHUNK >= CHUNK;
+    return steps && link.C - at.tile * link.tile >= link.tile;
+}
+
+/* Elements from a row to the row `rows` further on, for rows that are ld apart. NEAR: an int
+ * holds the result (ld <= NEAR_LD), so the address takes one instruction instead of two. */
+template <bool NEAR> static __device__ __forceinline__ size_t row_offset(int rows, int ld)
+{
+    return NEAR ? (size_t)(ptrdiff_t)(rows * ld) : (size_t)rows * ld;
+}
+constexpr int NEAR_LD = 1 << 26;
+
 static __device__ void publish(volatile pair_word *pair, float A, float H)
 {
-    unsigned a = A == A ? __float_as_uint(A) : 0x7fc00000u;  // no NaN that looks EMPTY
+    unsigned a = A == A ? __float_as_uint(A) : 0x7fc00000u;  // no NaN may look EMPTY
     *pair = (pair_word)__float_as_uint(H) << 32 | a;
 }
 
@@ -111,7 +130,7 @@ static __device__ float2 wait_for(volatile pair_word *pair)
         __uint_as_float((unsigned)word), __uint_as_float((unsigned)(word >> 32)));
 }
 
-/* The state before this chunk, from past: the chunks before it, the oldest last */
+/* The state before this chunk. past: the pairs of the chunks before it, the oldest last. */
 template <int V>
 static __device__ __forceinline__ float fold(float2 past[GROUP][V][WARP], int v)
 {
@@ -124,17 +143,17 @@ static __device__ __forceinline__ float fold(float2 past[GROUP][V][WARP], int v)
     return state;
 }
 
-/* The state before the steps of this warp, from A and H of each warp's steps. All threads
- * of the block call it; WARPS >= V. order: the warp's place in the direction of the scan.
- * start: (B, C), the state before chunk 0; NULL: 0. Each warp waits for one of the chunks
- * before, so that all answers are under way at once. */
+/* The state before the steps of this warp, from A and H of each warp's steps. All threads of
+ * the block call it; WARPS >= V. order: the warp's place in the direction of the scan.
+ * start (B,C): the state before chunk 0; NULL: 0. Each warp waits for one of the earlier
+ * chunks, so all their loads are in flight together. */
 template <int V, int WARPS>
 static __device__ __forceinline__ void carry_in(
-    float state[V], const float A[V], const float H[V], const chain &link, place at,
+    float state[V], const float A[V], const float H[V], const chain &link, chunk_place at,
     int order, const float *start)
 {
     __shared__ float2 part[WARPS][V][WARP], past[GROUP][V][WARP];
-    int lane = threadIdx.x, mine = threadIdx.y;  // mine: the v whose pair this warp makes
+    int lane = threadIdx.x, mine = threadIdx.y;  // mine: the v whose pair this warp joins
     int channel = at.tile * link.tile + lane * V, chunk = at.chunk;
     int count = chunk < GROUP ? chunk : chunk % GROUP + 1;  // back to a published state
     bool known = chunk == 0 || (chunk + 1) % GROUP == 0;    // publishes a state
@@ -148,7 +167,7 @@ static __device__ __forceinline__ void carry_in(
     __syncthreads();  // every warp's pairs are in part
     float a = 1.0f, h = 0.0f;
     if (mine < V) {
-        for (int w = 0; w < WARPS; w++) {  // in its place, what the warps before do
+        for (int w = 0; w < WARPS; w++) {  // replaced by the pair of all warps before w
             float2 p = part[w][mine][lane];
             part[w][mine][lane] = make_float2(a, h);
             a *= p.x, h = p.x * h + p.y;
@@ -159,13 +178,13 @@ static __device__ __forceinline__ void carry_in(
 #pragma unroll
         for (int v = 0; v < V; v++) {
             float2 p = make_float2(1.0f, 0.0f);  // changes nothing
-            bool there = channel + v < link.C;
-            if (there && k < count) p = wait_for(pair + v - stride * (k + 1));
-            if (there && k == 0 && chunk == 0 && start)
+            bool exists = channel + v < link.C;
+            if (exists && k < count) p = wait_for(pair + v - stride * (k + 1));
+            if (exists && k == 0 && chunk == 0 && start)
                 p = make_float2(0.0f, start[row + v]);
             past[k][v][lane] = p;
         }
-    __syncthreads();  // past holds the chunks before, part[w] the warps before w
+    __syncthreads();  // past holds the chunks before this one, part[w] the warps before w
     if (asked && known) publish(pair + mine, 0.0f, a * fold<V>(past, mine) + h);
 #pragma unroll
     for (int v = 0; v < V; v++) {

@@ -1,27 +1,15 @@
-/* rglru_backward.cu - lab 06.5, backward: the scan backwards in time and the slopes of side
- * branch and gates, in one pass. The contract is rglru.h. */
-#include "fast_math.cuh"
-#include "lanes.cuh"
-#include "lookback.cuh"
+/* rglru_backward.cu - lab 06, part 06.5, backward: the scan backwards in time and the gradients
+ * of side branch and gates, in one pass. The contract is rglru.h. */
+#include "cuda/vec.cuh"
+#include "partial_sums.cuh"
 #include "rglru_contract.cuh"
+#include "rglru_tile.cuh"
 
-/* The tensors and sizes of a call. partial: sums for da_param, in the workspace */
-template <typename E> struct backward_call {
-    E *dc, *dpx, *dpa, *dy;
-    float *da_param;
-    const E *dout, *c, *px, *pa, *y;
-    const float *h;
-    const E *a_param;
-    const int *pos;
-    int T, C, ldy;
-    float *partial;
-};
-
-enum { THREADS = 128 };  // of a block
+enum { THREADS = 128 };  // per block
 
 /* A thread for each channel takes one row after another, each from its last step to its
- * first: so da_param is one thread's sum, and its order is always the same. */
-template <typename E> static __global__ void backward_rows(backward_call<E> call, int B)
+ * first, so da_param is the sum of one thread, always in the same order. */
+template <typename E> static __global__ void backward_rows(rglru_back_call<E> call)
 {
     int c = blockIdx.x * blockDim.x + threadIdx.x;  // [0, C)
     if (c >= call.C) return;
@@ -31,24 +19,23 @@ template <typename E> static __global__ void backward_rows(backward_call<E> call
     // TODO(06.5): dz = dh + back; da = dz h[t-1], which is 0 at t = 0. 2 lines.
     // TODO(06.5): dc, dpx, dlog_a, dpa as in 06.3. About 6 lines.
     // TODO(06.5): back = a dz. 1 line.
-    // TODO(06.5): da_param, once, behind all rows. 1 line.
+    // TODO(06.5): da_param, once, after all rows. 1 line.
 }
 
 /* Bytes of workspace */
-template <typename E> static size_t rglru_space(int B, int T, int C)
+template <typename E> static size_t rglru_back_workspace(int B, int T, int C)
 {
-    // TODO(06.5): 0 is right as long as nothing is kept there.
+    // TODO(06.5): 0 is right as long as nothing is stored there.
     (void)B, (void)T, (void)C;
     return 0;
 }
 
 template <typename E>
-static wb_status
-rglru_back(backward_call<E> call, int B, void *workspace, cudaStream_t stream)
+static wb_status rglru_back(rglru_back_call<E> call, void *workspace, cudaStream_t stream)
 {
     // TODO(06.5): launch backward_rows on the stream with a thread for each channel, then
     // return wb_launched().
-    (void)workspace, (void)stream;
+    (void)call, (void)workspace, (void)stream;
     return WB_TODO;
 }
 

@@ -1,28 +1,16 @@
-/* rglru_backward.cu - lab 06.5, backward: the scan backwards in time and the slopes of side
- * branch and gates, in one pass. The contract is rglru.h. */
-#include "fast_math.cuh"
-#include "lanes.cuh"
-#include "lookback.cuh"
+/* rglru_backward.cu - lab 06, part 06.5, backward: the scan backwards in time and the gradients
+ * of side branch and gates, in one pass. The contract is rglru.h. */
+#include "cuda/vec.cuh"
+#include "partial_sums.cuh"
 #include "rglru_contract.cuh"
-
-/* The tensors and sizes of a call. partial: sums for da_param, in the workspace */
-template <typename E> struct backward_call {
-    E *dc, *dpx, *dpa, *dy;
-    float *da_param;
-    const E *dout, *c, *px, *pa, *y;
-    const float *h;
-    const E *a_param;
-    const int *pos;
-    int T, C, ldy;
-    float *partial;
-};
+#include "rglru_tile.cuh"
 
 // BEGIN SOLUTION 06.5 (about 35 lines in a first version)
-//> enum { THREADS = 128 };  // of a block
+//> enum { THREADS = 128 };  // per block
 //>
 //> /* A thread for each channel takes one row after another, each from its last step to its
-//>  * first: so da_param is one thread's sum, and its order is always the same. */
-//> template <typename E> static __global__ void backward_rows(backward_call<E> call, int B)
+//>  * first, so da_param is the sum of one thread, always in the same order. */
+//> template <typename E> static __global__ void backward_rows(rglru_back_call<E> call)
 //> {
 //>     int c = blockIdx.x * blockDim.x + threadIdx.x;  // [0, C)
 //>     if (c >= call.C) return;
@@ -32,19 +20,19 @@ template <typename E> struct backward_call {
 //>     // TODO(06.5): dz = dh + back; da = dz h[t-1], which is 0 at t = 0. 2 lines.
 //>     // TODO(06.5): dc, dpx, dlog_a, dpa as in 06.3. About 6 lines.
 //>     // TODO(06.5): back = a dz. 1 line.
-//>     // TODO(06.5): da_param, once, behind all rows. 1 line.
+//>     // TODO(06.5): da_param, once, after all rows. 1 line.
 //> }
-/* Blocks, warps and lanes share the work as in rglru.cu, but chunk 0 is the last of a row.
- * All that is written for a step is dz times something that needs no dz: those factors stay
- * in registers until dz is known. */
+/* Blocks, warps and lanes share the work as in rglru.cu, but chunk 0 is the last of a row. All
+ * outputs of a step except dy are dz times a factor that does not depend on dz. These factors
+ * stay in registers until dz is known. */
 
-constexpr int WARPS = 8;  // of a block
-constexpr int STEPS = 4;  // of a warp: their loads are all under way at once
-constexpr int CHUNK = WARPS * STEPS;
-constexpr int FULL = 4;   // blocks that a multiprocessor should hold
-constexpr int BYTES = 4;  // of a lane in one access of E: a warp reads 128 in a stretch
+constexpr int WARPS_PER_BLOCK = 8;
+constexpr int STEPS = 4;  // per warp: their loads are all in flight together
+constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
+constexpr int BLOCKS_PER_SM = 4;
+constexpr int LANE_BYTES = 4;  // per access: a warp reads 128 contiguous bytes
 
-/* One step of one channel. dc = dz to_c and so on; da_param sums dz to_param */
+/* One step of one channel: dc = dz to_c and so on; da_param is the sum of dz to_param. */
 typedef struct slopes {
     float a, dh, to_c, to_px, to_pa, to_param;
 } slopes;
@@ -54,11 +42,11 @@ typedef struct slopes {
 static __device__ __forceinline__ slopes
 gate_slopes(float dh, float c, float px, float pa, float before, float plus, bool first)
 {
-    float gx = logistic(px), ga = logistic(pa), scale = -8.0f * ga;
+    float gx = sigmoid(px), ga = sigmoid(pa), scale = -8.0f * ga;
     float log2_a = LOG2_E * plus * scale;
     float a = fast_exp2(log2_a), q = one_minus_square(log2_a, a);
     float inverse = fast_rsqrt(fmaxf(q, 1e-37f));    // 1 / m
-    float bounded = fminf(0.5f * inverse, 1000.0f);  // of the root, its slope
+    float bounded = fminf(0.5f * inverse, 1000.0f);  // the slope of the root
     slopes d;
     d.dh = dh;
     d.a = first ? 0.0f : a;
@@ -69,100 +57,97 @@ gate_slopes(float dh, float c, float px, float pa, float before, float plus, boo
     return d;
 }
 
-/* dh = dout gelu(y), and writes dy = dout h gelu'(y) */
+/* dh = dout gelu(y), in place of dout; stores dy = dout h gelu'(y). */
 template <typename E, int V>
 static __device__ __forceinline__ void
-side_slopes(E *dy, float dh[V], const lanes<E, V> &y, const float h[V])
+side_slopes(E *dy, float dh[V], const raw<E, V> &y, const float h[V])
 {
     float ys[V], slope[V];
-    widen<V>(ys, y);
+    to_float<E, V>(ys, y);
 #pragma unroll
     for (int v = 0; v < V; v++) {
-        float s = gelu_logistic(ys[v]);
-        slope[v] = dh[v] * h[v] * (s + ys[v] * s * (1.0f - s) * gelu_inside_slope(ys[v]));
+        float s = gelu_sigmoid(ys[v]);
+        slope[v] = dh[v] * h[v] * (s + ys[v] * s * (1.0f - s) * gelu_inner_slope(ys[v]));
         dh[v] *= ys[v] * s;
     }
-    store<V>(dy, slope);
+    store_float<V>(dy, slope);
 }
 
-/* softplus(a_param) of the tile's channels, the same for all warps */
-template <typename E, int V>
-static __device__ __forceinline__ void
-find_softplus(float plus[V], const backward_call<E> &call, int channel)
-{
-    __shared__ float shared[V][WARP];
-    int v = threadIdx.y, lane = threadIdx.x;
-    if (v < V && channel + v < call.C)
-        shared[v][lane] = softplus((float)call.a_param[channel + v]);
-    __syncthreads();  // softplus of the channels is there
-#pragma unroll
-    for (int i = 0; i < V; i++)
-        plus[i] = shared[i][lane];
-}
-
-/* Reads the inputs of the steps, writes dy, and gives the factors of dz. */
+/* The factors of dz for all steps of a lane; stores dy on the way. */
 template <typename E, int V, bool WHOLE>
 static __device__ __forceinline__ void load_steps(
-    slopes d[STEPS][V], const backward_call<E> &call, size_t token, int channel, int t0,
-    int steps)
+    slopes (&d)[STEPS][V], const rglru_back_call<E> &call, size_t token, int channel,
+    int t0, int steps)
 {
     size_t from = token * call.C + channel, from_y = token * call.ldy + channel;
-    lanes<E, V> dout[STEPS], c[STEPS], px[STEPS], pa[STEPS], y[STEPS];
-    lanes<float, V> h[STEPS + 1] = {};  // h[0] belongs to the step before
-    if (t0 > 0 && steps > 0) h[0] = load<float, V>(call.h + from - call.C);
+    raw<E, V> dout[STEPS], c[STEPS], px[STEPS], pa[STEPS], y[STEPS];
+    raw<float, V> h[STEPS + 1] = {};  // h[0] belongs to the step before
+    if (t0 > 0 && steps > 0) h[0] = load_raw<float, V>(call.h + from - call.C);
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
-        size_t i = from + rows_on<WHOLE>(s, call.C);
-        dout[s] = load<E, V>(call.dout + i);
-        c[s] = load<E, V>(call.c + i);
-        px[s] = load<E, V>(call.px + i);
-        pa[s] = load<E, V>(call.pa + i);
-        h[s + 1] = load<float, V>(call.h + i);
+        size_t i = from + row_offset<WHOLE>(s, call.C);
+        dout[s] = load_raw<E, V>(call.dout + i);
+        c[s] = load_raw<E, V>(call.c + i);
+        px[s] = load_raw<E, V>(call.px + i);
+        pa[s] = load_raw<E, V>(call.pa + i);
+        h[s + 1] = load_raw<float, V>(call.h + i);
     }
     if (call.y)
 #pragma unroll
         for (int s = 0; s < STEPS; s++)
             if (s < steps)
-                y[s] = load<E, V>(call.y + from_y + rows_on<WHOLE>(s, call.ldy));
-    unsigned first = t0 == 0;  // bit s: step s begins a document
-    if (call.pos) {
-        first = 0;
-#pragma unroll
-        for (int s = 0; s < STEPS; s++)
-            if (s < steps && call.pos[token + s] == 0) first |= 1u << s;
-    }
+                y[s] = load_raw<E, V>(call.y + from_y + row_offset<WHOLE>(s, call.ldy));
+    unsigned starts = document_starts<STEPS>(call.pos, token, t0, steps);
     float plus[V], dh[V], cs[V], pxs[V], pas[V], hs[V];
-    find_softplus<E, V>(plus, call, channel);
+    softplus_of_tile<E, V>(plus, call.a_param, channel, call.C);
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
-        widen<V>(dh, dout[s]), widen<V>(hs, h[s + 1]);
-        E *dy = call.dy + from_y + rows_on<WHOLE>(s, call.ldy);
+        to_float<E, V>(dh, dout[s]), to_float<float, V>(hs, h[s + 1]);
+        E *dy = call.dy + from_y + row_offset<WHOLE>(s, call.ldy);
         if (call.y) side_slopes<E, V>(dy, dh, y[s], hs);
-        widen<V>(cs, c[s]), widen<V>(pxs, px[s]), widen<V>(pas, pa[s]),
-            widen<V>(hs, h[s]);
+        to_float<E, V>(cs, c[s]), to_float<E, V>(pxs, px[s]);
+        to_float<E, V>(pas, pa[s]), to_float<float, V>(hs, h[s]);
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            d[s][v] =
-                gate_slopes(dh[v], cs[v], pxs[v], pas[v], hs[v], plus[v], first >> s & 1);
+            bool first = starts >> s & 1;
+            d[s][v] = gate_slopes(dh[v], cs[v], pxs[v], pas[v], hs[v], plus[v], first);
         }
     }
 }
 
-/* WHOLE: all steps and channels exist, and nothing asks whether they do */
-template <typename E, int V, bool WHOLE>
-static __device__ __forceinline__ void
-backward_chunk(const backward_call<E> &call, const chain &link, place at)
+/* Joins the warps' sums for da_param. partial (chunks, B, C) */
+template <typename E, int V>
+static __device__ __forceinline__ void store_sums(
+    float *partial, const float (&sum)[V], const rglru_back_call<E> &call, int channel,
+    chunk_place at)
 {
-    __shared__ float sums[WARPS][V][WARP];
+    __shared__ float sums[WARPS_PER_BLOCK][V][WARP];
+    for (int v = 0; v < V; v++)
+        sums[threadIdx.y][v][threadIdx.x] = sum[v];
+    __syncthreads();                          // every warp's sums are visible
+    int v = threadIdx.y, here = channel + v;  // a warp for each of the V
+    if (v >= V || here >= call.C) return;
+    float all = 0.0f;
+    for (int w = 0; w < WARPS_PER_BLOCK; w++)
+        all += sums[w][v][threadIdx.x];
+    all *= sigmoid((float)call.a_param[here]);
+    partial[((size_t)at.chunk * call.B + at.b) * call.C + here] = all;
+}
+
+/* WHOLE: all steps and channels exist, so nothing is checked */
+template <typename E, int V, bool WHOLE>
+static __device__ __forceinline__ void backward_chunk(
+    float *partial, const rglru_back_call<E> &call, const chain &link, chunk_place at)
+{
     int warp = threadIdx.y, t0 = (link.chunks - 1 - at.chunk) * CHUNK + warp * STEPS;
     int channel = at.tile * link.tile + threadIdx.x * V;  // [0, C), V of them
     int steps = WHOLE ? STEPS : channel < call.C ? min(call.T - t0, STEPS) : 0;
     size_t token = (size_t)at.b * call.T + t0;
 
     slopes d[STEPS][V];
-    float A[V], H[V], back[V], sum[V];  // back: a[t+1] dz[t+1], what is handed on
+    float A[V], H[V], back[V], sum[V];  // back: a[t+1] dz[t+1], which is passed on
     load_steps<E, V, WHOLE>(d, call, token, channel, t0, steps);
 #pragma unroll
     for (int v = 0; v < V; v++) {
@@ -174,11 +159,12 @@ backward_chunk(const backward_call<E> &call, const chain &link, place at)
             H[v] = d[s][v].a * (d[s][v].dh + H[v]);
         }
     }
-    carry_in<V, WARPS>(back, A, H, link, at, WARPS - 1 - warp, NULL);
+    int order = WARPS_PER_BLOCK - 1 - warp;
+    carry_in<V, WARPS_PER_BLOCK>(back, A, H, link, at, order, NULL);
 #pragma unroll
     for (int s = STEPS - 1; s >= 0; s--) {
         if (s >= steps) continue;
-        size_t i = token * call.C + channel + rows_on<WHOLE>(s, call.C);
+        size_t i = token * call.C + channel + row_offset<WHOLE>(s, call.C);
         float dc[V], dpx[V], dpa[V];
 #pragma unroll
         for (int v = 0; v < V; v++) {
@@ -189,89 +175,68 @@ backward_chunk(const backward_call<E> &call, const chain &link, place at)
             dpa[v] = dz * d[s][v].to_pa;
             sum[v] += dz * d[s][v].to_param;
         }
-        store<V>(call.dc + i, dc);
-        store<V>(call.dpx + i, dpx);
-        store<V>(call.dpa + i, dpa);
+        store_float<V>(call.dc + i, dc);
+        store_float<V>(call.dpx + i, dpx);
+        store_float<V>(call.dpa + i, dpa);
     }
-    for (int v = 0; v < V; v++)
-        sums[warp][v][threadIdx.x] = sum[v];
-    __syncthreads();                   // every warp's sums for da_param
-    int v = warp, here = channel + v;  // a warp for each of the V
-    if (v >= V || here >= call.C) return;
-    float all = 0.0f;
-    for (int w = 0; w < WARPS; w++)
-        all += sums[w][v][threadIdx.x];
-    all *= logistic((float)call.a_param[here]);
-    call.partial[((size_t)at.chunk * link.B + at.b) * call.C + here] = all;
+    store_sums(partial, sum, call, channel, at);
 }
 
 template <typename E, int V>
-static __global__ void __launch_bounds__(WARPS *WARP, FULL)
-    backward_chunks(backward_call<E> call, chain link)
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, BLOCKS_PER_SM)
+    backward_chunks(float *partial, rglru_back_call<E> call, chain link)
 {
-    place at = take_place(link);
-    bool whole = (call.T % CHUNK == 0 || at.chunk > 0) &&  // chunk 0 is the last in time
-                 call.C - at.tile * link.tile >= link.tile && call.C <= NEAR_LD &&
-                 call.ldy <= NEAR_LD;
-    if (whole)
-        backward_chunk<E, V, true>(call, link, at);
+    chunk_place at = claim_chunk(link);
+    if (is_whole<CHUNK, true>(link, at, call.T) && call.C <= NEAR_LD &&
+        call.ldy <= NEAR_LD)
+        backward_chunk<E, V, true>(partial, call, link, at);
     else
-        backward_chunk<E, V, false>(call, link, at);
+        backward_chunk<E, V, false>(partial, call, link, at);
+}
+
+template <typename E, int V>
+static void launch(rglru_back_call<E> call, void *workspace, cudaStream_t stream)
+{
+    int B = call.B, C = call.C;
+    chain link = make_chain(workspace, B, call.T, C, CHUNK, WARP * V, stream);
+    size_t chain_bytes = chain_workspace(B, call.T, C, CHUNK);
+    float *partial = (float *)((char *)workspace + chain_bytes);
+    backward_chunks<E, V><<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(
+        partial, call, link);
+    add_partial_sums({{call.da_param}, {(size_t)C}}, partial, link.chunks * B, stream);
 }
 // END SOLUTION
 
 /* Bytes of workspace */
-template <typename E> static size_t rglru_space(int B, int T, int C)
+template <typename E> static size_t rglru_back_workspace(int B, int T, int C)
 {
     // BEGIN SOLUTION 06.5 (3 lines)
-    //> // TODO(06.5): 0 is right as long as nothing is kept there.
+    //> // TODO(06.5): 0 is right as long as nothing is stored there.
     //> (void)B, (void)T, (void)C;
     //> return 0;
     if (B < 1 || T < 1 || C < 1) return 0;
-    size_t sums = chunks_of(T, CHUNK) * B * C * sizeof(float);  // behind the chain
+    size_t sums = chunks_of(T, CHUNK) * B * C * sizeof(float);  // after the chain
     return chain_workspace(B, T, C, CHUNK) + sums;
     // END SOLUTION
 }
 
-// BEGIN SOLUTION 06.5 (nothing in a first version)
-template <typename E, int V>
-static void launch(backward_call<E> call, int B, void *workspace, cudaStream_t stream)
-{
-    chain link = make_chain(workspace, B, call.T, call.C, CHUNK, WARP * V, stream);
-    size_t chained = chain_workspace(B, call.T, call.C, CHUNK);
-    call.partial = (float *)((char *)workspace + chained);
-    backward_chunks<E, V>
-        <<<chain_blocks(link), dim3(WARP, WARPS), 0, stream>>>(call, link);
-    launch_add(
-        {{call.da_param}, {(size_t)call.C}}, call.partial, link.chunks * B, stream);
-}
-
-/* Whether V elements of every row of the call lie on a multiple of their size */
-template <typename E, int V> static bool aligned(backward_call<E> call)
-{
-    size_t tensors = (size_t)call.dc | (size_t)call.dpx | (size_t)call.dpa |
-                     (size_t)call.dy | (size_t)call.dout | (size_t)call.c |
-                     (size_t)call.px | (size_t)call.pa | (size_t)call.y;
-    size_t rows = (size_t)call.C | (size_t)(call.y ? call.ldy : 0);
-    return tensors % (V * sizeof(E)) == 0 && (size_t)call.h % (V * sizeof(float)) == 0 &&
-           rows % V == 0;
-}
-// END SOLUTION
-
 template <typename E>
-static wb_status
-rglru_back(backward_call<E> call, int B, void *workspace, cudaStream_t stream)
+static wb_status rglru_back(rglru_back_call<E> call, void *workspace, cudaStream_t stream)
 {
-    // BEGIN SOLUTION 06.5 (6 lines)
+    // BEGIN SOLUTION 06.5 (10 lines)
     //> // TODO(06.5): launch backward_rows on the stream with a thread for each channel, then
     //> // return wb_launched().
-    //> (void)workspace, (void)stream;
+    //> (void)call, (void)workspace, (void)stream;
     //> return WB_TODO;
-    constexpr int V = BYTES / sizeof(E);
-    if (aligned<E, V>(call))
-        launch<E, V>(call, B, workspace, stream);
+    constexpr int V = LANE_BYTES / sizeof(E);
+    bool wide = call.C % V == 0 && (!call.y || call.ldy % V == 0) &&
+                is_aligned(V * sizeof(E), call.dc, call.dpx, call.dpa, call.dy) &&
+                is_aligned(V * sizeof(E), call.dout, call.c, call.px, call.pa, call.y) &&
+                is_aligned(V * sizeof(float), call.h);
+    if (wide)
+        launch<E, V>(call, workspace, stream);
     else
-        launch<E, 1>(call, B, workspace, stream);
+        launch<E, 1>(call, workspace, stream);
     return wb_launched();
     // END SOLUTION
 }

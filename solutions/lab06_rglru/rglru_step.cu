@@ -1,59 +1,56 @@
-/* rglru_step.cu - lab 06.6: the recurrent block for one token. The contract is rglru.h. */
-#include "fast_math.cuh"
-#include "lanes.cuh"
-#include "rglru.h"
-#include "rglru_shared.cuh"
+/* rglru_step.cu - lab 06, part 06.6: the recurrent block for one token. The contract is
+ * rglru.h. */
+#include "cuda/vec.cuh"
+#include "gate_math.cuh"
+#include "rglru_contract.cuh"
 
 // BEGIN SOLUTION 06.6 (about 45 lines in a first version)
-//> enum { MOST = 512 };  // the largest M
+//> enum { MAX_M = 512 };
 //>
-//> /* A block of M threads for each row b and block g of channels: thread j looks after
-//>  * channel g*M + j. */
-//> template <typename E>
-//> static __global__ void step_rows(
-//>     E *out, E *conv_state, float *state, const E *x, const E *y, const E *w,
-//>     const E *bias, const E *wx, const E *bx, const E *wa, const E *ba, const E *a_param,
-//>     const int *pos, int G, int M, int width, int ld)
+//> /* A block of M threads for each row b and block g of channels: thread j owns channel
+//>  * g*M + j. */
+//> template <typename E> static __global__ void step_rows(step_call<E> call)
 //> {
-//>     __shared__ float c[MOST];
-//>     int g = blockIdx.x % G, j = threadIdx.x;  // [0, G), [0, M)
-//>     size_t b = blockIdx.x / G;
+//>     __shared__ float c[MAX_M];
+//>     int g = blockIdx.x % call.G, j = threadIdx.x;  // [0, G), [0, M)
+//>     size_t b = blockIdx.x / call.G;
 //>     // TODO(06.6): c[j]: the convolution, from x and the slots of positions pos - 1,
 //>     // pos - 2, ... of the ring; not before position 0. About 6 lines.
-//>     // TODO(06.6): x into the slot of pos. Who else reads that slot? 1 line.
+//>     // TODO(06.6): store x in the slot of pos. Who else reads that slot? 1 line.
 //>     // TODO(06.6): wait until c is complete. 1 line.
 //>     // TODO(06.6): px and pa: two sums over the block's inputs. About 5 lines.
 //>     // TODO(06.6): a and z as in 06.3, the new state, and out = state gelu(y). 8 lines.
 //> }
 #include "rglru_step_tensor.cuh"
 
-/* A step reads the matrices of both gates once and little else, so the card is filled with
- * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Each
- * computes the convolution of all M inputs of its g, which is cheap, for itself. */
+/* A step reads the matrices of both gates once and little else, so the GPU is filled with
+ * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Every block
+ * computes the convolution of all M inputs of its g: that is cheap. */
 
-constexpr int PAIRS = TILE / 2;      // a lane has two neighbouring outputs,
-constexpr int SHARE = WARP / PAIRS;  // and lanes with the same two share the inputs
-constexpr int AHEAD = 8;             // inputs of a lane whose weights are under way
-constexpr int TAPS = 4;              // whose inputs are under way at once
-constexpr int MOST = 512;            // the largest M
+constexpr int MANY_ROWS = 8;                    // rows of the batch in a block, if B > FEW_ROWS
+constexpr int LANES_PER_INPUT = TILE / 2;       // a lane has two neighbouring outputs
+constexpr int SHARE = WARP / LANES_PER_INPUT;   // lanes with the same two share the inputs
+constexpr int PREFETCH = 8;  // inputs of a lane whose weights are in flight together
+constexpr int TAPS = 4;      // taps whose inputs are in flight together
+constexpr int MAX_M = 512;
 
-/* outputs j and j + 1 of input i; 0 behind the last */
+/* The weights of input i for outputs j and j + 1; 0 outside the matrix */
 template <typename E, bool EVEN>
-static __device__ __forceinline__ lanes<E, 2> weights(const E *w, int i, int j, int M)
+static __device__ __forceinline__ raw<E, 2> load_pair(const E *w, int i, int j, int M)
 {
     const E *from = w + (size_t)i * M + j;
-    if (EVEN && i < M && j < M) return load<E, 2>(from);
-    pack<E, 2> x = {{(E)0.0f, (E)0.0f}};
-    if (!EVEN && i < M && j < M) x.at[0] = from[0];
-    if (!EVEN && i < M && j + 1 < M) x.at[1] = from[1];
-    return *(const lanes<E, 2> *)&x;
+    if (EVEN && i < M && j < M) return load_raw<E, 2>(from);
+    vec<E, 2> x = {{(E)0.0f, (E)0.0f}};
+    if (!EVEN && i < M && j < M) x[0] = from[0];
+    if (!EVEN && i < M && j + 1 < M) x[1] = from[1];
+    return *(const raw<E, 2> *)&x;
 }
 
-/* c[row][i], the output of the convolution for all inputs of block g of channels. The loads
- * of all rows and of TAPS taps do not wait for one another. */
+/* c[row][i], the output of the convolution for all inputs of block g of channels. The loads of
+ * all rows and of TAPS taps are in flight together. */
 template <int ROWS, typename E>
 static __device__ void
-convolve(float c[ROWS][MOST], const step_call<E> &call, int b0, int g)
+convolve(float c[ROWS][MAX_M], const step_call<E> &call, int b0, int g)
 {
     int width = call.width, rows = min(ROWS, call.B - b0);
     size_t C = (size_t)call.G * call.M;
@@ -94,93 +91,94 @@ convolve(float c[ROWS][MOST], const step_call<E> &call, int b0, int g)
     }
 }
 
-/* part[warp][row]: the sums over this warp's inputs, px of the TILE outputs, then pa. The
- * weights are read before anything is waited for, then `begin` is called, and then they
- * serve all rows. */
+/* part[warp][row]: the sums over this warp's inputs, px of the TILE outputs, then pa. `begin` is
+ * called after the first weights are loaded; then they serve all rows. */
 template <int ROWS, bool EVEN, typename E, typename F>
-static __device__ void products(
-    float part[WARPS][ROWS][2 * TILE], float c[ROWS][MOST], const step_call<E> &call,
+static __device__ void multiply_inputs(
+    float part[MAX_WARPS][ROWS][2 * TILE], float c[ROWS][MAX_M], const step_call<E> &call,
     int b0, int g, int j0, F begin)
 {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
-    int j = j0 + lane % PAIRS * 2, share = warp * SHARE + lane / PAIRS;
+    int j = j0 + lane % LANES_PER_INPUT * 2;
+    int share = warp * SHARE + lane / LANES_PER_INPUT;
     size_t matrix = (size_t)g * call.M * call.M;
-    for (int i0 = 0; i0 < call.M; i0 += warps * SHARE * AHEAD) {
-        lanes<E, 2> wx[AHEAD], wa[AHEAD];
+    for (int i0 = 0; i0 < call.M; i0 += warps * SHARE * PREFETCH) {
+        raw<E, 2> wx[PREFETCH], wa[PREFETCH];
 #pragma unroll
-        for (int n = 0; n < AHEAD; n++) {
+        for (int n = 0; n < PREFETCH; n++) {
             int i = i0 + n * warps * SHARE + share;
-            wx[n] = weights<E, EVEN>(call.wx + matrix, i, j, call.M);
-            wa[n] = weights<E, EVEN>(call.wa + matrix, i, j, call.M);
+            wx[n] = load_pair<E, EVEN>(call.wx + matrix, i, j, call.M);
+            wa[n] = load_pair<E, EVEN>(call.wa + matrix, i, j, call.M);
         }
         if (i0 == 0) {
             begin();
             convolve<ROWS>(c, call, b0, g);
-            __syncthreads();  // all inputs are in c
+            __syncthreads();  // c is complete
         }
         for (int r = 0; r < ROWS && b0 + r < call.B; r++) {
             float sum[4] = {};
 #pragma unroll
-            for (int n = 0; n < AHEAD; n++) {
+            for (int n = 0; n < PREFETCH; n++) {
                 int i = i0 + n * warps * SHARE + share;
                 float x = i < call.M ? c[r][i] : 0.0f;
                 float x2[2], a2[2];
-                widen<2>(x2, wx[n]), widen<2>(a2, wa[n]);
+                to_float<E, 2>(x2, wx[n]), to_float<E, 2>(a2, wa[n]);
                 sum[0] += x * x2[0], sum[1] += x * x2[1];
                 sum[2] += x * a2[0], sum[3] += x * a2[1];
             }
 #pragma unroll
             for (int k = 0; k < 4; k++) {  // over the lanes that share these outputs
-                for (int o = WARP / 2; o >= PAIRS; o >>= 1)
+                for (int o = WARP / 2; o >= LANES_PER_INPUT; o >>= 1)
                     sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], o);
-                float *to = &part[warp][r][k / 2 * TILE + lane % PAIRS * 2 + k % 2];
-                if (lane < PAIRS) *to = i0 ? *to + sum[k] : sum[k];
+                int output = lane % LANES_PER_INPUT * 2 + k % 2;
+                float *to = &part[warp][r][k / 2 * TILE + output];
+                if (lane < LANES_PER_INPUT) *to = i0 ? *to + sum[k] : sum[k];
             }
         }
     }
 }
 
-/* State and output, and the input into the ring; c = conv1d's output */
+/* Stores state and output, and the input in the ring; c: the output of the convolution */
 template <typename E>
-static __device__ void
-finish(const step_call<E> &call, own o, float c, float px, float pa, size_t b)
+static __device__ void store_output(
+    const step_call<E> &call, step_output o, float c, float px, float pa, size_t b)
 {
     int C = call.G * call.M;
-    float log2_a = -8.0f * LOG2_E * softplus(o.param) * logistic(pa);
+    float log2_a = -8.0f * LOG2_E * softplus(o.param) * sigmoid(pa);
     float a = fast_exp2(log2_a), m = fast_sqrt(one_minus_square(log2_a, a));
-    float h = (o.pos ? m : 1.0f) * logistic(px) * c;
-    if (o.pos) h += a * o.state;  // at pos 0 there may be no state
+    float h = (o.pos ? m : 1.0f) * sigmoid(px) * c;
+    if (o.pos) h += a * o.state;  // at pos 0 the state may be anything
     call.state[o.at] = h;
     call.out[o.at] = (E)(h * gelu(o.y));
-    // the slot of position pos - width, which nobody reads any more
+    // the slot of position pos - width, which no block reads
     size_t slot = b * call.width + o.pos % call.width;
     call.conv_state[slot * C + (o.at - b * C)] = (E)o.x;
 }
 
 template <typename E, int ROWS, bool EVEN>
-static __global__ void __launch_bounds__(WARPS *WARP, 2)
+static __global__ void __launch_bounds__(MAX_WARPS *WARP, 2)
     step_tiles(step_call<E> call, int tiles)
 {
-    __shared__ float c[ROWS][MOST], part[WARPS][ROWS][2 * TILE];
+    __shared__ float c[ROWS][MAX_M], part[MAX_WARPS][ROWS][2 * TILE];
     int tile = blockIdx.x % tiles, g = blockIdx.x / tiles % call.G;
     int b0 = blockIdx.x / tiles / call.G * ROWS, j0 = tile * TILE;
-    own o;
-    let_next_kernel_start();
-    products<ROWS, EVEN>(part, c, call, b0, g, j0, [&]() {
-        wait_for_kernel_before();
-        // on its way while the sums are formed
-        o = own_of<ROWS>(call, threadIdx.x, b0, g, j0);
+    step_output o;
+    pdl_trigger();
+    multiply_inputs<ROWS, EVEN>(part, c, call, b0, g, j0, [&]() {
+        pdl_wait();
+        // these loads overlap with the sums
+        o = load_output<ROWS>(call, threadIdx.x, b0, g, j0);
     });
     __syncthreads();  // every warp's sums are in part
     for (int n = threadIdx.x; n < ROWS * TILE; n += blockDim.x) {
-        if (n >= (int)blockDim.x) o = own_of<ROWS>(call, n, b0, g, j0);
+        if (n >= (int)blockDim.x) o = load_output<ROWS>(call, n, b0, g, j0);
         if (o.row < 0) continue;
         float px = o.bx, pa = o.ba;
         for (int w = 0; w < (int)blockDim.x / WARP; w++) {
             px += part[w][o.row][n % TILE];
             pa += part[w][o.row][TILE + n % TILE];
         }
-        finish(call, o, c[o.row][j0 + n % TILE], px, pa, (size_t)b0 + o.row);
+        store_output(call, o, c[o.row][j0 + n % TILE], px, pa, (size_t)b0 + o.row);
     }
 }
 
@@ -188,58 +186,31 @@ template <typename E, int ROWS> static void launch(step_call<E> call, cudaStream
 {
     int tiles = (call.M + TILE - 1) / TILE, warps = (call.M + WARP - 1) / WARP;
     size_t blocks = ((size_t)call.B + ROWS - 1) / ROWS * call.G * tiles;
-    int threads = (warps < WARPS ? warps : WARPS) * WARP;
-    bool even = call.M % 2 == 0 && aligned(2 * sizeof(E), call.wx, call.wa);
+    int threads = (warps < MAX_WARPS ? warps : MAX_WARPS) * WARP;
+    bool even = call.M % 2 == 0 && is_aligned(2 * sizeof(E), call.wx, call.wa);
     auto kernel = even ? step_tiles<E, ROWS, true> : step_tiles<E, ROWS, false>;
-    launch_early(kernel, (unsigned)blocks, threads, 0, stream, call, tiles);
+    launch_pdl(kernel, (unsigned)blocks, threads, 0, stream, call, tiles);
 }
 
-template <typename E>
-static void launch_for(const step_call<E> &call, cudaStream_t stream)
-{
-    if (!on_tensor_cores(call))
-        call.B <= FEW ? launch<E, FEW>(call, stream) : launch<E, MANY>(call, stream);
-    else if constexpr (sizeof(E) == 2)
-        call.B <= 16 ? launch_tensor<1>(call, stream) : launch_tensor<2>(call, stream);
-}
 // END SOLUTION
 
-template <typename E>
-static wb_status step(
-    E *out, E *conv_state, float *state, const E *x, const E *y, const E *w,
-    const E *bias, const E *wx, const E *bx, const E *wa, const E *ba, const E *a_param,
-    const int *pos, int B, int G, int M, int width, int ld, cudaStream_t stream)
+template <typename E> static wb_status rglru_step(step_call<E> call, cudaStream_t stream)
 {
-    if (B < 0 || G < 0 || M < 1 || M > 512 || width < 2 || width > 8 ||
-        ld < (long long)G * M)
-        return WB_BAD_SHAPE;
-    if (B == 0 || G == 0) return WB_OK;
-    if (!out || !conv_state || !state || !x || !y || !w || !bias || !wx || !bx || !wa ||
-        !ba || !a_param || !pos)
-        return WB_BAD_SHAPE;
-    // BEGIN SOLUTION 06.6 (4 lines)
+    // BEGIN SOLUTION 06.6 (9 lines)
     //> // TODO(06.6): launch step_rows on the stream, B*G blocks of M threads, then return
     //> // wb_launched().
-    //> (void)stream;
+    //> (void)call, (void)stream;
     //> return WB_TODO;
-    step_call<E> call = {out, conv_state, state,   x,   y, w, bias, wx,    bx,
-                         wa,  ba,         a_param, pos, B, G, M,    width, ld};
-    launch_for(call, stream);
+    int tensor = tensor_rows(call);
+    if (!tensor)
+        call.B <= FEW_ROWS ? launch<E, FEW_ROWS>(call, stream)
+                           : launch<E, MANY_ROWS>(call, stream);
+    else if constexpr (sizeof(E) == 2)
+        tensor == 1 ? launch_tensor<1>(call, stream) : launch_tensor<2>(call, stream);
     return wb_launched();
     // END SOLUTION
 }
 
-#define DEFINE(E, e)                                                                     \
-    wb_status rglru_step_##e(                                                            \
-        E *out, E *conv_state, float *state, const E *x, const E *y, const E *w,         \
-        const E *bias, const E *wx, const E *bx, const E *wa, const E *ba,               \
-        const E *a_param, const int *pos, int B, int G, int M, int width, int ld,        \
-        cudaStream_t stream)                                                             \
-    {                                                                                    \
-        return step<E>(                                                                  \
-            out, conv_state, state, x, y, w, bias, wx, bx, wa, ba, a_param, pos, B, G,   \
-            M, width, ld, stream);                                                       \
-    }
-DEFINE(float, f32)
-DEFINE(wb_f16, f16)
-DEFINE(wb_bf16, bf16)
+DEFINE_RGLRU_STEP(float, f32)
+DEFINE_RGLRU_STEP(wb_f16, f16)
+DEFINE_RGLRU_STEP(wb_bf16, bf16)

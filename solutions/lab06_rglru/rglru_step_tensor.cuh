@@ -1,44 +1,34 @@
-/* rglru_step_tensor.cuh - room for a step of several rows on tensor cores. The solution's stands
- * here; a pass needs none.
+/* rglru_step_tensor.cuh - part 06.7: the solution's step for several rows on tensor cores, and
+ * what it shares with the plain step of rglru_step.cu. A pass needs none of it.
  */
 #ifndef RGLRU_STEP_TENSOR_CUH
 #define RGLRU_STEP_TENSOR_CUH
 
-// BEGIN SOLUTION 06.7 (about 190 lines)
+// BEGIN SOLUTION 06.7 (nothing in a first version)
 //> /* TODO(06.7): nothing, if the templates of rglru_step.cu serve f16 and bf16. */
-#include "early.cuh"
-#include "rglru_shared.cuh"
-#define pack pack_two        // lanes.cuh has another
-#include "tensor_cores.cuh"  // of lab 05
-#undef pack
+#include "cuda/mma.cuh"
+#include "cuda/pdl.cuh"
+#include "rglru_contract.cuh"
 
-/* --- what both ways of a step share ----------------------------------------------------- */
+/* --- what both kernels share --- */
 
-constexpr int WARPS = 8;          // of a block, at most: each takes some of the inputs
-constexpr int TILE = 16;          // outputs of a block
-constexpr int FEW = 2, MANY = 8;  // rows of the batch in a block
+constexpr int MAX_WARPS = 8;  // per block: each takes some of the inputs
+constexpr int TILE = 16;      // outputs of a block
+constexpr int FEW_ROWS = 2;   // of the batch: up to here the plain step is faster
 
-/* The tensors and sizes of a call */
-template <typename E> struct step_call {
-    E *out, *conv_state;
-    float *state;
-    const E *x, *y, *w, *bias, *wx, *bx, *wa, *ba, *a_param;
-    const int *pos;
-    int B, G, M, width, ld;
-};
-
-/* What else the outputs of one row and channel need */
-struct own {
+/* What else an output needs: one row of the batch and one channel */
+struct step_output {
     int row, pos;
     size_t at;  // (B,C): the row and channel
     float bx, ba, param, state, y, x;
 };
 
-/* Output n of the tile's ROWS * TILE; row < 0: there is none */
+/* Output n of the tile's ROWS * TILE; row < 0: it does not exist */
 template <int ROWS, typename E>
-static __device__ own own_of(const step_call<E> &call, int n, int b0, int g, int j0)
+static __device__ step_output
+load_output(const step_call<E> &call, int n, int b0, int g, int j0)
 {
-    own o = {-1};
+    step_output o = {-1};
     int C = call.G * call.M, j = j0 + n % TILE, channel = g * call.M + j;
     size_t b = b0 + n / TILE;
     if (n >= ROWS * TILE || b >= (size_t)call.B || j >= call.M) return o;
@@ -50,59 +40,59 @@ static __device__ own own_of(const step_call<E> &call, int n, int b0, int g, int
     return o;
 }
 
+/* The last stage of either kernel; in rglru_step.cu */
 template <typename E>
-static __device__ void
-finish(const step_call<E> &call, own o, float c, float px, float pa, size_t b);  // rglru_step.cu
+static __device__ void store_output(
+    const step_call<E> &call, step_output o, float c, float px, float pa, size_t b);
 
-/* --- on tensor cores -------------------------------------------------------------------- */
+/* --- on tensor cores --- */
 
-/* TILE outputs of both gates of one block of channels, for up to 16 MT rows of the batch.
- * The gates' weights are under way before the kernel in front has ended. c is needed in
- * float: it is the sum of three 16-bit numbers, each the rounding of what those before it
- * leave. */
+/* A block computes TILE outputs of both gates of one g, for up to 16 MT rows of the batch. It
+ * loads the gates' weights before the previous kernel has ended. The contract wants c in
+ * float: it is the sum of three 16-bit numbers, each the rounding of what the ones before it
+ * leave over. */
 constexpr int PIECES = 3;
 template <int MT> struct tensor_shape {
-    static constexpr int ROWS = 16 * MT, QUARTERS = WARPS / 2;  // which share the inputs
+    static constexpr int ROWS = 16 * MT, QUARTERS = MAX_WARPS / 2;  // of the inputs
 };
-constexpr int GATES_PITCH = 2 * TILE + 8;  // elements: rows begin in different banks
+constexpr int LD_WEIGHTS = 2 * TILE + 8;  // so that neighbouring rows meet different banks
 
-static __host__ __device__ int tensor_inputs(int M)
+static __host__ __device__ int padded_inputs(int M)
 {
     return (M + 15) / 16 * 16;
 }
-static __host__ __device__ int input_pitch(int M)
+static __host__ __device__ int ld_inputs(int M)
 {
-    return tensor_inputs(M) + 8;
+    return padded_inputs(M) + 8;
 }
 
-/* Shared memory: weights (inputs, GATES_PITCH); c (PIECES, ROWS, input_pitch);
- * taps and bias (width + 1, inputs); c of the outputs (ROWS, TILE); sums (QUARTERS, ROWS,
- * 2 TILE). */
-template <typename E, int MT> struct step_memory {
+/* Shared memory: weights (inputs, LD_WEIGHTS); c (PIECES, ROWS, ld_inputs); taps and bias
+ * (width + 1, inputs); c of the outputs (ROWS, TILE); sums (QUARTERS, ROWS, 2 TILE) */
+template <typename E, int MT> struct step_smem {
     E *weights, *c;
     float *taps, *own, *sums;
-    __device__ step_memory(void *at, int M, int width)
+    __device__ step_smem(void *at, int M, int width)
     {
         constexpr int ROWS = tensor_shape<MT>::ROWS;
         weights = (E *)at;
-        c = weights + tensor_inputs(M) * GATES_PITCH;
-        taps = (float *)(c + PIECES * ROWS * input_pitch(M));
-        own = taps + (width + 1) * tensor_inputs(M);
+        c = weights + padded_inputs(M) * LD_WEIGHTS;
+        taps = (float *)(c + PIECES * ROWS * ld_inputs(M));
+        own = taps + (width + 1) * padded_inputs(M);
         sums = own + ROWS * TILE;
     }
-    static size_t bytes(int M, int width)
+    static int bytes(int M, int width)
     {
         constexpr int ROWS = tensor_shape<MT>::ROWS;
-        size_t elements = tensor_inputs(M) * GATES_PITCH + PIECES * ROWS * input_pitch(M);
-        size_t floats = (width + 1) * tensor_inputs(M) + ROWS * TILE +
+        size_t elements = padded_inputs(M) * LD_WEIGHTS + PIECES * ROWS * ld_inputs(M);
+        size_t floats = (width + 1) * padded_inputs(M) + ROWS * TILE +
                         tensor_shape<MT>::QUARTERS * ROWS * 2 * TILE;
-        return elements * sizeof(E) + floats * sizeof(float);
+        return (int)(elements * sizeof(E) + floats * sizeof(float));
     }
 };
 
-/* Where the taps of input i lie, s steps back, or for s = width the bias: four inputs side by
+/* Where the tap of input i is, s steps back, or for s = width the bias: four inputs side by
  * side, then those of the next eight, so that the lanes of a warp read neighbours. */
-static __device__ int tap_at(int s, int i, int inputs)
+static __device__ int tap_index(int s, int i, int inputs)
 {
     return s * inputs + i / 4 % 2 * (inputs / 2) + i / 8 * 4 + i % 4;
 }
@@ -113,101 +103,97 @@ static __device__ void add_taps(
 {
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-        float4 w = *(const float4 *)(taps + tap_at(s, i + h * 4, inputs));
+        float4 w = *(const float4 *)(taps + tap_index(s, i + h * 4, inputs));
         sum[h * 4] += w.x * x[h * 4], sum[h * 4 + 1] += w.y * x[h * 4 + 1];
         sum[h * 4 + 2] += w.z * x[h * 4 + 2], sum[h * 4 + 3] += w.w * x[h * 4 + 3];
     }
 }
 
-/* What no kernel of a step changes: the weights of both gates, taps, bias */
+/* What no kernel of a step writes: the weights of both gates, taps, bias */
 template <typename E, int MT>
 static __device__ void
-fetch_weights(const step_memory<E, MT> &mem, const step_call<E> &call, int g, int j0)
+load_weights(const step_smem<E, MT> &smem, const step_call<E> &call, int g, int j0)
 {
-    int M = call.M, inputs = tensor_inputs(M);
+    int M = call.M, inputs = padded_inputs(M);
     for (int n = threadIdx.x; n < inputs * 4; n += blockDim.x) {
         int i = n / 4, gate = n / 2 % 2, j = n % 2 * 8;
-        bool there = i < M && j0 + j < M;
+        bool exists = i < M && j0 + j < M;
         const E *from = gate ? call.wa : call.wx;
-        copy_async(
-            mem.weights + i * GATES_PITCH + gate * TILE + j,
-            from + (there ? ((size_t)g * M + i) * M + j0 + j : 0), there);
+        cp_async(
+            smem.weights + i * LD_WEIGHTS + gate * TILE + j,
+            from + (exists ? ((size_t)g * M + i) * M + j0 + j : 0), exists);
     }
-    copy_commit();
+    cp_async_commit();
     for (int i = threadIdx.x; i < M; i += blockDim.x) {
         size_t channel = (size_t)g * M + i;
         for (int s = 0; s < call.width; s++)  // of the input s steps ago
-            mem.taps[tap_at(s, i, inputs)] =
+            smem.taps[tap_index(s, i, inputs)] =
                 (float)call.w[channel * call.width + call.width - 1 - s];
-        mem.taps[tap_at(call.width, i, inputs)] = (float)call.bias[channel];
+        smem.taps[tap_index(call.width, i, inputs)] = (float)call.bias[channel];
     }
 }
 
-/* c of all inputs and rows, eight channels at a time, in pieces, and that of the outputs */
+/* c of all inputs and rows, eight channels at a time, in pieces; and c of the outputs */
 template <typename E, int MT>
-static __device__ void convolve_rows(
-    const step_memory<E, MT> &mem, const step_call<E> &call, int b0, int g, int j0)
+static __device__ void convolve_tile(
+    const step_smem<E, MT> &smem, const step_call<E> &call, int b0, int g, int j0)
 {
     constexpr int ROWS = tensor_shape<MT>::ROWS, N = 8;
-    int M = call.M, inputs = tensor_inputs(M), eights = inputs / N,
-        pitch = input_pitch(M);
+    int M = call.M, inputs = padded_inputs(M), eights = inputs / N, ld = ld_inputs(M);
     size_t C = (size_t)call.G * M;
 #pragma unroll 2
     for (int n = threadIdx.x; n < ROWS * eights; n += blockDim.x) {
         int r = n / eights, i = n % eights * N;
         size_t b = (size_t)b0 + r, channel = (size_t)g * M + i;
-        bool there = b < (size_t)call.B && i < M;
-        int pos = there ? call.pos[b] : -1, slot = pos % call.width;
+        bool exists = b < (size_t)call.B && i < M;
+        int pos = exists ? call.pos[b] : -1, slot = pos % call.width;
         const E *ring = call.conv_state + b * call.width * C + channel;
         float sum[N] = {}, one[N];
 #pragma unroll
         for (int k = 0; k < N; k++)
             one[k] = 1.0f;
-        if (there) add_taps(sum, mem.taps, call.width, i, inputs, one);
+        if (exists) add_taps(sum, smem.taps, call.width, i, inputs, one);
 #pragma unroll 4
         for (int s = 0; s < call.width; s++) {
             if (s > pos) continue;
             int at = slot - s < 0 ? slot - s + call.width : slot - s;
             const E *from = s ? ring + at * C : call.x + b * call.ld + channel;
-            vec<E, N> raw = *(const vec<E, N> *)from;
             float x[N];
-#pragma unroll
-            for (int k = 0; k < N; k++)
-                x[k] = (float)raw.at[k];
-            add_taps(sum, mem.taps, s, i, inputs, x);
+            to_float(x, load_vec<N>(from));
+            add_taps(sum, smem.taps, s, i, inputs, x);
         }
 #pragma unroll
         for (int k = 0; k < N; k++)
-            if (i + k >= j0 && i + k < j0 + TILE) mem.own[r * TILE + i + k - j0] = sum[k];
+            if (i + k >= j0 && i + k < j0 + TILE) smem.own[r * TILE + i + k - j0] = sum[k];
 #pragma unroll
         for (int p = 0; p < PIECES; p++) {
             vec<E, N> rounded;
 #pragma unroll
             for (int k = 0; k < N; k++)
-                rounded.at[k] = (E)sum[k], sum[k] -= (float)rounded.at[k];
-            *(vec<E, N> *)(mem.c + (p * ROWS + r) * pitch + i) = rounded;
+                rounded[k] = (E)sum[k], sum[k] -= (float)rounded[k];
+            store_vec(smem.c + (p * ROWS + r) * ld + i, rounded);
         }
     }
 }
 
-/* A warp has one gate, and every QUARTERS-th 16 inputs. */
+/* A warp has one gate, and 16 of every QUARTERS * 16 inputs. */
 template <typename E, int MT>
-static __device__ void multiply_rows(const step_memory<E, MT> &mem, int M)
+static __device__ void multiply_tile(const step_smem<E, MT> &smem, int M)
 {
     constexpr int ROWS = tensor_shape<MT>::ROWS, QUARTERS = tensor_shape<MT>::QUARTERS;
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, pitch = input_pitch(M);
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, ld = ld_inputs(M);
     int gate = warp % 2, quarter = warp / 2;
     float sum[MT][2][4] = {};
     for (int k = quarter * 16; k < M; k += QUARTERS * 16) {
         unsigned b[4], a[4];
-        load_matrices_transposed(
-            b, mem.weights + (k + lane % 16) * GATES_PITCH + gate * TILE + lane / 16 * 8);
+        ldmatrix_trans(
+            b, smem.weights + (k + lane % 16) * LD_WEIGHTS + gate * TILE + lane / 16 * 8);
 #pragma unroll
         for (int m = 0; m < MT * PIECES; m++) {
             int row = m % MT * 16 + m / MT * ROWS + lane % 16;
-            load_matrices(a, mem.c + row * pitch + k + lane / 16 * 8);
-            multiply_add<E>(sum[m % MT][0], a, b[0], b[1]);
-            multiply_add<E>(sum[m % MT][1], a, b[2], b[3]);
+            ldmatrix(a, smem.c + row * ld + k + lane / 16 * 8);
+            mma<E>(sum[m % MT][0], a, b[0], b[1]);
+            mma<E>(sum[m % MT][1], a, b[2], b[3]);
         }
     }
 #pragma unroll
@@ -218,44 +204,44 @@ static __device__ void multiply_rows(const step_memory<E, MT> &mem, int M)
             for (int i = 0; i < 4; i++) {
                 int row = m * 16 + i / 2 * 8 + lane / 4;
                 int column = gate * TILE + n * 8 + lane % 4 * 2 + i % 2;
-                mem.sums[(quarter * ROWS + row) * 2 * TILE + column] = sum[m][n][i];
+                smem.sums[(quarter * ROWS + row) * 2 * TILE + column] = sum[m][n][i];
             }
 }
 
 template <typename E, int MT>
-static __global__ void __launch_bounds__(WARPS *WARP, 2)
+static __global__ void __launch_bounds__(MAX_WARPS *WARP, 2)
     step_tensor(step_call<E> call, int tiles)
 {
     constexpr int ROWS = tensor_shape<MT>::ROWS, QUARTERS = tensor_shape<MT>::QUARTERS;
-    constexpr int EACH = ROWS * TILE / (WARPS * WARP);  // outputs of a thread
-    extern __shared__ uint4 shared[];
-    step_memory<E, MT> mem(shared, call.M, call.width);
+    constexpr int THREADS = MAX_WARPS * WARP, OUTPUTS = ROWS * TILE / THREADS;
+    extern __shared__ uint4 memory[];
+    step_smem<E, MT> smem(memory, call.M, call.width);
     int tile = blockIdx.x % tiles, g = blockIdx.x / tiles % call.G;
     int b0 = blockIdx.x / tiles / call.G * ROWS, j0 = tile * TILE;
-    let_next_kernel_start();
-    fetch_weights<E, MT>(mem, call, g, j0);
-    wait_for_kernel_before();
-    own mine[EACH];
+    pdl_trigger();
+    load_weights<E, MT>(smem, call, g, j0);
+    pdl_wait();
+    step_output own[OUTPUTS];
 #pragma unroll
-    for (int e = 0; e < EACH; e++)
-        mine[e] = own_of<ROWS>(call, threadIdx.x + e * WARPS * WARP, b0, g, j0);
-    __syncthreads();  // the taps are there
-    convolve_rows<E, MT>(mem, call, b0, g, j0);
-    copy_wait<0>();
-    __syncthreads();  // c and the weights are there
-    multiply_rows<E, MT>(mem, call.M);
-    __syncthreads();  // all sums are there
+    for (int e = 0; e < OUTPUTS; e++)
+        own[e] = load_output<ROWS>(call, threadIdx.x + e * THREADS, b0, g, j0);
+    __syncthreads();  // the taps are loaded
+    convolve_tile<E, MT>(smem, call, b0, g, j0);
+    cp_async_wait<0>();
+    __syncthreads();  // c and the weights are in shared memory
+    multiply_tile<E, MT>(smem, call.M);
+    __syncthreads();  // all sums are in shared memory
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {
-        own o = mine[e];
+    for (int e = 0; e < OUTPUTS; e++) {
+        step_output o = own[e];
         if (o.row < 0) continue;
-        int j = (threadIdx.x + e * WARPS * WARP) % TILE;
+        int j = (threadIdx.x + e * THREADS) % TILE;
         float px = o.bx, pa = o.ba;
         for (int q = 0; q < QUARTERS; q++) {
-            px += mem.sums[(q * ROWS + o.row) * 2 * TILE + j];
-            pa += mem.sums[(q * ROWS + o.row) * 2 * TILE + TILE + j];
+            px += smem.sums[(q * ROWS + o.row) * 2 * TILE + j];
+            pa += smem.sums[(q * ROWS + o.row) * 2 * TILE + TILE + j];
         }
-        finish(call, o, mem.own[o.row * TILE + j], px, pa, (size_t)b0 + o.row);
+        store_output(call, o, smem.own[o.row * TILE + j], px, pa, (size_t)b0 + o.row);
     }
 }
 
@@ -264,20 +250,26 @@ static void launch_tensor(const step_call<E> &call, cudaStream_t stream)
 {
     int tiles = (call.M + TILE - 1) / TILE, rows = tensor_shape<MT>::ROWS;
     size_t blocks = ((size_t)call.B + rows - 1) / rows * call.G * tiles;
-    launch_early(
-        step_tensor<E, MT>, (unsigned)blocks, WARPS * WARP,
-        (int)step_memory<E, MT>::bytes(call.M, call.width), stream, call, tiles);
+    launch_pdl(
+        step_tensor<E, MT>, (unsigned)blocks, MAX_WARPS * WARP,
+        step_smem<E, MT>::bytes(call.M, call.width), stream, call, tiles);
 }
 
-/* bf16 only: f16 cannot hold every c. */
-static bool on_tensor_cores(const step_call<wb_bf16> &call)
+/* MT of the kernel for this call; 0: the plain step. bf16 only: f16 cannot represent every
+ * c. */
+static int tensor_rows(const step_call<wb_bf16> &call)
 {
-    return call.B > FEW && call.M % 8 == 0 && call.ld % 8 == 0 &&
-           aligned(16, call.wx, call.wa, call.x, call.conv_state);
+    if (call.B <= FEW_ROWS || call.M % 8 || call.ld % 8 || !has_mma<wb_bf16>() ||
+        !is_aligned(16, call.wx, call.wa, call.x, call.conv_state))
+        return 0;
+    int limit = max_smem_per_block();
+    if (call.B > 16 && step_smem<wb_bf16, 2>::bytes(call.M, call.width) <= limit)
+        return 2;
+    return step_smem<wb_bf16, 1>::bytes(call.M, call.width) <= limit ? 1 : 0;
 }
-template <typename E> static bool on_tensor_cores(const step_call<E> &)
+template <typename E> static int tensor_rows(const step_call<E> &)
 {
-    return false;
+    return 0;
 }
 // END SOLUTION
 #endif

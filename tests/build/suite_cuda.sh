@@ -10,11 +10,11 @@ fi
 cuda() { make -k -j"$(nproc)" BACKEND=cuda ARCH=-arch=sm_90 "$@"; }
 
 sources=$(git ls-files 'solutions/*.cu' 'labs/*.cu' 'common/ops/*.cu' 'bench/kernels.cu')
-objects=$(for source in $sources; do echo "build/cuda/${source%.cu}.o"; done)
+objects=$(for source in $sources; do echo "build/cuda/objects/${source%.cu}.o"; done)
 # shellcheck disable=SC2086
 cuda $objects >"$TMP/log" 2>&1
 for object in $objects; do
-    check "nvcc compiles ${object#build/cuda/}" test -s "$object"
+    check "nvcc compiles ${object#build/cuda/objects/}" test -s "$object"
 done
 check "without a word from nvcc" sh -c '! grep -iE "warning|error" "$1"' - "$TMP/log"
 check "the trainer links with nvcc's objects" cuda build/cuda/tinylm

@@ -1,5 +1,5 @@
-// backend.cu - what the CPU back end has beyond a card: seeded orders, the guard, where a
-// kernel is, host work on the workers.
+// backend.cu - features of the CPU back end only: seeded orders, the guard, the location
+// of a running kernel, host work on the workers, the emulated architecture.
 #include <cuda_runtime.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include "../tap.h"
 #include "wbcpu.h"
 
-// The order in which threads and blocks come by.
+// Record the order in which threads and blocks run.
 __global__ void arrive(int *next, int *order)
 {
     order[atomicAdd(next, 1)] = threadIdx.x;
@@ -17,20 +17,19 @@ __global__ void arrive_block(int *next, int *order)
 {
     if (threadIdx.x == 0) order[atomicAdd(next, 1)] = blockIdx.x;
 }
-// A race: a barrier is missing between the write and the read of a neighbour's value.
+// A race: no barrier between the write and the read of a neighbour's value.
 __global__ void forgotten_barrier(int *bad, int run)
 {
     __shared__ int s[256];
     s[threadIdx.x] = run;
-    if (threadIdx.x && s[threadIdx.x - 1] != run)
-        *bad = 1;  // right when threads run in order
+    if (threadIdx.x && s[threadIdx.x - 1] != run) *bad = 1;  // never in natural order
 }
 __global__ void where(char *text)
 {
     if (blockIdx.x == 2 && threadIdx.x == 7) wbcpu_where(text, 200);
 }
 
-enum { THREADS = 256 };
+constexpr int THREADS = 256;
 static int *next_free, *order;
 
 static void run(uint64_t seed, void (*kernel)(int *, int *), int blocks, int *copy)
@@ -72,8 +71,8 @@ static void orders(void)
         run(2, kernel, blocks, c);
         tap(is_permutation(a) && is_permutation(c) && !is_natural(a),
             "%s in a seeded order", what);
-        tap(memcmp(a, b, sizeof a) == 0, "the same seed, the same order of %s", what);
-        tap(memcmp(a, c, sizeof a) != 0, "another seed, another order of %s", what);
+        tap(memcmp(a, b, sizeof a) == 0, "equal seeds give the same order of %s", what);
+        tap(memcmp(a, c, sizeof a) != 0, "another seed gives another order of %s", what);
     }
     int found = 0;
     for (uint64_t seed = 0; seed < 8; seed++) {
@@ -82,14 +81,14 @@ static void orders(void)
         forgotten_barrier<<<1, THREADS>>>(next_free, 1 + (int)seed);
         cudaDeviceSynchronize();
         if (seed == 0)
-            tap(!*next_free, "a forgotten barrier is right by luck in natural order");
+            tap(!*next_free, "in natural order a missing barrier has no effect");
         found += seed && *next_free;
     }
     wbcpu_set_shuffle(0);
-    tap(found == 7, "and wrong in every seeded order");
+    tap(found == 7, "in every seeded order it gives a wrong result");
 }
 
-// ---- the guard ----
+/* --- the guard ---------------------------------------------------------------------- */
 
 static sigjmp_buf back;
 static void *fault_address;
@@ -119,29 +118,50 @@ static void guard(void)
     cudaMalloc(&p, 1 << 20);
     set<<<1, 1>>>(p, 3);
     tap(wbcpu_in_device_memory(p) && wbcpu_in_device_memory((char *)p + (1 << 20) - 1),
-        "device memory is known");
+        "wbcpu_in_device_memory: device memory");
     tap(!wbcpu_in_device_memory(&local) && !wbcpu_in_device_memory(NULL),
-        "host memory is not taken for it");
-    tap(!host_read_faults(p), "without the guard the host may read device memory");
+        "wbcpu_in_device_memory: host memory");
+    tap(!host_read_faults(p), "without the guard the host can read device memory");
     wbcpu_guard(1);
-    tap(host_read_faults(p) && fault_address == p, "with the guard it may not");
+    tap(host_read_faults(p) && fault_address == p, "with the guard it cannot");
     set<<<1, 1>>>(p, 4);
     cudaMemcpy(&h, p, sizeof h, cudaMemcpyDeviceToHost);
-    tap(h == 4, "kernels and copies still may");
+    tap(h == 4, "kernels and copies still can");
     int *q;
     cudaMalloc(&q, 1 << 20);
-    tap(host_read_faults(q), "new memory is closed as well");
+    tap(host_read_faults(q), "new memory is guarded too");
     cudaMemset(q, 1, 64);
-    tap(host_read_faults(q) && host_read_faults(p), "and again after a call");
+    tap(host_read_faults(q) && host_read_faults(p),
+        "memory is guarded again after a call");
     int *managed;
     cudaMallocManaged(&managed, 64);
-    tap(!host_read_faults(managed), "managed memory stays open");
+    tap(!host_read_faults(managed), "managed memory is not guarded");
     wbcpu_guard(0);
     tap(!host_read_faults(p) && *p == 4, "the guard is off again");
     cudaFree(managed);
     cudaFree(p);
     cudaFree(q);
     sigaction(SIGSEGV, &old, NULL);
+}
+
+/* --- the emulated architecture ------------------------------------------------------ */
+
+// "backend properties" prints the emulated GPU in one line, for the suite.
+static int print_properties(void)
+{
+    cudaDeviceProp p;
+    cudaFuncAttributes f;
+    int major = 0, minor = 0, optin = 0;
+    if (cudaGetDeviceProperties(&p, 0) || cudaFuncGetAttributes(&f, set)) return 1;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+    cudaDeviceGetAttribute(&optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    if (major != p.major || minor != p.minor || optin != (int)p.sharedMemPerBlockOptin)
+        return 1;
+    printf(
+        "%d.%d ptx %d binary %d optin %d\n", major, minor, f.ptxVersion, f.binaryVersion,
+        optin);
+    return 0;
 }
 
 static void count_piece(void *counts, int i)
@@ -151,13 +171,14 @@ static void count_piece(void *counts, int i)
         (int *)counts + i);
 }
 
-int main()
+int main(int argc, char **argv)
 {
-    setenv("WB_THREADS", "1", 1);  // with more, blocks run side by side
+    if (argc == 2 && strcmp(argv[1], "properties") == 0) return print_properties();
+    setenv("WB_THREADS", "1", 1);  // with more, blocks run in parallel
     cudaMallocManaged(&next_free, sizeof *next_free);
     cudaMallocManaged(&order, THREADS * sizeof *order);
     orders();
-#ifndef __SANITIZE_ADDRESS__  // which has its own allocator, its own faults
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer has its own allocator
     guard();
 #endif
     unsigned long long before = wbcpu_launch_count();
@@ -167,13 +188,13 @@ int main()
     tap(wbcpu_launch_count() == before + 1, "launches are counted");
     tap(strncmp(text, "kernel where (", 14) == 0 && strstr(text, "backend.cu:") &&
             strstr(text, "block (2,0,0), thread (7,0,0)"),
-        "where a kernel is: %s", text);
-    tap(wbcpu_where(text, 200) == 0 && *text == 0, "and nowhere in host code");
+        "wbcpu_where: %s", text);
+    tap(wbcpu_where(text, 200) == 0 && *text == 0, "wbcpu_where in host code");
     int counts[100] = {}, wrong = 0;
     wbcpu_parallel(100, count_piece, counts);
     for (int n : counts)
         wrong += n != 2;
-    tap(!wrong, "host work in pieces, also within pieces");
+    tap(!wrong, "wbcpu_parallel, also nested");
     cudaFree(text);
     cudaFree(order);
     cudaFree(next_free);

@@ -1,4 +1,4 @@
-// blocks.cu - barriers, atomics and locks within and between blocks.
+// blocks.cu - barriers, atomics and locks, within and between blocks.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -7,7 +7,7 @@
 __global__ void predicates(int *bad)
 {
     int t = threadIdx.x, n = blockDim.x, wrong = 0;
-    for (int i = 0; i < 3; i++) {  // again and again: no round sees another's count
+    for (int i = 0; i < 3; i++) {  // repeatedly: rounds must not mix their counts
         wrong += __syncthreads_count(t < 4 + i) != (n < 4 + i ? n : 4 + i);
         wrong += (__syncthreads_or(t == n - 1) != 0) != 1;
         wrong += (__syncthreads_or(t == n) != 0) != 0;
@@ -17,7 +17,7 @@ __global__ void predicates(int *bad)
     if (wrong) atomicAdd(bad, wrong);
 }
 
-// Threads leave between barriers; the others go on.
+// Threads exit between barriers; the others continue.
 __global__ void leaving(int *out)
 {
     __shared__ int s[256];
@@ -31,7 +31,7 @@ __global__ void leaving(int *out)
     }
 }
 
-// A block that fills up shared memory many times: every thread reads what another wrote.
+// Every thread repeatedly reads a value that another thread wrote.
 __global__ void rotate(int *out, int rounds)
 {
     __shared__ int s[1024];
@@ -52,7 +52,7 @@ struct sums {
     float f;
     double d;
     half h;
-    int lock, turn;
+    int lock, flag;
 };
 
 __global__ void atomics(sums *s)
@@ -74,7 +74,7 @@ __global__ void atomics(sums *s)
     if (atomicExch(&s->exchanged, t) == -1) atomicCAS(&s->locked, 0, 1);
 }
 
-// A lock that every thread of every block takes once; lanes of one warp take turns.
+// Every thread of every block acquires the lock once; lanes of one warp do so in flag.
 __global__ void spin_lock(sums *s)
 {
     for (bool done = false; !done;) {
@@ -89,18 +89,18 @@ __global__ void spin_lock(sums *s)
     }
 }
 
-// The last warp writes what the first polls for.
+// The first warp polls for a value that the last warp writes.
 __global__ void poll(sums *s)
 {
     if (threadIdx.x == 0)
-        while (atomicAdd(&s->turn, 0) != 5) {
+        while (atomicAdd(&s->flag, 0) != 5) {
         }
-    if (threadIdx.x == 32 * 7) atomicExch(&s->turn, 5);
+    if (threadIdx.x == 32 * 7) atomicExch(&s->flag, 5);
     __syncthreads();
-    if (threadIdx.x == 0) s->turn = 6;
+    if (threadIdx.x == 0) s->flag = 6;
 }
 
-// The block that ends last adds up the others' partial sums.
+// The last block to finish adds up the partial sums of all blocks.
 __global__ void last_block(int *partial, int *arrived, int *total)
 {
     __shared__ bool last;
@@ -135,7 +135,7 @@ int main()
         }
         wrong += out[t] != n + n - 1 - t;
     }
-    tap(!wrong, "threads leave between barriers");
+    tap(!wrong, "threads exit between barriers");
     rotate<<<8, 1024>>>(out, 50);
     cudaDeviceSynchronize();
     for (int i = 0; i < 8192; i++)
@@ -158,18 +158,18 @@ int main()
         "atomicAdd of float and double");
     tap(__half2float(s->h) == 64, "atomicAdd of half");
     tap(s->locked == 1, "atomicExch, atomicCAS");
-    s->locked = s->lock = s->turn = 0;
+    s->locked = s->lock = s->flag = 0;
     spin_lock<<<4, 96>>>(s);
     cudaDeviceSynchronize();
     tap(s->locked == 4 * 96, "a spin lock in every thread");
     poll<<<1, 256>>>(s);
     cudaDeviceSynchronize();
-    tap(s->turn == 6, "a thread polls for another's write");
+    tap(s->flag == 6, "a thread polls for another thread's write");
     out[5000] = out[5001] = 0;
     last_block<<<500, 64>>>(out, out + 5000, out + 5001);
     cudaDeviceSynchronize();
     tap(out[5001] == 499 * 500 / 2, "the last block adds up");
-    tap(cudaGetLastError() == cudaSuccess, "no error is left");
+    tap(cudaGetLastError() == cudaSuccess, "no pending error");
     cudaFree(out);
     cudaFree(s);
     return tap_done();

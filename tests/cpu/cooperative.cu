@@ -1,4 +1,4 @@
-/* cooperative - thread blocks and tiles of cooperative groups. */
+/* cooperative.cu - thread blocks and tiles of cooperative groups. */
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 
 namespace cg = cooperative_groups;
 
-enum { THREADS = 96, FIELDS = 14 };
+constexpr int THREADS = 96, FIELDS = 14;
 
-/* What each thread finds in its tile of Size threads. */
-template <unsigned Size> __global__ void look(int *out)
+/* Every thread records the results of every operation of its tile. */
+template <unsigned Size> __global__ void try_all(int *out)
 {
     cg::thread_block block = cg::this_thread_block();
     auto tile = cg::tiled_partition<Size>(block);
@@ -36,7 +36,7 @@ template <unsigned Size> static void test_tile(void)
 {
     int *got = NULL, wrong[FIELDS] = {0}, all = 0;
     cudaMallocManaged(&got, THREADS * FIELDS * sizeof *got);
-    look<Size><<<1, dim3(8, 4, 3)>>>(got);
+    try_all<Size><<<1, dim3(8, 4, 3)>>>(got);
     cudaDeviceSynchronize();
     for (int v = 0; v < THREADS; v++) {
         int size = (int)Size, rank = v % size, first = v - rank, want[FIELDS] = {0};
@@ -47,7 +47,8 @@ template <unsigned Size> static void test_tile(void)
         for (int i = 0; i < size; i++) {
             int u = first + i, x = u * 7 % 32;
             want[8] |= (int)((unsigned)(u % 3 == 0) << i), want[9] |= u == 40;
-            want[10] &= u<40, want[11] += u, want[12] = x> want[12] ? x : want[12];
+            want[10] &= (u < 40), want[11] += u;
+            want[12] = want[12] < x ? x : want[12];
         }
         want[13] = 500 * first;
         for (int f = 0; f < FIELDS; f++)
@@ -61,7 +62,7 @@ template <unsigned Size> static void test_tile(void)
     cudaFree(got);
 }
 
-struct largest {  // an operation of the program's own, on a struct
+struct largest {  // for a user-defined operation
     float value;
     int where;
 };
@@ -72,7 +73,7 @@ struct take_larger {
     }
 };
 
-/* Tiles diverge: the two halves of a warp take different ways and meet at the end. */
+/* The two halves of a warp diverge and converge again. */
 __global__ void diverge(int *out)
 {
     cg::thread_block block = cg::this_thread_block();
@@ -104,12 +105,11 @@ static void test_divergence(void)
         wrong += got[v] % 100 != best;
         wrong += v % 32 < 16 ? r != 120 : r * 3 % 5 != 4;
     }
-    tap(wrong == 0,
-        "tiles of tiles on different ways; reduction of a struct by an own rule");
+    tap(wrong == 0, "divergent tiles of tiles; a user-defined reduction of a struct");
     cudaFree(got);
 }
 
-/* A float sum agrees with that of a butterfly of shuffles. */
+/* The difference of a reduction and a butterfly of shuffles. */
 __global__ void both_sums(float *out)
 {
     auto tile = cg::tiled_partition<32>(cg::this_thread_block());

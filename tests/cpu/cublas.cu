@@ -1,4 +1,4 @@
-/* cublas - matrix products against sums in double: transposes, types, batches. */
+/* cublas.cu - GEMM compared with sums in double: transposes, types, batches. */
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -10,7 +10,7 @@
 
 #include "../tap.h"
 
-enum { GAP = 3 };  // columns are this much longer than they need be
+constexpr int GAP = 3;  // elements of padding after each column
 
 static void *shared_bytes(size_t n)
 {
@@ -19,6 +19,8 @@ static void *shared_bytes(size_t n)
     return p;
 }
 
+static bool on_gpu;  // else on the CPU back end
+
 static uint64_t state = 0x5eed;
 static float uniform(void)  // [-0.5, 0.5)
 {
@@ -26,7 +28,7 @@ static float uniform(void)  // [-0.5, 0.5)
     return (float)(state >> 40) / (1 << 24) - 0.5f;
 }
 
-/* --- elements of any type, by number ------------------------------------------------ */
+/* --- elements of any type ------------------------------------------------ */
 
 static size_t size_of(cudaDataType type)
 {
@@ -56,7 +58,7 @@ static double rounding_of(cudaDataType type)
     return type == CUDA_R_32F ? 0x1p-24 : type == CUDA_R_16F ? 0x1p-11 : 0x1p-8;
 }
 
-/* --- one product -------------------------------------------------------------------- */
+/* --- one GEMM -------------------------------------------------------------------- */
 
 typedef struct shape {
     int m, n, k, batch;
@@ -65,7 +67,7 @@ typedef struct shape {
 typedef struct factor {
     void *data;
     cudaDataType type;
-    int rows, columns, ld;  // as it lies in memory
+    int rows, columns, ld;  // as stored
     long long stride;
 } factor;
 
@@ -87,7 +89,7 @@ static double at(const factor *x, int index, int i, int j, int transposed)
     return get(x->data, (size_t)(index * x->stride) + place, x->type);
 }
 
-static int check_product(
+static int check_gemm(
     cublasHandle_t h, shape s, cudaDataType in, cudaDataType out, int ta, int tb,
     float alpha, float beta, int *repeats)
 {
@@ -138,18 +140,18 @@ static int check_product(
                 double limit = rounding_of(out) * fabs(want) +
                                (8 + sqrt((double)s.k)) * 0x1p-24 * magnitude +
                                1e-7 * (out == CUDA_R_16F);
-#ifndef __CUDACPU__  // cuBLAS may round the product before it adds beta C
-                if (beta != 0) limit += rounding_of(out) * fabs((double)alpha * sum);
-#endif
+                // cuBLAS may round alpha A B before it adds beta C
+                if (beta != 0 && on_gpu)
+                    limit += rounding_of(out) * fabs((double)alpha * sum);
                 double got = at(&c, index, i, j, 0);
                 if (fabs(got - want) <= limit || wrong++ > 0) continue;
                 printf(
-                    "# (%d,%d,%d) x %d, alpha %g, beta %g: (%d,%d) is %g, not %g +- "
-                    "%.2g\n",
+                    "# (%d,%d,%d) x %d, alpha %g, beta %g: "
+                    "(%d,%d) is %g, expected %g +- %.2g\n",
                     s.m, s.n, s.k, s.batch, (double)alpha, (double)beta, i, j, got, want,
                     limit);
             }
-    for (size_t i = 0; i < bytes / size_of(out); i++) {  // the gaps keep their bits
+    for (size_t i = 0; i < bytes / size_of(out); i++) {  // the padding must not change
         long long place = (long long)i % c.stride;
         int inside = place < (long long)c.ld * s.n && place % c.ld < s.m;
         if (!inside)
@@ -162,7 +164,7 @@ static int check_product(
     return wrong;
 }
 
-static void test_products(cublasHandle_t h)
+static void test_gemms(cublasHandle_t h)
 {
     const shape shapes[] = {{1, 1, 1, 1},     {5, 7, 3, 1},     {33, 65, 129, 1},
                             {64, 48, 300, 1}, {390, 50, 20, 1}, {40, 395, 40, 1},
@@ -179,21 +181,21 @@ static void test_products(cublasHandle_t h)
             int wrong = 0, repeats = 0, runs = 0;
             for (int s = 0; s < 8; s++)
                 for (int f = 0; f < 3; f++, runs++)
-                    wrong += check_product(
+                    wrong += check_gemm(
                         h, shapes[s], types[t][0], types[t][1], trans & 1, trans >> 1,
                         scales[f][0], scales[f][1], &repeats);
             tap(wrong == 0 && repeats == runs,
-                "%s to %s, op %c%c: 8 shapes, 3 scales, bits repeat (%d wrong, %d of %d "
-                "repeat)",
+                "%s to %s, op %c%c: 8 shapes, 3 scales, twice "
+                "(%d wrong, %d of %d with equal bits)",
                 name_of(types[t][0]), name_of(types[t][1]), "NT"[trans & 1],
                 "NT"[trans >> 1], wrong, repeats, runs);
         }
 }
 
-/* One B for the whole batch; an empty sum; an empty product. */
+/* One B for the whole batch; k = 0; m = 0. */
 static void test_edges(cublasHandle_t h)
 {
-    enum { M = 9, N = 6, K = 11, BATCH = 4 };
+    constexpr int M = 9, N = 6, K = 11, BATCH = 4;
     float *a = (float *)shared_bytes(sizeof *a * M * K * BATCH),
           *b = (float *)shared_bytes(sizeof *b * K * N);
     float *c = (float *)shared_bytes(sizeof *c * M * N * BATCH);
@@ -230,13 +232,13 @@ static void test_edges(cublasHandle_t h)
     tap(cublasSgemm(
             h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &one, a, M - 1, b, K, &two, c, M) ==
             CUBLAS_STATUS_INVALID_VALUE,
-        "a leading dimension below the rows is refused");
+        "a leading dimension less than the rows is rejected");
     cudaFree(a), cudaFree(b), cudaFree(c);
 }
 
 static void test_sgemv(cublasHandle_t h)
 {
-    enum { M = 23, N = 41, LD = 25 };
+    constexpr int M = 23, N = 41, LD = 25;
     float *a = (float *)shared_bytes(sizeof *a * LD * N),
           *x = (float *)shared_bytes(sizeof *x * 200);
     float *y = (float *)shared_bytes(sizeof *y * 200);
@@ -268,10 +270,10 @@ static void test_sgemv(cublasHandle_t h)
     cudaFree(a), cudaFree(x), cudaFree(y);
 }
 
-/* A captured product is done at every replay, with what the matrices hold then. */
+/* A captured GEMM runs at every replay, with the matrices' current values. */
 static void test_capture(cublasHandle_t h)
 {
-    enum { N = 24 };
+    constexpr int N = 24;
     float *a = (float *)shared_bytes(sizeof *a * N * N),
           *c = (float *)shared_bytes(sizeof *c * N * N);
     for (int i = 0; i < N * N; i++)
@@ -281,11 +283,11 @@ static void test_capture(cublasHandle_t h)
     cublasSetStream(h, stream);
     cudaStream_t found = NULL;
     cublasGetStream(h, &found);
-    tap(found == stream, "cublasGetStream gives what cublasSetStream took");
+    tap(found == stream, "cublasGetStream returns the stream of cublasSetStream");
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     {
-        float two = 2, one = 1;  // gone before the graph is launched
+        float two = 2, one = 1;  // out of scope before the graph is launched
         cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
         cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_T, N, N, N, &two, a, N, a, N, &one, c, N);
         cudaStreamEndCapture(stream, &graph);
@@ -293,14 +295,14 @@ static void test_capture(cublasHandle_t h)
     }
     cudaGraphInstantiate(&exec, graph, 0);
     cudaStreamSynchronize(stream);
-    tap(c[0] == -1, "a captured product is not done at once");
+    tap(c[0] == -1, "a captured GEMM does not run");
     cudaGraphLaunch(exec, stream);
     cudaStreamSynchronize(stream);
     float once = c[0];
     a[0] = 3;
     cudaGraphLaunch(exec, stream);
     cudaStreamSynchronize(stream);
-    tap(once == 1 && c[0] == 19 && c[N + 1] == 3, "and done at each of two replays");
+    tap(once == 1 && c[0] == 19 && c[N + 1] == 3, "it runs at each of two replays");
     cublasSetStream(h, NULL);
     cudaGraphExecDestroy(exec);
     cudaGraphDestroy(graph);
@@ -308,7 +310,7 @@ static void test_capture(cublasHandle_t h)
     cudaFree(a), cudaFree(c);
 }
 
-static void test_words(void)
+static void test_status_texts(void)
 {
     tap(strstr(cublasGetStatusString(CUBLAS_STATUS_NOT_SUPPORTED), "not supported") !=
             NULL,
@@ -317,8 +319,7 @@ static void test_words(void)
         "cublasGetStatusName");
 }
 
-#ifdef __CUDACPU__
-static void test_refusals(cublasHandle_t h)  // what only a card can do
+static void test_unsupported(cublasHandle_t h)
 {
     float x[4] = {0}, one = 1;
     tap(cublasGemmEx(
@@ -332,10 +333,11 @@ static void test_refusals(cublasHandle_t h)  // what only a card can do
             CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED,
         "doubles are not supported");
 }
-#endif
 
 int main(void)
 {
+    cudaDeviceProp p;
+    on_gpu = cudaGetDeviceProperties(&p, 0) == cudaSuccess && !p.integrated;
     cublasHandle_t h;
     if (cublasCreate(&h) != CUBLAS_STATUS_SUCCESS) {
         tap(0, "cublasCreate");
@@ -344,14 +346,12 @@ int main(void)
     // no TF32, no partial sums in 16 bits
     int exact = CUBLAS_PEDANTIC_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     cublasSetMathMode(h, (cublasMath_t)exact);
-    test_products(h);
+    test_gemms(h);
     test_edges(h);
     test_sgemv(h);
     test_capture(h);
-    test_words();
-#ifdef __CUDACPU__
-    test_refusals(h);
-#endif
+    test_status_texts();
+    if (!on_gpu) test_unsupported(h);
     tap(cublasDestroy(h) == CUBLAS_STATUS_SUCCESS, "cublasDestroy");
     return tap_done();
 }

@@ -1,7 +1,7 @@
-/* float16 - every half and every bfloat16 against a definition in double.
+/* float16.cu - every half and every bfloat16, compared with a definition in double.
  *
- * The same program runs on a card, so what is tested is what the device promises: values
- * are computed in a kernel and judged on the host.
+ * Values are computed in a kernel and checked on the host. The program also runs on a
+ * GPU, so it tests exactly what CUDA guarantees.
  */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -12,7 +12,8 @@
 
 #include "../tap.h"
 
-enum { ALL = 65536, NEAREST = 0, ZERO, DOWN, UP };
+constexpr int ALL = 65536;
+enum rounding_mode { NEAREST, ZERO, DOWN, UP };
 
 /* --- the definition ----------------------------------------------------------------- */
 
@@ -37,18 +38,19 @@ static double value_of(const format *f, unsigned bits)
     return bits & 0x8000 ? -v : v;
 }
 
-/* Which 16 bits stand for x? Searches the positive ones, which are in order of value. */
+/* The bits that represent x, by binary search: positive values are in order of bits. */
 static unsigned nearest_bits(const format *f, double x, int mode)
 {
     if (isnan(x)) return 0x7fff;
     unsigned sign = signbit(x) ? 0x8000 : 0;
     double a = fabs(x);
     unsigned low = 0, infinity = ((1u << f->exponent_bits) - 1) << f->mantissa_bits;
-    for (unsigned step = 0x4000; step; step /= 2)  // the last one that is <= a
+    for (unsigned step = 0x4000; step; step /= 2)  // the largest value <= a
         if (low + step <= infinity && value_of(f, low + step) <= a) low += step;
     if (low == infinity || value_of(f, low) == a) return sign | low;
     double below = value_of(f, low), above = value_of(f, low + 1);
-    if (low + 1 == infinity) above = 2 * below - value_of(f, low - 1);  // as if finite
+    if (low + 1 == infinity)  // the next value if the exponent had no limit
+        above = 2 * below - value_of(f, low - 1);
     int up;
     if (mode == NEAREST)
         up = a - below > above - a || (a - below == above - a && (low & 1));
@@ -57,7 +59,7 @@ static unsigned nearest_bits(const format *f, double x, int mode)
     return sign | (low + (up ? 1 : 0));
 }
 
-/* --- the two types under one roof --------------------------------------------------- */
+/* --- one interface for both types --------------------------------------------------- */
 
 template <class T> __host__ __device__ T from_bits(unsigned short bits)
 {
@@ -265,7 +267,7 @@ static double exact_function(double x, int function)
 
 /* --- helpers ------------------------------------------------------------------------ */
 
-template <class T> static T *shared_array(size_t n)  // both sides may use it
+template <class T> static T *shared_array(size_t n)  // for host and device
 {
     void *p = NULL;
     if (cudaMallocManaged(&p, n * sizeof(T)) != cudaSuccess) exit(2);
@@ -279,12 +281,12 @@ static unsigned random_bits(void)
     return (unsigned)(state >> 33);
 }
 
-static int same(const format *f, unsigned a, unsigned b)  // NaN is NaN, whatever its bits
+static int same(const format *f, unsigned a, unsigned b)  // all NaNs are the same
 {
     return a == b || (isnan(value_of(f, a)) && isnan(value_of(f, b)));
 }
 
-/* How many steps of the format lie between two values? */
+/* The distance of two values in steps of the format. */
 static int steps(unsigned a, unsigned b)
 {
     int x = a & 0x8000 ? -(int)(a & 0x7fff) : (int)a;
@@ -317,7 +319,7 @@ template <class T> static void test_widening(const format *f)
     cudaFree(wide);
 }
 
-/* Between all neighbours: the middle, a hair beside it, a quarter; and past the ends. */
+/* Between adjacent values: the middle, its neighbours, a quarter; and out of range. */
 template <class T> static void test_rounding(const format *f)
 {
     unsigned infinity = ((1u << f->exponent_bits) - 1) << f->mantissa_bits;
@@ -346,7 +348,7 @@ template <class T> static void test_rounding(const format *f)
         for (int i = 0; i < n; i++)
             if (!same(f, got[i], nearest_bits(f, x[i], mode)) && wrong++ == 0)
                 printf(
-                    "# %a gives %04x, not %04x\n", x[i], got[i],
+                    "# %a gives %04x, expected %04x\n", x[i], got[i],
                     nearest_bits(f, x[i], mode));
         tap(wrong == 0, "%s: %d floats rounded %s (%d wrong)", f->name, n, names[mode],
             wrong);
@@ -359,7 +361,7 @@ template <class T> static void test_rounding(const format *f)
     cudaFree(got);
 }
 
-/* A double a hair above a tie must not become the tie on its way through float. */
+/* A double just above a tie must not be rounded to the tie by a conversion to float. */
 template <class T> static void test_doubles(const format *f)
 {
     int n = 0;
@@ -429,18 +431,18 @@ static double exact_operation(double a, double b, double c, int op)
     }
 }
 
-/* Exponents within 2^-6 .. 2^6, so that the double results are exact (but a / b, where no
- * quotient comes near a tie); many products and sums are ties. */
+/* Exponents from 2^-6 to 2^6, so that double results are exact (except a / b, where no
+ * quotient is near a tie). Many products and sums are ties. */
 template <class T> static void test_operations(const format *f)
 {
-    enum { N = 200000 };
+    constexpr int N = 200000;
     unsigned short *in = shared_array<unsigned short>(3 * N), *got;
     got = shared_array<unsigned short>(N);
     int bias = (1 << (f->exponent_bits - 1)) - 1;
     for (int i = 0; i < 3 * N; i++) {
         unsigned r = random_bits(), exponent = (unsigned)bias - 6 + r % 13;
         unsigned mantissa = random_bits() & ((1u << f->mantissa_bits) - 1);
-        if (r & 1024) mantissa &= ~0u << (f->mantissa_bits - 3);  // short: ties
+        if (r & 1024) mantissa &= ~0u << (f->mantissa_bits - 3);  // few bits: ties
         in[i] =
             (unsigned short)((r & 2048) << 4 | exponent << f->mantissa_bits | mantissa);
     }
@@ -452,21 +454,25 @@ template <class T> static void test_operations(const format *f)
         (unsigned)bias << f->mantissa_bits,
         ((1u << f->exponent_bits) - 1) << f->mantissa_bits,
         0x7fff};
-    for (int i = 0; i < 49; i++)  // zeros, the smallest, 1, infinity, NaN with each other
-        in[3 * i] = (unsigned short)special[i / 7],
-               in[3 * i + 1] = (unsigned short)special[i % 7], in[3 * i + 2] = 0;
+    // all pairs of zeros, the smallest values, 1, infinity and NaN
+    for (int i = 0; i < 49; i++) {
+        in[3 * i] = (unsigned short)special[i / 7];
+        in[3 * i + 1] = (unsigned short)special[i % 7];
+        in[3 * i + 2] = 0;
+    }
     for (int op = 0; op < OPERATIONS; op++) {
         operate<T><<<(N + 255) / 256, 256>>>(got, in, N, op);
         cudaDeviceSynchronize();
-        int wrong = 0, slack = op == DIV ? 1 : 0;  // a card divides through a reciprocal
+        int wrong = 0, slack = op == DIV ? 1 : 0;  // a GPU divides by a reciprocal
         for (int i = 0; i < N; i++) {
             double a = value_of(f, in[3 * i]), b = value_of(f, in[3 * i + 1]);
             double exact = exact_operation(a, b, value_of(f, in[3 * i + 2]), op);
             unsigned want = nearest_bits(f, exact, NEAREST);
-            if (exact == 0 && (got[i] & 0x7fff) == 0) continue;  // of either sign
+            if (exact == 0 && (got[i] & 0x7fff) == 0) continue;  // zeros of either sign
             if (same(f, got[i], want)) continue;
             if (!isnan(exact) && steps(got[i], want) <= slack) continue;
-            if (wrong++ == 0) printf("# %a, %a: %04x, not %04x\n", a, b, got[i], want);
+            if (wrong++ == 0)
+                printf("# %a, %a: %04x, expected %04x\n", a, b, got[i], want);
         }
         tap(wrong == 0, "%s: %s, %d times (%d wrong)", f->name, OPERATION[op], N, wrong);
     }
@@ -489,7 +495,9 @@ template <class T> static void test_functions(const format *f)
             if (!isnan(exact) && steps(got[i], want) <= 2) continue;
             if (exact == 0 && (got[i] & 0x7fff) == 0) continue;
             if (wrong++ == 0)
-                printf("# %s(%a): %04x, not %04x\n", FUNCTION[function], x, got[i], want);
+                printf(
+                    "# %s(%a): %04x, expected %04x\n", FUNCTION[function], x, got[i],
+                    want);
         }
         tap(wrong == 0, "%s: %s of all 65536 within 2 steps (%d wrong)", f->name,
             FUNCTION[function], wrong);
@@ -497,7 +505,7 @@ template <class T> static void test_functions(const format *f)
     cudaFree(got);
 }
 
-/* Every comparison of every pair of a few values, as bits of one number. */
+/* All comparisons of all pairs of a few values, as bits of one number. */
 template <class T> __global__ void compare(unsigned *out, const unsigned short *v, int n)
 {
     int i = (int)threadIdx.x / n, j = (int)threadIdx.x % n;
@@ -518,7 +526,7 @@ template <class T> __global__ void compare(unsigned *out, const unsigned short *
 static unsigned compare_exactly(double a, double b)
 {
     int nan = isnan(a) || isnan(b);
-    unsigned eq = a == b, lt = a<b, gt = a> b, r = 0;
+    unsigned eq = a == b, lt = a < b, gt = b < a, r = 0;
     r |= eq | (unsigned)(a != b) << 1 | lt << 2 | (eq | lt) << 3 | gt << 4 |
          (eq | gt) << 5;
     r |= eq << 6 | (lt | gt) << 7 | lt << 8 | (eq | lt) << 9 | gt << 10 | (eq | gt) << 11;
@@ -534,7 +542,7 @@ template <class T> static void test_comparisons(const format *f)
     const unsigned values[] = {0,      0x8000, 1,        0x3c00,
                                0xbc00, 0x3c01, infinity, infinity | 0x8000,
                                0x7fff, 0x1234};
-    enum { N = 10 };
+    constexpr int N = 10;
     unsigned short *v = shared_array<unsigned short>(N);
     unsigned *got = shared_array<unsigned>(N * N);
     for (int i = 0; i < N; i++)
@@ -576,7 +584,7 @@ static void test_pairs(void)
     int wrong = 0;
     for (int i = 0; i < 16; i++)
         wrong += got[i] != want[i % 8];
-    tap(wrong == 0, "pairs: arithmetic, comparisons, taken apart (%d wrong)", wrong);
+    tap(wrong == 0, "pairs: arithmetic, comparisons, unpacking (%d wrong)", wrong);
     cudaFree(got);
 }
 

@@ -1,4 +1,4 @@
-// gdb_demo.cu - for the debugger: stop at the line marked below, in one thread.
+// gdb_demo.cu - the suite stops gdb at the line marked below, in one thread.
 #include <cuda_runtime.h>
 
 __global__ void reverse(float *x, int n)

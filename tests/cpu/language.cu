@@ -1,4 +1,4 @@
-// language.cu - every form that the translator has to understand.
+// language.cu - every form that the translator must recognize.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "../tap.h"
 #include "language.cuh"
 
-// ---- launches, in text that looks like launches ----
+/* --- launches, and text that looks like launches ------------------------------------ */
 
 // a comment with k<<<1, 2>>>(x); and a "string
 static const char *const text = "k<<<1, 1>>>(no)", *const raw = R"x(k<<<1, 1>>>(y) )")x";
@@ -57,7 +57,7 @@ __global__ void take_struct(float *x, pair p)
     x[threadIdx.x] = p.a * p.b;
 }
 
-// Kernel and host function of one name: the plain call is of the host function.
+// A kernel and a host function of one name: the plain call is of the host function.
 __global__ void overloaded(float *x, int)
 {
     x[threadIdx.x] = 5;
@@ -146,7 +146,7 @@ static void launches(void)
     int shifted = 1000 << 2, back = shifted >> 3 > 2 ? 1 : 0;
     tap(shifted == 4000 && back == 1, "shifts are not launches");
     overloaded(x);
-    tap(get()[31] == 5, "a host function with a kernel's name");
+    tap(get()[31] == 5, "a host function with the name of a kernel");
     tap(launch_from_header(x) == cudaSuccess && get()[0] == 310, "a launch in a header");
     cudaStream_t s;
     cudaStreamCreate(&s);
@@ -158,7 +158,7 @@ static void launches(void)
     cudaStreamDestroy(s);
 }
 
-// ---- memory of the block ----
+/* --- shared, constant and device memory --------------------------------------------- */
 
 extern __shared__ float file_scope[];
 __constant__ float coefficient[4];
@@ -201,7 +201,7 @@ __global__ void static_shapes(float *o)
     __syncthreads();
     o[t] = p[31 - t].a + v + __half2float(hh[1][t]) + ptr[t & 7].w;
 }
-// Kernels that the compiler can see whole must still read shared memory again.
+// The compiler must not cache shared memory across a barrier.
 static __global__ void internal(int *o)
 {
     __shared__ int v;
@@ -245,7 +245,7 @@ static void memory_of_blocks(void)
     int wrong = 0;
     for (int i = 0; i < 64; i++)
         wrong += ((int *)h)[i] != 12;
-    tap(!wrong, "a barrier makes others' writes visible");
+    tap(!wrong, "a barrier makes the writes of other threads visible");
     where<<<dim3(3, 2, 2), dim3(4, 3, 2)>>>((int *)x, 24, 100);
     get();
     for (int i = 0; i < 12 * 24; i++)
@@ -254,7 +254,7 @@ static void memory_of_blocks(void)
     count<<<70, 33>>>();
     int n = 0;
     cudaMemcpyFromSymbol(&n, counter, sizeof n);
-    tap(n == 70 * 33, "a __device__ variable, counted up by all threads");
+    tap(n == 70 * 33, "a __device__ variable, incremented by all threads");
 }
 
 __global__ void functions(float *o)
@@ -290,7 +290,7 @@ int main()
     get();
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         tap(h[i] == want[i], "device function %zu: %g, expected %g", i, h[i], want[i]);
-    tap(cudaGetLastError() == cudaSuccess, "no error is left");
+    tap(cudaGetLastError() == cudaSuccess, "no pending error");
     cudaFree(x);
     return tap_done();
 }

@@ -1,4 +1,4 @@
-// language.cuh - a local header with a launch and shared memory in it, and one below.
+// language.cuh - a local header with a launch and shared memory, which includes another.
 #pragma once
 #include "parts/inner.cuh"
 

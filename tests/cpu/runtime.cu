@@ -83,7 +83,7 @@ static void expect(const char *what, cudaError_t want)
         cudaGetErrorName(got));
 }
 
-// Toolkits before 13 call a bad grid or block cudaErrorInvalidConfiguration.
+// Toolkits before 13 return cudaErrorInvalidConfiguration for an invalid grid or block.
 static void expect_bad_shape(const char *what)
 {
     if (cudaPeekAtLastError() == cudaErrorInvalidConfiguration)
@@ -106,15 +106,24 @@ static void errors(void)
     expect_bad_shape("a grid with y = 65536");
     use_shared<<<1, 32, 48 * 1024 + 4>>>(x, 4);
     expect("more than 48 KB of dynamic shared memory", cudaErrorInvalidValue);
+    int optin = 0, h = 0;
+    cudaDeviceGetAttribute(&optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
     cudaError_t e = cudaFuncSetAttribute(
-        use_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 96 * 1024);
-    use_shared<<<1, 32, 96 * 1024>>>(x, 24 * 1024);
-    int h = 0;
+        use_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, optin);
+    use_shared<<<1, 32, optin>>>(x, optin / 4);
     cudaMemcpy(&h, x, 4, cudaMemcpyDeviceToHost);
-    tap(e == cudaSuccess && h == 24 * 1024 - 1, "96 KB after cudaFuncSetAttribute");
+    tap(e == cudaSuccess && h == optin / 4 - 1, "%d bytes after cudaFuncSetAttribute",
+        optin);
+    e = cudaFuncSetAttribute(
+        use_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, optin + 4);
+    tap(e == cudaErrorInvalidValue, "cudaFuncSetAttribute with 4 bytes more: %s",
+        cudaGetErrorName(e));
+    expect("the same as the last error", cudaErrorInvalidValue);
+    use_shared<<<1, 32, optin + 4>>>(x, optin / 4);
+    expect("a launch with 4 bytes more", cudaErrorInvalidValue);
     tap(cudaMalloc(&huge, (size_t)1 << 50) == cudaErrorMemoryAllocation && !huge,
         "cudaMalloc of 1 PB");
-    expect("the same, as the last error", cudaErrorMemoryAllocation);
+    expect("the same as the last error", cudaErrorMemoryAllocation);
     tap(cudaMemcpy(&h, x, 4, (cudaMemcpyKind)9) == cudaErrorInvalidMemcpyDirection,
         "cudaMemcpy with kind 9");
     tap(cudaMemcpy(x, &h, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue,
@@ -140,7 +149,15 @@ static void devices(void)
         "its limits");
     cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, 0);
     cudaDeviceGetAttribute(&optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
-    tap(warp == 32 && optin >= 96 * 1024, "cudaDeviceGetAttribute");
+    tap(warp == 32 && optin >= 64 * 1024 && (size_t)optin == p.sharedMemPerBlockOptin,
+        "cudaDeviceGetAttribute");
+    cudaFuncAttributes f;
+    cudaError_t e = cudaFuncGetAttributes(&f, add);
+    int capability = 10 * p.major + p.minor;
+    tap(e == cudaSuccess && f.maxThreadsPerBlock > 0 && f.numRegs > 0 &&
+            f.binaryVersion > 0 && f.binaryVersion <= capability && f.ptxVersion > 0,
+        "cudaFuncGetAttributes: sm_%d on a device of capability %d", f.binaryVersion,
+        capability);
     int blocks = 0;
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 256, 0);
     tap(blocks >= 1, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -153,7 +170,8 @@ static void events(void)
     cudaEventCreate(&b);
     cudaEventCreateWithFlags(&no_time, cudaEventDisableTiming);
     float ms = -1;
-    tap(cudaEventElapsedTime(&ms, a, b) != cudaSuccess, "no time before cudaEventRecord");
+    tap(cudaEventElapsedTime(&ms, a, b) != cudaSuccess,
+        "no elapsed time before cudaEventRecord");
     cudaGetLastError();
     cudaEventRecord(a);
     cudaEventRecord(b, 0);
@@ -162,14 +180,14 @@ static void events(void)
     tap(cudaEventElapsedTime(&ms, a, b) == cudaSuccess && ms >= 0,
         "cudaEventElapsedTime");
     tap(cudaEventElapsedTime(&ms, a, no_time) != cudaSuccess,
-        "no time with cudaEventDisableTiming");
+        "no elapsed time with cudaEventDisableTiming");
     cudaGetLastError();
     cudaEventDestroy(a);
     cudaEventDestroy(b);
     cudaEventDestroy(no_time);
 }
 
-// ---- graphs ----
+/* --- graphs ------------------------------------------------------------------------- */
 
 static void count_call(void *n)
 {
@@ -194,10 +212,10 @@ static void graphs(void)
     cudaStreamCaptureStatus status;
     cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
     cudaStreamIsCapturing(s, &status);
-    tap(status == cudaStreamCaptureStatusActive, "a stream is being captured");
+    tap(status == cudaStreamCaptureStatusActive, "the stream is capturing");
     int a = 5;
     add<<<(N + 127) / 128, 128, 0, s>>>(x, a, N);
-    a = 100;  // the graph has copied the 5
+    a = 100;  // the graph has a copy of the 5
     cudaEventRecord(fork, s);
     cudaStreamWaitEvent(side, fork, 0);
     cudaMemsetAsync(y, 0, 4, side);
@@ -213,7 +231,7 @@ static void graphs(void)
     cudaGraphGetNodes(graph, NULL, &nodes);
     tap(nodes == 5, "the graph has %zu nodes, expected 5", nodes);
     cudaMemcpy(host, x, sizeof *x, cudaMemcpyDeviceToHost);
-    tap(host[0] == 0 && called == 0, "nothing runs while it is captured");
+    tap(host[0] == 0 && called == 0, "captured work does not run");
     cudaStreamIsCapturing(s, &status);
     tap(status == cudaStreamCaptureStatusNone, "the capture has ended");
 
@@ -229,15 +247,15 @@ static void graphs(void)
     cudaMemcpy(host, x + N - 1, sizeof *x, cudaMemcpyDeviceToHost);
     tap(host[0] == 15, "every block of the replayed launch");
 
-    // What cannot be recorded ends the capture.
+    // Calls that cannot be captured invalidate the capture.
     cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
     int *z = NULL;
     e = cudaStreamSynchronize(s);
-    tap(e == cudaErrorStreamCaptureUnsupported, "no waiting while capturing: %s",
+    tap(e == cudaErrorStreamCaptureUnsupported, "no synchronization while capturing: %s",
         cudaGetErrorName(e));
     e = cudaStreamEndCapture(s, &graph);
     tap(e == cudaErrorStreamCaptureInvalidated && !graph,
-        "which makes the capture void: %s", cudaGetErrorName(e));
+        "it invalidates the capture: %s", cudaGetErrorName(e));
     cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed);
     e = cudaMalloc(&z, 64);
     tap(e == cudaSuccess && z, "cudaMalloc in a relaxed capture");
@@ -247,7 +265,7 @@ static void graphs(void)
     e = cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal);
     tap(e == cudaErrorStreamCaptureUnsupported, "the default stream cannot be captured");
     e = cudaStreamEndCapture(s, &graph);
-    tap(e != cudaSuccess, "no end without a beginning");
+    tap(e != cudaSuccess, "cudaStreamEndCapture without a capture");
     cudaGetLastError();
     add<<<1, 1, 0, s>>>(x, 1, 1);
     cudaStreamSynchronize(s);
@@ -269,6 +287,6 @@ int main()
     devices();
     events();
     graphs();
-    tap(cudaGetLastError() == cudaSuccess, "no error is left");
+    tap(cudaGetLastError() == cudaSuccess, "no pending error");
     return tap_done();
 }

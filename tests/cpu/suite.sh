@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The CPU back end: what it runs, what it refuses and in which words, debugger, sanitizers,
-# other compilers. The first programs are the same on a card.
+# The CPU back end: programs, error messages, translator, debugger, other compilers,
+# sanitizers. The first programs also run on a GPU.
 . "$(dirname "$0")/../tap.sh"
 
 for program in language warps blocks runtime; do
@@ -8,32 +8,67 @@ for program in language warps blocks runtime; do
     "$B/tests/cpu/$program" 2>/dev/null || tap_failed=1
 done
 [ "$BACKEND" = cpu ] || tap_done
-echo "# what only the CPU has"
+echo "# only on the CPU back end"
 "$B/tests/cpu/backend" || tap_failed=1
 
 for program in language warps blocks runtime; do
     for seed in 1 2 3; do
-        check "$program in thread order $seed" env WB_SHUFFLE=$seed "$B/tests/cpu/$program"
+        check "$program in thread order $seed" \
+            env WB_SHUFFLE=$seed "$B/tests/cpu/$program"
     done
     check "$program with one worker" env WB_THREADS=1 "$B/tests/cpu/$program"
     check "$program with five workers" env WB_THREADS=5 "$B/tests/cpu/$program"
 done
-check_fails "WB_THREADS=0" "WB_THREADS=0: from 1 to 1024" env WB_THREADS=0 "$B/tests/cpu/blocks"
-check_fails "WB_THREADS=x" "WB_THREADS=x: not a number" env WB_THREADS=x "$B/tests/cpu/blocks"
-check_fails "WB_STACK_KB=1" "WB_STACK_KB=1: a stack has" env WB_STACK_KB=1 "$B/tests/cpu/blocks"
+check_fails "WB_THREADS=0" "WB_THREADS=0: use 1 to 1024 threads" \
+    env WB_THREADS=0 "$B/tests/cpu/blocks"
+check_fails "WB_THREADS=x" "WB_THREADS=x: not a number" \
+    env WB_THREADS=x "$B/tests/cpu/blocks"
+check_fails "WB_STACK_KB=1" "WB_STACK_KB=1: use a stack size from 16 to 65536 KB" \
+    env WB_STACK_KB=1 "$B/tests/cpu/blocks"
 
-# --- building one .cu by hand: build COMPILER FILE.cu OUT [FLAGS] ------------------------------
+echo "# emulated architectures (WBCPU_ARCH)"
+is_arch() { # is_arch ARCH MAJOR.MINOR OPTIN
+    check_says "WBCPU_ARCH=$1: capability $2, $3 bytes of shared memory" \
+        "$2 ptx $1 binary $1 optin $3" \
+        env WBCPU_ARCH="$1" "$B/tests/cpu/backend" properties
+    check "runtime with WBCPU_ARCH=$1" env WBCPU_ARCH="$1" "$B/tests/cpu/runtime"
+}
+is_arch 75 7.5 65536
+is_arch 80 8.0 166912
+is_arch 86 8.6 101376
+is_arch 89 8.9 101376
+is_arch 90 9.0 232448
+is_arch 100 10.0 232448
+is_arch 120 12.0 101376
+for empty in "env -u WBCPU_ARCH" "env WBCPU_ARCH="; do
+    check_says "$empty: the default" "8.0 ptx 80 binary 80 optin 232448" \
+        $empty "$B/tests/cpu/backend" properties
+done
+for program in "backend properties" blocks; do
+    for arch in 70 0 800; do
+        check_fails "WBCPU_ARCH=$arch $program" \
+            "WBCPU_ARCH=$arch: use 75, 80, 86, 89, 90, 100 or 120" \
+            env WBCPU_ARCH=$arch "$B/tests/cpu/"$program
+    done
+done
+check_fails "WBCPU_ARCH=sm_75" "WBCPU_ARCH=sm_75: not a number" \
+    env WBCPU_ARCH=sm_75 "$B/tests/cpu/blocks"
+
+# --- build one .cu by hand: build COMPILER FILE.cu OUT [FLAGS] --------------------------
 flags="-std=gnu++17 -fno-strict-aliasing -fno-math-errno -fno-trapping-math
-       -fstack-clash-protection -Wno-unknown-pragmas -Wno-attributes -g -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
+       -fstack-clash-protection -Wno-unknown-pragmas -Wno-attributes -g
+       -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
 build() {
     compiler=$1 file=$2 out=$3; shift 3
     mkdir -p "$out.d" && build/host/translate "$file" "$out.d" &&
-        $compiler $flags -iquote "$(dirname "$file")" "$@" -x c++ "$out.d/$(basename "$file").cpp" \
-            -x none -o "$out" ${LIB:-$B/libwbcpu.a} -lstdc++ -lpthread -ldl -lm
+        $compiler $flags -iquote "$(dirname "$file")" "$@" \
+            -x c++ "$out.d/$(basename "$file").cpp" -x none -o "$out" \
+            ${LIB:-$B/libwbcpu.a} -lstdc++ -lpthread -ldl -lm
 }
 compile_only() { build "$1" "$2" "$3" -fsyntax-only; }
 
-# wrong COMPILER FILE COMMAND...: it fails, and its output has every `// says:` line of FILE
+# wrong COMPILER FILE COMMAND...: must fail, with every `// says:` line of FILE in its
+# output
 wrong() {
     name="$(basename "$2" .cu) ($1)" file=$2; shift 2
     if "$@" >"$TMP/.out" 2>&1; then
@@ -47,9 +82,11 @@ wrong() {
     else echo "ok - $name"; fi
 }
 
-echo "# mistakes: refused, with the student's line"
+echo "# mistakes are rejected with the line of the source"
 compilers=${CXX:-g++}
-command -v clang++ >/dev/null && [ "${CXX:-}" != clang++ ] && compilers="$compilers clang++"
+if command -v clang++ >/dev/null && [ "${CXX:-}" != clang++ ]; then
+    compilers="$compilers clang++"
+fi
 for file in tests/cpu/wrong/translate_*.cu; do
     wrong translator "$file" build/host/translate "$file" "$TMP/t"
 done
@@ -60,41 +97,45 @@ for compiler in $compilers; do
 done
 for file in tests/cpu/wrong/run_*.cu; do
     if build "${CXX:-g++}" "$file" "$TMP/run" >"$TMP/.out" 2>&1; then
-        # one worker: which block gets stuck first must not depend on the machine
+        # one worker, so that the same block deadlocks first on every machine
         wrong "at run time" "$file" env WB_THREADS=1 "$TMP/run"
     else echo "not ok - $file does not compile"; tap_show; tap_failed=1; fi
 done
-check_fails "a file that is not there" "nowhere.cu: error: cannot be read" \
+check_fails "a missing file" "nowhere.cu: error: cannot be read" \
     build/host/translate nowhere.cu "$TMP/t"
 cat >"$TMP/active.cu" <<'END'
 __global__ void k(unsigned *x) { x[threadIdx.x] = __activemask(); }
 int main() { k<<<1, 32>>>(nullptr); }
 END
-check_says "__activemask warns" "which lanes run together is up to the scheduler" \
+check_says "__activemask warns" \
+    "which lanes are active together depends on the scheduler" \
     compile_only "${CXX:-g++}" "$TMP/active.cu" "$TMP/active"
 
 echo "# the translator"
 check "line breaks are kept" bash -c "
     build/host/translate tests/cpu/language.cu $TMP/t &&
     [ \$((\$(wc -l <tests/cpu/language.cu) + 1)) = \$(wc -l <$TMP/t/language.cu.cpp) ]"
-check "headers below headers are translated, and make is told" bash -c "
+check "nested headers are translated and are dependencies for make" bash -c "
     build/host/translate tests/cpu/language.cu $TMP/t -d out.o &&
     grep -q wbcpu_dynamic_shared $TMP/t/language.cuh &&
     grep -q 'attribute' $TMP/t/parts/inner.cuh &&
-    grep -q 'out.o:.*tests/cpu/language.cuh.*tests/cpu/parts/inner.cuh\|out.o:.*inner.cuh.*language.cuh' \
-        $TMP/t/language.cu.headers.d"
+    grep -q 'out.o:.*tests/cpu/language.cuh' $TMP/t/language.cu.headers.d &&
+    grep -q 'out.o:.*tests/cpu/parts/inner.cuh' $TMP/t/language.cu.headers.d"
 cat >"$TMP/loops.cu" <<'END'
 #define HALF_WARP 16
 constexpr int WARP = 32;
 __device__ float yes(float v, float *s, float2 m)
 {
     for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffffu, v, o);
-    for (int offset = warpSize / 2; offset; offset /= 2) { v += __shfl_down_sync(~0u, v, offset); }
-    for (unsigned o = WARP / 2; o >= 1; o = o / 2) v = fmaxf(v, __shfl_xor_sync(-1, v, o));
+    for (int offset = warpSize / 2; offset; offset /= 2) {
+        v += __shfl_down_sync(~0u, v, offset);
+    }
+    for (unsigned o = WARP / 2; o >= 1; o = o / 2)
+        v = fmaxf(v, __shfl_xor_sync(-1, v, o));
     for (int o = HALF_WARP; o != 0; o >>= 1) v = min(__shfl_xor_sync(~0u, v, o, 32), v);
 #pragma unroll
     for (int o = 1; o < 32; o *= 2) v = v + __shfl_xor_sync(~0u, v, o);
-    for (int o = 16; o > 0; o /= 2) { // two at once
+    for (int o = 16; o > 0; o /= 2) { // two in one loop
         s[3] += __shfl_xor_sync(~0u, s[3], o);
         m.y *= __shfl_xor_sync(~0u, m.y, /* lane */ o);
     }
@@ -112,10 +153,14 @@ __device__ float no(float v, float w, float *s, int n, int i)
     for (int o = 16; o > 0; o >>= 1) v += 2 * __shfl_xor_sync(~0u, v, o);
     for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(~0u, v, o), w++;
     for (int o = 16; o > 0; o >>= 1) { v += __shfl_xor_sync(~0u, v, o); w += v; }
-    for (int o = 16; o > 0; o >>= 1) { v += __shfl_xor_sync(~0u, v, o); w += __shfl_xor_sync(~0u, w + v, o); }
+    for (int o = 16; o > 0; o >>= 1) {
+        v += __shfl_xor_sync(~0u, v, o);
+        w += __shfl_xor_sync(~0u, w + v, o);
+    }
     for (int o = 16; o > 0; o >>= 1) s[i++] += __shfl_xor_sync(~0u, s[i++], o);
     for (int o = 16; o > 0; o >>= 1) s[o] += __shfl_xor_sync(~0u, s[o], o);
-    for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(__ballot_sync(~0u, 1), v, o);
+    for (int o = 16; o > 0; o >>= 1)
+        v += __shfl_xor_sync(__ballot_sync(~0u, 1), v, o);
     for (int o = 16; o > 0; o >>= 1) v += __shfl_down_sync(~0u, v, o, 16);
     for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(~0u, v, o, 16);
     for (int o = 16; o > 0; o -= 1) v += __shfl_xor_sync(~0u, v, o);
@@ -124,9 +169,12 @@ __device__ float no(float v, float w, float *s, int n, int i)
     return v;
 }
 END
-count_loops() { build/host/translate "$1" "$TMP/t" && grep -o warp_loop "$TMP/t/$(basename "$1").cpp" | wc -l; }
-check_says "reduction loops are recognised" "7" count_loops "$TMP/loops.cu"
-check_says "loops that are something else stay loops" "0" count_loops "$TMP/other.cu"
+count_loops() {
+    build/host/translate "$1" "$TMP/t" &&
+        grep -o warp_loop "$TMP/t/$(basename "$1").cpp" | wc -l
+}
+check_says "reduction loops are recognized" "7" count_loops "$TMP/loops.cu"
+check_says "other loops are left alone" "0" count_loops "$TMP/other.cu"
 
 echo "# the debugger"
 if command -v gdb >/dev/null; then
@@ -134,14 +182,17 @@ if command -v gdb >/dev/null; then
     line=$(grep -n 'stop here' tests/cpu/gdb_demo.cu | cut -d: -f1)
     in_gdb() {
         WB_THREADS=1 gdb -q -batch -nx -ex "set debuginfod enabled off" \
-            -ex "break gdb_demo.cu:$line if threadIdx.x == 5" -ex run -ex 'printf "thread %d of block %d\n", threadIdx.x, blockIdx.x' \
-            -ex next -ex 'printf "v = %g, s[5] = %g\n", v, s[5]' -ex backtrace "$TMP/demo"
+            -ex "break gdb_demo.cu:$line if threadIdx.x == 5" -ex run \
+            -ex 'printf "thread %d of block %d\n", threadIdx.x, blockIdx.x' -ex next \
+            -ex 'printf "v = %g, s[5] = %g\n", v, s[5]' -ex backtrace "$TMP/demo"
     }
-    if in_gdb 2>&1 | grep -q "ptrace: Operation not permitted"; then skip "gdb" "not allowed to trace here"
+    if in_gdb 2>&1 | grep -q "ptrace: Operation not permitted"; then
+        skip "gdb" "ptrace is not permitted"
     else
-        check_says "gdb stops in the thread that is asked for" "thread 5 of block 0" in_gdb
-        check_says "gdb shows local and shared variables" "v = 116, s[5] = 10" in_gdb
-        check_says "gdb's backtrace has the kernel's line" "gdb_demo.cu:$((line + 1))" in_gdb
+        check_says "gdb stops in the requested thread" "thread 5 of block 0" in_gdb
+        check_says "gdb prints local and shared variables" "v = 116, s[5] = 10" in_gdb
+        check_says "gdb's backtrace has the line in the kernel" \
+            "gdb_demo.cu:$((line + 1))" in_gdb
     fi
 else skip "gdb" "not installed"; fi
 
@@ -149,7 +200,8 @@ echo "# other compilers"
 for compiler in clang++ g++-11; do
     command -v $compiler >/dev/null || { skip "$compiler" "not installed"; continue; }
     for program in language warps blocks; do
-        check "$program by $compiler" build $compiler tests/cpu/$program.cu "$TMP/$program" -O1 -w
+        check "$program by $compiler" \
+            build $compiler tests/cpu/$program.cu "$TMP/$program" -O1 -w
         check "$program by $compiler runs" "$TMP/$program"
     done
 done
@@ -160,8 +212,10 @@ check "a build with AddressSanitizer and UndefinedBehaviorSanitizer" sanitized
 export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
 for program in language warps blocks runtime backend; do
     check "$program under the sanitizers" build/cpu-asan/tests/cpu/$program
-    check "$program under the sanitizers in thread order 4" env WB_SHUFFLE=4 build/cpu-asan/tests/cpu/$program
+    check "$program under the sanitizers in thread order 4" \
+        env WB_SHUFFLE=4 build/cpu-asan/tests/cpu/$program
 done
-LIB=build/cpu-asan/libwbcpu.a build "${CXX:-g++}" tests/cpu/wrong/asan_overflow.cu "$TMP/over" -O1 -fsanitize=address,undefined
+LIB=build/cpu-asan/libwbcpu.a build "${CXX:-g++}" tests/cpu/wrong/asan_overflow.cu \
+    "$TMP/over" -O1 -fsanitize=address,undefined
 wrong AddressSanitizer tests/cpu/wrong/asan_overflow.cu "$TMP/over"
 tap_done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The types and libraries of the CPU back end: 16-bit floats, tensor cores, cooperative
-# groups, cuBLAS. The programs are the same on a card; what only the CPU has is at the end.
+# groups, cuBLAS. The programs also run on a GPU; the rest is only for the CPU back end.
 . "$(dirname "$0")/../tap.sh"
 
 for program in float16 wmma cooperative cublas; do
@@ -9,41 +9,54 @@ for program in float16 wmma cooperative cublas; do
 done
 [ "$BACKEND" = cpu ] || tap_done
 
-echo "# cublas with the own product, and with other numbers of workers"
+echo "# cublas with the built-in GEMM and with other numbers of workers"
 check "cublas with WB_BLAS=own" env WB_BLAS=own "$B/tests/cpu/cublas"
 check "cublas with one worker" env WB_THREADS=1 "$B/tests/cpu/cublas"
-check "cublas with five workers and WB_BLAS=own" env WB_THREADS=5 WB_BLAS=own "$B/tests/cpu/cublas"
-check_fails "WB_BLAS names no file" "name libscipy_openblas.so, or say WB_BLAS=own" \
+check "cublas with five workers and WB_BLAS=own" \
+    env WB_THREADS=5 WB_BLAS=own "$B/tests/cpu/cublas"
+check_fails "WB_BLAS is a missing file" \
+    "give the path of libscipy_openblas.so or use WB_BLAS=own" \
     env WB_BLAS=/no/such/library.so "$B/tests/cpu/cublas"
-check_fails "WB_BLAS names another library" "it is not an OpenBLAS library" \
+check_fails "WB_BLAS is another library" "it is not an OpenBLAS library" \
     env WB_BLAS=libm.so.6 "$B/tests/cpu/cublas"
 for seed in 1 2; do
     check "wmma in thread order $seed" env WB_SHUFFLE=$seed "$B/tests/cpu/wmma"
-    check "cooperative groups in thread order $seed" env WB_SHUFFLE=$seed "$B/tests/cpu/cooperative"
+    check "cooperative groups in thread order $seed" \
+        env WB_SHUFFLE=$seed "$B/tests/cpu/cooperative"
 done
 
 include=common/cpu/include
-echo '#include <cublas_v2.h>
-int main(void) { cublasHandle_t h; return cublasCreate(&h) == CUBLAS_STATUS_SUCCESS ? 0 : 1; }' >"$TMP/use.c"
+cat >"$TMP/use.c" <<'END'
+#include <cublas_v2.h>
+int main(void)
+{
+    cublasHandle_t h;
+    return cublasCreate(&h) == CUBLAS_STATUS_SUCCESS ? 0 : 1;
+}
+END
 check "cublas_v2.h is C11" \
-    ${CC:-cc} -std=c11 -pedantic -Wall -Wextra -Werror -fsyntax-only -I$include "$TMP/use.c"
+    ${CC:-cc} -std=c11 -pedantic -Wall -Wextra -Werror -fsyntax-only -I$include \
+    "$TMP/use.c"
 check "cublas_v2.h is C++17" \
-    ${CXX:-g++} -std=c++17 -Wall -Wextra -Werror -fsyntax-only -x c++ -I$include "$TMP/use.c"
+    ${CXX:-g++} -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I$include \
+    -x c++ "$TMP/use.c"
 
-# without the CPU's own conversions of half: the same results
+# half in software, without the CPU's conversion instructions: the same results
 flags="-std=gnu++17 -O1 -fno-strict-aliasing -I$include -include cuda_runtime.h"
 software_half() {
     build/host/translate tests/cpu/float16.cu "$TMP" &&
-        ${CXX:-g++} $flags -iquote tests/cpu -x c++ -c "$TMP/float16.cu.cpp" -o "$TMP/float16.o" &&
-        ${CXX:-g++} "$TMP/float16.o" "$B/libwbcpu.a" -lpthread -ldl -lm -o "$TMP/float16" &&
+        ${CXX:-g++} $flags -iquote tests/cpu -x c++ -c "$TMP/float16.cu.cpp" \
+            -o "$TMP/float16.o" &&
+        ${CXX:-g++} "$TMP/float16.o" "$B/libwbcpu.a" -lpthread -ldl -lm \
+            -o "$TMP/float16" &&
         "$TMP/float16"
 }
 check "float16 built for any x86-64 or aarch64" software_half
 
-for header in cub/cub.cuh thrust/device_vector.h curand_kernel.h cuda/barrier cuda/pipeline \
-              cublasLt.h cudnn.h nvrtc.h cuda_fp8.h; do
+for header in cub/cub.cuh thrust/device_vector.h curand_kernel.h \
+              cuda/barrier cuda/pipeline cublasLt.h cudnn.h nvrtc.h cuda_fp8.h; do
     echo "#include <$header>" >"$TMP/stub.cpp"
-    check_fails "$header says that it is not supported" "is not supported by the cpu backend" \
+    check_fails "$header: not supported" "is not supported by the CPU back end" \
         ${CXX:-g++} -fsyntax-only -I$include "$TMP/stub.cpp"
 done
 tap_done

@@ -1,5 +1,5 @@
-// warps.cu - what the lanes of a warp do together: every collective, parts of warps, lanes
-// that have left, and reduction loops, which must give the bits of the plain loop.
+// warps.cu - every warp collective, parts of warps, exited lanes, and reduction loops,
+// which must give the same bits as the plain loop.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static const unsigned FULL = 0xffffffffu;
 
-// out[t]: 0, or a bit for each operation that gave thread t a wrong result
+// out[t] has a bit for every operation with a wrong result in thread t
 __global__ void collectives(unsigned *out)
 {
     int lane = threadIdx.x & 31, bad = 0, bit = 0;
@@ -47,7 +47,7 @@ __global__ void collectives(unsigned *out)
     out[blockIdx.x * blockDim.x + threadIdx.x] = bad;
 }
 
-// Halves and quarters of a warp go different ways, each with its own mask.
+// Parts of a warp diverge, each with its own mask.
 __global__ void parts(unsigned *out)
 {
     int lane = threadIdx.x & 31, bad = 0, bit = 0;
@@ -65,14 +65,14 @@ __global__ void parts(unsigned *out)
     bit = 6;
     unsigned odd = __ballot_sync(FULL, lane & 1);
     if (lane & 1) EXPECT(__shfl_sync(odd, lane, 31) == 31);
-    for (int i = 0; i <= lane % 4; i++) {  // a round less for every fourth lane each time
+    for (int i = 0; i <= lane % 4; i++) {  // lanes run 1 to 4 rounds
         unsigned left = FULL / 15 * (0xfu << i & 0xfu);
         EXPECT(__ballot_sync(left, 1) == left);
     }
     out[blockIdx.x * blockDim.x + threadIdx.x] = bad;
 }
 
-// Lanes leave; those that stay must not wait for them.
+// Lanes exit; the others must not wait for them.
 __global__ void leaving(int *out)
 {
     int lane = threadIdx.x & 31;
@@ -86,7 +86,7 @@ __global__ void leaving(int *out)
     out[threadIdx.x] = sum + __popc(__ballot_sync(0x3ffu, 1));
 }
 
-// ---- reductions ----
+/* --- reductions --------------------------------------------------------------------- */
 
 #define ROUNDS(first, rounds) for (int o_ = first, n_ = rounds; n_ > 0; n_--, o_ /= 2)
 
@@ -98,7 +98,8 @@ template <class T> __device__ T sum_xor(T v)
 }
 template <class T> __device__ T sum_xor_plain(T v)
 {
-    ROUNDS(16, 5) v += __shfl_xor_sync(FULL, v, o_);
+    ROUNDS(16, 5)
+        v += __shfl_xor_sync(FULL, v, o_);
     return v;
 }
 template <class T> __device__ T sum_down(T v)
@@ -111,7 +112,8 @@ template <class T> __device__ T sum_down(T v)
 }
 template <class T> __device__ T sum_down_plain(T v)
 {
-    ROUNDS(16, 5) v += __shfl_down_sync(FULL, v, o_);
+    ROUNDS(16, 5)
+        v += __shfl_down_sync(FULL, v, o_);
     return v;
 }
 template <class T> __device__ T sum_rising(T v)
@@ -138,8 +140,7 @@ template <class T> __device__ T both(T v)
 template <class T> __device__ T both_plain(T v)
 {
     T low = v, high = v;
-    ROUNDS(8, 4)
-    {
+    ROUNDS(8, 4) {
         low = min(low, __shfl_xor_sync(FULL, low, o_));
         high = max(high, __shfl_xor_sync(FULL, high, o_));
     }
@@ -153,11 +154,12 @@ __device__ float part_sum(float v, unsigned mask)
 }
 __device__ float part_sum_plain(float v, unsigned mask)
 {
-    ROUNDS(4, 3) v += __shfl_xor_sync(mask, v, o_, 8);
+    ROUNDS(4, 3)
+        v += __shfl_xor_sync(mask, v, o_, 8);
     return v;
 }
 
-// Different sizes, so that every order of adding rounds differently.
+// Different magnitudes, so that every order of summation rounds differently.
 template <class T> __device__ T start(int i)
 {
     return T(float((i * 37 + 11) % 101) * 0.0173f - 0.7f);
@@ -202,7 +204,7 @@ static void compare(const char *what, Kernel kernel, int each)
     kernel<<<1, threads>>>(got, want);
     cudaDeviceSynchronize();
     tap(memcmp((void *)got, (void *)want, n * sizeof(T)) == 0,
-        "%s: the bits of the plain loop", what);
+        "%s: the same bits as the plain loop", what);
     cudaFree(got);
     cudaFree(want);
 }
@@ -228,13 +230,13 @@ int main()
     }
     parts<<<2, 128>>>(out);
     cudaDeviceSynchronize();
-    expect_zero("parts of a warp on different ways", out, 256);
+    expect_zero("divergent parts of a warp", out, 256);
     leaving<<<1, 64>>>((int *)out);
     cudaDeviceSynchronize();
     int wrong = 0;
     for (int t = 0; t < 64; t++)
         wrong += (int)out[t] != (t % 32 < 10 ? 190 + 10 : -1);
-    tap(!wrong, "lanes that have left are not waited for");
+    tap(!wrong, "collectives do not wait for exited lanes");
     compare<float>("sums of float", reduce<float>, 3);
     compare<double>("sums of double", reduce<double>, 3);
     compare<int>("sums of int", reduce<int>, 3);
@@ -242,8 +244,8 @@ int main()
     compare<float>("range of float", reduce_range<float>, 1);
     compare<double>("range of double", reduce_range<double>, 1);
     compare<int>("range of int", reduce_range<int>, 1);
-    compare<float>("sums in parts of 8 lanes, 8 lanes gone", reduce_parts, 1);
-    tap(cudaGetLastError() == cudaSuccess, "no error is left");
+    compare<float>("sums of segments of 8 lanes, 8 lanes exited", reduce_parts, 1);
+    tap(cudaGetLastError() == cudaSuccess, "no pending error");
     cudaFree(out);
     return tap_done();
 }

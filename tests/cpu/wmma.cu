@@ -1,5 +1,5 @@
-/* wmma - 16x16x16 products of a warp, every layout, against sums in double.
- * Elements are small integers, so that the results are exact in every type. */
+/* wmma.cu - 16x16x16 WMMA in every layout, compared with sums in double. The elements are
+ * small integers, so that the results are exact in every type. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <mma.h>
@@ -10,11 +10,11 @@
 
 using namespace nvcuda;
 
-enum { N = 16, LD = 24, DEPTH = 48 };  // DEPTH: three products are summed up
+constexpr int N = 16, LD = 24, DEPTH = 48;  // DEPTH: three steps of k
 
-/* C (16,16) = A (16,DEPTH) B (DEPTH,16) + C by every warp of the block, each its own C */
+/* C (16,16) = A (16,DEPTH) B (DEPTH,16) + C in every warp, each with its own C. */
 template <class T, class Sum, class LayoutA, class LayoutB>
-__global__ void product(Sum *c, const T *a, const T *b, int lda, int ldb, int by_rows)
+__global__ void gemm(Sum *c, const T *a, const T *b, int lda, int ldb, int by_rows)
 {
     wmma::layout_t layout = by_rows ? wmma::mem_row_major : wmma::mem_col_major;
     Sum *mine = c + threadIdx.x / 32 * N * LD;
@@ -31,7 +31,7 @@ __global__ void product(Sum *c, const T *a, const T *b, int lda, int ldb, int by
     wmma::store_matrix_sync(mine, fc, LD, layout);
 }
 
-/* Element access: what a program may do with x[i] without knowing where it lies. */
+/* Element-wise operations, which do not depend on the layout of a fragment. */
 __global__ void elements(float *c, const __half *a)
 {
     wmma::fragment<wmma::matrix_a, N, N, N, __half, wmma::row_major> fa;
@@ -69,7 +69,7 @@ static int small(int i)
 template <class T, class Sum, class LayoutA, class LayoutB>
 static void test_layout(const char *type, const char *sum, int a_rows, int b_rows)
 {
-    enum { WARPS = 3 };
+    constexpr int WARPS = 3;
     T *a = (T *)shared_bytes(sizeof(T) * DEPTH * LD),
       *b = (T *)shared_bytes(sizeof(T) * DEPTH * LD);
     Sum *c = (Sum *)shared_bytes(sizeof(Sum) * WARPS * N * LD);
@@ -82,13 +82,13 @@ static void test_layout(const char *type, const char *sum, int a_rows, int b_row
     for (int by_rows = 0; by_rows < 2; by_rows++) {
         for (int i = 0; i < WARPS * N * LD; i++)
             c[i] = Sum((float)small(i));
-        product<T, Sum, LayoutA, LayoutB><<<1, WARPS * 32>>>(c, a, b, lda, ldb, by_rows);
+        gemm<T, Sum, LayoutA, LayoutB><<<1, WARPS * 32>>>(c, a, b, lda, ldb, by_rows);
         cudaDeviceSynchronize();
         int wrong = 0;
         for (int at = 0; at < WARPS * N * LD; at++) {
             int place = at % (N * LD), i = by_rows ? place / LD : place % LD;
             int j = by_rows ? place % LD : place / LD;
-            double want = small(at);  // beyond 16 x 16 nothing may change
+            double want = small(at);  // nothing outside 16 x 16 may change
             for (int k = 0; k < DEPTH && i < N && j < N; k++)
                 want += small(i * 100 + k) * small(k * 131 + j);
             wrong += (float)c[at] != want;
@@ -120,7 +120,7 @@ static void test_elements(void)
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
             wrong += c[i * LD + j] != 0.25f * (2 * small(i * LD + j) + 1) + 0.5f;
-    tap(wrong == 0, "wmma: elements of fragments are scaled in place (%d wrong)", wrong);
+    tap(wrong == 0, "wmma: element-wise operations on fragments (%d wrong)", wrong);
     cudaFree(a), cudaFree(c);
 }
 

@@ -26,6 +26,16 @@ commands_exist() {
 }
 
 check "links in the documents lead somewhere" links_lead_somewhere
+check "links to headings find them" "$PYTHON" tests/docs/pages.py links
+check "lines of the documents have at most 90 columns" "$PYTHON" tests/docs/pages.py width
+check "the documents use the words of the glossary" "$PYTHON" tests/docs/words.py
+if [ -d solutions ] && [ "$BACKEND" = cpu ]; then
+    check "what the grader says in a guide comes from a command" "$PYTHON" tests/docs/pages.py examples
+    check "the reports in tables of mistakes exist" "$PYTHON" tests/docs/pages.py reports
+    check "the examples are what the commands print today" "$PYTHON" tools/examples.py check
+else
+    skip "the examples in the documents" "they need solutions/ and the CPU back end"
+fi
 check "commands in the documents exist" commands_exist
 check "no page has a place left to fill in" \
     sh -c '! grep -nE "@[A-Z]+@|to fill this table" $(git ls-files "*.md" | grep -v ^labs/)'

@@ -1,5 +1,5 @@
-/* fuzz_config.c - config.json of RecurrentGemma on any bytes: what is taken makes a model,
- * comes back the same when written and read again, and its list of tensors is whole. */
+/* fuzz_config.c - config.json of RecurrentGemma from arbitrary bytes: an accepted config
+ * is valid, unchanged by writing and reading it, and has a complete list of tensors. */
 #include "griffin/config.h"
 #include "griffin/tensors.h"
 
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(bool true_always)
+static void must(bool condition)
 {
-    if (!true_always) abort();
+    if (!condition) abort();
 }
 
 static bool same_shape(const model_shape *a, const model_shape *b)

@@ -1,14 +1,14 @@
-/* fuzz_index.c - model.safetensors.index.json on any bytes: the shards of an index that is
- * taken are names of files beside it, each once, and no tensor is in another. */
+/* fuzz_index.c - model.safetensors.index.json from arbitrary bytes: the shards of an
+ * accepted index are distinct names of files in its folder; every tensor is in one. */
 #include "../../recurrentgemma/engine/files.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void must(bool true_always)
+static void must(bool condition)
 {
-    if (!true_always) abort();
+    if (!condition) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -27,8 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         for (int k = 0; k < i; k++)
             must(strcmp(x.shard[i], x.shard[k]) != 0);
     }
-    json_object_foreach(json_object_get(x.root, "weight_map"), tensor, value)
-    {
+    json_object_foreach(json_object_get(x.root, "weight_map"), tensor, value) {
         const char *shard = shard_index_find(&x, tensor);
         int found = 0;
         for (int i = 0; i < x.shards; i++)

@@ -1,13 +1,13 @@
-/* fuzz_safetensors.c - the reader on any bytes: a file it takes has only tensors that lie
- * inside of it, one after the other, and every byte of them can be read. */
+/* fuzz_safetensors.c - a safetensors file from arbitrary bytes: the tensors of an
+ * accepted file are inside it, do not overlap and can be read. */
 #include "safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void must(bool true_always)
+static void must(bool condition)
 {
-    if (!true_always) abort();
+    if (!condition) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -34,8 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     return 0;
 }
 
-/* A header that grew by a byte no longer has the length in front of it, and every run
- * would end there: most of the time the length is set right again. */
+/* A mutation that changes the size of the header makes the length before it wrong, and
+ * the reader would always stop there. Seven times in eight the length is corrected. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t max, unsigned seed)
 {

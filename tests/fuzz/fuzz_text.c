@@ -1,12 +1,12 @@
-/* fuzz_text.c - a tokenizer.model or tokenizer.json of any bytes: what is taken encodes
- * any text, and a stream gives what decoding at once gives, in whole characters. */
+/* fuzz_text.c - a tokenizer.model or tokenizer.json from arbitrary bytes: an accepted one
+ * encodes any text, and streaming gives the same text as decoding all tokens at once. */
 #include "../../recurrentgemma/text/text_codec.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-// Everything that the stream gives for these tokens must be the text.
+// The pieces of the stream must add up to the decoded text.
 static void stream(const text_codec *t, text_stream *s, const int *ids, size_t count)
 {
     size_t all, bytes, at = 0;
@@ -54,7 +54,7 @@ static void use(const text_codec *t, const uint8_t *data, size_t bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    char *copy = malloc(bytes + 1);  // file_read's zero byte behind the end
+    char *copy = malloc(bytes + 1);  // file_read appends a 0 byte
     if (!copy) abort();
     memcpy(copy, data, bytes);
     copy[bytes] = 0;

@@ -1,5 +1,5 @@
-/* fuzz_tokenizer.c - tokenizer.json of any bytes: what is taken encodes and decodes; and
- * any bytes as a text: what is taken as UTF-8 comes back unchanged. */
+/* fuzz_tokenizer.c - tokenizer.json from arbitrary bytes: an accepted one encodes and
+ * decodes. Arbitrary bytes as a text: an accepted one survives encoding and decoding. */
 #include "tokenizer.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         round_trip(&t, text, bytes);
         tokenizer_free(&t);
     }
-    // Building clears a megabyte, so only some of the inputs go there.
+    // Building a vocabulary clears a megabyte, so do it only for some of the inputs.
     if (bytes % 16 == 0 &&
         tokenizer_build(&t, TOKENIZER_CHARACTERS, text, bytes, "fuzz", NULL) == 0) {
         round_trip(&t, text, bytes);

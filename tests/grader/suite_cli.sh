@@ -16,7 +16,7 @@ says() { # WORDS COMMAND...
 }
 json() { "$PYTHON" -c "import json,sys; r=json.load(open('$1')); sys.exit(not ($2))"; }
 
-# --- before anything is built -----------------------------------------------------------------
+# --- before anything is built -----------------------------------------------------------
 check "help" says "--timeout-scale" ./grade --help
 check "an unknown flag is one line, exit 2" exits 2 ./grade lab03 --frobnicate
 check "an unknown lab names the labs" says "there are lab01" ./grade lab99
@@ -36,9 +36,10 @@ check "the board before anything is graded" says "not graded yet: make lab03" ./
 check "labs answer to their number and their name" says "03.2" ./grade 3 --list
 check "the same by name" says "03.2" ./grade rmsnorm --list
 
-# --- the solution in the lab's place ------------------------------------------------------------
+# --- the solution in the lab's place ----------------------------------------------------
 mkdir -p "$TMP/source"
-cp solutions/lab03_rmsnorm/rmsnorm.cu "$TMP/source/"
+cat solutions/lab03_rmsnorm/*.cu >"$TMP/source/rmsnorm.cu"  # one file with all parts
+cp solutions/lab03_rmsnorm/*.cuh "$TMP/source/"
 check "builds a FILE" mutant_make lab03 "$TMP/source/rmsnorm.cu"
 check "full score: exit 0" exits 0 ./grade lab03 --json "$TMP/r.json" --junit "$TMP/r.xml"
 check "says that a FILE is no pass" says "does not count as a pass" ./grade lab03 -k basic
@@ -55,7 +56,7 @@ check "no colours without a terminal" sh -c "! ./grade lab03 -k basic | grep -q 
 check "colours on one" sh -c "script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
 check "NO_COLOR" sh -c "! NO_COLOR=1 script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
 
-# --- under a command --------------------------------------------------------------------------
+# --- under a command --------------------------------------------------------------------
 cat >"$TMP/wrapper" <<'END'
 #!/bin/sh
 # stands for a sanitizer: runs the program, then prints $SUMMARY and ends with $CODE
@@ -93,7 +94,7 @@ check "and is named" says "cannot start no-such-command" under "" 0 no-such-comm
 check "a command that runs something else: exit 2" exits 2 under "" 0 true
 check "no command: exit 2" exits 2 under "" 0 " "
 
-# --- outputs saved and compared ---------------------------------------------------------------
+# --- outputs saved and compared ---------------------------------------------------------
 compare() { "$PYTHON" tools/compare_backends.py "$@"; }
 check "saves outputs" exits 0 ./grade lab03 -k basic,bf16 --save "$TMP/saved/a"
 ./grade lab03 -k basic,bf16 --save "$TMP/saved/b" >"$TMP/.out"
@@ -147,7 +148,7 @@ check "a stale build names the file" says "rmsnorm.cu changed since lab03 was bu
     ./grade lab03
 check "a stale build: exit 2" exits 2 ./grade lab03
 
-# --- exit codes of wrong programs ----------------------------------------------------------------
+# --- exit codes of wrong programs -------------------------------------------------------
 wrong() { # THREAT
     "$PYTHON" tests/mutants/edit.py tests/grader/naive.cu "tests/grader/threats/$1.edit" \
         "$TMP/source/rmsnorm.cu" && mutant_make lab03 "$TMP/source/rmsnorm.cu" >"$TMP/.make" 2>&1
@@ -162,7 +163,7 @@ wrong spins && check "timed out: exit 4" exits 4 ./grade lab03 -k basic --timeou
 check "a file with one function: the others are skipped, by name" \
     says "rmsnorm_backward_f32 is not in this file" ./grade lab03 -k dx --timeout-scale 0.05
 
-# --- a pass of the learner's own: receipts, the board, hints ---------------------------------------
+# --- a pass of the learner's own: receipts, the board, hints ----------------------------
 mkdir -p "$TMP/tree/build"
 git ls-files -z --cached --others --exclude-standard -- Makefile mk labs solutions reference \
     common grader tools grade requirements.txt | xargs -0 cp -p --parents -t "$TMP/tree"
@@ -185,7 +186,7 @@ if [ -e labs/lab03_rmsnorm/hints.md ]; then
     check "the next hint" says "Hint 2 of" ./grade lab03 --hint
     check "a hint by number" says "Hint 1 of" ./grade lab03 --hint 1
 fi
-cp solutions/lab03_rmsnorm/rmsnorm.cu labs/lab03_rmsnorm/
+cp solutions/lab03_rmsnorm/*.cu* labs/lab03_rmsnorm/
 check "an edited lab is stale" exits 2 ./grade lab03
 check "builds the finished lab" own_make
 check "a part of the cases leaves no receipt" exits 0 ./grade lab03 -k basic
@@ -196,14 +197,14 @@ check "full score" exits 0 ./grade lab03
 check "the receipt has every function" json "$receipt" \
     "len(r['functions']) == 12 and 'labs/lab03_rmsnorm/rmsnorm.cu' in r['files']"
 check "the board says passed" says "100/100  passed" ./grade
-sed -i 's/squares += (float)a\[k\].at\[j\] \*/squares += 1.01f * (float)a[k].at[j] */' labs/lab03_rmsnorm/rmsnorm.cu
+sed -i 's/squares += (float)a\[k\]\[j\] \*/squares += 1.01f * (float)a[k][j] */' labs/lab03_rmsnorm/rmsnorm.cu
 check "the board sees the edit" says "changed since: labs/lab03_rmsnorm/rmsnorm.cu" ./grade
 check "builds the spoilt lab" own_make
 check "a spoilt function: exit 1" exits 1 ./grade lab03
 check "the receipt keeps the others" json "$receipt" \
     "'rmsnorm_forward_f32' not in r['functions'] and 'rmsnorm_backward_f32' in r['functions']"
 
-# --- the exercise itself ----------------------------------------------------------------------
+# --- the exercise itself ----------------------------------------------------------------
 check "a reference that fails: exit 5" exits 5 env PYTHON=false ./grade lab03 -k basic --seed 99
 check "and says that it was the reference" says "the reference failed" \
     env PYTHON=false ./grade lab03 -k basic --seed 99

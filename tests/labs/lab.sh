@@ -11,10 +11,7 @@ name=$(basename "$(ls -d labs/"$lab"_*)")
 PYTHON_REAL=$(realpath "$PYTHON")
 
 # A build folder of its own, with the library that is there already.
-mkdir -p "$TMP/build"
-for built in libwbcpu.a common grader; do
-    [ -e "$B/$built" ] && cp -a "$B/$built" "$TMP/build/"
-done
+reuse_build "$TMP/build"
 build() { # SOURCE [MAKE-ARGUMENT...]: two files at a time
     build_of=$1; shift
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -j2 "$lab" FILE="$build_of" \

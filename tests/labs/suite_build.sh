@@ -2,10 +2,7 @@
 # make labNN: what it builds, when it builds again, what it says, and the look at the
 # learner's object that comes before anything of it runs.
 . "$(dirname "$0")/../tap.sh"
-mkdir -p "$TMP/build"
-for built in libwbcpu.a common grader; do
-    [ -e "$B/$built" ] && cp -a "$B/$built" "$TMP/build/"
-done
+reuse_build "$TMP/build"
 lab() { make lab03 BACKEND="$BACKEND" BUILD="$TMP/build" "$@"; }
 record=$TMP/build/labs/lab03.json
 recorded() { grep -qE -- "$1" "$record"; }
@@ -68,18 +65,18 @@ if [ -d solutions ]; then
 fi
 
 # --- what it says
-check_fails "no such file" "FILE=$TMP/none.cu: there is no such file or folder" lab FILE="$TMP/none.cu"
+check_fails "no such file" "FILE=$TMP/none.cu: no such file or folder" lab FILE="$TMP/none.cu"
 mkdir "$TMP/empty"
-check_fails "a folder without a source" "not a .cu file, and not a folder that has one" lab FILE="$TMP/empty"
+check_fails "a folder without a source" "neither a .cu file nor a folder with one" lab FILE="$TMP/empty"
 check_fails "a path with a space" "rename or copy it" lab FILE="$TMP/my lab.cu"
 check_fails "no such lab" "lab99: no such lab; there are lab01" make lab99 BACKEND="$BACKEND"
 broken=$TMP/broken.cu
 source_of "$broken" 'int rows = R' </dev/null
 check_fails "an error is shown at the learner's line" "broken.cu:6" lab FILE="$broken"
 cp "$TMP/.out" "$TMP/said"
-check "and one line closes" grep -qF "lab03: $broken does not compile: mend the first error above" "$TMP/said"
+check "and one line closes" grep -qF "lab03: $broken does not compile: fix the first error above" "$TMP/said"
 source_of "$broken" 'helper(out);' <<<'void helper(float *x);'
-check_fails "a name that is defined nowhere" "a name is used that is defined nowhere" lab FILE="$broken"
+check_fails "a name that is defined nowhere" "a name is used that is not defined anywhere" lab FILE="$broken"
 printf '#include "rmsnorm.h"\nwb_status rmsnorm_forward_f32(float *out) { return WB_OK; }\n' >"$broken"
 check_fails "other arguments than the header's" "rmsnorm_forward_f32 in $broken is not the function of the header" lab FILE="$broken"
 echo 'int unrelated;' >"$broken"

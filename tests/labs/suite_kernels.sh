@@ -6,9 +6,9 @@
 PYTHON_REAL=$(realpath "$PYTHON")
 tiny_tree
 cat >"$tree/program.mk" <<'E2'
-$(B)/program: main.c $(B)/kernels.o $(B)/common/wb.o $(BACKEND_LIBS)
+$(B)/program: main.c $(B)/kernels.o $(B)/objects/common/wb.o $(BACKEND_LIBS)
 	$(Q)$(CC) $(CFLAGS) $(INCLUDES) $(BACKEND_INCLUDES) -c $< -o $@.o
-	$(Q)$(CXX) $@.o $(B)/kernels.o $(B)/common/wb.o $(BACKEND_LIBS) $(LDLIBS) -o $@
+	$(Q)$(CXX) $@.o $(B)/kernels.o $(B)/objects/common/wb.o $(BACKEND_LIBS) $(LDLIBS) -o $@
 E2
 both="forward backward"
 solution_twice() { tiny_source twice 2 0.5 $both >"$tree/solutions/lab01_twice/twice.cu"; }
@@ -23,13 +23,13 @@ says() { # says "what" "results" MAKE-ARGUMENT...
 }
 solved="twice=20.5 twice_back=20.5 thrice=30.5 thrice_back=30.5"
 for opt in -O0 -O2; do
-    rm -rf "$tree/$B/solutions" "$tree/$B/labs"
+    rm -rf "$tree/$B/objects/solutions" "$tree/$B/objects/labs"
     says "two labs with the same helper names, $opt" "$solved" OPT=$opt
     says "the same from labs/, $opt" \
         "twice=20.25 twice_back=20.25 thrice=30.25 thrice_back=30.25" OPT=$opt MINE=all
 done
 check_fails "names of one lab clash with the other's when they are not isolated" "multiple definition" \
-    sh -c "cd '$tree' && ${LD:-ld} -r $B/labs/lab01_twice/twice.o $B/labs/lab02_thrice/thrice.o -o '$TMP/x.o'"
+    sh -c "cd '$tree' && ${LD:-ld} -r $B/objects/labs/lab01_twice/twice.o $B/objects/labs/lab02_thrice/thrice.o -o '$TMP/x.o'"
 
 says "MINE names one lab" "twice=20.5 twice_back=20.5 thrice=30.25 thrice_back=30.25" MINE=thrice
 check_fails "MINE names no lab" "MINE=fourfold: no such lab; say all, none or some of" \
@@ -39,7 +39,7 @@ starter() { # a program that calls one
     printf '#include "wb.h"\nint main(void) { WB_CHECK(WB_TODO); }\n' >"$TMP/todo.c"
     ${CC:-cc} -Icommon "$TMP/todo.c" common/wb.c -o "$TMP/todo" && "$TMP/todo"
 }
-check_fails "a starter that MINE took says what to do" "finish it in labs/, or make without MINE=" starter
+check_fails "a starter that MINE took says what to do" "finish it in labs/ or build without MINE=" starter
 
 # Function by function: one has passed, its neighbour in the same file has not.
 tiny_pass lab01 twice twice_forward_f32
@@ -86,7 +86,7 @@ says "a damaged receipt counts for nothing" "$solved"
 mkdir "$tree/fallback"
 cp "$tree/$B/fallback.a" "$tree/fallback/$BACKEND-$(uname -m).a"
 mv "$tree/solutions" "$TMP/away"
-rm -rf "$tree/$B/solutions" "$tree/$B/kernels" "$tree/$B/fallback" "$tree/$B/fallback.a" "$tree/$B/passed"
+rm -rf "$tree/$B/objects/solutions" "$tree/$B/kernels" "$tree/$B/fallback" "$tree/$B/fallback.a" "$tree/$B/passed"
 says "a tree without solutions: the fall-back" "$solved"
 check "the table says so" grep -qE "twice_forward +f32 +fallback" "$TMP/run"
 tiny_pass lab01 twice twice_backward_f32
@@ -114,9 +114,7 @@ else
         ln -s "$PWD/$shared" "$real/$shared"
     done
     mkdir -p build/data && ln -s "$PWD/build/host" "$PWD/build/data" "$real/build/"
-    for built in libwbcpu.a common grader; do
-        [ -e "$B/$built" ] && cp -a "$B/$built" "$real/$B/"
-    done
+    reuse_build "$real/$B" "$B"
     cp -r labs/lab03_rmsnorm "$real/labs/"
     in_real() { (cd "$real" && "$@"); }
     grade_real() { in_real make -s lab03 BACKEND="$BACKEND" "$@" && BUILD=$B in_real ./grade lab03; }
@@ -125,7 +123,7 @@ else
     }
     check "full points by FROM=solutions" grade_real FROM=solutions
     check "are not the learner's: the solution is taken" table_says "rmsnorm_forward .*solution"
-    cp solutions/lab03_rmsnorm/rmsnorm.cu "$mine"
+    cp solutions/lab03_rmsnorm/*.cu* "$real/labs/lab03_rmsnorm/"
     check "full points of the learner's own file" grade_real
     check "count: all its functions are taken" table_says "rmsnorm_backward +f32 f16 bf16 +yours"
     check "and a program can ask" table_says 'yours\[\] = .*"rmsnorm_forward", '
@@ -167,7 +165,7 @@ parts() { # FOLDER BIAS
 }
 parts "$tree/solutions/lab01_twice" 0.5; parts "$tree/labs/lab01_twice" 0.25
 for opt in -O0 -O2; do
-    rm -rf "$tree/$B/solutions" "$tree/$B/labs"
+    rm -rf "$tree/$B/objects/solutions" "$tree/$B/objects/labs"
     says "two parts with templates of one name, $opt" "twice=40.5 twice_back=50.5" OPT=$opt
     says "the same from labs/ with its own header, $opt" "twice=40.25 twice_back=50.25" \
         OPT=$opt MINE=twice

@@ -97,7 +97,7 @@ if [ ! -d solutions ]; then
     tap_done
 fi
 every_card() { # a machine with an sm_75 makes it for all
-    make -nB handout OUT="$TMP/real" CARD=75 NVCC=nvcc >"$TMP/commands" &&
+    make -nB handout OUT="$TMP/real" SM=75 NVCC=nvcc >"$TMP/commands" &&
         grep -q 'nvcc.*code=sm_80.*compute_90.*rope.cu' "$TMP/commands" &&
         ! grep -qE 'sm_75|lineinfo' "$TMP/commands"
 }

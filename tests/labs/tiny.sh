@@ -64,12 +64,10 @@ EOF
 }
 
 tiny_tree() {
-    mkdir -p "$tree/build" "$tree/$B" "$tree/grader/adapters"
+    mkdir -p "$tree/build" "$tree/grader/adapters"
     for shared in Makefile mk tools common; do ln -s "$PWD/$shared" "$tree/$shared"; done
     ln -s "$PWD/build/host" "$tree/build/host"
-    for built in libwbcpu.a common; do
-        [ -e "$B/$built" ] && cp -a "$B/$built" "$tree/$B/"
-    done
+    reuse_build "$tree/$B" "$B"
     tiny_lab lab01 twice
     tiny_lab lab02 thrice
     cat >"$tree/main.c" <<'EOF'

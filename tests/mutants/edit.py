@@ -1,8 +1,11 @@
-"""edit.py SOURCE EDIT OUT - applies a mutant to a solution.
+"""edit.py SOURCE... EDIT OUT - applies a mutant to a solution.
 
-An .edit file has header lines (see mutants.sh) and other comments, all behind `#`, and
-hunks: lines `- old text`, then lines `+ new text` that replace them. The old text must be
-found exactly once, so that a mutant never quietly stops being one."""
+The .cu files among the sources, one after the other, become OUT; a .cuh is written next to
+it under its own name. An .edit file has header lines (see mutants.sh) and other comments,
+all after `#`, and hunks: lines `- old text`, then lines `+ new text` that replace them. The
+old text must occur exactly once in all sources, so that a mutant never quietly stops being
+one."""
+import os
 import sys
 
 
@@ -24,16 +27,22 @@ def hunks(lines, path):
 
 
 def main():
-    source, path, out = sys.argv[1:]
-    text = open(source, encoding="utf-8").read()
+    *sources, path, out = sys.argv[1:]
+    texts = {source: open(source, encoding="utf-8").read() for source in sources}
     changes = hunks(open(path, encoding="utf-8").read().split("\n"), path)
     if not changes:
         sys.exit(f"{path}: no hunk")
     for old, new in changes:
-        if text.count(old) != 1:
-            sys.exit(f"{path}: {text.count(old)} times in {source}, not once: {old!r}")
-        text = text.replace(old, new)
-    open(out, "w", encoding="utf-8").write(text)
+        count = sum(text.count(old) for text in texts.values())
+        if count != 1:
+            sys.exit(f"{path}: {count} times in {' '.join(sources)}, not once: {old!r}")
+        texts = {source: text.replace(old, new) for source, text in texts.items()}
+    headers = {source for source in sources if source.endswith(".cuh")}
+    for source in headers:
+        beside = os.path.join(os.path.dirname(out), os.path.basename(source))
+        open(beside, "w", encoding="utf-8").write(texts[source])
+    whole = "\n".join(texts[source] for source in sources if source not in headers)
+    open(out, "w", encoding="utf-8").write(whole)
 
 
 main()

@@ -2,9 +2,9 @@
 #
 # A mutant of a lab is a whole NAME.cu, or NAME.edit (see edit.py), in which these lines say
 # what must happen (after `#` or `//`):
-#     of: attention.cu    which file of the solution an .edit changes, where it has several;
-#                         built alone, so the functions of the others are not there;
-#                         of a .cuh: built with the one file that includes it
+#     of: attention.cu    the only file of the solution that an .edit changes. It is built
+#                         alone, so the functions of the others are missing; a .cuh with the
+#                         files that include it. Without this line: the whole solution.
 #     fails: case,case    each of these cases must give 0 points
 #     says: words         must stand in the report; the line may come more than once
 #     scale: 0.2          --timeout-scale, for programs that hang
@@ -15,12 +15,7 @@
 
 # A build folder of the suite's own, so that the learner's builds stay what they are.
 mutants_begin() {
-    mkdir -p "$TMP/build"
-    for part in libwbcpu.a common grader; do
-        [ -e "$B/$part" ] && cp -a "$B/$part" "$TMP/build/"
-    done
-    # what is out of date is made again
-    find "$TMP/build" -name '*.d' -exec sed -i "s,^$B/,$TMP/build/," {} +
+    reuse_build "$TMP/build"
 }
 
 mutant_make() { # LAB SOURCE
@@ -32,19 +27,21 @@ header_of() { sed -n "s,^\(#\|//\) *$1: *,,p" "$2"; }
 
 copy_headers() { cp "$1"/*.h "$1"/*.cuh "$TMP/source" 2>/dev/null || true; }
 
-mutant_edit() { # SOLUTION-FILE EDIT OUT
-    [ -f "$1" ] || {
-        echo "$2: a line '# of: FILE' must name one file of the solution; found: ${1:-none}"
+mutant_edit() { # SOLUTION-FILES EDIT OUT
+    [ -n "$1" ] || {
+        echo "$2: the solution has no file '$(header_of of "$2")'"
         return 1
     }
-    copy_headers "$(dirname "$1")"
+    # shellcheck disable=SC2086
+    set -- "$2" "$3" $1
+    mutant_of=$1 mutant_out=$2 mutant_dir=$(dirname "$3")
+    copy_headers "$mutant_dir"
+    shift 2
     case $1 in
-    *.cuh)
-        cp "$(grep -l "include \"$(basename "$1")\"" "$(dirname "$1")"/*.cu)" "$3" || return 1
-        "$PYTHON" tests/mutants/edit.py "$1" "$2" "$TMP/source/$(basename "$1")"
-        ;;
-    *) "$PYTHON" tests/mutants/edit.py "$@" ;;
+    *.cuh) set -- $(grep -l "include \"$(basename "$1")\"" "$mutant_dir"/*.cu) "$1" ;;
+    *) set -- "$@" $(ls "$mutant_dir"/*.cuh 2>/dev/null) ;;
     esac
+    "$PYTHON" tests/mutants/edit.py "$@" "$mutant_of" "$mutant_out"
 }
 
 mutant() {

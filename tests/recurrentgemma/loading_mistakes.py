@@ -146,7 +146,7 @@ def files():
     file(("a file that ends in its header", "it is truncated"), lambda d: d[:100])
     file(("a file that goes on", "belong to no tensor"), lambda d: d + b"0")
     file(("an empty file", "is empty"), lambda d: b"")
-    file(("a pointer of git-lfs", "model.safetensors: holds a pointer of git-lfs"), lambda d: POINTER)
+    file(("a pointer of git-lfs", "model.safetensors: is a Git LFS pointer"), lambda d: POINTER)
     file(("noise", "not a safetensors file"), lambda d: bytes(range(256)) * 9)
     file(("a header that is no JSON", "not valid JSON"), lambda d: struct.pack("<Q", 5) + b"{[}  ")
     where = write("bad", config, base)

@@ -21,7 +21,7 @@ bad() { cat >"$TMP/bad/tokenizer.model"; }
 head -c 3000 /dev/zero | bad && refused "zeros" "bad/tokenizer.model: "
 seq 1000 | bad && refused "another kind of file" "bad/tokenizer.model: "
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 4241003\n' 7 | bad
-refused "a pointer of git-lfs" "tokenizer.model: holds a pointer of git-lfs"
+refused "a pointer of git-lfs" "tokenizer.model: is a Git LFS pointer"
 { cat "$good"; echo rest; } | bad && refused "something behind the end" "bad/tokenizer.model: "
 size=$(wc -c <"$good")
 sample() { echo "e $(head -c 3000 "$corpus" | od -An -v -tx1 | tr -d ' \n')"; }

@@ -256,7 +256,7 @@ bad "an unknown tokenizer" "--tokenizer words: give" --data "$text" --tokenizer 
 bad "nothing to resume" "there is no run to resume" --data "$text" --resume
 printf 'layers = 2\nfoo = 3\n' >"$TMP/preset"
 bad "a preset with an unknown line" "$TMP/preset:2: foo: not a line" --preset "$TMP/preset"
-one_line "a folder that cannot be made" "cannot make this folder" \
+one_line "a folder that cannot be made" "cannot create folder" \
     "$tinylm" train --data "$text" $small --out "$text/run"
 one_line "an unwritable place" "annot" "$tinylm" train --data "$text" $small --out /proc/run
 one_line "another text on resume" "not the text that this run is training on" \

@@ -47,12 +47,11 @@ WBCPU_INLINE thread_block this_thread_block()
     return thread_block();
 }
 
-/* `Size` neighbouring lanes of a warp. Collectives of a tile wait for no other. */
+/* `Size` adjacent lanes of a warp. Its collectives wait only for its own lanes. */
 template <unsigned Size, class Parent = void> struct thread_block_tile {
     static_assert(
         Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
-        "tiled_partition: tiles of 1, 2, 4, 8, 16 or 32 threads are supported by the cpu "
-        "backend");
+        "tiled_partition: the CPU back end supports tiles of 1, 2, 4, 8, 16 and 32");
 
     thread_block_tile() = default;
     template <class Other> thread_block_tile(const thread_block_tile<Size, Other> &) {}
@@ -135,7 +134,7 @@ WBCPU_INLINE thread_block_tile<Size, thread_block_tile<ParentSize, Parent>>
 tiled_partition(const thread_block_tile<ParentSize, Parent> &)
 {
     static_assert(
-        Size <= ParentSize, "tiled_partition: the part is larger than the whole");
+        Size <= ParentSize, "tiled_partition: the tile is larger than its parent");
     return thread_block_tile<Size, thread_block_tile<ParentSize, Parent>>();
 }
 
@@ -148,9 +147,8 @@ struct grid_group {
     template <class T = int> void sync() const
     {
         static_assert(
-            sizeof(T) == 0,
-            "grid-wide sync is not supported by the cpu backend: blocks do "
-            "not run at the same time");
+            sizeof(T) == 0, "grid-wide sync is not supported by the CPU back end: "
+                            "blocks do not run at the same time");
     }
 };
 WBCPU_INLINE grid_group this_grid()
@@ -163,8 +161,8 @@ struct cluster_group {
     {
         static_assert(
             sizeof(T) == 0,
-            "thread block clusters are not supported by the cpu backend: blocks do "
-            "not run at the same time");
+            "thread block clusters are not supported by the CPU back end: "
+            "blocks do not run at the same time");
     }
 };
 WBCPU_INLINE cluster_group this_cluster()

@@ -2,9 +2,9 @@
  *
  * Names, types and values are the toolkit's. Matrices are column-major:
  *     C (m,n) = alpha op(A) op(B) + beta C,    op(A) (m,k),  op(B) (k,n)
- * Sums are kept in float whatever the element type; beta = 0 means that C is not read.
- * alpha and beta lie on the host. Calls repeat bit for bit. A call on a stream that is
- * being captured is recorded instead of done. What cuBLAS can and this cannot returns
+ * Sums are accumulated in float for every element type; if beta = 0, C is not read. alpha
+ * and beta are in host memory. Results are bit-identical from call to call. A call on a
+ * capturing stream is recorded. Unsupported features of cuBLAS return
  * CUBLAS_STATUS_NOT_SUPPORTED.
  */
 #ifndef WBCPU_CUBLAS_V2_H
@@ -93,7 +93,7 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode);
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);
 cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t *mode);
-/* Accepted and not used: this back end keeps its own scratch. */
+/* Ignored: the back end has its own workspace. */
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes);
 
 cublasStatus_t cublasSgemm(
@@ -107,7 +107,7 @@ cublasStatus_t cublasSgemmStridedBatched(
     const float *B, int ldb, long long int strideB, const float *beta, float *C, int ldc,
     long long int strideC, int batchCount);
 
-/* A, B and C may be CUDA_R_32F, CUDA_R_16F or CUDA_R_16BF, A and B of one type. */
+/* A, B and C can be CUDA_R_32F, CUDA_R_16F or CUDA_R_16BF; A and B have the same type. */
 cublasStatus_t cublasGemmEx(
     cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
     int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
@@ -122,7 +122,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     long long int strideC, int batchCount, cublasComputeType_t computeType,
     cublasGemmAlgo_t algo);
 
-/* y = alpha op(A) x + beta y,  A (m,n); increments of 1 and more */
+/* y = alpha op(A) x + beta y,  A (m,n); increments >= 1 */
 cublasStatus_t cublasSgemv(
     cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float *alpha,
     const float *A, int lda, const float *x, int incx, const float *beta, float *y,

@@ -1,4 +1,4 @@
-/* cuda.h - of the driver API only the types that the runtime API shares. */
+/* cuda.h - only the types that the driver API shares with the runtime API. */
 #ifndef CUDA_VERSION
 #define CUDA_VERSION 12000
 #endif

@@ -86,7 +86,7 @@ WBCPU_INLINE __nv_bfloat16 __short_as_bfloat16(short s)
     return __nv_bfloat16::from_bits((unsigned)s);
 }
 
-/* _rn to nearest, _rz toward zero, _rd down, _ru up */
+/* rounding modes: _rn to nearest, _rz toward zero, _rd down, _ru up */
 WBCPU_INLINE __nv_bfloat16 wbcpu_round_bfloat16(double value, wbcpu::rounding mode)
 {
     return __nv_bfloat16::from_bits(wbcpu::encode<8, 7>(value, mode));
@@ -127,7 +127,7 @@ WBCPU_INTEGER(unsigned long long, ull)
 #undef WBCPU_INTEGER
 #undef WBCPU_INTEGER_MODE
 
-/* --- pairs: taken apart and put together -------------------------------------------- */
+/* --- pairs: packing and unpacking --------------------------------------------------- */
 
 WBCPU_INLINE __nv_bfloat162 make_bfloat162(__nv_bfloat16 low, __nv_bfloat16 high)
 {

@@ -86,7 +86,7 @@ WBCPU_INLINE __half __short_as_half(short s)
     return __half::from_bits((unsigned)s);
 }
 
-/* _rn to nearest, _rz toward zero, _rd down, _ru up */
+/* rounding modes: _rn to nearest, _rz toward zero, _rd down, _ru up */
 WBCPU_INLINE __half wbcpu_round_half(double value, wbcpu::rounding mode)
 {
     return __half::from_bits(wbcpu::encode<5, 10>(value, mode));
@@ -127,7 +127,7 @@ WBCPU_INTEGER(unsigned long long, ull)
 #undef WBCPU_INTEGER
 #undef WBCPU_INTEGER_MODE
 
-/* --- pairs: taken apart and put together -------------------------------------------- */
+/* --- pairs: packing and unpacking --------------------------------------------------- */
 
 WBCPU_INLINE __half2 make_half2(__half low, __half high)
 {

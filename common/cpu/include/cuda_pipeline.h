@@ -1,6 +1,6 @@
-/* cuda_pipeline.h - copies to shared memory in the background. Here a copy is done at once, so
- * there is nothing to commit and nothing to wait for; what other threads copied is seen
- * behind a barrier only, as on a device. */
+/* cuda_pipeline.h - asynchronous copies to shared memory. Here a copy is synchronous, so
+ * there is nothing to commit or wait for. As on a GPU, data copied by other threads is
+ * visible only after a barrier. */
 #ifndef WBCPU_CUDA_PIPELINE_H
 #define WBCPU_CUDA_PIPELINE_H
 #include <string.h>

@@ -1,5 +1,5 @@
-/* cuda_runtime.h - what nvcc includes before the first line of every .cu. In C only the
- * API; in C++ the device side as well. */
+/* cuda_runtime.h - included before the first line of every .cu, as by nvcc. C gets only
+ * the runtime API, C++ also the device side. */
 #ifndef CUDA_RUNTIME_H
 #define CUDA_RUNTIME_H
 
@@ -8,7 +8,7 @@
 #ifdef __cplusplus
 #include <float.h>
 #include <limits.h>
-#include <math.h> /* not only <cmath>: isfinite and isnan in the global namespace */
+#include <math.h> /* declares isfinite and isnan in the global namespace */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,15 +20,15 @@
 #include <type_traits>
 #include <utility>
 
-#include "wbcpu/qualifiers.h"
-#include "wbcpu/execution.h"
-#include "wbcpu/launch.h"
-#include "wbcpu/warp.h"
-#include "wbcpu/reduction.h"
+#include "wbcpu/api.h"
 #include "wbcpu/atomic.h"
 #include "wbcpu/device_functions.h"
-#include "wbcpu/api.h"
+#include "wbcpu/execution.h"
+#include "wbcpu/launch.h"
+#include "wbcpu/qualifiers.h"
+#include "wbcpu/reduction.h"
 #include "wbcpu/unsupported.h"
+#include "wbcpu/warp.h"
 #endif
 
 #endif

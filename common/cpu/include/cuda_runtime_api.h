@@ -1,8 +1,9 @@
-/* cuda_runtime_api.h - the CUDA runtime API, as far as the workbook goes. For C11 and C++.
+/* cuda_runtime_api.h - the part of the CUDA runtime API that the workbook uses. C11 and
+ * C++.
  *
- * Names, signatures and values are the toolkit's, so a program compiles against either.
- * Here the "device" is this machine's cores and its memory is ordinary memory, so every
- * call is finished when it returns; "Async" only says where a real device would not wait.
+ * Names, signatures and values are the toolkit's, so a program compiles with either. The
+ * "device" is the CPU and its memory is ordinary memory: every call, "Async" or not, has
+ * finished when it returns.
  */
 #ifndef CUDA_RUNTIME_API_H
 #define CUDA_RUNTIME_API_H
@@ -22,7 +23,7 @@ extern "C" {
 #define WBCPU_DEFAULT(value)
 #endif
 
-/* ---- errors ---- */
+/* --- errors ------------------------------------------------------------------------- */
 enum cudaError {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
@@ -60,12 +61,12 @@ enum cudaError {
 };
 typedef enum cudaError cudaError_t;
 
-cudaError_t cudaGetLastError(void);    /* the last error, and forgets it */
-cudaError_t cudaPeekAtLastError(void); /* the last error, and keeps it */
+cudaError_t cudaGetLastError(void);    /* returns and clears the last error */
+cudaError_t cudaPeekAtLastError(void); /* returns the last error */
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 
-/* ---- devices ---- */
+/* --- devices ------------------------------------------------------------------------ */
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,
     cudaDevAttrMaxBlockDimX = 2,
@@ -89,9 +90,12 @@ enum cudaDeviceAttr {
     cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76,
     cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+    cudaDevAttrMaxRegistersPerMultiprocessor = 82,
     cudaDevAttrManagedMemory = 83,
     cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+    cudaDevAttrMaxBlocksPerMultiprocessor = 106,
+    cudaDevAttrReservedSharedMemoryPerBlock = 111
 };
 struct cudaDeviceProp {
     char name[256];
@@ -147,7 +151,7 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 #define cudaDeviceScheduleBlockingSync 4
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
 
-/* ---- streams and events ---- */
+/* --- streams and events ------------------------------------------------------------- */
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 #define cudaStreamLegacy ((cudaStream_t)0x1)
@@ -182,7 +186,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
 
-/* ---- memory ---- */
+/* --- memory ------------------------------------------------------------------------- */
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,
     cudaMemcpyHostToDevice = 1,
@@ -276,7 +280,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(
     cudaStream_t stream WBCPU_DEFAULT(0));
 cudaError_t cudaGetSymbolAddress(void **p, const void *symbol);
 
-/* ---- kernels ---- */
+/* --- kernels ------------------------------------------------------------------------ */
 enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
     cudaFuncAttributePreferredSharedMemoryCarveout = 9
@@ -305,7 +309,7 @@ cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel)
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     int *blocks, const void *kernel, int threads, size_t shared_bytes);
 
-/* ---- graphs: work recorded from a stream and played back ---- */
+/* --- graphs: work captured from a stream and replayed ------------------------------- */
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef struct CUgraphNode_st *cudaGraphNode_t;
@@ -334,7 +338,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
-/* ---- profiler: there is none, the calls are accepted ---- */
+/* --- profiler: none; the calls do nothing ------------------------------------------- */
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 

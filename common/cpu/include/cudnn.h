@@ -1,2 +1,2 @@
-/* cuDNN is not part of the CPU back end; see docs/cpu-backend.md for what is. */
-#error "cuDNN is not supported by the cpu backend: write the kernel"
+/* cuDNN: not supported. docs/cpu-backend.md lists what is. */
+#error "cuDNN is not supported by the CPU back end: write the kernel"

@@ -1,2 +1,2 @@
-/* device_launch_parameters.h - threadIdx and the like come with cuda_runtime.h. */
+/* device_launch_parameters.h - threadIdx and the like are in cuda_runtime.h. */
 #include "cuda_runtime.h"

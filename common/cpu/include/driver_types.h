@@ -1,2 +1,2 @@
-/* driver_types.h - the runtime API's types come with its functions. */
+/* driver_types.h - the types are in cuda_runtime_api.h. */
 #include "cuda_runtime_api.h"

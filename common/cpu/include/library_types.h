@@ -1,4 +1,4 @@
-/* library_types.h - how CUDA's libraries name element types; the toolkit's values. */
+/* library_types.h - the element types of CUDA's libraries, with the toolkit's values. */
 #ifndef WBCPU_LIBRARY_TYPES_H
 #define WBCPU_LIBRARY_TYPES_H
 

@@ -1,10 +1,10 @@
 /* mma.h - nvcuda::wmma: one warp multiplies two 16x16 matrices, D = A B + C.
  *
- * Every lane holds its own elements of each fragment, as on a device, so code that works
- * on frag.x[i] behaves alike. A lane's elements i = 0..7 lie at row(lane, i) and
- * column(lane, i): those of the mma instruction's accumulator. Where a fragment's elements lie is not
- * for programs to know (the manual says so); a and b hold theirs twice, 16 a lane.
- * Products are summed in float in the order of k.
+ * As on a GPU, every lane holds its own elements of each fragment, so code that works on
+ * frag.x[i] behaves the same. Element i = 0..7 of a lane is at row(lane, i), column(lane,
+ * i), the layout of the mma instruction's accumulator. Programs must not rely on the
+ * layout (the CUDA guide leaves it unspecified). a and b store each element twice, 16 per
+ * lane. Sums are accumulated in float in the order of k.
  */
 #ifndef WBCPU_MMA_H
 #define WBCPU_MMA_H
@@ -33,13 +33,13 @@ enum layout_t { mem_row_major, mem_col_major };
 template <class Use, int M, int N, int K, class T, class Layout = void> struct fragment {
     static_assert(
         M == 16 && N == 16 && K == 16,
-        "wmma: only fragments of 16x16x16 are supported by the cpu backend");
+        "wmma: the CPU back end supports only fragments of 16x16x16");
     static constexpr bool is_sum = std::is_same<Use, accumulator>::value;
     static_assert(
         std::is_same<T, __half>::value || (is_sum && std::is_same<T, float>::value) ||
             (!is_sum && std::is_same<T, __nv_bfloat16>::value),
-        "wmma: only half and __nv_bfloat16 factors and float and half accumulators are "
-        "supported by the cpu backend");
+        "wmma: the CPU back end supports only half and __nv_bfloat16 factors "
+        "and float and half accumulators");
     static constexpr int num_elements = is_sum ? 8 : 16;
     static constexpr int num_storage_elements = num_elements;
     T x[num_elements];
@@ -69,7 +69,7 @@ WBCPU_INLINE void fill_fragment(fragment<Use, M, N, K, T, Layout> &f, const Valu
         f.x[i] = T(value);
 }
 
-/* Loads and stores first wait for the whole warp, as on the device. */
+/* Loads and stores first synchronize the warp, as on the device. */
 template <class Use, int M, int N, int K, class T, class Layout>
 WBCPU_INLINE void
 load_matrix_sync(fragment<Use, M, N, K, T, Layout> &f, const T *p, unsigned ld)
@@ -104,7 +104,7 @@ WBCPU_INLINE void store_matrix_sync(
         p[wbcpu_layout::place(lane, i, ld, layout == mem_row_major)] = f.x[i];
 }
 
-/* --- the product: 32 lanes hand in their fragments, the last one multiplies --------- */
+/* --- mma_sync: the last lane multiplies the fragments of all 32 --------------------- */
 
 namespace wbcpu_mma
 {
@@ -112,7 +112,7 @@ namespace wbcpu_mma
 inline void to_floats(float *out, const __half *in)
 {
     for (int i = 0; i < 256; i++)
-        out[i] = wbcpu::half_to_float_soft(in[i].__x);  // a loop of this is vectorised
+        out[i] = wbcpu::half_to_float_soft(in[i].__x);  // this loop vectorizes
 }
 inline void to_floats(float *out, const __nv_bfloat16 *in)
 {
@@ -141,8 +141,8 @@ template <class Factor, class Sum> void multiply(uint64_t value[32], unsigned pr
     if (present != 0xffffffffu) {
         fprintf(
             stderr,
-            "mma_sync in block (%u,%u,%u): all 32 lanes of a warp must take part, "
-            "here the mask is %08x\n",
+            "error: mma_sync in block (%u,%u,%u): all 32 lanes must take part, "
+            "but the mask is %08x\n",
             blockIdx.x, blockIdx.y, blockIdx.z, present);
         abort();
     }

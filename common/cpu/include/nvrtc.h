@@ -1,2 +1,2 @@
-/* NVRTC is not part of the CPU back end; see docs/cpu-backend.md for what is. */
-#error "NVRTC is not supported by the cpu backend: compile the kernel with the program"
+/* NVRTC: not supported. docs/cpu-backend.md lists what is. */
+#error "NVRTC is not supported by the CPU back end: compile the kernel with the program"

@@ -1,11 +1,11 @@
-/* vector_types.h - float4 and its family, dim3. Plain structs, aligned as on the device,
- * so that one float4 is one 16-byte access there and here. For C and C++. */
+/* vector_types.h - float4 and its family, dim3: structs with the device's alignment, so
+ * that a float4 is one 16-byte access on both back ends. For C and C++. */
 #ifndef WBCPU_VECTOR_TYPES_H
 #define WBCPU_VECTOR_TYPES_H
 
 #define WBCPU_ALIGNED(n) __attribute__((aligned(n)))
 
-/* The alignment of 1-, 2- and 4-vectors is their size, 16 at most; a 3-vector is packed. */
+/* Alignment: of 1-, 2- and 4-vectors their size, at most 16; of 3-vectors the element. */
 #define WBCPU_VECTOR(type, name, align1, align2, align4)                                 \
     struct name##1 { type x; } WBCPU_ALIGNED(align1);                                    \
     struct name##2 { type x, y; } WBCPU_ALIGNED(align2);                                 \
@@ -30,11 +30,14 @@ WBCPU_VECTOR(float, float, 4, 8, 16)
 WBCPU_VECTOR(double, double, 8, 16, 16)
 #undef WBCPU_VECTOR
 
-/* Sizes of a grid or a block: what is not said is 1. */
+/* The size of a grid or a block; missing dimensions are 1. */
 struct dim3 {
     unsigned int x, y, z;
 #ifdef __cplusplus
-    constexpr dim3(unsigned vx = 1, unsigned vy = 1, unsigned vz = 1) : x(vx), y(vy), z(vz) {}
+    constexpr dim3(unsigned vx = 1, unsigned vy = 1, unsigned vz = 1)
+        : x(vx), y(vy), z(vz)
+    {
+    }
     constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
     constexpr operator uint3() const { return uint3{x, y, z}; }
 #endif

@@ -1,4 +1,4 @@
-/* wbcpu.h - what a test harness may ask of the CPU back end beyond the CUDA runtime API. */
+/* wbcpu.h - functions of the CPU back end for test harnesses. */
 #ifndef WBCPU_H
 #define WBCPU_H
 
@@ -9,26 +9,26 @@
 extern "C" {
 #endif
 
-/* 0: blocks and threads run in their natural order. Anything else: in an order drawn from
- * the seed, the same one every time. The environment variable WB_SHUFFLE sets the first. */
+/* seed 0: blocks and threads run in their natural order. Other seeds: in a random order
+ * that depends only on the seed. The environment variable WB_SHUFFLE sets the first. */
 void wbcpu_set_shuffle(uint64_t seed);
 
-/* on: memory from cudaMalloc may not be touched by host code: a load or store there is a
- * SIGSEGV, as it is on a machine with a card. Kernels and cudaMem* calls still may. */
+/* on: a load or store of cudaMalloc memory by host code raises SIGSEGV, as with a GPU.
+ * Kernels and cudaMem* calls can still access it. */
 void wbcpu_guard(int on);
 
-/* Does p lie in memory from cudaMalloc? May be called in a signal handler. */
+/* 1 if p points into cudaMalloc memory. Async-signal-safe. */
 int wbcpu_in_device_memory(const void *p);
 
-/* Kernels launched so far, replays of graphs included. */
+/* The number of kernels launched so far, including graph replays. */
 unsigned long long wbcpu_launch_count(void);
 
-/* What runs on this CPU thread, for a signal handler: "kernel axpy (axpy.cu:12), block
- * (3,0,0), thread (7,0,0)". Returns 0 and writes "" when no kernel runs here. */
+/* Describes the CUDA thread that runs on this CPU thread, for a signal handler: "kernel
+ * axpy (axpy.cu:12), block (3,0,0), thread (7,0,0)". Returns 0 and "" in host code. */
 int wbcpu_where(char *text, size_t size);
 
-/* Calls function(context, i) for i in [0, n), spread over the workers; returns when all
- * are done. Inside a kernel they run one after another. */
+/* Calls function(context, i) for i in [0, n) on the workers and returns when all calls
+ * have returned. Inside a kernel the calls run one after another. */
 void wbcpu_parallel(int n, void (*function)(void *context, int i), void *context);
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
-/* declarations.c - __shared__, __constant__, __noinline__ and inline assembly. */
+/* declarations.c - rewrites __shared__, __constant__, __noinline__ and inline PTX. */
 #include "tokens.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- __shared__ ---- */
+/* --- __shared__ --------------------------------------------------------------------- */
 
-/* A word among the specifiers around the one at i (extern __shared__, __shared__ extern,
- * static volatile __shared__), or -1. */
+/* The specifier `word` next to the one at i (extern __shared__, __shared__ extern, static
+ * volatile __shared__), or -1. */
 static int specifier(const struct source *s, int i, const char *word)
 {
     for (int k = previous(s, i); is_name(s, k); k = previous(s, k))
@@ -17,7 +17,7 @@ static int specifier(const struct source *s, int i, const char *word)
     return -1;
 }
 
-/* Is token i inside a function body? Braces of namespaces and extern "C" do not count. */
+/* 1 if token i is in a function body, not only in a namespace or extern "C". */
 static int in_function(const struct source *s, int i)
 {
     for (i--; i >= 0; i--) {
@@ -42,9 +42,9 @@ static int end_of_declaration(const struct source *s, int i)
     return is(s, i, ";") ? i : -1;
 }
 
-/* extern __shared__ T name[] is the launch's block of dynamic shared memory. In a function
- * it becomes a pointer to it, T (*name) = ..., also for T name[][33]; a declaration with
- * an assembler name would do, but g++ loses those in templates. */
+/* extern __shared__ T name[] names the dynamic shared memory. Inside a function it
+ * becomes a pointer, T *name = ..., or T (*name)[33] = ... for T name[][33]. A
+ * declaration with an assembler name would be simpler, but g++ drops it in templates. */
 static void dynamic_shared(struct source *s, int i, int external)
 {
     int end = end_of_declaration(s, i), bracket = i;
@@ -55,7 +55,7 @@ static void dynamic_shared(struct source *s, int i, int external)
     if (end < 0 || bracket >= end || mate(s, bracket) < 0) {
         error_at(
             s, i,
-            "extern __shared__ declares an array without a size: "
+            "extern __shared__ must declare an array without a size: "
             "extern __shared__ float name[];");
         return;
     }
@@ -78,7 +78,7 @@ static void dynamic_shared(struct source *s, int i, int external)
     free(text);
 }
 
-/* The innermost brace around i that is still open there, or -1. */
+/* The innermost brace that encloses i, or -1. */
 static int enclosing_brace(const struct source *s, int i)
 {
     for (i--; i >= 0; i--) {
@@ -90,7 +90,7 @@ static int enclosing_brace(const struct source *s, int i)
     return -1;
 }
 
-/* "+sizeof(a)+sizeof(b)" of the names a declaration [i, end) declares. */
+/* "+sizeof(a)+sizeof(b)" for the names that the declaration [i, end) declares. */
 static char *sizes_of(const struct source *s, int i, int end)
 {
     char *sum = format("%s", "");
@@ -114,8 +114,8 @@ static char *sizes_of(const struct source *s, int i, int end)
     return sum;
 }
 
-/* nvcc refuses a kernel with more than 48 KB of static shared memory; so does this: a
- * static_assert over the declarations of the function that can be seen from this one. */
+/* Like nvcc, rejects a kernel with more than 48 KB of static shared memory: adds a
+ * static_assert over this and all earlier declarations in scope. */
 static void check_static_size(struct source *s, int i, int end)
 {
     int scope = enclosing_brace(s, i);
@@ -123,7 +123,7 @@ static void check_static_size(struct source *s, int i, int end)
     char *sum = sizes_of(s, i, end);
     for (int k = i - 1; k > 0; k--) {
         if (is(s, k, "}") && mate(s, k) >= 0) {
-            k = mate(s, k); /* a closed scope: its names are gone */
+            k = mate(s, k); /* a closed scope, whose names are not visible */
         } else if (
             is(s, k, "__shared__") && in_function(s, k) &&
             specifier(s, k, "extern") < 0) {
@@ -138,9 +138,8 @@ static void check_static_size(struct source *s, int i, int end)
         }
     }
     s->tokens[end].after = format(
-        " static_assert(0%s <= 48*1024, \"more than 48 KB of static __shared__ memory in "
-        "one "
-        "kernel\");",
+        " static_assert(0%s <= 48*1024, "
+        "\"more than 48 KB of static __shared__ memory in one kernel\");",
         sum);
     free(sum);
 }
@@ -152,7 +151,7 @@ static void shared(struct source *s, int i)
         dynamic_shared(s, i, external);
         return;
     }
-    int repeated = specifier(s, i, "static"); /* the macro __shared__ says it as well */
+    int repeated = specifier(s, i, "static"); /* the macro __shared__ contains static */
     if (repeated >= 0) erase(s, repeated, repeated + 1);
     int end = end_of_declaration(s, i);
     if (end < 0) return;
@@ -161,18 +160,18 @@ static void shared(struct source *s, int i)
         if (is(s, k, "=")) {
             error_at(
                 s, k,
-                "a __shared__ variable cannot have an initial value: let a thread "
-                "write it, then __syncthreads()");
+                "a __shared__ variable cannot have an initial value: "
+                "assign it in one thread, then call __syncthreads()");
             return;
         }
     }
     check_static_size(s, i, end);
 }
 
-/* ---- assembly ---- */
+/* --- assembly ----------------------------------------------------------------------- */
 
-/* asm("...") is PTX here and cannot be run: a static_assert, so that it is an error only
- * where it would be compiled. asm("") is a barrier for the compiler and stays. */
+/* asm("...") is PTX, which cannot run here. It becomes a static_assert, an error only if
+ * it is compiled. asm("") is a compiler barrier and stays. */
 static void assembly(struct source *s, int i)
 {
     int k = next(s, i), qualifier = -1;
@@ -191,7 +190,8 @@ void rewrite_declarations(struct source *s)
         if (!is_name(s, i)) continue;
         if (is(s, i, "__shared__"))
             shared(s, i);
-        else if (is(s, i, "__noinline__")) /* as a macro it would break libstdc++ */
+        else if (is(s, i,
+                    "__noinline__")) /* a macro of this name would break libstdc++ */
             s->tokens[i].text = "__attribute__((noinline))";
         else if (
             is(s, i, "__constant__") &&

@@ -1,4 +1,5 @@
-/* launches.c - kernel<<<grid, block>>>(arguments), and kernels called like functions.
+/* launches.c - rewrites kernel<<<grid, block>>>(arguments); rejects plain calls of
+ * kernels.
  *
  *     ns::k<float><<<g, b, n, s>>>(x, f(y))
  * becomes
@@ -6,18 +7,18 @@
  *                     [=](auto &...wbcpu_a) { ns::k<float>(wbcpu_a...); })(x, f(y))
  *
  * so that arguments are evaluated once, on the host, and copied. A literal 0, NULL or
- * {...} loses its meaning when it is passed on, so then each argument gets a name of its
- * own and the literal stays in the call:  [=](auto &wbcpu_1) { k(0, wbcpu_1); })(n)
+ * {...} changes its type when it is forwarded. In that case each other argument gets a
+ * name, and the literal stays in the call:  [=](auto &wbcpu_1) { k(0, wbcpu_1); })(n)
  */
 #include "tokens.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what stands in front of <<< ---- */
+/* --- the kernel's name -------------------------------------------------------------- */
 
-/* One step to the left over a qualifier of the name at i: ns::, T<int>::, object. or
- * pointer->. Returns where that begins, or i if there is none. */
+/* Skips one qualifier before the name at i: ns::, T<int>::, object. or pointer->. Returns
+ * its first token, or i if there is none. */
 static int step_left(const struct source *s, int i)
 {
     int a = previous(s, i), b = previous(s, a);
@@ -31,10 +32,10 @@ static int step_left(const struct source *s, int i)
     }
     if (is_name(s, c) && !is(s, c, "return") && !is(s, c, "else") && !is(s, c, "do"))
         return c;
-    return b; /* ::k of the global namespace */
+    return b; /* ::k */
 }
 
-/* The first token of the kernel's name that ends before i, or -1. */
+/* The first token of the kernel's name, which ends before i, or -1. */
 static int callee_start(const struct source *s, int i)
 {
     i = previous(s, i);
@@ -68,10 +69,10 @@ static int closing_chevrons(const struct source *s, int i)
     return -1;
 }
 
-/* ---- arguments that must stay in the call ---- */
+/* --- arguments that must stay in the call ------------------------------------------- */
 
-/* The end of the argument that begins at i: a comma or the closing bracket at end. Commas
- * in brackets and in template arguments, f<a, b>(c), do not count. */
+/* The end of the argument that starts at i: a comma, or the closing bracket at `end`.
+ * Commas in brackets and in template arguments, f<a, b>(c), do not count. */
 static int argument_end(const struct source *s, int i, int end)
 {
     for (; i < end; i++) {
@@ -100,8 +101,8 @@ static int must_stay(const struct source *s, int first, int end)
     return (is(s, i, "0") || is(s, i, "NULL")) && next(s, i) >= end;
 }
 
-/* Writes the lambda's parameters and the call's arguments, and takes the literals that
- * stay in the call out of the list that is evaluated. */
+/* Returns the lambda's parameters and the call's arguments, and erases the literals that
+ * stay in the call from the launch's argument list. */
 static void name_arguments(struct source *s, int open, char **parameters, char **call)
 {
     int end = mate(s, open), number = 0, kept = 0, last_comma = -1;
@@ -126,11 +127,10 @@ static void name_arguments(struct source *s, int open, char **parameters, char *
         }
         free(old);
     }
-    if (last_comma >= 0)
-        erase(s, last_comma, last_comma + 1); /* only literals follow it */
+    if (last_comma >= 0) erase(s, last_comma, last_comma + 1); /* only literals follow */
 }
 
-static int some_must_stay(const struct source *s, int open)
+static int any_must_stay(const struct source *s, int open)
 {
     int end = mate(s, open);
     for (int first = open + 1, stop; first <= end; first = stop + 1) {
@@ -140,9 +140,9 @@ static int some_must_stay(const struct source *s, int open)
     return 0;
 }
 
-/* ---- the launch ---- */
+/* --- the launch --------------------------------------------------------------------- */
 
-static char *as_string(const char *text) /* quotes and backslashes escaped */
+static char *as_string(const char *text) /* escapes quotes and backslashes */
 {
     char *out = malloc(2 * strlen(text) + 1), *p = out;
     for (; out && *text; text++) {
@@ -172,7 +172,7 @@ static void rewrite_launch(struct source *s, int chevrons)
     }
     int start = callee_start(s, chevrons);
     if (start < 0) {
-        error_at(s, chevrons, "kernel launch: a kernel's name must stand before '<<<'");
+        error_at(s, chevrons, "kernel launch: a kernel's name must precede '<<<'");
         return;
     }
     if (next(s, chevrons + 2) == close) {
@@ -185,7 +185,7 @@ static void rewrite_launch(struct source *s, int chevrons)
         format("::wbcpu::launch(__FILE__,__LINE__,\"%s\",::wbcpu::config(", name);
     erase(s, chevrons, chevrons + 3);
     erase(s, close, close + 3);
-    if (some_must_stay(s, open)) {
+    if (any_must_stay(s, open)) {
         char *parameters, *call;
         name_arguments(s, open, &parameters, &call);
         s->tokens[close].before =
@@ -196,9 +196,9 @@ static void rewrite_launch(struct source *s, int chevrons)
     }
 }
 
-/* ---- a kernel called like a function ---- */
+/* --- a kernel called like a function ------------------------------------------------ */
 
-/* The name declared by the __global__ at i, or -1. */
+/* The kernel that the __global__ at i declares, or -1. */
 static int kernel_name(const struct source *s, int i)
 {
     for (i = next(s, i); i < s->count && !is(s, i, ";") && !is(s, i, "{");
@@ -222,7 +222,7 @@ static int same_text(const struct source *s, int i, int k)
                0;
 }
 
-/* A statement of its own, name(...); and nothing before the name. */
+/* 1 if name(...); is a whole statement. */
 static int is_plain_call(const struct source *s, int i)
 {
     int before = previous(s, i), open = next(s, i);
@@ -234,7 +234,7 @@ static int is_plain_call(const struct source *s, int i)
            is(s, before, ")") || is(s, before, "else");
 }
 
-/* Is the name also that of a function of the host? Then calls are left to the compiler. */
+/* 1 if a host function has the same name: then calls are left to the compiler. */
 static int is_overloaded(const struct source *s, int name)
 {
     for (int i = 0; i < s->count; i++) {
@@ -263,8 +263,8 @@ static void find_plain_calls(struct source *s)
             if (is_name(s, i) && same_text(s, i, name) && is_plain_call(s, i))
                 error_at(
                     s, i,
-                    "kernel %.*s is called like a function; a launch says how many "
-                    "blocks and threads: %.*s<<<grid, block>>>(...)",
+                    "kernel %.*s is called like a function; "
+                    "launch it with %.*s<<<grid, block>>>(...)",
                     s->tokens[name].length, s->tokens[name].start, s->tokens[name].length,
                     s->tokens[name].start);
     }

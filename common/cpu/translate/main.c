@@ -1,12 +1,13 @@
-/* main.c - CUDA source to C++17 for the CPU back end:
+/* main.c - translates CUDA source to C++17 for the CPU back end:
  *
  *     translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT]
  *
- * writes OUTDIR/FILE.cu.cpp, and beside it, under their own relative names, those local
- * headers that hold CUDA syntax or include such a header. The rest is found by the compiler
- * where it lies. With -d, OUTDIR/FILE.cu.headers.d tells make that OBJECT depends on them.
+ * writes OUTDIR/FILE.cu.cpp and, under their relative names in OUTDIR, the local headers
+ * that contain CUDA syntax or include such a header. The compiler finds all other headers
+ * in their place. With -d, OUTDIR/FILE.cu.headers.d tells make that OBJECT depends on the
+ * headers.
  *
- * The rewriter runs before the preprocessor, so a macro may hold a launch. */
+ * The translator runs before the preprocessor, so a macro can contain a launch. */
 #include "tokens.h"
 
 #include <errno.h>
@@ -22,11 +23,11 @@ static const char *include_dirs[MAX_DIRS];
 static int include_dir_count;
 static const char *outdir;
 
-/* Headers met so far. */
+/* The headers seen so far. */
 static struct header {
     char *path;
-    char *name; /* as included, under which its translation is written */
-    int needed; /* has it been translated? */
+    char *name; /* as included; its translation gets this name */
+    int needed; /* it has been translated */
 } headers[MAX_HEADERS];
 static int header_count;
 
@@ -37,7 +38,7 @@ static void make_parents(const char *path)
         *slash = 0;
         if (mkdir(copy, 0777) && errno != EEXIST) {
             fprintf(
-                stderr, "translate: cannot make the folder %s: %s\n", copy,
+                stderr, "translate: cannot create folder %s: %s\n", copy,
                 strerror(errno));
             exit(1);
         }
@@ -57,9 +58,9 @@ static int same_bytes(const char *path, const char *other)
     return same;
 }
 
-/* In place at once: sources of a folder are translated side by side, with their headers.
- * What is the same stays as old as it is, or each source would make the objects of all
- * others that share a header look out of date. */
+/* Writes atomically, because make translates the sources of a folder in parallel and they
+ * share headers. An unchanged file keeps its time stamp; otherwise each source would make
+ * the objects of all sources that share a header out of date. */
 static void write_source(const struct source *s, const char *path)
 {
     make_parents(path);
@@ -94,9 +95,9 @@ static void rewrite(struct source *s)
     rewrite_declarations(s);
 }
 
-/* ---- local headers ---- */
+/* --- local headers ------------------------------------------------------------------ */
 
-/* Does a header hold what only the translator understands? */
+/* 1 if a file contains syntax that needs the translator. */
 static int has_cuda_syntax(const struct source *s)
 {
     for (int i = 0; i < s->count; i++)
@@ -125,7 +126,7 @@ static int exists(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* The header's path: beside the file that includes it, else in an -I folder; or NULL. */
+/* The header's path, in the includer's folder or else in an -I folder; or NULL. */
 static char *find_header(const char *includer, const char *name)
 {
     const char *slash = strrchr(includer, '/');
@@ -141,7 +142,7 @@ static char *find_header(const char *includer, const char *name)
 
 static int translate_headers(struct source *s, const char *folder, int is_header);
 
-/* Translates the header if it needs it; says whether it did. */
+/* Translates the header if necessary; returns 1 if it did. */
 static int translate_header(const char *path, const char *name)
 {
     for (int i = 0; i < header_count; i++)
@@ -164,7 +165,7 @@ static int translate_header(const char *path, const char *name)
         rewrite(&s);
         write_source(&s, out);
     } else {
-        remove(out); /* of a time when it was needed */
+        remove(out); /* left from when it was needed */
     }
     free(out);
     free(folder);
@@ -172,35 +173,35 @@ static int translate_header(const char *path, const char *name)
     return h->needed;
 }
 
-/* All headers that s includes; folder is that of s below the main file's, "" or "a/b/". A
- * translated header lies elsewhere than its neighbours: those that are not translated it
- * includes by their full path. */
+/* Translates all headers that s includes. folder is s's folder relative to the main
+ * file's, "" or "a/b/". A translated header is in another folder than before, so it
+ * includes headers that are not translated by their full path. */
 static int translate_headers(struct source *s, const char *folder, int is_header)
 {
-    int some = 0;
+    int any = 0;
     for (int i = 0; i < s->count; i++) {
         if (s->tokens[i].kind != DIRECTIVE) continue;
         char *name = included_name(&s->tokens[i]);
         char *path = name ? find_header(s->path, name) : NULL;
         int translated = 0;
         if (path && !strstr(name, "..") && *name != '/') {
-            /* Found in an -I folder the name counts from there, else from the includer. */
-            char *beside = format("%s%s", folder, name);
-            int local = strlen(path) >= strlen(beside) &&
-                        strcmp(path + strlen(path) - strlen(beside), beside) == 0;
-            translated = translate_header(path, local ? beside : name);
-            free(beside);
+            /* Relative to the includer, or to the -I folder in which it was found. */
+            char *relative = format("%s%s", folder, name);
+            int local = strlen(path) >= strlen(relative) &&
+                        strcmp(path + strlen(path) - strlen(relative), relative) == 0;
+            translated = translate_header(path, local ? relative : name);
+            free(relative);
         }
         if (path && is_header && !translated) {
             char *full = realpath(path, NULL);
             if (full) s->tokens[i].text = format("#include \"%s\"", full);
             free(full);
         }
-        some |= translated;
+        any |= translated;
         free(path);
         free(name);
     }
-    return some;
+    return any;
 }
 
 static void write_dependencies(const char *path, const char *object, const char *input)

@@ -1,13 +1,13 @@
-/* reductions.c - loops that combine a value over a warp:
+/* reductions.c - rewrites loops that reduce a value over a warp:
  *
  *     for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o);
- * becomes one operation of the warp in place of five (include/wbcpu/reduction.h):
+ * becomes one collective in place of five (include/wbcpu/reduction.h):
  *     v = ::wbcpu::warp_loop<::wbcpu::read_xor, 16, false>(
  *         0xffffffff, v, [](auto &x, auto y) { x += y; });
  *
- * Recognised are the loops that people write: xor or down, offsets halving from a power
- * of two or doubling from one, a sum, product, minimum or maximum, one statement or
- * several in braces. Whatever looks different in any token stays a loop.
+ * Recognizes the usual loops: xor or down, offsets that halve from a power of two or
+ * double from one, a sum, product, minimum, maximum or bit operation, one statement or
+ * several in braces. A loop that differs in any token is left alone.
  */
 #include "tokens.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In compact text: the loop's offset, the variable, the shuffle. */
+/* In compact text these stand for the loop's offset, the variable and the shuffle. */
 #define OFFSET "\1"
 #define VALUE "\2"
 #define OTHER "\3"
@@ -27,13 +27,14 @@ struct reduction {
     char *mask;
     char *combine; /* compact: VALUE "+=" OTHER */
     int down;      /* else xor */
-    int width;     /* fourth argument, 32 if there is none */
+    int width;     /* the fourth argument, by default 32 */
 };
 
-/* ---- comparing code ---- */
+/* --- comparing code ----------------------------------------------------------------- */
 
-/* Source text of [first, end) without blanks (but for one between two words), with [a, b)
- * written as mark; so that "o > 0" and "o>0 /" "* ... *" "/" compare equal. */
+/* The source text of [first, end) without comments and blanks (except one between two
+ * words), with `name` replaced by `mark` and tokens [a, b) by `part`; so that "o > 0" and
+ * "o>0" compare equal. */
 static char *compact(
     const struct source *s, int first, int end, const char *name, const char *mark, int a,
     int b, const char *part)
@@ -78,7 +79,7 @@ static int find(const struct source *s, int first, int end, const char *text)
     return -1;
 }
 
-/* ---- numbers known here ---- */
+/* --- constants ---------------------------------------------------------------------- */
 
 static int number(const char *text)
 {
@@ -88,7 +89,7 @@ static int number(const char *text)
     return *text && !*end && n > 0 && n <= 64 ? (int)n : -1;
 }
 
-/* The value of #define NAME 32 or const int NAME = 32, if this file has it just once. */
+/* The value of #define NAME 32 or const int NAME = 32 if there is exactly one, else -1. */
 static int value_of_name(const struct source *s, const char *name)
 {
     int value = -1, found = 0;
@@ -105,7 +106,7 @@ static int value_of_name(const struct source *s, const char *name)
             continue;
         char *text = plain(s, n, n + 1);
         value = number(text);
-        /* Nothing may follow: #define N 32 + 1 is not 32. */
+        /* Nothing else may follow: #define N 32 + 1 is not 32. */
         int after = n + 1;
         int ends =
             is(s, next(s, n), ";") ||
@@ -144,15 +145,15 @@ static int is_offset(int n)
     return n == 1 || n == 2 || n == 4 || n == 8 || n == 16;
 }
 
-/* ---- the head of the loop ---- */
+/* --- the head of the loop ----------------------------------------------------------- */
 
 struct head {
-    char *offset; /* the name of the loop's variable */
+    char *offset; /* the name of the loop variable */
     int first;    /* the largest offset */
     int rising;
 };
 
-/* for (open ... close): fills h, or returns 0. */
+/* Fills h from for (open ... close), or returns 0. */
 static int read_head(const struct source *s, int open, int close, struct head *h)
 {
     static const char *const types[] = {"int", "unsigned", "unsigned int", "auto", NULL};
@@ -195,9 +196,9 @@ static int read_head(const struct source *s, int open, int close, struct head *h
     return ok;
 }
 
-/* ---- the body ---- */
+/* --- the body ----------------------------------------------------------------------- */
 
-/* v, s[i], acc.x, p->sum: names, indices that are a name or a number, members. */
+/* v, s[i], acc.x: a name, with members and with indices that are a name or a number. */
 static int is_simple_variable(const struct source *s, int first, int end)
 {
     int i = first;
@@ -218,7 +219,7 @@ static int is_simple_variable(const struct source *s, int first, int end)
     return 1;
 }
 
-/* A mask that can be computed once: names, numbers, ~ and -. */
+/* A mask without side effects: names, numbers, ~ and -. */
 static int is_simple_mask(const struct source *s, int first, int end)
 {
     for (int i = next(s, first - 1); i < end; i = next(s, i)) {
@@ -261,7 +262,8 @@ static int is_combination(const char *text)
     return 0;
 }
 
-/* Ends of the arguments of the call whose bracket is at open; how many there are. */
+/* Sets ends to the ends of the arguments of the call with the bracket at `open`; returns
+ * their number (5: more than 4). */
 static int split_arguments(const struct source *s, int open, int ends[4])
 {
     int count = 0, close = mate(s, open);
@@ -274,7 +276,7 @@ static int split_arguments(const struct source *s, int open, int ends[4])
     return count;
 }
 
-/* The statement [first, semicolon): fills r, or returns 0 with r empty. */
+/* Fills r from the statement [first, semicolon), or returns 0. */
 static int read_statement(
     const struct source *s, int first, int semicolon, const char *offset,
     struct reduction *r)
@@ -283,11 +285,11 @@ static int read_statement(
     first = next(s, first - 1);
     int shuffle = -1, ends[4];
     for (int i = first; i < semicolon; i++) {
-        int xor = is(s, i, "__shfl_xor_sync"), down = is(s, i, "__shfl_down_sync");
-        if (!xor&&!down) continue;
+        int is_down = is(s, i, "__shfl_down_sync");
+        if (!is_down && !is(s, i, "__shfl_xor_sync")) continue;
         if (shuffle >= 0) return 0;
         shuffle = i;
-        r->down = down;
+        r->down = is_down;
     }
     int open = shuffle < 0 ? -1 : next(s, shuffle);
     if (!is(s, open, "(") || mate(s, open) < 0) return 0;
@@ -311,8 +313,8 @@ static int read_statement(
     char *width = arguments == 4 ? plain(s, ends[2] + 1, ends[3]) : format("32");
     r->width = constant(s, width);
 
-    /* The statement once more, the variable and the shuffle as marks. A variable of several
-     * tokens is replaced in the text. */
+    /* The statement with marks for the shuffle and the variable. The variable can have
+     * several tokens, so it is replaced in the text. */
     char *text = compact(s, first, semicolon, NULL, NULL, shuffle, end, OTHER);
     r->combine = format("%s", "");
     size_t n = strlen(r->value);
@@ -343,7 +345,7 @@ static void free_reduction(struct reduction *r)
     free(r->combine);
 }
 
-/* Several statements in one loop are several loops only if none sees another's variable. */
+/* Several statements in a loop are independent if none uses another's variable. */
 static int
 are_independent(const struct source *s, const int *starts, const int *stops, int count)
 {
@@ -357,9 +359,10 @@ are_independent(const struct source *s, const int *starts, const int *stops, int
     return 1;
 }
 
-/* ---- the rewriting ---- */
+/* --- the rewriting ------------------------------------------------------------------ */
 
-static char *with_names(const char *combine) /* marks become the lambda's parameters */
+/* Replaces the marks by the lambda's parameters. */
+static char *with_names(const char *combine)
 {
     char *text = format("%s", "");
     for (; *combine; combine++) {
@@ -387,7 +390,7 @@ static char *as_operation(const struct reduction *r, const struct head *h)
     return text;
 }
 
-/* Is i on the line of a preprocessor directive? Macros are left alone. */
+/* 1 if i is on the line of a preprocessor directive: macros are left alone. */
 static int in_directive(const struct source *s, int i)
 {
     for (i--; i >= 0; i--) {
@@ -420,7 +423,7 @@ static void rewrite_loop(struct source *s, int loop)
         starts[count] = i;
         stops[count] = semicolon;
         ok = read_statement(s, i, semicolon, h.offset, &r[count]);
-        /* A part of the warp: xor stays inside it if no offset reaches out of it. */
+        /* With a width, xor must not reach outside its segment. */
         ok = ok &&
              (r[count].width == 32 || (!r[count].down && r[count].width >= 2 * h.first));
         count++;
@@ -435,7 +438,7 @@ static void rewrite_loop(struct source *s, int loop)
             free(old);
             free(one);
         }
-        int pragma = previous(s, loop); /* #pragma unroll speaks of the loop */
+        int pragma = previous(s, loop); /* #pragma unroll applies to the loop */
         if (pragma >= 0 && s->tokens[pragma].kind == DIRECTIVE) {
             char *line = plain(s, pragma, pragma + 1);
             if (strstr(line, "unroll")) erase(s, pragma, pragma + 1);

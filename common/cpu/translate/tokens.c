@@ -1,4 +1,4 @@
-/* tokens.c - cutting a source into tokens, and looking around in them. */
+/* tokens.c - splits a source into tokens; functions to examine them. */
 #include "tokens.h"
 
 #include <ctype.h>
@@ -9,14 +9,14 @@
 
 int errors;
 
-static void *need(void *p)
+static void *check_alloc(void *p)
 {
     if (p) return p;
     fprintf(stderr, "translate: out of memory\n");
     exit(1);
 }
 
-/* ---- cutting ---- */
+/* --- tokenizing --------------------------------------------------------------------- */
 
 static int is_name_char(char c)
 {
@@ -59,7 +59,7 @@ static const char *end_of_number(const char *p)
     return p;
 }
 
-static int is_whole_line_directive(const char *p) /* p: behind the # */
+static int is_whole_line_directive(const char *p) /* p: after the # */
 {
     static const char *const names[] = {"include", "error", "warning", "pragma"};
     while (*p == ' ' || *p == '\t')
@@ -69,7 +69,7 @@ static int is_whole_line_directive(const char *p) /* p: behind the # */
     return 0;
 }
 
-/* Is p the R of a raw string, its prefix (u8, L, ...) included in the name? */
+/* If a raw string starts at p, with any prefix (u8, L, ...), returns its quote. */
 static const char *raw_quote(const char *p)
 {
     if (p[0] == 'u' && p[1] == '8')
@@ -124,13 +124,13 @@ static const char *end_of_token(const char *p, enum kind *kind)
     return p + 1;
 }
 
-static void cut(struct source *s)
+static void tokenize(struct source *s)
 {
     int room = 0, line = 1;
     for (const char *p = s->text; *p;) {
         if (s->count == room) {
             room = room ? 2 * room : 4096;
-            s->tokens = need(realloc(s->tokens, (size_t)room * sizeof *s->tokens));
+            s->tokens = check_alloc(realloc(s->tokens, (size_t)room * sizeof *s->tokens));
         }
         struct token *t = &s->tokens[s->count++];
         memset(t, 0, sizeof *t);
@@ -146,7 +146,7 @@ static void cut(struct source *s)
 
 static void match_brackets(struct source *s)
 {
-    int *open = need(malloc(sizeof *open * (size_t)(s->count + 1))), depth = 0;
+    int *open = check_alloc(malloc(sizeof *open * (size_t)(s->count + 1))), depth = 0;
     for (int i = 0; i < s->count; i++) {
         if (s->tokens[i].kind != MARK) continue;
         char c = *s->tokens[i].start;
@@ -168,7 +168,7 @@ int read_source(struct source *s, const char *path)
     if (!f) return 0;
     size_t room = 0, n;
     do {
-        s->text = need(realloc(s->text, (room += 65536) + 1));
+        s->text = check_alloc(realloc(s->text, (room += 65536) + 1));
         n = fread(s->text + s->size, 1, room - s->size, f);
         s->size += n;
     } while (n);
@@ -177,7 +177,7 @@ int read_source(struct source *s, const char *path)
     s->text[s->size] = 0;
     s->path = path;
     if (bad) return 0;
-    cut(s);
+    tokenize(s);
     match_brackets(s);
     return 1;
 }
@@ -188,7 +188,7 @@ void free_source(struct source *s)
     free(s->text);
 }
 
-/* ---- looking around ---- */
+/* --- examining tokens --------------------------------------------------------------- */
 
 static int inside(const struct source *s, int i)
 {
@@ -246,7 +246,7 @@ angle(const struct source *s, int i, int step, const char *opening, const char *
         if (is(s, i, ";")) return -1;
         int m = s->tokens[i].mate;
         if (m < 0) continue;
-        if ((m - i) * step < 0) return -1; /* out of the bracket we started in */
+        if ((m - i) * step < 0) return -1; /* leaves the enclosing bracket */
         i = m;
     }
     return -1;
@@ -260,14 +260,14 @@ int close_angle(const struct source *s, int i)
     return angle(s, i, 1, "<", ">");
 }
 
-/* ---- text ---- */
+/* --- text --------------------------------------------------------------------------- */
 
 char *format(const char *pattern, ...)
 {
     char *text;
     va_list args;
     va_start(args, pattern);
-    if (vasprintf(&text, pattern, args) < 0) need(NULL);
+    if (vasprintf(&text, pattern, args) < 0) check_alloc(NULL);
     va_end(args);
     return text;
 }
@@ -277,7 +277,7 @@ char *text_of(const struct source *s, int first, int end)
     size_t room = 1;
     for (int i = first; i < end; i++)
         room += (size_t)s->tokens[i].length;
-    char *text = need(malloc(room)), *p = text;
+    char *text = check_alloc(malloc(room)), *p = text;
     for (int i = first; i < end; i++) {
         const struct token *t = &s->tokens[i];
         if (is_space(s, i)) {
@@ -297,8 +297,8 @@ void erase(struct source *s, int first, int end)
 {
     for (int i = first; i < end; i++) {
         struct token *t = &s->tokens[i];
-        if (t->kind == BLANK) continue; /* a comment may hold line breaks as well */
-        char *breaks = need(calloc(1, (size_t)t->length + 1)), *p = breaks;
+        if (t->kind == BLANK) continue; /* a comment can contain line breaks */
+        char *breaks = check_alloc(calloc(1, (size_t)t->length + 1)), *p = breaks;
         for (int k = 0; k < t->length; k++)
             if (t->start[k] == '\n') *p++ = '\n';
         t->text = breaks;

@@ -1,9 +1,9 @@
-/* tokens.h - a CUDA source as a list of tokens. C++ is not parsed: brackets are matched,
- * and every rule of the translator looks at a few neighbours.
+/* tokens.h - a CUDA source as a list of tokens. The translator does not parse C++: it
+ * matches brackets, and each of its rules looks at a few neighbouring tokens.
  *
- * Tokens cover the whole text, blanks and comments included. A rule never moves text; it
- * replaces a token (text), or puts something before or after it. Line breaks are kept, so
- * every later compiler message has the student's line number. */
+ * Tokens cover the whole text, including blanks and comments. A rule never moves text; it
+ * replaces a token, or inserts text before or after it. Line breaks are kept, so compiler
+ * messages have the line numbers of the source. */
 #ifndef TOKENS_H
 #define TOKENS_H
 
@@ -24,47 +24,47 @@ struct token {
     const char *start; /* in the source */
     int length;
     int line;
-    int mate;           /* the other bracket of this pair, or -1 */
-    const char *before; /* written in front of the token, or NULL */
-    const char *text;   /* written instead of it, or NULL */
-    const char *after;
+    int mate;           /* index of the matching bracket, or -1 */
+    const char *before; /* written before the token, or NULL */
+    const char *text;   /* written in its place, or NULL */
+    const char *after;  /* written after it, or NULL */
 };
 
 struct source {
-    const char *path; /* as the compiler shall print it */
+    const char *path; /* as printed in messages */
     char *text;
     size_t size;
     struct token *tokens;
     int count;
 };
 
-/* Reads and cuts a file; 0 if it cannot be read. */
+/* Reads and tokenizes a file; returns 0 if it cannot be read. */
 int read_source(struct source *s, const char *path);
 void free_source(struct source *s);
 
-/* All of these take any index, also -1 and count, and then find nothing. */
+/* These accept any index; outside [0, count) they find nothing. */
 int is(const struct source *s, int i, const char *text);
 int is_name(const struct source *s, int i);
-int next(const struct source *s, int i); /* past blanks and comments */
+int next(const struct source *s, int i); /* skips blanks and comments */
 int previous(const struct source *s, int i);
-/* Is there a run of n adjacent characters c at i? (<<< is three tokens) */
+/* 1 if n adjacent characters c start at i (<<< is three tokens). */
 int run_of(const struct source *s, int i, char c, int n);
-int mate(const struct source *s, int i); /* -1 if i is no bracket or has no mate */
-/* The '<' for the '>' at i, or the '>' for the '<' at i, counting angle brackets; -1. */
+int mate(const struct source *s, int i); /* -1: not a bracket, or unmatched */
+/* The '<' that matches the '>' at i, or the '>' that matches the '<' at i, or -1. */
 int open_angle(const struct source *s, int i);
 int close_angle(const struct source *s, int i);
 
-/* Source text of [first, end), comments dropped, each run of blanks one space. */
+/* The source text of [first, end) without comments, each run of blanks as one space. */
 char *text_of(const struct source *s, int first, int end);
-void erase(struct source *s, int first, int end); /* line breaks stay */
+void erase(struct source *s, int first, int end); /* keeps the line breaks */
 char *format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
 
-/* "path:line: error: ..." with the source line and a caret; counted in errors. */
+/* Prints "path:line: error: ..." with the source line and a caret; adds 1 to errors. */
 void error_at(const struct source *s, int i, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
 extern int errors;
 
-/* The rules, each in its file. */
+/* The rules. */
 void rewrite_launches(struct source *s);     /* launches.c */
 void rewrite_declarations(struct source *s); /* declarations.c */
 void rewrite_reductions(struct source *s);   /* reductions.c */

@@ -1,10 +1,10 @@
-/* 01_naive.cu - a thread per number, as the formulas read: what stands around the scan.
+/* 01_naive.cu - parts 06.1 to 06.3, a thread per element, as the formulas read.
  *
- * Right, and slow each in its own way. block_linear: a thread walks down a column of the
- * matrix and reads 2 M numbers from memory for each of the M products it adds; nothing that
- * a neighbour has read is used again. conv1d: every input is fetched `width` times, a
- * number at a time. The sums over all tokens (dw, dbias, da_param) are one thread and one
- * chain of additions each: with 16 channels 16 threads work.
+ * Correct, and slow, each kernel for its own reason. block_linear: a thread walks down a
+ * column of the matrix and reads 2 M numbers from memory for M products; no thread uses what
+ * a neighbour has read. conv1d: every input is loaded `width` times, one element at a time.
+ * The sums over all tokens (dw, dbias, da_param) are one thread and one chain of additions
+ * each: with 16 channels, 16 threads work.
  */
 #include "rglru_contract.cuh"
 
@@ -66,7 +66,7 @@ static __global__ void dc_each(
     dc[at] = (E)sum;
 }
 
-/* A thread per number of dw; those of row i = 0 see to the bias as well. */
+/* A thread per element of dw; those with i = 0 also sum the bias. */
 template <typename E>
 static __global__ void
 dw_each(float *dw, float *db, const E *c, const E *dp, int R, int G, int M)
@@ -84,7 +84,7 @@ dw_each(float *dw, float *db, const E *c, const E *dp, int R, int G, int M)
     if (i == 0) db[g * M + j] += bias;
 }
 
-template <typename E> static size_t block_linear_space(int, int, int)
+template <typename E> static size_t block_linear_back_workspace(int, int, int)
 {
     return 0;
 }
@@ -126,7 +126,7 @@ static __global__ void conv1d_each(
     out[i] = (E)sum;
 }
 
-/* A second kernel, so that every token has read the ring before it changes. */
+/* A second kernel, so that every token has read the ring before it is overwritten. */
 template <typename E>
 static __global__ void keep_last(
     E *conv_state, const E *x, const int *pos, const int *len, int B, int T, int C,
@@ -172,7 +172,7 @@ static __global__ void conv1d_dx(
     dx[row * ld + c] = (E)sum;
 }
 
-/* A thread per channel and tap; that of the current token sees to the bias. */
+/* A thread per channel and tap; that of s = 0 also sums the bias. */
 template <typename E>
 static __global__ void conv1d_dw(
     float *dw, float *dbias, const E *dout, const E *x, const int *pos, int B, int T,
@@ -193,7 +193,7 @@ static __global__ void conv1d_dw(
     if (s == 0) dbias[c] += bias;
 }
 
-template <typename E> static size_t conv1d_space(int, int, int, int)
+template <typename E> static size_t conv1d_back_workspace(int, int, int, int)
 {
     return 0;
 }
@@ -212,7 +212,7 @@ static wb_status conv1d_back(
 
 // --- 06.3 ------------------------------------------------------------------------------
 
-static __device__ float logistic(float v)
+static __device__ float sigmoid(float v)
 {
     return 1.0f / (1.0f + expf(-v));
 }
@@ -231,10 +231,10 @@ static __global__ void gates_each(
     if (i >= (size_t)B * T * C) return;
     size_t row = i / C;
     bool first = (pos ? pos[row] : (int)(row % T)) == 0;
-    float log_a = -8.0f * logistic((float)pa[i]) * softplus((float)a_param[i % C]);
+    float log_a = -8.0f * sigmoid((float)pa[i]) * softplus((float)a_param[i % C]);
     float m = first ? 1.0f : sqrtf(-expm1f(2.0f * log_a));
     a[i] = first ? 0.0f : expf(log_a);
-    z[i] = m * logistic((float)px[i]) * (float)c[i];
+    z[i] = m * sigmoid((float)px[i]) * (float)c[i];
 }
 
 template <typename E>
@@ -247,7 +247,7 @@ static wb_status gates(
     return wb_launched();
 }
 
-/* A thread per channel, so that it can sum da_param without help. */
+/* A thread per channel, so da_param is the sum of one thread. */
 template <typename E>
 static __global__ void gates_slopes(
     E *dc, E *dpx, E *dpa, float *da_param, const float *da, const float *dz, const E *c,
@@ -259,7 +259,7 @@ static __global__ void gates_slopes(
     for (size_t row = 0; row < (size_t)B * T; row++) {
         size_t i = row * C + channel;
         bool first = (pos ? pos[row] : (int)(row % T)) == 0;
-        float gx = logistic((float)px[i]), ga = logistic((float)pa[i]);
+        float gx = sigmoid((float)px[i]), ga = sigmoid((float)pa[i]);
         float log_a = -8.0f * ga * soft, a = expf(log_a), q = -expm1f(2.0f * log_a);
         float m = first ? 1.0f : sqrtf(q), in = dz[i] * gx;
         float dq = in * (float)c[i] / sqrtf(fmaxf(4.0f * q, 1e-6f));
@@ -269,10 +269,10 @@ static __global__ void gates_slopes(
         dpa[i] = (E)(-8.0f * soft * ga * (1.0f - ga) * dlog_a);
         sum += -8.0f * ga * dlog_a;
     }
-    da_param[channel] += logistic((float)a_param[channel]) * sum;
+    da_param[channel] += sigmoid((float)a_param[channel]) * sum;
 }
 
-template <typename E> static size_t gates_space(int, int, int)
+template <typename E> static size_t gates_back_workspace(int, int, int)
 {
     return 0;
 }
@@ -288,12 +288,18 @@ static wb_status gates_back(
     return wb_launched();
 }
 
-DEFINE_BLOCK_LINEAR(float, f32)
-DEFINE_BLOCK_LINEAR(wb_f16, f16)
-DEFINE_BLOCK_LINEAR(wb_bf16, bf16)
-DEFINE_CONV1D(float, f32)
-DEFINE_CONV1D(wb_f16, f16)
-DEFINE_CONV1D(wb_bf16, bf16)
+DEFINE_BLOCK_LINEAR_FORWARD(float, f32)
+DEFINE_BLOCK_LINEAR_FORWARD(wb_f16, f16)
+DEFINE_BLOCK_LINEAR_FORWARD(wb_bf16, bf16)
+DEFINE_BLOCK_LINEAR_BACKWARD(float, f32)
+DEFINE_BLOCK_LINEAR_BACKWARD(wb_f16, f16)
+DEFINE_BLOCK_LINEAR_BACKWARD(wb_bf16, bf16)
+DEFINE_CONV1D_FORWARD(float, f32)
+DEFINE_CONV1D_FORWARD(wb_f16, f16)
+DEFINE_CONV1D_FORWARD(wb_bf16, bf16)
+DEFINE_CONV1D_BACKWARD(float, f32)
+DEFINE_CONV1D_BACKWARD(wb_f16, f16)
+DEFINE_CONV1D_BACKWARD(wb_bf16, bf16)
 DEFINE_GATES(float, f32)
 DEFINE_GATES(wb_f16, f16)
 DEFINE_GATES(wb_bf16, bf16)

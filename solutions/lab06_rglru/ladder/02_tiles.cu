@@ -1,36 +1,36 @@
-/* 02_tiles.cu - the gates' matrices from tiles in shared memory.
+/* 02_tiles.cu - part 06.1: the gates' matrices from tiles in shared memory.
  *
- * A block of 16 x 16 threads makes 16 x 16 results of each gate. It brings 16 x 16 numbers of
- * c and of both matrices into shared memory, adds 16 terms to each result from there, and
- * goes on to the next 16: what is fetched from memory is used 16 times instead of once. Now
- * shared memory is the limit: each multiplication reads two numbers there, or, as c serves
+ * A block of 16 x 16 threads computes 16 x 16 results of each gate. It copies 16 x 16 elements
+ * of c and of both matrices to shared memory, adds 16 terms to each result from there, and
+ * continues with the next 16: each element loaded is used 16 times instead of once. Now
+ * shared memory is the limit: each multiplication reads two numbers there; since c serves
  * both gates, three for two.
  */
 #include "rglru_contract.cuh"
 
 constexpr int TILE = 16;
 
-/* A tile, with one column more than it needs: threads that read down a column then meet 16
+/* A tile with one column more than it needs, so that threads that read down a column meet 16
  * different banks. */
 typedef float tile[TILE][TILE + 1];
 
-/* to[y][x] = from[(row + y) ld + column + x], 0 beyond rows and columns. */
+/* to[y][x] = from[(row + y) ld + column + x], 0 outside rows and columns. */
 template <typename E>
 static __device__ void
-fetch(tile to, const E *from, size_t row, size_t rows, int column, int columns, size_t ld)
+load_tile(tile to, const E *from, size_t row, size_t rows, int column, int columns, size_t ld)
 {
     int x = threadIdx.x, y = threadIdx.y;
     bool in = row + y < rows && column + x < columns;
     to[y][x] = in ? (float)from[(row + y) * ld + column + x] : 0.0f;
 }
 
-/* Which results are a block's: rows from row on, inputs or outputs of block g from column. */
-struct place {
+/* The tile of a block: rows from `row` on, inputs or outputs of block g from `column` on */
+struct tile_place {
     size_t row;
     int g, column;
 };
 
-static __device__ place place_of(int G, int M)
+static __device__ tile_place own_tile(int G, int M)
 {
     int across = (M + TILE - 1) / TILE, g = blockIdx.x / across % G;
     return {
@@ -43,18 +43,18 @@ static __global__ void both_gates(
     int G, int M)
 {
     __shared__ tile cs, xs, as;
-    place own = place_of(G, M);
+    tile_place own = own_tile(G, M);
     size_t C = (size_t)G * M, first = (size_t)own.g * M, matrix = first * M;
     int tx = threadIdx.x, ty = threadIdx.y, j = own.column + tx;
     float x = 0.0f, a = 0.0f;
     for (int k = 0; k < M; k += TILE) {
-        fetch(cs, c + first, own.row, R, k, M, C);
-        fetch(xs, wx + matrix, k, M, own.column, M, M);
-        fetch(as, wa + matrix, k, M, own.column, M, M);
-        __syncthreads();  // the tiles are there
+        load_tile(cs, c + first, own.row, R, k, M, C);
+        load_tile(xs, wx + matrix, k, M, own.column, M, M);
+        load_tile(as, wa + matrix, k, M, own.column, M, M);
+        __syncthreads();  // the tiles are loaded
         for (int i = 0; i < TILE; i++)
             x += cs[ty][i] * xs[i][tx], a += cs[ty][i] * as[i][tx];
-        __syncthreads();  // and are no longer needed
+        __syncthreads();  // the tiles may be overwritten
     }
     if (own.row + ty >= (size_t)R || j >= M) return;
     size_t at = (own.row + ty) * C + first + j;
@@ -62,33 +62,33 @@ static __global__ void both_gates(
     pa[at] = (E)(a + (float)ba[first + j]);
 }
 
-/* The matrices come as they lie, and are read down a column. */
+/* The tiles of the matrices are not transposed, but read down a column. */
 template <typename E>
 static __global__ void dc_tile(
     E *dc, const E *dc_in, const E *dpx, const E *dpa, const E *wx, const E *wa, int R,
     int G, int M)
 {
     __shared__ tile ds, ws;
-    place own = place_of(G, M);
+    tile_place own = own_tile(G, M);
     size_t C = (size_t)G * M, first = (size_t)own.g * M, matrix = first * M;
     int tx = threadIdx.x, ty = threadIdx.y, i = own.column + tx;
     float sum = 0.0f;
     for (int gate = 0; gate < 2; gate++)
         for (int k = 0; k < M; k += TILE) {
-            fetch(ds, (gate ? dpa : dpx) + first, own.row, R, k, M, C);
-            fetch(ws, (gate ? wa : wx) + matrix, own.column, M, k, M, M);
-            __syncthreads();  // the tiles are there
+            load_tile(ds, (gate ? dpa : dpx) + first, own.row, R, k, M, C);
+            load_tile(ws, (gate ? wa : wx) + matrix, own.column, M, k, M, M);
+            __syncthreads();  // the tiles are loaded
             for (int j = 0; j < TILE; j++)
                 sum += ds[ty][j] * ws[tx][j];
-            __syncthreads();  // and are no longer needed
+            __syncthreads();  // the tiles may be overwritten
         }
     if (own.row + ty >= (size_t)R || i >= M) return;
     size_t at = (own.row + ty) * C + first + i;
     dc[at] = (E)(sum + (dc_in ? (float)dc_in[at] : 0.0f));
 }
 
-/* A block adds all rows up for 16 x 16 numbers of dw; those of the first inputs see to the
- * bias as well. */
+/* A block sums all rows for 16 x 16 elements of dw; those of the first inputs also sum the
+ * bias. */
 template <typename E>
 static __global__ void
 dw_tile(float *dw, float *db, const E *c, const E *dp, int R, int G, int M)
@@ -99,12 +99,12 @@ dw_tile(float *dw, float *db, const E *c, const E *dp, int R, int G, int M)
     size_t g = blockIdx.x / across / across, C = (size_t)G * M, first = g * M;
     float sum = 0.0f, bias = 0.0f;
     for (size_t r = 0; r < (size_t)R; r += TILE) {
-        fetch(cs, c + first, r, R, row, M, C);
-        fetch(ds, dp + first, r, R, column, M, C);
-        __syncthreads();  // the tiles are there
+        load_tile(cs, c + first, r, R, row, M, C);
+        load_tile(ds, dp + first, r, R, column, M, C);
+        __syncthreads();  // the tiles are loaded
         for (int k = 0; k < TILE; k++)
             sum += cs[k][ty] * ds[k][tx], bias += ds[k][tx];
-        __syncthreads();  // and are no longer needed
+        __syncthreads();  // the tiles may be overwritten
     }
     int i = row + ty, j = column + tx;
     if (i < M && j < M) dw[(first + i) * M + j] += sum;
@@ -127,7 +127,7 @@ static wb_status block_linear(
     return wb_launched();
 }
 
-template <typename E> static size_t block_linear_space(int, int, int)
+template <typename E> static size_t block_linear_back_workspace(int, int, int)
 {
     return 0;
 }
@@ -147,6 +147,9 @@ static wb_status block_linear_back(
     return wb_launched();
 }
 
-DEFINE_BLOCK_LINEAR(float, f32)
-DEFINE_BLOCK_LINEAR(wb_f16, f16)
-DEFINE_BLOCK_LINEAR(wb_bf16, bf16)
+DEFINE_BLOCK_LINEAR_FORWARD(float, f32)
+DEFINE_BLOCK_LINEAR_FORWARD(wb_f16, f16)
+DEFINE_BLOCK_LINEAR_FORWARD(wb_bf16, bf16)
+DEFINE_BLOCK_LINEAR_BACKWARD(float, f32)
+DEFINE_BLOCK_LINEAR_BACKWARD(wb_f16, f16)
+DEFINE_BLOCK_LINEAR_BACKWARD(wb_bf16, bf16)

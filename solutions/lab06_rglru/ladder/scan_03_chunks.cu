@@ -1,15 +1,15 @@
-/* scan_03_chunks.cu - time is cut into chunks of STEPS, so that chunks run side by side. What
+/* scan_03_chunks.cu - part 06.4: time is cut into chunks of STEPS, which run in parallel. What
  * a chunk does to the state before it is again one step, h -> A h + H. Three kernels:
  *
  *     totals   a thread per chunk and channel: A and H of the chunk
- *     carries  a thread per row and channel goes over the chunks: the state before each
+ *     carries  a thread per row and channel walks over the chunks: the state before each
  *     finish   a thread per chunk and channel walks again, now from the right state
  *
- * Any B fills the machine, but a and z are read twice: 5 tensors move in place of 3.
+ * Any B fills the GPU, but a and z are read twice: 5 tensors move instead of 3.
  */
-#include "rglru.h"
+#include "rglru_contract.cuh"
 
-constexpr int BLOCK = 128;
+constexpr int THREADS = 128;
 constexpr int STEPS = 64;
 
 static __host__ __device__ size_t chunks_of(int T)
@@ -17,15 +17,15 @@ static __host__ __device__ size_t chunks_of(int T)
     return ((size_t)T + STEPS - 1) / STEPS;
 }
 
-/* One of the two directions. Backwards, step i of the scan is token T-1-i, its factor a of the
- * token after, and what comes from outside at T-1 is dh_last. */
+/* Either direction. Backward, step i of the scan is token T-1-i, its factor is a of the token
+ * after it, and the state before the first step is dh_last. */
 template <typename E> struct scan {
-    const E *a, *z;      // z: dh, backwards
+    const E *a, *z;      // z: dh in the backward pass
     const float *start;  // the state before the first step, or NULL: 0
     E *out, *da;         // h, or dz and da
-    const E *h;          // backwards: of the forward pass
+    const E *h;          // backward: of the forward pass
     const float *h0;
-    float *last;    // the state after the last step, or NULL; backwards: dh0
+    float *last;    // the state after the last step, or NULL; backward: dh0
     float2 *pairs;  // (chunks, B, C): A and H; then .x is the state before the chunk
     int B, T, C;
 };
@@ -44,7 +44,7 @@ static __device__ float2 step_of(const scan<E> &s, size_t at, int i)
 
 template <bool BACK, typename E> static __global__ void totals(scan<E> s)
 {
-    size_t n = (size_t)blockIdx.x * BLOCK + threadIdx.x, rows = (size_t)s.B * s.C;
+    size_t n = (size_t)blockIdx.x * THREADS + threadIdx.x, rows = (size_t)s.B * s.C;
     if (n >= chunks_of(s.T) * rows) return;  // (chunk B + b) C + c
     size_t row = n % rows, at = row / s.C * s.T * s.C + row % s.C;
     int first = (int)(n / rows) * STEPS, end = min(first + STEPS, s.T);
@@ -58,7 +58,7 @@ template <bool BACK, typename E> static __global__ void totals(scan<E> s)
 
 template <typename E> static __global__ void carries(scan<E> s)
 {
-    size_t row = (size_t)blockIdx.x * BLOCK + threadIdx.x, rows = (size_t)s.B * s.C;
+    size_t row = (size_t)blockIdx.x * THREADS + threadIdx.x, rows = (size_t)s.B * s.C;
     if (row >= rows) return;  // [0, B*C)
     float state = s.start ? s.start[row] : 0.0f;
     for (size_t n = row; n < chunks_of(s.T) * rows; n += rows) {
@@ -70,7 +70,7 @@ template <typename E> static __global__ void carries(scan<E> s)
 
 template <bool BACK, typename E> static __global__ void finish(scan<E> s)
 {
-    size_t n = (size_t)blockIdx.x * BLOCK + threadIdx.x, rows = (size_t)s.B * s.C;
+    size_t n = (size_t)blockIdx.x * THREADS + threadIdx.x, rows = (size_t)s.B * s.C;
     if (n >= chunks_of(s.T) * rows) return;
     size_t row = n % rows, at = row / s.C * s.T * s.C + row % s.C;
     int first = (int)(n / rows) * STEPS, end = min(first + STEPS, s.T);
@@ -89,36 +89,48 @@ template <bool BACK, typename E> static __global__ void finish(scan<E> s)
     if (s.last && end == s.T) s.last[row] = BACK ? (float)s.a[at] * state : state;
 }
 
-static size_t scan_workspace(int B, int T, int C)
+template <bool BACK, typename E> static wb_status run(scan<E> s, cudaStream_t stream)
+{
+    size_t rows = (size_t)s.B * s.C, all = chunks_of(s.T) * rows;
+    unsigned blocks = (unsigned)((all + THREADS - 1) / THREADS);
+    totals<BACK><<<blocks, THREADS, 0, stream>>>(s);
+    carries<<<(unsigned)((rows + THREADS - 1) / THREADS), THREADS, 0, stream>>>(s);
+    finish<BACK><<<blocks, THREADS, 0, stream>>>(s);
+    return wb_launched();
+}
+
+template <typename E> static size_t linear_scan_workspace(int B, int T, int C)
 {
     return B < 1 || T < 1 || C < 1 ? 0 : chunks_of(T) * B * C * sizeof(float2);
 }
 
-template <bool BACK, typename E> static void run(scan<E> s, cudaStream_t stream)
+template <typename E>
+static wb_status linear_scan(scan_call<E> call, void *workspace, cudaStream_t stream)
 {
-    size_t rows = (size_t)s.B * s.C, all = chunks_of(s.T) * rows;
-    unsigned many = (unsigned)((all + BLOCK - 1) / BLOCK);
-    totals<BACK><<<many, BLOCK, 0, stream>>>(s);
-    carries<<<(unsigned)((rows + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>(s);
-    finish<BACK><<<many, BLOCK, 0, stream>>>(s);
+    scan<E> s = {call.a, call.z, call.h0,     call.h,
+                 NULL,   NULL,   NULL,        call.h_last,
+                 (float2 *)workspace, call.B, call.T, call.C};
+    return run<false>(s, stream);
+}
+
+template <typename E> static size_t linear_scan_back_workspace(int B, int T, int C)
+{
+    return linear_scan_workspace<E>(B, T, C);
 }
 
 template <typename E>
-static void scan_forward(
-    E *h, float *h_last, const E *a, const E *z, const float *h0, int B, int T, int C,
-    void *workspace, cudaStream_t stream)
+static wb_status
+linear_scan_back(scan_back_call<E> call, void *workspace, cudaStream_t stream)
 {
-    scan<E> s = {a, z, h0, h, NULL, NULL, NULL, h_last, (float2 *)workspace, B, T, C};
-    run<false>(s, stream);
+    scan<E> s = {call.a, call.dh, call.dh_last, call.dz,
+                 call.da, call.h, call.h0,      call.dh0,
+                 (float2 *)workspace, call.B, call.T, call.C};
+    return run<true>(s, stream);
 }
 
-template <typename E>
-static void scan_backward(
-    E *da, E *dz, float *dh0, const E *dh, const float *dh_last, const E *a, const E *h,
-    const float *h0, int B, int T, int C, void *workspace, cudaStream_t stream)
-{
-    scan<E> s = {a, dh, dh_last, dz, da, h, h0, dh0, (float2 *)workspace, B, T, C};
-    run<true>(s, stream);
-}
-
-#include "scan_contract.h"
+DEFINE_LINEAR_SCAN_FORWARD(float, f32)
+DEFINE_LINEAR_SCAN_FORWARD(wb_f16, f16)
+DEFINE_LINEAR_SCAN_FORWARD(wb_bf16, bf16)
+DEFINE_LINEAR_SCAN_BACKWARD(float, f32)
+DEFINE_LINEAR_SCAN_BACKWARD(wb_f16, f16)
+DEFINE_LINEAR_SCAN_BACKWARD(wb_bf16, bf16)

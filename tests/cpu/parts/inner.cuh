@@ -1,3 +1,6 @@
-// inner.cuh - included by a header of another folder.
+// inner.cuh - included by a header in another folder.
 #pragma once
-static __device__ __noinline__ float inner_value(int i) { return 10.0f * i; }
+static __device__ __noinline__ float inner_value(int i)
+{
+    return 10.0f * i;
+}

@@ -1,6 +1,6 @@
 // says: AddressSanitizer: heap-buffer-overflow
 // says: asan_overflow.cu:8
-// Built with -fsanitize=address: one past the end, after a barrier.
+// Built with -fsanitize=address: writes one element past the end, after a barrier.
 __global__ void k(float *x, int n)
 {
     __syncthreads();

@@ -1,4 +1,4 @@
-// says: thread block clusters are not supported by the cpu backend
+// says: thread block clusters are not supported by the CPU back end
 #include <cooperative_groups.h>
 
 __global__ void kernel(float *x)

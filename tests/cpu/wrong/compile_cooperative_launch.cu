@@ -1,4 +1,4 @@
-// says: cudaLaunchCooperativeKernel: not supported by the cpu backend
+// says: cudaLaunchCooperativeKernel: not supported by the CPU back end
 __global__ void k(int *x) { *x = 1; }
 int main()
 {

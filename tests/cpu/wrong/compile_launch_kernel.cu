@@ -1,4 +1,4 @@
-// says: cudaLaunchKernel: not supported by the cpu backend; write kernel<<<...>>>(...)
+// says: cudaLaunchKernel: not supported by the CPU back end; write kernel<<<...>>>(...)
 __global__ void k(int *x) { *x = 1; }
 int main()
 {

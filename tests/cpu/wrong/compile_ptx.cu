@@ -1,5 +1,5 @@
 // says: compile_ptx.cu:6:
-// says: inline PTX assembly: not supported by the cpu backend; guard it with #ifndef __CUDACPU__
+// says: inline PTX assembly: not supported by the CPU back end; guard it with #ifndef
 __global__ void k(int *x)
 {
     int lane;

@@ -1,5 +1,5 @@
 // says: compile_syntax.cu:10:
-// A launch and shared memory above the mistake do not move its line.
+// A launch and shared memory before the mistake do not change its line number.
 __global__ void first(float *x)
 {
     extern __shared__ float s[];

@@ -1,5 +1,5 @@
 // says: compile_texture.cu:5:
-// says: tex2D: not supported by the cpu backend; read global memory instead
+// says: tex2D: not supported by the CPU back end; read global memory instead
 __global__ void k(float *x, cudaTextureObject_t t)
 {
     x[threadIdx.x] = tex2D<float>(t, 0.5f, 0.5f);

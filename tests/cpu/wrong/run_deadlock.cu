@@ -1,5 +1,5 @@
-// says: run_deadlock.cu:15: error: deadlock in kernel dead, block (0,0,0): no thread can go on
-// says: threads 0 to 31 have left the kernel
+// says: run_deadlock.cu:15: error: deadlock in kernel dead, block (0,0,0): no thread can continue
+// says: threads 0 to 31 have exited the kernel
 // says: threads 32 to 39 wait at __shfl_sync with mask 0xffffffff
 // says: threads 40 to 63 wait at __syncthreads
 __global__ void dead(float *x)

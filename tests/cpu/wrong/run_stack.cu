@@ -1,4 +1,4 @@
-// says: error: a thread's stack is full (use less local memory, or set WB_STACK_KB=256) in kernel k
+// says: error: stack overflow (use less local memory or set WB_STACK_KB=256) in kernel k
 __device__ __noinline__ int deep(int n)
 {
     volatile int a[500];

@@ -1,4 +1,4 @@
-// says: translate_dynamic.cu:4: error: extern __shared__ declares an array without a size
+// says: translate_dynamic.cu:4: error: extern __shared__ must declare an array without a size
 __global__ void k(float *x)
 {
     extern __shared__ float s;

@@ -1,6 +1,6 @@
 // caches.cu - keeps its first result and hands it out again for the same pointer.
 // fails: basic
-// says: something is kept between calls
+// says: something kept between calls
 #include "forward.h"
 
 static __device__ float kept[1 << 18];

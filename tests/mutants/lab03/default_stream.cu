@@ -1,6 +1,6 @@
 // default_stream.cu - launches on the default stream, not on the one it was given.
 // fails: basic
-// says: work on another stream than the one passed?
+// says: work on a stream other than the one passed?
 #include "forward.h"
 
 FORWARD

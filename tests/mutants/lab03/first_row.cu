@@ -1,6 +1,6 @@
 // first_row.cu - only the first row.
 // fails: basic
-// says: rows 1..3: only the first are right
+// says: rows 1..3: only the first is right
 #include "forward.h"
 
 FORWARD

@@ -1,6 +1,6 @@
 // half_math.cu - works in half precision throughout, where float is asked.
 // fails: basic
-// says: the values are f16 numbers
+// says: the values have only the digits of f16
 #include "forward.h"
 
 FILL_KERNEL(__half2float(__float2half(out[i])))

@@ -1,6 +1,6 @@
 // half_sum.cu - sums the squares in half precision.
 // fails: tail
-// says: a sum or an inner value in half precision?
+// says: is a sum or an intermediate value in half precision?
 #include "forward.h"
 
 static __global__ void half_sum(

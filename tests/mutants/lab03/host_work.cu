@@ -1,6 +1,6 @@
 // host_work.cu - does the work on the host, and launches an idle kernel for show.
 // fails: basic
-// says: host code touched device memory
+// says: host code accesses device memory
 #include <math.h>
 
 #include "forward.h"

@@ -1,6 +1,6 @@
 // inf_fill.cu - infinity everywhere.
 // fails: basic
-// says: infinite: an overflow
+// says: always infinite: an overflow
 #include "forward.h"
 
 FILL_KERNEL(__int_as_float(0x7f800000))

@@ -1,6 +1,6 @@
 // static_state.cu - wrong by a little more in every call.
 // fails: basic
-// says: two runs on equal inputs differ
+// says: two calls on equal inputs differ
 #include "forward.h"
 
 static __device__ int calls;

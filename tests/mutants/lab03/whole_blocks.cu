@@ -1,6 +1,6 @@
 // whole_blocks.cu - a grid rounded down: rows only in multiples of 32.
 // fails: rows
-// says: the last 384 elements of all
+// says: the last 384 elements of the tensor
 #include "forward.h"
 
 FORWARD

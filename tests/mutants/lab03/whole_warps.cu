@@ -1,6 +1,6 @@
 // whole_warps.cu - columns only in multiples of 32: the tail of a row is missing.
 // fails: tail
-// says: columns 992..999: the tail after the last multiple of 32
+// says: columns 992..999, the tail after the last multiple of 32
 #include "forward.h"
 
 static __global__ void whole_warps(

@@ -1,6 +1,6 @@
 // state_in_bf16.cu - a scan whose state is rounded to bf16 at every step.
 // fails: scan
-// says: the state is rounded to bf16 at every step
+// says: the state is rounded to bf16 at every step: keep it in float
 #include "rglru.h"
 
 static __global__ void scan_rows(

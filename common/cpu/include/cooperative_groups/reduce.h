@@ -1,4 +1,4 @@
-/* cooperative_groups/reduce.h - one value for the whole tile, the same in every lane. */
+/* cooperative_groups/reduce.h - reductions over a tile. */
 #ifndef WBCPU_COOPERATIVE_GROUPS_REDUCE_H
 #define WBCPU_COOPERATIVE_GROUPS_REDUCE_H
 
@@ -52,7 +52,7 @@ template <class T, class Op> struct lane_value {
     const Op *op;
 };
 
-/* The order of a butterfly of shuffles (distance Size/2, .. 2, 1), done by one lane. */
+/* A butterfly of shuffles (distance Size/2, ..., 2, 1), computed by one lane. */
 template <unsigned Size, class T, class Op>
 void butterfly(uint64_t pointer[32], unsigned lanes)
 {
@@ -63,7 +63,7 @@ void butterfly(uint64_t pointer[32], unsigned lanes)
     for (unsigned distance = Size / 2; distance; distance /= 2) {
         T next[Size];
         for (unsigned i = 0; i < Size; i++) {
-            if (!(lanes >> i & 1)) continue;  // has left the kernel
+            if (!(lanes >> i & 1)) continue;  // has exited the kernel
             unsigned other = lanes >> (i ^ distance) & 1 ? i ^ distance : i;
             next[i] = (*lane[i]->op)(lane[i]->value, lane[other]->value);
         }

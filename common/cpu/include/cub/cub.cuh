@@ -1,2 +1,2 @@
-/* CUB is not part of the CPU back end; see docs/cpu-backend.md for what is. */
-#error "CUB is not supported by the cpu backend: write the reduction or scan with warp shuffles and shared memory"
+/* CUB: not supported. docs/cpu-backend.md lists what is. */
+#error "CUB is not supported by the CPU back end: write the reduction or scan with warp shuffles and shared memory"

@@ -1,2 +1,2 @@
-/* Thrust is not part of the CPU back end; see docs/cpu-backend.md for what is. */
-#error "Thrust is not supported by the cpu backend: use cudaMalloc and a kernel"
+/* Thrust: not supported. docs/cpu-backend.md lists what is. */
+#error "Thrust is not supported by the CPU back end: use cudaMalloc and a kernel"

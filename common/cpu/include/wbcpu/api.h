@@ -1,4 +1,4 @@
-/* api.h - the runtime API's C++ face: typed pointers, symbols and kernels by name. */
+/* api.h - the C++ overloads of the runtime API: typed pointers, symbols, kernels. */
 #ifndef WBCPU_API_H
 #define WBCPU_API_H
 
@@ -34,7 +34,7 @@ WBCPU_TYPED cudaHostGetDevicePointer(T **device, void *host, unsigned flags)
     return cudaHostGetDevicePointer((void **)device, host, flags);
 }
 
-/* A __device__ or __constant__ variable is its own symbol. */
+/* The address of a __device__ or __constant__ variable serves as its symbol. */
 WBCPU_TYPED cudaMemcpyToSymbol(
     const T &symbol, const void *src, size_t bytes, size_t offset = 0,
     cudaMemcpyKind kind = cudaMemcpyHostToDevice)

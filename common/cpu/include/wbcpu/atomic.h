@@ -1,28 +1,28 @@
-/* atomic.h - atomicAdd and its family: blocks run on several CPU threads at once.
+/* atomic.h - atomicAdd and its family: blocks run on several CPU threads in parallel.
  *
- * All are relaxed, as on the device, but for atomicCAS and atomicExch, with which locks
- * are taken and given back. After many atomics without a wait another thread of the block
- * gets a turn, so a thread that spins on a lock cannot keep its holder from running.
+ * All are relaxed, as on the device, except atomicCAS and atomicExch, which acquire and
+ * release locks. After many atomics without a wait another thread of the block runs, so a
+ * thread that spins on a lock cannot starve the thread that holds it.
  */
 #ifndef WBCPU_ATOMIC_H
 #define WBCPU_ATOMIC_H
 
 #include "warp.h"
 
-enum { WBCPU_ATOMICS_PER_TURN = 1024 };
+constexpr int WBCPU_ATOMICS_PER_YIELD = 1024;
 
 WBCPU_INLINE void wbcpu_count_atomic()
 {
     wbcpu_worker *w = wbcpu_self;
-    if (w && __builtin_expect(++w->atomics >= WBCPU_ATOMICS_PER_TURN, 0)) wbcpu_yield();
+    if (w && __builtin_expect(++w->atomics >= WBCPU_ATOMICS_PER_YIELD, 0)) wbcpu_yield();
 }
 
 namespace wbcpu
 {
-/* *p = op(*p), atomically; returns the old value. Word: an unsigned type of T's size. */
+/* *p = op(*p), atomically; returns the old value. Word: an unsigned type as large as T. */
 template <class Word, class T, class Op> static inline T atomic_update(T *p, Op op)
 {
-    static_assert(sizeof(T) == sizeof(Word), "atomic_update: the word has another size");
+    static_assert(sizeof(T) == sizeof(Word), "atomic_update: Word and T differ in size");
     wbcpu_count_atomic();
     Word *word = (Word *)p, old_word = __atomic_load_n(word, __ATOMIC_RELAXED);
     for (;;) {
@@ -79,7 +79,7 @@ WBCPU_INTEGER(unsigned int, uint32_t)
 WBCPU_INTEGER(long long, uint64_t)
 WBCPU_INTEGER(unsigned long long, uint64_t)
 
-/* atomicInc counts 0, 1, ..., v and starts again; atomicDec counts down the same way. */
+/* atomicInc counts 0, 1, ..., v and wraps to 0; atomicDec counts down. */
 WBCPU_COMPUTE(unsigned int, atomicInc, uint32_t, old >= v ? 0 : old + 1)
 WBCPU_COMPUTE(unsigned int, atomicDec, uint32_t, old == 0 || old > v ? v : old - 1)
 
@@ -88,7 +88,7 @@ WBCPU_COMPUTE(double, atomicAdd, uint64_t, old + v)
 WBCPU_EXCHANGE(float)
 WBCPU_CAS(unsigned short)
 
-/* The _block forms promise less, the _system forms more; here all are the same. */
+/* Block and system scope are the same as device scope here. */
 #define WBCPU_SCOPED(name)                                                               \
     template <class T, class... V> WBCPU_INLINE T name##_block(T *p, V... v)             \
     {                                                                                    \
@@ -116,8 +116,8 @@ WBCPU_SCOPED(atomicDec)
 #undef WBCPU_EXCHANGE
 #undef WBCPU_CAS
 
-/* Fences order memory between blocks. Code that polls memory has one in its loop, so
- * it counts as an atomic: the thread polled for gets its turn. */
+/* Fences order memory between blocks. A loop that polls memory contains one, so a fence
+ * counts as an atomic and lets the other thread run. */
 WBCPU_INLINE void __threadfence()
 {
     wbcpu_count_atomic();
@@ -130,7 +130,7 @@ WBCPU_INLINE void __threadfence_system()
 WBCPU_INLINE void __threadfence_block()
 {
     wbcpu_count_atomic();
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* one block, one CPU thread */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a block runs on one CPU thread */
 }
 WBCPU_INLINE void __nanosleep(unsigned)
 {

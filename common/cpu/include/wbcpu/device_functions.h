@@ -1,16 +1,17 @@
-/* device_functions.h - arithmetic that CUDA adds to C's: intrinsics, cache hints, bits.
+/* device_functions.h - CUDA's built-in functions: intrinsics, cache hints, bits.
  *
- * The fast intrinsics (__expf) are the exact functions here, so a result may differ from
- * a card's in the last bits.
+ * Fast intrinsics such as __expf call the exact functions, so a result can differ from a
+ * GPU's in the last bits.
  */
 #ifndef WBCPU_DEVICE_FUNCTIONS_H
 #define WBCPU_DEVICE_FUNCTIONS_H
 
 #include "execution.h"
 
-/* clang-format off: a table, one function a line */
+/* A table with one function per line: */
+/* clang-format off */
 
-/* ---- loads and stores with a hint for the caches: plain accesses ---- */
+/* --- loads and stores with cache hints, which are ignored --------------------------- */
 #define WBCPU_LOAD(name)                                                                 \
     template <class T> WBCPU_INLINE T name(const T *p) { return *p; }
 #define WBCPU_STORE(name)                                                                \
@@ -28,7 +29,7 @@ WBCPU_STORE(__stwt)
 #undef WBCPU_LOAD
 #undef WBCPU_STORE
 
-/* ---- float ---- */
+/* --- float -------------------------------------------------------------------------- */
 WBCPU_INLINE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 WBCPU_INLINE double rsqrt(double x) { return 1.0 / sqrt(x); }
 WBCPU_INLINE float __frsqrt_rn(float x) { return 1.0f / sqrtf(x); }
@@ -43,9 +44,9 @@ WBCPU_INLINE float normcdff(float x) { return 0.5f * erfcf(-x * 0.70710678f); }
 WBCPU_INLINE float sinpif(float x) { return sinf(3.14159265f * x); }
 WBCPU_INLINE float cospif(float x) { return cosf(3.14159265f * x); }
 
-/* In libm these are calls; a reduction or softmax does one per element. Of a number and a
- * NaN the number. An extern inline definition is used where it can be inlined, libm's
- * elsewhere (by its address). */
+/* Inline, because a reduction or softmax calls one per element. With one NaN they return
+ * the other argument. As extern inline definitions they leave libm's functions in place
+ * for calls that are not inlined. */
 #define WBCPU_LIBM extern inline __attribute__((always_inline, gnu_inline))
 extern "C" {
 WBCPU_LIBM float fmaxf(float a, float b) noexcept { return b != b ? a : a > b ? a : b; }
@@ -55,7 +56,7 @@ WBCPU_LIBM double fmin(double a, double b) noexcept { return b != b ? a : a < b 
 }
 #undef WBCPU_LIBM
 
-/* These round on their own: the compiler must not fuse them into an fma. */
+/* These always round: the compiler must not fuse them into an fma. */
 WBCPU_INLINE float wbcpu_rounded(float x)
 {
 #if defined(__x86_64__)
@@ -69,7 +70,7 @@ WBCPU_INLINE float __fadd_rn(float a, float b) { return wbcpu_rounded(a + b); }
 WBCPU_INLINE float __fsub_rn(float a, float b) { return wbcpu_rounded(a - b); }
 WBCPU_INLINE float __fmul_rn(float a, float b) { return wbcpu_rounded(a * b); }
 
-/* glibc declares these names itself, so they are macros. */
+/* glibc declares these names, so they are macros. */
 #define __expf(x) (::expf(x))
 #define __exp10f(x) (::exp10f(x))
 #define __logf(x) (::logf(x))
@@ -82,10 +83,10 @@ WBCPU_INLINE float __fmul_rn(float a, float b) { return wbcpu_rounded(a * b); }
 #define __tanhf(x) (::tanhf(x))
 #define __sincosf(x, s, c) (::sincosf(x, s, c))
 
-/* ---- bits ---- */
+/* --- bits --------------------------------------------------------------------------- */
 template <class To, class From> WBCPU_INLINE To wbcpu_bit_cast(From from)
 {
-    static_assert(sizeof(To) == sizeof(From), "as many bits as before");
+    static_assert(sizeof(To) == sizeof(From), "bit cast: sizes differ");
     To to;
     memcpy(&to, &from, sizeof to);
     return to;
@@ -98,7 +99,10 @@ WBCPU_INLINE long long __double_as_longlong(double x)
 {
     return wbcpu_bit_cast<long long>(x);
 }
-WBCPU_INLINE double __longlong_as_double(long long x) { return wbcpu_bit_cast<double>(x); }
+WBCPU_INLINE double __longlong_as_double(long long x)
+{
+    return wbcpu_bit_cast<double>(x);
+}
 
 WBCPU_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
 WBCPU_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
@@ -132,7 +136,7 @@ WBCPU_INLINE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shif
     return (unsigned)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
 
-/* ---- integers and conversions: rn nearest, rz toward zero, rd down, ru up ---- */
+/* --- integers and conversions: rn nearest, rz toward zero, rd down, ru up ----------- */
 WBCPU_INLINE int __float2int_rn(float x) { return (int)lrintf(x); }
 WBCPU_INLINE int __float2int_rz(float x) { return (int)x; }
 WBCPU_INLINE int __float2int_rd(float x) { return (int)floorf(x); }
@@ -154,11 +158,12 @@ WBCPU_INLINE unsigned long long __umul64hi(unsigned long long a, unsigned long l
 }
 WBCPU_INLINE int __dp4a(int a, int b, int c) /* c + four products of signed bytes */
 {
-    for (int i = 0; i < 4; i++) c += (signed char)(a >> 8 * i) * (signed char)(b >> 8 * i);
+    for (int i = 0; i < 4; i++)
+        c += (signed char)(a >> 8 * i) * (signed char)(b >> 8 * i);
     return c;
 }
 
-/* ---- min and max of every mixture that CUDA takes ---- */
+/* --- min and max of every combination that CUDA accepts ----------------------------- */
 #define WBCPU_MIN_MAX(T, A, B)                                                           \
     WBCPU_INLINE T min(A a, B b) { return (T)a < (T)b ? (T)a : (T)b; }                   \
     WBCPU_INLINE T max(A a, B b) { return (T)a > (T)b ? (T)a : (T)b; }
@@ -175,7 +180,7 @@ WBCPU_MIN_MAX(unsigned long long, unsigned long long, unsigned long long)
 #undef WBCPU_MIN_MAX
 WBCPU_INLINE unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }
 WBCPU_INLINE unsigned umax(unsigned a, unsigned b) { return a > b ? a : b; }
-/* Of a number and a NaN the number, as on the device. */
+/* With one NaN they return the other argument, as on the device. */
 WBCPU_INLINE float min(float a, float b) { return fminf(a, b); }
 WBCPU_INLINE float max(float a, float b) { return fmaxf(a, b); }
 WBCPU_INLINE double min(double a, double b) { return fmin(a, b); }
@@ -185,7 +190,7 @@ WBCPU_INLINE double max(float a, double b) { return fmax(a, b); }
 WBCPU_INLINE double min(double a, float b) { return fmin(a, b); }
 WBCPU_INLINE double max(double a, float b) { return fmax(a, b); }
 
-/* ---- the rest ---- */
+/* --- other -------------------------------------------------------------------------- */
 extern "C" long long wbcpu_nanoseconds(void);
 WBCPU_INLINE long long clock64() { return wbcpu_nanoseconds(); }
 WBCPU_INLINE unsigned long long globaltimer()

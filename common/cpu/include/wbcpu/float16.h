@@ -1,12 +1,12 @@
-/* float16.h - the bits of the two 16-bit floats.
+/* float16.h - conversions of the two 16-bit floats, as bits.
  *
  *               sign  exponent  mantissa   largest   spacing at 1
  *     half        1       5        10       65504       2^-10
  *     bfloat16    1       8         7       3.4e38      2^-7
  *
- * Every conversion rounds once, to nearest even unless a mode is named. NaN becomes
- * 0x7fff, as on the device. The code is written without branches where it matters, so
- * that loops over it are vectorised.
+ * Every conversion rounds once, to nearest even unless a mode is given. NaN becomes
+ * 0x7fff, as on the device. Where speed matters the code has no branches, so that loops
+ * vectorize.
  */
 #ifndef WBCPU_FLOAT16_H
 #define WBCPU_FLOAT16_H
@@ -30,7 +30,7 @@ template <class To, class From> inline To bit_cast(From from)
 
 enum rounding { NEAREST, TOWARD_ZERO, DOWN, UP };
 
-/* Any mode, any value, bit by bit: the slow and plain definition of a conversion. */
+/* Any rounding mode, any value: slow and simple. */
 template <int EXPONENT, int MANTISSA>
 inline uint16_t encode(double value, rounding mode = NEAREST)
 {
@@ -45,7 +45,7 @@ inline uint16_t encode(double value, rounding mode = NEAREST)
     int exponent = (int)(bits >> 52) - 1023;
     uint64_t mantissa = bits & ((1ull << 52) - 1);
     if (exponent > -1023) mantissa |= 1ull << 52;
-    int drop = 52 - MANTISSA;  // bits that have no room; more of them in a subnormal
+    int drop = 52 - MANTISSA;  // bits that do not fit; more in a subnormal
     if (exponent < smallest) drop += smallest - exponent;
     if (drop > 63) drop = 63;
     uint64_t kept = mantissa >> drop, rest = mantissa & ((1ull << drop) - 1);
@@ -55,7 +55,7 @@ inline uint16_t encode(double value, rounding mode = NEAREST)
                 : mode == DOWN  ? rest && negative
                                 : false;
     kept += away;
-    // the leading 1 of `kept` counts as one step of the exponent field
+    // the leading 1 of `kept` adds one to the exponent field
     if (exponent >= smallest) kept += (uint64_t)(exponent - smallest) << MANTISSA;
     if (kept >= infinity) {
         bool stays_finite = mode == TOWARD_ZERO || (mode == UP && negative) ||
@@ -65,11 +65,11 @@ inline uint16_t encode(double value, rounding mode = NEAREST)
     return sign | (uint16_t)kept;
 }
 
-/* --- half, without help of the CPU -------------------------------------------------- */
+/* --- half, in software -------------------------------------------------------------- */
 
 inline float half_to_float_soft(uint16_t half)
 {
-    // the exponent field counts from 2^-14 in a half and from 2^-126 in a float
+    // the smallest normal number is 2^-14 in half and 2^-126 in float
     uint32_t magnitude = (uint32_t)(half & 0x7fff) << 13;
     uint32_t bits = bit_cast<uint32_t>(bit_cast<float>(magnitude) * 0x1p112f);
     bits |= magnitude >= 0x7c00u << 13 ? 0x7f800000u : 0;  // Inf and NaN
@@ -80,23 +80,23 @@ inline uint16_t float_to_half_soft(float value)
 {
     uint32_t bits = bit_cast<uint32_t>(value);
     uint32_t magnitude = bits & 0x7fffffff;
-    // a half ulp less one, plus the last kept bit: ties go to even
+    // half an ulp less one, plus the last kept bit: ties to even
     uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
-    // next to 0.5 the spacing of floats is 2^-24, that of subnormal halves
+    // in [0.5, 1) floats have the spacing of subnormal halves, 2^-24
     float shifted = bit_cast<float>(magnitude) + 0.5f;
     uint32_t subnormal = bit_cast<uint32_t>(shifted) - bit_cast<uint32_t>(0.5f);
     uint32_t half = magnitude < 0x38800000 ? subnormal : normal;  // 2^-14
-    half = magnitude >= 0x477ff000 ? 0x7c00 : half;  // 65520: half-way to 2^16
+    half = magnitude >= 0x477ff000 ? 0x7c00 : half;  // 65520: halfway to 2^16
     half |= bits >> 16 & 0x8000;
     return (uint16_t)(magnitude > 0x7f800000 ? 0x7fff : half);
 }
 
-/* --- half, scalars: one instruction where the CPU has it ---------------------------- */
+/* --- half, one value: one instruction where the CPU has it -------------------------- */
 
 #if defined(__aarch64__) || (defined(__F16C__) && defined(__clang__))
 inline float half_to_float(uint16_t half)
 {
-    __fp16 h;  // may not be passed or returned
+    __fp16 h;  // cannot be passed or returned
     memcpy(&h, &half, sizeof h);
     return (float)h;
 }
@@ -144,10 +144,10 @@ inline uint16_t float_to_bfloat16(float value)
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded);
 }
 
-/* --- sums that are rounded only once ------------------------------------------------ */
+/* --- fma with a single rounding ----------------------------------------------------- */
 
-/* a*b + c for 16-bit operands, rounded to odd: the last bit is 1 if anything was lost, so
- * that the rounding to 16 bits that follows cannot mistake it for a tie. */
+/* a*b + c for 16-bit operands, rounded to odd: the last bit is 1 if the result is
+ * inexact, so that the following rounding to 16 bits does not mistake it for a tie. */
 inline double fma_to_odd(float a, float b, float c)
 {
     double product = (double)a * b;  // exact: 22 bits at most
@@ -160,7 +160,7 @@ inline double fma_to_odd(float a, float b, float c)
     return bit_cast<double>(bits);
 }
 
-/* Floats to integers as the device does it: NaN is 0, what does not fit is clamped. */
+/* Float to integer as on the device: NaN becomes 0, values out of range are clamped. */
 template <class Integer> inline Integer to_integer(float value, rounding mode)
 {
     typedef std::numeric_limits<Integer> limits;

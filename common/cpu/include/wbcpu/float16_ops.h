@@ -1,10 +1,10 @@
-/* float16_ops.h - what __half and __nv_bfloat16 can do alike.
+/* float16_ops.h - the functions that __half and __nv_bfloat16 share.
  *
- * Included once by cuda_fp16.h and once by cuda_bf16.h, which say what WBCPU_H (the type)
- * and WBCPU_H2 (a pair of it) are: plain functions, not templates, because only those
- * convert their arguments, and are ambiguous for half + float, as the toolkit's are.
- * Arithmetic is done in float and rounded to 16 bits after every operation; a float has
- * more than twice the bits of a half, so that gives the correctly rounded result.
+ * cuda_fp16.h and cuda_bf16.h each include this file once, with WBCPU_H defined as the
+ * type and WBCPU_H2 as the pair. These are functions, not templates, because only
+ * functions convert their arguments, and half + float is ambiguous, as in the toolkit.
+ * Arithmetic is in float and rounded to 16 bits after every operation; a float has more
+ * than twice the bits of a half, so the result is correctly rounded.
  */
 #define H WBCPU_H
 #define H2 WBCPU_H2
@@ -91,7 +91,7 @@ WBCPU_INLINE H __hdiv(H a, H b)
 WBCPU_INLINE H __hadd_rn(H a, H b)
 {
     return a + b;
-}  // _rn: never fused with a product
+}  // _rn: never fused into an fma
 WBCPU_INLINE H __hsub_rn(H a, H b)
 {
     return a - b;
@@ -112,7 +112,7 @@ WBCPU_INLINE H __hfma(H a, H b, H c)
 {
     return H(wbcpu::fma_to_odd(a, b, c));
 }
-WBCPU_INLINE H wbcpu_saturate(H a)  // to [0,1], NaN to 0
+WBCPU_INLINE H wbcpu_saturate(H a)  // clamps to [0,1], NaN to 0
 {
     float f = a;
     return f > 1 ? H(1.0f) : f > 0 ? a : H(0.0f);
@@ -134,7 +134,7 @@ WBCPU_INLINE H __hfma_sat(H a, H b, H c)
     return wbcpu_saturate(__hfma(a, b, c));
 }
 
-/* --- comparisons: all false with NaN, but for != and the unordered ones (…u) -------- */
+/* --- comparisons: all false with NaN, except != and the unordered ones (...u) ------- */
 
 #define WBCPU_COMPARE(name, op)                                                          \
     WBCPU_INLINE bool operator op(const H &a, const H &b)                                \
@@ -195,7 +195,7 @@ WBCPU_INLINE int __hisinf(H a)
     float f = a;
     return std::isinf(f) ? f > 0 ? 1 : -1 : 0;
 }
-/* With one NaN the other argument (fmaxf's rule); _nan: with any NaN, NaN. */
+/* With one NaN, the other argument, as fmaxf; _nan: NaN if any argument is. */
 WBCPU_INLINE H __hmax(H a, H b)
 {
     return H(fmaxf(a, b));
@@ -339,7 +339,7 @@ WBCPU_INLINE H2 __lowhigh2highlow(H2 a)
     return H2(a.y, a.x);
 }
 
-/* --- atomics: 16-bit floats have no instruction of their own, so compare and swap --- */
+/* --- atomics by compare-and-swap: CPUs have none for 16-bit floats ------------------ */
 
 WBCPU_INLINE H atomicAdd(H *address, H value)
 {

@@ -1,18 +1,18 @@
-/* launch.h - what kernel<<<grid, block, shared, stream>>>(arguments) becomes:
+/* launch.h - kernel<<<grid, block, shared, stream>>>(arguments) is translated to
  *
  *     wbcpu::launch(file, line, "kernel", wbcpu::config(grid, block, shared, stream),
  *                   [=](auto &...a) { kernel(a...); })(arguments)
  *
- * Arguments are evaluated once and copied, as CUDA does. The copies and the call make one
- * closure, and run_threads<closure> is a plain loop over the threads of a block into which
- * the compiler can inline the kernel.
+ * Arguments are evaluated once and copied, as in CUDA. The copies and the call form a
+ * closure, and run_threads<closure> is a loop over the threads of a block into which the
+ * compiler can inline the kernel.
  */
 #ifndef WBCPU_LAUNCH_H
 #define WBCPU_LAUNCH_H
 
 #include "execution.h"
 
-/* One launch, types forgotten: what the scheduler needs. */
+/* A launch with its types erased: what the scheduler needs. */
 struct wbcpu_launch {
     void (*run_threads)(const void *kernel, wbcpu_worker *worker);
     const void *kernel;
@@ -25,19 +25,21 @@ struct wbcpu_launch {
 
 extern "C" {
 void wbcpu_run_launch(const wbcpu_launch *launch);
-/* The running thread of this worker has left its kernel. Which one next? It is set up and
- * true returned, on this stack; false: no block is left. */
+/* The running thread of this worker has exited the kernel. Makes the next thread current
+ * and returns true on this stack, or false if no block is left. */
 bool wbcpu_next_thread(wbcpu_worker *worker);
 
-/* Work on a stream under capture is kept for cudaGraphLaunch and not done now. */
+/* Work on a capturing stream is recorded for cudaGraphLaunch instead of run. */
 bool wbcpu_is_capturing(cudaStream_t stream);
 void wbcpu_record_work(
-    cudaStream_t stream, void (*run)(void *work), void (*drop)(void *work), void *work);
+    cudaStream_t stream, void (*run)(void *work), void (*destroy)(void *work),
+    void *work);
 }
 
-/* If the stream is being captured: keeps a copy of work (callable without arguments) as
- * the graph's next node and returns true. Else returns false, and the caller does the work
- * itself:   if (wbcpu_record(stream, work)) return ok;   work();   */
+/* If the stream is capturing, stores a copy of work (a callable without arguments) as the
+ * graph's next node and returns true. Otherwise returns false, and the caller runs it:
+ *     if (wbcpu_record(stream, work)) return ok;
+ *     work(); */
 template <class Work> bool wbcpu_record(cudaStream_t stream, const Work &work)
 {
     if (!stream || !wbcpu_is_capturing(stream)) return false;
@@ -59,15 +61,16 @@ struct config {
     }
 };
 
-/* Runs threads of blocks one after another on the current stack, x fastest. When one has
- * to wait, the scheduler leaves it behind with this stack and goes on on another. */
+/* Runs threads of blocks one after another on the current stack, x fastest. When a thread
+ * has to wait, it keeps this stack and the scheduler continues on another. */
 template <class Kernel>
 __attribute__((noinline)) void run_threads(const void *kernel, wbcpu_worker *worker)
 {
     Kernel call = *static_cast<const Kernel *>(kernel);
     for (;;) {
         call();
-        if (__builtin_expect(worker->straight, 1) && ++worker->thread < worker->threads) {
+        if (__builtin_expect(worker->sequential, 1) &&
+            ++worker->thread < worker->threads) {
             if (++threadIdx.x == blockDim.x) {
                 threadIdx.x = 0;
                 if (++threadIdx.y == blockDim.y) threadIdx.y = 0, ++threadIdx.z;
@@ -90,7 +93,7 @@ template <class Call> struct launcher {
         l.run_threads = run_threads<Kernel>;
         if (wbcpu_record(l.stream, [l, kernel]() mutable {
                 l.kernel = &kernel;
-                l.stream = cudaStreamPerThread; /* any that is not being captured */
+                l.stream = cudaStreamPerThread; /* not a capturing one */
                 wbcpu_run_launch(&l);
             }))
             return;

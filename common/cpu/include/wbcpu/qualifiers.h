@@ -1,5 +1,5 @@
-/* qualifiers.h - CUDA's keywords, as far as a macro can say them. What a macro cannot say
- * (<<<>>>, extern __shared__, __noinline__, asm) the translator rewrites. */
+/* qualifiers.h - CUDA's keywords as macros. The translator rewrites what a macro cannot
+ * express: <<<>>>, extern __shared__, __noinline__, asm. */
 #ifndef WBCPU_QUALIFIERS_H
 #define WBCPU_QUALIFIERS_H
 
@@ -9,8 +9,8 @@
 #define __CUDACPU__ 1 /* code for one back end only: #ifdef __CUDACPU__ */
 /* __CUDA_ARCH__ stays undefined: host and device code are compiled in one pass. */
 
-/* Of a CPU thread. The library is linked into the executable, so the address of such a
- * variable is a constant distance from the thread pointer. */
+/* The library is linked into the executable, so a thread-local variable has a constant
+ * offset from the thread pointer. */
 #define WBCPU_THREAD_LOCAL __thread __attribute__((tls_model("local-exec")))
 #define WBCPU_INLINE static inline __attribute__((always_inline, unused))
 
@@ -27,15 +27,15 @@
 
 #ifndef WBCPU_EDITOR
 #define __global__
-/* All threads of a block run on one CPU thread, one after another, and so share what is
- * static there. The next block on this CPU thread finds what the last one left. */
+/* All threads of a block run on one CPU thread and therefore share its thread-local
+ * variables. The next block on this CPU thread finds the values of the previous one. */
 #define __shared__ static __thread __attribute__((aligned(16)))
 #endif
 #define __constant__ static
 
 #define WBCPU_INLINE_PTX(...)                                                            \
     static_assert(                                                                       \
-        false, "inline PTX assembly: not supported by the cpu backend; "                 \
+        false, "inline PTX assembly: not supported by the CPU back end; "                \
                "guard it with #ifndef __CUDACPU__")
 
 #endif

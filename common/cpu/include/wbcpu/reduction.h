@@ -1,14 +1,14 @@
-/* reduction.h - a whole reduction loop of a warp in one operation.
+/* reduction.h - a whole warp reduction loop as one collective.
  *
  *     for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(mask, v, o);
  *
- * costs five waits per lane. The translator recognises such loops and turns each into
+ * costs five waits per lane. The translator recognizes such loops and replaces each by
  *
  *     v = wbcpu::warp_loop<wbcpu::read_xor, 16, false>(
  *         mask, v, [](auto &x, auto y) { x += y; });
  *
- * where the last lane to arrive plays the same five rounds for all lanes, adding the same
- * numbers in the same order: every lane gets the bits that the loop would have given it.
+ * where the last lane to arrive runs the same five rounds for all lanes, adding the same
+ * numbers in the same order: every lane gets exactly the bits of the loop.
  */
 #ifndef WBCPU_REDUCTION_H
 #define WBCPU_REDUCTION_H
@@ -17,7 +17,7 @@
 
 namespace wbcpu
 {
-/* Which lane a lane reads in the round with offset o. */
+/* The lane that `lane` reads in the round with offset o. */
 struct read_xor {
     static constexpr unsigned source(unsigned lane, unsigned o)
     {
@@ -31,7 +31,7 @@ struct read_down {
     }
 };
 
-/* A round for all 32 lanes; read first, then combine, so that nobody sees a new value. */
+/* A round of all 32 lanes: all read before any combines. */
 template <class Read, unsigned O, class T, class Combine>
 WBCPU_INLINE void full_round(T (&v)[32], const Combine &combine)
 {
@@ -42,7 +42,7 @@ WBCPU_INLINE void full_round(T (&v)[32], const Combine &combine)
         combine(v[lane], other[lane]);
 }
 
-/* A round among some lanes: who reads a missing lane gets its own value, as in shuffles. */
+/* A round of some lanes. As in a shuffle, a lane without a source reads itself. */
 template <class Read, class T, class Combine>
 void partial_round(T (&v)[32], unsigned lanes, unsigned o, const Combine &combine)
 {
@@ -60,7 +60,7 @@ void partial_round(T (&v)[32], unsigned lanes, unsigned o, const Combine &combin
 template <class Read, unsigned First, bool Rising, class T, class Combine>
 void all_rounds(uint64_t value[32], unsigned lanes)
 {
-    /* The combining lambda captures nothing: an object of its type has no bits. */
+    /* The lambda captures nothing, so an object of its type has no state. */
     static const char no_bits = 0;
     const Combine &combine = reinterpret_cast<const Combine &>(no_bits);
     T v[32];
@@ -94,7 +94,8 @@ template <class Read, unsigned First, bool Rising, class T, class Combine>
 WBCPU_INLINE T warp_loop(unsigned mask, T v, Combine)
 {
     static_assert(
-        First && First <= 16 && (First & (First - 1)) == 0, "an offset of the warp");
+        First && First <= 16 && (First & (First - 1)) == 0,
+        "First is a power of two up to 16");
     wbcpu_together rounds = all_rounds<Read, First, Rising, T, Combine>;
     return wbcpu_from_bits<T>(
         wbcpu_collective(WBCPU_OP_CALL, mask, wbcpu_to_bits(v), (uint64_t)rounds));

@@ -1,28 +1,28 @@
-/* unsupported.h - names that exist so that using them says what to do instead. */
+/* unsupported.h - using one of these functions is an error that names an alternative. */
 #ifndef WBCPU_UNSUPPORTED_H
 #define WBCPU_UNSUPPORTED_H
 
 typedef unsigned long long cudaTextureObject_t;
 typedef unsigned long long cudaSurfaceObject_t;
 
-/* A template: the sentence comes only where the function is called. */
+/* A template, so that the assertion fails only where the function is called. */
 #define WBCPU_UNSUPPORTED(name, sentence)                                                \
     template <class T = void, class... Args> int name(Args...)                           \
     {                                                                                    \
         static_assert(                                                                   \
-            sizeof(T *) == 0, #name ": not supported by the cpu backend; " sentence);    \
+            sizeof(T *) == 0, #name ": not supported by the CPU back end; " sentence);   \
         return 801; /* cudaErrorNotSupported */                                          \
     }
 #define WBCPU_TEXTURE(name) WBCPU_UNSUPPORTED(name, "read global memory instead")
 #define WBCPU_ONE_DEVICE(name)                                                           \
     WBCPU_UNSUPPORTED(name, "there is one device and one process")
 
-/* By pointers the types of a kernel's arguments are lost. */
+/* Their void pointers lose the types of the kernel's arguments. */
 WBCPU_UNSUPPORTED(cudaLaunchKernel, "write kernel<<<...>>>(...)")
 WBCPU_UNSUPPORTED(cudaLaunchKernelEx, "write kernel<<<...>>>(...)")
 WBCPU_UNSUPPORTED(
     cudaLaunchCooperativeKernel,
-    "grid-wide synchronisation needs blocks that run at once: "
+    "grid-wide synchronization needs blocks that run at the same time: "
     "launch a second kernel")
 WBCPU_TEXTURE(cudaCreateTextureObject)
 WBCPU_TEXTURE(cudaCreateSurfaceObject)

@@ -1,4 +1,4 @@
-/* warp.h - barriers of the block, and what the 32 lanes of a warp do together. */
+/* warp.h - block barriers and warp collectives. */
 #ifndef WBCPU_WARP_H
 #define WBCPU_WARP_H
 
@@ -25,7 +25,7 @@ WBCPU_INLINE void __syncwarp(unsigned mask = 0xffffffffu)
     wbcpu_collective(WBCPU_OP_SYNC, mask, 0, 0);
 }
 
-/* Values travel as 8 bytes, whatever their type. */
+/* Collectives pass values of any type as 8 bytes. */
 template <class T> WBCPU_INLINE uint64_t wbcpu_to_bits(T v)
 {
     static_assert(
@@ -42,8 +42,8 @@ template <class T> WBCPU_INLINE T wbcpu_from_bits(uint64_t bits)
     return v;
 }
 
-/* The four shuffles differ in which lane they read. width cuts the warp into parts, and a
- * lane that would read outside its part reads itself (xor may read from earlier parts). */
+/* The four shuffles differ in the lane they read. width divides the warp into segments; a
+ * lane that would read outside its segment reads itself (xor can read an earlier one). */
 template <class T> WBCPU_INLINE T wbcpu_shfl(unsigned mask, T v, unsigned source)
 {
     return wbcpu_from_bits<T>(
@@ -87,8 +87,9 @@ WBCPU_INLINE int __all_sync(unsigned mask, int p)
     return (int)wbcpu_collective(WBCPU_OP_ALL, mask, p != 0, 0);
 }
 #define WBCPU_SCHEDULE_DEPENDENT                                                         \
-    __attribute__((deprecated("which lanes run together is up to the scheduler: say the " \
-                              "mask you mean, or find it with __ballot_sync")))
+    __attribute__((                                                                      \
+        deprecated("which lanes are active together depends on the scheduler: "          \
+                   "name the mask or compute it with __ballot_sync")))
 WBCPU_SCHEDULE_DEPENDENT WBCPU_INLINE unsigned __activemask()
 {
     return (unsigned)wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);

@@ -1,0 +1,66 @@
+/* device.cuh - what a launcher asks about the GPU before it chooses a kernel.
+ *
+ *     sm_count()           multiprocessors of the current device
+ *     code_arch()          the architecture its kernels were compiled for: 75, 80, 90 ...
+ *     max_smem_per_block() bytes of shared memory that one block may have
+ *     allow_smem(k, n)     lets kernel k ask for n bytes of dynamic shared memory
+ *
+ * Host functions. None of them synchronizes, so launchers may call them under stream
+ * capture. On the CPU back end they describe the GPU that WBCPU_ARCH names.
+ */
+#ifndef CUDA_DEVICE_CUH
+#define CUDA_DEVICE_CUH
+#include "wb.h"
+
+static inline int device_attribute(cudaDeviceAttr which)
+{
+    int device = 0, value = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&value, which, device);
+    return value;
+}
+
+static inline int sm_count(void)
+{
+    int count = device_attribute(cudaDevAttrMultiProcessorCount);
+    return count > 0 ? count : 1;
+}
+
+static __global__ void arch_probe(void) {}
+
+/* The virtual architecture behind the machine code that runs. It can be older than the
+ * GPU: code built for compute_75 alone runs on a newer GPU too, with what Turing has. */
+static inline int code_arch(void)
+{
+    static int arch;  // the same on every device of a machine with one kind of GPU
+    if (!arch) {
+        cudaFuncAttributes about;
+        if (cudaFuncGetAttributes(&about, arch_probe) != cudaSuccess) return 0;
+        arch = about.ptxVersion;
+    }
+    return arch;
+}
+
+/* At most what that architecture offers, so that a build for an older one behaves on
+ * every GPU as it does on its own. */
+static inline int max_smem_per_block(void)
+{
+    int arch = code_arch(),
+        limit = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    int of_arch = arch < 80                                  ? 64 << 10
+                  : arch == 80 || arch == 87                 ? 163 << 10
+                  : arch < 90 || (arch >= 120 && arch < 130) ? 99 << 10
+                                                             : 227 << 10;
+    return limit < of_arch ? limit : of_arch;
+}
+
+/* A kernel gets more than 48 KB only after this call. */
+template <typename... P> static inline void allow_smem(void (*kernel)(P...), size_t bytes)
+{
+    if (bytes > 48 << 10)
+        cudaFuncSetAttribute(
+            (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+            (int)bytes);
+}
+
+#endif

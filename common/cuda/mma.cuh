@@ -1,0 +1,259 @@
+/* mma.cuh - the instructions that a fast matrix kernel is made of.
+ *
+ *     mma<E>            one warp: C (16,8) += A (16,16) B (16,8), accumulated in float
+ *     ldmatrix          one warp: four 8x8 matrices of 16-bit elements from shared memory
+ *     cp_async          one thread: 16 bytes from device to shared memory, asynchronously
+ *     swizzle<D>        where a chunk of 16 bytes lies in a tile: no bank conflicts
+ *     has_mma<E>()      on the host: whether the code that runs has mma for E
+ *
+ * E is wb_f16 or wb_bf16. A matrix is spread over the 32 lanes of the warp. The layout is
+ * that of the instruction (PTX manual, mma.m16n8k16); unlike that of nvcuda::wmma it is
+ * documented, so kernels may rely on it. A register holds two elements, the one of the
+ * lower column (B: row) in its lower half. With  r = lane/4  and  c = 2*(lane%4):
+ *
+ *     A (16,16)              B (16,8)                   C (16,8), float
+ *     a[0]  row r    col c   b0  rows c, c+1     col r  c[0] c[1]  row r    cols c, c+1
+ *     a[1]  row r+8  col c   b1  rows c+8, c+9   col r  c[2] c[3]  row r+8  cols c, c+1
+ *     a[2]  row r    col c+8
+ *     a[3]  row r+8  col c+8
+ *
+ *          which lane holds which pair of an 8x8 matrix:     0  0  1  1  2  2  3  3
+ *          (A and C; B is transposed)                        4  4  5  5  6  6  7  7
+ *                                                            8  8  9  9 10 10 11 11  ...
+ *
+ * Attention depends on two consequences. The sum or maximum of a row of C takes only four
+ * neighbouring lanes. And two neighbouring C, rounded and packed, are an A:
+ *     a = { pack2(c[0],c[1]), pack2(c[2],c[3]) of columns 0-7, the same of columns 8-15 }
+ * so P = softmax(Q K^T) becomes an operand of P V without leaving its registers.
+ *
+ * ldmatrix: lane l passes the address of row l%8 of matrix l/8 (8 elements, a multiple of
+ * 16 bytes), and r[m] receives this lane's pair of matrix m: row lane/4, columns c and
+ * c+1. ldmatrix_trans: column lane/4, rows c and c+1. So, from a row-major tile in shared
+ * memory,
+ *     A        ldmatrix         matrices in the order of a[0..3]
+ *     B        ldmatrix_trans   of a tile whose rows are B's rows (V in P V)
+ *     B        ldmatrix         of a tile whose rows are B's columns (K in Q K^T)
+ * The eight rows of a matrix should lie in eight different groups of four banks;
+ * otherwise the load takes several passes.
+ *
+ * All lanes of a warp must call mma and ldmatrix together. On the CPU back end the same
+ * functions exchange fragments of the same layout between the threads of a warp.
+ *
+ * Turing (sm_75) has no mma for bf16, no m16n8k16 and no cp.async: there mma<wb_f16> is
+ * two m16n8k8, cp_async copies synchronously, and a launcher asks has_mma before it
+ * chooses a kernel for bf16.
+ */
+#ifndef CUDA_MMA_CUH
+#define CUDA_MMA_CUH
+#include "cuda/device.cuh"
+#include "cuda/vec.cuh"
+
+/* Element number of 16-byte chunk `chunk` of row `row`, in a tile whose rows have D
+ * elements of 16 bits. Without the xor, equal chunks of neighbouring rows would share
+ * their banks. Rows of 64 bytes (D = 32) lie in pairs on one line of all 32 banks. */
+template <int D> static __device__ __forceinline__ int swizzle(int row, int chunk)
+{
+    int phase = D == 32 ? row / 2 % 4 : row % 8;
+    return row * D + (chunk ^ phase) * 8;
+}
+
+/* Host. false: take a kernel without tensor cores. */
+template <typename E> static inline bool has_mma(void);
+template <> inline bool has_mma<wb_f16>(void)
+{
+    return code_arch() >= 75;
+}
+template <> inline bool has_mma<wb_bf16>(void)
+{
+    return code_arch() >= 80;
+}
+
+#ifndef __CUDACPU__
+/* --- nvcc --------------------------------------------------------------------------- */
+
+/* The 32-bit address in shared memory that PTX expects */
+static __device__ __forceinline__ unsigned smem_address(const void *p)
+{
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+template <typename E>
+static __device__ __forceinline__ void
+mma(float (&)[4], const unsigned (&)[4], unsigned, unsigned)
+{
+    __trap();  // has_mma<E>() is false
+}
+template <>
+__device__ __forceinline__ void
+mma<wb_f16>(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
+{
+    unsigned b[2] = {b0, b1};
+#pragma unroll
+    for (int k = 0; k < 2; k++)  // columns 8k to 8k + 7 of A, the same rows of B
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+                     "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                     : "r"(a[2 * k]), "r"(a[2 * k + 1]), "r"(b[k]));
+}
+#else
+template <typename E>
+static __device__ __forceinline__ void
+mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1);
+#define MMA(E, name)                                                                     \
+    template <>                                                                          \
+    __device__ __forceinline__ void mma<E>(                                              \
+        float(&c)[4], const unsigned(&a)[4], unsigned b0, unsigned b1)                   \
+    {                                                                                    \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." name "." name ".f32 "      \
+                     "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"             \
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                    \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));    \
+    }
+MMA(wb_f16, "f16")
+MMA(wb_bf16, "bf16")
+#undef MMA
+#endif
+
+static __device__ __forceinline__ void ldmatrix(unsigned (&r)[4], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(smem_address(row))
+                 : "memory");
+}
+static __device__ __forceinline__ void ldmatrix_trans(unsigned (&r)[4], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(smem_address(row))
+                 : "memory");
+}
+
+/* Starts a copy of 16 bytes that bypasses the L1 cache. With !valid it writes 16 zero
+ * bytes and does not read gmem, which must still be an address of device memory. The
+ * copies of a thread since its last cp_async_commit form a group; cp_async_wait<N> waits
+ * until at most N of its newest groups are unfinished. What other threads copied is
+ * visible after a __syncthreads that follows the wait. */
+static __device__ __forceinline__ void cp_async(void *smem, const void *gmem, bool valid)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    *(uint4 *)smem = valid ? *(const uint4 *)gmem : make_uint4(0, 0, 0, 0);
+#else
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(smem_address(smem)), "l"(gmem), "r"(valid ? 16 : 0)
+                 : "memory");
+#endif
+}
+static __device__ __forceinline__ void cp_async_commit(void)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+template <int N> static __device__ __forceinline__ void cp_async_wait(void)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
+#endif
+}
+
+#else
+/* --- the CPU back end --------------------------------------------------------------- */
+#include <string.h>
+
+/* What a lane passes to the warp: pointers to its registers. The last lane to arrive does
+ * the work of all 32. */
+struct warp_operands {
+    float *c;
+    const unsigned *a, *b;
+    unsigned *r;
+    const void *row;
+};
+static inline void run_together(warp_operands own, wbcpu_together work)
+{
+    wbcpu_collective(WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&own, (uint64_t)work);
+}
+
+static inline void widen(float *out, const uint16_t *in, int n, wb_f16)
+{
+    for (int i = 0; i < n; i++)
+        out[i] = wbcpu::half_to_float_soft(in[i]);
+}
+static inline void widen(float *out, const uint16_t *in, int n, wb_bf16)
+{
+    for (int i = 0; i < n; i++)
+        out[i] = __uint_as_float((unsigned)in[i] << 16);
+}
+
+template <typename E> void mma_of_warp(uint64_t value[32], unsigned)
+{
+    uint16_t raw_a[16][16], raw_b[8][16];  // b by columns
+    float a[16][16], b[8][16], rows_b[16][8], c[16][8];
+    for (int lane = 0; lane < 32; lane++) {
+        const warp_operands *w = (const warp_operands *)value[lane];
+        int row = lane / 4, col = lane % 4 * 2;
+        for (int i = 0; i < 4; i++)
+            memcpy(&raw_a[row + i % 2 * 8][col + i / 2 * 8], &w->a[i], 4);
+        for (int i = 0; i < 2; i++) {
+            memcpy(&raw_b[row][col + i * 8], &w->b[i], 4);
+            memcpy(&c[row + i * 8][col], &w->c[2 * i], 8);
+        }
+    }
+    widen(&a[0][0], &raw_a[0][0], 256, E());
+    widen(&b[0][0], &raw_b[0][0], 128, E());
+    for (int k = 0; k < 16; k++)
+        for (int n = 0; n < 8; n++)
+            rows_b[k][n] = b[n][k];
+    for (int m = 0; m < 16; m++)
+        for (int k = 0; k < 16; k++)
+            for (int n = 0; n < 8; n++)
+                c[m][n] += a[m][k] * rows_b[k][n];
+    for (int lane = 0; lane < 32; lane++)
+        for (int i = 0; i < 2; i++)
+            memcpy(
+                &((const warp_operands *)value[lane])->c[2 * i],
+                &c[lane / 4 + i * 8][lane % 4 * 2], 8);
+}
+template <typename E>
+static inline void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
+{
+    unsigned b[2] = {b0, b1};
+    run_together({c, a, b, NULL, NULL}, mma_of_warp<E>);
+}
+
+template <bool TRANS> void ldmatrix_of_warp(uint64_t value[32], unsigned)
+{
+    for (int lane = 0; lane < 32; lane++)
+        for (int m = 0; m < 4; m++) {
+            int row = lane / 4, col = lane % 4 * 2;
+            uint16_t two[2];
+            for (int i = 0; i < 2; i++) {
+                int named = TRANS ? col + i : row;
+                auto w = (const warp_operands *)value[8 * m + named];
+                two[i] = ((const uint16_t *)w->row)[TRANS ? row : col + i];
+            }
+            memcpy(&((const warp_operands *)value[lane])->r[m], two, 4);
+        }
+}
+static inline void ldmatrix(unsigned (&r)[4], const void *row)
+{
+    run_together({NULL, NULL, NULL, r, row}, ldmatrix_of_warp<false>);
+}
+static inline void ldmatrix_trans(unsigned (&r)[4], const void *row)
+{
+    run_together({NULL, NULL, NULL, r, row}, ldmatrix_of_warp<true>);
+}
+
+static inline void cp_async(void *smem, const void *gmem, bool valid)
+{
+    if (valid)
+        memcpy(smem, gmem, 16);
+    else
+        memset(smem, 0, 16);
+}
+static inline void cp_async_commit(void) {}
+template <int N> static inline void cp_async_wait(void) {}
+#endif
+#endif

@@ -1,0 +1,63 @@
+/* pdl.cuh - programmatic dependent launch: a kernel starts before the previous one ends.
+ *
+ * A decode step is a chain of short kernels; most of its time passes before their first
+ * bytes arrive. With programmatic dependent launch (compute capability 9.0; also inside a
+ * CUDA graph) the blocks of the next kernel are resident when the previous one ends, and
+ * have already loaded everything that no other kernel of the step writes. A kernel that
+ * launch_pdl starts therefore calls
+ *     pdl_trigger()  first: the next kernel may start
+ *     pdl_wait()     before the first access to another kernel's data, in every thread that
+ *                    has one, and in at least one thread of the grid: otherwise the next
+ *                    kernel could get ahead of two.
+ * On older GPUs and on the CPU back end this is an ordinary launch.
+ */
+#ifndef CUDA_PDL_CUH
+#define CUDA_PDL_CUH
+#include "cuda/device.cuh"
+
+static __device__ __forceinline__ void pdl_wait(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+static __device__ __forceinline__ void pdl_trigger(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+#ifdef __CUDACPU__
+template <typename... P, typename... A>
+static void launch_pdl(
+    void (*kernel)(P...), dim3 grid, dim3 block, int smem, cudaStream_t stream, A... args)
+{
+    allow_smem(kernel, smem);
+    kernel<<<grid, block, smem, stream>>>(args...);
+}
+#else
+template <typename... P, typename... A>
+static void launch_pdl(
+    void (*kernel)(P...), dim3 grid, dim3 block, int smem, cudaStream_t stream, A... args)
+{
+    // cudaLaunchKernelEx would clear an earlier error, which the caller asks for later
+    if (cudaPeekAtLastError() != cudaSuccess) return;
+    bool has_pdl = code_arch() >= 90;  // else pdl_wait is empty
+    allow_smem(kernel, smem);
+    // kernels can share a multiprocessor only if they split its memory in the same way
+    if (has_pdl)
+        cudaFuncSetAttribute(
+            kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+            cudaSharedmemCarveoutMaxShared);
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {grid, block, (size_t)smem, stream, &attribute, 0};
+    config.numAttrs = CUDART_VERSION >= 12030 && has_pdl;  // 12.3: under capture too
+    cudaLaunchKernelEx(&config, kernel, P(args)...);
+}
+#endif
+
+#endif

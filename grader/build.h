@@ -1,0 +1,23 @@
+/* build.h - what a lab's executable was built from, and whether that still holds. */
+#ifndef BUILD_H
+#define BUILD_H
+#include "cases.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* What `make lab03` recorded about the executable: build/<backend>/labs/lab03.json. */
+struct build {
+    char *folder;  /* build/cpu, or what BUILD= says */
+    char *program; /* the executable */
+    char *backend, *source;
+    bool own;       /* built from labs/: a pass counts. With FILE= or FROM= it does not */
+    json_t *record; /* files, defined, missing, breaches */
+};
+
+/* Not built or stale: fatal, exit code 2. */
+void build_open(struct build *b, const char *folder, const struct lab *lab);
+bool build_lacks(const struct build *b, const char *function, const char *dtype);
+void build_close(struct build *b);
+
+#endif

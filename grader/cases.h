@@ -1,0 +1,42 @@
+/* cases.h - the labs, their cases (labs/labNN_op/cases) and their hints (hints.md). */
+#ifndef CASES_H
+#define CASES_H
+#include "protocol.h"
+#include "wb.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One line of a cases file: name part points function key=value... ; needs ; catches */
+struct graded_case {
+    char name[MAX_NAME], part[16], function[MAX_NAME];
+    char dtype[8]; /* f32, f16, bf16: the suffix of the function */
+    int points;
+    wb_status status; /* what the call must return: status=WB_BAD_SHAPE; default WB_OK */
+    uint32_t workspace_less;  /* workspace_less=N: withhold N bytes */
+    uint64_t workspace_below; /* workspace_below=N: the function must ask for fewer */
+    char *catches;
+    char **needs; /* names, NULL-terminated */
+};
+
+struct lab {
+    char name[MAX_NAME]; /* lab03 */
+    char folder[512];    /* labs/lab03_rmsnorm */
+    struct graded_case *cases;
+    size_t count;
+};
+
+/* Finds a lab by "lab03", "3" or "rmsnorm". Unknown name: fatal, with the list of
+ * labs. */
+void lab_find(struct lab *lab, const char *name);
+/* 0, or -1 with "path:line: what is wrong" in error. */
+int cases_read(struct lab *lab, const char *path, char *error, size_t error_bytes);
+struct graded_case *case_find(const struct lab *lab, const char *name);
+/* Does -k PATTERNS select this case? NULL selects every case. */
+bool case_matches(const struct graded_case *c, const char *patterns);
+/* One level (1, 2, ...) of a part's hints in folder/hints.md, or NULL if it has none.
+ * Sets *levels to the number of levels. */
+char *hint_read(const char *folder, const char *part, int level, int *levels);
+
+#endif

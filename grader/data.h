@@ -1,0 +1,89 @@
+/* data.h - inputs and expected values of a case, made by the Python reference. */
+#ifndef DATA_H
+#define DATA_H
+#include "cases.h"
+#include "protocol.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MAX_DIMS = 6, MAX_CAUSES = 16 };
+enum role { ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_ACC };
+enum element {
+    ELEMENT_F32,
+    ELEMENT_F16,
+    ELEMENT_BF16,
+    ELEMENT_I32,
+    ELEMENT_I64,
+    ELEMENT_U8,
+    ELEMENT_OTHER
+};
+
+/* A known mistake, and what the output would be with it. */
+struct cause {
+    char *words;
+    const double *value; /* in the order of want */
+};
+
+/* An argument: a view of a buffer. */
+struct view {
+    char name[MAX_NAME];
+    enum role role;
+    enum element element;
+    int buffer;    /* -1: NULL is passed */
+    size_t offset; /* elements from the start of the buffer */
+    int dims;
+    size_t shape[MAX_DIMS];
+    size_t rows, cols; /* cols: the last dimension; rows: the product of the others */
+    size_t elements;   /* rows * cols */
+    size_t stride;     /* elements from one row to the next */
+    char owner[32]; /* what a block or thread computes: "row", "column", "element", "" */
+};
+
+struct buffer {
+    char name[MAX_NAME];
+    size_t bytes;
+    bool filled;
+};
+
+/* The values of one data set, A or B. */
+struct data_set {
+    const unsigned char *bytes[MAX_BUFFERS]; /* of filled buffers */
+    const double *want[MAX_ARGS];            /* of judged outputs, in logical order */
+    const float *tol[MAX_ARGS];
+    struct cause cause[MAX_ARGS][MAX_CAUSES];
+    struct st_file *in, *out; /* the files that all these point into */
+};
+
+struct case_data {
+    enum dtype_code { CODE_F32, CODE_F16, CODE_BF16 } dtype;
+    char function[MAX_NAME];
+    uint64_t seed;
+    json_t *scalars;   /* name: number */
+    json_t *tolerance; /* output: its formula as text */
+    struct buffer buffer[MAX_BUFFERS];
+    struct view view[MAX_ARGS];
+    int buffers, views;
+    struct data_set set[2];
+};
+
+/* The folder with the tensors of the lab's cases. Runs the Python reference if it does
+ * not exist yet. */
+char *data_folder(const struct lab *lab, uint64_t seed, const char *pattern, bool custom);
+/* 0, or -1 with the reason. */
+int data_load(
+    struct case_data *d, const char *folder, const char *name, char *error,
+    size_t error_bytes);
+void data_free(struct case_data *d);
+size_t element_bytes(enum element e);
+double element_value(enum element e, const unsigned char *p);
+/* Where element i (logical order) of a view is, in elements from the start of the
+ * buffer. */
+size_t view_index(const struct view *v, size_t i);
+/* Where the bytes of buffer b start in a result; its red zones lie before and after. */
+const unsigned char *
+buffer_bytes(const struct case_data *d, const unsigned char *result, int b);
+
+#endif

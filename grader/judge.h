@@ -1,0 +1,24 @@
+/* judge.h - the verdict on one case, from what the child sent back. */
+#ifndef JUDGE_H
+#define JUDGE_H
+#include "cases.h"
+#include "child.h"
+#include "data.h"
+#include "findings.h"
+
+#include <stdint.h>
+
+enum verdict { PASSED, FAILED, SKIPPED, CRASH, TIMEOUT, BROKEN };
+
+struct judgement {
+    enum verdict verdict;
+    struct findings findings;
+    double seconds;
+    uint64_t wrong; /* elements */
+};
+
+void judge(
+    struct judgement *j, const struct graded_case *g, const struct case_data *d,
+    const struct run *run);
+
+#endif

@@ -1,0 +1,194 @@
+/* process.c - starts and ends the child process.
+ *
+ * It has three descriptors (its output twice, and the socket), almost no environment, and
+ * only the rights that sandbox.h leaves. Under a command (under.c) it runs without the
+ * sandbox, because a sanitizer needs what the sandbox forbids.
+ */
+#define _GNU_SOURCE
+#include "process.h"
+
+#include "protocol.h"
+#include "sandbox.h"
+#include "util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    POLL_MS = 20,
+    REPORT_SECONDS = 60, /* for what a sanitizer prints at its end */
+};
+
+double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* --- start -------------------------------------------------------------------------- */
+
+static char *kept_environment[16];
+
+/* The learner's code gets no paths, tokens or the like of the person at the keyboard. */
+static void make_environment(void)
+{
+    static const char *const keep[] = {
+        "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "WB_THREADS",   "WB_STACK_KB",
+        "WBCPU_ARCH",      "ASAN_OPTIONS",         "UBSAN_OPTIONS"};
+    size_t n = 0;
+    kept_environment[n++] = "PATH=/usr/bin:/bin";
+    kept_environment[n++] = "LC_ALL=C";
+    for (size_t i = 0; i < sizeof keep / sizeof *keep; i++)
+        if (getenv(keep[i]))
+            kept_environment[n++] = text_of("%s=%s", keep[i], getenv(keep[i]));
+}
+
+/* In the forked child, up to the exec. */
+static _Noreturn void
+become(const struct process *p, int socket, int output, pid_t parent)
+{
+    struct sandbox box = {
+        .program = p->program,
+        .device = p->device,
+        .last_fd = WIRE_FD,
+        .memory = 4 * p->memory}; /* mapped bytes; child.c watches the resident ones */
+    char *argv[] = {p->program, NULL};
+    const char *step = "";
+    /* first out of the way of the numbers that they get below */
+    int null = fcntl(open("/dev/null", O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, 10);
+    socket = fcntl(socket, F_DUPFD_CLOEXEC, 10);
+    output = fcntl(output, F_DUPFD_CLOEXEC, 10);
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_DFL);
+    dup2(null, 0);
+    dup2(output, 1);
+    dup2(output, 2);
+    dup2(socket, WIRE_FD);
+    if (getppid() != parent) _exit(127);
+    if (p->under)
+        under_exec(p->under, &step);
+    else
+        sandbox_exec(&box, argv, kept_environment, &step);
+    dprintf(2, "cannot %s: %s\n", step, strerror(errno));
+    _exit(127);
+}
+
+void process_start(struct process *p)
+{
+    int pair[2], output[2];
+    if (!kept_environment[0]) make_environment();
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ||
+        pipe2(output, O_CLOEXEC) != 0)
+        fatal(EXIT_BROKEN, "cannot open a socket or pipe: %s", strerror(errno));
+    fflush(NULL);
+    pid_t parent = getpid();
+    p->hangs = false;
+    p->pid = fork();
+    if (p->pid < 0) fatal(EXIT_BROKEN, "cannot fork: %s", strerror(errno));
+    if (p->pid == 0) become(p, pair[1], output[1], parent);
+    close(pair[1]);
+    close(output[1]);
+    p->socket = pair[0], p->output = output[0];
+    fcntl(p->socket, F_SETFL, O_NONBLOCK);
+    fcntl(p->output, F_SETFL, O_NONBLOCK);
+}
+
+/* --- end ---------------------------------------------------------------------------- */
+
+/* Kills the processes that the learner's code left behind: they are children of ours,
+ * since we are a subreaper (PR_SET_CHILD_SUBREAPER). */
+static void kill_orphans(void)
+{
+    char text[4096], *next = text, *end;
+    for (int round = 0; round < 20; round++) {
+        char *path = text_of("/proc/self/task/%d/children", (int)getpid());
+        size_t n = 0;
+        FILE *f = fopen(path, "re");
+        free(path);
+        if (f) n = fread(text, 1, sizeof text - 1, f), fclose(f);
+        text[n] = 0;
+        if (!strtol(text, NULL, 10)) return;
+        for (next = text; *next; next = end) {
+            long pid = strtol(next, &end, 10);
+            if (end == next) break;
+            if (pid <= 0) continue;
+            kill((pid_t)pid, SIGKILL);
+            waitpid((pid_t)pid, NULL, 0);
+        }
+    }
+}
+
+/* Reads what the command prints until it exits or the time is over. true: it has
+ * exited. */
+static bool read_report(struct process *p)
+{
+    siginfo_t info = {0};
+    char part[1 << 14];
+    double give_up = now() + REPORT_SECONDS;
+    while (info.si_pid == 0 && now() < give_up) {
+        struct pollfd fd = {p->output, POLLIN, 0};
+        ssize_t n = 0;
+        waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+        if (info.si_pid == 0) poll(&fd, 1, POLL_MS);
+        while ((n = read(p->output, part, sizeof part)) > 0 && now() < give_up)
+            under_heard(p->under, part, (size_t)n);
+        if (n == 0) usleep(1000 * POLL_MS); /* closed: poll would return immediately */
+    }
+    return info.si_pid != 0;
+}
+
+void process_end(struct process *p)
+{
+    int status = 0;
+    bool exited = true;
+    if (!p->pid) return;
+    if (p->under) {
+        shutdown(p->socket, SHUT_RDWR); /* lets the harness return from main */
+        exited = !p->hangs && read_report(p);
+    }
+    kill(-p->pid, SIGKILL);
+    kill(p->pid, SIGKILL);
+    while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    kill_orphans();
+    close(p->socket);
+    close(p->output);
+    p->pid = 0;
+    if (p->under) under_ended(p->under, status, !exited);
+}
+
+bool process_exited(struct process *p, int *code, int *status)
+{
+    siginfo_t info = {0};
+    if (p->under) read_report(p);
+    double give_up = now() + 1;
+    while (info.si_pid == 0 && now() < give_up) {
+        waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+        if (info.si_pid == 0) usleep(1000);
+    }
+    *code = info.si_code, *status = info.si_status;
+    return info.si_pid != 0;
+}
+
+size_t process_memory(const struct process *p)
+{
+    char path[64];
+    unsigned long size = 0, pages = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)p->pid);
+    FILE *f = fopen(path, "re");
+    if (!f) return 0;
+    if (fscanf(f, "%lu %lu", &size, &pages) != 2) pages = 0;
+    fclose(f);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}

@@ -1,0 +1,29 @@
+/* process.h - starts and ends the child process, inside the sandbox or under a
+ * command. */
+#ifndef PROCESS_H
+#define PROCESS_H
+#include "under.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct process {
+    char *program;
+    bool device;         /* it uses a GPU */
+    size_t memory;       /* limit of resident bytes; 0: none */
+    struct under *under; /* the command that it runs under, or NULL */
+    pid_t pid;           /* 0: not running */
+    bool hangs;          /* it would not end without a signal */
+    int socket, output;  /* our ends; non-blocking */
+};
+
+double now(void); /* seconds of a monotonic clock */
+void process_start(struct process *p);
+void process_end(struct process *p); /* no effect if it is not running */
+/* Waits up to a second (under a command: until it has printed its report) for the process
+ * to exit. Fills *code and *status as waitid does. false: it is still running. */
+bool process_exited(struct process *p, int *code, int *status);
+size_t process_memory(const struct process *p); /* resident bytes */
+
+#endif

@@ -1,0 +1,36 @@
+/* report.h - the results of one run: as text on the terminal, as JSON, as JUnit. */
+#ifndef REPORT_H
+#define REPORT_H
+#include "build.h"
+#include "cases.h"
+#include "judge.h"
+#include "under.h"
+#include "util.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct report {
+    const struct lab *lab;
+    const struct build *build;
+    struct judgement *judgement; /* one per case: lab->count */
+    bool *selected;              /* by -k */
+    uint64_t seed;
+    bool custom_seed, all; /* all: no -k */
+    int score, of;         /* of the selected cases */
+    const char *sandbox;   /* what the kernel offers */
+    struct under *under;   /* the command that the program runs under, or NULL */
+    const char *save;      /* folder for the outputs, or NULL */
+    bool unclean;          /* that command found something */
+    bool colour;
+};
+
+void report_case(const struct report *r, size_t i, const char *title);
+void report_printed(const char *output, size_t bytes); /* by the learner's code */
+void report_end(struct report *r); /* the score, and what to do next */
+enum exit_code report_code(const struct report *r);
+void report_json(const struct report *r, const char *path);
+void report_junit(const struct report *r, const char *path);
+
+#endif

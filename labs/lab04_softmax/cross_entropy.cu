@@ -1,0 +1,57 @@
+/* cross_entropy.cu - lab 04: the loss of a prediction and its gradient. The contract is
+ * softmax.h.
+ *
+ * 04.5  the loss     04.6  its gradient, in the same call     04.7  both in f16 and bf16
+ */
+#include "softmax.h"
+
+#include "rows.cuh"
+
+/* --- kernel ------------------------------------------------------------------------- */
+
+/* TODO(04.5): loss[r] = log sum_j exp(z[r,j]) - z[r,t]. One pass gives both numbers if
+ * you keep a running maximum. About 25 lines.
+ * TODO(04.6): the gradient, from the same maximum and sum, in the same call. dlogits may
+ * be logits: z[r,t] is gone once a thread has written there. About 15 lines. */
+template <typename E>
+static __global__ void cross_entropy_kernel(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore)
+{
+    int row = blockIdx.x;                         // [0, R)
+    const E *x = logits + (size_t)row * ld;       // (V)
+    E *d = dlogits ? dlogits + (size_t)row * ld : NULL;  // (ld)
+    int t = target[row];                          // [0, V) or ignore
+}
+
+/* --- launchers ---------------------------------------------------------------------- */
+
+template <typename E>
+static wb_status cross_entropy(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore, cudaStream_t s)
+{
+    if (R < 0 || V < 1 || ld < V || !(softcap >= 0)) return WB_BAD_SHAPE;
+    if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (!loss || !logits || !target) return WB_BAD_SHAPE;
+    if (dlogits) return WB_TODO;  // TODO(04.6): delete this line
+    // TODO(04.5): launch cross_entropy_kernel, then return wb_launched(). About 3 lines.
+    (void)gscale, (void)s;
+    return WB_TODO;
+}
+
+/* The functions of softmax.h */
+#define DEFINE(E, e)                                                                     \
+    wb_status cross_entropy_##e(                                                         \
+        float *loss, E *dlogits, const E *logits, const int *target,                     \
+        const float *gscale, int R, int V, int ld, float softcap, int ignore,            \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return cross_entropy(                                                            \
+            loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, stream);   \
+    }
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)
+#undef DEFINE

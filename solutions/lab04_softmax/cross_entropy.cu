@@ -1,0 +1,217 @@
+/* cross_entropy.cu - lab 04: the loss of a prediction and its gradient. The contract is
+ * softmax.h.
+ *
+ * 04.5  the loss     04.6  its gradient, in the same call     04.7  both in f16 and bf16
+ */
+#include "softmax.h"
+
+#include "rows.cuh"
+
+/* --- kernel ------------------------------------------------------------------------- */
+
+// BEGIN SOLUTION 04.5 (about 140 lines)
+//> /* TODO(04.5): loss[r] = log sum_j exp(z[r,j]) - z[r,t]. One pass gives both numbers if
+//>  * you keep a running maximum. About 25 lines.
+//>  * TODO(04.6): the gradient, from the same maximum and sum, in the same call. dlogits may
+//>  * be logits: z[r,t] is gone once a thread has written there. About 15 lines. */
+//> template <typename E>
+//> static __global__ void cross_entropy_kernel(
+//>     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+//>     int R, int V, int ld, float softcap, int ignore)
+//> {
+//>     int row = blockIdx.x;                         // [0, R)
+//>     const E *x = logits + (size_t)row * ld;       // (V)
+//>     E *d = dlogits ? dlogits + (size_t)row * ld : NULL;  // (ld)
+//>     int t = target[row];                          // [0, V) or ignore
+//> }
+struct entropy {  // what all rows share
+    const int *target;
+    const float *gscale;
+    int R, V, ld, ignore;
+    float softcap;
+};
+
+/* What the gradient needs of a row: dlogits = (exp(z - max) factor - [j = t] g) dz */
+struct slope {
+    float max, factor, g;
+};
+
+/* z = softcap tanh(logits / softcap) */
+template <int V> static __device__ __forceinline__ void cap(float (&z)[V], float softcap)
+{
+    if (softcap > 0)
+        for (int j = 0; j < V; j++)
+            z[j] = softcap * tanhf(z[j] / softcap);
+}
+
+/* Adds the vector at column c to the stats, and keeps z of the target's column if it is
+ * one of them. */
+template <typename E, int V>
+static __device__ __forceinline__ void
+take(stats &own, float &z_target, const raw<E, V> &v, int c, int t, float softcap)
+{
+    float z[V];
+    to_float<E, V>(z, v);
+    cap(z, softcap);
+    online_softmax<E, V>(own, z, 1.0f);
+    if (t < c || t >= c + V) return;
+    for (int j = 0; j < V; j++)
+        if (c + j == t) z_target = z[j];
+}
+
+/* Replaces the logits of the vector at column c by their gradient. */
+template <typename E, int V>
+static __device__ __forceinline__ void
+gradient(raw<E, V> &v, const slope &s, int c, int t, float softcap)
+{
+    float z[V], d[V];
+    to_float<E, V>(z, v);
+    cap(z, softcap);
+    for (int j = 0; j < V; j++)
+        d[j] = term<E>(z[j], 1.0f, s.max) * s.factor;
+    if (t >= c && t < c + V)
+        for (int j = 0; j < V; j++)
+            if (c + j == t) d[j] -= s.g;
+    if (softcap > 0)  // dz/dlogits = 1 - tanh^2
+        for (int j = 0; j < V; j++)
+            d[j] *= 1 - z[j] / softcap * (z[j] / softcap);
+    v = to_raw<E, V>(d);
+}
+
+/* dlogits of a row of ld columns, backwards. The vectors of the last step are in `in`,
+ * the first `hold` in shared memory; the others are read again. */
+template <typename E, int V, int K>
+static __device__ __forceinline__ void write_gradients(
+    E *d, const E *x, raw<E, V> (&in)[K], const raw<E, V> *held, int hold, const share &s,
+    const slope &w, int t, int ld, float softcap)
+{
+    int vecs = (ld + V - 1) / V;  // after the whole ones come zeros
+    for (int first = (vecs - 1) / s.step * s.step; first >= 0; first -= s.step)
+#pragma unroll
+        for (int k = K - 1; k >= 0; k--) {
+            int i = first + k * s.width + s.lane;
+            if (i >= s.whole) {
+                if (i < vecs) store_zeros<E, V>(d, i, s.n, ld);
+                continue;
+            }
+            raw<E, V> v = in[k];
+            if (first < s.last) v = i < hold ? held[i] : load_raw<E, V>(x, i);
+            gradient<E, V>(v, w, i * V, t, softcap);
+            store_raw<E, V>(d, i, v);
+        }
+}
+
+/* The logits of a row are kept as in softmax_long_kernel. */
+template <typename E, int V, int LANES>
+static __global__ void __launch_bounds__(LANES ? SHORT_ROW_THREADS : MAX_THREADS)
+    cross_entropy_kernel(float *loss, E *dlogits, const E *logits, entropy a, int hold)
+{
+    extern __shared__ uint4 dynamic_smem[];
+    raw<E, V> *held = (raw<E, V> *)dynamic_smem;
+    constexpr int K = VECS_PER_THREAD<V>;
+    place p = my_place<LANES, V>();
+    bool mine = p.row < a.R;  // no return: all lanes of a warp meet in combine
+    int t = mine ? a.target[p.row] : a.ignore;
+    int n = t == a.ignore ? 0 : a.V;  // an ignored row has no columns, only zeros
+    share s = share_of<V>(n, p.lane, p.width);
+    const E *x = logits + (size_t)p.row * a.ld;
+
+    raw<E, V> in[K];
+    raw<E, 1> in_tail;
+    stats own = no_columns();
+    float z_target = 0.0f;
+    for (int first = 0; first < s.whole; first += s.step) {
+        load_step<E, V>(in, x, first, s);
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            int i = first + k * s.width + s.lane;
+            if (i >= s.whole) continue;
+            if (first < s.last && i < hold) held[i] = in[k];
+            take<E, V>(own, z_target, in[k], i * V, t, a.softcap);
+        }
+    }
+    if (s.tail < n) {
+        in_tail = load_raw<E, 1>(x, s.tail);
+        take<E, 1>(own, z_target, in_tail, s.tail, t, a.softcap);
+    }
+    stats all = combine<LANES>(own);
+    if (!mine) return;
+
+    // The thread that owns the target's column writes the loss: only it knows z_target.
+    int owner = t < s.whole * V ? t / V % s.width : t - s.whole * V;
+    if (n == 0 && s.lane == 0) loss[p.row] = 0.0f;
+    if (n > 0 && s.lane == owner) loss[p.row] = logf(all.sum) + (all.max - z_target);
+    if (!dlogits) return;
+
+    float g = a.gscale ? *a.gscale : 1.0f;
+    slope w = {all.max, g / all.sum, g};
+    E *d = dlogits + (size_t)p.row * a.ld;
+    write_gradients<E, V>(d, x, in, held, hold, s, w, t, a.ld, a.softcap);
+    if (s.tail < n) {
+        gradient<E, 1>(in_tail, w, s.tail, t, a.softcap);
+        store_raw<E, 1>(d, s.tail, in_tail);
+    }
+}
+// END SOLUTION
+
+/* --- launchers ---------------------------------------------------------------------- */
+
+// BEGIN SOLUTION 04.5 (about 20 lines)
+template <typename E, int V>
+static void
+entropy_rows(float *loss, E *dlogits, const E *logits, const entropy &a, cudaStream_t s)
+{
+    constexpr int COLUMNS = COLUMNS_PER_THREAD<V>;
+    if (V > 1 && a.V <= 8 * COLUMNS) {
+        cross_entropy_kernel<E, V, V == 1 ? 0 : 8>
+            <<<short_blocks(a.R, 8), SHORT_ROW_THREADS, 0, s>>>(
+                loss, dlogits, logits, a, 0);
+    } else if (V > 1 && a.V <= WARP * COLUMNS) {
+        cross_entropy_kernel<E, V, V == 1 ? 0 : WARP>
+            <<<short_blocks(a.R, WARP), SHORT_ROW_THREADS, 0, s>>>(
+                loss, dlogits, logits, a, 0);
+    } else {
+        long_plan p = plan_long<E, V>(cross_entropy_kernel<E, V, 0>, a.V);
+        cross_entropy_kernel<E, V, 0>
+            <<<a.R, p.threads, p.bytes, s>>>(loss, dlogits, logits, a, p.hold);
+    }
+}
+// END SOLUTION
+
+template <typename E>
+static wb_status cross_entropy(
+    float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
+    int R, int V, int ld, float softcap, int ignore, cudaStream_t s)
+{
+    if (R < 0 || V < 1 || ld < V || !(softcap >= 0)) return WB_BAD_SHAPE;
+    if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    if (!loss || !logits || !target) return WB_BAD_SHAPE;
+    // BEGIN SOLUTION 04.5 (about 6 lines)
+    //> if (dlogits) return WB_TODO;  // TODO(04.6): delete this line
+    //> // TODO(04.5): launch cross_entropy_kernel, then return wb_launched(). About 3 lines.
+    //> (void)gscale, (void)s;
+    //> return WB_TODO;
+    entropy a = {target, gscale, R, V, ld, ignore, softcap};
+    if (rows_aligned<E>(dlogits, R, ld) && rows_aligned<E>(logits, R, ld))
+        entropy_rows<E, VEC16<E>>(loss, dlogits, logits, a, s);
+    else
+        entropy_rows<E, 1>(loss, dlogits, logits, a, s);
+    return wb_launched();
+    // END SOLUTION
+}
+
+/* The functions of softmax.h */
+#define DEFINE(E, e)                                                                     \
+    wb_status cross_entropy_##e(                                                         \
+        float *loss, E *dlogits, const E *logits, const int *target,                     \
+        const float *gscale, int R, int V, int ld, float softcap, int ignore,            \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return cross_entropy(                                                            \
+            loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, stream);   \
+    }
+DEFINE(float, f32)
+DEFINE(wb_f16, f16)
+DEFINE(wb_bf16, bf16)
+#undef DEFINE

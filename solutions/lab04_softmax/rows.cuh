@@ -1,0 +1,229 @@
+/* rows.cuh - lab 04: what the kernels of all parts share. How a row is divided between
+ * threads, the running maximum and sum, and their reduction over the threads of a row. */
+#ifndef ROWS_CUH
+#define ROWS_CUH
+#include <float.h>
+
+#include "cuda/device.cuh"
+#include "cuda/math.cuh"
+#include "cuda/vec.cuh"
+#include "softmax.h"
+
+// BEGIN SOLUTION 04.1 (about 170 lines)
+//> /* TODO(04.1): what a sum over a row was in lab 03, for a maximum too: the maximum and the
+//>  * sum of v over the block, in all of its threads. Every part needs them. 20 lines. */
+/* short rows     4, 8 or 32 lanes each     the row stays in registers
+ * middle rows    one block each            the row stays in registers
+ * long rows      one block each            the end of the row stays in registers, the
+ * rest
+ *                                          in shared memory while it fits; what does not
+ *                                          is read again, from the L2
+ * few long rows  many blocks each          partial results meet in the workspace
+ *
+ * The plan is always the same: every thread keeps the maximum and the sum of its own
+ * columns (struct stats), the stats of the threads are combined, and then each thread
+ * goes once more over what it kept. out is written once. */
+constexpr int WARP = 32;
+constexpr int SHORT_ROW_THREADS = 128;  // per block, where it has several rows
+constexpr int ROW_THREADS = 512;  // at most, for a row in registers: 128 of them each
+constexpr int LONG_ROW_THREADS =
+    512;                           // two such blocks share an SM: one loads, one stores
+constexpr int MAX_THREADS = 1024;  // per block
+
+/* What a thread keeps in registers: 4 vectors of 16 bytes, all in flight together, are 64
+ * bytes per thread, enough to keep the memory busy. Single elements (V = 1): 8 of them.
+ * */
+template <int V> constexpr int VECS_PER_THREAD = V == 1 ? 8 : 4;
+template <int V> constexpr int COLUMNS_PER_THREAD = VECS_PER_THREAD<V> *V;
+
+/* --- a row and its threads ---------------------------------------------------------- */
+
+/* A thread's place: the row and, among the `width` threads of that row, its number */
+struct place {
+    int row, lane, width;
+};
+template <int LANES, int V> static __device__ __forceinline__ place my_place(void)
+{
+    static_assert(LANES == 0 || LANES >= V, "one lane for each column of the tail");
+    int thread = threadIdx.x, block = blockIdx.x;
+    if constexpr (LANES == 0)
+        return {block, thread, (int)blockDim.x};
+    else
+        return {
+            block * (SHORT_ROW_THREADS / LANES) + thread / LANES, thread % LANES, LANES};
+}
+
+/* Which of the n columns a thread takes: of the `whole` vectors lane, lane + width, ...,
+ * and one column of the tail. The threads of a row load `step` vectors at a time; the
+ * last step starts at vector `last`. Here 4 lanes and V = 4:
+ *
+ *     |0000|1111|2222|3333|0000|1111|012.|....|....|
+ *      whole vectors                 tail, then zeros up to N                     */
+struct share {
+    int n, lane, width, whole, tail, step, last;
+};
+template <int V>
+static __device__ __forceinline__ share share_of(int n, int lane, int width)
+{
+    int whole = n / V, step = VECS_PER_THREAD<V> * width;
+    return {n,
+            lane,
+            width,
+            whole,
+            whole * V + lane,
+            step,
+            whole > 0 ? (whole - 1) / step * step : 0};
+}
+
+/* Loads this thread's vectors of the step that starts at vector `first`. */
+template <typename E, int V, int K>
+static __device__ __forceinline__ void
+load_step(raw<E, V> (&in)[K], const E *row, int first, const share &s)
+{
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        int i = first + k * s.width + s.lane;
+        if (i < s.whole) in[k] = load_raw<E, V>(row, i);
+    }
+}
+
+/* Vector i of a row of N columns: zeros from column n on. What precedes n stays. */
+template <typename E, int V>
+static __device__ __forceinline__ void store_zeros(E *row, int i, int n, int N)
+{
+    int c = i * V;
+    if (c >= n && N - c >= V) {
+        const float zeros[V] = {};
+        store_raw<E, V>(row, i, to_raw<E, V>(zeros));
+        return;
+    }
+    for (int j = 0; j < V; j++)
+        if (c + j >= n && c + j < N) row[c + j] = E(0.0f);
+}
+
+/* --- maximum and sum ---------------------------------------------------------------- */
+
+/* exp(scale x - m). In float: one rounding before expf. As a power of two it takes half
+ * the instructions and has an error of 2 |x| 2^-24: too much for float, but negligible
+ * next to the 2^-11 and 2^-8 of a 16-bit result. */
+template <typename E>
+static __device__ __forceinline__ float term(float x, float scale, float m)
+{
+    if (sizeof(E) == 4) return expf(fmaf(x, scale, -m));
+    return exp2f(fmaf(x, scale * LOG2_E, -m * LOG2_E));
+}
+
+/* The maximum and the sum of some columns: of exp(column - max) */
+struct stats {
+    float max, sum;
+};
+
+/* No column. Not -inf: (-inf) - (-inf) is NaN, and exp(-FLT_MAX - m) is 0 as well. */
+static __device__ __forceinline__ stats no_columns(void)
+{
+    return {-FLT_MAX, 0.0f};
+}
+
+/* A larger maximum leaves the sum in units of the old one: rescale it. */
+static __device__ __forceinline__ void rescale(stats &s, float m)
+{
+    if (m <= s.max) return;
+    s.sum *= expf(s.max - m);
+    s.max = m;
+}
+
+/* Adds V columns to the running maximum and sum. */
+template <typename E, int V>
+static __device__ __forceinline__ void
+online_softmax(stats &s, const float (&x)[V], float scale)
+{
+    float m = x[0] * scale;
+    for (int j = 1; j < V; j++)
+        m = fmaxf(m, x[j] * scale);
+    rescale(s, m);
+    for (int j = 0; j < V; j++)
+        s.sum += term<E>(x[j], scale, s.max);
+}
+
+/* --- reductions --------------------------------------------------------------------- */
+
+/* Every lane of a group of LANES gets the group's maximum or sum. Butterfly: lane i meets
+ * i^16, i^8 ... and all lanes add in the same order, so all have the same bits. */
+template <int LANES> static __device__ __forceinline__ float group_max(float v)
+{
+    static_assert(LANES == 4 || LANES == 8 || LANES == WARP, "");
+#pragma unroll
+    for (int o = LANES / 2; o > 0; o >>= 1)
+        v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+    return v;
+}
+template <int LANES> static __device__ __forceinline__ float group_sum(float v)
+{
+#pragma unroll
+    for (int o = LANES / 2; o > 0; o >>= 1)
+        v += __shfl_xor_sync(~0u, v, o);
+    return v;
+}
+
+/* The stats of the LANES lanes that share a row, or (LANES = 0) of the block, in all of
+ * its threads. Every warp repeats the last step itself, which saves a barrier. */
+template <int LANES> static __device__ stats combine(stats own)
+{
+    if constexpr (LANES > 0) {
+        float m = group_max<LANES>(own.max);
+        return {m, group_sum<LANES>(own.sum * expf(own.max - m))};
+    } else {
+        __shared__ stats of_warp[MAX_THREADS / WARP];
+        int lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
+        own = combine<WARP>(own);
+        if (lane == 0) of_warp[threadIdx.x / WARP] = own;
+        __syncthreads();  // every warp's stats are in of_warp
+        return combine<WARP>(lane < warps ? of_warp[lane] : no_columns());
+    }
+}
+
+/* --- launches ----------------------------------------------------------------------- */
+
+/* Can rows that are `stride` elements apart be read in vectors of 16 bytes? */
+template <typename E> static bool rows_aligned(const void *p, int R, int stride)
+{
+    return is_aligned(16, p) && (R <= 1 || stride % VEC16<E> == 0);
+}
+
+/* Threads of a block that takes a row of n columns, one step at a time */
+template <int V> static int row_threads(int n, int most)
+{
+    int threads = (n + COLUMNS_PER_THREAD<V> - 1) / COLUMNS_PER_THREAD<V>;
+    threads = (threads + WARP - 1) / WARP * WARP;
+    return threads < most ? threads : most;
+}
+
+/* Blocks for R rows of `lanes` lanes each */
+static unsigned short_blocks(int R, int lanes)
+{
+    int rows = SHORT_ROW_THREADS / lanes;
+    return ((unsigned)R + rows - 1) / rows;
+}
+
+/* A row of n columns that stays in shared memory: all of it if two blocks then fit on an
+ * SM (one loads while the other stores), else as much as one block can have. */
+struct long_plan {
+    int threads, hold;  // hold: vectors
+    size_t bytes;       // of dynamic shared memory
+};
+template <typename E, int V, typename... P>
+static long_plan plan_long(void (*kernel)(P...), int n)
+{
+    // the driver takes 1 KB of each block, of_warp 256 bytes
+    size_t room = (size_t)max_smem_per_block() - 2048;
+    size_t row = (size_t)n * sizeof(E);
+    int threads = row_threads<V>(n, row <= room / 2 ? LONG_ROW_THREADS : MAX_THREADS);
+    if (n <= threads * COLUMNS_PER_THREAD<V>)
+        return {threads, 0, 0};  // registers suffice
+
+    size_t bytes = (row < room ? row : room) / 16 * 16;
+    allow_smem(kernel, bytes);
+    return {threads, (int)(bytes / sizeof(raw<E, V>)), bytes};
+}
+// END SOLUTION
+#endif

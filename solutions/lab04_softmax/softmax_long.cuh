@@ -1,0 +1,147 @@
+/* softmax_long.cuh - lab 04, part 04.2: the kernels of softmax.cu for rows that one block
+ * cannot keep in registers.
+ */
+#ifndef SOFTMAX_LONG_CUH
+#define SOFTMAX_LONG_CUH
+#include "rows.cuh"
+
+// BEGIN SOLUTION 04.2 (about 110 lines)
+//> /* TODO(04.2): 32 rows of 256,000 columns keep 32 blocks busy, but the GPU has room for a
+//>  * thousand. Let many blocks share a row: each stores the maximum and the sum of its part
+//>  * in the workspace, a second kernel combines them and normalises. About 40 lines. */
+/* A row too long for registers. Each thread takes it in steps of K vectors. Those of the
+ * last step stay in registers, the first `hold` vectors in shared memory, in the slot of
+ * the thread that loaded them, so that they need no barrier. The others are read again:
+ * backwards, because the L2 still has what was read last. */
+template <typename E, int V>
+static __global__ void __launch_bounds__(MAX_THREADS)
+    softmax_long_kernel(E *out, const E *x, int T, int N, float scale, int hold)
+{
+    extern __shared__ uint4 dynamic_smem[];
+    raw<E, V> *held = (raw<E, V> *)dynamic_smem;
+    constexpr int K = VECS_PER_THREAD<V>;
+    int row = blockIdx.x, n = N - T + row % T + 1;
+    share s = share_of<V>(n, threadIdx.x, blockDim.x);
+    const E *xr = x + (size_t)row * N;
+    E *o = out + (size_t)row * N;
+
+    raw<E, V> in[K];
+    stats own = no_columns();
+    float v[V], v_tail[1];
+    for (int first = 0; first < s.whole; first += s.step) {
+        load_step<E, V>(in, xr, first, s);
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            int i = first + k * s.width + s.lane;
+            if (i >= s.whole) continue;
+            if (first < s.last && i < hold) held[i] = in[k];
+            to_float<E, V>(v, in[k]);
+            online_softmax<E, V>(own, v, scale);
+        }
+    }
+    if (s.tail < n) {
+        v_tail[0] = (float)xr[s.tail];
+        online_softmax<E, 1>(own, v_tail, scale);
+    }
+    stats all = combine<0>(own);
+
+    float factor = 1.0f / all.sum;
+    int vecs = (N + V - 1) / V;  // after the whole ones come zeros
+    for (int first = (vecs - 1) / s.step * s.step; first >= 0; first -= s.step)
+#pragma unroll
+        for (int k = K - 1; k >= 0; k--) {
+            int i = first + k * s.width + s.lane;
+            if (i >= s.whole) {
+                if (i < vecs) store_zeros<E, V>(o, i, n, N);
+                continue;
+            }
+            raw<E, V> y = in[k];
+            if (first < s.last) y = i < hold ? held[i] : load_raw<E, V>(xr, i);
+            to_float<E, V>(v, y);
+            for (int j = 0; j < V; j++)
+                v[j] = term<E>(v[j], scale, all.max) * factor;
+            store_raw<E, V>(o, i, to_raw<E, V>(v));
+        }
+    if (s.tail < n) o[s.tail] = E(term<E>(v_tail[0], scale, all.max) * factor);
+}
+
+/* Few long rows: a block takes SPLIT_COLUMNS of one. The first kernel stores the stats of
+ * every part in the workspace, the second normalises. It runs backwards, so that it finds
+ * in the L2 what the first one read last. */
+constexpr int SPLIT_COLUMNS = 4096;  // of a shared row, per block
+constexpr int SPLIT_ABOVE = 32768;   // columns: longer rows are shared between blocks
+constexpr int SPLIT_MAX_ROWS = 256;  // more rows keep the GPU busy anyway
+
+template <typename E, int V>
+static __global__ void __launch_bounds__(ROW_THREADS)
+    split_stats_kernel(stats *parts, const E *x, int N, float scale)
+{
+    constexpr int K = VECS_PER_THREAD<V>;
+    int part = blockIdx.x, row = blockIdx.y;
+    int from = part * SPLIT_COLUMNS, n = min(SPLIT_COLUMNS, N - from);
+    share s = share_of<V>(n, threadIdx.x, blockDim.x);
+    const E *xr = x + (size_t)row * N + from;
+
+    raw<E, V> in[K];
+    load_step<E, V>(in, xr, 0, s);
+    stats own = no_columns();
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        if (k * s.width + s.lane >= s.whole) continue;
+        float v[V];
+        to_float<E, V>(v, in[k]);
+        online_softmax<E, V>(own, v, scale);
+    }
+    if (s.tail < n) {
+        float v[1] = {(float)xr[s.tail]};
+        online_softmax<E, 1>(own, v, scale);
+    }
+    stats all = combine<0>(own);
+    if (s.lane == 0) parts[(size_t)row * gridDim.x + part] = all;
+}
+
+/* A store that leaves the L2 first: the L2 holds x, which is still to be read. */
+template <typename E, int V>
+static __device__ __forceinline__ void store_streaming(E *row, int i, raw<E, V> x)
+{
+    if constexpr (V == 1)
+        store_raw<E, V>(row, i, x);
+    else
+        __stcs((uint4 *)row + i, make_uint4(x[0], x[1], x[2], x[3]));
+}
+
+template <typename E, int V>
+static __global__ void __launch_bounds__(ROW_THREADS)
+    split_normalise_kernel(E *out, const E *x, const stats *parts, int N, float scale)
+{
+    constexpr int K = VECS_PER_THREAD<V>;
+    int part = gridDim.x - 1 - blockIdx.x, row = gridDim.y - 1 - blockIdx.y;
+    int from = part * SPLIT_COLUMNS, n = min(SPLIT_COLUMNS, N - from);
+    share s = share_of<V>(n, threadIdx.x, blockDim.x);
+    const E *xr = x + (size_t)row * N + from;
+    E *o = out + (size_t)row * N + from;
+
+    raw<E, V> in[K];
+    load_step<E, V>(in, xr, 0, s);
+    stats all = no_columns();  // every warp combines all parts, in the same order
+    for (int i = s.lane % WARP; i < (int)gridDim.x; i += WARP) {
+        stats part_stats = parts[(size_t)row * gridDim.x + i];
+        rescale(all, part_stats.max);
+        all.sum += part_stats.sum * expf(part_stats.max - all.max);
+    }
+    all = combine<WARP>(all);
+    float factor = 1.0f / all.sum;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        int i = k * s.width + s.lane;
+        if (i >= s.whole) continue;
+        float v[V];
+        to_float<E, V>(v, in[k]);
+        for (int j = 0; j < V; j++)
+            v[j] = term<E>(v[j], scale, all.max) * factor;
+        store_streaming<E, V>(o, i, to_raw<E, V>(v));
+    }
+    if (s.tail < n) o[s.tail] = E(term<E>((float)xr[s.tail], scale, all.max) * factor);
+}
+// END SOLUTION
+#endif

@@ -1,0 +1,66 @@
+/* conv1d_walk.cuh - part 06.2: what the solution's kernels of both directions share. Helpers of
+ * yours for both files can be here.
+ */
+#ifndef CONV1D_WALK_CUH
+#define CONV1D_WALK_CUH
+#include "cuda/device.cuh"
+#include "cuda/vec.cuh"
+#include "rglru_contract.cuh"
+
+// BEGIN SOLUTION 06.2 (nothing in a first version)
+//> /* TODO(06.2): nothing, if the kernels share nothing. */
+/* A thread owns VEC neighbouring channels and walks through the tokens of a chunk of one row.
+ * The taps and the last inputs stay in registers, so each input is loaded once, except the
+ * width - 1 tokens before the chunk. Filters of 4 taps, the usual ones, have their own code
+ * (WIDTH = 4); all others share one (WIDTH = 0) with room for MAX_WIDTH. */
+
+constexpr int THREADS = 128;
+constexpr int MAX_WIDTH = 8;  // taps
+
+/* taps[s]: of the input s tokens before, for the thread's channels. With WIDTH = 4 they are
+ * loaded as four vectors, else one by one. */
+template <typename E, int VEC, int WIDTH, int TAPS>
+static __device__ void
+load_taps(float (&taps)[TAPS][VEC], const E *w, size_t channel, int width)
+{
+    if constexpr (WIDTH != 0) {
+        vec<E, VEC> all[TAPS];
+        for (int s = 0; s < TAPS; s++)
+            all[s] = load_vec<VEC>(w + channel * TAPS + s * VEC);
+        for (int s = 0; s < TAPS; s++)
+            for (int j = 0; j < VEC; j++) {
+                int at = j * TAPS + TAPS - 1 - s;
+                taps[s][j] = (float)all[at / VEC][at % VEC];
+            }
+    } else {
+        for (int s = 0; s < TAPS; s++)
+            for (int j = 0; j < VEC; j++)
+                taps[s][j] =
+                    s < width ? (float)w[(channel + j) * width + width - 1 - s] : 0.0f;
+    }
+}
+
+/* The part of a thread: tokens first to last-1 of row b, channels channel to channel+VEC-1 */
+struct chunk {
+    size_t b, channel;
+    int first, last;
+};
+
+/* Neighbouring threads have neighbouring channels. last = 0: no such chunk. */
+template <int VEC> static __device__ chunk own_chunk(int B, int T, int C, int walk)
+{
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x, columns = C / VEC;
+    size_t chunks = (T + walk - 1) / walk, b = i / columns / chunks;
+    int first = (int)(i / columns % chunks) * walk;
+    int last = first + walk < T ? first + walk : T;
+    return {b, i % columns * VEC, first, b < (size_t)B ? last : 0};
+}
+
+/* Blocks for chunks of `walk` tokens and `columns` vectors per token */
+static unsigned block_count(int B, int T, int columns, int walk)
+{
+    size_t threads = (size_t)B * ((T + walk - 1) / walk) * columns;
+    return (unsigned)((threads + THREADS - 1) / THREADS);
+}
+// END SOLUTION
+#endif
