@@ -19,13 +19,11 @@ test-programs: $$(TEST_PROGRAMS)
 test-gpu:  ## develop: on a computer with a GPU: suites, solutions, compute-sanitizer
 	@BACKEND=cuda PYTHON=$(PYTHON) tests/gpu.sh
 
-<<<<<<< HEAD
 examples: | setup  ##+ develop: run the commands of the examples in the guides again
 	@$(PYTHON) tools/examples.py write --all
-=======
+
 compile-archs:  ## develop: compile all device code for every GPU architecture since Turing
 	@NVCC="$(NVCC)" tools/compile_archs.sh $(ALL_ARCHS)
->>>>>>> main
 
 # For tests/gpu.sh: the labs, and the programs that are a suite each.
 list-labs:
@@ -54,8 +52,4 @@ $(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter fence,$$*),$(addp
 
 TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(B)/tests/labs/fence $(B)/tests/labs/intruder \
                  $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
-<<<<<<< HEAD
-.PHONY: test check test-programs test-gpu examples list-labs list-tests ops-data
-=======
-.PHONY: test check test-programs test-gpu compile-archs list-labs list-tests ops-data
->>>>>>> main
+.PHONY: test check test-programs test-gpu examples list-labs list-tests ops-data compile-archs
