@@ -19,8 +19,8 @@ static struct event {
     int row; /* PARTS - 1: the end of a run */
 } events[EVENTS];
 static int event_count;
-static bool wanted;
-static double copy_speed, product_speed; /* bytes and FLOPs a second */
+static bool recording;
+static double copy_rate, gemm_rate; /* bytes and FLOPs per second */
 
 static void mark(int row)
 {
@@ -37,7 +37,7 @@ static void mark(int row)
 void part(const char *name, double flops, double bytes)
 {
     int i = 0;
-    if (!wanted) return;
+    if (!recording) return;
     while (i < PARTS - 1 && rows[i].name && strcmp(rows[i].name, name) != 0)
         i++;
     rows[i].name = name, rows[i].calls++;
@@ -47,16 +47,15 @@ void part(const char *name, double flops, double bytes)
 
 void parts_ceilings(void)
 {
-    copy_speed = ceiling_copy(), product_speed = ceiling_gemm(true);
+    copy_rate = ceiling_copy(), gemm_rate = ceiling_gemm(true);
     printf(
-        "copy %.0f GB/s, large product %.1f TFLOP/s\n", copy_speed / 1e9,
-        product_speed / 1e12);
+        "copy %.0f GB/s, large GEMM %.1f TFLOP/s\n", copy_rate / 1e9, gemm_rate / 1e12);
 }
 
 void parts_begin(void)
 {
     memset(rows, 0, sizeof rows);
-    wanted = true;
+    recording = true;
 }
 
 void parts_add(void)
@@ -74,16 +73,16 @@ void parts_add(void)
 void parts_print(int runs)
 {
     double sum = 0;
-    wanted = false;
+    recording = false;
     for (int i = 0; i < PARTS && rows[i].name; i++) {
         const struct row *p = &rows[i];
         double s = p->ms / 1e3, rate = (p->flops ? p->flops : p->bytes) / s;
-        double of = rate / (p->flops ? product_speed : copy_speed);
+        double of = rate / (p->flops ? gemm_rate : copy_rate);
         printf(
             "  %-22s %4d calls %9.3f ms  %8.4f each  %8.1f %-7s %5.3f of %s\n", p->name,
             p->calls / runs, p->ms / runs, p->ms / p->calls,
             rate / (p->flops ? 1e12 : 1e9), p->flops ? "TFLOP/s" : "GB/s", of,
-            p->flops ? "the product" : "copy");
+            p->flops ? "the GEMM" : "copy");
         sum += p->ms / runs;
     }
     printf("  %-22s %20.3f ms\n", "sum", sum);

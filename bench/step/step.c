@@ -1,7 +1,7 @@
-/* step.c - rows of the decode step of RecurrentGemma-2B: the calls of one token in a CUDA
- * graph, each alone over many sets of weights and then all of them, beside the bytes that a
- * step must read. Random weights, bf16, all 26 layers distinct; on the CPU back end a model
- * of the same build, smaller.
+/* step.c - the decode step of RecurrentGemma-2B: the calls of one token in a CUDA graph, each
+ * alone over many sets of weights and then all of them, with the bytes that a step must read.
+ * Random weights, bf16, all 26 layers distinct; on the CPU back end a smaller model of the same
+ * structure.
  *
  *     make bench-step
  */
@@ -15,7 +15,7 @@
 #include "ops.h"
 #include "rglru.h"
 
-enum { TAPS = 4, MOST_LAYERS = 26, FAR = 4096 };
+enum { CONV_WIDTH = 4, MAX_LAYERS = 26, FAR = 4096 };
 static const enum bench_type TYPE = BENCH_BF16;
 static const float EPS = 1e-6f, OFFSET = 1.0f, SOFTCAP = 30.0f;
 
@@ -31,8 +31,9 @@ struct layer {
 };
 
 static struct model {
-    struct layer layer[MOST_LAYERS];
-    wb_bf16 *emb, *vector;  // vector: norms, biases, taps, a_param; used by all layers
+    struct layer layer[MAX_LAYERS];
+    wb_bf16 *emb,
+        *vector;  // vector: norms, biases, filters, a_param; shared by all layers
     float *cis;
     double bytes;  // of all weights
 } model;
@@ -58,7 +59,7 @@ static void check(cudaError_t e, const char *what)
     exit(1);
 }
 
-// --- what a step calls ---------------------------------------------------------------------
+// --- the calls of a step ---------------------------------------------------------------------
 
 static void linear(
     wb_bf16 *out, const wb_bf16 *x, const wb_bf16 *w, const wb_bf16 *norm,
@@ -78,7 +79,7 @@ static void recurrence(const struct layer *y)
     const wb_bf16 *v = model.vector;
     WB_CHECK(rglru_step_bf16(
         now.g, y->conv_state, y->state, now.proj, now.proj + size.C, v, v, y->wx, v,
-        y->wa, v, v, now.pos, now.B, size.H, size.C / size.H, TAPS, 2 * size.C,
+        y->wa, v, v, now.pos, now.B, size.H, size.C / size.H, CONV_WIDTH, 2 * size.C,
         now.stream));
 }
 static void attention(const struct layer *y)
@@ -112,7 +113,7 @@ static void head(void)
         now.logits, now.x, model.emb, model.vector, now.B, size.C, size.V, EPS, OFFSET,
         now.blas, now.stream));
 }
-static void draw(void)
+static void sample(void)
 {
     WB_CHECK(sample_f32(
         now.token, NULL, now.logits, now.seed, now.pos, now.B, size.V, size.V, SOFTCAP,
@@ -125,7 +126,7 @@ static void advance(void)
         now.stream));
 }
 
-// --- graphs of them ------------------------------------------------------------------------
+// --- their graphs ------------------------------------------------------------------------
 
 static int is_recurrent(const struct layer *y)
 {
@@ -153,7 +154,7 @@ static void whole_step(void)
             attention(y);
         out(y), gate_up(y), down(y);
     }
-    head(), draw(), advance();
+    head(), sample(), advance();
 }
 
 static wb_status replay(const void *context)
@@ -162,7 +163,7 @@ static wb_status replay(const void *context)
     return e == cudaSuccess ? WB_OK : WB_BAD_CUDA;
 }
 
-static cudaGraphExec_t begun_to_exec(void)
+static cudaGraphExec_t end_capture(void)
 {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -172,7 +173,7 @@ static cudaGraphExec_t begun_to_exec(void)
     return exec;
 }
 
-static void begin(void)
+static void begin_capture(void)
 {
     check(
         cudaStreamBeginCapture(now.stream, cudaStreamCaptureModeThreadLocal), "capture");
@@ -180,21 +181,21 @@ static void begin(void)
 
 static void row(const char *name, double bytes)
 {
-    cudaGraphExec_t exec = begun_to_exec();
+    cudaGraphExec_t exec = end_capture();
     char shape[32];
     snprintf(shape, sizeof shape, "B%d", now.B);
     bench_row(name, TYPE, shape, bytes, replay, exec);
     check(cudaGraphExecDestroy(exec), "the graph");
 }
 
-/* One call of each of the layers that have it, one behind the other. */
+/* One call for each layer that has it, one after the other. */
 static void rows_of_layers(
     const char *what, void (*call)(const struct layer *),
     int (*has)(const struct layer *), double bytes)
 {
     char name[32];
     int n = 0;
-    begin();
+    begin_capture();
     for (int l = 0; l < size.layers; l++)
         if (has(&model.layer[l])) call(&model.layer[l]), n++;
     snprintf(name, sizeof name, "%s x%d", what, n);
@@ -203,7 +204,7 @@ static void rows_of_layers(
 
 static void row_of(const char *name, void (*call)(void), double bytes)
 {
-    begin();
+    begin_capture();
     call();
     row(name, bytes);
 }
@@ -214,7 +215,7 @@ static void parts(void)
     rows_of_layers("in, recurrent", in, is_recurrent, e * C * 2 * C);
     rows_of_layers(
         "rglru_step", recurrence, is_recurrent,
-        e * 2 * C * C / size.H + B * C * (8 + 2 * (TAPS + 4)));
+        e * 2 * C * C / size.H + B * C * (8 + 2 * (CONV_WIDTH + 4)));
     rows_of_layers("in, attention", in, is_attention, e * C * (size.H + 2) * D);
     rows_of_layers("attention_decode", attention, is_attention, e * B * 2 * size.S * D);
     rows_of_layers("out", out, is_any, e * C * C);
@@ -222,7 +223,7 @@ static void parts(void)
     rows_of_layers("down", down, is_any, e * C * size.F);
     row_of("logits_step", head, e * C * size.V + 4 * B * size.V);
     row_of("embedding_forward", embed, 2 * e * B * C);
-    row_of("sample", draw, 4 * B * size.V);
+    row_of("sample", sample, 4 * B * size.V);
     row_of("generate_advance", advance, 4 * B * 4);
 }
 
@@ -247,7 +248,7 @@ static void make_model(void)
     model.vector = bench_tensor(TYPE, 4 * (size_t)(2 * F + C));
     model.cis = bench_tensor(BENCH_F32, (size_t)FAR * size.D);
     wb_bf16 *ring = bench_tensor(TYPE, (size_t)A * most * size.S * size.D * 2);
-    wb_bf16 *conv = bench_tensor(TYPE, (size_t)(L - A) * most * TAPS * C);
+    wb_bf16 *conv = bench_tensor(TYPE, (size_t)(L - A) * most * CONV_WIDTH * C);
     float *state = bench_tensor(BENCH_F32, (size_t)(L - A) * most * C);
     for (int l = 0; l < L; l++) {
         struct layer *y = &model.layer[l];
@@ -258,7 +259,7 @@ static void make_model(void)
         if (y->recurrent) {
             y->wx = take(&all, C * M), y->wa = take(&all, C * M);
             y->conv_state = conv, y->state = state;
-            conv += most * TAPS * C, state += most * C;
+            conv += most * CONV_WIDTH * C, state += most * C;
         } else {
             y->keys = ring, y->values = ring + most * (size_t)size.S * size.D;
             ring += 2 * most * (size_t)size.S * size.D;
@@ -311,7 +312,7 @@ void bench_op(void)
         row_of("step, best", whole_step, model.bytes + kv);
         now.temperature = 0.8f, now.top_k = 40, now.top_p = 0.95f;
         row_of("step, top_k 40 top_p .95", whole_step, model.bytes + kv);
-        row_of("sample, top_k 40 top_p .95", draw, 4.0 * now.B * size.V);
+        row_of("sample, top_k 40 top_p .95", sample, 4.0 * now.B * size.V);
     }
     wb_blas_destroy(now.blas);
     check(cudaStreamDestroy(now.stream), "the stream");

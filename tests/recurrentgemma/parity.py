@@ -63,7 +63,7 @@ class Parity:
         options = [*self.options, *options]
         texts = rg_program.greedy(self.program, self.folder, rows, TOKENS, *options)
         worst = max(
-            rg_program.behind(self.model.whole(row + text)[0], row, text)
+            rg_program.shortfall(self.model.whole(row + text)[0], row, text)
             for row, text in zip(rows, texts, strict=True)
         )
         what = " ".join([f"{TOKENS} tokens behind {len(rows)} rows", *options])
