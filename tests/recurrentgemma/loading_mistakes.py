@@ -43,7 +43,7 @@ def configs():
         ("a matrix that is too large", "too large", {"hidden_size": 1 << 29, "lru_width": 69}),
         ("an odd intermediate_size", "intermediate_size is not even", {"intermediate_size": 41}),
         ("no window", "attention_window_size is missing", {"attention_window_size": None}),
-        ("a long filter", "a convolution of 9 taps", {"conv1d_width": 9}),
+        ("a long filter", "a convolution of width 9", {"conv1d_width": 9}),
         ("heads that do not divide", "do not divide", {"num_key_value_heads": 2}),
         ("a large head", "a head of 300 channels", {"head_dim": 300}),
         ("an odd head", "a head of 13 channels", {"head_dim": 13}),
@@ -108,7 +108,7 @@ def tensors():
         ("another recurrent width", "(lru_width", base, {"lru_width": 72}),
         ("another head", "(num_attention_heads * head_dim, hidden_size)", base, {"head_dim": 16}),
         ("another filter", "(lru_width, 1, conv1d_width)", base, {"conv1d_width": 4}),
-        ("a turned matrix", "is (23,3,23)",
+        ("a transposed matrix", "is (23,3,23)",
          changed(gates, ("f32", base[gates][1].transpose(1, 0, 2).copy())), {}),
         ("a misshaped matrix", "down_proj.weight': is (36,41)",
          changed(layer + "mlp_block.down_proj.weight", wide), {}),
@@ -144,7 +144,7 @@ def files():
 
     file(("a file that ends early", "it is truncated"), lambda d: d[:-1])
     file(("a file that ends in its header", "it is truncated"), lambda d: d[:100])
-    file(("a file that goes on", "belong to no tensor"), lambda d: d + b"0")
+    file(("a file with bytes after its end", "belong to no tensor"), lambda d: d + b"0")
     file(("an empty file", "is empty"), lambda d: b"")
     file(("a pointer of git-lfs", "model.safetensors: is a Git LFS pointer"), lambda d: POINTER)
     file(("noise", "not a safetensors file"), lambda d: bytes(range(256)) * 9)

@@ -40,7 +40,7 @@ cleared() {
 }
 check "/clear and /exit" cleared
 full() { printf "$turns" | chat --context 50; }
-check_says "a conversation that is full says so and goes on" "/clear starts over" full
+check_says "a full conversation says so and continues" "/clear starts over" full
 brim() { # in a turn, in an answer, between the two: full, but no error
     for context in 20 47 48 67 68 75 76 77; do
         printf "$turns" | chat --quiet --context $context >"$TMP/answered" || return 1
