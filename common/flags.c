@@ -30,7 +30,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-// Characters to insert, delete or replace, or neighbours to swap, that make a of b.
+// The least number of insertions, deletions, replacements and swaps of neighbours from b to a.
 static int edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
     int d[LONGEST_NAME + 1][LONGEST_NAME + 1];
@@ -55,7 +55,7 @@ const char *flags_nearest(const flag_table *t, const char *name, size_t length, 
             return r->now;
     }
     const char *best = NULL;
-    int nearest = 2 + (int)length / 3;  // from here on another name is another word
+    int nearest = 2 + (int)length / 3;  // at this distance two names are different words
     for (size_t i = 0; i < t->count; i++) {
         const char *candidate = t->flags[i].name;
         if (!(t->flags[i].use & use)) continue;

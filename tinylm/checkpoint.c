@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_ROOM (PATH_MAX + 64)
+enum { PATH_ROOM = PATH_MAX + 64 };
 
 static const st_dtype stored[WB_DTYPES] = {
     [WB_F32] = ST_F32, [WB_BF16] = ST_BF16, [WB_F16] = ST_F16};

@@ -93,8 +93,8 @@ static int log_step(run *r, double val)
     const wb_train *s = trainer_read(&r->t);
     double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.rows;
     double rate = (s->step - r->since_step) * tokens / (now - r->since);
-    if (s->loss_scale <
-        0x1p-20f)  // it began at 1 or more, and each skipped step halves it
+    enum { LOWEST = -20 };  // the scale began at 1 or more; each skipped step halves it
+    if (s->loss_scale < ldexpf(1, LOWEST))
         return error_set(
             &r->err,
             "step %u: the gradients have not been finite for many steps, the run has "

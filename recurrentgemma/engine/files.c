@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_ROOM (PATH_MAX + 256)
+enum { PATH_ROOM = PATH_MAX + 256 };
 enum { MAX_BYTES = 64 << 20 };  // of an index
 
 /* --- the index ---------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CASES = 64, REPEATS = 5 };
+enum { MAX_CASES = 64, REPEATS = 5 };
 
 typedef struct bench_case {
     int B, P, G;
@@ -58,8 +58,8 @@ static int read_cases(const char *text, bench_case *cases, wb_error *err)
                 "--bench: '%.40s' is not BxPxG: sequences, prompt tokens, generated tokens, "
                 "each 1 or more, as in 1x512x128,32x512x64",
                 word);
-        if (n == MOST_CASES)
-            return error_set(err, "--bench: more than %d cases", MOST_CASES);
+        if (n == MAX_CASES)
+            return error_set(err, "--bench: more than %d cases", MAX_CASES);
         cases[n++] = c;
     } while (*p);
     return n;
@@ -87,8 +87,8 @@ static int **random_prompts(const bench_case *c, int vocab, uint64_t seed)
 
 // One run: the seconds of the prefill and of the G - 1 steps.
 static int once(
-    session *s, const bench_case *c, int *const *prompts, const int *count, double *read,
-    double *steps, wb_error *err)
+    session *s, const bench_case *c, int *const *prompts, const int *count,
+    double *prefill, double *steps, wb_error *err)
 {
     for (int b = 0; b < c->B; b++)
         rg_reset(s->e, b, s->o->gen.seed + (uint64_t)b);
@@ -96,7 +96,7 @@ static int once(
     int rc = rg_prefill(s->e, (const int *const *)prompts, count, err);
     double t1 = seconds_now();
     if (rc >= 0 && c->G > 1) rc = rg_step(s->e, c->G - 1, err);
-    *read = t1 - t0, *steps = seconds_now() - t1;
+    *prefill = t1 - t0, *steps = seconds_now() - t1;
     return rc < 0 ? -1 : 0;
 }
 
@@ -104,7 +104,7 @@ static int once(
 static int
 measure(session *s, const bench_case *c, int *const *prompts, figures *f, wb_error *err)
 {
-    double read[REPEATS], step[REPEATS], all[REPEATS];
+    double prefill[REPEATS], step[REPEATS], total[REPEATS];
     int *count = malloc((size_t)c->B * sizeof *count), n = 0, rc = 0;
     if (!count) return error_set(err, "--bench: no memory");
     for (int b = 0; b < c->B; b++)
@@ -114,7 +114,7 @@ measure(session *s, const bench_case *c, int *const *prompts, figures *f, wb_err
         double r, w;
         rc = once(s, c, prompts, count, &r, &w, err);
         if (i == 0 && r + w < 10) continue;
-        read[n] = r, all[n] = r + w;
+        prefill[n] = r, total[n] = r + w;
         step[n++] = c->G > 1 ? w / (c->G - 1) : 0;
         if (seconds_now() - began > 10) break;
     }
@@ -122,8 +122,8 @@ measure(session *s, const bench_case *c, int *const *prompts, figures *f, wb_err
     if (rc) return -1;
     if (n == 0) return error_set(err, "--bench: stopped before the first result");
     f->repeats = n;
-    f->prefill = median_of(read, n), f->step = median_of(step, n);
-    f->total = median_of(all, n);
+    f->prefill = median_of(prefill, n), f->step = median_of(step, n);
+    f->total = median_of(total, n);
     return 0;
 }
 
@@ -217,7 +217,7 @@ static void print_head(const session *s, const rg_info *i, ceilings *top)
 
 int bench(session *s, wb_error *err)
 {
-    bench_case cases[MOST_CASES];
+    bench_case cases[MAX_CASES];
     int n = read_cases(s->o->bench, cases, err);
     if (n < 0) return -1;
     if (!s->o->gen.quiet) wb_print_kernels(stderr);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_BYTES ((size_t)1 << 30) /* of a file */
+enum { MAX_BYTES = 1 << 30 };  // of a file
 
 static int make_room(prompt_batch *p, size_t batch, wb_error *err)
 {
@@ -130,11 +130,11 @@ static char *read_stdin(size_t *bytes, wb_error *err)
         if (got == 0) break;
         n += (size_t)got;
         if (n < room) continue;
-        char *more = room < MOST_BYTES ? realloc(text, room *= 2) : NULL;
+        char *more = room < MAX_BYTES ? realloc(text, room *= 2) : NULL;
         if (!more) free(text);
         text = more;
     }
-    if (!text) error_set(err, "stdin: more than %zu bytes, or no memory", MOST_BYTES);
+    if (!text) error_set(err, "stdin: more than %d bytes, or no memory", MAX_BYTES);
     if (text && n > 0 && text[n - 1] == '\n') n--;
     *bytes = n;
     return text;
@@ -223,7 +223,7 @@ static int
 read_file(prompt_batch *p, const options *o, const text_codec *codec, wb_error *err)
 {
     size_t bytes;
-    char *text = file_read(p->from, MOST_BYTES, &bytes, err);
+    char *text = file_read(p->from, MAX_BYTES, &bytes, err);
     if (!text) return -1;
     int lines = count_lines(text, bytes), rc = make_room(p, (size_t)lines + 1, err);
     if (!rc && lines == 0)

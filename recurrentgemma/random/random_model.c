@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_ROOM (PATH_MAX + 64)
+enum { PATH_ROOM = PATH_MAX + 64 };
 enum { PIECE = 1 << 18, MAX_THREADS = 32 };  // PIECE: elements that fit a cache
 
 typedef struct shard {
@@ -39,7 +39,7 @@ typedef struct writing {
     int count, shards;
     size_t bytes;
     shard *shard;
-    pthread_mutex_t lock;  // of what follows
+    pthread_mutex_t lock;  // of the members below
     int tensor;            // the next piece to fill
     size_t element;
     int rc;
@@ -69,7 +69,7 @@ static void divide(writing *w)
 static int begin_shard(writing *w, int s)
 {
     static const st_dtype stored[] = {ST_F32, ST_BF16, ST_F16};
-    const st_pair format = {"format", "pt"};  // what transformers looks for
+    const st_pair format = {"format", "pt"};  // transformers requires it
     char path[PATH_ROOM];
     shard *x = &w->shard[s];
     if (w->shards == 1)
