@@ -2,7 +2,7 @@
  *     tokenizer.model   SentencePiece, through its library
  *     tokenizer.json    characters or bytes, as TinyLM writes them (common/tokenizer.h)
  * The room text/ depends on common/ alone; program/, example.c, tests/ and programs that embed
- * the engine include text.h and chat.h, nobody else the other headers.
+ * the engine include text.h and chat.h; the other headers are private.
  */
 #ifndef TEXT_H
 #define TEXT_H
