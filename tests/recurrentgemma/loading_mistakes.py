@@ -48,9 +48,9 @@ def configs():
         ("a large head", "a head of 300 channels", {"head_dim": 300}),
         ("an odd head", "a head of 13 channels", {"head_dim": 13}),
         ("gates that do not divide", "70 recurrent channels do not make 3", {"lru_width": 70}),
-        ("an unknown block", "block_types is no list", {"block_types": ["mamba"]}),
-        ("no block", "block_types is no list", {"block_types": []}),
-        ("a word for blocks", "block_types is no list", {"block_types": "recurrent"}),
+        ("an unknown block", "block_types is not a list", {"block_types": ["mamba"]}),
+        ("no block", "block_types is not a list", {"block_types": []}),
+        ("a word for blocks", "block_types is not a list", {"block_types": "recurrent"}),
         ("a word for a number", "rms_norm_eps is not a number", {"rms_norm_eps": "1e-6"}),
         ("an epsilon of 0", "rms_norm_eps 0 must be above 0", {"rms_norm_eps": 0}),
         ("a soft cap below 0", "a soft cap of -1", {"logits_soft_cap": -1}),
@@ -189,12 +189,12 @@ def shards():
         one if i["weight_map"][norm] == two else two)(w, i))
     case("a tensor that is nowhere", "'ghost' should be in", lambda w, i: i["weight_map"].update(
         {"ghost": one}))
-    case("a tensor that the index forgets", f"says nothing of tensor '{norm}'",
+    case("a tensor that the index forgets", f"does not list tensor '{norm}'",
          lambda w, i: i["weight_map"].pop(norm) and None)
     for shard in "../" + one, "/etc/passwd", "..", "a/b", "", 7, None, "x\n/y":
-        case(f"a shard called {shard!r}", f"'{norm}': its file is no name of a file", put(shard))
-    case("no map", "weight_map is no object", lambda w, i: {"metadata": {}})
-    case("a list for a map", "weight_map is no object", lambda w, i: {"weight_map": [one]})
-    case("an empty map", "weight_map is no object", lambda w, i: {"weight_map": {}})
+        case(f"a shard called {shard!r}", f"'{norm}': its file is not in this folder", put(shard))
+    case("no map", "weight_map is not an object", lambda w, i: {"metadata": {}})
+    case("a list for a map", "weight_map is not an object", lambda w, i: {"weight_map": [one]})
+    case("an empty map", "weight_map is not an object", lambda w, i: {"weight_map": {}})
     case("an index that ends early", "not valid JSON", lambda w, i: '{"weight_map": {')
-    case("a list for an index", "weight_map is no object", lambda w, i: "[]")
+    case("a list for an index", "weight_map is not an object", lambda w, i: "[]")

@@ -41,8 +41,8 @@ check_says "random: the published 9B" "8579977216 parameters, 17.160 GB in 4 fil
 refuses "no folder" "no folder to write to"
 refuses "two folders" "two folders" "$TMP/x" "$TMP/y"
 refuses "a folder with a model" "exists already: remove it" "$TMP/odd"
-refuses "an unknown preset" "there are 2b, 9b and tiny" --preset 7b "$TMP/x"
-refuses "an unknown dtype" "there are bf16, f32 and f16" --dtype f8 "$TMP/x"
+refuses "an unknown preset" "give 2b, 9b or tiny" --preset 7b "$TMP/x"
+refuses "an unknown dtype" "give bf16, f32 or f16" --dtype f8 "$TMP/x"
 refuses "an unknown option" "unknown option --depth" --depth 3 "$TMP/x"
 refuses "an option without its value" "--seed needs a value" "$TMP/x" --seed
 refuses "heads that do not divide" "do not divide" --heads 3 --kv-heads 2 --channels 36 "$TMP/x"
