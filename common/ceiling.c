@@ -23,13 +23,13 @@ static void copy(const work *w)
     CUDA_CHECK(cudaMemcpyAsync(w->to, w->a, w->bytes, cudaMemcpyDeviceToDevice, NULL));
 }
 
-static void product_f32(const work *w)
+static void gemm_f32(const work *w)
 {
     WB_CHECK(matmul_forward_f32(
         w->to, w->a, w->b, NULL, NULL, w->n, w->n, w->n, w->blas, NULL));
 }
 
-static void product_bf16(const work *w)
+static void gemm_bf16(const work *w)
 {
     WB_CHECK(matmul_forward_bf16(
         w->to, w->a, w->b, NULL, NULL, w->n, w->n, w->n, w->blas, NULL));
@@ -68,7 +68,7 @@ static double median_seconds(void (*call)(const work *w), const work *w)
 }
 
 // Device memory of this size, zeroed.
-static void *room(size_t bytes)
+static void *zeroed(size_t bytes)
 {
     void *p;
     CUDA_CHECK(cudaMalloc(&p, bytes));
@@ -79,7 +79,7 @@ static void *room(size_t bytes)
 double ceiling_copy(void)
 {
     size_t bytes = (size_t)1 << (machine_is_gpu() ? 30 : 26);
-    void *to = room(bytes), *from = room(bytes);
+    void *to = zeroed(bytes), *from = zeroed(bytes);
     const work w = {.to = to, .a = from, .bytes = bytes};
     double seconds = median_seconds(copy, &w);
     CUDA_CHECK(cudaFree(to));
@@ -87,12 +87,12 @@ double ceiling_copy(void)
     return 2.0 * (double)bytes / seconds;
 }
 
-// (n,n) numbers in [-1, 1): products of zeros need less power and run faster.
+// (n,n) numbers in [-1, 1): a GEMM of zeros needs less power and runs faster.
 static void *random_matrix(size_t n, bool bf16, uint64_t seed)
 {
     size_t size = bf16 ? 2 : 4, count = n * n;
     char *h = malloc(count * size);
-    void *p = room(count * size);
+    void *p = zeroed(count * size);
     for (size_t i = 0; h && i < count; i += 4) {
         uint32_t r[4];
         wb_random(r, seed, (uint32_t)i, (uint32_t)(i >> 32), 0, 0);
@@ -107,14 +107,14 @@ static void *random_matrix(size_t n, bool bf16, uint64_t seed)
     return p;
 }
 
-double ceiling_product(bool bf16)
+double ceiling_gemm(bool bf16)
 {
     int n = machine_is_gpu() ? 8192 : 512;
     void *a = random_matrix((size_t)n, bf16, 1), *b = random_matrix((size_t)n, bf16, 2),
-         *to = room((size_t)n * (size_t)n * 4);
+         *to = zeroed((size_t)n * (size_t)n * 4);
     work w = {.to = to, .a = a, .b = b, .n = n};
     WB_CHECK(wb_blas_create(&w.blas));
-    double seconds = median_seconds(bf16 ? product_bf16 : product_f32, &w);
+    double seconds = median_seconds(bf16 ? gemm_bf16 : gemm_f32, &w);
     wb_blas_destroy(w.blas);
     CUDA_CHECK(cudaFree(a));
     CUDA_CHECK(cudaFree(b));

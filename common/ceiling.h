@@ -1,13 +1,13 @@
-/* ceiling.h - what the machine can do at best, measured beside what the model does: the
- * figures of --bench and of bench/prefill stand as parts of these. */
+/* ceiling.h - the best that the device can do, measured in the same run as the model: --bench
+ * and bench/prefill give their figures as fractions of these. */
 #ifndef CEILING_H
 #define CEILING_H
 #include <stdbool.h>
 
-/* Bytes read and bytes written a second by a large copy on the device. */
+/* Bytes read and written per second by a large copy on the device. */
 double ceiling_copy(void);
-/* FLOPs a second of the library's own product of large square matrices, bf16 or f32. */
-double ceiling_product(bool bf16);
+/* FLOPs per second of the library's GEMM of large square matrices, bf16 or f32. */
+double ceiling_gemm(bool bf16);
 
 /* Sorts x; n >= 1. */
 double median_of(double *x, int n);

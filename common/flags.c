@@ -21,7 +21,7 @@ const flag *flags_find(const flag_table *t, const char *name, size_t length, int
     return NULL;
 }
 
-/* --- suggestions ----------------------------------------------------------------------- */
+/* --- suggestions -------------------------------------------------------------------- */
 
 enum { LONGEST_NAME = 40 };
 
@@ -30,7 +30,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-// Characters to insert, delete or replace, or neighbours to swap, that make a of b.
+// The least number of insertions, deletions, replacements and swaps of neighbours from b to a.
 static int edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
     int d[LONGEST_NAME + 1][LONGEST_NAME + 1];
@@ -55,7 +55,7 @@ const char *flags_nearest(const flag_table *t, const char *name, size_t length, 
             return r->now;
     }
     const char *best = NULL;
-    int nearest = 2 + (int)length / 3;  // from here on another name is another word
+    int nearest = 2 + (int)length / 3;  // at this distance two names are different words
     for (size_t i = 0; i < t->count; i++) {
         const char *candidate = t->flags[i].name;
         if (!(t->flags[i].use & use)) continue;
@@ -65,7 +65,7 @@ const char *flags_nearest(const flag_table *t, const char *name, size_t length, 
     return best;
 }
 
-/* --- values ---------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------- */
 
 int flags_set(
     const flag *p, void *options, const char *value, const char *where, wb_error *err)
@@ -119,7 +119,7 @@ void flags_default(const flag_table *t, void *options)
         }
 }
 
-/* --- command line ---------------------------------------------------------------------- */
+/* --- command line ------------------------------------------------------------------- */
 
 static int
 unknown(const flag_table *t, const char *word, size_t length, int use, wb_error *err)
@@ -173,23 +173,47 @@ int flags_parse(
     return 0;
 }
 
+enum { HELP_COLUMN = 25, HELP_WIDTH = 90 };
+
+// Words from HELP_COLUMN on, continued on lines of their own.
+static void print_wrapped(const char *text)
+{
+    int at = HELP_COLUMN;
+    for (const char *word = text; *word;) {
+        int length = (int)strcspn(word, " ");
+        if (at > HELP_COLUMN && at + 1 + length > HELP_WIDTH) {
+            printf("\n%*s", HELP_COLUMN, "");
+            at = HELP_COLUMN;
+        } else if (at > HELP_COLUMN) {
+            printf(" ");
+            at++;
+        }
+        printf("%.*s", length, word);
+        at += length, word += length;
+        while (*word == ' ')
+            word++;
+    }
+    printf("\n");
+}
+
 void flags_help(const flag_table *t, int use)
 {
     for (size_t i = 0; i < t->count; i++) {
         const flag *p = &t->flags[i];
-        char name[40];
+        char name[40], help[400];
         if (!(p->use & use)) continue;
         const char *start = p->start ? p->start : "";
         bool off = p->kind == FLAG_SWITCH && strcmp(start, "0") == 0;
-        const char *what = off                                            ? ""
-                           : p->kind == FLAG_SWITCH                       ? " 0|1"
-                           : p->kind == FLAG_TEXT || p->kind == FLAG_WORD ? " TEXT"
-                                                                          : " N";
-        snprintf(name, sizeof name, "--%s%s", p->name, what);
-        if (*start == '\n') start = "newline";
-        if (off) start = "";
-        printf(
-            "  %-22s %s%s%s%s\n", name, p->help, *start ? " [" : "", start,
-            *start ? "]" : "");
+        const char *value = off                                            ? ""
+                            : p->kind == FLAG_SWITCH                       ? " 0|1"
+                            : p->kind == FLAG_TEXT || p->kind == FLAG_WORD ? " TEXT"
+                                                                           : " N";
+        snprintf(name, sizeof name, "--%s%s", p->name, value);
+        bool shown = *start && !off;
+        snprintf(
+            help, sizeof help, "%s%s%s%s", p->help, shown ? " [" : "", shown ? start : "",
+            shown ? "]" : "");
+        printf("  %-22s ", name);
+        print_wrapped(help);
     }
 }

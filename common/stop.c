@@ -25,13 +25,13 @@ static bool ignored(int number)
 
 void stop_catch(void)
 {
-    // Without SA_RESTART: a chat that waits for a line must see it.
+    // Without SA_RESTART: it must interrupt a chat that waits for a line.
     const struct sigaction stop = {.sa_handler = on_signal};
     const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
-        // nohup ignores SIGHUP, and so it stays.
+        // nohup ignores SIGHUP; keep it so.
         if (caught[i] != SIGHUP || !ignored(SIGHUP)) sigaction(caught[i], &stop, NULL);
-    signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit gives an error, not the end
+    signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit returns an error instead
 }
 
 int stop_signal(void)

@@ -1,4 +1,4 @@
-/* example.c - the engine in a program of your own: goes on from a text by 100 tokens.
+/* example.c - the engine in a program of your own: continues a text by 100 tokens.
  *
  *     make build/cpu/recurrentgemma-example
  *     build/cpu/recurrentgemma-example runs/laptop-griffin/best "ROMEO:"
@@ -16,7 +16,7 @@ static int fail(const wb_error *err)
     return 1;
 }
 
-// The text's ids, behind the token that begins a text where the tokenizer has one.
+// The text's ids, after BOS where the tokenizer has one.
 static int *encode(const text_codec *codec, const char *text, int *count, wb_error *err)
 {
     size_t n;
@@ -53,20 +53,20 @@ int main(int argc, char **argv)
     int count;
     int *prompt = encode(codec, argv[2], &count, &err);
     if (!prompt) return fail(&err);
-    const int *rows[] = {prompt};  // a batch of one
+    const int *prompts[] = {prompt};  // a batch of one
     text_stream *stream = text_stream_begin(codec);
     size_t bytes;
     const char *piece;
 
-    // Reads the prompt and draws the first token; then up to 8 at a time until the row ends.
-    int going = rg_prefill(engine, rows, &count, &err);
-    for (int shown = 0; going >= 0; going = rg_step(engine, 8, &err)) {
+    // The prefill samples the first token; each step then up to 8 until the sequence ends.
+    int continuing = rg_prefill(engine, prompts, &count, &err);
+    for (int shown = 0; continuing >= 0; continuing = rg_step(engine, 8, &err)) {
         for (; shown < rg_sampled(engine, 0); shown++) {
             piece = text_stream_add(stream, rg_tokens(engine, 0)[shown], &bytes);
             fwrite(piece, 1, bytes, stdout);
         }
         fflush(stdout);
-        if (going == 0) break;
+        if (continuing == 0) break;
     }
     piece = text_stream_end(stream, &bytes);
     fwrite(piece, 1, bytes, stdout);
@@ -76,5 +76,5 @@ int main(int argc, char **argv)
     rg_close(engine);
     text_close(codec);
     free(prompt);
-    return going < 0 ? fail(&err) : 0;
+    return continuing < 0 ? fail(&err) : 0;
 }

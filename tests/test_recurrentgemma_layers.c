@@ -1,6 +1,6 @@
 /* test_recurrentgemma_layers.c - the decoder under the engine, layer by layer, on the tiny
- * model: the residual stream behind each layer within 5e-5, documents packed in one row, and
- * the logits of each single step, within 1e-4.
+ * model: the residual stream after each layer within 5e-5, documents packed in one sequence,
+ * and the logits of each single step, within 1e-4.
  */
 #include "../recurrentgemma/engine/weights.h"
 #include "decoder.h"
@@ -10,7 +10,7 @@ typedef struct run {
     griffin_config config;
     rg_weights weights;
     wb_blas *blas;
-    cudaStream_t stream;  // not NULL: that one cannot be recorded
+    cudaStream_t stream;  // not NULL: the default stream cannot be captured
     decoder d;
     int t0, seen;  // of the chunk; calls of the watch
 } run;
@@ -63,7 +63,7 @@ static void create(int chunk, bool graph)
 
 TestSuite(layers, .init = start, .fini = end);
 
-/* --- the residual stream ------------------------------------------------------------- */
+/* --- the residual stream ------------------------------------------------------------ */
 
 static void compare(void *user, decoder *d, int layer, const void *x, int T)
 {
@@ -72,7 +72,7 @@ static void compare(void *user, decoder *d, int layer, const void *x, int T)
     want += ((size_t)(layer + 1) * LONG + me->t0) * CHANNELS;
     cr_assert(cudaStreamSynchronize(r->stream) == cudaSuccess);
     char what[64];
-    snprintf(what, sizeof what, "behind layer %d, tokens from %d on", layer, me->t0);
+    snprintf(what, sizeof what, "after layer %d, tokens from %d on", layer, me->t0);
     near(x, want, (size_t)T * CHANNELS, 5e-5, what);
     cr_assert_eq(d->config.shape.channels, CHANNELS);
     me->seen++;
@@ -96,7 +96,7 @@ Test(layers, hidden)
     }
 }
 
-/* --- documents in one row ------------------------------------------------------------ */
+/* --- documents in one sequence ----------------------------------------------------------- */
 
 static void reposition(void *user, decoder *d, int layer, const void *x, int T)
 {
@@ -117,9 +117,9 @@ Test(layers, packed_documents)
     near(r->d.logits, expected("packed.logits"), LONG * VOCAB, 1e-4, "packed documents");
 }
 
-/* --- single steps -------------------------------------------------------------------- */
+/* --- single steps ------------------------------------------------------------------- */
 
-/* The logits that a token was just drawn from: behind the soft cap as the fixture has them */
+/* The logits of the newest sample, after the soft cap like those of the fixture. */
 static void step_logits(const char *prompt, int i)
 {
     char name[64];
@@ -148,10 +148,10 @@ static void steps(const char *prompt, int n, bool graph)
         decoder_step(&r->d);
         step_logits(prompt, i);
     }
-    int drawn[GREEDY];
-    decoder_download(&r->d, drawn, r->d.sampled, sizeof drawn);
+    int sampled[GREEDY];
+    decoder_download(&r->d, sampled, r->d.sampled, sizeof sampled);
     snprintf(name, sizeof name, "%s.greedy", prompt);
-    cr_expect_arr_eq(drawn, expected(name), sizeof drawn);
+    cr_expect_arr_eq(sampled, expected(name), sizeof sampled);
 }
 
 Test(layers, logits_of_single_steps)

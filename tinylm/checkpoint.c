@@ -10,14 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_ROOM (PATH_MAX + 64)
+enum { PATH_ROOM = PATH_MAX + 64 };
 
 static const st_dtype stored[WB_DTYPES] = {
     [WB_F32] = ST_F32, [WB_BF16] = ST_BF16, [WB_F16] = ST_F16};
 
 /* --- config.json -------------------------------------------------------------------- */
 
-// The dtype is that of the embedding: config.json only says what it was made with.
+// The dtype is the embedding's: config.json only says how the model was trained.
 static int stored_dtype(model_config *c, const char *folder, wb_error *err)
 {
     char path[PATH_ROOM];
@@ -101,17 +101,17 @@ static int save_weights(const model *m, const char *folder, char *scratch, wb_er
             .shape = {all[i].shape[0], all[i].shape[1], all[i].shape[2]},
             .data = scratch + all[i].offset * e};
     model_download(m, scratch, m->param, m->parameters * e);
-    const st_pair format = {"format", "pt"};  // what transformers looks for
+    const st_pair format = {"format", "pt"};  // transformers requires it
     if (!rc) rc = st_write(path, out, (size_t)count, &format, 1, err);
     free(out);
     free(all);
     return rc;
 }
 
-// Writes the file unless it has this content already. If it has another, the weights in
-// the folder belong to another model: they go first.
+// Writes the file unless it has this content already. Other content means that the weights in
+// the folder belong to another model: they are removed first.
 static int
-save_beside_weights(const char *folder, const char *name, json_t *root, wb_error *err)
+save_with_weights(const char *folder, const char *name, json_t *root, wb_error *err)
 {
     char path[PATH_ROOM];
     size_t bytes;
@@ -154,11 +154,11 @@ int checkpoint_save(
 {
     if (folder_make(folder, err)) return -1;
     json_t *generation = json_pack("{s:b, s:f}", "do_sample", 1, "temperature", 0.8);
-    if (save_beside_weights(folder, "config.json", config_to_json(&m->config), err)) {
+    if (save_with_weights(folder, "config.json", config_to_json(&m->config), err)) {
         json_decref(generation);
         return -1;
     }
-    if (save_beside_weights(folder, "generation_config.json", generation, err)) return -1;
+    if (save_with_weights(folder, "generation_config.json", generation, err)) return -1;
     if (save_tokenizer(t, folder, m->config.shape.context, err)) return -1;
     return save_weights(m, folder, scratch, err);
 }
@@ -208,7 +208,7 @@ int training_peek(run_state *s, const char *folder, wb_error *err)
     *s = (run_state){0};
     snprintf(path, sizeof path, "%s/training.safetensors", folder);
     if (access(path, F_OK) != 0)
-        return error_set(err, "%s: no such file: there is no run to go on with", path);
+        return error_set(err, "%s: no such file: there is no run to resume", path);
     st_file *f = st_open(path, err);
     if (!f) return -1;
     const st_tensor *train = st_expect(f, "train", ST_U8, 1, &shape, err);

@@ -1,4 +1,4 @@
-/* config.c - names and sizes: which of them make a model. */
+/* config.c - see config.h: names, and which sizes make a model. */
 #include "config.h"
 #include "griffin/config.h"
 
@@ -54,7 +54,7 @@ int model_choose_attention(model_config *c, const char *how, wb_error *err)
 {
     bool gemm = strcmp(how, "gemm") == 0, lab05 = strcmp(how, "lab05") == 0;
     if (!gemm && !lab05 && strcmp(how, "auto") != 0)
-        return error_set(err, "--attention %s: there are lab05, gemm and auto", how);
+        return error_set(err, "--attention %s: give lab05, gemm or auto", how);
     bool unfit = c->arch == MODEL_LLAMA && model_lab05_refuses(c);
     c->gemm_attention = gemm || (!lab05 && unfit);
     return 0;
@@ -73,7 +73,7 @@ static int check_attention(const model_config *c, wb_error *err)
     const char *why = model_lab05_refuses(c);
     if (c->arch == MODEL_GRIFFIN && c->gemm_attention)
         return error_set(
-            err, "griffin's attention has a window: matrix products know none");
+            err, "griffin's attention has a window: --attention gemm has none");
     if (!why || c->gemm_attention) return 0;
     return error_set(
         err, "a head of %d channels (channels / heads): %s", c->shape.head_dim, why);
@@ -102,7 +102,7 @@ int model_check(const model_config *c, wb_error *err)
             err, "rms_norm_eps %g must be above 0 and rope_theta %g above 1", s->eps,
             s->rope_base);
     if (c->arch == MODEL_GRIFFIN && check_griffin(c, err)) return -1;
-    // What is counted in int: a row of each product, and the parameters of a matrix.
+    // Counted in int: a row of each GEMM, and the elements of a matrix.
     double widest = fmax(2.0 * s->hidden, (s->heads + 2.0 * s->kv_heads) * s->head_dim);
     widest = fmax(widest, fmax(s->vocab + 64.0, s->context));
     if (widest * s->channels > 2e9 || s->layers > 10000)

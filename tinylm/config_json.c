@@ -64,7 +64,7 @@ static const char *text_of(json_t *root, const char *key, const char *fallback)
     return text ? text : fallback;
 }
 
-// Variants of Llama that this program does not compute.
+// Variants of Llama that this program does not support.
 static const char *unsupported(json_t *root)
 {
     json_t *scaling = json_object_get(root, "rope_scaling");
@@ -78,7 +78,7 @@ static const char *unsupported(json_t *root)
     if (strcmp(text_of(rope, "rope_type", "default"), "default") != 0)
         return "it scales RoPE";
     if (read_number(rope, "partial_rotary_factor", part) != 1)
-        return "RoPE turns another part of the heads";
+        return "RoPE does not rotate whole heads";
     return NULL;
 }
 
@@ -94,10 +94,11 @@ static int parse_llama(model_config *c, json_t *root, const char *path, wb_error
     if (why) return error_set(err, "%s: %s: not a model for this program", path, why);
     for (int i = 0; i < 6; i++)
         if (read_size(root, keys[i], fields[i], -1))
-            return error_set(err, "%s: %s is missing or no size", path, keys[i]);
+            return error_set(err, "%s: %s is missing or not a size", path, keys[i]);
     if (read_size(root, "num_key_value_heads", &s->kv_heads, s->heads) ||
         read_size(root, "head_dim", &s->head_dim, s->channels / s->heads))
-        return error_set(err, "%s: num_key_value_heads or head_dim is no size", path);
+        return error_set(err, "%s: num_key_value_heads or head_dim is not a size", path);
+    s->rotated = s->head_dim;
     json_t *rope = json_object_get(root, "rope_parameters");
     s->tied = json_is_true(json_object_get(root, "tie_word_embeddings"));
     s->eps = (float)read_number(root, "rms_norm_eps", 1e-6);
@@ -106,7 +107,7 @@ static int parse_llama(model_config *c, json_t *root, const char *path, wb_error
     return 0;
 }
 
-enum { LONGEST = 8192 };  // of a published RecurrentGemma, whose config names no context
+enum { DEFAULT_CONTEXT = 8192 };  // published RecurrentGemma configs give none
 
 static int parse_griffin(model_config *c, json_t *root, const char *path, wb_error *err)
 {
@@ -120,7 +121,7 @@ static int parse_griffin(model_config *c, json_t *root, const char *path, wb_err
             "embedding is scaled, and it is also the output matrix",
             path);
     *c = (model_config){.arch = MODEL_GRIFFIN, .shape = g.shape};
-    if (!s->context) c->shape.context = LONGEST;
+    if (!s->context) c->shape.context = DEFAULT_CONTEXT;
     return 0;
 }
 
@@ -129,8 +130,7 @@ int config_from_json(model_config *c, json_t *root, const char *path, wb_error *
     const char *type = text_of(root, "model_type", "");
     bool griffin = strcmp(type, "recurrent_gemma") == 0;
     if (!griffin && strcmp(type, "llama") != 0)
-        return error_set(
-            err, "%s: model_type is not llama, and not recurrent_gemma", path);
+        return error_set(err, "%s: model_type is not llama or recurrent_gemma", path);
     *c = (model_config){.arch = MODEL_LLAMA};
     if (griffin ? parse_griffin(c, root, path, err) : parse_llama(c, root, path, err))
         return -1;

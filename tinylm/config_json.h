@@ -1,5 +1,5 @@
-/* config_json.h - sizes of a model as Hugging Face's config.json, of LlamaForCausalLM and of
- * RecurrentGemmaForCausalLM. */
+/* config_json.h - a model's configuration as Hugging Face's config.json, of LlamaForCausalLM or
+ * of RecurrentGemmaForCausalLM. */
 #ifndef CONFIG_JSON_H
 #define CONFIG_JSON_H
 #include "config.h"
@@ -7,10 +7,10 @@
 #include <jansson.h>
 
 json_t *config_to_json(const model_config *c);
-/* All but the dtype; path is for messages. Attention runs on lab 05 where it can. */
+/* Everything except the dtype; path is for messages. Attention runs on lab 05 where it can. */
 int config_from_json(model_config *c, json_t *root, const char *path, wb_error *err);
 
-/* How config.json calls a dtype. */
+/* The name of a dtype in config.json. */
 const char *config_dtype(wb_dtype dtype);
 
 #endif

@@ -17,7 +17,7 @@ static int tokenizer_of(tokenizer_kind *kind, const char *name, wb_error *err)
 {
     *kind = strcmp(name, "bytes") == 0 ? TOKENIZER_BYTES : TOKENIZER_CHARACTERS;
     if (*kind == TOKENIZER_BYTES || strcmp(name, "characters") == 0) return 0;
-    return error_set(err, "--tokenizer %s: there are characters and bytes", name);
+    return error_set(err, "--tokenizer %s: give characters or bytes", name);
 }
 
 int corpus_load(corpus *c, const options *o, wb_error *err)

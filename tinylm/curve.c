@@ -11,7 +11,7 @@
 static const char csv_head[] =
     "step,loss,val,lr,grad_norm,tokens_per_s,loss_scale,machine\n";
 
-// A new file, or the old one without the lines after the step that the run goes on from.
+// A new file, or the old one without the lines after the step that the run resumes from.
 FILE *curve_open(const char *folder, bool resume, uint32_t step, wb_error *err)
 {
     char path[PATH_MAX + 16];

@@ -1,4 +1,4 @@
-/* curve.h - train.csv of a run: what was measured, step by step. */
+/* curve.h - train.csv of a run: its measurements, step by step. */
 #ifndef CURVE_H
 #define CURVE_H
 #include "file.h"
@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* FOLDER/train.csv to add to: a new one, or the old one up to the step. NULL: see err. */
+/* FOLDER/train.csv to append to: a new file, or the old one up to `step`. NULL: see err. */
 FILE *curve_open(const char *folder, bool resume, uint32_t step, wb_error *err);
-/* One line, at once on its way to the disk; val NaN: not evaluated. Not 0: errno says. */
+/* One line, flushed; val NaN: not evaluated. Non-zero: see errno. */
 int curve_add(FILE *f, const wb_train *s, double loss, double val, double rate);
 
 #endif

@@ -26,7 +26,7 @@ int config_from_options(model_config *c, const options *o, int vocab, wb_error *
 {
     model_arch arch;
     if (!model_arch_parse(o->arch, &arch))
-        return error_set(err, "--arch %s: there are llama and griffin", o->arch);
+        return error_set(err, "--arch %s: give llama or griffin", o->arch);
     if (o->channels % o->heads)
         return error_set(
             err, "--heads %ld does not divide --channels %ld", o->heads, o->channels);
@@ -49,12 +49,12 @@ int config_from_options(model_config *c, const options *o, int vocab, wb_error *
         .tied = o->tied};
     if (griffin) griffin_shape(&c->shape, o);
     if (!model_dtype_parse(o->dtype, &c->dtype))
-        return error_set(err, "--dtype %s: there are f32, bf16 and f16", o->dtype);
+        return error_set(err, "--dtype %s: give f32, bf16 or f16", o->dtype);
     if (model_choose_attention(c, o->attention, err)) return -1;
     return model_check(c, err);
 }
 
-// The nearest at or below: scaling by it rounds nothing.
+// At most x: multiplying by a power of two is exact.
 static float power_of_two(double x)
 {
     return ldexpf(1, ilogb(x));
@@ -71,7 +71,7 @@ int recipe_from_options(model_recipe *r, const options *o, wb_error *err)
         kind++;
     if (kind == WB_SCHEDULES)
         return error_set(
-            err, "--schedule %s: there are cosine, linear and constant", o->schedule);
+            err, "--schedule %s: give cosine, linear or constant", o->schedule);
     bool scaled = strcmp(o->dtype, "f16") == 0;
     *r = (model_recipe){
         .schedule =

@@ -33,7 +33,7 @@ static int open_model(run *r, const options *o, wb_error *err)
     return checkpoint_load(&r->m, folder, err);
 }
 
-/* --- prompts --------------------------------------------------------------------------- */
+/* --- prompts ------------------------------------------------------------------------ */
 
 static int make_batch(run *r, size_t batch, wb_error *err)
 {
@@ -87,7 +87,7 @@ static int repeat_prompt(run *r, const options *o, wb_error *err)
     return 0;
 }
 
-/* --- generation ------------------------------------------------------------------------ */
+/* --- generation --------------------------------------------------------------------- */
 
 static int start(run *r, const options *o, wb_error *err)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* --- prefill --------------------------------------------------------------------------- */
+/* --- prefill ------------------------------------------------------------------------ */
 
 // Processes `count[b]` tokens of each sequence from its `first`, as a new document; 0 leaves
 // that sequence as it is.
@@ -59,7 +59,7 @@ static void fetch_sampled(generator *g, int first, int n)
     }
 }
 
-/* --- decode ---------------------------------------------------------------------------- */
+/* --- decode ------------------------------------------------------------------------- */
 
 static int check_prompts(const generator *g, const int *length, wb_error *err)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- wider heads ----------------------------------------------------------------------- */
+/* --- wider heads -------------------------------------------------------------------- */
 
 static void copy_pieces(
     const model *m, void *to, size_t pitch, const void *from, size_t bytes, int count)
@@ -49,7 +49,7 @@ static int make_wide(generator *g, layer_weights *layer, int head_dim, wb_error 
     return 0;
 }
 
-/* --- a generator ----------------------------------------------------------------------- */
+/* --- a generator -------------------------------------------------------------------- */
 
 static decoder_settings settings_of(generator *g)
 {

@@ -1,4 +1,4 @@
-/* model.c - the memory of a model, and what goes between it and the host. */
+/* model.c - the memory of a model, and transfers between it and the host. */
 #include "model.h"
 #include "arena.h"
 #include "rope.h"
@@ -43,7 +43,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-// What a layer keeps for the backward pass. First what all kinds of layers have.
+// What a layer keeps for the backward pass; first what both kinds of layers have.
 static void point_layer(model *m, model_layer *y, arena *a)
 {
     const model_shape *s = &m->config.shape;
@@ -69,7 +69,7 @@ static void point_layer(model *m, model_layer *y, arena *a)
         y->lse = trains ? take_floats(a, R * (size_t)s->heads) : NULL;
 }
 
-// Without a backward pass all layers lie on the same place.
+// Without a backward pass all layers share the same memory.
 static void point_layers(model *m, arena *a)
 {
     const model_shape *s = &m->config.shape;
@@ -106,7 +106,7 @@ static void point_all(model *m, arena *a, int accum)
     if (m->use != MODEL_TRAIN) return;
     m->d_residual = take_elements(a, R * C), m->d_branch = take_elements(a, R * C);
     m->d_normed = take_elements(a, R * C), m->d_activated = take_elements(a, R * F);
-    // a layer is of one kind: the gradients of both have one place
+    // a layer is of one kind: the gradients of both kinds share their memory
     m->d_attention = m->d_recurrent_out = take_elements(a, R * larger(HD, Cr));
     m->d_qkv = m->d_xy = take_elements(a, R * larger((size_t)m->qkv_width, 2 * Cr));
     m->d_conv_out = take_elements(a, R * Cr);
@@ -207,7 +207,7 @@ void model_destroy(model *m)
     *m = (model){0};
 }
 
-/* --- between host and device --------------------------------------------------------- */
+/* --- between host and device -------------------------------------------------------- */
 
 void model_set_weights(model *m, const float *h_weights)
 {

@@ -1,6 +1,6 @@
-/* options.h - every setting of a run: its name, its default, what it means. One table
- * serves the command line (--name value or --name=value), preset files and the options
- * saved with a checkpoint (name=value lines), and --help.
+/* options.h - every setting of a run: name, default, meaning. One table serves the command line
+ * (--name value or --name=value), preset files, the options saved with a checkpoint
+ * (name=value lines), and --help.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -40,7 +40,7 @@ int options_flags(options *o, int argc, char **argv, int use, wb_error *err);
 int options_preset(options *o, const char *name, wb_error *err);
 /* name=value lines, `#` comments. `name` is for messages. */
 int options_read(options *o, const char *text, const char *name, wb_error *err);
-/* Name of the first option of MAKES_MODEL in which the two differ; NULL: none. */
+/* The first option of MAKES_MODEL in which the two differ; NULL: none. */
 const char *options_other_model(const options *a, const options *b);
 /* The SAVED ones as lines, malloc'ed. */
 char *options_text(const options *o);

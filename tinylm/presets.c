@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// tinylm/presets of the folder we stand in, else of the tree that the program was built in.
+// tinylm/presets in the current folder, else in the tree where the program was built.
 static void preset_folder(char *path, size_t room)
 {
     snprintf(path, room, "tinylm/presets");

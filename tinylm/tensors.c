@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One line of the tables below. Lines of one slot lie behind one another without a gap.
+// A line of the tables below. Tensors of one slot follow each other without a gap.
 typedef struct piece {
     const char *name;
     weight_slot slot;
@@ -24,7 +24,7 @@ typedef struct piece {
 typedef struct list {
     model_tensor *all;
     int count;
-    size_t padded;  // elements of the table of the vocabulary
+    size_t padded;  // elements of the padded embedding table
 } list;
 
 static void no_memory(const model_config *c)
@@ -61,7 +61,8 @@ static void llama_weights(list *l, const model_shape *s)
 {
     size_t C = (size_t)s->channels, F = (size_t)s->hidden, V = (size_t)s->vocab;
     size_t HD = (size_t)s->heads * s->head_dim, KD = (size_t)s->kv_heads * s->head_dim;
-    float std = 0.02f, last = std / sqrtf(2.0f * s->layers);  // of what ends a branch
+    float std = 0.02f,
+          last = std / sqrtf(2.0f * s->layers);  // of the matrix that ends a branch
     const piece first[] = {
         {"model.embed_tokens.weight", WEIGHT_EMBEDDING, NORMAL, std, {V, C}},
         {"lm_head.weight", WEIGHT_HEAD, NORMAL, std, {V, C}},
@@ -86,7 +87,7 @@ static void llama_weights(list *l, const model_shape *s)
 
 /* --- griffin ------------------------------------------------------------------------ */
 
-// Matrices decay; the filters of the convolution are none.
+// Weight decay is for matrices; the filters of the convolution are not matrices.
 static void griffin_weights(list *l, const model_config *c)
 {
     int count;
@@ -112,14 +113,14 @@ static void griffin_weights(list *l, const model_config *c)
 
 /* --- the flat buffers --------------------------------------------------------------- */
 
-enum { MOST_PER_LAYER = 24, ALIGN_ELEMENTS = 64 };  // of 128 or 256 bytes
+enum { MAX_PER_LAYER = 24, ALIGN_ELEMENTS = 64 };  // of 128 or 256 bytes
 
 static size_t align_up(size_t n)
 {
     return (n + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
 }
 
-// All with weight decay first, so that it is one range; returns where the range ends.
+// Called first for the tensors with weight decay, which become one range; returns its end.
 static size_t place(list *l, bool decayed, size_t at)
 {
     const model_tensor *before = NULL;
@@ -140,7 +141,7 @@ model_tensors(const model_config *c, int *count, size_t *parameters, size_t *dec
 {
     const model_shape *s = &c->shape;
     list l = {.padded = (size_t)shape_padded_vocab(s) * (size_t)s->channels};
-    l.all = malloc(((size_t)s->layers * MOST_PER_LAYER + 3) * sizeof *l.all);
+    l.all = malloc(((size_t)s->layers * MAX_PER_LAYER + 3) * sizeof *l.all);
     if (!l.all) no_memory(c);
     if (c->arch == MODEL_GRIFFIN)
         griffin_weights(&l, c);

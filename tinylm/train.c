@@ -1,7 +1,7 @@
-/* train.c - `tinylm train`: a run from its first step, or from its last checkpoint, to the
- * end. Files of a run, in its folder:
+/* train.c - `tinylm train`: a run, from its first step or its last checkpoint to the end.
+ * Files of a run, in its folder:
  *     best/       checkpoint with the lowest validation loss
- *     last/       the newest one, with training.safetensors to go on from
+ *     last/       the newest checkpoint, with training.safetensors to resume from
  *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s, loss_scale, machine
  */
 #include "checkpoint.h"
@@ -30,7 +30,7 @@ typedef struct run {
     float *scratch; /* 3 N, for checkpoints */
     FILE *csv;
     progress bar;
-    double loss, val; /* last known, NaN: none */
+    double loss, val; /* last known; NaN: none */
     uint32_t val_step;
     double since; /* clock at the last line of the CSV */
     uint32_t since_step;
@@ -50,12 +50,12 @@ static void catch_signals(void)
     struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
-    signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit gives an error, not the end
+    signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit returns an error instead
 }
 
 /* --- options ------------------------------------------------------------------------ */
 
-// Flags beat what they stand on: the preset, or with --resume the options of the run.
+// Flags override the preset or, with --resume, the options of the run.
 static int read_options(run *r, int argc, char **argv)
 {
     options *o = &r->o;
@@ -86,19 +86,19 @@ static int read_options(run *r, int argc, char **argv)
 
 /* --- the CSV ------------------------------------------------------------------------ */
 
-// Reads the state back: the only place where the host waits for the device, besides
-// evaluations and checkpoints.
+// Reads the state back: apart from evaluations and checkpoints, the only place where the host
+// waits for the device.
 static int log_step(run *r, double val)
 {
     const wb_train *s = trainer_read(&r->t);
     double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.rows;
     double rate = (s->step - r->since_step) * tokens / (now - r->since);
-    if (s->loss_scale <
-        0x1p-20f)  // it began at 1 or more, and each skipped step halves it
+    enum { LOWEST = -20 };  // the scale began at 1 or more; each skipped step halves it
+    if (s->loss_scale < ldexpf(1, LOWEST))
         return error_set(
             &r->err,
             "step %u: the gradients have not been finite for many steps, the run has "
-            "diverged: take a lower --lr, or go on from an older checkpoint",
+            "diverged: use a lower --lr, or resume from an older checkpoint",
             s->step);
     r->loss = s->loss / tokens;
     if (!isnan(val)) r->val = val, r->val_step = s->step;
@@ -125,7 +125,7 @@ static int save(run *r, const char *name, bool training)
 
 static int evaluate(run *r)
 {
-    trainer_read(&r->t);  // the steps before must not count as evaluation
+    trainer_read(&r->t);  // earlier steps must not count as evaluation
     double before = seconds_now();
     double val = evaluate_text(
         &r->m, r->text.token + r->text.train_length,
@@ -144,7 +144,7 @@ static int load_text(run *r)
     if (corpus_load(&r->text, &r->o, &r->err)) return -1;
     if (r->o.resume && r->text.hash != r->state.text_hash)
         return error_set(
-            &r->err, "%s: not the text that this run learns from", r->o.data);
+            &r->err, "%s: not the text that this run is training on", r->o.data);
     r->state.text_hash = r->text.hash;
     return 0;
 }
@@ -186,11 +186,10 @@ static void print_blocks(const model_config *c, const char *asked)
 {
     if (c->arch == MODEL_GRIFFIN)
         printf(
-            "blocks %s, repeated: recurrent of %d channels, attention to %d tokens "
-            "before\n",
+            "blocks %s, repeated: recurrent of %d channels, attention with a window of %d\n",
             c->shape.blocks, c->shape.recurrent, shape_window(&c->shape));
     if (c->gemm_attention && strcmp(asked, "gemm") != 0)
-        printf("attention by batched products: %s\n", model_lab05_refuses(c));
+        printf("attention by batched GEMMs: %s\n", model_lab05_refuses(c));
 }
 
 static void print_start(const run *r)
@@ -211,8 +210,8 @@ static void print_start(const run *r)
         model_dtype_name(c->dtype));
     print_blocks(c, r->o.attention);
     printf(
-        "text   %s: %zu tokens of %d kinds, the last %zu held out\n", r->o.data,
-        r->text.length, c->shape.vocab, r->text.length - r->text.train_length);
+        "text   %s: %zu tokens, vocabulary %d, the last %zu tokens for validation\n",
+        r->o.data, r->text.length, c->shape.vocab, r->text.length - r->text.train_length);
     printf(
         "run    %s: steps %u to %ld of %ld x %ld x %d tokens, seed %" PRIu64
         ", %.0f MB\n",
@@ -252,7 +251,7 @@ static int finish(run *r)
     progress_end(&r->bar);
     if (stop_signal) {
         printf(
-            "stopped at step %u and saved; go on with --resume (make tinylm-train "
+            "stopped at step %u and saved; continue with --resume (make tinylm-train "
             "ARGS=--resume)\n",
             r->t.step);
         return 128 + stop_signal;
@@ -281,7 +280,7 @@ int train_main(int argc, char **argv)
     if (!r.o.gen.quiet) print_start(&r);
     if (r.t.step >= r.o.steps)
         printf(
-            "%s is at step %u already: give more --steps to go on, or leave out "
+            "%s is at step %u already: raise --steps to continue, or leave out "
             "--resume\n",
             r.o.out, r.t.step);
     catch_signals();

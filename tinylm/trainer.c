@@ -41,20 +41,20 @@ void trainer_close(trainer *t)
     *t = (trainer){0};
 }
 
-// Rows start anywhere in the text, each place as likely. A function of seed and step, so
-// a run that goes on needs no state of a generator.
-static void choose_rows(const trainer *t, int *token)
+// Sequences start anywhere in the text, uniformly. The choice depends only on seed and step, so
+// resuming needs no generator state.
+static void choose_batch(const trainer *t, int *token)
 {
-    int T = t->m->length, rows = t->recipe.accum * t->m->batch;
-    int *target = token + (size_t)rows * T;
+    int T = t->m->length, sequences = t->recipe.accum * t->m->batch;
+    int *target = token + (size_t)sequences * T;
     uint64_t places = t->length - (size_t)T - 1;
-    for (int row = 0; row < rows; row++) {
+    for (int i = 0; i < sequences; i++) {
         uint32_t r[4];
-        wb_random(r, t->seed, t->step, (uint32_t)row, 0, 0xda7a);
+        wb_random(r, t->seed, t->step, (uint32_t)i, 0, 0xda7a);
         uint64_t n = (uint64_t)r[0] << 32 | r[1];
         const int *from = t->text + n % places;
-        memcpy(token + (size_t)row * T, from, (size_t)T * sizeof *token);
-        memcpy(target + (size_t)row * T, from + 1, (size_t)T * sizeof *target);
+        memcpy(token + (size_t)i * T, from, (size_t)T * sizeof *token);
+        memcpy(target + (size_t)i * T, from + 1, (size_t)T * sizeof *target);
     }
 }
 
@@ -62,9 +62,9 @@ static void send_batch(trainer *t)
 {
     int slot = t->begun % 2;
     size_t n = (size_t)t->recipe.accum * t->m->rows;
-    if (t->begun >= 2)  // the copy of two steps ago still reads this buffer
+    if (t->begun >= 2)  // the copy of two steps ago may still read this buffer
         CUDA_CHECK(cudaEventSynchronize(t->copied[slot]));
-    choose_rows(t, t->h_batch[slot]);
+    choose_batch(t, t->h_batch[slot]);
     CUDA_CHECK(cudaMemcpyAsync(
         t->m->token, t->h_batch[slot], n * sizeof(int), cudaMemcpyHostToDevice,
         t->m->stream));
@@ -105,7 +105,7 @@ const wb_train *trainer_read(trainer *t)
 
 double evaluate_text(model *m, const int *text, size_t length)
 {
-    size_t T = (size_t)m->length, rows = (length - 1) / T;
+    size_t B = (size_t)m->batch, T = (size_t)m->length, sequences = (length - 1) / T;
     size_t bytes = (size_t)m->rows * sizeof(int);
     int *h = malloc(2 * bytes), *target = h + m->rows;
     float loss = 0;
@@ -115,19 +115,19 @@ double evaluate_text(model *m, const int *text, size_t length)
             stderr, "out of memory: %zu bytes for the tokens of a batch\n", 2 * bytes);
         exit(1);
     }
-    if (rows == 0) {
+    if (sequences == 0) {
         fprintf(
             stderr,
-            "the text to evaluate has %zu tokens, the context %zu: give a longer text\n",
+            "the validation text has %zu tokens, the context %zu: give a longer text\n",
             length, T);
         exit(1);
     }
-    for (size_t row = 0; row < rows; row += (size_t)m->batch) {
-        size_t n = rows - row < (size_t)m->batch ? rows - row : (size_t)m->batch;
+    for (size_t i = 0; i < sequences; i += B) {
+        size_t n = sequences - i < B ? sequences - i : B;
         memset(h, 0, bytes);
-        memset(target, 0xff, bytes);  // -1 in the rows that the last batch lacks: ignored
-        memcpy(h, text + row * T, n * T * sizeof(int));
-        memcpy(target, text + row * T + 1, n * T * sizeof(int));
+        memset(target, 0xff, bytes);  // -1, ignored, where the last batch is not full
+        memcpy(h, text + i * T, n * T * sizeof(int));
+        memcpy(target, text + i * T + 1, n * T * sizeof(int));
         model_upload(m, m->token, h, bytes);
         model_upload(m, m->target, target, bytes);
         CUDA_CHECK(cudaMemsetAsync(m->eval_loss, 0, sizeof(float), m->stream));
@@ -136,5 +136,5 @@ double evaluate_text(model *m, const int *text, size_t length)
         total += loss;
     }
     free(h);
-    return total / (double)(rows * T);
+    return total / (double)(sequences * T);
 }

@@ -1,9 +1,9 @@
-/* trainer.h - training steps: which tokens, one graph, and the loss when it is asked for.
+/* trainer.h - training steps: their tokens, their CUDA graph, and the loss on request.
  *
- * trainer_step only enqueues: the host runs at most two steps ahead of the device, and
- * nothing is read back until trainer_read. The first step calls the kernels one by one
- * (libraries make what they need then), the second records the graph, and from then on a
- * step is one copy of tokens and one launch. Nothing is allocated after the second.
+ * trainer_step only enqueues: the host runs at most two steps ahead of the device and reads
+ * nothing back until trainer_read. The first step launches the kernels one by one, because
+ * libraries allocate on first use; the second records the graph; after that a step is one copy
+ * of tokens and one launch. Nothing is allocated after the second step.
  */
 #ifndef TRAINER_H
 #define TRAINER_H
@@ -12,19 +12,19 @@
 typedef struct trainer {
     model *m;
     model_recipe recipe;
-    const int *text; /* (length) the part of the text that is learnt from */
+    const int *text; /* (length) the training part of the text */
     size_t length;
     uint64_t seed;
     uint32_t step; /* steps begun */
     bool use_graph;
-    int *h_batch[2]; /* pinned: (2,accum,B,T) tokens, then targets, in turn */
+    int *h_batch[2]; /* pinned, used alternately: (2,accum,B,T) tokens, then targets */
     cudaEvent_t copied[2];
     int begun; /* steps of this process */
     cudaGraphExec_t graph;
     wb_train *h_train; /* pinned */
 } trainer;
 
-/* text: at least T + 2 tokens. step: 0, or what a checkpoint has. */
+/* text: at least T + 2 tokens. step: 0, or that of a checkpoint. */
 void trainer_open(
     trainer *t, model *m, const model_recipe *r, const int *text, size_t length,
     uint64_t seed, uint32_t step, bool use_graph);
@@ -34,7 +34,7 @@ void trainer_step(trainer *t);
 /* Waits for the device and copies its state back. */
 const wb_train *trainer_read(trainer *t);
 
-/* Mean loss a token over all whole rows of T tokens in the text; B rows at a time. */
+/* Mean loss per token over all complete sequences of T tokens in the text, B at a time. */
 double evaluate_text(model *m, const int *text, size_t length);
 
 #endif

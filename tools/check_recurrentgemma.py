@@ -5,10 +5,10 @@
 
 f32: the logits at every token, in transformers' window (--hf-window). bf16: the errors of
 both programs against the float32 model with the same rounded weights; the engine's may be
-1.2 times that of transformers, largest and mean. Then the engine writes on behind each row:
-that model must like no other token better, by more than the engine may be off. --tokens: rows of token ids, one a line;
-without it random ones, from a printed seed. transformers runs on the card if there is one
-(--device). Needs torch and transformers: exit 77, with the reason, where they are missing.
+1.2 times that of transformers, largest and mean. Then the engine continues each sequence:
+that model must prefer no other token by more than the engine's tolerance. --tokens: token ids,
+a sequence a line; without it random ones, from a printed seed. transformers runs on the GPU if
+there is one (--device). Needs torch and transformers: exit 77, with the reason, where they are missing.
 """
 
 import argparse
@@ -23,8 +23,8 @@ import torch
 TOLERANCE = 2e-5  # f32: fraction of the largest logit
 WORSE = 1.2  # bf16: how much larger than in transformers an error may be
 SEED, LENGTHS = 5, (256, 133, 50, 7, 1)
-DRAWN = 24  # tokens written behind each row
-PENALTY = 50.0  # of tokens that the row has had: random models would repeat the last one
+SAMPLED = 24  # new tokens of each sequence
+PENALTY = 50.0  # repetition penalty: random models would repeat the last token
 
 
 def random_rows(model):
@@ -43,24 +43,24 @@ def engine(o, folder, rows, dtype):
     return rg_program.logits(o.program, folder, rows, "--hf-window", "--dtype", dtype)
 
 
-def penalised(logits, row, drawn):
-    """the logits (T,V) of row + drawn as the engine sees them when it draws (sample_f32)"""
+def penalised(logits, row, sampled):
+    """the logits (T,V) of row + sampled as sample_f32 sees them"""
     logits = logits.copy()
     for t in range(len(row) - 1, len(logits)):
-        had = np.unique((row + drawn)[: t + 1])
+        had = np.unique((row + sampled)[: t + 1])
         z = logits[t, had]
         logits[t, had] = np.where(z > 0, z / PENALTY, z * PENALTY)
     return logits
 
 
-def check_drawn(o, folder, model, rows, dtype, limit):
+def check_sampled(o, folder, model, rows, dtype, limit):
     options = ["--hf-window", "--dtype", dtype, "--repetition-penalty", str(PENALTY)]
-    texts = rg_program.greedy(o.program, folder, rows, DRAWN, *options)
+    texts = rg_program.greedy(o.program, folder, rows, SAMPLED, *options)
     logits = transformers_model.logits(model, [r + t for r, t in zip(rows, texts)])
     logits = map(penalised, logits, rows, texts)
-    worst = max(map(rg_program.behind, logits, rows, texts))
-    ok = bool(worst <= limit) and all(len(text) == DRAWN for text in texts)
-    print(f"{dtype}: {DRAWN} tokens drawn behind each of {len(rows)} rows; another is likelier "
+    worst = max(map(rg_program.shortfall, logits, rows, texts))
+    ok = bool(worst <= limit) and all(len(text) == SAMPLED for text in texts)
+    print(f"{dtype}: {SAMPLED} tokens after each of {len(rows)} sequences; another is likelier "
           f"by {worst:.1e}, tolerance {limit:.1e}{'' if ok else ': TOO FAR'}")  # fmt: skip
     return ok
 
@@ -84,7 +84,7 @@ def check_f32(o, folder, model, rows):
     tokens = sum(map(len, rows))
     print(f"f32: logits at {tokens} tokens off by {off:.1e}, largest {size:.1f}, tolerance "
           f"{TOLERANCE * size:.1e}{'' if ok else ': TOO FAR'}")  # fmt: skip
-    return ok & check_drawn(o, folder, model, rows, "f32", 2 * TOLERANCE * size)
+    return ok & check_sampled(o, folder, model, rows, "f32", 2 * TOLERANCE * size)
 
 
 def check_bf16(o, folder, model, rows):
@@ -108,7 +108,7 @@ def check_bf16(o, folder, model, rows):
     ok = bool((ratio <= WORSE).all())
     print("  {:14} {:9.2f} {:9.2f}   at most {:g}{}".format(
         "ratio", *ratio, WORSE, "" if ok else ": TOO FAR"))  # fmt: skip
-    return ok & check_drawn(o, folder, model, rows, "bf16", 2 * errors[1][0])
+    return ok & check_sampled(o, folder, model, rows, "bf16", 2 * errors[1][0])
 
 
 def check(o, folder):
@@ -123,12 +123,12 @@ def check(o, folder):
         sys.exit(f"{o.tokens}: token {max(map(max, rows))}, but {folder} has "
                  f"{model.config.vocab_size}")  # fmt: skip
     longest = transformers_model.whole_window(model)
-    if longest and longest <= DRAWN:
-        print("this version knows no window, and here it is short: nothing to compare")
+    if longest and longest <= SAMPLED:
+        print("this version has no window, and here it is short: nothing to compare")
         return True
     if longest:
-        print("this version knows no window: rows are cut to fit in it")
-        rows = [row[: longest - DRAWN] for row in rows]
+        print("this version has no window: sequences are cut to fit in it")
+        rows = [row[: longest - SAMPLED] for row in rows]
     return check_f32(o, folder, model, rows) & check_bf16(o, folder, model, rows)
 
 

@@ -8,8 +8,8 @@ the program gives at every position of a text, and AutoTokenizer the same tokens
 text back. Needs torch and transformers: exit 77, with the reason, where they are missing.
 
 RecurrentGemma: in transformers a token sees one token less than in the published model, so
-the program is asked for that window (hf-window). Some versions forget that RoPE turns half
-of a head only; there the frequencies are put right first.
+the program is asked for that window (hf-window). In some versions RoPE rotates the
+whole head; there the frequencies are fixed first.
 """
 
 import subprocess

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# demo.sh - `make demo`: from a fresh clone to two models that write. Builds the programs,
-# trains a small model of each architecture unless one is kept, and lets both write from a
-# prompt: the Griffin through the RecurrentGemma engine, the Llama-type through TinyLM.
-# Stopped at any point, the next call goes on from there.
+# demo.sh - `make demo`: from a fresh clone to two models that generate text. Builds the programs,
+# trains a small model of each architecture unless one is kept, and lets both continue a prompt:
+# the Griffin through the RecurrentGemma engine, the Llama-type through TinyLM. After a stop at
+# any point the next call continues from there.
 #   OUT         folder of the runs (runs), which are OUT/laptop-griffin and OUT/laptop, or
-#               the presets for a card, baby-griffin and baby
-#   PROMPT      what the texts start with (ROMEO:)    LENGTH  tokens of a text (500)
+#               the presets for a GPU, baby-griffin and baby
+#   PROMPT      start of both texts (ROMEO:)    LENGTH  new tokens of each (500)
 #   DATA, ARGS  a text of your own; more options of `tinylm train`
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -37,15 +37,15 @@ at_its_end() {
 trainer() { # OPTIONS...
     "$B/tinylm" train --out "$@" --data "$text" $ARGS && return
     local rc=$?
-    [ $rc -le 128 ] || echo "make demo goes on from there"
+    [ $rc -le 128 ] || echo "make demo continues from there"
     return $rc
 }
 
-# train FOLDER PRESET: nothing if a run is kept; one that was stopped goes on
+# train FOLDER PRESET: keeps a finished run, continues one that was stopped
 train() {
     began=$SECONDS
     if [ -d "$1/best" ] && [ -z "$ARGS" ] && { [ ! -d "$1/last" ] || at_its_end "$1"; }; then
-        echo "taking the kept $1/best (to train anew: rm -r $1)"
+        echo "taking the kept $1/best (to train again: rm -r $1)"
     elif [ -f "$1/last/training.safetensors" ]; then
         trainer "$1" --resume
     else
@@ -54,9 +54,9 @@ train() {
     finished
 }
 
-# write FOLDER COMMAND...: shows a text as it comes; then, unseen, keeps the same again and
-# counts its words (through a pipe to `tee` it would mix with what stands beside it)
-write() {
+# generate FOLDER COMMAND...: shows a text as it comes; then generates the same text again into a
+# file and counts its words (a pipe to `tee` would mix it with stderr)
+generate() {
     local folder=$1
     shift
     began=$SECONDS
@@ -70,15 +70,15 @@ build
 griffin=$OUT/$size-griffin llama=$OUT/$size
 title "2 of 5: training a Griffin (RecurrentGemma's architecture) on $text: $griffin"
 train "$griffin" "$size-griffin"
-title "3 of 5: the RecurrentGemma engine opens $griffin/best and writes"
-write "$griffin" "$B/recurrentgemma" --model "$griffin/best" --max-new-tokens "$LENGTH" --echo
+title "3 of 5: the RecurrentGemma engine continues \"$prompt\" with $griffin/best"
+generate "$griffin" "$B/recurrentgemma" --model "$griffin/best" --max-new-tokens "$LENGTH" --echo
 title "4 of 5: training TinyLM's Llama-type model on $text: $llama"
 train "$llama" "$size"
-title "5 of 5: TinyLM opens $llama/best and writes"
-write "$llama" "$B/tinylm" generate --model "$llama/best" --max-new-tokens "$LENGTH"
+title "5 of 5: TinyLM continues \"$prompt\" with $llama/best"
+generate "$llama" "$B/tinylm" generate --model "$llama/best" --max-new-tokens "$LENGTH"
 title "done in $SECONDS s"
 cat <<END
-Both folders open in Hugging Face transformers too. Write more:
+Both folders also open in Hugging Face transformers. Generate more:
     $B/recurrentgemma --model $griffin/best --prompt "JULIET:"
     $B/tinylm generate --model $llama/best --prompt "JULIET:"
 END

@@ -1,4 +1,4 @@
-"""What the recurrentgemma program answers, for tests and tools: logits and tokens."""
+"""Logits and tokens from the recurrentgemma program, for tests and tools."""
 
 import subprocess
 import tempfile
@@ -29,13 +29,13 @@ def logits(program, folder, rows, *options):
 
 
 def greedy(program, folder, rows, n, *options):
-    """the n likeliest tokens behind each row"""
-    writing = ["--ids", "--max-new-tokens", str(n), "--temperature", "0", "--ignore-eos", *options]
-    lines = run(program, folder, rows, writing).splitlines()
+    """the n most likely tokens after each sequence"""
+    greedily = ["--ids", "--temperature", "0", "--ignore-eos", "--max-new-tokens", str(n)]
+    lines = run(program, folder, rows, [*greedily, *options]).splitlines()
     return [[int(word) for word in line.split()] for line in lines]
 
 
-def behind(logits, row, drawn):
-    """by how much logits (T,V) of row + drawn like another token better than a drawn one"""
+def shortfall(logits, row, sampled):
+    """by how much logits (T,V) of row + sampled prefer another token to a sampled one"""
     before = logits[len(row) - 1 : -1]
-    return (before.max(1) - before[range(len(drawn)), drawn]).max()
+    return (before.max(1) - before[range(len(sampled)), sampled]).max()

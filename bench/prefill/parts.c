@@ -47,7 +47,7 @@ void part(const char *name, double flops, double bytes)
 
 void parts_ceilings(void)
 {
-    copy_speed = ceiling_copy(), gemm_speed = ceiling_product(true);
+    copy_speed = ceiling_copy(), gemm_speed = ceiling_gemm(true);
     printf(
         "copy %.0f GB/s, large GEMM %.1f TFLOP/s\n", copy_speed / 1e9, gemm_speed / 1e12);
 }

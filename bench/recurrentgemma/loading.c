@@ -1,7 +1,7 @@
-/* loading.c - how fast a model folder gets to the device, beside what bounds it:
+/* loading.c - how fast a model folder loads to the device, and what bounds it:
  *   loading FOLDER [f32|bf16|f16]
- * reading the files; reading the files once they are in the page cache; sending them from
- * where they are mapped, as pageable memory; and the loader, which checks, packs and sends. */
+ * reading the files; reading them again from the page cache; copying the mapped files, which
+ * are pageable memory; and the loader, which checks, packs and uploads. */
 #include "../../recurrentgemma/engine/files.h"
 #include "../../recurrentgemma/engine/weights.h"
 #include "progress.h"
@@ -19,8 +19,8 @@ static double row(const char *what, double start, double bytes)
     return seconds_now();
 }
 
-// Out of the page cache, where the file system allows it; what is mapped stays there.
-static void forget(const char *path)
+// Drops the file from the page cache where the file system allows it; mapped pages stay.
+static void drop_cache(const char *path)
 {
     int fd = open(path, O_RDONLY);
     if (fd < 0) return;
@@ -43,7 +43,7 @@ static double read_file(const char *path)
     return bytes;
 }
 
-static double send(const st_file *f, char *device)
+static double upload_mapped(const st_file *f, char *device)
 {
     double bytes = 0;
     for (size_t i = 0; i < st_count(f); i++) {
@@ -95,11 +95,11 @@ int main(int argc, char **argv)
     char **path = calloc((size_t)files.files, sizeof *path);
     int count = files.files;
     for (int i = 0; i < count; i++)
-        forget(path[i] = strdup(st_path(files.file[i])));
+        drop_cache(path[i] = strdup(st_path(files.file[i])));
     start = seconds_now();
     for (int i = 0; i < files.files; i++)
         bytes += read_file(st_path(files.file[i]));
-    row("read, out of the page cache if it could be", start, bytes);
+    row("read, page cache dropped where possible", start, bytes);
     start = seconds_now();
     for (int i = 0; i < files.files; i++)
         read_file(st_path(files.file[i]));
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     for (int again = 0; again < 2; again++) {
         start = seconds_now();
         for (int i = 0; i < files.files; i++)
-            send(files.file[i], device);
+            upload_mapped(files.file[i], device);
         row("cudaMemcpy of the mapped tensors", start, bytes);
     }
     CUDA_CHECK(cudaFree(device));
@@ -115,9 +115,9 @@ int main(int argc, char **argv)
     for (int again = 0; again < 3; again++)
         if (load(argv[1], dtype, "loader", bytes)) return 1;
     for (int i = 0; i < count; i++) {
-        forget(path[i]);
+        drop_cache(path[i]);
         free(path[i]);
     }
     free(path);
-    return load(argv[1], dtype, "loader, out of the page cache if it could be", bytes);
+    return load(argv[1], dtype, "loader, page cache dropped where possible", bytes);
 }

@@ -1,11 +1,11 @@
-/* ablation.c - what lab 03's kernels are worth to TinyLM as a whole: the time of a forward
- * pass and of a training step, launch by launch and as one CUDA graph.
+/* ablation.c - what lab 03's kernels contribute to TinyLM: the time of a forward pass and of a
+ * training step, launch by launch and as one CUDA graph.
  *
  *     build/<backend>/bench/tinylm/ablation.CODE --csv FILE [--runs N] [model and step]
  *
- * The same program is linked three times (mk/plots.mk), so the model's code is the same:
- *     naive       lab 03's first rung, the residual addition apart
- *     fused       the solution, the residual addition apart (separate.c)
+ * The same program is linked three times (mk/plots.mk), so the model's code is identical:
+ *     naive       lab 03's first rung, separate residual addition
+ *     fused       the solution, separate residual addition (separate.c)
  *     residual    the solution, with rmsnorm_residual_forward
  */
 #include "../../common/progress.h"
@@ -47,11 +47,11 @@ static void record_forward(void)
     CUDA_CHECK(cudaGraphDestroy(g));
 }
 
-// A run is as many calls as take some 20 ms, at least one.
+// A run has as many calls as fit in about 20 ms, at least one.
 static void measure(FILE *csv, const bench_args *a, void (*call)(void))
 {
     for (int i = 0; i < 3; i++)
-        call();  // the first sets up, the second records
+        call();  // the first allocates, the second records
     CUDA_CHECK(cudaStreamSynchronize(m.stream));
     double one = seconds_now(), sum = 0;
     call();

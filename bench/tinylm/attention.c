@@ -1,5 +1,5 @@
-/* attention.c - a training step with the attention of lab 05, and with its rung zero, the
- * batched products: two models of the same sizes, whose steps take turns.
+/* attention.c - a training step with the attention of lab 05 and with its rung zero, batched
+ * GEMMs: two models of the same sizes, whose steps alternate.
  *
  *     build/<backend>/bench/tinylm/attention --csv FILE [--runs N] [options of `tinylm train`]
  */
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNGS = 2, WARM = 3 };  // the first step sets up, the second records the graph
+enum { RUNGS = 2, WARM = 3 };  // the first step allocates, the second records the graph
 static const char *const rungs[RUNGS] = {"gemm", "lab05"};
 
 static void open_trainer(trainer *t, model *m, const bench_args *a, const char *rung)
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
         qsort(ms[i], (size_t)a.runs, sizeof *ms[i], by_value);
         median[i] = ms[i][a.runs / 2];
         printf(
-            "attention %-6s %9.3f ms a step, median of %d (%.3f to %.3f)\n", rungs[i],
+            "attention %-6s %9.3f ms per step, median of %d (%.3f to %.3f)\n", rungs[i],
             median[i], a.runs, ms[i][0], ms[i][a.runs - 1]);
         trainer_close(&t[i]);
         model_destroy(&m[i]);

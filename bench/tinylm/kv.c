@@ -1,10 +1,10 @@
-/* kv.c - what a cache of keys and values gives: tokens a second over the length of the
- * text, with it and without it.
+/* kv.c - the effect of a cache of keys and values: tokens per second over the length of the
+ * sequence, with it and without it.
  *
  *     build/<backend>/bench/tinylm/kv --csv FILE [--runs N] [--longest N] [model]
  *
- * A run with the cache times some steps of one graph near that length; one without reads
- * the whole text for one token. Weights are random: the time does not depend on them.
+ * A run with the cache times some steps of one graph near that length; a run without it
+ * processes the whole sequence for one token. Weights are random: they do not affect the time.
  */
 #include "../../common/progress.h"
 #include "../../tinylm/generator.h"
@@ -17,7 +17,7 @@ static model m;
 static FILE *csv;
 static const bench_args *args;
 
-// Each run writes `tokens`; after all of them the text is `length` long.
+// Each run generates `tokens`; after all runs the sequence has `length`.
 static void curve(bool cache, int length, int tokens)
 {
     int runs = args->runs, warm = 3, prompt = length - warm - runs * tokens;
@@ -37,8 +37,9 @@ static void curve(bool cache, int length, int tokens)
         text[i] = i * 7 % BENCH_VOCAB;
     if (generator_create(&g, &m, &set, &err)) bench_stop(err.text);
     const int *const prompts[1] = {text};
-    if (generator_start(&g, prompts, &prompt, &args->o.gen.seed, &err)) bench_stop(err.text);
-    generator_decode(&g, warm - 1);  // the first is the start's
+    if (generator_start(&g, prompts, &prompt, &args->o.gen.seed, &err))
+        bench_stop(err.text);
+    generator_decode(&g, warm - 1);  // generator_start samples the first
     double sum = 0, squares = 0;
     for (int run = 0; run < runs; run++) {
         double t = seconds_now();
@@ -71,13 +72,13 @@ int main(int argc, char **argv)
     args = &a;
     csv = bench_csv(
         a.csv, "machine,model,dtype,mode,context,run,tokens,seconds,tokens_per_s");
-    // in training: only then are there float weights to start from
+    // for training: only then are there float weights to initialise
     if (model_create(&m, &c, 1, 1, 1, MODEL_TRAIN, &err)) bench_stop(err.text);
     model_initialise(&m, a.o.gen.seed);
     printf("%s, %s, %s\n", machine_name(), a.o.preset, model_dtype_name(c.dtype));
     for (int length = 32; length <= a.longest; length *= 2) {
         int most = (length - 4) / a.runs;  // tokens of a run
-        if (most < 1) continue;            // too many runs for so short a text
+        if (most < 1) continue;            // too many runs for this length
         int tokens = length / 16 < 16 ? length / 16 : 16;
         curve(true, length, tokens < most ? tokens : most);
         curve(false, length, 1);

@@ -1,11 +1,11 @@
-/* memory.c - what a text takes on the device over its length: the caches as they were
- * handed out, beside the sum of their shapes.
+/* memory.c - device memory over the length of a sequence: the caches as allocated, and by the
+ * sum of their shapes.
  *
  *     build/<backend>/bench/tinylm/memory --csv FILE [--longest N] [model]
  *
  * cache_bytes is counted by the allocator of decoder.h, formula_bytes is
- * decoder_cache_formula; all_bytes are the caches and the buffers of a step, as asked
- * from the device, and whole_bytes what writing the same text without a cache asks for.
+ * decoder_cache_formula; all_bytes are the caches and the buffers of a step as allocated on the
+ * device, and whole_bytes those of generating the same sequence without a cache.
  */
 #include "../../tinylm/generator.h"
 #include "tools.h"
@@ -58,8 +58,7 @@ int main(int argc, char **argv)
             with.cache, with.formula, with.all, without.all,
             m.parameters * wb_dtype_size(c.dtype));
         printf(
-            "%5d tokens: caches %9zu bytes, by formula %9zu; in all %9zu, without a "
-            "cache "
+            "%5d tokens: caches %9zu bytes, by formula %9zu; in all %9zu, without a cache "
             "%9zu\n",
             length, with.cache, with.formula, with.all, without.all);
     }

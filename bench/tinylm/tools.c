@@ -11,7 +11,7 @@ void bench_stop(const char *text)
     exit(1);
 }
 
-// A whole number from 1 to a million behind a flag.
+// A whole number from 1 to a million after a flag.
 static int number(const char *flag, const char *value)
 {
     char *end, text[200];
@@ -76,6 +76,6 @@ void bench_close(FILE *f, const char *path)
     bool bad = ferror(f);
     if (!fclose(f) && !bad) return;
     char text[1200];
-    snprintf(text, sizeof text, "%.1000s could not be written whole", path);
+    snprintf(text, sizeof text, "%.1000s could not be written completely", path);
     bench_stop(text);
 }

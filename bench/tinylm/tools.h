@@ -1,6 +1,6 @@
-/* tools.h - what the measurements of TinyLM as a whole share. Each writes a CSV that starts
- * with the machine's name; tools/plot_*.py draw them. A CSV that exists is added to, so one
- * plot can have the rows of several programs.
+/* tools.h - shared by the measurements of TinyLM as a whole. Each writes a CSV that starts with
+ * the machine's name; tools/plot_*.py plot them. An existing CSV is appended to, so one plot can
+ * have the rows of several programs.
  */
 #ifndef BENCH_TINYLM_TOOLS_H
 #define BENCH_TINYLM_TOOLS_H
@@ -18,15 +18,15 @@ typedef struct bench_args {
 
 /* The program's own flags and those of `tinylm train`. Errors end the program. */
 void bench_read_args(bench_args *a, int argc, char **argv);
-/* The model that they describe, with a vocabulary of 65, as TinyShakespeare has. */
+/* The model that they describe, with the vocabulary of TinyShakespeare, 65. */
 void bench_config(const bench_args *a, model_config *c);
 enum { BENCH_VOCAB = 65 };
 
-/* Ready for lines of this head; a file with another head is an error. */
+/* Opens it for lines under this head; a file with another head is an error. */
 FILE *bench_csv(const char *path, const char *head);
 void bench_close(FILE *f, const char *path);
 
-/* "bench: sentence" on stderr, and the end. */
+/* "bench: sentence" on stderr; ends the program. */
 _Noreturn void bench_stop(const char *text);
 
 #endif

@@ -16,7 +16,7 @@ void decoder_download(decoder *d, void *h, const void *device, size_t bytes)
     CUDA_CHECK(cudaStreamSynchronize(d->stream));
 }
 
-/* --- prefill --------------------------------------------------------------------------- */
+/* --- prefill ------------------------------------------------------------------------ */
 
 static int longest(const decoder *d, const int *count)
 {
@@ -68,7 +68,7 @@ void decoder_logits(decoder *d, int r0, int rows)
     d->calls->logits(d, r0, rows);
 }
 
-/* --- decode ---------------------------------------------------------------------------- */
+/* --- decode ------------------------------------------------------------------------- */
 
 void decoder_sample(decoder *d)
 {

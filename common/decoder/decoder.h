@@ -184,7 +184,7 @@ void decoder_download(decoder *d, void *h, const void *device, size_t bytes);
  * each piece. */
 size_t decoder_cache_formula(const decoder_config *c, int batch, int slots);
 
-/* --- for decoder.c and tests: one table per dtype, pass.h ------------------------------ */
+/* --- for decoder.c and tests: one table per dtype, pass.h --------------------------- */
 
 typedef struct decoder_calls {
     void (*prefill)(decoder *d, int t0, int T, bool fresh, bool every_token);

@@ -15,7 +15,7 @@ static const decoder_calls *const calls_of[WB_DTYPES] = {
     [WB_F16] = &decoder_calls_f16,
 };
 
-/* --- where everything goes ------------------------------------------------------------- */
+/* --- where everything goes ---------------------------------------------------------- */
 
 static size_t larger(size_t a, size_t b)
 {
@@ -106,7 +106,7 @@ size_t decoder_cache_formula(const decoder_config *c, int batch, int slots)
     return (size_t)batch * bytes;
 }
 
-/* --- a decoder ------------------------------------------------------------------------- */
+/* --- a decoder ---------------------------------------------------------------------- */
 
 static int allocate(decoder *d, wb_error *err)
 {

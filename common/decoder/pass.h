@@ -51,7 +51,7 @@ static void norm(const decoder *d, const E *x, const E *w, int R)
         d->stream));
 }
 
-/* --- prefill --------------------------------------------------------------------------- */
+/* --- prefill ------------------------------------------------------------------------ */
 
 /* A branch's output, in `normed`, is added to the residual stream, and `normed` becomes the
  * norm of the sum: one pass over memory. (A GEMM that adds to the stream itself is slower:
@@ -204,7 +204,7 @@ static void pass_logits(decoder *d, int r0, int rows)
         CK(softcap_f32(d->logits, d->logits, (size_t)rows * V, s->softcap, d->stream));
 }
 
-/* --- decode ---------------------------------------------------------------------------- */
+/* --- decode ------------------------------------------------------------------------- */
 
 static void pass_sample(decoder *d)
 {

@@ -20,7 +20,7 @@ static int check_heads(const model_shape *s, wb_error *err)
             s->head_dim);
     if (s->rotated < 0 || s->rotated % 2 || s->rotated > s->head_dim)
         return error_set(
-            err, "RoPE turns %d of a head's %d channels: an even number of them",
+            err, "RoPE rotates %d of a head's %d channels: an even number of them",
             s->rotated, s->head_dim);
     return 0;
 }
@@ -38,7 +38,7 @@ static int check_blocks(const model_shape *s, wb_error *err)
             s->recurrent, s->heads);
     if (s->conv_width < 2 || s->conv_width > 8)
         return error_set(
-            err, "a convolution of %d taps: 2 to 8 are possible", s->conv_width);
+            err, "a convolution of width %d: 2 to 8 are possible", s->conv_width);
     if (s->window < 0 || (s->hf_window && s->window < 1))
         return error_set(
             err, "a window of %d tokens: %d or more", s->window, s->hf_window);
@@ -60,7 +60,7 @@ int griffin_check(const model_shape *s, wb_error *err)
             s->rope_base);
     if (!(s->softcap >= 0))
         return error_set(err, "a soft cap of %g: 0 (none) or above", s->softcap);
-    // What is counted in int: a row of each product, and the elements of a matrix.
+    // Counted in int: a row of each GEMM, and the elements of a matrix.
     double widest = fmax(2.0 * s->hidden, (s->heads + 2.0 * s->kv_heads) * s->head_dim);
     widest = fmax(widest, fmax(s->vocab + 64.0, 2.0 * s->recurrent));
     if (widest * s->channels > 2e9 || s->layers > 10000)
@@ -81,7 +81,7 @@ double griffin_decimal(float x)
     return strtod(text, NULL);
 }
 
-// What is not there is null.
+// What is not set is null.
 static json_t *unless(int number, int none)
 {
     return number == none ? json_null() : json_integer(number);
@@ -125,7 +125,7 @@ json_t *griffin_config_to_json(const griffin_config *c, const char *dtype)
         "rope_theta", griffin_decimal(s->rope_base), "rope_parameters", rope,
         "tie_word_embeddings", s->tied, "vocab_size", s->vocab, "use_cache", 1,
         "w_init_variance_scale", 0.01);
-    // ours: trained with one token less in the window, as transformers computes it
+    // our own key: the window of transformers, one token less
     if (s->hf_window) json_object_set_new(root, "hf_window", json_true());
     if (!s->scaled)
         json_object_set_new(root, "embeddings_scale_by_sqrt_dim", json_false());

@@ -1,10 +1,10 @@
-/* config.h - the sizes of a RecurrentGemma (Griffin) model, as config.json of Hugging
- * Face's RecurrentGemmaForCausalLM says them: one reader and one writer for all programs.
+/* config.h - the configuration of a RecurrentGemma (Griffin) model: config.json of Hugging
+ * Face's RecurrentGemmaForCausalLM. One reader and one writer for all programs.
  *
- * Read are the keys of older and of newer versions of transformers (rope_theta at the top or
- * in rope_parameters; attention_window_size or sliding_window; block_types or _block_types);
- * unknown keys are ignored. A key that is missing, of a wrong type or beyond what the
- * kernels take gives one sentence that names the file, the key and what it may be.
+ * The reader takes the keys of older and newer versions of transformers (rope_theta at the top
+ * or in rope_parameters; attention_window_size or sliding_window; block_types or _block_types)
+ * and ignores unknown keys. A key that is missing, has a wrong type or exceeds what the kernels
+ * take gives one sentence that names the file, the key and the valid values.
  */
 #ifndef GRIFFIN_CONFIG_H
 #define GRIFFIN_CONFIG_H
@@ -24,11 +24,11 @@ int griffin_config_read(griffin_config *c, const char *folder, wb_error *err);
 /* The same from memory; name is for messages. */
 int griffin_config_parse(
     griffin_config *c, const char *json, size_t bytes, const char *name, wb_error *err);
-/* The same from a json_t of jansson. */
+/* The same from jansson's json_t. */
 struct json_t;
 int griffin_config_from_json(
     griffin_config *c, struct json_t *root, const char *name, wb_error *err);
-/* A new json_t; dtype as transformers calls it: float32, bfloat16, float16. */
+/* A new json_t; dtype as transformers spells it: float32, bfloat16, float16. */
 struct json_t *griffin_config_to_json(const griffin_config *c, const char *dtype);
 /* A float as the decimal that people write: 1e-05, not 9.9999997e-06. */
 double griffin_decimal(float x);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST = 1 << 30, MOST_BYTES = 1 << 20 };
+enum { MAX_SIZE = 1 << 30, MAX_BYTES = 1 << 20 };
 
 typedef struct reader {
     json_t *root;
@@ -29,7 +29,7 @@ static json_t *value(json_t *object, const char *key)
     return json_is_null(j) ? NULL : j;
 }
 
-// fallback 0: the key must be there.
+// fallback 0: the key is required.
 static int size(reader *r, const char *key, int fallback)
 {
     json_t *j = value(r->root, key);
@@ -37,7 +37,7 @@ static int size(reader *r, const char *key, int fallback)
     json_int_t n = json_integer_value(j);
     if (!j)
         wrong(r, key, "is missing");
-    else if (!json_is_integer(j) || n < 1 || n > LARGEST)
+    else if (!json_is_integer(j) || n < 1 || n > MAX_SIZE)
         wrong(r, key, "is not a whole number from 1 to 1073741824");
     else
         return (int)n;
@@ -60,12 +60,12 @@ static bool flag(reader *r, const char *key, bool fallback)
     return j ? json_is_true(j) : fallback;
 }
 
-static void must_say(reader *r, json_t *object, const char *key, const char *word)
+static void require(reader *r, json_t *object, const char *key, const char *word)
 {
     json_t *j = value(object, key);
     const char *text = json_string_value(j);
     char what[200];
-    snprintf(what, sizeof what, "is not \"%s\", the only kind that is computed", word);
+    snprintf(what, sizeof what, "is not \"%s\", the only supported kind", word);
     if (j && !(text && strcmp(text, word) == 0)) wrong(r, key, what);
 }
 
@@ -85,13 +85,14 @@ static void read_blocks(reader *r, model_shape *s)
         s->blocks[i] = recurrent ? 'r' : 'a', s->blocks[i + 1] = 0;
     }
     if (!good)
-        wrong(r, "block_types", "is no list of 1 to 63 \"recurrent\" and \"attention\"");
+        wrong(
+            r, "block_types", "is not a list of 1 to 63 \"recurrent\" and \"attention\"");
 }
 
 static bool is_id(const json_t *j)
 {
     return json_is_integer(j) && json_integer_value(j) >= 0 &&
-           json_integer_value(j) < LARGEST;
+           json_integer_value(j) < MAX_SIZE;
 }
 
 static int token_id(reader *r, const char *key)
@@ -124,7 +125,7 @@ static void read_sizes(reader *r, model_shape *s)
     s->head_dim = size(r, "head_dim", divided > 0 ? divided : 1);
     s->hidden = size(r, "intermediate_size", 0);
     if (s->hidden % 2)
-        wrong(r, "intermediate_size", "is not even: it counts both branches");
+        wrong(r, "intermediate_size", "is not even: it counts gate and up");
     s->hidden /= 2;
     s->vocab = size(r, "vocab_size", 0);
     s->recurrent = size(r, "lru_width", s->channels);
@@ -136,8 +137,8 @@ static void read_sizes(reader *r, model_shape *s)
         s->context = size(r, "max_position_embeddings", 0);
 }
 
-// Newer versions of transformers write rope_parameters (or the same as rope_scaling), older
-// ones keys at the top.
+// Newer versions of transformers write rope_parameters (or rope_scaling with the same content),
+// older ones keys at the top.
 static void read_rope(reader *r, model_shape *s)
 {
     json_t *rope = value(r->root, "rope_parameters");
@@ -145,8 +146,8 @@ static void read_rope(reader *r, model_shape *s)
     double base = number(r, r->root, "rope_theta", 10000);
     double part = number(r, r->root, "partial_rotary_factor", 0.5);
     if (rope && !json_is_object(rope)) wrong(r, "rope_parameters", "is not an object");
-    must_say(r, rope, "rope_type", "default");
-    must_say(r, rope, "type", "default");
+    require(r, rope, "rope_type", "default");
+    require(r, rope, "type", "default");
     s->rope_base = (float)number(r, rope, "rope_theta", base);
     part = number(r, rope, "partial_rotary_factor", part);
     if (!(part >= 0 && part <= 1)) {
@@ -164,8 +165,8 @@ int griffin_config_from_json(
     *c = (griffin_config){0};
     if (!json_is_object(root))
         return error_set(err, "%s: is not a JSON object of a model's sizes", name);
-    must_say(&r, root, "model_type", "recurrent_gemma");
-    must_say(&r, root, "hidden_activation", "gelu_pytorch_tanh");
+    require(&r, root, "model_type", "recurrent_gemma");
+    require(&r, root, "hidden_activation", "gelu_pytorch_tanh");
     if (flag(&r, "attention_bias", false))
         wrong(
             &r, "attention_bias",
@@ -204,7 +205,7 @@ int griffin_config_read(griffin_config *c, const char *folder, wb_error *err)
     char path[PATH_MAX + 16];
     size_t bytes;
     snprintf(path, sizeof path, "%s/config.json", folder);
-    char *text = file_read(path, MOST_BYTES, &bytes, err);
+    char *text = file_read(path, MAX_BYTES, &bytes, err);
     int rc = text ? griffin_config_parse(c, text, bytes, path, err) : -1;
     free(text);
     return rc;

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One line of the tables below. fan: the letter of the size whose root divides the deviation;
-// in small letters where the product ends a branch of the residual stream.
+// A line of the tables below. fan: the letter of the size whose root divides the deviation; in
+// lower case for the matrix that ends a branch of the residual stream.
 typedef struct line {
     const char *name, *official;
     weight_slot slot;
     const char *letters;
-    char fan;  // 0: starts as zeros; '*': as a ring
+    char fan;  // 0: starts as zeros; '*': on a ring
     griffin_official stored;
 } line;
 

@@ -56,7 +56,7 @@ static int check_settings(const rg_settings *s, wb_error *err)
     return check_sampling(s, err);
 }
 
-/* --- opening --------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------ */
 
 static int load(rg_engine *e, const char *folder, wb_error *err)
 {
@@ -206,7 +206,7 @@ void rg_close(rg_engine *e)
     free(e);
 }
 
-/* --- queries --------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------ */
 
 const rg_info *rg_describe(const rg_engine *e)
 {

@@ -34,7 +34,8 @@ struct rg_engine {
     int *tokens;               /* (B,context) */
     int *stop;                 /* (d.set.stop_count) tokens that end a sequence */
     int columns;               /* of h_sampled, since rg_prefill */
-    int *h_sampled; /* (B,max_new_tokens) page-locked; sequences that are done leave gaps */
+    int *
+        h_sampled; /* (B,max_new_tokens) page-locked; sequences that are done leave gaps */
     cudaStream_t copies;                /* of the samples, to h_sampled */
     cudaEvent_t sampled[2], arrived[2]; /* of even columns and of odd ones */
     /* scratch of rg_prefill and rg_score */

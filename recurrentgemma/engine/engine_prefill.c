@@ -101,7 +101,7 @@ int rg_prefill(rg_engine *e, const int *const *tokens, const int *count, wb_erro
     return engine_take(e, e->columns++);
 }
 
-/* --- scores ---------------------------------------------------------------------------- */
+/* --- scores ------------------------------------------------------------------------- */
 
 // Logits of rows r0 .. of a chunk of T tokens, to the sink, without padding and without a
 // token that was sampled before this call.

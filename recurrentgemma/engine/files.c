@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_ROOM (PATH_MAX + 256)
-enum { MOST_BYTES = 64 << 20 };  // of an index
+enum { PATH_ROOM = PATH_MAX + 256 };
+enum { MAX_BYTES = 64 << 20 };  // of an index
 
 /* --- the index ---------------------------------------------------------------------- */
 
-// A file of the same folder: no path, nothing hidden.
+// A file of the same folder: no path, not hidden.
 static bool plain_name(const char *name)
 {
     return name && *name && *name != '.' && !strchr(name, '/') && strlen(name) <= 200;
@@ -35,13 +35,11 @@ static int read_index(shard_index *x, const char *name, wb_error *err)
     const char *tensor;
     if (!json_is_object(map) || json_object_size(map) == 0)
         return error_set(
-            err, "%s: weight_map is no object of tensors and their files", name);
-    json_object_foreach(map, tensor, shard)
-    {
+            err, "%s: weight_map is not an object of tensors and their files", name);
+    json_object_foreach (map, tensor, shard) {
         if (!plain_name(json_string_value(shard)))
             return error_set(
-                err, "%s: tensor '%.200s': its file is no name of a file in this folder",
-                name, tensor);
+                err, "%s: tensor '%.200s': its file is not in this folder", name, tensor);
         if (add_shard(x, json_string_value(shard)))
             return error_set(err, "%s: no memory", name);
     }
@@ -115,14 +113,13 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-// The index and the shards say the same.
+// The index and the shards must agree.
 static int
 compare(const model_files *m, const shard_index *x, const char *path, wb_error *err)
 {
     const char *tensor;
     json_t *shard;
-    json_object_foreach(json_object_get(x->root, "weight_map"), tensor, shard)
-    {
+    json_object_foreach (json_object_get(x->root, "weight_map"), tensor, shard) {
         const char *name = json_string_value(shard);
         const model_tensor_at *at = model_files_find(m, tensor);
         if (!at || strcmp(base_name(st_path(at->file)), name) != 0)
@@ -133,7 +130,7 @@ compare(const model_files *m, const shard_index *x, const char *path, wb_error *
     for (size_t i = 0; i < m->count; i++)
         if (!shard_index_find(x, m->all[i].tensor->name))
             return error_set(
-                err, "%s: says nothing of tensor '%.200s', which is in '%s'", path,
+                err, "%s: does not list tensor '%.200s', which is in '%s'", path,
                 m->all[i].tensor->name, base_name(st_path(m->all[i].file)));
     return 0;
 }
@@ -150,7 +147,7 @@ open_shards(model_files *m, const char *folder, const char *path, wb_error *err)
     size_t bytes;
     shard_index x = {0};
     wb_error why;
-    char *text = file_read(path, MOST_BYTES, &bytes, err);
+    char *text = file_read(path, MAX_BYTES, &bytes, err);
     int rc = text ? shard_index_parse(&x, text, bytes, path, err) : -1;
     if (!rc && !(m->file = calloc((size_t)x.shards, sizeof *m->file)))
         rc = error_set(err, "%s: no memory", path);

@@ -1,5 +1,5 @@
-/* files.h - the tensors of a model folder, whichever files they are in: model.safetensors, or
- * else the shards that model.safetensors.index.json names. */
+/* files.h - the tensors of a model folder: of model.safetensors, or of the shards that
+ * model.safetensors.index.json names. */
 #ifndef FILES_H
 #define FILES_H
 #include "safetensors.h"
@@ -7,7 +7,7 @@
 typedef struct model_tensor_at {
     const st_tensor *tensor;
     const st_file *file;
-    bool used; /* by the caller: what is left over at the end belongs to nothing */
+    bool used; /* set by the caller: a tensor that stays unused belongs to nothing */
 } model_tensor_at;
 
 typedef struct model_files {
@@ -17,13 +17,13 @@ typedef struct model_files {
     size_t count;
 } model_files;
 
-/* A shard that is missing, has a path in its name, lacks a tensor that the index promises or
- * holds one that it does not: one sentence. */
+/* One sentence about a shard that is missing, has a path in its name, lacks a tensor that the
+ * index lists or holds one that it does not list. */
 int model_files_open(model_files *m, const char *folder, wb_error *err);
 void model_files_close(model_files *m);
 model_tensor_at *model_files_find(const model_files *m, const char *name); /* or NULL */
 
-/* The index alone, which trusts nothing either: names of tensors and of their shards. */
+/* The index alone: names of tensors and of their shards, checked too. */
 typedef struct shard_index {
     struct json_t *root; /* owns the names */
     const char **shard;  /* each once */

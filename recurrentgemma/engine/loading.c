@@ -48,8 +48,9 @@ int loading_look(loading *l, wb_dtype *dtype)
     return 0;
 }
 
-// The shape and its letters in this file: as Hugging Face's, but for three official ones.
-static int expected(const griffin_tensor *t, bool official, size_t shape[4], char letters[8])
+// The shape and its letters in this file: Hugging Face's, except for three official tensors.
+static int
+expected(const griffin_tensor *t, bool official, size_t shape[4], char letters[8])
 {
     memcpy(shape, t->shape, sizeof t->shape);
     strcpy(letters, t->letters);
@@ -86,7 +87,8 @@ static int check(const loading *l, const griffin_tensor *t, const model_tensor_a
     for (int i = 0; i < ndim; i++) {
         size_t n = strlen(keys);
         snprintf(
-            keys + n, sizeof keys - n, "%s%s", i ? ", " : "", griffin_letter_key(letters[i]));
+            keys + n, sizeof keys - n, "%s%s", i ? ", " : "",
+            griffin_letter_key(letters[i]));
     }
     return error_set(
         l->err, "%s: tensor '%s': is %s, but config.json makes it %s (%s)",

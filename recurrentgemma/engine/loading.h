@@ -1,5 +1,5 @@
-/* loading.h - a model folder on its way to the device: what its files say, held against its
- * config.json. A part of weights.h. */
+/* loading.h - a model folder on its way to the device: its files checked against its
+ * config.json. A part of weights.c. */
 #ifndef LOADING_H
 #define LOADING_H
 #include "files.h"
@@ -8,8 +8,8 @@
 #include "weights.h"
 
 typedef struct loading {
-    const char *folder;  // for messages
-    griffin_config config;    // with what the files say of vocabulary and head
+    const char *folder;     // for messages
+    griffin_config config;  // with the vocabulary and head of the files
     model_files files;
     griffin_tensor *tensors;
     int count;
@@ -18,14 +18,14 @@ typedef struct loading {
     wb_error *err;
 } loading;
 
-/* The vocabulary is that of the embedding, and a head that differs from it is the model's,
- * whatever config.json says: corrects l->config. Sets *dtype to that of the embedding. */
+/* Corrects l->config by the files: the vocabulary is the embedding's, and a head that differs
+ * from the embedding is used, whatever config.json says. Sets *dtype to the embedding's. */
 int loading_look(loading *l, wb_dtype *dtype);
-/* Every tensor is there, with its shape and a dtype that weights can have, and no other;
- * counts the parameters. */
+/* Every tensor exists with its shape and a dtype for weights, and there are no others; counts
+ * the parameters. */
 int loading_check(loading *l);
-/* A tensor under one of its names; NULL: it is not there. */
+/* A tensor under one of its names; NULL: it is missing. */
 model_tensor_at *loading_find(const loading *l, const griffin_tensor *t);
-bool loading_dtype(st_dtype stored, wb_dtype *dtype); /* false: no dtype of weights */
+bool loading_dtype(st_dtype stored, wb_dtype *dtype); /* false: not a dtype for weights */
 
 #endif

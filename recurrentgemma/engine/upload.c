@@ -1,8 +1,8 @@
 /* upload.c - see upload.h.
  *
- * The matrices are cut into jobs. Threads take jobs in order; job j fills buffer j mod N and
- * the calling thread sends it, in order. Job j may start when job j-N has been sent, so at
- * any time some buffers are being filled, and two are on their way. */
+ * The matrices are cut into jobs. Threads take jobs in order; job j fills buffer j mod N, and
+ * the calling thread sends the buffers in order. Job j may start when job j-N has been sent,
+ * so at any time some buffers are being filled and two are being sent. */
 #include "upload.h"
 #include "cast.h"
 #include "cores.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JOB_BYTES = 4 << 20, MOST_THREADS = 12, MOST_BUFFERS = MOST_THREADS + 3 };
+enum { JOB_BYTES = 4 << 20, MAX_THREADS = 12, MAX_BUFFERS = MAX_THREADS + 3 };
 
 upload upload_plain(void *out, const void *in, wb_dtype stored, size_t rows, size_t cols)
 {
@@ -24,7 +24,7 @@ upload upload_plain(void *out, const void *in, wb_dtype stored, size_t rows, siz
 
 typedef struct job {
     const upload *u;
-    size_t row, rows, col, cols;  // of u->out; whole rows, but for a matrix of one row
+    size_t row, rows, col, cols;  // of u->out; whole rows, except in a matrix of one row
 } job;
 
 // n elements of one row, all of them in the file.
@@ -74,8 +74,8 @@ static void fill(char *out, const job *j, wb_dtype dtype)
     }
 }
 
-// Inf and NaN have every bit of their exponent set, and then 1 at its lowest bit carries into
-// the sign's place: 8 bytes, 2 or 4 numbers, at a time.
+// In inf and NaN every bit of the exponent is set, so adding 1 at its lowest bit carries into
+// the sign bit. Checks 8 bytes, 2 or 4 numbers, at a time.
 static bool all_finite(const char *out, wb_dtype dtype, size_t bytes)
 {
     static const uint64_t exponent[WB_DTYPES] = {
@@ -97,7 +97,7 @@ static bool all_finite(const char *out, wb_dtype dtype, size_t bytes)
 
 /* --- cutting ------------------------------------------------------------------------ */
 
-// A matrix that lies in the file as on the device is one row.
+// A matrix with the same layout in the file and on the device is one row.
 static upload flattened(const upload *u)
 {
     if (u->row_true != u->row_full || u->col_true != u->col_full || u->col_stride != 1 ||
@@ -126,11 +126,11 @@ static size_t cut(const upload *u, wb_dtype dtype, job *jobs)
 
 typedef struct crew {
     pthread_mutex_t lock;
-    pthread_cond_t moved;  // any of what follows changed
+    pthread_cond_t moved;  // any member below changed
     const job *jobs;
-    size_t count, next, sent;     // jobs taken; jobs whose buffers are free again
-    size_t filled[MOST_BUFFERS];  // 1 + the job that the buffer holds
-    size_t odd;                   // the first job with inf or NaN; count: none
+    size_t count, next, sent;    // jobs taken; jobs whose buffers are free again
+    size_t filled[MAX_BUFFERS];  // 1 + the job that the buffer holds
+    size_t odd;                  // the first job with inf or NaN; count: none
     bool stop;
     char *memory;
     size_t room;  // bytes of a buffer
@@ -180,7 +180,7 @@ static void set_sent(crew *w, size_t sent, bool stop)
 
 static cudaError_t send_all(crew *w, cudaStream_t stream)
 {
-    cudaEvent_t sent[MOST_BUFFERS];
+    cudaEvent_t sent[MAX_BUFFERS];
     cudaError_t e = cudaSuccess;
     size_t n = (size_t)w->buffers, size = wb_dtype_size(w->dtype);
     for (size_t b = 0; b < n; b++)
@@ -205,8 +205,8 @@ static cudaError_t send_all(crew *w, cudaStream_t stream)
 
 static int run(crew *w, cudaStream_t stream, wb_error *err)
 {
-    pthread_t thread[MOST_THREADS];
-    int threads = 0, wanted = cores_usable(MOST_THREADS);
+    pthread_t thread[MAX_THREADS];
+    int threads = 0, wanted = cores_usable(MAX_THREADS);
     w->buffers = wanted + 3;
     cudaError_t e = cudaMallocHost((void **)&w->memory, (size_t)w->buffers * w->room);
     if (e) return error_set(err, "no pinned memory: %s", cudaGetErrorString(e));

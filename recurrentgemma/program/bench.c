@@ -1,6 +1,7 @@
-/* bench.c - --bench: B rows that read P random tokens and write G, timed. Beside each time
- * stands its floor: of a prompt the FLOPs it needs at the rate of a large matrix product, of
- * a step the bytes it needs at the speed of a large copy, both measured in the same run. */
+/* bench.c - --bench: B sequences with prompts of P random tokens that generate G, timed. Each
+ * time has its lower bound next to it: for prefill, the FLOPs it needs at the rate of a large
+ * GEMM; for a step, the bytes it must move at the speed of a large copy. Both rates are
+ * measured in the same run. */
 #include "ceiling.h"
 #include "cost.h"
 #include "kernels.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CASES = 64, REPEATS = 5 };
+enum { MAX_CASES = 64, REPEATS = 5 };
 
 typedef struct bench_case {
     int B, P, G;
@@ -24,15 +25,15 @@ typedef struct bench_case {
 // All times in seconds; medians.
 typedef struct figures {
     int repeats;
-    double read, step;   /* step: one token of every row */
-    double all;          /* from the prompt to the end */
-    double flops, bytes; /* that reading and, on the average, a step need */
-    double device;       /* bytes */
+    double prefill, step; /* step: one token of every sequence */
+    double total;         /* prefill and all steps */
+    double flops, bytes;  /* that prefill and, on average, a step need */
+    double device;        /* bytes */
 } figures;
 
-/* --- cases ---------------------------------------------------------------------------- */
+/* --- cases -------------------------------------------------------------------------- */
 
-// A whole number of 1 .. 1e8 and what follows it; 0: none.
+// A whole number from 1 to 1e8 and the separator after it; 0: none.
 static int size_of(const char **p, char after)
 {
     char *end;
@@ -54,56 +55,56 @@ static int read_cases(const char *text, bench_case *cases, wb_error *err)
         if (!c.G)
             return error_set(
                 err,
-                "--bench: '%.40s' is not BxPxG: rows, tokens read, tokens written, each "
-                "of 1 or more, as in 1x512x128,32x512x64",
+                "--bench: '%.40s' is not BxPxG: sequences, prompt tokens, generated tokens, "
+                "each 1 or more, as in 1x512x128,32x512x64",
                 word);
-        if (n == MOST_CASES)
-            return error_set(err, "--bench: more than %d cases at once", MOST_CASES);
+        if (n == MAX_CASES)
+            return error_set(err, "--bench: more than %d cases", MAX_CASES);
         cases[n++] = c;
     } while (*p);
     return n;
 }
 
-/* --- one case ------------------------------------------------------------------------- */
+/* --- one case ----------------------------------------------------------------------- */
 
-// P ids for each of B rows.
-static int **random_rows(const bench_case *c, int vocab, uint64_t seed)
+// P ids for each of B sequences.
+static int **random_prompts(const bench_case *c, int vocab, uint64_t seed)
 {
     size_t B = (size_t)c->B, P = (size_t)c->P;
-    int **rows = malloc(B * sizeof *rows), *ids = malloc(B * P * sizeof *ids);
-    for (size_t b = 0; rows && ids && b < B; b++) {
-        rows[b] = ids + b * P;
+    int **prompts = malloc(B * sizeof *prompts), *ids = malloc(B * P * sizeof *ids);
+    for (size_t b = 0; prompts && ids && b < B; b++) {
+        prompts[b] = ids + b * P;
         for (size_t t = 0; t < P; t++) {
             uint32_t r[4];
             wb_random(r, seed, (uint32_t)t, (uint32_t)b, 0, 0);
-            rows[b][t] = (int)(r[0] % (uint32_t)vocab);
+            prompts[b][t] = (int)(r[0] % (uint32_t)vocab);
         }
     }
-    if (rows && ids) return rows;
-    free(rows), free(ids);
+    if (prompts && ids) return prompts;
+    free(prompts), free(ids);
     return NULL;
 }
 
-// Reads and writes once: seconds of the prompt and of the G - 1 steps.
+// One run: the seconds of the prefill and of the G - 1 steps.
 static int once(
-    session *s, const bench_case *c, int *const *rows, const int *count, double *read,
-    double *steps, wb_error *err)
+    session *s, const bench_case *c, int *const *prompts, const int *count,
+    double *prefill, double *steps, wb_error *err)
 {
     for (int b = 0; b < c->B; b++)
         rg_reset(s->e, b, s->o->gen.seed + (uint64_t)b);
     double t0 = seconds_now();
-    int rc = rg_prefill(s->e, (const int *const *)rows, count, err);
+    int rc = rg_prefill(s->e, (const int *const *)prompts, count, err);
     double t1 = seconds_now();
     if (rc >= 0 && c->G > 1) rc = rg_step(s->e, c->G - 1, err);
-    *read = t1 - t0, *steps = seconds_now() - t1;
+    *prefill = t1 - t0, *steps = seconds_now() - t1;
     return rc < 0 ? -1 : 0;
 }
 
-// The first time warms up; it counts where one alone takes long (a CPU).
+// The first run warms up; it counts where a single run takes long (on a CPU).
 static int
-measure(session *s, const bench_case *c, int *const *rows, figures *f, wb_error *err)
+measure(session *s, const bench_case *c, int *const *prompts, figures *f, wb_error *err)
 {
-    double read[REPEATS], step[REPEATS], all[REPEATS];
+    double prefill[REPEATS], step[REPEATS], total[REPEATS];
     int *count = malloc((size_t)c->B * sizeof *count), n = 0, rc = 0;
     if (!count) return error_set(err, "--bench: no memory");
     for (int b = 0; b < c->B; b++)
@@ -111,9 +112,9 @@ measure(session *s, const bench_case *c, int *const *rows, figures *f, wb_error 
     double began = seconds_now();
     for (int i = 0; i <= REPEATS && !rc && !stop_signal(); i++) {
         double r, w;
-        rc = once(s, c, rows, count, &r, &w, err);
+        rc = once(s, c, prompts, count, &r, &w, err);
         if (i == 0 && r + w < 10) continue;
-        read[n] = r, all[n] = r + w;
+        prefill[n] = r, total[n] = r + w;
         step[n++] = c->G > 1 ? w / (c->G - 1) : 0;
         if (seconds_now() - began > 10) break;
     }
@@ -121,12 +122,12 @@ measure(session *s, const bench_case *c, int *const *rows, figures *f, wb_error 
     if (rc) return -1;
     if (n == 0) return error_set(err, "--bench: stopped before the first result");
     f->repeats = n;
-    f->read = median_of(read, n), f->step = median_of(step, n);
-    f->all = median_of(all, n);
+    f->prefill = median_of(prefill, n), f->step = median_of(step, n);
+    f->total = median_of(total, n);
     return 0;
 }
 
-// Opens the model for the case, so that memory is what the case needs, and closes it.
+// Opens the model for each case, so that the memory is what this case needs.
 static int
 run_case(session *s, const bench_case *c, figures *f, rg_info *info, wb_error *err)
 {
@@ -136,40 +137,41 @@ run_case(session *s, const bench_case *c, figures *f, rg_info *info, wb_error *e
     s->e = rg_open(s->o->gen.model, &set, err);
     if (!s->e) return -1;
     const rg_info *i = rg_describe(s->e);
-    int **rows = random_rows(c, i->shape.vocab, s->o->gen.seed);
-    int rc = rows ? measure(s, c, rows, f, err) : error_set(err, "--bench: no memory");
+    int **prompts = random_prompts(c, i->shape.vocab, s->o->gen.seed);
+    int rc =
+        prompts ? measure(s, c, prompts, f, err) : error_set(err, "--bench: no memory");
     f->flops = cost_prompt_flops(i, c->B, c->P);
     f->bytes = cost_step_bytes(i, c->B, c->P + c->G / 2.0);
     f->device = (double)(i->weight_bytes + i->cache_bytes + i->buffer_bytes);
     *info = *i;
-    if (rows) free(rows[0]);
-    free(rows);
+    if (prompts) free(prompts[0]);
+    free(prompts);
     rg_close(s->e);
     s->e = NULL;
     return rc;
 }
 
-/* --- report --------------------------------------------------------------------------- */
+/* --- report ------------------------------------------------------------------------- */
 
 typedef struct ceilings {
-    double copy, product; /* bytes, FLOPs a second */
+    double copy, gemm; /* bytes and FLOPs per second */
 } ceilings;
 
 static void print_case(const bench_case *c, const figures *f, const ceilings *top)
 {
     char name[48];
     snprintf(name, sizeof name, "%dx%dx%d", c->B, c->P, c->G);
-    double floor_read = f->flops / top->product, floor_step = f->bytes / top->copy;
+    double bound_prefill = f->flops / top->gemm, bound_step = f->bytes / top->copy;
     printf(
-        "%-16s %10.2f %9.2f %6.3f %10.0f", name, f->read * 1e3, floor_read * 1e3,
-        floor_read / f->read, c->B * (double)c->P / f->read);
+        "%-16s %10.2f %9.2f %6.3f %10.0f", name, f->prefill * 1e3, bound_prefill * 1e3,
+        bound_prefill / f->prefill, c->B * (double)c->P / f->prefill);
     if (c->G > 1)
         printf(
-            " %10.3f %9.3f %6.3f %10.0f", f->step * 1e3, floor_step * 1e3,
-            floor_step / f->step, c->B / f->step);
+            " %10.3f %9.3f %6.3f %10.0f", f->step * 1e3, bound_step * 1e3,
+            bound_step / f->step, c->B / f->step);
     else
         printf(" %10s %9s %6s %10s", "-", "-", "-", "-");
-    printf(" %9.3f %9.1f %3d\n", f->all, f->device * 1e-6, f->repeats);
+    printf(" %9.3f %9.1f %3d\n", f->total, f->device * 1e-6, f->repeats);
     fflush(stdout);
 }
 
@@ -186,35 +188,36 @@ static int write_json(
         "\"step_bytes\":%.6g,\"total_s\":%.5f,\"device_bytes\":%.0f,\"repeats\":%d,"
         "\"copy_GBs\":%.1f,\"product_TFLOPs\":%.2f}\n",
         machine_name(), i->parameters, i->dtype == RG_BF16 ? "bf16" : "f32", c->B, c->P,
-        c->G, f->read * 1e3, f->flops, f->step * 1e3, f->bytes, f->all, f->device,
-        f->repeats, top->copy * 1e-9, top->product * 1e-12);
+        c->G, f->prefill * 1e3, f->flops, f->step * 1e3, f->bytes, f->total, f->device,
+        f->repeats, top->copy * 1e-9, top->gemm * 1e-12);
     if (fclose(out)) return error_set(err, "%s: cannot write: %s", path, strerror(errno));
     return 0;
 }
 
-// What all figures stand on; the ceiling of products needs the model's dtype.
+// The ceilings under all figures; that of a GEMM depends on the model's dtype.
 static void print_head(const session *s, const rg_info *i, ceilings *top)
 {
-    top->product = ceiling_product(i->dtype == RG_BF16);
+    top->gemm = ceiling_gemm(i->dtype == RG_BF16);
     printf(
-        "%s: %d layers, %d channels, %.1f M parameters, %s\n", s->o->gen.model, i->shape.layers,
-        i->shape.channels, (double)i->parameters * 1e-6, i->dtype == RG_BF16 ? "bf16" : "f32");
+        "%s: %d layers, %d channels, %.1f M parameters, %s\n", s->o->gen.model,
+        i->shape.layers, i->shape.channels, (double)i->parameters * 1e-6,
+        i->dtype == RG_BF16 ? "bf16" : "f32");
     printf(
-        "%s: copy %.1f GB/s, matrix product %.2f TFLOP/s; random tokens of seed %llu\n",
-        machine_name(), top->copy * 1e-9, top->product * 1e-12,
+        "%s: copy %.1f GB/s, GEMM %.2f TFLOP/s; random tokens of seed %llu\n",
+        machine_name(), top->copy * 1e-9, top->gemm * 1e-12,
         (unsigned long long)s->o->gen.seed);
     printf(
-        "%-16s %10s %9s %6s %10s %10s %9s %6s %10s %9s %9s %3s\n", "rows x read x",
-        "prefill", "floor", "of it", "tokens/s", "step", "floor", "of it", "tokens/s",
-        "all", "memory", "n");
+        "%-16s %10s %9s %6s %10s %10s %9s %6s %10s %9s %9s %3s\n", "batch x prompt",
+        "prefill", "bound", "of it", "tokens/s", "step", "bound", "of it", "tokens/s",
+        "total", "memory", "n");
     printf(
-        "%-16s %10s %9s %6s %10s %10s %9s %6s %10s %9s %9s\n", "written", "ms", "ms", "",
-        "", "ms", "ms", "", "", "s", "MB");
+        "%-16s %10s %9s %6s %10s %10s %9s %6s %10s %9s %9s\n", "x generated", "ms", "ms",
+        "", "", "ms", "ms", "", "", "s", "MB");
 }
 
 int bench(session *s, wb_error *err)
 {
-    bench_case cases[MOST_CASES];
+    bench_case cases[MAX_CASES];
     int n = read_cases(s->o->bench, cases, err);
     if (n < 0) return -1;
     if (!s->o->gen.quiet) wb_print_kernels(stderr);

@@ -1,5 +1,5 @@
-/* main.c - recurrentgemma: goes on from texts with a RecurrentGemma model. All that it
- * knows of the model is recurrentgemma.h. */
+/* main.c - recurrentgemma: continues texts with a RecurrentGemma model, through
+ * recurrentgemma.h alone. */
 #include "session.h"
 #include "stop.h"
 

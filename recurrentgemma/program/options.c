@@ -79,8 +79,9 @@ static int check_together(const options *o, wb_error *err)
         const char *name;
         bool given;
     } from[] = {
-        {"--prompt", o->gen.prompt}, {"--prompts", o->gen.prompts}, {"--tokens", o->tokens},
-        {"--chat", o->chat},     {"--bench", o->bench},
+        {"--prompt", o->gen.prompt}, {"--prompts", o->gen.prompts},
+        {"--tokens", o->tokens},     {"--chat", o->chat},
+        {"--bench", o->bench},
     };
     const char *first = NULL;
     for (size_t i = 0; i < sizeof from / sizeof *from; i++) {

@@ -17,8 +17,8 @@ typedef struct options {
     bool hf_window, no_bos, ignore_eos;
 } options;
 
-/* argv[0] is the first option. -1: a value out of range, or options that do not go
- * together. */
+/* argv[0] is the first option. -1: a value out of range, or options that exclude each
+ * other. */
 int options_parse(options *o, int argc, char **argv, wb_error *err);
 void options_help(void); /* on stdout */
 

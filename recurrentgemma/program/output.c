@@ -18,7 +18,7 @@ int output_write(const char *data, size_t bytes, wb_error *err)
         if (n < 0 && errno != EINTR)
             return error_set(
                 err, "stdout: cannot write: %s%s", strerror(errno),
-                errno == ENOSPC ? " (make room, or send the text elsewhere)" : "");
+                errno == ENOSPC ? " (free some space, or write elsewhere)" : "");
         if (n > 0) data += n, bytes -= (size_t)n;
     }
     return 0;
@@ -35,7 +35,7 @@ int writer_add(writer *w, const int *ids, int count, wb_error *err)
     char *piece = NULL;
     size_t bytes = 0;
     bool good = true;
-    FILE *f = open_memstream(&piece, &bytes);  // one write for all tokens of the call
+    FILE *f = open_memstream(&piece, &bytes);  // one write for all tokens of a call
     if (!f) return error_set(err, "no memory for the text");
     for (int i = 0; i < count; i++) {
         size_t n;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_BYTES ((size_t)1 << 30) /* of a file */
+enum { MAX_BYTES = 1 << 30 };  // of a file
 
 static int make_room(prompt_batch *p, size_t batch, wb_error *err)
 {
@@ -40,7 +40,7 @@ void prompts_free(prompt_batch *p)
     *p = (prompt_batch){0};
 }
 
-/* --- prompts -------------------------------------------------------------------------- */
+/* --- prompts ------------------------------------------------------------------------ */
 
 // The ids of the text, malloc'ed; with `bos` they start with BOS if there is one.
 static int *encode(
@@ -130,17 +130,17 @@ static char *read_stdin(size_t *bytes, wb_error *err)
         if (got == 0) break;
         n += (size_t)got;
         if (n < room) continue;
-        char *more = room < MOST_BYTES ? realloc(text, room *= 2) : NULL;
+        char *more = room < MAX_BYTES ? realloc(text, room *= 2) : NULL;
         if (!more) free(text);
         text = more;
     }
-    if (!text) error_set(err, "stdin: more than %zu bytes, or no memory", MOST_BYTES);
+    if (!text) error_set(err, "stdin: more than %d bytes, or no memory", MAX_BYTES);
     if (text && n > 0 && text[n - 1] == '\n') n--;
     *bytes = n;
     return text;
 }
 
-/* --- token ids ------------------------------------------------------------------------ */
+/* --- token ids ---------------------------------------------------------------------- */
 
 static bool is_separator(char c)
 {
@@ -217,13 +217,13 @@ int prompts_check(const prompt_batch *p, int vocab, wb_error *err)
     return 0;
 }
 
-/* --- where it comes from -------------------------------------------------------------- */
+/* --- where it comes from ------------------------------------------------------------ */
 
 static int
 read_file(prompt_batch *p, const options *o, const text_codec *codec, wb_error *err)
 {
     size_t bytes;
-    char *text = file_read(p->from, MOST_BYTES, &bytes, err);
+    char *text = file_read(p->from, MAX_BYTES, &bytes, err);
     if (!text) return -1;
     int lines = count_lines(text, bytes), rc = make_room(p, (size_t)lines + 1, err);
     if (!rc && lines == 0)

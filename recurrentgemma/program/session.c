@@ -10,21 +10,21 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* --- opening -------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------ */
 
-rg_settings
-session_settings(const options *o, int B, long context, long longest, long drawn)
+rg_settings session_settings(
+    const options *o, int batch, long context, long longest, long max_new_tokens)
 {
     rg_settings set = rg_defaults();
-    long chunk = o->chunk ? o->chunk : 8192 / B > 16 ? 8192 / B : 16;
+    long chunk = o->chunk ? o->chunk : 8192 / batch > 16 ? 8192 / batch : 16;
     if (chunk > longest) chunk = longest;
     set.dtype = strcmp(o->dtype, "f32") == 0    ? RG_F32
                 : strcmp(o->dtype, "bf16") == 0 ? RG_BF16
                                                 : RG_AUTO;
-    set.batch = B;
+    set.batch = batch;
     set.context = (int)context;
     set.chunk = (int)chunk;
-    set.max_new_tokens = drawn > 0 ? (int)drawn : 1;
+    set.max_new_tokens = max_new_tokens > 0 ? (int)max_new_tokens : 1;
     set.hf_window = o->hf_window;
     set.graph = !o->gen.no_graph;
     set.temperature = (float)o->gen.temperature;
@@ -37,7 +37,7 @@ session_settings(const options *o, int B, long context, long longest, long drawn
     return set;
 }
 
-static bool is_there(const char *folder, const char *name)
+static bool exists(const char *folder, const char *name)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -47,17 +47,18 @@ static bool is_there(const char *folder, const char *name)
 int session_text(session *s, wb_error *err)
 {
     const options *o = s->o;
-    if (!is_there(o->gen.model, ""))
-        return error_set(err, "%s: no such folder: --model names one", o->gen.model);
+    if (!exists(o->gen.model, ""))
+        return error_set(
+            err, "%s: no such folder: give --model a model folder", o->gen.model);
     if (o->tokens && o->ids) return 0;
-    bool there =
-        is_there(o->gen.model, "tokenizer.model") || is_there(o->gen.model, "tokenizer.json");
-    if (!there && o->tokens) return 0;
-    if (!there)
+    bool found =
+        exists(o->gen.model, "tokenizer.model") || exists(o->gen.model, "tokenizer.json");
+    if (!found && o->tokens) return 0;
+    if (!found)
         return error_set(
             err,
-            "%s: no tokenizer.model and no tokenizer.json: put one there, or give "
-            "token ids by --tokens FILE",
+            "%s: no tokenizer.model and no tokenizer.json: copy one there, or give "
+            "token ids with --tokens FILE",
             o->gen.model);
     wb_error why;
     s->codec = text_open(o->gen.model, &why);
@@ -69,19 +70,20 @@ void session_say(const session *s)
 {
     if (s->o->gen.quiet) return;
     const rg_info *i = s->info;
+    const model_shape *m = &i->shape;
     double MB = 1e-6;
     wb_print_kernels(stderr);
     fprintf(
         stderr,
         "model  %s: %d layers (%d with attention, window %d), %d channels (recurrent "
         "%d), %d heads of %d, %d tokens, %.2f M parameters, %s\n",
-        s->o->gen.model, i->shape.layers, i->attention_layers, i->shape.window, i->shape.channels, i->shape.recurrent,
-        i->shape.heads, i->shape.head_dim, i->shape.vocab, (double)i->parameters * 1e-6,
+        s->o->gen.model, m->layers, i->attention_layers, m->window, m->channels,
+        m->recurrent, m->heads, m->head_dim, m->vocab, (double)i->parameters * 1e-6,
         i->dtype == RG_BF16 ? "bf16" : "f32");
     fprintf(
         stderr, "a step: %s\n",
-        i->fused ? "norm and activation inside the products"
-                 : "your norm or activation, called apart from the products");
+        i->fused ? "norm and activation run inside the GEMMs"
+                 : "your norm or activation runs as a kernel of its own");
     fprintf(
         stderr,
         "memory weights %.1f MB, states and caches %.1f MB, buffers %.1f MB; "
@@ -95,7 +97,7 @@ int session_model(session *s, const rg_settings *set, wb_error *err)
     s->e = rg_open(s->o->gen.model, set, err);
     if (!s->e) return -1;
     s->info = rg_describe(s->e);
-    s->B = set->batch;
+    s->batch = set->batch;
     if (s->codec && text_vocab(s->codec) > s->info->shape.vocab)
         return error_set(
             err,
@@ -112,12 +114,12 @@ void session_close(session *s)
     s->e = NULL, s->codec = NULL;
 }
 
-/* --- at work -------------------------------------------------------------------------- */
+/* --- at work ------------------------------------------------------------------------ */
 
-static size_t drawn_by_all(const session *s)
+static size_t sampled_by_all(const session *s)
 {
     size_t n = 0;
-    for (int b = 0; b < s->B; b++)
+    for (int b = 0; b < s->batch; b++)
         n += (size_t)rg_sampled(s->e, b);
     return n;
 }
@@ -127,22 +129,22 @@ int session_prefill(session *s, const int *const *ids, const int *count, wb_erro
     double began = seconds_now();
     int rc = rg_prefill(s->e, ids, count, err);
     if (rc < 0) return -1;
-    s->read_seconds += seconds_now() - began;
-    for (int b = 0; b < s->B; b++)
-        s->read += (size_t)count[b];
-    s->written += drawn_by_all(s);
+    s->prefill_seconds += seconds_now() - began;
+    for (int b = 0; b < s->batch; b++)
+        s->prefilled += (size_t)count[b];
+    s->sampled += sampled_by_all(s);
     return rc;
 }
 
 int session_step(session *s, int n, wb_error *err)
 {
-    size_t before = drawn_by_all(s);
+    size_t before = sampled_by_all(s);
     double began = seconds_now();
     int rc = rg_step(s->e, n, err);
     if (rc < 0) return -1;
     s->step_seconds += seconds_now() - began;
-    size_t more = drawn_by_all(s) - before;
-    s->written += more, s->stepped += more;
+    size_t more = sampled_by_all(s) - before;
+    s->sampled += more, s->stepped += more;
     return rc;
 }
 
@@ -158,18 +160,18 @@ void session_summary(const session *s)
     const rg_info *i = s->info;
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
-    if (s->read)
+    if (s->prefilled)
         fprintf(
-            stderr, "read   %zu tokens in %.3f s: %.0f a second\n", s->read,
-            s->read_seconds, (double)s->read / s->read_seconds);
+            stderr, "prefill %zu tokens in %.3f s: %.0f tokens/s\n", s->prefilled,
+            s->prefill_seconds, (double)s->prefilled / s->prefill_seconds);
     if (s->stepped)
         fprintf(
-            stderr, "wrote  %zu tokens, after the first %.0f a second\n", s->written,
+            stderr, "decode  %zu tokens, %.0f tokens/s after the first\n", s->sampled,
             (double)s->stepped / s->step_seconds);
-    else if (s->written)
-        fprintf(stderr, "wrote  %zu tokens\n", s->written);
+    else if (s->sampled)
+        fprintf(stderr, "decode  %zu tokens\n", s->sampled);
     fprintf(
-        stderr, "memory %.1f MB on the device, %.1f MB of the host at the most\n",
+        stderr, "memory  %.1f MB on the device, at most %.1f MB on the host\n",
         (double)(i->weight_bytes + i->cache_bytes + i->buffer_bytes) * 1e-6,
         (double)used.ru_maxrss * 1024e-6);
 }

@@ -1,10 +1,10 @@
-/* talk.c - --chat: a turn a line. The row's states hold all turns so far, so a turn costs
- * its own tokens alone. */
-#include "text/chat.h"
+/* talk.c - --chat: a turn a line. The sequence's states hold all turns so far, so a turn costs
+ * only its own tokens. */
 #include "output.h"
 #include "progress.h"
 #include "session.h"
 #include "stop.h"
+#include "text/chat.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CONTEXT 8192 /* tokens of a conversation, unless --context says */
-#define TURN 1024    /* tokens of a turn that are read at once, at the most */
+enum { CONTEXT = 8192 };  // maximum length of a conversation without --context
+enum { TURN = 1024 };     // most tokens of a turn in one pass of the prefill
 
 typedef struct conversation {
     session *s;
     chat turns;
-    int last; /* newest token of the model; -1: nothing is said yet */
+    int last; /* the model's newest token; -1: the conversation is empty */
     long context;
 } conversation;
 
@@ -30,29 +30,30 @@ static void forget(conversation *c)
 
 // The model's answer as it comes, up to its <end_of_turn>, --max-new-tokens, a full context
 // or Ctrl-C.
-static int answer(conversation *c, int going, wb_error *err)
+static int answer(conversation *c, int continuing, wb_error *err)
 {
     rg_engine *e = c->s->e;
     writer w;
     if (writer_begin(&w, c->s->codec, err)) return -1;
     int rc = 0, n = 1, shown = 0;
     for (;;) {
-        // the newest token takes a place too, and is not read yet
-        int drawn = rg_sampled(e, 0), room = (int)c->context - rg_processed(e, 0) - 1;
-        int said = chat_said(&c->turns, rg_tokens(e, 0), drawn);
+        // the newest token needs a place too, and is not processed yet
+        int sampled = rg_sampled(e, 0);
+        int room = (int)c->context - rg_processed(e, 0) - 1;
+        int said = chat_said(&c->turns, rg_tokens(e, 0), sampled);
         rc = writer_add(&w, rg_tokens(e, 0) + shown, said - shown, err);
         shown = said;
         if (n > room) n = room;
-        if (rc || going == 0 || stop_signal() || n == 0) break;
+        if (rc || continuing == 0 || stop_signal() || n == 0) break;
         double began = seconds_now();
-        going = session_step(c->s, n, err);
-        if (going < 0) break;
+        continuing = session_step(c->s, n, err);
+        if (continuing < 0) break;
         n = session_pace(n, seconds_now() - began);
     }
     c->last = rg_tokens(e, 0)[rg_sampled(e, 0) - 1];
     wb_error again;
-    if (writer_end(&w, rc || going < 0 ? &again : err)) rc = -1;
-    return going < 0 ? -1 : rc;
+    if (writer_end(&w, rc || continuing < 0 ? &again : err)) rc = -1;
+    return continuing < 0 ? -1 : rc;
 }
 
 static void say_cost(const conversation *c, size_t count, const session *before)
@@ -62,39 +63,40 @@ static void say_cost(const conversation *c, size_t count, const session *before)
     size_t stepped = s->stepped - before->stepped;
     double seconds = s->step_seconds - before->step_seconds;
     fprintf(
-        stderr, "[%zu tokens read in %.3f s, %d written", count,
-        s->read_seconds - before->read_seconds, rg_sampled(s->e, 0));
-    if (stepped) fprintf(stderr, ", %.0f a second", (double)stepped / seconds);
-    fprintf(stderr, "; %d of %ld held]\n", rg_processed(s->e, 0), c->context);
+        stderr, "[prefill %zu tokens in %.3f s, decode %d", count,
+        s->prefill_seconds - before->prefill_seconds, rg_sampled(s->e, 0));
+    if (stepped) fprintf(stderr, " at %.0f tokens/s", (double)stepped / seconds);
+    fprintf(stderr, "; context %d of %ld]\n", rg_processed(s->e, 0), c->context);
 }
 
-// A line that the model cannot take is said so, and the conversation goes on.
+// A line that the model cannot take gives a message, and the conversation continues.
 static int turn(conversation *c, const char *line, size_t bytes, wb_error *err)
 {
     size_t count;
     wb_error why;
     int *ids = chat_turn(&c->turns, c->last, line, bytes, &count, &why);
     if (!ids) return fprintf(stderr, "recurrentgemma: %s\n", why.text), 0;
-    // read before it: the model's newest token; drawn behind it: one at least
+    // also processed: the model's newest token before it; also sampled: at least one after it
     long held = rg_processed(c->s->e, 0) + (c->last >= 0);
     if (held + (long)count + 1 > c->context) {
         fprintf(
             stderr,
-            "recurrentgemma: %zu tokens more do not fit into the context of %ld: /clear "
-            "starts anew, --context makes room\n",
+            "recurrentgemma: %zu more tokens do not fit into the context of %ld: /clear "
+            "starts over, --context raises the limit\n",
             count, c->context);
         free(ids);
         return 0;
     }
     const session before = *c->s;
-    int n = (int)count, going = session_prefill(c->s, (const int *const[]){ids}, &n, err);
+    int n = (int)count;
+    int continuing = session_prefill(c->s, (const int *const[]){ids}, &n, err);
     free(ids);
-    if (going < 0 || answer(c, going, err)) return -1;
+    if (continuing < 0 || answer(c, continuing, err)) return -1;
     say_cost(c, count, &before);
     return 0;
 }
 
-// Without its end of line. NULL: EOF or a signal.
+// A line without its end. NULL: EOF or a signal.
 static char *read_line(char **line, size_t *room, size_t *bytes)
 {
     if (isatty(STDIN_FILENO)) fprintf(stderr, "> ");

@@ -1,5 +1,5 @@
 /* random.c - recurrentgemma-random: a model folder with random weights, to measure speed and
- * memory, and to test with sizes that nobody published. */
+ * memory, and to test sizes that were never published. */
 #include "flags.h"
 #include "random_model.h"
 #include "stop.h"
@@ -38,11 +38,10 @@ static const flag rows[] = {
     {"channels", FLAG_LONG, AT(channels), MODEL, 0, MANY, "0",
      "width of the residual stream" AS_PRESET},
     {"heads", FLAG_LONG, AT(heads), MODEL, 0, MANY, "0",
-     "query heads, and blocks of the gates" AS_PRESET},
+     "query heads, also blocks of the gates" AS_PRESET},
     {"kv-heads", FLAG_LONG, AT(kv_heads), MODEL, 1, MANY, "1", "key and value heads"},
     {"head-dim", FLAG_LONG, AT(head_dim), MODEL, 0, 256, "0",
-     "channels of a head (0: as the preset, or with --channels or --heads their "
-     "quotient)"},
+     "channels of a head (0: as the preset; with --channels or --heads their quotient)"},
     {"hidden", FLAG_LONG, AT(hidden), MODEL, 0, MANY, "0", "width of the MLP" AS_PRESET},
     {"vocab", FLAG_LONG, AT(vocab), MODEL, 0, MANY, "0", "tokens" AS_PRESET},
     {"recurrent", FLAG_LONG, AT(recurrent), MODEL, 0, MANY, "0",
@@ -50,21 +49,21 @@ static const flag rows[] = {
     {"conv-width", FLAG_LONG, AT(conv_width), MODEL, 2, 8, "4",
      "inputs that the temporal convolution covers"},
     {"window", FLAG_LONG, AT(window), MODEL, 0, MANY, "0",
-     "tokens that attention sees before its own" AS_PRESET},
+     "keys before its own that a token sees" AS_PRESET},
     {"blocks", FLAG_WORD, AT(blocks), MODEL, 0, 0, "rra",
      "kinds of layers, repeated: r recurrent, a attention"},
     {"softcap", FLAG_REAL, AT(softcap), MODEL, 0, 1e6, "30", "of the logits (0: none)"},
     {"tied", FLAG_SWITCH, AT(tied), MODEL, 0, 0, "1",
      "the output matrix is the embedding"},
     {"hf-window", FLAG_SWITCH, AT(hf_window), MODEL, 0, 0, "0",
-     "the config asks for windows as transformers has them, one token less"},
+     "config.json asks for the window of transformers, one token less"},
     {"dtype", FLAG_WORD, AT(dtype), FILES, 0, 0, "bf16",
      "of the files: bf16, f32 or f16"},
     {"shards", FLAG_LONG, AT(shards), FILES, 0, RANDOM_SHARDS, "0",
      "files, at most (0: one for each 5 GB)"},
-    {"seed", FLAG_SEED, AT(seed), FILES, 0, 0, "1", "of all numbers"},
+    {"seed", FLAG_SEED, AT(seed), FILES, 0, 0, "1", "of all weights"},
     {"dry-run", FLAG_SWITCH, AT(dry), FILES, 0, 0, "0",
-     "only says how large it would be"},
+     "only print how large it would be"},
 };
 static const flag_renamed renamed[] = {{"taps", "conv-width"}};
 static const flag_table table = {
@@ -88,12 +87,12 @@ static int make_config(const options *o, random_model *m, wb_error *err)
     griffin_config *c = &m->config;
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
         if (strcmp(o->preset, presets[i].name) == 0) p = &presets[i];
-    if (!p) return error_set(err, "--preset %.40s: there are 2b, 9b and tiny", o->preset);
+    if (!p) return error_set(err, "--preset %.40s: give 2b, 9b or tiny", o->preset);
     int dtype = 0;
     while (dtype < WB_DTYPES && strcmp(o->dtype, dtypes[dtype]) != 0)
         dtype++;
     if (dtype == WB_DTYPES)
-        return error_set(err, "--dtype %.40s: there are bf16, f32 and f16", o->dtype);
+        return error_set(err, "--dtype %.40s: give bf16, f32 or f16", o->dtype);
     *m = (random_model){
         .dtype = (wb_dtype)dtype,
         .seed = o->seed,
@@ -146,7 +145,7 @@ static bool takes_next(const char *word, const char *next)
            strcmp(next, "1") == 0;
 }
 
-// Takes the one word that is no option and no option's value out of argv.
+// Removes the one word from argv that is neither an option nor an option's value.
 static int take_folder(int *argc, char **argv, const char **folder, wb_error *err)
 {
     int kept = 0;

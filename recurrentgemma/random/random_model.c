@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_ROOM (PATH_MAX + 64)
-enum { PIECE = 1 << 18, MOST_THREADS = 32 };  // elements drawn at once: fit a cache
+enum { PATH_ROOM = PATH_MAX + 64 };
+enum { PIECE = 1 << 18, MAX_THREADS = 32 };  // PIECE: elements that fit a cache
 
 typedef struct shard {
     atomic_file file;
@@ -39,16 +39,16 @@ typedef struct writing {
     int count, shards;
     size_t bytes;
     shard *shard;
-    pthread_mutex_t lock;  // of what follows
-    int tensor;            // the next piece to draw
+    pthread_mutex_t lock;  // of the members below
+    int tensor;            // the next piece to fill
     size_t element;
     int rc;
     wb_error *err;
 } writing;
 
-/* --- what goes where ---------------------------------------------------------------- */
+/* --- the plan ----------------------------------------------------------------------- */
 
-// In order, a new shard whenever the next n-th of all bytes begins.
+// In order; a new shard starts with each n-th of all bytes.
 static void divide(writing *w)
 {
     size_t e = wb_dtype_size(w->m->dtype), before = 0;
@@ -69,7 +69,7 @@ static void divide(writing *w)
 static int begin_shard(writing *w, int s)
 {
     static const st_dtype stored[] = {ST_F32, ST_BF16, ST_F16};
-    const st_pair format = {"format", "pt"};  // what transformers looks for
+    const st_pair format = {"format", "pt"};  // transformers requires it
     char path[PATH_ROOM];
     shard *x = &w->shard[s];
     if (w->shards == 1)
@@ -96,18 +96,19 @@ static int begin_shard(writing *w, int s)
 
 /* --- numbers ------------------------------------------------------------------------ */
 
-static void draw(const writing *w, int i, size_t begin, size_t n, float *out)
+static void fill(const writing *w, int i, size_t begin, size_t n, float *out)
 {
     const griffin_tensor *t = &w->tensors[i];
     float deviation = t->start == START_NORMAL ? t->deviation : 0.1f;
-    if (t->slot == WEIGHT_CONV) deviation = sqrtf(1.0f / (float)w->m->config.shape.conv_width);
+    if (t->slot == WEIGHT_CONV)
+        deviation = sqrtf(1.0f / (float)w->m->config.shape.conv_width);
     if (t->start == START_RING)
         draw_ring(out, begin, n, w->m->seed, (uint32_t)i);
     else
         draw_normal(out, begin, n, deviation, w->m->seed, (uint32_t)i);
 }
 
-// The next piece; false: all are taken, or somebody failed.
+// The next piece; false: all are taken, or a thread has failed.
 static bool take(writing *w, int *tensor, size_t *begin, size_t *n)
 {
     pthread_mutex_lock(&w->lock);
@@ -133,7 +134,7 @@ static void *work(void *argument)
     while (good && take(w, &i, &begin, &n)) {
         const place *p = &w->places[i];
         shard *s = &w->shard[p->shard];
-        draw(w, i, begin, n, numbers);
+        fill(w, i, begin, n, numbers);
         wb_from_floats(cast, numbers, w->m->dtype, n);
         pthread_mutex_lock(&w->lock);
         if (!w->rc)
@@ -151,10 +152,10 @@ static void *work(void *argument)
     return NULL;
 }
 
-static int draw_all(writing *w)
+static int fill_all(writing *w)
 {
-    pthread_t thread[MOST_THREADS];
-    int threads = 0, wanted = cores_usable(MOST_THREADS);
+    pthread_t thread[MAX_THREADS];
+    int threads = 0, wanted = cores_usable(MAX_THREADS);
     pthread_mutex_init(&w->lock, NULL);
     while (threads < wanted - 1 && !pthread_create(&thread[threads], NULL, work, w))
         threads++;
@@ -191,7 +192,7 @@ static int write_index(const writing *w)
     return write_json(w->folder, "model.safetensors.index.json", root, w->err);
 }
 
-// config.json comes last: without it nobody takes the folder for a model.
+// config.json comes last: without it the folder is no model.
 static int finish(writing *w)
 {
     static const char *const names[] = {"float32", "bfloat16", "float16"};
@@ -202,8 +203,8 @@ static int finish(writing *w)
     }
     if (w->shards > 1 && write_index(w)) return -1;
     return write_json(
-        w->folder, "config.json", griffin_config_to_json(&w->m->config, names[w->m->dtype]),
-        w->err);
+        w->folder, "config.json",
+        griffin_config_to_json(&w->m->config, names[w->m->dtype]), w->err);
 }
 
 static void clean(writing *w)
@@ -227,7 +228,7 @@ static int check_empty(const char *folder, wb_error *err)
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         if (access(path, F_OK) == 0)
             return error_set(
-                err, "%s: is there already: remove it, or give another folder", path);
+                err, "%s: exists already: remove it, or give another folder", path);
     }
     return 0;
 }
@@ -245,7 +246,7 @@ int random_write(
     if (!rc) divide(&w);
     for (int s = 0; s < w.shards && !rc && !m->dry; s++)
         rc = begin_shard(&w, s);
-    if (!rc && !m->dry) rc = draw_all(&w) ? -1 : finish(&w);
+    if (!rc && !m->dry) rc = fill_all(&w) ? -1 : finish(&w);
     if (rc && w.shard) clean(&w);
     *out = (random_written){.bytes = w.bytes, .shards = w.shards};
     for (int i = 0; i < w.count && w.tensors; i++)

@@ -14,8 +14,8 @@ struct spm {
     sentencepiece::SentencePieceProcessor processor;
 };
 
-// The library logs to stderr what it also returns. This switch is in no header of it and
-// not every build exports it, hence weak: null where it is missing.
+// The library also logs its errors to stderr. This switch is in none of its headers and not
+// every build exports it, hence weak: null where it is missing.
 namespace sentencepiece
 {
 namespace logging
@@ -24,7 +24,7 @@ void SetMinLogLevel(int level) __attribute__((weak));
 }
 }  // namespace sentencepiece
 
-// The library's words as part of a message, without its "./src/x.cc(12) [...]".
+// The library's message for one of ours, without its "./src/x.cc(12) [...]".
 static std::string words_of(const sentencepiece::util::Status &status)
 {
     std::string words = status.message() ? status.message() : "";
@@ -80,7 +80,7 @@ bool spm_control(const spm *s, int id)
     return s->processor.IsControl(id);
 }
 
-// The library gives the unknown piece's number for whatever it does not know.
+// The library returns the unknown piece's id for every piece that it does not know.
 int spm_piece_id(const spm *s, const char *piece)
 {
     int id = s->processor.PieceToId(piece);
@@ -95,7 +95,7 @@ int spm_byte(const spm *s, int id)
     return piece.size() == 6 ? static_cast<int>(std::strtol(&piece[1], nullptr, 16)) : -1;
 }
 
-// A copy that C frees, with a zero byte behind it.
+// A copy that C frees, with a zero byte at the end.
 static void *copied(const void *data, size_t bytes)
 {
     char *copy = static_cast<char *>(std::malloc(bytes + 1));

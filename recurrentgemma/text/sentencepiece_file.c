@@ -3,8 +3,8 @@
  * The file is a protobuf message: fields, each a number and a value. At the top
  *     1  a piece, once for each      2  the trainer's settings      3  the normaliser's
  *     5  the denormaliser's
- * in this order, so a file that lost its end may be a whole message still, but of another
- * model. In 3 and 5, field 2 holds rules that replace characters; Gemma has none. */
+ * in this order, so a truncated file may still be a complete message, but for another model.
+ * In 3 and 5, field 2 holds rules that replace characters; Gemma has none. */
 #include "sentencepiece.h"
 
 #include <stdint.h>
@@ -24,7 +24,7 @@ static bool read_varint(bytes *b, uint64_t *value)
     return false;
 }
 
-// The next field's number and, where it is one of bytes, those; false: not a message.
+// The next field's number and, in a field of bytes, those; false: not a message.
 static bool read_field(bytes *b, uint64_t *number, bytes *value)
 {
     uint64_t tag, size = 0;
@@ -47,8 +47,8 @@ static uint32_t word(const unsigned char *p)
     return p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-// The rules are a tree of characters in one array, and behind it the replacements, each
-// with a zero byte at its end. The library follows its offsets without looking.
+// The rules are a tree of characters in one array, followed by the replacements, each with a
+// zero byte at its end. The library follows its offsets unchecked.
 static bool rules_are_sound(bytes rules)
 {
     size_t size = (size_t)(rules.end - rules.at);

@@ -1,4 +1,4 @@
-/* sentencepiece_none.c - in sentencepiece.cpp's place where the library is missing. */
+/* sentencepiece_none.c - replaces sentencepiece.cpp where the library is missing. */
 #include "sentencepiece.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ spm *spm_open(const void *model, size_t bytes, const char *name, wb_error *err)
     error_set(
         err,
         "%s: this program was built without SentencePiece: install libsentencepiece-dev "
-        "(or set SENTENCEPIECE=prefix) and make it again, or give token ids",
+        "(or set SENTENCEPIECE=prefix) and rebuild, or give token ids",
         name);
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* text.c - see text.h: which tokenizer a folder has, and what both have in common. */
+/* text.c - see text.h: which tokenizer a folder has, and what both kinds share. */
 #include "text.h"
 #include "text_codec.h"
 
@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIMIT ((size_t)64 << 20)  // of a tokenizer's file; 256,000 pieces are 4 MB
+enum { MAX_BYTES = 64 << 20 };  // of a tokenizer's file; 256,000 pieces are 4 MB
 
-// The stream decodes pieces behind this one, so that none of them is the text's first:
-// the library may drop a first space. Any piece does that has a text of its own.
+// The stream decodes its pieces after this one, so that none of them is the first: the library
+// may drop a first space. Any piece with a text of its own will do.
 static void find_anchor(text_codec *t)
 {
     int vocab = spm_vocab(t->spm), unknown = spm_unknown(t->spm);
@@ -53,20 +53,20 @@ text_codec *text_open(const char *folder, wb_error *err)
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         if (access(path, F_OK) != 0) continue;
         size_t bytes;
-        char *data = file_read(path, LIMIT, &bytes, err);
+        char *data = file_read(path, MAX_BYTES, &bytes, err);
         if (!data) return NULL;
         text_codec *t = text_parse(data, bytes, i == 0, path, &inner);
         free(data);
         if (!t)
             error_set(
                 err, "%.900s%s", inner.text,
-                i ? "; a tokenizer.model beside it would be taken first" : "");
+                i ? "; a tokenizer.model next to it would be used instead" : "");
         return t;
     }
     error_set(
         err,
         "%.700s: no tokenizer.model (SentencePiece) and no tokenizer.json (characters or "
-        "bytes): copy it there, or give token ids",
+        "bytes): copy one there, or give token ids",
         folder);
     return NULL;
 }

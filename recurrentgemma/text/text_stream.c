@@ -1,11 +1,11 @@
 /* text_stream.c - see text.h: text as its tokens come.
  *
- * Two things keep a token's text from being certain at once. A first space: SentencePiece
- * drops it in a model with a dummy prefix, and what counts as first is decided by all
- * tokens up to one that prints something. And bytes: a character without a piece of its
- * own comes as up to four byte pieces; what a broken run becomes is the library's affair.
- * So the stream keeps the tokens that are not certain and lets the library decode them
- * again with the next one. Bytes of a byte tokenizer are held back in the text itself. */
+ * Two things can delay the text of a token. A first space: SentencePiece drops it in a model
+ * with a dummy prefix, and all tokens up to the first that prints something decide what counts
+ * as first. And bytes: a character without a piece of its own comes as up to four byte pieces,
+ * and the library decides what a broken run becomes. So the stream keeps the tokens whose text
+ * is not final and decodes them again together with the next one. With a byte tokenizer, the
+ * bytes of an incomplete character are held back in the text itself. */
 #include "text_codec.h"
 
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 
 struct text_stream {
     const text_codec *codec;
-    int *ids;            // the anchor, then `count` tokens that are not certain yet
+    int *ids;            // the anchor, then `count` tokens whose text is not final
     size_t count, room;  // room: of the tokens
     size_t run;          // how many of the last ones are byte pieces
-    bool begun;          // something was printed: nothing that follows is first
-    char *text;          // what the last call gave, and behind it bytes held back
+    bool begun;          // something was printed: no later token is first
+    char *text;          // what the last call gave, then the bytes held back
     size_t given, held;
 };
 
@@ -41,7 +41,7 @@ static size_t unfinished(const char *text, size_t bytes)
 {
     for (size_t n = 1; n <= 3 && n <= bytes; n++) {
         const unsigned char *c = (const unsigned char *)text + bytes - n;
-        if ((c[0] & 0xC0) == 0x80) continue;  // a follower: look for its lead
+        if ((c[0] & 0xC0) == 0x80) continue;  // a continuation byte: look for its lead
         size_t length = c[0] < 0xC2 ? 1 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
         if (c[0] > 0xF4 || length <= n) return 0;
         // The second byte's range: no long forms, no surrogates, none beyond U+10FFFF.
@@ -52,7 +52,7 @@ static size_t unfinished(const char *text, size_t bytes)
     return 0;
 }
 
-// Room for `more` bytes behind those held back, which move to the front.
+// Room for `more` bytes after those held back, which move to the front.
 static bool text_room(text_stream *s, size_t more)
 {
     if (s->given) memmove(s->text, s->text + s->given, s->held);
@@ -62,7 +62,7 @@ static bool text_room(text_stream *s, size_t more)
     return text != NULL;
 }
 
-// Appends a text that is certain; what is left of a character at its end stays held back.
+// Appends final text; an incomplete character at its end stays held back.
 static bool append(text_stream *s, const char *text, size_t bytes)
 {
     if (!text_room(s, bytes)) return false;
@@ -74,19 +74,19 @@ static bool append(text_stream *s, const char *text, size_t bytes)
     return true;
 }
 
-// Decodes the tokens but for the last `kept`, which stay.
+// Decodes all tokens except the last `kept`, which stay.
 static bool decode(text_stream *s, size_t kept)
 {
     const text_codec *t = s->codec;
-    int behind = s->begun && t->anchor >= 0;
-    size_t bytes, skip = behind ? t->anchor_bytes : 0, taken = s->count - kept;
-    char *text = spm_decode(t->spm, s->ids + !behind, taken + (size_t)behind, &bytes);
+    int anchored = s->begun && t->anchor >= 0;
+    size_t bytes, skip = anchored ? t->anchor_bytes : 0, taken = s->count - kept;
+    char *text = spm_decode(t->spm, s->ids + !anchored, taken + (size_t)anchored, &bytes);
     if (!text) return false;
     if (skip > bytes) skip = bytes;
     bool fine = append(s, text + skip, bytes - skip);
     free(text);
     s->begun |= bytes > 0;
-    if (!s->begun) return fine;  // whatever comes may still be first: keep them all
+    if (!s->begun) return fine;  // the next token may still be first: keep them all
     memmove(s->ids + 1, s->ids + 1 + taken, kept * sizeof *s->ids);
     s->count = kept;
     return fine;

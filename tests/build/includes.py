@@ -16,6 +16,7 @@ ROOMS = [
     ("griffin",  r"common/griffin/.*"),
     ("ops",      r"common/(?:ops/.*|ceiling\.[ch])"),  # the ceilings are measured by ops
     ("decoder",  r"common/decoder/.*"),
+    ("model",    r"common/model_(?:shape|weights)\.[ch]"),
     ("common",   r"common/[^/]*"),
     ("adapter",  r"grader/adapters/.*"),
     ("grader",   r"grader/.*"),
@@ -39,25 +40,26 @@ MAY_INCLUDE = {
     "lab":      "contract cuda wb toolkit",
     # what the programs share
     "common":   "wb toolkit",
-    "griffin":  "common wb",
+    "model":    "common wb",
+    "griffin":  "model common wb",
     "ops":      "contract cuda common wb toolkit",
-    "decoder":  "ops griffin contract common wb toolkit",
+    "decoder":  "ops model griffin contract common wb toolkit",
     # the programs
-    "tinylm":   "decoder ops griffin contract common wb toolkit",
-    "public":   "common wb",
-    "engine":   "public decoder ops griffin contract common wb toolkit",
+    "tinylm":   "decoder ops model griffin contract common wb toolkit",
+    "public":   "model wb",
+    "engine":   "public decoder ops model griffin contract common wb toolkit",
     "text":     "public common wb",
-    "program":  "public text ops griffin common wb toolkit",
+    "program":  "public text ops common wb toolkit",
     "example":  "public text",
-    "random":   "griffin common wb",
+    "random":   "model griffin common wb",
     # the judges, and the CPU back end
     "grader":   "common wb cpu toolkit",
     "adapter":  "grader contract common wb",
     "toolkit":  "cpu",
     "cpu":      "toolkit wb",
     # measurements and tests see everything but the inside of a lab
-    "bench":    "contract cuda ops decoder griffin common wb tinylm engine public toolkit",
-    "tests":    "contract cuda ops decoder griffin common wb tinylm engine text public grader "
+    "bench":    "contract cuda ops decoder model griffin common wb tinylm engine public toolkit",
+    "tests":    "contract cuda ops decoder model griffin common wb tinylm engine text public grader "
                 "cpu toolkit",
 }
 

@@ -1,7 +1,7 @@
 """Parts of suite_cli.sh and suite_chat.sh that need more than a shell.
 
 python tests/recurrentgemma/cli.py ids FIXTURE NAME         integers of a tensor in one line
-                                   equal LOGITS FIXTURE     of its two prompts, NaN behind the short one
+                                   equal LOGITS FIXTURE     of its two prompts, NaN after the short one
                                    same A B                 the same tensors, bit for bit
                                    near A B                 the same logits up to rounding
                                    train FOLDER             a SentencePiece model with marks of turns

@@ -1,10 +1,10 @@
-/* engine.c - one engine, several ways to the same tokens: chunks, steps, batches, graphs,
- * and engines side by side. TAP on stdout.
+/* engine.c - one engine, several ways to the same tokens: chunks, steps, batches, graphs, and
+ * several engines. TAP on stdout.
  *
  *     engine [FOLDER]     a model of 256 tokens; without one tests/recurrentgemma/tiny
  *
- * Here an engine is compared with itself; that its numbers are those of the model is for
- * tests/test_recurrentgemma.c.
+ * Here an engine is compared with itself; tests/test_recurrentgemma.c compares it with the
+ * model.
  */
 #include "engine.h"
 
@@ -28,14 +28,13 @@ static void chunks_agree(void)
         double d = farthest(parts.z[0][0], whole.z[0][0], (size_t)LONG * V);
         prefill(e, text + LONG, 1);
         tap(d <= 1e-4 && rg_tokens(e, 0)[0] == next,
-            "logits in chunks of %d as of all %d at once: off by %.1e", chunk[i], LONG,
-            d);
+            "logits in chunks of %d as in one of %d: off by %.1e", chunk[i], LONG, d);
         rg_close(e);
     }
 }
 
-// The logits of each step beside those of its row when all is read at once.
-static void steps_as_reading(void)
+// The logits of each step against those of one prefill of the same tokens.
+static void steps_as_prefill(void)
 {
     static float stepped[MORE][V];
     int all[LONG + MORE];
@@ -53,91 +52,94 @@ static void steps_as_reading(void)
     rg_reset(e, 0, SEED);
     score(e, all, LONG + MORE, &whole);
     double d = farthest(stepped[0], whole.z[0][LONG], (size_t)MORE * V);
-    tap(d <= 1e-4, "logits of %d steps as of reading the same tokens: off by %.1e", MORE,
-        d);
+    tap(d <= 1e-4, "logits of %d steps as of a prefill of the same tokens: off by %.1e",
+        MORE, d);
     rg_close(e);
 }
 
-/* --- rows --------------------------------------------------------------------------- */
+/* --- batches --------------------------------------------------------------------------- */
 
-static void rows_as_alone(void)
+static void batch_as_alone(void)
 {
     enum { B = 3 };
-    const int *rows[B] = {text, text + 7, text + 90}, count[B] = {1, LONG, 9};
+    const int *prompts[B] = {text, text + 7, text + 90}, count[B] = {1, LONG, 9};
     rg_settings s = greedy();
-    s.temperature = 1, s.top_k = 50, s.repetition_penalty = 1.2f, s.chunk = 20, s.batch = B;
+    s.temperature = 1, s.top_k = 50, s.repetition_penalty = 1.2f, s.chunk = 20,
+    s.batch = B;
     rg_engine *all = open_with(s);
-    sure(rg_prefill(all, rows, count, &err));
-    tap(sure(rg_step(all, MORE, &err)) == B, "%d rows go on", B);
+    sure(rg_prefill(all, prompts, count, &err));
+    tap(sure(rg_step(all, MORE, &err)) == B, "%d sequences continue", B);
     for (int b = 0; b < B; b++) {
         rg_settings alone = s;
         alone.batch = 1, alone.seed = SEED + (uint64_t)b;
         rg_engine *one = open_with(alone);
-        prefill(one, rows[b], count[b]);
+        prefill(one, prompts[b], count[b]);
         for (int i = 0; i < MORE; i++)
             sure(rg_step(one, 1, &err));
         tap(rg_sampled(one, 0) == MORE + 1 && rg_sampled(all, b) == MORE + 1 &&
                 memcmp(rg_tokens(one, 0), rg_tokens(all, b), (MORE + 1) * sizeof(int)) ==
                     0,
-            "row %d of unequal prompts draws what it draws alone, step by step", b);
+            "sequence %d of unequal prompts samples what it samples alone, step by step",
+            b);
         rg_close(one);
     }
     tap(memcmp(rg_tokens(all, 0), rg_tokens(all, 1), MORE * sizeof(int)) != 0,
         "and not all the same");
     for (int b = 0; b < B; b++)
         rg_reset(all, b, SEED);
-    all->d.set.score_rows = 7;  // pieces that end within a row, as with a large vocabulary
+    all->d.set.score_rows =
+        7;  // pieces that end within a sequence, as with a large vocabulary
     whole = (scores){0};
-    sure(rg_score(all, rows, count, keep, &whole, &err));
+    sure(rg_score(all, prompts, count, keep, &whole, &err));
     double d = 0;
     for (int b = 0; b < B; b++) {
         rg_engine *one = open_with(greedy());
-        score(one, rows[b], count[b], &parts);
+        score(one, prompts[b], count[b], &parts);
         d = fmax(d, farthest(parts.z[0][0], whole.z[b][0], (size_t)count[b] * V));
         rg_close(one);
     }
     tap(d <= 1e-4 && whole.calls == 1 + LONG + 9,
-        "logits of unequal rows in chunks as of each alone: off by %.1e", d);
+        "logits of unequal sequences in chunks as of each alone: off by %.1e", d);
     rg_close(all);
 }
 
 static void graph_as_calls(void)
 {
-    int drawn[2][MORE + 1];
+    int sampled[2][MORE + 1];
     for (int i = 0; i < 2; i++) {
         rg_settings s = greedy();
         s.graph = i, s.temperature = 1.2f, s.top_p = 0.9f;
         rg_engine *e = open_with(s);
         prefill(e, text, 20);
         sure(rg_step(e, MORE, &err));
-        memcpy(drawn[i], rg_tokens(e, 0), sizeof drawn[i]);
+        memcpy(sampled[i], rg_tokens(e, 0), sizeof sampled[i]);
         rg_close(e);
     }
-    tap(memcmp(drawn[0], drawn[1], sizeof *drawn) == 0,
-        "steps as a graph draw what single launches draw");
+    tap(memcmp(sampled[0], sampled[1], sizeof *sampled) == 0,
+        "steps as a graph sample what single launches sample");
 }
 
-static void side_by_side(void)
+static void two_engines(void)
 {
     rg_settings s = greedy();
     s.temperature = 1;
     rg_engine *a = open_with(s), *b;
     prefill(a, text, 30);
     sure(rg_step(a, MORE, &err));
-    int drawn[MORE + 1];
-    memcpy(drawn, rg_tokens(a, 0), sizeof drawn);
+    int sampled[MORE + 1];
+    memcpy(sampled, rg_tokens(a, 0), sizeof sampled);
     rg_reset(a, 0, SEED);
     rg_settings other = s;
     other.batch = 2, other.seed = 5;
     b = open_with(other);
-    const int *rows[] = {text, text + 50}, count[] = {LONG, 30};
+    const int *prompts[] = {text, text + 50}, count[] = {LONG, 30};
     prefill(a, text, 30);
-    sure(rg_prefill(b, rows, count, &err));
+    sure(rg_prefill(b, prompts, count, &err));
     for (int i = 0; i < MORE; i++)
         sure(rg_step(a, 1, &err)), sure(rg_step(b, 1, &err));
     rg_close(b);
-    tap(memcmp(drawn, rg_tokens(a, 0), sizeof drawn) == 0,
-        "an engine beside another, in turn, draws what it draws alone");
+    tap(memcmp(sampled, rg_tokens(a, 0), sizeof sampled) == 0,
+        "two engines, alternating, sample what each samples alone");
     rg_close(a);
 }
 
@@ -145,9 +147,9 @@ int main(int argc, char **argv)
 {
     begin_tests(argc, argv);
     chunks_agree();
-    steps_as_reading();
-    rows_as_alone();
+    steps_as_prefill();
+    batch_as_alone();
     graph_as_calls();
-    side_by_side();
+    two_engines();
     return tap_done();
 }

@@ -38,7 +38,7 @@ WB_INLINE int sure(int rc)
 }
 
 WB_INLINE int
-prefill(rg_engine *e, const int *tokens, int n)  // of an engine with one row
+prefill(rg_engine *e, const int *tokens, int n)  // of an engine with one sequence
 {
     return sure(rg_prefill(e, &tokens, &n, &err));
 }

@@ -1,33 +1,33 @@
-/* limits.c - texts that go on and end, what an engine refuses, and what memory it asks
- * for. TAP on stdout.
+/* limits.c - sequences that continue and end, what an engine refuses, and the memory it
+ * allocates. TAP on stdout.
  *
  *     limits [FOLDER]     a model of 256 tokens; without one tests/recurrentgemma/tiny
  */
 #include "engine.h"
 
-/* --- device memory asked for: the linker brings these calls here -------------------- */
+/* --- device memory: the linker redirects these calls -------------------- */
 
-static long asked;
+static long allocations;
 static size_t device_bytes;
 extern cudaError_t __real_cudaMalloc(void **p, size_t n);
 extern cudaError_t __real_cudaMallocHost(void **p, size_t n);
 
 cudaError_t __wrap_cudaMalloc(void **p, size_t n)
 {
-    asked++, device_bytes += n;
+    allocations++, device_bytes += n;
     return __real_cudaMalloc(p, n);
 }
 
 cudaError_t __wrap_cudaMallocHost(void **p, size_t n)
 {
-    asked++;
+    allocations++;
     return __real_cudaMallocHost(p, n);
 }
 
-/* --- texts that go on and end ------------------------------------------------------- */
+/* --- sequences that continue and end ------------------------------------------------------- */
 
-// A prompt, some tokens, a second prompt: as the same text read at once.
-static void goes_on(void)
+// A prompt, some samples, a second prompt: as one prompt of the same tokens.
+static void continues(void)
 {
     int all[LONG + 11 + 23];
     rg_settings s = greedy();
@@ -38,20 +38,21 @@ static void goes_on(void)
     memcpy(all, text, LONG * sizeof *all);
     memcpy(all + LONG, rg_tokens(e, 0), 11 * sizeof *all);
     memcpy(all + LONG + 11, text + 100, 23 * sizeof *all);
-    tap(rg_processed(e, 0) == LONG + 10 && rg_sampled(e, 0) == 11, "the newest token is unread");
+    tap(rg_processed(e, 0) == LONG + 10 && rg_sampled(e, 0) == 11,
+        "the newest token is not processed yet");
     prefill(e, text + 100, 23);
     tap(rg_processed(e, 0) == LONG + 11 + 23 && rg_sampled(e, 0) == 1,
-        "and is read in front of the next prompt");
+        "and is processed before the next prompt");
     prefill(again, all, LONG + 11 + 23);
     sure(rg_step(e, 20, &err)), sure(rg_step(again, 20, &err));
     tap(memcmp(rg_tokens(e, 0), rg_tokens(again, 0), 21 * sizeof *all) == 0,
-        "a text that goes on draws what the whole text draws");
+        "a sequence that continues samples what the whole sequence samples");
     rg_reset(e, 0, SEED), rg_reset(again, 0, SEED);
     prefill(e, text + 5, 1), prefill(again, text + 5, 1);
     sure(rg_step(e, 20, &err)), sure(rg_step(again, 20, &err));
     tap(memcmp(rg_tokens(e, 0), rg_tokens(again, 0), 21 * sizeof *all) == 0 &&
             rg_processed(e, 0) == 21,
-        "after a reset nothing of it is left");
+        "after a reset nothing is left of it");
     rg_close(e), rg_close(again);
 }
 
@@ -72,25 +73,25 @@ static void ends(void)
     rg_settings s = greedy();
     s.temperature = 1, s.repetition_penalty = 1.2f;
     rg_engine *e = open_with(s);
-    int drawn[MORE + 1], all[200];
+    int sampled[MORE + 1], all[200];
     prefill(e, text, LONG);
     sure(rg_step(e, MORE, &err));
-    memcpy(drawn, rg_tokens(e, 0), sizeof drawn);
+    memcpy(sampled, rg_tokens(e, 0), sizeof sampled);
     rg_close(e);
-    int at = new_at(drawn, MORE, 6), last = new_at(drawn, MORE + 1, MORE);
-    s.stop = &drawn[at], s.stop_count = 1;
+    int at = new_at(sampled, MORE, 6), last = new_at(sampled, MORE + 1, MORE);
+    s.stop = &sampled[at], s.stop_count = 1;
     e = open_with(s);
     prefill(e, text, LONG);
     int going = sure(rg_step(e, MORE, &err));
     tap(going == 0 && rg_done(e, 0) && rg_sampled(e, 0) == at + 1 &&
-            memcmp(drawn, rg_tokens(e, 0), (size_t)(at + 1) * sizeof(int)) == 0,
-        "a row ends with its stop token, the %dth of %d", at + 1, MORE + 1);
+            memcmp(sampled, rg_tokens(e, 0), (size_t)(at + 1) * sizeof(int)) == 0,
+        "a sequence ends with its stop token, the %dth of %d", at + 1, MORE + 1);
     tap(e->d.steps == at + 1 && rg_processed(e, 0) == LONG + at + 1,
-        "one step behind its end was sent, which has read the stop token");
+        "one step past its end was sent, which processed the stop token");
     tap(sure(rg_step(e, 5, &err)) == 0 && e->d.steps == at + 1, "no further ones are");
     prefill(e, text + 60, 9);
     memcpy(all, text, LONG * sizeof *all);
-    memcpy(all + LONG, drawn, (size_t)(at + 1) * sizeof *all);
+    memcpy(all + LONG, sampled, (size_t)(at + 1) * sizeof *all);
     memcpy(all + LONG + at + 1, text + 60, 9 * sizeof *all);
     rg_settings none = s;
     none.stop_count = 0;
@@ -98,65 +99,67 @@ static void ends(void)
     prefill(again, all, LONG + at + 1 + 9);
     sure(rg_step(again, 12, &err)), sure(rg_step(e, 12, &err));
     tap(rg_sampled(e, 0) > 1 &&
-            memcmp(rg_tokens(e, 0), rg_tokens(again, 0), (size_t)rg_sampled(e, 0) * 4) == 0,
-        "behind its end the text goes on as if it were read anew");
+            memcmp(rg_tokens(e, 0), rg_tokens(again, 0), (size_t)rg_sampled(e, 0) * 4) ==
+                0,
+        "after its end the sequence continues as if it were one prompt");
     rg_close(again), rg_close(e);
     if (last < 0) return;
-    s.stop = &drawn[last];  // ends with the last step asked for: nothing behind it
+    s.stop = &sampled[last];  // ends with the last requested step: no step after it
     e = open_with(s);
     prefill(e, text, LONG);
     sure(rg_step(e, MORE, &err));
-    tap(rg_done(e, 0) && rg_processed(e, 0) == LONG + MORE, "an end in the last step: unread");
+    tap(rg_done(e, 0) && rg_processed(e, 0) == LONG + MORE,
+        "an end in the last step: not processed");
     rg_close(e);
 }
 
-// Two rows, one of which ends early.
+// Two sequences; one ends early.
 static void ends_in_a_batch(void)
 {
     rg_settings s = greedy();
     s.temperature = 1, s.batch = 2;
-    const int *rows[] = {text, text + 50}, count[] = {LONG, 12};
+    const int *prompts[] = {text, text + 50}, count[] = {LONG, 12};
     rg_engine *e = open_with(s);
-    int drawn[2][MORE + 1], at = -1;
-    sure(rg_prefill(e, rows, count, &err));
+    int sampled[2][MORE + 1], at = -1;
+    sure(rg_prefill(e, prompts, count, &err));
     sure(rg_step(e, MORE, &err));
     for (int b = 0; b < 2; b++)
-        memcpy(drawn[b], rg_tokens(e, b), sizeof drawn[b]);
+        memcpy(sampled[b], rg_tokens(e, b), sizeof sampled[b]);
     rg_close(e);
-    for (int i = 3; i < 20 && at < 0; i++) {  // row 0 has it, row 1 not
-        bool other = new_at(drawn[0], i + 1, i) < 0;
+    for (int i = 3; i < 20 && at < 0; i++) {  // sequence 0 has it, sequence 1 does not
+        bool other = new_at(sampled[0], i + 1, i) < 0;
         for (int j = 0; j <= MORE; j++)
-            other |= drawn[1][j] == drawn[0][i];
+            other |= sampled[1][j] == sampled[0][i];
         if (!other) at = i;
     }
-    s.stop = &drawn[0][at], s.stop_count = 1;
+    s.stop = &sampled[0][at], s.stop_count = 1;
     e = open_with(s);
-    sure(rg_prefill(e, rows, count, &err));
+    sure(rg_prefill(e, prompts, count, &err));
     int going = sure(rg_step(e, MORE, &err));
     tap(going == 1 && rg_done(e, 0) && !rg_done(e, 1) && rg_sampled(e, 0) == at + 1 &&
             rg_sampled(e, 1) == MORE + 1,
-        "a row ends, the other goes on");
-    tap(memcmp(drawn[0], rg_tokens(e, 0), (size_t)(at + 1) * 4) == 0 &&
-            memcmp(drawn[1], rg_tokens(e, 1), sizeof drawn[1]) == 0,
-        "each draws what it drew before");
+        "a sequence ends, the other continues");
+    tap(memcmp(sampled[0], rg_tokens(e, 0), (size_t)(at + 1) * 4) == 0 &&
+            memcmp(sampled[1], rg_tokens(e, 1), sizeof sampled[1]) == 0,
+        "each samples what it sampled before");
     int read = rg_processed(e, 1), more[] = {2, 0};
-    tap(rg_prefill(e, rows, more, &err) < 0 && strstr(err.text, "rg_reset") &&
+    tap(rg_prefill(e, prompts, more, &err) < 0 && strstr(err.text, "rg_reset") &&
             rg_processed(e, 1) == read,
-        "the row that was stepped on does not go on: %s", err.text);
+        "the sequence that was stepped past its end does not continue: %s", err.text);
     rg_reset(e, 0, SEED);
     int first[] = {LONG, 0};
-    sure(rg_prefill(e, rows, first, &err));
+    sure(rg_prefill(e, prompts, first, &err));
     tap(rg_done(e, 1) && rg_sampled(e, 1) == 0 && rg_processed(e, 1) == read,
-        "a row without new tokens rests");
+        "a sequence without new tokens rests");
     int second[] = {0, 2};
-    sure(rg_prefill(e, rows, second, &err));
+    sure(rg_prefill(e, prompts, second, &err));
     tap(rg_done(e, 0) && rg_sampled(e, 1) == 1 && rg_processed(e, 1) == read + 3,
-        "and goes on, as no step came between");
+        "and continues, as there was no step in between");
     rg_reset(e, 0, SEED);
-    sure(rg_prefill(e, rows, first, &err));
+    sure(rg_prefill(e, prompts, first, &err));
     sure(rg_step(e, 3, &err));
-    tap(memcmp(drawn[0], rg_tokens(e, 0), 4 * sizeof(int)) == 0,
-        "after a reset the row starts anew");
+    tap(memcmp(sampled[0], rg_tokens(e, 0), 4 * sizeof(int)) == 0,
+        "after a reset the sequence starts over");
     rg_close(e);
 }
 
@@ -172,7 +175,7 @@ static void refused(const char *what, rg_settings s, const char *words)
 static void bad_settings(void)
 {
     rg_settings s;
-    s = greedy(), s.batch = 0, refused("no rows", s, "batch");
+    s = greedy(), s.batch = 0, refused("no sequences", s, "batch");
     s = greedy(), s.context = 1, refused("a short context", s, "context");
     s = greedy(), s.chunk = 0, refused("empty chunks", s, "chunks");
     s = greedy(), s.max_new_tokens = 0, refused("no new tokens", s, "new tokens");
@@ -192,19 +195,21 @@ static void bad_tokens(void)
 {
     rg_engine *e = open_with(greedy());
     static const int wrong[] = {3, V, 4}, negative[] = {-1};
-    const int *rows[] = {wrong};
+    const int *prompts[] = {wrong};
     int n = 3;
-    tap(rg_prefill(e, rows, &n, &err) < 0 && strstr(err.text, "token 1 is 256"), "%s",
+    tap(rg_prefill(e, prompts, &n, &err) < 0 && strstr(err.text, "token 1 is 256"), "%s",
         err.text);
-    rows[0] = negative, n = 1;
-    tap(rg_score(e, rows, &n, keep, &parts, &err) < 0 && strstr(err.text, "-1"), "%s",
+    prompts[0] = negative, n = 1;
+    tap(rg_score(e, prompts, &n, keep, &parts, &err) < 0 && strstr(err.text, "-1"), "%s",
         err.text);
-    rows[0] = text, n = 160;
-    tap(rg_prefill(e, rows, &n, &err) < 0 && strstr(err.text, "context of 160"), "%s",
+    prompts[0] = text, n = 160;
+    tap(rg_prefill(e, prompts, &n, &err) < 0 && strstr(err.text, "context of 160"), "%s",
         err.text);
-    tap(rg_processed(e, 0) == 0 && sure(rg_step(e, 3, &err)) == 0, "nothing was read");
+    tap(rg_processed(e, 0) == 0 && sure(rg_step(e, 3, &err)) == 0,
+        "nothing was processed");
     n = 0;
-    tap(rg_prefill(e, rows, &n, &err) == 0 && rg_done(e, 0), "no tokens: nothing drawn");
+    tap(rg_prefill(e, prompts, &n, &err) == 0 && rg_done(e, 0),
+        "no tokens: nothing sampled");
     prefill(e, text, 150);
     tap(sure(rg_step(e, 100, &err)) == 1 && rg_sampled(e, 0) == 10,
         "steps up to the context");
@@ -213,14 +218,14 @@ static void bad_tokens(void)
     rg_reset(e, 0, SEED);
     prefill(e, text, 3);
     tap(sure(rg_step(e, 100, &err)) == 0 && rg_sampled(e, 0) == 60 && rg_done(e, 0),
-        "a row is done when it drew as many as it may");
+        "a sequence is done after max_new_tokens samples");
     prefill(e, text, 3);
-    tap(rg_processed(e, 0) == 3 + 60 + 3, "and goes on with the next prompt");
+    tap(rg_processed(e, 0) == 3 + 60 + 3, "and continues with the next prompt");
     parts = (scores){.end_at = 70};
     rg_reset(e, 0, SEED), n = 150;
-    int rc = rg_score(e, rows, &n, keep, &parts, &err);
+    int rc = rg_score(e, prompts, &n, keep, &parts, &err);
     tap(rc < 0 && strcmp(err.text, "enough") == 0 && rg_processed(e, 0) == 128,
-        "a sink ends a score: %d tokens were read", rg_processed(e, 0));
+        "a sink ends a score: %d tokens were processed", rg_processed(e, 0));
     rg_close(e);
 }
 
@@ -230,28 +235,28 @@ static void memory_stays(void)
     rg_engine *e = open_with(greedy());
     size_t opened = device_bytes;
     prefill(e, text, LONG);
-    long before = asked;
+    long before = allocations;
     for (int i = 0; i < 4; i++) {
         sure(rg_step(e, 20, &err));
         rg_reset(e, 0, SEED);
         prefill(e, text, LONG + i);
     }
-    tap(asked == before && before > 0,
-        "steps and prompts ask for no memory (%ld calls before)", before);
+    tap(allocations == before && before > 0,
+        "steps and prompts allocate nothing (%ld calls before)", before);
     const rg_info *i = rg_describe(e);
     size_t formula = decoder_cache_formula(&e->d.config, 1, e->d.slots);
     tap(i->cache_bytes >= formula &&
             i->cache_bytes < formula + 256 * 3 * (size_t)i->shape.layers,
         "states and rings take %zu bytes, as by formula %zu", i->cache_bytes, formula);
     tap(opened == i->weight_bytes + i->cache_bytes + i->buffer_bytes,
-        "all that was asked from the device, %zu bytes, is in rg_info", opened);
+        "everything allocated on the device, %zu bytes, is in rg_info", opened);
     rg_close(e);
 }
 
 int main(int argc, char **argv)
 {
     begin_tests(argc, argv);
-    goes_on();
+    continues();
     ends();
     ends_in_a_batch();
     bad_settings();

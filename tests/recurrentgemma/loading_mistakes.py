@@ -43,14 +43,14 @@ def configs():
         ("a matrix that is too large", "too large", {"hidden_size": 1 << 29, "lru_width": 69}),
         ("an odd intermediate_size", "intermediate_size is not even", {"intermediate_size": 41}),
         ("no window", "attention_window_size is missing", {"attention_window_size": None}),
-        ("a long filter", "a convolution of 9 taps", {"conv1d_width": 9}),
+        ("a long filter", "a convolution of width 9", {"conv1d_width": 9}),
         ("heads that do not divide", "do not divide", {"num_key_value_heads": 2}),
         ("a large head", "a head of 300 channels", {"head_dim": 300}),
         ("an odd head", "a head of 13 channels", {"head_dim": 13}),
         ("gates that do not divide", "70 recurrent channels do not make 3", {"lru_width": 70}),
-        ("an unknown block", "block_types is no list", {"block_types": ["mamba"]}),
-        ("no block", "block_types is no list", {"block_types": []}),
-        ("a word for blocks", "block_types is no list", {"block_types": "recurrent"}),
+        ("an unknown block", "block_types is not a list", {"block_types": ["mamba"]}),
+        ("no block", "block_types is not a list", {"block_types": []}),
+        ("a word for blocks", "block_types is not a list", {"block_types": "recurrent"}),
         ("a word for a number", "rms_norm_eps is not a number", {"rms_norm_eps": "1e-6"}),
         ("an epsilon of 0", "rms_norm_eps 0 must be above 0", {"rms_norm_eps": 0}),
         ("a soft cap below 0", "a soft cap of -1", {"logits_soft_cap": -1}),
@@ -108,7 +108,7 @@ def tensors():
         ("another recurrent width", "(lru_width", base, {"lru_width": 72}),
         ("another head", "(num_attention_heads * head_dim, hidden_size)", base, {"head_dim": 16}),
         ("another filter", "(lru_width, 1, conv1d_width)", base, {"conv1d_width": 4}),
-        ("a turned matrix", "is (23,3,23)",
+        ("a transposed matrix", "is (23,3,23)",
          changed(gates, ("f32", base[gates][1].transpose(1, 0, 2).copy())), {}),
         ("a misshaped matrix", "down_proj.weight': is (36,41)",
          changed(layer + "mlp_block.down_proj.weight", wide), {}),
@@ -144,7 +144,7 @@ def files():
 
     file(("a file that ends early", "it is truncated"), lambda d: d[:-1])
     file(("a file that ends in its header", "it is truncated"), lambda d: d[:100])
-    file(("a file that goes on", "belong to no tensor"), lambda d: d + b"0")
+    file(("a file with bytes after its end", "belong to no tensor"), lambda d: d + b"0")
     file(("an empty file", "is empty"), lambda d: b"")
     file(("a pointer of git-lfs", "model.safetensors: is a Git LFS pointer"), lambda d: POINTER)
     file(("noise", "not a safetensors file"), lambda d: bytes(range(256)) * 9)
@@ -189,12 +189,12 @@ def shards():
         one if i["weight_map"][norm] == two else two)(w, i))
     case("a tensor that is nowhere", "'ghost' should be in", lambda w, i: i["weight_map"].update(
         {"ghost": one}))
-    case("a tensor that the index forgets", f"says nothing of tensor '{norm}'",
+    case("a tensor that the index forgets", f"does not list tensor '{norm}'",
          lambda w, i: i["weight_map"].pop(norm) and None)
     for shard in "../" + one, "/etc/passwd", "..", "a/b", "", 7, None, "x\n/y":
-        case(f"a shard called {shard!r}", f"'{norm}': its file is no name of a file", put(shard))
-    case("no map", "weight_map is no object", lambda w, i: {"metadata": {}})
-    case("a list for a map", "weight_map is no object", lambda w, i: {"weight_map": [one]})
-    case("an empty map", "weight_map is no object", lambda w, i: {"weight_map": {}})
+        case(f"a shard called {shard!r}", f"'{norm}': its file is not in this folder", put(shard))
+    case("no map", "weight_map is not an object", lambda w, i: {"metadata": {}})
+    case("a list for a map", "weight_map is not an object", lambda w, i: {"weight_map": [one]})
+    case("an empty map", "weight_map is not an object", lambda w, i: {"weight_map": {}})
     case("an index that ends early", "not valid JSON", lambda w, i: '{"weight_map": {')
-    case("a list for an index", "weight_map is no object", lambda w, i: "[]")
+    case("a list for an index", "weight_map is not an object", lambda w, i: "[]")

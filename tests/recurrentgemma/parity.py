@@ -1,7 +1,7 @@
 """parity.py PROGRAM FOLDER [MODEL...] - the engine on random models of odd sizes (odd.py),
-written to FOLDER, and on other model folders, beside the float64 reference: logits in both
-windows, in chunks of every kind, rows of unequal lengths side by side and alone; and the
-likeliest tokens, one by one.
+written to FOLDER, and on other model folders, compared with the float64 reference: logits in
+both windows, in chunks of every kind, sequences of unequal lengths in a batch and alone; and
+the most likely tokens, one by one.
 
 Tolerance in f32: 1e-4 for logits that spread by 2, as these do. In bf16, against the same
 rounded weights: 0.4, and 0.05 on average; PyTorch in bf16 is off by up to 0.38 and 0.044 on
@@ -21,7 +21,7 @@ import recurrentgemma  # noqa: E402
 import rg_program  # noqa: E402
 import wb  # noqa: E402
 
-TOKENS = 12  # written behind each row
+TOKENS = 12  # generated after each prompt
 LONGEST = 48
 
 
@@ -63,10 +63,10 @@ class Parity:
         options = [*self.options, *options]
         texts = rg_program.greedy(self.program, self.folder, rows, TOKENS, *options)
         worst = max(
-            rg_program.behind(self.model.whole(row + text)[0], row, text)
+            rg_program.shortfall(self.model.whole(row + text)[0], row, text)
             for row, text in zip(rows, texts, strict=True)
         )
-        what = " ".join([f"{TOKENS} tokens behind {len(rows)} rows", *options])
+        what = " ".join([f"{TOKENS} tokens after {len(rows)} prompts", *options])
         whole = all(len(text) == TOKENS for text in texts)
         self.ok(what, whole and worst <= 2 * self.tolerance)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # recurrentgemma --chat, on the tiny model with a small SentencePiece tokenizer: every turn as
-# if all of it was read anew, contexts that fill up, Ctrl-C. BOS before prompts, too.
+# if its whole history were one prompt, contexts that fill up, Ctrl-C. BOS before prompts, too.
 . "$(dirname "$0")/program.sh"
 if ! "$PYTHON" -c 'import sentencepiece' 2>/dev/null || [ -z "$(cat "$B/objects/recurrentgemma/text/sentencepiece.libs" 2>/dev/null)" ]; then
     skip "--chat" "no SentencePiece library"
@@ -12,7 +12,7 @@ cli train "$TMP/chat"
 chat() { "$rg" --model "$TMP/chat" --chat --max-new-tokens 30 --temperature 0 "$@"; }
 greedy() { "$rg" --model "$TMP/chat" --max-new-tokens 30 --temperature 0 --quiet "$@"; }
 answer() { greedy --tokens "$1" "${@:2}"; }
-# Each turn by the library itself, and the model's ids behind all turns before it.
+# Each turn by the library itself, and the model's ids after all earlier turns.
 history() {
     : >"$TMP/history" && : >"$TMP/answers" && : >"$TMP/counts"
     local last=-1
@@ -29,9 +29,9 @@ history() {
 history
 turns='a bird\n<end_of_turn> sacks\nthe miller\n'
 remembered() { printf "$turns" | chat 2>"$TMP/stderr" | cmp - "$TMP/answers"; }
-check "--chat answers as if all was read anew" remembered
-costs() { sed -n 's/^\[\([0-9]*\) tokens read.*/\1/p' "$TMP/stderr" | cmp - "$TMP/counts"; }
-check "--chat reads only what is new" costs
+check "--chat answers as if the whole history were one prompt" remembered
+costs() { sed -n 's/^\[prefill \([0-9]*\) tokens.*/\1/p' "$TMP/stderr" | cmp - "$TMP/counts"; }
+check "--chat prefills only the new tokens" costs
 chunked() { printf "$turns" | chat --quiet --chunk 3 | cmp - "$TMP/answers"; }
 check "--chat --chunk" chunked
 cleared() {
@@ -40,7 +40,7 @@ cleared() {
 }
 check "/clear and /exit" cleared
 full() { printf "$turns" | chat --context 50; }
-check_says "a conversation that is full says so and goes on" "/clear starts anew" full
+check_says "a full conversation says so and continues" "/clear starts over" full
 brim() { # in a turn, in an answer, between the two: full, but no error
     for context in 20 47 48 67 68 75 76 77; do
         printf "$turns" | chat --quiet --context $context >"$TMP/answered" || return 1

@@ -10,7 +10,7 @@ greedy() { # SUFFIX: what the two prompts must give
     cli ids $fixture "long.greedy${1-}" && cli ids $fixture "short.greedy${1-}"
 }
 
-# --- token ids in and out ---
+# --- token ids in and out ---------------------------------------------------------------
 ids() { "$rg" --model $tiny --quiet --max-new-tokens 40 --temperature 0 --ignore-eos "$@"; }
 gives() { # WANTED ARGUMENTS...
     cmp <(ids "${@:2}") "$1"
@@ -35,13 +35,13 @@ check "--top-p of next to nothing" gives "$TMP/want" --tokens "$TMP/both" --temp
 bf16() { ids --dtype bf16 --tokens "$TMP/both" | awk 'NF != 40 {exit 1} END {exit NR != 2}'; }
 check "--dtype bf16" bf16
 seeded() { ids --temperature 1.5 "$@"; }
-rows_of_seeds() {
+sequences_of_seeds() {
     { seeded --tokens "$TMP/long" --seed 7; seeded --tokens "$TMP/short" --seed 8; } >"$TMP/singles"
     cmp <(seeded --tokens "$TMP/both" --seed 7) "$TMP/singles" &&
         cmp <(seeded --tokens "$TMP/both" --seed 7 --chunk 4) "$TMP/singles" &&
         ! cmp -s <(seeded --tokens "$TMP/both" --seed 9) "$TMP/singles"
 }
-check "--seed: row b is the one of seed + b, alone or not" rows_of_seeds
+check "--seed: sequence b is that of seed + b, alone or not" sequences_of_seeds
 penalty() { ! cmp -s <(ids --tokens "$TMP/both" --repetition-penalty 5) "$TMP/want"; }
 check "--repetition-penalty" penalty
 folder eos
@@ -50,7 +50,7 @@ stops() { # SED of the wanted line, ARGUMENTS
     cmp <("$rg" --model "$TMP/eos" --quiet --max-new-tokens 40 --temperature 0 --tokens "$TMP/both" "${@:2}") \
         <(sed -E "$1" "$TMP/want")
 }
-check "ends of sequence, each row its own" stops 's/ (18|200) .*/ \1/'
+check "end-of-sequence tokens, each sequence its own" stops 's/ (18|200) .*/ \1/'
 check "--ignore-eos" stops '' --ignore-eos
 nothing() { [ -z "$(ids --tokens "$TMP/both" --max-new-tokens 0)" ]; }
 check "--max-new-tokens 0" nothing
@@ -60,9 +60,9 @@ separators() {
     printf ' 5,6\t7 , 8\r\n9\n' >"$TMP/list" && printf '5 6 7 8\n9' >"$TMP/plain" &&
         cmp <(ids --tokens "$TMP/list") <(ids --tokens "$TMP/plain")
 }
-check "ids apart by commas, spaces, tabs; lines of either kind" separators
+check "ids separated by commas, spaces, tabs; lines of either kind" separators
 
-# --- logits ---
+# --- logits -----------------------------------------------------------------------------
 logits() { ids --max-new-tokens 0 --tokens "$TMP/both" --logits-out "$@"; }
 scored() { logits "$TMP/logits" && cli equal "$TMP/logits" $fixture && [ ! -e "$TMP/logits.tmp" ]; }
 check "--logits-out: every logit within 1e-4, NaN in padding" scored
@@ -82,12 +82,12 @@ check "the file says that a token saw W+1 keys" keys_said "window + 1" $tiny
 check "or W, by --hf-window" keys_said window $tiny --hf-window
 "$B/recurrentgemma-random" --hf-window "$TMP/hf" >/dev/null
 check "or by the model's config.json" keys_said window "$TMP/hf"
-check "--logits-out and tokens behind it" gives "$TMP/want" --tokens "$TMP/both" --logits-out "$TMP/x"
+check "--logits-out and new tokens" gives "$TMP/want" --tokens "$TMP/both" --logits-out "$TMP/x"
 quiet() { [ -z "$("$rg" --model $tiny --tokens "$TMP/both" --logits-out "$TMP/x" --quiet 2>&1)" ]; }
 check "--logits-out alone writes no text" quiet
-check "a file whose metadata say what it is" grep -q '"window":"16"' "$TMP/logits"
+check "the metadata of the file" grep -q '"window":"16"' "$TMP/logits"
 
-# --- text ---
+# --- text -------------------------------------------------------------------------------
 folder bytes
 for i in 1 2 3 4 5 6 7 8 9; do echo "the miller counts $i sacks of meal"; done >"$TMP/text"
 "$B/tinylm" train --data "$TMP/text" --out "$TMP/run" --steps 1 --layers 1 --channels 16 --heads 1 \
@@ -130,8 +130,8 @@ check "a prompt of 20000 tokens" long_prompt
 spoken() {
     "$rg" --model "$TMP/bytes" --prompt ab --max-new-tokens 9 >"$TMP/stdout" 2>"$TMP/stderr" &&
         for word in 'rmsnorm_forward .*\(solution\|yours\)' 'model .* 5 layers (1 with' \
-            '0.27 M parameters, f32' 'memory weights [1-9].* loaded in' 'read *2 tokens' \
-            'wrote *9 tokens.* a second' 'memory [1-9][0-9.]* MB on the device'; do
+            '0.27 M parameters, f32' 'memory weights [1-9].* loaded in' 'prefill *2 tokens' \
+            'decode *9 tokens.* tokens/s' 'memory *[1-9][0-9.]* MB on the device'; do
             grep -q "$word" "$TMP/stderr" || { echo "no '$word'"; cat "$TMP/stderr"; return 1; }
         done
 }
@@ -139,10 +139,10 @@ check "kernels, model, memory and speed on stderr" spoken
 silent() { [ -z "$(write --prompt ab 2>&1 >/dev/null)" ]; }
 check "--quiet" silent
 
-# --- chat, but for what suite_chat.sh has ---
-refuses "a chat without marks of turns" "--chat" --model "$TMP/bytes" --chat
+# --- chat: more in suite_chat.sh --------------------------------------------------------
+refuses "a chat with a tokenizer without turns" "--chat" --model "$TMP/bytes" --chat
 
-# --- benchmark ---
+# --- benchmark --------------------------------------------------------------------------
 measured() {
     rm -f "$TMP/json" && "$rg" --model $tiny --bench 1x20x5,3x4x1 --seed 3 --json "$TMP/json" --quiet >"$TMP/table" &&
         grep -q 'random tokens of seed 3' "$TMP/table" && grep -Eq '^1x20x5 ' "$TMP/table" &&
@@ -156,9 +156,9 @@ layers = 20 * (274112 - table) - 19 * mlp
 assert 0.9 < (a['prefill_flops'] / 2 - table) / layers < 1.1, a
 assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 }
-check "--bench: a row for each case, lines of JSON, floors by the sizes" measured
+check "--bench: a row for each case, lines of JSON, lower bounds by the sizes" measured
 
-# --- what is wrong is one line ---
+# --- every error is one line ------------------------------------------------------------
 helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 25 ]; }
 check "--help lists every option" helps
 model="--model $tiny"
@@ -168,7 +168,7 @@ refuses "a folder without a model" "config.json" --model "$TMP/run" --tokens "$T
 refuses "no tokenizer" "--tokens FILE" $model --prompt x
 folder broken && echo '{}' >"$TMP/broken/tokenizer.json"
 refuses "a broken tokenizer" "broken/tokenizer.json" --model "$TMP/broken" --prompt x
-refuses "a broken tokenizer beside ids" "(--ids needs none)" --model "$TMP/broken" --tokens "$TMP/long"
+refuses "a broken tokenizer, with ids given" "(--ids needs none)" --model "$TMP/broken" --tokens "$TMP/long"
 check "--tokens --ids reads no tokenizer" \
     "$rg" --model "$TMP/broken" --tokens "$TMP/long" --ids --max-new-tokens 3
 refuses "an unknown option" "unknown option --waaat (see --help)" $model --waaat
@@ -229,9 +229,9 @@ for i in 1 2 3 4; do cat "$TMP/signs"; done >"$TMP/text"
 refuses "a tokenizer of a larger model" "the tokenizer has 301 tokens, the model 256" \
     --model "$TMP/other" --prompt "$(head -c 3 "$TMP/signs")"
 
-# --- endings ---
+# --- endings ----------------------------------------------------------------------------
 endless() { exec "$rg" $model --temperature 0 --tokens "$TMP/long" --ignore-eos --max-new-tokens 1000000; }
-begins_alike() { # A B: as far as the shorter of the two lines goes
+begins_alike() { # A B: up to the end of the shorter line
     awk '{for (i = 1; i <= NF; i++) if (NR == 1) want[i] = $i; else if (i in want && want[i] != $i) exit 1}
         END {exit NR != 2}' "$1" "$2"
 }
@@ -243,16 +243,16 @@ stopped() { # SIGNAL EXIT
     kill -"$1" $pid
     wait $pid
     [ $? = "$2" ] && [ "$(tail -c 1 "$TMP/stdout" | od -An -tx1)" = " 0a" ] &&
-        grep -q '^wrote' "$TMP/stderr" && grep -q '^memory .* at the most' "$TMP/stderr" &&
+        grep -q '^decode' "$TMP/stderr" && grep -q '^memory .* at most' "$TMP/stderr" &&
         begins_alike "$TMP/stdout" "$TMP/want_long"
 }
-check "Ctrl-C: what is written, a newline, the summary, 130" stopped INT 130
+check "Ctrl-C: the text so far, a newline, the summary, 130" stopped INT 130
 check "SIGTERM: the same, 143" stopped TERM 143
 closed() {
     { (endless 2>"$TMP/stderr"); echo $? >"$TMP/status"; } | head -c 5 >/dev/null
     [ "$(cat "$TMP/status")" = 141 ] && ! grep -q 'cannot write' "$TMP/stderr"
 }
-check "a closed pipe ends it without a word of error" closed
+check "a closed pipe ends it without an error message" closed
 to_full() { "$rg" --quiet "$@" >/dev/full; }
 check_fails "a full disk is an error" "No space left" to_full $model --tokens "$TMP/long" --max-new-tokens 5
 check_fails "of a batch too" "No space left" to_full $model --tokens "$TMP/both" --max-new-tokens 5
@@ -272,5 +272,5 @@ scoring() {
     wait $pid
     [ $? = 130 ] && [ -z "$(ls "$TMP/room")" ]
 }
-check "Ctrl-C while logits are written leaves nothing" scoring
+check "Ctrl-C while logits are written leaves no file" scoring
 tap_done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make demo` with models that learn for a moment: what it makes, keeps and takes up again.
+# `make demo` with models that train for a moment: what it makes, keeps and continues.
 . "$(dirname "$0")/../tap.sh"
 text=$TMP/text
 for i in $(seq 90); do
@@ -17,24 +17,24 @@ both() { # COMMAND: in both folders
 }
 
 
-check_says "trainings that stop on their way: both write from what is there" \
+check_says "trainings that stop early: both models generate anyway" \
     "last   step 8 of 12, val" demo "$small --stop-at 8 --eval-every 4"
-check_says "the next call goes on with them to the end" "last   step 12 of 12" demo "$small"
-check "both are there" both '[ "$(tail -1 train.csv | cut -d, -f1)" = 12 ]'
+check_says "the next call continues them to the end" "last   step 12 of 12" demo "$small"
+check "both are complete" both '[ "$(tail -1 train.csv | cut -d, -f1)" = 12 ]'
 written_whole() { # the prompt, 40 characters and a newline, all in one way of counting
     [ "$(head -c 6 written.txt)" = ROMEO: ] && [ "$(wc -m <written.txt)" = 47 ]
 }
 export -f written_whole
 check "both texts are the prompt and 40 characters" both written_whole
 both 'cp written.txt before.txt && sha256sum best/* last/* >sums'
-check_says "a call without more takes both as they are" "taking the kept $TMP/runs/$size/best" demo ""
+check_says "a call without options keeps both as they are" "taking the kept $TMP/runs/$size/best" demo ""
 check "and changes neither" both 'sha256sum --quiet -c sums'
-check "and writes the same texts" both 'cmp written.txt before.txt'
+check "and generates the same texts" both 'cmp written.txt before.txt'
 check_says "another prompt" "birds" demo "" PROMPT="and 3 birds"
-check_fails "a prompt with a character that the model has never seen is said" "'#'" \
+check_fails "a prompt with an unknown character gives a message" "'#'" \
     demo "" PROMPT="#"
 printf 'ROMEO: stones birds stons seven\n' >"$TMP/words"
 check_says "words are counted between the first and the last" "2 of 3 words (66.7 %)" \
     "$PYTHON" tools/words.py "$text" "$TMP/words"
-check_fails "a text that is not there" "none: No such file" demo "$small" DATA="$TMP/none"
+check_fails "a missing text" "none: No such file" demo "$small" DATA="$TMP/none"
 tap_done

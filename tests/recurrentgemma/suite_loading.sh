@@ -9,7 +9,7 @@ refuses() { # WHAT WORDS ARGUMENTS...
     one_line || { echo "not ok -   in one line"; tap_show; tap_failed=1; }
 }
 
-# --- recurrentgemma-random ---
+# --- recurrentgemma-random --------------------------------------------------------------
 odd="--layers 4 --channels 36 --heads 3 --head-dim 12 --recurrent 69 --hidden 20 --vocab 301
      --window 5 --conv-width 3 --blocks rar --dtype f32"
 check_says "random: a model of odd sizes" "1 file, seed 1" "$random" "$TMP/odd" $odd
@@ -40,9 +40,9 @@ check_says "random: the published 9B" "8579977216 parameters, 17.160 GB in 4 fil
     "$random" --preset 9b --dry-run "$TMP/x"
 refuses "no folder" "no folder to write to"
 refuses "two folders" "two folders" "$TMP/x" "$TMP/y"
-refuses "a folder with a model" "is there already: remove it" "$TMP/odd"
-refuses "an unknown preset" "there are 2b, 9b and tiny" --preset 7b "$TMP/x"
-refuses "an unknown dtype" "there are bf16, f32 and f16" --dtype f8 "$TMP/x"
+refuses "a folder with a model" "exists already: remove it" "$TMP/odd"
+refuses "an unknown preset" "give 2b, 9b or tiny" --preset 7b "$TMP/x"
+refuses "an unknown dtype" "give bf16, f32 or f16" --dtype f8 "$TMP/x"
 refuses "an unknown option" "unknown option --depth" --depth 3 "$TMP/x"
 refuses "an option without its value" "--seed needs a value" "$TMP/x" --seed
 refuses "heads that do not divide" "do not divide" --heads 3 --kv-heads 2 --channels 36 "$TMP/x"
@@ -72,6 +72,6 @@ stopped() {
 check "random: Ctrl-C ends it, and nothing stays" stopped
 check_says "random: help" "--kv-heads N" "$random" --help
 
-# --- the loader ---
+# --- the loader -------------------------------------------------------------------------
 "$PYTHON" tests/recurrentgemma/loading.py "$B" "$TMP" || tap_failed=1
 tap_done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The engine beside others on the same weights: the float64 reference on models of odd sizes,
+# The engine compared with others on the same weights: the float64 reference on models of odd sizes,
 # TinyLM on a Griffin that it has trained, and Hugging Face transformers on all of them.
 . "$(dirname "$0")/../tap.sh"
 engine=$B/recurrentgemma

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Text to tokens and back beside SentencePiece's own binding; broken and missing files.
+# Text to tokens and back compared with SentencePiece's own binding; broken and missing files.
 . "$(dirname "$0")/../tap.sh"
 text=$B/tests/recurrentgemma/text
 
 corpus=$("$PYTHON" tools/data.py | tail -1)
 check "there is a training text" test -s "$corpus"
-check "SentencePiece's Python binding is there (make setup-test)" "$PYTHON" -c 'import sentencepiece'
+check "SentencePiece's Python binding is installed (make setup-test)" "$PYTHON" -c 'import sentencepiece'
 [ $tap_failed = 0 ] || tap_done
 "$PYTHON" tests/recurrentgemma/text.py "$text" "$corpus" "$TMP" || tap_failed=1
 
-# --- files that are wrong: one line, which names the file ---
+# --- files that are wrong: one line, which names the file -------------------------------
 good=$TMP/model0/tokenizer.model
 mkdir -p "$TMP/bad" "$TMP/none"
 refused() { # WHAT WORDS: $TMP/bad is refused with one line and nothing of the library's
@@ -22,7 +22,7 @@ head -c 3000 /dev/zero | bad && refused "zeros" "bad/tokenizer.model: "
 seq 1000 | bad && refused "another kind of file" "bad/tokenizer.model: "
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 4241003\n' 7 | bad
 refused "a pointer of git-lfs" "tokenizer.model: is a Git LFS pointer"
-{ cat "$good"; echo rest; } | bad && refused "something behind the end" "bad/tokenizer.model: "
+{ cat "$good"; echo rest; } | bad && refused "something after the end" "bad/tokenizer.model: "
 size=$(wc -c <"$good")
 sample() { echo "e $(head -c 3000 "$corpus" | od -An -v -tx1 | tr -d ' \n')"; }
 wanted=$(sample | "$text" "$TMP/model0")
@@ -41,7 +41,7 @@ rm "$TMP/bad/tokenizer.model" && mkdir "$TMP/bad/tokenizer.model"
 refused "a folder of that name" "bad/tokenizer.model"
 rmdir "$TMP/bad/tokenizer.model"
 echo '{"model": {"type": "BPE", "vocab": {}}}' >"$TMP/bad/tokenizer.json"
-refused "a tokenizer.json of subwords" "a tokenizer.model beside it would be taken first"
+refused "a tokenizer.json of subwords" "a tokenizer.model next to it would be used instead"
 check_fails "no tokenizer at all" "no tokenizer.model (SentencePiece) and no tokenizer.json" "$text" "$TMP/none"
 
 no_turns() { echo "c -1 48" | "$text" "$1"; }
@@ -50,7 +50,7 @@ check_fails "nor does a character model" "lacks a piece that begins a text" no_t
 unknown() { echo "e $(printf '\342\202\254' | od -An -tx1 | tr -d ' ')" | "$text" "$TMP/characters"; }
 check_fails "a character that the vocabulary lacks is shown" "'€' (U+20AC)" unknown
 
-# --- a machine without the library ---
+# --- a machine without the library ------------------------------------------------------
 without=$TMP/build/tests/recurrentgemma/text
 bare() { make -s BACKEND="$BACKEND" BUILD="$TMP/build" "$without" "$@"; }
 check_says "built without SentencePiece, which is said" "no SentencePiece library" bare HAVE_SENTENCEPIECE=false

@@ -5,7 +5,7 @@
  *     p TEXT       the id of a piece
  *     e TEXT       -> ids
  *     d IDS...     -> text
- *     s IDS...     -> the texts of a stream, one behind each id and one at its end
+ *     s IDS...     -> the texts of a stream, one after each id and one at its end
  *     c LAST TEXT  -> ids of a turn
  *     a IDS...     -> how many of an answer's tokens are its text
  *

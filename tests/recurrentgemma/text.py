@@ -1,4 +1,4 @@
-"""Every encoding and decoding of text.h beside SentencePiece's own Python binding.
+"""Every encoding and decoding of text.h compared with SentencePiece's own Python binding.
 
     python tests/recurrentgemma/text.py PROGRAM TEXT FOLDER
 
@@ -138,11 +138,11 @@ def wrong_stream(model, ids, pieces):
         try:
             so_far += piece.decode()
         except UnicodeDecodeError:
-            return f"{ids}: half a character behind token {k}: {piece!r}"
-        if len(ids) < 40:  # everything certain is given at once
+            return f"{ids}: half a character after token {k}: {piece!r}"
+        if len(ids) < 40:  # all final text is given immediately
             wanted = so_far + "\ufffd" * pending(model, ids[:k + 1])
             if model.decode(ids[:k + 1]) != wanted:
-                return f"{ids}: behind token {k} {so_far!r}, should be {wanted!r}"
+                return f"{ids}: after token {k} {so_far!r}, should be {wanted!r}"
     so_far += pieces[-1].decode()
     if so_far != model.decode(ids):
         return f"{ids}: streamed {so_far!r}, should be {model.decode(ids)!r}"

@@ -1,4 +1,4 @@
-/* tiny.h - for tests: the model of tests/recurrentgemma/tiny and what it must answer.
+/* tiny.h - for tests: the model of tests/recurrentgemma/tiny and its expected values.
  *
  *     tiny_open();                              // .init of a suite
  *     float *x = fixture("tap.0.norm");         // device copies, freed by tiny_close
@@ -25,7 +25,7 @@ enum { /* its sizes */
        HIDDEN = 192,
        VOCAB = 256,
        WINDOW = 16,
-       TAPS = 4,
+       CONV_WIDTH = 4,
        BLOCK = 16,
        LONG = 45,
        SHORT = 5,
@@ -59,7 +59,7 @@ WB_INLINE const st_tensor *tiny_find(const st_file *f, const char *name)
     return t;
 }
 
-/* n floats of device memory: `host`, or poison */
+/* n floats of device memory: a copy of `host`, or NaN */
 WB_INLINE float *tiny_device(const void *host, size_t n)
 {
     cr_assert(tiny_count < 256);

@@ -1,6 +1,6 @@
-/* weights.c - what the loader made of a model folder, as a file for weights.py to look at.
+/* weights.c - what the loader made of a model folder, as a file for loading.py to check.
  *   weights FOLDER auto|f32|bf16|f16 OUT.safetensors
- * OUT holds every matrix as it lies on the device, under the name of its place. */
+ * OUT has every matrix as it is on the device, under the name of its slot. */
 #include "../../recurrentgemma/engine/weights.h"
 #include "safetensors.h"
 

@@ -1,13 +1,13 @@
 /* allocations.c - a training step after the second allocates nothing on the device, and
- * (argument "host") nothing on the host: every way to get memory from the system passes
+ * (argument "host") nothing on the host: every call that gets memory from the system passes
  * through here and is counted.
  *
- * Of the device it is this program's own calls, which the linker brings here (--wrap in
- * mk/tinylm.mk): free memory of a card also changes with what others do there. A card's
- * driver allocates on the host when it launches, so there only the device is looked at.
- * OpenBLAS is not asked: its kernel for small matrices takes a kilobyte of scratch from
- * malloc in each call. One worker: each keeps scratch for its tiles of a product, and with
- * more of them it is chance which step gives a worker its first.
+ * On the device only this program's own calls count, which the linker redirects (--wrap in
+ * mk/tinylm.mk): the free memory of a GPU also changes with other programs. A GPU's driver
+ * allocates on the host when it launches, so there only the device is checked. OpenBLAS is not
+ * used: its kernel for small matrices gets a kilobyte of scratch from malloc in each call. One
+ * worker: each keeps scratch for the tiles of its GEMMs, and with more of them it is chance
+ * which step gives a worker its first.
  */
 #include "../../tinylm/trainer.h"
 #include "small.h"
@@ -71,7 +71,7 @@ void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
     return (void *)syscall(SYS_mmap, at, n, protection, flags, fd, offset);
 }
 
-/* --- the device: calls of the program and of all that is linked into it --------------- */
+/* --- the device: calls of the program and of all that is linked into it ------------- */
 
 static volatile long device_counted;
 
@@ -126,10 +126,11 @@ static int check(bool host, const char *line)
     bool ok = later.device == 0 && device_counted > 0;
     if (host) ok = ok && later.host == 0 && counted > 0;
     printf(
-        "%s - %s: five later steps ask the device for memory %ld times, all before %ld",
+        "%s - %s: five later steps allocate on the device %ld times, all earlier ones %ld",
         ok ? "ok" : "not ok", line, later.device, device_counted - later.device);
     if (host)
-        printf("; the host %ld times, the first three steps %ld", later.host, first.host);
+        printf(
+            "; on the host %ld times, the first three steps %ld", later.host, first.host);
     printf("\n");
     trainer_close(&t);
     model_destroy(&m);

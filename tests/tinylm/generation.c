@@ -1,8 +1,9 @@
-/* generation.c - texts token by token, against the same texts read whole. TAP on stdout.
+/* generation.c - sequences token by token, against the same sequences in one pass. TAP on
+ * stdout.
  *
- * Both architectures in every type, from random weights large enough that what a token has
- * seen changes the logits: no trained model is needed. Logits are compared along a given
- * text, greedy texts to their ends; in 16 bits as far as no two tokens tie.
+ * Both architectures in every type, from random weights large enough that earlier tokens change
+ * the logits: no trained model is needed. Logits are compared along a given sequence, greedy
+ * sequences to their ends; in 16 bits until two tokens tie.
  */
 #include "../../tinylm/generator.h"
 #include "../../tinylm/tensors.h"
@@ -113,7 +114,7 @@ static void start(generator *g, const int *from, int length, uint64_t seed)
     if (generator_start(g, &from, &length, &seed, &err)) stop(&err);
 }
 
-// A text from `text`'s first tokens, into out; the last logits too.
+// A sequence from `text`'s first tokens, into out; also the last logits.
 static void
 write_text(model *m, generator_settings set, int prompt, int *out, float *logits)
 {
@@ -129,7 +130,7 @@ write_text(model *m, generator_settings set, int prompt, int *out, float *logits
 
 /* --- the checks --------------------------------------------------------------------- */
 
-// Along a given text: logits of single steps against those of reading all from the start.
+// Along a given sequence: logits of single steps against those of one pass from the start.
 static void along_a_text(model *m, int length, double tolerance)
 {
     static float stepped[LONG][VOCAB], whole[LONG][VOCAB];
@@ -157,8 +158,7 @@ static void along_a_text(model *m, int length, double tolerance)
     char what[200];
     snprintf(
         what, sizeof what,
-        "logits of steps as of all read anew, at %d positions: off by %.1e of the "
-        "largest "
+        "logits of steps as of one pass, at %d positions: off by %.1e of the largest "
         "(token %d), tolerance %g",
         length, worst / largest, at, tolerance);
     report(worst <= tolerance * largest && largest > 1, what);
@@ -171,17 +171,18 @@ static void graph_as_calls(model *m)
     int a[LONG + 50], b[LONG + 50];
     float x[VOCAB], y[VOCAB];
     generator_settings set = greedy(5, 50);
-    set.temperature = 1.3f, set.top_k = 20, set.top_p = 0.95f, set.repetition_penalty = 1.2f;
+    set.temperature = 1.3f, set.top_k = 20, set.top_p = 0.95f,
+    set.repetition_penalty = 1.2f;
     write_text(m, set, 5, a, x);
     set.graph = false;
     write_text(m, set, 5, b, y);
     report(
         memcmp(a, b, 55 * sizeof *a) == 0 && memcmp(x, y, sizeof x) == 0,
-        "50 drawn tokens: the bits of a graph are those of single launches");
+        "50 sampled tokens: a graph gives the bits of single launches");
 }
 
-// With a learner's norm and activation, which are called apart from the products.
-static void apart_as_fused(model *m, double tolerance)
+// With a learner's norm and activation, which are kernels of their own.
+static void separate_as_fused(model *m, double tolerance)
 {
     static float of[2][VOCAB];
     double off = 0, largest = 0;
@@ -191,7 +192,7 @@ static void apart_as_fused(model *m, double tolerance)
         open_generator(&g, m, greedy(CONTEXT, 2));
         g.d.fused = !apart;
         start(&g, text, m->config.shape.context - 1, SEED);
-        model_upload(m, g.d.token, &text[40], sizeof *text);  // whatever was drawn
+        model_upload(m, g.d.token, &text[40], sizeof *text);  // whatever was sampled
         g.d.calls->step(&g.d);
         model_download(m, of[apart], g.d.logits, sizeof *of);
         generator_destroy(&g);
@@ -202,8 +203,8 @@ static void apart_as_fused(model *m, double tolerance)
     }
     snprintf(
         what, sizeof what,
-        "norm and activation apart from the products: off by %.1e of the largest, "
-        "tolerance %g",
+        "norm and activation as separate kernels: off by %.1e of the largest, tolerance "
+        "%g",
         off / largest, tolerance);
     report(off <= tolerance * largest && largest > 1, what);
 }
@@ -214,7 +215,8 @@ static void cached_as_whole(model *m)
     for (int prompt = 1; prompt <= LONG; prompt += prompt == 1 ? CONTEXT - 1 : 37) {
         char what[200];
         generator_settings set = greedy(prompt, 60);
-        set.repetition_penalty = 3;  // else a random model with a tied table repeats itself
+        set.repetition_penalty =
+            3;  // else a random model with a tied table repeats itself
         write_text(m, set, prompt, a, NULL);
         set.cache = false;
         write_text(m, set, prompt, b, NULL);
@@ -225,15 +227,15 @@ static void cached_as_whole(model *m)
             kinds += !seen[a[i]]++;
         snprintf(
             what, sizeof what,
-            "60 likeliest tokens behind %d, with caches as without: %d of them equal, %d "
+            "60 most likely tokens after %d, with caches as without: %d of them equal, %d "
             "different ones",
             prompt, same - prompt, kinds);
         report(same == prompt + 60 && kinds > 1, what);
     }
 }
 
-// In 16 bits the likeliest two may be as good as equal. So where the texts part, they must be.
-static void cached_as_whole_but_for_ties(model *m, int tokens, double tolerance)
+// In 16 bits the two most likely tokens may tie. Where the sequences differ, they must.
+static void cached_as_whole_until_ties(model *m, int tokens, double tolerance)
 {
     int a[LONG + 1], b[LONG + 1], same = 1;
     float z[VOCAB];
@@ -256,19 +258,21 @@ static void cached_as_whole_but_for_ties(model *m, int tokens, double tolerance)
             largest = fmax(largest, fabs((double)z[v]));
             for (int i = 0; i < same; i++)
                 seen |= a[i] == v;
-            if (seen) z[v] = z[v] > 0 ? z[v] / set.repetition_penalty : z[v] * set.repetition_penalty;
+            if (seen)
+                z[v] = z[v] > 0 ? z[v] / set.repetition_penalty
+                                : z[v] * set.repetition_penalty;
         }
         apart = fabs((double)z[a[same]] - z[b[same]]) / largest;
     }
     char what[200];
     snprintf(
         what, sizeof what,
-        "the likeliest tokens, with caches as without: %d of %d equal%s, %.1e apart",
-        same - 1, tokens, same <= tokens ? ", then two as good as tied" : "", apart);
+        "the most likely tokens, with caches as without: %d of %d equal%s, %.1e apart",
+        same - 1, tokens, same <= tokens ? ", then two that tie" : "", apart);
     report(apart <= tolerance && same > 3, what);
 }
 
-static void rows_as_alone(model *m)
+static void batch_as_alone(model *m)
 {
     enum { B = 3, N = 40 };
     const int length[B] = {1, LONG, 9};
@@ -287,10 +291,11 @@ static void rows_as_alone(model *m)
     for (int b = 0; b < B; b++) {  // the same generator again and again
         start(&one, prompt[b], length[b], seed[b]);
         generator_decode(&one, N);
-        ok &= one.count[0] == length[b] + N && all.count[b] == one.count[0] &&
-              !memcmp(one.tokens[0], all.tokens[b], (size_t)(length[b] + N) * sizeof(int));
+        ok &=
+            one.count[0] == length[b] + N && all.count[b] == one.count[0] &&
+            !memcmp(one.tokens[0], all.tokens[b], (size_t)(length[b] + N) * sizeof(int));
     }
-    report(ok, "three texts at once, prompts of 1, 61 and 9 tokens: each as alone");
+    report(ok, "a batch of three, prompts of 1, 61 and 9 tokens: each as alone");
     report(
         memcmp(all.tokens[0] + 1, all.tokens[2] + 9, N * sizeof(int)) != 0,
         "and not all the same");
@@ -315,14 +320,14 @@ static void check(const model_config *as, wb_dtype dtype, const char *name)
     snprintf(line, sizeof line, "%s %s", name, model_dtype_name(dtype));
     who = line;
     along_a_text(&m, c.arch == MODEL_LLAMA ? c.shape.context : LONG, tolerance[dtype]);
-    if (c.shape.context > 1) apart_as_fused(&m, tolerance[dtype]);
+    if (c.shape.context > 1) separate_as_fused(&m, tolerance[dtype]);
     graph_as_calls(&m);
     if (dtype == WB_F32) {
         cached_as_whole(&m);
-        rows_as_alone(&m);
+        batch_as_alone(&m);
     } else {
         int most = c.arch == MODEL_LLAMA ? c.shape.context : LONG;
-        cached_as_whole_but_for_ties(&m, most - 1, tolerance[dtype]);
+        cached_as_whole_until_ties(&m, most - 1, tolerance[dtype]);
     }
     model_destroy(&m);
 }
@@ -338,7 +343,7 @@ int main(void)
         check(&llama, (wb_dtype)dtype, "llama");
         check(&griffin, (wb_dtype)dtype, "griffin");
     }
-    model_config narrow = llama;  // heads that labs 05 and 07 take only when filled up
+    model_config narrow = llama;  // heads that labs 05 and 07 take only when padded
     narrow.shape.heads = 4, narrow.shape.kv_heads = 2, narrow.shape.head_dim = 6;
     narrow.shape.rotated = 6;
     narrow.gemm_attention = true;

@@ -1,17 +1,17 @@
-/* gradients.c - one training step's loss and gradients, with all that they came from, to a
- * file: tests/tinylm/gradients.py works them out again in float64.
+/* gradients.c - one training step's loss and gradients, with all inputs, to a file:
+ * tests/tinylm/gradients.py computes them again in float64.
  *
  *     gradients OUT.safetensors VOCAB [options of `tinylm train` that make a model]
  */
 #include "../../tinylm/config_json.h"
-#include "safetensors.h"
 #include "../../tinylm/tensors.h"
+#include "safetensors.h"
 #include "small.h"
 
 enum { SEED = 77 };
 
-// Weights far from their start, so that no gradient is small by accident: attention is
-// sharp, norms and biases are in use, some channels of the recurrence remember.
+// Weights far from their initial values, so that no gradient is small by accident: attention is
+// sharp, norms and biases matter, some channels of the recurrence have a long memory.
 static float *make_weights(model *m, const model_tensor *all, int count)
 {
     float *w = calloc(m->parameters, sizeof *w);
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
         .shape = {rows, T},
         .data = data + tokens};
     out[2 * count + 2] = (st_tensor){.name = "loss", .dtype = ST_F32, .data = &loss};
-    // What lies between the tensors (alignment, padded rows of the table) must stay 0.
+    // Everything between the tensors (alignment, padded rows of the table) must stay 0.
     for (int i = 0; i < count; i++)
         memset(g + all[i].offset, 0, all[i].count * sizeof *g);
     for (size_t i = 0; i < m.parameters; i++)

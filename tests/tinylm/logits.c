@@ -1,9 +1,9 @@
-/* logits.c - what a checkpoint answers at every position of a text, to a file:
+/* logits.c - the logits of a checkpoint at every position of a text, to a file:
  *
  *     logits CHECKPOINT TEXT OUT.safetensors [hf-window]
  *
  *     tokens (T)      the text, at most the model's context of it
- *     logits (T,V)    of one pass over all of it, behind the soft cap
+ *     logits (T,V)    of one pass over all of it, after the soft cap
  *     cached (T,V)    of T passes over one token each, with keys and values kept
  */
 #include "../../tinylm/checkpoint.h"
@@ -24,7 +24,7 @@ static void fail(const char *what)
 static float to_float(const void *p, size_t i, wb_dtype dtype)
 {
     if (dtype == WB_F32) return ((const float *)p)[i];
-    if (dtype != WB_BF16) fail("f16 is not read here");
+    if (dtype != WB_BF16) fail("f16 is not supported");
     uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;
     float x;
     memcpy(&x, &bits, sizeof x);
@@ -51,8 +51,9 @@ static float *all_at_once(model_config *c, const char *folder, const int *ids, i
     model_download(&m, raw, m.logits, n * wb_dtype_size(c->dtype));
     for (int t = 0; t < T; t++)
         for (int v = 0; v < c->shape.vocab; v++)
-            out[(size_t)t * c->shape.vocab + v] =
-                capped(to_float(raw, (size_t)t * m.padded_vocab + v, c->dtype), c->shape.softcap);
+            out[(size_t)t * c->shape.vocab + v] = capped(
+                to_float(raw, (size_t)t * m.padded_vocab + v, c->dtype),
+                c->shape.softcap);
     model_destroy(&m);
     free(raw);
     return out;
@@ -64,7 +65,12 @@ static float *one_by_one(model_config *c, const char *folder, const int *ids, in
     generator g;
     wb_error err;
     const generator_settings set = {
-        .batch = 1, .max_new_tokens = T, .longest_prompt = 1, .cache = true, .top_p = 1, .repetition_penalty = 1};
+        .batch = 1,
+        .max_new_tokens = T,
+        .longest_prompt = 1,
+        .cache = true,
+        .top_p = 1,
+        .repetition_penalty = 1};
     const int length = 1;
     const uint64_t seed = 1;
     if (model_create(&m, c, 1, 1, 1, MODEL_EVALUATE, &err)) fail(err.text);
@@ -75,7 +81,7 @@ static float *one_by_one(model_config *c, const char *folder, const int *ids, in
     for (int t = 0; t < T; t++) {
         if (t == 0) {
             if (generator_start(&g, &ids, &length, &seed, &err)) fail(err.text);
-        } else {  // not the token that it drew
+        } else {  // not the token that it sampled
             model_upload(&m, g.d.token, &ids[t], sizeof *ids);
             g.d.calls->step(&g.d);
         }

@@ -2,7 +2,7 @@
 without, and both as reference/tinylm.py in float64.
 
 Tolerance, as a fraction of the largest logit: f32 2e-5, bf16 0.05 (activations are rounded
-to 8 bits on the way). The likeliest token must be the same at every position, unless the
+to 8 bits on the way). The most likely token must be the same at every position, unless the
 reference has another one within the tolerance of it.
 """
 

@@ -17,7 +17,7 @@ static void check(bool good, const char *arch, const char *what)
     failed |= !good;
 }
 
-// All that a step may change: param, master, m and v lie in this order from param on.
+// Everything that a step may change: param, master, adam_m and adam_v follow each other.
 static char *snapshot(const model *m)
 {
     size_t bytes = (size_t)((char *)m->grad - (char *)m->param);

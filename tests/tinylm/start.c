@@ -1,4 +1,4 @@
-/* start.c - what a griffin model starts from, and which of its weights decay. */
+/* start.c - the initial weights of a griffin model, and which of them have weight decay. */
 #include "../../tinylm/tensors.h"
 #include "small.h"
 
@@ -18,10 +18,11 @@ static bool ends(const char *name, const char *with)
     return n >= k && strcmp(name + n - k, with) == 0;
 }
 
-// Deviation from 0 that a weight must start with; 0: all zeros; -1: a_param.
+// The deviation that a weight must start with; 0: all zeros; -1: a_param.
 static double expected(const model_config *c, const char *name)
 {
-    double C = c->shape.channels, F = c->shape.hidden, Cr = c->shape.recurrent, L = c->shape.layers;
+    double C = c->shape.channels, F = c->shape.hidden, Cr = c->shape.recurrent,
+           L = c->shape.layers;
     double HD = (double)c->shape.heads * c->shape.head_dim;
     if (ends(name, "recurrent_param")) return -1;
     if (strstr(name, "bias") || strstr(name, "norm")) return 0;
@@ -78,7 +79,9 @@ int main(void)
         check_weight(&m, &all[i], w);
     check(!failed, "griffin: every weight starts as it should, matrices decay", "");
     check(m.embedding_scale == 9.8125f, "the embedding's scale is sqrt(96) as bf16", "");
-    check(m.norm_offset == 1 && m.config.shape.rotated == 12 && m.window == 4, "the constants", "");
+    check(
+        m.norm_offset == 1 && m.config.shape.rotated == 12 && m.window == 4,
+        "the constants", "");
     free(all);
     free(w);
     model_destroy(&m);

@@ -9,7 +9,7 @@ for i in $(seq 150); do
     printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
 done >"$text"
 
-# --- the model ---
+# --- the model --------------------------------------------------------------------------
 check "reference/tinylm.py: gradients by finite differences" "$PYTHON" reference/tinylm.py
 gradients() { # DTYPE VOCAB OPTIONS
     "$programs/gradients" "$TMP/g" "$2" --dtype "$1" "${@:3}" &&
@@ -22,7 +22,7 @@ sizes() { # LAYERS CHANNELS HEADS KV_HEADS HIDDEN CONTEXT BATCH ACCUM: as option
 check "loss and gradients, f32, tied" gradients f32 37 $(sizes 2 64 4 4 24 9 2 1)
 check "loss and gradients, f32, grouped heads, own head, 3 micro-batches" \
     gradients f32 70 $(sizes 2 96 6 2 20 12 2 3) --tied 0
-check "loss and gradients, f32, attention by products, one key head, odd sizes" \
+check "loss and gradients, f32, attention by GEMMs, one key head, odd sizes" \
     gradients f32 5 $(sizes 3 30 5 1 17 7 3 2) --attention gemm
 check "loss and gradients, bf16" gradients bf16 37 $(sizes 2 64 4 2 24 9 2 2)
 check "loss and gradients, f16 with a loss scale" \
@@ -40,7 +40,7 @@ check "griffin: f16 with a loss scale" \
 "$programs/loss_scale" || tap_failed=1
 "$programs/allocations" $([ "$BACKEND" = cpu ] && echo host) || tap_failed=1
 
-# --- training ---
+# --- training ---------------------------------------------------------------------------
 small="--layers 2 --channels 32 --heads 4 --hidden 40 --context 16 --batch 4 --warmup 5 --quiet 1"
 train() { "$tinylm" train --data "$text" $small "$@"; }
 start() { exec "$tinylm" train --data "$text" $small "$@"; } # with &: $! is the program
@@ -50,20 +50,20 @@ overfit() {
     "$tinylm" train --data "$TMP/lines" $small --out "$TMP/overfit" --steps 150 --lr 1e-2 \
         --eval-every 0 "$@" >"$TMP/said" && awk '/^best/{exit !($4 < 0.15)}' "$TMP/said"
 }
-check "learns a line by heart" overfit
-check "learns it in bf16 too" overfit --dtype bf16
-check "learns it in f16 with a growing loss scale" overfit --dtype f16 --growth 20
+check "overfits a line" overfit
+check "overfits it in bf16 too" overfit --dtype bf16
+check "overfits it in f16 with a growing loss scale" overfit --dtype f16 --growth 20
 check "the loss scale has grown" awk -F, 'END {exit !($7 > 65536)}' "$TMP/overfit/train.csv"
-check "learns it in f16 after a loss scale that overflows" overfit --dtype f16 --loss-scale 1e15
-check "what was skipped is said" grep -q '^scale .* [1-9][0-9]* of 150 steps skipped' "$TMP/said"
+check "overfits it in f16 after a loss scale that overflows" overfit --dtype f16 --loss-scale 1e15
+check "skipped steps are reported" grep -q '^scale .* [1-9][0-9]* of 150 steps skipped' "$TMP/said"
 check "the loss scale has fallen" awk -F, 'END {exit !($7 < 1e15)}' "$TMP/overfit/train.csv"
-check "learns it with dropout, grouped heads and accumulation" \
+check "overfits it with dropout, grouped heads and accumulation" \
     overfit --dropout 0.05 --kv-heads 2 --accum 2 --batch 2 --tied 0
 griffin="--arch griffin --heads 2 --layers 3 --recurrent 48"
-check "griffin learns it" overfit $griffin
-check "griffin learns it in bf16, with dropout and accumulation" \
+check "griffin overfits it" overfit $griffin
+check "griffin overfits it in bf16, with dropout and accumulation" \
     overfit $griffin --dtype bf16 --dropout 0.05 --accum 2 --batch 2
-check "griffin learns it in f16" overfit $griffin --dtype f16
+check "griffin overfits it in f16" overfit $griffin --dtype f16
 check "bytes as tokens" train --out "$TMP/bytes" --steps 5 --tokenizer bytes
 check "schedules: constant" train --out "$TMP/x" --steps 12 --schedule constant --log-every 1
 check "schedules: constant stays" awk -F, 'NR>6 && $4!=0.001{exit 1}' "$TMP/x/train.csv"
@@ -73,7 +73,7 @@ check "schedules: warm-up by equal steps, then down to a tenth" awk -F, '
     NR>7 && !($4 < before) {exit 1} {before=$4} END {exit !($4 > 0.0001 && $4 < 0.0003)}' \
     "$TMP/x/train.csv"
 
-# One run without a stop; all others must end with the same bits.
+# One uninterrupted run; all others must end with the same bits.
 whole="--steps 40 --eval-every 10 --save-every 4 --log-every 3 --dropout 0.1 --accum 2"
 check "a run of 40 steps" train --out "$TMP/a" $whole
 same() { # FOLDER [WHOLE]: as the run without a stop
@@ -133,7 +133,7 @@ interrupted() { # SIGNAL
 check "Ctrl-C saves and ends" interrupted INT 130
 check "SIGTERM saves and ends" interrupted TERM 143
 
-full() { # everything but the first checkpoint is beyond the limit
+full() { # everything after the first checkpoint exceeds the limit
     rm -rf "$TMP/f"
     train --out "$TMP/f" --steps 4 --save-every 4 >/dev/null || return 1
     cp "$TMP/f/last/training.safetensors" "$TMP/before"
@@ -143,7 +143,7 @@ full() { # everything but the first checkpoint is beyond the limit
         cmp "$TMP/before" "$TMP/f/last/training.safetensors" && [ -z "$(find "$TMP/f" -name '*.tmp')" ]
 }
 check "a full disk: one line, and the old checkpoint stays" full
-check "and the run goes on from it" train --out "$TMP/f" --steps 8 --resume
+check "and the run resumes from it" train --out "$TMP/f" --steps 8 --resume
 check "the plot" "$PYTHON" tools/plot_training.py "$TMP/a/train.csv" "$TMP/loss.png"
 val=$(awk -F, '$3 != "" {v=$3} END {printf "%.4f", v}' "$TMP/a/train.csv")
 check_says "eval gives the loss that training gave" "val loss $val " \
@@ -151,7 +151,7 @@ check_says "eval gives the loss that training gave" "val loss $val " \
 check_says "and so does the other architecture" "val loss " \
     "$tinylm" eval --model "$TMP/ga/last" --data "$text" --hf-window
 
-# --- generation ---
+# --- generation -------------------------------------------------------------------------
 "$programs/generation" || tap_failed=1
 logits() { # FOLDER
     "$programs/logits" "$1" "The miller count" "$TMP/l" &&
@@ -171,10 +171,10 @@ cached_equals() {
         [ "$(wc -c <"$TMP/with")" -gt 100 ] && cmp "$TMP/with" "$TMP/without"
 }
 check "greedy text, six times the context: with a cache as without" cached_equals --temperature 0
-check "drawn text: with a cache as without" cached_equals --temperature 1 --top-k 9 --top-p 0.9
+check "sampled text: with a cache as without" cached_equals --temperature 1 --top-k 9 --top-p 0.9
 model=$TMP/griffin/best
 check "griffin: greedy text, six times the context" cached_equals --temperature 0
-check "griffin: drawn text" cached_equals --temperature 0.8 --repetition-penalty 1.1
+check "griffin: sampled text" cached_equals --temperature 0.8 --repetition-penalty 1.1
 model=$TMP/half/best
 check "launch by launch as a graph, in bf16" sh -c "
     '$tinylm' generate --model '$model' --quiet --max-new-tokens 90 >'$TMP/with' &&
@@ -184,12 +184,12 @@ three() {
     write --max-new-tokens 60 --batch 3 --seed 5 >"$TMP/with" && write --max-new-tokens 60 --seed 7 >"$TMP/one" &&
         sed '1,/^--- seed 7/d' "$TMP/with" | cmp - "$TMP/one"
 }
-check "three texts at once: the third is that of its seed alone" three
+check "a batch of three: the third is that of its seed alone" three
 lines() {
-    printf 'The miller\nAnd 3\n' >"$TMP/prompts"
+    printf 'The miller\nThe 3\n' >"$TMP/prompts"
     write_none() { "$tinylm" generate --model "$model" --quiet --max-new-tokens 20 "$@"; }
     write_none --prompts "$TMP/prompts" --seed 5 >"$TMP/with" &&
-        write_none --prompt "And 3" --seed 6 >"$TMP/one" &&
+        write_none --prompt "The 3" --seed 6 >"$TMP/one" &&
         sed '1,/^--- seed 6/d' "$TMP/with" | cmp - "$TMP/one"
 }
 check "--prompts: each line a sequence, the second as alone" lines
@@ -208,7 +208,7 @@ for run in a half griffin griffin16; do
     esac
 done
 
-# --- what is wrong is said in one line ---
+# --- every error is one line ------------------------------------------------------------
 one_line() { # WHAT WORDS COMMAND...
     check_fails "$1" "$2" "${@:3}"
     [ "$(wc -l <"$TMP/.out")" = 1 ] || { echo "not ok - $1: more than one line"; tap_show; tap_failed=1; }
@@ -238,28 +238,28 @@ bad "heads that do not divide" "--heads 3 does not divide --channels 32" \
     --data "$text" --heads 3 --channels 32
 bad "key heads that do not divide" "3 key/value heads do not divide 4" --data "$text" --kv-heads 3
 bad "odd heads" "RoPE needs an even number" --data "$text" --channels 36 --heads 4
-bad "a model too large" "too large" --data "$text" --channels 1000000000 --heads 1
-bad "an unknown schedule" "--schedule step: there are" --data "$text" --schedule step
-bad "an unknown architecture" "--arch gru: there are" --data "$text" --arch gru
-bad "an unknown attention" "--attention lab5: there are" --data "$text" --attention lab5
+bad "a model that is too large" "too large" --data "$text" --channels 1000000000 --heads 1
+bad "an unknown schedule" "--schedule step: give" --data "$text" --schedule step
+bad "an unknown architecture" "--arch gru: give" --data "$text" --arch gru
+bad "an unknown attention" "--attention lab5: give" --data "$text" --attention lab5
 bad "heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
     --data "$text" --attention lab05 --channels 32
 bad "griffin with heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
     --data "$text" --arch griffin --channels 32
-bad "griffin by products" "matrix products know none" --data "$text" $griffin --attention gemm
+bad "griffin by GEMMs" "--attention gemm has none" --data "$text" $griffin --attention gemm
 bad "griffin with an output matrix of its own" "tied = 1" --data "$text" $griffin --tied 0
 bad "blocks of an unknown kind" "layers 'rxa': say r" --data "$text" $griffin --blocks rxa
 bad "gates that do not divide" "33 recurrent channels do not make 2" \
     --data "$text" $griffin --recurrent 33
-bad "an unknown dtype" "--dtype f8: there are" --data "$text" --dtype f8
-bad "an unknown tokenizer" "--tokenizer words: there are" --data "$text" --tokenizer words
-bad "nothing to resume" "there is no run to go on with" --data "$text" --resume
+bad "an unknown dtype" "--dtype f8: give" --data "$text" --dtype f8
+bad "an unknown tokenizer" "--tokenizer words: give" --data "$text" --tokenizer words
+bad "nothing to resume" "there is no run to resume" --data "$text" --resume
 printf 'layers = 2\nfoo = 3\n' >"$TMP/preset"
 bad "a preset with an unknown line" "$TMP/preset:2: foo: not a line" --preset "$TMP/preset"
 one_line "a folder that cannot be made" "cannot create folder" \
     "$tinylm" train --data "$text" $small --out "$text/run"
 one_line "an unwritable place" "annot" "$tinylm" train --data "$text" $small --out /proc/run
-one_line "another text on resume" "not the text that this run learns from" \
+one_line "another text on resume" "not the text that this run is training on" \
     "$tinylm" train --data "$TMP/lines" --out "$TMP/a" --resume --quiet
 one_line "another model on resume" "--resume cannot change --layers" \
     "$tinylm" train --data "$text" --out "$TMP/a" --resume --layers 3
@@ -283,7 +283,7 @@ usage "two prompts" "--prompt and --prompts do not go together" \
     "$tinylm" generate --model "$model" --prompt a --prompts "$TMP/prompts"
 one_line "a missing checkpoint" "config.json: No such file" "$tinylm" generate --model "$TMP"
 one_line "an empty prompt" "--prompt is empty" write --prompt ""
-one_line "a character the model has never seen" "'#' (U+0023) is not in the model's vocabulary" \
+one_line "an unknown character" "'#' (U+0023) is not in the model's vocabulary" \
     write --prompt "#"
 damage() { # NAME: a copy of the checkpoint to break
     rm -rf "$TMP/broken" && cp -r "$TMP/a/last" "$TMP/broken"
@@ -298,7 +298,7 @@ broken "a broken config" "config.json: not valid JSON"
 damage; sed -i 's/"hidden_size": 32/"hidden_size": 64/' "$TMP/broken/config.json"
 broken "a config of another model" "is F32 (31,32), not F32 (31,64)"
 damage; sed -i 's/"llama"/"gpt2"/' "$TMP/broken/config.json"
-broken "a config of another architecture" "model_type is not llama"
+broken "a config of another architecture" "model_type is not llama or"
 damage; rm "$TMP/broken/tokenizer.json"
 broken "no tokenizer" "tokenizer.json: No such file"
 damage; mkdir "$TMP/broken/last"; head -c 3000 "$TMP/broken/training.safetensors" >"$TMP/broken/last/training.safetensors"

@@ -1,6 +1,6 @@
-/* test_recurrentgemma_taps.c - the kernels that RecurrentGemma is made of, one by one on
- * the values inside a model: each gets what stands before it in float64 and must give what
- * stands behind it. Absolute tolerance 1e-5.
+/* test_recurrentgemma_kernels.c - the kernels of RecurrentGemma, one by one on the values inside
+ * a model: each gets its input as computed in float64 and must give the next value. Absolute
+ * tolerance 1e-5.
  */
 #include "recurrentgemma/tiny.h"
 
@@ -52,7 +52,7 @@ static float *times(const float *x, int layer, const char *what, int I, int O, b
     return y;
 }
 
-/* what a layer reads: hidden (layers+2,T,C) */
+/* the input of a layer: hidden (layers+2,T,C) */
 static const float *hidden(int layer)
 {
     return (const float *)expected("long.hidden") + (size_t)layer * N;
@@ -67,7 +67,7 @@ static void norm_of(int layer, const char *tap)
     near(out, expected(tap), N, TOLERANCE, tap);
 }
 
-/* Before the logistic function: the gates' taps are behind it. */
+/* Before the sigmoid: the fixture has the gates after it. */
 static float *inverse(const char *tap)
 {
     const float *g = expected(tap);
@@ -86,7 +86,7 @@ static float *gelu(const float *y)
     return out;
 }
 
-/* h gelu(y), which no tap holds */
+/* h gelu(y), which the fixture does not have */
 static void gated(float *to)
 {
     const float *h = expected("tap.0.scan_out"), *y = expected("tap.0.gelu_y");
@@ -94,9 +94,9 @@ static void gated(float *to)
         to[i] = h[i] * y[i];
 }
 
-TestSuite(taps, .init = start, .fini = end);
+TestSuite(kernels, .init = start, .fini = end);
 
-Test(taps, recurrent_branches)
+Test(kernels, recurrent_branches)
 {
     norm_of(0, "tap.0.norm");
     const float *u = fixture("tap.0.norm");
@@ -115,29 +115,29 @@ static float *lru(const char *part)
     return weight(0, name);
 }
 
-Test(taps, convolution_and_gates)
+Test(kernels, convolution_and_gates)
 {
     float *c = make(N), *px = make(N), *pa = make(N);
     OK(conv1d_forward_f32(
         c, NULL, fixture("tap.0.linear_x"), lru("conv_1d.weight"), lru("conv_1d.bias"),
-        NULL, NULL, 1, T, C, TAPS, C, NULL));
+        NULL, NULL, 1, T, C, CONV_WIDTH, C, NULL));
     near(c, expected("tap.0.conv"), N, TOLERANCE, "conv");
     OK(block_linear_forward_f32(
         px, pa, fixture("tap.0.conv"), lru("rg_lru.input_gate_weight"),
         lru("rg_lru.input_gate_bias"), lru("rg_lru.recurrent_gate_weight"),
         lru("rg_lru.recurrent_gate_bias"), T, H, M, NULL));
     float gate[N];
-    const char *taps[] = {"tap.0.gate_x", "tap.0.gate_a"};
+    const char *gates[] = {"tap.0.gate_x", "tap.0.gate_a"};
     for (int g = 0; g < 2; g++) {
         back(gate, g ? pa : px, sizeof gate);
         for (int i = 0; i < N; i++)
             gate[i] = 1 / (1 + expf(-gate[i]));
-        double d = farthest(gate, expected(taps[g]), N);
-        cr_expect(d <= TOLERANCE, "%s: off by %g", taps[g], d);
+        double d = farthest(gate, expected(gates[g]), N);
+        cr_expect(d <= TOLERANCE, "%s: off by %g", gates[g], d);
     }
 }
 
-Test(taps, decay_and_input_of_the_scan)
+Test(kernels, decay_and_input_of_the_scan)
 {
     float *a = make(N), *z = make(N), *px = inverse("tap.0.gate_x"),
           *pa = inverse("tap.0.gate_a"), *ap = lru("rg_lru.recurrent_param");
@@ -155,7 +155,7 @@ Test(taps, decay_and_input_of_the_scan)
     near(z, expected("tap.0.mult"), N, TOLERANCE, "mult");
 }
 
-Test(taps, scan_and_output)
+Test(kernels, scan_and_output)
 {
     float *h = make(N), *out = make(N), product[N];
     OK(linear_scan_forward_f32(
@@ -175,11 +175,12 @@ Test(taps, scan_and_output)
         expected("tap.0.out"), N, TOLERANCE, "out");
 }
 
-Test(taps, recurrent_block_token_by_token)
+Test(kernels, recurrent_block_token_by_token)
 {
     float *x = fixture("tap.0.linear_x"), *out = make(N), product[N];
     float *y = times(fixture("tap.0.norm"), 0, "linear_y", C, C, true);
-    float *ring = make(TAPS * C), *state = make(C);  // poison: position 0 reads neither
+    float *ring = make(CONV_WIDTH * C),
+          *state = make(C);  // NaN: position 0 reads neither
     float *w = lru("conv_1d.weight"), *b = lru("conv_1d.bias"),
           *wx = lru("rg_lru.input_gate_weight"), *bx = lru("rg_lru.input_gate_bias"),
           *wa = lru("rg_lru.recurrent_gate_weight"),
@@ -188,13 +189,13 @@ Test(taps, recurrent_block_token_by_token)
         int *pos = (int *)tiny_device(&t, 1);
         OK(rglru_step_f32(
             out + t * C, ring, state, x + t * C, y + t * C, w, b, wx, bx, wa, ba, ap, pos,
-            1, H, M, TAPS, C, NULL));
+            1, H, M, CONV_WIDTH, C, NULL));
     }
     gated(product);
     near(out, product, N, TOLERANCE, "scan_out * gelu_y");
 }
 
-/* --- attention ----------------------------------------------------------------------- */
+/* --- attention ---------------------------------------------------------------------- */
 
 static float *angles(void)
 {
@@ -210,7 +211,7 @@ static void attend(float *out, const float *v)
         D, H * D, D, WINDOW, 0.25f, space, SPACE, NULL));
 }
 
-Test(taps, queries_keys_values)
+Test(kernels, queries_keys_values)
 {
     norm_of(2, "tap.2.norm");
     const float *u = fixture("tap.2.norm"), *cis = angles();
@@ -224,7 +225,7 @@ Test(taps, queries_keys_values)
 }
 
 /* With ones on the diagonal as values, attention gives its weights: D keys at a time. */
-Test(taps, weights_of_attention)
+Test(kernels, weights_of_attention)
 {
     const float *want = expected("tap.2.probs");  // (H,T,T)
     float got[T * HEADS * HEAD], *out = make((size_t)T * H * D);
@@ -243,7 +244,7 @@ Test(taps, weights_of_attention)
     }
 }
 
-Test(taps, attention_and_output)
+Test(kernels, attention_and_output)
 {
     float *out = make((size_t)T * H * D);
     attend(out, fixture("tap.2.v"));
@@ -253,7 +254,7 @@ Test(taps, attention_and_output)
         N, TOLERANCE, "out");
 }
 
-Test(taps, attention_token_by_token)
+Test(kernels, attention_token_by_token)
 {
     const float *u = fixture("tap.2.norm"), *cis = angles(), *v = fixture("tap.2.v");
     float *q = times(u, 2, "q_proj", C, H * D, false),
