@@ -3,7 +3,7 @@
 //   cpu_kernels            the names of all kernels
 //   cpu_kernels NAME [N]   the best of N runs (default 5), in ms or ns, and a checksum
 //
-// `make bench-cpu` runs all of them. `make bench-cpu PROTOTYPE=DIR` adds another back end.
+// `make bench-cpu` runs all of them. PROTOTYPE=DIR also runs them on another back end.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>

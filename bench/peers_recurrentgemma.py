@@ -79,7 +79,7 @@ def make_model(torch, clock, config):
     spec = importlib.util.spec_from_file_location("transformers_model", path)
     tools = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tools)
-    fixes = tools.mend_rotary(model)
+    fixes = tools.fix_rotary(model)
     return model, fixes.strip()
 
 

@@ -33,9 +33,11 @@ enum {
 
 /* Fill patterns, 16 bits repeated. All are NaN in f32, f16 and bf16, so a read of one
  * shows in the result. They differ, so a copied one tells where it came from. */
-#define FILL_POISON 0xFFFFu    /* outputs before the call */
-#define FILL_RED_ZONE 0x7FF7u  /* around every buffer */
-#define FILL_WORKSPACE 0x7FF9u /* workspace on entry */
+enum {
+    FILL_POISON = 0xFFFF,    /* outputs before the call */
+    FILL_RED_ZONE = 0x7FF7,  /* around every buffer */
+    FILL_WORKSPACE = 0x7FF9, /* workspace on entry */
+};
 
 enum message_kind {
     MSG_HELLO = 0x77620001,

@@ -12,8 +12,8 @@ from wb import TYPES, bound, rounded, total
 ALL = 2**31 - 1  # WB_ALL: no window
 
 # --- the formulas -----------------------------------------------------------------------
-# q is seen as (B,T,H*D), k and v as (B,S,K*D), rows ldq and ldkv apart. Inside, heads come
-# first: q (B,H,T,D); k and v with a copy for each head of a group, (B,H,S,D).
+# q has the shape (B,T,H*D), k and v (B,S,K*D), with rows ldq and ldkv apart. The formulas
+# put heads first: q (B,H,T,D); k and v with a copy for each head of a group, (B,H,S,D).
 
 
 def heads(x, D):
@@ -27,7 +27,7 @@ def rows(x):
 
 
 def for_queries(x, H, D, head_of=None):
-    """k or v (B,S,K*D) to (B,H,S,D): head h sees key head h // (H/K), or head_of(h)"""
+    """k or v (B,S,K*D) to (B,H,S,D): head h uses key head h // (H/K), or head_of(h)"""
     x = heads(x, D)
     head_of = head_of or (lambda h: h // (H // x.shape[1]))
     return x[:, [head_of(h) for h in range(H)]]
@@ -40,20 +40,21 @@ def group_sum(x, K):
 
 
 def product(a, b):
-    """the last two axes as matrices, a b: summed by total() where sums are watched"""
+    """matrix product over the last two axes, summed by total() inside half_sums"""
     if wb._sum_type is None:
         return a @ b
     return total(a[..., :, None, :] * b.swapaxes(-1, -2)[..., None, :, :])[..., 0]
 
 
 def reach(pos, B, T, S, window):
-    """(B,T): how many keys before its own a query sees"""
+    """(B,T): the number of keys before its own that a query sees"""
     i = np.broadcast_to(S - T + np.arange(T), (B, T))
     return np.minimum(np.minimum(i if pos is None else pos, i), window)
 
 
 def visible(reach, T, S, ahead=0, offset=None):
-    """(B,1,T,S): j is seen where 0 <= i - j <= reach. ahead: so many later keys as well"""
+    """(B,1,T,S): key j is seen if 0 <= i - j <= reach. ahead: later keys that are seen
+    too"""
     i = (S - T if offset is None else offset) + np.arange(T)
     back = i[:, None] - np.arange(S)
     return ((back >= -ahead) & (back <= reach[:, :, None]))[:, None]
@@ -64,7 +65,7 @@ def masked_exp(s, see, lse):
 
 
 def softmax_parts(s, see):
-    """p and lse (B,H,T) of the seen scores; a query that sees nothing takes key 0"""
+    """p and lse (B,H,T) of the visible scores; a query that sees nothing uses key 0"""
     see = see | (~see.any(-1, keepdims=True) & (np.arange(s.shape[-1]) == 0))
     s = np.where(see, s, -np.inf)
     m = np.max(s, -1, keepdims=True)
@@ -72,9 +73,7 @@ def softmax_parts(s, see):
     return np.exp(s - lse[..., None]), lse
 
 
-def attention_forward(
-    out, lse, q, k, v, pos, B, T, S, H, K, D, ldq, ldkv, window, scale
-):
+def attention_forward(out, lse, q, k, v, pos, B, T, S, H, K, D, ldq, ldkv, window, scale):
     s = scale * product(heads(q, D), for_queries(k, H, D).swapaxes(-1, -2))
     p, l = softmax_parts(s, visible(reach(pos, B, T, S, window), T, S))
     out[...] = rows(product(p, for_queries(v, H, D)))
@@ -105,7 +104,8 @@ def attention_backward(
 
 
 def document_positions(call, kind, B, T, S):
-    """none: NULL. documents: some in each row; S > T: the first began in an earlier call."""
+    """kind: none (NULL) or documents (several in each sequence). If S > T, the first
+    document began in an earlier call."""
     pos, _ = make_positions(call, kind, B, T)
     if pos is None:
         return None
@@ -114,8 +114,9 @@ def document_positions(call, kind, B, T, S):
 
 
 def lay_out(call, names, role, values, widths, packed, pads):
-    """Three tensors of rows: side by side in one buffer (packed), or each in its own with
-    `pads` elements behind a row. values: None, poison. Returns the two strides."""
+    """Three tensors of rows: side by side in one buffer (packed), or each in its own
+    buffer with `pads` elements after a row. values=None: poison. Returns the two
+    strides."""
     lds = [w + pads[n > 0] for n, w in enumerate(widths)]
     if packed:
         lds = [sum(widths)] * 3
@@ -136,9 +137,9 @@ def lay_out(call, names, role, values, widths, packed, pads):
     return lds[0], lds[1]
 
 
-def draw(call, B, T, S, H, K, D, sd, ramp):
-    """q, k, v. sd: spread of the scores for scale 1/sqrt(D). ramp: channel 0 lets the
-    scores grow along the row by so much, so that the running maximum never rests."""
+def random_qkv(call, B, T, S, H, K, D, sd, ramp):
+    """q, k, v. sd: spread of the scores for scale 1/sqrt(D). ramp: channel 0 makes the
+    scores grow by this much along the row, so that the running maximum keeps changing."""
     q = call.rng.standard_normal((B, T, H, D)) + 0.2
     k = call.rng.standard_normal((B, S, K, D))
     v = call.normal((B, S, K, D))
@@ -173,16 +174,22 @@ def attention_forward_data(
     padkv=0,
     lse=1,
 ):
-    """S: T. K: H. scale: 1/sqrt(D). packed: q, k, v side by side in one row (S = T).
-    padq, padkv: elements between rows. lse=0: NULL."""
+    """Defaults: S = T, K = H, scale = 1/sqrt(D). packed: q, k, v side by side in one row
+    (S = T). padq, padkv: elements between rows. lse=0: NULL."""
     S, K = S or T, K or H
     call.scalar("S", S), call.scalar("K", K), call.scalar("window", window)
     default_scale(call, scale, D)
-    qkv = draw(call, B, T, S, H, K, D, sd, ramp)
+    qkv = random_qkv(call, B, T, S, H, K, D, sd, ramp)
     call.out("out", (B, T, H * D), owner="row")
     call.out("lse", (B, H, T), "f32") if lse else call.null("lse", "out", "f32")
     ld = lay_out(
-        call, "qkv", "in", qkv, (H * D, K * D, K * D), (B, T) if packed else 0, (padq, padkv)
+        call,
+        "qkv",
+        "in",
+        qkv,
+        (H * D, K * D, K * D),
+        (B, T) if packed else 0,
+        (padq, padkv),
     )
     call.scalar("ldq", ld[0]), call.scalar("ldkv", ld[1])
     p = document_positions(call, pos, B, T, S)
@@ -205,11 +212,11 @@ def attention_backward_data(
     padq=0,
     padkv=0,
 ):
-    """as the forward pass; the gradients lie as q, k and v do"""
+    """as for the forward pass; the gradients have the layout of q, k and v"""
     S, K = S or T, K or H
     call.scalar("S", S), call.scalar("K", K), call.scalar("window", window)
     scale = default_scale(call, scale, D)
-    qkv = draw(call, B, T, S, H, K, D, sd, 0)
+    qkv = random_qkv(call, B, T, S, H, K, D, sd, 0)
     p = document_positions(call, pos, B, T, S)
     out, lse = np.empty((B, T, H * D)), np.empty((B, H, T))
     attention_forward(out, lse, *qkv, p, B, T, S, H, K, D, 0, 0, window, scale)
@@ -227,7 +234,7 @@ def attention_backward_data(
 
 
 def score_errors(s, D):
-    """c of a product with p: what an error of s does to exp(s), in units of 2^-24"""
+    """c of a product with p: the effect of an error of s on exp(s), in units of 2^-24"""
     return 16 + np.max(np.abs(s), -1) * np.sqrt(D)  # (B,H,T)
 
 
@@ -255,9 +262,9 @@ def attention_forward_bounds(out, lse, q, k, v, pos, B, T, S, H, K, D, window, s
 def attention_backward_bounds(
     dout, q, k, v, out, lse, pos, B, T, S, H, K, D, window, scale, E
 ):
-    """c belongs to a query, and dk, dv sum over queries: it stands inside of their sums.
-    What is rounded to E is ds, not the larger products that it is the difference of; a p or
-    ds next to 0 is rounded to a multiple of E's smallest step."""
+    """c belongs to a query, and dk and dv sum over queries, so c is inside their sums. ds
+    is rounded to E, not the larger products whose difference it is. A p or ds close to 0
+    is rounded to a multiple of E's smallest step."""
     qh, kh, vh = heads(q, D), for_queries(k, H, D), for_queries(v, H, D)
     doh, oh, u = heads(dout, D), heads(out, D), TYPES[E]["unit"] * 2**24
     step = TYPES[E]["least"] * 2**24
@@ -284,7 +291,7 @@ def attention_backward_bounds(
 
 
 def wrong_reaches(pos, B, T, S, window):
-    """yields (cause, words, reach) of masks that reach too far back, or not far enough"""
+    """yields (cause, words, reach) of masks that reach too far back or not far enough"""
     right = reach(pos, B, T, S, window)
     yield "no_window", "window is ignored", reach(pos, B, T, S, ALL)
     if window < ALL:
@@ -306,15 +313,19 @@ def wrong_reaches(pos, B, T, S, window):
             reach(pos + 1, B, T, S, window)
         )
     if S > T:
-        yield "reach_of_chunk", "queries see only the keys of this call, none of the first S-T", (
-            np.minimum(right, np.arange(T))
-        )
+        yield "reach_of_chunk", (
+            "queries see only the keys of this call, none of the first S-T"
+        ), (np.minimum(right, np.arange(T)))
 
 
 def wrong_heads(H, K):
     """yields (cause, words, map from query head to key head)"""
-    yield "head_modulo", "query head h uses key head h % K, but it should use h / (H/K)", lambda h: h % K
-    yield "head_first", "all query heads use key head 0, but head h should use h / (H/K)", lambda h: 0
+    yield "head_modulo", (
+        "query head h uses key head h % K, but it should use h / (H/K)"
+    ), lambda h: h % K
+    yield "head_first", (
+        "all query heads use key head 0, but head h should use h / (H/K)"
+    ), lambda h: 0
 
 
 def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window, scale):
@@ -328,19 +339,21 @@ def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window,
         return {"out": rows(p @ vh), "lse": l}
 
     yield "no_scale", "scale is ignored", results(products)
-    yield "own_scale", "1/sqrt(D) is used in place of scale", results(products / np.sqrt(D))
-    yield "scores_in_half", "the scores are stored in half precision: keep them in float", (
-        results(rounded(s, "f16"))
+    yield "own_scale", "1/sqrt(D) is used in place of scale", results(
+        products / np.sqrt(D)
     )
-    yield "not_causal", "queries see later keys: query t may see key j only if j <= S-T+t", (
-        results(see=visible(right, T, S, S))
-    )
+    yield "scores_in_half", (
+        "the scores are stored in half precision: keep them in float"
+    ), (results(rounded(s, "f16")))
+    yield "not_causal", (
+        "queries see later keys: query t may see key j only if j <= S-T+t"
+    ), (results(see=visible(right, T, S, S)))
     yield "sees_one_more", "the mask is off by one: query t also sees key S-T+t+1", (
         results(see=visible(right, T, S, 1))
     )
-    yield "sees_one_less", "the mask is off by one: query t does not see its own key, S-T+t", (
-        results(see=visible(right, T, S, -1))
-    )
+    yield "sees_one_less", (
+        "the mask is off by one: query t does not see its own key, S-T+t"
+    ), (results(see=visible(right, T, S, -1)))
     if S > T:
         yield "no_offset", "the mask treats query t as key t, but it is key S-T+t", (
             results(see=visible(np.minimum(right, np.arange(T)), T, S, offset=0))
@@ -358,7 +371,9 @@ def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window,
         "out": rows(e * np.exp(l - m)[..., None] @ vh)
     }
     yield "lse_no_max", "the maximum is not added back to the logarithm", {"lse": l - m}
-    yield "lse_base_two", "log2 is used in place of the natural logarithm", {"lse": l / np.log(2)}
+    yield "lse_base_two", "log2 is used in place of the natural logarithm", {
+        "lse": l / np.log(2)
+    }
     for tile in (16, 32, 64):
         yield f"no_rescale_{tile}", (
             "the sum of p v is not rescaled when the running maximum grows"
@@ -366,7 +381,7 @@ def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window,
 
 
 def not_rescaled(s, see, vh, tile):
-    """tiles of keys, whose products with v are added as they are"""
+    """adds the products of p and v tile by tile, without rescaling them"""
     s = np.where(see, s, -np.inf)
     m, l, acc = np.full(s.shape[:-1], -1e30), 0.0, 0.0
     for j in range(0, s.shape[-1], tile):
@@ -400,12 +415,12 @@ def attention_backward_mistakes(
         masked_exp(s / scale, see, lse)
     )
     yield "no_delta", "delta = dout . out is not subtracted", results(out=0 * out)
-    yield "scores_in_half", "the scores are stored in half precision: keep them in float", results(
-        masked_exp(rounded(s, "f16"), see, lse)
-    )
-    yield "sees_one_more", "the mask is off by one: query t also sees key S-T+t+1", results(
-        masked_exp(s, visible(right, T, S, 1), lse)
-    )
+    yield "scores_in_half", (
+        "the scores are stored in half precision: keep them in float"
+    ), results(masked_exp(rounded(s, "f16"), see, lse))
+    yield "sees_one_more", (
+        "the mask is off by one: query t also sees key S-T+t+1"
+    ), results(masked_exp(s, visible(right, T, S, 1), lse))
     for cause, words, other in wrong_reaches(pos, B, T, S, window):
         yield cause, words, results(masked_exp(s, visible(other, T, S), lse))
     ds = p * (doh @ for_queries(v, H, D).swapaxes(-1, -2))
@@ -447,13 +462,15 @@ def check(checks, T, S, H, K, window, pos):
 
 
 def check_reach(checks):
-    """counted by hand: T = 4 queries are the keys 2..5 of S = 6"""
+    """counted by hand: T = 4 queries, which are keys 2..5 of S = 6"""
     see = visible(reach(None, 1, 4, 6, 1), 4, 6)[0, 0]
     checks.ok("window 1: a query sees two keys", list(see.sum(-1)) == [2, 2, 2, 2])
     pos = np.array([[3, 4, 0, 1]])
     see = visible(reach(pos, 1, 4, 6, ALL), 4, 6)[0, 0]
     checks.ok("documents: keys 0..2, 0..3, 4, 4..5", list(see.sum(-1)) == [3, 4, 1, 2])
-    checks.ok("documents: a start sees itself", list(see[2]) == [False] * 4 + [True, False])
+    checks.ok(
+        "documents: a start sees itself", list(see[2]) == [False] * 4 + [True, False]
+    )
 
 
 if __name__ == "__main__":

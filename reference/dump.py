@@ -2,13 +2,17 @@
 
     python reference/dump.py lab03 --seed 0x5eed --out DIR [--cases FILE] [-k PATTERN]
 
-Per case and data set (a, b): DIR/<case>.<set>.in.safetensors, a tensor per initialised
-buffer and the call as JSON in the metadata; DIR/<case>.<set>.want.safetensors, per judged
-output NAME (float64) and NAME.tol (absolute tolerance of each element). Set a adds
-NAME.if.<cause>: what a kernel with a known mistake would give, in words in the metadata.
+For each case and data set (a, b) it writes two files:
+    DIR/<case>.<set>.in.safetensors     a tensor per initialised buffer; the metadata has
+                                        the call as JSON
+    DIR/<case>.<set>.want.safetensors   per judged output NAME (float64) and NAME.tol, the
+                                        absolute tolerance of each element
+Set a also has NAME.if.<cause>, what a kernel with a known mistake computes; the metadata
+has the words for it.
 
-Before anything is written the cases prove their worth: expected values are well above the
-tolerance; zeros, a constant, an input and half-precision sums are told from the truth.
+It refuses cases that are too weak. Expected values must be well above the tolerance;
+zeros, a constant, an input, half-precision sums and every known mistake must fail in some
+case.
 """
 
 import argparse
@@ -65,7 +69,7 @@ def evaluate(module, case, call):
     """({output: y}, {name: every argument and scalar, outputs filled})"""
     values = dict(call.scalars, E=call.E)
     values.update((name, call.array(name)) for name in call.args)
-    for name, a in call.args.items():  # for mistakes: an inout argument as it was
+    for name, a in call.args.items():  # for X_mistakes: an inout argument before the call
         if a["role"] == "inout":
             values[name + "_before"] = call.array(name)
     wb.by_name(getattr(module, case["function"]), values)
@@ -73,7 +77,7 @@ def evaluate(module, case, call):
 
 
 def expected(module, case, call):
-    """{output: (y, tolerance, its formula)} and all values"""
+    """{output: (y, tolerance, formula of the tolerance)}, and all values"""
     wants, values = evaluate(module, case, call)
     bounds_of = getattr(module, case["function"] + "_bounds", None)
     broken_if(bounds_of is None, case, f"{case['function']}_bounds is missing")
@@ -81,7 +85,7 @@ def expected(module, case, call):
     result = {}
     judged = case["judge"].split(",") if case["judge"] else wants
     for name in judged:
-        broken_if(name not in wants, case, f"judge={name}: no output of that name")
+        broken_if(name not in wants, case, f"judge={name}: no output has that name")
         y = wants[name]
         E = call.args[name]["dtype"]
         broken_if(name not in bounds, case, f"output {name} has no bound")
@@ -105,7 +109,7 @@ def differs(got, y, tol):
 
 
 def mistakes(module, case, call, values, want):
-    """yields (cause, words, output, array) of those that differ from the truth here"""
+    """yields (cause, words, output, array) for those that give another result here"""
     of = getattr(module, case["function"] + "_mistakes", None)
     if of is None:
         return
@@ -155,11 +159,11 @@ def write_wants(directory, case, want, wrong, data_set):
     save(f"{directory}/{case['name']}.{data_set}.want.safetensors", tensors, metadata)
 
 
-# --- do the cases tell right from wrong? ------------------------------------------------
+# --- do the cases tell wrong results from right ones? -----------------------------------
 
 
 def impostors(call, want):
-    """yields (what, output, array): results that cost no work"""
+    """yields (what, output, array): results that need no work"""
     for name, (y, _, _) in want.items():
         yield "zeros", name, np.zeros_like(y)
         yield "ones", name, np.ones_like(y)
@@ -171,8 +175,8 @@ def impostors(call, want):
 
 
 def half_impostors(module, case, call, want):
-    """yields (output, array) from sums in half precision (f16: it errs least), or, where the
-    function has no sums, from one rounding to it"""
+    """yields (output, array) computed with sums in f16, the more accurate half precision;
+    if the function has no sums, the result rounded to f16"""
     with wb.half_sums("f16"), np.errstate(all="ignore"):
         halves, _ = evaluate(module, case, call)
     for name, (y, _, _) in want.items():
@@ -183,7 +187,7 @@ def half_impostors(module, case, call, want):
 
 
 class Proofs:
-    """(function, impostor or mistake): is there a case that tells it from the truth?"""
+    """(function, impostor or mistake): does it fail in some case?"""
 
     def __init__(self):
         self.seen = {}
@@ -210,7 +214,7 @@ class Proofs:
     def judge(self, path):
         for (function, what), told in self.seen.items():
             if not told:
-                what = f"no case of {function} tells {what} from the truth"
+                what = f"no case of {function} reveals {what}"
                 raise wb.Broken(f"{path}: {what}")
 
 
@@ -221,7 +225,7 @@ def find_lab(lab):
     found = [d for d in glob.glob(f"{ROOT}/labs/{lab}*") if os.path.isdir(d)]
     if len(found) != 1:
         labs = sorted(os.path.basename(d) for d in glob.glob(f"{ROOT}/labs/lab*_*"))
-        raise wb.Broken(f"no lab {lab!r}; there are: {', '.join(labs)}")
+        raise wb.Broken(f"no lab {lab!r}; the labs are {', '.join(labs)}")
     op = os.path.basename(found[0]).split("_", 1)[1]
     if not os.path.exists(f"{ROOT}/reference/{op}.py"):
         raise wb.Broken(f"reference/{op}.py is missing: {lab} needs it")
@@ -236,7 +240,7 @@ def dump(options):
     whole = not options.cases and not options.k
     points = sum(case["points"] for case in cases.values())
     if whole and points != 100:
-        raise wb.Broken(f"{path}: the points sum to {points}, not to 100")
+        raise wb.Broken(f"{path}: the points add up to {points}, not 100")
     chosen = [c for c in cases.values() if not options.k or matches(c, options.k)]
     if not chosen:
         raise wb.Broken(f"{path}: no case matches {options.k!r}")
@@ -258,7 +262,7 @@ def dump(options):
 
 
 def matches(case, patterns):
-    """as ./grade -k: patterns or parts of names, or numbers of parts of the lab"""
+    """as ./grade -k: shell patterns, parts of names, or part numbers"""
     return any(
         p in case["name"] or fnmatch.fnmatch(case["name"], p) or p == case["part"]
         for p in patterns.split(",")
@@ -272,7 +276,9 @@ def main():
     parser.add_argument("--seed", type=lambda s: int(s, 0), default=0x5EED)
     parser.add_argument("--out", required=True, help="folder for the tensors")
     parser.add_argument("--cases", help="another cases file")
-    parser.add_argument("-k", metavar="PATTERN", help="only cases whose name has this")
+    parser.add_argument(
+        "-k", metavar="PATTERN", help="only cases whose name contains this"
+    )
     try:
         dump(parser.parse_args())
     except (wb.Broken, OSError) as error:

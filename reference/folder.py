@@ -1,7 +1,7 @@
-"""folder.py - safetensors files and Hugging Face's model folders, for references and tests.
+"""folder.py - reads safetensors files and Hugging Face model folders, with shards too.
 
-Shards and their index as well. Written without the safetensors package, which knows no
-bf16 in NumPy; dump.save writes such files.
+It does not use the safetensors package, which does not support bf16 in NumPy. dump.save
+writes such files.
 """
 
 import json
@@ -16,7 +16,7 @@ TYPES = {spec["file"]: E for E, spec in wb.TYPES.items()}
 
 
 def raw(path):
-    """metadata, {name: (element type, array of its bits)}; mapped, not read"""
+    """metadata, {name: (element type, array of its bits)}; memory-mapped"""
     with open(path, "rb") as f:
         (n,) = struct.unpack("<Q", f.read(8))
         header = json.loads(f.read(n))
@@ -30,13 +30,13 @@ def raw(path):
 
 
 def read(path):
-    """metadata, {name: array}: bf16, which NumPy lacks, as its bits"""
+    """metadata, {name: array}; bf16, which NumPy lacks, as bits"""
     meta, tensors = raw(path)
     return meta, {name: bits for name, (_, bits) in tensors.items()}
 
 
 def shards(folder):
-    """the model's safetensors files"""
+    """the safetensors files of a model"""
     index = folder + "/model.safetensors.index.json"
     if not os.path.exists(index):
         return [folder + "/model.safetensors"]
@@ -46,7 +46,7 @@ def shards(folder):
 
 
 def load(folder):
-    """config.json as it stands, {name: weight in float64}"""
+    """the contents of config.json, {name: weight in float64}"""
     with open(folder + "/config.json", encoding="utf-8") as f:
         config = json.load(f)
     weights = {}

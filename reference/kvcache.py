@@ -1,15 +1,15 @@
 """kvcache.py - lab 07 in float64. The contract is labs/lab07_kvcache/kvcache.h.
 
-    python reference/kvcache.py     checks that tokens one by one, chunks and whole rows agree
+    python reference/kvcache.py     checks that tokens, chunks and whole sequences agree
 
-Heads lie one after the other in a token: arrays are (..., K*D) where the contract says
-(..., K, D). sample and what belongs to it: sampling.py.
+Arrays are (..., K*D) where the contract says (..., K, D): the heads of a token follow
+each other. sampling.py has sample.
 """
 
 import numpy as np
 
 import wb
-from rope import rope_table, turned
+from rope import rope_table, rotate as rotate_rope
 from sampling import sample, sample_bounds, sample_data, sample_mistakes  # noqa: F401
 from wb import bound, rounded, total
 
@@ -21,7 +21,7 @@ def positions(pos, B, T):
 
 
 def kept_tokens(pos, length, S):
-    """range of the tokens of one row that stay in the ring"""
+    """range of the tokens of one sequence that stay in the ring"""
     if length == 0:
         return range(0)
     return range(length - min(length, S, pos[length - 1] + 1), length)
@@ -44,12 +44,12 @@ def kv_unroll(kall, vall, kcache, vcache, k, v, pos, B, T, S, K, D, ldkv):
             kall[b, S - j], vall[b, S - j] = kcache[b, slot], vcache[b, slot]
 
 
-def turned_heads(x, cis, pos, D, N):
-    """x (B,heads*D) with every head turned by the angles of its row's position"""
+def rotate_heads(x, cis, pos, D, N):
+    """rotates every head of x (B,heads*D) by the angles of its sequence's position"""
     if cis is None:
         return x
     B, width = x.shape
-    return turned(x, cis, pos[:, None], 1, B, 1, width // D, D, N).reshape(B, width)
+    return rotate_rope(x, cis, pos[:, None], 1, B, 1, width // D, D, N).reshape(B, width)
 
 
 def seen_slots(p, S):
@@ -67,9 +67,12 @@ def attend(q, keys, values, scale, kv_head, D):
     return np.ravel(y), np.max(np.abs(s), -1), np.ravel(M)
 
 
-def decoded(q, k, v, kcache, vcache, pos, S, H, K, D, scale, slots=None, more=1, heads=None):
-    """attention of each row over its ring and k, v (both turned already); out, max |s| per
-    head, sum p|v|. The last three make mistakes: other slots, k and v left out or twice."""
+def decoded(
+    q, k, v, kcache, vcache, pos, S, H, K, D, scale, slots=None, more=1, heads=None
+):
+    """attention of each sequence over its ring and over k, v; q and k are rotated
+    already. Returns out, max |s| per head, and sum p|v|. The last three arguments are for
+    mistakes: other slots, k and v missing or twice, other heads."""
     heads = np.arange(H) // (H // K) if heads is None else heads
     rows = []
     for b, p in enumerate(pos):
@@ -84,8 +87,8 @@ def decoded(q, k, v, kcache, vcache, pos, S, H, K, D, scale, slots=None, more=1,
 def attention_decode(
     out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale, E="f64"
 ):
-    q, k = turned_heads(q, cis, pos, D, N), turned_heads(k, cis, pos, D, N)
-    kept = rounded(k, E)  # what the ring will hold is what is attended to
+    q, k = rotate_heads(q, cis, pos, D, N), rotate_heads(k, cis, pos, D, N)
+    kept = rounded(k, E)  # attention uses the value that the ring will hold
     out[...] = decoded(q, kept, v, kcache, vcache, pos, S, H, K, D, scale)[0]
     rows = np.arange(B)
     kcache[rows, pos % S], vcache[rows, pos % S] = k, v
@@ -95,7 +98,8 @@ def attention_decode(
 
 
 def cache(call, names, B, S, width, role="inout", fill=None):
-    """Two rings with values in every slot. fill: (b,slot) mask of what is to be NaN."""
+    """Two rings with values in every slot, or NaN where the mask `fill` (b,slot) is
+    true."""
     for name in names:
         values = call.normal((B, S, width))
         if fill is not None:
@@ -105,7 +109,7 @@ def cache(call, names, B, S, width, role="inout", fill=None):
 
 
 def rows_of(call, name, shape, ld):
-    """an input with ld elements from token to token; what lies between is random"""
+    """an input with ld elements from token to token; the gaps are random"""
     call.buffer(name, call.normal((int(np.prod(shape[:-1])) * ld,)))
     call.view(name, "in", name, shape, stride=ld)
 
@@ -117,8 +121,9 @@ def keys_and_values(call, shape, ldkv):
 
 
 def kv_append_data(call, B, T, S, K, D, ldkv=0, pos="go_on", len="none"):
-    """pos: none (NULL), start (0, 1, ...), go_on (from anywhere) or documents (some in each
-    row). len: none (NULL), any (0 and T too). Padding carries pos 0."""
+    """pos: none (NULL), start (0, 1, ...), go_on (from any position) or documents
+    (several in each sequence). len: none (NULL) or any (0 and T too). Padding has pos
+    0."""
     t, rng = np.arange(T), call.rng
     length = np.full(B, T) if len == "none" else rng.integers(0, T + 1, B)
     if len != "none":
@@ -128,7 +133,11 @@ def kv_append_data(call, B, T, S, K, D, ldkv=0, pos="go_on", len="none"):
         starts[:, 0] = True
         p = t - np.maximum.accumulate(np.where(starts, t, 0), axis=1)
     else:
-        first = rng.integers(1, 3 * S + 2, (B, 1)) if pos == "go_on" else np.zeros((B, 1), int)
+        first = (
+            rng.integers(1, 3 * S + 2, (B, 1))
+            if pos == "go_on"
+            else np.zeros((B, 1), int)
+        )
         p = t + first
     p = np.where(t < length[:, None], p, 0)
     cache(call, ("kcache", "vcache"), B, S, K * D)
@@ -138,7 +147,7 @@ def kv_append_data(call, B, T, S, K, D, ldkv=0, pos="go_on", len="none"):
 
 
 def kv_unroll_data(call, B, T, S, K, D, ldkv=0, start="any"):
-    """start: where the rows go on. any, short (before the ring is full) or zero."""
+    """start: the first position: any, short (before the ring is full) or zero."""
     first = {
         "any": call.rng.integers(S, 4 * S, B),
         "short": call.rng.integers(0, S, B),
@@ -169,9 +178,10 @@ def attention_decode_data(
     rotate=1,
     sharp=1.0,
 ):
-    """pos: any, zero (a first token), short (the ring is not full), full (just full), wrap
-    (past that). nan: slots that hold no position yet are NaN, else large numbers. pad:
-    elements between the tokens' queries and keys. scale 0: D^-1/2. sharp: of the scores."""
+    """pos: any, zero (a first token), short (the ring is not full), full (just full),
+    wrap (after that). nan=1: slots that hold no position yet are NaN. pad: elements
+    between the queries and keys of tokens. scale=0: D^-1/2. sharp: a factor of the
+    queries."""
     rng, N = call.rng, D if N is None else N
     low, high = {
         "any": (0, 3 * S + 2),
@@ -215,7 +225,7 @@ def attention_decode_bounds(
     kcache, q, k, v, cis, pos, B, S, H, K, D, N, scale, kcache_before, vcache_before, E
 ):
     ring = kcache_before, vcache_before
-    qt, kt = (turned_heads(x, cis, pos, D, N) for x in (q, k))
+    qt, kt = (rotate_heads(x, cis, pos, D, N) for x in (q, k))
     _, s, M = decoded(qt, kt, v, *ring, pos, S, H, K, D, scale)
     unit = wb.TYPES[E]["unit"] * 2.0**24  # u M more, in units of 2^-24 M
     c = np.repeat(16 + s * np.sqrt(D) + unit, D, axis=-1)
@@ -233,7 +243,8 @@ def attention_decode_bounds(
 
 
 def stored(kcache, vcache, k, v, B, places):
-    """both rings after token t of row b went to slot s, for (t, s) in places(b)"""
+    """both rings after token t of sequence b is stored in slot s, for (t, s) in
+    places(b)"""
     rings = kcache.copy(), vcache.copy()
     for b in range(B):
         for t, s in places(b):
@@ -247,15 +258,15 @@ def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
     def told(places):
         return stored(kcache_before, vcache_before, k, v, B, places)
 
-    yield "slot_of_t", "a token is stored in slot t mod S: it belongs in slot pos mod S", told(
-        lambda b: [(t, t % S) for t in kept_tokens(p[b], n[b], S)]
-    )
-    yield "first_slots", "the last tokens are stored from slot 0 on: each belongs in slot pos mod S", told(
-        lambda b: [(t, i) for i, t in enumerate(kept_tokens(p[b], n[b], S))]
-    )
-    yield "first_tokens", "of a prompt longer than the ring, the first S tokens are kept: keep the last S", told(
-        lambda b: [(t, p[b, t] % S) for t in reversed(range(n[b]))]
-    )
+    yield "slot_of_t", (
+        "a token is stored in slot t mod S: it belongs in slot pos mod S"
+    ), told(lambda b: [(t, t % S) for t in kept_tokens(p[b], n[b], S)])
+    yield "first_slots", (
+        "the last tokens are stored from slot 0 on: each belongs in slot pos mod S"
+    ), told(lambda b: [(t, i) for i, t in enumerate(kept_tokens(p[b], n[b], S))])
+    yield "first_tokens", (
+        "of a prompt longer than the ring, the first S tokens are kept: keep the last S"
+    ), told(lambda b: [(t, p[b, t] % S) for t in reversed(range(n[b]))])
     yield "len_ignored", "padding after the first len tokens is stored", told(
         lambda b: [(t, p[b, t] % S) for t in range(T)]
     )
@@ -271,12 +282,12 @@ def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
         return {"kall": rings[0], "vall": rings[1]}
 
     full = lambda p: min(p, S)  # noqa: E731
-    yield "as_it_lies", "the ring is copied slot by slot: copy it in the order of positions", told(
-        lambda p, j: S - j, full
-    )
-    yield "one_early", "position start-j is read from slot start-j-1, one too early", told(
-        lambda p, j: p - j - 1, full
-    )
+    yield "as_it_lies", (
+        "the ring is copied slot by slot: copy it in the order of positions"
+    ), told(lambda p, j: S - j, full)
+    yield "one_early", (
+        "position start-j is read from slot start-j-1, one too early"
+    ), told(lambda p, j: p - j - 1, full)
     yield "one_late", "position start-j is read from slot start-j+1, one too late", told(
         lambda p, j: p - j + 1, full
     )
@@ -288,7 +299,7 @@ def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
 def attention_decode_mistakes(
     q, k, v, cis, pos, B, S, H, K, D, N, scale, kcache_before, vcache_before
 ):
-    qt, kt = turned_heads(q, cis, pos, D, N), turned_heads(k, cis, pos, D, N)
+    qt, kt = rotate_heads(q, cis, pos, D, N), rotate_heads(k, cis, pos, D, N)
     ring = kcache_before, vcache_before
 
     def told(q=qt, k=kt, scale=scale, ring=ring, **how):
@@ -296,10 +307,12 @@ def attention_decode_mistakes(
 
     all_but_oldest = lambda p: seen_slots(p, S)[int(p >= S) :]  # noqa: E731
     yield "oldest_lost", (
-        "position p-S is not seen: a token sees S+1 keys, not S (is k written before its slot is read?)"
+        "position p-S is not seen: a token sees S+1 keys, not S (is k written before "
+        "its slot is read?)"
     ), told(slots=all_but_oldest)
     yield "written_first", (
-        "k and v count twice, position p-S not at all: they are written before the slot is read"
+        "k and v count twice, position p-S not at all: they are written before the slot "
+        "is read"
     ), told(slots=all_but_oldest, more=2)
     if min(pos) > 0:
         yield "no_self", "the token does not see itself", told(more=0)
@@ -310,27 +323,29 @@ def attention_decode_mistakes(
     if cis is not None:
         yield "q_not_rotated", "q is not rotated", told(q=q)
         yield "k_not_rotated", "k is not rotated", told(k=k) | {
-            "kcache": stored(*ring, k[:, None], v[:, None], B, lambda b: [(0, pos[b] % S)])[
-                "kcache"
-            ]
+            "kcache": stored(
+                *ring, k[:, None], v[:, None], B, lambda b: [(0, pos[b] % S)]
+            )["kcache"]
         }
         later = (pos + 1) % len(cis)
         yield "next_angle", "q and k are rotated by the angles of position p + 1", told(
-            turned_heads(q, cis, later, D, N), turned_heads(k, cis, later, D, N)
+            rotate_heads(q, cis, later, D, N), rotate_heads(k, cis, later, D, N)
         )
     if 1 < K < H:
-        yield "heads", "query head h uses key head h mod K, but it should use h / (H/K)", told(
-            heads=np.arange(H) % K
-        )
+        yield "heads", (
+            "query head h uses key head h mod K, but it should use h / (H/K)"
+        ), told(heads=np.arange(H) % K)
     if K > 1:
-        yield "head_0", "all query heads use key head 0, but head h should use h / (H/K)", told(heads=np.zeros(H, int))
+        yield "head_0", (
+            "all query heads use key head 0, but head h should use h / (H/K)"
+        ), told(heads=np.zeros(H, int))
 
 
 # --- checks of this file ----------------------------------------------------------------
 
 
 class Model:
-    """A row of tokens, and attention over all of it under the mask of the header."""
+    """A sequence of tokens, and attention over all of it with the mask of the header."""
 
     def __init__(self, T, S, H=4, K=2, D=8, N=4):
         self.sizes, self.scale = (S, H, K, D), 0.3
@@ -339,17 +354,19 @@ class Model:
         self.cis = np.empty((T, N // 2, 2))
         rope_table(self.cis, T, N, 100.0)
         at = np.arange(T)
-        self.turned_q = turned_heads(self.q, self.cis, at, D, N)
-        self.turned_k = turned_heads(self.k, self.cis, at, D, N)
+        self.rotated_q = rotate_heads(self.q, self.cis, at, D, N)
+        self.rotated_k = rotate_heads(self.k, self.cis, at, D, N)
 
     def full(self):
         S, H, K, D = self.sizes
         heads, rows = np.arange(H) // (H // K), []
         for i in range(self.T):
             seen = slice(max(0, i - S), i + 1)
-            keys, values = (x[seen].reshape(-1, K, D) for x in (self.turned_k, self.v))
+            keys, values = (x[seen].reshape(-1, K, D) for x in (self.rotated_k, self.v))
             rows.append(
-                attend(self.turned_q[i].reshape(H, D), keys, values, self.scale, heads, D)[0]
+                attend(
+                    self.rotated_q[i].reshape(H, D), keys, values, self.scale, heads, D
+                )[0]
             )
         return np.stack(rows)
 
@@ -359,7 +376,11 @@ class Model:
 
     def append(self, rings, t0, t1):
         S, _, K, D = self.sizes
-        k, v, pos = self.turned_k[None, t0:t1], self.v[None, t0:t1], np.arange(t0, t1)[None]
+        k, v, pos = (
+            self.rotated_k[None, t0:t1],
+            self.v[None, t0:t1],
+            np.arange(t0, t1)[None],
+        )
         kv_append(*rings, k, v, pos, None, 1, t1 - t0, S, K, D, K * D)
 
     def one_by_one(self, rings, start):
@@ -381,14 +402,14 @@ class Model:
             n = t1 - t0
             kall, vall = np.empty((2, 1, S + n, K * D))
             kv_unroll(
-                kall, vall, *rings, self.turned_k[None, t0:t1], self.v[None, t0:t1],
+                kall, vall, *rings, self.rotated_k[None, t0:t1], self.v[None, t0:t1],
                 np.arange(t0, t1)[None], 1, n, S, K, D, K * D,
             )  # fmt: skip
             for t in range(n):
                 i = S + t
                 seen = slice(i - min(t0 + t, S), i + 1)
                 keys, values = (x[0, seen].reshape(-1, K, D) for x in (kall, vall))
-                q = self.turned_q[t0 + t].reshape(H, D)
+                q = self.rotated_q[t0 + t].reshape(H, D)
                 rows.append(attend(q, keys, values, self.scale, heads, D)[0])
             self.append(rings, t0, t1)
         return np.stack(rows)
@@ -397,8 +418,10 @@ class Model:
 def check(S, checks):
     model = Model(T=23, S=S)
     full = model.full()
-    same = "equals attention over the whole row"
-    checks.close(f"ring of {S}: token by token {same}", model.one_by_one(model.rings(), 0), full)
+    same = "equals attention over the whole sequence"
+    checks.close(
+        f"ring of {S}: token by token {same}", model.one_by_one(model.rings(), 0), full
+    )
     for prompt in {1, min(S, 22), min(S + 1, 22), 17}:
         rings = model.rings()
         model.append(rings, 0, prompt)

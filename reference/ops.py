@@ -1,8 +1,8 @@
-"""ops.py - the given operations in float64. The contract is common/ops/ops.h.
+"""ops.py - the common operations in float64. The contract is common/ops/ops.h.
 
     python reference/ops.py     checks the gradients against finite differences
 
-wb_train is an array of ten numbers here, in the order of STATE.
+Here wb_train is an array of ten numbers, in the order of STATE.
 """
 
 import numpy as np
@@ -12,14 +12,12 @@ import swiglu
 import wb
 from wb import TYPES, bound, rounded, total
 
-STATE = (
-    "seed tick step updates good loss_scale lr grad_scale loss grad_norm".split()
-)
+STATE = "seed tick step updates good loss_scale lr grad_scale loss grad_norm".split()
 SEED, TICK, STEP, UPDATES, GOOD, LOSS_SCALE, LR, GRAD_SCALE, LOSS, GRAD_NORM = range(10)
 LINEAR, SWIGLU, GEGLU = range(3)
 
 
-# --- matrix products --------------------------------------------------------------------
+# --- matrix multiplies ------------------------------------------------------------------
 
 
 def matmul_forward(y, x, w, bias, res, R, I, O):
@@ -65,7 +63,7 @@ def heads(x, n, D):
 
 
 def rows(x):
-    """the inverse"""
+    """(B,n,T,D) as (B,T,n*D)"""
     B, n, T, D = x.shape
     return x.transpose(0, 2, 1, 3).reshape(B, T, n * D)
 
@@ -82,15 +80,13 @@ def attention_gemm_forward(out, p, q, k, v, B, T, S, H, K, D, scale):
     out[...] = rows(p @ shared(heads(v, K, D), H))
 
 
-def attention_gemm_backward(
-    dq, dk, dv, dout, q, k, v, p, B, T, S, H, K, D, scale
-):
+def attention_gemm_backward(dq, dk, dv, dout, q, k, v, p, B, T, S, H, K, D, scale):
     do, kh, vh = heads(dout, H, D), shared(heads(k, K, D), H), shared(heads(v, K, D), H)
     dp = do @ vh.transpose(0, 1, 3, 2)
     ds = scale * p * (dp - total(p * dp))
     dq[...] = rows(ds @ kh)
 
-    def of_group(x):  # (B,H,S,D) summed over the heads that share a key head
+    def of_group(x):  # sums (B,H,S,D) over the heads that share a key head
         return rows(x.reshape(B, K, H // K, S, D).sum(2))
 
     dk[...] = of_group(ds.transpose(0, 1, 3, 2) @ heads(q, H, D))
@@ -155,7 +151,7 @@ def train_end(st, growth):
     if not np.isfinite(st[GRAD_NORM]):
         st[LOSS_SCALE] /= 2
         st[GOOD] = 0
-        st[GRAD_NORM] = 0  # the test's way of writing that it is not judged
+        st[GRAD_NORM] = 0  # 0 means here that it is not judged
         return
     st[UPDATES] += 1
     st[GOOD] += 1
@@ -236,8 +232,8 @@ def generate_advance(token, pos, done, count, text, stop, B, L, nstop):
 # --- cases ------------------------------------------------------------------------------
 
 
-def optional(call, name, there, values, dtype=None):
-    call.input(name, values, dtype) if there else call.null(name, dtype=dtype)
+def optional(call, name, given, values, dtype=None):
+    call.input(name, values, dtype) if given else call.null(name, dtype=dtype)
 
 
 def inout(call, name, values, dtype="f32"):
@@ -271,9 +267,7 @@ def matmul_backward_data(call, R, I, O, dx=1, dbias=0):
     call.input("w", weights(call, O, I))
 
 
-def linear_step_data(
-    call, R, I, O, act=0, eps=1e-5, offset=0.0, bias=0, norm=0, res=0
-):
+def linear_step_data(call, R, I, O, act=0, eps=1e-5, offset=0.0, bias=0, norm=0, res=0):
     wide = O if act == LINEAR else 2 * O
     call.out("out", (R, O))
     call.input("x", call.normal((R, I)))
@@ -291,12 +285,12 @@ def logits_step_data(call, R, C, V, eps=1e-5, offset=0.0, norm=1):
 
 
 def packed(call, name, role, B, T, width, at, stride, elements):
-    """rows of a packed product: (B,T,width) that begin `at` elements into each row"""
+    """a view (B,T,width) of packed rows, starting `at` elements into each row"""
     call.view(name, role, elements, (B, T, width), offset=at, stride=stride)
 
 
 def attention_inputs(call, B, T, S, H, K, D, ldq, ldkv, prefix="", role="in"):
-    """one packed buffer if S = T, else queries and keys apart"""
+    """one packed buffer if S = T, otherwise separate ones for queries, keys and values"""
     q, k, v = (prefix + n for n in "qkv")
     if ldq == ldkv and S == T:
         name = prefix + "qkv"
@@ -340,7 +334,7 @@ def attention_gemm_backward_data(call, B, T, S, H, K, D, scale=0.25, gap=0):
 
 
 def tokens(call, R, V):
-    """some tokens often, as in a text"""
+    """some tokens are frequent, as in a text"""
     return np.minimum(call.rng.geometric(min(1, 8 / V), R) - 1, V - 1)
 
 
@@ -363,7 +357,7 @@ def gather_rows_data(call, R, C, n=7):
 
 
 def at_offset(call, role, name, N, offset, values=None, dtype=None):
-    """N elements of a buffer, from `offset` on: 1 is on no pack of 16 bytes"""
+    """N elements of a buffer from `offset` on; with 1 they are not 16-byte aligned"""
     if values is not None:
         values = np.concatenate([np.zeros(offset), values])
     call.buffer(name, values, N + offset, dtype)
@@ -405,10 +399,20 @@ def state(call, role="inout", **fields):
 
 
 def train_begin_data(
-    call, step, kind=2, warmup=10, steps=100, max_lr=1e-3, min_lr=1e-4, tokens=768, first=1,
+    call,
+    step,
+    kind=2,
+    warmup=10,
+    steps=100,
+    max_lr=1e-3,
+    min_lr=1e-4,
+    tokens=768,
+    first=1,
     loss_scale=1.0,
 ):
-    state(call, step=step, tick=step * 3, loss=5.5, lr=0.25, loss_scale=loss_scale, seed=7)
+    state(
+        call, step=step, tick=step * 3, loss=5.5, lr=0.25, loss_scale=loss_scale, seed=7
+    )
 
 
 def train_end_data(call, growth=0, good=0, grad_norm=1.5, loss_scale=1.0):
@@ -421,8 +425,18 @@ def gradnorm_data(call, N, loss_scale=1.0, offset=0):
 
 
 def adamw_step_data(
-    call, N, b1=0.9, b2=0.99, eps=1e-8, decay=0.1, clip=1.0, master=0, updates=0,
-    grad_norm=2.5, loss_scale=1.0, offset=0,
+    call,
+    N,
+    b1=0.9,
+    b2=0.99,
+    eps=1e-8,
+    decay=0.1,
+    clip=1.0,
+    master=0,
+    updates=0,
+    grad_norm=2.5,
+    loss_scale=1.0,
+    offset=0,
 ):
     w = 0.1 * call.rng.standard_normal(N)
     if master:
@@ -438,7 +452,12 @@ def adamw_step_data(
     grad = loss_scale * 0.03 * call.rng.standard_normal(N)
     at_offset(call, "inout", "grad", N, offset, grad, "f32")
     state(
-        call, "in", updates=updates, lr=1e-2, loss_scale=loss_scale, grad_norm=grad_norm,
+        call,
+        "in",
+        updates=updates,
+        lr=1e-2,
+        loss_scale=loss_scale,
+        grad_norm=grad_norm,
         step=updates,
     )
 
@@ -450,7 +469,12 @@ def dropout_forward_data(call, N, p=0.2, site=3, offset=0):
 
 
 def prompt_chunk_data(call, B=5, T=6, P=20, V=32, t0=6, seen=1):
-    for name, shape in (("token", (B, T)), ("pos", (B, T)), ("len", (B,)), ("last", (B,))):
+    for name, shape in (
+        ("token", (B, T)),
+        ("pos", (B, T)),
+        ("len", (B,)),
+        ("last", (B,)),
+    ):
         call.out(name, shape, "i32")
     if seen:
         inout(call, "seen", np.zeros((B, V // 4)), "i32")
@@ -511,7 +535,7 @@ def logits_step_bounds(x, w, norm, C, eps, offset):
 
 
 def units(E):
-    """the rounding to E, counted in those of float"""
+    """the rounding to E, in units of that to float"""
     return TYPES[E]["unit"] * 2.0**24
 
 
@@ -533,8 +557,8 @@ def attention_gemm_forward_bounds(out, p, q, k, v, H, K, D, S, scale, E):
 def attention_gemm_backward_bounds(
     dq, dk, dv, dout, q, k, v, p, B, T, S, H, K, D, scale, E
 ):
-    """Float errors count against the sums of magnitudes. dP and dS are also rounded to E:
-    those errors are independent, so that their squares add up (2.5: four deviations)."""
+    """Float errors are bounded by the sums of magnitudes. dP and dS are also rounded to
+    E: these errors are independent, so their squares add up (2.5: four deviations)."""
     do, qh = np.abs(heads(dout, H, D)), np.abs(heads(q, H, D))
     kh, vh = shared(heads(k, K, D), H), shared(heads(v, K, D), H)
     dp = heads(dout, H, D) @ vh.transpose(0, 1, 3, 2)
@@ -549,7 +573,9 @@ def attention_gemm_backward_bounds(
 
     M = {"dq": rows(ds_M @ np.abs(kh)), "dk": of_group(ds_M, qh), "dv": of_group(p, do)}
     squares = {
-        "dq": rows(ds_error**2 @ kh**2), "dk": of_group(ds_error**2, qh**2), "dv": 0
+        "dq": rows(ds_error**2 @ kh**2),
+        "dk": of_group(ds_error**2, qh**2),
+        "dv": 0,
     }
     n = max(S, T * H // K) + D
     c = {name: 16 + 2.5 * units(E) * np.sqrt(squares[name]) / M[name] for name in M}
@@ -604,7 +630,7 @@ def adamw_step_bounds(param, master, m, v, grad, st, b1, b2, eps, decay):
     w = np.abs(param if master is None else master)
     step = np.abs(m) / (1 - b1**n) / (np.sqrt(v / (1 - b2**n)) + eps)
     M = w + lr * (step + decay * w)
-    # m may be a difference of larger numbers: bounded by what Adam divides by
+    # m may be a difference of larger numbers, which are bounded by what Adam divides by
     m_M = np.abs(m) + (1 - b1) * np.sqrt(v / (1 - b2))
     M = M + lr * m_M / (1 - b1**n) / (np.sqrt(v / (1 - b2**n)) + eps)
     b = {
@@ -690,7 +716,7 @@ def check_embedding(checks):
 
 
 def check_random(checks):
-    """the published answers of Random123 for Philox-4x32-10"""
+    """the published results of Random123 for Philox-4x32-10"""
     ones = 0xFFFFFFFF
     for what, seed, counter, want in (
         ("zeros", 0, (0,) * 4, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),

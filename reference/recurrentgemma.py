@@ -1,18 +1,18 @@
-"""recurrentgemma.py - RecurrentGemma in float64, of any model folder.
+"""recurrentgemma.py - RecurrentGemma in float64, from any model folder.
 
     python reference/recurrentgemma.py      checks itself on tests/recurrentgemma/tiny
     python reference/recurrentgemma.py FOLDER TOKENS OUT.safetensors
                                        [--hf-window] [--greedy N]
 
-TOKENS is a file with the token ids of a row on each line; rows may differ in length. OUT:
-    logits (B,T,V)          behind the soft cap; NaN where a row has ended
-    hidden (B,layers+2,T,C) the scaled embedding, the stream behind each layer, and behind
+Each line of TOKENS has the token ids of a sequence; lengths may differ. OUT has
+    logits (B,T,V)          after the soft cap; NaN after the end of a sequence
+    hidden (B,layers+2,T,C) the scaled embedding, the stream after each layer, and after
                             the last norm
-    greedy (B,N)            the likeliest tokens that follow, one by one
-    greedy_logits (B,N,V)   from which they were taken
+    greedy (B,N)            the likeliest next tokens, one by one
+    greedy_logits (B,N,V)   the logits that they were taken from
 
-The layers are those of tinylm.py, whose griffin this is; here is what a model does that is
-only used: whole rows, packed documents, and tokens one by one with states and rings.
+The layers are those of griffin in tinylm.py. This file adds inference: whole sequences,
+packed documents, and tokens one by one with states and rings.
 """
 
 import argparse
@@ -36,14 +36,14 @@ TINY = os.path.join(dump.ROOT, "tests/recurrentgemma/tiny")
 
 class Model(tinylm.Model):
     def __init__(self, config, weights, hf_window=False, longest=4096):
-        """longest: tokens of a row"""
+        """longest: the most tokens of a sequence"""
         if hf_window:
             config = dataclasses.replace(config, before=config.before - 1)
         super().__init__(config, weights, longest)
 
     @classmethod
     def open(cls, path, E="f64", **options):
-        """E: the type that weights are rounded to"""
+        """E: the type to which weights are rounded"""
         c, weights = folder.load(path)
         weights = {name: wb.rounded(w, E) for name, w in weights.items()}
         config = from_json(c)
@@ -54,29 +54,32 @@ class Model(tinylm.Model):
         got = {name: w.shape for name, w in weights.items()}
         if got != shapes:
             odd = sorted(set(got.items()) ^ set(shapes.items()))
-            sys.exit(f"{path}: weights and config.json differ: {odd[:4]}")
+            sys.exit(f"{path}: weights and config.json do not match: {odd[:4]}")
         return cls(config, weights, **options)
 
     def whole(self, tokens, pos=None):
-        """tokens (T), or packed documents with the positions of their tokens: logits (T,V),
-        hidden (layers+2,T,C), and what each layer kept (see tinylm.py)"""
+        """tokens (T), or packed documents with their positions. Returns logits (T,V),
+        hidden (layers+2,T,C), and the activations that each layer kept (see
+        tinylm.py)."""
         pos = None if pos is None else np.asarray(pos)[None]
         z, (kept, x, h, _) = self.forward(np.asarray(tokens)[None], pos)
         return self.capped(z), np.stack([k[0] for k in kept] + [x, h]), kept
 
 
-class Row:
-    """One text, token by token: a ring of convolution inputs and a float state of each
-    recurrent layer, rings of keys and values of each attention layer. They start with what
-    would show: positions alone say what may be read."""
+class Sequence:
+    """A sequence, token by token. Each recurrent layer has a ring of convolution inputs
+    and a float state, each attention layer rings of keys and values. They start with
+    large numbers or NaN, because only positions decide what may be read."""
 
     def __init__(self, model):
-        c, self.m, self.read = model.c, model, 0
+        c, self.m, self.length = model.c, model, 0
         S, KD = max(c.before, 1), c.kv_heads * c.head_dim
         self.layers = [
-            (np.full((1, c.taps, c.recurrent), 3e4), np.full((1, c.recurrent), 3e4))
-            if c.is_recurrent(l)
-            else (np.full((1, S, KD), np.nan), np.full((1, S, KD), np.nan))
+            (
+                (np.full((1, c.taps, c.recurrent), 3e4), np.full((1, c.recurrent), 3e4))
+                if c.is_recurrent(l)
+                else (np.full((1, S, KD), np.nan), np.full((1, S, KD), np.nan))
+            )
             for l in range(c.layers)
         ]
 
@@ -95,7 +98,9 @@ class Row:
     def attention(self, l, u, pos):
         m, c, (keys, values) = self.m, self.m.c, self.layers[l]
         q, k, v = (m.linear(what, l, u) for what in "qkv")
-        q, k = (kvcache.turned_heads(x, m.cis, pos, c.head_dim, c.rotated) for x in (q, k))
+        q, k = (
+            kvcache.rotate_heads(x, m.cis, pos, c.head_dim, c.rotated) for x in (q, k)
+        )
         out = kvcache.decoded(
             q, k, v, keys, values, pos, c.before, c.heads, c.kv_heads, c.head_dim,
             1 / np.sqrt(c.head_dim),
@@ -105,32 +110,32 @@ class Row:
         return m.linear("o", l, out)
 
     def step(self, token):
-        """reads it; logits (V) of what follows"""
-        m, c, pos = self.m, self.m.c, np.array([self.read])
+        """appends a token; returns the logits (V) of the next one"""
+        m, c, pos = self.m, self.m.c, np.array([self.length])
         x = m.emb_scale * m.w["model.embed_tokens.weight"][[token]]
         for l in range(c.layers):
             temporal = self.recurrent if c.is_recurrent(l) else self.attention
             x = x + temporal(l, m.norm(c.name("n1", l), x)[0], pos)
             x = x + m.mlp(l, m.norm(c.name("n2", l), x)[0])[0]
-        self.read += 1
+        self.length += 1
         return m.capped(m.norm(c.name("norm"), x)[0] @ m.w[m.head].T)[0]
 
     def follow(self, tokens):
-        """reads them; logits behind each"""
+        """appends tokens; returns the logits after each one"""
         return np.stack([self.step(t) for t in tokens])
 
     def greedy(self, prompt, n):
-        """the n likeliest tokens behind a prompt, and their logits (n,V)"""
-        logits, drawn, seen = self.follow(prompt)[-1], [], []
+        """the n likeliest tokens after a prompt, and their logits (n,V)"""
+        logits, chosen, seen = self.follow(prompt)[-1], [], []
         for _ in range(n):
-            drawn.append(int(np.argmax(logits)))
+            chosen.append(int(np.argmax(logits)))
             seen.append(logits)
-            logits = self.step(drawn[-1])
-        return np.array(drawn), np.stack(seen)
+            logits = self.step(chosen[-1])
+        return np.array(chosen), np.stack(seen)
 
 
 def taps(model, tokens):
-    """inner values of layers 0 and 2, by the names that tests/recurrentgemma/tiny uses"""
+    """activations of layers 0 and 2, with the names of tests/recurrentgemma/tiny"""
     _, hidden, kept = model.whole(tokens)
     (_, h0, _, (x, y, c, px, pa, out, h), x2), (_, h2, _, (q, k, v, att, lse), y2) = (
         kept[l][:5] for l in (0, 2)
@@ -141,12 +146,14 @@ def taps(model, tokens):
     mult = np.sqrt(-np.expm1(2 * rglru.decay(pa, ap)))
     mult[:, 0] = 1
     recurrent = {
-        "norm": h0[None], "linear_x": x, "gelu_y": gelu(y), "conv": c, "gate_x": sigmoid(px),
+        "norm": h0[None], "linear_x": x, "gelu_y": gelu(y), "conv": c,
+        "gate_x": sigmoid(px),
         "gate_a": sigmoid(pa), "a": a, "mult": mult, "scan_in": z, "scan_out": h,
         "out": (x2 - hidden[0])[None],
     }  # fmt: skip
     attention = {
-        "norm": h2[None], "q_rot": q.reshape(1, len(tokens), model.c.heads, -1), "k_rot": k,
+        "norm": h2[None], "k_rot": k,
+        "q_rot": q.reshape(1, len(tokens), model.c.heads, -1),
         "v": v, "attn": att, "out": (y2 - hidden[2])[None],
     }  # fmt: skip
     return {f"tap.0.{k}": v[0] for k, v in recurrent.items()} | {
@@ -160,14 +167,20 @@ def taps(model, tokens):
 def check_window(checks, model, suffix, want):
     for which in ("long", "short"):
         ids = want[which + ".input_ids"]
-        drawn, logits = Row(model).greedy(ids, 40)
-        same = np.array_equal(drawn, want[f"{which}.greedy{suffix}"])
+        chosen, logits = Sequence(model).greedy(ids, 40)
+        same = np.array_equal(chosen, want[f"{which}.greedy{suffix}"])
         checks.ok(f"{which}: the 40 likeliest tokens{suffix}", same)
         if not suffix:
-            checks.close(f"{which}: their logits", logits, want[which + ".greedy_logits"], 1e-6)
-        everything = model.whole(np.concatenate([ids, drawn]))[0]
-        rows = Row(model).follow(np.concatenate([ids, drawn]))
-        checks.close(f"{which}: tokens one by one as all at once{suffix}", rows, everything)
+            checks.close(
+                f"{which}: their logits", logits, want[which + ".greedy_logits"], 1e-6
+            )
+        everything = model.whole(np.concatenate([ids, chosen]))[0]
+        steps = Sequence(model).follow(np.concatenate([ids, chosen]))
+        checks.close(
+            f"{which}: one by one gives the same as all together{suffix}",
+            steps,
+            everything,
+        )
 
 
 def check_documents(checks, model, want):
@@ -176,7 +189,9 @@ def check_documents(checks, model, want):
     checks.close("packed documents", logits, want["packed.logits"], 1e-6)
     starts = [*np.flatnonzero(pos == 0), len(ids)]
     apart = [model.whole(ids[a:b])[0] for a, b in zip(starts, starts[1:])]
-    checks.close("packed documents as each by itself", logits, np.concatenate(apart))
+    checks.close(
+        "packed documents give the same as each alone", logits, np.concatenate(apart)
+    )
 
 
 def check_tiny():
@@ -190,7 +205,9 @@ def check_tiny():
     for l, (got, truth) in enumerate(zip(hidden, want["long.hidden"])):
         checks.close(f"hidden {l}", got, truth, 1e-6)
     for name, tap in taps(model, ids).items():
-        skip = name == "tap.0.a"  # there at token 0 before a document's start makes it 0
+        skip = (
+            name == "tap.0.a"
+        )  # its value at token 0, before the reset at a document's start
         checks.close(name, tap[skip:], want[name][skip:], 1e-6)
     check_window(checks, model, "", want)
     check_window(checks, narrow, "_hfwin", want)
@@ -198,11 +215,11 @@ def check_tiny():
     checks.done()
 
 
-# --- for other programs -----------------------------------------------------------------
+# --- the program -----------------------------------------------------------------
 
 
 def padded(parts, n):
-    """(B,...,n,.) of parts (...,t,.): NaN behind t, the last axis but one"""
+    """(B,...,n,.) from parts (...,t,.): NaN after t, the second to last axis"""
     out = np.full((len(parts), *parts[0].shape[:-2], n, parts[0].shape[-1]), np.nan)
     for row, part in zip(out, parts):
         row[..., : part.shape[-2], :] = part
@@ -226,9 +243,9 @@ def main():
         "hidden": ("f64", padded([p[1] for p in parts], longest)),
     }
     if o.greedy:
-        drawn = [Row(model).greedy(row, o.greedy) for row in rows]
-        out["greedy"] = ("i32", np.stack([d[0] for d in drawn]).astype(np.int32))
-        out["greedy_logits"] = ("f64", np.stack([d[1] for d in drawn]))
+        found = [Sequence(model).greedy(row, o.greedy) for row in rows]
+        out["greedy"] = ("i32", np.stack([d[0] for d in found]).astype(np.int32))
+        out["greedy_logits"] = ("f64", np.stack([d[1] for d in found]))
     dump.save(o.out, out, {"folder": o.folder})
 
 

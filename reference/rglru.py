@@ -2,9 +2,8 @@
 
     python reference/rglru.py       checks the gradients against finite differences
 
-The functions: rglru_block.py has those around the scan (parts 06.1 to 06.3),
-rglru_mistakes.py what known mistakes there give; rglru_scan.py and rglru_scan_mistakes.py
-the rest.
+rglru_block.py has the functions around the scan (parts 06.1 to 06.3), rglru_mistakes.py
+the known mistakes in them. rglru_scan.py and rglru_scan_mistakes.py have the rest.
 """
 
 import numpy as np
@@ -57,7 +56,7 @@ def check_conv1d(width, checks):
 
 
 def check_ring(checks):
-    """two calls with the ring give the outputs of one"""
+    """several calls with the ring give the outputs of one"""
     rng, (B, T, C, width) = np.random.default_rng(2), (2, 11, 3, 4)
     x, out, part = (rng.standard_normal((B, T, C)) for _ in range(3))
     w, bias, ring = rng.standard_normal((C, width)), rng.standard_normal(C), None
@@ -66,10 +65,20 @@ def check_ring(checks):
     conv1d_forward(out, None, x, w, bias, pos, None, B, T, C, width, C)
     for t, end in ((0, 2), (2, 3), (3, 5), (5, 11)):
         conv1d_forward(
-            part[:, t:end], ring, x[:, t:end], w, bias, pos[:, t:end], None, B, end - t,
-            C, width, C,
+            part[:, t:end],
+            ring,
+            x[:, t:end],
+            w,
+            bias,
+            pos[:, t:end],
+            None,
+            B,
+            end - t,
+            C,
+            width,
+            C,
         )
-    checks.close("conv1d: a row in four calls through the ring", part, out)
+    checks.close("conv1d: a sequence in four calls with the ring", part, out)
 
 
 def check_gates(checks):
@@ -85,9 +94,7 @@ def check_gates(checks):
         return np.sum(a * da) + np.sum(z * dz)
 
     start = da_param.copy()
-    rglru_gates_backward(
-        dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C
-    )
+    rglru_gates_backward(dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C)
     for name, at, d in (("c", c, dc), ("px", px, dpx), ("pa", pa, dpa)):
         checks.gradient(f"gates: d{name}", loss, at, d)
     checks.gradient("gates: da_param, added to", loss, a_param, da_param - start)

@@ -1,5 +1,5 @@
-"""rglru_block.py - parts 06.1 to 06.3 of lab 06 in float64: what stands around the scan.
-The contract is labs/lab06_rglru/rglru.h; rglru.py gathers the lab and checks it.
+"""rglru_block.py - parts 06.1 to 06.3 of lab 06 in float64: what is around the scan. The
+contract is labs/lab06_rglru/rglru.h; rglru.py imports the whole lab and checks it.
 """
 
 import numpy as np
@@ -52,7 +52,7 @@ def block_linear_backward(dc, dwx, dbx, dwa, dba, dc_in, dpx, dpa, c, wx, wa, R,
 
 
 def earlier(x, s, state, pos, width):
-    """x[b,t-s], from the ring where that is before the row, and where it may be read"""
+    """x[b,t-s], from the ring if that is before the sequence; and where it may be used"""
     B, T, C = x.shape
     p = positions(pos, B, T)
     before = np.zeros((B, T, C))
@@ -72,7 +72,7 @@ def convolution(x, state, w, bias, pos, width):
 
 
 def last_inputs(state, x, pos, len, width):
-    """what a row leaves in the ring: the inputs of its last document"""
+    """stores in the ring what a sequence leaves there: the inputs of its last document"""
     B, T, _ = x.shape
     p = positions(pos, B, T)
     for b in range(B):
@@ -143,7 +143,7 @@ def gate_matrices(call, G, M):
 
 
 def block_linear_forward_data(call, R, G, M, skew=0):
-    """skew: elements off the 16-byte grid"""
+    """skew: elements off 16-byte alignment"""
     for name in ("px", "pa"):
         call.out(name, (R, G, M), skew=skew, owner="element")
     call.input("c", call.normal((R, G, M)), skew=skew)
@@ -151,9 +151,7 @@ def block_linear_forward_data(call, R, G, M, skew=0):
 
 
 def block_linear_backward_data(call, R, G, M, dc_in=1, inplace=0, skew=0):
-    call.out(
-        "dc", (R, G, M), at="dc_in" if inplace else None, skew=skew, owner="element"
-    )
+    call.out("dc", (R, G, M), at="dc_in" if inplace else None, skew=skew, owner="element")
     for gate in "xa":
         call.acc("dw" + gate, (G, M, M), owner="element")
         call.acc("db" + gate, (G, M), owner="element")
@@ -169,9 +167,9 @@ def block_linear_backward_data(call, R, G, M, dc_in=1, inplace=0, skew=0):
 
 
 def documents(call, B, T, kind, lengths=None, last=1):
-    """pos (B,T) or None. kind: none; starts (every row begins a document, and others
-    follow); goes_on (all rows but the second continue from before: at 1, 2, 3, ...);
-    mixed (both). No start among the last `last` - 1 real tokens of a row."""
+    """pos (B,T) or None. kind: none; starts (every sequence begins a document, and others
+    follow); goes_on (all sequences except the second continue an earlier call, at 1, 2,
+    3, ...); mixed (both). No document starts in the last `last` - 1 real tokens."""
     if kind == "none":
         return None
     if kind not in ("starts", "goes_on", "mixed"):
@@ -191,7 +189,7 @@ def documents(call, B, T, kind, lengths=None, last=1):
 
 def row_lengths(call, B, T):
     lengths = call.rng.integers(T // 2, T + 1, B)
-    lengths[B // 2] = 0  # one row without a token
+    lengths[B // 2] = 0  # a sequence without tokens
     return lengths
 
 
@@ -200,8 +198,8 @@ def integers(call, name, values):
 
 
 def lay_out(call, names, role, values, ld, shift):
-    """(B,T,C) in rows of ld elements, the rest of them random: whoever reads it is found
-    out; an output's is poison, whoever writes it too"""
+    """(B,T,C) in rows of ld elements. The gaps are random in an input and poison in an
+    output, so a kernel that reads or writes them fails."""
     B, T, C = values.shape
     call.scalar("ld", ld)
     memory = None
@@ -220,13 +218,14 @@ def conv_weights(call, C, width):
 def conv1d_forward_data(
     call, B, T, C, width=4, ld=0, pos="none", state=0, len=0, shift=0
 ):
-    """state=1: with a ring; len=1: rows of unequal length; shift: elements off the grid"""
+    """state=1: with a ring; len=1: sequences of unequal length; shift: elements off
+    16-byte alignment"""
     lengths = row_lengths(call, B, T) if len else None
     p = documents(call, B, T, pos, lengths, width if state else 1)
     call.out("out", (B, T, C), skew=shift, owner="element")
     if state:
         ring = call.normal((B, width, C), 2)
-        for b in range(B):  # what must not be read stands out
+        for b in range(B):  # what must not be read is large
             known = 0 if p is None else p[b, 0]
             slots = [(known - 1 - k) % width for k in range(min(known, width - 1))]
             if not (len and lengths[b] == 0):
@@ -253,8 +252,9 @@ def conv1d_backward_data(call, B, T, C, width=4, ld=0, pos="none", shift=0):
 
 
 def gate_inputs(call, B, T, C, lowest, highest, far):
-    """a_param between `lowest` and `highest`; far=1: some pre-activations from -60 (far below,
-    a float holds a logistic function no more, and m is its root) to 100"""
+    """a_param between `lowest` and `highest`; far=1: some pre-activations from -60 to
+    100. (Far below -60 a logistic function underflows in float, and m is the root of
+    one.)"""
     call.input("c", call.normal((B, T, C)))
     for name in ("px", "pa"):
         p = call.normal((B, T, C), 1.5)
@@ -268,7 +268,7 @@ def gate_inputs(call, B, T, C, lowest, highest, far):
 def rglru_gates_forward_data(
     call, B, T, C, lowest=-3.0, highest=3.0, far=0, pos="none", shift=0
 ):
-    """shift: a and z lie that many elements off the 16-byte grid"""
+    """shift: elements of a and z off 16-byte alignment"""
     for name in ("a", "z"):
         call.out(name, (B, T, C), "f32", skew=shift, owner="element")
     gate_inputs(call, B, T, C, lowest, highest, far)
@@ -313,9 +313,7 @@ def block_linear_backward_bounds(
         return bound(M, M_text, c=4, n=R + 1)
 
     return {
-        "dc": bound(
-            all_of_dc, "|dc_in| + sum |dpx wx| + sum |dpa wa|", c=4, n=2 * M + 1
-        ),
+        "dc": bound(all_of_dc, "|dc_in| + sum |dpx wx| + sum |dpa wa|", c=4, n=2 * M + 1),
         "dwx": summed(np.abs(dwx) + outer(c, x), "|dwx| + sum |c dpx|"),
         "dwa": summed(np.abs(dwa) + outer(c, a), "|dwa| + sum |c dpa|"),
         "dbx": summed(np.abs(dbx) + x.sum(0), "|dbx| + sum |dpx|"),
@@ -343,7 +341,7 @@ def conv1d_backward_bounds(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld):
 
 
 def gate_bound(M, M_text, px, pa, least=0.0):
-    """least: the size below which a logistic function has too few bits, or is 0"""
+    """least: the size below which a logistic function loses bits or is 0"""
     near = 16 + np.minimum(np.abs(px), 128) + np.minimum(np.abs(pa), 128)
     M = np.maximum(M, least * 2.0**-126 / (near * 2.0**-24))
     return bound(M, M_text, c=near, c_text="16 + |px| + |pa|")
@@ -358,7 +356,7 @@ def rglru_gates_forward_bounds(a, z, c, px, pa, a_param):
 
 
 def slope_size(da, dz, c, px, pa, a_param, pos):
-    """the sizes of the two terms of dlog_a; an error of log_a is one of a, relatively"""
+    """the sizes of the two terms of dlog_a; an error of log_a is a relative error of a"""
     first = (positions(pos, *pa.shape[:2]) == 0)[:, :, None]
     log_a = decay(pa, a_param)
     a, q = np.exp(log_a), -np.expm1(2 * log_a)

@@ -1,5 +1,5 @@
-"""rglru_mistakes.py - what kernels with known mistakes would compute in parts 06.1 to 06.3
-of lab 06, so that the report can name them.
+"""rglru_mistakes.py - what kernels with known mistakes compute in parts 06.1 to 06.3 of
+lab 06, so that the report can name them.
 """
 
 import numpy as np
@@ -24,9 +24,9 @@ def block_linear_forward_mistakes(px, pa, c, wx, bx, wa, ba, G, M):
     def both(x, a):
         return {"px": x, "pa": a}
 
-    yield "transposed", "the matrices are read transposed: in w[g,i,j], i is the input and j the output", (
-        both(product(c, transposed(wx)) + bx, product(c, transposed(wa)) + ba)
-    )
+    yield "transposed", (
+        "the matrices are read transposed: in w[g,i,j], i is the input and j the output"
+    ), (both(product(c, transposed(wx)) + bx, product(c, transposed(wa)) + ba))
     yield "gates_swapped", "wx and wa are swapped", both(pa, px)
     yield "no_bias", "the bias is missing", both(px - bx, pa - ba)
     yield "one_bias", "both gates use the bias bx", {"pa": pa - ba + bx}
@@ -51,7 +51,9 @@ def block_linear_backward_mistakes(
         "dc": past + product(dpa, transposed(wx)) + product(dpx, transposed(wa))
     }
     here, there = outer(c, dpx), outer(c, dpa)
-    yield "dw_transposed", "the gradient is stored transposed: in w[g,i,j], i is the input and j the output", {
+    yield "dw_transposed", (
+        "the gradient is stored transposed: in w[g,i,j], i is the input and j the output"
+    ), {
         "dwx": dwx - here + transposed(here),
         "dwa": dwa - there + transposed(there),
     }
@@ -117,10 +119,13 @@ def conv1d_forward_mistakes(
         "the ring is read after it has been overwritten: read first, then write",
         convolution(x, conv_state, w, bias, pos, width),
     )
-    aligned = np.stack([before[b, (p[b, 0] + np.arange(width)) % width] for b in range(B)])
+    aligned = np.stack(
+        [before[b, (p[b, 0] + np.arange(width)) % width] for b in range(B)]
+    )
     yield told(
         "queue",
-        "the ring is read as a queue with the oldest input in slot 0: position p is in slot p mod width",
+        "the ring is read as a queue with the oldest input in slot 0: position p is in "
+        "slot p mod width",
         convolution(x, aligned, w, bias, p - p[:, :1] + width, width),
     )
 
@@ -133,7 +138,9 @@ def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld)
 
     zero = run()
     start, start_bias = dw - zero[1], dbias - zero[2]
-    yield "reversed", "the taps are reversed: w[c,width-1] multiplies the current token", {
+    yield "reversed", (
+        "the taps are reversed: w[c,width-1] multiplies the current token"
+    ), {
         "dx": run(w=w[:, ::-1])[0],
         "dw": start + zero[1][:, ::-1],
     }
@@ -142,7 +149,9 @@ def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld)
     }
     no_starts = np.broadcast_to(np.arange(T), (B, T))
     whole = run(pos=no_starts)
-    yield "documents", "reads past the start of a document: use token t - s only if pos[t] >= s", {
+    yield "documents", (
+        "reads past the start of a document: use token t - s only if pos[t] >= s"
+    ), {
         "dx": whole[0],
         "dw": start + whole[1],
     }
@@ -178,15 +187,22 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
         if m is None:
             m = np.sqrt(-np.expm1(2 * log_a))
         if not no_reset:
-            return cause, words, {
-                "a": np.where(first, 0, np.exp(log_a)),
-                "z": np.where(first, 1, m) * g * c,
-            }
+            return (
+                cause,
+                words,
+                {
+                    "a": np.where(first, 0, np.exp(log_a)),
+                    "z": np.where(first, 1, m) * g * c,
+                },
+            )
         return cause, words, {"a": np.exp(log_a), "z": m * g * c}
 
     log_a = decay(pa, a_param)
     yield told(
-        "no_reset", "there is no reset at pos 0, where a is 0 and m is 1", log_a, no_reset=True
+        "no_reset",
+        "there is no reset at pos 0, where a is 0 and m is 1",
+        log_a,
+        no_reset=True,
     )
     yield "m_not_reset", "the reset at pos 0 is incomplete: a is 0, but m is not 1", {
         "z": np.sqrt(-np.expm1(2 * log_a)) * gx * c
@@ -207,7 +223,9 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
     )
     yield told("no_eight", "the factor 8 is missing in log_a", log_a / 8)
     yield told(
-        "no_softplus", "a_param is used in place of softplus(a_param)", -8 * ga * np.abs(a_param)
+        "no_softplus",
+        "a_param is used in place of softplus(a_param)",
+        -8 * ga * np.abs(a_param),
     )
     yield told(
         "softplus_sign",
@@ -215,9 +233,17 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
         -8 * ga * softplus(-a_param),
     )
     yield told("gates_swapped", "px and pa are swapped", decay(px, a_param), g=ga)
-    yield told("no_root", "the square root is missing: m = sqrt(1 - a^2)", log_a, -np.expm1(2 * log_a))
     yield told(
-        "not_squared", "a is not squared: m = sqrt(1 - a^2)", log_a, np.sqrt(-np.expm1(log_a))
+        "no_root",
+        "the square root is missing: m = sqrt(1 - a^2)",
+        log_a,
+        -np.expm1(2 * log_a),
+    )
+    yield told(
+        "not_squared",
+        "a is not squared: m = sqrt(1 - a^2)",
+        log_a,
+        np.sqrt(-np.expm1(log_a)),
     )
     yield told("no_gate", "the input gate gx is missing in z = m gx c", log_a, g=1)
 
@@ -235,25 +261,41 @@ def rglru_gates_backward_mistakes(
         return sigmoid(a_param) * (-8 * ga * d).sum((0, 1))
 
     def told(cause, words, d):
-        return cause, words, {
-            "dpa": -8 * softplus(a_param) * ga * (1 - ga) * d,
-            "da_param": da_param + sums(d - dlog_a),
-        }
+        return (
+            cause,
+            words,
+            {
+                "dpa": -8 * softplus(a_param) * ga * (1 - ga) * d,
+                "da_param": da_param + sums(d - dlog_a),
+            },
+        )
 
-    yield told("no_dz_term", "the term of m, -2 a^2 dq, is missing in dlog_a", np.where(first, 0, da * a))
     yield told(
-        "no_da_term", "the term da a is missing in dlog_a", np.where(first, 0, -2 * a**2 * dq)
+        "no_dz_term",
+        "the term of m, -2 a^2 dq, is missing in dlog_a",
+        np.where(first, 0, da * a),
     )
-    yield told("sign", "the term of m in dlog_a has the wrong sign", np.where(
-        first, 0, da * a + 2 * a**2 * dq
-    ))
+    yield told(
+        "no_da_term",
+        "the term da a is missing in dlog_a",
+        np.where(first, 0, -2 * a**2 * dq),
+    )
+    yield told(
+        "sign",
+        "the term of m in dlog_a has the wrong sign",
+        np.where(first, 0, da * a + 2 * a**2 * dq),
+    )
     free = dz * gx * c / np.sqrt(np.maximum(4 * q, 1e-60))
     yield told(
         "unbounded",
         "the slope of the square root is not bounded: divide by sqrt(max(4q, 1e-6))",
         np.where(first, 0, da * a - 2 * a**2 * free),
     )
-    yield told("no_reset", "there is no reset at pos 0, where dlog_a is 0", da * a - 2 * a**2 * dq)
+    yield told(
+        "no_reset",
+        "there is no reset at pos 0, where dlog_a is 0",
+        da * a - 2 * a**2 * dq,
+    )
     yield "m_not_reset", "m is not reset at pos 0, where it should be the constant 1", {
         "dc": dz * np.sqrt(q) * gx,
         "dpx": dz * np.sqrt(q) * c * gx * (1 - gx),

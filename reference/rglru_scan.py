@@ -1,5 +1,6 @@
-"""rglru_scan.py - parts 06.4 to 06.6 of lab 06 in float64: the scan, the fused pass and the
-step of one token. The contract is labs/lab06_rglru/rglru.h; rglru.py gathers the lab.
+"""rglru_scan.py - parts 06.4 to 06.6 of lab 06 in float64: the scan, the fused pass and
+the step of one token. The contract is labs/lab06_rglru/rglru.h; rglru.py imports the
+whole lab.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ from rglru_block import (
 from swiglu import gelu, gelu_slope, near, sigmoid
 from wb import bound, rounded, sum_type
 
-# --- the formulas: time is the last axis but one, whatever stands before it -------------
+# --- the formulas: time is the second to last axis -------------
 
 
 def at(values, t):
@@ -41,13 +42,13 @@ def scan(a, z, h0=None):
 
 
 def before(h, h0=None):
-    """h[t-1] in the place of h[t]"""
+    """h[t-1] at index t"""
     first = np.zeros_like(h[..., :1, :]) if h0 is None else h0[..., None, :]
     return np.concatenate([first, h[..., :-1, :]], axis=-2)
 
 
 def after(a, last=1.0):
-    """a[t+1] in the place of a[t]"""
+    """a[t+1] at index t"""
     return np.concatenate([a[..., 1:, :], np.full_like(a[..., :1, :], last)], axis=-2)
 
 
@@ -74,7 +75,8 @@ def side(y):
 
 
 def keep_last(state, h, len):
-    """the state of token len-1 of each row; a row without tokens leaves it alone"""
+    """stores the state of token len-1 of each sequence; without tokens it stays as it
+    is"""
     for b in range(h.shape[0]):
         end = h.shape[1] if len is None else len[b]
         if end:
@@ -105,9 +107,7 @@ def rglru_backward(
     dc, dpx, dpa, dy, da_param, dout, c, px, pa, y, h, a_param, pos, B, T, C, ldy
 ):
     dz, da, _ = scan_slopes(dout, c, px, pa, y, h, a_param, pos)
-    rglru_gates_backward(
-        dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C
-    )
+    rglru_gates_backward(dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C)
     if dy is not None:
         dy[...] = dout * h * gelu_slope(y)
 
@@ -125,7 +125,23 @@ def step_parts(conv_state, state, x, w, bias, wx, bx, wa, ba, a_param, pos, G, M
 
 
 def rglru_step(
-    out, conv_state, state, x, y, w, bias, wx, bx, wa, ba, a_param, pos, B, G, M, width,
+    out,
+    conv_state,
+    state,
+    x,
+    y,
+    w,
+    bias,
+    wx,
+    bx,
+    wa,
+    ba,
+    a_param,
+    pos,
+    B,
+    G,
+    M,
+    width,
     ld,
 ):
     *_, h = step_parts(
@@ -140,8 +156,8 @@ def rglru_step(
 
 
 def remembering(call, B, T, C, longest, edges):
-    """a: each channel keeps about as much as 1 - 10^-k, k from 0.2 to `longest`; edges=1:
-    some are 0 and some 1"""
+    """a: each channel keeps about 1 - 10^-k of its state, k from 0.2 to `longest`;
+    edges=1: some a are 0 and some 1"""
     forget = 10.0 ** -np.linspace(0.2, longest, C)
     a = 1 - forget * call.rng.uniform(0.5, 1, (B, T, C))
     if edges:
@@ -151,7 +167,7 @@ def remembering(call, B, T, C, longest, edges):
 
 
 def scan_input(call, B, T, C, longest):
-    """z of a size that lets every channel's state come out near 1"""
+    """z of a size that keeps every channel's state close to 1"""
     size = 10.0 ** (-0.5 * np.linspace(0.2, longest, C))
     return call.rng.standard_normal((B, T, C)) * size + 0.2 * size**2
 
@@ -167,7 +183,11 @@ def linear_scan_forward_data(
         call.null("h_last", "out", "f32")
     call.input("a", remembering(call, B, T, C, longest, edges), skew=skew)
     call.input("z", scan_input(call, B, T, C, longest), skew=skew)
-    call.input("h0", call.normal((B, C), 3), "f32") if h0 else call.null("h0", dtype="f32")
+    (
+        call.input("h0", call.normal((B, C), 3), "f32")
+        if h0
+        else call.null("h0", dtype="f32")
+    )
 
 
 def linear_scan_backward_data(
@@ -191,7 +211,8 @@ def linear_scan_backward_data(
 
 
 def gate_data(call, B, T, C, lowest, highest, skew):
-    """c, px, pa; a_param, which comes later in the list, in rising order"""
+    """adds c, px, pa; returns a_param, in ascending order, which comes later in the
+    list"""
     call.input("c", call.normal((B, T, C)), skew=skew)
     for name in ("px", "pa"):
         call.input(name, call.normal((B, T, C), 1.5), skew=skew)
@@ -209,10 +230,23 @@ def side_data(call, name, role, B, T, C, y, ldy, shift):
 
 
 def rglru_forward_data(
-    call, B, T, C, lowest=-3.0, highest=1.0, pos="none", state=0, len=0, h=1, y=0, ldy=0,
-    skew=0, shift=0,
+    call,
+    B,
+    T,
+    C,
+    lowest=-3.0,
+    highest=1.0,
+    pos="none",
+    state=0,
+    len=0,
+    h=1,
+    y=0,
+    ldy=0,
+    skew=0,
+    shift=0,
 ):
-    """state, len, h, y=1: with them. skew: tensors, shift: y, off the 16-byte grid"""
+    """state, len, h, y=1: with that argument. skew: elements of the tensors, shift:
+    elements of y off 16-byte alignment"""
     lengths = row_lengths(call, B, T) if len else None
     p = documents(call, B, T, pos, lengths)
     call.out("out", (B, T, C), skew=skew, owner="element")
@@ -222,7 +256,7 @@ def rglru_forward_data(
         call.null("h", "out", "f32")
     if state:
         values = call.normal((B, C), 2)
-        values[positions(p, B, T)[:, 0] == 0] = 3e4  # what must not be read stands out
+        values[positions(p, B, T)[:, 0] == 0] = 3e4  # what must not be read is large
         call.buffer("state", values, dtype="f32")
         call.view("state", "inout", "state", (B, C), owner="element")
     else:
@@ -251,18 +285,18 @@ def rglru_backward_data(
     h = np.empty((B, T, C))
     rglru_forward(h, None, None, c, px, pa, None, a_param, p, None, B, T, C, C)
     call.input("h", h, "f32", skew=skew)
-    call.args["a_param"] = call.args.pop("a_param")  # to its place in the list
+    call.args["a_param"] = call.args.pop("a_param")  # moves it to its place in the list
     integers(call, "pos", p)
 
 
 def rglru_step_data(call, B, G, M, width=4, ld=0, lowest=-3.0, highest=1.0):
-    """rows at positions 0, 1, 2, ... and far on"""
+    """sequences at positions 0, 1, 2, ... and at large ones"""
     C = G * M
     p = np.where(np.arange(B) < 6, np.arange(B), call.rng.integers(6, 5000, B))
     call.rng.shuffle(p)
     call.out("out", (B, C), owner="element")
     ring = call.normal((B, width, C), 2)
-    for b in range(B):  # what must not be read stands out
+    for b in range(B):  # what must not be read is large
         known = [(p[b] - 1 - k) % width for k in range(min(p[b], width - 1))]
         ring[b, [s for s in range(width) if s not in known]] = 3e4
     call.buffer("conv_state", ring)
@@ -280,8 +314,8 @@ def rglru_step_data(call, B, G, M, width=4, ld=0, lowest=-3.0, highest=1.0):
 
 # --- error model: see "Tolerance" in the header -----------------------------------------
 
-DECAYING = "sum over the steps before of |a h| + |z|, each decayed since"
-FUSED = "the errors of all steps before, each decayed since"
+DECAYING = "sum over earlier steps of |a h| + |z|, each decayed since"
+FUSED = "the errors of all earlier steps, each decayed since"
 
 
 def linear_scan_forward_bounds(h, h_last, a, z, h0):
@@ -293,15 +327,15 @@ def linear_scan_forward_bounds(h, h_last, a, z, h0):
 
 
 def linear_scan_backward_bounds(da, dz, dh0, dh, dh_last, a, h, h0):
-    later = after(dz, 0.0) if dh_last is None else np.flip(
-        before(np.flip(dz, -2), dh_last), -2
+    later = (
+        after(dz, 0.0)
+        if dh_last is None
+        else np.flip(before(np.flip(dz, -2), dh_last), -2)
     )
     M = scan_back(np.abs(a), np.abs(after(a) * later) + np.abs(dh))
     bounds = {
-        "dz": bound(M, "sum over the steps after of |a dz| + |dh|, decayed", c=4),
-        "da": bound(
-            M * np.abs(before(h, h0)) + np.abs(da), "M of dz |h| + |da|", c=4
-        ),
+        "dz": bound(M, "sum over later steps of |a dz| + |dh|, decayed", c=4),
+        "da": bound(M * np.abs(before(h, h0)) + np.abs(da), "M of dz |h| + |da|", c=4),
     }
     if dh0 is not None:
         first = np.abs(a[:, 0]) * M[:, 0] + np.abs(dh0)
@@ -314,7 +348,7 @@ def roundings(px, pa):
 
 
 def remembered(log_a):
-    """an error of log_a is one of a, relatively"""
+    """an error of log_a is a relative error of a"""
     return 1 + np.abs(log_a)
 
 
@@ -349,7 +383,7 @@ def rglru_backward_bounds(
     log_a, gx, ga = decay(pa, a_param), sigmoid(px), sigmoid(pa)
     near_gates = roundings(px, pa)
     _, m = gate_slopes(da, dz, c, px, pa, a_param, pos)
-    lost = near_gates * np.abs(a) * remembered(log_a)  # where dz goes back through a
+    lost = near_gates * np.abs(a) * remembered(log_a)  # where dz flows back through a
     M = scan_back(a, side_error(y, dout) + after(lost, 0.0) * np.abs(after(dz, 0.0)))
     first = (positions(pos, B, T) == 0)[:, :, None]
     steep = np.abs(gx * c) / np.sqrt(np.maximum(-4 * np.expm1(2 * log_a), 1e-6))
@@ -365,12 +399,32 @@ def rglru_backward_bounds(
     }
     if dy is not None:
         bounds["dy"] = side_error(1 + np.abs(y), dout * h)
-    return {name: bound(M, FUSED.replace("before", "after"), c=1) for name, M in bounds.items()}
+    return {
+        name: bound(M, FUSED.replace("earlier", "later"), c=1)
+        for name, M in bounds.items()
+    }
 
 
 def rglru_step_bounds(
-    out, conv_state, conv_state_before, state, state_before, x, y, w, bias, wx, bx, wa,
-    ba, a_param, pos, B, G, M, width,
+    out,
+    conv_state,
+    conv_state_before,
+    state,
+    state_before,
+    x,
+    y,
+    w,
+    bias,
+    wx,
+    bx,
+    wa,
+    ba,
+    a_param,
+    pos,
+    B,
+    G,
+    M,
+    width,
 ):
     ring, p = conv_state_before, pos[:, None]
     c, px, pa, a, z, h = step_parts(
@@ -394,7 +448,7 @@ def rglru_step_bounds(
     of_z += m * gx * of_c.reshape(B, G * M) + np.abs(gx * flat) * of_m
     kept = np.abs(a * state_before)
     of_h = kept * (near_gates * remembered(log_a) + of_log_a) + of_z
-    M_text = "the errors of c, px, pa, a and z as they reach it"
+    M_text = "the errors of c, px, pa, a and z that reach it"
     of_out = of_h * np.abs(gelu(y[:, 0])) + side_error(y[:, 0], h)
     return {
         "out": bound(of_out, M_text, c=1),
@@ -444,7 +498,8 @@ def check_fused(checks):
 
 
 def check_steps(checks):
-    """token by token, and in two parts through the state, the outputs of the whole row"""
+    """token by token, and in two calls with the state: the outputs of the whole
+    sequence"""
     rng, (B, T, G, M, width) = np.random.default_rng(7), (2, 9, 2, 3, 4)
     C = G * M
     x, y, out, part = (rng.standard_normal((B, T, C)) for _ in range(4))
@@ -462,17 +517,47 @@ def check_steps(checks):
     for p in (slice(0, 3), slice(3, T)):
         n = p.stop - p.start
         rglru_forward(
-            part[:, p], None, state, c[:, p], px[:, p], pa[:, p], y[:, p], a_param,
-            pos[:, p], None, B, n, C, C,
+            part[:, p],
+            None,
+            state,
+            c[:, p],
+            px[:, p],
+            pa[:, p],
+            y[:, p],
+            a_param,
+            pos[:, p],
+            None,
+            B,
+            n,
+            C,
+            C,
         )
-    checks.close("rglru: a row in two calls through the state", part, out)
+    checks.close("rglru: a sequence in two calls with the state", part, out)
     ring, state = np.full((B, width, C), 3e4), np.full((B, C), 3e4)
     for t in range(T):
         rglru_step(
-            part[:, t], ring, state, x[:, t : t + 1], y[:, t : t + 1], w, bias, wx, bx, wa,
-            ba, a_param, pos[:, t], B, G, M, width, C,
+            part[:, t],
+            ring,
+            state,
+            x[:, t : t + 1],
+            y[:, t : t + 1],
+            w,
+            bias,
+            wx,
+            bx,
+            wa,
+            ba,
+            a_param,
+            pos[:, t],
+            B,
+            G,
+            M,
+            width,
+            C,
         )
-    checks.close("rglru_step: token by token, the outputs of the whole row", part, out)
+    checks.close(
+        "rglru_step: token by token, the outputs of the whole sequence", part, out
+    )
 
 
 def check(checks):

@@ -1,5 +1,5 @@
-"""rglru_scan_mistakes.py - what kernels with known mistakes would compute in parts 06.4 to
-06.6 of lab 06, so that the report can name them.
+"""rglru_scan_mistakes.py - what kernels with known mistakes compute in parts 06.4 to 06.6
+of lab 06, so that the report can name them.
 """
 
 import numpy as np
@@ -19,12 +19,11 @@ from rglru_scan import (
 from swiglu import gelu, gelu_slope, sigmoid, silu
 from wb import rounded
 
-CHUNKS = (32, 64, 128, 256, 512, 1024)  # steps that a kernel might take at once
-
+CHUNKS = (32, 64, 128, 256, 512, 1024)  # likely chunk sizes of a kernel
 
 
 def cut(a, chunk):
-    """a with nothing coming over the border between two chunks, forward or backward in time"""
+    """a, with nothing passed from one chunk to the next, forwards or backwards in time"""
     a = np.array(a)
     a[..., chunk::chunk, :] = 0
     return a
@@ -43,7 +42,7 @@ def half_state(a, z, h0, E):
 
 
 def shorter(T):
-    """the chunks that leave a border within T steps; all of them when T is long"""
+    """the chunk sizes that have a border within T steps"""
     return [chunk for chunk in CHUNKS if chunk < T]
 
 
@@ -57,20 +56,40 @@ def linear_scan_forward_mistakes(h, h_last, a, z, h0, B, T, C):
     if h0 is not None:
         yield told("no_h0", "h0 is ignored: the state starts from 0", scan(a, z))
         yield told(
-            "h0_added", "the factor a[0] of h0 is missing", scan(a, z + first_only(h0 - a[:, 0] * h0, T), h0)
+            "h0_added",
+            "the factor a[0] of h0 is missing",
+            scan(a, z + first_only(h0 - a[:, 0] * h0, T), h0),
         )
     yield told("a_late", "a[t-1] is used in place of a[t]", scan(before(a), z, h0))
     yield told("a_early", "a[t+1] is used in place of a[t]", scan(after(a), z, h0))
-    yield told("times_z", "z is multiplied by 1 - a, but h = a h + z", scan(a, (1 - a) * z, h0))
-    yield told("no_decay", "the factor a is missing: the state is just the sum of z", scan(np.ones_like(a), z, h0))
-    yield told("state_bf16", "the state is rounded to bf16 at every step: keep it in float", half_state(a, z, h0, "bf16"))
-    yield told("state_f16", "the state is rounded to f16 at every step: keep it in float", half_state(a, z, h0, "f16"))
+    yield told(
+        "times_z", "z is multiplied by 1 - a, but h = a h + z", scan(a, (1 - a) * z, h0)
+    )
+    yield told(
+        "no_decay",
+        "the factor a is missing: the state is just the sum of z",
+        scan(np.ones_like(a), z, h0),
+    )
+    yield told(
+        "state_bf16",
+        "the state is rounded to bf16 at every step: keep it in float",
+        half_state(a, z, h0, "bf16"),
+    )
+    yield told(
+        "state_f16",
+        "the state is rounded to f16 at every step: keep it in float",
+        half_state(a, z, h0, "f16"),
+    )
     for chunk in shorter(T):
         yield told(f"chunk_{chunk}", cut_words(chunk), scan(cut(a, chunk), z, h0))
     if B > 1:
-        rows = scan(a.reshape(B * T, C), z.reshape(B * T, C), None if h0 is None else h0[0])
+        rows = scan(
+            a.reshape(B * T, C), z.reshape(B * T, C), None if h0 is None else h0[0]
+        )
         yield told(
-            "rows_joined", "sequence b continues from the end of sequence b - 1", rows.reshape(B, T, C)
+            "rows_joined",
+            "sequence b continues from the end of sequence b - 1",
+            rows.reshape(B, T, C),
         )
 
 
@@ -90,10 +109,20 @@ def linear_scan_backward_mistakes(da, dz, dh0, dh, dh_last, a, h, h0, B, T, C):
         yield "no_h0", "h0 is ignored: da[0] = dz[0] h0", {"da": dz * before(h)}
         yield "dh0_decay", "the factor a[0] is missing in dh0", {"dh0": dz[:, 0]}
     yield "h_now", "h[t] is used in place of h[t-1]", {"da": dz * h}
-    yield told("a_now", "a[t] is used in place of a[t+1]", scan_back(before(a, a[:, 0]), dh, dh_last))
-    yield told("causal", "the scan runs forwards in time: dz[t] needs dz[t+1]", scan(a, dh, dh_last))
+    yield told(
+        "a_now",
+        "a[t] is used in place of a[t+1]",
+        scan_back(before(a, a[:, 0]), dh, dh_last),
+    )
+    yield told(
+        "causal",
+        "the scan runs forwards in time: dz[t] needs dz[t+1]",
+        scan(a, dh, dh_last),
+    )
     for chunk in shorter(T):
-        yield told(f"chunk_{chunk}", cut_words(chunk), scan_back(cut(a, chunk), dh, dh_last))
+        yield told(
+            f"chunk_{chunk}", cut_words(chunk), scan_back(cut(a, chunk), dh, dh_last)
+        )
 
 
 # --- 06.5 -------------------------------------------------------------------------------
@@ -120,21 +149,43 @@ def rglru_forward_mistakes(
         return cause, words, wrong
 
     states = scan(a, z, start)
-    yield told("no_reset", "there is no reset at pos 0, where a is 0 and m is 1", scan(free, m * x, start))
-    yield told("a_not_reset", "the reset at pos 0 is incomplete: m is 1, but a is not 0", scan(free, z, start))
-    yield told("m_not_reset", "the reset at pos 0 is incomplete: a is 0, but m is not 1", scan(a, m * x, start))
+    yield told(
+        "no_reset",
+        "there is no reset at pos 0, where a is 0 and m is 1",
+        scan(free, m * x, start),
+    )
+    yield told(
+        "a_not_reset",
+        "the reset at pos 0 is incomplete: m is 1, but a is not 0",
+        scan(free, z, start),
+    )
+    yield told(
+        "m_not_reset",
+        "the reset at pos 0 is incomplete: a is 0, but m is not 1",
+        scan(a, m * x, start),
+    )
     yield told("no_multiplier", "the multiplier m is missing", scan(a, x, start))
     gates = sigmoid(pa) * c * np.sqrt(-np.expm1(2 * decay(px, a_param)))
     yield told(
         "gates_swapped",
         "px and pa are swapped",
-        scan(np.where(first, 0, np.exp(decay(px, a_param))), np.where(first, sigmoid(pa) * c, gates), start),
+        scan(
+            np.where(first, 0, np.exp(decay(px, a_param))),
+            np.where(first, sigmoid(pa) * c, gates),
+            start,
+        ),
     )
-    yield told("state_bf16", "the state is rounded to bf16 at every step: keep it in float", half_state(a, z, start, "bf16"))
+    yield told(
+        "state_bf16",
+        "the state is rounded to bf16 at every step: keep it in float",
+        half_state(a, z, start, "bf16"),
+    )
     for chunk in shorter(T):
         yield told(f"chunk_{chunk}", cut_words(chunk), scan(cut(a, chunk), z, start))
     if start is not None:
-        yield told("no_state", "the state is ignored: every sequence starts from 0", scan(a, z))
+        yield told(
+            "no_state", "the state is ignored: every sequence starts from 0", scan(a, z)
+        )
         yield "state_kept", "the state is not written back", {"state": start}
     if len is not None:
         yield "no_len", "len is ignored: the state should be that of token len-1", {
@@ -146,11 +197,16 @@ def rglru_forward_mistakes(
         yield told("silu", "silu is used in place of gelu", states, silu(y))
         if ldy != C:
             flat = rows_of(y, ldy)
-            yield told("no_ldy", "rows of y are read C elements apart: they are ldy apart", states, gelu(flat))
+            yield told(
+                "no_ldy",
+                "rows of y are read C elements apart: they are ldy apart",
+                states,
+                gelu(flat),
+            )
 
 
 def rows_of(y, ldy):
-    """y as a kernel sees it that takes C for ldy, where the row after lies within"""
+    """y as a kernel sees it that uses C in place of ldy"""
     B, T, C = y.shape
     flat = np.zeros(B * T * C)
     for i in range(B * T):
@@ -176,12 +232,16 @@ def rglru_backward_mistakes(
 
     def told(cause, words, dz, d=None, mult=np.where(first, 1, m)):
         d = log_slope(dz, before(h)) if d is None else d
-        return cause, words, {
-            "dc": dz * mult * gx,
-            "dpx": dz * mult * c * gx * (1 - gx),
-            "dpa": -8 * softplus(a_param) * ga * (1 - ga) * d,
-            "da_param": da_param + sums(d - truth),
-        }
+        return (
+            cause,
+            words,
+            {
+                "dc": dz * mult * gx,
+                "dpx": dz * mult * c * gx * (1 - gx),
+                "dpa": -8 * softplus(a_param) * ga * (1 - ga) * d,
+                "da_param": da_param + sums(d - truth),
+            },
+        )
 
     def sums(d):
         return sigmoid(a_param) * (-8 * ga * d).sum((0, 1))
@@ -190,15 +250,24 @@ def rglru_backward_mistakes(
     dz = scan_back(a, dh)
     over = scan_back(free, dh)
     yield told(
-        "no_reset", "there is no reset at pos 0: the gradient flows on into the previous document",
-        over, log_slope(over, before(h), reset=False), m,
+        "no_reset",
+        "there is no reset at pos 0: the gradient flows on into the previous document",
+        over,
+        log_slope(over, before(h), reset=False),
+        m,
     )
-    yield told("m_not_reset", "m is not reset at pos 0, where it should be the constant 1", dz, truth, m)
-    yield told("no_scan", "dz is just dh: the gradient from later tokens is missing", dh)
-    yield told("a_now", "a[t] is used in place of a[t+1]", scan_back(before(a, a[:, 0]), dh))
     yield told(
-        "h_now", "h[t] is used in place of h[t-1]", dz, log_slope(dz, h)
+        "m_not_reset",
+        "m is not reset at pos 0, where it should be the constant 1",
+        dz,
+        truth,
+        m,
     )
+    yield told("no_scan", "dz is just dh: the gradient from later tokens is missing", dh)
+    yield told(
+        "a_now", "a[t] is used in place of a[t+1]", scan_back(before(a, a[:, 0]), dh)
+    )
+    yield told("h_now", "h[t] is used in place of h[t-1]", dz, log_slope(dz, h))
     with np.errstate(all="ignore"):
         free_slope = x / (2 * np.maximum(m, 1e-30))
     yield told(
@@ -207,8 +276,15 @@ def rglru_backward_mistakes(
         dz,
         log_slope(dz, before(h), free_slope),
     )
-    yield told("no_dz_term", "the term of m, -2 a^2 dq, is missing in dlog_a", dz, log_slope(dz, before(h), 0))
-    yield told("no_da_term", "the term da a is missing in dlog_a", dz, log_slope(dz, 0 * h))
+    yield told(
+        "no_dz_term",
+        "the term of m, -2 a^2 dq, is missing in dlog_a",
+        dz,
+        log_slope(dz, before(h), 0),
+    )
+    yield told(
+        "no_da_term", "the term da a is missing in dlog_a", dz, log_slope(dz, 0 * h)
+    )
     yield "not_added", "the gradient is overwritten: add to it (+=)", {
         "da_param": sums(truth)
     }
@@ -216,7 +292,9 @@ def rglru_backward_mistakes(
         yield told(f"chunk_{chunk}", cut_words(chunk), scan_back(cut(a, chunk), dh))
     if y is not None:
         yield told("no_side", "the factor gelu(y) is missing in dh", scan_back(a, dout))
-        yield "dy_gelu", "gelu(y) is used in place of its derivative", {"dy": dout * h * gelu(y)}
+        yield "dy_gelu", "gelu(y) is used in place of its derivative", {
+            "dy": dout * h * gelu(y)
+        }
         yield "dy_no_h", "the factor h is missing in dy", {"dy": dout * gelu_slope(y)}
 
 
@@ -224,8 +302,25 @@ def rglru_backward_mistakes(
 
 
 def rglru_step_mistakes(
-    out, conv_state, conv_state_before, state, state_before, x, y, w, bias, wx, bx, wa,
-    ba, a_param, pos, B, G, M, width,
+    out,
+    conv_state,
+    conv_state_before,
+    state,
+    state_before,
+    x,
+    y,
+    w,
+    bias,
+    wx,
+    bx,
+    wa,
+    ba,
+    a_param,
+    pos,
+    B,
+    G,
+    M,
+    width,
 ):
     def run(ring=conv_state_before, h0=state_before, w=w, wx=wx, wa=wa, p=pos):
         return step_parts(ring, h0, x, w, bias, wx, bx, wa, ba, a_param, p, G, M, width)
@@ -238,16 +333,36 @@ def rglru_step_mistakes(
     flat = c.reshape(B, C)
     free, m = np.exp(decay(pa, a_param)), np.sqrt(-np.expm1(2 * decay(pa, a_param)))
     moved = m * sigmoid(px) * flat
-    yield told("no_reset", "there is no reset at pos 0, where a is 0 and m is 1", free * state_before + moved)
-    yield told("m_not_reset", "the reset at pos 0 is incomplete: a is 0, but m is not 1", a * state_before + moved)
-    yield told("no_state", "the state is ignored", z)
-    yield told("reversed", "the taps are reversed: w[c,width-1] multiplies the current token", run(w=w[:, ::-1])[-1])
-    yield told("slot", "the ring is read one slot too early: position p is in slot p mod width",
-               run(ring=np.roll(conv_state_before, 1, axis=1))[-1])
-    ring = conv_state_before.copy()
-    yield told("no_ring", "the ring is not read: earlier tokens count as 0", run(ring=0 * ring)[-1])
     yield told(
-        "transposed", "the matrices are read transposed: in w[g,i,j], i is the input and j the output",
+        "no_reset",
+        "there is no reset at pos 0, where a is 0 and m is 1",
+        free * state_before + moved,
+    )
+    yield told(
+        "m_not_reset",
+        "the reset at pos 0 is incomplete: a is 0, but m is not 1",
+        a * state_before + moved,
+    )
+    yield told("no_state", "the state is ignored", z)
+    yield told(
+        "reversed",
+        "the taps are reversed: w[c,width-1] multiplies the current token",
+        run(w=w[:, ::-1])[-1],
+    )
+    yield told(
+        "slot",
+        "the ring is read one slot too early: position p is in slot p mod width",
+        run(ring=np.roll(conv_state_before, 1, axis=1))[-1],
+    )
+    ring = conv_state_before.copy()
+    yield told(
+        "no_ring",
+        "the ring is not read: earlier tokens count as 0",
+        run(ring=0 * ring)[-1],
+    )
+    yield told(
+        "transposed",
+        "the matrices are read transposed: in w[g,i,j], i is the input and j the output",
         run(wx=np.swapaxes(wx, 1, 2), wa=np.swapaxes(wa, 1, 2))[-1],
     )
     yield told("gates_swapped", "wx and wa are swapped", run(wx=wa, wa=wx)[-1])
@@ -255,15 +370,20 @@ def rglru_step_mistakes(
     gx, ga = product(raw, wx) + bx, (product(raw, wa) + ba).reshape(B, C)
     log_a = decay(ga, a_param)
     yield told(
-        "gates_of_x", "the gates read x: they should read the output of conv1d",
+        "gates_of_x",
+        "the gates read x: they should read the output of conv1d",
         np.where(first, 0, np.exp(log_a) * state_before)
-        + np.where(first, 1, np.sqrt(-np.expm1(2 * log_a))) * sigmoid(gx.reshape(B, C)) * flat,
+        + np.where(first, 1, np.sqrt(-np.expm1(2 * log_a)))
+        * sigmoid(gx.reshape(B, C))
+        * flat,
     )
-    yield "ring_kept", "the input is not written to the ring", {"conv_state": conv_state_before}
+    yield "ring_kept", "the input is not written to the ring", {
+        "conv_state": conv_state_before
+    }
     late = conv_state_before.copy()
     late[np.arange(B), (pos + 1) % width] = x[:, 0]
-    yield "slot_written", "the input is written one slot too late: it belongs in slot pos mod width", {
-        "conv_state": late
-    }
+    yield "slot_written", (
+        "the input is written one slot too late: it belongs in slot pos mod width"
+    ), {"conv_state": late}
     yield "no_side", "the factor gelu(y) is missing: out = h gelu(y)", {"out": h}
     yield "no_gelu", "h is multiplied by y itself: out = h gelu(y)", {"out": h * y[:, 0]}

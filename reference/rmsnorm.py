@@ -19,7 +19,7 @@ def rmsnorm_forward(out, rstd, x, w, R, C, eps, offset):
 
 
 def rmsnorm_residual_forward(out, sum, rstd, x, res, w, R, C, eps, offset, E="f64"):
-    sum[...] = rounded(x + res, E)  # what backward will see is what is normalised
+    sum[...] = rounded(x + res, E)  # the stored, rounded sum is normalised
     rmsnorm_forward(out, rstd, sum, w, R, C, eps, offset)
 
 
@@ -151,9 +151,9 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     yield "dw_without_rstd", "the factor rstd is missing in dw", {
         "dw": dw - here + total(dout * x, axis=0)[0]
     }
-    yield "dw_of_u", "dw sums u x rstd, but it should sum dout x rstd, without (offset + w)", {
-        "dw": dw - here + total(u * x * r, axis=0)[0]
-    }
+    yield "dw_of_u", (
+        "dw sums u x rstd, but it should sum dout x rstd, without (offset + w)"
+    ), {"dw": dw - here + total(u * x * r, axis=0)[0]}
 
 
 # --- checks of this file ----------------------------------------------------------------
@@ -164,7 +164,7 @@ def check(offset, checks):
     x, res, dout, dres, w = (rng.standard_normal(s) for s in 4 * [(R, C)] + [C])
     out, sum, dx, rstd, dw = (np.empty(s) for s in 3 * [(R, C)] + [R, C])
 
-    def loss():  # sum goes on past the norm, as residual stream, with gradient dres
+    def loss():  # sum is also the residual stream, with gradient dres
         rmsnorm_residual_forward(out, sum, rstd, x, res, w, R, C, eps, offset)
         return np.sum(out * dout) + np.sum(sum * dres)
 

@@ -9,7 +9,8 @@ import wb
 from wb import bound
 
 # --- the formulas -----------------------------------------------------------------------
-# x (B,T,H,D) is seen as (B,T,H*D): a token's heads lie one after the other, tokens ld apart.
+# x (B,T,H,D) has the shape (B,T,H*D) here: the heads of a token follow each other, tokens
+# are ld apart.
 
 
 def angles(P, N, base):
@@ -26,24 +27,25 @@ def positions(pos, B, T):
     return np.broadcast_to(np.arange(T), (B, T)) if pos is None else pos
 
 
-def turned(x, cis, p, sign, B, T, H, D, N, interleaved=False):
-    """x with the first N channels of every head turned by sign times the angle of p"""
+def rotate(x, cis, p, sign, B, T, H, D, N, interleaved=False):
+    """rotates the first N channels of every head by sign times the angles of position
+    p"""
     x = x.reshape(B, T, H, D)
     c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]  # (B,T,1,N/2)
     i = slice(0, N, 2) if interleaved else slice(0, N // 2)
     j = slice(1, N, 2) if interleaved else slice(N // 2, N)
-    y = x.copy()  # channels N..D-1 pass unchanged
+    y = x.copy()  # channels N..D-1 stay as they are
     y[..., i] = x[..., i] * c - x[..., j] * s
     y[..., j] = x[..., j] * c + x[..., i] * s
     return y.reshape(B, T, H * D)
 
 
 def rope_forward(out, x, cis, pos, B, T, H, D, N, ld):
-    out[...] = turned(x, cis, positions(pos, B, T), 1, B, T, H, D, N)
+    out[...] = rotate(x, cis, positions(pos, B, T), 1, B, T, H, D, N)
 
 
 def rope_backward(dx, dout, cis, pos, B, T, H, D, N, ld):
-    dx[...] = turned(dout, cis, positions(pos, B, T), -1, B, T, H, D, N)
+    dx[...] = rotate(dout, cis, positions(pos, B, T), -1, B, T, H, D, N)
 
 
 # --- cases ------------------------------------------------------------------------------
@@ -54,9 +56,9 @@ def rope_table_data(call, P, N, base=10000.0):
 
 
 def make_positions(call, kind, B, T):
-    """(B,T) positions, or None where the case passes NULL, and the rows of a table that has
-    some to spare. none: NULL. offset: every row goes on where an earlier call ended.
-    documents: some in each row, each from 0. any: any."""
+    """(B,T) positions, or None if the case passes NULL, and the number of rows of a table
+    that is large enough. kind: none (NULL); offset (every sequence continues from an
+    earlier call); documents (several in each sequence, each from 0); any."""
     t = np.arange(T)
     if kind == "none":
         return None, B * T
@@ -74,8 +76,8 @@ def make_positions(call, kind, B, T):
 def rotation_data(
     call, names, B, T, H, D, N=None, ld=None, pos="none", base=10000.0, inplace=0, shift=0
 ):
-    """N: D. ld: H*D; what lies behind the heads of a token is random. shift: elements off
-    the 16-byte grid."""
+    """Defaults: N = D, ld = H*D. What follows the heads of a token is random. shift:
+    elements off 16-byte alignment."""
     out, x = names
     N, ld = D if N is None else N, H * D if ld is None else ld
     call.scalar("N", N), call.scalar("ld", ld)
@@ -93,11 +95,15 @@ def rotation_data(
 
 
 def rope_forward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0, shift=0):
-    rotation_data(call, ("out", "x"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift)
+    rotation_data(
+        call, ("out", "x"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift
+    )
 
 
 def rope_backward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0, shift=0):
-    rotation_data(call, ("dx", "dout"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift)
+    rotation_data(
+        call, ("dx", "dout"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift
+    )
 
 
 # --- error model: see "Tolerance" in the header -----------------------------------------
@@ -132,18 +138,24 @@ def rope_table_mistakes(cis, P, N, base):
     a, p, i = angles(P, N, base), np.arange(P)[:, None], np.arange(N // 2)
     yield "swapped", "cosine and sine are swapped", {"cis": cis[..., ::-1]}
     in_float = np.float32(base ** (-2 * i / N)) * p.astype(np.float32)
-    yield "float_angle", "the angle is computed in float, with an error of 2^-24 p: use double", (
-        table(in_float.astype(np.float64))
+    yield "float_angle", (
+        "the angle is computed in float, with an error of 2^-24 p: use double"
+    ), (table(in_float.astype(np.float64)))
+    yield "exponent_half", "the exponent is -i/N, but it should be -2i/N", table(
+        p * base ** (-i / N)
     )
-    yield "exponent_half", "the exponent is -i/N, but it should be -2i/N", table(p * base ** (-i / N))
-    yield "exponent_twice", "the exponent is -4i/N, but it should be -2i/N", table(p * base ** (-4 * i / N))
+    yield "exponent_twice", "the exponent is -4i/N, but it should be -2i/N", table(
+        p * base ** (-4 * i / N)
+    )
     yield "exponent_next", "the exponent is -2(i+1)/N, but i should start at 0", (
         table(p * base ** (-2 * (i + 1) / N))
     )
     yield "exponent_sign", "the exponent has the wrong sign: it should be -2i/N", (
         table(p * base ** (2 * i / N))
     )
-    yield "position_next", "row p holds the angles of position p + 1", table(angles(P + 1, N, base)[1:])
+    yield "position_next", "row p holds the angles of position p + 1", table(
+        angles(P + 1, N, base)[1:]
+    )
     yield "sine_sign", "the sine has the wrong sign", {"cis": cis * [1, -1]}
 
 
@@ -153,27 +165,35 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
     def told(cause, words, y):
         return cause, words, {name: np.reshape(y, x.shape)}
 
-    def turn(p=p, sign=sign, cis=cis, **how):
-        return turned(x, cis, p, sign, B, T, H, D, N, **how)
+    def rotated(p=p, sign=sign, cis=cis, **how):
+        return rotate(x, cis, p, sign, B, T, H, D, N, **how)
 
-    yield told("sign", "rotated in the wrong direction: the sine has the wrong sign", turn(sign=-sign))
+    yield told(
+        "sign",
+        "rotated in the wrong direction: the sine has the wrong sign",
+        rotated(sign=-sign),
+    )
     if N > 2:
         yield told(
             "interleaved",
             "the pairs are neighbours (2i, 2i+1), but pair i should be (i, i + N/2)",
-            turn(interleaved=True),
+            rotated(interleaved=True),
         )
     if N > 0:
         yield told(
-            "swapped", "the cosine and the sine of the table are swapped", turn(cis=cis[..., ::-1])
+            "swapped",
+            "the cosine and the sine of the table are swapped",
+            rotated(cis=cis[..., ::-1]),
         )
-    heads, right = x.reshape(B, T, H, D), turn().reshape(B, T, H, D)
+    heads, right = x.reshape(B, T, H, D), rotated().reshape(B, T, H, D)
     if 0 < N:
         i, j = slice(0, N // 2), slice(N // 2, N)
         c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]
         y = right.copy()
         y[..., j] = heads[..., j] * c + right[..., i] * s
-        yield told("used_new", "x_i is overwritten before out_j reads it: read both first", y)
+        yield told(
+            "used_new", "x_i is overwritten before out_j reads it: read both first", y
+        )
         y = heads.copy()
         y[..., i] = right[..., i]
         yield told("half_done", "only the first channel of each pair is rotated", y)
@@ -183,16 +203,31 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
         y = heads.copy()
         y[..., whole] = heads[..., whole] * c - heads[..., far] * s
         y[..., far] = heads[..., far] * c + heads[..., whole] * s
-        yield told("pair_of_d", "pair i is (i, i + D/2), but it should be (i, i + N/2)", y)
+        yield told(
+            "pair_of_d", "pair i is (i, i + D/2), but it should be (i, i + N/2)", y
+        )
     if pos is not None and T <= len(cis):
         yield told(
-            "pos_ignored", "pos is ignored: the position is pos[b,t], not t", turn(positions(None, B, T))
+            "pos_ignored",
+            "pos is ignored: the position is pos[b,t], not t",
+            rotated(positions(None, B, T)),
         )
     if pos is None and B * T <= len(cis):
-        yield told("counts_on", "positions continue from one sequence of the batch to the next: each starts at 0",
-                   turn(np.arange(B * T).reshape(B, T)))  # fmt: skip
-    yield told("next", "row p + 1 of the table is used in place of row p", turn((p + 1) % len(cis)))
-    yield told("before", "row p - 1 of the table is used in place of row p", turn((p - 1) % len(cis)))
+        yield told(
+            "counts_on",
+            "positions continue from one sequence to the next: each starts at 0",
+            rotated(np.arange(B * T).reshape(B, T)),
+        )
+    yield told(
+        "next",
+        "row p + 1 of the table is used in place of row p",
+        rotated((p + 1) % len(cis)),
+    )
+    yield told(
+        "before",
+        "row p - 1 of the table is used in place of row p",
+        rotated((p - 1) % len(cis)),
+    )
     if H > 1:
         y = heads.copy()
         y[:, :, 0] = right[:, :, 0]
@@ -223,22 +258,22 @@ def check(N, pos, checks):
     rope_backward(dx, dout, cis, pos, B, T, H, D, N, H * D)
     checks.gradient(f"rope N={N}: dx", loss, x, dx)
     loss()
-    checks.close(f"rope N={N}: lengths stay", np.sum(out**2), np.sum(x**2))
+    checks.close(f"rope N={N}: lengths stay the same", np.sum(out**2), np.sum(x**2))
 
 
 def check_relative(checks):
-    """<turn(q,m), turn(k,n)> depends on m - n alone: what the whole thing is for"""
+    """<rotate(q,m), rotate(k,n)> depends only on m - n, the purpose of RoPE"""
     rng, D = np.random.default_rng(4), 16
     q, k = rng.standard_normal((2, D))
     cis = np.empty((40, D // 2, 2))
     rope_table(cis, 40, D, 10000.0)
 
     def score(m, n):
-        at = [turned(v.reshape(1, 1, D), cis, np.array([[p]]), 1, 1, 1, 1, D, D)
+        at = [rotate(v.reshape(1, 1, D), cis, np.array([[p]]), 1, 1, 1, 1, D, D)
               for v, p in ((q, m), (k, n))]  # fmt: skip
         return np.sum(at[0] * at[1])
 
-    checks.close("rope: scores depend on the distance", score(39, 32), score(7, 0))
+    checks.close("rope: scores depend only on the distance", score(39, 32), score(7, 0))
 
 
 if __name__ == "__main__":

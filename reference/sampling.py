@@ -1,6 +1,7 @@
-"""sampling.py - sample of lab 07 in float64. The contract is labs/lab07_kvcache/kvcache.h.
+"""sampling.py - sample of lab 07 in float64. The contract is
+labs/lab07_kvcache/kvcache.h.
 
-    python reference/sampling.py    checks how often each token is drawn
+    python reference/sampling.py    checks how often each token is sampled
 """
 
 import numpy as np
@@ -14,7 +15,8 @@ from wb import bound, total
 
 
 def scores(logits, seen, softcap, penalty):
-    """z before the temperature; total() of one number: in half precision ties show"""
+    """z before the temperature. total() of one number: half_sums rounds it, so some
+    tie."""
     z = capped(total(logits[..., None])[..., 0], softcap)
     if seen is None:
         return z
@@ -22,12 +24,12 @@ def scores(logits, seen, softcap, penalty):
 
 
 def largest_first(z):
-    """indices, of equal z the lower one first"""
+    """indices in descending order of z, the lower index first if equal"""
     return np.argsort(-z, kind="stable")
 
 
 def nucleus(z, top_k, top_p):
-    """The kept indices of one row, largest first."""
+    """the kept indices of one row, largest z first"""
     order = largest_first(z)[: top_k or None]
     if top_p >= 1:
         return order
@@ -37,15 +39,15 @@ def nucleus(z, top_k, top_p):
 
 
 def noise(seed, V, pos):
-    """(V), or (n,V) for a column of positions"""
+    """shape (V), or (n,V) for a column of positions"""
     i, seed = np.arange(V), int(seed) & (2**64 - 1)
     fours = np.stack(philox(seed, i // 4, pos, 0, 0))
     numbers = np.choose(i % 4, fours)
     return -np.log(-np.log1p(-(numbers + 0.5) * 2.0**-32))
 
 
-def drawn(z, kept, g):
-    """argmax of z + g over the kept, the lowest index wins"""
+def sampled(z, kept, g):
+    """argmax of z + g over the kept tokens; of equal ones the lowest index"""
     among = np.full(z.shape, -np.inf)
     among[kept] = z[kept] + g[kept]
     return int(np.argmax(among))
@@ -57,7 +59,7 @@ def tokens(z, seed, pos, temperature, top_k, top_p):
     z = z / temperature
     return np.array(
         [
-            drawn(row, nucleus(row, top_k, top_p), noise(s, len(row), p))
+            sampled(row, nucleus(row, top_k, top_p), noise(s, len(row), p))
             for row, s, p in zip(z, seed, pos)
         ]
     )
@@ -74,7 +76,7 @@ def sample(
 
 # --- cases ------------------------------------------------------------------------------
 
-APART = 1e-4  # best and second best; the float32 errors of z and g are below 1e-5
+APART = 1e-4  # between best and second best; the float32 errors of z and g are below 1e-5
 
 
 def clear(z, g, temperature, top_k, top_p):
@@ -89,7 +91,7 @@ def clear(z, g, temperature, top_k, top_p):
             return False
     kept = [nucleus(z, top_k, min(top_p * f, 1)) for f in (1 - APART, 1, 1 + APART)]
     noisy = np.sort((z + g)[kept[-1]])
-    found = {drawn(z, k, g) for k in kept}
+    found = {sampled(z, k, g) for k in kept}
     return len(found) == 1 and (len(noisy) < 2 or noisy[-1] - noisy[-2] > APART)
 
 
@@ -110,16 +112,17 @@ def sample_data(
     near=0,
     last=0,
 ):
-    """sd, mean: of the logits. seen: 0 NULL, 1 a third of the tokens is marked. ties: so many
-    logits share the highest value (temperature 0), or values come on a grid of 1/ties. near:
-    the best is 2^-12 above another, which half precision does not tell apart. last: the best
-    is the last entry. Each row is drawn again until its best and second best are apart."""
+    """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked.
+    ties: the number of logits with the highest value (temperature 0), or all values are
+    multiples of 1/ties. near=1: the best is 2^-12 above another one, a tie in half
+    precision. last=1: the best is the last entry. A row is generated again until its best
+    is clear."""
     rng, ld = call.rng, ld or V
     call.scalar("ld", ld)
     seeds = rng.integers(-(2**63), 2**63 - 1, B)
     pos = rng.integers(0, 5000, B)
     marks = (rng.random((B, V)) < 1 / 3).astype(int)
-    logits = np.full((B, ld), 50.0)  # padding columns would win
+    logits = np.full((B, ld), 50.0)  # padding columns would be the best
     for b in range(B):
         g = noise(seeds[b], V, pos[b]) if temperature else None
         for _ in range(200):
@@ -181,9 +184,11 @@ def sample_mistakes(
         return {"token": tokens(z, seed, pos, temperature, top_k, top_p)}
 
     def each(kept):
-        """tokens drawn from kept(row of z)"""
+        """tokens sampled from kept(row of z)"""
         rows = zip(z() / temperature, seed, pos)
-        return {"token": np.array([drawn(r, kept(r), noise(s, V, p)) for r, s, p in rows])}
+        return {
+            "token": np.array([sampled(r, kept(r), noise(s, V, p)) for r, s, p in rows])
+        }
 
     if temperature == 0:
         yield "highest", "of equal z, the highest index wins: it should be the lowest", {
@@ -192,25 +197,32 @@ def sample_mistakes(
     if softcap and temperature:
         yield "no_softcap", "softcap is ignored", told(z(softcap=0))
     elif softcap:  # the cap is monotonic: these two have the same argmax
-        yield "softcap_late", "softcap is ignored, or applied after the repetition penalty", told(z(softcap=0))
+        yield "softcap_late", (
+            "softcap is ignored, or applied after the repetition penalty"
+        ), told(z(softcap=0))
     if seen is not None and penalty != 1:
         plain = capped(logits, softcap)
         yield "no_penalty", "the repetition penalty is ignored", told(plain)
         yield "negative_divided", (
-            "a negative z is divided by penalty, which makes the token likelier: multiply it"
+            "a negative z is divided by penalty, which makes the token likelier: "
+            "multiply it"
         ), told(np.where(seen != 0, plain / penalty, plain))
         yield "all_penalised", "penalty is applied to tokens that are not in seen", told(
             scores(logits, 1 + 0 * seen, softcap, penalty)
         )
         if softcap and temperature:
-            yield "penalty_first", "penalty is applied before softcap: apply it after", told(
-                capped(scores(logits, seen, 0, penalty), softcap)
-            )
+            yield "penalty_first", (
+                "penalty is applied before softcap: apply it after"
+            ), told(capped(scores(logits, seen, 0, penalty), softcap))
     if temperature == 0:
         return
-    yield "greedy", "the best token always wins: the noise is missing", {"token": np.argmax(z(), -1)}
+    yield "greedy", "the best token always wins: the noise is missing", {
+        "token": np.argmax(z(), -1)
+    }
     yield "pos_ignored", "the noise does not depend on pos", told(z(), pos=0 * pos)
-    yield "seed_0", "every sequence uses the seed of sequence 0", told(z(), seed=0 * seed + seed[0])
+    yield "seed_0", "every sequence uses the seed of sequence 0", told(
+        z(), seed=0 * seed + seed[0]
+    )
     if temperature != 1:
         yield "no_temperature", "temperature is ignored", told(z(), temperature=1.0)
     if top_k:
@@ -218,9 +230,10 @@ def sample_mistakes(
         yield "top_k_more", "top_k + 1 tokens are kept", told(z(), top_k=top_k + 1)
         if top_k > 1:
             yield "top_k_less", "top_k - 1 tokens are kept", told(z(), top_k=top_k - 1)
-        yield "top_k_ties", "all tokens that tie with the last of top_k are kept: keep only the lower indices", (
-            each(lambda r: np.flatnonzero(r >= r[nucleus(r, top_k, 1.0)[-1]]))
-        )
+        yield "top_k_ties", (
+            "all tokens that tie with the last of top_k are kept: keep only the lower "
+            "indices"
+        ), (each(lambda r: np.flatnonzero(r >= r[nucleus(r, top_k, 1.0)[-1]])))
     if top_p < 1:
         whole = lambda r: nucleus(r, top_k, 1.0)  # noqa: E731
         size = lambda r: len(nucleus(r, top_k, top_p))  # noqa: E731
@@ -232,39 +245,40 @@ def sample_mistakes(
             lambda r: whole(r)[: size(r) + 1]
         )
         if top_k:
-            yield "top_p_of_all", "top_p is applied to the softmax of all tokens: apply it to that of the top_k", each(
-                lambda r: whole(r)[: len(nucleus(r, 0, top_p))]
-            )
+            yield "top_p_of_all", (
+                "top_p is applied to the softmax of all tokens: apply it to that of the "
+                "top_k"
+            ), each(lambda r: whole(r)[: len(nucleus(r, 0, top_p))])
         if temperature != 1:
-            yield "temperature_late", "top_p is applied before the temperature: apply it after", each(
-                lambda r: nucleus(r * temperature, top_k, top_p)
-            )
+            yield "temperature_late", (
+                "top_p is applied before the temperature: apply it after"
+            ), each(lambda r: nucleus(r * temperature, top_k, top_p))
 
 
 # --- checks of this file ----------------------------------------------------------------
 
 
 def check(temperature, top_k, top_p, checks):
-    """20,000 draws of seed 42: every token as often as its probability says"""
-    logits, draws = np.array([[0.3, -1.0, 2.0, 1.9, 0.0, 1.9, -3.0]]), 20000
+    """20,000 samples with seed 42: every token as often as its probability says"""
+    logits, samples = np.array([[0.3, -1.0, 2.0, 1.9, 0.0, 1.9, -3.0]]), 20000
     V, seed = logits.shape[1], np.array([42])
     row = logits[0] / temperature
     kept = nucleus(row, top_k, top_p)
     p = np.zeros(V)
     p[kept] = np.exp(row[kept]) / np.sum(np.exp(row[kept]))
-    noisy = row[kept] + noise(42, V, np.arange(draws)[:, None])[:, kept]
+    noisy = row[kept] + noise(42, V, np.arange(samples)[:, None])[:, kept]
     got = kept[np.argmax(noisy, -1)]
-    few = slice(0, 200)  # by way of sample itself, which takes its time
+    few = slice(0, 200)  # through sample itself, which is slow
     token, pos = np.empty(200), np.arange(200)
     sample(
         token, None, np.tile(logits, (200, 1)), np.tile(seed, 200), pos, 200, V, V, 0, 1,
         temperature, top_k, top_p,
     )  # fmt: skip
     assert np.array_equal(token, got[few])
-    sigma = np.sqrt(draws * p * (1 - p)) + 1e-9
-    off = np.max(np.abs(np.bincount(got, minlength=V) - draws * p) / sigma)
+    sigma = np.sqrt(samples * p * (1 - p)) + 1e-9
+    off = np.max(np.abs(np.bincount(got, minlength=V) - samples * p) / sigma)
     what = f"sample, seed 42, temperature {temperature}, top_k {top_k}, top_p {top_p}"
-    checks.ok(f"{what}: {draws} draws are {off:.1f} sigma off at most", off < 4)
+    checks.ok(f"{what}: {samples} samples are at most {off:.1f} sigma off", off < 4)
 
 
 if __name__ == "__main__":
@@ -272,8 +286,10 @@ if __name__ == "__main__":
     for settings in ((1.0, 0, 1.0), (0.7, 3, 1.0), (1.3, 0, 0.8), (1.0, 2, 0.5)):
         check(*settings, checks)
     z = np.array([1.0, 3.0, 3.0, 2.0, 3.0])
-    checks.ok("top_k keeps the lower of equal ones", list(nucleus(z, 2, 1.0)) == [1, 2])
+    checks.ok(
+        "top_k keeps the lower index of equal ones", list(nucleus(z, 2, 1.0)) == [1, 2]
+    )
     z = np.log([0.5, 0.25, 0.125, 0.125])
-    checks.ok("top_p keeps the fewest that reach it", len(nucleus(z, 0, 0.7499)) == 2)
-    checks.ok("top_p is of the softmax of top_k", len(nucleus(z, 2, 0.66)) == 1)
+    checks.ok("top_p keeps as few as reach it", len(nucleus(z, 0, 0.7499)) == 2)
+    checks.ok("top_p applies to the softmax of top_k", len(nucleus(z, 2, 0.66)) == 1)
     checks.done()

@@ -12,13 +12,13 @@ from wb import bound, total
 
 
 def softmax(t):
-    """of each row; -inf where a column is not visible"""
+    """of each row; t is -inf where a column is hidden"""
     e = np.exp(t - np.max(t, -1, keepdims=True))
     return e / total(e)
 
 
 def visible(R, T, S, extra=0):
-    """(R,S): does row r see column j? extra: a mask that lets so many more through"""
+    """(R,S): does row r see column j? extra: columns that a wrong mask lets through"""
     t = np.arange(R)[:, None] % T
     return np.arange(S) <= S - T + t + extra
 
@@ -57,8 +57,9 @@ def cross_entropy(loss, dlogits, logits, target, gscale, R, V, ld, softcap, igno
 
 
 def scores(call, R, N, sd, shift, ramp):
-    """Rows about +shift and -shift in turn, so that exp overflows in one and is 0 in the
-    next. ramp: added from left to right, so that the running maximum never rests."""
+    """Rows alternate between +shift and -shift, so that exp overflows in one and is 0 in
+    the next. ramp: grows from left to right, so that the running maximum keeps
+    changing."""
     x = sd * call.rng.standard_normal((R, N)) + ramp * np.linspace(0, 1, N)
     return x + shift * (-1.0) ** np.arange(R)[:, None]
 
@@ -71,7 +72,7 @@ def softmax_forward_data(call, R, N, scale=1.0, sd=1.0, shift=0.0, ramp=0.0, inp
 def softmax_causal_forward_data(
     call, R, T, S, scale=1.0, sd=1.0, shift=0.0, nan=1, inplace=0
 ):
-    """nan=1: NaN behind the mask, nan=0: values as anywhere else"""
+    """nan=1: hidden scores are NaN; nan=0: they are like the others"""
     x = scores(call, R, S, sd, shift, 0.0)
     if nan:
         x[~visible(R, T, S)] = np.nan
@@ -80,7 +81,7 @@ def softmax_causal_forward_data(
 
 
 def softmax_backward_data(call, R, N, scale=1.0, sd=1.0, T=0, inplace=0):
-    """p as softmax gives it, or (T) as the causal one does"""
+    """p is the result of softmax or, with T, of the causal softmax"""
     t = sd * call.rng.standard_normal((R, N))
     p = softmax(np.where(visible(R, T, N), t, -np.inf) if T else t)
     call.out("dx", (R, N), at="dout" if inplace else None, owner="row")
@@ -104,8 +105,8 @@ def cross_entropy_data(
     nan=1,
     inplace=0,
 ):
-    """ignored: every so manieth target is `ignore`. gscale=0: NULL. nan=0: the padding
-    columns hold values as anywhere else, not NaN. grad=0: dlogits is NULL."""
+    """ignored=n: every n-th target is `ignore`. gscale=0: NULL. nan=1: the padding
+    columns are NaN, nan=0: they are like the others. grad=0: dlogits is NULL."""
     ld = ld or V
     logits = scores(call, R, ld, sd, shift, ramp)
     if nan:
@@ -129,7 +130,7 @@ def cross_entropy_data(
 
 
 def probability_bound(y, t, n):
-    """t: what exp is taken of; -inf where y is exactly 0"""
+    """t: the argument of exp; -inf where y is exactly 0"""
     m = np.max(t, -1, keepdims=True)
     c = np.where(np.isinf(t), 0, 8 + np.abs(t) + np.abs(m))
     return {"out": bound(y, "|y|", c=c, c_text="8 + |s x| + |m|", n=n)}
@@ -160,7 +161,9 @@ def cross_entropy_bounds(
         p = softmax(z) + (np.arange(V) == target[:, None])
         M[:, :V] = counts[:, None] * p * (1 if gscale is None else abs(gscale[0]))
         c[:, :V] = 8 + np.abs(z) + np.abs(m)
-        b["dlogits"] = bound(M, "|gscale| (p + [j = t])", c=c, c_text="8 + |z| + |m|", n=V)
+        b["dlogits"] = bound(
+            M, "|gscale| (p + [j = t])", c=c, c_text="8 + |z| + |m|", n=V
+        )
     return b
 
 
@@ -171,43 +174,47 @@ def softmax_forward_mistakes(out, x, R, N, scale):
     t = scale * x
     e = np.exp(t - np.max(t, -1, keepdims=True))
     yield "no_scale", "scale is ignored", {"out": softmax(x)}
-    yield "scale_after", "scale multiplies the result: it should multiply x", {"out": scale * softmax(x)}
+    yield "scale_after", "scale multiplies the result: it should multiply x", {
+        "out": scale * softmax(x)
+    }
     yield "no_division", "exp(s x - m) is not divided by the sum", {"out": e}
     yield "base_two", "2^z is used in place of exp(z)", {"out": softmax(t * np.log(2))}
-    yield "sum_of_matrix", "divided by the sum over all rows: each row has its own sum", {"out": e / np.sum(e)}
+    yield "sum_of_matrix", "divided by the sum over all rows: each row has its own sum", {
+        "out": e / np.sum(e)
+    }
     yield "logarithm", "this is the logarithm of the softmax", {"out": np.log(softmax(t))}
     last = np.where(np.arange(N) < max(N // 32 * 32, 1), e, 0)
-    yield "sum_misses_tail", "the sum leaves out the columns after the last multiple of 32", {
-        "out": e / total(last)
-    }
+    yield "sum_misses_tail", (
+        "the sum leaves out the columns after the last multiple of 32"
+    ), {"out": e / total(last)}
 
 
 def softmax_causal_forward_mistakes(out, x, R, T, S, scale):
     def masked(see):
         t = np.where(see, scale * x, -np.inf)
-        t[~see.any(-1), 0] = 0  # a row that sees nothing
+        t[~see.any(-1), 0] = 0  # a row that sees no key
         return {"out": softmax(t)}
 
     r = np.arange(R)[:, None]
-    yield "sees_one_more", "the mask is off by one: query t also sees key S-T+t+1", masked(
-        visible(R, T, S, 1)
-    )
-    yield "sees_one_less", "the mask is off by one: query t does not see its own key, S-T+t", masked(
-        visible(R, T, S, -1)
-    )
+    yield "sees_one_more", (
+        "the mask is off by one: query t also sees key S-T+t+1"
+    ), masked(visible(R, T, S, 1))
+    yield "sees_one_less", (
+        "the mask is off by one: query t does not see its own key, S-T+t"
+    ), masked(visible(R, T, S, -1))
     yield "no_offset", "the mask treats query t as key t, but it is key S-T+t", masked(
         np.arange(S) <= r % T
     )
-    yield "row_not_modulo", "the mask treats row r as query r, but it is query r % T", masked(
-        np.arange(S) <= S - T + r
-    )
+    yield "row_not_modulo", (
+        "the mask treats row r as query r, but it is query r % T"
+    ), masked(np.arange(S) <= S - T + r)
     yield "no_scale", "scale is ignored", {
         "out": softmax(np.where(visible(R, T, S), x, -np.inf))
     }
     p = softmax(scale * x)
-    yield "masked_after", "the mask is applied after the division: the sum includes hidden keys", {
-        "out": np.where(visible(R, T, S), p, 0)
-    }
+    yield "masked_after", (
+        "the mask is applied after the division: the sum includes hidden keys"
+    ), {"out": np.where(visible(R, T, S), p, 0)}
 
 
 def softmax_backward_mistakes(dx, dout, p, scale):
@@ -235,7 +242,9 @@ def cross_entropy_mistakes(
     def outputs(z, slope=1.0, counts=counts, hit=hit, g=g):
         m = np.max(z, -1, keepdims=True)
         z_target = np.sum(z[:, :V] * hit, -1, keepdims=True)
-        wrong = {"loss": np.where(counts, np.log(total(np.exp(z - m))) + m - z_target, 0)[:, 0]}
+        wrong = {
+            "loss": np.where(counts, np.log(total(np.exp(z - m))) + m - z_target, 0)[:, 0]
+        }
         if dlogits is not None:
             wrong["dlogits"] = np.zeros((R, ld))
             p = softmax(z)[:, :V]
@@ -250,9 +259,9 @@ def cross_entropy_mistakes(
     slope = 1 - (z / softcap) ** 2 if softcap else 1.0
     m = np.max(z, -1)
     yield "no_softcap", "softcap is ignored", outputs(logits[:, :V])
-    yield "ignore_counted", "rows whose target is `ignore` get a loss and a gradient: both should be 0", outputs(
-        z, slope, np.full((R, 1), True)
-    )
+    yield "ignore_counted", (
+        "rows whose target is `ignore` get a loss and a gradient: both should be 0"
+    ), outputs(z, slope, np.full((R, 1), True))
     yield "padding_counted", "the sum includes the padding columns", outputs(
         capped(logits, softcap), slope
     )
@@ -262,11 +271,15 @@ def cross_entropy_mistakes(
         "loss": loss / np.log(2)
     }
     yield "mean", "divided by R: every row has a loss of its own", {"loss": loss / R}
-    yield "no_softcap_gradient", "the factor 1 - (z/softcap)^2 is missing", gradient(slope=1.0)
+    yield "no_softcap_gradient", "the factor 1 - (z/softcap)^2 is missing", gradient(
+        slope=1.0
+    )
     yield "no_gscale", "gscale is ignored", gradient(g=1)
     yield "no_target", "1 is not subtracted at the target", gradient(hit=0 * hit)
     yield "wrong_sign", "the sign of the gradient is wrong", gradient(g=-g)
-    yield "gradient_mean", "divided by R: the caller asks for the mean through gscale", gradient(g=g / R)
+    yield "gradient_mean", (
+        "divided by R: the caller asks for the mean through gscale"
+    ), gradient(g=g / R)
 
 
 # --- checks of this file ----------------------------------------------------------------
@@ -299,7 +312,7 @@ def check_softmax(checks):
     before = out.copy()
     x[~visible(R, 3, N)] = np.nan
     causal_loss()
-    checks.ok("causal: NaN behind the mask changes nothing", np.array_equal(out, before))
+    checks.ok("causal: NaN in hidden scores changes nothing", np.array_equal(out, before))
 
 
 def check_cross_entropy(softcap, checks):
@@ -314,7 +327,9 @@ def check_cross_entropy(softcap, checks):
 
     cross_entropy(each, dlogits, logits, target, gscale, R, V, ld, softcap, -1)
     what = f"cross-entropy softcap {softcap}"
-    checks.gradient(f"{what}: dlogits, padding and the ignored row", loss, logits, dlogits)
+    checks.gradient(
+        f"{what}: dlogits, padding and the ignored row", loss, logits, dlogits
+    )
     checks.ok(f"{what}: no loss where ignored", each[2] == 0 and np.all(each >= 0))
 
 

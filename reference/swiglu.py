@@ -27,7 +27,7 @@ def silu_slope(z):
     return s * (1 + z * (1 - s))
 
 
-def gelu(z):  # 1 + tanh(u) = 2 sigmoid(2u): the same number, without the cancellation
+def gelu(z):  # 1 + tanh(u) = 2 sigmoid(2u), without the cancellation
     return z * sigmoid(2 * K * (z + CUBE * z**3))
 
 
@@ -60,7 +60,7 @@ FAR = [90.0, 200.0, 1e4, 1e15, 1e30]  # where exp overflows, where z^3 does
 
 
 def gates(call, R, F, scale, far):
-    """scale: the size of z; far=1: among ordinary ones, |z| up to 1e30"""
+    """scale: the size of z; far=1: half of them have |z| from 90 to 1e30"""
     z = call.normal((R, F), scale)
     if far:
         at = call.rng.choice(z.size, z.size // 2, replace=False)
@@ -70,8 +70,9 @@ def gates(call, R, F, scale, far):
 
 
 def lay_out(call, R, F, ld, packed, shift, scale, far):
-    """The buffers of gate and up: {name: (buffer, offset)}, ld. What lies between the rows
-    is random too: whoever reads it is found out. shift: elements off the 16-byte grid."""
+    """The buffers of gate and up: {name: (buffer, offset)}, ld. The gaps between rows are
+    random too, so a kernel that reads them fails. shift: elements off 16-byte alignment.
+    """
     ld = ld or (2 * F if packed else F)
     call.scalar("ld", ld)
     z, u = gates(call, R, F, scale, far), call.normal((R, F))
@@ -116,7 +117,7 @@ swiglu_backward_data = geglu_backward_data = backward_data
 
 
 def near(z):
-    return np.minimum(np.abs(z), 128)  # beyond, s(z) is 0 or 1 in float
+    return np.minimum(np.abs(z), 128)  # beyond that, s(z) is 0 or 1 in float
 
 
 def scaled(M, M_text, z):
@@ -124,7 +125,7 @@ def scaled(M, M_text, z):
 
 
 def relative(y, z, factor):
-    """M = |y|; but s(z) below 2^-126 may be anything that small, or 0"""
+    """M = |y|; an s(z) below 2^-126 may be any number below it, or 0"""
     least = 2.0**-126 * np.abs(z * factor) / ((8 + near(z)) * 2.0**-24)
     return scaled(np.maximum(np.abs(y), least), "|y|", z)
 
@@ -157,7 +158,7 @@ def geglu_backward_bounds(dgate, dup, dout, gate, up):
 
 
 def ld_ignored(gate, up, R, F, ld):
-    """gate and up as a kernel sees them that takes F for ld, where gate and up are packed"""
+    """gate and up, packed, as a kernel sees them that uses F in place of ld"""
     flat = np.concatenate([gate, up], axis=1).reshape(-1)
     return flat[: R * F].reshape(R, F), flat[F : F + R * F].reshape(R, F)
 
@@ -167,7 +168,9 @@ def forward_mistakes(act, gate, up, R, F, ld):
         "out": act(up) * gate
     }
     yield "no_up", "the factor up is missing: out = act(gate) * up", {"out": act(gate)}
-    yield "no_activation", "the activation is missing: out = act(gate) * up", {"out": gate * up}
+    yield "no_activation", "the activation is missing: out = act(gate) * up", {
+        "out": gate * up
+    }
     if ld == 2 * F and R > 1:
         yield "ld_ignored", "row r is read at r*F, but it starts at r*ld", {
             "out": (lambda z, u: act(z) * u)(*ld_ignored(gate, up, R, F, ld))
@@ -181,25 +184,31 @@ def swiglu_forward_mistakes(out, gate, up, R, F, ld):
     yield "sigmoid_sign", "the exponent has the wrong sign: s(z) = 1 / (1 + exp(-z))", {
         "out": gate * sigmoid(-gate) * up
     }
-    yield "gelu", "this is GeGLU: SwiGLU multiplies by silu(gate)", {"out": gelu(gate) * up}
+    yield "gelu", "this is GeGLU: SwiGLU multiplies by silu(gate)", {
+        "out": gelu(gate) * up
+    }
     yield from forward_mistakes(silu, gate, up, R, F, ld)
 
 
 def erf(x):
-    """Abramowitz and Stegun 7.1.26, good to 1.5e-7: enough to name a mistake"""
+    """Abramowitz and Stegun 7.1.26: an error of 1.5e-7 is enough to name a mistake"""
     t = 1 / (1 + 0.3275911 * np.abs(x))
     a = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-    return np.sign(x) * (1 - np.exp(-(x**2)) * sum(c * t ** (i + 1) for i, c in enumerate(a)))
+    return np.sign(x) * (
+        1 - np.exp(-(x**2)) * sum(c * t ** (i + 1) for i, c in enumerate(a))
+    )
 
 
 def geglu_forward_mistakes(out, gate, up, R, F, ld):
     yield "erf", "this is the erf form of GELU: GeGLU uses the tanh form", {
         "out": gate / 2 * (1 + erf(gate / np.sqrt(2))) * up
     }
-    yield "silu", "this is SwiGLU: GeGLU multiplies by gelu(gate)", {"out": silu(gate) * up}
-    yield "quick_gelu", "this is z * s(1.702 z), the quick GELU: GeGLU uses the tanh form", {
-        "out": gate * sigmoid(1.702 * gate) * up
+    yield "silu", "this is SwiGLU: GeGLU multiplies by gelu(gate)", {
+        "out": silu(gate) * up
     }
+    yield "quick_gelu", (
+        "this is z * s(1.702 z), the quick GELU: GeGLU uses the tanh form"
+    ), {"out": gate * sigmoid(1.702 * gate) * up}
     yield "no_cube", "the term 0.044715 z^3 is missing", {
         "out": gate * sigmoid(2 * K * gate) * up
     }
@@ -209,18 +218,24 @@ def geglu_forward_mistakes(out, gate, up, R, F, ld):
 
 def backward_mistakes(act, slope, dout, gate, up):
     dgate = dout * up * slope(gate)
-    yield "swapped", "dgate and dup are swapped", {"dgate": dout * act(gate), "dup": dgate}
+    yield "swapped", "dgate and dup are swapped", {
+        "dgate": dout * act(gate),
+        "dup": dgate,
+    }
     yield "no_up", "the factor up is missing in dgate", {"dgate": dout * slope(gate)}
     yield "dup_with_up", "dup has a factor up too many: it is dout * act(gate)", {
         "dup": dout * act(gate) * up
     }
-    yield "no_dout", "the factor dout is missing", {"dgate": up * slope(gate), "dup": act(gate)}
+    yield "no_dout", "the factor dout is missing", {
+        "dgate": up * slope(gate),
+        "dup": act(gate),
+    }
     yield "forward", "dgate uses the activation itself, not its derivative", {
         "dgate": dout * up * act(gate)
     }
-    yield "in_place_order", "dup is computed from gate after dgate has overwritten it: read gate first", {
-        "dup": dout * act(dgate)
-    }
+    yield "in_place_order", (
+        "dup is computed from gate after dgate has overwritten it: read gate first"
+    ), {"dup": dout * act(dgate)}
 
 
 def swiglu_backward_mistakes(dgate, dup, dout, gate, up):
@@ -234,16 +249,20 @@ def swiglu_backward_mistakes(dgate, dup, dout, gate, up):
     yield "one_minus_s", "dgate uses s(z) in place of 1 - s(z)", {
         "dgate": dout * up * s * (1 + gate * s)
     }
-    yield "no_gate", "the factor gate is missing in dup: silu(z) is z * s(z)", {"dup": dout * s}
+    yield "no_gate", "the factor gate is missing in dup: silu(z) is z * s(z)", {
+        "dup": dout * s
+    }
     yield from backward_mistakes(silu, silu_slope, dout, gate, up)
 
 
 def geglu_backward_mistakes(dgate, dup, dout, gate, up):
     z, s = gate, sigmoid(2 * K * (gate + CUBE * gate**3))
-    yield "first_term_alone", "the term with 1 - h^2 is missing in dgate", {"dgate": dout * up * s}
-    yield "inner_slope", "the factor 1 + 3 * 0.044715 z^2, from the cubic term, is missing in dgate", {
-        "dgate": dout * up * (s + 2 * z * s * (1 - s) * K)
+    yield "first_term_alone", "the term with 1 - h^2 is missing in dgate", {
+        "dgate": dout * up * s
     }
+    yield "inner_slope", (
+        "the factor 1 + 3 * 0.044715 z^2, from the cubic term, is missing in dgate"
+    ), {"dgate": dout * up * (s + 2 * z * s * (1 - s) * K)}
     yield "silu", "these are the gradients of SwiGLU", {
         "dgate": dout * up * silu_slope(z),
         "dup": dout * silu(z),
@@ -283,5 +302,5 @@ if __name__ == "__main__":
     checks.close("silu(1)", silu(np.array([1.0])), np.array([1 / (1 + np.exp(-1))]))
     far = np.array([-1e30, -800.0, 800.0, 1e30])
     with np.errstate(all="ignore"):
-        checks.ok("the far ends", np.array_equal(silu(far), [0, 0, 800, 1e30]))
+        checks.ok("values for large |z|", np.array_equal(silu(far), [0, 0, 800, 1e30]))
     checks.done()

@@ -2,16 +2,16 @@
 
     python reference/tinylm.py     checks the gradients against finite differences
 
-The two architectures that tinylm/ trains. A layer is a temporal block and an MLP, each
-behind an RMSNorm and added to the stream:
+These are the two architectures that tinylm/ trains. A layer is a temporal block and an
+MLP, each after an RMSNorm and added to the residual stream:
     llama     RoPE, attention with K key/value heads for H query heads; SwiGLU; no biases;
               the output matrix tied to the embedding or its own
-    griffin   of three layers two with an RG-LRU, one with attention in a window, RoPE on
-              half of each head; GeGLU; biases; norms of weight 1 + w; soft cap
-Weights go by their Hugging Face names (tinylm_config.py), matrices are (outputs, inputs).
-The ops are those of the other files here; products and the order of everything are
-written out. Two other ways lead to the same numbers in the tests: the C program, and
-transformers' LlamaForCausalLM and RecurrentGemmaForCausalLM.
+    griffin   two layers with an RG-LRU, then one with attention in a window and RoPE on
+              half of each head; GeGLU; biases; norms with weight 1 + w; soft cap
+Weights have their Hugging Face names (tinylm_config.py); matrices are (outputs, inputs).
+The ops are those of the other files here; matrix products and the order of the ops are
+written out. The tests compare with the C program and with transformers' LlamaForCausalLM
+and RecurrentGemmaForCausalLM.
 """
 
 import numpy as np
@@ -32,12 +32,15 @@ GATED = {
 
 
 def embedding_scale(config):
-    """of griffin sqrt(C), rounded to bf16 as published models have it"""
-    return wb.rounded(np.sqrt(np.float32(config.channels)), "bf16") if config.scaled else 1.0
+    """for griffin sqrt(C), rounded to bf16 as in the published models"""
+    return (
+        wb.rounded(np.sqrt(np.float32(config.channels)), "bf16") if config.scaled else 1.0
+    )
 
 
 class Model:
-    """Model(config, weights).logits(tokens); .gradients(tokens, targets) -> loss, {name: g}"""
+    """Model(config, weights).logits(tokens); .gradients(tokens, targets) -> loss, {name:
+    g}"""
 
     def __init__(self, config, weights, context=None):
         self.c, self.w, self.g, self.pos = config, weights, None, None
@@ -48,19 +51,33 @@ class Model:
         own = "lm_head.weight" in weights
         self.head = "lm_head.weight" if own else "model.embed_tokens.weight"
 
-    # --- norms and products: x (R, channels) --------------------------------------------
+    # --- norms and matrix products: x (R, channels) -------------------------------------
 
     def norm(self, name, x):
         out, rstd = np.empty_like(x), np.empty(len(x))
         rmsnorm.rmsnorm_forward(
-            out, rstd, x, self.w[name + ".weight"], *x.shape, self.c.eps, float(self.c.griffin)
+            out,
+            rstd,
+            x,
+            self.w[name + ".weight"],
+            *x.shape,
+            self.c.eps,
+            float(self.c.griffin),
         )
         return out, rstd
 
     def norm_backward(self, name, dout, x, rstd, dres):
         dx, name = np.empty_like(x), name + ".weight"
         rmsnorm.rmsnorm_backward(
-            dx, self.g[name], dout, x, self.w[name], rstd, dres, *x.shape, float(self.c.griffin)
+            dx,
+            self.g[name],
+            dout,
+            x,
+            self.w[name],
+            rstd,
+            dres,
+            *x.shape,
+            float(self.c.griffin),
         )
         return dx
 
@@ -77,7 +94,7 @@ class Model:
 
     # --- attention ----------------------------------------------------------------------
 
-    def turn(self, function, x, heads):
+    def rotate(self, function, x, heads):
         D, out = self.c.head_dim, np.empty_like(x)
         sizes = (*x.shape[:2], heads, D, self.c.rotated, heads * D)
         function(out, x, self.cis, self.pos, *sizes)
@@ -90,21 +107,23 @@ class Model:
 
     def attention(self, l, u, B, T):
         q, k, v = (self.linear(what, l, u).reshape(B, T, -1) for what in "qkv")
-        q = self.turn(rope.rope_forward, q, self.c.heads)
-        k = self.turn(rope.rope_forward, k, self.c.kv_heads)
+        q = self.rotate(rope.rope_forward, q, self.c.heads)
+        k = self.rotate(rope.rope_forward, k, self.c.kv_heads)
         att, lse = np.empty_like(q), np.empty((B, self.c.heads, T))
         attention.attention_forward(att, lse, q, k, v, *self.attention_sizes(q))
         return self.linear("o", l, att.reshape(B * T, -1)), (q, k, v, att, lse)
 
     def attention_backward(self, l, dy, u, kept):
         q, k, v, att, lse = kept
-        datt = self.linear_backward("o", l, dy, att.reshape(len(u), -1)).reshape(att.shape)
+        datt = self.linear_backward("o", l, dy, att.reshape(len(u), -1)).reshape(
+            att.shape
+        )
         dq, dk, dv = np.empty_like(q), np.empty_like(k), np.empty_like(v)
         attention.attention_backward(
             dq, dk, dv, datt, q, k, v, att, lse, *self.attention_sizes(q)
         )
-        dq = self.turn(rope.rope_backward, dq, self.c.heads)
-        dk = self.turn(rope.rope_backward, dk, self.c.kv_heads)
+        dq = self.rotate(rope.rope_backward, dq, self.c.heads)
+        dk = self.rotate(rope.rope_backward, dk, self.c.kv_heads)
         return sum(
             self.linear_backward(what, l, d.reshape(len(u), -1), u)
             for what, d in (("q", dq), ("k", dk), ("v", dv))
@@ -113,7 +132,8 @@ class Model:
     # --- RG-LRU -------------------------------------------------------------------------
 
     def recurrence(self, weights, l):
-        """of self.w or self.g: convolution, both gates, a_param, in the labs' shapes"""
+        """from self.w or self.g: convolution, both gates, a_param, in the shapes of the
+        labs"""
         conv, lru = self.c.name("conv", l), self.c.name("lru", l) + "."
         return (
             weights[conv + ".weight"][:, 0], weights[conv + ".bias"],
@@ -173,10 +193,11 @@ class Model:
         du = self.linear_backward("gate", l, dgate, u)
         return du + self.linear_backward("up", l, dup, u)
 
-    # --- the whole ----------------------------------------------------------------------
+    # --- the whole model ----------------------------------------------------------------
 
     def forward(self, tokens, pos=None):
-        """pos (B,T): where a token stands in its document, if a row has several"""
+        """pos (B,T): the position of a token in its document, if a sequence has
+        several"""
         (B, T), self.pos = tokens.shape, pos
         x, kept = self.emb_scale * self.w["model.embed_tokens.weight"][tokens.ravel()], []
         for l in range(self.c.layers):
@@ -195,7 +216,7 @@ class Model:
         return self.c.softcap * np.tanh(z / self.c.softcap) if self.c.softcap else z
 
     def logits(self, tokens, pos=None):
-        """(B,T,V), behind the soft cap"""
+        """(B,T,V), after the soft cap"""
         return self.capped(self.forward(tokens, pos)[0].reshape(*tokens.shape, -1))
 
     def layer_backward(self, l, dx, kept):
@@ -220,13 +241,15 @@ class Model:
         return self.cross_entropy(None, self.forward(tokens)[0], targets)
 
     def gradients(self, tokens, targets):
-        """mean loss over all tokens, and its gradient for each weight"""
+        """the mean loss over all tokens, and its gradient with respect to each weight"""
         self.g = {name: np.zeros_like(w) for name, w in self.w.items()}
         logits, (kept, x, h, r) = self.forward(tokens)
         dlogits = np.empty_like(logits)
         loss = self.cross_entropy(dlogits, logits, targets)
         self.g[self.head] += dlogits.T @ h
-        dx = self.norm_backward(self.c.name("norm"), dlogits @ self.w[self.head], x, r, None)
+        dx = self.norm_backward(
+            self.c.name("norm"), dlogits @ self.w[self.head], x, r, None
+        )
         for l in reversed(range(self.c.layers)):
             dx = self.layer_backward(l, dx, kept[l])
         embedding = self.g["model.embed_tokens.weight"]
@@ -241,9 +264,11 @@ def random_weights(config, rng):
     w = {}
     for name, shape in config.shapes().items():
         matrix, ones = len(shape) > 1 and "bias" not in name, not config.griffin
-        w[name] = rng.standard_normal(shape) * (0.4 if matrix else 0.2) + (not matrix and ones)
+        w[name] = rng.standard_normal(shape) * (0.4 if matrix else 0.2) + (
+            not matrix and ones
+        )
         if "recurrent_param" in name:
-            w[name] -= 2  # a far from 0
+            w[name] -= 2  # keeps a away from 0
     return w
 
 
@@ -264,7 +289,9 @@ def check(what, config, checks):
             flat[i] = x
             slope = (8 * (near[0] - near[1]) - (near[2] - near[3])) / 12e-4
             worst = max(worst, abs(slope - got[i]) / np.abs(got).max())
-    checks.ok(f"{what}: gradients of all {len(w)} weights ({worst:.1e} <= 1e-08)", worst <= 1e-8)
+    checks.ok(
+        f"{what}: gradients of all {len(w)} weights ({worst:.1e} <= 1e-08)", worst <= 1e-8
+    )
     cut = config.context // 2
     seen = m.logits(tokens[:, :cut])
     checks.close(f"{what}: later tokens are not seen", m.logits(tokens)[:, :cut], seen)
@@ -273,13 +300,19 @@ def check(what, config, checks):
 if __name__ == "__main__":
     checks = wb.Checks()
     check("grouped heads, tied", Config(), checks)
-    check("one key head, own head", Config(kv_heads=1, tied=False, layers=1), checks)
-    check("heads wider than the stream", Config(head_dim=4, kv_heads=6), checks)
+    check(
+        "one key head, output matrix of its own",
+        Config(kv_heads=1, tied=False, layers=1),
+        checks,
+    )
+    check("heads wider than the residual stream", Config(head_dim=4, kv_heads=6), checks)
     griffin = dict(arch="griffin", head_dim=4, softcap=3.0, before=2)
     check("griffin", Config(layers=3, kv_heads=1, recurrent=18, **griffin), checks)
     check(
         "griffin, two key heads, two taps",
-        Config(layers=2, heads=4, kv_heads=2, blocks="ar", recurrent=8, taps=2, **griffin),
+        Config(
+            layers=2, heads=4, kv_heads=2, blocks="ar", recurrent=8, taps=2, **griffin
+        ),
         checks,
     )
     checks.done()

@@ -1,13 +1,13 @@
-"""tinylm_config.py - sizes of the models of tinylm.py, and their weights by name and shape.
-
-Names and shapes are those of Hugging Face: LlamaForCausalLM, RecurrentGemmaForCausalLM.
+"""tinylm_config.py - the sizes of the models in tinylm.py, and the names and shapes of
+their weights, which are those of Hugging Face: LlamaForCausalLM,
+RecurrentGemmaForCausalLM.
 """
 
 from dataclasses import dataclass
 
 import attention
 
-# The same weight has a name in each architecture.
+# The name of each weight in each architecture.
 NAMES = {
     "llama": {
         "norm": "model.norm", "n1": "input_layernorm", "n2": "post_attention_layernorm",
@@ -45,10 +45,10 @@ class Config:
     blocks: str = "rra"
     recurrent: int = 0
     taps: int = 4
-    before: int = attention.ALL  # tokens before its own that attention sees
+    before: int = attention.ALL  # earlier tokens that attention sees
     softcap: float = 0.0
     scale_embedding: bool = True
-    turned: float = 0.5  # part of a head that RoPE turns
+    rotary_factor: float = 0.5  # the part of a head that RoPE rotates
 
     @property
     def griffin(self):
@@ -60,7 +60,7 @@ class Config:
 
     @property
     def rotated(self):
-        return int(self.head_dim * self.turned) if self.griffin else self.head_dim
+        return int(self.head_dim * self.rotary_factor) if self.griffin else self.head_dim
 
     def is_recurrent(self, l):
         return self.griffin and self.blocks[l % len(self.blocks)] == "r"
@@ -70,7 +70,7 @@ class Config:
         return name if l is None else f"model.layers.{l}.{name}"
 
     def linear(self, what, l):
-        """{name: shape} of a product's weight, and of its bias if it has one"""
+        """{name: shape} of a linear layer's weight, and of its bias if it has one"""
         C, F, Cr = self.channels, self.hidden, self.recurrent
         HD, KD = self.heads * self.head_dim, self.kv_heads * self.head_dim
         shape = {
@@ -87,10 +87,10 @@ class Config:
         M = Cr // H
         lru, conv = self.name("lru", l), self.name("conv", l)
         return {
-            conv + ".weight": (Cr, 1, self.taps), conv + ".bias": (Cr,),
-            lru + ".recurrent_param": (Cr,),
-            lru + ".input_gate_weight": (H, M, M), lru + ".input_gate_bias": (H, M),
-            lru + ".recurrent_gate_weight": (H, M, M), lru + ".recurrent_gate_bias": (H, M),
+            conv + ".weight": (Cr, 1, self.taps), conv + ".bias": (Cr,), lru +
+            ".recurrent_param": (Cr,), lru + ".input_gate_weight": (H, M, M), lru +
+            ".input_gate_bias": (H, M), lru + ".recurrent_gate_weight": (H, M, M), lru +
+            ".recurrent_gate_bias": (H, M),
         }  # fmt: skip
 
     def shapes(self):
@@ -110,7 +110,7 @@ class Config:
 
 
 def from_json(c):
-    """the Config that a config.json describes: keys of older and newer versions"""
+    """the Config of a config.json, with the keys of older or newer versions"""
     heads, griffin = c["num_attention_heads"], c["model_type"] != "llama"
     rope = c.get("rope_parameters") or c
     same = dict(
@@ -123,12 +123,12 @@ def from_json(c):
     )  # fmt: skip
     if not griffin:
         return Config(**same)
-    same["hidden"] //= 2  # counts gate and up there
+    same["hidden"] //= 2  # there it counts gate and up
     return Config(
         **same, arch="griffin", blocks="".join(b[0] for b in c["block_types"]),
         recurrent=c.get("lru_width") or c["hidden_size"], taps=c["conv1d_width"],
         softcap=c["logits_soft_cap"] or 0.0,
         before=c["attention_window_size"] - c.get("hf_window", False),
-        turned=rope.get("partial_rotary_factor", 0.5),
+        rotary_factor=rope.get("partial_rotary_factor", 0.5),
         scale_embedding=c.get("embeddings_scale_by_sqrt_dim", True),
     )  # fmt: skip

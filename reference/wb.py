@@ -1,19 +1,20 @@
-"""wb.py - what every reference shares: element types, cases, data, tolerances, checks.
+"""wb.py - what all references share: element types, cases, data, tolerances, checks.
 
 A reference file such as rmsnorm.py defines, for each contract function X,
 
-    X(out, rstd, x, w, R, C, eps, offset)   the formula in float64. The argument order of
-                                            the C contract without workspace and stream;
-                                            fills its outputs, adds to its `acc`s.
+    X(out, rstd, x, w, R, C, eps, offset)   the formula in float64, with the arguments of
+                                            the C contract except workspace and stream. It
+                                            fills its outputs and adds to its `acc`s.
     X_data(call, R, C, eps=1e-5, ...)       makes the arguments of one case. Its keywords
-                                            are the keys a line of the cases file may use.
+                                            are the keys that a line of the cases file may
+                                            use.
     X_bounds(same arguments as X)           {output: bound(...)}, the error model.
     X_mistakes(same arguments as X)         optional: yields (cause, words, {output: what
-                                            a kernel with that mistake would give}).
+                                            a kernel with that mistake computes}).
 
-Arguments are passed by name, so all three may name only those they need: a function that
-wants to know the element type takes a last argument `E`; X_bounds and X_mistakes may take
-`k_before`, what the inout k held before the call. dump.py turns cases into files.
+Arguments are passed by name, so each function names only those that it needs. A last
+argument `E` is the element type. X_bounds and X_mistakes may take `k_before`, the
+contents of the inout argument k before the call. dump.py writes the cases to files.
 """
 
 import inspect
@@ -23,12 +24,12 @@ import numpy as np
 
 
 class Broken(Exception):
-    """A fault of the exercise (cases file or reference), in one line."""
+    """An error of the exercise (cases file or reference), in one line."""
 
 
 # --- element types ----------------------------------------------------------------------
 
-# unit: half the relative distance of neighbours. least: half the distance next to zero.
+# unit: half the relative distance between neighbours; least: half their distance at 0
 TYPES = {
     "f32": {"file": "F32", "numpy": np.float32, "unit": 2.0**-24, "least": 2.0**-150},
     "f16": {"file": "F16", "numpy": np.float16, "unit": 2.0**-11, "least": 2.0**-25},
@@ -47,12 +48,12 @@ def encode(values, E):
             return np.asarray(values).astype(TYPES[E]["numpy"])
         bits = np.asarray(values, np.float32).view(np.uint32)
     nan = (bits & 0x7FFFFFFF) > 0x7F800000
-    even = (bits >> 16) & 1  # ties go to the even neighbour
+    even = (bits >> 16) & 1  # ties round to even
     return np.where(nan, 0x7FFF, (bits + 0x7FFF + even) >> 16).astype(np.uint16)
 
 
 def decode(bits, E):
-    """the inverse: float64, or the integers themselves"""
+    """the inverse of encode: float64, or the integers themselves"""
     if E in ("i32", "i64", "u8"):
         return bits
     if E == "bf16":
@@ -61,7 +62,7 @@ def decode(bits, E):
 
 
 def rounded(values, E):
-    """float64 values after a computation in float32 and a rounding to E"""
+    """float64 values, rounded to float32 and then to E"""
     if E == "f64":
         return np.asarray(values, np.float64)
     return decode(encode(np.asarray(values, np.float64).astype(np.float32), E), E)
@@ -69,16 +70,17 @@ def rounded(values, E):
 
 # --- sums -------------------------------------------------------------------------------
 
-_sum_type = None  # None: float64; "f16" or "bf16": what a half-precision sum would give
+_sum_type = None  # None: float64; "f16" or "bf16": sums in half precision
 
 
 def total(values, axis=-1):
-    """Sum over one axis, keeping it. References use this instead of np.sum, so that the
-    dump can prove that a sum in half precision would be caught (see half_sums)."""
+    """Sum over one axis, which stays with length 1. References use this in place of
+    np.sum, so that dump.py can check that a sum in half precision fails (see
+    half_sums)."""
     values = np.moveaxis(np.asarray(values, np.float64), axis, -1)
     if _sum_type is None:
         return np.moveaxis(values.sum(-1, keepdims=True), -1, axis)
-    # A tree adds with the fewest roundings: what catches it catches every other order.
+    # A tree has the smallest rounding error; if it fails, every other order does too.
     width = 1 << max(0, values.shape[-1] - 1).bit_length()
     pad = [(0, 0)] * (values.ndim - 1) + [(0, width - values.shape[-1])]
     values = rounded(np.pad(values, pad), _sum_type)
@@ -92,7 +94,7 @@ def mean(values, axis=-1):
 
 
 def sum_type():
-    """for a sum that is a recurrence: the type to round each step to, or None"""
+    """the type to which a recurrence must round each step, or None"""
     return _sum_type
 
 
@@ -117,8 +119,8 @@ class half_sums:
 class bound:
     """|got - y| <= u |y| + (c + sqrt(n)) 2^-24 M, the error model of common/wb.h.
 
-    c may be an array (then c_text says what it is); M_text is the formula of M.
-    exact=True: bits must agree (u, c, n are ignored).
+    c may be an array, described by c_text; M_text is the formula of M.
+    exact=True: the bits must agree (u, c, n are ignored).
     """
 
     def __init__(self, M=0.0, M_text="|y|", c=8, n=0, c_text=None, exact=False):
@@ -129,7 +131,7 @@ class bound:
         if self.exact:
             return np.zeros(np.shape(y), np.float32)
         unit, least = TYPES[E]["unit"], TYPES[E]["least"]
-        tol = np.maximum(unit * np.abs(y), least)  # below 2^-14 an f16 has fewer digits
+        tol = np.maximum(unit * np.abs(y), least)  # f16 has fewer digits below 2^-14
         tol = tol + (self.c + np.sqrt(self.n)) * 2.0**-24 * self.M
         return np.broadcast_to(tol, np.shape(y)).astype(np.float32)
 
@@ -147,9 +149,10 @@ class bound:
 class Call:
     """The buffers and arguments of one case, filled by X_data.
 
-    A buffer is device memory of its own; an argument is a view into one (offset, shape,
-    distance between rows), so that packed and in-place operands are two arguments on one
-    buffer. Values are rounded to their type before any reference sees them.
+    A buffer is one allocation of device memory. An argument is a view of a buffer
+    (offset, shape, distance between rows), so packed and in-place operands are two
+    arguments with one buffer. Values are rounded to their type before any reference sees
+    them.
     """
 
     def __init__(self, dtype, seed):
@@ -162,8 +165,8 @@ class Call:
     # data
 
     def normal(self, shape, scale=1.0, mean=0.2):
-        """Random, not symmetric about 0, and of another size in every row: a kernel that
-        mixes up rows or trusts that sums cancel cannot hide."""
+        """Random, not symmetric about 0, and with a different size in every row, so that
+        a kernel fails if it mixes up rows or relies on sums that cancel."""
         values = self.rng.standard_normal(shape) + mean
         if len(shape) > 1:
             values *= np.exp2(self.rng.uniform(-1, 1, shape[:-1] + (1,)))
@@ -182,8 +185,8 @@ class Call:
     # arguments, in the order of the contract
 
     def view(self, name, role, buffer, shape, offset=0, stride=None, owner=""):
-        """An argument that lies in an existing buffer. owner: "row" if a block or warp is
-        responsible for a row of it, "column", "element"; for the report only."""
+        """An argument in an existing buffer. owner, for the report only: "row" if a block
+        or warp usually computes a row of it, "column", "element"."""
         shape = [int(n) for n in shape]
         self.args[name] = {
             "role": role,
@@ -198,14 +201,14 @@ class Call:
         }
 
     def input(self, name, values, dtype=None, skew=0, **view):
-        """An input in a buffer of its own, `skew` elements behind its (aligned) start."""
+        """An input in its own buffer, `skew` elements after the (aligned) start."""
         front = np.ones(skew, np.asarray(values).dtype)
         self.buffer(name, np.concatenate([front, np.ravel(values)]), dtype=dtype)
         self.view(name, "in", name, np.shape(values), offset=skew, **view)
 
     def out(self, name, shape, dtype=None, at=None, skew=0, **view):
-        """An output in a buffer of its own, `skew` elements behind its start, or in place
-        at that of argument `at`, which may follow later in the list."""
+        """An output in its own buffer, `skew` elements after the start, or in the buffer
+        of argument `at`, which may come later in the list."""
         view["offset"] = view.get("offset", skew)
         if at is None:
             self.buffer(name, None, skew + int(np.prod(shape, dtype=np.int64)), dtype)
@@ -215,12 +218,12 @@ class Call:
         self.view(name, "out", at, shape, **view)
 
     def acc(self, name, shape, dtype="f32", **view):
-        """An output that is added to: starts from random values."""
+        """An output that is added to: it starts with random values."""
         self.buffer(name, self.rng.standard_normal(shape), dtype=dtype)
         self.view(name, "acc", name, shape, **view)
 
     def null(self, name, role="in", dtype=None):
-        """An optional argument that is left out."""
+        """An optional argument that is NULL."""
         self.args[name] = {
             "role": role,
             "buffer": "",
@@ -246,7 +249,7 @@ class Call:
         return a["offset"] + at.reshape(a["shape"])
 
     def array(self, name):
-        """Float64 copy of an argument before the call: NaN where nothing is yet."""
+        """Float64 copy of an argument before the call; NaN if it has no contents yet."""
         a = self.args[name]
         if a["null"]:
             return None
@@ -264,7 +267,7 @@ def parameters(function):
 
 
 def by_name(function, values):
-    """function(...) with those of `values` that it names"""
+    """calls a function with those of `values` that it names"""
     return function(**{name: values[name] for name in parameters(function)})
 
 
@@ -280,14 +283,18 @@ def number(text):
     return text
 
 
-GRADERS_KEYS = ("status", "workspace_less", "workspace_below")  # not the reference's business
+GRADERS_KEYS = (
+    "status",
+    "workspace_less",
+    "workspace_below",
+)  # only the grader uses them
 
 
 def read_case(line, at, earlier):
     """name part points function key=value ... ; needs ; what it catches
 
-    Two keys belong to every function: dtype (f32), and judge (all), a comma list of the
-    outputs that count in this case, where the others may hold anything.
+    Every function has two keys: dtype (default f32), and judge (default: all outputs),
+    the outputs that count in this case, with commas; the others may hold anything.
     """
     fields, *rest = [part.strip() for part in line.split(";", 2)]
     fields = fields.split()
@@ -298,14 +305,14 @@ def read_case(line, at, earlier):
     if name in earlier:
         raise Broken(f"{at}: case {name} appears twice")
     if not points.isdigit():
-        raise Broken(f"{at}: points of {name} are no whole number: {points}")
+        raise Broken(f"{at}: points of {name}: not a whole number: {points}")
     if not all("=" in key for key in keys):
         raise Broken(f"{at}: {name}: expected key=value, got {' '.join(keys)}")
     keys = dict(key.split("=", 1) for key in keys)
     needs = [] if rest[0] == "-" else [n.strip() for n in rest[0].split(",")]
     for need in needs:
         if need not in earlier:
-            raise Broken(f"{at}: {name} needs {need}, no case before it")
+            raise Broken(f"{at}: {name} needs {need}, which is not an earlier case")
     return {
         "name": name,
         "at": at,
@@ -332,7 +339,7 @@ def read_cases(path):
 
 
 def make_call(module, case, lab, seed, data_set):
-    """The arguments of a case: equal for equal (lab, case, seed, set) on every machine."""
+    """The arguments of a case. They depend only on (lab, case, seed, set)."""
     function = getattr(module, case["function"], None)
     data = getattr(module, case["function"] + "_data", None)
     if function is None or data is None:
@@ -355,18 +362,18 @@ def make_call(module, case, lab, seed, data_set):
         value = call.scalars.get(name, keys.arguments.get(name))
         if value is None:
             raise Broken(f"{case['at']}: {case['function']} needs {name}=...")
-        # a C float: the reference must see the number that the kernel sees
+        # the kernel gets a C float; the reference must see the same number
         if isinstance(value, float):
             value = float(np.float32(value))
         call.scalars[name] = value
     return call
 
 
-# --- checks of a reference by itself ----------------------------------------------------
+# --- the checks of a reference ----------------------------------------------------
 
 
 class Checks:
-    """TAP lines of the checks that a reference file makes when it is run."""
+    """TAP lines for the checks that a reference file makes when it is run."""
 
     def __init__(self):
         self.count = self.failed = 0
@@ -377,13 +384,14 @@ class Checks:
         print(f"{'ok' if passed else 'not ok'} - {what}", flush=True)
 
     def close(self, what, got, want, tolerance=1e-12):
-        """largest difference relative to the largest wanted value"""
+        """compares by the largest difference, relative to the largest expected value"""
         error = np.max(np.abs(np.asarray(got) - want)) / max(np.max(np.abs(want)), 1e-300)
         self.ok(f"{what} ({error:.1e} <= {tolerance:.0e})", bool(error <= tolerance))
 
     def gradient(self, what, loss, at, gradient, h=1e-5, tolerance=1e-7):
-        """gradient of the scalar loss() in the array `at` (changed in place and restored)
-        against central differences; fourth order, so that 1e-7 can be asked for"""
+        """compares the gradient of the scalar loss() with respect to the array `at`
+        (changed in place and restored) with central differences of fourth order, which
+        are accurate enough for 1e-7"""
         slope, flat = np.empty(at.size), at.reshape(-1)
         assert np.shares_memory(flat, at)
         for i in range(at.size):

@@ -33,20 +33,20 @@ WB_INLINE void release(void *p, size_t skew)
     cudaFree((char *)p - skew);
 }
 
-/* For the small calls of a suite with .init = take, .fini = give: `some` points to SOME
- * zero bytes of device memory. */
-enum { SOME = 1 << 20 };
-static float *some __attribute__((unused));
+/* SCRATCH_BYTES zero bytes of device memory for the small calls of a suite with
+ * .init = alloc_scratch, .fini = free_scratch. */
+enum { SCRATCH_BYTES = 1 << 20 };
+static float *scratch __attribute__((unused));
 
-WB_INLINE void take(void)
+WB_INLINE void alloc_scratch(void)
 {
-    some = device(NULL, SOME, 0);
-    cr_assert(cudaMemset(some, 0, SOME) == cudaSuccess);
+    scratch = device(NULL, SCRATCH_BYTES, 0);
+    cr_assert(cudaMemset(scratch, 0, SCRATCH_BYTES) == cudaSuccess);
 }
 
-WB_INLINE void give(void)
+WB_INLINE void free_scratch(void)
 {
-    release(some, 0);
+    release(scratch, 0);
     cr_expect(cudaDeviceSynchronize() == cudaSuccess);
 }
 

@@ -14,26 +14,26 @@
 
 static int *zeros;
 
-static void take_zeros(void)
+static void alloc_zeros(void)
 {
-    take();
-    zeros = (int *)some + SOME / 8;
+    alloc_scratch();
+    zeros = (int *)scratch + SCRATCH_BYTES / 8;
 }
 
-TestSuite(kvcache_status, .init = take_zeros, .fini = give);
+TestSuite(kvcache_status, .init = alloc_zeros, .fini = free_scratch);
 
 static wb_status append(int B, int T, int S, int K, int D, int ld)
 {
     return kv_append_f32(
-        some, some + 8192, some + 16384, some + 24576, zeros, NULL, B, T, S, K, D, ld,
-        NULL);
+        scratch, scratch + 8192, scratch + 16384, scratch + 24576, zeros, NULL, B, T, S,
+        K, D, ld, NULL);
 }
 
 static wb_status unroll(int B, int T, int S, int K, int D, int ld)
 {
     return kv_unroll_f32(
-        some, some + 8192, some + 16384, some + 24576, some + 32768, some + 40960, zeros,
-        B, T, S, K, D, ld, NULL);
+        scratch, scratch + 8192, scratch + 16384, scratch + 24576, scratch + 32768,
+        scratch + 40960, zeros, B, T, S, K, D, ld, NULL);
 }
 
 struct sizes {
@@ -45,14 +45,14 @@ static wb_status decode_at(struct sizes z, float *const p[7], size_t space)
 {
     return attention_decode_f32(
         p[0], p[1], p[2], p[3], p[4], p[5], NULL, (int *)p[6], z.B, z.S, z.H, z.K, z.D,
-        z.N, z.ldq, z.ldkv, 0.25f, some + 65536, space, NULL);
+        z.N, z.ldq, z.ldkv, 0.25f, scratch + 65536, space, NULL);
 }
 
 static wb_status decode(struct sizes z)
 {
-    float *p[7] = {some,         some + 4096,  some + 8192,   some + 16384,
-                   some + 20480, some + 24576, (float *)zeros};
-    return decode_at(z, p, SOME / 4);
+    float *p[7] = {scratch,         scratch + 4096,  scratch + 8192, scratch + 16384,
+                   scratch + 20480, scratch + 24576, (float *)zeros};
+    return decode_at(z, p, SCRATCH_BYTES / 4);
 }
 
 Test(kvcache_status, tokens)
@@ -85,8 +85,8 @@ Test(kvcache_status, tokens)
 Test(kvcache_status, pointers_of_tokens)
 {
     for (int i = 0; i < 6; i++) {
-        float *p[6] = {some,         some + 4096,  some + 8192,
-                       some + 12288, some + 16384, some + 20480};
+        float *p[6] = {scratch,         scratch + 4096,  scratch + 8192,
+                       scratch + 12288, scratch + 16384, scratch + 20480};
         for (int off = 0; off < 2; off++) {
             p[i] = off ? p[i] + 1 : NULL;
             wb_status status = off ? WB_BAD_ALIGN : WB_BAD_SHAPE;
@@ -99,13 +99,13 @@ Test(kvcache_status, pointers_of_tokens)
                 kv_unroll_f32(
                     p[0], p[1], p[2], p[3], p[4], p[5], zeros, 2, 3, 8, 2, 16, 32,
                     NULL) == status);
-            p[i] = some + 4096 * i;
+            p[i] = scratch + 4096 * i;
         }
     }
     cr_expect(
         kv_unroll_f32(
-            some, some + 4096, some + 8192, some + 12288, some + 16384, some + 20480,
-            NULL, 2, 3, 8, 2, 16, 32, NULL) == WB_BAD_SHAPE,
+            scratch, scratch + 4096, scratch + 8192, scratch + 12288, scratch + 16384,
+            scratch + 20480, NULL, 2, 3, 8, 2, 16, 32, NULL) == WB_BAD_SHAPE,
         "kv_unroll wants pos");
 }
 
@@ -136,14 +136,17 @@ Test(kvcache_status, decode_sizes)
 Test(kvcache_status, decode_pointers_and_space)
 {
     for (int i = 0; i < 7; i++) {
-        float *p[7] = {some,         some + 4096,  some + 8192,   some + 16384,
-                       some + 20480, some + 24576, (float *)zeros};
+        float *p[7] = {scratch,         scratch + 4096,  scratch + 8192, scratch + 16384,
+                       scratch + 20480, scratch + 24576, (float *)zeros};
         float *keep = p[i];
         p[i] = NULL;
-        cr_expect(decode_at(small, p, SOME / 4) == WB_BAD_SHAPE, "pointer %d is NULL", i);
+        cr_expect(
+            decode_at(small, p, SCRATCH_BYTES / 4) == WB_BAD_SHAPE, "pointer %d is NULL",
+            i);
         p[i] = keep + 1;
         if (i < 6)
-            cr_expect(decode_at(small, p, SOME / 4) == WB_BAD_ALIGN, "pointer %d", i);
+            cr_expect(
+                decode_at(small, p, SCRATCH_BYTES / 4) == WB_BAD_ALIGN, "pointer %d", i);
         p[i] = keep;
         size_t space = attention_decode_workspace_f32(2, 8, 4, 2, 16);
         cr_expect(decode_at(small, p, space) == WB_OK);

@@ -10,13 +10,13 @@
 
 /* --- statuses ----------------------------------------------------------------------- */
 
-TestSuite(rglru_status, .init = take, .fini = give);
+TestSuite(rglru_status, .init = alloc_scratch, .fini = free_scratch);
 
 static wb_status matrices(int R, int G, int M)
 {
     return block_linear_forward_f32(
-        some, some + 1024, some + 2048, some + 4096, some + 6144, some + 8192,
-        some + 10240, R, G, M, NULL);
+        scratch, scratch + 1024, scratch + 2048, scratch + 4096, scratch + 6144,
+        scratch + 8192, scratch + 10240, R, G, M, NULL);
 }
 
 Test(rglru_status, block_linear_shapes)
@@ -35,8 +35,8 @@ Test(rglru_status, block_linear_shapes)
 static wb_status conv(int B, int T, int C, int width, int ld)
 {
     return conv1d_forward_f32(
-        some, NULL, some + 4096, some + 8192, some + 8448, NULL, NULL, B, T, C, width, ld,
-        NULL);
+        scratch, NULL, scratch + 4096, scratch + 8192, scratch + 8448, NULL, NULL, B, T,
+        C, width, ld, NULL);
 }
 
 Test(rglru_status, conv1d_shapes)
@@ -58,8 +58,8 @@ Test(rglru_status, conv1d_shapes)
 static wb_status gates(int B, int T, int C)
 {
     return rglru_gates_forward_f32(
-        some, some + 2048, some + 4096, some + 6144, some + 8192, some + 10240, NULL, B,
-        T, C, NULL);
+        scratch, scratch + 2048, scratch + 4096, scratch + 6144, scratch + 8192,
+        scratch + 10240, NULL, B, T, C, NULL);
 }
 
 Test(rglru_status, gates_shapes)
@@ -77,12 +77,12 @@ Test(rglru_status, gates_shapes)
 static void tensors(float **a, int n, int missing)
 {
     for (int i = 0; i < n; i++)
-        a[i] = i == missing ? NULL : some + 256 * i;
+        a[i] = i == missing ? NULL : scratch + 256 * i;
 }
 
 Test(rglru_status, null_tensors)
 {
-    float *a[10], *space = some + 4096;
+    float *a[10], *space = scratch + 4096;
     size_t bytes = 4 * 4096;
     cr_assert(block_linear_backward_workspace_f32(2, 2, 4) <= bytes);
     cr_assert(conv1d_backward_workspace_f32(2, 2, 4, 2) <= bytes);
@@ -121,8 +121,8 @@ Test(rglru_status, null_tensors)
 
 Test(rglru_status, too_little_workspace)
 {
-    float before[64], after[64], *p = some, *space = some + 4096;
-    back(before, some, sizeof before);
+    float before[64], after[64], *p = scratch, *space = scratch + 4096;
+    back(before, scratch, sizeof before);
     cr_expect(
         block_linear_backward_f32(
             p, p, p, p, p, NULL, p, p, p, p, p, 3, 1, 4, space,
@@ -135,7 +135,7 @@ Test(rglru_status, too_little_workspace)
         rglru_gates_backward_f32(
             p, p, p, p, p, p, p, p, p, p, NULL, 1, 3, 4, space,
             rglru_gates_backward_workspace_f32(1, 3, 4) - 1, NULL) == WB_NO_SPACE);
-    back(after, some, sizeof after);
+    back(after, scratch, sizeof after);
     cr_expect_arr_eq(before, after, sizeof before, "written although nothing ran");
 }
 

@@ -10,25 +10,26 @@
 
 /* --- statuses ----------------------------------------------------------------------- */
 
-TestSuite(rglru_scan_status, .init = take, .fini = give);
+TestSuite(rglru_scan_status, .init = alloc_scratch, .fini = free_scratch);
 
 static wb_status scan(int B, int T, int C)
 {
     return linear_scan_forward_f32(
-        some, NULL, some + 1024, some + 2048, NULL, B, T, C, some + 8192, SOME / 2, NULL);
+        scratch, NULL, scratch + 1024, scratch + 2048, NULL, B, T, C, scratch + 8192,
+        SCRATCH_BYTES / 2, NULL);
 }
 
 static wb_status fused(int B, int T, int C, int ldy)
 {
-    float *p = some;
+    float *p = scratch;
     return rglru_forward_f32(
         p, NULL, NULL, p + 1024, p + 2048, p + 3072, p + 4096, p + 5120, NULL, NULL, B, T,
-        C, ldy, p + 8192, SOME / 2, NULL);
+        C, ldy, p + 8192, SCRATCH_BYTES / 2, NULL);
 }
 
 static wb_status step(int B, int G, int M, int width, int ld)
 {
-    float *p = some;
+    float *p = scratch;
     cr_assert(cudaMemset(p + 6144, 0, 256) == cudaSuccess); /* pos */
     return rglru_step_f32(
         p, p + 1024, p + 2048, p + 2560, p + 3072, p + 3584, p + 4096, p + 4352, p + 4864,
@@ -64,7 +65,7 @@ Test(rglru_scan_status, step_shapes)
 static void tensors(float **a, int n, int missing)
 {
     for (int i = 0; i < n; i++)
-        a[i] = i == missing ? NULL : some + 256 * i;
+        a[i] = i == missing ? NULL : scratch + 256 * i;
 }
 
 static wb_status fused_back(float **a, float *space, size_t bytes)
@@ -76,52 +77,52 @@ static wb_status fused_back(float **a, float *space, size_t bytes)
 
 Test(rglru_scan_status, null_tensors)
 {
-    float *a[10], *space = some + 8192;
+    float *a[10], *space = scratch + 8192;
     for (int missing = 0; missing <= 10; missing++) {
         wb_status want = missing < 10 ? WB_BAD_SHAPE : WB_OK;
         tensors(a, 10, missing);
-        cr_expect(fused_back(a, space, SOME / 2) == want);
+        cr_expect(fused_back(a, space, SCRATCH_BYTES / 2) == want);
         if (missing < 5)
             cr_expect(
                 linear_scan_backward_f32(
                     a[0], a[1], NULL, a[2], NULL, a[3], a[4], NULL, 2, 2, 4, space,
-                    SOME / 2, NULL) == want);
+                    SCRATCH_BYTES / 2, NULL) == want);
         if (missing < 5)
             cr_expect(
                 rglru_forward_f32(
                     a[0], NULL, NULL, a[1], a[2], a[3], NULL, a[4], NULL, NULL, 2, 2, 4,
-                    4, space, SOME / 2, NULL) == want);
+                    4, space, SCRATCH_BYTES / 2, NULL) == want);
         if (missing < 3)
             cr_expect(
                 linear_scan_forward_f32(
-                    a[0], NULL, a[1], a[2], NULL, 2, 2, 4, space, SOME / 2, NULL) ==
-                want);
+                    a[0], NULL, a[1], a[2], NULL, 2, 2, 4, space, SCRATCH_BYTES / 2,
+                    NULL) == want);
     }
 }
 
 Test(rglru_scan_status, dy_exactly_if_y)
 {
-    float *p = some;
+    float *p = scratch;
     for (int y = 0; y < 2; y++)
         for (int dy = 0; dy < 2; dy++)
             cr_expect(
                 rglru_backward_f32(
                     p, p + 256, p + 512, dy ? p + 768 : NULL, p + 1024, p + 1280,
                     p + 1536, p + 1792, p + 2048, y ? p + 2304 : NULL, p + 2560, p + 2816,
-                    NULL, 2, 2, 4, 4, p + 8192, SOME / 2,
+                    NULL, 2, 2, 4, 4, p + 8192, SCRATCH_BYTES / 2,
                     NULL) == (y == dy ? WB_OK : WB_BAD_SHAPE));
 }
 
 Test(rglru_scan_status, too_little_workspace)
 {
     enum { B = 1, T = 500, C = 3 };
-    float *p = some, before[64], after[64];
+    float *p = scratch, before[64], after[64];
     size_t bytes[] = {
         linear_scan_forward_workspace_f32(B, T, C),
         linear_scan_backward_workspace_f32(B, T, C), rglru_forward_workspace_f32(B, T, C),
         rglru_backward_workspace_f32(B, T, C)};
     for (int i = 0; i < 4; i++)
-        cr_assert(bytes[i] > 0 && bytes[i] < SOME / 2);
+        cr_assert(bytes[i] > 0 && bytes[i] < SCRATCH_BYTES / 2);
     back(before, p, sizeof before);
     cr_expect(
         linear_scan_forward_f32(

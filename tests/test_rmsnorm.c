@@ -12,11 +12,12 @@ static const float EPS = 1e-5f;
 
 /* --- statuses ----------------------------------------------------------------------- */
 
-TestSuite(rmsnorm_status, .init = take, .fini = give);
+TestSuite(rmsnorm_status, .init = alloc_scratch, .fini = free_scratch);
 
 static wb_status forward(int R, int C, float eps)
 {
-    return rmsnorm_forward_f32(some, NULL, some, some + 4096, R, C, eps, 0.0f, NULL);
+    return rmsnorm_forward_f32(
+        scratch, NULL, scratch, scratch + 4096, R, C, eps, 0.0f, NULL);
 }
 
 Test(rmsnorm_status, shapes)
@@ -51,7 +52,7 @@ Test(rmsnorm_status, no_rows_do_nothing)
 
 Test(rmsnorm_status, null_tensors)
 {
-    float *p = some;
+    float *p = scratch;
     size_t bytes = rmsnorm_backward_workspace_f32(2, 8);
     for (int missing = 0; missing < 6; missing++) {
         float *a[6] = {p, p + 64, p + 128, p + 192, p + 256, p + 320};
@@ -77,12 +78,13 @@ Test(rmsnorm_status, too_little_workspace)
     float before[8], after[8];
     size_t bytes = rmsnorm_backward_workspace_f32(9, 8);
     cr_assert(bytes > 0);
-    back(before, some + 512, sizeof before);
+    back(before, scratch + 512, sizeof before);
     cr_expect(
         rmsnorm_backward_f32(
-            some, some + 512, some + 1024, some + 2048, some + 3072, some + 3584, NULL, 9,
-            8, 0.0f, some + 4096, bytes - 1, NULL) == WB_NO_SPACE);
-    back(after, some + 512, sizeof after);
+            scratch, scratch + 512, scratch + 1024, scratch + 2048, scratch + 3072,
+            scratch + 3584, NULL, 9, 8, 0.0f, scratch + 4096, bytes - 1,
+            NULL) == WB_NO_SPACE);
+    back(after, scratch + 512, sizeof after);
     cr_expect_arr_eq(before, after, sizeof before, "dw changed although nothing ran");
 }
 

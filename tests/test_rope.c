@@ -10,12 +10,12 @@
 
 /* --- statuses ----------------------------------------------------------------------- */
 
-TestSuite(rope_status, .init = take, .fini = give);
+TestSuite(rope_status, .init = alloc_scratch, .fini = free_scratch);
 
 static wb_status forward(int B, int T, int H, int D, int N, int ld)
 {
     return rope_forward_f32(
-        some, some + 1024, some + 2048, NULL, B, T, H, D, N, ld, NULL);
+        scratch, scratch + 1024, scratch + 2048, NULL, B, T, H, D, N, ld, NULL);
 }
 
 Test(rope_status, shapes)
@@ -33,11 +33,11 @@ Test(rope_status, shapes)
 
 Test(rope_status, table)
 {
-    cr_expect(rope_table_f32(some, 4, 8, 10000.0f, NULL) == WB_OK);
-    cr_expect(rope_table_f32(some, -1, 8, 10000.0f, NULL) == WB_BAD_SHAPE);
-    cr_expect(rope_table_f32(some, 4, 7, 10000.0f, NULL) == WB_BAD_SHAPE);
-    cr_expect(rope_table_f32(some, 4, 8, 0.0f, NULL) == WB_BAD_SHAPE);
-    cr_expect(rope_table_f32(some, 4, 8, NAN, NULL) == WB_BAD_SHAPE);
+    cr_expect(rope_table_f32(scratch, 4, 8, 10000.0f, NULL) == WB_OK);
+    cr_expect(rope_table_f32(scratch, -1, 8, 10000.0f, NULL) == WB_BAD_SHAPE);
+    cr_expect(rope_table_f32(scratch, 4, 7, 10000.0f, NULL) == WB_BAD_SHAPE);
+    cr_expect(rope_table_f32(scratch, 4, 8, 0.0f, NULL) == WB_BAD_SHAPE);
+    cr_expect(rope_table_f32(scratch, 4, 8, NAN, NULL) == WB_BAD_SHAPE);
     cr_expect(rope_table_f32(NULL, 4, 8, 10000.0f, NULL) == WB_BAD_SHAPE);
     cr_expect(rope_table_f32(NULL, 0, 8, 10000.0f, NULL) == WB_OK);
     cr_expect(rope_table_f32(NULL, 4, 0, 10000.0f, NULL) == WB_OK);
@@ -45,7 +45,7 @@ Test(rope_status, table)
 
 Test(rope_status, null_and_empty)
 {
-    float *x = some;
+    float *x = scratch;
     cr_expect(rope_forward_f32(NULL, x, x, NULL, 1, 1, 1, 2, 2, 2, NULL) == WB_BAD_SHAPE);
     cr_expect(rope_forward_f32(x, NULL, x, NULL, 1, 1, 1, 2, 2, 2, NULL) == WB_BAD_SHAPE);
     cr_expect(rope_forward_f32(x, x, NULL, NULL, 1, 1, 1, 2, 2, 2, NULL) == WB_BAD_SHAPE);

@@ -10,30 +10,31 @@
 
 /* --- statuses ----------------------------------------------------------------------- */
 
-static int *some_ints; /* zeros */
+static int *zeros;
 
-static void take_ints(void)
+static void alloc_zeros(void)
 {
-    take();
-    some_ints = (int *)some + SOME / 8;
+    alloc_scratch();
+    zeros = (int *)scratch + SCRATCH_BYTES / 8;
 }
 
-TestSuite(softmax_status, .init = take_ints, .fini = give);
+TestSuite(softmax_status, .init = alloc_zeros, .fini = free_scratch);
 
 static wb_status forward(int R, int N)
 {
-    return softmax_forward_f32(some, some + 4096, R, N, 1.0f, NULL, 0, NULL);
+    return softmax_forward_f32(scratch, scratch + 4096, R, N, 1.0f, NULL, 0, NULL);
 }
 
 static wb_status causal(int R, int T, int S)
 {
-    return softmax_causal_forward_f32(some, some + 4096, R, T, S, 1.0f, NULL);
+    return softmax_causal_forward_f32(scratch, scratch + 4096, R, T, S, 1.0f, NULL);
 }
 
 static wb_status entropy(int R, int V, int ld, float softcap, int ignore)
 {
     return cross_entropy_f32(
-        some, some + 1024, some + 4096, some_ints, NULL, R, V, ld, softcap, ignore, NULL);
+        scratch, scratch + 1024, scratch + 4096, zeros, NULL, R, V, ld, softcap, ignore,
+        NULL);
 }
 
 Test(softmax_status, shapes)
@@ -48,9 +49,11 @@ Test(softmax_status, shapes)
     cr_expect(causal(6, 3, 2) == WB_BAD_SHAPE, "S below T");
     cr_expect(causal(7, 3, 3) == WB_BAD_SHAPE, "R is no multiple of T");
     cr_expect(
-        softmax_backward_f32(some, some, some + 64, 2, 0, 1.0f, NULL) == WB_BAD_SHAPE);
+        softmax_backward_f32(scratch, scratch, scratch + 64, 2, 0, 1.0f, NULL) ==
+        WB_BAD_SHAPE);
     cr_expect(
-        softmax_backward_f32(some, some, some + 64, -2, 8, 1.0f, NULL) == WB_BAD_SHAPE);
+        softmax_backward_f32(scratch, scratch, scratch + 64, -2, 8, 1.0f, NULL) ==
+        WB_BAD_SHAPE);
 }
 
 Test(softmax_status, cross_entropy_limits)
@@ -81,8 +84,8 @@ Test(softmax_status, no_rows_do_nothing)
 Test(softmax_status, null_tensors)
 {
     for (int missing = 0; missing < 3; missing++) {
-        float *a[3] = {some, some + 64, some + 128};
-        int *t = missing == 2 ? NULL : some_ints;
+        float *a[3] = {scratch, scratch + 64, scratch + 128};
+        int *t = missing == 2 ? NULL : zeros;
         a[missing] = NULL;
         if (missing < 2) {
             cr_expect(
@@ -105,10 +108,12 @@ Test(softmax_status, too_little_workspace)
     size_t bytes = softmax_forward_workspace_f32(2, 256000);
     cr_assert(bytes > 0 && bytes < 1 << 14);
     cr_expect(
-        softmax_forward_f32(some, some, 2, 256000, 1.0f, some + 4096, bytes - 1, NULL) ==
+        softmax_forward_f32(
+            scratch, scratch, 2, 256000, 1.0f, scratch + 4096, bytes - 1, NULL) ==
         WB_NO_SPACE);
     cr_expect(
-        softmax_forward_f32(some, some, 2, 256000, 1.0f, NULL, 0, NULL) == WB_NO_SPACE);
+        softmax_forward_f32(scratch, scratch, 2, 256000, 1.0f, NULL, 0, NULL) ==
+        WB_NO_SPACE);
 }
 
 Test(softmax_status, workspace_never_decreases)

@@ -90,10 +90,10 @@ def check_f32(o, folder, model, rows):
 def check_bf16(o, folder, model, rows):
     """model, in f32, comes back in bf16"""
     model = model.bfloat16()
-    transformers_model.mend_rotary(model)
+    transformers_model.fix_rotary(model)
     theirs = transformers_model.logits(model, rows)
     model = model.float()
-    transformers_model.mend_rotary(model)
+    transformers_model.fix_rotary(model)
     truth = transformers_model.logits(model, rows)
     ours = engine(o, folder, rows, "bf16")
     spread = np.concatenate([t.ravel() for t in truth]).std()

@@ -1,4 +1,4 @@
-"""A folder opened with Hugging Face transformers, put right where a version gets it wrong.
+"""A folder opened with Hugging Face transformers, corrected where a version has a bug.
 
     import transformers_model
     model, note = transformers_model.load(folder)
@@ -21,13 +21,13 @@ transformers.logging.disable_progress_bar()
 VERSION = f"transformers {transformers.__version__}"
 
 
-def mend_rotary(model):
-    """RecurrentGemma: RoPE turns half a head. Some versions make its frequencies for a whole
-    one; and a model that was converted has them rounded."""
+def fix_rotary(model):
+    """RecurrentGemma: RoPE rotates half a head. Some versions compute its frequencies for a
+    whole one, and a converted model has them rounded."""
     config = model.config
     if config.model_type != "recurrent_gemma":
         return ""
-    n, mended = config.head_dim // 2, ""  # rotated channels
+    n, fixed = config.head_dim // 2, ""  # rotated channels
     rope = getattr(config, "rope_parameters", None) or {}
     base = rope.get("rope_theta") or getattr(config, "rope_theta", 10000.0)
     want = base ** (-torch.arange(0, n, 2, dtype=torch.float) / n)
@@ -35,28 +35,28 @@ def mend_rotary(model):
         if not hasattr(module, "inv_freq"):
             continue
         if module.inv_freq.shape != want.shape:
-            mended = ", RoPE mended"
+            fixed = ", RoPE fixed"
         module.inv_freq = want.to(model.device)
         if hasattr(module, "original_inv_freq"):
             module.original_inv_freq = want.to(model.device)
-    return mended
+    return fixed
 
 
 def load(folder, dtype="auto", device="cpu"):
-    """the model and a word on what had to be put right; ends if a weight does not fit.
-    Attention as plain products: with PyTorch 2.11's own, in f32 on a card, the last of 65
-    tokens in a window of one is wrong by as much as a logit is large."""
+    """the model and a note on what was fixed; ends if a weight does not fit. Eager attention:
+    with PyTorch 2.11's own, in f32 on a GPU, the last of 65 tokens in a window of one is
+    wrong by as much as a logit is large."""
     model, info = transformers.AutoModelForCausalLM.from_pretrained(
         folder, torch_dtype=dtype, output_loading_info=True, attn_implementation="eager"
     )
     for what, names in info.items():
         if names:
             sys.exit(f"{folder}: {what}: {names}")
-    return model.eval().to(device), mend_rotary(model)
+    return model.eval().to(device), fix_rotary(model)
 
 
 def logits(model, rows):
-    """float (T,V) of each row by itself, without a cache"""
+    """float (T,V) of each row alone, without a cache"""
     with torch.no_grad():
         return [
             model(torch.tensor([row], device=model.device), use_cache=False)
@@ -67,6 +67,6 @@ def logits(model, rows):
 
 def whole_window(model):
     """tokens from which on this version's window is not W keys: None if it is right.
-    Before 5.4 the mask of a whole row knew no window."""
+    Before 5.4 the mask of a whole sequence had no window."""
     version = tuple(int(part) for part in transformers.__version__.split(".")[:2])
     return model.config.attention_window_size if version < (5, 4) else None

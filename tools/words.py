@@ -1,12 +1,12 @@
-"""How much of a written text is made of words: the share of its words of at least three
-letters that occur in the text that the model learnt from.
+"""words.py - how much of a generated text consists of real words: the share of its words of
+at least three letters that occur in the training text.
 
-    python tools/words.py LEARNT WRITTEN     prints `153 of 161 words (95.0 %) ...`
+    python tools/words.py TRAINING_TEXT GENERATED_TEXT   prints `153 of 161 words (95.0 %) ...`
 
-A word is a run of letters and apostrophes, in small letters. The first and the last of the
-written text are left out: one is the prompt's, the other may be cut. The zero of the measure:
-letters drawn one by one, each as often as in TinyShakespeare, make words of which 2.7 % occur.
-Standard library only.
+A word is a run of letters and apostrophes, in lower case. The first and the last word of the
+generated text do not count: the first belongs to the prompt, and the last may be cut off.
+For comparison: if letters are sampled one by one, each as often as in TinyShakespeare, 2.7 %
+of the words occur. Standard library only.
 """
 import re
 import sys
@@ -24,16 +24,16 @@ def words(path):
 
 def main():
     if len(sys.argv) != 3:
-        sys.exit("usage: words.py LEARNT WRITTEN")
+        sys.exit("usage: words.py TRAINING_TEXT GENERATED_TEXT")
     known = set(words(sys.argv[1]))
-    written = [w for w in words(sys.argv[2])[1:-1] if len(w) >= 3]
-    if not written:
+    generated = [w for w in words(sys.argv[2])[1:-1] if len(w) >= 3]
+    if not generated:
         print("no words of three letters or more")
         return
-    found = sum(w in known for w in written)
+    found = sum(w in known for w in generated)
     print(
-        f"{found} of {len(written)} words ({100 * found / len(written):.1f} %) "
-        "of three letters or more occur in the text it learnt from"
+        f"{found} of {len(generated)} words ({100 * found / len(generated):.1f} %) "
+        "of three letters or more occur in the training text"
     )
 
 

@@ -16,11 +16,11 @@ static struct row {
 } rows[PARTS];
 static struct event {
     cudaEvent_t at;
-    int row; /* PARTS - 1: the end of a run */
+    int row; /* PARTS - 1 marks the end of a run */
 } events[EVENTS];
 static int event_count;
-static bool wanted;
-static double copy_speed, product_speed; /* bytes and FLOPs a second */
+static bool active;
+static double copy_speed, gemm_speed; /* bytes, FLOPs per second */
 
 static void mark(int row)
 {
@@ -37,7 +37,7 @@ static void mark(int row)
 void part(const char *name, double flops, double bytes)
 {
     int i = 0;
-    if (!wanted) return;
+    if (!active) return;
     while (i < PARTS - 1 && rows[i].name && strcmp(rows[i].name, name) != 0)
         i++;
     rows[i].name = name, rows[i].calls++;
@@ -47,16 +47,15 @@ void part(const char *name, double flops, double bytes)
 
 void parts_ceilings(void)
 {
-    copy_speed = ceiling_copy(), product_speed = ceiling_product(true);
+    copy_speed = ceiling_copy(), gemm_speed = ceiling_product(true);
     printf(
-        "copy %.0f GB/s, large product %.1f TFLOP/s\n", copy_speed / 1e9,
-        product_speed / 1e12);
+        "copy %.0f GB/s, large GEMM %.1f TFLOP/s\n", copy_speed / 1e9, gemm_speed / 1e12);
 }
 
 void parts_begin(void)
 {
     memset(rows, 0, sizeof rows);
-    wanted = true;
+    active = true;
 }
 
 void parts_add(void)
@@ -74,16 +73,16 @@ void parts_add(void)
 void parts_print(int runs)
 {
     double sum = 0;
-    wanted = false;
+    active = false;
     for (int i = 0; i < PARTS && rows[i].name; i++) {
         const struct row *p = &rows[i];
         double s = p->ms / 1e3, rate = (p->flops ? p->flops : p->bytes) / s;
-        double of = rate / (p->flops ? product_speed : copy_speed);
+        double fraction = rate / (p->flops ? gemm_speed : copy_speed);
         printf(
             "  %-22s %4d calls %9.3f ms  %8.4f each  %8.1f %-7s %5.3f of %s\n", p->name,
             p->calls / runs, p->ms / runs, p->ms / p->calls,
-            rate / (p->flops ? 1e12 : 1e9), p->flops ? "TFLOP/s" : "GB/s", of,
-            p->flops ? "the product" : "copy");
+            rate / (p->flops ? 1e12 : 1e9), p->flops ? "TFLOP/s" : "GB/s", fraction,
+            p->flops ? "GEMM" : "copy");
         sum += p->ms / runs;
     }
     printf("  %-22s %20.3f ms\n", "sum", sum);

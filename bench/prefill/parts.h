@@ -1,8 +1,8 @@
-/* parts.h - where the time of a reading goes: an event before each of its kernels.
+/* parts.h - the time of each kernel of a prefill, from an event before each of them.
  *
  *     parts_ceilings();                  // once
  *     parts_begin();
- *     part("rope_forward", 0, bytes);    // in front of each kernel, in its stream (NULL)
+ *     part("rope_forward", 0, bytes);    // before each kernel, in its stream (NULL)
  *     ...
  *     parts_add();                       // at the end of each run
  *     parts_print(runs);
@@ -10,16 +10,16 @@
 #ifndef PARTS_H
 #define PARTS_H
 
-/* What the next kernel does at least: FLOPs or bytes, whichever bounds it; the other is 0.
- * Kernels of one name are one row. Does nothing outside of parts_begin .. parts_print. */
+/* The least that the next kernel must do: FLOPs or bytes, whichever bounds it; 0 for the
+ * other. Kernels of one name share a row. Acts only from parts_begin to parts_print. */
 void part(const char *name, double flops, double bytes);
 
-/* Measures copy and product (common/ceiling.c), and prints them. */
+/* Measures and prints the speeds of copy and GEMM (common/ceiling.c). */
 void parts_ceilings(void);
 void parts_begin(void);
-/* The last kernel of a run has been enqueued: waits for it. */
+/* Call it after the last kernel of a run is enqueued. Waits for that kernel. */
 void parts_add(void);
-/* A row for each name, its time a run and its part of the ceiling. */
+/* Prints a row per name: its time per run, and its speed as a fraction of the ceiling. */
 void parts_print(int runs);
 
 #endif

@@ -1,16 +1,16 @@
-/* prefill.c - where the time goes while a prompt is read: the kernels of one reading, in their
- * order and with what each finds in the caches there, at the shape of RecurrentGemma-2B.
+/* prefill.c - where the time of a prefill goes: all its kernels at the shape of
+ * RecurrentGemma-2B, in their real order, so that the caches are in a realistic state.
  *
  *     make bench-prefill
  *
- * Weights are random, and all layers of a kind share one set: what a set brings into the L2
- * cache is gone again before the next layer asks for it. The whole is timed without events
- * in between, then the parts with an event before each kernel. Ceilings are those of this
- * run (common/ceiling.c).
+ * Weights are random, and all layers of a kind share one set. That does not make them
+ * faster: the L2 cache has dropped the set before the next layer reads it. The prefill is
+ * timed without events first, then with an event before each kernel. The ceilings are
+ * measured in the same run (common/ceiling.c).
  */
-#include "ceiling.h"
 #include "../kernels.h"
 #include "attention.h"
+#include "ceiling.h"
 #include "cuda_check.h"
 #include "kvcache.h"
 #include "ops.h"
@@ -26,17 +26,17 @@
 
 typedef wb_bf16 bf;
 
-// --- sizes and memory ------------------------------------------------------------------
+/* --- sizes and memory --------------------------------------------------------------- */
 
 struct shape {
-    int layers, C, H, D, F, V, taps, window;
+    int layers, C, H, D, F, V, conv_width, window;
 };
 static const struct shape full = {26, 2560, 10, 256, 7680, 256000, 4, 2048};
 static const struct shape tiny = {3, 64, 4, 16, 96, 256, 4, 8};
 
-struct reading {
+struct prefill {
     struct shape z;
-    int B, T, tokens; /* of a chunk; of a prompt: a multiple of T */
+    int B, T, tokens; /* T: per chunk; tokens: per prompt, a multiple of T */
     bf *x, *u, *xy, *c, *px, *pa, *h, *qkv, *att, *all_k, *all_v, *gu, *s, *end;
     bf *emb, *n, *wgu, *bgu, *wd, *bd, *wo, *bo, *wqkv, *wxy, *bxy, *cw, *cb, *wx, *bx;
     bf *ring_k, *ring_v, *conv;
@@ -57,7 +57,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static void take_weights(struct reading *r)
+static void make_weights(struct prefill *r)
 {
     const struct shape *z = &r->z;
     size_t C = z->C, F = z->F, W = (size_t)(z->H + 2) * z->D;
@@ -65,11 +65,11 @@ static void take_weights(struct reading *r)
     r->wgu = elements(2 * F * C), r->bgu = elements(2 * F);
     r->wd = elements(C * F), r->bd = elements(C), r->wo = elements(C * C);
     r->bo = elements(C), r->wqkv = elements(W * C), r->wxy = elements(2 * C * C);
-    r->bxy = elements(2 * C), r->cw = elements(C * z->taps), r->cb = elements(C);
+    r->bxy = elements(2 * C), r->cw = elements(C * z->conv_width), r->cb = elements(C);
     r->wx = elements(C * C / z->H), r->bx = elements(C);
 }
 
-static void take_rows(struct reading *r)
+static void make_activations(struct prefill *r)
 {
     const struct shape *z = &r->z;
     size_t B = r->B, R = B * r->T, C = z->C, W = (size_t)(z->H + 2) * z->D;
@@ -80,7 +80,7 @@ static void take_rows(struct reading *r)
     r->all_k = elements(all), r->all_v = elements(all);
     r->ring_k = elements(ring), r->ring_v = elements(ring);
     r->gu = elements(R * 2 * z->F), r->s = elements(R * z->F), r->end = elements(B * C);
-    r->conv = elements(B * z->taps * C), r->state = bench_tensor(BENCH_F32, B * C);
+    r->conv = elements(B * z->conv_width * C), r->state = bench_tensor(BENCH_F32, B * C);
     r->cis = bench_bytes(sizeof(float) * r->tokens * z->D / 2);
     WB_CHECK(rope_table_f32(r->cis, r->tokens, z->D / 2, 10000.0f, NULL));
     r->ws_bytes = larger(
@@ -92,7 +92,7 @@ static void take_rows(struct reading *r)
     r->ws = bench_bytes(r->ws_bytes);
 }
 
-/* n ints on the device: (first + i step) mod `below` */
+/* n ints on the device: (first + i * step) mod `below` */
 static int *ints(size_t n, unsigned first, unsigned step, unsigned below)
 {
     int *host = malloc(n * sizeof *host), *p = bench_bytes(n * sizeof *p);
@@ -103,7 +103,7 @@ static int *ints(size_t n, unsigned first, unsigned step, unsigned below)
     return p;
 }
 
-static void take_counts(struct reading *r)
+static void make_counts(struct prefill *r)
 {
     unsigned B = r->B, R = B * r->T, V = r->z.V, n = r->tokens;
     r->prompt = ints((size_t)B * n, 1, 7919, V);
@@ -112,25 +112,25 @@ static void take_counts(struct reading *r)
     r->len = ints(B, 0, 0, 1), r->last = ints(B, 0, 0, 1);
 }
 
-// --- the kernels, as a decoder calls them ----------------------------------------------
+/* --- the kernels, as a decoder calls them ------------------------------------------- */
 
-static void product(
-    const struct reading *r, const char *name, bf *y, const bf *x, const bf *w,
+static void gemm(
+    const struct prefill *r, const char *name, bf *y, const bf *x, const bf *w,
     const bf *bias, int R, int I, int O)
 {
     part(name, 2.0 * R * I * O, 0);
     WB_CHECK(matmul_forward_bf16(y, x, w, bias, NULL, R, I, O, r->blas, NULL));
 }
 
-static void recurrent(const struct reading *r)
+static void recurrent(const struct prefill *r)
 {
     const struct shape *z = &r->z;
     int B = r->B, T = r->T, R = B * T, C = z->C, M = C / z->H;
     double tensor = 2.0 * R * C;
-    product(r, "product xy", r->xy, r->u, r->wxy, r->bxy, R, C, 2 * C);
+    gemm(r, "GEMM xy", r->xy, r->u, r->wxy, r->bxy, R, C, 2 * C);
     part("conv1d_forward", 0, 2 * tensor);
     WB_CHECK(conv1d_forward_bf16(
-        r->c, r->conv, r->xy, r->cw, r->cb, r->pos, r->len, B, T, C, z->taps, 2 * C,
+        r->c, r->conv, r->xy, r->cw, r->cb, r->pos, r->len, B, T, C, z->conv_width, 2 * C,
         NULL));
     part("block_linear_forward", 4.0 * R * C * M, 0);
     WB_CHECK(block_linear_forward_bf16(
@@ -141,8 +141,8 @@ static void recurrent(const struct reading *r)
         C, 2 * C, r->ws, r->ws_bytes, NULL));
 }
 
-// (query, key) pairs of one head and row in the chunk from t0 on
-static double pairs(const struct reading *r, int t0)
+// (query, key) pairs of one head and sequence in the chunk that starts at t0
+static double pairs(const struct prefill *r, int t0)
 {
     double sum = 0;
     for (int t = t0; t < t0 + r->T; t++)
@@ -150,14 +150,14 @@ static double pairs(const struct reading *r, int t0)
     return sum;
 }
 
-static void attention(const struct reading *r, int t0)
+static void attention(const struct prefill *r, int t0)
 {
     const struct shape *z = &r->z;
     int B = r->B, T = r->T, H = z->H, D = z->D, S = z->window, W = (H + 2) * D;
     bf *q = r->qkv, *k = q + H * D, *v = k + D;
     double flops = 4.0 * pairs(r, t0) * B * H * D, row = 2.0 * B * D;
     float scale = 0.0625f;
-    product(r, "product qkv", q, r->u, r->wqkv, NULL, B * T, z->C, W);
+    gemm(r, "GEMM qkv", q, r->u, r->wqkv, NULL, B * T, z->C, W);
     part("rope_forward", 0, row * T * (H + 1));
     WB_CHECK(rope_forward_bf16(q, q, r->cis, r->pos, B, T, H + 1, D, D / 2, W, NULL));
     if (t0 > 0) {
@@ -180,8 +180,9 @@ static void attention(const struct reading *r, int t0)
         r->ring_k, r->ring_v, k, v, r->pos, r->len, B, T, S, 1, D, W, NULL));
 }
 
-/* The next product's input; the branch before it, in u, goes into the residual stream. */
-static void norm(const struct reading *r, int R, int branch)
+/* Writes the next GEMM's input to u. If `branch` is set, u holds a branch, which is first
+ * added to the residual stream x. */
+static void norm(const struct prefill *r, int R, int branch)
 {
     const struct shape *z = &r->z;
     part(branch ? "rmsnorm_residual" : "rmsnorm", 0, (branch ? 8.0 : 4.0) * R * z->C);
@@ -193,7 +194,7 @@ static void norm(const struct reading *r, int R, int branch)
             rmsnorm_forward_bf16(r->u, NULL, r->x, r->n, R, z->C, 1e-6f, 1.0f, NULL));
 }
 
-static void read_chunk(const struct reading *r, int t0)
+static void prefill_chunk(const struct prefill *r, int t0)
 {
     const struct shape *z = &r->z;
     int B = r->B, T = r->T, R = B * T, C = z->C, F = z->F;
@@ -210,34 +211,34 @@ static void read_chunk(const struct reading *r, int t0)
         else
             recurrent(r);
         const bf *branch = l % 3 == 2 ? r->att : r->h;
-        if (l == z->layers - 1) {  // the rest of it is a matter of the last tokens
+        if (l == z->layers - 1) {  // from here on only the last tokens are needed
             part("gather_rows", 0, 4.0 * B * C);
             WB_CHECK(gather_rows_bf16(r->end, r->x, r->last, B, C, NULL));
             part("gather_rows", 0, 4.0 * B * C);
             WB_CHECK(gather_rows_bf16(r->end, branch, r->last, B, C, NULL));
             return;
         }
-        product(r, "product o", r->u, branch, r->wo, r->bo, R, C, C);
+        gemm(r, "GEMM o", r->u, branch, r->wo, r->bo, R, C, C);
         norm(r, R, 1);
-        product(r, "product gate, up", r->gu, r->u, r->wgu, r->bgu, R, C, 2 * F);
+        gemm(r, "GEMM gate, up", r->gu, r->u, r->wgu, r->bgu, R, C, 2 * F);
         part("geglu_forward", 0, 6.0 * R * F);
         WB_CHECK(geglu_forward_bf16(r->s, r->gu, r->gu + F, R, F, 2 * F, NULL));
-        product(r, "product down", r->u, r->s, r->wd, r->bd, R, F, C);
+        gemm(r, "GEMM down", r->u, r->s, r->wd, r->bd, R, F, C);
     }
 }
 
-static void read_prompt(const struct reading *r)
+static void prefill(const struct prefill *r)
 {
     for (int t0 = 0; t0 < r->tokens; t0 += r->T)
-        read_chunk(r, t0);
+        prefill_chunk(r, t0);
 }
 
-// --- report ----------------------------------------------------------------------------
+/* --- report ------------------------------------------------------------------------- */
 
 enum { RUNS = 5 };
 
-// Median ms of RUNS times, after one that is not counted.
-static double median_ms(const struct reading *r)
+// Median of RUNS runs in ms, after one warm-up run.
+static double median_ms(const struct prefill *r)
 {
     double ms[RUNS];
     cudaEvent_t start, stop;
@@ -245,7 +246,7 @@ static double median_ms(const struct reading *r)
     for (int i = -1; i < RUNS; i++) {
         float one = 0;
         CUDA_CHECK(cudaEventRecord(start, NULL));
-        read_prompt(r);
+        prefill(r);
         CUDA_CHECK(cudaEventRecord(stop, NULL));
         CUDA_CHECK(cudaEventSynchronize(stop));
         CUDA_CHECK(cudaEventElapsedTime(&one, start, stop));
@@ -257,8 +258,8 @@ static double median_ms(const struct reading *r)
 
 static void report(struct shape z, int B, int tokens, int T, int details)
 {
-    struct reading r = {.z = z, .B = B, .T = T, .tokens = tokens};
-    take_weights(&r), take_rows(&r), take_counts(&r);
+    struct prefill r = {.z = z, .B = B, .T = T, .tokens = tokens};
+    make_weights(&r), make_activations(&r), make_counts(&r);
     WB_CHECK(wb_blas_create(&r.blas));
     double ms = median_ms(&r);
     printf(
@@ -266,7 +267,7 @@ static void report(struct shape z, int B, int tokens, int T, int details)
         B * tokens / ms * 1e3);
     if (details) parts_begin();
     for (int i = 0; details && i < RUNS; i++)
-        read_prompt(&r), parts_add();
+        prefill(&r), parts_add();
     if (details) parts_print(RUNS);
     fflush(stdout);
     wb_blas_destroy(r.blas);

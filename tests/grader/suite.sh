@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The grader itself: its command line, and every way not to earn a point.
+# Wrong programs and attacks: none may earn a point. The command line: suite_cli.sh.
 # One threat: tests/grader/suite.sh zeros
 . "$(dirname "$0")/../tap.sh"
 . tests/mutants/mutants.sh

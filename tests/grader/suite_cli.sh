@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The command line of ./grade, its exit codes, and what it leaves behind.
+# The command line of ./grade, its exit codes, and the files that it writes.
 . "$(dirname "$0")/../tap.sh"
 . tests/mutants/mutants.sh
 mutants_begin
@@ -18,12 +18,12 @@ json() { "$PYTHON" -c "import json,sys; r=json.load(open('$1')); sys.exit(not ($
 
 # --- before anything is built -----------------------------------------------------------
 check "help" says "--timeout-scale" ./grade --help
-check "an unknown flag is one line, exit 2" exits 2 ./grade lab03 --frobnicate
-check "an unknown lab names the labs" says "there are lab01" ./grade lab99
+check "an unknown option is one line, exit 2" exits 2 ./grade lab03 --frobnicate
+check "an unknown lab names the labs" says "the labs are lab01" ./grade lab99
 check "an unknown lab: exit 2" exits 2 ./grade lab99
-check "a flag without its value: exit 2" exits 2 ./grade lab03 --seed
-check "a seed that is no number: exit 2" exits 2 ./grade lab03 --seed x1
-check "a scale that is no number: exit 2" exits 2 ./grade lab03 --timeout-scale 0
+check "an option without its value: exit 2" exits 2 ./grade lab03 --seed
+check "a seed that is not a number: exit 2" exits 2 ./grade lab03 --seed x1
+check "a scale that is not a number: exit 2" exits 2 ./grade lab03 --timeout-scale 0
 check "two labs: exit 2" exits 2 ./grade lab03 lab04
 check "not built: says make lab03" says "lab03 is not built in" ./grade lab03
 check "not built: exit 2" exits 2 ./grade lab03
@@ -42,7 +42,7 @@ cat solutions/lab03_rmsnorm/*.cu >"$TMP/source/rmsnorm.cu"  # one file with all 
 cp solutions/lab03_rmsnorm/*.cuh "$TMP/source/"
 check "builds a FILE" mutant_make lab03 "$TMP/source/rmsnorm.cu"
 check "full score: exit 0" exits 0 ./grade lab03 --json "$TMP/r.json" --junit "$TMP/r.xml"
-check "says that a FILE is no pass" says "does not count as a pass" ./grade lab03 -k basic
+check "says that a FILE does not count as a pass" says "does not count as a pass" ./grade lab03 -k basic
 check "a FILE leaves no receipt" test ! -e "$TMP/build/passed/lab03.json"
 check "JSON" json "$TMP/r.json" \
     "r['score'] == r['of'] == 100 and all(c['verdict'] == 'pass' for c in r['cases'])"
@@ -50,16 +50,16 @@ check "JUnit" "$PYTHON" -c "import xml.etree.ElementTree as t
 s = t.parse('$TMP/r.xml').getroot()
 assert s.get('failures') == s.get('errors') == s.get('skipped') == '0'
 assert int(s.get('tests')) == len(s.findall('testcase')) > 20"
-check "other seeds are right too" says "Score: 15/15" ./grade lab03 -k basic,tail --seed 77
+check "other seeds pass too" says "Score: 15/15" ./grade lab03 -k basic,tail --seed 77
 check "no case matches: exit 2" exits 2 ./grade lab03 -k nothing
 check "no colours without a terminal" sh -c "! ./grade lab03 -k basic | grep -q '$(printf '\033')'"
-check "colours on one" sh -c "script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
-check "NO_COLOR" sh -c "! NO_COLOR=1 script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
+check "colours on a terminal" sh -c "script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
+check "NO_COLOR turns them off" sh -c "! NO_COLOR=1 script -qec './grade lab03 -k basic' /dev/null | grep -q '$(printf '\033')'"
 
 # --- under a command --------------------------------------------------------------------
 cat >"$TMP/wrapper" <<'END'
 #!/bin/sh
-# stands for a sanitizer: runs the program, then prints $SUMMARY and ends with $CODE
+# takes the place of a sanitizer: runs the program, prints $SUMMARY, exits with $CODE
 "$@" || exit
 echo "a finding"
 echo "========= $SUMMARY"
@@ -76,7 +76,7 @@ check "says that there is no sandbox" says "sandbox: off (--under)" under "" 0 e
 check "no errors: exit 0" exits 0 under "ERROR SUMMARY: 0 errors" 0 "$TMP/wrapper"
 check "the summary is shown" says "========= ERROR SUMMARY: 0 errors" \
     under "ERROR SUMMARY: 0 errors" 0 "$TMP/wrapper"
-check "and only it" sh -c "! grep -q 'a finding' '$TMP/.said'"
+check "and nothing else" sh -c "! grep -q 'a finding' '$TMP/.said'"
 check "errors: exit 1" exits 1 under "ERROR SUMMARY: 12 errors" 0 "$TMP/wrapper"
 check "errors: says how many" says "found 12 errors" \
     under "ERROR SUMMARY: 12 errors" 0 "nice $TMP/wrapper"
@@ -86,7 +86,7 @@ check "hazards without errors: exit 0" \
 check "a race: exit 1" \
     exits 1 under "RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)" 0 compute-sanitizer
 check "the command's own failure: exit 1" exits 1 under "ERROR SUMMARY: 0 errors" 9 "$TMP/wrapper"
-check "and says so" says "ended with code 9" under "ERROR SUMMARY: 0 errors" 9 "$TMP/wrapper"
+check "and says so" says "exited with code 9" under "ERROR SUMMARY: 0 errors" 9 "$TMP/wrapper"
 check "a sanitizer without a summary is not clean" exits 1 under "" 0 compute-sanitizer
 check "and says so" says "printed no summary" under "" 0 compute-sanitizer
 check "no such command: exit 2" exits 2 under "" 0 no-such-command
@@ -104,9 +104,9 @@ got = s.load_file('$TMP/saved/a/lab03.basic.safetensors')
 want = [s.load_file(f) for f in glob.glob('build/data/lab03/*/basic.a.want.safetensors')]
 assert got['out'].dtype == np.float32 and got['out'].shape == (4, 64)
 assert any(all((abs(got[k] - w[k]) <= w[k + '.tol']).all() for k in got) for w in want)"
-check "a run equals itself" says \
+check "two equal runs do not differ" says \
     "| lab03 | rmsnorm_forward_bf16 | BF16 | 16016 | 0 | 0 ulps | - |" compare "$TMP/saved/a" "$TMP/saved/b"
-check "in both functions" says \
+check "in either function" says \
     "| lab03 | rmsnorm_forward_f32 | F32 | 260 | 0 | 0 ulps | - |" compare "$TMP/saved/a" "$TMP/saved/b"
 change() { # CASE OUTPUT ELEMENT EXPRESSION: new bits of one element, whose bits are v
     "$PYTHON" -c "
@@ -130,21 +130,21 @@ check "in their own dtype" says \
     "| lab03 | rmsnorm_forward_bf16 | BF16 | 16016 | 1 | 2 ulps | bf16: out [1, 0] |" \
     compare "$TMP/saved/a" "$TMP/saved/b"
 change bf16 out 0 0x7fc0
-check "a NaN is no number of ulps" says "NaN in one only | bf16: out [0, 0]" \
+check "a NaN is not counted in ulps" says "NaN in one only | bf16: out [0, 0]" \
     compare "$TMP/saved/a" "$TMP/saved/b"
 rm "$TMP/saved/b/lab03.bf16.safetensors"
-check "what only one has is named" says "Only in $TMP/saved/a: lab03.bf16.safetensors" \
+check "a file in one folder only is named" says "Only in $TMP/saved/a: lab03.bf16.safetensors" \
     compare "$TMP/saved/a" "$TMP/saved/b"
 ./grade lab03 -k basic --seed 77 --save "$TMP/saved/b" >"$TMP/.out"
-check "another seed is not compared" says "basic.safetensors has seed 0x" compare "$TMP/saved/a" "$TMP/saved/b"
-check "another seed: exit 2" exits 2 compare "$TMP/saved/a" "$TMP/saved/b"
+check "runs with different seeds are not compared" says "basic.safetensors has seed 0x" compare "$TMP/saved/a" "$TMP/saved/b"
+check "different seeds: exit 2" exits 2 compare "$TMP/saved/a" "$TMP/saved/b"
 echo >"$TMP/saved/b/lab03.basic.safetensors"
-check "a broken file: exit 2" exits 2 compare "$TMP/saved/a" "$TMP/saved/b"
+check "a damaged file: exit 2" exits 2 compare "$TMP/saved/a" "$TMP/saved/b"
 check "no folder: exit 2" exits 2 compare "$TMP/saved/a" "$TMP/none"
-check "a folder that cannot be made: exit 2" exits 2 ./grade lab03 -k basic --save "$TMP/wrapper/x"
+check "a folder that cannot be created: exit 2" exits 2 ./grade lab03 -k basic --save "$TMP/wrapper/x"
 
 echo >>"$TMP/source/rmsnorm.cu"
-check "a stale build names the file" says "rmsnorm.cu changed since lab03 was built: make lab03" \
+check "a stale build names the file" says "rmsnorm.cu changed since lab03 was built: run \`make lab03\`" \
     ./grade lab03
 check "a stale build: exit 2" exits 2 ./grade lab03
 
@@ -158,7 +158,7 @@ check "JSON of a failure has the findings" json "$TMP/r.json" \
     "r['exit'] == 1 and r['cases'][0]['wrong'] == 256 and 'always 0' in str(r['cases'][0]['findings'])"
 wrong abort && check "crashed under a command: exit 3" exits 3 under "" 0 "$TMP/wrapper"
 check "crashed: exit 3" exits 3 ./grade lab03 -k basic
-check "a crash costs its case only" sh -c "[ \$(./grade lab03 -k eps,offset | grep -c 'abort (a') = 2 ]"
+check "a crash costs only its own case" sh -c "[ \$(./grade lab03 -k eps,offset | grep -c 'abort (a') = 2 ]"
 wrong spins && check "timed out: exit 4" exits 4 ./grade lab03 -k basic --timeout-scale 0.05
 check "a file with one function: the others are skipped, by name" \
     says "rmsnorm_backward_f32 is not in this file" ./grade lab03 -k dx --timeout-scale 0.05
@@ -189,18 +189,18 @@ fi
 cp solutions/lab03_rmsnorm/*.cu* labs/lab03_rmsnorm/
 check "an edited lab is stale" exits 2 ./grade lab03
 check "builds the finished lab" own_make
-check "a part of the cases leaves no receipt" exits 0 ./grade lab03 -k basic
-check "still none" test ! -e "$receipt"
-check "full score under a command" exits 0 ./grade lab03 --under env
-check "leaves no receipt" test ! -e "$receipt"
-check "full score" exits 0 ./grade lab03
+check "some of the cases leave no receipt" exits 0 ./grade lab03 -k basic
+check "there still is none" test ! -e "$receipt"
+check "full score under a command: exit 0" exits 0 ./grade lab03 --under env
+check "but no receipt" test ! -e "$receipt"
+check "full score of the lab: exit 0" exits 0 ./grade lab03
 check "the receipt has every function" json "$receipt" \
     "len(r['functions']) == 12 and 'labs/lab03_rmsnorm/rmsnorm.cu' in r['files']"
 check "the board says passed" says "100/100  passed" ./grade
 sed -i 's/squares += (float)a\[k\]\[j\] \*/squares += 1.01f * (float)a[k][j] */' labs/lab03_rmsnorm/rmsnorm.cu
-check "the board sees the edit" says "changed since: labs/lab03_rmsnorm/rmsnorm.cu" ./grade
-check "builds the spoilt lab" own_make
-check "a spoilt function: exit 1" exits 1 ./grade lab03
+check "the board notices the edit" says "changed since: labs/lab03_rmsnorm/rmsnorm.cu" ./grade
+check "builds the broken lab" own_make
+check "a broken function: exit 1" exits 1 ./grade lab03
 check "the receipt keeps the others" json "$receipt" \
     "'rmsnorm_forward_f32' not in r['functions'] and 'rmsnorm_backward_f32' in r['functions']"
 
@@ -210,7 +210,7 @@ check "and says that it was the reference" says "the reference failed" \
     env PYTHON=false ./grade lab03 -k basic --seed 99
 sed -i 's/^basic *03.1 6/basic 03.1 7/' labs/lab03_rmsnorm/cases
 check "a bad cases file: exit 5" exits 5 ./grade lab03
-check "its fault is named" says "labs/lab03_rmsnorm/cases: the points sum to 101, not to 100" ./grade lab03
+check "its error is named" says "labs/lab03_rmsnorm/cases: the points add up to 101, not 100" ./grade lab03
 echo "x y" >>labs/lab03_rmsnorm/cases
 check "with file and line" says "labs/lab03_rmsnorm/cases:$(wc -l <labs/lab03_rmsnorm/cases): a case is: name part" ./grade lab03
 tap_done

@@ -1,10 +1,10 @@
 """edit.py SOURCE... EDIT OUT - applies a mutant to a solution.
 
-The .cu files among the sources, one after the other, become OUT; a .cuh is written next to
-it under its own name. An .edit file has header lines (see mutants.sh) and other comments,
-all after `#`, and hunks: lines `- old text`, then lines `+ new text` that replace them. The
-old text must occur exactly once in all sources, so that a mutant never quietly stops being
-one."""
+The .cu files among the sources are joined into OUT; a .cuh is written next to it under its
+own name. An .edit file has comments and header lines (see mutants.sh), which start with `#`,
+and hunks: lines `- old text`, then lines `+ new text` that replace them. The old text must
+occur exactly once in all sources, so that no mutant silently becomes the right program."""
+
 import os
 import sys
 
@@ -31,11 +31,11 @@ def main():
     texts = {source: open(source, encoding="utf-8").read() for source in sources}
     changes = hunks(open(path, encoding="utf-8").read().split("\n"), path)
     if not changes:
-        sys.exit(f"{path}: no hunk")
+        sys.exit(f"{path}: there is no hunk")
     for old, new in changes:
         count = sum(text.count(old) for text in texts.values())
         if count != 1:
-            sys.exit(f"{path}: {count} times in {' '.join(sources)}, not once: {old!r}")
+            sys.exit(f"{path}: found {count} times in {' '.join(sources)}, expected once: {old!r}")
         texts = {source: text.replace(old, new) for source, text in texts.items()}
     headers = {source for source in sources if source.endswith(".cuh")}
     for source in headers:

@@ -1,18 +1,18 @@
-# mutants.sh - sourced after tap.sh: wrong programs, and whether the grader says so.
+# mutants.sh - sourced after tap.sh: does the grader recognise wrong programs?
 #
-# A mutant of a lab is a whole NAME.cu, or NAME.edit (see edit.py), in which these lines say
-# what must happen (after `#` or `//`):
+# A mutant of a lab is a whole NAME.cu, or a NAME.edit of the solution (see edit.py). Lines
+# after `#` or `//` state what must happen:
 #     of: attention.cu    the only file of the solution that an .edit changes. It is built
 #                         alone, so the functions of the others are missing; a .cuh with the
 #                         files that include it. Without this line: the whole solution.
 #     with: attention.cu  of a .cuh: only this one of the files that include it
 #     fails: case,case    each of these cases must give 0 points
-#     says: words         must stand in the report; the line may come more than once
+#     says: words         the report must contain these words; may be repeated
 #     scale: 0.2          --timeout-scale, for programs that hang
-#     only: cpu           skipped on another back end, as is what says "thread order"
-#     unscanned: yes      run although the symbol scan has found it out: the sandbox and
-#                         the harness must hold by themselves
-# mutant LAB FILE builds and grades it, and prints one TAP line.
+#     only: cpu           skipped on another back end; so is one that says "thread order"
+#     unscanned: yes      run although the symbol scan rejects it: the sandbox and the
+#                         harness must stop it alone
+# mutant LAB FILE builds and grades a mutant, and prints one TAP line.
 
 # A build folder of the suite's own, so that the learner's builds stay what they are.
 mutants_begin() {
@@ -54,7 +54,7 @@ mutant() {
     name=$lab/$(basename "$file")
     if [ "$BACKEND" != cpu ]; then
         [ -z "$(header_of only "$file")" ] && ! header_of says "$file" | grep -q "thread order" || {
-            skip "$name" "found by the CPU back end only"
+            skip "$name" "only the CPU back end finds it"
             return
         }
     fi
@@ -89,7 +89,7 @@ mutant() {
     fi
 }
 
-# What is not as the mutant's header says; empty: all is.
+# Prints what differs from the mutant's header; nothing if all is as it says.
 mutant_verdict() { # LAB FAILS FILE
     [ -n "$2" ] || echo "has no line 'fails: case,case'"
     for case in $(echo "$2" | tr , ' '); do

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Every mutant in labNN/ must get no points on the cases it touches, with the right words.
+# Every mutant in labNN/ must get no points for the cases it breaks, and the right words.
 # One lab: tests/mutants/run.sh lab03   One mutant: tests/mutants/run.sh lab03/no_tail
 . "$(dirname "$0")/../tap.sh"
 . tests/mutants/mutants.sh
 
-# Two at a time, each with a build folder of its own: compiling is what takes the time.
+# Two run at the same time, each with its own build folder: compiling takes most of the time.
 every_second() { # 0|1 CHOICE
     TMP=$TMP/$1 n=0
     mutants_begin

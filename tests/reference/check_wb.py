@@ -1,4 +1,4 @@
-"""check_wb.py - the references' common part: rounding, bounds, views, seeds, bad cases."""
+"""check_wb.py - what the references share: rounding, sums, bounds, views, seeds."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ def bits(value, E):
 def check_rounding():
     for value, want in [
         (1.0, 0x3F80),
-        (1 + 2.0**-8, 0x3F80),  # a tie goes to the even neighbour, down
+        (1 + 2.0**-8, 0x3F80),  # a tie rounds to even: down
         (1 + 3 * 2.0**-8, 0x3F82),  # and up
         (1 + 2.0**-8 + 2.0**-20, 0x3F81),
         (-0.0, 0x8000),
@@ -37,7 +37,8 @@ def check_rounding():
         back = wb.decode(wb.encode(values, E), E)
         error = np.abs(back - values) / np.abs(values)
         unit = wb.TYPES[E]["unit"]
-        checks.ok(f"{E} errs by at most its unit", unit / 4 < error.max() <= unit * 1.001)
+        small = unit / 4 < error.max() <= unit * 1.001
+        checks.ok(f"{E} has an error of at most its unit", small)
         checks.ok(f"{E} keeps its own values", np.array_equal(wb.rounded(back, E), back))
 
 
@@ -78,7 +79,7 @@ def check_views():
     checks.ok("an output starts as NaN", bool(np.isnan(call.array("out")).all()))
     checks.ok("its input has values", np.array_equal(call.array("x"), np.ones((2, 3))))
     call.input("y", np.full((2, 2), 7.0), skew=3)
-    checks.ok("a skewed input lies behind 3 elements", call.args["y"]["offset"] == 3)
+    checks.ok("a skewed input starts after 3 elements", call.args["y"]["offset"] == 3)
     checks.ok("and has its values", np.array_equal(call.array("y"), np.full((2, 2), 7.0)))
     call.null("dres")
     checks.ok("a NULL argument is None", call.array("dres") is None)

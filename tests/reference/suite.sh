@@ -1,8 +1,8 @@
 #!/bin/sh
-# The references: their own gradients, their common part, and a dump that refuses bad cases.
+# The references: their gradients, what they share, and a dump that refuses bad cases.
 . "$(dirname "$0")/../tap.sh"
 
-# Every reference checks itself when run; its TAP lines are passed on.
+# Every reference checks itself when it is run and prints TAP lines.
 for file in reference/*.py tests/reference/check_*.py; do
     case $file in reference/wb.py | reference/dump.py) continue ;; esac
     module=$(basename "$file" .py)
@@ -21,13 +21,13 @@ for file in reference/*.py tests/reference/check_*.py; do
     fi
 done
 
-# Every lab's cases: complete, points sum to 100, and they tell wrong from right.
+# Every lab's cases: complete, 100 points, and able to tell wrong results from right ones.
 for cases in labs/lab*/cases; do
     lab=$(basename "$(dirname "$cases")")
-    check "the cases of $lab prove their worth" \
+    check "the cases of $lab tell wrong results from right ones" \
         "$PYTHON" reference/dump.py "$lab" --out "$TMP/$lab"
 done
-check "another seed passes the same proofs" \
+check "so they do with another seed" \
     "$PYTHON" reference/dump.py lab03 --seed 0xfeed --out "$TMP/feed"
 
 dump() { "$PYTHON" reference/dump.py lab03 --out "$TMP/out" "$@"; }
@@ -45,23 +45,23 @@ bad "an unknown key" "the keys are: R, C, eps" 'a 03.1 5 rmsnorm_forward R=4 C=8
 bad "a missing size" "missing a required argument: 'C'" 'a 03.1 5 rmsnorm_forward R=4 ; - ; x'
 bad "a missing field" "a case is: name part" 'a 03.1 5 rmsnorm_forward R=4 C=8'
 bad "an unknown dtype" "use f32, f16 or bf16" 'a 03.1 5 rmsnorm_forward R=4 C=8 dtype=f8 ; - ; x'
-bad "points that are no number" "no whole number: five" 'a 03.1 five rmsnorm_forward R=4 C=8 ; - ; x'
+bad "points that are not a number" "not a whole number: five" 'a 03.1 five rmsnorm_forward R=4 C=8 ; - ; x'
 bad "a name twice" "appears twice" "$good" "$good"
-bad "a need that comes later" "needs b, no case before it" 'a 03.1 5 rmsnorm_forward R=4 C=8 ; b ; x'
-bad "an output that is none" "judge=dy: no output" 'a 03.3 5 rmsnorm_backward R=4 C=8 judge=dy ; - ; x'
+bad "a need that comes later" "needs b, which is not an earlier case" 'a 03.1 5 rmsnorm_forward R=4 C=8 ; b ; x'
+bad "an unknown output" "judge=dy: no output" 'a 03.3 5 rmsnorm_backward R=4 C=8 judge=dy ; - ; x'
 bad "a value that overflows" "is not finite" 'a 03.1 5 rmsnorm_forward R=4 C=8 scale=1e300 ; - ; x'
 bad "values below the tolerance" "not well above its tolerance" \
     'a 03.1 5 rmsnorm_forward dtype=f16 R=4 C=8 scale=1e-7 eps=1 ; - ; x'
 bad "no case" "no case matches" '# nothing'
-# A lab whose cases are too weak is refused: here none uses an offset, there one lacks points.
+# A lab is refused if its cases are too weak (here none uses an offset) or lack points.
 mkdir -p "$TMP/tree/labs" && cp -r reference "$TMP/tree" && cp -r labs/lab03_rmsnorm "$TMP/tree/labs"
 weaken() { sed "$1" labs/lab03_rmsnorm/cases >"$TMP/tree/labs/lab03_rmsnorm/cases"; }
 dump_tree() { "$PYTHON" "$TMP/tree/reference/dump.py" lab03 --out "$TMP/out"; }
 weaken 's/offset=1//'
 check_fails "cases that let a known mistake pass are refused" \
-    "no case of rmsnorm_forward tells mistake no_offset from the truth" dump_tree
+    "no case of rmsnorm_forward reveals mistake no_offset" dump_tree
 weaken 's/^basic  *03.1 6/basic 03.1 5/'
-check_fails "points that do not sum to 100 are refused" "the points sum to 99" dump_tree
+check_fails "points that do not add up to 100 are refused" "the points add up to 99" dump_tree
 check_fails "an unknown lab is named" "no lab 'lab99'" "$PYTHON" reference/dump.py lab99 --out "$TMP"
-check_fails "a folder that cannot be made" "dump: " "$PYTHON" reference/dump.py lab03 --out /dev/null/x
+check_fails "a folder that cannot be created" "dump: " "$PYTHON" reference/dump.py lab03 --out /dev/null/x
 tap_done

@@ -1,4 +1,4 @@
-// aborts.cu - aborts.
+// aborts.cu - calls abort.
 // fails: basic
 // says: abort
 #include <stdlib.h>

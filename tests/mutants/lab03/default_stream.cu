@@ -1,4 +1,4 @@
-// default_stream.cu - launches on the default stream, not on the one it was given.
+// default_stream.cu - launches on the default stream, not on the one passed.
 // fails: basic
 // says: work on a stream other than the one passed?
 #include "forward.h"

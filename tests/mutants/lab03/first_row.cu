@@ -1,4 +1,4 @@
-// first_row.cu - only the first row.
+// first_row.cu - computes only the first row.
 // fails: basic
 // says: rows 1..3: only the first is right
 #include "forward.h"

@@ -1,4 +1,4 @@
-// host_work.cu - does the work on the host, and launches an idle kernel for show.
+// host_work.cu - does the work on the host, and launches an empty kernel as a disguise.
 // fails: basic
 // says: host code accesses device memory
 #include <math.h>

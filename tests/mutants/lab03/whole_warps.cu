@@ -1,4 +1,4 @@
-// whole_warps.cu - columns only in multiples of 32: the tail of a row is missing.
+// whole_warps.cu - computes only a multiple of 32 columns: the tail of a row is missing.
 // fails: tail
 // says: columns 992..999, the tail after the last multiple of 32
 #include "forward.h"

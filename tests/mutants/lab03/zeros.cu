@@ -1,4 +1,4 @@
-// zeros.cu - no work at all: every output is zero.
+// zeros.cu - does no work: every output is zero.
 // fails: basic
 // says: always 0
 #include "forward.h"
