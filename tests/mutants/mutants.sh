@@ -5,6 +5,7 @@
 #     of: attention.cu    the only file of the solution that an .edit changes. It is built
 #                         alone, so the functions of the others are missing; a .cuh with the
 #                         files that include it. Without this line: the whole solution.
+#     with: attention.cu  of a .cuh: only this one of the files that include it
 #     fails: case,case    each of these cases must give 0 points
 #     says: words         the report must contain these words; may be repeated
 #     scale: 0.2          --timeout-scale, for programs that hang
@@ -38,7 +39,11 @@ mutant_edit() { # SOLUTION-FILES EDIT OUT
     copy_headers "$mutant_dir"
     shift 2
     case $1 in
-    *.cuh) set -- $(grep -l "include \"$(basename "$1")\"" "$mutant_dir"/*.cu) "$1" ;;
+    *.cuh)
+        mutant_with=$(header_of with "$mutant_of")
+        [ -z "$mutant_with" ] || mutant_with=$mutant_dir/$mutant_with
+        set -- ${mutant_with:-$(grep -l "include \"$(basename "$1")\"" "$mutant_dir"/*.cu)} "$1"
+        ;;
     *) set -- "$@" $(ls "$mutant_dir"/*.cuh 2>/dev/null) ;;
     esac
     "$PYTHON" tests/mutants/edit.py "$@" "$mutant_of" "$mutant_out"
