@@ -1,4 +1,5 @@
-/* attention.c - rows of lab 05's benchmark. Flops are those of the pairs that are seen. */
+/* attention.c - rows of lab 05's benchmark. FLOPs count the (query, key) pairs that are
+ * seen. */
 #include "attention.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 
 #include "kernels.h"
 
-static const double MOST_WORKSPACE = 2e9; /* bytes: scores of a naive rung */
+static const double MAX_WORKSPACE = 2e9; /* bytes; a naive rung stores its scores */
 
 struct shape {
     int B, H, K, T, D, window;
@@ -50,12 +51,13 @@ static double pairs(const struct shape *z)
     return sum;
 }
 
-/* Makes room for `bytes`; false if that is a workspace nobody would want. */
-static int room(struct attention *a, size_t bytes, const char *function, const char *name)
+/* Allocates a workspace; false if it would be too large. */
+static int
+allocate(struct attention *a, size_t bytes, const char *function, const char *name)
 {
-    if ((double)bytes > MOST_WORKSPACE) {
+    if ((double)bytes > MAX_WORKSPACE) {
         printf(
-            "%-26s %-4s %-12s left out: %.1f GB of workspace\n", function,
+            "%-26s %-4s %-12s skipped: %.1f GB of workspace\n", function,
             bench_type_name[a->E], name, (double)bytes / 1e9);
         return 0;
     }
@@ -78,20 +80,20 @@ static void rows(enum bench_type E, struct shape z)
     a.dk = bench_tensor(E, nk), a.dv = bench_tensor(E, nk);
     a.lse = bench_tensor(BENCH_F32, (size_t)z.B * z.H * z.T);
 
-    double product = 2.0 * pairs(&z) * z.B * z.H * z.D;
+    double gemm = 2.0 * pairs(&z) * z.B * z.H * z.D;
     size_t bytes =
         BENCH_CALL(E, attention_forward_workspace, z.B, z.T, z.T, z.H, z.K, z.D);
-    if (room(&a, bytes, "attention_forward", name))
-        bench_flops("attention_forward", E, name, 2 * product, forward, &a);
+    if (allocate(&a, bytes, "attention_forward", name))
+        bench_flops("attention_forward", E, name, 2 * gemm, forward, &a);
     bytes = BENCH_CALL(E, attention_backward_workspace, z.B, z.T, z.T, z.H, z.K, z.D);
-    if (room(&a, bytes, "attention_backward", name))
-        bench_flops("attention_backward", E, name, 5 * product, backward, &a);
+    if (allocate(&a, bytes, "attention_backward", name))
+        bench_flops("attention_backward", E, name, 5 * gemm, backward, &a);
     bench_free_all();
 }
 
 void bench_op(void)
 {
-    static const struct shape card[] = {
+    static const struct shape gpu[] = {
         {4, 16, 16, 4096, 64, WB_ALL},  {4, 16, 16, 4096, 128, WB_ALL},
         {4, 16, 16, 4096, 256, WB_ALL}, {1, 10, 1, 8192, 256, 2048},
         {4, 32, 8, 4096, 128, WB_ALL},  {64, 6, 6, 256, 64, WB_ALL},
@@ -99,11 +101,11 @@ void bench_op(void)
     static const struct shape small = {1, 16, 16, 2048, 64, WB_ALL}; /* every rung */
     static const struct shape cpu[] = {
         {12, 4, 4, 64, 32, WB_ALL}, {1, 4, 1, 128, 64, 32}};
-    const struct shape *shapes = bench_on_gpu ? card : cpu;
-    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const struct shape *shapes = bench_on_gpu ? gpu : cpu;
+    int count = bench_on_gpu ? sizeof gpu / sizeof *gpu : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         rows(BENCH_BF16, shapes[i]);
-    if (bench_on_gpu) rows(BENCH_F16, card[0]), rows(BENCH_F16, card[1]);
+    if (bench_on_gpu) rows(BENCH_F16, gpu[0]), rows(BENCH_F16, gpu[1]);
     for (int E = BENCH_F32; E <= BENCH_BF16; E++)
         if (E != BENCH_F16) rows((enum bench_type)E, bench_on_gpu ? small : cpu[0]);
 }

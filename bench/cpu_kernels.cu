@@ -1,9 +1,9 @@
-// cpu_kernels.cu - typical kernels on the CPU back end, and the back end's own costs.
+// cpu_kernels.cu - typical kernels on the CPU back end, and its overheads.
 //
-//   cpu_kernels            names of all kernels
-//   cpu_kernels NAME [N]   best of N runs (default 5), in ms or ns, and a checksum
+//   cpu_kernels            the names of all kernels
+//   cpu_kernels NAME [N]   the best of N runs (default 5), in ms or ns, and a checksum
 //
-// `make bench-cpu` runs them all; `make bench-cpu PROTOTYPE=DIR` compares another back end.
+// `make bench-cpu` runs all of them. `make bench-cpu PROTOTYPE=DIR` adds another back end.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>
@@ -16,7 +16,7 @@
 
 using namespace nvcuda;
 
-// ---- element by element ----
+/* --- element by element ------------------------------------------------------------- */
 
 // x [n]: gate * sigmoid(gate) * up
 __global__ void swiglu(float *out, const float *gate, const float *up, int n)
@@ -45,9 +45,9 @@ __global__ void axpy(float *y, const float *x, float a, int n)
     if (i < n) y[i] += a * x[i];
 }
 
-// ---- rows ----
+/* --- rows --------------------------------------------------------------------------- */
 
-// One block a row; partial sums meet in shared memory, halving at each barrier.
+// One block per row. Each barrier halves the number of partial sums in shared memory.
 __global__ void rmsnorm_tree(float *out, const float *x, const float *w, int C)
 {
     __shared__ float sum[256];
@@ -95,7 +95,7 @@ __global__ void rmsnorm_shuffle(float *out, const float *x, const float *w, int 
         out[(size_t)blockIdx.x * C + c] = xr[c] * r * w[c];
 }
 
-// One warp a row.
+// One warp per row.
 __global__ void softmax_warp(float *out, const float *x, int C)
 {
     int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -112,7 +112,7 @@ __global__ void softmax_warp(float *out, const float *x, int C)
         yr[c] *= s;
 }
 
-// ---- matrix products, n x n ----
+/* --- GEMM, n x n -------------------------------------------------------------------- */
 
 __global__ void matmul_naive(float *c, const float *a, const float *b, int n)
 {
@@ -141,7 +141,7 @@ __global__ void matmul_tiled(float *c, const float *a, const float *b, int n)
     c[row * n + col] = s;
 }
 
-// 64 x 64 of c a block, 8 x 8 a thread.
+// A block computes 64 x 64 elements of c, a thread 8 x 8.
 __global__ void matmul_register(float *c, const float *a, const float *b, int n)
 {
     __shared__ float as[8][64], bs[8][64];
@@ -165,7 +165,7 @@ __global__ void matmul_register(float *c, const float *a, const float *b, int n)
             c[(row0 + ty * 8 + i) * n + col0 + tx * 8 + j] = acc[i][j];
 }
 
-// ---- attention with tensor cores: one warp, 16 queries of a head, D = 64, causal ----
+/* --- causal attention with tensor cores: one warp per 16 queries of a head, D = 64 -- */
 
 __global__ void attention_wmma(
     float *out, const half *q, const half *k, const half *v, int T, float scale)
@@ -222,7 +222,7 @@ __global__ void attention_wmma(
         out[head + (q0 + i / D) * D + i % D] = acc[i / D][i % D] / l[i / D];
 }
 
-// ---- recurrence h[t] = a[t] h[t-1] + x[t], a and x (T,C) ----
+/* --- recurrence h[t] = a[t] h[t-1] + x[t], a and x (T,C) ---------------------------- */
 
 __global__ void rglru_serial(float *h, const float *a, const float *x, int T, int C)
 {
@@ -233,7 +233,7 @@ __global__ void rglru_serial(float *h, const float *a, const float *x, int T, in
         h[t * C + c] = s = a[t * C + c] * s + x[t * C + c];
 }
 
-// One warp a channel: 32 steps at once by a scan of the pairs (a, x).
+// One warp per channel scans the pairs (a, x) of 32 time steps in parallel.
 __global__ void rglru_scan(float *h, const float *a, const float *x, int T, int C)
 {
     int c = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -251,7 +251,7 @@ __global__ void rglru_scan(float *h, const float *a, const float *x, int T, int 
     }
 }
 
-// ---- costs ----
+/* --- overheads ---------------------------------------------------------------------- */
 
 __global__ void empty() {}
 __global__ void thread_cost(int *out)
@@ -277,9 +277,9 @@ __global__ void atomic_cost(float *out, int n)
         atomicAdd(out, 1.0f);
 }
 
-// ---- running them ----
+/* --- measuring ---------------------------------------------------------------------- */
 
-// With one worker the CPU's time is measured, not the clock's: others may use the machine.
+// With one worker this is CPU time: other processes may share the CPU.
 static double now()
 {
     struct timespec t;
@@ -321,7 +321,7 @@ static const char *const names[] = {
 static float *x, *y, *z;
 static half *hq, *hk, *hv;
 
-// One run; returns how many operations it did, or 0 if it is timed as a whole.
+// Runs a kernel. Returns how many operations it does, or 0 to time the kernel as a whole.
 static double run(int which)
 {
     const int N = 1 << 22, R = 1024, C = 4096, M = 512, T = 512;
@@ -400,8 +400,7 @@ int main(int argc, char **argv)
     if (argc < 2) return 0;
     if (which < 0) {
         fprintf(
-            stderr,
-            "cpu_kernels: %s is not one of its kernels (run it without arguments)\n",
+            stderr, "cpu_kernels: no kernel %s; without arguments it prints all names\n",
             argv[1]);
         return 1;
     }
@@ -410,8 +409,8 @@ int main(int argc, char **argv)
     hq = device_halves(12 * 256 * 64, 4), hk = device_halves(12 * 256 * 64, 5);
     hv = device_halves(12 * 256 * 64, 6);
     double best = 1e30, operations = 0;
-    for (int i = 0, n = argc > 2 ? atoi(argv[2]) : 5; i <= n;
-         i++) {  // the first only warms up
+    int runs = argc > 2 ? atoi(argv[2]) : 5;
+    for (int i = 0; i <= runs; i++) {  // run 0 is a warm-up
         double start = now();
         operations = run(which);
         cudaDeviceSynchronize();

@@ -1,5 +1,5 @@
-/* kvcache.c - rows of lab 07's benchmark. The bytes of attention_decode are those of the
- * cache, which is all there is to read; of sample, those of the logits. */
+/* kvcache.c - rows of lab 07's benchmark. Bytes: for attention_decode the cache, almost
+ * all that it reads; for sample the logits. */
 #include "kvcache.h"
 
 #include <cuda_runtime_api.h>
@@ -16,7 +16,7 @@ struct cache {
     size_t workspace_bytes;
 };
 
-static char *part(const struct cache *c, int heads) /* of the packed product */
+static char *part(const struct cache *c, int heads) /* of the packed q, k, v */
 {
     return (char *)c->qkv + (size_t)heads * c->D * bench_type_size[c->E];
 }
@@ -62,7 +62,7 @@ static int *counting(int n, int period, int first)
         h[i] = first + i % period;
     if (!h ||
         cudaMemcpy(d, h, (size_t)n * sizeof *h, cudaMemcpyHostToDevice) != cudaSuccess) {
-        fprintf(stderr, "bench: positions cannot be copied to the device\n");
+        fprintf(stderr, "bench: cannot copy positions to the device\n");
         exit(1);
     }
     free(h);
@@ -101,7 +101,7 @@ static void steps(enum bench_type E, int B, int S, int H, int K, int D)
     bench_free_all();
 }
 
-struct draw {
+struct sampling {
     int B, V, top_k;
     float temperature, top_p;
     int *token, *pos;
@@ -111,15 +111,15 @@ struct draw {
     size_t workspace_bytes;
 };
 
-static wb_status draw(const void *context)
+static wb_status sample(const void *context)
 {
-    const struct draw *d = context;
+    const struct sampling *d = context;
     return sample_f32(
         d->token, NULL, d->logits, d->seed, d->pos, d->B, d->V, d->V, 30.0f, 1.0f,
         d->temperature, d->top_k, d->top_p, d->workspace, d->workspace_bytes, NULL);
 }
 
-static void draws(int B, int V)
+static void samples(int B, int V)
 {
     static const struct {
         const char *name;
@@ -131,7 +131,7 @@ static void draws(int B, int V)
         {"sample top_k 40", 0.1f, 1, 40},
         {"sample top_p 0.9", 0.1f, 0.9f, 0},
     };
-    struct draw d = {.B = B, .V = V};
+    struct sampling d = {.B = B, .V = V};
     char shape[32];
     snprintf(shape, sizeof shape, "B%d V%d", B, V);
     d.token = bench_bytes((size_t)B * sizeof *d.token), d.pos = counting(B, 7, 100);
@@ -142,7 +142,7 @@ static void draws(int B, int V)
     for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
         d.temperature = how[i].temperature, d.top_p = how[i].top_p,
         d.top_k = how[i].top_k;
-        bench_row(how[i].name, BENCH_F32, shape, 4.0 * B * V, draw, &d);
+        bench_row(how[i].name, BENCH_F32, shape, 4.0 * B * V, sample, &d);
     }
     bench_free_all();
 }
@@ -154,7 +154,7 @@ void bench_op(void)
         steps(BENCH_F32, 4, 256, 4, 1, 64);
         steps(BENCH_BF16, 1, 256, 4, 1, 64);
         copies(BENCH_F32, 1, 128, 256, 4, 32);
-        draws(1, 65), draws(1, 32000);
+        samples(1, 65), samples(1, 32000);
         return;
     }
     steps(BENCH_BF16, 64, 2048, 10, 1, 256);
@@ -165,5 +165,5 @@ void bench_op(void)
     steps(BENCH_F32, 16, 1024, 16, 16, 64);
     steps(BENCH_F32, 32, 2048, 10, 1, 256);
     copies(BENCH_BF16, 32, 2048, 2048, 1, 256);
-    draws(1, 256000), draws(8, 256000), draws(64, 256000), draws(1, 65);
+    samples(1, 256000), samples(8, 256000), samples(64, 256000), samples(1, 65);
 }

@@ -6,7 +6,7 @@
 
 #include "kernels.h"
 
-/* --- what stands around the scan: parts 06.1 to 06.3 ---------------------------------- */
+/* --- parts 06.1 to 06.3 ------------------------------------------------------------- */
 
 struct block {
     enum bench_type E;
@@ -100,7 +100,7 @@ static void block_rows(enum bench_type E, int B, int T, int G, int M)
     bench_free_all();
 }
 
-/* --- the scan and the fused pass: parts 06.4 and 06.5 --------------------------------- */
+/* --- the scan and the fused pass: parts 06.4 and 06.5 ------------------------------- */
 
 struct row {
     enum bench_type E;
@@ -126,7 +126,7 @@ static wb_status scan_back(const void *context)
         n->B, n->T, n->C, n->workspace, n->workspace_bytes, NULL);
 }
 
-/* as a prompt is read: from and to a state */
+/* as in prefill: from and to a state */
 static wb_status fused(const void *context)
 {
     const struct row *n = context;
@@ -135,7 +135,7 @@ static wb_status fused(const void *context)
         NULL, NULL, n->B, n->T, n->C, n->C, n->workspace, n->workspace_bytes, NULL);
 }
 
-/* as in training: h is kept */
+/* as in training: h is stored for the backward pass */
 static wb_status fused_kept(const void *context)
 {
     const struct row *n = context;
@@ -185,7 +185,7 @@ static void row_rows(enum bench_type E, int B, int T, int C)
     bench_free_all();
 }
 
-/* --- one token: part 06.6 -------------------------------------------------------------- */
+/* --- one token: part 06.6 ----------------------------------------------------------- */
 
 struct token {
     enum bench_type E;
@@ -222,7 +222,7 @@ static void token_row(enum bench_type E, int B, int G, int M)
     bench_free_all();
 }
 
-/* --- the op's part ------------------------------------------------------------------- */
+/* --- the op's part ------------------------------------------------------------------ */
 
 void bench_op(void)
 {

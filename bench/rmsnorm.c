@@ -1,4 +1,4 @@
-/* rmsnorm.c - rows of lab 03's benchmark. */
+/* rmsnorm.c - the rows of lab 03's benchmark. */
 #include "rmsnorm.h"
 
 #include <stdio.h>
@@ -66,11 +66,11 @@ static void rows(enum bench_type E, int R, int C)
 
 void bench_op(void)
 {
-    static const int card[][2] = {{4096, 4096}, {16384, 2560}, {16384, 384},
-                                  {8192, 8192}, {4096, 16384}, {131072, 128}};
+    static const int gpu[][2] = {{4096, 4096}, {16384, 2560}, {16384, 384},
+                                 {8192, 8192}, {4096, 16384}, {131072, 128}};
     static const int cpu[][2] = {{768, 128}, {256, 1024}, {64, 4096}};
-    const int(*shapes)[2] = bench_on_gpu ? card : cpu;
-    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const int(*shapes)[2] = bench_on_gpu ? gpu : cpu;
+    int count = bench_on_gpu ? sizeof gpu / sizeof *gpu : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             if (E != BENCH_F16) rows((enum bench_type)E, shapes[i][0], shapes[i][1]);

@@ -1,4 +1,4 @@
-/* rope.c - rows of lab 02's benchmark. */
+/* rope.c - the rows of lab 02's benchmark. */
 #include "rope.h"
 
 #include <stdio.h>
@@ -34,8 +34,8 @@ static wb_status backward(const void *context)
         r->ld, NULL);
 }
 
-/* heads: of queries and keys together. Out of place, and in place in a packed product whose
- * rows have heads/2 value heads behind them. */
+/* heads: queries and keys together. Out of place, and in place in a packed GEMM result
+ * whose rows end with heads/2 value heads. */
 static void rows(enum bench_type E, int B, int T, int heads, int D)
 {
     struct rope r = {E, B, T, heads, D, D, heads * D, NULL, NULL, NULL};
@@ -58,10 +58,10 @@ static void rows(enum bench_type E, int B, int T, int heads, int D)
 
 void bench_op(void)
 {
-    static const int card[][4] = {{8, 2048, 32, 128}, {64, 256, 12, 64}};
+    static const int gpu[][4] = {{8, 2048, 32, 128}, {64, 256, 12, 64}};
     static const int cpu[][4] = {{12, 64, 8, 32}};
-    const int(*shapes)[4] = bench_on_gpu ? card : cpu;
-    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const int(*shapes)[4] = bench_on_gpu ? gpu : cpu;
+    int count = bench_on_gpu ? sizeof gpu / sizeof *gpu : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             if (E != BENCH_F16)

@@ -1,4 +1,4 @@
-/* softmax.c - rows of lab 04's benchmark. */
+/* softmax.c - the rows of lab 04's benchmark. */
 #include "softmax.h"
 
 #include <cuda_runtime_api.h>
@@ -68,7 +68,7 @@ static void softmax_rows(enum bench_type E, int R, int N)
     bench_free_all();
 }
 
-/* Only the visible half of x must be read, all of out is written. */
+/* Only the visible half of x must be read; all of out is written. */
 static void causal_rows(enum bench_type E, int R, int T)
 {
     struct rows s = {.E = E, .R = R, .N = T, .T = T};
@@ -79,8 +79,8 @@ static void causal_rows(enum bench_type E, int R, int T)
     bench_free_all();
 }
 
-/* Logits read once, gradient written once, into another tensor: in place the second call
- * would see the gradients of the first. */
+/* Logits are read once, the gradient is written once, into another tensor: in place the
+ * second call would read the gradients of the first. */
 static void entropy_rows(enum bench_type E, int R, int V)
 {
     struct rows s = {.E = E, .R = R, .N = V};

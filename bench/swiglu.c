@@ -1,4 +1,4 @@
-/* swiglu.c - rows of lab 01's benchmark. */
+/* swiglu.c - the rows of lab 01's benchmark. */
 #include "swiglu.h"
 
 #include <stdio.h>
@@ -50,7 +50,7 @@ static void rows(enum bench_type E, int R, int F, int packed)
     struct gated g = {.E = E, .R = R, .F = F, .ld = packed ? 2 * F : F};
     g.out = bench_tensor(E, n), g.dout = bench_tensor(E, n);
     g.gate = bench_tensor(E, 2 * n), g.dgate = bench_tensor(E, 2 * n);
-    size_t up = (packed ? (size_t)F : n) * bench_type_size[E]; /* bytes behind gate */
+    size_t up = (packed ? (size_t)F : n) * bench_type_size[E]; /* bytes from gate to up */
     g.up = (char *)g.gate + up, g.dup = (char *)g.dgate + up;
 
     bench_row(
@@ -70,10 +70,10 @@ static void rows(enum bench_type E, int R, int F, int packed)
 
 void bench_op(void)
 {
-    static const int card[][2] = {{8192, 11008}, {16384, 1024}};
+    static const int gpu[][2] = {{8192, 11008}, {16384, 1024}};
     static const int cpu[][2] = {{768, 344}};
-    const int(*shapes)[2] = bench_on_gpu ? card : cpu;
-    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const int(*shapes)[2] = bench_on_gpu ? gpu : cpu;
+    int count = bench_on_gpu ? sizeof gpu / sizeof *gpu : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             for (int packed = 0; packed < 2; packed++)

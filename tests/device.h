@@ -10,16 +10,15 @@
 
 enum { SLACK = 64 }; /* bytes of poison after a test tensor */
 
-/* Returns a device copy of host (bytes), or poison if host is NULL, `skew` bytes after a
- * 256-byte boundary. */
+/* Returns a device copy of `bytes` bytes of host, or poison if host is NULL. It starts
+ * `skew` bytes after a 256-byte boundary. */
 WB_INLINE void *device(const void *host, size_t bytes, size_t skew)
 {
     char *p = NULL;
     cr_assert(cudaMalloc((void **)&p, bytes + skew + SLACK) == cudaSuccess);
     cr_assert(cudaMemset(p, 0xFF, bytes + skew + SLACK) == cudaSuccess);
-    if (host)
-        cr_assert(
-            cudaMemcpy(p + skew, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
+    if (!host) return p + skew;
+    cr_assert(cudaMemcpy(p + skew, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
     return p + skew;
 }
 
@@ -34,8 +33,8 @@ WB_INLINE void release(void *p, size_t skew)
     cudaFree((char *)p - skew);
 }
 
-/* `some` is SOME zero bytes of device memory for the small calls of a suite with .init =
- * take, .fini = give. */
+/* For the small calls of a suite with .init = take, .fini = give: `some` points to SOME
+ * zero bytes of device memory. */
 enum { SOME = 1 << 20 };
 static float *some __attribute__((unused));
 
@@ -51,7 +50,7 @@ WB_INLINE void give(void)
     cr_expect(cudaDeviceSynchronize() == cudaSuccess);
 }
 
-WB_INLINE float noise(void) /* uniform in [-1, 1), a fixed sequence */
+WB_INLINE float noise(void) /* uniform in [-1, 1); the sequence is fixed */
 {
     static uint32_t count;
     uint32_t r[4];
@@ -59,7 +58,7 @@ WB_INLINE float noise(void) /* uniform in [-1, 1), a fixed sequence */
     return (float)r[0] / 2147483648.0f - 1.0f;
 }
 
-/* to nearest even; finite values only */
+/* Rounds to nearest even. Finite values only. */
 WB_INLINE uint16_t to_bf16(float v)
 {
     uint32_t bits;
@@ -75,7 +74,7 @@ WB_INLINE float from_bf16(uint16_t b)
     return v;
 }
 
-/* Every |got - want| <= tol * (1 + |want|). */
+/* Asserts that every |got - want| <= tol * (1 + |want|). */
 WB_INLINE void
 close_to(const float *got, const double *want, size_t n, double tol, const char *what)
 {

@@ -1,4 +1,4 @@
-/* farthest.h - for tests: the largest difference from the expected results. */
+/* farthest.h - for tests: the largest difference from the expected values. */
 #ifndef FARTHEST_H
 #define FARTHEST_H
 #include "wb.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* The largest |got - want| of n numbers on the host; a NaN counts as infinite. */
+/* Returns the largest |got - want| of n numbers on the host. NaN counts as infinite. */
 WB_INLINE double farthest(const float *got, const float *want, size_t n)
 {
     double most = 0;

@@ -1,25 +1,24 @@
 #!/usr/bin/env bash
-# card.sh [OUT] - what only a machine with a card can prove, in one go: the CUDA build's own
-# programs and suites, full points for every solution, rungs that pass what they define, and
-# compute-sanitizer clean on every solution (memcheck, racecheck, initcheck). All of them
-# share the card, as many at a time as there are cores: none is timed. Logs go to OUT; a
-# short table comes last.
-#     BACKEND=cuda tests/card.sh build/cuda/card
+# gpu.sh [OUT] - what only a computer with a GPU can test: the programs and suites of the CUDA
+# build, full points for every solution, rungs that pass what they define, and compute-sanitizer
+# (memcheck, racecheck, initcheck) without a report on every solution. As many jobs share the
+# GPU as there are cores; none is timed. Logs go to OUT; a short table comes last.
+#     BACKEND=cuda tests/gpu.sh build/cuda/gpu
 set -u
 cd "$(dirname "$0")/.."
-export OUT=${1:-build/cuda/card}
+export OUT=${1:-build/cuda/gpu}
 export BACKEND=cuda B=build/cuda PYTHON=${PYTHON:-$PWD/build/host/python}
 rm -rf "$OUT" && mkdir -p "$OUT" || exit 1
 
-# The kernels of the programs come first: later targets take the same objects.
+# The kernels of the programs come first: later targets use the same objects.
 make -j"$(nproc)" labs "$B/kernels.o" FROM=solutions >"$OUT/build.log" 2>&1 &&
     make -k -j"$(nproc)" test-programs $(make -s list-tests) >>"$OUT/build.log" 2>&1 || {
     tail -20 "$OUT/build.log"
-    echo "card.sh: the build failed: $OUT/build.log"
+    echo "gpu.sh: the build failed: $OUT/build.log"
     exit 1
 }
 
-# job NUMBER LABEL COMMAND...: runs it, leaves its row of the table in OUT/NUMBER.row
+# job NUMBER LABEL COMMAND...: runs it and writes its row of the table to OUT/NUMBER.row
 job() {
     job_row=$OUT/$1.row job_label=$2
     job_log=$OUT/$(echo "$2" | tr -cs 'a-z0-9_\n' '.').txt
@@ -33,10 +32,10 @@ job() {
 }
 export -f job
 
-# Two rows for the sanitizers, one longer than the window of the tiny model.
+# Two sequences for the sanitizers, one longer than the window of the tiny model.
 printf '%s\n' "$(seq -s' ' 20)" '7 8 9' >"$OUT/tokens"
 
-# The longest first. A lab may name the cases that are enough: tests/sanitized.
+# The longest first. tests/sanitized names the cases of a lab that are enough.
 jobs_of() {
     local lab labs tool cases suite program
     labs=$(make -s list-labs)

@@ -2,7 +2,7 @@
  *
  *     tap(ok, "what %d", n);         one check
  *     tap_skip("what", "why");       a skipped check
- *     return tap_done();             exit status: 0 if all passed
+ *     return tap_done();             the exit status: 0 if every check passed
  */
 #ifndef TAP_H
 #define TAP_H

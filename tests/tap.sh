@@ -1,10 +1,10 @@
-# tap.sh - sourced by the suites: each check prints one TAP line; tap_done ends the suite.
+# tap.sh - sourced by the suites. Each check prints one TAP line; tap_done ends the suite.
 #   check "what" COMMAND...               ok if the command succeeds
 #   check_fails "what" "words" COMMAND... ok if it fails and its output contains the words
 #   check_says "what" "words" COMMAND...  ok if it succeeds and its output contains the words
 #   skip "what" "reason"
 # $TMP is a folder of the suite's own, removed at the end. $BACKEND, $B and $PYTHON come
-# from make; a suite started by hand finds the CPU back end's.
+# from make; a suite started by hand uses the CPU back end.
 set -u
 cd "$(git rev-parse --show-toplevel 2>/dev/null || echo "$(dirname "$0")/../..")" || exit 2
 BACKEND=${BACKEND:-cpu}
@@ -16,31 +16,37 @@ trap 'rm -rf "$TMP"' EXIT
 tap_failed=0
 
 tap_show() { sed 's/^/# /' "$TMP/.out" | tail -${TAP_LINES:-25}; }
+tap_not_ok() { # WHY
+    echo "not ok - $tap_what ($1)"
+    tap_show
+    tap_failed=1
+}
 
 check() {
     tap_what=$1; shift
     if "$@" >"$TMP/.out" 2>&1; then echo "ok - $tap_what"
-    else echo "not ok - $tap_what (exit $?: $*)"; tap_show; tap_failed=1; fi
+    else tap_not_ok "exit $?: $*"; fi
 }
 
 check_fails() {
     tap_what=$1 tap_words=$2; shift 2
-    if "$@" >"$TMP/.out" 2>&1; then echo "not ok - $tap_what (did not fail: $*)"; tap_show; tap_failed=1
+    if "$@" >"$TMP/.out" 2>&1; then tap_not_ok "did not fail: $*"
     elif grep -qF -- "$tap_words" "$TMP/.out"; then echo "ok - $tap_what"
-    else echo "not ok - $tap_what (does not say '$tap_words': $*)"; tap_show; tap_failed=1; fi
+    else tap_not_ok "does not say '$tap_words': $*"; fi
 }
 
 check_says() {
     tap_what=$1 tap_words=$2; shift 2
-    if ! "$@" >"$TMP/.out" 2>&1; then echo "not ok - $tap_what (exit $?: $*)"; tap_show; tap_failed=1
-    elif grep -qF -- "$tap_words" "$TMP/.out"; then echo "ok - $tap_what"
-    else echo "not ok - $tap_what (does not say '$tap_words': $*)"; tap_show; tap_failed=1; fi
+    "$@" >"$TMP/.out" 2>&1 || { tap_not_ok "exit $?: $*"; return; }
+    if grep -qF -- "$tap_words" "$TMP/.out"; then echo "ok - $tap_what"
+    else tap_not_ok "does not say '$tap_words': $*"; fi
 }
 
 skip() { echo "ok - $1 # SKIP $2"; }
 
-# reuse_build FOLDER [NAME]: starts a build folder of the suite's own from what is built.
-# NAME: what make calls it; the dependency files name it, so what is out of date is rebuilt.
+# reuse_build FOLDER [NAME]: starts the suite's own build folder as a copy of what is built.
+# NAME is what make calls the folder. Dependency files contain it, and with it make rebuilds
+# what is out of date.
 reuse_build() {
     mkdir -p "$1"
     (cd "$B" && for part in libwbcpu.a objects/common objects/grader grader; do

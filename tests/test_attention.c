@@ -1,5 +1,6 @@
-/* test_attention.c - what the contract of lab 05 promises beyond the graded cases: statuses,
- * empty inputs, workspace, every head dim, odd lengths, windows, bits that repeat.
+/* test_attention.c - what the contract of lab 05 promises beyond the graded cases:
+ * statuses, empty inputs, workspace, every head dim, odd lengths, windows, bits that
+ * repeat.
  */
 // links: solutions/lab05_attention.o
 #include "device.h"
@@ -127,7 +128,7 @@ static wb_status backward(const struct problem *p)
         p->work_, p->work, NULL);
 }
 
-/* --- against double ------------------------------------------------------------------- */
+/* --- against double ----------------------------------------------------------------- */
 
 struct truth {
     double *out, *lse, *dq, *dk, *dv;
@@ -141,7 +142,7 @@ static double dot(const float *x, const float *y, int D)
     return sum;
 }
 
-/* Row (b,t,h) of everything. w: room for S weights. */
+/* Row (b,t,h) of everything. w: scratch for S weights */
 static void
 true_row(struct truth *y, const struct problem *p, int b, int t, int h, double *w)
 {
@@ -194,7 +195,7 @@ static void compare(
     free(got);
 }
 
-/* Forward and backward against the truth. The sizes are printed if something is wrong. */
+/* Forward and backward against double. A failure prints the sizes. */
 static void check_scaled(
     size_t width, int B, int T, int S, int H, int K, int D, int window, float scale)
 {
@@ -270,7 +271,7 @@ Test(attention, scales_that_are_not_positive)
     }
 }
 
-/* A kernel may share the keys of few rows between blocks. */
+/* With few rows a kernel may share their keys between blocks. */
 Test(attention, few_rows_of_many_keys)
 {
     check(2, 1, 3, 1100, 4, 1, 64, WB_ALL);
@@ -286,9 +287,9 @@ Test(attention, few_rows_of_many_keys)
     drop(&p);
 }
 
-/* --- bits ----------------------------------------------------------------------------- */
+/* --- bits --------------------------------------------------------------------------- */
 
-/* all five outputs, one after the other */
+/* all five outputs, concatenated */
 static char *outputs(const struct problem *p)
 {
     size_t nq = q_size(p) * p->width, nkv = kv_size(p) * p->width, at = 0;
@@ -315,7 +316,9 @@ Test(attention, bits_repeat_and_wide_windows_are_none)
         free(again);
         p.window = 89;
         again = outputs(&p);
-        cr_expect(same(&p, first, again), "%zu bytes: a window of all is none", width);
+        cr_expect(
+            same(&p, first, again), "%zu bytes: a window of all keys changes the bits",
+            width);
         free(again);
         int pos[70];
         for (int t = 0; t < 70; t++)
@@ -323,15 +326,17 @@ Test(attention, bits_repeat_and_wide_windows_are_none)
         p.pos_ = device(pos, sizeof pos, 0);
         p.window = WB_ALL;
         again = outputs(&p);
-        cr_expect(same(&p, first, again), "%zu bytes: one document is no pos", width);
+        cr_expect(
+            same(&p, first, again), "%zu bytes: pos of one document changes the bits",
+            width);
         free(first), free(again);
         drop(&p);
     }
 }
 
-/* --- statuses ------------------------------------------------------------------------- */
+/* --- statuses ----------------------------------------------------------------------- */
 
-/* forward and backward of one problem whose sizes have been tampered with agree */
+/* Forward and backward of a problem with a changed member must agree. */
 static wb_status both(const struct problem *p)
 {
     wb_status one = forward(p), other = backward(p);
@@ -405,7 +410,7 @@ Test(attention_status, strides)
         attention_forward_bf16(
             y[0], NULL, y[1], y[2], y[3], NULL, 1, 2, 3, 2, 2, 32, 68, 64, WB_ALL, 1.0f,
             p.work_, p.work, NULL) == WB_BAD_ALIGN,
-        "68 bf16 are no multiple of 16 bytes");
+        "68 bf16 are not a multiple of 16 bytes");
     drop(&p);
 }
 
@@ -436,7 +441,7 @@ Test(attention_status, nothing_to_do)
         attention_forward_f32(
             NULL, NULL, NULL, NULL, NULL, NULL, 0, 4, 4, 2, 2, 32, 64, 64, WB_ALL, 1.0f,
             NULL, 0, NULL) == WB_OK,
-        "pointers of nothing may be NULL");
+        "with B = 0 pointers may be NULL");
 }
 
 Test(attention_status, too_little_workspace)

@@ -1,6 +1,7 @@
-/* test_kvcache.c - what the contract of lab 07 promises beyond the graded cases: statuses, the
- * workspace, a text written token by token against attention over all of it, and a step that
- * is captured once and replayed as positions grow. sample: test_sample.c.
+/* test_kvcache.c - what the contract of lab 07 promises beyond the graded cases:
+ * statuses, the workspace, a sequence decoded token by token against attention over all
+ * of it, and a step that is captured once and replayed as positions grow. sample:
+ * test_sample.c.
  */
 // links: solutions/lab07_kvcache.o
 #include "device.h"
@@ -9,7 +10,7 @@
 
 #include "kvcache.h"
 
-/* --- statuses ------------------------------------------------------------------------ */
+/* --- statuses ----------------------------------------------------------------------- */
 
 static int *zeros;
 
@@ -181,26 +182,26 @@ Test(kvcache_status, workspace_never_falls)
     }
 }
 
-/* --- a text, token by token ---------------------------------------------------------- */
+/* --- a sequence, token by token ----------------------------------------------------- */
 
-enum { TOKENS = 150, HEADS = 4, GROUPS = 2, CHANNELS = 24, TURNED = 16 };
+enum { TOKENS = 150, HEADS = 4, GROUPS = 2, CHANNELS = 24, ROTATED = 16 };
 enum { WQ = HEADS * CHANNELS, WK = GROUPS * CHANNELS };
 
-/* One row of unturned q, k, v, and the table of rotations. */
+/* One sequence: q, k and v before rotation, and the table of rotations */
 struct text {
-    float q[TOKENS][WQ], k[TOKENS][WK], v[TOKENS][WK], cis[TOKENS][TURNED / 2][2];
-    float turned_k[TOKENS][WK];
+    float q[TOKENS][WQ], k[TOKENS][WK], v[TOKENS][WK], cis[TOKENS][ROTATED / 2][2];
+    float rotated_k[TOKENS][WK];
 };
 
-static void turn(float *to, const float *from, const float cis[][2], int heads)
+static void rotate(float *to, const float *from, const float cis[][2], int heads)
 {
     memcpy(to, from, (size_t)heads * CHANNELS * sizeof *to);
     for (int h = 0; h < heads; h++)
-        for (int i = 0; i < TURNED / 2; i++) {
+        for (int i = 0; i < ROTATED / 2; i++) {
             const float *x = from + h * CHANNELS + i;
             float *y = to + h * CHANNELS + i, c = cis[i][0], s = cis[i][1];
-            y[0] = x[0] * c - x[TURNED / 2] * s;
-            y[TURNED / 2] = x[TURNED / 2] * c + x[0] * s;
+            y[0] = x[0] * c - x[ROTATED / 2] * s;
+            y[ROTATED / 2] = x[ROTATED / 2] * c + x[0] * s;
         }
 }
 
@@ -211,11 +212,11 @@ static struct text *make_text(void)
     for (size_t i = 0; i < offsetof(struct text, cis) / sizeof *all; i++)
         all[i] = 1.5f * noise();
     for (int t = 0; t < TOKENS; t++) {
-        for (int i = 0; i < TURNED / 2; i++) {
-            double a = t * pow(10000, -2.0 * i / TURNED);
+        for (int i = 0; i < ROTATED / 2; i++) {
+            double a = t * pow(10000, -2.0 * i / ROTATED);
             x->cis[t][i][0] = (float)cos(a), x->cis[t][i][1] = (float)sin(a);
         }
-        turn(x->turned_k[t], x->k[t], x->cis[t], GROUPS);
+        rotate(x->rotated_k[t], x->k[t], x->cis[t], GROUPS);
     }
     return x;
 }
@@ -226,14 +227,14 @@ static void truth_of(double out[WQ], const struct text *x, int t, int S, float s
     float q[WQ];
     double s[TOKENS], most, sum;
     int first = t > S ? t - S : 0;
-    turn(q, x->q[t], x->cis[t], HEADS);
+    rotate(q, x->q[t], x->cis[t], HEADS);
     for (int h = 0; h < HEADS; h++) {
         int at = h / (HEADS / GROUPS) * CHANNELS;
         most = -1e300, sum = 0;
         for (int j = first; j <= t; j++) {
             s[j] = 0;
             for (int d = 0; d < CHANNELS; d++)
-                s[j] += (double)scale * q[h * CHANNELS + d] * x->turned_k[j][at + d];
+                s[j] += (double)scale * q[h * CHANNELS + d] * x->rotated_k[j][at + d];
             most = fmax(most, s[j]);
         }
         for (int d = 0; d < CHANNELS; d++)
@@ -249,8 +250,9 @@ static void truth_of(double out[WQ], const struct text *x, int t, int S, float s
     }
 }
 
-/* Two rows of the same text, the second `ahead` tokens further on: prompts of `prompt` and
- * prompt + ahead tokens are appended in chunks, then both go on by single tokens. */
+/* The same text twice, the second sequence `ahead` tokens further on. Prompts of `prompt`
+ * and prompt + ahead tokens are appended in chunks, then both are decoded token by token.
+ *  */
 static void text_case(int S, int prompt, int chunk, int ahead)
 {
     enum { B = 2 };
@@ -258,7 +260,7 @@ static void text_case(int S, int prompt, int chunk, int ahead)
     struct text *x = make_text();
     size_t ring = (size_t)S * WK * sizeof(float);
     char *kcache = device(NULL, B * ring, 0), *vcache = device(NULL, B * ring, 0);
-    float *k = device(x->turned_k, sizeof x->k, 0), *v = device(x->v, sizeof x->v, 0);
+    float *k = device(x->rotated_k, sizeof x->k, 0), *v = device(x->v, sizeof x->v, 0);
     float *cis = device(x->cis, sizeof x->cis, 0);
     for (int b = 0; b < B; b++)
         for (int t = 0, n = prompt + b * ahead; t < n; t += chunk) {
@@ -290,7 +292,7 @@ static void text_case(int S, int prompt, int chunk, int ahead)
         cr_assert(
             attention_decode_f32(
                 out, (float *)kcache, (float *)vcache, q_, k_, v_, cis, pos, B, S, HEADS,
-                GROUPS, CHANNELS, TURNED, WQ, WK, scale, workspace, space,
+                GROUPS, CHANNELS, ROTATED, WQ, WK, scale, workspace, space,
                 NULL) == WB_OK);
         back(got, out, sizeof got);
         for (int b = 0; b < B; b++) {
@@ -325,9 +327,9 @@ Test(kvcache_text, a_prompt_in_chunks_then_tokens)
     text_case(64, 100, 50, 1);
 }
 
-/* --- a very long cache ---------------------------------------------------------------- */
+/* --- a very long cache -------------------------------------------------------------- */
 
-/* More parts than the second kernel takes at a time. */
+/* More parts than the second kernel handles at a time */
 Test(kvcache_text, a_cache_of_140000_slots)
 {
     enum { S = 140000, H = 2, D = 16 };
@@ -369,8 +371,8 @@ Test(kvcache_text, a_cache_of_140000_slots)
     release(workspace, 0), free(k), free(v);
 }
 
-/* So many rows that a part has as many slots as fit; heads that no 16 divides. Row 0 is
- * compared with double, the others, copies of it, with row 0. */
+/* Enough sequences for parts of the maximum size, and a head dim that is no multiple of
+ * 16. Sequence 0 is compared with double; the others, copies of it, with sequence 0. */
 Test(kvcache_text, many_rows_of_wide_heads)
 {
     enum { B = 140, S = 700, H = 3, D = 136 };
@@ -424,7 +426,7 @@ Test(kvcache_text, many_rows_of_wide_heads)
     release(workspace, 0), free(k), free(v);
 }
 
-/* --- unrolled ------------------------------------------------------------------------ */
+/* --- unrolled ----------------------------------------------------------------------- */
 
 Test(kvcache_unroll, what_was_appended_comes_back_in_order)
 {
@@ -462,7 +464,7 @@ Test(kvcache_unroll, what_was_appended_comes_back_in_order)
     }
 }
 
-/* --- a captured step ----------------------------------------------------------------- */
+/* --- a captured step ---------------------------------------------------------------- */
 
 /* One step in bf16: its cache lies at `ring`, pos and everything else is shared. */
 struct step {
@@ -497,7 +499,7 @@ Test(kvcache_graph, a_captured_step_stays_right_as_positions_grow)
     a.qkv = device(NULL, sizeof qkv, 0), a.cis = device(cis, sizeof cis, 0);
     a.workspace = device(NULL, a.space, 0), a.pos = device(NULL, SB * sizeof(int), 0);
     b = a, b.ring = device(NULL, ring, 0);
-    cr_assert(cudaMemset(a.ring, 0, ring) == cudaSuccess); /* two rows start late */
+    cr_assert(cudaMemset(a.ring, 0, ring) == cudaSuccess); /* two sequences start late */
     cr_assert(cudaMemset(b.ring, 0, ring) == cudaSuccess);
 
     cudaStream_t stream;

@@ -1,5 +1,5 @@
-/* test_rglru.c - what the contract of lab 06 promises beyond the graded cases, for what
- * stands around the scan: statuses, empty inputs, workspace, every alignment, the ring.
+/* test_rglru.c - what the contract of lab 06 promises beyond the graded cases, parts 06.1
+ * to 06.3: statuses, empty inputs, workspace, every alignment, the ring.
  */
 // links: solutions/lab06_rglru.o
 #include "device.h"
@@ -8,7 +8,7 @@
 
 #include "rglru.h"
 
-/* --- statuses ------------------------------------------------------------------------ */
+/* --- statuses ----------------------------------------------------------------------- */
 
 TestSuite(rglru_status, .init = take, .fini = give);
 
@@ -73,7 +73,7 @@ Test(rglru_status, gates_shapes)
     cr_expect(rglru_gates_backward_workspace_f32(2, 3, 0) == 0);
 }
 
-/* a[missing] of n tensors of 16 numbers is NULL, and after n calls none. */
+/* n tensors of 16 elements; a[missing] is NULL, and none if missing is n. */
 static void tensors(float **a, int n, int missing)
 {
     for (int i = 0; i < n; i++)
@@ -171,7 +171,7 @@ Test(rglru_status, workspace_never_falls)
         }
 }
 
-/* --- matrices: every block size and alignment ---------------------------------------- */
+/* --- matrices: every block size and alignment --------------------------------------- */
 
 static double *
 products(const float *c, const float *w, const float *b, int R, int G, int M)
@@ -191,7 +191,7 @@ products(const float *c, const float *w, const float *b, int R, int G, int M)
 static void fill(float *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        v[i] = from_bf16(to_bf16(noise())); /* the same in each element type */
+        v[i] = from_bf16(to_bf16(noise())); /* exact in each element type */
 }
 
 static void float_blocks(int R, int G, int M, size_t skew)
@@ -292,10 +292,10 @@ Test(rglru_blocks, dc_in_place)
         release(all[i], 0);
 }
 
-/* --- the ring ------------------------------------------------------------------------ */
+/* --- the ring ----------------------------------------------------------------------- */
 
-/* A row of T tokens in calls of `step` tokens through a ring that starts as NaN, against
- * one call without a ring: the same bits. */
+/* A row of T tokens in calls of `step` tokens, through a ring that is NaN at first, gives
+ * the bits of one call without a ring. */
 static void ring_case(int T, int C, int width, int step, size_t skew)
 {
     size_t n = (size_t)T * C;
@@ -357,7 +357,7 @@ Test(rglru_ring, padding_and_rows_without_tokens_leave_it_alone)
         release(pos_, 0);
 }
 
-/* --- gates --------------------------------------------------------------------------- */
+/* --- gates -------------------------------------------------------------------------- */
 
 Test(rglru_gates, no_positions_are_those_of_one_document)
 {

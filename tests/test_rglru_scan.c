@@ -1,5 +1,5 @@
-/* test_rglru_scan.c - what the contract of lab 06 promises beyond the graded cases, for the
- * scan, the fused pass and the step: statuses, workspace, every size, rows in pieces.
+/* test_rglru_scan.c - what the contract of lab 06 promises beyond the graded cases, for
+ * the scan, the fused pass and the step: statuses, workspace, every size, rows in pieces.
  */
 // links: solutions/lab06_rglru.o
 #include "device.h"
@@ -8,7 +8,7 @@
 
 #include "rglru.h"
 
-/* --- statuses ------------------------------------------------------------------------ */
+/* --- statuses ----------------------------------------------------------------------- */
 
 TestSuite(rglru_scan_status, .init = take, .fini = give);
 
@@ -60,7 +60,7 @@ Test(rglru_scan_status, step_shapes)
     cr_expect(step(0, 2, 8, 4, 16) == WB_OK && step(2, 0, 8, 4, 0) == WB_OK);
 }
 
-/* a[missing] of n tensors of 16 numbers is NULL, and from n on none. */
+/* n tensors of 16 elements; a[missing] is NULL, and none if missing >= n. */
 static void tensors(float **a, int n, int missing)
 {
     for (int i = 0; i < n; i++)
@@ -163,7 +163,7 @@ Test(rglru_scan_status, workspace_never_falls)
         cr_expect(all[f](0, 500, 8) == 0 && all[f](3, 0, 8) == 0);
 }
 
-/* --- the scan: every length and width ------------------------------------------------- */
+/* --- the scan: every length and width ----------------------------------------------- */
 
 static void fill(float *v, size_t n, float scale, float shift)
 {
@@ -216,11 +216,11 @@ Test(rglru_scan, any_size)
     scan_case(1, 3000, 5, 0);
 }
 
-/* --- a row in pieces ------------------------------------------------------------------- */
+/* --- a row in pieces ---------------------------------------------------------------- */
 
 enum { B = 2, T = 150, G = 3, M = 12, C = G * M, WIDTH = 4, N = B * T * C };
 
-/* The inputs of a recurrent block, and on the device what it leaves */
+/* The inputs of a recurrent block and its outputs, on the device */
 static struct block {
     float *x, *y, *c, *px, *pa, *out, *h, *w, *bias, *wx, *bx, *wa, *ba, *a_param;
     float *ring, *state, *space;
@@ -253,8 +253,8 @@ static void setup(void)
     float **made[] = {&k->c, &k->px, &k->pa, &k->out, &k->h};
     for (int i = 0; i < 5; i++)
         *made[i] = device(NULL, 4 * N, 0);
-    k->ring = device(NULL, 4 * B * WIDTH * C, 0); /* NaN, as the state: */
-    k->state = device(NULL, 4 * B * C, 0);        /* nobody may read them before pos 1 */
+    k->ring = device(NULL, 4 * B * WIDTH * C, 0); /* NaN, like the state: */
+    k->state = device(NULL, 4 * B * C, 0);        /* not to be read before pos 1 */
     k->bytes = rglru_backward_workspace_f32(B, T, C);
     k->space = device(NULL, k->bytes, 0);
     cr_assert(

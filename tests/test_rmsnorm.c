@@ -1,5 +1,5 @@
-/* test_rmsnorm.c - what the contract of lab 03 promises beyond the graded cases: statuses,
- * empty inputs, workspace, every alignment, fused against separate calls.
+/* test_rmsnorm.c - the contract of lab 03 beyond the graded cases: statuses, empty
+ * inputs, workspace, every alignment, fused against separate calls.
  */
 // links: solutions/lab03_rmsnorm.o
 #include "device.h"
@@ -10,7 +10,7 @@
 
 static const float EPS = 1e-5f;
 
-/* --- statuses ------------------------------------------------------------------------ */
+/* --- statuses ----------------------------------------------------------------------- */
 
 TestSuite(rmsnorm_status, .init = take, .fini = give);
 
@@ -90,11 +90,11 @@ Test(rmsnorm_status, an_error_of_the_device_is_reported)
 {
     cr_assert(cudaSetDevice(99) != cudaSuccess);
     cr_expect(forward(2, 8, EPS) == WB_BAD_CUDA);
-    cudaGetLastError(); /* takes the error away */
+    cudaGetLastError(); /* clears the error */
     cr_expect(forward(2, 8, EPS) == WB_OK);
 }
 
-Test(rmsnorm_status, workspace_never_falls)
+Test(rmsnorm_status, workspace_never_decreases)
 {
     static const int sizes[] = {1,    2,    3,    7,     31,    32,   33,
                                 127,  128,  1000, 1001,  2560,  4096, 4097,
@@ -112,7 +112,7 @@ Test(rmsnorm_status, workspace_never_falls)
         }
 }
 
-/* --- every width and alignment ------------------------------------------------------- */
+/* --- every width and alignment ------------------------------------------------------ */
 
 /* rstd and the gradients in double: x, dout (R,C), w (C) */
 struct truth {
@@ -140,7 +140,7 @@ truth_of(const float *x, const float *dout, const float *w, int R, int C)
     return t;
 }
 
-/* Forward and backward of (R,C) floats that lie `skew` bytes off alignment. */
+/* Forward and backward of (R,C) floats, `skew` bytes off alignment */
 static void float_case(int R, int C, size_t skew)
 {
     size_t n = (size_t)R * C, space = rmsnorm_backward_workspace_f32(R, C);
@@ -189,7 +189,7 @@ Test(rmsnorm_alignment, floats)
     float_case(2, 20000, 4);
 }
 
-/* bf16 in and out with tensors at different distances from a 16-byte border */
+/* bf16, with tensors at different distances from a 16-byte boundary */
 static void bf16_case(int R, int C, size_t skew_out, size_t skew_x, size_t skew_w)
 {
     size_t n = (size_t)R * C;
@@ -224,7 +224,7 @@ Test(rmsnorm_alignment, bf16)
         }
 }
 
-/* --- one function against another ---------------------------------------------------- */
+/* --- one function against another --------------------------------------------------- */
 
 Test(rmsnorm_fused, residual_is_an_addition_and_a_norm)
 {

@@ -1,5 +1,5 @@
-/* test_rope.c - what the contract of lab 02 promises beyond the graded cases: statuses,
- * empty tensors, every width, alignment and number of heads, there and back again.
+/* test_rope.c - the contract of lab 02 beyond the graded cases: statuses, empty tensors,
+ * every width, alignment and number of heads, forward and back again.
  */
 // links: solutions/lab02_rope.o
 #include "device.h"
@@ -8,7 +8,7 @@
 
 #include "rope.h"
 
-/* --- statuses ------------------------------------------------------------------------ */
+/* --- statuses ----------------------------------------------------------------------- */
 
 TestSuite(rope_status, .init = take, .fini = give);
 
@@ -59,9 +59,9 @@ Test(rope_status, null_and_empty)
         rope_backward_bf16(NULL, NULL, NULL, NULL, 1, 4, 0, 8, 8, 0, NULL) == WB_OK);
 }
 
-/* --- the table ----------------------------------------------------------------------- */
+/* --- the table ---------------------------------------------------------------------- */
 
-Test(rope, table_is_right_at_far_positions)
+Test(rope, table_is_correct_at_large_positions)
 {
     enum { P = 200001, N = 4 };
     float *cis = device(NULL, (size_t)P * N * 4, 0), *got = malloc((size_t)P * N * 4);
@@ -77,11 +77,11 @@ Test(rope, table_is_right_at_far_positions)
     free(got);
 }
 
-/* --- forward and backward against doubles -------------------------------------------- */
+/* --- forward and backward against doubles ------------------------------------------- */
 
 enum { POSITIONS = 50 };
 
-/* Out of place, in place, and back: what lies between the tokens must stay. */
+/* Out of place, in place, and back. Gaps between the tokens must not change. */
 static void one_layout(int T, int H, int D, int N, int ld, int skew)
 {
     size_t n = (size_t)T * ld;
@@ -118,7 +118,7 @@ static void one_layout(int T, int H, int D, int N, int ld, int skew)
     cr_assert(rope_backward_f32(x, x, cis, pos, 1, T, H, D, N, ld, NULL) == WB_OK);
     back(inside, x, n * 4);
     for (size_t i = 0; i < n; i++)
-        cr_assert(fabs(inside[i] - h[i]) <= 2e-6, "there and back: %d %d %d", H, D, N);
+        cr_assert(fabs(inside[i] - h[i]) <= 2e-6, "forward and back: %d %d %d", H, D, N);
     release(x, skew * 4), release(y, skew * 4), release(cis, 0), release(pos, 0);
     free(h), free(got), free(inside);
 }
@@ -146,7 +146,7 @@ Test(rope, every_number_of_heads)
     one_layout(64, 1, 2, 2, 2, 0);
 }
 
-/* --- 16-bit types -------------------------------------------------------------------- */
+/* --- 16-bit types ------------------------------------------------------------------- */
 
 Test(rope, bf16_is_float_rounded_once)
 {
@@ -161,7 +161,7 @@ Test(rope, bf16_is_float_rounded_once)
     cr_assert(rope_forward_f32(dx, dx, cis, NULL, 1, T, H, D, D, H * D, NULL) == WB_OK);
     cr_assert(rope_forward_bf16(hx, hx, cis, NULL, 1, T, H, D, D, H * D, NULL) == WB_OK);
     back(y, dx, sizeof y), back(got, hx, sizeof got);
-    for (int i = 0; i < N; i++) /* another order of rounding may turn a tie */
+    for (int i = 0; i < N; i++) /* another order of rounding may break a tie */
         cr_expect(abs((int)got[i] - (int)to_bf16(y[i])) <= 1, "%d", i);
     release(dx, 0), release(cis, 0), release(hx, 0);
 }

@@ -1,5 +1,5 @@
 /* test_sample.c - what the contract of lab 07 promises of sample beyond the graded cases:
- * statuses, frequencies, rows of every length and shape against a sorted row in double.
+ * statuses, frequencies, and rows of every length and shape against a sort in double.
  */
 // links: solutions/lab07_kvcache.o
 #include "device.h"
@@ -9,16 +9,16 @@
 
 #include "kvcache.h"
 
-/* --- one call ------------------------------------------------------------------------ */
+/* --- one call ----------------------------------------------------------------------- */
 
 struct settings {
     float softcap, penalty, temperature, top_p;
     int top_k;
 };
 
-/* Tokens of B rows with the same seed and positions 0, 1, ... */
+/* Tokens of B sequences with the same seed and positions 0, 1, ... */
 static void
-draw(int *token, const float *logits, uint64_t seed, int B, int V, struct settings how)
+sample(int *token, const float *logits, uint64_t seed, int B, int V, struct settings how)
 {
     uint64_t *seeds = malloc((size_t)B * sizeof *seeds);
     int *pos = malloc((size_t)B * sizeof *pos);
@@ -39,7 +39,7 @@ draw(int *token, const float *logits, uint64_t seed, int B, int V, struct settin
     release(workspace, 0), free(seeds), free(pos);
 }
 
-/* --- statuses ------------------------------------------------------------------------ */
+/* --- statuses ----------------------------------------------------------------------- */
 
 static wb_status status(int B, int V, int ld, struct settings how, int null, size_t less)
 {
@@ -89,20 +89,20 @@ Test(sample_status, pointers_and_space)
     }
 }
 
-/* --- how often ----------------------------------------------------------------------- */
+/* --- frequencies -------------------------------------------------------------------- */
 
-/* 20,000 draws of seed 42 against the softmax of the kept entries, within 4 sigma. */
+/* 20,000 samples of seed 42 against the softmax of the kept entries, within 4 sigma */
 static void frequencies(struct settings how)
 {
-    enum { V = 7, DRAWS = 20000 };
+    enum { V = 7, SAMPLES = 20000 };
     static const float logits[V] = {0.3f, -1.0f, 2.0f, 1.9f, 0.0f, 1.9f, -3.0f};
     static const int order[V] = {2, 3, 5, 0, 4, 1, 6};
-    float *all = malloc(sizeof logits * DRAWS);
-    int *token = malloc(sizeof(int) * DRAWS), count[V] = {0};
-    for (int i = 0; i < DRAWS; i++)
+    float *all = malloc(sizeof logits * SAMPLES);
+    int *token = malloc(sizeof(int) * SAMPLES), count[V] = {0};
+    for (int i = 0; i < SAMPLES; i++)
         memcpy(all + i * V, logits, sizeof logits);
-    draw(token, all, 42, DRAWS, V, how);
-    for (int i = 0; i < DRAWS; i++) {
+    sample(token, all, 42, SAMPLES, V, how);
+    for (int i = 0; i < SAMPLES; i++) {
         cr_assert(token[i] >= 0 && token[i] < V);
         count[token[i]]++;
     }
@@ -115,10 +115,10 @@ static void frequencies(struct settings how)
         upto += p[order[i]];
     }
     for (int i = 0; i < V; i++) {
-        double want = DRAWS * p[i] / upto, sigma = sqrt(want * (1 - p[i] / upto));
+        double want = SAMPLES * p[i] / upto, sigma = sqrt(want * (1 - p[i] / upto));
         cr_expect(
             fabs(count[i] - want) <= 4 * sigma + 1e-6,
-            "seed 42, temperature %g, top_k %d, top_p %g: token %d drawn %d times, not "
+            "seed 42, temperature %g, top_k %d, top_p %g: token %d sampled %d times, not "
             "%.0f",
             (double)how.temperature, how.top_k, (double)how.top_p, i, count[i], want);
     }
@@ -133,7 +133,7 @@ Test(sample_frequencies, are_those_of_the_softmax_of_the_kept)
     frequencies((struct settings){0, 1, 1.0f, 0.5f, 2});
 }
 
-/* --- long rows ----------------------------------------------------------------------- */
+/* --- long rows ---------------------------------------------------------------------- */
 
 struct entry {
     float z;
@@ -153,8 +153,8 @@ static double gumbel(uint64_t seed, int i, int pos)
     return -log(-log1p(-(r[i % 4] + 0.5) * 0x1p-32));
 }
 
-/* Is `token` what the header asks for, as far as float arithmetic can tell? It must be kept
- * when top_p is a little more, and beat all that are kept when it is a little less. */
+/* Is `token` what the header asks for, within the precision of float? It must be kept if
+ * top_p is slightly larger, and beat all that are kept if top_p is slightly smaller. */
 static void judge_row(
     int token, const float *logits, uint64_t seed, int pos, int V, struct settings how)
 {
@@ -163,35 +163,35 @@ static void judge_row(
         e[i] = (struct entry){logits[i] / how.temperature, i};
     qsort(e, (size_t)V, sizeof *e, larger_first);
     int kept = how.top_k && how.top_k < V ? how.top_k : V;
-    double sum = 0, upto = 0, best = -1e300, mine = -1e300;
+    double sum = 0, upto = 0, best = -1e300, own = -1e300;
     for (int i = 0; i < kept; i++)
         sum += exp((double)e[i].z - e[0].z);
     for (int i = 0; i < kept; i++) {
         double noisy = e[i].z + gumbel(seed, e[i].index, pos);
         bool maybe = how.top_p == 1 || upto < (how.top_p + 1e-5) * sum;
         bool sure = how.top_p == 1 || upto < (how.top_p - 1e-5) * sum;
-        if (e[i].index == token && maybe) mine = noisy;
+        if (e[i].index == token && maybe) own = noisy;
         if (sure) best = fmax(best, noisy);
         upto += exp((double)e[i].z - e[0].z);
     }
     cr_expect(
-        mine >= best - 1e-4, "V %d, temperature %g, top_k %d, top_p %g, pos %d: token %d",
+        own >= best - 1e-4, "V %d, temperature %g, top_k %d, top_p %g, pos %d: token %d",
         V, (double)how.temperature, how.top_k, (double)how.top_p, pos, token);
     free(e);
 }
 
-/* sd: of the logits; grid: their distance from each other, 0: any. */
+/* sd: of the logits; grid: logits are its multiples, 0: no grid */
 static void long_case(int V, double sd, double grid, struct settings how)
 {
     enum { B = 3 };
     float *logits = malloc((size_t)B * V * sizeof *logits);
     int token[B], again[B];
     for (int i = 0; i < B * V; i++) {
-        double u = noise() + noise() + noise(); /* near enough to a normal one */
+        double u = noise() + noise() + noise(); /* nearly normal */
         logits[i] = (float)(grid > 0 ? rint(sd * u / grid) * grid : sd * u);
     }
-    draw(token, logits, 0x5eed, B, V, how);
-    draw(again, logits, 0x5eed, B, V, how);
+    sample(token, logits, 0x5eed, B, V, how);
+    sample(again, logits, 0x5eed, B, V, how);
     cr_expect(!memcmp(token, again, sizeof token), "two runs differ");
     for (int b = 0; b < B; b++)
         judge_row(token[b], logits + (size_t)b * V, 0x5eed, b, V, how);
@@ -237,21 +237,21 @@ Test(sample_long, rows_of_equal_values_and_of_far_ones)
     }
 }
 
-/* A row's token depends on its own logits, seed and position alone, also where a batch is so
- * large that its rows are shared out otherwise. */
+/* A token depends only on its own sequence: logits, seed, position. This holds for large
+ * batches too, whose rows are split in another way. */
 Test(sample_long, rows_do_not_depend_on_their_neighbours)
 {
-    enum { B = 450, V = 9000, FEW = 3 };
+    enum { B = 450, V = 9000, ALONE = 3 };
     const struct settings how = {0, 1, 1.2f, 0.9f, 500};
     float *logits = malloc((size_t)B * V * sizeof *logits);
-    int together[B], alone[FEW];
+    int together[B], alone[ALONE];
     for (int i = 0; i < V; i++)
         logits[i] = 2 * noise();
     for (int b = 1; b < B; b++)
         memcpy(logits + (size_t)b * V, logits, V * sizeof *logits);
-    draw(together, logits, 7, B, V, how);
-    for (int n = 1; n <= FEW; n++) {
-        draw(alone, logits, 7, n, V, how);
+    sample(together, logits, 7, B, V, how);
+    for (int n = 1; n <= ALONE; n++) {
+        sample(alone, logits, 7, n, V, how);
         cr_expect(!memcmp(alone, together, n * sizeof *alone), "%d rows of %d", n, B);
     }
     free(logits);

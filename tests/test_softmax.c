@@ -1,5 +1,5 @@
-/* test_softmax.c - what the contract of lab 04 promises beyond the graded cases: statuses,
- * empty inputs, workspace, every width and alignment, one function against another.
+/* test_softmax.c - the contract of lab 04 beyond the graded cases: statuses, empty
+ * inputs, workspace, every width and alignment, one function against another.
  */
 // links: solutions/lab04_softmax.o
 #include "device.h"
@@ -8,7 +8,7 @@
 
 #include "softmax.h"
 
-/* --- statuses ------------------------------------------------------------------------ */
+/* --- statuses ----------------------------------------------------------------------- */
 
 static int *some_ints; /* zeros */
 
@@ -111,7 +111,7 @@ Test(softmax_status, too_little_workspace)
         softmax_forward_f32(some, some, 2, 256000, 1.0f, NULL, 0, NULL) == WB_NO_SPACE);
 }
 
-Test(softmax_status, workspace_never_falls)
+Test(softmax_status, workspace_never_decreases)
 {
     static const int sizes[] = {1,     2,     3,     7,      31,     32,    255,   256,
                                 257,   1000,  4096,  8192,   8193,   16384, 32767, 32768,
@@ -131,11 +131,11 @@ Test(softmax_status, an_error_of_the_device_is_reported)
 {
     cr_assert(cudaSetDevice(99) != cudaSuccess);
     cr_expect(forward(2, 8) == WB_BAD_CUDA);
-    cudaGetLastError(); /* takes the error away */
+    cudaGetLastError(); /* clears the error */
     cr_expect(forward(2, 8) == WB_OK);
 }
 
-/* --- every width and alignment ------------------------------------------------------- */
+/* --- every width and alignment ------------------------------------------------------ */
 
 /* softmax of x (R,N), its gradient for dout, the losses and gradients for target r % N */
 struct truth {
@@ -169,7 +169,7 @@ static void drop(struct truth t)
     free(t.p), free(t.dx), free(t.loss), free(t.dlogits);
 }
 
-/* All functions on (R,N) floats that lie `skew` bytes off alignment. */
+/* All functions on (R,N) floats, `skew` bytes off alignment */
 static void float_case(int R, int N, size_t skew)
 {
     size_t n = (size_t)R * N, space = softmax_forward_workspace_f32(R, N);
@@ -216,12 +216,12 @@ Test(softmax_alignment, floats)
     float_case(2, 20000, 4);
     float_case(2, 33000, 0);
     float_case(2, 33001, 0);
-    float_case(1, 300001, 0); /* beyond the limit that the header names */
+    float_case(1, 300001, 0); /* longer than any row that the header names */
     float_case(1, 60001, 4);
-    float_case(257, 33000, 0); /* too many rows to be shared by blocks */
+    float_case(257, 33000, 0); /* too many rows for blocks to share them */
 }
 
-/* bf16 with tensors at different distances from a 16-byte border */
+/* bf16, with tensors at different distances from a 16-byte boundary */
 static void bf16_case(int R, int N, size_t skew_out, size_t skew_x)
 {
     size_t n = (size_t)R * N;
@@ -251,7 +251,7 @@ Test(softmax_alignment, bf16)
         }
 }
 
-/* --- one call against another -------------------------------------------------------- */
+/* --- one call against another ------------------------------------------------------- */
 
 Test(softmax_calls, causal_rows_are_softmax_of_what_they_see)
 {

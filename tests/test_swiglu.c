@@ -1,5 +1,5 @@
-/* test_swiglu.c - what the contract of lab 01 promises beyond the graded cases: statuses,
- * empty tensors, every width, alignment and stride, finite results, equal bits.
+/* test_swiglu.c - the contract of lab 01 beyond the graded cases: statuses, empty
+ * tensors, every width, alignment and stride, finite results, equal bits.
  */
 // links: solutions/lab01_swiglu.o
 #include "device.h"
@@ -9,7 +9,7 @@
 
 #include "swiglu.h"
 
-/* --- statuses ------------------------------------------------------------------------ */
+/* --- statuses ----------------------------------------------------------------------- */
 
 Test(swiglu_status, shapes)
 {
@@ -49,7 +49,7 @@ Test(swiglu_status, null_tensors)
     release(x, 0);
 }
 
-/* --- the four functions against doubles ---------------------------------------------- */
+/* --- the four functions against doubles --------------------------------------------- */
 
 struct truth {
     double act, slope;
@@ -68,8 +68,9 @@ static struct truth of(double z, int gelu)
         (1 + h) / 2 + z / 2 * (1 - h * h) * k * (1 + 3 * 0.044715 * z * z)};
 }
 
-/* R rows of F columns of gate and up in one matrix, ld apart, `skew` elements off a border:
- * forward, backward out of place and in place; what lies between the rows must stay. */
+/* R rows of F columns of gate and up in one matrix, ld apart, `skew` elements off
+ * alignment: forward, backward out of place and in place. Gaps between the rows must not
+ * change. */
 static void one_layout(int R, int F, int ld, int skew, int gelu)
 {
     size_t n = (size_t)R * ld, small = (size_t)R * F;
@@ -134,9 +135,9 @@ Test(swiglu, around_the_size_of_a_block)
     }
 }
 
-/* --- range --------------------------------------------------------------------------- */
+/* --- range -------------------------------------------------------------------------- */
 
-/* gate, up, dout and whether the true gradients are finite: they are, here */
+/* For these values of gate, up and dout the exact gradients are finite. */
 Test(swiglu, finite_for_every_finite_input)
 {
     static const float gates[] = {-FLT_MAX, -1e30f, -1e13f,  -104.0f, -88.8f,
@@ -180,7 +181,7 @@ Test(swiglu, a_gradient_near_the_largest_float)
     release(x, 0);
 }
 
-/* --- 16-bit types -------------------------------------------------------------------- */
+/* --- 16-bit types ------------------------------------------------------------------- */
 
 Test(swiglu, bf16_is_float_rounded_once)
 {
@@ -198,7 +199,7 @@ Test(swiglu, bf16_is_float_rounded_once)
     cr_assert(swiglu_forward_f32(dy, dz, du, 1, N, N, NULL) == WB_OK);
     cr_assert(swiglu_forward_bf16(hy, hz, hu, 17, 59, 59, NULL) == WB_OK);
     back(y, dy, sizeof y), back(got, hy, sizeof got);
-    for (int i = 0; i < N; i++) /* __expf may turn a tie: one step of bf16 */
+    for (int i = 0; i < N; i++) /* __expf may break a tie: one step of bf16 */
         cr_expect(abs((int)got[i] - (int)to_bf16(y[i])) <= 1, "%d", i);
     release(dz, 0), release(du, 0), release(dy, 0);
     release(hz, 0), release(hu, 0), release(hy, 0);

@@ -1,13 +1,14 @@
-"""compare_backends.py - how far the outputs of two runs of the grader are apart.
+"""compare_backends.py - how much the outputs of two runs of the grader differ.
 
     BACKEND=cpu  ./grade lab03 --save a
     BACKEND=cuda ./grade lab03 --save b
     python tools/compare_backends.py a b
 
-Prints a Markdown table: per lab, function and dtype of an output the number of elements,
+Prints a Markdown table: per lab, function and output dtype, how many elements there are,
 how many differ, the largest difference and where it is. Differences are in ulps (units in
-the last place) of the output's own dtype: how many of its values lie between the two; of
-integers, in units. 0 and -0 are equal, NaN equals NaN. Exit code 2: not comparable.
+the last place) of the output's dtype: the number of steps from one value to the other.
+Integers are subtracted. 0 equals -0, and NaN equals NaN. Exit code 2: the runs cannot be
+compared.
 """
 
 import glob
@@ -20,7 +21,7 @@ from safetensors import SafetensorError, deserialize, safe_open
 BITS = {"F32": np.uint32, "F16": np.uint16, "BF16": np.uint16, "I32": np.uint32,
         "I64": np.uint64, "U8": np.uint8}
 INFINITY = {"F32": 0x7F800000, "F16": 0x7C00, "BF16": 0x7F80}
-NOT_A_NUMBER = 1 << 40  # ulps; more than any two numbers are apart
+NOT_A_NUMBER = 1 << 40  # ulps; larger than any difference of two numbers
 
 
 def fail(message):
@@ -29,7 +30,7 @@ def fail(message):
 
 
 def load(path):
-    """({key: value} of the metadata, {name: (dtype, shape, bits)})"""
+    """(metadata {key: value}, tensors {name: (dtype, shape, bits)})"""
     try:
         with safe_open(path, "np") as f:
             about = f.metadata() or {}
@@ -39,17 +40,17 @@ def load(path):
         fail(f"{path}: {error}")
     missing = {"lab", "case", "function", "dtype", "seed"} - about.keys()
     if missing:
-        fail(f"{path}: no '{min(missing)}' in its metadata; ./grade LAB --save writes it")
+        fail(f"{path}: no '{min(missing)}' in the metadata; ./grade LAB --save writes it")
     for name, t in tensors.items():
         if t["dtype"] not in BITS:
-            fail(f"{path}: {name} is {t['dtype']}; known are {', '.join(BITS)}")
+            fail(f"{path}: {name} is {t['dtype']}; use one of {', '.join(BITS)}")
         bits = np.frombuffer(t["data"], BITS[t["dtype"]])
         tensors[name] = t["dtype"], tuple(t["shape"]), bits
     return about, tensors
 
 
 def ordered(bits, dtype):
-    """Integers in the order of the numbers that the bits stand for, neighbours 1 apart."""
+    """Integers in the order of the encoded numbers; neighbours differ by 1."""
     values = bits.astype(np.int64)
     sign = np.int64(1) << (8 * bits.itemsize - 1)
     if dtype in ("I64", "U8"):
@@ -60,7 +61,7 @@ def ordered(bits, dtype):
 
 
 def distance(a, b, dtype):
-    """ulps between two arrays of bits"""
+    """the differences of two arrays of bits in ulps"""
     x, y = ordered(a, dtype), ordered(b, dtype)
     d = np.abs(x - y)
     if dtype in INFINITY:
@@ -71,7 +72,7 @@ def distance(a, b, dtype):
 
 
 class Row:
-    """a line of the table"""
+    """a row of the table"""
 
     def __init__(self):
         self.elements = self.differ = self.most = 0
@@ -97,9 +98,11 @@ def compare(paths, rows):
         if about[key] != other[key]:
             fail(f"{paths[0]} has {key} {about[key]}, {paths[1]} has {other[key]}")
     for name in sorted(a.keys() | b.keys()):
-        (dtype, shape, x), (dtype_b, shape_b, y) = (t.get(name, ("no",) * 3) for t in (a, b))
+        dtype, shape, x = a.get(name, ("no",) * 3)
+        dtype_b, shape_b, y = b.get(name, ("no",) * 3)
         if (dtype, shape) != (dtype_b, shape_b):
-            fail(f"{name} is {dtype} {shape} in {paths[0]}, {dtype_b} {shape_b} in {paths[1]}")
+            fail(f"{name} is {dtype} {shape} in {paths[0]}, "
+                 f"{dtype_b} {shape_b} in {paths[1]}")
         key = about["lab"], f"{about['function']}_{about['dtype']}", dtype
         where = f"{about['case']}: {name}"
         rows.setdefault(key, Row()).add(where, shape, distance(x, y, dtype))
@@ -107,7 +110,7 @@ def compare(paths, rows):
 
 def main():
     if len(sys.argv) != 3:
-        fail("two folders, please, that ./grade LAB --save DIR wrote")
+        fail("give two folders that ./grade LAB --save DIR wrote")
     folders = sys.argv[1:]
     names = [
         {os.path.basename(p) for p in glob.glob(f"{glob.escape(d)}/*.safetensors")}

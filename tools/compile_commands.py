@@ -1,15 +1,15 @@
 """Prints compile_commands.json for clangd.
 
 A .cu is described as CUDA with the CPU back end's headers in place of the toolkit's: they
-declare threadIdx, the intrinsics and the keywords, so clangd knows everything, also on a
-machine without a toolkit, and parses <<<...>>> itself.
+declare threadIdx, the intrinsics and the keywords, so clangd needs no toolkit, and it parses
+<<<...>>> itself.
 """
 import glob
 import json
 import os
 
 ROOT = os.getcwd()
-INCLUDES = ["-Icommon", "-Icommon/ops", "-Icommon/cpu/include"]
+INCLUDES = ["-Icommon", "-Icommon/ops", "-Icommon/decoder", "-Irecurrentgemma", "-Icommon/cpu/include"]
 INCLUDES += ["-I" + d for d in sorted(glob.glob("labs/lab*"))]
 CUDA = ["clang++", "-x", "cuda", "--cuda-host-only", "-nocudainc", "-nocudalib", "-std=gnu++17",
         "-include", "wbcpu/editor.h", "-include", "cuda_runtime.h", "-Wno-unknown-cuda-version",

@@ -1,12 +1,12 @@
-"""kernels.py - chooses, function by function, whose kernels the programs run, and joins
-them into one object. Standard library and binutils only.
+"""kernels.py - chooses for each function whose kernel the programs run, and joins the chosen
+kernels into one object. Standard library and binutils only.
 
-    kernels.py choose BUILD MINE        writes BUILD/kernels.json (only if it is new)
-    kernels.py objects BUILD            the objects that the choice needs, for make
+    kernels.py choose BUILD MINE        writes BUILD/kernels.json (only if it changes)
+    kernels.py objects BUILD            prints the objects that the choice needs, for make
     kernels.py link BUILD               BUILD/kernels/*.o and BUILD/kernels/table.c
     kernels.py fallback BUILD           BUILD/fallback.a from the solutions' objects
     kernels.py join OUT LAB OBJECT...   one object with the contract's functions of a lab
-    kernels.py stubs OUT LAB            C that stands in for those that an object lacks"""
+    kernels.py stubs OUT LAB            C stubs for the functions that an object lacks"""
 import json
 import re
 import subprocess
@@ -17,12 +17,12 @@ import labkit
 
 
 def launcher(function):
-    """softmax_forward_f32 for softmax_forward_workspace_f32: the two go together."""
+    """softmax_forward_f32 for softmax_forward_workspace_f32: the two belong together."""
     return function.replace("_workspace_", "_")
 
 
 def receipt(build, short, name):
-    """({functions that passed}, why they no longer count or "")."""
+    """({functions that passed}, why they no longer count, or "")."""
     passed = labkit.read_json(Path(build, "passed", short + ".json"))
     if not passed:
         return set(), ""
@@ -50,7 +50,7 @@ def check_mine(mine):
     ops = [name.partition("_")[2] for _, name in labkit.lab_folders()]
     for word in mine.split():
         if word not in ops and mine not in ("all", "none"):
-            labkit.stop(f"MINE={word}: no such lab; say all, none or some of {' '.join(ops)}")
+            labkit.stop(f"MINE={word}: no such lab; use all, none or some of {' '.join(ops)}")
 
 
 def choose(build, mine):
@@ -70,9 +70,9 @@ def choose(build, mine):
                 source = given
                 note = why if decided is None and launcher(function) in passed else ""
             if source is None:
-                labkit.stop(f"{name}: {function} has not passed, and there is no solution "
-                            f"to take its place: finish it (make {short} && ./grade {short}) "
-                            f"or say MINE={name.partition('_')[2]} to try yours as it is")
+                labkit.stop(f"{name}: {function} has not passed, and no solution is "
+                            f"available: finish it (make {short} && ./grade {short}) or "
+                            f"use MINE={name.partition('_')[2]} to try yours as it is")
             choice.append({"function": function, "lab": name, "source": source, "note": note})
     labkit.write_if_changed(Path(build, "kernels.json"), json.dumps(choice, indent=1) + "\n")
 
@@ -89,7 +89,7 @@ FOLDER = {"yours": "labs", "solution": "solutions"}
 
 
 def objects_of(build, name, source):
-    """What make compiles for one lab from one place."""
+    """The objects of one lab from one place."""
     return [f"{build}/objects/{s[:-3]}.o" for s in labkit.sources(f"{FOLDER[source]}/{name}")]
 
 
@@ -124,12 +124,12 @@ def from_archive(build, name):
     archive = str(Path(build, "fallback.a"))
     members = labkit.run("ar", "t", archive).split()
     if name + ".o" not in members:
-        labkit.stop(f"{archive} has no kernels of {name}: it is older than the lab")
+        labkit.stop(f"{archive} has no kernels of {name}: the archive is older than the lab")
     return subprocess.run(["ar", "p", archive, name + ".o"], capture_output=True).stdout
 
 
 def table(build):
-    """C that prints a line for each function, its types together where they agree."""
+    """C code that prints a line for each function, with the dtypes that share a source."""
     rows, order = {}, []
     for c in labkit.read_json(Path(build, "kernels.json")):
         if "_workspace_" in c["function"]:
@@ -152,7 +152,7 @@ def table(build):
 
 
 def fallback(build):
-    """An archive with one isolated object a lab, all its functions, no source lines."""
+    """An archive with one isolated object per lab: all functions, no source lines."""
     archive = Path(build, "fallback.a")
     folder = Path(build, "fallback")
     folder.mkdir(parents=True, exist_ok=True)

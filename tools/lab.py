@@ -1,21 +1,20 @@
-"""lab.py - turns the objects of a lab's sources into what its executable is linked from.
+"""lab.py - prepares the objects of a lab's sources for linking its executable.
 
     lab.py --lab lab03 --backend cpu --source labs/lab03_rmsnorm --parts DIR
            --harness OBJECT... --sources FILE... --objects OBJECT...
 
-Writes into DIR: student.o (isolated: only the contract's functions can be seen from
-outside), missing.c (functions that the sources do not define, so that it links) and
-lab.json, which make puts in place as build/<backend>/labs/lab03.json once the executable is
-linked:
+Writes into DIR: student.o (isolated: only the contract's functions are visible), missing.c
+(stubs for functions that the sources do not define) and lab.json, which make copies to
+build/<backend>/labs/lab03.json after linking the executable:
     lab, backend      lab03_rmsnorm, cpu
     source            what was asked for: labs/lab03_rmsnorm, submission.cu, ...
-    own               true if that is the learner's place, labs/: only then can a pass count
-    files             {path: sha256} of sources, their includes, header, cases and grader: the
-                      build is stale as soon as one of them is another
+    own               true if the source is in labs/: only then can a pass count
+    files             {path: sha256} of sources, their includes, common/cuda, header, cases and
+                      grader: the build is stale when one of them changes
     defined, missing  functions of the header
-    breaches          [{symbol, why}]: names that a launcher has no use for
+    breaches          [{symbol, why}]: names that a launcher must not use
 The grader's receipt, build/<backend>/passed/lab03.json, has lab, files (as here) and
-functions: those of which every case has passed."""
+functions: those whose cases have all passed."""
 import argparse
 import json
 import os
@@ -31,7 +30,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--lab", required=True)
     parser.add_argument("--backend", required=True)
-    parser.add_argument("--source", required=True, help="what the learner named")
+    parser.add_argument("--source", required=True, help="what was asked for")
     parser.add_argument("--parts", required=True)
     for several in ("--harness", "--sources", "--objects"):
         parser.add_argument(several, nargs="*", default=[])
@@ -39,16 +38,16 @@ def arguments():
 
 
 def prerequisites(path):
-    """The files that a dependency file names as what its object was made from."""
+    """The files that a dependency file lists for its object."""
     rule = path.read_text().replace("\\\n", " ").split("\n")[0]
     return rule.partition(": ")[2].split()
 
 
 def included(obj, source):
-    """Files that one source was compiled from, the compiler's and the back end's own
-    headers aside. On the CPU back end the compiler saw translated copies beside the object;
-    the translator's list has the learner's files. Both become one list for make, in which
-    no file is missed when it has gone."""
+    """Files that one source was compiled from, without the compiler's and the back end's own
+    headers. On the CPU back end the compiler saw translated copies next to the object; the
+    translator's list has the original files. Both become one dependency file for make, with
+    a rule for each file, so that a deleted header is no error."""
     compiled = Path(obj).with_suffix(".d")
     translated = Path(f"{os.path.dirname(obj)}/{os.path.basename(source)}.headers.d")
     names = prerequisites(compiled)
@@ -59,20 +58,20 @@ def included(obj, source):
     files = {source, *(os.path.normpath(n) for n in names if os.path.exists(n))}
     phony = "".join(f"{name}:\n" for name in sorted(files))
     labkit.write_if_changed(compiled, f"{obj}: {' '.join(sorted(files))}\n{phony}")
-    # In the workbook: everything but the back end. Outside: not the machine's own headers.
+    # Neither system headers nor the back end's.
     return [f for f in files if not f.startswith(("/usr/", "/opt/", "common/cpu/"))]
 
 
 def not_matching(functions, names, sources):
-    """A contract function that was defined with other arguments, or without its header,
-    has a C++ name: linking would call it missing, and the learner would look in vain."""
+    """A contract function that is defined with other arguments, or without including its
+    header, has a C++ name. Linking would only report it as missing."""
     for name in names:
         mangled = re.match(r"_Z(\d+)(\w+)", name)
         function = mangled and mangled[2][: int(mangled[1])]
         if function in functions:
             labkit.stop(
                 f"{function} in {' '.join(sources)} is not the function of the header: "
-                "include the header first, and give it exactly the header's arguments")
+                "include the header, and use exactly the header's arguments")
 
 
 def main():

@@ -1,6 +1,6 @@
-"""labkit.py - what building a lab, choosing kernels and writing starters share: where a
-lab's files are, the functions that its header declares, hashes, and isolated objects.
-Standard library and binutils only."""
+"""labkit.py - shared by lab.py, kernels.py and starters.py: where a lab's files are, which
+functions its header declares, hashes, and isolated objects. Standard library and binutils
+only."""
 import hashlib
 import json
 import os
@@ -17,12 +17,12 @@ CC = os.environ.get("CC", "gcc")
 
 
 def stop(message):
-    """One line that names the thing and the mend, then the end."""
+    """Prints one line that names the thing and the fix, and exits."""
     sys.exit(message)
 
 
 def run(*command, **more):
-    """Runs a tool of the toolchain; its own message is shown when it fails."""
+    """Runs a tool and returns its output; shows its message if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, **more)
     except FileNotFoundError:
@@ -34,7 +34,7 @@ def run(*command, **more):
 
 
 def write_if_changed(path, text):
-    """Leaves the time stamp alone when nothing is new, so that make stays idle."""
+    """Keeps the time stamp if nothing changes, so that make has nothing to do."""
     path = Path(path)
     if not path.exists() or path.read_text() != text:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def lab_folder(lab):
 
 
 def sources(folder):
-    """The .cu files of a lab: those right in its folder, not the rungs of ladder/."""
+    """The .cu files of a lab: those in its folder, without the rungs of ladder/."""
     return sorted(str(p) for p in Path(folder).glob("*.cu"))
 
 
@@ -69,8 +69,8 @@ DECLARATION = re.compile(r"\b(wb_status|size_t)\s+(\w+)\s*\([^;{]*\)\s*;")
 
 
 def header_functions(name):
-    """{function: returned type} of a lab's headers, in their order. The preprocessor
-    expands the lists for f16 and bf16; its line markers tell which file text is from."""
+    """{function: return type} of a lab's headers, in order. The preprocessor expands the
+    lists for f16 and bf16; its line markers tell which file a line is from."""
     functions = {}
     for header in sorted(Path("labs", name).glob("*.h")):
         text = run(CC, "-E", "-x", "c", "-Icommon", str(header))
@@ -95,7 +95,7 @@ def sha256(path):
 
 
 def hashes(paths):
-    """{path: sha256}: what a build or a pass rests on."""
+    """{path: sha256}: what a build or a pass depends on."""
     return {str(p): sha256(p) for p in sorted(set(map(str, paths)))}
 
 
@@ -128,7 +128,7 @@ def judged_by(name):
 
 
 def changed(files):
-    """The first path whose content is no longer what was hashed, or None."""
+    """The first path whose content has changed since it was hashed, or None."""
     for path, digest in files.items():
         if not os.path.exists(path) or sha256(path) != digest:
             return path
@@ -161,7 +161,7 @@ def exported(*objects):
 
 
 def stubs(functions, attribute=""):
-    """C for functions that are not there: what calls them links, and hears WB_TODO."""
+    """C stubs for missing functions: their callers link, and get WB_TODO."""
     lines = ["/* Functions that are not in these objects. */", "#include <stddef.h>"]
     for name, returned in functions.items():
         value = "0" if returned == "size_t" else "1"
@@ -171,8 +171,8 @@ def stubs(functions, attribute=""):
 
 
 def own_templates(obj, out):
-    """A copy of the object whose templates and inline functions are its own: those of the
-    same name in another part of the lab may be others, and a linker would take either."""
+    """A copy of the object with local templates and inline functions. Another part of the
+    lab may define different ones of the same name, and a linker would use either for both."""
     run(LD, "-r", "--force-group-allocation", "-o", out, str(obj))
     weak = [n for t, n in symbols(out) if t in "WVu"]
     if weak:
@@ -182,14 +182,14 @@ def own_templates(obj, out):
 
 
 def isolate(objects, out, functions):
-    """Joins the objects of one lab into `out`, from which only `functions` can be seen.
+    """Joins the objects of one lab into `out`, in which only `functions` are visible.
 
-    Learners copy helpers from lab to lab. Two plain functions of one name clash when
-    linked; two templates of one name are silently taken for the same, and one lab then
-    runs the other's code. So every name but the contract's becomes local: the groups in
-    which templates are shared are dissolved (--force-group-allocation), then all other
-    symbols are hidden. (g++ needs -fno-gnu-unique when compiling, or some stay shared.)
-    Within a lab, parts see each other's plain functions, but not each other's templates."""
+    Learners copy helpers from lab to lab. Two plain functions with one name clash at link
+    time; two templates with one name are silently merged, and one lab then runs the other's
+    code. So every name except the contract's becomes local: the groups in which templates
+    are shared are dissolved (--force-group-allocation), then all other symbols are hidden.
+    (g++ needs -fno-gnu-unique when compiling, or some stay shared.) Within a lab, parts see
+    each other's plain functions, but not each other's templates."""
     joined = str(out) + ".joined"
     keep = str(out) + ".keep"
     Path(keep).write_text("".join(f + "\n" for f in functions) or "none-at-all\n")

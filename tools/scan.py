@@ -1,15 +1,15 @@
-"""scan.py - looks at a learner's object before anything of it runs: which outside names it
-asks for, which it defines, and what would run before main. A launcher only enqueues work
-on its stream (wb.h); what that does not need is a breach of the contract, by name.
+"""scan.py - checks a learner's object before any of it runs: which outside names it uses,
+which it defines, and what would run before main. A launcher only enqueues work on its stream
+(wb.h); every other name is a breach of the contract, and is reported.
 
-This is the first fence and a friendly one. The sandbox is the one that holds."""
+This is the first line of defence, and a friendly one. The sandbox is the one that holds."""
 import os
 import re
 from pathlib import Path
 
 import labkit
 
-# Outside names, without leading underscores and the suffixes of glibc's variants.
+# Outside names, without leading underscores and without the suffixes of glibc's variants.
 FORBIDDEN = [
     ("launchers do not allocate",
      r"cudaMalloc\w*|cudaFree\w*|cudaHost\w+|cudaMemPool\w*|cudaMemAlloc\w*|cublasCreate\w*"
@@ -56,7 +56,7 @@ FORBIDDEN = [
 ]
 FORBIDDEN = [(why, re.compile(rf"(?:{names})\Z")) for why, names in FORBIDDEN]
 
-# The CUDA runtime is an allow-list: what enqueues, asks or sets up a launch.
+# The CUDA runtime has an allow-list: what enqueues, queries or sets up a launch.
 CUDA_ALLOWED = re.compile(
     r"cuda(LaunchKernel\w*|LaunchCooperativeKernel|PeekAtLastError|GetLastError"
     r"|GetErrorName|GetErrorString|GetDevice|GetDeviceProperties\w*|DeviceGetAttribute"
@@ -67,7 +67,7 @@ CUDA_ALLOWED = re.compile(
     r"|PointerGetAttributes|RuntimeGetVersion|DriverGetVersion|GetDeviceCount"
     r"|DeviceGet(Limit|CacheConfig)|GetFuncBySymbol)(_ptsz|_v\d+)*\Z")
 
-# What nvcc's own start-up code needs besides (registration of kernels).
+# What nvcc's own start-up code also needs (registration of kernels).
 NVCC_OWN = {"atexit", "cudaInitModule"}
 CONSTRUCTORS_ALLOWED = re.compile(
     r"_ZL\d+__sti____cudaRegisterAllv|__sti____cudaRegisterAll\w*|_ZL\d+__nv_\w+"
@@ -77,14 +77,14 @@ SYSTEM_CALL = re.compile(r"\t(syscall|sysenter|int\s+\$0x80|svc\s+0x?0)\b")
 
 
 def plain(name):
-    """fork from __libc_fork, open from __open64_2: variants are the same function."""
+    """fork for __libc_fork, open for __open64_2: variants of one function."""
     name = name.partition("@")[0].lstrip("_")
     name = re.sub(r"^(libc_|IO_|isoc\d+_|GI_)", "", name)
     return re.sub(r"(64|_chk|_2|_nocancel|_ptsz|_ptds)+\Z", "", name)
 
 
 def why_forbidden(name, backend):
-    """The reason, or None when a launcher may ask for this name."""
+    """The reason, or None if a launcher may use this name."""
     if name.startswith("__cuda"):  # nvcc's own: registration, the <<<...>>> configuration
         return None
     bare = plain(name)
@@ -101,8 +101,8 @@ def why_forbidden(name, backend):
 
 
 def back_end_names():
-    """Names of the CPU back end's inside that its headers make kernels ask for. wbcpu.h,
-    which opens and closes device memory to host code, is the grader's."""
+    """Internal names of the CPU back end that its headers make kernels use. wbcpu.h, which
+    opens and closes device memory to host code, is for the grader only."""
     names = set()
     for header in Path("common/cpu/include").rglob("*.h"):
         if header.name != "wbcpu.h":
@@ -147,8 +147,8 @@ ASSEMBLED = re.compile(r"\.\s*incbin\b")
 
 
 def foreign_sources(source, files):
-    """[(what, why)] of files that a lab's source has no business with: a learner who
-    includes the solution would be graded on it."""
+    """[(what, why)] of files that a lab's source must not include: with the solution
+    included, the solution would be graded."""
     found = []
     for path in files:
         kept = re.match(r"(solutions|reference|grader|build|tests)/", os.path.relpath(path))
@@ -161,7 +161,7 @@ def foreign_sources(source, files):
 
 def breaches(objects, harness, allowed, backend):
     """[{"symbol": ..., "why": ...}] of the learner's objects. `harness`: the objects that
-    they will be linked with; `allowed`: names of those that they may ask for."""
+    they are linked with; `allowed`: names of those that they may use."""
     found = {}
     table = labkit.symbols(*objects)
     defined = {n for t, n in table if t not in "UwvN"}

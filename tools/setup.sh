@@ -1,16 +1,16 @@
 #!/bin/sh
-# setup.sh base|test [PYTHON] - installs what is missing; says nothing when nothing is.
-#   base  what building, grading and training need       test  what `make test` needs besides
-# Debian packages are installed when root or passwordless sudo is there; otherwise the one
-# line to run is printed. Python packages go into .venv, unless PYTHON imports them already.
+# setup.sh base|test [PYTHON] - installs what is missing; prints nothing when nothing is.
+#   base  what building, grading and training need       test  what `make test` also needs
+# Debian packages are installed as root or with passwordless sudo; otherwise the command to
+# run is printed. Python packages go into .venv, unless PYTHON has them.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p build/host
 level=${1:-base}
-given=${2:-$(cat build/host/python.given 2>/dev/null || true)} # the last one holds on
+given=${2:-$(cat build/host/python.given 2>/dev/null || true)} # default: as last time
 
 header() { printf '#include <%s>\n' "$1" | gcc -E - >/dev/null 2>&1; }
-sentencepiece() { # a C++ header: found, not read
+sentencepiece() { # a C++ header: looked for, not compiled
     printf '#if !__has_include(<sentencepiece_processor.h>)\n#error\n#endif\n' |
         gcc ${SENTENCEPIECE:+-I"$SENTENCEPIECE/include"} -E - >/dev/null 2>&1
 }
@@ -37,13 +37,13 @@ if [ "$level" = test ]; then
     have gdb || need gdb
     have valgrind || need valgrind
     have clang++ || need clang
-    # the oldest compiler that is promised to work, where the distribution still has it
+    # the oldest supported compiler, if the distribution still has it
     have g++-11 || ! apt-cache show g++-11 >/dev/null 2>&1 || need g++-11
     ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 || need libclang-rt-dev
     sentencepiece || need libsentencepiece-dev
 fi
 
-may_install() { # sets the word to put before apt-get
+may_install() { # sets $sudo
     sudo=
     have apt-get || return 1
     [ "$(id -u)" = 0 ] && return 0
@@ -58,25 +58,25 @@ install() { # install PACKAGE...
 
 if [ -n "$missing" ]; then
     if ! have apt-get; then
-        echo "setup: missing:$missing (names of Debian packages): install them with your system's package manager" >&2
+        echo "setup: missing:$missing (Debian package names): install them with your package manager" >&2
         exit 1
     elif ! may_install; then
-        echo "setup: missing:$missing. Run this, then make again:" >&2
+        echo "setup: missing:$missing. Run this, then run make again:" >&2
         echo "    sudo apt-get install -y --no-install-recommends$missing" >&2
         exit 1
     fi
     install $missing || {
         tail -3 build/setup.log >&2
-        echo "setup: installing failed (build/setup.log has all of it); try: sudo $line" >&2
+        echo "setup: installing failed (see build/setup.log); try: sudo $line" >&2
         exit 1
     }
 fi
-# Only recurrentgemma reads SentencePiece models: the rest is built without the library.
+# Only recurrentgemma reads SentencePiece models: everything else builds without it.
 if ! sentencepiece && may_install; then
-    install libsentencepiece-dev || echo "setup: it is not to be had now; recurrentgemma is built without it"
+    install libsentencepiece-dev || echo "setup: not available now; recurrentgemma is built without it"
 fi
 
-# Python: PYTHON if it imports everything, else an environment of the project's own.
+# Python: PYTHON if it can import everything, otherwise .venv.
 base='import numpy, safetensors, matplotlib'
 imports=$base
 requirements='-r requirements.txt'
@@ -89,22 +89,22 @@ if [ -n "$given" ]; then
     if "$given" -c "$imports" 2>/dev/null; then
         python=$given
     else
-        echo "setup: PYTHON=$given cannot do '$imports'; taking .venv instead"
-        have python3 || { echo "setup: no python3 to make .venv from: sudo apt-get install python3-venv" >&2; exit 1; }
+        echo "setup: PYTHON=$given cannot run '$imports'; using .venv instead"
+        have python3 || { echo "setup: no python3 to create .venv with: sudo apt-get install python3-venv" >&2; exit 1; }
     fi
 fi
 if [ "$python" = .venv/bin/python ] && ! .venv/bin/python -c "$imports" 2>/dev/null; then
     if .venv/bin/python -c "$base" 2>/dev/null; then
-        echo "setup: the tests' packages into .venv (sentencepiece)"
+        echo "setup: adding the tests' packages to .venv (sentencepiece)"
     else
-        echo "setup: making .venv (numpy, safetensors, matplotlib, OpenBLAS)"
+        echo "setup: creating .venv (numpy, safetensors, matplotlib, OpenBLAS)"
         rm -rf .venv
     fi
     { { [ -d .venv ] || python3 -m venv .venv; } && .venv/bin/python -m pip install -q \
         --disable-pip-version-check $requirements; } >>build/setup.log 2>&1 || {
         tail -3 build/setup.log >&2
-        echo "setup: the Python environment could not be made (build/setup.log has all of it)." >&2
-        echo "       With these packages elsewhere: make PYTHON=/path/to/python" >&2
+        echo "setup: the Python environment could not be created (see build/setup.log)." >&2
+        echo "       If another Python has these packages: make PYTHON=/path/to/python" >&2
         exit 1
     }
 fi

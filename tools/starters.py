@@ -1,4 +1,4 @@
-"""starters.py - writes what learners start from. The solutions are the single source:
+"""starters.py - writes the starters. The solutions are their single source:
 
     // BEGIN SOLUTION 03.1 (about 4 lines)
     //> // TODO(03.1): partial sum per thread. About 4 lines.
@@ -6,13 +6,13 @@
     ...the solution's own lines...
     // END SOLUTION
 
-becomes the lines behind //>, at their place. Standard library only.
+becomes the lines after //>. Standard library only.
 
     starters.py write [LAB...]         labs/ from solutions/; refuses to lose an edited file
     starters.py reset LAB              one lab again, the edited files kept as backups
     starters.py generate OUT           all starters under OUT, for tests
-    starters.py check                  the committed labs/ agree with the committed solutions/
-    starters.py handout OUT [FILE...]  a tree without solutions; FILE: prebuilt fall-backs"""
+    starters.py check                  do the committed labs/ match the committed solutions/?
+    starters.py handout OUT [FILE...]  a tree without solutions; FILE: fallback.a, prebuilt"""
 import hashlib
 import json
 import os
@@ -28,7 +28,7 @@ import labkit
 BEGIN = re.compile(r"\s*// BEGIN SOLUTION \d\d\.\d+\b")
 END = re.compile(r"\s*// END SOLUTION\s*$")
 GIVEN = re.compile(r"(\s*)//>(?: (.*))?$")
-RECORD = Path("build/host/starters.json")  # what was written last, to tell an edit
+RECORD = Path("build/host/starters.json")  # what was written last, to detect edits
 KEPT_BACK = ("solutions/", "tests/mutants/")
 
 
@@ -39,15 +39,15 @@ def starter(text, where):
         given = GIVEN.match(line)
         if "BEGIN SOLUTION" in line:
             if begun or not BEGIN.match(line):
-                labkit.stop(f"{where}:{number}: `// BEGIN SOLUTION 03.1 (about 4 lines)` was "
-                            "expected, outside of another one")
+                labkit.stop(f"{where}:{number}: expected `// BEGIN SOLUTION 03.1 (about 4 "
+                            "lines)`, outside another solution block")
             begun, own = number, False
         elif "END SOLUTION" in line:
             if not begun or not END.match(line):
-                labkit.stop(f"{where}:{number}: END SOLUTION without a beginning")
+                labkit.stop(f"{where}:{number}: END SOLUTION without BEGIN SOLUTION")
             begun = 0
         elif given and (not begun or own):
-            labkit.stop(f"{where}:{number}: a //> line belongs right below BEGIN SOLUTION")
+            labkit.stop(f"{where}:{number}: //> lines belong directly below BEGIN SOLUTION")
         elif given:
             out.append((given[1] + (given[2] or "")).rstrip())
         elif begun:
@@ -55,12 +55,12 @@ def starter(text, where):
         else:
             out.append(line)
     if begun:
-        labkit.stop(f"{where}:{begun}: BEGIN SOLUTION is never ended")
+        labkit.stop(f"{where}:{begun}: BEGIN SOLUTION without END SOLUTION")
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)) + "\n"
 
 
 def git(*arguments):
-    """What git prints, or None where it cannot (no repository, no such file)."""
+    """The output of git, or None if it fails (no repository, no such file)."""
     try:
         done = subprocess.run(["git", *arguments], capture_output=True, text=True)
     except FileNotFoundError:
@@ -73,7 +73,7 @@ def digest(text):
 
 
 def starters(lab=None):
-    """{path in labs/: text}. Where solutions/ is missing (a handout), the kept originals."""
+    """{path in labs/: text}. Without solutions/ (in a handout), from starters/."""
     made = {}
     for short, name in labkit.lab_folders():
         if lab not in (None, short, name):
@@ -81,7 +81,9 @@ def starters(lab=None):
         origin = Path("solutions", name)
         if origin.is_dir():
             for source in sorted([*origin.glob("*.cu"), *origin.glob("*.cuh")]):
-                made[f"labs/{name}/{source.name}"] = starter(source.read_text(), source)
+                text = starter(source.read_text(), source)
+                if text.strip():  # else a header of the solution alone
+                    made[f"labs/{name}/{source.name}"] = text
             continue
         for kept in sorted(Path("starters", name).glob("*.cu*")):
             made[f"labs/{name}/{kept.name}"] = kept.read_text()
@@ -95,7 +97,7 @@ def record(made):
 
 
 def edited(path):
-    """Has somebody worked on it since it was committed or written from here?"""
+    """Was the file changed since it was committed or written by this program?"""
     text = Path(path).read_text()
     known = labkit.read_json(RECORD) or {}
     return text != git("show", f"HEAD:{path}") and digest(text) != known.get(path)
@@ -112,7 +114,7 @@ def write(labs):
         if path not in ours and Path(path).exists() and edited(path):
             short = path.split("/")[1].partition("_")[0]
             labkit.stop(f"{path} has been edited: nothing written. `make reset-{short}` "
-                        "starts it again and keeps a backup")
+                        "resets it and keeps a backup")
     for path, text in made.items():
         if path not in ours:
             Path(path).write_text(text)
@@ -123,12 +125,12 @@ def write(labs):
 def reset(lab):
     name = labkit.lab_folder(lab)
     made = starters(name)
-    if not made:  # no solutions here: as it was committed
+    if not made:  # no solutions here: the committed files
         for path in (git("ls-files", f"labs/{name}") or "").split():
             if path.endswith((".cu", ".cuh")):
                 made[path] = git("show", f"HEAD:{path}")
     if not made:
-        labkit.stop(f"labs/{name}: there is nothing to start again from")
+        labkit.stop(f"labs/{name}: no solution, starter or commit to reset it from")
     for path, text in made.items():
         if Path(path).exists() and Path(path).read_text() != text:
             backup = f"{path}.bak-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -145,10 +147,10 @@ def generate(out):
 
 
 def check():
-    """Committed against committed: a learner's edited lab is nobody's business."""
+    """Compares committed files only, so that a learner's edited lab does not count."""
     listing = git("ls-tree", "-r", "--name-only", "HEAD", "solutions/", "labs/")
     if listing is None:
-        labkit.stop("not a git repository: there is no committed tree to compare")
+        labkit.stop("not a git repository: no committed tree to compare")
     committed = listing.split()
     wrong = []
     for path in committed:
@@ -156,19 +158,21 @@ def check():
             continue
         lab = path.replace("solutions/", "labs/", 1)
         want = starter(git("show", f"HEAD:{path}"), path)
+        if not want.strip():
+            continue  # a header of the solution alone
         if lab not in committed or git("show", f"HEAD:{lab}") != want:
             wrong.append(lab)
     if wrong:
-        labkit.stop(f"{' '.join(wrong)}: not what solutions/ make of it; run `make starters` "
-                    "and commit")
+        labkit.stop(f"{' '.join(wrong)}: does not match solutions/; run `make starters` and "
+                    "commit")
 
 
 def handout(out, fallbacks):
-    """The workbook for a course: starters, no solutions, prebuilt kernels in their place,
-    and MANIFEST.sha256 of all that a learner does not edit (sha256sum --check reads it)."""
+    """The workbook for a course: starters, prebuilt kernels in place of solutions, and
+    MANIFEST.sha256 of every file that students do not edit (for sha256sum --check)."""
     tracked = (git("ls-files", "-z") or "").split("\0")[:-1]
     if not tracked:
-        labkit.stop("a handout is made from a git checkout: run it there")
+        labkit.stop("a handout is made from a git checkout: run it in one")
     if Path(out).exists() and not Path(out).is_dir():
         labkit.stop(f"OUT={out}: that is a file, not a folder")
     if Path(out).is_dir() and any(Path(out).iterdir()):
@@ -193,7 +197,7 @@ def handout(out, fallbacks):
         fixed.append(kept)
     lines = [f"{labkit.sha256(Path(out, p))}  {p}\n" for p in sorted(fixed)]
     Path(out, "MANIFEST.sha256").write_text("".join(lines))
-    print(f"wrote {out}: {len(fixed)} files fixed by MANIFEST.sha256, {len(made)} starters")
+    print(f"wrote {out}: {len(fixed)} files in MANIFEST.sha256, {len(made)} starters")
 
 
 def main():

@@ -1,5 +1,5 @@
-/* rows.cuh - lab 04: what the kernels of all parts share. How a row is divided between
- * threads, the running maximum and sum, and their reduction over the threads of a row. */
+/* rows.cuh - lab 04: what the kernels of all parts share, above all the reductions over
+ * the threads of a row. */
 #ifndef ROWS_CUH
 #define ROWS_CUH
 #include <float.h>

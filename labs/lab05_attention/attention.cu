@@ -1,15 +1,17 @@
-/* attention.cu - lab 05: attention forward in float.
- * attention.h is the specification, contract.cuh what stands around this. */
+/* attention.cu - lab 05, parts 05.1 to 05.4: attention forward in float.
+ * attention.h is the specification; contract.cuh has the launchers that call `forward`.
+ */
 #include "contract.cuh"
-#include <float.h>
 
-/* TODO(05.1): the launcher and three kernels: scores (B,H,T,S) into the workspace, their
- * softmax, the mean of v. A thread per number will do. About 60 lines.
+/* TODO(05.1): the launcher and three kernels: scores (B,H,T,S) into the workspace,
+ * their softmax, the weighted sum of v. One thread per output element is enough.
+ * About 60 lines.
  *
- * TODO(05.2): one kernel that keeps no score: see "Online" in the guide. About 60 lines.
- * TODO(05.3): query head h takes key head h / (H/K); rows are ldq and ldkv apart.
- * TODO(05.4): the first key that a query sees: window, pos, and S > T. Skip the tiles of
- * keys that no query of the block sees. */
+ * TODO(05.2): one kernel that stores no scores: see "Online" in the guide. About 60
+ * lines.
+ * TODO(05.3): query head h reads key head h / (H/K); rows are ldq and ldkv apart.
+ * TODO(05.4): the first key that a query sees: window, pos, and S > T. Skip the tiles
+ * of keys that no query of the block sees. */
 template <typename E> static size_t forward_workspace(sizes z)
 {
     (void)z;

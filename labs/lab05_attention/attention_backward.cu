@@ -1,12 +1,13 @@
-/* attention_backward.cu - lab 05: attention backward in float.
- * attention.h is the specification, contract.cuh what stands around this. */
+/* attention_backward.cu - lab 05, part 05.5: attention backward in float.
+ * attention.h is the specification; contract.cuh has the launchers that call `backward`.
+ */
 #include "contract.cuh"
 
-/* TODO(05.5): p again from the scores and lse, then ds = p (dout . v - delta), then the
- * three sums. A first version may keep p and ds (B,H,T,S) in the workspace: about 70
- * lines. Without them: one kernel whose threads own queries gives dq, one whose threads
- * own keys gives dk and dv, and both make p and ds again. No atomics: who owns a key adds
- * up all queries and all heads of the group by itself, in a fixed order. */
+/* TODO(05.5): p again from the scores and lse, then ds = p (dout . v - delta), then
+ * the three sums. A first version may keep p and ds (B,H,T,S) in the workspace: about
+ * 70 lines. Without them: one kernel whose threads own queries gives dq, one whose
+ * threads own keys gives dk and dv, and both compute p and ds. No atomics: the owner
+ * of a key adds all queries and all heads of the group, in a fixed order. */
 template <typename E> static size_t backward_workspace(sizes z)
 {
     (void)z;

@@ -1,13 +1,15 @@
-/* attention_tensor.cu - lab 05: attention forward in f16 and bf16.
- * attention.h is the specification, contract.cuh what stands around this. */
+/* attention_tensor.cu - lab 05, part 05.6: attention forward in f16 and bf16.
+ * attention.h is the specification; contract.cuh has the launchers that call `forward`.
+ */
 #include "contract.cuh"
 #include "tiles.cuh"
 
-/* TODO(05.6): a kernel for tensor cores, and its launcher. The tiled kernel of part 05.2,
- * with the two products done by warps. A first version needs nothing of tensor_cores.cuh:
- * with nvcuda::wmma (mma.h), scores go to shared memory as floats, each row's softmax
- * is done there, and P comes back rounded to E. About 120 lines. Then the README's way:
- * keep scores, P and O in registers, and copy the next tile while this one is used. */
+/* TODO(05.6): a kernel for tensor cores, and its launcher: the tiled kernel of part
+ * 05.2 with both GEMMs done by warps. A first version can use nvcuda::wmma (mma.h):
+ * scores go to shared memory as floats, the softmax of each row runs there, and P
+ * comes back rounded to E. About 120 lines. Then follow the guide, with cuda/mma.cuh:
+ * keep scores, P and O in registers, and copy the next tile during the GEMMs of this
+ * one. */
 template <typename E> static size_t forward_workspace(sizes z)
 {
     (void)z;

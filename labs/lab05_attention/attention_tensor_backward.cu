@@ -1,11 +1,12 @@
-/* attention_tensor_backward.cu - lab 05: attention backward in f16 and bf16.
- * attention.h is the specification, contract.cuh what stands around this. */
+/* attention_tensor_backward.cu - lab 05, part 05.7: attention backward in f16 and bf16.
+ * attention.h is the specification; contract.cuh has the launchers that call `backward`.
+ */
 #include "contract.cuh"
 #include "tiles.cuh"
 
-/* TODO(05.7): the two kernels of part 05.5 with their products on tensor cores: what is
- * p q in one is a row of 16 in the other. P and dS stay float until they are an operand.
- * A first version may be the one of part 05.5, as a template on the element type. */
+/* TODO(05.7): the two kernels of part 05.5 with their GEMMs on tensor cores: p q
+ * there is a row of 16 here. P and dS stay float until they become an operand. A
+ * first version can be the one of part 05.5, as a template on the element type. */
 template <typename E> static size_t backward_workspace(sizes z)
 {
     (void)z;

@@ -1,12 +1,12 @@
-/* contract.cuh - given: what stands around the kernels of attention.h.
+/* contract.cuh - lab 05, given: the functions of attention.h, around your launchers.
  *
- * A file defines, for the element types that it covers,
+ * A file defines, for the element types that it serves,
  *
  *     template <typename E> static size_t forward_workspace(sizes z);
  *     template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s);
  *
- * and ends with DEFINE_FORWARD(float, f32), or the same with `backward`. The launchers made
- * of that check every argument, so that a kernel may rely on them.
+ * and ends with DEFINE_FORWARD(float, f32), or the same with `backward`. The functions that
+ * this defines check every argument first, so a kernel may rely on them.
  */
 #ifndef CONTRACT_CUH
 #define CONTRACT_CUH
@@ -42,7 +42,7 @@ static inline bool is_nothing(sizes z)
     return z.B == 0 || z.T == 0 || z.H == 0;
 }
 
-/* Sizes and strides; `bytes` of an element. */
+/* Sizes and strides; `bytes` of an element */
 static inline wb_status check_sizes(sizes z, size_t bytes)
 {
     if (z.B < 0 || z.T < 0 || z.S < z.T || z.H < 0 || z.K < 0 || z.D < 0)
@@ -56,7 +56,7 @@ static inline wb_status check_sizes(sizes z, size_t bytes)
     return WB_OK;
 }
 
-/* Tensors that are needed: there, and on 16 bytes. */
+/* Required tensors: not NULL, and 16-byte aligned */
 template <int N> static inline wb_status check_tensors(const void *const (&tensor)[N])
 {
     for (const void *p : tensor)

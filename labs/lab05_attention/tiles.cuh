@@ -1,11 +1,14 @@
-/* tiles.cuh - lab 05: what warps do with tiles in shared memory.
+/* tiles.cuh - lab 05, parts 05.6 and 05.7: what warps do with tiles in shared memory.
  *
- * A tile is some rows of D elements, 16 bits each. A warp computes with 16 M rows of one and
- * N rows of another; what comes out is spread over its lanes as tensor_cores.cuh says. */
+ * A tile is some rows of D elements of 16 bits. A warp multiplies 16 M rows of one tile
+ * by N rows of another; the result is spread over its lanes in the layout of mma
+ * (cuda/mma.cuh).
+ */
 #ifndef TILES_CUH
 #define TILES_CUH
-#include "tensor_cores.cuh"
+#include "cuda/mma.cuh"
 
-/* TODO(05.6): what the kernels of parts 05.6 and 05.7 need: where a chunk of 16 bytes lies in
- * a tile, C = A B^T of two tiles, C += W X with W in registers, and the way of C to memory. */
+/* TODO(05.6): what the kernels of parts 05.6 and 05.7 need: where a chunk of 16 bytes
+ * lies in a tile, C = A B^T of two tiles, C += P X with P in registers, and C to
+ * memory. */
 #endif

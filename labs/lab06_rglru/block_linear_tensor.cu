@@ -1,5 +1,5 @@
-/* block_linear_tensor.cu - lab 06, part 06.7: the matrices of both gates in f16 and bf16, on
- * tensor cores. The contract is rglru.h. */
+/* block_linear_tensor.cu - lab 06, part 06.7: the matrices of both gates in f16 and bf16,
+ * on tensor cores. The contract is rglru.h. */
 #include "cuda/mma.cuh"
 #include "partial_sums.cuh"
 #include "rglru_contract.cuh"

@@ -1,5 +1,5 @@
-/* conv1d.cu - lab 06, part 06.2: a short filter along time for each channel. The contract is
- * rglru.h; the backward pass is in conv1d_backward.cu. */
+/* conv1d.cu - lab 06, part 06.2: a short filter along time for each channel. The contract
+ * is rglru.h; the backward pass is in conv1d_backward.cu. */
 #include "rglru_contract.cuh"
 
 enum { THREADS = 128 };  // per block
@@ -14,9 +14,9 @@ static __global__ void conv1d_each(
     if (i >= (size_t)B * T * C) return;
     size_t c = i % C, row = i / C, b = row / T;
     int t = (int)(row % T), p = pos ? pos[row] : t;
-    // TODO(06.2): bias, then the taps s = 0 .. min(p, width - 1): x of the token s before
-    // this one, or, if that lies before the row (s > t), slot (p - s) % width of the ring;
-    // conv_state may be NULL. About 8 lines.
+    // TODO(06.2): bias, then the taps s = 0 .. min(p, width - 1): x of s tokens before;
+    // if that is before the row (s > t), slot (p - s) % width of the ring. conv_state
+    // may be NULL. About 8 lines.
     (void)b, (void)c, (void)p;
 }
 

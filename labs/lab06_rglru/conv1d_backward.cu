@@ -1,5 +1,5 @@
-/* conv1d_backward.cu - lab 06, part 06.2, backward: the gradients of the filter along time. The
- * contract is rglru.h. */
+/* conv1d_backward.cu - lab 06, part 06.2, backward: the gradients of the filter along
+ * time. The contract is rglru.h. */
 #include "partial_sums.cuh"
 #include "rglru_contract.cuh"
 

@@ -1,5 +1,5 @@
-/* conv1d_walk.cuh - part 06.2: what the solution's kernels of both directions share. Helpers of
- * yours for both files can be here.
+/* conv1d_walk.cuh - part 06.2: what the solution's kernels of both directions share.
+ * Helpers of yours for both files can be here.
  */
 #ifndef CONV1D_WALK_CUH
 #define CONV1D_WALK_CUH

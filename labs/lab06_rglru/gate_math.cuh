@@ -1,6 +1,6 @@
-/* gate_math.cuh - given: the functions of the gates in a few instructions each, for kernels
- * that compute for about as long as they read. They are built on cuda/math.cuh and accurate
- * to a few units in the last place, which the tolerance of rglru.h allows.
+/* gate_math.cuh - given: the functions of the gates in a few instructions each, for
+ * kernels that compute for about as long as they read. They are built on cuda/math.cuh
+ * and accurate to a few units in the last place, which the tolerance of rglru.h allows.
  */
 #ifndef GATE_MATH_CUH
 #define GATE_MATH_CUH
@@ -12,9 +12,9 @@ static __device__ __forceinline__ float sigmoid(float x)
     return fast_rcp(1.0f + fast_exp2(-LOG2_E * x));
 }
 
-/* log(1 + exp(x)) = max(x, 0) + log(1 + e) with e = exp(-|x|). With s = e / (2 + e), at most
- * 1/3, log(1 + e) = 2 atanh(s) = 2 s (1 + s^2 / 3 + ...). The fitted polynomial has an error
- * of 4e-9, and nothing cancels for e near 0. */
+/* log(1 + exp(x)) = max(x, 0) + log(1 + e) with e = exp(-|x|). With s = e / (2 + e), at
+ * most 1/3, log(1 + e) = 2 atanh(s) = 2 s (1 + s^2 / 3 + ...). The fitted polynomial has
+ * an error of 4e-9, and nothing cancels for e near 0. */
 static __device__ __forceinline__ float softplus(float x)
 {
     float e = fast_exp2(-LOG2_E * fabsf(x));
@@ -25,8 +25,8 @@ static __device__ __forceinline__ float softplus(float x)
     return fmaxf(x, 0.0f) + 2.0f * s * (1.0f + u * atanh);
 }
 
-/* 1 - a^2 for a = 2^x, x <= 0. Near x = 0 the difference would cancel; there it is x times a
- * polynomial fitted on [-1/4, 0], with a relative error of 3e-9. */
+/* 1 - a^2 for a = 2^x, x <= 0. Near x = 0 the difference would cancel; there it is x
+ * times a polynomial fitted on [-1/4, 0], with a relative error of 3e-9. */
 static __device__ __forceinline__ float one_minus_square(float x, float a)
 {
     float y = -0.042297091f - 0.0085063241f * x;

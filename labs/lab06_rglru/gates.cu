@@ -1,5 +1,5 @@
-/* gates.cu - lab 06, part 06.3: from the gates' pre-activations to the a and z of the scan.
- * The contract is rglru.h. */
+/* gates.cu - lab 06, part 06.3: from the gates' pre-activations to the a and z of the
+ * scan. The contract is rglru.h. */
 #include "cuda/vec.cuh"
 #include "gate_math.cuh"
 #include "partial_sums.cuh"
@@ -7,7 +7,7 @@
 
 enum { THREADS = 128 };  // per block
 
-/* One thread per element. All that it reads and writes is at the same i in every tensor. */
+/* One thread per element: index i in every tensor. */
 template <typename E>
 static __global__ void gates_each(
     float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,

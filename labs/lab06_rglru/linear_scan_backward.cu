@@ -1,5 +1,5 @@
-/* linear_scan_backward.cu - lab 06, part 06.4, backward: dz[t] = dh[t] + a[t+1] dz[t+1]. The
- * contract is rglru.h. */
+/* linear_scan_backward.cu - lab 06, part 06.4, backward: dz[t] = dh[t] + a[t+1] dz[t+1].
+ * The contract is rglru.h. */
 #include "cuda/vec.cuh"
 #include "lookback.cuh"
 #include "rglru_contract.cuh"

@@ -1,27 +1,27 @@
-/* lookback.cuh - given: how blocks that scan neighbouring chunks of time pass the state on.
+/* lookback.cuh - given: how blocks that scan chunks of time pass the state on.
  *
  * Several steps of a scan h[t] = a[t] h[t-1] + z[t] are again one such step:
  *
  *     (A, H) followed by (a, z)  =  (a A, a H + z)        applied to a state h: A h + H
  *
- * A block of WARPS warps scans a chunk of time for a tile of channels, one or more channels
- * per lane. It joins the pairs (A, H) of its warps, publishes the chunk's pair in the
- * workspace, and folds the pairs of earlier chunks into its own start state. Each tensor is
- * read or written once.
+ * A block of WARPS warps scans a chunk of time for a tile of channels, one or more
+ * channels per lane. It joins the pairs (A, H) of its warps, publishes the chunk's pair
+ * in the workspace, and folds the pairs of earlier chunks into its own start state. Each
+ * tensor is read or written once.
  *
  *     chunk     0     1     2     3  |   4     5     6     7  |   8     9
  *     pair      H0   A,H   A,H    H  |  A,H   A,H   A,H    H  |  A,H  A,H
  *
- * Chunk 0 and the last chunk of each GROUP wait until they know their state and publish that
- * instead, with A = 0. So a block looks back over at most GROUP pairs. Which ones depends only
- * on its chunk, never on timing, so equal inputs give equal bits.
+ * Chunk 0 and the last chunk of each GROUP wait until they know their state and publish
+ * that instead, with A = 0. So a block looks back over at most GROUP pairs. Which ones
+ * depends only on its chunk, never on timing, so equal inputs give equal bits.
  *
- * A pair is written and read as one 64-bit word, which is EMPTY until then. It needs neither
- * a flag nor a fence, and arrives in one trip to memory.
+ * A pair is written and read as one 64-bit word, which is EMPTY until then. It needs
+ * neither a flag nor a fence, and arrives in one trip to memory.
  *
- * A block that waits must not keep the block that it waits for from running. Blocks therefore
- * take a number when they start, and work on the chunks of a row in the order of the numbers:
- * a block only waits for blocks that have started.
+ * A block that waits must not keep the block that it waits for from running. Blocks
+ * therefore take a number when they start, and work on the chunks of a row in the order
+ * of the numbers: a block only waits for blocks that have started.
  */
 #ifndef LOOKBACK_CUH
 #define LOOKBACK_CUH
@@ -96,22 +96,23 @@ static __device__ chunk_place claim_chunk(chain link)
     return at;
 }
 
-/* Whether all steps of the chunk and all channels of the tile exist. BACKWARD: the scan runs
- * from the last step to the first, so chunk 0 may be shorter, not the last one. */
-template <int CHUNK, bool BACKWARD>
-static __device__ __forceinline__ bool is_whole(const chain &link, chunk_place at, int T)
-{
-    bool steps = BACKWARD ? T % CHUNK == 0 || at.chunk > 0 : T - at.chunk * CHUNK >= CHUNK;
-    return steps && link.C - at.tile * link.tile >= link.tile;
-}
-
-/* Elements from a row to the row `rows` further on, for rows that are ld apart. NEAR: an int
- * holds the result (ld <= NEAR_LD), so the address takes one instruction instead of two. */
+/* Elements from a row to the row `rows` further on, for rows that are ld apart. NEAR: an
+ * int holds the result (ld <= NEAR_LD), so an address takes one instruction, not two. */
 template <bool NEAR> static __device__ __forceinline__ size_t row_offset(int rows, int ld)
 {
     return NEAR ? (size_t)(ptrdiff_t)(rows * ld) : (size_t)rows * ld;
 }
 constexpr int NEAR_LD = 1 << 26;
+
+/* Whether all steps of the chunk and all channels of the tile exist, and rows are near.
+ * BACKWARD: the scan starts at the last step, so that chunk 0 may be shorter. */
+template <int CHUNK, bool BACKWARD>
+static __device__ __forceinline__ bool
+is_whole(const chain &link, chunk_place at, int T, int C, int ld)
+{
+    bool all = BACKWARD ? T % CHUNK == 0 || at.chunk > 0 : T - at.chunk * CHUNK >= CHUNK;
+    return all && C - at.tile * link.tile >= link.tile && C <= NEAR_LD && ld <= NEAR_LD;
+}
 
 static __device__ void publish(volatile pair_word *pair, float A, float H)
 {
@@ -130,7 +131,7 @@ static __device__ float2 wait_for(volatile pair_word *pair)
         __uint_as_float((unsigned)word), __uint_as_float((unsigned)(word >> 32)));
 }
 
-/* The state before this chunk. past: the pairs of the chunks before it, the oldest last. */
+/* The state before this chunk. past: the pairs of earlier chunks, the oldest last */
 template <int V>
 static __device__ __forceinline__ float fold(float2 past[GROUP][V][WARP], int v)
 {
@@ -143,8 +144,8 @@ static __device__ __forceinline__ float fold(float2 past[GROUP][V][WARP], int v)
     return state;
 }
 
-/* The state before the steps of this warp, from A and H of each warp's steps. All threads of
- * the block call it; WARPS >= V. order: the warp's place in the direction of the scan.
+/* The state before the steps of this warp, from A and H of each warp's steps. All threads
+ * of the block call it; WARPS >= V. order: the warp's place in the direction of the scan.
  * start (B,C): the state before chunk 0; NULL: 0. Each warp waits for one of the earlier
  * chunks, so all their loads are in flight together. */
 template <int V, int WARPS>

@@ -1,8 +1,8 @@
 /* partial_sums.cuh - given: sums over many rows for parameter gradients, in two steps.
  *
- * Blocks sum parts of the rows and write one row of partial sums each to the workspace; then
- * add_partial_sums adds those rows to the gradients, always in the same order, so equal
- * inputs give equal bits.
+ * Blocks sum parts of the rows and write one row of partial sums each to the workspace;
+ * then add_partial_sums adds those rows to the gradients, always in the same order, so
+ * equal inputs give equal bits.
  */
 #ifndef PARTIAL_SUMS_CUH
 #define PARTIAL_SUMS_CUH
@@ -18,7 +18,7 @@ struct sum_targets {
     size_t n[4];
 };
 
-/* partial (P, stride). A warp reads 32 neighbouring columns; blockDim.y warps share the rows. */
+/* partial (P, stride). A warp reads 32 columns; blockDim.y warps share the rows. */
 static __global__ void
 add_partial_rows(sum_targets to, const float *partial, int P, size_t stride)
 {
@@ -56,8 +56,9 @@ add_partial_sums(sum_targets to, const float *partial, int P, cudaStream_t strea
         to, partial, P, stride);
 }
 
-/* The number of parts for a sum over `rows` rows of n numbers: each part has min_rows rows or
- * more, and all parts together at most max_sums numbers. min_parts overrules max_sums. */
+/* The number of parts for a sum over `rows` rows of n numbers: each part has min_rows
+ * rows or more, and all parts together at most max_sums numbers. min_parts overrules
+ * max_sums. */
 static inline int
 part_count(size_t rows, size_t n, size_t min_rows, size_t max_sums, size_t min_parts)
 {

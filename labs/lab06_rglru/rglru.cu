@@ -1,20 +1,21 @@
-/* rglru.cu - lab 06, part 06.5, forward: gates, scan and side branch in one pass. The contract is
- * rglru.h; the backward pass is in rglru_backward.cu. */
+/* rglru.cu - lab 06, part 06.5, forward: gates, scan and side branch in one pass. The
+ * contract is rglru.h; the backward pass is in rglru_backward.cu. */
 #include "cuda/vec.cuh"
 #include "rglru_contract.cuh"
 #include "rglru_tile.cuh"
 
 enum { THREADS = 128 };  // per block
 
-/* A thread for each row b and channel c walks through time, as in 06.4, and computes the a
- * and z of 06.3 on the way: they never reach memory. gate_math.cuh has the functions. */
+/* A thread for each row b and channel c walks through time, as in 06.4, and computes
+ * the a and z of 06.3 on the way: they never reach memory. gate_math.cuh has the
+ * functions. */
 template <typename E> static __global__ void forward_rows(rglru_call<E> call)
 {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, B*C)
     if (i >= (size_t)call.B * call.C) return;
     // TODO(06.5): b and c; what depends on the channel alone, once. About 2 lines.
-    // TODO(06.5): the state: state[b,c] if the row continues from it, else 0. If its first
-    // token is at pos 0, the memory may hold anything: do not read it. About 3 lines.
+    // TODO(06.5): the state: state[b,c] if the row continues from it, else 0. If the
+    // first token is at pos 0, that memory may hold anything: do not read it. 3 lines.
     // TODO(06.5): for every step: a and z, at pos 0 a = 0 and m = 1; the state; h unless
     // it is NULL; out = state gelu(y), or the state if y is NULL. About 12 lines.
     // TODO(06.5): store the state of token len[b]-1 (T-1 if len is NULL). 1 line.

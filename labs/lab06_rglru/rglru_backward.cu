@@ -1,5 +1,5 @@
-/* rglru_backward.cu - lab 06, part 06.5, backward: the scan backwards in time and the gradients
- * of side branch and gates, in one pass. The contract is rglru.h. */
+/* rglru_backward.cu - lab 06, part 06.5, backward: the scan backwards in time and the
+ * gradients of side branch and gates, in one pass. The contract is rglru.h. */
 #include "cuda/vec.cuh"
 #include "partial_sums.cuh"
 #include "rglru_contract.cuh"

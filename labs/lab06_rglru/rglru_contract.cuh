@@ -1,18 +1,18 @@
 /* rglru_contract.cuh - given: the launchers of rglru.h. They check every argument, so the
  * kernels may rely on what rglru.h says.
  *
- * A file defines the templates of its part, each of which returns a status, and ends with
- * the macro of that part for each element type, such as DEFINE_CONV1D_FORWARD(float, f32):
+ * A file defines the templates of its part, which return a status, and ends with the
+ * macro of that part for each element type: DEFINE_CONV1D_FORWARD(float, f32).
  *
  *     part  macro                         templates
  *     06.1  DEFINE_BLOCK_LINEAR_FORWARD   block_linear<E>(px, ..., M, stream)
- *           DEFINE_BLOCK_LINEAR_BACKWARD  block_linear_back<E>(dc, ..., M, partial, stream)
+ *           DEFINE_BLOCK_LINEAR_BACKWARD  block_linear_back<E>(dc, ..., partial, stream)
  *                                         block_linear_back_workspace<E>(R, G, M)
  *     06.2  DEFINE_CONV1D_FORWARD         conv1d<E>(out, ..., ld, stream)
- *           DEFINE_CONV1D_BACKWARD        conv1d_back<E>(dx, ..., ld, partial, stream)
+ *           DEFINE_CONV1D_BACKWARD        conv1d_back<E>(dx, ..., partial, stream)
  *                                         conv1d_back_workspace<E>(B, T, C, width)
  *     06.3  DEFINE_GATES                  gates<E>(a, ..., C, stream)
- *                                         gates_back<E>(dc, ..., C, partial, stream)
+ *                                         gates_back<E>(dc, ..., partial, stream)
  *                                         gates_back_workspace<E>(B, T, C)
  *     06.4  DEFINE_LINEAR_SCAN_FORWARD    linear_scan<E>(call, workspace, stream)
  *                                         linear_scan_workspace<E>(B, T, C)
@@ -22,8 +22,8 @@
  *           DEFINE_RGLRU_BACKWARD         rglru_back, rglru_back_workspace
  *     06.6  DEFINE_RGLRU_STEP             rglru_step<E>(call, stream)
  *
- * A _workspace template returns bytes; `partial` and `workspace` are that memory. `call` is
- * one of the structs below: the arguments of rglru.h under the same names.
+ * A _workspace template returns bytes; `partial` and `workspace` are that memory. `call`
+ * is one of the structs below: the arguments of rglru.h under the same names.
  */
 #ifndef RGLRU_CONTRACT_CUH
 #define RGLRU_CONTRACT_CUH
@@ -31,7 +31,7 @@
 
 constexpr int WARP = 32;  // threads of a warp
 
-/* --- calls -------------------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------------------- */
 
 template <typename E> struct scan_call {
     E *h;
@@ -77,7 +77,7 @@ template <typename E> struct step_call {
     int B, G, M, width, ld;
 };
 
-/* --- launchers ---------------------------------------------------------------------------- */
+/* --- launchers ---------------------------------------------------------------------- */
 
 #define DEFINE_BLOCK_LINEAR_FORWARD(E, e)                                                \
     wb_status block_linear_forward_##e(                                                  \

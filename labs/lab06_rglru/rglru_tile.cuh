@@ -27,11 +27,13 @@ template <int STEPS>
 static __device__ __forceinline__ unsigned
 document_starts(const int *pos, size_t token, int t0, int steps)
 {
-    if (!pos) return t0 == 0;
-    unsigned starts = 0;
+    unsigned starts = t0 == 0;
+    if (pos) {
+        starts = 0;
 #pragma unroll
-    for (int s = 0; s < STEPS; s++)
-        if (s < steps && pos[token + s] == 0) starts |= 1u << s;
+        for (int s = 0; s < STEPS; s++)
+            if (s < steps && pos[token + s] == 0) starts |= 1u << s;
+    }
     return starts;
 }
 #endif

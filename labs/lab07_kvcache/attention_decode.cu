@@ -1,21 +1,23 @@
-/* attention_decode.cu - lab 07, parts 3 and 4: one token attends to its ring and itself.
- * The contract is kvcache.h.
+/* attention_decode.cu - lab 07, parts 07.3 and 07.4: one token attends to its ring and
+ * itself. The contract is kvcache.h.
  *
- * The cache is read once and nothing else is of any size, so all that matters is to read it
- * with the whole machine, however few rows and key heads there are. A key head's slots are
- * split into parts, a block each, which serves all query heads of the group (up to a tile
- * of 16). A block first has all scores of its part, then their softmax, then sums values:
- * its maximum is final before the first value is touched. A second kernel adds up the
- * parts and the token itself, always in the same order, and only then k and v go to their
- * slot, which by now everybody has read.
+ * Only the cache is large, and it is read once. So all that matters is to read it with
+ * the whole GPU, however few sequences and key heads there are. The slots of a key head
+ * are split into parts, a block each, for all query heads of the group (up to a tile of
+ * 16). A block first computes all scores of its part, then their softmax, then sums
+ * values: its maximum is final before the first value is read. A second kernel adds the
+ * parts and the token itself, always in the same order. Only then k and v go to their
+ * slot: every block has read it.
  */
+#include "cuda/vec.cuh"
 #include "decode.cuh"
 
-/* TODO(07.3): three kernels make a first version: the scores of slots and token, into the
- * workspace; softmax and the sum of values; k and v to their slot. About 45 lines.
+/* TODO(07.3): a first version has three kernels: the scores of slots and token, into
+ * the workspace; softmax and the sum of values; k and v to their slot. About 45
+ * lines.
  * TODO(07.4): query head h reads key head h / (H/K). */
 
-/* In bytes. BUSY / rows falls as rows grow: this bound of B * H * parts does not. */
+/* In bytes */
 static size_t decode_workspace(int B, int S, int H, int K, int D)
 {
     if (B < 1 || S < 1 || H < 1 || K < 1 || D < 1) return 0;
@@ -34,10 +36,8 @@ static wb_status decode(
     if (D < 16 || D > 256 || D % 8) return WB_UNSUPPORTED;
     if (B == 0) return WB_OK;
     if (!out || !kcache || !vcache || !q || !k || !v || !pos) return WB_BAD_SHAPE;
-    uintptr_t all = (uintptr_t)out | (uintptr_t)kcache | (uintptr_t)vcache |
-                    (uintptr_t)q | (uintptr_t)k | (uintptr_t)v | ldq * sizeof(E) |
-                    ldkv * sizeof(E);
-    if (all % 16) return WB_BAD_ALIGN;
+    if (!is_aligned(16, out, kcache, vcache, q, k, v)) return WB_BAD_ALIGN;
+    if (ldq * sizeof(E) % 16 || ldkv * sizeof(E) % 16) return WB_BAD_ALIGN;
     if (workspace_bytes < decode_workspace(B, S, H, K, D)) return WB_NO_SPACE;
     token<E> a = {out, kcache, vcache, q, k, v,   cis,  pos,  B,
                   S,   H,      K,      D, N, ldq, ldkv, scale};

@@ -1,5 +1,6 @@
-/* decode.cuh - what the kernels of attention_decode share: the arguments and, in the solution,
- * how a call is split, rotation, and where a block stands.
+/* decode.cuh - lab 07, parts 07.3 and 07.4: what the kernels of attention_decode share:
+ * the arguments and, in the solution, how a call is split, rotation, and what a block
+ * works on.
  */
 #ifndef DECODE_CUH
 #define DECODE_CUH

@@ -1,24 +1,27 @@
-/* sample.cu - lab 07, parts 5 and 6: the next token of each row. The contract is kvcache.h.
+/* sample.cu - lab 07, parts 07.5 and 07.6: the next token of each sequence. The contract
+ * is kvcache.h.
  *
- * One block per row finds the least key that top_k and top_p keep, bit by bit from the top,
- * then the best of the kept with their noise. A row of many entries goes through the kernels
- * of sample_parts.cuh first, which leave it those few whose fate is open.
+ * One block per row of logits finds the least key that top_k and top_p keep, bit by bit
+ * from the top, then the best of the kept entries with their noise. A long row first goes
+ * through the kernels of sample_parts.cuh, which leave only the few entries that are
+ * still open.
  */
 #include "sample.cuh"
 
 /* TODO(07.5): z of entry i, about 6 lines; the largest key of a block, about 10. */
 
-/* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines. */
+/* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines.
+ *  */
 
-/* A block per row. alone: there was no kernel before this one. */
-static __global__ void __launch_bounds__(BLOCK)
+/* A block per row. alone: no kernel ran before this one. */
+static __global__ void __launch_bounds__(THREADS)
     sample_kernel(batch x, rules a, bool filtered, bool alone)
 {
     int b = blockIdx.x;
     row r = row_of(x, b, a.V);
     u64 best = 0;
     // TODO(07.6): which entries top_k and top_p keep. About 10 lines.
-    // TODO(07.5): the best key of the row; TODO(07.6): with the noise added. 10 lines.
+    // TODO(07.5): the best key of the row; TODO(07.6): with the noise. 10 lines.
     if (threadIdx.x == 0) {
         x.token[b] = index_of(best);
         if (x.seen) x.seen[(size_t)b * a.V + index_of(best)] = 1;

@@ -1,9 +1,9 @@
-/* sample.cuh - what the kernels of sample share: the arguments, keys and, in the solution, z,
- * noise and weights.
+/* sample.cuh - lab 07, parts 07.5 and 07.6: what the kernels of sample share: the
+ * arguments, keys and, in the solution, z, noise and weights.
  *
- * Everything is a search for a largest number. An entry's key is a 64-bit integer whose
- * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs no
- * further word, and what top_k and top_p keep is "all keys from some key on".
+ * Every step is a search for a largest number. The key of an entry is a 64-bit integer
+ * whose order is that of (z, lower index). No two keys are equal, so "the lowest index
+ * wins" needs no extra rule, and top_k and top_p keep "all keys from some key on".
  */
 #ifndef SAMPLE_CUH
 #define SAMPLE_CUH
@@ -14,12 +14,12 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int BLOCK = 512;  // threads of a row's last block
+constexpr int THREADS = 512;  // of the last block of a sequence
 
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
-    float per_softcap, per_temperature;  // 1 / them; temperature 0: 1
+    float per_softcap, per_temperature;  // reciprocals; temperature 0: 1
     int part;                            // entries of a block, where a row has several
 };
 
@@ -34,7 +34,7 @@ struct batch {
     int ld;
 };
 
-/* One row of the batch. */
+/* One row of logits */
 struct row {
     const float *logits;
     const uint8_t *seen;  // NULL: no penalty
@@ -49,7 +49,7 @@ static __device__ row row_of(const batch &x, int b, int V)
         (uint32_t)x.pos[b]};
 }
 
-/* The order of floats is that of their bits: upside down below 0, and -0 equals 0. */
+/* Floats have the order of their bits, reversed below 0; -0 equals 0. */
 static __device__ u64 key_of(float z, int i)
 {
     uint32_t bits = __float_as_uint(z == 0.0f ? 0.0f : z);

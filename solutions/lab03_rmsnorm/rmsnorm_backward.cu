@@ -71,8 +71,7 @@ static __global__ void __launch_bounds__(THREADS ? WARPS_PER_BLOCK *THREADS : MA
     int vecs = C / N, first = threadIdx.x, step = THREADS ? THREADS : blockDim.x;
     vec<E, N> f[VECS], a[VECS], d[VECS], next_a[VECS], next_d[VECS];
     float dw[VECS][N] = {};
-    constexpr int L = LANES_PER_ROW;  // they wait for each other only: other groups of
-                                      // the warp may have fewer rows
+    constexpr int L = LANES_PER_ROW;  // wait only for each other: groups have unequal rows
     unsigned lanes = ((1u << L) - 1) << threadIdx.y % (WARP / L) * L;
 
 #pragma unroll
@@ -275,7 +274,7 @@ static wb_status backward(
     //> // TODO(03.3): launch dx_rows, then return wb_launched().
     //> (void)partial, (void)add_partials;
     //> return WB_TODO;
-    return launch_backward<E>(
+    return launch_backward(
         dx, dw, dout, x, w, rstd, dres, R, C, offset, partial, stream);
     // END SOLUTION
 }

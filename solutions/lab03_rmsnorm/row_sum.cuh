@@ -17,8 +17,8 @@ constexpr int MAX_THREADS = 512;        // per block: each may have 128 register
 constexpr int ANY_WIDTH_THREADS = 256;  // per block of the kernels for rows of any width
 
 /* The sum over the THREADS of a row (0: blockDim.x), the same in each. Within a warp it
- * needs no barrier. The caller's next sum needs another `part`: late warps still read this
- * one. `lanes` are those of a narrow row. */
+ * needs no barrier. The caller's next sum needs another `part`: late warps still read
+ * this one. `lanes` are those of a narrow row. */
 template <int THREADS>
 static __device__ float row_sum(float v, float *part, unsigned lanes = 0xffffffffu)
 {

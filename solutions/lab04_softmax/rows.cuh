@@ -1,5 +1,5 @@
-/* rows.cuh - lab 04: what the kernels of all parts share. How a row is divided between
- * threads, the running maximum and sum, and their reduction over the threads of a row. */
+/* rows.cuh - lab 04: what the kernels of all parts share, above all the reductions over
+ * the threads of a row. */
 #ifndef ROWS_CUH
 #define ROWS_CUH
 #include <float.h>
@@ -12,29 +12,26 @@
 // BEGIN SOLUTION 04.1 (about 170 lines)
 //> /* TODO(04.1): what a sum over a row was in lab 03, for a maximum too: the maximum and the
 //>  * sum of v over the block, in all of its threads. Every part needs them. 20 lines. */
-/* short rows     4, 8 or 32 lanes each     the row stays in registers
- * middle rows    one block each            the row stays in registers
- * long rows      one block each            the end of the row stays in registers, the
- * rest
- *                                          in shared memory while it fits; what does not
- *                                          is read again, from the L2
- * few long rows  many blocks each          partial results meet in the workspace
+/* short rows     4, 8 or 32 lanes each   the row stays in registers
+ * middle rows    one block each          the row stays in registers
+ * long rows      one block each          the end of the row stays in registers, the rest
+ *                                        in shared memory while it fits; what does not
+ *                                        fit is read again, from the L2
+ * few long rows  many blocks each        partial results meet in the workspace
  *
  * The plan is always the same: every thread keeps the maximum and the sum of its own
  * columns (struct stats), the stats of the threads are combined, and then each thread
  * goes once more over what it kept. out is written once. */
 constexpr int WARP = 32;
-constexpr int SHORT_ROW_THREADS = 128;  // per block, where it has several rows
-constexpr int ROW_THREADS = 512;  // at most, for a row in registers: 128 of them each
-constexpr int LONG_ROW_THREADS =
-    512;                           // two such blocks share an SM: one loads, one stores
-constexpr int MAX_THREADS = 1024;  // per block
+constexpr int SHORT_ROW_THREADS = 128;  // per block with several rows
+constexpr int ROW_THREADS = 512;        // at most, for a row in registers: 128 each
+constexpr int LONG_ROW_THREADS = 512;   // two blocks on an SM: one loads, one stores
+constexpr int MAX_THREADS = 1024;       // per block
 
 /* What a thread keeps in registers: 4 vectors of 16 bytes, all in flight together, are 64
- * bytes per thread, enough to keep the memory busy. Single elements (V = 1): 8 of them.
- * */
+ * bytes per thread, enough to keep the memory busy. Of single elements (V = 1) it is 8. */
 template <int V> constexpr int VECS_PER_THREAD = V == 1 ? 8 : 4;
-template <int V> constexpr int COLUMNS_PER_THREAD = VECS_PER_THREAD<V> *V;
+template <int V> constexpr int COLUMNS_PER_THREAD = VECS_PER_THREAD<V> * V;
 
 /* --- a row and its threads ---------------------------------------------------------- */
 
@@ -65,14 +62,9 @@ struct share {
 template <int V>
 static __device__ __forceinline__ share share_of(int n, int lane, int width)
 {
-    int whole = n / V, step = VECS_PER_THREAD<V> * width;
-    return {n,
-            lane,
-            width,
-            whole,
-            whole * V + lane,
-            step,
-            whole > 0 ? (whole - 1) / step * step : 0};
+    int whole = n / V, tail = whole * V + lane, step = VECS_PER_THREAD<V> * width;
+    int last = whole > 0 ? (whole - 1) / step * step : 0;
+    return {n, lane, width, whole, tail, step, last};
 }
 
 /* Loads this thread's vectors of the step that starts at vector `first`. */

@@ -1,5 +1,5 @@
-/* block_linear.cu - lab 06, part 06.1: the matrices of both gates, in float. The contract is
- * rglru.h; f16 and bf16 are in block_linear_tensor.cu. */
+/* block_linear.cu - lab 06, part 06.1: the matrices of both gates, in float. The contract
+ * is rglru.h; f16 and bf16 are in block_linear_tensor.cu. */
 #include "partial_sums.cuh"
 #include "rglru_contract.cuh"
 

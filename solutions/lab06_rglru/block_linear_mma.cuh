@@ -1,15 +1,15 @@
-/* block_linear_mma.cuh - part 06.7: the tensor-core matrix multiply of the solution, from which
- * the kernels of block_linear_tensor.cu are made. A pass needs none of it.
+/* block_linear_mma.cuh - part 06.7: the tensor-core matrix multiply of the solution, from
+ * which the kernels of block_linear_tensor.cu are made. A pass needs none of it.
  */
 #ifndef BLOCK_LINEAR_MMA_CUH
 #define BLOCK_LINEAR_MMA_CUH
 
 // BEGIN SOLUTION 06.7 (nothing in a first version)
 //> /* TODO(06.7): nothing, if the kernels of 06.1 as templates serve f16 and bf16. */
-/* 8 warps compute 128 x 128 results, 64 x 32 per warp, BK terms of the sums at a time; the sums
- * are float. cp_async fills one of two buffers while the tensor cores work on the other, so a
- * step takes one barrier. Addresses, copies and ldmatrix share the issue slots with mma, so
- * what can be computed at compile time or before the loop is. */
+/* 8 warps compute 128 x 128 results, 64 x 32 per warp, BK terms of the sums at a time;
+ * the sums are float. cp_async fills one of two buffers while the tensor cores work on
+ * the other, so a step takes one barrier. Addresses, copies and ldmatrix share the issue
+ * slots with mma, so what can be computed at compile time or before the loop is. */
 #include "cuda/mma.cuh"
 #include "rglru_contract.cuh"
 
@@ -26,8 +26,8 @@ constexpr int MMAS_DOWN = WM / 16, MMAS_ACROSS = WN / 8;  // of 16 x 8
  * accesses of 16 bytes to neighbouring rows meet different banks. */
 constexpr int PAD = 8, LD_RESULT = WN + 4;
 
-/* Both operands of two steps, with room for either orientation; after the last step, 16 rows of
- * results of each warp. 72 KB for BK = 64, 40 KB for 32. */
+/* Both operands of two steps, with room for either orientation; after the last step, 16
+ * rows of results of each warp. 72 KB for BK = 64, 40 KB for 32. */
 template <typename E, int BK> union gemm_smem {
     struct {
         E a[BM * (BK + PAD)], b[BN * (BK + PAD)];
@@ -36,8 +36,8 @@ template <typename E, int BK> union gemm_smem {
     static_assert(BK <= BM && BK <= BN, "a transposed tile needs more room");
 };
 
-/* An operand in device memory: `rows` rows, `ld` apart, of `columns` elements. `second`, if
- * any, is a matrix of the same shape for the second half of a tile's columns. */
+/* An operand in device memory: `rows` rows, `ld` apart, of `columns` elements. `second`,
+ * if any, is a matrix of the same shape for the second half of a tile's columns. */
 template <typename E> struct operand {
     const E *x, *second;
     size_t ld;
@@ -65,8 +65,8 @@ static __device__ void start_at(
     l.smem = r * (COLS + PAD) + c;
 }
 
-/* Starts to copy the next tile; 0 outside the matrix. Without vectors the copy is synchronous
- * and slow, which is rare. */
+/* Starts to copy the next tile; 0 outside the matrix. Without vectors the copy is
+ * synchronous and slow, which is rare. */
 template <int ROWS, int COLS, bool K_IN_ROW, typename E>
 static __device__ void
 load_tile(E *to, tile_loader<ROWS, COLS, K_IN_ROW, E> &l, const operand<E> &x)
@@ -93,8 +93,9 @@ struct warp_sums {
     float c[MMAS_DOWN][MMAS_ACROSS][4], bias[MMAS_ACROSS][4];
 };
 
-/* One step of BK terms. A tile a has rows of results or, A_TRANS, rows of terms; b has rows of
- * terms or, B_TRANS, rows of results. The column sums are a matrix multiply too: ones times b. */
+/* One step of BK terms. A tile a has rows of results or, A_TRANS, rows of terms; b has
+ * rows of terms or, B_TRANS, rows of results. The column sums are a matrix multiply too:
+ * ones times b. */
 template <bool A_TRANS, bool B_TRANS, int BK, typename E>
 static __device__ void
 multiply_step(warp_sums &s, const E *a, const E *b, bool bias_sums)
@@ -143,9 +144,9 @@ static __device__ bool has_results(size_t rows, int columns, int part)
     return (size_t)(warp / 4 * WM) < rows && warp % 4 * WN % part < columns;
 }
 
-/* The whole sum over the terms begin to end-1; with a2 and b2 also over as many terms of a
- * second pair of operands, of the same shape. Warps that are not `active`, whose results all
- * lie outside the matrix, only help to copy. */
+/* The whole sum over the terms begin to end-1; with a2 and b2 also over as many terms of
+ * a second pair of operands, of the same shape. Warps that are not `active`, whose
+ * results all lie outside the matrix, only help to copy. */
 template <bool A_TRANS, bool B_TRANS, typename E, int BK>
 static __device__ void gemm(
     warp_sums &s, gemm_smem<E, BK> &smem, operand<E> a, operand<E> b, const E *a2,
@@ -179,9 +180,9 @@ static __device__ void gemm(
     __syncthreads();  // the buffers are free for the results
 }
 
-/* Passes 16 rows of a warp's results, row i of its mma, through shared memory: each lane calls
- * use(row, column, float[8]) for some runs of 8 neighbours; row and column count within the
- * tile of the block. */
+/* Passes 16 rows of a warp's results, row i of its mma, through shared memory: each lane
+ * calls use(row, column, float[8]) for some runs of 8 neighbours; row and column count
+ * within the tile of the block. */
 template <typename Use>
 static __device__ __forceinline__ void
 for_each_run(const float (&c)[MMAS_ACROSS][4], float *result, int i, Use use)

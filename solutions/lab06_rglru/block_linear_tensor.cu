@@ -1,5 +1,5 @@
-/* block_linear_tensor.cu - lab 06, part 06.7: the matrices of both gates in f16 and bf16, on
- * tensor cores. The contract is rglru.h. */
+/* block_linear_tensor.cu - lab 06, part 06.7: the matrices of both gates in f16 and bf16,
+ * on tensor cores. The contract is rglru.h. */
 #include "cuda/mma.cuh"
 #include "partial_sums.cuh"
 #include "rglru_contract.cuh"
@@ -7,8 +7,8 @@
 // BEGIN SOLUTION 06.7 (nothing but the kernels of 06.1, as templates, in a first version)
 //> // TODO(06.7): the kernels of block_linear.cu, as templates, pass here too: copy them. On
 //> // tensor cores (nvcuda::wmma, or cuda/mma.cuh) they are ten times as fast.
-/* The three matrix multiplies of block_linear_tiles.cuh on tensor cores. Without them, as for
- * bf16 on Turing, the kernels of that file run. */
+/* The three matrix multiplies of block_linear_tiles.cuh on tensor cores. Without them, as
+ * for bf16 on Turing, the kernels of that file run. */
 #include "block_linear_mma.cuh"
 #include "block_linear_tiles.cuh"
 
@@ -72,8 +72,8 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) dc_mma(
             });
 }
 
-/* Rows of part blockIdx.y. A part of `partial` is (2,G,M,M) for dwx and dwa, then (2,G,M) for
- * dbx and dba. */
+/* Rows of part blockIdx.y. A part of `partial` is (2,G,M,M) for dwx and dwa, then (2,G,M)
+ * for dbx and dba. */
 template <typename E, int BK, bool VECTORS>
 static __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) dw_mma(
     float *partial, const E *c, const E *dpx, const E *dpa, int R, int G, int M, int rows)
@@ -109,9 +109,9 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) dw_mma(
     });
 }
 
-/* --- launchers --- */
+/* --- launchers ---------------------------------------------------------------------- */
 
-/* Turing's 64 KB per block are too few for BK = 64; of the two types, it has mma for f16. */
+/* BK = 64 does not fit in Turing's 64 KB per block. Turing has mma for f16 only. */
 constexpr int LARGE_BK = 64;
 template <typename E> constexpr int SMALL_BK = LARGE_BK;
 template <> constexpr int SMALL_BK<wb_f16> = 32;
@@ -176,7 +176,8 @@ static wb_status block_linear(
     //> return WB_TODO;
     if (!has_mma<E>())
         return tiles_forward<E>(px, pa, c, wx, bx, wa, ba, R, G, M, stream);
-    auto launch = large_bk_fits<E>() ? launch_gates<LARGE_BK, E> : launch_gates<SMALL_BK<E>, E>;
+    auto launch =
+        large_bk_fits<E>() ? launch_gates<LARGE_BK, E> : launch_gates<SMALL_BK<E>, E>;
     launch(px, pa, c, wx, bx, wa, ba, R, G, M, stream);
     return wb_launched();
     // END SOLUTION

@@ -1,6 +1,7 @@
-/* block_linear_tiles.cuh - part 06.1: the solution's kernels for the matrices of both gates.
- * block_linear.cu uses them for float, block_linear_tensor.cu for f16 and bf16 on a GPU whose
- * tensor cores do not take that type. Your kernels can be here or in block_linear.cu.
+/* block_linear_tiles.cuh - part 06.1: the solution's kernels for the matrices of both
+ * gates. block_linear.cu uses them for float, block_linear_tensor.cu for f16 and bf16 on
+ * a GPU whose tensor cores do not take that type. Your kernels can be here or in
+ * block_linear.cu.
  */
 #ifndef BLOCK_LINEAR_TILES_CUH
 #define BLOCK_LINEAR_TILES_CUH
@@ -10,11 +11,11 @@
 
 // BEGIN SOLUTION 06.1 (nothing in a first version)
 //> /* TODO(06.1): nothing, if block_linear.cu has your kernels. */
-/* Three matrix multiplies: c with the matrices, the gradients with the transposed matrices,
- * c transposed with the gradients. A block of 64 threads computes 64 x 64 results, 8 x 8 per
- * thread, from tiles in shared memory. Each thread uses a number 8 times that it has read
- * there. Half of the 64 columns belong to one gate and half to the other, so c is read once
- * for both. */
+/* Three matrix multiplies: c with the matrices, the gradients with the transposed
+ * matrices, c transposed with the gradients. A block of 64 threads computes 64 x 64
+ * results, 8 x 8 per thread, from tiles in shared memory: a thread uses each number
+ * that it reads there 8 times. Half of the 64 columns belong to one gate and half to the
+ * other, so c is read once for both. */
 
 constexpr int TILE = 64;             // rows and columns of a block's results
 constexpr int HALF_TILE = TILE / 2;  // columns of one gate
@@ -23,9 +24,9 @@ constexpr int SIDE = 8;  // rows and columns of a thread's results; threads per 
 constexpr int TILE_THREADS = SIDE * SIDE;
 constexpr int QUAD = SIDE / 2;  // results that are neighbours: 16 bytes of shared memory
 
-/* Where result i (of 8) of thread `lane` (of 8) lies in a tile. A thread's results are two
- * groups of four, 32 apart: so 8 threads read 128 neighbouring bytes, and the two groups of
- * columns belong to different gates. */
+/* Where result i (of 8) of thread `lane` (of 8) lies in a tile. A thread's results are
+ * two groups of four, 32 apart: so 8 threads read 128 neighbouring bytes, and the two
+ * groups of columns belong to different gates. */
 static __device__ int result_index(int lane, int i)
 {
     return i / QUAD * HALF_TILE + lane * QUAD + i % QUAD;
@@ -36,8 +37,8 @@ struct alignas(16) smem_tiles {
     float a[TILE_K][TILE], b[TILE_K][TILE];
 };
 
-/* sum[i][j] += a[k][row i] b[k][column j], for the first ROWS and COLS of a thread's results:
- * QUAD where the second half of a tile lies outside the matrix. */
+/* sum[i][j] += a[k][row i] b[k][column j], for the first ROWS and COLS of a thread's
+ * results: QUAD where the second half of a tile lies outside the matrix. */
 template <int ROWS, int COLS>
 static __device__ void multiply_tiles(float (&sum)[SIDE][SIDE], const smem_tiles &s)
 {
@@ -55,8 +56,9 @@ static __device__ void multiply_tiles(float (&sum)[SIDE][SIDE], const smem_tiles
     }
 }
 
-/* to[k][n] = x[n0 + n, k0 + k], 0 outside (rows, columns). ld: distance between rows. Thread n
- * loads row n, QUAD elements per access if every row starts at a multiple of their size. */
+/* to[k][n] = x[n0 + n, k0 + k], 0 outside (rows, columns). ld: distance between rows.
+ * Thread n loads row n, QUAD elements per access if every row starts at a multiple of
+ * their size. */
 template <typename E>
 static __device__ void load_rows(
     float (*to)[TILE], const E *x, size_t ld, size_t n0, size_t rows, int k0, int columns,
@@ -76,8 +78,8 @@ static __device__ void load_rows(
     }
 }
 
-/* to[k][n] = x[k0 + k, n0 + n]. With a second matrix y, x has the first half of the columns
- * and y the second. */
+/* to[k][n] = x[k0 + k, n0 + n]. With a second matrix y, x has the first half of the
+ * columns and y the second. */
 template <typename E>
 static __device__ void load_columns(
     float (*to)[TILE], const E *x, const E *y, size_t ld, size_t k0, size_t rows, int n0,
@@ -90,8 +92,8 @@ static __device__ void load_columns(
             k0 + k < rows && n < columns ? (float)from[(k0 + k) * ld + n] : 0.0f;
 }
 
-/* The tile of a block: g, and the first row and column of its results. Blocks with the same
- * rows are neighbours, so they share those rows in the cache. */
+/* The tile of a block: g, and the first row and column of its results. Blocks with the
+ * same rows are neighbours, so they share those rows in the cache. */
 struct tile_place {
     size_t row;
     int g, column;
@@ -168,9 +170,9 @@ static __global__ void __launch_bounds__(TILE_THREADS) dc_tile(
     }
 }
 
-/* dw of both gates over the rows of part blockIdx.y; the blocks of the first inputs also sum
- * the columns for the biases. A part of `partial` is (2,G,M,M) for dwx and dwa, then (2,G,M)
- * for dbx and dba. */
+/* dw of both gates over the rows of part blockIdx.y; the blocks of the first inputs also
+ * sum the columns for the biases. A part of `partial` is (2,G,M,M) for dwx and dwa, then
+ * (2,G,M) for dbx and dba. */
 template <typename E>
 static __global__ void __launch_bounds__(TILE_THREADS) dw_tile(
     float *partial, const E *c, const E *dpx, const E *dpa, int R, int G, int M, int rows)
@@ -207,7 +209,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) dw_tile(
         partial[2 * C * M + threadIdx.x / HALF_TILE * C + first + n] = bias;
 }
 
-/* --- launchers --- */
+/* --- launchers ---------------------------------------------------------------------- */
 
 static unsigned tile_count(int R, int G, int M, int columns)
 {

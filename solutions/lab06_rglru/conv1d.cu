@@ -1,5 +1,5 @@
-/* conv1d.cu - lab 06, part 06.2: a short filter along time for each channel. The contract is
- * rglru.h; the backward pass is in conv1d_backward.cu. */
+/* conv1d.cu - lab 06, part 06.2: a short filter along time for each channel. The contract
+ * is rglru.h; the backward pass is in conv1d_backward.cu. */
 #include "rglru_contract.cuh"
 
 // BEGIN SOLUTION 06.2 (about 20 lines in a first version)
@@ -15,9 +15,9 @@
 //>     if (i >= (size_t)B * T * C) return;
 //>     size_t c = i % C, row = i / C, b = row / T;
 //>     int t = (int)(row % T), p = pos ? pos[row] : t;
-//>     // TODO(06.2): bias, then the taps s = 0 .. min(p, width - 1): x of the token s before
-//>     // this one, or, if that lies before the row (s > t), slot (p - s) % width of the ring;
-//>     // conv_state may be NULL. About 8 lines.
+//>     // TODO(06.2): bias, then the taps s = 0 .. min(p, width - 1): x of s tokens before;
+//>     // if that is before the row (s > t), slot (p - s) % width of the ring. conv_state
+//>     // may be NULL. About 8 lines.
 //>     (void)b, (void)c, (void)p;
 //> }
 //>
@@ -37,8 +37,9 @@
 
 constexpr int BATCH = 4;  // tokens whose loads are in flight together
 
-/* The input `back` tokens before the row's first, which is at position p: from the ring. Slots
- * that belong to no earlier token of the document are not read: they may hold anything. */
+/* The input `back` tokens before the row's first, which is at position p: from the ring.
+ * Slots that belong to no earlier token of the document are not read: they may hold
+ * anything. */
 template <typename E, int VEC>
 static __device__ vec<E, VEC>
 load_ring(const E *conv_state, chunk own, int back, int p, int C, int width)
@@ -59,13 +60,13 @@ static __device__ void store_ring(
     int p = pos ? pos[own.b * T + end - 1] : end - 1;
     for (int s = 0; s < width && s <= p && s < end; s++) {
         size_t slot = own.b * width + (p - s) % width, row = own.b * T + end - 1 - s;
-        store_vec(
-            conv_state + slot * C + own.channel, load_vec<VEC>(x + row * ld + own.channel));
+        vec<E, VEC> v = load_vec<VEC>(x + row * ld + own.channel);
+        store_vec(conv_state + slot * C + own.channel, v);
     }
 }
 
-/* The thread of a row's first chunk reads the ring and is the one that overwrites it at its
- * end; no other thread uses it. */
+/* The thread of a row's first chunk reads the ring and is the one that overwrites it at
+ * its end; no other thread uses it. */
 template <typename E, int VEC, int WIDTH>
 static __global__ void __launch_bounds__(THREADS) conv1d_forward(
     E *out, E *conv_state, const E *inputs, const E *w, const E *bias, const int *pos,
@@ -120,7 +121,7 @@ static __global__ void __launch_bounds__(THREADS) conv1d_forward(
             conv_state, inputs, own, pos, T, C, width, ld, len ? len[own.b] : T);
 }
 
-/* Tokens of a chunk: many, so that few are read twice, but with enough threads for the GPU */
+/* Tokens of a chunk: many, so that few are read twice, but enough threads for the GPU */
 static int walk_for(int B, int T, int columns)
 {
     int walk = 64;

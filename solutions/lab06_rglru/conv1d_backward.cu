@@ -1,5 +1,5 @@
-/* conv1d_backward.cu - lab 06, part 06.2, backward: the gradients of the filter along time. The
- * contract is rglru.h. */
+/* conv1d_backward.cu - lab 06, part 06.2, backward: the gradients of the filter along
+ * time. The contract is rglru.h. */
 #include "partial_sums.cuh"
 #include "rglru_contract.cuh"
 
@@ -43,10 +43,10 @@ load_tokens(vec<E, VEC> (&to)[N], const E *from, int t, int end, int ld)
     }
 }
 
-/* All three gradients in one walk. dout[t] reaches dx[t], dx[t-1], ...: the latest sums of dx
- * are in registers, and the oldest is complete after token t. A chunk continues width - 1
- * tokens past its end to complete its last dx; dw and dbias count its own tokens only. A row
- * of `partial` is C*width sums for dw, then C for dbias. */
+/* All three gradients in one walk. dout[t] reaches dx[t], dx[t-1], ...: the latest sums
+ * of dx are in registers, and the oldest is complete after token t. A chunk continues
+ * width - 1 tokens past its end to complete its last dx; dw and dbias count its own
+ * tokens only. A row of `partial` is C*width sums for dw, then C for dbias. */
 template <typename E, int VEC, int WIDTH>
 static __global__ void __launch_bounds__(THREADS, WIDTH ? 4 : 1) conv1d_backward(
     E *dx, float *partial, const E *dout, const E *inputs, const E *w, const int *pos,
@@ -117,7 +117,7 @@ constexpr int CHANNELS = 4;             // per thread
 constexpr size_t THREADS_PER_SM = 512;  // resident: those of one wave
 constexpr size_t MIN_WALK = 16;         // tokens of a chunk
 
-/* The chunks fill one wave of threads, so that all end together and leave few partial sums. */
+/* The chunks fill one wave of threads: all end together and leave few partial sums. */
 static size_t max_part_sums(int width)
 {
     return sm_count() * THREADS_PER_SM * CHANNELS * (width + 1);

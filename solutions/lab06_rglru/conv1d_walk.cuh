@@ -1,5 +1,5 @@
-/* conv1d_walk.cuh - part 06.2: what the solution's kernels of both directions share. Helpers of
- * yours for both files can be here.
+/* conv1d_walk.cuh - part 06.2: what the solution's kernels of both directions share.
+ * Helpers of yours for both files can be here.
  */
 #ifndef CONV1D_WALK_CUH
 #define CONV1D_WALK_CUH
@@ -9,16 +9,17 @@
 
 // BEGIN SOLUTION 06.2 (nothing in a first version)
 //> /* TODO(06.2): nothing, if the kernels share nothing. */
-/* A thread owns VEC neighbouring channels and walks through the tokens of a chunk of one row.
- * The taps and the last inputs stay in registers, so each input is loaded once, except the
- * width - 1 tokens before the chunk. Filters of 4 taps, the usual ones, have their own code
- * (WIDTH = 4); all others share one (WIDTH = 0) with room for MAX_WIDTH. */
+/* A thread owns VEC neighbouring channels and walks through the tokens of a chunk of
+ * one row. The taps and the last inputs stay in registers, so each input is loaded
+ * once, except the width - 1 tokens before the chunk. Filters of 4 taps, the usual
+ * ones, have their own code (WIDTH = 4); all others share one (WIDTH = 0) with room
+ * for MAX_WIDTH. */
 
 constexpr int THREADS = 128;
 constexpr int MAX_WIDTH = 8;  // taps
 
-/* taps[s]: of the input s tokens before, for the thread's channels. With WIDTH = 4 they are
- * loaded as four vectors, else one by one. */
+/* taps[s]: of the input s tokens before, for the thread's channels. With WIDTH = 4 they
+ * are loaded as four vectors, else one by one. */
 template <typename E, int VEC, int WIDTH, int TAPS>
 static __device__ void
 load_taps(float (&taps)[TAPS][VEC], const E *w, size_t channel, int width)
@@ -40,7 +41,7 @@ load_taps(float (&taps)[TAPS][VEC], const E *w, size_t channel, int width)
     }
 }
 
-/* The part of a thread: tokens first to last-1 of row b, channels channel to channel+VEC-1 */
+/* The part of a thread: tokens first to last-1 of row b, VEC channels from channel on */
 struct chunk {
     size_t b, channel;
     int first, last;

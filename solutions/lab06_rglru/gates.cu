@@ -1,5 +1,5 @@
-/* gates.cu - lab 06, part 06.3: from the gates' pre-activations to the a and z of the scan.
- * The contract is rglru.h. */
+/* gates.cu - lab 06, part 06.3: from the gates' pre-activations to the a and z of the
+ * scan. The contract is rglru.h. */
 #include "cuda/vec.cuh"
 #include "gate_math.cuh"
 #include "partial_sums.cuh"
@@ -8,7 +8,7 @@
 // BEGIN SOLUTION 06.3 (about 25 lines in a first version)
 //> enum { THREADS = 128 };  // per block
 //>
-//> /* One thread per element. All that it reads and writes is at the same i in every tensor. */
+//> /* One thread per element: index i in every tensor. */
 //> template <typename E>
 //> static __global__ void gates_each(
 //>     float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,
@@ -64,7 +64,7 @@ static __device__ gate gate_of(float px, float pa, float rate)
     return {sigmoid(px), ga, a, q, q * fast_rsqrt(fmaxf(q, 1e-37f))};
 }
 
-/* The part of a thread: tokens first to last-1, channels column*VEC to column*VEC+VEC-1 */
+/* The part of a thread: tokens first to last-1, VEC channels from column*VEC on */
 struct share {
     size_t column, first, last;
 };

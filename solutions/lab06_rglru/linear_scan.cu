@@ -1,5 +1,5 @@
-/* linear_scan.cu - lab 06, part 06.4: h[t] = a[t] h[t-1] + z[t]. The contract is rglru.h; the
- * backward pass is in linear_scan_backward.cu. */
+/* linear_scan.cu - lab 06, part 06.4: h[t] = a[t] h[t-1] + z[t]. The contract is rglru.h;
+ * the backward pass is in linear_scan_backward.cu. */
 #include "cuda/vec.cuh"
 #include "lookback.cuh"
 #include "rglru_contract.cuh"
@@ -13,8 +13,8 @@
 //> {
 //>     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, B*C)
 //>     if (i >= (size_t)call.B * call.C) return;
-//>     // TODO(06.4): row b and channel c of i, and the offset of step 0 in a, z and h. Step t
-//>     // is t*C elements further: a size_t. About 2 lines.
+//>     // TODO(06.4): row b and channel c of i, and the offset of step 0 in a, z and h.
+//>     // Step t is t*C elements further: a size_t. About 2 lines.
 //>     // TODO(06.4): the state, a float whatever E is: h0[b,c], or 0 if h0 is NULL. 1 line.
 //>     // TODO(06.4): for every step: read a and z, state = a state + z, store h. 4 lines.
 //>     // TODO(06.4): h_last, unless it is NULL. 1 line.
@@ -79,7 +79,7 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP)
     scan_chunks(scan_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
-    if (is_whole<CHUNK, false>(link, at, call.T) && call.C <= NEAR_LD)
+    if (is_whole<CHUNK, false>(link, at, call.T, call.C, call.C))
         scan_chunk<E, V, true>(call, link, at);
     else
         scan_chunk<E, V, false>(call, link, at);

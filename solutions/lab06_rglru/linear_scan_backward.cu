@@ -1,5 +1,5 @@
-/* linear_scan_backward.cu - lab 06, part 06.4, backward: dz[t] = dh[t] + a[t+1] dz[t+1]. The
- * contract is rglru.h. */
+/* linear_scan_backward.cu - lab 06, part 06.4, backward: dz[t] = dh[t] + a[t+1] dz[t+1].
+ * The contract is rglru.h. */
 #include "cuda/vec.cuh"
 #include "lookback.cuh"
 #include "rglru_contract.cuh"
@@ -17,8 +17,8 @@
 //>     // h[t-1] (h0 at t = 0), and a dz is what comes back to step t-1. About 6 lines.
 //>     // TODO(06.4): dh0, unless it is NULL. 1 line.
 //> }
-/* Blocks, warps and lanes share the work as in linear_scan.cu, but chunk 0 is the last of a row,
- * and what blocks pass on is back = a[t] dz[t]. */
+/* Blocks, warps and lanes share the work as in linear_scan.cu, but chunk 0 is the last of
+ * a row, and what blocks pass on is back = a[t] dz[t]. */
 
 constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 8;       // per warp: their loads are all in flight together
@@ -67,7 +67,8 @@ scan_chunk(const scan_back_call<E> &call, const chain &link, chunk_place at)
     for (int s = STEPS - 1; s >= 0; s--) {
         if (s >= steps) continue;
         float da[V];
-        to_float<E, V>(as, a[s]), to_float<E, V>(ds, dh[s]), to_float<E, V>(hs, before[s]);
+        to_float<E, V>(as, a[s]), to_float<E, V>(ds, dh[s]);
+        to_float<E, V>(hs, before[s]);
 #pragma unroll
         for (int v = 0; v < V; v++) {
             ds[v] += back[v];  // now dz
@@ -87,7 +88,7 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP)
     scan_chunks(scan_back_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
-    if (is_whole<CHUNK, true>(link, at, call.T) && call.C <= NEAR_LD)
+    if (is_whole<CHUNK, true>(link, at, call.T, call.C, call.C))
         scan_chunk<E, V, true>(call, link, at);
     else
         scan_chunk<E, V, false>(call, link, at);

@@ -1,5 +1,5 @@
-/* rglru.cu - lab 06, part 06.5, forward: gates, scan and side branch in one pass. The contract is
- * rglru.h; the backward pass is in rglru_backward.cu. */
+/* rglru.cu - lab 06, part 06.5, forward: gates, scan and side branch in one pass. The
+ * contract is rglru.h; the backward pass is in rglru_backward.cu. */
 #include "cuda/vec.cuh"
 #include "rglru_contract.cuh"
 #include "rglru_tile.cuh"
@@ -7,22 +7,23 @@
 // BEGIN SOLUTION 06.5 (about 25 lines in a first version)
 //> enum { THREADS = 128 };  // per block
 //>
-//> /* A thread for each row b and channel c walks through time, as in 06.4, and computes the a
-//>  * and z of 06.3 on the way: they never reach memory. gate_math.cuh has the functions. */
+//> /* A thread for each row b and channel c walks through time, as in 06.4, and computes
+//>  * the a and z of 06.3 on the way: they never reach memory. gate_math.cuh has the
+//>  * functions. */
 //> template <typename E> static __global__ void forward_rows(rglru_call<E> call)
 //> {
 //>     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, B*C)
 //>     if (i >= (size_t)call.B * call.C) return;
 //>     // TODO(06.5): b and c; what depends on the channel alone, once. About 2 lines.
-//>     // TODO(06.5): the state: state[b,c] if the row continues from it, else 0. If its first
-//>     // token is at pos 0, the memory may hold anything: do not read it. About 3 lines.
+//>     // TODO(06.5): the state: state[b,c] if the row continues from it, else 0. If the
+//>     // first token is at pos 0, that memory may hold anything: do not read it. 3 lines.
 //>     // TODO(06.5): for every step: a and z, at pos 0 a = 0 and m = 1; the state; h unless
 //>     // it is NULL; out = state gelu(y), or the state if y is NULL. About 12 lines.
 //>     // TODO(06.5): store the state of token len[b]-1 (T-1 if len is NULL). 1 line.
 //> }
 /* A block takes a chunk of time and a tile of channels, a warp some steps of it, a lane V
- * channels. The a and z of the steps stay in registers until the state before them is known,
- * so every tensor is read or written once. */
+ * channels. The a and z of the steps stay in registers until the state before them is
+ * known, so every tensor is read or written once. */
 
 constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 8;  // per warp: their loads are all in flight together
@@ -30,9 +31,9 @@ constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
 constexpr int BLOCKS_PER_SM = 4;
 constexpr int LANE_BYTES = 4;  // per access: a warp reads 128 contiguous bytes
 
-/* a and z of one step of one channel; rate = -8 softplus(a_param) / ln 2. The first token of a
- * document takes two selections: a branch would keep the long chains of special functions of
- * different steps from overlapping. */
+/* a and z of one step of one channel; rate = -8 softplus(a_param) / ln 2. The first token
+ * of a document takes two selections: a branch would keep the long chains of special
+ * functions of different steps from overlapping. */
 static __device__ __forceinline__ void
 gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
 {
@@ -78,7 +79,8 @@ static __device__ __forceinline__ void load_steps(
     }
 }
 
-/* The state of the row's last real token, if that is one of these steps; h: before them */
+/* The state of the row's last real token, if that is one of these steps; h: before
+ * them */
 template <typename E, int V>
 static __device__ __forceinline__ void store_state(
     const rglru_call<E> &call, const float (&a)[STEPS][V], const float (&z)[STEPS][V],
@@ -150,8 +152,7 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, BLOCKS_PER_SM)
     forward_chunks(rglru_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
-    if (is_whole<CHUNK, false>(link, at, call.T) && call.C <= NEAR_LD &&
-        call.ldy <= NEAR_LD)
+    if (is_whole<CHUNK, false>(link, at, call.T, call.C, call.ldy))
         forward_chunk<E, V, true>(call, link, at);
     else
         forward_chunk<E, V, false>(call, link, at);

@@ -1,5 +1,5 @@
-/* rglru_backward.cu - lab 06, part 06.5, backward: the scan backwards in time and the gradients
- * of side branch and gates, in one pass. The contract is rglru.h. */
+/* rglru_backward.cu - lab 06, part 06.5, backward: the scan backwards in time and the
+ * gradients of side branch and gates, in one pass. The contract is rglru.h. */
 #include "cuda/vec.cuh"
 #include "partial_sums.cuh"
 #include "rglru_contract.cuh"
@@ -22,9 +22,9 @@
 //>     // TODO(06.5): back = a dz. 1 line.
 //>     // TODO(06.5): da_param, once, after all rows. 1 line.
 //> }
-/* Blocks, warps and lanes share the work as in rglru.cu, but chunk 0 is the last of a row. All
- * outputs of a step except dy are dz times a factor that does not depend on dz. These factors
- * stay in registers until dz is known. */
+/* Blocks, warps and lanes share the work as in rglru.cu, but chunk 0 is the last of a
+ * row. All outputs of a step except dy are dz times a factor that does not depend on dz.
+ * These factors stay in registers until dz is known. */
 
 constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 4;  // per warp: their loads are all in flight together
@@ -37,8 +37,8 @@ typedef struct slopes {
     float a, dh, to_c, to_px, to_pa, to_param;
 } slopes;
 
-/* The factors of dz. plus = softplus(a_param); before = h[t-1]. At the start of a document a
- * and m are constants, 0 and 1. */
+/* The factors of dz. plus = softplus(a_param); before = h[t-1]. At the start of a
+ * document a and m are constants, 0 and 1. */
 static __device__ __forceinline__ slopes
 gate_slopes(float dh, float c, float px, float pa, float before, float plus, bool first)
 {
@@ -187,8 +187,7 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, BLOCKS_PER_SM)
     backward_chunks(float *partial, rglru_back_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
-    if (is_whole<CHUNK, true>(link, at, call.T) && call.C <= NEAR_LD &&
-        call.ldy <= NEAR_LD)
+    if (is_whole<CHUNK, true>(link, at, call.T, call.C, call.ldy))
         backward_chunk<E, V, true>(partial, call, link, at);
     else
         backward_chunk<E, V, false>(partial, call, link, at);

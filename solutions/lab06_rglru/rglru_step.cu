@@ -24,12 +24,12 @@
 #include "rglru_step_tensor.cuh"
 
 /* A step reads the matrices of both gates once and little else, so the GPU is filled with
- * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Every block
- * computes the convolution of all M inputs of its g: that is cheap. */
+ * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Every
+ * block computes the convolution of all M inputs of its g: that is cheap. */
 
-constexpr int MANY_ROWS = 8;                    // rows of the batch in a block, if B > FEW_ROWS
-constexpr int LANES_PER_INPUT = TILE / 2;       // a lane has two neighbouring outputs
-constexpr int SHARE = WARP / LANES_PER_INPUT;   // lanes with the same two share the inputs
+constexpr int MANY_ROWS = 8;               // rows of a block, if B > FEW_ROWS
+constexpr int LANES_PER_INPUT = TILE / 2;  // a lane has two neighbouring outputs
+constexpr int SHARE = WARP / LANES_PER_INPUT;  // lanes of the same two share the inputs
 constexpr int PREFETCH = 8;  // inputs of a lane whose weights are in flight together
 constexpr int TAPS = 4;      // taps whose inputs are in flight together
 constexpr int MAX_M = 512;
@@ -46,8 +46,8 @@ static __device__ __forceinline__ raw<E, 2> load_pair(const E *w, int i, int j, 
     return *(const raw<E, 2> *)&x;
 }
 
-/* c[row][i], the output of the convolution for all inputs of block g of channels. The loads of
- * all rows and of TAPS taps are in flight together. */
+/* c[row][i], the output of the convolution for all inputs of block g of channels. The
+ * loads of all rows and of TAPS taps are in flight together. */
 template <int ROWS, typename E>
 static __device__ void
 convolve(float c[ROWS][MAX_M], const step_call<E> &call, int b0, int g)
@@ -91,8 +91,8 @@ convolve(float c[ROWS][MAX_M], const step_call<E> &call, int b0, int g)
     }
 }
 
-/* part[warp][row]: the sums over this warp's inputs, px of the TILE outputs, then pa. `begin` is
- * called after the first weights are loaded; then they serve all rows. */
+/* part[warp][row]: the sums over this warp's inputs, px of the TILE outputs, then pa.
+ * `begin` is called after the first weights are loaded; then they serve all rows. */
 template <int ROWS, bool EVEN, typename E, typename F>
 static __device__ void multiply_inputs(
     float part[MAX_WARPS][ROWS][2 * TILE], float c[ROWS][MAX_M], const step_call<E> &call,

@@ -1,5 +1,6 @@
-/* rglru_step_tensor.cuh - part 06.7: the solution's step for several rows on tensor cores, and
- * what it shares with the plain step of rglru_step.cu. A pass needs none of it.
+/* rglru_step_tensor.cuh - part 06.7: the solution's step for several rows on tensor
+ * cores, and what it shares with the plain step of rglru_step.cu. A pass needs none of
+ * it.
  */
 #ifndef RGLRU_STEP_TENSOR_CUH
 #define RGLRU_STEP_TENSOR_CUH
@@ -10,7 +11,7 @@
 #include "cuda/pdl.cuh"
 #include "rglru_contract.cuh"
 
-/* --- what both kernels share --- */
+/* --- what both kernels share -------------------------------------------------------- */
 
 constexpr int MAX_WARPS = 8;  // per block: each takes some of the inputs
 constexpr int TILE = 16;      // outputs of a block
@@ -45,17 +46,17 @@ template <typename E>
 static __device__ void store_output(
     const step_call<E> &call, step_output o, float c, float px, float pa, size_t b);
 
-/* --- on tensor cores --- */
+/* --- on tensor cores ---------------------------------------------------------------- */
 
-/* A block computes TILE outputs of both gates of one g, for up to 16 MT rows of the batch. It
- * loads the gates' weights before the previous kernel has ended. The contract wants c in
- * float: it is the sum of three 16-bit numbers, each the rounding of what the ones before it
- * leave over. */
+/* A block computes TILE outputs of both gates of one g, for up to 16 MT rows of the
+ * batch. It loads the gates' weights before the previous kernel has ended. The contract
+ * wants c in float: it is the sum of three 16-bit numbers, each the rounding of what the
+ * ones before it leave over. */
 constexpr int PIECES = 3;
 template <int MT> struct tensor_shape {
     static constexpr int ROWS = 16 * MT, QUARTERS = MAX_WARPS / 2;  // of the inputs
 };
-constexpr int LD_WEIGHTS = 2 * TILE + 8;  // so that neighbouring rows meet different banks
+constexpr int LD_WEIGHTS = 2 * TILE + 8;  // neighbouring rows meet different banks
 
 static __host__ __device__ int padded_inputs(int M)
 {
@@ -90,8 +91,8 @@ template <typename E, int MT> struct step_smem {
     }
 };
 
-/* Where the tap of input i is, s steps back, or for s = width the bias: four inputs side by
- * side, then those of the next eight, so that the lanes of a warp read neighbours. */
+/* Where the tap of input i is, s steps back, or for s = width the bias: four inputs side
+ * by side, then those of the next eight, so that the lanes of a warp read neighbours. */
 static __device__ int tap_index(int s, int i, int inputs)
 {
     return s * inputs + i / 4 % 2 * (inputs / 2) + i / 8 * 4 + i % 4;
@@ -164,7 +165,8 @@ static __device__ void convolve_tile(
         }
 #pragma unroll
         for (int k = 0; k < N; k++)
-            if (i + k >= j0 && i + k < j0 + TILE) smem.own[r * TILE + i + k - j0] = sum[k];
+            if (i + k >= j0 && i + k < j0 + TILE)
+                smem.own[r * TILE + i + k - j0] = sum[k];
 #pragma unroll
         for (int p = 0; p < PIECES; p++) {
             vec<E, N> rounded;
@@ -255,8 +257,8 @@ static void launch_tensor(const step_call<E> &call, cudaStream_t stream)
         step_smem<E, MT>::bytes(call.M, call.width), stream, call, tiles);
 }
 
-/* MT of the kernel for this call; 0: the plain step. bf16 only: f16 cannot represent every
- * c. */
+/* MT of the kernel for this call; 0: the plain step. bf16 only: f16 cannot represent
+ * every c. */
 static int tensor_rows(const step_call<wb_bf16> &call)
 {
     if (call.B <= FEW_ROWS || call.M % 8 || call.ld % 8 || !has_mma<wb_bf16>() ||

@@ -1,166 +1,87 @@
-/* attention_decode.cu - lab 07, parts 3 and 4: one token attends to its ring and itself.
- * The contract is kvcache.h.
+/* attention_decode.cu - lab 07, parts 07.3 and 07.4: one token attends to its ring and
+ * itself. The contract is kvcache.h.
  *
- * The cache is read once and nothing else is of any size, so all that matters is to read it
- * with the whole machine, however few rows and key heads there are. A key head's slots are
- * split into parts, a block each, which serves all query heads of the group (up to a tile
- * of 16). A block first has all scores of its part, then their softmax, then sums values:
- * its maximum is final before the first value is touched. A second kernel adds up the
- * parts and the token itself, always in the same order, and only then k and v go to their
- * slot, which by now everybody has read.
+ * Only the cache is large, and it is read once. So all that matters is to read it with
+ * the whole GPU, however few sequences and key heads there are. The slots of a key head
+ * are split into parts, a block each, for all query heads of the group (up to a tile of
+ * 16). A block first computes all scores of its part, then their softmax, then sums
+ * values: its maximum is final before the first value is read. A second kernel adds the
+ * parts and the token itself, always in the same order. Only then k and v go to their
+ * slot: every block has read it.
  */
+#include "cuda/vec.cuh"
 #include "decode.cuh"
 
 // BEGIN SOLUTION 07.3 (about 60 lines in a first version)
-//> /* TODO(07.3): three kernels make a first version: the scores of slots and token, into the
-//>  * workspace; softmax and the sum of values; k and v to their slot. About 45 lines.
+//> /* TODO(07.3): a first version has three kernels: the scores of slots and token, into
+//>  * the workspace; softmax and the sum of values; k and v to their slot. About 45
+//>  * lines.
 //>  * TODO(07.4): query head h reads key head h / (H/K). */
+#include "decode_plain.cuh"
 #include "decode_tensor.cuh"
 
-// --- ordinary instructions: multiply and add ------------------------------------------------------------
+/* --- the parts and the token itself ------------------------------------------------- */
 
-/* 16 bytes of a row. */
-template <typename E> struct alignas(16) vec {
-    static constexpr int N = 16 / sizeof(E);
-    E at[N];
-};
+constexpr int PREFETCH_PARTS = 8;  // whose sums are loaded before their weights are known
+constexpr int MAX_WEIGHTS = 512;   // parts whose weights fit into shared memory
 
-/* HEADS query heads at a time. A thread per slot has the scores, a thread per 16 bytes of a row
- * sums values; where those are fewer than the block, groups of them share the slots. */
-template <int HEADS, typename E>
-static __global__ void __launch_bounds__(BLOCK)
-    plain_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
+/* The score of channel d of the token's own key, summed over the block */
+static __device__ __forceinline__ float block_dot(float product, int D)
 {
-    __shared__ float q[HEADS][WIDEST], p[HEADS][MOST];
-    __shared__ float partial[BLOCK * vec<E>::N * HEADS];
-    constexpr int N = vec<E>::N;
-    let_next_kernel_start();
-    wait_for_kernel_before();
-    queries<HEADS, E> mine;
-    place at = place_of(a, s, HEADS);
-    int part = blockIdx.x % s.parts, tid = threadIdx.x, D = a.D;
-    size_t row = (size_t)a.K * D;  // from slot to slot
-    const E *keys = a.kcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
-    const E *values = a.vcache + ((size_t)at.b * a.S + at.first) * row + at.g * D;
-
-    for (int i = tid; i < (HEADS - at.heads) * D; i += BLOCK)
-        q[at.heads + i / D][i % D] = 0.0f;  // a tile that is not full
-    mine.load(a, at);
-    mine.turn(a, at, [&](int h, int d, float x) { q[h][d] = a.scale * x; });
-    __syncthreads();  // q is there
-
-    for (int j = tid; j < at.count; j += BLOCK) {
-        const vec<E> *key = (const vec<E> *)(keys + j * row);
-        float score[HEADS] = {};
-#pragma unroll 4
-        for (int d = 0; d < D / N; d++) {
-            vec<E> k = key[d];
-#pragma unroll
-            for (int h = 0; h < HEADS; h++)
-#pragma unroll
-                for (int c = 0; c < N; c++)
-                    score[h] += q[h][d * N + c] * (float)k.at[c];
-        }
-#pragma unroll
-        for (int h = 0; h < HEADS; h++)
-            p[h][j] = score[h];
-    }
-    __syncthreads();  // all scores are there
-
-    for (int h = tid / WARP; h < at.heads; h += BLOCK / WARP) {
-        float most = -INFINITY, sum = 0.0f;
-        for (int j = tid % WARP; j < at.count; j += WARP)
-            most = fmaxf(most, p[h][j]);
-        most = warp_max(most);
-        for (int j = tid % WARP; j < at.count; j += WARP)
-            sum += p[h][j] = expf(p[h][j] - most);
-        sum = warp_sum(sum);
-        if (tid % WARP == 0)
-            softmaxes[record(at.b, at.head + h, a.H, part, s.parts, 1)] = {most, sum};
-    }
-    __syncthreads();  // all p are there
-
-    int wide = D / N, groups = BLOCK / wide, group = tid / wide, d = tid % wide;
-    float y[HEADS][N] = {};
-    if (group < groups) {
-#pragma unroll 4
-        for (int j = group; j < at.count; j += groups) {
-            vec<E> v = ((const vec<E> *)(values + j * row))[d];
-#pragma unroll
-            for (int h = 0; h < HEADS; h++)
-#pragma unroll
-                for (int c = 0; c < N; c++)
-                    y[h][c] += p[h][j] * (float)v.at[c];
-        }
-#pragma unroll
-        for (int h = 0; h < HEADS; h++)
-#pragma unroll
-            for (int c = 0; c < N; c++)
-                partial[(h * groups + group) * D + d * N + c] = y[h][c];
-    }
-    __syncthreads();  // every group's sums are there
-    for (int h = 0; h < at.heads; h++)
-        for (int i = tid; i < D; i += BLOCK) {
-            float sum = 0.0f;
-            for (int k = 0; k < groups; k++)
-                sum += partial[(h * groups + k) * D + i];
-            sums[record(at.b, at.head + h, a.H, part, s.parts, D) + i] = sum;
-        }
+    __shared__ float dots[MAX_D / WARP];
+    float dot = warp_sum(product), sum = 0.0f;
+    if (threadIdx.x % WARP == 0) dots[threadIdx.x / WARP] = dot;
+    __syncthreads();  // the sums of all warps are visible to the block
+    for (int i = 0; i < (D + WARP - 1) / WARP; i++)
+        sum += dots[i];
+    return sum;
 }
 
-// --- the parts and the token itself, together -------------------------------------------
-
-/* A block per query head, a thread per channel. What a part with maximum m has counts
- * e^(m - most), where most is the largest of all, that of the token's own score too. */
+/* A block per query head, a thread per channel. A part with maximum m counts e^(m - max),
+ * where max is the largest of all, including the token's own score. */
 template <typename E>
-static __global__ void __launch_bounds__(WIDEST, 4)
+static __global__ void __launch_bounds__(MAX_D, 4)
     combine_kernel(token<E> a, int parts, const float *sums, const softmax *softmaxes)
 {
-    constexpr int MANY = 512, EARLY = 8;  // parts at a time; before anything is known
-    __shared__ float dots[WIDEST / WARP], weights[MANY], totals[MANY];
-    let_next_kernel_start();
-    wait_for_kernel_before();
+    __shared__ float weights[MAX_WEIGHTS], totals[MAX_WEIGHTS];
+    pdl_trigger();
+    pdl_wait();
     int h = blockIdx.x % a.H, b = blockIdx.x / a.H, G = a.H / a.K, g = h / G;
     int d = threadIdx.x, D = a.D, p = a.pos[b];
     size_t first = (size_t)blockIdx.x * parts;
-    const E *kg = a.k + (size_t)b * a.ldkv + (size_t)g * D;
-    const E *vg = a.v + (size_t)b * a.ldkv + (size_t)g * D;
+    const E *kg = a.k + (size_t)b * a.ldkv + head_offset(a, g);
+    const E *vg = a.v + (size_t)b * a.ldkv + head_offset(a, g);
     const E *qh = a.q + (size_t)b * a.ldq + (size_t)h * D;
     const float *part = sums + first * D + (d < D ? d : 0);
-    float early[EARLY], most = -INFINITY;
+    float early[PREFETCH_PARTS], max = -INFINITY;
 #pragma unroll
-    for (int i = 0; i < EARLY; i++)
+    for (int i = 0; i < PREFETCH_PARTS; i++)
         early[i] = i < parts ? part[(size_t)i * D] : 0.0f;
-    for (int i = d % WARP; i < parts; i += WARP)        // each warp by itself
-        most = fmaxf(most, softmaxes[first + i].most);  // -inf: had no slots
-    most = warp_max(most);
-    E key = (E)(d < D ? turned(kg, a.cis, p, d, a.N) : 0.0f);  // as the ring will hold it
+    for (int i = d % WARP; i < parts; i += WARP)     // each warp alone
+        max = fmaxf(max, softmaxes[first + i].max);  // -inf: a part without slots
+    max = warp_max(max);
+    /* rounded, as the ring will hold it */
+    E key = (E)(d < D ? rotated(kg, a.cis, p, d, a.N) : 0.0f);
     E value = d < D ? vg[d] : (E)0.0f;
-    float dot = d < D ? turned(qh, a.cis, p, d, a.N) * (float)key : 0.0f;
-    dot = warp_sum(dot);
-    if (d % WARP == 0) dots[d / WARP] = dot;
-    __syncthreads();  // every warp's sum is there
-    float self = 0.0f;
-    for (int i = 0; i < (D + WARP - 1) / WARP; i++)
-        self += dots[i];
-    self *= a.scale;
+    float self =
+        a.scale * block_dot(d < D ? rotated(qh, a.cis, p, d, a.N) * (float)key : 0.0f, D);
 
-    most = fmaxf(most, self);
-    float sum = expf(self - most), y = sum * (float)value;
-    for (int start = 0; start < parts; start += MANY) {
-        int count = min(parts - start, MANY);
-        __syncthreads();  // nobody reads weights any more
+    max = fmaxf(max, self);
+    float sum = expf(self - max), y = sum * (float)value;
+    for (int start = 0; start < parts; start += MAX_WEIGHTS) {
+        int count = min(parts - start, MAX_WEIGHTS);
+        __syncthreads();  // every thread has read the previous weights
         for (int i = d; i < count; i += blockDim.x) {
             softmax one = softmaxes[first + start + i];
-            weights[i] = expf(one.most - most), totals[i] = one.sum;
+            weights[i] = expf(one.max - max), totals[i] = one.sum;
         }
-        __syncthreads();  // all weights are there
+        __syncthreads();  // all weights are visible to the block
 #pragma unroll
-        for (int i = 0; i < EARLY; i++)
+        for (int i = 0; i < PREFETCH_PARTS; i++)
             if (start == 0 && i < count)
                 sum += weights[i] * totals[i], y += weights[i] * early[i];
 #pragma unroll 8
-        for (int i = start ? 0 : EARLY; i < count; i++) {
+        for (int i = start ? 0 : PREFETCH_PARTS; i < count; i++) {
             sum += weights[i] * totals[i];
             y += weights[i] * part[(size_t)(start + i) * D];
         }
@@ -174,56 +95,54 @@ static __global__ void __launch_bounds__(WIDEST, 4)
     }
 }
 
-/* Query heads of a block: on tensor cores as many as a matrix has rows. */
-template <typename E> static int tile_heads(int H, int K)
-{
-    return H == K ? 1 : sizeof(E) == 2 ? ROWS : 8;
-}
+/* --- launchers ---------------------------------------------------------------------- */
 
-/* Slots of a part, at most. */
-template <typename E> static int part_slots(int H, int K, int D)
-{
-    return H == K || sizeof(E) == 4 ? MOST : tensor_slots(D, tile_rows(H, K));
-}
+/* Which kernel reads the slots, how many query heads a block has, and how many slots a
+ * part has at most. Tensor cores take 16 heads, the rows of an mma. */
+struct decode_plan {
+    bool tensor;
+    int heads, slots;
+};
 
-static void launch_groups(
-    const token<float> &a, float *sums, softmax *softmaxes, split s, unsigned blocks,
-    cudaStream_t stream)
+template <typename E> static decode_plan plan_of(int H, int K, int D)
 {
-    launch_early(plain_kernel<8, float>, blocks, BLOCK, 0, stream, a, s, sums, softmaxes);
-}
-
-template <typename E>
-static void launch_groups(
-    const token<E> &a, float *sums, softmax *softmaxes, split s, unsigned blocks,
-    cudaStream_t stream)
-{
-    int bytes = (int)tensor_bytes(a.D, tile_rows(a.H, a.K), s.slots);
-    launch_early(tensor_kernel<E>, blocks, BLOCK, bytes, stream, a, s, sums, softmaxes);
+    int rows = tile_rows(H, K);
+    if (H == K) return {false, 1, MAX_SLOTS};
+    if (tensor_fits<E>(D, rows)) return {true, MMA_M, tensor_slots(D, rows)};
+    return {false, PLAIN_HEADS<E>, MAX_SLOTS};
 }
 
 template <typename E>
 static void launch_parts(
-    const token<E> &a, float *sums, softmax *softmaxes, split s, cudaStream_t stream)
+    const token<E> &a, float *sums, softmax *softmaxes, split s, bool tensor,
+    cudaStream_t stream)
 {
     unsigned blocks = (unsigned)((size_t)a.B * a.K * s.tiles * s.parts);
-    if (a.H == a.K)
-        launch_early(plain_kernel<1, E>, blocks, BLOCK, 0, stream, a, s, sums, softmaxes);
-    else
-        launch_groups(a, sums, softmaxes, s, blocks, stream);
+    if constexpr (sizeof(E) == 2)
+        if (tensor) {
+            int bytes = (int)tensor_bytes(a.D, tile_rows(a.H, a.K), s.slots);
+            launch_pdl(
+                tensor_kernel<E>, blocks, THREADS, bytes, stream, a, s, sums, softmaxes);
+            return;
+        }
+    auto kernel = a.H == a.K ? plain_kernel<1, E> : plain_kernel<PLAIN_HEADS<E>, E>;
+    launch_pdl(kernel, blocks, THREADS, 0, stream, a, s, sums, softmaxes);
 }
 // END SOLUTION
 
-/* In bytes. BUSY / rows falls as rows grow: this bound of B * H * parts does not. */
+/* In bytes */
 static size_t decode_workspace(int B, int S, int H, int K, int D)
 {
     if (B < 1 || S < 1 || H < 1 || K < 1 || D < 1) return 0;
     // BEGIN SOLUTION 07.3 (about 6 lines)
     //> return 0;  // TODO(07.3): what the kernels pass to each other, in bytes
-    size_t heads = (size_t)B * H, fewest = heads * ((S - 1) / MOST + 1);
-    size_t most = heads * ((S - 1) / LEAST + 1), wanted = (size_t)BUSY * H + heads;
-    size_t records = wanted < most ? wanted : most;
-    if (records < fewest) records = fewest;
+    /* B * H * parts, for every plan. FILL_BLOCKS / rows falls as rows grow; this bound does
+     * not. */
+    size_t heads = (size_t)B * H, least = heads * ((S - 1) / MAX_SLOTS + 1);
+    size_t upper = heads * ((S - 1) / MIN_SLOTS + 1);
+    size_t wanted = (size_t)FILL_BLOCKS * H + heads;
+    size_t records = wanted < upper ? wanted : upper;
+    if (records < least) records = least;
     return records * (D * sizeof(float) + sizeof(softmax));
     // END SOLUTION
 }
@@ -240,22 +159,21 @@ static wb_status decode(
     if (D < 16 || D > 256 || D % 8) return WB_UNSUPPORTED;
     if (B == 0) return WB_OK;
     if (!out || !kcache || !vcache || !q || !k || !v || !pos) return WB_BAD_SHAPE;
-    uintptr_t all = (uintptr_t)out | (uintptr_t)kcache | (uintptr_t)vcache |
-                    (uintptr_t)q | (uintptr_t)k | (uintptr_t)v | ldq * sizeof(E) |
-                    ldkv * sizeof(E);
-    if (all % 16) return WB_BAD_ALIGN;
+    if (!is_aligned(16, out, kcache, vcache, q, k, v)) return WB_BAD_ALIGN;
+    if (ldq * sizeof(E) % 16 || ldkv * sizeof(E) % 16) return WB_BAD_ALIGN;
     if (workspace_bytes < decode_workspace(B, S, H, K, D)) return WB_NO_SPACE;
     token<E> a = {out, kcache, vcache, q, k, v,   cis,  pos,  B,
                   S,   H,      K,      D, N, ldq, ldkv, scale};
     // BEGIN SOLUTION 07.3 (about 8 lines)
     //> (void)a, (void)workspace, (void)stream;
     //> return WB_TODO;  // TODO(07.3): the launches. About 8 lines.
-    split s = split_of(B, S, H, K, tile_heads<E>(H, K), part_slots<E>(H, K, D));
+    decode_plan plan = plan_of<E>(H, K, D);
+    split s = split_of(B, S, H, K, plan.heads, plan.slots);
     float *sums = (float *)workspace;
     softmax *softmaxes = (softmax *)(sums + (size_t)B * H * s.parts * D);
-    launch_parts(a, sums, softmaxes, s, stream);
+    launch_parts(a, sums, softmaxes, s, plan.tensor, stream);
     int threads = (D + WARP - 1) / WARP * WARP;
-    launch_early(
+    launch_pdl(
         combine_kernel<E>, B * H, threads, 0, stream, a, s.parts, (const float *)sums,
         (const softmax *)softmaxes);
     return wb_launched();

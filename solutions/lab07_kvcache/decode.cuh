@@ -1,5 +1,6 @@
-/* decode.cuh - what the kernels of attention_decode share: the arguments and, in the solution,
- * how a call is split, rotation, and where a block stands.
+/* decode.cuh - lab 07, parts 07.3 and 07.4: what the kernels of attention_decode share:
+ * the arguments and, in the solution, how a call is split, rotation, and what a block
+ * works on.
  */
 #ifndef DECODE_CUH
 #define DECODE_CUH
@@ -18,18 +19,18 @@ template <typename E> struct token {
 };
 
 // BEGIN SOLUTION 07.3 (about 120 lines)
-#include "early.cuh"
+#include "cuda/pdl.cuh"
 
 constexpr int WARP = 32;
-constexpr int BLOCK = 128;  // threads
-constexpr int MOST = 256;   // slots of a part: their scores fit into shared memory
-constexpr int LEAST = 64;   // less is not worth a block
-constexpr int BUSY = 264;   // blocks, two for each multiprocessor of an H200
+constexpr int THREADS = 128;  // of a block
+constexpr int WARPS_PER_BLOCK = THREADS / WARP;
+constexpr int MAX_D = 256;
+constexpr int MAX_SLOTS = 256;    // of a part: their scores fit into shared memory
+constexpr int MIN_SLOTS = 64;     // fewer are not worth a block
+constexpr int FILL_BLOCKS = 264;  // two for each multiprocessor of an H200
 
-constexpr int WIDEST = 256;  // D
-
-/* How a call is split. The grid follows from the sizes; which slots a part has follows from
- * pos, on the device: a captured graph stays right as pos grows. */
+/* How a call is split. The grid depends on the sizes alone. Which slots a part has
+ * depends on pos, on the device, so a captured graph stays right as pos grows. */
 struct split {
     int tiles;  // of the query heads of a group
     int parts;  // of the slots of a key head
@@ -42,21 +43,28 @@ static split split_of(int B, int S, int H, int K, int heads, int slots)
     s.slots = slots;
     s.tiles = (H / K + heads - 1) / heads;
     long long rows = (long long)B * K * s.tiles;
-    int fewest = (S - 1) / slots + 1, most = (S - 1) / LEAST + 1;
-    long long wanted = rows < BUSY ? BUSY / rows : 1;  // more would begin a second round
-    s.parts = wanted > most ? most : (int)wanted;
-    if (s.parts < fewest) s.parts = fewest;
+    int min_parts = (S - 1) / slots + 1, max_parts = (S - 1) / MIN_SLOTS + 1;
+    long long wanted = rows < FILL_BLOCKS ? FILL_BLOCKS / rows : 1;  // one wave of blocks
+    s.parts = wanted > max_parts ? max_parts : (int)wanted;
+    if (s.parts < min_parts) s.parts = min_parts;
     return s;
 }
 
-/* What the parts of a head leave for the second kernel, after its sums (parts,D). */
+/* What a part of a head leaves for the second kernel, besides its sums of values. */
 struct softmax {
-    float most, sum;  // the largest score, -inf: no slots; the sum of e^(score - most)
+    float max, sum;  // the largest score, -inf: no slots; the sum of e^(score - max)
 };
 
-/* Channel d of a head x turned to position p: pair i is (x[i], x[i + N/2]). */
+/* Where head g starts in a row of keys or values. */
 template <typename E>
-static __device__ float turned(const E *x, const float *cis, int p, int d, int N)
+static __device__ __forceinline__ int head_offset(const token<E> &a, int g)
+{
+    return g * a.D;
+}
+
+/* Channel d of a head x, rotated to position p: pair i is (x[i], x[i + N/2]). */
+template <typename E>
+static __device__ float rotated(const E *x, const float *cis, int p, int d, int N)
 {
     if (!cis || d >= N) return (float)x[d];
     int i = d % (N / 2);
@@ -79,75 +87,80 @@ static __device__ float warp_sum(float v)
     return v;
 }
 
-/* Where a block stands: its part of the slots of key head g of row b, and query heads
- * head .. head + heads - 1. */
-struct place {
-    int b, g, head, heads, first, count;
+/* What a block works on: `count` slots from `first` on, of key head g of sequence b, and
+ * query heads head .. head + heads - 1. */
+struct block_work {
+    int b, g, head, heads, first, count, part;
 };
 
 template <typename E>
-static __device__ place place_of(const token<E> &a, const split &s, int most_heads)
+static __device__ block_work
+block_work_of(const token<E> &a, const split &s, int max_heads)
 {
-    place at;
-    int part = blockIdx.x % s.parts, rest = blockIdx.x / s.parts, G = a.H / a.K;
+    block_work at;
+    int rest = blockIdx.x / s.parts, G = a.H / a.K;
+    at.part = blockIdx.x % s.parts;
     int tile = rest % s.tiles;
     rest /= s.tiles;
     at.g = rest % a.K, at.b = rest / a.K;
-    at.head = at.g * G + tile * most_heads;
-    at.heads = min(most_heads, G - tile * most_heads);
+    at.head = at.g * G + tile * max_heads;
+    at.heads = min(max_heads, G - tile * max_heads);
     int n = min(a.pos[at.b], a.S), share = (n + s.parts - 1) / s.parts;
-    at.first = min(part * share, n);
+    at.first = min(at.part * share, n);
     at.count = min(share, n - at.first);
     return at;
 }
 
-/* The queries of a block, HEADS at most, before they are turned: a warp has the heads warp,
- * warp + 4, ..., a lane the channels lane, lane + 32, ... All loads are under way before the
- * first is used: one at a time, their latency would be most of what a short part takes. */
+/* The queries of a block, HEADS at most, before rotation: a warp has the heads warp, warp
+ * + 4, ..., a lane the channels lane, lane + 32, ... All loads are issued before the
+ * first value is used: one at a time, their latency would be most of the time of a short
+ * part. */
 template <int HEADS, typename E> struct queries {
-    static constexpr int WARPS = BLOCK / WARP, MINE = (HEADS + WARPS - 1) / WARPS;
-    static constexpr int EACH = WIDEST / WARP;
-    E x[MINE][EACH], other[MINE][EACH];  // a channel and the other one of its pair
-    float c[EACH], s[EACH];
+    static constexpr int HEADS_PER_WARP = (HEADS + WARPS_PER_BLOCK - 1) / WARPS_PER_BLOCK;
+    static constexpr int CHANNELS_PER_LANE = MAX_D / WARP;
+    E x[HEADS_PER_WARP][CHANNELS_PER_LANE];      // a channel
+    E other[HEADS_PER_WARP][CHANNELS_PER_LANE];  // the other one of its pair
+    float c[CHANNELS_PER_LANE], s[CHANNELS_PER_LANE];
 
-    __device__ void load(const token<E> &a, const place &at)
+    __device__ void load(const token<E> &a, const block_work &at)
     {
         int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
         int half = a.cis ? a.N / 2 : 0;
         const E *q = a.q + (size_t)at.b * a.ldq + (size_t)at.head * a.D;
         const float *angle = a.cis + (size_t)a.pos[at.b] * 2 * half;
 #pragma unroll
-        for (int u = 0; u < EACH; u++) {
+        for (int u = 0; u < CHANNELS_PER_LANE; u++) {
             int d = lane + u * WARP, low = d < half, i = low ? d : d - half;
             bool pair = d < 2 * half;
 #pragma unroll
-            for (int m = 0; m < MINE; m++) {
-                const E *qh = q + (warp + m * WARPS) * a.D;
-                bool there = warp + m * WARPS < at.heads && d < a.D;
-                x[m][u] = there ? qh[d] : (E)0.0f;
-                other[m][u] = there && pair ? qh[low ? d + half : d - half] : (E)0.0f;
+            for (int m = 0; m < HEADS_PER_WARP; m++) {
+                const E *qh = q + (warp + m * WARPS_PER_BLOCK) * a.D;
+                bool valid = warp + m * WARPS_PER_BLOCK < at.heads && d < a.D;
+                x[m][u] = valid ? qh[d] : (E)0.0f;
+                other[m][u] = valid && pair ? qh[low ? d + half : d - half] : (E)0.0f;
             }
             c[u] = pair ? angle[2 * i] : 1.0f;
             s[u] = pair ? (low ? -angle[2 * i + 1] : angle[2 * i + 1]) : 0.0f;
         }
     }
 
-    /* store(h, d, x) for every channel of the turned queries, h from 0 */
+    /* store(h, d, x) for every channel of the rotated queries, h from 0 */
     template <typename Store>
-    __device__ void turn(const token<E> &a, const place &at, Store store) const
+    __device__ void rotate(const token<E> &a, const block_work &at, Store store) const
     {
 #pragma unroll
-        for (int m = 0; m < MINE; m++)
+        for (int m = 0; m < HEADS_PER_WARP; m++)
 #pragma unroll
-            for (int u = 0; u < EACH; u++) {
-                int h = threadIdx.x / WARP + m * WARPS, d = threadIdx.x % WARP + u * WARP;
+            for (int u = 0; u < CHANNELS_PER_LANE; u++) {
+                int h = threadIdx.x / WARP + m * WARPS_PER_BLOCK;
+                int d = threadIdx.x % WARP + u * WARP;
                 if (h < at.heads && d < a.D)
                     store(h, d, (float)x[m][u] * c[u] + (float)other[m][u] * s[u]);
             }
     }
 };
 
-/* Place of query head h's sums of this part, or with D = 1 of its softmax. */
+/* Where query head h's sums of this part are, or with D = 1 its softmax. */
 static __device__ size_t record(int b, int h, int H, int part, int parts, int D)
 {
     return (((size_t)b * H + h) * parts + part) * D;

@@ -1,364 +1,267 @@
-/* decode_tensor.cuh - room for a kernel for 16-bit caches on tensor cores. The solution's stands
- * here; a pass needs none.
+/* decode_tensor.cuh - lab 07, part 07.7: room for a kernel for 16-bit caches on tensor
+ * cores. The solution has its own here; no part needs one.
  */
 #ifndef DECODE_TENSOR_CUH
 #define DECODE_TENSOR_CUH
 #include "decode.cuh"
 
-// BEGIN SOLUTION 07.7 (about 170 lines)
+// BEGIN SOLUTION 07.7 (about 240 lines)
 //> /* TODO(07.7): nothing, if the templates of attention_decode.cu serve f16 and bf16. */
-#include <cuda_pipeline.h>
-#ifdef __CUDACPU__
-#include <mma.h>
-#endif
+#include "cuda/mma.cuh"
 
-constexpr int ROWS = 16;   // of a tensor core's matrix: query heads, if need be fewer
-constexpr int TILE = 64;   // slots that are copied at a time, 16 a warp
-constexpr int STAGES = 2;  // tiles in shared memory: one in use, one on its way
-constexpr int PAD = 8;     // elements behind a row: rows begin in different banks
+constexpr int MMA_M = 16;  // rows of an mma: query heads, fewer where a group has fewer
+constexpr int BN = 64;     // slots of a tile, 16 a warp
+constexpr int STAGES = 2;  // tiles in shared memory: one in use, one being copied
+constexpr int PAD = 8;     // elements after a row: rows start in different banks
 
-/* Elements from row to row: D up to a multiple of 16, and the padding. */
+/* Elements from row to row: D rounded up to a multiple of 16, and the padding */
 static __host__ __device__ int pitch_of(int D)
 {
-    return (D + ROWS - 1) / ROWS * ROWS + PAD;
+    return (D + MMA_M - 1) / MMA_M * MMA_M + PAD;
 }
 
-/* Floats from head to head in the scores of a part. */
+/* Floats from head to head in the scores of a part */
 static __host__ __device__ int score_pitch(int slots)
 {
     return slots + 4;
 }
 
-/* Query heads of a tile, at most. */
+/* Query heads of a tile, at most */
 static __host__ __device__ int tile_rows(int H, int K)
 {
-    return H / K < ROWS ? H / K : ROWS;
+    return H / K < MMA_M ? H / K : MMA_M;
 }
 
-/* Shared memory of a block, in bytes: queries, scores, tiles. */
+/* Shared memory of a block, in bytes: queries, scores, tiles */
 static size_t tensor_bytes(int D, int rows, int slots)
 {
-    size_t elements = (size_t)(2 * rows + STAGES * TILE) * pitch_of(D);
-    return elements * 2 + ROWS * score_pitch(slots) * sizeof(float);
+    size_t elements = (size_t)(2 * rows + STAGES * BN) * pitch_of(D);
+    return elements * 2 + MMA_M * score_pitch(slots) * sizeof(float);
 }
 
-/* Slots of a part, at most. Of wide heads a multiprocessor has room for two blocks' tiles: the
- * rest is for scores, so that fewer blocks begin and end. Of narrow ones it has room for more
- * blocks. */
+/* Slots of a part, at most. With wide heads a multiprocessor has room for the tiles of
+ * two blocks; the rest is for scores, so that fewer blocks start and end. With narrow
+ * heads it has room for more blocks. */
 static int tensor_slots(int D, int rows)
 {
-    return D > 128 && rows <= 13 ? 2 * MOST : MOST;
+    bool wide = D > 128 && rows <= 13;
+    bool fits = tensor_bytes(D, rows, 2 * MAX_SLOTS) <= (size_t)max_smem_per_block();
+    return wide && fits ? 2 * MAX_SLOTS : MAX_SLOTS;
 }
 
-/* TILE rows of the ring to shared memory, 16 bytes a copy; behind the last row zeros, which
- * no p = 0 makes NaN. */
+/* Host. false: take plain_kernel. */
+template <typename E> static bool tensor_fits(int D, int rows)
+{
+    return has_mma<E>() &&
+           tensor_bytes(D, rows, MAX_SLOTS) <= (size_t)max_smem_per_block();
+}
+template <> bool tensor_fits<float>(int, int)
+{
+    return false;
+}
+
+/* Starts the copy of BN rows of the ring. Past the last row the tile gets zeros: stale
+ * values could be NaN, and 0 * NaN is NaN. */
 template <typename E>
-static __device__ void copy_tile(E *tile, const E *from, size_t row, int count, int D)
+static __device__ void load_tile(E *tile, const E *from, size_t row, int count, int D)
 {
     int pitch = pitch_of(D), vecs = D / 8, lane = threadIdx.x % WARP;
-    int together = WARP / vecs, r = lane / vecs, c = lane % vecs * 8;  // rows of a warp
-    if (r < together)
-        for (int i = threadIdx.x / WARP * together + r; i < TILE;
-             i += BLOCK / WARP * together) {
-            bool there = i < count;
-            __pipeline_memcpy_async(
-                tile + i * pitch + c, from + (there ? i : 0) * row + c, 16,
-                there ? 0 : 16);
+    int rows = WARP / vecs, r = lane / vecs, c = lane % vecs * 8;  // rows of a warp
+    if (r < rows)
+        for (int i = threadIdx.x / WARP * rows + r; i < BN; i += WARPS_PER_BLOCK * rows) {
+            bool valid = i < count;
+            cp_async(tile + i * pitch + c, from + (valid ? i : 0) * row + c, valid);
         }
-    __pipeline_commit();
+    cp_async_commit();
 }
 
-/* --- 16x16 matrices, spread over the lanes of a warp ------------------------------------
- *
- * On a card the instructions themselves: nvcuda::wmma reads bf16 from shared memory in
- * pieces of 4 bytes, ldmatrix whole matrices. A register has two neighbours of a row (PTX
- * manual, mma.m16n8k16). On the CPU back end wmma does the same.
- */
-#ifndef __CUDACPU__
-template <typename E> struct left {  // (rows, k)
-    unsigned r[4];
-};
-template <typename E> struct right {  // (k, columns): two of 8 columns
-    unsigned r[2][2];
-};
-struct result {  // (rows, columns), likewise
-    float x[2][4];
-};
-
-/* The address of this lane's row: four matrices of 8x8, lanes 0-7 name the rows of the first,
- * 8-15 of the one below it, 16-31 of those to the right. Of fewer rows the last one again. */
+/* The address that a lane passes to ldmatrix for 16x16 elements of m: matrices 0 and 1
+ * below each other, 2 and 3 to their right. Past `rows` rows it repeats the last one. */
 template <typename E>
-static __device__ unsigned row_address(const E *m, int pitch, int rows = ROWS)
+static __device__ const E *lane_row(const E *m, int pitch, int rows = MMA_M)
 {
     int lane = threadIdx.x % WARP, row = min(lane % 16, rows - 1);
-    return (unsigned)__cvta_generic_to_shared(m + row * pitch + lane / 16 * 8);
+    return m + row * pitch + lane / 16 * 8;
 }
 
-template <typename E>
-static __device__ void load(left<E> &a, const E *m, int pitch, int rows = ROWS)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(a.r[0]), "=r"(a.r[1]), "=r"(a.r[2]), "=r"(a.r[3])
-                 : "r"(row_address(m, pitch, rows))
-                 : "memory");
-}
+/* A (16,16) result: columns 0-7 and 8-15 */
+struct mma_result {
+    float c[2][4];
+};
 
-/* m (columns, k) */
-template <typename E>
-static __device__ void load_columns(right<E> &b, const E *m, int pitch)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(b.r[0][0]), "=r"(b.r[1][0]), "=r"(b.r[0][1]), "=r"(b.r[1][1])
-                 : "r"(row_address(m, pitch))
-                 : "memory");
-}
-
-/* m (k, columns) */
-template <typename E> static __device__ void load_rows(right<E> &b, const E *m, int pitch)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(b.r[0][0]), "=r"(b.r[0][1]), "=r"(b.r[1][0]), "=r"(b.r[1][1])
-                 : "r"(row_address(m, pitch))
-                 : "memory");
-}
-
-template <typename E> struct instruction;
-#define INSTRUCTION(E, name)                                                             \
-    template <> struct instruction<E> {                                                  \
-        static __device__ void                                                           \
-        multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])          \
-        {                                                                                \
-            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." name "." name ".f32 "  \
-                         "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"         \
-                         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                \
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),        \
-                           "r"(b[1]));                                                   \
-        }                                                                                \
-    };
-INSTRUCTION(wb_f16, "f16")
-INSTRUCTION(wb_bf16, "bf16")
-#undef INSTRUCTION
-
-/* c += a b */
-template <typename E>
-static __device__ void multiply(result &c, const left<E> &a, const right<E> &b)
-{
-    instruction<E>::multiply(c.x[0], a.r, b.r[0]);
-    instruction<E>::multiply(c.x[1], a.r, b.r[1]);
-}
-
-static __device__ void clear(result &c)
-{
-    c = {};
-}
-
-static __device__ void add(result &c, const result &more)
-{
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-        c.x[i / 4][i % 4] += more.x[i / 4][i % 4];
-}
-
-static __device__ void store(float *m, const result &c, int pitch)
+static __device__ void store_smem(float *m, const mma_result &x, int pitch)
 {
     int row = threadIdx.x % WARP / 4, column = threadIdx.x % 4 * 2;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         float *to = m + row * pitch + half * 8 + column;
-        *(float2 *)to = {c.x[half][0], c.x[half][1]};
-        *(float2 *)(to + 8 * pitch) = {c.x[half][2], c.x[half][3]};
+        *(float2 *)to = {x.c[half][0], x.c[half][1]};
+        *(float2 *)(to + 8 * pitch) = {x.c[half][2], x.c[half][3]};
     }
 }
-#else
-namespace wmma = nvcuda::wmma;
-template <typename E>
-using left = wmma::fragment<wmma::matrix_a, 16, 16, 16, E, wmma::row_major>;
-template <typename E> struct right {
-    wmma::fragment<wmma::matrix_b, 16, 16, 16, E, wmma::col_major> columns;
-    wmma::fragment<wmma::matrix_b, 16, 16, 16, E, wmma::row_major> rows;
-    bool by_rows;
-};
-using result = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
 
+/* Scores of a warp's 16 slots. q, of `rows` heads, is the sum of two E, because it has
+ * more digits than one. What is stored for further rows is undefined. */
 template <typename E>
-static __device__ void load(left<E> &a, const E *m, int pitch, int = ROWS)
-{
-    wmma::load_matrix_sync(a, m, pitch);
-}
-template <typename E>
-static __device__ void load_columns(right<E> &b, const E *m, int pitch)
-{
-    wmma::load_matrix_sync(b.columns, m, pitch), b.by_rows = false;
-}
-template <typename E> static __device__ void load_rows(right<E> &b, const E *m, int pitch)
-{
-    wmma::load_matrix_sync(b.rows, m, pitch), b.by_rows = true;
-}
-template <typename E>
-static __device__ void multiply(result &c, const left<E> &a, const right<E> &b)
-{
-    if (b.by_rows)
-        wmma::mma_sync(c, a, b.rows, c);
-    else
-        wmma::mma_sync(c, a, b.columns, c);
-}
-static __device__ void clear(result &c)
-{
-    wmma::fill_fragment(c, 0.0f);
-}
-static __device__ void add(result &c, const result &more)
-{
-    for (int i = 0; i < c.num_elements; i++)
-        c.x[i] += more.x[i];
-}
-static __device__ void store(float *m, const result &c, int pitch)
-{
-    wmma::store_matrix_sync(m, c, pitch, wmma::mem_row_major);
-}
-#endif
-
-/* Scores of a warp's 16 slots: q, of `rows` heads, is the sum of two E, for it has more digits
- * than one. What is stored for further rows is anything. */
-template <typename E>
-static __device__ void scores_of(
-    float *score, int wide, const E *high, const E *low, int rows, const E *tile,
+static __device__ void tile_scores(
+    float *score, int pitch_s, const E *high, const E *low, int rows, const E *tile,
     int pitch)
 {
     int warp = threadIdx.x / WARP;
-    result sum, rest;  // two chains: an addition waits for the one before it
-    clear(sum), clear(rest);
+    const E *keys = lane_row(tile + warp * 16 * pitch, pitch);
+    high = lane_row(high, pitch, rows), low = lane_row(low, pitch, rows);
+    mma_result sum = {}, rest = {};  // two chains: an mma waits for its own sum only
 #pragma unroll 4
     for (int d = 0; d < pitch - PAD; d += 16) {
-        left<E> a, b;
-        right<E> k;
-        load_columns(k, tile + warp * 16 * pitch + d, pitch);
-        load(a, high + d, pitch, rows);
-        load(b, low + d, pitch, rows);
-        multiply(sum, a, k);
-        multiply(rest, b, k);
+        unsigned a[4], b[4], k[4];
+        ldmatrix(k, keys + d);
+        ldmatrix(a, high + d);
+        ldmatrix(b, low + d);
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            mma<E>(sum.c[half], a, k[half], k[half + 2]);
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            mma<E>(rest.c[half], b, k[half], k[half + 2]);
     }
-    add(sum, rest);
-    store(score + warp * 16, sum, wide);
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        sum.c[i / 4][i % 4] += rest.c[i / 4][i % 4];
+    store_smem(score + warp * 16, sum, pitch_s);
+}
+
+/* Scores of a part become p, each row in the place of its scores. A warp per head. Rows
+ * past the last head stay undefined: the mma multiplies row by row. */
+template <typename E>
+static __device__ __forceinline__ void part_softmax(
+    float *score, int pitch_s, softmax *softmaxes, const token<E> &a,
+    const block_work &at, const split &s, int padded_count)
+{
+    constexpr int SLOTS_PER_LANE = 2 * MAX_SLOTS / WARP;
+    int lane = threadIdx.x % WARP;
+    E *p = (E *)score;
+    for (int h = threadIdx.x / WARP; h < at.heads; h += WARPS_PER_BLOCK) {
+        float x[SLOTS_PER_LANE], max = -INFINITY, sum = 0.0f;
+#pragma unroll
+        for (int u = 0; u < SLOTS_PER_LANE; u++) {
+            int j = lane + u * WARP;
+            x[u] = j < at.count ? score[h * pitch_s + j] * a.scale : -INFINITY;
+            max = fmaxf(max, x[u]);
+        }
+        max = warp_max(max);
+        __syncwarp();  // every lane has read its scores: p may take their place
+#pragma unroll
+        for (int u = 0; u < SLOTS_PER_LANE; u++) {
+            int j = lane + u * WARP;
+            if (j >= padded_count) break;
+            float w = j < at.count ? expf(x[u] - max) : 0.0f;
+            p[h * 2 * pitch_s + j] = (E)w;
+            sum += w;
+        }
+        sum = warp_sum(sum);
+        if (lane == 0)
+            softmaxes[record(at.b, at.head + h, a.H, at.part, s.parts, 1)] = {max, sum};
+    }
 }
 
 /* y += p v of a tile, for the 16-channel columns of this warp: warp, warp + 4, ... */
 template <typename E>
 static __device__ void
-add_values(result (&y)[4], const E *p, int p_pitch, const E *tile, int pitch)
+add_values(mma_result (&y)[4], const E *p, int pitch_p, const E *tile, int pitch)
 {
     int warp = threadIdx.x / WARP;
-    for (int j = 0; j < TILE; j += 16) {
-        left<E> a;
-        load(a, p + j, p_pitch);
+    p = lane_row(p, pitch_p), tile = lane_row(tile, pitch);
+    for (int j = 0; j < BN; j += 16) {
+        unsigned a[4], v[4];
+        ldmatrix(a, p + j);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             int d = (warp + 4 * i) * 16;
             if (d >= pitch - PAD) continue;
-            right<E> v;
-            load_rows(v, tile + j * pitch + d, pitch);
-            multiply(y[i], a, v);
+            ldmatrix_trans(v, tile + j * pitch + d);
+            mma<E>(y[i].c[0], a, v[0], v[1]);
+            mma<E>(y[i].c[1], a, v[2], v[3]);
         }
     }
 }
 
-/* A stream of tiles: those of the keys, then those of the values. While one is worked on,
- * the next is on its way, also across the softmax in between. */
+/* Queries into shared memory, each as high + low; zeros in rows without a head and past
+ * D. */
 template <typename E>
-static __global__ void __launch_bounds__(BLOCK, 2)
+static __device__ __forceinline__ void store_queries(
+    E *high, E *low, int rows, int pitch, const queries<MMA_M, E> &q, const token<E> &a,
+    const block_work &at)
+{
+    for (int i = threadIdx.x; i < 2 * rows * pitch / 8; i += THREADS)
+        ((float4 *)high)[i] = {};  // low too
+    __syncthreads();               // the zeros are visible before the others are stored
+    q.rotate(a, at, [&](int h, int d, float x) {
+        E rounded = (E)x;
+        high[h * pitch + d] = rounded;
+        low[h * pitch + d] = (E)(x - (float)rounded);
+    });
+}
+
+/* A stream of tiles: those of the keys, then those of the values. While one is in use,
+ * the next is being copied, also during the softmax between keys and values. */
+template <typename E>
+static __global__ void __launch_bounds__(THREADS, 2)
     tensor_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
 {
-    extern __shared__ __align__(128) unsigned char memory[];
-    let_next_kernel_start();
-    wait_for_kernel_before();
-    place at = place_of(a, s, ROWS);
-    int part = blockIdx.x % s.parts, tid = threadIdx.x, warp = tid / WARP, D = a.D;
-    int pitch = pitch_of(D), tiles = (at.count + TILE - 1) / TILE;
-    int rows = tile_rows(a.H, a.K), wide = score_pitch(s.slots), wide_p = 2 * wide;
-    E *high = (E *)memory;                         // (rows, pitch)
+    extern __shared__ __align__(128) unsigned char smem[];
+    pdl_trigger();
+    pdl_wait();
+    block_work at = block_work_of(a, s, MMA_M);
+    int tid = threadIdx.x, warp = tid / WARP, D = a.D, pitch = pitch_of(D);
+    int tiles = (at.count + BN - 1) / BN, rows = tile_rows(a.H, a.K);
+    int pitch_s = score_pitch(s.slots);
+    E *high = (E *)smem;                           // (rows, pitch)
     E *low = high + rows * pitch;                  // (rows, pitch)
-    float *score = (float *)(low + rows * pitch);  // (ROWS, wide)
-    E *p = (E *)score;                     // (ROWS, wide_p): a row where its scores were
-    E *ring = (E *)(score + ROWS * wide);  // (STAGES, TILE, pitch)
-    size_t row = (size_t)a.K * D, from = ((size_t)at.b * a.S + at.first) * row + at.g * D;
+    float *score = (float *)(low + rows * pitch);  // (MMA_M, pitch_s); then p as E
+    E *ring = (E *)(score + MMA_M * pitch_s);      // (STAGES, BN, pitch)
+    size_t row = (size_t)a.K * D;
+    size_t from = ((size_t)at.b * a.S + at.first) * row + head_offset(a, at.g);
 
-    if (D % 16)  // the last 16 channels are not all there: the others are 0
-        for (int i = tid; i < STAGES * TILE; i += BLOCK)
+    if (D % 16)  // half of the last 16 channels is past D: zeros
+        for (int i = tid; i < STAGES * BN; i += THREADS)
             *(float4 *)(ring + i * pitch + D) = {};
-    auto fetch = [&](int t) {
-        if (t >= 2 * tiles) {
-            __pipeline_commit();  // an empty one, so that the count of groups stays
-            return;
-        }
-        int first = t % tiles * TILE;
-        const E *source = t < tiles ? a.kcache : a.vcache;
-        copy_tile(
-            ring + t % STAGES * TILE * pitch, source + from + first * row, row,
-            at.count - first, D);
+    auto stage_of = [&](int t) { return ring + t % STAGES * BN * pitch; };
+    auto prefetch = [&](int t) {
+        if (t >= 2 * tiles) return cp_async_commit();  // empty: keeps the count of groups
+        int first = t % tiles * BN;
+        const E *source = (t < tiles ? a.kcache : a.vcache) + from + first * row;
+        load_tile(stage_of(t), source, row, at.count - first, D);
     };
-    queries<ROWS, E> q;
+    queries<MMA_M, E> q;
     q.load(a, at);
     for (int t = 0; t < STAGES; t++)
-        fetch(t);
-    for (int i = tid; i < 2 * rows * pitch / 8; i += BLOCK)
-        ((float4 *)high)[i] = {};  // high and low: rows without a head, channels behind D
-    __syncthreads();               // before the others are stored
-    q.turn(a, at, [&](int h, int d, float x) {
-        E near = (E)x;
-        high[h * pitch + d] = near;
-        low[h * pitch + d] = (E)(x - (float)near);
-    });
+        prefetch(t);
+    store_queries(high, low, rows, pitch, q, a, at);
 
+    mma_result y[4] = {};
     for (int t = 0; t < tiles; t++) {
-        __pipeline_wait_prior(STAGES - 1);
-        __syncthreads();  // tile t is there, and q
-        const E *tile = ring + t % STAGES * TILE * pitch;
-        scores_of(score + t * TILE, wide, high, low, rows, tile, pitch);
-        __syncthreads();  // nobody reads tile t any more
-        fetch(t + STAGES);
+        cp_async_wait<STAGES - 1>();
+        __syncthreads();  // tile t and q are visible to the block
+        tile_scores(score + t * BN, pitch_s, high, low, rows, stage_of(t), pitch);
+        __syncthreads();  // tile t has been read, its scores are visible
+        prefetch(t + STAGES);
     }
-    for (int h = warp; h < at.heads; h += BLOCK / WARP) {  // of other rows anything: p is
-        constexpr int EACH = 2 * MOST / WARP;              // multiplied row by row
-        float x[EACH], most = -INFINITY, sum = 0.0f;
-#pragma unroll
-        for (int u = 0; u < EACH; u++) {
-            int j = tid % WARP + u * WARP;
-            x[u] = j < at.count ? score[h * wide + j] * a.scale : -INFINITY;
-            most = fmaxf(most, x[u]);
-        }
-        most = warp_max(most);
-        __syncwarp();  // all lanes have read: p may take the place
-#pragma unroll
-        for (int u = 0; u < EACH; u++) {
-            int j = tid % WARP + u * WARP;
-            if (j >= tiles * TILE) break;
-            float w = j < at.count ? expf(x[u] - most) : 0.0f;
-            p[h * wide_p + j] = (E)w;
-            sum += w;
-        }
-        sum = warp_sum(sum);
-        if (tid % WARP == 0)
-            softmaxes[record(at.b, at.head + h, a.H, part, s.parts, 1)] = {most, sum};
+    part_softmax(score, pitch_s, softmaxes, a, at, s, tiles * BN);
+    for (int t = 0; t < tiles; t++) {
+        cp_async_wait<STAGES - 1>();
+        __syncthreads();  // tile t of the values and p are visible to the block
+        add_values(y, (E *)score + t * BN, 2 * pitch_s, stage_of(tiles + t), pitch);
+        __syncthreads();  // the tile has been read
+        prefetch(tiles + t + STAGES);
     }
-    result y[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        clear(y[i]);
-    for (int t = tiles; t < 2 * tiles; t++) {
-        __pipeline_wait_prior(STAGES - 1);
-        __syncthreads();  // tile t is there, and p
-        const E *tile = ring + t % STAGES * TILE * pitch;
-        add_values(y, p + (t - tiles) * TILE, wide_p, tile, pitch);
-        __syncthreads();  // nobody reads tile t any more
-        fetch(t + STAGES);
-    }
-    float *total = (float *)ring;  // (ROWS, pitch), where the tiles were
+    float *total = (float *)ring;  // (MMA_M, pitch), where the tiles were
 #pragma unroll
     for (int i = 0; i < 4; i++)
         if ((warp + 4 * i) * 16 < pitch - PAD)
-            store(total + (warp + 4 * i) * 16, y[i], pitch);
-    __syncthreads();  // the sums of all warps are there
-    for (int h = warp; h < at.heads; h += BLOCK / WARP) {
-        float *to = sums + record(at.b, at.head + h, a.H, part, s.parts, D);
+            store_smem(total + (warp + 4 * i) * 16, y[i], pitch);
+    __syncthreads();  // the sums of all warps are visible to the block
+    for (int h = warp; h < at.heads; h += WARPS_PER_BLOCK) {
+        float *to = sums + record(at.b, at.head + h, a.H, at.part, s.parts, D);
         for (int d = tid % WARP; d < D; d += WARP)
             to[d] = total[h * pitch + d];
     }

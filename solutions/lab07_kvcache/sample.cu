@@ -1,8 +1,10 @@
-/* sample.cu - lab 07, parts 5 and 6: the next token of each row. The contract is kvcache.h.
+/* sample.cu - lab 07, parts 07.5 and 07.6: the next token of each sequence. The contract
+ * is kvcache.h.
  *
- * One block per row finds the least key that top_k and top_p keep, bit by bit from the top,
- * then the best of the kept with their noise. A row of many entries goes through the kernels
- * of sample_parts.cuh first, which leave it those few whose fate is open.
+ * One block per row of logits finds the least key that top_k and top_p keep, bit by bit
+ * from the top, then the best of the kept entries with their noise. A long row first goes
+ * through the kernels of sample_parts.cuh, which leave only the few entries that are
+ * still open.
  */
 #include "sample.cuh"
 
@@ -12,14 +14,15 @@
 // END SOLUTION
 
 // BEGIN SOLUTION 07.6 (about 70 lines in a first version)
-//> /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines. */
-/* Entries whose fate is open: those of a list, or of the row those in bins low to high
- * (BINS: all of them). Few are gone through again and again: their keys are kept. */
+//> /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines.
+//>  *  */
+/* The open entries: those of a list, or those of the row in bins low to high (BINS: all).
+ * If there are few, their keys are in shared memory, because each pass reads them again. */
 struct items {
     const int *list;  // NULL: the whole row
-    const u64 *keys;  // in shared memory; NULL: more than LIST
+    const u64 *keys;  // in shared memory; NULL: more than LIST_SIZE entries
     int n, low, high;
-    float most;
+    float max_z;
 
     __device__ bool at(const rules &a, const row &r, int i, u64 *key) const
     {
@@ -27,7 +30,7 @@ struct items {
         int index = list ? list[i] : i;
         float z = score(a, r, index);
         *key = key_of(z, index);
-        int bin = list || high == BINS ? low : bin_of(z, most);
+        int bin = list || high == BINS ? low : bin_of(z, max_z);
         return low <= bin && bin <= high;
     }
 };
@@ -36,34 +39,36 @@ enum amount { COUNT, WEIGHT };
 
 constexpr int BITS = 8, RANGES = 1 << BITS;
 
-/* How much lies in each range of keys, and where the sum is reached: shared by the block. */
+/* The sum of each range of keys, and the range where `enough` is reached: in shared
+ * memory */
 struct search {
     u64 sums[RANGES];
     unsigned counts[RANGES];
-    u64 left;   // of the sum, in the range that is found
-    int range;  // that one
+    int range;  // where `enough` is reached
+    u64 left;   // what is missing of it at the start of the range
 };
 
-/* One warp: the highest ranges that add up to `enough`. Lane 0 has the 8 highest, lane 31 the
- * lowest. A sum that is never reached ends with the last range that has any. */
+/* One warp: the range in which the highest ranges add up to `enough`. Lane 0 has the 8
+ * highest, lane 31 the lowest. If the sum never gets there, it is the last non-empty
+ * one. */
 template <amount HOW> static __device__ void find_range(search *s, u64 enough)
 {
-    constexpr int EACH = RANGES / WARP;
-    int lane = threadIdx.x % WARP, highest = RANGES - 1 - lane * EACH;
-    u64 mine = 0, upto;
-    for (int i = 0; i < EACH; i++)
-        mine += HOW == WEIGHT ? s->sums[highest - i] : s->counts[highest - i];
-    upto = mine;
+    constexpr int RANGES_PER_LANE = RANGES / WARP;
+    int lane = threadIdx.x % WARP, highest = RANGES - 1 - lane * RANGES_PER_LANE;
+    u64 own = 0, upto;
+    for (int i = 0; i < RANGES_PER_LANE; i++)
+        own += HOW == WEIGHT ? s->sums[highest - i] : s->counts[highest - i];
+    upto = own;
     for (int m = 1; m < WARP; m <<= 1) {
         u64 other = __shfl_up_sync(0xffffffffu, upto, m);
         if (lane >= m) upto += other;
     }
-    unsigned there = __ballot_sync(0xffffffffu, upto >= enough);
-    unsigned some = __ballot_sync(0xffffffffu, mine > 0);
-    int owner = there ? __ffs(there) - 1 : some ? 31 - __clz(some) : 0;
+    unsigned reached = __ballot_sync(0xffffffffu, upto >= enough);
+    unsigned some = __ballot_sync(0xffffffffu, own > 0);
+    int owner = reached ? __ffs(reached) - 1 : some ? 31 - __clz(some) : 0;
     if (lane != owner) return;
-    u64 before = upto - mine;
-    int range = highest, lowest = highest - EACH + 1;
+    u64 before = upto - own;
+    int range = highest, lowest = highest - RANGES_PER_LANE + 1;
     while (lowest < highest && !s->counts[lowest])
         lowest++;
     for (; range > lowest; range--) {
@@ -75,50 +80,50 @@ template <amount HOW> static __device__ void find_range(search *s, u64 enough)
     s->range = range;
 }
 
-/* The key from which on the largest keys add up to `enough` (or all of them), each counted
- * as 1 or by its weight; keys below `floor` do not belong. The bits are found from the top,
- * 8 a pass, those apart that all keys have in common: how much lies in each of 256 ranges,
- * then in which the sum is reached. */
+/* The key from which on the largest keys add up to `enough` (or all of them), each
+ * counted as 1 or by its weight; keys below `lower` are ignored. The bits are found from
+ * the top, 8 a pass, starting below those that all keys share: the sum of each of 256
+ * ranges, then the range in which `enough` is reached. */
 template <amount HOW>
 static __device__ u64
-least_of(const rules &a, const row &r, const items &of, u64 enough, u64 floor, float one)
+least_of(const rules &a, const row &r, const items &of, u64 enough, u64 lower, float one)
 {
     __shared__ search s;
-    u64 key, high = 0, low = 0;  // the largest, and the least upside down
+    u64 key, high = 0, low = 0;  // the largest, and ~ the least
     for (int i = threadIdx.x; i < of.n; i += blockDim.x)
-        if (of.at(a, r, i, &key) && key >= floor)
+        if (of.at(a, r, i, &key) && key >= lower)
             high = max(high, key), low = max(low, ~key);
-    high = over_block<false>(high), low = ~over_block<false>(low);
+    high = block_reduce<false>(high), low = ~block_reduce<false>(low);
     if (high <= low) return high;         // one, or none
-    int open = 64 - __clzll(high ^ low);  // bits that are not known yet
+    int open = 64 - __clzll(high ^ low);  // bits not known yet
     u64 top = open < 64 ? high >> open : 0;
     for (;;) {
         int shift = max(open - BITS, 0), width = open - shift;
         for (int i = threadIdx.x; i < RANGES; i += blockDim.x)
             s.sums[i] = 0, s.counts[i] = 0;
-        __syncthreads();  // empty, and the last pass is read
+        __syncthreads();  // empty, and the previous pass has been read
         for (int i = threadIdx.x; i < of.n; i += blockDim.x) {
-            if (!of.at(a, r, i, &key) || key < floor) continue;
+            if (!of.at(a, r, i, &key) || key < lower) continue;
             if (open < 64 && key >> open != top) continue;
             int range = (int)(key >> shift) & ((1 << width) - 1);
             atomicAdd(&s.counts[range], 1u);
             if (HOW == WEIGHT)
-                atomicAdd(&s.sums[range], weight_of(value_of(key), of.most, one));
+                atomicAdd(&s.sums[range], weight_of(value_of(key), of.max_z, one));
         }
-        __syncthreads();  // all are counted
+        __syncthreads();  // all keys are counted
         if (threadIdx.x < WARP) find_range<HOW>(&s, enough);
-        __syncthreads();  // the range is found
+        __syncthreads();  // the range is visible to the block
         unsigned count = s.counts[s.range];
         top = top << width | (u64)s.range, enough = s.left, open = shift;
         if (open == 0 || count <= 1 || (HOW == COUNT && count <= enough))
             return top << open;
-        __syncthreads();  // everybody has read s
+        __syncthreads();  // every thread has read s
     }
 }
 
-// --- the last block of a row, which is its only one where entries are few ---------------
+/* --- the last block of a row -------------------------------------------------------- */
 
-/* The least key that top_k and top_p keep of the open entries. */
+/* The least key that top_k and top_p keep of the open entries */
 static __device__ u64
 least_kept(const rules &a, const row &r, const items &of, const cut &c)
 {
@@ -130,21 +135,21 @@ least_kept(const rules &a, const row &r, const items &of, const cut &c)
     }
     if (!(a.top_p < 1.0f)) return least;
     double all = c.all;
-    if (all == 0.0) {  // else the bins have it
+    if (all == 0.0) {  // otherwise the bins gave it
         for (int i = threadIdx.x; i < of.n; i += blockDim.x) {
             u64 key;
             if (of.at(a, r, i, &key) && key >= least)
-                sum += weight_of(value_of(key), of.most, one);
+                sum += weight_of(value_of(key), of.max_z, one);
         }
-        all = c.weight + (double)over_block<true>(sum) / one;
+        all = c.weight + (double)block_reduce<true>(sum) / one;
     }
     double open = ceil((a.top_p * all - c.weight) * one);
     return least_of<WEIGHT>(a, r, of, open < 1.0 ? 1 : (u64)open, least, one);
 }
 // END SOLUTION
 
-/* A block per row. alone: there was no kernel before this one. */
-static __global__ void __launch_bounds__(BLOCK)
+/* A block per row. alone: no kernel ran before this one. */
+static __global__ void __launch_bounds__(THREADS)
     sample_kernel(batch x, rules a, bool filtered, bool alone)
 {
     int b = blockIdx.x;
@@ -152,11 +157,11 @@ static __global__ void __launch_bounds__(BLOCK)
     // BEGIN SOLUTION 07.5 (about 30 lines; 10 in a first version)
     //> u64 best = 0;
     //> // TODO(07.6): which entries top_k and top_p keep. About 10 lines.
-    //> // TODO(07.5): the best key of the row; TODO(07.6): with the noise added. 10 lines.
-    __shared__ u64 keys[LIST];
-    let_next_kernel_start();
-    wait_for_kernel_before();
-    r = row_of(x, b, a.V);  // now pos is this step's
+    //> // TODO(07.5): the best key of the row; TODO(07.6): with the noise. 10 lines.
+    __shared__ u64 keys[LIST_SIZE];
+    pdl_trigger();
+    pdl_wait();
+    r = row_of(x, b, a.V);  // after pdl_wait: pos of this step
     u64 best = 0, least = 0;
     items open = {NULL, NULL, alone ? a.V : 0, 0, BINS, 0.0f};
     cut c = {};
@@ -167,20 +172,20 @@ static __global__ void __launch_bounds__(BLOCK)
         if (filtered) {
             c = *s.known;
             open.low = c.low, open.high = c.high;
-            open.n = c.listed <= LIST ? (int)c.listed : a.V;
-            if (c.listed <= LIST) open.list = s.list;
-            open.most = most_of(s.highest, parts_of(a.V, a.part));
+            open.n = c.listed <= LIST_SIZE ? (int)c.listed : a.V;
+            if (c.listed <= LIST_SIZE) open.list = s.list;
+            open.max_z = max_z_of(s.highest, parts_of(a.V, a.part));
         }
     }
-    if (open.n <= LIST) {
+    if (open.n <= LIST_SIZE) {
         u64 high = 0;
         for (int i = threadIdx.x; i < open.n; i += blockDim.x) {
             open.at(a, r, i, &keys[i]);
             high = max(high, keys[i]);
         }
         open.keys = keys;
-        if (alone && filtered) open.most = value_of(over_block<false>(high));
-        __syncthreads();  // all keys are there
+        if (alone && filtered) open.max_z = value_of(block_reduce<false>(high));
+        __syncthreads();  // all keys are visible to the block
     }
     if (filtered && open.n > 0) least = least_kept(a, r, open, c);
     uint32_t number[4];
@@ -195,7 +200,7 @@ static __global__ void __launch_bounds__(BLOCK)
         }
         best = max(best, key_of(z, index));
     }
-    best = over_block<false>(best);
+    best = block_reduce<false>(best);
     // END SOLUTION
     if (threadIdx.x == 0) {
         x.token[b] = index_of(best);
@@ -208,7 +213,7 @@ size_t sample_workspace_f32(int B, int V)
     // BEGIN SOLUTION 07.6 (1 line)
     //> (void)B, (void)V;
     //> return 0;
-    return B < 1 || V <= SINGLE ? 0 : B * scratch_bytes(V);
+    return B < 1 || V <= MAX_SINGLE ? 0 : B * scratch_bytes(V);
     // END SOLUTION
 }
 
@@ -235,16 +240,16 @@ wb_status sample_f32(
     //> (void)&a, (void)&x, (void)stream, (void)sample_kernel;
     //> return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 2 lines.
     bool filtered = temperature > 0.0f && ((top_k > 0 && top_k < V) || top_p < 1.0f);
-    bool alone = V <= SINGLE;
+    bool alone = V <= MAX_SINGLE;
     a.part = part_of(B, V);
     unsigned blocks = (unsigned)((size_t)B * parts_of(V, a.part));
     if (!alone && filtered) {
-        launch_early(highest_kernel, blocks, FEW, 0, stream, x, a);
-        launch_early(bins_kernel, blocks, FEW, 0, stream, x, a);
+        launch_pdl(highest_kernel, blocks, PART_THREADS, 0, stream, x, a);
+        launch_pdl(bins_kernel, blocks, PART_THREADS, 0, stream, x, a);
     }
-    if (!alone) launch_early(draw_kernel, blocks, FEW, 0, stream, x, a, filtered);
-    int threads = V < BLOCK ? (V + WARP - 1) / WARP * WARP : BLOCK;
-    launch_early(sample_kernel, B, threads, 0, stream, x, a, filtered, alone);
+    if (!alone) launch_pdl(best_kernel, blocks, PART_THREADS, 0, stream, x, a, filtered);
+    int threads = V < THREADS ? (V + WARP - 1) / WARP * WARP : THREADS;
+    launch_pdl(sample_kernel, B, threads, 0, stream, x, a, filtered, alone);
     return wb_launched();
     // END SOLUTION
 }

@@ -1,9 +1,9 @@
-/* sample.cuh - what the kernels of sample share: the arguments, keys and, in the solution, z,
- * noise and weights.
+/* sample.cuh - lab 07, parts 07.5 and 07.6: what the kernels of sample share: the
+ * arguments, keys and, in the solution, z, noise and weights.
  *
- * Everything is a search for a largest number. An entry's key is a 64-bit integer whose
- * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs no
- * further word, and what top_k and top_p keep is "all keys from some key on".
+ * Every step is a search for a largest number. The key of an entry is a 64-bit integer
+ * whose order is that of (z, lower index). No two keys are equal, so "the lowest index
+ * wins" needs no extra rule, and top_k and top_p keep "all keys from some key on".
  */
 #ifndef SAMPLE_CUH
 #define SAMPLE_CUH
@@ -14,19 +14,19 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int BLOCK = 512;  // threads of a row's last block
+constexpr int THREADS = 512;  // of the last block of a sequence
 // BEGIN SOLUTION 07.6 (5 lines)
-constexpr int LIST = 4096;    // entries whose keys it keeps at hand
-constexpr int SINGLE = LIST;  // rows of so many are its alone; longer ones:
-constexpr int PART = 2048;    // entries of a block at a time,
-constexpr int FEW = 256;      // and its threads
-constexpr int BINS = 1024;    // distances from the highest z, 1/32 each
+constexpr int LIST_SIZE = 4096;        // entries whose keys fit into its shared memory
+constexpr int MAX_SINGLE = LIST_SIZE;  // up to here one block does all; for a longer row:
+constexpr int PART = 2048;             // entries of a block at a time
+constexpr int PART_THREADS = 256;      // of that block
+constexpr int BINS = 1024;             // of distances from the highest z, 1/32 each
 // END SOLUTION
 
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
-    float per_softcap, per_temperature;  // 1 / them; temperature 0: 1
+    float per_softcap, per_temperature;  // reciprocals; temperature 0: 1
     int part;                            // entries of a block, where a row has several
 };
 
@@ -41,7 +41,7 @@ struct batch {
     int ld;
 };
 
-/* One row of the batch. */
+/* One row of logits */
 struct row {
     const float *logits;
     const uint8_t *seen;  // NULL: no penalty
@@ -57,8 +57,8 @@ static __device__ row row_of(const batch &x, int b, int V)
 }
 
 // BEGIN SOLUTION 07.5 (about 15 lines)
-/* tanh, off by 2^-22 at most: not by a few units of its last digit near 0, but here it is
- * multiplied by softcap and compared with values of that size. */
+/* tanh with an absolute error of at most 2^-22. Near 0 the relative error is larger, but
+ * the result is multiplied by softcap and compared with values of that size. */
 static __device__ float tanh_of(float x)
 {
     return 1.0f - __fdividef(2.0f, __expf(2.0f * x) + 1.0f);
@@ -68,7 +68,7 @@ static __device__ float score_of(const rules &a, float z, bool seen)
 {
     if (a.softcap > 0.0f) z = a.softcap * tanh_of(z * a.per_softcap);
     if (seen) z = z > 0.0f ? z / a.penalty : z * a.penalty;
-    return __fmul_rn(z, a.per_temperature);  // never part of an fma: one z everywhere
+    return __fmul_rn(z, a.per_temperature);  // no FMA: the same z everywhere
 }
 
 static __device__ float score(const rules &a, const row &r, int i)
@@ -77,7 +77,7 @@ static __device__ float score(const rules &a, const row &r, int i)
 }
 // END SOLUTION
 
-/* The order of floats is that of their bits: upside down below 0, and -0 equals 0. */
+/* Floats have the order of their bits, reversed below 0; -0 equals 0. */
 static __device__ u64 key_of(float z, int i)
 {
     uint32_t bits = __float_as_uint(z == 0.0f ? 0.0f : z);
@@ -97,18 +97,18 @@ static __device__ float value_of(u64 key)
 }
 
 // BEGIN SOLUTION 07.5 (about 15 lines)
-/* Largest (or sum, if `add`) of v over the block, the same in every thread. */
-template <bool add> static __device__ u64 over_block(u64 v)
+/* The largest v of the block, or the sum if `add`, the same in every thread */
+template <bool add> static __device__ u64 block_reduce(u64 v)
 {
-    __shared__ u64 part[BLOCK / WARP];
+    __shared__ u64 part[THREADS / WARP];
     int warps = blockDim.x / WARP;
     for (int m = WARP / 2; m > 0; m >>= 1) {
         u64 other = __shfl_xor_sync(0xffffffffu, v, m);
         v = add ? v + other : max(v, other);
     }
-    __syncthreads();  // nobody reads part any more
+    __syncthreads();  // every thread has read part
     if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;
-    __syncthreads();  // every warp's part is there
+    __syncthreads();  // the parts of all warps are visible to the block
     v = 0;
     for (int i = 0; i < warps; i++)
         v = add ? v + part[i] : max(v, part[i]);
@@ -117,8 +117,8 @@ template <bool add> static __device__ u64 over_block(u64 v)
 // END SOLUTION
 
 // BEGIN SOLUTION 07.6 (about 30 lines)
-/* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. Near 1, 1 - u is made from the other end
- * of the integers: as a float u would be 1. */
+/* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. For u near 1, 1 - u is computed from
+ * ~number: as a float u would be 1. */
 static __device__ float gumbel(uint32_t number)
 {
     bool low = number < 0x80000000u;
@@ -126,15 +126,16 @@ static __device__ float gumbel(uint32_t number)
     return -logf(low ? -log1pf(-u) : -logf(u));
 }
 
-/* -LEAST < g < MOST: an entry further than their distance below the highest z is never drawn,
- * and one that would need more noise than there is needs no noise computed. */
-constexpr float MOST_NOISE = 22.9f, LEAST_NOISE = 3.2f;
+/* MIN_NOISE < g < MAX_NOISE: an entry further than their distance below the highest z is
+ * never sampled. One that would need more than MAX_NOISE to win needs no noise
+ * computed. */
+constexpr float MAX_NOISE = 22.9f, MIN_NOISE = -3.2f;
 
-/* e^(z - most) as an integer with room for V of them: integers add up to the same sum in
- * every order, so that atomic additions cost no reproducibility. */
-static __device__ u64 weight_of(float z, float most, float one)
+/* e^(z - max_z) as an integer, such that V of them do not overflow. Sums of integers do
+ * not depend on the order, so atomic additions stay reproducible. */
+static __device__ u64 weight_of(float z, float max_z, float one)
 {
-    return (u64)(expf(z - most) * one);
+    return (u64)(expf(z - max_z) * one);
 }
 
 static __device__ float one_of(int V)
@@ -142,9 +143,9 @@ static __device__ float one_of(int V)
     return ldexpf(1.0f, 62 - (32 - __clz(V)));
 }
 
-static __device__ int bin_of(float z, float most)
+static __device__ int bin_of(float z, float max_z)
 {
-    return (int)fminf((most - z) * 32.0f, BINS - 1.0f);
+    return (int)fminf((max_z - z) * 32.0f, BINS - 1.0f);
 }
 // END SOLUTION
 #endif

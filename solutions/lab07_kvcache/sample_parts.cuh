@@ -1,5 +1,5 @@
-/* sample_parts.cuh - room for kernels that share a row of many entries between blocks. The
- * solution's stand here; a pass needs none.
+/* sample_parts.cuh - lab 07, part 07.6: room for kernels that share a long row between
+ * blocks. The solution has its own here; no part needs one.
  */
 #ifndef SAMPLE_PARTS_CUH
 #define SAMPLE_PARTS_CUH
@@ -7,23 +7,22 @@
 
 // BEGIN SOLUTION 07.6 (about 190 lines)
 //> /* TODO(07.6): nothing, if one block per row is fast enough for you. */
-#include "early.cuh"
+#include "cuda/pdl.cuh"
 
-/* What is known of a row before its last block, from the bins: bins below low are kept,
- * those above high are not; how much the kept ones are, and all that top_k keeps (0: not
- * known yet). */
+/* What the bins say about a row before its last block runs. Entries in bins below `low`
+ * are kept, those above `high` are not; the others are open. */
 struct cut {
     int low, high;
-    unsigned count, listed;
-    double weight, all;
+    unsigned count, listed;  // entries kept; open entries
+    double weight, all;  // of the kept ones; of all that top_k keeps, 0: not known yet
 };
 
-/* Scratch memory of a row. */
+/* Scratch memory of a row */
 struct scratch {
-    u64 *highest, *best;  // (parts): the keys without noise, and of sure entries with it
+    u64 *highest, *best;  // (parts): keys without noise; of kept entries, with it
     u64 *weights;         // (BINS), in units of e^(-bin / 32) 2^-18
     unsigned *counts;     // (BINS)
-    int *list;            // (LIST)
+    int *list;            // (LIST_SIZE)
     cut *known;
 };
 
@@ -32,8 +31,8 @@ static __host__ __device__ int parts_of(int V, int part = PART)
     return (V - 1) / part + 1;
 }
 
-/* Entries of a block: one step of it, or in large batches up to four, since what a block does
- * besides is then the same for more of them. */
+/* Entries of a block: one step of PART, or in large batches up to four, which share the
+ * fixed cost of a block. */
 static int part_of(int B, int V)
 {
     int part = PART;
@@ -45,7 +44,7 @@ static int part_of(int B, int V)
 static __host__ __device__ size_t scratch_bytes(int V)
 {
     size_t bytes = 2 * sizeof(u64) * parts_of(V) +
-                   BINS * (sizeof(u64) + sizeof(unsigned)) + LIST * sizeof(int) +
+                   BINS * (sizeof(u64) + sizeof(unsigned)) + LIST_SIZE * sizeof(int) +
                    sizeof(cut);
     return (bytes + 255) / 256 * 256;
 }
@@ -62,138 +61,142 @@ static __device__ scratch scratch_of(void *workspace, int b, int V)
     return s;
 }
 
-/* This thread's logits of a step, FEW apart, all under way before the first is used. */
-constexpr int EACH = PART / FEW;
-static __device__ void load_step(float (&z)[EACH], const row &r, int start, int V)
+/* This thread's logits of a step, PART_THREADS apart. All loads are issued before the
+ * first value is used. */
+constexpr int LOGITS_PER_THREAD = PART / PART_THREADS;
+static __device__ void
+load_step(float (&z)[LOGITS_PER_THREAD], const row &r, int start, int V)
 {
 #pragma unroll
-    for (int u = 0; u < EACH; u++) {
-        int i = start + u * FEW + threadIdx.x;
+    for (int u = 0; u < LOGITS_PER_THREAD; u++) {
+        int i = start + u * PART_THREADS + threadIdx.x;
         z[u] = i < V ? r.logits[i] : 0.0f;
     }
 }
 
-/* Step 1: the highest key of each part; empties the bins. Grid (parts * B) here and below. */
-static __global__ void __launch_bounds__(FEW) highest_kernel(batch x, rules a)
+/* Step 1: the highest key of each part; clears the bins. Grid: parts * B, here and
+ * below. */
+static __global__ void __launch_bounds__(PART_THREADS) highest_kernel(batch x, rules a)
 {
-    let_next_kernel_start();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);
-    for (int i = part * FEW + threadIdx.x; i < BINS; i += parts * FEW)
+    for (int i = part * PART_THREADS + threadIdx.x; i < BINS; i += parts * PART_THREADS)
         s.weights[i] = 0, s.counts[i] = 0;
     if (part == 0 && threadIdx.x == 0) s.known->listed = 0;
     u64 high = 0;
     for (int start = part * a.part; start < min(a.V, (part + 1) * a.part);
          start += PART) {
-        float z[EACH];
+        float z[LOGITS_PER_THREAD];
         load_step(z, r, start, a.V);
 #pragma unroll
-        for (int u = 0; u < EACH; u++) {
-            int i = start + u * FEW + threadIdx.x;
+        for (int u = 0; u < LOGITS_PER_THREAD; u++) {
+            int i = start + u * PART_THREADS + threadIdx.x;
             if (i < a.V)
                 high = max(high, key_of(score_of(a, z[u], r.seen && r.seen[i]), i));
         }
     }
-    high = over_block<false>(high);
+    high = block_reduce<false>(high);
     if (threadIdx.x == 0) s.highest[part] = high;
 }
 
-/* The highest z of a row, from its parts. */
-static __device__ float most_of(const u64 *highest, int parts)
+/* The highest z of a row, from its parts */
+static __device__ float max_z_of(const u64 *highest, int parts)
 {
     u64 high = 0;
     for (int i = threadIdx.x; i < parts; i += blockDim.x)
         high = max(high, highest[i]);
-    return value_of(over_block<false>(high));
+    return value_of(block_reduce<false>(high));
 }
 
-/* Step 2: how many entries each bin has, and their weights, nearly equal within a bin: 18
- * bits each are enough, rounded as likely up as down, and 8192 of them fit into 32. */
+/* Step 2: how many entries each bin has, and their weights relative to the bin's: 18 bits
+ * each, rounded to nearest, so the errors average out. 8192 of them fit into 32 bits. */
 constexpr float UNIT = 0x1p18f;
-static __global__ void __launch_bounds__(FEW) bins_kernel(batch x, rules a)
+static __global__ void __launch_bounds__(PART_THREADS) bins_kernel(batch x, rules a)
 {
     __shared__ unsigned counts[BINS], weights[BINS];
-    let_next_kernel_start();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);
-    for (int i = threadIdx.x; i < BINS; i += FEW)
+    for (int i = threadIdx.x; i < BINS; i += PART_THREADS)
         counts[i] = weights[i] = 0;
-    float most = most_of(s.highest, parts);  // with barriers: the bins are empty
+    float max_z = max_z_of(s.highest, parts);  // has barriers: the bins are empty
     for (int start = part * a.part; start < min(a.V, (part + 1) * a.part);
          start += PART) {
-        float logits[EACH];
+        float logits[LOGITS_PER_THREAD];
         load_step(logits, r, start, a.V);
 #pragma unroll
-        for (int u = 0; u < EACH; u++) {
-            int i = start + u * FEW + threadIdx.x;
+        for (int u = 0; u < LOGITS_PER_THREAD; u++) {
+            int i = start + u * PART_THREADS + threadIdx.x;
             if (i >= a.V) continue;
             float z = score_of(a, logits[u], r.seen && r.seen[i]);
-            int bin = bin_of(z, most);
-            if (bin == BINS - 1) continue;  // too far: see cut_of
+            int bin = bin_of(z, max_z);
+            if (bin == BINS - 1) continue;  // never sampled: see cut_of
             atomicAdd(&counts[bin], 1u);
             atomicAdd(
-                &weights[bin], (unsigned)(__expf(z - most + bin / 32.0f) * UNIT + 0.5f));
+                &weights[bin], (unsigned)(__expf(z - max_z + bin / 32.0f) * UNIT + 0.5f));
         }
     }
-    __syncthreads();  // all are counted
-    for (int i = threadIdx.x; i < BINS; i += FEW)
+    __syncthreads();  // all entries are counted
+    for (int i = threadIdx.x; i < BINS; i += PART_THREADS)
         if (counts[i]) {
             atomicAdd(&s.counts[i], counts[i]);
             atomicAdd(&s.weights[i], (u64)weights[i]);
         }
 }
 
-/* Running sums of 4 neighbouring bins a thread, over the block: [i] is that of bin 4t+i. */
-template <typename N> static __device__ void run_up(N (&sum)[BINS / FEW])
+/* Prefix sums over the block, of 4 neighbouring bins a thread: [i] is that of bin
+ * 4t+i. */
+template <typename N> static __device__ void prefix_sum(N (&sum)[BINS / PART_THREADS])
 {
-    __shared__ N part[FEW / WARP];
+    __shared__ N part[PART_THREADS / WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    for (int i = 1; i < BINS / FEW; i++)
+    for (int i = 1; i < BINS / PART_THREADS; i++)
         sum[i] += sum[i - 1];
-    N mine = sum[BINS / FEW - 1], upto = mine;
+    N own = sum[BINS / PART_THREADS - 1], upto = own;
     for (int m = 1; m < WARP; m <<= 1) {
         N other = __shfl_up_sync(0xffffffffu, upto, m);
         if (lane >= m) upto += other;
     }
     if (lane == WARP - 1) part[warp] = upto;
-    __syncthreads();  // every warp's sum is there
-    N before = upto - mine;
+    __syncthreads();  // the sums of all warps are visible to the block
+    N before = upto - own;
     for (int i = 0; i < warp; i++)
         before += part[i];
-    for (int i = 0; i < BINS / FEW; i++)
+    for (int i = 0; i < BINS / PART_THREADS; i++)
         sum[i] += before;
 }
 
-/* From the bins of a row to what is known of it; the same in every block. Beyond the last
- * bin but one nothing is ever drawn, nor does it weigh anything: it does not count. */
+/* The cut of a row, from its bins; the same in every block. Entries in the last bin are
+ * never sampled and weigh nothing: they do not count. */
 static __device__ cut cut_of(const rules &a, const scratch &s)
 {
-    constexpr int MINE = BINS / FEW;
+    constexpr int BINS_PER_THREAD = BINS / PART_THREADS;
     __shared__ unsigned count_to[BINS + 1];
     __shared__ double weight_to[BINS + 1];
-    unsigned count[MINE];
-    double weight[MINE];
-    for (int i = 0; i < MINE; i++) {
-        int bin = threadIdx.x * MINE + i;
-        bool far = bin == BINS - 1;
-        count[i] = far ? 0 : s.counts[bin];
+    unsigned count[BINS_PER_THREAD];
+    double weight[BINS_PER_THREAD];
+    for (int i = 0; i < BINS_PER_THREAD; i++) {
+        int bin = threadIdx.x * BINS_PER_THREAD + i;
+        bool ignored = bin == BINS - 1;
+        count[i] = ignored ? 0 : s.counts[bin];
         weight[i] =
-            far ? 0.0 : s.weights[bin] / (double)UNIT * (double)expf(-bin / 32.0f);
+            ignored ? 0.0 : s.weights[bin] / (double)UNIT * (double)expf(-bin / 32.0f);
     }
-    run_up(count), run_up(weight);
-    for (int i = 0; i < MINE; i++) {
-        int bin = threadIdx.x * MINE + i;
+    prefix_sum(count), prefix_sum(weight);
+    for (int i = 0; i < BINS_PER_THREAD; i++) {
+        int bin = threadIdx.x * BINS_PER_THREAD + i;
         count_to[bin + 1] = count[i], weight_to[bin + 1] = weight[i];
     }
     if (threadIdx.x == 0) count_to[0] = 0, weight_to[0] = 0.0;
     __syncthreads();  // bins below i hold count_to[i], weight_to[i]
     cut c = {0, BINS - 2, 0, 0, 0.0, weight_to[BINS]};
-    bool few = a.top_k > 0 && (unsigned)a.top_k < count_to[BINS];
-    if (few) {
+    bool cuts_k = a.top_k > 0 && (unsigned)a.top_k < count_to[BINS];
+    if (cuts_k) {
         int low = 0, high = BINS;  // first i with count_to[i + 1] >= top_k
         while (low < high) {
             int i = (low + high) / 2;
@@ -206,7 +209,7 @@ static __device__ cut cut_of(const rules &a, const scratch &s)
         c.all = weight_to[low];  // and some of bin high
     }
     if (a.top_p < 1.0f) {
-        int low = 0, high = few ? c.high : BINS - 2;
+        int low = 0, high = cuts_k ? c.high : BINS - 2;
         while (low < high) {
             int i = (low + high) / 2;
             if (weight_to[i + 1] >= a.top_p * c.all)
@@ -215,28 +218,29 @@ static __device__ cut cut_of(const rules &a, const scratch &s)
                 low = i + 1;
         }
         c.low = low;
-        if (!few) c.high = low;
-    } else if (!few) {
+        if (!cuts_k) c.high = low;
+    } else if (!cuts_k) {
         c.low = BINS - 1;
     }
     c.count = count_to[c.low], c.weight = weight_to[c.low];
-    if (few) c.all = 0.0;  // some of bin high belongs to it
+    if (cuts_k) c.all = 0.0;  // some of bin high belongs to it
     return c;
 }
 
-/* Step 3: draws among the sure entries, lists those whose fate is open. */
-static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool filtered)
+/* Step 3: the best of the kept entries of each part; lists the open ones. */
+static __global__ void __launch_bounds__(PART_THREADS)
+    best_kernel(batch x, rules a, bool filtered)
 {
-    let_next_kernel_start();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
     row r = row_of(x, b, a.V);
     scratch s = scratch_of(x.workspace, b, a.V);
-    float most = 0.0f, never = -INFINITY;  // what is certainly surpassed
+    float max_z = 0.0f, lower = -INFINITY;  // of the winner's z with noise
     cut c = {};
     if (filtered) {
-        most = most_of(s.highest, parts);
-        never = most - LEAST_NOISE;
+        max_z = max_z_of(s.highest, parts);
+        lower = max_z + MIN_NOISE;
         c = cut_of(a, s);
         if (part == 0 && threadIdx.x == 0) {
             s.known->low = c.low, s.known->high = c.high, s.known->count = c.count;
@@ -247,9 +251,9 @@ static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool
     uint32_t number[4];
     bool whole = (uintptr_t)r.logits % sizeof(float4) == 0;  // four logits at a time
     int end = min(a.V, (part + 1) * a.part);
-    for (int i = part * a.part + threadIdx.x * 4; i < end; i += FEW * 4) {
+    for (int i = part * a.part + threadIdx.x * 4; i < end; i += PART_THREADS * 4) {
         alignas(16) float z[4];
-        float have = best ? fmaxf(value_of(best), never) : never;
+        float have = best ? fmaxf(value_of(best), lower) : lower;
         bool sure[4], some = false;
         if (whole && i + 4 <= end)
             *(float4 *)z = *(const float4 *)(r.logits + i);
@@ -262,14 +266,14 @@ static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool
             if (!sure[j]) continue;
             z[j] = score_of(a, z[j], r.seen && r.seen[i + j]);
             if (filtered) {
-                int bin = bin_of(z[j], most);
+                int bin = bin_of(z[j], max_z);
                 sure[j] = bin < c.low;
                 if (c.low <= bin && bin <= c.high) {
                     unsigned at = atomicAdd(&s.known->listed, 1u);
-                    if (at < LIST) s.list[at] = i + j;
+                    if (at < LIST_SIZE) s.list[at] = i + j;
                 }
             }
-            some |= sure[j] && !(z[j] + MOST_NOISE < have);
+            some |= sure[j] && !(z[j] + MAX_NOISE < have);
         }
         if (!some) continue;
         if (a.temperature > 0.0f) wb_random(number, r.seed, i / 4, r.pos, 0, 0);
@@ -280,7 +284,7 @@ static __global__ void __launch_bounds__(FEW) draw_kernel(batch x, rules a, bool
                                   a.temperature > 0.0f ? z[j] + gumbel(number[j]) : z[j],
                                   i + j));
     }
-    best = over_block<false>(best);
+    best = block_reduce<false>(best);
     if (threadIdx.x == 0) s.best[part] = best;
 }
 // END SOLUTION

@@ -1,48 +1,62 @@
 #!/bin/sh
-# The measurements behind the README's plots run, their CSVs are whole, and plots come out.
-# No time is judged.
+# The programs that measure for the README's plots run, their CSVs are complete, and the
+# plots are drawn. No time is asserted.
 . "$(dirname "$0")/../tap.sh"
 
 programs=$B/bench/tinylm
 small="--layers 3 --channels 32 --heads 2 --kv-heads 1 --hidden 40 --batch 1 --context 16"
-rows() { # CSV LINES: a head, that many lines, as many fields everywhere, a machine, no NaN
+# rows CSV LINES: a header and LINES lines, equally many fields, a machine, and no NaN
+rows() {
     awk -F, -v lines="$2" 'NR == 1 {n = NF}
         NF != n || $1 == "" || /nan|inf/ {print "line " NR ": " $0; bad = 1}
-        END {if (NR != lines + 1) {print NR - 1 " lines, not " lines; bad = 1} exit bad}' "$1"
+        END {
+            if (NR != lines + 1) {print NR - 1 " lines, not " lines; bad = 1}
+            exit bad
+        }' "$1"
 }
-plot() { # NAME CSV: a PNG that has a picture in it
+plot() { # NAME CSV: writes a PNG that is not empty
     MPLCONFIGDIR=$TMP "$PYTHON" "tools/plot_$1.py" "$2" "$TMP/$1.png" &&
         [ "$(head -c 8 "$TMP/$1.png" | od -An -c | tr -d ' \n')" = '211PNG\r\n032\n' ] &&
         [ "$(wc -c <"$TMP/$1.png")" -gt 5000 ]
 }
 
 for arch in llama griffin; do
-    check "kv: $arch" "$programs/kv" --csv "$TMP/kv.csv" --runs 3 --longest 64 $small --arch $arch \
-        --dtype $([ $arch = llama ] && echo f32 || echo bf16)
-    check "memory: $arch" "$programs/memory" --csv "$TMP/memory.csv" --longest 256 $small --arch $arch
+    check "kv: $arch" "$programs/kv" --csv "$TMP/kv.csv" --runs 3 --longest 64 $small \
+        --arch $arch --dtype $([ $arch = llama ] && echo f32 || echo bf16)
+    check "memory: $arch" "$programs/memory" --csv "$TMP/memory.csv" --longest 256 \
+        $small --arch $arch
 done
-check "kv.csv: two lengths, with a cache and without, three runs each" rows "$TMP/kv.csv" 24
+check "kv.csv: two lengths, with and without a cache, three runs each" \
+    rows "$TMP/kv.csv" 24
 check "memory.csv: four lengths" rows "$TMP/memory.csv" 8
-counted() { # the allocator's count is the formula's, but for the alignment of 9 pieces
+# The allocator counts what the formula says, except for the alignment of 9 allocations.
+counted() {
     awk -F, 'NR > 1 && ($7 < $8 || $7 >= $8 + 9 * 256) {print; exit 1}' "$TMP/memory.csv"
 }
-check "what the allocator counts is what the formula says" counted
-flat() { awk -F, '$3 == "griffin" && $5 >= 64 {if (b && b != $7) exit 1; b = $7}' "$TMP/memory.csv"; }
-check "behind its window griffin's caches do not grow" flat
+check "the allocator counts what the formula says" counted
+flat() {
+    awk -F, '$3 == "griffin" && $5 >= 64 {if (b && b != $7) exit 1; b = $7}' \
+        "$TMP/memory.csv"
+}
+check "Griffin's caches do not grow beyond the window" flat
 for code in naive fused residual; do
-    check "ablation: $code" "$programs/ablation.$code" --csv "$TMP/ablation.csv" --runs 2 $small
+    check "ablation: $code" "$programs/ablation.$code" --csv "$TMP/ablation.csv" \
+        --runs 2 $small
 done
-check "ablation.csv: step and forward, launches and graph" rows "$TMP/ablation.csv" 24
+check "ablation.csv: step and forward, as launches and as a graph" \
+    rows "$TMP/ablation.csv" 24
 for name in kv memory ablation; do check "plot_$name" plot $name "$TMP/$name.csv"; done
 for run in a b; do printf 'step,loss,val\n1,4,\n2,3,3.5\n3,2.5,\n' >"$TMP/$run.csv"; done
-check "plot_training of two runs" env MPLCONFIGDIR="$TMP" "$PYTHON" tools/plot_training.py \
+check "plot_training with two runs" \
+    env MPLCONFIGDIR="$TMP" "$PYTHON" tools/plot_training.py \
     "$TMP/a.csv" "$TMP/b.csv" "$TMP/training.png"
-check_fails "a CSV without its columns is named" "no column 'machine'" \
+check_fails "the error names a missing column" "no column 'machine'" \
     "$PYTHON" tools/plot_kv.py "$TMP/a.csv" "$TMP/x.png"
-check_fails "a missing CSV is named" "none.csv" "$PYTHON" tools/plot_kv.py "$TMP/none.csv" "$TMP/x.png"
-check_fails "a CSV of another program is not added to" "has other columns" \
+check_fails "the error names a missing CSV" "none.csv" \
+    "$PYTHON" tools/plot_kv.py "$TMP/none.csv" "$TMP/x.png"
+check_fails "a CSV of another program is not extended" "has other columns" \
     "$programs/kv" --csv "$TMP/memory.csv"
-check_fails "no CSV" "give --csv FILE" "$programs/kv"
-check_fails "a number of runs that is none" "--runs: 'x' is not a whole number" \
+check_fails "--csv is required" "give --csv FILE" "$programs/kv"
+check_fails "--runs must be a whole number" "--runs: 'x' is not a whole number" \
     "$programs/kv" --csv "$TMP/y.csv" --runs x
 tap_done

@@ -1,6 +1,6 @@
-/* intruder.c - tries one thing that a lab's program must not be able to do, and says
- * "held: errno" (exit 0) or "GOT THROUGH" (exit 1). `intruder works` checks that what a
- * lab needs still works.     intruder ATTACK [ARGUMENT] */
+/* intruder.c - tries one thing that the sandbox must forbid. It prints "held: ERROR"
+ * (exit 0) or "GOT THROUGH" (exit 1). `intruder works` checks that a lab can still work.
+ *     intruder ATTACK [ARGUMENT] */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int early_errno = -1; /* of the fork that is tried before main */
+static int early_errno = -1; /* of the fork before main */
 
 __attribute__((constructor)) static void before_main(void)
 {
@@ -41,21 +41,21 @@ static long read_some(const char *path, int flags)
     return fd < 0 ? -1 : read(fd, &byte, 1);
 }
 
-static long of_parent(const char *file)
+static long read_parent(const char *file)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", getppid(), file);
     return read_some(path, O_RDONLY);
 }
 
-static long open_descriptors(void) /* beside stdin, stdout and stderr */
+static long open_descriptors(void) /* other than stdin, stdout and stderr */
 {
     for (int fd = 3; fd < 4096; fd++)
         if (fcntl(fd, F_GETFD) >= 0) return fd;
     return errno = EBADF, -1;
 }
 
-static long program_again(void) /* a second start by the descriptor of the first */
+static long exec_again(void) /* starts a program through an open descriptor */
 {
     char *none[] = {NULL};
     int fd = open("/proc/self/exe", O_PATH);
@@ -64,20 +64,23 @@ static long program_again(void) /* a second start by the descriptor of the first
     return syscall(SYS_execveat, 1000, "", none, none, AT_EMPTY_PATH);
 }
 
-static long connect_to_itself(void) /* a socket of the abstract kind, as a driver binds */
+/* The socket has an abstract name, like the one that CUDA's driver binds. */
+static long connect_to_itself(void)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "warpbook-%d", (int)getpid());
-    int door = socket(AF_UNIX, SOCK_STREAM, 0), visitor = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (bind(door, (struct sockaddr *)&name, sizeof name) || listen(door, 1)) return -1;
-    return connect(visitor, (struct sockaddr *)&name, sizeof name);
+    int server = socket(AF_UNIX, SOCK_STREAM, 0);
+    int client = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (bind(server, (struct sockaddr *)&name, sizeof name)) return -1;
+    if (listen(server, 1)) return -1;
+    return connect(client, (struct sockaddr *)&name, sizeof name);
 }
 
 static long grow(size_t step)
 {
     for (size_t total = 0; total < (size_t)1 << 36; total += step) {
-        char *p =
-            mmap(NULL, step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        int access = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+        char *p = mmap(NULL, step, access, flags, -1, 0);
         if (p == MAP_FAILED) return -1;
         for (size_t i = 0; i < step; i += 4096)
             p[i] = 1;
@@ -89,8 +92,8 @@ static long attack(const char *what, const char *with)
 {
     char *none[] = {NULL}, byte = 0;
     pid_t parent = getppid();
-    struct iovec here = {&byte, 1}, there = {(void *)with, 1};
-    struct rlimit more = {1 << 20, 1 << 20};
+    struct iovec local = {&byte, 1}, remote = {(void *)with, 1};
+    struct rlimit raised = {1 << 20, 1 << 20};
     struct clone_args flags = {.exit_signal = SIGCHLD};
     int fds[2] = {-1, -1};
 #define IS(name) (strcmp(what, name) == 0)
@@ -104,9 +107,9 @@ static long attack(const char *what, const char *with)
     if (IS("unlink")) return unlink(with);
     if (IS("rename")) return rename(with, "/tmp/renamed");
     if (IS("mkdir")) return mkdir(with, 0700);
-    if (IS("parent-memory")) return of_parent("mem");
-    if (IS("parent-environment")) return of_parent("environ");
-    if (IS("parent-maps")) return of_parent("maps");
+    if (IS("parent-memory")) return read_parent("mem");
+    if (IS("parent-environment")) return read_parent("environ");
+    if (IS("parent-maps")) return read_parent("maps");
     if (IS("own-memory")) return open("/proc/self/mem", O_RDWR);
     if (IS("descriptors")) return open_descriptors();
     if (IS("environment")) return getenv("EXPECTED") ? 0 : (errno = ENOENT, -1);
@@ -116,21 +119,21 @@ static long attack(const char *what, const char *with)
     if (IS("signal-by-owner"))
         return pipe(fds) != 0 ? -1 : fcntl(fds[0], F_SETOWN, parent);
     if (IS("trace")) return ptrace(PTRACE_ATTACH, parent, 0, 0);
-    if (IS("vm-read")) return process_vm_readv(parent, &here, 1, &there, 1, 0);
+    if (IS("vm-read")) return process_vm_readv(parent, &local, 1, &remote, 1, 0);
     if (IS("pidfd")) return syscall(434, parent, 0);
     if (IS("fork")) return fork();
     if (IS("vfork"))
         return syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
     if (IS("clone3")) return syscall(435, &flags, sizeof flags);
     if (IS("exec")) return execve("/usr/lib64/ld-linux-x86-64.so.2", none, none);
-    if (IS("exec-again")) return program_again();
+    if (IS("exec-again")) return exec_again();
     if (IS("system")) return system("true") == 0 ? 0 : -1;
     if (IS("socket")) return socket(AF_UNIX, SOCK_STREAM, 0);
     if (IS("internet")) return socket(AF_INET, SOCK_STREAM, 0);
     if (IS("connect")) return connect_to_itself();
     if (IS("io_uring")) return syscall(425, 4, NULL);
     if (IS("outlive")) return prctl(PR_SET_PDEATHSIG, 0);
-    if (IS("raise-limit")) return setrlimit(RLIMIT_NOFILE, &more);
+    if (IS("raise-limit")) return setrlimit(RLIMIT_NOFILE, &raised);
     if (IS("memory")) return grow(64 << 20);
     if (IS("terminal")) return open("/dev/tty", O_RDWR);
     printf("unknown attack %s\n", what);
@@ -148,12 +151,12 @@ static int works(void)
     int ran = 0;
     pthread_t thread;
     if (pthread_create(&thread, NULL, thread_main, &ran) != 0)
-        return puts("no thread"), 1;
+        return puts("cannot create a thread"), 1;
     pthread_join(thread, NULL);
-    struct rlimit asked;
+    struct rlimit limit;
     void *memory = malloc(1 << 26);
-    if (!ran || !memory || getrlimit(RLIMIT_NOFILE, &asked) != 0) return 1;
-    if (sysconf(_SC_NPROCESSORS_ONLN) < 1) return puts("no CPU count"), 1;
+    if (!ran || !memory || getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 1) return puts("cannot count the CPUs"), 1;
     int fd = open("/dev/urandom", O_RDONLY);
     return fd < 0 || puts("works") < 0;
 }

@@ -32,7 +32,7 @@ check_fails "names of one lab clash with the other's when they are not isolated"
     sh -c "cd '$tree' && ${LD:-ld} -r $B/objects/labs/lab01_twice/twice.o $B/objects/labs/lab02_thrice/thrice.o -o '$TMP/x.o'"
 
 says "MINE names one lab" "twice=20.5 twice_back=20.5 thrice=30.25 thrice_back=30.25" MINE=thrice
-check_fails "MINE names no lab" "MINE=fourfold: no such lab; say all, none or some of" \
+check_fails "MINE names no lab" "MINE=fourfold: no such lab; use all, none or some of" \
     tiny_link MINE=fourfold
 
 starter() { # a program that calls one

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The sandbox of a lab's program: what is needed works, and every way out that is known is
-# tried from inside by tests/labs/intruder.c. Each attack is first shown to succeed outside
-# of the fence where that does no harm: a check that cannot fail proves nothing.
+# The sandbox of a lab's program: what a lab needs works, and tests/labs/intruder.c tries
+# every known way out. Harmless attacks also run without the sandbox and must succeed:
+# a check that cannot fail proves nothing.
 . "$(dirname "$0")/../tap.sh"
-fence=$B/tests/labs/fence
+sandboxed=$B/tests/labs/sandboxed
 intruder=$B/tests/labs/intruder
 
-kernel=$("$fence" --describe)
+kernel=$("$sandboxed" --describe)
 echo "# sandbox: $kernel"
 if [ "$kernel" != "Landlock and seccomp" ]; then
     skip "the sandbox holds" "sandbox: $kernel"
@@ -15,22 +15,24 @@ fi
 
 secret=$TMP/expected
 echo 42 >"$secret"
-inside() { "$fence" "$intruder" "$@"; }
-beside() { "$fence" --device "$intruder" "$@"; }
+inside() { "$sandboxed" "$intruder" "$@"; }
+with_gpu() { "$sandboxed" --device "$intruder" "$@"; }
 
-check_says "threads, memory, facts about the machine" works inside works
-check_says "the same beside a card" works beside works
-check_says "abort ends the program, and only it" "ended by signal 6" inside abort
+check_says "threads, memory and the CPU count are available" works inside works
+check_says "the same with a GPU" works with_gpu works
+check_says "abort ends only the program" "ended by signal 6" inside abort
 
-# Outside of the fence these succeed, so that "held" below means the fence.
-for attack in "read $secret" "list ." "before-main" "write $secret" fork "kill" \
-    "socket" "internet" "connect" "own-memory" "parent-environment" "system" "clone3" "chmod $secret"; do
-    check_fails "without the fence: $attack" "GOT THROUGH" "$intruder" $attack
+# Without the sandbox these succeed, so "held" below means that the sandbox works.
+for attack in "read $secret" "list ." "before-main" "write $secret" fork "kill" "socket" \
+    "internet" "connect" "own-memory" "parent-environment" "system" "clone3" \
+    "chmod $secret"; do
+    check_fails "without the sandbox: $attack" "GOT THROUGH" "$intruder" $attack
 done
 
-files=("read $secret" "read grader/adapters/lab03.c" "read /etc/passwd" "list ." "list /" \
-    "list $TMP" "write $secret" "write /dev/stdout" "create $TMP/result" "truncate $secret" \
-    "chmod $secret" "unlink $secret" "rename $secret" "mkdir $TMP/dir" "terminal")
+files=("read $secret" "read grader/adapters/lab03.c" "read /etc/passwd" "list ." \
+    "list /" "list $TMP" "write $secret" "write /dev/stdout" "create $TMP/result" \
+    "truncate $secret" "chmod $secret" "unlink $secret" "rename $secret" \
+    "mkdir $TMP/dir" "terminal")
 for folder in reference solutions build/data; do
     [ -d "$folder" ] && files+=("list $folder")
 done
@@ -42,12 +44,13 @@ for attack in "${files[@]}" "${others[@]}" "${starts[@]}" "${more[@]}" "own-memo
     check_says "held: $attack" "held: " inside $attack
 done
 for attack in "${files[@]}" "${others[@]}" "${starts[@]}" "${more[@]}"; do
-    [ "$attack" = "write /dev/stdout" ] && continue # as inside: its own pipe
+    [ "$attack" = "write /dev/stdout" ] && continue # its own pipe
     [ "$attack" = "socket" ] && continue            # CUDA's driver binds one
-    check_says "held beside a card: $attack" "held: " beside $attack
+    check_says "held with a GPU: $attack" "held: " with_gpu $attack
 done
 check_says "memory is limited" "held: Cannot allocate" \
-    "$fence" --memory 300000000 "$intruder" memory
-check "the secret is as it was" grep -qx 42 "$secret"
-check_fails "a program that is not there" "cannot open the program" "$fence" "$TMP/none"
+    "$sandboxed" --memory 300000000 "$intruder" memory
+check "the secret is unchanged" grep -qx 42 "$secret"
+check_fails "a missing program is reported" "cannot open the program" \
+    "$sandboxed" "$TMP/none"
 tap_done

@@ -1,10 +1,10 @@
-# tiny.sh - sourced: a workbook in $TMP/tree with two labs of a few lines, whose learners
-# gave their helpers the same names. The build rules, tools and back end are the real ones.
+# tiny.sh - sourced: a workbook in $TMP/tree with two labs of a few lines each. Their
+# helpers have the same names. Build rules, tools and back end are the real ones.
 tree=$TMP/tree
 
-# tiny_source OP FACTOR BIAS [FUNCTION...]: a .cu that computes FACTOR x + BIAS. Every helper
-# has the same name in each lab and does something else: if two were mixed up, the results
-# would show it.
+# tiny_source OP FACTOR BIAS [FUNCTION...]: a .cu that computes FACTOR * x + BIAS. Every
+# helper has the same name in both labs but does something different, so the results show
+# whether the linker mixed them up.
 tiny_source() {
     tiny_op=$1 tiny_factor=$2 tiny_bias=$3
     shift 3
@@ -16,7 +16,11 @@ int threads(void) { return 32 * $tiny_factor; }
 struct factor { static float value(void) { return $tiny_factor.0f; } };
 template <typename E> struct launches { static int count; };
 template <typename E> int launches<E>::count = 1000 * $tiny_factor;
-template <typename E> inline int &calls(void) { static int n = 100 * $tiny_factor; return n; }
+template <typename E> inline int &calls(void)
+{
+    static int n = 100 * $tiny_factor;
+    return n;
+}
 
 template <typename E> __global__ void scale(E *out, const E *x, int n, float factor)
 {
@@ -39,8 +43,9 @@ template <typename E> wb_status run(E *out, const E *x, int n, cudaStream_t stre
 }
 EOF
     for tiny_function in "$@"; do
-        echo "wb_status ${tiny_op}_${tiny_function}_f32(float *out, const float *x, int n,"
-        echo "    cudaStream_t stream) { return run<float>(out, x, n, stream); }"
+        echo "wb_status ${tiny_op}_${tiny_function}_f32("
+        echo "    float *out, const float *x, int n, cudaStream_t stream)"
+        echo "{ return run<float>(out, x, n, stream); }"
     done
 }
 
@@ -80,7 +85,7 @@ tiny_tree() {
 enum { N = 200 };
 typedef wb_status launcher(float *out, const float *x, int n, cudaStream_t stream);
 
-/* Prints what the launcher makes of x = 10: the same for all elements, or "mixed". */
+/* Prints the result for x = 10, which must be the same in all elements. */
 static void show(const char *name, launcher *f)
 {
     float x[N], y[N], *dx, *dy;
@@ -108,16 +113,16 @@ int main(void)
 EOF
 }
 
-# Joins $B/kernels.o and the program; arguments are make's.
+# Links $B/kernels.o and the program. The arguments go to make.
 tiny_link() {
     (cd "$tree" && make -s "$B/kernels.o" "$B/program" BACKEND="$BACKEND" -f Makefile \
         -f program.mk "$@")
 }
 tiny_run() { tiny_link "$@" && "$tree/$B/program"; }
-# Only the lines with results, in one line.
+# Only the results, on one line.
 tiny_results() { tiny_run "$@" >"$TMP/run" && grep = "$TMP/run" | paste -sd' '; }
 
-# The receipt that the grader writes: tiny_pass lab01 twice FUNCTION...
+# tiny_pass lab01 twice FUNCTION...: writes a receipt like the grader's.
 tiny_pass() {
     (cd "$tree" && mkdir -p "$B/passed" && "$PYTHON_REAL" - "$@" <<'EOF'
 import json, os, sys

@@ -1,4 +1,4 @@
-/* adapters.c - a typed call for each function of common/ops/ops.h. */
+/* adapters.c - one typed call per function of common/ops/ops.h. */
 #include "adapters.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 static wb_blas *blas(void)
 {
-    static wb_blas *one; /* kept: made by the first run, used by the captured one */
-    if (!one) WB_CHECK(wb_blas_create(&one));
-    return one;
+    static wb_blas *handle; /* created in the first run, also used by the captured run */
+    if (!handle) WB_CHECK(wb_blas_create(&handle));
+    return handle;
 }
 
 static wb_status run_matmul_forward(const struct call *c)
@@ -201,7 +201,7 @@ const struct adapter adapters[] = {
     {NULL, NULL, NULL},
 };
 
-/* These pointers are never followed: the sizes are refused, or there is nothing to do. */
+/* These pointers are never read: the arguments are invalid, or there is nothing to do. */
 void test_refusals(void)
 {
     static float x[4];
@@ -223,10 +223,10 @@ void test_refusals(void)
     tap(attention_gemm_backward_f32(
             x, x, x, x, x, x, x, x, 1, 1, 1, 1, 1, 1, 1, 1, 1.0f, x, 3, blas(), NULL) ==
             WB_NO_SPACE,
-        "attention backward: too small a workspace");
+        "attention backward: the workspace is too small");
     tap(embedding_backward_f32(x, x, token, 1, 4, 1, 1.0f, x, 4, NULL) == WB_NO_SPACE,
-        "embedding backward: too small a workspace");
-    tap(sum_f32(x, x, 4, x, 0, NULL) == WB_NO_SPACE, "sum: too small a workspace");
+        "embedding backward: the workspace is too small");
+    tap(sum_f32(x, x, 4, x, 0, NULL) == WB_NO_SPACE, "sum: the workspace is too small");
     tap(softcap_f32(x, x, 4, 0.0f, NULL) == WB_BAD_SHAPE, "softcap: cap is 0");
     tap(dropout_forward_f32(x, x, st, 4, 1.0f, 0, NULL) == WB_BAD_SHAPE,
         "dropout: p is 1");

@@ -4,10 +4,12 @@
 #include "../../grader/harness.h"
 #include "ops.h"
 
-wb_train *
-state_from(const float *st, cudaStream_t stream); /* ten numbers on the device */
+/* Copies st, ten numbers on the device, into a wb_train on the device, and back. */
+wb_train *state_from(const float *st, cudaStream_t stream);
 void state_to(float *st, cudaStream_t stream);
 void free_state(void);
-void test_refusals(void); /* bad arguments give the statuses that the header names */
+
+/* Tests that bad arguments return the status that the header names. */
+void test_refusals(void);
 
 #endif

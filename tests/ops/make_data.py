@@ -1,8 +1,8 @@
-"""make_data.py - inputs and expected outputs of tests/ops/cases, for the test program.
+"""make_data.py - inputs and expected outputs of tests/ops/cases, for the program ops.c.
 
     python tests/ops/make_data.py OUT [--seed 0x5eed]
 
-The files can be carried to a machine without Python.
+The files also work on a computer without Python.
 """
 
 import argparse

@@ -1,10 +1,11 @@
-/* ops.c - runs the given ops on files of inputs and compares with files of results.
+/* ops.c - runs the given ops on stored inputs and compares with stored expected outputs.
  *
- *     ops DIR [PATTERN]     DIR as tests/ops/make_data.py wrote it
+ *     ops DIR [PATTERN]     DIR is what tests/ops/make_data.py wrote
  *
- * Every case runs three times: plainly, again, and as a replayed graph. All must agree
- * with the reference within its tolerances, have equal bits, and leave alone everything
- * that is no output: inputs, gaps between rows, and guard bands around each buffer.
+ * Every case runs three times: twice directly and once as a replayed graph. The first run
+ * must agree with the reference within the tolerances, and the others must give the same
+ * bits. No run may change anything that is not an output: inputs, gaps between rows, and
+ * the red zones around each buffer.
  */
 #include "adapters.h"
 #include "safetensors.h"
@@ -17,23 +18,23 @@
 
 #include "../tap.h"
 
-enum { GUARD = 512, MOST = 16, PLAIN = 0, AGAIN, REPLAYED, RUNS };
-#define POISON 0xFF /* NaN in every type */
+enum { RED_ZONE = 512, MAX_BUFFERS = 16, FIRST = 0, SECOND, REPLAYED, RUNS };
+#define POISON 0xFF /* NaN in every float type */
 
 struct buffer {
     char name[64];
     st_dtype dtype;
-    size_t bytes;  /* without the guards */
-    char *device;  /* with them */
-    char *before;  /* what all of it held before the call */
-    char *after;   /* and now */
-    char *first;   /* and after the first run */
+    size_t bytes; /* without the red zones; the arrays below include them */
+    char *device;
+    char *before;  /* the contents before a run */
+    char *after;   /* after this run */
+    char *first;   /* after the first run */
     char *covered; /* 1 for each byte that is part of an output */
 };
 
 struct argument {
     char name[64];
-    int buffer; /* -1: NULL is passed */
+    int buffer; /* -1: the argument is NULL */
     size_t offset, elements, row, stride;
     bool written;
 };
@@ -42,15 +43,15 @@ struct call {
     st_file *in, *want;
     json_t *json;
     const struct adapter *adapter;
-    struct buffer buffers[MOST + 1]; /* the last one is the workspace */
-    struct argument args[MOST + 16];
+    struct buffer buffers[MAX_BUFFERS + 1]; /* the last one is the workspace */
+    struct argument args[MAX_BUFFERS + 16];
     int buffer_count, arg_count;
     size_t workspace_bytes;
     bool has_workspace;
     cudaStream_t stream;
 };
 
-static void give_up(const char *what, const char *name)
+static void bail_out(const char *what, const char *name)
 {
     printf("Bail out! %s: %s\n", name, what);
     exit(2);
@@ -59,10 +60,10 @@ static void give_up(const char *what, const char *name)
 #define CHECK_CUDA(call) check_cuda((call), #call)
 static void check_cuda(cudaError_t error, const char *what)
 {
-    if (error != cudaSuccess) give_up(cudaGetErrorString(error), what);
+    if (error != cudaSuccess) bail_out(cudaGetErrorString(error), what);
 }
 
-/* --- what the adapters ask (grader/harness.h) --------------------------------------- */
+/* --- what the adapters call (grader/harness.h) -------------------------------------- */
 
 enum dtype dtype(const struct call *c)
 {
@@ -79,16 +80,16 @@ void *arg(const struct call *c, const char *name)
         if (strcmp(a->name, name) != 0) continue;
         if (a->buffer < 0) return NULL;
         const struct buffer *b = &c->buffers[a->buffer];
-        return b->device + GUARD + a->offset * st_dtype_size(b->dtype);
+        return b->device + RED_ZONE + a->offset * st_dtype_size(b->dtype);
     }
-    give_up("the case has no such argument", name);
+    bail_out("the case has no such argument", name);
     return NULL;
 }
 
 static double scalar(const struct call *c, const char *name)
 {
     json_t *value = json_object_get(json_object_get(c->json, "scalars"), name);
-    if (!json_is_number(value)) give_up("the case has no such number", name);
+    if (!json_is_number(value)) bail_out("the case has no such number", name);
     return json_number_value(value);
 }
 int size(const struct call *c, const char *name)
@@ -105,18 +106,18 @@ cudaStream_t stream(const struct call *c)
 }
 void *workspace(const struct call *c)
 {
-    return c->has_workspace ? c->buffers[c->buffer_count].device + GUARD : NULL;
+    return c->has_workspace ? c->buffers[c->buffer_count].device + RED_ZONE : NULL;
 }
 size_t workspace_bytes(const struct call *c)
 {
     return c->workspace_bytes;
 }
 
-/* --- a case from its files ---------------------------------------------------------- */
+/* --- loading a case ----------------------------------------------------------------- */
 
 static void make_buffer(struct buffer *b, const void *values)
 {
-    size_t whole = b->bytes + 2 * GUARD;
+    size_t whole = b->bytes + 2 * RED_ZONE;
     void *device = NULL;
     CHECK_CUDA(cudaMalloc(&device, whole));
     b->device = device;
@@ -125,17 +126,16 @@ static void make_buffer(struct buffer *b, const void *values)
     b->first = malloc(whole);
     b->covered = calloc(whole, 1);
     if (!b->before || !b->after || !b->first || !b->covered)
-        give_up("out of memory", b->name);
+        bail_out("out of memory", b->name);
     memset(b->before, POISON, whole);
-    if (values) memcpy(b->before + GUARD, values, b->bytes);
+    if (values) memcpy(b->before + RED_ZONE, values, b->bytes);
 }
 
 static void read_buffers(struct call *c)
 {
     json_t *list = json_object_get(c->json, "buffers"), *item;
     size_t i;
-    json_array_foreach(list, i, item)
-    {
+    json_array_foreach(list, i, item) {
         struct buffer *b = &c->buffers[c->buffer_count++];
         snprintf(
             b->name, sizeof b->name, "%s",
@@ -164,8 +164,7 @@ static void read_argument(struct call *c, json_t *item)
     a->elements = 1;
     json_t *n;
     size_t i;
-    json_array_foreach(json_object_get(item, "shape"), i, n)
-    {
+    json_array_foreach(json_object_get(item, "shape"), i, n) {
         a->row = (size_t)json_integer_value(n);
         a->elements *= a->row;
     }
@@ -173,7 +172,7 @@ static void read_argument(struct call *c, json_t *item)
     size_t bytes = st_dtype_size(b->dtype);
     for (i = 0; a->written && i < a->elements; i++) {
         size_t at = a->offset + i / a->row * a->stride + i % a->row;
-        memset(b->covered + GUARD + at * bytes, 1, bytes);
+        memset(b->covered + RED_ZONE + at * bytes, 1, bytes);
     }
 }
 
@@ -182,18 +181,20 @@ static void open_case(struct call *c, const char *dir, const char *name)
     char path[4096];
     wb_error error;
     snprintf(path, sizeof path, "%s/%s.a.in.safetensors", dir, name);
-    if (!(c->in = st_open(path, &error))) give_up(error.text, path);
+    if (!(c->in = st_open(path, &error))) bail_out(error.text, path);
     snprintf(path, sizeof path, "%s/%s.a.want.safetensors", dir, name);
-    if (!(c->want = st_open(path, &error))) give_up(error.text, path);
+    if (!(c->want = st_open(path, &error))) bail_out(error.text, path);
     c->json = json_loads(st_metadata(c->in, "call"), 0, NULL);
-    if (!c->json) give_up("the call is no JSON", path);
+    if (!c->json) bail_out("the metadata \"call\" is not JSON", path);
     const char *function = json_string_value(json_object_get(c->json, "function"));
     for (c->adapter = adapters; strcmp(c->adapter->function, function) != 0; c->adapter++)
-        if (!c->adapter[1].function) give_up("no adapter", function);
+        if (!c->adapter[1].function)
+            bail_out("no adapter in tests/ops/adapters.c", function);
     read_buffers(c);
     json_t *item;
     size_t i;
-    json_array_foreach(json_object_get(c->json, "args"), i, item) read_argument(c, item);
+    json_array_foreach(json_object_get(c->json, "args"), i, item)
+        read_argument(c, item);
     CHECK_CUDA(cudaStreamCreate(&c->stream));
     if (c->adapter->workspace) {
         struct buffer *b = &c->buffers[c->buffer_count];
@@ -201,7 +202,7 @@ static void open_case(struct call *c, const char *dir, const char *name)
         c->workspace_bytes = b->bytes = c->adapter->workspace(c);
         b->dtype = ST_U8;
         make_buffer(b, NULL);
-        memset(b->covered + GUARD, 1, b->bytes);
+        memset(b->covered + RED_ZONE, 1, b->bytes);
     }
 }
 
@@ -223,7 +224,7 @@ static void close_case(struct call *c)
     st_close(c->want);
 }
 
-/* --- a run -------------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------------------ */
 
 static wb_status run_captured(struct call *c)
 {
@@ -246,7 +247,7 @@ static wb_status run(struct call *c, int which)
     for (int i = 0; i < all_buffers(c); i++) {
         struct buffer *b = &c->buffers[i];
         CHECK_CUDA(cudaMemcpy(
-            b->device, b->before, b->bytes + 2 * GUARD, cudaMemcpyHostToDevice));
+            b->device, b->before, b->bytes + 2 * RED_ZONE, cudaMemcpyHostToDevice));
     }
     CHECK_CUDA(cudaDeviceSynchronize());
     wb_status status = which == REPLAYED ? run_captured(c) : c->adapter->run(c);
@@ -255,16 +256,16 @@ static wb_status run(struct call *c, int which)
     for (int i = 0; i < all_buffers(c); i++) {
         struct buffer *b = &c->buffers[i];
         CHECK_CUDA(cudaMemcpy(
-            b->after, b->device, b->bytes + 2 * GUARD, cudaMemcpyDeviceToHost));
+            b->after, b->device, b->bytes + 2 * RED_ZONE, cudaMemcpyDeviceToHost));
     }
     return status;
 }
 
-/* --- judgement ---------------------------------------------------------------------- */
+/* --- checking ----------------------------------------------------------------------- */
 
 static double value_at(const struct buffer *b, size_t i)
 {
-    const char *p = b->after + GUARD + i * st_dtype_size(b->dtype);
+    const char *p = b->after + RED_ZONE + i * st_dtype_size(b->dtype);
     float f;
     uint16_t h;
     int32_t n;
@@ -309,22 +310,22 @@ static int wrong_values(const struct call *c, const char *name)
             if (fabs(got - y[j]) <= tolerance[j]) continue;
             if (wrong++ == 0)
                 printf(
-                    "# %s: %s[%zu] is %.9g, not %.9g +- %.2g\n", name, a->name, j, got,
-                    y[j], tolerance[j]);
+                    "# %s: %s[%zu] is %.9g, expected %.9g +- %.2g\n", name, a->name, j,
+                    got, y[j], tolerance[j]);
         }
     }
     return wrong;
 }
 
-static int touched(const struct call *c, const char *name)
+static int changed_bytes(const struct call *c, const char *name)
 {
     int bytes = 0;
     for (int i = 0; i < all_buffers(c); i++) {
         const struct buffer *b = &c->buffers[i];
-        for (size_t j = 0; j < b->bytes + 2 * GUARD; j++)
+        for (size_t j = 0; j < b->bytes + 2 * RED_ZONE; j++)
             if (!b->covered[j] && b->after[j] != b->before[j] && bytes++ == 0)
                 printf(
-                    "# %s: byte %td of %s was changed\n", name, (ptrdiff_t)j - GUARD,
+                    "# %s: byte %td of %s has changed\n", name, (ptrdiff_t)j - RED_ZONE,
                     b->name[0] ? b->name : "the workspace");
     }
     return bytes;
@@ -335,31 +336,31 @@ static int differs(const struct call *c)
     for (int i = 0; i < c->buffer_count; i++)
         if (memcmp(
                 c->buffers[i].first, c->buffers[i].after,
-                c->buffers[i].bytes + 2 * GUARD))
+                c->buffers[i].bytes + 2 * RED_ZONE))
             return 1;
     return 0;
 }
 
 static void test_case(const char *dir, const char *name)
 {
-    static const char *const how[] = {"", "again: ", "replayed: "};
+    static const char *const how[] = {"", "second run: ", "replayed: "};
     struct call c;
     memset(&c, 0, sizeof c);
     open_case(&c, dir, name);
     int ok = 1;
-    for (int which = PLAIN; which < RUNS && ok; which++) {
+    for (int which = FIRST; which < RUNS && ok; which++) {
         wb_status status = run(&c, which);
         if (status != WB_OK)
             printf("# %s: %s%s\n", name, how[which], wb_status_name(status));
-        ok = status == WB_OK && touched(&c, name) == 0;
-        if (ok && which == PLAIN) {
+        ok = status == WB_OK && changed_bytes(&c, name) == 0;
+        if (ok && which == FIRST) {
             ok = wrong_values(&c, name) == 0;
             for (int i = 0; i < c.buffer_count; i++)
                 memcpy(
                     c.buffers[i].first, c.buffers[i].after,
-                    c.buffers[i].bytes + 2 * GUARD);
+                    c.buffers[i].bytes + 2 * RED_ZONE);
         } else if (ok && differs(&c)) {
-            printf("# %s: %sother bits\n", name, how[which]);
+            printf("# %s: %sthe bits differ\n", name, how[which]);
             ok = 0;
         }
     }
@@ -372,16 +373,14 @@ int main(int argc, char **argv)
     if (argc < 2) {
         fprintf(
             stderr,
-            "usage: ops DIR [PATTERN]; DIR is what tests/ops/make_data.py writes\n");
+            "usage: ops DIR [PATTERN] (DIR is written by tests/ops/make_data.py)\n");
         return 2;
     }
     char path[4096], name[256];
     snprintf(path, sizeof path, "%s/names", argv[1]);
     FILE *names = fopen(path, "r");
     if (!names) {
-        fprintf(
-            stderr, "%s: cannot be opened: run tests/ops/make_data.py %s\n", path,
-            argv[1]);
+        fprintf(stderr, "cannot open %s: run tests/ops/make_data.py %s\n", path, argv[1]);
         return 2;
     }
     while (fscanf(names, "%255s", name) == 1)

@@ -1,4 +1,4 @@
-/* state.cu - wb_train as an array of ten floats, in the order of reference/ops.py. */
+/* state.cu - wb_train to and from ten floats, in the order of reference/ops.py. */
 #include "ops.h"
 
 static wb_train *state;

@@ -1,9 +1,10 @@
 /* 03_vector.cu - 16-byte accesses.
  *
- * Lesson: a thread takes V neighbouring pairs: one vector of x_i, one of x_j, and V cosines
- * and sines as vectors of four floats. Where D, N/2, ld or an address does not allow it, V is
- * 1. Several tokens share a block, so that short tokens fill it too. Now the table is most of
- * what a thread reads: in bf16 64 bytes for 32 of x, though from the caches.
+ * Lesson: a thread takes V neighbouring pairs: one vector of x_i, one of x_j, and V
+ * cosines and sines as vectors of four floats. Where D, N/2, ld or an address does not
+ * allow it, V is 1. Several tokens share a block, so that short tokens fill it too. Now
+ * the table is most of what a thread reads: in bf16 64 bytes for 32 of x, though from the
+ * caches.
  */
 #include "rope.h"
 

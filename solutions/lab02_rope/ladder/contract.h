@@ -1,5 +1,5 @@
-/* contract.h - the end of every rung: the functions of rope.h in each element type, from the
- * template rotate above the #include. */
+/* contract.h - the end of every rung: the functions of rope.h in each element type, from
+ * the template rotate above the #include. */
 template <typename E>
 static wb_status checked_rotate(
     E *out, const E *x, const float *cis, const int *pos, float sign, int B, int T, int H,

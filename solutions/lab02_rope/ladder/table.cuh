@@ -1,5 +1,5 @@
-/* table.cuh - the table of cosines and sines, the same for every rung: one thread per pair,
- * in double, because in float the angle of position p would be off by 2^-24 p. */
+/* table.cuh - the table of cosines and sines, the same for every rung: one thread per
+ * pair, in double, because in float the angle of position p would be off by 2^-24 p. */
 static __global__ void table_kernel(float *cis, long long pairs, int half, float base)
 {
     long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;  // [0, P*N/2)

@@ -1,10 +1,10 @@
-/* 01_naive.cu - a thread per row, as the formula reads.
+/* 01_naive.cu - one thread per row, as the formula reads.
  *
- * Right, and a few per cent of the speed of memory. Neighbouring threads are C elements
- * apart, so each of a warp's 32 accesses needs a 32-byte sector of its own, of which it
- * uses 2 or 4 bytes before the cache loses it. 4096 rows are 4096 threads; an H200 can run
- * 270,000. dw is a thread per column: neighbours read neighbours, but a sum over R rows is
- * one long chain of dependent additions, and C threads are few.
+ * Correct, and a few per cent of the speed of memory. Neighbouring threads are C elements
+ * apart, so each of a warp's 32 accesses needs a 32-byte sector of its own. It uses 2 or
+ * 4 bytes of it before the cache evicts it. 4096 rows are 4096 threads; an H200 can run
+ * 270,000. dw has one thread per column: neighbouring threads read neighbouring columns,
+ * but a sum over R rows is one long chain of dependent additions, and C threads are few.
  */
 #include "rmsnorm.h"
 
@@ -44,8 +44,8 @@ static __global__ void dx_rows(
     float r = rstd[row], mean = r * (ux / C);
     for (int c = 0; c < C; c++) {
         float u = (float)dout[start + c] * (offset + (float)w[c]);
-        float past = dres ? (float)dres[start + c] : 0.0f;
-        dx[start + c] = (E)(past + r * (u - (float)x[start + c] * r * mean));
+        float through = dres ? (float)dres[start + c] : 0.0f;
+        dx[start + c] = (E)(through + r * (u - (float)x[start + c] * r * mean));
     }
 }
 
@@ -82,7 +82,7 @@ static void backward(
     E *dx, float *dw, const E *dout, const E *x, const E *w, const float *rstd,
     const E *dres, int R, int C, float offset, float *, cudaStream_t stream)
 {
-    // dw first: dx may take the place of dout
+    // dw first: dx may be dout
     dw_columns<<<(C + 127) / 128, 128, 0, stream>>>(dw, dout, x, rstd, R, C);
     dx_rows<<<(R + 127) / 128, 128, 0, stream>>>(
         dx, dout, x, w, rstd, dres, R, C, offset);

@@ -1,20 +1,19 @@
-/* 02_warp_per_row.cu - 32 threads share a row: neighbours read neighbours.
+/* 02_warp_per_row.cu - 32 threads share a row and read neighbouring columns.
  *
- * A warp's 32 loads now fill whole 128-byte lines, every byte of which is used, and 32
- * times as many threads keep memory busy. The 32 partial sums are added by shuffles,
- * without shared memory or barriers. The second loop over the row finds it in the cache.
- * dw: many blocks share the rows of a column, each writes a partial sum into a row of its
- * own in the workspace, and a second kernel adds those rows in a fixed order (atomics
- * would add in another order every time, and the last bits would differ).
+ * A warp's 32 loads now fill whole 128-byte lines, and every byte is used. 32 times as
+ * many threads keep the memory busy. Shuffles add the 32 partial sums, without shared
+ * memory or barriers. The second loop over the row finds it in the cache. dw: many blocks
+ * share the rows of a column. Each writes a partial sum into a row of its own in the
+ * workspace, and a second kernel adds those rows in a fixed order. Atomics would add in a
+ * different order each time and change the last bits.
  *
- * What is left: 2 bytes a thread and access in f16 are too few, see 03_vector.cu.
+ * What is left: 2 bytes per thread and access in f16 are too few: 03_vector.cu.
  */
 #include "rmsnorm.h"
 
-constexpr int WARP = 32;
-constexpr int ROWS = 4;        // rows, one warp each, that share a block
-constexpr int SHARE = 32;      // rows of one partial sum of dw
-constexpr int MOST_P = 65535;  // the limit of gridDim.y
+#include "partials.cuh"
+
+constexpr int ROWS_PER_BLOCK = 4;  // one warp each
 
 static __device__ float warp_sum(float v)  // the same in every lane
 {
@@ -28,7 +27,7 @@ static __global__ void forward_rows(
     E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int R, int C,
     float eps, float offset)
 {
-    int row = blockIdx.x * ROWS + threadIdx.y, lane = threadIdx.x;
+    int row = blockIdx.x * ROWS_PER_BLOCK + threadIdx.y, lane = threadIdx.x;
     if (row >= R) return;  // a whole warp
     size_t start = (size_t)row * C;
     float squares = 0.0f;
@@ -39,7 +38,7 @@ static __global__ void forward_rows(
     }
     float r = 1.0f / sqrtf(warp_sum(squares) / C + eps);
     if (rstd && lane == 0) rstd[row] = r;
-    const E *a = res ? sum : x;  // each lane reads what it wrote itself
+    const E *a = res ? sum : x;  // each lane reads only what it wrote
     for (int c = lane; c < C; c += WARP)
         out[start + c] = (E)((float)a[start + c] * r * (offset + (float)w[c]));
 }
@@ -49,7 +48,7 @@ static __global__ void dx_rows(
     E *dx, const E *dout, const E *x, const E *w, const float *rstd, const E *dres, int R,
     int C, float offset)
 {
-    int row = blockIdx.x * ROWS + threadIdx.y, lane = threadIdx.x;
+    int row = blockIdx.x * ROWS_PER_BLOCK + threadIdx.y, lane = threadIdx.x;
     if (row >= R) return;
     size_t start = (size_t)row * C;
     float ux = 0.0f;
@@ -58,8 +57,8 @@ static __global__ void dx_rows(
     float r = rstd[row], mean = r * (warp_sum(ux) / C);
     for (int c = lane; c < C; c += WARP) {
         float u = (float)dout[start + c] * (offset + (float)w[c]);
-        float past = dres ? (float)dres[start + c] : 0.0f;
-        dx[start + c] = (E)(past + r * (u - (float)x[start + c] * r * mean));
+        float through = dres ? (float)dres[start + c] : 0.0f;
+        dx[start + c] = (E)(through + r * (u - (float)x[start + c] * r * mean));
     }
 }
 
@@ -76,34 +75,14 @@ dw_partial(float *partial, const E *dout, const E *x, const float *rstd, int R, 
     partial[(size_t)blockIdx.y * C + c] = sum;
 }
 
-static __global__ void add_partials(float *dw, const float *partial, int P, int C)
-{
-    int c = blockIdx.x * blockDim.x + threadIdx.x;  // [0, C)
-    if (c >= C) return;
-    float sum = 0.0f;
-    for (int p = 0; p < P; p++)
-        sum += partial[(size_t)p * C + c];
-    dw[c] += sum;
-}
-
 template <typename E>
 static void forward(
     E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int R, int C,
     float eps, float offset, cudaStream_t stream)
 {
-    forward_rows<<<(R + ROWS - 1) / ROWS, dim3(WARP, ROWS), 0, stream>>>(
+    int blocks = (R + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK;
+    forward_rows<<<blocks, dim3(WARP, ROWS_PER_BLOCK), 0, stream>>>(
         out, sum, rstd, x, res, w, R, C, eps, offset);
-}
-
-static int shares(int R)
-{
-    int P = (R + SHARE - 1) / SHARE;
-    return P < MOST_P ? P : MOST_P;
-}
-
-static size_t backward_workspace(int R, int C)
-{
-    return R < 1 || C < 1 ? 0 : (size_t)shares(R) * C * sizeof(float);
 }
 
 template <typename E>
@@ -115,7 +94,8 @@ static void backward(
     dw_partial<<<dim3((C + 127) / 128, P), 128, 0, stream>>>(
         partial, dout, x, rstd, R, C);
     add_partials<<<(C + 127) / 128, 128, 0, stream>>>(dw, partial, P, C);
-    dx_rows<<<(R + ROWS - 1) / ROWS, dim3(WARP, ROWS), 0, stream>>>(
+    int blocks = (R + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK;
+    dx_rows<<<blocks, dim3(WARP, ROWS_PER_BLOCK), 0, stream>>>(
         dx, dout, x, w, rstd, dres, R, C, offset);
 }
 

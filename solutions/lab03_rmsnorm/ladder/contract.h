@@ -1,5 +1,5 @@
-/* contract.h - the end of every rung: the functions of rmsnorm.h in each element type, from
- * the templates forward, backward and backward_workspace above the #include. */
+/* contract.h - the end of every rung: the functions of rmsnorm.h in each element type,
+ * from the templates forward, backward and backward_workspace above the #include. */
 #define DEFINE(E, e)                                                                     \
     wb_status rmsnorm_forward_##e(                                                       \
         E *out, float *rstd, const E *x, const E *w, int R, int C, float eps,            \
@@ -42,3 +42,4 @@
 DEFINE(float, f32)
 DEFINE(wb_f16, f16)
 DEFINE(wb_bf16, bf16)
+#undef DEFINE

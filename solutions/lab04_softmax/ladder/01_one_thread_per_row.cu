@@ -1,10 +1,12 @@
 /* 01_one_thread_per_row.cu - the formulas, word for word: a thread does a whole row, in
- * three passes (maximum, sum, division). Neighbouring threads read elements that lie N
+ * three passes (maximum, sum, division). Neighbouring threads read elements that are N
  * apart, so every access of a warp touches 32 different lines of memory. */
 #include "softmax.h"
 #include <float.h>
 
-enum { THREADS = 128 };  // rows of a block
+#include "capped.cuh"
+
+constexpr int THREADS = 128;  // rows per block
 
 template <typename E>
 static __global__ void
@@ -42,11 +44,6 @@ backward_kernel(E *dx, const E *dout, const E *p, int R, int N, float scale)
         dx[j] = E(scale * (float)p[j] * ((float)dout[j] - (float)dot));
 }
 
-static __device__ float capped(float x, float softcap)
-{
-    return softcap > 0 ? softcap * tanhf(x / softcap) : x;
-}
-
 template <typename E>
 static __global__ void cross_entropy_kernel(
     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
@@ -64,7 +61,7 @@ static __global__ void cross_entropy_kernel(
     for (int j = 0; j < n; j++)
         sum += expf(capped((float)x[j], softcap) - m);
     loss[row] = n == 0 ? 0.0f : logf((float)sum) + (m - capped((float)x[t], softcap));
-    if (dlogits == NULL) return;
+    if (!dlogits) return;
 
     float g = gscale ? *gscale : 1.0f;
     E *d = dlogits + (size_t)row * ld;

@@ -4,14 +4,16 @@
 #include "softmax.h"
 #include <float.h>
 
-enum { THREADS = 256 };
+#include "capped.cuh"
+
+constexpr int THREADS = 256;
 
 /* The maximum (or sum) of v over the block, in every thread. */
 template <bool MAXIMUM> static __device__ float reduce(float v)
 {
     __shared__ float part[THREADS];
     part[threadIdx.x] = v;
-    __syncthreads();  // all parts are there
+    __syncthreads();  // all parts are visible
     for (int half = THREADS / 2; half > 0; half /= 2) {
         if (threadIdx.x < half) {
             float other = part[threadIdx.x + half];
@@ -21,7 +23,7 @@ template <bool MAXIMUM> static __device__ float reduce(float v)
         __syncthreads();  // this level is done
     }
     v = part[0];
-    __syncthreads();  // everybody has read it: part may be used again
+    __syncthreads();  // all threads have read it: part can be used again
     return v;
 }
 
@@ -60,11 +62,6 @@ backward_kernel(E *dx, const E *dout, const E *p, int R, int N, float scale)
         dx[j] = E(scale * (float)p[j] * ((float)dout[j] - dot));
 }
 
-static __device__ float capped(float x, float softcap)
-{
-    return softcap > 0 ? softcap * tanhf(x / softcap) : x;
-}
-
 template <typename E>
 static __global__ void cross_entropy_kernel(
     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
@@ -84,7 +81,7 @@ static __global__ void cross_entropy_kernel(
     sum = reduce<false>(sum);
     if (threadIdx.x == 0)
         loss[row] = n == 0 ? 0.0f : logf(sum) + (m - capped((float)x[t], softcap));
-    if (dlogits == NULL) return;
+    if (!dlogits) return;
 
     __syncthreads();  // x[t] has been read: dlogits may be logits
     float g = gscale ? *gscale : 1.0f;

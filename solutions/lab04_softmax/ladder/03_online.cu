@@ -1,54 +1,11 @@
 /* 03_online.cu - maximum and sum in one pass: whenever the running maximum grows, the
- * running sum is rescaled. One reading of x less (three passes over memory, not four), and
- * the reductions are butterflies within warps: two barriers a row, not eighteen. */
+ * running sum is rescaled. That saves one pass over x: three passes over memory, not
+ * four. The reductions are butterflies within warps: one barrier per row, not twenty. */
 #include "softmax.h"
 #include <float.h>
 
-enum { WARP = 32, THREADS = 256 };
-
-static __device__ float warp_max(float v)
-{
-    for (int o = WARP / 2; o > 0; o >>= 1)
-        v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
-    return v;
-}
-static __device__ float warp_sum(float v)
-{
-    for (int o = WARP / 2; o > 0; o >>= 1)
-        v += __shfl_xor_sync(~0u, v, o);
-    return v;
-}
-
-/* What is known of some columns: their maximum, and the sum of exp(column - max). */
-struct stats {
-    float max, sum;
-};
-
-static __device__ void add(stats &s, float t)
-{
-    if (t > s.max) {  // the sum is in units of the old maximum
-        s.sum *= expf(s.max - t);
-        s.max = t;
-    }
-    s.sum += expf(t - s.max);
-}
-
-static __device__ stats combine_warp(stats own)
-{
-    float m = warp_max(own.max);
-    return {m, warp_sum(own.sum * expf(own.max - m))};
-}
-
-/* Over the block, in every thread. -FLT_MAX, not -inf: (-inf) - (-inf) is NaN. */
-static __device__ stats combine(stats own)
-{
-    __shared__ stats of_warp[THREADS / WARP];
-    int lane = threadIdx.x % WARP;
-    own = combine_warp(own);
-    if (lane == 0) of_warp[threadIdx.x / WARP] = own;
-    __syncthreads();  // every warp's stats are in of_warp
-    return combine_warp(lane < THREADS / WARP ? of_warp[lane] : stats{-FLT_MAX, 0.0f});
-}
+#include "capped.cuh"
+#include "online.cuh"
 
 template <typename E>
 static __global__ void
@@ -60,7 +17,7 @@ softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
 
     stats s = {-FLT_MAX, 0.0f};
     for (int j = threadIdx.x; j < n; j += THREADS)
-        add(s, (float)x[j] * scale);
+        online_softmax(s, (float)x[j] * scale);
     s = combine(s);
     for (int j = threadIdx.x; j < N; j += THREADS)
         out[j] = j < n ? E(expf((float)x[j] * scale - s.max) / s.sum) : E(0.0f);
@@ -70,25 +27,15 @@ template <typename E>
 static __global__ void
 backward_kernel(E *dx, const E *dout, const E *p, int R, int N, float scale)
 {
-    __shared__ float of_warp[THREADS / WARP];
     size_t row = (size_t)blockIdx.x * N;
     dx += row, dout += row, p += row;
 
     float dot = 0.0f;
     for (int j = threadIdx.x; j < N; j += THREADS)
         dot += (float)p[j] * (float)dout[j];
-    dot = warp_sum(dot);
-    int lane = threadIdx.x % WARP;
-    if (lane == 0) of_warp[threadIdx.x / WARP] = dot;
-    __syncthreads();  // every warp's sum is in of_warp
-    dot = warp_sum(lane < THREADS / WARP ? of_warp[lane] : 0.0f);
+    dot = block_sum(dot);
     for (int j = threadIdx.x; j < N; j += THREADS)
         dx[j] = E(scale * (float)p[j] * ((float)dout[j] - dot));
-}
-
-static __device__ float capped(float x, float softcap)
-{
-    return softcap > 0 ? softcap * tanhf(x / softcap) : x;
 }
 
 template <typename E>
@@ -101,16 +48,16 @@ static __global__ void cross_entropy_kernel(
     int t = target[row], n = t == ignore ? 0 : V;
 
     stats s = {-FLT_MAX, 0.0f};
-    float z_target = 0.0f;  // known to the thread that passes it
+    float z_target = 0.0f;  // only the thread that reads it knows it
     for (int j = threadIdx.x; j < n; j += THREADS) {
         float z = capped((float)x[j], softcap);
         if (j == t) z_target = z;
-        add(s, z);
+        online_softmax(s, z);
     }
     s = combine(s);
     if (n > 0 && threadIdx.x == t % THREADS) loss[row] = logf(s.sum) + (s.max - z_target);
     if (n == 0 && threadIdx.x == 0) loss[row] = 0.0f;
-    if (dlogits == NULL) return;
+    if (!dlogits) return;
 
     float g = gscale ? *gscale : 1.0f;
     E *d = dlogits + (size_t)row * ld;

@@ -1,12 +1,12 @@
-/* contract.h - the end of every rung: the functions of softmax.h in each element type, from
- * the templates forward, backward and entropy above the #include. */
+/* contract.h - the end of every rung: the functions of softmax.h in each element type,
+ * from the templates forward, backward and entropy above the #include. */
 template <typename E>
 static wb_status
 checked_forward(E *out, const E *x, int R, int T, int N, float scale, cudaStream_t stream)
 {
     if (R < 0 || T < 1 || N < T || R % T != 0) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
-    if (out == NULL || x == NULL) return WB_BAD_SHAPE;
+    if (!out || !x) return WB_BAD_SHAPE;
     forward(out, x, R, T, N, scale, stream);
     return wb_launched();
 }
@@ -17,7 +17,7 @@ static wb_status checked_backward(
 {
     if (R < 0 || N < 1) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
-    if (dx == NULL || dout == NULL || p == NULL) return WB_BAD_SHAPE;
+    if (!dx || !dout || !p) return WB_BAD_SHAPE;
     backward(dx, dout, p, R, N, scale, stream);
     return wb_launched();
 }
@@ -30,7 +30,7 @@ static wb_status checked_entropy(
     if (R < 0 || V < 1 || ld < V || !(softcap >= 0)) return WB_BAD_SHAPE;
     if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
-    if (loss == NULL || logits == NULL || target == NULL) return WB_BAD_SHAPE;
+    if (!loss || !logits || !target) return WB_BAD_SHAPE;
     entropy(loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, stream);
     return wb_launched();
 }
@@ -68,3 +68,4 @@ static wb_status checked_entropy(
 DEFINE(float, f32)
 DEFINE(wb_f16, f16)
 DEFINE(wb_bf16, bf16)
+#undef DEFINE

@@ -1,24 +1,24 @@
-/* 01_naive.cu - the scores in memory, a thread per number.
+/* 01_naive.cu - the scores in memory, a thread per output element.
  *
- * Forward in three kernels: scores, softmax, the mean of v. Backward in three as well: p
- * and ds, then dq, then dk and dv. All of it is right, and the (B,H,T,S) floats in between
- * are what it costs: at T = S = 4096 and 64 heads 4 GB, written, read, written and read
- * again, while q, k, v and out together have 128 MB. Every thread of a product reads its
- * operands for itself: the caches help, the arithmetic units wait.
+ * Forward takes three kernels: scores, softmax, the weighted sum of v. Backward takes
+ * three too: p and ds, then dq, then dk and dv. The cost is the (B,H,T,S) floats in
+ * between: at T = S = 4096 and 64 heads 4 GB, written, read, written and read again,
+ * while q, k, v and out together have 128 MB. Every thread of a GEMM reads its own
+ * operands: the caches help, but the arithmetic units wait.
  */
 // fails: lean
 #include "contract.cuh"
 
-enum { BLOCK = 128 };
+constexpr int THREADS = 128;  // of a block
 
 static unsigned blocks_for(size_t threads)
 {
-    return (unsigned)((threads + BLOCK - 1) / BLOCK);
+    return (unsigned)((threads + THREADS - 1) / THREADS);
 }
 
-static __device__ size_t thread_number(void)
+static __device__ size_t thread_id(void)
 {
-    return blockIdx.x * (size_t)BLOCK + threadIdx.x;
+    return blockIdx.x * (size_t)THREADS + threadIdx.x;
 }
 
 /* The first key that query t of sequence b sees; the last is its own, S-T+t. */
@@ -28,7 +28,7 @@ static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
     return max(i - min(back, z.window), 0);
 }
 
-/* Where rows begin. Query head h takes key head h / (H/K). */
+/* Where rows start. Query head h reads key head h / (H/K). */
 static __device__ size_t at_q(sizes z, size_t b, int t, int h)
 {
     return (b * z.T + t) * z.ldq + (size_t)h * z.D;
@@ -50,12 +50,12 @@ template <typename E> static __device__ float dot(const E *x, const E *y, int D)
     return sum;
 }
 
-/* --- forward ------------------------------------------------------------------------- */
+/* --- forward ------------------------------------------------------------------------ */
 
 template <typename E> static __global__ void scores_kernel(float *s, forward_call<E> c)
 {
     sizes z = c.z;
-    size_t n = thread_number(), row = n / z.S, b = row / z.T / z.H;
+    size_t n = thread_id(), row = n / z.S, b = row / z.T / z.H;
     int j = n % z.S, t = row % z.T, h = row / z.T % z.H;  // s is (B,H,T,S)
     if (b >= z.B || j > z.S - z.T + t) return;
     s[n] =
@@ -66,7 +66,7 @@ template <typename E> static __global__ void scores_kernel(float *s, forward_cal
 template <typename E> static __global__ void softmax_kernel(float *s, forward_call<E> c)
 {
     sizes z = c.z;
-    size_t row = thread_number(), b = row / z.T / z.H;
+    size_t row = thread_id(), b = row / z.T / z.H;
     if (b >= z.B) return;
     int t = row % z.T, from = first_key(z, c.pos, b, t), last = z.S - z.T + t;
     float *p = s + row * z.S, m = p[last], sum = 0.0f;
@@ -80,10 +80,10 @@ template <typename E> static __global__ void softmax_kernel(float *s, forward_ca
 }
 
 template <typename E>
-static __global__ void mean_kernel(const float *p, forward_call<E> c)
+static __global__ void weighted_sum_kernel(const float *p, forward_call<E> c)
 {
     sizes z = c.z;
-    size_t n = thread_number(), b = n / z.D / z.H / z.T;  // out is (B,T,H,D)
+    size_t n = thread_id(), b = n / z.D / z.H / z.T;  // out is (B,T,H,D)
     if (b >= z.B) return;
     int d = n % z.D, h = n / z.D % z.H, t = n / z.D / z.H % z.T;
     p += ((b * z.H + h) * z.T + t) * z.S;
@@ -104,20 +104,20 @@ template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s
     sizes z = c.z;
     size_t rows = (size_t)z.B * z.H * z.T;
     float *p = (float *)c.workspace;
-    scores_kernel<<<blocks_for(rows * z.S), BLOCK, 0, s>>>(p, c);
-    softmax_kernel<<<blocks_for(rows), BLOCK, 0, s>>>(p, c);
-    mean_kernel<<<blocks_for(rows * z.D), BLOCK, 0, s>>>((const float *)p, c);
+    scores_kernel<<<blocks_for(rows * z.S), THREADS, 0, s>>>(p, c);
+    softmax_kernel<<<blocks_for(rows), THREADS, 0, s>>>(p, c);
+    weighted_sum_kernel<<<blocks_for(rows * z.D), THREADS, 0, s>>>((const float *)p, c);
     return wb_launched();
 }
 
-/* --- backward ------------------------------------------------------------------------ */
+/* --- backward ----------------------------------------------------------------------- */
 
-/* p and ds, with the scale of the scores, 0 where a key is not seen */
+/* p and ds, which includes the scale; 0 where a key is not seen */
 template <typename E>
-static __global__ void weights_kernel(float *p, float *ds, backward_call<E> c)
+static __global__ void p_ds_kernel(float *p, float *ds, backward_call<E> c)
 {
     sizes z = c.z;
-    size_t n = thread_number(), row = n / z.S, b = row / z.T / z.H;
+    size_t n = thread_id(), row = n / z.S, b = row / z.T / z.H;
     if (b >= z.B) return;
     int j = n % z.S, t = row % z.T, h = row / z.T % z.H;
     p[n] = ds[n] = 0.0f;
@@ -134,7 +134,7 @@ template <typename E>
 static __global__ void dq_kernel(const float *ds, backward_call<E> c)
 {
     sizes z = c.z;
-    size_t n = thread_number(), b = n / z.D / z.H / z.T;
+    size_t n = thread_id(), b = n / z.D / z.H / z.T;
     if (b >= z.B) return;
     int d = n % z.D, h = n / z.D % z.H, t = n / z.D / z.H % z.T;
     ds += ((b * z.H + h) * z.T + t) * z.S;
@@ -145,13 +145,13 @@ static __global__ void dq_kernel(const float *ds, backward_call<E> c)
     c.dq[at_q(z, b, t, h) + d] = E(sum);
 }
 
-/* A thread per number of dk and dv: over the heads of the group, then over the queries
- * from the first that may see key j. Always in this order: the bits repeat. */
+/* A thread per element of dk and dv. It sums over the heads of the group, then over the
+ * queries from the first that may see key j, always in this order: the bits repeat. */
 template <typename E>
 static __global__ void dkdv_kernel(const float *p, const float *ds, backward_call<E> c)
 {
     sizes z = c.z;
-    size_t n = thread_number(), b = n / z.D / z.K / z.S;
+    size_t n = thread_id(), b = n / z.D / z.K / z.S;
     if (b >= z.B) return;
     int d = n % z.D, g = n / z.D % z.K, j = n / z.D / z.K % z.S;
     float dk = 0.0f, dv = 0.0f;
@@ -175,10 +175,10 @@ template <typename E> static wb_status backward(backward_call<E> c, cudaStream_t
     sizes z = c.z;
     size_t scores = (size_t)z.B * z.H * z.T * z.S;
     float *p = (float *)c.workspace, *ds = p + scores;
-    weights_kernel<<<blocks_for(scores), BLOCK, 0, s>>>(p, ds, c);
-    dq_kernel<<<blocks_for((size_t)z.B * z.T * z.H * z.D), BLOCK, 0, s>>>(
+    p_ds_kernel<<<blocks_for(scores), THREADS, 0, s>>>(p, ds, c);
+    dq_kernel<<<blocks_for((size_t)z.B * z.T * z.H * z.D), THREADS, 0, s>>>(
         (const float *)ds, c);
-    dkdv_kernel<<<blocks_for((size_t)z.B * z.S * z.K * z.D), BLOCK, 0, s>>>(
+    dkdv_kernel<<<blocks_for((size_t)z.B * z.S * z.K * z.D), THREADS, 0, s>>>(
         (const float *)p, (const float *)ds, c);
     return wb_launched();
 }

@@ -1,10 +1,10 @@
 /* 01_naive.cu - parts 06.1 to 06.3, a thread per element, as the formulas read.
  *
  * Correct, and slow, each kernel for its own reason. block_linear: a thread walks down a
- * column of the matrix and reads 2 M numbers from memory for M products; no thread uses what
- * a neighbour has read. conv1d: every input is loaded `width` times, one element at a time.
- * The sums over all tokens (dw, dbias, da_param) are one thread and one chain of additions
- * each: with 16 channels, 16 threads work.
+ * column of the matrix and reads 2 M numbers from memory for M products; no thread uses
+ * what a neighbour has read. conv1d: every input is loaded `width` times, one element at
+ * a time. The sums over all tokens (dw, dbias, da_param) are one thread and one chain of
+ * additions each: with 16 channels, 16 threads work.
  */
 #include "rglru_contract.cuh"
 
@@ -20,7 +20,7 @@ static __device__ size_t thread_index(void)
     return (size_t)blockIdx.x * THREADS + threadIdx.x;
 }
 
-// --- 06.1 ------------------------------------------------------------------------------
+/* --- 06.1 --------------------------------------------------------------------------- */
 
 template <typename E>
 static __global__ void block_linear_each(
@@ -103,7 +103,7 @@ static wb_status block_linear_back(
     return wb_launched();
 }
 
-// --- 06.2 ------------------------------------------------------------------------------
+/* --- 06.2 --------------------------------------------------------------------------- */
 
 template <typename E>
 static __global__ void conv1d_each(
@@ -210,7 +210,7 @@ static wb_status conv1d_back(
     return wb_launched();
 }
 
-// --- 06.3 ------------------------------------------------------------------------------
+/* --- 06.3 --------------------------------------------------------------------------- */
 
 static __device__ float sigmoid(float v)
 {

@@ -1,30 +1,30 @@
 /* 02_tiles.cu - part 06.1: the gates' matrices from tiles in shared memory.
  *
- * A block of 16 x 16 threads computes 16 x 16 results of each gate. It copies 16 x 16 elements
- * of c and of both matrices to shared memory, adds 16 terms to each result from there, and
- * continues with the next 16: each element loaded is used 16 times instead of once. Now
- * shared memory is the limit: each multiplication reads two numbers there; since c serves
- * both gates, three for two.
+ * A block of 16 x 16 threads computes 16 x 16 results of each gate. It copies 16 x 16
+ * elements of c and of both matrices to shared memory, adds 16 terms to each result from
+ * there, and continues with the next 16: each element loaded is used 16 times instead of
+ * once. Now shared memory is the limit: each multiplication reads two numbers there;
+ * since c serves both gates, three for two.
  */
 #include "rglru_contract.cuh"
 
 constexpr int TILE = 16;
 
-/* A tile with one column more than it needs, so that threads that read down a column meet 16
- * different banks. */
+/* A tile with one column more than it needs, so that threads that read down a column meet
+ * 16 different banks. */
 typedef float tile[TILE][TILE + 1];
 
 /* to[y][x] = from[(row + y) ld + column + x], 0 outside rows and columns. */
 template <typename E>
-static __device__ void
-load_tile(tile to, const E *from, size_t row, size_t rows, int column, int columns, size_t ld)
+static __device__ void load_tile(
+    tile to, const E *from, size_t row, size_t rows, int column, int columns, size_t ld)
 {
     int x = threadIdx.x, y = threadIdx.y;
     bool in = row + y < rows && column + x < columns;
     to[y][x] = in ? (float)from[(row + y) * ld + column + x] : 0.0f;
 }
 
-/* The tile of a block: rows from `row` on, inputs or outputs of block g from `column` on */
+/* The tile of a block: its first row, and its first input or output of block g */
 struct tile_place {
     size_t row;
     int g, column;
@@ -87,8 +87,8 @@ static __global__ void dc_tile(
     dc[at] = (E)(sum + (dc_in ? (float)dc_in[at] : 0.0f));
 }
 
-/* A block sums all rows for 16 x 16 elements of dw; those of the first inputs also sum the
- * bias. */
+/* A block sums all rows for 16 x 16 elements of dw; those of the first inputs also sum
+ * the bias. */
 template <typename E>
 static __global__ void
 dw_tile(float *dw, float *db, const E *c, const E *dp, int R, int G, int M)

@@ -2,8 +2,8 @@
  *
  * Neighbouring threads have neighbouring channels, so a warp reads 32 neighbours at every
  * step. What a channel needs repeatedly stays in registers: its taps, its last inputs,
- * softplus of its parameter. So each element is loaded once. Rows are cut into chunks of 32
- * tokens to fill the GPU; each chunk writes its part of dw, dbias or da_param to the
+ * softplus of its parameter. So each element is loaded once. Rows are cut into chunks of
+ * 32 tokens to fill the GPU; each chunk writes its part of dw, dbias or da_param to the
  * workspace, and a second kernel adds the parts in a fixed order. Wider loads are left to
  * gain: a thread loads 2 or 4 bytes at a time and could load 16.
  */
@@ -14,7 +14,7 @@ constexpr int THREADS = 128;
 constexpr int WALK = 32;   // tokens of a chunk
 constexpr int MAX_WIDTH = 8;  // taps
 
-/* The part of a thread: a channel, and tokens first to last-1 of row b. last = 0: none. */
+/* The part of a thread: tokens first to last-1 of row b, a channel. last = 0: none. */
 struct chunk {
     size_t channel, b, index;  // index: of the chunk, among those of all rows
     int first, last;
@@ -38,10 +38,10 @@ static unsigned block_count(int B, int T, int C)
     return (unsigned)((chunk_count(B, T) * C + THREADS - 1) / THREADS);
 }
 
-// --- 06.2 ------------------------------------------------------------------------------
+/* --- 06.2 --------------------------------------------------------------------------- */
 
-/* in[s] is the input s tokens before. The thread of a row's first chunk reads the ring and is
- * the one that overwrites it at its end. */
+/* in[s] is the input s tokens before. The thread of a row's first chunk reads the ring
+ * and is the one that overwrites it at its end. */
 template <typename E>
 static __global__ void conv1d_walk(
     E *out, E *conv_state, const E *x, const E *w, const E *bias, const int *pos,
@@ -142,7 +142,7 @@ static wb_status conv1d_back(
     return wb_launched();
 }
 
-// --- 06.3 ------------------------------------------------------------------------------
+/* --- 06.3 --------------------------------------------------------------------------- */
 
 static __device__ float sigmoid(float v)
 {

@@ -20,7 +20,7 @@ constexpr int COLUMNS = 2 * FRAG;             // columns of each gate
 constexpr int LD = COLUMNS + 8;               // of the matrices' tiles in shared memory
 constexpr int LD_C = FRAG + 8;                // of the tile of c
 
-/* to[y][x] = from[(row + y) ld + column + x] for y < high, x < wide, 0 outside the matrix. */
+/* to[y][x] = from[(row + y) ld + column + x], y < high, x < wide; 0 outside the matrix */
 template <typename E>
 static __device__ void load_tile(
     E *to, int ld_to, int high, int wide, const E *from, size_t row, size_t rows,
@@ -52,10 +52,11 @@ static __device__ __forceinline__ void wmma_tile(
 {
     __shared__ __align__(32) E cs[ROWS * LD_C], ws[2][FRAG * LD];
     __shared__ __align__(32) float result[WARPS_PER_BLOCK][FRAG * FRAG];
-    size_t row = own.row, C = (size_t)G * M, first = (size_t)own.g * M, matrix = first * M;
-    int column = own.column;
-    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    wmma::fragment<wmma::accumulator, FRAG, FRAG, FRAG, float> sum[2][2];  // gate, columns
+    size_t row = own.row, C = (size_t)G * M, first = (size_t)own.g * M;
+    size_t matrix = first * M;
+    int column = own.column, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    // sum[gate][columns]
+    wmma::fragment<wmma::accumulator, FRAG, FRAG, FRAG, float> sum[2][2];
     for (int i = 0; i < 4; i++)
         wmma::fill_fragment(sum[i / 2][i % 2], 0.0f);
     for (int k = 0; k < M; k += FRAG) {

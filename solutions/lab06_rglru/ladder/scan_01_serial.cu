@@ -1,9 +1,9 @@
-/* scan_01_serial.cu - parts 06.4 and 06.5: a thread per row and channel walks through time, as
- * the formula reads.
+/* scan_01_serial.cu - parts 06.4 and 06.5: a thread per row and channel walks through
+ * time, as the formula reads.
  *
  * Neighbouring threads take neighbouring rows, T C elements apart: each of a warp's 32
- * accesses is a memory sector of its own, of which 2 or 4 bytes are used. And a thread loads
- * one step at a time, so the latency of memory is the limit, not its bandwidth.
+ * accesses is a memory sector of its own, of which 2 or 4 bytes are used. And a thread
+ * loads one step at a time, so the latency of memory is the limit, not its bandwidth.
  */
 #include "rglru_contract.cuh"
 
@@ -24,7 +24,8 @@ static __device__ float softplus(float x)  // log(1 + exp(x))
 /* gelu(y) = y s(g(y)), g(y) = 2 sqrt(2/pi) (y + 0.044715 y^3): (1 + tanh u)/2 = s(2u) */
 static __device__ float gelu(float y, float *slope)
 {
-    float v = fminf(fmaxf(y, -16.0f), 16.0f);  // outside, s is 0 or 1 and y^3 may overflow
+    // beyond 16, s is 0 or 1 and y^3 may overflow
+    float v = fminf(fmaxf(y, -16.0f), 16.0f);
     float s = sigmoid(1.5957691216057308f * v * (1.0f + 0.044715f * v * v));
     *slope = s + v * s * (1.0f - s) * 1.5957691216057308f * (1.0f + 0.134145f * v * v);
     return y * s;
@@ -85,12 +86,13 @@ template <typename E> static __global__ void fused_rows(rglru_call<E> call)
         if (call.y) side = gelu((float)call.y[token * call.ldy + i], &slope);
         call.out[at] = (E)(s * side);
         if (call.h) call.h[at] = s;
-        if (call.state && t + 1 == (call.len ? call.len[b] : T)) call.state[b * C + i] = s;
+        int len = call.len ? call.len[b] : T;
+        if (call.state && t + 1 == len) call.state[b * C + i] = s;
     }
 }
 
-/* A thread per channel takes all rows, one after another, so da_param is the sum of one thread,
- * always in the same order. */
+/* A thread per channel takes all rows, one after another, so da_param is the sum of one
+ * thread, always in the same order. */
 template <typename E> static __global__ void fused_rows_backward(rglru_back_call<E> call)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x, T = call.T, C = call.C;  // i: [0, C)
@@ -153,8 +155,8 @@ template <typename E>
 static wb_status linear_scan_back(scan_back_call<E> call, void *, cudaStream_t stream)
 {
     scan_rows_backward<<<block_count(call.B, call.C), THREADS, 0, stream>>>(
-        call.da, call.dz, call.dh0, call.dh, call.dh_last, call.a, call.h, call.h0, call.B,
-        call.T, call.C);
+        call.da, call.dz, call.dh0, call.dh, call.dh_last, call.a, call.h, call.h0,
+        call.B, call.T, call.C);
     return wb_launched();
 }
 

@@ -1,6 +1,6 @@
-/* scan_02_coalesced.cu - part 06.4: the same walk through time, but neighbouring threads take
- * neighbouring channels, so a warp's 32 accesses are contiguous. And a thread loads PREFETCH
- * steps before it uses the first, so their loads are in flight together.
+/* scan_02_coalesced.cu - part 06.4: the same walk through time, but neighbouring threads
+ * take neighbouring channels, so a warp's 32 accesses are contiguous. And a thread loads
+ * PREFETCH steps before it uses the first, so their loads are in flight together.
  *
  * B C threads fill the GPU only if there are many rows: B = 1 leaves most of it idle.
  */
@@ -96,8 +96,8 @@ template <typename E>
 static wb_status linear_scan_back(scan_back_call<E> call, void *, cudaStream_t stream)
 {
     scan_rows_backward<<<block_count(call.B, call.C), THREADS, 0, stream>>>(
-        call.da, call.dz, call.dh0, call.dh, call.dh_last, call.a, call.h, call.h0, call.B,
-        call.T, call.C);
+        call.da, call.dz, call.dh0, call.dh, call.dh_last, call.a, call.h, call.h0,
+        call.B, call.T, call.C);
     return wb_launched();
 }
 

@@ -1,5 +1,5 @@
-/* scan_03_chunks.cu - part 06.4: time is cut into chunks of STEPS, which run in parallel. What
- * a chunk does to the state before it is again one step, h -> A h + H. Three kernels:
+/* scan_03_chunks.cu - part 06.4: time is cut into chunks of STEPS, which run in parallel.
+ * A chunk as a whole is again one step, h -> A h + H. Three kernels:
  *
  *     totals   a thread per chunk and channel: A and H of the chunk
  *     carries  a thread per row and channel walks over the chunks: the state before each
@@ -17,8 +17,8 @@ static __host__ __device__ size_t chunks_of(int T)
     return ((size_t)T + STEPS - 1) / STEPS;
 }
 
-/* Either direction. Backward, step i of the scan is token T-1-i, its factor is a of the token
- * after it, and the state before the first step is dh_last. */
+/* Either direction. Backward, step i of the scan is token T-1-i, its factor is a of the
+ * token after it, and the state before the first step is dh_last. */
 template <typename E> struct scan {
     const E *a, *z;      // z: dh in the backward pass
     const float *start;  // the state before the first step, or NULL: 0
@@ -30,7 +30,7 @@ template <typename E> struct scan {
     int B, T, C;
 };
 
-/* Step i of channel `at` (of token 0 of its row): the factor of the state, and the term. */
+/* Step i of the channel whose token 0 is at `at`: the factor of the state, the term */
 template <bool BACK, typename E>
 static __device__ float2 step_of(const scan<E> &s, size_t at, int i)
 {
@@ -107,9 +107,9 @@ template <typename E> static size_t linear_scan_workspace(int B, int T, int C)
 template <typename E>
 static wb_status linear_scan(scan_call<E> call, void *workspace, cudaStream_t stream)
 {
-    scan<E> s = {call.a, call.z, call.h0,     call.h,
-                 NULL,   NULL,   NULL,        call.h_last,
-                 (float2 *)workspace, call.B, call.T, call.C};
+    float2 *pairs = (float2 *)workspace;
+    scan<E> s = {call.a,      call.z, call.h0, call.h, NULL,  NULL, NULL,
+                 call.h_last, pairs,  call.B,  call.T, call.C};
     return run<false>(s, stream);
 }
 
@@ -122,9 +122,9 @@ template <typename E>
 static wb_status
 linear_scan_back(scan_back_call<E> call, void *workspace, cudaStream_t stream)
 {
-    scan<E> s = {call.a, call.dh, call.dh_last, call.dz,
-                 call.da, call.h, call.h0,      call.dh0,
-                 (float2 *)workspace, call.B, call.T, call.C};
+    float2 *pairs = (float2 *)workspace;
+    scan<E> s = {call.a,   call.dh, call.dh_last, call.dz, call.da, call.h, call.h0,
+                 call.dh0, pairs,   call.B,       call.T,  call.C};
     return run<true>(s, stream);
 }
 

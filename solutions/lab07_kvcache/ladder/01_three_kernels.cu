@@ -1,22 +1,21 @@
-/* 01_three_kernels.cu - as the formula reads: scores, then softmax and values, then k and v
- * to their slot.
+/* 01_three_kernels.cu - as the formula reads: scores, then softmax and values, then k and
+ * v go to their slot.
  *
- * A kernel ends when all of its blocks have read, so nothing is overwritten too early. But
- * each query head reads the cache of its group for itself, H/K times as much as there is;
- * the thread of a score walks along a row of its own, so that neighbours read addresses a
- * whole token apart; exp is taken again for every channel; and the values of a head, however
- * many, are the work of one block: one row with a long cache keeps a few multiprocessors
- * busy.
+ * A kernel ends when all of its blocks have read, so nothing is overwritten too early.
+ * But each query head reads the cache of its group again, H/K times in all. The thread of
+ * a score walks along its own row, so neighbouring threads read addresses a whole token
+ * apart. exp is computed again for every channel. And one block handles all values of a
+ * head: one sequence with a long cache keeps only a few multiprocessors busy.
  */
 #include <math.h>
 
 #include "kvcache.h"
 
-constexpr int BLOCK = 128;
+constexpr int THREADS = 128;  // of a block
 
-/* Channel d of a head x turned to position p: pair i is (x[i], x[i + N/2]). */
+/* Channel d of a head x rotated to position p: pair i is (x[i], x[i + N/2]). */
 template <typename E>
-static __device__ float turned(const E *x, const float *cis, int p, int d, int N)
+static __device__ float rotated(const E *x, const float *cis, int p, int d, int N)
 {
     if (!cis || d >= N) return (float)x[d];
     int i = d % (N / 2);
@@ -25,13 +24,13 @@ static __device__ float turned(const E *x, const float *cis, int p, int d, int N
     return d < N / 2 ? a * angle[0] - b * angle[1] : b * angle[0] + a * angle[1];
 }
 
-/* Score of slot j of the ring, or j = S: of the token itself. A thread each. */
+/* The score of slot j of the ring; j = S: of the token itself. A thread each. */
 template <typename E>
 static __global__ void score_kernel(
     float *score, const E *kcache, const E *q, const E *k, const float *cis,
     const int *pos, int S, int H, int K, int D, int N, int ldq, int ldkv, float scale)
 {
-    int j = blockIdx.x * BLOCK + threadIdx.x, h = blockIdx.y % H, b = blockIdx.y / H;
+    int j = blockIdx.x * THREADS + threadIdx.x, h = blockIdx.y % H, b = blockIdx.y / H;
     int p = pos[b], g = h / (H / K);
     if (j > S) return;
     if (j < S && j >= p) return;  // holds no position
@@ -40,12 +39,12 @@ static __global__ void score_kernel(
     const E *slot = kcache + (((size_t)b * S + j) * K + g) * D;
     float sum = 0.0f;
     for (int d = 0; d < D; d++)
-        sum += turned(qh, cis, p, d, N) *
-               (j < S ? (float)slot[d] : (float)(E)turned(kh, cis, p, d, N));
+        sum += rotated(qh, cis, p, d, N) *
+               (j < S ? (float)slot[d] : (float)(E)rotated(kh, cis, p, d, N));
     score[(size_t)blockIdx.y * (S + 1) + j] = scale * sum;
 }
 
-/* A block per head: softmax over its scores, then a thread per channel of the output. */
+/* A block per head: softmax of its scores, then a thread per channel of the output */
 template <typename E>
 static __global__ void value_kernel(
     E *out, const float *score, const E *vcache, const E *v, const int *pos, int S, int H,
@@ -53,32 +52,32 @@ static __global__ void value_kernel(
 {
     int h = blockIdx.x % H, b = blockIdx.x / H, g = h / (H / K), n = min(pos[b], S);
     const float *s = score + (size_t)blockIdx.x * (S + 1);
-    float most = s[S], sum = 0.0f;
+    float max = s[S], sum = 0.0f;
     for (int j = 0; j < n; j++)
-        most = fmaxf(most, s[j]);
+        max = fmaxf(max, s[j]);
     for (int j = 0; j < n; j++)
-        sum += expf(s[j] - most);
-    float self = expf(s[S] - most);
+        sum += expf(s[j] - max);
+    float self = expf(s[S] - max);
     sum += self;
-    for (int d = threadIdx.x; d < D; d += BLOCK) {
+    for (int d = threadIdx.x; d < D; d += THREADS) {
         float y = self * (float)v[(size_t)b * ldkv + (size_t)g * D + d];
         for (int j = 0; j < n; j++)
-            y += expf(s[j] - most) * (float)vcache[(((size_t)b * S + j) * K + g) * D + d];
+            y += expf(s[j] - max) * (float)vcache[(((size_t)b * S + j) * K + g) * D + d];
         out[(size_t)blockIdx.x * D + d] = (E)(y / sum);
     }
 }
 
-/* Last: k and v to their slot, which all of the above have read. */
+/* Last, k and v go to their slot: the kernels above have read it. */
 template <typename E>
 static __global__ void store_kernel(
     E *kcache, E *vcache, const E *k, const E *v, const float *cis, const int *pos, int S,
     int K, int D, int N, int ldkv)
 {
     int b = blockIdx.x, p = pos[b];
-    for (int i = threadIdx.x; i < K * D; i += BLOCK) {
+    for (int i = threadIdx.x; i < K * D; i += THREADS) {
         size_t to = ((size_t)b * S + p % S) * K * D + i;
         const E *kh = k + (size_t)b * ldkv + i / D * D;
-        kcache[to] = (E)turned(kh, cis, p, i % D, N);
+        kcache[to] = (E)rotated(kh, cis, p, i % D, N);
         vcache[to] = v[(size_t)b * ldkv + i];
     }
 }
@@ -95,11 +94,11 @@ static void decode(
     float scale, void *workspace, cudaStream_t stream)
 {
     float *score = (float *)workspace;
-    score_kernel<<<dim3(S / BLOCK + 1, B * H), BLOCK, 0, stream>>>(
+    score_kernel<<<dim3(S / THREADS + 1, B * H), THREADS, 0, stream>>>(
         score, kcache, q, k, cis, pos, S, H, K, D, N, ldq, ldkv, scale);
-    value_kernel<<<B * H, BLOCK, 0, stream>>>(
+    value_kernel<<<B * H, THREADS, 0, stream>>>(
         out, score, vcache, v, pos, S, H, K, D, ldkv);
-    store_kernel<<<B, BLOCK, 0, stream>>>(
+    store_kernel<<<B, THREADS, 0, stream>>>(
         kcache, vcache, k, v, cis, pos, S, K, D, N, ldkv);
 }
 

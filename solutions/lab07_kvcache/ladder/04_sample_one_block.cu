@@ -1,12 +1,12 @@
-/* 04_sample_one_block.cu - sample by one block per row, which reads all entries again for
- * each step: 8 bits of the last kept key at a time, then the draw.
+/* 04_sample_one_block.cu - sample with one block per sequence, which reads all entries
+ * again for each step: 8 bits of the last kept key at a time, then the sample.
  *
- * Right for every size, and all that a vocabulary of a few thousand needs. With 256,000 and
- * few rows one multiprocessor of many does all the work, ten times over.
+ * It is right for every size, and enough for a vocabulary of a few thousand. With 256,000
+ * entries and few sequences, one multiprocessor does all the work, ten times over.
  *
- * Everything is a search for a largest number. An entry's key is a 64-bit integer whose
- * order is that of (z, lower index): no two are equal, so "the lowest index wins" needs no
- * further word, and what top_k and top_p keep is "all keys from `least` on".
+ * Every step is a search for a largest number. The key of an entry is a 64-bit integer
+ * whose order is that of (z, lower index). No two keys are equal, so "the lowest index
+ * wins" needs no extra rule, and top_k and top_p keep "all keys from `least` on".
  */
 #include <math.h>
 
@@ -15,14 +15,14 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int BLOCK = 512;
+constexpr int THREADS = 512;  // of a block
 
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
 };
 
-/* One row of the batch. */
+/* One sequence of the batch */
 struct row {
     const float *logits;
     const uint8_t *seen;  // NULL: no penalty
@@ -38,7 +38,7 @@ static __device__ float score(const rules &a, const row &r, int i)
     return a.temperature > 0.0f ? z / a.temperature : z;
 }
 
-/* The order of floats is that of their bits: upside down below 0, and -0 equals 0. */
+/* Floats have the order of their bits, reversed below 0; -0 equals 0. */
 static __device__ u64 key_of(float z, int i)
 {
     uint32_t bits = __float_as_uint(z == 0.0f ? 0.0f : z);
@@ -58,25 +58,25 @@ static __device__ float value_of(u64 key)
 }
 
 /* Largest (or sum, if `add`) of v over the block, the same in every thread. */
-template <bool add> static __device__ u64 over_block(u64 v)
+template <bool add> static __device__ u64 block_reduce(u64 v)
 {
-    __shared__ u64 part[BLOCK / WARP];
+    __shared__ u64 part[THREADS / WARP];
     int warps = blockDim.x / WARP;
     for (int m = WARP / 2; m > 0; m >>= 1) {
         u64 other = __shfl_xor_sync(0xffffffffu, v, m);
         v = add ? v + other : max(v, other);
     }
-    __syncthreads();  // nobody reads part any more
+    __syncthreads();  // every thread has read part
     if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;
-    __syncthreads();  // every warp's part is there
+    __syncthreads();  // the parts of all warps are visible to the block
     v = 0;
     for (int i = 0; i < warps; i++)
         v = add ? v + part[i] : max(v, part[i]);
     return v;
 }
 
-/* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. Near 1, 1 - u is made from the other end
- * of the integers: as a float u would be 1. */
+/* g = -log(-log1p(-u)), u = (number + 0.5) 2^-32. For u near 1, 1 - u is computed from
+ * ~number: as a float u would be 1. */
 static __device__ float gumbel(uint32_t number)
 {
     bool low = number < 0x80000000u;
@@ -84,43 +84,43 @@ static __device__ float gumbel(uint32_t number)
     return -logf(low ? -log1pf(-u) : -logf(u));
 }
 
-/* e^(z - most) as an integer with room for V of them: integers add up to the same sum in
- * every order, so that atomic additions cost no reproducibility. */
-static __device__ u64 weight_of(float z, float most, float one)
+/* e^(z - max_z) as an integer, such that V of them do not overflow. Sums of integers do
+ * not depend on the order, so atomic additions stay reproducible. */
+static __device__ u64 weight_of(float z, float max_z, float one)
 {
-    return (u64)(expf(z - most) * one);
+    return (u64)(expf(z - max_z) * one);
 }
 
 enum amount { COUNT, WEIGHT };
 
-/* The key from which on the largest keys of the row add up to `enough` (or all of them),
- * each counted as 1 or by its weight; keys below `floor` do not belong. The bits are found
- * from the top, 8 a pass: how much lies in each of 256 ranges, then in which the sum is
- * reached. A block works on it. */
+/* The key from which on the largest keys of the sequence add up to `enough` (or all of
+ * them), each counted as 1 or by its weight; keys below `lower` are ignored. The bits are
+ * found from the top, 8 a pass: the sum of each of 256 ranges, then the range in which
+ * `enough` is reached. The whole block works on it. */
 template <amount HOW>
 static __device__ u64
-least_of(const rules &a, const row &r, u64 enough, u64 floor, float most, float one)
+least_of(const rules &a, const row &r, u64 enough, u64 lower, float max_z, float one)
 {
     constexpr int BITS = 8, BINS = 1 << BITS;
     __shared__ u64 sums[BINS];
     __shared__ unsigned counts[BINS];
     __shared__ u64 found, left;
     __shared__ bool last;
-    u64 top = 0;  // the bits that are known
+    u64 top = 0;  // the bits known so far
     for (int shift = 64 - BITS; shift >= 0; shift -= BITS) {
         for (int i = threadIdx.x; i < BINS; i += blockDim.x)
             sums[i] = 0, counts[i] = 0;
-        __syncthreads();  // empty, and the last pass is read
+        __syncthreads();  // empty, and the previous pass has been read
         for (int i = threadIdx.x; i < a.V; i += blockDim.x) {
             float z = score(a, r, i);
             u64 key = key_of(z, i);
-            if (key < floor) continue;
+            if (key < lower) continue;
             if (shift + BITS < 64 && key >> (shift + BITS) != top) continue;
             int bin = (int)(key >> shift) & (BINS - 1);
             atomicAdd(&counts[bin], 1u);
-            if (HOW == WEIGHT) atomicAdd(&sums[bin], weight_of(z, most, one));
+            if (HOW == WEIGHT) atomicAdd(&sums[bin], weight_of(z, max_z, one));
         }
-        __syncthreads();  // all are counted
+        __syncthreads();  // all keys are counted
         if (threadIdx.x == 0) {
             int bin = BINS - 1, lowest = 0;
             u64 before = 0;
@@ -135,15 +135,15 @@ least_of(const rules &a, const row &r, u64 enough, u64 floor, float most, float 
             left = before < enough ? enough - before : 0;
             last = counts[bin] <= 1 || (HOW == COUNT && counts[bin] <= left);
         }
-        __syncthreads();  // found, left, last
+        __syncthreads();  // found, left and last are visible to the block
         top = found, enough = left;
         if (last) return top << shift;
     }
     return top;
 }
 
-/* A block per row. */
-static __global__ void __launch_bounds__(BLOCK) sample_kernel(
+/* A block per sequence */
+static __global__ void __launch_bounds__(THREADS) sample_kernel(
     int *token, uint8_t *seen, const float *logits, const uint64_t *seed, const int *pos,
     int ld, rules a)
 {
@@ -157,16 +157,16 @@ static __global__ void __launch_bounds__(BLOCK) sample_kernel(
     if (a.temperature > 0.0f && a.top_p < 1.0f) {
         for (int i = threadIdx.x; i < a.V; i += blockDim.x)
             best = max(best, key_of(score(a, r, i), i));
-        float most = value_of(over_block<false>(best));
+        float max_z = value_of(block_reduce<false>(best));
         float one = ldexpf(1.0f, 62 - (32 - __clz(a.V)));
         u64 sum = 0;
         for (int i = threadIdx.x; i < a.V; i += blockDim.x) {
             float z = score(a, r, i);
-            if (key_of(z, i) >= least) sum += weight_of(z, most, one);
+            if (key_of(z, i) >= least) sum += weight_of(z, max_z, one);
         }
-        sum = over_block<true>(sum);
+        sum = block_reduce<true>(sum);
         least = least_of<WEIGHT>(
-            a, r, (u64)ceil((double)a.top_p * (double)sum), least, most, one);
+            a, r, (u64)ceil((double)a.top_p * (double)sum), least, max_z, one);
         best = 0;
     }
     uint32_t number[4];
@@ -179,7 +179,7 @@ static __global__ void __launch_bounds__(BLOCK) sample_kernel(
             best = max(best, key_of(z, i + j));
         }
     }
-    best = over_block<false>(best);
+    best = block_reduce<false>(best);
     if (threadIdx.x == 0) {
         token[b] = index_of(best);
         if (seen) seen[(size_t)b * a.V + index_of(best)] = 1;
@@ -206,7 +206,7 @@ wb_status sample_f32(
     if (workspace_bytes < sample_workspace_f32(B, V)) return WB_NO_SPACE;
     (void)workspace;
     rules a = {softcap, penalty, temperature, top_p, top_k, V};
-    int threads = V < BLOCK ? (V + WARP - 1) / WARP * WARP : BLOCK;
+    int threads = V < THREADS ? (V + WARP - 1) / WARP * WARP : THREADS;
     sample_kernel<<<B, threads, 0, stream>>>(token, seen, logits, seed, pos, ld, a);
     return wb_launched();
 }

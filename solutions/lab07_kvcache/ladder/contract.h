@@ -1,5 +1,8 @@
-/* contract.h - the end of the rungs of attention_decode: the functions of kvcache.h in each
- * element type, from the templates decode and decode_workspace above the #include. */
+/* contract.h - the functions of kvcache.h for each element type, from the templates
+ * `decode` and `decode_workspace` of a rung of attention_decode, which includes this at
+ * its end. */
+#include "cuda/vec.cuh"
+
 template <typename E>
 static wb_status checked(
     E *out, E *kcache, E *vcache, const E *q, const E *k, const E *v, const float *cis,
@@ -12,10 +15,8 @@ static wb_status checked(
     if (D < 16 || D > 256 || D % 8) return WB_UNSUPPORTED;
     if (B == 0) return WB_OK;
     if (!out || !kcache || !vcache || !q || !k || !v || !pos) return WB_BAD_SHAPE;
-    uintptr_t all = (uintptr_t)out | (uintptr_t)kcache | (uintptr_t)vcache |
-                    (uintptr_t)q | (uintptr_t)k | (uintptr_t)v | ldq * sizeof(E) |
-                    ldkv * sizeof(E);
-    if (all % 16) return WB_BAD_ALIGN;
+    if (!is_aligned(16, out, kcache, vcache, q, k, v)) return WB_BAD_ALIGN;
+    if (ldq * sizeof(E) % 16 || ldkv * sizeof(E) % 16) return WB_BAD_ALIGN;
     if (workspace_bytes < decode_workspace(B, S, H, K, D)) return WB_NO_SPACE;
     decode(
         out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale,

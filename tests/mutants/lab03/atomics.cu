@@ -1,4 +1,4 @@
-// atomics.cu - adds the rows of dw in whatever order they come.
+// atomics.cu - adds the rows of dw in an order that varies.
 // fails: dw_rows
 #include "rmsnorm.h"
 

@@ -1,4 +1,4 @@
-// caches.cu - keeps its first result and hands it out again for the same pointer.
+// caches.cu - keeps its first result and returns it again for the same pointer.
 // fails: basic
 // says: something kept between calls
 #include "forward.h"

@@ -1,4 +1,4 @@
-// changes_input.cu - right, but leaves another x behind.
+// changes_input.cu - correct, but changes x.
 // fails: basic
 // says: changes its input x
 #include "forward.h"

@@ -1,4 +1,4 @@
-// constant.cu - one value everywhere.
+// constant.cu - every output is the same value.
 // fails: basic
 // says: always 0.75
 #include "forward.h"

@@ -1,4 +1,4 @@
-// constructor_exits.cu - ends the process before main, as if all were well.
+// constructor_exits.cu - ends the process before main, as if everything were correct.
 // fails: basic
 // says: it runs outside of main
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// constructor_forks.cu - before main, goes on as a child of itself and ends.
+// constructor_forks.cu - before main, forks; the parent exits.
 // fails: basic
 // says: contract breach: fork
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// copies_to_host.cu - fetches data with cudaMemcpy and waits for it: launchers only enqueue.
+// copies_to_host.cu - calls cudaMemcpy and waits for it: launchers only enqueue.
 // fails: basic
 // says: contract breach: cudaMemcpy
 #include "forward.h"

@@ -1,4 +1,4 @@
-// copy.cu - hands its input back.
+// copy.cu - returns its input.
 // fails: basic
 // says: equal to the input x
 #include "forward.h"

@@ -1,4 +1,4 @@
-// detached_child.cu - a child in a session of its own writes to all descriptors later.
+// detached_child.cu - a child in its own session writes to all descriptors later.
 // fails: basic
 // says: contract breach: fork
 // says: contract breach: setsid

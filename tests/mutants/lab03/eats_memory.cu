@@ -1,4 +1,4 @@
-// eats_memory.cu - takes memory without an end.
+// eats_memory.cu - allocates memory forever.
 // fails: basic
 // scale: 0.2
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// exit_0.cu - ends the process as if all were well.
+// exit_0.cu - ends the process as if everything were correct.
 // fails: basic
 // says: contract breach: exit
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// exit_at_once.cu - ends the process past every exit handler.
+// exit_at_once.cu - ends the process without running exit handlers.
 // fails: basic
 // says: contract breach: _exit
 #include <unistd.h>

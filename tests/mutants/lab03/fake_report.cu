@@ -1,4 +1,4 @@
-// fake_report.cu - prints a report of its own, full of points, instead of working.
+// fake_report.cu - prints its own report with full points, and computes nothing.
 // fails: basic
 // says: never written
 // says: printed: Score: 100/100

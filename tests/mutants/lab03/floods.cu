@@ -1,4 +1,4 @@
-// floods.cu - prints without an end.
+// floods.cu - prints forever.
 // fails: basic
 // says: printed more than
 // scale: 0.2

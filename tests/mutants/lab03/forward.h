@@ -1,4 +1,4 @@
-/* forward.h - a right rmsnorm_forward_f32, of which each mutant changes one thing. */
+/* forward.h - a correct rmsnorm_forward_f32. Each mutant changes one thing in it. */
 #include "rmsnorm.h"
 
 static __global__ void right(

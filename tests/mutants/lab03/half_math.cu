@@ -1,4 +1,4 @@
-// half_math.cu - works in half precision throughout, where float is asked.
+// half_math.cu - computes in half precision where float is required.
 // fails: basic
 // says: the values have only the digits of f16
 #include "forward.h"

@@ -1,4 +1,4 @@
-// inf_fill.cu - infinity everywhere.
+// inf_fill.cu - every output is infinity.
 // fails: basic
 // says: always infinite: an overflow
 #include "forward.h"

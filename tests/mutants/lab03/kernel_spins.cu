@@ -1,4 +1,4 @@
-// kernel_spins.cu - a loop without an end, in the kernel.
+// kernel_spins.cu - an endless loop in the kernel.
 // fails: basic
 // says: no answer within 2 s
 // scale: 0.2

@@ -1,4 +1,4 @@
-// kills_parent.cu - kills who grades it.
+// kills_parent.cu - kills the grader.
 // fails: basic
 // says: contract breach: kill
 #include <signal.h>

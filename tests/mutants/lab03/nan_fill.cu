@@ -1,4 +1,4 @@
-// nan_fill.cu - NaN everywhere: comparisons with it are false, so a careless judge lets it pass.
+// nan_fill.cu - every output is NaN. It compares as false: a careless judge accepts it.
 // fails: basic
 // says: pattern: always NaN
 #include "forward.h"

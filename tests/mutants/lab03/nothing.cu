@@ -1,4 +1,4 @@
-// nothing.cu - returns WB_OK and starts nothing.
+// nothing.cu - returns WB_OK and launches nothing.
 // fails: basic
 // says: never written
 #include "forward.h"

@@ -1,4 +1,4 @@
-// other_stream.cu - launches on a stream of its own and returns at once.
+// other_stream.cu - launches on its own stream and returns immediately.
 // fails: basic
 // says: contract breach: cudaStreamCreate
 #include "forward.h"

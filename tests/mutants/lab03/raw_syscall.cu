@@ -1,4 +1,4 @@
-// raw_syscall.cu - ends the process by its number in the kernel, not by a library's name.
+// raw_syscall.cu - ends the process by a system call number, without the library.
 // fails: basic
 // says: contract breach: syscall
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// reads_descriptors.cu - reads what other descriptors it was given.
+// reads_descriptors.cu - reads the other file descriptors that it inherited.
 // fails: basic
 // says: contract breach: pread
 #include <unistd.h>

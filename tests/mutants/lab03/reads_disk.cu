@@ -1,4 +1,4 @@
-// reads_disk.cu - looks for the expected tensors on the disk.
+// reads_disk.cu - looks for the expected tensors on disk.
 // fails: basic
 // says: contract breach: fopen
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// reads_environment.cu - looks in the environment for the place of the expected tensors.
+// reads_environment.cu - looks in the environment for the path of the expected tensors.
 // fails: basic
 // says: contract breach: getenv
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// reads_parent.cu - reads the expected values in the memory of who grades it.
+// reads_parent.cu - reads the expected values in the grader's memory.
 // fails: basic
 // says: contract breach: process_vm_readv
 #include <sys/uio.h>

@@ -1,4 +1,4 @@
-// sleeps.cu - never comes back.
+// sleeps.cu - never returns.
 // fails: basic
 // says: no answer within 2 s
 // scale: 0.2

@@ -1,4 +1,4 @@
-// spins.cu - a loop without an end, on the host.
+// spins.cu - an endless loop on the host.
 // fails: basic
 // says: no answer within 2 s
 // scale: 0.2

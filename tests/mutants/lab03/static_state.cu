@@ -1,4 +1,4 @@
-// static_state.cu - wrong by a little more in every call.
+// static_state.cu - slightly more wrong with every call.
 // fails: basic
 // says: two calls on equal inputs differ
 #include "forward.h"

@@ -1,4 +1,4 @@
-// sync.cu - waits for the card: launchers only enqueue.
+// sync.cu - waits for the GPU: launchers only enqueue.
 // fails: basic
 // says: contract breach: cudaDeviceSynchronize
 #include "forward.h"

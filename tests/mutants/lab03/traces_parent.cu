@@ -1,4 +1,4 @@
-// traces_parent.cu - attaches to who grades it as a debugger would.
+// traces_parent.cu - attaches to the grader as a debugger would.
 // fails: basic
 // says: contract breach: ptrace
 #include <sys/ptrace.h>

@@ -1,4 +1,4 @@
-// writes_results.cu - writes a receipt of its own.
+// writes_results.cu - writes its own receipt.
 // fails: basic
 // says: contract breach: fopen
 #include <stdio.h>

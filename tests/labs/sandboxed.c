@@ -1,6 +1,8 @@
-/* fence.c - runs a program in the grader's sandbox and says how it ended.
- *     fence [--device] [--memory BYTES] PROGRAM ARGUMENT...
- * Leaves two descriptors and a variable lying about for the program to find: it must not. */
+/* sandboxed.c - runs a program in the grader's sandbox and prints how it ended.
+ *     sandboxed [--device] [--memory BYTES] PROGRAM ARGUMENT...
+ *     sandboxed --describe
+ * It leaves two open descriptors and an environment variable, which the program must not
+ * find. */
 #include "../../grader/sandbox.h"
 
 #include <errno.h>
@@ -24,15 +26,15 @@ int main(int argc, char **argv)
     if (i >= argc) return 2;
     box.program = argv[i];
     setenv("EXPECTED", "in the environment", 1);
-    int lost = open(argv[0], O_RDONLY); /* inherited unless closed */
-    if (lost < 0 || dup2(lost, 77) < 0) return 2;
+    int leaked = open(argv[0], O_RDONLY); /* inherited unless closed */
+    if (leaked < 0 || dup2(leaked, 77) < 0) return 2;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         char *no_environment[] = {NULL};
         const char *step = "";
         sandbox_exec(&box, argv + i, no_environment, &step);
-        fprintf(stderr, "sandbox: cannot %s: %s\n", step, strerror(errno));
+        fprintf(stderr, "sandboxed: cannot %s: %s\n", step, strerror(errno));
         _exit(126);
     }
     int status = 0;

@@ -1,0 +1,172 @@
+// BEGIN SOLUTION 05.2 (about 150 lines)
+/* attention_tiled.cuh - lab 05, parts 05.2 to 05.4: attention forward without tensor
+ * cores.
+ *
+ * attention.cu uses it for float. attention_tensor.cu uses it for f16 and bf16 where the
+ * GPU has no mma for that type.
+ *
+ * A block takes BM queries of one head and loops over the keys that they see, a tile at a
+ * time. LANES neighbouring threads share a query. Each keeps DIMS channels of q and of
+ * the sum of p v in registers; LANES * DIMS is D, rounded up.
+ *
+ * In shared memory a tile of k stores the keys of a channel next to each other, a tile of
+ * v the channels of a key. A thread then multiplies one number of its own (q[i] or p[j])
+ * by a run of neighbours, and all threads with the same lane read the same run: a
+ * broadcast.
+ */
+#ifndef ATTENTION_TILED_CUH
+#define ATTENTION_TILED_CUH
+#include <float.h>
+
+#include "contract.cuh"
+#include "cuda/math.cuh"
+#include "cuda/vec.cuh"
+
+constexpr int BM = 64;  // queries of a block
+constexpr int PAD = 4;  // floats: the slices of the lanes start in different banks
+
+template <int DIMS, int LANES> struct kv_tile {
+    static const int BN = LANES == 8 ? 16 : 32;  // keys
+    float k[LANES][DIMS * BN + PAD];  // channel i of key j: k[lane][i * BN + j]
+    float v[BN][LANES][DIMS + PAD];
+};
+
+/* Keys from, from + 1, ...; zeros past the last key and past channel D. */
+template <int DIMS, int LANES, typename E>
+static __device__ void
+load_kv(kv_tile<DIMS, LANES> &to, const forward_call<E> &c, size_t kv, int from)
+{
+    const int BN = kv_tile<DIMS, LANES>::BN, VECS = DIMS * LANES / 4;
+    for (int n = threadIdx.x; n < BN * VECS; n += BM * LANES) {
+        int j = n / VECS, d = n % VECS * 4, lane = d / DIMS, i = d % DIMS;
+        vec<E, 4> k = {}, v = {};
+        if (from + j < c.z.S && d < c.z.D) {
+            size_t at = kv + (size_t)(from + j) * c.z.ldkv + d;
+            k = load_vec<4>(c.k + at), v = load_vec<4>(c.v + at);
+        }
+        float *column = &to.k[lane][i * BN + j], v_float[4];
+        column[0] = (float)k[0], column[BN] = (float)k[1];
+        column[2 * BN] = (float)k[2], column[3 * BN] = (float)k[3];
+        to_float(v_float, v);
+        store_float<4>(&to.v[j][lane][i], v_float);
+    }
+}
+
+/* The sum over the lanes of a query, the same in all of them. */
+template <int LANES> static __device__ float sum_lanes(float x)
+{
+    unsigned mask = ((1u << LANES) - 1) << threadIdx.x % 32 / LANES * LANES;
+    for (int o = LANES / 2; o > 0; o /= 2)
+        x += __shfl_xor_sync(mask, x, o);
+    return x;
+}
+
+/* The online softmax of a query, over the keys so far. m: the largest score, in units of
+ * ln 2, because the hardware computes powers of two. l: the sum of exp(score - m). o: the
+ * sum of exp(score - m) v. Both sums are in units of exp(m), so a larger m rescales
+ * them. */
+template <int DIMS> struct softmax_state {
+    float m, l, o[DIMS];
+};
+
+/* One tile, of which the query sees keys first to last. */
+template <int DIMS, int LANES>
+static __device__ void attend_tile(
+    softmax_state<DIMS> &y, const kv_tile<DIMS, LANES> &x, const float (&q)[DIMS],
+    int first, int last)
+{
+    const int BN = kv_tile<DIMS, LANES>::BN, lane = threadIdx.x % LANES;
+    float s[BN] = {};
+#pragma unroll
+    for (int i = 0; i < DIMS; i++)
+#pragma unroll
+        for (int j = 0; j < BN; j++)
+            s[j] += q[i] * x.k[lane][i * BN + j];
+    float m = y.m;
+#pragma unroll
+    for (int j = 0; j < BN; j++) {
+        if (LANES > 1) s[j] = sum_lanes<LANES>(s[j]);
+        if (j >= first && j <= last) m = fmaxf(m, s[j]);
+    }
+    float rescale = exp2f(y.m - m);
+    y.m = m, y.l *= rescale;
+#pragma unroll
+    for (int i = 0; i < DIMS; i++)
+        y.o[i] *= rescale;
+#pragma unroll
+    for (int j = 0; j < BN; j++) {
+        s[j] = j >= first && j <= last ? exp2f(s[j] - m) : 0.0f;
+        y.l += s[j];
+    }
+#pragma unroll
+    for (int j = 0; j < BN; j++)
+#pragma unroll
+        for (int i = 0; i < DIMS; i++)
+            y.o[i] += s[j] * x.v[j][lane][i];
+}
+
+/* The first key that query t of sequence b sees; the last is its own, S-T+t. */
+static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
+{
+    int i = z.S - z.T + t, back = pos ? pos[b * z.T + t] : i;
+    return max(i - min(back, z.window), 0);
+}
+
+template <int DIMS, int LANES, typename E>
+static __global__ void __launch_bounds__(BM *LANES) tiled_kernel(forward_call<E> c)
+{
+    const int BN = kv_tile<DIMS, LANES>::BN;
+    __shared__ kv_tile<DIMS, LANES> x;
+    sizes z = c.z;
+    int tiles = (z.T + BM - 1) / BM, h = blockIdx.x / tiles % z.H;
+    int t0 = (tiles - 1 - blockIdx.x % tiles) * BM;  // the longest rows run first
+    size_t b = blockIdx.x / tiles / z.H;
+    int t = t0 + threadIdx.x / LANES, lane = threadIdx.x % LANES, d0 = lane * DIMS;
+    bool has_query = t < z.T;  // no return: all threads load
+    size_t kv = b * z.S * z.ldkv + (size_t)(h / (z.H / z.K)) * z.D;
+
+    float q[DIMS];
+    size_t at_q = (b * z.T + t) * z.ldq + (size_t)h * z.D + d0;
+    for (int i = 0; i < DIMS; i++)
+        q[i] =
+            has_query && d0 + i < z.D ? (float)c.q[at_q + i] * (z.scale * LOG2_E) : 0.0f;
+    softmax_state<DIMS> y = {-FLT_MAX};  // not -inf: (-inf) - (-inf) is NaN
+
+    /* first_key never falls from one query to the next: the block needs the keys from the
+     * first query's first key to the last query's own. It loads no others. */
+    int first = has_query ? first_key(z, c.pos, b, t) : 0;
+    int last = has_query ? z.S - z.T + t : -1;
+    int from = first_key(z, c.pos, b, t0), to = z.S - z.T + min(t0 + BM, z.T);
+    for (int j = from; j < to; j += BN) {
+        __syncthreads();  // the previous tile has been read
+        load_kv(x, c, kv, j);
+        __syncthreads();  // this tile is visible to the block
+        if (j <= last && j + BN > first) attend_tile(y, x, q, first - j, last - j);
+    }
+    if (!has_query) return;
+    size_t row = (b * z.T + t) * z.H + h;
+    for (int i = 0; i < DIMS; i++)
+        if (d0 + i < z.D) c.out[row * z.D + d0 + i] = E(y.o[i] / y.l);
+    if (lane == 0 && c.lse) c.lse[(b * z.H + h) * z.T + t] = (y.m + log2f(y.l)) * LN_2;
+}
+
+template <int DIMS, int LANES, typename E>
+static wb_status launch_tiled(const forward_call<E> &c, cudaStream_t s)
+{
+    size_t tiles = (c.z.T + BM - 1) / BM;
+    unsigned blocks = (unsigned)(tiles * c.z.H * c.z.B);
+    tiled_kernel<DIMS, LANES><<<blocks, BM * LANES, 0, s>>>(c);
+    return wb_launched();
+}
+
+/* Needs no workspace. */
+template <typename E>
+static wb_status tiled_forward(const forward_call<E> &c, cudaStream_t s)
+{
+    if (c.z.D <= 32) return launch_tiled<32, 1>(c, s);
+    if (c.z.D <= 64) return launch_tiled<32, 2>(c, s);
+    if (c.z.D <= 128) return launch_tiled<32, 4>(c, s);
+    return launch_tiled<32, 8>(c, s);
+}
+#endif
+// END SOLUTION
