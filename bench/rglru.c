@@ -226,11 +226,11 @@ static void token_row(enum bench_type E, int B, int G, int M)
 
 void bench_op(void)
 {
-    static const int card[][4] = {
+    static const int gpu[][4] = {
         {8, 4096, 10, 256}, {1, 4096, 10, 256}, {64, 256, 6, 64}};
     static const int cpu[][4] = {{12, 64, 4, 32}};
-    const int(*shapes)[4] = bench_on_gpu ? card : cpu;
-    int count = bench_on_gpu ? sizeof card / sizeof *card : sizeof cpu / sizeof *cpu;
+    const int(*shapes)[4] = bench_on_gpu ? gpu : cpu;
+    int count = bench_on_gpu ? sizeof gpu / sizeof *gpu : sizeof cpu / sizeof *cpu;
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             if (E != BENCH_F16) {

@@ -3,8 +3,8 @@
 #   make bench-rmsnorm CODE=solution         one of them
 #   make bench-peers           the solutions compared with PyTorch's kernels
 #   make bench-recurrentgemma  the engine compared with transformers
-# bench/OP.c adds a lab (rows: see bench/kernels.h). The programs are $(B)/bench/OP.solution,
-# $(B)/bench/OP.01_naive ...; the results are $(B)/bench/OP.jsonl.
+# bench/OP.c adds a lab (rows: see bench/kernels.h). The programs are
+# $(B)/bench/OP.solution, $(B)/bench/OP.01_naive ...; the results are $(B)/bench/OP.jsonl.
 BENCH_OPS := $(basename $(notdir $(wildcard bench/*.c)))
 CODE      ?= *
 
@@ -38,7 +38,7 @@ bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel; one lab: make benc
 bench-table-%:  ##+ measure: the results of make bench-% on a GPU into the lab's guide
 	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl
 
-# --- compared with PyTorch, which needs a Python with torch -------------------------------
+# --- compared with PyTorch, which needs a Python with torch -----------------------------
 TORCH_PYTHON ?= python3
 PEERS        ?=
 $(B)/bench/libkernels.so: $(SOLUTION_OBJECTS) common/wb.c common/wb.h
@@ -60,7 +60,7 @@ bench-recurrentgemma: $(B)/recurrentgemma $(B)/recurrentgemma-random  ## measure
 	    --json $(B)/bench/recurrentgemma-$(RANDOM).jsonl $(PEERS)
 	@echo "results: $(B)/bench/recurrentgemma-$(RANDOM).jsonl"
 
-# --- RecurrentGemma-2B's shape, part by part ----------------------------------------------
+# --- RecurrentGemma-2B's shape, part by part --------------------------------------------
 bench-step: $(B)/bench/step/step  ##+ measure: decode one token of RecurrentGemma-2B's shape, by parts
 	@$< --json $(B)/bench/step.jsonl
 bench-prefill: $(B)/bench/prefill/prefill  ##+ measure: prefill at RecurrentGemma-2B's shape, by parts

@@ -1,4 +1,5 @@
-# cpu.mk - the CPU back end: its library, its GEMM, its tests under sanitizers and valgrind.
+# cpu.mk - the CPU back end: its library, its GEMM, its tests under sanitizers and
+# valgrind.
 #   OPENBLAS=path of libopenblas, or empty for the built-in GEMM; WB_BLAS chooses at run time.
 ifeq ($(BACKEND),cpu)
 $(B)/libwbcpu.a: $(call objects,$(wildcard common/cpu/*.cpp) common/cpu/switch.S) common/cpu
@@ -19,7 +20,7 @@ OPENBLAS ?= $(shell $(PYTHON) -c 'import scipy_openblas32 as o; \
 $(B)/objects/common/cpu/openblas.o: GEMM_FLAGS = -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
 $(call objects,common/cpu/gemm.cpp common/cpu/cublas.cpp): GEMM_FLAGS = -O3
 
-# --- programs of one .cu each; the tests run unchanged on a GPU, except backend -----------
+# --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \
                          $(if $(filter cpu,$(BACKEND)),backend))
 LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 wmma mma cooperative cublas)
@@ -37,7 +38,7 @@ bench-cpu: $(B)/bench/cpu_kernels  ##+ measure: kernels on the CPU back end (PRO
 bench-cpu-gemm: $(B)/bench/cpu_gemm | setup  ##+ measure: GEMMs on the CPU, compared with NumPy
 	@$(PYTHON) bench/cpu_gemm.py $<
 
-# --- sanitizers ---------------------------------------------------------------------------
+# --- sanitizers -------------------------------------------------------------------------
 SANITIZED := BACKEND=cpu BUILD=build/cpu-asan OPT=-O1 \
              SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 asan-programs:

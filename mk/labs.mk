@@ -1,5 +1,5 @@
-# labs.mk - a lab becomes an executable that the grader runs; labs that have passed become the
-# kernels of the programs.
+# labs.mk - a lab becomes an executable that the grader runs; labs that have passed become
+# the kernels of the programs.
 #
 #   make lab03                      labs/lab03_rmsnorm
 #   make lab03 FROM=solutions       solutions/lab03_rmsnorm
@@ -7,7 +7,8 @@
 #   make lab03 BUILD=build/ann      in another folder, so that gradings can run in parallel
 #
 # $(B)/labs/lab03.parts/ holds the objects; tools/lab.py isolates and scans them; the
-# executable is linked with the grader's harness, and $(B)/labs/lab03.json records its sources.
+# executable is linked with the grader's harness, and $(B)/labs/lab03.json records its
+# sources.
 LABS    := $(sort $(basename $(notdir $(wildcard grader/adapters/lab*.c))))
 FROM    ?= labs
 HARNESS := $(call objects,grader/harness.c common/wb.c)
@@ -41,8 +42,8 @@ endif
 
 $(LAB_NAMES): $$(B)/labs/$$(firstword $$(subst _, ,$$@)) $(GRADER)
 
-# What a lab was compiled from. It changes with the flags and with the content of a source:
-# an older file that is put back has an older time stamp than its object.
+# What a lab was compiled from. It changes with the flags and with the content of a
+# source: an older file that is put back has an older time stamp than its object.
 $(LABS:%=$(B)/labs/%.parts/from): $(B)/labs/%.parts/from: FORCE
 	@mkdir -p $(@D)
 	@{ echo '$(call lab_source,$*) $(CXX) $(OPT) $(SANITIZE) $(ARCH)'; \
@@ -79,7 +80,7 @@ grade:  ## learn: build and grade every lab (FROM=solutions: the solutions)
 	    echo; BUILD=$(B) ./grade $$lab; rc=$$?; [ $$rc -le $$worst ] || worst=$$rc; \
 	done; exit $$worst
 
-# --- the grader ---------------------------------------------------------------------------
+# --- the grader -------------------------------------------------------------------------
 $(GRADER): $(call objects,$(filter-out %/harness.c,$(wildcard grader/*.c)) \
                           $(addprefix common/,safetensors.c file.c sha256.c wb.c))
 	@mkdir -p $(@D)
@@ -89,7 +90,7 @@ grader: $(GRADER)  ##+ develop: the grader alone (make lab03 builds it too)
 .PHONY: FORCE labs grade grader $(LAB_NAMES)
 FORCE:
 
-# --- the programs' kernels: from labs/ what has passed, else solutions/, else fallback.a ---
+# --- the programs' kernels: from labs/ what has passed, else solutions/, else fallback.a 
 # A program links $(B)/kernels.o and prints wb_print_kernels of common/kernels.h.
 MINE     ?=
 KERNELS   = $(PYTHON) tools/kernels.py
@@ -116,15 +117,15 @@ $(B)/fallback.a: $(or $(SHIPPED),$(call objects,$(SOLUTIONS)))
 	@mkdir -p $(@D)
 	$(Q)$(if $(SHIPPED),cp $< $@,$(if $(SOLUTIONS),$(KERNELS) fallback $(B)))
 
-# $(B)/solutions/lab03_rmsnorm.o: all parts of a solution as one object, for benchmarks and
-# tests. Only the contract's functions are visible.
+# $(B)/solutions/lab03_rmsnorm.o: all parts of a solution as one object, for benchmarks
+# and tests. Only the contract's functions are visible.
 SOLUTION_OBJECTS := $(patsubst solutions/%/,$(B)/solutions/%.o,$(sort $(dir $(SOLUTIONS))))
 $(SOLUTION_OBJECTS): $(B)/solutions/%.o: $$(call objects,$$(wildcard solutions/$$*/*.cu)) \
                      tools/kernels.py tools/labkit.py | setup
 	@mkdir -p $(@D)
 	$(Q)$(KERNELS) join $@ $* $(filter %.o,$^)
 
-# --- starters and handouts ----------------------------------------------------------------
+# --- starters and handouts --------------------------------------------------------------
 starters: | setup  ## develop: labs/ from solutions/ (never overwrites an edited lab)
 	@$(PYTHON) tools/starters.py write
 

@@ -4,8 +4,8 @@
 #   make plot-ablation    TinyLM with each rung of lab 03
 #   make plot-training    loss curves of runs: RUNS="runs/laptop runs/laptop-griffin"
 # CSVs go to RESULTS=bench/results/<date>-<machine>, with the plots and commands.txt, the
-# commands that measured. PLOTS=quick takes seconds, for a test; DRAW=0 only measures, on a
-# machine without matplotlib.
+# commands that measured. PLOTS=quick takes seconds, for a test; DRAW=0 only measures, on
+# a machine without matplotlib.
 MACHINE_NAME = $(shell { [ $(BACKEND) = cpu ] && sed -n 's/^model name[^:]*: //p' /proc/cpuinfo || \
     nvidia-smi --query-gpu=name --format=csv,noheader; } 2>/dev/null | head -1 | tr -d ',"')
 MACHINE = $(shell echo '$(MACHINE_NAME)' | tr 'A-Z ' 'a-z-' | \
@@ -20,7 +20,7 @@ PRESETS_cuda := baby baby-griffin
 PLOT_PRESETS ?= $(filter $(notdir $(wildcard tinylm/presets/*)),$(PRESETS_$(BACKEND)))
 KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
 ABLATION_ARGS = --runs 5 $(if $(filter quick,$(PLOTS)),--batch 1)
-ROUNDS        = $(if $(filter quick,$(PLOTS)),1,1 2)# the rungs run in turns
+ROUNDS        = $(if $(filter quick,$(PLOTS)),1,2)# the rungs run in turns
 
 MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
@@ -29,7 +29,8 @@ PARTS    := $(B)/objects/bench/tinylm/tools.o $(filter-out $(B)/kernels.o,$(TINY
 $(MEASURES): $(B)/%: $(B)/objects/%.o $(PARTS) $(B)/kernels.o
 	$(LINK)
 
-# Other kernels for lab 03: its functions in kernels.o become weak, and others replace them.
+# Other kernels for lab 03: its functions in kernels.o become weak, and others replace
+# them.
 WEAKEN = @mkdir -p $(@D); objcopy -w --weaken-symbol='$(1)' $< $@
 $(B)/bench/tinylm/weak_kernels.o: $(B)/kernels.o
 	$(call WEAKEN,rmsnorm_*)
@@ -44,16 +45,10 @@ $(B)/bench/tinylm/ablation.residual: $(B)/kernels.o
 $(ABLATION): $(B)/objects/bench/tinylm/ablation.o $(PARTS)
 	$(LINK)
 
-# $(call measure,name,arguments,programs,rounds): a new CSV; every program appends its lines
-# for every preset, in every round
+# $(call measure,name,options,programs,rounds)
 define measure
-	@mkdir -p $(RESULTS) && rm -f $(RESULTS)/$(1).csv && touch $(RESULTS)/commands.txt && \
-	    sed -i "\,/$(1).csv ,d" $(RESULTS)/commands.txt
-	@for round in $(4); do for preset in $(PLOT_PRESETS); do for program in $(3); do \
-	    line="$$program --csv $(RESULTS)/$(1).csv --preset $$preset $(2)"; \
-	    [ $$round != 1 ] || echo "$$line" >> $(RESULTS)/commands.txt; $$line || exit 1; \
-	done; done; done
-	@$(if $(filter 0,$(DRAW)),,$(PLOT) tools/plot_$(1).py $(RESULTS)/$(1).csv $(RESULTS)/$(1).png)
+@tools/measure.sh $(RESULTS)/$(1).csv $(4) "$(PLOT_PRESETS)" "$(3)" $(2)
+@$(if $(filter 0,$(DRAW)),,$(PLOT) tools/plot_$(1).py $(RESULTS)/$(1).csv $(RESULTS)/$(1).png)
 endef
 
 plot-kv: $(B)/bench/tinylm/kv  ##+ measure: tokens/s over the sequence length, with and without a cache

@@ -1,4 +1,5 @@
-# recurrentgemma.mk - the inference engine, its programs and tests; SentencePiece; the demo.
+# recurrentgemma.mk - the inference engine, its programs and tests; SentencePiece; the
+# demo.
 #   make build/cpu/recurrentgemma-example    the engine in a program of your own
 #   make build/cpu/recurrentgemma-random     writes model folders with random weights
 #   SENTENCEPIECE=/prefix                    its include/ and lib/, if not the system's
@@ -21,13 +22,21 @@ demo:  ## models: train both small models, then generate with both (PROMPT= LENG
 
 .PHONY: recurrentgemma recurrentgemma-check-transformers demo
 
-# --- text: SentencePiece where it is installed --------------------------------------------
-SENTENCEPIECE       ?=
-SENTENCEPIECE_FLAGS  = $(SENTENCEPIECE:%=-I%/include)
-SENTENCEPIECE_LIBS   = $(if $(SENTENCEPIECE),-L$(SENTENCEPIECE)/lib -Xlinker -rpath \
-                       -Xlinker $(abspath $(SENTENCEPIECE))/lib) -lsentencepiece
+# --- text: SentencePiece where it is installed ------------------------------------------
 WRAPPER := $(B)/objects/recurrentgemma/text/sentencepiece
 TEXT    := $(call objects,$(filter-out %_none.c,$(wildcard recurrentgemma/text/*.c))) $(WRAPPER).o
+FIND    := CC="$(CC)" CXX="$(CXX)" SENTENCEPIECE=$(SENTENCEPIECE) tools/sentencepiece.sh
+
+# The recipe looks for the library, because set-up may have installed it just now. When
+# that changes later, WRAPPER.libs changes.
+ifneq ($(wildcard $(WRAPPER).libs),)
+$(shell $(FIND) find $(WRAPPER))
+endif
+$(WRAPPER).o: $(wildcard recurrentgemma/text/sentencepiece*) common/file.h tools/sentencepiece.sh \
+              $(wildcard $(WRAPPER).libs) | setup
+	@mkdir -p $(@D)
+	$(Q)CFLAGS="$(CFLAGS) -Icommon" CXXFLAGS="-std=gnu++17 $(OPT) -g -Wall -Wextra $(SANITIZE) -Icommon" \
+	    $(FIND) compile $(WRAPPER)
 
 # Programs that read text take the library's flags from WRAPPER.libs.
 TEXT_PROGRAMS := $(addprefix $(B)/,recurrentgemma recurrentgemma-example tests/recurrentgemma/text)
@@ -35,27 +44,7 @@ $(B)/tests/recurrentgemma/text: $(B)/objects/tests/recurrentgemma/text.o $(WB)
 $(TEXT_PROGRAMS): $(TEXT)
 	$(LINK) @$(WRAPPER).libs
 
-# The recipe looks for the library, because set-up may have installed it just now. When that
-# changes later, the file is written again and the wrapper is compiled again.
-HAVE_SENTENCEPIECE = printf '\#if !__has_include(<sentencepiece_processor.h>)\n\#error\n\#endif\n' | \
-    $(CXX) -E -x c++ $(SENTENCEPIECE_FLAGS) - >/dev/null 2>&1
-FOUND = $$(if $(HAVE_SENTENCEPIECE); then echo '$(strip $(SENTENCEPIECE_LIBS))'; fi)
-ifneq ($(wildcard $(WRAPPER).libs),)
-$(shell now="$(FOUND)"; [ "$$(cat $(WRAPPER).libs)" = "$$now" ] || echo "$$now" >$(WRAPPER).libs)
-endif
-
-$(WRAPPER).o: $(addprefix recurrentgemma/text/sentencepiece,.cpp .h _none.c) common/file.h \
-              $(wildcard $(WRAPPER).libs) | setup
-	@mkdir -p $(@D)
-	$(Q)echo "$(FOUND)" >$(WRAPPER).libs; if [ -n "$$(cat $(WRAPPER).libs)" ]; then \
-	    $(CXX) -std=gnu++17 $(OPT) -g -Wall -Wextra $(SANITIZE) -Icommon $(SENTENCEPIECE_FLAGS) \
-	        -c $< -o $@; \
-	else \
-	    echo "no SentencePiece library: tokenizer.model files cannot be read (make doctor)"; \
-	    $(CC) $(CFLAGS) -Icommon -c recurrentgemma/text/sentencepiece_none.c -o $@; \
-	fi
-
-# --- tests --------------------------------------------------------------------------------
+# --- tests ------------------------------------------------------------------------------
 ENGINE_TESTS := $(addprefix $(B)/tests/recurrentgemma/,engine limits weights)
 $(ENGINE_TESTS): $(B)/%: $(B)/objects/%.o $(ENGINE)
 	$(LINK)

@@ -8,7 +8,8 @@ test: setup-test $(CRITERION) test-programs  ## develop: every test (installs wh
 
 check: test  ##+ develop: the same as make test
 
-# The suites of a subject, and its Criterion programs: tests/test_rglru.c, test_rglru_scan.c
+# The suites of a subject, and its Criterion programs: tests/test_rglru.c,
+# test_rglru_scan.c
 criterion_of = $(addprefix $(B)/tests/,$(filter test_$(1) test_$(1)_%,$(notdir $(CRITERION))))
 test-%: setup-test test-programs $$(call criterion_of,$$*)  ## develop: one suite: test-cpu, test-grader, test-labs, test-tinylm ...
 	@$(RUN_TESTS) $(wildcard tests/$*/suite*.sh) $(call criterion_of,$*)
@@ -31,7 +32,8 @@ list-labs:
 list-tests:
 	@echo $(CRITERION) $(sort $(filter $(B)/tests/cpu/%,$(TEST_PROGRAMS)))
 
-# Criterion programs link the library, and what a line `// links: grader/data.o ...` names.
+# Criterion programs link the library, and what a line `// links: grader/data.o ...`
+# names.
 links = $(addprefix $(B)/,$(shell sed -n 's,^// links: ,,p' tests/$(1).c))
 $(CRITERION:=.o): | setup-test  # criterion.h may be on its way
 $(CRITERION): $(B)/tests/%: $(B)/objects/tests/%.o $$(call links,$$*) $(WB)

@@ -1,5 +1,5 @@
-# toolchain.mk - which back end, which compilers, and how sources become objects, the library
-# and programs.
+# toolchain.mk - which back end, which compilers, and how sources become objects, the
+# library and programs.
 NVCC      ?= $(shell command -v nvcc)
 CUDA_HOME ?= $(if $(NVCC),$(abspath $(dir $(realpath $(shell command -v $(NVCC))))..))
 
@@ -33,9 +33,9 @@ SANITIZE ?=
 CFLAGS   := -std=gnu11 $(OPT) -g -Wall -Wextra $(SANITIZE)
 DEPS      = -MMD -MP -MF $(@:.o=.d) -MT $@
 
-# A lab includes common/ and contracts. Everything else may include more; who includes what
-# is checked by tests/build/suite_includes.sh.
-INCLUDES := -Icommon -Icommon/ops $(addprefix -I,$(wildcard labs/lab*))
+# A lab sees common/ and the contracts. Everything else may include more; who includes
+# what is checked by tests/build/suite_includes.sh.
+INCLUDES := -Icommon $(addprefix -I,$(wildcard labs/lab*))
 $(foreach folder,common tinylm recurrentgemma bench tests,$(eval \
     $(B)/objects/$(folder)/%.o: private INCLUDES += -Icommon/ops -Icommon/decoder -Irecurrentgemma))
 
@@ -43,7 +43,7 @@ $(foreach folder,common tinylm recurrentgemma bench tests,$(eval \
 ALL_ARCHS   := 75 80 86 89 90 100 120
 known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>&1)),$(1)),$(1))
 
-# --- CPU back end: translate <<<>>> and __shared__, then the host's own compiler ----------
+# --- CPU back end: translate <<<>>> and __shared__, then the host's own compiler --------
 # -fno-strict-aliasing: float4 views of float arrays are normal in CUDA.
 # -fno-gnu-unique: labs with equal template names must stay separate (see mk/labs.mk).
 # -fstack-clash-protection: a large local array meets the guard page of a thread's stack.
@@ -66,10 +66,10 @@ $(Q)$(TRANSLATE) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \
 endef
 CU_TOOLS := $(TRANSLATE)
 else
-# --- CUDA: nvcc for the GPU found, otherwise for ARCHS ------------------------------------
-# Code for 7.5 runs on Turing, for 8.0 on every 8.x, for 9.0 on 9.x; the PTX of the last one
-# is compiled by the driver on anything newer. A handout has code for every architecture.
-# -fPIC: the same objects become programs and the library of mk/bench.mk.
+# --- CUDA: nvcc for the GPU found, otherwise for ARCHS ----------------------------------
+# Code for 7.5 runs on Turing, for 8.0 on every 8.x, for 9.0 on 9.x; the PTX of the last
+# one is compiled by the driver on anything newer. A handout has code for every
+# architecture. -fPIC: the same objects become programs and the library of mk/bench.mk.
 ARCHS := $(or $(ARCHS),$(word 2,$(DETECTED)),$(call known_archs,75 80 90))
 target = -gencode=arch=compute_$(1),code=$(2)_$(1)
 ARCH  ?= $(foreach sm,$(ARCHS),$(call target,$(sm),sm)) $(call target,$(lastword $(ARCHS)),compute)
@@ -86,7 +86,7 @@ endef
 CU_TOOLS :=
 endif
 
-# --- objects, the library, programs -------------------------------------------------------
+# --- objects, the library, programs -----------------------------------------------------
 # $(B)/objects/PATH.o is the object of PATH.c or PATH.cu.
 objects = $(patsubst %,$(B)/objects/%.o,$(basename $(1)))
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# gpu.sh [OUT] - what only a computer with a GPU can test: the programs and suites of the CUDA
-# build, full points for every solution, rungs that pass what they define, and compute-sanitizer
-# (memcheck, racecheck, initcheck) without a report on every solution. As many jobs share the
-# GPU as there are cores; none is timed. Logs go to OUT; a short table comes last.
+# gpu.sh [OUT] - what only a computer with a GPU can test: the programs and suites of the
+# CUDA build, full points for every solution, rungs that pass what they define, and
+# compute-sanitizer (memcheck, racecheck, initcheck) without a report on every solution.
+# As many jobs share the GPU as there are cores; none is timed. Logs go to OUT; a short
+# table comes last.
 #     BACKEND=cuda tests/gpu.sh build/cuda/gpu
 set -u
 cd "$(dirname "$0")/.."

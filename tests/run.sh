@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# run.sh SUITE... - runs suites that print TAP (scripts, Criterion programs), adds up their
-# results, shows what failed, what was skipped and why, and ends with `N passed, N failed`.
-# A suite that ends without a reason counts as one failure. Its time limit is SUITE_LIMIT
-# seconds, or the N of a line `# limit: N` in it, or 600.
+# run.sh SUITE... - runs suites that print TAP (scripts, Criterion programs), adds up
+# their results, shows what failed, what was skipped and why, and ends with `N passed, N
+# failed`. A suite that ends without a reason counts as one failure. Its time limit is
+# SUITE_LIMIT seconds, or the N of a line `# limit: N` in it, or 600.
 set -u
 cd "$(dirname "$0")/.."
 export BACKEND=${BACKEND:-cpu} B=${B:-build/cpu} PYTHON=${PYTHON:-build/host/python}

@@ -251,8 +251,8 @@ static void truth_of(double out[WQ], const struct text *x, int t, int S, float s
 }
 
 /* The same text twice, the second sequence `ahead` tokens further on. Prompts of `prompt`
- * and prompt + ahead tokens are appended in chunks, then both are decoded token by token.
- *  */
+ * and prompt + ahead tokens are appended in chunks, then both are decoded token by
+ * token. */
 static void text_case(int S, int prompt, int chunk, int ahead)
 {
     enum { B = 2 };

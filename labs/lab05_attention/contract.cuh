@@ -5,8 +5,8 @@
  *     template <typename E> static size_t forward_workspace(sizes z);
  *     template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s);
  *
- * and ends with DEFINE_FORWARD(float, f32), or the same with `backward`. The functions that
- * this defines check every argument first, so a kernel may rely on them.
+ * and ends with DEFINE_FORWARD(float, f32), or the same with `backward`. The functions
+ * that this defines check every argument first, so a kernel may rely on them.
  */
 #ifndef CONTRACT_CUH
 #define CONTRACT_CUH

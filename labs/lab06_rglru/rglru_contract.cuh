@@ -100,7 +100,8 @@ template <typename E> struct step_call {
         if (R == 0 || G == 0) return WB_OK;                                              \
         if (!dc || !dwx || !dbx || !dwa || !dba || !dpx || !dpa || !c || !wx || !wa)     \
             return WB_BAD_SHAPE;                                                         \
-        if (workspace_bytes < block_linear_back_workspace<E>(R, G, M)) return WB_NO_SPACE;\
+        if (workspace_bytes < block_linear_back_workspace<E>(R, G, M))                   \
+            return WB_NO_SPACE;                                                          \
         return block_linear_back<E>(                                                     \
             dc, dwx, dbx, dwa, dba, dc_in, dpx, dpa, c, wx, wa, R, G, M,                 \
             (float *)workspace, stream);                                                 \

@@ -10,8 +10,8 @@
 
 /* TODO(07.5): z of entry i, about 6 lines; the largest key of a block, about 10. */
 
-/* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines.
- *  */
+/* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40
+ * lines. */
 
 /* A block per row. alone: no kernel ran before this one. */
 static __global__ void __launch_bounds__(THREADS)

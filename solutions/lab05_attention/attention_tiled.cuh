@@ -113,7 +113,9 @@ static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
 }
 
 template <int DIMS, int LANES, typename E>
-static __global__ void __launch_bounds__(BM *LANES) tiled_kernel(forward_call<E> c)
+static __global__ void
+__launch_bounds__(BM *LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 registers
+    tiled_kernel(forward_call<E> c)
 {
     const int BN = kv_tile<DIMS, LANES>::BN;
     __shared__ kv_tile<DIMS, LANES> x;

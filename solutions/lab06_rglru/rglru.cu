@@ -37,9 +37,9 @@ constexpr int LANE_BYTES = 4;  // per access: a warp reads 128 contiguous bytes
 static __device__ __forceinline__ void
 gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
 {
-    float log2_a = rate * sigmoid(pa), kept = fast_exp2(log2_a);
-    float m = fast_sqrt(one_minus_square(log2_a, kept));
-    *a = first ? 0.0f : kept;
+    float log2_a = rate * sigmoid(pa), decay = fast_exp2(log2_a);
+    float m = fast_sqrt(one_minus_square(log2_a, decay));
+    *a = first ? 0.0f : decay;
     *z = (first ? 1.0f : m) * sigmoid(px) * c;
 }
 

@@ -24,11 +24,10 @@ static __device__ __forceinline__ void plain_scores(
 {
     constexpr int N = VEC16<E>;
     for (int j = threadIdx.x; j < count; j += THREADS) {
-        const vec<E, N> *key = (const vec<E, N> *)(keys + j * row);
         float score[HEADS] = {};
 #pragma unroll 4
         for (int d = 0; d < D / N; d++) {
-            vec<E, N> k = key[d];
+            vec<E, N> k = load_vec<N>(keys + j * row + d * N);
 #pragma unroll
             for (int h = 0; h < HEADS; h++)
 #pragma unroll
@@ -75,7 +74,7 @@ static __device__ __forceinline__ int plain_values(
     if (group >= groups) return groups;
 #pragma unroll 4
     for (int j = group; j < count; j += groups) {
-        vec<E, N> v = ((const vec<E, N> *)(values + j * row))[d];
+        vec<E, N> v = load_vec<N>(values + j * row + d * N);
 #pragma unroll
         for (int h = 0; h < HEADS; h++)
 #pragma unroll

@@ -14,10 +14,11 @@
 // END SOLUTION
 
 // BEGIN SOLUTION 07.6 (about 70 lines in a first version)
-//> /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40 lines.
-//>  *  */
+//> /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40
+//>  * lines. */
 /* The open entries: those of a list, or those of the row in bins low to high (BINS: all).
- * If there are few, their keys are in shared memory, because each pass reads them again. */
+ * If there are few, their keys are in shared memory, because each pass reads them
+ * again. */
 struct items {
     const int *list;  // NULL: the whole row
     const u64 *keys;  // in shared memory; NULL: more than LIST_SIZE entries

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Which back end `make` chooses: fake nvidia-smi and nvcc say what GPU and toolkit there are.
+# Which back end `make` chooses: fake nvidia-smi and nvcc say what GPU and toolkit there
+# are.
 . "$(dirname "$0")/../tap.sh"
 unset BACKEND MAKEFLAGS MFLAGS MAKELEVEL NVCC ARCH ARCHS
 fake=$TMP/fake

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The contract headers, cuda_runtime_api.h and cublas_v2.h compile without a warning as C11
-# and as C++17, alone, together and in either order, in both back ends.
+# The contract headers, cuda_runtime_api.h and cublas_v2.h compile without a warning as
+# C11 and as C++17, alone, together and in either order, in both back ends.
 . "$(dirname "$0")/../tap.sh"
 headers=$(ls labs/*/*.h common/wb.h common/ops/ops.h)
 labs=$(printf ' -I%s' labs/lab*)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Includes go one way: labs to common/cuda to wb.h, programs to what they share; a learner's
-# file is included by its own lab only. The table is in includes.py.
+# Includes go one way: labs to common/cuda to wb.h, programs to what they share; a
+# learner's file is included by its own lab only. The table is in includes.py.
 . "$(dirname "$0")/../tap.sh"
 check "every include is allowed, and none is a cycle" "$PYTHON" tests/build/includes.py
 

@@ -25,6 +25,8 @@ source_of "$mine" </dev/null
 check_says "a file in the lab's place" "built from $mine" lab FILE="$mine"
 cp "$TMP/.out" "$TMP/said"
 check "it is not the learner's own" recorded '"own": false'
+check "the device layer is part of what was built" \
+    recorded '"common/cuda/vec\.cuh": "[0-9a-f]{64}"'
 check "functions that it lacks are listed" recorded '"rmsnorm_backward_workspace_bf16"'
 check "and said" grep -q "not in this file: rmsnorm_residual_forward_f32" "$TMP/said"
 stamp() { stat -c %Y%s "$TMP/build/labs/lab03"; stat -c %y "$TMP/build/labs/lab03"; }

@@ -79,12 +79,15 @@ bad "a line for the starter out of place" "add.cu:3: //> lines belong directly b
 git -C "$small" checkout -q .
 echo "echo mutant" >"$small/tests/mutants/x.sh"
 commit
-mkdir -p "$small/build/cpu"
+mkdir -p "$small/build/cpu" "$small/common/cuda"
+echo "given" >"$small/common/cuda/vec.cuh"
+git -C "$small" add common
 echo archive >"$small/build/cpu/fallback.a"
 check_says "a handout" "wrote $TMP/handout" inside handout "$TMP/handout" build/cpu/fallback.a
 check "has no solution, no mutant" sh -c "cd '$TMP/handout' && [ ! -e solutions ] && [ ! -e tests/mutants ] && ! grep -rq secret ."
 check "has the starter, the kernels and what to compare with" sh -c \
     "cd '$TMP/handout' && [ -e labs/lab09_add/add.cu ] && [ -e labs/lab09_add/parts.cuh ] && [ -e fallback/cpu-$(uname -m).a ] && sha256sum --quiet --check MANIFEST.sha256"
+check "the device layer is fixed" grep -q ' common/cuda/vec.cuh$' "$TMP/handout/MANIFEST.sha256"
 check "its starter is not fixed" sh -c "! grep -q labs/lab09_add/add.cu '$TMP/handout/MANIFEST.sha256'"
 echo "a try" >"$TMP/handout/labs/lab09_add/add.cu"
 check "a lab of a handout is started again without solutions" sh -c \

@@ -15,11 +15,6 @@ static unsigned blocks_for(size_t n)
     return (unsigned)((n + THREADS - 1) / THREADS);
 }
 
-static __device__ size_t thread_index(void)
-{
-    return (size_t)blockIdx.x * THREADS + threadIdx.x;
-}
-
 /* --- 06.1 --------------------------------------------------------------------------- */
 
 template <typename E>
@@ -27,7 +22,7 @@ static __global__ void block_linear_each(
     E *px, E *pa, const E *c, const E *wx, const E *bx, const E *wa, const E *ba, int R,
     int G, int M)
 {
-    size_t i = thread_index(), C = (size_t)G * M;
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x, C = (size_t)G * M;
     if (i >= R * C) return;
     size_t j = i % M, g = i % C / M;
     const E *row = c + (i - j);  // (M): the inputs of this block
@@ -55,7 +50,7 @@ static __global__ void dc_each(
     E *dc, const E *dc_in, const E *dpx, const E *dpa, const E *wx, const E *wa, int R,
     int G, int M)
 {
-    size_t at = thread_index(), C = (size_t)G * M;
+    size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x, C = (size_t)G * M;
     if (at >= R * C) return;
     size_t i = at % M, g = at % C / M;
     const E *dx = dpx + (at - i), *da = dpa + (at - i);  // (M)
@@ -71,7 +66,7 @@ template <typename E>
 static __global__ void
 dw_each(float *dw, float *db, const E *c, const E *dp, int R, int G, int M)
 {
-    size_t at = thread_index(), C = (size_t)G * M;
+    size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x, C = (size_t)G * M;
     if (at >= C * M) return;
     size_t j = at % M, i = at / M % M, g = at / M / M;
     float sum = 0.0f, bias = 0.0f;
@@ -110,7 +105,7 @@ static __global__ void conv1d_each(
     E *out, const E *conv_state, const E *x, const E *w, const E *bias, const int *pos,
     int B, int T, int C, int width, int ld)
 {
-    size_t i = thread_index();
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= (size_t)B * T * C) return;
     size_t c = i % C, row = i / C, b = row / T;
     int t = (int)(row % T), p = pos ? pos[row] : t;
@@ -132,7 +127,7 @@ static __global__ void keep_last(
     E *conv_state, const E *x, const int *pos, const int *len, int B, int T, int C,
     int width, int ld)
 {
-    size_t i = thread_index();
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= (size_t)B * C) return;
     size_t c = i % C, b = i / C;
     int last = (len ? len[b] : T) - 1;
@@ -161,7 +156,7 @@ static __global__ void conv1d_dx(
     E *dx, const E *dout, const E *w, const int *pos, int B, int T, int C, int width,
     int ld)
 {
-    size_t i = thread_index();
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= (size_t)B * T * C) return;
     size_t c = i % C, row = i / C;
     int t = (int)(row % T);
@@ -178,7 +173,7 @@ static __global__ void conv1d_dw(
     float *dw, float *dbias, const E *dout, const E *x, const int *pos, int B, int T,
     int C, int width, int ld)
 {
-    size_t i = thread_index();
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= (size_t)C * width) return;
     size_t c = i / width;
     int s = width - 1 - (int)(i % width);
@@ -227,7 +222,7 @@ static __global__ void gates_each(
     float *a, float *z, const E *c, const E *px, const E *pa, const E *a_param,
     const int *pos, int B, int T, int C)
 {
-    size_t i = thread_index();
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= (size_t)B * T * C) return;
     size_t row = i / C;
     bool first = (pos ? pos[row] : (int)(row % T)) == 0;
@@ -253,7 +248,7 @@ static __global__ void gates_slopes(
     E *dc, E *dpx, E *dpa, float *da_param, const float *da, const float *dz, const E *c,
     const E *px, const E *pa, const E *a_param, const int *pos, int B, int T, int C)
 {
-    size_t channel = thread_index();
+    size_t channel = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (channel >= (size_t)C) return;
     float soft = softplus((float)a_param[channel]), sum = 0.0f;
     for (size_t row = 0; row < (size_t)B * T; row++) {

@@ -1,0 +1,30 @@
+#!/bin/sh
+# sentencepiece.sh find|compile OBJECT - the wrapper of the SentencePiece library, or the
+# one that stands in where the library is not installed. OBJECT without .o; OBJECT.libs
+# holds the linker's flags, and is empty without the library.
+#   find     writes OBJECT.libs if the library came or went since it was written
+#   compile  writes OBJECT.libs and OBJECT.o
+# CC, CXX, CFLAGS and CXXFLAGS are make's; SENTENCEPIECE=/prefix: not the system's
+# library.
+set -eu
+flags= libs=
+if [ -n "${SENTENCEPIECE:-}" ]; then
+    flags=-I$SENTENCEPIECE/include
+    libs="-L$SENTENCEPIECE/lib -Xlinker -rpath -Xlinker $(realpath -m "$SENTENCEPIECE")/lib "
+fi
+libs=$libs-lsentencepiece
+printf '#if !__has_include(<sentencepiece_processor.h>)\n#error\n#endif\n' |
+    $CXX -E -x c++ $flags - >/dev/null 2>&1 || libs=
+
+case $1 in
+find) [ "$(cat "$2.libs")" = "$libs" ] || echo "$libs" >"$2.libs" ;;
+compile)
+    echo "$libs" >"$2.libs"
+    folder=recurrentgemma/text
+    if [ -n "$libs" ]; then $CXX $CXXFLAGS $flags -c $folder/sentencepiece.cpp -o "$2.o"
+    else
+        echo "no SentencePiece library: tokenizer.model files cannot be read (make doctor)"
+        $CC $CFLAGS -c $folder/sentencepiece_none.c -o "$2.o"
+    fi
+    ;;
+esac
