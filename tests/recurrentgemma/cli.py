@@ -93,7 +93,7 @@ def terminal(*command):
         while not seen:
             seen += os.read(fd, 4096)
         os.write(fd, b"\3")
-        until(b" held]", "the answer does not stop")
+        until(b"; context ", "the answer does not stop")
         until(b"> ", "does not ask again")
         os.write(fd, b"\3")
         until(b"memory ", "does not end with its summary")

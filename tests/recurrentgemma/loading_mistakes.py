@@ -183,7 +183,7 @@ def shards():
     case("a missing shard", f"{two}: No such file or directory (a shard that",
          lambda where, index: os.remove(f"{where}/{two}"))
     case("a shard that ends early", f"{two}: ", lambda w, i: os.truncate(f"{w}/{two}", 3000))
-    case("a pointer for an index", "index.json: holds a pointer", lambda w, i: POINTER.decode())
+    case("a pointer for an index", "index.json: is a Git LFS pointer", lambda w, i: POINTER.decode())
     case("a tensor in two shards", "is both in ", add_to_one)
     case("a tensor that is not in its shard", f"'{norm}' should be in '", lambda w, i: put(
         one if i["weight_map"][norm] == two else two)(w, i))
