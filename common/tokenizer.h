@@ -37,7 +37,7 @@ int *tokenizer_encode(
     const tokenizer *t, const char *text, size_t bytes, const char *name, size_t *count,
     wb_error *err);
 
-/* Writes the token's text, 1 to 4 bytes of UTF-8 or the byte itself, without a 0 byte,
+/* Stores the token's text, 1 to 4 bytes of UTF-8 or the byte itself, without a 0 byte,
  * and returns its length; 0 for an id outside the vocabulary. */
 int tokenizer_piece(const tokenizer *t, int token, char piece[4]);
 

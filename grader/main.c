@@ -299,7 +299,7 @@ int main(int argc, char **argv)
     struct options o = read_options(argc, argv);
     struct lab lab;
     char *path, error[512];
-    prctl(PR_SET_DUMPABLE, 0); /* nobody may read expected values out of this process */
+    prctl(PR_SET_DUMPABLE, 0); /* no process may read the expected values here */
     if (!o.lab) {
         board(o.folder);
         return 0;

@@ -1,7 +1,7 @@
 /* seccomp.c - restricts the process to certain system calls by seccomp.
  *
  * A filter is a small program that the kernel runs at each system call. It sees numbers
- * and arguments, but not memory. So a call whose arguments are behind a pointer is
+ * and arguments, but not memory. So a call whose arguments are in memory is
  * refused altogether.
  */
 #define _GNU_SOURCE

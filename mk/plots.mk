@@ -20,7 +20,7 @@ PRESETS_cuda := baby baby-griffin
 PLOT_PRESETS ?= $(filter $(notdir $(wildcard tinylm/presets/*)),$(PRESETS_$(BACKEND)))
 KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
 ABLATION_ARGS = --runs 5 $(if $(filter quick,$(PLOTS)),--batch 1)
-ROUNDS        = $(if $(filter quick,$(PLOTS)),1,2)# the rungs run in turns
+ROUNDS        = $(if $(filter quick,$(PLOTS)),1,2)# the rungs alternate
 
 MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)

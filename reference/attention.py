@@ -40,7 +40,7 @@ def group_sum(x, K):
 
 
 def product(a, b):
-    """matrix product over the last two axes, summed by total() inside half_sums"""
+    """matrix multiply over the last two axes, summed by total() inside half_sums"""
     if wb._sum_type is None:
         return a @ b
     return total(a[..., :, None, :] * b.swapaxes(-1, -2)[..., None, :, :])[..., 0]

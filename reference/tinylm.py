@@ -9,7 +9,7 @@ MLP, each after an RMSNorm and added to the residual stream:
     griffin   two layers with an RG-LRU, then one with attention in a window and RoPE on
               half of each head; GeGLU; biases; norms with weight 1 + w; soft cap
 Weights have their Hugging Face names (tinylm_config.py); matrices are (outputs, inputs).
-The ops are those of the other files here; matrix products and the order of the ops are
+The ops are those of the other files here; matrix multiplies and the order of the ops are
 written out. The tests compare with the C program and with transformers' LlamaForCausalLM
 and RecurrentGemmaForCausalLM.
 """
@@ -51,7 +51,7 @@ class Model:
         own = "lm_head.weight" in weights
         self.head = "lm_head.weight" if own else "model.embed_tokens.weight"
 
-    # --- norms and matrix products: x (R, channels) -------------------------------------
+    # --- norms and matrix multiplies: x (R, channels) ------------------------------------
 
     def norm(self, name, x):
         out, rstd = np.empty_like(x), np.empty(len(x))

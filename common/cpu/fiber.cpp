@@ -71,8 +71,8 @@ void *idle_fiber(worker *w)
     if (w->fibers == max_fibers) fatal("internal error: more fibers than threads");
     int i = w->fibers++;
     char *low = w->stacks + w->stack_bytes * i;
-    /* The lowest page is a guard page, so that a stack overflow faults at once. It costs
-     * two mappings, of which a process has 65,530. */
+    /* The lowest page is a guard page, so that a stack overflow faults immediately.
+     * It costs two of the 65,530 mappings of a process. */
     if (worker_count() <= 24) mprotect(low, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
     /* Shift the tops: equal offsets would map to the same cache sets. */
     size_t shift = (size_t)i * 832 % 4096;

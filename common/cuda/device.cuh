@@ -28,7 +28,7 @@ static inline int sm_count(void)
 
 static __global__ void arch_probe(void) {}
 
-/* The virtual architecture behind the machine code that runs. It can be older than the
+/* The virtual architecture that the running machine code was compiled from. It can be older than the
  * GPU: code built for compute_75 alone runs on a newer GPU too, with what Turing has. */
 static inline int code_arch(void)
 {

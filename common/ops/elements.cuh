@@ -9,7 +9,7 @@
 
 enum { BLOCK_SIZE = 256 };  // threads
 
-/* f[0..V) = p[0..V), of which only `left` exist; the others are 0 */
+/* f[0..V) = p[0..V). Only the first `left` elements exist; the others read as 0. */
 template <int V, typename E>
 static __device__ __forceinline__ void load_float(float *f, const E *p, size_t left)
 {
@@ -25,7 +25,7 @@ static __device__ __forceinline__ void load_float(float *f, const E *p, size_t l
     }
 }
 
-/* p[0..V) = f[0..V), of which only `left` exist. The only place where results are rounded. */
+/* p[0..V) = f[0..V), only the first `left` elements. The only place that rounds results. */
 template <int V, typename E>
 static __device__ __forceinline__ void store_float(E *p, const float *f, size_t left)
 {
@@ -50,7 +50,7 @@ static inline unsigned blocks_for(size_t N, int per_thread)
     return (unsigned)((N + per_block - 1) / per_block);
 }
 
-/* Whether V elements can be accessed at once through each pointer. NULL is fine. */
+/* Whether each pointer allows accesses of V elements. NULL does. */
 template <int V, typename... P> static inline bool has_vecs(const P *...p)
 {
     return (is_aligned(V * sizeof(P), p) && ...);

@@ -3,7 +3,7 @@
  * The file is a protobuf message: fields, each a number and a value. At the top
  *     1  a piece, once for each      2  the trainer's settings      3  the normaliser's
  *     5  the denormaliser's
- * in this order, so a truncated file may still be a complete message, but for another model.
+ * in this order, so a truncated file may still be a complete message, but of a different model.
  * In 3 and 5, field 2 holds rules that replace characters; Gemma has none. */
 #include "sentencepiece.h"
 

@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(LANES ? SHORT_ROW_THREADS : ROW_THREADS
     float e[K][V], e_tail = s.tail < n ? (float)xr[s.tail] : 0.0f;
     stats own = no_columns();
 #pragma unroll
-    for (int k = 0; k < K; k++) {  // with a branch here nvcc would move loads behind it
+    for (int k = 0; k < K; k++) {  // with a branch here nvcc would sink loads below it
         to_float<E, V>(e[k], in[k]);
         float top = e[k][0] * scale;
         for (int j = 1; j < V; j++)

@@ -80,7 +80,7 @@ template <typename P, typename E> struct own_keys {
     }
 };
 
-/* A tile of rows, `valid` of which are before the end: dv += P' dO, dk += dS' Q */
+/* A tile of rows, the first `valid` of them before the end: dv += P' dO, dk += dS' Q */
 template <typename P, typename E>
 static __device__ __forceinline__ void attend_rows(
     typename P::sums &dk, typename P::sums &dv, const own_keys<P, E> &own, const E *q,

@@ -69,7 +69,7 @@ template <int DIMS> struct softmax_state {
     float m, l, o[DIMS];
 };
 
-/* One tile, of which the query sees keys first to last. */
+/* One tile. The query sees its keys first to last. */
 template <int DIMS, int LANES>
 static __device__ void attend_tile(
     softmax_state<DIMS> &y, const kv_tile<DIMS, LANES> &x, const float (&q)[DIMS],

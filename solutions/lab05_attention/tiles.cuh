@@ -99,8 +99,8 @@ static __device__ __forceinline__ void gemm_rs(
     }
 }
 
-/* C (16 M, COLUMNS) += P (16 M, N) X: P a tile with rows of N, X (N, D) a tile of which
- * the columns from `column` on are used. at_p: offsets in a tile with rows of N. */
+/* C (16 M, COLUMNS) += P (16 M, N) X: P a tile with rows of N, X the columns from `column`
+ * on of a tile (N, D). at_p: offsets in a tile with rows of N. */
 template <int M, int N, int D, int COLUMNS, typename E>
 static __device__ __forceinline__ void gemm_ss(
     float (&c)[M][COLUMNS / 8][4], const E *p_tile, lane_offset at_p, const E *tile,

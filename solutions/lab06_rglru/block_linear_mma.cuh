@@ -136,8 +136,8 @@ multiply_step(warp_sums &s, const E *a, const E *b, bool bias_sums)
     }
 }
 
-/* Whether this warp has results inside the matrix, of which `rows` rows are left from the
- * tile's first row on, and `columns` of each `part` columns */
+/* Whether this warp has results inside the matrix. From the tile's first element on, the
+ * matrix has `rows` more rows, and `columns` of each `part` columns. */
 static __device__ bool has_results(size_t rows, int columns, int part)
 {
     int warp = threadIdx.x / WARP;

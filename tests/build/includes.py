@@ -31,7 +31,7 @@ ROOMS = [
     ("tests",    r"tests/.*"),
 ]
 
-# What a room may include besides its own files. "lab" is nobody's but its own.
+# What a room may include besides its own files. Only a lab's own files include "lab".
 MAY_INCLUDE = {
     # the device layer and what learners write on it
     "wb":       "toolkit",

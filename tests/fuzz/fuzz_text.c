@@ -1,5 +1,5 @@
 /* fuzz_text.c - a tokenizer.model or tokenizer.json from arbitrary bytes: an accepted one
- * encodes any text, and streaming gives the same text as decoding all tokens at once. */
+ * encodes any text, and streaming gives the same text as decoding all tokens together. */
 #include "../../recurrentgemma/text/text_codec.h"
 
 #include <stdint.h>

@@ -135,7 +135,7 @@ else
     check "the other half is the solution's" table_says "rmsnorm_residual_forward +f32 f16 bf16 +solution"
 fi
 
-# A lab of several parts with a header beside them. Each part has a kernel template of the
+# A lab of several parts that share a header. Each part has a kernel template of the
 # same name and arguments that does something else.
 tiny_part() { # FUNCTION FACTOR: twice_FUNCTION gives FACTOR x + 1
     cat <<EOF
@@ -179,7 +179,7 @@ check "an edited header beside the parts is noticed" eval 'says_now=$(tiny_resul
 rm "$tree"/{labs,solutions}/lab01_twice/{forward.cu,backward.cu,given.cuh}
 solution_twice; mine_twice $both
 
-# The same isolation on nvcc's objects, where no card is there to run them.
+# The same isolation on nvcc's objects, on a computer without a GPU.
 if [ "$BACKEND" = cuda ]; then :
 elif [ -z "${NVCC:-$(command -v nvcc)}" ]; then
     skip "two labs with the same helper names, nvcc" "nvcc is not there"
