@@ -1,5 +1,5 @@
-/* ceiling.h - the best that the device can do, measured in the same run as the model: --bench
- * and bench/prefill give their figures as fractions of these. */
+/* ceiling.h - the best that the device can do, measured in the same run as the model:
+ * --bench and bench/prefill give their figures as fractions of these. */
 #ifndef CEILING_H
 #define CEILING_H
 #include <stdbool.h>

@@ -30,7 +30,8 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-// The least number of insertions, deletions, replacements and swaps of neighbours from b to a.
+// The least number of insertions, deletions, replacements and swaps of neighbours from b
+// to a.
 static int edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
     int d[LONGEST_NAME + 1][LONGEST_NAME + 1];
@@ -140,7 +141,8 @@ static int split(
 {
     const char *word = argv[i];
     if (strncmp(word, "--", 2) != 0) {
-        error_set(err, "'%.100s' is no option (options start with --; see --help)", word);
+        error_set(
+            err, "'%.100s' is not an option (options start with --; see --help)", word);
         return 0;
     }
     const char *equal = strchr(word, '=');

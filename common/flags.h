@@ -53,7 +53,7 @@ typedef struct flag_table {
 
 /* The option of this name that has a bit of `use`, or NULL. */
 const flag *flags_find(const flag_table *t, const char *name, size_t length, int use);
-/* The current name of a former one, else the most similar name; NULL: nothing is similar. */
+/* The current name of a former one, else the most similar name; NULL: none is similar. */
 const char *
 flags_nearest(const flag_table *t, const char *name, size_t length, int use);
 /* Every field gets its default. */
@@ -61,8 +61,8 @@ void flags_default(const flag_table *t, void *options);
 /* `where` names the source for the message: "--lr", or "presets/x:3: lr". */
 int flags_set(
     const flag *f, void *options, const char *value, const char *where, wb_error *err);
-/* argv[0] is the first option. Takes the options that have a bit of `use`; for an unknown one
- * the error suggests the nearest. */
+/* argv[0] is the first option. Takes the options that have a bit of `use`; for an unknown
+ * one the error suggests the nearest. */
 int flags_parse(
     const flag_table *t, void *options, int argc, char **argv, int use, wb_error *err);
 /* A line for each option that has a bit of `use`. */

@@ -1,6 +1,6 @@
-/* generation_options.h - the options that both programs have: one name, range, default and
- * help text for each. A program's options structure holds a generation_options, and its table
- * takes GENERATION_FLAGS among its own rows (see flags.h):
+/* generation_options.h - the options that both programs have: one name, range, default
+ * and help text for each. A program's options structure holds a generation_options, and
+ * its table takes GENERATION_FLAGS among its own rows (see flags.h):
  *
  *     typedef struct options { generation_options gen; ... } options;
  *     static const flag rows[] = {
@@ -37,7 +37,7 @@ enum { DEFAULT_NEW_TOKENS = 256 };
     {"prompt", FLAG_WORD, FLAG_AT(type, field.prompt), input_use, 0, 0, NULL,            \
      "text to continue"},                                                                \
     {"prompts", FLAG_WORD, FLAG_AT(type, field.prompts), input_use, 0, 0, NULL,          \
-     "file of prompts, one a line: a batch, printed in order when all are done"},        \
+     "file of prompts, one per line: a batch, printed in order when all are done"},      \
     {"batch", FLAG_LONG, FLAG_AT(type, field.batch), input_use, 1, 65536, "1",           \
      "sequences from one prompt, with seeds seed, seed + 1, ..."},                       \
     {"max-new-tokens", FLAG_LONG, FLAG_AT(type, field.max_new_tokens), sampling_use, -1, \

@@ -1,5 +1,6 @@
-/* model_shape.h - the sizes of a model: the one description that TinyLM, the RecurrentGemma
- * engine and the decoder under both share. Configurations embed it and add what is theirs.
+/* model_shape.h - the sizes of a model: the one description that TinyLM, the
+ * RecurrentGemma engine and the decoder under both share. Configurations embed it and add
+ * what is theirs.
  *
  * The letters are those of the kernels' contracts (wb.h) and of shapes in comments.
  */
@@ -38,8 +39,8 @@ bool shape_is_recurrent(const model_shape *s, int layer);
 /* Keys before its own that a token sees: W, W - 1 with hf_window, or WB_ALL in a model
  * without a window. */
 int shape_window(const model_shape *s);
-/* sqrt(C) rounded to bf16, whatever the model's dtype, as in the published models; 1 unless
- * the embedding is scaled. */
+/* sqrt(C) rounded to bf16, whatever the model's dtype, as in the published models; 1
+ * unless the embedding is scaled. */
 float shape_embedding_scale(const model_shape *s);
 /* V rounded up to whole tiles of the GEMM for the logits: rows of the embedding table. */
 int shape_padded_vocab(const model_shape *s);

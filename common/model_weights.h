@@ -1,9 +1,9 @@
 /* model_weights.h - the weights of a model as the kernels read them: packed matrices, by
  * name and by slot. One table for TinyLM, the RecurrentGemma engine and the decoder.
  *
- * A slot that an architecture does not have is NULL. Every pointer is to device memory, to
- * elements of the model's dtype; TinyLM keeps the float gradients in a second model_weights
- * of the same layout.
+ * A slot that an architecture does not have is NULL. Every pointer is to device memory,
+ * to elements of the model's dtype; TinyLM keeps the float gradients in a second
+ * model_weights of the same layout.
  */
 #ifndef MODEL_WEIGHTS_H
 #define MODEL_WEIGHTS_H

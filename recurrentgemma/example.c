@@ -58,7 +58,8 @@ int main(int argc, char **argv)
     size_t bytes;
     const char *piece;
 
-    // The prefill samples the first token; each step then up to 8 until the sequence ends.
+    // The prefill samples the first token; each step then up to 8 until the sequence
+    // ends.
     int continuing = rg_prefill(engine, prompts, &count, &err);
     for (int shown = 0; continuing >= 0; continuing = rg_step(engine, 8, &err)) {
         for (; shown < rg_sampled(engine, 0); shown++) {

@@ -1,6 +1,6 @@
 /* recurrentgemma.h - RecurrentGemma (Griffin) inference on the workbook's kernels, as a C
- * library. This header (with -Irecurrentgemma -Icommon, in C11 or C++) is all that a program
- * needs to embed the engine; recurrentgemma/example.c is such a program.
+ * library. This header (with -Irecurrentgemma -Icommon, in C11 or C++) is all that a
+ * program needs to embed the engine; recurrentgemma/example.c is such a program.
  *
  *     wb_error err;
  *     rg_settings set = rg_defaults();
@@ -16,15 +16,15 @@
  *     }
  *     rg_close(e);
  *
- * The engine runs a batch of sequences. A sequence has processed some tokens (its states and
- * caches hold them) and has sampled some; the next step processes the newest sample. What a
- * sequence samples depends only on its own tokens and seed, not on its neighbours or on how
- * its prompt is cut into chunks (up to rounding).
+ * The engine runs a batch of sequences. A sequence has processed some tokens (its states
+ * and caches hold them) and has sampled some; the next step processes the newest sample.
+ * What a sequence samples depends only on its own tokens and seed, not on its neighbours
+ * or on how its prompt is cut into chunks (up to rounding).
  *
- * Every function that can fail returns -1 (or NULL), with one sentence in the error that names
- * the thing and the fix; the engine can then be used further or closed. A CUDA call that fails
- * ends the process (file:line). One thread at a time may use an engine; several engines may
- * exist at the same time. */
+ * Every function that can fail returns -1 (or NULL), with one sentence in the error that
+ * names the thing and the fix; the engine can then be used further or closed. A CUDA call
+ * that fails ends the process (file:line). One thread at a time may use an engine;
+ * several engines may exist at the same time. */
 #ifndef RECURRENTGEMMA_H
 #define RECURRENTGEMMA_H
 #include "model_shape.h"
@@ -82,26 +82,26 @@ typedef struct rg_info {
 
 typedef struct rg_engine rg_engine;
 
-/* Loads a Hugging Face model folder: config.json and model.safetensors (or its shards). */
+/* Loads a Hugging Face model folder: config.json, and model.safetensors or its shards. */
 rg_engine *rg_open(const char *folder, const rg_settings *set, wb_error *err);
 void rg_close(rg_engine *e); /* NULL is fine */
 const rg_info *rg_describe(const rg_engine *e);
 
 /* Processes count[b] more tokens of each sequence b and samples its next token. A sampled
- * token that is not processed yet comes first. Sequences with count 0 sample nothing and are
- * done. Returns how many sequences continue (are not done), or -1 on an error: a token outside
- * the vocabulary, more than `context` tokens, a sequence that was stepped past its end
- * (rg_reset it first). Nothing is processed then. */
+ * token that is not processed yet comes first. Sequences with count 0 sample nothing and
+ * are done. Returns how many sequences continue (are not done), or -1 on an error: a
+ * token outside the vocabulary, more than `context` tokens, a sequence that was stepped
+ * past its end (rg_reset it first). Nothing is processed then. */
 int rg_prefill(rg_engine *e, const int *const *tokens, const int *count, wb_error *err);
 
-/* Samples up to n more tokens in each sequence that is not done, and waits for them. Returns
- * early when all are done. Returns how many sequences continue, or -1 on an error (a sequence
- * is full). A sequence is done when it has sampled a stop token, or max_new_tokens tokens
- * since its rg_prefill. */
+/* Samples up to n more tokens in each sequence that is not done, and waits for them.
+ * Returns early when all are done. Returns how many sequences continue, or -1 on an error
+ * (a sequence is full). A sequence is done when it has sampled a stop token, or
+ * max_new_tokens tokens since its rg_prefill. */
 int rg_step(rg_engine *e, int n, wb_error *err);
 
-/* The samples of sequence b since its last rg_prefill, valid until the next call, and how many
- * there are. */
+/* The samples of sequence b since its last rg_prefill, valid until the next call, and how
+ * many there are. */
 const int *rg_tokens(const rg_engine *e, int b);
 int rg_sampled(const rg_engine *e, int b);
 bool rg_done(const rg_engine *e, int b);
@@ -112,10 +112,10 @@ int rg_processed(const rg_engine *e, int b);
 /* Sequence b forgets its tokens: the next rg_prefill starts a new one with this seed. */
 void rg_reset(rg_engine *e, int b, uint64_t seed);
 
-/* Processes tokens like rg_prefill but samples nothing: calls `sink` with the logits (after
- * the soft cap, float, on the host) of every token in turn, `at` counting from this call's
- * first token: chunks in order, and within a chunk sequences in order. A sink that returns
- * non-zero ends the call with -1; it sets err itself. */
+/* Processes tokens like rg_prefill but samples nothing: calls `sink` with the logits
+ * (after the soft cap, float, on the host) of every token in turn, `at` counting from
+ * this call's first token: chunks in order, and within a chunk sequences in order. A sink
+ * that returns non-zero ends the call with -1; it sets err itself. */
 typedef int rg_sink(void *user, int sequence, int at, const float *logits, int vocab);
 int rg_score(
     rg_engine *e, const int *const *tokens, const int *count, rg_sink *sink, void *user,

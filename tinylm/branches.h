@@ -1,9 +1,10 @@
-/* branches.h - what a layer adds to the residual stream: attention, RG-LRU, MLP, forward and
- * backward. Part of pass.h, which defines E, OP and CK.
+/* branches.h - what a layer adds to the residual stream: attention, RG-LRU, MLP, forward
+ * and backward. Part of pass.h, which defines E, OP and CK.
  *
- * A forward branch reads the normalised stream and writes its output to m->branch. A backward
- * branch reads db, the gradient of that, and writes the gradient of the normalised stream to
- * m->d_normed. Biases that an architecture lacks are NULL. Shapes are in model.h.
+ * A forward branch reads the normalised stream and writes its output to m->branch. A
+ * backward branch reads db, the gradient of that, and writes the gradient of the
+ * normalised stream to m->d_normed. Biases that an architecture lacks are NULL. Shapes
+ * are in model.h.
  */
 
 /* --- attention ---------------------------------------------------------------------- */

@@ -108,8 +108,8 @@ static int save_weights(const model *m, const char *folder, char *scratch, wb_er
     return rc;
 }
 
-// Writes the file unless it has this content already. Other content means that the weights in
-// the folder belong to another model: they are removed first.
+// Writes the file unless it has this content already. Other content means that the
+// weights in the folder belong to another model: they are removed first.
 static int
 save_with_weights(const char *folder, const char *name, json_t *root, wb_error *err)
 {

@@ -7,9 +7,9 @@
  *     FOLDER/model.safetensors       the weights, in the model's dtype
  *     FOLDER/training.safetensors    runs only: everything that resuming needs, in one file
  *
- * Each file is either complete or missing (file.h). training.safetensors depends on no other
- * file, so a run can resume whenever it was killed; and a model.safetensors never shares a
- * folder with the config or tokenizer of another run.
+ * Each file is either complete or missing (file.h). training.safetensors depends on no
+ * other file, so a run can resume whenever it was killed; and a model.safetensors never
+ * shares a folder with the config or tokenizer of another run.
  */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
@@ -27,7 +27,7 @@ int checkpoint_load(model *m, const char *folder, wb_error *err);
 
 /* The state of a run besides its weights and moments. */
 typedef struct run_state {
-    char *options;  /* options_text; malloc'ed by training_load */
+    char *options;  /* options_text; malloc'ed by training_peek */
     wb_train train; /* as on the device */
     double best;    /* lowest validation loss so far; INFINITY: none yet */
     long best_step;

@@ -1,4 +1,4 @@
-/* config.c - see config.h: names, and which sizes make a model. */
+/* config.c - see config.h: names, and which sizes are valid. */
 #include "config.h"
 #include "griffin/config.h"
 

@@ -21,10 +21,10 @@ typedef struct model_config {
     bool gemm_attention; /* batched GEMMs instead of lab 05: llama only */
 } model_config;
 
-/* One line about the first size that makes no model; 0 if all do. */
+/* 0 if every size is valid; else -1, with one line about the first that is not. */
 int model_check(const model_config *c, wb_error *err);
-/* Sets gemm_attention. how: "lab05"; "gemm", its rung zero; or "auto", which is lab 05 unless
- * model_lab05_refuses. */
+/* Sets gemm_attention. how: "lab05"; "gemm", its rung zero; or "auto", which is lab 05
+ * unless model_lab05_refuses. */
 int model_choose_attention(model_config *c, const char *how, wb_error *err);
 /* NULL, or why lab 05 does not take this model. */
 const char *model_lab05_refuses(const model_config *c);

@@ -1,4 +1,5 @@
-/* from_options.h - from the command line's options to a model and to the way it is trained. */
+/* from_options.h - from the command line's options to a model and to the way it is
+ * trained. */
 #ifndef FROM_OPTIONS_H
 #define FROM_OPTIONS_H
 #include "config.h"

@@ -60,7 +60,7 @@ static int add_prompt(
     return 0;
 }
 
-// One prompt a line.
+// One prompt per line.
 static int read_prompts(run *r, const options *o, wb_error *err)
 {
     size_t bytes, lines = 1;
@@ -116,9 +116,9 @@ static void print_tokens(const run *r, int b, int from, int to)
     fflush(stdout);
 }
 
-// The first token is sampled already. Each turn takes as many steps as last some milliseconds:
-// the text flows, and the device rarely waits for the host. One sequence is printed as it
-// comes, several when all are done.
+// The first token is sampled already. Each round takes as many steps as last some
+// milliseconds: the text flows, and the device rarely waits for the host. One sequence is
+// printed as it comes, several when all are done.
 static void decode(run *r, const options *o)
 {
     int some = 1, shown = r->batch == 1 ? 0 : INT_MAX;

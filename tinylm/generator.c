@@ -1,12 +1,12 @@
-/* generator.c - see generator.h: which tokens are processed and sampled when. */
+/* generator.c - see generator.h: when each token is processed and sampled. */
 #include "generator.h"
 
 #include <string.h>
 
 /* --- prefill ------------------------------------------------------------------------ */
 
-// Processes `count[b]` tokens of each sequence from its `first`, as a new document; 0 leaves
-// that sequence as it is.
+// Processes `count[b]` tokens of each sequence from its `first`, as a new document; 0
+// leaves that sequence as it is.
 static void prefill(generator *g, const int *count)
 {
     for (int b = 0; b < g->batch; b++)
@@ -22,8 +22,8 @@ static void send_positions(generator *g, int back)
     decoder_set_positions(&g->d, g->h_scratch);
 }
 
-// Once the model cannot see the whole sequence any more, it sees only the newer half. Returns
-// the number of visible tokens.
+// Once the model cannot see the whole sequence any more, it sees only the newer half.
+// Returns the number of visible tokens.
 static int slide(generator *g, int b)
 {
     int context = g->m->config.shape.context, visible = g->count[b] - g->first[b];

@@ -1,5 +1,5 @@
-/* generator.h - sequences from a model: the prompt in one pass, then token by token, with the
- * sampler on the device.
+/* generator.h - sequences from a model: the prompt in one pass, then token by token, with
+ * the sampler on the device.
  *
  *     generator g;
  *     generator_create(&g, &m, &settings, &err);
@@ -7,15 +7,15 @@
  *     generator_decode(&g, n);                              // n more tokens of each
  *     g.tokens[b], g.count[b]                               // prompt and sampled tokens
  *
- * The decoder (decoder.h) does the computing; the generator decides which tokens it processes
- * when. generator_decode waits for the device only after its last step. The tokens of a
- * sequence depend only on its own prompt and seed.
+ * The decoder (decoder.h) does the computing; the generator decides when it processes
+ * which tokens. generator_decode waits for the device only after its last step. The
+ * tokens of a sequence depend only on its own prompt and seed.
  *
  * What a token sees. In a Griffin-type model: the states and the window of the last keys,
- * however long the sequence gets. A Llama-type model was trained on `context` positions: a
- * sequence that outgrows them slides, that is, the newer half of what the model sees is
- * processed again from position 0. With cache = false all that the model can see is processed
- * again for every token, by the same rule, so greedy sequences are equal.
+ * however long the sequence gets. A Llama-type model was trained on `context` positions:
+ * a sequence that outgrows them slides, that is, the newer half of what the model sees is
+ * processed again from position 0. With cache = false all that the model can see is
+ * processed again for every token, by the same rule, so greedy sequences are equal.
  */
 #ifndef GENERATOR_H
 #define GENERATOR_H

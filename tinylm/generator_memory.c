@@ -1,4 +1,5 @@
-/* generator_memory.c - a decoder on a model's weights, and a generator's memory on the host. */
+/* generator_memory.c - a decoder on a model's weights, and a generator's memory on the
+ * host. */
 #include "arena.h"
 #include "generator.h"
 
@@ -15,7 +16,8 @@ static void copy_pieces(
         m->stream));
 }
 
-// Zeros after each head's rows of qkv and columns of out: all scores and sums stay the same.
+// Zeros after each head's rows of qkv and columns of out: all scores and sums stay the
+// same.
 static void widen_heads(generator *g, layer_weights *layer, int head_dim, arena *a)
 {
     const model_shape *s = &g->m->config.shape;

@@ -9,8 +9,8 @@
  * from device memory (tokens, wb_train), so that it can be captured once and replayed.
  * Everything on the device is one allocation, made by model_create.
  *
- * Letters in shapes as in model_shape.h and wb.h: B sequences of T tokens are R = B*T rows;
- * W = (H+2K)D; Vp is V padded.
+ * Letters in shapes as in model_shape.h and wb.h: B sequences of T tokens are R = B*T
+ * rows; W = (H+2K)D; Vp is V padded.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -106,10 +106,11 @@ int model_create(
     wb_error *err);
 void model_destroy(model *m);
 
-/* initialise.c: random numbers from wb_random(seed), ones and zeros, as model_tensors says. */
+/* initialise.c: random numbers from wb_random(seed), ones and zeros, as model_tensors
+ * says. */
 void model_initialise(model *m, uint64_t seed);
-/* N floats to the exact weights of a model that trains (or is f32), and from there, rounded,
- * to param. */
+/* N floats to the exact weights of a model that trains (or is f32), and from there,
+ * rounded, to param. */
 void model_set_weights(model *m, const float *h_weights);
 /* Any bytes between host and device; done on return. */
 void model_download(const model *m, void *h, const void *device, size_t bytes);

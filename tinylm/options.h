@@ -1,6 +1,6 @@
-/* options.h - every setting of a run: name, default, meaning. One table serves the command line
- * (--name value or --name=value), preset files, the options saved with a checkpoint
- * (name=value lines), and --help.
+/* options.h - every setting of a run: name, default, meaning. One table serves the
+ * command line (--name value or --name=value), preset files, the options saved with a
+ * checkpoint (name=value lines), and --help.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef struct options {
-    generation_options gen; /* --seed, --no-graph and --quiet are training's too */
+    generation_options gen; /* training too uses --seed, --no-graph and --quiet */
     /* files */
     char preset[256], data[1024], out[1024];
     /* model */

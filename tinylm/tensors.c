@@ -1,4 +1,5 @@
-/* tensors.c - which weights each architecture has, their places, and what they start from. */
+/* tensors.c - which weights each architecture has, their places, and what they start
+ * from. */
 #include "tensors.h"
 #include "griffin/tensors.h"
 
@@ -120,7 +121,8 @@ static size_t align_up(size_t n)
     return (n + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
 }
 
-// Called first for the tensors with weight decay, which become one range; returns its end.
+// Called first for the tensors with weight decay, which become one range; returns its
+// end.
 static size_t place(list *l, bool decayed, size_t at)
 {
     const model_tensor *before = NULL;

@@ -1,5 +1,5 @@
-/* tensors.h - the weights of a model by their Hugging Face names: shapes, places in the flat
- * buffers, and what training starts from. */
+/* tensors.h - the weights of a model by their Hugging Face names: shapes, places in the
+ * flat buffers, and what training starts from. */
 #ifndef TENSORS_H
 #define TENSORS_H
 #include "config.h"
@@ -7,8 +7,9 @@
 
 #include <stddef.h>
 
-/* Packed matrices hold q, k, v (and gate, up, and x, y) as neighbouring rows, so every named
- * weight is one contiguous piece: `count` elements from `offset` of the flat buffers. */
+/* Packed matrices hold q, k, v (and gate, up, and x, y) as neighbouring rows, so every
+ * named weight is one contiguous piece: `count` elements from `offset` of the flat
+ * buffers. */
 typedef struct model_tensor {
     char name[96];
     size_t offset, count, shape[3];
@@ -21,8 +22,8 @@ typedef struct model_tensor {
     size_t room; /* elements that it occupies: count, or more */
 } model_tensor;
 
-/* All weights, malloc'ed. *parameters: elements of a flat buffer; [0, *decayed) of them have
- * weight decay. Both may be NULL. */
+/* All weights, malloc'ed. *parameters: elements of a flat buffer; [0, *decayed) of them
+ * have weight decay. Both may be NULL. */
 model_tensor *
 model_tensors(const model_config *c, int *count, size_t *parameters, size_t *decayed);
 

@@ -86,8 +86,8 @@ static int read_options(run *r, int argc, char **argv)
 
 /* --- the CSV ------------------------------------------------------------------------ */
 
-// Reads the state back: apart from evaluations and checkpoints, the only place where the host
-// waits for the device.
+// Reads the state back: apart from evaluations and checkpoints, the only place where the
+// host waits for the device.
 static int log_step(run *r, double val)
 {
     const wb_train *s = trainer_read(&r->t);

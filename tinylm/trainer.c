@@ -41,8 +41,8 @@ void trainer_close(trainer *t)
     *t = (trainer){0};
 }
 
-// Sequences start anywhere in the text, uniformly. The choice depends only on seed and step, so
-// resuming needs no generator state.
+// Sequences start anywhere in the text, uniformly. The choice depends only on seed and
+// step, so resuming needs no generator state.
 static void choose_batch(const trainer *t, int *token)
 {
     int T = t->m->length, sequences = t->recipe.accum * t->m->batch;

@@ -1,9 +1,9 @@
 /* trainer.h - training steps: their tokens, their CUDA graph, and the loss on request.
  *
- * trainer_step only enqueues: the host runs at most two steps ahead of the device and reads
- * nothing back until trainer_read. The first step launches the kernels one by one, because
- * libraries allocate on first use; the second records the graph; after that a step is one copy
- * of tokens and one launch. Nothing is allocated after the second step.
+ * trainer_step only enqueues: the host runs at most two steps ahead of the device and
+ * reads nothing back until trainer_read. The first step launches the kernels one by one,
+ * because libraries allocate on first use; the second records the graph; after that a
+ * step is one copy of tokens and one launch. Nothing is allocated after the second step.
  */
 #ifndef TRAINER_H
 #define TRAINER_H
@@ -34,7 +34,8 @@ void trainer_step(trainer *t);
 /* Waits for the device and copies its state back. */
 const wb_train *trainer_read(trainer *t);
 
-/* Mean loss per token over all complete sequences of T tokens in the text, B at a time. */
+/* Mean loss per token over all complete sequences of T tokens in the text, B at a time.
+ * */
 double evaluate_text(model *m, const int *text, size_t length);
 
 #endif

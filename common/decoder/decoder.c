@@ -77,8 +77,8 @@ void decoder_sample(decoder *d)
     d->calls->sample(d);
 }
 
-// The first step launches the kernels one by one, because libraries allocate on first use;
-// the second is recorded.
+// The first step launches the kernels one by one, because libraries allocate on first
+// use; the second is recorded.
 void decoder_step(decoder *d)
 {
     cudaStream_t s = d->stream;

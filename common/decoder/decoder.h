@@ -1,9 +1,9 @@
 /* decoder.h - inference for both programs: prefill in chunks, then token by token.
  *
  * Two architectures from the same pieces: every layer is a temporal block (attention, or
- * Griffin's recurrent block) and a gated MLP, each after an RMSNorm and added to the residual
- * stream. The weights belong to the caller and the decoder only points at them. It owns
- * states, caches and buffers: one allocation, made by decoder_create.
+ * Griffin's recurrent block) and a gated MLP, each after an RMSNorm and added to the
+ * residual stream. The weights belong to the caller and the decoder only points at them.
+ * It owns states, caches and buffers: one allocation, made by decoder_create.
  *
  *     decoder d;
  *     decoder_config c = decoder_configure(&shape, dtype);
@@ -15,11 +15,11 @@
  *     decoder_step(&d);                          // processes it, samples the next; and so on
  *     decoder_destroy(&d);
  *
- * Everything that changes from token to token (tokens, positions, states, sampled tokens) is
- * in device memory, so a step is one CUDA graph, recorded once and replayed. The callers
- * decide which tokens to process and when to stop: tinylm/generator.c and
- * recurrentgemma/engine/engine.c. Letters in shapes as in model_shape.h and wb.h; B is the
- * number of sequences in the batch. A new sequence needs no cleared state: a token at
+ * Everything that changes from token to token (tokens, positions, states, sampled tokens)
+ * is in device memory, so a step is one CUDA graph, recorded once and replayed. The
+ * callers decide which tokens to process and when to stop: tinylm/generator.c and
+ * recurrentgemma/engine/engine.c. Letters in shapes as in model_shape.h and wb.h; B is
+ * the number of sequences in the batch. A new sequence needs no cleared state: a token at
  * position 0 reads none.
  */
 #ifndef DECODER_H
@@ -82,9 +82,9 @@ typedef struct decoder_settings {
 typedef struct decoder decoder;
 /* For tests: called by the prefill with x (B*T,C), the residual stream of this chunk's
  * tokens after the embedding (layer -1) and after each layer (0 ..), then by decoder_norm
- * with the normalised stream (layer = layers). After a layer the buffers of its block (xy,
- * conv_out, gate_x, gate_a, recurrent_out; qkv, attention; gate_up, activated) still hold its
- * results. */
+ * with the normalised stream (layer = layers). After a layer the buffers of its block
+ * (xy, conv_out, gate_x, gate_a, recurrent_out; qkv, attention; gate_up, activated) still
+ * hold its results. */
 typedef void decoder_watch(void *user, decoder *d, int layer, const void *x, int T);
 
 struct decoder {
@@ -101,8 +101,8 @@ struct decoder {
     bool fused;       /* norm and activation run inside the GEMMs of a step */
     decoder_watch *watch; /* NULL: none */
     void *watch_user;
-    /* false: in the last layer the prefill computes what follows the temporal block only for
-     * each sequence's last token. Set it before decoder_norm; a watch implies it. */
+    /* false: in the last layer the prefill computes what follows the temporal block only
+     * for each sequence's last token. Set it before decoder_norm; a watch implies it. */
     bool every_token;
     /* prefill: B*T rows, one for each token; a step uses the first B */
     bool fresh;                 /* every sequence starts here: no keys from before */
@@ -142,32 +142,34 @@ int decoder_create(
     const decoder_settings *set, wb_blas *blas, cudaStream_t stream, wb_error *err);
 void decoder_destroy(decoder *d); /* nothing to do for a decoder that is all 0 */
 
-/* The functions below enqueue work, which runs in order on the stream. tokens, count, base,
- * done and at have one element for each sequence, on the host.
+/* The functions below enqueue work, which runs in order on the stream. tokens, count,
+ * base, done and at have one element for each sequence, on the host.
  *
  * decoder_prefill_begin sends count[b] tokens of each sequence, which follow its first
  * base[b]; decoder_prefill_chunk then processes columns t0 .. t0+T-1 of them, T <= chunk.
- * A sequence that ends there leaves the input of its next token's logits in last_residual.
- * decoder_prefill does both, chunk by chunk; a sequence with count[b] = 0 is untouched. */
+ * A sequence that ends there leaves the input of its next token's logits in
+ * last_residual. decoder_prefill does both, chunk by chunk; a sequence with count[b] = 0
+ * is untouched. */
 void decoder_prefill_begin(
     decoder *d, const int *const *tokens, const int *count, const int *base);
 void decoder_prefill_chunk(decoder *d, int t0, int T);
 void decoder_prefill(
     decoder *d, const int *const *tokens, const int *count, const int *base);
 
-/* Before the first sample of a sequence: nothing is sampled yet; done (NULL: none) marks the
- * sequences that sample nothing. */
+/* Before the first sample of a sequence: nothing is sampled yet; done (NULL: none) marks
+ * the sequences that sample nothing. */
 void decoder_start(decoder *d, const int *done);
-/* at[b]: the position of the last token processed (decoder_sample adds 1), or, where steps
- * continue with `token`, the position of that. */
+/* at[b]: the position of the last token processed (decoder_sample adds 1), or, where
+ * steps continue with `token`, the position of that token. */
 void decoder_set_positions(decoder *d, const int *at);
 /* Samples the next token of each sequence from last_residual. */
 void decoder_sample(decoder *d);
 /* Processes `token` and samples the next. */
 void decoder_step(decoder *d);
 
-/* All rows of the last chunk of T tokens (every_token was set): normalised, into `normed`;
- * then the logits, after the soft cap, of `rows` <= score_rows of them, from row r0 on. */
+/* All rows of the last chunk of T tokens (every_token was set): normalised, into
+ * `normed`; then the logits, after the soft cap, of `rows` <= score_rows of them, from
+ * row r0 on. */
 void decoder_norm(decoder *d, int T);
 void decoder_logits(decoder *d, int r0, int rows);
 
@@ -180,8 +182,8 @@ int decoder_mark_seen(
 void decoder_upload(decoder *d, void *device, const void *h, size_t bytes);
 void decoder_download(decoder *d, void *h, const void *device, size_t bytes);
 
-/* Bytes of all layers' caches by their shapes: `cache_bytes` without the padding that aligns
- * each piece. */
+/* Bytes of all layers' caches by their shapes: `cache_bytes` without the padding that
+ * aligns each piece. */
 size_t decoder_cache_formula(const decoder_config *c, int batch, int slots);
 
 /* --- for decoder.c and tests: one table per dtype, pass.h --------------------------- */

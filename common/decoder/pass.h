@@ -1,10 +1,10 @@
-/* pass.h - prefill and decode, for each element type: included by pass_f32.c, pass_bf16.c and
- * pass_f16.c, which define E and OP.
+/* pass.h - prefill and decode, for each element type: included by pass_f32.c, pass_bf16.c
+ * and pass_f16.c, which define E and OP.
  *
  * There are two ways through the same layers. Prefill has many rows: GEMMs, and lab 05's
- * attention or lab 06's scan, which fill the caches and states. A step has one row for each
- * sequence: linear_step, lab 07's attention_decode or lab 06's rglru_step, which continue
- * from there.
+ * attention or lab 06's scan, which fill the caches and states. A step has one row for
+ * each sequence: linear_step, lab 07's attention_decode or lab 06's rglru_step, which
+ * continue from there.
  */
 #include "attention.h"
 #include "decoder.h"
@@ -53,9 +53,9 @@ static void norm(const decoder *d, const E *x, const E *w, int R)
 
 /* --- prefill ------------------------------------------------------------------------ */
 
-/* A branch's output, in `normed`, is added to the residual stream, and `normed` becomes the
- * norm of the sum: one pass over memory. (A GEMM that adds to the stream itself is slower:
- * the libraries have none that does so and rounds once.) */
+/* A branch's output, in `normed`, is added to the residual stream, and `normed` becomes
+ * the norm of the sum: one pass over memory. (A GEMM that adds to the stream itself is
+ * slower: the libraries have none that does so and rounds once.) */
 static void add_and_norm(const decoder *d, const E *w, int R)
 {
     const model_shape *s = &d->config.shape;
@@ -132,8 +132,9 @@ static void call_watch(decoder *d, int layer, const void *x, int T)
     if (d->watch) d->watch(d->watch_user, d, layer, x, T);
 }
 
-// What a sequence continues from. In the last layer every token needs the temporal block, for
-// the states; what follows it only each sequence's last token needs: pass_finish computes it.
+// What a sequence continues from. In the last layer every token needs the temporal block,
+// for the states; what follows it only each sequence's last token needs: pass_finish
+// computes it.
 static void keep_last(decoder *d, const decoder_layer *y, const E *branch)
 {
     const model_shape *s = &d->config.shape;

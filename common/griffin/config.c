@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- which sizes make a model ------------------------------------------------------- */
+/* --- which sizes are valid ---------------------------------------------------------- */
 
 static int check_heads(const model_shape *s, wb_error *err)
 {
@@ -96,8 +96,8 @@ static json_t *ids(const int *id, int count)
     return list;
 }
 
-// Older versions of transformers read rope_theta and partial_rotary_factor at the top, newer
-// ones in rope_parameters. intermediate_size is twice the width of the MLP there.
+// Older versions of transformers read rope_theta and partial_rotary_factor at the top,
+// newer ones in rope_parameters. intermediate_size is twice the width of the MLP there.
 json_t *griffin_config_to_json(const griffin_config *c, const char *dtype)
 {
     const model_shape *s = &c->shape;

@@ -1,10 +1,11 @@
-/* config.h - the configuration of a RecurrentGemma (Griffin) model: config.json of Hugging
- * Face's RecurrentGemmaForCausalLM. One reader and one writer for all programs.
+/* config.h - the configuration of a RecurrentGemma (Griffin) model: config.json of
+ * Hugging Face's RecurrentGemmaForCausalLM. One reader and one writer for all programs.
  *
- * The reader takes the keys of older and newer versions of transformers (rope_theta at the top
- * or in rope_parameters; attention_window_size or sliding_window; block_types or _block_types)
- * and ignores unknown keys. A key that is missing, has a wrong type or exceeds what the kernels
- * take gives one sentence that names the file, the key and the valid values.
+ * The reader takes the keys of older and newer versions of transformers (rope_theta at
+ * the top or in rope_parameters; attention_window_size or sliding_window; block_types or
+ * _block_types) and ignores unknown keys. A key that is missing, has a wrong type or
+ * exceeds what the kernels take gives one sentence that names the file, the key and the
+ * valid values.
  */
 #ifndef GRIFFIN_CONFIG_H
 #define GRIFFIN_CONFIG_H
@@ -33,7 +34,7 @@ struct json_t *griffin_config_to_json(const griffin_config *c, const char *dtype
 /* A float as the decimal that people write: 1e-05, not 9.9999997e-06. */
 double griffin_decimal(float x);
 
-/* One line about the first size that makes no Griffin model; 0 if all do. */
+/* 0 if every size is valid; else -1, with one line about the first that is not. */
 int griffin_check(const model_shape *s, wb_error *err);
 
 #endif

@@ -137,8 +137,8 @@ static void read_sizes(reader *r, model_shape *s)
         s->context = size(r, "max_position_embeddings", 0);
 }
 
-// Newer versions of transformers write rope_parameters (or rope_scaling with the same content),
-// older ones keys at the top.
+// Newer versions of transformers write rope_parameters (or rope_scaling with the same
+// content), older ones keys at the top.
 static void read_rope(reader *r, model_shape *s)
 {
     json_t *rope = value(r->root, "rope_parameters");

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A line of the tables below. fan: the letter of the size whose root divides the deviation; in
-// lower case for the matrix that ends a branch of the residual stream.
+// A line of the tables below. fan: the letter of the size whose root divides the
+// deviation; in lower case for the matrix that ends a branch of the residual stream.
 typedef struct line {
     const char *name, *official;
     weight_slot slot;

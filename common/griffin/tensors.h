@@ -1,5 +1,5 @@
-/* tensors.h - the weights of a RecurrentGemma model: names in files, shapes, the slot of each in
- * the packed matrices (model_weights.h), and what training starts from. */
+/* tensors.h - the weights of a RecurrentGemma model: names in files, shapes, the slot of
+ * each in the packed matrices (model_weights.h), and what training starts from. */
 #ifndef GRIFFIN_TENSORS_H
 #define GRIFFIN_TENSORS_H
 #include "model_shape.h"
@@ -23,8 +23,8 @@ typedef struct griffin_tensor {
     int layer; /* -1: of the whole model */
     int ndim;
     size_t shape[3], count;
-    /* the meaning of each size: C hidden_size, R lru_width, E half of intermediate_size, V
-     * vocab_size, H heads, M = R/H, Q = H*D, K = kv_heads*D, W conv1d_width, 1 */
+    /* the meaning of each size: C hidden_size, R lru_width, E half of intermediate_size,
+     * V vocab_size, H heads, M = R/H, Q = H*D, K = kv_heads*D, W conv1d_width, 1 */
     char letters[4];
     weight_start start;
     float deviation; /* of START_NORMAL */

@@ -67,7 +67,7 @@ static int load(rg_engine *e, const char *folder, wb_error *err)
     if (e->set.hf_window) s->hf_window = true;
     if (s->hf_window && s->window < 1)
         return error_set(
-            err, "%s: transformers has no form of a window of %d tokens", folder,
+            err, "%s: a window of %d tokens: --hf-window needs at least 1", folder,
             s->window);
     return rg_weights_load(
         &e->weights, &e->config, folder, asked == RG_AUTO, dtype[asked], e->stream, err);

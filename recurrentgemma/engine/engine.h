@@ -1,11 +1,11 @@
-/* engine.h - the inside of an rg_engine: for the files of this folder, and for tests that
- * watch its decoder. The room engine/ may be included by engine/, tests/ and bench/ only;
- * programs need recurrentgemma.h alone.
+/* engine.h - the internals of an rg_engine: for the files of this folder, and for tests
+ * that watch its decoder. Only engine/, tests/ and bench/ may include it; programs need
+ * recurrentgemma.h alone.
  *
- * The host keeps the account of every sequence. A sequence that has sampled continues with
- * each step until it samples a stop token; later steps of the batch still run it (the device
- * gives it token 0). One step past its end is right: it processes the stop token. Any further
- * one invalidates its states, and only rg_reset makes a new sequence of it.
+ * The host keeps track of every sequence. A sequence that has sampled continues with each
+ * step until it samples a stop token; later steps of the batch still run it (the device
+ * gives it token 0). One step past its end is valid: it processes the stop token. Any
+ * further step invalidates its states, and the slot is usable again only after rg_reset.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
@@ -14,7 +14,7 @@
 
 typedef struct engine_sequence {
     int *tokens;   /* (context) prompt and samples */
-    int length;    /* of them */
+    int length;    /* number of tokens */
     int processed; /* in its states: length, or length - 1 before a step reads the newest */
     int sampled;   /* the last ones, since rg_prefill */
     bool done;
@@ -45,8 +45,8 @@ struct rg_engine {
 };
 
 /* engine_step.c. Column 0 of the samples comes from rg_prefill; each step adds another.
- * send: enqueues the copy of a column to the host. take: waits for it and adds the tokens to
- * their sequences; returns how many continue. */
+ * send: enqueues the copy of a column to the host. take: waits for it and adds the tokens
+ * to their sequences; returns how many continue. */
 void engine_send(rg_engine *e, int column);
 int engine_take(rg_engine *e, int column);
 

@@ -32,8 +32,8 @@ static int check_sequence(
     return 0;
 }
 
-// Appends the new tokens to each sequence and sends what is pending. Returns the most tokens
-// of a sequence, or -1 on an error.
+// Appends the new tokens to each sequence and sends what is pending. Returns the most
+// tokens of a sequence, or -1 on an error.
 static int
 begin(rg_engine *e, const int *const *tokens, const int *count, int room, wb_error *err)
 {

@@ -1,9 +1,9 @@
-/* engine_step.c - rg_step: token by token, and the account of every sequence.
+/* engine_step.c - rg_step: token by token, and the bookkeeping of every sequence.
  *
- * The samples of a step are copied to the host on a stream of their own, so the next step does
- * not wait for the copy. The host sends one step ahead instead of waiting for each, which would
- * leave the device idle. When the host sees that all sequences have ended, exactly one more
- * step is enqueued: the one that processes the last stop token.
+ * The samples of a step are copied to the host on a stream of their own, so the next step
+ * does not wait for the copy. The host sends one step ahead instead of waiting for each,
+ * which would leave the device idle. When the host sees that all sequences have ended,
+ * exactly one more step is enqueued: the one that processes the last stop token.
  */
 #include "engine.h"
 

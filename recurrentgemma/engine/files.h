@@ -7,7 +7,7 @@
 typedef struct model_tensor_at {
     const st_tensor *tensor;
     const st_file *file;
-    bool used; /* set by the caller: a tensor that stays unused belongs to nothing */
+    bool used; /* set by the caller; a tensor that stays unused is an error */
 } model_tensor_at;
 
 typedef struct model_files {
@@ -17,8 +17,8 @@ typedef struct model_files {
     size_t count;
 } model_files;
 
-/* One sentence about a shard that is missing, has a path in its name, lacks a tensor that the
- * index lists or holds one that it does not list. */
+/* One sentence about a shard that is missing, has a path in its name, lacks a tensor that
+ * the index lists or holds one that it does not list. */
 int model_files_open(model_files *m, const char *folder, wb_error *err);
 void model_files_close(model_files *m);
 model_tensor_at *model_files_find(const model_files *m, const char *name); /* or NULL */

@@ -48,7 +48,8 @@ int loading_look(loading *l, wb_dtype *dtype)
     return 0;
 }
 
-// The shape and its letters in this file: Hugging Face's, except for three official tensors.
+// The shape and its letters in this file: Hugging Face's, except for three official
+// tensors.
 static int
 expected(const griffin_tensor *t, bool official, size_t shape[4], char letters[8])
 {

@@ -18,11 +18,12 @@ typedef struct loading {
     wb_error *err;
 } loading;
 
-/* Corrects l->config by the files: the vocabulary is the embedding's, and a head that differs
- * from the embedding is used, whatever config.json says. Sets *dtype to the embedding's. */
+/* Corrects l->config by the files: the vocabulary is the embedding's, and a head that
+ * differs from the embedding is used, whatever config.json says. Sets *dtype to the
+ * embedding's. */
 int loading_look(loading *l, wb_dtype *dtype);
-/* Every tensor exists with its shape and a dtype for weights, and there are no others; counts
- * the parameters. */
+/* Every tensor exists with its shape and a dtype for weights, and there are no others;
+ * counts the parameters. */
 int loading_check(loading *l);
 /* A tensor under one of its names; NULL: it is missing. */
 model_tensor_at *loading_find(const loading *l, const griffin_tensor *t);

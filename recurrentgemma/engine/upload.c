@@ -1,8 +1,8 @@
 /* upload.c - see upload.h.
  *
- * The matrices are cut into jobs. Threads take jobs in order; job j fills buffer j mod N, and
- * the calling thread sends the buffers in order. Job j may start when job j-N has been sent,
- * so at any time some buffers are being filled and two are being sent. */
+ * The matrices are cut into jobs. Threads take jobs in order; job j fills buffer j mod N,
+ * and the calling thread sends the buffers in order. Job j may start when job j-N has
+ * been sent, so at any time some buffers are being filled and two are being sent. */
 #include "upload.h"
 #include "cast.h"
 #include "cores.h"
@@ -74,8 +74,8 @@ static void fill(char *out, const job *j, wb_dtype dtype)
     }
 }
 
-// In inf and NaN every bit of the exponent is set, so adding 1 at its lowest bit carries into
-// the sign bit. Checks 8 bytes, 2 or 4 numbers, at a time.
+// In inf and NaN every bit of the exponent is set, so adding 1 at its lowest bit carries
+// into the sign bit. Checks 8 bytes, 2 or 4 numbers, at a time.
 static bool all_finite(const char *out, wb_dtype dtype, size_t bytes)
 {
     static const uint64_t exponent[WB_DTYPES] = {

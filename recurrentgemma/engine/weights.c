@@ -59,9 +59,9 @@ upload_of(const loading *l, const griffin_tensor *t, const model_tensor_at *at, 
     return u;
 }
 
-// The tensors of one slot follow each other without a gap; every slot starts at a multiple of
-// 256 bytes. Returns the bytes of all; with an arena it also sets the pointers and the list of
-// uploads.
+// The tensors of one slot follow each other without a gap; every slot starts at a
+// multiple of 256 bytes. Returns the bytes of all; with an arena it also sets the
+// pointers and the list of uploads.
 static size_t place(loading *l, char *arena)
 {
     size_t at = 0, e = wb_dtype_size(l->w->config.dtype);

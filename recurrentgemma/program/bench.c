@@ -1,7 +1,7 @@
-/* bench.c - --bench: B sequences with prompts of P random tokens that generate G, timed. Each
- * time has its lower bound next to it: for prefill, the FLOPs it needs at the rate of a large
- * GEMM; for a step, the bytes it must move at the speed of a large copy. Both rates are
- * measured in the same run. */
+/* bench.c - --bench: B sequences with prompts of P random tokens that generate G, timed.
+ * Each time has its lower bound next to it: for prefill, the FLOPs it needs at the rate
+ * of a large GEMM; for a step, the bytes it must move at the speed of a large copy. Both
+ * rates are measured in the same run. */
 #include "ceiling.h"
 #include "cost.h"
 #include "kernels.h"
@@ -194,7 +194,8 @@ static int write_json(
     return 0;
 }
 
-// The ceilings under all figures; that of a GEMM depends on the model's dtype.
+// The ceilings that all figures are compared with; the GEMM's depends on the model's
+// dtype.
 static void print_head(const session *s, const rg_info *i, ceilings *top)
 {
     top->gemm = ceiling_gemm(i->dtype == RG_BF16);

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Steps until all sequences are done or a signal ends it; `live` prints sequence 0 as it comes.
+// Steps until all sequences are done or a signal ends it; `live` prints sequence 0 as it
+// comes.
 static int decode(session *s, int continuing, writer *live, wb_error *err)
 {
     for (int n = 1, shown = 0;;) {

@@ -25,10 +25,10 @@ static const flag rows[] = {
      "prompt tokens in one pass: bounds the memory (0: 8192 for the whole batch)"},
 
     {"chat", FLAG_SWITCH, AT(chat), INPUT, 0, 0, "0",
-     "a turn a line from stdin; /clear starts over, /exit ends"},
+     "one turn per line from stdin; /clear starts over, /exit ends"},
     {"tokens", FLAG_WORD, AT(tokens), INPUT, 0, 0, NULL,
-     "file of token ids, a sequence a line, separated by spaces or commas; needs no "
-     "tokenizer"},
+     "file of token ids, one sequence per line, separated by spaces or commas; needs "
+     "no tokenizer"},
     {"bench", FLAG_WORD, AT(bench), INPUT, 0, 0, NULL,
      "BxPxG[,BxPxG...]: times B sequences of P random tokens that generate G, greedily"},
     {"no-bos", FLAG_SWITCH, AT(no_bos), INPUT, 0, 0, "0",
@@ -38,7 +38,7 @@ static const flag rows[] = {
      "continue after an end-of-sequence token"},
 
     {"ids", FLAG_SWITCH, AT(ids), OUTPUT, 0, 0, "0",
-     "token ids instead of text, a sequence a line (without a tokenizer always)"},
+     "token ids instead of text, one sequence per line (always without a tokenizer)"},
     {"echo", FLAG_SWITCH, AT(echo), OUTPUT, 0, 0, "0",
      "print the prompt before the text that continues it"},
     {"logits-out", FLAG_WORD, AT(logits_out), OUTPUT, 0, 0, NULL,

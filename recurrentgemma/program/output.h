@@ -3,8 +3,8 @@
 #define OUTPUT_H
 #include "text/text.h"
 
-/* Writes every byte, or returns -1: on a full disk, for example. A closed pipe is not an error
- * but a signal (see stop.h), after which nothing is written. */
+/* Writes every byte, or returns -1: on a full disk, for example. A closed pipe is not an
+ * error but a signal (see stop.h), after which nothing is written. */
 int output_write(const char *data, size_t bytes, wb_error *err);
 
 /* The tokens of one sequence, piece by piece. */

@@ -147,7 +147,8 @@ static bool is_separator(char c)
     return c == ' ' || c == ',' || c == '\t';
 }
 
-// The id at *p; moves *p past it. -1: not a whole number that fits, or no separator after it.
+// The id at *p; moves *p past it. -1: not a whole number that fits, or no separator after
+// it.
 static int one_id(const char **p, const char *end)
 {
     long id = 0;
@@ -177,7 +178,7 @@ add_ids(prompt_batch *p, const char *line, size_t bytes, int number, wb_error *e
                 length++;
             free(ids);
             return error_set(
-                err, "%s:%d: '%.*s' is no token id: write whole numbers from 0 up",
+                err, "%s:%d: '%.*s' is not a token id: write whole numbers from 0 up",
                 p->from, number, length, word);
         }
         ids[count++] = id;

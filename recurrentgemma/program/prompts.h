@@ -1,4 +1,5 @@
-/* prompts.h - the token ids of a batch of prompts, from whichever source the options name.
+/* prompts.h - the token ids of a batch of prompts, from whichever source the options
+ * name.
  *
  *     prompt_batch p = {0};
  *     if (prompts_read(&p, o, codec, &err)) ...   // --prompt, --prompts, --tokens or stdin
@@ -19,8 +20,8 @@ typedef struct prompt_batch {
 } prompt_batch;
 
 /* codec: NULL only with --tokens. Prompts start with BOS if the tokenizer has one, unless
- * --no-bos is given. An error names the line: a prompt without a token, a word that is no
- * token id, a line without ids. */
+ * --no-bos is given. An error names the line: a prompt without a token, a word that is
+ * not a token id, a line without ids. */
 int prompts_read(
     prompt_batch *p, const options *o, const text_codec *codec, wb_error *err);
 /* -1: an id that the model does not have. */

@@ -1,5 +1,5 @@
-/* score.c - --logits-out: the logits (B,T,V) of every prompt token. Each row of V goes to the
- * file as it is computed, so the memory stays bounded however long the prompts are. */
+/* score.c - --logits-out: the logits (B,T,V) of every prompt token. Each row of V goes to
+ * the file as it is computed, so memory stays bounded however long the prompts are. */
 #include "progress.h"
 #include "prompts.h"
 #include "safetensors.h"

@@ -1,5 +1,5 @@
 /* session.h - what all modes of the program share: the tokenizer, the model, and what it
- * reports about both on stderr. The room program/ includes recurrentgemma.h and text/, never
+ * reports about both on stderr. program/ includes recurrentgemma.h and text/, never
  * engine/; nothing else includes it. */
 #ifndef SESSION_H
 #define SESSION_H
@@ -22,8 +22,8 @@ typedef struct session {
 rg_settings session_settings(
     const options *o, int batch, long context, long longest, long max_new_tokens);
 
-/* Opens the folder's tokenizer. With --ids and --tokens none is needed; with --tokens none
- * has to exist. */
+/* Opens the folder's tokenizer. With --ids and --tokens none is needed; with --tokens
+ * none has to exist. */
 int session_text(session *s, wb_error *err);
 int session_model(session *s, const rg_settings *set, wb_error *err);
 /* Where the kernels come from, what the model is and how much memory it needs. */
@@ -40,7 +40,7 @@ int session_step(session *s, int n, wb_error *err);
  * 50 ms, so that the text flows, Ctrl-C is answered and the device rarely waits. */
 int session_pace(int n, double seconds);
 
-/* --- the modes, a file each. 0, or -1 with err set ---------------------------------- */
+/* --- the modes, one file each. 0, or -1 with err set -------------------------------- */
 
 int generate(session *s, wb_error *err);
 int talk(session *s, wb_error *err);

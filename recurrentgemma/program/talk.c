@@ -1,5 +1,5 @@
-/* talk.c - --chat: a turn a line. The sequence's states hold all turns so far, so a turn costs
- * only its own tokens. */
+/* talk.c - --chat: one turn per line. The sequence's states hold all turns so far, so a
+ * turn costs only its own tokens. */
 #include "output.h"
 #include "progress.h"
 #include "session.h"
@@ -28,8 +28,8 @@ static void forget(conversation *c)
     c->last = -1;
 }
 
-// The model's answer as it comes, up to its <end_of_turn>, --max-new-tokens, a full context
-// or Ctrl-C.
+// The model's answer as it comes, up to its <end_of_turn>, --max-new-tokens, a full
+// context or Ctrl-C.
 static int answer(conversation *c, int continuing, wb_error *err)
 {
     rg_engine *e = c->s->e;
@@ -76,7 +76,8 @@ static int turn(conversation *c, const char *line, size_t bytes, wb_error *err)
     wb_error why;
     int *ids = chat_turn(&c->turns, c->last, line, bytes, &count, &why);
     if (!ids) return fprintf(stderr, "recurrentgemma: %s\n", why.text), 0;
-    // also processed: the model's newest token before it; also sampled: at least one after it
+    // also processed: the model's newest token before it; also sampled: at least one
+    // after it
     long held = rg_processed(c->s->e, 0) + (c->last >= 0);
     if (held + (long)count + 1 > c->context) {
         fprintf(

@@ -1,5 +1,5 @@
-/* random.c - recurrentgemma-random: a model folder with random weights, to measure speed and
- * memory, and to test sizes that were never published. */
+/* random.c - recurrentgemma-random: a model folder with random weights, to measure speed
+ * and memory, and to test sizes that were never published. */
 #include "flags.h"
 #include "random_model.h"
 #include "stop.h"

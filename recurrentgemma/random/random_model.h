@@ -1,6 +1,6 @@
-/* random_model.h - a model folder with random weights: config.json, and model.safetensors or
- * shards with their index. It never needs more than some MB of memory. The room random/ depends
- * on common/ alone, and nothing else includes it. */
+/* random_model.h - a model folder with random weights: config.json, and model.safetensors
+ * or shards with their index. It never needs more than a few MB of memory. random/
+ * depends on common/ alone, and nothing else includes it. */
 #ifndef RANDOM_MODEL_H
 #define RANDOM_MODEL_H
 #include "dtype.h"
@@ -24,9 +24,9 @@ typedef struct random_written {
 enum { RANDOM_SHARDS = 99 };
 
 /* Equal settings give equal files on every machine. Weights start as for training
- * (griffin/tensors.h), except that biases, norms and filters are not 0, so that the logits
- * show a mistake in any of them. The folder must not hold a model yet. On an error or a
- * signal (stop.h) nothing stays in it. */
+ * (griffin/tensors.h), except that biases, norms and filters are not 0, so that the
+ * logits show a mistake in any of them. The folder must not hold a model yet. On an error
+ * or a signal (stop.h) nothing stays in it. */
 int random_write(
     const random_model *m, const char *folder, random_written *out, wb_error *err);
 

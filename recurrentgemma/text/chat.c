@@ -76,7 +76,8 @@ static bool starts(const char *text, size_t bytes, const char *mark)
     return bytes >= n && memcmp(text, mark, n) == 0;
 }
 
-// Text in which a mark stays plain text: it is cut after its "<", so no piece contains one.
+// Text in which a mark stays plain text: it is cut after its "<", so no piece contains
+// one.
 static void append_plain(list *l, const char *text, size_t bytes)
 {
     size_t begin = 0;

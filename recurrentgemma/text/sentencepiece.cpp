@@ -24,7 +24,7 @@ void SetMinLogLevel(int level) __attribute__((weak));
 }
 }  // namespace sentencepiece
 
-// The library's message for one of ours, without its "./src/x.cc(12) [...]".
+// The library's words for a message of ours, without its "./src/x.cc(12) [...]".
 static std::string words_of(const sentencepiece::util::Status &status)
 {
     std::string words = status.message() ? status.message() : "";

@@ -1,5 +1,6 @@
-/* sentencepiece.h - the part of the SentencePiece library that text.c needs, in C; private to
- * text/. No C++ exception leaves these functions, and the library prints nothing.
+/* sentencepiece.h - the part of the SentencePiece library that text.c needs, in C;
+ * private to text/. No C++ exception leaves these functions, and the library prints
+ * nothing.
  *
  * Where the library is not installed the program is built with sentencepiece_none.c:
  * spm_open then says what to install, and everything else works. */
@@ -13,8 +14,8 @@ extern "C" {
 
 typedef struct spm spm;
 
-/* 0 if the file is complete and holds no offsets that the library would follow unchecked, else
- * -1. Part of opening it, in plain C. */
+/* 0 if the file is complete and holds no offsets that the library would follow unchecked,
+ * else -1. Part of opening it, in plain C. */
 int spm_check(const void *model, size_t bytes, const char *name, wb_error *err);
 
 /* A tokenizer.model from memory (copied); name is for messages. */
@@ -33,7 +34,8 @@ bool spm_control(const spm *s, int id);
 /* malloc'ed, even if *count is 0. */
 int *spm_encode(
     const spm *s, const char *text, size_t bytes, size_t *count, wb_error *err);
-/* The library's decoder, with a 0 byte at the end; ids are in 0..vocab-1. NULL: no memory. */
+/* The library's decoder, with a 0 byte at the end; ids are in 0..vocab-1. NULL: no
+ * memory. */
 char *spm_decode(const spm *s, const int *ids, size_t count, size_t *bytes);
 
 #ifdef __cplusplus

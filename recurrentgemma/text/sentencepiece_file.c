@@ -3,8 +3,8 @@
  * The file is a protobuf message: fields, each a number and a value. At the top
  *     1  a piece, once for each      2  the trainer's settings      3  the normaliser's
  *     5  the denormaliser's
- * in this order, so a truncated file may still be a complete message, but of a different model.
- * In 3 and 5, field 2 holds rules that replace characters; Gemma has none. */
+ * in this order, so a truncated file may still be a complete message, but of a different
+ * model. In 3 and 5, field 2 holds rules that replace characters; Gemma has none. */
 #include "sentencepiece.h"
 
 #include <stdint.h>
@@ -47,8 +47,8 @@ static uint32_t word(const unsigned char *p)
     return p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-// The rules are a tree of characters in one array, followed by the replacements, each with a
-// zero byte at its end. The library follows its offsets unchecked.
+// The rules are a tree of characters in one array, followed by the replacements, each
+// with a zero byte at its end. The library follows its offsets unchecked.
 static bool rules_are_sound(bytes rules)
 {
     size_t size = (size_t)(rules.end - rules.at);

@@ -9,8 +9,8 @@
 
 enum { MAX_BYTES = 64 << 20 };  // of a tokenizer's file; 256,000 pieces are 4 MB
 
-// The stream decodes its pieces after this one, so that none of them is the first: the library
-// may drop a first space. Any piece with a text of its own will do.
+// The stream decodes its pieces after this one, so that none of them is the first: the
+// library may drop a first space. Any piece with a text of its own will do.
 static void find_anchor(text_codec *t)
 {
     int vocab = spm_vocab(t->spm), unknown = spm_unknown(t->spm);

@@ -1,11 +1,12 @@
 /* text_stream.c - see text.h: text as its tokens come.
  *
- * Two things can delay the text of a token. A first space: SentencePiece drops it in a model
- * with a dummy prefix, and all tokens up to the first that prints something decide what counts
- * as first. And bytes: a character without a piece of its own comes as up to four byte pieces,
- * and the library decides what a broken run becomes. So the stream keeps the tokens whose text
- * is not final and decodes them again together with the next one. With a byte tokenizer, the
- * bytes of an incomplete character are held back in the text itself. */
+ * Two things can delay the text of a token. A first space: SentencePiece drops it in a
+ * model with a dummy prefix, and all tokens up to the first that prints something decide
+ * what counts as first. And bytes: a character without a piece of its own comes as up to
+ * four byte pieces, and the library decides what a broken run becomes. So the stream
+ * keeps the tokens whose text is not final and decodes them again together with the next
+ * one. With a byte tokenizer, the bytes of an incomplete character are held back in the
+ * text itself. */
 #include "text_codec.h"
 
 #include <stdlib.h>

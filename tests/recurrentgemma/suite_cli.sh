@@ -179,7 +179,7 @@ status() { "$rg" $model --wat 2>/dev/null; [ $? = 2 ] && { "$B/recurrentgemma-ra
 check "a wrong option: exit 2" status
 check_fails "of recurrentgemma-random" "unknown option --sed; did you mean --seed?" \
     "$B/recurrentgemma-random" --sed 1 "$TMP/none"
-refuses "a word that is no option" "'wat' is no option" $model wat
+refuses "a word that is not an option" "'wat' is not an option" $model wat
 refuses "a value that is missing" "--prompt needs a value" $model --prompt
 for bad in "--max-new-tokens x" "--max-new-tokens -2" "--temperature -1" "--temperature nan" "--top-k -1" \
     "--top-p 0" "--top-p 1.1" "--repetition-penalty 0" "--seed -1" "--chunk -1" "--context 1e3" "--dtype f16"; do

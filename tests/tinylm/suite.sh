@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TinyLM as a whole: gradients against float64, runs that are killed, disks that are full,
-# input that is wrong, texts with and without a cache, transformers.
+# wrong input, sequences with and without a cache, transformers.
 . "$(dirname "$0")/../tap.sh"
 tinylm=$B/tinylm
 programs=$B/tests/tinylm
@@ -230,7 +230,7 @@ bad "an unknown option" "unknown option --nope (see --help)" --nope 3 --data "$t
 bad "a misspelt option" "unknown option --wramup; did you mean --warmup?" --wramup 3
 bad "an option of another command" "unknown option --top-k" --top-k 3 --data "$text"
 bad "an option without its value" "--steps needs a value" --data "$text" --steps
-bad "a word that is no option" "'steps' is no option" steps 3
+bad "a word that is not an option" "'steps' is not an option" steps 3
 bad "no number" "--steps: 'ten' is not a whole number" --steps ten --data "$text"
 bad "a number outside of its limits" "--dropout: '1' is not a number from" --dropout 1
 bad "NaN as a number" "--lr: 'nan' is not" --lr nan
