@@ -59,8 +59,8 @@ void crash_words(
     else if (k->signal == SIGBUS && !address)
         snprintf(
             text, bytes,
-            "misaligned access%s: a 16-byte access at an address that is no multiple of "
-            "16?",
+            "misaligned access%s: a 16-byte access at an address that is not a multiple "
+            "of 16?",
             where);
     else if (address < 65536)
         snprintf(

@@ -42,7 +42,7 @@ static void say_wrong(struct findings *f, const struct comparison *c)
         c->wrong, v->elements, place(where, sizeof where, v, at), got, want);
 }
 
-/* Which block and thread computed the first wrong element, if the launch is the usual. */
+/* Which block and thread computed the first wrong element, in the usual launch. */
 static void say_owner(struct findings *f, const struct comparison *c)
 {
     size_t i = c->first_wrong, row = i / c->view->cols, col = i % c->view->cols;

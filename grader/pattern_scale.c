@@ -43,7 +43,7 @@ static void name_factor(char *text, size_t room, const struct comparison *c, dou
     } known[] = {
         {-1, "the sign is flipped"},
         {2, "something counts twice, or a factor 1/2 is missing"},
-        {0.5, "half of the terms are missing, or a factor 1/2 too many"},
+        {0.5, "half of the terms are missing, or there is an extra factor 1/2"},
         {M_LN2, "ln 2: is exp2 used for exp, or log for log2?"},
         {M_LOG2E, "1 / ln 2: is exp2 used for exp, or log2 for log?"}};
     *text = 0;
@@ -55,14 +55,14 @@ static void name_factor(char *text, size_t room, const struct comparison *c, dou
         if (near(k, s))
             snprintf(
                 text, room,
-                ", which is %s: a factor 1/%s is missing, or a factor %s too "
-                "many",
+                ", which is %s: a factor 1/%s is missing, or there is an extra "
+                "factor %s",
                 name, name, name);
         else if (near(k, 1 / s))
             snprintf(
                 text, room,
-                ", which is 1/%s: a factor %s is missing, or a factor 1/%s "
-                "too many",
+                ", which is 1/%s: a factor %s is missing, or there is an extra "
+                "factor 1/%s",
                 name, name, name);
         else if (s > 0 && near(k, sqrt(s)))
             snprintf(text, room, ", which is sqrt(%s)", name);

@@ -40,7 +40,7 @@ double now(void)
 
 static char *kept_environment[16];
 
-/* The learner's code gets no paths, tokens or the like of the person at the keyboard. */
+/* The learner's code must not see the user's paths, access tokens and the like. */
 static void make_environment(void)
 {
     static const char *const keep[] = {
@@ -65,7 +65,7 @@ become(const struct process *p, int socket, int output, pid_t parent)
         .memory = 4 * p->memory}; /* mapped bytes; child.c watches the resident ones */
     char *argv[] = {p->program, NULL};
     const char *step = "";
-    /* first out of the way of the numbers that they get below */
+    /* above the numbers that they get below, so that no dup2 closes one of them */
     int null = fcntl(open("/dev/null", O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, 10);
     socket = fcntl(socket, F_DUPFD_CLOEXEC, 10);
     output = fcntl(output, F_DUPFD_CLOEXEC, 10);

@@ -44,7 +44,7 @@ void save_begin(const char *folder, const struct lab *lab)
     if (folder_make(folder, &err) != 0) fatal(EXIT_NOT_BUILT, "%s", err.text);
     for (size_t i = 0; i < lab->count; i++) {
         char *path = path_of(folder, lab, lab->cases[i].name);
-        unlink(path); /* of an earlier run; this one may not write it again */
+        unlink(path); /* of an earlier run; this run might not write it */
         free(path);
     }
 }

@@ -35,7 +35,7 @@ $(BENCH_OPS:%=bench-%): bench-%: $$(call chosen,$$*)
 	@echo "results: $(B)/bench/$*.jsonl"
 bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel; one lab: make bench-rmsnorm [CODE=solution]
 
-bench-table-%:  ##+ measure: the results of make bench-% on a GPU into the lab's guide
+bench-table-%:  ##+ measure: write the results of make bench-% on a GPU into the lab's guide
 	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl
 
 # --- compared with PyTorch, which needs a Python with torch -----------------------------

@@ -30,7 +30,7 @@ $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_gemm: $(B)/%: \
 	$(LINK)
 $(B)/objects/tests/cpu/backend.o: private INCLUDES += -Icommon/cpu/include
 
-bench-cpu: $(B)/bench/cpu_kernels  ##+ measure: kernels on the CPU back end (PROTOTYPE=folder: and on that one)
+bench-cpu: $(B)/bench/cpu_kernels  ##+ measure: kernels on the CPU back end (PROTOTYPE=folder: on that one too)
 	@$(if $(PROTOTYPE),$(PROTOTYPE)/cucc -O2 bench/cpu_kernels.cu -o $(B)/bench/cpu_kernels_other)
 	@$(PYTHON) bench/cpu_kernels.py $(B)/bench/cpu_kernels \
 	    $(if $(PROTOTYPE),$(B)/bench/cpu_kernels_other) $(ARGS)

@@ -4,7 +4,7 @@ GIVEN_PYTHON := $(filter-out %build/host/python,$(PYTHON))
 override PYTHON := $(CURDIR)/build/host/python
 
 # The stamps keep every other call quick. `make setup` checks everything again, and so
-# does another PYTHON= than the last one.
+# does a PYTHON= that differs from the last one.
 LAST_PYTHON := $(shell cat build/host/python.given 2>/dev/null)
 ifneq ($(filter setup setup-test,$(MAKECMDGOALS))$(filter-out $(LAST_PYTHON),$(GIVEN_PYTHON)),)
 $(shell rm -f build/host/setup.base build/host/setup.test)

@@ -26,7 +26,7 @@ examples: | setup  ##+ develop: run the commands of the examples in the guides a
 compile-archs:  ## develop: compile all device code for every GPU architecture since Turing
 	@NVCC="$(NVCC)" tools/compile_archs.sh $(ALL_ARCHS)
 
-# For tests/gpu.sh: the labs, and the programs that are a suite each.
+# For tests/gpu.sh: the labs, and the programs, each of which is a suite.
 list-labs:
 	@echo $(LABS)
 list-tests:
@@ -35,7 +35,7 @@ list-tests:
 # Criterion programs link the library, and what a line `// links: grader/data.o ...`
 # names.
 links = $(addprefix $(B)/,$(shell sed -n 's,^// links: ,,p' tests/$(1).c))
-$(CRITERION:=.o): | setup-test  # criterion.h may be on its way
+$(CRITERION:=.o): | setup-test  # criterion.h may not be installed yet
 $(CRITERION): $(B)/tests/%: $(B)/objects/tests/%.o $$(call links,$$*) $(WB)
 	$(LINK) -lcriterion
 

@@ -33,8 +33,8 @@ SANITIZE ?=
 CFLAGS   := -std=gnu11 $(OPT) -g -Wall -Wextra $(SANITIZE)
 DEPS      = -MMD -MP -MF $(@:.o=.d) -MT $@
 
-# A lab sees common/ and the contracts. Everything else may include more; who includes
-# what is checked by tests/build/suite_includes.sh.
+# A lab sees common/ and the contracts. Everything else may include more;
+# tests/build/suite_includes.sh checks who includes what.
 INCLUDES := -Icommon $(addprefix -I,$(wildcard labs/lab*))
 $(foreach folder,common tinylm recurrentgemma bench tests,$(eval \
     $(B)/objects/$(folder)/%.o: private INCLUDES += -Icommon/ops -Icommon/decoder -Irecurrentgemma))

@@ -223,7 +223,7 @@ def backward_mistakes(act, slope, dout, gate, up):
         "dup": dgate,
     }
     yield "no_up", "the factor up is missing in dgate", {"dgate": dout * slope(gate)}
-    yield "dup_with_up", "dup has a factor up too many: it is dout * act(gate)", {
+    yield "dup_with_up", "dup has an extra factor up: it is dout * act(gate)", {
         "dup": dout * act(gate) * up
     }
     yield "no_dout", "the factor dout is missing", {

@@ -1,4 +1,4 @@
-"""Compares RecurrentGemma's engine with Hugging Face transformers on any model folders.
+"""Compares the RecurrentGemma engine with Hugging Face transformers on any model folder.
 
     make recurrentgemma-check-transformers MODEL=folder PYTHON=/path/with/transformers
     python tools/check_recurrentgemma.py build/cpu/recurrentgemma FOLDER... [--tokens FILE]
@@ -6,9 +6,10 @@
 f32: the logits at every token, in transformers' window (--hf-window). bf16: the errors of
 both programs against the float32 model with the same rounded weights; the engine's may be
 1.2 times that of transformers, largest and mean. Then the engine continues each sequence:
-that model must prefer no other token by more than the engine's tolerance. --tokens: token ids,
-a sequence a line; without it random ones, from a printed seed. transformers runs on the GPU if
-there is one (--device). Needs torch and transformers: exit 77, with the reason, where they are missing.
+that model must prefer no other token by more than the engine's tolerance. --tokens: token
+ids, one sequence per line; without it random ones, from a printed seed. transformers runs
+on the GPU if one is available (--device). Needs torch and transformers: exit 77, with the
+reason, where they are missing.
 """
 
 import argparse

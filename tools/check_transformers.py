@@ -1,13 +1,14 @@
-"""Opens a checkpoint with Hugging Face transformers and compares it with this program's.
+"""Opens a TinyLM checkpoint with Hugging Face transformers and compares the results.
 
     make tinylm-check-transformers [OUT=runs/laptop] PYTHON=/path/with/transformers
     python tools/check_transformers.py build/cpu/tests/tinylm/logits runs/laptop/best
 
-LlamaForCausalLM or RecurrentGemmaForCausalLM must take every weight, give the logits that
-the program gives at every position of a text, and AutoTokenizer the same tokens and the
-text back. Needs torch and transformers: exit 77, with the reason, where they are missing.
+LlamaForCausalLM or RecurrentGemmaForCausalLM must take every weight and give the logits
+that the program gives at every position of a text. AutoTokenizer must give the same
+tokens and decode them to the text. Needs torch and transformers: exit 77, with the
+reason, where they are missing.
 
-RecurrentGemma: in transformers a token sees one token less than in the published model, so
+RecurrentGemma: in transformers a token sees one key less than in the published model, so
 the program is asked for that window (hf-window). In some versions RoPE rotates the
 whole head; there the frequencies are fixed first.
 """

@@ -2,7 +2,7 @@
 # compile_archs.sh ARCH... - compiles the device code of every .cu, ptxas included, for
 # each of these architectures (75 80 ...) and keeps nothing. Prints a TAP line per file; a
 # file that fails is followed by the first error of each architecture. FILES="a.cu b.cu"
-# names others. Optimisation is low, because only errors are wanted: all of it takes
+# names others. Optimisation is low, because only errors matter: even so it takes
 # minutes on two cores.
 set -u
 cd "$(dirname "$0")/.."

@@ -58,7 +58,7 @@ def included(obj, source):
     files = {source, *(os.path.normpath(n) for n in names if os.path.exists(n))}
     phony = "".join(f"{name}:\n" for name in sorted(files))
     labkit.write_if_changed(compiled, f"{obj}: {' '.join(sorted(files))}\n{phony}")
-    # Neither system headers nor the back end's.
+    # Neither system headers nor those of the back end.
     return [f for f in files if not f.startswith(("/usr/", "/opt/", "common/cpu/"))]
 
 

@@ -153,7 +153,7 @@ def foreign_sources(source, files):
     for path in files:
         kept = re.match(r"(solutions|reference|grader|build|tests)/", os.path.relpath(path))
         if kept and not os.path.relpath(source).startswith(kept[0]):
-            found.append((path, f"a lab includes nothing of {kept[0]}"))
+            found.append((path, f"a lab may not include anything from {kept[0]}"))
         elif ASSEMBLED.search(Path(path).read_text(errors="replace")):
             found.append((".incbin", f"{path} embeds a file"))
     return found
@@ -173,7 +173,7 @@ def breaches(objects, harness, allowed, backend):
         if name in private:
             why = "it belongs to the grader"
         if "wbcpu" in name and name not in inside:
-            why = "it belongs to the back end's inside"
+            why = "it is internal to the back end"
         if why:
             found[name] = why
     for name in sorted(labkit.exported(*objects)):

@@ -1,6 +1,6 @@
 #!/bin/sh
-# sentencepiece.sh find|compile OBJECT - the wrapper of the SentencePiece library, or the
-# one that stands in where the library is not installed. OBJECT without .o; OBJECT.libs
+# sentencepiece.sh find|compile OBJECT - the wrapper of the SentencePiece library, or its
+# replacement where the library is not installed. OBJECT without .o; OBJECT.libs
 # holds the linker's flags, and is empty without the library.
 #   find     writes OBJECT.libs if the library came or went since it was written
 #   compile  writes OBJECT.libs and OBJECT.o

@@ -45,7 +45,7 @@ def fix_rotary(model):
 def load(folder, dtype="auto", device="cpu"):
     """the model and a note on what was fixed; ends if a weight does not fit. Eager attention:
     with PyTorch 2.11's own, in f32 on a GPU, the last of 65 tokens in a window of one is
-    wrong by as much as a logit is large."""
+    off by as much as the logits themselves."""
     model, info = transformers.AutoModelForCausalLM.from_pretrained(
         folder, torch_dtype=dtype, output_loading_info=True, attn_implementation="eager"
     )

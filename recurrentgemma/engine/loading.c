@@ -116,8 +116,7 @@ int loading_check(loading *l)
         if (!l->files.all[i].used)
             return error_set(
                 l->err,
-                "%s: tensor '%.200s' belongs to nothing in a model of config.json's "
-                "sizes",
+                "%s: tensor '%.200s' is not part of a model of config.json's sizes",
                 st_path(l->files.all[i].file), l->files.all[i].tensor->name);
     return 0;
 }

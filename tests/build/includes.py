@@ -1,12 +1,13 @@
-"""includes.py [ROOT] - checks every #include of the tree against the table of rooms below,
-and that no file includes itself by way of others. Prints a line per violation; exit 1."""
+"""includes.py [ROOT] - checks every #include of the tree against the table of modules
+below, and that no file includes itself by way of others. Prints a line per violation;
+exit 1."""
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-# Which room a file is in: the first pattern that matches its path. \1 is the lab.
-ROOMS = [
+# Which module a file is in: the first pattern that matches its path. \1 is the lab.
+MODULES = [
     ("contract", r"labs/lab\d\d_(\w+)/\1\.h"),
     ("lab",      r"(?:labs|solutions)/(lab\d\d_\w+)/.*"),
     ("wb",       r"common/(wb|wb_error)\.[ch]"),
@@ -31,7 +32,7 @@ ROOMS = [
     ("tests",    r"tests/.*"),
 ]
 
-# What a room may include besides its own files. Only a lab's own files include "lab".
+# What a module may include besides its own files. Only a lab's own files include "lab".
 MAY_INCLUDE = {
     # the device layer and what learners write on it
     "wb":       "toolkit",
@@ -71,11 +72,11 @@ SOURCES = (".c", ".h", ".cu", ".cuh", ".cpp")
 NOT_OURS = ("tests/mutants/", "tests/cpu/wrong/", "tests/grader/threats/")  # wrong on purpose
 
 
-def room_of(path):
-    for room, pattern in ROOMS:
+def module_of(path):
+    for module, pattern in MODULES:
         match = re.fullmatch(pattern, path)
         if match:
-            return room, match[1] if room == "lab" else None
+            return module, match[1] if module == "lab" else None
     return None, None
 
 
@@ -102,15 +103,15 @@ def resolve(root, source, quote, name, folders):
 
 def check(source, target):
     """Why `source` may not include `target`, or None."""
-    (room, lab), (other, its_lab) = room_of(source), room_of(target)
-    if room is None or other is None:
-        return f"{source if room is None else target} is in no room of the table"
+    (module, lab), (other, its_lab) = module_of(source), module_of(target)
+    if module is None or other is None:
+        return f"{source if module is None else target} is in no module of the table"
     if other == "lab":
-        same = room == "lab" and lab == its_lab
+        same = module == "lab" and lab == its_lab
         return None if same else f"only files of {its_lab} may include it"
-    if room == other or other in MAY_INCLUDE[room].split():
+    if module == other or other in MAY_INCLUDE[module].split():
         return None
-    return f"{room} may include: {MAY_INCLUDE[room]}"
+    return f"{module} may include: {MAY_INCLUDE[module]}"
 
 
 def cycle(graph):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Which back end `make` chooses: fake nvidia-smi and nvcc say what GPU and toolkit there
-# are.
+# Which back end `make` chooses: a fake nvidia-smi and a fake nvcc report the GPU and the
+# toolkit.
 . "$(dirname "$0")/../tap.sh"
 unset BACKEND MAKEFLAGS MFLAGS MAKELEVEL NVCC ARCH ARCHS
 fake=$TMP/fake
@@ -22,7 +22,7 @@ esac
 EOF
     chmod +x "$fake/nvcc"
 }
-# Without a toolkit of this computer on PATH.
+# PATH without this computer's own toolkit.
 path=$fake:$(tr : '\n' <<<"$PATH" | while read -r d; do [ -x "$d/nvcc" ] || echo "$d"; done | paste -sd:)
 # Prints what make chooses: the back end, and nvcc's targets.
 printf 'show:\n\t@echo "chosen: $(strip $(BACKEND) $(ARCHS))"\n' >"$TMP/show.mk"

@@ -60,5 +60,5 @@ clean
 plant grader/a.h '#include "b.h"'
 plant grader/b.h '#include "a.h"'
 check_fails "a cycle" "include cycle: grader/a.h -> grader/b.h -> grader/a.h" walk
-refused "a file in no room" "is in no room of the table" attic/old.c '#include "wb.h"'
+refused "a file in no module" "is in no module of the table" attic/old.c '#include "wb.h"'
 tap_done

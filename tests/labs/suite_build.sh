@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make labNN: what it builds, when it builds again, what it says, and the look at the
-# learner's object that comes before anything of it runs.
+# make labNN: what it builds, when it builds again, what it says, and the scan of the
+# learner's object before any of it runs.
 . "$(dirname "$0")/../tap.sh"
 reuse_build "$TMP/build"
 lab() { make lab03 BACKEND="$BACKEND" BUILD="$TMP/build" "$@"; }
@@ -84,7 +84,7 @@ check_fails "other arguments than the header's" "rmsnorm_forward_f32 in $broken 
 echo 'int unrelated;' >"$broken"
 check_fails "nothing of the lab in it" "defines no function of labs/lab03_rmsnorm" lab FILE="$broken"
 
-# --- what a launcher has no use for
+# --- names that a launcher must not use
 breach() { # breach NAME LINE...: the object asks for NAME; stdin: lines before the function
     breach_name=$1; shift
     source_of "$TMP/breach.cu" "$@"
@@ -124,7 +124,7 @@ breach sooner 'sooner();' <<<'static void other() {}
 typedef void function();
 extern "C" { static function *pick() { return other; } }
 void sooner() __attribute__((ifunc("pick")));'
-# The harness reads its socket by this name; no learner's object may ask for it.
+# The harness finds the adapter's functions by this name; no learner's object may use it.
 breach adapters 'if (adapters[0]) return WB_OK;' <<<'extern "C" { extern int adapters[]; }'
 if [ "$BACKEND" = cpu ]; then
     breach wbcpu_guard 'wbcpu_guard(0);' <<<'extern "C" void wbcpu_guard(int);'
@@ -134,11 +134,11 @@ fi
 printf '#include "%s/grader/protocol.h"\n' "$PWD" >"$TMP/header.h"
 source_of "$TMP/breach.cu" 'return WB_OK;' <<<'#include "header.h"'
 check_says "breach: an include of what is not a learner's" \
-    "grader/protocol.h: a lab includes nothing of grader/" lab FILE="$TMP/breach.cu"
+    "grader/protocol.h: a lab may not include anything from grader/" lab FILE="$TMP/breach.cu"
 breach .incbin 'return WB_OK;' <<<'// __asm__(".incbin \"expected\"");'
 check "breaches are in the record" recorded '"symbol": "'
 
-# --- and what it has
+# --- names that it may use
 fine() { # fine "what" LINE...
     fine_what=$1; shift
     source_of "$TMP/fine.cu" "$@"

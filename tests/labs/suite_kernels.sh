@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Which kernels a program runs: what has passed, else the solution, else the handout's
-# fall-back; and two labs with the same helper names never meet.
+# fallback; and two labs with the same helper names never clash.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/tiny.sh"
 PYTHON_REAL=$(realpath "$PYTHON")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The sandbox of a lab's program: what a lab needs works, and tests/labs/intruder.c tries
-# every known way out. Harmless attacks also run without the sandbox and must succeed:
-# a check that cannot fail proves nothing.
+# The sandbox of a lab's program: everything that a lab needs works, and
+# tests/labs/intruder.c tries every known way out. Harmless attacks also run without the
+# sandbox and must succeed: a check that cannot fail proves nothing.
 . "$(dirname "$0")/../tap.sh"
 sandboxed=$B/tests/labs/sandboxed
 intruder=$B/tests/labs/intruder

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every mutant in labNN/ must get no points for the cases it breaks, and the right words.
+# Every mutant in labNN/ must get no points for the cases it breaks, and the report must
+# say the right words.
 # One lab: tests/mutants/run.sh lab03   One mutant: tests/mutants/run.sh lab03/no_tail
 . "$(dirname "$0")/../tap.sh"
 . tests/mutants/mutants.sh

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# recurrentgemma --chat, on the tiny model with a small SentencePiece tokenizer: every turn as
-# if its whole history were one prompt, contexts that fill up, Ctrl-C. BOS before prompts, too.
+# recurrentgemma --chat, on the tiny model with a small SentencePiece tokenizer: every
+# turn equals that of one prompt with the whole history; contexts that fill up; Ctrl-C.
+# Also BOS before prompts.
 . "$(dirname "$0")/program.sh"
 if ! "$PYTHON" -c 'import sentencepiece' 2>/dev/null || [ -z "$(cat "$B/objects/recurrentgemma/text/sentencepiece.libs" 2>/dev/null)" ]; then
     skip "--chat" "no SentencePiece library"
@@ -41,7 +42,7 @@ cleared() {
 check "/clear and /exit" cleared
 full() { printf "$turns" | chat --context 50; }
 check_says "a full conversation says so and continues" "/clear starts over" full
-brim() { # in a turn, in an answer, between the two: full, but no error
+brim() { # full in a turn, in an answer or between the two, but no error
     for context in 20 47 48 67 68 75 76 77; do
         printf "$turns" | chat --quiet --context $context >"$TMP/answered" || return 1
         [[ $(head -1 "$TMP/answers") = "$(head -1 "$TMP/answered")"* ]] || return 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make demo` with models that train for a moment: what it makes, keeps and continues.
+# `make demo` with models that train for a few steps: what it makes, keeps and continues.
 . "$(dirname "$0")/../tap.sh"
 text=$TMP/text
 for i in $(seq 90); do
@@ -21,7 +21,7 @@ check_says "trainings that stop early: both models generate anyway" \
     "last   step 8 of 12, val" demo "$small --stop-at 8 --eval-every 4"
 check_says "the next call continues them to the end" "last   step 12 of 12" demo "$small"
 check "both are complete" both '[ "$(tail -1 train.csv | cut -d, -f1)" = 12 ]'
-written_whole() { # the prompt, 40 characters and a newline, all in one way of counting
+written_whole() { # the prompt, 40 characters and a newline: 47 in all
     [ "$(head -c 6 written.txt)" = ROMEO: ] && [ "$(wc -m <written.txt)" = 47 ]
 }
 export -f written_whole

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The engine's C API: ways to the same tokens, texts that go on and end, errors, memory; on the
-# tiny model and on random ones of other make.
+# The engine's C API: different ways to the same tokens, sequences that continue and end,
+# errors, memory; on the tiny model and on random models of other shapes.
 . "$(dirname "$0")/../tap.sh"
 random() { # NAME OPTIONS: a folder in $TMP
     "$B/recurrentgemma-random" "${@:2}" --vocab 256 --dtype f32 "$TMP/$1" >"$TMP/said" 2>&1 ||
@@ -12,7 +12,7 @@ both() { # WHAT FOLDER
         sed "s/^\(not \)\?ok - /&$1: /" "$TMP/out"
     done
 }
-embedded() { # COMPILER...: programs of any make take the headers, and ask for C functions
+embedded() { # COMPILER...: it accepts the headers, and the object calls C functions
     printf '#include "%s.h"\n' recurrentgemma text/text >"$TMP/embedded.c"
     echo 'int main(void) { rg_close(0); text_close(0); return 0; }' >>"$TMP/embedded.c"
     "$@" -pedantic -Wall -Wextra -Werror -Irecurrentgemma -Icommon -c "$TMP/embedded.c" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Model folders: written at random, loaded under every name, dtype and division into files,
-# and refused in one line when anything is wrong.
+# Model folders: written with random weights; loaded under every name, in every dtype and
+# division into files; refused in one line when anything is wrong.
 . "$(dirname "$0")/../tap.sh"
 random=$B/recurrentgemma-random
 one_line() { [ "$(wc -l <"$TMP/.out")" = 1 ]; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The engine compared with others on the same weights: the float64 reference on models of odd sizes,
-# TinyLM on a Griffin that it has trained, and Hugging Face transformers on all of them.
+# The engine compared with others on the same weights: the float64 reference on models of
+# odd sizes, TinyLM on a Griffin that it has trained, and Hugging Face transformers on all
+# of them.
 . "$(dirname "$0")/../tap.sh"
 engine=$B/recurrentgemma
 

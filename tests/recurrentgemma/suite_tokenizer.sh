@@ -26,7 +26,7 @@ refused "a pointer of git-lfs" "tokenizer.model: is a Git LFS pointer"
 size=$(wc -c <"$good")
 sample() { echo "e $(head -c 3000 "$corpus" | od -An -v -tx1 | tr -d ' \n')"; }
 wanted=$(sample | "$text" "$TMP/model0")
-cut_off() { # refused in one line; or what is missing does not matter
+cut_off() { # refused in one line, unless what is missing does not matter
     for left in $(seq 1 211 $((size - 1))) $(seq $((size - 250)) $((size - 1))); do
         head -c "$left" "$good" | bad
         if sample | "$text" "$TMP/bad" >"$TMP/said" 2>&1; then
@@ -50,7 +50,7 @@ check_fails "nor does a character model" "lacks a piece that begins a text" no_t
 unknown() { echo "e $(printf '\342\202\254' | od -An -tx1 | tr -d ' ')" | "$text" "$TMP/characters"; }
 check_fails "a character that the vocabulary lacks is shown" "'€' (U+20AC)" unknown
 
-# --- a machine without the library ------------------------------------------------------
+# --- a computer without the library --------------------------------------------------
 without=$TMP/build/tests/recurrentgemma/text
 bare() { make -s BACKEND="$BACKEND" BUILD="$TMP/build" "$without" "$@"; }
 check_says "built without SentencePiece, which is said" "no SentencePiece library" bare HAVE_SENTENCEPIECE=false
