@@ -140,7 +140,7 @@ static int check_sizes(const decoder *d, wb_error *err)
     if (d->batch < 1 || d->chunk < 1 || set->longest_prompt < 1 || set->positions < 1 ||
         set->max_new_tokens < 0)
         return error_set(
-            err, "%d sequences of %d tokens: at least one", d->batch,
+            err, "%d sequences of %d tokens: give at least one", d->batch,
             set->longest_prompt);
     if (R > 1e9 || R * widest > 1e12 || set->positions > 1e9 ||
         B * set->max_new_tokens > 1e10 || B * set->longest_prompt > 1e10)

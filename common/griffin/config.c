@@ -16,11 +16,12 @@ static int check_heads(const model_shape *s, wb_error *err)
             err, "%d key/value heads do not divide %d heads", s->kv_heads, s->heads);
     if (s->head_dim < 2 || s->head_dim % 2 || s->head_dim > 256)
         return error_set(
-            err, "a head of %d channels (channels / heads): an even number up to 256",
+            err,
+            "a head of %d channels (channels / heads): give an even number up to 256",
             s->head_dim);
     if (s->rotated < 0 || s->rotated % 2 || s->rotated > s->head_dim)
         return error_set(
-            err, "RoPE rotates %d of a head's %d channels: an even number of them",
+            err, "RoPE rotates %d of a head's %d channels: give an even number, no more",
             s->rotated, s->head_dim);
     return 0;
 }
@@ -30,7 +31,7 @@ static int check_blocks(const model_shape *s, wb_error *err)
     size_t kinds = strlen(s->blocks);
     if (kinds == 0 || strspn(s->blocks, "ra") != kinds)
         return error_set(
-            err, "layers '%s': say r (recurrent) and a (attention), as in rra",
+            err, "layers '%s': give r (recurrent) and a (attention), as in rra",
             s->blocks);
     if (s->recurrent < 1 || s->recurrent % s->heads || s->recurrent / s->heads > 512)
         return error_set(
@@ -38,10 +39,10 @@ static int check_blocks(const model_shape *s, wb_error *err)
             s->recurrent, s->heads);
     if (s->conv_width < 2 || s->conv_width > 8)
         return error_set(
-            err, "a convolution of width %d: 2 to 8 are possible", s->conv_width);
+            err, "a convolution of width %d: give 2 to 8", s->conv_width);
     if (s->window < 0 || (s->hf_window && s->window < 1))
         return error_set(
-            err, "a window of %d tokens: %d or more", s->window, s->hf_window);
+            err, "a window of %d tokens: give %d or more", s->window, s->hf_window);
     return 0;
 }
 
@@ -59,7 +60,7 @@ int griffin_check(const model_shape *s, wb_error *err)
             err, "rms_norm_eps %g must be above 0 and rope_theta %g above 1", s->eps,
             s->rope_base);
     if (!(s->softcap >= 0))
-        return error_set(err, "a soft cap of %g: 0 (none) or above", s->softcap);
+        return error_set(err, "a soft cap of %g: give 0 (none) or more", s->softcap);
     // Counted in int: a row of each GEMM, and the elements of a matrix.
     double widest = fmax(2.0 * s->hidden, (s->heads + 2.0 * s->kv_heads) * s->head_dim);
     widest = fmax(widest, fmax(s->vocab + 64.0, 2.0 * s->recurrent));

@@ -77,7 +77,7 @@ static int make_decoder(rg_engine *e, wb_error *err)
 {
     const rg_settings *s = &e->set;
     const rg_weights *w = &e->weights;
-    bool own = s->stop || s->stop_count == 0;  // not those of the config
+    bool own = s->stop || s->stop_count == 0;  // not the config's stop tokens
     size_t row_bytes = sizeof(float) * (size_t)w->config.shape.vocab;
     int score_rows = (int)(SCORE_BYTES / row_bytes);
     decoder_settings set = {

@@ -48,7 +48,7 @@ typedef struct writing {
 
 /* --- the plan ----------------------------------------------------------------------- */
 
-// In order; a new shard starts with each n-th of all bytes.
+// Tensors in order; each of the n shards gets about 1/n of all bytes.
 static void divide(writing *w)
 {
     size_t e = wb_dtype_size(w->m->dtype), before = 0;

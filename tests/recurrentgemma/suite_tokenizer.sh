@@ -50,7 +50,7 @@ check_fails "nor does a character model" "lacks a piece that begins a text" no_t
 unknown() { echo "e $(printf '\342\202\254' | od -An -tx1 | tr -d ' ')" | "$text" "$TMP/characters"; }
 check_fails "a character that the vocabulary lacks is shown" "'€' (U+20AC)" unknown
 
-# --- a computer without the library --------------------------------------------------
+# --- a computer without the library -----------------------------------------------------
 without=$TMP/build/tests/recurrentgemma/text
 bare() { make -s BACKEND="$BACKEND" BUILD="$TMP/build" "$without" "$@"; }
 check_says "built without SentencePiece, which is said" "no SentencePiece library" bare HAVE_SENTENCEPIECE=false

@@ -248,7 +248,7 @@ bad "griffin with heads that lab 05 does not take" "lab 05 takes heads of 16 to 
     --data "$text" --arch griffin --channels 32
 bad "griffin by GEMMs" "--attention gemm has none" --data "$text" $griffin --attention gemm
 bad "griffin with an output matrix of its own" "tied = 1" --data "$text" $griffin --tied 0
-bad "blocks of an unknown kind" "layers 'rxa': say r" --data "$text" $griffin --blocks rxa
+bad "blocks of an unknown kind" "layers 'rxa': give r" --data "$text" $griffin --blocks rxa
 bad "gates that do not divide" "33 recurrent channels do not make 2" \
     --data "$text" $griffin --recurrent 33
 bad "an unknown dtype" "--dtype f8: give" --data "$text" --dtype f8
