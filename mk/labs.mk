@@ -72,7 +72,7 @@ $(LABS:%=$(B)/labs/%): $(B)/labs/%: $$(call lab_objects,$$*) $(B)/labs/%.parts/f
 	@cp $@.parts/lab.json $@.json
 	@echo "$*: built from $(call lab_source,$*); now ./grade $*"
 
-lab03:  ## learn: build a lab, then ./grade lab03 (FILE=path or FROM=solutions builds that instead)
+lab03:  ## learn: build a lab, then ./grade lab03 (FILE=path, FROM=solutions: other sources)
 labs: $(LABS)  ##+ learn: build every lab
 
 grade:  ## learn: build and grade every lab (FROM=solutions: the solutions)

@@ -253,8 +253,8 @@ def conv1d_backward_data(call, B, T, C, width=4, ld=0, pos="none", shift=0):
 
 def gate_inputs(call, B, T, C, lowest, highest, far):
     """a_param between `lowest` and `highest`; far=1: some pre-activations from -60 to
-    100. (Far below -60 a logistic function underflows in float, and m is the root of
-    one.)"""
+    100. (Far below -60 a logistic function underflows in float, and m contains the
+    square root of one.)"""
     call.input("c", call.normal((B, T, C)))
     for name in ("px", "pa"):
         p = call.normal((B, T, C), 1.5)

@@ -290,6 +290,6 @@ if __name__ == "__main__":
         "top_k keeps the lower index of equal ones", list(nucleus(z, 2, 1.0)) == [1, 2]
     )
     z = np.log([0.5, 0.25, 0.125, 0.125])
-    checks.ok("top_p keeps as few as reach it", len(nucleus(z, 0, 0.7499)) == 2)
+    checks.ok("top_p keeps the fewest tokens that reach it", len(nucleus(z, 0, 0.7499)) == 2)
     checks.ok("top_p applies to the softmax of top_k", len(nucleus(z, 2, 0.66)) == 1)
     checks.done()

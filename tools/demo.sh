@@ -45,7 +45,7 @@ trainer() { # OPTIONS...
 train() {
     began=$SECONDS
     if [ -d "$1/best" ] && [ -z "$ARGS" ] && { [ ! -d "$1/last" ] || at_its_end "$1"; }; then
-        echo "taking the kept $1/best (to train again: rm -r $1)"
+        echo "using the finished $1/best (to train again: rm -r $1)"
     elif [ -f "$1/last/training.safetensors" ]; then
         trainer "$1" --resume
     else

@@ -5,7 +5,7 @@
 
 programs=$B/bench/tinylm
 small="--layers 3 --channels 32 --heads 2 --kv-heads 1 --hidden 40 --batch 1 --context 16"
-# rows CSV LINES: a header and LINES lines, equally many fields, a machine, and no NaN
+# rows CSV LINES: a header and LINES lines of as many fields, a machine, and no NaN
 rows() {
     awk -F, -v lines="$2" 'NR == 1 {n = NF}
         NF != n || $1 == "" || /nan|inf/ {print "line " NR ": " $0; bad = 1}

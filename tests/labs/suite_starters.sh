@@ -75,7 +75,7 @@ bad "no part" "add.cu:1:" "// BEGIN SOLUTION" "// END SOLUTION"
 bad "a line for the starter out of place" "add.cu:3: //> lines belong directly below" \
     "// BEGIN SOLUTION 09.1" "code" "//> text" "// END SOLUTION"
 
-# --- a handout: nothing of the solutions, and what it takes to work without them
+# --- a handout: no part of the solutions, and everything that replaces them
 git -C "$small" checkout -q .
 echo "echo mutant" >"$small/tests/mutants/x.sh"
 commit

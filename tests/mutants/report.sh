@@ -31,7 +31,8 @@ env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -j2 BACKEND=cpu BUILD="$build" O
 
 BUILD=$build timeout 120 ./grade "$lab" $([ "$case" = - ] || echo "-k $case") \
     --timeout-scale 3 >"$TMP/report" 2>&1
-# One case: from its title to the next title. The whole lab: all but what stands around it.
+# One case: from its title to the next title. The whole lab: from the first title on,
+# without the line in parentheses.
 awk -v case="$lab/$case" '
     case ~ /\/-$/ { if (/^==/) on = 1; if (on && !/^\(/) print; next }
     /^== Test/ || /^Score/ { on = $3 == case }

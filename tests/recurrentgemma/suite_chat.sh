@@ -13,7 +13,7 @@ cli train "$TMP/chat"
 chat() { "$rg" --model "$TMP/chat" --chat --max-new-tokens 30 --temperature 0 "$@"; }
 greedy() { "$rg" --model "$TMP/chat" --max-new-tokens 30 --temperature 0 --quiet "$@"; }
 answer() { greedy --tokens "$1" "${@:2}"; }
-# Each turn by the library itself, and the model's ids after all earlier turns.
+# Each turn as the library encodes it, and the model's ids after all earlier turns.
 history() {
     : >"$TMP/history" && : >"$TMP/answers" && : >"$TMP/counts"
     local last=-1

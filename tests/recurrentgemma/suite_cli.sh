@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The program recurrentgemma: every option, every error, endings of every kind. The model is
+# The program recurrentgemma: every option, every error, every way to end. The model is
 # tests/recurrentgemma/tiny, whose tokens and logits are known.
 . "$(dirname "$0")/program.sh"
 

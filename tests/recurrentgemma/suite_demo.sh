@@ -27,7 +27,7 @@ written_whole() { # the prompt, 40 characters and a newline: 47 in all
 export -f written_whole
 check "both texts are the prompt and 40 characters" both written_whole
 both 'cp written.txt before.txt && sha256sum best/* last/* >sums'
-check_says "a call without options keeps both as they are" "taking the kept $TMP/runs/$size/best" demo ""
+check_says "a call without options keeps both as they are" "using the finished $TMP/runs/$size/best" demo ""
 check "and changes neither" both 'sha256sum --quiet -c sums'
 check "and generates the same texts" both 'cmp written.txt before.txt'
 check_says "another prompt" "birds" demo "" PROMPT="and 3 birds"
