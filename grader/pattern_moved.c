@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* The index of the element whose value stands at i; SIZE_MAX: there is none. */
+/* The index of the element whose value is at i; SIZE_MAX: there is none. */
 typedef size_t source(const struct view *v, size_t i, size_t n);
 
 static size_t other_row(const struct view *v, size_t i, size_t n)

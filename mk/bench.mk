@@ -8,7 +8,7 @@
 BENCH_OPS := $(basename $(notdir $(wildcard bench/*.c)))
 CODE      ?= *
 
-# A rung need not define every function: stubs stand in, and their rows print WB_TODO.
+# A rung need not define every function: stubs replace the others and print WB_TODO.
 bench_lab      = $(notdir $(firstword $(wildcard labs/lab*_$(1))))
 bench_rungs    = $(basename $(notdir $(sort $(wildcard solutions/lab*_$(1)/ladder/*.cu))))
 bench_programs = $(patsubst %,$(B)/bench/$(1).%,$(call bench_rungs,$(1)) solution)

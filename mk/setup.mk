@@ -1,4 +1,4 @@
-# setup.mk - installs what is missing; uses the network only when something is.
+# setup.mk - installs what is missing; uses the network only when something is missing.
 # $(PYTHON) is a wrapper around the Python given as PYTHON=, or around the one of .venv.
 GIVEN_PYTHON := $(filter-out %build/host/python,$(PYTHON))
 override PYTHON := $(CURDIR)/build/host/python

@@ -101,7 +101,8 @@ $(TRANSLATE): $(wildcard common/cpu/translate/*.[ch]) | setup
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -D_GNU_SOURCE $(filter %.c,$^) -o $@
 
-# All that programs share. The folders are prerequisites for files that come or go.
+# All that programs share. The folders are prerequisites because files may be added or
+# removed.
 LIBRARY_FOLDERS := $(addprefix common,/ /griffin /ops /decoder)
 $(B)/libwb.a: $(call objects,$(wildcard $(LIBRARY_FOLDERS:%=%/*.c) common/ops/*.cu)) $(LIBRARY_FOLDERS)
 	@rm -f $@

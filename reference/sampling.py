@@ -47,7 +47,7 @@ def noise(seed, V, pos):
 
 
 def sampled(z, kept, g):
-    """argmax of z + g over the kept tokens; of equal ones the lowest index"""
+    """argmax of z + g over the kept tokens; among equal ones the lowest index"""
     among = np.full(z.shape, -np.inf)
     among[kept] = z[kept] + g[kept]
     return int(np.argmax(among))

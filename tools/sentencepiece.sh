@@ -2,7 +2,7 @@
 # sentencepiece.sh find|compile OBJECT - the wrapper of the SentencePiece library, or its
 # replacement where the library is not installed. OBJECT without .o; OBJECT.libs
 # holds the linker's flags, and is empty without the library.
-#   find     writes OBJECT.libs if the library came or went since it was written
+#   find     writes OBJECT.libs if the library was installed or removed since last time
 #   compile  writes OBJECT.libs and OBJECT.o
 # CC, CXX, CFLAGS and CXXFLAGS are make's; SENTENCEPIECE=/prefix: not the system's
 # library.

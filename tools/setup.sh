@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh base|test [PYTHON] - installs what is missing; prints nothing when nothing is.
+# setup.sh base|test [PYTHON] - installs what is missing; prints nothing if nothing is.
 #   base  what building, grading and training need       test  what `make test` also needs
 # Debian packages are installed as root or with passwordless sudo; otherwise the command
 # to run is printed. Python packages go into .venv, unless PYTHON has them.

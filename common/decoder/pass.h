@@ -133,7 +133,7 @@ static void call_watch(decoder *d, int layer, const void *x, int T)
 }
 
 // What a sequence continues from. In the last layer every token needs the temporal block,
-// for the states; what follows it only each sequence's last token needs: pass_finish
+// for the states. Only each sequence's last token needs what follows; pass_finish
 // computes it.
 static void keep_last(decoder *d, const decoder_layer *y, const E *branch)
 {
