@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every .cu of the project, the labs' starters and the programs compile and link with
-# nvcc. limit: 1200 (nvcc takes minutes on two cores)
+# nvcc.
+# limit: 1200 (nvcc takes minutes on two cores)
 . "$(dirname "$0")/../tap.sh"
 if ! command -v "${NVCC:-nvcc}" >/dev/null 2>&1; then
     skip "the CUDA build" "no nvcc on this machine"
