@@ -44,9 +44,9 @@ check_says() {
 
 skip() { echo "ok - $1 # SKIP $2"; }
 
-# reuse_build FOLDER [NAME]: starts the suite's own build folder as a copy of what is built.
-# NAME is what make calls the folder. Dependency files contain it, and with it make rebuilds
-# what is out of date.
+# reuse_build FOLDER [NAME]: starts the suite's own build folder as a copy of what is
+# built. NAME is what make calls the folder. Dependency files contain it, and with it make
+# rebuilds what is out of date.
 reuse_build() {
     mkdir -p "$1"
     (cd "$B" && for part in libwbcpu.a objects/common objects/grader grader; do

@@ -18,7 +18,8 @@ import sys
 import tempfile
 
 TEXT = "First Citizen:\nBefore we proceed any further, hear me speak."
-# Fraction of the largest logit. bf16: both round activations to 8 bits, not equally often.
+# Fraction of the largest logit. bf16: both round activations to 8 bits, not equally
+# often.
 TOLERANCE = {"F32": 2e-5, "BF16": 0.05}
 
 

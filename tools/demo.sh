@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# demo.sh - `make demo`: from a fresh clone to two models that generate text. Builds the programs,
-# trains a small model of each architecture unless one is kept, and lets both continue a prompt:
-# the Griffin through the RecurrentGemma engine, the Llama-type through TinyLM. After a stop at
-# any point the next call continues from there.
+# demo.sh - `make demo`: from a fresh clone to two models that generate text. Builds the
+# programs, trains a small model of each architecture unless one is kept, and lets both
+# continue a prompt: the Griffin through the RecurrentGemma engine, the Llama-type through
+# TinyLM. After a stop at any point the next call continues from there.
 #   OUT         folder of the runs (runs), which are OUT/laptop-griffin and OUT/laptop, or
 #               the presets for a GPU, baby-griffin and baby
 #   PROMPT      start of both texts (ROMEO:)    LENGTH  new tokens of each (500)
@@ -54,8 +54,8 @@ train() {
     finished
 }
 
-# generate FOLDER COMMAND...: shows a text as it comes; then generates the same text again into a
-# file and counts its words (a pipe to `tee` would mix it with stderr)
+# generate FOLDER COMMAND...: shows a text as it comes; then generates the same text again
+# into a file and counts its words (a pipe to `tee` would mix it with stderr)
 generate() {
     local folder=$1
     shift

@@ -41,7 +41,7 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
-# --- where things are ---------------------------------------------------------------------
+# --- where things are -------------------------------------------------------------------
 
 def lab_folders():
     """[("lab01", "lab01_swiglu"), ...] in order."""
@@ -63,7 +63,7 @@ def sources(folder):
     return sorted(str(p) for p in Path(folder).glob("*.cu"))
 
 
-# --- the contract -------------------------------------------------------------------------
+# --- the contract -----------------------------------------------------------------------
 
 DECLARATION = re.compile(r"\b(wb_status|size_t)\s+(\w+)\s*\([^;{]*\)\s*;")
 
@@ -88,7 +88,7 @@ def header_functions(name):
     return functions
 
 
-# --- hashes and receipts ------------------------------------------------------------------
+# --- hashes and receipts ----------------------------------------------------------------
 
 def sha256(path):
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
@@ -142,7 +142,7 @@ def read_json(path):
         return None
 
 
-# --- objects ------------------------------------------------------------------------------
+# --- objects ----------------------------------------------------------------------------
 
 def symbols(*objects, only=""):
     """[(type, name)] as nm gives them: U undefined, T text, D data, W weak, i ifunc, ..."""

@@ -98,8 +98,8 @@ BYTES = [(f"<0x{b:02X}>", 0, BYTE) for b in range(256)]
 
 def write_pieces(name, kind, pieces, prefix=0, squeeze=0, rules=b"", fallback=0, more=b""):
     trainer = number(3, kind)
-    # fields above 15 have two bytes of tag: byte_fallback 35; unk, bos, eos, pad 40..43, and
-    # the names of bos and eos
+    # fields above 15 have two bytes of tag: byte_fallback 35; unk, bos, eos, pad 40..43,
+    # and the names of bos and eos
     for field, value in (35, fallback), (40, 3), (41, 2), (42, 1), (43, 0):
         trainer += bytes([field << 3 & 127 | 128, field >> 4, value])
     for field, name_of in (46, b"<bos>"), (47, b"<eos>"):

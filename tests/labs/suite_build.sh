@@ -7,8 +7,8 @@ lab() { make lab03 BACKEND="$BACKEND" BUILD="$TMP/build" "$@"; }
 record=$TMP/build/labs/lab03.json
 recorded() { grep -qE -- "$1" "$record"; }
 
-# source FILE: a small lab03 from lines of C; stdin goes before its one function, the other
-# arguments into it.
+# source FILE: a small lab03 from lines of C; stdin goes before its one function, the
+# other arguments into it.
 source_of() {
     source_path=$1; shift
     { echo '#include "rmsnorm.h"'; cat

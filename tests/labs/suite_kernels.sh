@@ -104,7 +104,8 @@ echo "not an archive" >"$tree/$B/fallback.a"
 check_says "nothing is rebuilt when nothing is new" "up to date" \
     sh -c "cd '$tree' && make -s $B/kernels.o BACKEND=$BACKEND >/dev/null && touch -r $B/kernels.o '$TMP/stamp' && make $B/kernels.o BACKEND=$BACKEND && [ ! $B/kernels.o -nt '$TMP/stamp' ] && echo up to date"
 
-# From ./grade to the programs, with a real lab: the solution takes the role of the learner's work.
+# From ./grade to the programs, with a real lab: the solution takes the role of the
+# learner's work.
 if [ ! -d solutions ]; then
     skip "a lab that ./grade has passed is taken" "this tree has no solutions/"
 else

@@ -1,7 +1,7 @@
 # mutants.sh - sourced after tap.sh: does the grader recognise wrong programs?
 #
-# A mutant of a lab is a whole NAME.cu, or a NAME.edit of the solution (see edit.py). Lines
-# after `#` or `//` state what must happen:
+# A mutant of a lab is a whole NAME.cu, or a NAME.edit of the solution (see edit.py).
+# Lines after `#` or `//` state what must happen:
 #     of: attention.cu    the only file of the solution that an .edit changes. It is built
 #                         alone, so the functions of the others are missing; a .cuh with the
 #                         files that include it. Without this line: the whole solution.

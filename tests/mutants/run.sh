@@ -5,7 +5,8 @@
 . "$(dirname "$0")/../tap.sh"
 . tests/mutants/mutants.sh
 
-# Two run at the same time, each with its own build folder: compiling takes most of the time.
+# Two run at the same time, each with its own build folder: compiling takes most of the
+# time.
 every_second() { # 0|1 CHOICE
     TMP=$TMP/$1 n=0
     mutants_begin

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Text to tokens and back compared with SentencePiece's own binding; broken and missing files.
+# Text to tokens and back compared with SentencePiece's own binding; broken and missing
+# files.
 . "$(dirname "$0")/../tap.sh"
 text=$B/tests/recurrentgemma/text
 
