@@ -1,7 +1,7 @@
 """examples.py - the examples in the documents are output of commands, so they stay true.
 
-    examples.py check [--all] [PAGE...]    exit 1 if a command prints something else today
-    examples.py write [--all] [PAGE...]    put in what it prints today
+    examples.py check [--all] [PAGE...]    exit 1 if a command now prints something else
+    examples.py write [--all] [PAGE...]    replace the text by what it prints now
 
 An example is a fenced block right after a comment with its command:
 
