@@ -28,7 +28,7 @@ static float uniform(void)  // [-0.5, 0.5)
     return (float)(state >> 40) / (1 << 24) - 0.5f;
 }
 
-/* --- elements of any type ------------------------------------------------ */
+/* --- elements of any type ----------------------------------------------------------- */
 
 static size_t size_of(cudaDataType type)
 {
@@ -58,7 +58,7 @@ static double rounding_of(cudaDataType type)
     return type == CUDA_R_32F ? 0x1p-24 : type == CUDA_R_16F ? 0x1p-11 : 0x1p-8;
 }
 
-/* --- one GEMM -------------------------------------------------------------------- */
+/* --- one GEMM ----------------------------------------------------------------------- */
 
 typedef struct shape {
     int m, n, k, batch;
