@@ -1,8 +1,8 @@
-/* step_any.cuh - a decode step's matrix multiply for any type, size and alignment, and for
- * the CPU back end.
+/* step_any.cuh - a decode step's matrix multiply for any type, size and alignment, and
+ * for the CPU back end.
  *
- * step_kernel: a warp owns one output. Its lanes read that row of w, 16 bytes each where they
- * can, and multiply it with ROWS rows of x.
+ * step_kernel: a warp owns one output. Its lanes read that row of w, 16 bytes each where
+ * they can, and multiply it with ROWS rows of x.
  */
 #ifndef STEP_ANY_CUH
 #define STEP_ANY_CUH

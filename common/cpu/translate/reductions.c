@@ -89,7 +89,7 @@ static int number(const char *text)
     return *text && !*end && n > 0 && n <= 64 ? (int)n : -1;
 }
 
-/* The value of #define NAME 32 or const int NAME = 32 if there is exactly one, else -1. */
+/* The value of #define NAME 32 or const int NAME = 32, if exactly one exists, else -1. */
 static int value_of_name(const struct source *s, const char *name)
 {
     int value = -1, found = 0;
