@@ -136,8 +136,8 @@ static size_t decode_workspace(int B, int S, int H, int K, int D)
     if (B < 1 || S < 1 || H < 1 || K < 1 || D < 1) return 0;
     // BEGIN SOLUTION 07.3 (about 6 lines)
     //> return 0;  // TODO(07.3): what the kernels pass to each other, in bytes
-    /* B * H * parts, for every plan. FILL_BLOCKS / rows falls as rows grow; this bound
-     * does not. */
+    /* B * H * parts, for every plan. FILL_BLOCKS / rows falls as rows grow; this upper
+     * bound never falls. */
     size_t heads = (size_t)B * H, least = heads * ((S - 1) / MAX_SLOTS + 1);
     size_t upper = heads * ((S - 1) / MIN_SLOTS + 1);
     size_t wanted = (size_t)FILL_BLOCKS * H + heads;

@@ -127,8 +127,8 @@ static __device__ float gumbel(uint32_t number)
 }
 
 /* MIN_NOISE < g < MAX_NOISE: an entry further than their distance below the highest z is
- * never sampled. One that would need more than MAX_NOISE to win needs no noise
- * computed. */
+ * never sampled. Nor is one that would need more than MAX_NOISE to win, so its noise is
+ * not computed. */
 constexpr float MAX_NOISE = 22.9f, MIN_NOISE = -3.2f;
 
 /* e^(z - max_z) as an integer, such that V of them do not overflow. Sums of integers do

@@ -14,7 +14,7 @@
 struct cut {
     int low, high;
     unsigned count, listed;  // entries kept; open entries
-    double weight, all;  // of the kept ones; of all that top_k keeps, 0: not known yet
+    double weight, all;      // of the kept ones; of all that top_k keeps (0: not known)
 };
 
 /* Scratch memory of a row */
@@ -74,8 +74,8 @@ load_step(float (&z)[LOGITS_PER_THREAD], const row &r, int start, int V)
     }
 }
 
-/* Step 1: the highest key of each part; clears the bins. Grid: parts * B, here and
- * below. */
+/* Step 1: the highest key of each part; clears the bins. The grid of all steps is
+ * parts * B. */
 static __global__ void __launch_bounds__(PART_THREADS) highest_kernel(batch x, rules a)
 {
     pdl_trigger();
@@ -149,7 +149,7 @@ static __global__ void __launch_bounds__(PART_THREADS) bins_kernel(batch x, rule
         }
 }
 
-/* Prefix sums over the block, of 4 neighbouring bins a thread: [i] is that of bin
+/* Prefix sums over the block. Thread t has 4 neighbouring bins: [i] is that of bin
  * 4t+i. */
 template <typename N> static __device__ void prefix_sum(N (&sum)[BINS / PART_THREADS])
 {

@@ -46,7 +46,7 @@ template <int D_, int WARPS_, int M_> struct plan {
     static const int BYTES = (BM + 2 * BN) * LD * 2 + BM * LD_S * 4 + BM * 4 + N * N * 4;
 };
 
-/* Rows [first, first + ROWS) of n into a tile; zeros outside, also past column
+/* Copies rows [first, first + ROWS) of n into a tile; zeros outside and past column
  * `width`. */
 template <int ROWS, typename P, typename E>
 static __device__ void

@@ -130,8 +130,7 @@ template <typename E> static __device__ float4 load4(const E *x)
 }
 
 /* HEADS query heads at a time. A thread per slot computes scores. A thread per four
- * channels sums values; if D/4 is less than THREADS, groups of threads share the
- * slots. */
+ * channels sums values; if D/4 is less than THREADS, groups of them share the slots. */
 template <typename E, int HEADS>
 static __global__ void __launch_bounds__(THREADS)
     part_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
