@@ -106,7 +106,7 @@ static __device__ __forceinline__ float term(float x, float scale, float m)
     return exp2f(fmaf(x, scale * LOG2_E, -m * LOG2_E));
 }
 
-/* The maximum and the sum of some columns: of exp(column - max) */
+/* Of some columns: the maximum, and the sum of exp(column - max) */
 struct stats {
     float max, sum;
 };

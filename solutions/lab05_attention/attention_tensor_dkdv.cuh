@@ -185,9 +185,9 @@ static __global__ void __launch_bounds__(P::THREADS)
     store_gmem<M, P::COLUMNS, D>(
         k_tile + row * D, dk, z.scale, own.column, z.D,
         [&](int r) { return at_key(c.dk, r); });
-    store_gmem<M, P::COLUMNS, D>(v_tile + row * D, dv, 1.0f, own.column, z.D, [&](int r) {
-        return at_key(c.dv, r);
-    });
+    store_gmem<M, P::COLUMNS, D>(
+        v_tile + row * D, dv, 1.0f, own.column, z.D,
+        [&](int r) { return at_key(c.dv, r); });
 }
 #endif
 // END SOLUTION

@@ -14,7 +14,7 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int THREADS = 512;  // of the last block of a sequence
+constexpr int THREADS = 512;  // of the block that samples a sequence's token
 // BEGIN SOLUTION 07.6 (5 lines)
 constexpr int LIST_SIZE = 4096;        // entries whose keys fit into its shared memory
 constexpr int MAX_SINGLE = LIST_SIZE;  // up to here one block does all; for a longer row:
@@ -23,6 +23,7 @@ constexpr int PART_THREADS = 256;      // of that block
 constexpr int BINS = 1024;             // of distances from the highest z, 1/32 each
 // END SOLUTION
 
+/* What applies to every row */
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;

@@ -31,7 +31,7 @@ constexpr int FILL_BLOCKS = 264;  // two for each multiprocessor of an H200
 constexpr int MAX_D = 256;
 
 /* How a call is split. The grid depends on the sizes alone. Which slots a part has
- * depends on pos, on the device, so a captured graph stays right as pos grows. */
+ * depends on pos, on the device, so a captured graph stays valid as pos grows. */
 struct split {
     int tiles;  // of the query heads of a group
     int parts;  // of the slots of a key head
