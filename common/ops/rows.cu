@@ -195,8 +195,9 @@ static __global__ void __launch_bounds__(COLUMN_LANES) join_kernel(
     int token = sorted[next - 1];
     if (sorted[next] != token) return;                    // the run ends here
     if (first > 0 && sorted[first - 1] == token) return;  // the run started earlier
-    int last = piece + 1, end = (R + PIECE - 1) / PIECE;  // the run reaches `last`
-    while (end - last > 1) {                              // and does not reach `end`
+    // a binary search: the run reaches piece `last` and does not reach piece `end`
+    int last = piece + 1, end = (R + PIECE - 1) / PIECE;
+    while (end - last > 1) {
         int middle = last + (end - last) / 2;
         if (sorted[middle * PIECE] == token)
             last = middle;

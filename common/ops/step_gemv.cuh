@@ -183,8 +183,8 @@ static __global__ void __launch_bounds__(GEMV_THREADS, BLOCKS_PER_SM) gemv_kerne
     row_sums sums = {u + z.I, started, continued};
 
     row_stream<E, V> stream = {
-        smem + warp * STAGES * 32 + lane, w,        end - begin, p, steps, vecs, 0, 0,
-        (size_t)(z.O - s.n) * z.I,        s.n - row};
+        smem + warp * STAGES * 32 + lane, w, end - begin, p, steps, vecs, 0, 0,
+        (size_t)(z.O - s.n) * z.I, s.n - row};
     stream.w += (size_t)(s.first + row) * z.I + ((size_t)p * 32 + lane) * V;
     if (stream.rows_to_gate <= 0) stream.w += stream.gate;
     pdl_trigger();

@@ -155,9 +155,9 @@ static int check_gemm(
         long long place = (long long)i % c.stride;
         int inside = place < (long long)c.ld * s.n && place % c.ld < s.m;
         if (!inside)
-            wrong += memcmp(
-                         (char *)c.data + i * size_of(out), before + i * size_of(out),
-                         size_of(out)) != 0;
+            wrong += 0 != memcmp(
+                (char *)c.data + i * size_of(out), before + i * size_of(out),
+                size_of(out));
     }
     free(before), free(first);
     cudaFree(a.data), cudaFree(b.data), cudaFree(c.data);

@@ -177,7 +177,8 @@ static __device__ void add_pv(
     }
 }
 
-/* Element i of a fragment is in row row_of[i]. wmma itself tells. */
+/* row_of[i]: the row of element i of a fragment, found by loading a matrix of row
+ * numbers */
 static __device__ void find_rows(int *row_of, float *numbers)
 {
     for (int i = threadIdx.x; i < N * N; i += blockDim.x)
