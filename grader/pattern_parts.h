@@ -15,6 +15,7 @@
     for (size_t i = 0; i < (c)->view->elements; i++)                                     \
         if ((c)->mark[i] && !(holds)) return false
 
+/* pattern_value.c */
 bool several(const struct comparison *c); /* enough wrong elements for a pattern */
 double unit(const struct comparison *c);  /* relative rounding of the output's type */
 /* Is got[i] this other value, within a tolerance scaled to it? */

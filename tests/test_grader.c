@@ -3,7 +3,7 @@
 // links: objects/grader/judge.o objects/grader/compare.o objects/grader/writes.o
 // links: objects/grader/findings.o objects/grader/pattern.o
 // links: objects/grader/pattern_where.o objects/grader/pattern_scale.o
-// links: objects/grader/pattern_moved.o
+// links: objects/grader/pattern_moved.o objects/grader/pattern_value.o
 #include "../grader/cases.h"
 #include "../grader/data.h"
 #include "../grader/judge.h"
