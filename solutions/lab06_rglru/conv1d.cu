@@ -120,8 +120,8 @@ static __global__ void __launch_bounds__(THREADS) conv1d_forward(
             conv_state, inputs, own, pos, T, C, width, ld, len ? len[own.b] : T);
 }
 
-/* Tokens per chunk: many, because a chunk rereads the tokens before it, but leaving enough
- * threads to fill the GPU */
+/* Tokens per chunk: many, because a chunk rereads the tokens before it, but few enough
+ * that the threads still fill the GPU */
 static int walk_for(int B, int T, int columns)
 {
     int walk = 64;
