@@ -36,12 +36,12 @@ load_output(const step_call<E> &call, int n, int b0, int g, int j0)
     o.row = n / TILE, o.pos = call.pos[b], o.at = b * C + channel;
     o.bx = (float)call.bx[channel], o.ba = (float)call.ba[channel];
     o.param = (float)call.a_param[channel], o.state = call.state[o.at];
-    o.y = (float)call.y[b * call.ld + channel],
+    o.y = (float)call.y[b * call.ld + channel];
     o.x = (float)call.x[b * call.ld + channel];
     return o;
 }
 
-/* The last stage of either kernel; in rglru_step.cu */
+/* The last stage of both kernels; in rglru_step.cu */
 template <typename E>
 static __device__ void store_output(
     const step_call<E> &call, step_output o, float c, float px, float pa, size_t b);

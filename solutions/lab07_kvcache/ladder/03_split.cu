@@ -270,8 +270,8 @@ static void decode(
     const int *pos, int B, int S, int H, int K, int D, int N, int ldq, int ldkv,
     float scale, void *workspace, cudaStream_t stream)
 {
-    token<E> a = {out, kcache, vcache, q, k, v,   cis,  pos,  B,
-                  S,   H,      K,      D, N, ldq, ldkv, scale};
+    token<E> a = {
+        out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale};
     split s = split_of(B, S, H, K, H == K ? 1 : 8);
     float *sums = (float *)workspace;
     softmax *softmaxes = (softmax *)(sums + (size_t)B * H * s.parts * D);
