@@ -1,5 +1,4 @@
-/* attention.c - rows of lab 05's benchmark. FLOPs count the (query, key) pairs that are
- * seen. */
+/* attention.c - rows of lab 05's benchmark. FLOPs are those of visible pairs. */
 #include "attention.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
     python bench/cpu_gemm.py build/cpu/bench/cpu_gemm [--rounds 5]
 
 The shapes are those of a training step of TinyLM (768 = 12 sequences of 64 tokens, 128
-channels) and two square ones. The two sides alternate in short rounds; the best time of all
-rounds counts.
+channels) and two square ones. The two sides alternate in short rounds; the best time of
+all rounds counts.
 """
 
 import argparse
@@ -35,7 +35,7 @@ SHAPES = [
 
 
 def numpy_product(m, n, k, ta, tb, batch):
-    """In the same memory: a column-major matrix is a transposed row-major one, C^T = B^T A^T"""
+    """In the same memory: a column-major matrix is a transposed row-major one."""
     rng = np.random.default_rng(1)
     a = rng.random((batch, m, k) if ta else (batch, k, m), dtype=np.float32)
     b = rng.random((batch, k, n) if tb else (batch, n, k), dtype=np.float32)

@@ -1,7 +1,7 @@
 """cpu_kernels.py PROGRAM [OTHER] [-t THREADS] [-n ROUNDS] - times every kernel of
-bench/cpu_kernels.cu. With a second program (the same source built by another back end) the
-two alternate, so that other load slows both, and the ratio of the best times is printed.
-Exit code 1 if a ratio is above --limit."""
+bench/cpu_kernels.cu. With a second program (the same source built by another back end)
+the two alternate, so that other load slows both, and the ratio of the best times is
+printed. Exit code 1 if a ratio is above --limit."""
 import argparse
 import os
 import subprocess

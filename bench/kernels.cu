@@ -35,11 +35,11 @@ static FILE *json;
 static double copy_bandwidth; /* GB/s, counting bytes read and bytes written */
 static uint4 *flush;          /* read before each call */
 static size_t flush_length;   /* uint4s */
-static unsigned *unused; /* a possible destination, so that the reads are not removed */
+static unsigned *unused;      /* where reads could go: keeps them from being removed */
 static void *tensors[MAX_TENSORS];
 static int tensor_count;
 
-// --- data ----------------------------------------------------------------------------------
+/* --- data --------------------------------------------------------------------------- */
 
 template <typename E> static __global__ void fill(E *p, size_t n, uint64_t seed)
 {
@@ -81,7 +81,7 @@ void bench_free_all(void)
         CUDA_CHECK(cudaFree(tensors[--tensor_count]));
 }
 
-// --- time ----------------------------------------------------------------------------------
+/* --- time --------------------------------------------------------------------------- */
 
 static __global__ void read_all(const uint4 *p, size_t n, unsigned *unused)
 {
@@ -114,7 +114,8 @@ measure(float *ms, int calls, wb_status (*call)(const void *context), const void
             CUDA_CHECK(cudaEventCreate(&start[i]));
             CUDA_CHECK(cudaEventCreate(&stop[i]));
         }
-        // The read also takes longer than enqueueing the call: the GPU never waits for the host.
+        // The read also takes longer than enqueueing the call: the GPU never waits for
+        // the host.
         read_all<<<bench_on_gpu ? 2048 : 1, 256>>>(flush, flush_length, unused);
         CUDA_CHECK(cudaEventRecord(start[i], NULL));
         WB_CHECK(call(context));
@@ -160,7 +161,7 @@ static void measure_copy(void)
     bench_free_all();
 }
 
-// --- report --------------------------------------------------------------------------------
+/* --- report ------------------------------------------------------------------------- */
 
 // false: a call that returned WB_UNSUPPORTED or WB_TODO, which gets a line in the report
 static int available(

@@ -1,12 +1,12 @@
-/* kernels.h - the frame of the kernel benchmarks. bench/OP.c defines bench_op(), which calls
- * bench_row() for each function, shape and element type. The program is linked once with the
- * solution and once with each rung of its ladder (mk/bench.mk). Every run also measures the
- * ceiling: the bandwidth of a device-to-device copy.
+/* kernels.h - the frame of the kernel benchmarks. bench/OP.c defines bench_op(), which
+ * calls bench_row() for each function, shape and element type. The program is linked once
+ * with the solution and once with each rung of its ladder (mk/bench.mk). Every run also
+ * measures the ceiling: the bandwidth of a device-to-device copy.
  *
- * A row is the median of at least 30 calls, timed by events. Before each call, a read of a
- * buffer five times the size of the L2 cache ensures that inputs come from memory and that no
- * earlier output waits to be written back. Bytes are the least that the call can move: every
- * input once, every output once; a kernel that moves more reaches fewer GB/s.
+ * A row is the median of at least 30 calls, timed by events. Before each call, a read of
+ * a buffer five times the size of the L2 cache ensures that inputs come from memory and
+ * that no earlier output waits to be written back. Bytes are the least that the call can
+ * move: every input once, every output once; a kernel that moves more reaches fewer GB/s.
  */
 #ifndef KERNELS_H
 #define KERNELS_H
@@ -37,8 +37,8 @@ void bench_row(
     const char *function, enum bench_type type, const char *shape, double bytes,
     wb_status (*call)(const void *context), const void *context);
 
-/* The same where arithmetic is the limit, in TFLOP/s: flops counts only what the result needs,
- * two per multiply-add, none for masked elements. */
+/* The same where arithmetic is the limit, in TFLOP/s: flops counts only what the result
+ * needs, two per multiply-add, none for masked elements. */
 void bench_flops(
     const char *function, enum bench_type type, const char *shape, double flops,
     wb_status (*call)(const void *context), const void *context);

@@ -1,5 +1,5 @@
-"""peerkit.py - the parts of peers.py's rows: our launchers as Python functions, a row with
-its sides, tensors, the passes of a formula."""
+"""peerkit.py - the parts of peers.py's rows: our launchers as Python functions, a row
+with its sides, tensors, the passes of a formula."""
 
 import ctypes
 import glob
@@ -31,8 +31,9 @@ SUFFIX = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
 
 def prototypes():
-    """{function: (return type, [(type, is a pointer, name)])}, read from the declarations for
-    every E in the labs' headers, so that arguments can be passed by name and checked."""
+    """{function: (return type, [(type, is a pointer, name)])}, read from the declarations
+    for every E in the labs' headers, so that arguments can be passed by name and
+    checked."""
     found = {}
     for path in glob.glob(os.path.join(HERE, "labs", "lab*", "*.h")):
         with open(path, encoding="utf-8") as f:
@@ -65,7 +66,7 @@ class Kernels:
         self.prototypes = prototypes()
 
     def prepare(self, function, dtype, given):
-        """the C function for this element type, and its arguments in the header's order"""
+        """the C function for this element type; its arguments in the header's order"""
         returns, parameters = self.prototypes[function]
         wrong = {name for _, _, name in parameters} ^ given.keys()
         if wrong:
@@ -166,8 +167,8 @@ def pass_backward(f, inputs, dout):
 
 
 def both_passes(op, shape, inputs, dout, formula, peers, ours, sizes, backward=True):
-    """Rows of the forward and backward pass. ours(y, gradients), called with the reference,
-    returns two Sides; sizes are the bytes of each pass."""
+    """Rows of the forward and backward pass. ours(y, gradients), called with the
+    reference, returns two Sides; sizes are the bytes of each pass."""
     wide = [x.double().requires_grad_() for x in inputs]
     y = formula(*wide)
     gradients = list(torch.autograd.grad(y, wide, dout.double()))

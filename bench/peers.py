@@ -4,14 +4,14 @@
     python bench/peers.py --check    compares results at small shapes and times nothing
 
 Every side is first checked against the same formula in float64 (float32 for the largest
-tensors). Then all are timed in the same way: events around one call, the median of at least
-30. Before each call, a read of a buffer five times the size of the L2 cache ensures that
-inputs come from memory and that no earlier output waits to be written back; then the GPU
-spins until the call is enqueued, so that no side pays for its launches. GB/s counts the least
-bytes that the operation can move, every input once and every output once, even if a side
-moves more. Fractions are of the bandwidth of a device-to-device copy in the same run. Where
-arithmetic is the limit, the unit is TFLOP/s, counted in the same way for all sides: the
-operations that the result needs, without masked ones.
+tensors). Then all are timed in the same way: events around one call, the median of at
+least 30. Before each call, a read of a buffer five times the size of the L2 cache ensures
+that inputs come from memory and that no earlier output waits to be written back; then the
+GPU spins until the call is enqueued, so that no side pays for its launches. GB/s counts
+the least bytes that the operation can move, every input once and every output once, even
+if a side moves more. Fractions are of the bandwidth of a device-to-device copy in the
+same run. Where arithmetic is the limit, the unit is TFLOP/s, counted in the same way for
+all sides: the operations that the result needs, without masked ones.
 
 Sides: ours (lib*.so, called with torch's tensors and stream), torch eager, torch.compile,
 Liger if liger_kernel can be imported, and further peers for some labs (see their files).
@@ -36,8 +36,8 @@ import peers_scan
 
 SEED = 0x5EED
 MIN_CALLS, MAX_CALLS = 30, 100
-# Target: the lower of 0.80 of the copy bandwidth and 0.95 of the best peer; for TFLOP/s the
-# latter.
+# Target: the lower of 0.80 of the copy bandwidth and 0.95 of the best peer; for TFLOP/s
+# the latter.
 GOAL, OF_PEER = 0.80, 0.95
 GROUPS = peers_rows, peers_attention, peers_scan, peers_decode
 # |got - want| / |want|, as norms. Rounding to bf16 alone gives 0.002. Peers may round
@@ -154,8 +154,8 @@ def shown(figure):
 
 
 def run_side(row, name, make, limit, clock, copy, report):
-    """Checks, times and prints one side. Returns its fraction of the copy bandwidth or its
-    TFLOP/s, or None."""
+    """Checks, times and prints one side. Returns its fraction of the copy bandwidth or
+    its TFLOP/s, or None."""
     what = {"op": row.op, "dtype": SUFFIX[row.dtype], "shape": row.shape, "side": name}
     head = f"{row.op:22} {what['dtype']:4} {row.shape:26} {name:12}"
     try:
@@ -261,7 +261,8 @@ def main():
     machine, clock, copy = "CPU", None, 0.0
     if HAS_GPU:
         machine = torch.cuda.get_device_name(0)
-        # A backward pass is called several times, so it must not reuse the memory of its inputs.
+        # A backward pass is called several times, so it must not reuse the memory of its
+        # inputs.
         torch._functorch.config.donated_buffer = False
     if not args.check:
         clock = Clock()

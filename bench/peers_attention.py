@@ -1,6 +1,6 @@
-"""peers_attention.py - lab 05 compared with PyTorch: scaled_dot_product_attention with each of
-its back ends, and flex_attention, which supports windows. Each side gets its preferred layout:
-ours (B,T,H,D), the peers (B,H,T,D)."""
+"""peers_attention.py - lab 05 compared with PyTorch: scaled_dot_product_attention with
+each of its back ends, and flex_attention, which supports windows. Each side gets its
+preferred layout: ours (B,T,H,D), the peers (B,H,T,D)."""
 
 import math
 

@@ -19,8 +19,9 @@ if not HAS_GPU:
 
 
 def decode(kernels, dtype, B, H, K, S, D):
-    """A token at position S-1 attends to S keys including its own. Ours reads the others from
-    the ring and writes the last one; the peers have all of them in (B,K,S,D). No rotation."""
+    """A token at position S-1 attends to S keys including its own. Ours reads the others
+    from the ring and writes the last one; the peers have all of them in (B,K,S,D). No
+    rotation."""
     q = tensor(dtype, B, H, 1, D)
     k, v = tensor(dtype, B, K, S, D), tensor(dtype, B, K, S, D)
     scale, grouped = 1.0 / math.sqrt(D), H != K
@@ -67,8 +68,9 @@ def decode(kernels, dtype, B, H, K, S, D):
 
 
 def sample(kernels, dtype, B, V, top_k, top_p, temperature):
-    """The sides use different random numbers. So the check is whether the logit of the sampled
-    token is at least the smallest that may be sampled (with argmax: the largest)."""
+    """The sides use different random numbers. So the check is whether the logit of the
+    sampled token is at least the smallest that may be sampled (with argmax: the
+    largest)."""
     logits = tensor(dtype, B, V, scale=4.0)
     least = logits.double().amax(1, keepdim=True)
     if temperature:
@@ -97,7 +99,8 @@ def sample(kernels, dtype, B, V, top_k, top_p, temperature):
         first, index = (x / temperature).topk(top_k or V)
         p = torch.softmax(first, 1)
         p = torch.where(p.cumsum(1) - p < top_p, p, 0.0)
-        noise = torch.empty_like(p).exponential_()  # argmax of p / noise samples without a transfer to the host
+        # argmax of p / noise: a sample without a transfer to the host
+        noise = torch.empty_like(p).exponential_()
         return index.gather(1, (p / noise).argmax(1, keepdim=True))
 
     peers = {"eager": lambda: Side(lambda: draw(logits), allowed)}

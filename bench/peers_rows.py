@@ -118,8 +118,8 @@ def swiglu(kernels, dtype, R, C):
 
 def cross_entropy(kernels, dtype, R, V):
     """Loss and gradient. Ours and Liger's write the gradient over the logits, which are
-    restored before each call. The gradient at the target is much larger than the others of
-    its row, so it is compared separately."""
+    restored before each call. The gradient at the target is much larger than the others
+    of its row, so it is compared separately."""
     logits = tensor(dtype, R, V, scale=2.0)
     target = torch.randint(V, (R,), device=DEVICE)
     at = target[:, None]
@@ -174,8 +174,8 @@ def cross_entropy(kernels, dtype, R, V):
 
 
 def rope(kernels, dtype, B, T, H, D):
-    """Queries and keys: one call of ours on 2H heads, two tensors for the peers, which read
-    cosines and sines in the dtype of the inputs."""
+    """Queries and keys: one call of ours on 2H heads, two tensors for the peers, which
+    read cosines and sines in the dtype of the inputs."""
     x, out = tensor(dtype, B, T, 2 * H, D), output(dtype, B, T, 2 * H, D)
     frequency = 10000.0 ** (-torch.arange(0, D, 2, device=DEVICE).double() / D)
     angle = torch.arange(T, device=DEVICE).double()[:, None] * frequency  # (T,D/2)

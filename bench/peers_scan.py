@@ -14,7 +14,7 @@ try:
 except ImportError:
     associative_scan = None
 try:
-    # Without a GPU only the interpreter runs the kernels, slowly: TRITON_INTERPRET=1 ... --check
+    # Without a GPU only Triton's interpreter runs the kernels (TRITON_INTERPRET=1), slowly
     if not (HAS_GPU or os.environ.get("TRITON_INTERPRET")):
         raise ImportError
     import peers_triton

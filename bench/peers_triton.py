@@ -1,11 +1,11 @@
 """peers_triton.py - the recurrence of lab 06 in Triton, in the same layout (B,T,C): with
 tl.associative_scan, and with a loop over time.
 
-A tile is BT tokens by BC channels. `tiles` processes the tiles one after another and carries
-the state in registers, so it reads and writes everything once, with B C / BC programs. `twice`
-first reduces all tiles in parallel, then carries the state between them, then computes them
-again: more programs, but it reads twice. Backwards in time (BACK), row i of the scan is token
-T-1-i."""
+A tile is BT tokens by BC channels. `tiles` processes the tiles one after another and
+carries the state in registers, so it reads and writes everything once, with B C / BC
+programs. `twice` first reduces all tiles in parallel, then carries the state between
+them, then computes them again: more programs, but it reads twice. Backwards in time
+(BACK), row i of the scan is token T-1-i."""
 
 import triton
 import triton.language as tl

@@ -5,9 +5,9 @@
 The guide marks the place and the columns:
     <!-- bench: rmsnorm_forward bf16 4096x4096 | rmsnorm_backward bf16 4096x4096 -->
     <!-- bench end -->
-Between these two lines goes a table with one row per rung that has one of these functions and
-one column per measurement, followed by the GPU and the command. A guide may have several
-tables. Standard library only.
+Between these two lines goes a table with one row per rung that has one of these functions
+and one column per measurement, followed by the GPU and the command. A guide may have
+several tables. Standard library only.
 """
 
 import json

@@ -1,8 +1,9 @@
-// test_grader.c - the cases file, the judgement and the pattern finder, on made-up results.
+// test_grader.c - the cases file, judging and pattern finding, on made-up results.
 // links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
 // links: objects/grader/judge.o objects/grader/compare.o objects/grader/writes.o
-// links: objects/grader/findings.o objects/grader/pattern.o objects/grader/pattern_where.o
-// links: objects/grader/pattern_scale.o objects/grader/pattern_moved.o objects/grader/pattern_value.o
+// links: objects/grader/findings.o objects/grader/pattern.o
+// links: objects/grader/pattern_where.o objects/grader/pattern_scale.o
+// links: objects/grader/pattern_moved.o objects/grader/pattern_value.o
 #include "../grader/cases.h"
 #include "../grader/data.h"
 #include "../grader/judge.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- a case with one output: R rows of C elements, `gap` elements between rows -------------- */
+/* --- a case with one output: R rows of C elements, `gap` between rows --------------- */
 
 struct scene {
     struct case_data d;
@@ -95,7 +96,7 @@ static float *input_of(const struct scene *s, const struct result *r)
     return (float *)(r->bytes + RED_ZONE + s->d.buffer[0].bytes + 2 * RED_ZONE);
 }
 
-/* Adds a right result; the tests then change it. */
+/* Adds a correct result; the tests then change it. */
 static struct result *add_result(struct scene *s, uint32_t which, int set)
 {
     size_t a = s->d.buffer[0].bytes, b = s->d.buffer[1].bytes;
@@ -113,7 +114,7 @@ static struct result *add_result(struct scene *s, uint32_t which, int set)
     return &s->run.result[s->run.results++];
 }
 
-/* Adds right results of A, B, A again, a graph and one other order. */
+/* Adds correct results of A, B, A again, a graph and one other order. */
 static void add_all(struct scene *s)
 {
     add_result(s, CALL_A, 0);
@@ -360,7 +361,8 @@ Test(pattern, values)
     expect_pattern(6, 100, zero, "pattern: always 0");
     expect_pattern(6, 100, flipped, "times -1: the sign is flipped");
     expect_pattern(6, 100, not_divided, "times 100, which is C: a factor 1/C is missing");
-    expect_pattern(6, 100, divided_twice, "times 0.01, which is 1/C: a factor C is missing");
+    expect_pattern(
+        6, 100, divided_twice, "times 0.01, which is 1/C: a factor C is missing");
     expect_pattern(6, 100, shifted, "the expected values plus 3");
     expect_pattern(6, 100, a_copy, "equal to the input x");
     expect_pattern(6, 100, coarse, "in half precision? Accumulate in float");
@@ -369,15 +371,19 @@ Test(pattern, values)
 
 Test(pattern, lines)
 {
-    expect_pattern(6, 100, row_factor, "each row is multiplied by a factor of its own (1.5 to 6.5)");
-    expect_pattern(6, 100, row_summand, "each row is shifted by a constant of its own (1.5 to 6.5)");
-    expect_pattern(6, 100, col_factor, "each column is multiplied by a factor of its own");
+    expect_pattern(
+        6, 100, row_factor, "each row is multiplied by a factor of its own (1.5 to 6.5)");
+    expect_pattern(
+        6, 100, row_summand, "each row is shifted by a constant of its own (1.5 to 6.5)");
+    expect_pattern(
+        6, 100, col_factor, "each column is multiplied by a factor of its own");
 }
 
 Test(pattern, places)
 {
     expect_pattern(
-        6, 100, tail_32, "where: every row, columns 96..99, the tail after the last multiple of 32");
+        6, 100, tail_32,
+        "where: every row, columns 96..99, the tail after the last multiple of 32");
     expect_pattern(
         21, 7, rows_tail, "where: rows 16..20, the tail after the last multiple of 16");
     expect_pattern(6, 100, first_64, "every row, columns 64..99");

@@ -160,7 +160,7 @@ Test(kvcache_status, an_error_of_the_device_is_reported)
     cr_expect(append(2, 3, 8, 2, 16, 32) == WB_BAD_CUDA);
     cr_expect(unroll(2, 3, 8, 2, 16, 32) == WB_BAD_CUDA);
     cr_expect(decode(small) == WB_BAD_CUDA);
-    cudaGetLastError(); /* takes the error away */
+    cudaGetLastError(); /* clears the error */
     cr_expect(decode(small) == WB_OK);
 }
 
@@ -254,8 +254,8 @@ static void truth_of(double out[WQ], const struct text *x, int t, int S, float s
 }
 
 /* The same text twice, the second sequence `ahead` tokens further on. Prompts of `prompt`
- * and prompt + ahead tokens are appended in chunks, then both are decoded token by
- * token. */
+ * and prompt + ahead tokens are appended in chunks; then both are decoded one token at a
+ * time. */
 static void text_case(int S, int prompt, int chunk, int ahead)
 {
     enum { B = 2 };
@@ -374,8 +374,8 @@ Test(kvcache_text, a_cache_of_140000_slots)
     release(workspace, 0), free(k), free(v);
 }
 
-/* Enough sequences for parts of the maximum size, and a head dim that is no multiple of
- * 16. Sequence 0 is compared with double; the others, copies of it, with sequence 0. */
+/* Enough sequences for parts of the maximum size, and a head dim that is not a multiple
+ * of 16. Sequence 0 is compared with double, its copies with sequence 0. */
 Test(kvcache_text, many_rows_of_wide_heads)
 {
     enum { B = 140, S = 700, H = 3, D = 136 };

@@ -1,6 +1,6 @@
 /* test_recurrentgemma.c - the engine, through its C API, against the tiny model's known
- * answers: logits within 1e-4 and every one of 40 greedy tokens, for any chunk size and any
- * neighbours in the batch, in both windows, as a graph and launch by launch.
+ * answers: logits within 1e-4 and every one of 40 greedy tokens, for any chunk size and
+ * any neighbours in the batch, in both windows, as a graph and launch by launch.
  */
 #include "../recurrentgemma/recurrentgemma.h"
 #include "recurrentgemma/tiny.h"
@@ -94,7 +94,7 @@ agree(const float *got, const float *want, int tokens, const char *what, int num
     cr_expect(d <= TOLERANCE, "%s %d: logits off by %g", what, number, d);
 }
 
-/* --- one sequence ------------------------------------------------------------------------ */
+/* --- one sequence ------------------------------------------------------------------- */
 
 static const int chunks[] = {1, 3, WINDOW - 1, WINDOW, WINDOW + 1, LONG};
 enum { CHUNKS = sizeof chunks / sizeof *chunks };
@@ -166,7 +166,7 @@ Test(engine, logits_of_the_samples)
     free(s.logits), rg_close(e);
 }
 
-/* --- a batch -------------------------------------------------------------- */
+/* --- a batch ------------------------------------------------------------------------ */
 
 enum { SEQUENCES = 4 };
 static const int lengths[SEQUENCES] = {LONG, SHORT, 1, WINDOW + 1};
@@ -238,10 +238,10 @@ Test(engine, a_sequence_ends_at_its_own_stop_token)
     rg_close(e);
 }
 
-/* --- a sequence that continues ------------------------------------------------------------- */
+/* --- a sequence that continues ------------------------------------------------------ */
 
-/* Sequence 0 of two: prefill `first` tokens, sample `turn`, prefill the rest of the long prompt,
- * sample GREEDY. Sequence 1 has only the first turn. */
+/* Sequence 0 of two: prefill `first` tokens, sample `turn`, prefill the rest of the long
+ * prompt, sample GREEDY. Sequence 1 has only the first turn. */
 static void two_turns(rg_engine *e, int first, int turn, int *samples)
 {
     const int *text = expected("long.input_ids"), *ids[2] = {text, text + 20};

@@ -1,6 +1,6 @@
-/* test_recurrentgemma_kernels.c - the kernels of RecurrentGemma, one by one on the values inside
- * a model: each gets its input as computed in float64 and must give the next value. Absolute
- * tolerance 1e-5.
+/* test_recurrentgemma_kernels.c - the kernels of RecurrentGemma, one by one, on values
+ * from inside a model: each gets its input as computed in float64 and must give the next
+ * value. Absolute tolerance 1e-5.
  */
 #include "recurrentgemma/tiny.h"
 

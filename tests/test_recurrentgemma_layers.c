@@ -1,6 +1,6 @@
-/* test_recurrentgemma_layers.c - the decoder under the engine, layer by layer, on the tiny
- * model: the residual stream after each layer within 5e-5, documents packed in one sequence,
- * and the logits of each single step, within 1e-4.
+/* test_recurrentgemma_layers.c - the decoder under the engine, layer by layer, on the
+ * tiny model: the residual stream after each layer within 5e-5, documents packed in one
+ * sequence, and the logits of each single step, within 1e-4.
  */
 #include "../recurrentgemma/engine/weights.h"
 #include "decoder.h"
@@ -96,7 +96,7 @@ Test(layers, hidden)
     }
 }
 
-/* --- documents in one sequence ----------------------------------------------------------- */
+/* --- documents in one sequence ------------------------------------------------------ */
 
 static void reposition(void *user, decoder *d, int layer, const void *x, int T)
 {

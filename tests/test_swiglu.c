@@ -69,8 +69,8 @@ static struct truth of(double z, int gelu)
 }
 
 /* R rows of F columns of gate and up in one matrix, ld apart, `skew` elements off
- * alignment: forward, backward out of place and in place. Gaps between the rows must not
- * change. */
+ * alignment: forward, backward out of place and in place. Padding between rows must
+ * not change. */
 static void one_layout(int R, int F, int ld, int skew, int gelu)
 {
     size_t n = (size_t)R * ld, small = (size_t)R * F;

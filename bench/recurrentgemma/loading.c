@@ -1,7 +1,7 @@
 /* loading.c - how fast a model folder loads to the device, and what bounds it:
  *   loading FOLDER [f32|bf16|f16]
- * reading the files; reading them again from the page cache; copying the mapped files, which
- * are pageable memory; and the loader, which checks, packs and uploads. */
+ * reading the files; reading them again from the page cache; copying the mapped files,
+ * which are pageable memory; and the loader, which checks, packs and uploads. */
 #include "../../recurrentgemma/engine/files.h"
 #include "../../recurrentgemma/engine/weights.h"
 #include "progress.h"

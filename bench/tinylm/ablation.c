@@ -1,5 +1,5 @@
-/* ablation.c - what lab 03's kernels contribute to TinyLM: the time of a forward pass and of a
- * training step, launch by launch and as one CUDA graph.
+/* ablation.c - what lab 03's kernels contribute to TinyLM: the time of a forward pass and
+ * of a training step, launch by launch and as one CUDA graph.
  *
  *     build/<backend>/bench/tinylm/ablation.CODE --csv FILE [--runs N] [model and step]
  *

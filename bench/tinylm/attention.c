@@ -1,7 +1,7 @@
-/* attention.c - a training step with the attention of lab 05 and with its rung zero, batched
- * GEMMs: two models of the same sizes, whose steps alternate.
+/* attention.c - a training step with the attention of lab 05 and with its rung zero,
+ * batched GEMMs: two models of the same sizes, whose steps alternate.
  *
- *     build/<backend>/bench/tinylm/attention --csv FILE [--runs N] [options of `tinylm train`]
+ *     build/<backend>/bench/tinylm/attention --csv FILE [--runs N] [options of train]
  */
 #include "../../common/progress.h"
 #include "../../tinylm/from_options.h"

@@ -1,10 +1,11 @@
-/* kv.c - the effect of a cache of keys and values: tokens per second over the length of the
- * sequence, with it and without it.
+/* kv.c - the effect of the KV cache: tokens per second over the length of the sequence,
+ * with it and without it.
  *
  *     build/<backend>/bench/tinylm/kv --csv FILE [--runs N] [--longest N] [model]
  *
  * A run with the cache times some steps of one graph near that length; a run without it
- * processes the whole sequence for one token. Weights are random: they do not affect the time.
+ * processes the whole sequence for one token. Weights are random: they do not affect the
+ * time.
  */
 #include "../../common/progress.h"
 #include "../../tinylm/generator.h"

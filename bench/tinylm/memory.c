@@ -1,11 +1,11 @@
-/* memory.c - device memory over the length of a sequence: the caches as allocated, and by the
- * sum of their shapes.
+/* memory.c - device memory over the length of a sequence: the caches as allocated, and by
+ * the sum of their shapes.
  *
  *     build/<backend>/bench/tinylm/memory --csv FILE [--longest N] [model]
  *
  * cache_bytes is counted by the allocator of decoder.h, formula_bytes is
- * decoder_cache_formula; all_bytes are the caches and the buffers of a step as allocated on the
- * device, and whole_bytes those of generating the same sequence without a cache.
+ * decoder_cache_formula; all_bytes are the caches and the buffers of a step as allocated
+ * on the device, and whole_bytes those of generating the same sequence without a cache.
  */
 #include "../../tinylm/generator.h"
 #include "tools.h"

@@ -1,5 +1,5 @@
-/* separate.c - rmsnorm_residual_forward as two passes: an addition, then the norm. Replaces the
- * lab's in two of the programs of ablation.c. */
+/* separate.c - rmsnorm_residual_forward as two passes: an addition, then the norm.
+ * Replaces the lab's in two of the programs of ablation.c. */
 #include "ops.h"
 #include "rmsnorm.h"
 

@@ -1,6 +1,6 @@
-/* tools.h - shared by the measurements of TinyLM as a whole. Each writes a CSV that starts with
- * the machine's name; tools/plot_*.py plot them. An existing CSV is appended to, so one plot can
- * have the rows of several programs.
+/* tools.h - shared by the measurements of TinyLM as a whole. Each writes a CSV that
+ * starts with the machine's name; tools/plot_*.py plot them. An existing CSV is appended
+ * to, so one plot can have the rows of several programs.
  */
 #ifndef BENCH_TINYLM_TOOLS_H
 #define BENCH_TINYLM_TOOLS_H

@@ -1,5 +1,6 @@
-/* fiber.cpp - stacks for waiting threads, created on demand and reused by later blocks. A
- * kernel that never waits uses one stack per worker; a barrier of 256 threads uses 256. */
+/* fiber.cpp - stacks for waiting threads, created on demand and reused by later blocks.
+ * A kernel that never waits uses one stack per worker; a barrier of 256 threads uses
+ * 256. */
 #include "scheduler.h"
 
 #include <sys/mman.h>
@@ -77,8 +78,8 @@ void *idle_fiber(worker *w)
     /* Shift the tops: equal offsets would map to the same cache sets. */
     size_t shift = (size_t)i * 832 % 4096;
     uintptr_t top = ((uintptr_t)low + w->stack_bytes - shift) & ~(uintptr_t)63;
-    uintptr_t *saved =
-        (uintptr_t *)top - 2 - saved_words; /* keeps the start 16-byte aligned */
+    /* Two more words keep the start aligned to 16 bytes. */
+    uintptr_t *saved = (uintptr_t *)top - 2 - saved_words;
     memset(saved, 0, saved_words * sizeof *saved);
     saved[return_word] = (uintptr_t)wbcpu_fiber_start;
 #ifdef WBCPU_VALGRIND

@@ -56,8 +56,8 @@ static int open_count;
 
 static host_memory &host()
 {
-    static host_memory *h =
-        new host_memory; /* never destroyed: static destructors may free */
+    /* never destroyed: static destructors may free */
+    static host_memory *h = new host_memory;
     return *h;
 }
 

@@ -6,12 +6,13 @@
 #       next thread ({stack, value} in the two result registers), switch to its stack and
 #       return value there.
 #   uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
-#       the same without the scheduler: saves the stack pointer in *save, continues on load.
+#       the same without the scheduler: saves the stack pointer in *save, continues on
+#       load.
 #   wbcpu_fiber_start
 #       first instruction of a fiber; calls wbcpu_fiber_main, which never returns.
 #
-# All three end with an indirect jump. The CPU would predict a ret from the return stack of
-# the thread that waits, and the misprediction would cost more than the whole switch.
+# All three end with an indirect jump. The CPU would predict a ret from the return stack
+# of the thread that waits, and the misprediction would cost more than the whole switch.
 
 #if defined(__APPLE__)
 #error "the CPU back end's context switch supports only ELF systems (Linux)"

@@ -28,8 +28,9 @@ static inline int sm_count(void)
 
 static __global__ void arch_probe(void) {}
 
-/* The virtual architecture that the running machine code was compiled from. It can be older than the
- * GPU: code built for compute_75 alone runs on a newer GPU too, with what Turing has. */
+/* The virtual architecture that the running machine code was compiled from. It can be
+ * older than the GPU: code built for compute_75 runs on newer GPUs too, but only with the
+ * instructions of Turing. */
 static inline int code_arch(void)
 {
     static int arch;  // the same on every device of a machine with one kind of GPU
@@ -41,12 +42,12 @@ static inline int code_arch(void)
     return arch;
 }
 
-/* At most what that architecture offers, so that a build for an older one behaves on
- * every GPU as it does on its own. */
+/* No more than that architecture offers, so that a build for an older architecture
+ * behaves the same on every GPU. */
 static inline int max_smem_per_block(void)
 {
-    int arch = code_arch(),
-        limit = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    int arch = code_arch();
+    int limit = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
     int of_arch = arch < 80                                  ? 64 << 10
                   : arch == 80 || arch == 87                 ? 163 << 10
                   : arch < 90 || (arch >= 120 && arch < 130) ? 99 << 10

@@ -69,6 +69,7 @@ template <> inline bool has_mma<wb_bf16>(void)
 }
 
 #ifndef __CUDACPU__
+
 /* --- nvcc --------------------------------------------------------------------------- */
 
 /* The 32-bit address in shared memory that PTX expects */
@@ -160,7 +161,9 @@ template <int N> static __device__ __forceinline__ void cp_async_wait(void)
 }
 
 #else
+
 /* --- the CPU back end --------------------------------------------------------------- */
+
 #include <string.h>
 
 /* What a lane passes to the warp: pointers to its registers. The last lane to arrive does

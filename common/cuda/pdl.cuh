@@ -6,9 +6,9 @@
  * have already loaded everything that no other kernel of the step writes. A kernel that
  * launch_pdl starts therefore calls
  *     pdl_trigger()  first: the next kernel may start
- *     pdl_wait()     before the first access to another kernel's data, in every thread that
- *                    has one, and in at least one thread of the grid: otherwise the next
- *                    kernel could get ahead of two.
+ *     pdl_wait()     in every thread that accesses another kernel's data, before it does;
+ *                    and in at least one thread of the grid: otherwise the kernel after
+ *                    this one could overtake the one before it.
  * On older GPUs and on the CPU back end this is an ordinary launch.
  */
 #ifndef CUDA_PDL_CUH

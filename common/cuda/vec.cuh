@@ -36,8 +36,8 @@ static __device__ __forceinline__ void store_vec(E *p, const vec<E, N> &x)
     *reinterpret_cast<vec<E, N> *>(p) = x;
 }
 
-/* Vector i of p, elements iN to iN + N - 1. In a loop this form needs fewer instructions for
- * its addresses than load_vec<N>(p + i * N). */
+/* Vector i of p, elements iN to iN + N - 1. In a loop this form needs fewer instructions
+ * for its addresses than load_vec<N>(p + i * N). */
 template <int N, typename E, typename I>
 static __device__ __forceinline__ vec<E, N> load_vec(const E *p, I i)
 {
@@ -109,9 +109,9 @@ template <> __device__ __forceinline__ float2 unpack2<wb_bf16>(unsigned word)
 /* --- loaded early, used late -------------------------------------------------------- */
 
 /* N elements still in the 32-bit words that the load returned. Data that waits in
- * registers belongs here: the compiler gives each element of a vec<wb_bf16, N> a register
- * of its own. */
-template <typename E, int N, int WORDS = N *(int)sizeof(E) / 4> struct raw_vec {
+ * registers belongs in raw: of a vec<wb_bf16, N> the compiler gives each element a whole
+ * register. */
+template <typename E, int N, int WORDS = N * (int)sizeof(E) / 4> struct raw_vec {
     typedef vec<unsigned, WORDS> type;
 };
 template <typename E, int N> struct raw_vec<E, N, 0> {  // one 16-bit element
@@ -173,7 +173,8 @@ static __device__ __forceinline__ void to_float(float *f, const raw<E, N> &x)
 }
 
 /* The inverse: f[0..N), each rounded to E */
-template <typename E, int N> static __device__ __forceinline__ raw<E, N> to_raw(const float *f)
+template <typename E, int N>
+static __device__ __forceinline__ raw<E, N> to_raw(const float *f)
 {
     raw<E, N> x;
     if constexpr (N * sizeof(E) == 2) {

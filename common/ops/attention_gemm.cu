@@ -4,10 +4,10 @@
  *
  *     P (T,S) = softmax_causal(scale Q (T,D) K^T (D,S)),     out (T,D) = P V (S,D)
  *
- * All B*H GEMMs are independent, but the heads of a group share one K and V. So the address
- * of K is not a multiple of b*H+h. The GEMMs go to cuBLAS in strided batches, for which it
- * is: all b of one head, or all key heads of one b and one member of the groups, whichever
- * takes fewer batches. K and V are never expanded.
+ * All B*H GEMMs are independent, but the heads of a group share one K and V. So the
+ * address of K is not a multiple of b*H+h. The GEMMs go to cuBLAS in strided batches, for
+ * which it is: all b of one head, or all key heads of one b and one member of the groups,
+ * whichever takes fewer batches. K and V are never expanded.
  */
 #include "blas.cuh"
 #include "elements.cuh"
@@ -38,8 +38,8 @@ static start begin(batches c, int i)
     return {i / c.members, i % c.members, 0};
 }
 
-/* The addresses of the four kinds of matrix: queries (T,D), keys (S,D), outputs (T,D), scores
- * (T,S), each as the first of a batch and the stride to the next. */
+/* The addresses of the four kinds of matrix: queries (T,D), keys (S,D), outputs (T,D),
+ * scores (T,S), each as the first of a batch and the stride to the next. */
 template <typename E> static operand<E> query(E *q, shape z, batches c, start at)
 {
     E *first = q + (size_t)at.b * z.T * z.ldq + (size_t)at.h * z.D;
@@ -128,8 +128,8 @@ static wb_status attention_forward(
 
 /* --- backward ----------------------------------------------------------------------- */
 
-/* The workspace: dS (B,H,T,S); for 16-bit types also float sums of dK and dV (B,S,K,D), since
- * the heads of a group add to them and results are rounded only once. */
+/* The workspace: dS (B,H,T,S); for 16-bit types also float sums of dK and dV (B,S,K,D),
+ * since the heads of a group add to them and results are rounded only once. */
 template <typename E> static size_t scores_bytes(shape z)
 {
     size_t bytes = (size_t)z.B * z.H * z.T * z.S * sizeof(E);
@@ -153,8 +153,8 @@ round_rows_kernel(E *dk, E *dv, const float *sums, size_t rows, int width, int l
     dv[to] = E(sums[N + i]);
 }
 
-/* dk += dS^T Q and dv += P^T dout, one head after another. The heads of a group write to the
- * same address: the first sets it, the others add. */
+/* dk += dS^T Q and dv += P^T dout, one head after another. The heads of a group write to
+ * the same address: the first sets it, the others add. */
 template <typename E, typename Sum>
 static wb_status key_gradients(
     Sum *dk, Sum *dv, int ld, const E *dout, const E *q, const E *p, const E *ds, shape z,

@@ -28,8 +28,8 @@ template <> constexpr cudaDataType blas_type<wb_bf16>(void)
     return CUDA_R_16BF;
 }
 
-/* A strided batch of matrices: the address of the first one, the distance between its rows,
- * and the distance between matrices. */
+/* A strided batch of matrices: the address of the first one, the distance between its
+ * rows, and the distance between matrices. */
 template <typename E> struct operand {
     E *first;
     int ld;

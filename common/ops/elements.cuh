@@ -25,7 +25,7 @@ static __device__ __forceinline__ void load_float(float *f, const E *p, size_t l
     }
 }
 
-/* p[0..V) = f[0..V), only the first `left` elements. The only place that rounds results. */
+/* p[0..V) = f[0..V), only the first `left` elements. Only here are results rounded. */
 template <int V, typename E>
 static __device__ __forceinline__ void store_float(E *p, const float *f, size_t left)
 {
@@ -39,7 +39,7 @@ static __device__ __forceinline__ void store_float(E *p, const float *f, size_t 
 }
 
 /* Every thread owns VECS vectors, one block apart, so that neighbouring threads access
- * neighbouring vectors: vector n starts at element  first_element + n * BLOCK_SIZE * V. */
+ * neighbouring vectors. Vector n starts at element first_element + n * BLOCK_SIZE * V. */
 template <int V, int VECS> static __device__ __forceinline__ size_t first_element(void)
 {
     return ((size_t)blockIdx.x * VECS * BLOCK_SIZE + threadIdx.x) * V;

@@ -1,4 +1,4 @@
-/* elementwise.cu - add, cast, soft cap and dropout: each element read and written once. */
+/* elementwise.cu - add, cast, soft cap and dropout; each reads and writes once. */
 #include "elements.cuh"
 #include "ops.h"
 
@@ -108,10 +108,10 @@ wb_status softcap_f32(float *out, const float *x, size_t N, float cap, cudaStrea
 
 /* --- dropout ------------------------------------------------------------------------ */
 
-/* A thread owns vectors of W elements; every 4 of them share a call of wb_random. They move as
- * a whole (V = W), or one by one (V = 1) through unaligned pointers. number >= p 2^32 is
- * tested as number >= least, with least = p 2^32 rounded up; it is below 2^32, since the
- * largest float below 1 is 1 - 2^-24. */
+/* A thread owns vectors of W elements; every 4 of them share a call of wb_random. They
+ * move as a whole (V = W), or one by one (V = 1) through unaligned pointers. The test
+ * number >= p 2^32 becomes number >= least, with least = p 2^32 rounded up; it is below
+ * 2^32, since the largest float below 1 is 1 - 2^-24. */
 template <typename E, int W, int V>
 static __global__ void dropout_kernel(
     E *out, const E *x, const wb_train *st, size_t N, uint32_t least, float factor,

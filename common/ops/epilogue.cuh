@@ -1,8 +1,8 @@
-/* epilogue.cuh - a GEMM that adds the bias before its one rounding: an epilogue of cuBLASLt.
- * Not on the CPU back end.
+/* epilogue.cuh - a GEMM that adds the bias before its one rounding: an epilogue of
+ * cuBLASLt. Not on the CPU back end.
  *
- * Residuals are added separately: cuBLASLt's kernels for Hopper round product plus bias to 16
- * bits before they add what is in y.
+ * Residuals are added separately: cuBLASLt's kernels for Hopper round product plus bias
+ * to 16 bits before they add what is in y.
  */
 #ifndef EPILOGUE_CUH
 #define EPILOGUE_CUH
@@ -77,15 +77,15 @@ static void describe(
     prefer(call, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(y));
 }
 
-/* y (R,O) = x w^T + bias. WB_UNSUPPORTED: cuBLASLt has no such kernel for these sizes and
- * addresses. */
+/* y (R,O) = x w^T + bias. WB_UNSUPPORTED: cuBLASLt has no such kernel for this shape and
+ * alignment. */
 template <typename E>
 static wb_status gemm_with_bias(
     E *y, const E *x, const E *w, const E *bias, int R, int I, int O, wb_blas *blas,
     cudaStream_t stream)
 {
-    cublasLtHandle_t lt =
-        (cublasLtHandle_t)blas->handle;  // a cuBLAS handle is also one of cuBLASLt
+    // a cuBLAS handle is also one of cuBLASLt
+    cublasLtHandle_t lt = (cublasLtHandle_t)blas->handle;
     epilogue_call call;
     cublasLtMatmulHeuristicResult_t choice;
     int found = 0;

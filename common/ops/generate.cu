@@ -9,9 +9,7 @@ static __global__ void chunk_kernel(
     const int *n, const int *base, int T, int P, int V, int t0)
 {
     int b = (int)blockIdx.x, left = n[b] - t0;
-    int real = left < 0   ? 0
-               : left < T ? left
-                          : T;  // tokens of this sequence in the chunk
+    int real = left < 0 ? 0 : left < T ? left : T;  // tokens of the sequence in the chunk
     for (int t = (int)threadIdx.x; t < T; t += BLOCK_SIZE) {
         size_t at = (size_t)b * T + t;
         bool is_real = t < real;

@@ -1,4 +1,4 @@
-/* matmul.cu - linear layers, forward and backward, and the cuBLAS handle that they share. */
+/* matmul.cu - linear layers, forward and backward, and the cuBLAS handle they share. */
 #include "blas.cuh"
 #include "elements.cuh"
 #include "epilogue.cuh"
@@ -40,8 +40,8 @@ size_t wb_blas_bytes(void)
 
 /* --- forward ------------------------------------------------------------------------ */
 
-/* y = product + bias + res, in float, rounded once; bias and res may be NULL. V divides O, so
- * the elements of a vector belong to one row. */
+/* y = product + bias + res, in float, rounded once; bias and res may be NULL. V divides
+ * O, so the elements of a vector belong to one row. */
 template <int V, typename E>
 static __global__ void finish_kernel(
     E *y, const float *product, const E *bias, const E *res, unsigned N, unsigned O)
@@ -120,8 +120,8 @@ static wb_status matmul_forward(
 
 enum { ROWS_PER_PART = 64, MAX_PARTS = 256 };
 
-/* part[p,o] = sum of dy[r,o] over the rows of part p. Neighbouring threads own neighbouring
- * columns. */
+/* part[p,o] = sum of dy[r,o] over the rows of part p. Neighbouring threads own
+ * neighbouring columns. */
 template <typename E>
 static __global__ void
 column_parts_kernel(float *part, const E *dy, int R, int O, int rows)
@@ -145,8 +145,8 @@ static __global__ void add_parts_kernel(float *dbias, const float *part, int par
     dbias[o] += sum;
 }
 
-/* The same for many parts, which a single thread would load one after another: a block has 32
- * columns, and each of its warps every eighth part. */
+/* The same for many parts, which a single thread would load one after another: a block
+ * has 32 columns, and each of its warps every eighth part. */
 static __global__ void
 add_many_parts_kernel(float *dbias, const float *part, int parts, int O)
 {
@@ -155,7 +155,7 @@ add_many_parts_kernel(float *dbias, const float *part, int parts, int O)
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     int o = (int)blockIdx.x * 32 + lane;
     float sum = 0.0f;
-    if (o >= O) parts = 0;  // these threads only take part in the barrier
+    if (o >= O) parts = 0;  // these threads only reach the barrier
 #pragma unroll 8
     for (int p = warp; p < parts; p += WARPS)
         sum += part[(size_t)p * O + o];

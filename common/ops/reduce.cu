@@ -1,7 +1,7 @@
 /* reduce.cu - sums of long vectors, always in the same order.
  *
- * Two launches: many blocks write one partial sum each to the workspace, then one block adds
- * these. Which elements a block owns depends on N alone.
+ * Two launches: many blocks write one partial sum each to the workspace, then one block
+ * adds these. Which elements a block owns depends on N alone.
  */
 #include "elements.cuh"
 #include "ops.h"

@@ -93,10 +93,10 @@ gather_rows(E *out, const E *x, const int *index, int R, int C, cudaStream_t s)
 
 /* --- backward ----------------------------------------------------------------------- */
 
-/* First the rows are sorted by token, equal tokens in the order of r: the new place of row r
- * is the number of rows before it. That takes R^2 comparisons, but of integers that all
- * threads read together. Each block compares BLOCK_SIZE rows with one tile of tokens and adds
- * its counts; integer sums do not depend on the order. */
+/* First the rows are sorted by token, equal tokens in the order of r: the new place of
+ * row r is the number of rows before it. That takes R^2 comparisons, but of integers that
+ * all threads read together. Each block compares BLOCK_SIZE rows with one tile of tokens
+ * and adds its counts; integer sums do not depend on the order. */
 enum { TILE = 1024 };
 static __global__ void __launch_bounds__(BLOCK_SIZE)
     count_kernel(int *place, const int *token, int R)
@@ -126,11 +126,11 @@ order_kernel(int *order, int *sorted, const int *place, const int *token, int R)
     sorted[place[r]] = token[r];
 }
 
-/* Then the rows of a token are one run of places and are added in order. A run can be as long
- * as R, so the places are cut into pieces, and a block adds the runs of one piece. A run
- * inside the piece is finished there. The sums of the others go to `parts`, two per piece:
- * of the run that continues from the previous piece, and of the one that leaves into the next
- * piece. */
+/* Then the rows of a token are one run of places and are added in order. A run can be as
+ * long as R, so the places are cut into pieces, and a block adds the runs of one piece. A
+ * run inside the piece is finished there. The sums of the others go to `parts`, two per
+ * piece: of the run that continues from the previous piece, and of the one that leaves
+ * into the next piece. */
 enum { PIECE = 64, COLUMN_LANES = 64, UNROLL = 8 };
 enum { FROM_PREVIOUS, INTO_NEXT };
 
@@ -184,7 +184,8 @@ static __global__ void __launch_bounds__(COLUMN_LANES) piece_kernel(
     }
 }
 
-/* The run that starts in this piece and leaves it, if any: its sums of all pieces, in order */
+/* Adds, in order, the sums of all pieces of the run that starts in this piece and leaves
+ * it, if any. */
 static __global__ void __launch_bounds__(COLUMN_LANES) join_kernel(
     float *dtable, const float *parts, const int *sorted, int R, int C, float scale)
 {
@@ -194,8 +195,9 @@ static __global__ void __launch_bounds__(COLUMN_LANES) join_kernel(
     int token = sorted[next - 1];
     if (sorted[next] != token) return;                    // the run ends here
     if (first > 0 && sorted[first - 1] == token) return;  // the run started earlier
-    int last = piece + 1, end = (R + PIECE - 1) / PIECE;  // the run reaches `last`
-    while (end - last > 1) {                              // and does not reach `end`
+    // a binary search: the run reaches piece `last` and does not reach piece `end`
+    int last = piece + 1, end = (R + PIECE - 1) / PIECE;
+    while (end - last > 1) {
         int middle = last + (end - last) / 2;
         if (sorted[middle * PIECE] == token)
             last = middle;

@@ -1,8 +1,8 @@
-/* step_any.cuh - a decode step's matrix multiply for any type, size and alignment, and for
- * the CPU back end.
+/* step_any.cuh - a decode step's matrix multiply for any type, size and alignment, and
+ * for the CPU back end.
  *
- * step_kernel: a warp owns one output. Its lanes read that row of w, 16 bytes each where they
- * can, and multiply it with ROWS rows of x.
+ * step_kernel: a warp owns one output. Its lanes read that row of w, 16 bytes each where
+ * they can, and multiply it with ROWS rows of x.
  */
 #ifndef STEP_ANY_CUH
 #define STEP_ANY_CUH
@@ -96,8 +96,8 @@ static __global__ void __launch_bounds__(BLOCK_SIZE) thread_step_kernel(
     if (o >= z.O) return;
     for (int r = (int)blockIdx.y; r < z.R; r += (int)gridDim.y) {
         const E *xr = x + (size_t)r * z.I;
-        float part[GATES + 1][LANES] = {},
-                           y[GATES + 1] = {};  // the last one sums squares
+        // the last of each is for the sum of squares
+        float part[GATES + 1][LANES] = {}, y[GATES + 1] = {};
         for (int i = 0; i < z.I; i += LANES) {
             float u[LANES], wi[GATES][LANES];
             int n = z.I - i < LANES ? z.I - i : LANES;

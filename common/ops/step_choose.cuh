@@ -1,15 +1,16 @@
-/* step_choose.cuh - the matrix multiplies of a decode step. They have few rows, so their cost
- * is the bytes of the weights, which are read once: by gemv_kernel for one row
- * (step_gemv.cuh), by cuBLAS for several rows of 16 bits (step_gemm.cuh), by step_any.cuh for
- * the rest. This file chooses; step_f32.cu, step_f16.cu and step_bf16.cu define the calls.
+/* step_choose.cuh - the matrix multiplies of a decode step. They have few rows, so their
+ * cost is the bytes of the weights, which are read once: by gemv_kernel for one row
+ * (step_gemv.cuh), by cuBLAS for several rows of 16 bits (step_gemm.cuh), by step_any.cuh
+ * for the rest. This file chooses; step_f32.cu, step_f16.cu and step_bf16.cu define the
+ * functions.
  *
  * The norm needs no pass of its own:
  *
  *     sum_i x_i rstd (offset + norm_i) w_i  =  rstd sum_i x_i (offset + norm_i) w_i
  *
  * A step takes the time of its weights plus the gaps between its kernels. All of them use
- * programmatic dependent launch (cuda/pdl.cuh) and load weights first, which no kernel of a
- * step changes.
+ * programmatic dependent launch (cuda/pdl.cuh) and load weights first, which no kernel of
+ * a step changes.
  */
 #ifndef STEP_CHOOSE_CUH
 #define STEP_CHOOSE_CUH
@@ -82,8 +83,7 @@ static wb_status start_step(const step_call<E, Out> &p)
     if (z.R == 0 || z.O == 0) return WB_OK;
     if (!p.out || !p.x || !p.w) return WB_BAD_SHAPE;
 #ifdef __CUDACPU__
-    if ((size_t)z.I * z.O >=
-        4096) {  // smaller ones run the GPU's kernels, which tests them
+    if ((size_t)z.I * z.O >= 4096) {  // smaller ones run, and so test, the GPU's kernels
         dim3 grid(blocks_for((size_t)z.O, 1), (unsigned)z.R < 65535u ? z.R : 65535);
         thread_step_kernel<E, Out, GATES><<<grid, BLOCK_SIZE, 0, p.stream>>>(
             p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);

@@ -1,10 +1,10 @@
-/* step_gemm.cuh - several rows: a cuBLAS GEMM between a kernel that computes u and one that
- * adds the bias and applies the activation.
+/* step_gemm.cuh - several rows: a cuBLAS GEMM between a kernel that computes u and one
+ * that adds the bias and applies the activation.
  *
- * Rounding u = x (offset + norm) to 16 bits would cost accuracy. So u has two rows for each
- * row of x: high, the rounded value, and low, the rounding error. cuBLAS reads the weights once
- * for both, and their sums are added at the end. The scratch memory holds the sums of the
- * GEMM, u, and rstd of each row.
+ * Rounding u = x (offset + norm) to 16 bits would cost accuracy. So u has two rows for
+ * each row of x: high, the rounded value, and low, the rounding error. cuBLAS reads the
+ * weights once for both, and their sums are added at the end. The scratch memory holds
+ * the sums of the GEMM, u, and rstd of each row.
  */
 #ifndef STEP_GEMM_CUH
 #define STEP_GEMM_CUH
@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(BLOCK_SIZE)
     if (threadIdx.x == 0) rstd[r] = rsqrtf(squares / (float)z.I + z.eps) / u_scale<E>();
 }
 
-/* Outputs o0 to o0 + n - 1 of all rows, from sums (R,n) or (2R,n); with two gates, 2n columns */
+/* Outputs o0 to o0 + n - 1 of all rows, from sums (R,n) or (2R,n); two gates: 2n */
 template <typename E, typename Out, int GATES, int V>
 static __global__ void __launch_bounds__(BLOCK_SIZE) finish_kernel(
     Out *out, const float *sums, const float *rstd, const E *bias, const E *res,

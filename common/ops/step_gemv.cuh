@@ -1,19 +1,19 @@
 /* step_gemv.cuh - one row of x: a stream of weights through shared memory.
  *
- * The whole matrix is read once, so the kernel is as fast as its requests to memory are many.
- * A block has a few outputs. Their rows of w, one after another, are cut into equal shares for
- * its warps, regardless of where a row ends. Each lane copies what it alone will use, STAGES
- * iterations ahead, into its own slots of shared memory, so the copies need no barrier. A
- * multiprocessor holds several blocks with up to 160 KB in flight, and the grid is one wave: a
- * second wave would start with nothing in flight.
+ * The whole matrix is read once, so the speed depends on how many requests to memory are
+ * in flight. A block has a few outputs. Their rows of w, one after another, are cut into
+ * equal shares for its warps, regardless of where a row ends. Each lane copies what it
+ * alone will use, STAGES iterations ahead, into its own slots of shared memory, so the
+ * copies need no barrier. A multiprocessor holds several blocks with up to 160 KB in
+ * flight, and the grid is one wave: a second wave would start with nothing in flight.
  */
 #ifndef STEP_GEMV_CUH
 #define STEP_GEMV_CUH
 #include "step.cuh"
 
 constexpr int GEMV_THREADS = 256, GEMV_WARPS = GEMV_THREADS / 32;
-constexpr int STAGES = 10;  // iterations in flight, one vector per lane each
-constexpr int UNROLL = 5;   // iterations computed together
+constexpr int STAGES = 10;                      // iterations in flight, a vector per lane
+constexpr int UNROLL = 5;                       // iterations computed together
 constexpr int RING = GEMV_WARPS * STAGES * 32;  // vectors
 constexpr int MAX_I = 16384;                    // x lies in shared memory as floats
 constexpr int MAX_SUMS = 2048;                  // rows of w per block
@@ -33,15 +33,16 @@ static inline int resident_blocks(int I)
 }
 
 /* The address of four floats of vector i of u: h = 0 the first four, 1 the next four. The
- * first four of all vectors are contiguous, then come the next four, so that the lanes of a
- * warp read neighbouring addresses. */
+ * first four of all vectors are contiguous, then come the next four, so that the lanes of
+ * a warp read neighbouring addresses. */
 template <int V>
 static __device__ __forceinline__ float4 *quad(float *u, int i, int h, int I)
 {
     return (float4 *)(u + h * (I / (V / 4))) + i;
 }
 
-/* u = x (offset + norm) as floats in shared memory; returns the sum of x^2 over the block. */
+/* Stores u = x (offset + norm) as floats in shared memory; returns the sum of x^2 over
+ * the block. */
 template <typename E, int V>
 static __device__ float
 stage_row(float *u, const E *x, const E *norm, int I, float offset)
@@ -79,8 +80,8 @@ stage_row(float *u, const E *x, const E *norm, int I, float offset)
     return sum;
 }
 
-/* The work of a block: outputs first to first + n - 1, of both gates. Each of their rows of w
- * takes `steps` iterations; warp k has the iterations from begin(k) to begin(k + 1) - 1. */
+/* The work of a block: outputs first to first + n - 1, of both gates. Each of their rows
+ * of w takes `steps` iterations; warp k has those from begin(k) to begin(k + 1) - 1. */
 struct row_share {
     int first, n, rows, steps;
     __device__ row_share(int O, int gates, int steps_of_row)
@@ -95,8 +96,8 @@ struct row_share {
     }
 };
 
-/* Sums of rows that one warp has alone, of rows that start in a warp, of rows that continue
- * in it */
+/* Sums of rows that one warp has alone, of rows that start in a warp, of rows that
+ * continue in it */
 struct row_sums {
     float *whole, *started, *continued;
     __device__ float of(const row_share &s, int row) const
@@ -119,7 +120,7 @@ template <typename E, int V> struct row_stream {
     int left, step;   // iterations not yet in flight; the next one's number in its row
     int steps, vecs;  // of a row
     int write, read;  // slots
-    size_t gate;  // elements from the end of the last gate row to the other gate's first
+    size_t gate;      // elements from the last gate row's end to the other gate's first
     int rows_to_gate;
 
     __device__ void copy(void)
@@ -182,8 +183,8 @@ static __global__ void __launch_bounds__(GEMV_THREADS, BLOCKS_PER_SM) gemv_kerne
     row_sums sums = {u + z.I, started, continued};
 
     row_stream<E, V> stream = {
-        smem + warp * STAGES * 32 + lane, w,        end - begin, p, steps, vecs, 0, 0,
-        (size_t)(z.O - s.n) * z.I,        s.n - row};
+        smem + warp * STAGES * 32 + lane, w, end - begin, p, steps, vecs, 0, 0,
+        (size_t)(z.O - s.n) * z.I, s.n - row};
     stream.w += (size_t)(s.first + row) * z.I + ((size_t)p * 32 + lane) * V;
     if (stream.rows_to_gate <= 0) stream.w += stream.gate;
     pdl_trigger();

@@ -1,7 +1,7 @@
 /* train.cu - around the forward and backward pass: schedule, loss scale, AdamW.
  *
- * Everything that changes from step to step is read from wb_train in device memory, so the
- * captured graph of a step can be replayed.
+ * Everything that changes from step to step is read from wb_train in device memory, so
+ * the captured graph of a step can be replayed.
  */
 #include "elements.cuh"
 #include "ops.h"

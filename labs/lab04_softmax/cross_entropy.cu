@@ -18,10 +18,10 @@ static __global__ void cross_entropy_kernel(
     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
     int R, int V, int ld, float softcap, int ignore)
 {
-    int row = blockIdx.x;                         // [0, R)
-    const E *x = logits + (size_t)row * ld;       // (V)
+    int row = blockIdx.x;                                // [0, R)
+    const E *x = logits + (size_t)row * ld;              // (V)
     E *d = dlogits ? dlogits + (size_t)row * ld : NULL;  // (ld)
-    int t = target[row];                          // [0, V) or ignore
+    int t = target[row];                                 // [0, V) or ignore
 }
 
 /* --- launchers ---------------------------------------------------------------------- */

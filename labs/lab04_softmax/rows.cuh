@@ -9,6 +9,6 @@
 #include "cuda/vec.cuh"
 #include "softmax.h"
 
-/* TODO(04.1): what a sum over a row was in lab 03, for a maximum too: the maximum and the
+/* TODO(04.1): the row sum of lab 03, and the same for a maximum: the maximum and the
  * sum of v over the block, in all of its threads. Every part needs them. 20 lines. */
 #endif

@@ -51,7 +51,7 @@ static wb_status block_linear(
 /* Bytes of workspace of the backward pass */
 template <typename E> static size_t block_linear_back_workspace(int R, int G, int M)
 {
-    // TODO(06.1): 0 is right as long as one thread sums over all rows.
+    // TODO(06.1): 0 is correct while one thread sums over all rows.
     return 0;
 }
 
@@ -61,7 +61,7 @@ static wb_status block_linear_back(
     const E *dpa, const E *c, const E *wx, const E *wa, int R, int G, int M,
     float *partial, cudaStream_t stream)
 {
-    // TODO(06.1): launch dc_each, and dw_each for either gate; return wb_launched().
+    // TODO(06.1): launch dc_each, and dw_each for each gate; return wb_launched().
     (void)partial;
     return WB_TODO;
 }

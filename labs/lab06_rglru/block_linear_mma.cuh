@@ -1,5 +1,5 @@
 /* block_linear_mma.cuh - part 06.7: the tensor-core matrix multiply of the solution, from
- * which the kernels of block_linear_tensor.cu are made. A pass needs none of it.
+ * which the kernels of block_linear_tensor.cu are made. You can pass without it.
  */
 #ifndef BLOCK_LINEAR_MMA_CUH
 #define BLOCK_LINEAR_MMA_CUH

@@ -29,7 +29,7 @@ static wb_status block_linear_back(
     const E *dpa, const E *c, const E *wx, const E *wa, int R, int G, int M,
     float *partial, cudaStream_t stream)
 {
-    // TODO(06.7): launch dc_each, and dw_each for either gate; return wb_launched().
+    // TODO(06.7): launch dc_each, and dw_each for each gate; return wb_launched().
     (void)partial;
     return WB_TODO;
 }

@@ -14,7 +14,7 @@ static __global__ void conv1d_each(
     if (i >= (size_t)B * T * C) return;
     size_t c = i % C, row = i / C, b = row / T;
     int t = (int)(row % T), p = pos ? pos[row] : t;
-    // TODO(06.2): bias, then the taps s = 0 .. min(p, width - 1): x of s tokens before;
+    // TODO(06.2): bias, then the taps s = 0 .. min(p, width - 1): x of s tokens ago;
     // if that is before the row (s > t), slot (p - s) % width of the ring. conv_state
     // may be NULL. About 8 lines.
     (void)b, (void)c, (void)p;

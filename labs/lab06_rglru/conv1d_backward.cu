@@ -32,7 +32,7 @@ static __global__ void conv1d_dw(
 /* Bytes of workspace */
 template <typename E> static size_t conv1d_back_workspace(int B, int T, int C, int width)
 {
-    // TODO(06.2): 0 is right as long as one thread sums each tap.
+    // TODO(06.2): 0 is correct while one thread sums each tap.
     return 0;
 }
 

@@ -53,7 +53,7 @@ static wb_status gates(
 /* Bytes of workspace of the backward pass */
 template <typename E> static size_t gates_back_workspace(int B, int T, int C)
 {
-    // TODO(06.3): 0 is right as long as one thread sums each channel.
+    // TODO(06.3): 0 is correct while one thread sums each channel.
     return 0;
 }
 

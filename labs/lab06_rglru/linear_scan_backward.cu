@@ -20,7 +20,7 @@ template <typename E> static __global__ void backward_rows(scan_back_call<E> cal
 /* Bytes of workspace */
 template <typename E> static size_t linear_scan_back_workspace(int B, int T, int C)
 {
-    // TODO(06.4): 0 is right as long as nothing is stored there.
+    // TODO(06.4): 0 is correct while nothing is stored there.
     (void)B, (void)T, (void)C;
     return 0;
 }

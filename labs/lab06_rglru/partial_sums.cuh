@@ -57,8 +57,8 @@ add_partial_sums(sum_targets to, const float *partial, int P, cudaStream_t strea
 }
 
 /* The number of parts for a sum over `rows` rows of n numbers: each part has min_rows
- * rows or more, and all parts together at most max_sums numbers. min_parts overrules
- * max_sums. */
+ * rows or more, and all parts together have at most max_sums numbers, unless that would
+ * give fewer than min_parts. */
 static inline int
 part_count(size_t rows, size_t n, size_t min_rows, size_t max_sums, size_t min_parts)
 {

@@ -24,7 +24,7 @@ template <typename E> static __global__ void forward_rows(rglru_call<E> call)
 /* Bytes of workspace */
 template <typename E> static size_t rglru_workspace(int B, int T, int C)
 {
-    // TODO(06.5): 0 is right as long as nothing is stored there.
+    // TODO(06.5): 0 is correct while nothing is stored there.
     (void)B, (void)T, (void)C;
     return 0;
 }

@@ -25,7 +25,7 @@ template <typename E> static __global__ void backward_rows(rglru_back_call<E> ca
 /* Bytes of workspace */
 template <typename E> static size_t rglru_back_workspace(int B, int T, int C)
 {
-    // TODO(06.5): 0 is right as long as nothing is stored there.
+    // TODO(06.5): 0 is correct while nothing is stored there.
     (void)B, (void)T, (void)C;
     return 0;
 }

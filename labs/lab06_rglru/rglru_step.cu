@@ -1,5 +1,6 @@
 /* rglru_step.cu - lab 06, part 06.6: the recurrent block for one token. The contract is
- * rglru.h. */
+ * rglru.h.
+ */
 #include "cuda/vec.cuh"
 #include "gate_math.cuh"
 #include "rglru_contract.cuh"

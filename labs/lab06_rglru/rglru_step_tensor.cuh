@@ -1,5 +1,5 @@
 /* rglru_step_tensor.cuh - part 06.7: the solution's step for several rows on tensor
- * cores, and what it shares with the plain step of rglru_step.cu. A pass needs none of
+ * cores, and what it shares with the plain step of rglru_step.cu. You can pass without
  * it.
  */
 #ifndef RGLRU_STEP_TENSOR_CUH

@@ -50,7 +50,7 @@ wb_status sample_f32(
     if (softcap > 0.0f) a.per_softcap = 1.0f / softcap;
     if (temperature > 0.0f) a.per_temperature = 1.0f / temperature;
     batch x = {token, seen, logits, seed, pos, workspace, ld};
-    if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): take this line out
+    if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): delete this line
     (void)&a, (void)&x, (void)stream, (void)sample_kernel;
     return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 2 lines.
 }

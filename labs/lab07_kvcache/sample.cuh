@@ -14,8 +14,9 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int THREADS = 512;  // of the last block of a sequence
+constexpr int THREADS = 512;  // of the block that samples a sequence's token
 
+/* What applies to every row */
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;

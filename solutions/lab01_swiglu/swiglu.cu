@@ -35,8 +35,8 @@ template <typename E> static __device__ __forceinline__ float sigmoid(float z)
 // END SOLUTION
 
 // BEGIN SOLUTION 01.4 (about 15 lines)
-/* s(g(16)) is 1 and s(g(-16)) is 0 to the last bit: the clamp changes no result and keeps
- * z^3 finite. */
+/* To the last bit, s(g(16)) is 1 and s(g(-16)) is 0. So this clamp changes no result, but
+ * keeps z^3 finite. */
 constexpr float GELU_LIMIT = 16.0f;
 constexpr float GELU_2K = 1.5957691216057308f;  // 2 sqrt(2/pi)
 constexpr float GELU_CUBE = 0.044715f;
@@ -88,10 +88,9 @@ static __device__ __forceinline__ E gated(E gate, E up)
 }
 
 /* A block owns a tile of a row. The vectors of a thread lie blockDim.x vectors apart, so
- * that neighbouring threads access neighbouring vectors:
+ * that neighbouring threads access neighbouring vectors of V columns:
  *
- *     tile   | t0 t1 t2 ...   | t0 t1 t2 ...   | t0 t1 t2 ...   |      vectors of V
- * columns
+ *     tile   | t0 t1 t2 ...   | t0 t1 t2 ...   | t0 t1 t2 ...   |
  *              k = 0            k = 1            k = 2
  *
  * After the last whole vector of a row up to V-1 columns are left. They have a statement
@@ -146,7 +145,7 @@ static __device__ __forceinline__ void gradients(E &gate, E &up, E dout)
     float z = (float)gate, u = (float)up, dy = (float)dout;
     float s = sigmoid<E>(inner<A>(z));
     float slope = s * (1.0f + inner_slope<A>(z) * (1.0f - s));  // act'(z) <= 1.13
-    // half of it, and twice the product: no step overflows unless the result does
+    // 0.5 first and 2 last: no step overflows unless the result does
     gate = E(0.5f * slope * dy * u * 2.0f);
     up = E(z * s * dy);
 }
@@ -210,11 +209,11 @@ template <typename E> static layout choose_layout(bool aligned, int R, int F, in
     bool vectors = aligned && (R == 1 || (F % V == 0 && ld % V == 0));
     if (!vectors) V = 1;
 
-    int columns = V * (vectors ? VECS_PER_THREAD<4> : VECS_PER_THREAD<1>);  // of a thread
-    int threads = F / columns + (F % columns != 0);                         // of a row
+    int columns = V * (vectors ? VECS_PER_THREAD<4> : VECS_PER_THREAD<1>);  // per thread
+    int threads = F / columns + (F % columns != 0);                         // per row
     int tiles = threads / MAX_THREADS + (threads % MAX_THREADS != 0);
     threads = (threads + tiles - 1) / tiles;
-    if (threads < V) threads = V;  // the first block has one for each column of the tail
+    if (threads < V) threads = V;  // at least one for each column of the tail
     return {R, F, ld, threads, tiles, vectors};
 }
 // END SOLUTION

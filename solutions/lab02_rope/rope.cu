@@ -74,7 +74,7 @@ wb_status rope_table_f32(float *cis, int P, int N, float base, cudaStream_t stre
 //> }
 /* Forward and backward are one kernel: the gradient of a rotation is the rotation back.
  * All heads of a token are rotated by the same angles, so a thread takes the same pairs
- * of several heads. It reads cosines and sines once and has all its loads in flight
+ * of several heads: it reads cosines and sines once, and all its loads are in flight
  * together. */
 constexpr int HEADS_PER_THREAD = 4;  // 8 loads of 16 bytes in flight
 constexpr int MAX_THREADS = 256;     // per block
@@ -98,8 +98,8 @@ template <int V, typename E>
 static __device__ __forceinline__ void
 rotate_heads(E *out, const E *x, const float *cis, shape s, int lane)
 {
-    constexpr int W =
-        V == 1 ? 1 : 4;              // a row of the table starts at 16 bytes if x's does
+    // if the rows of x are aligned to 16 bytes, so are those of the table
+    constexpr int W = V == 1 ? 1 : 4;
     vec<float, W> angle[2 * V / W];  // V times (cos, sin)
     vec<E, V> xi[HEADS_PER_THREAD], xj[HEADS_PER_THREAD];
 #pragma unroll
@@ -155,7 +155,6 @@ rotate_kernel(E *out, const E *x, const float *cis, const int *pos, shape s)
             copy_heads<V>(out + (at + s.rotated) * V, x + (at + s.rotated) * V, s, lane);
     }
 }
-
 // END SOLUTION
 
 /* --- the rotation: launchers -------------------------------------------------------- */

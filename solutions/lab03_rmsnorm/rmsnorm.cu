@@ -41,8 +41,8 @@ static constexpr int block_of(int threads)
 /* The row stays in registers, VECS vectors per thread. Vector i belongs to thread
  * i % THREADS, so a warp accesses 512 contiguous bytes. All loads are issued before the
  * first use: VECS of them are in flight per thread. THREADS is a compile-time constant,
- * which unrolls the loop in row_sum, and 1/C is an argument: the compiler turns a
- * division into a function call, which costs this kernel 14 registers. */
+ * which unrolls the loop in row_sum. 1/C is an argument, because the compiler would turn
+ * the division into a function call, which costs this kernel 14 registers. */
 template <typename E, int VECS, int THREADS, bool RESIDUAL>
 static __global__ void
 __launch_bounds__(block_of(THREADS), THREADS_PER_SM / block_of(THREADS)) forward_rows(
@@ -52,7 +52,7 @@ __launch_bounds__(block_of(THREADS), THREADS_PER_SM / block_of(THREADS)) forward
     __shared__ float part[(THREADS + WARP - 1) / WARP];
     constexpr int N = VEC16<E>;
     int row = blockIdx.x * blockDim.y + threadIdx.y;  // [0, R)
-    if (row >= R) return;  // only where a row needs no barrier
+    if (row >= R) return;  // only rows within a warp, which need no barrier
     int vecs = C / N, first = threadIdx.x;
     size_t start = (size_t)row * vecs;
     vec<E, N> a[VECS], f[VECS];  // this thread's part of the row; its weights
@@ -107,8 +107,8 @@ __launch_bounds__(block_of(THREADS), THREADS_PER_SM / block_of(THREADS)) forward
 
 /* Any width: one block per row reads it twice, the second time mostly from the cache. If
  * the tensors start at multiples of 16 bytes, a row consists of `head` elements up to the
- * next such multiple, `body` elements in vectors, and a tail. If not, it is all scalar:
- * head = C. */
+ * next such multiple, `body` elements in vectors, and a tail. If not, head = C: all of it
+ * is scalar. */
 template <typename E>
 static __global__ void __launch_bounds__(ANY_WIDTH_THREADS) forward_any_width(
     E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int C, float inv_C,

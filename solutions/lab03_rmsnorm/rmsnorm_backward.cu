@@ -60,10 +60,10 @@ static __device__ void store_partial(float *partial, const float (&dw)[VECS][N],
  * each block writes one row of `partial`. The next row is loaded before this row is
  * processed, so that memory never waits for the sum. */
 template <typename E, int VECS, int THREADS>
-static __global__ void __launch_bounds__(THREADS ? WARPS_PER_BLOCK *THREADS : MAX_THREADS)
-    backward_rows(
-        E *dx, float *partial, const E *dout, const E *x, const E *w, const float *rstd,
-        const E *dres, int R, int C, float inv_C, float offset)
+static __global__ void
+__launch_bounds__(THREADS ? WARPS_PER_BLOCK * THREADS : MAX_THREADS) backward_rows(
+    E *dx, float *partial, const E *dout, const E *x, const E *w, const float *rstd,
+    const E *dres, int R, int C, float inv_C, float offset)
 {
     __shared__ float part[2][MAX_THREADS / WARP];
     constexpr int N = VEC16<E>;
@@ -71,7 +71,8 @@ static __global__ void __launch_bounds__(THREADS ? WARPS_PER_BLOCK *THREADS : MA
     int vecs = C / N, first = threadIdx.x, step = THREADS ? THREADS : blockDim.x;
     vec<E, N> f[VECS], a[VECS], d[VECS], next_a[VECS], next_d[VECS];
     float dw[VECS][N] = {};
-    constexpr int L = LANES_PER_ROW;  // wait only for each other: groups have unequal rows
+    // a group's lanes wait only for each other: another group may have one row less
+    constexpr int L = LANES_PER_ROW;
     unsigned lanes = ((1u << L) - 1) << threadIdx.y % (WARP / L) * L;
 
 #pragma unroll
@@ -226,7 +227,7 @@ static wb_status launch_backward(
         }
         kernel<<<P, block, 0, stream>>>(
             dx, partial, dout, x, w, rstd, dres, R, C, 1.0f / C, offset);
-    } else {                        // dw first: dx may be dout
+    } else {  // dw first: dx may be dout
         P = P < 65535 ? P : 65535;  // the limit of gridDim.y
         int threads = (C + WARP - 1) / WARP * WARP;
         if (threads > ANY_WIDTH_THREADS) threads = ANY_WIDTH_THREADS;

@@ -19,10 +19,10 @@
 //>     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
 //>     int R, int V, int ld, float softcap, int ignore)
 //> {
-//>     int row = blockIdx.x;                         // [0, R)
-//>     const E *x = logits + (size_t)row * ld;       // (V)
+//>     int row = blockIdx.x;                                // [0, R)
+//>     const E *x = logits + (size_t)row * ld;              // (V)
 //>     E *d = dlogits ? dlogits + (size_t)row * ld : NULL;  // (ld)
-//>     int t = target[row];                          // [0, V) or ignore
+//>     int t = target[row];                                 // [0, V) or ignore
 //> }
 struct entropy {  // what all rows share
     const int *target;
@@ -44,8 +44,7 @@ template <int V> static __device__ __forceinline__ void cap(float (&z)[V], float
             z[j] = softcap * tanhf(z[j] / softcap);
 }
 
-/* Adds the vector at column c to the stats, and keeps z of the target's column if it is
- * one of them. */
+/* Adds the vector at column c to the stats, and keeps the target's z if it is in it. */
 template <typename E, int V>
 static __device__ __forceinline__ void
 take(stats &own, float &z_target, const raw<E, V> &v, int c, int t, float softcap)

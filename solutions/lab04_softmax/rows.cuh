@@ -10,8 +10,9 @@
 #include "softmax.h"
 
 // BEGIN SOLUTION 04.1 (about 170 lines)
-//> /* TODO(04.1): what a sum over a row was in lab 03, for a maximum too: the maximum and the
+//> /* TODO(04.1): the row sum of lab 03, and the same for a maximum: the maximum and the
 //>  * sum of v over the block, in all of its threads. Every part needs them. 20 lines. */
+
 /* short rows     4, 8 or 32 lanes each   the row stays in registers
  * middle rows    one block each          the row stays in registers
  * long rows      one block each          the end of the row stays in registers, the rest
@@ -24,12 +25,12 @@
  * goes once more over what it kept. out is written once. */
 constexpr int WARP = 32;
 constexpr int SHORT_ROW_THREADS = 128;  // per block with several rows
-constexpr int ROW_THREADS = 512;        // at most, for a row in registers: 128 each
+constexpr int ROW_THREADS = 512;        // at most, if a row stays in registers: 128 each
 constexpr int LONG_ROW_THREADS = 512;   // two blocks on an SM: one loads, one stores
 constexpr int MAX_THREADS = 1024;       // per block
 
-/* What a thread keeps in registers: 4 vectors of 16 bytes, all in flight together, are 64
- * bytes per thread, enough to keep the memory busy. Of single elements (V = 1) it is 8. */
+/* What a thread keeps in registers. Four vectors of 16 bytes, all in flight together, are
+ * enough to keep the memory busy; of single elements (V = 1) a thread keeps 8. */
 template <int V> constexpr int VECS_PER_THREAD = V == 1 ? 8 : 4;
 template <int V> constexpr int COLUMNS_PER_THREAD = VECS_PER_THREAD<V> * V;
 
@@ -105,7 +106,7 @@ static __device__ __forceinline__ float term(float x, float scale, float m)
     return exp2f(fmaf(x, scale * LOG2_E, -m * LOG2_E));
 }
 
-/* The maximum and the sum of some columns: of exp(column - max) */
+/* Of some columns: the maximum, and the sum of exp(column - max) */
 struct stats {
     float max, sum;
 };

@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(LANES ? SHORT_ROW_THREADS : ROW_THREADS
     float e[K][V], e_tail = s.tail < n ? (float)xr[s.tail] : 0.0f;
     stats own = no_columns();
 #pragma unroll
-    for (int k = 0; k < K; k++) {  // with a branch here nvcc would sink loads below it
+    for (int k = 0; k < K; k++) {  // with a branch here nvcc would move loads after it
         to_float<E, V>(e[k], in[k]);
         float top = e[k][0] * scale;
         for (int j = 1; j < V; j++)
@@ -80,8 +80,8 @@ static __global__ void __launch_bounds__(LANES ? SHORT_ROW_THREADS : ROW_THREADS
 /* --- launchers ---------------------------------------------------------------------- */
 
 // BEGIN SOLUTION 04.1 (about 30 lines)
-/* parts: the workspace of few long rows, or NULL. Single elements (V = 1) are the
- * exception, odd rows: there a block for each row is enough. */
+/* parts: the workspace for few long rows, or NULL. Unaligned rows (V = 1) are rare: for
+ * them a block per row is enough. */
 template <typename E, int V>
 static void forward(
     E *out, const E *x, int R, int T, int N, float scale, stats *parts, cudaStream_t s)

@@ -9,9 +9,10 @@
 //> /* TODO(04.2): 32 rows of 256,000 columns keep 32 blocks busy, but the GPU has room for a
 //>  * thousand. Let many blocks share a row: each stores the maximum and the sum of its part
 //>  * in the workspace, a second kernel combines them and normalises. About 40 lines. */
+
 /* A row too long for registers. Each thread takes it in steps of K vectors. Those of the
- * last step stay in registers, the first `hold` vectors in shared memory, in the slot of
- * the thread that loaded them, so that they need no barrier. The others are read again:
+ * last step stay in registers, the first `hold` vectors in shared memory, in the slots of
+ * the thread that loaded them, so they need no barrier. The others are read again:
  * backwards, because the L2 still has what was read last. */
 template <typename E, int V>
 static __global__ void __launch_bounds__(MAX_THREADS)

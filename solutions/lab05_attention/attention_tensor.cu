@@ -177,8 +177,8 @@ template <typename P> static size_t blocks_for(const sizes &z)
     return (rows + P::BM - 1) / P::BM * z.B * z.K;
 }
 
-/* The first plan whose tiles fit into the shared memory of a block; the last fits any
- * GPU. */
+/* The first plan whose tiles fit into the shared memory of a block; the last always
+ * fits. */
 template <typename P, typename... Smaller, typename E>
 static wb_status launch(const forward_call<E> &c, kv_parts to, cudaStream_t stream)
 {

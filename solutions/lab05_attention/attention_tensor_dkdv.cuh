@@ -144,11 +144,9 @@ static __global__ void __launch_bounds__(P::THREADS)
         load_rows<BN, P>(to + BN * D, c.dout, z.H * z.D, z, b, g, from);
         cp_async_commit();
     };
-    /* of one row of the next tile: loaded early, stored when the other stage has been
-     * read */
     static_assert(P::THREADS >= BN, "a thread for each row");
     bool has_row = threadIdx.x < BN;
-    row_info info = {};
+    row_info info = {};  // of the next tile: loaded early, stored after this one
     if (has_row) infos[threadIdx.x] = row_info_of(c, deltas, b, g, n + threadIdx.x);
     load_keys<BM, P>(k_tile, c.k, z, b, g, first);
     load_keys<BM, P>(v_tile, c.v, z, b, g, first);
@@ -187,9 +185,9 @@ static __global__ void __launch_bounds__(P::THREADS)
     store_gmem<M, P::COLUMNS, D>(
         k_tile + row * D, dk, z.scale, own.column, z.D,
         [&](int r) { return at_key(c.dk, r); });
-    store_gmem<M, P::COLUMNS, D>(v_tile + row * D, dv, 1.0f, own.column, z.D, [&](int r) {
-        return at_key(c.dv, r);
-    });
+    store_gmem<M, P::COLUMNS, D>(
+        v_tile + row * D, dv, 1.0f, own.column, z.D,
+        [&](int r) { return at_key(c.dv, r); });
 }
 #endif
 // END SOLUTION

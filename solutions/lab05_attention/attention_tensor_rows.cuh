@@ -47,8 +47,8 @@ static __device__ __forceinline__ int warp_max(int x)
 #endif
 }
 
-/* Of some rows: keys [first, last] are seen by at least one, [all_from, all_to] by
- * every. */
+/* Of some rows: at least one sees each of the keys [first, last], and all of them see
+ * [all_from, all_to]. */
 struct row_range {
     int first, last, all_from, all_to;
 };
@@ -68,8 +68,8 @@ static __device__ __forceinline__ row_range row_range_of(const row_info *rows, i
 /* --- loads -------------------------------------------------------------------------- */
 
 /* Starts the copy of rows [first, first + ROWS) of n rows of `width` elements, ld apart.
- * The tile gets zeros outside, below and to the right: stale values could be NaN, and 0 *
- * NaN is NaN. */
+ * The tile gets zeros outside, below and to the right: stale values could be NaN, and
+ * 0 * NaN is NaN. */
 template <int ROWS, int D, int THREADS, typename E>
 static __device__ __forceinline__ void
 load_tile(E *tile, const E *from, int ld, int first, int n, int width)
@@ -109,8 +109,8 @@ load_queries(E *tile, const E *q, const row_info *rows, int valid_rows, const si
 }
 
 /* The largest s gives the largest scale * s only if scale > 0. If scale < 0, its sign
- * moves into Q, which is exact. If scale is 0, Q becomes 0: 0 * -inf of a hidden key is
- * NaN. */
+ * moves into Q, which is exact. If scale is 0, Q becomes 0, because 0 * -inf, of a masked
+ * key, would be NaN. */
 template <typename P, typename E>
 static __device__ __forceinline__ void fold_sign(E *tile, float scale)
 {

@@ -12,7 +12,7 @@
 constexpr int STAGES = 2;  // tiles of the other side in shared memory: two tensors each
 
 /* D: head dims up to D are padded to D. BM: rows (keys) that a block owns. BN: rows
- * (keys) of a tile of the other side; STEP of them are computed with at a time.
+ * (keys) of a tile of the other side, processed STEP at a time.
  * SPLIT: warps that share their BM / WARPS * SPLIT keys, because the sums of 32 wide keys
  * do not fit the registers of one warp. Each computes P and dS of its part of the tile's
  * rows; through shared memory it gets those of all, and sums its part of the columns. */
@@ -43,8 +43,8 @@ static __device__ __forceinline__ int head_of(const sizes &z, int g, int n)
     return g * (z.H / z.K) + n % (z.H / z.K);
 }
 
-/* Starts the copy of keys from, from + 1, ... of sequence b, head g; zeros past S and
- * D. */
+/* Starts the copy of keys from, from + 1, ... of sequence b and head g, with zeros past S
+ * and past D. */
 template <int KEYS, typename P, typename E>
 static __device__ __forceinline__ void
 load_keys(E *tile, const E *x, const sizes &z, int b, int g, int from)

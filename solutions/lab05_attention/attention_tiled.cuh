@@ -63,8 +63,7 @@ template <int LANES> static __device__ float sum_lanes(float x)
 
 /* The online softmax of a query, over the keys so far. m: the largest score, in units of
  * ln 2, because the hardware computes powers of two. l: the sum of exp(score - m). o: the
- * sum of exp(score - m) v. Both sums are in units of exp(m), so a larger m rescales
- * them. */
+ * sum of exp(score - m) v. Both sums are in units of exp(m): a larger m rescales them. */
 template <int DIMS> struct softmax_state {
     float m, l, o[DIMS];
 };
@@ -114,7 +113,7 @@ static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
 
 template <int DIMS, int LANES, typename E>
 static __global__ void
-__launch_bounds__(BM *LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 registers
+__launch_bounds__(BM * LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 registers
     tiled_kernel(forward_call<E> c)
 {
     const int BN = kv_tile<DIMS, LANES>::BN;

@@ -8,10 +8,10 @@
  *
  * Two kernels, because each sum needs an owner:
  *
- *     tiled_dq_kernel     owns queries, loops over tiles of keys   delta into the
- * workspace
- *     tiled_dkdv_kernel   owns keys, loops over tiles of queries   of all heads of the
- * group
+ *     tiled_dq_kernel     owns queries, loops over tiles of keys; stores delta in the
+ *                         workspace
+ *     tiled_dkdv_kernel   owns keys, loops over tiles of queries, of all heads of the
+ *                         group
  *
  * Both work alike. An owner is LANES neighbouring threads, each with DIMS channels in
  * registers. A tile is stored in two layouts: `by_channel`, with the rows of a channel
@@ -39,8 +39,8 @@ template <int DIMS, int LANES> struct by_row {
     float x[tiling<LANES>::BN][LANES][DIMS + PAD];
 };
 
-/* Rows 0 <= r < n of x, ld apart, in both layouts, or if `b` is NULL in the first; zeros
- * elsewhere. */
+/* Rows 0 <= r < n of x, ld apart, in both layouts, or only in the first if `b` is NULL;
+ * zeros elsewhere. */
 template <int DIMS, int LANES, typename E>
 static __device__ void load_rows(
     by_channel<DIMS, LANES> *a, by_row<DIMS, LANES> *b, const E *x, int ld, int n, int D)

@@ -21,8 +21,8 @@ constexpr int CHUNK = 8;   // elements of 16 bytes: one copy, one row of an 8x8 
  * B. `b`: matrices 0, 1 next to each other, then 2, 3. Fits a B whose columns are the
  * tile's rows. So b0 and b1 of an mma arrive in neighbouring registers, as the
  * instruction needs them; otherwise the compiler inserts moves.
- * For chunks c, c + 1 instead of 0, 1: xor with 8 c, because c is even and swizzle is an
- * xor itself. */
+ * For chunks c, c + 1 instead of 0, 1, xor with 8 c: c is even, and swizzle is itself an
+ * xor. */
 struct lane_offset {
     int a, b;
 };
@@ -48,8 +48,8 @@ pack_a(unsigned (&a)[M][4], const float (&c)[M][N8][4], int n)
         }
 }
 
-/* C (16 M, N) = A B^T: every row of one tile times every row of another, D columns
- * each */
+/* C (16 M, N) = A B^T: every row of one tile times every row of another, over D
+ * columns */
 template <int M, int N, int D, typename E>
 static __device__ __forceinline__ void
 gemm_abt(float (&c)[M][N / 8][4], const E *a_tile, const E *b_tile, lane_offset at)
@@ -99,8 +99,8 @@ static __device__ __forceinline__ void gemm_rs(
     }
 }
 
-/* C (16 M, COLUMNS) += P (16 M, N) X: P a tile with rows of N, X the columns from `column`
- * on of a tile (N, D). at_p: offsets in a tile with rows of N. */
+/* C (16 M, COLUMNS) += P (16 M, N) X: P a tile with rows of N, X the columns from
+ * `column` on of a tile (N, D). at_p: offsets in a tile with rows of N. */
 template <int M, int N, int D, int COLUMNS, typename E>
 static __device__ __forceinline__ void gemm_ss(
     float (&c)[M][COLUMNS / 8][4], const E *p_tile, lane_offset at_p, const E *tile,
@@ -124,8 +124,8 @@ static __device__ __forceinline__ void gemm_ss(
     }
 }
 
-/* factor C (16 M, N), rounded, into the columns from `column` on of a tile with rows of
- * D */
+/* Stores factor C (16 M, N), rounded, in a tile with rows of D, in the columns from
+ * `column` on. */
 template <int M, int N, int D, typename E>
 static __device__ __forceinline__ void
 store_smem(E *tile, const float (&c)[M][N / 8][4], float factor, int column)

@@ -58,7 +58,7 @@ static wb_status block_linear(
 template <typename E> static size_t block_linear_back_workspace(int R, int G, int M)
 {
     // BEGIN SOLUTION 06.1 (1 line)
-    //> // TODO(06.1): 0 is right as long as one thread sums over all rows.
+    //> // TODO(06.1): 0 is correct while one thread sums over all rows.
     //> return 0;
     return tiles_back_workspace(R, G, M);
     // END SOLUTION
@@ -71,7 +71,7 @@ static wb_status block_linear_back(
     float *partial, cudaStream_t stream)
 {
     // BEGIN SOLUTION 06.1 (4 lines)
-    //> // TODO(06.1): launch dc_each, and dw_each for either gate; return wb_launched().
+    //> // TODO(06.1): launch dc_each, and dw_each for each gate; return wb_launched().
     //> (void)partial;
     //> return WB_TODO;
     return tiles_backward<E>(

@@ -1,11 +1,12 @@
 /* block_linear_mma.cuh - part 06.7: the tensor-core matrix multiply of the solution, from
- * which the kernels of block_linear_tensor.cu are made. A pass needs none of it.
+ * which the kernels of block_linear_tensor.cu are made. You can pass without it.
  */
 #ifndef BLOCK_LINEAR_MMA_CUH
 #define BLOCK_LINEAR_MMA_CUH
 
 // BEGIN SOLUTION 06.7 (nothing in a first version)
 //> /* TODO(06.7): nothing, if the kernels of 06.1 as templates serve f16 and bf16. */
+
 /* 8 warps compute 128 x 128 results, 64 x 32 per warp, BK terms of the sums at a time;
  * the sums are float. cp_async fills one of two buffers while the tensor cores work on
  * the other, so a step takes one barrier. Addresses, copies and ldmatrix share the issue
@@ -13,13 +14,13 @@
 #include "cuda/mma.cuh"
 #include "rglru_contract.cuh"
 
-constexpr int BM = 128, BN = 128;  // results of a block
-constexpr int HALF_BN = BN / 2;    // columns of one gate
-constexpr int STAGES = 2;          // buffers
+constexpr int BM = 128, BN = 128;   // results of a block
+constexpr int HALF_BN = BN / 2;     // columns of one gate
+constexpr int STAGES = 2;           // buffers
 constexpr int WARPS_PER_BLOCK = 8;  // two rows of four
 constexpr int THREADS = WARPS_PER_BLOCK * WARP;
 constexpr int BLOCKS_PER_SM = 2;
-constexpr int WM = BM / 2, WN = BN / 4;              // results of a warp
+constexpr int WM = BM / 2, WN = BN / 4;                   // results of a warp
 constexpr int MMAS_DOWN = WM / 16, MMAS_ACROSS = WN / 8;  // of 16 x 8
 
 /* Distances between rows in shared memory: 16 bytes more than the row has, so that eight

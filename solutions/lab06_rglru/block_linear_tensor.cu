@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) gates_mma(
             });
 }
 
-/* dc may be dc_in: a lane reads what it overwrites. */
+/* dc may be dc_in: each lane itself reads what it overwrites. */
 template <typename E, int BK, bool VECTORS>
 static __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) dc_mma(
     E *dc, const E *dc_in, const E *dpx, const E *dpa, const E *wx, const E *wa, int R,
@@ -203,7 +203,7 @@ static wb_status block_linear_back(
     float *partial, cudaStream_t stream)
 {
     // BEGIN SOLUTION 06.7 (as in 06.1)
-    //> // TODO(06.7): launch dc_each, and dw_each for either gate; return wb_launched().
+    //> // TODO(06.7): launch dc_each, and dw_each for each gate; return wb_launched().
     //> (void)partial;
     //> return WB_TODO;
     if (!has_mma<E>())

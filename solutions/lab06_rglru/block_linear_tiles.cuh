@@ -11,16 +11,16 @@
 
 // BEGIN SOLUTION 06.1 (nothing in a first version)
 //> /* TODO(06.1): nothing, if block_linear.cu has your kernels. */
+
 /* Three matrix multiplies: c with the matrices, the gradients with the transposed
  * matrices, c transposed with the gradients. A block of 64 threads computes 64 x 64
  * results, 8 x 8 per thread, from tiles in shared memory: a thread uses each number
  * that it reads there 8 times. Half of the 64 columns belong to one gate and half to the
  * other, so c is read once for both. */
-
 constexpr int TILE = 64;             // rows and columns of a block's results
 constexpr int HALF_TILE = TILE / 2;  // columns of one gate
 constexpr int TILE_K = 16;           // terms of the sums in shared memory at a time
-constexpr int SIDE = 8;  // rows and columns of a thread's results; threads per side
+constexpr int SIDE = 8;              // rows and columns per thread, and of threads
 constexpr int TILE_THREADS = SIDE * SIDE;
 constexpr int QUAD = SIDE / 2;  // results that are neighbours: 16 bytes of shared memory
 
@@ -57,8 +57,7 @@ static __device__ void multiply_tiles(float (&sum)[SIDE][SIDE], const smem_tiles
 }
 
 /* to[k][n] = x[n0 + n, k0 + k], 0 outside (rows, columns). ld: distance between rows.
- * Thread n loads row n, QUAD elements per access if every row starts at a multiple of
- * their size. */
+ * Thread n loads row n, QUAD elements per access if every row is aligned for it. */
 template <typename E>
 static __device__ void load_rows(
     float (*to)[TILE], const E *x, size_t ld, size_t n0, size_t rows, int k0, int columns,
@@ -136,8 +135,8 @@ static __global__ void __launch_bounds__(TILE_THREADS) gates_tile(
     }
 }
 
-/* dc: one sum over the products of both gates. dc may be dc_in: a thread reads what it
- * overwrites. */
+/* dc: one sum over the products of both gates. dc may be dc_in: each thread itself reads
+ * what it overwrites. */
 template <typename E>
 static __global__ void __launch_bounds__(TILE_THREADS) dc_tile(
     E *dc, const E *dc_in, const E *dpx, const E *dpa, const E *wx, const E *wa, int R,

@@ -15,7 +15,7 @@
 //>     if (i >= (size_t)B * T * C) return;
 //>     size_t c = i % C, row = i / C, b = row / T;
 //>     int t = (int)(row % T), p = pos ? pos[row] : t;
-//>     // TODO(06.2): bias, then the taps s = 0 .. min(p, width - 1): x of s tokens before;
+//>     // TODO(06.2): bias, then the taps s = 0 .. min(p, width - 1): x of s tokens ago;
 //>     // if that is before the row (s > t), slot (p - s) % width of the ring. conv_state
 //>     // may be NULL. About 8 lines.
 //>     (void)b, (void)c, (void)p;
@@ -38,8 +38,7 @@
 constexpr int BATCH = 4;  // tokens whose loads are in flight together
 
 /* The input `back` tokens before the row's first, which is at position p: from the ring.
- * Slots that belong to no earlier token of the document are not read: they may hold
- * anything. */
+ * Slots of no earlier token of the document are not read: they may hold anything. */
 template <typename E, int VEC>
 static __device__ vec<E, VEC>
 load_ring(const E *conv_state, chunk own, int back, int p, int C, int width)
@@ -121,7 +120,8 @@ static __global__ void __launch_bounds__(THREADS) conv1d_forward(
             conv_state, inputs, own, pos, T, C, width, ld, len ? len[own.b] : T);
 }
 
-/* Tokens of a chunk: many, so that few are read twice, but enough threads for the GPU */
+/* Tokens per chunk: many, because a chunk rereads the tokens before it, but few enough
+ * that the threads still fill the GPU */
 static int walk_for(int B, int T, int columns)
 {
     int walk = 64;

@@ -128,7 +128,7 @@ static size_t max_part_sums(int width)
 template <typename E> static size_t conv1d_back_workspace(int B, int T, int C, int width)
 {
     // BEGIN SOLUTION 06.2 (1 line)
-    //> // TODO(06.2): 0 is right as long as one thread sums each tap.
+    //> // TODO(06.2): 0 is correct while one thread sums each tap.
     //> return 0;
     if (B < 1 || T < 1 || C < 1 || width < 1) return 0;
     size_t sums = (size_t)B * C * (width + 1);

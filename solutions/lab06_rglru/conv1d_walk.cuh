@@ -9,12 +9,12 @@
 
 // BEGIN SOLUTION 06.2 (nothing in a first version)
 //> /* TODO(06.2): nothing, if the kernels share nothing. */
+
 /* A thread owns VEC neighbouring channels and walks through the tokens of a chunk of
  * one row. The taps and the last inputs stay in registers, so each input is loaded
  * once, except the width - 1 tokens before the chunk. Filters of 4 taps, the usual
  * ones, have their own code (WIDTH = 4); all others share one (WIDTH = 0) with room
  * for MAX_WIDTH. */
-
 constexpr int THREADS = 128;
 constexpr int MAX_WIDTH = 8;  // taps
 
@@ -41,7 +41,7 @@ load_taps(float (&taps)[TAPS][VEC], const E *w, size_t channel, int width)
     }
 }
 
-/* The part of a thread: tokens first to last-1 of row b, VEC channels from channel on */
+/* What a thread works on: tokens first to last-1 of row b, VEC channels from `channel` */
 struct chunk {
     size_t b, channel;
     int first, last;

@@ -41,13 +41,13 @@
 //>     // TODO(06.3): da_param[channel] += s(a_param) sum. 1 line.
 //>     (void)sum;
 //> }
-/* A dozen operations per element and five or eight tensors to move: memory traffic is the
- * limit if the special functions are few. A thread owns VEC neighbouring channels, so it
- * computes softplus of a_param once, and walks through some tokens. */
+/* There are a dozen operations per element and five or eight tensors to move, so memory
+ * traffic is the limit if the special functions are few. A thread owns VEC neighbouring
+ * channels, so it computes softplus of a_param once, and walks through some tokens. */
 
 constexpr int THREADS = 128;
 
-/* log2(a) at ga = 1. In powers of two: exp would need one instruction more than exp2. */
+/* log2(a) at ga = 1. To base 2, because exp takes one instruction more than exp2. */
 static __device__ float gate_rate(float a_param)
 {
     return -8.0f * LOG2_E * softplus(a_param);
@@ -64,7 +64,7 @@ static __device__ gate gate_of(float px, float pa, float rate)
     return {sigmoid(px), ga, a, q, q * fast_rsqrt(fmaxf(q, 1e-37f))};
 }
 
-/* The part of a thread: tokens first to last-1, VEC channels from column*VEC on */
+/* What a thread works on: tokens first to last-1, VEC channels from column*VEC on */
 struct share {
     size_t column, first, last;
 };
@@ -188,7 +188,7 @@ static wb_status gates(
 template <typename E> static size_t gates_back_workspace(int B, int T, int C)
 {
     // BEGIN SOLUTION 06.3 (1 line)
-    //> // TODO(06.3): 0 is right as long as one thread sums each channel.
+    //> // TODO(06.3): 0 is correct while one thread sums each channel.
     //> return 0;
     if (B < 1 || T < 1 || C < 1) return 0;
     return parts_workspace((size_t)B * T, C, MIN_WALK, MAX_PART_SUMS, MIN_PARTS);

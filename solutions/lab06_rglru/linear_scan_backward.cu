@@ -22,8 +22,8 @@
 
 constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 8;       // per warp: their loads are all in flight together
-constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
 constexpr int LANE_BYTES = 4;  // per access: a warp reads 128 contiguous bytes
+constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
 
 /* WHOLE: all steps and channels exist, so nothing is checked */
 template <typename E, int V, bool WHOLE>
@@ -84,7 +84,7 @@ scan_chunk(const scan_back_call<E> &call, const chain &link, chunk_place at)
 }
 
 template <typename E, int V>
-static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP)
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP)
     scan_chunks(scan_back_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
@@ -107,7 +107,7 @@ static void launch(scan_back_call<E> call, void *workspace, cudaStream_t stream)
 template <typename E> static size_t linear_scan_back_workspace(int B, int T, int C)
 {
     // BEGIN SOLUTION 06.4 (1 line)
-    //> // TODO(06.4): 0 is right as long as nothing is stored there.
+    //> // TODO(06.4): 0 is correct while nothing is stored there.
     //> (void)B, (void)T, (void)C;
     //> return 0;
     return chain_workspace(B, T, C, CHUNK);

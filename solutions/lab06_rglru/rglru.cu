@@ -79,8 +79,8 @@ static __device__ __forceinline__ void load_steps(
     }
 }
 
-/* The state of the row's last real token, if that is one of these steps; h: before
- * them */
+/* The state of the row's last real token, if that is one of these steps. h: the state
+ * before them */
 template <typename E, int V>
 static __device__ __forceinline__ void store_state(
     const rglru_call<E> &call, const float (&a)[STEPS][V], const float (&z)[STEPS][V],
@@ -148,7 +148,7 @@ forward_chunk(const rglru_call<E> &call, const chain &link, chunk_place at)
 }
 
 template <typename E, int V>
-static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, BLOCKS_PER_SM)
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, BLOCKS_PER_SM)
     forward_chunks(rglru_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
@@ -171,7 +171,7 @@ static void launch(rglru_call<E> call, void *workspace, cudaStream_t stream)
 template <typename E> static size_t rglru_workspace(int B, int T, int C)
 {
     // BEGIN SOLUTION 06.5 (1 line)
-    //> // TODO(06.5): 0 is right as long as nothing is stored there.
+    //> // TODO(06.5): 0 is correct while nothing is stored there.
     //> (void)B, (void)T, (void)C;
     //> return 0;
     return chain_workspace(B, T, C, CHUNK);

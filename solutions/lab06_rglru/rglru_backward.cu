@@ -183,7 +183,7 @@ static __device__ __forceinline__ void backward_chunk(
 }
 
 template <typename E, int V>
-static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, BLOCKS_PER_SM)
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, BLOCKS_PER_SM)
     backward_chunks(float *partial, rglru_back_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
@@ -210,7 +210,7 @@ static void launch(rglru_back_call<E> call, void *workspace, cudaStream_t stream
 template <typename E> static size_t rglru_back_workspace(int B, int T, int C)
 {
     // BEGIN SOLUTION 06.5 (3 lines)
-    //> // TODO(06.5): 0 is right as long as nothing is stored there.
+    //> // TODO(06.5): 0 is correct while nothing is stored there.
     //> (void)B, (void)T, (void)C;
     //> return 0;
     if (B < 1 || T < 1 || C < 1) return 0;

@@ -1,5 +1,6 @@
 /* rglru_step.cu - lab 06, part 06.6: the recurrent block for one token. The contract is
- * rglru.h. */
+ * rglru.h.
+ */
 #include "cuda/vec.cuh"
 #include "gate_math.cuh"
 #include "rglru_contract.cuh"
@@ -23,12 +24,13 @@
 //> }
 #include "rglru_step_tensor.cuh"
 
-/* A step reads the matrices of both gates once and little else, so the GPU is filled with
- * blocks that read a part each: TILE outputs of one g, for ROWS rows of the batch. Every
- * block computes the convolution of all M inputs of its g: that is cheap. */
+/* A step reads the matrices of both gates once, and little else. So each block reads a
+ * part of them, for TILE outputs of one g and ROWS rows of the batch, and there are
+ * enough blocks to fill the GPU. Every block computes the convolution of all M inputs of
+ * its g: that is cheap. */
 
-constexpr int MANY_ROWS = 8;               // rows of a block, if B > FEW_ROWS
-constexpr int LANES_PER_INPUT = TILE / 2;  // a lane has two neighbouring outputs
+constexpr int ROWS_PER_BLOCK = 8;              // of the batch, if B > SMALL_BATCH
+constexpr int LANES_PER_INPUT = TILE / 2;      // a lane has two neighbouring outputs
 constexpr int SHARE = WARP / LANES_PER_INPUT;  // lanes of the same two share the inputs
 constexpr int PREFETCH = 8;  // inputs of a lane whose weights are in flight together
 constexpr int TAPS = 4;      // taps whose inputs are in flight together
@@ -156,7 +158,7 @@ static __device__ void store_output(
 }
 
 template <typename E, int ROWS, bool EVEN>
-static __global__ void __launch_bounds__(MAX_WARPS *WARP, 2)
+static __global__ void __launch_bounds__(MAX_WARPS * WARP, 2)
     step_tiles(step_call<E> call, int tiles)
 {
     __shared__ float c[ROWS][MAX_M], part[MAX_WARPS][ROWS][2 * TILE];
@@ -203,8 +205,8 @@ template <typename E> static wb_status rglru_step(step_call<E> call, cudaStream_
     //> return WB_TODO;
     int tensor = tensor_rows(call);
     if (!tensor)
-        call.B <= FEW_ROWS ? launch<E, FEW_ROWS>(call, stream)
-                           : launch<E, MANY_ROWS>(call, stream);
+        call.B <= SMALL_BATCH ? launch<E, SMALL_BATCH>(call, stream)
+                              : launch<E, ROWS_PER_BLOCK>(call, stream);
     else if constexpr (sizeof(E) == 2)
         tensor == 1 ? launch_tensor<1>(call, stream) : launch_tensor<2>(call, stream);
     return wb_launched();

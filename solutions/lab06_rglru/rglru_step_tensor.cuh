@@ -1,5 +1,5 @@
 /* rglru_step_tensor.cuh - part 06.7: the solution's step for several rows on tensor
- * cores, and what it shares with the plain step of rglru_step.cu. A pass needs none of
+ * cores, and what it shares with the plain step of rglru_step.cu. You can pass without
  * it.
  */
 #ifndef RGLRU_STEP_TENSOR_CUH
@@ -13,9 +13,9 @@
 
 /* --- what both kernels share -------------------------------------------------------- */
 
-constexpr int MAX_WARPS = 8;  // per block: each takes some of the inputs
-constexpr int TILE = 16;      // outputs of a block
-constexpr int FEW_ROWS = 2;   // of the batch: up to here the plain step is faster
+constexpr int MAX_WARPS = 8;    // per block: each takes some of the inputs
+constexpr int TILE = 16;        // outputs of a block
+constexpr int SMALL_BATCH = 2;  // rows: up to here the plain step is faster
 
 /* What else an output needs: one row of the batch and one channel */
 struct step_output {
@@ -36,12 +36,12 @@ load_output(const step_call<E> &call, int n, int b0, int g, int j0)
     o.row = n / TILE, o.pos = call.pos[b], o.at = b * C + channel;
     o.bx = (float)call.bx[channel], o.ba = (float)call.ba[channel];
     o.param = (float)call.a_param[channel], o.state = call.state[o.at];
-    o.y = (float)call.y[b * call.ld + channel],
+    o.y = (float)call.y[b * call.ld + channel];
     o.x = (float)call.x[b * call.ld + channel];
     return o;
 }
 
-/* The last stage of either kernel; in rglru_step.cu */
+/* The last stage of both kernels; in rglru_step.cu */
 template <typename E>
 static __device__ void store_output(
     const step_call<E> &call, step_output o, float c, float px, float pa, size_t b);
@@ -50,8 +50,8 @@ static __device__ void store_output(
 
 /* A block computes TILE outputs of both gates of one g, for up to 16 MT rows of the
  * batch. It loads the gates' weights before the previous kernel has ended. The contract
- * wants c in float: it is the sum of three 16-bit numbers, each the rounding of what the
- * ones before it leave over. */
+ * requires c in float: it becomes the sum of three 16-bit numbers, each the rounding of
+ * what the ones before it leave over. */
 constexpr int PIECES = 3;
 template <int MT> struct tensor_shape {
     static constexpr int ROWS = 16 * MT, QUARTERS = MAX_WARPS / 2;  // of the inputs
@@ -211,7 +211,7 @@ static __device__ void multiply_tile(const step_smem<E, MT> &smem, int M)
 }
 
 template <typename E, int MT>
-static __global__ void __launch_bounds__(MAX_WARPS *WARP, 2)
+static __global__ void __launch_bounds__(MAX_WARPS * WARP, 2)
     step_tensor(step_call<E> call, int tiles)
 {
     constexpr int ROWS = tensor_shape<MT>::ROWS, QUARTERS = tensor_shape<MT>::QUARTERS;
@@ -257,11 +257,11 @@ static void launch_tensor(const step_call<E> &call, cudaStream_t stream)
         step_smem<E, MT>::bytes(call.M, call.width), stream, call, tiles);
 }
 
-/* MT of the kernel for this call; 0: the plain step. bf16 only: f16 cannot represent
- * every c. */
+/* MT of the kernel for this call; 0: the plain step. Only bf16: f16 does not have
+ * the range of c. */
 static int tensor_rows(const step_call<wb_bf16> &call)
 {
-    if (call.B <= FEW_ROWS || call.M % 8 || call.ld % 8 || !has_mma<wb_bf16>() ||
+    if (call.B <= SMALL_BATCH || call.M % 8 || call.ld % 8 || !has_mma<wb_bf16>() ||
         !is_aligned(16, call.wx, call.wa, call.x, call.conv_state))
         return 0;
     int limit = max_smem_per_block();

@@ -25,7 +25,7 @@
 constexpr int PREFETCH_PARTS = 8;  // whose sums are loaded before their weights are known
 constexpr int MAX_WEIGHTS = 512;   // parts whose weights fit into shared memory
 
-/* The score of channel d of the token's own key, summed over the block */
+/* The sum of `product` over the D channels, one per thread of the block */
 static __device__ __forceinline__ float block_dot(float product, int D)
 {
     __shared__ float dots[MAX_D / WARP];
@@ -57,7 +57,7 @@ static __global__ void __launch_bounds__(MAX_D, 4)
 #pragma unroll
     for (int i = 0; i < PREFETCH_PARTS; i++)
         early[i] = i < parts ? part[(size_t)i * D] : 0.0f;
-    for (int i = d % WARP; i < parts; i += WARP)     // each warp alone
+    for (int i = d % WARP; i < parts; i += WARP)     // every warp reads all parts
         max = fmaxf(max, softmaxes[first + i].max);  // -inf: a part without slots
     max = warp_max(max);
     /* rounded, as the ring will hold it */
@@ -136,8 +136,8 @@ static size_t decode_workspace(int B, int S, int H, int K, int D)
     if (B < 1 || S < 1 || H < 1 || K < 1 || D < 1) return 0;
     // BEGIN SOLUTION 07.3 (about 6 lines)
     //> return 0;  // TODO(07.3): what the kernels pass to each other, in bytes
-    /* B * H * parts, for every plan. FILL_BLOCKS / rows falls as rows grow; this bound
-     * does not. */
+    /* B * H * parts, for every plan. FILL_BLOCKS / rows falls as rows grow; this upper
+     * bound never falls. */
     size_t heads = (size_t)B * H, least = heads * ((S - 1) / MAX_SLOTS + 1);
     size_t upper = heads * ((S - 1) / MIN_SLOTS + 1);
     size_t wanted = (size_t)FILL_BLOCKS * H + heads;
@@ -162,8 +162,8 @@ static wb_status decode(
     if (!is_aligned(16, out, kcache, vcache, q, k, v)) return WB_BAD_ALIGN;
     if (ldq * sizeof(E) % 16 || ldkv * sizeof(E) % 16) return WB_BAD_ALIGN;
     if (workspace_bytes < decode_workspace(B, S, H, K, D)) return WB_NO_SPACE;
-    token<E> a = {out, kcache, vcache, q, k, v,   cis,  pos,  B,
-                  S,   H,      K,      D, N, ldq, ldkv, scale};
+    token<E> a = {
+        out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale};
     // BEGIN SOLUTION 07.3 (about 8 lines)
     //> (void)a, (void)workspace, (void)stream;
     //> return WB_TODO;  // TODO(07.3): the launches. About 8 lines.

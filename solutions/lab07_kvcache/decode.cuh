@@ -30,7 +30,7 @@ constexpr int MIN_SLOTS = 64;     // fewer are not worth a block
 constexpr int FILL_BLOCKS = 264;  // two for each multiprocessor of an H200
 
 /* How a call is split. The grid depends on the sizes alone. Which slots a part has
- * depends on pos, on the device, so a captured graph stays right as pos grows. */
+ * depends on pos, on the device, so a captured graph stays valid as pos grows. */
 struct split {
     int tiles;  // of the query heads of a group
     int parts;  // of the slots of a key head
@@ -113,7 +113,7 @@ block_work_of(const token<E> &a, const split &s, int max_heads)
 
 /* The queries of a block, HEADS at most, before rotation: a warp has the heads warp, warp
  * + 4, ..., a lane the channels lane, lane + 32, ... All loads are issued before the
- * first value is used: one at a time, their latency would be most of the time of a short
+ * first value is used: one by one, their latency would dominate the time of a short
  * part. */
 template <int HEADS, typename E> struct queries {
     static constexpr int HEADS_PER_WARP = (HEADS + WARPS_PER_BLOCK - 1) / WARPS_PER_BLOCK;

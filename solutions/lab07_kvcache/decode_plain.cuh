@@ -12,8 +12,8 @@
 #include "cuda/vec.cuh"
 #include "decode.cuh"
 
-/* Query heads of a tile. With 8 a 16-bit part would fill 48 KB: one block at a time on
- * Turing. */
+/* Query heads of a tile. With 8, a 16-bit part would fill 48 KB: on Turing, one block per
+ * multiprocessor. */
 template <typename E> constexpr int PLAIN_HEADS = sizeof(E) == 2 ? 4 : 8;
 
 /* p[h][j] = q[h] . key j of the part */

@@ -185,8 +185,8 @@ add_values(mma_result (&y)[4], const E *p, int pitch_p, const E *tile, int pitch
     }
 }
 
-/* Queries into shared memory, each as high + low; zeros in rows without a head and past
- * D. */
+/* Stores the queries in shared memory, each as high + low, with zeros in rows without a
+ * head and past D. */
 template <typename E>
 static __device__ __forceinline__ void store_queries(
     E *high, E *low, int rows, int pitch, const queries<MMA_M, E> &q, const token<E> &a,

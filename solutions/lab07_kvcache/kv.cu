@@ -15,6 +15,7 @@ typedef vec<unsigned, 4> vec16;  // 16 bytes, one access of a thread
 // BEGIN SOLUTION 07.1 (about 20 lines)
 //> /* TODO(07.1): the last min(len, S, pos[len-1]+1) tokens of row b go to slot pos mod
 //>  * S. One thread per copied element is enough to pass. About 15 lines. */
+
 /* blockIdx.y: the sequence. Tokens are counted from its end: token 0 is the last real
  * one. width: vectors of a token; ld: from token to token in k and v. */
 static __global__ void __launch_bounds__(THREADS) append_kernel(
@@ -76,6 +77,7 @@ static wb_status append(
 // BEGIN SOLUTION 07.2 (about 20 lines)
 //> /* TODO(07.2): row r of kall is the key of position start - S + r while r < S (zeros
 //>  * if there is none), then token r - S of the chunk. About 15 lines. */
+
 /* Row r of kall, from kcache and k, or of vall, from vcache and v */
 static __device__ vec16 unrolled(
     const vec16 *ring, const vec16 *tokens, int b, int r, int part, int start, int T,

@@ -16,9 +16,9 @@
 // BEGIN SOLUTION 07.6 (about 70 lines in a first version)
 //> /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40
 //>  * lines. */
+
 /* The open entries: those of a list, or those of the row in bins low to high (BINS: all).
- * If there are few, their keys are in shared memory, because each pass reads them
- * again. */
+ * Each pass reads their keys again, so if they are few, the keys are in shared memory. */
 struct items {
     const int *list;  // NULL: the whole row
     const u64 *keys;  // in shared memory; NULL: more than LIST_SIZE entries
@@ -40,8 +40,8 @@ enum amount { COUNT, WEIGHT };
 
 constexpr int BITS = 8, RANGES = 1 << BITS;
 
-/* The sum of each range of keys, and the range where `enough` is reached: in shared
- * memory */
+/* In shared memory: the sum of each range of keys, and the range where `enough` is
+ * reached */
 struct search {
     u64 sums[RANGES];
     unsigned counts[RANGES];
@@ -50,8 +50,8 @@ struct search {
 };
 
 /* One warp: the range in which the highest ranges add up to `enough`. Lane 0 has the 8
- * highest, lane 31 the lowest. If the sum never gets there, it is the last non-empty
- * one. */
+ * highest, lane 31 the lowest. If `enough` is never reached, it is the last non-empty
+ * range. */
 template <amount HOW> static __device__ void find_range(search *s, u64 enough)
 {
     constexpr int RANGES_PER_LANE = RANGES / WARP;
@@ -235,7 +235,7 @@ wb_status sample_f32(
     if (temperature > 0.0f) a.per_temperature = 1.0f / temperature;
     batch x = {token, seen, logits, seed, pos, workspace, ld};
     // BEGIN SOLUTION 07.6 (nothing)
-    //> if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): take this line out
+    //> if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): delete this line
     // END SOLUTION
     // BEGIN SOLUTION 07.5 (about 12 lines; 2 in a first version)
     //> (void)&a, (void)&x, (void)stream, (void)sample_kernel;

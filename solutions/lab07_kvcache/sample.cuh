@@ -14,7 +14,7 @@
 typedef unsigned long long u64;
 
 constexpr int WARP = 32;
-constexpr int THREADS = 512;  // of the last block of a sequence
+constexpr int THREADS = 512;  // of the block that samples a sequence's token
 // BEGIN SOLUTION 07.6 (5 lines)
 constexpr int LIST_SIZE = 4096;        // entries whose keys fit into its shared memory
 constexpr int MAX_SINGLE = LIST_SIZE;  // up to here one block does all; for a longer row:
@@ -23,6 +23,7 @@ constexpr int PART_THREADS = 256;      // of that block
 constexpr int BINS = 1024;             // of distances from the highest z, 1/32 each
 // END SOLUTION
 
+/* What applies to every row */
 struct rules {
     float softcap, penalty, temperature, top_p;
     int top_k, V;
@@ -127,8 +128,8 @@ static __device__ float gumbel(uint32_t number)
 }
 
 /* MIN_NOISE < g < MAX_NOISE: an entry further than their distance below the highest z is
- * never sampled. One that would need more than MAX_NOISE to win needs no noise
- * computed. */
+ * never sampled. Nor is one that would need more than MAX_NOISE to win, so its noise is
+ * not computed. */
 constexpr float MAX_NOISE = 22.9f, MIN_NOISE = -3.2f;
 
 /* e^(z - max_z) as an integer, such that V of them do not overflow. Sums of integers do

@@ -14,7 +14,7 @@
 struct cut {
     int low, high;
     unsigned count, listed;  // entries kept; open entries
-    double weight, all;  // of the kept ones; of all that top_k keeps, 0: not known yet
+    double weight, all;      // of the kept ones; of all that top_k keeps (0: not known)
 };
 
 /* Scratch memory of a row */
@@ -74,8 +74,8 @@ load_step(float (&z)[LOGITS_PER_THREAD], const row &r, int start, int V)
     }
 }
 
-/* Step 1: the highest key of each part; clears the bins. Grid: parts * B, here and
- * below. */
+/* Step 1: the highest key of each part; clears the bins. The grid of all steps is
+ * parts * B. */
 static __global__ void __launch_bounds__(PART_THREADS) highest_kernel(batch x, rules a)
 {
     pdl_trigger();
@@ -87,8 +87,8 @@ static __global__ void __launch_bounds__(PART_THREADS) highest_kernel(batch x, r
         s.weights[i] = 0, s.counts[i] = 0;
     if (part == 0 && threadIdx.x == 0) s.known->listed = 0;
     u64 high = 0;
-    for (int start = part * a.part; start < min(a.V, (part + 1) * a.part);
-         start += PART) {
+    int end = min(a.V, (part + 1) * a.part);
+    for (int start = part * a.part; start < end; start += PART) {
         float z[LOGITS_PER_THREAD];
         load_step(z, r, start, a.V);
 #pragma unroll
@@ -125,8 +125,8 @@ static __global__ void __launch_bounds__(PART_THREADS) bins_kernel(batch x, rule
     for (int i = threadIdx.x; i < BINS; i += PART_THREADS)
         counts[i] = weights[i] = 0;
     float max_z = max_z_of(s.highest, parts);  // has barriers: the bins are empty
-    for (int start = part * a.part; start < min(a.V, (part + 1) * a.part);
-         start += PART) {
+    int end = min(a.V, (part + 1) * a.part);
+    for (int start = part * a.part; start < end; start += PART) {
         float logits[LOGITS_PER_THREAD];
         load_step(logits, r, start, a.V);
 #pragma unroll
@@ -149,7 +149,7 @@ static __global__ void __launch_bounds__(PART_THREADS) bins_kernel(batch x, rule
         }
 }
 
-/* Prefix sums over the block, of 4 neighbouring bins a thread: [i] is that of bin
+/* Prefix sums over the block. Thread t has 4 neighbouring bins: [i] is that of bin
  * 4t+i. */
 template <typename N> static __device__ void prefix_sum(N (&sum)[BINS / PART_THREADS])
 {
@@ -277,12 +277,11 @@ static __global__ void __launch_bounds__(PART_THREADS)
         }
         if (!some) continue;
         if (a.temperature > 0.0f) wb_random(number, r.seed, i / 4, r.pos, 0, 0);
-        for (int j = 0; j < 4; j++)
-            if (sure[j])
-                best =
-                    max(best, key_of(
-                                  a.temperature > 0.0f ? z[j] + gumbel(number[j]) : z[j],
-                                  i + j));
+        for (int j = 0; j < 4; j++) {
+            if (!sure[j]) continue;
+            float noisy = a.temperature > 0.0f ? z[j] + gumbel(number[j]) : z[j];
+            best = max(best, key_of(noisy, i + j));
+        }
     }
     best = block_reduce<false>(best);
     if (threadIdx.x == 0) s.best[part] = best;

@@ -28,7 +28,7 @@ static float uniform(void)  // [-0.5, 0.5)
     return (float)(state >> 40) / (1 << 24) - 0.5f;
 }
 
-/* --- elements of any type ------------------------------------------------ */
+/* --- elements of any type ----------------------------------------------------------- */
 
 static size_t size_of(cudaDataType type)
 {
@@ -58,7 +58,7 @@ static double rounding_of(cudaDataType type)
     return type == CUDA_R_32F ? 0x1p-24 : type == CUDA_R_16F ? 0x1p-11 : 0x1p-8;
 }
 
-/* --- one GEMM -------------------------------------------------------------------- */
+/* --- one GEMM ----------------------------------------------------------------------- */
 
 typedef struct shape {
     int m, n, k, batch;
@@ -155,9 +155,9 @@ static int check_gemm(
         long long place = (long long)i % c.stride;
         int inside = place < (long long)c.ld * s.n && place % c.ld < s.m;
         if (!inside)
-            wrong += memcmp(
-                         (char *)c.data + i * size_of(out), before + i * size_of(out),
-                         size_of(out)) != 0;
+            wrong += 0 != memcmp(
+                (char *)c.data + i * size_of(out), before + i * size_of(out),
+                size_of(out));
     }
     free(before), free(first);
     cudaFree(a.data), cudaFree(b.data), cudaFree(c.data);

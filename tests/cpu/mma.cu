@@ -1,7 +1,6 @@
-/* mma - cuda/mma.cuh, pack2 and fast_exp2 against sums in double: a GEMM with operands of
+/* mma.cu - mma.cuh, pack2 and fast_exp2 against sums in double: a GEMM with operands of
  * every layout, asynchronous copies, rounding in pairs. Elements are small integers, so
- * the results are exact in every type. bf16 is skipped where the architecture has no mma
- * for it. */
+ * the results are exact in every type. bf16 is skipped where no mma exists for it. */
 #include "cuda/math.cuh"
 #include "cuda/mma.cuh"
 

@@ -89,7 +89,7 @@ static int number(const char *text)
     return *text && !*end && n > 0 && n <= 64 ? (int)n : -1;
 }
 
-/* The value of #define NAME 32 or const int NAME = 32 if there is exactly one, else -1. */
+/* The value of #define NAME 32 or const int NAME = 32, if exactly one exists, else -1. */
 static int value_of_name(const struct source *s, const char *name)
 {
     int value = -1, found = 0;
@@ -413,21 +413,21 @@ static void rewrite_loop(struct source *s, int loop)
     if (!read_head(s, open, close, &h)) return;
     int body = next(s, close), braces = is(s, body, "{");
     int end = braces ? mate(s, body) : find(s, body, s->count, ";");
-    for (int i = braces ? next(s, body) : body;
-         ok && end > 0 && i < (braces ? end : end + 1);) {
-        int semicolon = find(s, i, end + 1, ";");
+    int at = braces ? next(s, body) : body, past = braces ? end : end + 1;
+    while (ok && end > 0 && at < past) {
+        int semicolon = find(s, at, end + 1, ";");
         if (semicolon < 0 || count == MAX_STATEMENTS) {
             ok = 0;
             break;
         }
-        starts[count] = i;
+        starts[count] = at;
         stops[count] = semicolon;
-        ok = read_statement(s, i, semicolon, h.offset, &r[count]);
+        ok = read_statement(s, at, semicolon, h.offset, &r[count]);
         /* With a width, xor must not reach outside its segment. */
         ok = ok &&
              (r[count].width == 32 || (!r[count].down && r[count].width >= 2 * h.first));
         count++;
-        i = next(s, semicolon);
+        at = next(s, semicolon);
     }
     ok = ok && count && are_independent(s, starts, stops, count);
     if (ok) {

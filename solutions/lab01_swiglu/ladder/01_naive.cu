@@ -1,9 +1,9 @@
-/* 01_naive.cu - one thread per element, the formulas as the header has them.
+/* 01_naive.cu - one thread per element, with the header's formulas.
  *
- * Lesson: one element, one thread, float inside is already correct for every shape and
- * type. Neighbouring threads access neighbouring elements, so even this is not slow. The
- * costs are the division that turns an index into row and column, and accesses of only 2
- * or 4 bytes.
+ * Lesson: one thread per element, computing in float, is already correct for every shape
+ * and type. Neighbouring threads access neighbouring elements, so even this is not slow.
+ * The costs are the division that turns an index into row and column, and accesses of
+ * only 2 or 4 bytes.
  */
 #include "swiglu.h"
 

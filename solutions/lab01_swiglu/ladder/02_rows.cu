@@ -1,9 +1,9 @@
-/* 02_rows.cu - one block per row, one exponential for everything.
+/* 02_rows.cu - one block per row, one exponential per element.
  *
- * Lesson: the block index is the row, so no thread divides. 1 + tanh(u) is 2 s(2u), so
- * both activations and both derivatives cost one exponential and one fast division
- * (activations.cuh). A contiguous tensor is one long row, cut into tiles of TILE columns
- * so that every SM has work.
+ * Lesson: the row follows from the block index, so no thread divides the index of an
+ * element. 1 + tanh(u) is 2 s(2u), so both activations and both derivatives cost one
+ * exponential and one fast division (activations.cuh). A contiguous tensor is one long
+ * row, cut into tiles of TILE columns so that every SM has work.
  */
 #include "swiglu.h"
 
@@ -12,7 +12,7 @@
 constexpr int THREADS = 256;
 constexpr int TILE = 4 * THREADS;  // columns per block
 
-/* One block per tile: gridDim.x = R tiles */
+/* One block per tile: gridDim.x = R * tiles */
 template <activation A, typename E>
 static __global__ void
 forward_kernel(E *out, const E *gate, const E *up, int F, int ld, int tiles)

@@ -2,9 +2,10 @@
  *
  * Lesson: a warp that requests 512 bytes at a time needs a quarter (f32) or an eighth
  * (16-bit) of the instructions to move the same data. The price is alignment: where a row
- * of any tensor does not start at a multiple of 16 bytes (F odd, packed), a vector is one
- * element. The columns after the last whole vector have a statement of their own: with a
- * test inside the vector the compiler would merge both and store 2 bytes at a time.
+ * of any tensor does not start at a multiple of 16 bytes (packed, F odd), vectors have
+ * one element. The columns after the last whole vector have a statement of their own:
+ * with a test inside the vector the compiler would merge both and store 2 bytes at a
+ * time.
  */
 #include "swiglu.h"
 
@@ -13,8 +14,8 @@
 
 constexpr int THREADS = 256;
 
-/* One vector per thread, and one column of the tail for V - 1 of them; gridDim.x = R
- * tiles */
+/* One vector per thread; the first V - 1 threads also take one column of the tail each.
+ * gridDim.x = R * tiles */
 template <activation A, int V, typename E>
 static __global__ void
 forward_kernel(E *out, const E *gate, const E *up, int F, int ld, int tiles)

@@ -1,9 +1,10 @@
 /* 01_naive.cu - one thread per pair, and one per channel that is only copied.
  *
- * Lesson: one thread reads both channels of a pair before it writes either, so in place
- * costs nothing. Pairs are N/2 apart, so neighbouring threads still access neighbouring
- * channels, which pairs (2i, 2i+1) would not allow. The costs are the divisions with
- * which a thread finds its pair, and 8 bytes of cosine and sine for every two channels.
+ * Lesson: one thread reads both channels of a pair before it writes either, so out may be
+ * x. The channels of a pair are N/2 apart, so neighbouring threads still access
+ * neighbouring channels, which pairs (2i, 2i+1) would not allow. The costs are the
+ * divisions with which a thread finds its pair, and 8 bytes of cosine and sine for every
+ * two channels.
  */
 #include "rope.h"
 

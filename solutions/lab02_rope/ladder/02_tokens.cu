@@ -1,8 +1,8 @@
 /* 02_tokens.cu - one block per token.
  *
- * Lesson: what the threads of a token share is computed once per block: the position, and
- * with it the row of the table, which stays in the L1 cache for all heads. The block is
- * two-dimensional, (pairs, heads), so no thread divides.
+ * Lesson: all threads of a block share a token, so they share its position and its row of
+ * the table, which stays in the L1 cache for all heads. The block is two-dimensional,
+ * (pairs, heads), so no thread divides to find its pair.
  */
 #include "rope.h"
 

@@ -1,10 +1,11 @@
 /* 01_naive.cu - one thread per row, as the formula reads.
  *
- * Correct, and a few per cent of the speed of memory. Neighbouring threads are C elements
- * apart, so each of a warp's 32 accesses needs a 32-byte sector of its own. It uses 2 or
- * 4 bytes of it before the cache evicts it. 4096 rows are 4096 threads; an H200 can run
- * 270,000. dw has one thread per column: neighbouring threads read neighbouring columns,
- * but a sum over R rows is one long chain of dependent additions, and C threads are few.
+ * Correct, but at a few per cent of the memory bandwidth. Neighbouring threads are C
+ * elements apart, so each of a warp's 32 accesses needs a 32-byte sector of its own, and
+ * uses 2 or 4 bytes of it before the cache evicts it. 4096 rows are 4096 threads; an H200
+ * can run 270,000. dw has one thread per column: neighbouring threads read neighbouring
+ * columns, but a sum over R rows is one long chain of dependent additions, and C threads
+ * are few.
  */
 #include "rmsnorm.h"
 

@@ -6,7 +6,7 @@
  * tensor at an odd address), the same kernels run with vectors of one element.
  *
  * What is left: the second loop reads the row again, if only from the cache, and a warp
- * is too few threads for a wide row: 04_registers.cu.
+ * is too few threads for a wide row. See 04_registers.cu.
  */
 #include "rmsnorm.h"
 

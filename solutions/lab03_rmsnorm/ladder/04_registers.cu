@@ -1,11 +1,11 @@
 /* 04_registers.cu - the row stays in registers, and a wide row gets more warps.
  *
- * Each thread loads VECS_PER_THREAD vectors before it uses the first, so that many
- * requests are in flight together, where the loop of 03_vector.cu waited for each in
- * turn. After the sum they are still in registers, so the second loop reads nothing. A
- * row too wide for one warp is shared by a block, whose warps add their sums in shared
- * memory. What does not fit (more than VECS_PER_THREAD vectors for each of 512 threads)
- * is read twice, as before.
+ * Each thread loads VECS_PER_THREAD vectors before it uses the first, so many requests
+ * are in flight together; the loop of 03_vector.cu waited for each in turn. After the sum
+ * they are still in registers, so the second loop reads nothing. A row too wide for one
+ * warp is shared by a block, whose warps add their sums in shared memory. What does not
+ * fit (more than VECS_PER_THREAD vectors for each of 512 threads) is read twice, as
+ * before.
  *
  * What is left: backward reads dout and x twice, for dx and again for dw. The solution
  * computes both in one pass, with dw in registers over all rows of a block.

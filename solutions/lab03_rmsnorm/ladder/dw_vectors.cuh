@@ -1,5 +1,6 @@
 /* dw_vectors.cuh - for the rungs from 03_vector.cu on: the partial sums of dw by vectors,
  * and whether vectors are possible. */
+
 /* A thread owns N neighbouring columns. */
 template <typename E, int N>
 static __global__ void dw_partial(

@@ -1,4 +1,4 @@
-/* 01_one_thread_per_row.cu - the formulas, word for word: a thread does a whole row, in
+/* 01_one_thread_per_row.cu - the formulas, word for word: one thread per row, in
  * three passes (maximum, sum, division). Neighbouring threads read elements that are N
  * apart, so every access of a warp touches 32 different lines of memory. */
 #include "softmax.h"
@@ -20,7 +20,7 @@ softmax_kernel(E *out, const E *x, int R, int T, int N, float scale)
     float m = -FLT_MAX;
     for (int j = 0; j < n; j++)
         m = fmaxf(m, (float)x[j] * scale);
-    double sum = 0.0;            // one after the other in float, 100,000 terms drift
+    double sum = 0.0;            // 100,000 terms, added one by one, drift in float
     for (int j = 0; j < n; j++)  // subtract the max: expf(89) is inf
         sum += expf((float)x[j] * scale - m);
     for (int j = 0; j < n; j++)
@@ -57,7 +57,7 @@ static __global__ void cross_entropy_kernel(
     float m = -FLT_MAX;
     for (int j = 0; j < n; j++)
         m = fmaxf(m, capped((float)x[j], softcap));
-    double sum = 0.0;  // one after the other in float, 100,000 terms drift
+    double sum = 0.0;  // 100,000 terms, added one by one, drift in float
     for (int j = 0; j < n; j++)
         sum += expf(capped((float)x[j], softcap) - m);
     loss[row] = n == 0 ? 0.0f : logf((float)sum) + (m - capped((float)x[t], softcap));

@@ -1,7 +1,7 @@
 /* 04_registers.cu - 16-byte accesses, four of them in flight together, and the row stays
  * in registers from the first pass to the last: x is read once. Rows of more than 4
- * vectors per thread are read twice. Still one block per row, however short or long it
- * is. */
+ * vectors per thread are read twice. Every row still gets one block, however short or
+ * long. */
 #include "softmax.h"
 #include <float.h>
 

@@ -16,7 +16,7 @@ static __device__ float warp_sum(float v)
     return v;
 }
 
-/* The maximum and the sum of some columns: of exp(column - max) */
+/* Of some columns: the maximum, and the sum of exp(column - max) */
 struct stats {
     float max, sum;
 };

@@ -46,7 +46,7 @@ template <int D_, int WARPS_, int M_> struct plan {
     static const int BYTES = (BM + 2 * BN) * LD * 2 + BM * LD_S * 4 + BM * 4 + N * N * 4;
 };
 
-/* Rows [first, first + ROWS) of n into a tile; zeros outside, also past column
+/* Copies rows [first, first + ROWS) of n into a tile; zeros outside and past column
  * `width`. */
 template <int ROWS, typename P, typename E>
 static __device__ void
@@ -177,7 +177,8 @@ static __device__ void add_pv(
     }
 }
 
-/* Element i of a fragment is in row row_of[i]. wmma itself tells. */
+/* row_of[i]: the row of element i of a fragment, found by loading a matrix of row
+ * numbers */
 static __device__ void find_rows(int *row_of, float *numbers)
 {
     for (int i = threadIdx.x; i < N * N; i += blockDim.x)

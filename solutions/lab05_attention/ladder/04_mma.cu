@@ -21,7 +21,7 @@ constexpr int BM = WARPS * 16;  // query rows of a block, 16 a warp
 constexpr int BN = 64;          // keys of a tile
 constexpr int PAD = 8;          // elements, 16 bytes
 
-/* Rows [first, first + BN) of n into a tile; zeros outside, also past column `width`. */
+/* Copies rows [first, first + BN) of n into a tile; zeros outside and past `width`. */
 template <int D, typename E>
 static __device__ void
 load_tile(E *tile, const E *from, int ld, int first, int n, int width)
@@ -36,8 +36,7 @@ load_tile(E *tile, const E *from, int ld, int first, int n, int width)
     }
 }
 
-/* S (16,BN) = Q K^T. q and keys: the rows whose addresses this lane passes to
- * ldmatrix. */
+/* S (16,BN) = Q K^T. q, keys: the rows whose addresses this lane passes to ldmatrix */
 template <int D, typename E>
 static __device__ void compute_scores(float (&s)[BN / 8][4], const E *q, const E *keys)
 {

@@ -1,10 +1,10 @@
 /* 01_naive.cu - parts 06.1 to 06.3, a thread per element, as the formulas read.
  *
- * Correct, and slow, each kernel for its own reason. block_linear: a thread walks down a
+ * Correct, but slow, each kernel for its own reason. block_linear: a thread walks down a
  * column of the matrix and reads 2 M numbers from memory for M products; no thread uses
  * what a neighbour has read. conv1d: every input is loaded `width` times, one element at
- * a time. The sums over all tokens (dw, dbias, da_param) are one thread and one chain of
- * additions each: with 16 channels, 16 threads work.
+ * a time. Each sum over all tokens (dw, dbias, da_param) is one thread and one chain of
+ * additions: with 16 channels, 16 threads work.
  */
 #include "rglru_contract.cuh"
 

@@ -3,8 +3,8 @@
  * A block of 16 x 16 threads computes 16 x 16 results of each gate. It copies 16 x 16
  * elements of c and of both matrices to shared memory, adds 16 terms to each result from
  * there, and continues with the next 16: each element loaded is used 16 times instead of
- * once. Now shared memory is the limit: each multiplication reads two numbers there;
- * since c serves both gates, three for two.
+ * once. Now shared memory is the limit: a multiplication reads two numbers there, or,
+ * since c serves both gates, two multiplications read three.
  */
 #include "rglru_contract.cuh"
 
@@ -87,8 +87,8 @@ static __global__ void dc_tile(
     dc[at] = (E)(sum + (dc_in ? (float)dc_in[at] : 0.0f));
 }
 
-/* A block sums all rows for 16 x 16 elements of dw; those of the first inputs also sum
- * the bias. */
+/* A block sums all rows for 16 x 16 elements of dw; the blocks of the first inputs also
+ * sum the bias. */
 template <typename E>
 static __global__ void
 dw_tile(float *dw, float *db, const E *c, const E *dp, int R, int G, int M)

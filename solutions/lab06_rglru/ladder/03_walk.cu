@@ -4,17 +4,17 @@
  * step. What a channel needs repeatedly stays in registers: its taps, its last inputs,
  * softplus of its parameter. So each element is loaded once. Rows are cut into chunks of
  * 32 tokens to fill the GPU; each chunk writes its part of dw, dbias or da_param to the
- * workspace, and a second kernel adds the parts in a fixed order. Wider loads are left to
- * gain: a thread loads 2 or 4 bytes at a time and could load 16.
+ * workspace, and a second kernel adds the parts in a fixed order. What is left: a thread
+ * loads 2 or 4 bytes at a time and could load 16.
  */
 #include "partial_sums.cuh"
 #include "rglru_contract.cuh"
 
 constexpr int THREADS = 128;
-constexpr int WALK = 32;   // tokens of a chunk
+constexpr int WALK = 32;      // tokens of a chunk
 constexpr int MAX_WIDTH = 8;  // taps
 
-/* The part of a thread: tokens first to last-1 of row b, a channel. last = 0: none. */
+/* What a thread works on: tokens first to last-1 of a channel of row b. last = 0: none */
 struct chunk {
     size_t channel, b, index;  // index: of the chunk, among those of all rows
     int first, last;

@@ -5,7 +5,7 @@
  * warps computes 64 x 32 results of each gate: a warp has 16 rows, two fragments of 16
  * columns for one gate and two for the other, so a fragment of c is used four times. Sums
  * are float. Loads and multiplies still alternate, and tiles are small: the tensor cores
- * wait. Turing has no WMMA for bf16: there a thread computes each output alone.
+ * wait. Turing has no WMMA for bf16: there, one thread computes each output.
  */
 #include <mma.h>
 

@@ -2,7 +2,7 @@
  * time, as the formula reads.
  *
  * Neighbouring threads take neighbouring rows, T C elements apart: each of a warp's 32
- * accesses is a memory sector of its own, of which 2 or 4 bytes are used. And a thread
+ * accesses needs a memory sector of its own and uses 2 or 4 bytes of it. And a thread
  * loads one step at a time, so the latency of memory is the limit, not its bandwidth.
  */
 #include "rglru_contract.cuh"

@@ -6,7 +6,7 @@
  */
 #include "rglru_contract.cuh"
 
-constexpr int THREADS = 64;   // few, so that few channels still fill many multiprocessors
+constexpr int THREADS = 64;   // per block: few, to spread few channels over many SMs
 constexpr int PREFETCH = 16;  // steps whose inputs a thread holds
 
 template <typename E>

@@ -108,8 +108,9 @@ template <typename E>
 static wb_status linear_scan(scan_call<E> call, void *workspace, cudaStream_t stream)
 {
     float2 *pairs = (float2 *)workspace;
-    scan<E> s = {call.a,      call.z, call.h0, call.h, NULL,  NULL, NULL,
-                 call.h_last, pairs,  call.B,  call.T, call.C};
+    scan<E> s = {
+        call.a, call.z, call.h0, call.h, NULL, NULL, NULL, call.h_last, pairs, call.B,
+        call.T, call.C};
     return run<false>(s, stream);
 }
 
@@ -123,8 +124,9 @@ static wb_status
 linear_scan_back(scan_back_call<E> call, void *workspace, cudaStream_t stream)
 {
     float2 *pairs = (float2 *)workspace;
-    scan<E> s = {call.a,   call.dh, call.dh_last, call.dz, call.da, call.h, call.h0,
-                 call.dh0, pairs,   call.B,       call.T,  call.C};
+    scan<E> s = {
+        call.a, call.dh, call.dh_last, call.dz, call.da, call.h, call.h0, call.dh0, pairs,
+        call.B, call.T, call.C};
     return run<true>(s, stream);
 }
 

@@ -31,7 +31,7 @@ constexpr int FILL_BLOCKS = 264;  // two for each multiprocessor of an H200
 constexpr int MAX_D = 256;
 
 /* How a call is split. The grid depends on the sizes alone. Which slots a part has
- * depends on pos, on the device, so a captured graph stays right as pos grows. */
+ * depends on pos, on the device, so a captured graph stays valid as pos grows. */
 struct split {
     int tiles;  // of the query heads of a group
     int parts;  // of the slots of a key head
@@ -130,8 +130,7 @@ template <typename E> static __device__ float4 load4(const E *x)
 }
 
 /* HEADS query heads at a time. A thread per slot computes scores. A thread per four
- * channels sums values; if D/4 is less than THREADS, groups of threads share the
- * slots. */
+ * channels sums values; if D/4 is less than THREADS, groups of them share the slots. */
 template <typename E, int HEADS>
 static __global__ void __launch_bounds__(THREADS)
     part_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
@@ -271,8 +270,8 @@ static void decode(
     const int *pos, int B, int S, int H, int K, int D, int N, int ldq, int ldkv,
     float scale, void *workspace, cudaStream_t stream)
 {
-    token<E> a = {out, kcache, vcache, q, k, v,   cis,  pos,  B,
-                  S,   H,      K,      D, N, ldq, ldkv, scale};
+    token<E> a = {
+        out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale};
     split s = split_of(B, S, H, K, H == K ? 1 : 8);
     float *sums = (float *)workspace;
     softmax *softmaxes = (softmax *)(sums + (size_t)B * H * s.parts * D);

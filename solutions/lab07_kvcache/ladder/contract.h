@@ -1,6 +1,5 @@
-/* contract.h - the functions of kvcache.h for each element type, from the templates
- * `decode` and `decode_workspace` of a rung of attention_decode, which includes this at
- * its end. */
+/* contract.h - the end of every rung of attention_decode: its functions in each element
+ * type, from the templates decode and decode_workspace above the #include. */
 #include "cuda/vec.cuh"
 
 template <typename E>

@@ -19,7 +19,7 @@ WBCPU_INLINE void wbcpu_count_atomic()
 
 namespace wbcpu
 {
-/* *p = op(*p), atomically; returns the old value. Word: an unsigned type as large as T. */
+/* *p = op(*p), atomically; returns the old value. Word: an unsigned type of T's size. */
 template <class Word, class T, class Op> static inline T atomic_update(T *p, Op op)
 {
     static_assert(sizeof(T) == sizeof(Word), "atomic_update: Word and T differ in size");
