@@ -10,7 +10,7 @@
 // `use` of the table: the sections of --help.
 enum { MODEL = 1, INPUT = 2, SAMPLING = 4, OUTPUT = 8, ALL = 15 };
 #define AT(field) FLAG_AT(options, field)
-#define MANY 1e9
+#define NO_LIMIT 1e9
 
 static const flag rows[] = {
     GENERATION_FLAGS(options, gen, MODEL, INPUT, SAMPLING, SAMPLING, MODEL, OUTPUT),
@@ -19,9 +19,9 @@ static const flag rows[] = {
      "of the computation: f32, bf16, or auto: bf16 for a bf16 file, else f32"},
     {"hf-window", FLAG_SWITCH, AT(hf_window), MODEL, 0, 0, "0",
      "attention sees W tokens in all, as in transformers; else W before the token itself"},
-    {"context", FLAG_LONG, AT(context), MODEL, 0, MANY, "0",
+    {"context", FLAG_LONG, AT(context), MODEL, 0, NO_LIMIT, "0",
      "maximum length of a sequence (0: what prompt and answer need; in a chat 8192)"},
-    {"chunk", FLAG_LONG, AT(chunk), MODEL, 0, MANY, "0",
+    {"chunk", FLAG_LONG, AT(chunk), MODEL, 0, NO_LIMIT, "0",
      "prompt tokens in one pass: bounds the memory (0: 8192 for the whole batch)"},
 
     {"chat", FLAG_SWITCH, AT(chat), INPUT, 0, 0, "0",

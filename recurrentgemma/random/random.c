@@ -28,27 +28,27 @@ static const struct preset {
 
 enum { MODEL = 1, FILES = 2 };
 #define AT(field) FLAG_AT(options, field)
-#define MANY 1e9
+#define NO_LIMIT 1e9
 #define AS_PRESET " (0: as the preset)"
 
 static const flag rows[] = {
     {"preset", FLAG_WORD, AT(preset), MODEL, 0, 0, "tiny",
      "2b or 9b, as published, or tiny: what the options below start from"},
     {"layers", FLAG_LONG, AT(layers), MODEL, 0, 10000, "0", "layers" AS_PRESET},
-    {"channels", FLAG_LONG, AT(channels), MODEL, 0, MANY, "0",
+    {"channels", FLAG_LONG, AT(channels), MODEL, 0, NO_LIMIT, "0",
      "width of the residual stream" AS_PRESET},
-    {"heads", FLAG_LONG, AT(heads), MODEL, 0, MANY, "0",
+    {"heads", FLAG_LONG, AT(heads), MODEL, 0, NO_LIMIT, "0",
      "query heads, also blocks of the gates" AS_PRESET},
-    {"kv-heads", FLAG_LONG, AT(kv_heads), MODEL, 1, MANY, "1", "key and value heads"},
+    {"kv-heads", FLAG_LONG, AT(kv_heads), MODEL, 1, NO_LIMIT, "1", "key and value heads"},
     {"head-dim", FLAG_LONG, AT(head_dim), MODEL, 0, 256, "0",
      "channels of a head (0: as the preset; with --channels or --heads their quotient)"},
-    {"hidden", FLAG_LONG, AT(hidden), MODEL, 0, MANY, "0", "width of the MLP" AS_PRESET},
-    {"vocab", FLAG_LONG, AT(vocab), MODEL, 0, MANY, "0", "tokens" AS_PRESET},
-    {"recurrent", FLAG_LONG, AT(recurrent), MODEL, 0, MANY, "0",
+    {"hidden", FLAG_LONG, AT(hidden), MODEL, 0, NO_LIMIT, "0", "width of the MLP" AS_PRESET},
+    {"vocab", FLAG_LONG, AT(vocab), MODEL, 0, NO_LIMIT, "0", "tokens" AS_PRESET},
+    {"recurrent", FLAG_LONG, AT(recurrent), MODEL, 0, NO_LIMIT, "0",
      "recurrent channels (0: as the preset, or with --channels the same)"},
     {"conv-width", FLAG_LONG, AT(conv_width), MODEL, 2, 8, "4",
      "inputs that the temporal convolution covers"},
-    {"window", FLAG_LONG, AT(window), MODEL, 0, MANY, "0",
+    {"window", FLAG_LONG, AT(window), MODEL, 0, NO_LIMIT, "0",
      "keys before its own that a token sees" AS_PRESET},
     {"blocks", FLAG_WORD, AT(blocks), MODEL, 0, 0, "rra",
      "kinds of layers, repeated: r recurrent, a attention"},

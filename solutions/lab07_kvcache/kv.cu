@@ -7,7 +7,7 @@
 #include "cuda/vec.cuh"
 #include "kvcache.h"
 
-constexpr int THREADS = 256;     // of a block
+enum { THREADS = 256 };           // of a block
 typedef vec<unsigned, 4> vec16;  // 16 bytes, one access of a thread
 
 /* --- 07.1: kv_append ---------------------------------------------------------------- */
