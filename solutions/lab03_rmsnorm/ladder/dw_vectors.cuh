@@ -1,5 +1,8 @@
 /* dw_vectors.cuh - for the rungs from 03_vector.cu on: the partial sums of dw by vectors,
  * and whether vectors are possible. */
+#ifndef DW_VECTORS_CUH
+#define DW_VECTORS_CUH
+#include "cuda/vec.cuh"
 
 /* A thread owns N neighbouring columns. */
 template <typename E, int N>
@@ -24,3 +27,5 @@ template <typename E, typename... P> static bool use_vectors(int C, const P *...
 {
     return is_aligned(16, p...) && C % VEC16<E> == 0;
 }
+
+#endif
