@@ -2,7 +2,7 @@
 # demo.
 #   make build/cpu/recurrentgemma-example    the engine in a program of your own
 #   make build/cpu/recurrentgemma-random     writes model folders with random weights
-#   SENTENCEPIECE=/prefix                    its include/ and lib/, if not the system's
+#   SENTENCEPIECE=/prefix                    its include/ and lib/, if not the system's; none: without
 ENGINE := $(call objects,$(wildcard recurrentgemma/engine/*.c)) $(B)/kernels.o $(WB)
 
 $(B)/recurrentgemma: $(call objects,$(wildcard recurrentgemma/program/*.c)) $(ENGINE)

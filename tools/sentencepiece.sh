@@ -5,16 +5,17 @@
 #   find     writes OBJECT.libs if the library was installed or removed since last time
 #   compile  writes OBJECT.libs and OBJECT.o
 # CC, CXX, CFLAGS and CXXFLAGS are make's; SENTENCEPIECE=/prefix: not the system's
-# library.
+# library; SENTENCEPIECE=none: build without it.
 set -eu
 flags= libs=
-if [ -n "${SENTENCEPIECE:-}" ]; then
+if [ -n "${SENTENCEPIECE:-}" ] && [ "$SENTENCEPIECE" != none ]; then
     flags=-I$SENTENCEPIECE/include
     libs="-L$SENTENCEPIECE/lib -Xlinker -rpath -Xlinker $(realpath -m "$SENTENCEPIECE")/lib "
 fi
 libs=$libs-lsentencepiece
 printf '#if !__has_include(<sentencepiece_processor.h>)\n#error\n#endif\n' |
     $CXX -E -x c++ $flags - >/dev/null 2>&1 || libs=
+[ "${SENTENCEPIECE:-}" != none ] || libs=
 
 case $1 in
 find) [ "$(cat "$2.libs")" = "$libs" ] || echo "$libs" >"$2.libs" ;;

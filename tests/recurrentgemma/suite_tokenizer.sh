@@ -47,14 +47,14 @@ check_fails "no tokenizer at all" "no tokenizer.model (SentencePiece) and no tok
 
 no_turns() { echo "c -1 48" | "$text" "$1"; }
 check_fails "a model without marks of turns does not chat" "lacks <start_of_turn>" no_turns "$TMP/model2"
-check_fails "nor does a character model" "lacks a piece that begins a text" no_turns "$TMP/characters"
+check_fails "nor does a character model" "lacks a piece that starts a sequence" no_turns "$TMP/characters"
 unknown() { echo "e $(printf '\342\202\254' | od -An -tx1 | tr -d ' ')" | "$text" "$TMP/characters"; }
 check_fails "a character that the vocabulary lacks is shown" "'€' (U+20AC)" unknown
 
 # --- a computer without the library -----------------------------------------------------
 without=$TMP/build/tests/recurrentgemma/text
 bare() { make -s BACKEND="$BACKEND" BUILD="$TMP/build" "$without" "$@"; }
-check_says "built without SentencePiece, which is said" "no SentencePiece library" bare HAVE_SENTENCEPIECE=false
+check_says "built without SentencePiece, which is said" "no SentencePiece library" bare SENTENCEPIECE=none
 check_fails "a tokenizer.model then asks for it" "built without SentencePiece" "$without" "$TMP/model0"
 check "characters need none" "$without" "$TMP/characters"
 check "the library comes later: built with it" bare
