@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 
+#include "orphans.h"
 #include "protocol.h"
 #include "sandbox.h"
 #include "util.h"
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -60,8 +60,9 @@ become(const struct process *p, int socket, int output, pid_t parent)
 {
     struct sandbox box = {
         .program = p->program,
-        .device = p->device,
+        .profile = p->device ? PROFILE_LAB_GPU : PROFILE_LAB,
         .last_fd = WIRE_FD,
+        .partly = true,
         .memory = 4 * p->memory}; /* mapped bytes; child.c watches the resident ones */
     char *argv[] = {p->program, NULL};
     const char *step = "";
@@ -105,29 +106,6 @@ void process_start(struct process *p)
 }
 
 /* --- end ---------------------------------------------------------------------------- */
-
-/* Kills the processes that the learner's code left behind: they are children of ours,
- * since we are a subreaper (PR_SET_CHILD_SUBREAPER). */
-static void kill_orphans(void)
-{
-    char text[4096], *next = text, *end;
-    for (int round = 0; round < 20; round++) {
-        char *path = text_of("/proc/self/task/%d/children", (int)getpid());
-        size_t n = 0;
-        FILE *f = fopen(path, "re");
-        free(path);
-        if (f) n = fread(text, 1, sizeof text - 1, f), fclose(f);
-        text[n] = 0;
-        if (!strtol(text, NULL, 10)) return;
-        for (next = text; *next; next = end) {
-            long pid = strtol(next, &end, 10);
-            if (end == next) break;
-            if (pid <= 0) continue;
-            kill((pid_t)pid, SIGKILL);
-            waitpid((pid_t)pid, NULL, 0);
-        }
-    }
-}
 
 /* Reads what the command prints until it exits or the time is over. true: it has
  * exited. */
