@@ -144,7 +144,7 @@ class Sandbox:
                         *map(str, limits(settings.backend))]
         if told.returncode:
             self.command.append("--no-sandbox")
-        self.folder = source.src
+        self.folder, self.made = source.src, source.made
 
     def run(self, *command, reads=()):
         """(exit code, output and messages) of a program."""
@@ -160,7 +160,8 @@ class Sandbox:
 
     def clean(self, text):
         """Messages without control characters, and with paths as the learner knows them."""
-        text = text.replace(f"{self.folder}/", "").replace(f"{ROOT}/", "")
+        for folder in (self.folder, self.made, ROOT):
+            text = text.replace(f"{folder}/", "")
         return "".join(c if c.isprintable() or c in "\n\t" else "." for c in text)
 
     def tool(self, *command, reads=()):
@@ -363,6 +364,8 @@ def build(a, source, settings):
     names, found, files = check(source, settings, sandbox, functions)
     defined = [f for f in functions if f in names]
     missing = [f for f in functions if f not in names]
+    for breach in found:
+        sys.stderr.write(f"{a.lab}: contract breach: {breach['symbol']}: {breach['why']}\n")
     made = link(source, settings, sandbox, functions, defined)
     about = {
         "lab": source.folder,
@@ -384,8 +387,6 @@ def build(a, source, settings):
     if missing:
         more = f" … and {len(missing) - 3} more" if len(missing) > 3 else ""
         print(f"{a.lab}: not in this file: {' '.join(missing[:3])}{more}")
-    for breach in found:
-        sys.stderr.write(f"{a.lab}: contract breach: {breach['symbol']}: {breach['why']}\n")
 
 
 def main():

@@ -170,11 +170,6 @@ def own_templates(obj, out, tool):
         os.remove(out + ".weak")
 
 
-# What would run before or after main.
-STARTS = [f"--remove-section={name}*" for name in
-          (".preinit_array", ".init_array", ".fini_array", ".ctors", ".dtors")]
-
-
 def isolate(objects, out, functions, tool=run, without_starts=False):
     """Joins the objects of one lab into `out`, in which only `functions` are visible. tool:
     runs a program that reads them; without_starts: nothing of them runs before main.
@@ -192,7 +187,10 @@ def isolate(objects, out, functions, tool=run, without_starts=False):
     for obj, part in zip(objects, parts):
         own_templates(obj, part, tool)
     tool(LD, "-r", "-o", joined, *parts)
-    tool(OBJCOPY, *(STARTS if without_starts else []), f"--keep-global-symbols={keep}",
+    # A linker knows what runs before and after main by the names of these sections.
+    starts = {s.name for s in elf.read(joined).sections if s.name.startswith(elf.POINTERS)}
+    unused = [f"--rename-section={name}=.unused{i}" for i, name in enumerate(sorted(starts))]
+    tool(OBJCOPY, *(unused if without_starts else []), f"--keep-global-symbols={keep}",
          joined, str(out))
     for path in (joined, keep, *parts):
         os.remove(path)

@@ -69,10 +69,13 @@ def copy_file(path, to, room):
         if os.path.islink(path):
             raise Refused(f"{shown} is a symbolic link: hand in the file itself") from None
         raise Refused(f"{shown} cannot be read: {e.strerror}") from None
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise Refused(f"{shown} is not a regular file: hand in a .cu file")
-        data = file.read(room + 1)
+    regular = stat.S_ISREG(os.fstat(fd).st_mode)
+    data = b""
+    while regular and len(data) <= room and (part := os.read(fd, room + 1)):
+        data += part
+    os.close(fd)
+    if not regular:
+        raise Refused(f"{shown} is not a regular file: hand in a .cu file")
     if len(data) > room:
         raise Refused(f"{shown}: the sources are larger than {BYTES >> 20} MB in all")
     to.write_bytes(data)

@@ -60,8 +60,8 @@ make_file() { # FILE: make lab03 FILE=
 # A source with the naive forward kernel; stdin goes in front of it.
 source_with() { { cat; cat "$TMP/in/naive.cu"; } >"$1"; }
 
-attacks() {
-    s=$TMP/s; rm -rf "$s"; mkdir "$s"; chmod 777 "$s"
+names() {
+    s=$TMP/s; rm -rf "$s"; mkdir "$s"
     naive="Score: 6/6"
 
     # --- names ------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ attacks() {
     cp solutions/lab03_rmsnorm/* "$s/d/" 2>/dev/null
     cat "$s"/d/*.cu >"$s/d/bob.cu"; rm "$s"/d/rmsnorm*.cu
     cp "$TMP/in/naive.cu" "$s/d/[b]ob.cu"
-    check_says "$who: a pattern is no name" "Score: 35/100" grade "$s/d/[b]ob.cu"
+    check_fails "$who: a pattern is no name" "Score: 35/100" grade "$s/d/[b]ob.cu"
     rm -rf "${s:?}/d"; mkdir -p "$s/d/sub"; cp "$TMP/in/naive.cu" "$s/d/a:b.cu"
     printf '$(shell touch %s/pwned)\n' "$s" >"$s/d/sub/evil.d"
     source_with "$s/d/x.cu" <<<'#include "sub/evil.d"'
@@ -97,8 +97,12 @@ attacks() {
     mkdir -p "$s/returned/labs/lab03_rmsnorm"
     cp "$TMP/in/naive.cu" "$s/returned/labs/lab03_rmsnorm/rmsnorm.cu"
     printf 'all lab03 grader:\n\ttouch %s/pwned\n' "$s" | tee "$s/returned/GNUmakefile" >"$s/returned/Makefile"
-    check_says "$who: a returned tree with make files of its own" "Score: 35/100" grade "$s/returned"
+    check_fails "$who: a returned tree with make files of its own" "Score: 35/100" grade "$s/returned"
     check "$who: its make files were not run" test ! -e "$s/pwned"
+}
+
+attacks() {
+    s=$TMP/s; rm -rf "$s"; mkdir "$s"; chmod 777 "$s"
 
     # --- files that are not the submission's ---------------------------------------------------
     reads() { # "what" "words": of the source on stdin
@@ -149,22 +153,27 @@ E2
         check_fails "$who: $1" "contract breach: $2" last "$s/x.cu"
         check "$who: $1: no points" grep -q "^Score: 0/100" "$TMP/said"
     }
-    breach ".incbin in pieces" asm <<<'#define A(x, y) asm(x y);
-A(".inc", "bin \"/etc/passwd2\"" "; .text")' 2>/dev/null || true
-    breach "assembly for the host" asm <<<'static void f() { __asm__("nop"); } void (*p)() = f;'
-    breach "machine code as bytes" asm <<<'asm(".text; .byte 0xc3");'
+    # The translator knows the word asm; a hostile source puts it together elsewhere.
+    paste='#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)'
+    reads ".incbin in pieces" "unable to include" <<<"$paste
+PASTE(as, m)(\".inc\" \"bin \\\"$tree/solutions/lab03_rmsnorm/rmsnorm.cu\\\"\");"
+    breach "assembly for the host" asm <<<"$paste
+static void f() { PASTE(__as, m__)(\"nop\"); } void (*p)() = f;"
+    breach "machine code as bytes" asm <<<"$paste
+PASTE(__as, m)(\".text; .byte 0xc3\");"
     breach "a table of bytes in the code" . <<<'__attribute__((section(".text"), used)) static const unsigned char code[] = {0xc3, 1, 2};'
     breach "code in .init" .init <<<'__attribute__((section(".init"), used)) static void f() {}'
-    breach "a constructor by section" .init_array <<<'static void f() {}
-__attribute__((section(".init_array"), used)) static void (*p)() = f;' 2>/dev/null || true
+    breach "a constructor by section" "f" <<<'static void f() {}
+__attribute__((section(".init_array"), used)) static void (*p)() = f;'
     breach "a constructor called frame_dummy_1" frame_dummy_1 \
         <<<'static int seen; __attribute__((constructor)) static void frame_dummy_1() { seen = 1; } int *p = &seen;'
     breach "a constructor behind <iostream>" before <<<'#include <iostream>
 static int seen; __attribute__((constructor)) static void before() { seen = 1; } int *p = &seen;'
     rm -rf "${s:?}/two"; mkdir "$s/two"
     source_with "$s/two/a.cu" <<<'extern "C" int cublasCreate_v2(void **); void *h; int r = 0; int make_handle() { return cublasCreate_v2(&h); }'
-    echo 'static __attribute__((used, noinline)) int cublasCreate_v2_(void) { return 0; }
-static int local(void) __asm__("cublasCreate_v2"); static int local(void) { return 1; } int (*keep)(void) = local;' >"$s/two/b.cu"
+    { echo "$paste"; echo 'static __attribute__((used, noinline)) int cublasCreate_v2_(void) { return 0; }
+static int local(void) PASTE(__as, m__)("cublasCreate_v2"); static int local(void) { return 1; } int (*keep)(void) = local;'; } >"$s/two/b.cu"
     check_fails "$who: a local name of another file hides nothing" "contract breach: cublasCreate_v2" last "$s/two"
 
     # --- sources that take the machine ----------------------------------------------------------
@@ -181,9 +190,8 @@ static int local(void) __asm__("cublasCreate_v2"); static int local(void) { retu
     rm -rf "${s:?}/many"; mkdir "$s/many"; for i in $(seq 70); do echo >"$s/many/f$i.cu"; done
     refused "many files" "more than 64" last "$s/many"
     for end in '/* never' '"never' "'n" 'R"x(never'; do
-        source_with "$s/x.cu" <<<"$end"
+        { cat "$TMP/in/naive.cu"; echo "$end"; } >"$s/x.cu"
         refused "an unterminated $end" "" last "$s/x.cu"
-        head -c $((RANDOM % 3000 + 500)) "$TMP/in/naive.cu" >"$s/cut.cu"
     done
     refused "no file" "no such file" last "$s/none.cu"
     source_with "$s/self.cu" <<<'#include "self.cu"'
@@ -202,7 +210,7 @@ constexpr unsigned x = S<800>::v;'
     unset BUILD_SECONDS BUILD_MEMORY
 
     # --- what is left over ----------------------------------------------------------------------
-    check_says "$who: an honest one afterwards" "Score: 35/100" grade "$TMP/in/naive.cu"
+    check_fails "$who: an honest one afterwards" "Score: 35/100" grade "$TMP/in/naive.cu"
     check "$who: with a seed of its own" sh -c "! grep -q 'seed 0x5eed ' '$TMP/said'"
     check "$who: no private folder is left" sh -c "! find \"\${TMPDIR:-/tmp}\" -maxdepth 1 -name 'warpbook-*' -user \$(as=${account:-$(id -u)}; echo \$as) | grep ."
     check "$who: no source of a student is in the build folder" sh -c \
@@ -210,6 +218,7 @@ constexpr unsigned x = S<800>::v;'
 }
 
 account='' who=$(id -un)
+names
 attacks
 if [ "$(id -u)" = 0 ]; then
     account=65534 who=nobody
