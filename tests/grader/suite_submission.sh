@@ -156,7 +156,7 @@ E2
     # The translator knows the word asm; a hostile source puts it together elsewhere.
     paste='#define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)'
-    reads ".incbin in pieces" "unable to include" <<<"$paste
+    reads ".incbin in pieces" "file not found" <<<"$paste
 PASTE(as, m)(\".inc\" \"bin \\\"$tree/solutions/lab03_rmsnorm/rmsnorm.cu\\\"\");"
     breach "assembly for the host" asm <<<"$paste
 static void f() { PASTE(__as, m__)(\"nop\"); } void (*p)() = f;"
