@@ -141,8 +141,20 @@ size_t workspace_bytes(const struct call *c)
 
 static void fill(unsigned char *p, size_t bytes, uint16_t pattern)
 {
-    for (size_t i = 0; i < bytes; i++)
-        p[i] = (unsigned char)(i & 1 ? pattern >> 8 : pattern);
+    for (size_t i = 0; i + 1 < bytes; i += 2)
+        memcpy(p + i, &pattern, 2); /* little-endian, as the grader's patterns are */
+    if (bytes % 2) p[bytes - 1] = (unsigned char)pattern;
+}
+
+/* on: host code cannot touch device memory. The harness itself copies with the guard off:
+ * the back end would otherwise change the protection for every copy. */
+static void guard(int on)
+{
+#if CPU_BACKEND
+    wbcpu_guard(on);
+#else
+    (void)on;
+#endif
 }
 
 static void need_staging(size_t bytes)
@@ -181,6 +193,7 @@ static void refill(unsigned char *base, size_t bytes, const void *data, uint16_t
 static void refill_all(struct call *c)
 {
     const unsigned char *data = inputs;
+    guard(0);
     for (uint32_t i = 0; i < c->wire->buffers; i++) {
         const struct wire_buffer *b = &c->wire->buffer[i];
         refill(c->base[i], b->bytes, b->filled ? data : NULL, FILL_POISON);
@@ -188,6 +201,7 @@ static void refill_all(struct call *c)
     }
     refill(c->work, c->work_bytes, NULL, FILL_WORKSPACE);
     cuda(cudaDeviceSynchronize(), "cannot fill the buffers");
+    guard(1);
 }
 
 static void send_part(const unsigned char *device, size_t bytes)
@@ -208,6 +222,7 @@ static void send_result(struct call *c, const struct wire_result *r)
     send_header(MSG_RESULT, bytes);
     write_all(r, sizeof *r);
     if (r->cuda_error) return;
+    guard(0);
     for (uint32_t i = 0; i < c->wire->buffers; i++)
         send_part(c->base[i], c->wire->buffer[i].bytes + 2 * RED_ZONE);
     send_part(c->work, RED_ZONE);
@@ -344,6 +359,7 @@ static void open_case(struct call *c, const struct adapter *a)
     inputs = malloc(input_bytes + 1);
     if (!inputs) broken("not enough host memory for the data of the case", NULL);
     send_header(MSG_BEGIN, 0);
+    guard(1);
     in_launcher = 1;
     struct wire_ready ready = {a->workspace ? a->workspace(c) : 0};
     in_launcher = 0;
@@ -449,9 +465,6 @@ int main(void)
         struct wire_case wire;
         next_message(&header);
         take(&wire, sizeof wire, &header);
-#if CPU_BACKEND
-        wbcpu_guard(1);
-#endif
         serve(&wire);
     }
 }
