@@ -1,14 +1,15 @@
 /* child.c - the conversation with the lab executable, its child process.
  *
- * The child runs the learner's code. So the grader believes no message without the nonce
- * of the case, and nothing that the code does may cost more than the case at hand: it may
- * crash, hang, exit, print without end or use up the memory.
+ * The child runs the learner's code. So the grader asks one question at a time, accepts
+ * only the answer to it, and nothing that the code does may cost more than the case at
+ * hand: it may crash, hang, exit, print without end or use up memory, threads and time.
  */
 #define _GNU_SOURCE
 #include "child.h"
 
 #include "crash.h"
 #include "process.h"
+#include "usage.h"
 #include "util.h"
 
 #include <errno.h>
@@ -21,73 +22,23 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     OUTPUT_ALLOWED = 4 << 20, /* bytes printed in one case */
     START_SECONDS = 20,       /* CUDA takes a while to initialise */
-    MAX_RESULTS = 64,         /* of one case; the harness sends about a dozen */
-    POLL_MS = 20,             /* how often the memory is checked */
+    POLL_MS = 20,             /* how often the limits are checked */
 };
 
 struct child {
     struct process process;
     struct child_limits limits;
     uint64_t nonce[2];
+    bool used;         /* the learner's code has run in this process */
+    double cpu_before; /* seconds, when this case began */
 };
-
-/* --- one case as bytes -------------------------------------------------------------- */
-
-static unsigned char *make_message(
-    const struct child *c, const struct graded_case *g, const struct case_data *d,
-    uint32_t orders, size_t *bytes)
-{
-    size_t n = sizeof(struct wire_header) + sizeof(struct wire_case);
-    const char *key;
-    json_t *value;
-    for (int b = 0; b < d->buffers; b++)
-        if (d->buffer[b].filled) n += 2 * d->buffer[b].bytes;
-    unsigned char *message = xalloc(n), *data;
-    struct wire_header *h = (struct wire_header *)message;
-    struct wire_case *w = (struct wire_case *)(h + 1);
-    h->kind = MSG_CASE;
-    h->bytes = n - sizeof *h;
-    memcpy(h->nonce, c->nonce, sizeof h->nonce);
-    snprintf(w->name, sizeof w->name, "%s", g->name);
-    snprintf(w->function, sizeof w->function, "%s", d->function);
-    w->dtype = (int32_t)d->dtype;
-    w->seed = d->seed;
-    w->orders = orders;
-    w->workspace_less = g->workspace_less;
-    for (int b = 0; b < d->buffers; b++) {
-        struct wire_buffer *to = &w->buffer[w->buffers++];
-        memcpy(to->name, d->buffer[b].name, sizeof to->name);
-        to->bytes = d->buffer[b].bytes;
-        to->filled = d->buffer[b].filled;
-    }
-    for (int i = 0; i < d->views; i++) {
-        struct wire_arg *to = &w->arg[w->args++];
-        memcpy(to->name, d->view[i].name, sizeof to->name);
-        to->buffer = d->view[i].buffer;
-        to->offset = d->view[i].offset * element_bytes(d->view[i].element);
-    }
-    json_object_foreach (d->scalars, key, value) {
-        struct wire_scalar *to = &w->scalar[w->scalars++];
-        snprintf(to->name, sizeof to->name, "%s", key);
-        to->value = json_number_value(value);
-    }
-    data = (unsigned char *)(w + 1);
-    for (int s = 0; s < 2; s++) {
-        for (int b = 0; b < d->buffers; b++) {
-            if (!d->buffer[b].filled) continue;
-            memcpy(data, d->set[s].bytes[b], d->buffer[b].bytes);
-            data += d->buffer[b].bytes;
-        }
-    }
-    *bytes = n;
-    return message;
-}
 
 /* --- why it ended ------------------------------------------------------------------- */
 
@@ -108,21 +59,36 @@ stop(struct child *c, struct run *run, enum ending ending, const char *format, .
     process_end(&c->process);
 }
 
+/* The program cannot go on, before the learner's code could run. In a process that has
+ * served other cases, that code may be the reason: child_open tries again in a new one. A
+ * constructor that no scan has found may also be, so not every program is believed. */
+static void cannot_begin(struct child *c, struct run *run, const char *why)
+{
+    if (c->used || c->limits.believed)
+        stop(c, run, BROKE, "%s", why);
+    else
+        stop(
+            c, run, ENDED, "%s (if the solution says so too, the exercise is broken)",
+            why);
+}
+
 /* The child has exited or closed its socket. crash: what its signal handler reported;
- * started: the learner's code had begun to run. */
+ * started: it had said HELLO. */
 static void ended(struct child *c, struct run *run, const char *crash, bool started)
 {
+    char text[sizeof run->text];
     int code, status;
     bool exited = process_exited(&c->process, &code, &status);
     if (*crash)
         stop(c, run, CRASHED, "%s", crash);
     else if (!exited)
         stop(c, run, ENDED, "the code closed the connection to the grader");
-    else if (!started && code == CLD_EXITED && status == 127)
-        stop(
-            c, run, BROKE, "cannot start %s (see %s)", c->process.program,
+    else if (!started && code == CLD_EXITED && status == 127) {
+        snprintf(
+            text, sizeof text, "cannot start %s (see %s)", c->process.program,
             c->process.under ? "above" : "what it printed");
-    else if (code == CLD_EXITED)
+        cannot_begin(c, run, text);
+    } else if (code == CLD_EXITED)
         stop(
             c, run, ENDED,
             "the code ended the program (exit code %d) instead of returning", status);
@@ -138,19 +104,26 @@ static void ended(struct child *c, struct run *run, const char *crash, bool star
 
 /* --- messages ----------------------------------------------------------------------- */
 
-/* One conversation: the start of the child (d is NULL), or one case. */
+/* One question and its answer. */
 struct talk {
     struct child *child;
     struct run *run;
-    const struct case_data *d;
-    const unsigned char *message; /* to be sent */
-    size_t bytes, sent;
+    const struct case_data *d;          /* NULL: the start of the child */
+    enum message_kind want;             /* the answer */
+    uint32_t which;                     /* of a RESULT */
+    struct iovec part[MAX_BUFFERS + 2]; /* to be sent: header, payload */
+    int parts, sent;
     struct wire_header header; /* being received: header, then payload */
     unsigned char *payload;
     size_t have;
     char crash[512];
-    bool output_closed, done;
+    bool output_closed, begun, done;
 };
+
+static void add_part(struct talk *t, const void *bytes, size_t n)
+{
+    if (n) t->part[t->parts++] = (struct iovec){(void *)bytes, n};
+}
 
 static size_t full_result_bytes(const struct case_data *d)
 {
@@ -167,58 +140,78 @@ static bool valid(const struct talk *t)
     if (memcmp(h->nonce, t->child->nonce, sizeof h->nonce)) return false;
     switch (h->kind) {
     case MSG_HELLO:
-        return !t->d && h->bytes == 0;
     case MSG_DONE:
-        return t->d && h->bytes == 0;
+        return h->kind == t->want && h->bytes == 0;
+    case MSG_BEGIN:
+        return t->want == MSG_READY && !t->begun && h->bytes == 0;
+    case MSG_READY:
+        return t->want == MSG_READY && t->begun && h->bytes == sizeof(struct wire_ready);
     case MSG_RESULT:
-        return t->d && t->run->results < MAX_RESULTS &&
-               (h->bytes == sizeof(struct wire_result) ||
-                h->bytes == full_result_bytes(t->d));
+        return t->want == MSG_RESULT && (h->bytes == sizeof(struct wire_result) ||
+                                         h->bytes == full_result_bytes(t->d));
     case MSG_CRASH:
         return h->bytes == sizeof(struct wire_crash);
     case MSG_BROKEN:
-        return h->bytes < 4096;
+        return h->bytes < 256;
     }
     return false;
 }
 
-/* Text from the child goes into the report: no new lines, no escape sequences. */
+static void refuse(struct talk *t)
+{
+    stop(
+        t->child, t->run, ENDED,
+        "something other than the harness wrote to the grader's socket");
+}
+
+/* Text from the child goes into the report. */
 static void make_printable(char *text, size_t bytes)
 {
     text[bytes - 1] = 0;
-    for (; *text; text++)
-        if (*text < ' ' || *text == 127) *text = '.'; /* UTF-8 (negative) too */
+    clean_text(text);
 }
 
-static void keep_result(struct run *run, const unsigned char *payload, size_t bytes)
+static void keep_result(struct talk *t)
 {
-    struct result r = {.size = bytes - sizeof r.head};
-    const struct result *first = run->results ? &run->result[0] : NULL;
-    memcpy(&r.head, payload, sizeof r.head);
+    struct result r = {.present = true};
+    const struct result *same = &t->run->result[same_data(t->which)];
+    size_t bytes = t->header.bytes - sizeof r.head;
+    memcpy(&r.head, t->payload, sizeof r.head);
     make_printable(r.head.cuda_message, sizeof r.head.cuda_message);
-    payload += sizeof r.head;
-    if (r.size && first && first->size == r.size &&
-        !memcmp(payload, first->bytes, r.size)) {
-        r.as_first = true; /* as most are: no need for a dozen copies */
-    } else if (r.size) {
-        r.bytes = xalloc(r.size);
-        memcpy(r.bytes, payload, r.size);
+    if (r.head.which != t->which || (r.head.cuda_error != 0) != (bytes == 0)) {
+        refuse(t);
+        return;
     }
-    run->result = realloc(run->result, (run->results + 1) * sizeof r);
-    if (!run->result) fatal(EXIT_BROKEN, "out of memory");
-    run->result[run->results++] = r;
+    const unsigned char *from = t->payload + sizeof r.head;
+    if (bytes && same->bytes && !memcmp(from, same->bytes, bytes)) {
+        r.bytes = same->bytes, r.shared = true; /* as most are */
+    } else if (bytes) {
+        r.bytes = xalloc(bytes);
+        memcpy(r.bytes, from, bytes);
+    }
+    t->run->result[t->which] = r;
+    t->done = true;
 }
 
 static void handle(struct talk *t)
 {
     struct wire_crash crash;
+    struct wire_ready ready;
     switch (t->header.kind) {
     case MSG_HELLO:
     case MSG_DONE:
         t->done = true;
         break;
+    case MSG_BEGIN:
+        t->begun = t->child->used = true;
+        break;
+    case MSG_READY:
+        memcpy(&ready, t->payload, sizeof ready);
+        if (ready.workspace > t->run->workspace) t->run->workspace = ready.workspace;
+        t->done = true;
+        break;
     case MSG_RESULT:
-        keep_result(t->run, t->payload, t->header.bytes);
+        keep_result(t);
         break;
     case MSG_CRASH: /* the process ends after this message */
         memcpy(&crash, t->payload, sizeof crash);
@@ -227,7 +220,10 @@ static void handle(struct talk *t)
         break;
     case MSG_BROKEN:
         make_printable((char *)t->payload, t->header.bytes + 1);
-        stop(t->child, t->run, BROKE, "%s", (char *)t->payload);
+        if (t->begun || t->want == MSG_RESULT || t->want == MSG_DONE)
+            stop(t->child, t->run, CRASHED, "%s", (char *)t->payload);
+        else
+            cannot_begin(t->child, t->run, (char *)t->payload);
         break;
     }
     free(t->payload);
@@ -235,39 +231,47 @@ static void handle(struct talk *t)
     t->have = 0;
 }
 
-/* Receives as much of one message as has arrived. */
-static void receive(struct talk *t)
+/* Receives as much of one message as has arrived. true: there may be more. */
+static bool receive_part(struct talk *t)
 {
     size_t head = sizeof t->header;
     char *to = t->have < head ? (char *)&t->header + t->have
                               : (char *)t->payload + (t->have - head);
     size_t want = t->have < head ? head - t->have : head + t->header.bytes - t->have;
     ssize_t n = recv(t->child->process.socket, to, want, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (n <= 0) {
         ended(t->child, t->run, t->crash, t->d != NULL);
-        return;
+        return false;
     }
     t->have += (size_t)n;
-    if (t->have < head) return;
+    if (t->have < head) return true;
     if (!t->payload) {
         if (!valid(t)) {
-            stop(
-                t->child, t->run, ENDED,
-                "something other than the harness wrote to the grader's socket");
-            return;
+            refuse(t);
+            return false;
         }
         t->payload = xalloc(t->header.bytes + 1); /* text ends with a 0 */
     }
-    if (t->have == head + t->header.bytes) handle(t);
+    if (t->have < head + t->header.bytes) return true;
+    handle(t);
+    return t->child->process.pid && !t->done;
 }
 
 static void send_more(struct talk *t)
 {
-    ssize_t n = send(
-        t->child->process.socket, t->message + t->sent, t->bytes - t->sent, MSG_NOSIGNAL);
-    if (n > 0) t->sent += (size_t)n; /* an error will show when receiving */
-    if (n < 0 && errno != EAGAIN && errno != EINTR) t->sent = t->bytes;
+    struct msghdr m = {
+        .msg_iov = t->part + t->sent, .msg_iovlen = (size_t)(t->parts - t->sent)};
+    ssize_t n = sendmsg(t->child->process.socket, &m, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        t->sent = t->parts; /* the error will show when receiving */
+    for (; n > 0 && t->sent < t->parts; t->sent++) {
+        struct iovec *v = &t->part[t->sent];
+        size_t part = (size_t)n < v->iov_len ? (size_t)n : v->iov_len;
+        v->iov_base = (char *)v->iov_base + part;
+        v->iov_len -= part, n -= (ssize_t)part;
+        if (v->iov_len) break;
+    }
 }
 
 /* Reads what was printed: keeps the beginning, counts the rest. */
@@ -293,37 +297,76 @@ static void read_output(struct talk *t)
     if (n == 0) t->output_closed = true;
 }
 
-static void check_limits(struct talk *t, double started, double seconds)
+static void check_time(struct talk *t, const struct usage *u)
 {
-    size_t most = t->child->limits.memory;
-    if (now() - started > seconds)
+    struct child *c = t->child;
+    const struct child_limits *l = &c->limits;
+    double cpu = t->run->cpu_seconds + u->cpu_seconds - c->cpu_before;
+    double wall = now() - t->run->started, most = l->seconds;
+    if (!t->d) most += START_SECONDS;
+    if (l->deadline > 0 && now() > l->deadline)
         stop(
-            t->child, t->run, TIMED_OUT,
-            "no answer within %.3g s: stopped (an endless loop? a barrier that some "
-            "threads never reach?)",
-            seconds);
-    else if (most && process_memory(&t->child->process) > most)
+            c, t->run, TIMED_OUT, "the whole grade took longer than %.3g s: stopped",
+            l->whole_seconds);
+    else if (t->d && cpu > l->cpu_seconds)
         stop(
-            t->child, t->run, TOO_MUCH_MEMORY, "used more than %zu MB of memory: stopped",
-            most >> 20);
+            c, t->run, TIMED_OUT,
+            "no answer within %.3g s of CPU time: stopped (an endless loop?)",
+            l->cpu_seconds);
+    else if (wall > most)
+        stop(
+            c, t->run, TIMED_OUT,
+            "no answer within %.3g s: stopped (a barrier that some threads never reach? "
+            "waiting for something?)",
+            most);
 }
 
-static void converse(struct talk *t, double seconds)
+static void check_limits(struct talk *t)
+{
+    struct child *c = t->child;
+    const struct child_limits *l = &c->limits;
+    struct usage u = {.cpu_seconds = c->cpu_before};
+    process_usage(&c->process, &u); /* if it has ended, receiving will tell */
+    if (l->memory && u.memory > l->memory)
+        stop(
+            c, t->run, TOO_MUCH_MEMORY, "used more than %zu MB of memory: stopped",
+            l->memory >> 20);
+    else if (l->threads && u.threads > l->threads)
+        stop(
+            c, t->run, CRASHED, "runs %d threads, more than %d: stopped", u.threads,
+            l->threads);
+    else if (t->done && t->d && l->idle_threads && u.threads > l->idle_threads)
+        stop(
+            c, t->run, CRASHED,
+            "%d threads still run after the call, the program's own are %d: kernels do "
+            "the work",
+            u.threads, l->idle_threads);
+    else
+        check_time(t, &u);
+}
+
+/* Sends the question, waits for the answer. true: it came. */
+static bool converse(struct talk *t)
 {
     struct process *p = &t->child->process;
-    double started = now();
+    double checked = now();
     while (!t->done && p->pid) {
         struct pollfd fd[2] = {
             {p->socket, POLLIN, 0}, {t->output_closed ? -1 : p->output, POLLIN, 0}};
-        if (t->sent < t->bytes) fd[0].events |= POLLOUT;
+        if (t->sent < t->parts) fd[0].events |= POLLOUT;
         poll(fd, 2, POLL_MS);
         if (fd[1].revents) read_output(t);
         if (p->pid && fd[0].revents & POLLOUT) send_more(t);
-        if (p->pid && fd[0].revents & (POLLIN | POLLHUP | POLLERR)) receive(t);
-        if (p->pid && !t->done) check_limits(t, started, seconds);
+        if (p->pid && fd[0].revents & (POLLIN | POLLHUP | POLLERR))
+            while (receive_part(t))
+                continue;
+        if (!p->pid || (!t->done && now() - checked < 1e-3 * POLL_MS)) continue;
+        check_limits(t);
+        checked = now();
     }
     if (p->pid && !t->output_closed) read_output(t);
     free(t->payload);
+    return p->pid && t->run->ending == RAN;
 }
 
 /* --- what the rest of the grader calls ---------------------------------------------- */
@@ -341,49 +384,124 @@ struct child *child_new(
     return c;
 }
 
-static void new_nonce(struct child *c)
+/* The header of a question, with a new nonce. */
+static void
+begin_talk(struct talk *t, struct wire_header *h, enum message_kind kind, size_t bytes)
 {
+    struct child *c = t->child;
     if (getrandom(c->nonce, sizeof c->nonce, 0) != sizeof c->nonce)
         fatal(EXIT_BROKEN, "cannot get random numbers: %s", strerror(errno));
+    *h = (struct wire_header){.kind = kind, .bytes = bytes};
+    memcpy(h->nonce, c->nonce, sizeof c->nonce);
+    add_part(t, h, sizeof *h);
 }
 
-static void start(struct child *c, struct run *run)
+static bool start(struct child *c, struct run *run)
 {
-    struct wire_header hello = {.kind = MSG_HELLO};
-    struct talk t = {.child = c, .run = run};
+    struct wire_header hello;
+    struct talk t = {.child = c, .run = run, .want = MSG_HELLO};
+    struct usage u = {0};
+    c->used = false;
     process_start(&c->process);
-    new_nonce(c);
-    memcpy(hello.nonce, c->nonce, sizeof c->nonce);
-    /* an error will show when receiving */
-    (void)!send(c->process.socket, &hello, sizeof hello, MSG_NOSIGNAL);
-    converse(&t, START_SECONDS + c->limits.seconds);
-    if (run->ending == TIMED_OUT)
+    begin_talk(&t, &hello, MSG_HELLO, 0);
+    bool started = converse(&t);
+    bool grade_over = c->limits.deadline > 0 && now() > c->limits.deadline;
+    if (run->ending == TIMED_OUT && !grade_over)
         snprintf(
             run->text, sizeof run->text,
             "does not start: does code run before main (a static constructor)?");
-    else if (run->ending != RAN && c->process.under)
+    else if (run->ending != RAN && !grade_over && c->process.under)
         under_failed(c->process.under, run->text);
+    if (started) process_usage(&c->process, &u);
+    c->cpu_before = u.cpu_seconds;
+    return started;
 }
 
-void child_case(
-    struct child *c, const struct graded_case *g, const struct case_data *d,
-    uint32_t orders, struct run *run)
+static struct wire_case make_case(const struct graded_case *g, const struct case_data *d)
 {
-    double started = now();
-    memset(run, 0, sizeof *run);
-    if (!c->process.pid) start(c, run);
-    if (run->ending == RAN) {
-        struct talk t = {.child = c, .run = run, .d = d};
-        new_nonce(c);
-        unsigned char *message = make_message(c, g, d, orders, &t.bytes);
-        t.message = message;
-        converse(&t, c->limits.seconds);
-        free(message);
+    struct wire_case w = {
+        .dtype = (int32_t)d->dtype, .workspace_less = g->workspace_less};
+    const char *key;
+    json_t *value;
+    memcpy(w.function, d->function, sizeof w.function);
+    for (int b = 0; b < d->buffers; b++) {
+        struct wire_buffer *to = &w.buffer[w.buffers++];
+        memcpy(to->name, d->buffer[b].name, sizeof to->name);
+        to->bytes = d->buffer[b].bytes;
+        to->filled = d->buffer[b].filled;
     }
-    if (run->ending == RAN && run->results &&
-        run->result[run->results - 1].head.cuda_error)
-        process_end(&c->process); /* after a CUDA error nothing works in that process */
-    run->seconds = now() - started;
+    for (int i = 0; i < d->views; i++) {
+        struct wire_arg *to = &w.arg[w.args++];
+        memcpy(to->name, d->view[i].name, sizeof to->name);
+        to->buffer = d->view[i].buffer;
+        to->offset = d->view[i].offset * element_bytes(d->view[i].element);
+    }
+    json_object_foreach(d->scalars, key, value) {
+        struct wire_scalar *to = &w.scalar[w.scalars++];
+        snprintf(to->name, sizeof to->name, "%s", key);
+        to->value = json_number_value(value);
+    }
+    return w;
+}
+
+bool child_open(
+    struct child *c, const struct graded_case *g, const struct case_data *d,
+    struct run *run)
+{
+    struct wire_case w = make_case(g, d);
+    struct wire_header h;
+    for (;;) {
+        struct talk t = {.child = c, .run = run, .d = d, .want = MSG_READY};
+        struct usage u = {0};
+        bool fresh = !c->process.pid;
+        if (fresh && !start(c, run)) return false;
+        process_usage(&c->process, &u);
+        c->cpu_before = u.cpu_seconds;
+        begin_talk(&t, &h, MSG_CASE, sizeof w);
+        add_part(&t, &w, sizeof w);
+        if (converse(&t)) return true;
+        if (run->ending != BROKE || fresh) return false;
+        run->ending = RAN; /* perhaps the code of an earlier case was the reason */
+    }
+}
+
+bool child_call(
+    struct child *c, const struct case_data *d, struct wire_call call,
+    const unsigned char *const bytes[], struct run *run)
+{
+    struct talk t = {
+        .child = c, .run = run, .d = d, .want = MSG_RESULT, .which = call.which};
+    struct wire_header h;
+    size_t n = sizeof call;
+    for (int b = 0; b < d->buffers; b++)
+        if (d->buffer[b].filled) n += d->buffer[b].bytes;
+    run->call = call.which;
+    begin_talk(&t, &h, MSG_CALL, n);
+    add_part(&t, &call, sizeof call);
+    for (int b = 0; b < d->buffers; b++)
+        if (d->buffer[b].filled) add_part(&t, bytes[b], d->buffer[b].bytes);
+    if (!converse(&t)) return false;
+    if (run->result[call.which].head.cuda_error)
+        child_stop(c); /* after a CUDA error nothing works in that process */
+    return true;
+}
+
+bool child_close(struct child *c, const struct case_data *d, struct run *run)
+{
+    struct talk t = {.child = c, .run = run, .d = d, .want = MSG_DONE};
+    struct wire_header h;
+    struct usage u = {.cpu_seconds = c->cpu_before};
+    if (!c->process.pid) return true;
+    begin_talk(&t, &h, MSG_END, 0);
+    if (!converse(&t)) return false;
+    process_usage(&c->process, &u);
+    run->cpu_seconds += u.cpu_seconds - c->cpu_before;
+    return true;
+}
+
+void child_stop(struct child *c)
+{
+    process_end(&c->process);
 }
 
 void child_free(struct child *c)
@@ -395,8 +513,7 @@ void child_free(struct child *c)
 
 void run_free(struct run *run)
 {
-    for (size_t i = 0; i < run->results; i++)
-        free(run->result[i].bytes);
-    free(run->result);
+    for (uint32_t i = 0; i < CALLS; i++)
+        if (!run->result[i].shared) free(run->result[i].bytes);
     free(run->output);
 }
