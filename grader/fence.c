@@ -1,12 +1,13 @@
 /* fence.c - runs a command in the sandbox of sandbox.h: a compiler on sources that are not
  * trusted, or a program for the tests. `fence --help` describes the command line.
  *
- * This process supervises: it waits, stops the command at the time limit, and kills what
- * the command leaves behind.
+ * The process that is called waits for a second one, which starts the command, stops it at
+ * the limits, and kills what it leaves behind.
  */
 #define _GNU_SOURCE
 #include "orphans.h"
 #include "sandbox.h"
+#include "usage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STOPPED = 124, FAILED = 125, MAX_PATHS = 32 };
+enum {
+    STOPPED = 124,
+    FAILED = 125,
+    MAX_PATHS = 32,
+    MAX_THREADS = 256, /* of a lab's program; the fence looks from time to time */
+    MAX_TASKS = 300,   /* processes and threads, in a cgroup */
+    POLL_MS = 20,
+};
 
 static const char help[] =
     "fence [OPTION]... COMMAND ARGUMENT...   runs COMMAND in a sandbox (Landlock, seccomp)\n"
@@ -64,6 +72,7 @@ struct options {
     const char *readable[MAX_PATHS + 1], *writable[MAX_PATHS + 1];
     int reads, writes;
     double seconds;
+    struct cgroup cgroup;
     char program[PATH_MAX];
     char **argv;
 };
@@ -193,6 +202,7 @@ static _Noreturn void become(const struct options *o, pid_t parent, int ready)
     for (int fd = 0; fd <= 2; fd++) /* stdin always, the others if they are closed */
         if (fd == 0 || fcntl(fd, F_GETFD) < 0) dup2(null, fd);
     if (getppid() != parent) _exit(FAILED);
+    if (o->cgroup.tasks[0] && !cgroup_enter(&o->cgroup)) _exit(FAILED);
     sandbox_exec(&o->box, o->argv, make_environment(o), &step);
     dprintf(2, "fence: cannot %s %s: %s\n", step, o->argv[0], strerror(errno));
     _exit(FAILED);
@@ -240,56 +250,107 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Reaps what has ended. true: the command has, and *status is how. */
-static bool ended(pid_t child, int *status)
+/* Has the command ended? It stays unreaped, so that its number, and that of its group,
+ * cannot belong to others yet. Reaps what else has ended. */
+static bool ended(pid_t child)
 {
-    pid_t pid;
-    int how;
-    while ((pid = waitpid(-1, &how, WNOHANG | __WALL)) > 0) {
-        if (WIFSTOPPED(how)) {
-            continue_traced(pid, how);
-        } else if (pid == child) {
-            *status = how;
-            return true;
-        }
+    const int any = WEXITED | WSTOPPED | WNOHANG | __WALL;
+    siginfo_t info;
+    for (;;) {
+        int status = 0;
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, any | WNOWAIT) != 0 || !info.si_pid) return false;
+        bool lives = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
+        if (info.si_pid == child && !lives) return true;
+        waitpid(info.si_pid, &status, WNOHANG | __WALL);
+        if (WIFSTOPPED(status)) continue_traced(info.si_pid, status);
     }
-    return false;
 }
 
-static int supervise(const struct options *o, pid_t child, const sigset_t *signals)
+/* Why the command must be stopped now; NULL: it may go on. */
+static const char *over_limit(const struct options *o, pid_t child, double last)
 {
+    static char why[64];
+    struct usage u = {0};
+    bool lab = o->box.profile != PROFILE_COMPILER; /* one process */
+    if (now() >= last)
+        snprintf(why, sizeof why, "stopped after %g s", o->seconds);
+    else if (!lab || !usage_read(child, &o->cgroup, &u))
+        return NULL;
+    else if (u.threads > MAX_THREADS)
+        snprintf(why, sizeof why, "stopped: more than %d threads", MAX_THREADS);
+    else if (u.memory > o->box.memory)
+        snprintf(why, sizeof why, "stopped: more than %zu MB", o->box.memory >> 20);
+    else
+        return NULL;
+    return why;
+}
+
+static int supervise(struct options *o, pid_t child, const sigset_t *signals)
+{
+    const struct timespec wait = {0, POLL_MS * 1000000};
     double last = now() + o->seconds;
     int status = 0, code = -1;
-    while (!ended(child, &status)) {
-        double left = last - now();
-        struct timespec wait = {
-            (time_t)left, (long)(1e9 * (left - (double)(time_t)left))};
-        if (left <= 0) {
-            fprintf(stderr, "fence: stopped after %g s\n", o->seconds);
-            code = STOPPED;
-            break;
-        }
+    while (code < 0 && !ended(child)) {
         int number = sigtimedwait(signals, NULL, &wait);
-        if (number > 0 && number != SIGCHLD) {
+        const char *why = over_limit(o, child, last);
+        if (why) fprintf(stderr, "fence: %s\n", why);
+        if (why)
+            code = STOPPED;
+        else if (number > 0 && number != SIGCHLD)
             code = 128 + number;
-            break;
-        }
     }
-    kill(-child, SIGKILL); /* its group: all that it started, unless it was not a lab */
-    kill_orphans();
+    kill(-child, SIGKILL); /* its process group */
+    kill(child, SIGKILL);
+    while (waitpid(child, &status, __WALL) < 0 && errno == EINTR)
+        ;
+    kill_orphans(); /* what has left the group */
+    cgroup_remove(&o->cgroup);
     if (code >= 0) return code;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The command's parent: this process ends everything when it gets a signal, which it also
+ * gets if the process that was called is killed. */
+static int guard(struct options *o, const sigset_t *signals, pid_t caller)
+{
+    int ready[2];
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != caller) return FAILED;
+    if (pipe2(ready, O_CLOEXEC) != 0) stop("cannot open a pipe: %s", strerror(errno));
+    cgroup_make(&o->cgroup, MAX_TASKS, o->box.memory + o->box.memory / 8);
+    pid_t parent = getpid(), child = fork();
+    if (child < 0) stop("cannot fork: %s", strerror(errno));
+    if (child == 0) {
+        close(ready[1]);
+        become(o, parent, ready[0]);
+    }
+    if (o->box.learn) trace(child);
+    close(ready[0]);
+    close(ready[1]);
+    return supervise(o, child, signals);
+}
+
+/* Waits for the guard, and passes signals on to it. */
+static int wait_for(pid_t child, const sigset_t *signals)
+{
+    int status, number;
+    while (waitpid(child, &status, WNOHANG) == 0)
+        if (sigwait(signals, &number) == 0 && number != SIGCHLD) kill(child, number);
+    kill_orphans(); /* if it was killed */
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 int main(int argc, char **argv)
 {
     static struct options o = {.seconds = 300};
-    int ready[2];
     sigset_t signals;
     (void)argc;
     o.box = (struct sandbox){
-        .last_fd = 2, .memory = (size_t)4 << 30, .largest_file = 512 << 20};
-    o.box.cpu_seconds = 120;
+        .last_fd = 2,
+        .memory = (size_t)4 << 30,
+        .largest_file = 512 << 20,
+        .cpu_seconds = 120};
     parse(&o, argv + 1);
     find_program(&o);
     o.box.program = o.argv[0] = o.program;
@@ -305,15 +366,7 @@ int main(int argc, char **argv)
         sigaddset(&signals, (int[]){SIGCHLD, SIGINT, SIGTERM, SIGHUP}[i]);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (pipe2(ready, O_CLOEXEC) != 0) stop("cannot open a pipe: %s", strerror(errno));
-    pid_t parent = getpid(), child = fork();
+    pid_t caller = getpid(), child = fork();
     if (child < 0) stop("cannot fork: %s", strerror(errno));
-    if (child == 0) {
-        close(ready[1]);
-        become(&o, parent, ready[0]);
-    }
-    if (o.box.learn) trace(child);
-    close(ready[0]);
-    close(ready[1]);
-    return supervise(&o, child, &signals);
+    return child ? wait_for(child, &signals) : guard(&o, &signals, caller);
 }

@@ -55,27 +55,26 @@ static const uint16_t basic[] = {
 };
 
 /* What compilers, linkers, binutils and a shell between them use too. No call leaves the
- * process group, so that killing the group ends them all. */
+ * process group, so that killing the group ends them all. Landlock does not guard the mode
+ * and the times of files, so none may be changed: a linked program is not executable. */
 static const uint16_t compiler[] = {
     SYS_execve, SYS_wait4, SYS_waitid, SYS_pipe2, SYS_dup, SYS_dup3, SYS_pselect6,
-    SYS_openat, SYS_readlinkat, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_mkdirat,
-    SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_ftruncate, SYS_truncate, SYS_fallocate,
-    SYS_fadvise64, SYS_pwrite64, SYS_copy_file_range, SYS_sendfile, SYS_flock, SYS_fsync,
+    SYS_readlinkat, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_mkdirat,
+    SYS_ftruncate, SYS_fallocate, SYS_fadvise64, SYS_pwrite64, SYS_copy_file_range, SYS_sendfile, SYS_flock, SYS_fsync,
     SYS_fdatasync, SYS_mmap, SYS_msync, SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_umask,
     SYS_statfs, SYS_fstatfs, SYS_getppid, SYS_getpgid, SYS_getgroups, SYS_getresuid,
     SYS_getresgid, SYS_sched_get_priority_min, SYS_sched_get_priority_max,
     SYS_sched_getscheduler, SYS_sched_getparam,
 #ifdef __x86_64__
-    SYS_fork, SYS_vfork, SYS_pipe, SYS_dup2, SYS_readlink, SYS_open, SYS_creat,
-    SYS_unlink, SYS_rename, SYS_mkdir, SYS_rmdir, SYS_chmod, SYS_utime, SYS_utimes,
-    SYS_futimesat, SYS_poll, SYS_select, SYS_getpgrp, SYS_alarm
+    SYS_fork, SYS_vfork, SYS_pipe, SYS_dup2, SYS_readlink, SYS_creat, SYS_unlink,
+    SYS_rename, SYS_mkdir, SYS_rmdir, SYS_poll, SYS_select, SYS_getpgrp, SYS_alarm
 #endif
 };
 
 /* What CUDA's driver uses too. It opens its nodes for writing and maps them, so there
  * Landlock alone guards files. Its sockets are local, and connect stays refused. */
 static const uint16_t driver[] = {
-    SYS_openat, SYS_mmap, SYS_readlinkat, SYS_getcwd, SYS_statfs, SYS_fstatfs,
+    SYS_mmap, SYS_readlinkat, SYS_getcwd, SYS_statfs, SYS_fstatfs,
     SYS_pwrite64, SYS_ftruncate, SYS_fallocate, SYS_fadvise64, SYS_flock, SYS_fsync,
     SYS_umask, SYS_dup, SYS_dup3, SYS_pipe2, SYS_pselect6, SYS_eventfd2,
     SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_timerfd_create,
@@ -88,7 +87,7 @@ static const uint16_t driver[] = {
     SYS_sched_get_priority_min, SYS_sched_get_priority_max, SYS_sched_getscheduler,
     SYS_sched_getparam,
 #ifdef __x86_64__
-    SYS_open, SYS_readlink, SYS_dup2, SYS_pipe, SYS_poll, SYS_select, SYS_epoll_create,
+    SYS_readlink, SYS_dup2, SYS_pipe, SYS_poll, SYS_select, SYS_epoll_create,
     SYS_epoll_wait, SYS_eventfd, SYS_getpgrp
 #endif
 };
@@ -251,6 +250,26 @@ static void permit_cpu_lab(struct filter *f)
     PERMIT_IF(f, SYS_ioctl, 1, TERMINAL_GET);
 }
 
+/* Opening a file may truncate it, which the first versions of Landlock forbid only where
+ * it is opened for writing. */
+static void permit_open(struct filter *f, uint32_t call, int arg)
+{
+    int at = begin(f, call);
+    load_arg(f, arg, 0);
+    add(f, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE | O_TRUNC, 0, 0);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, O_RDONLY | O_TRUNC, 0, 1);
+    refuse(f);
+    permit(f);
+    end(f, at);
+}
+static void permit_opens(struct filter *f)
+{
+    permit_open(f, SYS_openat, 2);
+#ifdef SYS_open
+    permit_open(f, SYS_open, 1);
+#endif
+}
+
 /* The driver binds an abstract socket, after it unlinks a path that never exists. */
 static void permit_driver(struct filter *f, uint32_t self)
 {
@@ -271,11 +290,13 @@ static void permit_driver(struct filter *f, uint32_t self)
     refuse(f);
     permit(f);
     end(f, at);
+    permit_opens(f);
     PERMIT(f, driver);
 }
 
 /* Processes, but no namespaces, and no child that its parent does not wait for. A process
- * id is not known beforehand; where Landlock keeps signals inside, all may be sent. */
+ * id is not known beforehand: signals to processes may be sent where Landlock keeps them
+ * inside. */
 static void permit_compiler(struct filter *f)
 {
     permit_without(
@@ -288,9 +309,10 @@ static void permit_compiler(struct filter *f)
         F_SETLK, F_SETLKW, F_GETLK);
     PERMIT_IF(f, SYS_ioctl, 1, TERMINAL_GET, TERMINAL_SIZE);
     if (landlock_version() >= 6) {
-        permit_call(f, SYS_kill);
+        permit_without(f, SYS_kill, 0, 1u << 31); /* groups and all */
         permit_call(f, SYS_tgkill);
     }
+    permit_opens(f);
     PERMIT(f, compiler);
 }
 

@@ -109,7 +109,7 @@ $(TRANSLATE): $(wildcard common/cpu/translate/*.[ch]) | setup
 
 # The sandbox as a command: for compiling sources that are not trusted, and for the tests.
 FENCE := build/host/fence
-$(FENCE): $(wildcard $(addprefix grader/,$(foreach f,fence sandbox landlock seccomp orphans,$(f).[ch]))) | setup
+$(FENCE): $(wildcard $(addprefix grader/,$(foreach f,fence sandbox landlock seccomp orphans usage cgroup,$(f).[ch]))) | setup
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra $(filter %.c,$^) -o $@
 
