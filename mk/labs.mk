@@ -81,7 +81,7 @@ grade:  ## learn: build and grade every lab (FROM=solutions: the solutions)
 	done; exit $$worst
 
 # --- the grader -------------------------------------------------------------------------
-$(GRADER): $(call objects,$(filter-out %/harness.c,$(wildcard grader/*.c)) \
+$(GRADER): $(call objects,$(filter-out %/harness.c %/fence.c,$(wildcard grader/*.c)) \
                           $(addprefix common/,safetensors.c file.c sha256.c wb.c))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lm

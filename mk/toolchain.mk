@@ -101,6 +101,12 @@ $(TRANSLATE): $(wildcard common/cpu/translate/*.[ch]) | setup
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -D_GNU_SOURCE $(filter %.c,$^) -o $@
 
+# The sandbox as a command: for compiling sources that are not trusted, and for the tests.
+FENCE := build/host/fence
+$(FENCE): $(wildcard $(addprefix grader/,$(foreach f,fence sandbox landlock seccomp orphans usage cgroup,$(f).[ch]))) | setup
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra $(filter %.c,$^) -o $@
+
 # All that programs share. The folders are prerequisites because files may be added or
 # removed.
 LIBRARY_FOLDERS := $(addprefix common,/ /griffin /ops /decoder)
