@@ -5,7 +5,7 @@
  *     data.c                        reads inputs and expected values
  *     build.c                       what the executable was built from
  *     calls.c, variant.c            the calls of one case, and on which data
- *     child.c, crash.c              asks the executable for one call at a time
+ *     child.c, talk.c, crash.c      asks the executable for one call at a time
  *     process.c, usage.c, cgroup.c, orphans.c   starts it, ends it, measures what it uses
  *     sandbox.c, landlock.c, seccomp.c   what it may not do (fence.c: for any command)
  *     under.c                       a sanitizer that it runs under
