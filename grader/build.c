@@ -61,8 +61,7 @@ void build_check(const struct build *b, const char *when)
     char hex[65];
     const char *name = strrchr(b->program, '/') + 1;
     json_t *hash = json_object_get(b->record, "program");
-    if (!hash) return; /* of a build before there was this key */
-    if (sha256_file(b->program, hex) == 0 && json_is_string(hash) &&
+    if (json_is_string(hash) && sha256_file(b->program, hex) == 0 &&
         !strcmp(hex, json_string_value(hash)))
         return;
     fatal(EXIT_NOT_BUILT, "%s %s: run `make %s` again", b->program, when, name);

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Only the CPU back end has this header. It lets the harness change the order of threads,
@@ -231,13 +230,6 @@ static void send_result(struct call *c, const struct wire_result *r)
 
 /* --- calls -------------------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static uint64_t launches(void)
 {
 #if CPU_BACKEND
@@ -270,11 +262,9 @@ static void plain_call(struct call *c, const struct adapter *a, struct wire_resu
     refill_all(c);
     cudaGetLastError(); /* clears errors of earlier calls */
     uint64_t before = launches();
-    double start = now();
     in_launcher = 1;
     r->status = (int32_t)a->run(c);
     set_error(r, wait_for_all());
-    r->seconds = now() - start;
     r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
 }
 

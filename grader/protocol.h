@@ -132,7 +132,6 @@ struct wire_result {
     int32_t cuda_error; /* after synchronising the device; 0: none */
     uint32_t captured;  /* CALL_CAPTURED: nodes of the graph; otherwise 0 */
     uint64_t launches;  /* kernels, if the back end counts them; otherwise ~0 */
-    double seconds;     /* of the launcher and the work that it enqueued */
     char cuda_message[128];
 };
 
