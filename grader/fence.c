@@ -361,6 +361,9 @@ int main(int argc, char **argv)
         stop(
             "the sandbox is %s; --no-sandbox runs the command all the same",
             sandbox_describe());
+    problem = usage_unreadable();
+    if (problem && !o.box.partly && o.box.profile != PROFILE_COMPILER)
+        stop("%s", problem);
     sigemptyset(&signals);
     for (size_t i = 0; i < 4; i++)
         sigaddset(&signals, (int[]){SIGCHLD, SIGINT, SIGTERM, SIGHUP}[i]);

@@ -52,16 +52,19 @@ OFFERED = {"wb_status_name", "wb_fail"}  # of wb.h
 # Of one compilation: seconds and MB. The largest source of a solution takes 15 s and 1 GB on
 # the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY are for slow machines.
 LIMITS = {"cpu": (200, 4096), "cuda": (900, 24576)}
-FILE_MB = 512
+# MB: of any file that a compiler writes, and of the assembly and objects that are checked.
+FILE_MB, CHECKED_MB = 192, 96
 
 
 def limits(backend):
-    seconds, memory = (os.environ.get(name) or default for name, default in
-                       zip(("BUILD_SECONDS", "BUILD_MEMORY"), LIMITS[backend]))
-    if not (str(seconds).isdecimal() and str(memory).isdecimal()):
-        raise Stopped(f"BUILD_SECONDS={seconds} BUILD_MEMORY={memory}: expected whole numbers")
-    return ["--cpu", seconds, "--seconds", 2 * int(seconds), "--memory", memory,
-            "--file", FILE_MB]
+    """(CPU seconds, MB) of one program."""
+    given = [os.environ.get(name) or str(default) for name, default in
+             zip(("BUILD_SECONDS", "BUILD_MEMORY"), LIMITS[backend])]
+    for word in given:
+        if not re.fullmatch("[1-9][0-9]{0,7}", word):
+            raise Stopped(f"BUILD_SECONDS or BUILD_MEMORY: {printable(word)} is not a whole "
+                          "number above 0")
+    return map(int, given)
 
 
 class Settings:
@@ -139,16 +142,23 @@ class Sandbox:
                           "machine or container, or say --no-sandbox (make: SANDBOX=off)")
         headers = [*ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh")]
         reads = [source.src, ROOT / "common", *headers, *settings.reads]
+        self.seconds, memory = limits(settings.backend)
+        self.deadline = time.monotonic() + 5 * self.seconds  # for everything
         self.command = [str(FENCE), "--compiler", "--write", str(source.made),
                         *(word for path in reads for word in ("--read", str(path))),
-                        *map(str, limits(settings.backend))]
+                        "--cpu", str(self.seconds), "--memory", str(memory),
+                        "--file", str(FILE_MB)]
         if told.returncode:
             self.command.append("--no-sandbox")
         self.folder, self.made = source.src, source.made
 
     def run(self, *command, reads=()):
         """(exit code, output and messages) of a program."""
-        more = [word for path in reads for word in ("--read", str(path))]
+        left = min(2 * self.seconds, int(self.deadline - time.monotonic()))
+        if left < 1:
+            raise Stopped(f"building takes longer than {5 * self.seconds} s: stopped")
+        more = ["--seconds", str(left)]
+        more += [word for path in reads for word in ("--read", str(path))]
         with subprocess.Popen(
                 [*self.command, *more, *map(str, command)], cwd=self.folder,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -192,7 +202,7 @@ def steps(source, settings, name):
     return [[*settings.translate, name, f"{source.made}/", *settings.includes,
              "-d", f"{stem}.o"],
             [*settings.compile, *settings.includes, "-iquote", os.path.dirname(name) or ".",
-             *maps, "-include", "cuda_runtime.h", *depends, "-x", "c++", "-S",
+             *maps, "-include", ROOT / "common/cpu/include/cuda_runtime.h", *depends, "-x", "c++", "-S",
              source.made / (Path(name).name + ".cpp"), "-o", f"{stem}.s"],
             [settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"]]
 
@@ -226,6 +236,9 @@ def compile_all(source, settings, sandbox):
                 sys.stderr.write(job.result())
             except Stopped as e:
                 failed.append(str(e))
+                pool.shutdown(wait=False, cancel_futures=True)
+            except concurrent.futures.CancelledError:
+                pass
     if failed:
         raise Stopped("\n".join(failed))
 
@@ -258,8 +271,17 @@ def not_matching(functions, names, source):
                 "include the header, and use exactly the header's arguments")
 
 
+def check_sizes(source):
+    made = [path for path in source.made.iterdir() if path.suffix in (".s", ".o")]
+    largest = max(made, key=lambda path: path.stat().st_size)
+    if sum(path.stat().st_size for path in made) > CHECKED_MB << 20:
+        raise Stopped(f"{source.shown} compiles to more than {CHECKED_MB} MB, most of it "
+                      f"{largest.stem}: is there a very large array or table?")
+
+
 def check(source, settings, sandbox, functions):
     """(functions that are defined, breaches, included files of the workbook)"""
+    check_sizes(source)
     try:
         objects = [elf.read(f"{stems(source, n)}.o") for n in source.sources]
     except elf.Damaged as e:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FILES, BYTES = 64, 4 << 20
+FILES, BYTES = 32, 4 << 20
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 SOURCE = re.compile(r".*\.(cu|cuh|h)\Z", re.DOTALL)
 

@@ -188,7 +188,7 @@ static int local(void) PASTE(__as, m__)("cublasCreate_v2"); static int local(voi
     head -c 5000000 /dev/zero | tr '\0' ' ' >"$s/large.cu"
     refused "a large file" "larger than 4 MB" last "$s/large.cu"
     rm -rf "${s:?}/many"; mkdir "$s/many"; for i in $(seq 70); do echo >"$s/many/f$i.cu"; done
-    refused "many files" "more than 64" last "$s/many"
+    refused "many files" "more than 32" last "$s/many"
     for end in '/* never' '"never' "'n" 'R"x(never'; do
         { cat "$TMP/in/naive.cu"; echo "$end"; } >"$s/x.cu"
         refused "an unterminated $end" "" last "$s/x.cu"

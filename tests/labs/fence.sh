@@ -114,8 +114,50 @@ here left4 && kill -KILL $fence_pid
 wait $fence_pid 2>/dev/null
 check "${who}killed, too" gone left4
 "${gcc[@]}" true # removes what that one left
-old=$(find /sys/fs/cgroup -maxdepth 4 -name 'warpbook-*' 2>/dev/null)
-check "${who}no cgroup is left" [ -z "$old" ]
+old_cgroups() { # of processes that no longer run
+    for folder in $(find /sys/fs/cgroup -name 'warpbook-*' 2>/dev/null); do
+        kill -0 "${folder##*-}" 2>/dev/null || echo "$folder"
+    done
+}
+[ -n "$who" ] || check "no cgroup is left" [ -z "$(old_cgroups)" ]
+
+# --- with and without cgroups, without /proc --------------------------------------------
+"$fence" --compiler sh -c 'sleep 600' & fence_pid=$!
+made=
+for _ in $(seq 20); do
+    guard=$(cat /proc/$fence_pid/task/$fence_pid/children 2>/dev/null)
+    [ -z "$guard" ] || made=$(find /sys/fs/cgroup -name "warpbook-${guard% }" 2>/dev/null)
+    [ -z "$made" ] || break
+    sleep 0.05
+done
+kill -TERM $fence_pid && wait $fence_pid
+if [ -n "$made" ] && [ -z "$who" ]; then
+    check_says "the processes and threads of a cgroup are limited" "temporarily" \
+        "$fence" --compiler "$intruder" 400-threads
+    check_says "so is the memory of several processes" "held: " \
+        "$fence" --compiler --memory 300 "$intruder" three-processes
+else
+    skip "${who}the limits of a cgroup" "this account makes none"
+fi
+check_fails "${who}without a limit they get through" "GOT THROUGH" \
+    "$fence" --compiler --memory 1000 "$intruder" three-processes
+
+no_proc() { unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$@"; }
+ordinary=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+if [ -z "$who" ] && no_proc true 2>/dev/null; then
+    check_says "without /proc what has left its group is killed" "left" no_proc \
+        "$old_kernel" seccomp "$fence" --no-sandbox --compiler --write . sh -c \
+        'rm left2; setsid sh -c "echo \$\$ >left2; exec sleep 600" &
+         while ! [ -s left2 ]; do :; done; echo left'
+    check "it is" gone left2
+    open=$(mktemp -d) # that another account may use
+    chmod 755 "$open" && cp "$fence" "$intruder" "$open/"
+    check_fails "with neither, a lab's program is refused" "/proc is not mounted" \
+        no_proc "${ordinary[@]}" "$open/fence" "$open/intruder" works
+    rm -r "$open"
+    [ -z "$made" ] || check_fails "its threads are counted" "more than 256 threads" \
+        no_proc "$fence" "$intruder" threads
+fi
 
 # --- what it refuses --------------------------------------------------------------------
 for lacking in landlock seccomp both; do
@@ -136,6 +178,8 @@ check_fails "${who}nor the tree" "which the program may read" \
     "$work/bin/fence" --compiler --read "$work" true
 check "${who}a folder next to them is" \
     env HOME="$work/home" "$work/bin/fence" --compiler --read "$work/in" true
+check_says "${who}--learn prints what would be refused" "would refuse system call" \
+    sh -c '"$@" 2>&1 || true' sh "$fence" --learn "$intruder" pipe
 check "${who}exit code 125 for its own failures" exits 125 "$fence" --write . true
 check_fails "${who}an unknown option" "unknown option" "$fence" --nothing true
 check_fails "${who}no command" "name the command" "$fence" --compiler

@@ -139,6 +139,30 @@ static _Noreturn void fill_page_tables(void)
         pause();
 }
 
+/* Three processes, each with half of what one may have: only a cgroup counts the sum. */
+static long three_processes(size_t bytes)
+{
+    int full[2], status;
+    char byte = 1;
+    if (pipe(full) != 0) exit(2);
+    fcntl(full[0], F_SETFL, O_NONBLOCK);
+    for (int i = 0; i < 3; i++)
+        if (fork() == 0) {
+            char *p = malloc(bytes);
+            for (size_t at = 0; p && at < bytes; at += 4096)
+                p[at] = 1;
+            if (!p || write(full[1], &byte, 1) != 1) exit(1);
+            for (;;)
+                pause();
+        }
+    for (int n = 0; n < 3; usleep(1000)) {
+        if (read(full[0], &byte, 1) == 1) n++;
+        if (waitpid(-1, &status, WNOHANG) > 0 && WIFSIGNALED(status))
+            return errno = ENOMEM, -1;
+    }
+    return 0;
+}
+
 static long map(size_t size, int flags, int fd)
 {
     int access = fd < 0 ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -154,6 +178,7 @@ static long memory_attack(const char *what)
     if (IS("memory")) return grow(64 << 20);
     if (IS("threads")) make_threads(20000);
     if (IS("400-threads")) return count_threads(400);
+    if (IS("three-processes")) return three_processes(150 * mb);
     if (IS("page-tables")) fill_page_tables();
     if (IS("memfd")) return syscall(SYS_memfd_create, "m", 0);
     if (IS("memfd-secret")) return syscall(447, 0);

@@ -1,4 +1,5 @@
 // sleeps.cu - never returns.
+// unscanned: yes
 // fails: basic
 // says: no answer within 6 s: stopped
 // scale: 0.2
