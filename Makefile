@@ -4,6 +4,10 @@
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
+# FILE= may be a stranger's choice, such as `$(shell ...).cu`. make must not expand it:
+# recipes get it in the environment, as it is.
+override FILE := $(value FILE)
+export FILE
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # Before anything runs, make help included.

@@ -29,10 +29,18 @@ enum file_access {
     WRITE_FILE = 1 << 1,
     READ_FILE = 1 << 2,
     READ_DIR = 1 << 3,
+    REMOVE_DIR = 1 << 4,
+    REMOVE_FILE = 1 << 5,
+    MAKE_DIR = 1 << 7,
+    MAKE_FILE = 1 << 8,
+    RENAME = 1 << 13, /* from one folder to another */
     TRUNCATE = 1 << 14,
     IOCTL_DEV = 1 << 15,
     OF_A_FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV,
     READING = READ_FILE | READ_DIR,
+    RUNNING = READING | EXECUTE, /* of a library: for the dynamic loader */
+    WRITING = READING | WRITE_FILE | TRUNCATE | MAKE_FILE | MAKE_DIR | REMOVE_FILE |
+              REMOVE_DIR | RENAME,
     DEVICE = READING | WRITE_FILE | IOCTL_DEV,
 };
 
@@ -109,46 +117,93 @@ static int allow_library_path(int ruleset, char *const envp[], uint64_t known)
     return rc;
 }
 
-int restrict_files(
-    const char *program, const char *const *readable, int device, char *const envp[])
+/* --- the profiles ------------------------------------------------------------------- */
+
+#define LIBRARIES "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"
+/* Folders: what is in them may be read and, where a profile starts programs, started. */
+static const char *const lab_folders[] = {LIBRARIES, NULL};
+static const char *const compiler_folders[] = {
+    LIBRARIES,
+    "/bin",
+    "/usr/bin",
+    "/usr/libexec",
+    "/usr/include",
+    "/usr/local/bin",
+    "/usr/local/cuda",
+    "/usr/local/include",
+    "/usr/local/lib64",
+    "/usr/local/libexec",
+    NULL};
+
+static const char *const lab_files[] = {
+    "/etc/ld.so.cache",
+    "/sys/devices/system/cpu",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/dev/zero",
+    "/dev/urandom",
+    NULL};
+static const char *const driver_files[] = {
+    "/proc",       "/sys", "/usr/local/cuda", "/usr/local/nvidia", "/usr/share/nvidia",
+    "/etc/nvidia", NULL};
+/* cpuinfo: where the CPU has no instruction for it, -march=native is found there. No
+ * /dev/zero: as a header it has no end. */
+static const char *const compiler_files[] = {
+    "/etc/ld.so.cache", "/proc/cpuinfo", "/dev/urandom", NULL};
+
+const char *const *readable_folders(const struct sandbox *box)
 {
-    static const char *const libraries[] = {"/lib",       "/lib64",         "/usr/lib",
-                                            "/usr/lib64", "/usr/local/lib", NULL};
-    static const char *const system_info[] = {
-        "/etc/ld.so.cache",
-        "/sys/devices/system/cpu",
-        "/proc/cpuinfo",
-        "/proc/meminfo",
-        "/dev/zero",
-        "/dev/urandom",
-        NULL};
-    static const char *const driver[] = {"/proc",
-                                         "/sys",
-                                         "/usr/local/cuda",
-                                         "/usr/local/nvidia",
-                                         "/usr/share/nvidia",
-                                         "/etc/nvidia",
-                                         NULL};
+    return box->profile == PROFILE_COMPILER ? compiler_folders : lab_folders;
+}
+
+static int
+allow_all(int ruleset, const char *const *paths, uint64_t access, uint64_t known)
+{
+    int rc = 0;
+    for (; rc == 0 && paths && *paths; paths++)
+        rc = allow(ruleset, *paths, access, known);
+    return rc;
+}
+
+static int allow_driver(int rules, char *const envp[], uint64_t known)
+{
+    int rc = allow_all(rules, driver_files, READING, known);
+    if (rc == 0) rc = allow_device_nodes(rules, known);
+    if (rc == 0) /* the driver names its threads */
+        rc = allow(rules, "/proc/self/task", READING | WRITE_FILE | TRUNCATE, known);
+    return rc ? rc : allow_library_path(rules, envp, known);
+}
+
+/* The folder of a compiler's own prefix, /opt/gcc, holds what /opt/gcc/bin/g++ starts. */
+static int allow_readable(int rules, const struct sandbox *box, uint64_t known)
+{
+    int rc = 0;
+    for (const char *const *path = box->readable; rc == 0 && path && *path; path++) {
+        size_t n = strlen(*path);
+        bool holds = box->profile == PROFILE_COMPILER &&
+                     strncmp(*path, box->program, n) == 0 && box->program[n] == '/';
+        rc = allow(rules, *path, holds ? RUNNING : READING, known);
+    }
+    return rc;
+}
+
+int restrict_files(const struct sandbox *box, char *const envp[])
+{
+    bool compiler = box->profile == PROFILE_COMPILER;
     int version = landlock_version();
-    if (version < 1) return 0;
     struct landlock_rules all = landlock_all(version);
     size_t size = version >= 6 ? sizeof all : version >= 4 ? 16 : 8;
     int rules = (int)syscall(LANDLOCK_CREATE, &all, size, 0);
     if (rules < 0) return -1;
-    int rc = allow(rules, program, EXECUTE | READ_FILE, all.files);
-    for (int i = 0; rc == 0 && libraries[i]; i++) /* EXECUTE: for the dynamic loader */
-        rc = allow(rules, libraries[i], EXECUTE | READING, all.files);
-    for (int i = 0; rc == 0 && system_info[i]; i++)
-        rc = allow(rules, system_info[i], READING, all.files);
-    for (int i = 0; rc == 0 && readable && readable[i]; i++)
-        rc = allow(rules, readable[i], READING, all.files);
+    int rc = allow(rules, box->program, EXECUTE | READ_FILE, all.files);
+    if (rc == 0) rc = allow_all(rules, readable_folders(box), RUNNING, all.files);
+    if (rc == 0)
+        rc = allow_all(rules, compiler ? compiler_files : lab_files, READING, all.files);
+    if (rc == 0) rc = allow_readable(rules, box, all.files);
     if (rc == 0) rc = allow(rules, "/dev/null", READ_FILE | WRITE_FILE, all.files);
-    for (int i = 0; rc == 0 && device && driver[i]; i++)
-        rc = allow(rules, driver[i], READING, all.files);
-    if (rc == 0 && device) rc = allow_device_nodes(rules, all.files);
-    if (rc == 0 && device) /* the driver names its threads */
-        rc = allow(rules, "/proc/self/task", READING | WRITE_FILE | TRUNCATE, all.files);
-    if (rc == 0 && device) rc = allow_library_path(rules, envp, all.files);
+    if (rc == 0 && compiler) rc = allow_all(rules, box->writable, WRITING, all.files);
+    if (rc == 0 && box->profile == PROFILE_LAB_GPU)
+        rc = allow_driver(rules, envp, all.files);
     if (rc == 0) rc = (int)syscall(LANDLOCK_RESTRICT, rules, 0);
     close(rules);
     return rc;

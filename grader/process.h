@@ -3,6 +3,7 @@
 #ifndef PROCESS_H
 #define PROCESS_H
 #include "under.h"
+#include "usage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,12 +11,13 @@
 
 struct process {
     char *program;
-    bool device;         /* it uses a GPU */
-    size_t memory;       /* limit of resident bytes; 0: none */
-    struct under *under; /* the command that it runs under, or NULL */
-    pid_t pid;           /* 0: not running */
-    bool hangs;          /* it would not end without a signal */
-    int socket, output;  /* our ends; non-blocking */
+    bool device;          /* it uses a GPU */
+    size_t memory;        /* limit of resident bytes; 0: none */
+    struct under *under;  /* the command that it runs under, or NULL */
+    struct cgroup cgroup; /* that it is in, if one can be made here */
+    pid_t pid;            /* 0: not running */
+    bool hangs;           /* it would not end without a signal */
+    int socket, output;   /* our ends; non-blocking */
 };
 
 double now(void); /* seconds of a monotonic clock */
@@ -24,6 +26,9 @@ void process_end(struct process *p); /* no effect if it is not running */
 /* Waits up to a second (under a command: until it has printed its report) for the process
  * to exit. Fills *code and *status as waitid does. false: it is still running. */
 bool process_exited(struct process *p, int *code, int *status);
+bool process_usage(const struct process *p, struct usage *u); /* false: unknown */
+/* NULL, or one line: why no limits on memory and threads can be enforced here. */
+const char *process_watchable(void);
 size_t process_memory(const struct process *p); /* resident bytes */
 
 #endif

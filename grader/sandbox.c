@@ -5,24 +5,83 @@
 #include "landlock.h"
 #include "seccomp.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MAX_OUTPUT = 64 << 20 }; /* bytes, if its output goes to a file */
+enum { LARGEST_FILE = 64 << 20 }; /* bytes, if the output of a lab goes to a file */
 
 const char *sandbox_describe(void)
 {
-    int files = landlock_version() >= 1, calls = seccomp_available();
+    bool files = landlock_version() >= 1, calls = seccomp_available();
     if (files && calls) return "Landlock and seccomp";
     if (calls) return "seccomp only (this kernel has no Landlock: files can be read)";
     if (files)
         return "Landlock only (this kernel has no seccomp: processes can be started)";
     return "off (this kernel has neither Landlock nor seccomp)";
 }
+
+bool sandbox_complete(void)
+{
+    return landlock_version() >= 1 && seccomp_available();
+}
+
+/* --- folders that must not be readable ---------------------------------------------- */
+
+/* Is the folder `inner` the folder `outer`, or in it? Both without symbolic links. */
+static bool beneath(const char *inner, const char *outer)
+{
+    size_t n = strlen(outer);
+    if (n && outer[n - 1] == '/') n--; /* the root */
+    return strncmp(inner, outer, n) == 0 && (inner[n] == '/' || !inner[n]);
+}
+
+static const char *exposed(const struct sandbox *box, const char *what, const char *path)
+{
+    static char line[2 * PATH_MAX + 100];
+    char inner[PATH_MAX], outer[PATH_MAX];
+    if (!path || !realpath(path, inner)) return NULL;
+    const char *const *lists[] = {box->readable, box->writable, readable_folders(box)};
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+        for (const char *const *folder = lists[l]; folder && *folder; folder++) {
+            if (!realpath(*folder, outer) || !beneath(inner, outer)) continue;
+            snprintf(
+                line, sizeof line, "%s %s lies in %s, which the program may read", what,
+                inner, *folder);
+            return line;
+        }
+    return NULL;
+}
+
+const char *sandbox_exposes(const struct sandbox *box)
+{
+    char own[PATH_MAX];
+    const char *self = (const char *)getauxval(AT_EXECFN), *found = NULL;
+    if (self && realpath(self, own)) {
+        *strrchr(own, '/') = 0;
+        found = exposed(box, "the folder", own[0] ? own : "/");
+    }
+    if (!found) found = exposed(box, "the home folder", getenv("HOME"));
+    FILE *accounts = found ? NULL : fopen("/etc/passwd", "re");
+    for (struct passwd *p; accounts && !found && (p = fgetpwent(accounts));)
+        if (p->pw_uid == 0 || p->pw_uid == getuid() || /* not those of services */
+            (p->pw_uid >= 1000 && p->pw_uid < 65534))
+            found = exposed(box, "the home folder", p->pw_dir);
+    if (accounts) fclose(accounts);
+    return found;
+}
+
+/* --- entering the sandbox ----------------------------------------------------------- */
 
 static int limit(int what, rlim_t most)
 {
@@ -53,10 +112,14 @@ static int take_program(const struct sandbox *box)
 
 static int set_limits(const struct sandbox *box)
 {
+    /* A compiler's limit is on addresses, so that shared mappings count too. The CPU back
+     * end reserves addresses that it never uses, and a GPU driver maps more still. */
+    int memory = box->profile == PROFILE_COMPILER ? RLIMIT_AS : RLIMIT_DATA;
     if (limit(RLIMIT_NOFILE, MAX_FDS) != 0 || limit(RLIMIT_CORE, 0) != 0) return -1;
-    if (box->device) return 0; /* a GPU driver maps far more than it uses */
-    if (box->memory && limit(RLIMIT_DATA, box->memory) != 0) return -1;
-    return limit(RLIMIT_FSIZE, MAX_OUTPUT);
+    if (box->cpu_seconds && limit(RLIMIT_CPU, box->cpu_seconds) != 0) return -1;
+    if (box->profile == PROFILE_LAB_GPU) return 0;
+    if (box->memory && limit(memory, box->memory) != 0) return -1;
+    return limit(RLIMIT_FSIZE, box->largest_file ? box->largest_file : LARGEST_FILE);
 }
 
 int sandbox_exec(
@@ -65,7 +128,7 @@ int sandbox_exec(
     const char *unused;
     if (!step) step = &unused;
     setsid(); /* no terminal */
-    *step = "make it end with the grader";
+    *step = "make it end with its parent";
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return -1;
     *step = "open the program";
     if (take_program(box) != 0) return -1;
@@ -76,9 +139,11 @@ int sandbox_exec(
     *step = "give up privileges";
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
     *step = "restrict its files";
-    if (restrict_files(box->program, box->readable, box->device, envp) != 0) return -1;
+    if (landlock_version() >= 1 ? restrict_files(box, envp) != 0 : !box->partly)
+        return -1;
     *step = "restrict its system calls";
-    if (seccomp_available() && restrict_calls(box->device) != 0) return -1;
+    if (seccomp_available() ? restrict_calls(box) != 0 : !box->partly) return -1;
     *step = "start the program";
+    if (box->profile == PROFILE_COMPILER) return execve(box->program, argv, envp);
     return (int)syscall(SYS_execveat, PROGRAM_FD, "", argv, envp, AT_EMPTY_PATH);
 }

@@ -1,23 +1,48 @@
-/* sandbox.h - runs a lab's program in a sandbox. It may read its own file, the
- * system's libraries and what a GPU driver needs. It cannot write files, start
- * processes or reach other ones. Landlock guards files, seccomp guards system calls;
- * both are in place before the program's first instruction, so static constructors are
- * inside as well. */
+/* sandbox.h - runs a program that is not trusted, with limits, Landlock (files) and
+ * seccomp (system calls). All of it is in place before the program's first instruction,
+ * so static constructors are inside as well. There are three profiles:
+ *
+ *                     a lab's program    the same with a GPU    a compiler
+ *   files to read     system libraries   and a driver's         libraries, headers,
+ *                                                               programs of the system
+ *   files to write    none               the GPU's device       below `writable`
+ *                                        nodes
+ *   starts programs   no                 no                     those of the system
+ *   shared memory     no                 yes                    mappings
+ *   sockets           no                 local, no connect      no
+ *   memory            private memory     by the grader          address space
+ *
+ * In all of them: a new session, no terminal, no core files, no privileges, no signal to
+ * and no look at other processes; it ends when its parent ends. */
 #ifndef SANDBOX_H
 #define SANDBOX_H
+#include <stdbool.h>
 #include <stddef.h>
 
+enum profile { PROFILE_LAB, PROFILE_LAB_GPU, PROFILE_COMPILER };
+
 struct sandbox {
-    const char *program;         /* the only file that may be started */
-    const char *const *readable; /* more files and folders to read, NULL ends; or NULL */
-    int device;                  /* 1: it uses a GPU: device nodes, /proc, /sys */
+    enum profile profile;
+    const char *program;         /* a lab: the only file that may be started */
+    const char *const *readable; /* more files and folders, NULL ends; or NULL. The one
+                                    that holds `program` may also start programs */
+    const char *const *writable; /* files and folders, for the compiler; or NULL */
     int last_fd;                 /* descriptors above this one are closed */
-    size_t memory;               /* bytes of private memory (CPU back end); 0: no limit */
+    size_t memory;               /* bytes, of each process; 0: no limit */
+    size_t largest_file;         /* bytes that it may write to one file; 0: 64 MB */
+    unsigned cpu_seconds;        /* of each process; 0: no limit */
+    bool partly;                 /* true: use what this kernel offers; false: fail */
+    bool learn;                  /* refused system calls are reported to a tracer */
 };
 
 /* What this kernel offers, for the report: "Landlock and seccomp", "seccomp only (...)",
  * "Landlock only (...)" or "off (...)". */
 const char *sandbox_describe(void);
+bool sandbox_complete(void); /* it offers both */
+
+/* A home folder, or the folder of this program, that lies in a folder which the program
+ * may read: it would read all of it. Returns one line (static), or NULL. */
+const char *sandbox_exposes(const struct sandbox *box);
 
 /* For the forked child: enters the sandbox and becomes the program. Returns only on
  * failure: -1, with errno set and *step (if not NULL) naming the step that failed. */

@@ -1,11 +1,14 @@
 /* seccomp.c - restricts the process to certain system calls by seccomp.
  *
  * A filter is a small program that the kernel runs at each system call. It sees numbers
- * and arguments, but not memory. So a call whose arguments are in memory is
- * refused altogether.
+ * and arguments, but not memory. So a call whose arguments are in memory is allowed with
+ * all of them, or not at all. What is not allowed here fails: `fence --learn` (fence.c)
+ * prints which calls a program misses.
  */
 #define _GNU_SOURCE
 #include "seccomp.h"
+
+#include "landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,10 +31,75 @@
 #endif
 
 #ifdef THIS_CPU
-enum { MAX_STEPS = 700 };
+/* --- the calls that are allowed with any arguments ---------------------------------- */
+
+/* What the C and C++ libraries and the CPU back end use. The first ones are frequent. */
+/* clang-format off */
+static const uint16_t basic[] = {
+    SYS_mprotect, SYS_futex, SYS_write, SYS_read, SYS_sysinfo, SYS_madvise, SYS_munmap,
+    SYS_sched_yield, SYS_brk, SYS_mremap, SYS_clock_gettime,
+    /* files, where Landlock permits */
+    SYS_readv, SYS_writev, SYS_pread64, SYS_lseek, SYS_close, SYS_fstat, SYS_newfstatat,
+    SYS_statx, SYS_faccessat, SYS_getdents64,
+    /* itself: threads, signals, limits */
+    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
+    SYS_restart_syscall, SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, SYS_ppoll,
+    SYS_getrusage, SYS_times, SYS_getrandom, SYS_getpid, SYS_gettid, SYS_getuid,
+    SYS_geteuid, SYS_getgid, SYS_getegid, SYS_exit, SYS_exit_group,
+    /* the machine and the time */
+    SYS_uname, SYS_sched_getaffinity, SYS_getcpu, SYS_clock_getres, SYS_clock_nanosleep,
+    SYS_nanosleep, SYS_gettimeofday,
+#ifdef __x86_64__ /* other CPUs never had the older calls */
+    SYS_stat, SYS_lstat, SYS_access, SYS_arch_prctl, SYS_getrlimit, SYS_pause, SYS_time
+#endif
+};
+
+/* What compilers, linkers, binutils and a shell between them use too. No call leaves the
+ * process group, so that killing the group ends them all. Landlock does not guard the mode
+ * and the times of files, so none may be changed: a linked program is not executable. */
+static const uint16_t compiler[] = {
+    SYS_execve, SYS_wait4, SYS_waitid, SYS_pipe2, SYS_dup, SYS_dup3, SYS_pselect6,
+    SYS_readlinkat, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_mkdirat,
+    SYS_ftruncate, SYS_fallocate, SYS_fadvise64, SYS_pwrite64, SYS_copy_file_range, SYS_sendfile, SYS_flock, SYS_fsync,
+    SYS_fdatasync, SYS_mmap, SYS_msync, SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_umask,
+    SYS_statfs, SYS_fstatfs, SYS_getppid, SYS_getpgid, SYS_getgroups, SYS_getresuid,
+    SYS_getresgid, SYS_sched_get_priority_min, SYS_sched_get_priority_max,
+    SYS_sched_getscheduler, SYS_sched_getparam,
+#ifdef __x86_64__
+    SYS_fork, SYS_vfork, SYS_pipe, SYS_dup2, SYS_readlink, SYS_creat, SYS_unlink,
+    SYS_rename, SYS_mkdir, SYS_rmdir, SYS_poll, SYS_select, SYS_getpgrp, SYS_alarm
+#endif
+};
+
+/* What CUDA's driver uses too. It opens its nodes for writing and maps them, so there
+ * Landlock alone guards files. Its sockets are local, and connect stays refused. */
+static const uint16_t driver[] = {
+    SYS_mmap, SYS_readlinkat, SYS_getcwd, SYS_statfs, SYS_fstatfs,
+    SYS_pwrite64, SYS_ftruncate, SYS_fallocate, SYS_fadvise64, SYS_flock, SYS_fsync,
+    SYS_umask, SYS_dup, SYS_dup3, SYS_pipe2, SYS_pselect6, SYS_eventfd2,
+    SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_timerfd_create,
+    SYS_timerfd_settime, SYS_timerfd_gettime, SYS_memfd_create, SYS_bind, SYS_listen,
+    SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_getsockopt, SYS_setsockopt,
+    SYS_sendto, SYS_recvfrom, SYS_recvmsg, SYS_mlock, SYS_munlock, SYS_mlock2, SYS_msync,
+    SYS_mincore, SYS_mbind, SYS_get_mempolicy, SYS_set_mempolicy, SYS_membarrier,
+    SYS_getppid, SYS_getpgid, SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_capget,
+    SYS_rt_sigtimedwait, SYS_rt_sigpending, SYS_get_robust_list,
+    SYS_sched_get_priority_min, SYS_sched_get_priority_max, SYS_sched_getscheduler,
+    SYS_sched_getparam,
+#ifdef __x86_64__
+    SYS_readlink, SYS_dup2, SYS_pipe, SYS_poll, SYS_select, SYS_epoll_create,
+    SYS_epoll_wait, SYS_eventfd, SYS_getpgrp
+#endif
+};
+/* clang-format on */
+
+/* --- the filter's steps ------------------------------------------------------------- */
+
+enum { MAX_STEPS = 1000 };
 struct filter {
     struct sock_filter step[MAX_STEPS];
     int n;
+    bool learn;
 };
 
 static void add(struct filter *f, int code, uint32_t k, int yes, int no)
@@ -47,9 +116,13 @@ static void permit(struct filter *f)
 {
     answer(f, SECCOMP_RET_ALLOW);
 }
+static void refuse_with(struct filter *f, uint32_t error)
+{
+    answer(f, (f->learn ? SECCOMP_RET_TRACE : SECCOMP_RET_ERRNO) | error);
+}
 static void refuse(struct filter *f)
 {
-    answer(f, SECCOMP_RET_ERRNO | EPERM);
+    refuse_with(f, EPERM);
 }
 
 static void load(struct filter *f, size_t offset)
@@ -64,254 +137,233 @@ static void load_arg(struct filter *f, int arg, int half)
     load(f, offsetof(struct seccomp_data, args) + 8 * (size_t)arg + 4 * (size_t)half);
 }
 
-static void load_call(struct filter *f)
+/* The steps between begin and end run for this call only, and end with an answer. */
+static int begin(struct filter *f, uint32_t call)
 {
-    load(f, offsetof(struct seccomp_data, nr));
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, call, 0, 0);
+    return f->n - 1;
+}
+static void end(struct filter *f, int at)
+{
+    f->step[at].jf = (uint8_t)(f->n - at - 1);
 }
 
-/* Skips `steps` steps unless the loaded value equals k, or has one of the bits of k. */
-static void unless_equal(struct filter *f, uint32_t k, int steps)
+static void permit_if_equal(struct filter *f, uint32_t k)
 {
-    add(f, BPF_JMP | BPF_JEQ | BPF_K, k, 0, steps);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, k, 0, 1);
+    permit(f);
 }
-static void unless_bits(struct filter *f, uint32_t k, int steps)
+static void refuse_if_bits(struct filter *f, uint32_t k)
 {
-    add(f, BPF_JMP | BPF_JSET | BPF_K, k, 0, steps);
-}
-
-static void refuse_call(struct filter *f, uint32_t call)
-{
-    unless_equal(f, call, 1);
+    add(f, BPF_JMP | BPF_JSET | BPF_K, k, 0, 1);
     refuse(f);
 }
 
-/* Pretends that the call does not exist, so that the C library falls back to another. */
-static void hide_call(struct filter *f, uint32_t call)
+static void permit_call(struct filter *f, uint32_t call)
 {
-    unless_equal(f, call, 1);
-    answer(f, SECCOMP_RET_ERRNO | ENOSYS);
+    int at = begin(f, call);
+    permit(f);
+    end(f, at);
+}
+static void permit_calls(struct filter *f, const uint16_t *calls, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        permit_call(f, calls[i]);
+}
+#define PERMIT(f, calls) permit_calls(f, calls, sizeof calls / sizeof *calls)
+
+static void answer_call(struct filter *f, uint32_t call, uint32_t what)
+{
+    int at = begin(f, call);
+    answer(f, what);
+    end(f, at);
 }
 
-static void permit_if_equal(struct filter *f, uint32_t call, int arg, uint32_t value)
+static void
+permit_values(struct filter *f, uint32_t call, int arg, const uint32_t *values, size_t n)
 {
-    unless_equal(f, call, 4);
+    int at = begin(f, call);
     load_arg(f, arg, 0);
-    unless_equal(f, value, 1);
+    for (size_t i = 0; i < n; i++)
+        permit_if_equal(f, values[i]);
+    refuse(f);
+    end(f, at);
+}
+/* Permits the call if an argument has one of the values. */
+#define PERMIT_IF(f, call, arg, ...)                                                     \
+    permit_values(                                                                       \
+        f, call, arg, (const uint32_t[]){__VA_ARGS__},                                   \
+        sizeof(const uint32_t[]){__VA_ARGS__} / sizeof(uint32_t))
+
+static void permit_without(struct filter *f, uint32_t call, int arg, uint32_t bits)
+{
+    int at = begin(f, call);
+    load_arg(f, arg, 0);
+    refuse_if_bits(f, bits);
+    permit(f);
+    end(f, at);
+}
+
+/* --- the calls whose arguments decide ----------------------------------------------- */
+
+enum {
+    TERMINAL_GET = 0x5401,
+    TERMINAL_SIZE = 0x5413
+}; /* isatty; the width of messages */
+
+static void permit_lab(struct filter *f, uint32_t self)
+{
+    int at = begin(f, SYS_clone); /* threads, no processes */
+    load_arg(f, 0, 0);
+    add(f, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1);
     permit(f);
     refuse(f);
-}
-
-static void refuse_if_equal(struct filter *f, uint32_t call, int arg, uint32_t value)
-{
-    unless_equal(f, call, 4);
-    load_arg(f, arg, 0);
-    unless_equal(f, value, 1);
+    end(f, at);
+    PERMIT_IF(f, SYS_execveat, 0, PROGRAM_FD);
+    PERMIT_IF(f, SYS_kill, 0, self); /* abort */
+    PERMIT_IF(f, SYS_tgkill, 0, self);
+    at = begin(f, SYS_prlimit64); /* its own limits, only to read */
+    load_arg(f, 2, 0);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
     refuse(f);
-    load_call(f); /* other values: continue with the next rule */
-}
-
-static void refuse_if_bits(struct filter *f, uint32_t call, int arg, uint32_t bits)
-{
-    unless_equal(f, call, 4);
-    load_arg(f, arg, 0);
-    unless_bits(f, bits, 1);
+    load_arg(f, 2, 1);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
     refuse(f);
-    load_call(f);
+    load_arg(f, 0, 0);
+    permit_if_equal(f, 0);
+    permit_if_equal(f, self);
+    refuse(f);
+    end(f, at);
 }
 
-static const uint16_t refused[] = {
-#ifdef __x86_64__
-    SYS_fork,
-    SYS_vfork,
-    SYS_creat,
-    SYS_unlink,
-    SYS_rename,
-    SYS_link,
-    SYS_symlink,
-    SYS_mkdir,
-    SYS_rmdir,
-    SYS_mknod,
-    SYS_chmod,
-    SYS_chown,
-    SYS_lchown,
-    SYS_utime,
-    SYS_utimes,
-    SYS_futimesat,
-    SYS_modify_ldt,
-    SYS_ioperm,
-    SYS_iopl,
+/* No shared memory, which RLIMIT_DATA does not count; nor stacks that grow, nor huge
+ * pages, which are not counted either. */
+static void permit_cpu_lab(struct filter *f)
+{
+    const uint32_t writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
+    permit_without(f, SYS_mmap, 3, MAP_SHARED | MAP_GROWSDOWN | MAP_HUGETLB);
+    permit_without(f, SYS_openat, 2, writing);
+#ifdef SYS_open
+    permit_without(f, SYS_open, 1, writing);
 #endif
-    /* processes */
-    SYS_execve,
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_kcmp,
-    SYS_tkill,
-    SYS_rt_sigqueueinfo,
-    SYS_rt_tgsigqueueinfo,
-    SYS_setpriority,
-    SYS_ioprio_set,
-    SYS_setrlimit,
-    SYS_migrate_pages,
-    424 /* pidfd_send_signal */,
-    434 /* pidfd_open */,
-    438 /* pidfd_getfd */,
-    440 /* process_madvise */,
-    448 /* process_mrelease */,
-    /* the network and other ways to reach processes */
-    SYS_socket,
-    SYS_socketpair,
-    SYS_bind,
-    SYS_connect,
-    SYS_listen,
-    SYS_accept,
-    SYS_accept4,
-    SYS_shmget,
-    SYS_shmat,
-    SYS_msgget,
-    SYS_semget,
-    SYS_mq_open,
-    /* files; for open see make_filter */
-    SYS_unlinkat,
-    SYS_renameat,
-    SYS_renameat2,
-    SYS_linkat,
-    SYS_symlinkat,
-    SYS_mkdirat,
-    SYS_mknodat,
-    SYS_fchmod,
-    SYS_fchmodat,
-    452 /* fchmodat2 */,
-    SYS_fchown,
-    SYS_fchownat,
-    SYS_utimensat,
-    SYS_truncate,
-    SYS_setxattr,
-    SYS_lsetxattr,
-    SYS_fsetxattr,
-    SYS_removexattr,
-    SYS_lremovexattr,
-    SYS_fremovexattr,
-    SYS_open_by_handle_at,
-    /* ways around a filter, and administration */
-    425 /* io_uring_setup */,
-    426 /* io_uring_enter */,
-    427 /* io_uring_register */,
-    SYS_bpf,
-    SYS_perf_event_open,
-    SYS_userfaultfd,
-    SYS_unshare,
-    SYS_setns,
-    SYS_mount,
-    SYS_umount2,
-    SYS_pivot_root,
-    SYS_chroot,
-    SYS_keyctl,
-    SYS_add_key,
-    SYS_request_key,
-    SYS_personality,
-    SYS_init_module,
-    SYS_finit_module,
-    SYS_delete_module,
-    SYS_kexec_load,
-    SYS_reboot,
-};
-
-/* CUDA's driver insists on binding an abstract socket, after it unlinks a path that never
- * exists. Landlock prevents sockets in folders, and connect stays refused. */
-static void permit_driver(struct filter *f)
-{
-#ifdef __x86_64__
-    unless_equal(f, SYS_unlink, 1);
-    answer(f, SECCOMP_RET_ERRNO | ENOENT);
-#endif
-    unless_equal(f, SYS_unlinkat, 1);
-    answer(f, SECCOMP_RET_ERRNO | ENOENT);
-    permit_if_equal(f, SYS_socket, 0, 1 /* AF_UNIX */);
-    unless_equal(f, SYS_bind, 1);
-    permit(f);
-    unless_equal(f, SYS_listen, 1);
-    permit(f);
+    PERMIT_IF(f, SYS_fcntl, 1, F_GETFD, F_SETFD, F_GETFL);
+    PERMIT_IF(f, SYS_ioctl, 1, TERMINAL_GET);
 }
 
-static void make_filter(struct filter *f, int device)
+/* Opening a file may truncate it, which the first versions of Landlock forbid only where
+ * it is opened for writing. */
+static void permit_open(struct filter *f, uint32_t call, int arg)
 {
-    uint32_t self = (uint32_t)getpid(); /* the program keeps this id */
+    int at = begin(f, call);
+    load_arg(f, arg, 0);
+    add(f, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE | O_TRUNC, 0, 0);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, O_RDONLY | O_TRUNC, 0, 1);
+    refuse(f);
+    permit(f);
+    end(f, at);
+}
+static void permit_opens(struct filter *f)
+{
+    permit_open(f, SYS_openat, 2);
+#ifdef SYS_open
+    permit_open(f, SYS_open, 1);
+#endif
+}
+
+/* The driver binds an abstract socket, after it unlinks a path that never exists. */
+static void permit_driver(struct filter *f, uint32_t self)
+{
+#ifdef SYS_unlink
+    answer_call(f, SYS_unlink, SECCOMP_RET_ERRNO | ENOENT);
+#endif
+    answer_call(f, SYS_unlinkat, SECCOMP_RET_ERRNO | ENOENT);
+    PERMIT_IF(f, SYS_socket, 0, 1 /* AF_UNIX */);
+    PERMIT_IF(f, SYS_socketpair, 0, 1);
+    PERMIT_IF(f, SYS_sched_setaffinity, 0, 0, self);
+    PERMIT_IF(
+        f, SYS_fcntl, 1, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC,
+        F_SETLK, F_GETLK, F_ADD_SEALS, F_GET_SEALS);
+    int at = begin(f, SYS_ioctl);
+    load_arg(f, 1, 0);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, 0x5412 /* TIOCSTI: fakes input */, 1, 0);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, 0x8901 /* FIOSETOWN: sends signals */, 0, 1);
+    refuse(f);
+    permit(f);
+    end(f, at);
+    permit_opens(f);
+    PERMIT(f, driver);
+}
+
+/* Processes, but no namespaces, and no child that its parent does not wait for. A process
+ * id is not known beforehand: signals to processes may be sent where Landlock keeps them
+ * inside. */
+static void permit_compiler(struct filter *f)
+{
+    permit_without(
+        f, SYS_clone, 0,
+        CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+            CLONE_NEWPID | CLONE_NEWNET | CLONE_PARENT | CLONE_UNTRACED);
+    PERMIT_IF(f, SYS_prlimit64, 0, 0); /* a larger stack; no limit can be raised */
+    PERMIT_IF(
+        f, SYS_fcntl, 1, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC,
+        F_SETLK, F_SETLKW, F_GETLK);
+    PERMIT_IF(f, SYS_ioctl, 1, TERMINAL_GET, TERMINAL_SIZE);
+    if (landlock_version() >= 6) {
+        permit_without(f, SYS_kill, 0, 1u << 31); /* groups and all */
+        permit_call(f, SYS_tgkill);
+    }
+    permit_opens(f);
+    PERMIT(f, compiler);
+}
+
+static void make_filter(struct filter *f, enum profile profile)
+{
+    uint32_t self = (uint32_t)getpid(); /* a lab's program keeps this id */
     load(f, offsetof(struct seccomp_data, arch));
     add(f, BPF_JMP | BPF_JEQ | BPF_K, THIS_CPU, 1, 0);
     answer(f, SECCOMP_RET_KILL_PROCESS);
-    load_call(f);
+    load(f, offsetof(struct seccomp_data, nr));
 #ifdef __x86_64__
     add(f, BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* x32 repeats the calls */
     refuse(f);
 #endif
-    if (device) permit_driver(f);
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        refuse_call(f, refused[i]);
-
-    /* Threads are allowed, processes are not. The flags of clone3 are in memory, which a
-     * filter cannot see; those of clone are in an argument. */
-    hide_call(f, 435 /* clone3 */);
-    unless_equal(f, SYS_clone, 4);
-    load_arg(f, 0, 0);
-    unless_bits(f, CLONE_THREAD, 1);
-    permit(f);
+    PERMIT(f, basic);
+    PERMIT_IF(f, SYS_prctl, 0, PR_SET_NAME);
+    if (profile == PROFILE_COMPILER)
+        permit_compiler(f);
+    else
+        permit_lab(f, self);
+    if (profile == PROFILE_LAB) permit_cpu_lab(f);
+    if (profile == PROFILE_LAB_GPU) permit_driver(f, self);
+    /* clone3 (435) and openat2 (437) have their flags in memory; the C library falls back
+     * to clone and openat. */
+    add(f, BPF_JMP | BPF_JGT | BPF_K, 434, 0, 1);
+    refuse_with(f, ENOSYS);
     refuse(f);
-    permit_if_equal(f, SYS_execveat, 0, PROGRAM_FD);
-
-    /* Signals only to itself, which abort() needs; none through a descriptor's owner. */
-    permit_if_equal(f, SYS_kill, 0, self);
-    permit_if_equal(f, SYS_tgkill, 0, self);
-    refuse_if_equal(f, SYS_fcntl, 1, F_SETOWN);
-    refuse_if_equal(f, SYS_fcntl, 1, F_SETOWN_EX);
-    refuse_if_equal(f, SYS_fcntl, 1, F_SETSIG);
-    refuse_if_equal(f, SYS_ioctl, 1, 0x8901 /* FIOSETOWN */);
-    refuse_if_equal(f, SYS_ioctl, 1, 0x5412 /* TIOCSTI: fakes terminal input */);
-    refuse_if_equal(f, SYS_prctl, 0, PR_SET_PDEATHSIG); /* it must end with the grader */
-
-    /* Limits may be read, but not set. */
-    unless_equal(f, SYS_prlimit64, 6);
-    load_arg(f, 2, 0);
-    unless_equal(f, 0, 3);
-    load_arg(f, 2, 1);
-    unless_equal(f, 0, 1);
-    permit(f);
-    refuse(f);
-
-    /* A GPU driver opens its nodes for writing: there Landlock alone guards files. */
-    if (!device) {
-        hide_call(f, 437 /* openat2 */);
-#ifdef __x86_64__
-        refuse_if_bits(f, SYS_open, 1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC);
-#endif
-        refuse_if_bits(f, SYS_openat, 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC);
-    }
-    permit(f);
 }
 
-int restrict_calls(int device)
+int restrict_calls(const struct sandbox *box)
 {
     static struct filter f;
-    f.n = 0;
-    make_filter(&f, device);
+    f.n = 0, f.learn = box->learn;
+    make_filter(&f, box->profile);
     struct sock_fprog program = {.len = (unsigned short)f.n, .filter = f.step};
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-int seccomp_available(void)
+bool seccomp_available(void)
 {
     uint32_t action = SECCOMP_RET_KILL_PROCESS;
     return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 #else
-int restrict_calls(int device)
+int restrict_calls(const struct sandbox *box)
 {
-    (void)device;
+    (void)box;
     return 0;
 }
-int seccomp_available(void)
+bool seccomp_available(void)
 {
-    return 0;
+    return false;
 }
 #endif

@@ -55,9 +55,9 @@ $(OPS_DATA)/names: tests/ops/cases tests/ops/make_data.py $(wildcard reference/*
 	@$(PYTHON) tests/ops/make_data.py $(OPS_DATA)
 ops-data: $(OPS_DATA)/names  ##+ develop: expected results of the common ops, for a computer without Python
 
-$(B)/tests/labs/%: $(B)/objects/tests/labs/%.o $$(if $$(filter sandboxed,$$*),$(addprefix $(B)/objects/grader/,sandbox.o landlock.o seccomp.o))
+$(B)/tests/labs/%: $(B)/objects/tests/labs/%.o
 	$(LINK)
 
-TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(B)/tests/labs/sandboxed $(B)/tests/labs/intruder \
+TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(FENCE) $(addprefix $(B)/tests/labs/,intruder old_kernel) \
                  $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
 .PHONY: examples test check test-programs test-gpu compile-archs list-labs list-tests ops-data
