@@ -12,7 +12,7 @@ struct build {
     char *program; /* the executable */
     char *backend, *source;
     bool own;       /* built from labs/: a pass counts. With FILE= or FROM= it does not */
-    bool trusted;   /* sources of this tree: labs/ or solutions/ */
+    bool trusted;   /* sources of this tree, not FILE=elsewhere */
     json_t *record; /* files, defined, missing, breaches */
     int lock;       /* held until build_close, so that nobody builds meanwhile; or -1 */
 };

@@ -51,7 +51,7 @@ static const char usage[] =
     "  -k PATTERN                 only cases whose name contains or matches PATTERN, or\n"
     "                             whose part is PATTERN; several with commas\n"
     "  --seed S                   uses other random data (default 0x5eed; a new one for\n"
-    "                             each run if the source is not in labs/ or solutions/)\n"
+    "                             each run if the source is from elsewhere: FILE=)\n"
     "  --list                     lists the cases, with points and what each catches\n"
     "  --hint [N]                 prints the next hint, or hint N, for the first part\n"
     "                             that is not passed\n"

@@ -27,7 +27,7 @@ refused "a line break" $'a\nb'
 refused "a line break" $'ends\n'
 refused "a control character" $'a\033[31mb'
 for character in '"' "'" '$' '#' ':' '%' '`' ';' '&' '(' ')' '[' ']' '{' '}' '<' '>' '*' '?' \
-    '!' '|' '\' '^'; do
+    '!' '|' '\' '^' '='; do
     mkdir -p "$TMP/a${character}b" && ln -s ../tree "$TMP/a${character}b/w"
     at_once() { (cd -P "$TMP/a${character}b" && "$TMP/tree/tools/check_path.sh"); }
     check_fails "$character" "has the character $character: " at_once
@@ -36,7 +36,7 @@ done
 refused 'the character $' 'a$(touch x)b'
 refused 'the character `' 'a`touch x`b'
 
-for name in jörg 日本 'a+b,c@d~e=f-g_h.i'; do
+for name in jörg 日本 'a+b,c@d~e-f_g.h'; do
     here=$TMP/$name
     cp -a "$TMP/tree" "$here"
     check_says "$name: make help" "make lab03" make -C "$here" help BACKEND=cpu
@@ -46,8 +46,6 @@ for name in jörg 日本 'a+b,c@d~e=f-g_h.i'; do
         make -C "$here" lab03 "BACKEND=$BACKEND"
     grades() { (cd "$here" && BACKEND=$BACKEND ./grade lab03 -k basic); [ $? = 1 ]; }
     check "$name: and graded" grades
-    again() { make -C "$here" lab03 "BACKEND=$BACKEND" | tee "$TMP/.again" && ! grep built "$TMP/.again"; }
-    check "$name: nothing is built twice" again
     rm -rf "$here"
 done
 tap_done

@@ -34,7 +34,7 @@ offers() { in_make help-all >"$TMP/help" && grep -q 'make lab03' "$TMP/help" &&
 check "make help offers what it has" offers
 check_fails "make test" "a handout has no tests of the workbook" in_make test
 check_fails "make bench-rmsnorm" "a handout has no solutions" in_make bench-rmsnorm
-check_fails "make lab03 FROM=solutions" "lab03: no .cu in solutions/lab03_rmsnorm" in_make lab03 FROM=solutions
+check_fails "make lab03 FROM=solutions" "solutions/lab03_rmsnorm: no such file" in_make lab03 FROM=solutions
 check_says "make lab03" "lab03: built from labs/lab03_rmsnorm" in_make lab03
 check_says "a lab is started again" "wrote labs/lab03_rmsnorm/rmsnorm.cu" in_make reset-lab03
 

@@ -195,7 +195,8 @@ static int translate_include(struct source *s, int i, int depth)
     if (!h || !is_make_name(h->path)) {
         if (h)
             fail_at(
-                s, i, "%s: a header's path has letters, digits, _ - + . / only", h->path);
+                s, i, "%s: a header's path has letters, digits, _ - . + , @ ~ only",
+                h->path);
         return 0;
     }
     if (h == &headers[known]) translate_header(h, s, i, depth);
@@ -259,7 +260,7 @@ int is_make_name(const char *path)
 {
     for (; *path; path++) {
         unsigned char c = (unsigned char)*path;
-        if (c <= ' ' || c == 0x7f || strchr("\"#$%&'()*:;<=>?[\\]^`{|}~!", c)) return 0;
+        if (c <= ' ' || c == 0x7f || strchr("\"#$%&'()*:;<=>?[\\]^`{|}!", c)) return 0;
     }
     return 1;
 }

@@ -89,7 +89,9 @@ int main(int argc, char **argv)
     dependencies = format("%s/%s.headers.d", outdir, base);
     atexit(remove_outputs);
     if (!is_make_name(base)) {
-        fail_in(input, 0, "a source's name has letters, digits, _ - + . only: rename it");
+        fail_in(
+            input, 0,
+            "a source's name has letters, digits, _ - . + , @ ~ only: rename it");
         return 1;
     }
     if (!make_folder(outdir)) return 1;
