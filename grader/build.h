@@ -12,11 +12,15 @@ struct build {
     char *program; /* the executable */
     char *backend, *source;
     bool own;       /* built from labs/: a pass counts. With FILE= or FROM= it does not */
+    bool trusted;   /* sources of this tree: labs/ or solutions/ */
     json_t *record; /* files, defined, missing, breaches */
+    int lock;       /* held until build_close, so that nobody builds meanwhile; or -1 */
 };
 
-/* Not built or stale: fatal, exit code 2. */
+/* Waits while the lab is being built. Not built or stale: fatal, exit code 2. */
 void build_open(struct build *b, const char *folder, const struct lab *lab);
+/* Fatal, exit code 2, if the executable has changed since it was built. */
+void build_check(const struct build *b, const char *when);
 bool build_lacks(const struct build *b, const char *function, const char *dtype);
 void build_close(struct build *b);
 

@@ -1,5 +1,4 @@
-/* child.h - the lab executable as a child process: runs one case, returns what came
- * back. */
+/* child.h - the lab executable as a child process: asks it for one thing at a time. */
 #ifndef CHILD_H
 #define CHILD_H
 #include "cases.h"
@@ -12,40 +11,58 @@
 #include <stdint.h>
 
 struct result {
+    bool present; /* it was asked for, and came back */
     struct wire_result head;
-    size_t size;          /* of bytes */
     unsigned char *bytes; /* every buffer with its red zones; NULL after a CUDA error */
-    bool as_first;        /* the same bits as the first result: bytes is not kept */
+    bool shared;          /* the bits of the call in the natural order: the same bytes */
+    uint64_t order;       /* the seed of the thread order; 0: the natural order */
 };
 
 enum ending { RAN, CRASHED, ENDED, TIMED_OUT, FLOODED, TOO_MUCH_MEMORY, BROKE };
 
+/* What came of one case. */
 struct run {
     enum ending ending;
     char text[512]; /* why it ended, unless RAN */
-    struct result *result;
-    size_t results;
-    char *output; /* what the learner's code printed, the first OUTPUT_KEPT bytes */
+    bool orders;    /* asked for calls in other thread orders, too */
+    uint32_t call;  /* the last one that was asked for */
+    struct result result[CALLS];
+    uint64_t workspace; /* bytes that the workspace function asked for */
+    char *output;       /* what the learner's code printed, the first OUTPUT_KEPT bytes */
     size_t output_bytes;
-    double seconds;
+    double started, seconds; /* wall clock */
+    double cpu_seconds;      /* in processes that served this case before */
 };
 
 enum { OUTPUT_KEPT = 16 << 10 }; /* bytes of the learner's output that are kept */
 
 struct child;
 struct child_limits {
-    double seconds; /* per case */
-    size_t memory;  /* resident bytes; 0: no limit */
+    double cpu_seconds, seconds; /* of a case: CPU time, wall clock */
+    double deadline;             /* of the whole grade, as now(); 0: none */
+    double whole_seconds;        /* what the deadline is, in words */
+    size_t memory;               /* bytes; 0: no limit */
+    int threads;                 /* 0: no limit */
+    int idle_threads;            /* when a call has returned; 0: no limit */
+    bool believed; /* if it cannot begin, the exercise or the device is at fault */
 };
 
 struct child *child_new(
     const char *program, bool device, struct child_limits limits, struct under *under);
-/* Runs one case. Starts the program if it is not running; it stops after any ending other
- * than RAN. */
-void child_case(
-    struct child *c, const struct graded_case *g, const struct case_data *d,
-    uint32_t orders, struct run *run);
 void child_free(struct child *c);
+
+/* These return true, or false after any ending other than RAN; the program has then been
+ * stopped. child_open starts it if it is not running. */
+bool child_open(
+    struct child *c, const struct graded_case *g, const struct case_data *d,
+    struct run *run);
+/* bytes: of each filled buffer. Stores run->result[which]. */
+bool child_call(
+    struct child *c, const struct case_data *d, struct wire_call call,
+    const unsigned char *const bytes[], struct run *run);
+bool child_close(struct child *c, const struct case_data *d, struct run *run);
+void child_stop(struct child *c);
+
 void run_free(struct run *run);
 
 #endif

@@ -1,156 +1,13 @@
-/* data.c - inputs and expected values of the cases, made by the Python reference. */
-#define _GNU_SOURCE
+/* data.c - reads the inputs and expected values of a case. */
 #include "data.h"
 
-#include "file.h"
 #include "safetensors.h"
-#include "sha256.h"
 #include "util.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-/* --- making them -------------------------------------------------------------------- */
-
-/* The same references, cases, seed and selection give the same data. */
-static void
-data_key(const struct lab *lab, uint64_t seed, const char *pattern, char key[65])
-{
-    struct sha256 sum;
-    glob_t files;
-    char hex[65];
-    char *cases = text_of("%s/cases", lab->folder);
-    char *rest = text_of(
-        "%s %#llx %s", lab->name, (unsigned long long)seed, pattern ? pattern : "");
-    sha256_start(&sum);
-    glob("reference/*.py", 0, NULL, &files);
-    glob(cases, GLOB_APPEND, NULL, &files);
-    for (size_t i = 0; i < files.gl_pathc; i++) {
-        if (sha256_file(files.gl_pathv[i], hex) != 0)
-            fatal(EXIT_BROKEN, "cannot read %s: %s", files.gl_pathv[i], strerror(errno));
-        sha256_add(&sum, files.gl_pathv[i], strlen(files.gl_pathv[i]) + 1);
-        sha256_add(&sum, hex, 64);
-    }
-    sha256_add(&sum, rest, strlen(rest));
-    sha256_hex(&sum, key);
-    globfree(&files);
-    free(cases);
-    free(rest);
-}
-
-/* Runs the reference to its end. If it fails, its last line is the fatal error. */
-static void run_reference(char *const argv[])
-{
-    int out[2];
-    char said[4096] = "";
-    size_t n = 0;
-    int status;
-    if (pipe2(out, O_CLOEXEC) != 0) fatal(EXIT_BROKEN, "pipe: %s", strerror(errno));
-    pid_t pid = fork();
-    if (pid < 0) fatal(EXIT_BROKEN, "fork: %s", strerror(errno));
-    if (pid == 0) {
-        dup2(out[1], 1);
-        dup2(out[1], 2);
-        execvp(argv[0], argv);
-        printf("cannot run %s: %s (run `make setup`)\n", argv[0], strerror(errno));
-        fflush(stdout);
-        _exit(127);
-    }
-    close(out[1]);
-    for (ssize_t got; (got = read(out[0], said + n, sizeof said - 1 - n)) > 0;) {
-        n += (size_t)got;
-        if (n < sizeof said / 2) continue; /* only the end matters */
-        memmove(said, said + n / 2, n - n / 2);
-        n -= n / 2;
-    }
-    said[n] = 0;
-    close(out[0]);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-    while (n && said[n - 1] == '\n')
-        said[--n] = 0;
-    char *last = strrchr(said, '\n');
-    fatal(EXIT_BROKEN, "the reference failed: %s", last ? last + 1 : said);
-}
-
-static void remove_tree(const char *folder)
-{
-    glob_t files;
-    char *pattern = text_of("%s/*", folder);
-    if (glob(pattern, 0, NULL, &files) == 0) {
-        for (size_t i = 0; i < files.gl_pathc; i++)
-            unlink(files.gl_pathv[i]);
-        globfree(&files);
-    }
-    rmdir(folder);
-    free(pattern);
-}
-
-/* Removes data older than an hour; another ./grade may still be reading newer data. */
-static void remove_old(const struct lab *lab, const char *kind)
-{
-    struct stat st;
-    glob_t old;
-    char *pattern = text_of("build/data/%s/%s-*", lab->name, kind);
-    if (glob(pattern, 0, NULL, &old) == 0) {
-        for (size_t i = 0; i < old.gl_pathc; i++)
-            if (stat(old.gl_pathv[i], &st) == 0 && time(NULL) - st.st_mtime > 3600)
-                remove_tree(old.gl_pathv[i]);
-        globfree(&old);
-    }
-    free(pattern);
-}
-
-char *data_folder(const struct lab *lab, uint64_t seed, const char *pattern, bool custom)
-{
-    char key[65], number[32];
-    wb_error err;
-    const char *kind = custom ? "seed" : "default";
-    const char *python = getenv("PYTHON") ? getenv("PYTHON") : "build/host/python";
-    if (!custom) pattern = NULL; /* the whole lab, once */
-    data_key(lab, seed, pattern, key);
-    char *parent = text_of("build/data/%s", lab->name);
-    char *folder = text_of("%s/%s-%.16s", parent, kind, key);
-    char *making = text_of("%s.%d", folder, (int)getpid());
-    snprintf(number, sizeof number, "%#llx", (unsigned long long)seed);
-    if (access(folder, R_OK) != 0) {
-        if (!custom)
-            printf("generating the test data of %s (only once)\n", lab->name),
-                fflush(stdout);
-        if (folder_make(parent, &err) != 0) fatal(EXIT_BROKEN, "%s", err.text);
-        remove_old(lab, kind);
-        char *argv[] = {(char *)python,
-                        "reference/dump.py",
-                        (char *)lab->name,
-                        "--seed",
-                        number,
-                        "--out",
-                        making,
-                        pattern ? "-k" : NULL,
-                        (char *)pattern,
-                        NULL};
-        run_reference(argv);
-        /* rename: complete or not at all; another ./grade may have been faster */
-        if (rename(making, folder) != 0) {
-            if (access(folder, R_OK) != 0)
-                fatal(EXIT_BROKEN, "cannot write %s: %s", folder, strerror(errno));
-            remove_tree(making);
-        }
-    }
-    free(making);
-    free(parent);
-    return folder;
-}
 
 /* --- elements ----------------------------------------------------------------------- */
 
@@ -256,7 +113,7 @@ static const char *read_view(struct case_data *d, struct view *v, json_t *a)
     if (v->element == ELEMENT_OTHER) return "has an unknown dtype";
     if (json_is_true(json_object_get(a, "null"))) return NULL;
     if (json_array_size(shape) > MAX_DIMS) return "has too many dimensions";
-    json_array_foreach (shape, i, n) {
+    json_array_foreach(shape, i, n) {
         v->shape[v->dims++] = (size_t)json_integer_value(n);
         v->rows *= v->cols;
         v->cols = v->shape[i];
@@ -288,15 +145,16 @@ static const char *read_call(struct case_data *d, const st_file *f, json_t *call
         json_array_size(json_object_get(call, "args")) > MAX_ARGS ||
         json_object_size(d->scalars) > MAX_SCALARS)
         return "has too many buffers, arguments or scalars";
-    json_array_foreach (json_object_get(call, "buffers"), i, o) {
+    json_array_foreach(json_object_get(call, "buffers"), i, o) {
         struct buffer *b = &d->buffer[d->buffers++];
         enum element e = element_named(string(o, "dtype"));
         if (e == ELEMENT_OTHER) return "has a buffer of unknown dtype";
         snprintf(b->name, sizeof b->name, "%s", string(o, "name"));
+        b->element = e;
         b->bytes = count(o, "elements") * element_bytes(e);
         b->filled = st_find(f, b->name) != NULL;
     }
-    json_array_foreach (json_object_get(call, "args"), i, o) {
+    json_array_foreach(json_object_get(call, "args"), i, o) {
         const char *error = read_view(d, &d->view[d->views++], o);
         if (error) return error;
     }
@@ -311,7 +169,7 @@ read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
     json_t *words, *causes = json_metadata(f, "causes");
     size_t length = strlen(v->name);
     int n = 0;
-    json_object_foreach (causes, key, words) {
+    json_object_foreach(causes, key, words) {
         if (strncmp(key, v->name, length) || strncmp(key + length, ".if.", 4)) continue;
         const double *value = tensor(f, key, ST_F64, v->elements);
         if (!value || n == MAX_CAUSES) continue;

@@ -44,6 +44,7 @@ struct view {
 
 struct buffer {
     char name[MAX_NAME];
+    enum element element;
     size_t bytes;
     bool filled;
 };
@@ -69,9 +70,6 @@ struct case_data {
     struct data_set set[2];
 };
 
-/* The folder with the tensors of the lab's cases. Runs the Python reference if it does
- * not exist yet. */
-char *data_folder(const struct lab *lab, uint64_t seed, const char *pattern, bool custom);
 /* 0, or -1 with the reason. */
 int data_load(
     struct case_data *d, const char *folder, const char *name, char *error,

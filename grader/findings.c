@@ -16,6 +16,8 @@ void say(struct findings *f, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     f->line[f->count++] = text_of("%s", text);
+    clean_text(
+        f->line[f->count - 1]); /* it may have names and messages of the learner's */
 }
 
 void findings_free(struct findings *f)

@@ -1,10 +1,9 @@
-/* harness.c - main() of a lab executable: serves the cases that the grader sends.
+/* harness.c - main() of a lab executable: makes the calls that the grader asks for.
  *
- * For each case it allocates and fills the buffers, each between two red zones. It calls
- * the launcher on data A, on data B at the same pointers, on A again, and on A captured
- * in a CUDA graph; on the CPU back end also in seeded orders of threads and blocks. After
- * each call it sends everything back as raw bytes. Nothing here knows the expected
- * values. The program runs inside the sandbox that grader/process.c sets up.
+ * For each case it allocates the buffers, each between two red zones. For each call it
+ * fills them with the bytes that it receives, calls the launcher, and sends everything
+ * back as raw bytes. It knows neither the expected values nor which calls follow. The
+ * program runs inside the sandbox that grader/process.c sets up.
  */
 #include "harness.h"
 #include "protocol.h"
@@ -16,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Only the CPU back end has this header. It lets the harness change the order of threads,
@@ -41,6 +39,8 @@ static uint64_t nonce[2];
 static volatile sig_atomic_t in_launcher;
 static unsigned char *staging; /* host; one buffer with its red zones */
 static size_t staging_bytes;
+static unsigned char *inputs; /* host; what the current CALL brought */
+static size_t input_bytes;
 
 /* --- messages ----------------------------------------------------------------------- */
 
@@ -71,7 +71,8 @@ static void send_header(enum message_kind kind, size_t bytes)
     write_all(&h, sizeof h);
 }
 
-/* For faults that are not the learner's: a bad case, no device, too little memory. */
+/* A bad case, no device, too little memory. Whether the exercise is at fault depends on
+ * whether the learner's code had begun to run: the grader decides. */
 static _Noreturn void broken(const char *what, const char *which)
 {
     char text[256];
@@ -139,8 +140,20 @@ size_t workspace_bytes(const struct call *c)
 
 static void fill(unsigned char *p, size_t bytes, uint16_t pattern)
 {
-    for (size_t i = 0; i < bytes; i++)
-        p[i] = (unsigned char)(i & 1 ? pattern >> 8 : pattern);
+    for (size_t i = 0; i + 1 < bytes; i += 2)
+        memcpy(p + i, &pattern, 2); /* little-endian, as the grader's patterns are */
+    if (bytes % 2) p[bytes - 1] = (unsigned char)pattern;
+}
+
+/* on: host code cannot touch device memory. The harness itself copies with the guard off:
+ * the back end would otherwise change the protection for every copy. */
+static void guard(int on)
+{
+#if CPU_BACKEND
+    wbcpu_guard(on);
+#else
+    (void)on;
+#endif
 }
 
 static void need_staging(size_t bytes)
@@ -176,8 +189,10 @@ static void refill(unsigned char *base, size_t bytes, const void *data, uint16_t
 
 /* A copy from pageable host memory may still be in flight when cudaMemcpy returns, and
  * the stream of the call does not wait for it. So this function does. */
-static void refill_all(struct call *c, const unsigned char *data)
+static void refill_all(struct call *c)
 {
+    const unsigned char *data = inputs;
+    guard(0);
     for (uint32_t i = 0; i < c->wire->buffers; i++) {
         const struct wire_buffer *b = &c->wire->buffer[i];
         refill(c->base[i], b->bytes, b->filled ? data : NULL, FILL_POISON);
@@ -185,6 +200,7 @@ static void refill_all(struct call *c, const unsigned char *data)
     }
     refill(c->work, c->work_bytes, NULL, FILL_WORKSPACE);
     cuda(cudaDeviceSynchronize(), "cannot fill the buffers");
+    guard(1);
 }
 
 static void send_part(const unsigned char *device, size_t bytes)
@@ -195,7 +211,7 @@ static void send_part(const unsigned char *device, size_t bytes)
     write_all(staging, bytes);
 }
 
-static void send_result(struct call *c, struct wire_result *r)
+static void send_result(struct call *c, const struct wire_result *r)
 {
     size_t bytes = sizeof *r + 2 * RED_ZONE;
     for (uint32_t i = 0; i < c->wire->buffers; i++)
@@ -205,6 +221,7 @@ static void send_result(struct call *c, struct wire_result *r)
     send_header(MSG_RESULT, bytes);
     write_all(r, sizeof *r);
     if (r->cuda_error) return;
+    guard(0);
     for (uint32_t i = 0; i < c->wire->buffers; i++)
         send_part(c->base[i], c->wire->buffer[i].bytes + 2 * RED_ZONE);
     send_part(c->work, RED_ZONE);
@@ -212,13 +229,6 @@ static void send_result(struct call *c, struct wire_result *r)
 }
 
 /* --- calls -------------------------------------------------------------------------- */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static uint64_t launches(void)
 {
@@ -247,35 +257,26 @@ static cudaError_t wait_for_all(void)
     return error == cudaSuccess ? cudaGetLastError() : error;
 }
 
-static void one_call(
-    struct call *c, const struct adapter *a, const unsigned char *data,
-    struct wire_result *r)
+static void plain_call(struct call *c, const struct adapter *a, struct wire_result *r)
 {
-    refill_all(c, data);
+    refill_all(c);
     cudaGetLastError(); /* clears errors of earlier calls */
     uint64_t before = launches();
-    double start = now();
     in_launcher = 1;
     r->status = (int32_t)a->run(c);
     set_error(r, wait_for_all());
-    r->seconds = now() - start;
     r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
-    r->workspace = c->work_bytes;
-    fflush(NULL); /* output of the kernels belongs to this case */
-    send_result(c, r);
 }
 
 /* Captures the call in a CUDA graph, refills the buffers, and replays the graph. Work on
  * another stream is not in the graph, so its results are lost. A launcher that does more
  * than enqueue work cannot be captured. */
-static void captured_call(
-    struct call *c, const struct adapter *a, const unsigned char *data,
-    struct wire_result *r)
+static void captured_call(struct call *c, const struct adapter *a, struct wire_result *r)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
     size_t nodes = 0;
-    refill_all(c, data);
+    refill_all(c);
     cudaGetLastError();
     cuda(
         cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
@@ -288,7 +289,7 @@ static void captured_call(
     if (error == cudaSuccess) error = cudaGraphGetNodes(graph, NULL, &nodes);
     if (error == cudaSuccess) error = cudaGraphInstantiate(&exec, graph, 0);
     if (error == cudaSuccess) {
-        refill_all(c, data);
+        refill_all(c);
         error = cudaGraphLaunch(exec, c->stream);
     }
     if (error == cudaSuccess) error = wait_for_all();
@@ -297,65 +298,95 @@ static void captured_call(
     set_error(r, error);
     r->captured = (uint32_t)nodes;
     r->launches = UINT64_MAX;
-    send_result(c, r);
 }
 
+static void one_call(struct call *c, const struct adapter *a, const struct wire_call *w)
+{
+    struct wire_result r = {.which = w->which};
 #if CPU_BACKEND
-static uint64_t order_seed(uint64_t seed, uint32_t i) /* never 0, the natural order */
-{
-    return (seed * 0x9E3779B97F4A7C15u + i * 0xBF58476D1CE4E5B9u) | 1;
-}
+    wbcpu_set_shuffle(w->order);
 #endif
-
-static void all_calls(
-    struct call *c, const struct adapter *a, const unsigned char *data_a,
-    const unsigned char *data_b)
-{
-    const unsigned char *data[] = {data_a, data_b, data_a};
-    for (uint32_t i = CALL_A; i <= CALL_A_AGAIN; i++) {
-        struct wire_result r = {.which = i};
-        one_call(c, a, data[i], &r);
-        if (r.status != WB_OK || r.cuda_error) return; /* this is enough to judge */
-    }
-    struct wire_result captured = {.which = CALL_CAPTURED};
-    captured_call(c, a, data_a, &captured);
-    if (captured.status != WB_OK || captured.cuda_error) return;
-#if CPU_BACKEND
-    for (uint32_t i = 0; i < c->wire->orders; i++) {
-        struct wire_result r = {
-            .which = CALL_ORDER + i, .order = order_seed(c->wire->seed, i)};
-        wbcpu_set_shuffle(r.order);
-        one_call(c, a, data_a, &r);
-        wbcpu_set_shuffle(0);
-        if (r.status != WB_OK || r.cuda_error) return;
-    }
-#endif
+    if (w->which == CALL_CAPTURED)
+        captured_call(c, a, &r);
+    else
+        plain_call(c, a, &r);
+    fflush(NULL); /* output of the kernels belongs to this case */
+    send_result(c, &r);
 }
 
-static void serve(struct wire_case *wire, const unsigned char *data)
+/* --- one case ----------------------------------------------------------------------- */
+
+/* The next message of the grader. At the end of the stream the program ends. */
+static void next_message(struct wire_header *h)
 {
-    struct call *c = &current;
-    size_t filled = 0;
+    if (!read_all(h, sizeof *h)) exit(0);
+    memcpy(nonce, h->nonce, sizeof nonce);
+}
+
+static void take(void *payload, size_t bytes, const struct wire_header *h)
+{
+    if (h->bytes != bytes) broken("a message of the grader has the wrong size", NULL);
+    if (!read_all(payload, bytes)) exit(0);
+}
+
+static const struct adapter *find_adapter(const char *function)
+{
     const struct adapter *a = adapters;
-    while (a->function && strcmp(a->function, wire->function))
+    while (a->function && strcmp(a->function, function))
         a++;
-    if (!a->function) broken("there is no adapter for the function", wire->function);
-    c->wire = wire;
-    for (uint32_t i = 0; i < wire->buffers; i++) {
-        c->base[i] = alloc_with_red_zones(wire->buffer[i].bytes);
-        if (wire->buffer[i].filled) filled += wire->buffer[i].bytes;
+    if (!a->function) broken("there is no adapter for the function", function);
+    return a;
+}
+
+static void open_case(struct call *c, const struct adapter *a)
+{
+    static const size_t MOST = (size_t)1 << 40; /* more than any device has */
+    input_bytes = 0;
+    for (uint32_t i = 0; i < c->wire->buffers; i++) {
+        c->base[i] = alloc_with_red_zones(c->wire->buffer[i].bytes);
+        if (c->wire->buffer[i].filled) input_bytes += c->wire->buffer[i].bytes;
     }
+    inputs = malloc(input_bytes + 1);
+    if (!inputs) broken("not enough host memory for the data of the case", NULL);
+    send_header(MSG_BEGIN, 0);
+    guard(1);
     in_launcher = 1;
-    c->work_bytes = a->workspace ? a->workspace(c) : 0;
+    struct wire_ready ready = {a->workspace ? a->workspace(c) : 0};
     in_launcher = 0;
-    if (c->work_bytes < wire->workspace_less) wire->workspace_less = 0;
+    if (ready.workspace > MOST)
+        broken("the workspace function asks for more than any device has", NULL);
+    c->work_bytes = ready.workspace;
+    if (c->work_bytes < c->wire->workspace_less) c->wire->workspace_less = 0;
     c->work = alloc_with_red_zones(c->work_bytes);
-    all_calls(c, a, data, data + filled);
-    send_header(MSG_DONE, 0);
-    for (uint32_t i = 0; i < wire->buffers; i++)
+    send_header(MSG_READY, sizeof ready);
+    write_all(&ready, sizeof ready);
+}
+
+static void close_case(struct call *c)
+{
+    for (uint32_t i = 0; i < c->wire->buffers; i++)
         cudaFree(c->base[i]);
     cudaFree(c->work);
+    free(inputs);
+    inputs = NULL;
     c->wire = NULL;
+}
+
+static void serve(struct wire_case *wire)
+{
+    struct wire_header header;
+    struct wire_call call;
+    const struct adapter *a = find_adapter(wire->function);
+    current.wire = wire;
+    open_case(&current, a);
+    for (next_message(&header); header.kind == MSG_CALL; next_message(&header)) {
+        take(&call, sizeof call, &(struct wire_header){.bytes = sizeof call});
+        header.bytes -= sizeof call;
+        take(inputs, input_bytes, &header);
+        one_call(&current, a, &call);
+    }
+    close_case(&current);
+    send_header(MSG_DONE, 0);
 }
 
 /* --- crashes ------------------------------------------------------------------------ */
@@ -420,16 +451,10 @@ int main(void)
         cudaStreamCreateWithFlags(&current.stream, cudaStreamNonBlocking),
         "the device does not respond");
     send_header(MSG_HELLO, 0);
-    while (read_all(&header, sizeof header)) {
-        struct wire_case *wire = malloc(header.bytes);
-        if (!wire) broken("not enough host memory for the data of the case", NULL);
-        if (!read_all(wire, header.bytes)) return 1;
-        memcpy(nonce, header.nonce, sizeof nonce);
-#if CPU_BACKEND
-        wbcpu_guard(1);
-#endif
-        serve(wire, (const unsigned char *)(wire + 1));
-        free(wire);
+    for (;;) {
+        struct wire_case wire;
+        next_message(&header);
+        take(&wire, sizeof wire, &header);
+        serve(&wire);
     }
-    return 0;
 }

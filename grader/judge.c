@@ -106,18 +106,30 @@ static bool first_right(const struct case_data *d, const struct result *a)
     return right;
 }
 
+/* Which call it was, if it was not the first. */
+static const char *words_of_call(uint32_t which)
+{
+    return which == CALL_A          ? ""
+           : which == CALL_B        ? " (in the second call, on other data)"
+           : which == CALL_A_AGAIN  ? " (in the third call, on the first data again)"
+           : which == CALL_CAPTURED ? " (in the call captured in a CUDA graph)"
+           : which < CALL_ORDER     ? " (in a later call, on other data)"
+                                    : " (under another thread order)";
+}
+
 /* --- several calls ------------------------------------------------------------------ */
 
 static const struct result *result_of(const struct run *run, uint32_t which)
 {
-    for (size_t i = 0; i < run->results; i++)
-        if (run->result[i].head.which == which) return &run->result[i];
-    return NULL;
+    return run->result[which].present ? &run->result[which] : NULL;
 }
 
-static const unsigned char *result_bytes(const struct run *run, const struct result *r)
+/* Is this call part of a case whose calls all return WB_OK? */
+static bool asked(const struct run *run, uint32_t which)
 {
-    return r->as_first ? run->result[0].bytes : r->bytes;
+    bool variant = which >= CALL_VARIANT && which < CALL_ORDER;
+    return variant ? run->orders && which >= CALL_VARIANT + 2
+                   : run->orders || which < CALL_VARIANT;
 }
 
 /* Do two calls give the same bits in the judged outputs? If not, `text` says where. */
@@ -148,11 +160,11 @@ static bool same_outputs(
 /* Some parts limit the workspace, to make sure that it is not used to store
  * everything. */
 static bool
-workspace_right(struct findings *f, const struct graded_case *g, const struct result *r)
+workspace_right(struct findings *f, const struct graded_case *g, uint64_t bytes)
 {
-    if (!g->workspace_below || r->head.workspace < g->workspace_below) return true;
+    if (!g->workspace_below || bytes < g->workspace_below) return true;
     say(f, "asks for %llu bytes of workspace; this part allows fewer than %llu",
-        (unsigned long long)r->head.workspace, (unsigned long long)g->workspace_below);
+        (unsigned long long)bytes, (unsigned long long)g->workspace_below);
     return false;
 }
 
@@ -172,7 +184,7 @@ status_right(struct findings *f, const struct graded_case *g, const struct resul
             strstr(message, "IllegalAddress") ? ": a kernel reads or writes out of bounds"
                                               : "");
     else if (status == (int)g->status)
-        return workspace_right(f, g, r);
+        return true;
     else if (status == WB_TODO)
         say(f, "not written yet: %s_%s returns WB_TODO", g->function, g->dtype);
     else if (status < 0 || status > WB_BAD_CUDA)
@@ -194,13 +206,12 @@ static bool launched(struct findings *f, const struct case_data *d, const struct
     char change[256];
     for (int i = 0; i < d->views; i++)
         if (d->set[0].want[i]) elements += d->view[i].elements;
-    if (!elements || !graph) return true;
+    if (!elements) return true;
     if (!a->head.launches || (a->head.launches == UINT64_MAX && !graph->head.captured)) {
         say(f, "returned WB_OK but launched no kernel");
         return false;
     }
-    if (same_outputs(change, sizeof change, d, a->bytes, result_bytes(run, graph)))
-        return true;
+    if (same_outputs(change, sizeof change, d, a->bytes, graph->bytes)) return true;
     say(f,
         "replayed from a CUDA graph, the call gives a different result (%s): is there "
         "work on a stream other than the one passed?",
@@ -211,16 +222,15 @@ static bool launched(struct findings *f, const struct case_data *d, const struct
 static bool
 orders_agree(struct findings *f, const struct case_data *d, const struct run *run)
 {
-    for (size_t i = 0; i < run->results; i++) {
+    for (uint32_t i = CALL_ORDER; run->orders && i < CALLS; i++) {
         const struct result *r = &run->result[i];
-        const unsigned char *bytes = result_bytes(run, r);
+        const unsigned char *natural = run->result[same_data(i)].bytes;
         char change[256];
-        if (r->head.which < CALL_ORDER || !bytes) continue;
-        if (same_outputs(change, sizeof change, d, run->result[0].bytes, bytes)) continue;
+        if (same_outputs(change, sizeof change, d, natural, r->bytes)) continue;
         say(f,
             "the result changes with the thread order: is a __syncthreads() missing? "
             "(%s; order %#llx)",
-            change, (unsigned long long)r->head.order);
+            change, (unsigned long long)r->order);
         return false;
     }
     return true;
@@ -234,37 +244,42 @@ repeats_right(struct judgement *j, const struct case_data *d, const struct run *
     const struct result *b = result_of(run, CALL_B);
     const struct result *again = result_of(run, CALL_A_AGAIN);
     char change[256];
-    if (!b || !again || !result_bytes(run, b) || !result_bytes(run, again)) {
-        say(f, "the first call returned, but the second or third did not");
-        return false;
-    }
-    if (!memory_kept(f, d, &d->set[1], result_bytes(run, b), false)) return false;
-    if (!values_right(j, d, &d->set[1], result_bytes(run, b), true)) {
+    if (!memory_kept(f, d, &d->set[1], b->bytes, false)) return false;
+    if (!values_right(j, d, &d->set[1], b->bytes, true)) {
         say(f,
             "this is the second call, on other data at the same pointers; the first "
             "was right: is something kept between calls (a static variable, a cache)?");
         return false;
     }
-    if (same_outputs(
-            change, sizeof change, d, run->result[0].bytes, result_bytes(run, again)))
+    if (same_outputs(change, sizeof change, d, run->result[CALL_A].bytes, again->bytes))
         return true;
     say(f, "two calls on equal inputs differ (%s): float atomics, or a race?", change);
     return false;
+}
+
+/* Did every call come back that this case needs, and return what it must? */
+static bool
+all_returned(struct findings *f, const struct graded_case *g, const struct run *run)
+{
+    for (uint32_t i = 0; i < CALLS; i++)
+        if (run->result[i].present && !status_right(f, g, &run->result[i])) return false;
+    for (uint32_t i = 0; i < (g->status == WB_OK ? CALLS : 1); i++) {
+        if (!asked(run, i) || (run->result[i].present && run->result[i].bytes)) continue;
+        say(f, i == CALL_A ? "no result came back" : "no result came back%s",
+            words_of_call(i));
+        return false;
+    }
+    return workspace_right(f, g, run->workspace);
 }
 
 static void judge_calls(
     struct judgement *j, const struct graded_case *g, const struct case_data *d,
     const struct run *run)
 {
-    const struct result *a = result_of(run, CALL_A);
+    const struct result *a = &run->result[CALL_A];
     struct findings *f = &j->findings;
     j->verdict = FAILED;
-    if (!a) {
-        say(f, "no result came back");
-        return;
-    }
-    for (size_t i = 0; i < run->results; i++)
-        if (!status_right(f, g, &run->result[i])) return;
+    if (!all_returned(f, g, run)) return;
     bool kept = memory_kept(f, d, &d->set[0], a->bytes, g->status != WB_OK);
     if (g->status != WB_OK) {
         if (kept) j->verdict = PASSED;
@@ -280,17 +295,6 @@ static void judge_calls(
 }
 
 /* --- the verdict -------------------------------------------------------------------- */
-
-/* Which call ended the program, if it was not the first. */
-static const char *which_call(const struct run *run)
-{
-    return run->results == 0        ? ""
-           : run->results == CALL_B ? " (in the second call, on other data)"
-           : run->results == CALL_A_AGAIN
-               ? " (in the third call, on the first data again)"
-           : run->results == CALL_CAPTURED ? " (in the call captured in a CUDA graph)"
-                                           : " (under another thread order)";
-}
 
 void judge(
     struct judgement *j, const struct graded_case *g, const struct case_data *d,
@@ -314,5 +318,5 @@ void judge(
         j->verdict = CRASH;
         break;
     }
-    say(&j->findings, "%s%s", run->text, which_call(run));
+    say(&j->findings, "%s%s", run->text, words_of_call(run->call));
 }

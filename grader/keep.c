@@ -43,7 +43,7 @@ static bool contains(json_t *array, const char *name)
     size_t i;
     json_t *s;
     json_array_foreach (array, i, s)
-        if (!strcmp(json_string_value(s), name)) return true;
+        if (json_is_string(s) && !strcmp(json_string_value(s), name)) return true;
     return false;
 }
 
@@ -118,7 +118,8 @@ static const char *changed_file(json_t *files)
     char hex[65];
     json_t *hash;
     json_object_foreach (files, path, hash)
-        if (sha256_file(path, hex) != 0 || strcmp(hex, json_string_value(hash)))
+        if (!json_is_string(hash) || sha256_file(path, hex) != 0 ||
+            strcmp(hex, json_string_value(hash)))
             return path;
     return NULL;
 }

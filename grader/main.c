@@ -1,10 +1,13 @@
 /* main.c - the program that ./grade starts: its command line, and the order of the work.
  *
  *     cases.c                       what is graded: labs, cases, hints
- *     data.c                        inputs and expected values, from the reference
+ *     generate.c, private.c         makes the data; where it is kept from the learner's code
+ *     data.c                        reads inputs and expected values
  *     build.c                       what the executable was built from
- *     child.c, process.c, crash.c   runs the executable, collects its results
- *     sandbox.c, landlock.c, seccomp.c   what it may not do
+ *     calls.c, variant.c            the calls of one case, and on which data
+ *     child.c, talk.c, crash.c      asks the executable for one call at a time
+ *     process.c, usage.c, cgroup.c, orphans.c   starts it, ends it, measures what it uses
+ *     sandbox.c, landlock.c, seccomp.c   what it may not do (fence.c: for any command)
  *     under.c                       a sanitizer that it runs under
  *     judge.c, compare.c, writes.c  the verdict: calls, values, other memory
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why
@@ -12,46 +15,57 @@
  *     report.c, keep.c, save.c      text, JSON, JUnit; results and receipts; outputs
  *     harness.c, adapters/labNN.c   linked with the learner's object into the executable
  */
+#define _GNU_SOURCE
 #include "build.h"
+#include "calls.h"
 #include "cases.h"
-#include "child.h"
 #include "data.h"
+#include "generate.h"
 #include "judge.h"
 #include "keep.h"
+#include "private.h"
+#include "process.h"
 #include "report.h"
 #include "sandbox.h"
 #include "save.h"
 #include "under.h"
+#include "usage.h"
 #include "util.h"
 
 #include <ctype.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { ORDERS = 8 }; /* seeded thread orders (CPU back end) */
-static const double CASE_SECONDS = 10, UNDER_SCALE = 20; /* sanitizers are slow */
-static const uint64_t DEFAULT_SEED = 0x5eed;
+/* Limits: CPU seconds of a case, wall clock of a case and of the whole grade. */
+static const double CASE_SECONDS = 10, WALL_SECONDS = 30, GRADE_SECONDS = 300;
+static const double UNDER_SCALE = 20; /* sanitizers are slow */
+static const int MAX_THREADS = 256;   /* more than the CPU back end's own */
 
 static const char usage[] =
     "./grade                      shows the progress board\n"
     "./grade LAB                  grades a built lab: make lab03 && ./grade lab03\n"
     "  -k PATTERN                 only cases whose name contains or matches PATTERN, or\n"
     "                             whose part is PATTERN; several with commas\n"
-    "  --seed S                   uses other random data (default 0x5eed)\n"
+    "  --seed S                   uses other random data (default 0x5eed; a new one for\n"
+    "                             each run if the source is not in labs/ or solutions/)\n"
     "  --list                     lists the cases, with points and what each catches\n"
     "  --hint [N]                 prints the next hint, or hint N, for the first part\n"
     "                             that is not passed\n"
     "  --json FILE, --junit FILE  also writes the results in these formats\n"
-    "  --timeout-scale X          multiplies the time limit of 10 s per case\n"
+    "  --timeout-scale X          multiplies the time limits: 10 s of CPU time and 30 s\n"
+    "                             per case, 300 s in all\n"
     "  --save DIR                 writes the outputs to DIR/LAB.CASE.safetensors, for\n"
     "                             tools/compare_backends.py\n"
     "  --under \"COMMAND...\"       runs the lab under a sanitizer, for example\n"
     "                             \"compute-sanitizer --tool racecheck\": without the\n"
     "                             sandbox and with 20 times the time. Its errors make\n"
     "                             the grade fail; a pass is not recorded\n"
+    "  --no-sandbox               grades a source from outside this tree even if the\n"
+    "                             kernel offers no complete sandbox, or with --under\n"
     "BACKEND=cpu|cuda or BUILD=folder in front of it selects the build to grade.\n"
     "Exit code: 0 full score, 1 less, 2 not built, 3 crashed, 4 timed out, 5 the\n"
     "exercise itself is broken\n";
@@ -60,7 +74,7 @@ struct options {
     const char *folder, *lab, *pattern, *json, *junit, *under, *save;
     uint64_t seed;
     double timeout_scale;
-    bool custom_seed, list, hint;
+    bool seed_given, no_sandbox, list, hint;
     int hint_level;
 };
 
@@ -110,9 +124,11 @@ static struct options read_options(int argc, char **argv)
             o.under = value_of(argc, argv, &i);
         else if (!strcmp(a, "--list"))
             o.list = true;
+        else if (!strcmp(a, "--no-sandbox"))
+            o.no_sandbox = true;
         else if (!strcmp(a, "--seed")) {
             read_number(a, value_of(argc, argv, &i), &o.seed, NULL);
-            o.custom_seed = o.seed != DEFAULT_SEED;
+            o.seed_given = true;
         } else if (!strcmp(a, "--timeout-scale"))
             read_number(a, value_of(argc, argv, &i), NULL, &o.timeout_scale);
         else if (!strcmp(a, "--hint")) {
@@ -121,6 +137,7 @@ static struct options read_options(int argc, char **argv)
                 o.hint_level = atoi(argv[++i]);
         } else if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
             fputs(usage, stdout);
+            report_flush();
             exit(0);
         } else if (*a == '-')
             fatal(EXIT_NOT_BUILT, "unknown option %s; see ./grade --help", a);
@@ -129,7 +146,7 @@ static struct options read_options(int argc, char **argv)
         else
             o.lab = a;
     }
-    if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.custom_seed ||
+    if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.seed_given ||
                    o.under || o.save))
         fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");
     return o;
@@ -182,7 +199,7 @@ static char *reason_to_skip(const struct report *r, size_t i)
     return NULL;
 }
 
-static void grade_case(struct report *r, struct child *child, const char *data, size_t i)
+static void grade_case(struct report *r, struct calls *calls, const char *data, size_t i)
 {
     const struct graded_case *c = &r->lab->cases[i];
     struct judgement *j = &r->judgement[i];
@@ -202,7 +219,7 @@ static void grade_case(struct report *r, struct child *child, const char *data, 
         say(&j->findings, "%s", error);
     } else {
         make_title(title, sizeof title, &d, c->dtype);
-        child_case(child, c, &d, ORDERS, &run);
+        calls_of_case(calls, c, &d, &run);
         judge(j, c, &d, &run);
         if (r->save) save_outputs(r->save, r->lab, r->build->backend, c, &d, &run);
     }
@@ -214,49 +231,89 @@ static void grade_case(struct report *r, struct child *child, const char *data, 
     data_free(&d);
 }
 
-/* Prints which forbidden functions the code uses. true: there are some; it is not run. */
-static bool print_breaches(const struct build *b)
+/* The CPU back end runs kernels on this many threads, the main one included. */
+static int back_end_threads(void)
 {
-    size_t i;
-    json_t *breach, *all = json_object_get(b->record, "breaches");
-    json_array_foreach (all, i, breach) {
-        if (i < 8)
-            printf(
-                "contract breach: %s: %s\n",
-                json_string_value(json_object_get(breach, "symbol")),
-                json_string_value(json_object_get(breach, "why")));
-    }
-    if (i > 8) printf("… and %zu more\n", i - 8);
-    return i > 0;
+    cpu_set_t cores;
+    const char *given = getenv("WB_THREADS");
+    if (given && *given) return (int)strtol(given, NULL, 0);
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+static struct child_limits make_limits(const struct report *r, double scale)
+{
+    bool gpu = !strcmp(r->build->backend, "cuda");
+    size_t memory =
+        (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 4 * 3;
+    struct child_limits l = {
+        .memory = (size_t)(gpu ? 8 : 2) << 30,
+        .threads = MAX_THREADS + back_end_threads(),
+        .believed = r->build->trusted || gpu};
+    if (l.memory > memory) l.memory = memory;
+    if (!gpu) l.idle_threads = back_end_threads();
+    if (r->under) scale *= UNDER_SCALE, l.memory = 0, l.threads = l.idle_threads = 0;
+    l.cpu_seconds = CASE_SECONDS * scale;
+    l.seconds = WALL_SECONDS * scale;
+    l.whole_seconds = GRADE_SECONDS * scale;
+    l.deadline = now() + l.whole_seconds;
+    return l;
+}
+
+static void not_run(struct report *r, size_t i, enum verdict verdict, const char *why)
+{
+    r->judgement[i].verdict = verdict;
+    say(&r->judgement[i].findings, "not run%s", why);
+    report_case(r, i, r->lab->cases[i].dtype);
 }
 
 static void grade_all(struct report *r, const struct options *o)
 {
-    size_t memory =
-        (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 4 * 3;
-    bool gpu = !strcmp(r->build->backend, "cuda");
-    struct child_limits limits = {
-        CASE_SECONDS * o->timeout_scale, (size_t)(gpu ? 8 : 2) << 30};
-    if (limits.memory > memory) limits.memory = memory;
-    if (r->under) limits.seconds *= UNDER_SCALE, limits.memory = 0;
-    bool breach = print_breaches(r->build);
-    char *data = breach ? NULL : data_folder(r->lab, r->seed, o->pattern, o->custom_seed);
-    struct child *child = child_new(r->build->program, gpu, limits, r->under);
+    bool gpu = !strcmp(r->build->backend, "cuda"), breach = report_breaches(r);
+    struct wanted_data wanted = {
+        .seed = r->seed,
+        .random = r->random_seed,
+        .private = !r->build->trusted,
+        .pattern = o->pattern};
+    char *data = breach ? NULL : data_folder(r->lab, &wanted);
+    struct child_limits limits = make_limits(r, o->timeout_scale);
+    struct calls *calls = calls_new(r->build->program, gpu, !gpu, limits, r->under);
+    char late[64];
+    snprintf(
+        late, sizeof late, ": the whole grade took longer than %.3g s",
+        limits.whole_seconds);
+    r->seed = wanted.seed;
     for (size_t i = 0; i < r->lab->count; i++) {
         if (!r->selected[i]) continue;
-        if (breach) {
-            r->judgement[i].verdict = FAILED;
-            say(&r->judgement[i].findings,
-                "not run because of the contract breach above");
-            report_case(r, i, r->lab->cases[i].dtype);
-        } else {
-            grade_case(r, child, data, i);
-        }
+        if (breach)
+            not_run(r, i, FAILED, " because of the contract breach above");
+        else if (now() > limits.deadline)
+            not_run(r, i, TIMEOUT, late);
+        else
+            grade_case(r, calls, data, i);
         r->of += r->lab->cases[i].points;
         if (r->judgement[i].verdict == PASSED) r->score += r->lab->cases[i].points;
     }
-    child_free(child);
+    calls_free(calls);
     free(data);
+}
+
+/* What keeps the learner's code in, for the report. Code from elsewhere is not run where
+ * something is missing, unless the user says so. */
+static const char *choose_sandbox(const struct build *b, const struct options *o)
+{
+    const char *there = o->under ? "off (--under)" : sandbox_describe();
+    const char *unwatched = process_watchable();
+    if (!strcmp(there, "Landlock and seccomp") && !unwatched) return there;
+    char *all =
+        text_of("%s%s%s", there, unwatched ? "; " : "", unwatched ? unwatched : "");
+    if (b->trusted) return all;
+    if (!o->no_sandbox)
+        fatal(
+            EXIT_NOT_BUILT,
+            "%s is not a source of this tree, and the sandbox is: %s. Add --no-sandbox to "
+            "run it nevertheless",
+            b->source, all);
+    return text_of("%s; graded nevertheless (--no-sandbox)", all);
 }
 
 static int grade(const struct lab *lab, const struct options *o)
@@ -269,9 +326,9 @@ static int grade(const struct lab *lab, const struct options *o)
         .judgement = xalloc(lab->count * sizeof(struct judgement)),
         .selected = xalloc(lab->count * sizeof(bool)),
         .seed = o->seed,
-        .custom_seed = o->custom_seed,
+        .random_seed = !build.trusted && !o->seed_given,
         .all = !o->pattern,
-        .sandbox = o->under ? "off (--under)" : sandbox_describe(),
+        .sandbox = choose_sandbox(&build, o),
         .save = o->save,
         .under = o->under ? under_new(o->under, build.program) : NULL,
         .colour = isatty(1) && !getenv("NO_COLOR")};
@@ -283,9 +340,12 @@ static int grade(const struct lab *lab, const struct options *o)
             EXIT_NOT_BUILT, "no case matches '%s'; see ./grade %s --list", o->pattern,
             lab->name);
     if (o->save) save_begin(o->save, lab);
+    private_remove_leftovers();
     grade_all(&r, o);
+    build_check(&build, "changed while it was graded: nothing of this counts");
     report_end(&r);
     keep_results(&r);
+    report_flush();
     if (o->json) report_json(&r, o->json);
     if (o->junit) report_junit(&r, o->junit);
     enum exit_code code = report_code(&r);
@@ -302,6 +362,7 @@ int main(int argc, char **argv)
     prctl(PR_SET_DUMPABLE, 0); /* no process may read the expected values here */
     if (!o.lab) {
         board(o.folder);
+        report_flush();
         return 0;
     }
     lab_find(&lab, o.lab);
@@ -310,10 +371,12 @@ int main(int argc, char **argv)
     free(path);
     if (o.list) {
         list_cases(&lab, o.pattern);
+        report_flush();
         return 0;
     }
     if (o.hint) {
         hint(&lab, o.folder, o.hint_level);
+        report_flush();
         return 0;
     }
     return grade(&lab, &o);

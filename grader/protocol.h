@@ -1,21 +1,25 @@
 /* protocol.h - the messages between the grader and the lab's child process.
  *
  * They use one socket pair. A message is a header and a payload, in the byte order of the
- * machine (both programs run on the same one). The child never gets an expected value: it
- * sends raw bytes, and the grader judges them. Every answer carries the nonce of its
- * case, so a message from elsewhere (a forked copy, a late thread, a print to the
- * descriptor) counts for nothing.
+ * machine (both programs run on the same one). The grader asks, the child answers: it
+ * never gets an expected value and does not know which calls follow.
  *
  *     grader                             child
+ *     HELLO                        ->
  *                                  <-    HELLO   started, device found
- *     CASE   sizes, data A, data B ->
- *                                  <-    RESULT  call on A: status, all buffers
- *                                  <-    RESULT  call on B, same pointers
- *                                  <-    RESULT  call on A again
- *                                  <-    RESULT  call on A, replayed from a CUDA graph
- *                                  <-    RESULT  calls on A in other thread orders (CPU)
- *                                  <-    DONE
+ *     CASE   sizes, arguments      ->
+ *                                  <-    BEGIN   from here on, the learner's code runs
+ *                                  <-    READY   all buffers allocated, workspace size
+ *     CALL   order, inputs         ->            for each call, see enum which_call
+ *                                  <-    RESULT  status, all buffers as raw bytes
+ *     END                          ->
+ *                                  <-    DONE    buffers released
  *     (socket closed)              ->    exits
+ *
+ * Each message of the grader has a new nonce, and its answers repeat it. So an answer is
+ * one to this very question: nothing can be sent in advance, twice or out of order. The
+ * learner's code runs in the same process and can read the nonce, so an answer does not
+ * prove who computed it. docs/grader.md says what that is worth.
  */
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
@@ -42,10 +46,14 @@ enum {
 enum message_kind {
     MSG_HELLO = 0x77620001,
     MSG_CASE,
+    MSG_BEGIN,
+    MSG_READY, /* struct wire_ready */
+    MSG_CALL,  /* struct wire_call, then the bytes of all filled buffers */
     MSG_RESULT,
+    MSG_END,
     MSG_DONE,
     MSG_CRASH,  /* a signal: struct wire_crash */
-    MSG_BROKEN, /* a fault of the exercise or the device, as text */
+    MSG_BROKEN, /* cannot go on, as text; a fault of the exercise only before BEGIN */
 };
 
 struct wire_header {
@@ -58,7 +66,7 @@ struct wire_header {
 struct wire_buffer {
     char name[MAX_NAME];
     uint64_t bytes;
-    uint32_t filled; /* 1: data A and data B hold its initial contents; 0: poison */
+    uint32_t filled; /* 1: each CALL has its initial contents; 0: poison */
     uint32_t unused;
 };
 
@@ -73,39 +81,57 @@ struct wire_scalar {
     double value;
 };
 
-/* Followed by data A (all filled buffers, one after the other), then data B. */
 struct wire_case {
-    char name[MAX_NAME];
     char function[MAX_NAME];
     int32_t dtype;
     uint32_t buffers, args, scalars;
-    uint32_t orders;         /* seeded thread orders to try (CPU back end) */
     uint32_t workspace_less; /* bytes withheld: the launcher must return WB_NO_SPACE */
-    uint64_t seed;
+    uint32_t unused;
     struct wire_buffer buffer[MAX_BUFFERS];
     struct wire_arg arg[MAX_ARGS];
     struct wire_scalar scalar[MAX_SCALARS];
 };
 
-enum which_call {
-    CALL_A,
-    CALL_B,
-    CALL_A_AGAIN,
-    CALL_CAPTURED, /* on A, captured in a CUDA graph and replayed */
-    CALL_ORDER,    /* CALL_ORDER + i: on A, in the i-th seeded thread order */
+struct wire_ready {
+    uint64_t workspace; /* bytes that the workspace function asked for */
 };
 
-/* Followed by every buffer with its red zones, then the two red zones of the
- * workspace. */
+/* The calls of a case. Only the CPU back end can change the order of threads. There, the
+ * calls CALL_ORDER + i are the first of a new process, so that nothing kept from the calls
+ * on the same data can hide a race. */
+enum { ORDERS = 8 };
+enum which_call {
+    CALL_A,
+    CALL_B, /* other data at the same pointers */
+    CALL_A_AGAIN,
+    CALL_CAPTURED, /* on A, captured in a CUDA graph and replayed */
+    CALL_VARIANT,  /* CALL_VARIANT + i, i in [2, ORDERS): on the i-th variant of A */
+    CALL_ORDER = CALL_VARIANT + ORDERS, /* + i: in the i-th thread order, on A (i = 0),
+                                           B (i = 1) or the i-th variant of A */
+    CALLS = CALL_ORDER + ORDERS,
+};
+
+/* The call on the same data in the natural order, perhaps the call itself. */
+static inline uint32_t same_data(uint32_t which)
+{
+    if (which == CALL_A_AGAIN || which == CALL_CAPTURED) return CALL_A;
+    if (which < CALL_ORDER) return which;
+    return which < CALL_ORDER + 2 ? which - CALL_ORDER : which - ORDERS;
+}
+
+struct wire_call {
+    uint32_t which, unused;
+    uint64_t order; /* the seed of the thread order; 0: the natural order */
+};
+
+/* Without a CUDA error followed by every buffer with its red zones, then the two red zones
+ * of the workspace. */
 struct wire_result {
     uint32_t which;
     int32_t status;     /* a wb_status, or whatever else was returned */
     int32_t cuda_error; /* after synchronising the device; 0: none */
     uint32_t captured;  /* CALL_CAPTURED: nodes of the graph; otherwise 0 */
     uint64_t launches;  /* kernels, if the back end counts them; otherwise ~0 */
-    uint64_t order;     /* the seed of the thread order; 0: the natural order */
-    uint64_t workspace; /* bytes that the workspace function asked for */
-    double seconds;     /* of the launcher and the work that it enqueued */
     char cuda_message[128];
 };
 

@@ -1,6 +1,7 @@
 /* report.c - the results as text, JSON and JUnit. */
 #include "report.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,23 +45,39 @@ void report_case(const struct report *r, size_t i, const char *title)
             (unsigned long long)r->seed);
 }
 
-/* What the learner's code printed: at most ten lines, unprintable bytes as dots. */
+/* What the learner's code printed: at most ten lines, and no control characters. */
 void report_printed(const char *output, size_t bytes)
 {
     int lines = 0;
     for (size_t i = 0; i < bytes; lines++) {
-        size_t n = 0;
-        while (i + n < bytes && output[i + n] != '\n')
-            n++;
+        const char *end = memchr(output + i, '\n', bytes - i);
+        size_t n = end ? (size_t)(end - output) - i : bytes - i;
         if (lines < 10) {
             printf("    printed: ");
-            for (size_t k = i; k < i + n && k < i + 160; k++)
-                putchar(output[k] >= ' ' && output[k] != 127 ? output[k] : '.');
+            print_clean(output + i, n, 160);
             putchar('\n');
         }
         i += n + 1;
     }
     if (lines > 10) printf("    printed: … and %d more lines\n", lines - 10);
+}
+
+bool report_breaches(const struct report *r)
+{
+    size_t i;
+    json_t *breach, *all = json_object_get(r->build->record, "breaches");
+    json_array_foreach(all, i, breach) {
+        const char *symbol = json_string_value(json_object_get(breach, "symbol"));
+        const char *why = json_string_value(json_object_get(breach, "why"));
+        if (i >= 8) continue;
+        printf("contract breach: ");
+        print_clean(symbol ? symbol : "?", symbol ? strlen(symbol) : 1, 200);
+        printf(": ");
+        print_clean(why ? why : "?", why ? strlen(why) : 1, 400);
+        putchar('\n');
+    }
+    if (i > 8) printf("… and %zu more\n", i - 8);
+    return i > 0;
 }
 
 enum exit_code report_code(const struct report *r)
@@ -88,9 +105,15 @@ void report_end(struct report *r)
             r->lab->name);
     else
         printf("%s\n", score);
-    if (!r->build->own)
+    if (!r->build->own) {
+        printf("(graded ");
+        print_clean(r->build->source, strlen(r->build->source), 200);
+        printf(", which does not count as a pass of labs/)\n");
+    }
+    if (r->random_seed)
         printf(
-            "(graded %s, which does not count as a pass of labs/)\n", r->build->source);
+            "seed: %#llx, new for each run; --seed %#llx repeats this one\n",
+            (unsigned long long)r->seed, (unsigned long long)r->seed);
     if (strcmp(r->sandbox, "Landlock and seccomp")) printf("sandbox: %s\n", r->sandbox);
     if (r->under) r->unclean = !under_report(r->under);
 }
@@ -101,15 +124,27 @@ static json_t *case_json(const struct graded_case *c, const struct judgement *j)
 {
     json_t *findings = json_array();
     for (int n = 0; n < j->findings.count; n++)
-        json_array_append_new(
-            findings,
-            json_stringn_nocheck(j->findings.line[n], strlen(j->findings.line[n])));
+        json_array_append_new(findings, json_string(j->findings.line[n]));
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:I, s:s, s:o}", "name", c->name,
         "part", c->part, "function", c->function, "dtype", c->dtype, "verdict",
         verdict_names[j->verdict], "points", j->verdict == PASSED ? c->points : 0, "of",
         c->points, "seconds", j->seconds, "wrong", (json_int_t)j->wrong, "catches",
         c->catches, "findings", findings);
+}
+
+/* Writing fails where the disk is full, and often only at the end. */
+static void close_file(FILE *f, const char *path)
+{
+    bool written = f && !ferror(f);
+    if (!f || fclose(f) != 0 || !written)
+        fatal(EXIT_NOT_BUILT, "cannot write %s: %s", path, strerror(errno));
+}
+
+void report_flush(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        fatal(EXIT_NOT_BUILT, "cannot write the report: %s", strerror(errno));
 }
 
 void report_json(const struct report *r, const char *path)
@@ -125,8 +160,11 @@ void report_json(const struct report *r, const char *path)
         "backend", r->build->backend, "source", r->build->source, "own", r->build->own,
         "seed", seed, "sandbox", r->sandbox, "score", r->score, "of", r->of, "exit",
         (int)report_code(r), "cases", cases);
-    if (!all || json_dump_file(all, path, JSON_INDENT(1)) != 0)
-        fatal(EXIT_NOT_BUILT, "cannot write %s", path);
+    char *text = all ? json_dumps(all, JSON_INDENT(1)) : NULL;
+    FILE *f = text ? fopen(path, "we") : NULL;
+    if (f) fprintf(f, "%s\n", text);
+    close_file(f, path);
+    free(text);
     json_decref(all);
 }
 
@@ -168,7 +206,7 @@ void report_junit(const struct report *r, const char *path)
 {
     int count[BROKEN + 1] = {0}, tests = 0;
     FILE *f = fopen(path, "we");
-    if (!f) fatal(EXIT_NOT_BUILT, "cannot write %s", path);
+    if (!f) close_file(f, path);
     for (size_t i = 0; i < r->lab->count; i++)
         if (r->selected[i]) count[r->judgement[i].verdict]++, tests++;
     fprintf(
@@ -180,5 +218,5 @@ void report_junit(const struct report *r, const char *path)
     for (size_t i = 0; i < r->lab->count; i++)
         if (r->selected[i]) xml_case(f, r, i);
     fputs("</testsuite>\n", f);
-    if (fclose(f) != 0) fatal(EXIT_NOT_BUILT, "cannot write %s", path);
+    close_file(f, path);
 }

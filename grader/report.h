@@ -17,7 +17,7 @@ struct report {
     struct judgement *judgement; /* one per case: lab->count */
     bool *selected;              /* by -k */
     uint64_t seed;
-    bool custom_seed, all; /* all: no -k */
+    bool random_seed, all; /* all: no -k */
     int score, of;         /* of the selected cases */
     const char *sandbox;   /* what the kernel offers */
     struct under *under;   /* the command that the program runs under, or NULL */
@@ -28,8 +28,12 @@ struct report {
 
 void report_case(const struct report *r, size_t i, const char *title);
 void report_printed(const char *output, size_t bytes); /* by the learner's code */
+/* Which functions the code uses although the contract forbids it. true: there are some. */
+bool report_breaches(const struct report *r);
 void report_end(struct report *r); /* the score, and what to do next */
 enum exit_code report_code(const struct report *r);
+/* Fatal if what was printed did not reach its end, for example on a full disk. */
+void report_flush(void);
 void report_json(const struct report *r, const char *path);
 void report_junit(const struct report *r, const char *path);
 

@@ -53,9 +53,8 @@ void save_outputs(
     const char *folder, const struct lab *lab, const char *backend,
     const struct graded_case *c, const struct case_data *d, const struct run *run)
 {
-    const struct result *first = run->results ? &run->result[0] : NULL;
-    if (!first || first->head.which != CALL_A || first->head.status != WB_OK ||
-        !first->bytes)
+    const struct result *first = &run->result[CALL_A];
+    if (!first->present || first->head.status != WB_OK || !first->bytes)
         return; /* there are no outputs */
     st_tensor tensor[MAX_ARGS] = {0};
     size_t n = 0;

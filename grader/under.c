@@ -146,8 +146,7 @@ static void print_line(struct under *u, const char *line)
 {
     (void)u;
     printf("    ");
-    for (; *line; line++)
-        putchar(*line >= ' ' && *line != 127 ? *line : '.');
+    print_clean(line, strlen(line), 1000);
     putchar('\n');
 }
 

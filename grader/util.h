@@ -19,4 +19,10 @@ void *xalloc(size_t bytes); /* zeroed; fatal when out of memory */
 /* A new string, formatted as by printf. */
 char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Makes text of the learner's fit for the report, in place: control characters (also
+ * those of Unicode that hide or turn around text) and invalid UTF-8 become dots. */
+void clean_text(char *text);
+/* Prints at most `most` bytes of text cleanly, and whether there are more. */
+void print_clean(const char *text, size_t bytes, size_t most);
+
 #endif

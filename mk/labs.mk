@@ -4,73 +4,54 @@
 #   make lab03                      labs/lab03_rmsnorm
 #   make lab03 FROM=solutions       solutions/lab03_rmsnorm
 #   make lab03 FILE=submission.cu   that file (or folder) in place of the lab
-#   make lab03 BUILD=build/ann      in another folder, so that gradings can run in parallel
+#   make lab03 BUILD=build/ann      in another folder
 #
-# $(B)/labs/lab03.parts/ holds the objects; tools/lab.py isolates and scans them; the
-# executable is linked with the grader's harness, and $(B)/labs/lab03.json records its
-# sources.
+# tools/lab.py copies the sources into a private folder, compiles, checks and links them
+# inside the sandbox, and writes $(B)/labs/lab03 and its record $(B)/labs/lab03.json. For
+# many submissions: tools/grade_submission.
 LABS    := $(sort $(basename $(notdir $(wildcard grader/adapters/lab*.c))))
 FROM    ?= labs
 HARNESS := $(call objects,grader/harness.c common/wb.c)
 GRADER  := $(B)/grader/grade
-JUDGES  := $(wildcard grader/*.[ch] reference/*.py) $(addprefix tools/,lab.py labkit.py scan.py)
 
-ifneq ($(FILE),)
-GIVEN := $(if $(filter %.cu,$(FILE)),$(FILE),$(wildcard $(FILE)/*.cu))
-ifneq ($(words $(FILE)),1)
-$(error FILE="$(FILE)": the path has a space in it; rename or copy it)
-else ifeq ($(wildcard $(FILE)),)
-$(error FILE=$(FILE): no such file or folder)
-else ifeq ($(GIVEN),)
-$(error FILE=$(FILE): neither a .cu file nor a folder with one)
-else ifneq ($(filter grade labs,$(MAKECMDGOALS)),)
-$(error FILE=$(FILE) replaces one lab: make lab03 FILE=$(FILE))
-endif
+ifneq ($(and $(value FILE),$(filter grade labs,$(MAKECMDGOALS))),)
+$(error FILE= replaces one lab: make lab03 FILE=...)
 endif
 
-lab_folder  = $(notdir $(firstword $(wildcard labs/$(1)_*)))
-lab_source  = $(or $(FILE),$(FROM)/$(call lab_folder,$(1)))
-lab_sources = $(or $(GIVEN),$(wildcard $(FROM)/$(call lab_folder,$(1))/*.cu))
-lab_headers = $(foreach d,$(sort $(dir $(call lab_sources,$(1)))),$(wildcard $(d)*.cuh $(d)*.h))
-lab_objects = $(patsubst %.cu,$(B)/labs/$(1).parts/%.o,$(notdir $(call lab_sources,$(1))))
-
+lab_folder = $(notdir $(firstword $(wildcard labs/$(1)_*)))
 LAB_NAMES := $(LABS) $(foreach l,$(LABS),$(call lab_folder,$(l)))
 UNKNOWN   := $(filter-out labs $(LAB_NAMES),$(filter lab%,$(MAKECMDGOALS)))
 ifneq ($(UNKNOWN),)
 $(error $(firstword $(UNKNOWN)): no such lab; there are $(LABS))
 endif
 
-$(LAB_NAMES): $$(B)/labs/$$(firstword $$(subst _, ,$$@)) $(GRADER)
+$(LAB_NAMES): grader
+	$(Q)$(PYTHON) tools/lab.py $(firstword $(subst _, ,$@)) --build $(B) --from $(FROM) \
+	    $(if $(filter off,$(SANDBOX)),--no-sandbox)
 
-# What a lab was compiled from. It changes with the flags and with the content of a
-# source: an older file that is put back has an older time stamp than its object.
-$(LABS:%=$(B)/labs/%.parts/from): $(B)/labs/%.parts/from: FORCE
+# How tools/lab.py compiles and links.
+define LAB_SETTINGS
+backend: $(BACKEND)
+translate: $(TRANSLATE)
+compile: $(LAB_COMPILE)
+includes: $(INCLUDES)
+cc: $(CC)
+link: $(CXX) $(SANITIZE)
+libs: $(BACKEND_LIBS) $(LDLIBS)
+harness: $(HARNESS)
+adapters: $(B)/objects/grader/adapters
+reads: $(LAB_READS)
+endef
+$(B)/labs/settings: export LAB_SETTINGS := $(LAB_SETTINGS)
+$(B)/labs/settings: FORCE
 	@mkdir -p $(@D)
-	@{ echo '$(call lab_source,$*) $(CXX) $(OPT) $(SANITIZE) $(ARCH)'; \
-	    cat /dev/null $(call lab_sources,$*) $(call lab_headers,$*) | sha256sum; } > $@.new
-	@if cmp -s $@.new $@; then rm $@.new; else rm -f $(@D)/*.[od]; mv $@.new $@; fi
+	@[ "$$LAB_SETTINGS" = "$$(cat $@ 2>/dev/null)" ] || printf '%s\n' "$$LAB_SETTINGS" >$@
 
-# An object in lab03.parts/: the stem is lab03.parts/rmsnorm.
-part_lab    = $(patsubst %.parts/,%,$(dir $(1)))
-part_source = $(foreach s,$(call lab_sources,$(part_lab)),$(if \
-                  $(filter $(notdir $(1)).cu,$(notdir $(s))),$(s)))
-$(B)/labs/%.o: $$(call part_source,$$*) $(B)/labs/$$(call part_lab,$$*).parts/from $(CU_TOOLS) | setup
-	$(call compile_cu,$<,$@,|| { echo "$(call part_lab,$*): $< does not compile: fix the first error above"; exit 1; })
+grader: $(B)/labs/settings $(FENCE) $(GRADER) $(HARNESS) $(BACKEND_LIBS) $(CU_TOOLS) \
+        $(LABS:%=$(B)/objects/grader/adapters/%.o) | setup  ##+ develop: the grader, and what labs are built with
 
-$(LABS:%=$(B)/labs/%): $(B)/labs/%: $$(call lab_objects,$$*) $(B)/labs/%.parts/from $(HARNESS) \
-        $(B)/objects/grader/adapters/%.o $(BACKEND_LIBS) $(JUDGES) \
-        $$(wildcard labs/$$*_*/*.h labs/$$*_*/cases common/cuda/*)
-	@rm -f $@.json
-	@$(if $(call lab_sources,$*),,echo "$*: no .cu in $(call lab_source,$*)"; exit 1)
-	$(Q)$(PYTHON) tools/lab.py --lab $* --backend $(BACKEND) --parts $@.parts \
-	    --source $(call lab_source,$*) --harness $(HARNESS) $(B)/objects/grader/adapters/$*.o \
-	    --sources $(call lab_sources,$*) --objects $(call lab_objects,$*)
-	$(Q)$(CC) -w -c $@.parts/missing.c -o $@.parts/missing.o
-	$(Q)$(CXX) $(SANITIZE) $@.parts/student.o $@.parts/missing.o \
-	    $(B)/objects/grader/adapters/$*.o $(HARNESS) $(BACKEND_LIBS) $(LDLIBS) -o $@ || \
-	    { echo "$*: a name is used that is not defined anywhere: see the linker's message"; exit 1; }
-	@cp $@.parts/lab.json $@.json
-	@echo "$*: built from $(call lab_source,$*); now ./grade $*"
+show-backend:
+	@echo $(BACKEND)
 
 lab03:  ## learn: build a lab, then ./grade lab03 (FILE=path, FROM=solutions: other sources)
 labs: $(LABS)  ##+ learn: build every lab
@@ -85,9 +66,8 @@ $(GRADER): $(call objects,$(filter-out %/harness.c %/fence.c,$(wildcard grader/*
                           $(addprefix common/,safetensors.c file.c sha256.c wb.c))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lm
-grader: $(GRADER)  ##+ develop: the grader alone (make lab03 builds it too)
 
-.PHONY: FORCE labs grade grader $(LAB_NAMES)
+.PHONY: FORCE labs show-backend grade grader $(LAB_NAMES)
 FORCE:
 
 # --- the programs' kernels: from labs/ what has passed, else solutions/, else fallback.a 

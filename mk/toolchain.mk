@@ -48,6 +48,7 @@ known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2
 # -fno-gnu-unique: labs with equal template names must stay separate (see mk/labs.mk).
 # -fstack-clash-protection: a large local array meets the guard page of a thread's stack.
 # Never -ffast-math: masks are -INFINITY, and it removes every NaN check.
+FENCE := build/host/fence
 CPU_TARGET ?= native
 TRANSLATE := build/host/translate
 CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing \
@@ -58,13 +59,15 @@ ifeq ($(BACKEND),cpu)
 BACKEND_INCLUDES := -Icommon/cpu/include
 BACKEND_LIBS     := $(B)/libwbcpu.a
 LDLIBS            = -lstdc++ -lpthread -ldl -lm
-define compile_cu  # $(call compile_cu,source,object[,|| what to do if it does not compile])
+define compile_cu  # $(call compile_cu,source,object)
 @mkdir -p $(dir $(2))
 $(Q)$(TRANSLATE) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \
     $(CXX) $(CPU_FLAGS) $(INCLUDES) -iquote $(dir $(1)) -include cuda_runtime.h \
-    -MMD -MP -MF $(2:.o=.d) -MT $(2) -x c++ -c $(dir $(2))$(notdir $(1)).cpp -o $(2) $(3)
+    -MMD -MP -MF $(2:.o=.d) -MT $(2) -x c++ -c $(dir $(2))$(notdir $(1)).cpp -o $(2)
 endef
-CU_TOOLS := $(TRANSLATE)
+LAB_COMPILE := $(CXX) $(CPU_FLAGS)
+LAB_READS   :=
+CU_TOOLS    := $(TRANSLATE)
 else
 # --- CUDA: nvcc for the GPU found, otherwise for ARCHS ----------------------------------
 # Code for 7.5 runs on Turing, for 8.0 on every 8.x, for 9.0 on 9.x; the PTX of the last
@@ -78,12 +81,15 @@ BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
 BACKEND_LIBS     :=
 LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lcublasLt -lstdc++ \
                     -lpthread -ldl -lrt -lm
+NVCC_FLAGS = $(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) \
+             -Xcompiler -Wall,-fno-gnu-unique,-fPIC
 define compile_cu
 @mkdir -p $(dir $(2))
-$(Q)$(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) $(INCLUDES) \
-    -Xcompiler -Wall,-fno-gnu-unique,-fPIC -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2) $(3)
+$(Q)$(NVCC_FLAGS) $(INCLUDES) -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2)
 endef
-CU_TOOLS :=
+LAB_COMPILE = $(NVCC_FLAGS)
+LAB_READS  := $(CUDA_HOME)
+CU_TOOLS   :=
 endif
 
 # --- objects, the library, programs -----------------------------------------------------
@@ -121,4 +127,4 @@ define LINK
 $(Q)$(CXX) $(SANITIZE) $(filter %.o,$^) $(filter %.a,$^) -o $@ -l:libjansson.a $(LDLIBS)
 endef
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/objects -name '*.d' 2>/dev/null)

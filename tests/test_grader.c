@@ -96,32 +96,35 @@ static float *input_of(const struct scene *s, const struct result *r)
     return (float *)(r->bytes + RED_ZONE + s->d.buffer[0].bytes + 2 * RED_ZONE);
 }
 
+static size_t result_bytes(const struct scene *s)
+{
+    return s->d.buffer[0].bytes + s->d.buffer[1].bytes + 6 * RED_ZONE;
+}
+
 /* Adds a correct result; the tests then change it. */
 static struct result *add_result(struct scene *s, uint32_t which, int set)
 {
     size_t a = s->d.buffer[0].bytes, b = s->d.buffer[1].bytes;
-    struct result r = {.head = {.which = which, .launches = 1, .captured = 1}};
-    r.size = a + b + 6 * RED_ZONE;
-    r.bytes = xalloc(r.size);
-    fill16(r.bytes, r.size, FILL_RED_ZONE);
+    struct result r = {
+        .present = true, .head = {.which = which, .launches = 1, .captured = 1}};
+    r.bytes = xalloc(result_bytes(s));
+    fill16(r.bytes, result_bytes(s), FILL_RED_ZONE);
     memset(r.bytes + RED_ZONE, 0xFF, a);
     memcpy(r.bytes + RED_ZONE + a + 2 * RED_ZONE, s->x[set], b);
     float *out = (float *)(r.bytes + RED_ZONE);
     for (size_t i = 0; i < s->R * s->C; i++)
         out[i / s->C * s->ld + i % s->C] = (float)s->want[set][i];
-    s->run.result = realloc(s->run.result, (s->run.results + 1) * sizeof r);
-    s->run.result[s->run.results] = r;
-    return &s->run.result[s->run.results++];
+    s->run.result[which] = r;
+    return &s->run.result[which];
 }
 
-/* Adds correct results of A, B, A again, a graph and one other order. */
+/* Adds correct results of every call. The variants of A have the values of A. */
 static void add_all(struct scene *s)
 {
-    add_result(s, CALL_A, 0);
-    add_result(s, CALL_B, 1);
-    add_result(s, CALL_A_AGAIN, 0);
-    add_result(s, CALL_CAPTURED, 0);
-    add_result(s, CALL_ORDER, 0);
+    s->run.orders = true;
+    for (uint32_t which = 0; which < CALLS; which++)
+        if (which != CALL_VARIANT && which != CALL_VARIANT + 1)
+            add_result(s, which, same_data(which) == CALL_B);
 }
 
 static char *report(struct scene *s)
@@ -159,8 +162,8 @@ Test(judge, tolerance_is_a_bound)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
     add_all(&s), add_all(&t);
-    for (int n = 0; n < 5; n++) {
-        if (n == 1) continue;
+    for (int n = 0; n < CALLS; n++) {
+        if (same_data((uint32_t)n) != CALL_A) continue;
         out_of(&s, &s.run.result[n])[3] += 0.9e-5f;
         out_of(&t, &t.run.result[n])[3] += 1.3e-5f;
     }
@@ -208,7 +211,7 @@ Test(judge, workspace_red_zone)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    s.run.result[0].bytes[s.run.result[0].size - RED_ZONE] = 0;
+    s.run.result[0].bytes[result_bytes(&s) - RED_ZONE] = 0;
     expect_fail(&s, "writes past the end of the workspace, by 1 element");
 }
 
@@ -248,8 +251,18 @@ Test(judge, order_differs)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    out_of(&s, &s.run.result[4])[5] += 1e-6f;
+    out_of(&s, &s.run.result[CALL_ORDER])[5] += 1e-6f;
     expect_fail(&s, "changes with the thread order: is a __syncthreads() missing?");
+}
+
+Test(judge, order_differs_on_other_data)
+{
+    for (uint32_t i = 1; i < ORDERS; i++) {
+        struct scene s = scene(4, 10, 0, ROLE_OUT);
+        add_all(&s);
+        out_of(&s, &s.run.result[CALL_ORDER + i])[5] += 1e-6f;
+        expect_fail(&s, "changes with the thread order: is a __syncthreads() missing?");
+    }
 }
 
 Test(judge, graph_differs)
@@ -290,15 +303,30 @@ Test(judge, silence_does_not_pass)
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
     expect_fail(&s, "no result came back");
     add_result(&t, CALL_A, 0);
-    expect_fail(&t, "but the second or third did not");
+    expect_fail(&t, "no result came back (in the second call, on other data)");
+}
+
+/* A verdict needs every call that was asked for, and a result without buffers is one of
+ * a CUDA error. */
+Test(judge, no_call_may_be_missing)
+{
+    for (uint32_t i = 0; i < CALLS; i++) {
+        struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
+        if (i == CALL_VARIANT || i == CALL_VARIANT + 1) continue;
+        add_all(&s), add_all(&t);
+        s.run.result[i].present = false;
+        expect_fail(&s, "no result came back");
+        t.run.result[i].bytes = NULL;
+        expect_fail(&t, "no result came back");
+    }
 }
 
 /* Makes all calls on data A return what the first one did: wrong, but reproducible. */
 static void every_call(struct scene *s)
 {
-    for (size_t n = 1; n < s->run.results; n++)
-        if (s->run.result[n].head.which != CALL_B)
-            memcpy(s->run.result[n].bytes, s->run.result[0].bytes, s->run.result[0].size);
+    for (uint32_t n = 1; n < CALLS; n++)
+        if (same_data(n) != CALL_B && s->run.result[n].present)
+            memcpy(s->run.result[n].bytes, s->run.result[0].bytes, result_bytes(s));
 }
 
 /* --- patterns ----------------------------------------------------------------------- */
@@ -387,8 +415,7 @@ Test(pattern, places)
     expect_pattern(
         21, 7, rows_tail, "where: rows 16..20, the tail after the last multiple of 16");
     expect_pattern(6, 100, first_64, "every row, columns 64..99");
-    expect_pattern(
-        6, 100, first_row, "rows 1..5: only the first is right, every column");
+    expect_pattern(6, 100, first_row, "rows 1..5: only the first is right, every column");
     expect_pattern(6, 100, every_fourth, "every 4th column, starting at 1");
 }
 

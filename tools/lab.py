@@ -1,119 +1,448 @@
-"""lab.py - prepares the objects of a lab's sources for linking its executable.
+"""lab.py - builds the executable of one lab from a learner's sources, inside the sandbox.
 
-    lab.py --lab lab03 --backend cpu --source labs/lab03_rmsnorm --parts DIR
-           --harness OBJECT... --sources FILE... --objects OBJECT...
+    FILE=path lab.py lab03 --build build/cpu [--from labs] [--out build/cpu]
 
-Writes into DIR: student.o (isolated: only the contract's functions are visible), missing.c
-(stubs for functions that the sources do not define) and lab.json, which make copies to
-build/<backend>/labs/lab03.json after linking the executable:
+make calls it, and so does tools/grade_submission. BUILD has the back end and the harness, and
+in labs/settings how to compile; OUT gets labs/lab03, its record labs/lab03.json and nothing
+else. Without FILE the sources are FROM/lab03_rmsnorm.
+
+The sources are copied into a private folder (submission.py), translated, compiled and checked
+(scan.py); what the contract declares is isolated (labkit.py) and linked with the grader's
+harness. Every program that reads them runs in build/host/fence: it reads the compiler, the
+system's headers, common/, the labs' headers and this folder, and has limits of memory, file
+size and time. An older executable is removed first, so that none is graded in its place.
+
+The record:
     lab, backend      lab03_rmsnorm, cpu
     source            what was asked for: labs/lab03_rmsnorm, submission.cu, ...
-    own               true if the source is in labs/: only then can a pass count
+    own               true if the source is the lab's folder: only then can a pass count
+    trusted           true if the source is a part of this workbook
+    sandbox           what the build ran in
+    sources           the .cu files
     files             {path: sha256} of sources, their includes, common/cuda, header, cases and
                       grader: the build is stale when one of them changes
+    program           sha256 of the executable
+    inputs            sha256 of everything that the build read; equal: nothing is to be built
     defined, missing  functions of the header
-    breaches          [{symbol, why}]: names that a launcher must not use
+    breaches          [{symbol, why}]: what a launcher must not use or contain
 The grader's receipt, build/<backend>/passed/lab03.json, has lab, files (as here) and
 functions: those whose cases have all passed."""
 import argparse
+import concurrent.futures
+import fcntl
+import hashlib
 import json
 import os
 import re
+import shlex
+import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 
+import elf
 import labkit
 import scan
+import submission
+from submission import printable
+
+ROOT = Path.cwd()
+FENCE = ROOT / "build/host/fence"
+OFFERED = {"wb_status_name", "wb_fail"}  # of wb.h
+# Of one compilation: seconds and MB. The largest source of a solution takes 15 s and 1 GB on
+# the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY are for slow machines.
+LIMITS = {"cpu": (200, 4096), "cuda": (900, 24576)}
+# MB: of any file that a compiler writes, and of the assembly and objects that are checked.
+FILE_MB, CHECKED_MB = 192, 96
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--lab", required=True)
-    parser.add_argument("--backend", required=True)
-    parser.add_argument("--source", required=True, help="what was asked for")
-    parser.add_argument("--parts", required=True)
-    for several in ("--harness", "--sources", "--objects"):
-        parser.add_argument(several, nargs="*", default=[])
-    return parser.parse_args()
+def limits(backend):
+    """(CPU seconds, MB) of one program."""
+    given = [os.environ.get(name) or str(default) for name, default in
+             zip(("BUILD_SECONDS", "BUILD_MEMORY"), LIMITS[backend])]
+    for word in given:
+        if not re.fullmatch("[1-9][0-9]{0,7}", word):
+            raise Stopped(f"BUILD_SECONDS or BUILD_MEMORY: {printable(word)} is not a whole "
+                          "number above 0")
+    return map(int, given)
 
 
-def prerequisites(path):
-    """The files that a dependency file lists for its object."""
-    rule = path.read_text().replace("\\\n", " ").split("\n")[0]
-    return rule.partition(": ")[2].split()
+class Settings:
+    """How to compile: build/<backend>/labs/settings, written by make. A line per setting."""
+
+    def __init__(self, build):
+        for line in Path(build, "labs/settings").read_text().splitlines():
+            key, _, value = line.partition(": ")
+            setattr(self, key, [self.absolute(word) for word in shlex.split(value)])
+        self.backend = self.backend[0]
+
+    @staticmethod
+    def absolute(word):
+        """Compilers run in another folder."""
+        option = "-I" if word.startswith("-I") else ""
+        path = ROOT / word[len(option):]
+        return option + str(path) if path.exists() and word[len(option):] else word
 
 
-def included(obj, source):
-    """Files that one source was compiled from, without the compiler's and the back end's own
-    headers. On the CPU back end the compiler saw translated copies next to the object; the
-    translator's list has the original files. Both become one dependency file for make, with
-    a rule for each file, so that a deleted header is no error."""
-    compiled = Path(obj).with_suffix(".d")
-    translated = Path(f"{os.path.dirname(obj)}/{os.path.basename(source)}.headers.d")
-    names = prerequisites(compiled)
-    if translated.exists():
-        names = [n for n in names if not n.startswith(os.path.dirname(obj))]
-        names += prerequisites(translated)
-        translated.unlink()
-    files = {source, *(os.path.normpath(n) for n in names if os.path.exists(n))}
-    phony = "".join(f"{name}:\n" for name in sorted(files))
-    labkit.write_if_changed(compiled, f"{obj}: {' '.join(sorted(files))}\n{phony}")
-    # Neither system headers nor those of the back end.
-    return [f for f in files if not f.startswith(("/usr/", "/opt/", "common/cpu/"))]
+class Source:
+    """What is to be built: a lab's folder, or a file or folder in its place."""
+
+    def __init__(self, lab, origin, file):
+        self.lab = lab
+        self.folder = labkit.lab_folder(lab)
+        self.asked = file or f"{origin}/{self.folder}"
+        given = os.path.relpath(os.path.abspath(self.asked), ROOT)
+        self.trusted = given.startswith(("labs/", "solutions/"))
+        self.own = given == f"labs/{self.folder}"
+        inside = os.path.join(self.asked, "labs", self.folder)
+        if file and os.path.isdir(inside):  # a whole tree was handed in
+            self.asked, self.trusted, self.own = inside, False, False
+        self.shown = printable(self.asked)
+        # Messages of the compiler name a file of the workbook as learners know it.
+        is_folder = os.path.isdir(self.asked)
+        self.place = (given if is_folder else os.path.dirname(given)) if self.trusted else "."
+
+    def copy(self, private):
+        self.src, self.made = private / "src", private / "made"
+        self.made.mkdir()
+        self.files = submission.copy(self.asked, self.src / self.place, self.trusted)
+        self.names = [str(to.relative_to(self.src)) for _, to in self.files]
+        self.sources = [n for n in self.names if n.endswith(".cu")]
 
 
-def not_matching(functions, names, sources):
+def lock(out, lab):
+    """Held until this program ends, so that no grade starts a half-written program."""
+    path = Path(out, "labs", lab + ".lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    started, said = time.monotonic(), False
+    while True:
+        try:
+            return fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not said and time.monotonic() - started > 1:
+                print(f"{lab}: waiting for another make or ./grade in {out}", file=sys.stderr)
+                said = True
+            time.sleep(0.05)
+
+
+def prefixes(*programs):
+    """Where compilers are installed that are not the system's: /opt/gcc of /opt/gcc/bin/g++."""
+    found = {os.path.dirname(os.path.dirname(os.path.realpath(path)))
+             for path in map(shutil.which, programs) if path}
+    return found - {"/", "/usr", "/usr/local"}
+
+
+# --- programs in the sandbox ----------------------------------------------------------------
+
+class Stopped(Exception):
+    """A program failed, or was stopped: one line for the learner."""
+
+
+class Sandbox:
+    def __init__(self, source, settings, allow_none):
+        told = subprocess.run([FENCE, "--describe"], capture_output=True, text=True)
+        self.described = told.stdout.strip() if told.returncode == 0 else "off"
+        if told.returncode and not (source.trusted or allow_none):
+            raise Stopped("this system cannot confine the compiler "
+                          f"({told.stdout.strip()}): build a stranger's code in a virtual "
+                          "machine or container, or say --no-sandbox (make: SANDBOX=off)")
+        headers = [*ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh")]
+        tools = prefixes(settings.compile[0], settings.link[0], settings.cc[0],
+                         labkit.LD, labkit.OBJCOPY, "c++filt")
+        reads = [source.src, ROOT / "common", *headers, *settings.reads, *sorted(tools)]
+        self.seconds, memory = limits(settings.backend)
+        self.deadline = time.monotonic() + 5 * self.seconds  # for everything
+        self.command = [str(FENCE), "--compiler", "--write", str(source.made),
+                        *(word for path in reads for word in ("--read", str(path))),
+                        "--cpu", str(self.seconds), "--memory", str(memory),
+                        "--file", str(FILE_MB)]
+        if told.returncode:
+            self.command.append("--no-sandbox")
+        self.folder, self.made = source.src, source.made
+
+    def run(self, *command, reads=()):
+        """(exit code, output and messages) of a program."""
+        left = min(2 * self.seconds, int(self.deadline - time.monotonic()))
+        if left < 1:
+            raise Stopped(f"building takes longer than {5 * self.seconds} s: stopped")
+        more = ["--seconds", str(left)]
+        more += [word for path in reads for word in ("--read", str(path))]
+        with subprocess.Popen(
+                [*self.command, *more, *map(str, command)], cwd=self.folder,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT) as process:
+            said = process.stdout.read(1 << 20)
+            while process.stdout.read(1 << 20):
+                pass
+        return process.returncode, self.clean(said.decode(errors="backslashreplace"))
+
+    def clean(self, text):
+        """Messages without control characters, and with paths as the learner knows them."""
+        for folder in (self.folder, self.made, ROOT):
+            text = text.replace(f"{folder}/", "")
+        return "".join(c if c.isprintable() or c in "\n\t" else "." for c in text)
+
+    def tool(self, *command, reads=()):
+        """A program that does not fail on what a compiler made."""
+        code, said = self.run(*command, reads=reads)
+        if code:
+            raise Stopped(f"{os.path.basename(command[0])} failed: {said.strip()[-400:]}")
+        return said
+
+
+# --- compiling ------------------------------------------------------------------------------
+
+def stems(source, name):
+    return source.made / Path(name).name.removesuffix(".cu")
+
+
+def steps(source, settings, name):
+    """The commands that make the assembly and the object of one source."""
+    stem = stems(source, name)
+    where = os.path.dirname(os.path.abspath(source.files[0][0]))
+    maps = [f"-ffile-prefix-map={source.src}={ROOT if source.trusted else where}",
+            f"-ffile-prefix-map={source.made}=build"]
+    depends = ["-MMD", "-MP", "-MF", f"{stem}.d", "-MT", f"{stem}.o"]
+    if settings.backend == "cuda":
+        kept = [f"-Xcompiler={m}" for m in [*maps, "-save-temps=obj"]]
+        return [[*settings.compile, *settings.includes, *depends, *kept, "-c", name,
+                 "-o", f"{stem}.o"]]
+    return [[*settings.translate, name, f"{source.made}/", *settings.includes,
+             "-d", f"{stem}.o"],
+            [*settings.compile, *settings.includes, "-iquote", os.path.dirname(name) or ".",
+             *maps, "-include", ROOT / "common/cpu/include/cuda_runtime.h", *depends, "-x", "c++", "-S",
+             source.made / (Path(name).name + ".cpp"), "-o", f"{stem}.s"],
+            [settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"]]
+
+
+def compile_one(source, settings, sandbox, name):
+    """Compiles one source. Returns what the compiler said; raises Stopped if it fails."""
+    said = ""
+    for command in steps(source, settings, name):
+        code, text = sandbox.run(*command)
+        said += text
+        if code == 0:
+            continue
+        if "Permission denied" in text:
+            text += ("a lab may include its own files, the labs' headers, common/ and the "
+                     "system's headers\n")
+        shown = name if source.trusted else printable(source.files[source.names.index(name)][0])
+        why = f"{source.lab}: {shown} does not compile: fix the first error above"
+        if code in (124, 128 + 9, 128 + 24):
+            why = f"{source.lab}: compiling {name} takes too long: stopped"
+        raise Stopped(said[:-len(text)] + text + why if text not in said else said + why)
+    return said
+
+
+def compile_all(source, settings, sandbox):
+    """Compiles the sources side by side and prints what the compilers said."""
+    failed = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [pool.submit(compile_one, source, settings, sandbox, n) for n in source.sources]
+        for job in jobs:
+            try:
+                sys.stderr.write(job.result())
+            except Stopped as e:
+                failed.append(str(e))
+                pool.shutdown(wait=False, cancel_futures=True)
+            except concurrent.futures.CancelledError:
+                pass
+    if failed:
+        raise Stopped("\n".join(failed))
+
+
+# --- checking -------------------------------------------------------------------------------
+
+def included(source, name):
+    """Files of the workbook that a source was compiled from."""
+    found = set()
+    for path in (f"{stems(source, name)}.d", source.made / f"{Path(name).name}.headers.d"):
+        if not os.path.exists(path):
+            continue
+        rule = Path(path).read_text(errors="replace").replace("\\\n", " ").split("\n")[0]
+        for word in rule.partition(": ")[2].split():
+            path = os.path.relpath(os.path.normpath(os.path.join(source.src, word)), ROOT)
+            if not path.startswith(("..", "common/cpu/")) and os.path.isfile(path):
+                found.add(path)
+    return found
+
+
+def not_matching(functions, names, source):
     """A contract function that is defined with other arguments, or without including its
     header, has a C++ name. Linking would only report it as missing."""
     for name in names:
-        mangled = re.match(r"_Z(\d+)(\w+)", name)
+        mangled = re.match(r"_Z(\d{1,3})(\w+)", name)
         function = mangled and mangled[2][: int(mangled[1])]
         if function in functions:
-            labkit.stop(
-                f"{function} in {' '.join(sources)} is not the function of the header: "
+            raise Stopped(
+                f"{function} in {source.shown} is not the function of the header: "
                 "include the header, and use exactly the header's arguments")
 
 
-def main():
-    a = arguments()
-    name = labkit.lab_folder(a.lab)
-    functions = labkit.header_functions(name)
-    names = labkit.exported(*a.objects)
-    not_matching(functions, names - set(functions), a.sources)
+def check_sizes(source):
+    made = [path for path in source.made.iterdir() if path.suffix in (".s", ".o")]
+    largest = max(made, key=lambda path: path.stat().st_size)
+    if sum(path.stat().st_size for path in made) > CHECKED_MB << 20:
+        raise Stopped(f"{source.shown} compiles to more than {CHECKED_MB} MB, most of it "
+                      f"{largest.stem}: is there a very large array or table?")
+
+
+def check(source, settings, sandbox, functions):
+    """(functions that are defined, breaches, included files of the workbook)"""
+    check_sizes(source)
+    try:
+        objects = [elf.read(f"{stems(source, n)}.o") for n in source.sources]
+    except elf.Damaged as e:
+        raise Stopped(str(e)) from None
+    names = set().union(*(o.exported() for o in objects))
+    not_matching(functions, names - set(functions), source)
+    if not names & set(functions):
+        raise Stopped(f"{source.shown} defines no function of labs/{source.folder}: "
+                      "is it the right file?")
+    grader = labkit.exported(*settings.harness, adapter(settings, source.lab))
+    found = scan.breaches(objects, grader, OFFERED, settings.backend)
+    files = set()
+    for name in source.sources:
+        found += scan.assembly(Path(f"{stems(source, name)}.s").read_text(errors="replace"))
+        files |= included(source, name)
+    if not source.trusted:
+        found += scan.foreign_sources(files)
+    found = list(dict.fromkeys(found))
+    plain = [symbol for symbol, _ in found]
+    if found:
+        code, text = sandbox.run("c++filt", "-p", *plain)
+        plain = text.splitlines() if code == 0 else plain
+    return names, [{"symbol": printable(s), "why": printable(w)}
+                   for s, (_, w) in zip(plain, found)], files
+
+
+# --- linking --------------------------------------------------------------------------------
+
+def adapter(settings, lab):
+    return f"{settings.adapters[0]}/{lab}.o"
+
+
+def link(source, settings, sandbox, functions, defined):
+    """The executable, with stubs for what the sources do not define."""
+    objects = [f"{stems(source, n)}.o" for n in source.sources]
+    student, missing = source.made / "student.o", source.made / "missing"
+    labkit.isolate(objects, student, defined, sandbox.tool, settings.backend == "cpu")
+    stubs = labkit.stubs({f: functions[f] for f in functions if f not in defined})
+    Path(f"{missing}.c").write_text(stubs)
+    sandbox.tool(*settings.cc, "-w", "-c", f"{missing}.c", "-o", f"{missing}.o")
+    program = source.made / source.lab
+    harness = [adapter(settings, source.lab), *settings.harness]
+    files = [w for w in [*harness, *settings.libs] if os.path.isfile(w)]
+    code, said = sandbox.run(*settings.link, student, f"{missing}.o", *harness,
+                             *settings.libs, "-o", program, reads=files)
+    if code:
+        raise Stopped(f"{said}{source.lab}: a name is used that is not defined anywhere: "
+                      "see the linker's message")
+    return program
+
+
+# --- the record -----------------------------------------------------------------------------
+
+def inputs(source, settings, judged):
+    """A hash of everything that decides what is built."""
+    sum_of = hashlib.sha256()
+    built = [*settings.harness, adapter(settings, source.lab), *settings.libs, FENCE,
+             *settings.translate, *ROOT.glob("tools/*.py"), *judged]
+    for path in sorted([*map(str, built), *(str(to) for _, to in source.files)]):
+        if os.path.isfile(path):
+            sum_of.update(f"{os.path.basename(path)} {labkit.sha256(path)}\n".encode())
+    sum_of.update(repr([source.shown, source.names, vars(settings)]).encode())
+    return sum_of.hexdigest()
+
+
+def nothing_new(record, program, key):
+    """Was the same built before, and is it still there?"""
+    old = labkit.read_json(record)
+    return (isinstance(old, dict) and old.get("inputs") == key and program.exists()
+            and old.get("program") == labkit.sha256(program)
+            and labkit.changed(old["files"]) is None)
+
+
+def recorded_files(source, more):
+    """{path: sha256}. A path that is no text cannot be written to JSON: it is left out."""
+    originals = [str(path) for path, _ in source.files if path == printable(path)]
+    here = [os.path.relpath(p) if source.trusted else p for p in originals]
+    return labkit.hashes([*here, *more])
+
+
+def install(made, program):
+    """Complete or not at all."""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    new = program.with_name(program.name + ".new")
+    new.write_bytes(made.read_bytes())
+    new.chmod(0o755)
+    new.rename(program)
+
+
+def build(a, source, settings):
+    program = Path(a.out, "labs", a.lab)
+    record = program.with_name(a.lab + ".json")
+    functions = labkit.header_functions(source.folder)
+    judged = labkit.judged_by(source.folder)
+    key = inputs(source, settings, judged)
+    if nothing_new(record, program, key):
+        return
+    record.unlink(missing_ok=True)
+    program.unlink(missing_ok=True)
+    sandbox = Sandbox(source, settings, a.no_sandbox)
+    compile_all(source, settings, sandbox)
+    names, found, files = check(source, settings, sandbox, functions)
     defined = [f for f in functions if f in names]
     missing = [f for f in functions if f not in names]
-    if not defined:
-        labkit.stop(f"{a.source} defines no function of labs/{name}: is it the right file?")
-    offered = {"wb_status_name", "wb_fail"}  # of wb.h
-    found = scan.breaches(a.objects, a.harness, offered, a.backend)
-    files = set(labkit.judged_by(name))
-    for obj, source in zip(a.objects, a.sources):
-        own = included(obj, source)
-        files.update(own)
-        for what, why in scan.foreign_sources(source, own):
-            found.append({"symbol": what, "why": why})
-
-    parts = Path(a.parts)
-    labkit.isolate(a.objects, parts / "student.o", defined)
-    stubs = labkit.stubs({name: functions[name] for name in missing})
-    labkit.write_if_changed(parts / "missing.c", stubs)
-    record = {
-        "lab": name,
-        "backend": a.backend,
-        "source": a.source,
-        "own": os.path.normpath(a.source) == f"labs/{name}",
-        "sources": a.sources,
-        "files": labkit.hashes(files),
+    for breach in found:
+        sys.stderr.write(f"{a.lab}: contract breach: {breach['symbol']}: {breach['why']}\n")
+    made = link(source, settings, sandbox, functions, defined)
+    about = {
+        "lab": source.folder,
+        "backend": settings.backend,
+        "source": source.shown,
+        "own": source.own,
+        "trusted": source.trusted,
+        "sandbox": sandbox.described,
+        "sources": [printable(path) for path, _ in source.files if path.endswith(".cu")],
+        "files": recorded_files(source, [*judged, *files]),
+        "program": labkit.sha256(made),
+        "inputs": key,
         "defined": defined,
         "missing": missing,
         "breaches": found,
     }
-    (parts / "lab.json").write_text(json.dumps(record, indent=1) + "\n")
+    install(made, program)
+    record.write_text(json.dumps(about, indent=1) + "\n")
     if missing:
         more = f" … and {len(missing) - 3} more" if len(missing) > 3 else ""
         print(f"{a.lab}: not in this file: {' '.join(missing[:3])}{more}")
-    for breach in found:
-        sys.stderr.write(f"{a.lab}: contract breach: {breach['symbol']}: {breach['why']}\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("lab")
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--out")
+    parser.add_argument("--from", dest="origin", default="labs")
+    parser.add_argument("--no-sandbox", action="store_true")
+    parser.add_argument("--quiet", action="store_true")
+    a = parser.parse_args()
+    a.out = a.out or a.build
+    file = os.environ.get("FILE", "")
+    lock(a.out, a.lab)
+    try:
+        source = Source(a.lab, a.origin, file)
+        source.copy(submission.private_folder())
+        build(a, source, Settings(a.build))
+    except (submission.Refused, Stopped) as e:
+        for suffix in ("", ".json"):
+            Path(a.out, "labs", a.lab + suffix).unlink(missing_ok=True)
+        labkit.stop(f"FILE={e}" if file and isinstance(e, submission.Refused) else str(e))
+    if not a.quiet:
+        print(f"{a.lab}: built from {source.shown}; now ./grade {a.lab}")
 
 
 main()

@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import elf
+
 LD = os.environ.get("LD", "ld")
-NM = os.environ.get("NM", "nm")
 OBJCOPY = os.environ.get("OBJCOPY", "objcopy")
-OBJDUMP = os.environ.get("OBJDUMP", "objdump")
 CC = os.environ.get("CC", "gcc")
 
 
@@ -144,20 +144,9 @@ def read_json(path):
 
 # --- objects ----------------------------------------------------------------------------
 
-def symbols(*objects, only=""):
-    """[(type, name)] as nm gives them: U undefined, T text, D data, W weak, i ifunc, ..."""
-    listing = run(NM, "--format=posix", *([only] if only else []), *objects)
-    pairs = []
-    for line in listing.splitlines():
-        fields = line.split()
-        if len(fields) >= 2 and not line.endswith(":"):
-            pairs.append((fields[1], fields[0]))
-    return pairs
-
-
 def exported(*objects):
     """Names that these objects define for others."""
-    return {n for t, n in symbols(*objects, only="--extern-only") if t not in "UwvN"}
+    return set().union(*(elf.read(path).exported() for path in objects))
 
 
 def stubs(functions, attribute=""):
@@ -170,19 +159,20 @@ def stubs(functions, attribute=""):
     return "\n".join(lines) + "\n"
 
 
-def own_templates(obj, out):
+def own_templates(obj, out, tool):
     """A copy of the object with local templates and inline functions. Another part of the
     lab may define different ones of the same name, and a linker would use either for both."""
-    run(LD, "-r", "--force-group-allocation", "-o", out, str(obj))
-    weak = [n for t, n in symbols(out) if t in "WVu"]
+    tool(LD, "-r", "--force-group-allocation", "-o", out, str(obj))
+    weak = elf.read(out).weak()
     if weak:
-        Path(out + ".weak").write_text("".join(n + "\n" for n in weak))
-        run(OBJCOPY, f"--localize-symbols={out}.weak", out)
+        Path(out + ".weak").write_text("".join(n + "\n" for n in sorted(weak)))
+        tool(OBJCOPY, f"--localize-symbols={out}.weak", out)
         os.remove(out + ".weak")
 
 
-def isolate(objects, out, functions):
-    """Joins the objects of one lab into `out`, in which only `functions` are visible.
+def isolate(objects, out, functions, tool=run, without_starts=False):
+    """Joins the objects of one lab into `out`, in which only `functions` are visible. tool:
+    runs a program that reads them; without_starts: nothing of them runs before main.
 
     Learners copy helpers from lab to lab. Two plain functions with one name clash at link
     time; two templates with one name are silently merged, and one lab then runs the other's
@@ -195,8 +185,12 @@ def isolate(objects, out, functions):
     Path(keep).write_text("".join(f + "\n" for f in functions) or "none-at-all\n")
     parts = [f"{out}.part{i}" for i in range(len(objects))]
     for obj, part in zip(objects, parts):
-        own_templates(obj, part)
-    run(LD, "-r", "-o", joined, *parts)
-    run(OBJCOPY, f"--keep-global-symbols={keep}", joined, str(out))
+        own_templates(obj, part, tool)
+    tool(LD, "-r", "-o", joined, *parts)
+    # A linker knows what runs before and after main by the names of these sections.
+    starts = {s.name for s in elf.read(joined).sections if s.name.startswith(elf.POINTERS)}
+    unused = [f"--rename-section={name}=.unused{i}" for i, name in enumerate(sorted(starts))]
+    tool(OBJCOPY, *(unused if without_starts else []), f"--keep-global-symbols={keep}",
+         joined, str(out))
     for path in (joined, keep, *parts):
         os.remove(path)

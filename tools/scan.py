@@ -1,13 +1,14 @@
-"""scan.py - checks a learner's object before any of it runs: which outside names it uses,
-which it defines, and what would run before main. A launcher only enqueues work on its stream
-(wb.h); every other name is a breach of the contract, and is reported.
+"""scan.py - checks what a learner's sources were compiled to, before any of it runs: the
+assembly, and for each object its sections, the outside names that it uses and the names that
+it defines. A launcher only enqueues work on its stream (wb.h); everything else is a breach of
+the contract, and is reported.
 
-This is the first line of defence, and a friendly one. The sandbox is the one that holds."""
-import os
+This is the first line of defence, and a friendly one: machine code can do more than its names
+tell. The sandbox is the one that holds."""
 import re
 from pathlib import Path
 
-import labkit
+import elf
 
 # Outside names, without leading underscores and without the suffixes of glibc's variants.
 FORBIDDEN = [
@@ -35,11 +36,12 @@ FORBIDDEN = [
     ("launchers open no file",
      r"(f|fd|fre)?open(at\d*|dir|_by_handle_at)?|fdopendir|creat|tmpfile|mkstemp\w*"
      r"|memfd_create|shm_open|readlink\w*|realpath|scandir|glob|nftw|ftw"
-     r"|ZN?S\w*basic_(filebuf|[io]?fstream)\w*|ZNSt10filesystem\w*"),
+     r"|ZN?S\w*(basic_(filebuf|[io]?fstream)|basic_file)\w*|ZNSt10filesystem\w*"),
     ("launchers use no descriptor",
      r"p?readv?\d*|p?writev?\d*|recv\w*|send\w*|splice|tee|close\w*|dup\d?|fcntl|ioctl"
      r"|pipe\d?|poll|ppoll|select|epoll_\w+|lseek|f?truncate|unlink\w*|rename\w*|link\w*"
-     r"|symlink\w*|mkdir\w*|rmdir|remove|chmod|f?chown"),
+     r"|symlink\w*|mkdir\w*|rmdir|remove|chmod|f?chown|v?dprintf|aio_\w+|vmsplice"
+     r"|copy_file_range"),
     ("launchers use no network", r"socket|socketpair|connect|bind|listen|accept4?"),
     ("launchers touch no other process",
      r"ptrace|process_vm_\w+|t?g?kill|killpg|raise|sigqueue|pidfd_\w+|getppid|prctl"
@@ -49,12 +51,43 @@ FORBIDDEN = [
     ("launchers handle no signal",
      r"sig(action|nal|altstack|procmask|set|longjmp|wait\w*)|bsd_signal|sysv_signal"
      r"|pthread_(sigmask|kill)|signalfd|timer_create|setitimer|alarm"),
+    ("launchers do not wait: they enqueue work and return", r"u?sleep|nanosleep|clock_nanosleep"
+     r"|pause|sched_yield"),
     ("launchers make no system call of their own", r"syscall|io_uring\w*"),
     ("launchers do not end the program",
      r"(quick_|pthread_)?exit|Exit|on_exit|at_quick_exit|atexit|longjmp\w*"),
     ("launchers read no environment", r"(secure_)?getenv|environ|putenv|setenv|clearenv"),
 ]
 FORBIDDEN = [(why, re.compile(rf"(?:{names})\Z")) for why, names in FORBIDDEN]
+
+
+# Everything else that a launcher may call, without leading underscores: mathematics, memory,
+# text for debugging, and what compilers call by themselves.
+ALLOWED = re.compile(r"""(?:
+    (a?(sin|cos|tan)h?|(exp|log)(2|10|1p|m1|b)?|pow|sqrt|cbrt|hypot|fabs|fma|fmin|fmax|fmod|fdim
+      |floor|ceil|trunc|rint|nearbyint|round(even)?|l{0,2}r(int|ound)|ldexp|frexp|modf
+      |scalbl?n|ilogb|copysign|nan|next(after|toward|up|down)|remainder|remquo|erfc?
+      |[tl]?gamma(_r)?|j[01n]|y[01n]|sincos|fpclassify|signbit|isnan|isinf|finite
+      |exp10)([fl]|f16|f32|f64|f128)?(_finite)?
+    |mem(cpy|p?cpy|set|move|cmp|r?chr|mem)|rawmemchr|stpn?cpy|bcmp|bzero
+    |str(len|nlen|n?cmp|n?casecmp|n?cpy|n?cat|r?chr|chrnul|str|spn|cspn|pbrk|tok(_r)?|n?dup|error
+      |to(l|ul|ll|ull|f|d|ld|imax|umax))
+    |v?(s|sn|f|as)?printf|f?puts|f?putc|putchar|fwrite|fflush|stdout|stderr|perror|s?sscanf
+    |malloc|calloc|realloc|free|aligned_alloc|posix_memalign|abs|labs|llabs|l?div|abort
+    |qsort|bsearch|s?rand(om)?(_r)?|drand48|ato[fil]|is(al(num|pha)|digit|space|xdigit|upper|lower
+      |print|punct)|to(upper|lower)|ctype_(b|tolower|toupper)_loc|errno_location
+    |time|clock|clock_gettime|gettimeofday
+    |assert(_fail|_perror_fail)?|stack_chk_(fail|guard)|Unwind_\w+|gxx_personality_\w+
+    |cxa_\w+|dso_handle|dynamic_cast|tls_get_addr|GLOBAL_OFFSET_TABLE_|aeabi_\w+
+    |u?(add|sub|mul|div|mod|neg|cmp|eq|ne|lt|le|gt|ge|unord|float|fix|extend|trunc|pow|ashl|ashr
+      |lshr|ffs|clz|ctz|popcount|parity|bswap|divmod|fixuns|floatun|floatuns)[sdthx][a-z]*[2-4]?
+    |popcountdi2|(aarch64_)?(atomic|sync|ldadd|ldclr|ldeor|ldset|swp|cas)_?\w*|cpu_(model|indicator_init)
+    |([atu]b?san|asan|ubsan|tsan|sanitizer)_\w+
+    |DW.ref.__gxx_personality_v0
+    )\Z""", re.VERBOSE)
+# C++: std:: (what is forbidden of it is above), operator new and delete, type information.
+ALLOWED_CPP = re.compile(r"_Z(T[ISVT])?(NK?[VKRO]*)?S[tabsiod]|_Zn[wa]|_Zd[la]|_ZT[ISV](S|N10__cxxabiv1|[a-z]|P)"
+                         r"|_Z(TV|TI)N10__cxxabiv1|_ZN10__cxxabiv1|_ZN9__gnu_cxx\d+__verbose")
 
 # The CUDA runtime has an allow-list: what enqueues, queries or sets up a launch.
 CUDA_ALLOWED = re.compile(
@@ -67,13 +100,16 @@ CUDA_ALLOWED = re.compile(
     r"|PointerGetAttributes|RuntimeGetVersion|DriverGetVersion|GetDeviceCount"
     r"|DeviceGet(Limit|CacheConfig)|GetFuncBySymbol)(_ptsz|_v\d+)*\Z")
 
-# What nvcc's own start-up code also needs (registration of kernels).
-NVCC_OWN = {"atexit", "cudaInitModule"}
-CONSTRUCTORS_ALLOWED = re.compile(
-    r"_ZL\d+__sti____cudaRegisterAllv|__sti____cudaRegisterAll\w*|_ZL\d+__nv_\w+"
-    r"|_?GLOBAL__sub_I_\w*wbcpu\w*|frame_dummy|\.text\.startup\.wbcpu\w*")
 
-SYSTEM_CALL = re.compile(r"\t(syscall|sysenter|int\s+\$0x80|svc\s+0x?0)\b")
+# What the code of nvcc that registers kernels needs, and what runs before main for it.
+NVCC_OWN = {"atexit", "cudaInitModule"}
+NVCC_START = "_ZL24__sti____cudaRegisterAllv"
+# On the CPU back end nothing that is in these sections runs: labkit.isolate removes them.
+STREAMS = "_ZNSt8ios_base4InitC1Ev"  # <iostream> initialises std::cout before main
+
+SECTION = re.compile(r"\.(text|data|bss|tdata|tbss|rodata|gcc_except_table)(\..*)?\Z"
+                     r"|\.(init_array|fini_array|preinit_array|ctors|dtors)(\..*)?\Z"
+                     r"|\.eh_frame\Z|\.note\..*|\.(nv_fatbin|nvFatBinSegment)\Z|__nv_\w+\Z")
 
 
 def plain(name):
@@ -85,8 +121,8 @@ def plain(name):
 
 def why_forbidden(name, backend):
     """The reason, or None if a launcher may use this name."""
-    if name.startswith("__cuda"):  # nvcc's own: registration, the <<<...>>> configuration
-        return None
+    if name.startswith("__cuda") and backend == "cuda":
+        return None  # registration, the <<<...>>> configuration
     bare = plain(name)
     if backend == "cuda" and bare in NVCC_OWN:
         return None
@@ -95,102 +131,137 @@ def why_forbidden(name, backend):
     for why, names in FORBIDDEN:
         if names.match(bare):
             return why
-    if re.match(r"cuda[A-Z]", bare):
-        return "launchers do not need it"
-    return None
+    if ALLOWED.match(bare) or ALLOWED_CPP.match(name):
+        return None
+    return "launchers do not need it"
 
 
 def back_end_names():
     """Internal names of the CPU back end that its headers make kernels use. wbcpu.h, which
     opens and closes device memory to host code, is for the grader only."""
-    names = set()
+    names = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
     for header in Path("common/cpu/include").rglob("*.h"):
         if header.name != "wbcpu.h":
             names.update(re.findall(r"\bwbcpu_\w+", header.read_text(errors="replace")))
     return names
 
 
-def constructors(objects):
-    """[(section, function)] of what would run before or after main."""
-    found = []
-    for path in objects:
-        section, starts = "", None
-        for line in labkit.run(labkit.OBJDUMP, "-r", path).splitlines():
-            if line.startswith("RELOCATION RECORDS FOR"):
-                section = line.split("[")[1].rstrip("]:")
-                continue
-            if not re.match(r"\.(preinit_array|init_array|fini_array|ctors|dtors)", section):
-                continue
-            fields = line.split()
-            if len(fields) < 3 or fields[0] == "OFFSET":
-                continue
-            target = fields[2]
-            if target.startswith("."):  # a section and an offset: which function is it?
-                starts = starts or function_starts(path)
-                where, _, offset = target.partition("+")
-                target = starts.get((where, int(offset or "0", 16)), target)
-            found.append((section, re.sub(r"[-+]0x[0-9a-f]+\Z", "", target)))
-    return found
-
-
-def function_starts(path):
-    """{(section, offset): name} of the functions of one object."""
-    starts = {}
-    for line in labkit.run(labkit.OBJDUMP, "-t", path).splitlines():
-        fields = line.split()
-        if len(fields) >= 5 and re.match(r"[0-9a-f]+\Z", fields[0]) and " F " in line:
-            starts[fields[-3], int(fields[0], 16)] = fields[-1]
-    return starts
-
-
-ASSEMBLED = re.compile(r"\.\s*incbin\b")
-
-
-def foreign_sources(source, files):
-    """[(what, why)] of files that a lab's source must not include: with the solution
-    included, the solution would be graded."""
-    found = []
-    for path in files:
-        kept = re.match(r"(solutions|reference|grader|build|tests)/", os.path.relpath(path))
-        if kept and not os.path.relpath(source).startswith(kept[0]):
-            found.append((path, f"a lab may not include anything from {kept[0]}"))
-        elif ASSEMBLED.search(Path(path).read_text(errors="replace")):
-            found.append((".incbin", f"{path} embeds a file"))
-    return found
-
-
-def breaches(objects, harness, allowed, backend):
-    """[{"symbol": ..., "why": ...}] of the learner's objects. `harness`: the objects that
-    they are linked with; `allowed`: names of those that they may use."""
+def names_of(objects, grader, allowed, backend):
+    """{name: why} of the names that objects use or define and may not."""
     found = {}
-    table = labkit.symbols(*objects)
-    defined = {n for t, n in table if t not in "UwvN"}
-    asked = {n for t, n in table if t in "Uwv"} - defined
-    private = (labkit.exported(*harness) if harness else set()) - set(allowed)
-    inside = back_end_names()
-    for name in sorted(asked):
-        why = why_forbidden(name, backend)
+    defined = set().union(*(o.exported() for o in objects))
+    asked = set().union(*(o.undefined() for o in objects)) - defined
+    private = grader - set(allowed)
+    inside = back_end_names() if backend == "cpu" else set()
+    for name in sorted(asked - set(allowed)):
         if name in private:
-            why = "it belongs to the grader"
-        if "wbcpu" in name and name not in inside:
-            why = "it is internal to the back end"
-        if why:
-            found[name] = why
-    for name in sorted(labkit.exported(*objects)):
+            found[name] = "it belongs to the grader"
+        elif name not in inside:
+            why = why_forbidden(name, backend)
+            if why:
+                found[name] = "it is internal to the back end" if "wbcpu" in name else why
+    for name in sorted(defined):
         if name == "main" or name in private:
             found[name] = "a lab defines no main and no name of the grader's"
-    for kind, name in table:
-        if kind == "i":
-            found[name] = "it is chosen by code that runs before main (ifunc)"
-    streams = any("ios_base4Init" in name for name in asked)
-    for section, name in constructors(objects):
-        if CONSTRUCTORS_ALLOWED.match(name) or (streams and "GLOBAL__sub_I" in name):
+    return found
+
+
+def starts_of(o, backend):
+    """{function: why} of what would run before or after main."""
+    found = {}
+    streams = STREAMS in o.undefined()
+    seen = 0
+    for section, function in o.pointers:
+        seen += section == ".init_array"
+        if backend == "cuda" and function == NVCC_START and section == ".init_array" and seen == 1:
             continue
-        found[name] = f"it runs outside of main ({section})"
-    for path in objects:
-        code = labkit.run(labkit.OBJDUMP, "-d", "--no-show-raw-insn", path)
-        call = SYSTEM_CALL.search(code)
-        if call:
-            found[call[1]] = "launchers make no system call of their own"
-    readable = labkit.run("c++filt", "-p", *found).splitlines() if found else []
-    return [{"symbol": s, "why": w} for s, w in zip(readable, found.values())]
+        if streams and section == ".init_array" and str(function).startswith("_GLOBAL__sub_I_"):
+            continue
+        found[function or section] = f"it runs outside of main ({section})"
+    return found
+
+
+def parts_of(o):
+    """{section or symbol: why} of what no compiler makes from a kernel and its launcher."""
+    found = {}
+    for s in o.sections:
+        if not s.flags & elf.ALLOCATED:
+            continue
+        if not SECTION.match(s.name) or (s.flags & elf.EXECUTABLE) and not s.name.startswith(".text"):
+            found[s.name] = "launchers put nothing into sections of their own"
+        elif s.flags & elf.EXECUTABLE and s.flags & elf.WRITABLE:
+            found[s.name] = "code is not written to"
+    for s in o.symbols:
+        if s.kind == elf.IFUNC:
+            found[s.name] = "it is chosen by code that runs before main (ifunc)"
+        elif s.section == elf.ABSOLUTE and s.kind != elf.FILE:
+            found[s.name] = "a name with an address of its own"
+    return found
+
+
+def breaches(objects, grader, allowed, backend):
+    """[(symbol, why)] of the learner's objects. grader: names that the objects which they are
+    linked with define; allowed: those of them that they may use."""
+    found = names_of(objects, grader, allowed, backend)
+    for o in objects:
+        found.update(starts_of(o, backend))
+        found.update(parts_of(o))
+    return list(found.items())
+
+
+# --- assembly ---------------------------------------------------------------------------
+
+QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+SWITCH = re.compile(r"^[ \t]+\.(text|data|bss|section)\b(.*)$", re.MULTILINE)
+ASM = re.compile(r"^#APP$", re.MULTILINE)
+FATBIN = re.compile(r'^#APP\n\s*\.section \.nv_fatbin, "a"\n\.align 8\nfatbinData:\n'
+                    r"(?:\.quad [0-9a-fx, ]+\n)+\s*\.text\s*^#NO_APP$", re.MULTILINE)
+# Directives that compilers write among instructions, and elsewhere.
+AMONG_CODE = r"loc|cfi_\w+|p2align|align|balign|type|size|globl?|weak|hidden|internal|protected|local" \
+             r"|file|ident|set|comm|arch|tune|cpu|variant_pcs|addrsig\w*|lcomm"
+ANYWHERE = AMONG_CODE + r"|byte|2byte|4byte|8byte|value|short|hword|long|word|int|xword|quad|octa" \
+           r"|uleb128|sleb128|string|ascii|asciz|zero|skip|space|float|double"
+STRANGE = {
+    code: re.compile(rf"^[ \t]*(?!\.L)\.(?!(?:{names})\b)[^\s:]+(?!.*:).*$", re.MULTILINE)
+    for code, names in ((True, AMONG_CODE), (False, ANYWHERE))}
+SYSTEM_CALL = re.compile(r"^[ \t]+(syscall|sysenter|int\s+\$(?:0x80|128)|svc)\b", re.MULTILINE)
+
+
+def is_code(section):
+    """Does a section line such as `.section .text.f,"ax",@progbits` open code?"""
+    name, _, rest = section.partition(",")
+    return name.strip().startswith(".text") or "x" in rest.partition(",")[0]
+
+
+def assembly(text):
+    """[(what, why)] of the compiler's assembly: parts that come from an asm statement, or from
+    text in a name or attribute that only looks like a name. The compiler puts asm statements
+    between #APP and #NO_APP, however they were spelled; nvcc has one of its own."""
+    text = FATBIN.sub("\t.text", text, count=1)
+    if ASM.search(text):
+        return [("asm", "launchers contain no assembly for the CPU")]
+    sections = QUOTED.sub(lambda q: '"x"' if "x" in q[0] else '""', text)
+    for odd in (";", "/*"):
+        if odd in sections:
+            return [("asm", "a name or an attribute contains assembly")]
+    start, code = 0, True
+    for switch in [*SWITCH.finditer(sections), None]:
+        part = sections[start:switch.start() if switch else None]
+        strange = STRANGE[code].search(part) or SYSTEM_CALL.search(part)
+        if strange:
+            return [(strange[0].split()[0], "no compiler writes this: is it in a name or an attribute?")]
+        if switch:
+            start = switch.end()
+            code = switch[1] == "text" or switch[1] == "section" and is_code(switch[2])
+    return []
+
+
+def foreign_sources(files):
+    """[(what, why)] of files that a lab's source must not include: with the solution included,
+    the solution would be graded."""
+    found = []
+    for path in files:
+        kept = re.match(r"(solutions|reference|grader|build|tests)/", path)
+        if kept:
+            found.append((path, f"a lab may not include anything from {kept[0]}"))
+    return found

@@ -117,8 +117,9 @@ check "line breaks are kept" bash -c "
     [ \$((\$(wc -l <tests/cpu/language.cu) + 1)) = \$(wc -l <$TMP/t/language.cu.cpp) ]"
 check "nested headers are translated and are dependencies for make" bash -c "
     build/host/translate tests/cpu/language.cu $TMP/t -d out.o &&
-    grep -q wbcpu_dynamic_shared $TMP/t/language.cuh &&
-    grep -q 'attribute' $TMP/t/parts/inner.cuh &&
+    grep -q '\"language.cu.[12].h\"' $TMP/t/language.cu.cpp &&
+    grep -q wbcpu_dynamic_shared $TMP/t/language.cu.[12].h &&
+    grep -q attribute $TMP/t/language.cu.[12].h &&
     grep -q 'out.o:.*tests/cpu/language.cuh' $TMP/t/language.cu.headers.d &&
     grep -q 'out.o:.*tests/cpu/parts/inner.cuh' $TMP/t/language.cu.headers.d"
 cat >"$TMP/loops.cu" <<'END'

@@ -13,7 +13,7 @@ mkdir -p "$(dirname "$out")"
 rm -f "$out"_*.o
 for source in "$@"; do
     case $source in
-    *.c) language="c -std=gnu11" ;;
+    *.c) language="c -std=gnu11 -D_GNU_SOURCE" ;;
     *.cpp) language="c++ -std=gnu++17" libs="${SENTENCEPIECE:+-L$SENTENCEPIECE/lib -Wl,-rpath,$SENTENCEPIECE/lib} -lsentencepiece" ;;
     *) continue ;;
     esac

@@ -69,8 +69,12 @@ chmod +x "$TMP/wrapper"
 mkdir "$TMP/tools"
 cp "$TMP/wrapper" "$TMP/tools/compute-sanitizer"
 under() { # SUMMARY CODE COMMAND...
-    SUMMARY=$1 CODE=$2 PATH=$TMP/tools:$PATH ./grade lab03 -k basic --under "$3"
+    SUMMARY=$1 CODE=$2 PATH=$TMP/tools:$PATH ./grade lab03 -k basic --seed 0x5eed \
+        --no-sandbox --under "$3"
 }
+check "a FILE does not run outside the sandbox without being asked" \
+    exits 2 ./grade lab03 -k basic --under env
+check "and says what to add" says "Add --no-sandbox" ./grade lab03 -k basic --under env
 check "under env: clean" under "" 0 "env A=1"
 check "says that there is no sandbox" says "sandbox: off (--under)" under "" 0 env
 check "no errors: exit 0" exits 0 under "ERROR SUMMARY: 0 errors" 0 "$TMP/wrapper"
@@ -96,8 +100,8 @@ check "no command: exit 2" exits 2 under "" 0 " "
 
 # --- outputs saved and compared ---------------------------------------------------------
 compare() { "$PYTHON" tools/compare_backends.py "$@"; }
-check "saves outputs" exits 0 ./grade lab03 -k basic,bf16 --save "$TMP/saved/a"
-./grade lab03 -k basic,bf16 --save "$TMP/saved/b" >"$TMP/.out"
+check "saves outputs" exits 0 ./grade lab03 -k basic,bf16 --seed 0x5eed --save "$TMP/saved/a"
+./grade lab03 -k basic,bf16 --seed 0x5eed --save "$TMP/saved/b" >"$TMP/.out"
 check "within the tolerance of the reference: the layout is right" "$PYTHON" -c "
 import glob, numpy as np, safetensors.numpy as s
 got = s.load_file('$TMP/saved/a/lab03.basic.safetensors')

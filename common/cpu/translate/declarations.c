@@ -4,40 +4,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- __shared__ --------------------------------------------------------------------- */
+enum { MAX_SPECIFIERS = 16, MAX_TOKENS = 1000 }; /* of one declaration */
 
 /* The specifier `word` next to the one at i (extern __shared__, __shared__ extern, static
  * volatile __shared__), or -1. */
 static int specifier(const struct source *s, int i, const char *word)
 {
-    for (int k = previous(s, i); is_name(s, k); k = previous(s, k))
+    int n = 0;
+    for (int k = previous(s, i); is_name(s, k) && n++ < MAX_SPECIFIERS;
+         k = previous(s, k))
         if (is(s, k, word)) return k;
-    for (int k = next(s, i); is_name(s, k); k = next(s, k))
+    n = 0;
+    for (int k = next(s, i); is_name(s, k) && n++ < MAX_SPECIFIERS; k = next(s, k))
         if (is(s, k, word)) return k;
     return -1;
 }
 
-/* 1 if token i is in a function body, not only in a namespace or extern "C". */
-static int in_function(const struct source *s, int i)
+/* --- scopes ------------------------------------------------------------------------- */
+
+/* The braces that enclose a token, and the __shared__ variables visible there. */
+struct scopes {
+    int depth;
+    struct scope {
+        int function; /* in a function body, not only in a namespace or extern "C" */
+        int sum;      /* number of the last sum of sizes, or 0 */
+    } open[MAX_NESTING + 1]; /* open[depth] is the innermost; open[0] is the file */
+    int sums;
+};
+
+/* 1 if the brace at i opens a namespace or extern "C". */
+static int opens_namespace(const struct source *s, int i)
 {
-    for (i--; i >= 0; i--) {
-        if (is(s, i, "}") && mate(s, i) >= 0) {
-            i = mate(s, i);
-        } else if (is(s, i, "{")) {
-            int a = previous(s, i), b = previous(s, a);
-            while (is(s, a, ":") || (is_name(s, a) && is(s, previous(s, a), ":")))
-                a = previous(s, a), b = previous(s, a); /* namespace a::b { */
-            if (is(s, a, "namespace") || is(s, b, "namespace")) continue;
-            if (a >= 0 && s->tokens[a].kind == STRING) continue;
-            return 1;
-        }
-    }
-    return 0;
+    int a = previous(s, i), b = previous(s, a);
+    while (is(s, a, ":") || (is_name(s, a) && is(s, previous(s, a), ":")))
+        a = previous(s, a), b = previous(s, a); /* namespace a::b { */
+    if (is(s, a, "namespace") || is(s, b, "namespace")) return 1;
+    return a >= 0 && s->tokens[a].kind == STRING;
 }
+
+static void enter_or_leave(struct scopes *in, const struct source *s, int i)
+{
+    struct scope *inner = &in->open[in->depth];
+    if (is(s, i, "{") && in->depth < MAX_NESTING) {
+        in->depth++;
+        inner[1].function = inner->function || !opens_namespace(s, i);
+        inner[1].sum = inner->sum;
+    } else if (is(s, i, "}") && mate(s, i) >= 0 && in->depth) {
+        in->depth--;
+    }
+}
+
+/* --- __shared__ --------------------------------------------------------------------- */
 
 static int end_of_declaration(const struct source *s, int i)
 {
-    for (; i < s->count && !is(s, i, ";") && !is(s, i, "{"); i++)
+    int n = 0;
+    for (; n < MAX_TOKENS && !is(s, i, ";") && !is(s, i, "{"); i++, n++)
         if (mate(s, i) > i) i = mate(s, i);
     return is(s, i, ";") ? i : -1;
 }
@@ -45,12 +67,12 @@ static int end_of_declaration(const struct source *s, int i)
 /* extern __shared__ T name[] names the dynamic shared memory. Inside a function it
  * becomes a pointer, T *name = ..., or T (*name)[33] = ... for T name[][33]. A
  * declaration with an assembler name would be simpler, but g++ drops it in templates. */
-static void dynamic_shared(struct source *s, int i, int external)
+static void dynamic_shared(struct source *s, int i, int external, int in_function)
 {
     int end = end_of_declaration(s, i), bracket = i;
     while (bracket < end && !is(s, bracket, "[")) {
-        if (is(s, bracket, "(")) bracket = mate(s, bracket); /* __align__(16) */
-        bracket++;
+        int skip = is(s, bracket, "(") && mate(s, bracket) > bracket; /* __align__(16) */
+        bracket = (skip ? mate(s, bracket) : bracket) + 1;
     }
     if (end < 0 || bracket >= end || mate(s, bracket) < 0) {
         error_at(
@@ -59,7 +81,7 @@ static void dynamic_shared(struct source *s, int i, int external)
             "extern __shared__ float name[];");
         return;
     }
-    if (!in_function(s, i)) {
+    if (!in_function) {
         s->tokens[external].text = "extern";
         s->tokens[i].text = external < i ? "__thread" : "";
         if (external > i) s->tokens[external].text = "extern __thread";
@@ -74,34 +96,21 @@ static void dynamic_shared(struct source *s, int i, int external)
     s->tokens[name].after = rows ? ")" : NULL;
     erase(s, bracket, mate(s, bracket) + 1);
     char *text = text_of(s, name, name + 1);
-    s->tokens[end].before = format(" = (decltype(%s))wbcpu_dynamic_shared", text);
+    s->tokens[end].before =
+        keep(s, format(" = (decltype(%s))wbcpu_dynamic_shared", text));
     free(text);
 }
 
-/* The innermost brace that encloses i, or -1. */
-static int enclosing_brace(const struct source *s, int i)
+/* Adds "+sizeof(a)+sizeof(b)" for the names that the declaration [i, end) declares. */
+static void add_sizes(struct buffer *sizes, const struct source *s, int i, int end)
 {
-    for (i--; i >= 0; i--) {
-        if (is(s, i, "}") && mate(s, i) >= 0)
-            i = mate(s, i);
-        else if (is(s, i, "{"))
-            return i;
-    }
-    return -1;
-}
-
-/* "+sizeof(a)+sizeof(b)" for the names that the declaration [i, end) declares. */
-static char *sizes_of(const struct source *s, int i, int end)
-{
-    char *sum = format("%s", "");
     int name = -1;
     for (; i <= end; i++) {
         if (is(s, i, ",") || i == end) {
             if (name < 0) break;
-            char *text = text_of(s, name, name + 1), *old = sum;
-            sum = format("%s+sizeof(%s)", old, text);
-            free(old);
-            free(text);
+            append_text(sizes, "+sizeof(");
+            append(sizes, s->tokens[name].start, (size_t)s->tokens[name].length);
+            append_text(sizes, ")");
             name = -1;
         } else if (is(s, i, "[") || is(s, i, "(") || is(s, i, "{")) {
             if (mate(s, i) > i) i = mate(s, i);
@@ -111,44 +120,33 @@ static char *sizes_of(const struct source *s, int i, int end)
             name = i;
         }
     }
-    return sum;
 }
 
 /* Like nvcc, rejects a kernel with more than 48 KB of static shared memory: adds a
- * static_assert over this and all earlier declarations in scope. */
-static void check_static_size(struct source *s, int i, int end)
+ * static_assert over the sum of this and all earlier declarations in scope. */
+static void check_static_size(struct source *s, int i, int end, struct scopes *in)
 {
-    int scope = enclosing_brace(s, i);
-    if (scope < 0 || !in_function(s, i)) return;
-    char *sum = sizes_of(s, i, end);
-    for (int k = i - 1; k > 0; k--) {
-        if (is(s, k, "}") && mate(s, k) >= 0) {
-            k = mate(s, k); /* a closed scope, whose names are not visible */
-        } else if (
-            is(s, k, "__shared__") && in_function(s, k) &&
-            specifier(s, k, "extern") < 0) {
-            int stop = end_of_declaration(s, k);
-            if (stop < 0 || stop >= i) continue;
-            char *more = sizes_of(s, k, stop), *old = sum;
-            sum = format("%s%s", old, more);
-            free(old);
-            free(more);
-        } else if (is(s, k, "{") && !in_function(s, k)) {
-            break; /* the function's own brace */
-        }
-    }
-    s->tokens[end].after = format(
-        " static_assert(0%s <= 48*1024, "
-        "\"more than 48 KB of static __shared__ memory in one kernel\");",
-        sum);
-    free(sum);
+    struct scope *inner = &in->open[in->depth];
+    struct buffer sizes = {0};
+    if (!inner->function) return;
+    append_text(&sizes, "");
+    add_sizes(&sizes, s, i, end);
+    char *earlier = inner->sum ? format("wbcpu_shared_%d", inner->sum) : format("0");
+    inner->sum = ++in->sums;
+    s->tokens[end].after = keep(
+        s, format(
+               " enum{wbcpu_shared_%d=%s%s}; static_assert(wbcpu_shared_%d <= 48*1024, "
+               "\"more than 48 KB of static __shared__ memory in one kernel\");",
+               inner->sum, earlier, sizes.text, inner->sum));
+    free(earlier);
+    free(sizes.text);
 }
 
-static void shared(struct source *s, int i)
+static void shared(struct source *s, int i, struct scopes *in)
 {
     int external = specifier(s, i, "extern");
     if (external >= 0) {
-        dynamic_shared(s, i, external);
+        dynamic_shared(s, i, external, in->open[in->depth].function);
         return;
     }
     int repeated = specifier(s, i, "static"); /* the macro __shared__ contains static */
@@ -165,7 +163,7 @@ static void shared(struct source *s, int i)
             return;
         }
     }
-    check_static_size(s, i, end);
+    check_static_size(s, i, end, in);
 }
 
 /* --- assembly ----------------------------------------------------------------------- */
@@ -186,10 +184,12 @@ static void assembly(struct source *s, int i)
 
 void rewrite_declarations(struct source *s)
 {
-    for (int i = 0; i < s->count; i++) {
+    struct scopes in = {0};
+    for (int i = 0; i < s->count && !given_up; i++) {
+        if (s->tokens[i].kind == MARK) enter_or_leave(&in, s, i);
         if (!is_name(s, i)) continue;
         if (is(s, i, "__shared__"))
-            shared(s, i);
+            shared(s, i, &in);
         else if (is(s, i,
                     "__noinline__")) /* a macro of this name would break libstdc++ */
             s->tokens[i].text = "__attribute__((noinline))";

@@ -101,33 +101,42 @@ static int must_stay(const struct source *s, int first, int end)
     return (is(s, i, "0") || is(s, i, "NULL")) && next(s, i) >= end;
 }
 
-/* Returns the lambda's parameters and the call's arguments, and erases the literals that
- * stay in the call from the launch's argument list. */
-static void name_arguments(struct source *s, int open, char **parameters, char **call)
+/* Appends the lambda's parameters and the call's arguments, and erases the literals that
+ * stay in the call from the launch's argument list. Returns 0 after an error. */
+static int
+name_arguments(struct source *s, int open, struct buffer *parameters, struct buffer *call)
 {
-    int end = mate(s, open), number = 0, kept = 0, last_comma = -1;
-    *parameters = format("%s", "");
-    *call = format("%s", "");
+    int end = mate(s, open), number = 0, last_comma = -1;
+    append_text(parameters, "");
+    append_text(call, "");
     for (int first = open + 1, stop; first <= end; first = stop + 1, number++) {
         stop = argument_end(s, first, end);
-        const char *comma = number ? ", " : "";
-        char *old = *call;
+        if (number) append_text(call, ", ");
         if (must_stay(s, first, stop)) {
             char *literal = text_of(s, first, stop);
-            *call = format("%s%s%s", old, comma, literal);
+            append_text(call, literal);
+            int long_literal = strlen(literal) > MAX_LITERAL;
             free(literal);
+            if (long_literal) {
+                fail_at(
+                    s, first,
+                    "kernel launch: an argument {...} of more than %d characters",
+                    MAX_LITERAL);
+                return 0;
+            }
             erase(s, first, stop);
             if (stop < end) erase(s, stop, stop + 1);
         } else {
-            char *p = *parameters;
-            *parameters = format("%s%sauto &wbcpu_%d", p, kept++ ? ", " : "", number);
-            *call = format("%s%swbcpu_%d", old, comma, number);
-            free(p);
+            char *name = format("wbcpu_%d", number);
+            append_text(parameters, parameters->length ? ", auto &" : "auto &");
+            append_text(parameters, name);
+            append_text(call, name);
+            free(name);
             last_comma = stop < end ? stop : -1;
         }
-        free(old);
     }
     if (last_comma >= 0) erase(s, last_comma, last_comma + 1); /* only literals follow */
+    return 1;
 }
 
 static int any_must_stay(const struct source *s, int open)
@@ -141,17 +150,6 @@ static int any_must_stay(const struct source *s, int open)
 }
 
 /* --- the launch --------------------------------------------------------------------- */
-
-static char *as_string(const char *text) /* escapes quotes and backslashes */
-{
-    char *out = malloc(2 * strlen(text) + 1), *p = out;
-    for (; out && *text; text++) {
-        if (*text == '"' || *text == '\\') *p++ = '\\';
-        *p++ = *text;
-    }
-    if (out) *p = 0;
-    return out;
-}
 
 static void rewrite_launch(struct source *s, int chevrons)
 {
@@ -179,21 +177,29 @@ static void rewrite_launch(struct source *s, int chevrons)
         error_at(s, chevrons, "kernel launch: '<<<>>>' needs a grid and a block");
         return;
     }
+    if (s->tokens[chevrons].start - s->tokens[start].start > MAX_NAME) {
+        fail_at(
+            s, start, "kernel launch: a kernel's name of more than %d characters",
+            MAX_NAME);
+        return;
+    }
     char *callee = text_of(s, start, chevrons), *name = as_string(callee);
     erase(s, start, chevrons);
-    s->tokens[start].before =
-        format("::wbcpu::launch(__FILE__,__LINE__,\"%s\",::wbcpu::config(", name);
+    s->tokens[start].before = keep(
+        s, format("::wbcpu::launch(__FILE__,__LINE__,\"%s\",::wbcpu::config(", name));
     erase(s, chevrons, chevrons + 3);
     erase(s, close, close + 3);
-    if (any_must_stay(s, open)) {
-        char *parameters, *call;
-        name_arguments(s, open, &parameters, &call);
+    struct buffer parameters = {0}, call = {0};
+    if (!any_must_stay(s, open))
         s->tokens[close].before =
-            format("),[=](%s){ %s(%s); })", parameters, callee, call);
-    } else {
+            keep(s, format("),[=](auto &...wbcpu_a){ %s(wbcpu_a...); })", callee));
+    else if (name_arguments(s, open, &parameters, &call))
         s->tokens[close].before =
-            format("),[=](auto &...wbcpu_a){ %s(wbcpu_a...); })", callee);
-    }
+            keep(s, format("),[=](%s){ %s(%s); })", parameters.text, callee, call.text));
+    free(parameters.text);
+    free(call.text);
+    free(callee);
+    free(name);
 }
 
 /* --- a kernel called like a function ------------------------------------------------ */
@@ -201,7 +207,8 @@ static void rewrite_launch(struct source *s, int chevrons)
 /* The kernel that the __global__ at i declares, or -1. */
 static int kernel_name(const struct source *s, int i)
 {
-    for (i = next(s, i); i < s->count && !is(s, i, ";") && !is(s, i, "{");
+    for (i = next(s, i);
+         i < s->count && !is(s, i, ";") && !is(s, i, "{") && !is(s, i, "__global__");
          i = next(s, i)) {
         int open = next(s, i);
         if (!is_name(s, i)) continue;
@@ -213,13 +220,6 @@ static int kernel_name(const struct source *s, int i)
         }
     }
     return -1;
-}
-
-static int same_text(const struct source *s, int i, int k)
-{
-    return s->tokens[i].length == s->tokens[k].length &&
-           memcmp(s->tokens[i].start, s->tokens[k].start, (size_t)s->tokens[i].length) ==
-               0;
 }
 
 /* 1 if name(...); is a whole statement. */
@@ -234,46 +234,67 @@ static int is_plain_call(const struct source *s, int i)
            is(s, before, ")") || is(s, before, "else");
 }
 
-/* 1 if a host function has the same name: then calls are left to the compiler. */
-static int is_overloaded(const struct source *s, int name)
+/* The kernels of a source. For each place in the index: */
+struct kernels {
+    struct token_index names;
+    char *overloaded; /* by a host function: then calls are left to the compiler */
+};
+
+/* The kernel with the name of token i: its first place in the index, or -1. */
+static int kernel_of(const struct kernels *k, const struct source *s, int i)
 {
+    int equal;
+    const struct token *t = &s->tokens[i];
+    return index_find(&k->names, s, t->start, t->length, &equal);
+}
+
+/* A host function: a type before the name, and no __global__ in this declaration. */
+static void find_overloads(struct kernels *k, const struct source *s)
+{
+    int start = -1; /* the token before this declaration, or its __global__ */
     for (int i = 0; i < s->count; i++) {
         int before = previous(s, i);
-        if (i == name || !is_name(s, i) || !same_text(s, i, name)) continue;
-        if (!is(s, next(s, i), "(") || !(is_name(s, before) || is(s, before, "*")))
-            continue;
+        if (is(s, i, ";") || is(s, i, "}") || is(s, i, "{") || is(s, i, "__global__"))
+            start = i;
+        if (!is_name(s, i) || !is(s, next(s, i), "(")) continue;
+        if (!(is_name(s, before) || is(s, before, "*"))) continue;
         if (is(s, before, "return") || is(s, before, "else") || is(s, before, "do"))
             continue;
-        int k = before;
-        while (k >= 0 && !is(s, k, ";") && !is(s, k, "}") && !is(s, k, "{") &&
-               !is(s, k, "__global__"))
-            k--;
-        if (!is(s, k, "__global__")) return 1;
+        int kernel = is(s, start, "__global__") ? -1 : kernel_of(k, s, i);
+        if (kernel >= 0) k->overloaded[kernel] = 1;
     }
-    return 0;
 }
 
 static void find_plain_calls(struct source *s)
 {
+    struct kernels k = {0};
     for (int g = 0; g < s->count; g++) {
-        if (!is(s, g, "__global__")) continue;
-        int name = kernel_name(s, g);
-        if (name < 0 || is_overloaded(s, name)) continue;
-        for (int i = name + 1; i < s->count; i++)
-            if (is_name(s, i) && same_text(s, i, name) && is_plain_call(s, i))
-                error_at(
-                    s, i,
-                    "kernel %.*s is called like a function; "
-                    "launch it with %.*s<<<grid, block>>>(...)",
-                    s->tokens[name].length, s->tokens[name].start, s->tokens[name].length,
-                    s->tokens[name].start);
+        int name = is(s, g, "__global__") ? kernel_name(s, g) : -1;
+        if (name >= 0) index_add(&k.names, name);
     }
+    index_sort(&k.names, s);
+    k.overloaded = calloc(1, (size_t)k.names.count + 1);
+    if (k.overloaded) find_overloads(&k, s);
+    for (int i = 0; i < s->count && k.overloaded && !given_up; i++) {
+        int kernel = k.names.count && is_name(s, i) && is_plain_call(s, i)
+                         ? kernel_of(&k, s, i)
+                         : -1;
+        if (kernel < 0 || k.overloaded[kernel] || i <= k.names.tokens[kernel]) continue;
+        char *name = text_of(s, i, i + 1);
+        error_at(
+            s, i,
+            "kernel %s is called like a function; launch it with %s<<<grid, block>>>(...)",
+            name, name);
+        free(name);
+    }
+    free(k.names.tokens);
+    free(k.overloaded);
 }
 
 void rewrite_launches(struct source *s)
 {
     find_plain_calls(s);
-    for (int i = 0; i < s->count; i++) {
+    for (int i = 0; i < s->count && !given_up; i++) {
         if (!run_of(s, i, '<', 3)) continue;
         rewrite_launch(s, i);
         i += 2;

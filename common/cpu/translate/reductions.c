@@ -20,7 +20,9 @@
 #define VALUE "\2"
 #define OTHER "\3"
 
-enum { MAX_STATEMENTS = 8 };
+/* A longer loop is left alone. A source can have many heads in heads: limits make the time
+ * that they take proportional to its size. */
+enum { MAX_STATEMENTS = 8, MAX_HEAD = 200, MAX_BODY = 1000 }; /* the last two: tokens */
 
 struct reduction {
     char *value; /* "v", "sum[i]" */
@@ -39,26 +41,26 @@ static char *compact(
     const struct source *s, int first, int end, const char *name, const char *mark, int a,
     int b, const char *part)
 {
-    char *text = format("%s", "");
+    struct buffer text = {0};
+    append_text(&text, "");
     for (int i = first; i < end; i++) {
         const struct token *t = &s->tokens[i];
         if (t->kind == BLANK || t->kind == COMMENT) continue;
-        char *old = text;
-        size_t n = strlen(old);
-        int words = n && (isalnum((unsigned char)old[n - 1]) || old[n - 1] == '_') &&
+        char last = text.length ? text.text[text.length - 1] : ' ';
+        int words = (isalnum((unsigned char)last) || last == '_') &&
                     (t->kind == NAME || t->kind == NUMBER);
-        const char *space = words ? " " : "";
+        int marked = !(a <= i && i < b) && name && is(s, i, name);
+        if (words && !(a <= i && i < b) && !(marked && *mark != 1)) append(&text, " ", 1);
         if (a <= i && i < b) {
-            text = format("%s%s", old, part);
+            append_text(&text, part);
             i = b - 1;
-        } else if (name && is(s, i, name)) {
-            text = format("%s%s%s", old, *mark == 1 ? space : "", mark);
+        } else if (marked) {
+            append_text(&text, mark);
         } else {
-            text = format("%s%s%.*s", old, space, t->length, t->start);
+            append(&text, t->start, (size_t)t->length);
         }
-        free(old);
     }
-    return text;
+    return text.text;
 }
 static char *plain(const struct source *s, int first, int end)
 {
@@ -89,34 +91,42 @@ static int number(const char *text)
     return *text && !*end && n > 0 && n <= 64 ? (int)n : -1;
 }
 
+/* The names in #define NAME and const int NAME = of the source that is rewritten. */
+static struct token_index constants;
+
+/* The token after the = of const int NAME = at i, or after #define NAME; else -1. */
+static int defined_as(const struct source *s, int i)
+{
+    int b = previous(s, i), n = next(s, i);
+    if (is(s, b, "define")) return n;
+    if (!is(s, n, "=") || !(is(s, b, "int") || is(s, b, "unsigned"))) return -1;
+    b = previous(s, b);
+    return is(s, b, "const") || is(s, b, "constexpr") ? next(s, n) : -1;
+}
+
+static void find_constants(const struct source *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (is_name(s, i) && defined_as(s, i) >= 0) index_add(&constants, i);
+    index_sort(&constants, s);
+}
+
 /* The value of #define NAME 32 or const int NAME = 32, if exactly one exists, else -1. */
 static int value_of_name(const struct source *s, const char *name)
 {
-    int value = -1, found = 0;
+    int found;
     if (strcmp(name, "warpSize") == 0) return 32;
-    for (int i = 0; i < s->count; i++) {
-        if (!is(s, i, name)) continue;
-        int b = previous(s, i), n = next(s, i),
-            typed = is(s, b, "int") || is(s, b, "unsigned");
-        int constant = typed && (is(s, previous(s, b), "const") ||
-                                 is(s, previous(s, b), "constexpr"));
-        if (constant && is(s, n, "="))
-            n = next(s, n);
-        else if (!is(s, b, "define"))
-            continue;
-        char *text = plain(s, n, n + 1);
-        value = number(text);
-        /* Nothing else may follow: #define N 32 + 1 is not 32. */
-        int after = n + 1;
-        int ends =
-            is(s, next(s, n), ";") ||
-            (after < s->count && s->tokens[after].kind == BLANK &&
-             memchr(s->tokens[after].start, '\n', (size_t)s->tokens[after].length));
-        if (!ends) value = -1;
-        free(text);
-        found++;
-    }
-    return found == 1 ? value : -1;
+    int first = index_find(&constants, s, name, (int)strlen(name), &found);
+    if (found != 1) return -1;
+    int n = defined_as(s, constants.tokens[first]), after = n + 1;
+    char *text = plain(s, n, n < s->count ? n + 1 : n);
+    int value = number(text);
+    free(text);
+    /* Nothing else may follow: #define N 32 + 1 is not 32. */
+    int ends = is(s, next(s, n), ";") ||
+               (after < s->count && s->tokens[after].kind == BLANK &&
+                memchr(s->tokens[after].start, '\n', (size_t)s->tokens[after].length));
+    return ends ? value : -1;
 }
 
 /* 16, 32/2, warpSize/2, WARP>>1, (WARP/2): its value, or -1. */
@@ -153,7 +163,7 @@ struct head {
     int rising;
 };
 
-/* Fills h from for (open ... close), or returns 0. */
+/* Fills h from for (open ... close), or returns 0; h->offset is the caller's to free. */
 static int read_head(const struct source *s, int open, int close, struct head *h)
 {
     static const char *const types[] = {"int", "unsigned", "unsigned int", "auto", NULL};
@@ -276,6 +286,22 @@ static int split_arguments(const struct source *s, int open, int ends[4])
     return count;
 }
 
+/* The text with VALUE for the variable, which can have several tokens. */
+static char *with_value_marked(const char *text, const char *value)
+{
+    size_t n = strlen(value);
+    struct buffer marked = {0};
+    append_text(&marked, "");
+    for (const char *p = text; *p;) {
+        int starts = p == text || !(isalnum((unsigned char)p[-1]) || strchr("_.", p[-1]));
+        int whole = starts && strncmp(p, value, n) == 0 &&
+                    !isalnum((unsigned char)p[n]) && !strchr("_.[(", p[n] ? p[n] : ' ');
+        append(&marked, whole ? VALUE : p, 1);
+        p += whole ? n : 1;
+    }
+    return marked.text;
+}
+
 /* Fills r from the statement [first, semicolon), or returns 0. */
 static int read_statement(
     const struct source *s, int first, int semicolon, const char *offset,
@@ -313,21 +339,9 @@ static int read_statement(
     char *width = arguments == 4 ? plain(s, ends[2] + 1, ends[3]) : format("32");
     r->width = constant(s, width);
 
-    /* The statement with marks for the shuffle and the variable. The variable can have
-     * several tokens, so it is replaced in the text. */
+    /* The statement with marks for the shuffle and the variable. */
     char *text = compact(s, first, semicolon, NULL, NULL, shuffle, end, OTHER);
-    r->combine = format("%s", "");
-    size_t n = strlen(r->value);
-    for (const char *p = text; *p;) {
-        char *old = r->combine;
-        int whole =
-            strncmp(p, r->value, n) == 0 &&
-            (p == text || !(isalnum((unsigned char)p[-1]) || strchr("_.", p[-1]))) &&
-            !isalnum((unsigned char)p[n]) && !strchr("_.[(", p[n] ? p[n] : ' ');
-        r->combine = whole ? format("%s" VALUE, old) : format("%s%c", old, *p);
-        p += whole ? n : 1;
-        free(old);
-    }
+    r->combine = with_value_marked(text, r->value);
     int ok = strcmp(second, r->value) == 0 && strcmp(third, offset) == 0 &&
              is_combination(r->combine) && find(s, first, variable_end, offset) < 0 &&
              find(s, open, ends[0], offset) < 0;
@@ -364,18 +378,16 @@ are_independent(const struct source *s, const int *starts, const int *stops, int
 /* Replaces the marks by the lambda's parameters. */
 static char *with_names(const char *combine)
 {
-    char *text = format("%s", "");
-    for (; *combine; combine++) {
-        char *old = text;
+    struct buffer text = {0};
+    append_text(&text, "");
+    for (; *combine; combine++)
         if (*combine == *VALUE)
-            text = format("%swbcpu_x", old);
+            append_text(&text, "wbcpu_x");
         else if (*combine == *OTHER)
-            text = format("%swbcpu_y", old);
+            append_text(&text, "wbcpu_y");
         else
-            text = format("%s%c", old, *combine);
-        free(old);
-    }
-    return text;
+            append(&text, combine, 1);
+    return text.text;
 }
 
 static char *as_operation(const struct reduction *r, const struct head *h)
@@ -390,17 +402,27 @@ static char *as_operation(const struct reduction *r, const struct head *h)
     return text;
 }
 
-/* 1 if i is on the line of a preprocessor directive: macros are left alone. */
-static int in_directive(const struct source *s, int i)
+/* Replaces the loop at [loop, end] by its operations. */
+static void replace(
+    struct source *s, int loop, int end, const struct head *h, const struct reduction *r,
+    int count)
 {
-    for (i--; i >= 0; i--) {
-        const struct token *t = &s->tokens[i];
-        if (t->kind == MARK && *t->start == '#') return 1;
-        for (int k = 0; t->kind == BLANK && k < t->length; k++)
-            if (t->start[k] == '\n' && (k == 0 || t->start[k - 1] != '\\')) return 0;
-        if (t->kind == DIRECTIVE) return 0;
+    struct buffer text = {0};
+    append_text(&text, count == 1 ? "" : "{");
+    for (int i = 0; i < count; i++) {
+        char *one = as_operation(&r[i], h);
+        append_text(&text, one);
+        free(one);
     }
-    return 0;
+    append_text(&text, count == 1 ? "" : "}");
+    int pragma = previous(s, loop); /* #pragma unroll applies to the loop */
+    if (pragma >= 0 && s->tokens[pragma].kind == DIRECTIVE) {
+        char *line = plain(s, pragma, pragma + 1);
+        if (strstr(line, "unroll")) erase(s, pragma, pragma + 1);
+        free(line);
+    }
+    s->tokens[loop].before = keep(s, text.text);
+    erase(s, loop, end + 1);
 }
 
 static void rewrite_loop(struct source *s, int loop)
@@ -409,10 +431,13 @@ static void rewrite_loop(struct source *s, int loop)
     struct reduction r[MAX_STATEMENTS];
     int starts[MAX_STATEMENTS], stops[MAX_STATEMENTS], count = 0, ok = 1;
     int open = next(s, loop), close = mate(s, open);
-    if (!is(s, open, "(") || close < 0 || in_directive(s, loop)) return;
+    if (s->tokens[loop].in_directive) return; /* macros are left alone */
+    if (!is(s, open, "(") || close < 0 || close - open > MAX_HEAD) return;
     if (!read_head(s, open, close, &h)) return;
     int body = next(s, close), braces = is(s, body, "{");
-    int end = braces ? mate(s, body) : find(s, body, s->count, ";");
+    int limit = body + MAX_BODY < s->count ? body + MAX_BODY : s->count;
+    int end = braces ? mate(s, body) : find(s, body, limit, ";");
+    if (end > limit) end = -1;
     int at = braces ? next(s, body) : body, past = braces ? end : end + 1;
     while (ok && end > 0 && at < past) {
         int semicolon = find(s, at, end + 1, ";");
@@ -430,23 +455,7 @@ static void rewrite_loop(struct source *s, int loop)
         at = next(s, semicolon);
     }
     ok = ok && count && are_independent(s, starts, stops, count);
-    if (ok) {
-        char *text = format("%s", "");
-        for (int i = 0; i < count; i++) {
-            char *old = text, *one = as_operation(&r[i], &h);
-            text = format("%s%s", old, one);
-            free(old);
-            free(one);
-        }
-        int pragma = previous(s, loop); /* #pragma unroll applies to the loop */
-        if (pragma >= 0 && s->tokens[pragma].kind == DIRECTIVE) {
-            char *line = plain(s, pragma, pragma + 1);
-            if (strstr(line, "unroll")) erase(s, pragma, pragma + 1);
-            free(line);
-        }
-        s->tokens[loop].before = count == 1 ? text : format("{%s}", text);
-        erase(s, loop, end + 1);
-    }
+    if (ok) replace(s, loop, end, &h, r, count);
     for (int i = 0; i < count; i++)
         free_reduction(&r[i]);
     free(h.offset);
@@ -454,6 +463,9 @@ static void rewrite_loop(struct source *s, int loop)
 
 void rewrite_reductions(struct source *s)
 {
+    find_constants(s);
     for (int i = 0; i < s->count; i++)
         if (is(s, i, "for")) rewrite_loop(s, i);
+    free(constants.tokens);
+    memset(&constants, 0, sizeof constants);
 }

@@ -1,13 +1,14 @@
-/* tokens.c - splits a source into tokens; functions to examine them. */
+/* tokens.c - reads a source; functions to examine and to replace its tokens. */
 #include "tokens.h"
 
-#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int errors;
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void *check_alloc(void *p)
 {
@@ -16,176 +17,71 @@ static void *check_alloc(void *p)
     exit(1);
 }
 
-/* --- tokenizing --------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------ */
 
-static int is_name_char(char c)
+static size_t total; /* bytes read so far */
+
+/* Reads all of a regular file of at most room bytes. Returns NULL, or why not. */
+static const char *read_all(const char *path, char **text, size_t *size, size_t room)
 {
-    return isalnum((unsigned char)c) || c == '_' || c == '$';
+    struct stat st;
+    int f = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO would block */
+    if (f < 0) return strerror(errno);
+    const char *why = fstat(f, &st) ? strerror(errno) : NULL;
+    if (!why && !S_ISREG(st.st_mode))
+        why = S_ISDIR(st.st_mode) ? "it is a folder" : "it is not a regular file";
+    *text = check_alloc(malloc(room + 2));
+    *size = 0;
+    for (ssize_t n = 1; !why && n && *size <= room; *size += (size_t)n) {
+        n = read(f, *text + *size, room + 1 - *size);
+        if (n < 0) why = strerror(errno), n = 0;
+    }
+    close(f);
+    (*text)[*size] = 0;
+    if (!why) *text = check_alloc(realloc(*text, *size + 1));
+    return why;
 }
 
-static const char *end_of_line(const char *p) /* a backslash continues the line */
+int read_source(struct source *s, const char *path, const struct source *includer, int i)
 {
-    while (*p && *p != '\n')
-        p += p[0] == '\\' && p[1] ? 2 : 1;
-    return p;
-}
-
-/* The end of a raw string whose R is followed by the quote at p. */
-static const char *end_of_raw_string(const char *p)
-{
-    const char *delimiter = ++p;
-    while (*p && *p != '(')
-        p++;
-    char *closing = format(")%.*s\"", (int)(p - delimiter), delimiter);
-    const char *end = strstr(p, closing);
-    end = end ? end + strlen(closing) : p + strlen(p);
-    free(closing);
-    return end;
-}
-
-static const char *end_of_string(const char *p)
-{
-    char quote = *p++;
-    while (*p && *p != quote && *p != '\n')
-        p += p[0] == '\\' && p[1] ? 2 : 1;
-    return *p == quote ? p + 1 : p;
-}
-
-static const char *end_of_number(const char *p)
-{
-    while (is_name_char(*p) || *p == '.' || (*p == '\'' && is_name_char(p[1])) ||
-           ((*p == '+' || *p == '-') && strchr("eEpP", p[-1])))
-        p++;
-    return p;
-}
-
-static int is_whole_line_directive(const char *p) /* p: after the # */
-{
-    static const char *const names[] = {"include", "error", "warning", "pragma"};
-    while (*p == ' ' || *p == '\t')
-        p++;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(p, names[i], strlen(names[i])) == 0) return 1;
-    return 0;
-}
-
-/* If a raw string starts at p, with any prefix (u8, L, ...), returns its quote. */
-static const char *raw_quote(const char *p)
-{
-    if (p[0] == 'u' && p[1] == '8')
-        p += 2;
-    else if (*p == 'L' || *p == 'u' || *p == 'U')
-        p++;
-    return p[0] == 'R' && p[1] == '"' ? p + 1 : NULL;
-}
-
-static const char *end_of_token(const char *p, enum kind *kind)
-{
-    const char *quote;
-    if (isspace((unsigned char)*p) || (*p == '\\' && (p[1] == '\n' || p[1] == '\r'))) {
-        *kind = BLANK;
-        while (isspace((unsigned char)*p) ||
-               (*p == '\\' && (p[1] == '\n' || p[1] == '\r')))
-            p++;
-        return p;
-    }
-    if (p[0] == '/' && p[1] == '/') {
-        *kind = COMMENT;
-        return end_of_line(p);
-    }
-    if (p[0] == '/' && p[1] == '*') {
-        *kind = COMMENT;
-        const char *end = strstr(p + 2, "*/");
-        return end ? end + 2 : p + strlen(p);
-    }
-    if (*p == '#' && is_whole_line_directive(p + 1)) {
-        *kind = DIRECTIVE;
-        return end_of_line(p);
-    }
-    if ((quote = raw_quote(p))) {
-        *kind = STRING;
-        return end_of_raw_string(quote);
-    }
-    if (*p == '"' || *p == '\'') {
-        *kind = STRING;
-        return end_of_string(p);
-    }
-    if (isdigit((unsigned char)*p) || (*p == '.' && isdigit((unsigned char)p[1]))) {
-        *kind = NUMBER;
-        return end_of_number(p);
-    }
-    if (is_name_char(*p)) {
-        *kind = NAME;
-        while (is_name_char(*p))
-            p++;
-        return p;
-    }
-    *kind = MARK;
-    return p + 1;
-}
-
-static void tokenize(struct source *s)
-{
-    int room = 0, line = 1;
-    for (const char *p = s->text; *p;) {
-        if (s->count == room) {
-            room = room ? 2 * room : 4096;
-            s->tokens = check_alloc(realloc(s->tokens, (size_t)room * sizeof *s->tokens));
-        }
-        struct token *t = &s->tokens[s->count++];
-        memset(t, 0, sizeof *t);
-        const char *end = end_of_token(p, &t->kind);
-        t->start = p;
-        t->length = (int)(end - p);
-        t->line = line;
-        t->mate = -1;
-        for (; p < end; p++)
-            line += *p == '\n';
-    }
-}
-
-static void match_brackets(struct source *s)
-{
-    int *open = check_alloc(malloc(sizeof *open * (size_t)(s->count + 1))), depth = 0;
-    for (int i = 0; i < s->count; i++) {
-        if (s->tokens[i].kind != MARK) continue;
-        char c = *s->tokens[i].start;
-        if (strchr("([{", c)) {
-            open[depth++] = i;
-        } else if (strchr(")]}", c) && depth) {
-            int o = open[--depth];
-            s->tokens[o].mate = i;
-            s->tokens[i].mate = o;
-        }
-    }
-    free(open);
-}
-
-int read_source(struct source *s, const char *path)
-{
+    const size_t room = (size_t)MAX_SOURCE_MB << 20;
     memset(s, 0, sizeof *s);
-    FILE *f = fopen(path, "rb");
-    if (!f) return 0;
-    size_t room = 0, n;
-    do {
-        s->text = check_alloc(realloc(s->text, (room += 65536) + 1));
-        n = fread(s->text + s->size, 1, room - s->size, f);
-        s->size += n;
-    } while (n);
-    int bad = ferror(f);
-    fclose(f);
-    s->text[s->size] = 0;
     s->path = path;
-    if (bad) return 0;
-    tokenize(s);
-    match_brackets(s);
-    return 1;
+    const char *why = read_all(path, &s->text, &s->size, room);
+    if (why && includer)
+        fail_at(includer, i, "%s cannot be read: %s", path, why);
+    else if (why)
+        fail_in(path, 0, "cannot be read: %s", why);
+    else if (s->size > room)
+        fail_in(path, 1, "the file is larger than %d MB", MAX_SOURCE_MB);
+    else if ((total += s->size) > (size_t)MAX_TOTAL_MB << 20)
+        fail_in(
+            path, 1, "the source and its headers are larger than %d MB", MAX_TOTAL_MB);
+    else
+        tokenize(s);
+    return !given_up;
 }
 
 void free_source(struct source *s)
 {
+    for (int i = 0; i < s->kept_count; i++)
+        free(s->kept[i]);
+    free(s->kept);
     free(s->tokens);
     free(s->text);
+}
+
+void print_source(const struct source *s, void *file)
+{
+    for (int i = 0; i < s->count; i++) {
+        const struct token *t = &s->tokens[i];
+        if (t->before) fputs(t->before, file);
+        if (t->text)
+            fputs(t->text, file);
+        else
+            fwrite(t->start, 1, (size_t)t->length, file);
+        if (t->after) fputs(t->after, file);
+    }
 }
 
 /* --- examining tokens --------------------------------------------------------------- */
@@ -197,8 +93,9 @@ static int inside(const struct source *s, int i)
 
 int is(const struct source *s, int i, const char *text)
 {
-    return inside(s, i) && (size_t)s->tokens[i].length == strlen(text) &&
-           memcmp(s->tokens[i].start, text, strlen(text)) == 0;
+    if (!inside(s, i) || *s->tokens[i].start != *text) return 0;
+    size_t n = strlen(text);
+    return (size_t)s->tokens[i].length == n && memcmp(s->tokens[i].start, text, n) == 0;
 }
 int is_name(const struct source *s, int i)
 {
@@ -211,17 +108,15 @@ static int is_space(const struct source *s, int i)
 }
 int next(const struct source *s, int i)
 {
-    do
-        i++;
-    while (i < s->count && is_space(s, i));
-    return i;
+    if (i < 0) return s->count && is_space(s, 0) ? s->tokens[0].next : 0;
+    return i < s->count ? s->tokens[i].next : s->count;
 }
 int previous(const struct source *s, int i)
 {
-    do
-        i--;
-    while (i >= 0 && is_space(s, i));
-    return i;
+    if (i < 0) return -1;
+    if (i < s->count) return s->tokens[i].previous;
+    return s->count && is_space(s, s->count - 1) ? s->tokens[s->count - 1].previous
+                                                 : s->count - 1;
 }
 int run_of(const struct source *s, int i, char c, int n)
 {
@@ -235,15 +130,17 @@ int mate(const struct source *s, int i)
     return inside(s, i) ? s->tokens[i].mate : -1;
 }
 
-static int
-angle(const struct source *s, int i, int step, const char *opening, const char *closing)
+/* Looks at MAX_ANGLE tokens, so that many '<' in one expression take no long time. */
+static int angle(const struct source *s, int i, int step, char opening, char closing)
 {
+    enum { MAX_ANGLE = 400 };
     int depth = 0;
-    for (; inside(s, i); i += step) {
+    for (int n = 0; n < MAX_ANGLE && inside(s, i); n++, i += step) {
         if (s->tokens[i].kind != MARK) continue;
-        if (is(s, i, opening)) depth++;
-        if (is(s, i, closing) && --depth == 0) return i;
-        if (is(s, i, ";")) return -1;
+        char c = *s->tokens[i].start;
+        if (c == opening) depth++;
+        if (c == closing && --depth == 0) return i;
+        if (c == ';') return -1;
         int m = s->tokens[i].mate;
         if (m < 0) continue;
         if ((m - i) * step < 0) return -1; /* leaves the enclosing bracket */
@@ -253,11 +150,69 @@ angle(const struct source *s, int i, int step, const char *opening, const char *
 }
 int open_angle(const struct source *s, int i)
 {
-    return angle(s, i, -1, ">", "<");
+    return angle(s, i, -1, '>', '<');
 }
 int close_angle(const struct source *s, int i)
 {
-    return angle(s, i, 1, "<", ">");
+    return angle(s, i, 1, '<', '>');
+}
+
+/* --- an index of tokens ------------------------------------------------------------- */
+
+void index_add(struct token_index *x, int i)
+{
+    if (x->count == x->room) {
+        x->room = x->room ? 2 * x->room : 256;
+        x->tokens = check_alloc(realloc(x->tokens, (size_t)x->room * sizeof *x->tokens));
+    }
+    x->tokens[x->count++] = i;
+}
+
+static int compare_text(const struct source *s, int i, const char *text, int length)
+{
+    const struct token *t = &s->tokens[i];
+    int shorter = t->length < length ? t->length : length;
+    int order = memcmp(t->start, text, (size_t)shorter);
+    return order ? order : (t->length > length) - (t->length < length);
+}
+
+static int compare_tokens(const void *a, const void *b, void *source)
+{
+    const struct source *s = source;
+    int i = *(const int *)a, k = *(const int *)b;
+    int order = compare_text(s, i, s->tokens[k].start, s->tokens[k].length);
+    return order ? order : (i > k) - (i < k);
+}
+
+void index_sort(struct token_index *x, const struct source *s)
+{
+    if (x->count)
+        qsort_r(x->tokens, (size_t)x->count, sizeof(int), compare_tokens, (void *)s);
+}
+
+/* The first entry that is not less (or, with after, that is greater) than the text. */
+static int bound(
+    const struct token_index *x, const struct source *s, const char *text, int length,
+    int after)
+{
+    int low = 0, high = x->count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (compare_text(s, x->tokens[middle], text, length) < after)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int index_find(
+    const struct token_index *x, const struct source *s, const char *text, int length,
+    int *equal)
+{
+    int first = bound(x, s, text, length, 0);
+    *equal = bound(x, s, text, length, 1) - first;
+    return *equal ? first : -1;
 }
 
 /* --- text --------------------------------------------------------------------------- */
@@ -270,6 +225,29 @@ char *format(const char *pattern, ...)
     if (vasprintf(&text, pattern, args) < 0) check_alloc(NULL);
     va_end(args);
     return text;
+}
+
+char *keep(struct source *s, char *text)
+{
+    if ((s->kept_count & (s->kept_count - 1)) == 0) { /* full: grow to twice the size */
+        size_t room = s->kept_count ? 2 * (size_t)s->kept_count : 1;
+        s->kept = check_alloc(realloc(s->kept, room * sizeof *s->kept));
+    }
+    return s->kept[s->kept_count++] = text;
+}
+
+void append(struct buffer *b, const char *text, size_t length)
+{
+    if (b->length + length + 1 > b->room) {
+        b->room = 2 * (b->length + length) + 64;
+        b->text = check_alloc(realloc(b->text, b->room));
+    }
+    memcpy(b->text + b->length, text, length);
+    b->text[b->length += length] = 0;
+}
+void append_text(struct buffer *b, const char *text)
+{
+    append(b, text, strlen(text));
 }
 
 char *text_of(const struct source *s, int first, int end)
@@ -293,36 +271,30 @@ char *text_of(const struct source *s, int first, int end)
     return text;
 }
 
+char *as_string(const char *text)
+{
+    struct buffer out = {0};
+    append_text(&out, "");
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        char escape[8];
+        if (c < ' ' || c == 0x7f)
+            snprintf(escape, sizeof escape, "\\%03o", c);
+        else
+            snprintf(escape, sizeof escape, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+        append_text(&out, escape);
+    }
+    return out.text;
+}
+
 void erase(struct source *s, int first, int end)
 {
     for (int i = first; i < end; i++) {
         struct token *t = &s->tokens[i];
-        if (t->kind == BLANK) continue; /* a comment can contain line breaks */
-        char *breaks = check_alloc(calloc(1, (size_t)t->length + 1)), *p = breaks;
+        if (t->kind == BLANK) continue;
+        struct buffer breaks = {0}; /* a comment can contain line breaks */
         for (int k = 0; k < t->length; k++)
-            if (t->start[k] == '\n') *p++ = '\n';
-        t->text = breaks;
+            if (t->start[k] == '\n') append_text(&breaks, "\n");
+        t->text = breaks.text ? keep(s, breaks.text) : "";
     }
-}
-
-void error_at(const struct source *s, int i, const char *pattern, ...)
-{
-    if (i < 0) i = 0;
-    if (i >= s->count) i = s->count - 1;
-    const struct token *t = &s->tokens[i];
-    fprintf(stderr, "%s:%d: error: ", s->path, t->line);
-    va_list args;
-    va_start(args, pattern);
-    vfprintf(stderr, pattern, args);
-    va_end(args);
-    const char *first = t->start, *end = t->start;
-    while (first > s->text && first[-1] != '\n')
-        first--;
-    while (*end && *end != '\n')
-        end++;
-    fprintf(stderr, "\n%5d | %.*s\n      | ", t->line, (int)(end - first), first);
-    for (const char *p = first; p < t->start; p++)
-        fputc(*p == '\t' ? '\t' : ' ', stderr);
-    fprintf(stderr, "^\n");
-    errors++;
 }

@@ -3,11 +3,27 @@
  *
  * Tokens cover the whole text, including blanks and comments. A rule never moves text; it
  * replaces a token, or inserts text before or after it. Line breaks are kept, so compiler
- * messages have the line numbers of the source. */
+ * messages have the line numbers of the source.
+ *
+ * Sources come from strangers: each rule takes time in proportion to the source's size,
+ * and what has no natural bound has one of the limits below. */
 #ifndef TOKENS_H
 #define TOKENS_H
 
 #include <stddef.h>
+
+enum limits {
+    MAX_SOURCE_MB = 4,       /* one file */
+    MAX_TOTAL_MB = 8,        /* a source and its headers */
+    MAX_HEADERS = 1000,      /* different files */
+    MAX_INCLUDES = 10000,    /* #include lines */
+    MAX_INCLUDE_DEPTH = 200, /* as in g++ */
+    MAX_INCLUDE_DIRS = 64,   /* -I */
+    MAX_NESTING = 256,       /* brackets in brackets; as in clang */
+    MAX_NAME = 4096,         /* characters of a kernel's name with its arguments */
+    MAX_LITERAL = 4096,      /* characters of a {...} argument of a launch */
+    MAX_ERRORS = 20,
+};
 
 enum kind {
     BLANK,
@@ -25,6 +41,8 @@ struct token {
     int length;
     int line;
     int mate;           /* index of the matching bracket, or -1 */
+    int next, previous; /* the nearest token that is not a blank or comment */
+    int in_directive;   /* on the line of a preprocessor directive */
     const char *before; /* written before the token, or NULL */
     const char *text;   /* written in its place, or NULL */
     const char *after;  /* written after it, or NULL */
@@ -36,11 +54,23 @@ struct source {
     size_t size;
     struct token *tokens;
     int count;
+    char **kept; /* what keep() was given */
+    int kept_count;
 };
 
-/* Reads and tokenizes a file; returns 0 if it cannot be read. */
-int read_source(struct source *s, const char *path);
+/* --- lex.c -------------------------------------------------------------------------- */
+
+/* Splits s->text into tokens; after an error, given_up is set. */
+void tokenize(struct source *s);
+
+/* --- tokens.c ----------------------------------------------------------------------- */
+
+/* Reads and tokenizes a regular file. Returns 0 with a message at token i of includer, or
+ * at the path if includer is NULL. */
+int read_source(struct source *s, const char *path, const struct source *includer, int i);
 void free_source(struct source *s);
+/* Writes the text with all replacements. */
+void print_source(const struct source *s, void *file);
 
 /* These accept any index; outside [0, count) they find nothing. */
 int is(const struct source *s, int i, const char *text);
@@ -54,17 +84,52 @@ int mate(const struct source *s, int i); /* -1: not a bracket, or unmatched */
 int open_angle(const struct source *s, int i);
 int close_angle(const struct source *s, int i);
 
+/* Tokens sorted by their text, to find all that are equal. */
+struct token_index {
+    int *tokens;
+    int count, room;
+};
+void index_add(struct token_index *x, int i);
+void index_sort(struct token_index *x, const struct source *s);
+/* The first entry with this text, or -1; sets *equal to the number of entries. */
+int index_find(
+    const struct token_index *x, const struct source *s, const char *text, int length,
+    int *equal);
+
 /* The source text of [first, end) without comments, each run of blanks as one space. */
 char *text_of(const struct source *s, int first, int end);
 void erase(struct source *s, int first, int end); /* keeps the line breaks */
 char *format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
+/* Makes s the owner of a text that format returned; returns the text. */
+char *keep(struct source *s, char *text);
+/* A text as the inside of a C string. */
+char *as_string(const char *text);
 
-/* Prints "path:line: error: ..." with the source line and a caret; adds 1 to errors. */
+/* A text that grows. Its text is the caller's to free, and never NULL after an append. */
+struct buffer {
+    char *text;
+    size_t length, room;
+};
+void append(struct buffer *b, const char *text, size_t length);
+void append_text(struct buffer *b, const char *text);
+
+/* --- messages.c --------------------------------------------------------------------- */
+
+/* Prints "path:line: error: ..." with the source line and a caret; adds 1 to errors. A
+ * control character of the source is printed as a question mark. */
 void error_at(const struct source *s, int i, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same, and gives up: nothing more is translated. */
+void fail_at(const struct source *s, int i, const char *pattern, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Without a token: line 0 leaves out the line. */
+void fail_in(const char *path, int line, const char *pattern, ...)
+    __attribute__((format(printf, 3, 4)));
 extern int errors;
+extern int given_up; /* after fail_at, or after MAX_ERRORS errors */
 
-/* The rules. */
+/* --- the rules ---------------------------------------------------------------------- */
+
 void rewrite_launches(struct source *s);     /* launches.c */
 void rewrite_declarations(struct source *s); /* declarations.c */
 void rewrite_reductions(struct source *s);   /* reductions.c */

@@ -1,6 +1,7 @@
 // sleeps.cu - never returns.
+// unscanned: yes
 // fails: basic
-// says: no answer within 2 s
+// says: no answer within 6 s: stopped
 // scale: 0.2
 #include <unistd.h>
 

@@ -1,0 +1,131 @@
+/* calls.c - the calls of one case: on which data, in which order, in which process.
+ *
+ * One process serves the cases one after the other: data A, B, A again, A captured. On the
+ * CPU back end it is then called on variants of A. Then a new process gets the same data
+ * in seeded orders of threads and blocks; it goes on with the next case. Each result must
+ * have the bits of the natural order. The new process has never seen the data, and sees
+ * none twice, so results that it remembers are of no use.
+ */
+#include "calls.h"
+
+#include "process.h"
+#include "util.h"
+#include "variant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct calls {
+    struct child *child;
+    bool orders;
+};
+
+struct calls *calls_new(
+    const char *program, bool device, bool orders, struct child_limits limits,
+    struct under *under)
+{
+    struct calls *s = xalloc(sizeof *s);
+    s->child = child_new(program, device, limits, under);
+    s->orders = orders;
+    return s;
+}
+
+void calls_free(struct calls *s)
+{
+    child_free(s->child);
+    free(s);
+}
+
+/* --- seeded choices ----------------------------------------------------------------- */
+
+static uint64_t order_seed(uint64_t seed, uint32_t i) /* never 0, the natural order */
+{
+    return (seed * 0x9E3779B97F4A7C15u + i * 0xBF58476D1CE4E5B9u) | 1;
+}
+
+/* The numbers [0, ORDERS) in a seeded sequence: no call tells which ones follow. */
+static void make_sequence(uint32_t sequence[ORDERS], uint64_t seed)
+{
+    for (uint32_t i = 0; i < ORDERS; i++) {
+        uint32_t j = (uint32_t)(next_random(&seed) % (i + 1));
+        sequence[i] = sequence[j];
+        sequence[j] = i;
+    }
+}
+
+/* --- one call ----------------------------------------------------------------------- */
+
+struct talk_about {
+    struct child *child;
+    const struct case_data *d;
+    struct run *run;
+    unsigned char *variant; /* room for one */
+};
+
+/* true: it returned WB_OK; only then do more calls follow. */
+static bool call(const struct talk_about *t, uint32_t which)
+{
+    const struct case_data *d = t->d;
+    const unsigned char *const *bytes = d->set[0].bytes;
+    const unsigned char *of_variant[MAX_BUFFERS] = {0}, *next = t->variant;
+    uint32_t same = same_data(which);
+    struct wire_call w = {.which = which};
+    if (which >= CALL_ORDER) w.order = order_seed(d->seed, which - CALL_ORDER);
+    if (same == CALL_B) bytes = d->set[1].bytes;
+    if (same >= CALL_VARIANT) {
+        make_variant(t->variant, d, same - CALL_VARIANT);
+        for (int b = 0; b < d->buffers; b++) {
+            if (!d->buffer[b].filled) continue;
+            of_variant[b] = next;
+            next += d->buffer[b].bytes;
+        }
+        bytes = of_variant;
+    }
+    if (!child_call(t->child, d, w, bytes, t->run)) return false;
+    struct result *r = &t->run->result[which];
+    r->order = w.order;
+    return r->head.status == WB_OK && !r->head.cuda_error;
+}
+
+/* false after a call that failed */
+static bool calls(const struct talk_about *t, uint32_t from, uint32_t to)
+{
+    for (uint32_t which = from; which < to; which++)
+        if (!call(t, which)) return false;
+    return true;
+}
+
+static bool orders(const struct talk_about *t)
+{
+    uint32_t sequence[ORDERS];
+    make_sequence(sequence, t->d->seed);
+    for (uint32_t i = 0; i < ORDERS; i++)
+        if (!call(t, CALL_ORDER + sequence[i])) return false;
+    return true;
+}
+
+void calls_of_case(
+    struct calls *s, const struct graded_case *g, const struct case_data *d,
+    struct run *run)
+{
+    size_t room = 1;
+    for (int b = 0; b < d->buffers; b++)
+        if (d->buffer[b].filled) room += d->buffer[b].bytes;
+    struct talk_about t = {.child = s->child, .d = d, .run = run};
+    memset(run, 0, sizeof *run);
+    run->started = now();
+    run->orders = s->orders;
+    t.variant = xalloc(room);
+    if (child_open(t.child, g, d, run)) {
+        bool good = calls(&t, CALL_A, CALL_CAPTURED + 1);
+        if (good && s->orders) good = calls(&t, CALL_VARIANT + 2, CALL_ORDER);
+        if (run->ending == RAN) child_close(t.child, d, run);
+        if (run->ending == RAN && good && s->orders) {
+            child_stop(t.child); /* the next process has seen nothing */
+            if (child_open(t.child, g, d, run) && (orders(&t) || run->ending == RAN))
+                child_close(t.child, d, run);
+        }
+    }
+    free(t.variant);
+    run->seconds = now() - run->started;
+}

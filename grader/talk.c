@@ -1,0 +1,352 @@
+/* talk.c - one question to the child, and its answer.
+ *
+ * The child runs the learner's code. So the grader accepts only the answer to its question,
+ * and nothing that the code does may cost more than the case at hand: it may crash, hang,
+ * exit, print without end or use up memory, threads and time.
+ */
+#define _GNU_SOURCE
+#include "talk.h"
+
+#include "crash.h"
+#include "util.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    OUTPUT_ALLOWED = 4 << 20, /* bytes printed in one case */
+    START_SECONDS = 20,       /* CUDA takes a while to initialise */
+    POLL_MS = 20,             /* how often the limits are checked */
+};
+
+/* --- why it ended ------------------------------------------------------------------- */
+
+static void
+stop(struct child *c, struct run *run, enum ending ending, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void
+stop(struct child *c, struct run *run, enum ending ending, const char *format, ...)
+{
+    char text[sizeof run->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    memcpy(run->text, text, sizeof text);
+    run->ending = ending;
+    c->process.hangs = ending == TIMED_OUT || ending == FLOODED;
+    process_end(&c->process);
+}
+
+/* The program cannot go on, before the learner's code could run. In a process that has
+ * served other cases, that code may be the reason: child_open tries again in a new one. A
+ * constructor that no scan has found may also be, so not every program is believed. */
+static void cannot_begin(struct child *c, struct run *run, const char *why)
+{
+    if (c->used || c->limits.believed)
+        stop(c, run, BROKE, "%s", why);
+    else
+        stop(
+            c, run, ENDED, "%s (if the solution says so too, the exercise is broken)",
+            why);
+}
+
+/* The child has exited or closed its socket. crash: what its signal handler reported;
+ * started: it had said HELLO. */
+static void ended(struct child *c, struct run *run, const char *crash, bool started)
+{
+    char text[sizeof run->text];
+    int code, status;
+    bool exited = process_exited(&c->process, &code, &status);
+    if (*crash)
+        stop(c, run, CRASHED, "%s", crash);
+    else if (!exited)
+        stop(c, run, ENDED, "the code closed the connection to the grader");
+    else if (!started && code == CLD_EXITED && status == 127) {
+        snprintf(
+            text, sizeof text, "cannot start %s (see %s)", c->process.program,
+            c->process.under ? "above" : "what it printed");
+        cannot_begin(c, run, text);
+    } else if (code == CLD_EXITED)
+        stop(
+            c, run, ENDED,
+            "the code ended the program (exit code %d) instead of returning", status);
+    else if (status == SIGKILL)
+        stop(c, run, TOO_MUCH_MEMORY, "killed by the system: out of memory?");
+    else if (status == SIGSEGV) /* without a stack, the handler could report nothing */
+        stop(
+            c, run, CRASHED,
+            "segmentation fault: a stack overflow (a large local array)?");
+    else
+        stop(c, run, CRASHED, "%s", signal_words(status));
+}
+
+/* --- messages ----------------------------------------------------------------------- */
+
+void talk_add(struct talk *t, const void *bytes, size_t n)
+{
+    if (n) t->part[t->parts++] = (struct iovec){(void *)bytes, n};
+}
+
+void talk_begin(struct talk *t, enum message_kind kind, size_t bytes)
+{
+    struct child *c = t->child;
+    if (getrandom(c->nonce, sizeof c->nonce, 0) != sizeof c->nonce)
+        fatal(EXIT_BROKEN, "cannot get random numbers: %s", strerror(errno));
+    t->question = (struct wire_header){.kind = kind, .bytes = bytes};
+    memcpy(t->question.nonce, c->nonce, sizeof c->nonce);
+    talk_add(t, &t->question, sizeof t->question);
+}
+
+static size_t full_result_bytes(const struct case_data *d)
+{
+    size_t n = sizeof(struct wire_result) + 2 * RED_ZONE;
+    for (int b = 0; b < d->buffers; b++)
+        n += d->buffer[b].bytes + 2 * RED_ZONE;
+    return n;
+}
+
+/* Is this a message that the harness may send at this point? */
+static bool valid(const struct talk *t)
+{
+    const struct wire_header *h = &t->header;
+    if (memcmp(h->nonce, t->child->nonce, sizeof h->nonce)) return false;
+    if (*t->crash) return false; /* it should have ended */
+    switch (h->kind) {
+    case MSG_HELLO:
+    case MSG_DONE:
+        return h->kind == t->want && h->bytes == 0;
+    case MSG_BEGIN:
+        return t->want == MSG_READY && !t->begun && h->bytes == 0;
+    case MSG_READY:
+        return t->want == MSG_READY && t->begun && h->bytes == sizeof(struct wire_ready);
+    case MSG_RESULT:
+        return t->want == MSG_RESULT && (h->bytes == sizeof(struct wire_result) ||
+                                         h->bytes == full_result_bytes(t->d));
+    case MSG_CRASH:
+        return h->bytes == sizeof(struct wire_crash);
+    case MSG_BROKEN:
+        return h->bytes < 256;
+    }
+    return false;
+}
+
+static void refuse(struct talk *t)
+{
+    stop(
+        t->child, t->run, ENDED,
+        "something other than the harness wrote to the grader's socket");
+}
+
+/* Text from the child goes into the report. */
+static void make_printable(char *text, size_t bytes)
+{
+    text[bytes - 1] = 0;
+    clean_text(text);
+}
+
+static void keep_result(struct talk *t)
+{
+    struct result r = {.present = true};
+    const struct result *same = &t->run->result[same_data(t->which)];
+    size_t bytes = t->header.bytes - sizeof r.head;
+    memcpy(&r.head, t->payload, sizeof r.head);
+    make_printable(r.head.cuda_message, sizeof r.head.cuda_message);
+    if (r.head.which != t->which || (r.head.cuda_error != 0) != (bytes == 0)) {
+        refuse(t);
+        return;
+    }
+    const unsigned char *from = t->payload + sizeof r.head;
+    if (bytes && same->bytes && !memcmp(from, same->bytes, bytes)) {
+        r.bytes = same->bytes, r.shared = true; /* as most are */
+    } else if (bytes) {
+        r.bytes = xalloc(bytes);
+        memcpy(r.bytes, from, bytes);
+    }
+    t->run->result[t->which] = r;
+    t->done = true;
+}
+
+static void handle(struct talk *t)
+{
+    struct wire_crash crash;
+    struct wire_ready ready;
+    switch (t->header.kind) {
+    case MSG_HELLO:
+    case MSG_DONE:
+        t->done = true;
+        break;
+    case MSG_BEGIN:
+        t->begun = t->child->used = true;
+        break;
+    case MSG_READY:
+        memcpy(&ready, t->payload, sizeof ready);
+        if (ready.workspace > t->run->workspace) t->run->workspace = ready.workspace;
+        t->done = true;
+        break;
+    case MSG_RESULT:
+        keep_result(t);
+        break;
+    case MSG_CRASH: /* the process ends after this message */
+        memcpy(&crash, t->payload, sizeof crash);
+        make_printable(crash.kernel, sizeof crash.kernel);
+        crash_words(&crash, t->d, t->crash, sizeof t->crash);
+        break;
+    case MSG_BROKEN:
+        make_printable((char *)t->payload, t->header.bytes + 1);
+        if (t->begun || t->want == MSG_RESULT || t->want == MSG_DONE)
+            stop(t->child, t->run, CRASHED, "%s", (char *)t->payload);
+        else
+            cannot_begin(t->child, t->run, (char *)t->payload);
+        break;
+    }
+    free(t->payload);
+    t->payload = NULL;
+    t->have = 0;
+}
+
+/* Receives as much of one message as has arrived. true: there may be more. */
+static bool receive_part(struct talk *t)
+{
+    size_t head = sizeof t->header;
+    char *to = t->have < head ? (char *)&t->header + t->have
+                              : (char *)t->payload + (t->have - head);
+    size_t want = t->have < head ? head - t->have : head + t->header.bytes - t->have;
+    ssize_t n = recv(t->child->process.socket, to, want, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (n <= 0) {
+        ended(t->child, t->run, t->crash, t->d != NULL);
+        return false;
+    }
+    t->have += (size_t)n;
+    if (t->have < head) return true;
+    if (!t->payload) {
+        if (!valid(t)) {
+            refuse(t);
+            return false;
+        }
+        t->payload = xalloc(t->header.bytes + 1); /* text ends with a 0 */
+    }
+    if (t->have < head + t->header.bytes) return true;
+    handle(t);
+    return t->child->process.pid && !t->done;
+}
+
+static void send_more(struct talk *t)
+{
+    struct msghdr m = {
+        .msg_iov = t->part + t->sent, .msg_iovlen = (size_t)(t->parts - t->sent)};
+    ssize_t n = sendmsg(t->child->process.socket, &m, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        t->sent = t->parts; /* the error will show when receiving */
+    for (; n > 0 && t->sent < t->parts; t->sent++) {
+        struct iovec *v = &t->part[t->sent];
+        size_t part = (size_t)n < v->iov_len ? (size_t)n : v->iov_len;
+        v->iov_base = (char *)v->iov_base + part;
+        v->iov_len -= part, n -= (ssize_t)part;
+        if (v->iov_len) break;
+    }
+}
+
+/* Reads what was printed: keeps the beginning, counts the rest. */
+static void read_output(struct talk *t)
+{
+    char part[1 << 14];
+    struct run *run = t->run;
+    struct process *p = &t->child->process;
+    ssize_t n;
+    while ((n = read(p->output, part, sizeof part)) > 0) {
+        size_t at = run->output_bytes < OUTPUT_KEPT ? run->output_bytes : OUTPUT_KEPT;
+        size_t room = OUTPUT_KEPT - at;
+        if (!run->output) run->output = xalloc(OUTPUT_KEPT + 1);
+        memcpy(run->output + at, part, (size_t)n < room ? (size_t)n : room);
+        run->output_bytes += (size_t)n;
+        if (p->under) under_heard(p->under, part, (size_t)n);
+        if (run->output_bytes <= OUTPUT_ALLOWED) continue;
+        stop(
+            t->child, t->run, FLOODED, "printed more than %d MB: stopped",
+            OUTPUT_ALLOWED >> 20);
+        return;
+    }
+    if (n == 0) t->output_closed = true;
+}
+
+static void check_time(struct talk *t, const struct usage *u)
+{
+    struct child *c = t->child;
+    const struct child_limits *l = &c->limits;
+    double cpu = t->run->cpu_seconds + u->cpu_seconds - c->cpu_before;
+    double wall = now() - t->run->started, most = l->seconds;
+    if (!t->d) most += START_SECONDS;
+    if (l->deadline > 0 && now() > l->deadline)
+        stop(
+            c, t->run, TIMED_OUT, "the whole grade took longer than %.3g s: stopped",
+            l->whole_seconds);
+    else if (t->d && cpu > l->cpu_seconds)
+        stop(
+            c, t->run, TIMED_OUT,
+            "no answer within %.3g s of CPU time: stopped (an endless loop?)",
+            l->cpu_seconds);
+    else if (wall > most)
+        stop(
+            c, t->run, TIMED_OUT,
+            "no answer within %.3g s: stopped (a barrier that some threads never reach? "
+            "waiting for something?)",
+            most);
+}
+
+static void check_limits(struct talk *t)
+{
+    struct child *c = t->child;
+    const struct child_limits *l = &c->limits;
+    struct usage u = {.cpu_seconds = c->cpu_before};
+    process_usage(&c->process, &u); /* if it has ended, receiving will tell */
+    if (l->memory && u.memory > l->memory)
+        stop(
+            c, t->run, TOO_MUCH_MEMORY, "used more than %zu MB of memory: stopped",
+            l->memory >> 20);
+    else if (l->threads && u.threads > l->threads)
+        stop(
+            c, t->run, CRASHED, "runs %d threads, more than %d: stopped", u.threads,
+            l->threads);
+    else if (t->done && t->d && l->idle_threads && u.threads > l->idle_threads)
+        stop(
+            c, t->run, CRASHED,
+            "%d threads still run after the call, the program's own are %d: kernels do "
+            "the work",
+            u.threads, l->idle_threads);
+    else
+        check_time(t, &u);
+}
+
+bool converse(struct talk *t)
+{
+    struct process *p = &t->child->process;
+    double checked = now();
+    while (!t->done && p->pid) {
+        struct pollfd fd[2] = {
+            {p->socket, POLLIN, 0}, {t->output_closed ? -1 : p->output, POLLIN, 0}};
+        if (t->sent < t->parts) fd[0].events |= POLLOUT;
+        poll(fd, 2, POLL_MS);
+        if (fd[1].revents) read_output(t);
+        if (p->pid && fd[0].revents & POLLOUT) send_more(t);
+        if (p->pid && fd[0].revents & (POLLIN | POLLHUP | POLLERR))
+            while (receive_part(t))
+                continue;
+        if (!p->pid || (!t->done && now() - checked < 1e-3 * POLL_MS)) continue;
+        check_limits(t);
+        checked = now();
+    }
+    if (p->pid && !t->output_closed) read_output(t);
+    free(t->payload);
+    return p->pid && t->run->ending == RAN;
+}

@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# Hostile submissions against the build: names that reach a shell or make, files that are not
+# the submission's, sources that never end. tools/grade_submission and make lab03 FILE=.
+# Started by root, everything runs a second time as an ordinary account.
+. "$(dirname "$0")/../tap.sh"
+build/host/fence --describe >"$TMP/.out" || {
+    skip "the build is confined" "sandbox: $(cat "$TMP/.out")"
+    tap_done
+}
+
+# --- a tree of its own, with the grader built in it -----------------------------------------
+tree=$TMP/tree
+mkdir -p "$tree/build" "$TMP/in"
+git ls-files -z --cached --others --exclude-standard -- Makefile mk labs solutions reference \
+    common grader tools grade requirements.txt tests/grader | xargs -0 cp -p --parents -t "$tree"
+cp -a build/host "$tree/build/"
+reuse_build "$tree/build/$BACKEND" "build/$BACKEND"
+python_here=$(readlink -f "$PYTHON")
+grep -q exec "$python_here" && python_here=$(sed -n 's/^exec "\([^"]*\)".*/\1/p' "$python_here")
+cp tests/grader/naive.cu "$TMP/in/naive.cu"
+chmod 755 "$TMP"
+
+# What an ordinary account runs: Python is not always where it may read.
+cat >"$TMP/python" <<E2
+#!/bin/sh
+export PYTHONDONTWRITEBYTECODE=1
+if [ -x "$python_here" ] && "$python_here" -c '' 2>/dev/null; then exec "$python_here" "\$@"; fi
+PYTHONPATH=$("$python_here" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') exec /usr/bin/python3 "\$@"
+E2
+chmod 755 "$TMP/python"
+cp "$TMP/python" "$tree/build/host/python"
+as_account() { # COMMAND...: as ACCOUNT, or as we are
+    if [ -n "$account" ]; then
+        setpriv --reuid="$account" --regid="$account" --clear-groups env HOME=/ "$@"
+    else "$@"; fi
+}
+grade() { # PATH [OPTION...]
+    (cd "$tree" && as_account env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL BACKEND="$BACKEND" \
+        timeout 100 tools/grade_submission lab03 "$@") >"$TMP/said" 2>&1
+    code=$?
+    cat "$TMP/said"
+    ! grep -q Traceback "$TMP/said" || return 99
+    return $code
+}
+exits() { # CODE COMMAND...
+    want=$1; shift
+    "$@"; rc=$?
+    [ $rc = "$want" ] || { echo "exit $rc, not $want"; return 1; }
+}
+refused() { # "what" "words" COMMAND...: exit 2 and these words
+    what=$1 words=$2; shift 2
+    check_fails "$who: $what" "$words" "$@"
+    check "$who: $what: exit 2" test "$rc_of_grade" = 2
+}
+last() { grade "$@"; rc_of_grade=$?; return $rc_of_grade; }
+make_file() { # FILE: make lab03 FILE=
+    (cd "$tree" && as_account env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
+        make -s BACKEND="$BACKEND" lab03 FILE="$1") 2>&1
+}
+# A source with the naive forward kernel; stdin goes in front of it.
+source_with() { { cat; cat "$TMP/in/naive.cu"; } >"$1"; }
+
+names() {
+    s=$TMP/s; rm -rf "$s"; mkdir "$s"
+    naive="Score: 6/6"
+
+    # --- names ------------------------------------------------------------------------------
+    n=0
+    for name in '$(shell touch pwned)' '$(touch pwned)' '`touch pwned`' ';touch pwned;' \
+        "it's \"it\"" 'a b' 'a:b' '#x' '%' '$$' '-rf' $'new\nline' $'\xff\xfe' $'\e[31mred'; do
+        rm -rf "${s:?}/d"; mkdir "$s/d"
+        cp "$TMP/in/naive.cu" "$s/d/$name.cu"
+        n=$((n + 1))
+        check_says "$who: a file's name runs nothing ($n)" "$naive" grade "$s/d/$name.cu" -k basic
+        check_says "$who: nor with make FILE= ($n)" "built from" make_file "$s/d/$name.cu"
+        check "$who: and is printed clean ($n)" sh -c "! grep -q '$(printf '\033')' '$TMP/said'"
+        mv "$s/d/$name.cu" "$s/d/naive.cu"; cp "$TMP/in/naive.cu" "$s/d/$name.h"
+        refused "the same as a header ($n)" "rename this file" last "$s/d" -k basic
+        check_fails "$who: the same with make FILE= ($n)" "rename this file" make_file "$s/d"
+        rm -rf "${s:?}/d"; mkdir -p "$s/d/$name"; cp "$TMP/in/naive.cu" "$s/d/$name/"
+        check_says "$who: the same as a folder ($n)" "$naive" grade "$s/d/$name" -k basic
+    done
+    check "$who: nothing ran" sh -c "! find '$tree' '$s' -name 'pwned*' | grep ."
+    rm -rf "${s:?}/d"; mkdir "$s/d"
+    cp solutions/lab03_rmsnorm/* "$s/d/" 2>/dev/null
+    cat "$s"/d/*.cu >"$s/d/bob.cu"; rm "$s"/d/rmsnorm*.cu
+    cp "$TMP/in/naive.cu" "$s/d/[b]ob.cu"
+    check_fails "$who: a pattern is no name" "Score: 35/100" grade "$s/d/[b]ob.cu"
+    rm -rf "${s:?}/d"; mkdir -p "$s/d/sub"; cp "$TMP/in/naive.cu" "$s/d/a:b.cu"
+    printf '$(shell touch %s/pwned)\n' "$s" >"$s/d/sub/evil.d"
+    source_with "$s/d/x.cu" <<<'#include "sub/evil.d"'
+    rm "$s/d/a:b.cu"
+    refused "a make file as a header" "No such file" last "$s/d"
+    check_fails "$who: the same with make" "does not compile" make_file "$s/d"
+    check_says "$who: later builds work" "built from" make_file "$TMP/in/naive.cu"
+    check "$who: and it was not run" test ! -e "$s/pwned"
+    mkdir -p "$s/returned/labs/lab03_rmsnorm"
+    cp "$TMP/in/naive.cu" "$s/returned/labs/lab03_rmsnorm/rmsnorm.cu"
+    printf 'all lab03 grader:\n\ttouch %s/pwned\n' "$s" | tee "$s/returned/GNUmakefile" >"$s/returned/Makefile"
+    check_fails "$who: a returned tree with make files of its own" "Score: 35/100" grade "$s/returned"
+    check "$who: its make files were not run" test ! -e "$s/pwned"
+}
+
+attacks() {
+    s=$TMP/s; rm -rf "$s"; mkdir "$s"; chmod 777 "$s"
+
+    # --- files that are not the submission's ---------------------------------------------------
+    reads() { # "what" "words": of the source on stdin
+        source_with "$s/x.cu"
+        check_fails "$who: $1" "$2" last "$s/x.cu"
+        check "$who: $1: nothing of it is shown" sh -c \
+            "! grep -qE 'root:|BEGIN SOLUTION|secret' '$TMP/said'"
+    }
+    mkdir -p "$s/class"
+    cp "$TMP/in/naive.cu" "$s/class/alice.cu"
+    for other in bob.cu bob.cuh; do
+        echo '#error secret' >"$s/class/$other"
+        source_with "$s/class/alice.cu" <<<"#include \"$other\""
+        check_fails "$who: another student's $other" "No such file" last "$s/class/alice.cu"
+        echo >"$s/class/bob.cu"
+    done
+    reads "an include of a solution" "does not compile" <<<"#include \"$tree/solutions/lab03_rmsnorm/rmsnorm.cu\""
+    check "$who: and why" grep -q "a lab may include its own files" "$TMP/said"
+    reads "by a relative path" "does not compile" \
+        <<<"#include \"../../../../../../../../$tree/solutions/lab03_rmsnorm/rmsnorm.cu\""
+    reads "behind a line marker" "does not compile" <<E2
+# 1 "/usr/include/stdio.h" 1 3
+#include "$tree/solutions/lab03_rmsnorm/rmsnorm.cu"
+# 2 "x.cu" 2
+E2
+    reads "an account file" "does not compile" <<<'#include "/etc/passwd"'
+    reads "the environment" "does not compile" <<<'#include "/proc/self/environ"'
+    reads "the expected tensors" "does not compile" <<<"#include \"$tree/build/data/lab03\""
+    reads "another user's file in /tmp" "does not compile" <<<"#include \"$s/class/bob.cu\""
+    reads "a computed include" "does not compile" \
+        <<<'#define STR(x) #x
+#define P(x) STR(/etc/x)
+#include P(passwd)'
+    for link in "$tree/solutions/lab03_rmsnorm/rmsnorm.cu" /dev/zero /etc/passwd; do
+        rm -rf "${s:?}/l"; mkdir "$s/l"; ln -s "$link" "$s/l/rmsnorm.cu"
+        refused "a link to $(basename "$link")" "is a symbolic link" last "$s/l/rmsnorm.cu"
+        refused "the same in a folder" "is a symbolic link" last "$s/l"
+    done
+    cp "$TMP/in/naive.cu" "$s/l/naive.cu"; ln -sf "$tree/solutions/lab03_rmsnorm/partial_sums.cuh" "$s/l/x.cuh"
+    rm "$s/l/rmsnorm.cu"
+    refused "a header that is a link" "is a symbolic link" last "$s/l"
+    ln -s "$tree/solutions/lab03_rmsnorm" "$s/folder"
+    refused "a folder that is a link" "is a symbolic link" last "$s/folder"
+
+    # --- parts that are no CUDA ------------------------------------------------------------------
+    breach() { # "what" "symbol": of the source on stdin
+        source_with "$s/x.cu"
+        check_fails "$who: $1" "contract breach: $2" last "$s/x.cu"
+        check "$who: $1: no points" grep -q "^Score: 0/100" "$TMP/said"
+    }
+    # The translator knows the word asm; a hostile source puts it together elsewhere.
+    paste='#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)'
+    reads ".incbin in pieces" "file not found" <<<"$paste
+PASTE(as, m)(\".inc\" \"bin \\\"$tree/solutions/lab03_rmsnorm/rmsnorm.cu\\\"\");"
+    breach "assembly for the host" asm <<<"$paste
+static void f() { PASTE(__as, m__)(\"nop\"); } void (*p)() = f;"
+    breach "machine code as bytes" asm <<<"$paste
+PASTE(__as, m)(\".text; .byte 0xc3\");"
+    breach "a table of bytes in the code" . <<<'__attribute__((section(".text"), used)) static const unsigned char code[] = {0xc3, 1, 2};'
+    breach "code in .init" .init <<<'__attribute__((section(".init"), used)) static void f() {}'
+    breach "a constructor by section" "f" <<<'static void f() {}
+__attribute__((section(".init_array"), used)) static void (*p)() = f;'
+    breach "a constructor called frame_dummy_1" frame_dummy_1 \
+        <<<'static int seen; __attribute__((constructor)) static void frame_dummy_1() { seen = 1; } int *p = &seen;'
+    breach "a constructor behind <iostream>" before <<<'#include <iostream>
+static int seen; __attribute__((constructor)) static void before() { seen = 1; } int *p = &seen;'
+    rm -rf "${s:?}/two"; mkdir "$s/two"
+    source_with "$s/two/a.cu" <<<'extern "C" int cublasCreate_v2(void **); void *h; int r = 0; int make_handle() { return cublasCreate_v2(&h); }'
+    { echo "$paste"; echo 'static __attribute__((used, noinline)) int cublasCreate_v2_(void) { return 0; }
+static int local(void) PASTE(__as, m__)("cublasCreate_v2"); static int local(void) { return 1; } int (*keep)(void) = local;'; } >"$s/two/b.cu"
+    check_fails "$who: a local name of another file hides nothing" "contract breach: cublasCreate_v2" last "$s/two"
+
+    # --- sources that take the machine ----------------------------------------------------------
+    mkfifo "$s/fifo.cu"
+    refused "a pipe" "is not a regular file" last "$s/fifo.cu"
+    mkdir -p "$s/dir/x.cu"
+    refused "a folder called x.cu" "" last "$s/dir"
+    refused "a device" "neither a .cu file" last /dev/zero
+    if [ -z "$account" ] && mknod "$s/zero.cu" c 1 5 2>/dev/null; then
+        refused "a device called .cu" "is not a regular file" last "$s/zero.cu"
+    fi
+    head -c 5000000 /dev/zero | tr '\0' ' ' >"$s/large.cu"
+    refused "a large file" "larger than 4 MB" last "$s/large.cu"
+    rm -rf "${s:?}/many"; mkdir "$s/many"; for i in $(seq 70); do echo >"$s/many/f$i.cu"; done
+    refused "many files" "more than 32" last "$s/many"
+    for end in '/* never' '"never' "'n" 'R"x(never'; do
+        { cat "$TMP/in/naive.cu"; echo "$end"; } >"$s/x.cu"
+        refused "an unterminated $end" "" last "$s/x.cu"
+    done
+    refused "no file" "no such file" last "$s/none.cu"
+    source_with "$s/self.cu" <<<'#include "self.cu"'
+    refused "a source that includes itself" "" last "$s/self.cu"
+    export BUILD_SECONDS=8 BUILD_MEMORY=1500
+    source_with "$s/bomb.cu" <<<'template <int n, int m> struct B { static const int v = B<n - 1, 2 * m>::v + B<n - 1, 2 * m + 1>::v; };
+template <int m> struct B<0, m> { static const int v = m; }; int v = B<24, 0>::v;'
+    refused "a template that takes the memory" "" last "$s/bomb.cu"
+    source_with "$s/big.cu" <<<'char big[3000000000u] = {1};'
+    refused "an object of 3 GB" "" last "$s/big.cu"
+    source_with "$s/slow.cu" <<<'constexpr unsigned f(unsigned n) { unsigned s = 0; for (unsigned i = 0; i < n; i++) s += i; return s; }
+#pragma GCC optimize("O3")
+template <unsigned n> struct S { static constexpr unsigned v = f(200000 + n) + S<n - 1>::v; }; template <> struct S<0> { static constexpr unsigned v = 0; };
+constexpr unsigned x = S<800>::v;'
+    refused "a compilation that takes minutes" "" last "$s/slow.cu"
+    unset BUILD_SECONDS BUILD_MEMORY
+
+    # --- what is left over ----------------------------------------------------------------------
+    check_fails "$who: an honest one afterwards" "Score: 35/100" grade "$TMP/in/naive.cu"
+    check "$who: with a seed of its own" sh -c "! grep -q 'seed 0x5eed ' '$TMP/said'"
+    check "$who: no private folder is left" sh -c "! find \"\${TMPDIR:-/tmp}\" -maxdepth 1 -name 'warpbook-*' -user \$(as=${account:-$(id -u)}; echo \$as) | grep ."
+    check "$who: no source of a student is in the build folder" sh -c \
+        "! find '$tree/build/$BACKEND/labs' -type f ! -name 'lab[0-9]*' ! -name settings | grep ."
+}
+
+account='' who=$(id -un)
+names
+attacks
+if [ "$(id -u)" = 0 ]; then
+    account=65534 who=nobody
+    chown -R "$account:$account" "$tree/build"
+    attacks
+fi
+tap_done

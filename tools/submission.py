@@ -1,0 +1,132 @@
+"""submission.py - takes a learner's sources into a private folder, where nothing else lies.
+
+What is copied: regular files whose names end in .cu, .cuh or .h, of the folder that was named
+itself. No links, pipes or devices; at most FILES files and BYTES bytes. A stranger's file name
+reaches neither make nor a shell: it is refused unless it consists of letters, digits, `_`, `.`
+and `-`. A single source may have any name; it is then copied as submission.cu."""
+import atexit
+import os
+import re
+import shutil
+import signal
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+FILES, BYTES = 32, 4 << 20
+PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+SOURCE = re.compile(r".*\.(cu|cuh|h)\Z", re.DOTALL)
+
+
+class Refused(Exception):
+    """One line that names the thing and the fix."""
+
+
+def printable(name):
+    """A name as text without control characters or bytes that are no text."""
+    text = os.fsencode(str(name)).decode(errors="backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+# --- private folders ----------------------------------------------------------------------
+
+PRIVATE = "warpbook-"  # then the process that owns it; grader/private.c has the same names
+
+
+def remove_leftovers():
+    """Removes private folders of this user whose process was killed."""
+    for path in Path(tempfile.gettempdir()).glob(f"{PRIVATE}[0-9]*-*"):
+        try:
+            owner = int(path.name[len(PRIVATE):].partition("-")[0])
+            about = path.lstat()
+            if stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid():
+                os.kill(owner, 0)
+        except ProcessLookupError:
+            shutil.rmtree(path, ignore_errors=True)
+        except (OSError, ValueError, OverflowError):
+            pass
+
+
+def private_folder():
+    """A new folder that is removed when this program ends."""
+    remove_leftovers()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PRIVATE}{os.getpid()}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    return folder
+
+
+# --- copying ------------------------------------------------------------------------------
+
+def copy_file(path, to, room):
+    """Copies one regular file; returns its size."""
+    shown = printable(path)
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as e:
+        if os.path.islink(path):
+            raise Refused(f"{shown} is a symbolic link: hand in the file itself") from None
+        raise Refused(f"{shown} cannot be read: {e.strerror}") from None
+    regular = stat.S_ISREG(os.fstat(fd).st_mode)
+    data = b""
+    while regular and len(data) <= room and (part := os.read(fd, room + 1)):
+        data += part
+    os.close(fd)
+    if not regular:
+        raise Refused(f"{shown} is not a regular file: hand in a .cu file")
+    if len(data) > room:
+        raise Refused(f"{shown}: the sources are larger than {BYTES >> 20} MB in all")
+    to.write_bytes(data)
+    return len(data)
+
+
+def beside(path):
+    """The headers that belong to a single source: those of its folder, if no other source is
+    there to which they could belong."""
+    folder = os.path.dirname(path) or "."
+    names = [n for n in os.listdir(folder) if SOURCE.match(n)]
+    alone = not any(n.endswith(".cu") and n != os.path.basename(path) for n in names)
+    return [n for n in sorted(names) if not n.endswith(".cu")] if alone else []
+
+
+def chosen(path, known):
+    """[(file, name of the copy)] of a source or folder. known: it is a part of this workbook,
+    where a rung's headers lie beside several sources."""
+    if os.path.islink(path.rstrip("/")):
+        raise Refused(f"{printable(path)} is a symbolic link: name the file itself")
+    if not os.path.lexists(path):
+        raise Refused(f"{printable(path)}: no such file or folder")
+    if os.path.isdir(path):
+        names = sorted(n for n in os.listdir(path) if SOURCE.match(n))
+        if not any(n.endswith(".cu") for n in names):
+            raise Refused(f"{printable(path)}: neither a .cu file nor a folder with one")
+        pairs = [(os.path.join(path, n), n) for n in names]
+    else:
+        name = os.path.basename(path)
+        if not name.endswith(".cu"):
+            raise Refused(f"{printable(path)}: neither a .cu file nor a folder with one")
+        folder = os.path.dirname(path)
+        headers = beside(path)
+        if known:
+            headers = [n for n in sorted(os.listdir(folder)) if re.search(r"\.(cuh|h)\Z", n)]
+        pairs = [(path, name if PLAIN.match(name) else "submission.cu")]
+        pairs += [(os.path.join(folder, n), n) for n in headers]
+    for file, name in pairs:
+        if not PLAIN.match(name):
+            raise Refused(f"{printable(file)}: rename this file: a name may have letters, "
+                          "digits, _ . and - only")
+    if len(pairs) > FILES:
+        raise Refused(f"{printable(path)}: more than {FILES} sources and headers")
+    return pairs
+
+
+def copy(path, into, known):
+    """Copies a source, or the sources of a folder. Returns [(original, copy)]."""
+    room, copied = BYTES, []
+    into.mkdir(parents=True)
+    for file, name in chosen(path, known):
+        room -= copy_file(file, into / name, room)
+        copied.append((file, into / name))
+    return copied
