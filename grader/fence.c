@@ -1,8 +1,8 @@
-/* fence.c - runs a command in the sandbox of sandbox.h: a compiler on sources that are not
- * trusted, or a program for the tests. `fence --help` describes the command line.
+/* fence.c - runs a command in the sandbox of sandbox.h: a compiler on sources that are
+ * not trusted, or a program for the tests. `fence --help` describes the command line.
  *
- * The process that is called waits for a second one, which starts the command, stops it at
- * the limits, and kills what it leaves behind.
+ * The process that is called waits for a second one, which starts the command, stops it
+ * at the limits, and kills what it leaves behind.
  */
 #define _GNU_SOURCE
 #include "orphans.h"
@@ -34,26 +34,27 @@ enum {
 };
 
 static const char help[] =
-    "fence [OPTION]... COMMAND ARGUMENT...   runs COMMAND in a sandbox (Landlock, seccomp)\n"
+    "fence [OPTION]... COMMAND ARGUMENT...   runs COMMAND in a sandbox\n"
     "fence --describe                        what this kernel offers; exit code 0: all\n"
     "\n"
-    "Without --compiler or --gpu, COMMAND is treated like a lab's program on the CPU back\n"
-    "end. It has /dev/null as input, this process's output, and no other descriptor.\n"
+    "Without --compiler or --gpu, COMMAND is treated like a lab's program on the CPU\n"
+    "back end. It has an empty input, the caller's output, and no other descriptor.\n"
     "  --compiler     a compiler, linker or binutils program: it reads the system's\n"
-    "                 headers and libraries, and starts the system's programs\n"
+    "                 headers and libraries, and starts the system's programs. It\n"
+    "                 changes no mode: a linked program is not executable\n"
     "  --gpu          a program that uses a GPU driver\n"
-    "  --read PATH    it may read this file or folder too; if COMMAND is in the folder, it\n"
-    "                 may also start programs there (/opt/gcc of /opt/gcc/bin/g++)\n"
+    "  --read PATH    it may read this file or folder too; if COMMAND is in the folder,\n"
+    "                 it may also start programs there (/opt/gcc of /opt/gcc/bin/g++)\n"
     "  --write PATH   with --compiler: it may write there; the first is its TMPDIR\n"
     "  --memory MB    addresses of each process (--compiler), or private memory [4096]\n"
     "  --cpu S        CPU seconds of each process [120]\n"
     "  --seconds S    time for everything [300]\n"
     "  --file MB      the largest file [512]\n"
-    "  --no-sandbox   where the kernel lacks Landlock or seccomp: run without\n"
-    "  --learn        for developers: permit the system calls that would be refused, and\n"
-    "                 print them, to extend grader/seccomp.c\n"
-    "Exit code: that of COMMAND, 128 + N if signal N ended it, 124 at the time limit, 125\n"
-    "if it could not be run.\n";
+    "  --no-sandbox   do without what the kernel lacks of Landlock and seccomp\n"
+    "  --learn        for developers: permit the system calls that would be refused,\n"
+    "                 print their numbers and arguments, to extend grader/seccomp.c\n"
+    "Exit code: that of COMMAND, 128 + N if signal N ended it, 124 if it was stopped at\n"
+    "a limit, 125 if it could not be run.\n";
 
 static _Noreturn void __attribute__((format(printf, 1, 2))) stop(const char *format, ...)
 {

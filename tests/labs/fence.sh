@@ -57,14 +57,16 @@ check "${who}what is built cannot be started" exits 126 "${gcc[@]}" sh -c ./prog
 check_fails "${who}no setsid" "ermitted" "${gcc[@]}" sh -c "setsid true"
 check_says "${who}the environment is small" "4 names" "${gcc[@]}" sh -c \
     'export -p | grep -v -e PWD -e SHLVL | grep -c . | sed "s/$/ names/"'
-check_says "${who}TMPDIR is the first --write" "$work/out" "${gcc[@]}" sh -c 'echo $TMPDIR'
+check_says "${who}TMPDIR is the first --write" "$work/out" \
+    "${gcc[@]}" sh -c 'echo $TMPDIR'
 check "${who}stdin is empty" exits 1 "${gcc[@]}" sh -c 'read line' <../in/good.cpp
 check_fails "${who}no other descriptor" "ad file descriptor" \
     "${gcc[@]}" sh -c 'echo >&9' 9>leaked
 
 # --- limits -----------------------------------------------------------------------------
 cat >../in/bomb.cpp <<'END'
-template <int N, class A, class B> struct t { typedef typename t<N - 1, t<N, A, B>, B>::r a;
+template <int N, class A, class B> struct t {
+    typedef typename t<N - 1, t<N, A, B>, B>::r a;
     typedef typename t<N - 1, A, t<N, B, A>>::r r; };
 template <class A, class B> struct t<0, A, B> { typedef int r; };
 t<60, int, char>::r x;
@@ -87,7 +89,8 @@ check_fails "${who}a FIFO is waited for until the time limit" "stopped after 1 s
 check "${who}exit code 124" exits 124 "${gcc[@]}" --seconds 0.2 sleep 60
 check "${who}exit code 128 + signal" exits 137 "${gcc[@]}" sh -c 'kill -9 $$'
 check "${who}the command's exit code" exits 7 "${gcc[@]}" sh -c 'exit 7'
-check "${who}CPU time is limited" exits 137 "${gcc[@]}" --cpu 1 sh -c 'while :; do :; done'
+check "${who}CPU time is limited" exits 137 \
+    "${gcc[@]}" --cpu 1 sh -c 'while :; do :; done'
 
 # --- nothing is left --------------------------------------------------------------------
 gone() { # FILE: the process whose id is in the file is no more
@@ -150,11 +153,10 @@ if [ -z "$who" ] && no_proc true 2>/dev/null; then
         'rm left2; setsid sh -c "echo \$\$ >left2; exec sleep 600" &
          while ! [ -s left2 ]; do :; done; echo left'
     check "it is" gone left2
-    open=$(mktemp -d) # that another account may use
-    chmod 755 "$open" && cp "$fence" "$intruder" "$open/"
+    open=$TMP/open # another account may use it
+    mkdir "$open" && cp "$fence" "$intruder" "$open/"
     check_fails "with neither, a lab's program is refused" "/proc is not mounted" \
         no_proc "${ordinary[@]}" "$open/fence" "$open/intruder" works
-    rm -r "$open"
     [ -z "$made" ] || check_fails "its threads are counted" "more than 256 threads" \
         no_proc "${brief[@]}" "$intruder" threads
 fi
