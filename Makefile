@@ -22,7 +22,7 @@ include mk/fuzz.mk            # random bytes for the file readers
 include mk/tests.mk           # test
 
 # A target is listed by `## section: text`; `##+` lists it in help-all only.
-HELP = awk -v all=$(1) -f tools/help.awk $(filter Makefile %.mk,$(MAKEFILE_LIST))
+HELP = awk -v all=$(1) -v handout=$(if $(wildcard solutions),,1) -f tools/help.awk $(filter Makefile %.mk,$(MAKEFILE_LIST))
 help:  ##+ develop: the commands used most
 	@$(call HELP,)
 help-all:  ## develop: every command

@@ -2,7 +2,7 @@
  * from.
  *
  * A function comes from labs/ if all its cases have passed and its file has not changed
- * since; otherwise from solutions/, or, in a handout without solutions, from fallback.a.
+ * since; otherwise from the solution, or, in a handout, from fallback.a.
  * `make MINE="rmsnorm rope"`, MINE=all and MINE=none override this. The link step
  * generates these functions (tools/kernels.py). */
 #ifndef WB_KERNELS_H

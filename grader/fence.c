@@ -27,7 +27,7 @@
 enum {
     STOPPED = 124,
     FAILED = 125,
-    MAX_PATHS = 32,
+    MAX_PATHS = 250,
     MAX_THREADS = 256, /* of a lab's program; the fence looks from time to time */
     MAX_TASKS = 300,   /* processes and threads, in a cgroup */
     POLL_MS = 20,

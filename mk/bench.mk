@@ -8,6 +8,12 @@
 BENCH_OPS := $(basename $(notdir $(wildcard bench/*.c)))
 CODE      ?= *
 
+ifeq ($(wildcard solutions),)
+ifneq ($(filter bench bench-peers $(BENCH_OPS:%=bench-%),$(MAKECMDGOALS)),)
+$(error a handout has no solutions, and these programs time solutions)
+endif
+endif
+
 # A rung need not define every function: stubs replace the others and print WB_TODO.
 bench_lab      = $(notdir $(firstword $(wildcard labs/lab*_$(1))))
 bench_rungs    = $(basename $(notdir $(sort $(wildcard solutions/lab*_$(1)/ladder/*.cu))))

@@ -3,6 +3,12 @@ CRITERION := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 SUITES    := $(sort $(wildcard tests/*/suite*.sh))
 RUN_TESTS  = B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
 
+ifeq ($(wildcard tests/run.sh),)
+ifneq ($(filter test check test-%,$(MAKECMDGOALS)),)
+$(error a handout has no tests of the workbook; to test your lab: make lab03 && ./grade lab03)
+endif
+endif
+
 test: setup-test $(CRITERION) test-programs  ## develop: every test (installs what it needs)
 	@$(RUN_TESTS) $(CRITERION) $(SUITES)
 

@@ -35,6 +35,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -126,6 +127,13 @@ def lock(out, lab):
             time.sleep(0.05)
 
 
+def prefixes(*programs):
+    """Where compilers are installed that are not the system's: /opt/gcc of /opt/gcc/bin/g++."""
+    found = {os.path.dirname(os.path.dirname(os.path.realpath(path)))
+             for path in map(shutil.which, programs) if path}
+    return found - {"/", "/usr", "/usr/local"}
+
+
 # --- programs in the sandbox ----------------------------------------------------------------
 
 class Stopped(Exception):
@@ -141,7 +149,9 @@ class Sandbox:
                           f"({told.stdout.strip()}): build a stranger's code in a virtual "
                           "machine or container, or say --no-sandbox (make: SANDBOX=off)")
         headers = [*ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh")]
-        reads = [source.src, ROOT / "common", *headers, *settings.reads]
+        tools = prefixes(settings.compile[0], settings.link[0], settings.cc[0],
+                         labkit.LD, labkit.OBJCOPY, "c++filt")
+        reads = [source.src, ROOT / "common", *headers, *settings.reads, *sorted(tools)]
         self.seconds, memory = limits(settings.backend)
         self.deadline = time.monotonic() + 5 * self.seconds  # for everything
         self.command = [str(FENCE), "--compiler", "--write", str(source.made),

@@ -23,13 +23,13 @@ import sys
 import time
 from pathlib import Path
 
+import handout
 import labkit
 
 BEGIN = re.compile(r"\s*// BEGIN SOLUTION \d\d\.\d+\b")
 END = re.compile(r"\s*// END SOLUTION\s*$")
 GIVEN = re.compile(r"(\s*)//>(?: (.*))?$")
 RECORD = Path("build/host/starters.json")  # what was written last, to detect edits
-KEPT_BACK = ("solutions/", "tests/mutants/")
 
 
 def starter(text, where):
@@ -167,9 +167,7 @@ def check():
                     "commit")
 
 
-def handout(out, fallbacks):
-    """The workbook for a course: starters, prebuilt kernels in place of solutions, and
-    MANIFEST.sha256 of every file that students do not edit (for sha256sum --check)."""
+def make_handout(out, fallbacks):
     tracked = (git("ls-files", "-z") or "").split("\0")[:-1]
     if not tracked:
         labkit.stop("a handout is made from a git checkout: run it in one")
@@ -177,27 +175,7 @@ def handout(out, fallbacks):
         labkit.stop(f"OUT={out}: that is a file, not a folder")
     if Path(out).is_dir() and any(Path(out).iterdir()):
         labkit.stop(f"OUT={out}: the folder is not empty")
-    made = starters()
-    fixed = []
-    for path in tracked:
-        if path.startswith(KEPT_BACK) or path in made or not os.path.exists(path):
-            continue
-        Path(out, path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, Path(out, path))
-        fixed.append(path)
-    for path, text in made.items():
-        labkit.write_if_changed(Path(out, path), text)
-        kept = path.replace("labs/", "starters/", 1)
-        labkit.write_if_changed(Path(out, kept), text)
-        fixed.append(kept)
-    for fallback in fallbacks:  # build/cpu/fallback.a -> fallback/cpu-x86_64.a
-        kept = f"fallback/{Path(fallback).parent.name}-{os.uname().machine}.a"
-        Path(out, "fallback").mkdir(exist_ok=True)
-        shutil.copy2(fallback, Path(out, kept))
-        fixed.append(kept)
-    lines = [f"{labkit.sha256(Path(out, p))}  {p}\n" for p in sorted(fixed)]
-    Path(out, "MANIFEST.sha256").write_text("".join(lines))
-    print(f"wrote {out}: {len(fixed)} files in MANIFEST.sha256, {len(made)} starters")
+    handout.write(out, tracked, starters(), fallbacks)
 
 
 def main():
@@ -211,7 +189,7 @@ def main():
     elif command == "check" and not rest:
         check()
     elif command == "handout" and rest:
-        handout(rest[0], rest[1:])
+        make_handout(rest[0], rest[1:])
     else:
         labkit.stop(__doc__)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sources that the translator must refuse in one line, quickly, leaving nothing behind:
+# Sources that the translator must refuse in one line, quickly, and without output:
 # truncated, too large, too deep, of characters that are no text; and what it writes where.
 . "$(dirname "$0")/../tap.sh"
 translate=${TRANSLATE:-build/host/translate}

@@ -69,7 +69,7 @@ void tokenize(struct source *s);
  * at the path if includer is NULL. */
 int read_source(struct source *s, const char *path, const struct source *includer, int i);
 void free_source(struct source *s);
-/* Writes the tokens with their replacements. */
+/* Writes the text with all replacements. */
 void print_source(const struct source *s, void *file);
 
 /* These accept any index; outside [0, count) they find nothing. */

@@ -1,0 +1,146 @@
+"""handout.py - what is in a handout, for suite_handout.sh. Run it in the handout's folder.
+
+    handout.py names               lines that name what a handout has not
+    handout.py links               links of its pages that lead nowhere
+    handout.py solutions ROOT      lines of ROOT's SOLUTION blocks that it contains
+    handout.py scoring TRANSLATE   files outside of labs/ and starters/ that define a
+                                   function of a lab: "lab03 PATH FUNCTION..."
+
+Each prints one line per finding."""
+import collections
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, "tools")
+import labkit  # noqa: E402
+
+CODE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".S", ".inl")
+# Programs that also run in a tree with solutions.
+KNOW_SOLUTIONS = re.compile(r"(Makefile|mk/[^/]+\.mk|tools/[^/]+\.(py|sh|awk))\Z")
+LONG = 60  # characters of a line that does not occur in two files by chance
+
+
+def files():
+    return sorted(str(p.relative_to(".")) for p in Path(".").rglob("*")
+                  if p.is_file() and not str(p).startswith("build/"))
+
+
+def text_of(path):
+    return Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def names():
+    for path in files():
+        if KNOW_SOLUTIONS.match(path):
+            continue
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            if "solutions/" in line:
+                print(f"{path}:{number}: {line.strip()}")
+
+
+def links():
+    for path in (p for p in files() if p.endswith(".md")):
+        text = re.sub(r"`[^`]*`", "", text_of(path))
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+            if "://" not in target and not Path(Path(path).parent, target).exists():
+                print(f"{path}: {target}")
+
+
+def solution_lines(root):
+    """Long lines inside of SOLUTION blocks, and of files without a starter."""
+    found = set()
+    for path in sorted(Path(root, "solutions").rglob("*.cu*")):
+        text = text_of(path)
+        inside = "BEGIN SOLUTION" not in text  # the rungs, helper headers
+        for line in text.splitlines():
+            if "BEGIN SOLUTION" in line:
+                inside = True
+            elif "END SOLUTION" in line:
+                inside = False
+            elif inside and "//>" not in line and len(line.strip(" /*-")) >= LONG:
+                found.add(line.strip())
+    return found
+
+
+def solutions(root):
+    """The starters carry some of these lines themselves: declarations, given kernels."""
+    given = {line.strip() for path in files() if path.startswith("starters/")
+             for line in text_of(path).splitlines()}
+    given |= {line.strip() for lab in Path("labs").glob("*/*.h")
+              for line in text_of(lab).splitlines()}
+    wanted = solution_lines(root) - given
+    if not wanted:
+        print("no solution to compare with")
+    for path in files():
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            if line.strip() in wanted:
+                print(f"{path}:{number}: {line.strip()}")
+
+
+# --- what defines a function of a lab ---------------------------------------------------
+
+def closure(path, known):
+    """The text of a file and of all that it includes, wherever a header of that name is."""
+    seen, text, wanted = set(), [], [path]
+    while wanted:
+        one = wanted.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        text.append(text_of(one))
+        for name in re.findall(r'#\s*include\s+["<]([^">]+)[">]', text[-1]):
+            wanted += known.get(os.path.basename(name), ())
+    return "\n".join(text)
+
+
+def candidates(functions):
+    """Files that can define a function: they, or what they include, name it or paste names
+    together. What is left out cannot have its name."""
+    known = collections.defaultdict(list)
+    code = [p for p in files() if p.endswith(CODE) and not p.startswith(("labs/", "starters/"))]
+    for path in files():
+        known[os.path.basename(path)].append(path)
+    name = re.compile(r"\b(%s)\b|##" % "|".join(functions))
+    return [path for path in code if name.search(closure(path, known))]
+
+
+def defined(translate, path):
+    """The global names that a file defines if it is handed in as a .cu."""
+    includes = ["-Icommon", "-Icommon/ops", "-Icommon/decoder", "-Icommon/cuda", "-Igrader",
+                "-Irecurrentgemma", "-Itinylm", "-Icommon/cpu/include"]
+    includes += [f"-I{p}" for p in sorted(Path("labs").glob("lab*"))]
+    with tempfile.TemporaryDirectory() as out:
+        source = path
+        if not path.endswith(".cu"):
+            source = f"{out}/in.cu"
+            Path(source).write_text(f'#include "{os.path.abspath(path)}"\n')
+        made = subprocess.run([translate, source, out, *includes], capture_output=True)
+        if made.returncode:
+            return set()
+        name = os.path.basename(source)
+        made = subprocess.run(
+            [os.environ.get("CXX", "g++"), "-std=gnu++17", "-O0", "-w", "-fpermissive",
+             *includes, "-iquote", os.path.dirname(path) or ".", "-include",
+             "cuda_runtime.h", "-x", "c++", "-c", f"{out}/{name}.cpp", "-o", f"{out}/o.o"],
+            capture_output=True)
+        return labkit.exported(f"{out}/o.o") if made.returncode == 0 else set()
+
+
+def scoring(translate):
+    labs = {short: set(labkit.header_functions(name)) for short, name in labkit.lab_folders()}
+    paths = candidates(sorted(set().union(*labs.values())))
+    sys.stderr.write(f"{len(paths)} files compiled\n")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, found in zip(paths, pool.map(lambda p: defined(translate, p), paths)):
+            for lab, functions in labs.items():
+                if found & functions:
+                    print(lab, path, *sorted(found & functions))
+
+
+command = {"names": names, "links": links, "solutions": solutions, "scoring": scoring}
+command[sys.argv[1]](*sys.argv[2:])

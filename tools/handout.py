@@ -1,0 +1,96 @@
+"""handout.py - what a handout contains: the tree that students get. Nothing in it scores,
+and its texts name nothing that it does not have. Standard library only."""
+import os
+import re
+import shutil
+from pathlib import Path
+
+import labkit
+
+# Kernels that score (the tests' own and the benchmark's), attacks on the grader, and pages
+# for those who teach or change the workbook.
+LEFT_OUT = ("solutions/", "tests/", "bench/cpu_kernels.", "tools/container/", ".ci/",
+            "docs/instructor.md", "docs/add-a-lab.md", "CONTRIBUTING.md")
+BUT = ("tests/recurrentgemma/tiny/",)  # a model of random weights, to try the program with
+
+# A paragraph, list item or row of a table with one of these is for those who have it.
+NAMES = re.compile(r"\bsolutions/|\btests/|instructor\.md|add-a-lab\.md|CONTRIBUTING"
+                   r"|`make test[-`]|`make examples")
+COMMAND = re.compile(r"make (test|fuzz|asan|valgrind|handout)\b")  # in a block of commands
+TEST_OF = re.compile(r"\s*\(`tests/[^)]*\)")  # "... no allocation (`tests/x.c` counts)."
+COMMENT = re.compile(r"<!-- output\b.*-->\s*$")  # how an example was made
+
+
+def belongs(path):
+    return not path.startswith(LEFT_OUT) or path.startswith(BUT)
+
+
+def items(paragraph):
+    """A paragraph's parts: rows of a table, items of a list, or the whole."""
+    if paragraph[0].startswith("|"):
+        return [[line] for line in paragraph]
+    parts = []
+    for line in paragraph:
+        if not parts or re.match(r"([-*]|\d+\.) ", line):
+            parts.append([])
+        parts[-1].append(line)
+    return parts
+
+
+def guide(text):
+    """A Markdown page for students."""
+    out, paragraph, fence = [], [], False
+
+    def close():
+        if paragraph:
+            for part in items(paragraph):
+                kept = TEST_OF.sub("", "\n".join(part))
+                if not NAMES.search(kept):
+                    out.append(kept)
+            paragraph.clear()
+
+    for line in text.splitlines():
+        if line.startswith("```"):
+            close()
+            fence = not fence
+            out.append(line)
+        elif fence:
+            if not COMMAND.match(line):
+                out.append(line)
+        elif COMMENT.match(line):
+            close()
+        elif line.strip():
+            paragraph.append(line)
+        else:
+            close()
+            out.append("")
+    close()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)) + "\n"
+
+
+def write(out, tracked, made, fallbacks):
+    """The workbook for a course: starters, prebuilt kernels in place of solutions, and
+    MANIFEST.sha256 of every file that students do not edit (for sha256sum --check)."""
+    fixed = []
+    for path in tracked:
+        if not belongs(path) or path in made or not os.path.exists(path):
+            continue
+        copy = Path(out, path)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
+        if path.endswith(".md"):
+            copy.write_text(guide(copy.read_text()))
+        fixed.append(path)
+    for path, text in made.items():
+        labkit.write_if_changed(Path(out, path), text)
+        kept = path.replace("labs/", "starters/", 1)
+        labkit.write_if_changed(Path(out, kept), text)
+        fixed.append(kept)
+    for fallback in fallbacks:  # build/cpu/fallback.a -> fallback/cpu-x86_64.a
+        kept = f"fallback/{Path(fallback).parent.name}-{os.uname().machine}.a"
+        Path(out, "fallback").mkdir(exist_ok=True)
+        shutil.copy2(fallback, Path(out, kept))
+        fixed.append(kept)
+    lines = [f"{labkit.sha256(Path(out, p))}  {p}\n" for p in sorted(fixed)]
+    Path(out, "MANIFEST.sha256").write_text("".join(lines))
+    print(f"wrote {out}: {len(fixed)} files in MANIFEST.sha256, {len(made)} starters")
