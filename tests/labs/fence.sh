@@ -140,7 +140,7 @@ else
     skip "${who}the limits of a cgroup" "this account makes none"
 fi
 check_fails "${who}without a limit they get through" "GOT THROUGH" \
-    "$fence" --compiler --memory 1000 "$intruder" three-processes
+    "${brief[@]}" --compiler --memory 1000 "$intruder" three-processes
 
 no_proc() { unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$@"; }
 ordinary=(setpriv --reuid=65534 --regid=65534 --clear-groups)
@@ -156,7 +156,7 @@ if [ -z "$who" ] && no_proc true 2>/dev/null; then
         no_proc "${ordinary[@]}" "$open/fence" "$open/intruder" works
     rm -r "$open"
     [ -z "$made" ] || check_fails "its threads are counted" "more than 256 threads" \
-        no_proc "$fence" "$intruder" threads
+        no_proc "${brief[@]}" "$intruder" threads
 fi
 
 # --- what it refuses --------------------------------------------------------------------

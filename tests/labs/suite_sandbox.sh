@@ -32,9 +32,9 @@ exits() { # CODE COMMAND...
     [ $got = "$code" ] || { echo "exit code $got, expected $code"; return 1; }
 }
 
-stopped() { # COMMAND...: 1 if it had to be stopped
-    "$@"
-    echo "stopped: $(($? == 124 || $? == 137))"
+over_limit() { # COMMAND...: stopped by the fence, or by a cgroup before the fence sees it
+    "$@" 2>"$TMP/said"
+    [ $? = 137 ] || grep "stopped: more than" "$TMP/said"
 }
 
 check_says "${who}threads, memory and the CPU count are available" works inside works
@@ -97,11 +97,10 @@ small=("$fence" --memory 300 "$intruder")
 check_says "${who}memory is limited" "held: Cannot allocate" "${small[@]}" memory
 check_says "${who}so are a compiler's addresses, shared ones too" "held: Cannot allocate" \
     "$fence" --compiler --memory 300 "$intruder" large-shared
-# by the fence, or by a cgroup before the fence sees it
-check_says "${who}page tables count" "stopped: 1" \
-    stopped "$fence" --memory 40 "$intruder" page-tables
+brief=("$fence" --seconds 20)
+check "${who}page tables count" over_limit "${brief[@]}" --memory 40 "$intruder" page-tables
 check_fails "${who}threads are counted" "stopped: more than 256 threads" \
-    "$fence" "$intruder" threads
+    "${brief[@]}" "$intruder" threads
 check_fails "${who}a missing program is reported" "cannot open the program" \
     "$fence" "$TMP/none"
 
