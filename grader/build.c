@@ -53,7 +53,7 @@ static int take_lock(const char *folder, const struct lab *lab)
         usleep(100000);
     }
     free(path);
-    return fd; /* -1: a folder that cannot be written: nobody builds there */
+    return fd; /* -1: in a folder that cannot be written nothing is built */
 }
 
 void build_check(const struct build *b, const char *when)

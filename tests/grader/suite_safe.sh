@@ -96,8 +96,9 @@ check "no result is shown" sh -c "! grep -q Score '$TMP/.during'"
 
 locked() { # WORDS SECONDS OPTION: while the lock is held
     stub lab03 EXITS || return
-    flock "$3" "$BUILD/labs/lab03.lock" sleep "$2" &
-    sleep 0.3
+    rm -f "$TMP/held"
+    flock "$3" "$BUILD/labs/lab03.lock" sh -c "touch '$TMP/held'; sleep $2" &
+    until_there "$TMP/held" || return
     ./grade lab03 -k basic >"$TMP/.during" 2>&1
     wait
     grep -qF "$1" "$TMP/.during"
