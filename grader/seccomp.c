@@ -2,7 +2,7 @@
  *
  * A filter is a small program that the kernel runs at each system call. It sees numbers
  * and arguments, but not memory. So a call whose arguments are in memory is allowed with
- * all of them, or not at all. What is not allowed here fails: `fence --learn` (fence.c)
+ * all of them, or not at all. What is not allowed here fails: `sandboxed --learn` (sandboxed.c)
  * prints which calls a program misses.
  */
 #define _GNU_SOURCE

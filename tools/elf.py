@@ -6,8 +6,8 @@
                      ABSOLUTE, COMMON
     obj.pointers     [(section name, target)]: what .init_array and its like point to
 
-Each object is looked at by itself: a local name of one file hides no outside name of another.
-Anything that is not a complete little-endian 64-bit relocatable object raises Damaged."""
+Objects are looked at one by one: a local name of one file hides no outside name of another.
+What is not a complete little-endian 64-bit relocatable object raises Damaged."""
 import struct
 from collections import namedtuple
 from pathlib import Path

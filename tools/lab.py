@@ -8,7 +8,7 @@ else. Without FILE the sources are FROM/lab03_rmsnorm.
 
 The sources are copied into a private folder (submission.py), translated, compiled and checked
 (scan.py); what the contract declares is isolated (labkit.py) and linked with the grader's
-harness. Every program that reads them runs in build/host/fence: it reads the compiler, the
+harness. Every program that reads them runs in build/host/sandboxed: it reads the compiler, the
 system's headers, common/, the labs' headers and this folder, and has limits of memory, file
 size and time. An older executable is removed first, so that none is graded in its place.
 
@@ -48,7 +48,7 @@ import submission
 from submission import printable
 
 ROOT = Path.cwd()
-FENCE = ROOT / "build/host/fence"
+SANDBOXED = ROOT / "build/host/sandboxed"
 OFFERED = {"wb_status_name", "wb_fail"}  # of wb.h
 # Of one compilation: seconds and MB. The largest source of a solution takes 15 s and 1 GB on
 # the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY are for slow machines.
@@ -142,7 +142,7 @@ class Stopped(Exception):
 
 class Sandbox:
     def __init__(self, source, settings, allow_none):
-        told = subprocess.run([FENCE, "--describe"], capture_output=True, text=True)
+        told = subprocess.run([SANDBOXED, "--describe"], capture_output=True, text=True)
         self.described = told.stdout.strip() if told.returncode == 0 else "off"
         if told.returncode and not (source.trusted or allow_none):
             raise Stopped("this system cannot confine the compiler "
@@ -154,7 +154,7 @@ class Sandbox:
         reads = [source.src, ROOT / "common", *headers, *settings.reads, *sorted(tools)]
         self.seconds, memory = limits(settings.backend)
         self.deadline = time.monotonic() + 5 * self.seconds  # for everything
-        self.command = [str(FENCE), "--compiler", "--write", str(source.made),
+        self.command = [str(SANDBOXED), "--compiler", "--write", str(source.made),
                         *(word for path in reads for word in ("--read", str(path))),
                         "--cpu", str(self.seconds), "--memory", str(memory),
                         "--file", str(FILE_MB)]
@@ -348,7 +348,7 @@ def link(source, settings, sandbox, functions, defined):
 def inputs(source, settings, judged):
     """A hash of everything that decides what is built."""
     sum_of = hashlib.sha256()
-    built = [*settings.harness, adapter(settings, source.lab), *settings.libs, FENCE,
+    built = [*settings.harness, adapter(settings, source.lab), *settings.libs, SANDBOXED,
              *settings.translate, *ROOT.glob("tools/*.py"), *judged]
     for path in sorted([*map(str, built), *(str(to) for _, to in source.files)]):
         if os.path.isfile(path):

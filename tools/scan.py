@@ -62,7 +62,7 @@ FORBIDDEN = [(why, re.compile(rf"(?:{names})\Z")) for why, names in FORBIDDEN]
 
 
 # Everything else that a launcher may call, without leading underscores: mathematics, memory,
-# text for debugging, and what compilers call by themselves.
+# text for debugging, and what compilers call on their own.
 ALLOWED = re.compile(r"""(?:
     (a?(sin|cos|tan)h?|(exp|log)(2|10|1p|m1|b)?|pow|sqrt|cbrt|hypot|fabs|fma|fmin|fmax|fmod|fdim
       |floor|ceil|trunc|rint|nearbyint|round(even)?|l{0,2}r(int|ound)|ldexp|frexp|modf

@@ -82,7 +82,7 @@ def copy_file(path, to, room):
     return len(data)
 
 
-def beside(path):
+def headers_of(path):
     """The headers that belong to a single source: those of its folder, if no other source is
     there to which they could belong."""
     folder = os.path.dirname(path) or "."
@@ -93,7 +93,7 @@ def beside(path):
 
 def chosen(path, known):
     """[(file, name of the copy)] of a source or folder. known: it is a part of this workbook,
-    where a rung's headers lie beside several sources."""
+    where the headers of a rung lie next to several sources."""
     if os.path.islink(path.rstrip("/")):
         raise Refused(f"{printable(path)} is a symbolic link: name the file itself")
     if not os.path.lexists(path):
@@ -108,7 +108,7 @@ def chosen(path, known):
         if not name.endswith(".cu"):
             raise Refused(f"{printable(path)}: neither a .cu file nor a folder with one")
         folder = os.path.dirname(path)
-        headers = beside(path)
+        headers = headers_of(path)
         if known:
             headers = [n for n in sorted(os.listdir(folder)) if re.search(r"\.(cuh|h)\Z", n)]
         pairs = [(path, name if PLAIN.match(name) else "submission.cu")]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The path of the tree: characters that make or a shell would misread are named at once;
+# The path of the tree: characters that make or a shell would misread are named first;
 # letters of any language work.
 . "$(dirname "$0")/../tap.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL

@@ -104,7 +104,7 @@ static void *thread_sleeps(void *unused)
     return unused;
 }
 
-/* Stays alive, also when no more are to be had: whoever counts has to stop it. */
+/* Does not end when no more can be made: what counts threads has to stop it. */
 static _Noreturn void make_threads(int n)
 {
     pthread_attr_t small;
