@@ -1,4 +1,5 @@
-"""elf.py - reads an object file: its sections, its symbols, and what would run before main.
+"""elf.py - reads an object file: its sections, its symbols, and what would run before
+main.
 
     obj = elf.read(path)
     obj.sections     [Section(name, flags, size)], by index
@@ -6,8 +7,8 @@
                      ABSOLUTE, COMMON
     obj.pointers     [(section name, target)]: what .init_array and its like point to
 
-Objects are looked at one by one: a local name of one file hides no outside name of another.
-What is not a complete little-endian 64-bit relocatable object raises Damaged."""
+Objects are looked at one by one: a local name of one file hides no outside name of
+another. What is not a complete little-endian 64-bit relocatable object raises Damaged."""
 import struct
 from collections import namedtuple
 from pathlib import Path

@@ -2,15 +2,16 @@
 
     FILE=path lab.py lab03 --build build/cpu [--from labs] [--out build/cpu]
 
-make calls it, and so does tools/grade_submission. BUILD has the back end and the harness, and
-in labs/settings how to compile; OUT gets labs/lab03, its record labs/lab03.json and nothing
-else. Without FILE the sources are FROM/lab03_rmsnorm.
+make calls it, and so does tools/grade_submission. BUILD has the back end and the harness,
+and in labs/settings how to compile; OUT gets labs/lab03, its record labs/lab03.json and
+nothing else. Without FILE the sources are FROM/lab03_rmsnorm.
 
-The sources are copied into a private folder (submission.py), translated, compiled and checked
-(scan.py); what the contract declares is isolated (labkit.py) and linked with the grader's
-harness. Every program that reads them runs in build/host/sandboxed: it reads the compiler, the
-system's headers, common/, the labs' headers and this folder, and has limits of memory, file
-size and time. An older executable is removed first, so that none is graded in its place.
+The sources are copied into a private folder (submission.py), translated, compiled and
+checked (scan.py); what the contract declares is isolated (labkit.py) and linked with the
+grader's harness. Every program that reads them runs in build/host/sandboxed: it reads the
+compiler, the system's headers, common/, the labs' headers and this folder, and has limits
+of memory, file size and time. An older executable is removed first, so that none is
+graded in its place.
 
 The record:
     lab, backend      lab03_rmsnorm, cpu
@@ -50,10 +51,12 @@ from submission import printable
 ROOT = Path.cwd()
 SANDBOXED = ROOT / "build/host/sandboxed"
 OFFERED = {"wb_status_name", "wb_fail"}  # of wb.h
-# Of one compilation: seconds and MB. The largest source of a solution takes 15 s and 1 GB on
-# the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY are for slow machines.
+# Of one compilation: seconds and MB. The largest source of a solution takes 15 s and 1 GB
+# on the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY are for slow
+# machines.
 LIMITS = {"cpu": (200, 4096), "cuda": (900, 24576)}
-# MB: of any file that a compiler writes, and of the assembly and objects that are checked.
+# MB: of any file that a compiler writes, and of the assembly and objects that are
+# checked.
 FILE_MB, CHECKED_MB = 192, 96
 
 
@@ -69,7 +72,8 @@ def limits(backend):
 
 
 class Settings:
-    """How to compile: build/<backend>/labs/settings, written by make. A line per setting."""
+    """How to compile: build/<backend>/labs/settings, written by make. A line per
+    setting."""
 
     def __init__(self, build):
         for line in Path(build, "labs/settings").read_text().splitlines():
@@ -128,7 +132,8 @@ def lock(out, lab):
 
 
 def prefixes(*programs):
-    """Where compilers are installed that are not the system's: /opt/gcc of /opt/gcc/bin/g++."""
+    """Where compilers are installed that are not the system's: /opt/gcc of
+    /opt/gcc/bin/g++."""
     found = {os.path.dirname(os.path.dirname(os.path.realpath(path)))
              for path in map(shutil.which, programs) if path}
     return found - {"/", "/usr", "/usr/local"}
@@ -179,7 +184,8 @@ class Sandbox:
         return process.returncode, self.clean(said.decode(errors="backslashreplace"))
 
     def clean(self, text):
-        """Messages without control characters, and with paths as the learner knows them."""
+        """Messages without control characters, and with paths as the learner knows
+        them."""
         for folder in (self.folder, self.made, ROOT):
             text = text.replace(f"{folder}/", "")
         return "".join(c if c.isprintable() or c in "\n\t" else "." for c in text)
@@ -212,7 +218,8 @@ def steps(source, settings, name):
     return [[*settings.translate, name, f"{source.made}/", *settings.includes,
              "-d", f"{stem}.o"],
             [*settings.compile, *settings.includes, "-iquote", os.path.dirname(name) or ".",
-             *maps, "-include", ROOT / "common/cpu/include/cuda_runtime.h", *depends, "-x", "c++", "-S",
+             *maps, "-include", ROOT / "common/cpu/include/cuda_runtime.h", *depends,
+             "-x", "c++", "-S",
              source.made / (Path(name).name + ".cpp"), "-o", f"{stem}.s"],
             [settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"]]
 
@@ -366,7 +373,8 @@ def nothing_new(record, program, key):
 
 
 def recorded_files(source, more):
-    """{path: sha256}. A path that is no text cannot be written to JSON: it is left out."""
+    """{path: sha256}. A path that is no text cannot be written to JSON: it is left
+    out."""
     originals = [str(path) for path, _ in source.files if path == printable(path)]
     here = [os.path.relpath(p) if source.trusted else p for p in originals]
     return labkit.hashes([*here, *more])

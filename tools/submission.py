@@ -1,9 +1,11 @@
-"""submission.py - takes a learner's sources into a private folder, where nothing else lies.
+"""submission.py - takes a learner's sources into a private folder, where nothing else
+lies.
 
-What is copied: regular files whose names end in .cu, .cuh or .h, of the folder that was named
-itself. No links, pipes or devices; at most FILES files and BYTES bytes. A stranger's file name
-reaches neither make nor a shell: it is refused unless it consists of letters, digits, `_`, `.`
-and `-`. A single source may have any name; it is then copied as submission.cu."""
+What is copied: regular files whose names end in .cu, .cuh or .h, of the folder that was
+named itself. No links, pipes or devices; at most FILES files and BYTES bytes. A
+stranger's file name reaches neither make nor a shell: it is refused unless it consists of
+letters, digits, `_`, `.` and `-`. A single source may have any name; it is then copied as
+submission.cu."""
 import atexit
 import os
 import re
