@@ -2,7 +2,7 @@
  * not trusted, or a program for the tests. `fence --help` describes the command line.
  *
  * The process that is called waits for a second one, which starts the command, stops it
- * at the limits, and kills what it leaves behind.
+ * at the limits, and kills the processes that it leaves.
  */
 #define _GNU_SOURCE
 #include "orphans.h"
@@ -28,7 +28,7 @@ enum {
     STOPPED = 124,
     FAILED = 125,
     MAX_PATHS = 250,
-    MAX_THREADS = 256, /* of a lab's program; the fence looks from time to time */
+    MAX_THREADS = 256, /* of a lab's program; they are counted every POLL_MS */
     MAX_TASKS = 300,   /* processes and threads, in a cgroup */
     POLL_MS = 20,
 };

@@ -104,7 +104,7 @@ static void *thread_sleeps(void *unused)
     return unused;
 }
 
-/* Stays alive, also when no more are to be had: whoever counts has to stop it. */
+/* Stays alive, also if no more are available: it must be stopped from outside. */
 static _Noreturn void make_threads(int n)
 {
     pthread_attr_t small;
@@ -117,7 +117,7 @@ static _Noreturn void make_threads(int n)
         pause();
 }
 
-static long count_threads(int n) /* fails if n of them are not to be had */
+static long count_threads(int n) /* fails if n of them are not available */
 {
     pthread_t thread;
     for (int i = 0; i < n; i++)

@@ -21,7 +21,7 @@ secret=$TMP/expected
 echo 42 >"$secret"
 shared=/dev/shm/warpbook-test-$$ other=/tmp/warpbook-test-$$
 trap 'rm -rf "$TMP" "$shared" "$other" /tmp/renamed' EXIT
-# PARENT in an attack is the process id of the program's parent: of the fence.
+# PARENT in an attack is the process id of build/host/fence.
 run() { (export EXPECTED=yes && exec "${@/#PARENT/$BASHPID}"); }
 inside() { run "$fence" "$intruder" "$@"; }
 with_gpu() { run "$fence" --gpu "$intruder" "$@"; }
@@ -33,7 +33,7 @@ exits() { # CODE COMMAND...
     [ $got = "$code" ] || { echo "exit code $got, expected $code"; return 1; }
 }
 
-over_limit() { # COMMAND...: stopped by the fence, or by a cgroup before the fence sees it
+over_limit() { # COMMAND...: stopped by build/host/fence, or before that by a cgroup
     "$@" 2>"$TMP/said"
     [ $? = 137 ] || grep "stopped: more than" "$TMP/said"
 }
