@@ -440,14 +440,18 @@ def main():
     a = parser.parse_args()
     a.out = a.out or a.build
     file = os.environ.get("FILE", "")
-    lock(a.out, a.lab)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
     try:
+        lock(a.out, a.lab)
         source = Source(a.lab, a.origin, file)
         source.copy(submission.private_folder())
         build(a, source, Settings(a.build))
-    except (submission.Refused, Stopped) as e:
+    except (submission.Refused, Stopped, OSError) as e:
         for suffix in ("", ".json"):
             Path(a.out, "labs", a.lab + suffix).unlink(missing_ok=True)
+        if isinstance(e, OSError):  # a full disk, a folder that cannot be written
+            labkit.stop(f"{a.lab}: {e.strerror}: {printable(e.filename or '')}")
         labkit.stop(f"FILE={e}" if file and isinstance(e, submission.Refused) else str(e))
     if not a.quiet:
         print(f"{a.lab}: built from {source.shown}; now ./grade {a.lab}")
