@@ -37,6 +37,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -58,6 +59,7 @@ LIMITS = {"cpu": (200, 4096), "cuda": (900, 24576)}
 # MB: of any file that a compiler writes, and of the assembly and objects that are
 # checked.
 FILE_MB, CHECKED_MB = 192, 96
+MANY, LONGEST = 50, 200  # breaches that are told, letters of a name in them
 
 
 def limits(backend):
@@ -101,6 +103,8 @@ class Source:
         self.own = given == f"labs/{self.folder}"
         inside = os.path.join(self.asked, "labs", self.folder)
         if file and os.path.isdir(inside):  # a whole tree was handed in
+            for path in (self.asked, os.path.dirname(inside)):
+                submission.refuse_link(path)
             self.asked, self.trusted, self.own = inside, False, False
         self.shown = printable(self.asked)
         # Messages of the compiler name a file of the workbook as learners know it.
@@ -288,6 +292,10 @@ def not_matching(functions, names, source):
                 "include the header, and use exactly the header's arguments")
 
 
+def too_long(*_):
+    raise Stopped("checking what this compiles to takes too long: stopped")
+
+
 def check_sizes(source):
     made = [path for path in source.made.iterdir() if path.suffix in (".s", ".o")]
     largest = max(made, key=lambda path: path.stat().st_size)
@@ -317,7 +325,9 @@ def check(source, settings, sandbox, functions):
     if not source.trusted:
         found += scan.foreign_sources(files)
     found = list(dict.fromkeys(found))
-    plain = [symbol for symbol, _ in found]
+    if len(found) > MANY:
+        found[MANY:] = [("…", f"and {len(found) - MANY} more")]
+    plain = [symbol[:LONGEST] for symbol, _ in found]
     if found:
         code, text = sandbox.run("c++filt", "-p", *plain)
         plain = text.splitlines() if code == 0 else plain
@@ -401,6 +411,8 @@ def build(a, source, settings):
     program.unlink(missing_ok=True)
     sandbox = Sandbox(source, settings, a.no_sandbox)
     compile_all(source, settings, sandbox)
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(2 * sandbox.seconds)
     names, found, files = check(source, settings, sandbox, functions)
     defined = [f for f in functions if f in names]
     missing = [f for f in functions if f not in names]

@@ -2,7 +2,8 @@
 lies.
 
 What is copied: regular files whose names end in .cu, .cuh or .h, of the folder that was
-named itself. No links, pipes or devices; at most FILES files and BYTES bytes. A
+named itself. No links, pipes or devices; at most FILES files and BYTES bytes. Hidden
+files, such as the ._x.cu and .#x.cu of other systems and editors, are left out. A
 stranger's file name reaches neither make nor a shell: it is refused unless it consists of
 letters, digits, `_`, `.` and `-`. A single source may have any name; it is then copied as
 submission.cu."""
@@ -18,7 +19,7 @@ from pathlib import Path
 
 FILES, BYTES = 32, 4 << 20
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
-SOURCE = re.compile(r".*\.(cu|cuh|h)\Z", re.DOTALL)
+SOURCE = re.compile(r"[^.].*\.(cu|cuh|h)\Z", re.DOTALL)
 
 
 class Refused(Exception):
@@ -93,11 +94,15 @@ def headers_of(path):
     return [n for n in sorted(names) if not n.endswith(".cu")] if alone else []
 
 
+def refuse_link(path):
+    if os.path.islink(path.rstrip("/")):
+        raise Refused(f"{printable(path)} is a symbolic link: name the file itself")
+
+
 def chosen(path, known):
     """[(file, name of the copy)] of a source or folder. known: it is a part of this workbook,
     where the headers of a rung lie next to several sources."""
-    if os.path.islink(path.rstrip("/")):
-        raise Refused(f"{printable(path)} is a symbolic link: name the file itself")
+    refuse_link(path)
     if not os.path.lexists(path):
         raise Refused(f"{printable(path)}: no such file or folder")
     if os.path.isdir(path):
