@@ -127,7 +127,8 @@ def lock(out, lab):
     started, said = time.monotonic(), False
     while True:
         try:
-            return fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return os.utime(held)  # for ./grade, which takes the latest build
         except BlockingIOError:
             if not said and time.monotonic() - started > 1:
                 print(f"{lab}: waiting for another make or ./grade in {out}", file=sys.stderr)
