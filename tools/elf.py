@@ -1,4 +1,5 @@
-"""elf.py - reads an object file: its sections, its symbols, and what would run before main.
+"""elf.py - reads an object file: its sections, its symbols, and what would run before
+main.
 
     obj = elf.read(path)
     obj.sections     [Section(name, flags, size)], by index
@@ -6,8 +7,8 @@
                      ABSOLUTE, COMMON
     obj.pointers     [(section name, target)]: what .init_array and its like point to
 
-Each object is looked at by itself: a local name of one file hides no outside name of another.
-Anything that is not a complete little-endian 64-bit relocatable object raises Damaged."""
+Objects are looked at one by one: a local name of one file hides no outside name of
+another. What is not a complete little-endian 64-bit relocatable object raises Damaged."""
 import struct
 from collections import namedtuple
 from pathlib import Path
@@ -71,26 +72,17 @@ class Object:
 
     def read_pointers(self):
         found = []
+        functions = {(s.section, s.value): s.name for s in self.symbols if s.kind == FUNCTION}
         for s in self.sections:
             place = self.sections[s.info].name if s.info < len(self.sections) else ""
             if s.kind == RELA and place.startswith(POINTERS):
                 for at in range(s.offset, s.offset + s.size, 24):
                     _, info, addend = self.unpack("<QQq", at)
-                    found.append((place, self.target(self.symbols[info >> 32], addend)))
+                    found.append((place, target(functions, self.symbols[info >> 32], addend)))
             elif s.name.startswith(POINTERS) and s.kind != RELA and s.size:
                 found.append((s.name, None))  # stays None unless a relocation names it
         named = {place for place, target in found if target}
         return [(place, target) for place, target in found if target or place not in named]
-
-    def target(self, symbol, addend):
-        """The function that a relocation means, also if it is a section and an offset."""
-        if symbol.name:
-            return symbol.name
-        for s in self.symbols:
-            if (s.kind == FUNCTION and s.section == symbol.section
-                    and s.value == symbol.value + addend):
-                return s.name
-        return "a function without a name"
 
     def undefined(self):
         return {s.name for s in self.symbols if s.section == UNDEFINED and s.name}
@@ -102,6 +94,12 @@ class Object:
         """Templates and inline functions, which other objects may define too."""
         return {s.name for s in self.symbols
                 if s.bind not in (LOCAL, GLOBAL) and s.section != UNDEFINED}
+
+
+def target(functions, symbol, addend):
+    """The function that a relocation means, also if it is a section and an offset."""
+    at = symbol.section, symbol.value + addend
+    return symbol.name or functions.get(at) or "a function without a name"
 
 
 def read(path):
