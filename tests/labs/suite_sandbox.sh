@@ -73,7 +73,8 @@ others=("memory-of PARENT" "environment-of PARENT" "maps-of PARENT" "kill PARENT
     "schedule PARENT" "schedule 0" "batch" "attributes PARENT" "attributes 0" \
     "affinity PARENT" "priority PARENT" "own-priority" "io-priority PARENT" \
     "io-priority 0" "limit-of PARENT" "subreaper" "traceable")
-starts=("before-main" "fork" "vfork" "clone3" "exec" "exec-again" "system")
+starts=("before-main" "fork" "vfork" "clone3" "exec" "exec-again" "exec-path" \
+    "system")
 more=("internet" "connect" "io_uring" "outlive" "set-limit" "namespace" "inotify" \
     "memfd-secret" "shm" "msg" "sem" "mq" "new-call")
 # of these a GPU driver needs some
