@@ -33,11 +33,13 @@
 #include "util.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Limits: CPU seconds of a case, wall clock of a case and of the whole grade. */
@@ -316,9 +318,19 @@ static const char *choose_sandbox(const struct build *b, const struct options *o
     return text_of("%s; graded nevertheless (--no-sandbox)", all);
 }
 
+/* If the grade fails, no result of an earlier one may stay there. */
+static void forget(const char *path)
+{
+    struct stat st;
+    if (path && stat(path, &st) == 0 && S_ISREG(st.st_mode) && truncate(path, 0) != 0)
+        fatal(EXIT_NOT_BUILT, "cannot write %s: %s", path, strerror(errno));
+}
+
 static int grade(const struct lab *lab, const struct options *o)
 {
     struct build build;
+    forget(o->json);
+    forget(o->junit);
     build_open(&build, o->folder, lab);
     struct report r = {
         .lab = lab,

@@ -147,6 +147,20 @@ static _Noreturn void fill_page_tables(void)
         pause();
 }
 
+/* The process goes on without its first thread, whose memory the kernel shows as none. */
+static void *second_thread(void *unused)
+{
+    (void)unused;
+    fill_page_tables();
+}
+static _Noreturn void end_first_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, second_thread, NULL) != 0) exit(2);
+    for (;;)
+        syscall(SYS_exit, 0);
+}
+
 /* Three processes, each with half of what one may have: only a cgroup counts the sum. */
 static long three_processes(size_t bytes)
 {
@@ -188,6 +202,7 @@ static long memory_attack(const char *what)
     if (IS("400-threads")) return count_threads(400);
     if (IS("three-processes")) return three_processes(150 * mb);
     if (IS("page-tables")) fill_page_tables();
+    if (IS("first-thread")) end_first_thread();
     if (IS("memfd")) return syscall(SYS_memfd_create, "m", 0);
     if (IS("memfd-secret")) return syscall(447, 0);
     if (IS("shared-memory")) return map(mb, MAP_SHARED | MAP_ANONYMOUS, -1);

@@ -104,6 +104,8 @@ check_says "${who}so are a compiler's addresses, shared ones too" "held: Cannot"
 brief=("$sandboxed" --seconds 20)
 check "${who}page tables count" over_limit \
     "${brief[@]}" --memory 40 "$intruder" page-tables
+check "${who}so is what is left when the first thread has ended" over_limit \
+    "${brief[@]}" --memory 40 "$intruder" first-thread
 check_fails "${who}threads are counted" "stopped: more than 256 threads" \
     "${brief[@]}" "$intruder" threads
 check_fails "${who}a missing program is reported" "cannot open the program" \
