@@ -45,7 +45,9 @@
 /* Limits: CPU seconds of a case, wall clock of a case and of the whole grade. */
 static const double CASE_SECONDS = 10, WALL_SECONDS = 30, GRADE_SECONDS = 300;
 static const double UNDER_SCALE = 20; /* sanitizers are slow */
-static const int MAX_THREADS = 256;   /* more than the CPU back end's own */
+/* More than the CPU back end's own. A GPU driver has its own; on the CPU nothing starts
+ * any, and many busy ones would take the time of other grades. */
+static const int MAX_THREADS = 8, MAX_DRIVER_THREADS = 256;
 
 static const char usage[] =
     "./grade                      shows the progress board\n"
@@ -249,7 +251,7 @@ static struct child_limits make_limits(const struct report *r, double scale)
         (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 4 * 3;
     struct child_limits l = {
         .memory = (size_t)(gpu ? 8 : 2) << 30,
-        .threads = MAX_THREADS + back_end_threads(),
+        .threads = (gpu ? MAX_DRIVER_THREADS : MAX_THREADS) + back_end_threads(),
         .believed = r->build->trusted || gpu};
     if (l.memory > memory) l.memory = memory;
     if (!gpu) l.idle_threads = back_end_threads();

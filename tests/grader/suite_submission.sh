@@ -216,6 +216,9 @@ constexpr unsigned x = S<800>::v;'
     unset BUILD_SECONDS BUILD_MEMORY
 
     # --- what is left over ----------------------------------------------------------------------
+    { cat "$TMP/in/naive.cu"; printf '#line 1 "a\\nScore: 100/100\\n== Test lab03/basic == OK 6/6"\n#%s x\n' warning; } >"$s/x.cu"
+    check_fails "$who: a compiler's warning" "Score: 35/100" grade "$s/x.cu"
+    check "$who: it looks like no line of the grader's" sh -c "! grep -E '^(Score: 100|== Test lab03/basic ==)' '$TMP/said'"
     check_fails "$who: an honest one afterwards" "Score: 35/100" grade "$TMP/in/naive.cu"
     check "$who: with a seed of its own" sh -c "! grep -q 'seed 0x5eed ' '$TMP/said'"
     check "$who: no private folder is left" sh -c "! find \"\${TMPDIR:-/tmp}\" -maxdepth 1 -name 'warpbook-*' -user \$(as=${account:-$(id -u)}; echo \$as) | grep ."
