@@ -9,6 +9,7 @@
 #include "calls.h"
 
 #include "process.h"
+#include "sha256.h"
 #include "util.h"
 #include "variant.h"
 
@@ -38,9 +39,18 @@ void calls_free(struct calls *s)
 
 /* --- seeded choices ----------------------------------------------------------------- */
 
-static uint64_t order_seed(uint64_t seed, uint32_t i) /* never 0, the natural order */
+/* Never 0, the natural order. The program learns these numbers, and must not be able to
+ * compute the seed from them: it would know the data of the cases that follow. */
+static uint64_t order_seed(uint64_t seed, uint32_t i)
 {
-    return (seed * 0x9E3779B97F4A7C15u + i * 0xBF58476D1CE4E5B9u) | 1;
+    struct sha256 s;
+    char hex[65];
+    sha256_start(&s);
+    sha256_add(&s, &seed, sizeof seed);
+    sha256_add(&s, &i, sizeof i);
+    sha256_hex(&s, hex);
+    hex[16] = 0;
+    return strtoull(hex, NULL, 16) | 1;
 }
 
 /* The numbers [0, ORDERS) in a seeded sequence: no call tells which ones follow. */

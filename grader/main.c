@@ -33,17 +33,21 @@
 #include "util.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Limits: CPU seconds of a case, wall clock of a case and of the whole grade. */
 static const double CASE_SECONDS = 10, WALL_SECONDS = 30, GRADE_SECONDS = 300;
 static const double UNDER_SCALE = 20; /* sanitizers are slow */
-static const int MAX_THREADS = 256;   /* more than the CPU back end's own */
+/* More than the CPU back end's own. A GPU driver has its own; on the CPU nothing starts
+ * any, and many busy ones would take the time of other grades. */
+static const int MAX_THREADS = 8, MAX_DRIVER_THREADS = 256;
 
 static const char usage[] =
     "./grade                      shows the progress board\n"
@@ -247,7 +251,7 @@ static struct child_limits make_limits(const struct report *r, double scale)
         (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 4 * 3;
     struct child_limits l = {
         .memory = (size_t)(gpu ? 8 : 2) << 30,
-        .threads = MAX_THREADS + back_end_threads(),
+        .threads = (gpu ? MAX_DRIVER_THREADS : MAX_THREADS) + back_end_threads(),
         .believed = r->build->trusted || gpu};
     if (l.memory > memory) l.memory = memory;
     if (!gpu) l.idle_threads = back_end_threads();
@@ -316,9 +320,19 @@ static const char *choose_sandbox(const struct build *b, const struct options *o
     return text_of("%s; graded nevertheless (--no-sandbox)", all);
 }
 
+/* If the grade fails, no result of an earlier one may stay there. */
+static void forget(const char *path)
+{
+    struct stat st;
+    if (path && stat(path, &st) == 0 && S_ISREG(st.st_mode) && truncate(path, 0) != 0)
+        fatal(EXIT_NOT_BUILT, "cannot write %s: %s", path, strerror(errno));
+}
+
 static int grade(const struct lab *lab, const struct options *o)
 {
     struct build build;
+    forget(o->json);
+    forget(o->junit);
     build_open(&build, o->folder, lab);
     struct report r = {
         .lab = lab,

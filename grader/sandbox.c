@@ -145,5 +145,6 @@ int sandbox_exec(
     if (seccomp_available() ? restrict_calls(box) != 0 : !box->partly) return -1;
     *step = "start the program";
     if (box->profile == PROFILE_COMPILER) return execve(box->program, argv, envp);
-    return (int)syscall(SYS_execveat, PROGRAM_FD, "", argv, envp, AT_EMPTY_PATH);
+    return (int)syscall(
+        SYS_execveat, PROGRAM_FD, start_path(), argv, envp, AT_EMPTY_PATH);
 }

@@ -4,10 +4,14 @@
 #include "sandbox.h"
 
 /* The program is opened as this descriptor and started through it. The number is above
- * the limit that the program runs under, so no later descriptor can have it: the
- * filter allows "execveat of this descriptor", which permits the first start and
- * nothing after it. */
+ * the limit that the program runs under, so no later descriptor can have it. */
 enum { PROGRAM_FD = 1000, MAX_FDS = 512 };
+
+/* The empty path of execveat, at a random address: the filter allows execveat with this
+ * pointer only. That permits the first start and nothing after it, because a descriptor
+ * alone would not matter to an absolute path, and the new program cannot guess the
+ * address. NULL, with errno set: no memory. */
+const char *start_path(void);
 
 bool seccomp_available(void);
 /* Leaves the calls that programs of this profile use. Others fail: EPERM, or ENOSYS for

@@ -2,30 +2,48 @@
 #define _GNU_SOURCE
 #include "usage.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Page tables count: reading a large mapping that was never written needs no other
- * memory. */
-static bool read_status(pid_t pid, struct usage *u)
+ * memory. true: it has memory, so it has not ended. */
+static bool read_status(const char *path, struct usage *u)
 {
     static const char *const sizes[] = {"VmRSS:", "VmSwap:", "VmPTE:"};
-    char path[64], line[256], name[64];
+    char line[256], name[64];
     size_t value;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    bool alive = false;
     FILE *f = fopen(path, "re");
-    if (!f) return false;
     u->threads = 0, u->memory = 0;
-    while (fgets(line, sizeof line, f)) {
+    while (f && fgets(line, sizeof line, f)) {
         if (sscanf(line, "%63s %zu", name, &value) != 2) continue;
         if (!strcmp(name, "Threads:")) u->threads = (int)value;
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            if (!strcmp(name, sizes[i])) u->memory += value << 10;
+            if (!strcmp(name, sizes[i])) u->memory += value << 10, alive = true;
     }
-    fclose(f);
-    return u->threads > 0;
+    if (f) fclose(f);
+    return alive;
+}
+
+/* The first thread speaks for all, unless it alone has ended: then any other does. */
+static bool read_process(pid_t pid, struct usage *u)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    bool alive = read_status(path, u);
+    if (alive || u->threads < 2) return u->threads > 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *e; tasks && !alive && (e = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/%d/task/%.20s/status", (int)pid, e->d_name);
+        alive = e->d_name[0] != '.' && read_status(path, u);
+    }
+    if (tasks) closedir(tasks);
+    if (!alive) u->threads = 1; /* it is ending */
+    return true;
 }
 
 bool usage_read(pid_t pid, const struct cgroup *g, struct usage *u)
@@ -33,7 +51,7 @@ bool usage_read(pid_t pid, const struct cgroup *g, struct usage *u)
     clockid_t clock;
     struct timespec t;
     size_t tasks;
-    if (!read_status(pid, u)) {
+    if (!read_process(pid, u)) {
         if (!cgroup_read(g, &tasks, &u->memory)) return false;
         u->threads = (int)tasks;
     }
@@ -46,7 +64,7 @@ const char *usage_unreadable(void)
 {
     struct usage u;
     struct cgroup g;
-    if (read_status(getpid(), &u)) return NULL;
+    if (read_process(getpid(), &u)) return NULL;
     if (cgroup_make(&g, 1, 0)) {
         cgroup_remove(&g);
         return NULL;

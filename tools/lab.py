@@ -189,10 +189,12 @@ class Sandbox:
         return process.returncode, self.clean(said.decode(errors="backslashreplace"))
 
     def clean(self, text):
-        """Messages without control characters, and with paths as the learner knows
-        them."""
+        """Messages without control characters, and with paths as the learner knows them. A
+        name given by #line can have line ends: no line may look like one of the
+        grader's."""
         for folder in (self.folder, self.made, ROOT):
             text = text.replace(f"{folder}/", "")
+        text = re.sub(r"(?m)^(?===|Score|seed|contract breach)", ": ", text)
         return "".join(c if c.isprintable() or c in "\n\t" else "." for c in text)
 
     def tool(self, *command, reads=()):

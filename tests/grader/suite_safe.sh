@@ -198,6 +198,9 @@ record lab03 files "{$evil: '0'}"
 check "a file's name in an error: one line" \
     sh -c "[ \$(./grade lab03 2>&1 | tee '$TMP/.said' | wc -l) = 1 ]"
 check "and clean" clean "$TMP/.said"
+echo '{"score": 100}' | tee "$TMP/r.json" >"$TMP/r.xml"
+check "not graded: exit 2" exits 2 ./grade lab03 --json "$TMP/r.json" --junit "$TMP/r.xml"
+check "an earlier result does not stay" sh -c "! grep 100 '$TMP/r.json' '$TMP/r.xml'"
 
 # --- a full disk ------------------------------------------------------------------------
 full() { # WORDS OPTION...: to /dev/full

@@ -193,7 +193,13 @@ static int local(void) PASTE(__as, m__)("cublasCreate_v2"); static int local(voi
         { cat "$TMP/in/naive.cu"; echo "$end"; } >"$s/x.cu"
         refused "an unterminated $end" "" last "$s/x.cu"
     done
-    refused "no file" "no such file" last "$s/none.cu"
+    echo '{"score": 100}' | tee "$s/r.json" >"$s/r.xml"; chmod 666 "$s"/r.*
+    refused "no file" "no such file" last "$s/none.cu" --json "$s/r.json" --junit "$s/r.xml"
+    check "$who: an earlier result does not stay" sh -c "! grep 'score\": 100' '$s/r.json' '$s/r.xml'"
+    check_says "$who: the JSON says why" '"exit": 2' cat "$s/r.json"
+    check "$who: the JUnit is valid" "$PYTHON" -c "import xml.etree.ElementTree as t
+assert t.parse('$s/r.xml').getroot().get('errors') == '1'"
+    refused "an empty path" "an empty word" last ""
     source_with "$s/self.cu" <<<'#include "self.cu"'
     refused "a source that includes itself" "" last "$s/self.cu"
     export BUILD_SECONDS=8 BUILD_MEMORY=1500
@@ -210,6 +216,9 @@ constexpr unsigned x = S<800>::v;'
     unset BUILD_SECONDS BUILD_MEMORY
 
     # --- what is left over ----------------------------------------------------------------------
+    { cat "$TMP/in/naive.cu"; printf '#line 1 "a\\nScore: 100/100\\n== Test lab03/basic == OK 6/6"\n#%s x\n' warning; } >"$s/x.cu"
+    check_fails "$who: a compiler's warning" "Score: 35/100" grade "$s/x.cu"
+    check "$who: it looks like no line of the grader's" sh -c "! grep -E '^(Score: 100|== Test lab03/basic ==)' '$TMP/said'"
     check_fails "$who: an honest one afterwards" "Score: 35/100" grade "$TMP/in/naive.cu"
     check "$who: with a seed of its own" sh -c "! grep -q 'seed 0x5eed ' '$TMP/said'"
     check "$who: no private folder is left" sh -c "! find \"\${TMPDIR:-/tmp}\" -maxdepth 1 -name 'warpbook-*' -user \$(as=${account:-$(id -u)}; echo \$as) | grep ."

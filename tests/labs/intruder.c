@@ -72,6 +72,14 @@ static long exec_again(void) /* starts a program through an open descriptor */
     return syscall(SYS_execveat, 1000, "", none, none, AT_EMPTY_PATH);
 }
 
+static long exec_path(void) /* an absolute path: the descriptor does not matter */
+{
+    char *none[] = {NULL};
+    const char *loader = "/lib64/ld-linux-x86-64.so.2";
+    if (access(loader, F_OK) != 0) loader = "/lib/ld-linux-aarch64.so.1";
+    return syscall(SYS_execveat, 1000, loader, none, none, AT_EMPTY_PATH);
+}
+
 /* The socket has an abstract name, like the one that CUDA's driver binds. */
 static long connect_to_itself(void)
 {
@@ -139,6 +147,20 @@ static _Noreturn void fill_page_tables(void)
         pause();
 }
 
+/* The process goes on without its first thread, whose memory the kernel shows as none. */
+static void *second_thread(void *unused)
+{
+    (void)unused;
+    fill_page_tables();
+}
+static _Noreturn void end_first_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, second_thread, NULL) != 0) exit(2);
+    for (;;)
+        syscall(SYS_exit, 0);
+}
+
 /* Three processes, each with half of what one may have: only a cgroup counts the sum. */
 static long three_processes(size_t bytes)
 {
@@ -180,6 +202,7 @@ static long memory_attack(const char *what)
     if (IS("400-threads")) return count_threads(400);
     if (IS("three-processes")) return three_processes(150 * mb);
     if (IS("page-tables")) fill_page_tables();
+    if (IS("first-thread")) end_first_thread();
     if (IS("memfd")) return syscall(SYS_memfd_create, "m", 0);
     if (IS("memfd-secret")) return syscall(447, 0);
     if (IS("shared-memory")) return map(mb, MAP_SHARED | MAP_ANONYMOUS, -1);
@@ -288,6 +311,7 @@ static long process_attack(const char *what, pid_t pid)
     if (IS("namespace")) return syscall(SYS_unshare, CLONE_NEWUSER);
     if (IS("exec")) return execve("/usr/lib64/ld-linux-x86-64.so.2", none, none);
     if (IS("exec-again")) return exec_again();
+    if (IS("exec-path")) return exec_path();
     if (IS("system")) return system("true") == 0 ? 0 : -1;
     if (IS("new-call")) return syscall(1000);
     return schedule_attack(what, pid);

@@ -73,7 +73,8 @@ others=("memory-of PARENT" "environment-of PARENT" "maps-of PARENT" "kill PARENT
     "schedule PARENT" "schedule 0" "batch" "attributes PARENT" "attributes 0" \
     "affinity PARENT" "priority PARENT" "own-priority" "io-priority PARENT" \
     "io-priority 0" "limit-of PARENT" "subreaper" "traceable")
-starts=("before-main" "fork" "vfork" "clone3" "exec" "exec-again" "system")
+starts=("before-main" "fork" "vfork" "clone3" "exec" "exec-again" "exec-path" \
+    "system")
 more=("internet" "connect" "io_uring" "outlive" "set-limit" "namespace" "inotify" \
     "memfd-secret" "shm" "msg" "sem" "mq" "new-call")
 # of these a GPU driver needs some
@@ -103,6 +104,8 @@ check_says "${who}so are a compiler's addresses, shared ones too" "held: Cannot"
 brief=("$sandboxed" --seconds 20)
 check "${who}page tables count" over_limit \
     "${brief[@]}" --memory 40 "$intruder" page-tables
+check "${who}so is what is left when the first thread has ended" over_limit \
+    "${brief[@]}" --memory 40 "$intruder" first-thread
 check_fails "${who}threads are counted" "stopped: more than 256 threads" \
     "${brief[@]}" "$intruder" threads
 check_fails "${who}a missing program is reported" "cannot open the program" \
