@@ -10,6 +10,10 @@ override FILE := $(value FILE)
 export FILE
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
+# Before anything runs, make help included.
+BAD_PATH := $(shell tools/check_path.sh)
+$(if $(BAD_PATH),$(error $(BAD_PATH)))
+
 include mk/toolchain.mk       # back end, compilers, flags; sources become objects and programs
 include mk/setup.mk           # what is missing on this computer
 include mk/labs.mk            # lab03, grade, starters; which kernels the programs run

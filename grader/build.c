@@ -43,8 +43,7 @@ static void check_fresh(const struct build *b, const struct lab *lab)
 static int take_lock(const char *folder, const struct lab *lab)
 {
     char *path = text_of("%s/labs/%s.lock", folder, lab->name);
-    int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0) fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     for (int tenths = 0; fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0; tenths++) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             fatal(EXIT_NOT_BUILT, "cannot lock %s: %s", path, strerror(errno));
@@ -53,7 +52,7 @@ static int take_lock(const char *folder, const struct lab *lab)
         usleep(100000);
     }
     free(path);
-    return fd; /* -1: a folder that cannot be written: nobody builds there */
+    return fd; /* -1: it was never built; the hash is checked in any case */
 }
 
 void build_check(const struct build *b, const char *when)

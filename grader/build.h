@@ -14,7 +14,7 @@ struct build {
     bool own;       /* built from labs/: a pass counts. With FILE= or FROM= it does not */
     bool trusted;   /* sources of this tree: labs/ or solutions/ */
     json_t *record; /* files, defined, missing, breaches */
-    int lock;       /* held until build_close, so that nobody builds meanwhile; or -1 */
+    int lock;       /* held until build_close, so that it is not built again; or -1 */
 };
 
 /* Waits while the lab is being built. Not built or stale: fatal, exit code 2. */

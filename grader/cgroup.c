@@ -51,7 +51,7 @@ static bool own_cgroup(const char *controller, char path[512])
     return found;
 }
 
-/* An empty cgroup is left if a grader was killed. One with processes cannot be removed. */
+/* An empty cgroup is left if a grader was killed. One with processes stays. */
 static void remove_old(const char *parent)
 {
     char path[600];

@@ -7,7 +7,7 @@
  *     calls.c, variant.c            the calls of one case, and on which data
  *     child.c, talk.c, crash.c      asks the executable for one call at a time
  *     process.c, usage.c, cgroup.c, orphans.c   starts it, ends it, measures what it uses
- *     sandbox.c, landlock.c, seccomp.c   what it may not do (fence.c: for any command)
+ *     sandbox.c, landlock.c, seccomp.c   what it may not do (sandboxed.c: any command)
  *     under.c                       a sanitizer that it runs under
  *     judge.c, compare.c, writes.c  the verdict: calls, values, other memory
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why

@@ -7,6 +7,7 @@
  *                                                               programs of the system
  *   files to write    none               the GPU's device       below `writable`
  *                                        nodes
+ *   modes, times      no                 no                     no
  *   starts programs   no                 no                     those of the system
  *   shared memory     no                 yes                    mappings
  *   sockets           no                 local, no connect      no

@@ -2,7 +2,7 @@
  *
  * A filter is a small program that the kernel runs at each system call. It sees numbers
  * and arguments, but not memory. So a call whose arguments are in memory is allowed with
- * all of them, or not at all. What is not allowed here fails: `fence --learn` (fence.c)
+ * all of them, or not at all. What is not allowed here fails: `sandboxed --learn` (sandboxed.c)
  * prints which calls a program misses.
  */
 #define _GNU_SOURCE
@@ -55,16 +55,17 @@ static const uint16_t basic[] = {
 };
 
 /* What compilers, linkers, binutils and a shell between them use too. No call leaves the
- * process group, so that killing the group ends them all. Landlock does not guard the mode
- * and the times of files, so none may be changed: a linked program is not executable. */
+ * process group, so that killing the group ends them all. Landlock does not guard the
+ * mode and the times of files, so none may be changed: a linked program is not
+ * executable. */
 static const uint16_t compiler[] = {
     SYS_execve, SYS_wait4, SYS_waitid, SYS_pipe2, SYS_dup, SYS_dup3, SYS_pselect6,
-    SYS_readlinkat, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_mkdirat,
-    SYS_ftruncate, SYS_fallocate, SYS_fadvise64, SYS_pwrite64, SYS_copy_file_range, SYS_sendfile, SYS_flock, SYS_fsync,
-    SYS_fdatasync, SYS_mmap, SYS_msync, SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_umask,
-    SYS_statfs, SYS_fstatfs, SYS_getppid, SYS_getpgid, SYS_getgroups, SYS_getresuid,
-    SYS_getresgid, SYS_sched_get_priority_min, SYS_sched_get_priority_max,
-    SYS_sched_getscheduler, SYS_sched_getparam,
+    SYS_readlinkat, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_mkdirat, SYS_ftruncate,
+    SYS_fallocate, SYS_fadvise64, SYS_pwrite64, SYS_copy_file_range, SYS_sendfile,
+    SYS_flock, SYS_fsync, SYS_fdatasync, SYS_mmap, SYS_msync, SYS_getcwd, SYS_chdir,
+    SYS_fchdir, SYS_umask, SYS_statfs, SYS_fstatfs, SYS_getppid, SYS_getpgid,
+    SYS_getgroups, SYS_getresuid, SYS_getresgid, SYS_sched_get_priority_min,
+    SYS_sched_get_priority_max, SYS_sched_getscheduler, SYS_sched_getparam,
 #ifdef __x86_64__
     SYS_fork, SYS_vfork, SYS_pipe, SYS_dup2, SYS_readlink, SYS_creat, SYS_unlink,
     SYS_rename, SYS_mkdir, SYS_rmdir, SYS_poll, SYS_select, SYS_getpgrp, SYS_alarm

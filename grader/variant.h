@@ -1,4 +1,4 @@
-/* variant.h - lawful inputs that nobody has seen before: data A, changed a little. */
+/* variant.h - new but lawful inputs: data A, changed a little. */
 #ifndef VARIANT_H
 #define VARIANT_H
 #include "data.h"

@@ -47,7 +47,7 @@ $(B)/labs/settings: FORCE
 	@mkdir -p $(@D)
 	@[ "$$LAB_SETTINGS" = "$$(cat $@ 2>/dev/null)" ] || printf '%s\n' "$$LAB_SETTINGS" >$@
 
-grader: $(B)/labs/settings $(FENCE) $(GRADER) $(HARNESS) $(BACKEND_LIBS) $(CU_TOOLS) \
+grader: $(B)/labs/settings $(SANDBOXED) $(GRADER) $(HARNESS) $(BACKEND_LIBS) $(CU_TOOLS) \
         $(LABS:%=$(B)/objects/grader/adapters/%.o) | setup  ##+ develop: the grader, and what labs are built with
 
 show-backend:
@@ -62,7 +62,7 @@ grade:  ## learn: build and grade every lab (FROM=solutions: the solutions)
 	done; exit $$worst
 
 # --- the grader -------------------------------------------------------------------------
-$(GRADER): $(call objects,$(filter-out %/harness.c %/fence.c,$(wildcard grader/*.c)) \
+$(GRADER): $(call objects,$(filter-out %/harness.c %/sandboxed.c,$(wildcard grader/*.c)) \
                           $(addprefix common/,safetensors.c file.c sha256.c wb.c))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lm

@@ -58,6 +58,6 @@ ops-data: $(OPS_DATA)/names  ##+ develop: expected results of the common ops, fo
 $(B)/tests/labs/%: $(B)/objects/tests/labs/%.o
 	$(LINK)
 
-TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(FENCE) $(addprefix $(B)/tests/labs/,intruder old_kernel) \
+TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(SANDBOXED) $(addprefix $(B)/tests/labs/,intruder old_kernel) \
                  $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
 .PHONY: examples test check test-programs test-gpu compile-archs list-labs list-tests ops-data

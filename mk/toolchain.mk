@@ -48,7 +48,6 @@ known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2
 # -fno-gnu-unique: labs with equal template names must stay separate (see mk/labs.mk).
 # -fstack-clash-protection: a large local array meets the guard page of a thread's stack.
 # Never -ffast-math: masks are -INFINITY, and it removes every NaN check.
-FENCE := build/host/fence
 CPU_TARGET ?= native
 TRANSLATE := build/host/translate
 CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing \
@@ -108,8 +107,8 @@ $(TRANSLATE): $(wildcard common/cpu/translate/*.[ch]) | setup
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -D_GNU_SOURCE $(filter %.c,$^) -o $@
 
 # The sandbox as a command: for compiling sources that are not trusted, and for the tests.
-FENCE := build/host/fence
-$(FENCE): $(wildcard $(addprefix grader/,$(foreach f,fence sandbox landlock seccomp orphans usage cgroup,$(f).[ch]))) | setup
+SANDBOXED := build/host/sandboxed
+$(SANDBOXED): $(wildcard $(addprefix grader/,$(foreach f,sandboxed sandbox landlock seccomp orphans usage cgroup,$(f).[ch]))) | setup
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra $(filter %.c,$^) -o $@
 

@@ -1,4 +1,5 @@
-"""elf.py - reads an object file: its sections, its symbols, and what would run before main.
+"""elf.py - reads an object file: its sections, its symbols, and what would run before
+main.
 
     obj = elf.read(path)
     obj.sections     [Section(name, flags, size)], by index
@@ -7,8 +8,8 @@
     obj.touches(f)   what the code of a function refers to
     obj.pointers     [(section name, target)]: what .init_array and its like point to
 
-Each object is looked at by itself: a local name of one file hides no outside name of another.
-Anything that is not a complete little-endian 64-bit relocatable object raises Damaged."""
+Objects are looked at one by one: a local name of one file hides no outside name of
+another. What is not a complete little-endian 64-bit relocatable object raises Damaged."""
 import struct
 from collections import namedtuple
 from pathlib import Path
@@ -73,7 +74,8 @@ class Object:
 
     def read_pointers(self):
         found = []
-        functions = {(s.section, s.value): s.name for s in self.symbols if s.kind == FUNCTION}
+        functions = {(s.section, s.value): s.name
+                     for s in self.symbols if s.kind == FUNCTION}
         for s in self.sections:
             place = self.sections[s.info].name if s.info < len(self.sections) else ""
             if s.kind == RELA and place.startswith(POINTERS):

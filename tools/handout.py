@@ -7,8 +7,8 @@ from pathlib import Path
 
 import labkit
 
-# Kernels that score (the tests' own and the benchmark's), attacks on the grader, and pages
-# for those who teach or change the workbook.
+# Kernels that score (the tests' own and the benchmark's), attacks on the grader, and
+# pages for those who teach or change the workbook.
 LEFT_OUT = ("solutions/", "tests/", "bench/cpu_kernels.", "tools/container/", ".ci/",
             "docs/instructor.md", "docs/add-a-lab.md", "CONTRIBUTING.md")
 BUT = ("tests/recurrentgemma/tiny/",)  # a model of random weights, to try the program with

@@ -2,15 +2,16 @@
 
     FILE=path lab.py lab03 --build build/cpu [--from labs] [--out build/cpu]
 
-make calls it, and so does tools/grade_submission. BUILD has the back end and the harness, and
-in labs/settings how to compile; OUT gets labs/lab03, its record labs/lab03.json and nothing
-else. Without FILE the sources are FROM/lab03_rmsnorm.
+make calls it, and so does tools/grade_submission. BUILD has the back end and the harness,
+and in labs/settings how to compile; OUT gets labs/lab03, its record labs/lab03.json and
+nothing else. Without FILE the sources are FROM/lab03_rmsnorm.
 
-The sources are copied into a private folder (submission.py), translated, compiled and checked
-(scan.py); what the contract declares is isolated (labkit.py) and linked with the grader's
-harness. Every program that reads them runs in build/host/fence: it reads the compiler, the
-system's headers, common/, the labs' headers and this folder, and has limits of memory, file
-size and time. An older executable is removed first, so that none is graded in its place.
+The sources are copied into a private folder (submission.py), translated, compiled and
+checked (scan.py); what the contract declares is isolated (labkit.py) and linked with the
+grader's harness. Every program that reads them runs in build/host/sandboxed: it reads the
+compiler, the system's headers, common/, the labs' headers and this folder, and has limits
+of memory, file size and time. An older executable is removed first, so that none is
+graded in its place.
 
 The record:
     lab, backend      lab03_rmsnorm, cpu
@@ -50,12 +51,14 @@ import submission
 from submission import printable
 
 ROOT = Path.cwd()
-FENCE = ROOT / "build/host/fence"
+SANDBOXED = ROOT / "build/host/sandboxed"
 OFFERED = {"wb_status_name", "wb_fail"}  # of wb.h
-# Of one compilation: seconds and MB. The largest source of a solution takes 15 s and 1 GB on
-# the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY are for slow machines.
+# Of one compilation: seconds and MB. The largest source of a solution takes 15 s and 1 GB
+# on the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY are for slow
+# machines.
 LIMITS = {"cpu": (200, 4096), "cuda": (900, 24576)}
-# MB: of any file that a compiler writes, and of the assembly and objects that are checked.
+# MB: of any file that a compiler writes, and of the assembly and objects that are
+# checked.
 FILE_MB, CHECKED_MB = 192, 96
 WRITTEN_MB = 1024  # of all files of a build
 JOBS = 4  # compilers at the same time: each may take the memory above
@@ -74,7 +77,8 @@ def limits(backend):
 
 
 class Settings:
-    """How to compile: build/<backend>/labs/settings, written by make. A line per setting."""
+    """How to compile: build/<backend>/labs/settings, written by make. A line per
+    setting."""
 
     def __init__(self, build):
         for line in Path(build, "labs/settings").read_text().splitlines():
@@ -126,7 +130,8 @@ def lock(out, lab):
     started, said = time.monotonic(), False
     while True:
         try:
-            return fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return os.utime(held)  # for ./grade, which takes the latest build
         except BlockingIOError:
             if not said and time.monotonic() - started > 1:
                 print(f"{lab}: waiting for another make or ./grade in {out}", file=sys.stderr)
@@ -135,7 +140,8 @@ def lock(out, lab):
 
 
 def prefixes(*programs):
-    """Where compilers are installed that are not the system's: /opt/gcc of /opt/gcc/bin/g++."""
+    """Where compilers are installed that are not the system's: /opt/gcc of
+    /opt/gcc/bin/g++."""
     found = {os.path.dirname(os.path.dirname(os.path.realpath(path)))
              for path in map(shutil.which, programs) if path}
     return found - {"/", "/usr", "/usr/local"}
@@ -149,7 +155,7 @@ class Stopped(Exception):
 
 class Sandbox:
     def __init__(self, source, settings, allow_none):
-        told = subprocess.run([FENCE, "--describe"], capture_output=True, text=True)
+        told = subprocess.run([SANDBOXED, "--describe"], capture_output=True, text=True)
         self.described = told.stdout.strip() if told.returncode == 0 else "off"
         if told.returncode and not (source.trusted or allow_none):
             raise Stopped("this system cannot confine the compiler "
@@ -161,7 +167,7 @@ class Sandbox:
         reads = [source.src, ROOT / "common", *headers, *settings.reads, *sorted(tools)]
         self.seconds, memory = limits(settings.backend)
         self.deadline = time.monotonic() + 5 * self.seconds  # for everything
-        self.command = [str(FENCE), "--compiler", "--write", str(source.made),
+        self.command = [str(SANDBOXED), "--compiler", "--write", str(source.made),
                         *(word for path in reads for word in ("--read", str(path))),
                         "--cpu", str(self.seconds), "--memory", str(memory),
                         "--file", str(FILE_MB)]
@@ -186,7 +192,8 @@ class Sandbox:
         return process.returncode, self.clean(said.decode(errors="backslashreplace"))
 
     def clean(self, text):
-        """Messages without control characters, and with paths as the learner knows them."""
+        """Messages without control characters, and with paths as the learner knows
+        them."""
         for folder in (self.folder, self.made, ROOT):
             text = text.replace(f"{folder}/", "")
         return "".join(c if c.isprintable() or c in "\n\t" else "." for c in text)
@@ -219,7 +226,8 @@ def steps(source, settings, name):
     return [[*settings.translate, name, f"{source.made}/", *settings.includes,
              "-d", f"{stem}.o"],
             [*settings.compile, *settings.includes, "-iquote", os.path.dirname(name) or ".",
-             *maps, "-include", ROOT / "common/cpu/include/cuda_runtime.h", *depends, "-x", "c++", "-S",
+             *maps, "-include", ROOT / "common/cpu/include/cuda_runtime.h", *depends,
+             "-x", "c++", "-S",
              source.made / (Path(name).name + ".cpp"), "-o", f"{stem}.s"],
             [settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"]]
 
@@ -372,7 +380,7 @@ def link(source, settings, sandbox, functions, defined):
 def inputs(source, settings, judged):
     """A hash of everything that decides what is built."""
     sum_of = hashlib.sha256()
-    built = [*settings.harness, adapter(settings, source.lab), *settings.libs, FENCE,
+    built = [*settings.harness, adapter(settings, source.lab), *settings.libs, SANDBOXED,
              *settings.translate, *ROOT.glob("tools/*.py"), *judged]
     for path in sorted([*map(str, built), *(str(to) for _, to in source.files)]):
         if os.path.isfile(path):
@@ -390,7 +398,8 @@ def nothing_new(record, program, key):
 
 
 def recorded_files(source, more):
-    """{path: sha256}. A path that is no text cannot be written to JSON: it is left out."""
+    """{path: sha256}. A path that is no text cannot be written to JSON: it is left
+    out."""
     originals = [str(path) for path, _ in source.files if path == printable(path)]
     here = [os.path.relpath(p) if source.trusted else p for p in originals]
     return labkit.hashes([*here, *more])
@@ -458,14 +467,18 @@ def main():
     a = parser.parse_args()
     a.out = a.out or a.build
     file = os.environ.get("FILE", "")
-    lock(a.out, a.lab)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
     try:
+        lock(a.out, a.lab)
         source = Source(a.lab, a.origin, file)
         source.copy(submission.private_folder())
         build(a, source, Settings(a.build))
-    except (submission.Refused, Stopped) as e:
+    except (submission.Refused, Stopped, OSError) as e:
         for suffix in ("", ".json"):
             Path(a.out, "labs", a.lab + suffix).unlink(missing_ok=True)
+        if isinstance(e, OSError):  # a full disk, a folder that cannot be written
+            labkit.stop(f"{a.lab}: {e.strerror}: {printable(e.filename or '')}")
         labkit.stop(f"FILE={e}" if file and isinstance(e, submission.Refused) else str(e))
     if not a.quiet:
         print(f"{a.lab}: built from {source.shown}; now ./grade {a.lab}")

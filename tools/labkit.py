@@ -1,6 +1,6 @@
-"""labkit.py - shared by lab.py, kernels.py and starters.py: where a lab's files are, which
-functions its header declares, hashes, and isolated objects. Standard library and binutils
-only."""
+"""labkit.py - shared by lab.py, kernels.py and starters.py: where a lab's files are,
+which functions its header declares, hashes, and isolated objects. Standard library and
+binutils only."""
 import hashlib
 import json
 import os
@@ -161,7 +161,8 @@ def stubs(functions, attribute=""):
 
 def own_templates(obj, out, tool):
     """A copy of the object with local templates and inline functions. Another part of the
-    lab may define different ones of the same name, and a linker would use either for both."""
+    lab may define different ones of the same name, and a linker would use either for
+    both."""
     tool(LD, "-r", "--force-group-allocation", "-o", out, str(obj))
     weak = elf.read(out).weak()
     if weak:
@@ -175,11 +176,11 @@ def isolate(objects, out, functions, tool=run, without_starts=False):
     runs a program that reads them; without_starts: nothing of them runs before main.
 
     Learners copy helpers from lab to lab. Two plain functions with one name clash at link
-    time; two templates with one name are silently merged, and one lab then runs the other's
-    code. So every name except the contract's becomes local: the groups in which templates
-    are shared are dissolved (--force-group-allocation), then all other symbols are hidden.
-    (g++ needs -fno-gnu-unique when compiling, or some stay shared.) Within a lab, parts see
-    each other's plain functions, but not each other's templates."""
+    time; two templates with one name are silently merged, and one lab then runs the
+    other's code. So every name except the contract's becomes local: the groups in which
+    templates are shared are dissolved (--force-group-allocation), then all other symbols
+    are hidden. (g++ needs -fno-gnu-unique when compiling, or some stay shared.) Within a
+    lab, parts see each other's plain functions, but not each other's templates."""
     joined = str(out) + ".joined"
     keep = str(out) + ".keep"
     Path(keep).write_text("".join(f + "\n" for f in functions) or "none-at-all\n")

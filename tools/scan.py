@@ -1,10 +1,10 @@
 """scan.py - checks what a learner's sources were compiled to, before any of it runs: the
-assembly, and for each object its sections, the outside names that it uses and the names that
-it defines. A launcher only enqueues work on its stream (wb.h); everything else is a breach of
-the contract, and is reported.
+assembly, and for each object its sections, the outside names that it uses and the names
+that it defines. A launcher only enqueues work on its stream (wb.h); everything else is a
+breach of the contract, and is reported.
 
-This is the first line of defence, and a friendly one: machine code can do more than its names
-tell. The sandbox is the one that holds."""
+This is the first line of defence, and a friendly one: machine code can do more than its
+names tell. The sandbox is the one that holds."""
 import re
 from pathlib import Path
 
@@ -61,8 +61,8 @@ FORBIDDEN = [
 FORBIDDEN = [(why, re.compile(rf"(?:{names})\Z")) for why, names in FORBIDDEN]
 
 
-# Everything else that a launcher may call, without leading underscores: mathematics, memory,
-# text for debugging, and what compilers call by themselves.
+# Everything else that a launcher may call, without leading underscores: mathematics,
+# memory, text for debugging, and what compilers call on their own.
 ALLOWED = re.compile(r"""(?:
     (a?(sin|cos|tan)h?|(exp|log)(2|10|1p|m1|b)?|pow|sqrt|cbrt|hypot|fabs|fma|fmin|fmax|fmod|fdim
       |floor|ceil|trunc|rint|nearbyint|round(even)?|l{0,2}r(int|ound)|ldexp|frexp|modf
@@ -77,16 +77,20 @@ ALLOWED = re.compile(r"""(?:
     |qsort|bsearch|s?rand(om)?(_r)?|drand48|ato[fil]|is(al(num|pha)|digit|space|xdigit|upper|lower
       |print|punct)|to(upper|lower)|ctype_(b|tolower|toupper)_loc|errno_location
     |time|clock|clock_gettime|gettimeofday
-    |pthread_(mutex_(try|un)?lock|mutex_(init|destroy)|once)|once_proxy|assert(_fail|_perror_fail)?|stack_chk_(fail|guard)|Unwind_\w+|gxx_personality_\w+
+    |pthread_(mutex_(try|un)?lock|mutex_(init|destroy)|once)|once_proxy
+    |assert(_fail|_perror_fail)?|stack_chk_(fail|guard)|Unwind_\w+|gxx_personality_\w+
     |cxa_\w+|dso_handle|dynamic_cast|tls_get_addr|GLOBAL_OFFSET_TABLE_|aeabi_\w+
     |u?(add|sub|mul|div|mod|neg|cmp|eq|ne|lt|le|gt|ge|unord|float|fix|extend|trunc|pow|ashl|ashr
       |lshr|ffs|clz|ctz|popcount|parity|bswap|divmod|fixuns|floatun|floatuns)[sdthx][a-z]*[2-4]?
-    |popcountdi2|(aarch64_)?(atomic|sync|ldadd|ldclr|ldeor|ldset|swp|cas)_?\w*|cpu_(model|indicator_init)
+    |popcountdi2|(aarch64_)?(atomic|sync|ldadd|ldclr|ldeor|ldset|swp|cas)_?\w*
+    |cpu_(model|indicator_init)
     |([atu]b?san|asan|ubsan|tsan|sanitizer)_\w+
     |DW.ref.__gxx_personality_v0
     )\Z""", re.VERBOSE)
-# C++: std:: (what is forbidden of it is above), operator new and delete, type information.
-ALLOWED_CPP = re.compile(r"_Z(T[ISVT])?(NK?[VKRO]*)?S[tabsiod]|_Zn[wa]|_Zd[la]|_ZT[ISV](S|N10__cxxabiv1|[a-z]|P)"
+# C++: std:: (what is forbidden of it is above), operator new and delete, type
+# information.
+ALLOWED_CPP = re.compile(r"_Z(T[ISVT])?(NK?[VKRO]*)?S[tabsiod]|_Zn[wa]|_Zd[la]"
+                         r"|_ZT[ISV](S|N10__cxxabiv1|[a-z]|P)"
                          r"|_Z(TV|TI)N10__cxxabiv1|_ZN10__cxxabiv1|_ZN9__gnu_cxx\d+__verbose")
 
 # The CUDA runtime has an allow-list: what enqueues, queries or sets up a launch.
@@ -109,11 +113,12 @@ STREAMS = "_ZNSt8ios_base4InitC1Ev"  # <iostream> initialises std::cout before m
 
 SECTION = re.compile(r"\.(text|data|bss|tdata|tbss|rodata|gcc_except_table)(\..*)?\Z"
                      r"|\.(init_array|fini_array|preinit_array|ctors|dtors)(\..*)?\Z"
-                     r"|\.eh_frame\Z|\.note\.gnu\.property\Z|\.(nv_fatbin|nvFatBinSegment)\Z|__nv_\w+\Z")
+                     r"|\.eh_frame\Z|\.note\.gnu\.property\Z"
+                     r"|\.(nv_fatbin|nvFatBinSegment)\Z|__nv_\w+\Z")
 # What no program loads. Others would still reach the linker: .gnu.lto_* are sources of a
 # program that it compiles in place of the one that was checked, .stub becomes code.
-NOT_LOADED = re.compile(r"\.z?debug_\w+\Z|\.(comment|symtab|strtab|shstrtab|group|note\.GNU-stack)\Z"
-                        r"|\.rela?\.|\.llvm[._][\w.-]+\Z|\Z")
+NOT_LOADED = re.compile(r"\.z?debug_\w+\Z|\.(comment|symtab|strtab|shstrtab|group)\Z"
+                        r"|\.note\.GNU-stack\Z|\.rela?\.|\.llvm[._][\w.-]+\Z|\Z")
 
 
 LONGEST = 100  # of suffixes
@@ -123,7 +128,7 @@ def plain(name):
     """fork for __libc_fork, open for __open64_2: variants of one function."""
     name = name.partition("@")[0].lstrip("_")
     name = re.sub(r"^(libc_|IO_|isoc\d+_|GI_)", "", name)
-    head, tail = name[:-LONGEST], name[-LONGEST:]  # the search takes the square of the length
+    head, tail = name[:-LONGEST], name[-LONGEST:]  # the search takes its square
     return head + re.sub(r"(64|_chk|_2|_nocancel|_ptsz|_ptds)+\Z", "", tail)
 
 
@@ -177,7 +182,8 @@ def names_of(objects, grader, allowed, backend):
 def only_streams(o, function):
     """Does it initialise std::cout and nothing else? That needs one variable."""
     touched = o.touches(function) - {
-        STREAMS, STREAMS.replace("C1", "D1"), "__cxa_atexit", "__dso_handle", "_GLOBAL_OFFSET_TABLE_"}
+        STREAMS, STREAMS.replace("C1", "D1"), "__cxa_atexit", "__dso_handle",
+        "_GLOBAL_OFFSET_TABLE_"}
     return len(touched) <= 1
 
 
@@ -188,10 +194,10 @@ def starts_of(o, backend):
     seen = 0
     for section, function in o.pointers:
         seen += section == ".init_array"
-        if backend == "cuda" and function == NVCC_START and section == ".init_array" and seen == 1:
-            continue
         made_by_compiler = str(function).startswith("_GLOBAL__sub_")
-        if streams and made_by_compiler and section == ".init_array" and only_streams(o, function):
+        known = (streams and made_by_compiler and only_streams(o, function)
+                 or backend == "cuda" and function == NVCC_START and seen == 1)
+        if known and section == ".init_array":
             continue
         found[function or section] = f"it runs outside of main ({section})" + (
             ": is there a global variable with a constructor, or whose value is computed? "
@@ -200,15 +206,18 @@ def starts_of(o, backend):
 
 
 def parts_of(o):
-    """{section or symbol: why} of what no compiler makes from a kernel and its launcher."""
+    """{section or symbol: why} of what no compiler makes from a kernel and its
+    launcher."""
     found = {}
     for s in o.sections:
         if not s.flags & elf.ALLOCATED:
             if not NOT_LOADED.match(s.name) or s.flags & elf.EXECUTABLE:
                 found[s.name] = "launchers put nothing into sections of their own"
-        elif not SECTION.match(s.name) or (s.flags & elf.EXECUTABLE) and not s.name.startswith(".text"):
+            continue
+        code = s.flags & elf.EXECUTABLE
+        if not SECTION.match(s.name) or code and not s.name.startswith(".text"):
             found[s.name] = "launchers put nothing into sections of their own"
-        elif s.flags & elf.EXECUTABLE and s.flags & elf.WRITABLE:
+        elif code and s.flags & elf.WRITABLE:
             found[s.name] = "code is not written to"
     for s in o.symbols:
         if s.kind == elf.IFUNC:
@@ -236,12 +245,13 @@ ASM = re.compile(r"^#APP$", re.MULTILINE)
 FATBIN = re.compile(r'^#APP\n\s*\.section \.nv_fatbin, "a"\n\.align 8\nfatbinData:\n'
                     r"(?:\.quad [0-9a-fx, ]+\n)+\s*\.text\s*^#NO_APP$", re.MULTILINE)
 # Directives that compilers write among instructions, and elsewhere.
-AMONG_CODE = r"loc|cfi_\w+|p2align|align|balign|type|size|globl?|weak|hidden|internal|protected|local" \
-             r"|file|ident|set|comm|arch|tune|cpu|variant_pcs|addrsig\w*|lcomm"
+AMONG_CODE = r"loc|cfi_\w+|p2align|align|balign|type|size|globl?|weak|hidden|internal" \
+             r"|protected|local|file|ident|set|comm|arch|tune|cpu|variant_pcs|addrsig\w*|lcomm"
 ANYWHERE = AMONG_CODE + r"|byte|2byte|4byte|8byte|value|short|hword|long|word|int|xword|quad|octa" \
            r"|uleb128|sleb128|string|ascii|asciz|zero|skip|space|float|double"
 STRANGE = {
-    code: re.compile(rf"^[ \t]*(?!\.L)\.(?!(?:{names})\b)[^\s:]+(?=[\s:]|\Z)(?!.*:).*$", re.MULTILINE)
+    code: re.compile(rf"^[ \t]*(?!\.L)\.(?!(?:{names})\b)[^\s:]+(?=[\s:]|\Z)(?!.*:).*$",
+                     re.MULTILINE)
     for code, names in ((True, AMONG_CODE), (False, ANYWHERE))}
 COMMENTED = re.compile(r"^[ \t]*\.section[^#\n]*(?:#|//)", re.MULTILINE)
 SYSTEM_CALL = re.compile(r"^[ \t]+(syscall|sysenter|int\s+\$(?:0x80|128)|svc)\b", re.MULTILINE)
@@ -261,8 +271,9 @@ def is_code(section):
 
 def assembly(text):
     """[(what, why)] of the compiler's assembly: parts that come from an asm statement, or from
-    text in a name or attribute that only looks like a name. The compiler puts asm statements
-    between #APP and #NO_APP, however they were spelled; nvcc has one of its own."""
+    text in a name or attribute that only looks like a name. The compiler puts asm
+    statements between #APP and #NO_APP, however they were spelled; nvcc has one of its
+    own."""
     text = FATBIN.sub("\t.text", text, count=1)
     if ASM.search(text):
         return [("asm", "launchers contain no assembly for the CPU")]
@@ -275,7 +286,8 @@ def assembly(text):
         part = sections[start:switch.start() if switch else None]
         strange = STRANGE[code].search(part) or SYSTEM_CALL.search(part)
         if strange:
-            return [(strange[0].split()[0], "no compiler writes this: is it in a name or an attribute?")]
+            return [(strange[0].split()[0],
+                     "no compiler writes this: is it in a name or an attribute?")]
         if switch:
             start = switch.end()
             code = switch[1] == "text" or switch[1] == "section" and is_code(switch[2])
@@ -287,7 +299,8 @@ def foreign_sources(files):
     the solution would be graded."""
     found = []
     for path in files:
-        kept = re.match(r"(solutions|reference|grader|build|tests|common/(?:ops|decoder|griffin))/", path)
+        kept = re.match(r"(solutions|reference|grader|build|tests"
+                        r"|common/(?:ops|decoder|griffin))/", path)
         if kept:
             found.append((path, f"a lab may not include anything from {kept[0]}"))
     return found

@@ -5,6 +5,7 @@
 # to run is printed. Python packages go into .venv, unless PYTHON has them.
 set -eu
 cd "$(dirname "$0")/.."
+tools/check_path.sh >&2 || exit 1
 mkdir -p build/host
 level=${1:-base}
 given=${2:-$(cat build/host/python.given 2>/dev/null || true)} # default: as last time

@@ -1,10 +1,12 @@
-"""submission.py - takes a learner's sources into a private folder, where nothing else lies.
+"""submission.py - takes a learner's sources into a private folder, where nothing else
+lies.
 
-What is copied: regular files whose names end in .cu, .cuh or .h, of the folder that was named
-itself. No links, pipes or devices; at most FILES files and BYTES bytes. Hidden files, such as
-the ._x.cu and .#x.cu of other systems and editors, are left out. A stranger's file name
-reaches neither make nor a shell: it is refused unless it consists of letters, digits, `_`, `.`
-and `-`. A single source may have any name; it is then copied as submission.cu."""
+What is copied: regular files whose names end in .cu, .cuh or .h, of the folder that was
+named itself. No links, pipes or devices; at most FILES files and BYTES bytes. Hidden
+files, such as the ._x.cu and .#x.cu of other systems and editors, are left out. A
+stranger's file name reaches neither make nor a shell: it is refused unless it consists of
+letters, digits, `_`, `.` and `-`. A single source may have any name; it is then copied as
+submission.cu."""
 import atexit
 import os
 import re
@@ -83,7 +85,7 @@ def copy_file(path, to, room):
     return len(data)
 
 
-def beside(path):
+def headers_of(path):
     """The headers that belong to a single source: those of its folder, if no other source is
     there to which they could belong."""
     folder = os.path.dirname(path) or "."
@@ -99,7 +101,7 @@ def refuse_link(path):
 
 def chosen(path, known):
     """[(file, name of the copy)] of a source or folder. known: it is a part of this workbook,
-    where a rung's headers lie beside several sources."""
+    where the headers of a rung lie next to several sources."""
     refuse_link(path)
     if not os.path.lexists(path):
         raise Refused(f"{printable(path)}: no such file or folder")
@@ -113,7 +115,7 @@ def chosen(path, known):
         if not name.endswith(".cu"):
             raise Refused(f"{printable(path)}: neither a .cu file nor a folder with one")
         folder = os.path.dirname(path)
-        headers = beside(path)
+        headers = headers_of(path)
         if known:
             headers = [n for n in sorted(os.listdir(folder)) if re.search(r"\.(cuh|h)\Z", n)]
         pairs = [(path, name if PLAIN.match(name) else "submission.cu")]

@@ -3,7 +3,7 @@
 # the submission's, sources that never end. tools/grade_submission and make lab03 FILE=.
 # Started by root, everything runs a second time as an ordinary account.
 . "$(dirname "$0")/../tap.sh"
-build/host/fence --describe >"$TMP/.out" || {
+build/host/sandboxed --describe >"$TMP/.out" || {
     skip "the build is confined" "sandbox: $(cat "$TMP/.out")"
     tap_done
 }

@@ -104,7 +104,7 @@ static void *thread_sleeps(void *unused)
     return unused;
 }
 
-/* Stays alive, also when no more are to be had: whoever counts has to stop it. */
+/* Does not end when no more can be made: what counts threads has to stop it. */
 static _Noreturn void make_threads(int n)
 {
     pthread_attr_t small;
@@ -189,14 +189,16 @@ static long memory_attack(const char *what)
     if (IS("huge-pages")) return map(2 * mb, private | MAP_HUGETLB, -1);
     if (IS("lock-memory")) return mlockall(MCL_FUTURE);
     if (IS("shm"))
-        return (id = shmget(IPC_PRIVATE, 4096, 0600)) < 0 ? -1 : shmctl(id, IPC_RMID, 0);
+        return (id = shmget(IPC_PRIVATE, 4096, 0600)) < 0 ? -1
+                                                          : (shmctl(id, IPC_RMID, 0), 0);
     if (IS("msg"))
-        return (id = msgget(IPC_PRIVATE, 0600)) < 0 ? -1 : msgctl(id, IPC_RMID, 0);
+        return (id = msgget(IPC_PRIVATE, 0600)) < 0 ? -1 : (msgctl(id, IPC_RMID, 0), 0);
     if (IS("sem"))
-        return (id = semget(IPC_PRIVATE, 1, 0600)) < 0 ? -1 : semctl(id, 0, IPC_RMID);
+        return (id = semget(IPC_PRIVATE, 1, 0600)) < 0 ? -1
+                                                       : (semctl(id, 0, IPC_RMID), 0);
     if (IS("mq")) {
         id = (int)syscall(SYS_mq_open, "warpbook", O_CREAT | O_RDWR, 0600, NULL);
-        return id < 0 ? -1 : syscall(SYS_mq_unlink, "warpbook");
+        return id < 0 ? -1 : (syscall(SYS_mq_unlink, "warpbook"), 0);
     }
     return UNKNOWN;
 }

@@ -4,27 +4,28 @@
 # sandbox and must succeed: a check that cannot fail proves nothing. Started by root, the
 # suite runs a second time as an ordinary account, on copies of its programs.
 . "$(dirname "$0")/../tap.sh"
-fence=$PWD/build/host/fence
+sandboxed=$PWD/build/host/sandboxed
 intruder=$(realpath "$B/tests/labs/intruder")
 old_kernel=$(realpath "$B/tests/labs/old_kernel")
 who=${ORDINARY:+(ordinary account) }
 
-kernel=$("$fence" --describe)
+kernel=$("$sandboxed" --describe)
 [ -n "$who" ] || echo "# sandbox: $kernel"
 if [ "$kernel" != "Landlock and seccomp" ]; then
     skip "the sandbox holds" "sandbox: $kernel"
     tap_done
 fi
 
+chmod 711 "$TMP" # for the ordinary account
 secret=$TMP/expected
 echo 42 >"$secret"
 shared=/dev/shm/warpbook-test-$$ other=/tmp/warpbook-test-$$
 trap 'rm -rf "$TMP" "$shared" "$other" /tmp/renamed' EXIT
-# PARENT in an attack is the process id of the program's parent: of the fence.
+# PARENT in an attack is the process id of the program's parent: of sandboxed.
 run() { (export EXPECTED=yes && exec "${@/#PARENT/$BASHPID}"); }
-inside() { run "$fence" "$intruder" "$@"; }
-with_gpu() { run "$fence" --gpu "$intruder" "$@"; }
-compiling() { run "$fence" --compiler "$intruder" "$@"; }
+inside() { run "$sandboxed" "$intruder" "$@"; }
+with_gpu() { run "$sandboxed" --gpu "$intruder" "$@"; }
+compiling() { run "$sandboxed" --compiler "$intruder" "$@"; }
 outside() { (exec "$intruder" "${@/#PARENT/$$}"); }
 exits() { # CODE COMMAND...
     local code=$1 got; shift
@@ -32,9 +33,9 @@ exits() { # CODE COMMAND...
     [ $got = "$code" ] || { echo "exit code $got, expected $code"; return 1; }
 }
 
-stopped() { # COMMAND...: 1 if it had to be stopped
-    "$@"
-    echo "stopped: $(($? == 124 || $? == 137))"
+over_limit() { # COMMAND...: stopped by sandboxed, or earlier by a cgroup
+    "$@" 2>"$TMP/said"
+    [ $? = 137 ] || grep "stopped: more than" "$TMP/said"
 }
 
 check_says "${who}threads, memory and the CPU count are available" works inside works
@@ -45,7 +46,8 @@ check "${who}abort ends only the program" exits 134 inside abort
 # Without the sandbox these succeed, so "held" below means that the sandbox works.
 for attack in "read $secret" "list ." "before-main" "write $secret" "create $shared" \
     "create $other" "fifo $TMP/f" "link $TMP/l" "list-xattr $secret" \
-    "chmod $secret" "touch $secret" fork vfork system clone3 "kill PARENT" "kill-all" "tgkill PARENT" \
+    "chmod $secret" "touch $secret" fork vfork system clone3 "kill PARENT" "kill-all" \
+    "tgkill PARENT" \
     "environment-of PARENT" "maps-of PARENT" "own-memory" "signal-by-owner PARENT" \
     "pidfd PARENT" "schedule PARENT" "batch" "affinity PARENT" "attributes PARENT" \
     "own-priority" "io-priority PARENT" "set-limit" "outlive" "subreaper" "traceable" \
@@ -58,7 +60,8 @@ rm -f "$shared" "$other"
 files=("read $secret" "read tests/tap.sh" "read /etc/passwd" "list ." "list /" \
     "list $TMP" "write $secret" "write /dev/stdout" "write /dev/ptmx" "create $shared" \
     "create $other" "create $TMP/result" "unnamed /tmp" "unnamed /dev/shm" \
-    "truncate $secret" "truncate-by-open $secret" "chmod $secret" "touch $secret" "unlink $secret" "rename $secret" \
+    "truncate $secret" "truncate-by-open $secret" "chmod $secret" "touch $secret" \
+    "unlink $secret" "rename $secret" \
     "mkdir $TMP/dir" "link $TMP/link" "fifo $TMP/fifo" "list-xattr $secret" \
     "list-xattr /usr/lib" "set-xattr $secret" "terminal" "read /dev/mem" "read /dev/kmsg")
 for folder in reference solutions build/data; do
@@ -93,28 +96,28 @@ done
 check "${who}the secret is unchanged" grep -qx 42 "$secret"
 
 # --- memory and threads -----------------------------------------------------------------
-small=("$fence" --memory 300 "$intruder")
+small=("$sandboxed" --memory 300 "$intruder")
 check_says "${who}memory is limited" "held: Cannot allocate" "${small[@]}" memory
-check_says "${who}so are a compiler's addresses, shared ones too" "held: Cannot allocate" \
-    "$fence" --compiler --memory 300 "$intruder" large-shared
-# by the fence, or by a cgroup before the fence sees it
-check_says "${who}page tables count" "stopped: 1" \
-    stopped "$fence" --memory 40 "$intruder" page-tables
+check_says "${who}so are a compiler's addresses, shared ones too" "held: Cannot" \
+    "$sandboxed" --compiler --memory 300 "$intruder" large-shared
+brief=("$sandboxed" --seconds 20)
+check "${who}page tables count" over_limit \
+    "${brief[@]}" --memory 40 "$intruder" page-tables
 check_fails "${who}threads are counted" "stopped: more than 256 threads" \
-    "$fence" "$intruder" threads
+    "${brief[@]}" "$intruder" threads
 check_fails "${who}a missing program is reported" "cannot open the program" \
-    "$fence" "$TMP/none"
+    "$sandboxed" "$TMP/none"
 
-. "$(dirname "$0")/fence.sh"
+. "$(dirname "$0")/sandboxed.sh"
 
 [ -n "$who" ] || [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null && tap_done
 copy=$TMP/copy
 mkdir -p "$copy/tests/labs" "$copy/build/host" "$copy/$B/tests/labs"
 cp tests/tap.sh "$copy/tests/"
-cp tests/labs/{suite_sandbox,fence}.sh "$copy/tests/labs/"
-cp "$fence" "$copy/build/host/"
+cp tests/labs/{suite_sandbox,sandboxed}.sh "$copy/tests/labs/"
+cp "$sandboxed" "$copy/build/host/"
 cp "$intruder" "$old_kernel" "$copy/$B/tests/labs/"
-chmod 711 "$TMP" && chmod -R a+rX "$copy"
+chmod -R a+rX "$copy"
 (cd "$copy" && ORDINARY=yes HOME=/nonexistent TMPDIR=/tmp exec setpriv --reuid=65534 \
     --regid=65534 --clear-groups bash tests/labs/suite_sandbox.sh) || tap_failed=1
 tap_done

@@ -1,6 +1,6 @@
 // kernel_spins.cu - an endless loop in the kernel.
 // fails: basic
-// says: no answer within 2 s of CPU time
+// says: no answer within
 // scale: 0.2
 #include "forward.h"
 

@@ -1,7 +1,7 @@
 // sleeps.cu - never returns.
 // unscanned: yes
 // fails: basic
-// says: no answer within 6 s: stopped
+// says: no answer within
 // scale: 0.2
 #include <unistd.h>
 

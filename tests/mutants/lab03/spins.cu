@@ -1,6 +1,6 @@
 // spins.cu - an endless loop on the host.
 // fails: basic
-// says: no answer within 2 s of CPU time
+// says: no answer within
 // scale: 0.2
 #include "forward.h"
 

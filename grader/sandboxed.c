@@ -1,8 +1,8 @@
-/* fence.c - runs a command in the sandbox of sandbox.h: a compiler on sources that are not
- * trusted, or a program for the tests. `fence --help` describes the command line.
+/* sandboxed.c - runs a command in the sandbox of sandbox.h: a compiler on sources that are
+ * not trusted, or a program for the tests. `sandboxed --help` describes the command line.
  *
- * The process that is called waits for a second one, which starts the command, stops it at
- * the limits, and kills what it leaves behind.
+ * The process that is called waits for a second one, which starts the command, stops it
+ * at the limits, and kills what is left of it.
  */
 #define _GNU_SOURCE
 #include "orphans.h"
@@ -28,38 +28,39 @@ enum {
     STOPPED = 124,
     FAILED = 125,
     MAX_PATHS = 250,
-    MAX_THREADS = 256, /* of a lab's program; the fence looks from time to time */
+    MAX_THREADS = 256, /* of a lab's program; checked from time to time */
     MAX_TASKS = 300,   /* processes and threads, in a cgroup */
     POLL_MS = 20,
 };
 
 static const char help[] =
-    "fence [OPTION]... COMMAND ARGUMENT...   runs COMMAND in a sandbox (Landlock, seccomp)\n"
-    "fence --describe                        what this kernel offers; exit code 0: all\n"
+    "sandboxed [OPTION]... COMMAND ARGUMENT...   runs COMMAND in a sandbox\n"
+    "sandboxed --describe                        what this kernel offers; exit code 0: all\n"
     "\n"
-    "Without --compiler or --gpu, COMMAND is treated like a lab's program on the CPU back\n"
-    "end. It has /dev/null as input, this process's output, and no other descriptor.\n"
+    "Without --compiler or --gpu, COMMAND is treated like a lab's program on the CPU\n"
+    "back end. It has an empty input, the caller's output, and no other descriptor.\n"
     "  --compiler     a compiler, linker or binutils program: it reads the system's\n"
-    "                 headers and libraries, and starts the system's programs\n"
+    "                 headers and libraries, and starts the system's programs. It\n"
+    "                 changes no mode: a linked program is not executable\n"
     "  --gpu          a program that uses a GPU driver\n"
-    "  --read PATH    it may read this file or folder too; if COMMAND is in the folder, it\n"
-    "                 may also start programs there (/opt/gcc of /opt/gcc/bin/g++)\n"
+    "  --read PATH    it may read this file or folder too; if COMMAND is in the folder,\n"
+    "                 it may also start programs there (/opt/gcc of /opt/gcc/bin/g++)\n"
     "  --write PATH   with --compiler: it may write there; the first is its TMPDIR\n"
     "  --memory MB    addresses of each process (--compiler), or private memory [4096]\n"
     "  --cpu S        CPU seconds of each process [120]\n"
     "  --seconds S    time for everything [300]\n"
     "  --file MB      the largest file [512]\n"
-    "  --no-sandbox   where the kernel lacks Landlock or seccomp: run without\n"
-    "  --learn        for developers: permit the system calls that would be refused, and\n"
-    "                 print them, to extend grader/seccomp.c\n"
-    "Exit code: that of COMMAND, 128 + N if signal N ended it, 124 at the time limit, 125\n"
-    "if it could not be run.\n";
+    "  --no-sandbox   do without what the kernel lacks of Landlock and seccomp\n"
+    "  --learn        for developers: permit the system calls that would be refused,\n"
+    "                 print their numbers and arguments, to extend grader/seccomp.c\n"
+    "Exit code: that of COMMAND, 128 + N if signal N ended it, 124 if it was stopped at\n"
+    "a limit, 125 if it could not be run.\n";
 
 static _Noreturn void __attribute__((format(printf, 1, 2))) stop(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    fprintf(stderr, "fence: ");
+    fprintf(stderr, "sandboxed: ");
     vfprintf(stderr, format, list);
     fputc('\n', stderr);
     exit(FAILED);
@@ -128,11 +129,13 @@ static void parse(struct options *o, char **argv)
             else if (IS("--seconds"))
                 o->seconds = number(option, value);
             else
-                stop("%s: unknown option, or too many paths; see fence --help", option);
+                stop(
+                    "%s: unknown option, or too many paths; see sandboxed --help",
+                    option);
             argv++;
         }
     }
-    if (!*argv) stop("name the command to run; see fence --help");
+    if (!*argv) stop("name the command to run; see sandboxed --help");
     if (o->writes && box->profile != PROFILE_COMPILER) stop("--write needs --compiler");
     o->argv = argv;
 }
@@ -204,7 +207,7 @@ static _Noreturn void become(const struct options *o, pid_t parent, int ready)
     if (getppid() != parent) _exit(FAILED);
     if (o->cgroup.tasks[0] && !cgroup_enter(&o->cgroup)) _exit(FAILED);
     sandbox_exec(&o->box, o->argv, make_environment(o), &step);
-    dprintf(2, "fence: cannot %s %s: %s\n", step, o->argv[0], strerror(errno));
+    dprintf(2, "sandboxed: cannot %s %s: %s\n", step, o->argv[0], strerror(errno));
     _exit(FAILED);
 }
 
@@ -223,7 +226,7 @@ static void continue_traced(pid_t pid, int status)
         if (seen[call % sizeof seen]++ < 3)
             fprintf(
                 stderr,
-                "fence: would refuse system call %llu (%#llx, %#llx, %#llx, "
+                "sandboxed: would refuse system call %llu (%#llx, %#llx, %#llx, "
                 "%#llx)\n",
                 call, arg[0], arg[1], arg[2], arg[3]);
         else
@@ -294,7 +297,7 @@ static int supervise(struct options *o, pid_t child, const sigset_t *signals)
     while (code < 0 && !ended(child)) {
         int number = sigtimedwait(signals, NULL, &wait);
         const char *why = over_limit(o, child, last);
-        if (why) fprintf(stderr, "fence: %s\n", why);
+        if (why) fprintf(stderr, "sandboxed: %s\n", why);
         if (why)
             code = STOPPED;
         else if (number > 0 && number != SIGCHLD)

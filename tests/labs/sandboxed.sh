@@ -1,5 +1,5 @@
-# fence.sh - part of suite_sandbox.sh: compilers and linkers on hostile sources, limits,
-# and what build/host/fence does when it cannot keep its promise.
+# sandboxed.sh - part of suite_sandbox.sh: compilers and linkers on hostile sources, limits,
+# and what build/host/sandboxed does when it cannot keep its promise.
 work=$TMP/work
 mkdir "$work" "$work/hidden"
 echo 'int secret = 42;' >"$work/hidden/expected.h"
@@ -8,7 +8,7 @@ for file in /etc/passwd /proc/self/environ /dev/zero "$work/hidden/expected.h"; 
 done
 mkdir "$work/in" "$work/out"
 mv "$work"/src* "$work/in/"
-gcc=("$fence" --compiler --read "$work/in" --write "$work/out" --memory 1500 --cpu 20)
+gcc=("$sandboxed" --compiler --read "$work/in" --write "$work/out" --memory 1500 --cpu 20)
 
 # --- what compilers do ------------------------------------------------------------------
 cat >"$work/in/good.cpp" <<'END'
@@ -57,14 +57,16 @@ check "${who}what is built cannot be started" exits 126 "${gcc[@]}" sh -c ./prog
 check_fails "${who}no setsid" "ermitted" "${gcc[@]}" sh -c "setsid true"
 check_says "${who}the environment is small" "4 names" "${gcc[@]}" sh -c \
     'export -p | grep -v -e PWD -e SHLVL | grep -c . | sed "s/$/ names/"'
-check_says "${who}TMPDIR is the first --write" "$work/out" "${gcc[@]}" sh -c 'echo $TMPDIR'
+check_says "${who}TMPDIR is the first --write" "$work/out" \
+    "${gcc[@]}" sh -c 'echo $TMPDIR'
 check "${who}stdin is empty" exits 1 "${gcc[@]}" sh -c 'read line' <../in/good.cpp
 check_fails "${who}no other descriptor" "ad file descriptor" \
     "${gcc[@]}" sh -c 'echo >&9' 9>leaked
 
 # --- limits -----------------------------------------------------------------------------
 cat >../in/bomb.cpp <<'END'
-template <int N, class A, class B> struct t { typedef typename t<N - 1, t<N, A, B>, B>::r a;
+template <int N, class A, class B> struct t {
+    typedef typename t<N - 1, t<N, A, B>, B>::r a;
     typedef typename t<N - 1, A, t<N, B, A>>::r r; };
 template <class A, class B> struct t<0, A, B> { typedef int r; };
 t<60, int, char>::r x;
@@ -87,7 +89,8 @@ check_fails "${who}a FIFO is waited for until the time limit" "stopped after 1 s
 check "${who}exit code 124" exits 124 "${gcc[@]}" --seconds 0.2 sleep 60
 check "${who}exit code 128 + signal" exits 137 "${gcc[@]}" sh -c 'kill -9 $$'
 check "${who}the command's exit code" exits 7 "${gcc[@]}" sh -c 'exit 7'
-check "${who}CPU time is limited" exits 137 "${gcc[@]}" --cpu 1 sh -c 'while :; do :; done'
+check "${who}CPU time is limited" exits 137 \
+    "${gcc[@]}" --cpu 1 sh -c 'while :; do :; done'
 
 # --- nothing is left --------------------------------------------------------------------
 gone() { # FILE: the process whose id is in the file is no more
@@ -103,15 +106,15 @@ check "${who}a program that stays behind: exit code" exits 3 "${gcc[@]}" sh -c "
 check "${who}it is killed" gone left
 left='setsid sh -c "echo \$\$ >left2; exec sleep 600" & while ! [ -s left2 ]; do :; done'
 check "${who}also outside of its group" \
-    "$old_kernel" seccomp "$fence" --no-sandbox --compiler --write . sh -c "$left"
+    "$old_kernel" seccomp "$sandboxed" --no-sandbox --compiler --write . sh -c "$left"
 check "${who}it is killed too" gone left2
-"${gcc[@]}" sh -c 'echo $$ >left3; sleep 600' & fence_pid=$!
-here left3 && kill -TERM $fence_pid
-check "${who}stopped by a signal" exits 143 wait $fence_pid
+"${gcc[@]}" sh -c 'echo $$ >left3; sleep 600' & box_pid=$!
+here left3 && kill -TERM $box_pid
+check "${who}stopped by a signal" exits 143 wait $box_pid
 check "${who}it takes the command along" gone left3
-"${gcc[@]}" sh -c 'sleep 600 & echo $! >left4; wait' & fence_pid=$!
-here left4 && kill -KILL $fence_pid
-wait $fence_pid 2>/dev/null
+"${gcc[@]}" sh -c 'sleep 600 & echo $! >left4; wait' & box_pid=$!
+here left4 && kill -KILL $box_pid
+wait $box_pid 2>/dev/null
 check "${who}killed, too" gone left4
 "${gcc[@]}" true # removes what that one left
 old_cgroups() { # of processes that no longer run
@@ -122,66 +125,65 @@ old_cgroups() { # of processes that no longer run
 [ -n "$who" ] || check "no cgroup is left" [ -z "$(old_cgroups)" ]
 
 # --- with and without cgroups, without /proc --------------------------------------------
-"$fence" --compiler sh -c 'sleep 600' & fence_pid=$!
+"$sandboxed" --compiler sh -c 'sleep 600' & box_pid=$!
 made=
 for _ in $(seq 20); do
-    guard=$(cat /proc/$fence_pid/task/$fence_pid/children 2>/dev/null)
+    guard=$(cat /proc/$box_pid/task/$box_pid/children 2>/dev/null)
     [ -z "$guard" ] || made=$(find /sys/fs/cgroup -name "warpbook-${guard% }" 2>/dev/null)
     [ -z "$made" ] || break
     sleep 0.05
 done
-kill -TERM $fence_pid && wait $fence_pid
+kill -TERM $box_pid && wait $box_pid
 if [ -n "$made" ] && [ -z "$who" ]; then
     check_says "the processes and threads of a cgroup are limited" "temporarily" \
-        "$fence" --compiler "$intruder" 400-threads
+        "$sandboxed" --compiler "$intruder" 400-threads
     check_says "so is the memory of several processes" "held: " \
-        "$fence" --compiler --memory 300 "$intruder" three-processes
+        "$sandboxed" --compiler --memory 300 "$intruder" three-processes
 else
     skip "${who}the limits of a cgroup" "this account makes none"
 fi
 check_fails "${who}without a limit they get through" "GOT THROUGH" \
-    "$fence" --compiler --memory 1000 "$intruder" three-processes
+    "${brief[@]}" --compiler --memory 1000 "$intruder" three-processes
 
 no_proc() { unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$@"; }
 ordinary=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 if [ -z "$who" ] && no_proc true 2>/dev/null; then
     check_says "without /proc what has left its group is killed" "left" no_proc \
-        "$old_kernel" seccomp "$fence" --no-sandbox --compiler --write . sh -c \
+        "$old_kernel" seccomp "$sandboxed" --no-sandbox --compiler --write . sh -c \
         'rm left2; setsid sh -c "echo \$\$ >left2; exec sleep 600" &
          while ! [ -s left2 ]; do :; done; echo left'
     check "it is" gone left2
-    open=$(mktemp -d) # that another account may use
-    chmod 755 "$open" && cp "$fence" "$intruder" "$open/"
+    open=$TMP/open # another account may use it
+    mkdir "$open" && cp "$sandboxed" "$intruder" "$open/"
     check_fails "with neither, a lab's program is refused" "/proc is not mounted" \
-        no_proc "${ordinary[@]}" "$open/fence" "$open/intruder" works
-    rm -r "$open"
+        no_proc "${ordinary[@]}" "$open/sandboxed" "$open/intruder" works
     [ -z "$made" ] || check_fails "its threads are counted" "more than 256 threads" \
-        no_proc "$fence" "$intruder" threads
+        no_proc "${brief[@]}" "$intruder" threads
 fi
 
 # --- what it refuses --------------------------------------------------------------------
 for lacking in landlock seccomp both; do
     check "${who}without $lacking it refuses" exits 125 \
-        "$old_kernel" $lacking "$fence" --compiler true
+        "$old_kernel" $lacking "$sandboxed" --compiler true
     check_fails "${who}and says so" "--no-sandbox" \
-        "$old_kernel" $lacking "$fence" --compiler true
-    check "${who}--describe fails" exits 1 "$old_kernel" $lacking "$fence" --describe
-    check "${who}unless --no-sandbox" "$old_kernel" $lacking "$fence" --no-sandbox true
+        "$old_kernel" $lacking "$sandboxed" --compiler true
+    check "${who}--describe fails" exits 1 "$old_kernel" $lacking "$sandboxed" --describe
+    check "${who}unless --no-sandbox" "$old_kernel" $lacking "$sandboxed" --no-sandbox true
 done
 check "${who}what there is still holds" exits 1 \
-    "$old_kernel" seccomp "$fence" --no-sandbox cat "$secret"
+    "$old_kernel" seccomp "$sandboxed" --no-sandbox cat "$secret"
 mkdir "$work/home" "$work/bin"
-cp "$fence" "$work/bin/"
+cp "$sandboxed" "$work/bin/"
 check_fails "${who}a home folder is not readable" "which the program may read" \
-    env HOME="$work/home" "$fence" --compiler --read "$work" true
+    env HOME="$work/home" "$sandboxed" --compiler --read "$work" true
 check_fails "${who}nor the tree" "which the program may read" \
-    "$work/bin/fence" --compiler --read "$work" true
+    "$work/bin/sandboxed" --compiler --read "$work" true
 check "${who}a folder next to them is" \
-    env HOME="$work/home" "$work/bin/fence" --compiler --read "$work/in" true
+    env HOME="$work/home" "$work/bin/sandboxed" --compiler --read "$work/in" true
 check_says "${who}--learn prints what would be refused" "would refuse system call" \
-    sh -c '"$@" 2>&1 || true' sh "$fence" --learn "$intruder" pipe
-check "${who}exit code 125 for its own failures" exits 125 "$fence" --write . true
-check_fails "${who}an unknown option" "unknown option" "$fence" --nothing true
-check_fails "${who}no command" "name the command" "$fence" --compiler
-check_fails "${who}a number that is none" "needs a number" "$fence" --cpu many true
+    sh -c '"$@" 2>&1 || true' sh "$sandboxed" --learn "$intruder" pipe
+check "${who}exit code 125 for its own failures" exits 125 "$sandboxed" --write . true
+check_fails "${who}an unknown option" "unknown option" "$sandboxed" --nothing true
+check_fails "${who}no command" "name the command" "$sandboxed" --compiler
+check_fails "${who}a number that is none" "needs a number" "$sandboxed" --cpu many true
 cd "$top" || exit
