@@ -3,8 +3,9 @@ main.
 
     obj = elf.read(path)
     obj.sections     [Section(name, flags, size)], by index
-    obj.symbols      [Symbol(name, kind, bind, section, value)]; section: an index, or UNDEFINED,
+    obj.symbols      [Symbol(name, kind, bind, section, value, size)]; section: an index, or UNDEFINED,
                      ABSOLUTE, COMMON
+    obj.touches(f)   what the code of a function refers to
     obj.pointers     [(section name, target)]: what .init_array and its like point to
 
 Objects are looked at one by one: a local name of one file hides no outside name of
@@ -14,7 +15,7 @@ from collections import namedtuple
 from pathlib import Path
 
 Section = namedtuple("Section", "name flags size kind offset link info")
-Symbol = namedtuple("Symbol", "name kind bind section value")
+Symbol = namedtuple("Symbol", "name kind bind section value size")
 
 UNDEFINED, ABSOLUTE, COMMON = 0, 0xFFF1, 0xFFF2
 LOCAL, GLOBAL, WEAK = 0, 1, 2
@@ -65,24 +66,41 @@ class Object:
                 continue
             strings = self.sections[s.link]
             for at in range(s.offset, s.offset + s.size, 24):
-                name, info, _, section, value, _ = self.unpack("<IBBHQQ", at)
+                name, info, _, section, value, size = self.unpack("<IBBHQQ", at)
                 label = self.text(strings, name) if name else ""
-                found.append(Symbol(label, info & 15, info >> 4, section, value))
+                found.append(Symbol(label, info & 15, info >> 4, section, value,
+                                    size))
         return found
 
     def read_pointers(self):
         found = []
-        functions = {(s.section, s.value): s.name for s in self.symbols if s.kind == FUNCTION}
+        functions = {(s.section, s.value): s.name
+                     for s in self.symbols if s.kind == FUNCTION}
         for s in self.sections:
             place = self.sections[s.info].name if s.info < len(self.sections) else ""
             if s.kind == RELA and place.startswith(POINTERS):
-                for at in range(s.offset, s.offset + s.size, 24):
-                    _, info, addend = self.unpack("<QQq", at)
-                    found.append((place, target(functions, self.symbols[info >> 32], addend)))
+                found += [(place, target(functions, symbol, addend))
+                          for _, symbol, addend in self.relocations(s)]
             elif s.name.startswith(POINTERS) and s.kind != RELA and s.size:
                 found.append((s.name, None))  # stays None unless a relocation names it
         named = {place for place, target in found if target}
         return [(place, target) for place, target in found if target or place not in named]
+
+    def relocations(self, table):
+        for at in range(table.offset, table.offset + table.size, 24):
+            place, info, addend = self.unpack("<QQq", at)
+            yield place, self.symbols[info >> 32], addend
+
+    def touches(self, function):
+        """{name, or (section, offset) of what has none} in the function's code."""
+        found = set()
+        for f in (s for s in self.symbols if s.name == function and s.kind == FUNCTION):
+            for table in self.sections:
+                if table.kind == RELA and table.info == f.section:
+                    found |= {s.name or (s.section, addend)
+                              for place, s, addend in self.relocations(table)
+                              if f.value <= place < f.value + f.size}
+        return found
 
     def undefined(self):
         return {s.name for s in self.symbols if s.section == UNDEFINED and s.name}

@@ -30,6 +30,7 @@ The grader's receipt, build/<backend>/passed/lab03.json, has lab, files (as here
 functions: those whose cases have all passed."""
 import argparse
 import concurrent.futures
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -59,6 +60,8 @@ LIMITS = {"cpu": (200, 4096), "cuda": (900, 24576)}
 # MB: of any file that a compiler writes, and of the assembly and objects that are
 # checked.
 FILE_MB, CHECKED_MB = 192, 96
+WRITTEN_MB = 1024  # of all files of a build
+JOBS = 4  # compilers at the same time: each may take the memory above
 MANY, LONGEST = 50, 200  # breaches that are told, letters of a name in them
 
 
@@ -201,7 +204,7 @@ class Sandbox:
         """A program that does not fail on what a compiler made."""
         code, said = self.run(*command, reads=reads)
         if code:
-            raise Stopped(f"{os.path.basename(command[0])} failed: {said.strip()[-400:]}")
+            raise Stopped(f"{os.path.basename(command[0])} failed: {said.strip()[:400]}")
         return said
 
 
@@ -237,6 +240,7 @@ def compile_one(source, settings, sandbox, name):
     for command in steps(source, settings, name):
         code, text = sandbox.run(*command)
         said += text
+        check_written(source)
         if code == 0:
             continue
         if "Permission denied" in text:
@@ -253,7 +257,7 @@ def compile_one(source, settings, sandbox, name):
 def compile_all(source, settings, sandbox):
     """Compiles the sources side by side and prints what the compilers said."""
     failed = []
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(min(JOBS, os.cpu_count())) as pool:
         jobs = [pool.submit(compile_one, source, settings, sandbox, n) for n in source.sources]
         for job in jobs:
             try:
@@ -264,7 +268,7 @@ def compile_all(source, settings, sandbox):
             except concurrent.futures.CancelledError:
                 pass
     if failed:
-        raise Stopped("\n".join(failed))
+        raise Stopped("\n".join(dict.fromkeys(failed)))
 
 
 # --- checking -------------------------------------------------------------------------------
@@ -297,6 +301,16 @@ def not_matching(functions, names, source):
 
 def too_long(*_):
     raise Stopped("checking what this compiles to takes too long: stopped")
+
+
+def check_written(source):
+    written = 0
+    for path in source.made.rglob("*"):
+        with contextlib.suppress(OSError):  # a compiler beside this one removed it
+            written += path.lstat().st_size
+    if written > WRITTEN_MB << 20:
+        raise Stopped(f"{source.shown} compiles to more than {WRITTEN_MB} MB: "
+                      "is there a very large array or table?")
 
 
 def check_sizes(source):

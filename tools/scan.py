@@ -128,7 +128,7 @@ def plain(name):
     """fork for __libc_fork, open for __open64_2: variants of one function."""
     name = name.partition("@")[0].lstrip("_")
     name = re.sub(r"^(libc_|IO_|isoc\d+_|GI_)", "", name)
-    head, tail = name[:-LONGEST], name[-LONGEST:]  # the search takes the square of the length
+    head, tail = name[:-LONGEST], name[-LONGEST:]  # the search takes its square
     return head + re.sub(r"(64|_chk|_2|_nocancel|_ptsz|_ptds)+\Z", "", tail)
 
 
@@ -179,6 +179,14 @@ def names_of(objects, grader, allowed, backend):
     return found
 
 
+def only_streams(o, function):
+    """Does it initialise std::cout and nothing else? That needs one variable."""
+    touched = o.touches(function) - {
+        STREAMS, STREAMS.replace("C1", "D1"), "__cxa_atexit", "__dso_handle",
+        "_GLOBAL_OFFSET_TABLE_"}
+    return len(touched) <= 1
+
+
 def starts_of(o, backend):
     """{function: why} of what would run before or after main."""
     found = {}
@@ -186,11 +194,14 @@ def starts_of(o, backend):
     seen = 0
     for section, function in o.pointers:
         seen += section == ".init_array"
-        known = (streams and str(function).startswith("_GLOBAL__sub_I_")
+        made_by_compiler = str(function).startswith("_GLOBAL__sub_")
+        known = (streams and made_by_compiler and only_streams(o, function)
                  or backend == "cuda" and function == NVCC_START and seen == 1)
         if known and section == ".init_array":
             continue
-        found[function or section] = f"it runs outside of main ({section})"
+        found[function or section] = f"it runs outside of main ({section})" + (
+            ": is there a global variable with a constructor, or whose value is computed? "
+            "Make it static in the function that uses it" if made_by_compiler else "")
     return found
 
 
@@ -288,7 +299,8 @@ def foreign_sources(files):
     the solution would be graded."""
     found = []
     for path in files:
-        kept = re.match(r"(solutions|reference|grader|build|tests)/", path)
+        kept = re.match(r"(solutions|reference|grader|build|tests"
+                        r"|common/(?:ops|decoder|griffin))/", path)
         if kept:
             found.append((path, f"a lab may not include anything from {kept[0]}"))
     return found

@@ -19,6 +19,8 @@ python_here=$(readlink -f "$PYTHON")
 grep -q exec "$python_here" && python_here=$(sed -n 's/^exec "\([^"]*\)".*/\1/p' "$python_here")
 cp tests/grader/naive.cu "$TMP/in/naive.cu"
 chmod 755 "$TMP"
+mkdir -m 1777 "$TMP/private" # so that what is left there is of this suite
+export TMPDIR=$TMP/private
 
 # What an ordinary account runs: Python is not always where it may read.
 cat >"$TMP/python" <<E2
@@ -99,6 +101,33 @@ names() {
     printf 'all lab03 grader:\n\ttouch %s/pwned\n' "$s" | tee "$s/returned/GNUmakefile" >"$s/returned/Makefile"
     check_fails "$who: a returned tree with make files of its own" "Score: 35/100" grade "$s/returned"
     check "$who: its make files were not run" test ! -e "$s/pwned"
+
+    # --- files that others hide, results that are older ----------------------------------------
+    rm -rf "${s:?}/d"; mkdir "$s/d"; cp "$TMP/in/naive.cu" "$s/d/x.cu"
+    head -c 200 /dev/urandom >"$s/d/._x.cu"; ln -s user@host.1 "$s/d/.#x.cu"
+    check_says "$who: hidden files are left out" "$naive" grade "$s/d" -k basic
+    echo '<testsuite errors="0">' >"$s/old.xml"; echo '{"score": 100}' >"$s/old.json"
+    echo '!' >"$s/bad.cu"
+    refused "what does not build" "does not compile" \
+        last "$s/bad.cu" --json "$s/old.json" --junit "$s/old.xml"
+    check "$who: has no points in an older JSON" grep -q '"score": 0' "$s/old.json"
+    check "$who: has an error in JUnit" grep -q 'errors="1"' "$s/old.xml"
+    mv "$tree/build/$BACKEND/labs/settings" "$s/settings"
+    check_says "$who: the caller's variables change nothing" "$naive" env BUILD="$s/other" \
+        MAKEFLAGS=n CDPATH="$s" sh -c "cd '$tree' && BACKEND=$BACKEND \
+            tools/grade_submission lab03 '$TMP/in/naive.cu' -k basic"
+    check "$who: and it builds in the tree" test ! -e "$s/other"
+    letters=$(printf '%0100d' 0)
+    { echo "#define A \"$letters\""
+      for n in 'B A' 'C B' 'D C' 'E D' 'F E'; do
+          set -- $n; echo "#define $1 $2 $2 $2 $2 $2 $2 $2 $2 $2 $2"
+      done; } >"$s/large.h"
+    rm -rf "${s:?}/d"; mkdir "$s/d"; mv "$s/large.h" "$s/d/"
+    for n in $(seq 16); do
+        echo '#include "large.h"
+extern const char a'"$n[]; const char a$n[] = F F F F F F F F;" >"$s/d/x$n.cu"
+    done
+    refused "sources that fill the disk together" "more than 1024 MB" last "$s/d"
 }
 
 attacks() {
@@ -146,6 +175,11 @@ E2
     refused "a header that is a link" "is a symbolic link" last "$s/l"
     ln -s "$tree/solutions/lab03_rmsnorm" "$s/folder"
     refused "a folder that is a link" "is a symbolic link" last "$s/folder"
+    mkdir "$s/alice"; ln -s "$tree/solutions" "$s/alice/labs"
+    refused "a returned tree with a link to solutions" "is a symbolic link" last "$s/alice"
+    mkdir -p "$s/bob/labs/lab03_rmsnorm"; cp "$TMP/in/naive.cu" "$s/bob/labs/lab03_rmsnorm/"
+    ln -s bob "$s/carl"
+    refused "a link to another student's tree" "is a symbolic link" last "$s/carl"
 
     # --- parts that are no CUDA ------------------------------------------------------------------
     breach() { # "what" "symbol": of the source on stdin
@@ -163,6 +197,19 @@ static void f() { PASTE(__as, m__)(\"nop\"); } void (*p)() = f;"
     breach "machine code as bytes" asm <<<"$paste
 PASTE(__as, m)(\".text; .byte 0xc3\");"
     breach "a table of bytes in the code" . <<<'__attribute__((section(".text"), used)) static const unsigned char code[] = {0xc3, 1, 2};'
+    breach "code in .stub" .stub <<<'__attribute__((section(".stub,\"\",@progbits#"), used)) const unsigned char code[] = {0xc3};'
+    breach "a program for the linker to compile" .gnu.lto_ \
+        <<<'__attribute__((section(".gnu.lto_x,\"\",@progbits#"), used)) const char code[] = "x";'
+    breach "a comment behind a section" asm <<<'__attribute__((section(".data #"), used)) int a = 1;'
+    breach "a source of the workbook" common/ops/rows.cu <<<'#include "ops/rows.cu"'
+    breach "a global variable behind <iostream>" "_GLOBAL__sub_I" <<<'#include <iostream>
+#include <map>
+std::map<int, int> seen;'
+    check "$who: and what to do" grep -q "Make it static in the function" "$TMP/said"
+    source_with "$s/x.cu" <<<'#include <iostream>
+#include <mutex>
+std::mutex once; void f() { std::lock_guard<std::mutex> lock(once); std::cout << 1; }'
+    check_says "$who: <iostream> and a mutex are allowed" "Score: 6/6" grade "$s/x.cu" -k basic
     breach "code in .init" .init <<<'__attribute__((section(".init"), used)) static void f() {}'
     breach "a constructor by section" "f" <<<'static void f() {}
 __attribute__((section(".init_array"), used)) static void (*p)() = f;'
@@ -213,6 +260,20 @@ template <int m> struct B<0, m> { static const int v = m; }; int v = B<24, 0>::v
 template <unsigned n> struct S { static constexpr unsigned v = f(200000 + n) + S<n - 1>::v; }; template <> struct S<0> { static constexpr unsigned v = 0; };
 constexpr unsigned x = S<800>::v;'
     refused "a compilation that takes minutes" "" last "$s/slow.cu"
+    BUILD_SECONDS=15
+    slow() { check_fails "$who: $1" "contract breach" last "$s/x.cu"; }
+    long=$(printf '%0300000d' 0)
+    source_with "$s/x.cu" <<<"extern \"C\" void f${long//0/64}x(); void g() { f${long//0/64}x(); }"
+    check_fails "$who: checking a name of 600,000 letters ends" "contract breach" last "$s/x.cu"
+    source_with "$s/x.cu" <<<"__attribute__((section(\".data\\n.${long}a:\\n.data#\"), used)) int a = 1;"
+    slow "checking a long label ends"
+    source_with "$s/x.cu" <<<"__attribute__((section(\".data\\n#\\\"${long//0/\\\\\\\"}\\n.data#\"), used)) int a = 1;"
+    slow "checking quotes that do not end ends"
+    { for n in $(seq 8000); do echo "static void f$n() {}"; done
+      echo '__attribute__((section(".init_array"), used)) static void (*p[])() = {'
+      for n in $(seq 8000) $(seq 8000) $(seq 8000) $(seq 8000); do echo "f$n,"; done
+      echo '};'; } | source_with "$s/x.cu"
+    slow "checking 32,000 pointers to 8,000 functions ends"
     unset BUILD_SECONDS BUILD_MEMORY
 
     # --- what is left over ----------------------------------------------------------------------
