@@ -248,8 +248,8 @@ def compile_one(source, settings, sandbox, name):
                      "system's headers\n")
         shown = name if source.trusted else printable(source.files[source.names.index(name)][0])
         why = f"{source.lab}: {shown} does not compile: fix the first error above"
-        if code in (124, 128 + 9, 128 + 24):
-            why = f"{source.lab}: compiling {name} takes too long: stopped"
+        if code in (124, 128 + 9, 128 + 24) or "signal terminated program" in text:
+            why = f"{source.lab}: compiling {shown} takes too long or too much memory: stopped"
         raise Stopped(said[:-len(text)] + text + why if text not in said else said + why)
     return said
 

@@ -258,7 +258,8 @@ SYSTEM_CALL = re.compile(r"^[ \t]+(syscall|sysenter|int\s+\$(?:0x80|128)|svc)\b"
 
 
 def without_text(quoted):
-    """Only whether there is an x, of a section's flags. No compiler leaves a string open."""
+    """Only whether there is an x, of a section's flags. No compiler leaves a string
+    open."""
     text = quoted[0]
     return ";" if text == '"' or text[-1] != '"' else '"x"' if "x" in text else '""'
 
