@@ -262,12 +262,16 @@ constexpr unsigned x = S<800>::v;'
     refused "a compilation that takes minutes" "" last "$s/slow.cu"
     BUILD_SECONDS=15
     slow() { check_fails "$who: $1" "contract breach" last "$s/x.cu"; }
-    long=$(printf '%0300000d' 0)
-    source_with "$s/x.cu" <<<"extern \"C\" void f${long//0/64}x(); void g() { f${long//0/64}x(); }"
+    many() { yes "$1" | head -n 300000 | tr -d '\n'; }
+    { printf 'extern "C" void f'; many 64; printf 'x(); void g() { f'; many 64; echo 'x(); }'
+    } | source_with "$s/x.cu"
     check_fails "$who: checking a name of 600,000 letters ends" "contract breach" last "$s/x.cu"
-    source_with "$s/x.cu" <<<"__attribute__((section(\".data\\n.${long}a:\\n.data#\"), used)) int a = 1;"
+    in_section() { # TEXT: as a line of the assembly
+        printf '__attribute__((section(".data\\n%s' "$1"; cat; printf '\\n.data#"), used)) int a = 1;\n'
+    }
+    { many aa; printf ':'; } | in_section . | source_with "$s/x.cu"
     slow "checking a long label ends"
-    source_with "$s/x.cu" <<<"__attribute__((section(\".data\\n#\\\"${long//0/\\\\\\\"}\\n.data#\"), used)) int a = 1;"
+    many '\\\"' | in_section '#\"' | source_with "$s/x.cu"
     slow "checking quotes that do not end ends"
     { for n in $(seq 8000); do echo "static void f$n() {}"; done
       echo '__attribute__((section(".init_array"), used)) static void (*p[])() = {'
