@@ -36,7 +36,7 @@ translate: $(TRANSLATE)
 compile: $(LAB_COMPILE)
 includes: $(INCLUDES)
 cc: $(CC)
-link: $(CXX) $(SANITIZE)
+link: $(CXX) $(SANITIZE) -fno-lto
 libs: $(BACKEND_LIBS) $(LDLIBS)
 harness: $(HARNESS)
 adapters: $(B)/objects/grader/adapters

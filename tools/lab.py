@@ -306,7 +306,7 @@ def too_long(*_):
 def check_written(source):
     written = 0
     for path in source.made.rglob("*"):
-        with contextlib.suppress(OSError):  # a compiler beside this one removed it
+        with contextlib.suppress(OSError):  # another compiler has removed it
             written += path.lstat().st_size
     if written > WRITTEN_MB << 20:
         raise Stopped(f"{source.shown} compiles to more than {WRITTEN_MB} MB: "
