@@ -29,17 +29,13 @@ The record:
 The grader's receipt, build/<backend>/passed/lab03.json, has lab, files (as here) and
 functions: those whose cases have all passed."""
 import argparse
-import concurrent.futures
-import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import re
 import shlex
-import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -48,32 +44,13 @@ import elf
 import labkit
 import scan
 import submission
+from compiling import compile_all, included, stems
+from confine import ROOT, SANDBOXED, Sandbox, Stopped
 from submission import printable
 
-ROOT = Path.cwd()
-SANDBOXED = ROOT / "build/host/sandboxed"
 OFFERED = {"wb_status_name", "wb_fail"}  # of wb.h
-# Of one compilation: seconds and MB. The largest source of a solution takes 15 s and 1 GB
-# on the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY are for slow
-# machines.
-LIMITS = {"cpu": (200, 4096), "cuda": (900, 24576)}
-# MB: of any file that a compiler writes, and of the assembly and objects that are
-# checked.
-FILE_MB, CHECKED_MB = 192, 96
-WRITTEN_MB = 1024  # of all files of a build
-JOBS = 4  # compilers at the same time: each may take the memory above
+CHECKED_MB = 96  # of the assembly and objects that are checked
 MANY, LONGEST = 50, 200  # breaches that are told, letters of a name in them
-
-
-def limits(backend):
-    """(CPU seconds, MB) of one program."""
-    given = [os.environ.get(name) or str(default) for name, default in
-             zip(("BUILD_SECONDS", "BUILD_MEMORY"), LIMITS[backend])]
-    for word in given:
-        if not re.fullmatch("[1-9][0-9]{0,7}", word):
-            raise Stopped(f"BUILD_SECONDS or BUILD_MEMORY: {printable(word)} is not a whole "
-                          "number above 0")
-    return map(int, given)
 
 
 class Settings:
@@ -139,153 +116,7 @@ def lock(out, lab):
             time.sleep(0.05)
 
 
-def prefixes(*programs):
-    """Where compilers are installed that are not the system's: /opt/gcc of
-    /opt/gcc/bin/g++."""
-    found = {os.path.dirname(os.path.dirname(os.path.realpath(path)))
-             for path in map(shutil.which, programs) if path}
-    return found - {"/", "/usr", "/usr/local"}
-
-
-# --- programs in the sandbox ----------------------------------------------------------------
-
-class Stopped(Exception):
-    """A program failed, or was stopped: one line for the learner."""
-
-
-class Sandbox:
-    def __init__(self, source, settings, allow_none):
-        told = subprocess.run([SANDBOXED, "--describe"], capture_output=True, text=True)
-        self.described = told.stdout.strip() if told.returncode == 0 else "off"
-        if told.returncode and not (source.trusted or allow_none):
-            raise Stopped("this system cannot confine the compiler "
-                          f"({told.stdout.strip()}): build a stranger's code in a virtual "
-                          "machine or container, or say --no-sandbox (make: SANDBOX=off)")
-        headers = [*ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh")]
-        tools = prefixes(settings.compile[0], settings.link[0], settings.cc[0],
-                         labkit.LD, labkit.OBJCOPY, "c++filt")
-        reads = [source.src, ROOT / "common", *headers, *settings.reads, *sorted(tools)]
-        self.seconds, memory = limits(settings.backend)
-        self.deadline = time.monotonic() + 5 * self.seconds  # for everything
-        self.command = [str(SANDBOXED), "--compiler", "--write", str(source.made),
-                        *(word for path in reads for word in ("--read", str(path))),
-                        "--cpu", str(self.seconds), "--memory", str(memory),
-                        "--file", str(FILE_MB)]
-        if told.returncode:
-            self.command.append("--no-sandbox")
-        self.folder, self.made = source.src, source.made
-
-    def run(self, *command, reads=()):
-        """(exit code, output and messages) of a program."""
-        left = min(2 * self.seconds, int(self.deadline - time.monotonic()))
-        if left < 1:
-            raise Stopped(f"building takes longer than {5 * self.seconds} s: stopped")
-        more = ["--seconds", str(left)]
-        more += [word for path in reads for word in ("--read", str(path))]
-        with subprocess.Popen(
-                [*self.command, *more, *map(str, command)], cwd=self.folder,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT) as process:
-            said = process.stdout.read(1 << 20)
-            while process.stdout.read(1 << 20):
-                pass
-        return process.returncode, self.clean(said.decode(errors="backslashreplace"))
-
-    def clean(self, text):
-        """Messages without control characters, and with paths as the learner knows them. A
-        name given by #line can have line ends: no line may look like one of the
-        grader's."""
-        for folder in (self.folder, self.made, ROOT):
-            text = text.replace(f"{folder}/", "")
-        text = re.sub(r"(?m)^(?===|Score|seed|contract breach)", ": ", text)
-        return "".join(c if c.isprintable() or c in "\n\t" else "." for c in text)
-
-    def tool(self, *command, reads=()):
-        """A program that does not fail on what a compiler made."""
-        code, said = self.run(*command, reads=reads)
-        if code:
-            raise Stopped(f"{os.path.basename(command[0])} failed: {said.strip()[:400]}")
-        return said
-
-
-# --- compiling ------------------------------------------------------------------------------
-
-def stems(source, name):
-    return source.made / Path(name).name.removesuffix(".cu")
-
-
-def steps(source, settings, name):
-    """The commands that make the assembly and the object of one source."""
-    stem = stems(source, name)
-    where = os.path.dirname(os.path.abspath(source.files[0][0]))
-    maps = [f"-ffile-prefix-map={source.src}={ROOT if source.trusted else where}",
-            f"-ffile-prefix-map={source.made}=build"]
-    depends = ["-MMD", "-MP", "-MF", f"{stem}.d", "-MT", f"{stem}.o"]
-    if settings.backend == "cuda":
-        kept = [f"-Xcompiler={m}" for m in [*maps, "-save-temps=obj"]]
-        return [[*settings.compile, *settings.includes, *depends, *kept, "-c", name,
-                 "-o", f"{stem}.o"]]
-    return [[*settings.translate, name, f"{source.made}/", *settings.includes,
-             "-d", f"{stem}.o"],
-            [*settings.compile, *settings.includes, "-iquote", os.path.dirname(name) or ".",
-             *maps, "-include", ROOT / "common/cpu/include/cuda_runtime.h", *depends,
-             "-x", "c++", "-S",
-             source.made / (Path(name).name + ".cpp"), "-o", f"{stem}.s"],
-            [settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"]]
-
-
-def compile_one(source, settings, sandbox, name):
-    """Compiles one source. Returns what the compiler said; raises Stopped if it fails."""
-    said = ""
-    for command in steps(source, settings, name):
-        code, text = sandbox.run(*command)
-        said += text
-        check_written(source)
-        if code == 0:
-            continue
-        if "Permission denied" in text:
-            text += ("a lab may include its own files, the labs' headers, common/ and the "
-                     "system's headers\n")
-        shown = name if source.trusted else printable(source.files[source.names.index(name)][0])
-        why = f"{source.lab}: {shown} does not compile: fix the first error above"
-        if code in (124, 128 + 9, 128 + 24) or "signal terminated program" in text:
-            why = f"{source.lab}: compiling {shown} takes too long or too much memory: stopped"
-        raise Stopped(said[:-len(text)] + text + why if text not in said else said + why)
-    return said
-
-
-def compile_all(source, settings, sandbox):
-    """Compiles the sources side by side and prints what the compilers said."""
-    failed = []
-    with concurrent.futures.ThreadPoolExecutor(min(JOBS, os.cpu_count())) as pool:
-        jobs = [pool.submit(compile_one, source, settings, sandbox, n) for n in source.sources]
-        for job in jobs:
-            try:
-                sys.stderr.write(job.result())
-            except Stopped as e:
-                failed.append(str(e))
-                pool.shutdown(wait=False, cancel_futures=True)
-            except concurrent.futures.CancelledError:
-                pass
-    if failed:
-        raise Stopped("\n".join(dict.fromkeys(failed)))
-
-
 # --- checking -------------------------------------------------------------------------------
-
-def included(source, name):
-    """Files of the workbook that a source was compiled from."""
-    found = set()
-    for path in (f"{stems(source, name)}.d", source.made / f"{Path(name).name}.headers.d"):
-        if not os.path.exists(path):
-            continue
-        rule = Path(path).read_text(errors="replace").replace("\\\n", " ").split("\n")[0]
-        for word in rule.partition(": ")[2].split():
-            path = os.path.relpath(os.path.normpath(os.path.join(source.src, word)), ROOT)
-            if not path.startswith(("..", "common/cpu/")) and os.path.isfile(path):
-                found.add(path)
-    return found
-
 
 def not_matching(functions, names, source):
     """A contract function that is defined with other arguments, or without including its
@@ -301,16 +132,6 @@ def not_matching(functions, names, source):
 
 def too_long(*_):
     raise Stopped("checking what this compiles to takes too long: stopped")
-
-
-def check_written(source):
-    written = 0
-    for path in source.made.rglob("*"):
-        with contextlib.suppress(OSError):  # another compiler has removed it
-            written += path.lstat().st_size
-    if written > WRITTEN_MB << 20:
-        raise Stopped(f"{source.shown} compiles to more than {WRITTEN_MB} MB: "
-                      "is there a very large array or table?")
 
 
 def check_sizes(source):

@@ -89,7 +89,7 @@ for program in podman docker; do
         real=$program
 done
 if [ -z "$real" ]; then
-    skip "a real container" "no image that runs: tools/container/grade --build makes one"
+    echo "# not run: no image (tools/container/grade --build makes one)"
     tap_done
 fi
 in_container() { CONTAINER=$real "$grade" "$@"; }

@@ -1,0 +1,96 @@
+"""confine.py - runs compilers and linkers on sources that are not trusted, inside the
+sandbox (build/host/sandboxed), with limits of time, memory and file size."""
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import labkit
+from submission import printable
+
+ROOT = Path.cwd()
+SANDBOXED = ROOT / "build/host/sandboxed"
+# Of one program: seconds and MB. The largest source of a solution takes 15 s and 1 GB on
+# the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY change them.
+LIMITS = {"cpu": (200, 4096), "cuda": (900, 24576)}
+FILE_MB = 192  # of any file that a program writes
+
+
+class Stopped(Exception):
+    """A program failed, or was stopped: one line for the learner."""
+
+
+def limits(backend):
+    """(CPU seconds, MB) of one program."""
+    given = [os.environ.get(name) or str(default) for name, default in
+             zip(("BUILD_SECONDS", "BUILD_MEMORY"), LIMITS[backend])]
+    for word in given:
+        if not re.fullmatch("[1-9][0-9]{0,7}", word):
+            raise Stopped(f"BUILD_SECONDS or BUILD_MEMORY: {printable(word)} is not a whole "
+                          "number above 0")
+    return map(int, given)
+
+
+def prefixes(*programs):
+    """Where compilers are installed that are not the system's: /opt/gcc of
+    /opt/gcc/bin/g++."""
+    found = {os.path.dirname(os.path.dirname(os.path.realpath(path)))
+             for path in map(shutil.which, programs) if path}
+    return found - {"/", "/usr", "/usr/local"}
+
+
+class Sandbox:
+    def __init__(self, source, settings, allow_none):
+        told = subprocess.run([SANDBOXED, "--describe"], capture_output=True, text=True)
+        self.described = told.stdout.strip() if told.returncode == 0 else "off"
+        if told.returncode and not (source.trusted or allow_none):
+            raise Stopped("this system cannot confine the compiler "
+                          f"({told.stdout.strip()}): build a stranger's code in a virtual "
+                          "machine or container, or say --no-sandbox (make: SANDBOX=off)")
+        headers = [*ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh")]
+        tools = prefixes(settings.compile[0], settings.link[0], settings.cc[0],
+                         labkit.LD, labkit.OBJCOPY, "c++filt")
+        reads = [source.src, ROOT / "common", *headers, *settings.reads, *sorted(tools)]
+        self.seconds, memory = limits(settings.backend)
+        self.deadline = time.monotonic() + 5 * self.seconds  # for everything
+        self.command = [str(SANDBOXED), "--compiler", "--write", str(source.made),
+                        *(word for path in reads for word in ("--read", str(path))),
+                        "--cpu", str(self.seconds), "--memory", str(memory),
+                        "--file", str(FILE_MB)]
+        if told.returncode:
+            self.command.append("--no-sandbox")
+        self.folder, self.made = source.src, source.made
+
+    def run(self, *command, reads=()):
+        """(exit code, output and messages) of a program."""
+        left = min(2 * self.seconds, int(self.deadline - time.monotonic()))
+        if left < 1:
+            raise Stopped(f"building takes longer than {5 * self.seconds} s: stopped")
+        more = ["--seconds", str(left)]
+        more += [word for path in reads for word in ("--read", str(path))]
+        with subprocess.Popen(
+                [*self.command, *more, *map(str, command)], cwd=self.folder,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT) as process:
+            said = process.stdout.read(1 << 20)
+            while process.stdout.read(1 << 20):
+                pass
+        return process.returncode, self.clean(said.decode(errors="backslashreplace"))
+
+    def clean(self, text):
+        """Messages without control characters, and with paths as the learner knows them. A
+        name given by #line can have line ends: no line may look like one of the
+        grader's."""
+        for folder in (self.folder, self.made, ROOT):
+            text = text.replace(f"{folder}/", "")
+        text = re.sub(r"(?m)^(?===|Score|seed|contract breach)", ": ", text)
+        return "".join(c if c.isprintable() or c in "\n\t" else "." for c in text)
+
+    def tool(self, *command, reads=()):
+        """A program that does not fail on what a compiler made."""
+        code, said = self.run(*command, reads=reads)
+        if code:
+            raise Stopped(f"{os.path.basename(command[0])} failed: {said.strip()[:400]}")
+        return said
