@@ -1,10 +1,10 @@
 /* calls.c - the calls of one case: on which data, in which order, in which process.
  *
- * One process serves the cases one after the other: data A, B, A again, A captured. On the
- * CPU back end it is then called on variants of A. Then a new process gets the same data
- * in seeded orders of threads and blocks; it goes on with the next case. Each result must
- * have the bits of the natural order. The new process has never seen the data, and sees
- * none twice, so results that it remembers are of no use.
+ * A process calls the launcher on data A, on B, on A again, and on A in a captured graph;
+ * on the CPU back end, then on variants of A. After that, a new process repeats the calls
+ * on A, B and the variants in seeded orders of threads and blocks. Each result must have
+ * the bits of the natural order. The new process has never seen the data and sees each
+ * data set once, so remembered results are of no use. It also begins the next case.
  */
 #include "calls.h"
 

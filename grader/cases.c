@@ -142,9 +142,7 @@ static void read_case(struct reader *r, struct lab *lab, char *line)
     char *field[4], *save, *end;
     int n = 0;
     if (!catches) {
-        wrong(
-            r,
-            "a case is: name part points function key=value ... ; needs ; catches");
+        wrong(r, "a case is: name part points function key=value ... ; needs ; catches");
         return;
     }
     *needs++ = 0, *catches++ = 0;

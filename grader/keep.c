@@ -42,7 +42,7 @@ static bool contains(json_t *array, const char *name)
 {
     size_t i;
     json_t *s;
-    json_array_foreach (array, i, s)
+    json_array_foreach(array, i, s)
         if (json_is_string(s) && !strcmp(json_string_value(s), name)) return true;
     return false;
 }
@@ -117,7 +117,7 @@ static const char *changed_file(json_t *files)
     const char *path;
     char hex[65];
     json_t *hash;
-    json_object_foreach (files, path, hash)
+    json_object_foreach(files, path, hash)
         if (!json_is_string(hash) || sha256_file(path, hex) != 0 ||
             strcmp(hex, json_string_value(hash)))
             return path;

@@ -146,8 +146,8 @@ static const char *const lab_files[] = {
 static const char *const driver_files[] = {
     "/proc",       "/sys", "/usr/local/cuda", "/usr/local/nvidia", "/usr/share/nvidia",
     "/etc/nvidia", NULL};
-/* cpuinfo: where the CPU has no instruction for it, -march=native is found there. No
- * /dev/zero: as a header it has no end. */
+/* cpuinfo: where no instruction describes the CPU, -march=native reads it. No /dev/zero:
+ * included as a header, it never ends. */
 static const char *const compiler_files[] = {
     "/etc/ld.so.cache", "/proc/cpuinfo", "/dev/urandom", NULL};
 

@@ -45,8 +45,8 @@
 /* Limits: CPU seconds of a case, wall clock of a case and of the whole grade. */
 static const double CASE_SECONDS = 10, WALL_SECONDS = 30, GRADE_SECONDS = 300;
 static const double UNDER_SCALE = 20; /* sanitizers are slow */
-/* More than the CPU back end's own. A GPU driver has its own; on the CPU nothing starts
- * any, and many busy ones would take the time of other grades. */
+/* Threads allowed in addition to the back end's own. A GPU driver starts some. On the CPU
+ * nothing needs more, and many busy threads would take CPU time from other grades. */
 static const int MAX_THREADS = 8, MAX_DRIVER_THREADS = 256;
 
 static const char usage[] =
@@ -68,8 +68,8 @@ static const char usage[] =
     "                             \"compute-sanitizer --tool racecheck\": without the\n"
     "                             sandbox and with 20 times the time. Its errors make\n"
     "                             the grade fail; a pass is not recorded\n"
-    "  --no-sandbox               grades a source from outside this tree even if the\n"
-    "                             kernel offers no complete sandbox, or with --under\n"
+    "  --no-sandbox               grades a source outside labs/ and solutions/ even if\n"
+    "                             the sandbox is incomplete, or with --under\n"
     "BACKEND=cpu|cuda or BUILD=folder in front of it selects the build to grade.\n"
     "Exit code: 0 full score, 1 less, 2 not built, 3 crashed, 4 timed out, 5 the\n"
     "exercise itself is broken\n";
@@ -301,8 +301,8 @@ static void grade_all(struct report *r, const struct options *o)
     free(data);
 }
 
-/* What keeps the learner's code in, for the report. Code from elsewhere is not run where
- * something is missing, unless the user says so. */
+/* Describes the sandbox for the report. Code from elsewhere is not run if a part of the
+ * sandbox is missing, unless the user adds --no-sandbox. */
 static const char *choose_sandbox(const struct build *b, const struct options *o)
 {
     const char *there = o->under ? "off (--under)" : sandbox_describe();
@@ -314,8 +314,8 @@ static const char *choose_sandbox(const struct build *b, const struct options *o
     if (!o->no_sandbox)
         fatal(
             EXIT_NOT_BUILT,
-            "%s is not a source of this tree, and the sandbox is: %s. Add --no-sandbox to "
-            "run it nevertheless",
+            "%s is not in labs/ or solutions/, and the sandbox is incomplete: %s. Add "
+            "--no-sandbox to run it nevertheless",
             b->source, all);
     return text_of("%s; graded nevertheless (--no-sandbox)", all);
 }
@@ -356,7 +356,7 @@ static int grade(const struct lab *lab, const struct options *o)
     if (o->save) save_begin(o->save, lab);
     private_remove_leftovers();
     grade_all(&r, o);
-    build_check(&build, "changed while it was graded: nothing of this counts");
+    build_check(&build, "changed while it was graded, so this grade does not count");
     report_end(&r);
     keep_results(&r);
     report_flush();

@@ -1,8 +1,8 @@
 /* orphans.c - ends the processes that a program left behind.
  *
- * A killed process leaves its children to us, so this repeats until none is left. The
- * kernel knows whether there are any; which ones they are says /proc, and without it
- * every number is tried.
+ * When a process is killed, its children become ours, so this repeats until none is left.
+ * waitpid tells whether any child is left. /proc lists them; without /proc, every process
+ * id is tried.
  */
 #define _GNU_SOURCE
 #include "orphans.h"

@@ -49,7 +49,7 @@ static void name_factor(char *text, size_t room, const struct comparison *c, dou
     *text = 0;
     for (size_t n = 0; n < sizeof known / sizeof *known; n++)
         if (near(k, known[n].value)) snprintf(text, room, ": %s", known[n].words);
-    json_object_foreach (c->data->scalars, name, scalar) {
+    json_object_foreach(c->data->scalars, name, scalar) {
         double s = json_number_value(scalar);
         if (fabs(s) < 1e-6 || near(fabs(s), 1)) continue;
         if (near(k, s))

@@ -1,4 +1,5 @@
-/* private.c - a folder of this run's own, removed whatever ends the run. */
+/* private.c - this run's own folder, removed when the run ends. After SIGKILL, the next
+ * run removes it. */
 #define _GNU_SOURCE
 #include "private.h"
 

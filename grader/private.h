@@ -1,5 +1,5 @@
 /* private.h - a folder of this run's own, outside the tree: what is in it must not outlive
- * the run, because it tells the expected values. */
+ * the run, because it contains the expected values. */
 #ifndef PRIVATE_H
 #define PRIVATE_H
 #include <sys/types.h>

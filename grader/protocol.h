@@ -1,8 +1,8 @@
 /* protocol.h - the messages between the grader and the lab's child process.
  *
  * They use one socket pair. A message is a header and a payload, in the byte order of the
- * machine (both programs run on the same one). The grader asks, the child answers: it
- * never gets an expected value and does not know which calls follow.
+ * machine (both programs run on the same one). The grader asks and the child answers. The
+ * child never gets an expected value and does not know which calls follow.
  *
  *     grader                             child
  *     HELLO                        ->
@@ -16,8 +16,8 @@
  *                                  <-    DONE    buffers released
  *     (socket closed)              ->    exits
  *
- * Each message of the grader has a new nonce, and its answers repeat it. So an answer is
- * one to this very question: nothing can be sent in advance, twice or out of order. The
+ * Each message from the grader has a new nonce, which the answers repeat. So an answer
+ * belongs to one question: nothing can be sent in advance, twice or out of order. The
  * learner's code runs in the same process and can read the nonce, so an answer does not
  * prove who computed it. docs/grader.md says what that is worth.
  */
@@ -124,8 +124,8 @@ struct wire_call {
     uint64_t order; /* the seed of the thread order; 0: the natural order */
 };
 
-/* Without a CUDA error followed by every buffer with its red zones, then the two red zones
- * of the workspace. */
+/* If cuda_error is 0, every buffer with its red zones follows, then the two red zones of
+ * the workspace. */
 struct wire_result {
     uint32_t which;
     int32_t status;     /* a wb_status, or whatever else was returned */

@@ -41,8 +41,9 @@ struct sandbox {
 const char *sandbox_describe(void);
 bool sandbox_complete(void); /* it offers both */
 
-/* A home folder, or the folder of this program, that lies in a folder which the program
- * may read: it would read all of it. Returns one line (static), or NULL. */
+/* A home folder, and the folder of the calling program, must not lie in a folder that the
+ * sandboxed program may read. Returns one line (static) that names one that does, or
+ * NULL. */
 const char *sandbox_exposes(const struct sandbox *box);
 
 /* For the forked child: enters the sandbox and becomes the program. Returns only on

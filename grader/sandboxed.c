@@ -1,8 +1,8 @@
 /* sandboxed.c - runs a command in the sandbox of sandbox.h: a compiler on sources that are
  * not trusted, or a program for the tests. `sandboxed --help` describes the command line.
  *
- * The process that is called waits for a second one, which starts the command, stops it
- * at the limits, and kills what is left of it.
+ * The first process waits for a second one. The second one starts the command, stops it
+ * at the limits, and kills all processes that are left.
  */
 #define _GNU_SOURCE
 #include "orphans.h"
@@ -39,18 +39,20 @@ static const char help[] =
     "\n"
     "Without --compiler or --gpu, COMMAND is treated like a lab's program on the CPU\n"
     "back end. It has an empty input, the caller's output, and no other descriptor.\n"
-    "  --compiler     a compiler, linker or binutils program: it reads the system's\n"
-    "                 headers and libraries, and starts the system's programs. It\n"
-    "                 changes no mode: a linked program is not executable\n"
+    "  --compiler     a compiler, linker or binutils program: it may read the system's\n"
+    "                 headers and libraries and start the system's programs. It may\n"
+    "                 not change file modes, so a linked program is not executable\n"
     "  --gpu          a program that uses a GPU driver\n"
-    "  --read PATH    it may read this file or folder too; if COMMAND is in the folder,\n"
-    "                 it may also start programs there (/opt/gcc of /opt/gcc/bin/g++)\n"
+    "  --read PATH    COMMAND may also read this file or folder. A compiler may start\n"
+    "                 programs in the folder that contains it: /opt/gcc for\n"
+    "                 /opt/gcc/bin/g++\n"
     "  --write PATH   with --compiler: it may write there; the first is its TMPDIR\n"
-    "  --memory MB    addresses of each process (--compiler), or private memory [4096]\n"
+    "  --memory MB    address space of each process with --compiler, otherwise private\n"
+    "                 memory [4096]\n"
     "  --cpu S        CPU seconds of each process [120]\n"
     "  --seconds S    time for everything [300]\n"
     "  --file MB      the largest file [512]\n"
-    "  --no-sandbox   do without what the kernel lacks of Landlock and seccomp\n"
+    "  --no-sandbox   run COMMAND even if the kernel lacks Landlock or seccomp\n"
     "  --learn        for developers: permit the system calls that would be refused,\n"
     "                 print their numbers and arguments, to extend grader/seccomp.c\n"
     "Exit code: that of COMMAND, 128 + N if signal N ended it, 124 if it was stopped at\n"
@@ -200,7 +202,7 @@ static _Noreturn void become(const struct options *o, pid_t parent, int ready)
         signal(s, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
     while (read(ready, &byte, 1) < 0 && errno == EINTR)
-        ; /* until it is traced, if it shall be */
+        ; /* waits for the parent, which with --learn traces this process first */
     int null = open("/dev/null", O_RDWR);
     for (int fd = 0; fd <= 2; fd++) /* stdin always, the others if they are closed */
         if (fd == 0 || fcntl(fd, F_GETFD) < 0) dup2(null, fd);
@@ -313,8 +315,8 @@ static int supervise(struct options *o, pid_t child, const sigset_t *signals)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The command's parent: this process ends everything when it gets a signal, which it also
- * gets if the process that was called is killed. */
+/* The command's parent. A signal makes this process end everything. It also gets a signal
+ * if the first process, which the user started, is killed. */
 static int guard(struct options *o, const sigset_t *signals, pid_t caller)
 {
     int ready[2];

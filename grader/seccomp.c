@@ -1,9 +1,9 @@
 /* seccomp.c - restricts the process to certain system calls by seccomp.
  *
- * A filter is a small program that the kernel runs at each system call. It sees numbers
- * and arguments, but not memory. So a call whose arguments are in memory is allowed with
- * all of them, or not at all. What is not allowed here fails: `sandboxed --learn` (sandboxed.c)
- * prints which calls a program misses.
+ * A filter is a small program that the kernel runs at each system call. It sees the
+ * number and the arguments of the call, but not memory. So a call that takes its options
+ * through a pointer is allowed with all options, or not at all. All other calls fail.
+ * `sandboxed --learn` (sandboxed.c) prints the calls that would be refused.
  */
 #define _GNU_SOURCE
 #include "seccomp.h"
@@ -304,9 +304,9 @@ static void permit_driver(struct filter *f, uint32_t self)
     PERMIT(f, driver);
 }
 
-/* Processes, but no namespaces, and no child that its parent does not wait for. A process
- * id is not known beforehand: signals to processes may be sent where Landlock keeps them
- * inside. */
+/* Allows processes, but no namespaces, and no child that its parent does not wait for.
+ * The ids of its processes are not known in advance, so signals are allowed only where
+ * Landlock confines them to the sandbox. */
 static void permit_compiler(struct filter *f)
 {
     permit_without(

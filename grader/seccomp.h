@@ -7,10 +7,10 @@
  * the limit that the program runs under, so no later descriptor can have it. */
 enum { PROGRAM_FD = 1000, MAX_FDS = 512 };
 
-/* The empty path of execveat, at a random address: the filter allows execveat with this
- * pointer only. That permits the first start and nothing after it, because a descriptor
- * alone would not matter to an absolute path, and the new program cannot guess the
- * address. NULL, with errno set: no memory. */
+/* The empty path for execveat, at a random address. The filter allows execveat with this
+ * pointer only, so the program can be started, but cannot start another one: it cannot
+ * guess the address. A check of the descriptor would not be enough, because execveat
+ * ignores it if the path is absolute. Returns NULL, with errno set, on failure. */
 const char *start_path(void);
 
 bool seccomp_available(void);

@@ -321,8 +321,8 @@ static void check_limits(struct talk *t)
     else if (t->done && t->d && l->idle_threads && u.threads > l->idle_threads)
         stop(
             c, t->run, CRASHED,
-            "%d threads still run after the call, the program's own are %d: kernels do "
-            "the work",
+            "%d threads still run after the call, but the back end has only %d: do the "
+            "work in kernels",
             u.threads, l->idle_threads);
     else
         check_time(t, &u);

@@ -1,5 +1,5 @@
-/* variant.c - data A, changed a little: what holds for its values still holds. Integers
- * stay as they are, because they may be sizes, positions or tokens. */
+/* variant.c - data A with changes so small that it stays valid input. Integers stay as
+ * they are, because they may be sizes, positions or tokens. */
 #include "variant.h"
 
 #include <stdbool.h>

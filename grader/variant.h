@@ -1,4 +1,4 @@
-/* variant.h - new but lawful inputs: data A, changed a little. */
+/* variant.h - new, valid inputs: data A with small changes. */
 #ifndef VARIANT_H
 #define VARIANT_H
 #include "data.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# check_path.sh - make, the compilers' dependency files and the shell give some characters
-# a meaning, and then fail far from the cause. Prints one line if the path of this folder
-# has one, and exits with 1. Letters of any language are fine: bytes above 127.
+# check_path.sh - some characters are special to make, dependency files and the shell. In
+# a path they cause errors far from the cause. Prints one line and exits with 1 if the
+# path of this folder contains one. Letters of any language (bytes above 127) are fine.
 path=$(pwd -P; echo .) path=${path%?.}
 found=$(printf %s "$path" | LC_ALL=C tr -d 'A-Za-z0-9_./+,@~\200-\377-'; echo .)
 [ "$found" != . ] || exit 0

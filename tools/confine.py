@@ -12,8 +12,9 @@ from submission import printable
 
 ROOT = Path.cwd()
 SANDBOXED = ROOT / "build/host/sandboxed"
-# Of one program: seconds and MB. The largest source of a solution takes 15 s and 1 GB on
-# the CPU back end, and with nvcc minutes. BUILD_SECONDS and BUILD_MEMORY change them.
+# Limits of one program: CPU seconds and MB. The largest source of a solution takes 15 s
+# and 1 GB on the CPU back end, and minutes with nvcc. BUILD_SECONDS and BUILD_MEMORY
+# change these limits.
 LIMITS = {"cpu": (200, 4096), "cuda": (900, 24576)}
 FILE_MB = 192  # of any file that a program writes
 
@@ -34,7 +35,7 @@ def limits(backend):
 
 
 def prefixes(*programs):
-    """Where compilers are installed that are not the system's: /opt/gcc of
+    """The folders of compilers that are installed outside the system's own: /opt/gcc for
     /opt/gcc/bin/g++."""
     found = {os.path.dirname(os.path.dirname(os.path.realpath(path)))
              for path in map(shutil.which, programs) if path}
@@ -47,8 +48,9 @@ class Sandbox:
         self.described = told.stdout.strip() if told.returncode == 0 else "off"
         if told.returncode and not (source.trusted or allow_none):
             raise Stopped("this system cannot confine the compiler "
-                          f"({told.stdout.strip()}): build a stranger's code in a virtual "
-                          "machine or container, or say --no-sandbox (make: SANDBOX=off)")
+                          f"({told.stdout.strip()}): build a stranger's code only in a "
+                          "virtual machine or container, with --no-sandbox "
+                          "(make: SANDBOX=off)")
         headers = [*ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh")]
         tools = prefixes(settings.compile[0], settings.link[0], settings.cc[0],
                          labkit.LD, labkit.OBJCOPY, "c++filt")
@@ -80,16 +82,16 @@ class Sandbox:
         return process.returncode, self.clean(said.decode(errors="backslashreplace"))
 
     def clean(self, text):
-        """Messages without control characters, and with paths as the learner knows them. A
-        name given by #line can have line ends: no line may look like one of the
-        grader's."""
+        """Messages without control characters, and with paths as the learner knows them.
+        A file name set by #line can contain line breaks, so every line that looks like
+        the grader's gets a prefix."""
         for folder in (self.folder, self.made, ROOT):
             text = text.replace(f"{folder}/", "")
         text = re.sub(r"(?m)^(?===|Score|seed|contract breach)", ": ", text)
         return "".join(c if c.isprintable() or c in "\n\t" else "." for c in text)
 
     def tool(self, *command, reads=()):
-        """A program that does not fail on what a compiler made."""
+        """Runs a tool that must succeed on compiler output; returns what it printed."""
         code, said = self.run(*command, reads=reads)
         if code:
             raise Stopped(f"{os.path.basename(command[0])} failed: {said.strip()[:400]}")

@@ -8,8 +8,9 @@ main.
     obj.touches(f)   what the code of a function refers to
     obj.pointers     [(section name, target)]: what .init_array and its like point to
 
-Objects are looked at one by one: a local name of one file hides no outside name of
-another. What is not a complete little-endian 64-bit relocatable object raises Damaged."""
+Each object is read alone, so a local symbol of one file cannot hide an undefined symbol
+of another. A file that is not a complete little-endian 64-bit relocatable object raises
+Damaged."""
 import struct
 from collections import namedtuple
 from pathlib import Path
@@ -92,7 +93,7 @@ class Object:
             yield place, self.symbols[info >> 32], addend
 
     def touches(self, function):
-        """{name, or (section, offset) of what has none} in the function's code."""
+        """What the function's code refers to: names, or (section, offset) if unnamed."""
         found = set()
         for f in (s for s in self.symbols if s.name == function and s.kind == FUNCTION):
             for table in self.sections:

@@ -1,5 +1,5 @@
 """handout.py - what a handout contains: the tree that students get. Nothing in it scores,
-and its texts name nothing that it does not have. Standard library only."""
+and its pages mention only files that it contains. Standard library only."""
 import os
 import re
 import shutil

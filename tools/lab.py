@@ -2,9 +2,10 @@
 
     FILE=path lab.py lab03 --build build/cpu [--from labs] [--out build/cpu]
 
-make calls it, and so does tools/grade_submission. BUILD has the back end and the harness,
-and in labs/settings how to compile; OUT gets labs/lab03, its record labs/lab03.json and
-nothing else. Without FILE the sources are FROM/lab03_rmsnorm.
+make calls it, and so does tools/grade_submission. BUILD contains the back end, the
+harness and the compiler settings (labs/settings). OUT gets the executable labs/lab03, its
+record labs/lab03.json and labs/lab03.lock. Without FILE the sources are
+FROM/lab03_rmsnorm.
 
 The sources are copied into a private folder (submission.py), translated, compiled and
 checked (scan.py); what the contract declares is isolated (labkit.py) and linked with the
@@ -131,7 +132,7 @@ def not_matching(functions, names, source):
 
 
 def too_long(*_):
-    raise Stopped("checking what this compiles to takes too long: stopped")
+    raise Stopped("checking the compiled code takes too long: stopped")
 
 
 def check_sizes(source):

@@ -108,15 +108,15 @@ CUDA_ALLOWED = re.compile(
 # What the code of nvcc that registers kernels needs, and what runs before main for it.
 NVCC_OWN = {"atexit", "cudaInitModule"}
 NVCC_START = "_ZL24__sti____cudaRegisterAllv"
-# On the CPU back end nothing that is in these sections runs: labkit.isolate removes them.
+# On the CPU back end no constructor runs: labkit.isolate renames their sections.
 STREAMS = "_ZNSt8ios_base4InitC1Ev"  # <iostream> initialises std::cout before main
 
 SECTION = re.compile(r"\.(text|data|bss|tdata|tbss|rodata|gcc_except_table)(\..*)?\Z"
                      r"|\.(init_array|fini_array|preinit_array|ctors|dtors)(\..*)?\Z"
                      r"|\.eh_frame\Z|\.note\.gnu\.property\Z"
                      r"|\.(nv_fatbin|nvFatBinSegment)\Z|__nv_\w+\Z")
-# What no program loads. Others would still reach the linker: .gnu.lto_* are sources of a
-# program that it compiles in place of the one that was checked, .stub becomes code.
+# Sections that are never loaded. Others would still affect the linker: it would compile
+# .gnu.lto_* in place of the code that was checked, and would turn .stub into code.
 NOT_LOADED = re.compile(r"\.z?debug_\w+\Z|\.(comment|symtab|strtab|shstrtab|group)\Z"
                         r"|\.note\.GNU-stack\Z|\.rela?\.|\.llvm[._][\w.-]+\Z|\Z")
 
@@ -128,7 +128,7 @@ def plain(name):
     """fork for __libc_fork, open for __open64_2: variants of one function."""
     name = name.partition("@")[0].lstrip("_")
     name = re.sub(r"^(libc_|IO_|isoc\d+_|GI_)", "", name)
-    head, tail = name[:-LONGEST], name[-LONGEST:]  # the search takes its square
+    head, tail = name[:-LONGEST], name[-LONGEST:]  # the search takes quadratic time
     return head + re.sub(r"(64|_chk|_2|_nocancel|_ptsz|_ptds)+\Z", "", tail)
 
 
@@ -160,7 +160,7 @@ def back_end_names():
 
 
 def names_of(objects, grader, allowed, backend):
-    """{name: why} of the names that objects use or define and may not."""
+    """{name: why} for each name that the objects must not use or define."""
     found = {}
     defined = set().union(*(o.exported() for o in objects))
     asked = set().union(*(o.undefined() for o in objects)) - defined
@@ -175,7 +175,7 @@ def names_of(objects, grader, allowed, backend):
                 found[name] = "it is internal to the back end" if "wbcpu" in name else why
     for name in sorted(defined):
         if name == "main" or name in private:
-            found[name] = "a lab defines no main and no name of the grader's"
+            found[name] = "the grader defines this name: rename yours"
     return found
 
 
@@ -218,7 +218,7 @@ def parts_of(o):
         if not SECTION.match(s.name) or code and not s.name.startswith(".text"):
             found[s.name] = "launchers put nothing into sections of their own"
         elif code and s.flags & elf.WRITABLE:
-            found[s.name] = "code is not written to"
+            found[s.name] = "a section of code must not be writable"
     for s in o.symbols:
         if s.kind == elf.IFUNC:
             found[s.name] = "it is chosen by code that runs before main (ifunc)"
@@ -228,8 +228,8 @@ def parts_of(o):
 
 
 def breaches(objects, grader, allowed, backend):
-    """[(symbol, why)] of the learner's objects. grader: names that the objects which they are
-    linked with define; allowed: those of them that they may use."""
+    """[(symbol, why)] for the learner's objects. grader: names that the harness and the
+    adapter define; allowed: those that the learner's objects may use."""
     found = names_of(objects, grader, allowed, backend)
     for o in objects:
         found.update(starts_of(o, backend))

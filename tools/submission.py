@@ -1,8 +1,8 @@
-"""submission.py - takes a learner's sources into a private folder, where nothing else
-lies.
+"""submission.py - copies a learner's sources into a private folder that contains nothing
+else.
 
-What is copied: regular files whose names end in .cu, .cuh or .h, of the folder that was
-named itself. No links, pipes or devices; at most FILES files and BYTES bytes. Hidden
+It copies the regular files in the named folder, not in its subfolders, whose names end in
+.cu, .cuh or .h: no links, pipes or devices, at most FILES files and BYTES bytes. Hidden
 files, such as the ._x.cu and .#x.cu of other systems and editors, are left out. A
 stranger's file name reaches neither make nor a shell: it is refused unless it consists of
 letters, digits, `_`, `.` and `-`. A single source may have any name; it is then copied as

@@ -3,9 +3,9 @@
     build_sources.py [--runs N] [--seed S] [--jobs J] [--seconds T] [--only I] -- COMMAND...
 
 runs COMMAND with the path of a source appended; LAB in COMMAND becomes the lab that a
-source was made from. Exit codes 0 to 4 are answers; 5, a signal, a Python traceback, a
-sanitizer report or more than 60 s are failures. Such a source is kept below
-build/host/fuzz_build/. For example:
+source was made from. Exit codes 0 to 4 are expected. Any other exit code, a signal, a
+Python traceback, a sanitizer report or more than T seconds (default 60) is a failure; its
+source is kept below build/host/fuzz_build/. For example:
 
     build_sources.py --runs 1000 -- tools/grade_submission --build-only LAB"""
 import argparse
@@ -49,8 +49,9 @@ def lab_sources():
 
 
 def prepare(folder, lab, number):
-    """What is refused at sight would hide the rest: it stays in every eighth folder only. A
-    lab's source gets the headers of its solution."""
+    """Links and FIFOs are refused before anything is built, which would hide other
+    errors. They stay in every eighth folder only. A lab's source gets the headers of its
+    solution."""
     for path in list(folder.iterdir()):
         if number % 8 and (path.is_symlink() or path.is_fifo()):
             path.unlink()

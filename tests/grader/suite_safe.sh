@@ -142,7 +142,7 @@ ln -s "$TMP/kept" "$TMPDIR/warpbook-999999999-link"
 ./grade lab03 -k basic --timeout-scale 0.01 >"$TMP/.during"
 check "a link is not followed" test -e "$TMP/kept/file"
 rm -f "$TMPDIR"/*
-check "another folder for it: TMPDIR that is missing: exit 5" \
+check "a TMPDIR that does not exist: exit 5" \
     exits 5 env TMPDIR="$TMP/none" ./grade lab03 -k basic
 refuses_first() { # a reference that refuses every seed but the third
     cat >"$TMP/python" <<END

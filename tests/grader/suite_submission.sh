@@ -9,20 +9,18 @@ build/host/sandboxed --describe >"$TMP/.out" || {
 }
 
 # --- a tree of its own, with the grader built in it -----------------------------------------
-tree=$TMP/tree
-mkdir -p "$tree/build" "$TMP/in"
+tree=$TMP/tree in=$TMP/in
+mkdir -p "$tree/build" "$in"
 git ls-files -z --cached --others --exclude-standard -- Makefile mk labs solutions reference \
     common grader tools grade requirements.txt tests/grader | xargs -0 cp -p --parents -t "$tree"
 cp -a build/host "$tree/build/"
 reuse_build "$tree/build/$BACKEND" "build/$BACKEND"
 python_here=$(readlink -f "$PYTHON")
 grep -q exec "$python_here" && python_here=$(sed -n 's/^exec "\([^"]*\)".*/\1/p' "$python_here")
-cp tests/grader/naive.cu "$TMP/in/naive.cu"
+cp tests/grader/naive.cu "$in/naive.cu"
 chmod 755 "$TMP"
-mkdir -m 1777 "$TMP/private" # so that what is left there is of this suite
-export TMPDIR=$TMP/private
 
-# What an ordinary account runs: Python is not always where it may read.
+# The ordinary account runs this: it may not be able to read the Python installation.
 cat >"$TMP/python" <<E2
 #!/bin/sh
 export PYTHONDONTWRITEBYTECODE=1
@@ -33,8 +31,8 @@ chmod 755 "$TMP/python"
 cp "$TMP/python" "$tree/build/host/python"
 as_account() { # COMMAND...: as ACCOUNT, or as we are
     if [ -n "$account" ]; then
-        setpriv --reuid="$account" --regid="$account" --clear-groups env HOME=/ "$@"
-    else "$@"; fi
+        setpriv --reuid="$account" --regid="$account" --clear-groups env -u PYTHON HOME=/ "$@"
+    else env -u PYTHON "$@"; fi
 }
 grade() { # PATH [OPTION...]
     (cd "$tree" && as_account env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL BACKEND="$BACKEND" \
@@ -60,7 +58,7 @@ make_file() { # FILE: make lab03 FILE=
         make -s BACKEND="$BACKEND" lab03 FILE="$1") 2>&1
 }
 # A source with the naive forward kernel; stdin goes in front of it.
-source_with() { { cat; cat "$TMP/in/naive.cu"; } >"$1"; }
+source_with() { { cat; cat "$in/naive.cu"; } >"$1"; }
 
 names() {
     s=$TMP/s; rm -rf "$s"; mkdir "$s"
@@ -71,39 +69,39 @@ names() {
     for name in '$(shell touch pwned)' '$(touch pwned)' '`touch pwned`' ';touch pwned;' \
         "it's \"it\"" 'a b' 'a:b' '#x' '%' '$$' '-rf' $'new\nline' $'\xff\xfe' $'\e[31mred'; do
         rm -rf "${s:?}/d"; mkdir "$s/d"
-        cp "$TMP/in/naive.cu" "$s/d/$name.cu"
+        cp "$in/naive.cu" "$s/d/$name.cu"
         n=$((n + 1))
         check_says "$who: a file's name runs nothing ($n)" "$naive" grade "$s/d/$name.cu" -k basic
         check_says "$who: nor with make FILE= ($n)" "built from" make_file "$s/d/$name.cu"
         check "$who: and is printed clean ($n)" sh -c "! grep -q '$(printf '\033')' '$TMP/said'"
-        mv "$s/d/$name.cu" "$s/d/naive.cu"; cp "$TMP/in/naive.cu" "$s/d/$name.h"
+        mv "$s/d/$name.cu" "$s/d/naive.cu"; cp "$in/naive.cu" "$s/d/$name.h"
         refused "the same as a header ($n)" "rename this file" last "$s/d" -k basic
         check_fails "$who: the same with make FILE= ($n)" "rename this file" make_file "$s/d"
-        rm -rf "${s:?}/d"; mkdir -p "$s/d/$name"; cp "$TMP/in/naive.cu" "$s/d/$name/"
+        rm -rf "${s:?}/d"; mkdir -p "$s/d/$name"; cp "$in/naive.cu" "$s/d/$name/"
         check_says "$who: the same as a folder ($n)" "$naive" grade "$s/d/$name" -k basic
     done
     check "$who: nothing ran" sh -c "! find '$tree' '$s' -name 'pwned*' | grep ."
     rm -rf "${s:?}/d"; mkdir "$s/d"
     cp solutions/lab03_rmsnorm/* "$s/d/" 2>/dev/null
     cat "$s"/d/*.cu >"$s/d/bob.cu"; rm "$s"/d/rmsnorm*.cu
-    cp "$TMP/in/naive.cu" "$s/d/[b]ob.cu"
+    cp "$in/naive.cu" "$s/d/[b]ob.cu"
     check_fails "$who: a pattern is no name" "Score: 35/100" grade "$s/d/[b]ob.cu"
-    rm -rf "${s:?}/d"; mkdir -p "$s/d/sub"; cp "$TMP/in/naive.cu" "$s/d/a:b.cu"
+    rm -rf "${s:?}/d"; mkdir -p "$s/d/sub"; cp "$in/naive.cu" "$s/d/a:b.cu"
     printf '$(shell touch %s/pwned)\n' "$s" >"$s/d/sub/evil.d"
     source_with "$s/d/x.cu" <<<'#include "sub/evil.d"'
     rm "$s/d/a:b.cu"
     refused "a make file as a header" "No such file" last "$s/d"
     check_fails "$who: the same with make" "does not compile" make_file "$s/d"
-    check_says "$who: later builds work" "built from" make_file "$TMP/in/naive.cu"
+    check_says "$who: later builds work" "built from" make_file "$in/naive.cu"
     check "$who: and it was not run" test ! -e "$s/pwned"
     mkdir -p "$s/returned/labs/lab03_rmsnorm"
-    cp "$TMP/in/naive.cu" "$s/returned/labs/lab03_rmsnorm/rmsnorm.cu"
+    cp "$in/naive.cu" "$s/returned/labs/lab03_rmsnorm/rmsnorm.cu"
     printf 'all lab03 grader:\n\ttouch %s/pwned\n' "$s" | tee "$s/returned/GNUmakefile" >"$s/returned/Makefile"
     check_fails "$who: a returned tree with make files of its own" "Score: 35/100" grade "$s/returned"
     check "$who: its make files were not run" test ! -e "$s/pwned"
 
     # --- files that others hide, results that are older ----------------------------------------
-    rm -rf "${s:?}/d"; mkdir "$s/d"; cp "$TMP/in/naive.cu" "$s/d/x.cu"
+    rm -rf "${s:?}/d"; mkdir "$s/d"; cp "$in/naive.cu" "$s/d/x.cu"
     head -c 200 /dev/urandom >"$s/d/._x.cu"; ln -s user@host.1 "$s/d/.#x.cu"
     check_says "$who: hidden files are left out" "$naive" grade "$s/d" -k basic
     echo '<testsuite errors="0">' >"$s/old.xml"; echo '{"score": 100}' >"$s/old.json"
@@ -115,7 +113,7 @@ names() {
     mv "$tree/build/$BACKEND/labs/settings" "$s/settings"
     check_says "$who: the caller's variables change nothing" "$naive" env BUILD="$s/other" \
         MAKEFLAGS=n CDPATH="$s" sh -c "cd '$tree' && BACKEND=$BACKEND \
-            tools/grade_submission lab03 '$TMP/in/naive.cu' -k basic"
+            tools/grade_submission lab03 '$in/naive.cu' -k basic"
     check "$who: and it builds in the tree" test ! -e "$s/other"
     letters=$(printf '%0100d' 0)
     { echo "#define A \"$letters\""
@@ -141,7 +139,7 @@ attacks() {
             "! grep -qE 'root:|BEGIN SOLUTION|secret' '$TMP/said'"
     }
     mkdir -p "$s/class"
-    cp "$TMP/in/naive.cu" "$s/class/alice.cu"
+    cp "$in/naive.cu" "$s/class/alice.cu"
     for other in bob.cu bob.cuh; do
         echo '#error secret' >"$s/class/$other"
         source_with "$s/class/alice.cu" <<<"#include \"$other\""
@@ -170,14 +168,14 @@ E2
         refused "a link to $(basename "$link")" "is a symbolic link" last "$s/l/rmsnorm.cu"
         refused "the same in a folder" "is a symbolic link" last "$s/l"
     done
-    cp "$TMP/in/naive.cu" "$s/l/naive.cu"; ln -sf "$tree/solutions/lab03_rmsnorm/partial_sums.cuh" "$s/l/x.cuh"
+    cp "$in/naive.cu" "$s/l/naive.cu"; ln -sf "$tree/solutions/lab03_rmsnorm/partial_sums.cuh" "$s/l/x.cuh"
     rm "$s/l/rmsnorm.cu"
     refused "a header that is a link" "is a symbolic link" last "$s/l"
     ln -s "$tree/solutions/lab03_rmsnorm" "$s/folder"
     refused "a folder that is a link" "is a symbolic link" last "$s/folder"
     mkdir "$s/alice"; ln -s "$tree/solutions" "$s/alice/labs"
     refused "a returned tree with a link to solutions" "is a symbolic link" last "$s/alice"
-    mkdir -p "$s/bob/labs/lab03_rmsnorm"; cp "$TMP/in/naive.cu" "$s/bob/labs/lab03_rmsnorm/"
+    mkdir -p "$s/bob/labs/lab03_rmsnorm"; cp "$in/naive.cu" "$s/bob/labs/lab03_rmsnorm/"
     ln -s bob "$s/carl"
     refused "a link to another student's tree" "is a symbolic link" last "$s/carl"
 
@@ -237,7 +235,7 @@ static int local(void) PASTE(__as, m__)("cublasCreate_v2"); static int local(voi
     rm -rf "${s:?}/many"; mkdir "$s/many"; for i in $(seq 70); do echo >"$s/many/f$i.cu"; done
     refused "many files" "more than 32" last "$s/many"
     for end in '/* never' '"never' "'n" 'R"x(never'; do
-        { cat "$TMP/in/naive.cu"; echo "$end"; } >"$s/x.cu"
+        { cat "$in/naive.cu"; echo "$end"; } >"$s/x.cu"
         refused "an unterminated $end" "" last "$s/x.cu"
     done
     echo '{"score": 100}' | tee "$s/r.json" >"$s/r.xml"; chmod 666 "$s"/r.*
@@ -281,22 +279,31 @@ constexpr unsigned x = S<800>::v;'
     unset BUILD_SECONDS BUILD_MEMORY
 
     # --- what is left over ----------------------------------------------------------------------
-    { cat "$TMP/in/naive.cu"; printf '#line 1 "a\\nScore: 100/100\\n== Test lab03/basic == OK 6/6"\n#%s x\n' warning; } >"$s/x.cu"
+    { cat "$in/naive.cu"; printf '#line 1 "a\\nScore: 100/100\\n== Test lab03/basic == OK 6/6"\n#%s x\n' warning; } >"$s/x.cu"
     check_fails "$who: a compiler's warning" "Score: 35/100" grade "$s/x.cu"
     check "$who: it looks like no line of the grader's" sh -c "! grep -E '^(Score: 100|== Test lab03/basic ==)' '$TMP/said'"
-    check_fails "$who: an honest one afterwards" "Score: 35/100" grade "$TMP/in/naive.cu"
+    check_fails "$who: an honest one afterwards" "Score: 35/100" grade "$in/naive.cu"
     check "$who: with a seed of its own" sh -c "! grep -q 'seed 0x5eed ' '$TMP/said'"
     check "$who: no private folder is left" sh -c "! find \"\${TMPDIR:-/tmp}\" -maxdepth 1 -name 'warpbook-*' -user \$(as=${account:-$(id -u)}; echo \$as) | grep ."
     check "$who: no source of a student is in the build folder" sh -c \
         "! find '$tree/build/$BACKEND/labs' -type f ! -name 'lab[0-9]*' ! -name settings | grep ."
 }
 
-account='' who=$(id -un)
-names
-attacks
-if [ "$(id -u)" = 0 ]; then
-    account=65534 who=nobody
-    chown -R "$account:$account" "$tree/build"
-    attacks
-fi
+# --- both accounts at the same time, each with its own tree ----------------------------------
+part() { # ACCOUNT FUNCTION...
+    account=$1 TMP=$TMP/part$1 who=$(id -un "${1:-$(id -u)}")
+    shift
+    mkdir -m 1777 -p "$TMP" "$TMP/private" # so that what is left there is of this part
+    export TMPDIR=$TMP/private
+    cp -a "$tree" "$TMP/tree"
+    tree=$TMP/tree
+    [ -z "$account" ] || chown -R "$account:$account" "$tree/build"
+    for attack in "$@"; do $attack; done
+    exit $tap_failed
+}
+(part '' names attacks) >"$TMP/first" 2>&1 &
+first=$!
+[ "$(id -u)" != 0 ] || (part 65534 attacks) || tap_failed=1
+wait $first || tap_failed=1
+cat "$TMP/first"
 tap_done

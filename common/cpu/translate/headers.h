@@ -6,8 +6,8 @@
 
 /* Where #include "..." looks, after the includer's folder. */
 void add_include_dir(const char *folder);
-/* Where translations are written, and under which name: OUT.1.h, OUT.2.h, ... OUT has no
- * folder. They belong to one source: no name in a source decides what is written. */
+/* Translations are written to outdir as OUT.1.h, OUT.2.h, ...; OUT is a name without a
+ * folder. The names in a source do not decide which files are written. */
 void set_output(const char *outdir, const char *out);
 
 /* Translates the headers that s includes, and what they include. Writes the translations,
@@ -20,7 +20,7 @@ void write_source(const struct source *s, const char *path);
 
 /* Writes a rule for make: object depends on input and on all headers. */
 void write_dependencies(const char *path, const char *object, const char *input);
-/* 1 if make reads the name as it is written; else says why not. */
+/* 1 if the name has no character that is special to make. */
 int is_make_name(const char *path);
 
 /* Removes the translations of this run, or those that an earlier run has left. */

@@ -3,11 +3,11 @@
  *     translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT]
  *
  * writes OUTDIR/FILE.cu.cpp. The local headers that contain CUDA syntax, or include such a
- * header, become OUTDIR/FILE.cu.1.h, FILE.cu.2.h, ...; the #include lines name those. So a
- * source decides by the name FILE.cu alone what is written: a header's own name, with
- * folders, `..` or an absolute path, says where it is read. The compiler finds all other
- * headers in their place. With -d, OUTDIR/FILE.cu.headers.d tells make that OBJECT depends
- * on the headers.
+ * header, become OUTDIR/FILE.cu.1.h, FILE.cu.2.h, ...; the #include lines name those.
+ * Only the name FILE.cu decides which files are written. The name in an #include line,
+ * which may have folders, `..` or an absolute path, decides only which file is read. The
+ * compiler finds all other headers where they are. With -d, the file
+ * OUTDIR/FILE.cu.headers.d tells make that OBJECT depends on the headers.
  *
  * After an error nothing is left: neither these files nor those of an earlier run.
  *

@@ -20,8 +20,8 @@
 #define VALUE "\2"
 #define OTHER "\3"
 
-/* A longer loop is left alone. A source can have many heads in heads: limits make the time
- * that they take proportional to its size. */
+/* A longer loop is left alone. A source can nest many loop heads; with these limits the
+ * time stays proportional to its size. */
 enum { MAX_STATEMENTS = 8, MAX_HEAD = 200, MAX_BODY = 1000 }; /* the last two: tokens */
 
 struct reduction {
