@@ -241,7 +241,7 @@ def breaches(objects, grader, allowed, backend):
 
 QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*(?:"|\\?$)', re.MULTILINE)
 SWITCH = re.compile(r"^[ \t]+\.(text|data|bss|section)\b(.*)$", re.MULTILINE)
-ASM = re.compile(r"^#APP$", re.MULTILINE)
+ASM = re.compile(r"^[ \t]*#APP$", re.MULTILINE)
 FATBIN = re.compile(r'^#APP\n\s*\.section \.nv_fatbin, "a"\n\.align 8\nfatbinData:\n'
                     r"(?:\.quad [0-9a-fx, ]+\n)+\s*\.text\s*^#NO_APP$", re.MULTILINE)
 # Directives that compilers write among instructions, and elsewhere.
