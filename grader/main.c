@@ -279,6 +279,7 @@ static void grade_all(struct report *r, const struct options *o)
         .private = !r->build->trusted,
         .pattern = o->pattern};
     char *data = breach ? NULL : data_folder(r->lab, &wanted);
+    if (breach) r->random_seed = false; /* no data was made */
     struct child_limits limits = make_limits(r, o->timeout_scale);
     struct calls *calls = calls_new(r->build->program, gpu, !gpu, limits, r->under);
     char late[64];
