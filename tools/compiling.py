@@ -1,11 +1,17 @@
-"""compiling.py - compiles the sources of a lab, each to assembly and an object, side by side
-and inside the sandbox."""
+"""compiling.py - compiles the sources of a lab, each to assembly and an object, several at
+a time and inside the sandbox.
+
+What the learner's own lab compiles to is kept in build/<backend>/labs/lab05.kept, so that an
+edit compiles one file again. Nothing of another source is ever kept or taken from there."""
 import concurrent.futures
 import contextlib
+import hashlib
 import os
+import shutil
 import sys
 from pathlib import Path
 
+import labkit
 from confine import ROOT, Stopped
 from submission import printable
 
@@ -37,6 +43,67 @@ def steps(source, settings, name):
             [settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"]]
 
 
+class Kept:
+    """What the sources of the learner's own lab compiled to, by a hash of everything that
+    they are compiled from."""
+
+    def __init__(self, source, settings, out):
+        self.folder = Path(out, "labs", f"{source.lab}.kept")
+        self.source, self.used = source, set()
+        headers = [*ROOT.glob("common/**/*.h"), *ROOT.glob("common/**/*.cuh"),
+                   *ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh"),
+                   *(to for _, to in source.files if to.suffix != ".cu")]
+        compiler = shutil.which(settings.compile[0]) or "/"
+        self.base = repr([vars(settings), os.stat(compiler).st_mtime, compiler,
+                          [(p.name, labkit.sha256(p)) for p in sorted(headers)],
+                          [labkit.sha256(p) for p in settings.translate if os.path.isfile(p)]])
+
+    def place(self, name):
+        """Where the results of a source are, or will be."""
+        text = Path(self.source.src, name).read_bytes()
+        key = hashlib.sha256(f"{name}\n{self.base}\n".encode() + text).hexdigest()
+        self.used.add(key)
+        return self.folder / key
+
+    def files(self, name):
+        stem = stems(self.source, name)
+        return [Path(f"{stem}{end}") for end in (".o", ".s", ".d")] + [
+            self.source.made / f"{Path(name).name}.headers.d"]
+
+    def take(self, name):
+        """What the compiler said when it compiled this; None: it did not yet."""
+        place = self.place(name)
+        if not (place / "said").exists():
+            return None
+        for path in self.files(name):
+            if (place / path.name).exists():
+                shutil.copy(place / path.name, path)
+        return (place / "said").read_text()
+
+    def put(self, name, said):
+        place = self.place(name)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        for path in self.files(name):
+            if path.exists():
+                shutil.copy(path, place)
+        (place / "said").write_text(said)  # last: it shows that all is here
+
+    def forget_others(self):
+        for place in self.folder.glob("*"):
+            if place.name not in self.used:
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def compile_or_take(source, settings, sandbox, kept, name):
+    said = kept.take(name) if kept else None
+    if said is None:
+        said = compile_one(source, settings, sandbox, name)
+        if kept:
+            kept.put(name, said)
+    return said
+
+
 def compile_one(source, settings, sandbox, name):
     """Compiles one source. Returns what the compiler said; raises Stopped if it fails."""
     said = ""
@@ -57,11 +124,12 @@ def compile_one(source, settings, sandbox, name):
     return said
 
 
-def compile_all(source, settings, sandbox):
-    """Compiles the sources side by side and prints what the compilers said."""
-    failed = []
+def compile_all(source, settings, sandbox, out):
+    """Compiles several sources at a time and prints what the compilers said."""
+    failed, kept = [], Kept(source, settings, out) if source.own else None
     with concurrent.futures.ThreadPoolExecutor(min(JOBS, os.cpu_count())) as pool:
-        jobs = [pool.submit(compile_one, source, settings, sandbox, n) for n in source.sources]
+        jobs = [pool.submit(compile_or_take, source, settings, sandbox, kept, name)
+                for name in source.sources]
         for job in jobs:
             try:
                 sys.stderr.write(job.result())
@@ -70,6 +138,8 @@ def compile_all(source, settings, sandbox):
                 pool.shutdown(wait=False, cancel_futures=True)
             except concurrent.futures.CancelledError:
                 pass
+    if kept:
+        kept.forget_others()
     if failed:
         raise Stopped("\n".join(dict.fromkeys(failed)))
 

@@ -249,7 +249,7 @@ def build(a, source, settings):
     record.unlink(missing_ok=True)
     program.unlink(missing_ok=True)
     sandbox = Sandbox(source, settings, a.no_sandbox)
-    compile_all(source, settings, sandbox)
+    compile_all(source, settings, sandbox, a.out)
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(2 * sandbox.seconds)
     names, found, files = check(source, settings, sandbox, functions)

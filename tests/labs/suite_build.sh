@@ -60,6 +60,14 @@ check_says "the lab by its long name" "built from $mine" \
     make lab03_rmsnorm BACKEND="$BACKEND" BUILD="$TMP/build" FILE="$mine"
 check_says "the learner's own place" "built from labs/lab03_rmsnorm" lab
 check "is the learner's own" recorded '"own": true'
+kept=$TMP/build/labs/lab03.kept
+check "what its own sources compile to is kept" test "$(ls "$kept" | wc -l)" = "$(ls labs/lab03_rmsnorm/*.cu | wc -l)"
+before=$(stat -c %y "$kept"/*/said)
+rm "$TMP/build/labs/lab03"
+check_says "and is used again" "built from labs/lab03_rmsnorm" lab
+check "without compiling" [ "$before" = "$(stat -c %y "$kept"/*/said)" ]
+check_says "a FILE keeps nothing" "built from $mine" lab FILE="$mine"
+check "nor uses what is kept" [ "$before" = "$(stat -c %y "$kept"/*/said)" ]
 if [ -d solutions ]; then
     check_says "FROM=solutions" "built from solutions/lab03_rmsnorm" lab FROM=solutions
 fi
