@@ -81,6 +81,9 @@ if [ "$BACKEND" = cpu ]; then
     check_fails "the report says so" "stopped after 0.1 s" inside 0.1 lab03 labs/lab03_rmsnorm
 fi
 
+ln -s /etc/passwd "$TMP/link.cu"
+check_fails "a link is not followed" "is a symbolic link" \
+    env CONTAINER=true "$grade" lab03 "$TMP/link.cu"
 echo "# a real container"
 real=
 for program in podman docker; do
