@@ -85,13 +85,33 @@ def copy_file(path, to, room):
     return len(data)
 
 
+INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([A-Za-z0-9_.-]+)"', re.MULTILINE)
+
+
+def read_some(path):
+    """The beginning of a regular file; nothing of others."""
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        return b""
+    with open(path, "rb") as file:
+        return file.read(BYTES)
+
+
 def headers_of(path):
-    """The headers that belong to a single source: those of its folder, if no other source is
-    there to which they could belong."""
-    folder = os.path.dirname(path) or "."
-    names = [n for n in os.listdir(folder) if SOURCE.match(n)]
-    alone = not any(n.endswith(".cu") and n != os.path.basename(path) for n in names)
-    return [n for n in sorted(names) if not n.endswith(".cu")] if alone else []
+    """The headers that a single source includes from its folder, except those that are
+    named after another source there. In a folder with everyone's submissions, bob.cuh and
+    bob_tile.cuh are bob.cu's; a plain tile.cuh was put there for all."""
+    folder, own = os.path.split(path)
+    names = sorted(n for n in os.listdir(folder or ".") if SOURCE.match(n))
+    others = {n.removesuffix(".cu") for n in names if n.endswith(".cu") and n != own}
+    offered = {n for n in names if PLAIN.match(n) and not n.endswith(".cu")
+               and not any(re.match(re.escape(other) + "[._-]", n) for other in others)}
+    found, wanted = set(), [own]
+    while wanted:
+        text = read_some(os.path.join(folder, wanted.pop()))
+        new = {n.decode() for n in INCLUDE.findall(text)} & offered - found
+        found |= new
+        wanted += new
+    return sorted(found)
 
 
 def refuse_link(path):

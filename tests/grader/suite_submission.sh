@@ -140,12 +140,18 @@ attacks() {
     }
     mkdir -p "$s/class"
     cp "$in/naive.cu" "$s/class/alice.cu"
-    for other in bob.cu bob.cuh; do
+    for other in bob.cu bob.cuh bob_tile.h; do
         echo '#error secret' >"$s/class/$other"
         source_with "$s/class/alice.cu" <<<"#include \"$other\""
         check_fails "$who: another student's $other" "No such file" last "$s/class/alice.cu"
         echo >"$s/class/bob.cu"
     done
+    rm "$s"/class/bob*; cp "$in/naive.cu" "$s/class/bob.cu"
+    source_with "$s/class/alice.cu" <<<'#include "tile.cuh"'
+    echo '#include "more.cuh"' >"$s/class/tile.cuh"; echo >"$s/class/more.cuh"
+    echo >"$s/class/a:b.h"; ln -s /dev/zero "$s/class/zero.h"; mkfifo "$s/class/pipe.h"
+    head -c 5000000 /dev/zero >"$s/class/large.h"
+    check_fails "$who: a header for all, next to odd ones of others" "Score: 35/100" grade "$s/class/alice.cu"
     reads "an include of a solution" "does not compile" <<<"#include \"$tree/solutions/lab03_rmsnorm/rmsnorm.cu\""
     check "$who: and why" grep -q "a lab may include its own files" "$TMP/said"
     reads "by a relative path" "does not compile" \
