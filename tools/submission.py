@@ -128,7 +128,9 @@ def chosen(path, known):
     if os.path.isdir(path):
         names = sorted(n for n in os.listdir(path) if SOURCE.match(n))
         if not any(n.endswith(".cu") for n in names):
-            raise Refused(f"{printable(path)}: neither a .cu file nor a folder with one")
+            inner = [d for d in sorted(Path(path).iterdir()) if list(d.glob("*.cu"))]
+            hint = f": name {printable(inner[0])}, which has some" if inner else ""
+            raise Refused(f"{printable(path)}: neither a .cu file nor a folder with one{hint}")
         pairs = [(os.path.join(path, n), n) for n in names]
     else:
         name = os.path.basename(path)

@@ -233,6 +233,8 @@ static int local(void) PASTE(__as, m__)("cublasCreate_v2"); static int local(voi
     mkdir -p "$s/dir/x.cu"
     refused "a folder called x.cu" "" last "$s/dir"
     refused "a device" "neither a .cu file" last /dev/zero
+    mkdir -p "$s/zip/inner"; cp "$in/naive.cu" "$s/zip/inner/"
+    refused "a folder in a folder" "name $s/zip/inner, which has some" last "$s/zip"
     if [ -z "$account" ] && mknod "$s/zero.cu" c 1 5 2>/dev/null; then
         refused "a device called .cu" "is not a regular file" last "$s/zero.cu"
     fi
