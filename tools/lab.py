@@ -303,7 +303,8 @@ def main():
             Path(a.out, "labs", a.lab + suffix).unlink(missing_ok=True)
         if isinstance(e, OSError):  # a full disk, a folder that cannot be written
             labkit.stop(f"{a.lab}: {e.strerror}: {printable(e.filename or '')}")
-        labkit.stop(f"FILE={e}" if file and isinstance(e, submission.Refused) else str(e))
+        asked = file and not a.quiet and isinstance(e, submission.Refused)
+        labkit.stop(f"FILE={e}" if asked else str(e))
     if not a.quiet:
         print(f"{a.lab}: built from {source.shown}; now ./grade {a.lab}")
 
