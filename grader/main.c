@@ -68,8 +68,8 @@ static const char usage[] =
     "                             \"compute-sanitizer --tool racecheck\": without the\n"
     "                             sandbox and with 20 times the time. Its errors make\n"
     "                             the grade fail; a pass is not recorded\n"
-    "  --no-sandbox               grades a source outside labs/ and solutions/ even if\n"
-    "                             the sandbox is incomplete, or with --under\n"
+    "  --no-sandbox               grades a source that is no part of the workbook even\n"
+    "                             if the sandbox is incomplete, or with --under\n"
     "BACKEND=cpu|cuda or BUILD=folder in front of it selects the build to grade.\n"
     "Exit code: 0 full score, 1 less, 2 not built, 3 crashed, 4 timed out, 5 the\n"
     "exercise itself is broken\n";
@@ -315,7 +315,7 @@ static const char *choose_sandbox(const struct build *b, const struct options *o
     if (!o->no_sandbox)
         fatal(
             EXIT_NOT_BUILT,
-            "%s is not in labs/ or solutions/, and the sandbox is incomplete: %s. Add "
+            "%s is no part of the workbook, and the sandbox is incomplete: %s. Add "
             "--no-sandbox to run it nevertheless",
             b->source, all);
     return text_of("%s; graded nevertheless (--no-sandbox)", all);
