@@ -116,11 +116,13 @@ static int save(run *r, const char *name, bool training)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s/%s", r->o.out, name);
-    if (training) {
-        r->state.train = *trainer_read(&r->t);
-        if (training_save(&r->m, &r->state, folder, r->scratch, &r->err)) return -1;
-    }
-    return checkpoint_save(&r->m, &r->text.tokenizer, folder, r->scratch, &r->err);
+    if (checkpoint_save(&r->m, &r->text.tokenizer, folder, r->scratch, &r->err))
+        return -1;
+    if (!training) return 0;
+    /* Last: a run that is killed before this resumes at the step before, and saves the
+     * weights again. The other way round, weights of the last step could be missing. */
+    r->state.train = *trainer_read(&r->t);
+    return training_save(&r->m, &r->state, folder, r->scratch, &r->err);
 }
 
 static int evaluate(run *r)
