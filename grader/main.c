@@ -307,7 +307,7 @@ static void grade_all(struct report *r, const struct options *o)
 static const char *choose_sandbox(const struct build *b, const struct options *o)
 {
     const char *there = o->under ? "off (--under)" : sandbox_describe();
-    const char *unwatched = process_watchable();
+    const char *unwatched = usage_unreadable();
     if (!strcmp(there, "Landlock and seccomp") && !unwatched) return there;
     char *all =
         text_of("%s%s%s", there, unwatched ? "; " : "", unwatched ? unwatched : "");

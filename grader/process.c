@@ -182,14 +182,3 @@ bool process_usage(const struct process *p, struct usage *u)
 {
     return usage_read(p->pid, &p->cgroup, u);
 }
-
-const char *process_watchable(void)
-{
-    return usage_unreadable();
-}
-
-size_t process_memory(const struct process *p)
-{
-    struct usage u;
-    return process_usage(p, &u) ? u.memory : 0;
-}

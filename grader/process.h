@@ -27,8 +27,5 @@ void process_end(struct process *p); /* no effect if it is not running */
  * to exit. Fills *code and *status as waitid does. false: it is still running. */
 bool process_exited(struct process *p, int *code, int *status);
 bool process_usage(const struct process *p, struct usage *u); /* false: unknown */
-/* NULL, or one line: why no limits on memory and threads can be enforced here. */
-const char *process_watchable(void);
-size_t process_memory(const struct process *p); /* resident bytes */
 
 #endif

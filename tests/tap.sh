@@ -55,4 +55,18 @@ reuse_build() {
     find "$1/objects" -name '*.d' -exec sed -i "s,^$B/,${2:-$1}/," {} +
 }
 
+# Inside a check: the exit code (what was printed stays in .last), the words (in .said), and
+# a condition on r, the content of a JSON file.
+exits() { # CODE COMMAND...
+    tap_code=$1; shift
+    "$@" >"$TMP/.last" 2>&1; rc=$?
+    cat "$TMP/.last"
+    [ $rc = "$tap_code" ] || { echo "exit $rc, not $tap_code"; return 1; }
+}
+says() { # WORDS COMMAND...
+    tap_says=$1; shift
+    "$@" 2>&1 | tee "$TMP/.said" | grep -qF -- "$tap_says" || { cat "$TMP/.said"; return 1; }
+}
+json() { "$PYTHON" -c "import json,sys; r=json.load(open('$1')); sys.exit(not ($2))"; }
+
 tap_done() { exit $tap_failed; }

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import labkit
-from confine import ROOT, Stopped
+from confine import ROOT, Stopped, lab_headers
 from submission import printable
 
 WRITTEN_MB = 1024  # of all files of a build
@@ -51,7 +51,7 @@ class Kept:
         self.folder = Path(out, "labs", f"{source.lab}.kept")
         self.source, self.used = source, set()
         headers = [*ROOT.glob("common/**/*.h"), *ROOT.glob("common/**/*.cuh"),
-                   *ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh"),
+                   *lab_headers(),
                    *(to for _, to in source.files if to.suffix != ".cu")]
         compiler = shutil.which(settings.compile[0]) or "/"
         self.base = repr([vars(settings), os.stat(compiler).st_mtime, compiler,
@@ -114,13 +114,13 @@ def compile_one(source, settings, sandbox, name):
         if code == 0:
             continue
         if "Permission denied" in text:
-            text += ("a lab may include its own files, the labs' headers, common/ and the "
+            said += ("a lab may include its own files, the labs' headers, common/ and the "
                      "system's headers\n")
         shown = name if source.trusted else printable(source.files[source.names.index(name)][0])
         why = f"{source.lab}: {shown} does not compile: fix the first error above"
         if code in (124, 128 + 9, 128 + 24) or "signal terminated program" in text:
             why = f"{source.lab}: compiling {shown} takes too long or too much memory: stopped"
-        raise Stopped(said[:-len(text)] + text + why if text not in said else said + why)
+        raise Stopped(said + why)
     return said
 
 

@@ -34,6 +34,11 @@ def limits(backend):
     return map(int, given)
 
 
+def lab_headers():
+    """The headers of all labs, which every lab may include."""
+    return [*ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh")]
+
+
 def prefixes(*programs):
     """The folders of compilers that are installed outside the system's own: /opt/gcc for
     /opt/gcc/bin/g++."""
@@ -51,10 +56,9 @@ class Sandbox:
                           f"({told.stdout.strip()}): build a stranger's code only in a "
                           "virtual machine or container, with --no-sandbox "
                           "(make: SANDBOX=off)")
-        headers = [*ROOT.glob("labs/*/*.h"), *ROOT.glob("labs/*/*.cuh")]
         tools = prefixes(settings.compile[0], settings.link[0], settings.cc[0],
                          labkit.LD, labkit.OBJCOPY, "c++filt")
-        reads = [source.src, ROOT / "common", *headers, *settings.reads, *sorted(tools)]
+        reads = [source.src, ROOT / "common", *lab_headers(), *settings.reads, *sorted(tools)]
         self.seconds, memory = limits(settings.backend)
         self.deadline = time.monotonic() + 5 * self.seconds  # for everything
         self.command = [str(SANDBOXED), "--compiler", "--write", str(source.made),

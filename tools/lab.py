@@ -241,13 +241,13 @@ def install(made, program):
 def build(a, source, settings):
     program = Path(a.out, "labs", a.lab)
     record = program.with_name(a.lab + ".json")
-    functions = labkit.header_functions(source.folder)
     judged = labkit.judged_by(source.folder)
     key = inputs(source, settings, judged)
     if nothing_new(record, program, key):
         return
     record.unlink(missing_ok=True)
     program.unlink(missing_ok=True)
+    functions = labkit.header_functions(source.folder)
     sandbox = Sandbox(source, settings, a.no_sandbox)
     compile_all(source, settings, sandbox, a.out)
     signal.signal(signal.SIGALRM, too_long)

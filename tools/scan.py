@@ -279,9 +279,8 @@ def assembly(text):
     if ASM.search(text):
         return [("asm", "launchers contain no assembly for the CPU")]
     sections = QUOTED.sub(without_text, text)
-    for odd in (";", "/*"):
-        if odd in sections or COMMENTED.search(sections):
-            return [("asm", "a name or an attribute contains assembly")]
+    if ";" in sections or "/*" in sections or COMMENTED.search(sections):
+        return [("asm", "a name or an attribute contains assembly")]
     start, code = 0, True
     for switch in [*SWITCH.finditer(sections), None]:
         part = sections[start:switch.start() if switch else None]

@@ -5,17 +5,6 @@
 mutants_begin
 export BUILD=$TMP/build
 
-exits() { # CODE COMMAND...
-    code=$1; shift
-    "$@"; rc=$?
-    [ $rc = "$code" ] || { echo "exit $rc, not $code"; return 1; }
-}
-says() { # WORDS COMMAND...
-    words=$1; shift
-    "$@" 2>&1 | tee "$TMP/.said" | grep -qF -- "$words" || { cat "$TMP/.said"; return 1; }
-}
-json() { "$PYTHON" -c "import json,sys; r=json.load(open('$1')); sys.exit(not ($2))"; }
-
 # --- before anything is built -----------------------------------------------------------
 check "help" says "--timeout-scale" ./grade --help
 check "an unknown option is one line, exit 2" exits 2 ./grade lab03 --frobnicate

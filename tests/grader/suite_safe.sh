@@ -7,17 +7,6 @@ mutants_begin
 export BUILD=$TMP/build TMPDIR=$TMP/private
 mkdir -p "$TMPDIR" "$TMP/source" "$BUILD/labs"
 
-exits() { # CODE COMMAND...: keeps the output in .last
-    code=$1; shift
-    "$@" >"$TMP/.last" 2>&1; rc=$?
-    cat "$TMP/.last"
-    [ $rc = "$code" ] || { echo "exit $rc, not $code"; return 1; }
-}
-says() { # WORDS COMMAND...
-    words=$1; shift
-    "$@" 2>&1 | tee "$TMP/.said" | grep -qF -- "$words" || { cat "$TMP/.said"; return 1; }
-}
-json() { "$PYTHON" -c "import json,sys; r=json.load(open('$1')); sys.exit(not ($2))"; }
 nothing_left() { [ -z "$(ls "$TMPDIR")" ] || { ls -R "$TMPDIR"; return 1; }; }
 until_there() { # PATTERN: waits up to 20 s for a file
     for _ in $(seq 200); do

@@ -42,11 +42,6 @@ grade() { # PATH [OPTION...]
     ! grep -q Traceback "$TMP/said" || return 99
     return $code
 }
-exits() { # CODE COMMAND...
-    want=$1; shift
-    "$@"; rc=$?
-    [ $rc = "$want" ] || { echo "exit $rc, not $want"; return 1; }
-}
 refused() { # "what" "words" COMMAND...: exit 2 and these words
     what=$1 words=$2; shift 2
     check_fails "$who: $what" "$words" "$@"
