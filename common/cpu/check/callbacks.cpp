@@ -13,9 +13,12 @@ namespace wbcpu::check
 static __attribute__((noinline)) void
 other_access(worker *w, uintptr_t address, unsigned bytes, bool write, site *at)
 {
-    if (in_program_data(address)) return; /* variables.cpp checks their bounds */
+    bool known = in_program_data(address); /* variables.cpp checks their bounds */
+    if (known || mapped_for_device(address, bytes)) { /* pinned or managed memory */
+        other_memory_touched({address, bytes, write, false, at});
+        return;
+    }
     if (address - (uintptr_t)w < sizeof *w) return; /* threadIdx and the like */
-    if (mapped_for_device(address, bytes)) return;  /* pinned or managed memory */
     if (at->at()->library) return; /* the back end copies the kernel's arguments */
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());

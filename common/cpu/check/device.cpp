@@ -6,6 +6,7 @@
  * them pages when they are first touched. */
 #include "check.h"
 #include "hooks.h"
+#include "host.h"
 
 #include <fstream>
 #include <map>
@@ -235,6 +236,7 @@ void device_access(worker *w, const access &a)
             s[i] |= WRITTEN;
     else if (__builtin_expect(!(all & WRITTEN), 0))
         uninitialized(a);
+    host_hook(w, a);
     if (a.atomic) order_atomic(w, a.address, a.write);
     uintptr_t first = offset / 4, last = (offset + a.bytes - 1) / 4;
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
