@@ -392,7 +392,10 @@ static cudaError_t check_copy(const copy &c)
     if (cudaError_t e = check::check_copy(c)) return fail(e);
     if (c.width && c.height && (!c.dst || !c.src || contradicts(c.dst, c.src, c.kind)))
         return fail(cudaErrorInvalidValue);
-    if (c.width > c.dpitch || c.width > c.spitch) return fail(cudaErrorInvalidPitchValue);
+    if (c.width > c.dpitch || c.width > c.spitch) {
+        check::bad_pitch(c);
+        return fail(cudaErrorInvalidPitchValue);
+    }
     return cudaSuccess;
 }
 

@@ -169,6 +169,7 @@ cudaError_t check_copy(const copy &c)
 {
     if (!c.width || !c.height || !c.dst || (unsigned)c.kind > cudaMemcpyDefault)
         return cudaSuccess;
+    start_tables();
     if (c.src && c.kind != cudaMemcpyDefault && wrong_direction(c))
         return cudaErrorInvalidValue;
     if (!c.src && set_of_host_memory(c)) return cudaErrorInvalidValue;
@@ -176,6 +177,22 @@ cudaError_t check_copy(const copy &c)
     if (c.src && !wrong)
         wrong = too_large(c.src, extent(c.spitch, c.width, c.height), false);
     return wrong ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+void bad_pitch(const copy &c)
+{
+    call now = running_call();
+    finding *f = find("copy-size", now.at);
+    if (!f) return;
+    bool to = c.width > c.dpitch;
+    f->message = format(
+        "%s copies rows of %zu bytes, but the %s has a row every %zu bytes",
+        now.name.c_str(), c.width, to ? "destination" : "source",
+        to ? c.dpitch : c.spitch);
+    f->fix =
+        "the pitch is the distance of two rows in bytes, at least the width: that of "
+        "cudaMallocPitch, or columns times sizeof";
+    publish(f);
 }
 
 /* --- when it runs ------------------------------------------------------------------- */

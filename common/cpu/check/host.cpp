@@ -11,6 +11,13 @@ namespace wbcpu::check
 {
 /* --- the program's call ------------------------------------------------------------- */
 
+/* A program may fail before it allocates anything. */
+void start_tables()
+{
+    static bool started = reserve_device_memory();
+    (void)started;
+}
+
 struct walk {
     const place *program = nullptr;
     std::string function; /* of the library, called by the program */
@@ -22,7 +29,7 @@ static _Unwind_Reason_Code next_frame(_Unwind_Context *context, void *out)
     uintptr_t pc = _Unwind_GetIPInfo(context, &exact);
     if (!pc) return _URC_END_OF_STACK;
     const place *at = place_of((const void *)(pc + (exact != 0)));
-    if (at->file != "?" && !at->library) {
+    if (in_program_data(pc) && at->line > 0 && !at->library) {
         w->program = at;
         return _URC_END_OF_STACK;
     }
@@ -32,8 +39,7 @@ static _Unwind_Reason_Code next_frame(_Unwind_Context *context, void *out)
 
 call running_call()
 {
-    static bool started = reserve_device_memory(); /* and the tables of check mode */
-    (void)started;
+    start_tables();
     if (running) return {running->at, running->name};
     static const place *unknown = place_of(nullptr);
     walk w;
@@ -45,6 +51,7 @@ call running_call()
 const place *place_at(const char *file, int line)
 {
     static auto &known = *new std::map<std::pair<std::string, int>, const place *>;
+    start_tables();
     std::string name = file;
     char here[4096];
     if (getcwd(here, sizeof here)) {

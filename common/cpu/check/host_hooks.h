@@ -53,6 +53,7 @@ WBCPU_HOOK(void, stream_waits(cudaStream_t, cudaEvent_t), WBCPU_NOTHING)
 
 /* copies.cpp: before it is enqueued; the error that the call returns */
 WBCPU_HOOK(cudaError_t, check_copy(const copy &), cudaSuccess)
+WBCPU_HOOK(void, bad_pitch(const copy &), WBCPU_NOTHING)
 /* Pageable memory: the copy reads a copy of the source made now. */
 WBCPU_HOOK(std::shared_ptr<char>, stage(copy &, cudaStream_t), nullptr)
 WBCPU_HOOK(void, copying(const copy &), WBCPU_NOTHING)
