@@ -218,12 +218,15 @@ static size_t unwritten_element(const char *p, size_t bytes)
 
 static bool told_uninitialized(const char *p, size_t bytes)
 {
+    const buffer *b = nearest_buffer((uintptr_t)p);
+    uintptr_t offset = b ? (uintptr_t)p - b->start : 0;
+    if (!b || offset > b->bytes || bytes > b->bytes - offset)
+        return false; /* red zones */
     size_t i = unwritten_element(p, bytes);
     if (i >= bytes) return false;
     call now = running_call();
     finding *f = find("uninitialized", now.at);
     if (!f) return true;
-    const buffer *b = nearest_buffer((uintptr_t)p);
     f->what = b->name;
     f->message = format(
         "%s copies %s of %s to the host, which nothing has written", now.name.c_str(),

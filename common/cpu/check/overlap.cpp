@@ -27,9 +27,17 @@ bool overlaps_used;
 static bool next_overlaps;
 static kernel_ptr &current_kernel = *new kernel_ptr;
 static auto &previous = *new std::map<unsigned, kernel_ptr>; /* of each stream */
-static unsigned long long waited_block =
-    UINT64_MAX; /* a thread of this block has waited */
-constexpr size_t chain_limit = 16;
+constexpr size_t chain_limit = 16, waiters_kept = 64;
+
+/* The threads of the running block that have called pdl_wait: the others may follow one of
+ * them through a barrier. */
+struct waiter {
+    unsigned thread;
+    uint32_t time;
+};
+static auto &waiters = *new std::vector<waiter>;
+static auto &has_waited = *new std::vector<bool>;
+static unsigned long long waiters_block = UINT64_MAX;
 
 extern "C" void wbcpu_checked_pdl_launch()
 {
@@ -45,8 +53,24 @@ bool take_overlap()
 extern "C" void wbcpu_checked_pdl_wait()
 {
     if (!current_kernel || !wbcpu_self) return;
+    worker *w = wbcpu::self();
     current_kernel->waited = true;
-    waited_block = wbcpu::self()->block;
+    if (waiters_block != w->block) {
+        waiters_block = w->block;
+        waiters.clear();
+        has_waited.assign(w->threads, false);
+    }
+    has_waited[w->thread] = true;
+    if (waiters.size() < waiters_kept) waiters.push_back({w->thread, time_of(w->thread)});
+}
+
+static bool has_passed_wait(worker *w)
+{
+    if (waiters_block != w->block) return false;
+    if (has_waited[w->thread]) return true;
+    for (const waiter &t : waiters)
+        if (ordered(w->thread, t.thread, t.time)) return true;
+    return false;
 }
 
 void begin_kernel(const wbcpu_launch &l)
@@ -59,7 +83,7 @@ void begin_kernel(const wbcpu_launch &l)
     k->name = l.name;
     k->overlaps = l.overlaps;
     k->number = running->number;
-    waited_block = UINT64_MAX;
+    waiters_block = UINT64_MAX;
     const kernel_ptr &before = previous[running->stream];
     if (!k->overlaps || !before || before->number <= running->waited_for) return;
     k->unfinished = before->unfinished;
@@ -106,8 +130,8 @@ void check_overlap(worker *w, const access &a)
 {
     kernel *k = current_kernel.get();
     if (!k || !k->overlaps) return;
-    const auto &open =
-        waited_block == w->block ? k->unfinished_after_wait : k->unfinished;
+    const auto &open = has_passed_wait(w) ? k->unfinished_after_wait : k->unfinished;
+    if (open.empty()) return;
     uintptr_t end = a.address + a.bytes;
     for (const kernel_ptr &before : open)
         if (range_in(before->touched.of[WRITE], a.address, end) ||
