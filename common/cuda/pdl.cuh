@@ -38,7 +38,7 @@ static void launch_pdl(
     void (*kernel)(P...), dim3 grid, dim3 block, int smem, cudaStream_t stream, A... args)
 {
     allow_smem(kernel, smem);
-    wbcpu_overlap_next_launch();
+    wbcpu_overlap_next_launch((const void *)kernel);
     kernel<<<grid, block, smem, stream>>>(args...);
 }
 #else

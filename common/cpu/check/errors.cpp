@@ -17,9 +17,8 @@ void launch_failed(const wbcpu_launch &l, const char *what, const char *fix)
     not_looked_at.push_back({at, l.name, what});
     finding *f = find("launch-error", at);
     if (!f) return;
-    f->kernel = l.name;
     f->what = l.name;
-    f->message = format("the kernel does not run: %s", what);
+    f->message = format("kernel %s does not run: %s", l.name, what);
     f->fix = fix;
     publish(f);
 }
@@ -34,9 +33,10 @@ void unchecked_errors()
     for (const failed_launch &l : not_looked_at) {
         finding *f = find("unchecked-error", l.at);
         if (!f) continue;
-        f->kernel = l.kernel;
         f->what = l.kernel;
-        f->message = "this launch failed, and the program never looked at the error";
+        f->message = format(
+            "the launch of %s failed, and the program never looked at the error",
+            l.kernel.c_str());
         f->fix = "check cudaGetLastError() after every launch";
         publish(f);
     }

@@ -2,6 +2,7 @@
  * uses; the program's line and function of a running call. */
 #include "host.h"
 #include "host_hooks.h"
+#include "memory.h"
 
 #include <map>
 #include <unistd.h>
@@ -111,19 +112,24 @@ std::string name_at(uintptr_t address)
     if (address - device_base < device_bytes) b = nearest_buffer(address);
     if (b) return b->name;
     if (const variable *v = global_variable(address)) return v->name;
-    return "memory";
+    const allocation *a = allocation_of(address);
+    std::string name = a ? allocation_name(a->made.at) : "";
+    return name.empty() ? "buffer" : name;
 }
 std::string element_at(uintptr_t address, unsigned bytes)
 {
     const buffer *b = nullptr;
     if (address - device_base < device_bytes) b = nearest_buffer(address);
-    if (b) return element_of(b, address, bytes);
-    if (const variable *v = global_variable(address)) return v->name;
-    const allocation *a = allocation_of(address);
-    if (!a) return "memory";
-    return format(
-        "byte %zu of the %s memory allocated at %s", address - a->start,
-        a->type == cudaMemoryTypeManaged ? "managed" : "pinned",
-        text_of(a->made.at).c_str());
+    if (b && (bytes || b->element)) return element_of(b, address, bytes);
+    uintptr_t start = address;
+    if (b)
+        start = b->start;
+    else if (const variable *v = global_variable(address))
+        start = v->start;
+    else if (const allocation *a = allocation_of(address))
+        start = a->start;
+    if (bytes)
+        return format("%s[%zu]", name_at(address).c_str(), (address - start) / bytes);
+    return format("%s at byte %zu", name_at(address).c_str(), address - start);
 }
 }  // namespace wbcpu::check

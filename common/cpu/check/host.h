@@ -75,7 +75,7 @@ void other_memory_touched(const access &a);
 
 /* launch_pdl has been used: kernels leave footprints for the next kernel. */
 extern bool overlaps_used;
-bool take_overlap(); /* was the launch preceded by a call of wbcpu_checked_pdl_launch? */
+void take_overlap(wbcpu_launch *l); /* is it a launch of launch_pdl? */
 void end_overlap();
 void check_overlap(worker *w, const access &a);
 
@@ -114,7 +114,8 @@ struct allocation {
 /* The live allocation that contains the address, or NULL. */
 const allocation *allocation_of(uintptr_t address);
 const place *freed_at(uintptr_t address); /* NULL: it is not in freed memory */
-/* "x[3]", or the byte of pinned memory */
+/* "x[3]", counted in elements of this many bytes unless the type is known; 0: "x at byte
+ * 12" */
 std::string element_at(uintptr_t address, unsigned bytes);
 std::string name_at(uintptr_t address);
 

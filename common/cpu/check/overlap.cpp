@@ -24,7 +24,7 @@ struct kernel {
 typedef std::shared_ptr<kernel> kernel_ptr;
 
 bool overlaps_used;
-static bool next_overlaps;
+static const void *next_kernel; /* that launch_pdl is about to launch */
 static kernel_ptr &current_kernel = *new kernel_ptr;
 static auto &previous = *new std::map<unsigned, kernel_ptr>; /* of each stream */
 constexpr size_t chain_limit = 16, waiters_kept = 64;
@@ -39,15 +39,22 @@ static auto &waiters = *new std::vector<waiter>;
 static auto &has_waited = *new std::vector<bool>;
 static unsigned long long waiters_block = UINT64_MAX;
 
-extern "C" void wbcpu_checked_pdl_launch()
+extern "C" void wbcpu_checked_pdl_launch(const void *kernel)
 {
-    next_overlaps = overlaps_used = true;
+    next_kernel = kernel;
+    overlaps_used = true;
 }
-bool take_overlap()
+/* The launch is in launch_pdl: it gets the name of the kernel and the line of the call. */
+void take_overlap(wbcpu_launch *l)
 {
-    bool overlaps = next_overlaps;
-    next_overlaps = false;
-    return overlaps;
+    if (!next_kernel) return;
+    const place *definition = place_of((const char *)next_kernel + 1),
+                *at = running_call().at;
+    l->overlaps = true;
+    l->name = definition->function.c_str();
+    l->file = at->file.c_str();
+    l->line = at->line;
+    next_kernel = nullptr;
 }
 
 extern "C" void wbcpu_checked_pdl_wait()

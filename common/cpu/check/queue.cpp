@@ -112,7 +112,7 @@ static void report(const operation &x, const operation &y, const conflict &c)
     f->other_access = b_writes ? "writes" : "reads";
     f->message = format(
         "%s %s %s, which %s (%s) %s on another stream: nothing orders the two",
-        a.name.c_str(), a_writes ? "writes" : "reads", element_at(c.address, 4).c_str(),
+        a.name.c_str(), a_writes ? "writes" : "reads", element_at(c.address, 0).c_str(),
         b.name.c_str(), text_of(b.at).c_str(), b_writes ? "writes" : "reads");
     f->fix = "record an event after the first (cudaEventRecord) and let the other stream "
              "wait for it (cudaStreamWaitEvent), or synchronize in between; a stream "
@@ -147,7 +147,7 @@ static void report_host(const operation &o, const conflict &c, const void *pc)
     bool kept = f->at == place_of(pc);
     f->what = name_at(c.address);
     f->other_access = kept == c.second_writes ? "writes" : "reads";
-    std::string element = element_at(c.address, 4);
+    std::string element = element_at(c.address, 0);
     if (kept)
         f->message = format(
             "host code %s %s, which %s (%s) %s: the host has not waited for it",
@@ -267,7 +267,7 @@ static call next_launch;
 
 bool accept_launch(wbcpu_launch *l)
 {
-    l->overlaps = take_overlap();
+    take_overlap(l);
     next_launch = {place_at(l->file, l->line), format("kernel %s", l->name)};
     return true;
 }

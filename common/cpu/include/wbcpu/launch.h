@@ -55,13 +55,15 @@ template <class Work> bool wbcpu_record(cudaStream_t stream, const Work &work)
 
 /* Programmatic dependent launch, which only check mode looks at. */
 #ifdef WBCPU_CHECKED
-extern "C" void wbcpu_checked_pdl_launch();
+extern "C" void wbcpu_checked_pdl_launch(const void *kernel);
 extern "C" void wbcpu_checked_pdl_wait();
 #endif
-WBCPU_INLINE void wbcpu_overlap_next_launch()
+WBCPU_INLINE void wbcpu_overlap_next_launch(const void *kernel)
 {
 #ifdef WBCPU_CHECKED
-    wbcpu_checked_pdl_launch();
+    wbcpu_checked_pdl_launch(kernel);
+#else
+    (void)kernel;
 #endif
 }
 WBCPU_INLINE void wbcpu_pdl_wait()
