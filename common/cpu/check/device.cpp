@@ -235,7 +235,7 @@ void device_access(worker *w, const access &a)
             s[i] |= WRITTEN;
     else if (__builtin_expect(!(all & WRITTEN), 0))
         uninitialized(a);
-    if (a.atomic) order_atomic(w, a.address, a.write);
+    if (a.atomic) order_atomic(w, a);
     uintptr_t first = offset / 4, last = (offset + a.bytes - 1) / 4;
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
     for (uintptr_t i = first; i <= last; i++)
