@@ -1,5 +1,5 @@
-// handshakes.cu - correct: blocks and warps that synchronize through atomics, fences and
-// volatile flags. A tool that knows only barriers reports races here; they are false.
+// handshakes.cu - correct: blocks and warps that synchronize through atomics,
+// __threadfence and volatile flags. A tool that knows only barriers reports races here; they are false.
 #include "../cases.h"
 
 // The last block to finish adds the sums of all blocks.
@@ -93,7 +93,7 @@ CASE(look_back)
     return differs(y, 320, [](int i) { return i * (i + 1) / 2; });
 }
 
-// Value and flag are separate: a fence between, on both sides.
+// Value and flag are separate: a __threadfence between, on both sides.
 __global__ void chain(int *value, volatile int *flag, unsigned *tickets)
 {
     if (threadIdx.x != 0) return;
