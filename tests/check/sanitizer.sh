@@ -27,7 +27,8 @@ run() { # PROGRAM CASE TOOL
         head -1)
     where=$(grep -E '^=========' "$log" | grep -oE '[a-z_]+\.cu:[0-9]+' | sort -u |
         paste -sd' ' || true)
-    echo "$1 $2 $3 $rc ${errors:-0} $where"
+    [ "$3" = none ] && errors=0
+    echo "$1 $2 $3 $rc ${errors:--1} $where" # -1: the tool printed no summary
 }
 export -f build run
 

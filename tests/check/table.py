@@ -24,6 +24,8 @@ def word(case, result):
     if result is None:
         return "-"
     code, errors, where = result
+    if errors < 0:
+        return "hangs" if code in ("124", "137") else "no report"
     if not case.bug:
         wrong = "" if code == "0" else f"exit {code}"
         return "false report" if errors else wrong or "clean"
@@ -31,7 +33,7 @@ def word(case, result):
     marked |= {f"{case.file}:{line}:{kind}" for line, kind in case.marks}
     if errors:
         return "found" if marked & set(where) else "found elsewhere"
-    return "hangs" if code in ("124", "137", "None") else "missed"
+    return "hangs" if code == "None" else "missed"
 
 
 def summary(every, words):

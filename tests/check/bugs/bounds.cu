@@ -65,6 +65,20 @@ CASE(index_overflow)
     return 0;
 }
 
+// The last step of a grid-stride loop over n = 2^32 - 8 elements: past the end the index
+// wraps to 0, and the guard lets it through. x is the window from first to n.
+__global__ void last_step(char *x, unsigned step, unsigned n, size_t first)
+{
+    unsigned i = step * blockDim.x + threadIdx.x;
+    if (i < n) x[i - first] = 1;  // BUG grid_stride_wraps out-of-bounds
+}
+CASE(grid_stride_wraps)
+{
+    unsigned n = 4294967288u, step = n / 96, first = step * 96;
+    last_step<<<1, 96>>>(zeros<char>(n - first), step, n, first);
+    return 0;
+}
+
 // n - 4 wraps to 4294967294 for n = 2.
 __global__ void unsigned_bound(float *y, const float *x, unsigned n)
 {

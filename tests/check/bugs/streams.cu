@@ -153,6 +153,7 @@ CASE(pinned_without_sync)
     two_streams s = create_streams();
     cudaMallocHost(&host, bytes);
     memset(host, 0, bytes);
+    cudaDeviceSynchronize();
     // BUG pinned_without_sync stream-race
     cudaMemcpyAsync(host, x, bytes, cudaMemcpyDeviceToHost, s.a);
     last = host[N - 1];  // BUG pinned_without_sync stream-race
@@ -166,6 +167,7 @@ CASE(sync_of_wrong_stream)
     two_streams s = create_streams();
     cudaMallocHost(&host, bytes);
     memset(host, 0, bytes);
+    cudaDeviceSynchronize();
     // BUG sync_of_wrong_stream stream-race
     cudaMemcpyAsync(host, x, bytes, cudaMemcpyDeviceToHost, s.a);
     cudaStreamSynchronize(s.b);
@@ -197,6 +199,7 @@ CASE(query_does_not_wait)
     two_streams s = create_streams();
     cudaMallocHost(&host, bytes);
     memset(host, 0, bytes);
+    cudaDeviceSynchronize();
     // BUG query_does_not_wait stream-race
     cudaMemcpyAsync(host, x, bytes, cudaMemcpyDeviceToHost, s.a);
     cudaEventRecord(s.ready, s.a);

@@ -154,6 +154,7 @@ CASE(host_function)
     float *x = counting<float>(N), *host = NULL;
     two_streams s = create_streams();
     cudaMallocHost(&host, BYTES);
+    cudaDeviceSynchronize();
     cudaMemcpyAsync(host, x, BYTES, cudaMemcpyDeviceToHost, s.a);
     cudaLaunchHostFunc(s.a, add_one, host);
     cudaMemcpyAsync(x, host, BYTES, cudaMemcpyHostToDevice, s.a);
@@ -218,7 +219,7 @@ CASE(used_again_after_free)
 CASE(nothing)
 {
     float *x = counting<float>(N);
-    cudaMemcpy(x, NULL, 0, cudaMemcpyHostToDevice);
+    cudaMemcpy(x, &x, 0, cudaMemcpyHostToDevice);
     cudaMemset(x, 7, 0);
     return cudaFree(NULL) || differs(x, N, [](int i) { return i; });
 }
