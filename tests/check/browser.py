@@ -32,7 +32,7 @@ class Browser:
         to_browser, self.output = os.pipe()
         self.input, from_browser = os.pipe()
         options = ["--headless", "--remote-debugging-pipe", f"--user-data-dir={self.profile}",
-                   "--disable-gpu", "--no-first-run",
+                   "--disable-gpu", "--no-first-run", "--hide-scrollbars",
                    "--disable-background-networking", "--disable-dev-shm-usage"]
         if os.getuid() == 0:
             options.append("--no-sandbox")  # Chromium's own sandbox refuses root
@@ -135,7 +135,7 @@ class Page:
 
     def screenshot(self, path):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 8000), "scale": 1}
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 14000), "scale": 1}
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
         with open(path, "wb") as f:
             f.write(base64.b64decode(data["data"]))

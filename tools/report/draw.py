@@ -63,13 +63,12 @@ def pieces(worst):
 
 
 def sector_strip(number, found):
-    width, used = 208, 0
-    cells = ""
+    width, cells = 208, ""
     for (first, end), lanes in sorted(found.items()):
         x, w = (first % SECTOR) * width / SECTOR, (end - first) * width / SECTOR
         cells += cell(x, 13, w, 19, lanes, "good", f"bytes {first} to {end - 1}")
     used = len({b for first, end in found for b in range(first, end)})
-    return (f'<svg class="sector" viewBox="0 0 {width} 33" width="{width}" height="33" role="img" '
+    return (f'<svg class="sector" viewBox="0 0 {width} 33" role="img" '
             f'aria-label="sector at byte {number * SECTOR}: {used} of 32 bytes used">'
             f'<text class="dim" x="0" y="9" font-size="9">+{number * SECTOR}</text>'
             f'<text class="dim" x="{width}" y="9" font-size="9" text-anchor="end">{used} of 32 B</text>'
@@ -132,7 +131,7 @@ def banks(worst):
 
 # --- the roofline -----------------------------------------------------------------------
 
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 380, 250, 52, 14, 368, 208
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 400, 252, 76, 14, 388, 210
 
 
 def log_scale(low, high, start, end):
@@ -175,7 +174,8 @@ def roofline(bounds, gpu):
     name = plain(f"this kernel: {bounds.useful:.0%} useful, at most {size(bounds.speed)}/s")
     drawn += f'<circle class="dot" {at} r="6"><title>{escape(name)}</title></circle>'
     drawn += words_at((LEFT + RIGHT) / 2, HEIGHT - 12, "useful share of the bytes that DRAM moves", kind="axis")
-    drawn += words_at(14, (TOP + BOTTOM) / 2, "useful bytes per second, at most", kind="axis",
-                      more=f' transform="rotate(-90 11 {(TOP + BOTTOM) / 2})"')
+    middle = (TOP + BOTTOM) / 2
+    drawn += words_at(12, middle, "useful bytes per second, at most", kind="axis",
+                      more=f' transform="rotate(-90 12 {middle})"')
     return (f'<svg class="roofline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
             f'aria-label="{escape("roofline: " + name)}">{drawn}</svg>')

@@ -90,18 +90,16 @@ class Gpu:
     def __init__(self, entry):
         entry = table(entry)
         self.name = plain(entry.get("label") or entry.get("name"))
-        self.l2 = number(entry.get("l2_bytes"))
         self.copy = number(entry.get("copy_gb_s")) * 1e9
         self.measured = entry.get("measured") is True
         # One SM passes 4 sectors or one wavefront per clock through L1 and shared memory.
         self.clock = number(entry.get("sms")) * number(entry.get("clock_ghz")) * 1e9
 
     def described(self):
-        parts = [f"{size(self.l2)} of L2"] if self.l2 else []
-        if self.copy:
-            source = "copy bandwidth, measured" if self.measured else "from its data sheet"
-            parts.append(f"{size(self.copy)}/s ({source})")
-        return f"{self.name}: {', '.join(parts)}" if parts else self.name
+        if not self.copy:
+            return self.name
+        source = "measured" if self.measured else "from its data sheet"
+        return f"{self.name}: copy bandwidth {size(self.copy)}/s ({source})"
 
 
 class Bounds:

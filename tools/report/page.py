@@ -5,30 +5,13 @@ from pathlib import Path
 
 from . import advice, draw
 from .model import Bounds
-from .values import count, duration, place_text, plural, size
+from .source import Links, source
+from .values import count, duration, plural, size
 
 STYLE = Path(__file__).with_name("page.css")
-AROUND, FOLDED = 4, 10  # lines that are shown around an interesting one; fewer stay open
 DIAGRAMS = 3  # of each kernel
 # Nothing may be loaded, whatever the text of a program turns out to contain.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-
-
-class Links:
-    """Where a line of source is on this page."""
-
-    def __init__(self, files):
-        self.number = {file: i for i, file in enumerate(sorted(files))}
-        self.shown = set()
-
-    def id(self, file, line):
-        return f"s{self.number[file]}l{line}"
-
-    def to(self, file, line):
-        text = escape(place_text(file, line))
-        if file in self.number and line:
-            return f'<a href="#{self.id(file, line)}">{text}</a>'
-        return f"<span>{text}</span>"
 
 
 # --- findings ---------------------------------------------------------------------------
@@ -165,29 +148,33 @@ def advice_list(kernel, links):
     return f'<h4>What to change, the most costly first</h4><ol class="advice">{items}</ol>'
 
 
-def diagram(line, links):
-    w = line.worst
-    unit = "passes of shared memory" if w.shared else "sectors"
-    lanes = len(w.active())
-    who = "All lanes" if lanes == 32 else f"{lanes} lanes"
-    caption = (f"{links.to(line.file, line.line)}: {who} of a warp {escape(advice.VERBS.get(w.access, w.access))} "
-               f"{plural(w.bytes, 'byte')} each{' of shared memory' if w.shared else ''}: "
-               f"<b>{w.units} {unit}</b> where {w.ideal} "
-               f"{'suffices' if w.ideal == 1 else 'suffice'}.")
+def diagram(worst, places):
+    unit = "pass" if worst.shared else "sector"
+    ending = "" if worst.units == 1 else "es" if worst.shared else "s"
+    lanes = len(worst.active())
+    who = "All lanes" if lanes == 32 else plural(lanes, "lane")
+    caption = (f"{', '.join(places)}: {who} of a warp, {plural(worst.bytes, 'byte')} each"
+               f"{' of shared memory' if worst.shared else ''}: <b>{worst.units} {unit}{ending}</b> "
+               f"where {worst.ideal} {'suffices' if worst.ideal == 1 else 'suffice'}.")
     legend = ("Columns are banks, rows are 128 bytes of shared memory; a bank serves one row per pass."
-              if w.shared else "Each strip is a sector of 32 bytes with the lanes that use it; hatched "
+              if worst.shared else "Each strip is a sector of 32 bytes with the lanes that use it; dashed "
               "bytes are moved and not used.")
-    drawn = draw.banks(w) if w.shared else f'<div class="sectors">{draw.sectors(w)}</div>'
+    drawn = draw.banks(worst) if worst.shared else f'<div class="sectors">{draw.sectors(worst)}</div>'
     return (f'<figure class="lanes"><figcaption>{caption} <span class="hint">{legend}</span>'
             f"</figcaption>{drawn}</figure>")
 
 
 def diagrams(kernel, links):
-    known = [line for line in kernel.lines if line.worst]
-    worst = sorted(known, key=lambda v: -v.worst.ratio())
-    shown = [v for v in worst if v.worst.ratio() >= advice.WORTH][:DIAGRAMS] or worst[:1]
-    title = "The worst access of each line" if len(shown) > 1 else "The worst access"
-    return f"<h4>{title}</h4>" + "".join(diagram(v, links) for v in shown) if shown else ""
+    """Of the lines with the worst accesses; lines with equal ones share a diagram."""
+    alike = {}
+    for line in sorted((v for v in kernel.lines if v.worst), key=lambda v: -v.worst.ratio()):
+        w = line.worst
+        places = alike.setdefault((w.shared, w.bytes, tuple(w.lanes)), (w, []))[1]
+        places.append(f"{links.to(line.file, line.line)} ({escape(w.access)})")
+    worst = list(alike.values())
+    shown = [(w, p) for w, p in worst if w.ratio() >= advice.WORTH][:DIAGRAMS] or worst[:1]
+    title = "The worst accesses" if len(shown) > 1 else "The worst access"
+    return f"<h4>{title}</h4>" + "".join(diagram(*v) for v in shown) if shown else ""
 
 
 def kernel_article(i, kernel, report, links):
@@ -202,84 +189,6 @@ def kernel_article(i, kernel, report, links):
             f'{facts(kernel)}<div class="columns"><div>{dram_rows(kernel)}{buffer_rows(kernel)}'
             f'{time_rows(bounds, report.gpu)}</div>{roof}</div>'
             f'{advice_list(kernel, links)}{diagrams(kernel, links)}</article>')
-
-
-# --- source -----------------------------------------------------------------------------
-
-def meter(space, access, c, most):
-    """One row of bars: an access of a line."""
-    name = access if space == "global" else f"shared {access}"
-    if space == "shared":
-        ways = c.ratio()
-        text = f"{ways:.1f}-way" if ways > 1.005 else "none"
-        return (f'<div class="meter"><span class="access">{name}</span><span class="cell sectors"></span>'
-                f'<span class="cell bytes"></span><span class="cell conflicts">'
-                f'{draw.bar(1 / draw.FULL, (ways - 1) / draw.FULL)}<span class="unit">conflict </span>{text}</span></div>')
-    per, ideal = c.per_request(), c.ideal_per_request()
-    share, useful = c.moved() / most, min(c.ideal * 32, c.moved()) / most
-    return (f'<div class="meter"><span class="access">{name}</span><span class="cell sectors">'
-            f'{draw.bar(ideal / draw.FULL, (per - ideal) / draw.FULL)}{per:.1f} / {ideal:.1f}'
-            f'<span class="unit"> sectors</span></span>'
-            f'<span class="cell bytes">{draw.bar(useful, share - useful)}{size(c.moved())}</span>'
-            f'<span class="cell conflicts"></span></div>')
-
-
-def meters(line, most):
-    if not line:
-        return ""
-    out = "".join(meter(space, access, c, most) for space, access, c in line.counts())
-    if line.barriers or line.collectives:
-        texts = [plural(line.barriers, "barrier")] if line.barriers else []
-        texts += [plural(line.collectives, "warp collective")] if line.collectives else []
-        out += f'<div class="meter"><span class="events">{", ".join(texts)}</span></div>'
-    return f'<div class="meters">{out}</div>' if out else ""
-
-
-def source_row(file, n, text, line, found, most, links):
-    bad = " error" if any(f.error for _, f in found) else " note" if found else ""
-    hot = " hot" if line and any(c.ratio() > advice.WORTH for _, _, c in line.counts()) else ""
-    notes = "".join(
-        f'<a class="inline {"error" if f.error else "note"}" href="#f{i}">{escape(f.kind)}: '
-        f"{escape(f.message)}</a>" for i, f in found)
-    return (f'<div class="row{bad}{hot}" id="{links.id(file, n)}"><span class="n">{n}</span>'
-            f'<code>{escape(text) or " "}</code>{meters(line, most)}{notes}</div>')
-
-
-def source(file, lines, report, links):
-    text = report.sources.lines(file)
-    found = {}
-    for i, f in enumerate(report.findings):
-        for place in [(f.file, f.line)] + ([(f.other["file"], f.other["line"])] if f.other else []):
-            if place[0] == file and (i, f) not in found.setdefault(place[1], []):
-                found[place[1]].append((i, f))
-    known = {n for n in {*lines, *found} if n > 0}
-    last = min(len(text), max(known, default=0) + AROUND) if len(text) > 1 else 0
-    every = sorted({*range(1, last + 1), *known}) if last else sorted(known)
-    most = max([c.moved() for line in lines.values() for _, _, c in line.counts() if not c.shared] + [1])
-    near = {m for n in known for m in range(n - AROUND, n + AROUND + 1)}
-    out, folded = "", []
-
-    def unfold():
-        nonlocal folded
-        rows = "".join(folded)
-        if len(folded) > FOLDED:
-            rows = f"<details><summary>{len(folded)} more lines</summary>{rows}</details>"
-        folded = []
-        return rows
-
-    for n in every:
-        line = text[n - 1] if n <= len(text) and last else "(this source is not available)"
-        row = source_row(file, n, line, lines.get(n), found.get(n, []), most, links)
-        if n in near:
-            out += unfold() + row
-        else:
-            folded.append(row)
-    out += unfold()
-    return (f'<section class="file"><h3><code>{escape(file)}</code></h3><div class="source">'
-            '<div class="row head" aria-hidden="true"><span class="n">line</span><span>source</span>'
-            '<div class="meters"><div class="meter"><span class="access">access</span><span class="cell">sectors '
-            'per request / ideal</span><span class="cell">bytes moved</span><span class="cell">bank conflicts'
-            f'</span></div></div></div>{out}</div></section>')
 
 
 # --- the whole --------------------------------------------------------------------------
