@@ -1,4 +1,5 @@
 /* report.cpp - messages on stderr: notes, deadlocks, crashes in a kernel. */
+#include "check/hooks.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 
@@ -92,6 +93,7 @@ static void describe(const worker *w, int t, char *text, size_t size)
 
 void report_deadlock(worker *w)
 {
+    check::deadlocked(w);
     const wbcpu_launch &l = w->job->launch;
     note(
         "%s:%d: error: deadlock in kernel %s, block (%u,%u,%u): no thread can continue",

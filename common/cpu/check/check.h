@@ -21,6 +21,7 @@
 #ifndef WBCPU_CHECK_H
 #define WBCPU_CHECK_H
 
+#include "../include/wbcpu.h"
 #include "../scheduler.h"
 
 #include <string>
@@ -32,7 +33,8 @@ namespace wbcpu::check
 struct place {
     std::string file, function; /* "?" if unknown */
     int line;
-    bool library; /* no line of the program is known: only one of the workbook's headers */
+    bool
+        library; /* no line of the program is known: only one of the workbook's headers */
 };
 /* The innermost line of the program, not of the library's headers, that contains the
  * instruction before `pc` (a return address). Cached; never NULL. */
@@ -48,7 +50,7 @@ struct site {
     uint16_t number; /* index in the table */
     uint8_t bytes;
     bool write;
-    bool told; /* uninitialized data has been reported here */
+    bool told;              /* uninitialized data has been reported here */
     line_counts *counts[2]; /* [1]: of shared memory */
     const place *at();
 
@@ -77,9 +79,9 @@ void note_range(const void *p, size_t bytes, bool write, const void *pc);
 struct buffer {
     uintptr_t start;
     size_t bytes;
-    std::string name;  /* as the source calls it, or "buffer" */
-    unsigned element;  /* bytes; 0: unknown */
-    const place *at;   /* of the cudaMalloc */
+    std::string name;   /* as the source calls it, or "buffer" */
+    unsigned element;   /* bytes; 0: unknown */
+    const place *at;    /* of the cudaMalloc */
     const place *freed; /* of the cudaFree, or NULL */
 };
 /* The buffer that contains the address or is closest to it, or NULL. */
@@ -113,10 +115,11 @@ struct cell {
     uint8_t write_mask, read_mask[2]; /* bytes of the word */
     uint8_t atomic;                   /* bit 0: the write; bits 1, 2: the reads */
 };
-void check_cell(worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask,
-                bool shared);
+void check_cell(
+    worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);
 /* Two writes conflicted: once the second has happened, were the values equal? */
 void settle_equal_writes();
+extern bool writes_pending;
 
 /* --- order (order.cpp) -------------------------------------------------------------- */
 
@@ -162,8 +165,8 @@ void finish(int status); /* writes the JSON and ends the process */
 void count_access(worker *w, const access &a, bool shared);
 void count_launch(const job &j);
 void count_launch_end();
-/* All live lanes of the warp have met, or another warp runs now: their accesses since the
- * last time form requests. */
+/* All live lanes of the running warp have met, or the block ends: their accesses since the
+ * last time form requests. (count_access itself notices that another warp runs.) */
 void count_converged(worker *w);
 void count_barrier(const void *pc);
 void count_collective(int op, const void *pc);

@@ -31,6 +31,16 @@ int wbcpu_where(char *text, size_t size);
  * have returned. Inside a kernel the calls run one after another. */
 void wbcpu_parallel(int n, void (*function)(void *context, int i), void *context);
 
+/* --- check mode only (the library of build/check) ----------------------------------- */
+
+/* Gives the inner part of a cudaMalloc'ed block, [base + red_zone, + bytes), a name and an
+ * element size for reports; kernels must not touch the rest. */
+void wbcpu_check_name(
+    void *base, size_t red_zone, size_t bytes, const char *name, unsigned element);
+
+/* Forgets that these bytes have been written: reading them first is an error. */
+void wbcpu_check_unwritten(const void *p, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif
