@@ -57,12 +57,11 @@ class Finding:
         return ", ".join(parts)
 
     def with_whom(self):
-        """The other access, in words."""
-        o = self.other
-        words = f"{o['access'] or 'accessed'} by" if o["thread"] else o["access"] or "at"
-        parts = [f"block {o['block']}"] if o["block"] else []
-        parts += [f"thread {o['thread']}"] if o["thread"] else []
-        return f"{words} {', '.join(parts)}".strip()
+        """The other access, in words: "block (0,0,0), thread (1,0,0) writes at"."""
+        parts = [f"block {self.other['block']}"] if self.other["block"] else []
+        parts += [f"thread {self.other['thread']}"] if self.other["thread"] else []
+        who = ", ".join(parts)
+        return f"{who} {self.other['access'] or 'is'} at".strip()
 
     def more(self):
         """"and 511 more", "also with sample.cu:21"."""
@@ -147,7 +146,7 @@ class Sources:
             text = ""
             if path and path.stat().st_size <= SOURCE_BYTES:
                 text = path.read_bytes().decode("utf-8", "backslashreplace")
-            self.known[file] = [plain(line) for line in text.replace("\r\n", "\n").split("\n")]
+            self.known[file] = [plain(line) for line in text.replace("\r\n", "\n").removesuffix("\n").split("\n")]
         return self.known[file]
 
     def line(self, file, n):

@@ -38,7 +38,7 @@ def finding(number, f, report, links):
            excerpt(report.sources, f.file, f.line)]
     if f.other:
         file, line = f.other["file"], f.other["line"]
-        out.append(f'<p class="where other">{escape(f.with_whom())}: {links.to(file, line)}</p>')
+        out.append(f'<p class="where other">{escape(f.with_whom())} {links.to(file, line)}</p>')
         if (file, line) != (f.file, f.line):
             out.append(excerpt(report.sources, file, line))
     if f.detail:

@@ -1,10 +1,16 @@
 """text.py - a check report for a terminal."""
+from textwrap import wrap
+
 from . import advice
 from .model import Bounds
 from .values import count, duration, place_text, plural, size
 
-CODE = 38  # letters of a line of source in the table
-HEAD = f"{'line':>9} {'':6} {'sectors':>9} {'ideal':>6} {'moved':>8} {'conflict':>9} {'barriers':>9}  source"
+WIDTH = 96
+COLUMNS = "{:>8} {:12} {:>7} {:>5} {:>8} {:>8} {:>8}  "
+WORDS = """sectors: pieces of 32 bytes that a request, an access of one warp, moves; ideal: the
+fewest that hold its bytes. conflict: passes of shared memory compared with the fewest. Times are
+lower bounds by a model, not measurements. Local memory is not counted."""
+HEAD = COLUMNS.format("line", "access", "sectors", "ideal", "moved", "conflict", "barriers") + "source"
 
 
 def finding_lines(f, sources):
@@ -15,7 +21,7 @@ def finding_lines(f, sources):
         yield f"    {f.line:>5} | {code}"
     yield f"    {f.who()}" + (f": {f.what}" if f.what else "")
     if f.other:
-        yield f"    {f.with_whom()}: {place_text(f.other['file'], f.other['line'])}"
+        yield f"    {f.with_whom()} {place_text(f.other['file'], f.other['line'])}"
         code = sources.line(f.other["file"], f.other["line"])
         if code and (f.other["file"], f.other["line"]) != (f.file, f.line):
             yield f"    {f.other['line']:>5} | {code}"
@@ -27,26 +33,25 @@ def finding_lines(f, sources):
 
 
 def row(number, access, counts, barriers, code):
-    shared = counts and counts.shared
     sectors = ideal = moved = conflict = ""
-    if counts and shared:
+    if counts and counts.shared:
         conflict = f"{counts.ratio():.1f}-way" if counts.ratio() > 1.005 else "none"
     elif counts:
         sectors, ideal = f"{counts.per_request():.1f}", f"{counts.ideal_per_request():.1f}"
         moved = size(counts.moved())
-    line = (f"{number:>9} {access:6} {sectors:>9} {ideal:>6} {moved:>8} {conflict:>9} "
-            f"{count(barriers) if barriers else '':>9}  {code[:CODE]}")
-    return line.rstrip()
+    start = COLUMNS.format(number, access, sectors, ideal, moved, conflict,
+                           count(barriers) if barriers else "")
+    return (start + code)[:WIDTH].rstrip()
 
 
 def line_rows(line, sources):
-    """One row per access; the source in the first only."""
+    """One row per access; line and source in the first only."""
     code, number, barriers = sources.line(line.file, line.line), line.line, line.barriers
     for space, access, counts in line.counts():
-        yield row(number, access if space == "global" else f"s.{access}"[:6], counts, barriers, code)
+        yield row(number, access if space == "global" else f"shared {access}", counts, barriers, code)
         number = code = barriers = ""
     if number and (barriers or line.collectives):
-        yield row(number, "", None, barriers, code)
+        yield row(number, "" if barriers else "collective", None, barriers, code)
 
 
 def dram_lines(kernel, bounds, gpu):
@@ -55,7 +60,7 @@ def dram_lines(kernel, bounds, gpu):
                f"{size(kernel.least)} suffice ({kernel.model or 'by a model'})")
     if bounds.time:
         yield (f"    takes at least {duration(bounds.time)} on {gpu.name} (limit: {bounds.limit}); "
-               f"the ideal kernel {duration(bounds.least)}. A model, not a measurement.")
+               f"the ideal kernel {duration(bounds.least)}")
 
 
 def kernel_lines(kernel, report):
@@ -75,7 +80,9 @@ def kernel_lines(kernel, report):
             file = line.file
         yield from line_rows(line, report.sources)
     for a in advice.of_kernel(kernel):
-        yield f"    {a.place()}: {a.text}" if a.place() else f"    {a.text}"
+        text = f"{a.place()}: {a.text}" if a.place() else a.text
+        yield from wrap(text, WIDTH, initial_indent="    ", subsequent_indent="        ",
+                        break_on_hyphens=False)
 
 
 def text(report):
@@ -85,8 +92,5 @@ def text(report):
     for kernel in report.kernels:
         out += [*kernel_lines(kernel, report), ""]
     if report.kernels:
-        out += ["sectors: 32-byte pieces of memory per request, the access of a warp; ideal: the "
-                "fewest that hold its bytes.",
-                "conflict: passes of shared memory per request compared with the fewest. Local "
-                "memory is not counted.", ""]
+        out += [*wrap(WORDS, WIDTH), ""]
     return "\n".join([*out, f"{report.program}: {report.verdict()}"])

@@ -137,11 +137,11 @@ def sample():
                 "put a __syncthreads() between the rounds, outside of the if",
                 kernel="total<float>", what="part", count=500,
                 other={"file": "sample.cu", "line": read, "block": [0, 0, 0],
-                       "thread": [1, 0, 0], "access": "written"}),
+                       "thread": [1, 0, 0], "access": "writes"}),
         # The same cause, seen with another line.
         finding("race-shared", "part[t] += part", race, "", kernel="total<float>", count=12,
                 other={"file": "sample.cu", "line": line_of("sum[0] = part"),
-                       "block": [0, 0, 0], "thread": [255, 0, 0], "access": "read"}),
+                       "block": [0, 0, 0], "thread": [255, 0, 0], "access": "reads"}),
         finding("same-value", "sum[0] = part[0]",
                 "256 threads of block (0,0,0) write the same value to sum[0]",
                 "let one thread write: if (t == 0)", severity="note", kernel="total<float>",
