@@ -5,10 +5,12 @@
 # anything: it gets them in the environment, as they are.
 CHECK_BUILD := $(if $(filter file,$(origin BUILD)),build/check,$(BUILD))
 
-check: override export ARGS := $(value ARGS)
-check: override export HTML := $(value HTML)
-check: override export JSON := $(value JSON)
-check: override export GPU := $(value GPU)
+override ARGS := $(value ARGS)
+override HTML := $(value HTML)
+override JSON := $(value JSON)
+override GPU := $(value GPU)
+export ARGS HTML JSON GPU
+
 check: export NVCC := $(NVCC)
 check: | setup  ## learn: a program of your own in check mode (FILE=prog.cu ARGS=... HTML=page.html)
 	@$(MAKE) -s BACKEND=cpu CHECK=1 BUILD=$(CHECK_BUILD) FILE= check-tools
