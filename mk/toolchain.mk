@@ -64,10 +64,10 @@ CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing \
 ifeq ($(BACKEND),cpu)
 BACKEND_INCLUDES := -Icommon/cpu/include
 BACKEND_LIBS     := $(B)/libwbcpu.a
-LDLIBS            = $(if $(CHECK),-lbacktrace) -lstdc++ -lpthread -ldl -lm
+LDLIBS            = $(if $(filter 1,$(CHECK)),-lbacktrace) -lstdc++ -lpthread -ldl -lm
 # The compiler calls common/cpu/check before each load and store; libtsan is not linked.
 # -fno-tree-sra: a float4 stays one access. Only g++ leaves it whole.
-CHECK_FLAGS := $(if $(CHECK),-Og -DWBCPU_CHECKED -fsanitize=thread -fno-tree-sra \
+CHECK_FLAGS := $(if $(filter 1,$(CHECK)),-Og -DWBCPU_CHECKED -fsanitize=thread -fno-tree-sra \
     --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 \
     -fno-omit-frame-pointer)
 define compile_cu  # $(call compile_cu,source,object)

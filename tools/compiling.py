@@ -48,7 +48,8 @@ class Kept:
     they are compiled from."""
 
     def __init__(self, source, settings, out):
-        self.folder = Path(out, "labs", f"{source.lab}.kept")
+        self.folder = Path(out, "labs", source.lab + (".check" if settings.checked else "")
+                           + ".kept")
         self.source, self.used = source, set()
         headers = [*ROOT.glob("common/**/*.h"), *ROOT.glob("common/**/*.cuh"),
                    *lab_headers(),

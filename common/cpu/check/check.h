@@ -59,6 +59,7 @@ struct site {
 };
 site *site_of(const void *pc, unsigned bytes, bool write);
 site *site_number(unsigned number);
+void forget_told(); /* of all sites */
 
 /* --- accesses (callbacks.cpp) ------------------------------------------------------- */
 
@@ -172,6 +173,7 @@ void count_barrier(const void *pc);
 void count_collective(int op, const void *pc);
 void count_atomic(worker *w, const access &a);
 std::string kernels_json(); /* the array "kernels" of the report */
+void forget_counts();
 
 std::string quoted(const std::string &text); /* as a JSON string */
 

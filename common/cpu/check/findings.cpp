@@ -46,11 +46,12 @@ std::string thread_text(uint3 b, uint3 t)
 
 /* --- one per cause ------------------------------------------------------------------ */
 
+typedef std::tuple<std::string, int> line;
+typedef std::tuple<std::string, line, line> cause;
+static auto &known = *new std::map<cause, finding *>;
+
 finding *find(const char *kind, const place *at, const place *other)
 {
-    typedef std::tuple<std::string, int> line;
-    typedef std::tuple<std::string, line, line> cause;
-    static auto &known = *new std::map<cause, finding *>;
     line here(at->file, at->line), there = here;
     if (other) there = line(other->file, other->line);
     if (there < here) std::swap(here, there); /* either access may come first */
@@ -152,10 +153,15 @@ std::string report_json()
     return s + "],\n\"kernels\":" + kernels_json() + "}\n";
 }
 
-void forget_findings()
+extern "C" char *wbcpu_check_report()
 {
-    for (finding &f : findings)
-        f.count = 0;
+    settle_equal_writes();
+    char *text = strdup(report_json().c_str());
+    findings.clear();
+    known.clear();
+    forget_told();
+    forget_counts();
+    return text;
 }
 
 size_t error_count()

@@ -129,6 +129,11 @@ site *site_number(unsigned number)
 {
     return &table[number];
 }
+void forget_told()
+{
+    for (unsigned i = 1; i < used; i++)
+        table[i].told = false;
+}
 const place *site::at()
 {
     if (!known_place) known_place = place_of(pc);

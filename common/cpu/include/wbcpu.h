@@ -38,6 +38,10 @@ void wbcpu_parallel(int n, void (*function)(void *context, int i), void *context
 void wbcpu_check_name(
     void *base, size_t red_zone, size_t bytes, const char *name, unsigned element);
 
+/* What was found and counted since the last call, as JSON (docs/check.md); the caller
+ * frees it. Whatever was reported counts as new again. */
+char *wbcpu_check_report(void);
+
 /* Forgets that these bytes have been written: reading them first is an error. */
 void wbcpu_check_unwritten(const void *p, size_t bytes);
 
