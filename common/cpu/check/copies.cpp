@@ -259,8 +259,8 @@ void copying(const copy &c)
     for (size_t row = 0; row < c.height; row++) {
         char *dst = (char *)c.dst + row * c.dpitch;
         const char *src = c.src ? (const char *)c.src + row * c.spitch : nullptr;
-        if (to != PAGEABLE) record((uintptr_t)dst, c.width, WRITE);
-        if (src && from != PAGEABLE) record((uintptr_t)src, c.width, READ);
+        if (to != PAGEABLE) record((uintptr_t)dst, c.width, WRITES);
+        if (src && from != PAGEABLE) record((uintptr_t)src, c.width, READS);
         if (to == DEVICE && from == DEVICE)
             pass_on_written(dst, src, c.width);
         else if (to == DEVICE)

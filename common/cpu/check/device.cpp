@@ -238,7 +238,7 @@ void device_access(worker *w, const access &a)
     else if (__builtin_expect(!(all & WRITTEN), 0))
         uninitialized(a);
     host_hook(w, a);
-    if (a.atomic) order_atomic(w, a.address, a.write);
+    if (a.atomic) order_atomic(w, a);
     uintptr_t first = offset / 4, last = (offset + a.bytes - 1) / 4;
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
     for (uintptr_t i = first; i <= last; i++)

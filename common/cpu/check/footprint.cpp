@@ -11,11 +11,11 @@ namespace wbcpu::check
 constexpr uintptr_t page_bytes = 4096;
 
 struct page_map {
-    uint64_t touched[ACCESS_TYPES][page_bytes / 64];
+    uint64_t touched[TOUCH_TYPES][page_bytes / 64];
 };
 static auto &pages = *new std::unordered_map<uintptr_t, page_map *>;
 static auto &unused = *new std::vector<page_map *>;
-static ranges long_ranges[ACCESS_TYPES]; /* of copies */
+static ranges long_ranges[TOUCH_TYPES]; /* of copies */
 static uintptr_t last_number = UINTPTR_MAX;
 static page_map *last_page;
 bool recording;
@@ -37,7 +37,7 @@ static page_map *page_number(uintptr_t number)
     return last_page = page;
 }
 
-void record(uintptr_t address, size_t bytes, access_type type)
+void record(uintptr_t address, size_t bytes, touch_type type)
 {
     if (bytes > 16) {
         long_ranges[type].push_back({address, address + bytes});
@@ -52,9 +52,9 @@ void record(uintptr_t address, size_t bytes, access_type type)
     }
 }
 
-static access_type type_of(const access &a)
+static touch_type type_of(const access &a)
 {
-    return a.atomic ? ATOMIC : a.write ? WRITE : READ;
+    return a.atomic ? ATOMICS : a.write ? WRITES : READS;
 }
 void device_touched(worker *w, const access &a)
 {
@@ -120,11 +120,11 @@ footprint take_record()
     std::sort(numbers.begin(), numbers.end());
     for (uintptr_t number : numbers) {
         page_map *page = pages[number];
-        for (int type = 0; type < ACCESS_TYPES; type++)
+        for (int type = 0; type < TOUCH_TYPES; type++)
             add_page(f.of[type], number * page_bytes, page->touched[type]);
         unused.push_back(page);
     }
-    for (int type = 0; type < ACCESS_TYPES; type++) {
+    for (int type = 0; type < TOUCH_TYPES; type++) {
         ranges &r = long_ranges[type];
         if (r.empty()) continue;
         f.of[type].insert(f.of[type].end(), r.begin(), r.end());
@@ -138,7 +138,7 @@ footprint take_record()
 
 void add_footprint(footprint &all, const footprint &more)
 {
-    for (int type = 0; type < ACCESS_TYPES; type++) {
+    for (int type = 0; type < TOUCH_TYPES; type++) {
         if (more.of[type].empty()) continue;
         all.of[type].insert(
             all.of[type].end(), more.of[type].begin(), more.of[type].end());
@@ -172,18 +172,18 @@ static bool meet(const ranges &a, const ranges &b, uintptr_t *where)
 
 bool find_conflict(const footprint &first, const footprint &second, conflict *found)
 {
-    for (int a = WRITE; a >= READ; a--) /* two writes are the plainest conflict */
-        for (int b : {WRITE, READ, ATOMIC})
-            if ((a == WRITE || b != READ) &&
+    for (int a = WRITES; a >= READS; a--) /* two writes are the plainest conflict */
+        for (int b : {WRITES, READS, ATOMICS})
+            if ((a == WRITES || b != READS) &&
                 meet(first.of[a], second.of[b], &found->address)) {
-                found->first_writes = a != READ;
-                found->second_writes = b != READ;
+                found->first_writes = a != READS;
+                found->second_writes = b != READS;
                 return true;
             }
-    for (int b : {WRITE, READ})
-        if (meet(first.of[ATOMIC], second.of[b], &found->address)) {
+    for (int b : {WRITES, READS})
+        if (meet(first.of[ATOMICS], second.of[b], &found->address)) {
             found->first_writes = true;
-            found->second_writes = b != READ;
+            found->second_writes = b != READS;
             return true;
         }
     return false;

@@ -90,7 +90,7 @@ void host_access(uintptr_t address, size_t bytes, bool write, const void *pc)
     }
     if (__builtin_expect(!unfinished, 1) || !mapped_for_device(address, bytes)) return;
     if (running) /* a host function on a stream */
-        record(address, bytes, write ? WRITE : READ);
+        record(address, bytes, write ? WRITES : READS);
     else
         host_touches({address, address + bytes}, write, pc);
 }

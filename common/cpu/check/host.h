@@ -41,12 +41,12 @@ struct range {
     uintptr_t start, end;
 };
 typedef std::vector<range> ranges; /* sorted and disjoint */
-enum access_type { READ, WRITE, ATOMIC, ACCESS_TYPES };
+enum touch_type { READS, WRITES, ATOMICS, TOUCH_TYPES };
 struct footprint {
-    ranges of[ACCESS_TYPES];
+    ranges of[TOUCH_TYPES];
     bool empty() const
     {
-        return of[READ].empty() && of[WRITE].empty() && of[ATOMIC].empty();
+        return of[READS].empty() && of[WRITES].empty() && of[ATOMICS].empty();
     }
 };
 struct conflict {
@@ -56,7 +56,7 @@ struct conflict {
 /* Do both touch a byte that at least one writes? Atomic operations do not conflict. */
 bool find_conflict(const footprint &first, const footprint &second, conflict *found);
 
-void record(uintptr_t address, size_t bytes, access_type type);
+void record(uintptr_t address, size_t bytes, touch_type type);
 footprint take_record(); /* what has been recorded since the last time */
 void add_footprint(footprint &all, const footprint &more);
 /* The first of the ranges that shares a byte with [start, end), or NULL. */

@@ -133,7 +133,7 @@ bool free_enqueued(void *p)
 void stream_memory(void *p, size_t)
 {
     auto a = allocations.find((uintptr_t)p);
-    if (a != allocations.end()) record(a->first, a->second.bytes, WRITE);
+    if (a != allocations.end()) record(a->first, a->second.bytes, WRITES);
 }
 
 /* --- leaks -------------------------------------------------------------------------- */

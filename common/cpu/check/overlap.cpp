@@ -76,7 +76,7 @@ static bool has_passed_wait(worker *w)
     if (waiters_block != w->block) return false;
     if (has_waited[w->thread]) return true;
     for (const waiter &t : waiters)
-        if (ordered(w->thread, t.thread, t.time)) return true;
+        if (ordered(w->thread, t.thread, t.time, false)) return true;
     return false;
 }
 
@@ -141,10 +141,10 @@ void check_overlap(worker *w, const access &a)
     if (open.empty()) return;
     uintptr_t end = a.address + a.bytes;
     for (const kernel_ptr &before : open)
-        if (range_in(before->touched.of[WRITE], a.address, end) ||
-            range_in(before->touched.of[ATOMIC], a.address, end))
+        if (range_in(before->touched.of[WRITES], a.address, end) ||
+            range_in(before->touched.of[ATOMICS], a.address, end))
             report(a, *before, true);
-        else if (a.write && range_in(before->touched.of[READ], a.address, end))
+        else if (a.write && range_in(before->touched.of[READS], a.address, end))
             report(a, *before, false);
 }
 }  // namespace wbcpu::check

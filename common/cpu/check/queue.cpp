@@ -166,7 +166,7 @@ static void report_host(const operation &o, const conflict &c, const void *pc)
 static footprint touched_by(const host_touch &t)
 {
     footprint f;
-    f.of[t.write ? WRITE : READ].push_back(t.where);
+    f.of[t.write ? WRITES : READS].push_back(t.where);
     return f;
 }
 

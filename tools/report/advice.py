@@ -1,0 +1,93 @@
+"""advice.py - what the counts of a kernel mean, in plain words: one piece of advice per
+line of source or buffer, the most costly first."""
+from .counts import SECTOR
+from .values import place_text, size
+
+VERBS = {"read": "read", "write": "write", "atomic": "update", "async": "copy"}
+WAVEFRONT = 128  # bytes that shared memory moves in one pass at most
+WORTH = 1.1  # times the ideal; below this nothing is said
+
+
+class Advice:
+    def __init__(self, waste, text, file="", line=0):
+        self.waste, self.text, self.file, self.line = waste, text, file, line
+
+    def place(self):
+        return place_text(self.file, self.line) if self.file else ""
+
+
+def number_text(value):
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def of_sectors(accesses, counts, worst):
+    """Why a line needs more sectors than its bytes fill, and what to do."""
+    verb = " and ".join(VERBS.get(a, a) for a in accesses)
+    needs = (f"{number_text(counts.per_request())} sectors per request where "
+             f"{number_text(counts.ideal_per_request())} suffice")
+    fix = "let neighbouring lanes access neighbouring elements"
+    if not worst or worst.shared or worst.access not in accesses:
+        return f"the lanes {verb} {needs}. Fix: {fix}."
+    stride = worst.stride()
+    if stride is not None and abs(stride) > worst.bytes:
+        return (f"neighbouring lanes {verb} {number_text(abs(stride))} bytes apart: {needs}. "
+                f"Fix: {fix}.")
+    if stride == worst.bytes:
+        first = worst.active()[0][1] % SECTOR
+        return (f"the lanes {verb} consecutive elements, but the first lies {first} bytes after "
+                f"the start of a sector: {needs}. Fix: start each row at a multiple of "
+                f"{SECTOR} bytes.")
+    if "atomic" in accesses:
+        return (f"the lanes update scattered addresses: {needs}. Fix: add up within the warp or "
+                "block first, then use one atomic for each result.")
+    return (f"the lanes {verb} scattered addresses: {needs}. Fix: load whole rows into shared "
+            "memory, and pick the elements there.")
+
+
+def of_conflicts(counts, worst):
+    """Why lanes of a warp wait for one bank, and what to do."""
+    ways = number_text(counts.ratio())
+    fix = "pad each row by one element, as in tile[32][33], or swizzle the column"
+    stride = worst.stride() if worst and worst.shared else None
+    if stride:
+        return (f"{ways}-way bank conflict: the lanes are {number_text(abs(stride))} bytes apart, so "
+                f"several need one bank at the same time. Fix: {fix}.")
+    return f"{ways}-way bank conflict: several lanes need one bank at the same time. Fix: {fix}."
+
+
+def of_line(line):
+    alike = {}  # accesses with the same figures share their advice
+    for access, counts in line.glob.items():
+        if counts.ratio() >= WORTH:
+            key = counts.per_request(), counts.ideal_per_request()
+            alike.setdefault(key, []).append(access)
+    for accesses in alike.values():
+        waste = sum(line.glob[a].units - line.glob[a].ideal for a in accesses)
+        text = of_sectors(accesses, line.glob[accesses[0]], line.worst)
+        yield Advice(waste * SECTOR, text, line.file, line.line)
+    for counts in line.shared.values():
+        if counts.ratio() >= WORTH:
+            waste = (counts.units - counts.ideal) * WAVEFRONT
+            yield Advice(waste, of_conflicts(counts, line.worst), line.file, line.line)
+
+
+def of_buffer(buffer, kernel):
+    if buffer.reads >= WORTH:
+        text = (f"{buffer.name} is read {buffer.reads:.1f} times: {size(buffer.read)} where "
+                f"{size(buffer.read_distinct)} suffice.")
+        if kernel.dram_read <= 1.05 * kernel.least_read:
+            text += " The L2 model keeps what is read again, so DRAM moves no more."
+        else:
+            text += " Fix: keep it in registers or shared memory between the passes."
+        yield Advice(buffer.read - buffer.read_distinct, text, buffer.file, buffer.line)
+    if buffer.writes >= WORTH:
+        text = (f"{buffer.name} is written {buffer.writes:.1f} times: {size(buffer.written)} "
+                f"where {size(buffer.written_distinct)} suffice. Fix: add up in a register, and "
+                "write once.")
+        yield Advice(buffer.written - buffer.written_distinct, text, buffer.file, buffer.line)
+
+
+def of_kernel(kernel):
+    found = [a for line in kernel.lines for a in of_line(line)]
+    found += [a for buffer in kernel.buffers for a in of_buffer(buffer, kernel)]
+    return sorted(found, key=lambda a: -a.waste)
