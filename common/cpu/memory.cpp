@@ -279,12 +279,16 @@ extern "C" cudaError_t cudaFreeHost(void *p)
     free(p);
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaHostRegister(void *, size_t, unsigned)
+extern "C" cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    host().blocks[static_cast<char *>(p)] = {bytes, cudaMemoryTypeHost};
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaHostUnregister(void *)
+extern "C" cudaError_t cudaHostUnregister(void *p)
 {
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    host().blocks.erase(static_cast<char *>(p));
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaHostGetDevicePointer(void **p, void *host_pointer, unsigned)

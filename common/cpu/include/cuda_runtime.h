@@ -27,6 +27,7 @@
 #include "wbcpu/launch.h"
 #include "wbcpu/qualifiers.h"
 #include "wbcpu/reduction.h"
+#include "wbcpu/shared.h"
 #include "wbcpu/unsupported.h"
 #include "wbcpu/warp.h"
 #endif
