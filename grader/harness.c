@@ -241,10 +241,16 @@ static uint64_t launches(void)
 
 static void set_error(struct wire_result *r, cudaError_t error)
 {
+    const char *name = cudaGetErrorName(error);
     r->cuda_error = (int32_t)error;
-    if (error != cudaSuccess)
+    if (CPU_BACKEND && !strncmp(name, "unrecognized", 12))
         snprintf(
-            r->cuda_message, sizeof r->cuda_message, "%s: %s", cudaGetErrorName(error),
+            r->cuda_message, sizeof r->cuda_message,
+            "memory of the CPU back end is overwritten: an index far outside of a shared "
+            "or local array?");
+    else if (error != cudaSuccess)
+        snprintf(
+            r->cuda_message, sizeof r->cuda_message, "%s: %s", name,
             cudaGetErrorString(error));
 }
 
@@ -392,21 +398,19 @@ static void serve(struct wire_case *wire)
 /* --- crashes ------------------------------------------------------------------------ */
 
 /* Reports the bad address, then dies of the signal as it would have done. If several
- * workers crash at the same time, the first one reports and the others wait. */
-static void crashed(int number, siginfo_t *info, void *context)
+ * workers crash at the same time, the first one reports and the others wait. text: what
+ * the back end says, or "". */
+static void report_crash(int number, int kind, const void *address, const char *text)
 {
     static atomic_flag reporting = ATOMIC_FLAG_INIT;
-    (void)context;
     while (atomic_flag_test_and_set(&reporting))
         pause();
-    /* x86 raises this, without an address, for a misaligned access by an aligned
-       instruction */
-    int kind = number == SIGSEGV && info->si_code == SI_KERNEL ? SIGBUS : number;
     struct wire_crash crash = {
         .signal = kind,
         .in_launcher = in_launcher,
         .buffer = -1,
-        .address = (uint64_t)(uintptr_t)info->si_addr};
+        .address = (uint64_t)(uintptr_t)address};
+    snprintf(crash.text, sizeof crash.text, "%s", text);
     for (uint32_t i = 0; current.wire && i < current.wire->buffers; i++) {
         int64_t offset = (int64_t)(crash.address - (uintptr_t)current.base[i]) - RED_ZONE;
         int64_t bytes = (int64_t)current.wire->buffer[i].bytes;
@@ -416,7 +420,7 @@ static void crashed(int number, siginfo_t *info, void *context)
         crash.in_device = 1;
     }
 #if CPU_BACKEND
-    if (wbcpu_in_device_memory(info->si_addr)) crash.in_device = 1;
+    if (wbcpu_in_device_memory(address)) crash.in_device = 1;
     wbcpu_where(crash.kernel, sizeof crash.kernel);
 #endif
     send_header(MSG_CRASH, sizeof crash);
@@ -424,6 +428,23 @@ static void crashed(int number, siginfo_t *info, void *context)
     signal(number, SIG_DFL);
     raise(number);
 }
+
+static void crashed(int number, siginfo_t *info, void *context)
+{
+    /* x86 raises this, without an address, for a misaligned access by an aligned
+       instruction */
+    int kind = number == SIGSEGV && info->si_code == SI_KERNEL ? SIGBUS : number;
+    (void)context;
+    report_crash(number, kind, info->si_addr, "");
+}
+
+#if CPU_BACKEND
+static void back_end_error(const char *text, const void *address)
+{
+    fflush(NULL);
+    report_crash(SIGABRT, SIGABRT, address, text);
+}
+#endif
 
 static void catch_crashes(void)
 {
@@ -441,6 +462,10 @@ int main(void)
 {
     struct wire_header header;
     catch_crashes();
+#if CPU_BACKEND
+    wbcpu_on_error(back_end_error);
+    wbcpu_poison_shared(FILL_SHARED, FILL_RED_ZONE);
+#endif
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that a crash loses no output */
     if (!read_all(&header, sizeof header) || header.kind != MSG_HELLO) {
         fprintf(stderr, "run ./grade: it starts this program and sends it the cases\n");
