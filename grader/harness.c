@@ -6,12 +6,12 @@
  * program runs inside the sandbox that grader/process.c sets up.
  */
 #include "harness.h"
+#include "harness_crash.h"
 #include "protocol.h"
 
 #include <cuda_runtime_api.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,73 +397,27 @@ static void serve(struct wire_case *wire)
 
 /* --- crashes ------------------------------------------------------------------------ */
 
-/* Reports the bad address, then dies of the signal as it would have done. If several
- * workers crash at the same time, the first one reports and the others wait. text: what
- * the back end says, or "". */
-static void report_crash(int number, int kind, const void *address, const char *text)
+static void send_crash(struct wire_crash *crash)
 {
-    static atomic_flag reporting = ATOMIC_FLAG_INIT;
-    while (atomic_flag_test_and_set(&reporting))
-        pause();
-    struct wire_crash crash = {
-        .signal = kind,
-        .in_launcher = in_launcher,
-        .buffer = -1,
-        .address = (uint64_t)(uintptr_t)address};
-    snprintf(crash.text, sizeof crash.text, "%s", text);
+    crash->in_launcher = in_launcher;
     for (uint32_t i = 0; current.wire && i < current.wire->buffers; i++) {
-        int64_t offset = (int64_t)(crash.address - (uintptr_t)current.base[i]) - RED_ZONE;
+        int64_t offset =
+            (int64_t)(crash->address - (uintptr_t)current.base[i]) - RED_ZONE;
         int64_t bytes = (int64_t)current.wire->buffer[i].bytes;
         if (offset < -RED_ZONE || offset >= bytes + RED_ZONE) continue;
-        crash.buffer = (int32_t)i;
-        crash.offset = offset;
-        crash.in_device = 1;
+        crash->buffer = (int32_t)i;
+        crash->offset = offset;
+        crash->in_device = 1;
     }
-#if CPU_BACKEND
-    if (wbcpu_in_device_memory(address)) crash.in_device = 1;
-    wbcpu_where(crash.kernel, sizeof crash.kernel);
-#endif
-    send_header(MSG_CRASH, sizeof crash);
-    write_all(&crash, sizeof crash);
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-static void crashed(int number, siginfo_t *info, void *context)
-{
-    /* x86 raises this, without an address, for a misaligned access by an aligned
-       instruction */
-    int kind = number == SIGSEGV && info->si_code == SI_KERNEL ? SIGBUS : number;
-    (void)context;
-    report_crash(number, kind, info->si_addr, "");
-}
-
-#if CPU_BACKEND
-static void back_end_error(const char *text, const void *address)
-{
-    fflush(NULL);
-    report_crash(SIGABRT, SIGABRT, address, text);
-}
-#endif
-
-static void catch_crashes(void)
-{
-    static char alternate[64 * 1024]; /* the usual stack may have overflowed */
-    stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
-    sigaltstack(&stack, NULL);
-    struct sigaction action = {.sa_sigaction = crashed};
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
+    send_header(MSG_CRASH, sizeof *crash);
+    write_all(crash, sizeof *crash);
 }
 
 int main(void)
 {
     struct wire_header header;
-    catch_crashes();
+    catch_crashes(send_crash);
 #if CPU_BACKEND
-    wbcpu_on_error(back_end_error);
     wbcpu_poison_shared(FILL_SHARED, FILL_RED_ZONE);
 #endif
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that a crash loses no output */

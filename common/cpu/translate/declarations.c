@@ -215,6 +215,10 @@ static void launch_bounds(struct source *s, int i)
 {
     int open = next(s, i), close = mate(s, open), k = close;
     if (!is(s, open, "(") || close < 0) return;
+    if (s->tokens[close].start - s->tokens[open].start > MAX_LITERAL) {
+        fail_at(s, i, "__launch_bounds__ of more than %d characters", MAX_LITERAL);
+        return;
+    }
     for (int n = 0; n < MAX_TOKENS && k < s->count && !is(s, k, ";");
          n++, k = next(s, k)) {
         if (s->tokens[k].in_directive != s->tokens[i].in_directive) return;
