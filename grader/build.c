@@ -55,15 +55,24 @@ static int take_lock(const char *folder, const struct lab *lab)
     return fd; /* -1: it was never built; the hash is checked in any case */
 }
 
-void build_check(const struct build *b, const char *when)
+static void
+check_program(const struct build *b, const char *key, const char *path, const char *when)
 {
     char hex[65];
     const char *name = strrchr(b->program, '/') + 1;
-    json_t *hash = json_object_get(b->record, "program");
-    if (json_is_string(hash) && sha256_file(b->program, hex) == 0 &&
+    json_t *hash = json_object_get(b->record, key);
+    if (json_is_string(hash) && sha256_file(path, hex) == 0 &&
         !strcmp(hex, json_string_value(hash)))
         return;
-    fatal(EXIT_NOT_BUILT, "%s %s: run `make %s` again", b->program, when, name);
+    fatal(EXIT_NOT_BUILT, "%s %s: run `make %s` again", path, when, name);
+}
+
+void build_check(const struct build *b, const char *when)
+{
+    char *checked = text_of("%s.check", b->program);
+    check_program(b, "program", b->program, when);
+    if (b->checked) check_program(b, "check", checked, when);
+    free(checked);
 }
 
 void build_open(struct build *b, const char *folder, const struct lab *lab)
@@ -84,6 +93,7 @@ void build_open(struct build *b, const char *folder, const struct lab *lab)
     b->backend = string_of(b->record, "backend");
     b->source = string_of(b->record, "source");
     clean_text(b->source);
+    b->checked = json_is_string(json_object_get(b->record, "check"));
     b->own = json_is_true(json_object_get(b->record, "own"));
     b->trusted = b->own || json_is_true(json_object_get(b->record, "trusted"));
     check_fresh(b, lab);

@@ -12,6 +12,7 @@ struct build {
     char *program; /* the executable */
     char *backend, *source;
     bool own;       /* built from labs/: a pass counts. With FILE= or FROM= it does not */
+    bool checked;   /* there is a second program, for check mode */
     bool trusted;   /* sources of this tree, not FILE=elsewhere */
     json_t *record; /* files, defined, missing, breaches */
     int lock;       /* held until build_close, so that it is not built again; or -1 */

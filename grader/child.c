@@ -17,6 +17,7 @@ struct child *child_new(
     c->process.program = text_of("%s", program);
     c->process.device = device;
     c->process.memory = limits.memory;
+    c->process.maps = limits.checked;
     c->process.under = under;
     c->limits = limits;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -55,6 +56,7 @@ static struct wire_case make_case(const struct graded_case *g, const struct case
         memcpy(to->name, d->buffer[b].name, sizeof to->name);
         to->bytes = d->buffer[b].bytes;
         to->filled = d->buffer[b].filled;
+        to->element = (uint32_t)element_bytes(d->buffer[b].element);
     }
     for (int i = 0; i < d->views; i++) {
         struct wire_arg *to = &w.arg[w.args++];
@@ -105,9 +107,16 @@ bool child_call(
     for (int b = 0; b < d->buffers; b++)
         if (d->buffer[b].filled) talk_add(&t, bytes[b], d->buffer[b].bytes);
     if (!converse(&t)) return false;
-    if (run->result[call.which].head.cuda_error)
+    if (run->result[call.which].head.cuda_error && !c->limits.checked)
         child_stop(c); /* after a CUDA error nothing works in that process */
     return true;
+}
+
+bool child_report(struct child *c, const struct case_data *d, struct run *run)
+{
+    struct talk t = {.child = c, .run = run, .d = d, .want = MSG_REPORT};
+    talk_begin(&t, MSG_REPORT, 0);
+    return converse(&t);
 }
 
 bool child_close(struct child *c, const struct case_data *d, struct run *run)
@@ -139,4 +148,5 @@ void run_free(struct run *run)
     for (uint32_t i = 0; i < CALLS; i++)
         if (!run->result[i].shared) free(run->result[i].bytes);
     free(run->output);
+    free(run->report);
 }

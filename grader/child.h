@@ -32,6 +32,7 @@ struct run {
     size_t output_bytes;
     double started, seconds; /* wall clock */
     double cpu_seconds;      /* in processes that served this case before */
+    char *report;            /* of check mode, as JSON; or NULL */
 };
 
 enum { OUTPUT_KEPT = 16 << 10 }; /* bytes of the learner's output that are kept */
@@ -44,6 +45,7 @@ struct child_limits {
     size_t memory;               /* bytes; 0: no limit */
     int threads;                 /* 0: no limit */
     int idle_threads;            /* when a call has returned; 0: no limit */
+    bool checked;  /* a program in check mode: it has a report, also after an error */
     bool believed; /* if it cannot begin, the exercise or the device is at fault */
 };
 
@@ -60,6 +62,8 @@ bool child_open(
 bool child_call(
     struct child *c, const struct case_data *d, struct wire_call call,
     const unsigned char *const bytes[], struct run *run);
+/* Stores run->report. */
+bool child_report(struct child *c, const struct case_data *d, struct run *run);
 bool child_close(struct child *c, const struct case_data *d, struct run *run);
 void child_stop(struct child *c);
 

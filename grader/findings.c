@@ -25,3 +25,14 @@ void findings_free(struct findings *f)
     while (f->count)
         free(f->line[--f->count]);
 }
+
+void findings_add(struct findings *to, struct findings *from)
+{
+    for (int i = 0; i < from->count; i++) {
+        if (to->count < MAX_FINDINGS)
+            to->line[to->count++] = from->line[i];
+        else
+            free(from->line[i]);
+    }
+    from->count = 0;
+}

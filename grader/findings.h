@@ -11,6 +11,7 @@ struct findings {
 /* Adds a line, formatted as by printf; none once MAX_FINDINGS is reached. */
 void say(struct findings *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void findings_add(struct findings *to, struct findings *from); /* and empties `from` */
 void findings_free(struct findings *f);
 
 #endif

@@ -22,6 +22,10 @@
 #if defined(__has_include) && __has_include(<wbcpu.h>)
 #include <wbcpu.h>
 #define CPU_BACKEND 1
+/* Only the back end's library for check mode has these. */
+#pragma weak wbcpu_check_name
+#pragma weak wbcpu_check_unwritten
+#pragma weak wbcpu_check_report
 #else
 #define CPU_BACKEND 0
 #endif
@@ -165,10 +169,16 @@ static void need_staging(size_t bytes)
     if (!staging) broken("not enough host memory for the buffers of the case", NULL);
 }
 
-static unsigned char *alloc_with_red_zones(size_t bytes)
+static unsigned char *
+alloc_with_red_zones(size_t bytes, const char *name, unsigned element)
 {
     void *p;
     cuda(cudaMalloc(&p, bytes + 2 * RED_ZONE), "not enough device memory for the case");
+#if CPU_BACKEND
+    if (wbcpu_check_name) wbcpu_check_name(p, RED_ZONE, bytes, name, element);
+#else
+    (void)name, (void)element;
+#endif
     need_staging(bytes + 2 * RED_ZONE);
     return p;
 }
@@ -185,6 +195,9 @@ static void refill(unsigned char *base, size_t bytes, const void *data, uint16_t
     cuda(
         cudaMemcpy(base, staging, bytes + 2 * RED_ZONE, cudaMemcpyHostToDevice),
         "cannot fill a buffer");
+#if CPU_BACKEND
+    if (!data && wbcpu_check_unwritten) wbcpu_check_unwritten(base + RED_ZONE, bytes);
+#endif
 }
 
 /* A copy from pageable host memory may still be in flight when cudaMemcpy returns, and
@@ -349,7 +362,8 @@ static void open_case(struct call *c, const struct adapter *a)
     static const size_t MOST = (size_t)1 << 40; /* more than any device has */
     input_bytes = 0;
     for (uint32_t i = 0; i < c->wire->buffers; i++) {
-        c->base[i] = alloc_with_red_zones(c->wire->buffer[i].bytes);
+        const struct wire_buffer *b = &c->wire->buffer[i];
+        c->base[i] = alloc_with_red_zones(b->bytes, b->name, b->element);
         if (c->wire->buffer[i].filled) input_bytes += c->wire->buffer[i].bytes;
     }
     inputs = malloc(input_bytes + 1);
@@ -363,7 +377,7 @@ static void open_case(struct call *c, const struct adapter *a)
         broken("the workspace function asks for more than any device has", NULL);
     c->work_bytes = ready.workspace;
     if (c->work_bytes < c->wire->workspace_less) c->wire->workspace_less = 0;
-    c->work = alloc_with_red_zones(c->work_bytes);
+    c->work = alloc_with_red_zones(c->work_bytes, "workspace", 0);
     send_header(MSG_READY, sizeof ready);
     write_all(&ready, sizeof ready);
 }
@@ -378,6 +392,19 @@ static void close_case(struct call *c)
     c->wire = NULL;
 }
 
+/* Empty unless the program was built in check mode. */
+static void send_check_report(void)
+{
+    char *text = NULL;
+#if CPU_BACKEND
+    if (wbcpu_check_report) text = wbcpu_check_report();
+#endif
+    size_t bytes = text ? strlen(text) : 0;
+    send_header(MSG_REPORT, bytes);
+    write_all(text, bytes);
+    free(text);
+}
+
 static void serve(struct wire_case *wire)
 {
     struct wire_header header;
@@ -385,7 +412,11 @@ static void serve(struct wire_case *wire)
     const struct adapter *a = find_adapter(wire->function);
     current.wire = wire;
     open_case(&current, a);
-    for (next_message(&header); header.kind == MSG_CALL; next_message(&header)) {
+    for (next_message(&header); header.kind != MSG_END; next_message(&header)) {
+        if (header.kind == MSG_REPORT) {
+            send_check_report();
+            continue;
+        }
         take(&call, sizeof call, &(struct wire_header){.bytes = sizeof call});
         header.bytes -= sizeof call;
         take(inputs, input_bytes, &header);

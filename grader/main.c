@@ -9,6 +9,7 @@
  *     process.c, usage.c, cgroup.c, orphans.c   starts it, ends it, measures what it uses
  *     sandbox.c, landlock.c, seccomp.c   what it may not do (sandboxed.c: any command)
  *     under.c                       a sanitizer that it runs under
+ *     check.c                       the same cases once more, in check mode
  *     judge.c, compare.c, writes.c  the verdict: calls, values, other memory
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why
  *     findings.c                    the lines that explain a result
@@ -19,6 +20,7 @@
 #include "build.h"
 #include "calls.h"
 #include "cases.h"
+#include "check.h"
 #include "data.h"
 #include "generate.h"
 #include "judge.h"
@@ -263,6 +265,35 @@ static struct child_limits make_limits(const struct report *r, double scale)
     return l;
 }
 
+/* A program in check mode is another one, and only one may run at a time: kill_orphans. */
+static void check_case(struct report *r, struct checker *c, const char *data, size_t i)
+{
+    const struct graded_case *g = &r->lab->cases[i];
+    struct judgement *j = &r->judgement[i], before = *j;
+    struct case_data d;
+    char error[512], title[96];
+    if (data_load(&d, data, g->name, error, sizeof error) != 0) return;
+    make_title(title, sizeof title, &d, g->dtype);
+    j->findings.count = 0;
+    checker_case(c, g, &d, j);
+    if (j->findings.count) report_check(r, i, title, before.verdict);
+    findings_add(&before.findings, &j->findings);
+    j->findings = before.findings;
+    fflush(stdout);
+    data_free(&d);
+}
+
+static void check_all(struct report *r, struct child_limits limits, const char *data)
+{
+    struct checker *c = r->under || !data ? NULL : checker_new(r->build, limits);
+    for (size_t i = 0; c && i < r->lab->count; i++) {
+        enum verdict v = r->judgement[i].verdict;
+        if (!r->selected[i] || v == SKIPPED || v == BROKEN) continue;
+        if (now() < limits.deadline) check_case(r, c, data, i);
+    }
+    checker_free(c);
+}
+
 static void not_run(struct report *r, size_t i, enum verdict verdict, const char *why)
 {
     r->judgement[i].verdict = verdict;
@@ -295,10 +326,14 @@ static void grade_all(struct report *r, const struct options *o)
             not_run(r, i, TIMEOUT, late);
         else
             grade_case(r, calls, data, i);
+    }
+    calls_free(calls);
+    check_all(r, limits, data);
+    for (size_t i = 0; i < r->lab->count; i++) {
+        if (!r->selected[i]) continue;
         r->of += r->lab->cases[i].points;
         if (r->judgement[i].verdict == PASSED) r->score += r->lab->cases[i].points;
     }
-    calls_free(calls);
     free(data);
 }
 

@@ -64,7 +64,8 @@ become(const struct process *p, int socket, int output, pid_t parent)
         .profile = p->device ? PROFILE_LAB_GPU : PROFILE_LAB,
         .last_fd = WIRE_FD,
         .partly = true,
-        .memory = 4 * p->memory}; /* mapped bytes; child.c watches the resident ones */
+        /* Mapped bytes; child.c watches the resident ones. */
+        .memory = (p->maps ? 64 : 4) * p->memory};
     char *argv[] = {p->program, NULL};
     const char *step = "";
     /* above the numbers that they get below, so that no dup2 closes one of them */

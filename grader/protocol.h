@@ -12,6 +12,8 @@
  *                                  <-    READY   all buffers allocated, workspace size
  *     CALL   order, inputs         ->            for each call, see enum which_call
  *                                  <-    RESULT  status, all buffers as raw bytes
+ *     REPORT                       ->            only to a program in check mode
+ *                                  <-    REPORT  what check mode found and counted: JSON
  *     END                          ->
  *                                  <-    DONE    buffers released
  *     (socket closed)              ->    exits
@@ -51,6 +53,7 @@ enum message_kind {
     MSG_READY, /* struct wire_ready */
     MSG_CALL,  /* struct wire_call, then the bytes of all filled buffers */
     MSG_RESULT,
+    MSG_REPORT,
     MSG_END,
     MSG_DONE,
     MSG_CRASH,  /* a signal: struct wire_crash */
@@ -67,8 +70,8 @@ struct wire_header {
 struct wire_buffer {
     char name[MAX_NAME];
     uint64_t bytes;
-    uint32_t filled; /* 1: each CALL has its initial contents; 0: poison */
-    uint32_t unused;
+    uint32_t filled;  /* 1: each CALL has its initial contents; 0: poison */
+    uint32_t element; /* bytes */
 };
 
 struct wire_arg {

@@ -17,7 +17,9 @@ static const char *paint(const struct report *r, enum verdict v)
 }
 
 /* == Test lab03/tail 16x1000 f32 ==                FAIL 0/10  (0.02s) */
-void report_case(const struct report *r, size_t i, const char *title)
+static void print_case(
+    const struct report *r, size_t i, const char *what, const char *title,
+    const char *end)
 {
     const struct graded_case *c = &r->lab->cases[i];
     const struct judgement *j = &r->judgement[i];
@@ -26,7 +28,7 @@ void report_case(const struct report *r, size_t i, const char *title)
                                                : "FAIL";
     char head[160], points[32];
     snprintf(
-        head, sizeof head, "== Test %s/%s%s%s ==", r->lab->name, c->name,
+        head, sizeof head, "== %s %s/%s%s%s ==", what, r->lab->name, c->name,
         *title ? " " : "", title);
     snprintf(
         points, sizeof points, "%d/%d", j->verdict == PASSED ? c->points : 0, c->points);
@@ -36,13 +38,27 @@ void report_case(const struct report *r, size_t i, const char *title)
         printf("      (%s)\n", j->findings.line[0]);
         return;
     }
-    printf("%-5s (%.2fs)\n", points, j->seconds);
+    printf("%-5s (%s)\n", points, end);
     for (int n = 0; n < j->findings.count; n++)
         printf("    %s\n", j->findings.line[n]);
     if (j->verdict != PASSED)
         printf(
             "    replay: ./grade %s -k %s --seed %#llx\n", r->lab->name, c->name,
             (unsigned long long)r->seed);
+}
+
+void report_case(const struct report *r, size_t i, const char *title)
+{
+    char seconds[32];
+    snprintf(seconds, sizeof seconds, "%.2fs", r->judgement[i].seconds);
+    print_case(r, i, "Test", title, seconds);
+}
+
+void report_check(
+    const struct report *r, size_t i, const char *title, enum verdict before)
+{
+    bool lost = before == PASSED && r->judgement[i].verdict != PASSED;
+    print_case(r, i, "Check", title, lost ? "right values, but" : "in check mode");
 }
 
 /* What the learner's code printed: at most ten lines, and no control characters. */

@@ -25,6 +25,7 @@
 enum {
     OUTPUT_ALLOWED = 4 << 20, /* bytes printed in one case */
     START_SECONDS = 20,       /* CUDA takes a while to initialise */
+    MOST_REPORT = 16 << 20,   /* bytes of check mode's report */
     POLL_MS = 20,             /* how often the limits are checked */
 };
 
@@ -129,6 +130,8 @@ static bool valid(const struct talk *t)
         return t->want == MSG_READY && !t->begun && h->bytes == 0;
     case MSG_READY:
         return t->want == MSG_READY && t->begun && h->bytes == sizeof(struct wire_ready);
+    case MSG_REPORT:
+        return h->kind == t->want && h->bytes <= MOST_REPORT;
     case MSG_RESULT:
         return t->want == MSG_RESULT && (h->bytes == sizeof(struct wire_result) ||
                                          h->bytes == full_result_bytes(t->d));
@@ -195,6 +198,13 @@ static void handle(struct talk *t)
         break;
     case MSG_RESULT:
         keep_result(t);
+        break;
+    case MSG_REPORT:
+        t->payload[t->header.bytes] = 0;
+        free(t->run->report);
+        t->run->report = (char *)t->payload;
+        t->payload = NULL;
+        t->done = true;
         break;
     case MSG_CRASH: /* the process ends after this message */
         memcpy(&crash, t->payload, sizeof crash);

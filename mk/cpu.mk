@@ -2,13 +2,13 @@
 # valgrind.
 #   OPENBLAS=path of libopenblas, or empty for the built-in GEMM; WB_BLAS chooses at run time.
 ifeq ($(BACKEND),cpu)
-$(B)/libwbcpu.a: $(call objects,$(wildcard common/cpu/*.cpp) common/cpu/switch.S) common/cpu
+$(B)/libwbcpu.a: $(call objects,$(wildcard common/cpu/*.cpp $(if $(filter 1,$(CHECK)),common/cpu/check/*.cpp)) common/cpu/switch.S) common/cpu
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
 $(B)/objects/common/cpu/%.o: common/cpu/%.cpp | setup
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPU_FLAGS) $(GEMM_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
+	$(Q)$(CXX) $(CPU_FLAGS) $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK) $(GEMM_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
 
 $(B)/objects/common/cpu/%.o: common/cpu/%.S | setup
 	@mkdir -p $(@D)

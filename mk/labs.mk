@@ -6,6 +6,8 @@
 #   make lab03 FILE=submission.cu   that file (or folder) in place of the lab
 #   make lab03 BUILD=build/ann      in another folder
 #
+#   make lab03 CHECK=off            without its second program, which runs in check mode
+#
 # tools/lab.py copies the sources into a private folder, compiles, checks and links them
 # inside the sandbox, and writes $(B)/labs/lab03 and its record $(B)/labs/lab03.json. For
 # many submissions: tools/grade_submission.
@@ -27,7 +29,7 @@ endif
 
 $(LAB_NAMES): grader
 	$(Q)$(PYTHON) tools/lab.py $(firstword $(subst _, ,$@)) --build $(B) --from $(FROM) \
-	    $(if $(filter off,$(SANDBOX)),--no-sandbox)
+	    $(if $(filter off,$(SANDBOX)),--no-sandbox) $(if $(filter off,$(CHECK)),--no-check)
 
 # How tools/lab.py compiles and links.
 define LAB_SETTINGS
@@ -48,7 +50,11 @@ $(B)/labs/settings: FORCE
 	@[ "$$LAB_SETTINGS" = "$$(cat $@ 2>/dev/null)" ] || printf '%s\n' "$$LAB_SETTINGS" >$@
 
 grader: $(B)/labs/settings $(SANDBOXED) $(GRADER) $(HARNESS) $(BACKEND_LIBS) $(CU_TOOLS) \
-        $(LABS:%=$(B)/objects/grader/adapters/%.o) | setup  ##+ develop: the grader, and what labs are built with
+        $(LABS:%=$(B)/objects/grader/adapters/%.o) $(if $(CHECK),,check-mode) | setup  ##+ develop: the grader, and what labs are built with
+
+# What the labs' programs in check mode are built with, in build/check.
+check-mode: | setup
+	$(Q)flock build/lock.check env -u BUILD -u FILE $(MAKE) -s BACKEND=cpu CHECK=1 BUILD=build/check grader
 
 show-backend:
 	@echo $(BACKEND)
@@ -67,7 +73,7 @@ $(GRADER): $(call objects,$(filter-out %/harness.c %/harness_crash.c %/sandboxed
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lm
 
-.PHONY: FORCE labs show-backend grade grader $(LAB_NAMES)
+.PHONY: FORCE labs show-backend grade grader check-mode $(LAB_NAMES)
 FORCE:
 
 # --- the programs' kernels: from labs/ what has passed, else solutions/, else fallback.a 

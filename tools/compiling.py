@@ -49,7 +49,8 @@ class Kept:
     they are compiled from."""
 
     def __init__(self, source, settings, out):
-        self.folder = Path(out, "labs", f"{source.lab}.kept")
+        self.folder = Path(out, "labs", source.lab + (".check" if settings.checked else "")
+                           + ".kept")
         self.source, self.used = source, set()
         headers = [*ROOT.glob("common/**/*.h"), *ROOT.glob("common/**/*.cuh"),
                    *lab_headers(),
@@ -113,7 +114,7 @@ def compile_one(source, settings, sandbox, name):
         said += text
         check_written(source)
         if code == 0:
-            if "-S" in command:
+            if "-S" in command and "-DWBCPU_RED_ZONES" in command:
                 red_zones.add(f"{stems(source, name)}.s")
             continue
         if "Permission denied" in text:

@@ -24,12 +24,15 @@ The record:
     files             {path: sha256} of sources, their includes, common/cuda, header, cases and
                       grader: the build is stale when one of them changes
     program           sha256 of the executable
+    check             sha256 of labs/lab03.check, the same sources in check mode; or null
     inputs            sha256 of everything that the build read; equal: nothing is to be built
     defined, missing  functions of the header
     breaches          [{symbol, why}]: what a launcher must not use or contain
 The grader's receipt, build/<backend>/passed/lab03.json, has lab, files (as here) and
 functions: those whose cases have all passed."""
 import argparse
+import concurrent.futures
+import copy
 import fcntl
 import hashlib
 import json
@@ -50,6 +53,7 @@ from confine import ROOT, SANDBOXED, Sandbox, Stopped
 from submission import printable
 
 OFFERED = {"wb_status_name", "wb_fail"}  # of wb.h
+CHECK_BUILD = "build/check"  # the library, harness and settings of check mode
 CHECKED_MB = 96  # of the assembly and objects that are checked
 MANY, LONGEST = 50, 200  # breaches that are told, letters of a name in them
 
@@ -59,10 +63,12 @@ class Settings:
     setting."""
 
     def __init__(self, build):
+        self.checked = False
         for line in Path(build, "labs/settings").read_text().splitlines():
             key, _, value = line.partition(": ")
             setattr(self, key, [self.absolute(word) for word in shlex.split(value)])
         self.backend = self.backend[0]
+        self.checked = "-DWBCPU_CHECKED" in self.compile
 
     @staticmethod
     def absolute(word):
@@ -95,9 +101,16 @@ class Source:
     def copy(self, private):
         self.src, self.made = private / "src", private / "made"
         self.made.mkdir()
+        (private / "check").mkdir()
         self.files = submission.copy(self.asked, self.src / self.place, self.trusted)
         self.names = [str(to.relative_to(self.src)) for _, to in self.files]
         self.sources = [n for n in self.names if n.endswith(".cu")]
+
+    def in_check_mode(self):
+        """The same sources, compiled into another folder."""
+        other = copy.copy(self)
+        other.made = self.made.parent / "check"
+        return other
 
 
 def lock(out, lab):
@@ -216,6 +229,9 @@ def inputs(source, settings, judged):
 def nothing_new(record, program, key):
     """Was the same built before, and is it still there?"""
     old = labkit.read_json(record)
+    checked = program.with_name(program.name + ".check")
+    if isinstance(old, dict) and old.get("check") and not checked.exists():
+        return False
     return (isinstance(old, dict) and old.get("inputs") == key and program.exists()
             and old.get("program") == labkit.sha256(program)
             and labkit.changed(old["files"]) is None)
@@ -238,42 +254,67 @@ def install(made, program):
     new.rename(program)
 
 
-def build(a, source, settings):
-    program = Path(a.out, "labs", a.lab)
-    record = program.with_name(a.lab + ".json")
-    judged = labkit.judged_by(source.folder)
-    key = inputs(source, settings, judged)
-    if nothing_new(record, program, key):
-        return
-    record.unlink(missing_ok=True)
-    program.unlink(missing_ok=True)
-    functions = labkit.header_functions(source.folder)
-    sandbox = Sandbox(source, settings, a.no_sandbox)
-    compile_all(source, settings, sandbox, a.out)
-    signal.signal(signal.SIGALRM, too_long)
+def compile_variants(a, variants):
+    """Compiles them at the same time; their sandboxes."""
+    sandboxes = [Sandbox(*variant, a.no_sandbox) for variant in variants]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(lambda v, s: compile_all(*v, s, a.out), variants, sandboxes))
+    return sandboxes
+
+
+def finish_one(source, settings, sandbox, functions):
+    """(program, names that are defined, breaches, included files of the workbook)"""
     signal.alarm(2 * sandbox.seconds)
     names, found, files = check(source, settings, sandbox, functions)
+    defined = [f for f in functions if f in names]
+    made = link(source, settings, sandbox, functions, defined)
+    signal.alarm(0)
+    return made, names, found, files
+
+
+def build(a, source, settings):
+    program = Path(a.out, "labs", a.lab)
+    checked = program.with_name(a.lab + ".check")
+    record = program.with_name(a.lab + ".json")
+    judged = labkit.judged_by(source.folder)
+    variants = [(source, settings)]
+    if not a.no_check:
+        variants.append((source.in_check_mode(), Settings(CHECK_BUILD)))
+    key = [inputs(*v, judged) for v in variants]
+    if nothing_new(record, program, key):
+        return
+    for path in (record, program, checked):
+        path.unlink(missing_ok=True)
+    functions = labkit.header_functions(source.folder)
+    signal.signal(signal.SIGALRM, too_long)
+    sandboxes = compile_variants(a, variants)
+    built = [finish_one(*v, s, functions) for v, s in zip(variants, sandboxes)]
+    made, names, found, files = built[0]
+    if not a.no_check:
+        found += [breach for breach in built[1][2] if breach not in found]
     defined = [f for f in functions if f in names]
     missing = [f for f in functions if f not in names]
     for breach in found:
         sys.stderr.write(f"{a.lab}: contract breach: {breach['symbol']}: {breach['why']}\n")
-    made = link(source, settings, sandbox, functions, defined)
     about = {
         "lab": source.folder,
         "backend": settings.backend,
         "source": source.shown,
         "own": source.own,
         "trusted": source.trusted,
-        "sandbox": sandbox.described,
+        "sandbox": sandboxes[0].described,
         "sources": [printable(path) for path, _ in source.files if path.endswith(".cu")],
         "files": recorded_files(source, [*judged, *files]),
         "program": labkit.sha256(made),
+        "check": None if a.no_check else labkit.sha256(built[1][0]),
         "inputs": key,
         "defined": defined,
         "missing": missing,
         "breaches": found,
     }
     install(made, program)
+    if not a.no_check:
+        install(built[1][0], checked)
     record.write_text(json.dumps(about, indent=1) + "\n")
     if missing:
         more = f" … and {len(missing) - 3} more" if len(missing) > 3 else ""
@@ -287,6 +328,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--from", dest="origin", default="labs")
     parser.add_argument("--no-sandbox", action="store_true")
+    parser.add_argument("--no-check", action="store_true")
     parser.add_argument("--quiet", action="store_true")
     a = parser.parse_args()
     a.out = a.out or a.build
@@ -299,7 +341,7 @@ def main():
         source.copy(submission.private_folder())
         build(a, source, Settings(a.build))
     except (submission.Refused, Stopped, OSError) as e:
-        for suffix in ("", ".json"):
+        for suffix in ("", ".check", ".json"):
             Path(a.out, "labs", a.lab + suffix).unlink(missing_ok=True)
         if isinstance(e, OSError):  # a full disk, a folder that cannot be written
             labkit.stop(f"{a.lab}: {e.strerror}: {printable(e.filename or '')}")

@@ -1,5 +1,6 @@
 /* arguments.cpp - are a kernel's pointers to device memory? Here a kernel could read host
  * memory; on a GPU it cannot. */
+#include "check/hooks.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 
@@ -24,6 +25,7 @@ static bool acceptable(const void *p)
 extern "C" void
 wbcpu_check_arguments(const wbcpu_launch *l, const void *const *pointers, int count)
 {
+    if (check::enabled) return; /* it looks at each access */
 #ifdef __SANITIZE_ADDRESS__
     (void)acceptable; /* device memory has no range of its own */
     count = 0;

@@ -16,6 +16,10 @@ cudaError_t sticky_error()
 {
     return fault;
 }
+void fail_sticky(cudaError_t error)
+{
+    fault = error;
+}
 
 extern "C" cudaError_t cudaPeekAtLastError()
 {

@@ -39,9 +39,9 @@ static size_t stack_bytes()
     return (size_t)n * 1024;
 }
 
-static size_t arena_bytes(size_t stack)
+size_t stacks_bytes(const worker *w)
 {
-    return (max_fibers + 1) * stack;
+    return (max_fibers + 1) * w->stack_bytes;
 }
 
 worker *new_worker()
@@ -51,7 +51,7 @@ worker *new_worker()
     w->idle = new void *[max_fibers];
     /* Only reserves addresses: a page is allocated when a stack first touches it. */
     void *m = mmap(
-        nullptr, arena_bytes(w->stack_bytes), PROT_READ | PROT_WRITE,
+        nullptr, stacks_bytes(w), PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (m == MAP_FAILED)
         refuse("cannot reserve memory for the stacks of a worker: lower WB_STACK_KB");
@@ -61,7 +61,7 @@ worker *new_worker()
 
 void delete_worker(worker *w)
 {
-    munmap(w->stacks, arena_bytes(w->stack_bytes));
+    munmap(w->stacks, stacks_bytes(w));
     delete[] w->idle;
     delete w;
 }

@@ -7,6 +7,7 @@
  * with a GPU. The allocator's lists are outside the range, because the range may be
  * inaccessible.
  */
+#include "check/hooks.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
@@ -21,7 +22,7 @@ namespace wbcpu
 {
 constexpr size_t alignment = 256;
 /* Between buffers, so that equal offsets into large ones map to different cache sets. */
-constexpr size_t gap = 512;
+constexpr size_t gap = check::enabled ? 64 << 10 : 512;
 /* The pages of freed blocks of this size and above are returned to the system. */
 constexpr size_t release_bytes = 64u << 20;
 
@@ -52,6 +53,8 @@ struct host_memory {
 static std::recursive_mutex lock;
 static device_memory device;
 bool guarded;
+uintptr_t device_base;
+size_t device_bytes;
 static int open_count;
 
 static host_memory &host()
@@ -75,8 +78,14 @@ static bool reserve()
             nullptr, size, PROT_READ | PROT_WRITE,
             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (m == MAP_FAILED) continue;
+        if (!check::start(size)) {
+            munmap(m, size);
+            continue;
+        }
         device.base = static_cast<char *>(m);
         device.size = size;
+        device_base = (uintptr_t)m;
+        device_bytes = size;
         return true;
     }
     return false;
@@ -164,7 +173,8 @@ static char *allocate(size_t bytes)
 
 static size_t bytes_allocated;
 
-extern "C" cudaError_t cudaMalloc(void **p, size_t bytes)
+/* caller: the return address of the program's call */
+static cudaError_t device_malloc(void **p, size_t bytes, const void *caller)
 {
     if (!p) return fail(cudaErrorInvalidValue);
     *p = nullptr;
@@ -184,11 +194,16 @@ extern "C" cudaError_t cudaMalloc(void **p, size_t bytes)
     if (!q) return fail(cudaErrorMemoryAllocation);
     device.allocated[q] = whole;
     bytes_allocated += whole;
+    check::allocated(q, bytes, caller);
     *p = q;
     return cudaSuccess;
 }
+extern "C" cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+    return device_malloc(p, bytes, __builtin_return_address(0));
+}
 
-extern "C" cudaError_t cudaFree(void *p)
+static cudaError_t device_free(void *p, const void *caller)
 {
     if (!p) return cudaSuccess;
     if (cudaError_t e = not_while_capturing()) return fail(e);
@@ -206,6 +221,7 @@ extern "C" cudaError_t cudaFree(void *p)
     size_t whole = block->second;
     device.allocated.erase(block);
     bytes_allocated -= whole;
+    check::freed(p, whole, caller);
     if (checked_by_asan) {
         free(p);
         return cudaSuccess;
@@ -215,23 +231,28 @@ extern "C" cudaError_t cudaFree(void *p)
         char *first = (char *)(((uintptr_t)p + page - 1) / page * page);
         madvise(first, (size_t)((char *)p + whole - first) / page * page, MADV_DONTNEED);
     }
-    add_free(static_cast<char *>(p), whole);
+    /* In check mode the addresses are not used again, so that a late use is seen. */
+    if (!check::enabled) add_free(static_cast<char *>(p), whole);
     return cudaSuccess;
+}
+extern "C" cudaError_t cudaFree(void *p)
+{
+    return device_free(p, __builtin_return_address(0));
 }
 
 extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t)
 {
-    return cudaMalloc(p, bytes);
+    return device_malloc(p, bytes, __builtin_return_address(0));
 }
 extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t)
 {
-    return cudaFree(p);
+    return device_free(p, __builtin_return_address(0));
 }
 extern "C" cudaError_t
 cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
 {
     *pitch = (width + 511) / 512 * 512;
-    return cudaMalloc(p, *pitch * height);
+    return device_malloc(p, *pitch * height, __builtin_return_address(0));
 }
 extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 {
@@ -362,7 +383,10 @@ extern "C" cudaError_t cudaMemcpyAsync(
     void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
     if (cudaError_t e = check_copy(dst, src, bytes, kind)) return e;
-    return enqueue(stream, [=] { memmove(dst, src, bytes); });
+    return enqueue(stream, [=] {
+        memmove(dst, src, bytes);
+        check::host_wrote(dst, bytes);
+    });
 }
 extern "C" cudaError_t
 cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
@@ -377,7 +401,8 @@ extern "C" cudaError_t cudaMemcpy2DAsync(
     if (width > dpitch || width > spitch) return fail(cudaErrorInvalidPitchValue);
     return enqueue(stream, [=] {
         for (size_t row = 0; row < height; row++)
-            memmove((char *)dst + row * dpitch, (const char *)src + row * spitch, width);
+            memmove((char *)dst + row * dpitch, (const char *)src + row * spitch, width),
+                check::host_wrote((char *)dst + row * dpitch, width);
     });
 }
 extern "C" cudaError_t cudaMemcpy2D(
@@ -393,7 +418,8 @@ extern "C" cudaError_t cudaMemset2DAsync(
     if (width && height && !p) return fail(cudaErrorInvalidValue);
     return enqueue(stream, [=] {
         for (size_t row = 0; row < height; row++)
-            memset((char *)p + row * pitch, value, width);
+            memset((char *)p + row * pitch, value, width),
+                check::host_wrote((char *)p + row * pitch, width);
     });
 }
 extern "C" cudaError_t

@@ -4,6 +4,7 @@
  * a chunk of consecutive blocks at a time. As on a GPU, blocks start in order, but
  * nothing is guaranteed about which blocks run at the same time.
  */
+#include "check/hooks.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
@@ -54,6 +55,7 @@ unsigned long long number_from(const char *variable, unsigned long long otherwis
 
 int worker_count()
 {
+    if (check::enabled) return 1; /* so that reports repeat */
     static int count = [] {
         cpu_set_t cores; /* those that this process may use */
         int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
@@ -199,6 +201,7 @@ static unsigned long long shuffled(const job *j, unsigned long long i)
 bool next_block(worker *w)
 {
     job *j = w->job;
+    check::end_block(w);
     if (++w->block >= w->last_block) {
         if (w->last_block == j->blocks) return false;
         w->block = j->alone ? 0 : j->next.fetch_add(j->chunk, std::memory_order_relaxed);
@@ -214,6 +217,7 @@ bool next_block(worker *w)
     w->thread = 0;
     w->sequential = true;
     if (__builtin_expect(shared_poisoned, 0)) poison_shared(j);
+    check::begin_block(w);
     if (__builtin_expect(w->shuffled, 0)) begin_shuffled_block(w);
     return true;
 }
@@ -321,9 +325,11 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     launch_count.store(j.id, std::memory_order_relaxed);
     j.next.store(0, std::memory_order_relaxed);
     j.seed = 0;
-    if (shuffle_seed) seed_order(&j, shuffle_seed);
+    if (shuffle_seed && !check::enabled) seed_order(&j, shuffle_seed);
     open_device_memory();
+    check::begin_launch(j);
     run_on_workers(p, !j.alone, run_blocks, &j);
+    check::end_launch();
     close_device_memory();
     if (unsigned most = j.most_threads) {
         note(

@@ -1,4 +1,5 @@
 /* report.cpp - messages on stderr, or to a harness: notes, deadlocks, crashes in a kernel. */
+#include "check/hooks.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 
@@ -108,6 +109,7 @@ static void describe(const worker *w, int t, char *text, size_t size)
 
 void report_deadlock(worker *w)
 {
+    check::deadlocked(w);
     const wbcpu_launch &l = w->job->launch;
     char text[500], what[80], next[80];
     int n = snprintf(

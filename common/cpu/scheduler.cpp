@@ -9,6 +9,8 @@
  */
 #include "scheduler.h"
 
+#include "check/hooks.h"
+
 #include <sched.h>
 
 WBCPU_THREAD_LOCAL uint3 threadIdx, blockIdx;
@@ -194,6 +196,7 @@ static inline resume wait_here(worker *w, void *stack)
 
 static void release_barrier(worker *w)
 {
+    check::barrier_released(w);
     w->waiting = 0;
     w->predicates_released = w->predicates;
     w->predicates = 0;
@@ -222,6 +225,7 @@ extern "C" resume wbcpu_at_barrier(void *stack)
 {
     worker *w = self();
     if (__builtin_expect(w->sequential, 0)) return first_barrier(w, stack);
+    check::at_barrier(w, stack);
     if (++w->waiting == w->alive) return last_at_barrier(w, stack);
     return wait_here(w, stack);
 }
@@ -231,6 +235,7 @@ extern "C" uint64_t wbcpu_barrier_reduce(int op, int predicate)
     enum { COUNT, OR, AND };
     worker *w = self();
     if (w->sequential) leave_sequential(w);
+    check::at_reduced_barrier(w, __builtin_return_address(0));
     w->predicates += op == AND ? !predicate : !!predicate;
     wbcpu_barrier();
     uint64_t n = w->predicates_released;
@@ -259,6 +264,7 @@ last_at_collective(worker *w, uint32_t lanes, void *stack)
 {
     warp *q = w->warp;
     int lane = w->lane;
+    check::collective_complete(w, q, lanes);
     complete(q, lanes, q->op[lane], q->arg[lane]);
     q->arrived &= ~lanes;
     q->ready |= lanes;
@@ -278,6 +284,7 @@ wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *s
     q->mask[lane] = mask;
     q->op[lane] = (uint8_t)op;
     q->arrived |= bit(lane);
+    check::at_collective(w, mask, stack);
     uint32_t lanes = mask & q->alive; /* exited lanes do not count */
     if ((q->arrived & lanes) == lanes) return last_at_collective(w, lanes, stack);
     return wait_here(w, stack);
@@ -292,6 +299,7 @@ static void complete_without(worker *w, warp *q)
         int lane = __builtin_ctz(waiting);
         uint32_t lanes = q->mask[lane] & q->alive;
         if ((q->arrived & lanes) != lanes) continue;
+        check::collective_complete(w, q, lanes);
         complete(q, lanes, q->op[lane], q->arg[lane]);
         q->arrived &= ~lanes;
         q->ready |= lanes;
@@ -305,6 +313,7 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
     worker *w = static_cast<worker *>(public_part);
     unsigned long long id = w->job->id;
     bool more = true;
+    check::thread_exits(w);
     if (!w->sequential) {
         warp *q = w->warp;
         int lane = w->lane;

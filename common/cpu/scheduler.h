@@ -86,6 +86,7 @@ struct resume {
 worker *new_worker();
 void delete_worker(worker *w);
 void *idle_fiber(worker *w); /* the saved stack pointer of a fiber without a thread */
+size_t stacks_bytes(const worker *w); /* of all its stacks, from w->stacks */
 extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
 
 /* pool.cpp */
@@ -127,7 +128,9 @@ void install_crash_handler();
 void use_signal_stack(); /* signal handlers of this CPU thread get their own stack */
 
 /* memory.cpp */
-extern bool guarded; /* host code cannot access device memory */
+extern bool guarded;          /* host code cannot access device memory */
+extern uintptr_t device_base; /* the range of addresses that cudaMalloc uses */
+extern size_t device_bytes;
 void open_guarded_memory();
 void close_guarded_memory();
 inline void open_device_memory() /* for a kernel or a copy */
@@ -142,6 +145,7 @@ inline void close_device_memory()
 /* error.cpp */
 cudaError_t fail(cudaError_t error); /* remembers it for cudaGetLastError; returns it */
 cudaError_t sticky_error();          /* an error that ends the context, or cudaSuccess */
+void fail_sticky(cudaError_t error); /* sets it */
 }  // namespace wbcpu
 
 #endif

@@ -42,6 +42,20 @@ void wbcpu_on_error(void (*function)(const char *text, const void *address));
  * have returned. Inside a kernel the calls run one after another. */
 void wbcpu_parallel(int n, void (*function)(void *context, int i), void *context);
 
+/* --- check mode only (the library of build/check) ----------------------------------- */
+
+/* Gives the inner part of a cudaMalloc'ed block, [base + red_zone, + bytes), a name and an
+ * element size for reports; kernels must not touch the rest. */
+void wbcpu_check_name(
+    void *base, size_t red_zone, size_t bytes, const char *name, unsigned element);
+
+/* What was found and counted since the last call, as JSON (docs/check.md); the caller
+ * frees it. Whatever was reported counts as new again. */
+char *wbcpu_check_report(void);
+
+/* Forgets that these bytes have been written: reading them first is an error. */
+void wbcpu_check_unwritten(const void *p, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,8 +3,10 @@
 #define WBCPU_API_H
 
 #include "../cuda_runtime_api.h"
+#include "qualifiers.h"
 
-#define WBCPU_TYPED template <class T> static inline cudaError_t
+/* Always inlined: check mode shows the line of the call. */
+#define WBCPU_TYPED template <class T> WBCPU_INLINE cudaError_t
 WBCPU_TYPED cudaMalloc(T **p, size_t bytes)
 {
     return cudaMalloc((void **)p, bytes);

@@ -17,13 +17,24 @@ WBCPU_INLINE void wbcpu_count_atomic()
     if (w && __builtin_expect(++w->atomics >= WBCPU_ATOMICS_PER_YIELD, 0)) wbcpu_yield();
 }
 
+#ifdef WBCPU_CHECKED
+/* Tells check mode of an atomic operation on `bytes` bytes. */
+extern "C" void wbcpu_checked_atomic(const void *p, size_t bytes, bool floating);
+#endif
+
 namespace wbcpu
 {
 /* *p = op(*p), atomically; returns the old value. Word: an unsigned type of T's size. */
-template <class Word, class T, class Op> static inline T atomic_update(T *p, Op op)
+template <class Word, class T, class Op> WBCPU_INLINE T atomic_update(T *p, Op op)
 {
     static_assert(sizeof(T) == sizeof(Word), "atomic_update: Word and T differ in size");
     wbcpu_count_atomic();
+#ifdef WBCPU_CHECKED
+    wbcpu_checked_atomic(p, sizeof(T), !std::is_integral<T>::value);
+    T before = wbcpu_load_unchecked(p); /* check mode has one worker */
+    wbcpu_store_unchecked(p, op(before));
+    return before;
+#endif
     Word *word = (Word *)p, old_word = __atomic_load_n(word, __ATOMIC_RELAXED);
     for (;;) {
         T old = wbcpu_from_bits<T>(old_word), next = op(old);
@@ -35,20 +46,19 @@ template <class Word, class T, class Op> static inline T atomic_update(T *p, Op 
 }
 }  // namespace wbcpu
 
-#define WBCPU_ATOMIC static inline __attribute__((unused))
 #define WBCPU_FETCH(T, name, builtin)                                                    \
-    WBCPU_ATOMIC T name(T *p, T v)                                                       \
+    WBCPU_INLINE T name(T *p, T v)                                                       \
     {                                                                                    \
         wbcpu_count_atomic();                                                            \
         return builtin(p, v, __ATOMIC_RELAXED);                                          \
     }
 #define WBCPU_COMPUTE(T, name, Word, result)                                             \
-    WBCPU_ATOMIC T name(T *p, T v)                                                       \
+    WBCPU_INLINE T name(T *p, T v)                                                       \
     {                                                                                    \
         return wbcpu::atomic_update<Word>(p, [v](T old) -> T { return result; });        \
     }
 #define WBCPU_CAS(T)                                                                     \
-    WBCPU_ATOMIC T atomicCAS(T *p, T expected, T v)                                      \
+    WBCPU_INLINE T atomicCAS(T *p, T expected, T v)                                      \
     {                                                                                    \
         wbcpu_count_atomic();                                                            \
         __atomic_compare_exchange_n(                                                     \
@@ -56,7 +66,7 @@ template <class Word, class T, class Op> static inline T atomic_update(T *p, Op 
         return expected;                                                                 \
     }
 #define WBCPU_EXCHANGE(T)                                                                \
-    WBCPU_ATOMIC T atomicExch(T *p, T v)                                                 \
+    WBCPU_INLINE T atomicExch(T *p, T v)                                                 \
     {                                                                                    \
         wbcpu_count_atomic();                                                            \
         T old;                                                                           \

@@ -34,6 +34,15 @@ WBCPU_INLINE unsigned wbcpu_lane()
     return wbcpu_self->thread & 31;
 }
 
+template <class T> WBCPU_UNCHECKED static T wbcpu_load_unchecked(const T *p)
+{
+    return *p;
+}
+template <class T> WBCPU_UNCHECKED static void wbcpu_store_unchecked(T *p, T v)
+{
+    *p = v;
+}
+
 /* Warp collectives. The last lane to arrive computes the results of all lanes. */
 enum wbcpu_op {
     WBCPU_OP_SYNC,       /* only wait */

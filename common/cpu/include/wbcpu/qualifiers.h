@@ -14,6 +14,13 @@
 #define WBCPU_THREAD_LOCAL __thread __attribute__((tls_model("local-exec")))
 #define WBCPU_INLINE static inline __attribute__((always_inline, unused))
 
+/* Check mode does not look at the accesses of such a function. */
+#ifdef WBCPU_CHECKED
+#define WBCPU_UNCHECKED __attribute__((no_sanitize("thread"), noinline, unused))
+#else
+#define WBCPU_UNCHECKED
+#endif
+
 #define __device__
 #define __host__
 #define __managed__

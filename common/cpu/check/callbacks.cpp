@@ -1,0 +1,242 @@
+/* callbacks.cpp - what the compiler calls before every load and store of a source that it
+ * compiles with -fsanitize=thread: the interface of ThreadSanitizer's run-time library,
+ * which is not linked. Atomic operations are calls too, and are carried out here.
+ */
+#include "check.h"
+#include "hooks.h"
+#include "host.h"
+
+#include <string.h>
+
+namespace wbcpu::check
+{
+static __attribute__((noinline)) void
+other_access(worker *w, uintptr_t address, unsigned bytes, bool write, site *at)
+{
+    if (in_program_data(address)) return; /* variables.cpp checks their bounds */
+    if (address - (uintptr_t)w < sizeof *w) return; /* threadIdx and the like */
+    if (mapped_for_device(address, bytes)) return;  /* pinned or managed memory */
+    if (at->at()->library) return; /* the back end copies the kernel's arguments */
+    bool null = address < 65536;
+    finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
+    if (f) {
+        f->message = format(
+            "%s %u bytes at address %#lx, which is %s", write ? "writes" : "reads", bytes,
+            (unsigned long)address,
+            null ? "a null pointer or close to one" : "host memory");
+        f->fix = null ? "pass a pointer that cudaMalloc returned"
+                      : "copy the data to device memory with cudaMemcpy and pass that "
+                        "pointer";
+        publish(f);
+    }
+    abandon(w, cudaErrorIllegalAddress);
+}
+
+static __attribute__((noinline)) void
+misaligned(worker *w, uintptr_t address, unsigned bytes, bool write, site *at)
+{
+    if (finding *f = find("misaligned", at->at())) {
+        const buffer *b =
+            wbcpu_in_device_memory((void *)address) ? nearest_buffer(address) : nullptr;
+        f->what = b ? b->name : "";
+        f->message = format(
+            "%s %u bytes at %s, %u bytes after a multiple of %u",
+            write ? "writes" : "reads", bytes,
+            b ? element_of(b, address, 1).c_str() : "an address in shared memory",
+            (unsigned)(address % bytes), bytes);
+        f->fix = "an access of 8 or 16 bytes needs an address that is a multiple of its "
+                 "size: check the pointer before you cast it, and use scalars otherwise";
+        publish(f);
+    }
+    abandon(w, cudaErrorMisalignedAddress);
+}
+
+/* alignment: what the address must be a multiple of; bytes itself, or 1 */
+static inline void on_access(
+    const void *p, unsigned bytes, bool write, bool atomic, const void *pc,
+    unsigned alignment)
+{
+    worker *w = self();
+    uintptr_t address = (uintptr_t)p;
+    if (__builtin_expect(!w, 0)) {
+        host_access(address, bytes, write, pc);
+        return;
+    }
+    if (__builtin_expect(writes_pending, 0)) settle_equal_writes();
+    if (address - (uintptr_t)w->stacks < stacks_bytes(w)) return; /* the thread's own */
+    bool device = address - device_base < device_bytes;
+    if (!device && in_thread_local(address) && !shared_variable(address)) return;
+    site *at = site_of(pc, bytes, write);
+    if (__builtin_expect((address & (alignment - 1)) != 0, 0))
+        misaligned(w, address, bytes, write, at);
+    access a = {address, bytes, write, atomic, at};
+    if (device)
+        device_access(w, a);
+    else if (in_thread_local(address))
+        shared_access(w, a);
+    else
+        other_access(w, address, bytes, write, at);
+}
+
+/* Unaligned, and of any length: pieces that the shadow memory can take. */
+void note_range(const void *p, size_t bytes, bool write, const void *pc)
+{
+    const char *q = static_cast<const char *>(p);
+    while (bytes) {
+        unsigned n = 16;
+        while (n > bytes || (uintptr_t)q % n)
+            n /= 2;
+        on_access(q, n, write, false, pc, 1);
+        q += n;
+        bytes -= n;
+    }
+}
+}  // namespace wbcpu::check
+
+using namespace wbcpu::check;
+#define PC __builtin_extract_return_addr(__builtin_return_address(0))
+
+extern "C" {
+void __tsan_init() {}
+void __tsan_func_entry(void *) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void **, void *) {}
+void __tsan_vptr_read(void **) {}
+
+#define ACCESS(n)                                                                        \
+    void __tsan_read##n(void *p)                                                         \
+    {                                                                                    \
+        on_access(p, n, false, false, PC, n);                                            \
+    }                                                                                    \
+    void __tsan_write##n(void *p)                                                        \
+    {                                                                                    \
+        on_access(p, n, true, false, PC, n);                                             \
+    }                                                                                    \
+    void __tsan_unaligned_read##n(void *p)                                               \
+    {                                                                                    \
+        note_range(p, n, false, PC);                                                     \
+    }                                                                                    \
+    void __tsan_unaligned_write##n(void *p)                                              \
+    {                                                                                    \
+        note_range(p, n, true, PC);                                                      \
+    }                                                                                    \
+    void __tsan_volatile_read##n(void *p)                                                \
+    {                                                                                    \
+        polled(p, false);                                                                \
+        on_access(p, n, false, true, PC, n);                                             \
+    }                                                                                    \
+    void __tsan_volatile_write##n(void *p)                                               \
+    {                                                                                    \
+        on_access(p, n, true, true, PC, n);                                              \
+    }                                                                                    \
+    void __tsan_unaligned_volatile_read##n(void *p)                                      \
+    {                                                                                    \
+        note_range(p, n, false, PC);                                                     \
+    }                                                                                    \
+    void __tsan_unaligned_volatile_write##n(void *p)                                     \
+    {                                                                                    \
+        note_range(p, n, true, PC);                                                      \
+    }
+ACCESS(1)
+ACCESS(2)
+ACCESS(4)
+ACCESS(8)
+ACCESS(16)
+
+void __tsan_read_range(void *p, size_t n)
+{
+    note_range(p, n, false, PC);
+}
+void __tsan_write_range(void *p, size_t n)
+{
+    note_range(p, n, true, PC);
+}
+
+/* objcopy gives the calls of a checked source these names instead of memcpy ... */
+void *wbcpu_checked_memcpy(void *to, const void *from, size_t n)
+{
+    note_range(from, n, false, PC);
+    note_range(to, n, true, PC);
+    return memcpy(to, from, n);
+}
+void *wbcpu_checked_memmove(void *to, const void *from, size_t n)
+{
+    note_range(from, n, false, PC);
+    note_range(to, n, true, PC);
+    return memmove(to, from, n);
+}
+void *wbcpu_checked_memset(void *to, int value, size_t n)
+{
+    note_range(to, n, true, PC);
+    return memset(to, value, n);
+}
+
+/* --- atomic operations -------------------------------------------------------------- */
+
+void wbcpu_checked_atomic(const void *p, size_t bytes, bool floating)
+{
+    (void)floating;
+    on_access(p, (unsigned)bytes, true, true, PC, (unsigned)bytes);
+}
+
+void __tsan_atomic_thread_fence(int)
+{
+    if (wbcpu_self) fenced(wbcpu::self());
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+void __tsan_atomic_signal_fence(int)
+{
+    if (wbcpu_self) fenced(wbcpu::self());
+}
+
+#define FETCH(bits, T, name)                                                             \
+    T __tsan_atomic##bits##_fetch_##name(volatile T *p, T v, int)                        \
+    {                                                                                    \
+        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        return __atomic_fetch_##name(p, v, __ATOMIC_SEQ_CST);                            \
+    }
+#define COMPARE(bits, T, strength, weak)                                                 \
+    int __tsan_atomic##bits##_compare_exchange_##strength(                               \
+        volatile T *p, T *expected, T v, int, int)                                       \
+    {                                                                                    \
+        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        return __atomic_compare_exchange_n(                                              \
+            p, expected, v, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
+    }
+#define ATOMIC(bits, T)                                                                  \
+    T __tsan_atomic##bits##_load(const volatile T *p, int)                               \
+    {                                                                                    \
+        on_access((const void *)p, sizeof(T), false, true, PC, sizeof(T));               \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                     \
+    }                                                                                    \
+    void __tsan_atomic##bits##_store(volatile T *p, T v, int)                            \
+    {                                                                                    \
+        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                        \
+    }                                                                                    \
+    T __tsan_atomic##bits##_exchange(volatile T *p, T v, int)                            \
+    {                                                                                    \
+        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                              \
+    }                                                                                    \
+    T __tsan_atomic##bits##_compare_exchange_val(                                        \
+        volatile T *p, T expected, T v, int, int)                                        \
+    {                                                                                    \
+        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        __atomic_compare_exchange_n(                                                     \
+            p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
+        return expected;                                                                 \
+    }                                                                                    \
+    COMPARE(bits, T, strong, false)                                                      \
+    COMPARE(bits, T, weak, true)                                                         \
+    FETCH(bits, T, add)                                                                  \
+    FETCH(bits, T, sub)                                                                  \
+    FETCH(bits, T, and)                                                                  \
+    FETCH(bits, T, or)                                                                   \
+    FETCH(bits, T, xor)                                                                  \
+    FETCH(bits, T, nand)
+ATOMIC(8, uint8_t)
+ATOMIC(16, uint16_t)
+ATOMIC(32, uint32_t)
+ATOMIC(64, uint64_t)
+}

@@ -1,0 +1,187 @@
+/* check.h - check mode: the CPU back end as memory checker, race detector and profiler.
+ *
+ * A source in check mode is compiled with -fsanitize=thread: the compiler calls a function
+ * before every load and store that may be shared. libtsan is not linked; callbacks.cpp
+ * defines these functions. One worker runs all blocks in order, so that reports repeat.
+ *
+ *     callbacks.cpp  the compiler's calls; which memory does an address belong to?
+ *     site.cpp       from the address of an instruction to file, line and counters
+ *     device.cpp     device memory: allocated? written? freed? whose buffer?
+ *     shared.cpp     shared memory: which variable? written by this block?
+ *     variables.cpp  names and sizes of __shared__, __device__ and __constant__ variables
+ *     race.cpp       two accesses to one word, at least one a write: are they ordered?
+ *     order.cpp      what orders them: barriers, warp collectives, fences with atomics
+ *     sync.cpp       barriers, masks, shuffles, deadlocks, infinite loops
+ *     counts.cpp     requests, sectors, bank conflicts
+ *     host.cpp       what host code does with device memory, copies, streams, errors
+ *     findings.cpp   one report per cause; text on stderr, JSON at exit
+ *
+ * Internal to the library. The rest of the back end calls hooks.h.
+ */
+#ifndef WBCPU_CHECK_H
+#define WBCPU_CHECK_H
+
+#include "../include/wbcpu.h"
+#include "../scheduler.h"
+
+#include <string>
+
+namespace wbcpu::check
+{
+/* --- places and sites (site.cpp) ---------------------------------------------------- */
+
+struct place {
+    std::string file, function; /* "?" if unknown */
+    int line;
+    bool
+        library; /* no line of the program is known: only one of the workbook's headers */
+};
+/* The innermost line of the program, not of the library's headers, that contains the
+ * instruction before `pc` (a return address). Cached; never NULL. */
+const place *place_of(const void *pc);
+std::string text_of(const place *at);     /* "rmsnorm.cu:42" */
+std::string source_line(const place *at); /* without indentation; "" if unreadable */
+
+struct line_counts; /* counts.cpp */
+
+/* One load or store instruction. */
+struct site {
+    const void *pc;
+    uint16_t number; /* index in the table */
+    uint8_t bytes;
+    bool write;
+    bool told;              /* uninitialized data has been reported here */
+    line_counts *counts[2]; /* [1]: of shared memory */
+    const place *at();
+
+  private:
+    const place *known_place = nullptr;
+};
+site *site_of(const void *pc, unsigned bytes, bool write);
+site *site_number(unsigned number);
+void forget_told(); /* of all sites */
+
+/* --- accesses (callbacks.cpp) ------------------------------------------------------- */
+
+struct access {
+    uintptr_t address;
+    unsigned bytes; /* 1, 2, 4, 8 or 16 */
+    bool write;
+    bool atomic; /* an atomic operation, or a volatile access */
+    site *at;
+};
+void device_access(worker *w, const access &a);
+void shared_access(worker *w, const access &a);
+/* An access of several bytes by the library for the running thread: memcpy, ldmatrix. */
+void note_range(const void *p, size_t bytes, bool write, const void *pc);
+
+/* --- memory ------------------------------------------------------------------------- */
+
+struct buffer {
+    uintptr_t start;
+    size_t bytes;
+    std::string name;   /* as the source calls it, or "buffer" */
+    unsigned element;   /* bytes; 0: unknown */
+    const place *at;    /* of the cudaMalloc */
+    const place *freed; /* of the cudaFree, or NULL */
+};
+/* The buffer that contains the address or is closest to it, or NULL. */
+buffer *nearest_buffer(uintptr_t address);
+/* "x[17]" for an address in a buffer, counted in elements of this many bytes. */
+std::string element_of(const buffer *b, uintptr_t address, unsigned bytes);
+/* "the 4096-byte buffer x, allocated at rmsnorm.cu:42" */
+std::string describe(const buffer *b);
+
+struct variable {
+    std::string name;
+    uintptr_t start; /* address, or offset in thread-local storage for __shared__ */
+    size_t bytes;
+};
+/* The variable that contains the address, or NULL. */
+const variable *shared_variable(uintptr_t address);
+const variable *global_variable(uintptr_t address);
+bool in_thread_local(uintptr_t address);
+bool in_program_data(uintptr_t address);
+
+/* --- races -------------------------------------------------------------------------- */
+
+/* The accesses to one aligned word of 4 bytes that a later access may conflict with: the
+ * last write, and the last reads of two threads. Threads are numbered in the grid, from 1;
+ * times are those of order.cpp. */
+struct cell {
+    uint32_t stamp; /* of the launch or block that the rest belongs to */
+    uint32_t writer, reader[2];
+    uint32_t write_time, read_time[2];
+    uint16_t write_site, read_site[2];
+    uint8_t write_mask, read_mask[2]; /* bytes of the word */
+    uint8_t atomic;                   /* bit 0: the write; bits 1, 2: the reads */
+};
+void check_cell(
+    worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);
+/* Two writes conflicted: once the second has happened, were the values equal? */
+void settle_equal_writes();
+extern bool writes_pending;
+
+/* --- order (order.cpp) -------------------------------------------------------------- */
+
+uint32_t time_of(unsigned thread); /* of a thread of the running block */
+/* Does everything that thread `before` of the running block did until `time` happen before
+ * what `thread` does now? */
+bool ordered(unsigned thread, unsigned before, uint32_t time);
+bool ordered_block(unsigned thread, uint64_t block, unsigned before, uint32_t time);
+void order_atomic(worker *w, uintptr_t address, bool write); /* acquire and release */
+
+/* --- findings (findings.cpp) -------------------------------------------------------- */
+
+struct finding {
+    const char *kind;
+    bool note; /* not an error */
+    const place *at;
+    std::string kernel; /* "" in host code */
+    uint3 block, thread;
+    std::string what; /* name of the variable or buffer */
+    std::string message, fix;
+    const place *other = nullptr; /* the other access of a race, if any */
+    uint3 other_block, other_thread;
+    std::string other_access; /* "writes" or "reads" */
+    std::string detail;       /* more lines, each with its indentation */
+    unsigned long long count = 1;
+};
+/* Counts a finding. The first of its kind at its place (and its other place) is returned,
+ * to be described and passed to publish; otherwise NULL. Place and kernel are set; block
+ * and thread are those that run. */
+finding *find(const char *kind, const place *at, const place *other = nullptr);
+void publish(finding *f); /* prints it */
+std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));
+std::string thread_text(uint3 block, uint3 thread); /* "block (1,0,0) thread (3,0,0)" */
+uint3 index_in_block(unsigned thread);
+uint3 index_in_grid(unsigned long long block);
+void finish(int status); /* writes the JSON and ends the process */
+
+/* Gives up the running launch: its threads are dropped, and the error is sticky. */
+[[noreturn]] void abandon(worker *w, cudaError_t error);
+
+/* --- counts (counts.cpp) ------------------------------------------------------------ */
+
+void count_access(worker *w, const access &a, bool shared);
+void count_launch(const job &j);
+void count_launch_end();
+/* All live lanes of the running warp have met, or the block ends: their accesses since the
+ * last time form requests. (count_access itself notices that another warp runs.) */
+void count_converged(worker *w);
+void count_barrier(const void *pc);
+void count_collective(int op, const void *pc);
+void count_atomic(worker *w, const access &a);
+std::string kernels_json(); /* the array "kernels" of the report */
+void forget_counts();
+
+std::string quoted(const std::string &text); /* as a JSON string */
+
+/* The launch and block that run now: cells with other stamps are stale. */
+struct now {
+    uint32_t launch, block; /* stamps, from 1 */
+};
+extern now current;
+}  // namespace wbcpu::check
+
+#endif

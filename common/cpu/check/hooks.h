@@ -1,0 +1,45 @@
+/* hooks.h - what the back end tells check mode. Without check mode these are nothing. */
+#ifndef WBCPU_HOOKS_H
+#define WBCPU_HOOKS_H
+
+#include "../scheduler.h"
+
+namespace wbcpu::check
+{
+#ifdef WBCPU_CHECK
+#define WBCPU_HOOK(declaration) declaration;
+constexpr bool enabled = true;
+bool start(
+    size_t); /* before the first use of device memory of this size; false: no space */
+#else
+#define WBCPU_HOOK(declaration)                                                          \
+    static inline declaration {}
+constexpr bool enabled = false;
+static inline bool start(size_t)
+{
+    return true;
+}
+#endif
+/* Unnamed parameters: see the names in the comments. */
+WBCPU_HOOK(void polled(const void *, bool)) /* a volatile read */
+WBCPU_HOOK(void begin_launch(const job &))
+WBCPU_HOOK(void end_launch())
+WBCPU_HOOK(void begin_block(worker *))
+WBCPU_HOOK(void end_block(worker *))
+WBCPU_HOOK(void thread_exits(worker *))
+/* A thread arrives, saved at `stack`; the last one of the block releases the barrier. */
+WBCPU_HOOK(void at_barrier(worker *, void *))
+WBCPU_HOOK(void barrier_released(worker *))
+WBCPU_HOOK(void at_reduced_barrier(worker *, const void *))      /* return address */
+WBCPU_HOOK(void at_collective(worker *, unsigned, void *))       /* mask, stack */
+WBCPU_HOOK(void collective_complete(worker *, warp *, uint32_t)) /* lanes */
+WBCPU_HOOK(void fenced(worker *))
+WBCPU_HOOK(void deadlocked(worker *)) /* does not return in check mode */
+
+/* memory.cpp: pointer, bytes, return address */
+WBCPU_HOOK(void allocated(void *, size_t, const void *))
+WBCPU_HOOK(void freed(void *, size_t, const void *))
+WBCPU_HOOK(void host_wrote(const void *, size_t))
+#undef WBCPU_HOOK
+}  // namespace wbcpu::check
+#endif

@@ -1,0 +1,23 @@
+/* memory.h - start-up of check mode's tables; internal to the library. */
+#ifndef WBCPU_CHECK_MEMORY_H
+#define WBCPU_CHECK_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <string>
+
+namespace wbcpu::check
+{
+bool reserve_shadow(size_t bytes); /* for device memory of this size; false: no space */
+void read_variables();
+void reserve_shared();
+void settle_early_reads(); /* at a barrier, and when the block ends */
+size_t thread_local_words();
+uintptr_t thread_local_start();
+std::string shared_element(uintptr_t address, unsigned bytes); /* "tile[33]" */
+/* The first byte in [p, p + bytes) of device memory that nothing has written, or bytes. */
+size_t first_unwritten(const void *p, size_t bytes);
+}  // namespace wbcpu::check
+
+#endif

@@ -1,0 +1,173 @@
+/* race.cpp - two accesses to the same bytes by different threads, at least one of them a
+ * write, race unless something orders them. The order is computed, not observed: a race is
+ * found whatever order the threads happen to run in.
+ */
+#include "check.h"
+#include "memory.h"
+
+#include <string.h>
+
+namespace wbcpu::check
+{
+struct conflict {
+    uint32_t thread; /* in the grid, from 1 */
+    unsigned site;
+    bool write;
+};
+
+static const char *fix_of(const char *kind, unsigned thread, unsigned other)
+{
+    if (!strcmp(kind, "race-blocks"))
+        return "blocks of one launch run in any order: use an atomic operation, or a second "
+               "kernel";
+    if (!strcmp(kind, "race-global"))
+        return "give each thread an element of its own, use an atomic operation, or put a "
+               "__syncthreads() between the two";
+    if (thread / 32 == other / 32)
+        return "put a __syncwarp() or a __syncthreads() between the two";
+    return "put a __syncthreads() between the two";
+}
+
+static void
+describe_race(finding *f, worker *w, const access &a, const conflict &c, bool shared)
+{
+    unsigned long long number = c.thread - 1;
+    f->other_block = index_in_grid(number / w->threads);
+    f->other_thread = index_in_block((unsigned)(number % w->threads));
+    f->other_access = c.write ? "writes" : "reads";
+    const buffer *b = shared ? nullptr : nearest_buffer(a.address);
+    f->what = shared ? shared_element(a.address, a.bytes)
+              : b    ? element_of(b, a.address, a.bytes)
+                     : "memory";
+    const char *how = a.atomic  ? (a.write ? "updates" : "reads")
+                      : a.write ? "writes"
+                                : "reads";
+    f->message = format(
+        "%s %s%s; %s %s it at %s, and nothing orders the two", how, f->what.c_str(),
+        a.atomic ? " atomically" : "",
+        thread_text(f->other_block, f->other_thread).c_str(), f->other_access.c_str(),
+        text_of(f->other).c_str());
+    f->fix = fix_of(f->kind, w->thread, (unsigned)(number % w->threads));
+}
+
+static const char *kind_of(worker *w, const conflict &c, bool shared)
+{
+    if (shared) return "race-shared";
+    unsigned long long block = (c.thread - 1) / w->threads;
+    return block == w->block ? "race-global" : "race-blocks";
+}
+
+/* --- writes of equal values --------------------------------------------------------- */
+
+/* The second of two conflicting writes has not happened yet: its value is known only at
+ * the next event. */
+bool writes_pending;
+static struct pending {
+    bool shared;
+    unsigned thread;
+    access at;
+    conflict with;
+    unsigned char before[16];
+} late;
+
+static void
+report(worker *w, const char *kind, const access &a, const conflict &c, bool shared)
+{
+    finding *f = find(kind, a.at->at(), site_number(c.site)->at());
+    if (!f) return;
+    describe_race(f, w, a, c, shared);
+    if (!strcmp(kind, "same-value")) {
+        f->note = true;
+        f->fix = "harmless while the values are equal; one thread could write it";
+    }
+    publish(f);
+}
+
+void settle_equal_writes()
+{
+    if (!writes_pending) return;
+    writes_pending = false;
+    worker *w = self();
+    if (!w) return;
+    unsigned running = w->thread;
+    w->thread = late.thread;
+    bool equal = !memcmp((void *)late.at.address, late.before, late.at.bytes);
+    const char *kind = equal ? "same-value" : kind_of(w, late.with, late.shared);
+    report(w, kind, late.at, late.with, late.shared);
+    w->thread = running;
+}
+
+static __attribute__((noinline)) void
+race(worker *w, const access &a, const conflict &c, bool shared)
+{
+    if (!a.write || a.atomic || !c.write) {
+        report(w, kind_of(w, c, shared), a, c, shared);
+        return;
+    }
+    settle_equal_writes();
+    writes_pending = true;
+    late.shared = shared;
+    late.thread = w->thread;
+    late.at = a;
+    late.with = c;
+    memcpy(late.before, (void *)a.address, a.bytes);
+}
+
+/* --- cells -------------------------------------------------------------------------- */
+
+static inline bool happens_before(worker *w, uint32_t number, uint32_t time)
+{
+    uint32_t first = (uint32_t)(w->block * w->threads) + 1;
+    if (number - first < w->threads) return ordered(w->thread, number - first, time);
+    return ordered_block(
+        w->thread, (number - 1) / w->threads, (number - 1) % w->threads, time);
+}
+
+static inline void
+add_reader(cell &c, uint32_t me, uint32_t time, const access &a, uint8_t mask)
+{
+    int i = 0;
+    if (c.reader[0] != me) { /* the older one moves to the second place */
+        c.reader[1] = c.reader[0];
+        c.read_time[1] = c.read_time[0];
+        c.read_site[1] = c.read_site[0];
+        c.read_mask[1] = c.read_mask[0];
+        c.atomic = (uint8_t)((c.atomic & 1) | (c.atomic & 2) << 1);
+    }
+    c.reader[i] = me;
+    c.read_time[i] = time;
+    c.read_site[i] = a.at->number;
+    c.read_mask[i] = mask;
+    c.atomic = (uint8_t)((c.atomic & ~2) | (a.atomic ? 2 : 0));
+}
+
+void check_cell(
+    worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared)
+{
+    if (c.stamp != stamp) {
+        memset(&c, 0, sizeof c);
+        c.stamp = stamp;
+    }
+    uint32_t me = (uint32_t)(w->block * w->threads) + w->thread + 1;
+    uint32_t time = time_of(w->thread);
+    if (c.writer && c.writer != me && c.write_mask & mask &&
+        !(a.atomic && c.atomic & 1) && !happens_before(w, c.writer, c.write_time))
+        race(w, a, {c.writer, c.write_site, true}, shared);
+    if (!a.write) {
+        add_reader(c, me, time, a, mask);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        if (c.reader[i] && c.reader[i] != me && c.read_mask[i] & mask &&
+            !(a.atomic && c.atomic & 2 << i) &&
+            !happens_before(w, c.reader[i], c.read_time[i])) {
+            race(w, a, {c.reader[i], c.read_site[i], false}, shared);
+            break;
+        }
+    c.write_mask = c.writer == me && c.write_time == time ? c.write_mask | mask : mask;
+    c.writer = me;
+    c.write_time = time;
+    c.write_site = a.at->number;
+    c.atomic = (uint8_t)((c.atomic & ~1) | a.atomic);
+}
+}  // namespace wbcpu::check

@@ -1,0 +1,77 @@
+/* run.cpp - check mode from the first launch to the exit of the program. */
+#include "check.h"
+#include "hooks.h"
+#include "memory.h"
+#include "order.h"
+#include "report.h"
+
+#include <unordered_map>
+
+namespace wbcpu::check
+{
+now current;
+
+static void at_exit()
+{
+    finish(0);
+}
+
+/* Before the first cudaMalloc or launch. */
+bool start(size_t bytes)
+{
+    if (!reserve_shadow(bytes)) return false;
+    read_variables();
+    reserve_shared();
+    atexit(at_exit);
+    return true;
+}
+
+void begin_launch(const job &j)
+{
+    current.launch++;
+    order_launch();
+    count_launch(j);
+}
+void end_launch()
+{
+    settle_equal_writes();
+    count_launch_end();
+}
+
+void begin_block(worker *w)
+{
+    current.block++;
+    order_block(w);
+}
+void end_block(worker *w)
+{
+    settle_equal_writes();
+    settle_early_reads();
+    count_converged(w);
+}
+void thread_exits(worker *)
+{
+    settle_equal_writes();
+}
+
+/* A thread that polls memory in a loop waits for another one of its block. */
+void polled(const void *p, bool)
+{
+    constexpr int limit = 256;
+    static const void *last;
+    static int times;
+    if (!wbcpu_self) return;
+    if (p != last) last = p, times = 0;
+    if (++times % limit == 0) wbcpu_yield();
+}
+
+void abandon(worker *w, cudaError_t error)
+{
+    fail_sticky(error);
+    w->idle_count = 0; /* all stacks are free again */
+    w->fibers = 0;
+    void *here;
+    wbcpu_switch(&here, w->host_stack, 0);
+    __builtin_unreachable();
+}
+}  // namespace wbcpu::check

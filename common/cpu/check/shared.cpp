@@ -1,0 +1,126 @@
+/* shared.cpp - shared memory: each block begins with unwritten variables, and dynamic
+ * shared memory is as large as the launch says. */
+#include "check.h"
+#include "memory.h"
+
+#include <vector>
+
+namespace wbcpu::check
+{
+static cell *cells;        /* per word of thread-local storage */
+static uint8_t *written;   /* per word: bytes that the block has written */
+static uint32_t *of_block; /* the block that `written` belongs to */
+
+void reserve_shared()
+{
+    size_t words = thread_local_words();
+    cells = new cell[words]();
+    written = new uint8_t[words]();
+    of_block = new uint32_t[words]();
+}
+
+static std::string element(const variable *v, uintptr_t address, unsigned bytes)
+{
+    size_t offset = address - thread_local_start() - v->start;
+    if (offset % bytes == 0) return format("%s[%zu]", v->name.c_str(), offset / bytes);
+    return format("byte %zu of %s", offset, v->name.c_str());
+}
+
+/* Dynamic shared memory beyond what the launch asked for. */
+static void past_dynamic(worker *w, const access &a, const variable *v)
+{
+    if (finding *f = find("out-of-bounds-shared", a.at->at())) {
+        size_t offset = a.address - thread_local_start() - v->start;
+        f->what = v->name;
+        f->message = format(
+            "%s bytes %zu to %zu of the dynamic shared memory; the launch at %s:%d asked "
+            "for %zu",
+            a.write ? "writes" : "reads", offset, offset + a.bytes - 1,
+            w->job->launch.file, w->job->launch.line, w->job->launch.shared_bytes);
+        f->fix = "pass the number of bytes as the third argument of <<<>>>";
+        publish(f);
+    }
+}
+
+static void past_static(const access &a, const variable *v)
+{
+    if (finding *f = find("out-of-bounds-shared", a.at->at())) {
+        f->what = v->name;
+        f->message = format(
+            "%s past the end of the shared variable %s (%zu bytes)",
+            a.write ? "writes" : "reads", v->name.c_str(), v->bytes);
+        f->fix = "make the array larger, or the index smaller";
+        publish(f);
+    }
+}
+
+/* Reads of what nobody has written yet. If another thread writes it before the next
+ * barrier, the two race, and that is the better report. */
+struct early_read {
+    access at;
+    const variable *of;
+    unsigned thread;
+    uint8_t mask;
+};
+static std::vector<early_read> &early = *new std::vector<early_read>;
+
+static void unwritten(worker *w, const access &a, const variable *v, uint8_t mask)
+{
+    constexpr size_t kept = 64;
+    if (a.at->told || early.size() == kept) return;
+    early.push_back({a, v, w->thread, mask});
+}
+
+void settle_early_reads()
+{
+    for (const early_read &r : early) {
+        uintptr_t word = (r.at.address - thread_local_start()) / 4;
+        if (r.at.at->told || (written[word] & r.mask) == r.mask) continue;
+        r.at.at->told = true;
+        finding *f = find("uninitialized-shared", r.at.at->at());
+        if (!f) continue;
+        f->thread = index_in_block(r.thread);
+        f->what = r.of->name;
+        f->message = format(
+            "reads %s, which no thread of the block has written",
+            element(r.of, r.at.address, r.at.bytes).c_str());
+        f->fix =
+            "write it first; shared memory does not start as zeros, and keeps nothing "
+            "from the block before";
+        publish(f);
+    }
+    early.clear();
+}
+
+std::string shared_element(uintptr_t address, unsigned bytes)
+{
+    const variable *v = shared_variable(address);
+    return v ? element(v, address, bytes) : "shared memory";
+}
+
+void shared_access(worker *w, const access &a)
+{
+    const variable *v = shared_variable(a.address);
+    uintptr_t offset = a.address - thread_local_start();
+    size_t bytes = v->bytes;
+    bool dynamic = a.address - (uintptr_t)wbcpu_dynamic_shared < WBCPU_DYNAMIC_SHARED_MAX;
+    if (dynamic) bytes = w->job->launch.shared_bytes;
+    if (__builtin_expect(offset + a.bytes > v->start + bytes, 0)) {
+        dynamic ? past_dynamic(w, a, v) : past_static(a, v);
+        return;
+    }
+    uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
+    if (a.atomic) order_atomic(w, a.address, a.write);
+    for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
+        if (of_block[i] != current.block) of_block[i] = current.block, written[i] = 0;
+        if ((!a.write || a.atomic) && (written[i] & mask) != mask)
+            unwritten(w, a, v, mask);
+        if (a.write) written[i] |= mask;
+        check_cell(w, cells[i], current.block, a, mask, true);
+    }
+    if (a.atomic)
+        count_atomic(w, a);
+    else
+        count_access(w, a, true);
+}
+}  // namespace wbcpu::check

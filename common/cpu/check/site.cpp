@@ -1,0 +1,142 @@
+/* site.cpp - from the address of an instruction to its line in the program.
+ *
+ * libbacktrace, a part of gcc, reads the debug information of the running program. Where
+ * functions are inlined, an instruction belongs to several lines: the innermost one that
+ * is not in a header of the workbook is shown, because there the learner wrote something.
+ */
+#include "check.h"
+
+#include <backtrace.h>
+#include <cxxabi.h>
+#include <fstream>
+#include <unistd.h>
+#include <unordered_map>
+#include <vector>
+
+namespace wbcpu::check
+{
+static void ignore_error(void *, const char *, int) {}
+
+static backtrace_state *debug_information()
+{
+    static backtrace_state *state =
+        backtrace_create_state(nullptr, 0, ignore_error, nullptr);
+    return state;
+}
+
+static std::string demangled(const char *name)
+{
+    int status;
+    char *text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+    std::string result = text ? text : name;
+    free(text);
+    size_t arguments = result.find('(');
+    if (arguments != std::string::npos && arguments > 0) result.resize(arguments);
+    size_t type = result.find_last_of(' '); /* of a template: its return type */
+    if (type != std::string::npos && result.find('<') > type) result.erase(0, type + 1);
+    return result;
+}
+
+/* Relative to the working directory, and without "./": as the compiler was given it. */
+static std::string shortened(std::string file)
+{
+    static const std::string here = [] {
+        char path[4096];
+        return getcwd(path, sizeof path) ? std::string(path) + "/" : std::string("/");
+    }();
+    if (here.size() > 1 && file.compare(0, here.size(), here) == 0)
+        file.erase(0, here.size());
+    if (file.compare(0, 2, "./") == 0) file.erase(0, 2);
+    return file;
+}
+
+/* Headers of the back end, of the device layer and of the compiler. */
+static bool in_library(const std::string &file)
+{
+    for (const char *folder :
+         {"common/cpu/", "common/cuda/", "/c++/", "/lib/gcc/", "common/wb.h"})
+        if (file.find(folder) != std::string::npos) return true;
+    return false;
+}
+
+static int
+add_frame(void *frames, uintptr_t, const char *file, int line, const char *name)
+{
+    if (file)
+        static_cast<std::vector<place> *>(frames)->push_back(
+            {shortened(file), name ? demangled(name) : "", line, in_library(file)});
+    return 0;
+}
+
+const place *place_of(const void *pc)
+{
+    static auto &known = *new std::unordered_map<const void *, place *>;
+    place *&at = known[pc];
+    if (at) return at;
+    std::vector<place> frames; /* innermost first */
+    if (pc)
+        backtrace_pcinfo(
+            debug_information(), (uintptr_t)pc - 1, add_frame, ignore_error, &frames);
+    at = new place{"?", "?", 0, true};
+    for (const place &frame : frames) {
+        *at = frame;
+        if (!frame.library) break;
+    }
+    return at;
+}
+
+std::string text_of(const place *at)
+{
+    return at->file + ":" + std::to_string(at->line);
+}
+
+std::string source_line(const place *at)
+{
+    std::ifstream in(at->file);
+    std::string text;
+    for (int i = 0; i < at->line; i++)
+        if (!std::getline(in, text)) return "";
+    size_t first = text.find_first_not_of(" \t");
+    return first == std::string::npos ? "" : text.substr(first);
+}
+
+/* --- sites -------------------------------------------------------------------------- */
+
+constexpr unsigned max_sites = 1 << 15, slots = 2 * max_sites;
+static site *table = new site[max_sites]();
+static uint16_t *slot = new uint16_t[slots]();
+static unsigned used = 1; /* number 0 means none */
+
+site *site_of(const void *pc, unsigned bytes, bool write)
+{
+    uintptr_t key = (uintptr_t)pc * 2 + write;
+    unsigned i = (unsigned)((key ^ key >> 15) * 2654435761u) % slots;
+    for (; slot[i]; i = (i + 1) % slots) {
+        site *s = &table[slot[i]];
+        if (s->pc == pc && s->write == write) return s;
+    }
+    if (used == max_sites)
+        refuse("check mode: the program has more than %u loads and stores", max_sites);
+    slot[i] = (uint16_t)used;
+    site *s = &table[used];
+    s->pc = pc;
+    s->number = (uint16_t)used++;
+    s->bytes = (uint8_t)bytes;
+    s->write = write;
+    return s;
+}
+site *site_number(unsigned number)
+{
+    return &table[number];
+}
+void forget_told()
+{
+    for (unsigned i = 1; i < used; i++)
+        table[i].told = false;
+}
+const place *site::at()
+{
+    if (!known_place) known_place = place_of(pc);
+    return known_place;
+}
+}  // namespace wbcpu::check

@@ -1,0 +1,242 @@
+/* sync.cpp - are barriers and warp collectives used as CUDA demands? */
+#include "check.h"
+#include "hooks.h"
+#include "memory.h"
+#include "order.h"
+
+#include <map>
+#include <string.h>
+#include <vector>
+
+namespace wbcpu::check
+{
+/* Where a waiting thread called from: the return address in its saved registers. */
+static const void *caller(void *stack)
+{
+#if defined(__x86_64__)
+    constexpr int return_word = 6;
+#else
+    constexpr int return_word = 11;
+#endif
+    return static_cast<void **>(stack)[return_word];
+}
+
+static const void *waits_at[max_threads];
+static bool reduced[max_threads]; /* in __syncthreads_count, _or, _and */
+
+static const char *op_name(int op)
+{
+    switch (op) {
+    case WBCPU_OP_SYNC:
+        return "__syncwarp";
+    case WBCPU_OP_SHFL:
+        return "a shuffle";
+    case WBCPU_OP_BALLOT:
+    case WBCPU_OP_ANY:
+    case WBCPU_OP_ALL:
+        return "a vote";
+    case WBCPU_OP_MATCH_ANY:
+    case WBCPU_OP_MATCH_ALL:
+        return "a match";
+    case WBCPU_OP_CALL:
+        return "a warp-wide matrix operation or reduction";
+    default:
+        return "__reduce_sync";
+    }
+}
+
+/* --- barriers ----------------------------------------------------------------------- */
+
+void at_reduced_barrier(worker *w, const void *pc)
+{
+    waits_at[w->thread] = pc;
+    reduced[w->thread] = true;
+}
+void at_barrier(worker *w, void *stack)
+{
+    settle_equal_writes();
+    if (reduced[w->thread])
+        reduced[w->thread] = false;
+    else
+        waits_at[w->thread] = caller(stack);
+}
+
+static bool same_line(const place *a, const place *b)
+{
+    return a == b || (a->line == b->line && a->file == b->file);
+}
+
+static void diverged(worker *w, unsigned first, unsigned other)
+{
+    const place *here = place_of(waits_at[first]), *there = place_of(waits_at[other]);
+    if (same_line(here, there)) return;
+    if (finding *f = find("barrier-divergence", here, there)) {
+        f->thread = index_in_block(first);
+        f->other_block = blockIdx;
+        f->other_thread = index_in_block(other);
+        f->other_access = "waits";
+        f->message = format(
+            "waits at this __syncthreads while %s waits at the one at %s",
+            thread_text(blockIdx, f->other_thread).c_str(), text_of(there).c_str());
+        f->fix =
+            "all threads of a block must reach the same __syncthreads: move it out of "
+            "the branch";
+        publish(f);
+    }
+    (void)w;
+}
+
+void barrier_released(worker *w)
+{
+    int first = -1;
+    settle_early_reads();
+    for (unsigned t = 0; t < w->threads; t++) {
+        if (!(w->warp_table[t / 32].alive >> t % 32 & 1)) continue;
+        if (first < 0) first = (int)t;
+        if (waits_at[t] == waits_at[first]) continue;
+        diverged(w, (unsigned)first, t);
+        break;
+    }
+    count_converged(w);
+    if (first >= 0) count_barrier(waits_at[first]);
+    barrier_orders(w);
+}
+
+/* --- warp collectives --------------------------------------------------------------- */
+
+static std::string lane_list(uint32_t lanes)
+{
+    std::string s;
+    for (int i = 0; i < 32; i++) {
+        if (!(lanes >> i & 1)) continue;
+        int last = i;
+        while (last < 31 && lanes >> (last + 1) & 1)
+            last++;
+        s += format(last > i ? "%s%d-%d" : "%s%d", s.empty() ? "" : ", ", i, last);
+        i = last;
+    }
+    return s;
+}
+
+static const void *collective_at[max_threads];
+
+void at_collective(worker *w, unsigned mask, void *stack)
+{
+    settle_equal_writes();
+    const void *pc = caller(stack);
+    collective_at[w->thread] = pc;
+    unsigned lane = w->thread % 32;
+    if (mask >> lane & 1 || w->warp->op[lane] == WBCPU_OP_ACTIVE) return;
+    if (finding *f = find("bad-mask", place_of(pc))) {
+        f->message = format(
+            "calls %s with mask 0x%08x, which does not name lane %u itself",
+            op_name(w->warp->op[lane]), mask, lane);
+        f->fix = "every lane that calls it must be in the mask";
+        publish(f);
+    }
+}
+
+/* The lanes of one collective must call the same function, with the same mask. */
+static void disagree(worker *w, warp *q, int lane, int other)
+{
+    unsigned base = (unsigned)(q - w->warp_table) * 32;
+    const place *here = place_of(collective_at[base + (unsigned)lane]);
+    const place *there = place_of(collective_at[base + (unsigned)other]);
+    bool same_op = q->op[lane] == q->op[other];
+    bool lines_matter = q->op[lane] != WBCPU_OP_SYNC || !same_op;
+    bool same_mask = q->mask[lane] == q->mask[other];
+    if (same_op && same_mask && (!lines_matter || same_line(here, there))) return;
+    finding *f = find("bad-mask", here, same_line(here, there) ? nullptr : there);
+    if (!f) return;
+    f->thread = index_in_block(base + (unsigned)lane);
+    f->other_block = blockIdx;
+    f->other_thread = index_in_block(base + (unsigned)other);
+    f->other_access = "waits";
+    f->message = same_mask ? format(
+                                 "lane %d is at %s here while lane %d is at %s at %s",
+                                 lane, op_name(q->op[lane]), other, op_name(q->op[other]),
+                                 text_of(there).c_str())
+                           : format(
+                                 "lane %d passes mask 0x%08x, lane %d passes 0x%08x",
+                                 lane, q->mask[lane], other, q->mask[other]);
+    f->fix = "all lanes of a mask must reach the same call with the same mask";
+    publish(f);
+}
+
+static void absent_source(worker *w, warp *q, int lane, unsigned source, uint32_t lanes)
+{
+    unsigned base = (unsigned)(q - w->warp_table) * 32;
+    finding *f = find("shuffle-source", place_of(collective_at[base + (unsigned)lane]));
+    if (!f) return;
+    f->thread = index_in_block(base + (unsigned)lane);
+    bool exited = !(q->alive >> source & 1);
+    f->message = format(
+        "lane %d reads lane %u, which %s: the value is undefined (lanes that take part: %s)",
+        lane, source,
+        exited ? "has exited the kernel or does not exist" : "is not in the mask",
+        lane_list(lanes).c_str());
+    f->fix = "let every lane take part, with a neutral value where it has no data";
+    publish(f);
+}
+
+void collective_complete(worker *w, warp *q, uint32_t lanes)
+{
+    if (!lanes) return;
+    int first = __builtin_ctz(lanes);
+    unsigned base = (unsigned)(q - w->warp_table) * 32;
+    for (uint32_t m = lanes & (lanes - 1); m; m &= m - 1) {
+        int lane = __builtin_ctz(m);
+        if (q->mask[lane] != q->mask[first] || q->op[lane] != q->op[first] ||
+            collective_at[base + (unsigned)lane] != collective_at[base + (unsigned)first])
+            disagree(w, q, first, lane);
+    }
+    if (q->op[first] == WBCPU_OP_SHFL)
+        for (uint32_t m = lanes; m; m &= m - 1) {
+            int lane = __builtin_ctz(m);
+            unsigned source = q->arg[lane] & 31;
+            if (!(lanes >> source & 1)) absent_source(w, q, lane, source, lanes);
+        }
+    count_collective(q->op[first], collective_at[base + (unsigned)first]);
+    if (lanes == q->alive) count_converged(w);
+    collective_orders((unsigned)(q - w->warp_table), lanes, q->alive);
+}
+
+/* --- deadlock ----------------------------------------------------------------------- */
+
+void deadlocked(worker *w)
+{
+    typedef std::pair<std::string, const place *> wait;
+    std::map<wait, std::vector<unsigned>> groups;
+    unsigned exited = 0;
+    for (unsigned t = 0; t < w->threads; t++) {
+        warp *q = &w->warp_table[t / 32];
+        unsigned lane = t % 32;
+        if (!(q->alive >> lane & 1)) {
+            exited++;
+            continue;
+        }
+        if (q->arrived >> lane & 1)
+            groups[{format("%s with mask 0x%08x", op_name(q->op[lane]), q->mask[lane]),
+                    place_of(collective_at[t])}]
+                .push_back(t);
+        else
+            groups[{"__syncthreads", place_of(waits_at[t])}].push_back(t);
+    }
+    if (groups.empty()) return;
+    const place *at = groups.begin()->first.second;
+    if (finding *f = find("deadlock", at)) {
+        f->thread = index_in_block(groups.begin()->second[0]);
+        f->message = "no thread of the block can continue";
+        for (auto &g : groups)
+            f->detail += format(
+                "        %zu threads, the first is %u, wait at %s, %s\n", g.second.size(),
+                g.second[0], g.first.first.c_str(), text_of(g.first.second).c_str());
+        if (exited) f->detail += format("        %u threads have exited\n", exited);
+        f->fix =
+            "let all threads named in a mask, and all threads of the block, reach the "
+            "same call";
+        publish(f);
+    }
+    abandon(w, cudaErrorLaunchFailure);
+}
+}  // namespace wbcpu::check

@@ -1,0 +1,137 @@
+/* variables.cpp - the program's own symbol table: __shared__ variables are thread-local
+ * objects, __device__ and __constant__ variables ordinary ones, so that the table has the
+ * name, the place and the size of each. */
+#include "check.h"
+
+#include <algorithm>
+#include <cxxabi.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace wbcpu::check
+{
+static std::vector<variable> shared, global; /* global: by address */
+static std::vector<uint16_t> shared_at; /* by word of thread-local storage: index + 1 */
+static uintptr_t tls_start, tls_bytes, data_start, data_end;
+
+static std::string own_name(const char *symbol)
+{
+    int status;
+    char *text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
+    std::string name = text ? text : symbol;
+    free(text);
+    size_t scope = name.rfind("::");
+    return scope == std::string::npos ? name : name.substr(scope + 2);
+}
+
+/* Variables of the back end, and compiler-made guards of local statics. */
+static bool internal(const std::string &symbol)
+{
+    if (symbol.compare(0, 4, "_ZGV") == 0 || symbol.find("wbcpu") != std::string::npos)
+        return true;
+    for (const char *name : {"threadIdx", "blockIdx", "blockDim", "gridDim"})
+        if (symbol == name) return true;
+    return false;
+}
+
+static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
+{
+    bool dynamic = std::string(symbol) == "wbcpu_dynamic_shared";
+    if (dynamic) tls_start = (uintptr_t)wbcpu_dynamic_shared - offset;
+    if (!dynamic && internal(symbol)) return;
+    shared.push_back(
+        {dynamic ? "dynamic shared memory" : own_name(symbol), offset, bytes});
+    for (size_t word = offset / 4; word < (offset + bytes + 3) / 4; word++)
+        if (word < shared_at.size()) shared_at[word] = (uint16_t)shared.size();
+}
+
+static void read_symbols(const char *file, uintptr_t load)
+{
+    auto header = (const ElfW(Ehdr) *)file;
+    auto section = (const ElfW(Shdr) *)(file + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; i++) {
+        if (section[i].sh_type != SHT_SYMTAB) continue;
+        auto symbol = (const ElfW(Sym) *)(file + section[i].sh_offset);
+        const char *names = file + section[section[i].sh_link].sh_offset;
+        for (size_t n = section[i].sh_size / sizeof *symbol; n--; symbol++) {
+            const char *name = names + symbol->st_name;
+            int type = symbol->st_info & 15;
+            if (!symbol->st_size) continue;
+            if (type == STT_TLS) add_shared(name, symbol->st_value, symbol->st_size);
+            if (type == STT_OBJECT)
+                global.push_back(
+                    {own_name(name), load + symbol->st_value, symbol->st_size});
+        }
+    }
+    std::sort(global.begin(), global.end(), [](const variable &a, const variable &b) {
+        return a.start < b.start;
+    });
+}
+
+static int find_program(dl_phdr_info *about, size_t, void *load)
+{
+    *(uintptr_t *)load = about->dlpi_addr;
+    for (int i = 0; i < about->dlpi_phnum; i++) {
+        const ElfW(Phdr) &h = about->dlpi_phdr[i];
+        uintptr_t start = about->dlpi_addr + h.p_vaddr, end = start + h.p_memsz;
+        if (h.p_type == PT_TLS)
+            tls_bytes = (h.p_memsz + h.p_align - 1) / h.p_align * h.p_align;
+        if (h.p_type != PT_LOAD) continue;
+        if (!data_start || start < data_start) data_start = start;
+        data_end = std::max(data_end, end);
+    }
+    return 1; /* the first object is the program itself */
+}
+
+void read_variables()
+{
+    uintptr_t load = 0;
+    dl_iterate_phdr(find_program, &load);
+    shared_at.assign(tls_bytes / 4 + 1, 0);
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    if (fd < 0 || fstat(fd, &about) != 0)
+        refuse("check mode cannot read its own program");
+    void *file = mmap(nullptr, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (file == MAP_FAILED) refuse("check mode cannot read its own program");
+    read_symbols(static_cast<const char *>(file), load);
+    munmap(file, (size_t)about.st_size);
+}
+
+bool in_thread_local(uintptr_t address)
+{
+    return address - tls_start < tls_bytes;
+}
+size_t thread_local_words()
+{
+    return shared_at.size();
+}
+uintptr_t thread_local_start()
+{
+    return tls_start;
+}
+bool in_program_data(uintptr_t address)
+{
+    return address >= data_start && address < data_end;
+}
+const variable *shared_variable(uintptr_t address)
+{
+    unsigned index = shared_at[(address - tls_start) / 4];
+    return index ? &shared[index - 1] : nullptr;
+}
+const variable *global_variable(uintptr_t address)
+{
+    auto after = std::upper_bound(
+        global.begin(), global.end(), address,
+        [](uintptr_t x, const variable &v) { return x < v.start; });
+    if (after == global.begin()) return nullptr;
+    const variable &v = *std::prev(after);
+    return address - v.start < v.bytes ? &v : nullptr;
+}
+}  // namespace wbcpu::check

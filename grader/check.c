@@ -1,0 +1,120 @@
+/* check.c - asks the program in check mode for its report on a case. */
+#include "check.h"
+
+#include "process.h"
+
+#include "util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ERRORS = 3 }; /* told per case */
+
+struct checker {
+    struct child *child;
+    char *program;
+    json_t *reports;
+};
+
+struct checker *checker_new(const struct build *b, struct child_limits limits)
+{
+    if (!b->checked) return NULL;
+    struct checker *c = xalloc(sizeof *c);
+    limits.checked = true;
+    c->program = text_of("%s.check", b->program);
+    c->child = child_new(c->program, false, limits, NULL);
+    c->reports = json_object();
+    return c;
+}
+
+void checker_free(struct checker *c)
+{
+    if (!c) return;
+    child_free(c->child);
+    json_decref(c->reports);
+    free(c->program);
+    free(c);
+}
+
+json_t *checker_reports(const struct checker *c)
+{
+    return c->reports;
+}
+
+static const char *string_at(json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+    return s ? s : "";
+}
+
+static void add_index(char *text, size_t room, json_t *finding, const char *key)
+{
+    json_t *i = json_object_get(finding, key);
+    size_t n = strlen(text);
+    if (json_array_size(i) != 3) return;
+    snprintf(
+        text + n, room - n, " %s (%d,%d,%d)", key,
+        (int)json_integer_value(json_array_get(i, 0)),
+        (int)json_integer_value(json_array_get(i, 1)),
+        (int)json_integer_value(json_array_get(i, 2)));
+}
+
+/* Two lines: what is wrong and where, and the fix. */
+static void tell(struct findings *to, json_t *finding)
+{
+    char who[96] = "";
+    long long count = json_integer_value(json_object_get(finding, "count"));
+    add_index(who, sizeof who, finding, "block");
+    add_index(who, sizeof who, finding, "thread");
+    char *line = text_of(
+        "check: %s at %s:%d:%s%s %s", string_at(finding, "kind"),
+        string_at(finding, "file"),
+        (int)json_integer_value(json_object_get(finding, "line")), *who ? " in" : "", who,
+        string_at(finding, "message"));
+    clean_text(line);
+    say(to, count > 1 ? "%s (%lld times)" : "%s", line, count);
+    char *fix = text_of("       fix: %s", string_at(finding, "fix"));
+    clean_text(fix);
+    say(to, "%s", fix);
+    free(line);
+    free(fix);
+}
+
+static void
+judge_report(struct checker *c, const char *name, json_t *report, struct judgement *j)
+{
+    size_t i;
+    json_t *finding;
+    int errors = 0;
+    json_array_foreach(json_object_get(report, "findings"), i, finding) {
+        if (strcmp(string_at(finding, "severity"), "error")) continue;
+        if (errors++ < MOST_ERRORS) tell(&j->findings, finding);
+    }
+    if (errors > MOST_ERRORS)
+        say(&j->findings, "check: and %d more errors", errors - MOST_ERRORS);
+    if (errors && j->verdict == PASSED) j->verdict = FAILED;
+    json_object_set(c->reports, name, report);
+}
+
+void checker_case(
+    struct checker *c, const struct graded_case *g, const struct case_data *d,
+    struct judgement *j)
+{
+    struct run run = {.started = now()};
+    struct wire_call call = {.which = CALL_A};
+    const unsigned char *const *bytes = d->set[0].bytes;
+    bool reported = child_open(c->child, g, d, &run) &&
+                    child_call(c->child, d, call, bytes, &run) &&
+                    child_report(c->child, d, &run);
+    json_t *report = reported ? json_loads(run.report, 0, NULL) : NULL;
+    if (report)
+        judge_report(c, g->name, report, j);
+    else if (j->verdict == PASSED)
+        say(&j->findings, "not checked: %s", run.text);
+    if (!reported || run.result[CALL_A].head.cuda_error)
+        child_stop(c->child);
+    else
+        child_close(c->child, d, &run);
+    json_decref(report);
+    run_free(&run);
+}

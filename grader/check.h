@@ -1,0 +1,21 @@
+/* check.h - each case once more, in check mode: the CPU back end as memory checker and race
+ * detector (docs/check.md). It finds what no value shows. */
+#ifndef CHECK_H
+#define CHECK_H
+#include "build.h"
+#include "child.h"
+#include "judge.h"
+
+struct checker;
+/* NULL if the lab was built without its program for check mode. */
+struct checker *checker_new(const struct build *b, struct child_limits limits);
+/* Runs the case. Each error that check mode finds is added to the findings, and a case
+ * that has passed then fails. */
+void checker_case(
+    struct checker *c, const struct graded_case *g, const struct case_data *d,
+    struct judgement *j);
+/* The reports of all cases so far, each under its name. */
+json_t *checker_reports(const struct checker *c);
+void checker_free(struct checker *c);
+
+#endif
