@@ -86,6 +86,8 @@ bool reserve_device_memory()
         device.size = size;
         device_base = (uintptr_t)m;
         device_bytes = size;
+        /* In check mode a negative index must not leave the range. */
+        if (check::enabled) device.high_water = size / 4 / alignment * alignment;
         if (check::enabled) {
             guarded = true;
             install_crash_handler();

@@ -4,6 +4,7 @@
 #include "memory.h"
 #include "order.h"
 #include "report.h"
+#include "watchdog.h"
 
 #include <unordered_map>
 
@@ -22,6 +23,7 @@ bool start(size_t bytes)
     if (!reserve_shadow(bytes)) return false;
     read_variables();
     reserve_shared();
+    start_watchdog();
     atexit(at_exit);
     return true;
 }
