@@ -13,7 +13,7 @@
  *     order.cpp      what orders them: barriers, warp collectives, fences with atomics
  *     sync.cpp       barriers, masks, shuffles, deadlocks, infinite loops
  *     counts.cpp     requests, sectors, bank conflicts
- *     host.cpp       what host code does with device memory, copies, streams, errors
+ *     host.h         host code: streams as queues, copies, frees, errors; lists its files
  *     findings.cpp   one report per cause; text on stderr, JSON at exit
  *
  * Internal to the library. The rest of the back end calls hooks.h.

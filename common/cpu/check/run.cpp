@@ -1,6 +1,7 @@
 /* run.cpp - check mode from the first launch to the exit of the program. */
 #include "check.h"
-#include "hooks.h"
+#include "host.h"
+#include "host_hooks.h"
 #include "memory.h"
 #include "order.h"
 #include "report.h"
@@ -12,9 +13,19 @@ namespace wbcpu::check
 {
 now current;
 
-static void at_exit()
+static bool started;
+
+/* Runs last: destructors of global objects may still free memory. A program that failed
+ * has a good reason not to. */
+static void at_exit(int status, void *)
 {
+    if (!started) return;
+    end_of_program(status != 0);
     finish(0);
+}
+static __attribute__((constructor(101))) void register_first()
+{
+    on_exit(at_exit, nullptr);
 }
 
 /* Before the first cudaMalloc or launch. */
@@ -24,7 +35,8 @@ bool start(size_t bytes)
     read_variables();
     reserve_shared();
     start_watchdog();
-    atexit(at_exit);
+    atexit(run_everything);
+    started = true;
     return true;
 }
 
