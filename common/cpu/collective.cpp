@@ -82,6 +82,7 @@ static uint64_t reduce(const warp *q, uint32_t lanes, int op)
 void complete(warp *q, uint32_t lanes, int op, uint64_t arg)
 {
     if (!lanes) return; /* every lane of the mask has exited */
+    if (op >= WBCPU_OP_LOOP) op = WBCPU_OP_CALL;
     switch (op) {
     case WBCPU_OP_SYNC:
         return;

@@ -41,6 +41,7 @@ void end_launch()
 void begin_block(worker *w)
 {
     current.block++;
+    drop_copies();
     order_block(w);
 }
 void end_block(worker *w)
@@ -49,9 +50,10 @@ void end_block(worker *w)
     settle_early_reads();
     count_converged(w);
 }
-void thread_exits(worker *)
+void thread_exits(worker *w)
 {
     settle_equal_writes();
+    finish_copies(w);
 }
 
 /* A thread that polls memory in a loop waits for another one of its block. */
