@@ -1,6 +1,6 @@
 """cases.py - the programs of this folder, their cases and what each case must report.
 
-`// BUG case kind, case kind` marks its line, or the next line of code if it stands alone."""
+`// BUG case kind, case kind` marks its line; alone in a line, the next line of code."""
 import re
 from pathlib import Path
 
@@ -8,8 +8,8 @@ FOLDER = Path(__file__).resolve().parent
 KINDS = """out-of-bounds out-of-bounds-shared out-of-bounds-local out-of-bounds-variable
     uninitialized uninitialized-shared misaligned null-pointer use-after-free host-pointer
     race-shared race-global race-blocks same-value barrier-divergence deadlock bad-mask
-    shuffle-source infinite-loop async-copy pdl device-pointer double-free invalid-free leak
-    copy-size copy-kind stream-race launch-error unchecked-error""".split()
+    shuffle-source infinite-loop async-copy pdl device-pointer double-free invalid-free
+    leak copy-size copy-kind stream-race launch-error unchecked-error""".split()
 
 
 class Case:
@@ -31,7 +31,7 @@ def read_marks(path, text):
         words = [m.split() for m in marks.split(",")] if found else []
         for pair in words:
             if len(pair) != 2 or pair[1] not in KINDS:
-                raise SystemExit(f"{path}:{number}: write // BUG case kind: {line.strip()}")
+                raise SystemExit(f"{path}:{number}: write // BUG case kind: {marks}")
         waiting += words
         if code.strip() and not code.strip().startswith("//"):
             yield from ((number, *pair) for pair in waiting)
@@ -47,7 +47,7 @@ def cases_of(path):
         found[name].marks.append((line, kind))
     for case in found.values():
         if case.bug != bool(case.marks):
-            raise SystemExit(f"{path}: {case.name}: a bug has marks, a right case has none")
+            raise SystemExit(f"{path}: {case.name}: mark bugs, and only bugs")
     return list(found.values())
 
 
@@ -62,4 +62,5 @@ if __name__ == "__main__":  # what there is, by kind
         print(f"{kind:24} {count}")
         if not count:
             raise SystemExit(f"no case of the kind {kind}")
-    print(f"{sum(c.bug for c in every)} bugs, {sum(not c.bug for c in every)} right cases")
+    bugs = sum(case.bug for case in every)
+    print(f"{bugs} bugs, {len(every) - bugs} right cases")

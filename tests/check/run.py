@@ -33,7 +33,8 @@ def findings_of(case, folder, limit):
             return None, [], str(e)
         if not report.exists():
             return done.returncode, [], "no JSON; " + done.stderr[-300:]
-        return done.returncode, json.loads(report.read_text())["findings"], done.stderr[-300:]
+        findings = json.loads(report.read_text())["findings"]
+        return done.returncode, findings, done.stderr[-300:]
 
 
 def places(finding):
@@ -76,9 +77,9 @@ def result_line(case, code, findings):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--program-dir", required=True, metavar="DIR")
-    options.add_argument("--results", metavar="FILE", help="one line per case, for table.py")
+    options.add_argument("--results", metavar="FILE", help="for table.py")
     options.add_argument("--limit", type=float, default=30, help="seconds per case")
-    options.add_argument("-k", default="", metavar="TEXT", help="only cases with this text")
+    options.add_argument("-k", default="", metavar="TEXT", help="only these cases")
     options.add_argument("-v", action="store_true", help="show all findings")
     given = options.parse_args()
     chosen = [case for case in cases.all_cases() if given.k in str(case)]

@@ -7,7 +7,8 @@
 # table.
 set -eu
 cd "$(dirname "$0")/../.."
-export OUT=$1 NVCC=${NVCC:-nvcc} ARCH=${ARCH:-sm_90} SANITIZER=${SANITIZER:-compute-sanitizer}
+export OUT=$1 NVCC=${NVCC:-nvcc} ARCH=${ARCH:-sm_90}
+export SANITIZER=${SANITIZER:-compute-sanitizer}
 rm -rf "$OUT" && mkdir -p "$OUT/bugs" "$OUT/right" "$OUT/logs"
 
 build() { # FILE.cu
@@ -23,8 +24,8 @@ run() { # PROGRAM CASE TOOL
     esac
     [ "$1" = bugs/loops ] && limit=10 # every case hangs
     timeout -k 5 $limit "${under[@]}" "$OUT/$1" "$2" >"$log" 2>&1 </dev/null || rc=$?
-    errors=$(sed -nE 's/.*(ERROR|RACECHECK) SUMMARY: ([0-9]+) (error|hazard).*/\2/p' "$log" |
-        head -1)
+    errors=$(head -1 < <(
+        sed -nE 's/.*(ERROR|RACECHECK) SUMMARY: ([0-9]+) (error|hazard).*/\2/p' "$log"))
     where=$(grep -E '^=========' "$log" | grep -oE '[a-z_]+\.cu:[0-9]+' | sort -u |
         paste -sd' ' || true)
     [ "$3" = none ] && errors=0

@@ -18,7 +18,8 @@ right_cases() { # ENVIRONMENT...
     return $bad
 }
 check "the right cases compile without a warning" \
-    env FLAGS="-O1 -Wall -Wextra -Werror" $D/build.sh "$TMP" $D/right/*.cu
+    env FLAGS="-O1 -Wall -Wextra -Werror" LIBS="$B/libwbcpu.a" \
+    $D/build.sh "$TMP" $D/right/*.cu
 check "and give the right result" right_cases
 check "in another thread order" right_cases WB_SHUFFLE=1
 check "with one worker" right_cases WB_THREADS=1
@@ -35,13 +36,16 @@ END
     chmod +x "$TMP/stub/bugs/races_warp"
     cp "$TMP/stub/bugs/races_warp" "$TMP/stub/right/warp"
 }
-judge() { "$PYTHON" $D/run.py --program-dir "$TMP/stub" -k "$1" --results "$TMP/results"; }
+judge() { # CASE
+    "$PYTHON" $D/run.py --program-dir "$TMP/stub" -k "$1" --results "$TMP/results"
+}
 line=$(grep -n "// BUG reverse_in_warp" $D/bugs/races_warp.cu | head -1 | cut -d: -f1)
 reports race-shared "$line" 86
 check_says "a finding at a marked line" "1 of 1 cases" judge "races_warp reverse_in_warp"
 check_says "and its row of the table" "reverse_in_warp | race-shared | found | -" \
     "$PYTHON" $D/table.py "$TMP"
-check_fails "a finding in a right case" "false report: error: race-shared" judge "warp halves"
+check_fails "a finding in a right case" "false report: error: race-shared" \
+    judge "warp halves"
 reports race-shared $((line + 5)) 86
 check_fails "a finding at another line" "not found: error: race-shared" \
     judge "races_warp reverse_in_warp"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""table.py DIR - the table case x tool, in Markdown, of the lines in all files DIR/results*
+"""table.py DIR - the table case x tool, in Markdown, of the lines in DIR/results*
 (sanitizer.sh, run.py --results)."""
 import sys
 from collections import Counter
@@ -51,7 +51,7 @@ def main():
         sys.exit("table.py DIR: name the folder with the results")
     results, every, words = read(sys.argv[1]), cases.all_cases(), {}
     if not results:
-        sys.exit(f"table.py: {sys.argv[1]} has no results: run sanitizer.sh or run.py first")
+        sys.exit(f"{sys.argv[1]}/results*: none; run sanitizer.sh or run.py first")
     print("| case | kind | " + " | ".join(TOOLS) + " |\n|---|---|" + "---|" * len(TOOLS))
     for case in every:
         for tool in TOOLS:

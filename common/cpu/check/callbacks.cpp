@@ -10,19 +10,24 @@
 
 namespace wbcpu::check
 {
-static __attribute__((noinline)) void
-other_access(worker *w, uintptr_t address, unsigned bytes, bool write, site *at)
+static __attribute__((noinline)) void other_access(worker *w, const access &a)
 {
-    if (in_program_data(address)) return; /* variables.cpp checks their bounds */
+    const uintptr_t address = a.address;
+    const unsigned bytes = a.bytes;
+    site *at = a.at;
+    bool known = in_program_data(address); /* variables.cpp checks their bounds */
+    if (known || mapped_for_device(address, bytes)) { /* pinned or managed memory */
+        other_memory_touched(a);
+        return;
+    }
     if (address - (uintptr_t)w < sizeof *w) return; /* threadIdx and the like */
-    if (mapped_for_device(address, bytes)) return;  /* pinned or managed memory */
     if (at->at()->library) return; /* the back end copies the kernel's arguments */
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
     if (f) {
         f->message = format(
-            "%s %u bytes at address %#lx, which is %s", write ? "writes" : "reads", bytes,
-            (unsigned long)address,
+            "%s %u bytes at address %#lx, which is %s", a.write ? "writes" : "reads",
+            bytes, (unsigned long)address,
             null ? "a null pointer or close to one" : "host memory");
         f->fix = null ? "pass a pointer that cudaMalloc returned"
                       : "copy the data to device memory with cudaMemcpy and pass that "
@@ -77,7 +82,7 @@ static inline void on_access(
     else if (in_thread_local(address))
         shared_access(w, a);
     else
-        other_access(w, address, bytes, write, at);
+        other_access(w, a);
 }
 
 /* Unaligned, and of any length: pieces that the shadow memory can take. */

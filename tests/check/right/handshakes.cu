@@ -1,5 +1,6 @@
 // handshakes.cu - correct: blocks and warps that synchronize through atomics,
-// __threadfence and volatile flags. A tool that knows only barriers reports races here; they are false.
+// __threadfence and volatile flags. A tool that knows only barriers reports races here;
+// they are false.
 #include "../cases.h"
 
 // The last block to finish adds the sums of all blocks.
