@@ -1,43 +1,59 @@
 /* align.cpp - which accesses of diverged lanes belong to one request.
  *
  * Two lanes execute an instruction together if both are in the same iteration of the same
- * loops. Loops are found in a lane's log: an instruction at a lower or equal address than
- * the one before it begins the next iteration of the loop that lies between the two. So
+ * loops. A lane's log of basic blocks shows its loops: a jump to a lower address, or to
+ * the same block, begins an iteration of the loop between the target and the jump. So
  *
- *     for (i = 0; i < n; i++) { s += x[i]; if (odd) s += y[i]; }
+ *     for (i = 0; i < n; i++)
+ *         if ((i + lane) % 2) s += x[i];
  *
- * pairs the y[i] of the same i although some lanes skip some of them. A lane that skips an
- * iteration without any access leaves no trace; its n-th execution counts as the n-th.
+ * pairs the x[i] of the same i although each lane skips some of them.
  */
 #include "counts.h"
+
+#include <unordered_map>
 
 namespace wbcpu::check
 {
 struct loop {
-    uintptr_t first, last; /* instructions */
+    uint64_t first, last; /* blocks */
     unsigned iteration;
 };
-
-/* Where a lane is: the loops around its last access, innermost last. */
+/* Where a lane is: the loops around the current block, innermost last. */
 struct path {
     std::vector<loop> loops;
-    uintptr_t at;
+    uint64_t block;
 };
+/* The last block of the loop that begins with a block, as far as it has been seen */
+static std::unordered_map<uint64_t, uint64_t> &last_block =
+    *new std::unordered_map<uint64_t, uint64_t>;
 
-static void advance(path *p, uintptr_t to)
+static void learn_loops(const lane_log &log, unsigned first, uint64_t block)
+{
+    for (unsigned i = first; i < log.used; i++) {
+        uint64_t to = log.entry[i];
+        if (!is_block(to)) continue;
+        if (to <= block) {
+            uint64_t &last = last_block[to];
+            if (block > last) last = block;
+        }
+        block = to;
+    }
+}
+
+static void advance(path *p, uint64_t to)
 {
     std::vector<loop> &l = p->loops;
-    if (to > p->at) {
+    if (to > p->block) {
         while (!l.empty() && to > l.back().last)
             l.pop_back();
     } else {
-        while (!l.empty() && l.back().first >= to && l.back().last < p->at)
-            l.pop_back(); /* loops inside this one */
-        if (l.empty() || l.back().first != to || l.back().last != p->at)
-            l.push_back({to, p->at, 0});
+        while (!l.empty() && l.back().first > to)
+            l.pop_back();
+        if (l.empty() || l.back().first != to) l.push_back({to, last_block[to], 0});
         l.back().iteration++;
     }
-    p->at = to;
+    p->block = to;
 }
 
 static uint64_t mix(uint64_t h, uint64_t x)
@@ -87,16 +103,19 @@ static request *find_or_add(table *t, uint64_t key)
     return &t->requests.back();
 }
 
-static void add_lane(table *t, const lane_log &log, unsigned lane, unsigned first)
+static void
+add_lane(table *t, const lane_log &log, unsigned lane, unsigned first, uint64_t block)
 {
-    path p = {{}, 0};
+    path p = {{}, block};
     for (unsigned i = first; i < log.used; i++) {
         uint64_t e = log.entry[i];
-        const site *s = site_number((unsigned)(e >> 48));
-        advance(&p, (uintptr_t)s->pc * 2 + s->write);
+        if (is_block(e)) {
+            advance(&p, e);
+            continue;
+        }
         uint64_t key = key_of(p, e & ~offset_bits);
         request *r = find_or_add(t, key);
-        while (r->lanes >> lane & 1) /* a loop that was not recognized */
+        while (r->lanes >> lane & 1) /* again, in the same block */
             r = find_or_add(t, key = mix(key, 1));
         unpack(r, e);
         r->lanes |= 1u << lane;
@@ -104,12 +123,23 @@ static void add_lane(table *t, const lane_log &log, unsigned lane, unsigned firs
     }
 }
 
+/* The block in which the lanes part, or 0 */
+static uint64_t last_common_block(const lane_log &log, unsigned first)
+{
+    while (first--)
+        if (is_block(log.entry[first])) return log.entry[first];
+    return 0;
+}
+
 void align(const lane_log *logs, uint32_t lanes, unsigned first)
 {
     static table t;
-    for (; lanes; lanes &= lanes - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(lanes);
-        add_lane(&t, logs[lane], lane, first);
+    uint64_t block = last_common_block(logs[__builtin_ctz(lanes)], first);
+    for (uint32_t m = lanes; m; m &= m - 1)
+        learn_loops(logs[__builtin_ctz(m)], first, block);
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(m);
+        add_lane(&t, logs[lane], lane, first, block);
     }
     for (const request &r : t.requests)
         take(r);

@@ -12,7 +12,7 @@
 
 namespace wbcpu::check
 {
-struct copy {
+struct async_copy {
     char *to;
     const char *from;
     unsigned bytes, zeros;
@@ -20,14 +20,14 @@ struct copy {
 };
 /* Of one thread: its copies, oldest first, and where its committed groups end. */
 struct queue {
-    std::vector<copy> copies;
+    std::vector<async_copy> copies;
     std::vector<unsigned> ends;
 };
 static queue *queues = new queue[max_threads];
 static uint16_t *owner; /* per word of shared memory: thread + 1 of a pending copy */
 unsigned copies_pending;
 
-static void mark(const copy &c, uint16_t thread)
+static void mark(const async_copy &c, uint16_t thread)
 {
     if (!owner) owner = new uint16_t[thread_local_words()]();
     uintptr_t first = ((uintptr_t)c.to - thread_local_start()) / 4;
@@ -37,9 +37,9 @@ static void mark(const copy &c, uint16_t thread)
 
 /* --- findings ----------------------------------------------------------------------- */
 
-static const copy *copy_to(unsigned thread, uintptr_t address)
+static const async_copy *copy_to(unsigned thread, uintptr_t address)
 {
-    for (const copy &c : queues[thread].copies)
+    for (const async_copy &c : queues[thread].copies)
         if (address - (uintptr_t)c.to < c.bytes) return &c;
     return nullptr;
 }
@@ -54,7 +54,7 @@ void forget_copies_found()
 
 static void accessed(worker *w, const access &a, unsigned thread)
 {
-    const copy *c = copy_to(thread, a.address);
+    const async_copy *c = copy_to(thread, a.address);
     if (c) found.insert(c->pc);
     finding *f = find("async-copy", a.at->at(), c ? place_of(c->pc) : nullptr);
     if (!f) return;
@@ -85,7 +85,7 @@ bool check_pending(worker *w, const access &a)
 
 /* --- copies ------------------------------------------------------------------------- */
 
-static void start(worker *w, const copy &c)
+static void start(worker *w, const async_copy &c)
 {
     count_as(site_of(c.pc, c.bytes, false), ASYNC);
     count_as(site_of(c.pc, c.bytes, true), ASYNC);
@@ -97,7 +97,7 @@ static void start(worker *w, const copy &c)
     copies_pending++;
 }
 
-static void finish(const copy &c)
+static void finish(const async_copy &c)
 {
     copies_pending--;
     mark(c, 0);
@@ -111,7 +111,7 @@ static void finish(const copy &c)
 /* The oldest n copies of the running thread */
 static void finish_oldest(worker *w, unsigned n)
 {
-    std::vector<copy> &c = queues[w->thread].copies;
+    std::vector<async_copy> &c = queues[w->thread].copies;
     for (unsigned i = 0; i < n; i++)
         finish(c[i]);
     c.erase(c.begin(), c.begin() + n);
@@ -128,7 +128,7 @@ void drop_copies()
 {
     if (!copies_pending) return; /* only after a launch that was given up */
     for (int t = 0; t < max_threads; t++) {
-        for (const copy &c : queues[t].copies)
+        for (const async_copy &c : queues[t].copies)
             mark(c, 0);
         queues[t] = queue();
     }

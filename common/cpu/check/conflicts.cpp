@@ -59,8 +59,12 @@ static passes phase(const request &r, uint32_t lanes)
     words w;
     for (unsigned &n : w.in_bank)
         n = 0;
+    uint64_t previous = ~0ull;
     for (; lanes; lanes &= lanes - 1) {
-        unsigned start = (unsigned)r.offset[__builtin_ctz(lanes)], left = r.bytes;
+        uint64_t offset = r.offset[__builtin_ctz(lanes)];
+        if (offset == previous) continue; /* a broadcast, often */
+        previous = offset;
+        unsigned start = (unsigned)offset, left = r.bytes;
         while (left) {
             unsigned skip = start % 4, n = 4 - skip < left ? 4 - skip : left;
             add_word(&w, start / 4, ((1u << n) - 1) << skip);

@@ -1,12 +1,13 @@
 /* counts.cpp - the accesses of the threads of a warp become requests.
  *
  * On a GPU the lanes of a warp execute an instruction together: one request to the memory
- * system. Here they run one after another, so each lane keeps a log until the warp
- * converges. While all lanes have logged the same instructions, the n-th entries of all
- * logs form a request; from the first difference on, align.cpp finds what belongs
- * together.
+ * system. Here they run one after another, so each lane keeps a log of its accesses and
+ * basic blocks until the warp converges. While all lanes have logged the same, the n-th
+ * entries of all logs form a request; from the first difference on, align.cpp finds what
+ * belongs together.
  */
 #include "counts.h"
+#include "hooks.h"
 #include "memory.h"
 
 #include <stdlib.h>
@@ -63,7 +64,7 @@ static bool gather(request *r, uint32_t lanes, unsigned i)
     }
     r->lanes = lanes;
     unpack(r, first);
-    return !(differ & ~offset_bits);
+    return !(is_block(first) ? differ : differ & ~offset_bits);
 }
 
 static unsigned shortest(uint32_t lanes)
@@ -82,7 +83,7 @@ static __attribute__((noinline)) void finish_warp()
     while (lanes) {
         for (unsigned end = shortest(lanes); i < end; i++) {
             if (gather(&r, lanes, i)) {
-                take(r);
+                if (!is_block(logs[__builtin_ctz(lanes)].entry[i])) take(r);
                 continue;
             }
             align(logs, lanes, i);
@@ -97,7 +98,7 @@ static __attribute__((noinline)) void finish_warp()
     logged = 0;
 }
 
-static inline void add(worker *w, const access &a, bool shared)
+static inline void append(worker *w, uint64_t entry)
 {
     if (__builtin_expect(count_nothing || !running, 0)) return;
     if (__builtin_expect(warp_of(w) != logged_warp, 0)) {
@@ -107,12 +108,28 @@ static inline void add(worker *w, const access &a, bool shared)
     unsigned lane = w->thread % 32;
     lane_log &l = logs[lane];
     if (__builtin_expect(l.used == l.room, 0) && !grow(l)) finish_warp();
-    uint64_t offset = a.address - (shared ? thread_local_start() : device_base);
-    uint64_t size = (uint64_t)__builtin_ctz(a.bytes);
-    l.entry[l.used++] =
-        offset | size << 44 | (uint64_t)shared << 47 | (uint64_t)a.at->number << 48;
+    l.entry[l.used++] = entry;
     logged |= 1u << lane;
 }
+static inline void add(worker *w, const access &a, bool shared)
+{
+    uint64_t offset = a.address - (shared ? thread_local_start() : device_base);
+    uint64_t size = (uint64_t)__builtin_ctz(a.bytes);
+    append(
+        w, offset | size << 44 | (uint64_t)shared << 47 | (uint64_t)a.at->number << 48);
+}
+
+/* The compiler calls this at the start of each basic block. */
+extern "C" void __sanitizer_cov_trace_pc()
+{
+    worker *w = self();
+    if (w) append(w, (uintptr_t)__builtin_return_address(0) & offset_bits);
+}
+void for_all_lanes(bool begins)
+{
+    count_nothing = begins;
+}
+
 void count_access(worker *w, const access &a, bool shared)
 {
     add(w, a, shared);

@@ -76,7 +76,7 @@ void count_as(const site *at, access_kind kind);
 extern bool count_nothing;   /* an access that is made for its findings only */
 void take(const request &r); /* adds a request to the running kernel's sums */
 
-/* align.cpp. A lane's accesses since the warp converged, each in 64 bits: */
+/* align.cpp. What a lane did since the warp converged, an access or block in 64 bits: */
 struct lane_log {
     uint64_t *entry;
     unsigned used, room;
@@ -89,7 +89,11 @@ inline request *unpack(request *r, uint64_t entry)
     return r;
 }
 constexpr uint64_t offset_bits = ((uint64_t)1 << 44) - 1;
-/* From entry `first` on, the lanes executed different instructions. */
+inline bool is_block(uint64_t entry) /* the start of a basic block: its address */
+{
+    return entry >> 48 == 0;
+}
+/* From entry `first` on, the lanes took different paths. */
 void align(const lane_log *logs, uint32_t lanes, unsigned first);
 
 /* sectors.cpp */
