@@ -47,6 +47,24 @@ static int tensor_count;
 
 /* --- data --------------------------------------------------------------------------- */
 
+// Of --once and --large, where all launches are those of the functions
+static void *made_by_host(enum bench_type type, size_t elements)
+{
+    size_t bytes = elements * bench_type_size[type];
+    char *p = (char *)bench_bytes(bytes), *host = (char *)calloc(bytes ? bytes : 1, 1);
+    for (size_t i = 0; !zeros && i < elements; i++) {
+        uint32_t r[4];
+        wb_random(r, 0x5eed + tensor_count, (uint32_t)i, 0, 0, 0);
+        float f = (float)r[0] / 2147483648.0f - 1.0f;
+        if (type == BENCH_F32) ((float *)host)[i] = f;
+        if (type == BENCH_F16) ((wb_f16 *)host)[i] = (wb_f16)f;
+        if (type == BENCH_BF16) ((wb_bf16 *)host)[i] = (wb_bf16)f;
+    }
+    CUDA_CHECK(cudaMemcpy(p, host, bytes, cudaMemcpyHostToDevice));
+    free(host);
+    return p;
+}
+
 template <typename E> static __global__ void fill(E *p, size_t n, uint64_t seed)
 {
     size_t step = (size_t)gridDim.x * blockDim.x;
@@ -71,11 +89,8 @@ void *bench_bytes(size_t bytes)
 
 void *bench_tensor(enum bench_type type, size_t elements)
 {
+    if (once) return made_by_host(type, elements);
     void *p = bench_bytes(elements * bench_type_size[type]);
-    if (zeros) {
-        CUDA_CHECK(cudaMemset(p, 0, elements * bench_type_size[type]));
-        return p;
-    }
     uint64_t seed = 0x5eed + tensor_count;
     int blocks = bench_on_gpu ? 1024 : 8;
     if (type == BENCH_F32) fill<<<blocks, 256>>>((float *)p, elements, seed);
@@ -255,7 +270,9 @@ int main(int argc, char **argv)
             return 1;
         }
     } else if (argc != 1) {
-        fprintf(stderr, "usage: %s [--json FILE | --once [TEXT] | --large [TEXT]]\n", argv[0]);
+        fprintf(
+            stderr, "usage: %s [--json FILE | --once [TEXT] | --large [TEXT]]\n",
+            argv[0]);
         return 1;
     }
     cudaDeviceProp device;

@@ -19,7 +19,7 @@ static void at_exit()
 /* Before the first cudaMalloc or launch. */
 bool start(size_t bytes)
 {
-    if (!reserve_shadow(bytes)) return false;
+    if (!reserve_sectors(bytes) || !reserve_shadow(bytes)) return false;
     read_variables();
     reserve_shared();
     atexit(at_exit);

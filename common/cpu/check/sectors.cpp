@@ -10,6 +10,7 @@
  * the same time on a GPU compete for the cache.
  */
 #include "counts.h"
+#include "memory.h"
 
 #include <sys/mman.h>
 
@@ -27,16 +28,21 @@ static sector *sectors;
 static uint32_t launch, fetched;
 static uint64_t capacity;
 
+bool reserve_sectors(size_t bytes)
+{
+    static size_t reserved;
+    if (sectors) munmap(sectors, reserved); /* for a larger device memory, in vain */
+    reserved = bytes / sector_bytes * sizeof(sector);
+    void *p = mmap(
+        nullptr, reserved, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    sectors = p == MAP_FAILED ? nullptr : static_cast<sector *>(p);
+    return sectors != nullptr;
+}
+
 void begin_sectors()
 {
-    if (!sectors) {
-        void *p = mmap(
-            nullptr, device_bytes / sector_bytes * sizeof(sector), PROT_READ | PROT_WRITE,
-            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (p == MAP_FAILED) refuse("check mode: no address space for its counts");
-        sectors = static_cast<sector *>(p);
-        capacity = chosen_gpu().l2_bytes / sector_bytes;
-    }
+    if (!capacity) capacity = chosen_gpu().l2_bytes / sector_bytes;
     launch++;
     fetched = 0;
 }
