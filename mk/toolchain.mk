@@ -70,6 +70,7 @@ LDLIBS            = $(if $(filter 1,$(CHECK)),-lbacktrace) -lstdc++ -lpthread -l
 # -fno-tree-sra: a float4 stays one access. Only g++ leaves it whole.
 CHECK_FLAGS := $(if $(filter 1,$(CHECK)),-Og -DWBCPU_CHECKED -fsanitize=thread -fno-tree-sra \
     -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -Wno-tsan \
+    -fsanitize-coverage=trace-pc -fno-reorder-blocks \
     --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 \
     -fno-omit-frame-pointer \
     -fsanitize=bounds,alignment -fno-sanitize-recover=bounds,alignment)

@@ -101,6 +101,11 @@ void note_range(const void *p, size_t bytes, bool write, const void *pc)
         bytes -= n;
     }
 }
+
+void note_access(const void *p, unsigned bytes, bool write, const void *pc)
+{
+    on_access(p, bytes, write, PLAIN, pc, bytes);
+}
 }  // namespace wbcpu::check
 
 using namespace wbcpu::check;

@@ -129,12 +129,13 @@ void shared_access(worker *w, const access &a)
     }
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
     if (a.atomic) order_atomic(w, a);
+    bool pending = copies_pending && check_pending(w, a);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
         if (of_block[i] != current.block) of_block[i] = current.block, written[i] = 0;
         if ((!a.write || a.atomic) && (written[i] & mask) != mask)
             unwritten(w, a, v, mask);
         if (a.write) written[i] |= mask;
-        check_cell(w, cells[i], current.block, a, mask, true);
+        if (!pending) check_cell(w, cells[i], current.block, a, mask, true);
     }
     if (a.atomic)
         count_atomic(w, a);

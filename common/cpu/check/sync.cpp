@@ -42,7 +42,7 @@ static const char *op_name(int op)
     case WBCPU_OP_CALL:
         return "a warp-wide matrix operation or reduction";
     default:
-        return "__reduce_sync";
+        return op >= WBCPU_OP_LOOP ? "a loop of shuffles" : "__reduce_sync";
     }
 }
 
