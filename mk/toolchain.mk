@@ -73,7 +73,8 @@ CHECK_FLAGS := $(if $(filter 1,$(CHECK)),-Og -DWBCPU_CHECKED -fsanitize=thread -
     -fsanitize-coverage=trace-pc -fno-reorder-blocks \
     --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 \
     -fno-omit-frame-pointer \
-    -fsanitize=bounds,alignment -fno-sanitize-recover=bounds,alignment)
+    -fsanitize=bounds -fsanitize=alignment \
+    -fno-sanitize-recover=bounds -fno-sanitize-recover=alignment)
 define compile_cu  # $(call compile_cu,source,object)
 @mkdir -p $(dir $(2))
 $(Q)$(TRANSLATE) $(TRANSLATE_FLAGS) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \

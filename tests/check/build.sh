@@ -17,7 +17,7 @@ build_one() { # FILE.cu
     folder=$out/$(basename "$(dirname "$1")")
     name=$(basename "$1" .cu)
     mkdir -p "$folder/made"
-    "$TRANSLATE" "$1" "$folder/made/" $INCLUDES -d "$folder/made/$name.o"
+    $TRANSLATE "$1" "$folder/made/" $INCLUDES -d "$folder/made/$name.o"
     $CXX -std=gnu++17 -g -fno-strict-aliasing -Wno-unknown-pragmas -Wno-attributes \
         $FLAGS $INCLUDES -iquote "$(dirname "$1")" -include cuda_runtime.h -x c++ \
         -S "$folder/made/$name.cu.cpp" -o "$folder/made/$name.s"
