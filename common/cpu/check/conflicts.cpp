@@ -10,9 +10,9 @@
  *   ldmatrix  the same for each of its four matrices, eight rows of 16 bytes, added up
  *   atomics   the largest number of lanes in one bank, also if they update the same word
  *
- * The conflicts of cp.async depend on when its data arrives; the GPU's counters show none,
- * so its writes count as ideal. Atomics of 8 bytes (each half warp alone) and of 2 bytes
- * are a guess.
+ * The conflicts of cp.async depend on when its data arrives; the GPU's counters show
+ * none, so its writes count as ideal. Atomics of 8 bytes (each half warp alone) and of 2
+ * bytes are a guess.
  */
 #include "counts.h"
 
