@@ -14,7 +14,8 @@
  *     sync.cpp       barriers, masks, shuffles, deadlocks, infinite loops
  *     counts.h       requests, sectors, bank conflicts
  *     async.cpp      cp.async: copied as late as allowed, not visible before
- *     host.cpp       what host code does with device memory, copies, streams, errors
+ *     instrumented.cpp   bounds of arrays, alignment of types; watchdog.cpp: endless loops
+ *     host.h         host code: streams as queues, copies, frees, errors; lists its files
  *     findings.cpp   one report per cause; text on stderr, JSON at exit
  *
  * Internal to the library. The rest of the back end calls hooks.h.
@@ -101,21 +102,26 @@ struct variable {
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);
 const variable *global_variable(uintptr_t address);
+/* The shared variable before or after an address between two of them, or NULL. */
+const variable *closest_shared(uintptr_t address);
+bool is_shared_name(const std::string &name);
+bool is_global_name(const std::string &name);
 bool in_thread_local(uintptr_t address);
+bool is_internal(uintptr_t address); /* thread-local storage of the back end */
 bool in_program_data(uintptr_t address);
 
 /* --- races -------------------------------------------------------------------------- */
 
 /* The accesses to one aligned word of 4 bytes that a later access may conflict with: the
- * last write, and the last reads of two threads. Threads are numbered in the grid, from 1;
+ * last plain write, the last atomic one, and the last reads of two threads. Threads are numbered in the grid, from 1;
  * times are those of order.cpp. */
 struct cell {
-    uint32_t stamp; /* of the launch or block that the rest belongs to */
-    uint32_t writer, reader[2];
-    uint32_t write_time, read_time[2];
-    uint16_t write_site, read_site[2];
-    uint8_t write_mask, read_mask[2]; /* bytes of the word */
-    uint8_t atomic;                   /* bit 0: the write; bits 1, 2: the reads */
+    uint32_t stamp;                /* of the launch or block that the rest belongs to */
+    uint32_t writer[2], reader[2]; /* writer[1]: atomic, or volatile */
+    uint32_t write_time[2], read_time[2];
+    uint16_t write_site[2], read_site[2];
+    uint8_t write_mask[2], read_mask[2]; /* bytes of the word */
+    uint8_t atomic;                      /* bits 1, 2: of the reads */
 };
 void check_cell(
     worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);

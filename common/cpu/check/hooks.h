@@ -41,6 +41,9 @@ WBCPU_HOOK(void deadlocked(worker *)) /* does not return in check mode */
 WBCPU_HOOK(void allocated(void *, size_t, const void *))
 WBCPU_HOOK(void freed(void *, size_t, const void *))
 WBCPU_HOOK(void host_wrote(const void *, size_t))
+/* A load or store through a pointer of this type: name, alignment, address, return
+ * address. Does not return from a kernel in check mode. */
+WBCPU_HOOK(void misaligned_object(const char *, unsigned, const void *, const void *))
 #undef WBCPU_HOOK
 }  // namespace wbcpu::check
 #endif

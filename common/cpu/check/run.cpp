@@ -1,9 +1,11 @@
 /* run.cpp - check mode from the first launch to the exit of the program. */
 #include "check.h"
-#include "hooks.h"
+#include "host.h"
+#include "host_hooks.h"
 #include "memory.h"
 #include "order.h"
 #include "report.h"
+#include "watchdog.h"
 
 #include <unordered_map>
 
@@ -11,9 +13,19 @@ namespace wbcpu::check
 {
 now current;
 
-static void at_exit()
+static bool started;
+
+/* Runs last: destructors of global objects may still free memory. A program that failed
+ * has a good reason not to. */
+static void at_exit(int status, void *)
 {
+    if (!started) return;
+    end_of_program(status != 0);
     finish(0);
+}
+static __attribute__((constructor(101))) void register_first()
+{
+    on_exit(at_exit, nullptr);
 }
 
 /* Before the first cudaMalloc or launch. */
@@ -22,7 +34,9 @@ bool start(size_t bytes)
     if (!reserve_sectors(bytes) || !reserve_shadow(bytes)) return false;
     read_variables();
     reserve_shared();
-    atexit(at_exit);
+    start_watchdog();
+    atexit(run_everything);
+    started = true;
     return true;
 }
 
