@@ -3,7 +3,7 @@
     make BACKEND=cpu CHECK=1 bench-programs      # any computer
     make BACKEND=cuda bench-programs             # a computer with a GPU and ncu
     python3 bench/check_counters.py check DIR [PROGRAM...]     # PROGRAM: rmsnorm.01_naive
-    python3 bench/check_counters.py gpu DIR [PROGRAM...]       # on the computer with the GPU
+    python3 bench/check_counters.py gpu DIR [PROGRAM...]    # where the GPU is
     python3 bench/check_counters.py table DIR [PROGRAM...] >bench/results/.../counters.md
 
 check and gpu run every solution and every rung of its ladder once and leave a file each
@@ -25,7 +25,8 @@ LARGE = {"rmsnorm": "rmsnorm_forward f32 8192x8192", "rope": "rope_forward bf16 
          "rglru": "linear_scan_forward f32 8x4096"}
 
 L1, SASS = "l1tex__", "smsp__sass_l1tex_"
-SECTORS, REQUESTS = "t_sectors_pipe_lsu_mem_global_op_", "t_requests_pipe_lsu_mem_global_op_"
+SECTORS = "t_sectors_pipe_lsu_mem_global_op_"
+REQUESTS = "t_requests_pipe_lsu_mem_global_op_"
 WAVEFRONTS = "data_pipe_lsu_wavefronts_mem_shared_op_"
 CONFLICTS = "data_bank_conflicts_pipe_lsu_mem_shared_op_"
 
@@ -34,15 +35,19 @@ def of(kernel, space, access, key):
     return kernel[space][access][key]
 
 
+def loads(k):
+    return of(k, "global", "read", "requests") + of(k, "global", "async", "requests")
+
+
 def shared_writes(k):
     """Without those of cp.async, which the GPU counts elsewhere: 4 for a full warp."""
-    return of(k, "shared", "write", "wavefronts") - 4 * of(k, "global", "async", "requests")
+    copies = of(k, "global", "async", "requests")
+    return of(k, "shared", "write", "wavefronts") - 4 * copies
 
 
 # name in the table: (ncu's counters, which are added; check mode's count)
 COUNTERS = {
-    "global load requests": ([L1 + REQUESTS + "ld"], lambda k: of(k, "global", "read", "requests")
-                             + of(k, "global", "async", "requests")),
+    "global load requests": ([L1 + REQUESTS + "ld"], loads),
     "global load sectors": ([L1 + SECTORS + "ld"],
                             lambda k: of(k, "global", "read", "sectors")),
     "global store requests": ([L1 + REQUESTS + "st"],
@@ -108,9 +113,9 @@ def run_check(program, folder, arguments):
 
 def run_gpu(program, folder, arguments):
     metrics = ",".join(f"{m}.sum" for ncu, _ in COUNTERS.values() for m in ncu)
-    command = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units",
-               "base", "--metrics", metrics, "--log-file", folder / f"{program}.csv",
-               CUDA / program, *arguments]
+    command = ["ncu", "--clock-control", "none", "--csv", "--page", "raw",
+               "--print-units", "base", "--metrics", metrics,
+               "--log-file", folder / f"{program}.csv", CUDA / program, *arguments]
     with open(folder / f"{program}.gpu.log", "w", encoding="utf-8") as log:
         return run(command, log)
 
@@ -146,7 +151,8 @@ def ncu_launches(path):
 
 def check_launches(path):
     report = json.load(open(path, encoding="utf-8"))
-    return [(base_name(k["name"]), {name: count(k) for name, (_, count) in COUNTERS.items()})
+    return [(base_name(k["name"]),
+             {name: count(k) for name, (_, count) in COUNTERS.items()})
             for k in report["kernels"]]
 
 

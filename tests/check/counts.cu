@@ -62,7 +62,8 @@ __global__ void two_branches(const float *a, float *b)
 }
 __global__ void grid_stride(const float *a, float *b, int n)
 {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    int step = gridDim.x * blockDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
         b[i] = a[i];
 }
 __global__ void some_iterations(const float *a, float *b)  // a lane skips every other one
@@ -138,7 +139,7 @@ template <class T, int HOW> __global__ void permuted(T *b)
     int l = threadIdx.x;
     int i = HOW == 0   ? l
             : HOW == 1 ? 2 * l
-                       : (l < 16 ? 2 * l : 2 * l - 31);  // each half uses half of the banks
+                       : (l < 16 ? 2 * l : 2 * l - 31);  // a half uses half of the banks
     s[i] = b[l];
     __syncthreads();
     b[l] = s[i];

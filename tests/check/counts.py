@@ -1,5 +1,6 @@
-"""counts.py REPORT.json - compares the counts of tests/check/counts.cu with those known by
-hand. For reads, writes and atomics: requests, sectors (or wavefronts), ideal, bytes."""
+"""counts.py REPORT.json - compares the counts of tests/check/counts.cu with those
+known by hand. For reads, writes and atomics: requests, sectors (or wavefronts), ideal,
+bytes."""
 import json
 import sys
 
@@ -89,7 +90,8 @@ def accesses(kernel, space, unit):
 
 
 def sum_of_lines(kernel, space, access, key):
-    return sum(line.get(space, {}).get(access, {}).get(key, 0) for line in kernel["lines"])
+    return sum(line.get(space, {}).get(access, {}).get(key, 0)
+               for line in kernel["lines"])
 
 
 def check_worst(name, kernel):

@@ -8,7 +8,8 @@ if [ "$BACKEND" != cpu ]; then
 fi
 programs=build/check/tests/check
 check "the programs compile in check mode" flock build/lock.check \
-    env -u BUILD make -s BACKEND=cpu CHECK=1 BUILD=build/check $programs/counts $programs/async
+    env -u BUILD make -s BACKEND=cpu CHECK=1 BUILD=build/check \
+    $programs/counts $programs/async
 
 report() { # PROGRAM REPORT [VARIABLE=VALUE...]: ends well, or with findings
     env "${@:3}" WB_CHECK_QUIET=1 WB_CHECK_JSON="$2" "$programs/$1" 2>"$TMP/said"
@@ -36,8 +37,10 @@ with open(f"{folder}/p.csv", "w") as file:
     file.write('"32","40"\n')
 END
 table() { "$PYTHON" bench/check_counters.py table "$TMP" p; }
-check_says "equal counters" "| p | strided | global load sectors | 32 | 32 | +0.0 % |" table
-check_says "different ones" "| p | strided | global store sectors | 40 | 32 | -20.0 % |" table
+check_says "equal counters" \
+    "| p | strided | global load sectors | 32 | 32 | +0.0 % |" table
+check_says "different ones" \
+    "| p | strided | global store sectors | 40 | 32 | -20.0 % |" table
 
 check "a program with cp.async is checked" report async "$TMP/async.json"
 check "early uses of its data are found, and nothing else" \

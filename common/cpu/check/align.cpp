@@ -24,7 +24,7 @@ struct path {
     std::vector<loop> loops;
     uint64_t block;
 };
-/* The last block of the loop that begins with a block, as far as it has been seen */
+/* The last block of the loop that begins with a block, of its iterations so far */
 static std::unordered_map<uint64_t, uint64_t> &last_block =
     *new std::unordered_map<uint64_t, uint64_t>;
 

@@ -2,7 +2,7 @@
  *
  * Shared memory has 32 banks of 4 bytes; the word with index i is in bank i % 32. In one
  * wavefront a bank delivers one word, to any number of lanes. Counted as Nsight Compute
- * counts on an H200 (sm_90), where 450 random patterns gave exactly these numbers:
+ * counts on an H200 (sm_90): 224 random patterns gave exactly these numbers.
  *
  *   reads     the largest number of different words in one bank
  *   writes    the same for each half warp (8 bytes per lane), quarter warp (16 bytes) or
@@ -10,9 +10,9 @@
  *   ldmatrix  the same for each of its four matrices, eight rows of 16 bytes, added up
  *   atomics   the largest number of lanes in one bank, also if they update the same word
  *
- * The conflicts of cp.async depend on when its data arrives; the GPU's counters show none,
- * so its writes count as ideal. Atomics of 8 bytes (each half warp alone) and of 2 bytes
- * are a guess.
+ * The conflicts of cp.async depend on when its data arrives; the GPU's counters show
+ * none, so its writes count as ideal. Atomics of 8 bytes (each half warp alone) and of 2
+ * bytes are a guess.
  */
 #include "counts.h"
 
