@@ -87,6 +87,8 @@ bool reserve_device_memory()
         device.size = size;
         device_base = (uintptr_t)m;
         device_bytes = size;
+        /* In check mode a negative index must not leave the range. */
+        if (check::enabled) device.high_water = size / 4 / alignment * alignment;
         if (check::enabled) {
             /* An index far below 0 is still an address of device memory. */
             device.low_water = device.high_water = size / 4 / alignment * alignment;

@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "order.h"
 #include "report.h"
+#include "watchdog.h"
 
 #include <unordered_map>
 
@@ -30,9 +31,10 @@ static __attribute__((constructor(101))) void register_first()
 /* Before the first cudaMalloc or launch. */
 bool start(size_t bytes)
 {
-    if (!reserve_shadow(bytes)) return false;
+    if (!reserve_sectors(bytes) || !reserve_shadow(bytes)) return false;
     read_variables();
     reserve_shared();
+    start_watchdog();
     atexit(run_everything);
     started = true;
     return true;
@@ -53,6 +55,7 @@ void end_launch()
 void begin_block(worker *w)
 {
     current.block++;
+    drop_copies();
     order_block(w);
 }
 void end_block(worker *w)
@@ -61,9 +64,10 @@ void end_block(worker *w)
     settle_early_reads();
     count_converged(w);
 }
-void thread_exits(worker *)
+void thread_exits(worker *w)
 {
     settle_equal_writes();
+    finish_copies(w);
 }
 
 /* A thread that polls memory in a loop waits for another one of its block. */
