@@ -8,7 +8,7 @@ namespace wbcpu
 {
 /* True if kind contradicts the pointers, usually because dst and src are swapped. Memory
  * outside the range may be a __device__ variable, so only device pointers are checked. */
-static bool contradicts(const void *dst, const void *src, cudaMemcpyKind kind)
+static bool contradicts(const void *dst, const void *src, int kind)
 {
     bool to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
     bool from_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost;

@@ -41,7 +41,8 @@ constexpr bool checked_by_asan = false;
 struct device_memory {
     char *base = nullptr;
     size_t size = 0;
-    size_t high_water = 0; /* nothing has been allocated beyond this offset */
+    size_t low_water = 0;  /* nothing has been allocated before this offset */
+    size_t high_water = 0; /* nor beyond this one */
     std::map<char *, size_t> allocated;
     std::map<char *, size_t> free; /* by address; adjacent blocks are merged */
     std::set<std::pair<size_t, char *>> free_by_size; /* the same blocks by size */
@@ -89,6 +90,8 @@ bool reserve_device_memory()
         /* In check mode a negative index must not leave the range. */
         if (check::enabled) device.high_water = size / 4 / alignment * alignment;
         if (check::enabled) {
+            /* An index far below 0 is still an address of device memory. */
+            device.low_water = device.high_water = size / 4 / alignment * alignment;
             guarded = true;
             install_crash_handler();
             use_signal_stack();
@@ -100,9 +103,9 @@ bool reserve_device_memory()
 
 static void protect(int how)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE),
-           bytes = (device.high_water + page - 1) / page * page;
-    if (bytes) mprotect(device.base, bytes, how);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), start = device.low_water / page * page,
+           bytes = (device.high_water - start + page - 1) / page * page;
+    if (bytes) mprotect(device.base + start, bytes, how);
 }
 void open_guarded_memory()
 {

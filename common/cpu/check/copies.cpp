@@ -21,7 +21,7 @@ static memory_kind kind_of(const void *p)
 
 /* Is this side of the copy host memory? A static array of the host looks like a __device__
  * variable, so that the direction decides. */
-static bool on_host(const void *p, cudaMemcpyKind kind, cudaMemcpyKind other)
+static bool on_host(const void *p, int kind, int other)
 {
     if (kind == cudaMemcpyDefault) return kind_of(p) != DEVICE;
     return kind == cudaMemcpyHostToHost || kind == other;
@@ -47,7 +47,7 @@ static size_t extent(size_t pitch, size_t width, size_t height)
 
 /* --- direction ---------------------------------------------------------------------- */
 
-static const char *name_of(cudaMemcpyKind kind)
+static const char *name_of(int kind)
 {
     static const char *const names[] = {
         "cudaMemcpyHostToHost", "cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost",

@@ -15,7 +15,7 @@ struct copy {
     size_t dpitch;
     const void *src;
     size_t spitch, width, height;
-    cudaMemcpyKind kind;
+    int kind; /* a cudaMemcpyKind, or an invalid value */
 };
 }  // namespace wbcpu
 
