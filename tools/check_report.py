@@ -8,6 +8,7 @@ OUT.html is one file that loads nothing else. Lines of source are read from sour
 DIR (default: the current folder) only. --quiet prints no text.
 
 Exit code: 0 no errors among the findings, 1 errors, 2 the report cannot be read or written."""
+
 import argparse
 import sys
 

@@ -96,7 +96,8 @@ check_says "standard input reaches the program" "input <hello>" hello
 check "a program that fails: exit code 1" exits 1 P fail
 check "  and says so" grep -q "ended with exit code 3" "$TMP/.last"
 check "a program that is killed: exit code 2" exits 2 P kill
-check "  says why there is no report" grep -q "ended with signal SIGKILL before it could" "$TMP/.last"
+check "  says why there is no report" grep -q "ended with signal SIGKILL and wrote no report" "$TMP/.last"
+check_fails "a program without CUDA" "did it call a CUDA function?" P nothing
 check_fails "ARGS with an open quote" "ARGS=a 'b: no closing quotation" P "a 'b"
 
 from() { FILE=$1 P; }

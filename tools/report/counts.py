@@ -1,4 +1,5 @@
 """counts.py - what kernels and lines of source ask of the memory system."""
+
 from .values import number, plain, rows, table, triple
 
 ACCESSES = ("read", "write", "atomic", "async")
@@ -37,12 +38,20 @@ class Counts:
 
 
 def by_access(entry, shared):
-    found = {a: Counts(entry.get(a), shared) for a in ACCESSES if isinstance(entry.get(a), dict)}
+    found = {
+        a: Counts(entry.get(a), shared)
+        for a in ACCESSES
+        if isinstance(entry.get(a), dict)
+    }
     return {a: c for a, c in found.items() if c.requests}
 
 
 def total(entry):
-    return sum(number(v) for v in entry.values()) if isinstance(entry, dict) else number(entry)
+    return (
+        sum(number(v) for v in entry.values())
+        if isinstance(entry, dict)
+        else number(entry)
+    )
 
 
 class Line:
@@ -60,7 +69,8 @@ class Line:
     def counts(self):
         """[("global", "read", Counts), ...]"""
         return [("global", a, c) for a, c in self.glob.items()] + [
-            ("shared", a, c) for a, c in self.shared.items()]
+            ("shared", a, c) for a, c in self.shared.items()
+        ]
 
     def add(self, other):
         for mine, its in ((self.glob, other.glob), (self.shared, other.shared)):
@@ -81,7 +91,10 @@ class Worst:
         if not isinstance(lanes, list) or not lanes or len(lanes) > 32:
             return None
         worst = Worst()
-        worst.shared, worst.access = entry.get("space") == "shared", plain(entry.get("access"))
+        worst.shared, worst.access = (
+            entry.get("space") == "shared",
+            plain(entry.get("access")),
+        )
         worst.bytes = int(number(entry.get("bytes"))) or 4
         worst.lanes = [None if v is None else int(number(v)) for v in lanes]
         worst.units = int(number(entry.get("wavefronts", entry.get("sectors"))))
@@ -108,11 +121,16 @@ class Buffer:
         self.name = plain(entry.get("name")) or "a buffer"
         self.bytes, self.file = number(entry.get("bytes")), plain(entry.get("file"))
         self.line = int(number(entry.get("line")))
-        self.read, self.read_distinct = (number(entry.get(k)) for k in ("read_bytes", "read_distinct"))
+        self.read, self.read_distinct = (
+            number(entry.get(k)) for k in ("read_bytes", "read_distinct")
+        )
         self.written, self.written_distinct = (
-            number(entry.get(k)) for k in ("written_bytes", "written_distinct"))
+            number(entry.get(k)) for k in ("written_bytes", "written_distinct")
+        )
         self.reads = self.read / self.read_distinct if self.read_distinct else 0.0
-        self.writes = self.written / self.written_distinct if self.written_distinct else 0.0
+        self.writes = (
+            self.written / self.written_distinct if self.written_distinct else 0.0
+        )
 
 
 class Kernel:
@@ -129,18 +147,31 @@ class Kernel:
         self.shared_bytes = number(entry.get("shared_bytes"))
         self.blocks, self.warps = number(entry.get("blocks")), number(entry.get("warps"))
         self.barriers = total(entry.get("barriers"))
-        self.collectives = {plain(k): number(v)
-                            for k, v in table(entry.get("collectives")).items() if number(v)}
+        self.collectives = {
+            plain(k): number(v)
+            for k, v in table(entry.get("collectives")).items()
+            if number(v)
+        }
         self.glob = by_access(table(entry.get("global")), False)
         self.shared = by_access(table(entry.get("shared")), True)
         dram, least = table(entry.get("dram")), table(entry.get("least"))
         self.dram = number(dram.get("read")) + number(dram.get("written"))
-        self.dram_read, self.dram_written = number(dram.get("read")), number(dram.get("written"))
-        self.least_read, self.least_written = number(least.get("read")), number(least.get("written"))
-        self.least, self.model = self.least_read + self.least_written, plain(dram.get("model"))
+        self.dram_read, self.dram_written = (
+            number(dram.get("read")),
+            number(dram.get("written")),
+        )
+        self.least_read, self.least_written = (
+            number(least.get("read")),
+            number(least.get("written")),
+        )
+        self.least, self.model = (
+            self.least_read + self.least_written,
+            plain(dram.get("model")),
+        )
         self.buffers = [Buffer(b) for b in rows(entry.get("buffers"))]
-        self.lines = sorted((Line(e) for e in rows(entry.get("lines"))),
-                            key=lambda v: (v.file, v.line))
+        self.lines = sorted(
+            (Line(e) for e in rows(entry.get("lines"))), key=lambda v: (v.file, v.line)
+        )
         self.compiled = registers(self.name)  # what ptxas says, or []
 
     def sum_of(self, space):

@@ -3,6 +3,7 @@ findings grouped, counts of kernels and lines, lines of source, lower bounds of 
 
 Names, messages and source come from anyone's program. They become plain text here, and
 the page escapes them."""
+
 import json
 import os
 import stat
@@ -10,13 +11,25 @@ from pathlib import Path
 
 from .counts import Kernel, Line
 from .registers import entries_of
-from .values import Bad, count, number, place_text, plain, plural, rows, size, table, triple
+from .values import (
+    Bad,
+    count,
+    number,
+    place_text,
+    plain,
+    plural,
+    rows,
+    size,
+    table,
+    triple,
+)
 
 SOURCE_BYTES = 2 << 20
 SOURCE_ENDS = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl")
 
 
 # --- findings ---------------------------------------------------------------------------
+
 
 class Finding:
     """All findings of one kind at one line: the first, and how many there are."""
@@ -29,14 +42,19 @@ class Finding:
         self.block, self.thread = triple(entry.get("block")), triple(entry.get("thread"))
         self.message, self.fix = plain(entry.get("message")), plain(entry.get("fix"))
         detail = entry.get("detail")
-        self.detail = [plain(t) for t in detail.split("\n") if t] if isinstance(detail, str) else []
+        self.detail = (
+            [plain(t) for t in detail.split("\n") if t] if isinstance(detail, str) else []
+        )
         self.count, self.other, self.also = 0, None, []
         other = entry.get("other")
         if isinstance(other, dict) and other.get("file"):
-            self.other = {"file": plain(other["file"]), "line": int(number(other.get("line"))),
-                          "block": triple(other.get("block")),
-                          "thread": triple(other.get("thread")),
-                          "access": plain(other.get("access"))}
+            self.other = {
+                "file": plain(other["file"]),
+                "line": int(number(other.get("line"))),
+                "block": triple(other.get("block")),
+                "thread": triple(other.get("thread")),
+                "access": plain(other.get("access")),
+            }
 
     def add(self, entry, found):
         self.count += max(1, int(number(entry.get("count", 1))))
@@ -64,7 +82,7 @@ class Finding:
         return f"{who} {self.other['access'] or 'is'} at".strip()
 
     def more(self):
-        """"and 511 more", "also with sample.cu:21"."""
+        """ "and 511 more", "also with sample.cu:21"."""
         parts = [f"and {count(self.count - 1)} more"] if self.count > 1 else []
         if self.also:
             places = [place_text(*place) for place in self.also[:4]]
@@ -84,6 +102,7 @@ def grouped(entries):
 
 
 # --- the GPU, and how fast a kernel can be at most --------------------------------------
+
 
 class Gpu:
     def __init__(self, entry):
@@ -120,6 +139,7 @@ class Bounds:
 
 # --- source -----------------------------------------------------------------------------
 
+
 class Sources:
     """Lines of the files that a report names. Only sources inside the given folders are
     read: a report may name any file."""
@@ -134,7 +154,11 @@ class Sources:
                 try:
                     path = path.resolve()
                     inside = any(path.is_relative_to(f) for f in self.folders)
-                    if inside and path.suffix in SOURCE_ENDS and stat.S_ISREG(path.stat().st_mode):
+                    if (
+                        inside
+                        and path.suffix in SOURCE_ENDS
+                        and stat.S_ISREG(path.stat().st_mode)
+                    ):
                         return path
                 except (OSError, ValueError, RuntimeError):
                     continue
@@ -146,7 +170,10 @@ class Sources:
             text = ""
             if path and path.stat().st_size <= SOURCE_BYTES:
                 text = path.read_bytes().decode("utf-8", "backslashreplace")
-            self.known[file] = [plain(line) for line in text.replace("\r\n", "\n").removesuffix("\n").split("\n")]
+            self.known[file] = [
+                plain(line)
+                for line in text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+            ]
         return self.known[file]
 
     def line(self, file, n):
@@ -156,6 +183,7 @@ class Sources:
 
 
 # --- the whole --------------------------------------------------------------------------
+
 
 class Report:
     def __init__(self, data, folders):
@@ -205,7 +233,9 @@ def load(path, folders):
     except OSError as e:
         raise Bad(f"{plain(path)}: {e.strerror}") from None
     except (ValueError, RecursionError):
-        raise Bad(f"{plain(path)} is not JSON: did the program end before it could write "
-                  "its report?") from None
+        raise Bad(
+            f"{plain(path)} is not JSON: did the program end before it could write "
+            "its report?"
+        ) from None
     except Bad as e:
         raise Bad(f"{plain(path)} {e}") from None

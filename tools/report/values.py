@@ -1,9 +1,12 @@
 """values.py - values of a report that are what they should be, and figures as text."""
+
+
 class Bad(Exception):
     """One line that names the file and what is wrong with it."""
 
 
 # --- values that are what they should be ------------------------------------------------
+
 
 def plain(value):
     """Text without characters that hide or reorder text, or that move a cursor."""
@@ -12,8 +15,10 @@ def plain(value):
         text = text.encode("latin-1").decode("utf-8")  # check mode escapes byte by byte
     except UnicodeError:
         text = text.encode("utf-8", "backslashreplace").decode()
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode()
-                   for c in text.replace("\t", "    "))
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in text.replace("\t", "    ")
+    )
 
 
 def number(value):
@@ -38,6 +43,7 @@ def triple(value):
 
 
 # --- figures as text --------------------------------------------------------------------
+
 
 def scaled(value, units, base=1000.0):
     value = float(value)

@@ -1,6 +1,7 @@
 """page.py - opens the pages of a check report in a browser, and looks at what is there:
 `page.py FOLDER SHOTS`. FOLDER has the pages of samples.py; SHOTS gets a picture of each.
 Prints one TAP line for each check."""
+
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,6 +22,7 @@ def check(what, good, seen=""):
 
 
 # --- the file ---------------------------------------------------------------------------
+
 
 class Markup(HTMLParser):
     """Faults of an HTML file: elements that are not closed, ids used twice, links to
@@ -64,7 +66,11 @@ class Markup(HTMLParser):
 def check_markup(folder, name):
     path = Path(folder, f"{name}.html")
     faults = Markup(path.read_text()).faults
-    check(f"{name}: valid HTML, which neither runs nor loads anything", not faults, faults[:3])
+    check(
+        f"{name}: valid HTML, which neither runs nor loads anything",
+        not faults,
+        faults[:3],
+    )
 
 
 # --- what a browser makes of it ---------------------------------------------------------
@@ -99,16 +105,36 @@ def check_layout(name, page, dark):
     outside = page.run(OUTSIDE)
     check(f"{name}: nothing sticks out of the window", not outside, outside)
     check(f"{name}: no figure is cut", page.run(CUT) == 0, page.run(CUT))
-    check(f"{name}: a keyboard reaches what scrolls", page.run(UNREACHED) == 0, page.run(UNREACHED))
+    check(
+        f"{name}: a keyboard reaches what scrolls",
+        page.run(UNREACHED) == 0,
+        page.run(UNREACHED),
+    )
     bright = page.run(BRIGHT)
-    check(f"{name}: the colours are {'dark' if dark else 'light'}", (bright < 200) == dark, bright)
+    check(
+        f"{name}: the colours are {'dark' if dark else 'light'}",
+        (bright < 200) == dark,
+        bright,
+    )
 
 
 SAMPLE = {  # of sample.json
-    ".finding": 4, ".finding.error": 3, ".finding .fix": 4, ".inline": 4, ".kernel": 4,
-    ".overview tbody tr": 4, "svg.roofline": 4, "svg.roofline .dot": 4,
-    "#k0 svg.sector": 32, "#k2 svg.sector": 5, "svg.banks": 1, "#k1 svg.banks rect.bad": 32,
-    ".source .bar": 23, ".source .row.hot": 4, ".source .row.error": 3, ".advice li": 5,
+    ".finding": 4,
+    ".finding.error": 3,
+    ".finding .fix": 4,
+    ".inline": 4,
+    ".kernel": 4,
+    ".overview tbody tr": 4,
+    "svg.roofline": 4,
+    "svg.roofline .dot": 4,
+    "#k0 svg.sector": 32,
+    "#k2 svg.sector": 5,
+    "svg.banks": 1,
+    "#k1 svg.banks rect.bad": 32,
+    ".source .bar": 23,
+    ".source .row.hot": 4,
+    ".source .row.error": 3,
+    ".advice li": 5,
 }
 
 
@@ -119,7 +145,11 @@ def check_sample(name, page):
     # norm_rows moves 32 sectors where 4 suffice: an eighth of its bar is the ideal.
     widths = page.run("""[...document.querySelector('.row.hot .sectors .bar').children]
         .map(e => e.getBoundingClientRect().width)""")
-    check(f"{name}: a bar shows the ideal and the rest", abs(widths[1] / widths[0] - 7) < 0.2, widths)
+    check(
+        f"{name}: a bar shows the ideal and the rest",
+        abs(widths[1] / widths[0] - 7) < 0.2,
+        widths,
+    )
     lower = page.run("""(svg => svg.querySelector('.dot').cy.baseVal.value
         - svg.querySelector('.ideal').cy.baseVal.value)(document.querySelector('#k1 .roofline'))""")
     check(f"{name}: a kernel with conflicts lies below the roof", lower > 5, lower)
@@ -129,11 +159,18 @@ def check_keyboard(page):
     page.key("Tab")
     seen = page.run("""(e => [e.className, e.getBoundingClientRect().left >= 0])
         (document.activeElement)""")
-    check("the first Tab shows the link that skips to the findings", seen == ["skip", True], seen)
+    check(
+        "the first Tab shows the link that skips to the findings",
+        seen == ["skip", True],
+        seen,
+    )
     page.run("document.querySelector('.finding .where a').focus()")
     page.key("Enter")
-    check("a finding's link leads to its line", page.run("location.hash") == "#s0l35",
-          page.run("location.hash"))
+    check(
+        "a finding's link leads to its line",
+        page.run("location.hash") == "#s0l35",
+        page.run("location.hash"),
+    )
     check("a page can be printed", page.pdf().startswith(b"%PDF"))
 
 
@@ -145,8 +182,11 @@ def check_hostile(page):
         document.body.innerText.includes("</code></script><script>document.title='hostile'"),
         /root:[x*]?:0/.test(document.body.innerText)]""")
     check("hostile names and source stay text", seen[1:] == [0, 0, True, False], seen)
-    check("the page's title is the hostile name, as text",
-          page.run("document.title").startswith("script>"), page.run("document.title"))
+    check(
+        "the page's title is the hostile name, as text",
+        page.run("document.title").startswith("script>"),
+        page.run("document.title"),
+    )
 
 
 def look(browser, folder, shots):
@@ -161,12 +201,17 @@ def look(browser, folder, shots):
                 check_sample(shown, page)
             if name == "hostile":
                 check_hostile(page)
-            page.screenshot(Path(shots, shown.replace(", ", "-").replace(" px", "") + ".png"))
+            page.screenshot(
+                Path(shots, shown.replace(", ", "-").replace(" px", "") + ".png")
+            )
         if name == "sample":
             check_keyboard(page)
         if name == "kinds":
-            check("each kind of finding has its place", number_of(page, ".finding") == 30,
-                  number_of(page, ".finding"))
+            check(
+                "each kind of finding has its place",
+                number_of(page, ".finding") == 30,
+                number_of(page, ".finding"),
+            )
 
 
 def main():
