@@ -9,11 +9,11 @@ make check calls it with these variables of the environment:
     HTML   where to write the page (optional)
     GPU    whose cache and bandwidth the figures are for (default: the back end's)
 BUILD has the back end in check mode, and the compiler's settings (labs/settings); the
-program becomes BUILD/programs/NAME. With NVCC=path the report also has registers and spills.
+program becomes BUILD/programs/NAME. With NVCC=path the report also has registers and
+spills.
 
-Exit code: 0 no errors among the findings, 1 errors, or the program failed, 2 it could not be
-built or run."""
-
+Exit code: 0 no errors among the findings, 1 errors, or the program failed, 2 it could
+not be built or run."""
 import argparse
 import json
 import os
@@ -37,13 +37,11 @@ SM = 90  # the architecture that ptxas is asked about, if the report does not sa
 
 class Program:
     """The source, and where its parts are made."""
-
     def __init__(self, file, build, private):
         if not file:
             raise Bad(
                 "which program? make check FILE=prog.cu [ARGS=...] [HTML=report.html]; "
-                "the tests are make test"
-            )
+                "the tests are make test")
         self.shown, path = plain(file), Path(file)
         if not path.exists():
             raise Bad(f"{self.shown}: there is no such file")
@@ -53,8 +51,7 @@ class Program:
         inside = path.resolve().is_relative_to(Path.cwd())
         self.source = os.path.relpath(path) if inside else os.path.abspath(path)
         if not NAME.match(path.name) or not NAME.match(
-            self.source.replace("/", "_").lstrip(".")
-        ):
+                self.source.replace("/", "_").lstrip(".")):
             # The translator writes the name into the code that it makes.
             name = re.sub(r"[^A-Za-z0-9_.+-]", "_", path.stem).lstrip(".-+") or "program"
             self.source = str(private / f"{name}.cu")
@@ -74,13 +71,8 @@ def settings(build):
 
 def step(command, why):
     """Runs a step of the build; shows what it says."""
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="backslashreplace",
-    )
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, errors="backslashreplace")
     sys.stderr.write(done.stderr)
     if done.returncode:
         raise Bad(why(done.stderr))
@@ -93,36 +85,18 @@ def compile_program(p, made):
     beside = ["-I", p.folder] if p.source.startswith(str(p.private)) else []
     cpp, obj = f"{p.private}/{Path(p.source).name}.cpp", f"{p.private}/{p.stem}.o"
     broken = f"{p.shown} does not compile: fix the first error above"
-    step(
-        [*made["translate"], p.source, f"{p.private}/", *made["includes"], *beside],
-        lambda _: broken,
-    )
-    step(
-        [
-            *made["compile"],
-            *made["includes"],
-            *beside,
-            "-iquote",
-            p.folder,
-            "-include",
-            "cuda_runtime.h",
-            "-x",
-            "c++",
-            "-c",
-            cpp,
-            "-o",
-            obj,
-        ],
-        lambda _: broken,
-    )
+    step([*made["translate"], p.source, f"{p.private}/", *made["includes"], *beside],
+         lambda _: broken)
+    step([
+        *made["compile"], *made["includes"], *beside, "-iquote", p.folder, "-include",
+        "cuda_runtime.h", "-x", "c++", "-c", cpp, "-o", obj
+    ], lambda _: broken)
 
     def unlinked(said):
         if "undefined reference to `main'" in said:
-            return (
-                f"{p.shown} has no main: give a whole program (a lab is checked with "
-                "make lab03-check)"
-            )
-        return f"{p.shown}: a name is used that is not defined anywhere: see the message above"
+            return (f"{p.shown} has no main: give a whole program (a lab is checked with "
+                    "make lab03-check)")
+        return f"{p.shown}: a name is used that is not defined: see the message above"
 
     out = f"{p.private}/program"
     step([*made["link"], obj, *made["libs"], "-o", out], unlinked)
@@ -132,26 +106,16 @@ def compile_program(p, made):
 def run(p, arguments, report, gpu):
     """Runs the program; returns its exit code. Its findings are shown afterwards."""
     env = {**os.environ, "WB_CHECK_JSON": str(report), "WB_CHECK_QUIET": "1"}
-    for name in (
-        "FILE",
-        "ARGS",
-        "JSON",
-        "HTML",
-        "GPU",
-        "MAKEFLAGS",
-        "MFLAGS",
-        "MAKELEVEL",
-    ):
+    for name in ("FILE", "ARGS", "JSON", "HTML", "GPU", "MAKEFLAGS", "MFLAGS",
+                 "MAKELEVEL"):
         env.pop(name, None)
     if gpu:
         env["WB_CHECK_GPU"] = gpu
     sys.stdout.flush()
     code = subprocess.run([os.path.abspath(p.program), *arguments], env=env).returncode
     if not report.exists():
-        raise Bad(
-            f"{p.shown} ended with {end(code)} and wrote no report"
-            + ("" if code < 0 else ": did it call a CUDA function?")
-        )
+        raise Bad(f"{p.shown} ended with {end(code)} and wrote no report" +
+                  ("" if code < 0 else ": did it call a CUDA function?"))
     return code
 
 
@@ -163,12 +127,9 @@ def add_registers(report, p, made):
     """What ptxas says goes into the report."""
     data = json.loads(report.read_text())
     sm = table(data.get("gpu")).get("sm")
-    data["ptxas"] = ptxas.of_source(
-        os.environ.get("NVCC"),
-        p.source,
-        [*made["includes"], "-I", p.folder],
-        sm if isinstance(sm, int) else SM,
-    )
+    data["ptxas"] = ptxas.of_source(os.environ.get("NVCC"), p.source,
+                                    [*made["includes"], "-I", p.folder],
+                                    sm if isinstance(sm, int) else SM)
     report.write_text(json.dumps(data))
 
 
@@ -188,9 +149,8 @@ def check(build, private):
         pass  # show() says what is wrong with it
     if os.environ.get("JSON"):
         shutil.copy(report, os.environ["JSON"])
-    result = show(
-        str(report), os.environ.get("HTML"), [".", p.folder, str(private)], False
-    )
+    result = show(str(report), os.environ.get("HTML"),
+                  [".", p.folder, str(private)], False)
     if code not in (0, FOUND):
         print(f"{p.shown} ended with {end(code)}")
         return 1

@@ -5,7 +5,6 @@ library alone.
         page = browser.open("file:///...", width=360, dark=True)
         page.run("document.title")
         page.screenshot("build/page.png")"""
-
 import base64
 import fcntl
 import json
@@ -33,15 +32,9 @@ class Browser:
         to_browser, self.output = os.pipe()
         self.input, from_browser = os.pipe()
         options = [
-            "--headless",
-            "--remote-debugging-pipe",
-            f"--user-data-dir={self.profile}",
-            "--disable-gpu",
-            "--no-first-run",
-            "--hide-scrollbars",
-            "--disable-background-networking",
-            "--disable-dev-shm-usage",
-            "--no-sandbox",
+            "--headless", "--remote-debugging-pipe", f"--user-data-dir={self.profile}",
+            "--disable-gpu", "--no-first-run", "--hide-scrollbars",
+            "--disable-background-networking", "--disable-dev-shm-usage", "--no-sandbox"
         ]  # Chromium's own does not work as root and in containers
 
         # It reads from descriptor 3 and writes to 4. Both are copied to higher numbers
@@ -53,14 +46,10 @@ class Browser:
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
 
-        self.process = subprocess.Popen(
-            [program, *options],
-            preexec_fn=connect,
-            close_fds=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        self.process = subprocess.Popen([program, *options], preexec_fn=connect,
+                                        close_fds=False, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
         os.close(to_browser)
         os.close(from_browser)
         self.number, self.buffer, self.events = 0, b"", []
@@ -77,9 +66,8 @@ class Browser:
         """The next message: an answer or an event."""
         end = time.monotonic() + SECONDS
         while b"\0" not in self.buffer:
-            ready, _, _ = select.select(
-                [self.input], [], [], max(0, end - time.monotonic())
-            )
+            ready, _, _ = select.select([self.input], [], [],
+                                        max(0, end - time.monotonic()))
             part = os.read(self.input, 1 << 20) if ready else b""
             if not part:
                 raise RuntimeError("the browser does not answer")
@@ -109,24 +97,16 @@ class Page:
     def __init__(self, browser, url, width, height, dark):
         self.browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = browser.call(
-            "Target.attachToTarget", targetId=target, flatten=True
-        )["sessionId"]
+        self.session = browser.call("Target.attachToTarget", targetId=target,
+                                    flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
         self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        self.call(
-            "Emulation.setEmulatedMedia",
-            features=[
-                {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-            ],
-        )
+            "Emulation.setEmulatedMedia", features=[{
+                "name": "prefers-color-scheme", "value": "dark" if dark else "light"
+            }])
         browser.events.clear()
         self.call("Page.navigate", url=url)
         while not any(e.get("method") == "Page.loadEventFired" for e in browser.events):
@@ -137,9 +117,8 @@ class Page:
 
     def run(self, script):
         """The value of a JavaScript expression."""
-        result = self.call(
-            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
-        )
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True,
+                           awaitPromise=True)
         if "exceptionDetails" in result:
             raise RuntimeError(f"{script}: {result['exceptionDetails'].get('text')}")
         return result["result"].get("value")
@@ -147,13 +126,8 @@ class Page:
     def key(self, name):
         for kind in ("rawKeyDown", "keyUp"):
             code = {"Tab": 9, "Enter": 13}[name]
-            self.call(
-                "Input.dispatchKeyEvent",
-                type=kind,
-                key=name,
-                code=name,
-                windowsVirtualKeyCode=code,
-            )
+            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name,
+                      windowsVirtualKeyCode=code)
 
     def complaints(self):
         """What the console, the log and uncaught errors say."""
@@ -164,27 +138,21 @@ class Page:
     def requests(self):
         """The addresses that were loaded."""
         return [
-            e["params"]["request"]["url"]
-            for e in self.browser.events
+            e["params"]["request"]["url"] for e in self.browser.events
             if e.get("method") == "Network.requestWillBeSent"
         ]
 
     def screenshot(self, path):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {
-            "x": 0,
-            "y": 0,
-            "width": size["width"],
-            "height": min(size["height"], 14000),
-            "scale": 1,
+            "x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 14000),
+            "scale": 1
         }
-        data = self.call(
-            "Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip
-        )
+        data = self.call("Page.captureScreenshot", format="png",
+                         captureBeyondViewport=True, clip=clip)
         with open(path, "wb") as f:
             f.write(base64.b64decode(data["data"]))
 
     def pdf(self):
         return base64.b64decode(
-            self.call("Page.printToPDF", printBackground=True)["data"]
-        )
+            self.call("Page.printToPDF", printBackground=True)["data"])

@@ -1,6 +1,5 @@
 """advice.py - what the counts of a kernel mean, in plain words: one piece of advice per
 line of source or buffer, the most costly first."""
-
 from .counts import SECTOR
 from .values import place_text, size
 
@@ -24,10 +23,8 @@ def number_text(value):
 def of_sectors(accesses, counts, worst):
     """Why a line needs more sectors than its bytes fill, and what to do."""
     verb = " and ".join(VERBS.get(a, a) for a in accesses)
-    needs = (
-        f"{number_text(counts.per_request())} sectors per request where "
-        f"{number_text(counts.ideal_per_request())} suffice"
-    )
+    needs = (f"{number_text(counts.per_request())} sectors per request where "
+             f"{number_text(counts.ideal_per_request())} suffice")
     fix = "let neighbouring lanes access neighbouring elements"
     if not worst or worst.shared or worst.access not in accesses:
         return f"the lanes {verb} {needs}. Fix: {fix}."
@@ -35,24 +32,20 @@ def of_sectors(accesses, counts, worst):
     if stride is not None and abs(stride) > worst.bytes:
         return (
             f"neighbouring lanes {verb} {number_text(abs(stride))} bytes apart: {needs}. "
-            f"Fix: {fix}."
-        )
+            f"Fix: {fix}.")
     if stride == worst.bytes:
         first = worst.active()[0][1] % SECTOR
         return (
-            f"the lanes {verb} consecutive elements, but the first lies {first} bytes after "
-            f"the start of a sector: {needs}. Fix: start each row at a multiple of "
-            f"{SECTOR} bytes."
-        )
+            f"the lanes {verb} consecutive elements, but the first lies {first} bytes "
+            f"after the start of a sector: {needs}. Fix: start each row at a multiple of "
+            f"{SECTOR} bytes.")
     if "atomic" in accesses:
         return (
-            f"the lanes update scattered addresses: {needs}. Fix: add up within the warp or "
-            "block first, then use one atomic for each result."
-        )
+            f"the lanes update scattered addresses: {needs}. Fix: add up within the warp "
+            "or block first, then use one atomic for each result.")
     return (
-        f"the lanes {verb} scattered addresses: {needs}. Fix: load whole rows into shared "
-        "memory, and pick the elements there."
-    )
+        f"the lanes {verb} scattered addresses: {needs}. Fix: load whole rows into "
+        "shared memory, and pick the elements there.")
 
 
 def of_conflicts(counts, worst):
@@ -62,10 +55,10 @@ def of_conflicts(counts, worst):
     stride = worst.stride() if worst and worst.shared else None
     if stride:
         return (
-            f"{ways}-way bank conflict: the lanes are {number_text(abs(stride))} bytes apart, so "
-            f"several need one bank at the same time. Fix: {fix}."
-        )
-    return f"{ways}-way bank conflict: several lanes need one bank at the same time. Fix: {fix}."
+            f"{ways}-way bank conflict: the lanes are {number_text(abs(stride))} bytes "
+            f"apart, so several need one bank at the same time. Fix: {fix}.")
+    return (f"{ways}-way bank conflict: several lanes need one bank at the same time. "
+            f"Fix: {fix}.")
 
 
 def of_line(line):
@@ -88,8 +81,7 @@ def of_buffer(buffer, kernel):
     if buffer.reads >= WORTH:
         text = (
             f"{buffer.name} is read {buffer.reads:.1f} times: {size(buffer.read)} where "
-            f"{size(buffer.read_distinct)} suffice."
-        )
+            f"{size(buffer.read_distinct)} suffice.")
         if kernel.dram_read <= 1.05 * kernel.least_read:
             text += " The L2 model keeps what is read again, so DRAM moves no more."
         else:
@@ -98,12 +90,10 @@ def of_buffer(buffer, kernel):
     if buffer.writes >= WORTH:
         text = (
             f"{buffer.name} is written {buffer.writes:.1f} times: {size(buffer.written)} "
-            f"where {size(buffer.written_distinct)} suffice. Fix: add up in a register, and "
-            "write once."
-        )
-        yield Advice(
-            buffer.written - buffer.written_distinct, text, buffer.file, buffer.line
-        )
+            f"where {size(buffer.written_distinct)} suffice. Fix: add up in a register, "
+            "and write once.")
+        yield Advice(buffer.written - buffer.written_distinct, text, buffer.file,
+                     buffer.line)
 
 
 def of_kernel(kernel):

@@ -1,5 +1,4 @@
 """counts.py - what kernels and lines of source ask of the memory system."""
-
 from .values import number, plain, rows, table, triple
 
 ACCESSES = ("read", "write", "atomic", "async")
@@ -8,7 +7,6 @@ SECTOR = 32  # bytes
 
 class Counts:
     """Requests of one kind: `units` are sectors (global) or wavefronts (shared)."""
-
     def __init__(self, entry=None, shared=False):
         entry = table(entry)
         self.shared = shared
@@ -40,23 +38,18 @@ class Counts:
 def by_access(entry, shared):
     found = {
         a: Counts(entry.get(a), shared)
-        for a in ACCESSES
-        if isinstance(entry.get(a), dict)
+        for a in ACCESSES if isinstance(entry.get(a), dict)
     }
     return {a: c for a, c in found.items() if c.requests}
 
 
 def total(entry):
-    return (
-        sum(number(v) for v in entry.values())
-        if isinstance(entry, dict)
-        else number(entry)
-    )
+    return sum(number(v)
+               for v in entry.values()) if isinstance(entry, dict) else number(entry)
 
 
 class Line:
     """What the accesses of one line of source ask for."""
-
     def __init__(self, entry):
         self.file, self.line = plain(entry.get("file")), int(number(entry.get("line")))
         self.function = plain(entry.get("function"))
@@ -68,9 +61,9 @@ class Line:
 
     def counts(self):
         """[("global", "read", Counts), ...]"""
-        return [("global", a, c) for a, c in self.glob.items()] + [
-            ("shared", a, c) for a, c in self.shared.items()
-        ]
+        return [("global", a, c)
+                for a, c in self.glob.items()] + [("shared", a, c)
+                                                  for a, c in self.shared.items()]
 
     def add(self, other):
         for mine, its in ((self.glob, other.glob), (self.shared, other.shared)):
@@ -84,17 +77,14 @@ class Line:
 
 class Worst:
     """The request with the most sectors or wavefronts compared with its ideal."""
-
     @staticmethod
     def of(entry):
         lanes = table(entry).get("lanes")
         if not isinstance(lanes, list) or not lanes or len(lanes) > 32:
             return None
         worst = Worst()
-        worst.shared, worst.access = (
-            entry.get("space") == "shared",
-            plain(entry.get("access")),
-        )
+        worst.shared, worst.access = entry.get("space") == "shared", plain(
+            entry.get("access"))
         worst.bytes = int(number(entry.get("bytes"))) or 4
         worst.lanes = [None if v is None else int(number(v)) for v in lanes]
         worst.units = int(number(entry.get("wavefronts", entry.get("sectors"))))
@@ -121,21 +111,17 @@ class Buffer:
         self.name = plain(entry.get("name")) or "a buffer"
         self.bytes, self.file = number(entry.get("bytes")), plain(entry.get("file"))
         self.line = int(number(entry.get("line")))
-        self.read, self.read_distinct = (
-            number(entry.get(k)) for k in ("read_bytes", "read_distinct")
-        )
-        self.written, self.written_distinct = (
-            number(entry.get(k)) for k in ("written_bytes", "written_distinct")
-        )
-        self.reads = self.read / self.read_distinct if self.read_distinct else 0.0
-        self.writes = (
-            self.written / self.written_distinct if self.written_distinct else 0.0
-        )
+        self.read, self.read_distinct = (number(entry.get(k))
+                                         for k in ("read_bytes", "read_distinct"))
+        self.written, self.written_distinct = (number(entry.get(k))
+                                               for k in ("written_bytes",
+                                                         "written_distinct"))
+        self.reads = self.read / max(1, self.read_distinct)
+        self.writes = self.written / max(1, self.written_distinct)
 
 
 class Kernel:
     """One kernel, summed over its launches."""
-
     def __init__(self, entry, registers):
         self.name = plain(entry.get("name")) or "?"
         self.file, self.line = plain(entry.get("file")), int(number(entry.get("line")))
@@ -149,29 +135,21 @@ class Kernel:
         self.barriers = total(entry.get("barriers"))
         self.collectives = {
             plain(k): number(v)
-            for k, v in table(entry.get("collectives")).items()
-            if number(v)
+            for k, v in table(entry.get("collectives")).items() if number(v)
         }
         self.glob = by_access(table(entry.get("global")), False)
         self.shared = by_access(table(entry.get("shared")), True)
         dram, least = table(entry.get("dram")), table(entry.get("least"))
         self.dram = number(dram.get("read")) + number(dram.get("written"))
-        self.dram_read, self.dram_written = (
-            number(dram.get("read")),
-            number(dram.get("written")),
-        )
-        self.least_read, self.least_written = (
-            number(least.get("read")),
-            number(least.get("written")),
-        )
-        self.least, self.model = (
-            self.least_read + self.least_written,
-            plain(dram.get("model")),
-        )
+        self.dram_read, self.dram_written = number(dram.get("read")), number(
+            dram.get("written"))
+        self.least_read, self.least_written = number(least.get("read")), number(
+            least.get("written"))
+        self.least, self.model = self.least_read + self.least_written, plain(
+            dram.get("model"))
         self.buffers = [Buffer(b) for b in rows(entry.get("buffers"))]
-        self.lines = sorted(
-            (Line(e) for e in rows(entry.get("lines"))), key=lambda v: (v.file, v.line)
-        )
+        self.lines = sorted((Line(e) for e in rows(entry.get("lines"))), key=lambda v:
+                            (v.file, v.line))
         self.compiled = registers(self.name)  # what ptxas says, or []
 
     def sum_of(self, space):

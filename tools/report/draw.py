@@ -1,5 +1,5 @@
-"""draw.py - the drawings of the page: bars, which lanes touched which sectors or banks, and
-the roofline. Colours come from page.css."""
+"""draw.py - the drawings of the page: bars, which lanes touched which sectors or banks,
+and the roofline. Colours come from page.css."""
 import math
 
 from .counts import SECTOR
@@ -15,12 +15,13 @@ def bar(good, bad=0.0):
     good = min(1.0, max(0.0, good))
     bad = min(1.0 - good, max(0.0, bad))
     return tag("span", tag("i", class_="good", style=f"width:{good:.1%}"),
-               tag("i", class_="bad", style=f"width:{bad:.1%}"), class_="bar", aria_hidden="true")
+               tag("i", class_="bad", style=f"width:{bad:.1%}"), class_="bar",
+               aria_hidden="true")
 
 
 def words(x, y, text, anchor="start", kind="dim", font=10.0, **more):
-    return tag("text", text, class_=kind, x=f"{x:.1f}", y=f"{y:.1f}", font_size=f"{font:.1f}",
-               text_anchor=anchor, **more)
+    return tag("text", text, class_=kind, x=f"{x:.1f}", y=f"{y:.1f}",
+               font_size=f"{font:.1f}", text_anchor=anchor, **more)
 
 
 def box(kind, x, y, width, height, *inside):
@@ -31,11 +32,12 @@ def box(kind, x, y, width, height, *inside):
 def drawing(kind, width, height, label, *inside, fixed=False):
     """Fixed drawings keep their size; others fill their place."""
     measured = {"width": f"{width:g}", "height": f"{height:g}"} if fixed else {}
-    return tag("svg", *inside, class_=kind, viewBox=f"0 0 {width:g} {height:g}", role="img",
-               aria_label=label, **measured)
+    return tag("svg", *inside, class_=kind, viewBox=f"0 0 {width:g} {height:g}",
+               role="img", aria_label=label, **measured)
 
 
 # --- lanes ------------------------------------------------------------------------------
+
 
 def ranges(numbers):
     """[0, 1, 2, 5] -> "0–2, 5"."""
@@ -55,10 +57,12 @@ def lanes_box(kind, x, y, width, height, lanes, what):
     title = tag("title", f"lane{'' if len(lanes) == 1 else 's'} {text}: {what}")
     yield box(kind, x, y, width, height, title)
     if font >= 5:
-        yield words(x + (width - 1) / 2, y + height / 2 + font / 3, text, "middle", None, font)
+        yield words(x + (width - 1) / 2, y + height / 2 + font / 3, text, "middle", None,
+                    font)
 
 
 # --- global memory: one strip per sector ------------------------------------------------
+
 
 def pieces(worst):
     """{sector: {(first byte, end): lanes}}: an access may lie in two sectors."""
@@ -77,9 +81,11 @@ def sector_strip(number, found):
     width = 208
     byte = width / SECTOR
     used = len({b for first, end in found for b in range(first, end)})
-    boxes = [part for (first, end), lanes in sorted(found.items())
-             for part in lanes_box("good", first % SECTOR * byte, 13, (end - first) * byte, 19,
-                                   lanes, f"bytes {first} to {end - 1}")]
+    boxes = [
+        part for (first, end), lanes in sorted(found.items())
+        for part in lanes_box("good", first % SECTOR * byte, 13, (end - first) *
+                              byte, 19, lanes, f"bytes {first} to {end - 1}")
+    ]
     return drawing("sector", width, 33,
                    f"sector at byte {number * SECTOR}: {used} of 32 bytes used",
                    words(0, 9, f"+{number * SECTOR}", font=9),
@@ -88,7 +94,9 @@ def sector_strip(number, found):
 
 
 def sectors(worst):
-    return [sector_strip(number, found) for number, found in sorted(pieces(worst).items())]
+    return [
+        sector_strip(number, found) for number, found in sorted(pieces(worst).items())
+    ]
 
 
 # --- shared memory: banks across, rows of 128 bytes down --------------------------------
@@ -97,10 +105,11 @@ BANK, DEPTH, LEFT = 21, 17, 62  # width and height of a cell; room for the rows'
 
 
 def phases(worst):
-    """The lanes that are served together: all, halves (8 bytes) or quarters (16 bytes)."""
+    """The lanes that are served together: all, halves (8 bytes), quarters (16 bytes)."""
     together = 32 // max(1, worst.bytes // 4)
     for first in range(0, 32, together):
-        active = [(lane, at) for lane, at in worst.active() if first <= lane < first + together]
+        active = [(lane, at) for lane, at in worst.active()
+                  if first <= lane < first + together]
         if active:
             yield first, first + together - 1, active
 
@@ -143,6 +152,7 @@ def banks(worst):
 
 # --- the roofline -----------------------------------------------------------------------
 
+
 class Plot:
     """Log scales: x from `low` to 1, y from `low` to 2 times the copy bandwidth."""
     width, height, left, top, right, bottom = 400, 252, 76, 14, 388, 210
@@ -157,7 +167,8 @@ class Plot:
         return self.bottom + (self.top - self.bottom) * self.part(v, 2.0)
 
     def part(self, v, high):
-        return math.log(min(high, max(self.low, v)) / self.low) / math.log(high / self.low)
+        return math.log(min(high, max(self.low, v)) / self.low) / math.log(
+            high / self.low)
 
     def line(self, kind, x1, y1, x2, y2):
         return tag("line", class_=kind, x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}",
@@ -173,7 +184,8 @@ class Plot:
             x, y = self.x(step), self.y(step)
             yield self.line("grid", x, self.top, x, self.bottom)
             yield self.line("grid", self.left, y, self.right, y)
-            yield words(x, self.bottom + 13, "1" if step == 1 else f"1/{round(1 / step)}", "middle")
+            yield words(x, self.bottom + 13, "1" if step == 1 else f"1/{round(1 / step)}",
+                        "middle")
             yield words(self.left - 5, y + 3, f"{size(copy * step)}/s", "end")
             step /= 4 if self.low < 1 / 64 else 2
         middle = (self.top + self.bottom) / 2
@@ -187,13 +199,15 @@ class Plot:
         angle = math.degrees(math.atan2(self.y(1.0) - y, self.right - x))
         at = self.low ** 0.55
         yield self.line("roof", x, y, self.right, self.y(1.0))
-        yield words(self.x(at), self.y(at) - 6, "DRAM", "middle", "roofname",
+        yield words(self.x(at),
+                    self.y(at) - 6, "DRAM", "middle", "roofname",
                     transform=f"rotate({angle:.1f} {self.x(at):.1f} {self.y(at):.1f})")
 
     def ceiling(self, part):
         y = self.y(part)
         yield self.line("ceiling", self.left, y, self.right, y)
-        yield words(self.left + 4, y - 4, "L1 and shared memory of this kernel", kind="ceilname")
+        yield words(self.left + 4, y - 4, "L1 and shared memory of this kernel",
+                    kind="ceilname")
 
 
 def roofline(bounds, gpu):
@@ -201,8 +215,8 @@ def roofline(bounds, gpu):
     speed, ceiling = bounds.speed / gpu.copy, bounds.ceiling / gpu.copy
     plot = Plot(min(bounds.useful, speed))
     name = f"this kernel: {bounds.useful:.0%} useful, at most {size(bounds.speed)}/s"
-    return drawing(
-        "roofline", plot.width, plot.height, f"roofline: {name}", *plot.grid(gpu.copy),
-        *plot.roof(), *(plot.ceiling(ceiling) if 0 < ceiling < 1.9 else ()),
-        plot.point("ideal", 1.0, 1.0, 5, "the ideal kernel"),
-        plot.point("dot", bounds.useful, speed, 6, name))
+    return drawing("roofline", plot.width, plot.height, f"roofline: {name}",
+                   *plot.grid(gpu.copy), *plot.roof(),
+                   *(plot.ceiling(ceiling) if 0 < ceiling < 1.9 else ()),
+                   plot.point("ideal", 1.0, 1.0, 5, "the ideal kernel"),
+                   plot.point("dot", bounds.useful, speed, 6, name))

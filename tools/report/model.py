@@ -3,7 +3,6 @@ findings grouped, counts of kernels and lines, lines of source, lower bounds of 
 
 Names, messages and source come from anyone's program. They become plain text here, and
 the page escapes them."""
-
 import json
 import os
 import stat
@@ -11,29 +10,17 @@ from pathlib import Path
 
 from .counts import Kernel, Line
 from .registers import entries_of
-from .values import (
-    Bad,
-    count,
-    number,
-    place_text,
-    plain,
-    plural,
-    rows,
-    size,
-    table,
-    triple,
-)
+from .values import (Bad, count, number, place_text, plain, plural, rows, size, table,
+                     triple)
 
 SOURCE_BYTES = 2 << 20
 SOURCE_ENDS = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl")
-
 
 # --- findings ---------------------------------------------------------------------------
 
 
 class Finding:
     """All findings of one kind at one line: the first, and how many there are."""
-
     def __init__(self, entry):
         self.kind, self.file = plain(entry.get("kind")) or "?", plain(entry.get("file"))
         self.line = int(number(entry.get("line")))
@@ -42,18 +29,16 @@ class Finding:
         self.block, self.thread = triple(entry.get("block")), triple(entry.get("thread"))
         self.message, self.fix = plain(entry.get("message")), plain(entry.get("fix"))
         detail = entry.get("detail")
-        self.detail = (
-            [plain(t) for t in detail.split("\n") if t] if isinstance(detail, str) else []
-        )
+        self.detail = [plain(t) for t in detail.split("\n")
+                       if t] if isinstance(detail, str) else []
         self.count, self.other, self.also = 0, None, []
         other = entry.get("other")
         if isinstance(other, dict) and other.get("file"):
             self.other = {
-                "file": plain(other["file"]),
-                "line": int(number(other.get("line"))),
+                "file": plain(other["file"]), "line": int(number(other.get("line"))),
                 "block": triple(other.get("block")),
                 "thread": triple(other.get("thread")),
-                "access": plain(other.get("access")),
+                "access": plain(other.get("access"))
             }
 
     def add(self, entry, found):
@@ -82,7 +67,7 @@ class Finding:
         return f"{who} {self.other['access'] or 'is'} at".strip()
 
     def more(self):
-        """ "and 511 more", "also with sample.cu:21"."""
+        """"and 511 more", "also with sample.cu:21"."""
         parts = [f"and {count(self.count - 1)} more"] if self.count > 1 else []
         if self.also:
             places = [place_text(*place) for place in self.also[:4]]
@@ -122,7 +107,6 @@ class Gpu:
 
 class Bounds:
     """Lower bounds of a kernel's time, in seconds; 0: unknown."""
-
     def __init__(self, kernel, gpu):
         self.dram = kernel.dram / gpu.copy if gpu.copy else 0.0
         self.least = kernel.least / gpu.copy if gpu.copy else 0.0
@@ -143,7 +127,6 @@ class Bounds:
 class Sources:
     """Lines of the files that a report names. Only sources inside the given folders are
     read: a report may name any file."""
-
     def __init__(self, folders):
         self.folders = [Path(f).resolve() for f in folders]
         self.known = {}
@@ -154,11 +137,8 @@ class Sources:
                 try:
                     path = path.resolve()
                     inside = any(path.is_relative_to(f) for f in self.folders)
-                    if (
-                        inside
-                        and path.suffix in SOURCE_ENDS
-                        and stat.S_ISREG(path.stat().st_mode)
-                    ):
+                    if inside and path.suffix in SOURCE_ENDS and stat.S_ISREG(
+                            path.stat().st_mode):
                         return path
                 except (OSError, ValueError, RuntimeError):
                     continue
@@ -233,9 +213,7 @@ def load(path, folders):
     except OSError as e:
         raise Bad(f"{plain(path)}: {e.strerror}") from None
     except (ValueError, RecursionError):
-        raise Bad(
-            f"{plain(path)} is not JSON: did the program end before it could write "
-            "its report?"
-        ) from None
+        raise Bad(f"{plain(path)} is not JSON: did the program end before it could write "
+                  "its report?") from None
     except Bad as e:
         raise Bad(f"{plain(path)} {e}") from None

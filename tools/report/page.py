@@ -8,20 +8,22 @@ from .source import Links, source
 
 STYLE = Path(__file__).with_name("page.css")
 # Nothing may be loaded, whatever the text of a program turns out to contain.
-POLICY = ("default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-          "form-action 'none'")
-
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'")
 
 # --- findings ---------------------------------------------------------------------------
+
 
 def excerpt(sources, file, line, around=1):
     lines = sources.lines(file)
     if not 0 < line <= len(lines) or not lines[line - 1].strip():
         return None
     shown = range(max(1, line - around), min(len(lines), line + around) + 1)
-    return region(f"source, line {line}", *(
-        tag("span", tag("b", n), lines[n - 1] or " ", class_="at" if n == line else None)
-        for n in shown), kind="pre")
+    return region(
+        f"source, line {line}",
+        *(tag("span", tag("b", n), lines[n - 1] or " ",
+              class_="at" if n == line else None) for n in shown), kind="pre")
 
 
 def other_access(f, sources, links):
@@ -35,17 +37,16 @@ def finding(number, f, report, links):
     rank = "error" if f.error else "note"
     title = tag("h3", tag("span", rank, class_=f"tag {rank}"), " ",
                 tag("span", f.kind, class_="kind"))
-    where = tag("p", links.to(f.file, f.line), f" · {f.who()}", f" · {f.what}" if f.what else "",
-                class_="where")
+    where = tag("p", links.to(f.file, f.line), f" · {f.who()}",
+                f" · {f.what}" if f.what else "", class_="where")
     fix = tag("p", tag("b", "Fix:"), " ", f.fix, class_="fix") if f.fix else None
     detail = region("details", "\n".join(f.detail), kind="pre", class_="detail")
-    return tag(
-        "article", title, tag("p", f.message, class_="message"), where,
-        excerpt(report.sources, f.file, f.line),
-        other_access(f, report.sources, links) if f.other else None,
-        detail if f.detail else None, fix,
-        tag("p", f.more(), class_="more") if f.more() else None,
-        class_=f"finding {rank}", id=f"f{number}")
+    return tag("article", title, tag("p", f.message, class_="message"), where,
+               excerpt(report.sources, f.file, f.line),
+               other_access(f, report.sources, links) if f.other else None,
+               detail if f.detail else None, fix,
+               tag("p", f.more(), class_="more") if f.more() else None,
+               class_=f"finding {rank}", id=f"f{number}")
 
 
 def findings(report, links):
@@ -59,13 +60,16 @@ def findings(report, links):
 
 WORDS = (
     ("request", "one load or store instruction of a warp"),
-    ("sector", "an aligned piece of 32 bytes: the unit in which global memory is moved. The "
+    ("sector",
+     "an aligned piece of 32 bytes: the unit in which global memory is moved. The "
      "ideal is the fewest sectors that hold the bytes of the request"),
-    ("n-way conflict", "shared memory needs n passes where one suffices, because lanes use "
+    ("n-way conflict",
+     "shared memory needs n passes where one suffices, because lanes use "
      "different rows of one bank"),
     ("least bytes", "each byte that a launch touches, once"),
     ("DRAM bytes", "by a model of the L2 cache, which starts empty"),
-    ("not counted", "local memory (spilled registers, arrays in local memory), and hits in L1"),
+    ("not counted",
+     "local memory (spilled registers, arrays in local memory), and hits in L1"),
 )
 NAMES = (("findings", "Findings"), ("kernels", "Kernels"), ("source", "Source"),
          ("words", "Words"))
@@ -83,8 +87,8 @@ def header(report, name):
 
 
 def key():
-    return tag("p", tag("i", class_="good"), " the ideal, or used ", tag("i", class_="bad"),
-               " more than that", class_="key")
+    return tag("p", tag("i", class_="good"), " the ideal, or used ",
+               tag("i", class_="bad"), " more than that", class_="key")
 
 
 def sections(report):
@@ -94,18 +98,18 @@ def sections(report):
     kernels = [kernel_article(i, k, report, links) for i, k in enumerate(report.kernels)]
     sources = [source(file, files[file], report, links) for file in sorted(files)]
     words = [tag("div", tag("dt", word), tag("dd", text)) for word, text in WORDS]
-    return (
-        findings(report, links),
-        join([overview(report), *kernels]) if kernels
-        else tag("p", "No kernel was counted.", class_="hint"),
-        join([key(), *sources]) if sources else tag("p", "No line was counted.", class_="hint"),
-        tag("dl", *words, class_="legend"))
+    return (findings(report, links), join([overview(report), *kernels]) if kernels else
+            tag("p", "No kernel was counted.", class_="hint"), join([key(), *sources])
+            if sources else tag("p", "No line was counted.", class_="hint"),
+            tag("dl", *words, class_="legend"))
 
 
 def page(report):
     name = report.program.rsplit("/", 1)[-1]
-    main = [tag("section", tag("h2", title), content, id=to)
-            for (to, title), content in zip(NAMES, sections(report))]
+    main = [
+        tag("section", tag("h2", title), content, id=to)
+        for (to, title), content in zip(NAMES, sections(report))
+    ]
     head = [
         Html('<meta charset="utf-8">\n'),
         Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'),
@@ -113,7 +117,9 @@ def page(report):
         Html('<meta name="color-scheme" content="light dark">\n'),
         Html('<link rel="icon" href="data:,">\n'),
         tag("title", f"{name}: {report.verdict()}"),
-        tag("style", Html(STYLE.read_text(encoding="utf-8")))]
+        tag("style", Html(STYLE.read_text(encoding="utf-8")))
+    ]
     skip = tag("a", "Skip to the findings", class_="skip", href="#findings")
     body = tag("body", skip, header(report, name), tag("main", *main))
-    return Html("<!doctype html>\n") + tag("html", tag("head", *head), "\n", body, "\n", lang="en")
+    return Html("<!doctype html>\n") + tag("html", tag("head", *head), "\n", body, "\n",
+                                           lang="en")

@@ -1,5 +1,5 @@
-"""source.py - the annotated source of the page: at each line its findings, and bars for what
-its accesses ask of the memory system."""
+"""source.py - the annotated source of the page: at each line its findings, and bars for
+what its accesses ask of the memory system."""
 from . import draw
 from .advice import WORTH
 from .counts import SECTOR
@@ -12,7 +12,6 @@ WHOLE = 3000  # lines of a file that is shown as a whole
 
 class Links:
     """Where a line of source is on this page."""
-
     def __init__(self, files):
         self.number = {file: i for i, file in enumerate(sorted(files))}
         self.files = files
@@ -23,10 +22,12 @@ class Links:
     def to(self, file, line):
         text = place_text(file, line)
         shown = file in self.number and line > 0
-        return tag("a", text, href=f"#{self.id(file, line)}") if shown else tag("span", text)
+        return tag("a", text, href=f"#{self.id(file, line)}") if shown else tag(
+            "span", text)
 
 
 # --- bars -------------------------------------------------------------------------------
+
 
 def cell(kind, *inside):
     return tag("span", *inside, class_=f"cell {kind}")
@@ -34,7 +35,8 @@ def cell(kind, *inside):
 
 def meter(space, access, c, most):
     """One row of bars: an access of a line."""
-    name = tag("span", access if space == "global" else f"shared {access}", class_="access")
+    name = tag("span", access if space == "global" else f"shared {access}",
+               class_="access")
     if c.shared:
         ways = c.ratio()
         bar = draw.bar(1 / draw.FULL, (ways - 1) / draw.FULL)
@@ -47,8 +49,8 @@ def meter(space, access, c, most):
         "div", name,
         cell("sectors", draw.bar(ideal / draw.FULL, (per - ideal) / draw.FULL),
              f"{per:.1f} / {ideal:.1f}", tag("span", " sectors", class_="unit")),
-        cell("bytes", draw.bar(useful / most, (c.moved() - useful) / most), size(c.moved())),
-        cell("conflicts"), class_="meter")
+        cell("bytes", draw.bar(useful / most, (c.moved() - useful) / most),
+             size(c.moved())), cell("conflicts"), class_="meter")
 
 
 def meters(line, most):
@@ -58,11 +60,13 @@ def meters(line, most):
     events = [plural(line.barriers, "barrier")] if line.barriers else []
     events += [plural(line.collectives, "warp collective")] if line.collectives else []
     if events:
-        found.append(tag("div", tag("span", ", ".join(events), class_="events"), class_="meter"))
+        found.append(
+            tag("div", tag("span", ", ".join(events), class_="events"), class_="meter"))
     return tag("div", *found, class_="meters") if found else None
 
 
 # --- lines ------------------------------------------------------------------------------
+
 
 def row(file, n, text, line, found, most, links):
     kinds = ["row"]
@@ -70,17 +74,21 @@ def row(file, n, text, line, found, most, links):
         kinds.append("error" if any(f.error for _, f in found) else "note")
     if line and any(c.ratio() >= WORTH for _, _, c in line.counts()):
         kinds.append("hot")
-    notes = [tag("a", f"{f.kind}: {f.message}", class_=f"inline {'error' if f.error else 'note'}",
-                 href=f"#f{i}") for i, f in found]
-    return tag("div", tag("span", n, class_="n"), tag("code", text or " "), meters(line, most),
-               *notes, class_=" ".join(kinds), id=links.id(file, n))
+    notes = [
+        tag("a", f"{f.kind}: {f.message}",
+            class_=f"inline {'error' if f.error else 'note'}", href=f"#f{i}")
+        for i, f in found
+    ]
+    return tag("div", tag("span", n, class_="n"), tag("code", text or " "),
+               meters(line, most), *notes, class_=" ".join(kinds), id=links.id(file, n))
 
 
 def findings_of(file, report):
     """{line: [(number, finding)]}; a race is at both of its lines."""
     found = {}
     for i, f in enumerate(report.findings):
-        places = {(f.file, f.line)} | ({(f.other["file"], f.other["line"])} if f.other else set())
+        places = {(f.file, f.line)
+                  } | ({(f.other["file"], f.other["line"])} if f.other else set())
         for at, line in places:
             if at == file and line > 0:
                 found.setdefault(line, []).append((i, f))
@@ -96,8 +104,10 @@ def fold(rows):
 
 HEAD = tag(
     "div", tag("span", "line", class_="n"), tag("span", "source"),
-    tag("div", tag("div", tag("span", "access", class_="access"), cell("", "sectors / ideal"),
-                   cell("", "bytes moved"), cell("", "bank conflicts"), class_="meter"),
+    tag(
+        "div",
+        tag("div", tag("span", "access", class_="access"), cell("", "sectors / ideal"),
+            cell("", "bytes moved"), cell("", "bank conflicts"), class_="meter"),
         class_="meters"), class_="row head", aria_hidden="true")
 
 
@@ -107,8 +117,10 @@ def source(file, lines, report, links):
     known = {n for n in {*lines, *found} if n > 0}
     near = {m for n in known for m in range(n - AROUND, n + AROUND + 1)}
     shown = {n for n in range(1, len(text) + 1) if n in near or len(text) <= WHOLE}
-    most = max([1, *(c.moved() for line in lines.values() for _, _, c in line.counts()
-                     if not c.shared)])
+    most = max([
+        1, *(c.moved() for line in lines.values()
+             for _, _, c in line.counts() if not c.shared)
+    ])
     out, folded = [HEAD], []
     for n in sorted({*(shown if here else ()), *known}):
         code = text[n - 1] if here and n <= len(text) else "(not available)"

@@ -15,10 +15,8 @@ def plain(value):
         text = text.encode("latin-1").decode("utf-8")  # check mode escapes byte by byte
     except UnicodeError:
         text = text.encode("utf-8", "backslashreplace").decode()
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode()
-        for c in text.replace("\t", "    ")
-    )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode()
+                   for c in text.replace("\t", "    "))
 
 
 def number(value):

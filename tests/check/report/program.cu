@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-__global__ void copy(float *out, const float *values) { out[threadIdx.x] = values[threadIdx.x]; }
+__global__ void copy(float *out, const float *values)
+{
+    out[threadIdx.x] = values[threadIdx.x];
+}
 
 __global__ void next(float *out, const float *values)
 {
