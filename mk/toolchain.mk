@@ -68,6 +68,7 @@ LDLIBS            = $(if $(filter 1,$(CHECK)),-lbacktrace) -lstdc++ -lpthread -l
 # The compiler calls common/cpu/check before each load and store; libtsan is not linked.
 # -fno-tree-sra: a float4 stays one access. Only g++ leaves it whole.
 CHECK_FLAGS := $(if $(filter 1,$(CHECK)),-Og -DWBCPU_CHECKED -fsanitize=thread -fno-tree-sra \
+    -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -Wno-tsan \
     --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 \
     -fno-omit-frame-pointer)
 define compile_cu  # $(call compile_cu,source,object)

@@ -7,7 +7,7 @@
  * with a GPU. The allocator's lists are outside the range, because the range may be
  * inaccessible.
  */
-#include "check/hooks.h"
+#include "check/host_hooks.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
@@ -69,7 +69,7 @@ size_t physical_memory()
     return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static bool reserve()
+bool reserve_device_memory()
 {
     if (device.base) return true;
     /* Address space, not memory. Retry with less in case its size is limited. */
@@ -86,6 +86,11 @@ static bool reserve()
         device.size = size;
         device_base = (uintptr_t)m;
         device_bytes = size;
+        if (check::enabled) {
+            guarded = true;
+            install_crash_handler();
+            use_signal_stack();
+        }
         return true;
     }
     return false;
@@ -190,11 +195,12 @@ static cudaError_t device_malloc(void **p, size_t bytes, const void *caller)
     if (checked_by_asan)
         q = static_cast<char *>(aligned_alloc(alignment, whole));
     else
-        q = reserve() ? allocate(whole) : nullptr;
+        q = reserve_device_memory() ? allocate(whole) : nullptr;
     if (!q) return fail(cudaErrorMemoryAllocation);
     device.allocated[q] = whole;
     bytes_allocated += whole;
     check::allocated(q, bytes, caller);
+    check::memory_allocated(q, bytes, cudaMemoryTypeDevice);
     *p = q;
     return cudaSuccess;
 }
@@ -212,8 +218,11 @@ static cudaError_t device_free(void *p, const void *caller)
     if (block == device.allocated.end()) {
         auto managed = host().blocks.find(static_cast<char *>(p));
         if (managed == host().blocks.end() ||
-            managed->second.second != cudaMemoryTypeManaged)
+            managed->second.second != cudaMemoryTypeManaged) {
+            check::bad_free(p);
             return fail(cudaErrorInvalidValue);
+        }
+        check::memory_freed(p);
         host().blocks.erase(managed);
         free(p);
         return cudaSuccess;
@@ -222,6 +231,7 @@ static cudaError_t device_free(void *p, const void *caller)
     device.allocated.erase(block);
     bytes_allocated -= whole;
     check::freed(p, whole, caller);
+    check::memory_freed(p);
     if (checked_by_asan) {
         free(p);
         return cudaSuccess;
@@ -237,16 +247,30 @@ static cudaError_t device_free(void *p, const void *caller)
 }
 extern "C" cudaError_t cudaFree(void *p)
 {
+    if (p) check::device_synchronized();
     return device_free(p, __builtin_return_address(0));
 }
 
-extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t)
+extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream)
 {
-    return device_malloc(p, bytes, __builtin_return_address(0));
+    cudaError_t e = device_malloc(p, bytes, __builtin_return_address(0));
+    if (check::enabled && !e && *p) {
+        void *q = *p;
+        wbcpu_record(stream, [=] { check::stream_memory(q, bytes); });
+    }
+    return e;
 }
-extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t)
+extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 {
-    return device_free(p, __builtin_return_address(0));
+    const void *caller = __builtin_return_address(0);
+    if (!check::enabled || !p) return device_free(p, caller);
+    if (cudaError_t e = not_while_capturing()) return fail(e);
+    if (!check::free_enqueued(p)) return fail(cudaErrorInvalidValue);
+    wbcpu_record(stream, [=] {
+        check::stream_memory(p, 0);
+        device_free(p, caller);
+    });
+    return cudaSuccess;
 }
 extern "C" cudaError_t
 cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
@@ -275,6 +299,7 @@ static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
     if (!*p) return fail(cudaErrorMemoryAllocation);
     std::lock_guard<std::recursive_mutex> hold(lock);
     host().blocks[static_cast<char *>(*p)] = {bytes, type};
+    check::memory_allocated(*p, bytes, type);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
@@ -292,20 +317,27 @@ extern "C" cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
 extern "C" cudaError_t cudaFreeHost(void *p)
 {
     if (!p) return cudaSuccess;
+    check::device_synchronized();
     std::lock_guard<std::recursive_mutex> hold(lock);
     auto block = host().blocks.find(static_cast<char *>(p));
-    if (block == host().blocks.end() || block->second.second != cudaMemoryTypeHost)
+    if (block == host().blocks.end() || block->second.second != cudaMemoryTypeHost) {
+        check::bad_free(p);
         return fail(cudaErrorInvalidValue);
+    }
+    check::memory_freed(p);
     host().blocks.erase(block);
     free(p);
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaHostRegister(void *, size_t, unsigned)
+extern "C" cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
+    check::memory_allocated(p, bytes, cudaMemoryTypeHost);
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaHostUnregister(void *)
+extern "C" cudaError_t cudaHostUnregister(void *p)
 {
+    check::device_synchronized();
+    check::memory_freed(p);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaHostGetDevicePointer(void **p, void *host_pointer, unsigned)
@@ -352,13 +384,18 @@ static bool contradicts(const void *dst, const void *src, cudaMemcpyKind kind)
            (from_host && wbcpu_in_device_memory(src));
 }
 
-static cudaError_t
-check_copy(const void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
+static cudaError_t check_copy(const copy &c)
 {
     if (sticky_error()) return sticky_error();
-    if ((unsigned)kind > cudaMemcpyDefault) return fail(cudaErrorInvalidMemcpyDirection);
-    if (bytes && (!dst || !src || contradicts(dst, src, kind)))
+    if ((unsigned)c.kind > cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection);
+    if (cudaError_t e = check::check_copy(c)) return fail(e);
+    if (c.width && c.height && (!c.dst || !c.src || contradicts(c.dst, c.src, c.kind)))
         return fail(cudaErrorInvalidValue);
+    if (c.width > c.dpitch || c.width > c.spitch) {
+        check::bad_pitch(c);
+        return fail(cudaErrorInvalidPitchValue);
+    }
     return cudaSuccess;
 }
 
@@ -375,53 +412,69 @@ template <class Work> static cudaError_t enqueue(cudaStream_t stream, Work work)
     return cudaSuccess;
 }
 
+/* wait: the host waits for it, in check mode; otherwise it has finished anyway. */
+static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
+{
+    if (cudaError_t e = check_copy(c)) return e;
+    const copy given = c;
+    std::shared_ptr<char> staged = wait ? nullptr : check::stage(c, stream);
+    cudaError_t e = enqueue(stream, [c, staged] {
+        check::copying(c);
+        for (size_t row = 0; row < c.height; row++)
+            memmove(
+                (char *)c.dst + row * c.dpitch, (const char *)c.src + row * c.spitch,
+                c.width);
+    });
+    if (!e) check::copy_enqueued(given, stream, wait, staged != nullptr);
+    return e;
+}
+static cudaError_t enqueue_memset(copy c, int value, cudaStream_t stream, bool wait)
+{
+    if (sticky_error()) return sticky_error();
+    if (cudaError_t e = check::check_copy(c)) return fail(e);
+    if (c.width && c.height && !c.dst) return fail(cudaErrorInvalidValue);
+    cudaError_t e = enqueue(stream, [=] {
+        check::copying(c);
+        for (size_t row = 0; row < c.height; row++)
+            memset((char *)c.dst + row * c.dpitch, value, c.width);
+    });
+    if (!e) check::copy_enqueued(c, stream, wait, false);
+    return e;
+}
+
 extern "C" cudaError_t cudaMemcpyAsync(
     void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
-    if (cudaError_t e = check_copy(dst, src, bytes, kind)) return e;
-    return enqueue(stream, [=] {
-        memmove(dst, src, bytes);
-        check::host_wrote(dst, bytes);
-    });
+    return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, stream, false);
 }
 extern "C" cudaError_t
 cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
 {
-    return cudaMemcpyAsync(dst, src, bytes, kind, nullptr);
+    return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, nullptr, true);
 }
 extern "C" cudaError_t cudaMemcpy2DAsync(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     cudaMemcpyKind kind, cudaStream_t stream)
 {
-    if (cudaError_t e = check_copy(dst, src, width * height, kind)) return e;
-    if (width > dpitch || width > spitch) return fail(cudaErrorInvalidPitchValue);
-    return enqueue(stream, [=] {
-        for (size_t row = 0; row < height; row++)
-            memmove((char *)dst + row * dpitch, (const char *)src + row * spitch, width),
-                check::host_wrote((char *)dst + row * dpitch, width);
-    });
+    return enqueue_copy({dst, dpitch, src, spitch, width, height, kind}, stream, false);
 }
 extern "C" cudaError_t cudaMemcpy2D(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     cudaMemcpyKind kind)
 {
-    return cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, nullptr);
+    return enqueue_copy({dst, dpitch, src, spitch, width, height, kind}, nullptr, true);
 }
 extern "C" cudaError_t cudaMemset2DAsync(
     void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
 {
-    if (sticky_error()) return sticky_error();
-    if (width && height && !p) return fail(cudaErrorInvalidValue);
-    return enqueue(stream, [=] {
-        for (size_t row = 0; row < height; row++)
-            memset((char *)p + row * pitch, value, width),
-                check::host_wrote((char *)p + row * pitch, width);
-    });
+    copy c = {p, pitch, nullptr, 0, width, height, cudaMemcpyDefault};
+    return enqueue_memset(c, value, stream, false);
 }
 extern "C" cudaError_t
 cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height)
 {
-    return cudaMemset2DAsync(p, pitch, value, width, height, nullptr);
+    copy c = {p, pitch, nullptr, 0, width, height, cudaMemcpyDefault};
+    return enqueue_memset(c, value, nullptr, true);
 }
 extern "C" cudaError_t
 cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
@@ -430,35 +483,48 @@ cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
 }
 extern "C" cudaError_t cudaMemset(void *p, int value, size_t bytes)
 {
-    return cudaMemsetAsync(p, value, bytes, nullptr);
+    return cudaMemset2D(p, bytes, value, bytes, 1);
 }
 
 /* --- __device__ and __constant__ variables, which are ordinary variables ------------ */
 
+static cudaError_t to_symbol(
+    const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream, bool wait)
+{
+    if (kind == cudaMemcpyDeviceToHost) return fail(cudaErrorInvalidMemcpyDirection);
+    char *dst = (char *)const_cast<void *>(symbol) + offset;
+    return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, stream, wait);
+}
+static cudaError_t from_symbol(
+    void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream, bool wait)
+{
+    if (kind == cudaMemcpyHostToDevice) return fail(cudaErrorInvalidMemcpyDirection);
+    const char *src = (const char *)symbol + offset;
+    return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, stream, wait);
+}
 extern "C" cudaError_t cudaMemcpyToSymbolAsync(
     const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
     cudaStream_t stream)
 {
-    if (kind == cudaMemcpyDeviceToHost) return fail(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync(
-        (char *)const_cast<void *>(symbol) + offset, src, bytes, kind, stream);
+    return to_symbol(symbol, src, bytes, offset, kind, stream, false);
 }
 extern "C" cudaError_t cudaMemcpyToSymbol(
     const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind)
 {
-    return cudaMemcpyToSymbolAsync(symbol, src, bytes, offset, kind, nullptr);
+    return to_symbol(symbol, src, bytes, offset, kind, nullptr, true);
 }
 extern "C" cudaError_t cudaMemcpyFromSymbolAsync(
     void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
     cudaStream_t stream)
 {
-    if (kind == cudaMemcpyHostToDevice) return fail(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync(dst, (const char *)symbol + offset, bytes, kind, stream);
+    return from_symbol(dst, symbol, bytes, offset, kind, stream, false);
 }
 extern "C" cudaError_t cudaMemcpyFromSymbol(
     void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind)
 {
-    return cudaMemcpyFromSymbolAsync(dst, symbol, bytes, offset, kind, nullptr);
+    return from_symbol(dst, symbol, bytes, offset, kind, nullptr, true);
 }
 extern "C" cudaError_t cudaGetSymbolAddress(void **p, const void *symbol)
 {

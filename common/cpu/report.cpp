@@ -1,5 +1,5 @@
 /* report.cpp - messages on stderr: notes, deadlocks, crashes in a kernel. */
-#include "check/hooks.h"
+#include "check/host_hooks.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 
@@ -144,6 +144,8 @@ static void on_crash(int signal, siginfo_t *info, void *)
             where);
         if (write(STDERR_FILENO, text, (size_t)n) < 0) { /* nothing else to try */
         }
+    } else {
+        check::host_crashed(info->si_addr);
     }
     ::signal(signal, SIG_DFL); /* the instruction runs again and ends the program */
 }

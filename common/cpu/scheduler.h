@@ -119,6 +119,7 @@ void install_crash_handler();
 void use_signal_stack(); /* signal handlers of this CPU thread get their own stack */
 
 /* memory.cpp */
+bool reserve_device_memory(); /* its addresses; false: none are left */
 extern bool guarded;          /* host code cannot access device memory */
 extern uintptr_t device_base; /* the range of addresses that cudaMalloc uses */
 extern size_t device_bytes;

@@ -68,6 +68,7 @@ struct access {
     unsigned bytes; /* 1, 2, 4, 8 or 16 */
     bool write;
     bool atomic; /* an atomic operation, or a volatile access */
+    bool polled; /* a volatile access */
     site *at;
 };
 void device_access(worker *w, const access &a);
@@ -127,9 +128,11 @@ extern bool writes_pending;
 uint32_t time_of(unsigned thread); /* of a thread of the running block */
 /* Does everything that thread `before` of the running block did until `time` happen before
  * what `thread` does now? */
-bool ordered(unsigned thread, unsigned before, uint32_t time);
-bool ordered_block(unsigned thread, uint64_t block, unsigned before, uint32_t time);
-void order_atomic(worker *w, uintptr_t address, bool write); /* acquire and release */
+/* was_read: the earlier access is a read. */
+bool ordered(unsigned thread, unsigned before, uint32_t time, bool was_read);
+bool ordered_block(
+    unsigned thread, uint64_t block, unsigned before, uint32_t time, bool was_read);
+void order_atomic(worker *w, const access &a); /* acquire and release */
 
 /* --- findings (findings.cpp) -------------------------------------------------------- */
 

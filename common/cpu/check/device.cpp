@@ -6,6 +6,7 @@
  * them pages when they are first touched. */
 #include "check.h"
 #include "hooks.h"
+#include "host.h"
 
 #include <fstream>
 #include <map>
@@ -44,10 +45,11 @@ bool reserve_shadow(size_t bytes)
 /* --- buffers ------------------------------------------------------------------------ */
 
 /* The first argument of a call on this line: cudaMalloc((void **)&x, n) gives "x". */
-static std::string first_argument(const place *at)
+std::string allocation_name(const place *at)
 {
     std::string line = source_line(at);
     size_t i = line.find("cudaMalloc");
+    if (i == std::string::npos) i = line.find("cudaHostAlloc");
     if (i == std::string::npos || (i = line.find('(', i)) == std::string::npos) return "";
     std::string name;
     int depth = 0;
@@ -67,7 +69,7 @@ static std::string first_argument(const place *at)
 void allocated(void *p, size_t bytes, const void *pc)
 {
     const place *at = place_of(pc);
-    std::string name = first_argument(at);
+    std::string name = allocation_name(at);
     uintptr_t start = (uintptr_t)p;
     buffers[start] = {start, bytes, name.empty() ? "buffer" : name, 0, at, nullptr};
     memset(state + (start - device_base), ALLOCATED, bytes);
@@ -235,7 +237,8 @@ void device_access(worker *w, const access &a)
             s[i] |= WRITTEN;
     else if (__builtin_expect(!(all & WRITTEN), 0))
         uninitialized(a);
-    if (a.atomic) order_atomic(w, a.address, a.write);
+    host_hook(w, a);
+    if (a.atomic) order_atomic(w, a);
     uintptr_t first = offset / 4, last = (offset + a.bytes - 1) / 4;
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
     for (uintptr_t i = first; i <= last; i++)

@@ -3,6 +3,7 @@
  */
 #include "check.h"
 #include "hooks.h"
+#include "host.h"
 #include "report.h"
 
 #include <deque>
@@ -204,6 +205,7 @@ void finish(int status)
     static bool done;
     if (done) return;
     done = true;
+    end_of_program(status != 0);
     fflush(stdout);
     if (!getenv("WB_CHECK_QUIET")) print_summary();
     bool written = write_report();

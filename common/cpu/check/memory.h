@@ -9,6 +9,7 @@
 
 namespace wbcpu::check
 {
+struct place;
 bool reserve_shadow(size_t bytes); /* for device memory of this size; false: no space */
 void read_variables();
 void reserve_shared();
@@ -16,6 +17,7 @@ void settle_early_reads(); /* at a barrier, and when the block ends */
 size_t thread_local_words();
 uintptr_t thread_local_start();
 std::string shared_element(uintptr_t address, unsigned bytes); /* "tile[33]" */
+std::string allocation_name(const place *at);                  /* "x", or "" */
 /* The first byte in [p, p + bytes) of device memory that nothing has written, or bytes. */
 size_t first_unwritten(const void *p, size_t bytes);
 }  // namespace wbcpu::check

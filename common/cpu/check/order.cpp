@@ -8,7 +8,8 @@
  *     collective    its lanes learn each other's clocks
  *     fence, then an atomic (or volatile) write: publishes what this thread knew at the
  *                   fence; a thread that reads the same address atomically learns it. This
- *                   is the only order between blocks.
+ *                   is the only order between blocks. Without the fence it publishes only
+ *                   that this thread has read: what it read cannot change any more.
  */
 #include "check.h"
 #include "hooks.h"
@@ -35,7 +36,8 @@ static uint32_t partial_block[max_warps]; /* the block that it belongs to */
 /* What a thread published: times of the threads of its block that happened before. */
 struct release {
     uint64_t block;
-    std::vector<uint32_t> covered;
+    std::vector<uint32_t> covered;                 /* all accesses up to this time */
+    std::vector<uint32_t> read;                    /* reads up to this time */
     std::vector<std::shared_ptr<release>> earlier; /* what its block had learned */
 };
 typedef std::shared_ptr<release> release_ptr;
@@ -44,14 +46,14 @@ struct acquired {
     unsigned thread;
     uint32_t time;
 };
-static bool fences; /* the launch has executed a fence */
+static bool signals; /* the launch has executed a fence or a volatile write */
 static auto &published =
     *new std::unordered_map<uintptr_t, std::map<uint64_t, release_ptr>>;
 static auto &learned = *new std::map<uint64_t, std::vector<acquired>>; /* by block */
 
 void order_launch()
 {
-    fences = false;
+    signals = false;
     published.clear();
     learned.clear();
 }
@@ -62,7 +64,7 @@ void order_block(worker *w)
         clock_of[t] = 1;
     memset(at_barrier_time, 0, w->threads * sizeof *at_barrier_time);
     memset(at_warp_time, 0, w->threads * sizeof *at_warp_time);
-    if (!fences) return;
+    if (!signals) return;
     memset(fence_time, 0, sizeof fence_time);
     learned.clear();
     for (auto i = published.begin();
@@ -133,7 +135,7 @@ static uint32_t known_time(unsigned thread, unsigned before)
 
 void fenced(worker *w)
 {
-    fences = true;
+    signals = true;
     fence_time[w->thread] = clock_of[w->thread]++;
     fence_syncs[w->thread] = syncs;
 }
@@ -145,14 +147,17 @@ static release_ptr new_release(worker *w)
     bool fresh = fence_time[me] && fence_syncs[me] == syncs;
     r->block = w->block;
     r->covered.resize(w->threads);
+    r->read.resize(w->threads);
     for (unsigned t = 0; t < w->threads; t++) {
         uint32_t known = known_time(me, t);
         r->covered[t] = fresh ? known : std::min(known, fence_time[t]);
+        r->read[t] = known;
     }
     r->covered[me] = fence_time[me];
+    r->read[me] = clock_of[me]++;
     for (auto &of_block : learned)
         for (acquired &l : of_block.second)
-            if (ordered(me, l.thread, l.time)) r->earlier.push_back(l.what);
+            if (ordered(me, l.thread, l.time, false)) r->earlier.push_back(l.what);
     return r;
 }
 
@@ -166,42 +171,49 @@ static void learn(worker *w, const release_ptr &r)
         learn(w, earlier);
 }
 
-void order_atomic(worker *w, uintptr_t address, bool write)
+void order_atomic(worker *w, const access &a)
 {
-    if (!fences) return;
-    auto here = published.find(address);
+    if (a.polled && a.write) signals = true;
+    if (!signals) return;
+    auto here = published.find(a.address);
     if (here != published.end())
         for (auto &of_block : here->second)
             learn(w, of_block.second);
-    if (!write) return;
+    if (!a.write) return;
     release_ptr r = new_release(w);
-    release_ptr &old = published[address][w->block];
+    release_ptr &old = published[a.address][w->block];
     if (old) { /* a later release of the same block covers at least as much */
-        for (unsigned t = 0; t < w->threads; t++)
+        for (unsigned t = 0; t < w->threads; t++) {
             r->covered[t] = std::max(r->covered[t], old->covered[t]);
+            r->read[t] = std::max(r->read[t], old->read[t]);
+        }
         r->earlier.insert(r->earlier.end(), old->earlier.begin(), old->earlier.end());
     }
     old = r;
 }
 
-static bool learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time)
+static bool
+learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time, bool was_read)
 {
     auto list = learned.find(block);
     if (list == learned.end()) return false;
-    for (const acquired &l : list->second)
-        if (time <= l.what->covered[before] &&
+    for (const acquired &l : list->second) {
+        const release &r = *l.what;
+        if (time <= (was_read ? r.read : r.covered)[before] &&
             (l.thread == thread || l.time <= known_time(thread, l.thread)))
             return true;
+    }
     return false;
 }
 
-bool ordered(unsigned thread, unsigned before, uint32_t time)
+bool ordered(unsigned thread, unsigned before, uint32_t time, bool was_read)
 {
     if (thread == before || time <= known_time(thread, before)) return true;
-    return fences && learned_of(self()->block, thread, before, time);
+    return signals && learned_of(self()->block, thread, before, time, was_read);
 }
-bool ordered_block(unsigned thread, uint64_t block, unsigned before, uint32_t time)
+bool ordered_block(
+    unsigned thread, uint64_t block, unsigned before, uint32_t time, bool was_read)
 {
-    return fences && learned_of(block, thread, before, time);
+    return signals && learned_of(block, thread, before, time, was_read);
 }
 }  // namespace wbcpu::check

@@ -115,12 +115,14 @@ race(worker *w, const access &a, const conflict &c, bool shared)
 
 /* --- cells -------------------------------------------------------------------------- */
 
-static inline bool happens_before(worker *w, uint32_t number, uint32_t time)
+static inline bool
+happens_before(worker *w, uint32_t number, uint32_t time, bool was_read)
 {
     uint32_t first = (uint32_t)(w->block * w->threads) + 1;
-    if (number - first < w->threads) return ordered(w->thread, number - first, time);
+    if (number - first < w->threads)
+        return ordered(w->thread, number - first, time, was_read);
     return ordered_block(
-        w->thread, (number - 1) / w->threads, (number - 1) % w->threads, time);
+        w->thread, (number - 1) / w->threads, (number - 1) % w->threads, time, was_read);
 }
 
 static inline void
@@ -151,7 +153,7 @@ void check_cell(
     uint32_t me = (uint32_t)(w->block * w->threads) + w->thread + 1;
     uint32_t time = time_of(w->thread);
     if (c.writer && c.writer != me && c.write_mask & mask &&
-        !(a.atomic && c.atomic & 1) && !happens_before(w, c.writer, c.write_time))
+        !(a.atomic && c.atomic & 1) && !happens_before(w, c.writer, c.write_time, false))
         race(w, a, {c.writer, c.write_site, true}, shared);
     if (!a.write) {
         add_reader(c, me, time, a, mask);
@@ -160,7 +162,7 @@ void check_cell(
     for (int i = 0; i < 2; i++)
         if (c.reader[i] && c.reader[i] != me && c.read_mask[i] & mask &&
             !(a.atomic && c.atomic & 2 << i) &&
-            !happens_before(w, c.reader[i], c.read_time[i])) {
+            !happens_before(w, c.reader[i], c.read_time[i], true)) {
             race(w, a, {c.reader[i], c.read_site[i], false}, shared);
             break;
         }

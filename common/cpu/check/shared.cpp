@@ -110,7 +110,7 @@ void shared_access(worker *w, const access &a)
         return;
     }
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
-    if (a.atomic) order_atomic(w, a.address, a.write);
+    if (a.atomic) order_atomic(w, a);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
         if (of_block[i] != current.block) of_block[i] = current.block, written[i] = 0;
         if ((!a.write || a.atomic) && (written[i] & mask) != mask)

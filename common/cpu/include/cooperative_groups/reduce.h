@@ -58,7 +58,7 @@ void butterfly(uint64_t pointer[32], unsigned lanes)
 {
     unsigned first = (unsigned)__builtin_ctz(lanes) & ~(Size - 1);
     lane_value<T, Op> *lane[Size];
-    memcpy(lane, pointer + first, sizeof lane);
+    __builtin_memcpy(lane, pointer + first, sizeof lane);
     lanes >>= first;
     for (unsigned distance = Size / 2; distance; distance /= 2) {
         T next[Size];

@@ -21,6 +21,7 @@ struct wbcpu_launch {
     cudaStream_t stream;
     const char *name, *file;
     int line;
+    bool overlaps; /* in check mode: launched by launch_pdl */
 };
 
 extern "C" {
@@ -29,11 +30,14 @@ void wbcpu_run_launch(const wbcpu_launch *launch);
  * and returns true on this stack, or false if no block is left. */
 bool wbcpu_next_thread(wbcpu_worker *worker);
 
-/* Work on a capturing stream is recorded for cudaGraphLaunch instead of run. */
-bool wbcpu_is_capturing(cudaStream_t stream);
+/* Work on a capturing stream is recorded for cudaGraphLaunch instead of run. In check mode
+ * all work is: it waits in the stream's queue. */
+bool wbcpu_defers(cudaStream_t stream);
 void wbcpu_record_work(
     cudaStream_t stream, void (*run)(void *work), void (*destroy)(void *work),
     void *work);
+/* In check mode, before a launch is recorded: false if it is invalid. */
+bool wbcpu_accept_launch(wbcpu_launch *launch);
 }
 
 /* If the stream is capturing, stores a copy of work (a callable without arguments) as the
@@ -42,11 +46,31 @@ void wbcpu_record_work(
  *     work(); */
 template <class Work> bool wbcpu_record(cudaStream_t stream, const Work &work)
 {
-    if (!stream || !wbcpu_is_capturing(stream)) return false;
+    if (!wbcpu_defers(stream)) return false;
     wbcpu_record_work(
         stream, [](void *w) { (*static_cast<Work *>(w))(); },
         [](void *w) { delete static_cast<Work *>(w); }, new Work(work));
     return true;
+}
+
+/* Programmatic dependent launch, which only check mode looks at. */
+#ifdef WBCPU_CHECKED
+extern "C" void wbcpu_checked_pdl_launch(const void *kernel);
+extern "C" void wbcpu_checked_pdl_wait();
+#endif
+WBCPU_INLINE void wbcpu_overlap_next_launch(const void *kernel)
+{
+#ifdef WBCPU_CHECKED
+    wbcpu_checked_pdl_launch(kernel);
+#else
+    (void)kernel;
+#endif
+}
+WBCPU_INLINE void wbcpu_pdl_wait()
+{
+#ifdef WBCPU_CHECKED
+    wbcpu_checked_pdl_wait();
+#endif
 }
 
 namespace wbcpu
@@ -91,6 +115,9 @@ template <class Call> struct launcher {
         using Kernel = decltype(kernel);
         wbcpu_launch l = start;
         l.run_threads = run_threads<Kernel>;
+#ifdef WBCPU_CHECKED
+        if (!wbcpu_accept_launch(&l)) return;
+#endif
         if (wbcpu_record(l.stream, [l, kernel]() mutable {
                 l.kernel = &kernel;
                 l.stream = cudaStreamPerThread; /* not a capturing one */
@@ -107,7 +134,8 @@ launcher<Call>
 launch(const char *file, int line, const char *name, const config &c, Call call)
 {
     return {
-        {nullptr, nullptr, c.grid, c.block, c.shared_bytes, c.stream, name, file, line},
+        {nullptr, nullptr, c.grid, c.block, c.shared_bytes, c.stream, name, file, line,
+         false},
         call};
 }
 }  // namespace wbcpu
