@@ -26,10 +26,12 @@ has "         shared read                         32.0-way"
 has "      25                                                32,768  __syncthreads();"
 has "sample.cu:15: neighbouring lanes read and write 4096 bytes apart: 32 sectors"
 has "a is read 2.0 times: 268 MB where 134 MB suffice."
+has "table is read 32,768 times: 134 MB where 4.1 KB suffice. It stays in L2,"
 has "32-way bank conflict: the lanes are 128 bytes apart"
 has "the first lies 4 bytes after the"
 has "    168 registers per thread, 24 bytes of spills, occupancy at most 12%"
 has "build/check/programs/sample: 3 errors, 1 note"
+check "what costs little is not mentioned" [ "$(grep -c "b is written" "$TMP/text")" = 0 ]
 check "one report per cause: races at one line are grouped" \
     [ "$(grep -c 'race-shared' "$TMP/text")" = 1 ]
 check "errors come before notes" \
@@ -75,8 +77,8 @@ END
 check "registers, spills and shared memory are read from what ptxas prints" "$PYTHON" -c "
 import sys; sys.path.insert(0, 'tools'); import ptxas
 got = ptxas.demangle(ptxas.parse(open('$TMP/ptxas.txt').read()))
-print(got); sys.exit(got != [dict(name='total<float, 4>', sm=90, registers=168, spill_stores=8,
-                                  spill_loads=12, shared=1024)])"
+print(got); sys.exit(got != [dict(name='total<float, 4>', sm=90, registers=168,
+                                  spill_stores=8, spill_loads=12, shared=1024)])"
 
 # --- make check -------------------------------------------------------------------------
 cp $here/program.cu "$TMP/program.cu"
@@ -90,8 +92,10 @@ check "  no registers without nvcc" [ "$(grep -c ptxas "$TMP/.last")" = 0 ]
 reads_past() { HTML=$TMP/p.html JSON=$TMP/p.json P past; }
 check "a program that reads past the end: exit code 1" exits 1 reads_past
 check "  and names the line" grep -q "program.cu:15: error: " "$TMP/.last"
-check "  JSON= keeps the report" json "$TMP/p.json" "r['findings'][0]['kind'] == 'out-of-bounds'"
-check "  HTML= is the page, with the source" grep -q 'values\[threadIdx.x + 1\]' "$TMP/p.html"
+check "  JSON= keeps the report" \
+    json "$TMP/p.json" "r['findings'][0]['kind'] == 'out-of-bounds'"
+check "  HTML= is the page, with the source" \
+    grep -q 'values\[threadIdx.x + 1\]' "$TMP/p.html"
 check "arguments are split as a shell does, and not expanded" \
     says "arg <two words>" P "args 'two words' \$HOME '*'"
 check "  " grep -qF 'arg <$HOME>' "$TMP/.said"
@@ -111,7 +115,8 @@ check_fails "no FILE" "which program? make check FILE=prog.cu" from ""
 check_fails "a missing file" "none.cu: there is no such file" from "$TMP/none.cu"
 check_fails "a folder" "is not a file: give one .cu" from "$TMP"
 check "a compile error: exit code 2" exits 2 wrong broken 'int main() { return x; }'
-check "  says so" grep -q "broken.cu does not compile: fix the first error above" "$TMP/.last"
+check "  says so" \
+    grep -q "broken.cu does not compile: fix the first error above" "$TMP/.last"
 check_fails "no main" "empty.cu has no main: give a whole program" wrong empty 'int x;'
 check_fails "an undefined name" "a name is used that is not defined" \
     wrong missing 'void f(); int main() { f(); }'

@@ -52,7 +52,6 @@ class Line:
     """What the accesses of one line of source ask for."""
     def __init__(self, entry):
         self.file, self.line = plain(entry.get("file")), int(number(entry.get("line")))
-        self.function = plain(entry.get("function"))
         self.glob = by_access(table(entry.get("global")), False)
         self.shared = by_access(table(entry.get("shared")), True)
         self.barriers = total(entry.get("barriers"))
@@ -61,9 +60,9 @@ class Line:
 
     def counts(self):
         """[("global", "read", Counts), ...]"""
-        return [("global", a, c)
-                for a, c in self.glob.items()] + [("shared", a, c)
-                                                  for a, c in self.shared.items()]
+        return [(space, access, of[access])
+                for space, of in (("global", self.glob), ("shared", self.shared))
+                for access in ACCESSES if access in of]
 
     def add(self, other):
         for mine, its in ((self.glob, other.glob), (self.shared, other.shared)):
@@ -75,6 +74,17 @@ class Line:
             self.worst = other.worst
 
 
+def summed(lines):
+    """One for each line of source, in the order of the source."""
+    found = {}
+    for line in lines:
+        place = line.file, line.line
+        if place not in found:
+            found[place] = Line({"file": line.file, "line": line.line})
+        found[place].add(line)
+    return [found[place] for place in sorted(found)]
+
+
 class Worst:
     """The request with the most sectors or wavefronts compared with its ideal."""
     @staticmethod
@@ -83,8 +93,8 @@ class Worst:
         if not isinstance(lanes, list) or not lanes or len(lanes) > 32:
             return None
         worst = Worst()
-        worst.shared, worst.access = entry.get("space") == "shared", plain(
-            entry.get("access"))
+        worst.shared = entry.get("space") == "shared"
+        worst.access = plain(entry.get("access"))
         worst.bytes = int(number(entry.get("bytes"))) or 4
         worst.lanes = [None if v is None else int(number(v)) for v in lanes]
         worst.units = int(number(entry.get("wavefronts", entry.get("sectors"))))
@@ -111,11 +121,10 @@ class Buffer:
         self.name = plain(entry.get("name")) or "a buffer"
         self.bytes, self.file = number(entry.get("bytes")), plain(entry.get("file"))
         self.line = int(number(entry.get("line")))
-        self.read, self.read_distinct = (number(entry.get(k))
-                                         for k in ("read_bytes", "read_distinct"))
-        self.written, self.written_distinct = (number(entry.get(k))
-                                               for k in ("written_bytes",
-                                                         "written_distinct"))
+        self.read = number(entry.get("read_bytes"))
+        self.read_distinct = number(entry.get("read_distinct"))
+        self.written = number(entry.get("written_bytes"))
+        self.written_distinct = number(entry.get("written_distinct"))
         self.reads = self.read / max(1, self.read_distinct)
         self.writes = self.written / max(1, self.written_distinct)
 
@@ -140,16 +149,14 @@ class Kernel:
         self.glob = by_access(table(entry.get("global")), False)
         self.shared = by_access(table(entry.get("shared")), True)
         dram, least = table(entry.get("dram")), table(entry.get("least"))
-        self.dram = number(dram.get("read")) + number(dram.get("written"))
-        self.dram_read, self.dram_written = number(dram.get("read")), number(
-            dram.get("written"))
-        self.least_read, self.least_written = number(least.get("read")), number(
-            least.get("written"))
-        self.least, self.model = self.least_read + self.least_written, plain(
-            dram.get("model"))
+        self.dram_read, self.least_read = number(dram.get("read")), number(least.get("read"))
+        self.dram_written = number(dram.get("written"))
+        self.least_written = number(least.get("written"))
+        self.dram = self.dram_read + self.dram_written
+        self.least = self.least_read + self.least_written
+        self.model = plain(dram.get("model"))
         self.buffers = [Buffer(b) for b in rows(entry.get("buffers"))]
-        self.lines = sorted((Line(e) for e in rows(entry.get("lines"))), key=lambda v:
-                            (v.file, v.line))
+        self.lines = summed(Line(e) for e in rows(entry.get("lines")))
         self.compiled = registers(self.name)  # what ptxas says, or []
 
     def sum_of(self, space):

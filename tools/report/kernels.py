@@ -123,8 +123,8 @@ def roofline(kernel, bounds, gpu):
 # --- advice and drawings ----------------------------------------------------------------
 
 
-def advice_list(kernel, links):
-    found = advice.of_kernel(kernel)
+def advice_list(kernel, report, links):
+    found = advice.of_kernel(kernel, report.gpu.l2)
     if found:
         items = [
             tag("li",
@@ -185,5 +185,5 @@ def kernel_article(i, kernel, report, links):
     return tag("article", tag("h3", tag("code", kernel.name), " ",
                               launched), facts(kernel),
                tag("div", bars, roofline(kernel, bounds, report.gpu), class_="columns"),
-               advice_list(kernel, links), diagrams(kernel, links), class_="kernel",
+               advice_list(kernel, report, links), diagrams(kernel, links), class_="kernel",
                id=f"k{i}")

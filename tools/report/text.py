@@ -87,7 +87,7 @@ def kernel_lines(kernel, report):
             yield f"  {line.file}"
             file = line.file
         yield from line_rows(line, report.sources)
-    for a in advice.of_kernel(kernel):
+    for a in advice.of_kernel(kernel, report.gpu.l2):
         advised = f"{a.place()}: {a.text}" if a.place() else a.text
         yield from wrap(advised, WIDTH, initial_indent=" " * 4,
                         subsequent_indent=" " * 8, break_on_hyphens=False)

@@ -114,7 +114,7 @@ SAMPLE = {  # of sample.json
     ".overview tbody tr": 4, "svg.roofline": 4, "svg.roofline .dot": 4,
     "#k0 svg.sector": 32, "#k2 svg.sector": 5, "svg.banks": 1,
     "#k1 svg.banks rect.bad": 32,
-    ".source .bar": 23, ".source .row.hot": 4, ".source .row.error": 3, ".advice li": 5,
+    ".source .bar": 23, ".source .row.hot": 4, ".source .row.error": 3, ".advice li": 6,
 }
 
 

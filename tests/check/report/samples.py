@@ -85,7 +85,7 @@ def kernel(name, grid, block, glob, shared, dram, lines, buffers, **more):
     }
 
 
-def kernels():
+def kernels(folder):
     column = [4096 * lane for lane in range(32)]
     row = [4 * lane for lane in range(32)]
     norm = kernel("norm_rows", [256, 1, 1], [128, 1, 1],
@@ -144,6 +144,13 @@ def kernels():
                     }, "worst": worst("global", "write", [0] * 32, 1, 1)
                 })
         ], [buffer("a", reads=1)], barriers=N // 256, least={"read": MB, "written": 4})
+    # The same file, named in another way: one file in the report.
+    shift["lines"][0]["file"] = str(folder.resolve() / "sample.cu")
+    # Read by every block, but it stays in L2; and too few bytes to be worth a word.
+    table = {"read_bytes": MB, "read_distinct": 4096, "reads": N // 1024}
+    shift["buffers"].append({**buffer("a"), "name": "table", **table})
+    few = {"written_bytes": N // 64, "written_distinct": 4, "writes": N // 256}
+    total["buffers"].append({**buffer("b"), **few})
     return [norm, transpose, shift, total]
 
 
@@ -197,7 +204,7 @@ def kinds():
     ]
 
 
-def hostile():
+def hostile(folder):
     """Every text of the report, and the source, is HOSTILE; numbers are absurd."""
     def spoil(value, key=""):
         if key in ("severity", "space", "access") or value is None:
@@ -210,7 +217,7 @@ def hostile():
             "hostile.cu" if key == "file" else value
 
     report = spoil({
-        "program": "", "findings": sample(), "kernels": kernels(), "gpu": GPU,
+        "program": "", "findings": sample(), "kernels": kernels(folder), "gpu": GPU,
         "ptxas": [{"name": "", "registers": 32, "sm": 90}]
     })
     last = report["kernels"][-1]
@@ -233,10 +240,10 @@ def main():
         "shared": 1024, "sm": 90
     }]
     for name, report in (
-        ("sample", {**plain, "findings": sample(), "kernels": kernels(), "ptxas": ptxas}),
+        ("sample", {**plain, "findings": sample(), "kernels": kernels(folder), "ptxas": ptxas}),
         ("kinds", {**plain, "findings": kinds(),
                    "kernels": []}), ("clean", {**plain, "findings": [],
-                                               "kernels": []}), ("hostile", hostile())):
+                                               "kernels": []}), ("hostile", hostile(folder))):
         (folder / f"{name}.json").write_text(json.dumps(report, indent=1))
     shutil.copy(HERE / "sample.cu", folder)
     text = (HERE / "sample.cu").read_text().replace("squares", HOSTILE)
