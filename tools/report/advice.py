@@ -102,7 +102,8 @@ def of_writes(buffer):
     text = (f"{buffer.name} is written {times_text(buffer.writes)} times: "
             f"{size(buffer.written)} where {size(buffer.written_distinct)} suffice. "
             "Fix: add up in a register, and write once.")
-    return Advice(buffer.written - buffer.written_distinct, text, buffer.file, buffer.line)
+    waste = buffer.written - buffer.written_distinct
+    return Advice(waste, text, buffer.file, buffer.line)
 
 
 def of_buffer(buffer, kernel, l2):

@@ -149,7 +149,8 @@ class Kernel:
         self.glob = by_access(table(entry.get("global")), False)
         self.shared = by_access(table(entry.get("shared")), True)
         dram, least = table(entry.get("dram")), table(entry.get("least"))
-        self.dram_read, self.least_read = number(dram.get("read")), number(least.get("read"))
+        self.dram_read = number(dram.get("read"))
+        self.least_read = number(least.get("read"))
         self.dram_written = number(dram.get("written"))
         self.least_written = number(least.get("written"))
         self.dram = self.dram_read + self.dram_written

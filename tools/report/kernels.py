@@ -185,5 +185,6 @@ def kernel_article(i, kernel, report, links):
     return tag("article", tag("h3", tag("code", kernel.name), " ",
                               launched), facts(kernel),
                tag("div", bars, roofline(kernel, bounds, report.gpu), class_="columns"),
-               advice_list(kernel, report, links), diagrams(kernel, links), class_="kernel",
+               advice_list(kernel, report, links), diagrams(kernel, links),
+               class_="kernel",
                id=f"k{i}")

@@ -102,8 +102,9 @@ class Gpu:
     def described(self):
         if not self.copy:
             return self.name
-        source = "measured" if self.measured else "from its data sheet"
-        return f"{self.name}: copy bandwidth {size(self.copy)}/s ({source})"
+        if self.measured:
+            return f"{self.name}: copy bandwidth {size(self.copy)}/s, measured"
+        return f"{self.name}: memory bandwidth {size(self.copy)}/s, from its data sheet"
 
 
 class Bounds:

@@ -239,11 +239,11 @@ def main():
         "name": "total<float>", "registers": 168, "spill_stores": 8, "spill_loads": 16,
         "shared": 1024, "sm": 90
     }]
-    for name, report in (
-        ("sample", {**plain, "findings": sample(), "kernels": kernels(folder), "ptxas": ptxas}),
-        ("kinds", {**plain, "findings": kinds(),
-                   "kernels": []}), ("clean", {**plain, "findings": [],
-                                               "kernels": []}), ("hostile", hostile(folder))):
+    empty = {**plain, "findings": [], "kernels": []}
+    reports = {
+        "sample": {**plain, "findings": sample(), "kernels": kernels(folder), "ptxas": ptxas},
+        "kinds": {**empty, "findings": kinds()}, "clean": empty, "hostile": hostile(folder)}
+    for name, report in reports.items():
         (folder / f"{name}.json").write_text(json.dumps(report, indent=1))
     shutil.copy(HERE / "sample.cu", folder)
     text = (HERE / "sample.cu").read_text().replace("squares", HOSTILE)
