@@ -158,7 +158,8 @@ class Kernel:
         self.model = plain(dram.get("model"))
         self.buffers = [Buffer(b) for b in rows(entry.get("buffers"))]
         self.lines = summed(Line(e) for e in rows(entry.get("lines")))
-        self.compiled = registers(self.name)  # what ptxas says, or []
+        # what ptxas says: a template has several instances, which may differ
+        self.compiled = list(dict.fromkeys(c.described(self) for c in registers(self.name)))
 
     def sum_of(self, space):
         """All requests to global or shared memory."""

@@ -104,45 +104,56 @@ def sectors(worst):
 BANK, DEPTH, LEFT = 21, 17, 62  # width and height of a cell; room for the rows' names
 
 
+class Phase:
+    """Lanes that are served together: the words that they ask of each bank."""
+    def __init__(self, lanes, first, width):
+        self.lanes, self.rows, self.asked, words_asked = first, {}, {}, 0
+        for lane, at in lanes:
+            for word in range(at // 4, (at + width - 1) // 4 + 1):
+                row = self.rows.setdefault(word // 32, {})
+                row.setdefault(word % 32, []).append(lane)
+        for row in self.rows.values():
+            words_asked += len(row)
+            for bank in row:
+                self.asked[bank] = self.asked.get(bank, 0) + 1
+        self.passes = max(self.asked.values())
+        self.fewest = -(-words_asked // 32)
+
+
+def phases_of(worst, together):
+    found = [[v for v in worst.active() if first <= v[0] < first + together]
+             for first in range(0, 32, together)]
+    return [Phase(lanes, f"lanes {first}–{first + together - 1}", worst.bytes)
+            for first, lanes in zip(range(0, 32, together), found) if lanes]
+
+
 def phases(worst):
-    """The lanes that are served together: all, halves (8 bytes), quarters (16 bytes)."""
-    together = 32 // max(1, worst.bytes // 4)
-    for first in range(0, 32, together):
-        active = [(lane, at) for lane, at in worst.active()
-                  if first <= lane < first + together]
-        if active:
-            yield first, first + together - 1, active
+    """The whole warp at the same time, or (writes of 8 and 16 bytes, ldmatrix) halves or
+    quarters of it: what takes as many passes as were counted."""
+    whole = phases_of(worst, 32)
+    parts = phases_of(worst, 32 // max(1, worst.bytes // 4))
+    return parts if sum(p.passes for p in parts) == worst.units != whole[0].passes else whole
 
 
-def words_of(active, width):
-    """{row: {bank: lanes}}, and how many rows each bank is asked for."""
-    found, asked = {}, {}
-    for lane, at in active:
-        for word in range(at // 4, (at + width - 1) // 4 + 1):
-            found.setdefault(word // 32, {}).setdefault(word % 32, []).append(lane)
-            asked.setdefault(word % 32, set()).add(word // 32)
-    return found, {bank: len(rows) for bank, rows in asked.items()}
-
-
-def bank_row(y, row, banks, asked):
+def bank_row(y, row, phase, conflicts):
     yield words(LEFT - 6, y + 12, f"+{row * ROW}", "end", font=9)
     yield box("empty", LEFT, y, BANK * 32, DEPTH)
-    for bank, lanes in sorted(banks.items()):
-        kind = "bad" if asked[bank] > 1 else "good"
+    for bank, lanes in sorted(phase.rows[row].items()):
+        asked = phase.asked[bank]
+        kind = "bad" if conflicts and asked > phase.fewest else "good"
         yield from lanes_box(kind, LEFT + BANK * bank, y, BANK, DEPTH, lanes,
-                             f"bank {bank}, {asked[bank]} passes")
+                             f"bank {bank} is asked for {asked} words")
 
 
 def banks(worst):
-    y = 16
+    y, found = 16, phases(worst)
     drawn = [words(LEFT + BANK * (b + 0.5), 10, b, "middle", font=9) for b in range(32)]
-    for first, last, active in phases(worst):
-        found, asked = words_of(active, worst.bytes)
-        if worst.bytes > 4:
-            drawn.append(words(0, y + 10, f"lanes {first}–{last}", font=9))
+    for phase in found:
+        if len(found) > 1:
+            drawn.append(words(0, y + 10, phase.lanes, font=9))
             y += 14
-        for row in sorted(found):
-            drawn += bank_row(y, row, found[row], asked)
+        for row in sorted(phase.rows):
+            drawn += bank_row(y, row, phase, worst.units > worst.ideal)
             y += DEPTH
         y += 5
     label = f"{worst.units} passes where {worst.ideal} suffice"

@@ -56,7 +56,7 @@ def facts(kernel):
               size(kernel.shared_bytes) if kernel.shared_bytes else None),
              ("barriers", count(kernel.barriers) if kernel.barriers else "none"),
              ("warp collectives", ", ".join(collectives) or None),
-             *(("compiled", c.described(kernel)) for c in kernel.compiled[:4])]
+             *(("compiled", text) for text in kernel.compiled[:4])]
     return tag(
         "dl",
         *(tag("div", tag("dt", name), " ", tag("dd", value)) for name, value in found
@@ -142,8 +142,8 @@ STRIPS = (
     "Each strip is a sector of 32 bytes with the lanes that use it; dashed bytes are "
     "moved and not used.")
 BANKS = (
-    "Columns are banks, rows are 128 bytes of shared memory; a bank serves one row per "
-    "pass.")
+    "Columns are banks, rows are 128 bytes of shared memory; a bank serves one row "
+    "per pass.")
 
 
 def diagram(worst, places):

@@ -59,7 +59,7 @@ def line_rows(line, sources):
 
 def dram_lines(kernel, bounds, gpu):
     read, written = size(kernel.dram_read), size(kernel.dram_written)
-    if kernel.model or kernel.dram:
+    if kernel.dram or kernel.least:
         yield (
             f"    DRAM: {read} read, {written} written; "
             f"{size(kernel.least)} suffice ({kernel.model or 'by a model'})")
@@ -77,8 +77,7 @@ def kernel_lines(kernel, report):
         f"{times}, {plural(kernel.blocks, 'block')} of "
         f"{plural(kernel.threads, 'thread')}")
     yield from dram_lines(kernel, bounds, report.gpu)
-    for compiled in kernel.compiled[:4]:
-        yield f"    {compiled.described(kernel)}"
+    yield from (f"    {compiled}" for compiled in kernel.compiled[:4])
     if kernel.lines:
         yield HEAD
     file = kernel.file
