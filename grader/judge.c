@@ -23,7 +23,8 @@ two_values(char *got, char *want, size_t room, double g, double w, enum mark mar
         [MARK_WRONG] = "",
         [MARK_POISON] = " (never written)",
         [MARK_RED_ZONE] = " (read out of bounds)",
-        [MARK_WORKSPACE] = " (uninitialised workspace)"};
+        [MARK_WORKSPACE] = " (uninitialised workspace)",
+        [MARK_SHARED] = " (uninitialised shared memory)"};
     for (int digits = 4; digits <= 9; digits++) {
         snprintf(got, room, "%.*g", digits, g);
         snprintf(want, room, "%.*g", digits, w);

@@ -14,7 +14,7 @@
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why
  *     findings.c                    the lines that explain a result
  *     report.c, keep.c, save.c      text, JSON, JUnit; results and receipts; outputs
- *     harness.c, adapters/labNN.c   linked with the learner's object into the executable
+ *     harness.c, harness_crash.c, adapters/labNN.c   linked with the learner's object
  */
 #define _GNU_SOURCE
 #include "build.h"

@@ -65,6 +65,10 @@ static bool one_value(struct findings *f, const struct comparison *c, bool place
         say(f,
             "pattern: the values are the initial contents of the workspace: the kernel "
             "reads it before it writes it");
+    else if (all_marked(c, MARK_SHARED))
+        say(f,
+            "pattern: the values were never written by the block: uninitialised shared "
+            "memory");
     else if (all_nan(c))
         say(f,
             "pattern: always NaN: inf - inf, inf / inf (exp of a large number?), 0 / 0, "

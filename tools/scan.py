@@ -105,6 +105,9 @@ CUDA_ALLOWED = re.compile(
     r"|DeviceGet(Limit|CacheConfig)|GetFuncBySymbol)(_ptsz|_v\d+)*\Z")
 
 
+# The CPU back end's checks: a function of the learner's must not take the place of one.
+CHECKS = re.compile(r"_*(wbcpu|ubsan)_")
+
 # What the code of nvcc that registers kernels needs, and what runs before main for it.
 NVCC_OWN = {"atexit", "cudaInitModule"}
 NVCC_START = "_ZL24__sti____cudaRegisterAllv"
@@ -175,7 +178,7 @@ def names_of(objects, grader, allowed, backend):
             if why:
                 found[name] = "it is internal to the back end" if "wbcpu" in name else why
     for name in sorted(defined):
-        if name == "main" or name in private:
+        if name == "main" or name in private or CHECKS.match(name):
             found[name] = "the grader defines this name: rename yours"
     return found
 

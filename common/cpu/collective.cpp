@@ -76,7 +76,7 @@ static uint64_t reduce(const warp *q, uint32_t lanes, int op)
         each(lanes, [&](int l) { r = v[l] == first ? r : 0; });
         return r;
     }
-    fatal("internal error: unknown warp operation %d", op);
+    stop(nullptr, "internal error: unknown warp operation %d", op);
 }
 
 void complete(warp *q, uint32_t lanes, int op, uint64_t arg)

@@ -331,12 +331,16 @@ extern "C" cudaError_t cudaFreeHost(void *p)
 }
 extern "C" cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    host().blocks[static_cast<char *>(p)] = {bytes, cudaMemoryTypeHost};
     check::memory_allocated(p, bytes, cudaMemoryTypeHost);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaHostUnregister(void *p)
 {
     check::device_synchronized();
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    host().blocks.erase(static_cast<char *>(p));
     check::memory_freed(p);
     return cudaSuccess;
 }

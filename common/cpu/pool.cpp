@@ -217,6 +217,7 @@ bool next_block(worker *w)
     threadIdx = uint3{0, 0, 0};
     w->thread = 0;
     w->sequential = true;
+    if (__builtin_expect(shared_poisoned, 0)) poison_shared(j);
     check::begin_block(w);
     if (__builtin_expect(w->shuffled, 0)) begin_shuffled_block(w);
     return true;
@@ -233,7 +234,9 @@ static void run_blocks(void *context, worker *w)
     w->block = w->last_block = 0;
     blockDim = j->launch.block;
     gridDim = j->launch.grid;
+    if (shared_poisoned) begin_shared(j);
     if (next_block(w)) wbcpu_switch(&w->host_stack, idle_fiber(w), 0);
+    if (shared_poisoned) check_shared(j);
     wbcpu_self = nullptr;
 }
 
@@ -311,7 +314,8 @@ static cudaError_t check_launch(const wbcpu_launch *l)
 static bool accepts(const wbcpu_launch *l)
 {
     if (wbcpu_self)
-        fatal(
+        stop(
+            nullptr,
             "%s:%d: kernel %s is launched from a kernel: "
             "not supported by the CPU back end",
             l->file, l->line, l->name);
@@ -350,6 +354,17 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     check::end_launch();
     check::end_kernel();
     close_device_memory();
+    if (unsigned most = j.most_threads) {
+        note(
+            "%s:%d: launch of %s failed: blocks of %u threads; __launch_bounds__ allows %u",
+            l->file, l->line, l->name, j.threads, most);
+        fail(cudaErrorInvalidValue);
+    }
+}
+
+extern "C" void wbcpu_refuse_launch(unsigned most)
+{
+    self()->job->most_threads = most;
 }
 
 extern "C" void wbcpu_set_shuffle(uint64_t seed)

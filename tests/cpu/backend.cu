@@ -144,6 +144,30 @@ static void guard(void)
     sigaction(SIGSEGV, &old, NULL);
 }
 
+/* --- launch bounds ------------------------------------------------------------------- */
+
+template <int N> __global__ void __launch_bounds__(N) bounded(int *ran)
+{
+    atomicAdd(ran, 1);
+}
+__global__ __launch_bounds__(2 * 32, 1) void bounded_too(int *ran)
+{
+    atomicAdd(ran, 1);
+}
+
+static void launch_bounds(void)
+{
+    int *ran = next_free;
+    *ran = 0;
+    bounded<64><<<2, 65>>>(ran);
+    tap(cudaGetLastError() == cudaErrorInvalidValue && *ran == 0,
+        "a launch of more threads than __launch_bounds__ fails");
+    bounded_too<<<2, dim3(64, 2)>>>(ran);
+    tap(cudaGetLastError() == cudaErrorInvalidValue && *ran == 0, "also before void");
+    bounded<64><<<2, 64>>>(ran);
+    tap(cudaGetLastError() == cudaSuccess && *ran == 128, "a launch of as many runs");
+}
+
 /* --- the emulated architecture ------------------------------------------------------ */
 
 // "backend properties" prints the emulated GPU in one line, for the suite.
@@ -181,6 +205,7 @@ int main(int argc, char **argv)
 #ifndef __SANITIZE_ADDRESS__  // AddressSanitizer has its own allocator
     guard();
 #endif
+    launch_bounds();
     unsigned long long before = wbcpu_launch_count();
     char *text;
     cudaMallocManaged(&text, 200);

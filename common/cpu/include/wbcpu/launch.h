@@ -12,6 +12,8 @@
 
 #include "execution.h"
 
+#define WBCPU_NAME(...) #__VA_ARGS__ /* of a kernel that a macro launches */
+
 /* A launch with its types erased: what the scheduler needs. */
 struct wbcpu_launch {
     void (*run_threads)(const void *kernel, wbcpu_worker *worker);
@@ -30,6 +32,12 @@ void wbcpu_run_launch(const wbcpu_launch *launch);
  * and returns true on this stack, or false if no block is left. */
 bool wbcpu_next_thread(wbcpu_worker *worker);
 
+/* The launch fails: its blocks have more threads than the kernel's __launch_bounds__. */
+void wbcpu_refuse_launch(unsigned most_threads);
+/* Ends the program if an argument of the launch points to host memory. */
+void wbcpu_check_arguments(
+    const wbcpu_launch *launch, const void *const *pointers, int count);
+
 /* Work on a capturing stream is recorded for cudaGraphLaunch instead of run. In check mode
  * all work is: it waits in the stream's queue. */
 bool wbcpu_defers(cudaStream_t stream);
@@ -38,6 +46,14 @@ void wbcpu_record_work(
     void *work);
 /* In check mode, before a launch is recorded: false if it is invalid. */
 bool wbcpu_accept_launch(wbcpu_launch *launch);
+}
+
+/* A kernel with __launch_bounds__(n) begins with  if (wbcpu_too_many(n)) return; */
+template <class... Rest> WBCPU_INLINE bool wbcpu_too_many(unsigned most, Rest...)
+{
+    if (__builtin_expect(wbcpu_self->threads <= most, 1)) return false;
+    wbcpu_refuse_launch(most);
+    return true;
 }
 
 /* If the stream is capturing, stores a copy of work (a callable without arguments) as the
@@ -105,12 +121,24 @@ __attribute__((noinline)) void run_threads(const void *kernel, wbcpu_worker *wor
     }
 }
 
+/* A kernel's argument if it is a pointer to data, otherwise NULL. */
+template <class T> const void *data_pointer(const T &argument)
+{
+    using Target = std::remove_pointer_t<T>;
+    if constexpr (std::is_pointer_v<T> && !std::is_function_v<Target>)
+        return const_cast<const void *>(static_cast<const volatile void *>(argument));
+    else
+        return nullptr;
+}
+
 template <class Call> struct launcher {
     wbcpu_launch start;
     Call call;
 
     template <class... Args> void operator()(Args... args) const
     {
+        const void *const pointers[] = {data_pointer(args)..., nullptr};
+        wbcpu_check_arguments(&start, pointers, (int)sizeof...(args));
         auto kernel = [call = call, args...]() mutable { call(args...); };
         using Kernel = decltype(kernel);
         wbcpu_launch l = start;
