@@ -26,7 +26,7 @@ has "         shared read                         32.0-way"
 has "      25                                                32,768  __syncthreads();"
 has "sample.cu:15: neighbouring lanes read and write 4096 bytes apart: 32 sectors"
 has "a is read 2.0 times: 268 MB where 134 MB suffice."
-has "table is read 32,768 times: 134 MB where 4.1 KB suffice."
+has "table is read 32,768 times: 134 MB where 4.10 KB suffice."
 has "32-way bank conflict: the lanes are 128 bytes apart"
 has "the first lies 4 bytes after the"
 has "    168 registers per thread, 24 bytes of spills, occupancy at most 12%"
@@ -65,6 +65,21 @@ for name in sample kinds clean hostile; do
     report $name --html "$TMP/$name.html" --quiet >"$TMP/.out"
 done
 "$PYTHON" $here/page.py "$TMP" build/check/pages || tap_failed=1
+
+# --- drawings ---------------------------------------------------------------------------
+check "bank conflicts are drawn as they are counted" "$PYTHON" -c "
+import sys; sys.path.insert(0, 'tools')
+from report import counts, draw
+def seen(lanes, size, units, ideal):
+    worst = counts.Worst.of(dict(space='shared', bytes=size, lanes=lanes,
+                                 wavefronts=units, ideal=ideal))
+    return len(draw.phases(worst)), draw.banks(worst).count('class=\"bad\"')
+got = [seen([16 * i for i in range(32)], 16, 4, 4),    # a row after the other
+       seen([128 * i for i in range(32)], 16, 32, 4),  # all lanes in four banks
+       seen([4 * i if i < 16 else 64 + 4 * i for i in range(32)], 4, 2, 1),
+       seen([8 * i for i in range(32)], 8, 2, 2),
+       seen([8 * (i % 16) for i in range(32)], 8, 2, 1)]  # written by both halves
+print(got); sys.exit(got != [(1, 0), (1, 128), (1, 32), (1, 0), (2, 0)])"
 
 # --- registers --------------------------------------------------------------------------
 cat >"$TMP/ptxas.txt" <<'END'

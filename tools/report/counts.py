@@ -159,7 +159,8 @@ class Kernel:
         self.buffers = [Buffer(b) for b in rows(entry.get("buffers"))]
         self.lines = summed(Line(e) for e in rows(entry.get("lines")))
         # what ptxas says: a template has several instances, which may differ
-        self.compiled = list(dict.fromkeys(c.described(self) for c in registers(self.name)))
+        compiled = (c.described(self) for c in registers(self.name))
+        self.compiled = list(dict.fromkeys(compiled))
 
     def sum_of(self, space):
         """All requests to global or shared memory."""

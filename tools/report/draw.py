@@ -132,7 +132,8 @@ def phases(worst):
     quarters of it: what takes as many passes as were counted."""
     whole = phases_of(worst, 32)
     parts = phases_of(worst, 32 // max(1, worst.bytes // 4))
-    return parts if sum(p.passes for p in parts) == worst.units != whole[0].passes else whole
+    counted = sum(phase.passes for phase in parts) == worst.units
+    return parts if counted and whole[0].passes != worst.units else whole
 
 
 def bank_row(y, row, phase, conflicts):

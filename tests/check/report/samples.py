@@ -241,8 +241,11 @@ def main():
     }]
     empty = {**plain, "findings": [], "kernels": []}
     reports = {
-        "sample": {**plain, "findings": sample(), "kernels": kernels(folder), "ptxas": ptxas},
-        "kinds": {**empty, "findings": kinds()}, "clean": empty, "hostile": hostile(folder)}
+        "sample": {**plain, "findings": sample(), "kernels": kernels(folder),
+                   "ptxas": ptxas},
+        "kinds": {**empty, "findings": kinds()},
+        "clean": empty,
+        "hostile": hostile(folder)}
     for name, report in reports.items():
         (folder / f"{name}.json").write_text(json.dumps(report, indent=1))
     shutil.copy(HERE / "sample.cu", folder)
