@@ -106,6 +106,7 @@ check "  no findings" grep -q "program: no findings" "$TMP/.last"
 check "  no registers without nvcc" [ "$(grep -c ptxas "$TMP/.last")" = 0 ]
 reads_past() { HTML=$TMP/p.html JSON=$TMP/p.json P past; }
 check "a program that reads past the end: exit code 1" exits 1 reads_past
+check "  and prints each finding once" [ "$(grep -c past "$TMP/.last")" = 1 ]
 check "  and names the line" grep -q "program.cu:15: error: " "$TMP/.last"
 check "  JSON= keeps the report" \
     json "$TMP/p.json" "r['findings'][0]['kind'] == 'out-of-bounds'"

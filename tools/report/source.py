@@ -96,7 +96,7 @@ def findings_of(file, report):
 
 
 def fold(rows):
-    """Lines of no interest, of which many are folded."""
+    """Lines without counts and findings; many of them are folded."""
     if len(rows) <= FOLDED:
         return join(rows)
     return tag("details", tag("summary", f"{len(rows)} more lines"), *rows)

@@ -1,4 +1,4 @@
-"""page.py - opens the pages of a check report in a browser, and looks at what is there:
+"""page.py - opens the pages of a check report in a browser, and checks what they show:
 `page.py FOLDER SHOTS`. FOLDER has the pages of samples.py; SHOTS gets a picture of each.
 Prints one TAP line for each check."""
 import sys
