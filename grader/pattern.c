@@ -68,7 +68,7 @@ static bool one_value(struct findings *f, const struct comparison *c, bool place
     else if (all_marked(c, MARK_SHARED))
         say(f,
             "pattern: the values were never written by the block: uninitialised shared "
-            "memory");
+            "memory, or is a __syncthreads() missing before the read?");
     else if (all_nan(c))
         say(f,
             "pattern: always NaN: inf - inf, inf / inf (exp of a large number?), 0 / 0, "

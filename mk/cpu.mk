@@ -30,6 +30,11 @@ $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_gemm: $(B)/%: \
 	$(LINK)
 $(B)/objects/tests/cpu/backend.o: private INCLUDES += -Icommon/cpu/include
 
+# Programs of check mode; `make CHECK=1` builds them in build/check.
+CHECK_TESTS := $(addprefix $(B)/tests/check/,counts async)
+$(CHECK_TESTS): $(B)/%: $(B)/objects/%.o $(BACKEND_LIBS)
+	$(LINK)
+
 bench-cpu: $(B)/bench/cpu_kernels  ##+ measure: kernels on the CPU back end (PROTOTYPE=folder: on that one too)
 	@$(if $(PROTOTYPE),$(PROTOTYPE)/cucc -O2 bench/cpu_kernels.cu -o $(B)/bench/cpu_kernels_other)
 	@$(PYTHON) bench/cpu_kernels.py $(B)/bench/cpu_kernels \

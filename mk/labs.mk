@@ -34,7 +34,7 @@ $(LAB_NAMES): grader
 # How tools/lab.py compiles and links.
 define LAB_SETTINGS
 backend: $(BACKEND)
-translate: $(TRANSLATE)
+translate: $(TRANSLATE) $(TRANSLATE_FLAGS)
 compile: $(LAB_COMPILE)
 includes: $(INCLUDES)
 cc: $(CC)

@@ -1,6 +1,7 @@
 /* alignment.cpp - what the compiler's -fsanitize=alignment calls. A GPU stops a kernel that
  * accesses a float4 at an address that is not a multiple of 16; a CPU carries on. libubsan
  * is not linked, except by a build under its sanitizers. */
+#include "check/hooks.h"
 #include "scheduler.h"
 
 #include "include/wbcpu.h"
@@ -41,6 +42,9 @@ __ubsan_handle_type_mismatch_v1_abort(const type_mismatch *m, const void *addres
     char where[300], name[100];
     if ((uintptr_t)address < 65536)
         (void)*(const volatile char *)address; /* NULL: the usual crash */
+    check::misaligned_object(
+        plain_name(m->type->name, name, sizeof name), 1u << m->log_alignment, address,
+        __builtin_return_address(0));
     int in_kernel = wbcpu_where(where, sizeof where);
     stop(
         address,

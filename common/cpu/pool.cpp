@@ -355,10 +355,9 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     check::end_kernel();
     close_device_memory();
     if (unsigned most = j.most_threads) {
-        note(
-            "%s:%d: launch of %s failed: blocks of %u threads; __launch_bounds__ allows %u",
-            l->file, l->line, l->name, j.threads, most);
-        fail(cudaErrorInvalidValue);
+        fail(refuse_launch(
+            l, "blocks of " + std::to_string(j.threads) + " threads",
+            ("__launch_bounds__ allows " + std::to_string(most)).c_str()));
     }
 }
 

@@ -88,7 +88,7 @@ static const char *op_name(int op)
     case WBCPU_OP_CALL:
         return "a warp reduction or wmma operation";
     default:
-        return "__reduce_sync";
+        return op >= WBCPU_OP_LOOP ? op_name(WBCPU_OP_CALL) : "__reduce_sync";
     }
 }
 

@@ -20,7 +20,9 @@ build_one() { # FILE.cu
     "$TRANSLATE" "$1" "$folder/made/" $INCLUDES -d "$folder/made/$name.o"
     $CXX -std=gnu++17 -g -fno-strict-aliasing -Wno-unknown-pragmas -Wno-attributes \
         $FLAGS $INCLUDES -iquote "$(dirname "$1")" -include cuda_runtime.h -x c++ \
-        -c "$folder/made/$name.cu.cpp" -o "$folder/made/$name.o"
+        -S "$folder/made/$name.cu.cpp" -o "$folder/made/$name.s"
+    "${PYTHON:-python3}" tools/red_zones.py "$folder/made/$name.s"
+    $CXX -c "$folder/made/$name.s" -o "$folder/made/$name.o"
     $CXX "$folder/made/$name.o" $LIBS -lpthread -ldl -lm -o "$folder/$name"
 }
 export -f build_one

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "hooks.h"
 #include "host.h"
+#include "watchdog.h"
 
 #include <string.h>
 
@@ -70,16 +71,18 @@ static inline void on_access(
         return;
     }
     if (__builtin_expect(writes_pending, 0)) settle_equal_writes();
+    if (__builtin_expect(block_expired, 0)) report_endless(w, pc);
     if (address - (uintptr_t)w->stacks < stacks_bytes(w)) return; /* the thread's own */
     bool device = address - device_base < device_bytes;
-    if (!device && in_thread_local(address) && !shared_variable(address)) return;
+    bool local = !device && in_thread_local(address);
+    if (local && is_internal(address)) return;
     site *at = site_of(pc, bytes, write);
     if (__builtin_expect((address & (alignment - 1)) != 0, 0))
         misaligned(w, address, bytes, write, at);
     access a = {address, bytes, write, atomic != PLAIN, atomic == VOLATILE, at};
     if (device)
         device_access(w, a);
-    else if (in_thread_local(address))
+    else if (local)
         shared_access(w, a);
     else
         other_access(w, a);
@@ -97,6 +100,11 @@ void note_range(const void *p, size_t bytes, bool write, const void *pc)
         q += n;
         bytes -= n;
     }
+}
+
+void note_access(const void *p, unsigned bytes, bool write, const void *pc)
+{
+    on_access(p, bytes, write, PLAIN, pc, bytes);
 }
 }  // namespace wbcpu::check
 

@@ -117,7 +117,7 @@ static bool container_of(uintptr_t address, container *found)
     return v != nullptr;
 }
 
-static bool freed_or_unknown(uintptr_t address, bool destination)
+static bool freed_or_unknown(uintptr_t address, const char *does)
 {
     if (address - device_base >= device_bytes) return false; /* pageable: size unknown */
     call now = running_call();
@@ -125,15 +125,14 @@ static bool freed_or_unknown(uintptr_t address, bool destination)
     const place *freed = freed_at(address);
     finding *f = find(freed ? "use-after-free" : "out-of-bounds", now.at);
     if (!f) return true;
-    const char *to = destination ? "writes to" : "reads from";
     f->what = b ? b->name : "";
     if (freed)
         f->message = format(
-            "%s %s %s, which was freed at %s", now.name.c_str(), to, describe(b).c_str(),
-            text_of(freed).c_str());
+            "%s %s %s, which was freed at %s", now.name.c_str(), does,
+            describe(b).c_str(), text_of(freed).c_str());
     else
         f->message = format(
-            "%s %s device memory outside of every buffer%s", now.name.c_str(), to,
+            "%s %s device memory outside of every buffer%s", now.name.c_str(), does,
             b ? format("; the nearest is %s", describe(b).c_str()).c_str() : "");
     f->fix = freed
                  ? "free it after the last call that uses it"
@@ -142,25 +141,29 @@ static bool freed_or_unknown(uintptr_t address, bool destination)
     return true;
 }
 
-static bool too_large(const void *p, size_t bytes, bool destination)
+/* does: "writes", "reads" */
+static bool too_large(const char *kind, const void *p, size_t bytes, const char *does)
 {
     uintptr_t address = (uintptr_t)p;
     container in;
     if (!bytes) return false;
-    if (!container_of(address, &in)) return freed_or_unknown(address, destination);
+    if (!container_of(address, &in)) return freed_or_unknown(address, does);
     size_t offset = address - in.start;
     if (bytes <= in.bytes - offset) return false;
     call now = running_call();
-    finding *f = find("copy-size", now.at);
+    finding *f = find(kind, now.at);
     if (!f) return true;
     f->what = in.name;
     std::string from = offset ? format(" from byte %zu on", offset) : "";
     f->message = format(
-        "%s %s %zu bytes %s %s, which has only %zu%s", now.name.c_str(),
-        destination ? "writes" : "reads", bytes, destination ? "to" : "of",
+        "%s %s %zu bytes of %s, which has only %zu%s", now.name.c_str(), does, bytes,
         in.name.c_str(), in.bytes - offset, from.c_str());
     f->fix =
         "pass the size in bytes: the number of elements times sizeof, for this buffer";
+    if (strcmp(kind, "copy-size"))
+        f->fix =
+            "the sizes and leading dimensions count elements: check them against the "
+            "allocation";
     publish(f);
     return true;
 }
@@ -173,9 +176,10 @@ cudaError_t check_copy(const copy &c)
     if (c.src && c.kind != cudaMemcpyDefault && wrong_direction(c))
         return cudaErrorInvalidValue;
     if (!c.src && set_of_host_memory(c)) return cudaErrorInvalidValue;
-    bool wrong = too_large(c.dst, extent(c.dpitch, c.width, c.height), true);
-    if (c.src && !wrong)
-        wrong = too_large(c.src, extent(c.spitch, c.width, c.height), false);
+    size_t to = extent(c.dpitch, c.width, c.height),
+           from = extent(c.spitch, c.width, c.height);
+    bool wrong = too_large("copy-size", c.dst, to, "writes") ||
+                 (c.src && too_large("copy-size", c.src, from, "reads"));
     return wrong ? cudaErrorInvalidValue : cudaSuccess;
 }
 
@@ -216,7 +220,8 @@ static size_t unwritten_element(const char *p, size_t bytes)
     return bytes;
 }
 
-static bool told_uninitialized(const char *p, size_t bytes)
+/* does: "copies", to the host; "reads" */
+static bool told_uninitialized(const char *p, size_t bytes, const char *does)
 {
     const buffer *b = nearest_buffer((uintptr_t)p);
     uintptr_t offset = b ? (uintptr_t)p - b->start : 0;
@@ -229,11 +234,12 @@ static bool told_uninitialized(const char *p, size_t bytes)
     if (!f) return true;
     f->what = b->name;
     f->message = format(
-        "%s copies %s of %s to the host, which nothing has written", now.name.c_str(),
+        "%s %s %s of %s, which nothing has written", now.name.c_str(), does,
         element_of(b, (uintptr_t)p + i, b->element ? b->element : 4).c_str(),
         describe(b).c_str());
-    f->fix = "does the kernel write every element: is the grid large enough, and did it "
-             "run? Otherwise copy fewer bytes";
+    f->fix =
+        "does the kernel before it write every element: is the grid large enough, and "
+        "did it run? Otherwise use fewer bytes";
     publish(f);
     return true;
 }
@@ -266,8 +272,25 @@ void copying(const copy &c)
         else if (to == DEVICE)
             host_wrote(dst, c.width);
         else if (from == DEVICE && to_host(c) && !told)
-            told = told_uninitialized(src, c.width);
+            told = told_uninitialized(src, c.width, "copies");
     }
+}
+
+bool use_matrix(const void *p, size_t pitch, size_t width, size_t height, matrix_use use)
+{
+    bool writes = use != MATRIX_READ, reads = use != MATRIX_WRITTEN;
+    const char *does = writes ? "writes" : "reads";
+    end_overlap();
+    if (too_large("out-of-bounds", p, extent(pitch, width, height), does)) return false;
+    bool told = kind_of(p) != DEVICE;
+    for (size_t i = 0; i < height; i++) {
+        const char *column = (const char *)p + i * pitch;
+        if (kind_of(p) != PAGEABLE)
+            record((uintptr_t)column, width, writes ? WRITES : READS);
+        if (reads && !told) told = told_uninitialized(column, width, "reads");
+        if (writes) host_wrote(column, width);
+    }
+    return true;
 }
 
 std::shared_ptr<char> stage(copy &c, cudaStream_t stream)

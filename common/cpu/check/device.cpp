@@ -222,6 +222,20 @@ static __attribute__((noinline)) void uninitialized(const access &a)
     publish(f);
 }
 
+/* Padding of a struct may be copied without having been written. Eight unwritten bytes of
+ * a vector are no padding. */
+static bool misses_a_value(const uint8_t *s, unsigned bytes)
+{
+    unsigned part = bytes == 16 ? 8 : bytes;
+    for (unsigned first = 0; first < bytes; first += part) {
+        uint8_t any = 0;
+        for (unsigned i = 0; i < part; i++)
+            any |= s[first + i];
+        if (!(any & WRITTEN)) return true;
+    }
+    return false;
+}
+
 void device_access(worker *w, const access &a)
 {
     uintptr_t offset = a.address - device_base;
@@ -235,7 +249,7 @@ void device_access(worker *w, const access &a)
     if (a.write && !(all & WRITTEN) && !a.atomic)
         for (unsigned i = 0; i < a.bytes; i++)
             s[i] |= WRITTEN;
-    else if (__builtin_expect(!(all & WRITTEN), 0))
+    else if (__builtin_expect(!(all & WRITTEN), 0) && misses_a_value(s, a.bytes))
         uninitialized(a);
     host_hook(w, a);
     if (a.atomic) order_atomic(w, a);

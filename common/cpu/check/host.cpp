@@ -85,7 +85,7 @@ static void device_pointer(const place *at, uintptr_t address, const char *does)
 void host_access(uintptr_t address, size_t bytes, bool write, const void *pc)
 {
     if (address - device_base < device_bytes) {
-        device_pointer(place_of(pc), address, write ? "writes" : "reads");
+        if (guarded) device_pointer(place_of(pc), address, write ? "writes" : "reads");
         return;
     }
     if (__builtin_expect(!unfinished, 1) || !mapped_for_device(address, bytes)) return;

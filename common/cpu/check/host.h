@@ -94,7 +94,7 @@ struct operation {
     const place *at;
     footprint touched;
 };
-extern operation *running; /* NULL: the program's own code runs */
+extern thread_local operation *running; /* NULL: the program's own code runs */
 bool comes_before(const operation &o, const progress &p);
 const progress &host_progress();
 void wait_for_last(); /* the host waits for the operation that was enqueued last */
@@ -119,7 +119,7 @@ const place *freed_at(uintptr_t address); /* NULL: it is not in freed memory */
 std::string element_at(uintptr_t address, unsigned bytes);
 std::string name_at(uintptr_t address);
 
-void end_of_program(bool failed); /* runs what is queued; leaks, errors not looked at */
+void end_of_program(bool failed); /* errors not looked at; leaks, unless it failed */
 void leaks();
 void unchecked_errors();
 }  // namespace wbcpu::check

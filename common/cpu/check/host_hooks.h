@@ -53,6 +53,10 @@ WBCPU_HOOK(void, stream_waits(cudaStream_t, cudaEvent_t), WBCPU_NOTHING)
 
 /* copies.cpp: before it is enqueued; the error that the call returns */
 WBCPU_HOOK(cudaError_t, check_copy(const copy &), cudaSuccess)
+/* cuBLAS uses `height` columns of `width` bytes; false: they are not in one buffer. */
+enum matrix_use { MATRIX_READ, MATRIX_WRITTEN, MATRIX_UPDATED };
+WBCPU_HOOK(
+    bool, use_matrix(const void *, size_t, size_t, size_t, matrix_use), true) /* pitch */
 WBCPU_HOOK(void, bad_pitch(const copy &), WBCPU_NOTHING)
 /* Pageable memory: the copy reads a copy of the source made now. */
 WBCPU_HOOK(std::shared_ptr<char>, stage(copy &, cudaStream_t), nullptr)

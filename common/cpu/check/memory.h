@@ -11,6 +11,7 @@ namespace wbcpu::check
 {
 struct place;
 bool reserve_shadow(size_t bytes); /* for device memory of this size; false: no space */
+bool reserve_sectors(size_t bytes); /* the same for the counts */
 void read_variables();
 void reserve_shared();
 void settle_early_reads(); /* at a barrier, and when the block ends */

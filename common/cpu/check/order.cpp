@@ -33,23 +33,38 @@ static uint32_t syncs, fence_syncs[max_threads]; /* of the block; at the last fe
 static uint32_t partial[max_warps][32][32];
 static uint32_t partial_block[max_warps]; /* the block that it belongs to */
 
-/* What a thread published: times of the threads of its block that happened before. */
-struct release {
-    uint64_t block;
-    std::vector<uint32_t> covered;                 /* all accesses up to this time */
-    std::vector<uint32_t> read;                    /* reads up to this time */
-    std::vector<std::shared_ptr<release>> earlier; /* what its block had learned */
+/* What is known of the threads of a block: what they did up to these times happened
+ * before. */
+struct times {
+    std::vector<uint32_t> covered; /* all accesses */
+    std::vector<uint32_t> read;    /* reads */
 };
-typedef std::shared_ptr<release> release_ptr;
-struct acquired {
-    release_ptr what;
+typedef std::shared_ptr<const times> times_ptr;
+struct lesson {
+    times_ptr what;
+    uint32_t time; /* of the thread that learned it */
+};
+/* What a thread knew when it last wrote an address: if that is unchanged, there is nothing
+ * to publish again. */
+struct edition {
     unsigned thread;
-    uint32_t time;
+    uint32_t fence, syncs, lessons;
+    bool operator==(const edition &e) const
+    {
+        return thread == e.thread && fence == e.fence && syncs == e.syncs &&
+               lessons == e.lessons;
+    }
 };
-static bool signals; /* the launch has executed a fence or a volatile write */
-static auto &published =
-    *new std::unordered_map<uintptr_t, std::map<uint64_t, release_ptr>>;
-static auto &learned = *new std::map<uint64_t, std::vector<acquired>>; /* by block */
+struct signal_word {
+    std::map<uint64_t, times_ptr> of_block; /* what an atomic read of it teaches */
+    uint64_t block;                         /* that wrote last */
+    edition last;
+};
+static bool signals;     /* the launch has executed a fence or a volatile write */
+static uint32_t lessons; /* how often something was learned */
+static auto &published = *new std::unordered_map<uintptr_t, signal_word>;
+/* By block, then by the thread that learned it. */
+static auto &learned = *new std::map<uint64_t, std::map<unsigned, lesson>>;
 
 void order_launch()
 {
@@ -140,56 +155,69 @@ void fenced(worker *w)
     fence_syncs[w->thread] = syncs;
 }
 
-static release_ptr new_release(worker *w)
+static times_ptr joined(const times_ptr &a, const times_ptr &b)
 {
-    auto r = std::make_shared<release>();
-    unsigned me = w->thread;
-    bool fresh = fence_time[me] && fence_syncs[me] == syncs;
-    r->block = w->block;
-    r->covered.resize(w->threads);
-    r->read.resize(w->threads);
-    for (unsigned t = 0; t < w->threads; t++) {
-        uint32_t known = known_time(me, t);
-        r->covered[t] = fresh ? known : std::min(known, fence_time[t]);
-        r->read[t] = known;
+    if (!a || a == b) return b;
+    auto both = std::make_shared<times>(*a);
+    for (size_t t = 0; t < both->covered.size(); t++) {
+        both->covered[t] = std::max(both->covered[t], b->covered[t]);
+        both->read[t] = std::max(both->read[t], b->read[t]);
     }
-    r->covered[me] = fence_time[me];
-    r->read[me] = clock_of[me]++;
-    for (auto &of_block : learned)
-        for (acquired &l : of_block.second)
-            if (ordered(me, l.thread, l.time, false)) r->earlier.push_back(l.what);
-    return r;
+    return both;
 }
 
-static void learn(worker *w, const release_ptr &r)
+/* What the running thread publishes of its own block. */
+static times_ptr own_times(worker *w)
 {
-    auto &list = learned[r->block];
-    for (acquired &l : list)
-        if (l.what == r && l.thread == w->thread) return;
-    list.push_back({r, w->thread, clock_of[w->thread]});
-    for (const release_ptr &earlier : r->earlier)
-        learn(w, earlier);
+    auto mine = std::make_shared<times>();
+    unsigned me = w->thread;
+    bool fresh = fence_time[me] && fence_syncs[me] == syncs;
+    mine->covered.resize(w->threads);
+    mine->read.resize(w->threads);
+    for (unsigned t = 0; t < w->threads; t++) {
+        uint32_t known = known_time(me, t);
+        mine->covered[t] = fresh ? known : std::min(known, fence_time[t]);
+        mine->read[t] = known;
+    }
+    mine->covered[me] = fence_time[me];
+    mine->read[me] = clock_of[me]++;
+    return mine;
+}
+
+static void learn(worker *w, uint64_t block, const times_ptr &what)
+{
+    lesson &here = learned[block][w->thread];
+    if (here.what == what) return;
+    here = {joined(here.what, what), clock_of[w->thread]};
+    lessons++;
+}
+
+static void publish(worker *w, signal_word *word)
+{
+    unsigned me = w->thread;
+    for (auto &block : learned)
+        for (auto &thread : block.second)
+            if (ordered(me, thread.first, thread.second.time, false)) {
+                times_ptr &known = word->of_block[block.first];
+                known = joined(known, thread.second.what);
+            }
+    times_ptr &own = word->of_block[w->block];
+    own = joined(own, own_times(w));
 }
 
 void order_atomic(worker *w, const access &a)
 {
     if (a.polled && a.write) signals = true;
     if (!signals) return;
-    auto here = published.find(a.address);
-    if (here != published.end())
-        for (auto &of_block : here->second)
-            learn(w, of_block.second);
+    signal_word &word = published[a.address];
+    for (auto &of_block : word.of_block)
+        learn(w, of_block.first, of_block.second);
     if (!a.write) return;
-    release_ptr r = new_release(w);
-    release_ptr &old = published[a.address][w->block];
-    if (old) { /* a later release of the same block covers at least as much */
-        for (unsigned t = 0; t < w->threads; t++) {
-            r->covered[t] = std::max(r->covered[t], old->covered[t]);
-            r->read[t] = std::max(r->read[t], old->read[t]);
-        }
-        r->earlier.insert(r->earlier.end(), old->earlier.begin(), old->earlier.end());
-    }
-    old = r;
+    edition now = {w->thread, fence_time[w->thread], syncs, lessons};
+    if (!word.of_block.empty() && word.block == w->block && now == word.last) return;
+    word.last = now;
+    word.block = w->block;
+    publish(w, &word);
 }
 
 static bool
@@ -197,10 +225,11 @@ learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time, bool
 {
     auto list = learned.find(block);
     if (list == learned.end()) return false;
-    for (const acquired &l : list->second) {
-        const release &r = *l.what;
+    for (auto &of_thread : list->second) {
+        unsigned by = of_thread.first;
+        const times &r = *of_thread.second.what;
         if (time <= (was_read ? r.read : r.covered)[before] &&
-            (l.thread == thread || l.time <= known_time(thread, l.thread)))
+            (by == thread || of_thread.second.time <= known_time(thread, by)))
             return true;
     }
     return false;

@@ -18,6 +18,7 @@ struct kernel {
     footprint touched;
     bool overlaps;   /* launched by launch_pdl */
     unsigned number; /* of its operation */
+    bool in_graph;
     bool waited = false;
     std::vector<std::shared_ptr<kernel>> unfinished, unfinished_after_wait;
 };
@@ -90,9 +91,12 @@ void begin_kernel(const wbcpu_launch &l)
     k->name = l.name;
     k->overlaps = l.overlaps;
     k->number = running->number;
+    k->in_graph = running->name == "cudaGraphLaunch";
     waiters_block = UINT64_MAX;
     const kernel_ptr &before = previous[running->stream];
     if (!k->overlaps || !before || before->number <= running->waited_for) return;
+    bool same = before->number == k->number; /* a graph starts after the one before it */
+    if ((k->in_graph || before->in_graph) && !same) return;
     k->unfinished = before->unfinished;
     k->unfinished.push_back(before);
     if (k->unfinished.size() > chain_limit) k->unfinished.erase(k->unfinished.begin());

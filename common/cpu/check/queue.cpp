@@ -41,7 +41,7 @@ static auto &counts = *new std::vector<unsigned>;        /* operations of each s
 static progress &host = *new progress;
 static operation_ptr &last = *new operation_ptr;
 static unsigned long long enqueued;
-operation *running;
+thread_local operation *running;
 bool unfinished;
 
 constexpr size_t queue_limit = 1024, finished_limit = 4096;
@@ -268,6 +268,7 @@ static call next_launch;
 bool accept_launch(wbcpu_launch *l)
 {
     take_overlap(l);
+    if (capture_of(l->stream) || !queues()) return true; /* nothing is enqueued now */
     next_launch = {place_at(l->file, l->line), format("kernel %s", l->name)};
     return true;
 }

@@ -80,7 +80,8 @@ WBCPU_INLINE T reduce(const thread_block_tile<Size, Parent> &tile, T value, cons
     wbcpu_reduce::lane_value<T, Op> mine = {value, &op};
     wbcpu_together butterfly = wbcpu_reduce::butterfly<Size, T, Op>;
     wbcpu_collective(
-        WBCPU_OP_CALL, tile.mask(), (uint64_t)(uintptr_t)&mine, (uint64_t)butterfly);
+        WBCPU_OP_LOOP + __builtin_ctz(Size), tile.mask(), (uint64_t)(uintptr_t)&mine,
+        (uint64_t)butterfly);
     return mine.value;
 }
 
