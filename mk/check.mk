@@ -12,7 +12,8 @@ override GPU := $(value GPU)
 export ARGS HTML JSON GPU
 
 check: export NVCC := $(NVCC)
-check: | setup  ## learn: a program of your own in check mode (FILE=prog.cu ARGS=... HTML=page.html)
+check: | setup  ## learn: your own program in check mode (FILE=x.cu ARGS=... HTML=x.html)
+	@[ -e $(CHECK_BUILD)/libwbcpu.a ] || echo "building the back end in check mode, once"
 	@$(MAKE) -s BACKEND=cpu CHECK=1 BUILD=$(CHECK_BUILD) FILE= check-tools
 	@$(PYTHON) tools/check.py --build $(CHECK_BUILD)
 

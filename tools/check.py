@@ -9,10 +9,11 @@ make check calls it with these variables of the environment:
     HTML   where to write the page (optional)
     GPU    whose cache and bandwidth the figures are for (default: the back end's)
 BUILD has the back end in check mode, and the compiler's settings (labs/settings); the
-program becomes BUILD/programs/NAME. With NVCC=path the report also has registers and spills.
+program becomes BUILD/programs/NAME. With NVCC=path the report also has registers and
+spills.
 
-Exit code: 0 no errors among the findings, 1 errors, or the program failed, 2 it could not be
-built or run."""
+Exit code: 0 no errors among the findings, 1 errors, or the program failed, 2 it could
+not be built or run."""
 import argparse
 import json
 import os
@@ -36,11 +37,11 @@ SM = 90  # the architecture that ptxas is asked about, if the report does not sa
 
 class Program:
     """The source, and where its parts are made."""
-
     def __init__(self, file, build, private):
         if not file:
-            raise Bad("which program? make check FILE=prog.cu [ARGS=...] [HTML=report.html]; "
-                      "the tests are make test")
+            raise Bad(
+                "which program? make check FILE=prog.cu [ARGS=...] [HTML=report.html]; "
+                "the tests are make test")
         self.shown, path = plain(file), Path(file)
         if not path.exists():
             raise Bad(f"{self.shown}: there is no such file")
@@ -49,7 +50,8 @@ class Program:
         self.folder, self.private = str(path.parent), private
         inside = path.resolve().is_relative_to(Path.cwd())
         self.source = os.path.relpath(path) if inside else os.path.abspath(path)
-        if not NAME.match(path.name) or not NAME.match(self.source.replace("/", "_").lstrip(".")):
+        if not NAME.match(path.name) or not NAME.match(
+                self.source.replace("/", "_").lstrip(".")):
             # The translator writes the name into the code that it makes.
             name = re.sub(r"[^A-Za-z0-9_.+-]", "_", path.stem).lstrip(".-+") or "program"
             self.source = str(private / f"{name}.cu")
@@ -61,13 +63,16 @@ class Program:
 def settings(build):
     """{name: words} of build/check/labs/settings, which make writes."""
     lines = Path(build, "labs/settings").read_text().splitlines()
-    return {key: shlex.split(value) for key, _, value in (line.partition(": ") for line in lines)}
+    return {
+        key: shlex.split(value)
+        for key, _, value in (line.partition(": ") for line in lines)
+    }
 
 
 def step(command, why):
     """Runs a step of the build; shows what it says."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                          errors="backslashreplace")
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, errors="backslashreplace")
     sys.stderr.write(done.stderr)
     if done.returncode:
         raise Bad(why(done.stderr))
@@ -82,14 +87,17 @@ def compile_program(p, made):
     broken = f"{p.shown} does not compile: fix the first error above"
     step([*made["translate"], p.source, f"{p.private}/", *made["includes"], *beside],
          lambda _: broken)
-    step([*made["compile"], *made["includes"], *beside, "-iquote", p.folder, "-include",
-          "cuda_runtime.h", "-x", "c++", "-c", cpp, "-o", obj], lambda _: broken)
+    step([
+        *made["compile"], *made["includes"], *beside, "-iquote", p.folder, "-include",
+        "cuda_runtime.h", "-x", "c++", "-c", cpp, "-o", obj
+    ], lambda _: broken)
 
     def unlinked(said):
         if "undefined reference to `main'" in said:
             return (f"{p.shown} has no main: give a whole program (a lab is checked with "
                     "make lab03-check)")
-        return f"{p.shown}: a name is used that is not defined anywhere: see the message above"
+        return f"{p.shown}: a name is used that is not defined: see the message above"
+
     out = f"{p.private}/program"
     step([*made["link"], obj, *made["libs"], "-o", out], unlinked)
     shutil.move(out, p.program)
@@ -98,16 +106,21 @@ def compile_program(p, made):
 def run(p, arguments, report, gpu):
     """Runs the program; returns its exit code. Its findings are shown afterwards."""
     env = {**os.environ, "WB_CHECK_JSON": str(report), "WB_CHECK_QUIET": "1"}
-    for name in ("FILE", "ARGS", "JSON", "HTML", "GPU", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+    for name in ("FILE", "ARGS", "JSON", "HTML", "GPU", "MAKEFLAGS", "MFLAGS",
+                 "MAKELEVEL"):
         env.pop(name, None)
     if gpu:
         env["WB_CHECK_GPU"] = gpu
     sys.stdout.flush()
     code = subprocess.run([os.path.abspath(p.program), *arguments], env=env).returncode
     if not report.exists():
-        end = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        raise Bad(f"{p.shown} ended with {end} before it could write its report")
+        raise Bad(f"{p.shown} ended with {end(code)} and wrote no report" +
+                  ("" if code < 0 else ": did it call a CUDA function?"))
     return code
+
+
+def end(code):
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 def add_registers(report, p, made):
@@ -136,10 +149,10 @@ def check(build, private):
         pass  # show() says what is wrong with it
     if os.environ.get("JSON"):
         shutil.copy(report, os.environ["JSON"])
-    result = show(str(report), os.environ.get("HTML"), [".", p.folder, str(private)], False)
+    result = show(str(report), os.environ.get("HTML"),
+                  [".", p.folder, str(private)], False)
     if code not in (0, FOUND):
-        end = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        print(f"{p.shown} ended with {end}")
+        print(f"{p.shown} ended with {end(code)}")
         return 1
     return result
 

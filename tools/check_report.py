@@ -2,12 +2,13 @@
 
     check_report.py FILE.json [--html OUT.html] [--source DIR]... [--quiet]
 
-FILE.json is what a program in check mode writes to WB_CHECK_JSON. Findings are grouped: one
-for each kind and line. Then come the counts of each kernel, line by line, with advice.
+FILE.json is what a program in check mode writes to WB_CHECK_JSON. Findings are grouped:
+one for each kind and line. Then come the counts of each kernel, line by line, and advice.
 OUT.html is one file that loads nothing else. Lines of source are read from sources inside
 DIR (default: the current folder) only. --quiet prints no text.
 
-Exit code: 0 no errors among the findings, 1 errors, 2 the report cannot be read or written."""
+Exit code: 0 no errors among the findings, 1 errors, 2 the report cannot be read or
+written."""
 import argparse
 import sys
 

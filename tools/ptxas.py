@@ -1,6 +1,6 @@
-"""ptxas.py - the registers, spills and static shared memory of each kernel of a source, as
-nvcc's assembler reports them: a list for the report's "ptxas". Empty without nvcc, or if
-nvcc does not compile the source."""
+"""ptxas.py - the registers, spills and static shared memory of each kernel of a source,
+as nvcc's assembler reports them: a list for the report's "ptxas". Empty without nvcc,
+or if nvcc does not compile the source."""
 import re
 import subprocess
 import tempfile
@@ -17,10 +17,13 @@ def parse(text):
     found = []
     for line in text.splitlines():
         if entry := ENTRY.search(line):
-            found.append({"name": entry[1], "sm": int(entry[2]), "registers": 0,
-                          "spill_stores": 0, "spill_loads": 0, "shared": 0})
+            found.append({
+                "name": entry[1], "sm": int(entry[2]), "registers": 0, "spill_stores": 0,
+                "spill_loads": 0, "shared": 0
+            })
         elif found and (spills := SPILLS.search(line)):
-            found[-1]["spill_stores"], found[-1]["spill_loads"] = map(int, spills.groups())
+            found[-1]["spill_stores"], found[-1]["spill_loads"] = map(
+                int, spills.groups())
         elif found and (used := USED.search(line)):
             found[-1]["registers"] = int(used[1])
             shared = SHARED.search(line)
@@ -46,11 +49,14 @@ def of_source(nvcc, source, includes, sm):
     if not nvcc:
         return []
     with tempfile.TemporaryDirectory() as folder:
-        command = [nvcc, "-std=c++17", "--extended-lambda", f"-arch=sm_{sm}", "--resource-usage",
-                   "-cubin", *includes, "-o", f"{folder}/out.cubin", source]
+        command = [
+            nvcc, "-std=c++17", "--extended-lambda", f"-arch=sm_{sm}", "--resource-usage",
+            "-cubin", *includes, "-o", f"{folder}/out.cubin", source
+        ]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace",
-                                  stdin=subprocess.DEVNULL, timeout=SECONDS)
+            done = subprocess.run(command, capture_output=True, text=True,
+                                  errors="replace", stdin=subprocess.DEVNULL,
+                                  timeout=SECONDS)
         except (OSError, subprocess.TimeoutExpired):
             return []
     entries = parse(done.stdout + done.stderr) if done.returncode == 0 else []

@@ -27,25 +27,28 @@ class Browser:
     def __init__(self):
         program = next(filter(None, map(shutil.which, NAMES)), None)
         if not program:
-            raise Missing("no browser: run `make setup-test`, which installs chromium-headless-shell")
+            raise Missing("no browser: apt-get install chromium-headless-shell")
         self.profile = tempfile.mkdtemp()
         to_browser, self.output = os.pipe()
         self.input, from_browser = os.pipe()
-        options = ["--headless", "--remote-debugging-pipe", f"--user-data-dir={self.profile}",
-                   "--disable-gpu", "--no-first-run", "--hide-scrollbars",
-                   "--disable-background-networking", "--disable-dev-shm-usage"]
-        if os.getuid() == 0:
-            options.append("--no-sandbox")  # Chromium's own sandbox refuses root
+        options = [
+            "--headless", "--remote-debugging-pipe", f"--user-data-dir={self.profile}",
+            "--disable-gpu", "--no-first-run", "--hide-scrollbars",
+            "--disable-background-networking", "--disable-dev-shm-usage", "--no-sandbox"
+        ]  # Chromium's own does not work as root and in containers
 
         # It reads from descriptor 3 and writes to 4. Both are copied to higher numbers
         # first, because either may be 3 or 4 itself.
         def connect():
-            high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (to_browser, from_browser)]
+            high = [
+                fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (to_browser, from_browser)
+            ]
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
 
-        self.process = subprocess.Popen([program, *options], preexec_fn=connect, close_fds=False,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        self.process = subprocess.Popen([program, *options], preexec_fn=connect,
+                                        close_fds=False, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
         os.close(to_browser)
         os.close(from_browser)
@@ -63,7 +66,8 @@ class Browser:
         """The next message: an answer or an event."""
         end = time.monotonic() + SECONDS
         while b"\0" not in self.buffer:
-            ready, _, _ = select.select([self.input], [], [], max(0, end - time.monotonic()))
+            ready, _, _ = select.select([self.input], [], [],
+                                        max(0, end - time.monotonic()))
             part = os.read(self.input, 1 << 20) if ready else b""
             if not part:
                 raise RuntimeError("the browser does not answer")
@@ -93,13 +97,16 @@ class Page:
     def __init__(self, browser, url, width, height, dark):
         self.browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.session = browser.call("Target.attachToTarget", targetId=target,
+                                    flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call(
+            "Emulation.setEmulatedMedia", features=[{
+                "name": "prefers-color-scheme", "value": "dark" if dark else "light"
+            }])
         browser.events.clear()
         self.call("Page.navigate", url=url)
         while not any(e.get("method") == "Page.loadEventFired" for e in browser.events):
@@ -130,15 +137,22 @@ class Page:
 
     def requests(self):
         """The addresses that were loaded."""
-        return [e["params"]["request"]["url"] for e in self.browser.events
-                if e.get("method") == "Network.requestWillBeSent"]
+        return [
+            e["params"]["request"]["url"] for e in self.browser.events
+            if e.get("method") == "Network.requestWillBeSent"
+        ]
 
     def screenshot(self, path):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 14000), "scale": 1}
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
+        clip = {
+            "x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 14000),
+            "scale": 1
+        }
+        data = self.call("Page.captureScreenshot", format="png",
+                         captureBeyondViewport=True, clip=clip)
         with open(path, "wb") as f:
             f.write(base64.b64decode(data["data"]))
 
     def pdf(self):
-        return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
+        return base64.b64decode(
+            self.call("Page.printToPDF", printBackground=True)["data"])

@@ -5,6 +5,8 @@ from .values import place_text, size
 
 VERBS = {"read": "read", "write": "write", "atomic": "update", "async": "copy"}
 WAVEFRONT = 128  # bytes that shared memory moves in one pass at most
+CACHED = 0.25  # of the L2 cache: a smaller buffer stays in it
+WORTH_BYTES = 0.01  # of what the kernel asks for; less is not worth a word
 WORTH = 1.1  # times the ideal; below this nothing is said
 
 
@@ -20,6 +22,11 @@ def number_text(value):
     return f"{value:.1f}".removesuffix(".0")
 
 
+def times_text(value):
+    """2.0, but 4096."""
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
 def of_sectors(accesses, counts, worst):
     """Why a line needs more sectors than its bytes fill, and what to do."""
     verb = " and ".join(VERBS.get(a, a) for a in accesses)
@@ -30,18 +37,22 @@ def of_sectors(accesses, counts, worst):
         return f"the lanes {verb} {needs}. Fix: {fix}."
     stride = worst.stride()
     if stride is not None and abs(stride) > worst.bytes:
-        return (f"neighbouring lanes {verb} {number_text(abs(stride))} bytes apart: {needs}. "
-                f"Fix: {fix}.")
+        return (
+            f"neighbouring lanes {verb} {number_text(abs(stride))} bytes apart: {needs}. "
+            f"Fix: {fix}.")
     if stride == worst.bytes:
         first = worst.active()[0][1] % SECTOR
-        return (f"the lanes {verb} consecutive elements, but the first lies {first} bytes after "
-                f"the start of a sector: {needs}. Fix: start each row at a multiple of "
-                f"{SECTOR} bytes.")
+        return (
+            f"the lanes {verb} consecutive elements, but the first lies {first} bytes "
+            f"after the start of a sector: {needs}. Fix: start each row at a multiple of "
+            f"{SECTOR} bytes.")
     if "atomic" in accesses:
-        return (f"the lanes update scattered addresses: {needs}. Fix: add up within the warp or "
-                "block first, then use one atomic for each result.")
-    return (f"the lanes {verb} scattered addresses: {needs}. Fix: load whole rows into shared "
-            "memory, and pick the elements there.")
+        return (
+            f"the lanes update scattered addresses: {needs}. Fix: add up within the warp "
+            "or block first, then use one atomic for each result.")
+    return (
+        f"the lanes {verb} scattered addresses: {needs}. Fix: load whole rows into "
+        "shared memory, and pick the elements there.")
 
 
 def of_conflicts(counts, worst):
@@ -50,9 +61,11 @@ def of_conflicts(counts, worst):
     fix = "pad each row by one element, as in tile[32][33], or swizzle the column"
     stride = worst.stride() if worst and worst.shared else None
     if stride:
-        return (f"{ways}-way bank conflict: the lanes are {number_text(abs(stride))} bytes apart, so "
-                f"several need one bank at the same time. Fix: {fix}.")
-    return f"{ways}-way bank conflict: several lanes need one bank at the same time. Fix: {fix}."
+        return (
+            f"{ways}-way bank conflict: the lanes are {number_text(abs(stride))} bytes "
+            f"apart, so several need one bank at the same time. Fix: {fix}.")
+    return (f"{ways}-way bank conflict: several lanes need one bank at the same time. "
+            f"Fix: {fix}.")
 
 
 def of_line(line):
@@ -71,23 +84,37 @@ def of_line(line):
             yield Advice(waste, of_conflicts(counts, line.worst), line.file, line.line)
 
 
-def of_buffer(buffer, kernel):
+def of_reads(buffer, kernel, l2):
+    """Of a buffer that is read more than once."""
+    waste = buffer.read - buffer.read_distinct
+    text = (f"{buffer.name} is read {times_text(buffer.reads)} times: "
+            f"{size(buffer.read)} where {size(buffer.read_distinct)} suffice.")
+    kept = kernel.dram_read <= 1.05 * kernel.least_read
+    if kept or buffer.read_distinct <= CACHED * l2:
+        # L2 is several times as fast as DRAM.
+        text += " It stays in L2, by the model: DRAM moves it once."
+        return Advice(waste / 4, text, buffer.file, buffer.line)
+    text += " Fix: keep it in registers or shared memory between the passes."
+    return Advice(waste, text, buffer.file, buffer.line)
+
+
+def of_writes(buffer):
+    text = (f"{buffer.name} is written {times_text(buffer.writes)} times: "
+            f"{size(buffer.written)} where {size(buffer.written_distinct)} suffice. "
+            "Fix: add up in a register, and write once.")
+    waste = buffer.written - buffer.written_distinct
+    return Advice(waste, text, buffer.file, buffer.line)
+
+
+def of_buffer(buffer, kernel, l2):
     if buffer.reads >= WORTH:
-        text = (f"{buffer.name} is read {buffer.reads:.1f} times: {size(buffer.read)} where "
-                f"{size(buffer.read_distinct)} suffice.")
-        if kernel.dram_read <= 1.05 * kernel.least_read:
-            text += " The L2 model keeps what is read again, so DRAM moves no more."
-        else:
-            text += " Fix: keep it in registers or shared memory between the passes."
-        yield Advice(buffer.read - buffer.read_distinct, text, buffer.file, buffer.line)
+        yield of_reads(buffer, kernel, l2)
     if buffer.writes >= WORTH:
-        text = (f"{buffer.name} is written {buffer.writes:.1f} times: {size(buffer.written)} "
-                f"where {size(buffer.written_distinct)} suffice. Fix: add up in a register, and "
-                "write once.")
-        yield Advice(buffer.written - buffer.written_distinct, text, buffer.file, buffer.line)
+        yield of_writes(buffer)
 
 
-def of_kernel(kernel):
+def of_kernel(kernel, l2):
     found = [a for line in kernel.lines for a in of_line(line)]
-    found += [a for buffer in kernel.buffers for a in of_buffer(buffer, kernel)]
-    return sorted(found, key=lambda a: -a.waste)
+    found += [a for buffer in kernel.buffers for a in of_buffer(buffer, kernel, l2)]
+    enough = WORTH_BYTES * (kernel.sum_of("global").bytes + kernel.sum_of("shared").bytes)
+    return sorted((a for a in found if a.waste > enough), key=lambda a: -a.waste)

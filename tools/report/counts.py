@@ -7,7 +7,6 @@ SECTOR = 32  # bytes
 
 class Counts:
     """Requests of one kind: `units` are sectors (global) or wavefronts (shared)."""
-
     def __init__(self, entry=None, shared=False):
         entry = table(entry)
         self.shared = shared
@@ -37,20 +36,22 @@ class Counts:
 
 
 def by_access(entry, shared):
-    found = {a: Counts(entry.get(a), shared) for a in ACCESSES if isinstance(entry.get(a), dict)}
+    found = {
+        a: Counts(entry.get(a), shared)
+        for a in ACCESSES if isinstance(entry.get(a), dict)
+    }
     return {a: c for a, c in found.items() if c.requests}
 
 
 def total(entry):
-    return sum(number(v) for v in entry.values()) if isinstance(entry, dict) else number(entry)
+    return sum(number(v)
+               for v in entry.values()) if isinstance(entry, dict) else number(entry)
 
 
 class Line:
     """What the accesses of one line of source ask for."""
-
     def __init__(self, entry):
         self.file, self.line = plain(entry.get("file")), int(number(entry.get("line")))
-        self.function = plain(entry.get("function"))
         self.glob = by_access(table(entry.get("global")), False)
         self.shared = by_access(table(entry.get("shared")), True)
         self.barriers = total(entry.get("barriers"))
@@ -59,8 +60,9 @@ class Line:
 
     def counts(self):
         """[("global", "read", Counts), ...]"""
-        return [("global", a, c) for a, c in self.glob.items()] + [
-            ("shared", a, c) for a, c in self.shared.items()]
+        return [(space, access, of[access])
+                for space, of in (("global", self.glob), ("shared", self.shared))
+                for access in ACCESSES if access in of]
 
     def add(self, other):
         for mine, its in ((self.glob, other.glob), (self.shared, other.shared)):
@@ -72,16 +74,27 @@ class Line:
             self.worst = other.worst
 
 
+def summed(lines):
+    """One for each line of source, in the order of the source."""
+    found = {}
+    for line in lines:
+        place = line.file, line.line
+        if place not in found:
+            found[place] = Line({"file": line.file, "line": line.line})
+        found[place].add(line)
+    return [found[place] for place in sorted(found)]
+
+
 class Worst:
     """The request with the most sectors or wavefronts compared with its ideal."""
-
     @staticmethod
     def of(entry):
         lanes = table(entry).get("lanes")
         if not isinstance(lanes, list) or not lanes or len(lanes) > 32:
             return None
         worst = Worst()
-        worst.shared, worst.access = entry.get("space") == "shared", plain(entry.get("access"))
+        worst.shared = entry.get("space") == "shared"
+        worst.access = plain(entry.get("access"))
         worst.bytes = int(number(entry.get("bytes"))) or 4
         worst.lanes = [None if v is None else int(number(v)) for v in lanes]
         worst.units = int(number(entry.get("wavefronts", entry.get("sectors"))))
@@ -108,16 +121,16 @@ class Buffer:
         self.name = plain(entry.get("name")) or "a buffer"
         self.bytes, self.file = number(entry.get("bytes")), plain(entry.get("file"))
         self.line = int(number(entry.get("line")))
-        self.read, self.read_distinct = (number(entry.get(k)) for k in ("read_bytes", "read_distinct"))
-        self.written, self.written_distinct = (
-            number(entry.get(k)) for k in ("written_bytes", "written_distinct"))
-        self.reads = self.read / self.read_distinct if self.read_distinct else 0.0
-        self.writes = self.written / self.written_distinct if self.written_distinct else 0.0
+        self.read = number(entry.get("read_bytes"))
+        self.read_distinct = number(entry.get("read_distinct"))
+        self.written = number(entry.get("written_bytes"))
+        self.written_distinct = number(entry.get("written_distinct"))
+        self.reads = self.read / max(1, self.read_distinct)
+        self.writes = self.written / max(1, self.written_distinct)
 
 
 class Kernel:
     """One kernel, summed over its launches."""
-
     def __init__(self, entry, registers):
         self.name = plain(entry.get("name")) or "?"
         self.file, self.line = plain(entry.get("file")), int(number(entry.get("line")))
@@ -129,19 +142,25 @@ class Kernel:
         self.shared_bytes = number(entry.get("shared_bytes"))
         self.blocks, self.warps = number(entry.get("blocks")), number(entry.get("warps"))
         self.barriers = total(entry.get("barriers"))
-        self.collectives = {plain(k): number(v)
-                            for k, v in table(entry.get("collectives")).items() if number(v)}
+        self.collectives = {
+            plain(k): number(v)
+            for k, v in table(entry.get("collectives")).items() if number(v)
+        }
         self.glob = by_access(table(entry.get("global")), False)
         self.shared = by_access(table(entry.get("shared")), True)
         dram, least = table(entry.get("dram")), table(entry.get("least"))
-        self.dram = number(dram.get("read")) + number(dram.get("written"))
-        self.dram_read, self.dram_written = number(dram.get("read")), number(dram.get("written"))
-        self.least_read, self.least_written = number(least.get("read")), number(least.get("written"))
-        self.least, self.model = self.least_read + self.least_written, plain(dram.get("model"))
+        self.dram_read = number(dram.get("read"))
+        self.least_read = number(least.get("read"))
+        self.dram_written = number(dram.get("written"))
+        self.least_written = number(least.get("written"))
+        self.dram = self.dram_read + self.dram_written
+        self.least = self.least_read + self.least_written
+        self.model = plain(dram.get("model"))
         self.buffers = [Buffer(b) for b in rows(entry.get("buffers"))]
-        self.lines = sorted((Line(e) for e in rows(entry.get("lines"))),
-                            key=lambda v: (v.file, v.line))
-        self.compiled = registers(self.name)  # what ptxas says, or []
+        self.lines = summed(Line(e) for e in rows(entry.get("lines")))
+        # what ptxas says: a template has several instances, which may differ
+        compiled = (c.described(self) for c in registers(self.name))
+        self.compiled = list(dict.fromkeys(compiled))
 
     def sum_of(self, space):
         """All requests to global or shared memory."""

@@ -8,19 +8,19 @@ import os
 import stat
 from pathlib import Path
 
-from .counts import Kernel, Line
+from .counts import Kernel, summed
 from .registers import entries_of
-from .values import Bad, count, number, place_text, plain, plural, rows, size, table, triple
+from .values import (Bad, count, number, place_text, plain, plural, rows, size, table,
+                     triple)
 
 SOURCE_BYTES = 2 << 20
 SOURCE_ENDS = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl")
 
-
 # --- findings ---------------------------------------------------------------------------
+
 
 class Finding:
     """All findings of one kind at one line: the first, and how many there are."""
-
     def __init__(self, entry):
         self.kind, self.file = plain(entry.get("kind")) or "?", plain(entry.get("file"))
         self.line = int(number(entry.get("line")))
@@ -29,14 +29,17 @@ class Finding:
         self.block, self.thread = triple(entry.get("block")), triple(entry.get("thread"))
         self.message, self.fix = plain(entry.get("message")), plain(entry.get("fix"))
         detail = entry.get("detail")
-        self.detail = [plain(t) for t in detail.split("\n") if t] if isinstance(detail, str) else []
+        self.detail = [plain(t) for t in detail.split("\n")
+                       if t] if isinstance(detail, str) else []
         self.count, self.other, self.also = 0, None, []
         other = entry.get("other")
         if isinstance(other, dict) and other.get("file"):
-            self.other = {"file": plain(other["file"]), "line": int(number(other.get("line"))),
-                          "block": triple(other.get("block")),
-                          "thread": triple(other.get("thread")),
-                          "access": plain(other.get("access"))}
+            self.other = {
+                "file": plain(other["file"]), "line": int(number(other.get("line"))),
+                "block": triple(other.get("block")),
+                "thread": triple(other.get("thread")),
+                "access": plain(other.get("access"))
+            }
 
     def add(self, entry, found):
         self.count += max(1, int(number(entry.get("count", 1))))
@@ -85,10 +88,12 @@ def grouped(entries):
 
 # --- the GPU, and how fast a kernel can be at most --------------------------------------
 
+
 class Gpu:
     def __init__(self, entry):
         entry = table(entry)
         self.name = plain(entry.get("label") or entry.get("name"))
+        self.l2 = number(entry.get("l2_bytes"))
         self.copy = number(entry.get("copy_gb_s")) * 1e9
         self.measured = entry.get("measured") is True
         # One SM passes 4 sectors or one wavefront per clock through L1 and shared memory.
@@ -97,13 +102,13 @@ class Gpu:
     def described(self):
         if not self.copy:
             return self.name
-        source = "measured" if self.measured else "from its data sheet"
-        return f"{self.name}: copy bandwidth {size(self.copy)}/s ({source})"
+        if self.measured:
+            return f"{self.name}: copy bandwidth {size(self.copy)}/s, measured"
+        return f"{self.name}: memory bandwidth {size(self.copy)}/s, from its data sheet"
 
 
 class Bounds:
     """Lower bounds of a kernel's time, in seconds; 0: unknown."""
-
     def __init__(self, kernel, gpu):
         self.dram = kernel.dram / gpu.copy if gpu.copy else 0.0
         self.least = kernel.least / gpu.copy if gpu.copy else 0.0
@@ -120,10 +125,10 @@ class Bounds:
 
 # --- source -----------------------------------------------------------------------------
 
+
 class Sources:
     """Lines of the files that a report names. Only sources inside the given folders are
     read: a report may name any file."""
-
     def __init__(self, folders):
         self.folders = [Path(f).resolve() for f in folders]
         self.known = {}
@@ -134,7 +139,8 @@ class Sources:
                 try:
                     path = path.resolve()
                     inside = any(path.is_relative_to(f) for f in self.folders)
-                    if inside and path.suffix in SOURCE_ENDS and stat.S_ISREG(path.stat().st_mode):
+                    named = path.suffix in SOURCE_ENDS
+                    if inside and named and stat.S_ISREG(path.stat().st_mode):
                         return path
                 except (OSError, ValueError, RuntimeError):
                     continue
@@ -146,7 +152,8 @@ class Sources:
             text = ""
             if path and path.stat().st_size <= SOURCE_BYTES:
                 text = path.read_bytes().decode("utf-8", "backslashreplace")
-            self.known[file] = [plain(line) for line in text.replace("\r\n", "\n").removesuffix("\n").split("\n")]
+            lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+            self.known[file] = [plain(line) for line in lines]
         return self.known[file]
 
     def line(self, file, n):
@@ -157,10 +164,12 @@ class Sources:
 
 # --- the whole --------------------------------------------------------------------------
 
+
 class Report:
     def __init__(self, data, folders):
         if not isinstance(data, dict) or not isinstance(data.get("findings", []), list):
             raise Bad("is not a report of check mode")
+        data = with_short_names(data, [os.path.abspath(f) for f in folders])
         self.program = plain(data.get("program")) or "a program"
         self.findings = grouped(rows(data.get("findings")))
         self.errors = sum(f.error for f in self.findings)
@@ -172,16 +181,9 @@ class Report:
 
     def files(self):
         """{file: {line: Line}} of everything that is counted, summed over the kernels."""
-        found = {}
-        for f in self.findings:
-            found.setdefault(f.file, {})
-        for kernel in self.kernels:
-            for line in kernel.lines:
-                lines = found.setdefault(line.file, {})
-                if line.line in lines:
-                    lines[line.line].add(line)
-                else:
-                    lines[line.line] = fresh(line)
+        found = {f.file: {} for f in self.findings}
+        for line in summed(line for kernel in self.kernels for line in kernel.lines):
+            found.setdefault(line.file, {})[line.line] = line
         return {f: lines for f, lines in found.items() if f and f != "?"}
 
     def verdict(self):
@@ -191,10 +193,19 @@ class Report:
         return ", ".join(parts + ([plural(self.notes, "note")] if self.notes else []))
 
 
-def fresh(line):
-    copy = Line({"file": line.file, "line": line.line, "function": line.function})
-    copy.add(line)
-    return copy
+def with_short_names(data, folders):
+    """Files below a folder are named from there."""
+    if isinstance(data, list):
+        return [with_short_names(value, folders) for value in data]
+    if not isinstance(data, dict):
+        return data
+    data = {key: with_short_names(value, folders) for key, value in data.items()}
+    file = data.get("file")
+    if isinstance(file, str) and os.path.isabs(file):
+        path = os.path.normpath(file)
+        below = (f.rstrip("/") + "/" for f in folders)
+        data["file"] = next((path[len(f):] for f in below if path.startswith(f)), path)
+    return data
 
 
 def load(path, folders):

@@ -7,10 +7,11 @@ from .values import count, duration, place_text, plural, size
 
 WIDTH = 96
 COLUMNS = "{:>8} {:12} {:>7} {:>5} {:>8} {:>8} {:>8}  "
-WORDS = """sectors: pieces of 32 bytes that a request, an access of one warp, moves; ideal: the
-fewest that hold its bytes. conflict: passes of shared memory compared with the fewest. Times are
-lower bounds by a model, not measurements. Local memory is not counted."""
-HEAD = COLUMNS.format("line", "access", "sectors", "ideal", "moved", "conflict", "barriers") + "source"
+WORDS = """sectors: pieces of 32 bytes that a request, an access of one warp, moves;
+ideal: the fewest that hold its bytes. conflict: passes of shared memory compared with the
+fewest. Times are lower bounds by a model. Local memory is not counted."""
+HEAD = COLUMNS.format("line", "access", "sectors", "ideal", "moved", "conflict",
+                      "barriers") + "source"
 
 
 def finding_lines(f, sources):
@@ -37,7 +38,8 @@ def row(number, access, counts, barriers, code):
     if counts and counts.shared:
         conflict = f"{counts.ratio():.1f}-way" if counts.ratio() > 1.005 else "none"
     elif counts:
-        sectors, ideal = f"{counts.per_request():.1f}", f"{counts.ideal_per_request():.1f}"
+        sectors = f"{counts.per_request():.1f}"
+        ideal = f"{counts.ideal_per_request():.1f}"
         moved = size(counts.moved())
     start = COLUMNS.format(number, access, sectors, ideal, moved, conflict,
                            count(barriers) if barriers else "")
@@ -48,29 +50,34 @@ def line_rows(line, sources):
     """One row per access; line and source in the first only."""
     code, number, barriers = sources.line(line.file, line.line), line.line, line.barriers
     for space, access, counts in line.counts():
-        yield row(number, access if space == "global" else f"shared {access}", counts, barriers, code)
+        yield row(number, access if space == "global" else f"shared {access}", counts,
+                  barriers, code)
         number = code = barriers = ""
     if number and (barriers or line.collectives):
         yield row(number, "" if barriers else "collective", None, barriers, code)
 
 
 def dram_lines(kernel, bounds, gpu):
-    if kernel.model or kernel.dram:
-        yield (f"    DRAM: {size(kernel.dram_read)} read, {size(kernel.dram_written)} written; "
-               f"{size(kernel.least)} suffice ({kernel.model or 'by a model'})")
+    read, written = size(kernel.dram_read), size(kernel.dram_written)
+    if kernel.dram or kernel.least:
+        yield (
+            f"    DRAM: {read} read, {written} written; "
+            f"{size(kernel.least)} suffice ({kernel.model or 'by a model'})")
     if bounds.time:
-        yield (f"    takes at least {duration(bounds.time)} on {gpu.name} (limit: {bounds.limit}); "
-               f"the ideal kernel {duration(bounds.least)}")
+        yield (
+            f"    takes at least {duration(bounds.time)} on {gpu.name} "
+            f"(limit: {bounds.limit}); the ideal kernel {duration(bounds.least)}")
 
 
 def kernel_lines(kernel, report):
     bounds = Bounds(kernel, report.gpu)
-    yield (f"kernel {kernel.name} ({place_text(kernel.file, kernel.line)}): "
-           f"{plural(kernel.launches, 'launch') if kernel.launches == 1 else count(kernel.launches) + ' launches'}"
-           f", {plural(kernel.blocks, 'block')} of {plural(kernel.threads, 'thread')}")
+    times = "1 launch" if kernel.launches == 1 else f"{count(kernel.launches)} launches"
+    yield (
+        f"kernel {kernel.name} ({place_text(kernel.file, kernel.line)}): "
+        f"{times}, {plural(kernel.blocks, 'block')} of "
+        f"{plural(kernel.threads, 'thread')}")
     yield from dram_lines(kernel, bounds, report.gpu)
-    for compiled in kernel.compiled[:4]:
-        yield f"    {compiled.described(kernel)}"
+    yield from (f"    {compiled}" for compiled in kernel.compiled[:4])
     if kernel.lines:
         yield HEAD
     file = kernel.file
@@ -79,10 +86,10 @@ def kernel_lines(kernel, report):
             yield f"  {line.file}"
             file = line.file
         yield from line_rows(line, report.sources)
-    for a in advice.of_kernel(kernel):
-        text = f"{a.place()}: {a.text}" if a.place() else a.text
-        yield from wrap(text, WIDTH, initial_indent="    ", subsequent_indent="        ",
-                        break_on_hyphens=False)
+    for a in advice.of_kernel(kernel, report.gpu.l2):
+        advised = f"{a.place()}: {a.text}" if a.place() else a.text
+        yield from wrap(advised, WIDTH, initial_indent=" " * 4,
+                        subsequent_indent=" " * 8, break_on_hyphens=False)
 
 
 def text(report):

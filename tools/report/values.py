@@ -1,9 +1,12 @@
 """values.py - values of a report that are what they should be, and figures as text."""
+
+
 class Bad(Exception):
     """One line that names the file and what is wrong with it."""
 
 
 # --- values that are what they should be ------------------------------------------------
+
 
 def plain(value):
     """Text without characters that hide or reorder text, or that move a cursor."""
@@ -38,6 +41,7 @@ def triple(value):
 
 
 # --- figures as text --------------------------------------------------------------------
+
 
 def scaled(value, units, base=1000.0):
     value = float(value)

@@ -1,4 +1,4 @@
-"""page.py - opens the pages of a check report in a browser, and looks at what is there:
+"""page.py - opens the pages of a check report in a browser, and checks what they show:
 `page.py FOLDER SHOTS`. FOLDER has the pages of samples.py; SHOTS gets a picture of each.
 Prints one TAP line for each check."""
 import sys
@@ -22,10 +22,10 @@ def check(what, good, seen=""):
 
 # --- the file ---------------------------------------------------------------------------
 
+
 class Markup(HTMLParser):
     """Faults of an HTML file: elements that are not closed, ids used twice, links to
     nothing, and what could run or load something."""
-
     def __init__(self, text):
         super().__init__()
         self.open, self.ids, self.links, self.faults = [], [], [], []
@@ -64,7 +64,8 @@ class Markup(HTMLParser):
 def check_markup(folder, name):
     path = Path(folder, f"{name}.html")
     faults = Markup(path.read_text()).faults
-    check(f"{name}: valid HTML, which neither runs nor loads anything", not faults, faults[:3])
+    check(f"{name}: valid HTML, which neither runs nor loads anything", not faults,
+          faults[:3])
 
 
 # --- what a browser makes of it ---------------------------------------------------------
@@ -74,10 +75,12 @@ OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => !e.closest('.s
     !e.closest('.skip') && e.getBoundingClientRect().right > innerWidth + 1)
     .map(e => e.tagName + '.' + e.getAttribute('class')).slice(0, 3)"""
 # Regions that scroll and that a keyboard cannot reach.
-UNREACHED = """[...document.querySelectorAll('*')].filter(e => e.scrollWidth > e.clientWidth + 1 &&
-    ['auto', 'scroll'].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0).length"""
+UNREACHED = """[...document.querySelectorAll('*')].filter(
+    e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 &&
+    ['auto', 'scroll'].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0
+    ).length"""
 # Cells whose text is cut or runs into the next one.
-CUT = """[...document.querySelectorAll('.meter .cell, .scale .value, td, .facts dd')].filter(
+CUT = """[...document.querySelectorAll('.cell, .scale .value, td, .facts dd')].filter(
     e => !e.closest('.scroll') && e.scrollWidth > e.clientWidth + 1).length"""
 BRIGHT = """(c => { const v = c.match(/\\d+/g).map(Number); return v[0] + v[1] + v[2]; })
     (getComputedStyle(document.body).backgroundColor)"""
@@ -99,16 +102,19 @@ def check_layout(name, page, dark):
     outside = page.run(OUTSIDE)
     check(f"{name}: nothing sticks out of the window", not outside, outside)
     check(f"{name}: no figure is cut", page.run(CUT) == 0, page.run(CUT))
-    check(f"{name}: a keyboard reaches what scrolls", page.run(UNREACHED) == 0, page.run(UNREACHED))
+    check(f"{name}: a keyboard reaches what scrolls",
+          page.run(UNREACHED) == 0, page.run(UNREACHED))
     bright = page.run(BRIGHT)
-    check(f"{name}: the colours are {'dark' if dark else 'light'}", (bright < 200) == dark, bright)
+    check(f"{name}: the colours are {'dark' if dark else 'light'}",
+          (bright < 200) == dark, bright)
 
 
 SAMPLE = {  # of sample.json
     ".finding": 4, ".finding.error": 3, ".finding .fix": 4, ".inline": 4, ".kernel": 4,
     ".overview tbody tr": 4, "svg.roofline": 4, "svg.roofline .dot": 4,
-    "#k0 svg.sector": 32, "#k2 svg.sector": 5, "svg.banks": 1, "#k1 svg.banks rect.bad": 32,
-    ".source .bar": 23, ".source .row.hot": 4, ".source .row.error": 3, ".advice li": 5,
+    "#k0 svg.sector": 32, "#k2 svg.sector": 5, "svg.banks": 1,
+    "#k1 svg.banks rect.bad": 32,
+    ".source .bar": 23, ".source .row.hot": 4, ".source .row.error": 3, ".advice li": 6,
 }
 
 
@@ -119,9 +125,12 @@ def check_sample(name, page):
     # norm_rows moves 32 sectors where 4 suffice: an eighth of its bar is the ideal.
     widths = page.run("""[...document.querySelector('.row.hot .sectors .bar').children]
         .map(e => e.getBoundingClientRect().width)""")
-    check(f"{name}: a bar shows the ideal and the rest", abs(widths[1] / widths[0] - 7) < 0.2, widths)
+    check(f"{name}: a bar shows the ideal and the rest",
+          abs(widths[1] / widths[0] - 7) < 0.2, widths)
     lower = page.run("""(svg => svg.querySelector('.dot').cy.baseVal.value
-        - svg.querySelector('.ideal').cy.baseVal.value)(document.querySelector('#k1 .roofline'))""")
+        - svg.querySelector('.ideal').cy.baseVal.value)(
+            document.querySelector('#k1 .roofline'))"""
+                     )
     check(f"{name}: a kernel with conflicts lies below the roof", lower > 5, lower)
 
 
@@ -129,11 +138,12 @@ def check_keyboard(page):
     page.key("Tab")
     seen = page.run("""(e => [e.className, e.getBoundingClientRect().left >= 0])
         (document.activeElement)""")
-    check("the first Tab shows the link that skips to the findings", seen == ["skip", True], seen)
+    check("the first Tab shows the link that skips to the findings",
+          seen == ["skip", True], seen)
     page.run("document.querySelector('.finding .where a').focus()")
     page.key("Enter")
-    check("a finding's link leads to its line", page.run("location.hash") == "#s0l35",
-          page.run("location.hash"))
+    check("a finding's link leads to its line",
+          page.run("location.hash") == "#s0l35", page.run("location.hash"))
     check("a page can be printed", page.pdf().startswith(b"%PDF"))
 
 
@@ -142,7 +152,7 @@ def check_hostile(page):
         document.querySelectorAll('script, img, iframe, b > b').length,
         [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(
             a => a.name.startsWith('on'))).length,
-        document.body.innerText.includes("</code></script><script>document.title='hostile'"),
+        document.body.innerText.includes("</script><script>document.title='hostile'"),
         /root:[x*]?:0/.test(document.body.innerText)]""")
     check("hostile names and source stay text", seen[1:] == [0, 0, True, False], seen)
     check("the page's title is the hostile name, as text",
@@ -161,12 +171,14 @@ def look(browser, folder, shots):
                 check_sample(shown, page)
             if name == "hostile":
                 check_hostile(page)
-            page.screenshot(Path(shots, shown.replace(", ", "-").replace(" px", "") + ".png"))
+            page.screenshot(
+                Path(shots,
+                     shown.replace(", ", "-").replace(" px", "") + ".png"))
         if name == "sample":
             check_keyboard(page)
         if name == "kinds":
-            check("each kind of finding has its place", number_of(page, ".finding") == 30,
-                  number_of(page, ".finding"))
+            check("each kind of finding has its place",
+                  number_of(page, ".finding") == 30, number_of(page, ".finding"))
 
 
 def main():
