@@ -108,20 +108,25 @@ def differs(got, y, tol):
     return bool(np.any(~(np.abs(np.asarray(got, np.float64) - y) <= tol)))
 
 
-def mistakes(module, case, call, values, want):
-    """yields (cause, words, output, array) for those that give another result here"""
+def mistakes(module, case, values, want):
+    """[(cause, words, output, array)] of those that give another result here, and
+    {cause: does it?} of all"""
     of = getattr(module, case["function"] + "_mistakes", None)
+    found, told = [], {}
     if of is None:
-        return
+        return found, told
     with np.errstate(all="ignore"):
         for cause, words, wrong in wb.by_name(of, values):
+            told[cause] = False
             for name, got in wrong.items():
                 if name not in want:
                     continue
                 y, tol, _ = want[name]
                 got = np.broadcast_to(got, y.shape)
                 if np.isfinite(got).all() and differs(got, y, tol):
-                    yield cause, words, name, got
+                    found.append((cause, words, name, got))
+                    told[cause] = True
+    return found, told
 
 
 def write_inputs(directory, case, call, seed, data_set):
@@ -195,7 +200,7 @@ class Proofs:
     def record(self, function, what, told):
         self.seen[function, what] = self.seen.get((function, what), False) or told
 
-    def case(self, module, case, call, values, want, wrong):
+    def case(self, module, case, call, want, causes):
         function = case["function"]
         if not any(y.size for y, _, _ in want.values()):
             return
@@ -206,10 +211,8 @@ class Proofs:
             for name, got in half_impostors(module, case, call, want):
                 y, tol, _ = want[name]
                 self.record(function, "half precision", differs(got, y, tol))
-        of = getattr(module, function + "_mistakes", None)
-        if of:
-            for cause, _, _ in wb.by_name(of, values):
-                self.record(function, f"mistake {cause}", cause in [w[0] for w in wrong])
+        for cause, told in causes.items():
+            self.record(function, f"mistake {cause}", told)
 
     def judge(self, path):
         for (function, what), told in self.seen.items():
@@ -252,8 +255,8 @@ def dump(options):
             want, values = expected(module, case, call)
             wrong = []
             if data_set == "a":
-                wrong = list(mistakes(module, case, call, values, want))
-                proofs.case(module, case, call, values, want, wrong)
+                wrong, causes = mistakes(module, case, values, want)
+                proofs.case(module, case, call, want, causes)
             write_inputs(options.out, case, call, options.seed, data_set)
             write_wants(options.out, case, want, wrong, data_set)
     if whole:
