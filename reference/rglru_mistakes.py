@@ -179,6 +179,45 @@ def in_float(v):
     return np.asarray(v, np.float32)
 
 
+def wrong_gates(c, px, pa, a_param):
+    """yields (cause, words, a, z) of mistakes in the gates, apart from the reset"""
+    gx, ga, plus = sigmoid(px), sigmoid(pa), softplus(a_param)
+    log_a = -8 * ga * plus
+
+    def told(cause, words, log_a, m=None, gx=gx):
+        m = np.sqrt(-np.expm1(2 * log_a)) if m is None else m
+        return cause, words, np.exp(log_a), m * gx * c
+
+    yield told("no_eight", "the factor 8 is missing in log_a", log_a / 8)
+    yield told("no_gate_a", "the gate ga is missing in log_a", -8 * plus + 0 * ga)
+    yield told(
+        "no_softplus",
+        "a_param is used in place of softplus(a_param)",
+        -8 * ga * np.abs(a_param),
+    )
+    yield told(
+        "softplus_sign",
+        "softplus(-a_param) is used in place of softplus(a_param)",
+        -8 * ga * softplus(-a_param),
+    )
+    yield told(
+        "no_root",
+        "the square root is missing: m = sqrt(1 - a^2)",
+        log_a,
+        -np.expm1(2 * log_a),
+    )
+    yield told(
+        "not_squared",
+        "a is not squared: m = sqrt(1 - a^2)",
+        log_a,
+        np.sqrt(-np.expm1(log_a)),
+    )
+    yield told("one_minus_a", "m is 1 - a: it should be sqrt(1 - a^2)", log_a, -np.expm1(log_a))
+    yield told("no_gate", "the input gate gx is missing in z = m gx c", log_a, gx=1)
+    yield told("no_sigmoid_x", "px is used in place of s(px)", log_a, gx=px)
+    yield told("tanh_x", "tanh is used in place of the sigmoid in gx", log_a, gx=np.tanh(px))
+
+
 def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
     first = (positions(pos, B, T) == 0)[:, :, None]
     gx, ga = sigmoid(px), sigmoid(pa)
@@ -221,31 +260,15 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
         "softplus overflows for a large a_param: exp(89) is inf",
         -8 * ga * np.where(np.isfinite(log_sum), log_sum.astype(np.float64), 1e30),
     )
-    yield told("no_eight", "the factor 8 is missing in log_a", log_a / 8)
-    yield told(
-        "no_softplus",
-        "a_param is used in place of softplus(a_param)",
-        -8 * ga * np.abs(a_param),
-    )
-    yield told(
-        "softplus_sign",
-        "softplus(-a_param) is used in place of softplus(a_param)",
-        -8 * ga * softplus(-a_param),
-    )
     yield told("gates_swapped", "px and pa are swapped", decay(px, a_param), g=ga)
-    yield told(
-        "no_root",
-        "the square root is missing: m = sqrt(1 - a^2)",
-        log_a,
-        -np.expm1(2 * log_a),
-    )
-    yield told(
-        "not_squared",
-        "a is not squared: m = sqrt(1 - a^2)",
-        log_a,
-        np.sqrt(-np.expm1(log_a)),
-    )
-    yield told("no_gate", "the input gate gx is missing in z = m gx c", log_a, g=1)
+    for cause, words, wrong_a, wrong_z in wrong_gates(c, px, pa, a_param):
+        yield cause, words, {
+            "a": np.where(first, 0, wrong_a),
+            "z": np.where(first, gx * c, wrong_z),
+        }
+    yield "a_inverse", "a is exp(-log_a): log_a is negative already", {
+        "a": np.where(first, 0, np.exp(-log_a))
+    }
 
 
 def rglru_gates_backward_mistakes(
