@@ -112,7 +112,8 @@ def sample_data(
     near=0,
     last=0,
 ):
-    """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked.
+    """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked,
+    each with any number but 0.
     ties: the number of logits with the highest value (temperature 0), or all values are
     multiples of 1/ties. near=1: the best is 2^-12 above another one, a tie in half
     precision. last=1: the best is the last entry. A row is generated again until its best
@@ -121,7 +122,7 @@ def sample_data(
     call.scalar("ld", ld)
     seeds = rng.integers(-(2**63), 2**63 - 1, B)
     pos = rng.integers(0, 5000, B)
-    marks = (rng.random((B, V)) < 1 / 3).astype(int)
+    marks = (rng.random((B, V)) < 1 / 3) * rng.integers(1, 256, (B, V))
     logits = np.full((B, ld), 50.0)  # padding columns would be the best
     for b in range(B):
         g = noise(seeds[b], V, pos[b]) if temperature else None
@@ -146,6 +147,8 @@ def sample_data(
         else:
             raise wb.Broken(f"sample V={V}: no row with a clear best in 200")
         logits[b, :V] = row
+        chosen = tokens(z[None], seeds[b : b + 1], pos[b : b + 1], temperature, top_k, top_p)
+        marks[b, chosen] = np.minimum(marks[b, chosen], 1)  # what a kernel stores there
     call.out("token", (B,), "i32")
     if seen:
         call.buffer("seen", marks, dtype="u8")
