@@ -108,12 +108,23 @@ def differs(got, y, tol):
     return bool(np.any(~(np.abs(np.asarray(got, np.float64) - y) <= tol)))
 
 
+def tells(case, want):
+    """Does the case judge values? Not if an output is empty or an error is expected."""
+    return case["status"] == "WB_OK" and all(y.size for y, _, _ in want.values())
+
+
+# Of more elements no mistakes are stored: the files would take longer to write than the
+# case to grade, and smaller cases name them.
+MANY_ELEMENTS = 1 << 18
+
+
 def mistakes(module, case, values, want):
     """[(cause, words, output, array)] of those that give another result here, and
     {cause: does it?} of all"""
     of = getattr(module, case["function"] + "_mistakes", None)
+    size = sum(y.size for y, _, _ in want.values())
     found, told = [], {}
-    if of is None:
+    if of is None or not tells(case, want) or size > MANY_ELEMENTS:
         return found, told
     with np.errstate(all="ignore"):
         for cause, words, wrong in wb.by_name(of, values):
@@ -202,7 +213,7 @@ class Proofs:
 
     def case(self, module, case, call, want, causes):
         function = case["function"]
-        if not any(y.size for y, _, _ in want.values()):
+        if not tells(case, want):
             return
         for what, name, got in impostors(call, want):
             y, tol, _ = want[name]
