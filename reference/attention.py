@@ -67,7 +67,7 @@ def random_qkv(call, B, T, S, H, K, D, sd, ramp, shift, scale):
         q[..., 4:] = 0
         q[..., 0] = min(abs(shift / scale), 3e4)  # k stays small, and dq, which sums it
         k[..., 0] = shift / scale / q[0, 0, 0, 0]
-    return [rounded(x.reshape(*x.shape[:2], -1), call.E) for x in (q, k, v)]
+    return [rounded(x.reshape(*x.shape[:2], x.shape[2] * D), call.E) for x in (q, k, v)]
 
 
 def default_scale(call, scale, D):

@@ -16,12 +16,13 @@ ALL = 2**31 - 1  # WB_ALL: no window
 
 def heads(x, D):
     """(B,T,H*D) to (B,H,T,D)"""
-    return x.reshape(*x.shape[:2], -1, D).swapaxes(1, 2)
+    return x.reshape(*x.shape[:2], x.shape[2] // D, D).swapaxes(1, 2)
 
 
 def rows(x):
     """(B,H,T,D) to (B,T,H*D)"""
-    return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
+    B, H, T, D = x.shape
+    return x.swapaxes(1, 2).reshape(B, T, H * D)
 
 
 def for_queries(x, H, D, head_of=None):

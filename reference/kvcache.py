@@ -305,6 +305,12 @@ def attention_decode_mistakes(
     def told(q=qt, k=kt, scale=scale, ring=ring, **how):
         return {"out": decoded(q, k, v, *ring, pos, S, H, K, D, scale, **how)[0]}
 
+    for limit in (256, 512, 1024, 2048, 4096, 8192):
+        if limit < S:
+            yield f"first_{limit}", f"only the first {limit} slots are used", told(
+                slots=lambda p, n=limit: range(min(p, S, n))
+            )
+    yield "scale_twice", "the scores are scaled twice", told(scale=scale * scale)
     all_but_oldest = lambda p: seen_slots(p, S)[int(p >= S) :]  # noqa: E731
     yield "oldest_lost", (
         "position p-S is not seen: a token sees S+1 keys, not S (is k written before "

@@ -102,7 +102,8 @@ def resumed(state, pos):
     """the state before the first token: 0 at pos 0, whatever the memory holds"""
     if state is None or pos is None:
         return None
-    return np.where(np.reshape(pos, (len(state), -1))[:, :1] > 0, state, 0)
+    first = pos[:, 0] if pos.ndim == 2 else pos
+    return np.where(first[:, None] > 0, state, 0)
 
 
 def rglru_forward(out, h, state, c, px, pa, y, a_param, pos, len, B, T, C, ldy):

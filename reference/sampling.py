@@ -210,9 +210,26 @@ def sample_mistakes(
             "a negative z is divided by penalty, which makes the token likelier: "
             "multiply it"
         ), told(np.where(seen != 0, plain / penalty, plain))
-        yield "all_penalised", "penalty is applied to tokens that are not in seen", told(
-            scores(logits, 1 + 0 * seen, softcap, penalty)
+        yield "inverted", (
+            "penalty is inverted: it should make a seen token less likely (divide a "
+            "positive z, multiply a negative one)"
+        ), told(scores(logits, seen, softcap, 1 / penalty))
+        yield "unseen_penalised", (
+            "the test of seen is inverted: penalty is applied where seen is 0"
+        ), told(scores(logits, seen == 0, softcap, penalty))
+        yield "seen_one", (
+            "only tokens whose seen is 1 are penalised: any number but 0 counts"
+        ), told(scores(logits, seen == 1, softcap, penalty))
+        yield "subtracted", (
+            "penalty is subtracted: divide a positive z, multiply a negative one"
+        ), told(np.where(seen != 0, plain - penalty, plain))
+        yield "all_penalised", "penalty is applied to every token: only to seen ones", (
+            told(scores(logits, 1 + 0 * seen, softcap, penalty))
         )
+        if temperature and temperature != 1:
+            yield "penalty_late", (
+                "penalty is applied to probabilities: apply it to z"
+            ), told(plain - np.where(seen != 0, temperature * np.log(penalty), 0))
         if softcap and temperature:
             yield "penalty_first", (
                 "penalty is applied before softcap: apply it after"
@@ -228,6 +245,37 @@ def sample_mistakes(
     )
     if temperature != 1:
         yield "no_temperature", "temperature is ignored", told(z(), temperature=1.0)
+        yield "times_temperature", "z is multiplied by temperature: divide it", told(
+            z(), temperature=1 / temperature
+        )
+        yield "noise_scaled", "the noise is divided by temperature, too", {
+            "token": np.array([
+                sampled(r, nucleus(r, top_k, top_p), noise(s, V, p) / temperature)
+                for r, s, p in zip(z() / temperature, seed, pos)
+            ])
+        }
+    if softcap and temperature != 1:
+        yield "softcap_last", "softcap is applied after the temperature: apply it first", (
+            told(temperature * capped(logits / temperature, softcap))
+        )
+    yield "noise_sign", "the noise is subtracted: add it", {
+        "token": np.array([
+            sampled(r, nucleus(r, top_k, top_p), -noise(s, V, p))
+            for r, s, p in zip(z() / temperature, seed, pos)
+        ])
+    }
+    yield "one_number", "every token has the noise of number 0 of its four", {
+        "token": np.array([
+            sampled(r, nucleus(r, top_k, top_p), noise(s, V, p)[np.arange(V) // 4 * 4])
+            for r, s, p in zip(z() / temperature, seed, pos)
+        ])
+    }
+    for limit in (32, 64, 128, 256, 512, 1024):
+        if limit < min(top_k or V, V):
+            what = "top_k is" if top_k else "the nucleus has"
+            yield f"at_most_{limit}", f"{what} at most {limit} tokens", told(
+                z(), top_k=limit
+            )
     if top_k:
         yield "no_top_k", "top_k is ignored", told(z(), top_k=0)
         yield "top_k_more", "top_k + 1 tokens are kept", told(z(), top_k=top_k + 1)
@@ -241,6 +289,15 @@ def sample_mistakes(
         whole = lambda r: nucleus(r, top_k, 1.0)  # noqa: E731
         size = lambda r: len(nucleus(r, top_k, top_p))  # noqa: E731
         yield "no_top_p", "top_p is ignored", told(z(), top_p=1.0)
+        yield "top_p_ties", (
+            "all tokens that tie with the last of top_p are kept: keep only the lower "
+            "indices"
+        ), each(
+            lambda r: whole(r)[r[whole(r)] >= r[nucleus(r, top_k, top_p)[-1]]]
+        )
+        yield "top_p_reversed", (
+            "of equal logits, the higher index is kept first: keep the lower"
+        ), each(lambda r: V - 1 - nucleus(r[::-1], top_k, top_p))
         yield "top_p_less", "the token that reaches top_p is dropped: keep it", each(
             lambda r: whole(r)[: max(1, size(r) - 1)]
         )
@@ -252,6 +309,9 @@ def sample_mistakes(
                 "top_p is applied to the softmax of all tokens: apply it to that of the "
                 "top_k"
             ), each(lambda r: whole(r)[: len(nucleus(r, 0, top_p))])
+            yield "top_p_first", (
+                "top_p is applied before top_k: apply it to what top_k keeps"
+            ), each(lambda r: nucleus(r, 0, top_p)[:top_k])
         if temperature != 1:
             yield "temperature_late", (
                 "top_p is applied before the temperature: apply it after"
