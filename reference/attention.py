@@ -188,9 +188,10 @@ def attention_backward_bounds(
     is rounded to E, not the larger products whose difference it is. A p or ds close to 0
     is rounded to a multiple of E's smallest step.
 
-    delta may be dout . out or sum p dp. The two differ: `out` is rounded to E, which gives
-    delta D errors with independent signs: twice their root mean square is `stored`. An
-    error of delta is the same for all keys; those of queries have independent signs."""
+    delta may be dout . out or sum p dp. The two differ: `out` is rounded to E, which
+    gives delta D errors with independent signs: twice their root mean square is `stored`.
+    An error of delta is the same for all keys; those of queries have independent
+    signs."""
     qh, kh, vh = heads(q, D), for_queries(k, H, D), for_queries(v, H, D)
     doh, oh, u = heads(dout, D), heads(out, D), TYPES[E]["unit"] * 2**24
     step = TYPES[E]["least"] * 2**24
@@ -283,8 +284,8 @@ def check_delta(checks, E, seed, **sizes):
     }
     for n, y in got.items():
         error = np.abs(rounded(y, E) - want[n]) / bounds[n].tolerance(want[n], E)
-        what = f"{n} in {E} with delta = sum p dp, seed {seed}: {error.max():.2f} tolerances"
-        checks.ok(what, bool(error.max() <= 1))
+        what = f"{n} in {E} with delta = sum p dp, seed {seed}"
+        checks.ok(f"{what}: {error.max():.2f} tolerances", bool(error.max() <= 1))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""attention_formulas.py - lab 05 in float64: the formulas. attention.py has the rest of the
-lab. The contract is labs/lab05_attention/attention.h.
+"""attention_formulas.py - lab 05 in float64: the formulas. attention.py has the rest of
+the lab. The contract is labs/lab05_attention/attention.h.
 """
 
 import numpy as np

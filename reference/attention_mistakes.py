@@ -222,6 +222,10 @@ def attention_backward_mistakes(
     yield "dv_of_ds", "dv is the sum of ds dout: it should be that of p dout", {
         "dv": group_sum((p * slope).swapaxes(-1, -2) @ doh, K)
     }
+    if 1 < K < H:
+        yield "head_modulo", (
+            "query head h uses key head h % K, but it should use h / (H/K)"
+        ), gradients_modulo(q, k, v, dout, out, see, lse, H, K, D, scale)
     ds = scale * p * slope
     each = {"dk": ds.swapaxes(-1, -2) @ qh, "dv": p.swapaxes(-1, -2) @ doh}
     for name, x in each.items():
@@ -232,3 +236,21 @@ def attention_backward_mistakes(
         yield f"first_head_{name}", (
             "only the first head of each group counts: sum over all heads of the group"
         ), {name: rows(of[:, :, 0])}
+
+
+def gradients_modulo(q, k, v, dout, out, see, lse, H, K, D, scale):
+    """the gradients if query head h uses key head h % K"""
+    qh, doh = heads(q, D), heads(dout, D)
+    kh, vh = (for_queries(x, H, D, lambda h: h % K) for x in (k, v))
+    p = masked_exp(scale * qh @ kh.swapaxes(-1, -2), see, lse)
+    ds = scale * p * (doh @ vh.swapaxes(-1, -2) - total(doh * heads(out, D)))
+
+    def sums(x):
+        B, _, S, _ = x.shape
+        return rows(x.reshape(B, H // K, K, S, D).sum(1))
+
+    return {
+        "dq": rows(ds @ kh),
+        "dk": sums(ds.swapaxes(-1, -2) @ qh),
+        "dv": sums(p.swapaxes(-1, -2) @ doh),
+    }

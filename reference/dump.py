@@ -23,10 +23,12 @@ import json
 import os
 import sys
 
-import numpy as np
-import safetensors
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: others only wait
 
-import wb
+import numpy as np  # noqa: E402
+import safetensors  # noqa: E402
+
+import wb  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SAFETENSORS_TYPES = {

@@ -224,7 +224,8 @@ def conv1d_forward_data(
     call, B, T, C, width=4, ld=0, pos="none", state=0, len=0, shift=0, nan=0
 ):
     """state=1: with a ring; len=1: sequences of unequal length; shift: elements off
-    16-byte alignment; nan=1: what must not be read is NaN (judge=out: some of it stays)"""
+    16-byte alignment; nan=1: what must not be read is NaN (some of it stays, so
+    judge=out)"""
     lengths = row_lengths(call, B, T) if len else None
     p = documents(call, B, T, pos, lengths, width if state else 1)
     call.out("out", (B, T, C), skew=shift, owner="element")

@@ -367,10 +367,12 @@ def rglru_step_mistakes(
         )
     for cause, words, own in (
         ("no_bias", "the bias of conv1d is missing", {"bias": 0 * bias}),
-        ("no_gate_bias", "the biases of the gates are missing", {"bx": 0 * bx, "ba": 0 * ba}),
-        ("first_tap", "the first tap is missing: it multiplies the oldest input", {
-            "w": np.where(np.arange(width) > 0, w, 0)
-        }),
+        ("no_bx", "the biases of the gates are missing", {"bx": 0 * bx, "ba": 0 * ba}),
+        (
+            "first_tap",
+            "the first tap is missing: it multiplies the oldest input",
+            {"w": np.where(np.arange(width) > 0, w, 0)},
+        ),
     ):
         yield told(cause, words, run(**own)[-1])
     yield told(

@@ -4,6 +4,8 @@ labs/lab07_kvcache/kvcache.h.
     python reference/sampling.py    checks how often each token is sampled
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 import wb
@@ -46,6 +48,11 @@ def noise(seed, V, pos):
     return -np.log(-np.log1p(-(numbers + 0.5) * 2.0**-32))
 
 
+@lru_cache(256)  # a batch: mistakes sample it again and again
+def row_noise(seed, V, pos):
+    return noise(seed, V, pos)
+
+
 def sampled(z, kept, g):
     """argmax of z + g over the kept tokens; among equal ones the lowest index"""
     among = np.full(z.shape, -np.inf)
@@ -59,7 +66,7 @@ def tokens(z, seed, pos, temperature, top_k, top_p):
     z = z / temperature
     return np.array(
         [
-            sampled(row, nucleus(row, top_k, top_p), noise(s, len(row), p))
+            sampled(row, nucleus(row, top_k, top_p), row_noise(s, len(row), p))
             for row, s, p in zip(z, seed, pos)
         ]
     )
@@ -186,11 +193,13 @@ def sample_mistakes(
     def told(z, seed=seed, pos=pos, temperature=temperature, top_k=top_k, top_p=top_p):
         return {"token": tokens(z, seed, pos, temperature, top_k, top_p)}
 
-    def each(kept):
-        """tokens sampled from kept(row of z)"""
+    def each(kept=lambda r: nucleus(r, top_k, top_p), of_noise=lambda g: g):
+        """tokens sampled from kept(row of z), with of_noise(its noise)"""
         rows = zip(z() / temperature, seed, pos)
         return {
-            "token": np.array([sampled(r, kept(r), noise(s, V, p)) for r, s, p in rows])
+            "token": np.array(
+                [sampled(r, kept(r), of_noise(row_noise(s, V, p))) for r, s, p in rows]
+            )
         }
 
     if temperature == 0:
@@ -248,33 +257,23 @@ def sample_mistakes(
         yield "times_temperature", "z is multiplied by temperature: divide it", told(
             z(), temperature=1 / temperature
         )
-        yield "noise_scaled", "the noise is divided by temperature, too", {
-            "token": np.array([
-                sampled(r, nucleus(r, top_k, top_p), noise(s, V, p) / temperature)
-                for r, s, p in zip(z() / temperature, seed, pos)
-            ])
-        }
+        yield "noise_scaled", "the noise is divided by temperature, too", each(
+            of_noise=lambda g: g / temperature
+        )
     if softcap and temperature != 1:
         yield "softcap_last", "softcap is applied after the temperature: apply it first", (
             told(temperature * capped(logits / temperature, softcap))
         )
-    yield "noise_sign", "the noise is subtracted: add it", {
-        "token": np.array([
-            sampled(r, nucleus(r, top_k, top_p), -noise(s, V, p))
-            for r, s, p in zip(z() / temperature, seed, pos)
-        ])
-    }
-    yield "one_number", "every token has the noise of number 0 of its four", {
-        "token": np.array([
-            sampled(r, nucleus(r, top_k, top_p), noise(s, V, p)[np.arange(V) // 4 * 4])
-            for r, s, p in zip(z() / temperature, seed, pos)
-        ])
-    }
-    for limit in (32, 64, 128, 256, 512, 1024):
-        if limit < min(top_k or V, V):
-            what = "top_k is" if top_k else "the nucleus has"
-            yield f"at_most_{limit}", f"{what} at most {limit} tokens", told(
-                z(), top_k=limit
+    yield "noise_sign", "the noise is subtracted: add it", each(of_noise=lambda g: -g)
+    yield "one_number", "every token has the noise of number 0 of its four", each(
+        of_noise=lambda g: g[np.arange(V) // 4 * 4]
+    )
+    for limit in (32, 64, 128, 256):  # of more, some seed would show no difference
+        if limit < min(top_k, V):
+            yield f"top_k_{limit}", f"top_k is at most {limit}", told(z(), top_k=limit)
+        if limit < V and not top_k and top_p < 1:
+            yield f"nucleus_{limit}", f"the nucleus has at most {limit} tokens", each(
+                lambda r, n=limit: nucleus(r, 0, top_p)[:n]
             )
     if top_k:
         yield "no_top_k", "top_k is ignored", told(z(), top_k=0)
