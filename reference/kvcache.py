@@ -36,6 +36,13 @@ def rows_of(call, name, shape, ld):
     call.view(name, "in", name, shape, stride=ld)
 
 
+def change(call, name, by, D=1):
+    """a buffer without gaps becomes by(its values), heads of D channels"""
+    buffer = call.buffers[name]
+    values = by(wb.decode(buffer["bits"], call.E).reshape(-1, D))
+    buffer["bits"] = np.ravel(wb.encode(values, call.E))
+
+
 def keys_and_values(call, shape, ldkv):
     ldkv = ldkv or shape[-1]
     call.scalar("ldkv", ldkv)
@@ -99,12 +106,15 @@ def attention_decode_data(
     nan=0,
     rotate=1,
     sharp=1.0,
+    shift=0.0,
 ):
     """pos: any, zero (a first token), short (the ring is not full), full (just full),
     wrap (after that). nan=1: slots that hold no position yet are NaN. pad: elements
     between the queries and keys of tokens. scale=0: D^-1/2. sharp: a factor of the
-    queries."""
-    rng, N = call.rng, D if N is None else N
+    queries. shift: the last channel, which is not rotated (N < D), moves all scores by this
+    much; next to so large a product each of the others adds a rounding error, so only the
+    first two are not 0."""
+    rng, N, scale = call.rng, D if N is None else N, scale or float(D) ** -0.5
     low, high = {
         "any": (0, 3 * S + 2),
         "zero": (0, 1),
@@ -115,17 +125,22 @@ def attention_decode_data(
     p = rng.integers(low, high, B)
     if pos == "any":
         p[:2] = [2 * S + S // 2, S // 2][: min(B, 2)]
-    call.scalar("N", N), call.scalar("scale", scale or float(D) ** -0.5)
+    call.scalar("N", N), call.scalar("scale", scale)
     call.scalar("ldq", H * D + pad), call.scalar("ldkv", K * D + pad)
     call.out("out", (B, H * D))
     unused = np.arange(S) >= np.minimum(p, S)[:, None]
     cache(call, ("kcache", "vcache"), B, S, K * D, fill=unused if nan else None)
     rows_of(call, "q", (B, H * D), H * D + pad)
-    call.buffers["q"]["bits"] = wb.encode(
-        sharp * wb.decode(call.buffers["q"]["bits"], call.E), call.E
-    )
     for name in ("k", "v"):
         rows_of(call, name, (B, K * D), K * D + pad)
+    change(call, "q", lambda q: sharp * q)
+    if shift:
+        large = min(abs(shift / scale), 3e4)
+        few = np.arange(D) < 2
+        change(call, "q", lambda q: np.where(few, q, large * (np.arange(D) == D - 1)), D)
+        for name in ("k", "kcache"):
+            key = shift / scale / large
+            change(call, name, lambda k: np.where(np.arange(D) < D - 1, k, key), D)
     cis = np.empty((high + 1, N // 2, 2))
     rope_table(cis, len(cis), N, 10000.0)
     call.input("cis", cis, "f32") if rotate else call.null("cis", dtype="f32")

@@ -144,6 +144,8 @@ def attention_decode_mistakes(
         slots=lambda p: range(S)
     )
     yield "no_scale", "the scores are not scaled", told(scale=1.0)
+    yield "own_scale", "1/sqrt(D) is used in place of scale", told(scale=D**-0.5)
+    yield "scale_sign", "the sign of scale is lost", told(scale=abs(scale))
     if cis is not None:
         yield "q_not_rotated", "q is not rotated", told(q=q)
         yield "k_not_rotated", "k is not rotated", told(k=k) | keys(k)
