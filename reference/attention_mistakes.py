@@ -136,9 +136,9 @@ def wrong_masks(s, see, vh):
     for value in (0.0, -1e4, -65504.0):
         everywhere = np.where(see, s, value)
         p, l = softmax_parts(everywhere, np.ones_like(see))
-        yield f"mask_{-value:g}", (
-            f"a masked key has the score {value:g}, and others may be lower: "
-            "its p should be 0"
+        yield f"mask_{-value:g}", (  # the values differ in lse alone
+            "masked keys have a finite score such as 0 or -1e4, and that of a visible key "
+            "may be lower: p of a masked key should be 0"
         ), {"out": rows(p @ vh), "lse": l}
     p, l = softmax_parts(s, np.ones_like(see))
     yield "masked_late", (
