@@ -154,7 +154,8 @@ def sample_data(
         else:
             raise wb.Broken(f"sample V={V}: no row with a clear best in 200")
         logits[b, :V] = row
-        chosen = tokens(z[None], seeds[b : b + 1], pos[b : b + 1], temperature, top_k, top_p)
+        one = slice(b, b + 1)
+        chosen = tokens(z[None], seeds[one], pos[one], temperature, top_k, top_p)
         marks[b, chosen] = np.minimum(marks[b, chosen], 1)  # what a kernel stores there
     call.out("token", (B,), "i32")
     if seen:
@@ -261,8 +262,8 @@ def sample_mistakes(
             of_noise=lambda g: g / temperature
         )
     if softcap and temperature != 1:
-        yield "softcap_last", "softcap is applied after the temperature: apply it first", (
-            told(temperature * capped(logits / temperature, softcap))
+        yield "softcap_last", "softcap comes after the temperature: it should be first", (
+            told(temperature * scores(logits / temperature, seen, softcap, penalty))
         )
     yield "noise_sign", "the noise is subtracted: add it", each(of_noise=lambda g: -g)
     yield "one_number", "every token has the noise of number 0 of its four", each(
