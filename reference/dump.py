@@ -118,6 +118,7 @@ def tells(case, want):
 # Of more elements no mistakes are stored: the files would take longer to write than the
 # case to grade, and smaller cases name them.
 MANY_ELEMENTS = 1 << 18
+MAX_CAUSES = 40  # of an output: as in grader/data.h
 
 
 def mistakes(module, case, values, want):
@@ -139,6 +140,9 @@ def mistakes(module, case, values, want):
                 if np.isfinite(got).all() and differs(got, y, tol):
                     found.append((cause, words, name, got))
                     told[cause] = True
+    for name in want:
+        many = sum(of == name for _, _, of, _ in found) > MAX_CAUSES
+        broken_if(many, case, f"{name} has more than {MAX_CAUSES} mistakes")
     return found, told
 
 
