@@ -60,6 +60,8 @@ def kv_append_data(call, B, T, S, K, D, ldkv=0, pos="go_on", len="none"):
     if pos == "documents":
         starts = rng.random((B, T)) < 3 / T
         starts[:, 0] = True
+        if B > 1:  # a short last document after a longer one
+            starts[1, -13:] = np.arange(13) == 9
         p = t - np.maximum.accumulate(np.where(starts, t, 0), axis=1)
     else:
         first = (
