@@ -203,11 +203,9 @@ static bool launched(struct findings *f, const struct case_data *d, const struct
 {
     const struct result *a = result_of(run, CALL_A);
     const struct result *graph = result_of(run, CALL_CAPTURED);
-    size_t elements = 0;
     char change[256];
-    for (int i = 0; i < d->views; i++)
-        if (d->set[0].want[i]) elements += d->view[i].elements;
-    if (!elements) return true;
+    for (int i = 0; i < d->views; i++) /* wb.h: if an output is empty, do nothing */
+        if (d->set[0].want[i] && !d->view[i].elements) return true;
     if (!a->head.launches || (a->head.launches == UINT64_MAX && !graph->head.captured)) {
         say(f, "returned WB_OK but launched no kernel");
         return false;
@@ -258,6 +256,14 @@ repeats_right(struct judgement *j, const struct case_data *d, const struct run *
     return false;
 }
 
+/* A launcher that needs no workspace cannot get too little of it. */
+static bool needs_no_more(const struct graded_case *g, const struct run *run)
+{
+    return g->workspace_less && run->workspace < g->workspace_less &&
+           run->result[CALL_A].present && run->result[CALL_A].head.status == WB_OK &&
+           !run->result[CALL_A].head.cuda_error;
+}
+
 /* Did every call come back that this case needs, and return what it must? */
 static bool
 all_returned(struct findings *f, const struct graded_case *g, const struct run *run)
@@ -280,6 +286,10 @@ static void judge_calls(
     const struct result *a = &run->result[CALL_A];
     struct findings *f = &j->findings;
     j->verdict = FAILED;
+    if (needs_no_more(g, run)) {
+        j->verdict = PASSED;
+        return;
+    }
     if (!all_returned(f, g, run)) return;
     bool kept = memory_kept(f, d, &d->set[0], a->bytes, g->status != WB_OK);
     if (g->status != WB_OK) {

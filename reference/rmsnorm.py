@@ -42,11 +42,11 @@ def weight(call, C, offset):
 
 
 def rmsnorm_forward_data(
-    call, R, C, eps=1e-5, offset=0.0, scale=1.0, inplace=0, rstd=1, skew=0
+    call, R, C, eps=1e-5, offset=0.0, scale=1.0, inplace=0, rstd=1
 ):
-    call.out("out", (R, C), at="x" if inplace else None, skew=skew, owner="row")
+    call.out("out", (R, C), at="x" if inplace else None, owner="row")
     statistic(call, "rstd", R, null=not rstd)
-    call.input("x", call.normal((R, C), scale), skew=skew, owner="row")
+    call.input("x", call.normal((R, C), scale), owner="row")
     weight(call, C, offset)
 
 

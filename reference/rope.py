@@ -74,36 +74,34 @@ def make_positions(call, kind, B, T):
 
 
 def rotation_data(
-    call, names, B, T, H, D, N=None, ld=None, pos="none", base=10000.0, inplace=0, shift=0
+    call, names, B, T, H, D, N=None, ld=None, pos="none", base=10000.0, inplace=0
 ):
-    """Defaults: N = D, ld = H*D. What follows the heads of a token is random. shift:
-    elements off 16-byte alignment."""
+    """Defaults: N = D, ld = H*D. What follows the heads of a token is random."""
     out, x = names
     N, ld = D if N is None else N, H * D if ld is None else ld
     call.scalar("N", N), call.scalar("ld", ld)
     p, P = make_positions(call, pos, B, T)
-    shape, elements = (B, T, H * D), shift + B * T * ld
-    call.buffer(x, call.normal((elements,)))
+    shape, elements = (B, T, H * D), B * T * ld
+    call.buffer(x, call.normal((call.skew(x) + elements,)))
+    to = x if inplace else out
     if not inplace:
-        call.buffer(out, None, elements)
-    call.view(out, "out", x if inplace else out, shape, shift, ld, owner="element")
-    call.view(x, "in", x, shape, shift, ld)
+        call.buffer(out, None, call.skew(out) + elements)
+    call.view(out, "out", to, shape, call.skew(to), ld, owner="element")
+    call.view(x, "in", x, shape, call.skew(x), ld)
     cis = np.empty((P, N // 2, 2))
     rope_table(cis, P, N, base)
     call.input("cis", cis, "f32")
     call.null("pos", dtype="i32") if p is None else call.input("pos", p, "i32")
 
 
-def rope_forward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0, shift=0):
-    rotation_data(
-        call, ("out", "x"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift
-    )
+def rope_forward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0):
+    names = "out", "x"
+    rotation_data(call, names, B, T, H, D, N, ld, pos, inplace=inplace)
 
 
-def rope_backward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0, shift=0):
-    rotation_data(
-        call, ("dx", "dout"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift
-    )
+def rope_backward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0):
+    names = "dx", "dout"
+    rotation_data(call, names, B, T, H, D, N, ld, pos, inplace=inplace)
 
 
 # --- error model: see "Tolerance" in the header -----------------------------------------

@@ -104,15 +104,18 @@ def cross_entropy_data(
     grad=1,
     nan=1,
     inplace=0,
+    low=0.0,
 ):
     """ignored=n: every n-th target is `ignore`. gscale=0: NULL. nan=1: the padding
-    columns are NaN, nan=0: they are like the others. grad=0: dlogits is NULL."""
+    columns are NaN, nan=0: they are like the others. grad=0: dlogits is NULL. low: is
+    subtracted from the logit of every second target, so that exp underflows there."""
     ld = ld or V
     logits = scores(call, R, ld, sd, shift, ramp)
     if nan:
         logits[:, V:] = np.nan
     target = call.rng.integers(0, V, R)
-    target[0] = V - 1
+    target[:1] = V - 1
+    logits[np.arange(0, R, 2), target[::2]] -= low
     if ignored:
         target[1::ignored] = ignore
     call.out("loss", (R,), "f32", owner="row")

@@ -69,19 +69,29 @@ def gates(call, R, F, scale, far):
     return z
 
 
-def lay_out(call, R, F, ld, packed, shift, scale, far):
+def places(call, prefix, F, packed):
+    """{name: (buffer, offset)} of gate and up, or with prefix d of their gradients"""
+    gate, up = prefix + "gate", prefix + "up"
+    skew = call.skew(gate)
+    if packed:
+        return {gate: (prefix + "gate_up", skew), up: (prefix + "gate_up", skew + F)}
+    return {gate: (gate, skew), up: (up, call.skew(up))}
+
+
+def first_of(parts, buffer):
+    """The offset of the first row in a buffer"""
+    return min(offset for b, offset in parts.values() if b == buffer)
+
+
+def lay_out(call, R, F, ld, packed, scale, far):
     """The buffers of gate and up: {name: (buffer, offset)}, ld. The gaps between rows are
-    random too, so a kernel that reads them fails. shift: elements off 16-byte alignment.
-    """
+    random too, so a kernel that reads them fails."""
     ld = ld or (2 * F if packed else F)
     call.scalar("ld", ld)
     z, u = gates(call, R, F, scale, far), call.normal((R, F))
-    if packed:
-        parts = {"gate": ("gate_up", shift), "up": ("gate_up", shift + F)}
-    else:
-        parts = {"gate": ("gate", shift), "up": ("up", shift)}
+    parts = places(call, "", F, packed)
     for buffer in {b: None for b, _ in parts.values()}:
-        memory = call.normal((shift + R * ld,))
+        memory = call.normal((first_of(parts, buffer) + R * ld,))
         for name, values in (("gate", z), ("up", u)):
             if parts[name][0] == buffer:
                 at = parts[name][1] + ld * np.arange(R)[:, None] + np.arange(F)
@@ -90,20 +100,20 @@ def lay_out(call, R, F, ld, packed, shift, scale, far):
     return parts, ld
 
 
-def forward_data(call, R, F, ld=0, packed=0, shift=0, scale=1.5, far=0):
-    parts, ld = lay_out(call, R, F, ld, packed, shift, scale, far)
+def forward_data(call, R, F, ld=0, packed=0, scale=1.5, far=0):
+    parts, ld = lay_out(call, R, F, ld, packed, scale, far)
     call.out("out", (R, F), owner="element")
     for name, (buffer, offset) in parts.items():
         call.view(name, "in", buffer, (R, F), offset, ld)
 
 
-def backward_data(call, R, F, ld=0, packed=0, shift=0, scale=1.5, far=0, inplace=0):
-    parts, ld = lay_out(call, R, F, ld, packed, shift, scale, far)
-    for name, (buffer, offset) in parts.items():
-        if not inplace:
-            buffer = "d" + buffer
-            if buffer not in call.buffers:
-                call.buffer(buffer, None, shift + R * ld)
+def backward_data(call, R, F, ld=0, packed=0, scale=1.5, far=0, inplace=0):
+    parts, ld = lay_out(call, R, F, ld, packed, scale, far)
+    gradients = places(call, "d", F, packed)
+    for name, place in parts.items():
+        buffer, offset = place if inplace else gradients["d" + name]
+        if buffer not in call.buffers:
+            call.buffer(buffer, None, first_of(gradients, buffer) + R * ld)
         call.view("d" + name, "out", buffer, (R, F), offset, ld, owner="element")
     call.input("dout", call.normal((R, F), 0.5))
     for name, (buffer, offset) in parts.items():

@@ -89,7 +89,8 @@ def check_seeds():
     op = types.ModuleType("op")
     op.f = lambda x, R, eps: None
     op.f_data = lambda call, R, eps=0.1: call.input("x", call.normal((R, 4)))
-    case = {"name": "n", "at": "cases:1", "function": "f", "dtype": "f32", "keys": {"R": 3}}
+    case = {"name": "n", "at": "cases:1", "function": "f", "dtype": "f32", "off": []}
+    case["keys"] = {"R": 3}
 
     def x(seed=1, data_set="a", lab="lab"):
         return wb.make_call(op, case, lab, seed, data_set).array("x")
