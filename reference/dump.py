@@ -131,7 +131,10 @@ def mistakes(module, case, call, values, want):
                     continue
                 y, tol, _ = want[name]
                 got = np.broadcast_to(got, y.shape)
-                if np.isfinite(got).all() and differs(got, y, tol):
+                unknown = np.isnan(got)  # NaN: wrong, in a way that nobody knows
+                if np.isinf(got).any() or unknown.mean() > 0.5:
+                    continue
+                if differs(got, y, tol):
                     yield cause, words, name, got
 
 

@@ -27,6 +27,8 @@ The record:
     inputs            sha256 of everything that the build read; equal: nothing is to be built
     defined, missing  functions of the header
     breaches          [{symbol, why}]: what a launcher must not use or contain
+    threads_meet      whether the sources use shared memory, barriers or shuffles: if not, no
+                      message speaks of them
 The grader's receipt, build/<backend>/passed/lab03.json, has lab, files (as here) and
 functions: those whose cases have all passed."""
 import argparse
@@ -129,6 +131,16 @@ def not_matching(functions, names, source):
             raise Stopped(
                 f"{function} in {source.shown} is not the function of the header: "
                 "include the header, and use exactly the header's arguments")
+
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+MEETING = re.compile(r"__shared__|__sync|__shfl|__(?:ballot|any|all|match|reduce)_\w*sync"
+                     r"|cooperative_groups|wmma|__pipeline")
+
+
+def threads_meet(source):
+    texts = (to.read_text(errors="replace") for _, to in source.files)
+    return any(MEETING.search(COMMENT.sub(" ", text)) for text in texts)
 
 
 def too_long(*_):
@@ -272,6 +284,7 @@ def build(a, source, settings):
         "defined": defined,
         "missing": missing,
         "breaches": found,
+        "threads_meet": threads_meet(source),
     }
     install(made, program)
     record.write_text(json.dumps(about, indent=1) + "\n")

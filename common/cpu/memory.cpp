@@ -11,6 +11,7 @@
 #include "scheduler.h"
 #include "stream.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -52,6 +53,7 @@ struct host_memory {
 static std::recursive_mutex lock;
 static device_memory device;
 bool guarded;
+static bool results_stay; /* no copies to the host */
 static int open_count;
 
 static host_memory &host()
@@ -102,6 +104,7 @@ extern "C" void wbcpu_guard(int on)
 {
     std::lock_guard<std::recursive_mutex> hold(lock);
     guarded = on;
+    results_stay = on > 1;
     open_count = 0;
     protect(on ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
@@ -354,11 +357,30 @@ template <class Work> static cudaError_t enqueue(cudaStream_t stream, Work work)
     return cudaSuccess;
 }
 
-extern "C" cudaError_t cudaMemcpyAsync(
+static bool leaves_device(const void *dst, cudaMemcpyKind kind)
+{
+    return results_stay && (kind == cudaMemcpyDeviceToHost ||
+                            (kind == cudaMemcpyDefault && !wbcpu_in_device_memory(dst)));
+}
+
+static std::atomic<unsigned long long> device_copies;
+extern "C" unsigned long long wbcpu_copy_count()
+{
+    return device_copies;
+}
+
+static cudaError_t copy_async(
     void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
     if (cudaError_t e = check_copy(dst, src, bytes, kind)) return e;
+    if (wbcpu_in_device_memory(src)) device_copies++;
     return enqueue(stream, [=] { memmove(dst, src, bytes); });
+}
+extern "C" cudaError_t cudaMemcpyAsync(
+    void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    if (leaves_device(dst, kind)) return fail(cudaErrorNotPermitted);
+    return copy_async(dst, src, bytes, kind, stream);
 }
 extern "C" cudaError_t
 cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
@@ -369,6 +391,7 @@ extern "C" cudaError_t cudaMemcpy2DAsync(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     cudaMemcpyKind kind, cudaStream_t stream)
 {
+    if (leaves_device(dst, kind)) return fail(cudaErrorNotPermitted);
     if (cudaError_t e = check_copy(dst, src, width * height, kind)) return e;
     if (width > dpitch || width > spitch) return fail(cudaErrorInvalidPitchValue);
     return enqueue(stream, [=] {
@@ -414,7 +437,7 @@ extern "C" cudaError_t cudaMemcpyToSymbolAsync(
     cudaStream_t stream)
 {
     if (kind == cudaMemcpyDeviceToHost) return fail(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync(
+    return copy_async(
         (char *)const_cast<void *>(symbol) + offset, src, bytes, kind, stream);
 }
 extern "C" cudaError_t cudaMemcpyToSymbol(
