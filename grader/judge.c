@@ -2,6 +2,7 @@
  *
  * The bytes come from the child, the expected values and tolerances from the reference.
  */
+#define _GNU_SOURCE /* memmem */
 #include "judge.h"
 
 #include "compare.h"
@@ -357,6 +358,22 @@ static void judge_calls(
 
 /* --- the verdict -------------------------------------------------------------------- */
 
+/* Where the back end stops a program it first says why: "file:line: error: deadlock ...".
+ * Better than the name of the signal. NULL: it said nothing. */
+static const char *last_words(const struct run *run, size_t *length)
+{
+    static const char mark[] = ": error: ";
+    size_t bytes = run->output_bytes < OUTPUT_KEPT ? run->output_bytes : OUTPUT_KEPT;
+    const char *from =
+        run->output ? memmem(run->output, bytes, mark, strlen(mark)) : NULL;
+    if (!from || !strstr(run->text, "abort")) return NULL;
+    from += strlen(mark);
+    size_t left = bytes - (size_t)(from - (const char *)run->output);
+    const char *end = memchr(from, '\n', left);
+    *length = end ? (size_t)(end - from) : left;
+    return from;
+}
+
 void judge(
     struct judgement *j, const struct graded_case *g, const struct case_data *d,
     const struct run *run)
@@ -379,5 +396,10 @@ void judge(
         j->verdict = CRASH;
         break;
     }
-    say(&j->findings, "%s%s", run->text, words_of_call(run->call));
+    size_t length = 0;
+    const char *words = last_words(run, &length);
+    if (words)
+        say(&j->findings, "%.*s%s", (int)length, words, words_of_call(run->call));
+    else
+        say(&j->findings, "%s%s", run->text, words_of_call(run->call));
 }

@@ -16,8 +16,12 @@
 /* NaN: with this mistake the value is wrong, but unknown (read out of bounds). */
 static bool matches_cause(const struct comparison *c, const double *value)
 {
-    for (size_t i = 0; i < c->view->elements; i++)
-        if (is_nan(value[i]) ? !c->mark[i] : !is(c, i, value[i])) return false;
+    for (size_t i = 0; i < c->view->elements; i++) {
+        bool same = is_nan(value[i])      ? c->mark[i] != MARK_RIGHT
+                    : is_finite(value[i]) ? is(c, i, value[i])
+                                          : c->got[i] == value[i];
+        if (!same) return false;
+    }
     return true;
 }
 

@@ -180,7 +180,7 @@ def rmsnorm_residual_forward_mistakes(out, sum, rstd, x, res, w, R, C, eps, offs
         "out": x / np.sqrt(mean(x**2) + eps) * (offset + w) + res
     }
     yield "sum_is_out", "sum is the normalised result: it should be x + res", {"sum": out}
-    yield "statistics_of_x", "the root is that of x alone: it should be that of x + res", {
+    yield "statistics_of_x", "the root is that of x: it should be that of x + res", {
         "out": sum / np.sqrt(mean(x**2) + eps) * (offset + w)
     }
     yield from rmsnorm_forward_mistakes(out, rstd, sum, w, R, C, eps, offset)
@@ -232,7 +232,7 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
         "dx": r * (past + u) - back
     }
     yield "dw_from_dx", (
-        "dw is computed from dx: read dout for dw before dx overwrites it (dx may be dout)"
+        "dw is computed from dx: read dout before dx overwrites it (dx may be dout)"
     ), {"dw": dw - here + total(dx * x * r, axis=0)[0]}
     yield "dw_of_out", "dw sums dout x, divided by rstd: multiply by it", {
         "dw": dw - here + total(dout * x / r, axis=0)[0]
