@@ -73,11 +73,13 @@ static void say_tolerance(struct findings *f, const struct comparison *c)
     say(f, "error %.2g, tolerance %.2g: %s", error, tol, formula);
 }
 
-/* Checks all outputs of one call against one data set. true: all right. brief: say where
- * they are wrong, but not why. */
+enum depth { WHERE_ONLY, KNOWN_CAUSES, ALL };
+
+/* Checks all outputs of one call against one data set. true: all right. depth: how much
+ * is said of why they are wrong. */
 static bool values_right(
     struct judgement *j, const struct case_data *d, const struct data_set *set,
-    const unsigned char *result, bool brief)
+    const unsigned char *result, enum depth depth)
 {
     bool good = true;
     for (int i = 0; i < d->views; i++) {
@@ -87,7 +89,8 @@ static bool values_right(
         if (c.wrong * 2 > c.view->elements) j->mostly_wrong = true;
         if (c.wrong) {
             say_wrong(&j->findings, &c);
-            if (good && !brief) { /* only the first wrong output is explained */
+            if (good && depth == KNOWN_CAUSES) find_cause(&j->findings, &c);
+            if (good && depth == ALL) { /* only the first wrong output is explained */
                 say_tolerance(&j->findings, &c);
                 find_pattern(&j->findings, &c);
                 say_owner(&j->findings, &c);
@@ -103,7 +106,7 @@ static bool values_right(
 static bool first_right(const struct case_data *d, const struct result *a)
 {
     struct judgement quiet = {0};
-    bool right = values_right(&quiet, d, &d->set[0], a->bytes, true);
+    bool right = values_right(&quiet, d, &d->set[0], a->bytes, WHERE_ONLY);
     findings_free(&quiet.findings);
     return right;
 }
@@ -237,10 +240,10 @@ static const char *why_orders_differ(const struct case_data *d, double a, double
     if (d->threads_apart)
         return "does one thread read or write an element that another writes?";
     if (fabs(a - b) <= 0x1p-16 * size)
-        return "is a __syncthreads() missing? A change in the last bits only can also be a "
-               "float atomic";
-    return "is a __syncthreads() missing? Or does one thread read or write an element that "
-           "another writes?";
+        return "is a __syncthreads() missing? A change in the last bits only can also be "
+               "a float atomic";
+    return "is a __syncthreads() missing? Or does one thread read or write an element "
+           "that another writes?";
 }
 
 static bool
@@ -287,7 +290,7 @@ repeats_right(struct judgement *j, const struct case_data *d, const struct run *
     struct change change;
     if (!memory_kept(f, d, &d->set[1], b->bytes, false)) return false;
     bool kept = kept_results(d, a->bytes, b->bytes);
-    if (!values_right(j, d, &d->set[1], b->bytes, kept)) {
+    if (!values_right(j, d, &d->set[1], b->bytes, kept ? WHERE_ONLY : ALL)) {
         say(f,
             kept
                 ? "this is the second call, on other data at the same pointers; it has "
@@ -351,7 +354,8 @@ static void judge_calls(
     if (kept && first_right(d, a) && !repeats_right(j, d, run)) return;
     /* If the order of threads matters, a pattern seen in one order means little. */
     bool same = orders_agree(f, d, run);
-    bool good = values_right(j, d, &d->set[0], a->bytes, !same) && same;
+    bool good =
+        values_right(j, d, &d->set[0], a->bytes, same ? ALL : KNOWN_CAUSES) && same;
     if (same && !launched(f, d, run)) good = false;
     if (good && kept) j->verdict = PASSED;
 }

@@ -228,8 +228,9 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
         j->verdict = BROKEN;
         say(&j->findings, "%s", error);
     } else {
-        d.threads_apart =
-            json_is_false(json_object_get(r->build->record, "threads_meet"));
+        json_t *record = r->build->record;
+        d.threads_apart = json_is_false(json_object_get(record, "threads_meet"));
+        d.no_halves = json_is_false(json_object_get(record, "halves"));
         make_title(title, sizeof title, &d, c->dtype);
         calls_of_case(calls, c, &d, &run);
         judge(j, c, &d, &run);

@@ -115,7 +115,7 @@ def tells(case, want):
 
 # Of more elements no mistakes are stored: the files would take longer to write than the
 # case to grade, and smaller cases name them.
-MANY_ELEMENTS = 1 << 16
+MANY_ELEMENTS = 1 << 17
 
 
 def mistakes(module, case, call, values, want):
@@ -124,6 +124,7 @@ def mistakes(module, case, call, values, want):
     size = sum(y.size for y, _, _ in want.values())
     if of is None or not tells(case, want) or size > MANY_ELEMENTS:
         return
+    values = dict(values, memory=call.memory)
     with np.errstate(all="ignore"):
         for cause, words, wrong in wb.by_name(of, values):
             for name, got in wrong.items():
@@ -223,7 +224,7 @@ class Proofs:
         if of:
             told = {w[0] for w in wrong}
             with np.errstate(all="ignore"):
-                for cause, _, _ in wb.by_name(of, values):
+                for cause, _, _ in wb.by_name(of, dict(values, memory=call.memory)):
                     self.record(function, f"mistake {cause}", cause in told)
 
     def judge(self, path):

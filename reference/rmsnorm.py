@@ -151,6 +151,9 @@ def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset):
     yield "sum_misses_tail", (
         "the sum leaves out the columns after the last multiple of 32"
     ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) < C // 32 * 32)) / C + eps) * f}
+    yield "half_warp", "the sum is only over 16 lanes: start with an offset of 16", {
+        "out": x / np.sqrt(wb.half_warp_sum(x**2) / C + eps) * f
+    }
     yield "sum_of_warp", (
         "only the first 32 partial sums are added: the warps' sums are not combined"
     ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) % 256 < 32)) / C + eps) * f}
@@ -205,6 +208,15 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     yield "weight_left_out", "dout is used in place of u = dout (offset + w)", {
         "dx": past + r * dout - r**3 * x * mean(dout * x)
     }
+    yield "weight_in_mean_only", "the first term has dout in place of u", {
+        "dx": past + r * dout - back
+    }
+    yield "half_warp", "the sum is only over 16 lanes: start with an offset of 16", {
+        "dx": past + r * u - r**3 * x * wb.half_warp_sum(u * x) / C
+    }
+    yield "sum_misses_tail", (
+        "the sum leaves out the columns after the last multiple of 32"
+    ), {"dx": past + r * u - r**3 * x * total(u * x * (np.arange(C) < C // 32 * 32)) / C}
     v = dout * w
     yield "offset_ignored", "offset is ignored: u = dout (offset + w)", {
         "dx": past + r * v - r**3 * x * mean(v * x)

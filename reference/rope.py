@@ -231,6 +231,17 @@ def told_of_pairs(told, heads, right, cis, p, sign, N):
 
 def told_of_table(told, rotated, cis, p, B, T, H, D, N):
     """mistakes in the use of the table"""
+    flat = np.concatenate([cis.ravel(), np.full(len(cis) * D, np.nan)])
+    for cause, stride, words in (
+        ("table_of_d", D, "D apart, but they are N floats apart"),
+        ("table_half", N // 2, "N/2 floats apart, but they are N floats apart"),
+    ):
+        rows = stride * np.arange(len(cis))[:, None] + np.arange(N)
+        yield told(
+            cause,
+            f"the rows of the table are read {words}",
+            rotated(cis=flat[rows].reshape(cis.shape)),
+        )
     yield told(
         "first_angle",
         "every pair is rotated by the angle of pair 0",
@@ -250,20 +261,9 @@ def told_of_table(told, rotated, cis, p, B, T, H, D, N):
             f"cosine and sine are rounded to {E} ({bits} bits): the table stays float",
             rotated(cis=wb.rounded(cis, E)),
         )
-    flat = np.concatenate([cis.ravel(), np.full(len(cis) * D, np.nan)])
-    for cause, stride, words in (
-        ("table_of_d", D, "D apart, but they are N floats apart"),
-        ("table_half", N // 2, "N/2 floats apart, but they are N floats apart"),
-    ):
-        rows = stride * np.arange(len(cis))[:, None] + np.arange(N)
-        yield told(
-            cause,
-            f"the rows of the table are read {words}",
-            rotated(cis=flat[rows].reshape(cis.shape)),
-        )
 
 
-def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
+def rotation_mistakes(name, x_name, x, cis, pos, sign, B, T, H, D, N, ld, memory):
     p = positions(pos, B, T)
 
     def told(cause, words, y):
@@ -272,6 +272,13 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
     def rotated(p=p, sign=sign, cis=cis, **how):
         return rotate(x, cis, p, sign, B, T, H, D, N, **how)
 
+    read_at = H * D * np.arange(B * T)[:, None] + np.arange(H * D)
+    if ld != H * D:
+        yield told(
+            "ld_ignored",
+            "token k is read at k*H*D, but it starts at k*ld",
+            rotate(memory(x_name, read_at), cis, p, sign, B, T, H, D, N),
+        )
     yield told(
         "sign",
         "rotated in the wrong direction: the sine has the wrong sign",
@@ -362,12 +369,16 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
         yield told("rest_zero", "the channels N..D-1 become 0: copy them", y)
 
 
-def rope_forward_mistakes(out, x, cis, pos, B, T, H, D, N):
-    yield from rotation_mistakes("out", x, cis, pos, 1, B, T, H, D, N)
+def rope_forward_mistakes(out, x, cis, pos, B, T, H, D, N, ld, memory):
+    yield from rotation_mistakes(
+        "out", "x", x, cis, pos, 1, B, T, H, D, N, ld, memory
+    )
 
 
-def rope_backward_mistakes(dx, dout, cis, pos, B, T, H, D, N):
-    yield from rotation_mistakes("dx", dout, cis, pos, -1, B, T, H, D, N)
+def rope_backward_mistakes(dx, dout, cis, pos, B, T, H, D, N, ld, memory):
+    yield from rotation_mistakes(
+        "dx", "dout", dout, cis, pos, -1, B, T, H, D, N, ld, memory
+    )
 
 
 # --- checks of this file ----------------------------------------------------------------

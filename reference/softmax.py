@@ -227,6 +227,9 @@ def softmax_forward_mistakes(out, x, R, N, scale):
     yield "mean", "divided by the mean of exp: it should be the sum", {
         "out": e / total(e) * N
     }
+    yield "half_warp", "the sum is only over 16 lanes: start with an offset of 16", {
+        "out": e / wb.half_warp_sum(e)
+    }
     yield "sum_of_warp", (
         "only the first 32 partial sums are added: the warps' sums are not combined"
     ), {"out": e / total(np.where(np.arange(N) % 256 < 32, e, 0))}
@@ -276,10 +279,6 @@ def softmax_causal_forward_mistakes(out, x, R, T, S, scale):
     yield "hidden_zero", "hidden scores are set to 0, and exp(0) is 1: leave them out", {
         "out": softmax(np.where(see, scale * x, 0))
     }
-    if not np.isnan(x).any():
-        yield "hidden_counted", "hidden keys are 0 in out, but count in the sum", {
-            "out": np.where(see, softmax(scale * x), 0)
-        }
     t = np.where(see, scale * x, -np.inf)
     yield "scale_after", "scale multiplies the result: it should multiply x", {
         "out": scale * softmax(np.where(see, x, -np.inf))
@@ -327,6 +326,9 @@ def softmax_backward_mistakes(dx, dout, p, R, N, scale):
         "dx": scale * p * (dout - np.sum(inner))
     }
     columns = np.arange(N)
+    yield "half_warp", "the sum is only over 16 lanes: start with an offset of 16", {
+        "dx": scale * p * (dout - wb.half_warp_sum(p * dout))
+    }
     yield "sum_misses_tail", (
         "the sum leaves out the columns after the last multiple of 32"
     ), {"dx": scale * p * (dout - total(p * dout * (columns < N // 32 * 32)))}
@@ -339,7 +341,7 @@ def softmax_backward_mistakes(dx, dout, p, R, N, scale):
 
 
 def cross_entropy_mistakes(
-    loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore
+    loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, memory
 ):
     counts, hit = (target != ignore)[:, None], np.arange(V) == target[:, None]
     g = 1 if gscale is None else gscale[0]
@@ -440,6 +442,10 @@ def cross_entropy_mistakes(
         yield "clipped", "the logits are clipped: the soft cap is softcap tanh(...)", (
             outputs(np.clip(logits[:, :V], -softcap, softcap), slope)
         )
+    apart = memory("logits", V * np.arange(R)[:, None] + np.arange(V))
+    yield "ld_ignored", "row r is read at r*V, but it starts at r*ld", outputs(
+        capped(apart, softcap), slope
+    )
     yield "padding_counted", "the sum includes the padding columns", outputs(
         capped(logits, softcap), slope
     )
