@@ -220,10 +220,12 @@ static bool few_digits(struct findings *f, const struct comparison *c)
         say(f,
             "pattern: the values have only the digits of bf16: use float from first to "
             "last");
-    else
-        say(f, "pattern: accurate to 2^%.0f%s: %s", log2(error),
-            error > 0x1p-18 ? " only" : ", but the tolerance is smaller",
+    else if (error > 0x1p-18)
+        say(f, "pattern: accurate to 2^%.0f only: %s", log2(error),
             why_inaccurate(c, error));
+    else
+        say(f, "pattern: accurate to 2^%.0f, but the tolerance is smaller: %s",
+            log2(error), why_inaccurate(c, error));
     return true;
 }
 

@@ -132,7 +132,7 @@ def mistakes(module, case, call, values, want):
                     continue
                 y, tol, _ = want[name]
                 got = np.broadcast_to(got, y.shape)
-                # NaN: wrong, in a way that nobody knows. Half of it must be known.
+                # NaN: wrong, but unknown. Half of it must be known.
                 known = np.isfinite(got).mean() >= 0.5
                 if known and differs(got, y, tol):
                     yield cause, words, name, got
