@@ -151,6 +151,16 @@ def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset):
     yield "sum_misses_tail", (
         "the sum leaves out the columns after the last multiple of 32"
     ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) < C // 32 * 32)) / C + eps) * f}
+    if C > 1:
+        for cause, words, column in (
+            ("last_column", "the sum leaves out the last column", C - 1),
+            ("first_column", "the sum leaves out the first column", 0),
+        ):
+            rest = total(x**2 * (np.arange(C) != column)) / C
+            yield cause, words, {"out": x / np.sqrt(rest + eps) * f}
+    yield "half_of_block", (
+        "the reduction leaves out the second half of the 256 threads"
+    ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) % 256 < 128)) / C + eps) * f}
     yield "half_warp", "the sum is only over 16 lanes: start with an offset of 16", {
         "out": x / np.sqrt(wb.half_warp_sum(x**2) / C + eps) * f
     }

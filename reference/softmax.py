@@ -136,7 +136,10 @@ def probability_bound(y, t, n):
     """t: the argument of exp; -inf where y is exactly 0"""
     m = np.max(t, -1, keepdims=True)
     c = np.where(np.isinf(t), 0, 8 + np.abs(t) + np.abs(m))
-    return {"out": bound(y, "|y|", c=c, c_text="8 + |s x| + |m|", n=n)}
+    # below 2^-126 any number that small passes, or 0
+    least = 2.0**-126 / (np.maximum(c, 1) * 2.0**-24)
+    M = np.maximum(np.abs(y), np.where(np.isinf(t), 0, least))
+    return {"out": bound(M, "|y|", c=c, c_text="8 + |s x| + |m|", n=n)}
 
 
 def softmax_forward_bounds(out, x, N, scale):
@@ -233,6 +236,19 @@ def softmax_forward_mistakes(out, x, R, N, scale):
     yield "sum_of_warp", (
         "only the first 32 partial sums are added: the warps' sums are not combined"
     ), {"out": e / total(np.where(np.arange(N) % 256 < 32, e, 0))}
+    if N > 1:
+        for cause, words, column in (
+            ("last_column", "the last column is left out", N - 1),
+            ("first_column", "the first column is left out", 0),
+        ):
+            rest = softmax(np.where(np.arange(N) == column, -np.inf, t))
+            yield cause, words, {"out": rest}
+            yield cause + "_of_sum", words + " of the sum", {
+                "out": e / total(np.where(np.arange(N) == column, 0, e))
+            }
+    yield "half_of_block", (
+        "the reduction leaves out the second half of the 256 threads"
+    ), {"out": e / total(np.where(np.arange(N) % 256 < 128, e, 0))}
     last = np.where(np.arange(N) < max(N // 32 * 32, 1), e, 0)
     yield "sum_misses_tail", (
         "the sum leaves out the columns after the last multiple of 32"
