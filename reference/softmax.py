@@ -132,14 +132,19 @@ def cross_entropy_data(
 # --- error model: see "Tolerance" in the header -----------------------------------------
 
 
+def exponent_error(t, m):
+    """of exp(t - m) in units of 2^-24: t, m and their difference are rounded"""
+    return 8 + np.abs(t) + np.abs(m) + np.abs(t - m)
+
+
 def probability_bound(y, t, n):
     """t: the argument of exp; -inf where y is exactly 0"""
     m = np.max(t, -1, keepdims=True)
-    c = np.where(np.isinf(t), 0, 8 + np.abs(t) + np.abs(m))
+    c = exponent_error(np.where(np.isinf(t), m, t), m) * ~np.isinf(t)
     # below 2^-126 any number that small passes, or 0
     least = 2.0**-126 / (np.maximum(c, 1) * 2.0**-24)
     M = np.maximum(np.abs(y), np.where(np.isinf(t), 0, least))
-    return {"out": bound(M, "|y|", c=c, c_text="8 + |s x| + |m|", n=n)}
+    return {"out": bound(M, "|y|", c=c, c_text="8 + |s x| + |m| + |s x - m|", n=n)}
 
 
 def softmax_forward_bounds(out, x, N, scale):
@@ -166,9 +171,9 @@ def cross_entropy_bounds(
         M, c = np.zeros((2, R, ld))
         p = softmax(z) + (np.arange(V) == target[:, None])
         M[:, :V] = counts[:, None] * p * (1 if gscale is None else abs(gscale[0]))
-        c[:, :V] = 8 + np.abs(z) + np.abs(m)
+        c[:, :V] = exponent_error(z, m)
         b["dlogits"] = bound(
-            M, "|gscale| (p + [j = t])", c=c, c_text="8 + |z| + |m|", n=V
+            M, "|gscale| (p + [j = t])", c=c, c_text="8 + |z| + |m| + |z - m|", n=V
         )
     return b
 
