@@ -166,7 +166,9 @@ def cross_entropy_bounds(
     z = capped(logits[:, :V], softcap)
     m = np.max(z, -1, keepdims=True)
     counts = target != ignore
-    b = {"loss": bound(counts * (1 + np.abs(m[:, 0])), "1 + |m|", n=V)}
+    z_target = np.sum(np.where(np.arange(V) == target[:, None], np.abs(z), 0), -1)
+    M = counts * (1 + np.abs(m[:, 0]) + z_target)
+    b = {"loss": bound(M, "1 + |m| + |z[t]|", n=V)}
     if dlogits is not None:
         M, c = np.zeros((2, R, ld))
         p = softmax(z) + (np.arange(V) == target[:, None])
