@@ -377,7 +377,8 @@ def make_call(module, case, lab, seed, data_set):
     if case["dtype"] not in ("f32", "f16", "bf16"):
         raise Broken(f"{case['at']}: dtype={case['dtype']}: use f32, f16 or bf16")
     names = [zlib.crc32(s.encode()) for s in (lab, case["name"], data_set)]
-    call = Call(case["dtype"], np.random.SeedSequence([seed, *names]), case["off"])
+    off = case.get("off", ())
+    call = Call(case["dtype"], np.random.SeedSequence([seed, *names]), off)
     try:
         keys = inspect.signature(data).bind(call, **case["keys"])
     except TypeError as error:
@@ -385,7 +386,7 @@ def make_call(module, case, lab, seed, data_set):
         raise Broken(f"{case['at']}: {error}; the keys are: {allowed}") from None
     keys.apply_defaults()
     data(**keys.arguments)
-    for name in case["off"]:
+    for name in off:
         if name not in call.args or not call.args[name]["offset"]:
             raise Broken(f"{case['at']}: off={name}: no such argument, or not its buffer")
     for name in parameters(function):
