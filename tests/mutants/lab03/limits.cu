@@ -33,8 +33,7 @@ wb_status rmsnorm_residual_forward_f32(
     int R, int C, float eps, float offset, cudaStream_t stream)
 {
     int threads = C < 1024 ? C : 1024;
-    forward_rows<<<R, threads, 0, stream>>>(
-                       out, sum, rstd, x, res, w, C, eps, offset);
+    forward_rows<<<R, threads, 0, stream>>>(out, sum, rstd, x, res, w, C, eps, offset);
     return wb_launched();
 }
 
@@ -61,8 +60,7 @@ wb_status rmsnorm_forward_f32(
 {
     int blocks = (R + 255) / 256;
     if (blocks > 4) blocks = 4;
-    forward_grid<<<blocks, 256, 0, stream>>>(
-                       out, rstd, x, w, R, C, eps, offset);
+    forward_grid<<<blocks, 256, 0, stream>>>(out, rstd, x, w, R, C, eps, offset);
     return wb_launched();
 }
 
@@ -82,8 +80,7 @@ static __global__ void backward_row(
     for (int c = threadIdx.x; c < C; c += blockDim.x) {
         float u = dout[start + c] * (offset + w[c]);
         dx[start + c] = (dres ? dres[start + c] : 0.0f) + r * (u - x[start + c] * r * k);
-        partial[start + c] =
-            dout[start + c] * (x[start + c] * r);
+        partial[start + c] = dout[start + c] * (x[start + c] * r);
     }
 }
 
