@@ -68,6 +68,8 @@ struct case_data {
     struct view view[MAX_ARGS];
     int buffers, views;
     struct data_set set[2];
+    /* Of the learner's sources: no shared memory, barrier or shuffle; no 16-bit variable */
+    bool threads_apart, no_halves;
 };
 
 /* 0, or -1 with the reason. */

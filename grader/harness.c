@@ -154,7 +154,7 @@ static void fill(unsigned char *p, size_t bytes, uint16_t pattern)
 static void guard(int on)
 {
 #if CPU_BACKEND
-    wbcpu_guard(on);
+    wbcpu_guard(on ? 2 : 0);
 #else
     (void)on;
 #endif
@@ -243,10 +243,11 @@ static void send_result(struct call *c, const struct wire_result *r)
 
 /* --- calls -------------------------------------------------------------------------- */
 
+/* Kernels, and copies within device memory, which are work on the device as well */
 static uint64_t launches(void)
 {
 #if CPU_BACKEND
-    return wbcpu_launch_count();
+    return wbcpu_launch_count() + wbcpu_copy_count();
 #else
     return 0;
 #endif

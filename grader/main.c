@@ -188,6 +188,12 @@ make_title(char *title, size_t room, const struct case_data *d, const char *dtyp
     if (n < room) snprintf(title + n, room - n, "%s%s", n ? " " : "", dtype);
 }
 
+/* Is it pointless to grade what builds on this case? Not if a few elements are wrong. */
+static bool hopeless(const struct judgement *j)
+{
+    return j->verdict != PASSED && (!j->returned || j->mostly_wrong);
+}
+
 /* Why a case cannot be graded; NULL if it can. */
 static char *reason_to_skip(const struct report *r, size_t i)
 {
@@ -199,7 +205,7 @@ static char *reason_to_skip(const struct report *r, size_t i)
         size_t at = (size_t)(n - r->lab->cases);
         if (build_lacks(r->build, n->function, n->dtype))
             continue; /* a file with 16-bit functions only */
-        if (r->selected[at] && r->judgement[at].verdict != PASSED)
+        if (r->selected[at] && hopeless(&r->judgement[at]))
             return text_of("needs part %s: fix \"%s\" first", n->part, n->name);
     }
     return NULL;
@@ -224,6 +230,9 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
         j->verdict = BROKEN;
         say(&j->findings, "%s", error);
     } else {
+        json_t *record = r->build->record;
+        d.threads_apart = json_is_false(json_object_get(record, "threads_meet"));
+        d.no_halves = json_is_false(json_object_get(record, "halves"));
         make_title(title, sizeof title, &d, c->dtype);
         calls_of_case(calls, c, &d, &run);
         judge(j, c, &d, &run);

@@ -14,7 +14,8 @@ A reference file such as rmsnorm.py defines, for each contract function X,
 
 Arguments are passed by name, so each function names only those that it needs. A last
 argument `E` is the element type. X_bounds and X_mistakes may take `k_before`, the
-contents of the inout argument k before the call. dump.py writes the cases to files.
+contents of the inout argument k before the call, and X_mistakes may take `memory`, see
+Call.memory. dump.py writes the cases to files.
 """
 
 import inspect
@@ -91,6 +92,13 @@ def total(values, axis=-1):
 
 def mean(values, axis=-1):
     return total(values, axis) / np.shape(values)[axis]
+
+
+def half_warp_sum(values):
+    """Of each column, the sum that its lane, c % 32, gets if a warp adds only over 16
+    lanes. For mistakes."""
+    lower = np.arange(values.shape[-1]) % 32 < 16
+    return np.where(lower, total(values * lower), total(values * ~lower))
 
 
 def sum_type():
@@ -266,6 +274,16 @@ class Call:
             return np.full(a["shape"], np.nan)
         return decode(bits[self.indices(name)], a["dtype"])
 
+    def memory(self, name, starts):
+        """What lies at these offsets from the start of an argument, before the call; NaN
+        outside of its buffer. For mistakes in an index."""
+        a = self.args[name]
+        bits = self.buffers[a["buffer"]]["bits"]
+        at = np.asarray(starts) + a["offset"]
+        inside = (at >= 0) & (at < bits.size)
+        values = decode(bits[np.where(inside, at, 0)], a["dtype"])
+        return np.where(inside, values, np.nan)
+
     def outputs(self):
         return [n for n, a in self.args.items() if a["role"] != "in" and not a["null"]]
 
@@ -359,7 +377,8 @@ def make_call(module, case, lab, seed, data_set):
     if case["dtype"] not in ("f32", "f16", "bf16"):
         raise Broken(f"{case['at']}: dtype={case['dtype']}: use f32, f16 or bf16")
     names = [zlib.crc32(s.encode()) for s in (lab, case["name"], data_set)]
-    call = Call(case["dtype"], np.random.SeedSequence([seed, *names]), case["off"])
+    off = case.get("off", ())
+    call = Call(case["dtype"], np.random.SeedSequence([seed, *names]), off)
     try:
         keys = inspect.signature(data).bind(call, **case["keys"])
     except TypeError as error:
@@ -367,9 +386,9 @@ def make_call(module, case, lab, seed, data_set):
         raise Broken(f"{case['at']}: {error}; the keys are: {allowed}") from None
     keys.apply_defaults()
     data(**keys.arguments)
-    for name in case["off"]:
+    for name in off:
         if name not in call.args or not call.args[name]["offset"]:
-            raise Broken(f"{case['at']}: off={name}: no argument with a buffer of its own")
+            raise Broken(f"{case['at']}: off={name}: no such argument, or not its buffer")
     for name in parameters(function):
         if name in call.args or name == "E":
             continue

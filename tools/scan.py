@@ -15,7 +15,7 @@ FORBIDDEN = [
     ("launchers do not allocate",
      r"cudaMalloc\w*|cudaFree\w*|cudaHost\w+|cudaMemPool\w*|cudaMemAlloc\w*|cublasCreate\w*"
      r"|cublasDestroy\w*"),
-    ("launchers do not copy: kernels read and write device memory",
+    ("launchers copy on their stream only: cudaMemcpyAsync within device memory",
      r"cudaMemcpy\w*|cudaMemPrefetch\w*|cublas[SG]et(Vector|Matrix)\w*"),
     ("launchers fill memory on their stream only: cudaMemsetAsync",
      r"cudaMemset(2D|3D)?"),
@@ -99,6 +99,7 @@ CUDA_ALLOWED = re.compile(
     r"|GetErrorName|GetErrorString|GetDevice|GetDeviceProperties\w*|DeviceGetAttribute"
     r"|Func(Set|Get)Attributes?|FuncSetCacheConfig|FuncSetSharedMemConfig|FuncGetName"
     r"|Occupancy\w+|Memset(2D|3D)?Async|GetSymbol(Address|Size)|StreamIsCapturing"
+    r"|Memcpy(2D)?Async|MemcpyToSymbolAsync"
     r"|StreamGetCaptureInfo\w*|StreamGet(Flags|Priority|Id|Device)"
     r"|Stream[SG]etAttribute|StreamCopyAttributes|CtxResetPersistingL2Cache"
     r"|PointerGetAttributes|RuntimeGetVersion|DriverGetVersion|GetDeviceCount"

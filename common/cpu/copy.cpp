@@ -16,9 +16,23 @@ static bool contradicts(const void *dst, const void *src, int kind)
            (from_host && wbcpu_in_device_memory(src));
 }
 
+static bool leaves_device(const copy &c)
+{
+    return results_stay &&
+           (c.kind == cudaMemcpyDeviceToHost ||
+            (c.kind == cudaMemcpyDefault && !wbcpu_in_device_memory(c.dst)));
+}
+
+static std::atomic<unsigned long long> device_copies;
+extern "C" unsigned long long wbcpu_copy_count()
+{
+    return device_copies;
+}
+
 static cudaError_t check_copy(const copy &c)
 {
     if (sticky_error()) return sticky_error();
+    if (leaves_device(c)) return fail(cudaErrorNotPermitted);
     if ((unsigned)c.kind > cudaMemcpyDefault)
         return fail(cudaErrorInvalidMemcpyDirection);
     if (cudaError_t e = check::check_copy(c)) return fail(e);
@@ -48,6 +62,7 @@ template <class Work> static cudaError_t enqueue(cudaStream_t stream, Work work)
 static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
 {
     if (cudaError_t e = check_copy(c)) return e;
+    if (wbcpu_in_device_memory(c.src)) device_copies++;
     const copy given = c;
     std::shared_ptr<char> staged = wait ? nullptr : check::stage(c, stream);
     cudaError_t e = enqueue(stream, [c, staged] {

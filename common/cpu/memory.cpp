@@ -12,6 +12,7 @@
 #include "scheduler.h"
 #include "stream.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -54,6 +55,7 @@ struct host_memory {
 static std::recursive_mutex lock;
 static device_memory device;
 bool guarded;
+bool results_stay;
 uintptr_t device_base;
 size_t device_bytes;
 static int open_count;
@@ -121,6 +123,7 @@ extern "C" void wbcpu_guard(int on)
 {
     std::lock_guard<std::recursive_mutex> hold(lock);
     guarded = on;
+    results_stay = on > 1;
     open_count = 0;
     protect(on ? PROT_NONE : PROT_READ | PROT_WRITE);
 }

@@ -130,6 +130,7 @@ void use_signal_stack(); /* signal handlers of this CPU thread get their own sta
 /* memory.cpp */
 bool reserve_device_memory(); /* its addresses; false: none are left */
 extern bool guarded;          /* host code cannot access device memory */
+extern bool results_stay; /* copies to the host fail */
 extern uintptr_t device_base; /* the range of addresses that cudaMalloc uses */
 extern size_t device_bytes;
 void open_guarded_memory();

@@ -136,6 +136,14 @@ static void guard(void)
     int *managed;
     cudaMallocManaged(&managed, 64);
     tap(!host_read_faults(managed), "managed memory is not guarded");
+    wbcpu_guard(2);
+    tap(cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDeviceToHost, 0) ==
+                cudaErrorNotPermitted &&
+            cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDefault, 0) ==
+                cudaErrorNotPermitted,
+        "at level 2 nothing can be copied to the host");
+    tap(cudaMemcpyAsync(q, p, sizeof h, cudaMemcpyDeviceToDevice, 0) == cudaSuccess,
+        "but within device memory");
     wbcpu_guard(0);
     tap(!host_read_faults(p) && *p == 4, "the guard is off again");
     cudaFree(managed);

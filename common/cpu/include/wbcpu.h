@@ -14,7 +14,7 @@ extern "C" {
 void wbcpu_set_shuffle(uint64_t seed);
 
 /* on: a load or store of cudaMalloc memory by host code raises SIGSEGV, as with a GPU.
- * Kernels and cudaMem* calls can still access it. */
+ * Kernels and cudaMem* calls can still access it. on = 2: copies to the host fail. */
 void wbcpu_guard(int on);
 
 /* 1 if p points into cudaMalloc memory. Async-signal-safe. */
@@ -22,6 +22,9 @@ int wbcpu_in_device_memory(const void *p);
 
 /* The number of kernels launched so far, including graph replays. */
 unsigned long long wbcpu_launch_count(void);
+
+/* Asynchronous copies from device memory so far */
+unsigned long long wbcpu_copy_count(void);
 
 /* Describes the CUDA thread that runs on this CPU thread, for a signal handler: "kernel
  * axpy (axpy.cu:12), block (3,0,0), thread (7,0,0)". Returns 0 and "" in host code. */
