@@ -313,6 +313,7 @@ GRADERS_KEYS = (
     "status",
     "workspace_less",
     "workspace_below",
+    "bound",
 )  # only the grader uses them
 
 
