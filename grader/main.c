@@ -64,6 +64,9 @@ static const char usage[] =
     "  --json FILE, --junit FILE  also writes the results in these formats\n"
     "  --timeout-scale X          multiplies the time limits: 10 s of CPU time and 30 s\n"
     "                             per case, 300 s in all\n"
+    "  --check                    also prints the whole report of check mode: counts per\n"
+    "                             line, docs/check.md\n"
+    "  --html FILE                writes that report as a page\n"
     "  --save DIR                 writes the outputs to DIR/LAB.CASE.safetensors, for\n"
     "                             tools/compare_backends.py\n"
     "  --under \"COMMAND...\"       runs the lab under a sanitizer, for example\n"
@@ -77,10 +80,10 @@ static const char usage[] =
     "exercise itself is broken\n";
 
 struct options {
-    const char *folder, *lab, *pattern, *json, *junit, *under, *save;
+    const char *folder, *lab, *pattern, *json, *junit, *html, *under, *save;
     uint64_t seed;
     double timeout_scale;
-    bool seed_given, no_sandbox, list, hint;
+    bool seed_given, no_sandbox, check, list, hint;
     int hint_level;
 };
 
@@ -124,6 +127,10 @@ static struct options read_options(int argc, char **argv)
             o.json = value_of(argc, argv, &i);
         else if (!strcmp(a, "--junit"))
             o.junit = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--html"))
+            o.html = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--check"))
+            o.check = true;
         else if (!strcmp(a, "--save"))
             o.save = value_of(argc, argv, &i);
         else if (!strcmp(a, "--under"))
@@ -153,7 +160,7 @@ static struct options read_options(int argc, char **argv)
             o.lab = a;
     }
     if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.seed_given ||
-                   o.under || o.save))
+                   o.under || o.save || o.check || o.html))
         fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");
     return o;
 }
@@ -316,6 +323,7 @@ static void check_all(struct report *r, struct child_limits limits, const char *
         if (!r->selected[i] || v == SKIPPED || v == BROKEN) continue;
         if (now() < limits.deadline) check_case(r, c, data, i);
     }
+    if (c) r->checks = checker_reports(c);
     checker_free(c);
 }
 
@@ -418,7 +426,13 @@ static int grade(const struct lab *lab, const struct options *o)
     private_remove_leftovers();
     grade_all(&r, o);
     build_check(&build, "changed while it was graded, so this grade does not count");
+    if ((o->check || o->html) && !r.checks)
+        fatal(
+            EXIT_NOT_BUILT, "%s was not checked: it is built with CHECK=off, or --under",
+            lab->name);
+    if (o->check) check_show(r.checks, NULL);
     report_end(&r);
+    if (o->html) check_show(r.checks, o->html);
     keep_results(&r);
     report_flush();
     if (o->json) report_json(&r, o->json);

@@ -59,6 +59,11 @@ check-mode: | setup
 show-backend:
 	@echo $(BACKEND)
 
+# make lab03-check HTML=page.html: builds it and shows the whole report of check mode.
+$(LABS:%=%-check): %-check: %
+	@BUILD=$(B) ./grade $* --check $(if $(value HTML),--html "$$HTML")
+
+lab03-check:  ## learn: a lab's report of check mode: races, bytes per line (HTML=page.html)
 lab03:  ## learn: build a lab, then ./grade lab03 (FILE=path, FROM=solutions: other sources)
 labs: $(LABS)  ##+ learn: build every lab
 
