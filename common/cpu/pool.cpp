@@ -258,13 +258,17 @@ static cudaError_t check_launch(const wbcpu_launch *l)
 {
     const dim3 g = l->grid, b = l->block;
     unsigned long long threads = (unsigned long long)b.x * b.y * b.z;
+    unsigned long long blocks = (unsigned long long)g.x * g.y * g.z;
     if (sticky_error()) return sticky_error();
     if (cudaError_t e = stream_error(l->stream)) return e;
     if (threads == 0 || threads > max_threads || b.x > 1024 || b.y > 1024 || b.z > 64) {
         note(
             "%s:%d: launch of %s failed: block (%u,%u,%u) has %llu threads; "
-            "use 1 to 1024, z at most 64",
-            l->file, l->line, l->name, b.x, b.y, b.z, threads);
+            "use 1 to 1024, z at most 64%s",
+            l->file, l->line, l->name, b.x, b.y, b.z, threads,
+            threads > max_threads && blocks - 1 < max_threads
+                ? " (are grid and block swapped?)"
+                : "");
         return cudaErrorInvalidValue; /* as in toolkit 13 */
     }
     if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535) {
