@@ -287,6 +287,7 @@ GRADERS_KEYS = (
     "status",
     "workspace_less",
     "workspace_below",
+    "dry",
 )  # only the grader uses them
 
 
@@ -321,6 +322,7 @@ def read_case(line, at, earlier):
         "function": function,
         "dtype": keys.pop("dtype", "f32"),
         "judge": keys.pop("judge", ""),
+        "dry": keys.get("dry") == "1",
         "keys": {k: number(v) for k, v in keys.items() if k not in GRADERS_KEYS},
         "needs": needs,
         "catches": rest[1],

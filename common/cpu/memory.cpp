@@ -8,6 +8,7 @@
  * inaccessible.
  */
 #include "check/hooks.h"
+#include "dry.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
@@ -126,8 +127,9 @@ static char *block_of(const void *p)
 extern "C" int wbcpu_in_device_memory(const void *p)
 {
     if (checked_by_asan) return block_of(p) != nullptr;
-    return device.base && (const char *)p >= device.base &&
-           (const char *)p < device.base + device.size;
+    return (device.base && (const char *)p >= device.base &&
+            (const char *)p < device.base + device.size) ||
+           in_dry_memory(p);
 }
 
 /* --- the free list ------------------------------------------------------------------ */
@@ -182,6 +184,8 @@ static cudaError_t device_malloc(void **p, size_t bytes, const void *caller)
     if (sticky_error()) return sticky_error();
     if (!bytes) return cudaSuccess;
     std::lock_guard<std::recursive_mutex> hold(lock);
+    if (is_dry())
+        return dry_malloc(p, bytes) ? cudaSuccess : fail(cudaErrorMemoryAllocation);
     size_t whole = (bytes + alignment - 1) / alignment * alignment;
     if (!checked_by_asan) whole += gap; /* AddressSanitizer has its own gaps */
     if (whole < bytes || bytes > physical_memory() - bytes_allocated)
@@ -208,6 +212,7 @@ static cudaError_t device_free(void *p, const void *caller)
     if (!p) return cudaSuccess;
     if (cudaError_t e = not_while_capturing()) return fail(e);
     std::lock_guard<std::recursive_mutex> hold(lock);
+    if (dry_free(p)) return cudaSuccess;
     auto block = device.allocated.find(static_cast<char *>(p));
     if (block == device.allocated.end()) {
         auto managed = host().blocks.find(static_cast<char *>(p));
@@ -380,7 +385,9 @@ extern "C" cudaError_t cudaMemcpyAsync(
 {
     if (cudaError_t e = check_copy(dst, src, bytes, kind)) return e;
     return enqueue(stream, [=] {
-        memmove(dst, src, bytes);
+        for_ends(bytes, end_bytes, [=](size_t at, size_t n) {
+            memmove((char *)dst + at, (const char *)src + at, n);
+        });
         check::host_wrote(dst, bytes);
     });
 }
@@ -413,9 +420,15 @@ extern "C" cudaError_t cudaMemset2DAsync(
     if (sticky_error()) return sticky_error();
     if (width && height && !p) return fail(cudaErrorInvalidValue);
     return enqueue(stream, [=] {
-        for (size_t row = 0; row < height; row++)
-            memset((char *)p + row * pitch, value, width),
-                check::host_wrote((char *)p + row * pitch, width);
+        for_ends(height, end_rows, [=](size_t row, size_t rows) {
+            for (; rows--; row++) {
+                char *start = (char *)p + row * pitch;
+                for_ends(width, end_bytes, [=](size_t at, size_t n) {
+                    memset(start + at, value, n);
+                });
+                check::host_wrote(start, width);
+            }
+        });
     });
 }
 extern "C" cudaError_t

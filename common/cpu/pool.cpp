@@ -5,6 +5,7 @@
  * nothing is guaranteed about which blocks run at the same time.
  */
 #include "check/hooks.h"
+#include "dry.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
@@ -204,7 +205,8 @@ bool next_block(worker *w)
     check::end_block(w);
     if (++w->block >= w->last_block) {
         if (w->last_block == j->blocks) return false;
-        w->block = j->alone ? 0 : j->next.fetch_add(j->chunk, std::memory_order_relaxed);
+        w->block =
+            j->alone ? j->first : j->next.fetch_add(j->chunk, std::memory_order_relaxed);
         if (w->block >= j->blocks) return false;
         w->last_block = w->block + j->chunk < j->blocks ? w->block + j->chunk : j->blocks;
     }
@@ -315,7 +317,8 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     j.threads = l->block.x * l->block.y * l->block.z;
     j.blocks = (unsigned long long)l->grid.x * l->grid.y * l->grid.z;
     size_t workers = p->workers.size();
-    j.alone = workers == 1 || j.blocks == 1;
+    j.alone = workers == 1 || j.blocks == 1 || is_dry();
+    j.first = 0;
     j.chunk = j.blocks;
     if (!j.alone) { /* small chunks, so that all workers finish together */
         j.chunk = j.blocks / (workers * 8);
@@ -328,7 +331,10 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     if (shuffle_seed && !check::enabled) seed_order(&j, shuffle_seed);
     open_device_memory();
     check::begin_launch(j);
-    run_on_workers(p, !j.alone, run_blocks, &j);
+    if (is_dry())
+        dry_launch(&j, &p->workers[0], run_blocks);
+    else
+        run_on_workers(p, !j.alone, run_blocks, &j);
     check::end_launch();
     close_device_memory();
 }
