@@ -86,7 +86,8 @@ def make_call(folder, case):
         if value is None:
             raise wb.Broken(f"{case['at']}: {case['function']} needs {name}=...")
         call.scalar(name, value)
-    unknown = set(case["keys"]) - set(call.scalars) - set(sizes) - {"null"}
+    dims = re.findall(r"[A-Za-z_]\w*", " ".join(re.findall(r"\(([\w,/+]*)\)", text)))
+    unknown = set(case["keys"]) - set(call.scalars) - set(dims) - {"null"}
     if unknown:
         raise wb.Broken(f"{case['at']}: {case['function']} has no {min(unknown)}")
     return call
