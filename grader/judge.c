@@ -307,7 +307,7 @@ static void judge_dry(
     if (!r->present)
         say(f, "no result came back");
     else if (!status_right(f, g, r))
-        say(f, "the sizes are real ones: more than 65,535 rows, more than 2^31 elements");
+        say(f, "real sizes: more than 2^31 elements, often with more than 65,535 rows");
     else if (r->head.unwritten == DRY_SKIPPED)
         j->verdict = PASSED; /* the device is too small for the case */
     else if (!r->head.launches)
