@@ -22,6 +22,7 @@ include mk/recurrentgemma.mk  # the inference engine, SentencePiece, the demo
 include mk/bench.mk           # measurements of kernels
 include mk/plots.mk           # measurements of TinyLM as a whole, plotted
 include mk/cpu.mk             # the CPU back end: its library and its own checks
+include mk/check.mk         # a program in check mode
 include mk/fuzz.mk            # random bytes for the file readers
 include mk/tests.mk           # test
 

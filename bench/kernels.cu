@@ -1,6 +1,10 @@
 /* kernels.cu - the main program of the kernel benchmarks: see kernels.h.
  *
  *     build/<backend>/bench/rmsnorm.solution [--json FILE]
+ *     ... --once [TEXT]    calls each function once, with the CPU's shapes, untimed
+ *     ... --large [TEXT]   the same with the GPU's shapes, all data zero
+ *
+ * TEXT: only rows whose function, type and shape contain it, as in "forward bf16".
  */
 #include "kernels.h"
 
@@ -29,6 +33,8 @@ const char *const bench_type_name[3] = {"f32", "f16", "bf16"};
 const size_t bench_type_size[3] = {4, 2, 2};
 int bench_on_gpu;
 
+static bool once, zeros; /* --once, --large */
+static const char *only; /* TEXT, or NULL */
 static const char *gpu;
 static const char *code; /* the implementation: the program's name after the last dot */
 static FILE *json;
@@ -40,6 +46,24 @@ static void *tensors[MAX_TENSORS];
 static int tensor_count;
 
 /* --- data --------------------------------------------------------------------------- */
+
+// Of --once and --large, where all launches are those of the functions
+static void *made_by_host(enum bench_type type, size_t elements)
+{
+    size_t bytes = elements * bench_type_size[type];
+    char *p = (char *)bench_bytes(bytes), *host = (char *)calloc(bytes ? bytes : 1, 1);
+    for (size_t i = 0; !zeros && i < elements; i++) {
+        uint32_t r[4];
+        wb_random(r, 0x5eed + tensor_count, (uint32_t)i, 0, 0, 0);
+        float f = (float)r[0] / 2147483648.0f - 1.0f;
+        if (type == BENCH_F32) ((float *)host)[i] = f;
+        if (type == BENCH_F16) ((wb_f16 *)host)[i] = (wb_f16)f;
+        if (type == BENCH_BF16) ((wb_bf16 *)host)[i] = (wb_bf16)f;
+    }
+    CUDA_CHECK(cudaMemcpy(p, host, bytes, cudaMemcpyHostToDevice));
+    free(host);
+    return p;
+}
 
 template <typename E> static __global__ void fill(E *p, size_t n, uint64_t seed)
 {
@@ -65,6 +89,7 @@ void *bench_bytes(size_t bytes)
 
 void *bench_tensor(enum bench_type type, size_t elements)
 {
+    if (once) return made_by_host(type, elements);
     void *p = bench_bytes(elements * bench_type_size[type]);
     uint64_t seed = 0x5eed + tensor_count;
     int blocks = bench_on_gpu ? 1024 : 8;
@@ -163,19 +188,23 @@ static void measure_copy(void)
 
 /* --- report ------------------------------------------------------------------------- */
 
-// false: a call that returned WB_UNSUPPORTED or WB_TODO, which gets a line in the report
+// Calls the function. false: it is not to be timed. If it returned WB_UNSUPPORTED or
+// WB_TODO, that is its line in the report.
 static int available(
     const char *function, enum bench_type type, const char *shape,
     wb_status (*call)(const void *context), const void *context)
 {
+    char row[160];
+    snprintf(row, sizeof row, "%s %s %s", function, bench_type_name[type], shape);
+    if (only && !strstr(row, only)) return 0;
     wb_status status = call(context);
     CUDA_CHECK(cudaDeviceSynchronize());
     int has_function = status != WB_UNSUPPORTED && status != WB_TODO;
-    if (!has_function)
+    if (!has_function || once)
         printf(
             "%-26s %-4s %-12s %s\n", function, bench_type_name[type], shape,
             wb_status_name(status));
-    return has_function;
+    return has_function && !once;
 }
 
 static void report(
@@ -227,6 +256,13 @@ void bench_flops(
 int main(int argc, char **argv)
 {
     code = strrchr(argv[0], '.') ? strrchr(argv[0], '.') + 1 : "?";
+    once = argc > 1 && (!strcmp(argv[1], "--once") || !strcmp(argv[1], "--large"));
+    if (once && argc <= 3) {
+        bench_on_gpu = zeros = !strcmp(argv[1], "--large");
+        only = argv[2];
+        bench_op();
+        return 0;
+    }
     if (argc == 3 && !strcmp(argv[1], "--json")) {
         json = fopen(argv[2], "a");
         if (!json) {
@@ -234,7 +270,9 @@ int main(int argc, char **argv)
             return 1;
         }
     } else if (argc != 1) {
-        fprintf(stderr, "usage: %s [--json FILE]   (appends lines)\n", argv[0]);
+        fprintf(
+            stderr, "usage: %s [--json FILE | --once [TEXT] | --large [TEXT]]\n",
+            argv[0]);
         return 1;
     }
     cudaDeviceProp device;

@@ -45,7 +45,8 @@ static enum mark mark_of(enum element e, const unsigned char *p)
     } fillings[] = {
         {FILL_POISON, MARK_POISON},
         {FILL_RED_ZONE, MARK_RED_ZONE},
-        {FILL_WORKSPACE, MARK_WORKSPACE}};
+        {FILL_WORKSPACE, MARK_WORKSPACE},
+        {FILL_SHARED, MARK_SHARED}};
     for (size_t k = 0; k < sizeof fillings / sizeof *fillings; k++) {
         size_t i = 0;
         while (i < element_bytes(e) && filled_with(p, i, fillings[k].pattern))

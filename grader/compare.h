@@ -8,7 +8,14 @@
 #include <stdint.h>
 
 /* What a wrong value's bits say: it may be one of the fill patterns of protocol.h. */
-enum mark { MARK_RIGHT, MARK_WRONG, MARK_POISON, MARK_RED_ZONE, MARK_WORKSPACE };
+enum mark {
+    MARK_RIGHT,
+    MARK_WRONG,
+    MARK_POISON,
+    MARK_RED_ZONE,
+    MARK_WORKSPACE,
+    MARK_SHARED
+};
 
 struct comparison {
     const struct view *view;

@@ -46,7 +46,13 @@ void crash_words(
     const struct buffer *b =
         d && k->buffer >= 0 && k->buffer < d->buffers ? &d->buffer[k->buffer] : NULL;
     unsigned long long address = k->address;
-    if (k->signal != SIGSEGV && k->signal != SIGBUS)
+    if (k->text[0] && b)
+        snprintf(
+            text, bytes, "%.*s: byte %lld of buffer %s", (int)sizeof k->text - 1, k->text,
+            (long long)k->offset, b->name);
+    else if (k->text[0])
+        snprintf(text, bytes, "%.*s", (int)sizeof k->text - 1, k->text);
+    else if (k->signal != SIGSEGV && k->signal != SIGBUS)
         snprintf(text, bytes, "%s%s", what, where);
     else if (k->in_device && !k->kernel[0])
         snprintf(

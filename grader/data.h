@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_DIMS = 6, MAX_CAUSES = 16 };
+enum { MAX_DIMS = 6, MAX_CAUSES = 40 };
 enum role { ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_ACC };
 enum element {
     ELEMENT_F32,
@@ -69,6 +69,8 @@ struct case_data {
     struct view view[MAX_ARGS];
     int buffers, views;
     struct data_set set[2];
+    /* Of the learner's sources: no shared memory, barrier or shuffle; no 16-bit variable */
+    bool threads_apart, no_halves;
 };
 
 /* 0, or -1 with the reason. */

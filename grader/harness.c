@@ -6,13 +6,13 @@
  * program runs inside the sandbox that grader/process.c sets up.
  */
 #include "harness.h"
+#include "harness_crash.h"
 #include "harness_dry.h"
 #include "protocol.h"
 
 #include <cuda_runtime_api.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +155,7 @@ static void fill(unsigned char *p, size_t bytes, uint16_t pattern)
 static void guard(int on)
 {
 #if CPU_BACKEND
-    wbcpu_guard(on);
+    wbcpu_guard(on ? 2 : 0);
 #else
     (void)on;
 #endif
@@ -245,10 +245,11 @@ static void send_result(struct call *c, const struct wire_result *r)
 
 /* --- calls -------------------------------------------------------------------------- */
 
+/* Kernels, and copies within device memory, which are work on the device as well */
 static uint64_t launches(void)
 {
 #if CPU_BACKEND
-    return wbcpu_launch_count();
+    return wbcpu_launch_count() + wbcpu_copy_count();
 #else
     return 0;
 #endif
@@ -256,10 +257,16 @@ static uint64_t launches(void)
 
 static void set_error(struct wire_result *r, cudaError_t error)
 {
+    const char *name = cudaGetErrorName(error);
     r->cuda_error = (int32_t)error;
-    if (error != cudaSuccess)
+    if (CPU_BACKEND && !strncmp(name, "unrecognized", 12))
         snprintf(
-            r->cuda_message, sizeof r->cuda_message, "%s: %s", cudaGetErrorName(error),
+            r->cuda_message, sizeof r->cuda_message,
+            "memory of the CPU back end is overwritten: an index far outside of a shared "
+            "or local array?");
+    else if (error != cudaSuccess)
+        snprintf(
+            r->cuda_message, sizeof r->cuda_message, "%s: %s", name,
             cudaGetErrorString(error));
 }
 
@@ -454,60 +461,30 @@ static void serve(struct wire_case *wire)
 
 /* --- crashes ------------------------------------------------------------------------ */
 
-/* Reports the bad address, then dies of the signal as it would have done. If several
- * workers crash at the same time, the first one reports and the others wait. */
-static void crashed(int number, siginfo_t *info, void *context)
+static void send_crash(struct wire_crash *crash)
 {
-    static atomic_flag reporting = ATOMIC_FLAG_INIT;
-    (void)context;
-#if CPU_BACKEND
-    if (number == SIGSEGV && wbcpu_dry_fault(info->si_addr)) return;
-#endif
-    while (atomic_flag_test_and_set(&reporting))
-        pause();
-    /* x86 raises this, without an address, for a misaligned access by an aligned
-       instruction */
-    int kind = number == SIGSEGV && info->si_code == SI_KERNEL ? SIGBUS : number;
-    struct wire_crash crash = {
-        .signal = kind,
-        .in_launcher = in_launcher,
-        .buffer = -1,
-        .address = (uint64_t)(uintptr_t)info->si_addr};
+    crash->in_launcher = in_launcher;
     for (uint32_t i = 0; current.wire && i < current.wire->buffers; i++) {
-        int64_t offset = (int64_t)(crash.address - (uintptr_t)current.base[i]) - RED_ZONE;
+        int64_t offset =
+            (int64_t)(crash->address - (uintptr_t)current.base[i]) - RED_ZONE;
         int64_t bytes = (int64_t)current.wire->buffer[i].bytes;
         int64_t near = current.wire->dry ? DRY_REACH : RED_ZONE;
         if (offset < -near || offset >= bytes + near) continue;
-        crash.buffer = (int32_t)i;
-        crash.offset = offset;
-        crash.in_device = 1;
+        crash->buffer = (int32_t)i;
+        crash->offset = offset;
+        crash->in_device = 1;
     }
-#if CPU_BACKEND
-    if (wbcpu_in_device_memory(info->si_addr)) crash.in_device = 1;
-    wbcpu_where(crash.kernel, sizeof crash.kernel);
-#endif
-    send_header(MSG_CRASH, sizeof crash);
-    write_all(&crash, sizeof crash);
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-static void catch_crashes(void)
-{
-    static char alternate[64 * 1024]; /* the usual stack may have overflowed */
-    stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
-    sigaltstack(&stack, NULL);
-    struct sigaction action = {.sa_sigaction = crashed};
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
+    send_header(MSG_CRASH, sizeof *crash);
+    write_all(crash, sizeof *crash);
 }
 
 int main(void)
 {
     struct wire_header header;
-    catch_crashes();
+    catch_crashes(send_crash);
+#if CPU_BACKEND
+    wbcpu_poison_shared(FILL_SHARED, FILL_RED_ZONE);
+#endif
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that a crash loses no output */
     if (!read_all(&header, sizeof header) || header.kind != MSG_HELLO) {
         fprintf(stderr, "run ./grade: it starts this program and sends it the cases\n");

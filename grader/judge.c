@@ -2,6 +2,7 @@
  *
  * The bytes come from the child, the expected values and tolerances from the reference.
  */
+#define _GNU_SOURCE /* memmem */
 #include "judge.h"
 
 #include "compare.h"
@@ -23,7 +24,8 @@ two_values(char *got, char *want, size_t room, double g, double w, enum mark mar
         [MARK_WRONG] = "",
         [MARK_POISON] = " (never written)",
         [MARK_RED_ZONE] = " (read out of bounds)",
-        [MARK_WORKSPACE] = " (uninitialised workspace)"};
+        [MARK_WORKSPACE] = " (uninitialised workspace)",
+        [MARK_SHARED] = " (uninitialised shared memory)"};
     for (int digits = 4; digits <= 9; digits++) {
         snprintf(got, room, "%.*g", digits, g);
         snprintf(want, room, "%.*g", digits, w);
@@ -72,20 +74,24 @@ static void say_tolerance(struct findings *f, const struct comparison *c)
     say(f, "error %.2g, tolerance %.2g: %s", error, tol, formula);
 }
 
-/* Checks all outputs of one call against one data set. true: all right. brief: say where
- * they are wrong, but not why. */
+enum depth { WHERE_ONLY, KNOWN_CAUSES, ALL };
+
+/* Checks all outputs of one call against one data set. true: all right. depth: how much
+ * is said of why they are wrong. */
 static bool values_right(
     struct judgement *j, const struct case_data *d, const struct data_set *set,
-    const unsigned char *result, bool brief)
+    const unsigned char *result, enum depth depth)
 {
     bool good = true;
     for (int i = 0; i < d->views; i++) {
         struct comparison c;
         if (!set->want[i]) continue;
         compare(&c, d, set, i, result);
+        if (c.wrong * 2 > c.view->elements) j->mostly_wrong = true;
         if (c.wrong) {
             say_wrong(&j->findings, &c);
-            if (good && !brief) { /* only the first wrong output is explained */
+            if (good && depth == KNOWN_CAUSES) find_cause(&j->findings, &c);
+            if (good && depth == ALL) { /* only the first wrong output is explained */
                 say_tolerance(&j->findings, &c);
                 find_pattern(&j->findings, &c);
                 say_owner(&j->findings, &c);
@@ -101,7 +107,7 @@ static bool values_right(
 static bool first_right(const struct case_data *d, const struct result *a)
 {
     struct judgement quiet = {0};
-    bool right = values_right(&quiet, d, &d->set[0], a->bytes, true);
+    bool right = values_right(&quiet, d, &d->set[0], a->bytes, WHERE_ONLY);
     findings_free(&quiet.findings);
     return right;
 }
@@ -132,9 +138,15 @@ static bool asked(const struct run *run, uint32_t which)
                    : run->orders || which < CALL_VARIANT;
 }
 
-/* Do two calls give the same bits in the judged outputs? If not, `text` says where. */
+/* The first element that two calls give differently */
+struct change {
+    double from, to;
+    char text[256];
+};
+
+/* Do two calls give the same bits in the judged outputs? If not, `c` says where. */
 static bool same_outputs(
-    char *text, size_t room, const struct case_data *d, const unsigned char *a,
+    struct change *c, const struct case_data *d, const unsigned char *a,
     const unsigned char *b)
 {
     char where[128];
@@ -147,10 +159,11 @@ static bool same_outputs(
         for (size_t x = 0; x < v->elements; x++) {
             size_t at = view_index(v, x) * e;
             if (!memcmp(pa + at, pb + at, e)) continue;
+            c->from = element_value(v->element, pa + at);
+            c->to = element_value(v->element, pb + at);
             snprintf(
-                text, room, "%s%s is %.9g, then %.9g", v->name,
-                place(where, sizeof where, v, x), element_value(v->element, pa + at),
-                element_value(v->element, pb + at));
+                c->text, sizeof c->text, "%s%s is %.9g, then %.9g", v->name,
+                place(where, sizeof where, v, x), c->from, c->to);
             return false;
         }
     }
@@ -182,7 +195,9 @@ status_right(struct findings *f, const struct graded_case *g, const struct resul
     else if (r->head.cuda_error)
         say(f, "%s%s", message,
             strstr(message, "IllegalAddress") ? ": a kernel reads or writes out of bounds"
-                                              : "");
+            : strstr(message, "NotPermitted")
+                ? ": a launcher copies nothing to the host; results stay on the device"
+                : "");
     else if (status == (int)g->status)
         return true;
     else if (status == WB_TODO)
@@ -202,21 +217,34 @@ static bool launched(struct findings *f, const struct case_data *d, const struct
 {
     const struct result *a = result_of(run, CALL_A);
     const struct result *graph = result_of(run, CALL_CAPTURED);
-    size_t elements = 0;
-    char change[256];
-    for (int i = 0; i < d->views; i++)
-        if (d->set[0].want[i]) elements += d->view[i].elements;
-    if (!elements) return true;
+    struct change change;
+    for (int i = 0; i < d->views; i++) /* wb.h: if an output is empty, do nothing */
+        if (d->set[0].want[i] && !d->view[i].elements) return true;
     if (!a->head.launches || (a->head.launches == UINT64_MAX && !graph->head.captured)) {
         say(f, "returned WB_OK but launched no kernel");
         return false;
     }
-    if (same_outputs(change, sizeof change, d, a->bytes, graph->bytes)) return true;
+    if (same_outputs(&change, d, a->bytes, graph->bytes)) return true;
     say(f,
         "replayed from a CUDA graph, the call gives a different result (%s): is there "
-        "work on a stream other than the one passed?",
-        change);
+        "work on a stream other than the one passed? Or does a kernel read host memory?",
+        change.text);
     return false;
+}
+
+/* Why two results for the same data may differ, from the two values and the program. */
+static const char *why_orders_differ(const struct case_data *d, double a, double b)
+{
+    double size = fmax(fabs(a), fabs(b));
+    if (is_nan(a) || is_nan(b))
+        return "is something read before another thread has written it?";
+    if (d->threads_apart)
+        return "does one thread read or write an element that another writes?";
+    if (fabs(a - b) <= 0x1p-16 * size)
+        return "is a __syncthreads() missing? A change in the last bits only can also be "
+               "a float atomic";
+    return "is a __syncthreads() missing? Or does one thread read or write an element "
+           "that another writes?";
 }
 
 static bool
@@ -224,16 +252,33 @@ orders_agree(struct findings *f, const struct case_data *d, const struct run *ru
 {
     for (uint32_t i = CALL_ORDER; run->orders && i < CALLS; i++) {
         const struct result *r = &run->result[i];
-        const unsigned char *natural = run->result[same_data(i)].bytes;
-        char change[256];
-        if (same_outputs(change, sizeof change, d, natural, r->bytes)) continue;
-        say(f,
-            "the result changes with the thread order: is a __syncthreads() missing? "
-            "(%s; order %#llx)",
-            change, (unsigned long long)r->order);
+        struct change c;
+        if (same_outputs(&c, d, run->result[same_data(i)].bytes, r->bytes)) continue;
+        say(f, "the result changes with the thread order: %s (%s; order %#llx)",
+            why_orders_differ(d, c.from, c.to), c.text, (unsigned long long)r->order);
         return false;
     }
     return true;
+}
+
+/* Do most of the elements that are wrong on data B hold the results on data A? */
+static bool
+kept_results(const struct case_data *d, const unsigned char *a, const unsigned char *b)
+{
+    size_t same = 0, wrong = 0;
+    for (int i = 0; i < d->views; i++) {
+        struct comparison first, second;
+        if (!d->set[1].want[i]) continue;
+        compare(&first, d, &d->set[0], i, a);
+        compare(&second, d, &d->set[1], i, b);
+        for (size_t x = 0; x < second.view->elements; x++) {
+            wrong += second.mark[x] != MARK_RIGHT;
+            same += second.mark[x] && second.got[x] == first.got[x];
+        }
+        comparison_free(&first);
+        comparison_free(&second);
+    }
+    return same * 2 > wrong;
 }
 
 /* The call on data B, and the second call on data A, both at the same pointers. */
@@ -241,20 +286,36 @@ static bool
 repeats_right(struct judgement *j, const struct case_data *d, const struct run *run)
 {
     struct findings *f = &j->findings;
-    const struct result *b = result_of(run, CALL_B);
+    const struct result *a = result_of(run, CALL_A), *b = result_of(run, CALL_B);
     const struct result *again = result_of(run, CALL_A_AGAIN);
-    char change[256];
+    struct change change;
     if (!memory_kept(f, d, &d->set[1], b->bytes, false)) return false;
-    if (!values_right(j, d, &d->set[1], b->bytes, true)) {
+    bool kept = kept_results(d, a->bytes, b->bytes);
+    if (!values_right(j, d, &d->set[1], b->bytes, kept ? WHERE_ONLY : ALL)) {
         say(f,
-            "this is the second call, on other data at the same pointers; the first "
-            "was right: is something kept between calls (a static variable, a cache)?");
+            kept
+                ? "this is the second call, on other data at the same pointers; it has "
+                  "the results of the first: is something kept between calls (a static "
+                  "variable, a cache)?"
+                : "this is the second call, on other data; the first was right: does the "
+                  "kernel read memory that it has not written, or depend on the values? "
+                  "Or is something kept between calls?");
         return false;
     }
-    if (same_outputs(change, sizeof change, d, run->result[CALL_A].bytes, again->bytes))
-        return true;
-    say(f, "two calls on equal inputs differ (%s): float atomics, or a race?", change);
+    if (same_outputs(&change, d, a->bytes, again->bytes)) return true;
+    say(f,
+        "two calls on equal inputs differ (%s): a float atomic, a race, or memory or a "
+        "variable that is read before it is written?",
+        change.text);
     return false;
+}
+
+/* A launcher that needs no workspace cannot get too little of it. */
+static bool needs_no_more(const struct graded_case *g, const struct run *run)
+{
+    return g->workspace_less && run->workspace < g->workspace_less &&
+           run->result[CALL_A].present && run->result[CALL_A].head.status == WB_OK &&
+           !run->result[CALL_A].head.cuda_error;
 }
 
 /* Did every call come back that this case needs, and return what it must? */
@@ -279,7 +340,12 @@ static void judge_calls(
     const struct result *a = &run->result[CALL_A];
     struct findings *f = &j->findings;
     j->verdict = FAILED;
+    if (needs_no_more(g, run)) {
+        j->verdict = PASSED;
+        return;
+    }
     if (!all_returned(f, g, run)) return;
+    j->returned = true;
     bool kept = memory_kept(f, d, &d->set[0], a->bytes, g->status != WB_OK);
     if (g->status != WB_OK) {
         if (kept) j->verdict = PASSED;
@@ -289,7 +355,8 @@ static void judge_calls(
     if (kept && first_right(d, a) && !repeats_right(j, d, run)) return;
     /* If the order of threads matters, a pattern seen in one order means little. */
     bool same = orders_agree(f, d, run);
-    bool good = values_right(j, d, &d->set[0], a->bytes, !same) && same;
+    bool good =
+        values_right(j, d, &d->set[0], a->bytes, same ? ALL : KNOWN_CAUSES) && same;
     if (same && !launched(f, d, run)) good = false;
     if (good && kept) j->verdict = PASSED;
 }
@@ -323,6 +390,22 @@ static void judge_dry(
 
 /* --- the verdict -------------------------------------------------------------------- */
 
+/* Where the back end stops a program it first says why: "file:line: error: deadlock ...".
+ * Better than the name of the signal. NULL: it said nothing. */
+static const char *last_words(const struct run *run, size_t *length)
+{
+    static const char mark[] = ": error: ";
+    size_t bytes = run->output_bytes < OUTPUT_KEPT ? run->output_bytes : OUTPUT_KEPT;
+    const char *from =
+        run->output ? memmem(run->output, bytes, mark, strlen(mark)) : NULL;
+    if (!from || !strstr(run->text, "abort")) return NULL;
+    from += strlen(mark);
+    size_t left = bytes - (size_t)(from - (const char *)run->output);
+    const char *end = memchr(from, '\n', left);
+    *length = end ? (size_t)(end - from) : left;
+    return from;
+}
+
 void judge(
     struct judgement *j, const struct graded_case *g, const struct case_data *d,
     const struct run *run)
@@ -345,7 +428,12 @@ void judge(
         j->verdict = CRASH;
         break;
     }
-    say(&j->findings, "%s%s", run->text, words_of_call(run->call));
+    size_t length = 0;
+    const char *words = last_words(run, &length);
+    if (words)
+        say(&j->findings, "%.*s%s", (int)length, words, words_of_call(run->call));
+    else
+        say(&j->findings, "%s%s", run->text, words_of_call(run->call));
     if (d->dry && j->verdict == CRASH)
         say(&j->findings,
             "buffers have more than 2^31 elements: compute offsets in size_t, not int");

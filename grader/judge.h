@@ -14,7 +14,9 @@ struct judgement {
     enum verdict verdict;
     struct findings findings;
     double seconds;
-    uint64_t wrong; /* elements */
+    uint64_t wrong;    /* elements */
+    bool returned;     /* every call came back, with the expected status */
+    bool mostly_wrong; /* more than half of an output */
 };
 
 void judge(

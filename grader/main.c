@@ -14,7 +14,7 @@
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why
  *     findings.c                    the lines that explain a result
  *     report.c, keep.c, save.c      text, JSON, JUnit; results and receipts; outputs
- *     harness.c, adapters/labNN.c   linked with the learner's object into the executable
+ *     harness.c, harness_*.c, adapters/labNN.c   linked with the learner's object
  */
 #define _GNU_SOURCE
 #include "build.h"
@@ -188,6 +188,12 @@ make_title(char *title, size_t room, const struct case_data *d, const char *dtyp
     if (n < room) snprintf(title + n, room - n, "%s%s", n ? " " : "", dtype);
 }
 
+/* Is it pointless to grade what builds on this case? Not if a few elements are wrong. */
+static bool hopeless(const struct judgement *j)
+{
+    return j->verdict != PASSED && (!j->returned || j->mostly_wrong);
+}
+
 /* Why a case cannot be graded; NULL if it can. */
 static char *reason_to_skip(const struct report *r, size_t i)
 {
@@ -199,7 +205,9 @@ static char *reason_to_skip(const struct report *r, size_t i)
         size_t at = (size_t)(n - r->lab->cases);
         if (build_lacks(r->build, n->function, n->dtype))
             continue; /* a file with 16-bit functions only */
-        if (r->selected[at] && r->judgement[at].verdict != PASSED)
+        const struct judgement *j = &r->judgement[at];
+        /* a dry case shows no values: only after a right result is it of any use */
+        if (r->selected[at] && (c->dry ? j->verdict != PASSED : hopeless(j)))
             return text_of("needs part %s: fix \"%s\" first", n->part, n->name);
     }
     return NULL;
@@ -224,6 +232,9 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
         j->verdict = BROKEN;
         say(&j->findings, "%s", error);
     } else {
+        json_t *record = r->build->record;
+        d.threads_apart = json_is_false(json_object_get(record, "threads_meet"));
+        d.no_halves = json_is_false(json_object_get(record, "halves"));
         make_title(title, sizeof title, &d, c->dtype);
         calls_of_case(calls, c, &d, &run);
         judge(j, c, &d, &run);

@@ -13,10 +13,15 @@
 
 /* --- known mistakes ----------------------------------------------------------------- */
 
+/* NaN: with this mistake the value is wrong, but unknown (read out of bounds). */
 static bool matches_cause(const struct comparison *c, const double *value)
 {
-    for (size_t i = 0; i < c->view->elements; i++)
-        if (!is(c, i, value[i])) return false;
+    for (size_t i = 0; i < c->view->elements; i++) {
+        bool same = is_nan(value[i])      ? c->mark[i] != MARK_RIGHT
+                    : is_finite(value[i]) ? is(c, i, value[i])
+                                          : c->got[i] == value[i];
+        if (!same) return false;
+    }
     return true;
 }
 
@@ -39,6 +44,13 @@ static bool all_marked(const struct comparison *c, enum mark mark)
     return true;
 }
 
+static bool any_marked(const struct comparison *c, enum mark mark)
+{
+    for (size_t i = 0; i < c->view->elements; i++)
+        if (c->mark[i] == mark) return true;
+    return false;
+}
+
 static bool all_nan(const struct comparison *c)
 {
     EVERY_WRONG(c, i, isnan(c->got[i]));
@@ -58,13 +70,20 @@ static bool one_value(struct findings *f, const struct comparison *c, bool place
     double value = c->got[c->first_wrong];
     if (all_marked(c, MARK_POISON)) {
         if (!placed) say(f, "pattern: never written");
-    } else if (all_marked(c, MARK_RED_ZONE))
+    } else if (all_nan(c) && any_marked(c, MARK_RED_ZONE))
         say(f, "pattern: the values come from outside the buffers: the kernel reads out "
                "of bounds");
-    else if (all_marked(c, MARK_WORKSPACE))
+    else if (all_nan(c) && any_marked(c, MARK_WORKSPACE))
         say(f,
             "pattern: the values are the initial contents of the workspace: the kernel "
             "reads it before it writes it");
+    else if (all_marked(c, MARK_SHARED))
+        say(f,
+            "pattern: the values were never written by the block: uninitialised shared "
+            "memory, or is a __syncthreads() missing before the read?");
+    else if (all_nan(c) && any_marked(c, MARK_POISON))
+        say(f, "pattern: some elements are never written, the others are computed from "
+               "memory that is not written, or inf - inf, inf / inf, 0 / 0");
     else if (all_nan(c))
         say(f,
             "pattern: always NaN: inf - inf, inf / inf (exp of a large number?), 0 / 0, "
@@ -97,7 +116,11 @@ static bool copied_input(struct findings *f, const struct comparison *c)
         if (in->role == ROLE_OUT || in->buffer < 0 || in == c->view) continue;
         if (in->elements != c->view->elements || !c->set->bytes[in->buffer]) continue;
         if (!several(c) || !all_input(c, in)) continue;
-        say(f, "pattern: equal to the input %s", in->name);
+        if (in->buffer == c->view->buffer && in->offset == c->view->offset)
+            say(f, "pattern: never written: here %s is %s, and keeps its values",
+                c->view->name, in->name);
+        else
+            say(f, "pattern: equal to the input %s", in->name);
         return true;
     }
     return false;
@@ -158,13 +181,41 @@ static double relative_error(const struct comparison *c)
     return size > 0 ? sqrt(error / size) : INFINITY;
 }
 
+/* How one-sided the errors are: 1 if all are in the same direction, near 0 for rounding
+ * errors, which go both ways. With few wrong elements it means nothing: 1. */
+static double bias_of(const struct comparison *c)
+{
+    double sum = 0, size = 0;
+    if (c->wrong < 8) return 1;
+    for (size_t i = 0; i < c->view->elements; i++) {
+        double error = c->got[i] - c->want[i];
+        if (!c->mark[i]) continue;
+        sum += c->want[i] < 0 ? -error : error;
+        size += fabs(error);
+    }
+    return size > 0 ? fabs(sum) / size : 1;
+}
+
+static const char *why_inaccurate(const struct comparison *c, double error)
+{
+    bool single = c->view->element == ELEMENT_F32, rows = each_row_scaled(c);
+    bool halves = error > 0x1p-18 && !(single && c->data->no_halves);
+    if (rows && halves)
+        return "is a sum or an intermediate value in half precision? Accumulate in "
+               "float. Each row is off by one factor: look at the row's sum";
+    if (rows)
+        return "each row is off by one factor: is a term of the row's sum missing, or a "
+               "small summand (eps)?";
+    if (halves && (!single || bias_of(c) < 0.5))
+        return "is a sum or an intermediate value in half precision? Accumulate in float";
+    return "cancellation, an approximation of a function, or a small term that is "
+           "missing?";
+}
+
 static bool few_digits(struct findings *f, const struct comparison *c)
 {
     double error = relative_error(c);
     if (error > 0.01) return false;
-    const char *row = each_row_scaled(c)
-                          ? ". Each row is off by one factor: look at the row's sum"
-                          : "";
     bool single = c->view->element == ELEMENT_F32;
     if (single && all_short(c, 10))
         say(f, "pattern: the values have only the digits of f16: use float from first to "
@@ -174,19 +225,20 @@ static bool few_digits(struct findings *f, const struct comparison *c)
             "pattern: the values have only the digits of bf16: use float from first to "
             "last");
     else if (error > 0x1p-18)
-        say(f,
-            "pattern: accurate to 2^%.0f only: is a sum or an intermediate value in half "
-            "precision? Accumulate in float%s",
-            log2(error), row);
+        say(f, "pattern: accurate to 2^%.0f only: %s", log2(error),
+            why_inaccurate(c, error));
     else
-        say(f,
-            "pattern: accurate to 2^%.0f, but the tolerance is smaller: cancellation, a "
-            "fast approximation, or a missing term?%s",
-            log2(error), row);
+        say(f, "pattern: accurate to 2^%.0f, but the tolerance is smaller: %s",
+            log2(error), why_inaccurate(c, error));
     return true;
 }
 
 /* --- all of them -------------------------------------------------------------------- */
+
+void find_cause(struct findings *f, const struct comparison *c)
+{
+    known_mistake(f, c);
+}
 
 void find_pattern(struct findings *f, const struct comparison *c)
 {

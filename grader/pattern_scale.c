@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* --- a factor ----------------------------------------------------------------------- */
 
@@ -32,6 +33,26 @@ static bool near(double a, double b)
     return fabs(a - b) <= 2e-3 * fabs(b);
 }
 
+/* Is the factor k a simple function of the scalar s? */
+static void compare_factor(char *text, size_t room, double k, const char *name, double s)
+{
+    if (fabs(s) < 1e-6 || near(fabs(s), 1)) return;
+    if (near(k, s))
+        snprintf(
+            text, room,
+            ", which is %s: a factor 1/%s is missing, or there is an extra factor %s",
+            name, name, name);
+    else if (near(k, 1 / s))
+        snprintf(
+            text, room,
+            ", which is 1/%s: a factor %s is missing, or there is an extra factor 1/%s",
+            name, name, name);
+    else if (s > 0 && near(k, sqrt(s)))
+        snprintf(text, room, ", which is sqrt(%s)", name);
+    else if (s > 0 && near(k, 1 / sqrt(s)))
+        snprintf(text, room, ", which is 1/sqrt(%s)", name);
+}
+
 /* Explains the factor by a number that it often is, or by a size of this case. */
 static void name_factor(char *text, size_t room, const struct comparison *c, double k)
 {
@@ -49,25 +70,14 @@ static void name_factor(char *text, size_t room, const struct comparison *c, dou
     *text = 0;
     for (size_t n = 0; n < sizeof known / sizeof *known; n++)
         if (near(k, known[n].value)) snprintf(text, room, ": %s", known[n].words);
-    json_object_foreach(c->data->scalars, name, scalar) {
-        double s = json_number_value(scalar);
-        if (fabs(s) < 1e-6 || near(fabs(s), 1)) continue;
-        if (near(k, s))
-            snprintf(
-                text, room,
-                ", which is %s: a factor 1/%s is missing, or there is an extra "
-                "factor %s",
-                name, name, name);
-        else if (near(k, 1 / s))
-            snprintf(
-                text, room,
-                ", which is 1/%s: a factor %s is missing, or there is an extra "
-                "factor 1/%s",
-                name, name, name);
-        else if (s > 0 && near(k, sqrt(s)))
-            snprintf(text, room, ", which is sqrt(%s)", name);
-        else if (s > 0 && near(k, 1 / sqrt(s)))
-            snprintf(text, room, ", which is 1/sqrt(%s)", name);
+    json_object_foreach(c->data->scalars, name, scalar)
+        compare_factor(text, room, k, name, json_number_value(scalar));
+    for (int i = 0; i < c->data->views; i++) { /* a scalar in device memory */
+        const struct view *v = &c->data->view[i];
+        if (v->role != ROLE_IN || v->elements != 1 || !c->set->bytes[v->buffer]) continue;
+        const unsigned char *at =
+            c->set->bytes[v->buffer] + v->offset * element_bytes(v->element);
+        compare_factor(text, room, k, v->name, element_value(v->element, at));
     }
 }
 
@@ -143,12 +153,16 @@ lines_hold(struct findings *f, const struct comparison *c, bool rows, bool summa
     if (v->rows < 2 || v->cols < 2) return false;
     for (size_t n = 0; n < (rows ? v->rows : v->cols); n++)
         if (!line_holds(c, line_of(v, rows, n), summand, &least, &most)) return false;
-    say(f, "pattern: each %s is %s (%.4g to %.4g): %s", rows ? "row" : "column",
+    bool shared = !strcmp(v->owner, "row"); /* the kernel computes something per row */
+    say(f, "pattern: each %s is %s (%.4g to %.4g)%s", rows ? "row" : "column",
         summand ? "shifted by a constant of its own"
                 : "multiplied by a factor of its own",
         least, most,
-        rows ? "a value that is computed once per row (a sum, a maximum, a root) is wrong"
-             : "the weights or their index are wrong");
+        !rows ? ": the weights or their index are wrong"
+        : shared
+            ? ": a value that is computed once per row (a sum, a maximum, a root) is "
+              "wrong"
+            : "");
     return true;
 }
 
@@ -162,7 +176,7 @@ bool each_row_scaled(const struct comparison *c)
 {
     double least = INFINITY, most = -INFINITY;
     const struct view *v = c->view;
-    if (v->rows < 2 || v->cols < 4) return false;
+    if (strcmp(v->owner, "row") || v->rows < 2 || v->cols < 4) return false;
     for (size_t row = 0; row < v->rows; row++)
         if (!line_holds(c, line_of(v, true, row), false, &least, &most)) return false;
     return true;

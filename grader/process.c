@@ -65,7 +65,7 @@ become(const struct process *p, int socket, int output, pid_t parent)
         .last_fd = WIRE_FD,
         .partly = true,
         /* Mapped bytes; child.c watches the resident ones. */
-        .memory = (p->maps ? 64 : 4) * p->memory};
+        .memory = (p->maps ? 8192 : 4) * p->memory};
     char *argv[] = {p->program, NULL};
     const char *step = "";
     /* above the numbers that they get below, so that no dup2 closes one of them */

@@ -43,6 +43,7 @@ enum {
     FILL_POISON = 0xFFFF,    /* outputs before the call */
     FILL_RED_ZONE = 0x7FF7,  /* around every buffer */
     FILL_WORKSPACE = 0x7FF9, /* workspace on entry */
+    FILL_SHARED = 0x7FFB,    /* shared memory when a block begins, on the CPU back end */
 };
 
 enum message_kind {
@@ -157,6 +158,7 @@ struct wire_crash {
     uint64_t address;
     int64_t offset;   /* bytes from the start of that buffer */
     char kernel[192]; /* "kernel, block, thread" if the back end knows them, or empty */
+    char text[512];   /* what the back end says of the error, or empty */
 };
 
 #endif

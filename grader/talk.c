@@ -209,6 +209,7 @@ static void handle(struct talk *t)
     case MSG_CRASH: /* the process ends after this message */
         memcpy(&crash, t->payload, sizeof crash);
         make_printable(crash.kernel, sizeof crash.kernel);
+        make_printable(crash.text, sizeof crash.text);
         crash_words(&crash, t->d, t->crash, sizeof t->crash);
         break;
     case MSG_BROKEN:

@@ -39,6 +39,7 @@ $(BENCH_OPS:%=bench-%): bench-%: $$(call chosen,$$*)
 	@rm -f $(B)/bench/$*.jsonl
 	@for program in $^; do $$program --json $(B)/bench/$*.jsonl || exit 1; done
 	@echo "results: $(B)/bench/$*.jsonl"
+bench-programs: $(BENCH_PROGRAMS)
 bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel; one lab: make bench-rmsnorm [CODE=solution]
 
 bench-table-%:  ##+ measure: write the results of make bench-% on a GPU into the lab's guide
@@ -81,4 +82,4 @@ $(B)/bench/recurrentgemma/loading: $(B)/objects/bench/recurrentgemma/loading.o $
 	$(LINK)
 
 TEST_PROGRAMS += $(B)/bench/rmsnorm.solution
-.PHONY: bench $(BENCH_OPS:%=bench-%) bench-peers bench-recurrentgemma bench-step bench-prefill bench-loading
+.PHONY: bench bench-programs $(BENCH_OPS:%=bench-%) bench-peers bench-recurrentgemma bench-step bench-prefill bench-loading

@@ -8,7 +8,7 @@ $(B)/libwbcpu.a: $(call objects,$(wildcard common/cpu/*.cpp $(if $(filter 1,$(CH
 
 $(B)/objects/common/cpu/%.o: common/cpu/%.cpp | setup
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPU_FLAGS) $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK) $(GEMM_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
+	$(Q)$(CXX) $(CPU_FLAGS) $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK -fno-optimize-sibling-calls) $(GEMM_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
 
 $(B)/objects/common/cpu/%.o: common/cpu/%.S | setup
 	@mkdir -p $(@D)
@@ -29,6 +29,11 @@ $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_gemm: $(B)/%: \
         $(B)/objects/%.o $(BACKEND_LIBS)
 	$(LINK)
 $(B)/objects/tests/cpu/backend.o: private INCLUDES += -Icommon/cpu/include
+
+# Programs of check mode; `make CHECK=1` builds them in build/check.
+CHECK_TESTS := $(addprefix $(B)/tests/check/,counts async)
+$(CHECK_TESTS): $(B)/%: $(B)/objects/%.o $(BACKEND_LIBS)
+	$(LINK)
 
 bench-cpu: $(B)/bench/cpu_kernels  ##+ measure: kernels on the CPU back end (PROTOTYPE=folder: on that one too)
 	@$(if $(PROTOTYPE),$(PROTOTYPE)/cucc -O2 bench/cpu_kernels.cu -o $(B)/bench/cpu_kernels_other)

@@ -4,15 +4,13 @@ SUITES    := $(sort $(wildcard tests/*/suite*.sh))
 RUN_TESTS  = B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
 
 ifeq ($(wildcard tests/run.sh),)
-ifneq ($(filter test check test-%,$(MAKECMDGOALS)),)
+ifneq ($(filter test test-%,$(MAKECMDGOALS)),)
 $(error a handout has no tests of the workbook; to test your lab: make lab03 && ./grade lab03)
 endif
 endif
 
 test: setup-test $(CRITERION) test-programs  ## develop: every test (installs what it needs)
 	@$(RUN_TESTS) $(CRITERION) $(SUITES)
-
-check: test  ##+ develop: the same as make test
 
 # The suites of a subject, and its Criterion programs: tests/test_rglru.c,
 # test_rglru_scan.c
@@ -60,4 +58,4 @@ $(B)/tests/labs/%: $(B)/objects/tests/labs/%.o
 
 TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(SANDBOXED) $(addprefix $(B)/tests/labs/,intruder old_kernel) \
                  $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
-.PHONY: examples test check test-programs test-gpu compile-archs list-labs list-tests ops-data
+.PHONY: examples test test-programs test-gpu compile-archs list-labs list-tests ops-data

@@ -3,96 +3,18 @@
     python reference/kvcache.py     checks that tokens, chunks and whole sequences agree
 
 Arrays are (..., K*D) where the contract says (..., K, D): the heads of a token follow
-each other. sampling.py has sample.
+each other. kvcache_formulas.py has the formulas, kvcache_mistakes.py the known mistakes,
+sampling.py has sample.
 """
 
 import numpy as np
 
 import wb
-from rope import rope_table, rotate as rotate_rope
+from kvcache_formulas import *
+from kvcache_mistakes import *
+from rope import rope_table
 from sampling import sample, sample_bounds, sample_data, sample_mistakes  # noqa: F401
-from wb import bound, rounded, total
-
-# --- the formulas -----------------------------------------------------------------------
-
-
-def positions(pos, B, T):
-    return np.broadcast_to(np.arange(T), (B, T)) if pos is None else pos
-
-
-def kept_tokens(pos, length, S):
-    """range of the tokens of one sequence that stay in the ring"""
-    if length == 0:
-        return range(0)
-    return range(length - min(length, S, pos[length - 1] + 1), length)
-
-
-def kv_append(kcache, vcache, k, v, pos, len, B, T, S, K, D, ldkv):
-    p = positions(pos, B, T)
-    for b in range(B):
-        for t in kept_tokens(p[b], T if len is None else len[b], S):
-            kcache[b, p[b, t] % S] = k[b, t]
-            vcache[b, p[b, t] % S] = v[b, t]
-
-
-def kv_unroll(kall, vall, kcache, vcache, k, v, pos, B, T, S, K, D, ldkv):
-    kall[:, :S], vall[:, :S] = 0, 0
-    kall[:, S:], vall[:, S:] = k, v
-    for b in range(B):
-        for j in range(1, min(pos[b, 0], S) + 1):
-            slot = (pos[b, 0] - j) % S
-            kall[b, S - j], vall[b, S - j] = kcache[b, slot], vcache[b, slot]
-
-
-def rotate_heads(x, cis, pos, D, N):
-    """rotates every head of x (B,heads*D) by the angles of its sequence's position"""
-    if cis is None:
-        return x
-    B, width = x.shape
-    return rotate_rope(x, cis, pos[:, None], 1, B, 1, width // D, D, N).reshape(B, width)
-
-
-def seen_slots(p, S):
-    return [q % S for q in range(max(0, p - S), p)]
-
-
-def attend(q, keys, values, scale, kv_head, D):
-    """(heads*D), max |s|, sum p|v| of one token: q (H,D), keys and values (n,K,D)"""
-    heads = range(len(q))
-    s = scale * np.stack([total(keys[:, kv_head[h]] * q[h])[:, 0] for h in heads])
-    e = np.exp(s - np.max(s, -1, keepdims=True))
-    p = e / total(e)
-    y = [total(p[h][:, None] * values[:, kv_head[h]], axis=0)[0] for h in heads]
-    M = [p[h] @ np.abs(values[:, kv_head[h]]) for h in heads]
-    return np.ravel(y), np.max(np.abs(s), -1), np.ravel(M)
-
-
-def decoded(
-    q, k, v, kcache, vcache, pos, S, H, K, D, scale, slots=None, more=1, heads=None
-):
-    """attention of each sequence over its ring and over k, v; q and k are rotated
-    already. Returns out, max |s| per head, and sum p|v|. The last three arguments are for
-    mistakes: other slots, k and v missing or twice, other heads."""
-    heads = np.arange(H) // (H // K) if heads is None else heads
-    rows = []
-    for b, p in enumerate(pos):
-        at = seen_slots(p, S) if slots is None else slots(p)
-        ring = [c[b, at].reshape(-1, K, D) for c in (kcache, vcache)]
-        self = [x[b].reshape(1, K, D) for x in (k, v)]
-        keys, values = (np.concatenate([r] + more * [s]) for r, s in zip(ring, self))
-        rows.append(attend(q[b].reshape(H, D), keys, values, scale, heads, D))
-    return [np.stack(part) for part in zip(*rows)]
-
-
-def attention_decode(
-    out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale, E="f64"
-):
-    q, k = rotate_heads(q, cis, pos, D, N), rotate_heads(k, cis, pos, D, N)
-    kept = rounded(k, E)  # attention uses the value that the ring will hold
-    out[...] = decoded(q, kept, v, kcache, vcache, pos, S, H, K, D, scale)[0]
-    rows = np.arange(B)
-    kcache[rows, pos % S], vcache[rows, pos % S] = k, v
-
+from wb import bound
 
 # --- cases ------------------------------------------------------------------------------
 
@@ -114,6 +36,13 @@ def rows_of(call, name, shape, ld):
     call.view(name, "in", name, shape, stride=ld)
 
 
+def change(call, name, by, D=1):
+    """a buffer without gaps becomes by(its values), heads of D channels"""
+    buffer = call.buffers[name]
+    values = by(wb.decode(buffer["bits"], call.E).reshape(-1, D))
+    buffer["bits"] = np.ravel(wb.encode(values, call.E))
+
+
 def keys_and_values(call, shape, ldkv):
     ldkv = ldkv or shape[-1]
     call.scalar("ldkv", ldkv)
@@ -131,6 +60,8 @@ def kv_append_data(call, B, T, S, K, D, ldkv=0, pos="go_on", len="none"):
     if pos == "documents":
         starts = rng.random((B, T)) < 3 / T
         starts[:, 0] = True
+        if B > 1:  # a short last document after a longer one
+            starts[1, -13:] = np.arange(13) == 9
         p = t - np.maximum.accumulate(np.where(starts, t, 0), axis=1)
     else:
         first = (
@@ -177,12 +108,15 @@ def attention_decode_data(
     nan=0,
     rotate=1,
     sharp=1.0,
+    shift=0.0,
 ):
     """pos: any, zero (a first token), short (the ring is not full), full (just full),
     wrap (after that). nan=1: slots that hold no position yet are NaN. pad: elements
     between the queries and keys of tokens. scale=0: D^-1/2. sharp: a factor of the
-    queries."""
-    rng, N = call.rng, D if N is None else N
+    queries. shift: the last channel, which is not rotated (N < D), moves all scores by this
+    much; next to so large a product each of the others adds a rounding error, so only the
+    first two are not 0."""
+    rng, N, scale = call.rng, D if N is None else N, scale or float(D) ** -0.5
     low, high = {
         "any": (0, 3 * S + 2),
         "zero": (0, 1),
@@ -193,17 +127,22 @@ def attention_decode_data(
     p = rng.integers(low, high, B)
     if pos == "any":
         p[:2] = [2 * S + S // 2, S // 2][: min(B, 2)]
-    call.scalar("N", N), call.scalar("scale", scale or float(D) ** -0.5)
+    call.scalar("N", N), call.scalar("scale", scale)
     call.scalar("ldq", H * D + pad), call.scalar("ldkv", K * D + pad)
     call.out("out", (B, H * D))
     unused = np.arange(S) >= np.minimum(p, S)[:, None]
     cache(call, ("kcache", "vcache"), B, S, K * D, fill=unused if nan else None)
     rows_of(call, "q", (B, H * D), H * D + pad)
-    call.buffers["q"]["bits"] = wb.encode(
-        sharp * wb.decode(call.buffers["q"]["bits"], call.E), call.E
-    )
     for name in ("k", "v"):
         rows_of(call, name, (B, K * D), K * D + pad)
+    change(call, "q", lambda q: sharp * q)
+    if shift:
+        large = min(abs(shift / scale), 3e4)
+        few = np.arange(D) < 2
+        change(call, "q", lambda q: np.where(few, q, large * (np.arange(D) == D - 1)), D)
+        for name in ("k", "kcache"):
+            key = shift / scale / large
+            change(call, name, lambda k: np.where(np.arange(D) < D - 1, k, key), D)
     cis = np.empty((high + 1, N // 2, 2))
     rope_table(cis, len(cis), N, 10000.0)
     call.input("cis", cis, "f32") if rotate else call.null("cis", dtype="f32")
@@ -237,108 +176,6 @@ def attention_decode_bounds(
         "kcache": bound(far, "|k_i| + |k_j|, 0 in other slots", c=4),
         "vcache": bound(exact=True),
     }
-
-
-# --- mistakes that the report should name -----------------------------------------------
-
-
-def stored(kcache, vcache, k, v, B, places):
-    """both rings after token t of sequence b is stored in slot s, for (t, s) in
-    places(b)"""
-    rings = kcache.copy(), vcache.copy()
-    for b in range(B):
-        for t, s in places(b):
-            rings[0][b, s], rings[1][b, s] = k[b, t], v[b, t]
-    return {"kcache": rings[0], "vcache": rings[1]}
-
-
-def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
-    p, n = positions(pos, B, T), np.full(B, T) if len is None else len
-
-    def told(places):
-        return stored(kcache_before, vcache_before, k, v, B, places)
-
-    yield "slot_of_t", (
-        "a token is stored in slot t mod S: it belongs in slot pos mod S"
-    ), told(lambda b: [(t, t % S) for t in kept_tokens(p[b], n[b], S)])
-    yield "first_slots", (
-        "the last tokens are stored from slot 0 on: each belongs in slot pos mod S"
-    ), told(lambda b: [(t, i) for i, t in enumerate(kept_tokens(p[b], n[b], S))])
-    yield "first_tokens", (
-        "of a prompt longer than the ring, the first S tokens are kept: keep the last S"
-    ), told(lambda b: [(t, p[b, t] % S) for t in reversed(range(n[b]))])
-    yield "len_ignored", "padding after the first len tokens is stored", told(
-        lambda b: [(t, p[b, t] % S) for t in range(T)]
-    )
-
-
-def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
-    def told(slot, count):
-        rings = kall.copy(), vall.copy()
-        for ring, source in zip(rings, (kcache, vcache)):
-            for b in range(B):
-                for j in range(1, min(S, count(pos[b, 0])) + 1):
-                    ring[b, S - j] = source[b, slot(pos[b, 0], j) % S]
-        return {"kall": rings[0], "vall": rings[1]}
-
-    full = lambda p: min(p, S)  # noqa: E731
-    yield "as_it_lies", (
-        "the ring is copied slot by slot: copy it in the order of positions"
-    ), told(lambda p, j: S - j, full)
-    yield "one_early", (
-        "position start-j is read from slot start-j-1, one too early"
-    ), told(lambda p, j: p - j - 1, full)
-    yield "one_late", "position start-j is read from slot start-j+1, one too late", told(
-        lambda p, j: p - j + 1, full
-    )
-    yield "backward", "the positions are in descending order: they should ascend", told(
-        lambda p, j: p - 1 - min(S, p) + j, full
-    )
-
-
-def attention_decode_mistakes(
-    q, k, v, cis, pos, B, S, H, K, D, N, scale, kcache_before, vcache_before
-):
-    qt, kt = rotate_heads(q, cis, pos, D, N), rotate_heads(k, cis, pos, D, N)
-    ring = kcache_before, vcache_before
-
-    def told(q=qt, k=kt, scale=scale, ring=ring, **how):
-        return {"out": decoded(q, k, v, *ring, pos, S, H, K, D, scale, **how)[0]}
-
-    all_but_oldest = lambda p: seen_slots(p, S)[int(p >= S) :]  # noqa: E731
-    yield "oldest_lost", (
-        "position p-S is not seen: a token sees S+1 keys, not S (is k written before "
-        "its slot is read?)"
-    ), told(slots=all_but_oldest)
-    yield "written_first", (
-        "k and v count twice, position p-S not at all: they are written before the slot "
-        "is read"
-    ), told(slots=all_but_oldest, more=2)
-    if min(pos) > 0:
-        yield "no_self", "the token does not see itself", told(more=0)
-    yield "unused_read", "slots that hold no position yet are read", told(
-        slots=lambda p: range(S)
-    )
-    yield "no_scale", "the scores are not scaled", told(scale=1.0)
-    if cis is not None:
-        yield "q_not_rotated", "q is not rotated", told(q=q)
-        yield "k_not_rotated", "k is not rotated", told(k=k) | {
-            "kcache": stored(
-                *ring, k[:, None], v[:, None], B, lambda b: [(0, pos[b] % S)]
-            )["kcache"]
-        }
-        later = (pos + 1) % len(cis)
-        yield "next_angle", "q and k are rotated by the angles of position p + 1", told(
-            rotate_heads(q, cis, later, D, N), rotate_heads(k, cis, later, D, N)
-        )
-    if 1 < K < H:
-        yield "heads", (
-            "query head h uses key head h mod K, but it should use h / (H/K)"
-        ), told(heads=np.arange(H) % K)
-    if K > 1:
-        yield "head_0", (
-            "all query heads use key head 0, but head h should use h / (H/K)"
-        ), told(heads=np.zeros(H, int))
 
 
 # --- checks of this file ----------------------------------------------------------------

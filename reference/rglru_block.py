@@ -211,15 +211,21 @@ def lay_out(call, names, role, values, ld, shift):
     call.view(names, role, names, (B, T, C), shift, ld, owner="element")
 
 
+def unread(nan):
+    """what a state holds where it must not be read: 0 times NaN is seen, too"""
+    return np.nan if nan else 3e4
+
+
 def conv_weights(call, C, width):
     call.input("w", call.normal((C, width), width**-0.5))
 
 
 def conv1d_forward_data(
-    call, B, T, C, width=4, ld=0, pos="none", state=0, len=0, shift=0
+    call, B, T, C, width=4, ld=0, pos="none", state=0, len=0, shift=0, nan=0
 ):
     """state=1: with a ring; len=1: sequences of unequal length; shift: elements off
-    16-byte alignment"""
+    16-byte alignment; nan=1: what must not be read is NaN (some of it stays, so
+    judge=out)"""
     lengths = row_lengths(call, B, T) if len else None
     p = documents(call, B, T, pos, lengths, width if state else 1)
     call.out("out", (B, T, C), skew=shift, owner="element")
@@ -229,7 +235,7 @@ def conv1d_forward_data(
             known = 0 if p is None else p[b, 0]
             slots = [(known - 1 - k) % width for k in range(min(known, width - 1))]
             if not (len and lengths[b] == 0):
-                ring[b, [s for s in range(width) if s not in slots]] = 3e4
+                ring[b, [s for s in range(width) if s not in slots]] = unread(nan)
         call.buffer("conv_state", ring)
         call.view("conv_state", "inout", "conv_state", (B, width, C), owner="element")
     else:

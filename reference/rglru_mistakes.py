@@ -9,6 +9,7 @@ from rglru_block import (
     convolution,
     decay,
     gate_slopes,
+    last_inputs,
     outer,
     positions,
     product,
@@ -77,7 +78,7 @@ def moved_slots(ring, step):
 
 
 def conv1d_forward_mistakes(
-    out, conv_state, conv_state_before, x, w, bias, pos, B, T, C, width
+    out, conv_state, conv_state_before, x, w, bias, pos, len, B, T, C, width
 ):
     before = conv_state_before
     p = positions(pos, B, T)
@@ -92,6 +93,18 @@ def conv1d_forward_mistakes(
         convolution(x, before, w[:, ::-1], bias, pos, width),
     )
     yield told("no_bias", "the bias is missing", out - bias)
+    yield told(
+        "first_tap",
+        "the first tap is missing: it multiplies the oldest of `width` inputs",
+        convolution(x, before, np.where(np.arange(width) > 0, w, 0), bias, pos, width),
+    )
+    yield told(
+        "last_tap",
+        "the last tap is missing: it multiplies the current token",
+        convolution(
+            x, before, np.where(np.arange(width) < width - 1, w, 0), bias, pos, width
+        ),
+    )
     yield told(
         "documents",
         "reads past the start of a document: use token t - s only if pos[t] >= s",
@@ -114,6 +127,20 @@ def conv1d_forward_mistakes(
         "the ring is read one slot too early: position p is in slot p mod width",
         convolution(x, moved_slots(before, 1), w, bias, pos, width),
     )
+    yield told(
+        "slot_late",
+        "the ring is read one slot too late: position p is in slot p mod width",
+        convolution(x, moved_slots(before, -1), w, bias, pos, width),
+    )
+    yield "ring_kept", "the ring is not updated", {"conv_state": before}
+    for cause, words, step, end in (
+        ("stored_late", "inputs are stored one slot too late", 1, len),
+        ("stored_early", "inputs are stored one slot too early", -1, len),
+        ("no_len", "len is ignored: padding enters the ring", 0, None),
+    ):
+        moved = np.roll(before, -step, axis=1)
+        last_inputs(moved, x, pos, end, width)
+        yield cause, words, {"conv_state": np.roll(moved, step, axis=1)}
     yield told(
         "overwritten",
         "the ring is read after it has been overwritten: read first, then write",
@@ -179,6 +206,49 @@ def in_float(v):
     return np.asarray(v, np.float32)
 
 
+def wrong_gates(c, px, pa, a_param):
+    """yields (cause, words, a, z) of mistakes in the gates, apart from the reset"""
+    gx, ga, plus = sigmoid(px), sigmoid(pa), softplus(a_param)
+    log_a = -8 * ga * plus
+
+    def told(cause, words, log_a, m=None, gx=gx):
+        m = np.sqrt(-np.expm1(2 * log_a)) if m is None else m
+        return cause, words, np.exp(log_a), m * gx * c
+
+    yield told("no_eight", "the factor 8 is missing in log_a", log_a / 8)
+    yield told("no_gate_a", "the gate ga is missing in log_a", -8 * plus + 0 * ga)
+    yield told(
+        "no_softplus",
+        "a_param is used in place of softplus(a_param)",
+        -8 * ga * np.abs(a_param),
+    )
+    yield told(
+        "softplus_sign",
+        "softplus(-a_param) is used in place of softplus(a_param)",
+        -8 * ga * softplus(-a_param),
+    )
+    yield told(
+        "no_root",
+        "the square root is missing: m = sqrt(1 - a^2)",
+        log_a,
+        -np.expm1(2 * log_a),
+    )
+    yield told(
+        "not_squared",
+        "a is not squared: m = sqrt(1 - a^2)",
+        log_a,
+        np.sqrt(-np.expm1(log_a)),
+    )
+    yield told(
+        "one_minus_a", "m is 1 - a: it should be sqrt(1 - a^2)", log_a, -np.expm1(log_a)
+    )
+    yield told("no_gate", "the input gate gx is missing in z = m gx c", log_a, gx=1)
+    yield told("no_sigmoid_x", "px is used in place of s(px)", log_a, gx=px)
+    yield told(
+        "tanh_x", "tanh is used in place of the sigmoid in gx", log_a, gx=np.tanh(px)
+    )
+
+
 def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
     first = (positions(pos, B, T) == 0)[:, :, None]
     gx, ga = sigmoid(px), sigmoid(pa)
@@ -221,31 +291,15 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
         "softplus overflows for a large a_param: exp(89) is inf",
         -8 * ga * np.where(np.isfinite(log_sum), log_sum.astype(np.float64), 1e30),
     )
-    yield told("no_eight", "the factor 8 is missing in log_a", log_a / 8)
-    yield told(
-        "no_softplus",
-        "a_param is used in place of softplus(a_param)",
-        -8 * ga * np.abs(a_param),
-    )
-    yield told(
-        "softplus_sign",
-        "softplus(-a_param) is used in place of softplus(a_param)",
-        -8 * ga * softplus(-a_param),
-    )
     yield told("gates_swapped", "px and pa are swapped", decay(px, a_param), g=ga)
-    yield told(
-        "no_root",
-        "the square root is missing: m = sqrt(1 - a^2)",
-        log_a,
-        -np.expm1(2 * log_a),
-    )
-    yield told(
-        "not_squared",
-        "a is not squared: m = sqrt(1 - a^2)",
-        log_a,
-        np.sqrt(-np.expm1(log_a)),
-    )
-    yield told("no_gate", "the input gate gx is missing in z = m gx c", log_a, g=1)
+    for cause, words, wrong_a, wrong_z in wrong_gates(c, px, pa, a_param):
+        yield cause, words, {
+            "a": np.where(first, 0, wrong_a),
+            "z": np.where(first, gx * c, wrong_z),
+        }
+    yield "a_inverse", "a is exp(-log_a): log_a is negative already", {
+        "a": np.where(first, 0, np.exp(-log_a))
+    }
 
 
 def rglru_gates_backward_mistakes(
@@ -270,6 +324,25 @@ def rglru_gates_backward_mistakes(
             },
         )
 
+    yield told("no_eight", "the factor 8 is missing", dlog_a / 8)
+    yield told(
+        "a_alone",
+        "a is not squared: dlog_a = da a - 2 a^2 dq",
+        np.where(first, 0, da * a - 2 * a * dq),
+    )
+    yield told(
+        "no_two",
+        "the factor 2 is missing: dlog_a = da a - 2 a^2 dq",
+        np.where(first, 0, da * a - a**2 * dq),
+    )
+    yield told(
+        "no_a",
+        "the factor a is missing: dlog_a = da a - 2 a^2 dq",
+        np.where(first, 0, da - 2 * a**2 * dq),
+    )
+    yield "no_softplus", "the factor softplus(a_param) is missing in dpa", {
+        "dpa": -8 * ga * (1 - ga) * dlog_a
+    }
     yield told(
         "no_dz_term",
         "the term of m, -2 a^2 dq, is missing in dlog_a",

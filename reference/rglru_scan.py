@@ -20,6 +20,7 @@ from rglru_block import (
     row_lengths,
     slope_size,
     softplus,
+    unread,
 )
 from swiglu import gelu, gelu_slope, near, sigmoid
 from wb import bound, rounded, sum_type
@@ -35,10 +36,24 @@ def scan(a, z, h0=None):
     """h[t] = a[t] h[t-1] + z[t]"""
     h = np.empty(np.broadcast_shapes(a.shape, z.shape))
     state, E = np.zeros_like(at(h, 0)) if h0 is None else h0, sum_type()
+    if h.shape[-2] > 256 and E is None:
+        return scan_chunks(*np.broadcast_arrays(a, z), state)
     for t in range(h.shape[-2]):
         state = a[..., t, :] * state + z[..., t, :]
         h[..., t, :] = state = state if E is None else rounded(state, E)
     return h
+
+
+def scan_chunks(a, z, state):
+    """the same for many steps, without a Python loop over all of them"""
+    (*batch, T, C), size = a.shape, int(np.sqrt(a.shape[-2]))
+    after = [(0, 0)] * len(batch) + [(0, -T % size), (0, 0)]
+    a, z = (np.pad(x, after).reshape(*batch, -1, size, C) for x in (a, z))
+    h, kept = scan(a, z), np.cumprod(a, -2)  # h: each chunk from 0
+    for n in range(h.shape[-3]):
+        h[..., n, :, :] += kept[..., n, :, :] * state[..., None, :]
+        state = h[..., n, -1, :]
+    return h.reshape(*batch, -1, C)[..., :T, :]
 
 
 def before(h, h0=None):
@@ -83,10 +98,18 @@ def keep_last(state, h, len):
             state[b] = h[b, end - 1]
 
 
+def resumed(state, pos):
+    """the state before the first token: 0 at pos 0, whatever the memory holds"""
+    if state is None or pos is None:
+        return None
+    first = pos[:, 0] if pos.ndim == 2 else pos
+    return np.where(first[:, None] > 0, state, 0)
+
+
 def rglru_forward(out, h, state, c, px, pa, y, a_param, pos, len, B, T, C, ldy):
     a, z = np.empty_like(c), np.empty_like(c)
     rglru_gates_forward(a, z, c, px, pa, a_param, pos, B, T, C)
-    states = scan(a, z, state)
+    states = scan(a, z, resumed(state, pos))
     out[...] = states * side(y)
     if h is not None:
         h[...] = states
@@ -120,7 +143,7 @@ def step_parts(conv_state, state, x, w, bias, wx, bx, wa, ba, a_param, pos, G, M
     pa = (product(c, wa) + ba).reshape(B, 1, C)
     a, z = np.empty((B, 1, C)), np.empty((B, 1, C))
     rglru_gates_forward(a, z, c.reshape(B, 1, C), px, pa, a_param, pos[:, None], B, 1, C)
-    h = scan(a, z, state)
+    h = scan(a, z, resumed(state, pos))
     return c, px[:, 0], pa[:, 0], a[:, 0], z[:, 0], h[:, 0]
 
 
@@ -219,10 +242,16 @@ def gate_data(call, B, T, C, lowest, highest, skew):
     return np.linspace(lowest, highest, C) + call.rng.uniform(-0.1, 0.1, C)
 
 
+def side_values(call, B, T, C):
+    """y before the gelu; a few are large, where exp overflows"""
+    few = call.rng.random((B, T, C)) < 0.03
+    return np.where(few, call.rng.uniform(-60, 60, (B, T, C)), call.normal((B, T, C)))
+
+
 def side_data(call, name, role, B, T, C, y, ldy, shift):
     """y or dy in rows of ldy elements; y=0: NULL"""
     if y:
-        values = call.normal((B, T, C)) if role == "in" else np.empty((B, T, C))
+        values = side_values(call, B, T, C) if role == "in" else np.empty((B, T, C))
         lay_out(call, name, role, values, ldy or C, shift)
     else:
         call.null(name, role)
@@ -244,9 +273,10 @@ def rglru_forward_data(
     ldy=0,
     skew=0,
     shift=0,
+    nan=0,
 ):
     """state, len, h, y=1: with that argument. skew: elements of the tensors, shift:
-    elements of y off 16-byte alignment"""
+    elements of y off 16-byte alignment. nan=1: a state that must not be read is NaN"""
     lengths = row_lengths(call, B, T) if len else None
     p = documents(call, B, T, pos, lengths)
     call.out("out", (B, T, C), skew=skew, owner="element")
@@ -256,7 +286,10 @@ def rglru_forward_data(
         call.null("h", "out", "f32")
     if state:
         values = call.normal((B, C), 2)
-        values[positions(p, B, T)[:, 0] == 0] = 3e4  # what must not be read is large
+        starts = positions(p, B, T)[:, 0] == 0
+        if lengths is not None:
+            starts &= lengths > 0  # without tokens the state stays
+        values[starts] = unread(nan)
         call.buffer("state", values, dtype="f32")
         call.view("state", "inout", "state", (B, C), owner="element")
     else:
@@ -289,22 +322,24 @@ def rglru_backward_data(
     integers(call, "pos", p)
 
 
-def rglru_step_data(call, B, G, M, width=4, ld=0, lowest=-3.0, highest=1.0):
-    """sequences at positions 0, 1, 2, ... and at large ones"""
+def rglru_step_data(call, B, G, M, width=4, ld=0, lowest=-3.0, highest=1.0, nan=0):
+    """sequences at positions 0, 1, 2, ... and at large ones; nan=1: what must not be read
+    is NaN (judge=out,state: some of the ring stays)"""
     C = G * M
     p = np.where(np.arange(B) < 6, np.arange(B), call.rng.integers(6, 5000, B))
     call.rng.shuffle(p)
     call.out("out", (B, C), owner="element")
     ring = call.normal((B, width, C), 2)
-    for b in range(B):  # what must not be read is large
+    for b in range(B):
         known = [(p[b] - 1 - k) % width for k in range(min(p[b], width - 1))]
-        ring[b, [s for s in range(width) if s not in known]] = 3e4
+        ring[b, [s for s in range(width) if s not in known]] = unread(nan)
     call.buffer("conv_state", ring)
     call.view("conv_state", "inout", "conv_state", (B, width, C), owner="element")
-    call.buffer("state", np.where(p[:, None], call.normal((B, C)), 3e4), dtype="f32")
+    state = np.where(p[:, None], call.normal((B, C)), unread(nan))
+    call.buffer("state", state, dtype="f32")
     call.view("state", "inout", "state", (B, C), owner="element")
-    for name in ("x", "y"):
-        lay_out(call, name, "in", call.normal((B, 1, C)), ld or C, 0)
+    lay_out(call, "x", "in", call.normal((B, 1, C)), ld or C, 0)
+    lay_out(call, "y", "in", side_values(call, B, 1, C), ld or C, 0)
     call.input("w", call.normal((C, width), width**-0.5))
     call.input("bias", call.rng.standard_normal(C))
     gate_matrices(call, G, M)
@@ -362,8 +397,9 @@ def rglru_forward_bounds(
 ):
     a, z = np.empty_like(c), np.empty_like(c)
     rglru_gates_forward(a, z, c, px, pa, a_param, pos, B, T, C)
-    states = scan(a, z, state_before)
-    kept = np.abs(a * before(states, state_before)) * remembered(decay(pa, a_param))
+    start = resumed(state_before, pos)
+    states = scan(a, z, start)
+    kept = np.abs(a * before(states, start)) * remembered(decay(pa, a_param))
     M = scan(a, roundings(px, pa) * (kept + np.abs(z)))
     of_out = M * np.abs(side(y)) + side_error(y, states)
     bounds = {"out": bound(of_out, FUSED, c=1)}
@@ -439,6 +475,7 @@ def rglru_step_bounds(
         return e.reshape(B, G * M)
 
     first, gx, ga = p == 0, sigmoid(px), sigmoid(pa)
+    state_before = resumed(state_before, pos)
     log_a, near_gates = decay(pa, a_param), roundings(px, pa)
     of_log_a = 8 * softplus(a_param) * ga * (1 - ga) * of_gate(wa, ba)
     m = np.where(first, 1, np.sqrt(-np.expm1(2 * log_a)))

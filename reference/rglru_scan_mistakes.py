@@ -5,11 +5,13 @@ of lab 06, so that the report can name them.
 import numpy as np
 
 from rglru_block import convolution, decay, positions, product, softplus
+from rglru_mistakes import wrong_gates
 from rglru_scan import (
     after,
     at,
     before,
     keep_last,
+    resumed,
     scan,
     scan_back,
     scan_slopes,
@@ -19,7 +21,7 @@ from rglru_scan import (
 from swiglu import gelu, gelu_slope, sigmoid, silu
 from wb import rounded
 
-CHUNKS = (32, 64, 128, 256, 512, 1024)  # likely chunk sizes of a kernel
+CHUNKS = (32, 64, 128, 256, 512, 1024, 4096, 8192)  # likely chunk sizes of a kernel
 
 
 def cut(a, chunk):
@@ -31,6 +33,13 @@ def cut(a, chunk):
 
 def cut_words(chunk):
     return f"the scan restarts every {chunk} steps: the state from before is lost"
+
+
+SHORT = 2048  # steps that half_state takes in a moment
+
+
+def half_words(E):
+    return f"the state is rounded to {E} at every step: keep it in float"
 
 
 def half_state(a, z, h0, E):
@@ -70,16 +79,8 @@ def linear_scan_forward_mistakes(h, h_last, a, z, h0, B, T, C):
         "the factor a is missing: the state is just the sum of z",
         scan(np.ones_like(a), z, h0),
     )
-    yield told(
-        "state_bf16",
-        "the state is rounded to bf16 at every step: keep it in float",
-        half_state(a, z, h0, "bf16"),
-    )
-    yield told(
-        "state_f16",
-        "the state is rounded to f16 at every step: keep it in float",
-        half_state(a, z, h0, "f16"),
-    )
+    for E in ("bf16", "f16") if T <= SHORT else ():
+        yield told(f"state_{E}", half_words(E), half_state(a, z, h0, E))
     for chunk in shorter(T):
         yield told(f"chunk_{chunk}", cut_words(chunk), scan(cut(a, chunk), z, h0))
     if B > 1:
@@ -140,6 +141,7 @@ def rglru_forward_mistakes(
 ):
     first, free, m, x = gate_parts(c, px, pa, a_param, pos)
     a, z, start = np.where(first, 0, free), np.where(first, 1, m) * x, state_before
+    begin = resumed(state_before, pos)  # for mistakes other than a missing reset
 
     def told(cause, words, states, of_side=side(y)):
         wrong = {"out": states * of_side, "h": states}
@@ -148,7 +150,7 @@ def rglru_forward_mistakes(
             keep_last(wrong["state"], states, len)
         return cause, words, wrong
 
-    states = scan(a, z, start)
+    states = scan(a, z, begin)
     yield told(
         "no_reset",
         "there is no reset at pos 0, where a is 0 and m is 1",
@@ -162,9 +164,12 @@ def rglru_forward_mistakes(
     yield told(
         "m_not_reset",
         "the reset at pos 0 is incomplete: a is 0, but m is not 1",
-        scan(a, m * x, start),
+        scan(a, m * x, begin),
     )
-    yield told("no_multiplier", "the multiplier m is missing", scan(a, x, start))
+    yield told("no_multiplier", "the multiplier m is missing", scan(a, x, begin))
+    for cause, words, wrong_a, wrong_z in wrong_gates(c, px, pa, a_param):
+        states_of = scan(np.where(first, 0, wrong_a), np.where(first, x, wrong_z), begin)
+        yield told(cause, words, states_of)
     gates = sigmoid(pa) * c * np.sqrt(-np.expm1(2 * decay(px, a_param)))
     yield told(
         "gates_swapped",
@@ -172,16 +177,13 @@ def rglru_forward_mistakes(
         scan(
             np.where(first, 0, np.exp(decay(px, a_param))),
             np.where(first, sigmoid(pa) * c, gates),
-            start,
+            begin,
         ),
     )
-    yield told(
-        "state_bf16",
-        "the state is rounded to bf16 at every step: keep it in float",
-        half_state(a, z, start, "bf16"),
-    )
+    if T <= SHORT:
+        yield told("state_bf16", half_words("bf16"), half_state(a, z, begin, "bf16"))
     for chunk in shorter(T):
-        yield told(f"chunk_{chunk}", cut_words(chunk), scan(cut(a, chunk), z, start))
+        yield told(f"chunk_{chunk}", cut_words(chunk), scan(cut(a, chunk), z, begin))
     if start is not None:
         yield told(
             "no_state", "the state is ignored: every sequence starts from 0", scan(a, z)
@@ -191,6 +193,14 @@ def rglru_forward_mistakes(
         yield "no_len", "len is ignored: the state should be that of token len-1", {
             "state": states[:, -1]
         }
+        if start is not None and T > 1:
+            for cause, words, step in (
+                ("len_less", "the state is that of token len-2: it should be len-1", -1),
+                ("len_more", "the state is that of token len: it should be len-1", 1),
+            ):
+                kept = start.copy()
+                keep_last(kept, states, np.where(len > 0, np.clip(len + step, 1, T), 0))
+                yield cause, words, {"state": kept}
     if y is not None:
         yield told("no_side", "the factor gelu(y) is missing: out = h gelu(y)", states, 1)
         yield told("no_gelu", "h is multiplied by y itself: out = h gelu(y)", states, y)
@@ -322,11 +332,15 @@ def rglru_step_mistakes(
     M,
     width,
 ):
-    def run(ring=conv_state_before, h0=state_before, w=w, wx=wx, wa=wa, p=pos):
-        return step_parts(ring, h0, x, w, bias, wx, bx, wa, ba, a_param, p, G, M, width)
+    def run(ring=conv_state_before, w=w, bias=bias, wx=wx, bx=bx, wa=wa, ba=ba):
+        return step_parts(
+            ring, state_before, x, w, bias, wx, bx, wa, ba, a_param, pos, G, M, width
+        )
 
     def told(cause, words, h):
         return cause, words, {"state": h, "out": h * gelu(y[:, 0])}
+
+    raw_state, state_before = state_before, resumed(state_before, pos)
 
     c, px, pa, a, z, h = run()
     first, C = (pos == 0)[:, None], G * M
@@ -336,7 +350,7 @@ def rglru_step_mistakes(
     yield told(
         "no_reset",
         "there is no reset at pos 0, where a is 0 and m is 1",
-        free * state_before + moved,
+        free * raw_state + moved,
     )
     yield told(
         "m_not_reset",
@@ -344,6 +358,23 @@ def rglru_step_mistakes(
         a * state_before + moved,
     )
     yield told("no_state", "the state is ignored", z)
+    x_in = sigmoid(px) * flat
+    for cause, words, wrong_a, wrong_z in wrong_gates(flat, px, pa, a_param):
+        yield told(
+            cause,
+            words,
+            np.where(first, 0, wrong_a) * state_before + np.where(first, x_in, wrong_z),
+        )
+    for cause, words, own in (
+        ("no_bias", "the bias of conv1d is missing", {"bias": 0 * bias}),
+        ("no_bx", "the biases of the gates are missing", {"bx": 0 * bx, "ba": 0 * ba}),
+        (
+            "first_tap",
+            "the first tap is missing: it multiplies the oldest input",
+            {"w": np.where(np.arange(width) > 0, w, 0)},
+        ),
+    ):
+        yield told(cause, words, run(**own)[-1])
     yield told(
         "reversed",
         "the taps are reversed: w[c,width-1] multiplies the current token",
@@ -354,11 +385,15 @@ def rglru_step_mistakes(
         "the ring is read one slot too early: position p is in slot p mod width",
         run(ring=np.roll(conv_state_before, 1, axis=1))[-1],
     )
-    ring = conv_state_before.copy()
+    yield told(
+        "slot_late",
+        "the ring is read one slot too late: position p is in slot p mod width",
+        run(ring=np.roll(conv_state_before, -1, axis=1))[-1],
+    )
     yield told(
         "no_ring",
         "the ring is not read: earlier tokens count as 0",
-        run(ring=0 * ring)[-1],
+        run(ring=np.zeros_like(conv_state_before))[-1],
     )
     yield told(
         "transposed",
@@ -372,7 +407,7 @@ def rglru_step_mistakes(
     yield told(
         "gates_of_x",
         "the gates read x: they should read the output of conv1d",
-        np.where(first, 0, np.exp(log_a) * state_before)
+        np.where(first, 0, np.exp(log_a)) * state_before
         + np.where(first, 1, np.sqrt(-np.expm1(2 * log_a)))
         * sigmoid(gx.reshape(B, C))
         * flat,

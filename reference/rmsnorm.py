@@ -42,11 +42,11 @@ def weight(call, C, offset):
 
 
 def rmsnorm_forward_data(
-    call, R, C, eps=1e-5, offset=0.0, scale=1.0, inplace=0, rstd=1, skew=0
+    call, R, C, eps=1e-5, offset=0.0, scale=1.0, inplace=0, rstd=1
 ):
-    call.out("out", (R, C), at="x" if inplace else None, skew=skew, owner="row")
+    call.out("out", (R, C), at="x" if inplace else None, owner="row")
     statistic(call, "rstd", R, null=not rstd)
-    call.input("x", call.normal((R, C), scale), skew=skew, owner="row")
+    call.input("x", call.normal((R, C), scale), owner="row")
     weight(call, C, offset)
 
 
@@ -100,8 +100,9 @@ def rmsnorm_backward_bounds(dx, dw, dout, x, w, rstd, dres, R, C, offset):
 # --- mistakes that the report should name -----------------------------------------------
 
 
-def rmsnorm_forward_mistakes(out, x, w, R, C, eps, offset):
+def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset):
     square, f = mean(x**2), offset + w
+    root = np.sqrt(square + eps)
     yield "eps_outside", "eps is added outside the square root", {
         "out": x / (np.sqrt(square) + eps) * f
     }
@@ -119,16 +120,83 @@ def rmsnorm_forward_mistakes(out, x, w, R, C, eps, offset):
     yield "no_root", "the square root is missing: x is divided by mean(x^2) + eps", {
         "out": x / (square + eps) * f
     }
+    yield "root_twice", "the root is taken twice: rstd is already 1 / sqrt(...)", {
+        "out": x / np.sqrt(root) * f
+    }
+    yield "multiplied", "x is multiplied by the root: divide by it", {"out": x * root * f}
+    yield "mean_not_squared", "the mean is of x, but it should be of x^2", {
+        "out": x / np.sqrt(np.abs(mean(x)) + eps) * f
+    }
+    yield "absolute", "the mean is of |x|, but it should be of x^2, with a root", {
+        "out": x / (mean(np.abs(x)) + eps) * f
+    }
+    yield "offset_last", "offset is added to the result: it belongs to w", {
+        "out": x / root * w + offset
+    }
+    yield "one_added", "the factor is 1 + w, but it should be offset + w", {
+        "out": x / root * (1 + w)
+    }
+    yield "divided_by_weight", "divided by the weight: multiply by it", {
+        "out": x / root / f
+    }
+    yield "next_weight", "the weight of the next column is used", {
+        "out": x / root * np.roll(f, -1)
+    }
+    yield "eps_in_sum", "eps is added to the sum, before the division by C", {
+        "out": x / np.sqrt(square + eps / C) * f
+    }
+    yield "first_row_sum", "every row is divided by the root of row 0", {
+        "out": x / root[:1] * f
+    }
+    yield "sum_misses_tail", (
+        "the sum leaves out the columns after the last multiple of 32"
+    ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) < C // 32 * 32)) / C + eps) * f}
+    if C > 1:
+        for cause, words, column in (
+            ("last_column", "the sum leaves out the last column", C - 1),
+            ("first_column", "the sum leaves out the first column", 0),
+        ):
+            rest = total(x**2 * (np.arange(C) != column)) / C
+            yield cause, words, {"out": x / np.sqrt(rest + eps) * f}
+    yield "half_of_block", (
+        "the reduction leaves out the second half of the 256 threads"
+    ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) % 256 < 128)) / C + eps) * f}
+    yield "half_warp", "the sum is only over 16 lanes: start with an offset of 16", {
+        "out": x / np.sqrt(wb.half_warp_sum(x**2) / C + eps) * f
+    }
+    yield "sum_of_warp", (
+        "only the first 32 partial sums are added: the warps' sums are not combined"
+    ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) % 256 < 32)) / C + eps) * f}
+    if rstd is not None:
+        r = 1 / root[:, 0]
+        yield "rstd_is_root", "rstd is the root itself, but it should be 1 / root", {
+            "rstd": 1 / r
+        }
+        yield "rstd_is_square", "rstd lacks the square root", {"rstd": r**2}
+        yield "rstd_is_mean", "rstd is the mean of squares: it should be 1 / sqrt(...)", {
+            "rstd": square[:, 0]
+        }
+        yield "rstd_no_eps", "rstd lacks eps", {"rstd": 1 / np.sqrt(square[:, 0])}
 
 
-def rmsnorm_residual_forward_mistakes(out, sum, x, res, w, R, C, eps, offset):
+def rmsnorm_residual_forward_mistakes(out, sum, rstd, x, res, w, R, C, eps, offset):
     yield "res_ignored", "only x is normalised: it should be x + res", {
         "out": x / np.sqrt(mean(x**2) + eps) * (offset + w)
     }
     yield "res_normalised", "only res is normalised: it should be x + res", {
         "out": res / np.sqrt(mean(res**2) + eps) * (offset + w)
     }
-    yield from rmsnorm_forward_mistakes(out, sum, w, R, C, eps, offset)
+    yield "sum_is_x", "sum is x alone: it should be x + res", {"sum": x}
+    yield "sum_is_res", "sum is res alone: it should be x + res", {"sum": res}
+    yield "difference", "sum is a difference: it should be x + res", {"sum": x - res}
+    yield "res_after", "res is added after the norm: it should be added before", {
+        "out": x / np.sqrt(mean(x**2) + eps) * (offset + w) + res
+    }
+    yield "sum_is_out", "sum is the normalised result: it should be x + res", {"sum": out}
+    yield "statistics_of_x", "the root is that of x: it should be that of x + res", {
+        "out": sum / np.sqrt(mean(x**2) + eps) * (offset + w)
+    }
+    yield from rmsnorm_forward_mistakes(out, rstd, sum, w, R, C, eps, offset)
 
 
 def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
@@ -144,9 +212,60 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     yield "rstd_not_cubed", "rstd is not cubed in the second term", {
         "dx": past + r * u - r * x * mean(u * x)
     }
+    yield "rstd_squared", "rstd^2 in the second term: it should be rstd^3", {
+        "dx": past + r * u - r**2 * x * mean(u * x)
+    }
     yield "weight_left_out", "dout is used in place of u = dout (offset + w)", {
         "dx": past + r * dout - r**3 * x * mean(dout * x)
     }
+    yield "weight_in_mean_only", "the first term has dout in place of u", {
+        "dx": past + r * dout - back
+    }
+    yield "half_warp", "the sum is only over 16 lanes: start with an offset of 16", {
+        "dx": past + r * u - r**3 * x * wb.half_warp_sum(u * x) / C
+    }
+    yield "sum_misses_tail", (
+        "the sum leaves out the columns after the last multiple of 32"
+    ), {"dx": past + r * u - r**3 * x * total(u * x * (np.arange(C) < C // 32 * 32)) / C}
+    v = dout * w
+    yield "offset_ignored", "offset is ignored: u = dout (offset + w)", {
+        "dx": past + r * v - r**3 * x * mean(v * x)
+    }
+    yield "mean_without_weight", "the mean is of dout x: it should be of u x", {
+        "dx": past + r * u - r**3 * x * mean(dout * x)
+    }
+    yield "sum_not_mean", "the sum of u x is not divided by C", {
+        "dx": past + r * u - r**3 * x * mean(u * x) * C
+    }
+    yield "no_x", "the factor x is missing in the second term", {
+        "dx": past + r * u - r**3 * mean(u * x)
+    }
+    yield "mean_of_u", "the mean is of u: it should be of u x", {
+        "dx": past + r * u - r**3 * x * mean(u)
+    }
+    yield "layernorm", "the mean of u is subtracted too: that is LayerNorm", {
+        "dx": past + r * (u - mean(u)) - back
+    }
+    yield "no_rstd", "the factor rstd is missing in the first term", {
+        "dx": past + u - back
+    }
+    yield "dres_twice", "dres is added twice", {"dx": 2 * past + r * u - back}
+    yield "dres_scaled", "dres is multiplied by rstd: it passes the norm unchanged", {
+        "dx": r * (past + u) - back
+    }
+    yield "dw_from_dx", (
+        "dw is computed from dx: read dout before dx overwrites it (dx may be dout)"
+    ), {"dw": dw - here + total(dx * x * r, axis=0)[0]}
+    yield "dw_of_out", "dw sums dout x, divided by rstd: multiply by it", {
+        "dw": dw - here + total(dout * x / r, axis=0)[0]
+    }
+    yield "dw_without_x", "the factor x is missing in dw", {
+        "dw": dw - here + total(dout * r, axis=0)[0]
+    }
+    yield "dw_mean", "dw is divided by R: it is a sum", {"dw": dw - here + here / R}
+    yield "dw_misses_rows", (
+        "dw leaves out the rows after the last multiple of 32"
+    ), {"dw": dw - here + total((dout * x * r)[: R // 32 * 32], axis=0)[0]}
     yield "dw_not_added", "dw is overwritten: add to it (+=)", {"dw": here}
     yield "dw_without_rstd", "the factor rstd is missing in dw", {
         "dw": dw - here + total(dout * x, axis=0)[0]

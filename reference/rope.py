@@ -74,36 +74,34 @@ def make_positions(call, kind, B, T):
 
 
 def rotation_data(
-    call, names, B, T, H, D, N=None, ld=None, pos="none", base=10000.0, inplace=0, shift=0
+    call, names, B, T, H, D, N=None, ld=None, pos="none", base=10000.0, inplace=0
 ):
-    """Defaults: N = D, ld = H*D. What follows the heads of a token is random. shift:
-    elements off 16-byte alignment."""
+    """Defaults: N = D, ld = H*D. What follows the heads of a token is random."""
     out, x = names
     N, ld = D if N is None else N, H * D if ld is None else ld
     call.scalar("N", N), call.scalar("ld", ld)
     p, P = make_positions(call, pos, B, T)
-    shape, elements = (B, T, H * D), shift + B * T * ld
-    call.buffer(x, call.normal((elements,)))
+    shape, elements = (B, T, H * D), B * T * ld
+    call.buffer(x, call.normal((call.skew(x) + elements,)))
+    to = x if inplace else out
     if not inplace:
-        call.buffer(out, None, elements)
-    call.view(out, "out", x if inplace else out, shape, shift, ld, owner="element")
-    call.view(x, "in", x, shape, shift, ld)
+        call.buffer(out, None, call.skew(out) + elements)
+    call.view(out, "out", to, shape, call.skew(to), ld, owner="element")
+    call.view(x, "in", x, shape, call.skew(x), ld)
     cis = np.empty((P, N // 2, 2))
     rope_table(cis, P, N, base)
     call.input("cis", cis, "f32")
     call.null("pos", dtype="i32") if p is None else call.input("pos", p, "i32")
 
 
-def rope_forward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0, shift=0):
-    rotation_data(
-        call, ("out", "x"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift
-    )
+def rope_forward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0):
+    names = "out", "x"
+    rotation_data(call, names, B, T, H, D, N, ld, pos, inplace=inplace)
 
 
-def rope_backward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0, shift=0):
-    rotation_data(
-        call, ("dx", "dout"), B, T, H, D, N, ld, pos, inplace=inplace, shift=shift
-    )
+def rope_backward_data(call, B, T, H, D, N=None, ld=None, pos="none", inplace=0):
+    names = "dx", "dout"
+    rotation_data(call, names, B, T, H, D, N, ld, pos, inplace=inplace)
 
 
 # --- error model: see "Tolerance" in the header -----------------------------------------
@@ -157,9 +155,115 @@ def rope_table_mistakes(cis, P, N, base):
         angles(P + 1, N, base)[1:]
     )
     yield "sine_sign", "the sine has the wrong sign", {"cis": cis * [1, -1]}
+    yield "base_built_in", "the base is 10000, but it should be the argument base", (
+        table(angles(P, N, 10000.0))
+    )
+    yield "float_functions", (
+        "the angle is rounded to float before cosf and sinf: use double for them too"
+    ), table(np.float32(a).astype(np.float64))
+    yield "no_position", "the angle does not depend on the position", table(
+        np.broadcast_to(angles(2, N, base)[1:], a.shape)
+    )
+    yield "split", "all cosines of a row come first: store (cosine, sine) of each pair", {
+        "cis": np.concatenate([np.cos(a), np.sin(a)], -1).reshape(cis.shape)
+    }
+    yield "turns", "the angle is multiplied by 2 pi: it is in radians already", (
+        table(a * 2 * np.pi)
+    )
+    yield "natural", "exp(-2i/N) in place of base^(-2i/N)", table(p * np.exp(-2 * i / N))
+    yield "base_two", "exp2 is used with the natural logarithm of the base", (
+        table(p * 2.0 ** (-2 * i / N * np.log(base)))
+    )
+    if N > 2:
+        yield "exponent_end", (
+            "the exponents run to -1, but the last one should be -2(N/2-1)/N"
+        ), table(p * base ** (-i / (N / 2 - 1)))
+        yield "transposed", "position and pair are mixed up: row p is position p", {
+            "cis": np.swapaxes(
+                np.stack([np.cos(a), np.sin(a)], -1).reshape(N // 2, P, 2), 0, 1
+            )
+        }
 
 
-def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
+def told_of_pairs(told, heads, right, cis, p, sign, N):
+    """mistakes in the formula of one pair"""
+    i, j = slice(0, N // 2), slice(N // 2, N)
+    c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]
+    a, b = heads[..., i], heads[..., j]
+
+    def pairs(first, second):
+        y = heads.copy()
+        y[..., i], y[..., j] = first, second
+        return y
+
+    yield told(
+        "used_new",
+        "x_i is overwritten before out_j reads it: read both first",
+        pairs(right[..., i], b * c + right[..., i] * s),
+    )
+    yield told(
+        "half_done",
+        "only the first channel of each pair is rotated",
+        pairs(right[..., i], b),
+    )
+    yield told(
+        "plus",
+        "out_i = x_i c + x_j s: it should be a minus",
+        pairs(a * c + b * s, right[..., j]),
+    )
+    yield told(
+        "minus",
+        "out_j = x_j c - x_i s: it should be a plus",
+        pairs(right[..., i], b * c - a * s),
+    )
+    yield told("only_cosine", "the terms with the sine are missing", pairs(a * c, b * c))
+    yield told(
+        "wrong_partner",
+        "the sine multiplies the channel itself: out_i needs x_j, and out_j needs x_i",
+        pairs(a * c - a * s, b * c + b * s),
+    )
+    yield told(
+        "swapped_results",
+        "the two results of a pair are swapped",
+        pairs(right[..., j], right[..., i]),
+    )
+
+
+def told_of_table(told, rotated, cis, p, B, T, H, D, N):
+    """mistakes in the use of the table"""
+    flat = np.concatenate([cis.ravel(), np.full(len(cis) * D, np.nan)])
+    for cause, stride, words in (
+        ("table_of_d", D, "D apart, but they are N floats apart"),
+        ("table_half", N // 2, "N/2 floats apart, but they are N floats apart"),
+    ):
+        rows = stride * np.arange(len(cis))[:, None] + np.arange(N)
+        yield told(
+            cause,
+            f"the rows of the table are read {words}",
+            rotated(cis=flat[rows].reshape(cis.shape)),
+        )
+    yield told(
+        "first_angle",
+        "every pair is rotated by the angle of pair 0",
+        rotated(cis=np.broadcast_to(cis[:, :1], cis.shape)),
+    )
+    yield told(
+        "next_pair",
+        "pair i is rotated by the angle of pair i + 1",
+        rotated(cis=np.roll(cis, -1, 1)),
+    )
+    c, s = cis[..., 0], cis[..., 1]
+    doubled = np.stack([c**2 - s**2, 2 * c * s], -1)
+    yield told("twice", "rotated by twice the angle", rotated(cis=doubled))
+    for E, bits in (("bf16", 8), ("f16", 11)):
+        yield told(
+            f"table_{E}",
+            f"cosine and sine are rounded to {E} ({bits} bits): the table stays float",
+            rotated(cis=wb.rounded(cis, E)),
+        )
+
+
+def rotation_mistakes(name, x_name, x, cis, pos, sign, B, T, H, D, N, ld, memory):
     p = positions(pos, B, T)
 
     def told(cause, words, y):
@@ -168,6 +272,13 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
     def rotated(p=p, sign=sign, cis=cis, **how):
         return rotate(x, cis, p, sign, B, T, H, D, N, **how)
 
+    read_at = H * D * np.arange(B * T)[:, None] + np.arange(H * D)
+    if ld != H * D:
+        yield told(
+            "ld_ignored",
+            "token k is read at k*H*D, but it starts at k*ld",
+            rotate(memory(x_name, read_at), cis, p, sign, B, T, H, D, N),
+        )
     yield told(
         "sign",
         "rotated in the wrong direction: the sine has the wrong sign",
@@ -186,17 +297,9 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
             rotated(cis=cis[..., ::-1]),
         )
     heads, right = x.reshape(B, T, H, D), rotated().reshape(B, T, H, D)
-    if 0 < N:
-        i, j = slice(0, N // 2), slice(N // 2, N)
-        c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]
-        y = right.copy()
-        y[..., j] = heads[..., j] * c + right[..., i] * s
-        yield told(
-            "used_new", "x_i is overwritten before out_j reads it: read both first", y
-        )
-        y = heads.copy()
-        y[..., i] = right[..., i]
-        yield told("half_done", "only the first channel of each pair is rotated", y)
+    if N > 0:
+        yield from told_of_pairs(told, heads, right, cis, p, sign, N)
+        yield from told_of_table(told, rotated, cis, p, B, T, H, D, N)
     if 0 < N < D:
         whole, far = np.arange(N // 2), np.arange(N // 2) + D // 2
         c, s = cis[p][:, :, None, :, 0], sign * cis[p][:, :, None, :, 1]
@@ -211,6 +314,23 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
             "pos_ignored",
             "pos is ignored: the position is pos[b,t], not t",
             rotated(positions(None, B, T)),
+        )
+    if pos is not None and B > 1:
+        yield told(
+            "pos_of_t",
+            "pos is read at t, but it should be pos[b*T + t]",
+            rotated(np.broadcast_to(pos[:1], (B, T))),
+        )
+        yield told(
+            "pos_of_sequence",
+            "pos is read once per sequence, but every token has its own",
+            rotated(np.broadcast_to(pos[:, :1], (B, T))),
+        )
+    if pos is not None and B * T <= len(cis):
+        yield told(
+            "pos_is_token",
+            "pos is ignored: the position is pos[b,t], not b*T + t",
+            rotated(np.arange(B * T).reshape(B, T)),
         )
     if pos is None and B * T <= len(cis):
         yield told(
@@ -232,14 +352,33 @@ def rotation_mistakes(name, x, cis, pos, sign, B, T, H, D, N):
         y = heads.copy()
         y[:, :, 0] = right[:, :, 0]
         yield told("first_head", "only the first head is rotated", y)
+        each = (np.arange(H) + p[:, :, None]) % len(cis)
+        y = [rotated(each[..., h]).reshape(heads.shape)[:, :, h] for h in range(H)]
+        yield told(
+            "position_of_head",
+            "the position counts heads too: all heads of a token have its position",
+            np.stack(y, 2),
+        )
+    if B > 1:
+        y = heads.copy()
+        y[0] = right[0]
+        yield told("first_sequence", "only the first sequence is rotated", y)
+    if N < D:
+        y = right.copy()
+        y[..., N:] = 0
+        yield told("rest_zero", "the channels N..D-1 become 0: copy them", y)
 
 
-def rope_forward_mistakes(out, x, cis, pos, B, T, H, D, N):
-    yield from rotation_mistakes("out", x, cis, pos, 1, B, T, H, D, N)
+def rope_forward_mistakes(out, x, cis, pos, B, T, H, D, N, ld, memory):
+    yield from rotation_mistakes(
+        "out", "x", x, cis, pos, 1, B, T, H, D, N, ld, memory
+    )
 
 
-def rope_backward_mistakes(dx, dout, cis, pos, B, T, H, D, N):
-    yield from rotation_mistakes("dx", dout, cis, pos, -1, B, T, H, D, N)
+def rope_backward_mistakes(dx, dout, cis, pos, B, T, H, D, N, ld, memory):
+    yield from rotation_mistakes(
+        "dx", "dout", dout, cis, pos, -1, B, T, H, D, N, ld, memory
+    )
 
 
 # --- checks of this file ----------------------------------------------------------------

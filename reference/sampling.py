@@ -4,6 +4,8 @@ labs/lab07_kvcache/kvcache.h.
     python reference/sampling.py    checks how often each token is sampled
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 import wb
@@ -46,6 +48,11 @@ def noise(seed, V, pos):
     return -np.log(-np.log1p(-(numbers + 0.5) * 2.0**-32))
 
 
+@lru_cache(256)  # a batch: mistakes sample it again and again
+def row_noise(seed, V, pos):
+    return noise(seed, V, pos)
+
+
 def sampled(z, kept, g):
     """argmax of z + g over the kept tokens; among equal ones the lowest index"""
     among = np.full(z.shape, -np.inf)
@@ -59,7 +66,7 @@ def tokens(z, seed, pos, temperature, top_k, top_p):
     z = z / temperature
     return np.array(
         [
-            sampled(row, nucleus(row, top_k, top_p), noise(s, len(row), p))
+            sampled(row, nucleus(row, top_k, top_p), row_noise(s, len(row), p))
             for row, s, p in zip(z, seed, pos)
         ]
     )
@@ -112,7 +119,8 @@ def sample_data(
     near=0,
     last=0,
 ):
-    """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked.
+    """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked,
+    each with any number but 0.
     ties: the number of logits with the highest value (temperature 0), or all values are
     multiples of 1/ties. near=1: the best is 2^-12 above another one, a tie in half
     precision. last=1: the best is the last entry. A row is generated again until its best
@@ -121,7 +129,7 @@ def sample_data(
     call.scalar("ld", ld)
     seeds = rng.integers(-(2**63), 2**63 - 1, B)
     pos = rng.integers(0, 5000, B)
-    marks = (rng.random((B, V)) < 1 / 3).astype(int)
+    marks = (rng.random((B, V)) < 1 / 3) * rng.integers(1, 256, (B, V))
     logits = np.full((B, ld), 50.0)  # padding columns would be the best
     for b in range(B):
         g = noise(seeds[b], V, pos[b]) if temperature else None
@@ -146,6 +154,9 @@ def sample_data(
         else:
             raise wb.Broken(f"sample V={V}: no row with a clear best in 200")
         logits[b, :V] = row
+        one = slice(b, b + 1)
+        chosen = tokens(z[None], seeds[one], pos[one], temperature, top_k, top_p)
+        marks[b, chosen] = np.minimum(marks[b, chosen], 1)  # what a kernel stores there
     call.out("token", (B,), "i32")
     if seen:
         call.buffer("seen", marks, dtype="u8")
@@ -183,11 +194,13 @@ def sample_mistakes(
     def told(z, seed=seed, pos=pos, temperature=temperature, top_k=top_k, top_p=top_p):
         return {"token": tokens(z, seed, pos, temperature, top_k, top_p)}
 
-    def each(kept):
-        """tokens sampled from kept(row of z)"""
+    def each(kept=lambda r: nucleus(r, top_k, top_p), of_noise=lambda g: g):
+        """tokens sampled from kept(row of z), with of_noise(its noise)"""
         rows = zip(z() / temperature, seed, pos)
         return {
-            "token": np.array([sampled(r, kept(r), noise(s, V, p)) for r, s, p in rows])
+            "token": np.array(
+                [sampled(r, kept(r), of_noise(row_noise(s, V, p))) for r, s, p in rows]
+            )
         }
 
     if temperature == 0:
@@ -207,9 +220,26 @@ def sample_mistakes(
             "a negative z is divided by penalty, which makes the token likelier: "
             "multiply it"
         ), told(np.where(seen != 0, plain / penalty, plain))
-        yield "all_penalised", "penalty is applied to tokens that are not in seen", told(
-            scores(logits, 1 + 0 * seen, softcap, penalty)
+        yield "inverted", (
+            "penalty is inverted: it should make a seen token less likely (divide a "
+            "positive z, multiply a negative one)"
+        ), told(scores(logits, seen, softcap, 1 / penalty))
+        yield "unseen_penalised", (
+            "the test of seen is inverted: penalty is applied where seen is 0"
+        ), told(scores(logits, seen == 0, softcap, penalty))
+        yield "seen_one", (
+            "only tokens whose seen is 1 are penalised: any number but 0 counts"
+        ), told(scores(logits, seen == 1, softcap, penalty))
+        yield "subtracted", (
+            "penalty is subtracted: divide a positive z, multiply a negative one"
+        ), told(np.where(seen != 0, plain - penalty, plain))
+        yield "all_penalised", "penalty is applied to every token: only to seen ones", (
+            told(scores(logits, 1 + 0 * seen, softcap, penalty))
         )
+        if temperature and temperature != 1:
+            yield "penalty_late", (
+                "penalty is applied to probabilities: apply it to z"
+            ), told(plain - np.where(seen != 0, temperature * np.log(penalty), 0))
         if softcap and temperature:
             yield "penalty_first", (
                 "penalty is applied before softcap: apply it after"
@@ -225,6 +255,27 @@ def sample_mistakes(
     )
     if temperature != 1:
         yield "no_temperature", "temperature is ignored", told(z(), temperature=1.0)
+        yield "times_temperature", "z is multiplied by temperature: divide it", told(
+            z(), temperature=1 / temperature
+        )
+        yield "noise_scaled", "the noise is divided by temperature, too", each(
+            of_noise=lambda g: g / temperature
+        )
+    if softcap and temperature != 1:
+        yield "softcap_last", "softcap comes after the temperature: it should be first", (
+            told(temperature * scores(logits / temperature, seen, softcap, penalty))
+        )
+    yield "noise_sign", "the noise is subtracted: add it", each(of_noise=lambda g: -g)
+    yield "one_number", "every token has the noise of number 0 of its four", each(
+        of_noise=lambda g: g[np.arange(V) // 4 * 4]
+    )
+    for limit in (32, 64, 128, 256):  # of more, some seed would show no difference
+        if limit < min(top_k, V):
+            yield f"top_k_{limit}", f"top_k is at most {limit}", told(z(), top_k=limit)
+        if limit < V and not top_k and top_p < 1:
+            yield f"nucleus_{limit}", f"the nucleus has at most {limit} tokens", each(
+                lambda r, n=limit: nucleus(r, 0, top_p)[:n]
+            )
     if top_k:
         yield "no_top_k", "top_k is ignored", told(z(), top_k=0)
         yield "top_k_more", "top_k + 1 tokens are kept", told(z(), top_k=top_k + 1)
@@ -238,6 +289,15 @@ def sample_mistakes(
         whole = lambda r: nucleus(r, top_k, 1.0)  # noqa: E731
         size = lambda r: len(nucleus(r, top_k, top_p))  # noqa: E731
         yield "no_top_p", "top_p is ignored", told(z(), top_p=1.0)
+        yield "top_p_ties", (
+            "all tokens that tie with the last of top_p are kept: keep only the lower "
+            "indices"
+        ), each(
+            lambda r: whole(r)[r[whole(r)] >= r[nucleus(r, top_k, top_p)[-1]]]
+        )
+        yield "top_p_reversed", (
+            "of equal logits, the higher index is kept first: keep the lower"
+        ), each(lambda r: V - 1 - nucleus(r[::-1], top_k, top_p))
         yield "top_p_less", "the token that reaches top_p is dropped: keep it", each(
             lambda r: whole(r)[: max(1, size(r) - 1)]
         )
@@ -249,6 +309,9 @@ def sample_mistakes(
                 "top_p is applied to the softmax of all tokens: apply it to that of the "
                 "top_k"
             ), each(lambda r: whole(r)[: len(nucleus(r, 0, top_p))])
+            yield "top_p_first", (
+                "top_p is applied before top_k: apply it to what top_k keeps"
+            ), each(lambda r: nucleus(r, 0, top_p)[:top_k])
         if temperature != 1:
             yield "temperature_late", (
                 "top_p is applied before the temperature: apply it after"

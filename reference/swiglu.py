@@ -69,19 +69,29 @@ def gates(call, R, F, scale, far):
     return z
 
 
-def lay_out(call, R, F, ld, packed, shift, scale, far):
+def places(call, prefix, F, packed):
+    """{name: (buffer, offset)} of gate and up, or with prefix d of their gradients"""
+    gate, up = prefix + "gate", prefix + "up"
+    skew = call.skew(gate)
+    if packed:
+        return {gate: (prefix + "gate_up", skew), up: (prefix + "gate_up", skew + F)}
+    return {gate: (gate, skew), up: (up, call.skew(up))}
+
+
+def first_of(parts, buffer):
+    """The offset of the first row in a buffer"""
+    return min(offset for b, offset in parts.values() if b == buffer)
+
+
+def lay_out(call, R, F, ld, packed, scale, far):
     """The buffers of gate and up: {name: (buffer, offset)}, ld. The gaps between rows are
-    random too, so a kernel that reads them fails. shift: elements off 16-byte alignment.
-    """
+    random too, so a kernel that reads them fails."""
     ld = ld or (2 * F if packed else F)
     call.scalar("ld", ld)
     z, u = gates(call, R, F, scale, far), call.normal((R, F))
-    if packed:
-        parts = {"gate": ("gate_up", shift), "up": ("gate_up", shift + F)}
-    else:
-        parts = {"gate": ("gate", shift), "up": ("up", shift)}
+    parts = places(call, "", F, packed)
     for buffer in {b: None for b, _ in parts.values()}:
-        memory = call.normal((shift + R * ld,))
+        memory = call.normal((first_of(parts, buffer) + R * ld,))
         for name, values in (("gate", z), ("up", u)):
             if parts[name][0] == buffer:
                 at = parts[name][1] + ld * np.arange(R)[:, None] + np.arange(F)
@@ -90,20 +100,20 @@ def lay_out(call, R, F, ld, packed, shift, scale, far):
     return parts, ld
 
 
-def forward_data(call, R, F, ld=0, packed=0, shift=0, scale=1.5, far=0):
-    parts, ld = lay_out(call, R, F, ld, packed, shift, scale, far)
+def forward_data(call, R, F, ld=0, packed=0, scale=1.5, far=0):
+    parts, ld = lay_out(call, R, F, ld, packed, scale, far)
     call.out("out", (R, F), owner="element")
     for name, (buffer, offset) in parts.items():
         call.view(name, "in", buffer, (R, F), offset, ld)
 
 
-def backward_data(call, R, F, ld=0, packed=0, shift=0, scale=1.5, far=0, inplace=0):
-    parts, ld = lay_out(call, R, F, ld, packed, shift, scale, far)
-    for name, (buffer, offset) in parts.items():
-        if not inplace:
-            buffer = "d" + buffer
-            if buffer not in call.buffers:
-                call.buffer(buffer, None, shift + R * ld)
+def backward_data(call, R, F, ld=0, packed=0, scale=1.5, far=0, inplace=0):
+    parts, ld = lay_out(call, R, F, ld, packed, scale, far)
+    gradients = places(call, "d", F, packed)
+    for name, place in parts.items():
+        buffer, offset = place if inplace else gradients["d" + name]
+        if buffer not in call.buffers:
+            call.buffer(buffer, None, first_of(gradients, buffer) + R * ld)
         call.view("d" + name, "out", buffer, (R, F), offset, ld, owner="element")
     call.input("dout", call.normal((R, F), 0.5))
     for name, (buffer, offset) in parts.items():
@@ -157,13 +167,12 @@ def geglu_backward_bounds(dgate, dup, dout, gate, up):
 # --- mistakes that the report should name -----------------------------------------------
 
 
-def ld_ignored(gate, up, R, F, ld):
-    """gate and up, packed, as a kernel sees them that uses F in place of ld"""
-    flat = np.concatenate([gate, up], axis=1).reshape(-1)
-    return flat[: R * F].reshape(R, F), flat[F : F + R * F].reshape(R, F)
+def rows_at(R, F, step):
+    """offsets of R rows of F columns, `step` apart"""
+    return step * np.arange(R)[:, None] + np.arange(F)
 
 
-def forward_mistakes(act, gate, up, R, F, ld):
+def forward_mistakes(act, gate, up, R, F, ld, memory):
     yield "swapped", "gate and up are swapped: the activation belongs on gate", {
         "out": act(up) * gate
     }
@@ -171,13 +180,27 @@ def forward_mistakes(act, gate, up, R, F, ld):
     yield "no_activation", "the activation is missing: out = act(gate) * up", {
         "out": gate * up
     }
-    if ld == 2 * F and R > 1:
-        yield "ld_ignored", "row r is read at r*F, but it starts at r*ld", {
-            "out": (lambda z, u: act(z) * u)(*ld_ignored(gate, up, R, F, ld))
-        }
+    yield "added", "up is added: it should be a factor", {"out": act(gate) + up}
+    yield "both", "the activation is applied to up too", {"out": act(gate) * act(up)}
+    yield "of_product", "the activation is applied to gate * up: only to gate", {
+        "out": act(gate * up)
+    }
+    yield "outer_gate", "there is an extra factor gate", {"out": act(gate) * gate * up}
+    yield "relu", "this is ReLU of gate, not the activation of the header", {
+        "out": np.maximum(gate, 0) * up
+    }
+    yield "next_column", "up is read one column too far right", {
+        "out": act(gate) * np.roll(up, -1, axis=1)
+    }
+    if R > 1:
+        yield "first_row", "every row uses row 0 of up", {"out": act(gate) * up[:1]}
+    z, u = (memory(name, rows_at(R, F, F)) for name in ("gate", "up"))
+    yield "ld_ignored", "row r is read at r*F, but it starts at r*ld", {"out": act(z) * u}
+    z, u = (memory(name, rows_at(R, F, 2 * F)) for name in ("gate", "up"))
+    yield "ld_twice", "row r is read at r*2F, but it starts at r*ld", {"out": act(z) * u}
 
 
-def swiglu_forward_mistakes(out, gate, up, R, F, ld):
+def swiglu_forward_mistakes(out, gate, up, R, F, ld, memory):
     yield "no_gate", "the factor gate is missing: silu(z) is z * s(z), not s(z)", {
         "out": sigmoid(gate) * up
     }
@@ -187,7 +210,26 @@ def swiglu_forward_mistakes(out, gate, up, R, F, ld):
     yield "gelu", "this is GeGLU: SwiGLU multiplies by silu(gate)", {
         "out": gelu(gate) * up
     }
-    yield from forward_mistakes(silu, gate, up, R, F, ld)
+    yield "tanh", "tanh(z) is used for s(z)", {"out": gate * np.tanh(gate) * up}
+    yield "tanh_twice", "s(z) is (1 + tanh(z/2)) / 2: here z is not halved", {
+        "out": gate * sigmoid(2 * gate) * up
+    }
+    yield "quick_gelu", "the exponent has a factor 1.702: that is the quick GELU", {
+        "out": gate * sigmoid(1.702 * gate) * up
+    }
+    yield "base_two", "2^-z is used in place of exp(-z)", {
+        "out": gate * sigmoid(gate * np.log(2)) * up
+    }
+    yield "absolute", "exp(-|z|) is used for negative z too, where it must be exp(-z)", {
+        "out": gate * sigmoid(np.abs(gate)) * up
+    }
+    yield "overflow", (
+        "exp(z) / (1 + exp(z)) is inf / inf for z > 88: let no positive exponent occur"
+    ), {"out": np.where(gate > 88.7, np.nan, out)}
+    yield "gate_of_up", "the factor gate is missing, and up is there twice", {
+        "out": sigmoid(gate) * up * up
+    }
+    yield from forward_mistakes(silu, gate, up, R, F, ld, memory)
 
 
 def erf(x):
@@ -199,7 +241,41 @@ def erf(x):
     )
 
 
-def geglu_forward_mistakes(out, gate, up, R, F, ld):
+def wrong_arguments(z):
+    """(cause, words, argument of tanh, its derivative) of mistakes in
+    k (z + 0.044715 z^3)"""
+
+    def argument(k=K, cube=CUBE):
+        return k * (z + cube * z**3), k * (1 + 3 * cube * z**2)
+
+    yield "k_missing", "the factor k = sqrt(2/pi) is missing", *argument(1)
+    yield "k_without_root", "k is 2/pi, but it should be sqrt(2/pi)", *argument(K**2)
+    yield "k_inverse", "k is sqrt(pi/2), but it should be sqrt(2/pi)", *argument(1 / K)
+    yield "k_twice", (
+        "the argument of tanh is doubled: 1 + tanh(u) = 2 s(2u)"
+    ), *argument(2 * K)
+    yield "k_once", (
+        "with s the argument must be doubled: 1 + tanh(u) = 2 s(2u)"
+    ), *argument(K / 2)
+    yield "cube_sign", "the cubic term is subtracted", *argument(cube=-CUBE)
+    yield "cube_digit", (
+        "the factor of the cube is 0.44715, not 0.044715"
+    ), *argument(cube=10 * CUBE)
+    yield (
+        "k_of_first",
+        "k multiplies only z, but it should multiply the cube as well",
+        K * z + CUBE * z**3,
+        K + 3 * CUBE * z**2,
+    )
+    yield (
+        "square",
+        "z^2 is used in place of z^3",
+        K * (z + CUBE * z**2),
+        K * (1 + 2 * CUBE * z),
+    )
+
+
+def geglu_forward_mistakes(out, gate, up, R, F, ld, memory):
     yield "erf", "this is the erf form of GELU: GeGLU uses the tanh form", {
         "out": gate / 2 * (1 + erf(gate / np.sqrt(2))) * up
     }
@@ -213,11 +289,43 @@ def geglu_forward_mistakes(out, gate, up, R, F, ld):
         "out": gate * sigmoid(2 * K * gate) * up
     }
     yield "half_missing", "the factor 1/2 is missing", {"out": 2 * gelu(gate) * up}
-    yield from forward_mistakes(gelu, gate, up, R, F, ld)
+    for cause, words, u, _ in wrong_arguments(gate):
+        yield cause, words, {"out": gate * sigmoid(2 * u) * up}
+    yield "no_one", "the 1 is missing in 1 + tanh(...)", {
+        "out": gate / 2 * np.tanh(K * (gate + CUBE * gate**3)) * up
+    }
+    yield "no_gate", "the factor gate is missing: gelu(z) = z/2 (1 + tanh(...))", {
+        "out": gelu(gate) / gate * up
+    }
+    yield from forward_mistakes(gelu, gate, up, R, F, ld, memory)
 
 
-def backward_mistakes(act, slope, dout, gate, up):
+def backward_mistakes(act, slope, dout, gate, up, R, F, ld, memory):
     dgate = dout * up * slope(gate)
+    apart = memory("dout", rows_at(R, F, ld))
+    yield "dout_at_ld", "row r of dout is read at r*ld, but it starts at r*F", {
+        "dgate": apart * up * slope(gate),
+        "dup": apart * act(gate),
+    }
+    z, u = (memory(name, rows_at(R, F, F)) for name in ("gate", "up"))
+    yield "ld_ignored", "row r of gate and up is read at r*F, but it starts at r*ld", {
+        "dgate": dout * u * slope(z),
+        "dup": dout * act(z),
+    }
+    yield "slope_of_up", "the derivative is taken at up, but it should be at gate", {
+        "dgate": dout * up * slope(up)
+    }
+    yield "act_of_up", "the activation is applied to up, but it should be to gate", {
+        "dup": dout * act(up)
+    }
+    yield "dup_slope", "dup uses the derivative: it is dout * act(gate)", {
+        "dup": dout * slope(gate)
+    }
+    yield "dup_gate", "the activation is missing in dup: it is dout * act(gate)", {
+        "dup": dout * gate
+    }
+    yield "extra_gate", "dgate has an extra factor gate", {"dgate": dgate * gate}
+    yield "no_slope", "the derivative is missing in dgate", {"dgate": dout * up}
     yield "swapped", "dgate and dup are swapped", {
         "dgate": dout * act(gate),
         "dup": dgate,
@@ -238,7 +346,7 @@ def backward_mistakes(act, slope, dout, gate, up):
     ), {"dup": dout * act(dgate)}
 
 
-def swiglu_backward_mistakes(dgate, dup, dout, gate, up):
+def swiglu_backward_mistakes(dgate, dup, dout, gate, up, R, F, ld, memory):
     s = sigmoid(gate)
     yield "first_term_alone", "the term z * s(z) * (1 - s(z)) is missing in dgate", {
         "dgate": dout * up * s
@@ -252,10 +360,48 @@ def swiglu_backward_mistakes(dgate, dup, dout, gate, up):
     yield "no_gate", "the factor gate is missing in dup: silu(z) is z * s(z)", {
         "dup": dout * s
     }
-    yield from backward_mistakes(silu, silu_slope, dout, gate, up)
+    b = sigmoid(1.702 * gate)
+    yield "quick_gelu", "the exponent has a factor 1.702: that is the quick GELU", {
+        "dgate": dout * up * b * (1 + gate * (1 - b)),
+        "dup": dout * gate * b,
+    }
+    b = sigmoid(2 * gate)
+    yield "tanh_twice", "s(z) is (1 + tanh(z/2)) / 2: here z is not halved", {
+        "dgate": dout * up * b * (1 + gate * (1 - b)),
+        "dup": dout * gate * b,
+    }
+    yield "sigmoid_sign", "the exponent has the wrong sign: s(z) = 1 / (1 + exp(-z))", {
+        "dgate": dout * up * (1 - s) * (1 + gate * s),
+        "dup": dout * gate * (1 - s),
+    }
+    yield "relu", "this is ReLU of gate, not the activation of the header", {
+        "dgate": dout * up * (gate > 0),
+        "dup": dout * np.maximum(gate, 0),
+    }
+    yield "overflow", (
+        "exp(z) / (1 + exp(z)) is inf / inf for z > 88: let no positive exponent occur"
+    ), {
+        "dgate": np.where(gate > 88.7, np.nan, dgate),
+        "dup": np.where(gate > 88.7, np.nan, dup),
+    }
+    yield "second_sign", "the term z * s(z) * (1 - s(z)) has the wrong sign in dgate", {
+        "dgate": dout * up * s * (1 - gate * (1 - s))
+    }
+    yield "sigmoid_slope", "dgate has the derivative of s(z), not of z s(z)", {
+        "dgate": dout * up * s * (1 - s)
+    }
+    yield "gate_left_out", "the factor z is missing in z * s(z) * (1 - s(z)) in dgate", {
+        "dgate": dout * up * s * (2 - s)
+    }
+    yield "sigmoid_left_out", "the factor s(z) is missing in z * s(z) * (1 - s(z))", {
+        "dgate": dout * up * (s + gate * (1 - s))
+    }
+    yield from backward_mistakes(
+        silu, silu_slope, dout, gate, up, R, F, ld, memory
+    )
 
 
-def geglu_backward_mistakes(dgate, dup, dout, gate, up):
+def geglu_backward_mistakes(dgate, dup, dout, gate, up, R, F, ld, memory):
     z, s = gate, sigmoid(2 * K * (gate + CUBE * gate**3))
     yield "first_term_alone", "the term with 1 - h^2 is missing in dgate", {
         "dgate": dout * up * s
@@ -263,11 +409,41 @@ def geglu_backward_mistakes(dgate, dup, dout, gate, up):
     yield "inner_slope", (
         "the factor 1 + 3 * 0.044715 z^2, from the cubic term, is missing in dgate"
     ), {"dgate": dout * up * (s + 2 * z * s * (1 - s) * K)}
+    for cause, words, u, slope in wrong_arguments(z):
+        s_u = sigmoid(2 * u)
+        yield cause, words, {
+            "dgate": dout * up * (s_u + 2 * z * s_u * (1 - s_u) * slope),
+            "dup": dout * z * s_u,
+        }
+    yield "cube_overflow", (
+        "z^2 or z^3 overflows, and 0 times inf is NaN: limit z first, 16 is enough"
+    ), {"dgate": np.where(np.abs(z) > 1e19, np.nan, dgate)}
+    h, inner = 2 * s - 1, K * (1 + 3 * CUBE * z**2)
+    yield "h_squared", "the second term has h^2 in place of 1 - h^2", {
+        "dgate": dout * up * ((1 + h) / 2 + z / 2 * h**2 * inner)
+    }
+    yield "one_minus_h", "the second term has 1 - h in place of 1 - h^2", {
+        "dgate": dout * up * ((1 + h) / 2 + z / 2 * (1 - h) * inner)
+    }
+    yield "second_term_alone", "the term (1+h)/2 is missing in dgate", {
+        "dgate": dout * up * z / 2 * (1 - h**2) * inner
+    }
+    yield "inner_k", "the factor k is missing in the second term of dgate", {
+        "dgate": dout * up * (s + z / 2 * (1 - h**2) * inner / K)
+    }
+    yield "inner_three", "0.044715 z^2 has no factor 3 in the second term of dgate", {
+        "dgate": dout * up * (s + z / 2 * (1 - h**2) * K * (1 + CUBE * z**2))
+    }
+    yield "no_half", "the second term of dgate has z in place of z/2", {
+        "dgate": dout * up * (s + z * (1 - h**2) * inner)
+    }
     yield "silu", "these are the gradients of SwiGLU", {
         "dgate": dout * up * silu_slope(z),
         "dup": dout * silu(z),
     }
-    yield from backward_mistakes(gelu, gelu_slope, dout, gate, up)
+    yield from backward_mistakes(
+        gelu, gelu_slope, dout, gate, up, R, F, ld, memory
+    )
 
 
 # --- checks of this file ----------------------------------------------------------------

@@ -14,7 +14,8 @@ A reference file such as rmsnorm.py defines, for each contract function X,
 
 Arguments are passed by name, so each function names only those that it needs. A last
 argument `E` is the element type. X_bounds and X_mistakes may take `k_before`, the
-contents of the inout argument k before the call. dump.py writes the cases to files.
+contents of the inout argument k before the call, and X_mistakes may take `memory`, see
+Call.memory. dump.py writes the cases to files.
 """
 
 import inspect
@@ -93,6 +94,13 @@ def mean(values, axis=-1):
     return total(values, axis) / np.shape(values)[axis]
 
 
+def half_warp_sum(values):
+    """Of each column, the sum that its lane, c % 32, gets if a warp adds only over 16
+    lanes. For mistakes."""
+    lower = np.arange(values.shape[-1]) % 32 < 16
+    return np.where(lower, total(values * lower), total(values * ~lower))
+
+
 def sum_type():
     """the type to which a recurrence must round each step, or None"""
     return _sum_type
@@ -155,8 +163,8 @@ class Call:
     them.
     """
 
-    def __init__(self, dtype, seed):
-        self.E = dtype
+    def __init__(self, dtype, seed, off=()):
+        self.E, self.off = dtype, off
         self.rng = np.random.Generator(np.random.Philox(seed))
         self.buffers = {}  # name: {"dtype", "elements", "bits" (None: poisoned)}
         self.args = {}  # name: {"role", "buffer", "offset", "shape", ...} in call order
@@ -184,6 +192,11 @@ class Call:
 
     # arguments, in the order of the contract
 
+    def skew(self, name):
+        """Elements between a 16-byte boundary and the first of this argument: 1 if the
+        case names it in off=."""
+        return int(name in self.off)
+
     def view(self, name, role, buffer, shape, offset=0, stride=None, owner=""):
         """An argument in an existing buffer. owner, for the report only: "row" if a block
         or warp usually computes a row of it, "column", "element"."""
@@ -202,6 +215,7 @@ class Call:
 
     def input(self, name, values, dtype=None, skew=0, **view):
         """An input in its own buffer, `skew` elements after the (aligned) start."""
+        skew = skew or self.skew(name)
         front = np.ones(skew, np.asarray(values).dtype)
         self.buffer(name, np.concatenate([front, np.ravel(values)]), dtype=dtype)
         self.view(name, "in", name, np.shape(values), offset=skew, **view)
@@ -209,6 +223,7 @@ class Call:
     def out(self, name, shape, dtype=None, at=None, skew=0, **view):
         """An output in its own buffer, `skew` elements after the start, or in the buffer
         of argument `at`, which may come later in the list."""
+        skew = skew or self.skew(at or name)
         view["offset"] = view.get("offset", skew)
         if at is None:
             self.buffer(name, None, skew + int(np.prod(shape, dtype=np.int64)), dtype)
@@ -219,8 +234,9 @@ class Call:
 
     def acc(self, name, shape, dtype="f32", **view):
         """An output that is added to: it starts with random values."""
-        self.buffer(name, self.rng.standard_normal(shape), dtype=dtype)
-        self.view(name, "acc", name, shape, **view)
+        skew, values = self.skew(name), self.rng.standard_normal(shape)
+        self.buffer(name, np.concatenate([np.ones(skew), values.ravel()]), dtype=dtype)
+        self.view(name, "acc", name, shape, offset=skew, **view)
 
     def null(self, name, role="in", dtype=None):
         """An optional argument that is NULL."""
@@ -258,6 +274,16 @@ class Call:
             return np.full(a["shape"], np.nan)
         return decode(bits[self.indices(name)], a["dtype"])
 
+    def memory(self, name, starts):
+        """What lies at these offsets from the start of an argument, before the call; NaN
+        outside of its buffer. For mistakes in an index."""
+        a = self.args[name]
+        bits = self.buffers[a["buffer"]]["bits"]
+        at = np.asarray(starts) + a["offset"]
+        inside = (at >= 0) & (at < bits.size)
+        values = decode(bits[np.where(inside, at, 0)], a["dtype"])
+        return np.where(inside, values, np.nan)
+
     def outputs(self):
         return [n for n, a in self.args.items() if a["role"] != "in" and not a["null"]]
 
@@ -294,8 +320,9 @@ GRADERS_KEYS = (
 def read_case(line, at, earlier):
     """name part points function key=value ... ; needs ; what it catches
 
-    Every function has two keys: dtype (default f32), and judge (default: all outputs),
-    the outputs that count in this case, with commas; the others may hold anything.
+    Every function has three keys: dtype (default f32); judge (default: all outputs), the
+    outputs that count in this case, with commas; the others may hold anything; and off,
+    the arguments that start one element after a 16-byte boundary, with commas.
     """
     fields, *rest = [part.strip() for part in line.split(";", 2)]
     fields = fields.split()
@@ -323,6 +350,8 @@ def read_case(line, at, earlier):
         "dtype": keys.pop("dtype", "f32"),
         "judge": keys.pop("judge", ""),
         "dry": keys.get("dry") == "1",
+        "status": keys.get("status", "WB_OK"),
+        "off": [name for name in keys.pop("off", "").split(",") if name],
         "keys": {k: number(v) for k, v in keys.items() if k not in GRADERS_KEYS},
         "needs": needs,
         "catches": rest[1],
@@ -350,7 +379,8 @@ def make_call(module, case, lab, seed, data_set):
     if case["dtype"] not in ("f32", "f16", "bf16"):
         raise Broken(f"{case['at']}: dtype={case['dtype']}: use f32, f16 or bf16")
     names = [zlib.crc32(s.encode()) for s in (lab, case["name"], data_set)]
-    call = Call(case["dtype"], np.random.SeedSequence([seed, *names]))
+    off = case.get("off", ())
+    call = Call(case["dtype"], np.random.SeedSequence([seed, *names]), off)
     try:
         keys = inspect.signature(data).bind(call, **case["keys"])
     except TypeError as error:
@@ -358,6 +388,9 @@ def make_call(module, case, lab, seed, data_set):
         raise Broken(f"{case['at']}: {error}; the keys are: {allowed}") from None
     keys.apply_defaults()
     data(**keys.arguments)
+    for name in off:
+        if name not in call.args or not call.args[name]["offset"]:
+            raise Broken(f"{case['at']}: off={name}: no such argument, or not its buffer")
     for name in parameters(function):
         if name in call.args or name == "E":
             continue

@@ -139,6 +139,14 @@ static char *report(struct scene *s)
     return all;
 }
 
+static void expect_silence(struct scene *s, const char *words)
+{
+    char *text = report(s);
+    cr_expect_eq(s->j.verdict, FAILED, "%s", text);
+    cr_expect_not(strstr(text, words), "did not expect '%s' in:\n%s", words, text);
+    free(text);
+}
+
 static void expect_fail(struct scene *s, const char *words)
 {
     char *text = report(s);
@@ -236,7 +244,17 @@ Test(judge, second_data_wrong)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     memcpy(out_of(&s, &s.run.result[1]), out_of(&s, &s.run.result[0]), 160);
-    expect_fail(&s, "is something kept between calls");
+    expect_fail(&s, "it has the results of the first: is something kept between calls");
+}
+
+Test(judge, second_data_wrong_but_not_kept)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    for (size_t i = 0; i < 40; i++)
+        out_of(&s, &s.run.result[1])[i] *= 3;
+    expect_fail(&s, "does the kernel read memory that it has not written");
+    cr_expect(strstr(s.j.findings.line[1], "the expected values times 3"));
 }
 
 Test(judge, repeat_differs)
@@ -253,6 +271,29 @@ Test(judge, order_differs)
     add_all(&s);
     out_of(&s, &s.run.result[CALL_ORDER])[5] += 1e-6f;
     expect_fail(&s, "changes with the thread order: is a __syncthreads() missing?");
+}
+
+/* Without shared memory, barriers and shuffles there is no barrier to miss. */
+Test(judge, order_differs_without_barriers)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s), add_all(&t);
+    s.d.threads_apart = t.d.threads_apart = true;
+    out_of(&s, &s.run.result[CALL_ORDER])[5] += 1;
+    out_of(&t, &t.run.result[CALL_ORDER])[5] += 1;
+    expect_fail(&s, "does one thread read or write an element that another writes?");
+    expect_silence(&t, "__syncthreads");
+}
+
+Test(judge, order_differs_with_a_cause)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    double with[40];
+    add_all(&s);
+    for (size_t i = 0; i < 40; i++)
+        with[i] = s.want[0][i] + 2, out_of(&s, &s.run.result[0])[i] += 2;
+    s.d.set[0].cause[0][0] = (struct cause){"2 is added", with};
+    expect_fail(&s, "likely cause: 2 is added");
 }
 
 Test(judge, order_differs_on_other_data)
@@ -279,6 +320,54 @@ Test(judge, nothing_launched)
     add_all(&s);
     s.run.result[0].head.launches = 0;
     expect_fail(&s, "launched no kernel");
+}
+
+/* wb.h: if an output is empty, the function does nothing. */
+Test(judge, nothing_to_launch)
+{
+    struct scene s = scene(0, 10, 0, ROLE_OUT);
+    add_all(&s);
+    s.run.result[0].head.launches = 0;
+    char *text = report(&s);
+    cr_expect_eq(s.j.verdict, PASSED, "%s", text);
+}
+
+Test(judge, no_workspace_to_withhold)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
+    s.g.status = t.g.status = WB_NO_SPACE;
+    s.g.workspace_less = t.g.workspace_less = 4;
+    add_result(&s, CALL_A, 0), add_result(&t, CALL_A, 0);
+    char *text = report(&s);
+    cr_expect_eq(s.j.verdict, PASSED, "%s", text);
+    t.run.workspace = 4;
+    expect_fail(&t, "returned WB_OK, expected WB_NO_SPACE");
+}
+
+/* What a case that needs this one looks at. */
+Test(judge, how_wrong)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
+    struct scene u = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s), add_all(&t);
+    for (size_t i = 0; i < 20; i++)
+        out_of(&s, &s.run.result[0])[i] = 9, out_of(&t, &t.run.result[0])[2 * i] = 9;
+    out_of(&t, &t.run.result[0])[1] = 9;
+    add_result(&u, CALL_A, 0)->head.status = WB_TODO;
+    free(report(&s)), free(report(&t)), free(report(&u));
+    cr_expect(s.j.returned && !s.j.mostly_wrong);
+    cr_expect(t.j.returned && t.j.mostly_wrong);
+    cr_expect_not(u.j.returned);
+}
+
+Test(judge, last_words)
+{
+    static char output[] = "x.cu:9: error: deadlock in kernel k: no thread continues\n x";
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    s.run.ending = CRASHED, s.run.output = output, s.run.output_bytes = sizeof output - 1;
+    snprintf(s.run.text, sizeof s.run.text, "abort (a failed assert?) in kernel k");
+    char *text = report(&s);
+    cr_expect_str_eq(text, "deadlock in kernel k: no thread continues\n");
 }
 
 Test(judge, status)
@@ -370,6 +459,7 @@ WRONG(col_factor, y *(1.5 + (double)c))
 WRONG(row_summand, y + 1.5 + (double)r)
 WRONG(a_copy, s->x[0][r * s->C + c])
 WRONG(coarse, y *(1 + 0.0005 * sin((double)(r * 31 + c))))
+WRONG(one_sided, y *(1 + 0.0005 * (1.1 + sin((double)(r * 31 + c)))))
 WRONG(transposed, want_at(s, (r * s->C + c) % s->R, (r * s->C + c) / s->R))
 WRONG(all_never, poison())
 
@@ -394,6 +484,7 @@ Test(pattern, values)
     expect_pattern(6, 100, shifted, "the expected values plus 3");
     expect_pattern(6, 100, a_copy, "equal to the input x");
     expect_pattern(6, 100, coarse, "in half precision? Accumulate in float");
+    expect_pattern(6, 100, one_sided, "a small term that is missing?");
     expect_pattern(6, 100, all_never, "pattern: never written");
 }
 
@@ -405,6 +496,30 @@ Test(pattern, lines)
         6, 100, row_summand, "each row is shifted by a constant of its own (1.5 to 6.5)");
     expect_pattern(
         6, 100, col_factor, "each column is multiplied by a factor of its own");
+}
+
+/* In a kernel that computes nothing per row, no row's sum is wrong; in one without 16-bit
+ * variables nothing is in half precision. */
+Test(pattern, fits_the_kernel)
+{
+    for (int n = 0; n < 4; n++) {
+        struct scene s = scene(6, 100, 0, ROLE_OUT);
+        add_all(&s);
+        for (size_t i = 0; i < 600; i++)
+            out_of(&s, &s.run.result[0])[i] =
+                n < 2 ? row_factor(&s, i / 100, i % 100, s.want[0][i])
+                      : coarse(&s, i / 100, i % 100, s.want[0][i]);
+        every_call(&s);
+        snprintf(
+            s.d.view[0].owner, sizeof s.d.view[0].owner, "%s", n ? "element" : "row");
+        s.d.no_halves = n == 3;
+        if (n == 0)
+            expect_fail(&s, "a value that is computed once per row");
+        else if (n == 2)
+            expect_fail(&s, "half precision");
+        else
+            expect_silence(&s, n == 1 ? "once per row" : "half precision");
+    }
 }
 
 Test(pattern, places)
@@ -452,6 +567,26 @@ Test(pattern, known_mistake)
     every_call(&s);
     s.d.set[0].cause[0][0] = (struct cause){"eps is outside the square root", with};
     expect_fail(&s, "likely cause: eps is outside the square root");
+}
+
+/* NaN: some wrong value; it need not be NaN, but it must be wrong. */
+Test(pattern, mistake_with_unknown_values)
+{
+    for (int n = 0; n < 2; n++) {
+        struct scene s = scene(6, 100, 0, ROLE_OUT);
+        double *with = xalloc(600 * sizeof *with);
+        add_all(&s);
+        for (size_t i = 0; i < 600; i++) {
+            with[i] = i < 200 ? (double)NAN : s.want[0][i] + 1;
+            if (i || !n) out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] + 1;
+        }
+        every_call(&s);
+        s.d.set[0].cause[0][0] = (struct cause){"a wrong index", with};
+        if (n)
+            expect_silence(&s, "likely cause");
+        else
+            expect_fail(&s, "likely cause: a wrong index");
+    }
 }
 
 /* --- the cases file ----------------------------------------------------------------- */

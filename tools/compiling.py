@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import labkit
+import red_zones
 from confine import ROOT, Stopped, lab_headers
 from submission import printable
 
@@ -113,6 +114,8 @@ def compile_one(source, settings, sandbox, name):
         said += text
         check_written(source)
         if code == 0:
+            if "-S" in command and "-DWBCPU_RED_ZONES" in command:
+                red_zones.add(f"{stems(source, name)}.s")
             continue
         if "Permission denied" in text:
             said += ("a lab may include its own files, the labs' headers, common/ and the "

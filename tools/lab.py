@@ -28,6 +28,9 @@ The record:
     inputs            sha256 of everything that the build read; equal: nothing is to be built
     defined, missing  functions of the header
     breaches          [{symbol, why}]: what a launcher must not use or contain
+    threads_meet      whether the sources use shared memory, barriers or shuffles: if not,
+                      no message speaks of them
+    halves            whether they name a 16-bit type for a variable or a conversion
 The grader's receipt, build/<backend>/passed/lab03.json, has lab, files (as here) and
 functions: those whose cases have all passed."""
 import argparse
@@ -142,6 +145,21 @@ def not_matching(functions, names, source):
             raise Stopped(
                 f"{function} in {source.shown} is not the function of the header: "
                 "include the header, and use exactly the header's arguments")
+
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+MEETING = re.compile(r"__shared__|__sync|__shfl|__(?:ballot|any|all|match|reduce)_\w*sync"
+                     r"|cooperative_groups|wmma|__pipeline")
+
+
+# Not wb_f16 as the argument of a template or macro: every lab has that.
+HALF = re.compile(r"__half|half2|\bhalf\b|__nv_bfloat|float2(?:half|bfloat)"
+                  r"|\bwb_b?f16\s*[\w(*)]")
+
+
+def mention(source, pattern):
+    texts = (to.read_text(errors="replace") for _, to in source.files)
+    return any(pattern.search(COMMENT.sub(" ", text)) for text in texts)
 
 
 def too_long(*_):
@@ -311,6 +329,8 @@ def build(a, source, settings):
         "defined": defined,
         "missing": missing,
         "breaches": found,
+        "threads_meet": mention(source, MEETING),
+        "halves": mention(source, HALF),
     }
     install(made, program)
     if not a.no_check:

@@ -77,6 +77,12 @@ if ! sentencepiece && may_install; then
     install libsentencepiece-dev || echo "setup: not available now; recurrentgemma is built without it"
 fi
 
+# The tests of check mode look at a page in a browser: 98 MB to download.
+browser() { have chromium-headless-shell || have chromium || have chromium-browser || have google-chrome; }
+if [ "$level" = test ] && ! browser && may_install; then
+    install chromium-headless-shell || echo "setup: not available now; one test of tests/check fails"
+fi
+
 # Python: PYTHON if it can import everything, otherwise .venv.
 base='import numpy, safetensors, matplotlib'
 imports=$base

@@ -1,5 +1,6 @@
 /* collective.cpp - warp collectives. The last lane to arrive computes the results of all
  * lanes: value[] holds the operands on entry and the results on return. */
+#include "check/hooks.h"
 #include "scheduler.h"
 
 namespace wbcpu
@@ -76,12 +77,13 @@ static uint64_t reduce(const warp *q, uint32_t lanes, int op)
         each(lanes, [&](int l) { r = v[l] == first ? r : 0; });
         return r;
     }
-    fatal("internal error: unknown warp operation %d", op);
+    stop(nullptr, "internal error: unknown warp operation %d", op);
 }
 
 void complete(warp *q, uint32_t lanes, int op, uint64_t arg)
 {
     if (!lanes) return; /* every lane of the mask has exited */
+    if (op >= WBCPU_OP_LOOP) op = WBCPU_OP_CALL;
     switch (op) {
     case WBCPU_OP_SYNC:
         return;
@@ -92,7 +94,9 @@ void complete(warp *q, uint32_t lanes, int op, uint64_t arg)
         match_any(q, lanes);
         return;
     case WBCPU_OP_CALL:
+        check::for_all_lanes(true);
         ((wbcpu_together)arg)(q->value, lanes);
+        check::for_all_lanes(false);
         return;
     }
     uint64_t r = reduce(q, lanes, op);

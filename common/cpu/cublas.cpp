@@ -5,6 +5,7 @@
  * float, the second computes the tiles of C, each by one thread. The tiling depends only
  * on the shape, so the result has the same bits for any number of workers.
  */
+#include "check/host_hooks.h"
 #include "cublas_v2.h"
 #include "gemm.h"
 #include "scheduler.h"
@@ -211,8 +212,30 @@ static cublasStatus_t multiply(gemm_call p)
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* Tells check mode what a matrix of rows x columns, and those of the batch, hold. */
+static bool
+checked(const matrix &x, int rows, int columns, int batch, wbcpu::check::matrix_use use)
+{
+    size_t bytes = is_float16(x.type) ? 2 : 4;
+    for (int i = 0; i < batch; i++)
+        if (!wbcpu::check::use_matrix(
+                element(x, i * x.stride), (size_t)x.ld * bytes, (size_t)rows * bytes,
+                (size_t)columns, use))
+            return false;
+    return true;
+}
+static bool checked(const gemm_call &p)
+{
+    using namespace wbcpu::check;
+    bool ta = p.transpose_a, tb = p.transpose_b;
+    return checked(p.a, ta ? p.k : p.m, ta ? p.m : p.k, p.batch, MATRIX_READ) &&
+           checked(p.b, tb ? p.n : p.k, tb ? p.k : p.n, p.batch, MATRIX_READ) &&
+           checked(p.c, p.m, p.n, p.batch, p.beta != 0 ? MATRIX_UPDATED : MATRIX_WRITTEN);
+}
+
 static cublasStatus_t multiply_on_device(const gemm_call &p)
 {
+    if (wbcpu::check::enabled && !checked(p)) return CUBLAS_STATUS_EXECUTION_FAILED;
     wbcpu::open_device_memory();
     cublasStatus_t status = multiply(p);
     wbcpu::close_device_memory();
@@ -345,6 +368,7 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 cublasStatus_t cublasDestroy(cublasHandle_t handle)
 {
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    wbcpu::check::device_synchronized();
     delete handle;
     return CUBLAS_STATUS_SUCCESS;
 }

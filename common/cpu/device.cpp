@@ -1,5 +1,6 @@
 /* device.cpp - the properties of the only device. Its limits are those of a GPU, so that
  * a kernel within them also runs there. */
+#include "check/host_hooks.h"
 #include "scheduler.h"
 
 #include <unistd.h>
@@ -57,6 +58,8 @@ extern "C" cudaError_t cudaSetDeviceFlags(unsigned)
 }
 extern "C" cudaError_t cudaDeviceReset()
 {
+    check::device_synchronized();
+    check::all_memory_freed();
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaRuntimeGetVersion(int *version)

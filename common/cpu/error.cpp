@@ -1,6 +1,8 @@
 /* error.cpp - the last error of each host thread; error names and descriptions. */
 #include "scheduler.h"
 
+#include "check/host_hooks.h"
+
 namespace wbcpu
 {
 static thread_local cudaError_t last;
@@ -23,6 +25,7 @@ void fail_sticky(cudaError_t error)
 
 extern "C" cudaError_t cudaPeekAtLastError()
 {
+    check::error_read();
     return fault ? fault.load() : last;
 }
 extern "C" cudaError_t cudaGetLastError()

@@ -69,7 +69,8 @@ void delete_worker(worker *w)
 void *idle_fiber(worker *w)
 {
     if (w->idle_count) return w->idle[--w->idle_count];
-    if (w->fibers == max_fibers) fatal("internal error: more fibers than threads");
+    if (w->fibers == max_fibers)
+        stop(nullptr, "internal error: more fibers than threads");
     int i = w->fibers++;
     char *low = w->stacks + w->stack_bytes * i;
     /* The lowest page is a guard page, so that a stack overflow faults immediately.

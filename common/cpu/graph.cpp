@@ -2,6 +2,8 @@
  * recorded with a copy of its arguments, and cudaGraphLaunch replays it in order. */
 #include "stream.h"
 
+#include "check/host_hooks.h"
+
 #include <memory>
 #include <vector>
 
@@ -83,14 +85,17 @@ void join_capture(cudaStream_t stream, capture *c)
     c->streams.push_back(stream);
 }
 
-extern "C" bool wbcpu_is_capturing(cudaStream_t stream)
+extern "C" bool wbcpu_defers(cudaStream_t stream)
 {
-    return capture_of(stream) != nullptr;
+    return capture_of(stream) || check::queues();
 }
 extern "C" void wbcpu_record_work(
     cudaStream_t stream, void (*run)(void *), void (*destroy)(void *), void *work)
 {
-    stream->capture->nodes.push_back(std::make_shared<node>(run, destroy, work));
+    if (capture *c = capture_of(stream))
+        c->nodes.push_back(std::make_shared<node>(run, destroy, work));
+    else
+        check::enqueue(stream, run, destroy, work);
 }
 
 extern "C" cudaError_t
@@ -175,7 +180,7 @@ extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream
 {
     if (!exec) return fail(cudaErrorInvalidValue);
     if (cudaError_t e = stream_error(stream)) return fail(e);
-    if (capture_of(stream)) {  // a child graph keeps its own list of nodes
+    if (wbcpu_defers(stream)) {  // a child graph keeps its own list of nodes
         node_list nodes = exec->nodes;
         wbcpu_record(stream, [nodes] {
             for (const std::shared_ptr<node> &n : nodes)

@@ -1,4 +1,4 @@
-/* memory.cpp - device memory, host memory, copies.
+/* memory.cpp - device memory and host memory.
  *
  * Device memory is one reserved range of addresses with a best-fit allocator; a page is
  * allocated when it is first touched. With a single range, "is p a device pointer?" takes
@@ -7,12 +7,13 @@
  * with a GPU. The allocator's lists are outside the range, because the range may be
  * inaccessible.
  */
-#include "check/hooks.h"
+#include "check/host_hooks.h"
 #include "dry.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -42,7 +43,8 @@ constexpr bool checked_by_asan = false;
 struct device_memory {
     char *base = nullptr;
     size_t size = 0;
-    size_t high_water = 0; /* nothing has been allocated beyond this offset */
+    size_t low_water = 0;  /* nothing has been allocated before this offset */
+    size_t high_water = 0; /* nor beyond this one */
     std::map<char *, size_t> allocated;
     std::map<char *, size_t> free; /* by address; adjacent blocks are merged */
     std::set<std::pair<size_t, char *>> free_by_size; /* the same blocks by size */
@@ -54,6 +56,7 @@ struct host_memory {
 static std::recursive_mutex lock;
 static device_memory device;
 bool guarded;
+bool results_stay;
 uintptr_t device_base;
 size_t device_bytes;
 static int open_count;
@@ -70,7 +73,7 @@ size_t physical_memory()
     return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static bool reserve()
+bool reserve_device_memory()
 {
     if (device.base) return true;
     /* Address space, not memory. Retry with less in case its size is limited. */
@@ -87,6 +90,15 @@ static bool reserve()
         device.size = size;
         device_base = (uintptr_t)m;
         device_bytes = size;
+        /* In check mode a negative index must not leave the range. */
+        if (check::enabled) device.high_water = size / 4 / alignment * alignment;
+        if (check::enabled) {
+            /* An index far below 0 is still an address of device memory. */
+            device.low_water = device.high_water = size / 4 / alignment * alignment;
+            guarded = true;
+            install_crash_handler();
+            use_signal_stack();
+        }
         return true;
     }
     return false;
@@ -94,9 +106,9 @@ static bool reserve()
 
 static void protect(int how)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE),
-           bytes = (device.high_water + page - 1) / page * page;
-    if (bytes) mprotect(device.base, bytes, how);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), start = device.low_water / page * page,
+           bytes = (device.high_water - start + page - 1) / page * page;
+    if (bytes) mprotect(device.base + start, bytes, how);
 }
 void open_guarded_memory()
 {
@@ -112,6 +124,7 @@ extern "C" void wbcpu_guard(int on)
 {
     std::lock_guard<std::recursive_mutex> hold(lock);
     guarded = on;
+    results_stay = on > 1;
     open_count = 0;
     protect(on ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
@@ -194,11 +207,12 @@ static cudaError_t device_malloc(void **p, size_t bytes, const void *caller)
     if (checked_by_asan)
         q = static_cast<char *>(aligned_alloc(alignment, whole));
     else
-        q = reserve() ? allocate(whole) : nullptr;
+        q = reserve_device_memory() ? allocate(whole) : nullptr;
     if (!q) return fail(cudaErrorMemoryAllocation);
     device.allocated[q] = whole;
     bytes_allocated += whole;
     check::allocated(q, bytes, caller);
+    check::memory_allocated(q, bytes, cudaMemoryTypeDevice);
     *p = q;
     return cudaSuccess;
 }
@@ -217,8 +231,11 @@ static cudaError_t device_free(void *p, const void *caller)
     if (block == device.allocated.end()) {
         auto managed = host().blocks.find(static_cast<char *>(p));
         if (managed == host().blocks.end() ||
-            managed->second.second != cudaMemoryTypeManaged)
+            managed->second.second != cudaMemoryTypeManaged) {
+            check::bad_free(p);
             return fail(cudaErrorInvalidValue);
+        }
+        check::memory_freed(p);
         host().blocks.erase(managed);
         free(p);
         return cudaSuccess;
@@ -227,6 +244,7 @@ static cudaError_t device_free(void *p, const void *caller)
     device.allocated.erase(block);
     bytes_allocated -= whole;
     check::freed(p, whole, caller);
+    check::memory_freed(p);
     if (checked_by_asan) {
         free(p);
         return cudaSuccess;
@@ -242,16 +260,30 @@ static cudaError_t device_free(void *p, const void *caller)
 }
 extern "C" cudaError_t cudaFree(void *p)
 {
+    if (p) check::device_synchronized();
     return device_free(p, __builtin_return_address(0));
 }
 
-extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t)
+extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream)
 {
-    return device_malloc(p, bytes, __builtin_return_address(0));
+    cudaError_t e = device_malloc(p, bytes, __builtin_return_address(0));
+    if (check::enabled && !e && *p) {
+        void *q = *p;
+        wbcpu_record(stream, [=] { check::stream_memory(q, bytes); });
+    }
+    return e;
 }
-extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t)
+extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 {
-    return device_free(p, __builtin_return_address(0));
+    const void *caller = __builtin_return_address(0);
+    if (!check::enabled || !p) return device_free(p, caller);
+    if (cudaError_t e = not_while_capturing()) return fail(e);
+    if (!check::free_enqueued(p)) return fail(cudaErrorInvalidValue);
+    wbcpu_record(stream, [=] {
+        check::stream_memory(p, 0);
+        device_free(p, caller);
+    });
+    return cudaSuccess;
 }
 extern "C" cudaError_t
 cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
@@ -280,6 +312,7 @@ static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
     if (!*p) return fail(cudaErrorMemoryAllocation);
     std::lock_guard<std::recursive_mutex> hold(lock);
     host().blocks[static_cast<char *>(*p)] = {bytes, type};
+    check::memory_allocated(*p, bytes, type);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
@@ -297,20 +330,31 @@ extern "C" cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
 extern "C" cudaError_t cudaFreeHost(void *p)
 {
     if (!p) return cudaSuccess;
+    check::device_synchronized();
     std::lock_guard<std::recursive_mutex> hold(lock);
     auto block = host().blocks.find(static_cast<char *>(p));
-    if (block == host().blocks.end() || block->second.second != cudaMemoryTypeHost)
+    if (block == host().blocks.end() || block->second.second != cudaMemoryTypeHost) {
+        check::bad_free(p);
         return fail(cudaErrorInvalidValue);
+    }
+    check::memory_freed(p);
     host().blocks.erase(block);
     free(p);
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaHostRegister(void *, size_t, unsigned)
+extern "C" cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    host().blocks[static_cast<char *>(p)] = {bytes, cudaMemoryTypeHost};
+    check::memory_allocated(p, bytes, cudaMemoryTypeHost);
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaHostUnregister(void *)
+extern "C" cudaError_t cudaHostUnregister(void *p)
 {
+    check::device_synchronized();
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    host().blocks.erase(static_cast<char *>(p));
+    check::memory_freed(p);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaHostGetDevicePointer(void **p, void *host_pointer, unsigned)
@@ -342,140 +386,6 @@ extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const 
         a->type = std::prev(h)->second.second;
         a->devicePointer = const_cast<void *>(p);
     }
-    return cudaSuccess;
-}
-
-/* --- copies ------------------------------------------------------------------------- */
-
-/* True if kind contradicts the pointers, usually because dst and src are swapped. Memory
- * outside the range may be a __device__ variable, so only device pointers are checked. */
-static bool contradicts(const void *dst, const void *src, cudaMemcpyKind kind)
-{
-    bool to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
-    bool from_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost;
-    return (to_host && wbcpu_in_device_memory(dst)) ||
-           (from_host && wbcpu_in_device_memory(src));
-}
-
-static cudaError_t
-check_copy(const void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
-{
-    if (sticky_error()) return sticky_error();
-    if ((unsigned)kind > cudaMemcpyDefault) return fail(cudaErrorInvalidMemcpyDirection);
-    if (bytes && (!dst || !src || contradicts(dst, src, kind)))
-        return fail(cudaErrorInvalidValue);
-    return cudaSuccess;
-}
-
-/* Runs the work now, or records it if the stream is capturing. */
-template <class Work> static cudaError_t enqueue(cudaStream_t stream, Work work)
-{
-    if (cudaError_t e = stream_error(stream)) return fail(e);
-    auto opened = [work] {
-        open_device_memory();
-        work();
-        close_device_memory();
-    };
-    if (!wbcpu_record(stream, opened)) opened();
-    return cudaSuccess;
-}
-
-extern "C" cudaError_t cudaMemcpyAsync(
-    void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
-{
-    if (cudaError_t e = check_copy(dst, src, bytes, kind)) return e;
-    return enqueue(stream, [=] {
-        for_ends(bytes, end_bytes, [=](size_t at, size_t n) {
-            memmove((char *)dst + at, (const char *)src + at, n);
-        });
-        check::host_wrote(dst, bytes);
-    });
-}
-extern "C" cudaError_t
-cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
-{
-    return cudaMemcpyAsync(dst, src, bytes, kind, nullptr);
-}
-extern "C" cudaError_t cudaMemcpy2DAsync(
-    void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-    cudaMemcpyKind kind, cudaStream_t stream)
-{
-    if (cudaError_t e = check_copy(dst, src, width * height, kind)) return e;
-    if (width > dpitch || width > spitch) return fail(cudaErrorInvalidPitchValue);
-    return enqueue(stream, [=] {
-        for (size_t row = 0; row < height; row++)
-            memmove((char *)dst + row * dpitch, (const char *)src + row * spitch, width),
-                check::host_wrote((char *)dst + row * dpitch, width);
-    });
-}
-extern "C" cudaError_t cudaMemcpy2D(
-    void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-    cudaMemcpyKind kind)
-{
-    return cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, nullptr);
-}
-extern "C" cudaError_t cudaMemset2DAsync(
-    void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
-{
-    if (sticky_error()) return sticky_error();
-    if (width && height && !p) return fail(cudaErrorInvalidValue);
-    return enqueue(stream, [=] {
-        for_ends(height, end_rows, [=](size_t row, size_t rows) {
-            for (; rows--; row++) {
-                char *start = (char *)p + row * pitch;
-                for_ends(width, end_bytes, [=](size_t at, size_t n) {
-                    memset(start + at, value, n);
-                });
-                check::host_wrote(start, width);
-            }
-        });
-    });
-}
-extern "C" cudaError_t
-cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height)
-{
-    return cudaMemset2DAsync(p, pitch, value, width, height, nullptr);
-}
-extern "C" cudaError_t
-cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
-{
-    return cudaMemset2DAsync(p, bytes, value, bytes, 1, stream);
-}
-extern "C" cudaError_t cudaMemset(void *p, int value, size_t bytes)
-{
-    return cudaMemsetAsync(p, value, bytes, nullptr);
-}
-
-/* --- __device__ and __constant__ variables, which are ordinary variables ------------ */
-
-extern "C" cudaError_t cudaMemcpyToSymbolAsync(
-    const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
-    cudaStream_t stream)
-{
-    if (kind == cudaMemcpyDeviceToHost) return fail(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync(
-        (char *)const_cast<void *>(symbol) + offset, src, bytes, kind, stream);
-}
-extern "C" cudaError_t cudaMemcpyToSymbol(
-    const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind)
-{
-    return cudaMemcpyToSymbolAsync(symbol, src, bytes, offset, kind, nullptr);
-}
-extern "C" cudaError_t cudaMemcpyFromSymbolAsync(
-    void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
-    cudaStream_t stream)
-{
-    if (kind == cudaMemcpyHostToDevice) return fail(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync(dst, (const char *)symbol + offset, bytes, kind, stream);
-}
-extern "C" cudaError_t cudaMemcpyFromSymbol(
-    void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind)
-{
-    return cudaMemcpyFromSymbolAsync(dst, symbol, bytes, offset, kind, nullptr);
-}
-extern "C" cudaError_t cudaGetSymbolAddress(void **p, const void *symbol)
-{
-    *p = const_cast<void *>(symbol);
     return cudaSuccess;
 }
 }  // namespace wbcpu

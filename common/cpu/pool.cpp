@@ -4,7 +4,7 @@
  * a chunk of consecutive blocks at a time. As on a GPU, blocks start in order, but
  * nothing is guaranteed about which blocks run at the same time.
  */
-#include "check/hooks.h"
+#include "check/host_hooks.h"
 #include "dry.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
@@ -15,6 +15,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <sched.h>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -218,6 +219,7 @@ bool next_block(worker *w)
     threadIdx = uint3{0, 0, 0};
     w->thread = 0;
     w->sequential = true;
+    if (__builtin_expect(shared_poisoned, 0)) poison_shared(j);
     check::begin_block(w);
     if (__builtin_expect(w->shuffled, 0)) begin_shuffled_block(w);
     return true;
@@ -234,7 +236,9 @@ static void run_blocks(void *context, worker *w)
     w->block = w->last_block = 0;
     blockDim = j->launch.block;
     gridDim = j->launch.grid;
+    if (shared_poisoned) begin_shared(j);
     if (next_block(w)) wbcpu_switch(&w->host_stack, idle_fiber(w), 0);
+    if (shared_poisoned) check_shared(j);
     wbcpu_self = nullptr;
 }
 
@@ -256,6 +260,28 @@ cudaFuncSetAttribute(const void *, enum cudaFuncAttribute attr, int value)
     return cudaSuccess;
 }
 
+static cudaError_t
+refuse_launch(const wbcpu_launch *l, const std::string &what, const char *fix)
+{
+    if (check::enabled)
+        check::launch_failed(*l, what.c_str(), fix);
+    else
+        note(
+            "%s:%d: launch of %s failed: %s; %s", l->file, l->line, l->name, what.c_str(),
+            fix);
+    return cudaErrorInvalidValue; /* as in toolkit 13 */
+}
+static std::string shape(const char *name, dim3 d)
+{
+    char text[80];
+    snprintf(text, sizeof text, "%s (%u,%u,%u)", name, d.x, d.y, d.z);
+    return text;
+}
+static std::string bytes_of(const wbcpu_launch *l)
+{
+    return std::to_string(l->shared_bytes) + " bytes of dynamic shared memory";
+}
+
 static cudaError_t check_launch(const wbcpu_launch *l)
 {
     const dim3 g = l->grid, b = l->block;
@@ -263,53 +289,51 @@ static cudaError_t check_launch(const wbcpu_launch *l)
     unsigned long long blocks = (unsigned long long)g.x * g.y * g.z;
     if (sticky_error()) return sticky_error();
     if (cudaError_t e = stream_error(l->stream)) return e;
-    if (threads == 0 || threads > max_threads || b.x > 1024 || b.y > 1024 || b.z > 64) {
-        note(
-            "%s:%d: launch of %s failed: block (%u,%u,%u) has %llu threads; "
-            "use 1 to 1024, z at most 64%s",
-            l->file, l->line, l->name, b.x, b.y, b.z, threads,
+    if (threads == 0 || threads > max_threads || b.x > 1024 || b.y > 1024 || b.z > 64)
+        return refuse_launch(
+            l, shape("block", b) + " has " + std::to_string(threads) + " threads",
             threads > max_threads && blocks - 1 < max_threads
-                ? " (are grid and block swapped?)"
-                : "");
-        return cudaErrorInvalidValue; /* as in toolkit 13 */
+                ? "use 1 to 1024, z at most 64 (are grid and block swapped?)"
+                : "use 1 to 1024, z at most 64");
+    if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535)
+        return refuse_launch(
+            l, shape("grid", g),
+            "use 1 to 2147483647 blocks in x, 1 to 65535 in y and z");
+    const architecture &a = emulated();
+    if (l->shared_bytes > (size_t)a.shared_optin) {
+        char fix[80];
+        snprintf(
+            fix, sizeof fix, "a block can have at most %d on sm_%d", a.shared_optin,
+            a.capability);
+        return refuse_launch(l, bytes_of(l), fix);
     }
-    if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535) {
-        note(
-            "%s:%d: launch of %s failed: grid (%u,%u,%u); "
-            "use 1 to 2147483647 blocks in x, 1 to 65535 in y and z",
-            l->file, l->line, l->name, g.x, g.y, g.z);
-        return cudaErrorInvalidValue;
-    }
-    if (l->shared_bytes > (size_t)emulated().shared_optin) {
-        note(
-            "%s:%d: launch of %s failed: %zu bytes of dynamic shared memory; "
-            "a block can have at most %d on sm_%d",
-            l->file, l->line, l->name, l->shared_bytes, emulated().shared_optin,
-            emulated().capability);
-        return cudaErrorInvalidValue;
-    }
-    if (l->shared_bytes > dynamic_limit) {
-        note(
-            "%s:%d: launch of %s failed: %zu bytes of dynamic shared memory exceed the "
-            "limit of %zu; above 48 KB first call cudaFuncSetAttribute(kernel, "
-            "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
-            l->file, l->line, l->name, l->shared_bytes, dynamic_limit);
-        return cudaErrorInvalidValue;
-    }
+    if (l->shared_bytes > dynamic_limit)
+        return refuse_launch(
+            l, bytes_of(l) + " exceed the limit of " + std::to_string(dynamic_limit),
+            "above 48 KB first call cudaFuncSetAttribute(kernel, "
+            "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)");
     return cudaSuccess;
+}
+
+/* Where the launch is valid; otherwise it is the last error. */
+static bool accepts(const wbcpu_launch *l)
+{
+    if (wbcpu_self)
+        stop(
+            nullptr,
+            "%s:%d: kernel %s is launched from a kernel: "
+            "not supported by the CPU back end",
+            l->file, l->line, l->name);
+    return fail(check_launch(l)) == cudaSuccess;
+}
+extern "C" bool wbcpu_accept_launch(wbcpu_launch *l)
+{
+    return accepts(l) && check::accept_launch(l);
 }
 
 extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
 {
-    if (wbcpu_self)
-        fatal(
-            "%s:%d: kernel %s is launched from a kernel: "
-            "not supported by the CPU back end",
-            l->file, l->line, l->name);
-    if (cudaError_t e = check_launch(l)) {
-        fail(e);
-        return;
-    }
+    if (!accepts(l)) return;
     pool *p = get_pool();
     std::lock_guard<std::mutex> hold(p->launching);
     job j;
@@ -330,22 +354,36 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     j.seed = 0;
     if (shuffle_seed && !check::enabled) seed_order(&j, shuffle_seed);
     open_device_memory();
+    check::begin_kernel(*l);
     check::begin_launch(j);
     if (is_dry())
         dry_launch(&j, &p->workers[0], run_blocks);
     else
         run_on_workers(p, !j.alone, run_blocks, &j);
     check::end_launch();
+    check::end_kernel();
     close_device_memory();
+    if (unsigned most = j.most_threads) {
+        fail(refuse_launch(
+            l, "blocks of " + std::to_string(j.threads) + " threads",
+            ("__launch_bounds__ allows " + std::to_string(most)).c_str()));
+    }
+}
+
+extern "C" void wbcpu_refuse_launch(unsigned most)
+{
+    self()->job->most_threads = most;
 }
 
 extern "C" void wbcpu_set_shuffle(uint64_t seed)
 {
+    check::run_everything();
     get_pool(); /* reads WB_SHUFFLE */
     shuffle_seed = seed;
 }
 extern "C" unsigned long long wbcpu_launch_count()
 {
+    check::run_everything();
     return launch_count;
 }
 

@@ -1,5 +1,5 @@
-/* report.cpp - messages on stderr: notes, deadlocks, crashes in a kernel. */
-#include "check/hooks.h"
+/* report.cpp - messages on stderr, or to a harness: notes, deadlocks, crashes in a kernel. */
+#include "check/host_hooks.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 
@@ -24,12 +24,28 @@ void note(const char *format, ...)
     say("", format, args);
     va_end(args);
 }
-void fatal(const char *format, ...)
+
+static void (*on_error)(const char *text, const void *address);
+
+extern "C" void wbcpu_on_error(void (*function)(const char *text, const void *address))
 {
+    on_error = function;
+}
+[[noreturn]] static void end_program(const char *text, const void *address)
+{
+    if (on_error)
+        on_error(text, address);
+    else
+        note("error: %s", text);
+    abort();
+}
+void stop(const void *address, const char *format, ...)
+{
+    char text[500];
     va_list args;
     va_start(args, format);
-    say("error: ", format, args);
-    abort();
+    vsnprintf(text, sizeof text, format, args);
+    end_program(text, address);
 }
 void refuse(const char *format, ...)
 {
@@ -72,7 +88,7 @@ static const char *op_name(int op)
     case WBCPU_OP_CALL:
         return "a warp reduction or wmma operation";
     default:
-        return "__reduce_sync";
+        return op >= WBCPU_OP_LOOP ? op_name(WBCPU_OP_CALL) : "__reduce_sync";
     }
 }
 
@@ -95,17 +111,25 @@ void report_deadlock(worker *w)
 {
     check::deadlocked(w);
     const wbcpu_launch &l = w->job->launch;
+    char text[500], what[80], next[80];
+    int n = snprintf(
+        text, sizeof text, "deadlock in kernel %s (%s:%d), block (%u,%u,%u)", l.name,
+        l.file, l.line, blockIdx.x, blockIdx.y, blockIdx.z);
     note(
         "%s:%d: error: deadlock in kernel %s, block (%u,%u,%u): no thread can continue",
         l.file, l.line, l.name, blockIdx.x, blockIdx.y, blockIdx.z);
-    char what[80], next[80];
     for (int first = 0, t = 0; t < (int)w->threads; first = t) {
         describe(w, first, what, sizeof what);
         do
             describe(w, ++t, next, sizeof next);
         while (t < (int)w->threads && strcmp(what, next) == 0);
         note("    threads %d to %d %s", first, t - 1, what);
+        if (n < (int)sizeof text / 2) /* the first ones are enough */
+            n += snprintf(
+                text + n, sizeof text - (size_t)n, "%s threads %d to %d %s",
+                first ? "," : ":", first, t - 1, what);
     }
+    if (on_error) on_error(text, nullptr);
     abort();
 }
 
@@ -144,6 +168,8 @@ static void on_crash(int signal, siginfo_t *info, void *)
             where);
         if (write(STDERR_FILENO, text, (size_t)n) < 0) { /* nothing else to try */
         }
+    } else {
+        check::host_crashed(info->si_addr);
     }
     ::signal(signal, SIG_DFL); /* the instruction runs again and ends the program */
 }

@@ -43,7 +43,8 @@ struct job {
     unsigned long long chunk;  /* blocks that a worker takes at a time */
     bool alone;                /* one worker runs all blocks: chunk == blocks */
     unsigned long long id;
-    uint64_t seed;                     /* 0: natural order */
+    std::atomic<unsigned> most_threads{0}; /* exceeded __launch_bounds__, or 0 */
+    uint64_t seed;                         /* 0: natural order */
     unsigned long long stride, offset; /* seeded order: block i is stride * i + offset */
     std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */
 };
@@ -107,12 +108,20 @@ const architecture &emulated();
 /* scheduler.cpp */
 void begin_shuffled_block(worker *w);
 
+/* shared.cpp */
+extern bool shared_poisoned;      /* if so, call these: */
+void begin_shared(const job *j);  /* when a worker begins a launch */
+void poison_shared(const job *j); /* when it begins a block */
+void check_shared(const job *j);  /* when it ends the launch */
+
 /* collective.cpp */
 void complete(warp *q, uint32_t lanes, int op, uint64_t arg);
 
 /* report.cpp */
 [[noreturn]] void report_deadlock(worker *w);
-[[noreturn]] void fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Ends the program after an error in a kernel. address: what it accessed, or NULL. */
+[[noreturn]] void stop(const void *address, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* For an invalid setting: prints one line and exits with status 1. */
 [[noreturn]] void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -120,7 +129,9 @@ void install_crash_handler();
 void use_signal_stack(); /* signal handlers of this CPU thread get their own stack */
 
 /* memory.cpp */
+bool reserve_device_memory(); /* its addresses; false: none are left */
 extern bool guarded;          /* host code cannot access device memory */
+extern bool results_stay; /* copies to the host fail */
 extern uintptr_t device_base; /* the range of addresses that cudaMalloc uses */
 extern size_t device_bytes;
 void open_guarded_memory();

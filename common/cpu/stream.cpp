@@ -1,6 +1,9 @@
 /* stream.cpp - streams and events. Work runs when it is enqueued, so a stream never has
- * pending work and an event is only a timestamp. Capture (graph.cpp) is the exception. */
+ * pending work and an event is only a timestamp. Exceptions are capture (graph.cpp) and
+ * check mode, where streams are queues (check/queue.cpp). */
 #include "stream.h"
+
+#include "check/host_hooks.h"
 
 #include <time.h>
 
@@ -43,28 +46,36 @@ extern "C" cudaError_t cudaStreamDestroy(cudaStream_t stream)
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
         return fail(cudaErrorInvalidResourceHandle);
     if (capture_of(stream)) return fail(cudaErrorStreamCaptureUnsupported);
+    check::stream_destroyed(stream);
     delete stream;
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     if (capture_of(stream)) return fail(not_while_capturing());
+    check::stream_synchronized(stream);
     return sticky_error();
 }
 extern "C" cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-    return cudaStreamSynchronize(stream);
+    if (capture_of(stream)) return fail(not_while_capturing());
+    if (check::stream_busy(stream)) return cudaErrorNotReady;
+    return sticky_error();
 }
 extern "C" cudaError_t cudaDeviceSynchronize()
 {
     if (cudaError_t e = not_while_capturing()) return fail(e);
+    check::device_synchronized();
     return sticky_error();
 }
 extern "C" cudaError_t
 cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
 {
     if (!event) return fail(cudaErrorInvalidResourceHandle);
-    if (event->capture) join_capture(stream, event->capture);
+    if (event->capture)
+        join_capture(stream, event->capture);
+    else
+        check::stream_waits(stream, event);
     return cudaSuccess;
 }
 extern "C" cudaError_t
@@ -78,7 +89,8 @@ extern "C" cudaError_t cudaStreamAddCallback(
     cudaStream_t stream, cudaStreamCallback_t callback, void *user, unsigned)
 {
     if (capture_of(stream)) return fail(not_while_capturing());
-    callback(stream, cudaSuccess, user);
+    auto call = [=] { callback(stream, cudaSuccess, user); };
+    if (!wbcpu_record(stream, call)) call();
     return cudaSuccess;
 }
 
@@ -98,6 +110,7 @@ extern "C" cudaError_t cudaEventCreate(cudaEvent_t *event)
 extern "C" cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     if (!event) return fail(cudaErrorInvalidResourceHandle);
+    check::event_destroyed(event);
     delete event;
     return cudaSuccess;
 }
@@ -108,17 +121,22 @@ extern "C" cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     event->capture = capture_of(stream);
     event->recorded = true;
     event->seconds = seconds_now();
+    if (!event->capture) check::event_recorded(event, stream);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     if (!event) return fail(cudaErrorInvalidResourceHandle);
     if (event->capture) return fail(cudaErrorCapturedEvent);
+    if (check::event_busy(event)) return cudaErrorNotReady;
     return sticky_error();
 }
 extern "C" cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    return cudaEventQuery(event);
+    if (!event) return fail(cudaErrorInvalidResourceHandle);
+    if (event->capture) return fail(cudaErrorCapturedEvent);
+    check::event_synchronized(event);
+    return sticky_error();
 }
 extern "C" cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
@@ -127,6 +145,8 @@ extern "C" cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEv
         (start->flags | end->flags) & cudaEventDisableTiming)
         return fail(cudaErrorInvalidResourceHandle);
     if (start->capture || end->capture) return fail(cudaErrorCapturedEvent);
+    if (check::event_pending(start) || check::event_pending(end))
+        return cudaErrorNotReady;
     *ms = (float)((end->seconds - start->seconds) * 1e3);
     return cudaSuccess;
 }

@@ -166,6 +166,8 @@ template <int N> static __device__ __forceinline__ void cp_async_wait(void)
 
 #include <string.h>
 
+#include "wbcpu/checked.h"
+
 /* What a lane passes to the warp: pointers to its registers. The last lane to arrive does
  * the work of all 32. */
 struct warp_operands {
@@ -174,7 +176,7 @@ struct warp_operands {
     unsigned *r;
     const void *row;
 };
-static inline void run_together(warp_operands own, wbcpu_together work)
+WBCPU_INLINE void run_together(warp_operands own, wbcpu_together work)
 {
     wbcpu_collective(WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&own, (uint64_t)work);
 }
@@ -190,7 +192,7 @@ static inline void widen(float *out, const uint16_t *in, int n, wb_bf16)
         out[i] = __uint_as_float((unsigned)in[i] << 16);
 }
 
-template <typename E> void mma_of_warp(uint64_t value[32], unsigned)
+template <typename E> WBCPU_UNCHECKED void mma_of_warp(uint64_t value[32], unsigned)
 {
     uint16_t raw_a[16][16], raw_b[8][16];  // b by columns
     float a[16][16], b[8][16], rows_b[16][8], c[16][8];
@@ -220,13 +222,13 @@ template <typename E> void mma_of_warp(uint64_t value[32], unsigned)
                 &c[lane / 4 + i * 8][lane % 4 * 2], 8);
 }
 template <typename E>
-static inline void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
+WBCPU_INLINE void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
     unsigned b[2] = {b0, b1};
     run_together({c, a, b, NULL, NULL}, mma_of_warp<E>);
 }
 
-template <bool TRANS> void ldmatrix_of_warp(uint64_t value[32], unsigned)
+template <bool TRANS> WBCPU_UNCHECKED void ldmatrix_of_warp(uint64_t value[32], unsigned)
 {
     for (int lane = 0; lane < 32; lane++)
         for (int m = 0; m < 4; m++) {
@@ -240,23 +242,28 @@ template <bool TRANS> void ldmatrix_of_warp(uint64_t value[32], unsigned)
             memcpy(&((const warp_operands *)value[lane])->r[m], two, 4);
         }
 }
-static inline void ldmatrix(unsigned (&r)[4], const void *row)
+WBCPU_INLINE void ldmatrix(unsigned (&r)[4], const void *row)
 {
+    wbcpu_check_row(row);
     run_together({NULL, NULL, NULL, r, row}, ldmatrix_of_warp<false>);
 }
-static inline void ldmatrix_trans(unsigned (&r)[4], const void *row)
+WBCPU_INLINE void ldmatrix_trans(unsigned (&r)[4], const void *row)
 {
+    wbcpu_check_row(row);
     run_together({NULL, NULL, NULL, r, row}, ldmatrix_of_warp<true>);
 }
 
-static inline void cp_async(void *smem, const void *gmem, bool valid)
+WBCPU_INLINE void cp_async(void *smem, const void *gmem, bool valid)
 {
-    if (valid)
-        memcpy(smem, gmem, 16);
-    else
-        memset(smem, 0, 16);
+    wbcpu_copy_async(smem, gmem, 16, valid ? 0 : 16);
 }
-static inline void cp_async_commit(void) {}
-template <int N> static inline void cp_async_wait(void) {}
+WBCPU_INLINE void cp_async_commit(void)
+{
+    wbcpu_copy_commit();
+}
+template <int N> WBCPU_INLINE void cp_async_wait(void)
+{
+    wbcpu_copy_wait(N);
+}
 #endif
 #endif

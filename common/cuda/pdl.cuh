@@ -9,7 +9,8 @@
  *     pdl_wait()     in every thread that accesses another kernel's data, before it does;
  *                    and in at least one thread of the grid: otherwise the kernel after
  *                    this one could overtake the one before it.
- * On older GPUs and on the CPU back end this is an ordinary launch.
+ * On older GPUs and on the CPU back end this is an ordinary launch; check mode reports an
+ * access before pdl_wait() to what an earlier kernel writes.
  */
 #ifndef CUDA_PDL_CUH
 #define CUDA_PDL_CUH
@@ -19,6 +20,8 @@ static __device__ __forceinline__ void pdl_wait(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
+#elif defined(__CUDACPU__)
+    wbcpu_pdl_wait();
 #endif
 }
 
@@ -35,6 +38,7 @@ static void launch_pdl(
     void (*kernel)(P...), dim3 grid, dim3 block, int smem, cudaStream_t stream, A... args)
 {
     allow_smem(kernel, smem);
+    wbcpu_overlap_next_launch((const void *)kernel);
     kernel<<<grid, block, smem, stream>>>(args...);
 }
 #else

@@ -14,8 +14,8 @@ softplus_of_tile(float plus[V], const E *a_param, int channel, int C)
 {
     __shared__ float shared[V][WARP];
     int v = threadIdx.y, lane = threadIdx.x;
-    if (v < V && channel + v < C)
-        shared[v][lane] = softplus((float)a_param[channel + v]);
+    if (v < V)
+        shared[v][lane] = channel + v < C ? softplus((float)a_param[channel + v]) : 0.0f;
     __syncthreads();  // softplus of the channels is visible
 #pragma unroll
     for (int i = 0; i < V; i++)

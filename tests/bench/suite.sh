@@ -15,6 +15,8 @@ names = {row['function'].split()[0] for row in rows}
 print(len(names), 'functions')"
 check_fails "the error names a file that cannot be written" "cannot write /dev/null/x" \
     "$bench" --json /dev/null/x
+check_says "--once calls the chosen functions once" \
+    "rmsnorm_forward            f32  64x4096      WB_OK" "$bench" --once "forward f32 64x4096"
 check_fails "an unknown option prints the usage" "usage:" "$bench" --fast
 
 row='"device":"a GPU","GBs":3950.4,"copy_GBs":4200.0,"of_copy":0.9406'

@@ -138,6 +138,14 @@ static void guard(void)
     int *managed;
     cudaMallocManaged(&managed, 64);
     tap(!host_read_faults(managed), "managed memory is not guarded");
+    wbcpu_guard(2);
+    tap(cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDeviceToHost, 0) ==
+                cudaErrorNotPermitted &&
+            cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDefault, 0) ==
+                cudaErrorNotPermitted,
+        "at level 2 nothing can be copied to the host");
+    tap(cudaMemcpyAsync(q, p, sizeof h, cudaMemcpyDeviceToDevice, 0) == cudaSuccess,
+        "but within device memory");
     wbcpu_guard(0);
     tap(!host_read_faults(p) && *p == 4, "the guard is off again");
     cudaFree(managed);
@@ -292,6 +300,30 @@ static void dry_runs(void)
     tap(exits(0, finds_nothing), "or until none is left");
 }
 
+/* --- launch bounds ------------------------------------------------------------------- */
+
+template <int N> __global__ void __launch_bounds__(N) bounded(int *ran)
+{
+    atomicAdd(ran, 1);
+}
+__global__ __launch_bounds__(2 * 32, 1) void bounded_too(int *ran)
+{
+    atomicAdd(ran, 1);
+}
+
+static void launch_bounds(void)
+{
+    int *ran = next_free;
+    *ran = 0;
+    bounded<64><<<2, 65>>>(ran);
+    tap(cudaGetLastError() == cudaErrorInvalidValue && *ran == 0,
+        "a launch of more threads than __launch_bounds__ fails");
+    bounded_too<<<2, dim3(64, 2)>>>(ran);
+    tap(cudaGetLastError() == cudaErrorInvalidValue && *ran == 0, "also before void");
+    bounded<64><<<2, 64>>>(ran);
+    tap(cudaGetLastError() == cudaSuccess && *ran == 128, "a launch of as many runs");
+}
+
 /* --- the emulated architecture ------------------------------------------------------ */
 
 // "backend properties" prints the emulated GPU in one line, for the suite.
@@ -330,6 +362,7 @@ int main(int argc, char **argv)
     guard();
     dry_runs();
 #endif
+    launch_bounds();
     unsigned long long before = wbcpu_launch_count();
     char *text;
     cudaMallocManaged(&text, 200);

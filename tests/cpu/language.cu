@@ -19,6 +19,10 @@ template <typename T, int N> __global__ void scale(T *x, T a, int n)
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) x[i] = x[i] * a + N;
 }
+template <typename T> __global__ void put_f32(T *x, T v)
+{
+    x[threadIdx.x] = v;
+}
 template <typename T> __global__ void fill(T *x, T v, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -68,6 +72,7 @@ static void overloaded(float *x)
 }
 
 #define CEIL(a, b) (((a) + (b)-1) / (b))
+#define LAUNCH_TYPE(name, T, e) name##_##e<T><<<1, 32>>>(x, (T)5)
 #define LAUNCH(kernel, n, ...) kernel<<<CEIL(n, 128), 128>>>(__VA_ARGS__)
 
 struct model {
@@ -100,6 +105,9 @@ static void launches(void)
         "a launch over several lines, > in its template arguments");
     LAUNCH(fill<float>, 10, x, 1.0f, 10);
     tap(get()[9] == 1 && h[10] == 10, "a launch in a macro");
+
+    LAUNCH_TYPE(put, float, f32);
+    tap(get()[9] == 5, "a launch in a macro that pastes the kernel's name");
 
     int *p = (int *)x;
     outer::inner::null_or_not<<<1, 64>>>(p, NULL, 50);
@@ -201,6 +209,27 @@ __global__ void static_shapes(float *o)
     __syncthreads();
     o[t] = p[31 - t].a + v + __half2float(hh[1][t]) + ptr[t & 7].w;
 }
+__device__ int counted(int more)
+{
+    __shared__ union {
+        int i[2];
+        float f[2];
+    } sum;
+    __shared__ struct both {
+        char c[3];
+    } other;
+    if (threadIdx.x == 0) sum.i[1] = more + (more > 1 ? sum.i[1] : 0), other.c[2] = 1;
+    __syncthreads();
+    int n = sum.i[1] + other.c[2] - 1;
+    __syncthreads();
+    return sizeof sum == 8 && sizeof other == 3 && sizeof(both) == 3 ? n : -1;
+}
+// Shared memory in a device function: both calls use the same array.
+__global__ void call_twice(int *o)
+{
+    counted(1);
+    o[threadIdx.x] = counted(2);
+}
 // The compiler must not cache shared memory across a barrier.
 static __global__ void internal(int *o)
 {
@@ -240,6 +269,9 @@ static void memory_of_blocks(void)
     static_shapes<<<1, 32>>>(x);
     tap(get()[4] == 27 + 7 + 2 + 3,
         "static, volatile, half, vector and pointer shared variables");
+    call_twice<<<2, 32>>>((int *)x);
+    get();
+    tap(((int *)h)[9] == 3, "a union and a struct keep their values in a block");
     internal<<<1, 64>>>((int *)x);
     get();
     int wrong = 0;

@@ -82,6 +82,24 @@ wrong() {
     else echo "ok - $name"; fi
 }
 
+echo "# right programs among red zones, in shared memory full of NaN"
+cat >"$TMP/poison.cpp" <<'END'
+#include "wbcpu.h"
+__attribute__((constructor)) static void poison() { wbcpu_poison_shared(0x7FFB, 0x7FF7); }
+END
+with_red_zones() { # COMPILER NAME: builds tests/cpu/NAME.cu as tools/compiling.py does
+    mkdir -p "$TMP/zones" && build/host/translate "tests/cpu/$2.cu" "$TMP/zones" &&
+        $1 $flags -O1 -iquote tests/cpu -DWBCPU_RED_ZONES -fsanitize=alignment \
+            -fno-sanitize-recover=alignment -x c++ -S "$TMP/zones/$2.cu.cpp" -o "$TMP/zones/$2.s" &&
+        "$PYTHON" tools/red_zones.py "$TMP/zones/$2.s" &&
+        [ "$(grep -c 'zero.*2048' "$TMP/zones/$2.s")" -gt 4 ] &&
+        $1 $flags "$TMP/poison.cpp" "$TMP/zones/$2.s" -o "$TMP/zones/$2" \
+            ${LIB:-$B/libwbcpu.a} -lstdc++ -lpthread -ldl -lm && "$TMP/zones/$2"
+}
+for name in language blocks; do
+    check "$name" with_red_zones "${CXX:-g++}" $name
+done
+
 echo "# mistakes are rejected with the line of the source"
 compilers=${CXX:-g++}
 if command -v clang++ >/dev/null && [ "${CXX:-}" != clang++ ]; then

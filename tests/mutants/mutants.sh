@@ -6,7 +6,8 @@
 #                         alone, so the functions of the others are missing; a .cuh with the
 #                         files that include it. Without this line: the whole solution.
 #     with: attention.cu  of a .cuh: only this one of the files that include it
-#     fails: case,case    each of these cases must give 0 points
+#     fails: case,case    each of these cases must give 0 points; may be repeated
+#     passes: case,case   each of these cases must give its points
 #     says: words         the report must contain these words; may be repeated
 #     scale: 0.2          --timeout-scale, for programs that hang
 #     only: cpu           skipped on another back end; so is one that says "thread order"
@@ -58,7 +59,8 @@ mutant() {
             return
         }
     fi
-    fails=$(header_of fails "$file")
+    fails=$(header_of fails "$file" | paste -sd,)
+    passes=$(header_of passes "$file" | paste -sd,)
     scale=$(header_of scale "$file")
     mkdir -p "$TMP/source"
     rm -f "$TMP"/source/*
@@ -77,7 +79,7 @@ mutant() {
     fi
     [ -z "$(header_of unscanned "$file")" ] ||
         sed -i 's/"breaches": \[$/"breaches": [], "scanned": [/' "$TMP/build/labs/$lab.json"
-    BUILD=$TMP/build timeout 120 ./grade "$lab" -k "$fails" --seed 0x5eed --timeout-scale "${scale:-1}" \
+    BUILD=$TMP/build timeout 120 ./grade "$lab" -k "$fails${passes:+,$passes}" --seed 0x5eed --timeout-scale "${scale:-1}" \
         >"$TMP/.out" 2>&1
     rc=$?
     wrong=$(mutant_verdict "$lab" "$fails" "$file")
@@ -97,6 +99,10 @@ mutant_verdict() { # LAB FAILS FILE
     for case in $(echo "$2" | tr , ' '); do
         grep -qE "^== Test $1/$case .*== +(FAIL 0/|SKIP)" "$TMP/.out" ||
             echo "case $case should fail"
+    done
+    for case in $(echo "$passes" | tr , ' '); do
+        grep -qE "^== Test $1/$case .*== +OK " "$TMP/.out" ||
+            echo "case $case should pass"
     done
     header_of says "$3" | while read -r words; do
         grep -qF -- "$words" "$TMP/.out" || echo "the report does not say '$words'"

@@ -85,11 +85,26 @@ def check_views():
     checks.ok("a NULL argument is None", call.array("dres") is None)
 
 
+def check_off_alignment():
+    call = wb.Call("f32", 1, ["x", "dw"])
+    call.out("out", (2, 3), at="x")
+    call.input("x", np.arange(6.0).reshape(2, 3))
+    call.acc("dw", (4,))
+    call.out("y", (2, 3))
+    starts = [call.args[name]["offset"] for name in ("out", "x", "dw", "y")]
+    checks.ok("off= moves an argument, and what shares its buffer", starts == [1, 1, 1, 0])
+    checks.ok("but not its values", np.array_equal(call.array("x").ravel(), np.arange(6.0)))
+    past = call.memory("x", [[5, 6], [-1, 0]])
+    right = past[0, 0] == 5 and np.isnan(past[0, 1]) and past[1, 1] == 0
+    checks.ok("memory is what lies there, NaN outside of the buffer", bool(right))
+
+
 def check_seeds():
     op = types.ModuleType("op")
     op.f = lambda x, R, eps: None
     op.f_data = lambda call, R, eps=0.1: call.input("x", call.normal((R, 4)))
-    case = {"name": "n", "at": "cases:1", "function": "f", "dtype": "f32", "keys": {"R": 3}}
+    case = {"name": "n", "at": "cases:1", "function": "f", "dtype": "f32", "off": []}
+    case["keys"] = {"R": 3}
 
     def x(seed=1, data_set="a", lab="lab"):
         return wb.make_call(op, case, lab, seed, data_set).array("x")
@@ -105,5 +120,6 @@ check_rounding()
 check_sums()
 check_bounds()
 check_views()
+check_off_alignment()
 check_seeds()
 checks.done()

@@ -49,6 +49,8 @@ bad "points that are not a number" "not a whole number: five" 'a 03.1 five rmsno
 bad "a name twice" "appears twice" "$good" "$good"
 bad "a need that comes later" "needs b, which is not an earlier case" 'a 03.1 5 rmsnorm_forward R=4 C=8 ; b ; x'
 bad "an unknown output" "judge=dy: no output" 'a 03.3 5 rmsnorm_backward R=4 C=8 judge=dy ; - ; x'
+bad "an argument off alignment that is not there" "off=y: no such argument" \
+    'a 03.1 5 rmsnorm_forward R=4 C=8 off=y ; - ; x'
 bad "a value that overflows" "is not finite" 'a 03.1 5 rmsnorm_forward R=4 C=8 scale=1e300 ; - ; x'
 bad "values below the tolerance" "not well above its tolerance" \
     'a 03.1 5 rmsnorm_forward dtype=f16 R=4 C=8 scale=1e-7 eps=1 ; - ; x'

@@ -5,24 +5,30 @@
 #include "check.h"
 #include "hooks.h"
 #include "host.h"
+#include "watchdog.h"
 
 #include <string.h>
 
 namespace wbcpu::check
 {
-static __attribute__((noinline)) void
-other_access(worker *w, uintptr_t address, unsigned bytes, bool write, site *at)
+static __attribute__((noinline)) void other_access(worker *w, const access &a)
 {
-    if (in_program_data(address)) return; /* variables.cpp checks their bounds */
+    const uintptr_t address = a.address;
+    const unsigned bytes = a.bytes;
+    site *at = a.at;
+    bool known = in_program_data(address); /* variables.cpp checks their bounds */
+    if (known || mapped_for_device(address, bytes)) { /* pinned or managed memory */
+        other_memory_touched(a);
+        return;
+    }
     if (address - (uintptr_t)w < sizeof *w) return; /* threadIdx and the like */
-    if (mapped_for_device(address, bytes)) return;  /* pinned or managed memory */
     if (at->at()->library) return; /* the back end copies the kernel's arguments */
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
     if (f) {
         f->message = format(
-            "%s %u bytes at address %#lx, which is %s", write ? "writes" : "reads", bytes,
-            (unsigned long)address,
+            "%s %u bytes at address %#lx, which is %s", a.write ? "writes" : "reads",
+            bytes, (unsigned long)address,
             null ? "a null pointer or close to one" : "host memory");
         f->fix = null ? "pass a pointer that cudaMalloc returned"
                       : "copy the data to device memory with cudaMemcpy and pass that "
@@ -51,9 +57,11 @@ misaligned(worker *w, uintptr_t address, unsigned bytes, bool write, site *at)
     abandon(w, cudaErrorMisalignedAddress);
 }
 
+enum how { PLAIN, ATOMIC, VOLATILE };
+
 /* alignment: what the address must be a multiple of; bytes itself, or 1 */
 static inline void on_access(
-    const void *p, unsigned bytes, bool write, bool atomic, const void *pc,
+    const void *p, unsigned bytes, bool write, how atomic, const void *pc,
     unsigned alignment)
 {
     worker *w = self();
@@ -63,19 +71,21 @@ static inline void on_access(
         return;
     }
     if (__builtin_expect(writes_pending, 0)) settle_equal_writes();
+    if (__builtin_expect(block_expired, 0)) report_endless(w, pc);
     if (address - (uintptr_t)w->stacks < stacks_bytes(w)) return; /* the thread's own */
     bool device = address - device_base < device_bytes;
-    if (!device && in_thread_local(address) && !shared_variable(address)) return;
+    bool local = !device && in_thread_local(address);
+    if (local && is_internal(address)) return;
     site *at = site_of(pc, bytes, write);
     if (__builtin_expect((address & (alignment - 1)) != 0, 0))
         misaligned(w, address, bytes, write, at);
-    access a = {address, bytes, write, atomic, at};
+    access a = {address, bytes, write, atomic != PLAIN, atomic == VOLATILE, at};
     if (device)
         device_access(w, a);
-    else if (in_thread_local(address))
+    else if (local)
         shared_access(w, a);
     else
-        other_access(w, address, bytes, write, at);
+        other_access(w, a);
 }
 
 /* Unaligned, and of any length: pieces that the shadow memory can take. */
@@ -86,10 +96,15 @@ void note_range(const void *p, size_t bytes, bool write, const void *pc)
         unsigned n = 16;
         while (n > bytes || (uintptr_t)q % n)
             n /= 2;
-        on_access(q, n, write, false, pc, 1);
+        on_access(q, n, write, PLAIN, pc, 1);
         q += n;
         bytes -= n;
     }
+}
+
+void note_access(const void *p, unsigned bytes, bool write, const void *pc)
+{
+    on_access(p, bytes, write, PLAIN, pc, bytes);
 }
 }  // namespace wbcpu::check
 
@@ -106,11 +121,11 @@ void __tsan_vptr_read(void **) {}
 #define ACCESS(n)                                                                        \
     void __tsan_read##n(void *p)                                                         \
     {                                                                                    \
-        on_access(p, n, false, false, PC, n);                                            \
+        on_access(p, n, false, PLAIN, PC, n);                                            \
     }                                                                                    \
     void __tsan_write##n(void *p)                                                        \
     {                                                                                    \
-        on_access(p, n, true, false, PC, n);                                             \
+        on_access(p, n, true, PLAIN, PC, n);                                             \
     }                                                                                    \
     void __tsan_unaligned_read##n(void *p)                                               \
     {                                                                                    \
@@ -123,11 +138,11 @@ void __tsan_vptr_read(void **) {}
     void __tsan_volatile_read##n(void *p)                                                \
     {                                                                                    \
         polled(p, false);                                                                \
-        on_access(p, n, false, true, PC, n);                                             \
+        on_access(p, n, false, VOLATILE, PC, n);                                         \
     }                                                                                    \
     void __tsan_volatile_write##n(void *p)                                               \
     {                                                                                    \
-        on_access(p, n, true, true, PC, n);                                              \
+        on_access(p, n, true, VOLATILE, PC, n);                                          \
     }                                                                                    \
     void __tsan_unaligned_volatile_read##n(void *p)                                      \
     {                                                                                    \
@@ -176,7 +191,7 @@ void *wbcpu_checked_memset(void *to, int value, size_t n)
 void wbcpu_checked_atomic(const void *p, size_t bytes, bool floating)
 {
     (void)floating;
-    on_access(p, (unsigned)bytes, true, true, PC, (unsigned)bytes);
+    on_access(p, (unsigned)bytes, true, ATOMIC, PC, (unsigned)bytes);
 }
 
 void __tsan_atomic_thread_fence(int)
@@ -192,37 +207,37 @@ void __tsan_atomic_signal_fence(int)
 #define FETCH(bits, T, name)                                                             \
     T __tsan_atomic##bits##_fetch_##name(volatile T *p, T v, int)                        \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
         return __atomic_fetch_##name(p, v, __ATOMIC_SEQ_CST);                            \
     }
 #define COMPARE(bits, T, strength, weak)                                                 \
     int __tsan_atomic##bits##_compare_exchange_##strength(                               \
         volatile T *p, T *expected, T v, int, int)                                       \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
         return __atomic_compare_exchange_n(                                              \
             p, expected, v, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
     }
 #define ATOMIC(bits, T)                                                                  \
     T __tsan_atomic##bits##_load(const volatile T *p, int)                               \
     {                                                                                    \
-        on_access((const void *)p, sizeof(T), false, true, PC, sizeof(T));               \
+        on_access((const void *)p, sizeof(T), false, ATOMIC, PC, sizeof(T));             \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                     \
     }                                                                                    \
     void __tsan_atomic##bits##_store(volatile T *p, T v, int)                            \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                        \
     }                                                                                    \
     T __tsan_atomic##bits##_exchange(volatile T *p, T v, int)                            \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
         return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                              \
     }                                                                                    \
     T __tsan_atomic##bits##_compare_exchange_val(                                        \
         volatile T *p, T expected, T v, int, int)                                        \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, true, PC, sizeof v);                  \
+        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
         __atomic_compare_exchange_n(                                                     \
             p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
         return expected;                                                                 \

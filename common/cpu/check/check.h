@@ -12,8 +12,10 @@
  *     race.cpp       two accesses to one word, at least one a write: are they ordered?
  *     order.cpp      what orders them: barriers, warp collectives, fences with atomics
  *     sync.cpp       barriers, masks, shuffles, deadlocks, infinite loops
- *     counts.cpp     requests, sectors, bank conflicts
- *     host.cpp       what host code does with device memory, copies, streams, errors
+ *     counts.h       requests, sectors, bank conflicts
+ *     async.cpp      cp.async: copied as late as allowed, not visible before
+ *     instrumented.cpp   bounds of arrays, alignment of types; watchdog.cpp: endless loops
+ *     host.h         host code: streams as queues, copies, frees, errors; lists its files
  *     findings.cpp   one report per cause; text on stderr, JSON at exit
  *
  * Internal to the library. The rest of the back end calls hooks.h.
@@ -42,16 +44,13 @@ const place *place_of(const void *pc);
 std::string text_of(const place *at);     /* "rmsnorm.cu:42" */
 std::string source_line(const place *at); /* without indentation; "" if unreadable */
 
-struct line_counts; /* counts.cpp */
-
 /* One load or store instruction. */
 struct site {
     const void *pc;
     uint16_t number; /* index in the table */
     uint8_t bytes;
     bool write;
-    bool told;              /* uninitialized data has been reported here */
-    line_counts *counts[2]; /* [1]: of shared memory */
+    bool told; /* uninitialized data has been reported here */
     const place *at();
 
   private:
@@ -68,12 +67,15 @@ struct access {
     unsigned bytes; /* 1, 2, 4, 8 or 16 */
     bool write;
     bool atomic; /* an atomic operation, or a volatile access */
+    bool polled; /* a volatile access */
     site *at;
 };
 void device_access(worker *w, const access &a);
 void shared_access(worker *w, const access &a);
 /* An access of several bytes by the library for the running thread: memcpy, ldmatrix. */
 void note_range(const void *p, size_t bytes, bool write, const void *pc);
+/* One access of 4, 8 or 16 bytes, which must be aligned. */
+void note_access(const void *p, unsigned bytes, bool write, const void *pc);
 
 /* --- memory ------------------------------------------------------------------------- */
 
@@ -100,21 +102,26 @@ struct variable {
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);
 const variable *global_variable(uintptr_t address);
+/* The shared variable before or after an address between two of them, or NULL. */
+const variable *closest_shared(uintptr_t address);
+bool is_shared_name(const std::string &name);
+bool is_global_name(const std::string &name);
 bool in_thread_local(uintptr_t address);
+bool is_internal(uintptr_t address); /* thread-local storage of the back end */
 bool in_program_data(uintptr_t address);
 
 /* --- races -------------------------------------------------------------------------- */
 
 /* The accesses to one aligned word of 4 bytes that a later access may conflict with: the
- * last write, and the last reads of two threads. Threads are numbered in the grid, from 1;
+ * last plain write, the last atomic one, and the last reads of two threads. Threads are numbered in the grid, from 1;
  * times are those of order.cpp. */
 struct cell {
-    uint32_t stamp; /* of the launch or block that the rest belongs to */
-    uint32_t writer, reader[2];
-    uint32_t write_time, read_time[2];
-    uint16_t write_site, read_site[2];
-    uint8_t write_mask, read_mask[2]; /* bytes of the word */
-    uint8_t atomic;                   /* bit 0: the write; bits 1, 2: the reads */
+    uint32_t stamp;                /* of the launch or block that the rest belongs to */
+    uint32_t writer[2], reader[2]; /* writer[1]: atomic, or volatile */
+    uint32_t write_time[2], read_time[2];
+    uint16_t write_site[2], read_site[2];
+    uint8_t write_mask[2], read_mask[2]; /* bytes of the word */
+    uint8_t atomic;                      /* bits 1, 2: of the reads */
 };
 void check_cell(
     worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);
@@ -127,9 +134,11 @@ extern bool writes_pending;
 uint32_t time_of(unsigned thread); /* of a thread of the running block */
 /* Does everything that thread `before` of the running block did until `time` happen before
  * what `thread` does now? */
-bool ordered(unsigned thread, unsigned before, uint32_t time);
-bool ordered_block(unsigned thread, uint64_t block, unsigned before, uint32_t time);
-void order_atomic(worker *w, uintptr_t address, bool write); /* acquire and release */
+/* was_read: the earlier access is a read. */
+bool ordered(unsigned thread, unsigned before, uint32_t time, bool was_read);
+bool ordered_block(
+    unsigned thread, uint64_t block, unsigned before, uint32_t time, bool was_read);
+void order_atomic(worker *w, const access &a); /* acquire and release */
 
 /* --- findings (findings.cpp) -------------------------------------------------------- */
 
@@ -173,7 +182,17 @@ void count_barrier(const void *pc);
 void count_collective(int op, const void *pc);
 void count_atomic(worker *w, const access &a);
 std::string kernels_json(); /* the array "kernels" of the report */
+std::string gpu_json();     /* the object "gpu" of the report */
 void forget_counts();
+
+/* --- asynchronous copies (async.cpp) ------------------------------------------------ */
+
+extern unsigned copies_pending; /* whose destinations nobody may access */
+/* Reports an access to the destination of a copy that is not finished; then true. */
+bool check_pending(worker *w, const access &a);
+void finish_copies(worker *w); /* the running thread exits */
+void drop_copies();            /* a block begins */
+void forget_copies_found();    /* the report begins again */
 
 std::string quoted(const std::string &text); /* as a JSON string */
 

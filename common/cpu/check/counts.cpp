@@ -1,18 +1,252 @@
-/* counts.cpp - requests, sectors and bank conflicts of each line. */
-#include "check.h"
+/* counts.cpp - the accesses of the threads of a warp become requests.
+ *
+ * On a GPU the lanes of a warp execute an instruction together: one request to the memory
+ * system. Here they run one after another, so each lane keeps a log of its accesses and
+ * basic blocks until the warp converges. While all lanes have logged the same, the n-th
+ * entries of all logs form a request; from the first difference on, align.cpp finds what
+ * belongs together.
+ */
+#include "counts.h"
+#include "hooks.h"
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 namespace wbcpu::check
 {
-void count_access(worker *, const access &, bool) {}
-void count_launch(const job &) {}
-void count_launch_end() {}
-void count_converged(worker *) {}
-void count_barrier(const void *) {}
-void count_collective(int, const void *) {}
-void count_atomic(worker *, const access &) {}
-void forget_counts() {}
-std::string kernels_json()
+std::vector<kernel_tally *> &kernels = *new std::vector<kernel_tally *>;
+static kernel_tally *running; /* the kernel */
+static lane_log logs[32];
+static uint32_t logged;                /* lanes with entries */
+static unsigned long long logged_warp; /* that the logs belong to: see warp_of */
+static uint8_t *special = new uint8_t[1 << 16](); /* access_kind of sites, 0: ordinary */
+bool count_nothing;
+
+/* --- logs --------------------------------------------------------------------------- */
+
+static inline unsigned long long warp_of(const worker *w)
 {
-    return "[]";
+    return w->block * max_warps + w->thread / 32;
+}
+
+/* The lanes of a loop that runs for long without a collective fill their logs one after
+ * another, so a log may become long: 4 M entries. Beyond, lanes are counted apart. */
+static __attribute__((noinline)) bool grow(lane_log &l)
+{
+    constexpr unsigned most = 1 << 22, stagger = 8; /* not all in one set of the cache */
+    if (l.used == most) return false;
+    unsigned room = l.room ? l.room * 4 : 1024;
+    uint64_t *old = l.entry ? l.entry - (&l - logs) * stagger : nullptr;
+    void *p = realloc(old, (room + 32 * stagger) * sizeof *l.entry);
+    if (!p) return false;
+    l.entry = static_cast<uint64_t *>(p) + (&l - logs) * stagger;
+    l.room = room;
+    return true;
+}
+
+static bool gather(request *r, uint32_t lanes, unsigned i)
+{
+    uint64_t first = logs[__builtin_ctz(lanes)].entry[i], differ = 0;
+    if (lanes == ~0u) {
+        for (int l = 0; l < 32; l++) {
+            uint64_t e = logs[l].entry[i];
+            differ |= e ^ first;
+            r->offset[l] = e & offset_bits;
+        }
+    } else {
+        for (uint32_t m = lanes; m; m &= m - 1) {
+            int l = __builtin_ctz(m);
+            uint64_t e = logs[l].entry[i];
+            differ |= e ^ first;
+            r->offset[l] = e & offset_bits;
+        }
+    }
+    r->lanes = lanes;
+    unpack(r, first);
+    return !(is_block(first) ? differ : differ & ~offset_bits);
+}
+
+static unsigned shortest(uint32_t lanes)
+{
+    unsigned n = ~0u;
+    for (; lanes; lanes &= lanes - 1)
+        if (logs[__builtin_ctz(lanes)].used < n) n = logs[__builtin_ctz(lanes)].used;
+    return n;
+}
+
+static __attribute__((noinline)) void finish_warp()
+{
+    uint32_t lanes = logged;
+    unsigned i = 0;
+    request r;
+    while (lanes) {
+        for (unsigned end = shortest(lanes); i < end; i++) {
+            if (gather(&r, lanes, i)) {
+                if (!is_block(logs[__builtin_ctz(lanes)].entry[i])) take(r);
+                continue;
+            }
+            align(logs, lanes, i);
+            lanes = 0;
+            break;
+        }
+        for (uint32_t m = lanes; m; m &= m - 1)
+            if (logs[__builtin_ctz(m)].used == i) lanes &= ~(m & -m);
+    }
+    for (uint32_t m = logged; m; m &= m - 1)
+        logs[__builtin_ctz(m)].used = 0;
+    logged = 0;
+}
+
+static inline void append(worker *w, uint64_t entry)
+{
+    if (__builtin_expect(count_nothing || !running, 0)) return;
+    if (__builtin_expect(warp_of(w) != logged_warp, 0)) {
+        finish_warp();
+        logged_warp = warp_of(w);
+    }
+    unsigned lane = w->thread % 32;
+    lane_log &l = logs[lane];
+    if (__builtin_expect(l.used == l.room, 0) && !grow(l)) finish_warp();
+    l.entry[l.used++] = entry;
+    logged |= 1u << lane;
+}
+static inline void add(worker *w, const access &a, bool shared)
+{
+    uint64_t offset = a.address - (shared ? thread_local_start() : device_base);
+    uint64_t size = (uint64_t)__builtin_ctz(a.bytes);
+    append(
+        w, offset | size << 44 | (uint64_t)shared << 47 | (uint64_t)a.at->number << 48);
+}
+
+/* The compiler calls this at the start of each basic block. */
+extern "C" void __sanitizer_cov_trace_pc()
+{
+    worker *w = self();
+    if (w) append(w, (uintptr_t)__builtin_return_address(0) & offset_bits);
+}
+void for_all_lanes(bool begins)
+{
+    count_nothing = begins;
+}
+
+void count_access(worker *w, const access &a, bool shared)
+{
+    add(w, a, shared);
+}
+void count_atomic(worker *w, const access &a)
+{
+    if (a.write && !a.polled) special[a.at->number] = ATOMIC;
+    add(w, a, in_thread_local(a.address));
+}
+void count_as(const site *at, access_kind kind)
+{
+    special[at->number] = kind;
+}
+access_kind kind_of(const site *at)
+{
+    uint8_t kind = special[at->number];
+    return kind ? (access_kind)kind : at->write ? WRITE : READ;
+}
+
+/* --- events ------------------------------------------------------------------------- */
+
+void count_converged(worker *)
+{
+    finish_warp();
+}
+
+void count_launch(const job &j)
+{
+    count_launch_end();
+    const wbcpu_launch &l = j.launch;
+    running = nullptr;
+    static const bool apart = getenv("WB_CHECK_LAUNCHES"); /* an object per launch */
+    for (kernel_tally *k : kernels)
+        if (!apart && k->name == l.name) running = k;
+    if (!running) kernels.push_back(running = new kernel_tally());
+    running->name = l.name;
+    running->file = l.file;
+    running->line = l.line;
+    running->grid = l.grid;
+    running->block = l.block;
+    running->shared_bytes = l.shared_bytes;
+    running->launches++;
+    running->blocks += j.blocks;
+    running->warps += j.blocks * ((j.threads + 31) / 32);
+    begin_sectors();
+}
+void count_launch_end()
+{
+    if (running) finish_warp();
+    running = nullptr;
+    logged_warp = ~0ull;
+}
+
+void forget_counts()
+{
+    for (kernel_tally *k : kernels) {
+        for (site_tally *s : k->sites)
+            delete s;
+        delete k;
+    }
+    kernels.clear();
+}
+
+void count_barrier(const void *pc)
+{
+    if (!running) return;
+    finish_warp();
+    running->barriers++;
+    running->events[pc].barriers++;
+}
+
+static int group_of(int op)
+{
+    switch (op) {
+    case WBCPU_OP_SYNC:
+        return SYNC;
+    case WBCPU_OP_SHFL:
+        return SHUFFLE;
+    case WBCPU_OP_BALLOT:
+    case WBCPU_OP_ANY:
+    case WBCPU_OP_ALL:
+        return VOTE;
+    case WBCPU_OP_MATCH_ANY:
+    case WBCPU_OP_MATCH_ALL:
+        return MATCH;
+    case WBCPU_OP_CALL:
+        return MATRIX_OP;
+    }
+    return op >= WBCPU_OP_LOOP ? SHUFFLE : REDUCE;
+}
+
+void count_collective(int op, const void *pc)
+{
+    if (!running || op == WBCPU_OP_ACTIVE) return;
+    unsigned events = op >= WBCPU_OP_LOOP ? (unsigned)(op - WBCPU_OP_LOOP) : 1;
+    running->collectives[group_of(op)] += events;
+    running->events[pc].collectives += events;
+}
+
+/* --- sums --------------------------------------------------------------------------- */
+
+void take(const request &r)
+{
+    size_t index = 2 * (size_t)r.at->number + r.shared;
+    if (index >= running->sites.size()) running->sites.resize(index + 1);
+    site_tally *&s = running->sites[index];
+    if (!s) s = new site_tally();
+    access_kind kind = kind_of(r.at);
+    passes p = r.shared ? count_wavefronts(r, kind) : count_sectors(running, s, r, kind);
+    s->sum.requests++;
+    s->sum.count += p.count;
+    s->sum.ideal += p.ideal;
+    s->sum.bytes += p.bytes;
+    if (p.count * s->worst_cost.ideal <= s->worst_cost.count * p.ideal &&
+        s->sum.requests > 1)
+        return;
+    s->worst_cost = p;
+    s->worst = r;
 }
 }  // namespace wbcpu::check

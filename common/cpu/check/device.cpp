@@ -6,6 +6,7 @@
  * them pages when they are first touched. */
 #include "check.h"
 #include "hooks.h"
+#include "host.h"
 
 #include <fstream>
 #include <map>
@@ -44,10 +45,11 @@ bool reserve_shadow(size_t bytes)
 /* --- buffers ------------------------------------------------------------------------ */
 
 /* The first argument of a call on this line: cudaMalloc((void **)&x, n) gives "x". */
-static std::string first_argument(const place *at)
+std::string allocation_name(const place *at)
 {
     std::string line = source_line(at);
     size_t i = line.find("cudaMalloc");
+    if (i == std::string::npos) i = line.find("cudaHostAlloc");
     if (i == std::string::npos || (i = line.find('(', i)) == std::string::npos) return "";
     std::string name;
     int depth = 0;
@@ -67,7 +69,7 @@ static std::string first_argument(const place *at)
 void allocated(void *p, size_t bytes, const void *pc)
 {
     const place *at = place_of(pc);
-    std::string name = first_argument(at);
+    std::string name = allocation_name(at);
     uintptr_t start = (uintptr_t)p;
     buffers[start] = {start, bytes, name.empty() ? "buffer" : name, 0, at, nullptr};
     memset(state + (start - device_base), ALLOCATED, bytes);
@@ -220,6 +222,20 @@ static __attribute__((noinline)) void uninitialized(const access &a)
     publish(f);
 }
 
+/* Padding of a struct may be copied without having been written. Eight unwritten bytes of
+ * a vector are no padding. */
+static bool misses_a_value(const uint8_t *s, unsigned bytes)
+{
+    unsigned part = bytes == 16 ? 8 : bytes;
+    for (unsigned first = 0; first < bytes; first += part) {
+        uint8_t any = 0;
+        for (unsigned i = 0; i < part; i++)
+            any |= s[first + i];
+        if (!(any & WRITTEN)) return true;
+    }
+    return false;
+}
+
 void device_access(worker *w, const access &a)
 {
     uintptr_t offset = a.address - device_base;
@@ -233,9 +249,10 @@ void device_access(worker *w, const access &a)
     if (a.write && !(all & WRITTEN) && !a.atomic)
         for (unsigned i = 0; i < a.bytes; i++)
             s[i] |= WRITTEN;
-    else if (__builtin_expect(!(all & WRITTEN), 0))
+    else if (__builtin_expect(!(all & WRITTEN), 0) && misses_a_value(s, a.bytes))
         uninitialized(a);
-    if (a.atomic) order_atomic(w, a.address, a.write);
+    host_hook(w, a);
+    if (a.atomic) order_atomic(w, a);
     uintptr_t first = offset / 4, last = (offset + a.bytes - 1) / 4;
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
     for (uintptr_t i = first; i <= last; i++)

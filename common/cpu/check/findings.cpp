@@ -3,6 +3,7 @@
  */
 #include "check.h"
 #include "hooks.h"
+#include "host.h"
 #include "report.h"
 
 #include <deque>
@@ -82,7 +83,7 @@ static void print_source(const place *at)
 
 void publish(finding *f)
 {
-    if (findings.size() > printed_most) return;
+    if (findings.size() > printed_most || getenv("WB_CHECK_QUIET")) return;
     fflush(stdout);
     std::string who;
     if (!f->kernel.empty())
@@ -150,7 +151,7 @@ std::string report_json()
     std::string s = "{\"program\":" + quoted(program_name()) + ",\n\"findings\":[";
     for (const finding &f : findings)
         s += (&f == &findings.front() ? "\n" : ",\n") + finding_json(f);
-    return s + "],\n\"kernels\":" + kernels_json() + "}\n";
+    return s + "],\n\"gpu\":" + gpu_json() + ",\n\"kernels\":" + kernels_json() + "}\n";
 }
 
 extern "C" char *wbcpu_check_report()
@@ -161,6 +162,7 @@ extern "C" char *wbcpu_check_report()
     known.clear();
     forget_told();
     forget_counts();
+    forget_copies_found();
     return text;
 }
 
@@ -204,7 +206,8 @@ void finish(int status)
     static bool done;
     if (done) return;
     done = true;
-    fflush(stdout);
+    end_of_program(true);
+    fflush(nullptr); /* _exit does not */
     if (!getenv("WB_CHECK_QUIET")) print_summary();
     bool written = write_report();
     if (error_count()) status = exit_status;

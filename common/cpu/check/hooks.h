@@ -30,8 +30,9 @@ WBCPU_HOOK(void thread_exits(worker *))
 /* A thread arrives, saved at `stack`; the last one of the block releases the barrier. */
 WBCPU_HOOK(void at_barrier(worker *, void *))
 WBCPU_HOOK(void barrier_released(worker *))
-WBCPU_HOOK(void at_reduced_barrier(worker *, const void *))      /* return address */
-WBCPU_HOOK(void at_collective(worker *, unsigned, void *))       /* mask, stack */
+WBCPU_HOOK(void at_reduced_barrier(worker *, const void *)) /* return address */
+WBCPU_HOOK(void at_collective(worker *, unsigned, void *))  /* mask, stack */
+WBCPU_HOOK(void for_all_lanes(bool)) /* one lane works for the others: begins, ends */
 WBCPU_HOOK(void collective_complete(worker *, warp *, uint32_t)) /* lanes */
 WBCPU_HOOK(void fenced(worker *))
 WBCPU_HOOK(void deadlocked(worker *)) /* does not return in check mode */
@@ -40,6 +41,9 @@ WBCPU_HOOK(void deadlocked(worker *)) /* does not return in check mode */
 WBCPU_HOOK(void allocated(void *, size_t, const void *))
 WBCPU_HOOK(void freed(void *, size_t, const void *))
 WBCPU_HOOK(void host_wrote(const void *, size_t))
+/* A load or store through a pointer of this type: name, alignment, address, return
+ * address. Does not return from a kernel in check mode. */
+WBCPU_HOOK(void misaligned_object(const char *, unsigned, const void *, const void *))
 #undef WBCPU_HOOK
 }  // namespace wbcpu::check
 #endif

@@ -1,26 +1,135 @@
-/* host.cpp - what host code does with device memory, copies, streams and errors. */
+/* host.cpp - host code that accesses device memory, or pinned memory that a stream still
+ * uses; the program's line and function of a running call. */
 #include "host.h"
-#include "check.h"
-#include "hooks.h"
+#include "host_hooks.h"
+#include "memory.h"
+
+#include <map>
+#include <unistd.h>
+#include <unwind.h>
 
 namespace wbcpu::check
 {
-void host_access(uintptr_t address, size_t bytes, bool write, const void *pc)
+/* --- the program's call ------------------------------------------------------------- */
+
+/* A program may fail before it allocates anything. */
+void start_tables()
 {
-    if (address - device_base >= device_bytes) return;
-    finding *f = find("device-pointer", place_of(pc));
+    static bool started = reserve_device_memory();
+    (void)started;
+}
+
+struct walk {
+    const place *program = nullptr;
+    std::string function; /* of the library, called by the program */
+};
+static _Unwind_Reason_Code next_frame(_Unwind_Context *context, void *out)
+{
+    walk *w = static_cast<walk *>(out);
+    int exact = 0; /* the address is that of the instruction: a signal */
+    uintptr_t pc = _Unwind_GetIPInfo(context, &exact);
+    if (!pc) return _URC_END_OF_STACK;
+    const place *at = place_of((const void *)(pc + (exact != 0)));
+    if (in_program_data(pc) && at->line > 0 && !at->library) {
+        w->program = at;
+        return _URC_END_OF_STACK;
+    }
+    if (at->function != "?" && at->function != "") w->function = at->function;
+    return _URC_NO_REASON;
+}
+
+call running_call()
+{
+    start_tables();
+    if (running) return {running->at, running->name};
+    static const place *unknown = place_of(nullptr);
+    walk w;
+    _Unwind_Backtrace(next_frame, &w);
+    return {w.program ? w.program : unknown, w.function};
+}
+
+/* As place_of() would give it: relative to the working directory. */
+const place *place_at(const char *file, int line)
+{
+    static auto &known = *new std::map<std::pair<std::string, int>, const place *>;
+    start_tables();
+    std::string name = file;
+    char here[4096];
+    if (getcwd(here, sizeof here)) {
+        std::string folder = std::string(here) + "/";
+        if (folder.size() > 2 && name.compare(0, folder.size(), folder) == 0)
+            name.erase(0, folder.size());
+    }
+    if (name.compare(0, 2, "./") == 0) name.erase(0, 2);
+    const place *&at = known[{name, line}];
+    if (!at) at = new place{name, "", line, false};
+    return at;
+}
+
+/* --- accesses ----------------------------------------------------------------------- */
+
+static void device_pointer(const place *at, uintptr_t address, const char *does)
+{
+    finding *f = find("device-pointer", at);
     if (!f) return;
     const buffer *b = nearest_buffer(address);
-    f->what = b ? b->name : "";
+    bool inside = b && address - b->start < b->bytes;
+    f->what = inside ? b->name : "";
     f->message = format(
-        "host code %s %s, which is device memory", write ? "writes" : "reads",
-        b ? element_of(b, address, (unsigned)bytes).c_str() : "an address");
-    f->fix = "copy it with cudaMemcpy, or do the work in a kernel";
+        "host code %s %s, which is device memory", does,
+        inside ? element_of(b, address, b->element).c_str() : "an address");
+    f->fix = "copy it to host memory with cudaMemcpy first, or do the work in a kernel";
     publish(f);
 }
 
-bool mapped_for_device(uintptr_t, size_t)
+void host_access(uintptr_t address, size_t bytes, bool write, const void *pc)
 {
-    return false;
+    if (address - device_base < device_bytes) {
+        if (guarded) device_pointer(place_of(pc), address, write ? "writes" : "reads");
+        return;
+    }
+    if (__builtin_expect(!unfinished, 1) || !mapped_for_device(address, bytes)) return;
+    if (running) /* a host function on a stream */
+        record(address, bytes, write ? WRITES : READS);
+    else
+        host_touches({address, address + bytes}, write, pc);
+}
+
+/* Code that is not checked, such as the C library. It would fail in the same way on a
+ * machine with a GPU, so the program ends here. */
+void host_crashed(const void *address)
+{
+    if (wbcpu_self) return;
+    if ((uintptr_t)address - device_base < device_bytes)
+        device_pointer(running_call().at, (uintptr_t)address, "uses");
+    end_of_program(true);
+    finish(1);
+}
+
+std::string name_at(uintptr_t address)
+{
+    const buffer *b = nullptr;
+    if (address - device_base < device_bytes) b = nearest_buffer(address);
+    if (b) return b->name;
+    if (const variable *v = global_variable(address)) return v->name;
+    const allocation *a = allocation_of(address);
+    std::string name = a ? allocation_name(a->made.at) : "";
+    return name.empty() ? "buffer" : name;
+}
+std::string element_at(uintptr_t address, unsigned bytes)
+{
+    const buffer *b = nullptr;
+    if (address - device_base < device_bytes) b = nearest_buffer(address);
+    if (b && (bytes || b->element)) return element_of(b, address, bytes);
+    uintptr_t start = address;
+    if (b)
+        start = b->start;
+    else if (const variable *v = global_variable(address))
+        start = v->start;
+    else if (const allocation *a = allocation_of(address))
+        start = a->start;
+    if (bytes)
+        return format("%s[%zu]", name_at(address).c_str(), (address - start) / bytes);
+    return format("%s at byte %zu", name_at(address).c_str(), address - start);
 }
 }  // namespace wbcpu::check

@@ -1,9 +1,21 @@
-/* host.h - check mode's view of host code; internal to the library. */
+/* host.h - check mode's view of host code; internal to the library.
+ *
+ *     queue.cpp      work on streams waits in a queue; what is ordered before what
+ *     footprint.cpp  the bytes that an operation on a stream reads and writes
+ *     host.cpp       host code that touches device memory, or pinned memory in use
+ *     lifetimes.cpp  allocations: wrong frees, leaks
+ *     copies.cpp     size, direction and contents of copies
+ *     errors.cpp     launches that fail, and errors that nobody looks at
+ *     overlap.cpp    programmatic dependent launch
+ */
 #ifndef WBCPU_CHECK_HOST_H
 #define WBCPU_CHECK_HOST_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "check.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
 
 namespace wbcpu::check
 {
@@ -11,6 +23,105 @@ namespace wbcpu::check
 void host_access(uintptr_t address, size_t bytes, bool write, const void *pc);
 /* Is this pinned or managed memory, which kernels may access? */
 bool mapped_for_device(uintptr_t address, size_t bytes);
+
+/* --- the program's call ------------------------------------------------------------- */
+
+/* The running call of the API: its line in the program, and its name. */
+struct call {
+    const place *at;
+    std::string name;
+};
+call running_call();
+void start_tables(); /* unless they have been started */
+const place *place_at(const char *file, int line);
+
+/* --- footprints --------------------------------------------------------------------- */
+
+struct range {
+    uintptr_t start, end;
+};
+typedef std::vector<range> ranges; /* sorted and disjoint */
+enum touch_type { READS, WRITES, ATOMICS, TOUCH_TYPES };
+struct footprint {
+    ranges of[TOUCH_TYPES];
+    bool empty() const
+    {
+        return of[READS].empty() && of[WRITES].empty() && of[ATOMICS].empty();
+    }
+};
+struct conflict {
+    uintptr_t address;
+    bool first_writes, second_writes;
+};
+/* Do both touch a byte that at least one writes? Atomic operations do not conflict. */
+bool find_conflict(const footprint &first, const footprint &second, conflict *found);
+
+void record(uintptr_t address, size_t bytes, touch_type type);
+footprint take_record(); /* what has been recorded since the last time */
+void add_footprint(footprint &all, const footprint &more);
+/* The first of the ranges that shares a byte with [start, end), or NULL. */
+const range *range_in(const ranges &all, uintptr_t start, uintptr_t end);
+
+/* Is the footprint of the running kernel in device memory needed? Only if another stream
+ * may run at the same time, or if the next kernel may overlap this one. */
+extern bool recording;
+void device_touched(worker *w, const access &a);
+inline void host_hook(worker *w, const access &a) /* a kernel accesses device memory */
+{
+    if (__builtin_expect(recording, 0)) device_touched(w, a);
+}
+/* A kernel accesses pinned or managed memory, or a __device__ variable. */
+void other_memory_touched(const access &a);
+
+/* launch_pdl has been used: kernels leave footprints for the next kernel. */
+extern bool overlaps_used;
+void take_overlap(wbcpu_launch *l); /* is it a launch of launch_pdl? */
+void end_overlap();
+void check_overlap(worker *w, const access &a);
+
+/* --- operations on streams ---------------------------------------------------------- */
+
+/* For each stream, how many of its operations are finished or come before. */
+typedef std::vector<unsigned> progress;
+
+struct operation {
+    unsigned stream, number;  /* the number-th operation of its stream, from 1 */
+    unsigned long long index; /* of all operations */
+    unsigned waited_for;      /* how many of its stream the host had waited for */
+    progress after;           /* what comes before it, and itself */
+    std::function<void()> work;
+    std::string name; /* "cudaMemcpyAsync", "kernel scale" */
+    const place *at;
+    footprint touched;
+};
+extern thread_local operation *running; /* NULL: the program's own code runs */
+bool comes_before(const operation &o, const progress &p);
+const progress &host_progress();
+void wait_for_last(); /* the host waits for the operation that was enqueued last */
+
+/* Host code accesses pinned or managed memory while operations are not finished. */
+extern bool unfinished;
+void host_touches(range where, bool write, const void *pc);
+
+/* --- memory ------------------------------------------------------------------------- */
+
+struct allocation {
+    uintptr_t start;
+    size_t bytes;
+    cudaMemoryType type;
+    call made, freed; /* freed.at is NULL while it lives */
+};
+/* The live allocation that contains the address, or NULL. */
+const allocation *allocation_of(uintptr_t address);
+const place *freed_at(uintptr_t address); /* NULL: it is not in freed memory */
+/* "x[3]", counted in elements of this many bytes unless the type is known; 0: "x at byte
+ * 12" */
+std::string element_at(uintptr_t address, unsigned bytes);
+std::string name_at(uintptr_t address);
+
+void end_of_program(bool failed); /* errors not looked at; leaks, unless it failed */
+void leaks();
+void unchecked_errors();
 }  // namespace wbcpu::check
 
 #endif

@@ -9,13 +9,16 @@
 
 namespace wbcpu::check
 {
+struct place;
 bool reserve_shadow(size_t bytes); /* for device memory of this size; false: no space */
+bool reserve_sectors(size_t bytes); /* the same for the counts */
 void read_variables();
 void reserve_shared();
 void settle_early_reads(); /* at a barrier, and when the block ends */
 size_t thread_local_words();
 uintptr_t thread_local_start();
 std::string shared_element(uintptr_t address, unsigned bytes); /* "tile[33]" */
+std::string allocation_name(const place *at);                  /* "x", or "" */
 /* The first byte in [p, p + bytes) of device memory that nothing has written, or bytes. */
 size_t first_unwritten(const void *p, size_t bytes);
 }  // namespace wbcpu::check

@@ -8,7 +8,8 @@
  *     collective    its lanes learn each other's clocks
  *     fence, then an atomic (or volatile) write: publishes what this thread knew at the
  *                   fence; a thread that reads the same address atomically learns it. This
- *                   is the only order between blocks.
+ *                   is the only order between blocks. Without the fence it publishes only
+ *                   that this thread has read: what it read cannot change any more.
  */
 #include "check.h"
 #include "hooks.h"
@@ -32,26 +33,42 @@ static uint32_t syncs, fence_syncs[max_threads]; /* of the block; at the last fe
 static uint32_t partial[max_warps][32][32];
 static uint32_t partial_block[max_warps]; /* the block that it belongs to */
 
-/* What a thread published: times of the threads of its block that happened before. */
-struct release {
-    uint64_t block;
-    std::vector<uint32_t> covered;
-    std::vector<std::shared_ptr<release>> earlier; /* what its block had learned */
+/* What is known of the threads of a block: what they did up to these times happened
+ * before. */
+struct times {
+    std::vector<uint32_t> covered; /* all accesses */
+    std::vector<uint32_t> read;    /* reads */
 };
-typedef std::shared_ptr<release> release_ptr;
-struct acquired {
-    release_ptr what;
+typedef std::shared_ptr<const times> times_ptr;
+struct lesson {
+    times_ptr what;
+    uint32_t time; /* of the thread that learned it */
+};
+/* What a thread knew when it last wrote an address: if that is unchanged, there is nothing
+ * to publish again. */
+struct edition {
     unsigned thread;
-    uint32_t time;
+    uint32_t fence, syncs, lessons;
+    bool operator==(const edition &e) const
+    {
+        return thread == e.thread && fence == e.fence && syncs == e.syncs &&
+               lessons == e.lessons;
+    }
 };
-static bool fences; /* the launch has executed a fence */
-static auto &published =
-    *new std::unordered_map<uintptr_t, std::map<uint64_t, release_ptr>>;
-static auto &learned = *new std::map<uint64_t, std::vector<acquired>>; /* by block */
+struct signal_word {
+    std::map<uint64_t, times_ptr> of_block; /* what an atomic read of it teaches */
+    uint64_t block;                         /* that wrote last */
+    edition last;
+};
+static bool signals;     /* the launch has executed a fence or a volatile write */
+static uint32_t lessons; /* how often something was learned */
+static auto &published = *new std::unordered_map<uintptr_t, signal_word>;
+/* By block, then by the thread that learned it. */
+static auto &learned = *new std::map<uint64_t, std::map<unsigned, lesson>>;
 
 void order_launch()
 {
-    fences = false;
+    signals = false;
     published.clear();
     learned.clear();
 }
@@ -62,7 +79,7 @@ void order_block(worker *w)
         clock_of[t] = 1;
     memset(at_barrier_time, 0, w->threads * sizeof *at_barrier_time);
     memset(at_warp_time, 0, w->threads * sizeof *at_warp_time);
-    if (!fences) return;
+    if (!signals) return;
     memset(fence_time, 0, sizeof fence_time);
     learned.clear();
     for (auto i = published.begin();
@@ -133,75 +150,99 @@ static uint32_t known_time(unsigned thread, unsigned before)
 
 void fenced(worker *w)
 {
-    fences = true;
+    signals = true;
     fence_time[w->thread] = clock_of[w->thread]++;
     fence_syncs[w->thread] = syncs;
 }
 
-static release_ptr new_release(worker *w)
+static times_ptr joined(const times_ptr &a, const times_ptr &b)
 {
-    auto r = std::make_shared<release>();
+    if (!a || a == b) return b;
+    auto both = std::make_shared<times>(*a);
+    for (size_t t = 0; t < both->covered.size(); t++) {
+        both->covered[t] = std::max(both->covered[t], b->covered[t]);
+        both->read[t] = std::max(both->read[t], b->read[t]);
+    }
+    return both;
+}
+
+/* What the running thread publishes of its own block. */
+static times_ptr own_times(worker *w)
+{
+    auto mine = std::make_shared<times>();
     unsigned me = w->thread;
     bool fresh = fence_time[me] && fence_syncs[me] == syncs;
-    r->block = w->block;
-    r->covered.resize(w->threads);
+    mine->covered.resize(w->threads);
+    mine->read.resize(w->threads);
     for (unsigned t = 0; t < w->threads; t++) {
         uint32_t known = known_time(me, t);
-        r->covered[t] = fresh ? known : std::min(known, fence_time[t]);
+        mine->covered[t] = fresh ? known : std::min(known, fence_time[t]);
+        mine->read[t] = known;
     }
-    r->covered[me] = fence_time[me];
-    for (auto &of_block : learned)
-        for (acquired &l : of_block.second)
-            if (ordered(me, l.thread, l.time)) r->earlier.push_back(l.what);
-    return r;
+    mine->covered[me] = fence_time[me];
+    mine->read[me] = clock_of[me]++;
+    return mine;
 }
 
-static void learn(worker *w, const release_ptr &r)
+static void learn(worker *w, uint64_t block, const times_ptr &what)
 {
-    auto &list = learned[r->block];
-    for (acquired &l : list)
-        if (l.what == r && l.thread == w->thread) return;
-    list.push_back({r, w->thread, clock_of[w->thread]});
-    for (const release_ptr &earlier : r->earlier)
-        learn(w, earlier);
+    lesson &here = learned[block][w->thread];
+    if (here.what == what) return;
+    here = {joined(here.what, what), clock_of[w->thread]};
+    lessons++;
 }
 
-void order_atomic(worker *w, uintptr_t address, bool write)
+static void publish(worker *w, signal_word *word)
 {
-    if (!fences) return;
-    auto here = published.find(address);
-    if (here != published.end())
-        for (auto &of_block : here->second)
-            learn(w, of_block.second);
-    if (!write) return;
-    release_ptr r = new_release(w);
-    release_ptr &old = published[address][w->block];
-    if (old) { /* a later release of the same block covers at least as much */
-        for (unsigned t = 0; t < w->threads; t++)
-            r->covered[t] = std::max(r->covered[t], old->covered[t]);
-        r->earlier.insert(r->earlier.end(), old->earlier.begin(), old->earlier.end());
-    }
-    old = r;
+    unsigned me = w->thread;
+    for (auto &block : learned)
+        for (auto &thread : block.second)
+            if (ordered(me, thread.first, thread.second.time, false)) {
+                times_ptr &known = word->of_block[block.first];
+                known = joined(known, thread.second.what);
+            }
+    times_ptr &own = word->of_block[w->block];
+    own = joined(own, own_times(w));
 }
 
-static bool learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time)
+void order_atomic(worker *w, const access &a)
+{
+    if (a.polled && a.write) signals = true;
+    if (!signals) return;
+    signal_word &word = published[a.address];
+    for (auto &of_block : word.of_block)
+        learn(w, of_block.first, of_block.second);
+    if (!a.write) return;
+    edition now = {w->thread, fence_time[w->thread], syncs, lessons};
+    if (!word.of_block.empty() && word.block == w->block && now == word.last) return;
+    word.last = now;
+    word.block = w->block;
+    publish(w, &word);
+}
+
+static bool
+learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time, bool was_read)
 {
     auto list = learned.find(block);
     if (list == learned.end()) return false;
-    for (const acquired &l : list->second)
-        if (time <= l.what->covered[before] &&
-            (l.thread == thread || l.time <= known_time(thread, l.thread)))
+    for (auto &of_thread : list->second) {
+        unsigned by = of_thread.first;
+        const times &r = *of_thread.second.what;
+        if (time <= (was_read ? r.read : r.covered)[before] &&
+            (by == thread || of_thread.second.time <= known_time(thread, by)))
             return true;
+    }
     return false;
 }
 
-bool ordered(unsigned thread, unsigned before, uint32_t time)
+bool ordered(unsigned thread, unsigned before, uint32_t time, bool was_read)
 {
     if (thread == before || time <= known_time(thread, before)) return true;
-    return fences && learned_of(self()->block, thread, before, time);
+    return signals && learned_of(self()->block, thread, before, time, was_read);
 }
-bool ordered_block(unsigned thread, uint64_t block, unsigned before, uint32_t time)
+bool ordered_block(
+    unsigned thread, uint64_t block, unsigned before, uint32_t time, bool was_read)
 {
-    return fences && learned_of(block, thread, before, time);
+    return signals && learned_of(block, thread, before, time, was_read);
 }
 }  // namespace wbcpu::check

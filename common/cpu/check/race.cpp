@@ -115,12 +115,14 @@ race(worker *w, const access &a, const conflict &c, bool shared)
 
 /* --- cells -------------------------------------------------------------------------- */
 
-static inline bool happens_before(worker *w, uint32_t number, uint32_t time)
+static inline bool
+happens_before(worker *w, uint32_t number, uint32_t time, bool was_read)
 {
     uint32_t first = (uint32_t)(w->block * w->threads) + 1;
-    if (number - first < w->threads) return ordered(w->thread, number - first, time);
+    if (number - first < w->threads)
+        return ordered(w->thread, number - first, time, was_read);
     return ordered_block(
-        w->thread, (number - 1) / w->threads, (number - 1) % w->threads, time);
+        w->thread, (number - 1) / w->threads, (number - 1) % w->threads, time, was_read);
 }
 
 static inline void
@@ -141,6 +143,22 @@ add_reader(cell &c, uint32_t me, uint32_t time, const access &a, uint8_t mask)
     c.atomic = (uint8_t)((c.atomic & ~2) | (a.atomic ? 2 : 0));
 }
 
+static inline bool unordered(
+    worker *w, uint32_t me, uint8_t mask, uint32_t other, uint32_t time,
+    uint8_t other_mask, bool was_read)
+{
+    return other && other != me && other_mask & mask &&
+           !happens_before(w, other, time, was_read);
+}
+
+/* Do two atomic or volatile accesses tolerate each other? Volatile ones of one warp do
+ * not: nothing orders its lanes. */
+static inline bool tolerated(worker *w, const access &a, uint32_t other)
+{
+    uint32_t first = (uint32_t)(w->block * w->threads) + 1;
+    return a.atomic && !(a.polled && (other - first) / 32 == w->thread / 32);
+}
+
 void check_cell(
     worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared)
 {
@@ -150,24 +168,26 @@ void check_cell(
     }
     uint32_t me = (uint32_t)(w->block * w->threads) + w->thread + 1;
     uint32_t time = time_of(w->thread);
-    if (c.writer && c.writer != me && c.write_mask & mask &&
-        !(a.atomic && c.atomic & 1) && !happens_before(w, c.writer, c.write_time))
-        race(w, a, {c.writer, c.write_site, true}, shared);
+    for (int i = 0; i < 2; i++)
+        if (unordered(
+                w, me, mask, c.writer[i], c.write_time[i], c.write_mask[i], false) &&
+            !(i == 1 && tolerated(w, a, c.writer[i])))
+            race(w, a, {c.writer[i], c.write_site[i], true}, shared);
     if (!a.write) {
         add_reader(c, me, time, a, mask);
         return;
     }
     for (int i = 0; i < 2; i++)
-        if (c.reader[i] && c.reader[i] != me && c.read_mask[i] & mask &&
-            !(a.atomic && c.atomic & 2 << i) &&
-            !happens_before(w, c.reader[i], c.read_time[i])) {
+        if (unordered(w, me, mask, c.reader[i], c.read_time[i], c.read_mask[i], true) &&
+            !(c.atomic & 2 << i && tolerated(w, a, c.reader[i]))) {
             race(w, a, {c.reader[i], c.read_site[i], false}, shared);
             break;
         }
-    c.write_mask = c.writer == me && c.write_time == time ? c.write_mask | mask : mask;
-    c.writer = me;
-    c.write_time = time;
-    c.write_site = a.at->number;
-    c.atomic = (uint8_t)((c.atomic & ~1) | a.atomic);
+    int i = a.atomic;
+    bool again = c.writer[i] == me && c.write_time[i] == time;
+    c.write_mask[i] = again ? c.write_mask[i] | mask : mask;
+    c.writer[i] = me;
+    c.write_time[i] = time;
+    c.write_site[i] = a.at->number;
 }
 }  // namespace wbcpu::check

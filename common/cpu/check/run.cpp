@@ -1,9 +1,11 @@
 /* run.cpp - check mode from the first launch to the exit of the program. */
 #include "check.h"
-#include "hooks.h"
+#include "host.h"
+#include "host_hooks.h"
 #include "memory.h"
 #include "order.h"
 #include "report.h"
+#include "watchdog.h"
 
 #include <unordered_map>
 
@@ -11,18 +13,30 @@ namespace wbcpu::check
 {
 now current;
 
-static void at_exit()
+static bool started;
+
+/* Runs last: destructors of global objects may still free memory. A program that failed
+ * has a good reason not to. */
+static void at_exit(int status, void *)
 {
+    if (!started) return;
+    end_of_program(status != 0);
     finish(0);
+}
+static __attribute__((constructor(101))) void register_first()
+{
+    on_exit(at_exit, nullptr);
 }
 
 /* Before the first cudaMalloc or launch. */
 bool start(size_t bytes)
 {
-    if (!reserve_shadow(bytes)) return false;
+    if (!reserve_sectors(bytes) || !reserve_shadow(bytes)) return false;
     read_variables();
     reserve_shared();
-    atexit(at_exit);
+    start_watchdog();
+    atexit(run_everything);
+    started = true;
     return true;
 }
 
@@ -41,6 +55,7 @@ void end_launch()
 void begin_block(worker *w)
 {
     current.block++;
+    drop_copies();
     order_block(w);
 }
 void end_block(worker *w)
@@ -49,9 +64,10 @@ void end_block(worker *w)
     settle_early_reads();
     count_converged(w);
 }
-void thread_exits(worker *)
+void thread_exits(worker *w)
 {
     settle_equal_writes();
+    finish_copies(w);
 }
 
 /* A thread that polls memory in a loop waits for another one of its block. */

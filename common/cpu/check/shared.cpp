@@ -44,14 +44,36 @@ static void past_dynamic(worker *w, const access &a, const variable *v)
 
 static void past_static(const access &a, const variable *v)
 {
+    if (!v) return;
     if (finding *f = find("out-of-bounds-shared", a.at->at())) {
         f->what = v->name;
+        uintptr_t offset = a.address - thread_local_start();
+        bool before = offset < v->start;
         f->message = format(
-            "%s past the end of the shared variable %s (%zu bytes)",
-            a.write ? "writes" : "reads", v->name.c_str(), v->bytes);
+            "%s %zu bytes %s the shared variable %s (%zu bytes)",
+            a.write ? "writes" : "reads",
+            before ? v->start - offset : offset + a.bytes - v->start - v->bytes,
+            before ? "before the start of" : "past the end of", v->name.c_str(),
+            v->bytes);
         f->fix = "make the array larger, or the index smaller";
         publish(f);
     }
+}
+
+static void tell_unwritten(const access &a, const variable *v, unsigned thread)
+{
+    if (a.at->told) return;
+    a.at->told = true;
+    finding *f = find("uninitialized-shared", a.at->at());
+    if (!f) return;
+    f->thread = index_in_block(thread);
+    f->what = v->name;
+    f->message = format(
+        "reads %s, which no thread of the block has written",
+        element(v, a.address, a.bytes).c_str());
+    f->fix = "write it first; shared memory does not start as zeros, and keeps nothing "
+             "from the block before";
+    publish(f);
 }
 
 /* Reads of what nobody has written yet. If another thread writes it before the next
@@ -67,6 +89,10 @@ static std::vector<early_read> &early = *new std::vector<early_read>;
 static void unwritten(worker *w, const access &a, const variable *v, uint8_t mask)
 {
     constexpr size_t kept = 64;
+    if (a.atomic) { /* an update of what was never set */
+        tell_unwritten(a, v, w->thread);
+        return;
+    }
     if (a.at->told || early.size() == kept) return;
     early.push_back({a, v, w->thread, mask});
 }
@@ -75,19 +101,7 @@ void settle_early_reads()
 {
     for (const early_read &r : early) {
         uintptr_t word = (r.at.address - thread_local_start()) / 4;
-        if (r.at.at->told || (written[word] & r.mask) == r.mask) continue;
-        r.at.at->told = true;
-        finding *f = find("uninitialized-shared", r.at.at->at());
-        if (!f) continue;
-        f->thread = index_in_block(r.thread);
-        f->what = r.of->name;
-        f->message = format(
-            "reads %s, which no thread of the block has written",
-            element(r.of, r.at.address, r.at.bytes).c_str());
-        f->fix =
-            "write it first; shared memory does not start as zeros, and keeps nothing "
-            "from the block before";
-        publish(f);
+        if ((written[word] & r.mask) != r.mask) tell_unwritten(r.at, r.of, r.thread);
     }
     early.clear();
 }
@@ -101,6 +115,10 @@ std::string shared_element(uintptr_t address, unsigned bytes)
 void shared_access(worker *w, const access &a)
 {
     const variable *v = shared_variable(a.address);
+    if (__builtin_expect(!v, 0)) { /* a red zone */
+        past_static(a, closest_shared(a.address));
+        return;
+    }
     uintptr_t offset = a.address - thread_local_start();
     size_t bytes = v->bytes;
     bool dynamic = a.address - (uintptr_t)wbcpu_dynamic_shared < WBCPU_DYNAMIC_SHARED_MAX;
@@ -110,13 +128,14 @@ void shared_access(worker *w, const access &a)
         return;
     }
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
-    if (a.atomic) order_atomic(w, a.address, a.write);
+    if (a.atomic) order_atomic(w, a);
+    bool pending = copies_pending && check_pending(w, a);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
         if (of_block[i] != current.block) of_block[i] = current.block, written[i] = 0;
         if ((!a.write || a.atomic) && (written[i] & mask) != mask)
             unwritten(w, a, v, mask);
         if (a.write) written[i] |= mask;
-        check_cell(w, cells[i], current.block, a, mask, true);
+        if (!pending) check_cell(w, cells[i], current.block, a, mask, true);
     }
     if (a.atomic)
         count_atomic(w, a);

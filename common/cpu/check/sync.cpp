@@ -3,6 +3,7 @@
 #include "hooks.h"
 #include "memory.h"
 #include "order.h"
+#include "watchdog.h"
 
 #include <map>
 #include <string.h>
@@ -41,7 +42,7 @@ static const char *op_name(int op)
     case WBCPU_OP_CALL:
         return "a warp-wide matrix operation or reduction";
     default:
-        return "__reduce_sync";
+        return op >= WBCPU_OP_LOOP ? "a loop of shuffles" : "__reduce_sync";
     }
 }
 
@@ -179,6 +180,25 @@ static void absent_source(worker *w, warp *q, int lane, unsigned source, uint32_
     publish(f);
 }
 
+/* Lanes that the block has, and the mask names, but that will never come. */
+static void exited_lanes(worker *w, warp *q, int lane)
+{
+    unsigned base = (unsigned)(q - w->warp_table) * 32;
+    uint32_t exist = w->threads - base < 32 ? (1u << (w->threads - base)) - 1 : ~0u;
+    uint32_t gone = q->mask[lane] & exist & ~q->alive;
+    if (!gone) return;
+    finding *f = find("bad-mask", place_of(collective_at[base + (unsigned)lane]));
+    if (!f) return;
+    f->thread = index_in_block(base + (unsigned)lane);
+    f->message = format(
+        "calls %s with mask 0x%08x, but lanes %s have exited the kernel",
+        op_name(q->op[lane]), q->mask[lane], lane_list(gone).c_str());
+    f->fix =
+        "let all lanes reach the call before any of them returns, or compute the mask "
+        "with __ballot_sync before the branch";
+    publish(f);
+}
+
 void collective_complete(worker *w, warp *q, uint32_t lanes)
 {
     if (!lanes) return;
@@ -190,6 +210,7 @@ void collective_complete(worker *w, warp *q, uint32_t lanes)
             collective_at[base + (unsigned)lane] != collective_at[base + (unsigned)first])
             disagree(w, q, first, lane);
     }
+    exited_lanes(w, q, first);
     if (q->op[first] == WBCPU_OP_SHFL)
         for (uint32_t m = lanes; m; m &= m - 1) {
             int lane = __builtin_ctz(m);
@@ -203,35 +224,57 @@ void collective_complete(worker *w, warp *q, uint32_t lanes)
 
 /* --- deadlock ----------------------------------------------------------------------- */
 
-void deadlocked(worker *w)
+typedef std::pair<std::string, const place *> wait;
+
+/* The waiting threads, by what they wait for. */
+static std::map<wait, std::vector<unsigned>> waits(worker *w, unsigned *exited)
 {
-    typedef std::pair<std::string, const place *> wait;
     std::map<wait, std::vector<unsigned>> groups;
-    unsigned exited = 0;
     for (unsigned t = 0; t < w->threads; t++) {
         warp *q = &w->warp_table[t / 32];
         unsigned lane = t % 32;
-        if (!(q->alive >> lane & 1)) {
-            exited++;
-            continue;
-        }
-        if (q->arrived >> lane & 1)
+        if (!(q->alive >> lane & 1))
+            ++*exited;
+        else if (q->arrived >> lane & 1)
             groups[{format("%s with mask 0x%08x", op_name(q->op[lane]), q->mask[lane]),
                     place_of(collective_at[t])}]
                 .push_back(t);
-        else
+        else if (!(q->ready >> lane & 1))
             groups[{"__syncthreads", place_of(waits_at[t])}].push_back(t);
     }
+    return groups;
+}
+
+static std::string
+described(const std::map<wait, std::vector<unsigned>> &groups, unsigned exited)
+{
+    std::string text;
+    for (auto &g : groups)
+        text += format(
+            "        %zu threads, the first is %u, wait at %s, %s\n", g.second.size(),
+            g.second[0], g.first.first.c_str(), text_of(g.first.second).c_str());
+    if (exited) text += format("        %u threads have exited\n", exited);
+    return text;
+}
+
+std::string waiting_threads(worker *w)
+{
+    unsigned exited = 0;
+    if (w->sequential) return "";
+    auto groups = waits(w, &exited);
+    return described(groups, exited);
+}
+
+void deadlocked(worker *w)
+{
+    unsigned exited = 0;
+    auto groups = waits(w, &exited);
     if (groups.empty()) return;
     const place *at = groups.begin()->first.second;
     if (finding *f = find("deadlock", at)) {
         f->thread = index_in_block(groups.begin()->second[0]);
-        f->message = "no thread of the block can continue";
-        for (auto &g : groups)
-            f->detail += format(
-                "        %zu threads, the first is %u, wait at %s, %s\n", g.second.size(),
-                g.second[0], g.first.first.c_str(), text_of(g.first.second).c_str());
-        if (exited) f->detail += format("        %u threads have exited\n", exited);
+        f->message = "waits here, and no thread of the block can continue";
+        f->detail = described(groups, exited);
         f->fix =
             "let all threads named in a mask, and all threads of the block, reach the "
             "same call";

@@ -16,6 +16,7 @@
 namespace wbcpu::check
 {
 static std::vector<variable> shared, global; /* global: by address */
+constexpr uint16_t INTERNAL = 0xffff;
 static std::vector<uint16_t> shared_at; /* by word of thread-local storage: index + 1 */
 static uintptr_t tls_start, tls_bytes, data_start, data_end;
 
@@ -39,15 +40,23 @@ static bool internal(const std::string &symbol)
     return false;
 }
 
+static void mark(uintptr_t offset, size_t bytes, uint16_t index)
+{
+    for (size_t word = offset / 4; word < (offset + bytes + 3) / 4; word++)
+        if (word < shared_at.size()) shared_at[word] = index;
+}
+
 static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
 {
     bool dynamic = std::string(symbol) == "wbcpu_dynamic_shared";
     if (dynamic) tls_start = (uintptr_t)wbcpu_dynamic_shared - offset;
-    if (!dynamic && internal(symbol)) return;
+    if (!dynamic && internal(symbol)) {
+        mark(offset, bytes, INTERNAL);
+        return;
+    }
     shared.push_back(
         {dynamic ? "dynamic shared memory" : own_name(symbol), offset, bytes});
-    for (size_t word = offset / 4; word < (offset + bytes + 3) / 4; word++)
-        if (word < shared_at.size()) shared_at[word] = (uint16_t)shared.size();
+    mark(offset, bytes, (uint16_t)shared.size());
 }
 
 static void read_symbols(const char *file, uintptr_t load)
@@ -123,7 +132,36 @@ bool in_program_data(uintptr_t address)
 const variable *shared_variable(uintptr_t address)
 {
     unsigned index = shared_at[(address - tls_start) / 4];
-    return index ? &shared[index - 1] : nullptr;
+    return index && index != INTERNAL ? &shared[index - 1] : nullptr;
+}
+bool is_internal(uintptr_t address)
+{
+    return shared_at[(address - tls_start) / 4] == INTERNAL;
+}
+const variable *closest_shared(uintptr_t address)
+{
+    uintptr_t offset = address - tls_start;
+    const variable *best = nullptr;
+    size_t least = SIZE_MAX;
+    for (const variable &v : shared) {
+        size_t distance =
+            offset < v.start ? v.start - offset : offset - v.start - v.bytes;
+        if (distance < least) best = &v, least = distance;
+    }
+    return best;
+}
+static bool has_name(const std::vector<variable> &all, const std::string &name)
+{
+    return std::any_of(
+        all.begin(), all.end(), [&](const variable &v) { return v.name == name; });
+}
+bool is_shared_name(const std::string &name)
+{
+    return has_name(shared, name);
+}
+bool is_global_name(const std::string &name)
+{
+    return has_name(global, name);
 }
 const variable *global_variable(uintptr_t address)
 {

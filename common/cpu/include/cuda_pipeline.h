@@ -1,18 +1,22 @@
 /* cuda_pipeline.h - asynchronous copies to shared memory. Here a copy is synchronous, so
- * there is nothing to commit or wait for. As on a GPU, data copied by other threads is
- * visible only after a barrier. */
+ * there is nothing to commit or wait for; in check mode it happens at the wait. As on a
+ * GPU, data copied by other threads is visible only after a barrier. */
 #ifndef WBCPU_CUDA_PIPELINE_H
 #define WBCPU_CUDA_PIPELINE_H
-#include <string.h>
-
 #include "cuda_runtime.h"
+#include "wbcpu/checked.h"
 
 WBCPU_INLINE void
 __pipeline_memcpy_async(void *to, const void *from, size_t bytes, size_t zeros = 0)
 {
-    memcpy(to, from, bytes - zeros);
-    memset((char *)to + bytes - zeros, 0, zeros);
+    wbcpu_copy_async(to, from, (unsigned)bytes, (unsigned)zeros);
 }
-WBCPU_INLINE void __pipeline_commit() {}
-WBCPU_INLINE void __pipeline_wait_prior(size_t) {}
+WBCPU_INLINE void __pipeline_commit()
+{
+    wbcpu_copy_commit();
+}
+WBCPU_INLINE void __pipeline_wait_prior(size_t newest)
+{
+    wbcpu_copy_wait((unsigned)newest);
+}
 #endif

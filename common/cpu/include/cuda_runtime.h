@@ -35,6 +35,7 @@ void *memset(void *, int, size_t) noexcept __asm__("wbcpu_checked_memset");
 #include "wbcpu/launch.h"
 #include "wbcpu/qualifiers.h"
 #include "wbcpu/reduction.h"
+#include "wbcpu/shared.h"
 #include "wbcpu/unsupported.h"
 #include "wbcpu/warp.h"
 #endif

@@ -3,7 +3,7 @@
  *
  * Names, signatures and values are the toolkit's, so a program compiles with either. The
  * "device" is the CPU and its memory is ordinary memory: every call, "Async" or not, has
- * finished when it returns.
+ * finished when it returns; in check mode it runs as late as the program allows.
  */
 #ifndef CUDA_RUNTIME_API_H
 #define CUDA_RUNTIME_API_H

@@ -12,6 +12,7 @@
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 #include "cuda_runtime.h"
+#include "wbcpu/checked.h"
 
 namespace nvcuda
 {
@@ -60,6 +61,27 @@ inline size_t place(int lane, int i, unsigned ld, bool by_rows)
     int r = row(lane, i), c = column(lane, i);
     return by_rows ? (size_t)r * ld + c : (size_t)c * ld + r;
 }
+
+inline void nothing(uint64_t *, unsigned) {}
+WBCPU_INLINE void synchronize()
+{
+    wbcpu_together together = nothing;
+    wbcpu_collective(WBCPU_OP_CALL, 0xffffffffu, 0, (uint64_t)together);
+}
+
+/* The eight elements of the running lane */
+template <class T> WBCPU_UNCHECKED void load(T *x, const T *p, unsigned ld, bool by_rows)
+{
+    int lane = wbcpu_lane();
+    for (int i = 0; i < 8; i++)
+        x[i] = p[place(lane, i, ld, by_rows)];
+}
+template <class T> WBCPU_UNCHECKED void store(T *p, const T *x, unsigned ld, bool by_rows)
+{
+    int lane = wbcpu_lane();
+    for (int i = 0; i < 8; i++)
+        p[place(lane, i, ld, by_rows)] = x[i];
+}
 }  // namespace wbcpu_layout
 
 template <class Use, int M, int N, int K, class T, class Layout, class Value>
@@ -78,30 +100,29 @@ load_matrix_sync(fragment<Use, M, N, K, T, Layout> &f, const T *p, unsigned ld)
     static_assert(
         by_rows || std::is_same<Layout, col_major>::value,
         "load_matrix_sync: an accumulator needs its layout as the last argument");
-    int lane = wbcpu_lane();
-    __syncwarp();
+    wbcpu_layout::synchronize();
+    wbcpu_check_tile(p, ld, sizeof(T), true, by_rows, false);
+    wbcpu_layout::load(f.x, p, ld, by_rows);
     for (int i = 0; i < 8; i++)
-        f.x[i] = f.x[i + 8] = p[wbcpu_layout::place(lane, i, ld, by_rows)];
+        f.x[i + 8] = f.x[i];
 }
 
 template <int M, int N, int K, class T>
 WBCPU_INLINE void load_matrix_sync(
     fragment<accumulator, M, N, K, T> &f, const T *p, unsigned ld, layout_t layout)
 {
-    int lane = wbcpu_lane();
-    __syncwarp();
-    for (int i = 0; i < 8; i++)
-        f.x[i] = p[wbcpu_layout::place(lane, i, ld, layout == mem_row_major)];
+    wbcpu_layout::synchronize();
+    wbcpu_check_tile(p, ld, sizeof(T), false, layout == mem_row_major, false);
+    wbcpu_layout::load(f.x, p, ld, layout == mem_row_major);
 }
 
 template <int M, int N, int K, class T>
 WBCPU_INLINE void store_matrix_sync(
     T *p, const fragment<accumulator, M, N, K, T> &f, unsigned ld, layout_t layout)
 {
-    int lane = wbcpu_lane();
-    __syncwarp();
-    for (int i = 0; i < 8; i++)
-        p[wbcpu_layout::place(lane, i, ld, layout == mem_row_major)] = f.x[i];
+    wbcpu_layout::synchronize();
+    wbcpu_check_tile(p, ld, sizeof(T), false, layout == mem_row_major, true);
+    wbcpu_layout::store(p, f.x, ld, layout == mem_row_major);
 }
 
 /* --- mma_sync: the last lane multiplies the fragments of all 32 --------------------- */
@@ -136,7 +157,8 @@ template <class T> inline void collect(T matrix[16][16], int lane, const void *f
         matrix[wbcpu_layout::row(lane, i)][wbcpu_layout::column(lane, i)] = x[i];
 }
 
-template <class Factor, class Sum> void multiply(uint64_t value[32], unsigned present)
+template <class Factor, class Sum>
+WBCPU_UNCHECKED void multiply(uint64_t value[32], unsigned present)
 {
     if (present != 0xffffffffu) {
         fprintf(

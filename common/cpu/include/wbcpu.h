@@ -14,7 +14,7 @@ extern "C" {
 void wbcpu_set_shuffle(uint64_t seed);
 
 /* on: a load or store of cudaMalloc memory by host code raises SIGSEGV, as with a GPU.
- * Kernels and cudaMem* calls can still access it. */
+ * Kernels and cudaMem* calls can still access it. on = 2: copies to the host fail. */
 void wbcpu_guard(int on);
 
 /* 1 if p points into cudaMalloc memory. Async-signal-safe. */
@@ -23,9 +23,23 @@ int wbcpu_in_device_memory(const void *p);
 /* The number of kernels launched so far, including graph replays. */
 unsigned long long wbcpu_launch_count(void);
 
+/* Asynchronous copies from device memory so far */
+unsigned long long wbcpu_copy_count(void);
+
 /* Describes the CUDA thread that runs on this CPU thread, for a signal handler: "kernel
  * axpy (axpy.cu:12), block (3,0,0), thread (7,0,0)". Returns 0 and "" in host code. */
 int wbcpu_where(char *text, size_t size);
+
+/* From the next launch on, shared memory is full of this 16-bit pattern when a block begins:
+ * dynamic memory as launched, and arrays compiled with WBCPU_RED_ZONES. Around them lies
+ * the other pattern. A kernel that changes it is an error. Call it before the first
+ * launch. */
+void wbcpu_poison_shared(uint16_t filling, uint16_t red_zone);
+
+/* Errors in a kernel that end the program call this function first, with one line of text:
+ * a deadlock, a misaligned access, a write outside of shared memory, a host pointer.
+ * address: what was accessed, or NULL. */
+void wbcpu_on_error(void (*function)(const char *text, const void *address));
 
 /* Calls function(context, i) for i in [0, n) on the workers and returns when all calls
  * have returned. Inside a kernel the calls run one after another. */

@@ -1,4 +1,5 @@
-/* declarations.c - rewrites __shared__, __constant__, __noinline__ and inline PTX. */
+/* declarations.c - rewrites __shared__, __constant__, __launch_bounds__, __noinline__ and
+ * inline PTX. */
 #include "tokens.h"
 
 #include <stdlib.h>
@@ -56,11 +57,23 @@ static void enter_or_leave(struct scopes *in, const struct source *s, int i)
 
 /* --- __shared__ --------------------------------------------------------------------- */
 
+/* 1 if the brace at i opens the members of struct {, union u {, ... */
+static int opens_members(const struct source *s, int i)
+{
+    for (int n = 0; n < 2; n++) {
+        i = previous(s, i);
+        if (is(s, i, "struct") || is(s, i, "union") || is(s, i, "class")) return 1;
+    }
+    return 0;
+}
+
 static int end_of_declaration(const struct source *s, int i)
 {
     int n = 0;
-    for (; n < MAX_TOKENS && !is(s, i, ";") && !is(s, i, "{"); i++, n++)
+    for (; n < MAX_TOKENS && !is(s, i, ";"); i++, n++) {
+        if (is(s, i, "{") && !opens_members(s, i)) return -1;
         if (mate(s, i) > i) i = mate(s, i);
+    }
     return is(s, i, ";") ? i : -1;
 }
 
@@ -101,45 +114,56 @@ static void dynamic_shared(struct source *s, int i, int external, int in_functio
     free(text);
 }
 
-/* Adds "+sizeof(a)+sizeof(b)" for the names that the declaration [i, end) declares. */
-static void add_sizes(struct buffer *sizes, const struct source *s, int i, int end)
+/* The next name that the declaration [*i, end) declares, or -1. *i moves past its comma. A
+ * name in parentheses, as in (*p)[3], is not found. */
+static int declared_name(const struct source *s, int *i, int end)
 {
     int name = -1;
-    for (; i <= end; i++) {
-        if (is(s, i, ",") || i == end) {
-            if (name < 0) break;
-            append_text(sizes, "+sizeof(");
-            append(sizes, s->tokens[name].start, (size_t)s->tokens[name].length);
-            append_text(sizes, ")");
-            name = -1;
-        } else if (is(s, i, "[") || is(s, i, "(") || is(s, i, "{")) {
-            if (mate(s, i) > i) i = mate(s, i);
-        } else if (is(s, i, "<") && close_angle(s, i) > i && close_angle(s, i) < end) {
-            i = close_angle(s, i);
-        } else if (is_name(s, i)) {
-            name = i;
+    for (; *i < end && !is(s, *i, ","); ++*i) {
+        if (is(s, *i, "[") || is(s, *i, "(") || is(s, *i, "{")) {
+            if (is(s, next(s, *i), "*") || is(s, next(s, *i), "&")) return -1;
+            if (mate(s, *i) > *i) *i = mate(s, *i);
+        } else if (
+            is(s, *i, "<") && close_angle(s, *i) > *i && close_angle(s, *i) < end) {
+            *i = close_angle(s, *i);
+        } else if (is_name(s, *i)) {
+            name = *i;
         }
     }
+    ++*i;
+    return name;
 }
 
-/* Like nvcc, rejects a kernel with more than 48 KB of static shared memory: adds a
- * static_assert over the sum of this and all earlier declarations in scope. */
-static void check_static_size(struct source *s, int i, int end, struct scopes *in)
+/* Adds a statement for each array of the declaration [i, end): in the grader's builds it
+ * fills the array before the block uses it (wbcpu/shared.h). Like nvcc, rejects a kernel
+ * with more than 48 KB of static shared memory: a static_assert over the sum of this and
+ * all earlier declarations in scope. */
+static void after_shared(struct source *s, int i, int end, struct scopes *in)
 {
     struct scope *inner = &in->open[in->depth];
-    struct buffer sizes = {0};
+    struct buffer sizes = {0}, opened = {0};
     if (!inner->function) return;
     append_text(&sizes, "");
-    add_sizes(&sizes, s, i, end);
+    append_text(&opened, "");
+    for (int name; i < end && (name = declared_name(s, &i, end)) >= 0;) {
+        const struct token *t = &s->tokens[name];
+        append_text(&sizes, "+sizeof(");
+        append(&sizes, t->start, (size_t)t->length);
+        append_text(&sizes, ")");
+        append_text(&opened, " WBCPU_SHARED(");
+        append(&opened, t->start, (size_t)t->length);
+        append_text(&opened, ")");
+    }
     char *earlier = inner->sum ? format("wbcpu_shared_%d", inner->sum) : format("0");
     inner->sum = ++in->sums;
     s->tokens[end].after = keep(
         s, format(
                " enum{wbcpu_shared_%d=%s%s}; static_assert(wbcpu_shared_%d <= 48*1024, "
-               "\"more than 48 KB of static __shared__ memory in one kernel\");",
-               inner->sum, earlier, sizes.text, inner->sum));
+               "\"more than 48 KB of static __shared__ memory in one kernel\");%s",
+               inner->sum, earlier, sizes.text, inner->sum, opened.text));
     free(earlier);
     free(sizes.text);
+    free(opened.text);
 }
 
 static void shared(struct source *s, int i, struct scopes *in)
@@ -163,7 +187,7 @@ static void shared(struct source *s, int i, struct scopes *in)
             return;
         }
     }
-    check_static_size(s, i, end, in);
+    after_shared(s, i, end, in);
 }
 
 /* --- assembly ----------------------------------------------------------------------- */
@@ -182,6 +206,34 @@ static void assembly(struct source *s, int i)
     if (qualifier >= 0) erase(s, qualifier, qualifier + 1);
 }
 
+/* --- __launch_bounds__ ---------------------------------------------------------------- */
+
+/* A kernel with __launch_bounds__(n) refuses a launch of more threads in its first
+ * statement, where n may name a template parameter. A declaration without a body needs
+ * nothing. */
+static void launch_bounds(struct source *s, int i)
+{
+    int open = next(s, i), close = mate(s, open), k = close;
+    if (!is(s, open, "(") || close < 0) return;
+    if (s->tokens[close].start - s->tokens[open].start > MAX_LITERAL) {
+        fail_at(s, i, "__launch_bounds__ of more than %d characters", MAX_LITERAL);
+        return;
+    }
+    for (int n = 0; n < MAX_TOKENS && k < s->count && !is(s, k, ";");
+         n++, k = next(s, k)) {
+        if (s->tokens[k].in_directive != s->tokens[i].in_directive) return;
+        if (is(s, k, "#") && !is(s, k - 1, "#") && !is(s, k + 1, "#")) return;
+        if (is(s, k, "{")) {
+            char *bounds = text_of(s, open, close + 1);
+            s->tokens[k].after =
+                keep(s, format(" if (wbcpu_too_many%s) return;", bounds));
+            free(bounds);
+            return;
+        }
+        if (mate(s, k) > k) k = mate(s, k);
+    }
+}
+
 void rewrite_declarations(struct source *s)
 {
     struct scopes in = {0};
@@ -190,6 +242,8 @@ void rewrite_declarations(struct source *s)
         if (!is_name(s, i)) continue;
         if (is(s, i, "__shared__"))
             shared(s, i, &in);
+        else if (is(s, i, "__launch_bounds__"))
+            launch_bounds(s, i);
         else if (is(s, i,
                     "__noinline__")) /* a macro of this name would break libstdc++ */
             s->tokens[i].text = "__attribute__((noinline))";

@@ -17,12 +17,14 @@
 
 /* --- the kernel's name -------------------------------------------------------------- */
 
-/* Skips one qualifier before the name at i: ns::, T<int>::, object. or pointer->. Returns
- * its first token, or i if there is none. */
+/* Skips one part before the name at i: ns::, T<int>::, object., pointer-> or, in a macro,
+ * name##. Returns its first token, or i if there is none. */
 static int step_left(const struct source *s, int i)
 {
     int a = previous(s, i), b = previous(s, a);
     if (is(s, a, ".")) return b;
+    if (is(s, a, "#") && is(s, b, "#"))
+        return is_name(s, previous(s, b)) ? previous(s, b) : -1;
     if (is(s, a, ">") && is(s, b, "-")) return previous(s, b);
     if (!is(s, a, ":") || !is(s, b, ":")) return i;
     int c = previous(s, b);
@@ -151,6 +153,16 @@ static int any_must_stay(const struct source *s, int open)
 
 /* --- the launch --------------------------------------------------------------------- */
 
+/* The kernel's name as a string. In a macro, which may paste name##e or have the kernel as
+ * a parameter, only the preprocessor knows it. */
+static char *name_as_string(const struct token *t, const char *callee)
+{
+    if (t->in_directive) return format("WBCPU_NAME(%s)", callee);
+    char *inside = as_string(callee), *text = format("\"%s\"", inside);
+    free(inside);
+    return text;
+}
+
 static void rewrite_launch(struct source *s, int chevrons)
 {
     int close = closing_chevrons(s, chevrons);
@@ -183,10 +195,11 @@ static void rewrite_launch(struct source *s, int chevrons)
             MAX_NAME);
         return;
     }
-    char *callee = text_of(s, start, chevrons), *name = as_string(callee);
+    char *callee = text_of(s, start, chevrons),
+         *name = name_as_string(&s->tokens[start], callee);
     erase(s, start, chevrons);
-    s->tokens[start].before = keep(
-        s, format("::wbcpu::launch(__FILE__,__LINE__,\"%s\",::wbcpu::config(", name));
+    s->tokens[start].before =
+        keep(s, format("::wbcpu::launch(__FILE__,__LINE__,%s,::wbcpu::config(", name));
     erase(s, chevrons, chevrons + 3);
     erase(s, close, close + 3);
     struct buffer parameters = {0}, call = {0};

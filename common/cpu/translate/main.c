@@ -1,6 +1,6 @@
 /* main.c - translates CUDA source to C++17 for the CPU back end:
  *
- *     translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT]
+ *     translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--keep-loops]
  *
  * writes OUTDIR/FILE.cu.cpp. The local headers that contain CUDA syntax, or include such a
  * header, become OUTDIR/FILE.cu.1.h, FILE.cu.2.h, ...; the #include lines name those.
@@ -49,7 +49,7 @@ static int make_folder(const char *path) /* and its parents */
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT]\n");
+    fprintf(stderr, "usage: translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--keep-loops]\n");
     return 2;
 }
 
@@ -71,7 +71,9 @@ int main(int argc, char **argv)
     const char *input = NULL, *object = NULL, *outdir = NULL;
     for (int i = 1; i < argc; i++) {
         int more = i + 1 < argc;
-        if (strcmp(argv[i], "-d") == 0 && more)
+        if (strcmp(argv[i], "--keep-loops") == 0)
+            keep_loops = 1;
+        else if (strcmp(argv[i], "-d") == 0 && more)
             object = argv[++i];
         else if (strcmp(argv[i], "-I") == 0 && more)
             add_include_dir(argv[++i]);

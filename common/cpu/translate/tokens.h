@@ -21,7 +21,7 @@ enum limits {
     MAX_INCLUDE_DIRS = 64,   /* -I */
     MAX_NESTING = 256,       /* brackets in brackets; as in clang */
     MAX_NAME = 4096,         /* characters of a kernel's name with its arguments */
-    MAX_LITERAL = 4096,      /* characters of a {...} argument of a launch */
+    MAX_LITERAL = 4096,      /* of a {...} argument of a launch, of __launch_bounds__ */
     MAX_ERRORS = 20,
 };
 

@@ -58,7 +58,7 @@ void butterfly(uint64_t pointer[32], unsigned lanes)
 {
     unsigned first = (unsigned)__builtin_ctz(lanes) & ~(Size - 1);
     lane_value<T, Op> *lane[Size];
-    memcpy(lane, pointer + first, sizeof lane);
+    __builtin_memcpy(lane, pointer + first, sizeof lane);
     lanes >>= first;
     for (unsigned distance = Size / 2; distance; distance /= 2) {
         T next[Size];
@@ -80,7 +80,8 @@ WBCPU_INLINE T reduce(const thread_block_tile<Size, Parent> &tile, T value, cons
     wbcpu_reduce::lane_value<T, Op> mine = {value, &op};
     wbcpu_together butterfly = wbcpu_reduce::butterfly<Size, T, Op>;
     wbcpu_collective(
-        WBCPU_OP_CALL, tile.mask(), (uint64_t)(uintptr_t)&mine, (uint64_t)butterfly);
+        WBCPU_OP_LOOP + __builtin_ctz(Size), tile.mask(), (uint64_t)(uintptr_t)&mine,
+        (uint64_t)butterfly);
     return mine.value;
 }
 

@@ -5,15 +5,27 @@
 #include "../cuda_runtime_api.h"
 #include "qualifiers.h"
 
+#ifdef WBCPU_CHECKED
+extern "C" void wbcpu_checked_type(const void *p, size_t bytes); /* of an element */
+#endif
+
 /* Always inlined: check mode shows the line of the call. */
 #define WBCPU_TYPED template <class T> WBCPU_INLINE cudaError_t
 WBCPU_TYPED cudaMalloc(T **p, size_t bytes)
 {
-    return cudaMalloc((void **)p, bytes);
+    cudaError_t e = cudaMalloc((void **)p, bytes);
+#ifdef WBCPU_CHECKED
+    if (!e) wbcpu_checked_type(*p, sizeof **p);
+#endif
+    return e;
 }
 WBCPU_TYPED cudaMallocAsync(T **p, size_t bytes, cudaStream_t stream)
 {
-    return cudaMallocAsync((void **)p, bytes, stream);
+    cudaError_t e = cudaMallocAsync((void **)p, bytes, stream);
+#ifdef WBCPU_CHECKED
+    if (!e) wbcpu_checked_type(*p, sizeof **p);
+#endif
+    return e;
 }
 WBCPU_TYPED cudaMallocManaged(T **p, size_t bytes, unsigned flags = cudaMemAttachGlobal)
 {

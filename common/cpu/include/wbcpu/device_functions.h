@@ -88,7 +88,7 @@ template <class To, class From> WBCPU_INLINE To wbcpu_bit_cast(From from)
 {
     static_assert(sizeof(To) == sizeof(From), "bit cast: sizes differ");
     To to;
-    memcpy(&to, &from, sizeof to);
+    __builtin_memcpy(&to, &from, sizeof to);
     return to;
 }
 WBCPU_INLINE int __float_as_int(float x) { return wbcpu_bit_cast<int>(x); }

@@ -60,6 +60,7 @@ enum wbcpu_op {
     WBCPU_OP_MATCH_ALL, /* the mask if all values are equal, else 0 */
     WBCPU_OP_CALL,      /* arg is a wbcpu_together, called with every lane's value */
     WBCPU_OP_ACTIVE,    /* mask of the lanes that arrive before the warp has to wait */
+    WBCPU_OP_LOOP,   /* + n: as WBCPU_OP_CALL, in place of n shuffles */
 };
 
 /* For WBCPU_OP_CALL: called once for the whole warp. value[l] is lane l's argument on

@@ -24,7 +24,7 @@ template <class To, class From> inline To bit_cast(From from)
 {
     static_assert(sizeof(To) == sizeof(From), "bit_cast: sizes differ");
     To to;
-    memcpy(&to, &from, sizeof to);
+    __builtin_memcpy(&to, &from, sizeof to);
     return to;
 }
 
@@ -97,14 +97,14 @@ inline uint16_t float_to_half_soft(float value)
 inline float half_to_float(uint16_t half)
 {
     __fp16 h;  // cannot be passed or returned
-    memcpy(&h, &half, sizeof h);
+    __builtin_memcpy(&h, &half, sizeof h);
     return (float)h;
 }
 inline uint16_t float_to_half(float value)
 {
     __fp16 h = (__fp16)value;
     uint16_t half;
-    memcpy(&half, &h, sizeof half);
+    __builtin_memcpy(&half, &h, sizeof half);
     return value != value ? 0x7fff : half;
 }
 #elif defined(__F16C__)

@@ -12,6 +12,8 @@
 
 #include "execution.h"
 
+#define WBCPU_NAME(...) #__VA_ARGS__ /* of a kernel that a macro launches */
+
 /* A launch with its types erased: what the scheduler needs. */
 struct wbcpu_launch {
     void (*run_threads)(const void *kernel, wbcpu_worker *worker);
@@ -21,6 +23,7 @@ struct wbcpu_launch {
     cudaStream_t stream;
     const char *name, *file;
     int line;
+    bool overlaps; /* in check mode: launched by launch_pdl */
 };
 
 extern "C" {
@@ -29,11 +32,28 @@ void wbcpu_run_launch(const wbcpu_launch *launch);
  * and returns true on this stack, or false if no block is left. */
 bool wbcpu_next_thread(wbcpu_worker *worker);
 
-/* Work on a capturing stream is recorded for cudaGraphLaunch instead of run. */
-bool wbcpu_is_capturing(cudaStream_t stream);
+/* The launch fails: its blocks have more threads than the kernel's __launch_bounds__. */
+void wbcpu_refuse_launch(unsigned most_threads);
+/* Ends the program if an argument of the launch points to host memory. */
+void wbcpu_check_arguments(
+    const wbcpu_launch *launch, const void *const *pointers, int count);
+
+/* Work on a capturing stream is recorded for cudaGraphLaunch instead of run. In check mode
+ * all work is: it waits in the stream's queue. */
+bool wbcpu_defers(cudaStream_t stream);
 void wbcpu_record_work(
     cudaStream_t stream, void (*run)(void *work), void (*destroy)(void *work),
     void *work);
+/* In check mode, before a launch is recorded: false if it is invalid. */
+bool wbcpu_accept_launch(wbcpu_launch *launch);
+}
+
+/* A kernel with __launch_bounds__(n) begins with  if (wbcpu_too_many(n)) return; */
+template <class... Rest> WBCPU_INLINE bool wbcpu_too_many(unsigned most, Rest...)
+{
+    if (__builtin_expect(wbcpu_self->threads <= most, 1)) return false;
+    wbcpu_refuse_launch(most);
+    return true;
 }
 
 /* If the stream is capturing, stores a copy of work (a callable without arguments) as the
@@ -42,11 +62,31 @@ void wbcpu_record_work(
  *     work(); */
 template <class Work> bool wbcpu_record(cudaStream_t stream, const Work &work)
 {
-    if (!stream || !wbcpu_is_capturing(stream)) return false;
+    if (!wbcpu_defers(stream)) return false;
     wbcpu_record_work(
         stream, [](void *w) { (*static_cast<Work *>(w))(); },
         [](void *w) { delete static_cast<Work *>(w); }, new Work(work));
     return true;
+}
+
+/* Programmatic dependent launch, which only check mode looks at. */
+#ifdef WBCPU_CHECKED
+extern "C" void wbcpu_checked_pdl_launch(const void *kernel);
+extern "C" void wbcpu_checked_pdl_wait();
+#endif
+WBCPU_INLINE void wbcpu_overlap_next_launch(const void *kernel)
+{
+#ifdef WBCPU_CHECKED
+    wbcpu_checked_pdl_launch(kernel);
+#else
+    (void)kernel;
+#endif
+}
+WBCPU_INLINE void wbcpu_pdl_wait()
+{
+#ifdef WBCPU_CHECKED
+    wbcpu_checked_pdl_wait();
+#endif
 }
 
 namespace wbcpu
@@ -81,16 +121,31 @@ __attribute__((noinline)) void run_threads(const void *kernel, wbcpu_worker *wor
     }
 }
 
+/* A kernel's argument if it is a pointer to data, otherwise NULL. */
+template <class T> const void *data_pointer(const T &argument)
+{
+    using Target = std::remove_pointer_t<T>;
+    if constexpr (std::is_pointer_v<T> && !std::is_function_v<Target>)
+        return const_cast<const void *>(static_cast<const volatile void *>(argument));
+    else
+        return nullptr;
+}
+
 template <class Call> struct launcher {
     wbcpu_launch start;
     Call call;
 
     template <class... Args> void operator()(Args... args) const
     {
+        const void *const pointers[] = {data_pointer(args)..., nullptr};
+        wbcpu_check_arguments(&start, pointers, (int)sizeof...(args));
         auto kernel = [call = call, args...]() mutable { call(args...); };
         using Kernel = decltype(kernel);
         wbcpu_launch l = start;
         l.run_threads = run_threads<Kernel>;
+#ifdef WBCPU_CHECKED
+        if (!wbcpu_accept_launch(&l)) return;
+#endif
         if (wbcpu_record(l.stream, [l, kernel]() mutable {
                 l.kernel = &kernel;
                 l.stream = cudaStreamPerThread; /* not a capturing one */
@@ -107,7 +162,8 @@ launcher<Call>
 launch(const char *file, int line, const char *name, const config &c, Call call)
 {
     return {
-        {nullptr, nullptr, c.grid, c.block, c.shared_bytes, c.stream, name, file, line},
+        {nullptr, nullptr, c.grid, c.block, c.shared_bytes, c.stream, name, file, line,
+         false},
         call};
 }
 }  // namespace wbcpu

@@ -16,7 +16,8 @@
 
 /* Check mode does not look at the accesses of such a function. */
 #ifdef WBCPU_CHECKED
-#define WBCPU_UNCHECKED __attribute__((no_sanitize("thread"), noinline, unused))
+#define WBCPU_UNCHECKED                                                                  \
+    __attribute__((no_sanitize("thread"), no_sanitize_coverage, noinline, unused))
 #else
 #define WBCPU_UNCHECKED
 #endif

@@ -97,8 +97,12 @@ WBCPU_INLINE T warp_loop(unsigned mask, T v, Combine)
         First && First <= 16 && (First & (First - 1)) == 0,
         "First is a power of two up to 16");
     wbcpu_together rounds = all_rounds<Read, First, Rising, T, Combine>;
-    return wbcpu_from_bits<T>(
-        wbcpu_collective(WBCPU_OP_CALL, mask, wbcpu_to_bits(v), (uint64_t)rounds));
+    constexpr int shuffles = First == 16  ? 5
+                             : First == 8 ? 4
+                             : First == 4 ? 3
+                                          : (int)First;
+    return wbcpu_from_bits<T>(wbcpu_collective(
+        WBCPU_OP_LOOP + shuffles, mask, wbcpu_to_bits(v), (uint64_t)rounds));
 }
 }  // namespace wbcpu
 

@@ -32,13 +32,13 @@ template <class T> WBCPU_INLINE uint64_t wbcpu_to_bits(T v)
         sizeof(T) <= 8 && std::is_trivially_copyable<T>::value,
         "warp operation: only types of 1 to 8 bytes");
     uint64_t bits = 0;
-    memcpy(&bits, &v, sizeof v);
+    __builtin_memcpy(&bits, &v, sizeof v);
     return bits;
 }
 template <class T> WBCPU_INLINE T wbcpu_from_bits(uint64_t bits)
 {
     T v;
-    memcpy(&v, &bits, sizeof v);
+    __builtin_memcpy(&v, &bits, sizeof v);
     return v;
 }
 

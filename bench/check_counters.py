@@ -1,0 +1,224 @@
+"""check_counters.py - do the counts of check mode agree with Nsight Compute's?
+
+    make BACKEND=cpu CHECK=1 bench-programs      # any computer
+    make BACKEND=cuda bench-programs             # a computer with a GPU and ncu
+    python3 bench/check_counters.py check DIR [PROGRAM...]     # PROGRAM: rmsnorm.01_naive
+    python3 bench/check_counters.py gpu DIR [PROGRAM...]    # where the GPU is
+    python3 bench/check_counters.py table DIR [PROGRAM...] >bench/results/.../counters.md
+
+check and gpu run every solution and every rung of its ladder once and leave a file each
+in DIR; table compares them, kernel by kernel (launch i of one run is
+launch i of the other). --large: a few rows with data larger than the
+L2 cache, for the bytes of DRAM."""
+import argparse
+import csv
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+CHECK, CUDA = pathlib.Path("build/check/bench"), pathlib.Path("build/cuda/bench")
+LARGE = {"rmsnorm": "rmsnorm_forward f32 8192x8192", "rope": "rope_forward bf16 8x2048",
+         "swiglu": "swiglu_forward bf16 8192", "softmax": "softmax_forward f32 4096x4096",
+         "rglru": "linear_scan_forward f32 8x4096"}
+
+L1, SASS = "l1tex__", "smsp__sass_l1tex_"
+SECTORS = "t_sectors_pipe_lsu_mem_global_op_"
+REQUESTS = "t_requests_pipe_lsu_mem_global_op_"
+WAVEFRONTS = "data_pipe_lsu_wavefronts_mem_shared_op_"
+CONFLICTS = "data_bank_conflicts_pipe_lsu_mem_shared_op_"
+
+
+def of(kernel, space, access, key):
+    return kernel[space][access][key]
+
+
+def loads(k):
+    return of(k, "global", "read", "requests") + of(k, "global", "async", "requests")
+
+
+def shared_writes(k):
+    """Without those of cp.async, which the GPU counts elsewhere: 4 for a full warp."""
+    copies = of(k, "global", "async", "requests")
+    return of(k, "shared", "write", "wavefronts") - 4 * copies
+
+
+# name in the table: (ncu's counters, which are added; check mode's count)
+COUNTERS = {
+    "global load requests": ([L1 + REQUESTS + "ld"], loads),
+    "global load sectors": ([L1 + SECTORS + "ld"],
+                            lambda k: of(k, "global", "read", "sectors")),
+    "global store requests": ([L1 + REQUESTS + "st"],
+                              lambda k: of(k, "global", "write", "requests")),
+    "global store sectors": ([L1 + SECTORS + "st"],
+                             lambda k: of(k, "global", "write", "sectors")),
+    "global atomic sectors": ([L1 + SECTORS + "red", L1 + SECTORS + "atom"],
+                              lambda k: of(k, "global", "atomic", "sectors")),
+    "cp.async requests": ([SASS + REQUESTS + "ldgsts"],
+                          lambda k: of(k, "global", "async", "requests")),
+    "cp.async sectors": ([SASS + SECTORS + "ldgsts"],
+                         lambda k: of(k, "global", "async", "sectors")),
+    "shared load wavefronts": ([L1 + WAVEFRONTS + "ld"],
+                               lambda k: of(k, "shared", "read", "wavefronts")),
+    "shared store wavefronts": ([L1 + WAVEFRONTS + "st"], shared_writes),
+    "shared atomic wavefronts": ([L1 + WAVEFRONTS + "atom"],
+                                 lambda k: of(k, "shared", "atomic", "wavefronts")),
+    # ncu counts every pass of a load after its first, check mode those above the ideal
+    "shared load conflicts": ([L1 + CONFLICTS + "ld"],
+                              lambda k: of(k, "shared", "read", "wavefronts")
+                              - of(k, "shared", "read", "requests")),
+    "shared store conflicts": ([L1 + CONFLICTS + "st"],
+                               lambda k: of(k, "shared", "write", "wavefronts")
+                               - of(k, "shared", "write", "ideal")),
+    "DRAM bytes read": (["dram__bytes_read"], lambda k: k["dram"]["read"]),
+    "DRAM bytes written": (["dram__bytes_write"], lambda k: k["dram"]["written"]),
+}
+
+
+def base_name(kernel):
+    """norm of void (anonymous namespace)::norm<float, 4>(const float *, ...)"""
+    kernel = kernel.replace("(anonymous namespace)::", "")
+    depth, name = 0, ""
+    for c in kernel:  # leaves out template arguments
+        depth += c == "<"
+        name += c if depth == 0 else ""
+        depth -= c == ">"
+    return re.split(r"[ :]", name.split("(")[0].strip())[-1]
+
+
+# --- runs -------------------------------------------------------------------------------
+
+def arguments_of(program, large):
+    if not large:
+        return ["--once"]
+    row = LARGE.get(program.split(".")[0])
+    return ["--large", row] if row else None
+
+
+def run(command, log, environment=None):
+    done = subprocess.run(command, env={**os.environ, **(environment or {})},
+                          stdout=log, stderr=subprocess.STDOUT, check=False)
+    return done.returncode
+
+
+def run_check(program, folder, arguments):
+    report = folder / f"{program}.json"
+    environment = {"WB_CHECK_JSON": str(report), "WB_CHECK_LAUNCHES": "1",
+                   "WB_CHECK_GPU": "h200", "WBCPU_ARCH": "90"}
+    with open(folder / f"{program}.check.log", "w", encoding="utf-8") as log:
+        return run([CHECK / program, *arguments], log, environment)
+
+
+def run_gpu(program, folder, arguments):
+    metrics = ",".join(f"{m}.sum" for ncu, _ in COUNTERS.values() for m in ncu)
+    command = ["ncu", "--clock-control", "none", "--csv", "--page", "raw",
+               "--print-units", "base", "--metrics", metrics,
+               "--log-file", folder / f"{program}.csv", CUDA / program, *arguments]
+    with open(folder / f"{program}.gpu.log", "w", encoding="utf-8") as log:
+        return run(command, log)
+
+
+def run_all(what, programs, folder, large):
+    folder.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for program in programs:
+        arguments = arguments_of(program, large)
+        if not arguments:
+            continue
+        code = (run_check if what == "check" else run_gpu)(program, folder, arguments)
+        print(f"{program}: {'ok' if code == 0 else f'exit code {code}'}", flush=True)
+        if code:
+            failed.append(program)
+    return failed
+
+
+# --- comparison -------------------------------------------------------------------------
+
+def ncu_launches(path):
+    """[(kernel, {counter: value})] in the order of the launches"""
+    lines = [line for line in open(path, encoding="utf-8") if line.startswith('"')]
+    rows = list(csv.DictReader(lines))
+    launches = []
+    for row in rows[1:]:  # the first one has the units
+        values = {name: sum(float((row.get(f"{m}.sum") or "0").replace(",", "") or 0)
+                            for m in ncu)
+                  for name, (ncu, _) in COUNTERS.items()}
+        launches.append((base_name(row["Kernel Name"]), values))
+    return launches
+
+
+def check_launches(path):
+    report = json.load(open(path, encoding="utf-8"))
+    return [(base_name(k["name"]),
+             {name: count(k) for name, (_, count) in COUNTERS.items()})
+            for k in report["kernels"]]
+
+
+def sums(launches):
+    """{kernel: {counter: sum}}"""
+    total = {}
+    for kernel, values in launches:
+        into = total.setdefault(kernel, dict.fromkeys(COUNTERS, 0))
+        for name, value in values.items():
+            into[name] += value
+    return total
+
+
+def rows_of(program, folder, large):
+    gpu = ncu_launches(folder / f"{program}.csv")
+    cpu = check_launches(folder / f"{program}.json")
+    if len(gpu) == len(cpu):  # check mode may know only a function pointer's name
+        cpu = [(name, values) for (name, _), (_, values) in zip(gpu, cpu)]
+    else:
+        yield program, f"{len(gpu)} and {len(cpu)} launches", "", "", "", "see the sums"
+    gpu, cpu = sums(gpu), sums(cpu)
+    for kernel in dict.fromkeys([*gpu, *cpu]):
+        for name in COUNTERS:
+            if name.startswith("DRAM") and not large:
+                continue
+            a = gpu.get(kernel, {}).get(name, 0)
+            b = cpu.get(kernel, {}).get(name, 0)
+            if a or b:
+                yield program, kernel, name, a, b, (b - a) / a if a else None
+
+
+def print_table(programs, folder, large):
+    compared = close = 0
+    print("| program | kernel | counter | ncu | check mode | difference |")
+    print("|---|---|---|---:|---:|---:|")
+    for program in programs:
+        if not (folder / f"{program}.csv").exists():
+            continue
+        for program, kernel, name, a, b, difference in rows_of(program, folder, large):
+            if isinstance(difference, str):
+                print(f"| {program} | {kernel} | {difference} | | | |")
+                continue
+            compared += 1
+            close += difference is not None and abs(difference) <= 0.01
+            text = "only here" if difference is None else f"{100 * difference:+.1f} %"
+            print(f"| {program} | {kernel} | {name} | {a:,.0f} | {b:,.0f} | {text} |")
+    print(f"\n{close} of {compared} counters differ by at most 1 %.")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("what", choices=["check", "gpu", "table"])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("programs", nargs="*")
+    parser.add_argument("--large", action="store_true")
+    options = parser.parse_args()
+    where = {"check": CHECK, "gpu": CUDA}.get(options.what)
+    found = [p.name for p in sorted(where.glob("*.*")) if os.access(p, os.X_OK)
+             and p.suffix not in (".o", ".c", ".so")] if where else \
+            [p.name[:-5] for p in sorted(options.folder.glob("*.json"))]
+    programs = options.programs or found
+    if options.what == "table":
+        print_table(programs, options.folder, options.large)
+        return 0
+    failed = run_all(options.what, programs, options.folder, options.large)
+    return 1 if failed else 0
+
+
+sys.exit(main())

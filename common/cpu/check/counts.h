@@ -1,0 +1,118 @@
+/* counts.h - what counts.cpp and its neighbours share; internal to check mode.
+ *
+ *     counts.cpp        accesses of the lanes of a warp become requests
+ *     align.cpp         the same where the lanes took different paths
+ *     sectors.cpp       global requests: sectors, bytes per buffer, the L2 model
+ *     conflicts.cpp     shared requests: wavefronts
+ *     kernels_json.cpp  the report
+ *     gpus.cpp          L2 sizes and copy bandwidths of GPUs
+ */
+#ifndef WBCPU_CHECK_COUNTS_H
+#define WBCPU_CHECK_COUNTS_H
+
+#include "check.h"
+
+#include <map>
+#include <vector>
+
+namespace wbcpu::check
+{
+/* How the hardware performs an access. ASYNC: cp.async. MATRIX: ldmatrix, a read. */
+enum access_kind : uint8_t { READ, WRITE, ATOMIC, ASYNC, MATRIX };
+
+/* One instruction, executed once by some lanes of a warp. */
+struct request {
+    site *at;
+    bool shared;
+    unsigned bytes; /* per lane */
+    uint32_t lanes;
+    uint64_t offset[32]; /* from the start of device memory or thread-local storage */
+};
+
+/* passes: sectors of 32 bytes, or wavefronts of shared memory. bytes: a byte that several
+ * lanes of a request touch counts once. ideal: the fewest passes for these bytes. */
+struct passes {
+    unsigned count, ideal, bytes;
+};
+struct tally {
+    unsigned long long requests, count, ideal, bytes;
+};
+
+struct site_tally {
+    tally sum;
+    passes worst_cost; /* of the request with the largest count / ideal */
+    request worst;
+    uint64_t buffer_start, buffer_bytes; /* the buffer that it touched last */
+    unsigned buffer;                     /* index in kernel_tally::buffers */
+};
+struct buffer_tally {
+    std::string name;
+    size_t bytes;
+    const place *at;                              /* NULL: unknown */
+    unsigned long long requested[2], distinct[2]; /* bytes read, written */
+};
+struct line_events {
+    unsigned long long barriers, collectives;
+};
+
+enum { SHUFFLE, SYNC, VOTE, REDUCE, MATCH, MATRIX_OP, COLLECTIVES };
+
+/* Sums over the launches of one kernel. */
+struct kernel_tally {
+    std::string name, file;
+    int line;
+    dim3 grid, block; /* of the last launch */
+    size_t shared_bytes;
+    unsigned long long launches, blocks, warps, barriers, collectives[COLLECTIVES];
+    unsigned long long dram[2], least[2]; /* bytes read, written */
+    std::vector<buffer_tally> buffers;
+    std::vector<site_tally *> sites; /* [2 * number of the site + shared] */
+    std::map<const void *, line_events> events;
+};
+extern std::vector<kernel_tally *> &kernels;
+
+access_kind kind_of(const site *at);
+void count_as(const site *at, access_kind kind);
+extern bool count_nothing;   /* an access that is made for its findings only */
+void take(const request &r); /* adds a request to the running kernel's sums */
+
+/* align.cpp. What a lane did since the warp converged, an access or block in 64 bits: */
+struct lane_log {
+    uint64_t *entry;
+    unsigned used, room;
+};
+inline request *unpack(request *r, uint64_t entry)
+{
+    r->at = site_number((unsigned)(entry >> 48));
+    r->shared = entry >> 47 & 1;
+    r->bytes = 1u << (entry >> 44 & 7);
+    return r;
+}
+constexpr uint64_t offset_bits = ((uint64_t)1 << 44) - 1;
+inline bool is_block(uint64_t entry) /* the start of a basic block: its address */
+{
+    return entry >> 48 == 0;
+}
+/* From entry `first` on, the lanes took different paths. */
+void align(const lane_log *logs, uint32_t lanes, unsigned first);
+
+/* sectors.cpp */
+void begin_sectors(); /* a launch begins with an empty L2 cache */
+passes count_sectors(kernel_tally *k, site_tally *s, const request &r, access_kind kind);
+
+/* conflicts.cpp */
+passes count_wavefronts(const request &r, access_kind kind);
+
+/* gpus.cpp */
+struct gpu {
+    const char *name, *label;
+    unsigned long long l2_bytes;
+    double copy_gb_s; /* of a device-to-device copy, reads plus writes */
+    bool measured;    /* false: the memory bandwidth of the data sheet */
+    int sms;
+};
+const gpu &chosen_gpu(); /* WB_CHECK_GPU */
+std::string gpu_json();  /* the object "gpu" of the report */
+}  // namespace wbcpu::check
+
+#endif

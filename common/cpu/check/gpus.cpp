@@ -1,0 +1,45 @@
+/* gpus.cpp - the GPU whose L2 cache the counts model and whose bandwidth a report names.
+ * WB_CHECK_GPU chooses one. */
+#include "counts.h"
+
+#include <string.h>
+
+namespace wbcpu::check
+{
+constexpr unsigned long long MB = 1024 * 1024;
+
+/* The H200's copy bandwidth was measured with `make bench`; that of the others is the
+ * memory bandwidth of the data sheet, which no copy reaches. */
+static const gpu gpus[] = {
+    {"h100", "H100 SXM", 50 * MB, 3350, false, 132},
+    {"h200", "H200", 60 * MB, 4286, true, 132},
+    {"a100", "A100 80 GB SXM", 40 * MB, 2039, false, 108},
+    {"a10", "A10", 6 * MB, 600, false, 72},
+    {"l4", "L4", 48 * MB, 300, false, 58},
+    {"t4", "T4", 4 * MB, 320, false, 40},
+    {"v100", "V100 SXM2", 6 * MB, 900, false, 80},
+    {"rtx3090", "RTX 3090", 6 * MB, 936, false, 82},
+    {"rtx4090", "RTX 4090", 72 * MB, 1008, false, 128},
+};
+
+const gpu &chosen_gpu()
+{
+    const char *name = getenv("WB_CHECK_GPU");
+    if (!name || !*name) return gpus[0];
+    std::string known;
+    for (const gpu &g : gpus) {
+        if (!strcmp(g.name, name)) return g;
+        known += std::string(known.empty() ? "" : ", ") + g.name;
+    }
+    refuse("WB_CHECK_GPU=%s: no such GPU; known are %s", name, known.c_str());
+}
+
+std::string gpu_json()
+{
+    const gpu &g = chosen_gpu();
+    return format(
+        "{\"name\":\"%s\",\"label\":\"%s\",\"l2_bytes\":%llu,\"copy_gb_s\":%.0f,"
+        "\"measured\":%s,\"sms\":%d}",
+        g.name, g.label, g.l2_bytes, g.copy_gb_s, g.measured ? "true" : "false", g.sms);
+}
+}  // namespace wbcpu::check

@@ -1,0 +1,154 @@
+/* overlap.cpp - programmatic dependent launch: a kernel that launch_pdl starts may run
+ * while the previous kernel of its stream still does, until pdl_wait() returns.
+ *
+ * Before the wait, the previous kernel may be unfinished, and if that one was started in
+ * the same way, so may the kernels before it. After the wait the previous kernel has
+ * finished; but if none of its threads waited, those before it may not have.
+ */
+#include "host.h"
+#include "host_hooks.h"
+
+#include <map>
+
+namespace wbcpu::check
+{
+struct kernel {
+    const place *at;
+    std::string name;
+    footprint touched;
+    bool overlaps;   /* launched by launch_pdl */
+    unsigned number; /* of its operation */
+    bool in_graph;
+    bool waited = false;
+    std::vector<std::shared_ptr<kernel>> unfinished, unfinished_after_wait;
+};
+typedef std::shared_ptr<kernel> kernel_ptr;
+
+bool overlaps_used;
+static const void *next_kernel; /* that launch_pdl is about to launch */
+static kernel_ptr &current_kernel = *new kernel_ptr;
+static auto &previous = *new std::map<unsigned, kernel_ptr>; /* of each stream */
+constexpr size_t chain_limit = 16, waiters_kept = 64;
+
+/* The threads of the running block that have called pdl_wait: the others may follow one of
+ * them through a barrier. */
+struct waiter {
+    unsigned thread;
+    uint32_t time;
+};
+static auto &waiters = *new std::vector<waiter>;
+static auto &has_waited = *new std::vector<bool>;
+static unsigned long long waiters_block = UINT64_MAX;
+
+extern "C" void wbcpu_checked_pdl_launch(const void *kernel)
+{
+    next_kernel = kernel;
+    overlaps_used = true;
+}
+/* The launch is in launch_pdl: it gets the name of the kernel and the line of the call. */
+void take_overlap(wbcpu_launch *l)
+{
+    if (!next_kernel) return;
+    const place *definition = place_of((const char *)next_kernel + 1),
+                *at = running_call().at;
+    l->overlaps = true;
+    l->name = definition->function.c_str();
+    l->file = at->file.c_str();
+    l->line = at->line;
+    next_kernel = nullptr;
+}
+
+extern "C" void wbcpu_checked_pdl_wait()
+{
+    if (!current_kernel || !wbcpu_self) return;
+    worker *w = wbcpu::self();
+    current_kernel->waited = true;
+    if (waiters_block != w->block) {
+        waiters_block = w->block;
+        waiters.clear();
+        has_waited.assign(w->threads, false);
+    }
+    has_waited[w->thread] = true;
+    if (waiters.size() < waiters_kept) waiters.push_back({w->thread, time_of(w->thread)});
+}
+
+static bool has_passed_wait(worker *w)
+{
+    if (waiters_block != w->block) return false;
+    if (has_waited[w->thread]) return true;
+    for (const waiter &t : waiters)
+        if (ordered(w->thread, t.thread, t.time, false)) return true;
+    return false;
+}
+
+void begin_kernel(const wbcpu_launch &l)
+{
+    if (!overlaps_used || !running) return;
+    add_footprint(running->touched, take_record()); /* of copies before it */
+    current_kernel = std::make_shared<kernel>();
+    kernel *k = current_kernel.get();
+    k->at = place_at(l.file, l.line);
+    k->name = l.name;
+    k->overlaps = l.overlaps;
+    k->number = running->number;
+    k->in_graph = running->name == "cudaGraphLaunch";
+    waiters_block = UINT64_MAX;
+    const kernel_ptr &before = previous[running->stream];
+    if (!k->overlaps || !before || before->number <= running->waited_for) return;
+    bool same = before->number == k->number; /* a graph starts after the one before it */
+    if ((k->in_graph || before->in_graph) && !same) return;
+    k->unfinished = before->unfinished;
+    k->unfinished.push_back(before);
+    if (k->unfinished.size() > chain_limit) k->unfinished.erase(k->unfinished.begin());
+    k->unfinished_after_wait =
+        before->waited ? before->unfinished_after_wait : before->unfinished;
+    before->unfinished.clear(); /* of no use to later kernels, which would keep them */
+    before->unfinished_after_wait.clear();
+}
+
+/* What is not a kernel starts when the previous kernel has finished. */
+void end_overlap()
+{
+    if (overlaps_used && running) previous.erase(running->stream);
+}
+
+void end_kernel()
+{
+    if (!current_kernel || !running) return;
+    current_kernel->touched = take_record();
+    add_footprint(running->touched, current_kernel->touched);
+    previous[running->stream] = current_kernel;
+    current_kernel = nullptr;
+}
+
+static void report(const access &a, const kernel &before, bool writes)
+{
+    finding *f = find("pdl", a.at->at(), before.at);
+    if (!f) return;
+    f->what = name_at(a.address);
+    f->other_access = writes ? "writes" : "reads";
+    f->message = format(
+        "%s %s before pdl_wait(), while %s (launched at %s), which %s it, may still run",
+        a.write ? "writes" : "reads", element_at(a.address, a.bytes).c_str(),
+        before.name.c_str(), text_of(before.at).c_str(), f->other_access.c_str());
+    f->fix =
+        "call pdl_wait() in every thread before it accesses what the previous kernel "
+        "writes or reads; every kernel of such a chain must wait in some thread";
+    publish(f);
+}
+
+void check_overlap(worker *w, const access &a)
+{
+    kernel *k = current_kernel.get();
+    if (!k || !k->overlaps) return;
+    const auto &open = has_passed_wait(w) ? k->unfinished_after_wait : k->unfinished;
+    if (open.empty()) return;
+    uintptr_t end = a.address + a.bytes;
+    for (const kernel_ptr &before : open)
+        if (range_in(before->touched.of[WRITES], a.address, end) ||
+            range_in(before->touched.of[ATOMICS], a.address, end))
+            report(a, *before, true);
+        else if (a.write && range_in(before->touched.of[READS], a.address, end))
+            report(a, *before, false);
+}
+}  // namespace wbcpu::check

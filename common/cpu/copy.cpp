@@ -1,0 +1,191 @@
+/* copy.cpp - cudaMemcpy, cudaMemset and their variants. */
+#include "check/host_hooks.h"
+#include "dry.h"
+#include "include/wbcpu.h"
+#include "scheduler.h"
+#include "stream.h"
+
+namespace wbcpu
+{
+/* True if kind contradicts the pointers, usually because dst and src are swapped. Memory
+ * outside the range may be a __device__ variable, so only device pointers are checked. */
+static bool contradicts(const void *dst, const void *src, int kind)
+{
+    bool to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
+    bool from_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost;
+    return (to_host && wbcpu_in_device_memory(dst)) ||
+           (from_host && wbcpu_in_device_memory(src));
+}
+
+static bool leaves_device(const copy &c)
+{
+    return results_stay &&
+           (c.kind == cudaMemcpyDeviceToHost ||
+            (c.kind == cudaMemcpyDefault && !wbcpu_in_device_memory(c.dst)));
+}
+
+static std::atomic<unsigned long long> device_copies;
+extern "C" unsigned long long wbcpu_copy_count()
+{
+    return device_copies;
+}
+
+static cudaError_t check_copy(const copy &c)
+{
+    if (sticky_error()) return sticky_error();
+    if (leaves_device(c)) return fail(cudaErrorNotPermitted);
+    if ((unsigned)c.kind > cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection);
+    if (cudaError_t e = check::check_copy(c)) return fail(e);
+    if (c.width && c.height && (!c.dst || !c.src || contradicts(c.dst, c.src, c.kind)))
+        return fail(cudaErrorInvalidValue);
+    if (c.width > c.dpitch || c.width > c.spitch) {
+        check::bad_pitch(c);
+        return fail(cudaErrorInvalidPitchValue);
+    }
+    return cudaSuccess;
+}
+
+/* Runs the work now, or records it if the stream is capturing. */
+template <class Work> static cudaError_t enqueue(cudaStream_t stream, Work work)
+{
+    if (cudaError_t e = stream_error(stream)) return fail(e);
+    auto opened = [work] {
+        open_device_memory();
+        work();
+        close_device_memory();
+    };
+    if (!wbcpu_record(stream, opened)) opened();
+    return cudaSuccess;
+}
+
+/* wait: the host waits for it, in check mode; otherwise it has finished anyway. */
+static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
+{
+    if (cudaError_t e = check_copy(c)) return e;
+    if (wbcpu_in_device_memory(c.src)) device_copies++;
+    const copy given = c;
+    std::shared_ptr<char> staged = wait ? nullptr : check::stage(c, stream);
+    cudaError_t e = enqueue(stream, [c, staged] {
+        check::copying(c);
+        for (size_t row = 0; row < c.height; row++) {
+            char *to = (char *)c.dst + row * c.dpitch;
+            const char *from = (const char *)c.src + row * c.spitch;
+            for_ends(c.width, end_bytes, [=](size_t at, size_t n) {
+                memmove(to + at, from + at, n);
+            });
+        }
+    });
+    if (!e) check::copy_enqueued(given, stream, wait, staged != nullptr);
+    return e;
+}
+static cudaError_t enqueue_memset(copy c, int value, cudaStream_t stream, bool wait)
+{
+    if (sticky_error()) return sticky_error();
+    if (cudaError_t e = check::check_copy(c)) return fail(e);
+    if (c.width && c.height && !c.dst) return fail(cudaErrorInvalidValue);
+    cudaError_t e = enqueue(stream, [=] {
+        check::copying(c);
+        for_ends(c.height, end_rows, [=](size_t row, size_t rows) {
+            for (; rows--; row++) {
+                char *to = (char *)c.dst + row * c.dpitch;
+                for_ends(c.width, end_bytes, [=](size_t at, size_t n) {
+                    memset(to + at, value, n);
+                });
+            }
+        });
+    });
+    if (!e) check::copy_enqueued(c, stream, wait, false);
+    return e;
+}
+
+extern "C" cudaError_t cudaMemcpyAsync(
+    void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, stream, false);
+}
+extern "C" cudaError_t
+cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
+{
+    return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, nullptr, true);
+}
+extern "C" cudaError_t cudaMemcpy2DAsync(
+    void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+    cudaMemcpyKind kind, cudaStream_t stream)
+{
+    return enqueue_copy({dst, dpitch, src, spitch, width, height, kind}, stream, false);
+}
+extern "C" cudaError_t cudaMemcpy2D(
+    void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+    cudaMemcpyKind kind)
+{
+    return enqueue_copy({dst, dpitch, src, spitch, width, height, kind}, nullptr, true);
+}
+extern "C" cudaError_t cudaMemset2DAsync(
+    void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
+{
+    copy c = {p, pitch, nullptr, 0, width, height, cudaMemcpyDefault};
+    return enqueue_memset(c, value, stream, false);
+}
+extern "C" cudaError_t
+cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height)
+{
+    copy c = {p, pitch, nullptr, 0, width, height, cudaMemcpyDefault};
+    return enqueue_memset(c, value, nullptr, true);
+}
+extern "C" cudaError_t
+cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
+{
+    return cudaMemset2DAsync(p, bytes, value, bytes, 1, stream);
+}
+extern "C" cudaError_t cudaMemset(void *p, int value, size_t bytes)
+{
+    return cudaMemset2D(p, bytes, value, bytes, 1);
+}
+
+/* --- __device__ and __constant__ variables, which are ordinary variables ------------ */
+
+static cudaError_t to_symbol(
+    const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream, bool wait)
+{
+    if (kind == cudaMemcpyDeviceToHost) return fail(cudaErrorInvalidMemcpyDirection);
+    char *dst = (char *)const_cast<void *>(symbol) + offset;
+    return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, stream, wait);
+}
+static cudaError_t from_symbol(
+    void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream, bool wait)
+{
+    if (kind == cudaMemcpyHostToDevice) return fail(cudaErrorInvalidMemcpyDirection);
+    const char *src = (const char *)symbol + offset;
+    return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, stream, wait);
+}
+extern "C" cudaError_t cudaMemcpyToSymbolAsync(
+    const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream)
+{
+    return to_symbol(symbol, src, bytes, offset, kind, stream, false);
+}
+extern "C" cudaError_t cudaMemcpyToSymbol(
+    const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind)
+{
+    return to_symbol(symbol, src, bytes, offset, kind, nullptr, true);
+}
+extern "C" cudaError_t cudaMemcpyFromSymbolAsync(
+    void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    cudaStream_t stream)
+{
+    return from_symbol(dst, symbol, bytes, offset, kind, stream, false);
+}
+extern "C" cudaError_t cudaMemcpyFromSymbol(
+    void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind)
+{
+    return from_symbol(dst, symbol, bytes, offset, kind, nullptr, true);
+}
+extern "C" cudaError_t cudaGetSymbolAddress(void **p, const void *symbol)
+{
+    *p = const_cast<void *>(symbol);
+    return cudaSuccess;
+}
+}  // namespace wbcpu

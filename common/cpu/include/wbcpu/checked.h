@@ -1,0 +1,43 @@
+/* checked.h - what the back end's own functions tell check mode: the accesses that an
+ * instruction of a GPU makes, where these functions make others. In normal mode nothing.
+ */
+#ifndef WBCPU_CHECKED_H
+#define WBCPU_CHECKED_H
+
+#include <string.h>
+
+#include "qualifiers.h"
+
+#ifdef WBCPU_CHECKED
+extern "C" {
+/* ldmatrix: the running lane passes the address of a row of 16 bytes. */
+void wbcpu_check_row(const void *row);
+/* The running lane's part of a WMMA load or store of a 16x16 tile; element: bytes. A
+ * factor is matrix_a or matrix_b. */
+void wbcpu_check_tile(
+    const void *p, unsigned ld, unsigned element, bool factor, bool by_rows, bool write);
+
+/* cp.async: copies bytes - zeros bytes to shared memory, then writes zeros, when the
+ * running thread waits. wait: until at most `newest` of its committed groups are left. */
+void wbcpu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros);
+void wbcpu_copy_commit(void);
+void wbcpu_copy_wait(unsigned newest);
+}
+#else
+WBCPU_INLINE void wbcpu_check_row(const void *) {}
+WBCPU_INLINE void wbcpu_check_tile(const void *, unsigned, unsigned, bool, bool, bool) {}
+WBCPU_INLINE void
+wbcpu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros)
+{
+    if (!zeros) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    memcpy(to, from, bytes - zeros);
+    memset((char *)to + (bytes - zeros), 0, zeros);
+}
+WBCPU_INLINE void wbcpu_copy_commit() {}
+WBCPU_INLINE void wbcpu_copy_wait(unsigned) {}
+#endif
+
+#endif

@@ -1,0 +1,55 @@
+/* shared.h - a __shared__ array as the grader sees it: full of NaN when a block begins, and
+ * between red zones.
+ *
+ * The translator writes WBCPU_SHARED(name) after the declaration of each array in a
+ * function. With WBCPU_RED_ZONES, the first thread of a block that passes it fills the
+ * array, and the library knows the array from then on. tools/red_zones.py puts the red
+ * zones around it. Programs are built without both.
+ */
+#ifndef WBCPU_SHARED_H
+#define WBCPU_SHARED_H
+
+#include "execution.h"
+
+struct wbcpu_array {
+    uint64_t block;    /* the last block on this CPU thread that used it */
+    wbcpu_array *next; /* of the arrays that this CPU thread has used */
+    char *start;
+    size_t bytes;
+    const char *name, *file;
+    int line;
+};
+enum { WBCPU_RED_ZONE = 1024 }; /* bytes before and after an array */
+
+extern "C" {
+/* Counts the blocks that this CPU thread has begun; 0 unless arrays are to be filled. */
+extern WBCPU_THREAD_LOCAL uint64_t wbcpu_block;
+void wbcpu_open_array(wbcpu_array *array);
+}
+
+namespace wbcpu
+{
+/* An array whose constructor gives it a value is not for nvcc, and has no red zones. */
+template <class T>
+constexpr bool is_filled =
+    std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>;
+}  // namespace wbcpu
+
+#ifdef WBCPU_RED_ZONES
+#define WBCPU_SHARED(variable)                                                           \
+    if constexpr (wbcpu::is_filled<decltype(variable)>) {                                \
+        static __thread wbcpu_array wbcpu_a;                                             \
+        if (__builtin_expect(wbcpu_a.block != wbcpu_block, 0)) {                         \
+            wbcpu_a.start = (char *)&variable;                                           \
+            wbcpu_a.bytes = sizeof variable;                                             \
+            wbcpu_a.name = #variable;                                                    \
+            wbcpu_a.file = __FILE__;                                                     \
+            wbcpu_a.line = __LINE__;                                                     \
+            wbcpu_open_array(&wbcpu_a);                                                  \
+        }                                                                                \
+    }
+#else
+#define WBCPU_SHARED(variable)
+#endif
+
+#endif

@@ -1,0 +1,23 @@
+# check.mk - any program in check mode: make check FILE=prog.cu [ARGS="1 2"]
+#   HTML=report.html  writes the page      JSON=report.json  keeps the report
+#   GPU=a100          whose cache and bandwidth the figures are for
+# tools/check.py builds the program, runs it and shows the report. The variables may hold
+# anything: it gets them in the environment, as they are.
+CHECK_BUILD := $(if $(filter file,$(origin BUILD)),build/check,$(BUILD))
+
+override ARGS := $(value ARGS)
+override HTML := $(value HTML)
+override JSON := $(value JSON)
+override GPU := $(value GPU)
+export ARGS HTML JSON GPU
+
+check: export NVCC := $(NVCC)
+check: | setup  ## learn: your own program in check mode (FILE=x.cu ARGS=... HTML=x.html)
+	@[ -e $(CHECK_BUILD)/libwbcpu.a ] || echo "building the back end in check mode, once"
+	@$(MAKE) -s BACKEND=cpu CHECK=1 BUILD=$(CHECK_BUILD) FILE= check-tools
+	@$(PYTHON) tools/check.py --build $(CHECK_BUILD)
+
+ifneq ($(CHECK),)
+check-tools: $(B)/labs/settings $(BACKEND_LIBS) $(CU_TOOLS) | setup
+endif
+.PHONY: check check-tools

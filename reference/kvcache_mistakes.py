@@ -1,0 +1,174 @@
+"""kvcache_mistakes.py - what kernels with known mistakes compute in parts 07.1 to 07.4 of
+lab 07, so that the report can name them.
+"""
+
+import numpy as np
+
+from kvcache_formulas import decoded, kept_tokens, positions, rotate_heads, seen_slots
+
+
+def stored(kcache, vcache, k, v, B, places):
+    """both rings after token t of sequence b is stored in slot s, for (t, s) in
+    places(b)"""
+    rings = kcache.copy(), vcache.copy()
+    for b in range(B):
+        for t, s in places(b):
+            rings[0][b, s], rings[1][b, s] = k[b, t], v[b, t]
+    return {"kcache": rings[0], "vcache": rings[1]}
+
+
+def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
+    p, n = positions(pos, B, T), np.full(B, T) if len is None else len
+
+    def told(places):
+        return stored(kcache_before, vcache_before, k, v, B, places)
+
+    yield "slot_of_t", (
+        "a token is stored in slot t mod S: it belongs in slot pos mod S"
+    ), told(lambda b: [(t, t % S) for t in kept_tokens(p[b], n[b], S)])
+    yield "first_slots", (
+        "the last tokens are stored from slot 0 on: each belongs in slot pos mod S"
+    ), told(lambda b: [(t, i) for i, t in enumerate(kept_tokens(p[b], n[b], S))])
+    yield "first_tokens", (
+        "of a prompt longer than the ring, the first S tokens are kept: keep the last S"
+    ), told(lambda b: [(t, p[b, t] % S) for t in reversed(range(n[b]))])
+    yield "len_ignored", "padding after the first len tokens is stored", told(
+        lambda b: [(t, p[b, t] % S) for t in range(T)]
+    )
+    yield "next_slot", "a token is stored one slot too late: it belongs in pos mod S", (
+        told(lambda b: [(t, (p[b, t] + 1) % S) for t in kept_tokens(p[b], n[b], S)])
+    )
+    yield "slot_before", (
+        "a token is stored one slot too early: it belongs in pos mod S"
+    ), told(lambda b: [(t, (p[b, t] - 1) % S) for t in kept_tokens(p[b], n[b], S)])
+    yield "one_less", "one token too few is stored: keep the last S", told(
+        lambda b: [(t, p[b, t] % S) for t in kept_tokens(p[b], n[b], S)[1:]]
+    )
+    yield "no_last", "the last token is not stored", told(
+        lambda b: [(t, p[b, t] % S) for t in kept_tokens(p[b], n[b], S)[:-1]]
+    )
+    yield "earlier_document", (
+        "tokens of an earlier document are stored: keep the last pos[len-1]+1"
+    ), told(lambda b: [(t, p[b, t] % S) for t in range(max(0, n[b] - S), n[b])])
+    yield "k_alone", "vcache is not written", {"vcache": vcache_before}
+    yield "v_alone", "kcache is not written", {"kcache": kcache_before}
+    swapped = stored(
+        kcache_before, vcache_before, v, k, B,
+        lambda b: [(t, p[b, t] % S) for t in kept_tokens(p[b], n[b], S)],
+    )  # fmt: skip
+    yield "swapped", "k and v are swapped", swapped
+
+
+def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
+    def told(slot, count):
+        rings = kall.copy(), vall.copy()
+        for ring, source in zip(rings, (kcache, vcache)):
+            for b in range(B):
+                for j in range(1, min(S, count(pos[b, 0])) + 1):
+                    ring[b, S - j] = source[b, slot(pos[b, 0], j) % S]
+        return {"kall": rings[0], "vall": rings[1]}
+
+    full = lambda p: min(p, S)  # noqa: E731
+    yield "as_it_lies", (
+        "the ring is copied slot by slot: copy it in the order of positions"
+    ), told(lambda p, j: S - j, full)
+    yield "one_early", (
+        "position start-j is read from slot start-j-1, one too early"
+    ), told(lambda p, j: p - j - 1, full)
+    yield "one_late", "position start-j is read from slot start-j+1, one too late", told(
+        lambda p, j: p - j + 1, full
+    )
+    yield "swapped", "kcache and vcache are swapped", {"kall": vall, "vall": kall}
+    yield "chunk_first", "the chunk comes before the ring: it belongs after", {
+        "kall": np.roll(kall, T, axis=1),
+        "vall": np.roll(vall, T, axis=1),
+    }
+    yield "backward", "the positions are in descending order: they should ascend", told(
+        lambda p, j: p - 1 - min(S, p) + j, full
+    )
+
+
+def rotate_neighbours(x, cis, pos, D, N):
+    """as rotate_heads, with pairs (x[2i], x[2i+1])"""
+    heads = x.reshape(len(x), -1, D)
+    apart = np.concatenate([heads[..., 0:N:2], heads[..., 1:N:2], heads[..., N:]], -1)
+    turned = rotate_heads(apart.reshape(x.shape), cis, pos, D, N).reshape(heads.shape)
+    back = turned.copy()
+    back[..., 0:N:2], back[..., 1:N:2] = turned[..., : N // 2], turned[..., N // 2 : N]
+    return back.reshape(x.shape)
+
+
+def attention_decode_mistakes(
+    q, k, v, cis, pos, B, S, H, K, D, N, scale, kcache_before, vcache_before
+):
+    qt, kt = rotate_heads(q, cis, pos, D, N), rotate_heads(k, cis, pos, D, N)
+    ring = kcache_before, vcache_before
+
+    def told(q=qt, k=kt, scale=scale, ring=ring, **how):
+        return {"out": decoded(q, k, v, *ring, pos, S, H, K, D, scale, **how)[0]}
+
+    def rings_with(k, v, step=0):
+        """both rings after k and v are stored in slot (pos + step) mod S"""
+        places = lambda b: [(0, (pos[b] + step) % S)]  # noqa: E731
+        return stored(*ring, k[:, None], v[:, None], B, places)
+
+    def keys(k):
+        return {"kcache": rings_with(k, v)["kcache"]}
+
+    yield "next_slot", "k and v are stored one slot too late: slot p mod S", rings_with(
+        kt, v, 1
+    )
+    yield "slot_before", (
+        "k and v are stored one slot too early: slot p mod S"
+    ), rings_with(kt, v, -1)
+    yield "k_not_stored", "k is not stored in its slot", {"kcache": kcache_before}
+    yield "v_not_stored", "v is not stored in its slot", {"vcache": vcache_before}
+    for limit in (256, 512, 1024, 2048, 4096, 8192):
+        if limit < S:
+            yield f"first_{limit}", f"only the first {limit} slots are used", told(
+                slots=lambda p, n=limit: range(min(p, S, n))
+            )
+    yield "scale_twice", "the scores are scaled twice", told(scale=scale * scale)
+    all_but_oldest = lambda p: seen_slots(p, S)[int(p >= S) :]  # noqa: E731
+    yield "oldest_lost", (
+        "position p-S is not seen: a token sees S+1 keys, not S (is k written before "
+        "its slot is read?)"
+    ), told(slots=all_but_oldest)
+    yield "written_first", (
+        "k and v count twice, position p-S not at all: they are written before the slot "
+        "is read"
+    ), told(slots=all_but_oldest, more=2)
+    if min(pos) > 0:
+        yield "no_self", "the token does not see itself", told(more=0)
+    yield "unused_read", "slots that hold no position yet are read", told(
+        slots=lambda p: range(S)
+    )
+    yield "no_scale", "the scores are not scaled", told(scale=1.0)
+    yield "own_scale", "1/sqrt(D) is used in place of scale", told(scale=D**-0.5)
+    yield "scale_sign", "the sign of scale is lost", told(scale=abs(scale))
+    if cis is not None:
+        yield "q_not_rotated", "q is not rotated", told(q=q)
+        yield "k_not_rotated", "k is not rotated", told(k=k) | keys(k)
+        for cause, words, angles, at in (
+            ("next_angle", "by the angles of position p + 1", cis, pos + 1),
+            ("last_angle", "by the angles of position p - 1", cis, pos - 1),
+            ("angle_sign", "in the wrong direction", cis * [1, -1], pos),
+            ("sine_cosine", "with sine and cosine swapped", cis[..., ::-1], pos),
+        ):
+            wrong = [rotate_heads(x, angles, at % len(cis), D, N) for x in (q, k)]
+            yield cause, f"q and k are rotated {words}", told(*wrong) | keys(wrong[1])
+        wrong = [rotate_neighbours(x, cis, pos, D, N) for x in (q, k)]
+        yield "neighbours", (
+            "channels 2i and 2i+1 are rotated together: the pairs are i and i + N/2"
+        ), told(*wrong) | keys(wrong[1])
+        yield "v_rotated", "v is rotated, too: only q and k are", {
+            "vcache": rings_with(kt, rotate_heads(v, cis, pos, D, N))["vcache"]
+        }
+    if 1 < K < H:
+        yield "heads", (
+            "query head h uses key head h mod K, but it should use h / (H/K)"
+        ), told(heads=np.arange(H) % K)
+    if K > 1:
+        yield "head_0", (
+            "all query heads use key head 0, but head h should use h / (H/K)"
+        ), told(heads=np.zeros(H, int))

@@ -1,0 +1,39 @@
+/* program.cu - a program for make check; its first argument says what it does. */
+#include <cuda_runtime.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__global__ void copy(float *out, const float *values)
+{
+    out[threadIdx.x] = values[threadIdx.x];
+}
+
+__global__ void next(float *out, const float *values)
+{
+    out[threadIdx.x] = values[threadIdx.x + 1];
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "clean";
+    if (!strcmp(what, "kill")) raise(SIGKILL);
+    if (!strcmp(what, "nothing")) return 0;
+    char line[64];
+    if (!strcmp(what, "input") && scanf("%63s", line) == 1) printf("input <%s>\n", line);
+    for (int i = 2; i < argc; i++)
+        printf("arg <%s>\n", argv[i]);
+    float *a, *b;
+    cudaMalloc(&a, 32 * sizeof(float));
+    cudaMalloc(&b, 32 * sizeof(float));
+    cudaMemset(a, 0, 32 * sizeof(float));
+    if (!strcmp(what, "past"))
+        next<<<1, 32>>>(b, a);
+    else
+        copy<<<1, 32>>>(b, a);
+    cudaDeviceSynchronize();
+    cudaFree(a);
+    cudaFree(b);
+    return strcmp(what, "fail") ? 0 : 3;
+}

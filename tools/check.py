@@ -1,0 +1,178 @@
+"""check.py - builds a program for check mode, runs it, and shows the report:
+
+    FILE=prog.cu ARGS="16 'two words'" HTML=report.html check.py --build build/check
+
+make check calls it with these variables of the environment:
+    FILE   the program: one .cu with its own main
+    ARGS   its arguments, split as a shell splits words; nothing is expanded
+    JSON   where to keep the report (optional)
+    HTML   where to write the page (optional)
+    GPU    whose cache and bandwidth the figures are for (default: the back end's)
+BUILD has the back end in check mode, and the compiler's settings (labs/settings); the
+program becomes BUILD/programs/NAME. With NVCC=path the report also has registers and
+spills.
+
+Exit code: 0 no errors among the findings, 1 errors, or the program failed, 2 it could
+not be built or run."""
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import ptxas
+from check_report import show
+from report.values import Bad, plain, table
+from submission import private_folder
+
+FOUND = 86  # the exit code of a program in check mode, if there are errors
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*\Z")  # what the translator accepts
+SM = 90  # the architecture that ptxas is asked about, if the report does not say
+
+
+class Program:
+    """The source, and where its parts are made."""
+    def __init__(self, file, build, private):
+        if not file:
+            raise Bad(
+                "which program? make check FILE=prog.cu [ARGS=...] [HTML=report.html]; "
+                "the tests are make test")
+        self.shown, path = plain(file), Path(file)
+        if not path.exists():
+            raise Bad(f"{self.shown}: there is no such file")
+        if not path.is_file():
+            raise Bad(f"{self.shown} is not a file: give one .cu with its own main")
+        self.folder, self.private = str(path.parent), private
+        inside = path.resolve().is_relative_to(Path.cwd())
+        self.source = os.path.relpath(path) if inside else os.path.abspath(path)
+        if not NAME.match(path.name) or not NAME.match(
+                self.source.replace("/", "_").lstrip(".")):
+            # The translator writes the name into the code that it makes.
+            name = re.sub(r"[^A-Za-z0-9_.+-]", "_", path.stem).lstrip(".-+") or "program"
+            self.source = str(private / f"{name}.cu")
+            shutil.copy(path, self.source)
+        self.stem = Path(self.source).stem
+        self.program = Path(build, "programs", self.stem)
+
+
+def settings(build):
+    """{name: words} of build/check/labs/settings, which make writes."""
+    lines = Path(build, "labs/settings").read_text().splitlines()
+    return {
+        key: shlex.split(value)
+        for key, _, value in (line.partition(": ") for line in lines)
+    }
+
+
+def step(command, why):
+    """Runs a step of the build; shows what it says."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, errors="backslashreplace")
+    sys.stderr.write(done.stderr)
+    if done.returncode:
+        raise Bad(why(done.stderr))
+
+
+def compile_program(p, made):
+    """Translates, compiles and links; removes the program of an earlier build first."""
+    p.program.unlink(missing_ok=True)
+    p.program.parent.mkdir(parents=True, exist_ok=True)
+    beside = ["-I", p.folder] if p.source.startswith(str(p.private)) else []
+    cpp, obj = f"{p.private}/{Path(p.source).name}.cpp", f"{p.private}/{p.stem}.o"
+    broken = f"{p.shown} does not compile: fix the first error above"
+    step([*made["translate"], p.source, f"{p.private}/", *made["includes"], *beside],
+         lambda _: broken)
+    step([
+        *made["compile"], *made["includes"], *beside, "-iquote", p.folder, "-include",
+        "cuda_runtime.h", "-x", "c++", "-c", cpp, "-o", obj
+    ], lambda _: broken)
+
+    def unlinked(said):
+        if "undefined reference to `main'" in said:
+            return (f"{p.shown} has no main: give a whole program (a lab is checked with "
+                    "make lab03-check)")
+        return f"{p.shown}: a name is used that is not defined: see the message above"
+
+    out = f"{p.private}/program"
+    step([*made["link"], obj, *made["libs"], "-o", out], unlinked)
+    shutil.move(out, p.program)
+
+
+def run(p, arguments, report, gpu):
+    """Runs the program; returns its exit code. Its findings are shown afterwards."""
+    env = {**os.environ, "WB_CHECK_JSON": str(report), "WB_CHECK_QUIET": "1"}
+    for name in ("FILE", "ARGS", "JSON", "HTML", "GPU", "MAKEFLAGS", "MFLAGS",
+                 "MAKELEVEL"):
+        env.pop(name, None)
+    if gpu:
+        env["WB_CHECK_GPU"] = gpu
+    sys.stdout.flush()
+    code = subprocess.run([os.path.abspath(p.program), *arguments], env=env).returncode
+    if not report.exists():
+        raise Bad(f"{p.shown} ended with {end(code)} and wrote no report" +
+                  ("" if code < 0 else ": did it call a CUDA function?"))
+    return code
+
+
+def end(code):
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def add_registers(report, p, made):
+    """What ptxas says goes into the report."""
+    data = json.loads(report.read_text())
+    sm = table(data.get("gpu")).get("sm")
+    data["ptxas"] = ptxas.of_source(os.environ.get("NVCC"), p.source,
+                                    [*made["includes"], "-I", p.folder],
+                                    sm if isinstance(sm, int) else SM)
+    report.write_text(json.dumps(data))
+
+
+def check(build, private):
+    p = Program(os.environ.get("FILE", ""), build, private)
+    try:
+        arguments = shlex.split(os.environ.get("ARGS", ""))
+    except ValueError as e:
+        raise Bad(f"ARGS={plain(os.environ['ARGS'])}: {str(e).lower()}") from None
+    made = settings(build)
+    compile_program(p, made)
+    report = private / "report.json"
+    code = run(p, arguments, report, os.environ.get("GPU"))
+    try:
+        add_registers(report, p, made)
+    except ValueError:
+        pass  # show() says what is wrong with it
+    if os.environ.get("JSON"):
+        shutil.copy(report, os.environ["JSON"])
+    result = show(str(report), os.environ.get("HTML"),
+                  [".", p.folder, str(private)], False)
+    if code not in (0, FOUND):
+        print(f"{p.shown} ended with {end(code)}")
+        return 1
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--build", required=True)
+    a = parser.parse_args()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
+    try:
+        return check(a.build, private_folder())
+    except Bad as e:
+        print(f"check: {e}", file=sys.stderr)
+    except OSError as e:
+        print(f"check: {plain(e.filename or '')}: {e.strerror}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
