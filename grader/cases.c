@@ -99,6 +99,33 @@ static wb_status status_named(struct reader *r, const char *name)
     return WB_OK;
 }
 
+/* reads(x)<=1.05 */
+static void read_bound(struct reader *r, struct bound *b, const char *text)
+{
+    static const char *const names[] = {
+        [READS] = "reads",       [WRITES] = "writes",
+        [SECTORS] = "sectors",   [CONFLICTS] = "conflicts",
+        [LAUNCHES] = "launches", [FLOAT_ATOMICS] = "float_atomics"};
+    size_t n = strcspn(text, "(<");
+    const char *limit = strstr(text, "<=");
+    char *end = NULL;
+    for (int i = READS; i <= FLOAT_ATOMICS; i++)
+        if (strlen(names[i]) == n && !strncmp(names[i], text, n))
+            b->what = (enum counted)i;
+    if (text[n] == '(') {
+        size_t length = strcspn(text + n + 1, ")");
+        snprintf(b->buffer, sizeof b->buffer, "%.*s", (int)length, text + n + 1);
+    }
+    if (limit) b->most = strtod(limit + 2, &end);
+    bool named = b->what == READS || b->what == WRITES;
+    if (!b->what || !end || *end || named != (*b->buffer != 0))
+        wrong(
+            r,
+            "bound=%s: use reads(x), writes(x), sectors, conflicts, launches or "
+            "float_atomics, then <= and a number",
+            text);
+}
+
 /* The grader reads only these keys; the reference reads and checks the others. */
 static void read_key(struct reader *r, struct graded_case *c, char *field)
 {
@@ -114,6 +141,8 @@ static void read_key(struct reader *r, struct graded_case *c, char *field)
             wrong(r, "dtype=%s: use f32, f16 or bf16", value);
     } else if (!strcmp(field, "status")) {
         c->status = status_named(r, value);
+    } else if (!strcmp(field, "bound")) {
+        read_bound(r, &c->bound, value);
     } else if (!strcmp(field, "workspace_less")) {
         c->workspace_less = (uint32_t)strtoul(value, NULL, 10);
     } else if (!strcmp(field, "dry")) {

@@ -8,6 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* bound=reads(x)<=1.05: what check mode counts in one call. Structure, not values. */
+enum counted { NO_BOUND, READS, WRITES, SECTORS, CONFLICTS, LAUNCHES, FLOAT_ATOMICS };
+struct bound {
+    enum counted what;
+    char buffer[MAX_NAME]; /* of READS and WRITES */
+    double most;
+};
+
 /* One line of a cases file: name part points function key=value... ; needs ; catches */
 struct graded_case {
     char name[MAX_NAME], part[16], function[MAX_NAME];
@@ -17,6 +25,7 @@ struct graded_case {
     uint32_t workspace_less;  /* workspace_less=N: withhold N bytes */
     uint64_t workspace_below; /* workspace_below=N: the function must ask for fewer */
     bool dry;                 /* dry=1: a real size, without data */
+    struct bound bound;
     char *catches;
     char **needs; /* names, NULL-terminated */
 };

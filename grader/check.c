@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "process.h"
+#include "structure.h"
 
 #include "util.h"
 
@@ -107,10 +108,13 @@ void checker_case(
                     child_call(c->child, d, call, bytes, &run) &&
                     child_report(c->child, d, &run);
     json_t *report = reported ? json_loads(run.report, 0, NULL) : NULL;
+    bool bounded = g->bound.what != NO_BOUND && j->verdict == PASSED;
     if (report)
         judge_report(c, g->name, report, j);
     else if (j->verdict == PASSED)
         say(&j->findings, "not checked: %s", run.text);
+    if (bounded && (!report || !structure_holds(g, report, &j->findings)))
+        j->verdict = FAILED;
     if (!reported || run.result[CALL_A].head.cuda_error)
         child_stop(c->child);
     else

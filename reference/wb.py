@@ -314,6 +314,7 @@ GRADERS_KEYS = (
     "workspace_less",
     "workspace_below",
     "dry",
+    "bound",
 )  # only the grader uses them
 
 

@@ -190,7 +190,7 @@ void *wbcpu_checked_memset(void *to, int value, size_t n)
 
 void wbcpu_checked_atomic(const void *p, size_t bytes, bool floating)
 {
-    (void)floating;
+    if (floating && wbcpu_self) count_float_atomic();
     on_access(p, (unsigned)bytes, true, ATOMIC, PC, (unsigned)bytes);
 }
 

@@ -181,6 +181,7 @@ void count_converged(worker *w);
 void count_barrier(const void *pc);
 void count_collective(int op, const void *pc);
 void count_atomic(worker *w, const access &a);
+void count_float_atomic();  /* by one thread */
 std::string kernels_json(); /* the array "kernels" of the report */
 std::string gpu_json();     /* the object "gpu" of the report */
 void forget_counts();

@@ -134,6 +134,10 @@ void count_access(worker *w, const access &a, bool shared)
 {
     add(w, a, shared);
 }
+void count_float_atomic()
+{
+    running->float_atomics++;
+}
 void count_atomic(worker *w, const access &a)
 {
     if (a.write && !a.polled) special[a.at->number] = ATOMIC;

@@ -173,9 +173,10 @@ static std::string kernel_json(const kernel_tally &k)
     s += format(
         ",\"line\":%d,\"launches\":%llu,\"grid\":%s,\"block\":%s,"
         "\"shared_bytes\":%zu,\"blocks\":%llu,\"warps\":%llu,\"barriers\":%llu,"
-        "\"collectives\":%s,\n",
+        "\"collectives\":%s,\"float_atomics\":%llu,\n",
         k.line, k.launches, index_json(k.grid).c_str(), index_json(k.block).c_str(),
-        k.shared_bytes, k.blocks, k.warps, k.barriers, collectives_json(k).c_str());
+        k.shared_bytes, k.blocks, k.warps, k.barriers, collectives_json(k).c_str(),
+        k.float_atomics);
     s += " \"global\":" + space_json(total[0], false, true) +
          ",\n \"shared\":" + space_json(total[1], true, true) + ",\n";
     s += format(

@@ -10,7 +10,7 @@
 namespace wbcpu::check
 {
 struct place;
-bool reserve_shadow(size_t bytes); /* for device memory of this size; false: no space */
+bool reserve_shadow(size_t bytes);  /* for device memory of this size; false: no space */
 bool reserve_sectors(size_t bytes); /* the same for the counts */
 void read_variables();
 void reserve_shared();

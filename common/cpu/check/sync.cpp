@@ -119,13 +119,16 @@ static std::string lane_list(uint32_t lanes)
     return s;
 }
 
-static const void *collective_at[max_threads];
+static const void *collective_at[max_threads]; /* of each thread's last collective */
+static uint32_t collective_mask[max_threads], collective_block[max_threads];
 
 void at_collective(worker *w, unsigned mask, void *stack)
 {
     settle_equal_writes();
     const void *pc = caller(stack);
     collective_at[w->thread] = pc;
+    collective_mask[w->thread] = mask;
+    collective_block[w->thread] = current.block;
     unsigned lane = w->thread % 32;
     if (mask >> lane & 1 || w->warp->op[lane] == WBCPU_OP_ACTIVE) return;
     if (finding *f = find("bad-mask", place_of(pc))) {
@@ -180,23 +183,28 @@ static void absent_source(worker *w, warp *q, int lane, unsigned source, uint32_
     publish(f);
 }
 
-/* Lanes that the block has, and the mask names, but that will never come. */
-static void exited_lanes(worker *w, warp *q, int lane)
+/* Lanes of the mask that have exited do not take part, which is lawful. But if such a lane
+ * made this call before with another mask, it was meant to make it together with these. */
+static void parted_lanes(worker *w, warp *q, int lane)
 {
     unsigned base = (unsigned)(q - w->warp_table) * 32;
-    uint32_t exist = w->threads - base < 32 ? (1u << (w->threads - base)) - 1 : ~0u;
-    uint32_t gone = q->mask[lane] & exist & ~q->alive;
-    if (!gone) return;
-    finding *f = find("bad-mask", place_of(collective_at[base + (unsigned)lane]));
-    if (!f) return;
-    f->thread = index_in_block(base + (unsigned)lane);
-    f->message = format(
-        "calls %s with mask 0x%08x, but lanes %s have exited the kernel",
-        op_name(q->op[lane]), q->mask[lane], lane_list(gone).c_str());
-    f->fix =
-        "let all lanes reach the call before any of them returns, or compute the mask "
-        "with __ballot_sync before the branch";
-    publish(f);
+    for (uint32_t gone = q->mask[lane] & ~q->alive; gone; gone &= gone - 1) {
+        unsigned other = base + (unsigned)__builtin_ctz(gone);
+        if (other >= w->threads ||
+            collective_at[other] != collective_at[base + (unsigned)lane] ||
+            collective_block[other] != current.block || !collective_mask[other] ||
+            collective_mask[other] == q->mask[lane])
+            continue;
+        finding *f = find("bad-mask", place_of(collective_at[other]));
+        if (!f) return;
+        f->thread = index_in_block(base + (unsigned)lane);
+        f->message = format(
+            "lane %d passes mask 0x%08x, which names lane %u; that lane passed 0x%08x",
+            lane, q->mask[lane], other % 32, collective_mask[other]);
+        f->fix = "all lanes of a mask must reach the same call with the same mask";
+        publish(f);
+        return;
+    }
 }
 
 void collective_complete(worker *w, warp *q, uint32_t lanes)
@@ -210,7 +218,7 @@ void collective_complete(worker *w, warp *q, uint32_t lanes)
             collective_at[base + (unsigned)lane] != collective_at[base + (unsigned)first])
             disagree(w, q, first, lane);
     }
-    exited_lanes(w, q, first);
+    parted_lanes(w, q, first);
     if (q->op[first] == WBCPU_OP_SHFL)
         for (uint32_t m = lanes; m; m &= m - 1) {
             int lane = __builtin_ctz(m);

@@ -11,28 +11,13 @@ __global__ void tail_of_warps(float *out, const float *x, int n)
     if (i >= n) return;
     float v = x[i];
     for (int offset = 16; offset > 0; offset /= 2)
-        // BUG exited_lanes bad-mask, exited_lanes shuffle-source
+        // BUG exited_lanes shuffle-source
         v += __shfl_down_sync(0xffffffff, v, offset);
     if (threadIdx.x % 32 == 0) atomicAdd(out, v);
 }
 CASE(exited_lanes)
 {
     tail_of_warps<<<1, 64>>>(zeros<float>(1), counting<float>(50), 50);
-    return 0;
-}
-
-// Lanes 16 to 31 never call the shuffle, and exit.
-__global__ void shuffle_in_branch(int *y, const int *x)
-{
-    int lane = threadIdx.x, v = x[lane];
-    if (lane < 16) {
-        v += __shfl_xor_sync(0xffffffff, v, 8);  // BUG full_mask_in_branch bad-mask
-        y[lane] = v;
-    }
-}
-CASE(full_mask_in_branch)
-{
-    shuffle_in_branch<<<1, 32>>>(zeros<int>(16), counting<int>(32));
     return 0;
 }
 
@@ -70,20 +55,6 @@ __global__ void ballot_of_others(int *y, const int *x, int n)
 CASE(ballot_of_others)
 {
     ballot_of_others<<<1, 32>>>(zeros<int>(32), counting<int>(20), 20);
-    return 0;
-}
-
-// The last step of the loop has fewer lanes than the mask, and the others exit.
-__global__ void collective_in_tail(int *out, const int *x, int n)
-{
-    for (int i = threadIdx.x; i < n; i += 32) {
-        int sum = __reduce_add_sync(0xffffffff, x[i]);  // BUG collective_in_tail bad-mask
-        if (i % 32 == 0) atomicAdd(out, sum);
-    }
-}
-CASE(collective_in_tail)
-{
-    collective_in_tail<<<1, 32>>>(zeros<int>(1), counting<int>(75), 75);
     return 0;
 }
 

@@ -1,0 +1,172 @@
+/* structure.c - compares what check mode counted with the bound of a case. */
+#include "structure.h"
+
+#include <string.h>
+
+static double number_at(json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static json_t *at(json_t *object, const char *outer, const char *inner)
+{
+    return json_object_get(json_object_get(object, outer), inner);
+}
+
+/* --- sums over the kernels of a call ------------------------------------------------ */
+
+static double sum_of(json_t *kernels, const char *key)
+{
+    size_t i;
+    json_t *kernel;
+    double sum = 0;
+    json_array_foreach(kernels, i, kernel)
+        sum += number_at(kernel, key);
+    return sum;
+}
+
+/* How often the bytes of a buffer are read (or written), by all kernels together. */
+static double passes(json_t *kernels, const char *buffer, bool reads)
+{
+    size_t i, k;
+    json_t *kernel, *b;
+    double bytes = 0, distinct = 0;
+    json_array_foreach(kernels, i, kernel) {
+        json_array_foreach(json_object_get(kernel, "buffers"), k, b) {
+            const char *name = json_string_value(json_object_get(b, "name"));
+            if (!name || strcmp(name, buffer)) continue;
+            double once = number_at(b, reads ? "read_distinct" : "written_distinct");
+            bytes += number_at(b, reads ? "read_bytes" : "written_bytes");
+            if (once > distinct) distinct = once;
+        }
+    }
+    return distinct > 0 ? bytes / distinct : 0;
+}
+
+/* --- per line ----------------------------------------------------------------------- */
+
+struct worst {
+    const char *file;
+    int line;
+    double ratio, excess;
+};
+
+/* Sums `key` and its ideal over all accesses of a line, and keeps the line with the most
+ * above the ideal. */
+static void look_at(json_t *line, const char *space, const char *key, struct worst *w)
+{
+    static const char *const kinds[] = {"read", "write", "async", "atomic"};
+    double count = 0, ideal = 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        json_t *access = at(line, space, kinds[i]);
+        count += number_at(access, key);
+        ideal += number_at(access, "ideal");
+    }
+    if (count - ideal <= w->excess) return;
+    w->excess = count - ideal;
+    w->ratio = ideal > 0 ? count / ideal : count;
+    w->file = json_string_value(json_object_get(line, "file"));
+    w->line = (int)number_at(line, "line");
+}
+
+static struct worst worst_line(json_t *kernels, const char *space, const char *key)
+{
+    size_t i, k;
+    json_t *kernel, *line;
+    struct worst w = {0};
+    json_array_foreach(kernels, i, kernel) {
+        json_array_foreach(json_object_get(kernel, "lines"), k, line)
+            look_at(line, space, key, &w);
+    }
+    return w;
+}
+
+/* Sectors of all global accesses over the fewest that could hold their bytes. */
+static double coalescing(json_t *kernels)
+{
+    static const char *const kinds[] = {"read", "write", "async"};
+    size_t i;
+    json_t *kernel;
+    double sectors = 0, ideal = 0;
+    json_array_foreach(kernels, i, kernel) {
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            sectors += number_at(at(kernel, "global", kinds[k]), "sectors");
+            ideal += number_at(at(kernel, "global", kinds[k]), "ideal");
+        }
+    }
+    return ideal > 0 ? sectors / ideal : 0;
+}
+
+/* --- the bound ---------------------------------------------------------------------- */
+
+static double counted(const struct bound *b, json_t *kernels, struct worst *w)
+{
+    switch (b->what) {
+    case READS:
+        return passes(kernels, b->buffer, true);
+    case WRITES:
+        return passes(kernels, b->buffer, false);
+    case SECTORS:
+        *w = worst_line(kernels, "global", "sectors");
+        return coalescing(kernels);
+    case CONFLICTS:
+        *w = worst_line(kernels, "shared", "wavefronts");
+        return w->ratio;
+    case LAUNCHES:
+        return sum_of(kernels, "launches");
+    case FLOAT_ATOMICS:
+        return sum_of(kernels, "float_atomics");
+    case NO_BOUND:
+        break;
+    }
+    return 0;
+}
+
+static void explain(const struct bound *b, double value, struct findings *f)
+{
+    switch (b->what) {
+    case READS:
+        say(f, "structure: %s is read %.3g times; at most %.3g here", b->buffer, value,
+            b->most);
+        break;
+    case WRITES:
+        say(f, "structure: %s is written %.3g times; at most %.3g here", b->buffer, value,
+            b->most);
+        break;
+    case SECTORS:
+        say(f,
+            "structure: the accesses to device memory move %.3g times as many sectors of "
+            "32 bytes as their data fills; at most %.3g times here",
+            value, b->most);
+        break;
+    case CONFLICTS:
+        say(f,
+            "structure: %.3g-way bank conflicts in shared memory; at most %.3g-way here",
+            value, b->most);
+        break;
+    case LAUNCHES:
+        say(f, "structure: %.0f kernels are launched; at most %.0f here", value, b->most);
+        break;
+    case FLOAT_ATOMICS:
+        say(f,
+            "structure: %.0f atomic operations on floating-point numbers, whose order "
+            "changes the sum; at most %.0f here",
+            value, b->most);
+        break;
+    case NO_BOUND:
+        break;
+    }
+}
+
+bool structure_holds(const struct graded_case *g, json_t *report, struct findings *f)
+{
+    struct worst w = {0};
+    json_t *kernels = json_object_get(report, "kernels");
+    double value = counted(&g->bound, kernels, &w);
+    if (value <= g->bound.most) return true;
+    explain(&g->bound, value, f);
+    if (w.file)
+        say(f, "           most of it at %s:%d (%.3g times)", w.file, w.line, w.ratio);
+    say(f, "           %s", g->catches);
+    return false;
+}
