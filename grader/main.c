@@ -14,7 +14,7 @@
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why
  *     findings.c                    the lines that explain a result
  *     report.c, keep.c, save.c      text, JSON, JUnit; results and receipts; outputs
- *     harness.c, harness_crash.c, adapters/labNN.c   linked with the learner's object
+ *     harness.c, harness_*.c, adapters/labNN.c   linked with the learner's object
  */
 #define _GNU_SOURCE
 #include "build.h"
@@ -186,7 +186,7 @@ make_title(char *title, size_t room, const struct case_data *d, const char *dtyp
     *title = 0;
     for (int i = 0; i < d->views; i++) {
         const struct view *v = &d->view[i];
-        if (!d->set[0].want[i]) continue;
+        if (d->dry ? v->role != ROLE_OUT : !d->set[0].want[i]) continue;
         for (int k = 0; k < v->dims && n < room; k++)
             n +=
                 (size_t)snprintf(title + n, room - n, "%s%zu", k ? "x" : "", v->shape[k]);
@@ -212,7 +212,9 @@ static char *reason_to_skip(const struct report *r, size_t i)
         size_t at = (size_t)(n - r->lab->cases);
         if (build_lacks(r->build, n->function, n->dtype))
             continue; /* a file with 16-bit functions only */
-        if (r->selected[at] && hopeless(&r->judgement[at]))
+        const struct judgement *j = &r->judgement[at];
+        /* a dry case shows no values: only after a right result is it of any use */
+        if (r->selected[at] && (c->dry ? j->verdict != PASSED : hopeless(j)))
             return text_of("needs part %s: fix \"%s\" first", n->part, n->name);
     }
     return NULL;
@@ -321,6 +323,7 @@ static void check_all(struct report *r, struct child_limits limits, const char *
     for (size_t i = 0; c && i < r->lab->count; i++) {
         enum verdict v = r->judgement[i].verdict;
         if (!r->selected[i] || v == SKIPPED || v == BROKEN) continue;
+        if (r->lab->cases[i].dry) continue; /* no values, and too little memory */
         if (now() < limits.deadline) check_case(r, c, data, i);
     }
     if (c) r->checks = checker_reports(c);
