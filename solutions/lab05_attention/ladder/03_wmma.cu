@@ -17,6 +17,7 @@
  * the operands of the GEMMs, and while a tile is loaded nothing is computed. See the
  * solution.
  */
+// fails: tensor_heads
 #include <mma.h>
 #include <type_traits>
 
