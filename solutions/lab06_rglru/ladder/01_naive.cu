@@ -6,6 +6,7 @@
  * a time. Each sum over all tokens (dw, dbias, da_param) is one thread and one chain of
  * additions: with 16 channels, 16 threads work.
  */
+// fails: blocks_once,back_once,conv_once,gates_wide
 #include "rglru_contract.cuh"
 
 constexpr int THREADS = 128;

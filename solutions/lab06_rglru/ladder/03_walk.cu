@@ -7,6 +7,7 @@
  * workspace, and a second kernel adds the parts in a fixed order. What is left: a thread
  * loads 2 or 4 bytes at a time and could load 16.
  */
+// fails: gates_wide
 #include "partial_sums.cuh"
 #include "rglru_contract.cuh"
 

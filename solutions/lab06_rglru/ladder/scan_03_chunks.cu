@@ -7,6 +7,7 @@
  *
  * Any B fills the GPU, but a and z are read twice: 5 tensors move instead of 3.
  */
+// fails: scan_once
 #include "rglru_contract.cuh"
 
 constexpr int THREADS = 128;
