@@ -7,6 +7,7 @@
  * more key. Still each query head of a group reads the cache again, and a block per head
  * is few blocks for a single sequence.
  */
+// fails: decode_once,decode_tensor
 #include <math.h>
 
 #include "kvcache.h"

@@ -9,6 +9,7 @@
  * numbers are converted and multiplied by ordinary instructions, and that takes longer
  * than reading them.
  */
+// fails: decode_tensor
 #include <math.h>
 
 #include "kvcache.h"

@@ -8,6 +8,7 @@
  * whose order is that of (z, lower index). No two keys are equal, so "the lowest index
  * wins" needs no extra rule, and top_k and top_p keep "all keys from `least` on".
  */
+// fails: best_rows,draw_passes
 #include <math.h>
 
 #include "kvcache.h"
