@@ -149,6 +149,8 @@ static void read_key(struct reader *r, struct graded_case *c, char *field)
         read_bound(r, &c->bound, value);
     } else if (!strcmp(field, "workspace_less")) {
         c->workspace_less = (uint32_t)strtoul(value, NULL, 10);
+    } else if (!strcmp(field, "dry")) {
+        c->dry = !strcmp(value, "1");
     } else if (!strcmp(field, "workspace_below")) {
         c->workspace_below = strtoull(value, NULL, 10);
     }

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
-[ $# != 0 ] || set -- tests/check/*/*.cu
+[ $# != 0 ] || set -- tests/check/{bugs,right}/*.cu
 export out CXX=${CXX:-g++} TRANSLATE=${TRANSLATE:-build/host/translate}
 export LIBS=${LIBS:-build/cpu/libwbcpu.a}
 export FLAGS=${FLAGS:--O2}

@@ -33,7 +33,7 @@ run() { # PROGRAM CASE TOOL
 }
 export -f build run
 
-printf '%s\0' tests/check/*/*.cu | xargs -0 -n1 -P"$(nproc)" bash -euc 'build "$1"' --
+printf '%s\0' tests/check/{bugs,right}/*.cu | xargs -0 -n1 -P"$(nproc)" bash -euc 'build "$1"' --
 for program in right bugs; do
     for path in "$OUT/$program"/*; do
         for name in $("$path" --list); do
