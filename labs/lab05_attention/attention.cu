@@ -1,4 +1,4 @@
-/* attention.cu - lab 05, parts 05.1 to 05.4: attention forward in float.
+/* attention.cu - lab 05, parts 05.1 to 05.4 and 05.8: attention forward in float.
  * attention.h is the specification; contract.cuh has the launchers that call `forward`.
  */
 #include "contract.cuh"

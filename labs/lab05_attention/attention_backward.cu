@@ -1,4 +1,4 @@
-/* attention_backward.cu - lab 05, part 05.5: attention backward in float.
+/* attention_backward.cu - lab 05, parts 05.5 and 05.8: attention backward in float.
  * attention.h is the specification; contract.cuh has the launchers that call `backward`.
  */
 #include "contract.cuh"

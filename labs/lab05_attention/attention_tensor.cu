@@ -1,4 +1,4 @@
-/* attention_tensor.cu - lab 05, part 05.6: attention forward in f16 and bf16.
+/* attention_tensor.cu - lab 05, parts 05.6 and 05.8: attention forward, f16 and bf16.
  * attention.h is the specification; contract.cuh has the launchers that call `forward`.
  */
 #include "contract.cuh"

@@ -1,5 +1,6 @@
-/* attention_tensor_backward.cu - lab 05, part 05.7: attention backward in f16 and bf16.
- * attention.h is the specification; contract.cuh has the launchers that call `backward`.
+/* attention_tensor_backward.cu - lab 05, parts 05.7 and 05.8: attention backward, f16
+ * and bf16. attention.h is the specification; contract.cuh has the launchers that call
+ * `backward`.
  */
 #include "contract.cuh"
 #include "tiles.cuh"
