@@ -9,7 +9,16 @@
 #include <stdint.h>
 
 /* bound=reads(x)<=1.05: what check mode counts in one call. Structure, not values. */
-enum counted { NO_BOUND, READS, WRITES, SECTORS, CONFLICTS, LAUNCHES, FLOAT_ATOMICS };
+enum counted {
+    NO_BOUND,
+    READS,
+    WRITES,
+    SECTORS,
+    REQUESTS,
+    CONFLICTS,
+    LAUNCHES,
+    FLOAT_ATOMICS
+};
 struct bound {
     enum counted what;
     char buffer[MAX_NAME]; /* of READS and WRITES */

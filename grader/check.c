@@ -173,8 +173,10 @@ void checker_case(
         judge_report(c, g->name, report, j);
     else if (j->verdict == PASSED)
         say(&j->findings, "not checked: %s", run.text);
-    if (bounded && (!report || !structure_holds(g, report, &j->findings)))
+    if (bounded && (!report || !structure_holds(g, report, &j->findings))) {
+        j->only_bound = j->verdict == PASSED;
         j->verdict = FAILED;
+    }
     if (!reported || run.result[CALL_A].head.cuda_error)
         child_stop(c->child);
     else

@@ -301,7 +301,7 @@ static void check_case(struct report *r, struct checker *c, const char *data, si
     data_free(&d);
 }
 
-/* Without check mode nothing is counted. */
+/* Without check mode nothing is counted. Under a command that costs no points. */
 static void skip_bounds(struct report *r)
 {
     for (size_t i = 0; i < r->lab->count; i++) {
@@ -309,10 +309,12 @@ static void skip_bounds(struct report *r)
         if (!r->selected[i] || !r->lab->cases[i].bound.what || j->verdict != PASSED)
             continue;
         j->verdict = SKIPPED;
+        j->only_bound = true;
         findings_free(&j->findings);
         say(&j->findings, "%s",
             r->under ? "not counted under a command" : "built with CHECK=off");
         report_case(r, i, "");
+        r->selected[i] = !r->under;
     }
 }
 
