@@ -10,5 +10,5 @@ check "the back end in check mode builds" \
 TRANSLATE=$(made translate) FLAGS=$(made compile | cut -d' ' -f2-) LIBS=$(made libs)
 export TRANSLATE FLAGS LIBS
 check "the cases compile in check mode" tests/check/build.sh "$TMP/planted"
-WB_CHECK_SECONDS=2 "$PYTHON" tests/check/run.py --program-dir "$TMP/planted" --limit 60
+WB_CHECK_SECONDS=1 "$PYTHON" tests/check/run.py --program-dir "$TMP/planted" --limit 150
 tap_done

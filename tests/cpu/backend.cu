@@ -146,6 +146,7 @@ static void guard(void)
         "at level 2 nothing can be copied to the host");
     tap(cudaMemcpyAsync(q, p, sizeof h, cudaMemcpyDeviceToDevice, 0) == cudaSuccess,
         "but within device memory");
+    cudaGetLastError();  // clears it
     wbcpu_guard(0);
     tap(!host_read_faults(p) && *p == 4, "the guard is off again");
     cudaFree(managed);
