@@ -35,21 +35,24 @@ def of(kernel, space, access, key):
     return kernel[space][access][key]
 
 
-def loads(k):
-    return of(k, "global", "read", "requests") + of(k, "global", "async", "requests")
+def loads(k, key):
+    """Ordinary loads and those of cp.async: the GPU counts both."""
+    return of(k, "global", "read", key) + of(k, "global", "async", key)
 
 
-def shared_writes(k):
-    """Without those of cp.async, which the GPU counts elsewhere: 4 for a full warp."""
-    copies = of(k, "global", "async", "requests")
-    return of(k, "shared", "write", "wavefronts") - 4 * copies
+def shared_writes(k, key):
+    """Without those of cp.async, which the GPU counts elsewhere."""
+    return sum(line["shared"]["write"][key] for line in k["lines"]
+               if "write" in line.get("shared", {}) and
+               "async" not in line.get("global", {}))
 
 
 # name in the table: (ncu's counters, which are added; check mode's count)
 COUNTERS = {
-    "global load requests": ([L1 + REQUESTS + "ld"], loads),
+    "global load requests": ([L1 + REQUESTS + "ld"],
+                             lambda k: loads(k, "requests")),
     "global load sectors": ([L1 + SECTORS + "ld"],
-                            lambda k: of(k, "global", "read", "sectors")),
+                            lambda k: loads(k, "sectors")),
     "global store requests": ([L1 + REQUESTS + "st"],
                               lambda k: of(k, "global", "write", "requests")),
     "global store sectors": ([L1 + SECTORS + "st"],
@@ -62,16 +65,16 @@ COUNTERS = {
                          lambda k: of(k, "global", "async", "sectors")),
     "shared load wavefronts": ([L1 + WAVEFRONTS + "ld"],
                                lambda k: of(k, "shared", "read", "wavefronts")),
-    "shared store wavefronts": ([L1 + WAVEFRONTS + "st"], shared_writes),
+    "shared store wavefronts": ([L1 + WAVEFRONTS + "st"],
+                                lambda k: shared_writes(k, "wavefronts")),
     "shared atomic wavefronts": ([L1 + WAVEFRONTS + "atom"],
                                  lambda k: of(k, "shared", "atomic", "wavefronts")),
-    # ncu counts every pass of a load after its first, check mode those above the ideal
     "shared load conflicts": ([L1 + CONFLICTS + "ld"],
                               lambda k: of(k, "shared", "read", "wavefronts")
-                              - of(k, "shared", "read", "requests")),
+                              - of(k, "shared", "read", "ideal")),
     "shared store conflicts": ([L1 + CONFLICTS + "st"],
-                               lambda k: of(k, "shared", "write", "wavefronts")
-                               - of(k, "shared", "write", "ideal")),
+                               lambda k: shared_writes(k, "wavefronts")
+                               - shared_writes(k, "ideal")),
     "DRAM bytes read": (["dram__bytes_read"], lambda k: k["dram"]["read"]),
     "DRAM bytes written": (["dram__bytes_write"], lambda k: k["dram"]["written"]),
 }
