@@ -4,7 +4,8 @@
  * wavefront a bank delivers one word, to any number of lanes. Counted as Nsight Compute
  * counts on an H200 (sm_90): 224 random patterns gave exactly these numbers.
  *
- *   reads     the largest number of different words in one bank
+ *   reads     the largest number of different words in one bank; of 16 bytes per lane at
+ *             least two, because one wavefront returns at most 8 bytes to a lane
  *   writes    the same for each half warp (8 bytes per lane), quarter warp (16 bytes) or
  *             the whole warp, added up; two lanes that write one word need no second pass
  *   ldmatrix  the same for each of its four matrices, eight rows of 16 bytes, added up
@@ -15,6 +16,8 @@
  * bytes are a guess.
  */
 #include "counts.h"
+
+#include <algorithm>
 
 namespace wbcpu::check
 {
@@ -113,6 +116,10 @@ passes count_wavefronts(const request &r, access_kind kind)
         sum.bytes += p.bytes;
     }
     if (kind == ASYNC) sum.count = sum.ideal;
+    if (kind == READ && r.bytes == 16) {
+        sum.ideal = std::max(sum.ideal, 2u);
+        sum.count = std::max(sum.count, 2u);
+    }
     return sum;
 }
 }  // namespace wbcpu::check
