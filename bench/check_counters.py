@@ -217,7 +217,8 @@ def print_table(programs, folder, large):
                 why = reason(program, kernel, name)
                 explained += bool(why)
                 why = why or "not understood"
-            print(f"| {program} | {kernel} | {name} | {a:,.0f} | {b:,.0f} | {text} | {why} |")
+            print(f"| {program} | {kernel} | {name} | {a:,.0f} | {b:,.0f} | {text} "
+                  f"| {why} |")
     print(f"\n{close} of {compared} counters differ by at most 1 %. Of the other "
           f"{compared - close}, {explained} are explained.")
 

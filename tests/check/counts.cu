@@ -162,12 +162,12 @@ __global__ void same_word(double *b)
     __syncthreads();
     b[threadIdx.x] = s;
 }
-__global__ void same_vector(float4 *b)
+template <int VECTORS> __global__ void few_vectors(float4 *b)
 {
-    __shared__ float4 s;
-    if (threadIdx.x == 0) s = make_float4(1, 2, 3, 4);
+    __shared__ float4 s[VECTORS];
+    if (threadIdx.x < VECTORS) s[threadIdx.x] = make_float4(1, 2, 3, 4);
     __syncthreads();
-    b[threadIdx.x] = s;
+    b[threadIdx.x] = s[threadIdx.x % VECTORS];
 }
 __global__ void shared_atomics(int *b)
 {
@@ -298,7 +298,8 @@ static void shared_memory(void)
     permuted<float4, 1><<<1, 32>>>((float4 *)y);
     permuted<float4, 2><<<1, 32>>>((float4 *)y);
     same_word<<<1, 32>>>((double *)y);
-    same_vector<<<1, 32>>>((float4 *)y);
+    few_vectors<1><<<1, 32>>>((float4 *)y);
+    few_vectors<4><<<1, 32>>>((float4 *)y);
     shared_atomics<<<1, 32>>>((int *)y);
     matrices<false><<<1, 32>>>((unsigned *)y);
     matrices<true><<<1, 32>>>((unsigned *)y);
