@@ -126,7 +126,10 @@ void calls_of_case(
     run->started = now();
     run->orders = s->orders;
     t.variant = xalloc(room);
-    if (child_open(t.child, g, d, run)) {
+    if (d->dry) {
+        if (child_open(t.child, g, d, run) && (call(&t, CALL_A) || run->ending == RAN))
+            child_close(t.child, d, run);
+    } else if (child_open(t.child, g, d, run)) {
         bool good = calls(&t, CALL_A, CALL_CAPTURED + 1);
         if (good && s->orders) good = calls(&t, CALL_VARIANT + 2, CALL_ORDER);
         if (run->ending == RAN) child_close(t.child, d, run);

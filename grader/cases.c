@@ -103,9 +103,13 @@ static wb_status status_named(struct reader *r, const char *name)
 static void read_bound(struct reader *r, struct bound *b, const char *text)
 {
     static const char *const names[] = {
-        [READS] = "reads",       [WRITES] = "writes",
-        [SECTORS] = "sectors",   [CONFLICTS] = "conflicts",
-        [LAUNCHES] = "launches", [FLOAT_ATOMICS] = "float_atomics"};
+        [READS] = "reads",
+        [WRITES] = "writes",
+        [SECTORS] = "sectors",
+        [REQUESTS] = "requests",
+        [CONFLICTS] = "conflicts",
+        [LAUNCHES] = "launches",
+        [FLOAT_ATOMICS] = "float_atomics"};
     size_t n = strcspn(text, "(<");
     const char *limit = strstr(text, "<=");
     char *end = NULL;
@@ -121,8 +125,8 @@ static void read_bound(struct reader *r, struct bound *b, const char *text)
     if (!b->what || !end || *end || named != (*b->buffer != 0))
         wrong(
             r,
-            "bound=%s: use reads(x), writes(x), sectors, conflicts, launches or "
-            "float_atomics, then <= and a number",
+            "bound=%s: use reads(x), writes(x), sectors, requests, conflicts, launches "
+            "or float_atomics, then <= and a number",
             text);
 }
 
@@ -145,6 +149,8 @@ static void read_key(struct reader *r, struct graded_case *c, char *field)
         read_bound(r, &c->bound, value);
     } else if (!strcmp(field, "workspace_less")) {
         c->workspace_less = (uint32_t)strtoul(value, NULL, 10);
+    } else if (!strcmp(field, "dry")) {
+        c->dry = !strcmp(value, "1");
     } else if (!strcmp(field, "workspace_below")) {
         c->workspace_below = strtoull(value, NULL, 10);
     }

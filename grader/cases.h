@@ -9,7 +9,16 @@
 #include <stdint.h>
 
 /* bound=reads(x)<=1.05: what check mode counts in one call. Structure, not values. */
-enum counted { NO_BOUND, READS, WRITES, SECTORS, CONFLICTS, LAUNCHES, FLOAT_ATOMICS };
+enum counted {
+    NO_BOUND,
+    READS,
+    WRITES,
+    SECTORS,
+    REQUESTS,
+    CONFLICTS,
+    LAUNCHES,
+    FLOAT_ATOMICS
+};
 struct bound {
     enum counted what;
     char buffer[MAX_NAME]; /* of READS and WRITES */
@@ -24,6 +33,7 @@ struct graded_case {
     wb_status status; /* what the call must return: status=WB_BAD_SHAPE; default WB_OK */
     uint32_t workspace_less;  /* workspace_less=N: withhold N bytes */
     uint64_t workspace_below; /* workspace_below=N: the function must ask for fewer */
+    bool dry;                 /* dry=1: a real size, without data */
     struct bound bound;
     char *catches;
     char **needs; /* names, NULL-terminated */

@@ -1,4 +1,5 @@
 /* check.c - asks the program in check mode for its report on a case. */
+#define _GNU_SOURCE
 #include "check.h"
 
 #include "process.h"
@@ -6,8 +7,11 @@
 
 #include "util.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MOST_ERRORS = 3 }; /* told per case */
 
@@ -16,6 +20,12 @@ struct checker {
     char *program;
     json_t *reports;
 };
+
+static const char *string_at(json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+    return s ? s : "";
+}
 
 struct checker *checker_new(const struct build *b, struct child_limits limits)
 {
@@ -39,13 +49,63 @@ void checker_free(struct checker *c)
 
 json_t *checker_reports(const struct checker *c)
 {
-    return c->reports;
+    return json_incref(c->reports);
 }
 
-static const char *string_at(json_t *object, const char *key)
+/* --- the whole report --------------------------------------------------------------- */
+
+/* One report of all cases; a kernel's name begins with the name of its case. */
+static json_t *merged(json_t *reports)
 {
-    const char *s = json_string_value(json_object_get(object, key));
-    return s ? s : "";
+    size_t i;
+    const char *name;
+    json_t *report, *item, *findings = json_array(), *kernels = json_array();
+    json_t *gpu = NULL, *program = NULL;
+    json_object_foreach(reports, name, report) {
+        json_array_extend(findings, json_object_get(report, "findings"));
+        json_array_foreach(json_object_get(report, "kernels"), i, item) {
+            char *full = text_of("%s: %s", name, string_at(item, "name"));
+            json_object_set_new(item, "name", json_string(full));
+            json_array_append(kernels, item);
+            free(full);
+        }
+        gpu = json_object_get(report, "gpu");
+        program = json_object_get(report, "program");
+    }
+    return json_pack(
+        "{s:O?, s:O?, s:o, s:o}", "program", program, "gpu", gpu, "findings", findings,
+        "kernels", kernels);
+}
+
+static void run_report(const char *json, const char *html)
+{
+    const char *python = getenv("PYTHON") ? getenv("PYTHON") : "build/host/python";
+    char *argv[] = {
+        (char *)python, "tools/check_report.py", (char *)json, html ? "--html" : NULL,
+        (char *)html,   html ? "--quiet" : NULL, NULL};
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        execvp(python, argv);
+        _exit(127);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
+        WEXITSTATUS(status) > 1)
+        fatal(EXIT_NOT_BUILT, "the report of check mode could not be written");
+}
+
+void check_show(json_t *reports, const char *html)
+{
+    char path[] = "/tmp/warpbook-check-XXXXXX";
+    json_t *all = merged(reports);
+    int fd = mkstemp(path);
+    if (fd < 0 || !all || json_dumpfd(all, fd, 0) != 0)
+        fatal(EXIT_NOT_BUILT, "cannot write %s: %s", path, strerror(errno));
+    close(fd);
+    run_report(path, html);
+    unlink(path);
+    json_decref(all);
 }
 
 static void add_index(char *text, size_t room, json_t *finding, const char *key)
@@ -113,8 +173,10 @@ void checker_case(
         judge_report(c, g->name, report, j);
     else if (j->verdict == PASSED)
         say(&j->findings, "not checked: %s", run.text);
-    if (bounded && (!report || !structure_holds(g, report, &j->findings)))
+    if (bounded && (!report || !structure_holds(g, report, &j->findings))) {
+        j->only_bound = j->verdict == PASSED;
         j->verdict = FAILED;
+    }
     if (!reported || run.result[CALL_A].head.cuda_error)
         child_stop(c->child);
     else

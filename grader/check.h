@@ -14,8 +14,11 @@ struct checker *checker_new(const struct build *b, struct child_limits limits);
 void checker_case(
     struct checker *c, const struct graded_case *g, const struct case_data *d,
     struct judgement *j);
-/* The reports of all cases so far, each under its name. */
+/* The reports of all cases so far, each under its name; the caller's. */
 json_t *checker_reports(const struct checker *c);
 void checker_free(struct checker *c);
+/* Prints the whole report of these cases, or with a path writes it as a page, by
+ * tools/check_report.py. Fatal if that fails. */
+void check_show(json_t *reports, const char *html);
 
 #endif

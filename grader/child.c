@@ -47,7 +47,7 @@ static bool start(struct child *c, struct run *run)
 static struct wire_case make_case(const struct graded_case *g, const struct case_data *d)
 {
     struct wire_case w = {
-        .dtype = (int32_t)d->dtype, .workspace_less = g->workspace_less};
+        .dtype = (int32_t)d->dtype, .workspace_less = g->workspace_less, .dry = d->dry};
     const char *key;
     json_t *value;
     memcpy(w.function, d->function, sizeof w.function);
@@ -63,6 +63,9 @@ static struct wire_case make_case(const struct graded_case *g, const struct case
         memcpy(to->name, d->view[i].name, sizeof to->name);
         to->buffer = d->view[i].buffer;
         to->offset = d->view[i].offset * element_bytes(d->view[i].element);
+        if (!d->dry || d->view[i].role != ROLE_OUT || !d->view[i].elements) continue;
+        to->element = (uint32_t)element_bytes(d->view[i].element);
+        to->last = view_index(&d->view[i], d->view[i].elements - 1) * to->element;
     }
     json_object_foreach(d->scalars, key, value) {
         struct wire_scalar *to = &w.scalar[w.scalars++];

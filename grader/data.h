@@ -62,6 +62,7 @@ struct case_data {
     enum dtype_code { CODE_F32, CODE_F16, CODE_BF16 } dtype;
     char function[MAX_NAME];
     uint64_t seed;
+    bool dry;          /* no data: one call on zeros, see reference/dry.py */
     json_t *scalars;   /* name: number */
     json_t *tolerance; /* output: its formula as text */
     struct buffer buffer[MAX_BUFFERS];

@@ -7,6 +7,7 @@
  */
 #include "harness.h"
 #include "harness_crash.h"
+#include "harness_dry.h"
 #include "protocol.h"
 
 #include <cuda_runtime_api.h>
@@ -173,6 +174,7 @@ static unsigned char *
 alloc_with_red_zones(size_t bytes, const char *name, unsigned element)
 {
     void *p;
+    if (current.wire->dry) return dry_alloc(bytes) - RED_ZONE; /* it has no red zones */
     cuda(cudaMalloc(&p, bytes + 2 * RED_ZONE), "not enough device memory for the case");
 #if CPU_BACKEND
     if (wbcpu_check_name) wbcpu_check_name(p, RED_ZONE, bytes, name, element);
@@ -229,11 +231,11 @@ static void send_result(struct call *c, const struct wire_result *r)
     size_t bytes = sizeof *r + 2 * RED_ZONE;
     for (uint32_t i = 0; i < c->wire->buffers; i++)
         bytes += c->wire->buffer[i].bytes + 2 * RED_ZONE;
-    if (r->cuda_error)
-        bytes = sizeof *r; /* device memory cannot be read after an error */
+    int head = r->cuda_error || c->wire->dry; /* no reading after an error */
+    if (head) bytes = sizeof *r;
     send_header(MSG_RESULT, bytes);
     write_all(r, sizeof *r);
-    if (r->cuda_error) return;
+    if (head) return;
     guard(0);
     for (uint32_t i = 0; i < c->wire->buffers; i++)
         send_part(c->base[i], c->wire->buffer[i].bytes + 2 * RED_ZONE);
@@ -320,13 +322,40 @@ static void captured_call(struct call *c, const struct adapter *a, struct wire_r
     r->launches = UINT64_MAX;
 }
 
+/* If some blocks of each kernel leave the end of an output unwritten, all of them run:
+ * only what none of them writes is unwritten. */
+static void dry_call(struct call *c, const struct adapter *a, struct wire_result *r)
+{
+    unsigned char *start[MAX_BUFFERS];
+    uint64_t before = launches();
+    if (!dry_possible()) {
+        r->unwritten = DRY_SKIPPED;
+        return;
+    }
+    for (uint32_t i = 0; i < c->wire->buffers; i++)
+        start[i] = c->base[i] + RED_ZONE;
+    dry_mark(c->wire, start);
+    cudaGetLastError();
+    for (int search = 0; search < 2; search++) {
+        in_launcher = 1;
+        r->status = (int32_t)a->run(c);
+        set_error(r, wait_for_all());
+        r->unwritten = r->status || r->cuda_error ? 0 : dry_unwritten();
+        if (!r->unwritten || search || dry_complete() < 0 || !dry_search()) break;
+    }
+    if (dry_complete() <= 0) r->unwritten = 0;
+    r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
+}
+
 static void one_call(struct call *c, const struct adapter *a, const struct wire_call *w)
 {
     struct wire_result r = {.which = w->which};
 #if CPU_BACKEND
     wbcpu_set_shuffle(w->order);
 #endif
-    if (w->which == CALL_CAPTURED)
+    if (c->wire->dry)
+        dry_call(c, a, &r);
+    else if (w->which == CALL_CAPTURED)
         captured_call(c, a, &r);
     else
         plain_call(c, a, &r);
@@ -362,6 +391,7 @@ static void open_case(struct call *c, const struct adapter *a)
 {
     static const size_t MOST = (size_t)1 << 40; /* more than any device has */
     input_bytes = 0;
+    if (c->wire->dry) dry_begin();
     for (uint32_t i = 0; i < c->wire->buffers; i++) {
         const struct wire_buffer *b = &c->wire->buffer[i];
         c->base[i] = alloc_with_red_zones(b->bytes, b->name, b->element);
@@ -385,9 +415,11 @@ static void open_case(struct call *c, const struct adapter *a)
 
 static void close_case(struct call *c)
 {
+    size_t before = c->wire->dry ? RED_ZONE : 0;
     for (uint32_t i = 0; i < c->wire->buffers; i++)
-        cudaFree(c->base[i]);
-    cudaFree(c->work);
+        cudaFree(c->base[i] + before);
+    cudaFree(c->work + before);
+    dry_end();
     free(inputs);
     inputs = NULL;
     c->wire = NULL;
@@ -436,7 +468,8 @@ static void send_crash(struct wire_crash *crash)
         int64_t offset =
             (int64_t)(crash->address - (uintptr_t)current.base[i]) - RED_ZONE;
         int64_t bytes = (int64_t)current.wire->buffer[i].bytes;
-        if (offset < -RED_ZONE || offset >= bytes + RED_ZONE) continue;
+        int64_t near = current.wire->dry ? DRY_REACH : RED_ZONE;
+        if (offset < -near || offset >= bytes + near) continue;
         crash->buffer = (int32_t)i;
         crash->offset = offset;
         crash->in_device = 1;

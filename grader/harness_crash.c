@@ -40,6 +40,9 @@ static void crashed(int number, siginfo_t *info, void *context)
        instruction */
     int kind = number == SIGSEGV && info->si_code == SI_KERNEL ? SIGBUS : number;
     (void)context;
+#if CPU_BACKEND
+    if (number == SIGSEGV && wbcpu_dry_fault(info->si_addr)) return;
+#endif
     report(number, kind, info->si_addr, "");
 }
 

@@ -361,6 +361,33 @@ static void judge_calls(
     if (good && kept) j->verdict = PASSED;
 }
 
+/* --- a dry case --------------------------------------------------------------------- */
+
+/* One call at a real size, on zeros: no result is right or wrong. */
+static void judge_dry(
+    struct judgement *j, const struct graded_case *g, const struct case_data *d,
+    const struct run *run)
+{
+    const struct result *r = &run->result[CALL_A];
+    struct findings *f = &j->findings;
+    j->verdict = FAILED;
+    if (!r->present)
+        say(f, "no result came back");
+    else if (!status_right(f, g, r))
+        say(f, "real sizes: more than 2^31 elements, often with more than 65,535 rows");
+    else if (r->head.unwritten == DRY_SKIPPED)
+        j->verdict = PASSED; /* the device is too small for the case */
+    else if (!r->head.launches)
+        say(f, "returned WB_OK but launched no kernel");
+    else if (r->head.unwritten && r->head.unwritten <= (uint32_t)d->views)
+        say(f,
+            "the last element of %s is never written: is the grid too small for this "
+            "size, or does a number of elements overflow an int?",
+            d->view[r->head.unwritten - 1].name);
+    else
+        j->verdict = PASSED;
+}
+
 /* --- the verdict -------------------------------------------------------------------- */
 
 /* Where the back end stops a program it first says why: "file:line: error: deadlock ...".
@@ -386,7 +413,7 @@ void judge(
     j->seconds = run->seconds;
     switch (run->ending) {
     case RAN:
-        judge_calls(j, g, d, run);
+        (d->dry ? judge_dry : judge_calls)(j, g, d, run);
         return;
     case TIMED_OUT:
         j->verdict = TIMEOUT;
@@ -407,4 +434,7 @@ void judge(
         say(&j->findings, "%.*s%s", (int)length, words, words_of_call(run->call));
     else
         say(&j->findings, "%s%s", run->text, words_of_call(run->call));
+    if (d->dry && j->verdict == CRASH)
+        say(&j->findings,
+            "buffers have more than 2^31 elements: compute offsets in size_t, not int");
 }

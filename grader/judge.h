@@ -17,6 +17,7 @@ struct judgement {
     uint64_t wrong;    /* elements */
     bool returned;     /* every call came back, with the expected status */
     bool mostly_wrong; /* more than half of an output */
+    bool only_bound;   /* all is right, except that the case's bound does not hold */
 };
 
 void judge(

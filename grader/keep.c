@@ -26,13 +26,15 @@ static void write_json(json_t *o, const char *path)
 
 /* --- receipts ----------------------------------------------------------------------- */
 
+/* Programs take a function if it is right, however it is structured. */
 static bool all_passed(const struct report *r, const char *function, const char *dtype)
 {
     int cases = 0;
     for (size_t i = 0; i < r->lab->count; i++) {
         const struct graded_case *c = &r->lab->cases[i];
         if (strcmp(c->function, function) || strcmp(c->dtype, dtype)) continue;
-        if (r->judgement[i].verdict != PASSED) return false;
+        if (r->judgement[i].verdict != PASSED && !r->judgement[i].only_bound)
+            return false;
         cases++;
     }
     return cases > 0;

@@ -14,7 +14,7 @@
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why
  *     findings.c                    the lines that explain a result
  *     report.c, keep.c, save.c      text, JSON, JUnit; results and receipts; outputs
- *     harness.c, harness_crash.c, adapters/labNN.c   linked with the learner's object
+ *     harness.c, harness_*.c, adapters/labNN.c   linked with the learner's object
  */
 #define _GNU_SOURCE
 #include "build.h"
@@ -64,6 +64,9 @@ static const char usage[] =
     "  --json FILE, --junit FILE  also writes the results in these formats\n"
     "  --timeout-scale X          multiplies the time limits: 10 s of CPU time and 30 s\n"
     "                             per case, 300 s in all\n"
+    "  --check                    also prints the whole report of check mode: counts per\n"
+    "                             line, docs/check.md\n"
+    "  --html FILE                writes that report as a page\n"
     "  --save DIR                 writes the outputs to DIR/LAB.CASE.safetensors, for\n"
     "                             tools/compare_backends.py\n"
     "  --under \"COMMAND...\"       runs the lab under a sanitizer, for example\n"
@@ -77,10 +80,10 @@ static const char usage[] =
     "exercise itself is broken\n";
 
 struct options {
-    const char *folder, *lab, *pattern, *json, *junit, *under, *save;
+    const char *folder, *lab, *pattern, *json, *junit, *html, *under, *save;
     uint64_t seed;
     double timeout_scale;
-    bool seed_given, no_sandbox, list, hint;
+    bool seed_given, no_sandbox, check, list, hint;
     int hint_level;
 };
 
@@ -124,6 +127,10 @@ static struct options read_options(int argc, char **argv)
             o.json = value_of(argc, argv, &i);
         else if (!strcmp(a, "--junit"))
             o.junit = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--html"))
+            o.html = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--check"))
+            o.check = true;
         else if (!strcmp(a, "--save"))
             o.save = value_of(argc, argv, &i);
         else if (!strcmp(a, "--under"))
@@ -153,7 +160,7 @@ static struct options read_options(int argc, char **argv)
             o.lab = a;
     }
     if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.seed_given ||
-                   o.under || o.save))
+                   o.under || o.save || o.check || o.html))
         fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");
     return o;
 }
@@ -179,7 +186,7 @@ make_title(char *title, size_t room, const struct case_data *d, const char *dtyp
     *title = 0;
     for (int i = 0; i < d->views; i++) {
         const struct view *v = &d->view[i];
-        if (!d->set[0].want[i]) continue;
+        if (d->dry ? v->role != ROLE_OUT : !d->set[0].want[i]) continue;
         for (int k = 0; k < v->dims && n < room; k++)
             n +=
                 (size_t)snprintf(title + n, room - n, "%s%zu", k ? "x" : "", v->shape[k]);
@@ -205,7 +212,9 @@ static char *reason_to_skip(const struct report *r, size_t i)
         size_t at = (size_t)(n - r->lab->cases);
         if (build_lacks(r->build, n->function, n->dtype))
             continue; /* a file with 16-bit functions only */
-        if (r->selected[at] && hopeless(&r->judgement[at]))
+        const struct judgement *j = &r->judgement[at];
+        /* a dry case shows no values: only after a right result is it of any use */
+        if (r->selected[at] && (c->dry ? j->verdict != PASSED : hopeless(j)))
             return text_of("needs part %s: fix \"%s\" first", n->part, n->name);
     }
     return NULL;
@@ -292,7 +301,7 @@ static void check_case(struct report *r, struct checker *c, const char *data, si
     data_free(&d);
 }
 
-/* Without check mode nothing is counted. */
+/* Without check mode nothing is counted. Under a command that costs no points. */
 static void skip_bounds(struct report *r)
 {
     for (size_t i = 0; i < r->lab->count; i++) {
@@ -300,10 +309,12 @@ static void skip_bounds(struct report *r)
         if (!r->selected[i] || !r->lab->cases[i].bound.what || j->verdict != PASSED)
             continue;
         j->verdict = SKIPPED;
+        j->only_bound = true;
         findings_free(&j->findings);
         say(&j->findings, "%s",
             r->under ? "not counted under a command" : "built with CHECK=off");
         report_case(r, i, "");
+        r->selected[i] = !r->under;
     }
 }
 
@@ -314,8 +325,10 @@ static void check_all(struct report *r, struct child_limits limits, const char *
     for (size_t i = 0; c && i < r->lab->count; i++) {
         enum verdict v = r->judgement[i].verdict;
         if (!r->selected[i] || v == SKIPPED || v == BROKEN) continue;
+        if (r->lab->cases[i].dry) continue; /* no values, and too little memory */
         if (now() < limits.deadline) check_case(r, c, data, i);
     }
+    if (c) r->checks = checker_reports(c);
     checker_free(c);
 }
 
@@ -418,7 +431,13 @@ static int grade(const struct lab *lab, const struct options *o)
     private_remove_leftovers();
     grade_all(&r, o);
     build_check(&build, "changed while it was graded, so this grade does not count");
+    if ((o->check || o->html) && !r.checks)
+        fatal(
+            EXIT_NOT_BUILT, "%s was not checked: it is built with CHECK=off, or --under",
+            lab->name);
+    if (o->check) check_show(r.checks, NULL);
     report_end(&r);
+    if (o->html) check_show(r.checks, o->html);
     keep_results(&r);
     report_flush();
     if (o->json) report_json(&r, o->json);

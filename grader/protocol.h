@@ -78,6 +78,10 @@ struct wire_arg {
     char name[MAX_NAME];
     int64_t buffer;  /* index, or -1: pass NULL */
     uint64_t offset; /* bytes */
+    /* In a dry case, of an output that must be written: where its last element is, in
+     * bytes from the buffer's start, and its size; otherwise 0. */
+    uint64_t last;
+    uint32_t element, unused;
 };
 
 struct wire_scalar {
@@ -90,7 +94,7 @@ struct wire_case {
     int32_t dtype;
     uint32_t buffers, args, scalars;
     uint32_t workspace_less; /* bytes withheld: the launcher must return WB_NO_SPACE */
-    uint32_t unused;
+    uint32_t dry; /* 1: one call on zeros; only the head of its result comes back */
     struct wire_buffer buffer[MAX_BUFFERS];
     struct wire_arg arg[MAX_ARGS];
     struct wire_scalar scalar[MAX_SCALARS];
@@ -128,14 +132,21 @@ struct wire_call {
     uint64_t order; /* the seed of the thread order; 0: the natural order */
 };
 
-/* If cuda_error is 0, every buffer with its red zones follows, then the two red zones of
+/* The result of a dry case that the device has too little memory for. */
+#define DRY_SKIPPED UINT32_MAX
+/* A dry case's buffers are at least so far apart, in bytes. */
+#define DRY_REACH ((int64_t)32 << 30)
+
+/* If cuda_error is 0 and the case is not dry, every buffer with its red zones follows, then the two red zones of
  * the workspace. */
 struct wire_result {
     uint32_t which;
     int32_t status;     /* a wb_status, or whatever else was returned */
     int32_t cuda_error; /* after synchronising the device; 0: none */
     uint32_t captured;  /* CALL_CAPTURED: nodes of the graph; otherwise 0 */
-    uint64_t launches;  /* kernels, if the back end counts them; otherwise ~0 */
+    uint32_t unwritten; /* dry: 1 + index of an argument whose end is not written */
+    uint32_t unused;
+    uint64_t launches; /* kernels, if the back end counts them; otherwise ~0 */
     char cuda_message[128];
 };
 

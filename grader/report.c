@@ -176,6 +176,7 @@ void report_json(const struct report *r, const char *path)
         "backend", r->build->backend, "source", r->build->source, "own", r->build->own,
         "seed", seed, "sandbox", r->sandbox, "score", r->score, "of", r->of, "exit",
         (int)report_code(r), "cases", cases);
+    if (all && r->checks) json_object_set(all, "check", r->checks);
     char *text = all ? json_dumps(all, JSON_INDENT(1)) : NULL;
     FILE *f = text ? fopen(path, "we") : NULL;
     if (f) fprintf(f, "%s\n", text);

@@ -22,6 +22,7 @@ struct report {
     const char *sandbox;   /* what the kernel offers */
     struct under *under;   /* the command that the program runs under, or NULL */
     const char *save;      /* folder for the outputs, or NULL */
+    json_t *checks;        /* reports of check mode, by case; or NULL */
     bool unclean;          /* that command found something */
     bool colour;
 };

@@ -81,20 +81,32 @@ static struct worst worst_line(json_t *kernels, const char *space, const char *k
     return w;
 }
 
-/* Sectors of all global accesses over the fewest that could hold their bytes. */
-static double coalescing(json_t *kernels)
+/* `key` of all accesses to device memory, except atomics */
+static double global_sum(json_t *kernels, const char *key)
 {
     static const char *const kinds[] = {"read", "write", "async"};
     size_t i;
     json_t *kernel;
-    double sectors = 0, ideal = 0;
+    double sum = 0;
     json_array_foreach(kernels, i, kernel) {
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            sectors += number_at(at(kernel, "global", kinds[k]), "sectors");
-            ideal += number_at(at(kernel, "global", kinds[k]), "ideal");
-        }
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            sum += number_at(at(kernel, "global", kinds[k]), key);
     }
-    return ideal > 0 ? sectors / ideal : 0;
+    return sum;
+}
+
+/* Sectors over the fewest that could hold the bytes. */
+static double coalescing(json_t *kernels)
+{
+    double ideal = global_sum(kernels, "ideal");
+    return ideal > 0 ? global_sum(kernels, "sectors") / ideal : 0;
+}
+
+/* Instructions of warps over the fewest, if each of the 32 threads moves 16 bytes. */
+static double instructions(json_t *kernels)
+{
+    double fewest = global_sum(kernels, "bytes") / (32 * 16);
+    return fewest > 0 ? global_sum(kernels, "requests") / fewest : 0;
 }
 
 /* --- the bound ---------------------------------------------------------------------- */
@@ -109,6 +121,8 @@ static double counted(const struct bound *b, json_t *kernels, struct worst *w)
     case SECTORS:
         *w = worst_line(kernels, "global", "sectors");
         return coalescing(kernels);
+    case REQUESTS:
+        return instructions(kernels);
     case CONFLICTS:
         *w = worst_line(kernels, "shared", "wavefronts");
         return w->ratio;
@@ -137,6 +151,12 @@ static void explain(const struct bound *b, double value, struct findings *f)
         say(f,
             "structure: the accesses to device memory move %.3g times as many sectors of "
             "32 bytes as their data fills; at most %.3g times here",
+            value, b->most);
+        break;
+    case REQUESTS:
+        say(f,
+            "structure: %.3g times as many loads and stores as with 16 bytes per thread; "
+            "at most %.3g times here",
             value, b->most);
         break;
     case CONFLICTS:

@@ -164,7 +164,7 @@ static void keep_result(struct talk *t)
     size_t bytes = t->header.bytes - sizeof r.head;
     memcpy(&r.head, t->payload, sizeof r.head);
     make_printable(r.head.cuda_message, sizeof r.head.cuda_message);
-    if (r.head.which != t->which || (r.head.cuda_error != 0) != (bytes == 0)) {
+    if (r.head.which != t->which || (r.head.cuda_error || t->d->dry) != (bytes == 0)) {
         refuse(t);
         return;
     }

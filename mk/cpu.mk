@@ -31,7 +31,7 @@ $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_gemm: $(B)/%: \
 $(B)/objects/tests/cpu/backend.o: private INCLUDES += -Icommon/cpu/include
 
 # Programs of check mode; `make CHECK=1` builds them in build/check.
-CHECK_TESTS := $(addprefix $(B)/tests/check/,counts async)
+CHECK_TESTS := $(addprefix $(B)/,tests/check/counts tests/check/async docs/check/mistakes)
 $(CHECK_TESTS): $(B)/%: $(B)/objects/%.o $(BACKEND_LIBS)
 	$(LINK)
 

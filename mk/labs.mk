@@ -13,7 +13,8 @@
 # many submissions: tools/grade_submission.
 LABS    := $(sort $(basename $(notdir $(wildcard grader/adapters/lab*.c))))
 FROM    ?= labs
-HARNESS := $(call objects,grader/harness.c grader/harness_crash.c common/wb.c)
+HARNESS := $(call objects,grader/harness.c grader/harness_crash.c grader/harness_dry.c \
+                           common/wb.c)
 GRADER  := $(B)/grader/grade
 
 ifneq ($(and $(value FILE),$(filter grade labs,$(MAKECMDGOALS))),)
@@ -59,6 +60,11 @@ check-mode: | setup
 show-backend:
 	@echo $(BACKEND)
 
+# make lab03-check HTML=page.html: builds it and shows the whole report of check mode.
+$(LABS:%=%-check): %-check: %
+	@BUILD=$(B) ./grade $* --check $(if $(value HTML),--html "$$HTML")
+
+lab03-check:  ## learn: a lab's report of check mode: races, bytes per line (HTML=page.html)
 lab03:  ## learn: build a lab, then ./grade lab03 (FILE=path, FROM=solutions: other sources)
 labs: $(LABS)  ##+ learn: build every lab
 
@@ -68,7 +74,7 @@ grade:  ## learn: build and grade every lab (FROM=solutions: the solutions)
 	done; exit $$worst
 
 # --- the grader -------------------------------------------------------------------------
-$(GRADER): $(call objects,$(filter-out %/harness.c %/harness_crash.c %/sandboxed.c,$(wildcard grader/*.c)) \
+$(GRADER): $(call objects,$(filter-out %/harness.c %/harness_crash.c %/harness_dry.c %/sandboxed.c,$(wildcard grader/*.c)) \
                           $(addprefix common/,safetensors.c file.c sha256.c wb.c))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lm

@@ -28,6 +28,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: others onl
 import numpy as np  # noqa: E402
 import safetensors  # noqa: E402
 
+import dry  # noqa: E402
 import wb  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -164,6 +165,7 @@ def write_inputs(directory, case, call, seed, data_set):
             for n, a in call.args.items()
         ],
         "seed": seed,
+        "dry": case["dry"],
     }
     tensors = {n: (b["dtype"], b["bits"]) for n, b in call.buffers.items()}
     tensors = {n: t for n, t in tensors.items() if t[1] is not None}
@@ -271,6 +273,11 @@ def dump(options):
     proofs = Proofs()
     for case in chosen:
         for data_set in "ab":
+            if case["dry"]:
+                call = dry.make_call(folder, case)
+                write_inputs(options.out, case, call, options.seed, data_set)
+                write_wants(options.out, case, {}, [], data_set)
+                continue
             call = wb.make_call(module, case, lab, options.seed, data_set)
             want, values = expected(module, case, call)
             wrong = []

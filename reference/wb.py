@@ -313,6 +313,7 @@ GRADERS_KEYS = (
     "status",
     "workspace_less",
     "workspace_below",
+    "dry",
     "bound",
 )  # only the grader uses them
 
@@ -349,6 +350,7 @@ def read_case(line, at, earlier):
         "function": function,
         "dtype": keys.pop("dtype", "f32"),
         "judge": keys.pop("judge", ""),
+        "dry": keys.get("dry") == "1",
         "status": keys.get("status", "WB_OK"),
         "off": [name for name in keys.pop("off", "").split(",") if name],
         "keys": {k: number(v) for k, v in keys.items() if k not in GRADERS_KEYS},

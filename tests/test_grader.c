@@ -635,8 +635,29 @@ Test(cases, reads)
     cr_expect_not(case_matches(&lab.cases[0], "two"));
 }
 
+Test(cases, reads_bounds)
+{
+    struct lab lab = {0};
+    char error[512];
+    cr_assert_eq(
+        read_cases(
+            &lab,
+            "one 03.6 40 f bound=reads(x)<=1.05 ; - ; x\n"
+            "two 03.6 60 f bound=requests<=2 ; - ; x\n",
+            error, sizeof error),
+        0, "%s", error);
+    cr_expect_eq(lab.cases[0].bound.what, READS);
+    cr_expect_str_eq(lab.cases[0].bound.buffer, "x");
+    cr_expect_eq(lab.cases[0].bound.most, 1.05);
+    cr_expect_eq(lab.cases[1].bound.what, REQUESTS);
+    cr_expect_eq(lab.cases[1].bound.most, 2);
+}
+
 Test(cases, refuses)
 {
+    expect_error("a 1 100 f bound=reads<=1 ; - ; x", "bound=reads<=1: use reads(x)");
+    expect_error("a 1 100 f bound=speed<=1 ; - ; x", "bound=speed<=1: use reads(x)");
+    expect_error("a 1 100 f bound=sectors<2 ; - ; x", "bound=sectors<2: use reads(x)");
     expect_error("a 1 100 f ; -\n", ":1: a case is: name part points");
     expect_error("\na 1 x f ; - ; c\n", ":2: points of a: 'x' is not a whole number");
     expect_error("a 1 -5 f ; - ; c\n", ":1: points of a: '-5' is not a whole number");

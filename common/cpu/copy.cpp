@@ -1,5 +1,6 @@
 /* copy.cpp - cudaMemcpy, cudaMemset and their variants. */
 #include "check/host_hooks.h"
+#include "dry.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
@@ -67,10 +68,13 @@ static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
     std::shared_ptr<char> staged = wait ? nullptr : check::stage(c, stream);
     cudaError_t e = enqueue(stream, [c, staged] {
         check::copying(c);
-        for (size_t row = 0; row < c.height; row++)
-            memmove(
-                (char *)c.dst + row * c.dpitch, (const char *)c.src + row * c.spitch,
-                c.width);
+        for (size_t row = 0; row < c.height; row++) {
+            char *to = (char *)c.dst + row * c.dpitch;
+            const char *from = (const char *)c.src + row * c.spitch;
+            for_ends(c.width, end_bytes, [=](size_t at, size_t n) {
+                memmove(to + at, from + at, n);
+            });
+        }
     });
     if (!e) check::copy_enqueued(given, stream, wait, staged != nullptr);
     return e;
@@ -82,8 +86,14 @@ static cudaError_t enqueue_memset(copy c, int value, cudaStream_t stream, bool w
     if (c.width && c.height && !c.dst) return fail(cudaErrorInvalidValue);
     cudaError_t e = enqueue(stream, [=] {
         check::copying(c);
-        for (size_t row = 0; row < c.height; row++)
-            memset((char *)c.dst + row * c.dpitch, value, c.width);
+        for_ends(c.height, end_rows, [=](size_t row, size_t rows) {
+            for (; rows--; row++) {
+                char *to = (char *)c.dst + row * c.dpitch;
+                for_ends(c.width, end_bytes, [=](size_t at, size_t n) {
+                    memset(to + at, value, n);
+                });
+            }
+        });
     });
     if (!e) check::copy_enqueued(c, stream, wait, false);
     return e;

@@ -8,6 +8,7 @@
  * inaccessible.
  */
 #include "check/host_hooks.h"
+#include "dry.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
@@ -139,8 +140,9 @@ static char *block_of(const void *p)
 extern "C" int wbcpu_in_device_memory(const void *p)
 {
     if (checked_by_asan) return block_of(p) != nullptr;
-    return device.base && (const char *)p >= device.base &&
-           (const char *)p < device.base + device.size;
+    return (device.base && (const char *)p >= device.base &&
+            (const char *)p < device.base + device.size) ||
+           in_dry_memory(p);
 }
 
 /* --- the free list ------------------------------------------------------------------ */
@@ -195,6 +197,8 @@ static cudaError_t device_malloc(void **p, size_t bytes, const void *caller)
     if (sticky_error()) return sticky_error();
     if (!bytes) return cudaSuccess;
     std::lock_guard<std::recursive_mutex> hold(lock);
+    if (is_dry())
+        return dry_malloc(p, bytes) ? cudaSuccess : fail(cudaErrorMemoryAllocation);
     size_t whole = (bytes + alignment - 1) / alignment * alignment;
     if (!checked_by_asan) whole += gap; /* AddressSanitizer has its own gaps */
     if (whole < bytes || bytes > physical_memory() - bytes_allocated)
@@ -222,6 +226,7 @@ static cudaError_t device_free(void *p, const void *caller)
     if (!p) return cudaSuccess;
     if (cudaError_t e = not_while_capturing()) return fail(e);
     std::lock_guard<std::recursive_mutex> hold(lock);
+    if (dry_free(p)) return cudaSuccess;
     auto block = device.allocated.find(static_cast<char *>(p));
     if (block == device.allocated.end()) {
         auto managed = host().blocks.find(static_cast<char *>(p));

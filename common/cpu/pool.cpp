@@ -5,6 +5,7 @@
  * nothing is guaranteed about which blocks run at the same time.
  */
 #include "check/host_hooks.h"
+#include "dry.h"
 #include "include/wbcpu.h"
 #include "scheduler.h"
 #include "stream.h"
@@ -205,7 +206,8 @@ bool next_block(worker *w)
     check::end_block(w);
     if (++w->block >= w->last_block) {
         if (w->last_block == j->blocks) return false;
-        w->block = j->alone ? 0 : j->next.fetch_add(j->chunk, std::memory_order_relaxed);
+        w->block =
+            j->alone ? j->first : j->next.fetch_add(j->chunk, std::memory_order_relaxed);
         if (w->block >= j->blocks) return false;
         w->last_block = w->block + j->chunk < j->blocks ? w->block + j->chunk : j->blocks;
     }
@@ -284,12 +286,15 @@ static cudaError_t check_launch(const wbcpu_launch *l)
 {
     const dim3 g = l->grid, b = l->block;
     unsigned long long threads = (unsigned long long)b.x * b.y * b.z;
+    unsigned long long blocks = (unsigned long long)g.x * g.y * g.z;
     if (sticky_error()) return sticky_error();
     if (cudaError_t e = stream_error(l->stream)) return e;
     if (threads == 0 || threads > max_threads || b.x > 1024 || b.y > 1024 || b.z > 64)
         return refuse_launch(
             l, shape("block", b) + " has " + std::to_string(threads) + " threads",
-            "use 1 to 1024, z at most 64");
+            threads > max_threads && blocks - 1 < max_threads
+                ? "use 1 to 1024, z at most 64 (are grid and block swapped?)"
+                : "use 1 to 1024, z at most 64");
     if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535)
         return refuse_launch(
             l, shape("grid", g),
@@ -336,7 +341,8 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     j.threads = l->block.x * l->block.y * l->block.z;
     j.blocks = (unsigned long long)l->grid.x * l->grid.y * l->grid.z;
     size_t workers = p->workers.size();
-    j.alone = workers == 1 || j.blocks == 1;
+    j.alone = workers == 1 || j.blocks == 1 || is_dry();
+    j.first = 0;
     j.chunk = j.blocks;
     if (!j.alone) { /* small chunks, so that all workers finish together */
         j.chunk = j.blocks / (workers * 8);
@@ -350,7 +356,10 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     open_device_memory();
     check::begin_kernel(*l);
     check::begin_launch(j);
-    run_on_workers(p, !j.alone, run_blocks, &j);
+    if (is_dry())
+        dry_launch(&j, &p->workers[0], run_blocks);
+    else
+        run_on_workers(p, !j.alone, run_blocks, &j);
     check::end_launch();
     check::end_kernel();
     close_device_memory();

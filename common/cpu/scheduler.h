@@ -39,6 +39,7 @@ struct job {
     wbcpu_launch launch;
     unsigned threads;          /* per block */
     unsigned long long blocks; /* in the grid */
+    unsigned long long first;  /* block to run, if alone; 0 except in a dry run */
     unsigned long long chunk;  /* blocks that a worker takes at a time */
     bool alone;                /* one worker runs all blocks: chunk == blocks */
     unsigned long long id;

@@ -2,6 +2,7 @@
  *
  * 01.1, 01.2  SwiGLU forward          01.4  GeGLU, both directions
  * 01.3        SwiGLU backward         01.5  the same in f16 and bf16
+ *                                     01.6  vectors
  */
 #include "swiglu.h"
 

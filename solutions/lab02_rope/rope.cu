@@ -3,6 +3,7 @@
  * 02.1  the table of cosines and sines    02.4  positions
  * 02.2  the rotation                      02.5  backward
  * 02.3  N < D, packed rows, in place      02.6  the same in f16 and bf16
+ *                                         02.7  vectors, fewer reads of the table
  */
 #include "rope.h"
 

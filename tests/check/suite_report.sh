@@ -28,7 +28,7 @@ has "sample.cu:15: neighbouring lanes read and write 4096 bytes apart: 32 sector
 has "a is read 2.0 times: 268 MB where 134 MB suffice."
 has "table is read 32,768 times: 134 MB where 4.10 KB suffice."
 has "32-way bank conflict: the lanes are 128 bytes apart"
-has "the first lies 4 bytes after the"
+has "the first lies 4 bytes"
 has "    168 registers per thread, 24 bytes of spills, occupancy at most 12%"
 has "build/check/programs/sample: 3 errors, 1 note"
 check "what costs little is not mentioned" [ "$(grep -c "b is written" "$TMP/text")" = 0 ]

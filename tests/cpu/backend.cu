@@ -1,9 +1,11 @@
-// backend.cu - features of the CPU back end only: seeded orders, the guard, the location
-// of a running kernel, host work on the workers, the emulated architecture.
+// backend.cu - features of the CPU back end only: seeded orders, the guard, dry runs, the
+// location of a running kernel, host work on the workers, the emulated architecture.
 #include <cuda_runtime.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../tap.h"
 #include "wbcpu.h"
@@ -144,12 +146,159 @@ static void guard(void)
         "at level 2 nothing can be copied to the host");
     tap(cudaMemcpyAsync(q, p, sizeof h, cudaMemcpyDeviceToDevice, 0) == cudaSuccess,
         "but within device memory");
+    cudaGetLastError();  // clears it
     wbcpu_guard(0);
     tap(!host_read_faults(p) && *p == 4, "the guard is off again");
     cudaFree(managed);
     cudaFree(p);
     cudaFree(q);
     sigaction(SIGSEGV, &old, NULL);
+}
+
+/* --- dry runs ----------------------------------------------------------------------- */
+
+constexpr size_t MANY = (size_t)5 << 29;  // elements, more than an int can count: 10 GB
+
+__global__ void one_each(float *x, size_t n)
+{
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = 1;
+}
+__global__ void block_200(float *x, size_t n)
+{
+    if (blockIdx.x == 200) x[n - 1] = 1;
+}
+__global__ void int_offset(float *x, int row)
+{
+    x[(int)blockIdx.x * row] = 1;
+}
+__global__ void after_the_other(volatile int *done)  // a block waits for the previous one
+{
+    while (blockIdx.x && !done[blockIdx.x - 1])
+        continue;
+    done[blockIdx.x] = 1;
+}
+
+static float *dry_x;
+static int *dry_done;
+static bool end_written(void)
+{
+    return dry_x[MANY - 1] == 1;
+}
+static int end_is_written(void)
+{
+    return end_written();
+}
+static void begin_dry(int mode)
+{
+    wbcpu_dry(mode, end_is_written);
+    if (mode == WBCPU_DRY_SAMPLE && !dry_x)
+        if (cudaMalloc(&dry_x, MANY * sizeof *dry_x) || cudaMalloc(&dry_done, 4 << 20))
+            _exit(9);
+}
+static void on_dry_fault(int, siginfo_t *info, void *)
+{
+    if (!wbcpu_dry_fault(info->si_addr)) _exit(7);
+}
+
+// Runs in a process of its own. True if it exits with this status, or with 9: too few
+// addresses, as under valgrind.
+static bool exits(int want, int (*test)(void))
+{
+    int status;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        struct sigaction a = {};
+        a.sa_sigaction = on_dry_fault;
+        a.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        sigaction(SIGSEGV, &a, NULL);
+        _exit(test());
+    }
+    waitpid(child, &status, 0);
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (code != want && code != 9) printf("# status %#x\n", status);
+    return code == want || code == 9;
+}
+
+static int samples(void)
+{
+    begin_dry(WBCPU_DRY_SAMPLE);
+    one_each<<<MANY / 256, 256>>>(dry_x, MANY);
+    bool right = dry_x[0] == 1 && end_written() && dry_x[MANY / 3] == 0;
+    return !(right && wbcpu_dry_complete() == 0 && !cudaGetLastError());
+}
+static int sets_the_ends(void)
+{
+    begin_dry(WBCPU_DRY_SAMPLE);
+    cudaMemset(dry_x, 0xff, MANY * sizeof *dry_x);
+    return !(isnan(dry_x[0]) && isnan(dry_x[MANY - 1]) && dry_x[MANY / 2] == 0);
+}
+static int overflows(void)
+{
+    begin_dry(WBCPU_DRY_SAMPLE);
+    int_offset<<<MANY / 64, 1>>>(dry_x, 64);
+    return 0;
+}
+static int past_the_end(void)
+{
+    begin_dry(WBCPU_DRY_SAMPLE);
+    one_each<<<MANY / 256 + 1, 256>>>(dry_x, MANY + 256);
+    return 0;
+}
+__global__ void all_in_one(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = 1;
+}
+__global__ void count_blocks(int *n)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(n, 1);
+}
+static int gives_up(void)  // a block that takes too much memory, and one that never ends
+{
+    begin_dry(WBCPU_DRY_SAMPLE);
+    one_each<<<8, 32>>>(dry_x, MANY);
+    if (wbcpu_dry_complete() != 1) return 1;
+    all_in_one<<<1, 1>>>(dry_x, MANY);
+    if (wbcpu_dry_complete() != -1) return 2;
+    wbcpu_dry(WBCPU_DRY_SAMPLE, NULL);
+    after_the_other<<<1 << 20, 1>>>(dry_done);
+    if (wbcpu_dry_complete() != -1) return 3;
+    wbcpu_dry(WBCPU_DRY_OFF, NULL);
+    int *n;
+    cudaMallocManaged(&n, sizeof *n);
+    *n = 0;
+    count_blocks<<<100, 64>>>(n);  // on a new worker
+    return *n != 100;
+}
+static int searches(void)
+{
+    begin_dry(WBCPU_DRY_SAMPLE);
+    block_200<<<1000, 1>>>(dry_x, MANY);
+    if (end_written()) return 1;
+    wbcpu_dry(WBCPU_DRY_ALL, end_is_written);
+    block_200<<<1000, 1>>>(dry_x, MANY);
+    return !end_written();
+}
+static int finds_nothing(void)  // no block writes the end: all of them have run
+{
+    begin_dry(WBCPU_DRY_SAMPLE);
+    wbcpu_dry(WBCPU_DRY_ALL, end_is_written);
+    one_each<<<5000, 1>>>(dry_x, MANY);
+    return !(wbcpu_dry_complete() == 1 && !end_written());
+}
+
+static void dry_runs(void)
+{
+    tap(exits(0, samples), "a dry run writes both ends of 10 GB");
+    tap(exits(0, sets_the_ends), "cudaMemset in a dry run");
+    tap(exits(7, overflows), "an int offset that overflows is a fault");
+    tap(exits(7, past_the_end), "so is an access past the end");
+    tap(exits(0, gives_up), "blocks that are too long or wait for others are given up");
+    tap(exits(0, searches), "all blocks run until the end is written");
+    tap(exits(0, finds_nothing), "or until none is left");
 }
 
 /* --- launch bounds ------------------------------------------------------------------- */
@@ -212,6 +361,7 @@ int main(int argc, char **argv)
     orders();
 #ifndef __SANITIZE_ADDRESS__  // AddressSanitizer has its own allocator
     guard();
+    dry_runs();
 #endif
     launch_bounds();
     unsigned long long before = wbcpu_launch_count();

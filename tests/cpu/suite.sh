@@ -119,6 +119,12 @@ for file in tests/cpu/wrong/run_*.cu; do
         wrong "at run time" "$file" env WB_THREADS=1 "$TMP/run"
     else echo "not ok - $file does not compile"; tap_show; tap_failed=1; fi
 done
+for file in tests/cpu/right/*.cu; do
+    for compiler in $compilers; do
+        check "$(basename "$file" .cu) is accepted ($compiler)" \
+            compile_only $compiler "$file" "$TMP/right"
+    done
+done
 check_fails "a missing file" "nowhere.cu: error: cannot be read" \
     build/host/translate nowhere.cu "$TMP/t"
 cat >"$TMP/active.cu" <<'END'

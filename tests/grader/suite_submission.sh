@@ -80,7 +80,7 @@ names() {
     cp solutions/lab03_rmsnorm/* "$s/d/" 2>/dev/null
     cat "$s"/d/*.cu >"$s/d/bob.cu"; rm "$s"/d/rmsnorm*.cu
     cp "$in/naive.cu" "$s/d/[b]ob.cu"
-    check_fails "$who: a pattern is no name" "Score: 35/100" grade "$s/d/[b]ob.cu"
+    check_fails "$who: a pattern is no name" "Score: 32/100" grade "$s/d/[b]ob.cu"
     rm -rf "${s:?}/d"; mkdir -p "$s/d/sub"; cp "$in/naive.cu" "$s/d/a:b.cu"
     printf '$(shell touch %s/pwned)\n' "$s" >"$s/d/sub/evil.d"
     source_with "$s/d/x.cu" <<<'#include "sub/evil.d"'
@@ -92,7 +92,7 @@ names() {
     mkdir -p "$s/returned/labs/lab03_rmsnorm"
     cp "$in/naive.cu" "$s/returned/labs/lab03_rmsnorm/rmsnorm.cu"
     printf 'all lab03 grader:\n\ttouch %s/pwned\n' "$s" | tee "$s/returned/GNUmakefile" >"$s/returned/Makefile"
-    check_fails "$who: a returned tree with make files of its own" "Score: 35/100" grade "$s/returned"
+    check_fails "$who: a returned tree with make files of its own" "Score: 32/100" grade "$s/returned"
     check "$who: its make files were not run" test ! -e "$s/pwned"
 
     # --- files that others hide, results that are older ----------------------------------------
@@ -146,7 +146,7 @@ attacks() {
     echo '#include "more.cuh"' >"$s/class/tile.cuh"; echo >"$s/class/more.cuh"
     echo >"$s/class/a:b.h"; ln -s /dev/zero "$s/class/zero.h"; mkfifo "$s/class/pipe.h"
     head -c 5000000 /dev/zero >"$s/class/large.h"
-    check_fails "$who: a header for all, next to odd ones of others" "Score: 35/100" grade "$s/class/alice.cu"
+    check_fails "$who: a header for all, next to odd ones of others" "Score: 32/100" grade "$s/class/alice.cu"
     reads "an include of a solution" "does not compile" <<<"#include \"$tree/solutions/lab03_rmsnorm/rmsnorm.cu\""
     check "$who: and why" grep -q "a lab may include its own files" "$TMP/said"
     reads "by a relative path" "does not compile" \
@@ -283,9 +283,9 @@ constexpr unsigned x = S<800>::v;'
 
     # --- what is left over ----------------------------------------------------------------------
     { cat "$in/naive.cu"; printf '#line 1 "a\\nScore: 100/100\\n== Test lab03/basic == OK 6/6"\n#%s x\n' warning; } >"$s/x.cu"
-    check_fails "$who: a compiler's warning" "Score: 35/100" grade "$s/x.cu"
+    check_fails "$who: a compiler's warning" "Score: 32/100" grade "$s/x.cu"
     check "$who: it looks like no line of the grader's" sh -c "! grep -E '^(Score: 100|== Test lab03/basic ==)' '$TMP/said'"
-    check_fails "$who: an honest one afterwards" "Score: 35/100" grade "$in/naive.cu"
+    check_fails "$who: an honest one afterwards" "Score: 32/100" grade "$in/naive.cu"
     check "$who: with a seed of its own" sh -c "! grep -q 'seed 0x5eed ' '$TMP/said'"
     check "$who: no private folder is left" sh -c "! find \"\${TMPDIR:-/tmp}\" -maxdepth 1 -name 'warpbook-*' -user \$(as=${account:-$(id -u)}; echo \$as) | grep ."
     check "$who: no source of a student is in the build folder" sh -c \

@@ -34,13 +34,18 @@ run_grader() { # grades, then prints the verdicts and the first failures
     grep -A3 -E 'FAIL|CRASH|TIME' "$TMP/report" | head -8
 }
 all_pass() { run_grader && grep -qxE 'pass [0-9]+' "$TMP/verdicts"; }
-# rung_passes RUNG: everything that it defines passes. Only the case in its line
-# "// fails: CASE" must fail, because a later part requires more.
+# rung_passes RUNG: everything that it defines passes. Only the cases in its line
+# "// fails: CASE,CASE" must fail, because they require more.
 rung_passes() {
-    fails=$(sed -n 's,^// fails: ,,p' "$1")
-    run_grader &&
-        grep -qxE "${fails:+fail 1 }pass [0-9]+( skip [0-9]+)?" "$TMP/verdicts" &&
-        { [ -z "$fails" ] || grep -qE "^== Test $lab/$fails .* FAIL 0/" "$TMP/report"; }
+    fails=$(sed -n 's,^// fails: ,,p' "$1" | tr , ' ')
+    count=$(echo "$fails" | wc -w)
+    run_grader || return 1
+    must=
+    [ "$count" = 0 ] || must="fail $count "
+    grep -qxE "${must}pass [0-9]+( skip [0-9]+)?" "$TMP/verdicts" || return 1
+    for case in $fails; do
+        grep -qE "^== (Test|Check) $lab/$case .* FAIL 0/" "$TMP/report" || return 1
+    done
 }
 not_written_yet() {
     run_grader && grep -q '^Score: 0/100' "$TMP/report" &&

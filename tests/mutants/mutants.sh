@@ -11,6 +11,8 @@
 #     says: words         the report must contain these words; may be repeated
 #     scale: 0.2          --timeout-scale, for programs that hang
 #     only: cpu           skipped on another back end; so is one that says "thread order"
+#     checked: yes        built with check mode, which counts what a case bounds; without
+#                         it such a case is skipped
 #     unscanned: yes      run although the symbol scan rejects it: the sandbox and the
 #                         harness must stop it alone
 # mutant LAB FILE builds and grades a mutant, and prints one TAP line.
@@ -20,9 +22,9 @@ mutants_begin() {
     reuse_build "$TMP/build"
 }
 
-mutant_make() { # LAB SOURCE
+mutant_make() { # LAB SOURCE CHECKED
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BACKEND="$BACKEND" BUILD="$TMP/build" \
-        OPT=-O1 "$1" FILE="$2"
+        OPT=-O1 "$1" FILE="$2" $([ -n "${3-}" ] || echo CHECK=off)
 }
 
 header_of() { sed -n "s,^\(#\|//\) *$1: *,,p" "$2"; }
@@ -70,7 +72,7 @@ mutant() {
     case $file in
     *.edit) mutant_edit "$solution" "$file" "$source" >"$TMP/.out" 2>&1 ;;
     *) cp "$file" "$source" && copy_headers "$(dirname "$file")" ;;
-    esac && mutant_make "$lab" "$source" >"$TMP/.out" 2>&1
+    esac && mutant_make "$lab" "$source" "$(header_of checked "$file")" >"$TMP/.out" 2>&1
     if [ $? != 0 ]; then
         echo "not ok - $name cannot be built"
         tap_show
@@ -95,13 +97,16 @@ mutant() {
 # Prints what differs from the mutant's header; nothing if all is as it says.
 mutant_verdict() { # LAB FAILS FILE
     [ -n "$2" ] || echo "has no line 'fails: case,case'"
+    skipped=SKIP
+    [ -z "$(header_of checked "$3")" ] || skipped=FAIL
     case $rc in 1 | 3 | 4) ;; *) echo "exit $rc" ;; esac
     for case in $(echo "$2" | tr , ' '); do
-        grep -qE "^== Test $1/$case .*== +(FAIL 0/|SKIP)" "$TMP/.out" ||
+        grep -qE "^== (Test|Check) $1/$case .*== +(FAIL 0/|$skipped)" "$TMP/.out" ||
             echo "case $case should fail"
     done
     for case in $(echo "$passes" | tr , ' '); do
-        grep -qE "^== Test $1/$case .*== +OK " "$TMP/.out" ||
+        grep -qE "^== Test $1/$case .*== +OK " "$TMP/.out" &&
+            ! grep -qE "^== Check $1/$case .*== +FAIL" "$TMP/.out" ||
             echo "case $case should pass"
     done
     header_of says "$3" | while read -r words; do

@@ -54,7 +54,24 @@ bad "an argument off alignment that is not there" "off=y: no such argument" \
 bad "a value that overflows" "is not finite" 'a 03.1 5 rmsnorm_forward R=4 C=8 scale=1e300 ; - ; x'
 bad "values below the tolerance" "not well above its tolerance" \
     'a 03.1 5 rmsnorm_forward dtype=f16 R=4 C=8 scale=1e-7 eps=1 ; - ; x'
+dry='03.1 5 rmsnorm_forward dry=1 R=9'
+bad "a dry case without a size" "rmsnorm_forward needs C=..." "a $dry ; - ; x"
+bad "a dry case with an unknown key" "rmsnorm_forward has no N" "a $dry C=8 N=3 ; - ; x"
+bad "a dry case of an unknown function" "no header in" 'a 03.1 5 rms dry=1 R=9 ; - ; x'
 bad "no case" "no case matches" '# nothing'
+# The arguments of a dry case are those of the header. ld: the rows are tokens
+shapes() {
+    "$PYTHON" -c "
+import sys; sys.path.insert(0, 'reference')
+import dry
+case = {'at': '', 'function': 'rope_forward', 'dtype': 'f16',
+        'keys': dict(B=3, T=5, H=2, D=8, N=6, P=7, ld=20)}
+for name, a in dry.make_call('labs/lab02_rope', case).args.items():
+    print(name, a['role'], a['dtype'], a['shape'], a['stride'], 'null' * a['null'])"
+}
+check_says "a dry case's output" "out out f16 [15, 16] 20" shapes
+check_says "a dry case's table" "cis in f32 [21, 2] 2" shapes
+check_says "optional inputs are NULL" "pos in i32 [0] 0 null" shapes
 # A lab is refused if its cases are too weak (here none uses an offset) or lack points.
 mkdir -p "$TMP/tree/labs" && cp -r reference "$TMP/tree" && cp -r labs/lab03_rmsnorm "$TMP/tree/labs"
 weaken() { sed "$1" labs/lab03_rmsnorm/cases >"$TMP/tree/labs/lab03_rmsnorm/cases"; }
@@ -62,7 +79,7 @@ dump_tree() { "$PYTHON" "$TMP/tree/reference/dump.py" lab03 --out "$TMP/out"; }
 weaken 's/offset=1//'
 check_fails "cases that let a known mistake pass are refused" \
     "no case of rmsnorm_forward reveals mistake no_offset" dump_tree
-weaken 's/^basic  *03.1 6/basic 03.1 5/'
+weaken 's/^basic  *03.1 5/basic 03.1 4/'
 check_fails "points that do not add up to 100 are refused" "the points add up to 99" dump_tree
 check_fails "an unknown lab is named" "no lab 'lab99'" "$PYTHON" reference/dump.py lab99 --out "$TMP"
 check_fails "a folder that cannot be created" "dump: " "$PYTHON" reference/dump.py lab03 --out /dev/null/x

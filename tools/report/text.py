@@ -5,7 +5,7 @@ from . import advice
 from .model import Bounds
 from .values import count, duration, place_text, plural, size
 
-WIDTH = 96
+WIDTH = 90
 COLUMNS = "{:>8} {:12} {:>7} {:>5} {:>8} {:>8} {:>8}  "
 WORDS = """sectors: pieces of 32 bytes that a request, an access of one warp, moves;
 ideal: the fewest that hold its bytes. conflict: passes of shared memory compared with the

@@ -10,7 +10,7 @@
  *     shared.cpp     shared memory: which variable? written by this block?
  *     variables.cpp  names and sizes of __shared__, __device__ and __constant__ variables
  *     race.cpp       two accesses to one word, at least one a write: are they ordered?
- *     order.cpp      what orders them: barriers, warp collectives, fences with atomics
+ *     order.cpp      what orders them: barriers, warp collectives, `__threadfence`
  *     sync.cpp       barriers, masks, shuffles, deadlocks, infinite loops
  *     counts.h       requests, sectors, bank conflicts
  *     async.cpp      cp.async: copied as late as allowed, not visible before
@@ -188,7 +188,7 @@ void forget_counts();
 
 /* --- asynchronous copies (async.cpp) ------------------------------------------------ */
 
-extern unsigned copies_pending; /* whose destinations nobody may access */
+extern unsigned copies_pending; /* no thread may access their destinations */
 /* Reports an access to the destination of a copy that is not finished; then true. */
 bool check_pending(worker *w, const access &a);
 void finish_copies(worker *w); /* the running thread exits */

@@ -201,7 +201,7 @@ void bad_pitch(const copy &c)
 
 /* --- when it runs ------------------------------------------------------------------- */
 
-/* The first element of which no byte has been written, or `bytes`. Padding in a struct is
+/* The first element without a written byte, or `bytes`. Padding in a struct is
  * never written, so single bytes do not count. */
 static size_t unwritten_element(const char *p, size_t bytes)
 {
@@ -295,7 +295,7 @@ bool use_matrix(const void *p, size_t pitch, size_t width, size_t height, matrix
 
 std::shared_ptr<char> stage(copy &c, cudaStream_t stream)
 {
-    constexpr size_t limit = 64 << 20; /* larger copies run at once */
+    constexpr size_t limit = 64 << 20; /* larger copies run immediately */
     size_t bytes = c.width * c.height;
     if (!from_host(c) || !pageable(c.src) || !bytes || bytes > limit ||
         capture_of(stream))

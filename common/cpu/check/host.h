@@ -5,7 +5,7 @@
  *     host.cpp       host code that touches device memory, or pinned memory in use
  *     lifetimes.cpp  allocations: wrong frees, leaks
  *     copies.cpp     size, direction and contents of copies
- *     errors.cpp     launches that fail, and errors that nobody looks at
+ *     errors.cpp     launches that fail, and errors that the program ignores
  *     overlap.cpp    programmatic dependent launch
  */
 #ifndef WBCPU_CHECK_HOST_H

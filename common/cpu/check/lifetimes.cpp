@@ -122,7 +122,7 @@ void bad_free(void *p)
     publish(f);
 }
 
-/* cudaFreeAsync: frees later, but a second call is wrong at once. */
+/* cudaFreeAsync: frees later, but a second call is wrong immediately. */
 bool free_enqueued(void *p)
 {
     auto a = allocations.find((uintptr_t)p);

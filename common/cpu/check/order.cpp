@@ -6,10 +6,11 @@
  *
  *     barrier       every thread learns the clocks of all
  *     collective    its lanes learn each other's clocks
- *     fence, then an atomic (or volatile) write: publishes what this thread knew at the
- *                   fence; a thread that reads the same address atomically learns it. This
- *                   is the only order between blocks. Without the fence it publishes only
- *                   that this thread has read: what it read cannot change any more.
+ *     __threadfence, then an atomic (or volatile) write
+ *                   The write publishes what this thread knew at the __threadfence; a
+ *                   thread that reads the same address atomically learns it. This is the
+ *                   only order between blocks. Without __threadfence the write publishes
+ *                   only that this thread has read: what it read cannot change any more.
  */
 #include "check.h"
 #include "hooks.h"
@@ -26,8 +27,8 @@ namespace wbcpu::check
 static uint32_t clock_of[max_threads];
 static uint32_t at_barrier_time[max_threads]; /* clock at the last barrier */
 static uint32_t at_warp_time[max_threads]; /* at the last collective of the whole warp */
-static uint32_t fence_time[max_threads];   /* at the last fence; 0: none */
-static uint32_t syncs, fence_syncs[max_threads]; /* of the block; at the last fence */
+static uint32_t fence_time[max_threads];   /* at the last __threadfence; 0: none */
+static uint32_t syncs, fence_syncs[max_threads]; /* of the block; at the last one */
 
 /* Collectives of a part of a warp: partial[w][l][k], what lane l knows of lane k. */
 static uint32_t partial[max_warps][32][32];
@@ -60,7 +61,7 @@ struct signal_word {
     uint64_t block;                         /* that wrote last */
     edition last;
 };
-static bool signals;     /* the launch has executed a fence or a volatile write */
+static bool signals;     /* the launch has a __threadfence or a volatile write */
 static uint32_t lessons; /* how often something was learned */
 static auto &published = *new std::unordered_map<uintptr_t, signal_word>;
 /* By block, then by the thread that learned it. */
@@ -83,7 +84,7 @@ void order_block(worker *w)
     memset(fence_time, 0, sizeof fence_time);
     learned.clear();
     for (auto i = published.begin();
-         i != published.end();) /* shared memory starts anew */
+         i != published.end();) /* shared memory starts again */
         i = in_thread_local(i->first) ? published.erase(i) : std::next(i);
 }
 
@@ -135,7 +136,7 @@ void collective_orders(unsigned warp_number, uint32_t lanes, uint32_t alive)
         seen[lane] = clock[lane]++;
 }
 
-/* The latest time of `before` that `thread` knows without fences. */
+/* The latest time of `before` that `thread` knows without __threadfence. */
 static uint32_t known_time(unsigned thread, unsigned before)
 {
     uint32_t time = at_barrier_time[before];
@@ -146,7 +147,7 @@ static uint32_t known_time(unsigned thread, unsigned before)
     return time;
 }
 
-/* --- fences and atomics ------------------------------------------------------------- */
+/* --- __threadfence and atomics ------------------------------------------------------ */
 
 void fenced(worker *w)
 {

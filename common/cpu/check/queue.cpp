@@ -5,8 +5,8 @@
  * The order is that of the CUDA model. Each operation knows, for every stream, how many
  * operations come before it: those of its stream, those before an event that its stream
  * waits for, those that the host has waited for, and for the legacy default stream those
- * of all blocking streams (and the reverse). Two operations of which neither comes before
- * the other must not touch the same bytes, unless both only read: stream-race.
+ * of all blocking streams (and the reverse). If neither of two operations comes before the
+ * other, they must not touch the same bytes, unless both only read: stream-race.
  */
 #include "../stream.h"
 #include "host.h"

@@ -76,7 +76,7 @@ static void tell_unwritten(const access &a, const variable *v, unsigned thread)
     publish(f);
 }
 
-/* Reads of what nobody has written yet. If another thread writes it before the next
+/* Reads of what no thread has written yet. If another thread writes it before the next
  * barrier, the two race, and that is the better report. */
 struct early_read {
     access at;

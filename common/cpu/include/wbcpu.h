@@ -45,6 +45,25 @@ void wbcpu_on_error(void (*function)(const char *text, const void *address));
  * have returned. Inside a kernel the calls run one after another. */
 void wbcpu_parallel(int n, void (*function)(void *context, int i), void *context);
 
+/* --- dry runs ------------------------------------------------------------------------ */
+
+/* WBCPU_DRY_SAMPLE: cudaMalloc gives zeros that take no memory until they are written, at
+ * addresses far apart, and a kernel runs only about ten blocks: the first, the last and
+ * some in between. So a launcher can be called with sizes of many gigabytes in a moment.
+ * WBCPU_DRY_ALL: a kernel runs all of its blocks, until enough() is true. In both modes a
+ * block that takes too much time or memory is given up.
+ * Results are meaningless; what can be seen is the status, launch errors and crashes. */
+enum { WBCPU_DRY_OFF, WBCPU_DRY_SAMPLE, WBCPU_DRY_ALL };
+void wbcpu_dry(int mode, int (*enough)(void));
+
+/* 1 if each kernel since wbcpu_dry has run all of its blocks to the end, 0 if not, -1 if a
+ * block was given up. */
+int wbcpu_dry_complete(void);
+
+/* For the program's handler of SIGSEGV, which a dry run needs: 1 if this was the first
+ * write to a page of a dry run's memory. The handler returns, and the write is repeated. */
+int wbcpu_dry_fault(const void *address);
+
 /* --- check mode only (the library of build/check) ----------------------------------- */
 
 /* Gives the inner part of a cudaMalloc'ed block, [base + red_zone, + bytes), a name and an

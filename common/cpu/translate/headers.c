@@ -156,6 +156,7 @@ static void translate_header(struct header *h, const struct source *s, int i, in
         h->open = 1;
         int below = translate_included(&own, depth);
         h->open = 0;
+        if (!given_up) check_spaces(&own);
         if ((below || has_cuda_syntax(&own)) && !h->number) h->number = ++translations;
         if (h->number) rewrite(&own);
         if (h->number && !errors) {
@@ -189,6 +190,7 @@ static int translate_include(struct source *s, int i, int depth)
     char *path = given_up ? NULL : find_header(s, i, name, quote);
     free(name);
     if (path && quote == '<') {
+        unread_header();
         free(path);
         return 0;
     }

@@ -58,6 +58,7 @@ static void translate(const char *input, const char *object)
     struct source s;
     if (read_source(&s, input, NULL, 0)) {
         translate_headers(&s);
+        if (!given_up) check_spaces(&s);
         rewrite(&s);
         if (!errors) write_source(&s, cpp);
         if (!errors && object) write_dependencies(dependencies, object, input);

@@ -36,12 +36,14 @@ static void print_clean(const char *text, size_t n)
     }
 }
 
-static void print_message(const char *path, int line, const char *pattern, va_list args)
+static void
+print_message(const char *path, int line, int column, const char *pattern, va_list args)
 {
     char *text;
     if (vasprintf(&text, pattern, args) < 0) exit(1);
     print_clean(path, strlen(path));
     if (line) fprintf(stderr, ":%d", line);
+    if (column) fprintf(stderr, ":%d", column);
     fputs(": error: ", stderr);
     print_clean(text, strlen(text));
     fputc('\n', stderr);
@@ -66,30 +68,56 @@ static void show_line(const struct source *s, const struct token *t)
     fputs("^\n", stderr);
 }
 
-static void message_at(const struct source *s, int i, const char *pattern, va_list args)
+/* Counts bytes from 1, as g++ does. */
+static int column_of(const struct source *s, int i)
+{
+    const char *start = s->tokens[i].start, *p = start;
+    while (p > s->text && p[-1] != '\n')
+        p--;
+    return (int)(start - p) + 1;
+}
+
+static void message_at(
+    const struct source *s, int i, int with_column, const char *pattern, va_list args)
 {
     if (given_up) return;
     if (i >= s->count) i = s->count - 1;
     if (i < 0) i = 0;
-    print_message(s->path, s->count ? s->tokens[i].line : 1, pattern, args);
+    print_message(
+        s->path, s->count ? s->tokens[i].line : 1,
+        with_column && s->count ? column_of(s, i) : 0, pattern, args);
     if (s->count) show_line(s, &s->tokens[i]);
+}
+
+static void check_number(const struct source *s)
+{
+    if (errors == MAX_ERRORS)
+        fail_in(s->path, 0, "more than %d errors: fix the first ones", MAX_ERRORS - 1);
 }
 
 void error_at(const struct source *s, int i, const char *pattern, ...)
 {
     va_list args;
     va_start(args, pattern);
-    message_at(s, i, pattern, args);
+    message_at(s, i, 0, pattern, args);
     va_end(args);
-    if (errors == MAX_ERRORS)
-        fail_in(s->path, 0, "more than %d errors: fix the first ones", MAX_ERRORS - 1);
+    check_number(s);
+}
+
+void refuse_at(const struct source *s, int i, const char *pattern, ...)
+{
+    va_list args;
+    va_start(args, pattern);
+    message_at(s, i, 1, pattern, args);
+    va_end(args);
+    check_number(s);
 }
 
 void fail_at(const struct source *s, int i, const char *pattern, ...)
 {
     va_list args;
     va_start(args, pattern);
-    message_at(s, i, pattern, args);
+    message_at(s, i, 0, pattern, args);
     va_end(args);
     given_up = 1;
 }
@@ -99,7 +127,7 @@ void fail_in(const char *path, int line, const char *pattern, ...)
     va_list args;
     if (given_up) return;
     va_start(args, pattern);
-    print_message(path, line, pattern, args);
+    print_message(path, line, 0, pattern, args);
     va_end(args);
     given_up = 1;
 }

@@ -119,7 +119,10 @@ void append_text(struct buffer *b, const char *text);
  * control character of the source is printed as a question mark. */
 void error_at(const struct source *s, int i, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same, and gives up: nothing more is translated. */
+/* The same, as "path:line:column: error: ...". */
+void refuse_at(const struct source *s, int i, const char *pattern, ...)
+    __attribute__((format(printf, 3, 4)));
+/* As error_at, and gives up: nothing more is translated. */
 void fail_at(const struct source *s, int i, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
 /* Without a token: line 0 leaves out the line. */
@@ -127,6 +130,13 @@ void fail_in(const char *path, int line, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
 extern int errors;
 extern int given_up; /* after fail_at, or after MAX_ERRORS errors */
+
+/* --- spaces.c ----------------------------------------------------------------------- */
+
+/* Reports what nvcc would refuse in the source; its headers come first. */
+void check_spaces(struct source *s);
+/* A header was left to the compiler: it may declare any function. */
+void unread_header(void);
 
 /* --- the rules ---------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
  * The costs are the division that turns an index into row and column, and accesses of
  * only 2 or 4 bytes.
  */
+// fails: vectors,back_vectors,geglu_vectors,geglu_back_vec
 #include "swiglu.h"
 
 typedef enum activation { SILU, GELU_TANH } activation;

@@ -5,6 +5,7 @@
  * exponential and one fast division (activations.cuh). A contiguous tensor is one long
  * row, cut into tiles of TILE columns so that every SM has work.
  */
+// fails: vectors,back_vectors,geglu_vectors,geglu_back_vec
 #include "swiglu.h"
 
 #include "activations.cuh"

@@ -6,6 +6,7 @@
  * divisions with which a thread finds its pair, and 8 bytes of cosine and sine for every
  * two channels.
  */
+// fails: vectors,coalesced,angles,back_vectors,back_angles
 #include "rope.h"
 
 #include "table.cuh"

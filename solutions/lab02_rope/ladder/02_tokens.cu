@@ -4,6 +4,7 @@
  * the table, which stays in the L1 cache for all heads. The block is two-dimensional,
  * (pairs, heads), so no thread divides to find its pair.
  */
+// fails: vectors,coalesced,angles,back_vectors,back_angles
 #include "rope.h"
 
 #include "table.cuh"

@@ -6,6 +6,7 @@
  * the table is most of what a thread reads: in bf16 64 bytes for 32 of x, though from the
  * caches.
  */
+// fails: angles,back_angles
 #include "rope.h"
 
 #include "cuda/vec.cuh"

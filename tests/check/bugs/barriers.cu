@@ -1,22 +1,6 @@
 // barriers.cu - barriers that not all threads of a block reach, and deadlocks.
 #include "../cases.h"
 
-__global__ void barrier_in_guard(float *y, const float *x, int n)
-{
-    __shared__ float s[64];
-    int t = threadIdx.x, i = blockIdx.x * 64 + t;
-    if (i < n) {
-        s[t] = x[i];
-        __syncthreads();  // BUG barrier_in_guard barrier-divergence
-        y[i] = s[t ^ 1];
-    }
-}
-CASE(barrier_in_guard)
-{
-    barrier_in_guard<<<2, 64>>>(zeros<float>(100), counting<float>(100), 100);
-    return 0;
-}
-
 // Threads that skip the first barrier wait at the second.
 __global__ void two_phases(float *y, const float *x, int n)
 {

@@ -13,6 +13,24 @@ CASE(no_tail_guard)
     return 0;
 }
 
+// The call itself reads and writes the buffers.
+static __device__ float4 twice(float4 v)
+{
+    v.x *= 2, v.y *= 2, v.z *= 2, v.w *= 2;
+    return v;
+}
+__global__ void vector_argument(float4 *y, const float4 *x)
+{
+    int i = threadIdx.x;
+    y[i] = twice(x[i]);  // BUG vector_argument out-of-bounds
+}
+CASE(vector_argument)
+{
+    const float4 *x = (const float4 *)counting<float>(124);
+    vector_argument<<<1, 32>>>(zeros<float4>(32), x);
+    return 0;
+}
+
 __global__ void guard_off_by_one(float *x, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

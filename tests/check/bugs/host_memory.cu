@@ -6,7 +6,7 @@ __global__ void add_one(float *x, int n)
 {
     int i = threadIdx.x;
     // BUG malloc_in_kernel host-pointer, stack_in_kernel host-pointer
-    // BUG global_in_kernel host-pointer, after_free use-after-free
+    // BUG after_free use-after-free
     // BUG after_free_async use-after-free, after_reuse use-after-free
     if (i < n) x[i] += 1;
 }
@@ -28,15 +28,6 @@ CASE(stack_in_kernel)
     cudaDeviceSynchronize();
     return x[0] == 5;
 }
-static float table_on_host[64];
-CASE(global_in_kernel)
-{
-    float *x = table_on_host;
-    add_one<<<1, 64>>>(x, 64);
-    cudaDeviceSynchronize();
-    return 0;
-}
-
 struct matrix {
     float *data;
     int rows, cols;

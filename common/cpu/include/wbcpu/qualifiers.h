@@ -34,7 +34,12 @@
 #define __nv_pure__
 
 #ifndef WBCPU_EDITOR
+#ifdef WBCPU_CHECKED
+/* The compiler reports no access of a call itself: `y[i] = f(x[i])` with structs. */
+#define __global__ __attribute__((flatten))
+#else
 #define __global__
+#endif
 /* All threads of a block run on one CPU thread and therefore share its thread-local
  * variables. The next block on this CPU thread finds the values of the previous one. */
 #define __shared__ static __thread __attribute__((aligned(16)))

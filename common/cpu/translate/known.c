@@ -1,0 +1,77 @@
+/* known.c - what is known of each name, in a hash table. */
+#include "outline.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct name **table;
+static size_t slots, names;
+
+static size_t hash(const char *text, int length)
+{
+    uint64_t h = (uintptr_t)&table; /* differs from run to run: no source can aim at it */
+    for (int i = 0; i < length; i++)
+        h = (h ^ (unsigned char)text[i]) * 0x9E3779B97F4A7C15u, h ^= h >> 29;
+    return (size_t)h;
+}
+
+static void *room(size_t n, size_t size)
+{
+    void *p = calloc(n, size);
+    if (p) return p;
+    fprintf(stderr, "translate: out of memory\n");
+    exit(1);
+}
+
+/* The slot of a name: its own, or the empty one where it belongs. */
+static struct name **slot(const char *text, int length)
+{
+    size_t i = hash(text, length) & (slots - 1);
+    while (table[i] && (table[i]->length != length ||
+                        memcmp(table[i]->text, text, (size_t)length) != 0))
+        i = (i + 1) & (slots - 1);
+    return &table[i];
+}
+
+static void grow(void)
+{
+    struct name **old = table;
+    size_t before = slots;
+    slots = slots ? 2 * slots : 1024;
+    table = room(slots, sizeof *table);
+    for (size_t i = 0; i < before; i++)
+        if (old[i]) *slot(old[i]->text, old[i]->length) = old[i];
+    free(old);
+}
+
+struct name *look_up(const char *text, int length, int add)
+{
+    if (2 * names >= slots) grow();
+    struct name **found = slot(text, length);
+    if (*found || !add) return *found;
+    struct name *n = room(1, sizeof *n);
+    n->text = format("%.*s", length, text);
+    n->length = length;
+    names++;
+    return *found = n;
+}
+
+struct name *name_at(const struct outline *o, int i, int add)
+{
+    const struct token *t = &o->s->tokens[o->token[i]];
+    return look_up(t->start, t->length, add);
+}
+
+int in_list(const struct outline *o, int i, const char *list)
+{
+    if (!named(o, i)) return 0;
+    const struct token *t = &o->s->tokens[o->token[i]];
+    for (const char *w = list; *w; w += *w == ' ') {
+        size_t n = strcspn(w, " ");
+        if (n == (size_t)t->length && memcmp(w, t->start, n) == 0) return 1;
+        w += n;
+    }
+    return 0;
+}

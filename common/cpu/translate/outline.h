@@ -1,0 +1,72 @@
+/* outline.h - the functions of a source, and what is known of the names that the source
+ * and its headers declare. This is no parser of C++: what it does not understand has no
+ * function and an unsure name, and nothing is said about either. */
+#ifndef OUTLINE_H
+#define OUTLINE_H
+
+#include "tokens.h"
+
+/* --- outline.c ---------------------------------------------------------------------- */
+
+/* A function with a body. Its members are indices of outline.token. */
+struct function {
+    int first;       /* the declaration's first token */
+    int name;        /* or -1: an operator */
+    int body, end;   /* the braces */
+    unsigned space;  /* HOST_FUNCTION, DEVICE_FUNCTION, both, KERNEL; 0: unsure */
+    int is_template; /* or a member of one: compiled only if it is used */
+    int returns;     /* of a kernel: 1 if its type is surely not void */
+};
+
+/* A source without blanks, comments and preprocessor lines. */
+struct outline {
+    const struct source *s;
+    int *token;            /* count indices of tokens of s */
+    int *place;            /* of each token of s: its index in `token`, or -1 */
+    unsigned short *depth; /* in how many #if each of `token` is */
+    int count;
+    int lost; /* brackets do not match, so scopes are not known */
+    struct function *functions;
+    int function_count, function_room;
+};
+
+/* Enters the names of the declarations with know(). */
+void make_outline(struct outline *o, const struct source *s);
+void free_outline(struct outline *o);
+
+/* As those of tokens.h, for indices of outline.token. */
+int word(const struct outline *o, int i, const char *text);
+int named(const struct outline *o, int i);
+int other(const struct outline *o, int i);       /* the matching bracket, or -1 */
+int past_angles(const struct outline *o, int i); /* after the '>' of the '<' at i, or i */
+int scope_mark(const struct outline *o, int i);  /* :: at i and i + 1 */
+
+/* --- known.c ------------------------------------------------------------------------ */
+
+enum {
+    HOST_FUNCTION = 1,
+    DEVICE_FUNCTION = 2,
+    KERNEL = 4,
+    HOST_VARIABLE = 8, /* of the file or a namespace; a constant scalar is none */
+    HOST_ARRAY = 16,   /* const or constexpr */
+    NAMESPACE = 32,
+    CONSTEXPR = 64, /* with HOST_FUNCTION */
+    MACRO = 128,
+    UNSURE = 256, /* a member, a type, or something not understood */
+};
+
+/* A name with all that its declarations say. */
+struct name {
+    char *text;
+    int length;
+    unsigned flags;
+    int local; /* the last function that declares a local variable of this name */
+};
+
+/* The entry of a name; with add, a new one if there is none yet. */
+struct name *look_up(const char *text, int length, int add);
+struct name *name_at(const struct outline *o, int i, int add);
+/* 1 if a list of words separated by blanks contains the token. */
+int in_list(const struct outline *o, int i, const char *list);
+
+#endif
