@@ -104,7 +104,8 @@ extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->totalConstMem = 65536;
     p->major = a.capability / 10;
     p->minor = a.capability % 10;
-    p->multiProcessorCount = cores;
+    int sms = check::chosen_sms();
+    p->multiProcessorCount = sms < 0 ? cores : sms;
     p->maxThreadsPerMultiProcessor = a.threads_per_multiprocessor;
     p->maxBlocksPerMultiProcessor = a.blocks_per_multiprocessor;
     p->l2CacheSize = (int)sysconf(_SC_LEVEL2_CACHE_SIZE);

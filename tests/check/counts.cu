@@ -25,6 +25,10 @@ __global__ void coalesced(const float *a, float *b)
 {
     b[threadIdx.x] = a[threadIdx.x];
 }
+__global__ void per_multiprocessor(const float *a, float *b)
+{
+    if (blockIdx.x == 0) b[threadIdx.x] = a[threadIdx.x];
+}
 __global__ void misaligned(const float *a, float *b)
 {
     b[threadIdx.x + 1] = a[threadIdx.x + 1];
@@ -38,6 +42,13 @@ __global__ void broadcast(const float *a, float *b)
     b[threadIdx.x] = a[0];
 }
 __global__ void vectors(const float4 *a, float4 *b)
+{
+    b[threadIdx.x] = a[threadIdx.x];
+}
+struct pair {
+    float a, b;
+};
+__global__ void pairs(const pair *a, pair *b)  // aligned to 4 bytes: two accesses
 {
     b[threadIdx.x] = a[threadIdx.x];
 }
@@ -151,6 +162,13 @@ __global__ void same_word(double *b)
     __syncthreads();
     b[threadIdx.x] = s;
 }
+template <int VECTORS> __global__ void few_vectors(float4 *b)
+{
+    __shared__ float4 s[VECTORS];
+    if (threadIdx.x < VECTORS) s[threadIdx.x] = make_float4(1, 2, 3, 4);
+    __syncthreads();
+    b[threadIdx.x] = s[threadIdx.x % VECTORS];
+}
 __global__ void shared_atomics(int *b)
 {
     __shared__ int s[32];
@@ -231,12 +249,16 @@ __global__ void events(int *b)
 
 static void global_memory(void)
 {
+    int multiprocessors = 0;
+    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    per_multiprocessor<<<multiprocessors, 32>>>(x, y);
     coalesced<<<1, 32>>>(x, y);
     misaligned<<<1, 32>>>(x, y);
     strided<2><<<1, 32>>>(x, y);
     strided<8><<<1, 32>>>(x, y);
     broadcast<<<1, 32>>>(x, y);
     vectors<<<1, 32>>>((float4 *)x, (float4 *)y);
+    pairs<<<1, 32>>>((pair *)x, (pair *)y);
     single_bytes<<<1, 32>>>((char *)x, (char *)y);
     scattered<<<1, 32>>>(x, y);
     even_lanes<<<1, 32>>>(x, y);
@@ -276,6 +298,8 @@ static void shared_memory(void)
     permuted<float4, 1><<<1, 32>>>((float4 *)y);
     permuted<float4, 2><<<1, 32>>>((float4 *)y);
     same_word<<<1, 32>>>((double *)y);
+    few_vectors<1><<<1, 32>>>((float4 *)y);
+    few_vectors<4><<<1, 32>>>((float4 *)y);
     shared_atomics<<<1, 32>>>((int *)y);
     matrices<false><<<1, 32>>>((unsigned *)y);
     matrices<true><<<1, 32>>>((unsigned *)y);

@@ -11,6 +11,7 @@ GLOBAL = {  # kernel: {access: (requests, sectors, ideal, bytes)}
     "strided<8>": {"read": (1, 32, 4, 128), "write": (1, 32, 4, 128)},
     "broadcast": {"read": (1, 1, 1, 4), "write": (1, 4, 4, 128)},
     "vectors": {"read": (1, 16, 16, 512), "write": (1, 16, 16, 512)},
+    "pairs": {"read": (2, 16, 8, 256), "write": (2, 16, 8, 256)},
     "single_bytes": {"read": (1, 1, 1, 32), "write": (1, 1, 1, 32)},
     "scattered": {"read": (1, 8, 4, 128), "write": (1, 4, 4, 128)},
     "even_lanes": {"read": (1, 4, 2, 64), "write": (1, 4, 2, 64)},
@@ -42,6 +43,8 @@ SHARED = {  # kernel: {access: (requests, wavefronts, ideal, bytes)}
     "permuted<float4, 1>": {"read": (1, 8, 4, 512), "write": (1, 8, 4, 512)},
     "permuted<float4, 2>": {"read": (1, 4, 4, 512), "write": (1, 8, 4, 512)},
     "same_word": {"read": (1, 1, 1, 8), "write": (1, 1, 1, 8)},
+    "few_vectors<1>": {"read": (1, 2, 2, 16), "write": (1, 1, 1, 16)},
+    "few_vectors<4>": {"read": (1, 4, 4, 64), "write": (1, 1, 1, 64)},
     "shared_atomics": {"read": (1, 1, 1, 128), "write": (1, 1, 1, 128),
                        "atomic": (2, 33, 2, 132)},
     "matrices<false>": {"read": (1, 32, 4, 512), "write": (64, 64, 64, 4096)},
@@ -136,6 +139,8 @@ for name in {*GLOBAL, *SHARED, *MEMORY}:
         failed.append(f"{name}: not in the report")
 for name, kernel in kernels.items():
     check_kernel(name, kernel)
+compare("blocks, one per multiprocessor of the T4", kernels["per_multiprocessor"]["blocks"],
+        40)
 events = kernels["events"]
 compare("events: barriers", events["barriers"], 4)
 compare("events: collectives", events["collectives"], COLLECTIVES)

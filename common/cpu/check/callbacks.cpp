@@ -89,17 +89,21 @@ static inline void on_access(
 }
 
 /* Unaligned, and of any length: pieces that the shadow memory can take. */
-void note_range(const void *p, size_t bytes, bool write, const void *pc)
+static void
+note_pieces(uintptr_t p, size_t bytes, unsigned most, bool write, const void *pc)
 {
-    const char *q = static_cast<const char *>(p);
     while (bytes) {
-        unsigned n = 16;
-        while (n > bytes || (uintptr_t)q % n)
+        unsigned n = most;
+        while (n > bytes || p % n)
             n /= 2;
-        on_access(q, n, write, PLAIN, pc, 1);
-        q += n;
+        on_access((const void *)p, n, write, PLAIN, pc, 1);
+        p += n;
         bytes -= n;
     }
+}
+void note_range(const void *p, size_t bytes, bool write, const void *pc)
+{
+    note_pieces((uintptr_t)p, bytes, 16, write, pc);
 }
 
 void note_access(const void *p, unsigned bytes, bool write, const void *pc)
@@ -158,13 +162,20 @@ ACCESS(4)
 ACCESS(8)
 ACCESS(16)
 
+/* A struct. g++ calls this for 16 bytes or fewer if the type's alignment is less than 8.
+ * Then nvcc accesses each member of 4 bytes, unless it knows where in shared memory the
+ * struct lies. */
+static unsigned widest_piece(const void *p, size_t n)
+{
+    return n <= 16 && wbcpu_in_device_memory(p) ? 4 : 16;
+}
 void __tsan_read_range(void *p, size_t n)
 {
-    note_range(p, n, false, PC);
+    note_pieces((uintptr_t)p, n, widest_piece(p, n), false, PC);
 }
 void __tsan_write_range(void *p, size_t n)
 {
-    note_range(p, n, true, PC);
+    note_pieces((uintptr_t)p, n, widest_piece(p, n), true, PC);
 }
 
 /* objcopy gives the calls of a checked source these names instead of memcpy ... */

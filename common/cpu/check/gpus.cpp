@@ -1,6 +1,8 @@
 /* gpus.cpp - the GPU whose L2 cache the counts model and whose bandwidth a report names.
- * WB_CHECK_GPU chooses one. */
+ * WB_CHECK_GPU chooses one. Then the device also has its number of multiprocessors, from
+ * which some launchers compute the grid; otherwise it has one. */
 #include "counts.h"
+#include "host_hooks.h"
 
 #include <string.h>
 
@@ -32,6 +34,12 @@ const gpu &chosen_gpu()
         known += std::string(known.empty() ? "" : ", ") + g.name;
     }
     refuse("WB_CHECK_GPU=%s: no such GPU; known are %s", name, known.c_str());
+}
+
+int chosen_sms()
+{
+    const char *name = getenv("WB_CHECK_GPU");
+    return name && *name ? chosen_gpu().sms : -1;
 }
 
 std::string gpu_json()

@@ -51,6 +51,9 @@ WBCPU_HOOK(bool, event_busy(cudaEvent_t), false) /* as asked by cudaEventQuery *
 WBCPU_HOOK(void, event_destroyed(cudaEvent_t), WBCPU_NOTHING)
 WBCPU_HOOK(void, stream_waits(cudaStream_t, cudaEvent_t), WBCPU_NOTHING)
 
+/* gpus.cpp: of the GPU that the user chose, otherwise -1 */
+WBCPU_HOOK(int, chosen_sms(), -1)
+
 /* copies.cpp: before it is enqueued; the error that the call returns */
 WBCPU_HOOK(cudaError_t, check_copy(const copy &), cudaSuccess)
 /* cuBLAS uses `height` columns of `width` bytes; false: they are not in one buffer. */
