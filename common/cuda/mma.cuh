@@ -166,7 +166,6 @@ template <int N> static __device__ __forceinline__ void cp_async_wait(void)
 
 #include <string.h>
 
-#include "wbcpu/checked.h"
 
 /* What a lane passes to the warp: pointers to its registers. The last lane to arrive does
  * the work of all 32. */

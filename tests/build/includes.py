@@ -29,7 +29,7 @@ MODULES = [
     ("program",  r"recurrentgemma/program/.*"),
     ("random",   r"recurrentgemma/random/.*"),
     ("bench",    r"bench/.*"),
-    ("tests",    r"tests/.*"),
+    ("tests",    r"(?:tests|docs/check)/.*"),
 ]
 
 # What a module may include besides its own files. Only a lab's own files include "lab".
@@ -145,7 +145,7 @@ def main():
     graph, violations = {}, []
     for source in tracked(root):
         text = Path(root, source).read_text(errors="replace")
-        if "__CUDACPU__" in text and not source.startswith("common/"):
+        if "__CUDACPU__" in text and not source.startswith(("common/", "tests/cpu/")):
             violations.append(f"{source}: __CUDACPU__ belongs in common/")
         for quote, name in INCLUDE.findall(text):
             target = resolve(root, source, quote, name, folders)

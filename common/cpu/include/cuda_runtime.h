@@ -30,6 +30,7 @@ void *memset(void *, int, size_t) noexcept __asm__("wbcpu_checked_memset");
 
 #include "wbcpu/api.h"
 #include "wbcpu/atomic.h"
+#include "wbcpu/checked.h"
 #include "wbcpu/device_functions.h"
 #include "wbcpu/execution.h"
 #include "wbcpu/launch.h"
