@@ -173,7 +173,7 @@ def sums(launches):
 
 def difference(name, ours, gpu):
     """Of check mode's count from ncu's, as a share of the latter; None: ncu has none.
-    Conflicts are a share of the wavefronts, of which they are part."""
+    Conflicts are compared as a share of all wavefronts."""
     whole = gpu[name]
     if name.endswith("conflicts"):
         whole = gpu[name.replace("conflicts", "wavefronts")]
