@@ -8,7 +8,7 @@
 
 #include "qualifiers.h"
 
-#ifdef WBCPU_CHECKED
+#if defined(WBCPU_CHECKED) || defined(WBCPU_CHECK) /* the program, or the library */
 extern "C" {
 /* ldmatrix: the running lane passes the address of a row of 16 bytes. */
 void wbcpu_check_row(const void *row);
