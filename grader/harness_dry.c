@@ -39,8 +39,11 @@ void dry_end(void)
 unsigned char *dry_alloc(size_t bytes)
 {
     void *p = NULL;
+    size_t left = 0, all = 0;
     if (!possible) return NULL;
-    possible = cudaMalloc(&p, bytes ? bytes : 1) == cudaSuccess;
+    if (!CPU_BACKEND) /* asking for too much would be an error in a sanitizer's eyes */
+        possible = cudaMemGetInfo(&left, &all) == cudaSuccess && bytes < left;
+    possible = possible && cudaMalloc(&p, bytes ? bytes : 1) == cudaSuccess;
     if (!CPU_BACKEND && possible) possible = cudaMemset(p, 0, bytes) == cudaSuccess;
     if (!possible) cudaGetLastError(); /* clears it */
     return p;

@@ -422,7 +422,8 @@ static int grade(const struct lab *lab, const struct options *o)
         .colour = isatty(1) && !getenv("NO_COLOR")};
     size_t chosen = 0;
     for (size_t i = 0; i < lab->count; i++)
-        chosen += r.selected[i] = case_matches(&lab->cases[i], o->pattern);
+        chosen += r.selected[i] = case_matches(&lab->cases[i], o->pattern) &&
+                                  !(o->under && lab->cases[i].dry); /* memory runs out */
     if (!chosen)
         fatal(
             EXIT_NOT_BUILT, "no case matches '%s'; see ./grade %s --list", o->pattern,

@@ -53,11 +53,11 @@ enum message_kind {
     MSG_READY, /* struct wire_ready */
     MSG_CALL,  /* struct wire_call, then the bytes of all filled buffers */
     MSG_RESULT,
-    MSG_REPORT,
     MSG_END,
     MSG_DONE,
     MSG_CRASH,  /* a signal: struct wire_crash */
     MSG_BROKEN, /* cannot go on, as text; a fault of the exercise only before BEGIN */
+    MSG_REPORT,
 };
 
 struct wire_header {

@@ -102,7 +102,6 @@ api() { breach "$@" </dev/null; }
 api cudaMalloc 'void *p; cudaMalloc(&p, 4);'
 api cudaFree 'cudaFree(out);'
 api cudaMemcpy 'cudaMemcpy(out, x, 4, cudaMemcpyDeviceToDevice);'
-api cudaMemcpyAsync 'cudaMemcpyAsync(out, x, 4, cudaMemcpyDeviceToDevice, stream);'
 api cudaDeviceSynchronize 'cudaDeviceSynchronize();'
 api cudaStreamSynchronize 'cudaStreamSynchronize(stream);'
 api cudaStreamCreate 'cudaStream_t s; cudaStreamCreate(&s);'

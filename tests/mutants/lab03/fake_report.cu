@@ -2,7 +2,7 @@
 // fails: basic
 // says: never written
 // says: printed: Score: 100/100
-// says: Score: 0/6
+// says: Score: 0/5
 #include <stdio.h>
 
 #include "forward.h"
