@@ -144,10 +144,10 @@ struct wire_result {
     int32_t status;     /* a wb_status, or whatever else was returned */
     int32_t cuda_error; /* after synchronising the device; 0: none */
     uint32_t captured;  /* CALL_CAPTURED: nodes of the graph; otherwise 0 */
+    uint64_t launches;  /* kernels, if the back end counts them; otherwise ~0 */
+    char cuda_message[128];
     uint32_t unwritten; /* dry: 1 + index of an argument whose end is not written */
     uint32_t unused;
-    uint64_t launches; /* kernels, if the back end counts them; otherwise ~0 */
-    char cuda_message[128];
 };
 
 struct wire_crash {

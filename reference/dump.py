@@ -118,7 +118,7 @@ def tells(case, want):
 
 # Of more elements no mistakes are stored: the files would take longer to write than the
 # case to grade, and smaller cases name them.
-MANY_ELEMENTS = 1 << 17
+MANY_ELEMENTS = 1 << 18
 MAX_CAUSES = 40  # of an output: as in grader/data.h
 
 
