@@ -280,14 +280,20 @@ def compile_variants(a, variants):
     return sandboxes
 
 
-def finish_one(source, settings, sandbox, functions):
-    """(program, names that are defined, breaches, included files of the workbook)"""
+def finish_one(source, settings, sandbox, functions, found):
+    """(program, names that are defined, included files of the workbook); adds new breaches
+    to `found`, and tells them before a linker can fail for the same reason"""
     signal.alarm(2 * sandbox.seconds)
-    names, found, files = check(source, settings, sandbox, functions)
+    names, breaches, files = check(source, settings, sandbox, functions)
+    for breach in breaches:
+        if breach not in found:
+            found.append(breach)
+            sys.stderr.write(f"{source.lab}: contract breach: {breach['symbol']}: "
+                             f"{breach['why']}\n")
     defined = [f for f in functions if f in names]
     made = link(source, settings, sandbox, functions, defined)
     signal.alarm(0)
-    return made, names, found, files
+    return made, names, files
 
 
 def build(a, source, settings):
@@ -306,14 +312,11 @@ def build(a, source, settings):
     functions = labkit.header_functions(source.folder)
     signal.signal(signal.SIGALRM, too_long)
     sandboxes = compile_variants(a, variants)
-    built = [finish_one(*v, s, functions) for v, s in zip(variants, sandboxes)]
-    made, names, found, files = built[0]
-    if not a.no_check:
-        found += [breach for breach in built[1][2] if breach not in found]
+    found = []
+    built = [finish_one(*v, s, functions, found) for v, s in zip(variants, sandboxes)]
+    made, names, files = built[0]
     defined = [f for f in functions if f in names]
     missing = [f for f in functions if f not in names]
-    for breach in found:
-        sys.stderr.write(f"{a.lab}: contract breach: {breach['symbol']}: {breach['why']}\n")
     about = {
         "lab": source.folder,
         "backend": settings.backend,

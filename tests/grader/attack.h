@@ -47,6 +47,9 @@ static inline uint32_t which_call()
     return 0;
 }
 
+/* The back end's own: copies to the host are refused while a launcher runs. */
+extern "C" void wbcpu_guard(int on);
+
 static inline void put(const void *bytes, size_t n)
 {
     for (const char *p = (const char *)bytes; n;) {
