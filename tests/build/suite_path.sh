@@ -43,7 +43,7 @@ for name in jörg 日本 'a+b,c@d~e-f_g.h'; do
     mkdir -p "$here/build" && cp -a build/host "$here/build/"
     reuse_build "$here/build/$BACKEND" "build/$BACKEND"
     check_says "$name: a lab is built" "lab03: built from labs/lab03_rmsnorm" \
-        make -C "$here" lab03 "BACKEND=$BACKEND"
+        make -C "$here" lab03 "BACKEND=$BACKEND" CHECK=off
     grades() { (cd "$here" && BACKEND=$BACKEND ./grade lab03 -k basic); [ $? = 1 ]; }
     check "$name: and graded" grades
     rm -rf "$here"

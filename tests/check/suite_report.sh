@@ -100,7 +100,7 @@ cp $here/program.cu "$TMP/program.cu"
 check "the back end in check mode builds" \
     make -s BACKEND=cpu CHECK=1 BUILD=build/check check-tools
 export FILE=$TMP/program.cu
-P() { ARGS=$* "$PYTHON" tools/check.py --build build/check; }
+P() { ARGS=$* NVCC= "$PYTHON" tools/check.py --build build/check; }
 check "a program without errors: exit code 0" exits 0 P clean
 check "  no findings" grep -q "program: no findings" "$TMP/.last"
 check "  no registers without nvcc" [ "$(grep -c ptxas "$TMP/.last")" = 0 ]
