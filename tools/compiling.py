@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -24,6 +25,23 @@ def stems(source, name):
     return source.made / Path(name).name.removesuffix(".cu")
 
 
+BACK_END = ROOT / "common/cpu/include"
+# Headers with functions that check mode leaves out, and what includes them.
+UNCHECKED = ((BACK_END / "mma.h", re.compile(r"\bmma\.(h|cuh)\b")),
+             (ROOT / "common/cuda/mma.cuh", re.compile(r"\bmma\.cuh\b")))
+
+
+def first_includes(source):
+    """What is included before the first line, as by nvcc. A source from elsewhere gets
+    graded.h too, after everything that needs the names which that forbids."""
+    found = [BACK_END / "cuda_runtime.h"]
+    if not source.trusted:
+        text = "".join(to.read_text(errors="replace") for _, to in source.files)
+        found += [header for header, known in UNCHECKED if known.search(text)]
+        found.append(BACK_END / "wbcpu/graded.h")
+    return [word for header in found for word in ("-include", header)]
+
+
 def steps(source, settings, name):
     """The commands that make the assembly and the object of one source."""
     stem = stems(source, name)
@@ -38,7 +56,7 @@ def steps(source, settings, name):
     return [[*settings.translate, name, f"{source.made}/", *settings.includes,
              "-d", f"{stem}.o"],
             [*settings.compile, *settings.includes, "-iquote", os.path.dirname(name) or ".",
-             *maps, "-include", ROOT / "common/cpu/include/cuda_runtime.h", *depends,
+             *maps, *first_includes(source), *depends,
              "-x", "c++", "-S",
              source.made / (Path(name).name + ".cpp"), "-o", f"{stem}.s"],
             [settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"]]

@@ -57,6 +57,20 @@ misaligned(worker *w, uintptr_t address, unsigned bytes, bool write, site *at)
     abandon(w, cudaErrorMisalignedAddress);
 }
 
+/* A thread that waits keeps its stack, so another one could use what is on it. */
+static __attribute__((noinline)) void
+local_of_another(unsigned bytes, bool write, const void *pc)
+{
+    finding *f = find("out-of-bounds-local", place_of(pc));
+    if (!f) return;
+    f->message = format(
+        "%s %u bytes of another thread's local memory", write ? "writes" : "reads",
+        bytes);
+    f->fix = "the address of a local variable means something else in every thread: put "
+             "what threads share into __shared__ memory";
+    publish(f);
+}
+
 enum how { PLAIN, ATOMIC, VOLATILE };
 
 /* alignment: what the address must be a multiple of; bytes itself, or 1 */
@@ -72,7 +86,14 @@ static inline void on_access(
     }
     if (__builtin_expect(writes_pending, 0)) settle_equal_writes();
     if (__builtin_expect(block_expired, 0)) report_endless(w, pc);
-    if (address - (uintptr_t)w->stacks < stacks_bytes(w)) return; /* the thread's own */
+    uintptr_t on_stack = address - (uintptr_t)w->stacks;
+    if (on_stack < stacks_bytes(w)) {
+        uintptr_t own = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)w->stacks;
+        if (__builtin_expect((on_stack ^ own) >= w->stack_bytes, 0) &&
+            on_stack / w->stack_bytes != own / w->stack_bytes)
+            local_of_another(bytes, write, pc);
+        return;
+    }
     bool device = address - device_base < device_bytes;
     bool local = !device && in_thread_local(address);
     if (local && is_internal(address)) return;
