@@ -39,22 +39,11 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
 }
 
 static __attribute__((noinline)) void
-misaligned(worker *w, uintptr_t address, unsigned bytes, bool write, site *at)
+misaligned_access(uintptr_t address, unsigned bytes, bool write, site *at)
 {
-    if (finding *f = find("misaligned", at->at())) {
-        const buffer *b =
-            wbcpu_in_device_memory((void *)address) ? nearest_buffer(address) : nullptr;
-        f->what = b ? b->name : "";
-        f->message = format(
-            "%s %u bytes at %s, %u bytes after a multiple of %u",
-            write ? "writes" : "reads", bytes,
-            b ? element_of(b, address, 1).c_str() : "an address in shared memory",
-            (unsigned)(address % bytes), bytes);
-        f->fix = "an access of 8 or 16 bytes needs an address that is a multiple of its "
-                 "size: check the pointer before you cast it, and use scalars otherwise";
-        publish(f);
-    }
-    abandon(w, cudaErrorMisalignedAddress);
+    misaligned(
+        format("%s %u bytes", write ? "writes" : "reads", bytes), address, bytes,
+        at->at());
 }
 
 enum how { PLAIN, ATOMIC, VOLATILE };
@@ -78,7 +67,7 @@ static inline void on_access(
     if (local && is_internal(address)) return;
     site *at = site_of(pc, bytes, write);
     if (__builtin_expect((address & (alignment - 1)) != 0, 0))
-        misaligned(w, address, bytes, write, at);
+        misaligned_access(address, bytes, write, at);
     access a = {address, bytes, write, atomic != PLAIN, atomic == VOLATILE, at};
     if (device)
         device_access(w, a);
@@ -141,7 +130,7 @@ void __tsan_vptr_read(void **) {}
     }                                                                                    \
     void __tsan_volatile_read##n(void *p)                                                \
     {                                                                                    \
-        polled(p, false);                                                                \
+        polled(p);                                                                       \
         on_access(p, n, false, VOLATILE, PC, n);                                         \
     }                                                                                    \
     void __tsan_volatile_write##n(void *p)                                               \
@@ -178,7 +167,8 @@ void __tsan_write_range(void *p, size_t n)
     note_pieces((uintptr_t)p, n, widest_piece(p, n), true, PC);
 }
 
-/* objcopy gives the calls of a checked source these names instead of memcpy ... */
+/* A checked source calls these in place of memcpy, memmove and memset: cuda_runtime.h
+ * gives it the names. */
 void *wbcpu_checked_memcpy(void *to, const void *from, size_t n)
 {
     note_range(from, n, false, PC);

@@ -35,13 +35,14 @@ namespace wbcpu::check
 struct place {
     std::string file, function; /* "?" if unknown */
     int line;
-    bool
-        library; /* no line of the program is known: only one of the workbook's headers */
+    bool library; /* only a line of the workbook's headers is known */
 };
 /* The innermost line of the program, not of the library's headers, that contains the
  * instruction before `pc` (a return address). Cached; never NULL. */
 const place *place_of(const void *pc);
 std::string text_of(const place *at);     /* "rmsnorm.cu:42" */
+std::string shown_path(std::string file); /* relative to the working directory */
+std::string demangled(const char *symbol);
 std::string source_line(const place *at); /* without indentation; "" if unreadable */
 
 /* One load or store instruction. */
@@ -74,6 +75,9 @@ void device_access(worker *w, const access &a);
 void shared_access(worker *w, const access &a);
 /* An access of several bytes by the library for the running thread: memcpy, ldmatrix. */
 void note_range(const void *p, size_t bytes, bool write, const void *pc);
+/* Reports that a kernel "reads 16 bytes" at an address that is not aligned; ends it. */
+[[noreturn]] void misaligned(
+    const std::string &does, uintptr_t address, unsigned alignment, const place *at);
 /* One access of 4, 8 or 16 bytes, which must be aligned. */
 void note_access(const void *p, unsigned bytes, bool write, const void *pc);
 
@@ -113,15 +117,15 @@ bool in_program_data(uintptr_t address);
 /* --- races -------------------------------------------------------------------------- */
 
 /* The accesses to one aligned word of 4 bytes that a later access may conflict with: the
- * last plain write, the last atomic one, and the last reads of two threads. Threads are numbered in the grid, from 1;
- * times are those of order.cpp. */
+ * last plain write, the last atomic one, and the last reads of two threads. Threads are
+ * numbered in the grid, from 1; times are those of order.cpp. */
 struct cell {
     uint32_t stamp;                /* of the launch or block that the rest belongs to */
     uint32_t writer[2], reader[2]; /* writer[1]: atomic, or volatile */
     uint32_t write_time[2], read_time[2];
     uint16_t write_site[2], read_site[2];
     uint8_t write_mask[2], read_mask[2]; /* bytes of the word */
-    uint8_t atomic;                      /* bits 1, 2: of the reads */
+    bool atomic_read[2];
 };
 void check_cell(
     worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);

@@ -21,7 +21,7 @@ static inline bool start(size_t)
 }
 #endif
 /* Unnamed parameters: see the names in the comments. */
-WBCPU_HOOK(void polled(const void *, bool)) /* a volatile read */
+WBCPU_HOOK(void polled(const void *)) /* a volatile read */
 WBCPU_HOOK(void begin_launch(const job &))
 WBCPU_HOOK(void end_launch())
 WBCPU_HOOK(void begin_block(worker *))

@@ -24,12 +24,18 @@ static backtrace_state *debug_information()
     return state;
 }
 
-static std::string demangled(const char *name)
+std::string demangled(const char *symbol)
 {
     int status;
-    char *text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-    std::string result = text ? text : name;
+    char *text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
+    std::string name = text ? text : symbol;
     free(text);
+    return name;
+}
+
+static std::string function_name(const char *symbol)
+{
+    std::string result = demangled(symbol);
     size_t arguments = result.find('(');
     if (arguments != std::string::npos && arguments > 0) result.resize(arguments);
     size_t type = result.find_last_of(' '); /* of a template: its return type */
@@ -37,8 +43,7 @@ static std::string demangled(const char *name)
     return result;
 }
 
-/* Relative to the working directory, and without "./": as the compiler was given it. */
-static std::string shortened(std::string file)
+std::string shown_path(std::string file)
 {
     static const std::string here = [] {
         char path[4096];
@@ -64,7 +69,7 @@ add_frame(void *frames, uintptr_t, const char *file, int line, const char *name)
 {
     if (file)
         static_cast<std::vector<place> *>(frames)->push_back(
-            {shortened(file), name ? demangled(name) : "", line, in_library(file)});
+            {shown_path(file), name ? function_name(name) : "", line, in_library(file)});
     return 0;
 }
 

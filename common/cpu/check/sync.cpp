@@ -25,27 +25,6 @@ static const void *caller(void *stack)
 static const void *waits_at[max_threads];
 static bool reduced[max_threads]; /* in __syncthreads_count, _or, _and */
 
-static const char *op_name(int op)
-{
-    switch (op) {
-    case WBCPU_OP_SYNC:
-        return "__syncwarp";
-    case WBCPU_OP_SHFL:
-        return "a shuffle";
-    case WBCPU_OP_BALLOT:
-    case WBCPU_OP_ANY:
-    case WBCPU_OP_ALL:
-        return "a vote";
-    case WBCPU_OP_MATCH_ANY:
-    case WBCPU_OP_MATCH_ALL:
-        return "a match";
-    case WBCPU_OP_CALL:
-        return "a warp-wide matrix operation or reduction";
-    default:
-        return op >= WBCPU_OP_LOOP ? "a loop of shuffles" : "__reduce_sync";
-    }
-}
-
 /* --- barriers ----------------------------------------------------------------------- */
 
 void at_reduced_barrier(worker *w, const void *pc)

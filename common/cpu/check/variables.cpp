@@ -4,7 +4,6 @@
 #include "check.h"
 
 #include <algorithm>
-#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -22,10 +21,7 @@ static uintptr_t tls_start, tls_bytes, data_start, data_end;
 
 static std::string own_name(const char *symbol)
 {
-    int status;
-    char *text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
-    std::string name = text ? text : symbol;
-    free(text);
+    std::string name = demangled(symbol);
     size_t scope = name.rfind("::");
     return scope == std::string::npos ? name : name.substr(scope + 2);
 }
