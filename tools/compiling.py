@@ -1,5 +1,5 @@
-"""compiling.py - compiles the sources of a lab, each to assembly and an object, several at
-a time and inside the sandbox.
+"""compiling.py - compiles a source of the CPU back end; the sources of a lab, each to
+assembly and an object, several at a time and inside the sandbox.
 
 What the learner's own lab compiles to is kept in build/<backend>/labs/lab05.kept, so that an
 edit compiles one file again. Nothing of another source is ever kept or taken from there."""
@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import hashlib
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -20,28 +21,44 @@ WRITTEN_MB = 1024  # of all files of a build
 JOBS = 4  # compilers at the same time: each may take the memory that confine.py allows
 
 
+class Settings:
+    """How to compile: build/<backend>/labs/settings, written by make. A line per
+    setting."""
+
+    def __init__(self, build):
+        for line in Path(build, "labs/settings").read_text().splitlines():
+            key, _, value = line.partition(": ")
+            setattr(self, key, [self.absolute(word) for word in shlex.split(value)])
+        self.backend = self.backend[0]
+        self.checked = "-DWBCPU_CHECKED" in self.compile
+        self.red_zones = "-DWBCPU_RED_ZONES" in self.compile
+
+    @staticmethod
+    def absolute(word):
+        """Compilers run in another folder."""
+        option = "-I" if word.startswith("-I") else ""
+        path = ROOT / word[len(option):]
+        return option + str(path) if path.exists() and word[len(option):] else word
+
+
+def compile_cpu(run, settings, name, made, includes, options=()):
+    """Translates a source and compiles it to made/stem.s and made/stem.o; run executes a
+    command, and raises an exception if it fails."""
+    stem = f"{made}/{Path(name).stem}"
+    run([*settings.translate, name, f"{made}/", *includes, "-d", f"{stem}.o"])
+    run([*settings.compile, *includes, "-iquote", os.path.dirname(name) or ".", *options,
+         "-include", ROOT / "common/cpu/include/cuda_runtime.h", "-x", "c++", "-S",
+         f"{made}/{Path(name).name}.cpp", "-o", f"{stem}.s"])
+    if settings.red_zones:
+        red_zones.add(f"{stem}.s")
+    run([settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"])
+
+
+# --- the sources of a lab ---------------------------------------------------------------
+
+
 def stems(source, name):
     return source.made / Path(name).name.removesuffix(".cu")
-
-
-def steps(source, settings, name):
-    """The commands that make the assembly and the object of one source."""
-    stem = stems(source, name)
-    where = os.path.dirname(os.path.abspath(source.files[0][0]))
-    maps = [f"-ffile-prefix-map={source.src}={ROOT if source.trusted else where}",
-            f"-ffile-prefix-map={source.made}=build"]
-    depends = ["-MMD", "-MP", "-MF", f"{stem}.d", "-MT", f"{stem}.o"]
-    if settings.backend == "cuda":
-        kept = [f"-Xcompiler={m}" for m in [*maps, "-save-temps=obj"]]
-        return [[*settings.compile, *settings.includes, *depends, *kept, "-c", name,
-                 "-o", f"{stem}.o"]]
-    return [[*settings.translate, name, f"{source.made}/", *settings.includes,
-             "-d", f"{stem}.o"],
-            [*settings.compile, *settings.includes, "-iquote", os.path.dirname(name) or ".",
-             *maps, "-include", ROOT / "common/cpu/include/cuda_runtime.h", *depends,
-             "-x", "c++", "-S",
-             source.made / (Path(name).name + ".cpp"), "-o", f"{stem}.s"],
-            [settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"]]
 
 
 class Kept:
@@ -108,24 +125,39 @@ def compile_or_take(source, settings, sandbox, kept, name):
 
 def compile_one(source, settings, sandbox, name):
     """Compiles one source. Returns what the compiler said; raises Stopped if it fails."""
-    said = ""
-    for command in steps(source, settings, name):
+    said = []
+
+    def run(command):
         code, text = sandbox.run(*command)
-        said += text
+        said.append(text)
         check_written(source)
-        if code == 0:
-            if "-S" in command and "-DWBCPU_RED_ZONES" in command:
-                red_zones.add(f"{stems(source, name)}.s")
-            continue
-        if "Permission denied" in text:
-            said += ("a lab may include its own files, the labs' headers, common/ and the "
-                     "system's headers\n")
-        shown = name if source.trusted else printable(source.files[source.names.index(name)][0])
-        why = f"{source.lab}: {shown} does not compile: fix the first error above"
-        if code in (124, 128 + 9, 128 + 24) or "signal terminated program" in text:
-            why = f"{source.lab}: compiling {shown} takes too long or too much memory: stopped"
-        raise Stopped(said + why)
-    return said
+        if code:
+            raise Stopped("".join(said) + why_stopped(source, name, code, text))
+
+    stem = stems(source, name)
+    where = os.path.dirname(os.path.abspath(source.files[0][0]))
+    options = [f"-ffile-prefix-map={source.src}={ROOT if source.trusted else where}",
+               f"-ffile-prefix-map={source.made}=build"]
+    depends = ["-MMD", "-MP", "-MF", f"{stem}.d", "-MT", f"{stem}.o"]
+    if settings.backend == "cuda":
+        kept = [f"-Xcompiler={option}" for option in [*options, "-save-temps=obj"]]
+        run([*settings.compile, *settings.includes, *depends, *kept, "-c", name,
+             "-o", f"{stem}.o"])
+    else:
+        compile_cpu(run, settings, name, source.made, settings.includes,
+                    [*options, *depends])
+    return "".join(said)
+
+
+def why_stopped(source, name, code, text):
+    shown = name if source.trusted else printable(source.files[source.names.index(name)][0])
+    if code in (124, 128 + 9, 128 + 24) or "signal terminated program" in text:
+        return f"{source.lab}: compiling {shown} takes too long or too much memory: stopped"
+    why = f"{source.lab}: {shown} does not compile: fix the first error above"
+    if "Permission denied" in text:
+        why = ("a lab may include its own files, the labs' headers, common/ and the "
+               f"system's headers\n{why}")
+    return why
 
 
 def compile_all(source, settings, sandbox, out):

@@ -18,8 +18,7 @@ right_cases() { # ENVIRONMENT...
     return $bad
 }
 check "the right cases compile without a warning" \
-    env FLAGS="-O1 -Wall -Wextra -Werror" LIBS="$B/libwbcpu.a" \
-    $D/build.sh "$TMP" $D/right/*.cu
+    env BUILD="$B" FLAGS="-O1 -Wall -Wextra -Werror" $D/build.sh "$TMP" $D/right/*.cu
 check "and give the right result" right_cases
 check "in another thread order" right_cases WB_SHUFFLE=1
 check "with one worker" right_cases WB_THREADS=1
