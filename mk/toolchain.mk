@@ -57,7 +57,7 @@ known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2
 # Never -ffast-math: masks are -INFINITY, and it removes every NaN check.
 CPU_TARGET ?= native
 TRANSLATE := build/host/translate
-TRANSLATE_FLAGS := $(if $(filter 1,$(CHECK)),--keep-loops) # check mode counts each shuffle
+TRANSLATE_FLAGS := $(if $(filter 1,$(CHECK)),--check)
 CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing \
              -fno-math-errno -fno-trapping-math -fstack-clash-protection \
              -Wno-unknown-pragmas -Wno-attributes $(SANITIZE) -Icommon/cpu/include \

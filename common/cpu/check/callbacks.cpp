@@ -16,7 +16,9 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     const uintptr_t address = a.address;
     const unsigned bytes = a.bytes;
     site *at = a.at;
-    bool known = in_program_data(address); /* variables.cpp checks their bounds */
+    const variable *v = global_variable(address);
+    bool host = v && v->host;
+    bool known = in_program_data(address) && !host;   /* bounds: instrumented.cpp */
     if (known || mapped_for_device(address, bytes)) { /* pinned or managed memory */
         other_memory_touched(a);
         return;
@@ -26,10 +28,12 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
     if (f) {
+        std::string where =
+            host ? v->name : format("address %#lx", (unsigned long)address);
+        f->what = host ? v->name : "";
         f->message = format(
-            "%s %u bytes at address %#lx, which is %s", a.write ? "writes" : "reads",
-            bytes, (unsigned long)address,
-            null ? "a null pointer or close to one" : "host memory");
+            "%s %u bytes at %s, which is %s", a.write ? "writes" : "reads", bytes,
+            where.c_str(), null ? "a null pointer or close to one" : "host memory");
         f->fix = null ? "pass a pointer that cudaMalloc returned"
                       : "copy the data to device memory with cudaMemcpy and pass that "
                         "pointer";

@@ -102,6 +102,7 @@ struct variable {
     std::string name;
     uintptr_t start; /* address, or offset in thread-local storage for __shared__ */
     size_t bytes;
+    bool host; /* surely a variable of host code */
 };
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);
