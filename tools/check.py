@@ -46,7 +46,7 @@ class Program:
         if not file:
             raise Bad(
                 "which program? make check FILE=prog.cu [ARGS=...] [HTML=report.html]; "
-                "the tests are make test")
+                "to run the tests: make test")
         self.shown, path = plain(file), Path(file)
         if not path.exists():
             raise Bad(f"{self.shown}: there is no such file")
@@ -86,7 +86,7 @@ def compile_program(p, made, options):
         if "undefined reference to `main'" in said:
             return (f"{p.shown} has no main: give a whole program (a lab is checked with "
                     "make lab03-check)")
-        return f"{p.shown}: a name is used that is not defined: see the message above"
+        return f"{p.shown} uses a name that is not defined: see the message above"
 
     out = f"{p.private}/program"
     step([*made.link, f"{p.private}/{p.stem}.o", *made.libs, "-o", out], unlinked)

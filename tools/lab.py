@@ -204,7 +204,7 @@ def link(source, settings, sandbox, functions, defined):
     code, said = sandbox.run(*settings.link, student, f"{missing}.o", *harness,
                              *settings.libs, "-o", program, reads=files)
     if code:
-        raise Stopped(f"{said}{source.lab}: a name is used that is not defined anywhere: "
+        raise Stopped(f"{said}{source.lab} uses a name that is not defined anywhere: "
                       "see the linker's message")
     return program
 

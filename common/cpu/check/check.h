@@ -2,7 +2,8 @@
  *
  * A source in check mode is compiled with -fsanitize=thread: the compiler calls a function
  * before every load and store that may be shared. libtsan is not linked; callbacks.cpp
- * defines these functions. One worker runs all blocks in order, so that reports repeat.
+ * defines these functions. One worker runs all blocks in order, so reports are
+ * reproducible.
  *
  *     callbacks.cpp  the compiler's calls; which memory does an address belong to?
  *     site.cpp       from the address of an instruction to file, line and counters

@@ -1,4 +1,4 @@
-/* hooks.h - what the back end tells check mode. Without check mode these are nothing. */
+/* hooks.h - what the back end tells check mode. Without it they do nothing. */
 #ifndef WBCPU_HOOKS_H
 #define WBCPU_HOOKS_H
 

@@ -78,7 +78,7 @@ report(worker *w, const char *kind, const access &a, const conflict &c, bool sha
     describe_race(f, w, a, c, shared);
     if (!strcmp(kind, "same-value")) {
         f->note = true;
-        f->fix = "harmless while the values are equal; one thread could write it";
+        f->fix = "harmless while the values are equal; better let one thread write it";
     }
     publish(f);
 }

@@ -238,9 +238,11 @@ described(const std::map<wait, std::vector<unsigned>> &groups, unsigned exited)
     std::string text;
     for (auto &g : groups)
         text += format(
-            "        %zu threads, the first is %u, wait at %s, %s\n", g.second.size(),
-            g.second[0], g.first.first.c_str(), text_of(g.first.second).c_str());
-    if (exited) text += format("        %u threads have exited\n", exited);
+            "        %zu thread%s (first: %u) at %s, %s\n", g.second.size(),
+            g.second.size() == 1 ? "" : "s", g.second[0], g.first.first.c_str(),
+            text_of(g.first.second).c_str());
+    if (exited)
+        text += format("        %u thread%s exited\n", exited, exited == 1 ? "" : "s");
     return text;
 }
 
