@@ -130,9 +130,9 @@ static void tell(struct findings *to, json_t *finding)
     add_index(who, sizeof who, finding, "block");
     add_index(who, sizeof who, finding, "thread");
     char *line = text_of(
-        "check: %s at %s:%d:%s%s %s", string_at(finding, "kind"),
+        "check: %s at %s:%d%s%s: %s", string_at(finding, "kind"),
         string_at(finding, "file"),
-        (int)json_integer_value(json_object_get(finding, "line")), *who ? " in" : "", who,
+        (int)json_integer_value(json_object_get(finding, "line")), *who ? "," : "", who,
         string_at(finding, "message"));
     clean_text(line);
     say(to, count > 1 ? "%s (%lld times)" : "%s", line, count);
@@ -154,7 +154,8 @@ judge_report(struct checker *c, const char *name, json_t *report, struct judgeme
         if (errors++ < MOST_ERRORS) tell(&j->findings, finding);
     }
     if (errors > MOST_ERRORS)
-        say(&j->findings, "check: and %d more errors", errors - MOST_ERRORS);
+        say(&j->findings, "check: and %d more error%s", errors - MOST_ERRORS,
+            errors == MOST_ERRORS + 1 ? "" : "s");
     if (errors && j->verdict == PASSED) j->verdict = FAILED;
     json_object_set(c->reports, name, report);
 }

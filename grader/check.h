@@ -1,5 +1,5 @@
 /* check.h - each case once more, in check mode: the CPU back end as memory checker and race
- * detector (docs/check.md). It finds what no value shows. */
+ * detector (docs/check.md). It finds mistakes that no output value shows. */
 #ifndef CHECK_H
 #define CHECK_H
 #include "build.h"

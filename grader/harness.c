@@ -8,15 +8,13 @@
 #include "harness.h"
 #include "harness_crash.h"
 #include "harness_dry.h"
-#include "protocol.h"
+#include "harness_wire.h"
 
 #include <cuda_runtime_api.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Only the CPU back end has this header. It lets the harness change the order of threads,
  * count launches, and keep host code of a launcher away from device memory. */
@@ -40,52 +38,11 @@ struct call {
 };
 
 static struct call current; /* the signal handler needs it too */
-static uint64_t nonce[2];
 static volatile sig_atomic_t in_launcher;
 static unsigned char *staging; /* host; one buffer with its red zones */
 static size_t staging_bytes;
 static unsigned char *inputs; /* host; what the current CALL brought */
 static size_t input_bytes;
-
-/* --- messages ----------------------------------------------------------------------- */
-
-static void write_all(const void *data, size_t bytes)
-{
-    for (const char *p = data; bytes;) {
-        ssize_t n = write(WIRE_FD, p, bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) _exit(1); /* the grader has gone */
-        p += n, bytes -= (size_t)n;
-    }
-}
-
-static int read_all(void *data, size_t bytes) /* 0 at the end of the stream */
-{
-    for (char *p = data; bytes;) {
-        ssize_t n = read(WIRE_FD, p, bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return 0;
-        p += n, bytes -= (size_t)n;
-    }
-    return 1;
-}
-
-static void send_header(enum message_kind kind, size_t bytes)
-{
-    struct wire_header h = {.kind = kind, .nonce = {nonce[0], nonce[1]}, .bytes = bytes};
-    write_all(&h, sizeof h);
-}
-
-/* A bad case, no device, too little memory. Whether the exercise is at fault depends on
- * whether the learner's code had begun to run: the grader decides. */
-static _Noreturn void broken(const char *what, const char *which)
-{
-    char text[256];
-    snprintf(text, sizeof text, "%s%s%s", what, which ? ": " : "", which ? which : "");
-    send_header(MSG_BROKEN, strlen(text));
-    write_all(text, strlen(text));
-    _exit(5);
-}
 
 static void cuda(cudaError_t error, const char *what)
 {
@@ -365,19 +322,6 @@ static void one_call(struct call *c, const struct adapter *a, const struct wire_
 
 /* --- one case ----------------------------------------------------------------------- */
 
-/* The next message of the grader. At the end of the stream the program ends. */
-static void next_message(struct wire_header *h)
-{
-    if (!read_all(h, sizeof *h)) exit(0);
-    memcpy(nonce, h->nonce, sizeof nonce);
-}
-
-static void take(void *payload, size_t bytes, const struct wire_header *h)
-{
-    if (h->bytes != bytes) broken("a message of the grader has the wrong size", NULL);
-    if (!read_all(payload, bytes)) exit(0);
-}
-
 static const struct adapter *find_adapter(const char *function)
 {
     const struct adapter *a = adapters;
@@ -445,7 +389,9 @@ static void serve(struct wire_case *wire)
     const struct adapter *a = find_adapter(wire->function);
     current.wire = wire;
     open_case(&current, a);
-    for (next_message(&header); header.kind != MSG_END; next_message(&header)) {
+    for (;;) {
+        if (!next_message(&header)) exit(0);
+        if (header.kind == MSG_END) break;
         if (header.kind == MSG_REPORT) {
             send_check_report();
             continue;
@@ -486,19 +432,18 @@ int main(void)
     wbcpu_poison_shared(FILL_SHARED, FILL_RED_ZONE);
 #endif
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that a crash loses no output */
-    if (!read_all(&header, sizeof header) || header.kind != MSG_HELLO) {
+    if (!next_message(&header) || header.kind != MSG_HELLO) {
         fprintf(stderr, "run ./grade: it starts this program and sends it the cases\n");
         return 2;
     }
-    memcpy(nonce, header.nonce, sizeof nonce);
     cuda(
         cudaStreamCreateWithFlags(&current.stream, cudaStreamNonBlocking),
         "the device does not respond");
     send_header(MSG_HELLO, 0);
-    for (;;) {
+    while (next_message(&header)) {
         struct wire_case wire;
-        next_message(&header);
         take(&wire, sizeof wire, &header);
         serve(&wire);
     }
+    return 0;
 }

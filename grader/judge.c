@@ -196,7 +196,7 @@ status_right(struct findings *f, const struct graded_case *g, const struct resul
         say(f, "%s%s", message,
             strstr(message, "IllegalAddress") ? ": a kernel reads or writes out of bounds"
             : strstr(message, "NotPermitted")
-                ? ": a launcher copies nothing to the host; results stay on the device"
+                ? ": a launcher must not copy to the host; leave results on the device"
                 : "");
     else if (status == (int)g->status)
         return true;
@@ -241,8 +241,7 @@ static const char *why_orders_differ(const struct case_data *d, double a, double
     if (d->threads_apart)
         return "does one thread read or write an element that another writes?";
     if (fabs(a - b) <= 0x1p-16 * size)
-        return "is a __syncthreads() missing? A change in the last bits only can also be "
-               "a float atomic";
+        return "is a __syncthreads() missing? A float atomic also changes the last bits";
     return "is a __syncthreads() missing? Or does one thread read or write an element "
            "that another writes?";
 }

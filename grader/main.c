@@ -73,8 +73,8 @@ static const char usage[] =
     "                             \"compute-sanitizer --tool racecheck\": without the\n"
     "                             sandbox and with 20 times the time. Its errors make\n"
     "                             the grade fail; a pass is not recorded\n"
-    "  --no-sandbox               grades a source that is no part of the workbook even\n"
-    "                             if the sandbox is incomplete, or with --under\n"
+    "  --no-sandbox               grades a source that is not part of the workbook\n"
+    "                             even if the sandbox is incomplete, or with --under\n"
     "BACKEND=cpu|cuda or BUILD=folder in front of it selects the build to grade.\n"
     "Exit code: 0 full score, 1 less, 2 not built, 3 crashed, 4 timed out, 5 the\n"
     "exercise itself is broken\n";
@@ -390,7 +390,7 @@ static const char *choose_sandbox(const struct build *b, const struct options *o
     if (!o->no_sandbox)
         fatal(
             EXIT_NOT_BUILT,
-            "%s is no part of the workbook, and the sandbox is incomplete: %s. Add "
+            "%s is not part of the workbook, and the sandbox is incomplete: %s. Add "
             "--no-sandbox to run it nevertheless",
             b->source, all);
     return text_of("%s; graded nevertheless (--no-sandbox)", all);
@@ -436,7 +436,8 @@ static int grade(const struct lab *lab, const struct options *o)
     build_check(&build, "changed while it was graded, so this grade does not count");
     if ((o->check || o->html) && !r.checks)
         fatal(
-            EXIT_NOT_BUILT, "%s was not checked: it is built with CHECK=off, or --under",
+            EXIT_NOT_BUILT,
+            "%s was not checked: it was built with CHECK=off, or runs with --under",
             lab->name);
     if (o->check) check_show(r.checks, NULL);
     report_end(&r);

@@ -78,12 +78,11 @@ static bool one_value(struct findings *f, const struct comparison *c, bool place
             "pattern: the values are the initial contents of the workspace: the kernel "
             "reads it before it writes it");
     else if (all_marked(c, MARK_SHARED))
-        say(f,
-            "pattern: the values were never written by the block: uninitialised shared "
-            "memory, or is a __syncthreads() missing before the read?");
+        say(f, "pattern: shared memory is read before the block has written it: is a "
+               "__syncthreads() missing before the read?");
     else if (all_nan(c) && any_marked(c, MARK_POISON))
-        say(f, "pattern: some elements are never written, the others are computed from "
-               "memory that is not written, or inf - inf, inf / inf, 0 / 0");
+        say(f, "pattern: some elements are never written; the others come from unwritten "
+               "memory, or from inf - inf, inf / inf or 0 / 0");
     else if (all_nan(c))
         say(f,
             "pattern: always NaN: inf - inf, inf / inf (exp of a large number?), 0 / 0, "
@@ -117,7 +116,9 @@ static bool copied_input(struct findings *f, const struct comparison *c)
         if (in->elements != c->view->elements || !c->set->bytes[in->buffer]) continue;
         if (!several(c) || !all_input(c, in)) continue;
         if (in->buffer == c->view->buffer && in->offset == c->view->offset)
-            say(f, "pattern: never written: here %s is %s, and keeps its values",
+            say(f,
+                "pattern: %s is never written: it shares memory with %s and still has "
+                "its values",
                 c->view->name, in->name);
         else
             say(f, "pattern: equal to the input %s", in->name);
@@ -202,10 +203,10 @@ static const char *why_inaccurate(const struct comparison *c, double error)
     bool halves = error > 0x1p-18 && !(single && c->data->no_halves);
     if (rows && halves)
         return "is a sum or an intermediate value in half precision? Accumulate in "
-               "float. Each row is off by one factor: look at the row's sum";
+               "float. Each row is wrong by a factor of its own: look at the row's sum";
     if (rows)
-        return "each row is off by one factor: is a term of the row's sum missing, or a "
-               "small summand (eps)?";
+        return "each row is wrong by a factor of its own: is a term of the row's sum "
+               "missing, or a small summand (eps)?";
     if (halves && (!single || bias_of(c) < 0.5))
         return "is a sum or an intermediate value in half precision? Accumulate in float";
     return "cancellation, an approximation of a function, or a small term that is "

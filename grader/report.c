@@ -58,7 +58,8 @@ void report_check(
     const struct report *r, size_t i, const char *title, enum verdict before)
 {
     bool lost = before == PASSED && r->judgement[i].verdict != PASSED;
-    print_case(r, i, "Check", title, lost ? "right values, but" : "in check mode");
+    print_case(
+        r, i, "Check", title, lost ? "values right, check failed" : "in check mode");
 }
 
 /* What the learner's code printed: at most ten lines, and no control characters. */

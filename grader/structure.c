@@ -156,38 +156,40 @@ static void explain(const struct bound *b, double value, struct findings *f)
 {
     switch (b->what) {
     case READS:
-        say(f, "structure: %s is read %.3g times; at most %.3g here", b->buffer, value,
-            b->most);
+        say(f, "structure: %s is read %.3g times; this case allows at most %.3g",
+            b->buffer, value, b->most);
         break;
     case WRITES:
-        say(f, "structure: %s is written %.3g times; at most %.3g here", b->buffer, value,
-            b->most);
+        say(f, "structure: %s is written %.3g times; this case allows at most %.3g",
+            b->buffer, value, b->most);
         break;
     case SECTORS:
         say(f,
             "structure: the accesses to device memory move %.3g times as many sectors of "
-            "32 bytes as their data fills; at most %.3g times here",
+            "32 bytes as their data fills; this case allows at most %.3g times",
             value, b->most);
         break;
     case REQUESTS:
         say(f,
-            "structure: %.3g times as many loads and stores as with 16 bytes per thread; "
-            "at most %.3g times here",
+            "structure: the kernels execute %.3g times as many loads and stores as they "
+            "would with 16 bytes per thread; this case allows at most %.3g times",
             value, b->most);
         break;
     case CONFLICTS:
         say(f,
-            "structure: %.3g-way bank conflicts in shared memory; at most %.3g-way here",
+            "structure: %.3g-way bank conflicts in shared memory; this case allows at most "
+            "%.3g-way",
             value, b->most);
         break;
     case LAUNCHES:
-        say(f, "structure: %.0f kernels are launched; at most %.0f here", value, b->most);
+        say(f, "structure: %.0f kernel%s; this case allows at most %.0f", value,
+            value == 1 ? " is launched" : "s are launched", b->most);
         break;
     case FLOAT_ATOMICS:
         say(f,
-            "structure: %.0f atomic operations on floating-point numbers, whose order "
-            "changes the sum; at most %.0f here",
-            value, b->most);
+            "structure: %.0f atomic operation%s on floating-point numbers, whose order "
+            "changes the sum; this case allows at most %.0f",
+            value, value == 1 ? "" : "s", b->most);
         break;
     case NO_BOUND:
         break;

@@ -13,8 +13,8 @@
 # many submissions: tools/grade_submission.
 LABS    := $(sort $(basename $(notdir $(wildcard grader/adapters/lab*.c))))
 FROM    ?= labs
-HARNESS := $(call objects,grader/harness.c grader/harness_crash.c grader/harness_dry.c \
-                           common/wb.c)
+HARNESS_SOURCES := $(wildcard grader/harness*.c)
+HARNESS := $(call objects,$(HARNESS_SOURCES) common/wb.c)
 GRADER  := $(B)/grader/grade
 
 ifneq ($(and $(value FILE),$(filter grade labs,$(MAKECMDGOALS))),)
@@ -74,7 +74,7 @@ grade:  ## learn: build and grade every lab (FROM=solutions: the solutions)
 	done; exit $$worst
 
 # --- the grader -------------------------------------------------------------------------
-$(GRADER): $(call objects,$(filter-out %/harness.c %/harness_crash.c %/harness_dry.c %/sandboxed.c,$(wildcard grader/*.c)) \
+$(GRADER): $(call objects,$(filter-out $(HARNESS_SOURCES) grader/sandboxed.c,$(wildcard grader/*.c)) \
                           $(addprefix common/,safetensors.c file.c sha256.c wb.c))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lm

@@ -57,7 +57,7 @@ known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2
 # Never -ffast-math: masks are -INFINITY, and it removes every NaN check.
 CPU_TARGET ?= native
 TRANSLATE := build/host/translate
-TRANSLATE_FLAGS := $(if $(filter 1,$(CHECK)),--keep-loops) # check mode counts each shuffle
+TRANSLATE_FLAGS := $(if $(filter 1,$(CHECK)),--check)
 CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing \
              -fno-math-errno -fno-trapping-math -fstack-clash-protection \
              -Wno-unknown-pragmas -Wno-attributes $(SANITIZE) -Icommon/cpu/include \
@@ -82,11 +82,10 @@ $(Q)$(TRANSLATE) $(TRANSLATE_FLAGS) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \
     -MMD -MP -MF $(2:.o=.d) -MT $(2) -x c++ -c $(dir $(2))$(notdir $(1)).cpp -o $(2)
 endef
 # The grader's builds have red zones around __shared__ arrays (wbcpu/shared.h) and end at a
-# misaligned access, as a GPU does (common/cpu/alignment.cpp); not those in check mode or
-# under a sanitizer.
+# misaligned access, as a GPU does (common/cpu/alignment.cpp); not those under a sanitizer.
 # DWARF 4: with 5, clang++ warns of checksums when it assembles its own output.
 LAB_TRAPS   := -DWBCPU_RED_ZONES -fsanitize=alignment -fno-sanitize-recover=alignment
-LAB_COMPILE := $(CXX) $(CPU_FLAGS) $(or $(CHECK_FLAGS),$(if $(SANITIZE),,$(LAB_TRAPS))) \
+LAB_COMPILE := $(CXX) $(CPU_FLAGS) $(CHECK_FLAGS) $(if $(SANITIZE),,$(LAB_TRAPS)) \
                -fno-verbose-asm $(if $(findstring clang,$(CXX)),-gdwarf-4)
 LAB_READS   :=
 CU_TOOLS    := $(TRANSLATE)

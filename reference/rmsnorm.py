@@ -256,7 +256,7 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     yield "dw_from_dx", (
         "dw is computed from dx: read dout before dx overwrites it (dx may be dout)"
     ), {"dw": dw - here + total(dx * x * r, axis=0)[0]}
-    yield "dw_of_out", "dw sums dout x, divided by rstd: multiply by it", {
+    yield "dw_of_out", "dw sums dout x / rstd: it should sum dout x rstd", {
         "dw": dw - here + total(dout * x / r, axis=0)[0]
     }
     yield "dw_without_x", "the factor x is missing in dw", {

@@ -178,7 +178,7 @@ def rope_table_mistakes(cis, P, N, base):
         yield "exponent_end", (
             "the exponents run to -1, but the last one should be -2(N/2-1)/N"
         ), table(p * base ** (-i / (N / 2 - 1)))
-        yield "transposed", "position and pair are mixed up: row p is position p", {
+        yield "transposed", "position and pair are swapped: row p belongs to position p", {
             "cis": np.swapaxes(
                 np.stack([np.cos(a), np.sin(a)], -1).reshape(N // 2, P, 2), 0, 1
             )
@@ -258,7 +258,7 @@ def told_of_table(told, rotated, cis, p, B, T, H, D, N):
     for E, bits in (("bf16", 8), ("f16", 11)):
         yield told(
             f"table_{E}",
-            f"cosine and sine are rounded to {E} ({bits} bits): the table stays float",
+            f"cosine and sine are rounded to {E} ({bits} bits): keep the table in float",
             rotated(cis=wb.rounded(cis, E)),
         )
 

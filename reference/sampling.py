@@ -266,14 +266,14 @@ def sample_mistakes(
             told(temperature * scores(logits / temperature, seen, softcap, penalty))
         )
     yield "noise_sign", "the noise is subtracted: add it", each(of_noise=lambda g: -g)
-    yield "one_number", "every token has the noise of number 0 of its four", each(
+    yield "one_number", "all four tokens of a group use the noise of the first", each(
         of_noise=lambda g: g[np.arange(V) // 4 * 4]
     )
     for limit in (32, 64, 128, 256):  # of more, some seed would show no difference
         if limit < min(top_k, V):
-            yield f"top_k_{limit}", f"top_k is at most {limit}", told(z(), top_k=limit)
+            yield f"top_k_{limit}", f"top_k is cut off at {limit}", told(z(), top_k=limit)
         if limit < V and not top_k and top_p < 1:
-            yield f"nucleus_{limit}", f"the nucleus has at most {limit} tokens", each(
+            yield f"nucleus_{limit}", f"the nucleus is cut off at {limit} tokens", each(
                 lambda r, n=limit: nucleus(r, 0, top_p)[:n]
             )
     if top_k:

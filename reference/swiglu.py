@@ -182,7 +182,7 @@ def forward_mistakes(act, gate, up, R, F, ld, memory):
     }
     yield "added", "up is added: it should be a factor", {"out": act(gate) + up}
     yield "both", "the activation is applied to up too", {"out": act(gate) * act(up)}
-    yield "of_product", "the activation is applied to gate * up: only to gate", {
+    yield "of_product", "the activation is applied to gate * up: apply it to gate only", {
         "out": act(gate * up)
     }
     yield "outer_gate", "there is an extra factor gate", {"out": act(gate) * gate * up}
@@ -226,7 +226,7 @@ def swiglu_forward_mistakes(out, gate, up, R, F, ld, memory):
     yield "overflow", (
         "exp(z) / (1 + exp(z)) is inf / inf for z > 88: let no positive exponent occur"
     ), {"out": np.where(gate > 88.7, np.nan, out)}
-    yield "gate_of_up", "the factor gate is missing, and up is there twice", {
+    yield "gate_of_up", "the factor gate is missing, and up appears twice", {
         "out": sigmoid(gate) * up * up
     }
     yield from forward_mistakes(silu, gate, up, R, F, ld, memory)

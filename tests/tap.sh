@@ -55,6 +55,12 @@ reuse_build() {
     find "$1/objects" -name '*.d' -exec sed -i "s,^$B/,${2:-$1}/," {} +
 }
 
+# reuse_builds TREE: the same for a copy of the workbook, check mode included.
+reuse_builds() {
+    mkdir -p "$1/build" && cp -a build/host "$1/build/"
+    for build in "$B" build/check; do (B=$build; reuse_build "$1/$build" "$build"); done
+}
+
 # Inside a check: the exit code (what was printed stays in .last), the words (in .said), and
 # a condition on r, the content of a JSON file.
 exits() { # CODE COMMAND...

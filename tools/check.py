@@ -12,6 +12,10 @@ BUILD has the back end in check mode, and the compiler's settings (labs/settings
 program becomes BUILD/programs/NAME. With NVCC=path the report also has registers and
 spills.
 
+    FILE=prog.cu check.py --build build/cpu --compile build/prog [-- -Wall]
+
+only compiles it, for the mode of that build, with more options of the compiler.
+
 Exit code: 0 no errors among the findings, 1 errors, or the program failed, 2 it could
 not be built or run."""
 import argparse
@@ -27,6 +31,7 @@ from pathlib import Path
 
 import ptxas
 from check_report import show
+from compiling import Settings, compile_cpu
 from report.values import Bad, plain, table
 from submission import private_folder
 
@@ -37,11 +42,11 @@ SM = 90  # the architecture that ptxas is asked about, if the report does not sa
 
 class Program:
     """The source, and where its parts are made."""
-    def __init__(self, file, build, private):
+    def __init__(self, file, private):
         if not file:
             raise Bad(
                 "which program? make check FILE=prog.cu [ARGS=...] [HTML=report.html]; "
-                "the tests are make test")
+                "to run the tests: make test")
         self.shown, path = plain(file), Path(file)
         if not path.exists():
             raise Bad(f"{self.shown}: there is no such file")
@@ -57,16 +62,6 @@ class Program:
             self.source = str(private / f"{name}.cu")
             shutil.copy(path, self.source)
         self.stem = Path(self.source).stem
-        self.program = Path(build, "programs", self.stem)
-
-
-def settings(build):
-    """{name: words} of build/check/labs/settings, which make writes."""
-    lines = Path(build, "labs/settings").read_text().splitlines()
-    return {
-        key: shlex.split(value)
-        for key, _, value in (line.partition(": ") for line in lines)
-    }
 
 
 def step(command, why):
@@ -78,28 +73,23 @@ def step(command, why):
         raise Bad(why(done.stderr))
 
 
-def compile_program(p, made):
+def compile_program(p, made, options):
     """Translates, compiles and links; removes the program of an earlier build first."""
     p.program.unlink(missing_ok=True)
     p.program.parent.mkdir(parents=True, exist_ok=True)
     beside = ["-I", p.folder] if p.source.startswith(str(p.private)) else []
-    cpp, obj = f"{p.private}/{Path(p.source).name}.cpp", f"{p.private}/{p.stem}.o"
     broken = f"{p.shown} does not compile: fix the first error above"
-    step([*made["translate"], p.source, f"{p.private}/", *made["includes"], *beside],
-         lambda _: broken)
-    step([
-        *made["compile"], *made["includes"], *beside, "-iquote", p.folder, "-include",
-        "cuda_runtime.h", "-x", "c++", "-c", cpp, "-o", obj
-    ], lambda _: broken)
+    compile_cpu(lambda command: step(command, lambda _: broken), made, p.source, p.private,
+                [*made.includes, *beside], options)
 
     def unlinked(said):
         if "undefined reference to `main'" in said:
             return (f"{p.shown} has no main: give a whole program (a lab is checked with "
                     "make lab03-check)")
-        return f"{p.shown}: a name is used that is not defined: see the message above"
+        return f"{p.shown} uses a name that is not defined: see the message above"
 
     out = f"{p.private}/program"
-    step([*made["link"], obj, *made["libs"], "-o", out], unlinked)
+    step([*made.link, f"{p.private}/{p.stem}.o", *made.libs, "-o", out], unlinked)
     shutil.move(out, p.program)
 
 
@@ -131,7 +121,7 @@ def add_registers(report, p, made):
         return
     sm = table(data.get("gpu")).get("sm")
     data["ptxas"] = ptxas.of_source(os.environ.get("NVCC"), p.source,
-                                    [*made["includes"], "-I", p.folder],
+                                    [*made.includes, "-I", p.folder],
                                     sm if isinstance(sm, int) else SM)
     report.write_text(json.dumps(data))
 
@@ -154,14 +144,15 @@ def spare(file):
 
 
 def check(build, private):
-    p = Program(os.environ.get("FILE", ""), build, private)
+    p = Program(os.environ.get("FILE", ""), private)
     spare(os.environ["FILE"])
+    p.program = Path(build, "programs", p.stem)
     try:
         arguments = shlex.split(os.environ.get("ARGS", ""))
     except ValueError as e:
         raise Bad(f"ARGS={plain(os.environ['ARGS'])}: {str(e).lower()}") from None
-    made = settings(build)
-    compile_program(p, made)
+    made = Settings(build)
+    compile_program(p, made, [])
     report = private / "report.json"
     code = run(p, arguments, report, os.environ.get("GPU"))
     try:
@@ -180,11 +171,18 @@ def check(build, private):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", required=True)
+    parser.add_argument("--compile", metavar="PROGRAM", type=Path)
+    parser.add_argument("options", nargs="*")
     a = parser.parse_args()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")
     try:
-        return check(a.build, private_folder())
+        if not a.compile:
+            return check(a.build, private_folder())
+        p = Program(os.environ.get("FILE", ""), private_folder())
+        p.program = a.compile
+        compile_program(p, Settings(a.build), a.options)
+        return 0
     except Bad as e:
         print(f"check: {e}", file=sys.stderr)
     except OSError as e:

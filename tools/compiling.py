@@ -1,5 +1,5 @@
-"""compiling.py - compiles the sources of a lab, each to assembly and an object, several at
-a time and inside the sandbox.
+"""compiling.py - compiles a source of the CPU back end; the sources of a lab, each to
+assembly and an object, several at a time and inside the sandbox.
 
 What the learner's own lab compiles to is kept in build/<backend>/labs/lab05.kept, so that an
 edit compiles one file again. Nothing of another source is ever kept or taken from there."""
@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -21,6 +22,42 @@ WRITTEN_MB = 1024  # of all files of a build
 JOBS = 4  # compilers at the same time: each may take the memory that confine.py allows
 
 
+class Settings:
+    """How to compile: build/<backend>/labs/settings, written by make. A line per
+    setting."""
+
+    def __init__(self, build):
+        for line in Path(build, "labs/settings").read_text().splitlines():
+            key, _, value = line.partition(": ")
+            setattr(self, key, [self.absolute(word) for word in shlex.split(value)])
+        self.backend = self.backend[0]
+        self.checked = "-DWBCPU_CHECKED" in self.compile
+        self.red_zones = "-DWBCPU_RED_ZONES" in self.compile
+
+    @staticmethod
+    def absolute(word):
+        """Compilers run in another folder."""
+        option = "-I" if word.startswith("-I") else ""
+        path = ROOT / word[len(option):]
+        return option + str(path) if path.exists() and word[len(option):] else word
+
+
+def compile_cpu(run, settings, name, made, includes, options=()):
+    """Translates a source and compiles it to made/stem.s and made/stem.o; run executes a
+    command, and raises an exception if it fails."""
+    stem = f"{made}/{Path(name).stem}"
+    run([*settings.translate, name, f"{made}/", *includes, "-d", f"{stem}.o"])
+    run([*settings.compile, *includes, "-iquote", os.path.dirname(name) or ".", *options,
+         "-include", ROOT / "common/cpu/include/cuda_runtime.h", "-x", "c++", "-S",
+         f"{made}/{Path(name).name}.cpp", "-o", f"{stem}.s"])
+    if settings.red_zones:
+        red_zones.add(f"{stem}.s")
+    run([settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"])
+
+
+# --- the sources of a lab ---------------------------------------------------------------
+
+
 def stems(source, name):
     return source.made / Path(name).name.removesuffix(".cu")
 
@@ -31,35 +68,14 @@ UNCHECKED = ((BACK_END / "mma.h", re.compile(r"\bmma\.(h|cuh)\b")),
              (ROOT / "common/cuda/mma.cuh", re.compile(r"\bmma\.cuh\b")))
 
 
-def first_includes(source):
-    """What is included before the first line, as by nvcc. A source from elsewhere gets
-    graded.h too, after everything that needs the names which that forbids."""
-    found = [BACK_END / "cuda_runtime.h"]
-    if not source.trusted:
-        text = "".join(to.read_text(errors="replace") for _, to in source.files)
-        found += [header for header, known in UNCHECKED if known.search(text)]
-        found.append(BACK_END / "wbcpu/graded.h")
-    return [word for header in found for word in ("-include", header)]
-
-
-def steps(source, settings, name):
-    """The commands that make the assembly and the object of one source."""
-    stem = stems(source, name)
-    where = os.path.dirname(os.path.abspath(source.files[0][0]))
-    maps = [f"-ffile-prefix-map={source.src}={ROOT if source.trusted else where}",
-            f"-ffile-prefix-map={source.made}=build"]
-    depends = ["-MMD", "-MP", "-MF", f"{stem}.d", "-MT", f"{stem}.o"]
-    if settings.backend == "cuda":
-        kept = [f"-Xcompiler={m}" for m in [*maps, "-save-temps=obj"]]
-        return [[*settings.compile, *settings.includes, *depends, *kept, "-c", name,
-                 "-o", f"{stem}.o"]]
-    return [[*settings.translate, name, f"{source.made}/", *settings.includes,
-             "-d", f"{stem}.o"],
-            [*settings.compile, *settings.includes, "-iquote", os.path.dirname(name) or ".",
-             *maps, *first_includes(source), *depends,
-             "-x", "c++", "-S",
-             source.made / (Path(name).name + ".cpp"), "-o", f"{stem}.s"],
-            [settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"]]
+def graded(source):
+    """Options for a source from elsewhere, which must not use the names that graded.h
+    forbids. The headers that need them come before it."""
+    text = "".join(to.read_text(errors="replace") for _, to in source.files)
+    headers = [BACK_END / "cuda_runtime.h",
+               *(header for header, known in UNCHECKED if known.search(text)),
+               BACK_END / "wbcpu/graded.h"]
+    return [word for header in headers for word in ("-include", header)]
 
 
 class Kept:
@@ -126,24 +142,39 @@ def compile_or_take(source, settings, sandbox, kept, name):
 
 def compile_one(source, settings, sandbox, name):
     """Compiles one source. Returns what the compiler said; raises Stopped if it fails."""
-    said = ""
-    for command in steps(source, settings, name):
+    said = []
+
+    def run(command):
         code, text = sandbox.run(*command)
-        said += text
+        said.append(text)
         check_written(source)
-        if code == 0:
-            if "-S" in command and "-DWBCPU_RED_ZONES" in command:
-                red_zones.add(f"{stems(source, name)}.s")
-            continue
-        if "Permission denied" in text:
-            said += ("a lab may include its own files, the labs' headers, common/ and the "
-                     "system's headers\n")
-        shown = name if source.trusted else printable(source.files[source.names.index(name)][0])
-        why = f"{source.lab}: {shown} does not compile: fix the first error above"
-        if code in (124, 128 + 9, 128 + 24) or "signal terminated program" in text:
-            why = f"{source.lab}: compiling {shown} takes too long or too much memory: stopped"
-        raise Stopped(said + why)
-    return said
+        if code:
+            raise Stopped("".join(said) + why_stopped(source, name, code, text))
+
+    stem = stems(source, name)
+    where = os.path.dirname(os.path.abspath(source.files[0][0]))
+    options = [f"-ffile-prefix-map={source.src}={ROOT if source.trusted else where}",
+               f"-ffile-prefix-map={source.made}=build"]
+    depends = ["-MMD", "-MP", "-MF", f"{stem}.d", "-MT", f"{stem}.o"]
+    if settings.backend == "cuda":
+        kept = [f"-Xcompiler={option}" for option in [*options, "-save-temps=obj"]]
+        run([*settings.compile, *settings.includes, *depends, *kept, "-c", name,
+             "-o", f"{stem}.o"])
+    else:
+        compile_cpu(run, settings, name, source.made, settings.includes,
+                    [*options, *depends, *([] if source.trusted else graded(source))])
+    return "".join(said)
+
+
+def why_stopped(source, name, code, text):
+    shown = name if source.trusted else printable(source.files[source.names.index(name)][0])
+    if code in (124, 128 + 9, 128 + 24) or "signal terminated program" in text:
+        return f"{source.lab}: compiling {shown} takes too long or too much memory: stopped"
+    why = f"{source.lab}: {shown} does not compile: fix the first error above"
+    if "Permission denied" in text:
+        why = ("a lab may include its own files, the labs' headers, common/ and the "
+               f"system's headers\n{why}")
+    return why
 
 
 def compile_all(source, settings, sandbox, out):

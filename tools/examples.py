@@ -11,8 +11,9 @@ An example is a fenced block right after a comment with its command:
     ...
 
 `<!-- output, slow: COMMAND -->` runs only with --all. Commands run in the root of the
-repository, two at a time. Lines are wrapped at 90 columns. `check` ignores line breaks and
-times such as (0.01s), and lets numbers differ by 5 %: their last digits depend on the CPU.
+repository, two at a time. Lines are wrapped at 90 columns. `check` ignores line breaks
+and times such as (0.01s), and lets numbers differ by 5 %, because their last digits
+depend on the CPU; the numbers of source lines must be equal.
 Standard library only."""
 
 import concurrent.futures
@@ -30,6 +31,10 @@ EXAMPLE = re.compile(
 )
 MARK = re.compile(r"^<!-- output", re.MULTILINE)
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?$")
+# The number in mistakes.cu:23, and before a line of source or its counts
+LINE = r"[\w.]+\.(?:cuh?|c|cpp|h|py):\d+|^ +\d+ (?=\||read|write|shared|collective)"
+WORD = re.compile(LINE + r"|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?|[^\W\d]+|[^\w\s]",
+                  re.MULTILINE)
 TIME = re.compile(r"\(\d+\.\d+s\)")
 WIDTH, WORKERS, SLACK = 90, 2, 0.05
 
@@ -46,7 +51,7 @@ def wrap(text):
 
 def words(text):
     text = TIME.sub("(time)", text)
-    return re.findall(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?|[^\W\d]+|[^\w\s]", text)
+    return WORD.findall(text)
 
 
 def alike(a, b):

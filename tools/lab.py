@@ -41,7 +41,6 @@ import hashlib
 import json
 import os
 import re
-import shlex
 import signal
 import sys
 import time
@@ -51,7 +50,7 @@ import elf
 import labkit
 import scan
 import submission
-from compiling import compile_all, included, stems
+from compiling import Settings, compile_all, included, stems
 from confine import ROOT, SANDBOXED, Sandbox, Stopped
 from submission import printable
 
@@ -59,26 +58,6 @@ OFFERED = {"wb_status_name", "wb_fail"}  # of wb.h
 CHECK_BUILD = "build/check"  # the library, harness and settings of check mode
 CHECKED_MB = 96  # of the assembly and objects that are checked
 MANY, LONGEST = 50, 200  # breaches that are told, letters of a name in them
-
-
-class Settings:
-    """How to compile: build/<backend>/labs/settings, written by make. A line per
-    setting."""
-
-    def __init__(self, build):
-        self.checked = False
-        for line in Path(build, "labs/settings").read_text().splitlines():
-            key, _, value = line.partition(": ")
-            setattr(self, key, [self.absolute(word) for word in shlex.split(value)])
-        self.backend = self.backend[0]
-        self.checked = "-DWBCPU_CHECKED" in self.compile
-
-    @staticmethod
-    def absolute(word):
-        """Compilers run in another folder."""
-        option = "-I" if word.startswith("-I") else ""
-        path = ROOT / word[len(option):]
-        return option + str(path) if path.exists() and word[len(option):] else word
 
 
 class Source:
@@ -230,7 +209,7 @@ def link(source, settings, sandbox, functions, defined):
     code, said = sandbox.run(*settings.link, student, f"{missing}.o", *harness,
                              *settings.libs, "-o", program, reads=files)
     if code:
-        raise Stopped(f"{said}{source.lab}: a name is used that is not defined anywhere: "
+        raise Stopped(f"{said}{source.lab} uses a name that is not defined anywhere: "
                       "see the linker's message")
     return program
 
@@ -253,9 +232,8 @@ def nothing_new(record, program, key):
     """Was the same built before, and is it still there?"""
     old = labkit.read_json(record)
     checked = program.with_name(program.name + ".check")
-    if isinstance(old, dict) and old.get("check") and not checked.exists():
-        return False
     return (isinstance(old, dict) and old.get("inputs") == key and program.exists()
+            and (checked.exists() or not old.get("check"))
             and old.get("program") == labkit.sha256(program)
             and labkit.changed(old["files"]) is None)
 

@@ -69,7 +69,7 @@ extern "C" int wbcpu_where(char *text, size_t size)
 
 /* --- deadlock ----------------------------------------------------------------------- */
 
-static const char *op_name(int op)
+const char *op_name(int op)
 {
     switch (op) {
     case WBCPU_OP_SYNC:

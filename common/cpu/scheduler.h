@@ -119,6 +119,7 @@ void complete(warp *q, uint32_t lanes, int op, uint64_t arg);
 
 /* report.cpp */
 [[noreturn]] void report_deadlock(worker *w);
+const char *op_name(int op); /* of a warp collective: __ballot_sync */
 /* Ends the program after an error in a kernel. address: what it accessed, or NULL. */
 [[noreturn]] void stop(const void *address, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -131,7 +132,7 @@ void use_signal_stack(); /* signal handlers of this CPU thread get their own sta
 /* memory.cpp */
 bool reserve_device_memory(); /* its addresses; false: none are left */
 extern bool guarded;          /* host code cannot access device memory */
-extern bool results_stay; /* copies to the host fail */
+extern bool results_stay;     /* copies to the host fail */
 extern uintptr_t device_base; /* the range of addresses that cudaMalloc uses */
 extern size_t device_bytes;
 void open_guarded_memory();

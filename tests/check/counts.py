@@ -132,7 +132,9 @@ def check_kernel(name, kernel):
 
 report = json.load(open(sys.argv[1], encoding="utf-8"))
 compare("findings", report["findings"], [])
-compare("GPU", (report["gpu"]["name"], report["gpu"]["l2_bytes"]), ("t4", 4 << 20))
+gpu = report["gpu"]
+compare("GPU", (gpu["name"], gpu["l2_bytes"], gpu["sms"], gpu["clock_ghz"]),
+        ("t4", 4 << 20, 40, 1.59))
 kernels = {k["name"]: k for k in report["kernels"]}
 for name in {*GLOBAL, *SHARED, *MEMORY}:
     if name not in kernels:

@@ -18,8 +18,7 @@ right_cases() { # ENVIRONMENT...
     return $bad
 }
 check "the right cases compile without a warning" \
-    env FLAGS="-O1 -Wall -Wextra -Werror" LIBS="$B/libwbcpu.a" \
-    $D/build.sh "$TMP" $D/right/*.cu
+    env BUILD="$B" FLAGS="-O1 -Wall -Wextra -Werror" $D/build.sh "$TMP" $D/right/*.cu
 check "and give the right result" right_cases
 check "in another thread order" right_cases WB_SHUFFLE=1
 check "with one worker" right_cases WB_THREADS=1
@@ -44,6 +43,18 @@ reports race-shared "$line" 86
 check_says "a finding at a marked line" "1 of 1 cases" judge "races_warp reverse_in_warp"
 check_says "and its row of the table" "reverse_in_warp | race-shared | found | -" \
     "$PYTHON" $D/table.py "$TMP"
+mkdir "$TMP/tools" # one bug is found, one elsewhere; on the third only initcheck ran
+other=$(sed -n '/reverse_in_warp/d; s/.*BUG \([a-z_]*\) .*/\1/p' \
+    $D/bugs/races_warp.cu | head -1)
+for tool in memcheck racecheck initcheck synccheck; do
+    [ $tool = memcheck ] && errors=1 || errors=0
+    echo "bugs/races_warp reverse_in_warp $tool 0 $errors races_warp.cu:$line"
+    echo "bugs/races_warp $other $tool 0 $errors races_warp.cu:1"
+done >"$TMP/tools/results"
+echo "bugs/races_global scatter_twice initcheck 0 1 races_global.cu:1" >>"$TMP/tools/results"
+check_says "and what the tools of compute-sanitizer find together" \
+    "bugs. They found 1 and named another line for 1." \
+    "$PYTHON" $D/table.py "$TMP/tools"
 check_fails "a finding in a right case" "false report: error: race-shared" \
     judge "warp halves"
 reports race-shared $((line + 5)) 86

@@ -4,11 +4,8 @@
 # limit: 900
 . "$(dirname "$0")/../tap.sh"
 [ "$BACKEND" = cpu ] || { skip "planted bugs" "check mode is of the CPU back end"; tap_done; }
-made() { sed -n "s/^$1: //p" build/check/labs/settings; }
 check "the back end in check mode builds" \
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD make -s check-mode
-TRANSLATE=$(made translate) FLAGS=$(made compile | cut -d' ' -f2-) LIBS=$(made libs)
-export TRANSLATE FLAGS LIBS
-check "the cases compile in check mode" tests/check/build.sh "$TMP/planted"
+check "the cases compile in check mode" env BUILD=build/check tests/check/build.sh "$TMP/planted"
 WB_CHECK_SECONDS=1 "$PYTHON" tests/check/run.py --program-dir "$TMP/planted" --limit 150
 tap_done

@@ -156,7 +156,7 @@ check "a compile error: exit code 2" exits 2 wrong broken 'int main() { return x
 check "  says so" \
     grep -q "broken.cu does not compile: fix the first error above" "$TMP/.last"
 check_fails "no main" "empty.cu has no main: give a whole program" wrong empty 'int x;'
-check_fails "an undefined name" "a name is used that is not defined" \
+check_fails "an undefined name" "missing.cu uses a name that is not defined" \
     wrong missing 'void f(); int main() { f(); }'
 
 # Names and arguments may hold anything: make and the shell expand nothing.

@@ -40,10 +40,24 @@ def summary(every, words):
     print("\n| | " + " | ".join(TOOLS) + " |\n|---|" + "---|" * len(TOOLS))
     for bug, what in ((True, "bugs"), (False, "right")):
         chosen = [case for case in every if case.bug == bug]
-        counts = {tool: Counter(words[case, tool] for case in chosen) for tool in TOOLS}
-        for kind in sorted(set().union(*counts.values()) - {"-"}):
+        counts = {
+            tool: Counter(words[case, tool].replace("-", "not run") for case in chosen)
+            for tool in TOOLS
+        }
+        for kind in sorted(set().union(*counts.values())):
             row = " | ".join(str(counts[tool][kind]) for tool in TOOLS)
             print(f"| {what} ({len(chosen)}): {kind} | {row} |")
+
+
+def together(every, words):
+    """What the tools of compute-sanitizer find, of the bugs on which all of them ran."""
+    tools, bugs = TOOLS[1:], [case for case in every if case.bug]
+    ran = [{words[case, tool] for tool in tools} for case in bugs]
+    ran = [said for said in ran if "-" not in said]
+    found = sum("found" in said for said in ran)
+    other = sum("found elsewhere" in said and "found" not in said for said in ran)
+    print(f"\nAll {len(tools)} tools of compute-sanitizer ran on {len(ran)} of the "
+          f"{len(bugs)} bugs. They found {found} and named another line for {other}.")
 
 
 def main():
@@ -60,6 +74,7 @@ def main():
         row = " | ".join(words[case, tool] for tool in TOOLS)
         print(f"| {case.program} {case.name} | {kinds} | {row} |")
     summary(every, words)
+    together(every, words)
     for case in every:  # without a tool
         code = results.get((case.program, case.name, "none"), ("0",))[0]
         if code != "0":

@@ -36,6 +36,13 @@ if [ -d solutions ] && [ "$BACKEND" = cpu ]; then
 else
     skip "the examples in the documents" "they need solutions/ and the CPU back end"
 fi
+shows() { # LINE COUNT: a page whose example prints x.cu:300 and 100 elements
+    printf '<!-- output: echo x.cu:300: 100 elements -->\n```\nx.cu:%s: %s elements\n```\n' \
+        "$@" >"$TMP/page.md"
+    "$PYTHON" tools/examples.py check "$TMP/page.md"
+}
+check "an example may show a number that is 5 % off" shows 300 102
+check_fails "but not another line of the source" "1 wrong" shows 301 100
 check "commands in the documents exist" commands_exist
 check "no page has a place left to fill in" \
     sh -c '! grep -nE "@[A-Z]+@|to fill this table" $(git ls-files "*.md" | grep -v ^labs/)'

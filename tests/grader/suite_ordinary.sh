@@ -7,12 +7,11 @@ if [ "$(id -u)" != 0 ]; then
     tap_done
 fi
 account=65534 tree=$TMP/tree
-mkdir -p "$tree/build"
+mkdir -p "$tree"
 git ls-files -z --cached --others --exclude-standard -- Makefile mk labs solutions reference \
     common grader tools grade requirements.txt tests/tap.sh tests/grader tests/mutants |
     xargs -0 cp -p --parents -t "$tree"
-cp -a build/host "$tree/build/"
-reuse_build "$tree/build/$BACKEND" "build/$BACKEND"
+reuse_builds "$tree"
 
 # This account may not be able to read the Python installation.
 real=$("$PYTHON" -c 'import sys; print(sys.executable)')

@@ -10,11 +10,10 @@ build/host/sandboxed --describe >"$TMP/.out" || {
 
 # --- a tree of its own, with the grader built in it -----------------------------------------
 tree=$TMP/tree in=$TMP/in
-mkdir -p "$tree/build" "$in"
+mkdir -p "$tree" "$in"
 git ls-files -z --cached --others --exclude-standard -- Makefile mk labs solutions reference \
     common grader tools grade requirements.txt tests/grader | xargs -0 cp -p --parents -t "$tree"
-cp -a build/host "$tree/build/"
-reuse_build "$tree/build/$BACKEND" "build/$BACKEND"
+reuse_builds "$tree"
 python_here=$(readlink -f "$PYTHON")
 grep -q exec "$python_here" && python_here=$(sed -n 's/^exec "\([^"]*\)".*/\1/p' "$python_here")
 cp tests/grader/naive.cu "$in/naive.cu"

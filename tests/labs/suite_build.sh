@@ -86,7 +86,7 @@ check_fails "an error is shown at the learner's line" "broken.cu:6" lab FILE="$b
 cp "$TMP/.out" "$TMP/said"
 check "and one line closes" grep -qF "lab03: $broken does not compile: fix the first error above" "$TMP/said"
 source_of "$broken" 'helper(out);' <<<'void helper(float *x);'
-check_fails "a name that is defined nowhere" "a name is used that is not defined anywhere" lab FILE="$broken"
+check_fails "a name that is defined nowhere" "uses a name that is not defined anywhere" lab FILE="$broken"
 printf '#include "rmsnorm.h"\nwb_status rmsnorm_forward_f32(float *out) { return WB_OK; }\n' >"$broken"
 check_fails "other arguments than the header's" "rmsnorm_forward_f32 in $broken is not the function of the header" lab FILE="$broken"
 echo 'int unrelated;' >"$broken"

@@ -92,7 +92,8 @@ def of_reads(buffer, kernel, l2):
     kept = kernel.dram_read <= 1.05 * kernel.least_read
     if kept or buffer.read_distinct <= CACHED * l2:
         # L2 is several times as fast as DRAM.
-        text += " It stays in L2, by the model: DRAM moves it once."
+        text += (" According to the model, each part is still in L2 when it is read "
+                 "again: DRAM moves it once.")
         return Advice(waste / 4, text, buffer.file, buffer.line)
     text += " Fix: keep it in registers or shared memory between the passes."
     return Advice(waste, text, buffer.file, buffer.line)

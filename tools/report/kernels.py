@@ -7,7 +7,7 @@ from .values import count, duration, plural, size
 
 DIAGRAMS = 3  # of each kernel
 HEADS = ("kernel", "launches", "DRAM", "least", "DRAM / least", "sectors / ideal",
-         "conflicts", "barriers", "at least")
+         "conflicts", "barriers", "lower bound")
 
 # --- all kernels ------------------------------------------------------------------------
 
@@ -64,7 +64,7 @@ def facts(kernel):
 
 
 def scale(name, value, least, most, text):
-    """A bar: what suffices, then what is more than that."""
+    """A bar: what suffices, then the excess."""
     bar = draw.bar(min(value, least) / most, max(0, value - least) / most)
     return tag("div", tag("span", name, class_="name"), bar,
                tag("span", text, class_="value"), class_="scale")
@@ -78,7 +78,7 @@ def dram_bars(kernel):
     both = (("read", kernel.dram_read, kernel.least_read),
             ("written", kernel.dram_written, kernel.least_written))
     most = max(1, *(max(moved, least) for _, moved, least in both))
-    return titled(f"Bytes of DRAM ({kernel.model or 'by a model'})", [
+    return titled(f"Bytes of DRAM ({kernel.model or 'from a model'})", [
         scale(f"DRAM {verb}", moved, least, most, f"{size(moved)}, {size(least)} suffice")
         for verb, moved, least in both if moved or least
     ])
@@ -104,8 +104,8 @@ def time_bars(bounds, gpu):
              ("the ideal kernel", bounds.least))
     bars = [scale(name, t, bounds.least, most, duration(t)) for name, t in found if t]
     hint = (
-        "A lower bound by a model, not a measurement: latency, occupancy, instruction "
-        "issue, L2 bandwidth, local memory and the launch itself (a few µs) come on top.")
+        "A lower bound from a model, not a measurement. Not included: latency, occupancy, "
+        "instruction issue, L2 bandwidth, local memory, the launch itself (a few µs).")
     return titled(f"At least this long on {gpu.name}",
                   [*bars, tag("p", hint, class_="hint")])
 
@@ -115,7 +115,8 @@ def roofline(kernel, bounds, gpu):
         return None
     caption = (
         f"Roofline of {gpu.name}: the dot is this kernel's upper bound, the ring the "
-        "ideal kernel's. Below the slope, L1 and shared memory limit it.")
+        "ideal kernel's. If the dot lies below the slope, L1 and shared memory are the "
+        "limit.")
     return tag("figure", draw.roofline(bounds, gpu),
                tag("figcaption", caption, class_="hint"), class_="roof")
 
@@ -134,13 +135,13 @@ def advice_list(kernel, report, links):
         return titled("What to change, the most costly first",
                       [tag("ol", *items, class_="advice")])
     if kernel.lines:
-        return tag("p", "Every access is within 10% of its ideal.", class_="clean")
+        return tag("p", "No access wastes enough to need a change.", class_="clean")
     return None
 
 
 STRIPS = (
     "Each strip is a sector of 32 bytes with the lanes that use it; dashed bytes are "
-    "moved and not used.")
+    "moved but not used.")
 BANKS = (
     "Columns are banks, rows are 128 bytes of shared memory; a bank serves one row "
     "per pass.")

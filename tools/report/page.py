@@ -67,9 +67,10 @@ WORDS = (
      "shared memory needs n passes where one suffices, because lanes use "
      "different rows of one bank"),
     ("least bytes", "each byte that a launch touches, once"),
-    ("DRAM bytes", "by a model of the L2 cache, which starts empty"),
-    ("not counted",
-     "local memory (spilled registers, arrays in local memory), and hits in L1"),
+    ("DRAM bytes", "from a model of the L2 cache, which starts empty"),
+    ("not modelled",
+     "local memory (spilled registers, arrays in local memory), and hits in L1: a sector "
+     "that L1 already holds counts as moved again"),
 )
 NAMES = (("findings", "Findings"), ("kernels", "Kernels"), ("source", "Source"),
          ("words", "Words"))
@@ -87,8 +88,8 @@ def header(report, name):
 
 
 def key():
-    return tag("p", tag("i", class_="good"), " the ideal, or used ",
-               tag("i", class_="bad"), " more than that", class_="key")
+    return tag("p", tag("i", class_="good"), " ideal, or used ",
+               tag("i", class_="bad"), " in excess", class_="key")
 
 
 def sections(report):

@@ -9,7 +9,7 @@ WIDTH = 90
 COLUMNS = "{:>8} {:12} {:>7} {:>5} {:>8} {:>8} {:>8}  "
 WORDS = """sectors: pieces of 32 bytes that a request, an access of one warp, moves;
 ideal: the fewest that hold its bytes. conflict: passes of shared memory compared with the
-fewest. Times are lower bounds by a model. Local memory is not counted."""
+fewest. Times are lower bounds from a model. Local memory is not counted."""
 HEAD = COLUMNS.format("line", "access", "sectors", "ideal", "moved", "conflict",
                       "barriers") + "source"
 
@@ -62,7 +62,7 @@ def dram_lines(kernel, bounds, gpu):
     if kernel.dram or kernel.least:
         yield (
             f"    DRAM: {read} read, {written} written; "
-            f"{size(kernel.least)} suffice ({kernel.model or 'by a model'})")
+            f"{size(kernel.least)} suffice ({kernel.model or 'from a model'})")
     if bounds.time:
         yield (
             f"    takes at least {duration(bounds.time)} on {gpu.name} "

@@ -1,12 +1,14 @@
 /* async.cpp - cp.async in check mode: the copy happens as late as the hardware allows,
- * when the thread that started it waits for it. Until then any access to the destination
- * is an error. For races the destination is written twice: when the copy starts, because
- * others may still read the old data, and when it is waited for, because others may not
- * read the new data before a barrier.
+ * when the thread that started it waits for it, or when any thread finds that the phase of
+ * its barrier has ended. Until then any access to the destination is an error. For races
+ * the destination is written twice: when the copy starts, because others may still read
+ * the old data, and when it is waited for or arrives at a barrier, because others may not
+ * read the new data before they have waited.
  */
 #include "counts.h"
 #include "memory.h"
 
+#include <map>
 #include <set>
 #include <string.h>
 
@@ -24,6 +26,12 @@ struct queue {
     std::vector<unsigned> ends;
 };
 static queue *queues = new queue[max_threads];
+/* Copies that arrive at a barrier in shared memory, by its address. */
+struct arriving {
+    async_copy copy;
+    uint64_t phase;
+};
+static auto &at_barriers = *new std::map<const uint64_t *, std::vector<arriving>>;
 static uint16_t *owner; /* per word of shared memory: thread + 1 of a pending copy */
 unsigned copies_pending;
 
@@ -41,6 +49,9 @@ static const async_copy *copy_to(unsigned thread, uintptr_t address)
 {
     for (const async_copy &c : queues[thread].copies)
         if (address - (uintptr_t)c.to < c.bytes) return &c;
+    for (const auto &barrier : at_barriers)
+        for (const arriving &a : barrier.second)
+            if (address - (uintptr_t)a.copy.to < a.copy.bytes) return &a.copy;
     return nullptr;
 }
 
@@ -67,8 +78,9 @@ static void accessed(worker *w, const access &a, unsigned thread)
         a.write ? "writes" : "reads", f->what.c_str(),
         thread == w->thread ? "it" : thread_text(blockIdx, f->other_thread).c_str(),
         f->other ? text_of(f->other).c_str() : "an unknown line");
-    f->fix = "commit the copies and wait for their group first, then __syncthreads() if "
-             "other threads use the data";
+    f->fix =
+        "first wait: for the group of the copy, followed by __syncthreads() if other "
+        "threads use the data, or for a barrier at which the copy arrives";
     publish(f);
 }
 
@@ -111,15 +123,26 @@ static void start(worker *w, const async_copy &c)
     copies_pending++;
 }
 
-static void finish(const async_copy &c)
+/* For races, the running thread writes the destination now. */
+static void write_now(const async_copy &c)
 {
-    copies_pending--;
     mark(c, 0);
     count_nothing = true;
     if (!found.count(c.pc)) note_access(c.to, c.bytes, true, c.pc);
     count_nothing = false;
+}
+
+static void copy_data(const async_copy &c)
+{
+    copies_pending--;
     memcpy(c.to, c.from, c.bytes - c.zeros);
     memset(c.to + (c.bytes - c.zeros), 0, c.zeros);
+}
+
+static void finish(const async_copy &c)
+{
+    write_now(c);
+    copy_data(c);
 }
 
 /* The oldest n copies of the running thread */
@@ -146,7 +169,39 @@ void drop_copies()
             mark(c, 0);
         queues[t] = queue();
     }
+    for (const auto &barrier : at_barriers)
+        for (const arriving &a : barrier.second)
+            mark(a.copy, 0);
+    at_barriers.clear();
     copies_pending = 0;
+}
+
+/* The thread that arrives has written, for those that wait; the data comes at a wait. */
+static void arrive(worker *w, const uint64_t *barrier, uint64_t phase)
+{
+    queue &q = queues[w->thread];
+    for (const async_copy &c : q.copies) {
+        write_now(c);
+        mark(c, (uint16_t)(w->thread + 1));
+        at_barriers[barrier].push_back({c, phase});
+    }
+    q = queue();
+}
+
+static void end_phases(const uint64_t *barrier, uint64_t phase)
+{
+    auto found_at = at_barriers.find(barrier);
+    if (found_at == at_barriers.end()) return;
+    std::vector<arriving> left;
+    for (const arriving &a : found_at->second) {
+        if (a.phase == phase) {
+            left.push_back(a);
+            continue;
+        }
+        mark(a.copy, 0);
+        copy_data(a.copy);
+    }
+    found_at->second = left;
 }
 }  // namespace wbcpu::check
 
@@ -165,6 +220,14 @@ extern "C" void wbcpu_copy_commit()
     if (!wbcpu_self) return;
     queue &q = queues[wbcpu_self->thread];
     q.ends.push_back((unsigned)q.copies.size());
+}
+extern "C" void wbcpu_copy_arrives(uint64_t *barrier, uint64_t phase)
+{
+    if (wbcpu_self) arrive(wbcpu::self(), barrier, phase);
+}
+extern "C" void wbcpu_copy_ended(uint64_t *barrier, uint64_t phase)
+{
+    if (wbcpu_self && copies_pending) end_phases(barrier, phase);
 }
 extern "C" void wbcpu_copy_wait(unsigned newest)
 {

@@ -16,7 +16,9 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     const uintptr_t address = a.address;
     const unsigned bytes = a.bytes;
     site *at = a.at;
-    bool known = in_program_data(address); /* variables.cpp checks their bounds */
+    const variable *v = global_variable(address);
+    bool host = v && v->host;
+    bool known = in_program_data(address) && !host;   /* bounds: instrumented.cpp */
     if (known || mapped_for_device(address, bytes)) { /* pinned or managed memory */
         other_memory_touched(a);
         return;
@@ -26,10 +28,12 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
     if (f) {
+        std::string where =
+            host ? v->name : format("address %#lx", (unsigned long)address);
+        f->what = host ? v->name : "";
         f->message = format(
-            "%s %u bytes at address %#lx, which is %s", a.write ? "writes" : "reads",
-            bytes, (unsigned long)address,
-            null ? "a null pointer or close to one" : "host memory");
+            "%s %u bytes at %s, which is %s", a.write ? "writes" : "reads", bytes,
+            where.c_str(), null ? "a null pointer or close to one" : "host memory");
         f->fix = null ? "pass a pointer that cudaMalloc returned"
                       : "copy the data to device memory with cudaMemcpy and pass that "
                         "pointer";
@@ -39,22 +43,11 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
 }
 
 static __attribute__((noinline)) void
-misaligned(worker *w, uintptr_t address, unsigned bytes, bool write, site *at)
+misaligned_access(uintptr_t address, unsigned bytes, bool write, site *at)
 {
-    if (finding *f = find("misaligned", at->at())) {
-        const buffer *b =
-            wbcpu_in_device_memory((void *)address) ? nearest_buffer(address) : nullptr;
-        f->what = b ? b->name : "";
-        f->message = format(
-            "%s %u bytes at %s, %u bytes after a multiple of %u",
-            write ? "writes" : "reads", bytes,
-            b ? element_of(b, address, 1).c_str() : "an address in shared memory",
-            (unsigned)(address % bytes), bytes);
-        f->fix = "an access of 8 or 16 bytes needs an address that is a multiple of its "
-                 "size: check the pointer before you cast it, and use scalars otherwise";
-        publish(f);
-    }
-    abandon(w, cudaErrorMisalignedAddress);
+    misaligned(
+        format("%s %u bytes", write ? "writes" : "reads", bytes), address, bytes,
+        at->at());
 }
 
 /* A thread that waits keeps its stack, so another one could use what is on it. */
@@ -99,7 +92,7 @@ static inline void on_access(
     if (local && is_internal(address)) return;
     site *at = site_of(pc, bytes, write);
     if (__builtin_expect((address & (alignment - 1)) != 0, 0))
-        misaligned(w, address, bytes, write, at);
+        misaligned_access(address, bytes, write, at);
     access a = {address, bytes, write, atomic != PLAIN, atomic == VOLATILE, at};
     if (device)
         device_access(w, a);
@@ -162,7 +155,7 @@ void __tsan_vptr_read(void **) {}
     }                                                                                    \
     void __tsan_volatile_read##n(void *p)                                                \
     {                                                                                    \
-        polled(p, false);                                                                \
+        polled(p);                                                                       \
         on_access(p, n, false, VOLATILE, PC, n);                                         \
     }                                                                                    \
     void __tsan_volatile_write##n(void *p)                                               \
@@ -199,7 +192,8 @@ void __tsan_write_range(void *p, size_t n)
     note_pieces((uintptr_t)p, n, widest_piece(p, n), true, PC);
 }
 
-/* objcopy gives the calls of a checked source these names instead of memcpy ... */
+/* A checked source calls these in place of memcpy, memmove and memset: cuda_runtime.h
+ * gives it the names. */
 void *wbcpu_checked_memcpy(void *to, const void *from, size_t n)
 {
     note_range(from, n, false, PC);

@@ -2,7 +2,8 @@
  *
  * A source in check mode is compiled with -fsanitize=thread: the compiler calls a function
  * before every load and store that may be shared. libtsan is not linked; callbacks.cpp
- * defines these functions. One worker runs all blocks in order, so that reports repeat.
+ * defines these functions. One worker runs all blocks in order, so reports are
+ * reproducible.
  *
  *     callbacks.cpp  the compiler's calls; which memory does an address belong to?
  *     site.cpp       from the address of an instruction to file, line and counters
@@ -35,13 +36,15 @@ namespace wbcpu::check
 struct place {
     std::string file, function; /* "?" if unknown */
     int line;
-    bool
-        library; /* no line of the program is known: only one of the workbook's headers */
+    bool library; /* only a line of the workbook's headers is known */
 };
 /* The innermost line of the program, not of the library's headers, that contains the
  * instruction before `pc` (a return address). Cached; never NULL. */
 const place *place_of(const void *pc);
 std::string text_of(const place *at);     /* "rmsnorm.cu:42" */
+std::string shown_path(std::string file); /* relative to the working directory */
+std::string demangled(const char *symbol);
+std::string read_line(const std::string &file, int number); /* "" if unreadable */
 std::string source_line(const place *at); /* without indentation; "" if unreadable */
 
 /* One load or store instruction. */
@@ -74,6 +77,9 @@ void device_access(worker *w, const access &a);
 void shared_access(worker *w, const access &a);
 /* An access of several bytes by the library for the running thread: memcpy, ldmatrix. */
 void note_range(const void *p, size_t bytes, bool write, const void *pc);
+/* Reports that a kernel "reads 16 bytes" at an address that is not aligned; ends it. */
+[[noreturn]] void misaligned(
+    const std::string &does, uintptr_t address, unsigned alignment, const place *at);
 /* One access of 4, 8 or 16 bytes, which must be aligned. */
 void note_access(const void *p, unsigned bytes, bool write, const void *pc);
 
@@ -98,6 +104,7 @@ struct variable {
     std::string name;
     uintptr_t start; /* address, or offset in thread-local storage for __shared__ */
     size_t bytes;
+    bool host; /* surely a variable of host code */
 };
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);
@@ -113,15 +120,15 @@ bool in_program_data(uintptr_t address);
 /* --- races -------------------------------------------------------------------------- */
 
 /* The accesses to one aligned word of 4 bytes that a later access may conflict with: the
- * last plain write, the last atomic one, and the last reads of two threads. Threads are numbered in the grid, from 1;
- * times are those of order.cpp. */
+ * last plain write, the last atomic one, and the last reads of two threads. Threads are
+ * numbered in the grid, from 1; times are those of order.cpp. */
 struct cell {
     uint32_t stamp;                /* of the launch or block that the rest belongs to */
     uint32_t writer[2], reader[2]; /* writer[1]: atomic, or volatile */
     uint32_t write_time[2], read_time[2];
     uint16_t write_site[2], read_site[2];
     uint8_t write_mask[2], read_mask[2]; /* bytes of the word */
-    uint8_t atomic;                      /* bits 1, 2: of the reads */
+    bool atomic_read[2];
 };
 void check_cell(
     worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);

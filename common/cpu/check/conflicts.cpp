@@ -10,7 +10,7 @@
  *   writes    the same for each half warp (8 bytes per lane), quarter warp (16 bytes) or
  *             the whole warp, added up; two lanes that write one word need no second pass
  *   ldmatrix  the same for each of its four matrices, eight rows of 16 bytes, added up
- *   atomics   the largest number of lanes in one bank, also if they update the same word
+ *   atomics   the largest number of lanes in one bank, even if they update the same word
  *
  * The conflicts of cp.async depend on when its data arrives; the GPU's counters show
  * none, so its writes count as ideal. Atomics of 8 bytes (each half warp alone) and of 2

@@ -93,7 +93,7 @@ static bool set_of_host_memory(const copy &c)
     finding *f = find("copy-kind", now.at);
     if (!f) return true;
     f->message = format("%s sets host memory", now.name.c_str());
-    f->fix = "use memset for host memory; cudaMemset needs a pointer of cudaMalloc";
+    f->fix = "use memset for host memory; cudaMemset needs a pointer from cudaMalloc";
     publish(f);
     return true;
 }
@@ -134,9 +134,9 @@ static bool freed_or_unknown(uintptr_t address, const char *does)
         f->message = format(
             "%s %s device memory outside of every buffer%s", now.name.c_str(), does,
             b ? format("; the nearest is %s", describe(b).c_str()).c_str() : "");
-    f->fix = freed
-                 ? "free it after the last call that uses it"
-                 : "pass a pointer of cudaMalloc, and offsets in elements, not in bytes";
+    f->fix =
+        freed ? "free it after the last call that uses it"
+              : "pass a pointer from cudaMalloc, and offsets in elements, not in bytes";
     publish(f);
     return true;
 }
@@ -194,8 +194,8 @@ void bad_pitch(const copy &c)
         now.name.c_str(), c.width, to ? "destination" : "source",
         to ? c.dpitch : c.spitch);
     f->fix =
-        "the pitch is the distance of two rows in bytes, at least the width: that of "
-        "cudaMallocPitch, or columns times sizeof";
+        "the pitch is the distance between two rows in bytes, at least the width: pass "
+        "what cudaMallocPitch returned, or columns times sizeof";
     publish(f);
 }
 
@@ -238,8 +238,8 @@ static bool told_uninitialized(const char *p, size_t bytes, const char *does)
         element_of(b, (uintptr_t)p + i, b->element ? b->element : 4).c_str(),
         describe(b).c_str());
     f->fix =
-        "does the kernel before it write every element: is the grid large enough, and "
-        "did it run? Otherwise use fewer bytes";
+        "does the previous kernel write every element: is the grid large enough, and "
+        "did it run? Otherwise copy only what is written";
     publish(f);
     return true;
 }

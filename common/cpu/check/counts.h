@@ -111,6 +111,7 @@ struct gpu {
     double copy_gb_s; /* of a device-to-device copy, reads plus writes */
     bool measured;    /* false: the memory bandwidth of the data sheet */
     int sms;
+    double clock_ghz; /* boost, of the data sheet */
 };
 const gpu &chosen_gpu(); /* WB_CHECK_GPU */
 std::string gpu_json();  /* the object "gpu" of the report */

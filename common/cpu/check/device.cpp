@@ -1,9 +1,9 @@
 /* device.cpp - the state of device memory: which bytes are allocated, which have been
  * written, and which buffer an address belongs to.
  *
- * Two more ranges have the shape of device memory: a byte of state per byte, and a cell
- * per word for races. All three are reserved address space; the system gives them pages
- * when they are first touched. */
+ * Two more ranges mirror device memory: a byte of state per byte, and a cell per word
+ * for races. All three are reserved address space; the system gives them pages when they
+ * are first touched. */
 #include "check.h"
 #include "hooks.h"
 #include "host.h"

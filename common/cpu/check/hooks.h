@@ -1,4 +1,4 @@
-/* hooks.h - what the back end tells check mode. Without check mode these are nothing. */
+/* hooks.h - what the back end tells check mode. Without it they do nothing. */
 #ifndef WBCPU_HOOKS_H
 #define WBCPU_HOOKS_H
 
@@ -21,7 +21,7 @@ static inline bool start(size_t)
 }
 #endif
 /* Unnamed parameters: see the names in the comments. */
-WBCPU_HOOK(void polled(const void *, bool)) /* a volatile read */
+WBCPU_HOOK(void polled(const void *)) /* a volatile read */
 WBCPU_HOOK(void begin_launch(const job &))
 WBCPU_HOOK(void end_launch())
 WBCPU_HOOK(void begin_block(worker *))

@@ -5,7 +5,6 @@
 #include "memory.h"
 
 #include <map>
-#include <unistd.h>
 #include <unwind.h>
 
 namespace wbcpu::check
@@ -48,19 +47,11 @@ call running_call()
     return {w.program ? w.program : unknown, w.function};
 }
 
-/* As place_of() would give it: relative to the working directory. */
 const place *place_at(const char *file, int line)
 {
     static auto &known = *new std::map<std::pair<std::string, int>, const place *>;
     start_tables();
-    std::string name = file;
-    char here[4096];
-    if (getcwd(here, sizeof here)) {
-        std::string folder = std::string(here) + "/";
-        if (folder.size() > 2 && name.compare(0, folder.size(), folder) == 0)
-            name.erase(0, folder.size());
-    }
-    if (name.compare(0, 2, "./") == 0) name.erase(0, 2);
+    std::string name = shown_path(file);
     const place *&at = known[{name, line}];
     if (!at) at = new place{name, "", line, false};
     return at;

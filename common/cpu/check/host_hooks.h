@@ -1,5 +1,5 @@
-/* host_hooks.h - what the runtime API tells check mode of host code. Without check mode
- * these are nothing. */
+/* host_hooks.h - what the runtime API tells check mode about host code. Without it
+ * they do nothing. */
 #ifndef WBCPU_HOST_HOOKS_H
 #define WBCPU_HOST_HOOKS_H
 

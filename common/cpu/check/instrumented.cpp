@@ -1,35 +1,23 @@
 /* instrumented.cpp - what the compiler's -fsanitize=bounds and -fsanitize=alignment call;
  * libubsan is not linked. They know the type of an array, which an address does not tell:
  * the end of a local array, of a row, of a __device__ array. */
+#include "../ubsan.h"
 #include "check.h"
 
 #include <ctype.h>
-#include <fstream>
 #include <string.h>
 
 namespace wbcpu::check
 {
-/* The compiler writes these; their layout is libubsan's. */
-struct location {
-    const char *file;
-    uint32_t line, column;
-};
-struct type_descriptor {
-    uint16_t kind, info;
-    char name[]; /* 'float [32]' */
-};
 struct out_of_bounds_data {
-    location at;
+    source_location at;
     const type_descriptor *array, *index;
 };
 
 /* The name of the array whose index ends at this column: tile for tile[y][x]. */
-static std::string array_name(const location &at)
+static std::string array_name(const source_location &at)
 {
-    std::ifstream in(at.file);
-    std::string line;
-    for (uint32_t i = 0; i < at.line; i++)
-        if (!std::getline(in, line)) return "";
+    std::string line = read_line(at.file, (int)at.line);
     size_t end = at.column;
     if (end == 0 || end > line.size() || line[end - 1] != ']') return "";
     while (end > 0 && line[end - 1] == ']') { /* the index, and those before it */
@@ -44,17 +32,6 @@ static std::string array_name(const location &at)
            (isalnum((unsigned char)line[start - 1]) || line[start - 1] == '_'))
         start--;
     return line.substr(start, end - start);
-}
-
-/* 'const float [32]' without quotes and qualifiers */
-static std::string plain_type(const char *quoted)
-{
-    std::string s = quoted + (*quoted == '\'');
-    if (!s.empty() && s.back() == '\'') s.pop_back();
-    for (const char *word : {"const ", "volatile "})
-        while (s.compare(0, strlen(word), word) == 0)
-            s.erase(0, strlen(word));
-    return s;
 }
 
 static const char *kind_of(const std::string &name)
@@ -75,32 +52,38 @@ static void out_of_bounds(const out_of_bounds_data *d, long index, const void *p
         f->message = format(
             "uses index %ld of %s%s%s", index,
             name.empty() ? "an array of type " : name.c_str(), name.empty() ? "" : ", a ",
-            plain_type(d->array->name).c_str());
+            plain_type(d->array).c_str());
         f->fix = "make the array larger, or the index smaller";
         publish(f);
     }
     abandon(w, cudaErrorIllegalAddress);
 }
 
-void misaligned_object(
-    const char *type, unsigned alignment, const void *address, const void *pc)
+void misaligned(
+    const std::string &does, uintptr_t address, unsigned alignment, const place *at)
 {
-    worker *w = self();
-    if (!w) return;
-    if (finding *f = find("misaligned", place_of(pc))) {
-        uintptr_t at = (uintptr_t)address;
-        const buffer *b = wbcpu_in_device_memory(address) ? nearest_buffer(at) : nullptr;
+    if (finding *f = find("misaligned", at)) {
+        const buffer *b =
+            wbcpu_in_device_memory((void *)address) ? nearest_buffer(address) : nullptr;
         f->what = b ? b->name : "";
         f->message = format(
-            "uses a %s at %s%s, %u bytes after a multiple of %u", type,
-            b ? element_of(b, at, 1).c_str() : "an address in shared memory",
-            b && b->element == 0 ? " (bytes)" : "", (unsigned)(at % alignment),
+            "%s at %s%s, %u bytes after a multiple of %u", does.c_str(),
+            b ? element_of(b, address, 1).c_str() : "an address in shared memory",
+            b && b->element == 0 ? " (bytes)" : "", (unsigned)(address % alignment),
             alignment);
         f->fix = "an access of 8 or 16 bytes needs an address that is a multiple of its "
                  "size: check the pointer before you cast it, and use scalars otherwise";
         publish(f);
     }
-    abandon(w, cudaErrorMisalignedAddress);
+    abandon(self(), cudaErrorMisalignedAddress);
+}
+
+void misaligned_object(
+    const char *type, unsigned alignment, const void *address, const void *pc)
+{
+    if (self())
+        misaligned(
+            std::string("uses a ") + type, (uintptr_t)address, alignment, place_of(pc));
 }
 }  // namespace wbcpu::check
 

@@ -85,7 +85,7 @@ static void double_free(const call &c, const allocation *a)
     f->what = name_of(a);
     f->other_access = "frees";
     f->message = format(
-        "%s frees %s (allocated at %s) again: it has been freed at %s", c.name.c_str(),
+        "%s frees %s (allocated at %s) again: it was freed at %s", c.name.c_str(),
         f->what.c_str(), text_of(a->made.at).c_str(), text_of(a->freed.at).c_str());
     f->fix = "free it once; set the pointer to NULL after the first free";
     publish(f);
@@ -116,8 +116,8 @@ void bad_free(void *p)
         f->message =
             format("%s gets a pointer that no CUDA function has allocated", name);
         f->fix =
-            "memory of malloc belongs to free, memory of new to delete; an array or a "
-            "variable is not freed at all";
+            "free memory from malloc with free, memory from new with delete; do not free "
+            "an array or a variable";
     }
     publish(f);
 }

@@ -1,8 +1,8 @@
 /* order.cpp - what orders the accesses of two threads.
  *
  * Each thread of the running block has a clock, which advances whenever it synchronizes.
- * An access happens before the present of another thread if that thread has learned of the
- * time at which it happened:
+ * An access happens before what another thread does now if that thread has learned of its
+ * time:
  *
  *     barrier       every thread learns the clocks of all
  *     collective    its lanes learn each other's clocks

@@ -132,8 +132,8 @@ static void report(const access &a, const kernel &before, bool writes)
         a.write ? "writes" : "reads", element_at(a.address, a.bytes).c_str(),
         before.name.c_str(), text_of(before.at).c_str(), f->other_access.c_str());
     f->fix =
-        "call pdl_wait() in every thread before it accesses what the previous kernel "
-        "writes or reads; every kernel of such a chain must wait in some thread";
+        "call pdl_wait() before you read what the previous kernel writes, or write what "
+        "it accesses; each kernel in a chain of dependent launches must call pdl_wait()";
     publish(f);
 }
 

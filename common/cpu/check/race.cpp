@@ -78,7 +78,7 @@ report(worker *w, const char *kind, const access &a, const conflict &c, bool sha
     describe_race(f, w, a, c, shared);
     if (!strcmp(kind, "same-value")) {
         f->note = true;
-        f->fix = "harmless while the values are equal; one thread could write it";
+        f->fix = "harmless while the values are equal; better let one thread write it";
     }
     publish(f);
 }
@@ -128,19 +128,18 @@ happens_before(worker *w, uint32_t number, uint32_t time, bool was_read)
 static inline void
 add_reader(cell &c, uint32_t me, uint32_t time, const access &a, uint8_t mask)
 {
-    int i = 0;
     if (c.reader[0] != me) { /* the older one moves to the second place */
         c.reader[1] = c.reader[0];
         c.read_time[1] = c.read_time[0];
         c.read_site[1] = c.read_site[0];
         c.read_mask[1] = c.read_mask[0];
-        c.atomic = (uint8_t)((c.atomic & 1) | (c.atomic & 2) << 1);
+        c.atomic_read[1] = c.atomic_read[0];
     }
-    c.reader[i] = me;
-    c.read_time[i] = time;
-    c.read_site[i] = a.at->number;
-    c.read_mask[i] = mask;
-    c.atomic = (uint8_t)((c.atomic & ~2) | (a.atomic ? 2 : 0));
+    c.reader[0] = me;
+    c.read_time[0] = time;
+    c.read_site[0] = a.at->number;
+    c.read_mask[0] = mask;
+    c.atomic_read[0] = a.atomic;
 }
 
 static inline bool unordered(
@@ -179,7 +178,7 @@ void check_cell(
     }
     for (int i = 0; i < 2; i++)
         if (unordered(w, me, mask, c.reader[i], c.read_time[i], c.read_mask[i], true) &&
-            !(c.atomic & 2 << i && tolerated(w, a, c.reader[i]))) {
+            !(c.atomic_read[i] && tolerated(w, a, c.reader[i]))) {
             race(w, a, {c.reader[i], c.read_site[i], false}, shared);
             break;
         }

@@ -7,8 +7,6 @@
 #include "report.h"
 #include "watchdog.h"
 
-#include <unordered_map>
-
 namespace wbcpu::check
 {
 now current;
@@ -71,7 +69,7 @@ void thread_exits(worker *w)
 }
 
 /* A thread that polls memory in a loop waits for another one of its block. */
-void polled(const void *p, bool)
+void polled(const void *p)
 {
     constexpr int limit = 256;
     static const void *last;

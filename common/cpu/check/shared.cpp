@@ -71,8 +71,8 @@ static void tell_unwritten(const access &a, const variable *v, unsigned thread)
     f->message = format(
         "reads %s, which no thread of the block has written",
         element(v, a.address, a.bytes).c_str());
-    f->fix = "write it first; shared memory does not start as zeros, and keeps nothing "
-             "from the block before";
+    f->fix = "write it first; shared memory is not zero at the start, and keeps nothing "
+             "from the previous block";
     publish(f);
 }
 

@@ -9,6 +9,7 @@
 #include <backtrace.h>
 #include <cxxabi.h>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_map>
 #include <vector>
@@ -24,12 +25,18 @@ static backtrace_state *debug_information()
     return state;
 }
 
-static std::string demangled(const char *name)
+std::string demangled(const char *symbol)
 {
     int status;
-    char *text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-    std::string result = text ? text : name;
+    char *text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
+    std::string name = text ? text : symbol;
     free(text);
+    return name;
+}
+
+static std::string function_name(const char *symbol)
+{
+    std::string result = demangled(symbol);
     size_t arguments = result.find('(');
     if (arguments != std::string::npos && arguments > 0) result.resize(arguments);
     size_t type = result.find_last_of(' '); /* of a template: its return type */
@@ -37,8 +44,7 @@ static std::string demangled(const char *name)
     return result;
 }
 
-/* Relative to the working directory, and without "./": as the compiler was given it. */
-static std::string shortened(std::string file)
+std::string shown_path(std::string file)
 {
     static const std::string here = [] {
         char path[4096];
@@ -64,7 +70,7 @@ add_frame(void *frames, uintptr_t, const char *file, int line, const char *name)
 {
     if (file)
         static_cast<std::vector<place> *>(frames)->push_back(
-            {shortened(file), name ? demangled(name) : "", line, in_library(file)});
+            {shown_path(file), name ? function_name(name) : "", line, in_library(file)});
     return 0;
 }
 
@@ -90,12 +96,28 @@ std::string text_of(const place *at)
     return at->file + ":" + std::to_string(at->line);
 }
 
+/* #line may name any file, /dev/zero too. */
+static bool is_source(const std::string &file)
+{
+    constexpr off_t largest = 16 << 20;
+    struct stat about;
+    return stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+           about.st_size <= largest;
+}
+
+std::string read_line(const std::string &file, int number)
+{
+    std::string text;
+    if (!is_source(file)) return "";
+    std::ifstream in(file);
+    for (int i = 0; i < number; i++)
+        if (!std::getline(in, text)) return "";
+    return text;
+}
+
 std::string source_line(const place *at)
 {
-    std::ifstream in(at->file);
-    std::string text;
-    for (int i = 0; i < at->line; i++)
-        if (!std::getline(in, text)) return "";
+    std::string text = read_line(at->file, at->line);
     size_t first = text.find_first_not_of(" \t");
     return first == std::string::npos ? "" : text.substr(first);
 }

@@ -25,27 +25,6 @@ static const void *caller(void *stack)
 static const void *waits_at[max_threads];
 static bool reduced[max_threads]; /* in __syncthreads_count, _or, _and */
 
-static const char *op_name(int op)
-{
-    switch (op) {
-    case WBCPU_OP_SYNC:
-        return "__syncwarp";
-    case WBCPU_OP_SHFL:
-        return "a shuffle";
-    case WBCPU_OP_BALLOT:
-    case WBCPU_OP_ANY:
-    case WBCPU_OP_ALL:
-        return "a vote";
-    case WBCPU_OP_MATCH_ANY:
-    case WBCPU_OP_MATCH_ALL:
-        return "a match";
-    case WBCPU_OP_CALL:
-        return "a warp-wide matrix operation or reduction";
-    default:
-        return op >= WBCPU_OP_LOOP ? "a loop of shuffles" : "__reduce_sync";
-    }
-}
-
 /* --- barriers ----------------------------------------------------------------------- */
 
 void at_reduced_barrier(worker *w, const void *pc)
@@ -259,9 +238,11 @@ described(const std::map<wait, std::vector<unsigned>> &groups, unsigned exited)
     std::string text;
     for (auto &g : groups)
         text += format(
-            "        %zu threads, the first is %u, wait at %s, %s\n", g.second.size(),
-            g.second[0], g.first.first.c_str(), text_of(g.first.second).c_str());
-    if (exited) text += format("        %u threads have exited\n", exited);
+            "        %zu thread%s (first: %u) at %s, %s\n", g.second.size(),
+            g.second.size() == 1 ? "" : "s", g.second[0], g.first.first.c_str(),
+            text_of(g.first.second).c_str());
+    if (exited)
+        text += format("        %u thread%s exited\n", exited, exited == 1 ? "" : "s");
     return text;
 }
 

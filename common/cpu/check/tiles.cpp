@@ -1,5 +1,5 @@
-/* tiles.cpp - the accesses of ldmatrix and of WMMA loads and stores, as the code makes
- * them that nvcc 13 generates for sm_90:
+/* tiles.cpp - the accesses of ldmatrix and of WMMA loads and stores, as nvcc 13 generates
+ * them for sm_90:
  *
  *   factors    in shared memory one ldmatrix of 32 rows of 16 bytes; elsewhere four loads
  *              of 4 bytes per lane, each of 8 rows (or columns) of 16 bytes

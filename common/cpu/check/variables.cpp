@@ -4,10 +4,13 @@
 #include "check.h"
 
 #include <algorithm>
-#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <iterator>
 #include <link.h>
+#include <map>
+#include <set>
+#include <sstream>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,10 +25,7 @@ static uintptr_t tls_start, tls_bytes, data_start, data_end;
 
 static std::string own_name(const char *symbol)
 {
-    int status;
-    char *text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
-    std::string name = text ? text : symbol;
-    free(text);
+    std::string name = demangled(symbol);
     size_t scope = name.rfind("::");
     return scope == std::string::npos ? name : name.substr(scope + 2);
 }
@@ -55,7 +55,7 @@ static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
         return;
     }
     shared.push_back(
-        {dynamic ? "dynamic shared memory" : own_name(symbol), offset, bytes});
+        {dynamic ? "dynamic shared memory" : own_name(symbol), offset, bytes, false});
     mark(offset, bytes, (uint16_t)shared.size());
 }
 
@@ -72,14 +72,33 @@ static void read_symbols(const char *file, uintptr_t load)
             int type = symbol->st_info & 15;
             if (!symbol->st_size) continue;
             if (type == STT_TLS) add_shared(name, symbol->st_value, symbol->st_size);
-            if (type == STT_OBJECT)
+            if (type == STT_OBJECT && !internal(name))
                 global.push_back(
-                    {own_name(name), load + symbol->st_value, symbol->st_size});
+                    {own_name(name), load + symbol->st_value, symbol->st_size, false});
         }
     }
     std::sort(global.begin(), global.end(), [](const variable &a, const variable &b) {
         return a.start < b.start;
     });
+}
+
+/* What the translator lists (known.c): names, separated by blanks and NULs. A name that
+ * two variables have may be that of a device variable, too. */
+extern "C" const char __start_wbcpu_host[] __attribute__((weak, visibility("hidden"))),
+    __stop_wbcpu_host[] __attribute__((weak, visibility("hidden")));
+
+static void mark_host_variables()
+{
+    if (!__start_wbcpu_host) return;
+    std::string names(__start_wbcpu_host, __stop_wbcpu_host);
+    std::replace(names.begin(), names.end(), '\0', ' ');
+    std::istringstream words(names);
+    std::set<std::string> listed{std::istream_iterator<std::string>(words), {}};
+    std::map<std::string, int> variables;
+    for (const variable &v : global)
+        variables[v.name]++;
+    for (variable &v : global)
+        v.host = listed.count(v.name) && variables[v.name] == 1;
 }
 
 static int find_program(dl_phdr_info *about, size_t, void *load)
@@ -111,6 +130,7 @@ void read_variables()
     if (file == MAP_FAILED) refuse("check mode cannot read its own program");
     read_symbols(static_cast<const char *>(file), load);
     munmap(file, (size_t)about.st_size);
+    mark_host_variables();
 }
 
 bool in_thread_local(uintptr_t address)

@@ -1,5 +1,5 @@
 /* watchdog.cpp - a block that runs for very long: an endless loop, or one that waits for
- * what never comes.
+ * something that never happens.
  *
  * A timer of CPU time sets a flag; the next access of the block sees it and knows its
  * line. If a whole tick passes without an access, the loop has none, and the interrupted
@@ -59,12 +59,13 @@ void report_endless(worker *w, const void *pc)
     ticks = 0;
     if (finding *f = find("infinite-loop", place_of(pc))) {
         f->message = format(
-            "is here after %d s of CPU time in one block: does the loop end?", allowed);
+            "is still here after %d s of CPU time in one block: does the loop end?",
+            allowed);
         f->detail = waiting_threads(w);
         f->fix =
             "look at the condition of the loop; if it waits for another thread, that "
-            "thread must be able to run: blocks start in order, and a later one need "
-            "not have started";
+            "thread must be able to run: blocks start in order, and a later one may "
+            "not have started yet";
         publish(f);
     }
     abandon(w, cudaErrorLaunchTimeout);

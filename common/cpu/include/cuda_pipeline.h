@@ -3,8 +3,7 @@
  * GPU, data copied by other threads is visible only after a barrier. */
 #ifndef WBCPU_CUDA_PIPELINE_H
 #define WBCPU_CUDA_PIPELINE_H
-#include "cuda_runtime.h"
-#include "wbcpu/checked.h"
+#include "cuda_awbarrier_primitives.h"
 
 WBCPU_INLINE void
 __pipeline_memcpy_async(void *to, const void *from, size_t bytes, size_t zeros = 0)
@@ -18,5 +17,9 @@ WBCPU_INLINE void __pipeline_commit()
 WBCPU_INLINE void __pipeline_wait_prior(size_t newest)
 {
     wbcpu_copy_wait((unsigned)newest);
+}
+WBCPU_INLINE void __pipeline_arrive_on(__mbarrier_t *barrier)
+{
+    wbcpu_mbarrier_take_copies(barrier);
 }
 #endif

@@ -166,6 +166,16 @@ static void after_shared(struct source *s, int i, int end, struct scopes *in)
     free(opened.text);
 }
 
+/* __shared__ alignas(16) float x[4]; is an error of g++, which wants alignas first. */
+static void attribute_alignas(struct source *s, int i, int end)
+{
+    for (; i < end; i++)
+        if (is(s, i, "alignas") && mate(s, next(s, i)) > i) {
+            s->tokens[i].text = "__attribute__((aligned";
+            s->tokens[mate(s, next(s, i))].after = "))";
+        }
+}
+
 static void shared(struct source *s, int i, struct scopes *in)
 {
     int external = specifier(s, i, "extern");
@@ -177,6 +187,7 @@ static void shared(struct source *s, int i, struct scopes *in)
     if (repeated >= 0) erase(s, repeated, repeated + 1);
     int end = end_of_declaration(s, i);
     if (end < 0) return;
+    attribute_alignas(s, i, end);
     for (int k = i; k < end; k++) {
         if (mate(s, k) > k) k = mate(s, k);
         if (is(s, k, "=")) {

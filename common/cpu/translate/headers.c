@@ -133,11 +133,11 @@ static struct header *header_at(const struct source *s, int i, char *path)
 
 /* --- translating -------------------------------------------------------------------- */
 
-int keep_loops;
+int check_mode;
 
 void rewrite(struct source *s)
 {
-    if (!given_up && !keep_loops) rewrite_reductions(s);
+    if (!given_up && !check_mode) rewrite_reductions(s);
     if (!given_up) rewrite_launches(s);
     if (!given_up) rewrite_declarations(s);
 }

@@ -14,7 +14,7 @@ void set_output(const char *outdir, const char *out);
  * and makes the #include lines of s name them. */
 void translate_headers(struct source *s);
 /* All rules, in their order. */
-extern int keep_loops; /* loops over a warp stay as they are */
+extern int check_mode; /* set by --check */
 void rewrite(struct source *s);
 /* Writes s to a new file in place of an old one. */
 void write_source(const struct source *s, const char *path);

@@ -1,6 +1,6 @@
 /* main.c - translates CUDA source to C++17 for the CPU back end:
  *
- *     translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--keep-loops]
+ *     translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--check]
  *
  * writes OUTDIR/FILE.cu.cpp. The local headers that contain CUDA syntax, or include such a
  * header, become OUTDIR/FILE.cu.1.h, FILE.cu.2.h, ...; the #include lines name those.
@@ -8,6 +8,9 @@
  * which may have folders, `..` or an absolute path, decides only which file is read. The
  * compiler finds all other headers where they are. With -d, the file
  * OUTDIR/FILE.cu.headers.d tells make that OBJECT depends on the headers.
+ *
+ * --check translates for check mode: loops over a warp stay as they are, because each
+ * shuffle is counted, and the variables of the host are listed.
  *
  * After an error nothing is left: neither these files nor those of an earlier run.
  *
@@ -49,7 +52,8 @@ static int make_folder(const char *path) /* and its parents */
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--keep-loops]\n");
+    fprintf(
+        stderr, "usage: translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--check]\n");
     return 2;
 }
 
@@ -60,6 +64,7 @@ static void translate(const char *input, const char *object)
         translate_headers(&s);
         if (!given_up) check_spaces(&s);
         rewrite(&s);
+        if (check_mode) list_host_variables(&s);
         if (!errors) write_source(&s, cpp);
         if (!errors && object) write_dependencies(dependencies, object, input);
     }
@@ -71,8 +76,8 @@ int main(int argc, char **argv)
     const char *input = NULL, *object = NULL, *outdir = NULL;
     for (int i = 1; i < argc; i++) {
         int more = i + 1 < argc;
-        if (strcmp(argv[i], "--keep-loops") == 0)
-            keep_loops = 1;
+        if (strcmp(argv[i], "--check") == 0)
+            check_mode = 1;
         else if (strcmp(argv[i], "-d") == 0 && more)
             object = argv[++i];
         else if (strcmp(argv[i], "-I") == 0 && more)

@@ -60,7 +60,8 @@ struct name {
     char *text;
     int length;
     unsigned flags;
-    int local; /* the last function that declares a local variable of this name */
+    int local;  /* the last function that declares a local variable of this name */
+    int listed; /* by list_host_variables */
 };
 
 /* The entry of a name; with add, a new one if there is none yet. */

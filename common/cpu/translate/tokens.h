@@ -138,6 +138,11 @@ void check_spaces(struct source *s);
 /* A header was left to the compiler: it may declare any function. */
 void unread_header(void);
 
+/* --- known.c ------------------------------------------------------------------------ */
+
+/* Adds to the end of s a list of the host's variables that it names. */
+void list_host_variables(struct source *s);
+
 /* --- the rules ---------------------------------------------------------------------- */
 
 void rewrite_launches(struct source *s);     /* launches.c */

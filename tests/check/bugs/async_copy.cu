@@ -2,6 +2,7 @@
 // wait, or by other threads before the barrier, or overwritten while it is read.
 #include "../cases.h"
 
+#include <cuda/barrier>
 #include <cuda_pipeline.h>
 
 #include "cuda/mma.cuh"
@@ -208,5 +209,104 @@ __global__ void tile_in_one_copy(float *y, const float4 *x)
 CASE(tile_in_one_copy)
 {
     tile_in_one_copy<<<1, T>>>(zeros<float>(T), vectors(T));
+    return 0;
+}
+
+// --- barriers in shared memory ---------------------------------------------------------
+
+typedef cuda::barrier<cuda::thread_scope_block> barrier;
+#pragma nv_diag_suppress static_var_with_dynamic_init // as NVIDIA's guide does
+
+// Arriving is not waiting.
+__global__ void only_arrives(float *y, const float4 *x)
+{
+    __shared__ barrier ready;
+    __shared__ float4 s[T];
+    int t = threadIdx.x;
+    if (t == 0) init(&ready, T);
+    __syncthreads();
+    cuda::memcpy_async(
+        &s[t], &x[t], sizeof(float4), ready);  // BUG only_arrives async-copy
+    barrier::arrival_token token = ready.arrive();
+    y[t] = s[t].x;  // BUG only_arrives async-copy
+    ready.wait(static_cast<barrier::arrival_token &&>(token));
+}
+CASE(only_arrives)
+{
+    only_arrives<<<1, T>>>(zeros<float>(T), vectors(T));
+    return 0;
+}
+
+// The copies do not arrive at the barrier: its phase ends without them.
+__global__ void barrier_without_copies(float *y, const float4 *x)
+{
+    __shared__ barrier ready;
+    __shared__ float4 s[T];
+    int t = threadIdx.x;
+    if (t == 0) init(&ready, T);
+    __syncthreads();
+    // BUG barrier_without_copies async-copy
+    __pipeline_memcpy_async(&s[t], &x[t], sizeof(float4));
+    ready.arrive_and_wait();
+    y[t] = s[T - 1 - t].x;  // BUG barrier_without_copies async-copy
+}
+CASE(barrier_without_copies)
+{
+    barrier_without_copies<<<1, T>>>(zeros<float>(T), vectors(T));
+    return 0;
+}
+
+// A test is not a wait: it may say that the phase has not ended.
+__global__ void tests_once(float *y, const float *x)
+{
+    __shared__ __mbarrier_t ready;
+    __shared__ float s[T];
+    int t = threadIdx.x;
+    if (t == 0) __mbarrier_init(&ready, T);
+    __syncthreads();
+    s[t] = x[t];  // BUG tests_once race-shared
+    __mbarrier_token_t token = __mbarrier_arrive(&ready);
+    __mbarrier_test_wait(&ready, token);
+    // BUG tests_once race-shared, tests_once uninitialized-shared
+    y[t] = s[T - 1 - t];
+}
+CASE(tests_once)
+{
+    tests_once<<<1, T>>>(zeros<float>(T), counting<float>(T));
+    return 0;
+}
+
+// One arrival is missing: nobody can go on.
+__global__ void wrong_count(float *y, const float *x)
+{
+    __shared__ barrier ready;
+    __shared__ float s[T];
+    int t = threadIdx.x;
+    if (t == 0) init(&ready, T + 1);
+    __syncthreads();
+    s[t] = x[t];
+    ready.arrive_and_wait();  // BUG wrong_count infinite-loop
+    y[t] = s[T - 1 - t];
+}
+CASE(wrong_count)
+{
+    wrong_count<<<1, T>>>(zeros<float>(T), counting<float>(T));
+    return 0;
+}
+
+// Other threads may arrive before the barrier has its count.
+__global__ void early_arrival(float *y, const float *x)
+{
+    __shared__ barrier ready;
+    __shared__ float s[T];
+    int t = threadIdx.x;
+    if (t == 0) init(&ready, T);  // BUG early_arrival race-shared
+    s[t] = x[t];
+    ready.arrive_and_wait();  // BUG early_arrival race-shared
+    y[t] = s[T - 1 - t];
+}
+CASE(early_arrival)
+{
+    early_arrival<<<1, T>>>(zeros<float>(T), counting<float>(T));
     return 0;
 }

@@ -6,6 +6,7 @@ __global__ void add_one(float *x, int n)
 {
     int i = threadIdx.x;
     // BUG malloc_in_kernel host-pointer, stack_in_kernel host-pointer
+    // BUG global_array host-pointer
     // BUG after_free use-after-free
     // BUG after_free_async use-after-free, after_reuse use-after-free
     if (i < n) x[i] += 1;
@@ -27,6 +28,13 @@ CASE(stack_in_kernel)
     add_one<<<1, 64>>>(x, 64);
     cudaDeviceSynchronize();
     return x[0] == 5;
+}
+static float table[64];
+CASE(global_array)
+{
+    add_one<<<1, 64>>>(table, 64);
+    cudaDeviceSynchronize();
+    return table[0] == 5;
 }
 struct matrix {
     float *data;

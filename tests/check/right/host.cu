@@ -37,6 +37,23 @@ static float twice(int i)
     return 2.0f * i;
 }
 
+// Arrays of the file: one of the device, and one of the host that is mapped for it.
+__device__ float of_device[N];
+static float of_host[N];
+CASE(arrays_of_the_file)
+{
+    float *x = NULL, *y = zeros<float>(N);
+    cudaGetSymbolAddress((void **)&x, of_device);
+    produce<<<BLOCKS, THREADS>>>(x, N);
+    cudaHostRegister(of_host, sizeof of_host, cudaHostRegisterMapped);
+    cudaMemcpy(of_host, x, sizeof of_host, cudaMemcpyDeviceToHost);
+    cudaHostGetDevicePointer((void **)&x, of_host, 0);
+    consume<<<BLOCKS, THREADS>>>(y, x, N);
+    cudaDeviceSynchronize();
+    cudaHostUnregister(of_host);
+    return differs(y, N, twice);
+}
+
 CASE(event_between_streams)
 {
     float *x = zeros<float>(N), *y = zeros<float>(N);

@@ -1,7 +1,10 @@
-// pipelines.cu - correct: asynchronous copies to shared memory, programmatic dependent
-// launch.
+// pipelines.cu - correct: asynchronous copies to shared memory, barriers in shared memory,
+// programmatic dependent launch.
 #include "../cases.h"
 
+#include <cooperative_groups.h>
+#include <cuda/barrier>
+#include <cuda_awbarrier_primitives.h>
 #include <cuda_pipeline.h>
 
 #include "cuda/mma.cuh"
@@ -221,4 +224,126 @@ CASE(ordinary_after_dependent)
     launch_pdl(first, BLOCKS, THREADS, 0, 0, x);
     no_wait_needed<<<BLOCKS, THREADS>>>(y, x);
     return differs(y, N, [](int) { return 4; });
+}
+
+// --- barriers in shared memory ---------------------------------------------------------
+
+typedef cuda::barrier<cuda::thread_scope_block> barrier;
+#pragma nv_diag_suppress static_var_with_dynamic_init // as NVIDIA's guide does
+
+// Arriving and waiting are apart, phase after phase.
+__global__ void neighbour_sums(float *y, const float *x, int tiles)
+{
+    __shared__ __mbarrier_t written, used;
+    __shared__ float s[T];
+    int t = threadIdx.x;
+    if (t == 0) __mbarrier_init(&written, T), __mbarrier_init(&used, T);
+    __syncthreads();
+    float sum = 0;
+    for (int k = 0; k < tiles; k++) {
+        s[t] = x[k * T + t];
+        __mbarrier_token_t token = __mbarrier_arrive(&written);
+        while (!__mbarrier_test_wait(&written, token)) {
+        }
+        sum += s[(t + 1) % T];
+        token = __mbarrier_arrive(&used);
+        while (!__mbarrier_test_wait(&used, token)) {
+        }
+    }
+    y[t] = sum;
+}
+CASE(barrier_phases)
+{
+    float *y = zeros<float>(T);
+    neighbour_sums<<<1, T>>>(y, counting<float>(3 * T), 3);
+    return differs(y, T, [](int i) { return 3.0f * ((i + 1) % T) + 3 * T; });
+}
+
+// One warp fills two buffers in turn; the other one empties them. Only a few arrive.
+__global__ void ring(float *y, const float *x, int tiles)
+{
+    __shared__ __mbarrier_t full[2], empty[2];
+    __shared__ float s[2][32];
+    int lane = threadIdx.x % 32;
+    if (threadIdx.x == 0)
+        for (int i = 0; i < 2; i++)
+            __mbarrier_init(&full[i], 32), __mbarrier_init(&empty[i], 32);
+    __syncthreads();
+    float sum = 0;
+    for (int k = 0; k < tiles; k++) {
+        int i = k % 2;
+        bool round = k / 2 % 2;
+        if (threadIdx.x < 32) {
+            if (k >= 2)
+                while (!__mbarrier_try_wait_parity(&empty[i], !round, 1000)) {
+                }
+            s[i][lane] = x[k * 32 + lane];
+            __mbarrier_arrive(&full[i]);
+        } else {
+            while (!__mbarrier_try_wait_parity(&full[i], round, 1000)) {
+            }
+            sum += s[i][31 - lane];
+            __mbarrier_arrive(&empty[i]);
+        }
+    }
+    if (threadIdx.x >= 32) y[lane] = sum;
+}
+CASE(barrier_ring)
+{
+    float *y = zeros<float>(32);
+    ring<<<1, 64>>>(y, counting<float>(5 * 32), 5);
+    return differs(y, 32, [](int i) { return 5.0f * (31 - i) + 32 * 10; });
+}
+
+// A copy arrives at a barrier; between arriving and waiting a thread does other work.
+__global__ void copy_arrives(float *y, const float4 *x)
+{
+    __shared__ barrier ready;
+    __shared__ float4 s[T];
+    int t = threadIdx.x;
+    if (t == 0) init(&ready, T);
+    __syncthreads();
+    __pipeline_memcpy_async(&s[t], &x[t], sizeof(float4));
+    __pipeline_arrive_on(cuda::device::barrier_native_handle(ready));
+    barrier::arrival_token token = ready.arrive();
+    y[t] = 1;
+    ready.wait(static_cast<barrier::arrival_token &&>(token));
+    y[t] = s[T - 1 - t].x;
+}
+CASE(copy_arrives)
+{
+    float *y = zeros<float>(T);
+    copy_arrives<<<1, T>>>(y, vectors(T));
+    return differs(y, T, [](int i) { return mirrored(i, 1); });
+}
+
+// The block copies together. Half of the threads leave after the first tile.
+__global__ void group_copies(float *y, const float4 *x)
+{
+    namespace cg = cooperative_groups;
+    __shared__ barrier ready;
+    __shared__ alignas(16) float4 s[2][T];
+    int t = threadIdx.x;
+    if (t == 0) init(&ready, T);
+    __syncthreads();
+    cuda::memcpy_async(
+        cg::this_thread_block(), s[0], x, cuda::aligned_size_t<16>(sizeof s[0]), ready);
+    ready.arrive_and_wait();
+    float first = s[0][T - 1 - t].x;
+    if (t >= T / 2) {
+        ready.arrive_and_drop();
+        y[t] = first;
+        return;
+    }
+    cuda::memcpy_async(&s[1][t], &x[T + t], sizeof(float4), ready);
+    ready.arrive_and_wait();
+    y[t] = first + s[1][T / 2 - 1 - t].x;
+}
+CASE(group_copies)
+{
+    float *y = zeros<float>(T);
+    group_copies<<<1, T>>>(y, vectors(2 * T));
+    return differs(y, T, [](int i) {
+        return 4.0f * (T - 1 - i) + (i < T / 2 ? 4.0f * (T + T / 2 - 1 - i) : 0);
+    });
 }

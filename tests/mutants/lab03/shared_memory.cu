@@ -3,7 +3,7 @@
 // only: cpu
 // fails: rows,offset,eps,tail,one,three,skew_x,odd,large,inplace
 // says: got NaN (uninitialised shared memory)
-// says: never written by the block: uninitialised shared memory
+// says: shared memory is read before the block has written it
 // says: writes past the end of its shared array past_end (mutant.cu:80): it has 256 bytes, and byte 256 was written
 // says: writes before the start of its shared array before (mutant.cu:92), by 4 bytes
 // says: writes past the end of its dynamic shared memory: the launch asks for 0 bytes, and byte 0 was written

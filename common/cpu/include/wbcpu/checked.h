@@ -4,6 +4,7 @@
 #ifndef WBCPU_CHECKED_H
 #define WBCPU_CHECKED_H
 
+#include <stdint.h>
 #include <string.h>
 
 #include "qualifiers.h"
@@ -22,6 +23,13 @@ void wbcpu_check_tile(
 void wbcpu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros);
 void wbcpu_copy_commit(void);
 void wbcpu_copy_wait(unsigned newest);
+/* Barriers in shared memory (mbarrier.h): the running thread initialises one; is about to
+ * arrive or to wait; its copies so far arrive in this phase; its wait has found that the
+ * phases before this one have ended. */
+void wbcpu_mbarrier_made(uint64_t *barrier);
+void wbcpu_mbarrier_used(uint64_t *barrier);
+void wbcpu_copy_arrives(uint64_t *barrier, uint64_t phase);
+void wbcpu_copy_ended(uint64_t *barrier, uint64_t phase);
 }
 #else
 WBCPU_INLINE void wbcpu_check_row(const void *) {}
@@ -38,6 +46,10 @@ wbcpu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros)
 }
 WBCPU_INLINE void wbcpu_copy_commit() {}
 WBCPU_INLINE void wbcpu_copy_wait(unsigned) {}
+WBCPU_INLINE void wbcpu_mbarrier_made(uint64_t *) {}
+WBCPU_INLINE void wbcpu_mbarrier_used(uint64_t *) {}
+WBCPU_INLINE void wbcpu_copy_arrives(uint64_t *, uint64_t) {}
+WBCPU_INLINE void wbcpu_copy_ended(uint64_t *, uint64_t) {}
 #endif
 
 #endif

@@ -4,7 +4,8 @@
  * The translator writes WBCPU_SHARED(name) after the declaration of each array in a
  * function. With WBCPU_RED_ZONES, the first thread of a block that passes it fills the
  * array, and the library knows the array from then on. tools/red_zones.py puts the red
- * zones around it. Programs are built without both.
+ * zones around it. In check mode the array only has the zones: the library itself knows
+ * what has been written. Programs are built without both.
  */
 #ifndef WBCPU_SHARED_H
 #define WBCPU_SHARED_H
@@ -35,7 +36,7 @@ constexpr bool is_filled =
     std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>;
 }  // namespace wbcpu
 
-#ifdef WBCPU_RED_ZONES
+#if defined WBCPU_RED_ZONES && !defined WBCPU_CHECKED
 #define WBCPU_SHARED(variable)                                                           \
     if constexpr (wbcpu::is_filled<decltype(variable)>) {                                \
         static __thread wbcpu_array wbcpu_a;                                             \

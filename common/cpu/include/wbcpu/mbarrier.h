@@ -1,0 +1,67 @@
+/* mbarrier.h - a barrier in shared memory at which threads arrive and wait separately, as
+ * with the mbarrier instructions of sm_80. A phase ends when the expected number of
+ * arrivals has come; the next phase begins at once. Arrivals release and successful waits
+ * acquire: what a thread wrote before it arrived may be read after the phase has ended.
+ *
+ * The word: arrivals missing in this phase (20 bits), arrivals expected in the next one
+ * (20 bits), number of the phase (24 bits).
+ */
+#ifndef WBCPU_MBARRIER_H
+#define WBCPU_MBARRIER_H
+
+#include "atomic.h"
+#include "checked.h"
+
+constexpr uint32_t WBCPU_MBARRIER_MAX = (1 << 20) - 1;
+
+WBCPU_INLINE uint64_t wbcpu_mbarrier_word(uint64_t missing, uint64_t expected, uint64_t n)
+{
+    return missing | expected << 20 | n << 40;
+}
+WBCPU_INLINE uint64_t wbcpu_mbarrier_phase(uint64_t word)
+{
+    return word >> 40;
+}
+WBCPU_INLINE void wbcpu_mbarrier_init(uint64_t *b, uint32_t expected)
+{
+    *b = wbcpu_mbarrier_word(expected, expected, 0);
+    wbcpu_mbarrier_made(b);
+}
+
+/* Returns the word before the arrival, whose phase is the one to wait for. drop: later
+ * phases expect that many arrivals fewer. */
+WBCPU_INLINE uint64_t wbcpu_mbarrier_arrive(uint64_t *b, uint32_t count, bool drop)
+{
+    wbcpu_mbarrier_used(b);
+    __threadfence_block();
+    return wbcpu::atomic_update<uint64_t>(b, [=](uint64_t word) -> uint64_t {
+        uint64_t missing = (word & WBCPU_MBARRIER_MAX) - count;
+        uint64_t expected = (word >> 20 & WBCPU_MBARRIER_MAX) - (drop ? count : 0);
+        uint64_t phase = wbcpu_mbarrier_phase(word);
+        return missing ? wbcpu_mbarrier_word(missing, expected, phase)
+                       : wbcpu_mbarrier_word(expected, expected, phase + 1);
+    });
+}
+
+/* Has a phase ended: that of the token, or the last one of this parity? */
+WBCPU_INLINE bool wbcpu_mbarrier_ended_parity(uint64_t *b, bool parity)
+{
+    wbcpu_mbarrier_used(b);
+    uint64_t now = wbcpu::atomic_update<uint64_t>(b, [](uint64_t word) { return word; });
+    uint64_t phase = wbcpu_mbarrier_phase(now);
+    if ((phase & 1) == parity) return false;
+    wbcpu_copy_ended(b, phase);
+    return true;
+}
+WBCPU_INLINE bool wbcpu_mbarrier_ended(uint64_t *b, uint64_t token)
+{
+    return wbcpu_mbarrier_ended_parity(b, wbcpu_mbarrier_phase(token) & 1);
+}
+
+/* The running thread's copies by cp.async so far belong to the barrier's phase: they have
+ * arrived when it ends. */
+WBCPU_INLINE void wbcpu_mbarrier_take_copies(uint64_t *b)
+{
+    wbcpu_copy_arrives(b, wbcpu_mbarrier_phase(wbcpu_load_unchecked(b)));
+}
+#endif
