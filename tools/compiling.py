@@ -63,19 +63,21 @@ def stems(source, name):
 
 
 BACK_END = ROOT / "common/cpu/include"
-# Headers with functions that check mode leaves out, and what includes them.
-UNCHECKED = ((BACK_END / "mma.h", re.compile(r"\bmma\.(h|cuh)\b")),
-             (ROOT / "common/cuda/mma.cuh", re.compile(r"\bmma\.cuh\b")))
+TOOLKIT = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([\w./]+)[>"]', re.MULTILINE)
 
 
-def graded(source):
+def graded(source, name):
     """Options for a source from elsewhere, which must not use the names that graded.h
-    forbids. The headers that need them come before it."""
-    text = "".join(to.read_text(errors="replace") for _, to in source.files)
-    headers = [BACK_END / "cuda_runtime.h",
-               *(header for header, known in UNCHECKED if known.search(text)),
-               BACK_END / "wbcpu/graded.h"]
-    return [word for header in headers for word in ("-include", header)]
+    forbids. Headers of the back end and the device layer may: they come first."""
+    text = "".join(Path(source.src, n).read_text(errors="replace") for n in source.names
+                   if n == name or not n.endswith(".cu"))
+    found = [BACK_END / "cuda_runtime.h"]
+    for header in TOOLKIT.findall(text):
+        layer = ROOT / "common" if header.startswith("cuda/") else BACK_END
+        found += [path for path in (BACK_END / header, layer / header)
+                  if path.is_file() and ".." not in header]
+    found.append(BACK_END / "wbcpu/graded.h")
+    return [word for header in dict.fromkeys(found) for word in ("-include", header)]
 
 
 class Kept:
@@ -162,7 +164,7 @@ def compile_one(source, settings, sandbox, name):
              "-o", f"{stem}.o"])
     else:
         compile_cpu(run, settings, name, source.made, settings.includes,
-                    [*options, *depends, *([] if source.trusted else graded(source))])
+                    [*options, *depends, *([] if source.trusted else graded(source, name))])
     return "".join(said)
 
 

@@ -176,7 +176,7 @@ def check(source, settings, sandbox, functions):
     if not source.trusted and settings.backend == "cpu":
         found += scan.not_cuda(
             [to.read_text(errors="replace") for _, to in source.files],
-            [Path(f"{stems(source, n)}.d").read_text(errors="replace")
+            [Path(f"{stems(source, n)}.s").read_text(errors="replace")
              for n in source.sources])
     found = list(dict.fromkeys(found))
     if len(found) > MANY:

@@ -315,13 +315,14 @@ def assembly(text):
 # Instructions of the CPU that access memory, which check mode does not see, and the back
 # end's own functions.
 INTERNAL = re.compile(r"\w*wbcpu\w*|__builtin_(?:ia32|aarch64)_\w+", re.IGNORECASE)
-INTRINSICS = re.compile(r"/((?:\w*intrin|arm_\w+)\.h)\b")
+INTRINSICS = re.compile(r'^\s*\.file .*"(?:[^"\n]*/)?(\w*intrin\.h|arm_\w+\.h)"', re.MULTILINE)
 
 
-def not_cuda(texts, dependencies):
-    """[(what, why)] of the sources and of make's rules for them: what only the CPU has."""
+def not_cuda(texts, assemblies):
+    """[(what, why)] of the sources and of what they are compiled to: what only CPUs
+    have."""
     internal = {name for text in texts for name in INTERNAL.findall(text)}
-    headers = {name for text in dependencies for name in INTRINSICS.findall(text)}
+    headers = {name for text in assemblies for name in INTRINSICS.findall(text)}
     return [*((name, "it is internal to the back end or the compiler")
               for name in sorted(internal)),
             *((name, "kernels do not use the CPU's instructions") for name in sorted(headers))]

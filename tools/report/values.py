@@ -20,9 +20,9 @@ def plain(value):
 
 
 def number(value):
-    """A count, a size or a GPU's figure: not negative, not infinite, not next to 0."""
+    """A count or size: not negative, not infinite."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if good and 1e-6 <= value < 1e30 else 0
+    return value if good and 0 <= value < 1e30 else 0
 
 
 def table(value):

@@ -24,7 +24,9 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
         return;
     }
     if (address - (uintptr_t)w < sizeof *w) return; /* threadIdx and the like */
-    if (at->at()->library) return; /* the back end copies the kernel's arguments */
+    /* The back end copies the kernel's arguments: no more than 64 KB. */
+    bool argument = address - (uintptr_t)w->job->launch.kernel < 1 << 16;
+    if (at->at()->library && argument) return;
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
     if (f) {
@@ -50,11 +52,13 @@ misaligned_access(uintptr_t address, unsigned bytes, bool write, site *at)
         at->at());
 }
 
-/* A thread that waits keeps its stack, so another one could use what is on it. */
+/* A thread that waits keeps its stack, so another one could use what is on it. A warp
+ * operation of the library does so for its lanes. */
 static __attribute__((noinline)) void
 local_of_another(unsigned bytes, bool write, const void *pc)
 {
-    finding *f = find("out-of-bounds-local", place_of(pc));
+    const place *at = place_of(pc);
+    finding *f = at->library ? nullptr : find("out-of-bounds-local", at);
     if (!f) return;
     f->message = format(
         "%s %u bytes of another thread's local memory", write ? "writes" : "reads",

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 __global__ void copy(float *out, const float *values)
 {
@@ -24,7 +23,7 @@ int main(int argc, char **argv)
     if (!strcmp(what, "forge")) {
         fputs("[1]", fopen(getenv("WB_CHECK_JSON"), "w"));
         fflush(NULL);
-        _exit(0);
+        raise(SIGKILL);
     }
     if (!strcmp(what, "signal")) raise(40);
     char line[64];
