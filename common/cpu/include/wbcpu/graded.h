@@ -2,6 +2,10 @@
  * the workbook. Check mode must see every access, and the code must be the same in both
  * modes. No kernel needs the names below; each is an error from here on, however it is
  * spelled. What may use them has been included before. */
+#undef WBCPU_UNCHECKED
+#undef WBCPU_CHECKED
+#undef WBCPU_RED_ZONES
+#undef __SANITIZE_THREAD__
 #pragma GCC poison no_sanitize __no_sanitize__ no_sanitize_thread __no_sanitize_thread__
 #pragma GCC poison no_sanitize_coverage __no_sanitize_coverage__ no_sanitize_undefined
 #pragma GCC poison __no_sanitize_undefined__ __SANITIZE_THREAD__ WBCPU_UNCHECKED
