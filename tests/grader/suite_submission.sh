@@ -240,10 +240,10 @@ $paste
 static void seen(void *) PASTE(__as, m__)("__tsan_write4");
 static __attribute__((used)) void seen(void *) {}
 extern "C" void *hidden(void *, const void *, size_t) PASTE(__as, m__)("memcpy");
-void copy(void *to, const void *from, size_t n) { mempcpy(to, from, n), hidden(to, from, n); }
+float first(const float *p) { float v; hidden(&v, p, 4); return v + _mm_cvtss_f32(_mm_load_ss(p)); }
 namespace nvcuda_ = wbcpu;
 E2
-    for name in xmmintrin.h mempcpy memcpy wbcpu; do
+    for name in xmmintrin.h memcpy wbcpu; do
         check "$who: $name" grep -q "contract breach: $name: " "$TMP/said"
     done
 
