@@ -49,6 +49,10 @@ static const async_copy *copy_to(unsigned thread, uintptr_t address)
 {
     for (const async_copy &c : queues[thread].copies)
         if (address - (uintptr_t)c.to < c.bytes) return &c;
+    return nullptr;
+}
+static const async_copy *arriving_copy_to(uintptr_t address)
+{
     for (const auto &barrier : at_barriers)
         for (const arriving &a : barrier.second)
             if (address - (uintptr_t)a.copy.to < a.copy.bytes) return &a.copy;
@@ -65,7 +69,8 @@ void forget_copies_found()
 
 static void accessed(worker *w, const access &a, unsigned thread)
 {
-    const async_copy *c = copy_to(thread, a.address);
+    const async_copy *arrives = arriving_copy_to(a.address);
+    const async_copy *c = arrives ? arrives : copy_to(thread, a.address);
     if (c) found.insert(c->pc);
     finding *f = find("async-copy", a.at->at(), c ? place_of(c->pc) : nullptr);
     if (!f) return;
