@@ -83,9 +83,9 @@ static void accessed(worker *w, const access &a, unsigned thread)
         a.write ? "writes" : "reads", f->what.c_str(),
         thread == w->thread ? "it" : thread_text(blockIdx, f->other_thread).c_str(),
         f->other ? text_of(f->other).c_str() : "an unknown line");
-    f->fix =
-        "first wait: for the group of the copy, followed by __syncthreads() if other "
-        "threads use the data, or for a barrier at which the copy arrives";
+    f->fix = arrives ? "first wait for the barrier at which the copy arrives"
+                     : "commit the copies and wait for their group first, then "
+                       "__syncthreads() if other threads use the data";
     publish(f);
 }
 
