@@ -65,8 +65,9 @@ static json_t *merged(json_t *reports)
         json_array_extend(findings, json_object_get(report, "findings"));
         json_array_foreach(json_object_get(report, "kernels"), i, item) {
             char *full = text_of("%s: %s", name, string_at(item, "name"));
-            json_object_set_new(item, "name", json_string(full));
-            json_array_append(kernels, item);
+            json_t *named = json_copy(item);
+            json_object_set_new(named, "name", json_string(full));
+            json_array_append_new(kernels, named);
             free(full);
         }
         gpu = json_object_get(report, "gpu");
@@ -77,7 +78,7 @@ static json_t *merged(json_t *reports)
         "kernels", kernels);
 }
 
-static void run_report(const char *json, const char *html)
+static bool run_report(const char *json, const char *html)
 {
     const char *python = getenv("PYTHON") ? getenv("PYTHON") : "build/host/python";
     char *argv[] = {
@@ -90,9 +91,8 @@ static void run_report(const char *json, const char *html)
         execvp(python, argv);
         _exit(127);
     }
-    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
-        WEXITSTATUS(status) > 1)
-        fatal(EXIT_NOT_BUILT, "the report of check mode could not be written");
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) <= 1;
 }
 
 void check_show(json_t *reports, const char *html)
@@ -100,11 +100,13 @@ void check_show(json_t *reports, const char *html)
     char path[] = "/tmp/warpbook-check-XXXXXX";
     json_t *all = merged(reports);
     int fd = mkstemp(path);
-    if (fd < 0 || !all || json_dumpfd(all, fd, 0) != 0)
-        fatal(EXIT_NOT_BUILT, "cannot write %s: %s", path, strerror(errno));
+    if (fd < 0) fatal(EXIT_NOT_BUILT, "cannot create %s: %s", path, strerror(errno));
+    bool written = all && json_dumpfd(all, fd, 0) == 0;
     close(fd);
-    run_report(path, html);
+    bool shown = written && run_report(path, html);
     unlink(path);
+    if (!written) fatal(EXIT_NOT_BUILT, "%s: the disk is full", path);
+    if (!shown) fatal(EXIT_NOT_BUILT, "the report of check mode could not be written");
     json_decref(all);
 }
 
@@ -158,6 +160,25 @@ judge_report(struct checker *c, const char *name, json_t *report, struct judgeme
     json_object_set(c->reports, name, report);
 }
 
+/* Right code ends in check mode too, with the same values. But it may take more time or
+ * memory there than it has. */
+static bool same_as_before(
+    const struct graded_case *g, const struct case_data *d, const struct run *run,
+    bool reported, struct findings *f)
+{
+    bool slow = run->ending == TIMED_OUT || run->ending == TOO_MUCH_MEMORY;
+    if (reported) {
+        if (first_call_right(f, g, d, run)) return true;
+        say(f,
+            "check: this is in check mode; otherwise the case was right. Does the code "
+            "depend on how it is compiled, or on memory that it has not written?");
+        return false;
+    }
+    say(f, "%s: %s", slow || run->ending == BROKE ? "not checked" : "check: no report",
+        run->ending == RAN ? "it is damaged" : run->text);
+    return slow || run->ending == BROKE;
+}
+
 void checker_case(
     struct checker *c, const struct graded_case *g, const struct case_data *d,
     struct judgement *j)
@@ -170,10 +191,9 @@ void checker_case(
                     child_report(c->child, d, &run);
     json_t *report = reported ? json_loads(run.report, 0, NULL) : NULL;
     bool bounded = g->bound.what != NO_BOUND && j->verdict == PASSED;
-    if (report)
-        judge_report(c, g->name, report, j);
-    else if (j->verdict == PASSED)
-        say(&j->findings, "not checked: %s", run.text);
+    if (report) judge_report(c, g->name, report, j);
+    if (j->verdict == PASSED && !same_as_before(g, d, &run, report != NULL, &j->findings))
+        j->verdict = FAILED;
     if (bounded && (!report || !structure_holds(g, report, &j->findings))) {
         j->only_bound = j->verdict == PASSED;
         j->verdict = FAILED;

@@ -360,6 +360,21 @@ static void judge_calls(
     if (good && kept) j->verdict = PASSED;
 }
 
+bool first_call_right(
+    struct findings *f, const struct graded_case *g, const struct case_data *d,
+    const struct run *run)
+{
+    struct judgement j = {0};
+    const struct result *a = &run->result[CALL_A];
+    bool right =
+        needs_no_more(g, run) ||
+        (status_right(&j.findings, g, a) && a->bytes &&
+         memory_kept(&j.findings, d, &d->set[0], a->bytes, g->status != WB_OK) &&
+         (g->status != WB_OK || values_right(&j, d, &d->set[0], a->bytes, WHERE_ONLY)));
+    findings_add(f, &j.findings);
+    return right;
+}
+
 /* --- a dry case --------------------------------------------------------------------- */
 
 /* One call at a real size, on zeros: no result is right or wrong. */

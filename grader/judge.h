@@ -23,5 +23,9 @@ struct judgement {
 void judge(
     struct judgement *j, const struct graded_case *g, const struct case_data *d,
     const struct run *run);
+/* Of the first call alone: did it return what the case expects, with right values? */
+bool first_call_right(
+    struct findings *f, const struct graded_case *g, const struct case_data *d,
+    const struct run *run);
 
 #endif

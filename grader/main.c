@@ -290,7 +290,8 @@ static void check_case(struct report *r, struct checker *c, const char *data, si
     struct judgement *j = &r->judgement[i], before = *j;
     struct case_data d;
     char error[512], title[96];
-    if (data_load(&d, data, g->name, error, sizeof error) != 0) return;
+    if (data_load(&d, data, g->name, error, sizeof error) != 0)
+        fatal(EXIT_BROKEN, "%s", error);
     make_title(title, sizeof title, &d, g->dtype);
     j->findings.count = 0;
     checker_case(c, g, &d, j);
@@ -326,7 +327,8 @@ static void check_all(struct report *r, struct child_limits limits, const char *
         enum verdict v = r->judgement[i].verdict;
         if (!r->selected[i] || v == SKIPPED || v == BROKEN) continue;
         if (r->lab->cases[i].dry) continue; /* no values, and too little memory */
-        if (now() < limits.deadline) check_case(r, c, data, i);
+        /* After the deadline no report comes, and a bound does not hold. */
+        check_case(r, c, data, i);
     }
     if (c) r->checks = checker_reports(c);
     checker_free(c);
@@ -439,11 +441,11 @@ static int grade(const struct lab *lab, const struct options *o)
             lab->name);
     if (o->check) check_show(r.checks, NULL);
     report_end(&r);
-    if (o->html) check_show(r.checks, o->html);
     keep_results(&r);
     report_flush();
     if (o->json) report_json(&r, o->json);
     if (o->junit) report_junit(&r, o->junit);
+    if (o->html) check_show(r.checks, o->html);
     enum exit_code code = report_code(&r);
     under_free(r.under);
     build_close(&build);

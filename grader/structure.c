@@ -136,6 +136,22 @@ static double counted(const struct bound *b, json_t *kernels, struct worst *w)
     return 0;
 }
 
+/* The values are right, so a kernel has read and written what the bound is about. A copy
+ * that no kernel makes is not counted, and is no way to a better structure. */
+static bool seen(const struct bound *b, json_t *kernels)
+{
+    switch (b->what) {
+    case READS:
+    case WRITES:
+        return b->most < 1 || passes(kernels, b->buffer, b->what == READS) > 0;
+    case SECTORS:
+    case REQUESTS:
+        return global_sum(kernels, "bytes") > 0;
+    default:
+        return true;
+    }
+}
+
 static void explain(const struct bound *b, double value, struct findings *f)
 {
     switch (b->what) {
@@ -184,6 +200,12 @@ bool structure_holds(const struct graded_case *g, json_t *report, struct finding
 {
     struct worst w = {0};
     json_t *kernels = json_object_get(report, "kernels");
+    if (!seen(&g->bound, kernels)) {
+        say(f, "structure: check mode saw no kernel that %s %s",
+            g->bound.what == WRITES ? "writes" : "reads",
+            *g->bound.buffer ? g->bound.buffer : "device memory");
+        return false;
+    }
     double value = counted(&g->bound, kernels, &w);
     if (value <= g->bound.most) return true;
     explain(&g->bound, value, f);

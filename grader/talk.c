@@ -25,7 +25,7 @@
 enum {
     OUTPUT_ALLOWED = 4 << 20, /* bytes printed in one case */
     START_SECONDS = 20,       /* CUDA takes a while to initialise */
-    MOST_REPORT = 16 << 20,   /* bytes of check mode's report */
+    MOST_REPORT = 1 << 20,    /* bytes of check mode's report; usual ones have 50 KB */
     POLL_MS = 20,             /* how often the limits are checked */
 };
 
@@ -145,9 +145,11 @@ static bool valid(const struct talk *t)
 
 static void refuse(struct talk *t)
 {
+    bool large = t->want == MSG_REPORT && t->header.kind == MSG_REPORT;
     stop(
         t->child, t->run, ENDED,
-        "something other than the harness wrote to the grader's socket");
+        large ? "the report of check mode is larger than 1 MB: fix what it finds first"
+              : "something other than the harness wrote to the grader's socket");
 }
 
 /* Text from the child goes into the report. */

@@ -1,12 +1,13 @@
 // test_grader.c - the cases file, judging and pattern finding, on made-up results.
 // links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
 // links: objects/grader/judge.o objects/grader/compare.o objects/grader/writes.o
-// links: objects/grader/findings.o objects/grader/pattern.o
+// links: objects/grader/findings.o objects/grader/structure.o objects/grader/pattern.o
 // links: objects/grader/pattern_where.o objects/grader/pattern_scale.o
 // links: objects/grader/pattern_moved.o objects/grader/pattern_value.o
 #include "../grader/cases.h"
 #include "../grader/data.h"
 #include "../grader/judge.h"
+#include "../grader/structure.h"
 #include "../grader/util.h"
 
 #include <criterion/criterion.h>
@@ -689,4 +690,32 @@ Test(cases, hints)
     cr_expect_str_eq(hint_read(folder, "03.2", 1, &levels), "1. other\n");
     unlink(path);
     rmdir(folder);
+}
+
+/* --- bounds ------------------------------------------------------------------------- */
+
+static bool holds(struct bound b, const char *kernel, const char *words)
+{
+    struct findings f = {0};
+    struct graded_case g = {.bound = b, .catches = ""};
+    json_t *report = json_pack("{s:[o]}", "kernels", json_loads(kernel, 0, NULL));
+    bool held = structure_holds(&g, report, &f);
+    cr_expect(held || strstr(f.line[0], words), "%s", f.count ? f.line[0] : "");
+    findings_free(&f);
+    json_decref(report);
+    return held;
+}
+
+Test(bounds, what_was_not_seen)
+{
+    struct bound x = {READS, "x", 1.05}, sum = {READS, "sum", 0.05};
+    struct bound sectors = {SECTORS, "", 1.1};
+    const char *nothing = "{\"buffers\": [], \"global\": {}}";
+    const char *once = "{\"buffers\": [{\"name\": \"x\", \"read_bytes\": 64,"
+                       "\"read_distinct\": 64}], \"global\": {\"read\":"
+                       "{\"bytes\": 64, \"sectors\": 2, \"ideal\": 2}}}";
+    cr_expect(!holds(x, nothing, "check mode saw no kernel that reads x"));
+    cr_expect(!holds(sectors, nothing, "saw no kernel that reads device memory"));
+    cr_expect(holds(sum, nothing, ""));
+    cr_expect(holds(x, once, "") && holds(sectors, once, ""));
 }

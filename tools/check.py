@@ -110,12 +110,15 @@ def run(p, arguments, report, gpu):
 
 
 def end(code):
-    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    names = {s.value: s.name for s in signal.Signals}
+    return f"signal {names.get(-code, -code)}" if code < 0 else f"exit code {code}"
 
 
 def add_registers(report, p, made):
     """What ptxas says goes into the report."""
     data = json.loads(report.read_text())
+    if not isinstance(data, dict):
+        return
     sm = table(data.get("gpu")).get("sm")
     data["ptxas"] = ptxas.of_source(os.environ.get("NVCC"), p.source,
                                     [*made.includes, "-I", p.folder],
@@ -123,8 +126,26 @@ def add_registers(report, p, made):
     report.write_text(json.dumps(data))
 
 
+def keep(report, path):
+    """Writes the report to the file that JSON= names."""
+    try:
+        if path:
+            Path(path).write_bytes(report.read_bytes())
+    except OSError as e:
+        raise Bad(f"JSON={plain(path)} cannot be written: {e.strerror}") from None
+
+
+def spare(file):
+    """The source is not a place for results."""
+    for name in ("JSON", "HTML"):
+        path = os.environ.get(name)
+        if path and os.path.exists(path) and os.path.samefile(path, file):
+            raise Bad(f"{name}={plain(path)} is the program itself: name another file")
+
+
 def check(build, private):
     p = Program(os.environ.get("FILE", ""), private)
+    spare(os.environ["FILE"])
     p.program = Path(build, "programs", p.stem)
     try:
         arguments = shlex.split(os.environ.get("ARGS", ""))
@@ -136,10 +157,9 @@ def check(build, private):
     code = run(p, arguments, report, os.environ.get("GPU"))
     try:
         add_registers(report, p, made)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass  # show() says what is wrong with it
-    if os.environ.get("JSON"):
-        shutil.copy(report, os.environ["JSON"])
+    keep(report, os.environ.get("JSON"))
     result = show(str(report), os.environ.get("HTML"),
                   [".", p.folder, str(private)], False)
     if code not in (0, FOUND):

@@ -16,18 +16,27 @@ from report import model, page, text
 from report.values import Bad, plain
 
 
+def say(words):
+    """Prints now, so that a full disk is an error here and not after the end."""
+    try:
+        print(words, flush=True)
+    except OSError as e:
+        sys.stdout = None
+        raise Bad(f"the report cannot be printed: {e.strerror}") from None
+
+
 def show(path, html, folders, quiet):
     """Prints the text and writes the page; returns the exit code."""
     report = model.load(path, folders)
     if not quiet:
-        print(text.text(report))
+        say(text.text(report))
     if html:
         try:
             with open(html, "w", encoding="utf-8") as f:
                 f.write(page.page(report))
         except OSError as e:
             raise Bad(f"{plain(html)} cannot be written: {e.strerror}") from None
-        print(f"the page: {plain(html)}")
+        say(f"the page: {plain(html)}")
     return 1 if report.errors else 0
 
 

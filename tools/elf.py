@@ -106,6 +106,11 @@ class Object:
     def undefined(self):
         return {s.name for s in self.symbols if s.section == UNDEFINED and s.name}
 
+    def defined(self):
+        """Local names too."""
+        return {s.name for s in self.symbols
+                if s.section != UNDEFINED and s.kind != FILE}
+
     def exported(self):
         return {s.name for s in self.symbols if s.bind != LOCAL and s.section != UNDEFINED}
 

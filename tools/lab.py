@@ -166,13 +166,18 @@ def check(source, settings, sandbox, functions):
         raise Stopped(f"{source.shown} defines no function of labs/{source.folder}: "
                       "is it the right file?")
     grader = labkit.exported(*settings.harness, adapter(settings, source.lab))
-    found = scan.breaches(objects, grader, OFFERED, settings.backend)
+    found = scan.breaches(objects, grader, OFFERED, settings.backend, settings.checked)
     files = set()
     for name in source.sources:
         found += scan.assembly(Path(f"{stems(source, name)}.s").read_text(errors="replace"))
         files |= included(source, name)
     if not source.trusted:
         found += scan.foreign_sources(files)
+    if not source.trusted and settings.backend == "cpu":
+        found += scan.not_cuda(
+            [to.read_text(errors="replace") for _, to in source.files],
+            [Path(f"{stems(source, n)}.s").read_text(errors="replace")
+             for n in source.sources])
     found = list(dict.fromkeys(found))
     if len(found) > MANY:
         found[MANY:] = [("…", f"and {len(found) - MANY} more")]

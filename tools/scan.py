@@ -106,8 +106,13 @@ CUDA_ALLOWED = re.compile(
     r"|DeviceGet(Limit|CacheConfig)|GetFuncBySymbol)(_ptsz|_v\d+)*\Z")
 
 
-# The CPU back end's checks: a function of the learner's must not take the place of one.
-CHECKS = re.compile(r"_*(wbcpu|ubsan)_")
+# The CPU back end's checks: a function of the learner's must not take the place of one,
+# not even a local one, which the calls of its own file would reach.
+CHECKS = re.compile(r"_*(wbcpu|[ut]b?san|sanitizer)_")
+# In check mode the compiler calls wbcpu_checked_memcpy and the like instead. What these
+# copy would not be seen.
+COPIES = re.compile(r"_*(mem(p?cpy|move|set|ccpy)|bcopy|bzero|st[pr]n?cpy|qsort(_r)?"
+                    r"|v?sscanf)(_chk)?\Z")
 
 # What the code of nvcc that registers kernels needs, and what runs before main for it.
 NVCC_OWN = {"atexit", "cudaInitModule"}
@@ -178,8 +183,9 @@ def names_of(objects, grader, allowed, backend):
             why = why_forbidden(name, backend)
             if why:
                 found[name] = "it is internal to the back end" if "wbcpu" in name else why
-    for name in sorted(defined):
-        if name == "main" or name in private or CHECKS.match(name):
+    own = set().union(*(o.defined() for o in objects)) if backend == "cpu" else defined
+    for name in sorted(own):
+        if name in defined and (name == "main" or name in private) or CHECKS.match(name):
             found[name] = "the grader defines this name: rename yours"
     return found
 
@@ -234,11 +240,16 @@ def parts_of(o):
     return found
 
 
-def breaches(objects, grader, allowed, backend):
+def breaches(objects, grader, allowed, backend, checked=False):
     """[(symbol, why)] for the learner's objects. grader: names that the harness and the
-    adapter define; allowed: those that the learner's objects may use."""
+    adapter define; allowed: those that the learner's objects may use; checked: they are
+    compiled for check mode."""
     found = names_of(objects, grader, allowed, backend)
     for o in objects:
+        if checked:
+            found.update({name: "check mode cannot see what it reads and writes: use "
+                                "assignments or memcpy"
+                          for name in o.undefined() if COPIES.match(name)})
         found.update(starts_of(o, backend))
         found.update(parts_of(o))
     return list(found.items())
@@ -299,6 +310,22 @@ def assembly(text):
             start = switch.end()
             code = switch[1] == "text" or switch[1] == "section" and is_code(switch[2])
     return []
+
+
+# Instructions of the CPU that access memory, which check mode does not see, and the back
+# end's own functions.
+INTERNAL = re.compile(r"\w*wbcpu\w*|__builtin_(?:ia32|aarch64)_\w+", re.IGNORECASE)
+INTRINSICS = re.compile(r'^\s*\.file .*"(?:[^"\n]*/)?(\w*intrin\.h|arm_\w+\.h)"', re.MULTILINE)
+
+
+def not_cuda(texts, assemblies):
+    """[(what, why)] of the sources and of what they are compiled to: what only CPUs
+    have."""
+    internal = {name for text in texts for name in INTERNAL.findall(text)}
+    headers = {name for text in assemblies for name in INTRINSICS.findall(text)}
+    return [*((name, "it is internal to the back end or the compiler")
+              for name in sorted(internal)),
+            *((name, "kernels do not use the CPU's instructions") for name in sorted(headers))]
 
 
 def foreign_sources(files):

@@ -57,6 +57,15 @@ echo '{"findings":[{}, 3, {"other": {"file": []}}],
        "kernels":[{}, {"lines":[{}]}, null]}' >"$TMP/odd.json"
 check "values that are missing or odd" \
     exits 1 R "$TMP/odd.json" --html "$TMP/odd.html"
+check_fails "a report without an end" "/dev/zero is larger than 64 MB" R /dev/zero
+if [ -w /dev/full ]; then
+    full() { report clean >/dev/full; }
+    check "a full disk: one line, exit code 2" exits 2 full
+    check "  says so" [ "$(cat "$TMP/.last")" = \
+        "check_report: the report cannot be printed: No space left on device" ]
+    check_fails "the page on a full disk" "/dev/full cannot be written: No space left" \
+        report clean --quiet --html /dev/full
+fi
 check_fails "a page that cannot be written" "cannot be written" \
     report clean --html "$TMP/none/x.html"
 
@@ -122,8 +131,18 @@ check "  and says so" grep -q "ended with exit code 3" "$TMP/.last"
 check "a program that is killed: exit code 2" exits 2 P kill
 check "  says why there is no report" \
     grep -q "ended with signal SIGKILL and wrote no report" "$TMP/.last"
+check "a program that writes a report of its own: exit code 2" exits 2 P forge
+check "  says so" grep -q "is not a report of check mode" "$TMP/.last"
+check_fails "a signal without a name" "ended with signal 40 and wrote no" P signal
 check_fails "a program without CUDA" "did it call a CUDA function?" P nothing
 check_fails "ARGS with an open quote" "ARGS=a 'b: no closing quotation" P "a 'b"
+
+onto_source() { env "$1=$FILE" ARGS=clean "$PYTHON" tools/check.py --build build/check; }
+for name in JSON HTML; do
+    check_fails "$name= is not the source" "is the program itself" onto_source $name
+done
+into_folder() { JSON=$TMP P clean; }
+check_fails "JSON= that is a folder" "$TMP cannot be written: Is a directory" into_folder
 
 from() { FILE=$1 P; }
 wrong() { printf '%s\n' "$2" >"$TMP/$1.cu"; from "$TMP/$1.cu"; }

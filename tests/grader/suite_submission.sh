@@ -223,6 +223,32 @@ static int seen; __attribute__((constructor)) static void before() { seen = 1; }
 static int local(void) PASTE(__as, m__)("cublasCreate_v2"); static int local(void) { return 1; } int (*keep)(void) = local;'; } >"$s/two/b.cu"
     check_fails "$who: a local name of another file hides nothing" "contract breach: cublasCreate_v2" last "$s/two"
 
+    # --- what check mode would not see ------------------------------------------------------
+    source_with "$s/x.cu" <<E2
+$paste
+static __global__ PASTE(__attri, bute__)((PASTE(no_sani, tize)("thread"))) void f() {}
+#ifdef __SANITIZE_THREAD__
+#endif
+extern "C" void __tsan_read4(void *);
+static WBCPU_UNCHECKED float load(const float *p) { return PASTE(wbcpu_load_un, checked)(p); }
+E2
+    refused "names that switch check mode off" 'poisoned "no_sanitize"' last "$s/x.cu"
+    for name in __SANITIZE_THREAD__ __tsan_read4 WBCPU_UNCHECKED wbcpu_load_unchecked; do
+        check "$who: $name" grep -q "poisoned \"$name\"" "$TMP/said"
+    done
+    breach "a check of its own" __tsan_write4 <<E2
+$paste
+#include <xmmintrin.h>
+static void seen(void *) PASTE(__as, m__)("__tsan_write4");
+static __attribute__((used)) void seen(void *) {}
+extern "C" void *hidden(void *, const void *, size_t) PASTE(__as, m__)("memcpy");
+void copy(void *to, const void *from, size_t n) { mempcpy(to, from, n), hidden(to, from, n); }
+namespace nvcuda_ = wbcpu;
+E2
+    for name in xmmintrin.h mempcpy memcpy wbcpu; do
+        check "$who: $name" grep -q "contract breach: $name: " "$TMP/said"
+    done
+
     # --- sources that take the machine ----------------------------------------------------------
     mkfifo "$s/fifo.cu"
     refused "a pipe" "is not a regular file" last "$s/fifo.cu"

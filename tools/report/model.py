@@ -13,7 +13,7 @@ from .registers import entries_of
 from .values import (Bad, count, number, place_text, plain, plural, rows, size, table,
                      triple)
 
-SOURCE_BYTES = 2 << 20
+SOURCE_BYTES, REPORT_BYTES = 2 << 20, 64 << 20
 SOURCE_ENDS = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl")
 
 # --- findings ---------------------------------------------------------------------------
@@ -211,7 +211,10 @@ def with_short_names(data, folders):
 def load(path, folders):
     try:
         with open(path, encoding="utf-8") as f:
-            data = json.load(f)
+            text = f.read(REPORT_BYTES + 1)
+        if len(text) > REPORT_BYTES:
+            raise Bad(f"is larger than {REPORT_BYTES >> 20} MB")
+        data = json.loads(text)
         return Report(data, folders)
     except OSError as e:
         raise Bad(f"{plain(path)}: {e.strerror}") from None

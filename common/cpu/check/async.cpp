@@ -102,8 +102,22 @@ bool check_pending(worker *w, const access &a)
 
 /* --- copies ------------------------------------------------------------------------- */
 
+static void bad_size(worker *w, const async_copy &c)
+{
+    if (finding *f = find("async-copy", place_of(c.pc))) {
+        f->message = c.zeros > c.bytes
+                         ? format("fills %u of %u bytes with zeros", c.zeros, c.bytes)
+                         : format("copies %u bytes with one cp.async", c.bytes);
+        f->fix = "one cp.async copies 4, 8 or 16 bytes: let each thread start several";
+        publish(f);
+    }
+    abandon(w, cudaErrorInvalidValue);
+}
+
 static void start(worker *w, const async_copy &c)
 {
+    if ((c.bytes != 4 && c.bytes != 8 && c.bytes != 16) || c.zeros > c.bytes)
+        bad_size(w, c);
     count_as(site_of(c.pc, c.bytes, false), ASYNC);
     count_as(site_of(c.pc, c.bytes, true), ASYNC);
     if (c.zeros < c.bytes) note_access(c.from, c.bytes - c.zeros, false, c.pc);

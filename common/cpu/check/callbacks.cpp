@@ -24,7 +24,9 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
         return;
     }
     if (address - (uintptr_t)w < sizeof *w) return; /* threadIdx and the like */
-    if (at->at()->library) return; /* the back end copies the kernel's arguments */
+    /* The back end copies the kernel's arguments: no more than 64 KB. */
+    bool argument = address - (uintptr_t)w->job->launch.kernel < 1 << 16;
+    if (at->at()->library && argument) return;
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
     if (f) {
@@ -50,6 +52,22 @@ misaligned_access(uintptr_t address, unsigned bytes, bool write, site *at)
         at->at());
 }
 
+/* A thread that waits keeps its stack, so another one could use what is on it. A warp
+ * operation of the library does so for its lanes. */
+static __attribute__((noinline)) void
+local_of_another(unsigned bytes, bool write, const void *pc)
+{
+    const place *at = place_of(pc);
+    finding *f = at->library ? nullptr : find("out-of-bounds-local", at);
+    if (!f) return;
+    f->message = format(
+        "%s %u bytes of another thread's local memory", write ? "writes" : "reads",
+        bytes);
+    f->fix = "the address of a local variable means something else in every thread: put "
+             "what threads share into __shared__ memory";
+    publish(f);
+}
+
 enum how { PLAIN, ATOMIC, VOLATILE };
 
 /* alignment: what the address must be a multiple of; bytes itself, or 1 */
@@ -65,7 +83,14 @@ static inline void on_access(
     }
     if (__builtin_expect(writes_pending, 0)) settle_equal_writes();
     if (__builtin_expect(block_expired, 0)) report_endless(w, pc);
-    if (address - (uintptr_t)w->stacks < stacks_bytes(w)) return; /* the thread's own */
+    uintptr_t on_stack = address - (uintptr_t)w->stacks;
+    if (on_stack < stacks_bytes(w)) {
+        uintptr_t own = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)w->stacks;
+        if (__builtin_expect((on_stack ^ own) >= w->stack_bytes, 0) &&
+            on_stack / w->stack_bytes != own / w->stack_bytes)
+            local_of_another(bytes, write, pc);
+        return;
+    }
     bool device = address - device_base < device_bytes;
     bool local = !device && in_thread_local(address);
     if (local && is_internal(address)) return;

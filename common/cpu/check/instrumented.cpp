@@ -5,7 +5,6 @@
 #include "check.h"
 
 #include <ctype.h>
-#include <fstream>
 #include <string.h>
 
 namespace wbcpu::check
@@ -18,10 +17,7 @@ struct out_of_bounds_data {
 /* The name of the array whose index ends at this column: tile for tile[y][x]. */
 static std::string array_name(const source_location &at)
 {
-    std::ifstream in(at.file);
-    std::string line;
-    for (uint32_t i = 0; i < at.line; i++)
-        if (!std::getline(in, line)) return "";
+    std::string line = read_line(at.file, (int)at.line);
     size_t end = at.column;
     if (end == 0 || end > line.size() || line[end - 1] != ']') return "";
     while (end > 0 && line[end - 1] == ']') { /* the index, and those before it */

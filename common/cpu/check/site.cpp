@@ -9,6 +9,7 @@
 #include <backtrace.h>
 #include <cxxabi.h>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_map>
 #include <vector>
@@ -95,12 +96,28 @@ std::string text_of(const place *at)
     return at->file + ":" + std::to_string(at->line);
 }
 
+/* #line may name any file, /dev/zero too. */
+static bool is_source(const std::string &file)
+{
+    constexpr off_t largest = 16 << 20;
+    struct stat about;
+    return stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+           about.st_size <= largest;
+}
+
+std::string read_line(const std::string &file, int number)
+{
+    std::string text;
+    if (!is_source(file)) return "";
+    std::ifstream in(file);
+    for (int i = 0; i < number; i++)
+        if (!std::getline(in, text)) return "";
+    return text;
+}
+
 std::string source_line(const place *at)
 {
-    std::ifstream in(at->file);
-    std::string text;
-    for (int i = 0; i < at->line; i++)
-        if (!std::getline(in, text)) return "";
+    std::string text = read_line(at->file, at->line);
     size_t first = text.find_first_not_of(" \t");
     return first == std::string::npos ? "" : text.substr(first);
 }

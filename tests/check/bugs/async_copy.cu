@@ -194,6 +194,24 @@ CASE(zeroed_in_flight)
     return 0;
 }
 
+// One cp.async copies 4, 8 or 16 bytes.
+__global__ void tile_in_one_copy(float *y, const float4 *x)
+{
+    __shared__ float4 s[T];
+    int t = threadIdx.x;
+    // BUG tile_in_one_copy async-copy
+    if (t == 0) __pipeline_memcpy_async(s, x, sizeof s);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    y[t] = s[t].x;
+}
+CASE(tile_in_one_copy)
+{
+    tile_in_one_copy<<<1, T>>>(zeros<float>(T), vectors(T));
+    return 0;
+}
+
 // --- barriers in shared memory ---------------------------------------------------------
 
 typedef cuda::barrier<cuda::thread_scope_block> barrier;

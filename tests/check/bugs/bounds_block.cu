@@ -171,3 +171,23 @@ CASE(local_index_from_data)
     private_bins<<<1, 1>>>(zeros<int>(16), counting<int>(17), 17);
     return 0;
 }
+
+// Every thread has its own local memory: the pointer of thread 0 means nothing to others.
+__global__ void row_of_thread_0(float *y, const float *x)
+{
+    __shared__ float *row;
+    float mine[64];
+    int t = threadIdx.x;
+    if (t == 0) row = mine;
+    __syncthreads();
+    row[t] = x[t];  // BUG row_of_thread_0 out-of-bounds-local
+    __syncthreads();
+    y[t] = row[63 - t];  // BUG row_of_thread_0 out-of-bounds-local
+    __syncthreads();
+}
+CASE(row_of_thread_0)
+{
+    float *x = counting<float>(64), *y = zeros<float>(64);
+    row_of_thread_0<<<1, 64>>>(y, x);
+    return 0;
+}

@@ -20,6 +20,12 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "clean";
     if (!strcmp(what, "kill")) raise(SIGKILL);
     if (!strcmp(what, "nothing")) return 0;
+    if (!strcmp(what, "forge")) {
+        fputs("[1]", fopen(getenv("WB_CHECK_JSON"), "w"));
+        fflush(NULL);
+        raise(SIGKILL);
+    }
+    if (!strcmp(what, "signal")) raise(40);
     char line[64];
     if (!strcmp(what, "input") && scanf("%63s", line) == 1) printf("input <%s>\n", line);
     for (int i = 2; i < argc; i++)
