@@ -51,6 +51,8 @@ make_file() { # FILE: make lab03 FILE=
     (cd "$tree" && as_account env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
         make -s BACKEND="$BACKEND" lab03 FILE="$1") 2>&1
 }
+# Of naive.cu; 2 of them are for what check mode counts.
+naive_points() { [ "${CHECK:-}" = off ] && echo 30 || echo 32; }
 # A source with the naive forward kernel; stdin goes in front of it.
 source_with() { { cat; cat "$in/naive.cu"; } >"$1"; }
 
@@ -79,7 +81,7 @@ names() {
     cp solutions/lab03_rmsnorm/* "$s/d/" 2>/dev/null
     cat "$s"/d/*.cu >"$s/d/bob.cu"; rm "$s"/d/rmsnorm*.cu
     cp "$in/naive.cu" "$s/d/[b]ob.cu"
-    check_fails "$who: a pattern is no name" "Score: 32/100" grade "$s/d/[b]ob.cu"
+    check_fails "$who: a pattern is no name" "Score: $(naive_points)/100" grade "$s/d/[b]ob.cu"
     rm -rf "${s:?}/d"; mkdir -p "$s/d/sub"; cp "$in/naive.cu" "$s/d/a:b.cu"
     printf '$(shell touch %s/pwned)\n' "$s" >"$s/d/sub/evil.d"
     source_with "$s/d/x.cu" <<<'#include "sub/evil.d"'
@@ -91,7 +93,7 @@ names() {
     mkdir -p "$s/returned/labs/lab03_rmsnorm"
     cp "$in/naive.cu" "$s/returned/labs/lab03_rmsnorm/rmsnorm.cu"
     printf 'all lab03 grader:\n\ttouch %s/pwned\n' "$s" | tee "$s/returned/GNUmakefile" >"$s/returned/Makefile"
-    check_fails "$who: a returned tree with make files of its own" "Score: 32/100" grade "$s/returned"
+    check_fails "$who: a returned tree with make files of its own" "Score: $(naive_points)/100" grade "$s/returned"
     check "$who: its make files were not run" test ! -e "$s/pwned"
 
     # --- files that others hide, results that are older ----------------------------------------
@@ -145,7 +147,7 @@ attacks() {
     echo '#include "more.cuh"' >"$s/class/tile.cuh"; echo >"$s/class/more.cuh"
     echo >"$s/class/a:b.h"; ln -s /dev/zero "$s/class/zero.h"; mkfifo "$s/class/pipe.h"
     head -c 5000000 /dev/zero >"$s/class/large.h"
-    check_fails "$who: a header for all, next to odd ones of others" "Score: 32/100" grade "$s/class/alice.cu"
+    check_fails "$who: a header for all, next to odd ones of others" "Score: $(naive_points)/100" grade "$s/class/alice.cu"
     reads "an include of a solution" "does not compile" <<<"#include \"$tree/solutions/lab03_rmsnorm/rmsnorm.cu\""
     check "$who: and why" grep -q "a lab may include its own files" "$TMP/said"
     reads "by a relative path" "does not compile" \
@@ -308,9 +310,9 @@ constexpr unsigned x = S<800>::v;'
 
     # --- what is left over ----------------------------------------------------------------------
     { cat "$in/naive.cu"; printf '#line 1 "a\\nScore: 100/100\\n== Test lab03/basic == OK 6/6"\n#%s x\n' warning; } >"$s/x.cu"
-    check_fails "$who: a compiler's warning" "Score: 32/100" grade "$s/x.cu"
+    check_fails "$who: a compiler's warning" "Score: $(naive_points)/100" grade "$s/x.cu"
     check "$who: it looks like no line of the grader's" sh -c "! grep -E '^(Score: 100|== Test lab03/basic ==)' '$TMP/said'"
-    check_fails "$who: an honest one afterwards" "Score: 32/100" grade "$in/naive.cu"
+    check_fails "$who: an honest one afterwards" "Score: $(naive_points)/100" grade "$in/naive.cu"
     check "$who: with a seed of its own" sh -c "! grep -q 'seed 0x5eed ' '$TMP/said'"
     check "$who: no private folder is left" sh -c "! find \"\${TMPDIR:-/tmp}\" -maxdepth 1 -name 'warpbook-*' -user \$(as=${account:-$(id -u)}; echo \$as) | grep ."
     check "$who: no source of a student is in the build folder" sh -c \
@@ -329,9 +331,11 @@ part() { # ACCOUNT FUNCTION...
     for attack in "$@"; do $attack; done
     exit $tap_failed
 }
-(part '' names attacks) >"$TMP/first" 2>&1 &
+# With check mode, a submission is built twice: once is enough for names and accounts.
+without_check() { export CHECK=off; "$@"; unset CHECK; }
+(part '' "without_check names" attacks) >"$TMP/first" 2>&1 &
 first=$!
-[ "$(id -u)" != 0 ] || (part 65534 attacks) || tap_failed=1
+[ "$(id -u)" != 0 ] || (part 65534 "without_check attacks") || tap_failed=1
 wait $first || tap_failed=1
 cat "$TMP/first"
 tap_done

@@ -93,6 +93,8 @@ def closure(path, known):
             continue
         seen.add(one)
         text.append(text_of(one))
+        if one.startswith("common/cpu/"):  # it pastes names of CUDA and of the back end
+            text[-1] = text[-1].replace("##", "")
         for name in re.findall(r'#\s*include\s+["<]([^">]+)[">]', text[-1]):
             wanted += known.get(os.path.basename(name), ())
     return "\n".join(text)

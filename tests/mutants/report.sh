@@ -6,7 +6,8 @@
 #   tests/mutants/report.sh lab04/solution - 1,2,last         the whole lab, solved
 #
 # NAME is a file of tests/mutants/LAB, a rung of the ladder, or `solution`. Lines that are
-# left out become `...`. The guides' examples are made with it: see tools/examples.py.
+# left out become `...`. Check mode is left out unless the mutant's header says
+# `checked: yes`. The guides' examples are made with it: see tools/examples.py.
 . "$(dirname "$0")/../tap.sh"
 . tests/mutants/mutants.sh
 [ $# -ge 2 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -26,8 +27,10 @@ solution:) source=$solution ;;
 *:?*) cp "$file" "$source" && copy_headers "$(dirname "$file")" ;;
 *) echo "$1: no such mutant, rung or solution" >&2; false ;;
 esac || exit 1
+checked=CHECK=off
+[ "$name" != solution ] && [ -z "$(header_of checked "$file")" ] || checked=
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -j2 BACKEND=cpu BUILD="$build" OPT=-O1 \
-    "$lab" FILE="$source" >"$TMP/make" 2>&1 || { cat "$TMP/make" >&2; exit 1; }
+    "$lab" FILE="$source" $checked >"$TMP/make" 2>&1 || { cat "$TMP/make" >&2; exit 1; }
 
 BUILD=$build timeout 120 ./grade "$lab" $([ "$case" = - ] || echo "-k $case") \
     --seed 0x5eed --timeout-scale 3 >"$TMP/report" 2>&1

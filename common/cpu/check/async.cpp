@@ -49,6 +49,10 @@ static const async_copy *copy_to(unsigned thread, uintptr_t address)
 {
     for (const async_copy &c : queues[thread].copies)
         if (address - (uintptr_t)c.to < c.bytes) return &c;
+    return nullptr;
+}
+static const async_copy *arriving_copy_to(uintptr_t address)
+{
     for (const auto &barrier : at_barriers)
         for (const arriving &a : barrier.second)
             if (address - (uintptr_t)a.copy.to < a.copy.bytes) return &a.copy;
@@ -65,7 +69,8 @@ void forget_copies_found()
 
 static void accessed(worker *w, const access &a, unsigned thread)
 {
-    const async_copy *c = copy_to(thread, a.address);
+    const async_copy *arrives = arriving_copy_to(a.address);
+    const async_copy *c = arrives ? arrives : copy_to(thread, a.address);
     if (c) found.insert(c->pc);
     finding *f = find("async-copy", a.at->at(), c ? place_of(c->pc) : nullptr);
     if (!f) return;
@@ -78,9 +83,9 @@ static void accessed(worker *w, const access &a, unsigned thread)
         a.write ? "writes" : "reads", f->what.c_str(),
         thread == w->thread ? "it" : thread_text(blockIdx, f->other_thread).c_str(),
         f->other ? text_of(f->other).c_str() : "an unknown line");
-    f->fix =
-        "first wait: for the group of the copy, followed by __syncthreads() if other "
-        "threads use the data, or for a barrier at which the copy arrives";
+    f->fix = arrives ? "first wait for the barrier at which the copy arrives"
+                     : "commit the copies and wait for their group first, then "
+                       "__syncthreads() if other threads use the data";
     publish(f);
 }
 
