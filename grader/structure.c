@@ -1,6 +1,7 @@
 /* structure.c - compares what check mode counted with the bound of a case. */
 #include "structure.h"
 
+#include <math.h>
 #include <string.h>
 
 static double number_at(json_t *object, const char *key)
@@ -35,7 +36,10 @@ static double passes(json_t *kernels, const char *buffer, bool reads)
         json_array_foreach(json_object_get(kernel, "buffers"), k, b) {
             const char *name = json_string_value(json_object_get(b, "name"));
             if (!name || strcmp(name, buffer)) continue;
-            double once = number_at(b, reads ? "read_distinct" : "written_distinct");
+            /* counted in each launch */
+            double once = fmin(
+                number_at(b, reads ? "read_distinct" : "written_distinct"),
+                number_at(b, "bytes"));
             bytes += number_at(b, reads ? "read_bytes" : "written_bytes");
             if (once > distinct) distinct = once;
         }
@@ -95,18 +99,48 @@ static double global_sum(json_t *kernels, const char *key)
     return sum;
 }
 
+/* Of all buffers, each once */
+static double bytes_of_buffers(json_t *kernels)
+{
+    size_t i, k;
+    json_t *kernel, *b, *bytes, *each = json_object();
+    const char *name;
+    double sum = 0;
+    json_array_foreach(kernels, i, kernel) {
+        json_array_foreach(json_object_get(kernel, "buffers"), k, b) {
+            name = json_string_value(json_object_get(b, "name"));
+            if (name) json_object_set(each, name, json_object_get(b, "bytes"));
+        }
+    }
+    json_object_foreach(each, name, bytes)
+        sum += json_number_value(bytes);
+    json_decref(each);
+    return sum;
+}
+
+/* How many times the fewest. Many good accesses to the same bytes must not outweigh the
+ * bad ones: the bytes of a buffer count REPEATS times at most, `unit` of them together. */
+static double times_fewest(json_t *kernels, double count, double fewest, double unit)
+{
+    enum { REPEATS = 8 };
+    double most = REPEATS * bytes_of_buffers(kernels) / unit;
+    double base = most > 0 ? fmin(fewest, most) : fewest;
+    return base > 0 ? 1 + (count - fewest) / base : 0;
+}
+
 /* Sectors over the fewest that could hold the bytes. */
 static double coalescing(json_t *kernels)
 {
-    double ideal = global_sum(kernels, "ideal");
-    return ideal > 0 ? global_sum(kernels, "sectors") / ideal : 0;
+    return times_fewest(
+        kernels, global_sum(kernels, "sectors"), global_sum(kernels, "ideal"), 32);
 }
 
 /* Instructions of warps over the fewest, if each of the 32 threads moves 16 bytes. */
 static double instructions(json_t *kernels)
 {
-    double fewest = global_sum(kernels, "bytes") / (32 * 16);
-    return fewest > 0 ? global_sum(kernels, "requests") / fewest : 0;
+    return times_fewest(
+        kernels, global_sum(kernels, "requests"),
+        global_sum(kernels, "bytes") / (32 * 16), 32 * 16);
 }
 
 /* --- the bound ---------------------------------------------------------------------- */

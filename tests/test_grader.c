@@ -711,11 +711,23 @@ Test(bounds, what_was_not_seen)
     struct bound x = {READS, "x", 1.05}, sum = {READS, "sum", 0.05};
     struct bound sectors = {SECTORS, "", 1.1};
     const char *nothing = "{\"buffers\": [], \"global\": {}}";
-    const char *once = "{\"buffers\": [{\"name\": \"x\", \"read_bytes\": 64,"
-                       "\"read_distinct\": 64}], \"global\": {\"read\":"
-                       "{\"bytes\": 64, \"sectors\": 2, \"ideal\": 2}}}";
+    const char *once = "{\"buffers\": [{\"name\": \"x\", \"bytes\": 64,"
+                       "\"read_bytes\": 64, \"read_distinct\": 64}], \"global\":"
+                       "{\"read\": {\"bytes\": 64, \"sectors\": 2, \"ideal\": 2}}}";
     cr_expect(!holds(x, nothing, "check mode saw no kernel that reads x"));
     cr_expect(!holds(sectors, nothing, "saw no kernel that reads device memory"));
     cr_expect(holds(sum, nothing, ""));
     cr_expect(holds(x, once, "") && holds(sectors, once, ""));
+}
+
+/* 64 bytes, read in two launches of one kernel; 16 sectors for 2, and 200 good ones */
+Test(bounds, what_is_repeated)
+{
+    struct bound x = {READS, "x", 1.05}, sectors = {SECTORS, "", 1.1};
+    const char *twice = "{\"buffers\": [{\"name\": \"x\", \"bytes\": 64,"
+                        "\"read_bytes\": 128, \"read_distinct\": 128}], \"global\":"
+                        "{\"read\": {\"bytes\": 6464, \"sectors\": 216,"
+                        "\"ideal\": 202}}}";
+    cr_expect(!holds(x, twice, "x is read 2 times"));
+    cr_expect(!holds(sectors, twice, "move 1.88 times as many"));
 }
