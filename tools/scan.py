@@ -315,7 +315,8 @@ def assembly(text):
 # Instructions of the CPU that access memory, which check mode does not see, and the back
 # end's own functions.
 INTERNAL = re.compile(r"wbcpu\w*|__builtin_(?:ia32|aarch64)_\w+", re.IGNORECASE)
-INTRINSICS = re.compile(r'^[ \t]*\.file .*"(?:[^"\n]*/)?(\w*intrin\.h|arm_\w+\.h)"', re.MULTILINE)
+INTRINSICS = re.compile(r'^[ \t]*\.file .*"(?:[^"\n]*/)?(\w*intrin\.h|arm_\w+\.h)"',
+                        re.MULTILINE)
 
 
 def not_cuda(texts, assemblies):
