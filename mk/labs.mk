@@ -37,6 +37,7 @@ define LAB_SETTINGS
 backend: $(BACKEND)
 translate: $(TRANSLATE) $(TRANSLATE_FLAGS)
 compile: $(LAB_COMPILE)
+copies: $(CHECK_COPIES)
 includes: $(INCLUDES)
 cc: $(CC)
 link: $(CXX) $(SANITIZE) -fno-lto

@@ -75,11 +75,15 @@ CHECK_FLAGS := $(if $(filter 1,$(CHECK)),-Og -g1 -DWBCPU_CHECKED -fsanitize=thre
     -fno-omit-frame-pointer \
     -fsanitize=bounds -fsanitize=alignment \
     -fno-sanitize-recover=bounds -fno-sanitize-recover=alignment)
+# Copies that the compiler or the C++ library makes are calls of check mode, too.
+CHECK_COPIES := $(if $(filter 1,$(CHECK)),objcopy \
+    $(foreach f,memcpy memmove memset,--redefine-sym=$(f)=wbcpu_checked_$(f)))
 define compile_cu  # $(call compile_cu,source,object)
 @mkdir -p $(dir $(2))
 $(Q)$(TRANSLATE) $(TRANSLATE_FLAGS) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \
     $(CXX) $(CPU_FLAGS) $(CHECK_FLAGS) $(INCLUDES) -iquote $(dir $(1)) -include cuda_runtime.h \
-    -MMD -MP -MF $(2:.o=.d) -MT $(2) -x c++ -c $(dir $(2))$(notdir $(1)).cpp -o $(2)
+    -MMD -MP -MF $(2:.o=.d) -MT $(2) -x c++ -c $(dir $(2))$(notdir $(1)).cpp -o $(2) \
+    $(if $(CHECK_COPIES),&& $(CHECK_COPIES) $(2))
 endef
 # The grader's builds have red zones around __shared__ arrays (wbcpu/shared.h) and end at a
 # misaligned access, as a GPU does (common/cpu/alignment.cpp); not those under a sanitizer.

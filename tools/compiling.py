@@ -53,6 +53,8 @@ def compile_cpu(run, settings, name, made, includes, options=()):
     if settings.red_zones:
         red_zones.add(f"{stem}.s")
     run([settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"])
+    if settings.copies:
+        run([*settings.copies, f"{stem}.o"])
 
 
 # --- the sources of a lab ---------------------------------------------------------------

@@ -109,10 +109,9 @@ CUDA_ALLOWED = re.compile(
 # The CPU back end's checks: a function of the learner's must not take the place of one,
 # not even a local one, which the calls of its own file would reach.
 CHECKS = re.compile(r"_*(wbcpu|[ut]b?san|sanitizer)_")
-# In check mode the compiler calls wbcpu_checked_memcpy and the like instead. What these
-# copy would not be seen.
-COPIES = re.compile(r"_*(mem(p?cpy|move|set|ccpy)|bcopy|bzero|st[pr]n?cpy|qsort(_r)?"
-                    r"|v?sscanf)(_chk)?\Z")
+# What these copy, check mode does not see. It has its own memcpy, memmove and memset.
+COPIES = re.compile(r"_*(memp?cpy_chk|mem(pcpy|ccpy|move_chk|set_chk)|bcopy|bzero"
+                    r"|st[pr]n?cpy|qsort(_r)?|v?sscanf)(_chk)?\Z")
 
 # What the code of nvcc that registers kernels needs, and what runs before main for it.
 NVCC_OWN = {"atexit", "cudaInitModule"}

@@ -314,6 +314,27 @@ static void shared_memory(void)
     end();
 }
 
+/* 300 floats are too many for registers: the compiler calls memcpy. */
+struct floats {
+    float x[300];
+};
+__global__ void large_struct(floats *to, const floats *from, int i)
+{
+    floats one = *from;
+    one.x[i] = 1;
+    *to = one;
+}
+__global__ void builtin_copy(float *to, const float *from, size_t bytes)
+{
+    __builtin_memmove(to, from, bytes);
+}
+static void copies()
+{
+    large_struct<<<1, 1>>>((floats *)y, (const floats *)x, 5);
+    builtin_copy<<<1, 1>>>(y, x, 1200);
+    end();
+}
+
 int main(void)
 {
     cudaMalloc((void **)&x, N * sizeof *x);
@@ -323,6 +344,7 @@ int main(void)
     global_memory();
     caches();
     shared_memory();
+    copies();
     cudaFree(x);
     cudaFree(y);
     return 0;

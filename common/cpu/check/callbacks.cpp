@@ -187,32 +187,48 @@ static unsigned widest_piece(const void *p, size_t n)
 {
     return n <= 16 && wbcpu_in_device_memory(p) ? 4 : 16;
 }
+/* The last structs that the compiler has told of. */
+struct told {
+    const void *start;
+    size_t bytes;
+};
+static told last_read, last_write;
+
 void __tsan_read_range(void *p, size_t n)
 {
+    last_read = {p, n};
     note_pieces((uintptr_t)p, n, widest_piece(p, n), false, PC);
 }
 void __tsan_write_range(void *p, size_t n)
 {
+    last_write = {p, n};
     note_pieces((uintptr_t)p, n, widest_piece(p, n), true, PC);
 }
 
-/* A checked source calls these in place of memcpy, memmove and memset: cuda_runtime.h
- * gives it the names. */
+/* The objects of checked sources call these in place of memcpy, memmove and memset
+ * (CHECK_COPIES in mk/toolchain.mk). The compiler does so for a large struct, too, after
+ * it has told of it. */
+static void note_untold(const void *p, size_t n, bool write, const void *pc)
+{
+    told *last = write ? &last_write : &last_read;
+    if (last->start != p || last->bytes != n) note_range(p, n, write, pc);
+    *last = {nullptr, 0};
+}
 void *wbcpu_checked_memcpy(void *to, const void *from, size_t n)
 {
-    note_range(from, n, false, PC);
-    note_range(to, n, true, PC);
+    note_untold(from, n, false, PC);
+    note_untold(to, n, true, PC);
     return memcpy(to, from, n);
 }
 void *wbcpu_checked_memmove(void *to, const void *from, size_t n)
 {
-    note_range(from, n, false, PC);
-    note_range(to, n, true, PC);
+    note_untold(from, n, false, PC);
+    note_untold(to, n, true, PC);
     return memmove(to, from, n);
 }
 void *wbcpu_checked_memset(void *to, int value, size_t n)
 {
-    note_range(to, n, true, PC);
+    note_untold(to, n, true, PC);
     return memset(to, value, n);
 }
 

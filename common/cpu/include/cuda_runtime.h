@@ -20,14 +20,6 @@
 #include <type_traits>
 #include <utility>
 
-#ifdef WBCPU_CHECKED /* check mode sees what the program copies */
-extern "C" {
-void *memcpy(void *, const void *, size_t) noexcept __asm__("wbcpu_checked_memcpy");
-void *memmove(void *, const void *, size_t) noexcept __asm__("wbcpu_checked_memmove");
-void *memset(void *, int, size_t) noexcept __asm__("wbcpu_checked_memset");
-}
-#endif
-
 #include "wbcpu/api.h"
 #include "wbcpu/atomic.h"
 #include "wbcpu/checked.h"

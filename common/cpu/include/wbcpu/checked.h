@@ -11,6 +11,11 @@
 
 #if defined(WBCPU_CHECKED) || defined(WBCPU_CHECK) /* the program, or the library */
 extern "C" {
+/* What memcpy, memmove and memset are in the program. */
+void *wbcpu_checked_memcpy(void *to, const void *from, size_t bytes);
+void *wbcpu_checked_memmove(void *to, const void *from, size_t bytes);
+void *wbcpu_checked_memset(void *to, int value, size_t bytes);
+
 /* ldmatrix: the running lane passes the address of a row of 16 bytes. */
 void wbcpu_check_row(const void *row);
 /* The running lane's part of a WMMA load or store of a 16x16 tile; element: bytes. A
