@@ -106,26 +106,27 @@ static int start(run *r, const options *o, wb_error *err)
 }
 
 // Tokens [from, to) of a sequence.
-static void print_tokens(const run *r, int b, int from, int to)
+static int print_tokens(const run *r, int b, int from, int to, wb_error *err)
 {
     for (int i = from; i < to; i++) {
         char piece[4];
         int bytes = tokenizer_piece(&r->tokenizer, r->g.tokens[b][i], piece);
         fwrite(piece, 1, (size_t)bytes, stdout);
     }
-    fflush(stdout);
+    return flush_output(err);
 }
 
 // The first token is sampled already. Each round takes as many steps as last some
 // milliseconds: the text flows, and the device rarely waits for the host. One sequence is
 // printed as it comes, several when all are done.
-static void decode(run *r, const options *o)
+static int decode(run *r, const options *o, wb_error *err)
 {
     int some = 1, shown = r->batch == 1 ? 0 : INT_MAX;
     if (shown == 0 && o->gen.prompt && strcmp(o->gen.prompt, "\n") == 0)
         shown = r->length[0];
     for (int left = r->max_new_tokens - 1;;) {
-        if (shown < r->g.count[0]) print_tokens(r, 0, shown, r->g.count[0]);
+        if (shown < r->g.count[0] && print_tokens(r, 0, shown, r->g.count[0], err))
+            return -1;
         if (shown != INT_MAX) shown = r->g.count[0];
         if (left == 0) break;
         double began = seconds_now();
@@ -137,9 +138,10 @@ static void decode(run *r, const options *o)
     printf("\n");
     for (int b = 0; b < r->batch && r->batch > 1; b++) {
         printf("--- seed %llu\n", (unsigned long long)r->seed[b]);
-        print_tokens(r, b, 0, r->g.count[b]);
+        if (print_tokens(r, b, 0, r->g.count[b], err)) return -1;
         printf("\n");
     }
+    return flush_output(err);
 }
 
 static int generate(run *r, const options *o, wb_error *err)
@@ -151,7 +153,7 @@ static int generate(run *r, const options *o, wb_error *err)
             r->g.d.fused ? "norm and activation run inside the GEMMs"
                          : "your norm or activation runs as a kernel of its own");
     double began = seconds_now();
-    decode(r, o);
+    if (decode(r, o, err)) return -1;
     double seconds = seconds_now() - began;
     if (!o->gen.quiet && r->max_new_tokens > 1)
         fprintf(

@@ -62,7 +62,6 @@ static int read_options(run *r, int argc, char **argv)
     options_default(o);
     r->status = WRONG_OPTION;
     if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
-    r->status = FAILED;
     if (!o->out[0]) {
         const char *name = strrchr(o->preset, '/');
         snprintf(o->out, sizeof o->out, "runs/%s", name ? name + 1 : o->preset);
@@ -71,12 +70,14 @@ static int read_options(run *r, int argc, char **argv)
         if (options_preset(o, o->preset, &r->err)) return -1;
         return options_flags(o, argc, argv, FOR_TRAIN, &r->err);
     }
+    r->status = FAILED;
     char last[PATH_MAX];
     snprintf(last, sizeof last, "%s/last", o->out);
     if (training_peek(&r->state, last, &r->err)) return -1;
     options saved = *o;
     if (options_read(&saved, r->state.options, last, &r->err)) return -1;
     *o = saved;
+    r->status = WRONG_OPTION;
     if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
     const char *other = options_other_model(o, &saved);
     if (!other) return 0;
@@ -157,10 +158,15 @@ static int open_run(run *r, int argc, char **argv)
     model_recipe recipe;
     const options *o = &r->o;
     char last[PATH_MAX];
-    if (read_options(r, argc, argv) || load_text(r) ||
-        config_from_options(&config, o, r->text.tokenizer.vocab, &r->err) ||
-        recipe_from_options(&recipe, o, &r->err) || folder_make(o->out, &r->err))
+    if (read_options(r, argc, argv) || corpus_check(o, &r->err)) return -1;
+    r->status = FAILED;
+    if (load_text(r)) return -1;
+    r->status = WRONG_OPTION;
+    if (config_from_options(&config, o, r->text.tokenizer.vocab, &r->err) ||
+        recipe_from_options(&recipe, o, &r->err))
         return -1;
+    r->status = FAILED;
+    if (folder_make(o->out, &r->err)) return -1;
     snprintf(last, sizeof last, "%s/last", o->out);
     if (model_create(
             &r->m, &config, (int)o->batch, config.shape.context, recipe.accum,
@@ -194,7 +200,7 @@ static void print_blocks(const model_config *c, const char *asked)
         printf("attention by batched GEMMs: %s\n", model_lab05_refuses(c));
 }
 
-static void print_start(const run *r)
+static int print_start(run *r)
 {
     int count;
     size_t parameters = 0;
@@ -219,7 +225,7 @@ static void print_start(const run *r)
         ", %.0f MB\n",
         r->o.out, r->t.step, r->o.steps, r->o.accum, r->o.batch, c->shape.context,
         r->o.gen.seed, (double)r->m.arena_bytes / 1e6);
-    fflush(stdout);
+    return flush_output(&r->err);
 }
 
 static bool every(uint32_t step, long n)
@@ -279,7 +285,7 @@ int train_main(int argc, char **argv)
     static run r;
     r.loss = r.val = NAN;
     if (open_run(&r, argc, argv)) return complain(&r.err, r.status);
-    if (!r.o.gen.quiet) print_start(&r);
+    if (!r.o.gen.quiet && print_start(&r)) return complain(&r.err, FAILED);
     if (r.t.step >= r.o.steps)
         printf(
             "%s is at step %u already: raise --steps to continue, or leave out "

@@ -191,7 +191,10 @@ refuses "an unknown option" "unknown option --waaat (see --help)" $model --waaat
 refuses "a misspelt option" "unknown option --tempreature; did you mean --temperature?" $model --tempreature 1
 refuses "a former name" "unknown option --penalty; did you mean --repetition-penalty?" $model --penalty 2
 refuses "an unknown option, with a value" "unknown option --promt; did you mean --prompt?" $model --promt=x
-status() { "$rg" $model --wat 2>/dev/null; [ $? = 2 ] && { "$B/recurrentgemma-random" --sed 1 x 2>/dev/null; [ $? = 2 ]; }; }
+status() {
+    exits 2 "$rg" $model --wat && exits 2 "$rg" $model --bench 1x2 &&
+        exits 2 "$rg" $model --dtype f16 && exits 2 "$B/recurrentgemma-random" --sed 1 x
+}
 check "a wrong option: exit 2" status
 check_fails "of recurrentgemma-random" "unknown option --sed; did you mean --seed?" \
     "$B/recurrentgemma-random" --sed 1 "$TMP/none"
@@ -273,6 +276,9 @@ to_full() { "$rg" --quiet "$@" >/dev/full; }
 check_fails "a full disk is an error" "No space left" to_full $model --tokens "$TMP/long" --max-new-tokens 5
 check_fails "of a batch too" "No space left" to_full $model --tokens "$TMP/both" --max-new-tokens 5
 check_fails "of a benchmark too" "No space left" to_full $model --bench 1x2x2
+check_fails "of --help too" "cannot write" sh -c "'$rg' --help >/dev/full"
+check_fails "of recurrentgemma-random --help too" "cannot write" \
+    sh -c "'$B/recurrentgemma-random' --help >/dev/full"
 small_disk() { (ulimit -f 40; exec "$rg" $model --quiet --tokens "$TMP/both" --logits-out "$1/logits"); }
 mkdir "$TMP/room"
 check_fails "--logits-out without room" "File too large" small_disk "$TMP/room"

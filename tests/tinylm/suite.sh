@@ -213,63 +213,64 @@ one_line() { # WHAT WORDS COMMAND...
     check_fails "$1" "$2" "${@:3}"
     [ "$(wc -l <"$TMP/.out")" = 1 ] || { echo "not ok - $1: more than one line"; tap_show; tap_failed=1; }
 }
+usage() { # WHAT WORDS COMMAND...: one line, exit 2
+    one_line "$@"
+    "${@:3}" >/dev/null 2>&1
+    [ $? = 2 ] || { echo "not ok - $1: not exit 2"; tap_failed=1; }
+}
+wrong() { usage "$1" "$2" "$tinylm" train --quiet --out "$TMP/bad" "${@:3}"; }
 bad() { one_line "$1" "$2" "$tinylm" train --quiet --out "$TMP/bad" "${@:3}"; }
 : >"$TMP/empty"
 printf 'a\000b' >"$TMP/zero"
 head -c 5000 /dev/urandom >"$TMP/noise"
 head -c 300 "$text" >"$TMP/short"
-bad "no text" "give --data"
+wrong "no text" "give --data"
 bad "a missing text" "$TMP/none: No such file" --data "$TMP/none"
 bad "an empty text" "is empty" --data "$TMP/empty"
 bad "a binary text" "is not UTF-8 text" --data "$TMP/noise"
 bad "a zero byte" "byte 0x00 at 1 is not UTF-8" --data "$TMP/zero"
 bad "a folder for a text" "not a regular file" --data "$TMP"
 bad "a context longer than the text" "too short for --context 64" --data "$TMP/short"
-bad "an unknown preset" "no preset 'nope': there are" --preset nope --data "$text"
-bad "an unknown option" "unknown option --nope (see --help)" --nope 3 --data "$text"
-bad "a misspelt option" "unknown option --wramup; did you mean --warmup?" --wramup 3
-bad "an option of another command" "unknown option --top-k" --top-k 3 --data "$text"
-bad "an option without its value" "--steps needs a value" --data "$text" --steps
-bad "a word that is not an option" "'steps' is not an option" steps 3
-bad "no number" "--steps: 'ten' is not a whole number" --steps ten --data "$text"
-bad "a number outside of its limits" "--dropout: '1' is not a number from" --dropout 1
-bad "NaN as a number" "--lr: 'nan' is not" --lr nan
-bad "heads that do not divide" "--heads 3 does not divide --channels 32" \
+wrong "an unknown preset" "no preset 'nope': there are" --preset nope --data "$text"
+wrong "an unknown option" "unknown option --nope (see --help)" --nope 3 --data "$text"
+wrong "a misspelt option" "unknown option --wramup; did you mean --warmup?" --wramup 3
+wrong "an option of another command" "unknown option --top-k" --top-k 3 --data "$text"
+wrong "an option without its value" "--steps needs a value" --data "$text" --steps
+wrong "a word that is not an option" "'steps' is not an option" steps 3
+wrong "no number" "--steps: 'ten' is not a whole number" --steps ten --data "$text"
+wrong "a number outside of its limits" "--dropout: '1' is not a number from" --dropout 1
+wrong "NaN as a number" "--lr: 'nan' is not" --lr nan
+wrong "heads that do not divide" "--heads 3 does not divide --channels 32" \
     --data "$text" --heads 3 --channels 32
-bad "key heads that do not divide" "3 key/value heads do not divide 4" --data "$text" --kv-heads 3
-bad "odd heads" "RoPE needs an even number" --data "$text" --channels 36 --heads 4
-bad "a model that is too large" "too large" --data "$text" --channels 1000000000 --heads 1
-bad "an unknown schedule" "--schedule step: give" --data "$text" --schedule step
-bad "an unknown architecture" "--arch gru: give" --data "$text" --arch gru
-bad "an unknown attention" "--attention lab5: give" --data "$text" --attention lab5
-bad "heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
+wrong "key heads that do not divide" "3 key/value heads do not divide 4" --data "$text" --kv-heads 3
+wrong "odd heads" "RoPE needs an even number" --data "$text" --channels 36 --heads 4
+wrong "a model that is too large" "too large" --data "$text" --channels 1000000000 --heads 1
+wrong "an unknown schedule" "--schedule step: give" --data "$text" --schedule step
+wrong "an unknown architecture" "--arch gru: give" --data "$text" --arch gru
+wrong "an unknown attention" "--attention lab5: give" --data "$text" --attention lab5
+wrong "heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
     --data "$text" --attention lab05 --channels 32
-bad "griffin with heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
+wrong "griffin with heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
     --data "$text" --arch griffin --channels 32
-bad "griffin by GEMMs" "--attention gemm has none" --data "$text" $griffin --attention gemm
-bad "griffin with an output matrix of its own" "tied = 1" --data "$text" $griffin --tied 0
-bad "blocks of an unknown kind" "layers 'rxa': give r" --data "$text" $griffin --blocks rxa
-bad "gates that do not divide" "33 recurrent channels do not make 2" \
+wrong "griffin by GEMMs" "--attention gemm has none" --data "$text" $griffin --attention gemm
+wrong "griffin with an output matrix of its own" "tied = 1" --data "$text" $griffin --tied 0
+wrong "blocks of an unknown kind" "layers 'rxa': give r" --data "$text" $griffin --blocks rxa
+wrong "gates that do not divide" "33 recurrent channels do not make 2" \
     --data "$text" $griffin --recurrent 33
-bad "an unknown dtype" "--dtype f8: give" --data "$text" --dtype f8
-bad "an unknown tokenizer" "--tokenizer words: give" --data "$text" --tokenizer words
+wrong "an unknown dtype" "--dtype f8: give" --data "$text" --dtype f8
+wrong "an unknown tokenizer" "--tokenizer words: give" --data "$text" --tokenizer words
 bad "nothing to resume" "there is no run to resume" --data "$text" --resume
 printf 'layers = 2\nfoo = 3\n' >"$TMP/preset"
-bad "a preset with an unknown line" "$TMP/preset:2: foo: not a line" --preset "$TMP/preset"
+wrong "a preset with an unknown line" "$TMP/preset:2: foo: not a line" --preset "$TMP/preset"
 one_line "a folder that cannot be made" "cannot create folder" \
     "$tinylm" train --data "$text" $small --out "$text/run"
 one_line "an unwritable place" "annot" "$tinylm" train --data "$text" $small --out /proc/run
 one_line "another text on resume" "not the text that this run is training on" \
     "$tinylm" train --data "$TMP/lines" --out "$TMP/a" --resume --quiet
-one_line "another model on resume" "--resume cannot change --layers" \
+usage "another model on resume" "--resume cannot change --layers" \
     "$tinylm" train --data "$text" --out "$TMP/a" --resume --layers 3
-one_line "another architecture on resume" "--resume cannot change --arch" \
+usage "another architecture on resume" "--resume cannot change --arch" \
     "$tinylm" train --data "$text" --out "$TMP/a" --resume --arch griffin
-usage() { # WHAT WORDS COMMAND...: one line, exit 2
-    one_line "$@"
-    "${@:3}" >/dev/null 2>&1
-    [ $? = 2 ] || { echo "not ok - $1: not exit 2"; tap_failed=1; }
-}
 usage "an unknown option" "unknown option --tempreature; did you mean --temperature?" \
     "$tinylm" generate --tempreature 1
 for old in "checkpoint model" "tokens max-new-tokens" "texts batch" "penalty repetition-penalty" \
@@ -305,4 +306,14 @@ damage; mkdir "$TMP/broken/last"; head -c 3000 "$TMP/broken/training.safetensors
 one_line "a truncated training state" "training.safetensors:" \
     "$tinylm" train --resume --out "$TMP/broken" --data "$text"
 check_says "help" "--accum N" "$tinylm" train --help
+full_disk() { # WHAT ARGUMENTS...
+    one_line "stdout on a full disk: $1" "tinylm: stdout: cannot write: No space left" \
+        sh -c '"$@" >/dev/full' sh "$tinylm" "${@:2}"
+}
+full_disk "help" --help
+full_disk "help of a command" train --help
+full_disk "a text" generate --model "$model" --quiet
+full_disk "texts" generate --model "$model" --quiet --batch 2
+full_disk "a loss" eval --model "$model" --data "$text" --quiet
+full_disk "a training" train --data "$text" $small --quiet 0 --out "$TMP/bad"
 tap_done
