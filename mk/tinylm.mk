@@ -12,8 +12,11 @@ $(B)/tinylm: $(B)/objects/tinylm/main.o $(TINYLM)
 
 find_text = text=$$($(PYTHON) tools/data.py --data "$(DATA)") && text=$$(echo "$$text" | tail -1)
 
+# Run again, it starts again: the last run moves to $(OUT)/previous.
+REPLACE = $(if $(findstring --resume,$(ARGS)),,--overwrite)
+
 tinylm-train: $(B)/tinylm  ## models: train TinyLM (PRESET=laptop|baby OUT=runs/x ARGS="--steps 500")
-	@$(find_text) && $< train --preset $(PRESET) --out $(OUT) --data "$$text" $(ARGS)
+	@$(find_text) && $< train --preset $(PRESET) --out $(OUT) --data "$$text" $(REPLACE) $(ARGS)
 	@$(PYTHON) tools/plot_training.py $(OUT)/train.csv $(OUT)/loss.png
 	@echo "--- a sample of $(OUT)/best: make tinylm-generate PROMPT=\"ROMEO:\" writes more"
 	@$< generate --model $(OUT)/best --max-new-tokens 300 --quiet

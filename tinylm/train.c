@@ -2,6 +2,7 @@
  * Files of a run, in its folder:
  *     best/       checkpoint with the lowest validation loss
  *     last/       the newest checkpoint, with training.safetensors to resume from
+ *     previous/   the run that --overwrite replaced
  *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s, loss_scale, machine
  */
 #include "checkpoint.h"
@@ -11,6 +12,7 @@
 #include "from_options.h"
 #include "kernels.h"
 #include "progress.h"
+#include "run_folder.h"
 #include "tensors.h"
 #include "trainer.h"
 
@@ -20,6 +22,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct run {
     options o;
@@ -35,7 +38,8 @@ typedef struct run {
     double since; /* clock at the last line of the CSV */
     uint32_t since_step;
     wb_error err;
-    int status; /* of the program after an error */
+    int status;    /* of the program after an error */
+    bool replaces; /* another run, which is now in previous/ */
 } run;
 
 static volatile sig_atomic_t stop_signal;
@@ -66,11 +70,15 @@ static int read_options(run *r, int argc, char **argv)
         const char *name = strrchr(o->preset, '/');
         snprintf(o->out, sizeof o->out, "runs/%s", name ? name + 1 : o->preset);
     }
+    if (o->resume && o->overwrite)
+        return error_set(
+            &r->err, "--resume and --overwrite do not go together: give one");
     if (!o->resume) {
         if (options_preset(o, o->preset, &r->err)) return -1;
         return options_flags(o, argc, argv, FOR_TRAIN, &r->err);
     }
     r->status = FAILED;
+    if (access(o->out, F_OK) == 0 && run_folder_lock(o->out, &r->err)) return -1;
     char last[PATH_MAX];
     snprintf(last, sizeof last, "%s/last", o->out);
     if (training_peek(&r->state, last, &r->err)) return -1;
@@ -142,6 +150,20 @@ static int evaluate(run *r)
 
 /* --- the run ------------------------------------------------------------------------ */
 
+// Of a new run: another run in it must not get lost.
+static int open_folder(run *r)
+{
+    const options *o = &r->o;
+    if (folder_make(o->out, &r->err) || run_folder_lock(o->out, &r->err)) return -1;
+    r->replaces = run_folder_holds_run(o->out);
+    if (!r->replaces || o->overwrite) return 0;
+    return error_set(
+        &r->err,
+        "%s: holds a run: continue it with --resume, replace it with --overwrite, or "
+        "give another --out",
+        o->out);
+}
+
 static int load_text(run *r)
 {
     if (corpus_load(&r->text, &r->o, &r->err)) return -1;
@@ -166,7 +188,7 @@ static int open_run(run *r, int argc, char **argv)
         recipe_from_options(&recipe, o, &r->err))
         return -1;
     r->status = FAILED;
-    if (folder_make(o->out, &r->err)) return -1;
+    if (!o->resume && open_folder(r)) return -1;
     snprintf(last, sizeof last, "%s/last", o->out);
     if (model_create(
             &r->m, &config, (int)o->batch, config.shape.context, recipe.accum,
@@ -181,6 +203,8 @@ static int open_run(run *r, int argc, char **argv)
     } else if (training_load(&r->m, last, &r->err)) {
         return -1;
     }
+    if (!o->resume && run_folder_clear(o->out, &r->err)) return -1;
+    run_folder_tidy(o->out);
     free(r->state.options);
     r->state.options = options_text(o);
     trainer_open(
@@ -225,6 +249,7 @@ static int print_start(run *r)
         ", %.0f MB\n",
         r->o.out, r->t.step, r->o.steps, r->o.accum, r->o.batch, c->shape.context,
         r->o.gen.seed, (double)r->m.arena_bytes / 1e6);
+    if (r->replaces) printf("kept   the run that was here: %s/previous\n", r->o.out);
     return flush_output(&r->err);
 }
 

@@ -49,7 +49,7 @@ train() {
     elif [ -f "$1/last/training.safetensors" ]; then
         trainer "$1" --resume
     else
-        trainer "$1" --preset "$2"
+        trainer "$1" --preset "$2" --overwrite
     fi
     finished
 }

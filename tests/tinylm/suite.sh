@@ -48,7 +48,7 @@ start() { exec "$tinylm" train --data "$text" $small "$@"; } # with &: $! is the
 for i in $(seq 60); do printf 'Tick, tock, says the old oak clock.\n'; done >"$TMP/lines"
 overfit() {
     "$tinylm" train --data "$TMP/lines" $small --out "$TMP/overfit" --steps 150 --lr 1e-2 \
-        --eval-every 0 "$@" >"$TMP/said" && awk '/^best/{exit !($4 < 0.15)}' "$TMP/said"
+        --eval-every 0 --overwrite "$@" >"$TMP/said" && awk '/^best/{exit !($4 < 0.15)}' "$TMP/said"
 }
 check "overfits a line" overfit
 check "overfits it in bf16 too" overfit --dtype bf16
@@ -67,7 +67,7 @@ check "griffin overfits it in f16" overfit $griffin --dtype f16
 check "bytes as tokens" train --out "$TMP/bytes" --steps 5 --tokenizer bytes
 check "schedules: constant" train --out "$TMP/x" --steps 12 --schedule constant --log-every 1
 check "schedules: constant stays" awk -F, 'NR>6 && $4!=0.001{exit 1}' "$TMP/x/train.csv"
-check "schedules: linear" train --out "$TMP/x" --steps 12 --schedule linear --log-every 1
+check "schedules: linear" train --out "$TMP/x" --overwrite --steps 12 --schedule linear --log-every 1
 check "schedules: warm-up by equal steps, then down to a tenth" awk -F, '
     NR>1 && NR<7 && sprintf("%.6f",$4) != sprintf("%.6f",(NR-1)*0.0002) {exit 1}
     NR>7 && !($4 < before) {exit 1} {before=$4} END {exit !($4 > 0.0001 && $4 < 0.0003)}' \
@@ -144,6 +144,54 @@ full() { # everything after the first checkpoint exceeds the limit
 }
 check "a full disk: one line, and the old checkpoint stays" full
 check "and the run resumes from it" train --out "$TMP/f" --steps 8 --resume
+# --- a run's folder ---------------------------------------------------------------------
+cp -r "$TMP/b" "$TMP/o"
+refuse() { # WORDS COMMAND...: one line with the words
+    exits 1 "${@:2}" && [ "$(wc -l <"$TMP/.last")" = 1 ] && grep -qF -- "$1" "$TMP/.last"
+}
+holds() {
+    refuse "/o: holds a run: continue it with --resume, replace it with --overwrite, or" \
+        train --out "$TMP/o" --steps 3 && same "$TMP/o"
+}
+check "a folder that holds a run is refused" holds
+kept() {
+    exits 2 train --out "$TMP/o" --overwrite --kv-heads 3 && same "$TMP/o" &&
+        train --out "$TMP/o" --overwrite --steps 3 && same "$TMP/o/previous" &&
+        [ "$(tail -1 "$TMP/o/train.csv" | cut -d, -f1)" = 3 ]
+}
+check "--overwrite keeps the run as previous/, and only if the new one starts" kept
+replaced() {
+    cp "$TMP/o/last/training.safetensors" "$TMP/third" &&
+        train --out "$TMP/o" --overwrite --steps 4 &&
+        cmp "$TMP/third" "$TMP/o/previous/last/training.safetensors"
+}
+check "the next one replaces what was kept" replaced
+check "--resume and --overwrite exclude each other" \
+    exits 2 train --out "$TMP/o" --resume --overwrite
+locked() { # the utility locks the folder as a training does
+    for how in --resume --overwrite; do
+        refuse "/o: another training is running in this folder: wait for it, or" \
+            flock "$TMP/o" "$tinylm" train --data "$text" --out "$TMP/o" $how || return 1
+    done
+}
+check "a folder in which a training runs is refused" locked
+tidied() {
+    touch "$TMP"/o/{last/model.safetensors,train.csv}.9-0.tmp &&
+        train --out "$TMP/o" --resume && [ -z "$(find "$TMP/o" -name '*.tmp')" ]
+}
+check "temporary files of a killed training are removed" tidied
+running() { # the lock of a training itself
+    start --out "$TMP/two" --steps 1000000 --save-every 4 >/dev/null 2>&1 &
+    local pid=$! n=0 rc
+    until [ -s "$TMP/two/last/training.safetensors" ] || [ $((n += 1)) -gt 200 ]; do sleep 0.05; done
+    refuse "another training is running" train --out "$TMP/two" --overwrite
+    rc=$?
+    kill -9 $pid
+    wait $pid 2>/dev/null
+    return $rc
+}
+check "a training locks its folder" running
+
 check "the plot" "$PYTHON" tools/plot_training.py "$TMP/a/train.csv" "$TMP/loss.png"
 val=$(awk -F, '$3 != "" {v=$3} END {printf "%.4f", v}' "$TMP/a/train.csv")
 check_says "eval gives the loss that training gave" "val loss $val " \
