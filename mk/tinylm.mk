@@ -25,7 +25,7 @@ tinylm-eval: $(B)/tinylm  ##+ models: validation loss of a checkpoint (OUT=runs/
 	@$(find_text) && $< eval --model $(OUT)/best --data "$$text" $(ARGS)
 
 tinylm-generate: $(B)/tinylm  ## models: generate text (PROMPT="ROMEO:" OUT=runs/x ARGS="--max-new-tokens 200")
-	@$< generate --model $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
+	@$< generate --model $(OUT)/best $${PROMPT:+--prompt "$$PROMPT"} $(ARGS)
 
 tinylm-check-transformers: $(B)/tests/tinylm/logits  ##+ develop: compare a checkpoint with transformers
 	@$(or $(GIVEN_PYTHON),$(PYTHON)) tools/check_transformers.py $< $(OUT)/best

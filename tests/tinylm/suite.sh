@@ -241,6 +241,21 @@ lines() {
         sed '1,/^--- seed 6/d' "$TMP/with" | cmp - "$TMP/one"
 }
 check "--prompts: each line a sequence, the second as alone" lines
+# Its only vocabulary: o, n, e.
+printf 'one%.0s' $(seq 1000) >"$TMP/ones"
+make_train() { # twice: the second replaces the first
+    for round in 1 2; do
+        make -s tinylm-train BACKEND="$BACKEND" OUT="$TMP/ones_run" DATA="$TMP/ones" \
+            ARGS="$small --steps $((round + 2))" || return 1
+    done
+    [ -d "$TMP/ones_run/previous/best" ] && tail -1 "$TMP/ones_run/train.csv" | grep -q ^4,
+}
+check "make tinylm-train of a text without a newline, twice" make_train
+make_generate() {
+    make -s tinylm-generate BACKEND="$BACKEND" OUT="$TMP/ones_run" ARGS="--max-new-tokens 9" "$@"
+}
+check_says "make tinylm-generate without a prompt" "tokens/s" make_generate
+check_says "and with one" noon make_generate PROMPT=noon
 seeds_differ() { [ "$(write --seed 1)" = "$(write --seed 1)" ] && [ "$(write --seed 1)" != "$(write --seed 2)" ]; }
 check "one seed gives one text, another another" seeds_differ
 check "a prompt longer than the context" write --max-new-tokens 5 --prompt "$(head -c 300 "$text")"
