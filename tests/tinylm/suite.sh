@@ -368,6 +368,51 @@ broken "no tokenizer" "tokenizer.json: No such file"
 damage; mkdir "$TMP/broken/last"; head -c 3000 "$TMP/broken/training.safetensors" >"$TMP/broken/last/training.safetensors"
 one_line "a truncated training state" "training.safetensors:" \
     "$tinylm" train --resume --out "$TMP/broken" --data "$text"
+damage_tensor() { # FILE TENSOR VALUE [KEY]: its element 3; or KEY=VALUE of the metadata
+    "$PYTHON" - "$TMP/broken/$1" "${@:2}" <<'END'
+import json, struct, sys
+path, name, value, key = sys.argv[1:] + [None] * (5 - len(sys.argv))
+data = bytearray(open(path, "rb").read())
+n, = struct.unpack_from("<Q", data)
+head = json.loads(data[8:8 + n])
+if key:
+    head["__metadata__"][key] = value
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    data[:8 + n] = struct.pack("<Q", len(text)) + text
+else:
+    at = 8 + n + head[name]["data_offsets"][0] + 3 * 4
+    if value == "flip":
+        data[at] ^= 1
+    else:
+        struct.pack_into("<f", data, at, float(value))
+open(path, "wb").write(data)
+END
+}
+for value in nan inf -inf; do
+    damage; damage_tensor model.safetensors model.norm.weight $value
+    broken "a weight that is $value" "tensor 'model.norm.weight': element 3 is NaN or infinite"
+done
+broken "the same by eval" "tensor 'model.norm.weight': element 3 is" eval --data "$text"
+for run in half griffin16; do # all ones in the last 2 bytes: NaN in bf16
+    rm -rf "$TMP/broken" && cp -r "$TMP/$run/last" "$TMP/broken" && truncate -s -2 "$TMP/broken/model.safetensors" &&
+        printf '\377\377' >>"$TMP/broken/model.safetensors"
+    broken "a weight that is NaN in bf16: $run" "is NaN or infinite"
+done
+resume_broken() { # WHAT WORDS ARGUMENTS of damage_tensor...
+    rm -rf "$TMP/broken" && mkdir "$TMP/broken" && cp -r "$TMP/a/last" "$TMP/broken/"
+    damage_tensor last/training.safetensors "${@:3}"
+    one_line "$1" "$2" "$tinylm" train --resume --out "$TMP/broken" --data "$text"
+}
+for tensor in weights adam_m adam_v train; do
+    resume_broken "a flipped bit on resume: $tensor" "the checksum is wrong: the file is damaged" \
+        $tensor flip
+done
+for bad in best=nan best= best=1x best_step=-1 best_step=x text=12; do
+    resume_broken "$bad on resume" "metadata ${bad%=*}='${bad#*=}': the file is damaged" \
+        - "${bad#*=}" "${bad%=*}"
+done
+resume_broken "another best on resume" "the checksum is wrong" - 0.5 best
 check_says "help" "--accum N" "$tinylm" train --help
 full_disk() { # WHAT ARGUMENTS...
     one_line "stdout on a full disk: $1" "tinylm: stdout: cannot write: No space left" \
