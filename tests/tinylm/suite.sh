@@ -192,6 +192,8 @@ running() { # the lock of a training itself
 }
 check "a training locks its folder" running
 
+check "the progress bar fits the terminal" "$PYTHON" tests/tinylm/terminal.py \
+    "$tinylm" train --data "$text" $small --quiet 0 --steps 60 --eval-every 2
 check "the plot" "$PYTHON" tools/plot_training.py "$TMP/a/train.csv" "$TMP/loss.png"
 val=$(awk -F, '$3 != "" {v=$3} END {printf "%.4f", v}' "$TMP/a/train.csv")
 check_says "eval gives the loss that training gave" "val loss $val " \
