@@ -99,23 +99,70 @@ int folder_make(const char *path, wb_error *err)
 static int give_up(atomic_file *f, const char *doing, wb_error *err)
 {
     int reason = errno;
+    bool full = reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
     atomic_abort(f);
     return error_set(
         err, "%s: %s: %s%s", f->path, doing, strerror(reason),
-        reason == ENOSPC || reason == EDQUOT || reason == EFBIG
-            ? " (the old file is untouched; free some space and try again)"
-            : "");
+        !full       ? ""
+        : f->direct ? " (free some space, or write elsewhere)"
+                    : " (the old file is untouched; free some space and try again)");
+}
+
+// Replaces the name in f->target by what it links to, so that the link stays.
+static int resolve_links(atomic_file *f)
+{
+    enum { MOST_LINKS = 40 };
+    for (int i = 0; i < MOST_LINKS; i++) {
+        char to[PATH_MAX], copy[PATH_MAX];
+        ssize_t n = readlink(f->target, to, sizeof to - 1);
+        if (n < 0) return 0;  // no link, or no such file
+        to[n] = 0;
+        memcpy(copy, f->target, sizeof copy);
+        const char *folder = to[0] == '/' ? "" : dirname(copy);
+        n = snprintf(f->target, PATH_MAX, "%s%s%s", folder, *folder ? "/" : "", to);
+        if (n >= PATH_MAX) return errno = ENAMETOOLONG, -1;
+    }
+    return errno = ELOOP, -1;
+}
+
+// A device, a pipe or a socket is written directly: a rename would replace it. So is a
+// file that is open under /dev/fd but has lost its name.
+static bool must_be_direct(const atomic_file *f)
+{
+    struct stat given, found;
+    if (stat(f->path, &given) != 0) return false;
+    if (!S_ISREG(given.st_mode)) return true;
+    return stat(f->target, &found) != 0 || found.st_dev != given.st_dev ||
+           found.st_ino != given.st_ino;
+}
+
+// A name that no other writer has, not even one that was killed.
+static int open_temporary(atomic_file *f)
+{
+    enum { MOST_NAMES = 1000 };
+    for (int i = 0; i < MOST_NAMES; i++) {
+        snprintf(
+            f->temporary, sizeof f->temporary, "%s.%ld-%d.tmp", f->target, (long)getpid(),
+            i);
+        int fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
 }
 
 int atomic_begin(atomic_file *f, const char *path, wb_error *err)
 {
     f->fd = -1;
+    f->direct = false, f->at = 0, f->temporary[0] = 0;
     size_t n = strlen(path);
     if (n == 0 || n >= sizeof f->path)
         return error_set(err, "'%.200s': the file name is empty or too long", path);
     memcpy(f->path, path, n + 1);
-    snprintf(f->temporary, sizeof f->temporary, "%s.tmp", path);
-    f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    memcpy(f->target, path, n + 1);
+    if (resolve_links(f) == 0) {
+        f->direct = must_be_direct(f);
+        f->fd = f->direct ? open(path, O_WRONLY | O_CLOEXEC) : open_temporary(f);
+    }
     if (f->fd < 0) return error_set(err, "%s: cannot write: %s", path, strerror(errno));
     return 0;
 }
@@ -125,16 +172,28 @@ static int
 write_all(atomic_file *f, off_t offset, const void *data, size_t bytes, wb_error *err)
 {
     const char *p = data;
-    while (bytes > 0) {  // a write may be partial
+    if (f->direct && offset == f->at) offset = -1;  // pipes have no other position
+    while (bytes > 0) {                             // a write may be partial
         ssize_t n = offset < 0 ? write(f->fd, p, bytes) : pwrite(f->fd, p, bytes, offset);
         if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == ESPIPE) {
+            atomic_abort(f);
+            return error_set(
+                err,
+                "%s: is not a regular file and can only be written in order: give "
+                "the name of a file",
+                f->path);
+        }
         if (n <= 0) {
             if (n == 0) errno = ENOSPC;
             return give_up(f, "cannot write", err);
         }
         p += n;
         bytes -= (size_t)n;
-        if (offset >= 0) offset += n;
+        if (offset >= 0)
+            offset += n;
+        else
+            f->at += n;
     }
     return 0;
 }
@@ -153,16 +212,17 @@ int atomic_write_at(
 int atomic_commit(atomic_file *f, wb_error *err)
 {
     // The data must be on disk before the name refers to it.
-    if (fsync(f->fd) != 0) return give_up(f, "cannot write", err);
+    if (!f->direct && fsync(f->fd) != 0) return give_up(f, "cannot write", err);
     int fd = f->fd;
     f->fd = -1;
-    if (close(fd) != 0 || rename(f->temporary, f->path) != 0) {
+    if (close(fd) != 0 || (!f->direct && rename(f->temporary, f->target) != 0)) {
         int reason = errno;
-        unlink(f->temporary);
+        if (!f->direct) unlink(f->temporary);
         return error_set(err, "%s: cannot write: %s", f->path, strerror(reason));
     }
+    if (f->direct) return 0;
     char copy[PATH_MAX];
-    memcpy(copy, f->path, sizeof copy);
+    memcpy(copy, f->target, sizeof copy);
     int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) {  // sync the new name too; not every file system can
         fsync(folder);
@@ -175,7 +235,7 @@ void atomic_abort(atomic_file *f)
 {
     if (f->fd < 0) return;
     close(f->fd);
-    unlink(f->temporary);
+    if (!f->direct) unlink(f->temporary);
     f->fd = -1;
 }
 

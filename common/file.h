@@ -8,7 +8,9 @@
 #include "wb_error.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Returns the whole file in malloc'ed memory, followed by a 0 byte; *bytes (may be NULL)
  * is its size without that byte. Returns NULL if the file is missing, not a regular file,
@@ -22,25 +24,31 @@ int file_check_lfs(const char *path, const void *data, size_t bytes, wb_error *e
 /* Creates the folder and its missing parents. */
 int folder_make(const char *path, wb_error *err);
 
-/* A file that appears under its name only once it is complete: it is written to PATH.tmp,
- * synced to disk and renamed. After an error (full disk, short write, no permission) or a
- * kill, the old file is intact. An error also removes PATH.tmp; after a kill the next
- * write overwrites it. Only one writer per path at a time. */
+/* A file that appears under its name only once it is complete: it is written to
+ * PATH.PID-N.tmp, a name that no other writer has, synced to disk and renamed. After an
+ * error (full disk, short write, no permission) or a kill, the old file is intact. An
+ * error also removes the temporary file. A symbolic link stays: what it links to is
+ * written. What is not a regular file (a device, a pipe) is written directly. */
 typedef struct atomic_file {
-    int fd; /* -1: not open */
-    char path[PATH_MAX], temporary[PATH_MAX + 8];
+    int fd;                /* -1: not open */
+    bool direct;           /* no temporary file */
+    off_t at;              /* direct: bytes written so far */
+    char path[PATH_MAX];   /* as given */
+    char target[PATH_MAX]; /* without links in its last part */
+    char temporary[PATH_MAX + 40];
 } atomic_file;
 
-/* Opens PATH.tmp. After an error of any of these calls the write is aborted. */
+/* Opens the temporary file. After an error of any of these calls the write is aborted. */
 int atomic_begin(atomic_file *f, const char *path, wb_error *err);
 /* Appends after the last atomic_write. */
 int atomic_write(atomic_file *f, const void *data, size_t bytes, wb_error *err);
-/* Writes at an offset in bytes from the start of the file. Gaps read as 0. */
+/* Writes at an offset in bytes from the start of the file. Gaps read as 0. A pipe takes
+ * only the offset after the last write. */
 int atomic_write_at(
     atomic_file *f, size_t offset, const void *data, size_t bytes, wb_error *err);
 /* Syncs, closes and renames. */
 int atomic_commit(atomic_file *f, wb_error *err);
-/* Closes and removes PATH.tmp. Does nothing after a commit or an error. */
+/* Closes and removes the temporary file. Does nothing after a commit or an error. */
 void atomic_abort(atomic_file *f);
 
 /* begin, write, commit */

@@ -2,6 +2,8 @@
 #include "progress.h"
 
 #include <math.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +37,57 @@ static void clock_text(char *out, size_t room, double seconds)
         snprintf(out, room, "%ld:%02ld", s / 60, s % 60);
 }
 
+// Of the terminal at this moment: it may have changed since the last line.
+static int columns(const progress *p)
+{
+    struct winsize size;
+    bool known = ioctl(fileno(p->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col : 80;
+}
+
+enum { STEP, LOSS, VAL, RATE, LEFT, FIELDS, FIELD_ROOM = 48 };
+
+// Leaves out what does not fit, the least important first; the width of the rest.
+static int fit(char field[FIELDS][FIELD_ROOM], int room)
+{
+    static const int dropped[] = {RATE, VAL, LEFT, LOSS};
+    int width = 0;
+    for (int i = 0; i < FIELDS; i++)
+        width += (int)strlen(field[i]);
+    for (size_t k = 0; k < sizeof dropped / sizeof *dropped && width > room; k++) {
+        width -= (int)strlen(field[dropped[k]]);
+        field[dropped[k]][0] = 0;
+    }
+    return width;
+}
+
+// " [####......]" in the columns that the fields leave, or nothing.
+static void draw_bar(char *out, int room, long step, long steps)
+{
+    enum { LEAST = 5, MOST = 20, FRAME = 3 };
+    int cells = room - FRAME < MOST ? room - FRAME : MOST;
+    out[0] = 0;
+    if (cells < LEAST) return;
+    int filled = steps > 0 ? (int)(cells * step / steps) : 0;
+    strcpy(out, " [");
+    for (int i = 0; i < cells; i++)
+        out[2 + i] = i < filled ? '#' : '.';
+    strcpy(out + 2 + cells, "]");
+}
+
+static void draw(progress *p, char field[FIELDS][FIELD_ROOM], long step)
+{
+    char line[FIELDS * FIELD_ROOM], bar[40];
+    int room = columns(p) - 1;  // a character in the last column may wrap
+    draw_bar(bar, room - fit(field, room), step, p->steps);
+    int width = snprintf(
+        line, sizeof line, "%s%s%s%s%s%s", field[STEP], bar, field[LOSS], field[VAL],
+        field[RATE], field[LEFT]);
+    int old = p->width < room ? p->width : room;
+    fprintf(p->out, "\r%-*.*s", old, room, line);  // blanks overwrite a longer line
+    p->width = width < room ? width : room;
+}
+
 void progress_update(
     progress *p, long step, double loss, double val, double tokens_per_second, bool now)
 {
@@ -42,38 +95,32 @@ void progress_update(
     if (!now && time - p->drawn < (p->terminal ? 0.1 : 30)) return;
     p->drawn = time;
 
-    char line[200], bar[21], text[40];
-    size_t at = 0;
-    int filled = p->steps > 0 ? (int)(20 * step / p->steps) : 0;
-    for (int i = 0; i < 20; i++)
-        bar[i] = i < filled ? '#' : '.';
-    bar[20] = 0;
-    at += (size_t)snprintf(line, sizeof line, "step %ld/%ld", step, p->steps);
-    if (p->terminal) at += (size_t)snprintf(line + at, sizeof line - at, " [%s]", bar);
-    if (!isnan(loss))
-        at += (size_t)snprintf(line + at, sizeof line - at, "  loss %.3f", loss);
-    if (!isnan(val))
-        at += (size_t)snprintf(line + at, sizeof line - at, "  val %.3f", val);
+    char field[FIELDS][FIELD_ROOM] = {0}, text[40];
+    snprintf(field[STEP], FIELD_ROOM, "step %ld/%ld", step, p->steps);
+    if (!isnan(loss)) snprintf(field[LOSS], FIELD_ROOM, "  loss %.3f", loss);
+    if (!isnan(val)) snprintf(field[VAL], FIELD_ROOM, "  val %.3f", val);
     if (tokens_per_second > 0)
-        at += (size_t)snprintf(
-            line + at, sizeof line - at, "  %.0f tokens/s", tokens_per_second);
+        snprintf(field[RATE], FIELD_ROOM, "  %.0f tokens/s", tokens_per_second);
     if (step > p->first && step < p->steps) {
         double left =
             (time - p->started) / (double)(step - p->first) * (double)(p->steps - step);
         clock_text(text, sizeof text, left);
-        at += (size_t)snprintf(line + at, sizeof line - at, "  %s left", text);
+        snprintf(field[LEFT], FIELD_ROOM, "  %.38s left", text);
     }
     if (p->terminal)
-        fprintf(p->out, "\r%-*s", p->width, line);  // blanks overwrite a longer line
+        draw(p, field, step);
     else
-        fprintf(p->out, "%s\n", line);
-    p->width = (int)at;
+        fprintf(
+            p->out, "%s%s%s%s%s\n", field[STEP], field[LOSS], field[VAL], field[RATE],
+            field[LEFT]);
     fflush(p->out);
 }
 
 void progress_clear(progress *p)
 {
-    if (p->terminal && p->width) fprintf(p->out, "\r%*s\r", p->width, "");
+    int room = p->terminal ? columns(p) - 1 : 0;
+    int width = p->width < room ? p->width : room;
+    if (width) fprintf(p->out, "\r%*s\r", width, "");
     p->width = 0;
 }
 

@@ -1,5 +1,6 @@
 /* progress.h - the progress of a long run: a bar on a terminal, an occasional plain line
- * in a log or a pipe. */
+ * in a log or a pipe. The bar is as wide as the terminal allows; on a narrow one figures
+ * are left out, so that it never wraps. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 #include <stdbool.h>

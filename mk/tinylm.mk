@@ -12,8 +12,11 @@ $(B)/tinylm: $(B)/objects/tinylm/main.o $(TINYLM)
 
 find_text = text=$$($(PYTHON) tools/data.py --data "$(DATA)") && text=$$(echo "$$text" | tail -1)
 
+# Run again, it starts again: the last run moves to $(OUT)/previous.
+REPLACE = $(if $(findstring --resume,$(ARGS)),,--overwrite)
+
 tinylm-train: $(B)/tinylm  ## models: train TinyLM (PRESET=laptop|baby OUT=runs/x ARGS="--steps 500")
-	@$(find_text) && $< train --preset $(PRESET) --out $(OUT) --data "$$text" $(ARGS)
+	@$(find_text) && $< train --preset $(PRESET) --out $(OUT) --data "$$text" $(REPLACE) $(ARGS)
 	@$(PYTHON) tools/plot_training.py $(OUT)/train.csv $(OUT)/loss.png
 	@echo "--- a sample of $(OUT)/best: make tinylm-generate PROMPT=\"ROMEO:\" writes more"
 	@$< generate --model $(OUT)/best --max-new-tokens 300 --quiet
@@ -22,7 +25,7 @@ tinylm-eval: $(B)/tinylm  ##+ models: validation loss of a checkpoint (OUT=runs/
 	@$(find_text) && $< eval --model $(OUT)/best --data "$$text" $(ARGS)
 
 tinylm-generate: $(B)/tinylm  ## models: generate text (PROMPT="ROMEO:" OUT=runs/x ARGS="--max-new-tokens 200")
-	@$< generate --model $(OUT)/best --prompt "$${PROMPT:-ROMEO:}" $(ARGS)
+	@$< generate --model $(OUT)/best $${PROMPT:+--prompt "$$PROMPT"} $(ARGS)
 
 tinylm-check-transformers: $(B)/tests/tinylm/logits  ##+ develop: compare a checkpoint with transformers
 	@$(or $(GIVEN_PYTHON),$(PYTHON)) tools/check_transformers.py $< $(OUT)/best

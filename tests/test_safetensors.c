@@ -198,6 +198,25 @@ Test(safetensors, writes_in_any_order, .init = make_folder, .fini = remove_folde
     st_close(st);
 }
 
+// Two writers of one file at the same time: each file is complete, and the last stays.
+Test(safetensors, two_writers, .init = make_folder, .fini = remove_folder)
+{
+    wb_error err;
+    atomic_file a, b;
+    cr_assert_eq(atomic_begin(&a, path, &err), 0, "%s", err.text);
+    cr_assert_eq(atomic_begin(&b, path, &err), 0, "%s", err.text);
+    cr_assert_eq(atomic_write(&a, "first", 5, &err), 0);
+    cr_assert_eq(atomic_write(&b, "second", 6, &err), 0);
+    cr_expect_eq(atomic_commit(&a, &err), 0, "%s", err.text);
+    char *text = file_read(path, 100, NULL, &err);
+    cr_expect_str_eq(text, "first");
+    free(text);
+    cr_expect_eq(atomic_commit(&b, &err), 0, "%s", err.text);
+    text = file_read(path, 100, NULL, &err);
+    cr_expect_str_eq(text, "second");
+    free(text);
+}
+
 Test(safetensors, writer_rejects, .init = make_folder, .fini = remove_folder)
 {
     wb_error err;

@@ -5,6 +5,7 @@
 #include "tensors.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,26 @@ int checkpoint_config(model_config *c, const char *folder, wb_error *err)
 
 /* --- model.safetensors -------------------------------------------------------------- */
 
+// NaN and infinity have an exponent of ones only.
+static bool is_finite(const void *data, size_t i, st_dtype dtype)
+{
+    if (dtype == ST_F32) return (((const uint32_t *)data)[i] & 0x7f800000) != 0x7f800000;
+    uint16_t ones = dtype == ST_BF16 ? 0x7f80 : 0x7c00;
+    return (((const uint16_t *)data)[i] & ones) != ones;
+}
+
+static int check_finite(const st_tensor *t, const char *path, wb_error *err)
+{
+    for (size_t i = 0; i < t->elements; i++)
+        if (!is_finite(t->data, i, t->dtype))
+            return error_set(
+                err,
+                "%s: tensor '%.200s': element %zu is NaN or infinite: the file is damaged, "
+                "or its training has diverged: use another checkpoint",
+                path, t->name, i);
+    return 0;
+}
+
 int checkpoint_load(model *m, const char *folder, wb_error *err)
 {
     char path[PATH_ROOM];
@@ -72,10 +93,8 @@ int checkpoint_load(model *m, const char *folder, wb_error *err)
         const model_tensor *t = &all[i];
         const st_tensor *s =
             st_expect(f, t->name, stored[m->config.dtype], t->ndim, t->shape, err);
-        if (s)
-            memcpy(weights + t->offset * e, s->data, s->bytes);
-        else
-            rc = -1;
+        rc = s ? check_finite(s, path, err) : -1;
+        if (!rc) memcpy(weights + t->offset * e, s->data, s->bytes);
     }
     if (!rc) model_upload(m, m->param, weights, m->parameters * e);
     free(weights);
@@ -165,20 +184,61 @@ int checkpoint_save(
 
 /* --- training.safetensors ----------------------------------------------------------- */
 
+enum { STATE_PAIRS = 4 };
+static const char *const state_keys[STATE_PAIRS] = {
+    "options", "best", "best_step", "text"};
+
+// The metadata of a run's state; -1: one is missing.
+static int state_metadata(const st_file *f, st_pair pairs[STATE_PAIRS])
+{
+    for (int i = 0; i < STATE_PAIRS; i++) {
+        pairs[i] = (st_pair){state_keys[i], st_metadata(f, state_keys[i])};
+        if (!pairs[i].value) return -1;
+    }
+    return 0;
+}
+
+// FNV-1a by words of 8 bytes: every change of one word changes it.
+static uint64_t hash_more(uint64_t h, const void *data, size_t bytes)
+{
+    const char *p = data;
+    for (; bytes > 0;) {
+        uint64_t word = 0;
+        size_t n = bytes < sizeof word ? bytes : sizeof word;
+        memcpy(&word, p, n);
+        h = (h ^ word) * 0x100000001b3;
+        p += n, bytes -= n;
+    }
+    return h;
+}
+
+// Of the whole state: tensors and metadata.
+static void
+checksum(char out[40], const st_pair *pairs, const st_tensor *const tensors[4])
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (int i = 0; i < STATE_PAIRS; i++)
+        h = hash_more(h, pairs[i].value, strlen(pairs[i].value));
+    for (int i = 0; i < 4; i++)
+        h = hash_more(h, tensors[i]->data, tensors[i]->bytes);
+    snprintf(out, 40, "%016" PRIx64, h);
+}
+
 int training_save(
     const model *m, const run_state *s, const char *folder, float *scratch, wb_error *err)
 {
-    char path[PATH_ROOM], best[40], best_step[40], hash[40];
+    char path[PATH_ROOM], best[40], best_step[40], hash[40], sum[40];
     if (folder_make(folder, err)) return -1;
     snprintf(path, sizeof path, "%s/training.safetensors", folder);
     snprintf(best, sizeof best, "%.17g", s->best);
     snprintf(best_step, sizeof best_step, "%ld", s->best_step);
     snprintf(hash, sizeof hash, "%016" PRIx64, s->text_hash);
-    const st_pair metadata[] = {
+    const st_pair metadata[STATE_PAIRS + 1] = {
         {"options", s->options},
         {"best", best},
         {"best_step", best_step},
-        {"text", hash}};
+        {"text", hash},
+        {"checksum", sum}};
     const float *from[3] = {m->master ? m->master : m->param, m->adam_m, m->adam_v};
     static const char *const names[3] = {"weights", "adam_m", "adam_v"};
     st_tensor out[4];
@@ -190,15 +250,39 @@ int training_save(
             .dtype = ST_F32,
             .ndim = 1,
             .shape = {m->parameters},
-            .data = scratch + i * m->parameters};
+            .data = scratch + i * m->parameters,
+            .bytes = m->parameters * sizeof(float)};
     }
     out[3] = (st_tensor){
         .name = "train",
         .dtype = ST_U8,
         .ndim = 1,
         .shape = {sizeof s->train},
-        .data = &s->train};
-    return st_write(path, out, 4, metadata, 4, err);
+        .data = &s->train,
+        .bytes = sizeof s->train};
+    checksum(sum, metadata, (const st_tensor *[]){&out[0], &out[1], &out[2], &out[3]});
+    return st_write(path, out, 4, metadata, STATE_PAIRS + 1, err);
+}
+
+// Fills *s from the metadata; a value that no training writes is an error.
+static int
+read_metadata(run_state *s, const st_pair *pairs, const char *path, wb_error *err)
+{
+    const char *best = pairs[1].value, *step = pairs[2].value, *text = pairs[3].value;
+    char *end[3];
+    s->best = strtod(best, &end[0]);
+    s->best_step = strtol(step, &end[1], 10);
+    s->text_hash = strtoull(text, &end[2], 16);
+    int wrong = !*best || *end[0] || isnan(s->best)     ? 1
+                : !*step || *end[1] || s->best_step < 0 ? 2
+                : strlen(text) != 16 || *end[2]         ? 3
+                                                        : 0;
+    if (wrong)
+        return error_set(
+            err, "%s: metadata %s='%.40s': the file is damaged: start a new run", path,
+            pairs[wrong].key, pairs[wrong].value);
+    s->options = strdup(pairs[0].value);
+    return s->options ? 0 : error_set(err, "%s: no memory", path);
 }
 
 int training_peek(run_state *s, const char *folder, wb_error *err)
@@ -212,19 +296,35 @@ int training_peek(run_state *s, const char *folder, wb_error *err)
     st_file *f = st_open(path, err);
     if (!f) return -1;
     const st_tensor *train = st_expect(f, "train", ST_U8, 1, &shape, err);
-    const char *options = st_metadata(f, "options"), *best = st_metadata(f, "best");
-    const char *step = st_metadata(f, "best_step"), *text = st_metadata(f, "text");
-    int rc = train ? 0 : -1;
-    if (train && !(options && best && step && text))
-        rc = error_set(err, "%s: not the state of a run: metadata are missing", path);
-    if (!rc) {
-        memcpy(&s->train, train->data, sizeof s->train);
-        s->options = strdup(options);
-        s->best = strtod(best, NULL), s->best_step = strtol(step, NULL, 10);
-        s->text_hash = strtoull(text, NULL, 16);
-    }
+    st_pair pairs[STATE_PAIRS];
+    int rc =
+        !train ? -1
+        : state_metadata(f, pairs)
+            ? error_set(err, "%s: not the state of a run: metadata are missing", path)
+            : read_metadata(s, pairs, path, err);
+    if (!rc) memcpy(&s->train, train->data, sizeof s->train);
     st_close(f);
     return rc;
+}
+
+// The tensors are those that were saved, and finite. Older versions saved no checksum.
+static int check_state(const st_file *f, const st_tensor *const tensors[4], wb_error *err)
+{
+    char sum[40];
+    st_pair pairs[STATE_PAIRS];
+    const char *saved = st_metadata(f, "checksum");
+    if (saved && !state_metadata(f, pairs)) {
+        checksum(sum, pairs, tensors);
+        if (strcmp(sum, saved) != 0)
+            return error_set(
+                err,
+                "%s: the checksum is wrong: the file is damaged: restore it from a backup, "
+                "or start a new run",
+                st_path(f));
+    }
+    for (int i = 0; i < 3; i++)
+        if (check_finite(tensors[i], st_path(f), err)) return -1;
+    return 0;
 }
 
 int training_load(model *m, const char *folder, wb_error *err)
@@ -240,12 +340,13 @@ int training_load(model *m, const char *folder, wb_error *err)
     const st_tensor *b =
         a ? st_expect(f, "adam_v", ST_F32, 1, &m->parameters, err) : NULL;
     const st_tensor *t = b ? st_expect(f, "train", ST_U8, 1, &train, err) : NULL;
-    if (t) {
+    int rc = t ? check_state(f, (const st_tensor *[]){w, a, b, t}, err) : -1;
+    if (!rc) {
         model_set_weights(m, w->data);
         model_upload(m, m->adam_m, a->data, a->bytes);
         model_upload(m, m->adam_v, b->data, b->bytes);
         model_upload(m, m->train, t->data, t->bytes);
     }
     st_close(f);
-    return t ? 0 : -1;
+    return rc;
 }

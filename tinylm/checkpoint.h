@@ -22,7 +22,7 @@ int checkpoint_save(
 
 /* Configuration of the model in the folder, with the context that it was trained with. */
 int checkpoint_config(model_config *c, const char *folder, wb_error *err);
-/* Its weights, into a model created with that configuration. */
+/* Its weights, into a model created with that configuration. All must be finite. */
 int checkpoint_load(model *m, const char *folder, wb_error *err);
 
 /* The state of a run besides its weights and moments. */
@@ -38,7 +38,8 @@ typedef struct run_state {
 int training_save(
     const model *m, const run_state *s, const char *folder, float *scratch,
     wb_error *err);
-/* peek: only the state; load: the weights and moments, into the model. */
+/* peek: only the state, whose values must be possible; load: the weights and moments, into
+ * the model, after a check of the file's checksum. */
 int training_peek(run_state *s, const char *folder, wb_error *err);
 int training_load(model *m, const char *folder, wb_error *err);
 

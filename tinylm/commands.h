@@ -14,6 +14,8 @@ int generate_main(const options *o);
 
 /* "tinylm: sentence" on stderr; returns the status. */
 int complain(const wb_error *err, int status);
+/* -1 if anything printed so far cannot be written, as to a full disk. */
+int flush_output(wb_error *err);
 
 /* The whole text of a file, which must not be empty. NULL: see err. */
 char *read_text(const char *path, size_t *bytes, wb_error *err);

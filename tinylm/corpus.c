@@ -20,12 +20,18 @@ static int tokenizer_of(tokenizer_kind *kind, const char *name, wb_error *err)
     return error_set(err, "--tokenizer %s: give characters or bytes", name);
 }
 
+int corpus_check(const options *o, wb_error *err)
+{
+    tokenizer_kind kind;
+    if (!o->data[0]) return error_set(err, "no text: give --data FILE");
+    return tokenizer_of(&kind, o->tokenizer, err);
+}
+
 int corpus_load(corpus *c, const options *o, wb_error *err)
 {
     tokenizer_kind kind;
     size_t bytes, T = (size_t)o->context;
-    if (tokenizer_of(&kind, o->tokenizer, err)) return -1;
-    if (!o->data[0]) return error_set(err, "no text: give --data FILE");
+    if (corpus_check(o, err) || tokenizer_of(&kind, o->tokenizer, err)) return -1;
     char *text = read_text(o->data, &bytes, err);
     if (!text) return -1;
     c->hash = hash_text(text, bytes);

@@ -13,6 +13,8 @@ typedef struct corpus {
 } corpus;
 
 /* The options' --data, long enough for their --context. */
+/* Whether the options name a text and a tokenizer; reads no file. */
+int corpus_check(const options *o, wb_error *err);
 int corpus_load(corpus *c, const options *o, wb_error *err);
 void corpus_free(corpus *c);
 

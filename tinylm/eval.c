@@ -13,6 +13,7 @@ typedef struct run {
     char *text;
     int *ids;
     size_t count;
+    int status; /* of the program after an error */
 } run;
 
 static int open_checkpoint(run *r, const options *o, wb_error *err)
@@ -21,7 +22,9 @@ static int open_checkpoint(run *r, const options *o, wb_error *err)
     model_config *c = &r->config;
     if (checkpoint_config(c, folder, err)) return -1;
     if (o->hf_window) c->shape.hf_window = true;
+    r->status = WRONG_OPTION;
     if (model_choose_attention(c, o->attention, err)) return -1;
+    r->status = FAILED;
     if (tokenizer_load(&r->tokenizer, folder, err)) return -1;
     if (r->tokenizer.vocab > c->shape.vocab)
         return error_set(
@@ -52,7 +55,7 @@ static int evaluate(run *r, const options *o, wb_error *err)
 
 int eval_main(const options *o)
 {
-    run r = {0};
+    run r = {.status = FAILED};
     wb_error err;
     bool model = o->gen.model && *o->gen.model;
     if (!model) error_set(&err, "no model: give --model FOLDER (see --help)");
@@ -63,5 +66,5 @@ int eval_main(const options *o)
     tokenizer_free(&r.tokenizer);
     free(r.ids);
     free(r.text);
-    return rc ? complain(&err, FAILED) : 0;
+    return rc ? complain(&err, r.status) : 0;
 }

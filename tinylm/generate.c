@@ -16,6 +16,7 @@ typedef struct run {
     int batch, max_new_tokens;
     int **prompt, *length, longest; /* (batch) token ids */
     uint64_t *seed;                 /* (batch) */
+    char first[5];                  /* the prompt if none is given */
 } run;
 
 static int open_model(run *r, const options *o, wb_error *err)
@@ -58,6 +59,22 @@ static int add_prompt(
     r->length[b] = (int)count, r->seed[b] = o->gen.seed + (uint64_t)b;
     if (r->length[b] > r->longest) r->longest = r->length[b];
     return 0;
+}
+
+// Without a prompt a text starts after a newline. A text without newlines has none in its
+// vocabulary: then after the lowest character, which is a space if it has spaces.
+static void choose_prompt(run *r, options *o)
+{
+    size_t count;
+    if (o->gen.prompt || o->gen.prompts) return;
+    int *newline = tokenizer_encode(&r->tokenizer, "\n", 1, "", &count, NULL);
+    int lowest = r->tokenizer.order ? r->tokenizer.order[0] : 0;
+    if (newline)
+        strcpy(r->first, "\n");
+    else
+        r->first[tokenizer_piece(&r->tokenizer, lowest, r->first)] = 0;
+    free(newline);
+    o->gen.prompt = r->first;
 }
 
 // One prompt per line.
@@ -106,26 +123,27 @@ static int start(run *r, const options *o, wb_error *err)
 }
 
 // Tokens [from, to) of a sequence.
-static void print_tokens(const run *r, int b, int from, int to)
+static int print_tokens(const run *r, int b, int from, int to, wb_error *err)
 {
     for (int i = from; i < to; i++) {
         char piece[4];
         int bytes = tokenizer_piece(&r->tokenizer, r->g.tokens[b][i], piece);
         fwrite(piece, 1, (size_t)bytes, stdout);
     }
-    fflush(stdout);
+    return flush_output(err);
 }
 
 // The first token is sampled already. Each round takes as many steps as last some
 // milliseconds: the text flows, and the device rarely waits for the host. One sequence is
 // printed as it comes, several when all are done.
-static void decode(run *r, const options *o)
+static int decode(run *r, const options *o, wb_error *err)
 {
     int some = 1, shown = r->batch == 1 ? 0 : INT_MAX;
-    if (shown == 0 && o->gen.prompt && strcmp(o->gen.prompt, "\n") == 0)
-        shown = r->length[0];
+    bool invisible = r->first[0] || (o->gen.prompt && !strcmp(o->gen.prompt, "\n"));
+    if (shown == 0 && invisible) shown = r->length[0];
     for (int left = r->max_new_tokens - 1;;) {
-        if (shown < r->g.count[0]) print_tokens(r, 0, shown, r->g.count[0]);
+        if (shown < r->g.count[0] && print_tokens(r, 0, shown, r->g.count[0], err))
+            return -1;
         if (shown != INT_MAX) shown = r->g.count[0];
         if (left == 0) break;
         double began = seconds_now();
@@ -137,9 +155,10 @@ static void decode(run *r, const options *o)
     printf("\n");
     for (int b = 0; b < r->batch && r->batch > 1; b++) {
         printf("--- seed %llu\n", (unsigned long long)r->seed[b]);
-        print_tokens(r, b, 0, r->g.count[b]);
+        if (print_tokens(r, b, 0, r->g.count[b], err)) return -1;
         printf("\n");
     }
+    return flush_output(err);
 }
 
 static int generate(run *r, const options *o, wb_error *err)
@@ -151,7 +170,7 @@ static int generate(run *r, const options *o, wb_error *err)
             r->g.d.fused ? "norm and activation run inside the GEMMs"
                          : "your norm or activation runs as a kernel of its own");
     double began = seconds_now();
-    decode(r, o);
+    if (decode(r, o, err)) return -1;
     double seconds = seconds_now() - began;
     if (!o->gen.quiet && r->max_new_tokens > 1)
         fprintf(
@@ -184,7 +203,6 @@ static int check_options(options *o, wb_error *err)
             "--prompts and --batch do not go together: the batch is the file's lines");
     if (g->prompt && !*g->prompt)
         return error_set(err, "--prompt is empty: a sequence needs a first token");
-    if (!g->prompt && !g->prompts) g->prompt = "\n";
     if (g->max_new_tokens < 0) g->max_new_tokens = DEFAULT_NEW_TOKENS;
     return 0;
 }
@@ -197,6 +215,7 @@ int generate_main(const options *given)
     if (check_options(&o, &err)) return complain(&err, WRONG_OPTION);
     r.max_new_tokens = (int)o.gen.max_new_tokens;
     int rc = open_model(&r, &o, &err);
+    if (!rc) choose_prompt(&r, &o);
     if (!rc)
         rc = o.gen.prompts ? read_prompts(&r, &o, &err) : repeat_prompt(&r, &o, &err);
     if (!rc && !o.gen.quiet) wb_print_kernels(stderr);

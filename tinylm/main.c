@@ -24,7 +24,7 @@ static int help(const char *command)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "--help";
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return help(NULL);
@@ -47,4 +47,12 @@ int main(int argc, char **argv)
     if (options_flags(&o, argc - 2, argv + 2, use, &err))
         return complain(&err, WRONG_OPTION);
     return use == FOR_EVAL ? eval_main(&o) : generate_main(&o);
+}
+
+int main(int argc, char **argv)
+{
+    wb_error err;
+    int status = run(argc, argv);
+    if (!status && flush_output(&err)) return complain(&err, FAILED);
+    return status;
 }

@@ -56,7 +56,8 @@ static const flag rows[] = {
     {"softcap", FLAG_REAL, AT(softcap), M_, 0, 1e6, "30",
      "griffin: bound of the logits (0: none)"},
 
-    {"batch", FLAG_LONG, AT(batch), S_ | E_, 1, NO_LIMIT, "12", "sequences of a micro-batch"},
+    {"batch", FLAG_LONG, AT(batch), S_ | E_, 1, NO_LIMIT, "12",
+     "sequences of a micro-batch"},
     {"accum", FLAG_LONG, AT(accum), S_, 1, NO_LIMIT, "1", "micro-batches of a step"},
     {"steps", FLAG_LONG, AT(steps), S_, 1, NO_LIMIT, "2000", "steps of the whole run"},
     {"lr", FLAG_REAL, AT(lr), S_, 0, 1e3, "1e-3", "learning rate after the warm-up"},
@@ -90,6 +91,8 @@ static const flag rows[] = {
      "save and end after this step; the schedule is still that of --steps (0: off)"},
     {"resume", FLAG_SWITCH, AT(resume), T_, 0, 0, "0",
      "continue from the run's last checkpoint"},
+    {"overwrite", FLAG_SWITCH, AT(overwrite), T_, 0, 0, "0",
+     "replace the run in the folder; the old one moves to the folder's previous/"},
 
     {"no-cache", FLAG_SWITCH, AT(no_cache), G_, 0, 0, "0",
      "process the whole sequence again for every token"},

@@ -26,7 +26,7 @@ typedef struct options {
     double lr, min_lr, beta1, beta2, adam_eps, decay, clip, dropout, loss_scale;
     long growth;
     long eval_every, save_every, log_every, stop_at;
-    bool resume;
+    bool resume, overwrite;
     /* generation */
     bool no_cache;
 } options;

@@ -2,6 +2,7 @@
  * Files of a run, in its folder:
  *     best/       checkpoint with the lowest validation loss
  *     last/       the newest checkpoint, with training.safetensors to resume from
+ *     previous/   the run that --overwrite replaced
  *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s, loss_scale, machine
  */
 #include "checkpoint.h"
@@ -11,6 +12,7 @@
 #include "from_options.h"
 #include "kernels.h"
 #include "progress.h"
+#include "run_folder.h"
 #include "tensors.h"
 #include "trainer.h"
 
@@ -20,6 +22,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct run {
     options o;
@@ -35,7 +38,8 @@ typedef struct run {
     double since; /* clock at the last line of the CSV */
     uint32_t since_step;
     wb_error err;
-    int status; /* of the program after an error */
+    int status;    /* of the program after an error */
+    bool replaces; /* another run, which is now in previous/ */
 } run;
 
 static volatile sig_atomic_t stop_signal;
@@ -62,21 +66,26 @@ static int read_options(run *r, int argc, char **argv)
     options_default(o);
     r->status = WRONG_OPTION;
     if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
-    r->status = FAILED;
     if (!o->out[0]) {
         const char *name = strrchr(o->preset, '/');
         snprintf(o->out, sizeof o->out, "runs/%s", name ? name + 1 : o->preset);
     }
+    if (o->resume && o->overwrite)
+        return error_set(
+            &r->err, "--resume and --overwrite do not go together: give one");
     if (!o->resume) {
         if (options_preset(o, o->preset, &r->err)) return -1;
         return options_flags(o, argc, argv, FOR_TRAIN, &r->err);
     }
+    r->status = FAILED;
+    if (access(o->out, F_OK) == 0 && run_folder_lock(o->out, &r->err)) return -1;
     char last[PATH_MAX];
     snprintf(last, sizeof last, "%s/last", o->out);
     if (training_peek(&r->state, last, &r->err)) return -1;
     options saved = *o;
     if (options_read(&saved, r->state.options, last, &r->err)) return -1;
     *o = saved;
+    r->status = WRONG_OPTION;
     if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
     const char *other = options_other_model(o, &saved);
     if (!other) return 0;
@@ -141,6 +150,20 @@ static int evaluate(run *r)
 
 /* --- the run ------------------------------------------------------------------------ */
 
+// Of a new run: another run in it must not get lost.
+static int open_folder(run *r)
+{
+    const options *o = &r->o;
+    if (folder_make(o->out, &r->err) || run_folder_lock(o->out, &r->err)) return -1;
+    r->replaces = run_folder_holds_run(o->out);
+    if (!r->replaces || o->overwrite) return 0;
+    return error_set(
+        &r->err,
+        "%s: holds a run: continue it with --resume, replace it with --overwrite, or "
+        "give another --out",
+        o->out);
+}
+
 static int load_text(run *r)
 {
     if (corpus_load(&r->text, &r->o, &r->err)) return -1;
@@ -157,10 +180,15 @@ static int open_run(run *r, int argc, char **argv)
     model_recipe recipe;
     const options *o = &r->o;
     char last[PATH_MAX];
-    if (read_options(r, argc, argv) || load_text(r) ||
-        config_from_options(&config, o, r->text.tokenizer.vocab, &r->err) ||
-        recipe_from_options(&recipe, o, &r->err) || folder_make(o->out, &r->err))
+    if (read_options(r, argc, argv) || corpus_check(o, &r->err)) return -1;
+    r->status = FAILED;
+    if (load_text(r)) return -1;
+    r->status = WRONG_OPTION;
+    if (config_from_options(&config, o, r->text.tokenizer.vocab, &r->err) ||
+        recipe_from_options(&recipe, o, &r->err))
         return -1;
+    r->status = FAILED;
+    if (!o->resume && open_folder(r)) return -1;
     snprintf(last, sizeof last, "%s/last", o->out);
     if (model_create(
             &r->m, &config, (int)o->batch, config.shape.context, recipe.accum,
@@ -175,6 +203,8 @@ static int open_run(run *r, int argc, char **argv)
     } else if (training_load(&r->m, last, &r->err)) {
         return -1;
     }
+    if (!o->resume && run_folder_clear(o->out, &r->err)) return -1;
+    run_folder_tidy(o->out);
     free(r->state.options);
     r->state.options = options_text(o);
     trainer_open(
@@ -194,7 +224,7 @@ static void print_blocks(const model_config *c, const char *asked)
         printf("attention by batched GEMMs: %s\n", model_lab05_refuses(c));
 }
 
-static void print_start(const run *r)
+static int print_start(run *r)
 {
     int count;
     size_t parameters = 0;
@@ -219,7 +249,8 @@ static void print_start(const run *r)
         ", %.0f MB\n",
         r->o.out, r->t.step, r->o.steps, r->o.accum, r->o.batch, c->shape.context,
         r->o.gen.seed, (double)r->m.arena_bytes / 1e6);
-    fflush(stdout);
+    if (r->replaces) printf("kept   the run that was here: %s/previous\n", r->o.out);
+    return flush_output(&r->err);
 }
 
 static bool every(uint32_t step, long n)
@@ -279,7 +310,7 @@ int train_main(int argc, char **argv)
     static run r;
     r.loss = r.val = NAN;
     if (open_run(&r, argc, argv)) return complain(&r.err, r.status);
-    if (!r.o.gen.quiet) print_start(&r);
+    if (!r.o.gen.quiet && print_start(&r)) return complain(&r.err, FAILED);
     if (r.t.step >= r.o.steps)
         printf(
             "%s is at step %u already: raise --steps to continue, or leave out "

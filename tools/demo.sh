@@ -5,17 +5,23 @@
 # TinyLM. After a stop at any point the next call continues from there.
 #   OUT         folder of the runs (runs), which are OUT/laptop-griffin and OUT/laptop, or
 #               the presets for a GPU, baby-griffin and baby
-#   PROMPT      start of both texts (ROMEO:)    LENGTH  new tokens of each (500)
+#   PROMPT      start of both texts (ROMEO: if the text has it, else its first word)
+#   LENGTH      new tokens of each (500)
 #   DATA, ARGS  a text of your own; more options of `tinylm train`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${BACKEND:=cpu}" "${B:=build/$BACKEND}" "${PYTHON:=build/host/python}" "${MAKE:=make}"
 : "${OUT:=runs}" "${LENGTH:=500}" "${DATA:=}" "${ARGS:=}"
-prompt=${PROMPT:-ROMEO:}
 case $BACKEND in cuda) size=baby ;; *) size=laptop ;; esac
 
 title() { printf '\n==== %s ====\n' "$*"; }
 finished() { printf '(%d s)\n' $((SECONDS - began)); }
+
+start_of() { # TEXT: a prompt from its own vocabulary
+    if grep -qF ROMEO: "$1"; then echo ROMEO:; else
+        "$PYTHON" -c 'import sys; print(open(sys.argv[1], encoding="utf-8").read().split()[0][:20])' "$1"
+    fi
+}
 
 build() {
     began=$SECONDS
@@ -24,6 +30,7 @@ build() {
     "$MAKE" $jobs BACKEND="$BACKEND" "$B/tinylm" "$B/recurrentgemma"
     text=$("$PYTHON" tools/data.py --data "$DATA")
     text=$(tail -1 <<<"$text")
+    prompt=${PROMPT:-$(start_of "$text")}
     finished
 }
 
@@ -49,7 +56,7 @@ train() {
     elif [ -f "$1/last/training.safetensors" ]; then
         trainer "$1" --resume
     else
-        trainer "$1" --preset "$2"
+        trainer "$1" --preset "$2" --overwrite
     fi
     finished
 }
@@ -79,6 +86,6 @@ generate "$llama" "$B/tinylm" generate --model "$llama/best" --max-new-tokens "$
 title "done in $SECONDS s"
 cat <<END
 Both folders also open in Hugging Face transformers. Generate more:
-    $B/recurrentgemma --model $griffin/best --prompt "JULIET:"
-    $B/tinylm generate --model $llama/best --prompt "JULIET:"
+    $B/recurrentgemma --model $griffin/best --prompt "$prompt"
+    $B/tinylm generate --model $llama/best --prompt "$prompt"
 END

@@ -216,6 +216,12 @@ static void print_head(const session *s, const rg_info *i, ceilings *top)
         "", "", "ms", "ms", "", "", "s", "MB");
 }
 
+int bench_check(const char *text, wb_error *err)
+{
+    bench_case cases[MAX_CASES];
+    return read_cases(text, cases, err) < 0 ? -1 : 0;
+}
+
 int bench(session *s, wb_error *err)
 {
     bench_case cases[MAX_CASES];

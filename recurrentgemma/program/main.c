@@ -17,7 +17,9 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             options_help();
-            return fflush(stdout) ? 1 : 0;
+            if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+            fprintf(stderr, "recurrentgemma: stdout: cannot write\n");
+            return 1;
         }
     options o;
     wb_error err;

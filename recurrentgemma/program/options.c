@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "flags.h"
+#include "session.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -133,7 +134,7 @@ static int check_words(const options *o, wb_error *err)
             return error_set(err, "%s is empty: name a file", files[i][0]);
     if (strcmp(o->dtype, "auto") && strcmp(o->dtype, "f32") && strcmp(o->dtype, "bf16"))
         return error_set(err, "--dtype: '%.40s' is not auto, f32 or bf16", o->dtype);
-    return 0;
+    return o->bench ? bench_check(o->bench, err) : 0;
 }
 
 int options_parse(options *o, int argc, char **argv, wb_error *err)

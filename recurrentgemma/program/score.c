@@ -7,6 +7,7 @@
 #include "stop.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -67,14 +68,24 @@ static int begin(sheet *h, const session *s, const prompt_batch *p, wb_error *er
         sizeof pairs / sizeof *pairs, err);
 }
 
+// From here on a signal removes the temporary file; none comes between its creation and
+// the moment when its name is known.
+static int
+begin_removable(sheet *h, const session *s, const prompt_batch *p, wb_error *err)
+{
+    stop_at_once(false);
+    int rc = begin(h, s, p, err);
+    if (!rc && !h->file.direct) stop_removes(h->file.temporary);
+    stop_at_once(true);
+    if (stop_signal()) raise(stop_signal());
+    return rc;
+}
+
 int score(session *s, const struct prompt_batch *p, wb_error *err)
 {
     sheet h = {.err = err};
-    char temporary[PATH_MAX + 8];
-    snprintf(temporary, sizeof temporary, "%s.tmp", s->o->logits_out);
-    stop_removes(temporary);  // see atomic_file
     double began = seconds_now();
-    int rc = begin(&h, s, p, err);
+    int rc = begin_removable(&h, s, p, err);
     if (!rc) rc = rg_score(s->e, (const int *const *)p->ids, p->count, keep, &h, err);
     if (rc >= 0) rc = write_padding(&h, p, s->info->shape.vocab, err);
     if (!rc) rc = atomic_commit(&h.file, err);

@@ -42,7 +42,8 @@ static const flag rows[] = {
     {"kv-heads", FLAG_LONG, AT(kv_heads), MODEL, 1, NO_LIMIT, "1", "key and value heads"},
     {"head-dim", FLAG_LONG, AT(head_dim), MODEL, 0, 256, "0",
      "channels of a head (0: as the preset; with --channels or --heads their quotient)"},
-    {"hidden", FLAG_LONG, AT(hidden), MODEL, 0, NO_LIMIT, "0", "width of the MLP" AS_PRESET},
+    {"hidden", FLAG_LONG, AT(hidden), MODEL, 0, NO_LIMIT, "0",
+     "width of the MLP" AS_PRESET},
     {"vocab", FLAG_LONG, AT(vocab), MODEL, 0, NO_LIMIT, "0", "tokens" AS_PRESET},
     {"recurrent", FLAG_LONG, AT(recurrent), MODEL, 0, NO_LIMIT, "0",
      "recurrent channels (0: as the preset, or with --channels the same)"},
@@ -176,7 +177,9 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             help();
-            return 0;
+            if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+            fprintf(stderr, "recurrentgemma-random: stdout: cannot write\n");
+            return 1;
         }
     argc--, argv++;
     flags_default(&table, &o);

@@ -64,7 +64,7 @@ check "ids separated by commas, spaces, tabs; lines of either kind" separators
 
 # --- logits -----------------------------------------------------------------------------
 logits() { ids --max-new-tokens 0 --tokens "$TMP/both" --logits-out "$@"; }
-scored() { logits "$TMP/logits" && cli equal "$TMP/logits" $fixture && [ ! -e "$TMP/logits.tmp" ]; }
+scored() { logits "$TMP/logits" && cli equal "$TMP/logits" $fixture && [ -z "$(ls "$TMP"/logits?*)" ]; }
 check "--logits-out: every logit within 1e-4, NaN in padding" scored
 in_chunks() { logits "$TMP/chunked" --chunk "$1" && cli near "$TMP/chunked" "$TMP/logits"; }
 for n in 1 15 17; do
@@ -74,6 +74,22 @@ echo 200 >"$TMP/one"
 check "--logits-out of one token" ids --max-new-tokens 0 --tokens "$TMP/one" --logits-out "$TMP/x"
 again() { logits "$TMP/again" && cli same "$TMP/again" "$TMP/logits"; }
 check "--logits-out again: the same bits" again
+of_long() { ids --max-new-tokens 0 --tokens "$TMP/long" --logits-out "$@"; }
+of_long "$TMP/of_long"
+linked() { # the link stays, and what it links to is written, new or not
+    rm -f "$TMP/target" && ln -sf target "$TMP/link" && of_long "$TMP/link" &&
+        of_long "$TMP/link" && [ -L "$TMP/link" ] && cmp "$TMP/target" "$TMP/of_long"
+}
+check "--logits-out to a symbolic link" linked
+device() { ln -sf "/dev/$1" "$TMP/device" && of_long "$TMP/device"; }
+check "--logits-out to a device" device null
+check "  which stays what it is" test -L "$TMP/device" -a -c "$TMP/device"
+check_fails "--logits-out to a device that is full" "device: cannot write: No space left" device full
+to_pipe() { of_long /dev/stdout | cmp - "$TMP/of_long"; }
+check "--logits-out to a pipe" to_pipe
+mixed_to_pipe() (set -o pipefail; logits /dev/fd/3 --chunk 3 3>&1 >/dev/null | tail -c 1 >/dev/null)
+check_fails "--logits-out in chunks of two sequences to a pipe" "only be written in order" \
+    mixed_to_pipe
 keys_said() { # WANTED MODEL OPTIONS...
     "$rg" --model "$2" --quiet --tokens "$TMP/one" --logits-out "$TMP/x" "${@:3}" &&
         head -c 500 "$TMP/x" | grep -qF "\"keys\":\"$1\""
@@ -175,7 +191,10 @@ refuses "an unknown option" "unknown option --waaat (see --help)" $model --waaat
 refuses "a misspelt option" "unknown option --tempreature; did you mean --temperature?" $model --tempreature 1
 refuses "a former name" "unknown option --penalty; did you mean --repetition-penalty?" $model --penalty 2
 refuses "an unknown option, with a value" "unknown option --promt; did you mean --prompt?" $model --promt=x
-status() { "$rg" $model --wat 2>/dev/null; [ $? = 2 ] && { "$B/recurrentgemma-random" --sed 1 x 2>/dev/null; [ $? = 2 ]; }; }
+status() {
+    exits 2 "$rg" $model --wat && exits 2 "$rg" $model --bench 1x2 &&
+        exits 2 "$rg" $model --dtype f16 && exits 2 "$B/recurrentgemma-random" --sed 1 x
+}
 check "a wrong option: exit 2" status
 check_fails "of recurrentgemma-random" "unknown option --sed; did you mean --seed?" \
     "$B/recurrentgemma-random" --sed 1 "$TMP/none"
@@ -257,6 +276,9 @@ to_full() { "$rg" --quiet "$@" >/dev/full; }
 check_fails "a full disk is an error" "No space left" to_full $model --tokens "$TMP/long" --max-new-tokens 5
 check_fails "of a batch too" "No space left" to_full $model --tokens "$TMP/both" --max-new-tokens 5
 check_fails "of a benchmark too" "No space left" to_full $model --bench 1x2x2
+check_fails "of --help too" "cannot write" sh -c "'$rg' --help >/dev/full"
+check_fails "of recurrentgemma-random --help too" "cannot write" \
+    sh -c "'$B/recurrentgemma-random' --help >/dev/full"
 small_disk() { (ulimit -f 40; exec "$rg" $model --quiet --tokens "$TMP/both" --logits-out "$1/logits"); }
 mkdir "$TMP/room"
 check_fails "--logits-out without room" "File too large" small_disk "$TMP/room"
@@ -267,7 +289,7 @@ for i in 1 2 3 4 5 6 7 8; do many; done >"$TMP/many"
 scoring() {
     "$rg" $model --tokens "$TMP/many" --chunk 1 --logits-out "$TMP/room/x" --quiet &
     local pid=$! i=0
-    until [ -s "$TMP/room/x.tmp" ] || [ $((i += 1)) -gt 400 ]; do sleep 0.02; done
+    until [ -s "$(ls "$TMP"/room/x.*.tmp 2>/dev/null)" ] || [ $((i += 1)) -gt 400 ]; do sleep 0.02; done
     kill -INT $pid
     wait $pid
     [ $? = 130 ] && [ -z "$(ls "$TMP/room")" ]

@@ -33,6 +33,9 @@ check "and generates the same texts" both 'cmp written.txt before.txt'
 check_says "another prompt" "birds" demo "" PROMPT="and 3 birds"
 check_fails "a prompt with an unknown character gives a message" "'#'" \
     demo "" PROMPT="#"
+sed 's/ROMEO:/MILLER/' "$text" >"$TMP/other"
+check_says "another text: the prompt is its first word" "MILLER" \
+    demo "$small" OUT="$TMP/other_runs" DATA="$TMP/other"
 printf 'ROMEO: stones birds stons seven\n' >"$TMP/words"
 check_says "words are counted between the first and the last" "2 of 3 words (66.7 %)" \
     "$PYTHON" tools/words.py "$text" "$TMP/words"

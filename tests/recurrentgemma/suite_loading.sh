@@ -62,7 +62,7 @@ check "random: nor of several files" full "--shards 4"
 stopped() {
     "$random" --preset 2b "$TMP/stopped" >"$TMP/said" 2>&1 &
     local pid=$! n=0
-    until [ -s "$TMP/stopped/model-00001-of-00002.safetensors.tmp" ] || [ $((n += 1)) -gt 200 ]; do
+    until [ -s "$(ls "$TMP"/stopped/model-00001-of-00002.*.tmp 2>/dev/null)" ] || [ $((n += 1)) -gt 200 ]; do
         sleep 0.05
     done
     kill -INT $pid

@@ -48,7 +48,7 @@ start() { exec "$tinylm" train --data "$text" $small "$@"; } # with &: $! is the
 for i in $(seq 60); do printf 'Tick, tock, says the old oak clock.\n'; done >"$TMP/lines"
 overfit() {
     "$tinylm" train --data "$TMP/lines" $small --out "$TMP/overfit" --steps 150 --lr 1e-2 \
-        --eval-every 0 "$@" >"$TMP/said" && awk '/^best/{exit !($4 < 0.15)}' "$TMP/said"
+        --eval-every 0 --overwrite "$@" >"$TMP/said" && awk '/^best/{exit !($4 < 0.15)}' "$TMP/said"
 }
 check "overfits a line" overfit
 check "overfits it in bf16 too" overfit --dtype bf16
@@ -67,7 +67,7 @@ check "griffin overfits it in f16" overfit $griffin --dtype f16
 check "bytes as tokens" train --out "$TMP/bytes" --steps 5 --tokenizer bytes
 check "schedules: constant" train --out "$TMP/x" --steps 12 --schedule constant --log-every 1
 check "schedules: constant stays" awk -F, 'NR>6 && $4!=0.001{exit 1}' "$TMP/x/train.csv"
-check "schedules: linear" train --out "$TMP/x" --steps 12 --schedule linear --log-every 1
+check "schedules: linear" train --out "$TMP/x" --overwrite --steps 12 --schedule linear --log-every 1
 check "schedules: warm-up by equal steps, then down to a tenth" awk -F, '
     NR>1 && NR<7 && sprintf("%.6f",$4) != sprintf("%.6f",(NR-1)*0.0002) {exit 1}
     NR>7 && !($4 < before) {exit 1} {before=$4} END {exit !($4 > 0.0001 && $4 < 0.0003)}' \
@@ -144,6 +144,56 @@ full() { # everything after the first checkpoint exceeds the limit
 }
 check "a full disk: one line, and the old checkpoint stays" full
 check "and the run resumes from it" train --out "$TMP/f" --steps 8 --resume
+# --- a run's folder ---------------------------------------------------------------------
+cp -r "$TMP/b" "$TMP/o"
+refuse() { # WORDS COMMAND...: one line with the words
+    exits 1 "${@:2}" && [ "$(wc -l <"$TMP/.last")" = 1 ] && grep -qF -- "$1" "$TMP/.last"
+}
+holds() {
+    refuse "/o: holds a run: continue it with --resume, replace it with --overwrite, or" \
+        train --out "$TMP/o" --steps 3 && same "$TMP/o"
+}
+check "a folder that holds a run is refused" holds
+kept() {
+    exits 2 train --out "$TMP/o" --overwrite --kv-heads 3 && same "$TMP/o" &&
+        train --out "$TMP/o" --overwrite --steps 3 && same "$TMP/o/previous" &&
+        [ "$(tail -1 "$TMP/o/train.csv" | cut -d, -f1)" = 3 ]
+}
+check "--overwrite keeps the run as previous/, and only if the new one starts" kept
+replaced() {
+    cp "$TMP/o/last/training.safetensors" "$TMP/third" &&
+        train --out "$TMP/o" --overwrite --steps 4 &&
+        cmp "$TMP/third" "$TMP/o/previous/last/training.safetensors"
+}
+check "the next one replaces what was kept" replaced
+check "--resume and --overwrite exclude each other" \
+    exits 2 train --out "$TMP/o" --resume --overwrite
+locked() { # the utility locks the folder as a training does
+    for how in --resume --overwrite; do
+        refuse "/o: another training is running in this folder: wait for it, or" \
+            flock "$TMP/o" "$tinylm" train --data "$text" --out "$TMP/o" $how || return 1
+    done
+}
+check "a folder in which a training runs is refused" locked
+tidied() {
+    touch "$TMP"/o/{last/model.safetensors,train.csv}.9-0.tmp &&
+        train --out "$TMP/o" --resume && [ -z "$(find "$TMP/o" -name '*.tmp')" ]
+}
+check "temporary files of a killed training are removed" tidied
+running() { # the lock of a training itself
+    start --out "$TMP/two" --steps 1000000 --save-every 4 >/dev/null 2>&1 &
+    local pid=$! n=0 rc
+    until [ -s "$TMP/two/last/training.safetensors" ] || [ $((n += 1)) -gt 200 ]; do sleep 0.05; done
+    refuse "another training is running" train --out "$TMP/two" --overwrite
+    rc=$?
+    kill -9 $pid
+    wait $pid 2>/dev/null
+    return $rc
+}
+check "a training locks its folder" running
+
+check "the progress bar fits the terminal" "$PYTHON" tests/tinylm/terminal.py \
+    "$tinylm" train --data "$text" $small --quiet 0 --steps 60 --eval-every 2
 check "the plot" "$PYTHON" tools/plot_training.py "$TMP/a/train.csv" "$TMP/loss.png"
 val=$(awk -F, '$3 != "" {v=$3} END {printf "%.4f", v}' "$TMP/a/train.csv")
 check_says "eval gives the loss that training gave" "val loss $val " \
@@ -193,6 +243,21 @@ lines() {
         sed '1,/^--- seed 6/d' "$TMP/with" | cmp - "$TMP/one"
 }
 check "--prompts: each line a sequence, the second as alone" lines
+# Its only vocabulary: o, n, e.
+printf 'one%.0s' $(seq 1000) >"$TMP/ones"
+make_train() { # twice: the second replaces the first
+    for round in 1 2; do
+        make -s tinylm-train BACKEND="$BACKEND" OUT="$TMP/ones_run" DATA="$TMP/ones" \
+            ARGS="$small --steps $((round + 2))" || return 1
+    done
+    [ -d "$TMP/ones_run/previous/best" ] && tail -1 "$TMP/ones_run/train.csv" | grep -q ^4,
+}
+check "make tinylm-train of a text without a newline, twice" make_train
+make_generate() {
+    make -s tinylm-generate BACKEND="$BACKEND" OUT="$TMP/ones_run" ARGS="--max-new-tokens 9" "$@"
+}
+check_says "make tinylm-generate without a prompt" "tokens/s" make_generate
+check_says "and with one" noon make_generate PROMPT=noon
 seeds_differ() { [ "$(write --seed 1)" = "$(write --seed 1)" ] && [ "$(write --seed 1)" != "$(write --seed 2)" ]; }
 check "one seed gives one text, another another" seeds_differ
 check "a prompt longer than the context" write --max-new-tokens 5 --prompt "$(head -c 300 "$text")"
@@ -213,63 +278,64 @@ one_line() { # WHAT WORDS COMMAND...
     check_fails "$1" "$2" "${@:3}"
     [ "$(wc -l <"$TMP/.out")" = 1 ] || { echo "not ok - $1: more than one line"; tap_show; tap_failed=1; }
 }
+usage() { # WHAT WORDS COMMAND...: one line, exit 2
+    one_line "$@"
+    "${@:3}" >/dev/null 2>&1
+    [ $? = 2 ] || { echo "not ok - $1: not exit 2"; tap_failed=1; }
+}
+wrong() { usage "$1" "$2" "$tinylm" train --quiet --out "$TMP/bad" "${@:3}"; }
 bad() { one_line "$1" "$2" "$tinylm" train --quiet --out "$TMP/bad" "${@:3}"; }
 : >"$TMP/empty"
 printf 'a\000b' >"$TMP/zero"
 head -c 5000 /dev/urandom >"$TMP/noise"
 head -c 300 "$text" >"$TMP/short"
-bad "no text" "give --data"
+wrong "no text" "give --data"
 bad "a missing text" "$TMP/none: No such file" --data "$TMP/none"
 bad "an empty text" "is empty" --data "$TMP/empty"
 bad "a binary text" "is not UTF-8 text" --data "$TMP/noise"
 bad "a zero byte" "byte 0x00 at 1 is not UTF-8" --data "$TMP/zero"
 bad "a folder for a text" "not a regular file" --data "$TMP"
 bad "a context longer than the text" "too short for --context 64" --data "$TMP/short"
-bad "an unknown preset" "no preset 'nope': there are" --preset nope --data "$text"
-bad "an unknown option" "unknown option --nope (see --help)" --nope 3 --data "$text"
-bad "a misspelt option" "unknown option --wramup; did you mean --warmup?" --wramup 3
-bad "an option of another command" "unknown option --top-k" --top-k 3 --data "$text"
-bad "an option without its value" "--steps needs a value" --data "$text" --steps
-bad "a word that is not an option" "'steps' is not an option" steps 3
-bad "no number" "--steps: 'ten' is not a whole number" --steps ten --data "$text"
-bad "a number outside of its limits" "--dropout: '1' is not a number from" --dropout 1
-bad "NaN as a number" "--lr: 'nan' is not" --lr nan
-bad "heads that do not divide" "--heads 3 does not divide --channels 32" \
+wrong "an unknown preset" "no preset 'nope': there are" --preset nope --data "$text"
+wrong "an unknown option" "unknown option --nope (see --help)" --nope 3 --data "$text"
+wrong "a misspelt option" "unknown option --wramup; did you mean --warmup?" --wramup 3
+wrong "an option of another command" "unknown option --top-k" --top-k 3 --data "$text"
+wrong "an option without its value" "--steps needs a value" --data "$text" --steps
+wrong "a word that is not an option" "'steps' is not an option" steps 3
+wrong "no number" "--steps: 'ten' is not a whole number" --steps ten --data "$text"
+wrong "a number outside of its limits" "--dropout: '1' is not a number from" --dropout 1
+wrong "NaN as a number" "--lr: 'nan' is not" --lr nan
+wrong "heads that do not divide" "--heads 3 does not divide --channels 32" \
     --data "$text" --heads 3 --channels 32
-bad "key heads that do not divide" "3 key/value heads do not divide 4" --data "$text" --kv-heads 3
-bad "odd heads" "RoPE needs an even number" --data "$text" --channels 36 --heads 4
-bad "a model that is too large" "too large" --data "$text" --channels 1000000000 --heads 1
-bad "an unknown schedule" "--schedule step: give" --data "$text" --schedule step
-bad "an unknown architecture" "--arch gru: give" --data "$text" --arch gru
-bad "an unknown attention" "--attention lab5: give" --data "$text" --attention lab5
-bad "heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
+wrong "key heads that do not divide" "3 key/value heads do not divide 4" --data "$text" --kv-heads 3
+wrong "odd heads" "RoPE needs an even number" --data "$text" --channels 36 --heads 4
+wrong "a model that is too large" "too large" --data "$text" --channels 1000000000 --heads 1
+wrong "an unknown schedule" "--schedule step: give" --data "$text" --schedule step
+wrong "an unknown architecture" "--arch gru: give" --data "$text" --arch gru
+wrong "an unknown attention" "--attention lab5: give" --data "$text" --attention lab5
+wrong "heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
     --data "$text" --attention lab05 --channels 32
-bad "griffin with heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
+wrong "griffin with heads that lab 05 does not take" "lab 05 takes heads of 16 to 256" \
     --data "$text" --arch griffin --channels 32
-bad "griffin by GEMMs" "--attention gemm has none" --data "$text" $griffin --attention gemm
-bad "griffin with an output matrix of its own" "tied = 1" --data "$text" $griffin --tied 0
-bad "blocks of an unknown kind" "layers 'rxa': give r" --data "$text" $griffin --blocks rxa
-bad "gates that do not divide" "33 recurrent channels do not make 2" \
+wrong "griffin by GEMMs" "--attention gemm has none" --data "$text" $griffin --attention gemm
+wrong "griffin with an output matrix of its own" "tied = 1" --data "$text" $griffin --tied 0
+wrong "blocks of an unknown kind" "layers 'rxa': give r" --data "$text" $griffin --blocks rxa
+wrong "gates that do not divide" "33 recurrent channels do not make 2" \
     --data "$text" $griffin --recurrent 33
-bad "an unknown dtype" "--dtype f8: give" --data "$text" --dtype f8
-bad "an unknown tokenizer" "--tokenizer words: give" --data "$text" --tokenizer words
+wrong "an unknown dtype" "--dtype f8: give" --data "$text" --dtype f8
+wrong "an unknown tokenizer" "--tokenizer words: give" --data "$text" --tokenizer words
 bad "nothing to resume" "there is no run to resume" --data "$text" --resume
 printf 'layers = 2\nfoo = 3\n' >"$TMP/preset"
-bad "a preset with an unknown line" "$TMP/preset:2: foo: not a line" --preset "$TMP/preset"
+wrong "a preset with an unknown line" "$TMP/preset:2: foo: not a line" --preset "$TMP/preset"
 one_line "a folder that cannot be made" "cannot create folder" \
     "$tinylm" train --data "$text" $small --out "$text/run"
 one_line "an unwritable place" "annot" "$tinylm" train --data "$text" $small --out /proc/run
 one_line "another text on resume" "not the text that this run is training on" \
     "$tinylm" train --data "$TMP/lines" --out "$TMP/a" --resume --quiet
-one_line "another model on resume" "--resume cannot change --layers" \
+usage "another model on resume" "--resume cannot change --layers" \
     "$tinylm" train --data "$text" --out "$TMP/a" --resume --layers 3
-one_line "another architecture on resume" "--resume cannot change --arch" \
+usage "another architecture on resume" "--resume cannot change --arch" \
     "$tinylm" train --data "$text" --out "$TMP/a" --resume --arch griffin
-usage() { # WHAT WORDS COMMAND...: one line, exit 2
-    one_line "$@"
-    "${@:3}" >/dev/null 2>&1
-    [ $? = 2 ] || { echo "not ok - $1: not exit 2"; tap_failed=1; }
-}
 usage "an unknown option" "unknown option --tempreature; did you mean --temperature?" \
     "$tinylm" generate --tempreature 1
 for old in "checkpoint model" "tokens max-new-tokens" "texts batch" "penalty repetition-penalty" \
@@ -304,5 +370,60 @@ broken "no tokenizer" "tokenizer.json: No such file"
 damage; mkdir "$TMP/broken/last"; head -c 3000 "$TMP/broken/training.safetensors" >"$TMP/broken/last/training.safetensors"
 one_line "a truncated training state" "training.safetensors:" \
     "$tinylm" train --resume --out "$TMP/broken" --data "$text"
+damage_tensor() { # FILE TENSOR VALUE [KEY]: its element 3; or KEY=VALUE of the metadata
+    "$PYTHON" - "$TMP/broken/$1" "${@:2}" <<'END'
+import json, struct, sys
+path, name, value, key = sys.argv[1:] + [None] * (5 - len(sys.argv))
+data = bytearray(open(path, "rb").read())
+n, = struct.unpack_from("<Q", data)
+head = json.loads(data[8:8 + n])
+if key:
+    head["__metadata__"][key] = value
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    data[:8 + n] = struct.pack("<Q", len(text)) + text
+else:
+    at = 8 + n + head[name]["data_offsets"][0] + 3 * 4
+    if value == "flip":
+        data[at] ^= 1
+    else:
+        struct.pack_into("<f", data, at, float(value))
+open(path, "wb").write(data)
+END
+}
+for value in nan inf -inf; do
+    damage; damage_tensor model.safetensors model.norm.weight $value
+    broken "a weight that is $value" "tensor 'model.norm.weight': element 3 is NaN or infinite"
+done
+broken "the same by eval" "tensor 'model.norm.weight': element 3 is" eval --data "$text"
+for run in half griffin16; do # all ones in the last 2 bytes: NaN in bf16
+    rm -rf "$TMP/broken" && cp -r "$TMP/$run/last" "$TMP/broken" && truncate -s -2 "$TMP/broken/model.safetensors" &&
+        printf '\377\377' >>"$TMP/broken/model.safetensors"
+    broken "a weight that is NaN in bf16: $run" "is NaN or infinite"
+done
+resume_broken() { # WHAT WORDS ARGUMENTS of damage_tensor...
+    rm -rf "$TMP/broken" && mkdir "$TMP/broken" && cp -r "$TMP/a/last" "$TMP/broken/"
+    damage_tensor last/training.safetensors "${@:3}"
+    one_line "$1" "$2" "$tinylm" train --resume --out "$TMP/broken" --data "$text"
+}
+for tensor in weights adam_m adam_v train; do
+    resume_broken "a flipped bit on resume: $tensor" "the checksum is wrong: the file is damaged" \
+        $tensor flip
+done
+for bad in best=nan best= best=1x best_step=-1 best_step=x text=12; do
+    resume_broken "$bad on resume" "metadata ${bad%=*}='${bad#*=}': the file is damaged" \
+        - "${bad#*=}" "${bad%=*}"
+done
+resume_broken "another best on resume" "the checksum is wrong" - 0.5 best
 check_says "help" "--accum N" "$tinylm" train --help
+full_disk() { # WHAT ARGUMENTS...
+    one_line "stdout on a full disk: $1" "tinylm: stdout: cannot write: No space left" \
+        sh -c '"$@" >/dev/full' sh "$tinylm" "${@:2}"
+}
+full_disk "help" --help
+full_disk "help of a command" train --help
+full_disk "a text" generate --model "$model" --quiet
+full_disk "texts" generate --model "$model" --quiet --batch 2
+full_disk "a loss" eval --model "$model" --data "$text" --quiet
+full_disk "a training" train --data "$text" $small --quiet 0 --out "$TMP/bad"
 tap_done
