@@ -280,7 +280,8 @@ static void captured_call(struct call *c, const struct adapter *a, struct wire_r
 }
 
 /* If some blocks of each kernel leave the end of an output unwritten, all of them run:
- * only what none of them writes is unwritten. */
+ * only what none of them writes is unwritten. If that takes too long, the blocks that ran
+ * may show that they are too few. */
 static void dry_call(struct call *c, const struct adapter *a, struct wire_result *r)
 {
     unsigned char *start[MAX_BUFFERS];
@@ -300,7 +301,10 @@ static void dry_call(struct call *c, const struct adapter *a, struct wire_result
         r->unwritten = r->status || r->cuda_error ? 0 : dry_unwritten();
         if (!r->unwritten || search || dry_complete() < 0 || !dry_search()) break;
     }
-    if (dry_complete() <= 0) r->unwritten = 0;
+    if (r->unwritten && dry_complete() <= 0) {
+        const struct wire_arg *arg = &c->wire->arg[r->unwritten - 1];
+        if (!dry_short(c->wire->buffer[arg->buffer].bytes)) r->unwritten = 0;
+    }
     r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
 }
 

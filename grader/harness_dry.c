@@ -107,3 +107,13 @@ int dry_complete(void)
     return 1;
 #endif
 }
+
+int dry_short(size_t bytes)
+{
+#if CPU_BACKEND
+    return wbcpu_dry_short(bytes);
+#else
+    (void)bytes;
+    return 0;
+#endif
+}

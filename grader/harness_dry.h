@@ -22,5 +22,7 @@ uint32_t dry_unwritten(void);
 int dry_search(void);
 /* 1 if all blocks have run to the end, 0 if not, -1 if one was given up. */
 int dry_complete(void);
+/* 1 if the blocks that ran show that a part of so many bytes of output is not written. */
+int dry_short(size_t bytes);
 
 #endif

@@ -56,7 +56,8 @@ def kv_append_data(call, B, T, S, K, D, ldkv=0, pos="go_on", len="none"):
     t, rng = np.arange(T), call.rng
     length = np.full(B, T) if len == "none" else rng.integers(0, T + 1, B)
     if len != "none":
-        length[: min(B, 3)] = [max(T // 2, 1), T, 0][: min(B, 3)]
+        few = max(T // 2, 1)  # 0 first: nothing precedes pos, so pos[-1] is out of bounds
+        length[: min(B, 3)] = [0, T, few] if B > 2 else [few, T][:B]
     if pos == "documents":
         starts = rng.random((B, T)) < 3 / T
         starts[:, 0] = True

@@ -470,3 +470,20 @@ Test(attention_status, workspace_never_falls_and_has_no_scores)
         before = now;
     }
 }
+
+/* With few queries and many keys, several blocks share the keys of a row. */
+Test(attention_status, workspace_of_shared_keys_never_falls)
+{
+    static const int sizes[] = {1, 2, 3, 7, 16, 63, 64, 65, 128, 129, 300, 511, 512};
+    int n = sizeof sizes / sizeof *sizes;
+    for (int S = 512; S <= 32768; S *= 2) {
+        size_t row = 0, rows = 0;
+        for (int i = 0; i < n; i++) {
+            size_t B = attention_forward_workspace_f16(sizes[i], 1, S, 4, 2, 64);
+            size_t T = attention_forward_workspace_bf16(1, sizes[i], S, 4, 2, 64);
+            cr_expect(B >= row && T >= rows);
+            cr_expect(attention_forward_workspace_f16(sizes[i], 1, 2 * S, 4, 2, 64) >= B);
+            row = B, rows = T;
+        }
+    }
+}

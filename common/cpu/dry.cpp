@@ -43,6 +43,9 @@ static int (*enough)(void);
 static bool ran_all, stopped; /* since wbcpu_dry: all blocks; stopped: one was given up */
 static int chunks, chunks_before;
 static double seconds_left; /* of WBCPU_DRY_ALL */
+static size_t most_bytes;   /* written, if all blocks are like those that ran */
+static bool some_end_works; /* a kernel whose late blocks write something */
+static bool sample_given_up;
 static volatile bool given_up;
 
 bool is_dry()
@@ -198,8 +201,8 @@ static void run_some(
     *w = new_worker();
 }
 
-/* The blocks of n to run: the first and the last two, the ends of the first row of the
- * grid, and some in between. Returns their number. */
+/* The blocks of n to run: two late ones, the first and the last two, the ends of the first
+ * row of the grid, and some in between. Returns their number. */
 static int
 pick(unsigned long long blocks[16], unsigned long long n, unsigned long long row)
 {
@@ -210,7 +213,8 @@ pick(unsigned long long blocks[16], unsigned long long n, unsigned long long row
         return count;
     }
     for (unsigned long long b :
-         {n - 1, 0ull, n - 2, 1ull, n / 2, n - n / 4, n / 4, row - 1, row % n}) {
+         {n - 1 - n / 16, n - 1 - n / 8, n - 1, 0ull, n - 2, 1ull, n / 2, n - n / 4,
+          n / 4, row - 1, row % n}) {
         if (std::find(blocks, blocks + count, b) == blocks + count) blocks[count++] = b;
     }
     return count;
@@ -224,10 +228,17 @@ void dry_launch(job *j, worker **w, void (*run)(void *, worker *))
     if (mode == WBCPU_DRY_SAMPLE) {
         int count = pick(list, n, j->launch.grid.x);
         if ((unsigned long long)count < n) ran_all = false;
+        int most = 0;
         for (int i = 0; i < count; i++) {
+            int before = chunks;
             dog.allow(block_seconds);
             run_some(j, w, list[i], list[i] + 1, run);
+            most = std::max(most, chunks - before);
+            if (given_up) sample_given_up = true;
+            if (i < 2 && chunks > before) some_end_works = true;
         }
+        if (n <= 64) some_end_works = true; /* not one of many equal blocks */
+        most_bytes += most * n * chunk;
         return;
     }
     double start = cpu_seconds(dog.clock);
@@ -247,9 +258,16 @@ extern "C" void wbcpu_dry(int new_mode, int (*is_enough)(void))
     stopped = false;
     seconds_left = all_seconds;
     if (mode == WBCPU_DRY_OFF) chunks = 0;
+    if (mode == WBCPU_DRY_SAMPLE)
+        most_bytes = 0, some_end_works = sample_given_up = false;
 }
 extern "C" int wbcpu_dry_complete(void)
 {
     return stopped ? -1 : ran_all;
+}
+/* Half, because a block can touch a chunk that another one has touched. */
+extern "C" int wbcpu_dry_short(size_t bytes)
+{
+    return !sample_given_up && (most_bytes < bytes / 2 || !some_end_works);
 }
 }  // namespace wbcpu

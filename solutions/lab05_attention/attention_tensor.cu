@@ -200,11 +200,15 @@ static int parts_for(const sizes &z)
     return (int)(wanted < 1 ? 1 : wanted < limit ? wanted : limit);
 }
 
-/* The same on every GPU: a plan decides about tiles, not about parts. */
+/* At least parts_for(z) * B * T * H records of D + 1 floats, where there are parts. The
+ * parts times the blocks are at most FILL_BLOCKS, and a block has BM rows. This upper bound
+ * never falls; the product itself does, as rows grow and parts become fewer. */
 template <typename E> static size_t forward_workspace(sizes z)
 {
-    int number = parts_for(z);
-    return number == 1 ? 0 : (size_t)number * z.B * z.T * z.H * (z.D + 1) * sizeof(float);
+    if (is_nothing(z) || z.S < 2 * MIN_PART_KEYS) return 0;
+    size_t most = (size_t)FILL_BLOCKS * plan_64::BM;
+    size_t records = (size_t)z.B * z.T * z.H * (z.S / MIN_PART_KEYS);
+    return (records < most ? records : most) * (z.D + 1) * sizeof(float);
 }
 
 template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t stream)

@@ -164,6 +164,17 @@ __global__ void one_each(float *x, size_t n)
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) x[i] = 1;
 }
+__global__ void int_index(float *x, size_t n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = 1;  // from 2^31 on i is negative, and n unsigned
+}
+__global__ void strided(float *x, size_t n)
+{
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
+        x[i] = 1;
+}
 __global__ void block_200(float *x, size_t n)
 {
     if (blockIdx.x == 200) x[n - 1] = 1;
@@ -282,6 +293,22 @@ static int searches(void)
     block_200<<<1000, 1>>>(dry_x, MANY);
     return !end_written();
 }
+static int is_short(void)
+{
+    constexpr size_t bytes = MANY * sizeof(float);
+    begin_dry(WBCPU_DRY_SAMPLE);
+    one_each<<<MANY / 256, 256>>>(dry_x, MANY);
+    if (wbcpu_dry_short(bytes)) return 1;
+    wbcpu_dry(WBCPU_DRY_SAMPLE, NULL);
+    strided<<<4096, 256>>>(dry_x, MANY);
+    if (wbcpu_dry_short(bytes)) return 2;
+    wbcpu_dry(WBCPU_DRY_SAMPLE, NULL);
+    int_index<<<MANY / 256, 256>>>(dry_x, MANY);
+    if (!wbcpu_dry_short(bytes)) return 3;
+    wbcpu_dry(WBCPU_DRY_SAMPLE, NULL);
+    one_each<<<65535, 256>>>(dry_x, MANY);
+    return wbcpu_dry_short(bytes) ? 0 : 4;
+}
 static int finds_nothing(void)  // no block writes the end: all of them have run
 {
     begin_dry(WBCPU_DRY_SAMPLE);
@@ -298,6 +325,8 @@ static void dry_runs(void)
     tap(exits(7, past_the_end), "so is an access past the end");
     tap(exits(0, gives_up), "blocks that are too long or wait for others are given up");
     tap(exits(0, searches), "all blocks run until the end is written");
+    tap(exits(0, is_short),
+        "late blocks that write nothing, and a grid that is too small");
     tap(exits(0, finds_nothing), "or until none is left");
 }
 

@@ -73,6 +73,11 @@ struct access {
     bool polled; /* a volatile access */
     site *at;
 };
+/* Does it use what is there? An update by an atomic operation does, too. */
+static inline bool needs_value(const access &a)
+{
+    return !a.write || (a.atomic && !a.polled);
+}
 void device_access(worker *w, const access &a);
 void shared_access(worker *w, const access &a);
 /* An access of several bytes by the library for the running thread: memcpy, ldmatrix. */

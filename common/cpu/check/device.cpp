@@ -246,7 +246,7 @@ void device_access(worker *w, const access &a)
         illegal(a);
         return;
     }
-    if (a.write && !(all & WRITTEN) && !a.atomic)
+    if (!needs_value(a) && !(all & WRITTEN))
         for (unsigned i = 0; i < a.bytes; i++)
             s[i] |= WRITTEN;
     else if (__builtin_expect(!(all & WRITTEN), 0) && misses_a_value(s, a.bytes))

@@ -132,8 +132,7 @@ void shared_access(worker *w, const access &a)
     bool pending = copies_pending && check_pending(w, a);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
         if (of_block[i] != current.block) of_block[i] = current.block, written[i] = 0;
-        if ((!a.write || a.atomic) && (written[i] & mask) != mask)
-            unwritten(w, a, v, mask);
+        if (needs_value(a) && (written[i] & mask) != mask) unwritten(w, a, v, mask);
         if (a.write) written[i] |= mask;
         if (!pending) check_cell(w, cells[i], current.block, a, mask, true);
     }

@@ -60,6 +60,11 @@ void wbcpu_dry(int mode, int (*enough)(void));
  * block was given up. */
 int wbcpu_dry_complete(void);
 
+/* 1 if the blocks that ran since WBCPU_DRY_SAMPLE show that the kernels leave a part of an
+ * output of so many bytes unwritten: all blocks of their kind together cannot write it, or
+ * late blocks write nothing at all. */
+int wbcpu_dry_short(size_t bytes);
+
 /* For the program's handler of SIGSEGV, which a dry run needs: 1 if this was the first
  * write to a page of a dry run's memory. The handler returns, and the write is repeated. */
 int wbcpu_dry_fault(const void *address);

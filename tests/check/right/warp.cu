@@ -50,6 +50,23 @@ CASE(tree_ends_in_warp)
     return differs(out, 1, [](int) { return 127 * 64; });
 }
 
+// A volatile store to what nothing has written yet: it uses no value.
+__global__ void volatile_stores(volatile float *scratch, float *out)
+{
+    __shared__ volatile float s[64];
+    int t = threadIdx.x;
+    s[t] = t;
+    scratch[t] = 2 * t;
+    __syncthreads();
+    out[t] = s[63 - t] + scratch[63 - t];
+}
+CASE(volatile_stores)
+{
+    float *out = zeros<float>(64);
+    volatile_stores<<<1, 64>>>(unwritten<float>(64), out);
+    return differs(out, 64, [](int i) { return 3 * (63 - i); });
+}
+
 __global__ void shuffle_sum(float *out, const float *x)
 {
     float v = x[blockIdx.x * 32 + threadIdx.x];
