@@ -140,7 +140,7 @@ $(SANDBOXED): $(wildcard $(addprefix grader/,$(foreach f,sandboxed sandbox landl
 
 # All that programs share. The folders are prerequisites because files may be added or
 # removed.
-LIBRARY_FOLDERS := $(addprefix common,/ /griffin /ops /decoder)
+LIBRARY_FOLDERS := common $(addprefix common/,griffin ops decoder)
 $(B)/libwb.a: $(call objects,$(wildcard $(LIBRARY_FOLDERS:%=%/*.c) common/ops/*.cu)) $(LIBRARY_FOLDERS)
 	@rm -f $@
 	$(Q)$(AR) cqs $@ $(filter %.o,$^)

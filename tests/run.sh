@@ -37,7 +37,7 @@ run_suite() { # SUITE LOG
         printf '%-44s %4d passed %3d failed %3d skipped %4ds\n' \
             "$suite" "$oks" "$bad" "$skips" $(($(date +%s) - start))
     } >"$log.shown"
-    cat "$log.shown" # at once, so that suites do not mix their lines
+    cat "$log.shown" # in one piece, so that suites do not mix their lines
     echo "$oks $bad $skips" >"$log.sum"
 }
 

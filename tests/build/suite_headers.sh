@@ -1,6 +1,7 @@
 #!/bin/sh
 # The contract headers, cuda_runtime_api.h and cublas_v2.h compile without a warning as
-# C11 and as C++17, alone, together and in either order, in both back ends.
+# C11 and as C++17, alone, together and in either order, in both back ends. A header that
+# changes recompiles what includes it.
 . "$(dirname "$0")/../tap.sh"
 headers=$(ls labs/*/*.h common/wb.h common/ops/ops.h)
 labs=$(printf ' -I%s' labs/lab*)
@@ -34,4 +35,6 @@ if [ -d "$home/include" ]; then
 else
     skip "headers against the toolkit's" "no nvcc on this machine"
 fi
+recompiled() { make -n -W common/file.h BACKEND="$BACKEND" "$B/libwb.a"; }
+check_says "a changed header recompiles the library" "common/safetensors.c" recompiled
 tap_done

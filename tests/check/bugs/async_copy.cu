@@ -276,7 +276,7 @@ CASE(tests_once)
     return 0;
 }
 
-// One arrival is missing: nobody can go on.
+// One arrival is missing: no thread can go on.
 __global__ void wrong_count(float *y, const float *x)
 {
     __shared__ barrier ready;

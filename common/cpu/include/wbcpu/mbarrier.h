@@ -1,6 +1,6 @@
 /* mbarrier.h - a barrier in shared memory at which threads arrive and wait separately, as
  * with the mbarrier instructions of sm_80. A phase ends when the expected number of
- * arrivals has come; the next phase begins at once. Arrivals release and successful waits
+ * arrivals has come; the next phase begins immediately. Arrivals release and successful waits
  * acquire: what a thread wrote before it arrived may be read after the phase has ended.
  *
  * The word: arrivals missing in this phase (20 bits), arrivals expected in the next one
