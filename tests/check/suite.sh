@@ -9,6 +9,7 @@ check_says "every case is marked, and every kind has a case" "right cases" \
 
 right_cases() { # ENVIRONMENT...
     bad=0
+    [ "$(ls "$TMP/right" | wc -l)" -gt 5 ] || { echo "no programs"; return 1; }
     for program in "$TMP"/right/*; do
         [ -f "$program" ] || continue
         for name in $("$program" --list); do
@@ -17,6 +18,7 @@ right_cases() { # ENVIRONMENT...
     done
     return $bad
 }
+check "the compiler's settings" make -s BACKEND=cpu "$B/labs/settings"
 check "the right cases compile without a warning" \
     env BUILD="$B" FLAGS="-O1 -Wall -Wextra -Werror" $D/build.sh "$TMP" $D/right/*.cu
 check "and give the right result" right_cases
