@@ -1,6 +1,6 @@
 // copies_async.cu - copies x to the host, to compute there.
 // fails: basic
-// says: results stay on the device
+// says: leave results on the device
 // only: cpu
 #include "forward.h"
 
