@@ -28,18 +28,13 @@ WBCPU_INLINE uint32_t __mbarrier_token_pending_count(__mbarrier_token_t token)
 {
     return token & WBCPU_MBARRIER_MAX;
 }
-/* Each wait that fails lets another thread of the block run. */
-WBCPU_INLINE bool __mbarrier_test_wait(__mbarrier_t *barrier, __mbarrier_token_t token)
-{
-    bool ended = wbcpu_mbarrier_ended(barrier, token);
-    if (!ended) wbcpu_yield();
-    return ended;
-}
 WBCPU_INLINE bool __mbarrier_test_wait_parity(__mbarrier_t *barrier, bool parity)
 {
-    bool ended = wbcpu_mbarrier_ended_parity(barrier, parity);
-    if (!ended) wbcpu_yield();
-    return ended;
+    return wbcpu_mbarrier_ended(barrier, parity);
+}
+WBCPU_INLINE bool __mbarrier_test_wait(__mbarrier_t *barrier, __mbarrier_token_t token)
+{
+    return wbcpu_mbarrier_ended(barrier, wbcpu_mbarrier_parity(token));
 }
 WBCPU_INLINE bool
 __mbarrier_try_wait(__mbarrier_t *barrier, __mbarrier_token_t token, uint32_t)

@@ -1,7 +1,8 @@
 /* mbarrier.h - a barrier in shared memory at which threads arrive and wait separately, as
  * with the mbarrier instructions of sm_80. A phase ends when the expected number of
- * arrivals has come; the next phase begins immediately. Arrivals release and successful waits
- * acquire: what a thread wrote before it arrived may be read after the phase has ended.
+ * arrivals has come; the next phase begins immediately. Arrivals release and successful
+ * waits acquire: what a thread wrote before it arrived may be read after the phase has
+ * ended.
  *
  * The word: arrivals missing in this phase (20 bits), arrivals expected in the next one
  * (20 bits), number of the phase (24 bits).
@@ -43,19 +44,24 @@ WBCPU_INLINE uint64_t wbcpu_mbarrier_arrive(uint64_t *b, uint32_t count, bool dr
     });
 }
 
-/* Has a phase ended: that of the token, or the last one of this parity? */
-WBCPU_INLINE bool wbcpu_mbarrier_ended_parity(uint64_t *b, bool parity)
+/* Has the last phase of this parity ended? If not, another thread of the block runs
+ * first. */
+WBCPU_INLINE bool wbcpu_mbarrier_ended(uint64_t *b, bool parity)
 {
     wbcpu_mbarrier_used(b);
     uint64_t now = wbcpu::atomic_update<uint64_t>(b, [](uint64_t word) { return word; });
     uint64_t phase = wbcpu_mbarrier_phase(now);
-    if ((phase & 1) == parity) return false;
+    if ((phase & 1) == parity) {
+        wbcpu_yield();
+        return false;
+    }
     wbcpu_copy_ended(b, phase);
     return true;
 }
-WBCPU_INLINE bool wbcpu_mbarrier_ended(uint64_t *b, uint64_t token)
+/* Of the phase that the arrival which returned the token belongs to. */
+WBCPU_INLINE bool wbcpu_mbarrier_parity(uint64_t token)
 {
-    return wbcpu_mbarrier_ended_parity(b, wbcpu_mbarrier_phase(token) & 1);
+    return wbcpu_mbarrier_phase(token) & 1;
 }
 
 /* The running thread's copies by cp.async so far belong to the barrier's phase: they have
