@@ -64,9 +64,10 @@ jobs_of() {
         echo "'$(basename "$program")' $program $([[ $program == */tests/test_* ]] && echo --tap)"
     done
 }
-part_of_jobs() { jobs_of | awk -v part="$part" '
-    BEGIN {split(part, p, "/")} NR % p[2] == p[1] % p[2] {printf "job %03d %s\n", NR, $0}'; }
-part_of_jobs | tr '\n' '\0' |
+jobs_of | awk -v part="$part" '
+    BEGIN {split(part, p, "/")}
+    NR % p[2] == p[1] % p[2] {printf "job %03d %s\n", NR, $0}' >"$OUT/jobs"
+<"$OUT/jobs" tr '\n' '\0' |
     xargs -0 -P"$(nproc)" -n1 bash -c
 cat "$OUT"/*.row | tee "$OUT/table.txt"
-[ "$(wc -l <"$OUT/table.txt")" = "$(part_of_jobs | wc -l)" ] && ! grep -q ' FAIL ' "$OUT/table.txt"
+[ "$(wc -l <"$OUT/table.txt")" = "$(wc -l <"$OUT/jobs")" ] && ! grep -q ' FAIL ' "$OUT/table.txt"
