@@ -168,16 +168,17 @@ def check(source, settings, sandbox, functions):
     grader = labkit.exported(*settings.harness, adapter(settings, source.lab))
     found = scan.breaches(objects, grader, OFFERED, settings.backend, settings.checked)
     files = set()
-    for name in source.sources:
-        found += scan.assembly(Path(f"{stems(source, name)}.s").read_text(errors="replace"))
+    assemblies = [Path(f"{stems(source, n)}.s").read_text(errors="replace")
+                  for n in source.sources]
+    for name, text in zip(source.sources, assemblies):
+        found += scan.assembly(text)
         files |= included(source, name)
     if not source.trusted:
         found += scan.foreign_sources(files)
     if not source.trusted and settings.backend == "cpu":
         found += scan.not_cuda(
             [to.read_text(errors="replace") for _, to in source.files],
-            [Path(f"{stems(source, n)}.s").read_text(errors="replace")
-             for n in source.sources])
+            assemblies)
     found = list(dict.fromkeys(found))
     if len(found) > MANY:
         found[MANY:] = [("…", f"and {len(found) - MANY} more")]
