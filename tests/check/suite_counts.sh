@@ -9,7 +9,29 @@ fi
 programs=build/check/tests/check
 check "the programs compile in check mode" flock build/lock.check \
     env -u BUILD make -s BACKEND=cpu CHECK=1 BUILD=build/check \
-    $programs/counts $programs/async
+    build/check/labs/settings $programs/counts $programs/async
+
+# A compiler that checks the sizes of copies by default, as Ubuntu's does.
+cat >"$TMP/copy.cpp" <<'END'
+#include <string.h>
+float first(const float *x, size_t n) {
+    float copy[8];
+    memcpy(copy, x, n * sizeof *x);
+    return copy[0];
+}
+END
+copies() { # [OPTION...]: names of the copies in the object of copy.cpp
+    "$PYTHON" - "$TMP/copy" "$@" <<'END' && nm -u "$TMP/copy.o" | grep -o '\w*memcpy\w*'
+import subprocess, sys
+sys.path.insert(0, "tools")
+from compiling import Settings
+copy, compile_check = sys.argv[1], Settings("build/check").compile
+subprocess.run([compile_check[0], "-D_FORTIFY_SOURCE=2", *compile_check[1:], *sys.argv[2:],
+                "-c", f"{copy}.cpp", "-o", f"{copy}.o"], check=True)
+END
+}
+check_says "such a compiler checks a copy" __memcpy_chk copies -D_FORTIFY_SOURCE=2
+check "in check mode it does not" test "$(copies)" = memcpy
 
 report() { # PROGRAM REPORT [VARIABLE=VALUE...]: ends well, or with findings
     env "${@:3}" WB_CHECK_QUIET=1 WB_CHECK_JSON="$2" "$programs/$1" 2>"$TMP/said"
