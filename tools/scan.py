@@ -123,7 +123,7 @@ STREAMS = "_ZNSt8ios_base4InitC1Ev"  # <iostream> initialises std::cout before m
 SECTION = re.compile(r"\.(text|data|bss|tdata|tbss|rodata|gcc_except_table)(\..*)?\Z"
                      r"|\.(init_array|fini_array|preinit_array|ctors|dtors)(\..*)?\Z"
                      r"|\.eh_frame\Z|\.note\.gnu\.property\Z"
-                     r"|\.(nv_fatbin|nvFatBinSegment)\Z|__nv_\w+\Z|wbcpu_host\Z")
+                     r"|\.(nv_fatbin|nvFatBinSegment)\Z|__nv_\w+\Z|wbcpu_listed\Z")
 # Sections that are never loaded. Others would still affect the linker: it would compile
 # .gnu.lto_* in place of the code that was checked, and would turn .stub into code.
 NOT_LOADED = re.compile(r"\.z?debug_\w+\Z|\.(comment|symtab|strtab|shstrtab|group)\Z"

@@ -78,18 +78,19 @@ bool reserve_device_memory()
     if (device.base) return true;
     /* Address space, not memory. Retry with less in case its size is limited. */
     for (size_t size = (size_t)1 << 40; size >= (size_t)64 << 20; size /= 2) {
+        size_t whole = check::enabled ? 2 * size : size; /* managed memory follows */
         void *m = mmap(
-            nullptr, size, PROT_READ | PROT_WRITE,
+            nullptr, whole, PROT_READ | PROT_WRITE,
             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (m == MAP_FAILED) continue;
+        device_base = (uintptr_t)m;
+        device_bytes = size;
         if (!check::start(size)) {
-            munmap(m, size);
+            munmap(m, whole);
             continue;
         }
         device.base = static_cast<char *>(m);
         device.size = size;
-        device_base = (uintptr_t)m;
-        device_bytes = size;
         /* In check mode a negative index must not leave the range. */
         if (check::enabled) device.high_water = size / 4 / alignment * alignment;
         if (check::enabled) {
@@ -235,9 +236,10 @@ static cudaError_t device_free(void *p, const void *caller)
             check::bad_free(p);
             return fail(cudaErrorInvalidValue);
         }
+        check::freed(p, managed->second.first, caller);
         check::memory_freed(p);
         host().blocks.erase(managed);
-        free(p);
+        if (!check::enabled) free(p);
         return cudaSuccess;
     }
     size_t whole = block->second;
@@ -301,31 +303,49 @@ extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 
 /* --- memory that the host may access ------------------------------------------------ */
 
-static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
+/* Check mode: next to device memory, with a gap, and never used again. What the host
+ * writes is not known, so all counts as written. */
+static void *checked_managed(size_t bytes, const void *caller)
+{
+    static size_t used;
+    size_t whole = (bytes + gap + alignment - 1) / alignment * alignment;
+    if (!reserve_device_memory() || whole > device.size - used) return nullptr;
+    void *p = device.base + device.size + used + gap;
+    used += whole;
+    check::allocated(p, bytes, caller);
+    check::host_wrote(p, bytes);
+    return p;
+}
+
+static cudaError_t
+host_malloc(void **p, size_t bytes, cudaMemoryType type, const void *caller)
 {
     if (!p) return fail(cudaErrorInvalidValue);
     *p = nullptr;
     if (!bytes)
         return type == cudaMemoryTypeManaged ? fail(cudaErrorInvalidValue) : cudaSuccess;
     if (bytes > physical_memory()) return fail(cudaErrorMemoryAllocation);
-    *p = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (!*p) return fail(cudaErrorMemoryAllocation);
     std::lock_guard<std::recursive_mutex> hold(lock);
+    if (check::enabled && type == cudaMemoryTypeManaged)
+        *p = checked_managed(bytes, caller);
+    else
+        *p = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (!*p) return fail(cudaErrorMemoryAllocation);
     host().blocks[static_cast<char *>(*p)] = {bytes, type};
     check::memory_allocated(*p, bytes, type);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
 {
-    return host_malloc(p, bytes, cudaMemoryTypeManaged);
+    return host_malloc(p, bytes, cudaMemoryTypeManaged, __builtin_return_address(0));
 }
 extern "C" cudaError_t cudaMallocHost(void **p, size_t bytes)
 {
-    return host_malloc(p, bytes, cudaMemoryTypeHost);
+    return host_malloc(p, bytes, cudaMemoryTypeHost, __builtin_return_address(0));
 }
 extern "C" cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
 {
-    return host_malloc(p, bytes, cudaMemoryTypeHost);
+    return host_malloc(p, bytes, cudaMemoryTypeHost, __builtin_return_address(0));
 }
 extern "C" cudaError_t cudaFreeHost(void *p)
 {

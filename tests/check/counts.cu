@@ -335,6 +335,23 @@ static void copies()
     end();
 }
 
+/* Constant memory has a cache of its own: such reads are no global requests. */
+__device__ float of_device[64];
+__constant__ float of_constants[64];
+__global__ void read_variables(float *to)
+{
+    int t = threadIdx.x;
+    to[t] = of_device[2 * t] + of_constants[t];
+}
+static void other_memory()
+{
+    float *managed;
+    cudaMallocManaged((void **)&managed, 32 * sizeof *managed);
+    read_variables<<<1, 32>>>(managed);
+    end();
+    cudaFree(managed);
+}
+
 int main(void)
 {
     cudaMalloc((void **)&x, N * sizeof *x);
@@ -345,6 +362,7 @@ int main(void)
     caches();
     shared_memory();
     copies();
+    other_memory();
     cudaFree(x);
     cudaFree(y);
     return 0;

@@ -25,6 +25,7 @@ GLOBAL = {  # kernel: {access: (requests, sectors, ideal, bytes)}
     "histogram": {"atomic": (4, 4, 4, 64)},
     "large_struct": {"read": (75, 75, 75, 1200), "write": (75, 75, 75, 1200)},
     "builtin_copy": {"read": (75, 75, 75, 1200), "write": (75, 75, 75, 1200)},
+    "read_variables": {"read": (1, 8, 4, 128), "write": (1, 4, 4, 128)},
     "in_place": {"read": (4, 16, 16, 512), "write": (4, 16, 16, 512)},
     "async_copies": {"async": (2, 20, 20, 640), "write": (2, 32, 32, 1024)},
     "wmma_sum<float>": {"read": (4, 32, 32, 1024), "write": (4, 32, 32, 1024)},

@@ -11,12 +11,20 @@
 
 namespace wbcpu::check
 {
+/* The host, or a copy, may access it too while the kernel runs. */
+static void global_access(worker *w, const access &a)
+{
+    other_memory_touched(a);
+    device_access(w, a);
+}
+
 static __attribute__((noinline)) void other_access(worker *w, const access &a)
 {
     const uintptr_t address = a.address;
     const unsigned bytes = a.bytes;
     site *at = a.at;
     const variable *v = global_variable(address);
+    if (v && v->device) return global_access(w, a);
     bool host = v && v->host;
     bool known = in_program_data(address) && !host;   /* bounds: instrumented.cpp */
     if (known || mapped_for_device(address, bytes)) { /* pinned or managed memory */
@@ -102,6 +110,8 @@ static inline void on_access(
         device_access(w, a);
     else if (local)
         shared_access(w, a);
+    else if (in_heap(address))
+        global_access(w, a); /* managed */
     else
         other_access(w, a);
 }
@@ -185,7 +195,7 @@ ACCESS(16)
  * struct lies. */
 static unsigned widest_piece(const void *p, size_t n)
 {
-    return n <= 16 && wbcpu_in_device_memory(p) ? 4 : 16;
+    return n <= 16 && in_heap((uintptr_t)p) ? 4 : 16;
 }
 /* The last structs that the compiler has told of. */
 struct told {

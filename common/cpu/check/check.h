@@ -90,12 +90,30 @@ void note_access(const void *p, unsigned bytes, bool write, const void *pc);
 
 /* --- memory ------------------------------------------------------------------------- */
 
+/* Global memory: device memory, managed memory after it, and the program's __device__
+ * variables. The tables of its bytes, words and sectors are indexed by offsets. */
+extern uintptr_t program_data;                /* start of the program's own data */
+static inline bool in_heap(uintptr_t address) /* device or managed memory */
+{
+    return address - device_base < 2 * device_bytes;
+}
+static inline uint64_t offset_of(uintptr_t address)
+{
+    return in_heap(address) ? address - device_base
+                            : 2 * device_bytes + (address - program_data);
+}
+static inline uintptr_t address_at(uint64_t offset)
+{
+    return offset < 2 * device_bytes ? device_base + offset
+                                     : program_data + (offset - 2 * device_bytes);
+}
+
 struct buffer {
     uintptr_t start;
     size_t bytes;
     std::string name;   /* as the source calls it, or "buffer" */
     unsigned element;   /* bytes; 0: unknown */
-    const place *at;    /* of the cudaMalloc */
+    const place *at;    /* of the cudaMalloc; unknown for a __device__ variable */
     const place *freed; /* of the cudaFree, or NULL */
 };
 /* The buffer that contains the address or is closest to it, or NULL. */
@@ -109,7 +127,7 @@ struct variable {
     std::string name;
     uintptr_t start; /* address, or offset in thread-local storage for __shared__ */
     size_t bytes;
-    bool host; /* surely a variable of host code */
+    bool host, device; /* surely a variable of host code, or in global memory */
 };
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);

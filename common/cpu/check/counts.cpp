@@ -113,7 +113,7 @@ static inline void append(worker *w, uint64_t entry)
 }
 static inline void add(worker *w, const access &a, bool shared)
 {
-    uint64_t offset = a.address - (shared ? thread_local_start() : device_base);
+    uint64_t offset = shared ? a.address - thread_local_start() : offset_of(a.address);
     uint64_t size = (uint64_t)__builtin_ctz(a.bytes);
     append(
         w, offset | size << 44 | (uint64_t)shared << 47 | (uint64_t)a.at->number << 48);

@@ -1,16 +1,17 @@
-/* device.cpp - the state of device memory: which bytes are allocated, which have been
+/* device.cpp - the state of global memory: which bytes are allocated, which have been
  * written, and which buffer an address belongs to.
  *
- * Two more ranges mirror device memory: a byte of state per byte, and a cell per word
- * for races. All three are reserved address space; the system gives them pages when they
- * are first touched. */
+ * Two more ranges mirror it: a byte of state per byte, and a cell per word for races. They
+ * are reserved address space; the system gives them pages when they are first touched. */
 #include "check.h"
 #include "hooks.h"
 #include "host.h"
+#include "memory.h"
 
 #include <fstream>
 #include <map>
 #include <sys/mman.h>
+#include <vector>
 
 namespace wbcpu::check
 {
@@ -19,7 +20,8 @@ constexpr size_t page = 4096;
 
 static uint8_t *state;
 static cell *cells;
-static std::map<uintptr_t, buffer> &buffers = *new std::map<uintptr_t, buffer>;
+using buffer_map = std::map<uintptr_t, buffer>; /* by start */
+static buffer_map &buffers = *new buffer_map, &variables = *new buffer_map;
 
 static void *reserve(size_t bytes)
 {
@@ -45,12 +47,16 @@ bool reserve_shadow(size_t bytes)
 /* --- buffers ------------------------------------------------------------------------ */
 
 /* The first argument of a call on this line: cudaMalloc((void **)&x, n) gives "x". */
-std::string allocation_name(const place *at)
+std::string allocation_name(const place *at, unsigned nth)
 {
     std::string line = source_line(at);
-    size_t i = line.find("cudaMalloc");
-    if (i == std::string::npos) i = line.find("cudaHostAlloc");
-    if (i == std::string::npos || (i = line.find('(', i)) == std::string::npos) return "";
+    std::vector<size_t> calls;
+    for (const char *call : {"cudaMalloc", "cudaHostAlloc"})
+        for (size_t i = 0; (i = line.find(call, i)) != std::string::npos; i++)
+            calls.push_back(i);
+    if (calls.empty()) return "";
+    size_t i = line.find('(', calls[nth % calls.size()]);
+    if (i == std::string::npos) return "";
     std::string name;
     int depth = 0;
     for (i++; i < line.size(); i++) {
@@ -68,11 +74,20 @@ std::string allocation_name(const place *at)
 
 void allocated(void *p, size_t bytes, const void *pc)
 {
+    static auto &times = *new std::map<std::string, unsigned>; /* by line */
     const place *at = place_of(pc);
-    std::string name = allocation_name(at);
+    std::string name = allocation_name(at, times[text_of(at)]++);
     uintptr_t start = (uintptr_t)p;
     buffers[start] = {start, bytes, name.empty() ? "buffer" : name, 0, at, nullptr};
     memset(state + (start - device_base), ALLOCATED, bytes);
+}
+
+void begin_variables()
+{
+    each_device_variable([](const variable &v) {
+        variables[v.start] = {v.start, v.bytes, v.name, 0, place_of(nullptr), nullptr};
+        memset(state + offset_of(v.start), ALLOCATED | WRITTEN, v.bytes);
+    });
 }
 
 void freed(void *p, size_t, const void *pc)
@@ -92,8 +107,8 @@ void freed(void *p, size_t, const void *pc)
 
 void host_wrote(const void *p, size_t bytes)
 {
+    if (!in_heap((uintptr_t)p)) return;
     uintptr_t offset = (uintptr_t)p - device_base;
-    if (offset >= device_bytes) return;
     for (size_t i = 0; i < bytes; i++)
         if (state[offset + i] & ALLOCATED) state[offset + i] |= WRITTEN;
 }
@@ -133,11 +148,12 @@ extern "C" void wbcpu_check_unwritten(const void *p, size_t bytes)
 
 buffer *nearest_buffer(uintptr_t address)
 {
-    if (buffers.empty()) return nullptr;
-    auto after = buffers.upper_bound(address);
-    if (after == buffers.begin()) return &after->second;
+    buffer_map &all = in_heap(address) ? buffers : variables;
+    if (all.empty()) return nullptr;
+    auto after = all.upper_bound(address);
+    if (after == all.begin()) return &after->second;
     buffer *before = &std::prev(after)->second;
-    if (after == buffers.end()) return before;
+    if (after == all.end()) return before;
     uintptr_t past = address - before->start < before->bytes
                          ? 0
                          : address - (before->start + before->bytes) + 1;
@@ -146,6 +162,7 @@ buffer *nearest_buffer(uintptr_t address)
 
 std::string element_of(const buffer *b, uintptr_t address, unsigned bytes)
 {
+    if (b->bytes == bytes && b->at->file == "?") return b->name; /* a scalar variable */
     long unit = b->element ? (long)b->element : bytes ? (long)bytes : 1;
     long offset = (long)(address - b->start);
     long index = offset >= 0 ? offset / unit : -((-offset + unit - 1) / unit);
@@ -238,7 +255,7 @@ static bool misses_a_value(const uint8_t *s, unsigned bytes)
 
 void device_access(worker *w, const access &a)
 {
-    uintptr_t offset = a.address - device_base;
+    uintptr_t offset = offset_of(a.address);
     uint8_t all = ALLOCATED | WRITTEN, *s = state + offset;
     for (unsigned i = 0; i < a.bytes; i++)
         all &= s[i];

@@ -63,8 +63,7 @@ void misaligned(
     const std::string &does, uintptr_t address, unsigned alignment, const place *at)
 {
     if (finding *f = find("misaligned", at)) {
-        const buffer *b =
-            wbcpu_in_device_memory((void *)address) ? nearest_buffer(address) : nullptr;
+        const buffer *b = in_heap(address) ? nearest_buffer(address) : nullptr;
         f->what = b ? b->name : "";
         f->message = format(
             "%s at %s%s, %u bytes after a multiple of %u", does.c_str(),

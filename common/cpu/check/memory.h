@@ -10,15 +10,20 @@
 namespace wbcpu::check
 {
 struct place;
-bool reserve_shadow(size_t bytes);  /* for device memory of this size; false: no space */
+struct variable;
+bool reserve_shadow(size_t bytes);  /* for global memory of this size; false: no space */
 bool reserve_sectors(size_t bytes); /* the same for the counts */
 void read_variables();
+size_t program_data_bytes();
+void each_device_variable(void (*use)(const variable &));
+void begin_variables(); /* __device__ variables are buffers, which are written */
 void reserve_shared();
 void settle_early_reads(); /* at a barrier, and when the block ends */
 size_t thread_local_words();
 uintptr_t thread_local_start();
 std::string shared_element(uintptr_t address, unsigned bytes); /* "tile[33]" */
-std::string allocation_name(const place *at);                  /* "x", or "" */
+/* "x", or ""; nth: of the allocations on this line, from 0 */
+std::string allocation_name(const place *at, unsigned nth = 0);
 /* The first byte in [p, p + bytes) of device memory that nothing has written, or bytes. */
 size_t first_unwritten(const void *p, size_t bytes);
 }  // namespace wbcpu::check

@@ -29,8 +29,10 @@ static __attribute__((constructor(101))) void register_first()
 /* Before the first cudaMalloc or launch. */
 bool start(size_t bytes)
 {
+    if (!program_data) read_variables();
+    bytes = 2 * bytes + program_data_bytes(); /* see offset_of() */
     if (!reserve_sectors(bytes) || !reserve_shadow(bytes)) return false;
-    read_variables();
+    begin_variables();
     reserve_shared();
     start_watchdog();
     atexit(run_everything);

@@ -65,10 +65,11 @@ static unsigned index_of(kernel_tally *k, const buffer *b)
 static inline buffer_tally *buffer_of(kernel_tally *k, site_tally *s, uint64_t offset)
 {
     if (__builtin_expect(offset - s->buffer_start >= s->buffer_bytes, 0)) {
-        const buffer *b = nearest_buffer(offset + device_base);
-        if (b && offset + device_base - b->start >= b->bytes) b = nullptr;
+        uintptr_t address = address_at(offset);
+        const buffer *b = nearest_buffer(address);
+        if (b && address - b->start >= b->bytes) b = nullptr;
         s->buffer = index_of(k, b);
-        s->buffer_start = b ? b->start - device_base : offset;
+        s->buffer_start = b ? offset_of(b->start) : offset;
         s->buffer_bytes = b ? b->bytes : 1;
     }
     return &k->buffers[s->buffer];

@@ -21,7 +21,8 @@ namespace wbcpu::check
 static std::vector<variable> shared, global; /* global: by address */
 constexpr uint16_t INTERNAL = 0xffff;
 static std::vector<uint16_t> shared_at; /* by word of thread-local storage: index + 1 */
-static uintptr_t tls_start, tls_bytes, data_start, data_end;
+static uintptr_t tls_start, tls_bytes, data_end;
+uintptr_t program_data;
 
 static std::string own_name(const char *symbol)
 {
@@ -55,7 +56,8 @@ static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
         return;
     }
     shared.push_back(
-        {dynamic ? "dynamic shared memory" : own_name(symbol), offset, bytes, false});
+        {dynamic ? "dynamic shared memory" : own_name(symbol), offset, bytes, false,
+         false});
     mark(offset, bytes, (uint16_t)shared.size());
 }
 
@@ -74,7 +76,8 @@ static void read_symbols(const char *file, uintptr_t load)
             if (type == STT_TLS) add_shared(name, symbol->st_value, symbol->st_size);
             if (type == STT_OBJECT && !internal(name))
                 global.push_back(
-                    {own_name(name), load + symbol->st_value, symbol->st_size, false});
+                    {own_name(name), load + symbol->st_value, symbol->st_size, false,
+                     false});
         }
     }
     std::sort(global.begin(), global.end(), [](const variable &a, const variable &b) {
@@ -82,23 +85,26 @@ static void read_symbols(const char *file, uintptr_t load)
     });
 }
 
-/* What the translator lists (known.c): names, separated by blanks and NULs. A name that
- * two variables have may be that of a device variable, too. */
-extern "C" const char __start_wbcpu_host[] __attribute__((weak, visibility("hidden"))),
-    __stop_wbcpu_host[] __attribute__((weak, visibility("hidden")));
+/* What the translator lists (known.c): names, with a + if in global memory, separated by
+ * blanks and NULs. Of a name that two variables have nothing is sure. */
+extern "C" const char __start_wbcpu_listed[] __attribute__((weak, visibility("hidden"))),
+    __stop_wbcpu_listed[] __attribute__((weak, visibility("hidden")));
 
-static void mark_host_variables()
+static void mark_variables()
 {
-    if (!__start_wbcpu_host) return;
-    std::string names(__start_wbcpu_host, __stop_wbcpu_host);
+    if (!__start_wbcpu_listed) return;
+    std::string names(__start_wbcpu_listed, __stop_wbcpu_listed);
     std::replace(names.begin(), names.end(), '\0', ' ');
     std::istringstream words(names);
     std::set<std::string> listed{std::istream_iterator<std::string>(words), {}};
     std::map<std::string, int> variables;
     for (const variable &v : global)
         variables[v.name]++;
-    for (variable &v : global)
-        v.host = listed.count(v.name) && variables[v.name] == 1;
+    for (variable &v : global) {
+        if (variables[v.name] != 1) continue;
+        v.host = listed.count(v.name);
+        v.device = !v.host && listed.count("+" + v.name);
+    }
 }
 
 static int find_program(dl_phdr_info *about, size_t, void *load)
@@ -110,7 +116,7 @@ static int find_program(dl_phdr_info *about, size_t, void *load)
         if (h.p_type == PT_TLS)
             tls_bytes = (h.p_memsz + h.p_align - 1) / h.p_align * h.p_align;
         if (h.p_type != PT_LOAD) continue;
-        if (!data_start || start < data_start) data_start = start;
+        if (!program_data || start < program_data) program_data = start;
         data_end = std::max(data_end, end);
     }
     return 1; /* the first object is the program itself */
@@ -130,7 +136,16 @@ void read_variables()
     if (file == MAP_FAILED) refuse("check mode cannot read its own program");
     read_symbols(static_cast<const char *>(file), load);
     munmap(file, (size_t)about.st_size);
-    mark_host_variables();
+    mark_variables();
+}
+size_t program_data_bytes()
+{
+    return data_end - program_data;
+}
+void each_device_variable(void (*use)(const variable &))
+{
+    for (const variable &v : global)
+        if (v.device) use(v);
 }
 
 bool in_thread_local(uintptr_t address)
@@ -147,7 +162,7 @@ uintptr_t thread_local_start()
 }
 bool in_program_data(uintptr_t address)
 {
-    return address >= data_start && address < data_end;
+    return address >= program_data && address < data_end;
 }
 const variable *shared_variable(uintptr_t address)
 {

@@ -76,14 +76,18 @@ int in_list(const struct outline *o, int i, const char *list)
     return 0;
 }
 
-/* The compiled program keeps the list, for common/cpu/check/variables.cpp. */
-void list_host_variables(struct source *s)
+/* "x " for a variable of host code, "+x " for one in global memory. The compiled program
+ * keeps the list, for common/cpu/check/variables.cpp. */
+void list_variables(struct source *s)
 {
     struct buffer list = {0};
     for (int i = 0; i < s->count; i++) {
         const struct token *t = &s->tokens[i];
         struct name *n = is_name(s, i) ? look_up(t->start, t->length, 0) : NULL;
-        if (!n || n->listed || (n->flags != HOST_VARIABLE && n->flags != HOST_ARRAY))
+        if (!n || n->listed) continue;
+        if (n->flags == (UNSURE | DEVICE_VARIABLE))
+            append_text(&list, "+");
+        else if (n->flags != HOST_VARIABLE && n->flags != HOST_ARRAY)
             continue;
         n->listed = 1;
         append(&list, t->start, (size_t)t->length);
@@ -93,8 +97,8 @@ void list_host_variables(struct source *s)
         const char **after = &s->tokens[s->count - 1].after;
         *after = keep(
             s, format(
-                   "%s\nstatic const char wbcpu_host_variables[] __attribute__"
-                   "((used, section(\"wbcpu_host\"))) = \"%s\";\n",
+                   "%s\nstatic const char wbcpu_variables[] __attribute__"
+                   "((used, section(\"wbcpu_listed\"))) = \"%s\";\n",
                    *after ? *after : "", list.text));
     }
     free(list.text);

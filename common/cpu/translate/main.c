@@ -64,7 +64,7 @@ static void translate(const char *input, const char *object)
         translate_headers(&s);
         if (!given_up) check_spaces(&s);
         rewrite(&s);
-        if (check_mode) list_host_variables(&s);
+        if (check_mode) list_variables(&s);
         if (!errors) write_source(&s, cpp);
         if (!errors && object) write_dependencies(dependencies, object, input);
     }

@@ -137,8 +137,10 @@ static struct specifiers specifiers_of(const struct outline *o, int first, int n
             f.is_const = 1;
         } else if (word(o, i, "friend")) {
             f.is_member = 1;
-        } else if (in_list(o, i, "__constant__ __shared__ __managed__")) {
+        } else if (in_list(o, i, "__constant__ __shared__")) {
             f.memory = 1;
+        } else if (word(o, i, "__managed__")) {
+            f.device = 1;
         } else if (in_list(o, i, "struct class union enum")) {
             if (named(o, i + 1) && i + 1 < name) i++;
             f.types++;
@@ -225,7 +227,7 @@ static void declare_variables(struct outline *o, int first, int end, int member)
             int fixed = pointer ? constant : constant || f.is_constexpr || f.is_const;
             if (member || f.types != 1 || f.memory || f.device || f.is_auto ||
                 f.is_member)
-                n->flags |= UNSURE;
+                n->flags |= f.device && !f.memory ? UNSURE | DEVICE_VARIABLE : UNSURE;
             else if (array && (f.is_constexpr || f.is_const))
                 n->flags |= HOST_ARRAY;
             else

@@ -52,7 +52,8 @@ enum {
     NAMESPACE = 32,
     CONSTEXPR = 64, /* with HOST_FUNCTION */
     MACRO = 128,
-    UNSURE = 256, /* a member, a type, or something not understood */
+    UNSURE = 256,          /* a member, a type, or something not understood */
+    DEVICE_VARIABLE = 512, /* with UNSURE; global memory: __device__, not __constant__ */
 };
 
 /* A name with all that its declarations say. */
@@ -61,7 +62,7 @@ struct name {
     int length;
     unsigned flags;
     int local;  /* the last function that declares a local variable of this name */
-    int listed; /* by list_host_variables */
+    int listed; /* by list_variables */
 };
 
 /* The entry of a name; with add, a new one if there is none yet. */

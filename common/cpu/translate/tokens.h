@@ -141,7 +141,7 @@ void unread_header(void);
 /* --- known.c ------------------------------------------------------------------------ */
 
 /* Adds to the end of s a list of the host's variables that it names. */
-void list_host_variables(struct source *s);
+void list_variables(struct source *s);
 
 /* --- the rules ---------------------------------------------------------------------- */
 

@@ -234,3 +234,29 @@ CASE(device_array_before)
     slope_before_first<<<1, 8>>>(zeros<float>(8), 8);
     return 0;
 }
+
+__device__ __align__(16) float six[6];
+__global__ void copy_vectors(float4 *y)
+{
+    // BUG vector_overrun out-of-bounds
+    y[threadIdx.x] = ((const float4 *)six)[threadIdx.x];
+}
+CASE(vector_overrun)
+{
+    copy_vectors<<<1, 2>>>(zeros<float4>(2));
+    return 0;
+}
+
+__global__ void scale_all(float *x)
+{
+    x[blockIdx.x * blockDim.x + threadIdx.x] *= 2;  // BUG managed_too_short out-of-bounds
+}
+CASE(managed_too_short)
+{
+    float *x;
+    cudaMallocManaged((void **)&x, 100 * sizeof *x);
+    scale_all<<<1, 128>>>(x);
+    cudaDeviceSynchronize();
+    cudaFree(x);
+    return 0;
+}

@@ -240,3 +240,49 @@ CASE(same_shared)
     same_length<<<1, 64>>>(y, 7);
     return differs(y, 64, [](int) { return 7; });
 }
+
+// --- in __device__ variables and managed memory ------------------------------------------
+
+__device__ float room_of_all[128];
+__global__ void exchange_variable(float *y, const float *x)
+{
+    int t = threadIdx.x;
+    room_of_all[t] = x[t];       // BUG variable_without_barrier race-global
+    y[t] = room_of_all[t ^ 64];  // BUG variable_without_barrier race-global
+}
+CASE(variable_without_barrier)
+{
+    exchange_variable<<<1, 128>>>(zeros<float>(128), counting<float>(128));
+    return 0;
+}
+
+__device__ int calls;
+__global__ void count_calls()
+{
+    if (threadIdx.x == 0) calls++;  // BUG counter_without_atomic race-blocks
+}
+CASE(counter_without_atomic)
+{
+    count_calls<<<8, 32>>>();
+    return 0;
+}
+
+__global__ void add_neighbour(float *y, const float *x)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] += x[i];
+    if (i) y[i - 1] += x[i];  // BUG managed_neighbours race-global
+}
+CASE(managed_neighbours)
+{
+    float *x, *y;
+    cudaMallocManaged((void **)&x, 64 * sizeof *x);
+    cudaMallocManaged((void **)&y, 64 * sizeof *y);
+    for (int i = 0; i < 64; i++)
+        x[i] = (float)i, y[i] = 0;
+    add_neighbour<<<1, 64>>>(y, x);
+    cudaDeviceSynchronize();
+    cudaFree(x);
+    cudaFree(y);
+    return 0;
+}

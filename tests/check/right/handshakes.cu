@@ -304,3 +304,54 @@ CASE(atomics_of_sizes)
     return got.count != 128 || got.sum != 8128 || got.squares != 690880 ||
            got.least != 0 || got.most != 127;
 }
+
+// The last block adds up what all have left in __device__ variables.
+__device__ float partial_sums[16];
+__device__ unsigned blocks_done;
+__device__ bool is_last[16];
+__global__ void total_by_last_block(float *total, const float *x)
+{
+    float sum = x[blockIdx.x * 32 + threadIdx.x];
+    for (int d = 16; d; d /= 2)
+        sum += __shfl_xor_sync(0xffffffff, sum, d);
+    if (threadIdx.x == 0) {
+        partial_sums[blockIdx.x] = sum;
+        __threadfence();
+        is_last[blockIdx.x] = atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!is_last[blockIdx.x]) return;
+    __threadfence();
+    if (threadIdx.x != 0) return;
+    *total = 0;
+    for (unsigned b = 0; b < gridDim.x; b++)
+        *total += partial_sums[b];
+}
+CASE(last_block_adds_variables)
+{
+    float *total = zeros<float>(1), *x = counting<float>(16 * 32);
+    total_by_last_block<<<16, 32>>>(total, x);
+    total_by_last_block<<<16, 32>>>(total, x);
+    return differs(total, 1, [](int) { return 511 * 512 / 2; });
+}
+
+// A block each adds to managed memory, with atomics, and the host reads it afterwards.
+__managed__ int managed_total;
+__global__ void add_to_managed(int *bins)
+{
+    atomicAdd(&managed_total, 1);
+    atomicAdd(&bins[threadIdx.x % 4], 1);
+}
+CASE(atomics_in_managed_memory)
+{
+    int *bins;
+    cudaMallocManaged((void **)&bins, 4 * sizeof *bins);
+    memset(bins, 0, 4 * sizeof *bins);
+    add_to_managed<<<4, 32>>>(bins);
+    cudaDeviceSynchronize();
+    int wrong = managed_total != 128;
+    for (int i = 0; i < 4; i++)
+        wrong |= bins[i] != 32;
+    cudaFree(bins);
+    return wrong;
+}
