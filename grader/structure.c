@@ -26,25 +26,61 @@ static double sum_of(json_t *kernels, const char *key)
     return sum;
 }
 
-/* How often the bytes of a buffer are read (or written), by all kernels together. */
-static double passes(json_t *kernels, const char *buffer, bool reads)
+struct traffic {
+    double bytes, distinct; /* distinct: of the launch with the most */
+};
+/* What all kernels together read from a buffer, or write to it. */
+static struct traffic traffic_of(json_t *kernels, const char *buffer, bool reads)
 {
     size_t i, k;
     json_t *kernel, *b;
-    double bytes = 0, distinct = 0;
+    struct traffic t = {0};
     json_array_foreach(kernels, i, kernel) {
         json_array_foreach(json_object_get(kernel, "buffers"), k, b) {
             const char *name = json_string_value(json_object_get(b, "name"));
             if (!name || strcmp(name, buffer)) continue;
-            /* counted in each launch */
-            double once = fmin(
-                number_at(b, reads ? "read_distinct" : "written_distinct"),
-                number_at(b, "bytes"));
-            bytes += number_at(b, reads ? "read_bytes" : "written_bytes");
-            if (once > distinct) distinct = once;
+            t.bytes += number_at(b, reads ? "read_bytes" : "written_bytes");
+            t.distinct = fmax(
+                t.distinct,
+                fmin(
+                    number_at(b, reads ? "read_distinct" : "written_distinct"),
+                    number_at(b, "bytes")));
         }
     }
-    return distinct > 0 ? bytes / distinct : 0;
+    return t;
+}
+
+/* How often the bytes of a buffer are read (or written). */
+static double passes(json_t *kernels, const char *buffer, bool reads)
+{
+    struct traffic t = traffic_of(kernels, buffer, reads);
+    return t.distinct > 0 ? t.bytes / t.distinct : 0;
+}
+
+/* A kernel may write what it has computed from x, and read that again in place of x. The
+ * buffer from which most is read in this way, in passes over x. Half to four times as much
+ * as x may be a copy of it, of another type; other sizes are something else. */
+struct copy {
+    const char *name;
+    double passes;
+};
+static struct copy copy_of(json_t *kernels, const char *buffer)
+{
+    size_t i, k;
+    json_t *kernel, *b;
+    struct copy most = {0};
+    double distinct = traffic_of(kernels, buffer, true).distinct;
+    json_array_foreach(kernels, i, kernel) {
+        json_array_foreach(json_object_get(kernel, "buffers"), k, b) {
+            const char *name = json_string_value(json_object_get(b, "name"));
+            if (!name || !strcmp(name, buffer)) continue;
+            double size = traffic_of(kernels, name, false).distinct / distinct;
+            double read = traffic_of(kernels, name, true).bytes / distinct;
+            if (!(size >= 0.5 && size <= 4 && read > most.passes)) continue;
+            most = (struct copy){name, read};
+        }
+    }
+    return most;
 }
 
 /* --- per line ----------------------------------------------------------------------- */
@@ -149,7 +185,7 @@ static double counted(const struct bound *b, json_t *kernels, struct worst *w)
 {
     switch (b->what) {
     case READS:
-        return passes(kernels, b->buffer, true);
+        return passes(kernels, b->buffer, true) + copy_of(kernels, b->buffer).passes;
     case WRITES:
         return passes(kernels, b->buffer, false);
     case SECTORS:
@@ -186,12 +222,26 @@ static bool seen(const struct bound *b, json_t *kernels)
     }
 }
 
-static void explain(const struct bound *b, double value, struct findings *f)
+static void
+explain_reads(const struct bound *b, double value, json_t *kernels, struct findings *f)
+{
+    struct copy copy = copy_of(kernels, b->buffer);
+    if (copy.name)
+        say(f,
+            "structure: %s is read %.3g times and %s, which a kernel has written, %.3g "
+            "times as often as one pass over %s; this case allows %.3g passes together",
+            b->buffer, value - copy.passes, copy.name, copy.passes, b->buffer, b->most);
+    else
+        say(f, "structure: %s is read %.3g times; this case allows at most %.3g",
+            b->buffer, value, b->most);
+}
+
+static void
+explain(const struct bound *b, double value, json_t *kernels, struct findings *f)
 {
     switch (b->what) {
     case READS:
-        say(f, "structure: %s is read %.3g times; this case allows at most %.3g",
-            b->buffer, value, b->most);
+        explain_reads(b, value, kernels, f);
         break;
     case WRITES:
         say(f, "structure: %s is written %.3g times; this case allows at most %.3g",
@@ -242,7 +292,7 @@ bool structure_holds(const struct graded_case *g, json_t *report, struct finding
     }
     double value = counted(&g->bound, kernels, &w);
     if (value <= g->bound.most) return true;
-    explain(&g->bound, value, f);
+    explain(&g->bound, value, kernels, f);
     if (w.file)
         say(f, "           most of it at %s:%d (%.3g times)", w.file, w.line, w.ratio);
     say(f, "           %s", g->catches);
