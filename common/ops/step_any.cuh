@@ -1,5 +1,4 @@
-/* step_any.cuh - a decode step's matrix multiply for any type, size and alignment, and
- * for the CPU back end.
+/* step_any.cuh - a decode step's matrix multiply for any type, size and alignment.
  *
  * step_kernel: a warp owns one output. Its lanes read that row of w, 16 bytes each where
  * they can, and multiply it with ROWS rows of x.
@@ -81,49 +80,6 @@ static __global__ void __launch_bounds__(BLOCK_SIZE) step_kernel(
         if (GATES == 2) result = activate(act, y[0]) * y[1];
         if (res) result += (float)res[at];
         if (lane == 0) out[at] = Out(result);
-    }
-}
-
-/* For the CPU back end: one thread per output and no barrier. A warp's sum would cost 32
- * waits there, while LANES neighbouring sums in an array compile to one vector. */
-template <typename E, typename Out, int GATES>
-static __global__ void __launch_bounds__(BLOCK_SIZE) thread_step_kernel(
-    Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res,
-    step_sizes z, int act)
-{
-    enum { LANES = 16 };
-    int o = (int)(blockIdx.x * BLOCK_SIZE + threadIdx.x);
-    if (o >= z.O) return;
-    for (int r = (int)blockIdx.y; r < z.R; r += (int)gridDim.y) {
-        const E *xr = x + (size_t)r * z.I;
-        // the last of each is for the sum of squares
-        float part[GATES + 1][LANES] = {}, y[GATES + 1] = {};
-        for (int i = 0; i < z.I; i += LANES) {
-            float u[LANES], wi[GATES][LANES];
-            int n = z.I - i < LANES ? z.I - i : LANES;
-            for (int j = 0; j < LANES; j++) {
-                u[j] = j < n ? (float)xr[i + j] : 0.0f;
-                for (int g = 0; g < GATES; g++)
-                    wi[g][j] =
-                        j < n ? (float)w[((size_t)g * z.O + o) * z.I + i + j] : 0.0f;
-            }
-            for (int j = 0; j < LANES; j++) {
-                part[GATES][j] += u[j] * u[j];
-                if (norm && j < n) u[j] *= z.offset + (float)norm[i + j];
-                for (int g = 0; g < GATES; g++)
-                    part[g][j] += u[j] * wi[g][j];
-            }
-        }
-        for (int g = 0; g <= GATES; g++)
-            for (int j = 0; j < LANES; j++)
-                y[g] += part[g][j];
-        float rstd = norm ? rsqrtf(y[GATES] / (float)z.I + z.eps) : 1.0f;
-        for (int g = 0; g < GATES; g++)
-            y[g] = y[g] * rstd + (bias ? (float)bias[g * z.O + o] : 0.0f);
-        float result = y[0];
-        if (GATES == 2) result = activate(act, y[0]) * y[1];
-        if (res) result += (float)res[(size_t)r * z.O + o];
-        out[(size_t)r * z.O + o] = Out(result);
     }
 }
 

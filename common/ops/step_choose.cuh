@@ -1,7 +1,7 @@
 /* step_choose.cuh - the matrix multiplies of a decode step. They have few rows, so their
  * cost is the bytes of the weights, which are read once: by gemv_kernel for one row
  * (step_gemv.cuh), by cuBLAS for several rows of 16 bits (step_gemm.cuh), by step_any.cuh
- * for the rest. This file chooses; step_f32.cu, step_f16.cu and step_bf16.cu define the
+ * for the rest; on the CPU back end by step_cpu.cuh. This file chooses; step_f32.cu, step_f16.cu and step_bf16.cu define the
  * functions.
  *
  * The norm needs no pass of its own:
@@ -18,6 +18,9 @@
 #include "step_any.cuh"
 #include "step_gemm.cuh"
 #include "step_gemv.cuh"
+#ifdef __CUDACPU__
+#include "step_cpu.cuh"
+#endif
 
 /* The arguments of every launch here */
 template <typename E, typename Out> struct step_call {
@@ -84,10 +87,8 @@ static wb_status start_step(const step_call<E, Out> &p)
     if (!p.out || !p.x || !p.w) return WB_BAD_SHAPE;
 #ifdef __CUDACPU__
     if ((size_t)z.I * z.O >= 4096) {  // smaller ones run, and so test, the GPU's kernels
-        dim3 grid(blocks_for((size_t)z.O, 1), (unsigned)z.R < 65535u ? z.R : 65535);
-        thread_step_kernel<E, Out, GATES><<<grid, BLOCK_SIZE, 0, p.stream>>>(
-            p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);
-        return wb_launched();
+        return on_cpu::launch_step<E, Out, GATES>(
+            p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act, p.stream);
     }
 #endif
     return launch_step<E, Out, GATES>(p);
