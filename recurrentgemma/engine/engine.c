@@ -131,6 +131,13 @@ static int make_sequences(rg_engine *e, wb_error *err)
     return 0;
 }
 
+void engine_count_bytes(rg_engine *e)
+{
+    const decoder *d = &e->d;
+    size_t arena = d->arena_bytes - d->cache_bytes;
+    e->info.buffer_bytes = arena + d->grown_bytes + wb_blas_bytes();
+}
+
 static void describe(rg_engine *e)
 {
     const griffin_config *c = &e->config;
@@ -145,8 +152,8 @@ static void describe(rg_engine *e)
         .parameters = w->parameters,
         .weight_bytes = w->bytes,
         .cache_bytes = e->d.cache_bytes,
-        .buffer_bytes = e->d.arena_bytes - e->d.cache_bytes + wb_blas_bytes(),
         .fused = e->d.fused};
+    engine_count_bytes(e);
     i->shape.vocab = w->config.shape.vocab;
     i->shape.tied = w->at.head == w->at.embedding;
     for (int l = 0; l < c->shape.layers; l++)
