@@ -25,7 +25,7 @@ typedef struct generation_options {
     long top_k;
     double top_p, repetition_penalty;
     uint64_t seed;
-    bool no_graph, quiet;
+    bool ignore_eos, no_graph, quiet;
 } generation_options;
 
 enum { DEFAULT_NEW_TOKENS = 256 };
@@ -52,6 +52,8 @@ enum { DEFAULT_NEW_TOKENS = 256 };
      sampling_use, 0.01, 100, "1", "above 1 makes earlier tokens less likely"},          \
     {"seed", FLAG_SEED, FLAG_AT(type, field.seed), seed_use, 0, 0, "1",                  \
      "of all random numbers; sequence b of a batch has seed + b"},                       \
+    {"ignore-eos", FLAG_SWITCH, FLAG_AT(type, field.ignore_eos), sampling_use, 0, 0,     \
+     "0", "continue after an end-of-sequence token"},                                    \
     {"no-graph", FLAG_SWITCH, FLAG_AT(type, field.no_graph), graph_use, 0, 0, "0",       \
      "launch kernel by kernel instead of a step as one CUDA graph"},                     \
     {"quiet", FLAG_SWITCH, FLAG_AT(type, field.quiet), quiet_use, 0, 0, "0",             \

@@ -58,7 +58,7 @@ typedef struct rg_settings {
     float repetition_penalty; /* 1: none */
     uint64_t seed;            /* of sequence 0; sequence b has seed + b */
     /* tokens that end a sequence (they are sampled, then the sequence is done) */
-    const int *stop; /* NULL: eos_token_id of the model's config.json */
+    const int *stop; /* NULL: eos_token_id of generation_config.json, else config.json */
     int stop_count;  /* with stop NULL: -1 takes those, 0 none at all */
 } rg_settings;
 
@@ -70,7 +70,7 @@ rg_settings rg_defaults(void);
 typedef struct rg_info {
     model_shape shape;    /* vocab, tied and hf_window as the engine uses them */
     int attention_layers; /* of the layers; the others are recurrent */
-    int bos, eos, pad;    /* -1: config.json names none */
+    int bos, eos, pad;    /* -1: the model's files name none */
     rg_dtype dtype;       /* of the computation */
     size_t parameters;    /* all; a tied head counts once */
     size_t weight_bytes;  /* on the device */

@@ -38,21 +38,37 @@ static int stored_dtype(model_config *c, const char *folder, wb_error *err)
     return rc;
 }
 
+// Its content, NULL on an error; the path, for messages.
+static json_t *read_config(char path[PATH_ROOM], const char *folder, wb_error *err)
+{
+    size_t bytes;
+    json_error_t je;
+    snprintf(path, PATH_ROOM, "%s/config.json", folder);
+    char *text = file_read(path, 1 << 20, &bytes, err);
+    if (!text) return NULL;
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
+    if (!root) error_set(err, "%s: not valid JSON: %s", path, je.text);
+    free(text);
+    return root;
+}
+
 int checkpoint_config(model_config *c, const char *folder, wb_error *err)
 {
     char path[PATH_ROOM];
-    size_t bytes;
-    json_error_t je;
     *c = (model_config){0};
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    char *text = file_read(path, 1 << 20, &bytes, err);
-    if (!text) return -1;
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
-    int rc = root ? config_from_json(c, root, path, err)
-                  : error_set(err, "%s: not valid JSON: %s", path, je.text);
+    json_t *root = read_config(path, folder, err);
+    int rc = root ? config_from_json(c, root, path, err) : -1;
     json_decref(root);
-    free(text);
     return rc ? rc : stored_dtype(c, folder, err);
+}
+
+int checkpoint_eos(eos_tokens *t, const char *folder, wb_error *err)
+{
+    char path[PATH_ROOM];
+    json_t *root = read_config(path, folder, err);
+    int rc = root ? eos_from_json(t, root, path, err) : -1;
+    json_decref(root);
+    return rc ? rc : eos_of_generation(t, folder, err);
 }
 
 /* --- model.safetensors -------------------------------------------------------------- */

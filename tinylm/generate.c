@@ -16,7 +16,8 @@ typedef struct run {
     int batch, max_new_tokens;
     int **prompt, *length, longest; /* (batch) token ids */
     uint64_t *seed;                 /* (batch) */
-    char first[5];                  /* the prompt if none is given */
+    eos_tokens eos;
+    char first[5]; /* the prompt if none is given */
 } run;
 
 static int open_model(run *r, const options *o, wb_error *err)
@@ -30,6 +31,7 @@ static int open_model(run *r, const options *o, wb_error *err)
         return error_set(
             err, "%s: tokenizer.json has %d tokens, config.json %d", folder,
             r->tokenizer.vocab, c.shape.vocab);
+    if (!o->gen.ignore_eos && checkpoint_eos(&r->eos, folder, err)) return -1;
     if (model_create(&r->m, &c, 1, 1, 1, MODEL_EVALUATE, err)) return -1;
     return checkpoint_load(&r->m, folder, err);
 }
@@ -117,7 +119,9 @@ static int start(run *r, const options *o, wb_error *err)
         .temperature = (float)o->gen.temperature,
         .top_k = (int)o->gen.top_k,
         .top_p = (float)o->gen.top_p,
-        .repetition_penalty = (float)o->gen.repetition_penalty};
+        .repetition_penalty = (float)o->gen.repetition_penalty,
+        .stop = r->eos.id,
+        .stop_count = r->eos.count};
     if (generator_create(&r->g, &r->m, &set, err)) return -1;
     return generator_start(&r->g, (const int *const *)r->prompt, r->length, r->seed, err);
 }
@@ -145,7 +149,7 @@ static int decode(run *r, const options *o, wb_error *err)
         if (shown < r->g.count[0] && print_tokens(r, 0, shown, r->g.count[0], err))
             return -1;
         if (shown != INT_MAX) shown = r->g.count[0];
-        if (left == 0) break;
+        if (left == 0 || r->g.continuing == 0) break;
         double began = seconds_now();
         if (some > left) some = left;
         generator_decode(&r->g, some);
@@ -172,11 +176,13 @@ static int generate(run *r, const options *o, wb_error *err)
     double began = seconds_now();
     if (decode(r, o, err)) return -1;
     double seconds = seconds_now() - began;
-    if (!o->gen.quiet && r->max_new_tokens > 1)
+    long tokens = 0;
+    for (int b = 0; b < r->batch; b++)
+        tokens += r->g.count[b] - r->length[b];
+    if (!o->gen.quiet && tokens > r->batch)
         fprintf(
-            stderr, "%ld tokens, %.0f tokens/s after the first\n",
-            (long)r->max_new_tokens * r->batch,
-            (double)(r->max_new_tokens - 1) * r->batch / seconds);
+            stderr, "%ld tokens, %.0f tokens/s after the first\n", tokens,
+            (double)(tokens - r->batch) / seconds);
     return 0;
 }
 

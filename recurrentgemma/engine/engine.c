@@ -94,8 +94,8 @@ static int make_decoder(rg_engine *e, wb_error *err)
         .top_p = s->top_p,
         .top_k = s->top_k,
         .repetition_penalty = s->repetition_penalty,
-        .stop = own ? s->stop : e->config.eos,
-        .stop_count = own ? s->stop_count : e->config.eos_count};
+        .stop = own ? s->stop : e->config.eos.id,
+        .stop_count = own ? s->stop_count : e->config.eos.count};
     size_t rows = (size_t)set.batch * (size_t)set.chunk;
     if ((size_t)set.score_rows > rows) set.score_rows = (int)rows;
     return decoder_create(&e->d, &w->config, &w->at, &set, e->blas, e->stream, err);
@@ -146,7 +146,7 @@ static void describe(rg_engine *e)
     *i = (rg_info){
         .shape = c->shape,
         .bos = c->bos,
-        .eos = c->eos_count ? c->eos[0] : -1,
+        .eos = c->eos.count ? c->eos.id[0] : -1,
         .pad = c->pad,
         .dtype = w->config.dtype == WB_BF16 ? RG_BF16 : RG_F32,
         .parameters = w->parameters,

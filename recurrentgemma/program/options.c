@@ -35,9 +35,6 @@ static const flag rows[] = {
     {"no-bos", FLAG_SWITCH, AT(no_bos), INPUT, 0, 0, "0",
      "no beginning-of-sequence token before a prompt"},
 
-    {"ignore-eos", FLAG_SWITCH, AT(ignore_eos), SAMPLING, 0, 0, "0",
-     "continue after an end-of-sequence token"},
-
     {"ids", FLAG_SWITCH, AT(ids), OUTPUT, 0, 0, "0",
      "token ids instead of text, one sequence per line (always without a tokenizer)"},
     {"echo", FLAG_SWITCH, AT(echo), OUTPUT, 0, 0, "0",
@@ -104,7 +101,7 @@ static int check_together(const options *o, wb_error *err)
             first);
     if (o->ids && (o->chat || o->bench))
         return error_set(err, "--ids and %s do not go together: leave out one", first);
-    if (o->chat && (o->no_bos || o->ignore_eos))
+    if (o->chat && (o->no_bos || o->gen.ignore_eos))
         return error_set(
             err, "%s and --chat do not go together: turns have their own tokens",
             o->no_bos ? "--no-bos" : "--ignore-eos");

@@ -15,7 +15,7 @@ typedef struct options {
     /* the model */
     const char *dtype; /* auto, f32, bf16 */
     long context, chunk;
-    bool hf_window, no_bos, ignore_eos;
+    bool hf_window, no_bos;
 } options;
 
 /* argv[0] is the first option. -1: a value out of range, or options that exclude each

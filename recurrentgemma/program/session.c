@@ -33,7 +33,7 @@ rg_settings session_settings(
     set.repetition_penalty = (float)o->gen.repetition_penalty;
     set.seed = o->gen.seed;
     set.stop = NULL;
-    set.stop_count = o->ignore_eos ? 0 : -1;
+    set.stop_count = o->gen.ignore_eos ? 0 : -1;
     return set;
 }
 

@@ -52,6 +52,14 @@ stops() { # SED of the wanted line, ARGUMENTS
 }
 check "end-of-sequence tokens, each sequence its own" stops 's/ (18|200) .*/ \1/'
 check "--ignore-eos" stops '' --ignore-eos
+mv "$TMP/eos/config.json" "$TMP/ends.json" && cp $tiny/config.json "$TMP/eos"
+echo '{"eos_token_id": [18, 200], "max_length": 9}' >"$TMP/eos/generation_config.json"
+check "end-of-sequence tokens of generation_config.json alone" stops 's/ (18|200) .*/ \1/'
+cp "$TMP/ends.json" "$TMP/eos/config.json"
+echo '{"eos_token_id": 18}' >"$TMP/eos/generation_config.json"
+check "they replace those of config.json" stops 's/ 18 .*/ 18/'
+echo '{"eos_token_id": null}' >"$TMP/eos/generation_config.json"
+check "a file that lists none replaces nothing" stops 's/ (18|200) .*/ \1/'
 nothing() { [ -z "$(ids --tokens "$TMP/both" --max-new-tokens 0)" ]; }
 check "--max-new-tokens 0" nothing
 last_one() { [ "$(ids --tokens "$TMP/long" --max-new-tokens 1)" = "$(cut -d' ' -f1 "$TMP/want_long")" ]; }
@@ -182,6 +190,14 @@ refuses "no model" "give --model FOLDER"
 refuses "a folder that is not there" "no such folder" --model "$TMP/none" --prompt x
 refuses "a folder without a model" "config.json" --model "$TMP/run" --tokens "$TMP/long"
 refuses "no tokenizer" "--tokens FILE" $model --prompt x
+ends() { # WORDS JSON: a generation_config.json
+    echo "$2" >"$TMP/eos/generation_config.json"
+    refuses "$2" "generation_config.json: $1" --model "$TMP/eos" --tokens "$TMP/long"
+}
+ends "eos_token_id is not a token id or a list of them" '{"eos_token_id": [1, "x"]}'
+ends "eos_token_id lists 9 tokens: up to 8" '{"eos_token_id": [1, 2, 3, 4, 5, 6, 7, 8, 9]}'
+ends "not valid JSON" '{"eos_token_id": '
+ends "is not a JSON object" '[1]'
 folder broken && echo '{}' >"$TMP/broken/tokenizer.json"
 refuses "a broken tokenizer" "broken/tokenizer.json" --model "$TMP/broken" --prompt x
 refuses "a broken tokenizer, with ids given" "(--ids needs none)" --model "$TMP/broken" --tokens "$TMP/long"
