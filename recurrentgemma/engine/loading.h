@@ -2,7 +2,7 @@
  * config.json. A part of weights.c. */
 #ifndef LOADING_H
 #define LOADING_H
-#include "files.h"
+#include "model_files.h"
 #include "griffin/tensors.h"
 #include "upload.h"
 #include "weights.h"

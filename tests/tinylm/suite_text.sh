@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# TinyLM and text: stop tokens.
+# TinyLM, its texts and the files of other programs: stop tokens, shards.
 . "$(dirname "$0")/../tap.sh"
 tinylm=$B/tinylm
 text=$TMP/text
@@ -45,4 +45,33 @@ check "config.json lists the stop token" ends $line
 echo '{"eos_token_id": "0"}' >"$edited/generation_config.json"
 one_line "a stop token that is no id" "generation_config.json: eos_token_id is not a token id" \
     long "$edited"
+
+# --- shards -----------------------------------------------------------------------------
+shards=$TMP/shards
+cp -r "$TMP/chars/last" "$shards"
+cut_in_three() {
+    "$PYTHON" - "$shards" <<'END'
+import json, os, sys
+from safetensors.numpy import load_file, save_file
+folder = sys.argv[1]
+tensors = load_file(folder + "/model.safetensors")
+names = sorted(tensors)
+index = {name: f"model-{1 + i % 3:05}-of-00003.safetensors" for i, name in enumerate(names)}
+for file in set(index.values()):
+    save_file({n: tensors[n] for n in names if index[n] == file}, f"{folder}/{file}")
+json.dump({"metadata": {}, "weight_map": index},
+          open(folder + "/model.safetensors.index.json", "w"))
+os.remove(folder + "/model.safetensors")
+END
+}
+check "a model cut into three shards" cut_in_three
+check "gives the same text" eval 'long "$shards" | cmp - "$TMP/whole"'
+loss=$("$tinylm" eval --model "$TMP/chars/last" --data "$text" --quiet)
+check_says "and the same loss" "${loss:-no loss}" "$tinylm" eval --model "$shards" --data "$text" --quiet
+rm "$shards/model-00002-of-00003.safetensors"
+one_line "a shard that is missing" "(a shard that model.safetensors.index.json names; get that" \
+    long "$shards"
+rm "$shards"/model*
+one_line "a folder without weights" "holds no model.safetensors, and no model.safetensors.index" \
+    long "$shards"
 tap_done
