@@ -1,43 +1,11 @@
 /* tokenizer.c - see tokenizer.h. */
 #include "tokenizer.h"
+#include "utf8.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_CODE = 0x110000 };  // one more than the last Unicode character
-
-// Decodes the character at s (n > 0 bytes left). Returns its length, or 0 if the bytes
-// are not UTF-8: bad continuation byte, overlong form, surrogate, code beyond Unicode.
-static int utf8_decode(const unsigned char *s, size_t n, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    int length = s[0] < 0x80   ? 1
-                 : s[0] < 0xC2 ? 0
-                 : s[0] < 0xE0 ? 2
-                 : s[0] < 0xF0 ? 3
-                               : 4;
-    if (length == 0 || s[0] > 0xF4 || (size_t)length > n) return 0;
-    uint32_t c = length == 1 ? s[0] : s[0] & (0xFFu >> (length + 1));
-    for (int i = 1; i < length; i++) {
-        if ((s[i] & 0xC0) != 0x80) return 0;
-        c = c << 6 | (s[i] & 0x3F);
-    }
-    if (c < least[length] || c >= MAX_CODE || (c >= 0xD800 && c < 0xE000)) return 0;
-    *code = c;
-    return length;
-}
-
-static int utf8_encode(uint32_t c, char out[4])
-{
-    if (c < 0x80) return out[0] = (char)c, 1;
-    int length = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (int i = length - 1; i > 0; i--, c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3F));
-    out[0] = (char)(0xF00 >> length | c);
-    return length;
-}
 
 void tokenizer_free(tokenizer *t)
 {
@@ -63,12 +31,12 @@ int tokenizer_build(
     wb_error *err)
 {
     if (kind == TOKENIZER_BYTES) return tokenizer_room(t, kind, 256, err);
-    unsigned char *seen = calloc(MAX_CODE, 1);
+    unsigned char *seen = calloc(UTF8_CODES, 1);
     if (!seen) return error_set(err, "%s: out of memory", name);
     int vocab = 0, rc = 0;
     for (size_t i = 0; i < bytes && !rc;) {
         uint32_t c = 0;
-        int n = utf8_decode((const unsigned char *)text + i, bytes - i, &c);
+        int n = utf8_read((const unsigned char *)text + i, bytes - i, &c);
         if (n == 0 || c == 0)
             rc = error_set(
                 err,
@@ -79,7 +47,7 @@ int tokenizer_build(
             vocab += !seen[c], seen[c] = 1, i += (size_t)n;
     }
     if (!rc) rc = tokenizer_room(t, kind, vocab, err);
-    for (uint32_t c = 0, id = 0; c < MAX_CODE && !rc; c++)
+    for (uint32_t c = 0, id = 0; c < UTF8_CODES && !rc; c++)
         if (seen[c]) t->order[id] = (int)id, t->code[id++] = c;
     free(seen);
     return rc;
@@ -113,7 +81,7 @@ int *tokenizer_encode(
             continue;
         }
         uint32_t code = 0;
-        int n = utf8_decode(s + i, bytes - i, &code);
+        int n = utf8_read(s + i, bytes - i, &code);
         int id = n ? find_code(t, code) : -1;
         if (n == 0)
             error_set(err, "%s: byte 0x%02x at %zu is not UTF-8 text", name, s[i], i);
@@ -135,7 +103,24 @@ int tokenizer_piece(const tokenizer *t, int token, char piece[4])
 {
     if (token < 0 || token >= t->vocab) return 0;
     if (t->kind == TOKENIZER_BYTES) return piece[0] = (char)token, 1;
-    return utf8_encode(t->code[token], piece);
+    return utf8_write(t->code[token], piece);
+}
+
+int tokenizer_stream_add(tokenizer_stream *s, const tokenizer *t, int token, char out[8])
+{
+    memcpy(out, s->held, (size_t)s->count);
+    int all = s->count + tokenizer_piece(t, token, out + s->count);
+    s->count = (int)utf8_unfinished(out, (size_t)all);
+    memcpy(s->held, out + all - s->count, (size_t)s->count);
+    return all - s->count;
+}
+
+int tokenizer_stream_end(tokenizer_stream *s, char out[8])
+{
+    int rest = s->count;
+    memcpy(out, s->held, (size_t)rest);
+    s->count = 0;
+    return rest;
 }
 
 /* --- tokenizer.json ----------------------------------------------------------------- */
@@ -149,7 +134,7 @@ static json_t *byte_vocabulary(void)
     for (int b = 0; b < 256; b++) {
         int printable = (b >= 33 && b <= 126) || (b >= 161 && b <= 255 && b != 173);
         char key[5] = {0};
-        utf8_encode((uint32_t)(printable ? b : next++), key);
+        utf8_write((uint32_t)(printable ? b : next++), key);
         json_object_set_new(vocab, key, json_integer(b));
     }
     return vocab;
@@ -171,7 +156,7 @@ static json_t *tokenizer_to_json(const tokenizer *t)
     json_t *vocab = json_object();
     for (int id = 0; id < t->vocab; id++) {
         char key[5] = {0};
-        utf8_encode(t->code[id], key);
+        utf8_write(t->code[id], key);
         json_object_set_new(vocab, key, json_integer(id));
     }
     return json_pack(
@@ -215,7 +200,7 @@ static int compare_code(const void *a, const void *b)
 static int parse_characters(tokenizer *t, json_t *vocab, const char *name, wb_error *err)
 {
     size_t size = json_object_size(vocab);
-    if (size == 0 || size >= MAX_CODE)
+    if (size == 0 || size >= UTF8_CODES)
         return error_set(err, "%s: model.vocab has no characters", name);
     if (tokenizer_room(t, TOKENIZER_CHARACTERS, (int)size, err)) return -1;
     const char *key;
@@ -228,7 +213,7 @@ static int parse_characters(tokenizer *t, json_t *vocab, const char *name, wb_er
         size_t length = strlen(key);
         json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
         if (rc) break;
-        if (!length || utf8_decode((const unsigned char *)key, length, &c) != (int)length)
+        if (!length || utf8_read((const unsigned char *)key, length, &c) != (int)length)
             rc = error_set(
                 err, "%s: vocabulary entry '%.40s' is not one character", name, key);
         else if (id < 0 || id >= (json_int_t)size || t->code[id])

@@ -41,6 +41,15 @@ int *tokenizer_encode(
  * and returns its length; 0 for an id outside the vocabulary. */
 int tokenizer_piece(const tokenizer *t, int token, char piece[4]);
 
+/* The same as a stream: no piece ends inside a UTF-8 character, unless it never becomes one.
+ * Starts as {0}. Both return the number of bytes in `out`. */
+typedef struct tokenizer_stream {
+    char held[4]; /* the start of a character */
+    int count;
+} tokenizer_stream;
+int tokenizer_stream_add(tokenizer_stream *s, const tokenizer *t, int token, char out[8]);
+int tokenizer_stream_end(tokenizer_stream *s, char out[8]); /* what is left */
+
 /* Writes FOLDER/tokenizer.json and FOLDER/tokenizer_config.json. context: the model's
  * context length in tokens. */
 int tokenizer_save(const tokenizer *t, const char *folder, int context, wb_error *err);

@@ -48,6 +48,33 @@ Test(tokenizer, characters_are_sorted)
     tokenizer_free(&t);
 }
 
+// Pieces of a stream end where a character does; bytes that never become one are given.
+Test(tokenizer, streams)
+{
+    static const char text[] =
+        "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"  // é, € and an emoji
+        "\xf0\x9f"
+        "b\xff\xe2\x82";  // broken ones
+    static const int given[] = {1, 0, 2, 0, 0, 3, 0, 0, 0, 4, 0, 0, 3, 1, 0, 0};
+    tokenizer t;
+    tokenizer_stream s = {0};
+    wb_error err;
+    char out[8], all[sizeof text];
+    size_t at = 0;
+    cr_assert_eq(tokenizer_build(&t, TOKENIZER_BYTES, NULL, 0, "s", &err), 0);
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        int n = tokenizer_stream_add(&s, &t, (unsigned char)text[i], out);
+        cr_expect_eq(n, given[i], "byte %zu: %d, not %d", i, n, given[i]);
+        memcpy(all + at, out, (size_t)n);
+        at += (size_t)n;
+    }
+    int rest = tokenizer_stream_end(&s, out);
+    cr_expect_eq(rest, 2);
+    memcpy(all + at, out, (size_t)rest);
+    cr_expect(at + (size_t)rest == sizeof text - 1 && !memcmp(all, text, at));
+    cr_expect_eq(tokenizer_stream_end(&s, out), 0);
+}
+
 Test(tokenizer, bytes_accept_anything)
 {
     tokenizer t;

@@ -5,8 +5,8 @@
 
 typedef struct options {
     generation_options gen;
-    /* where the prompts come from: at most one of these, --prompt and --prompts, else
-     * stdin */
+    /* where the prompts come from: at most one of these, --prompt, --prompt-file and
+     * --prompts, else stdin */
     const char *tokens, *bench;
     bool chat;
     /* output */

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# TinyLM, its texts and the files of other programs: stop tokens, shards.
+# TinyLM, its texts and the files of other programs: stop tokens, shards, pipes,
+# characters of several bytes.
 . "$(dirname "$0")/../tap.sh"
 tinylm=$B/tinylm
 text=$TMP/text
@@ -74,4 +75,65 @@ one_line "a shard that is missing" "(a shard that model.safetensors.index.json n
 rm "$shards"/model*
 one_line "a folder without weights" "holds no model.safetensors, and no model.safetensors.index" \
     long "$shards"
+
+# --- prompts and texts from anywhere ----------------------------------------------------
+for i in $(seq 300); do cat "$text"; done | head -c 200000 >"$TMP/long" # an argument: 131072
+few() { "$tinylm" generate --model "$TMP/chars/last" --quiet --max-new-tokens 9 "$@"; }
+few --prompt-file "$TMP/long" >"$TMP/wanted"
+starts_with() { [ "$(wc -c <"$TMP/wanted")" = 200010 ] && cmp -n 200000 "$TMP/wanted" "$TMP/long"; }
+check "a prompt of 200000 characters from a file" starts_with
+check "the same from stdin" eval 'few --prompt - <"$TMP/long" | cmp - "$TMP/wanted"'
+check "from a pipe as stdin" eval 'cat "$TMP/long" | few --prompt - | cmp - "$TMP/wanted"'
+check "from a pipe as a file" eval 'few --prompt-file <(cat "$TMP/long") | cmp - "$TMP/wanted"'
+few --prompt "The" >"$TMP/wanted"
+check "one newline at the end is not a part of it" eval 'echo The | few --prompt - | cmp - "$TMP/wanted"'
+one_line "nothing on stdin" "stdin is empty: a sequence needs a first token" few --prompt - </dev/null
+one_line "a prompt file that is not there" "$TMP/none: No such file" few --prompt-file "$TMP/none"
+one_line "a prompt and a file" "--prompt and --prompt-file do not go together" \
+    few --prompt a --prompt-file "$TMP/long"
+piped() {
+    train piped --data <(cat "$text") &&
+        cmp "$TMP/chars/last/training.safetensors" "$TMP/piped/last/training.safetensors"
+}
+check "--data of a pipe: the same bits" piped
+check_says "eval of a pipe" "${loss:-no loss}" \
+    "$tinylm" eval --model "$TMP/chars/last" --data <(cat "$text") --quiet
+one_line "--data of a folder" "not a regular file" "$tinylm" train --data "$TMP" --quiet
+
+# --- characters of several bytes --------------------------------------------------------
+for i in $(seq 400); do printf 'é€😀'; done >"$TMP/wide.txt"
+train wide --data "$TMP/wide.txt" --tokenizer bytes
+check "text as it comes never ends inside a character" "$PYTHON" - "$tinylm" "$TMP/wide/last" <<'END'
+import os, subprocess, sys
+program, model = sys.argv[1:]
+command = [program, "generate", "--model", model, "--quiet", "--temperature", "0",
+           "--prompt", "é€", "--max-new-tokens", "9"]
+pieces = []
+with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
+    while piece := os.read(run.stdout.fileno(), 1 << 16):
+        pieces.append(piece)
+text = b"".join(pieces)
+print(len(pieces), "pieces,", text[:40])
+assert text.decode() == "é€😀é€\n"
+for piece in pieces:  # the first ends after the first new token, which begins the emoji
+    for n in 1, 2, 3:
+        lead = piece[-n] if n <= len(piece) else 0
+        assert lead < 0xC0 or n >= (2 if lead < 0xE0 else 3 if lead < 0xF0 else 4), piece[-9:]
+        if lead & 0xC0 != 0x80:
+            break
+END
+cut() { # BYTES: the text ends after so many
+    "$tinylm" generate --model "$TMP/wide/last" --quiet --temperature 0 --prompt "é€" \
+        --max-new-tokens "$1" | cmp - <({ printf 'é€😀é' | head -c $((5 + $1)); echo; })
+}
+for n in 1 2 3 4 5; do check "the end of a text inside a character is printed: $n" cut $n; done
+
+# --- kernels ----------------------------------------------------------------------------
+said() { "$tinylm" generate --model "$TMP/chars/last" --max-new-tokens 2 "$@" 2>&1 >/dev/null; }
+check "one line about the kernels" test "$(said | grep -c 'kernels\|_forward')" = 1
+check_says "  with their number" "are yours (--kernels lists them)" said
+check_says "--kernels lists them" "rmsnorm_forward " said --kernels --quiet
+check "--quiet says nothing about them" test -z "$(said --quiet)"
+check_says "--kernels of a training" "rmsnorm_forward " "$tinylm" train --data "$text" --out "$TMP/listed" \
+    --layers 1 --channels 16 --heads 1 --context 8 --steps 1 --quiet --kernels
 tap_done
