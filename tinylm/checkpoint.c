@@ -190,11 +190,12 @@ save_tokenizer(const tokenizer *t, const char *folder, int context, wb_error *er
         tokenizer_load(&old, folder, NULL) == 0 && old.kind == t->kind &&
         old.vocab == t->vocab &&
         (!t->code || !memcmp(old.code, t->code, (size_t)t->vocab * sizeof *t->code));
+    bool older = old.specials != t->specials;  // a file without special tokens
     tokenizer_free(&old);
-    if (same) return 0;
+    if (same && !older) return 0;
     char weights[PATH_ROOM];
     snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
-    unlink(weights);
+    if (!same) unlink(weights);
     return tokenizer_save(t, folder, context, err);
 }
 

@@ -31,7 +31,8 @@ static int open_model(run *r, const options *o, wb_error *err)
     if (checkpoint_config(&c, folder, err)) return -1;
     if (o->hf_window) c.shape.hf_window = true;
     if (tokenizer_load(&r->tokenizer, folder, err)) return -1;
-    if (r->tokenizer.vocab != c.shape.vocab)
+    const tokenizer *t = &r->tokenizer;
+    if (c.shape.vocab < t->vocab || c.shape.vocab > t->vocab + t->specials)
         return error_set(
             err, "%s: tokenizer.json has %d tokens, config.json %d", folder,
             r->tokenizer.vocab, c.shape.vocab);

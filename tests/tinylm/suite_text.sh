@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TinyLM, its texts and the files of other programs: stop tokens, shards, pipes,
-# characters of several bytes.
+# characters of several bytes, special tokens of the tokenizers.
 . "$(dirname "$0")/../tap.sh"
 tinylm=$B/tinylm
 text=$TMP/text
@@ -126,7 +126,56 @@ cut() { # BYTES: the text ends after so many
     "$tinylm" generate --model "$TMP/wide/last" --quiet --temperature 0 --prompt "é€" \
         --max-new-tokens "$1" | cmp - <({ printf 'é€😀é' | head -c $((5 + $1)); echo; })
 }
+stopped() { # by the first byte of the euro sign
+    cp -r "$TMP/wide" "$TMP/euro" && echo '{"eos_token_id": 226}' >"$TMP/euro/last/generation_config.json" &&
+        "$tinylm" generate --model "$TMP/euro/last" --quiet --temperature 0 --prompt "é" | cmp - <(printf 'é\342\n')
+}
+check "so is a stop token inside a character" stopped
 for n in 1 2 3 4 5; do check "the end of a text inside a character is printed: $n" cut $n; done
+
+# --- special tokens ---------------------------------------------------------------------
+has_specials() { # RUN VOCAB
+    "$PYTHON" - "$TMP/$1/last" "$2" <<'END'
+import json, sys
+folder, vocab = sys.argv[1], int(sys.argv[2])
+read = lambda name: json.load(open(f"{folder}/{name}.json"))
+tokenizer, config = read("tokenizer"), read("tokenizer_config")
+names = [config[k] for k in ("unk_token", "pad_token", "eos_token")]
+assert [(t["content"], t["id"]) for t in tokenizer["added_tokens"] if t["special"]] == list(
+    zip(names, range(vocab, vocab + 3))), tokenizer["added_tokens"]
+if tokenizer["model"]["type"] == "WordLevel":
+    assert tokenizer["model"]["vocab"][tokenizer["model"]["unk_token"]] == vocab
+assert read("config")["vocab_size"] == vocab
+END
+}
+vocab=$("$PYTHON" -c "print(len(set(open('$text').read())))")
+check "unk, pad and eos follow the characters" has_specials chars "$vocab"
+check "and the bytes" has_specials wide 256
+if [ -x "${PYTHON_TORCH:-}" ]; then :; else PYTHON_TORCH=$PYTHON; fi
+"$PYTHON_TORCH" tests/tinylm/auto_tokenizer.py "$TMP/chars/last" "$TMP/wide/last" >"$TMP/.out" 2>&1
+case $? in
+0) echo "ok - AutoTokenizer encodes unknown characters and pads batches" ;;
+77) skip "AutoTokenizer encodes unknown characters and pads batches" "no transformers" ;;
+*) echo "not ok - AutoTokenizer encodes unknown characters and pads batches"; tap_show; tap_failed=1 ;;
+esac
+older() { # as files were before
+    rm -rf "$TMP/older" && cp -r "$TMP/chars" "$TMP/older" && "$PYTHON" - "$TMP/older/last" <<'END'
+import json, sys
+path = sys.argv[1] + "/tokenizer.json"
+tokenizer = json.load(open(path))
+for token in tokenizer["added_tokens"]:
+    del tokenizer["model"]["vocab"][token["content"]]
+tokenizer["added_tokens"] = []
+json.dump(tokenizer, open(path, "w"))
+END
+}
+check "a tokenizer of an older version" older
+check "is read" eval 'long "$TMP/older/last" | cmp - "$TMP/whole"'
+newer() {
+    "$tinylm" train --data "$text" --out "$TMP/older" --resume --steps 61 --quiet &&
+        has_specials older "$vocab"
+}
+check "and gets the special tokens with the next checkpoint" newer
 
 # --- kernels ----------------------------------------------------------------------------
 said() { "$tinylm" generate --model "$TMP/chars/last" --max-new-tokens 2 "$@" 2>&1 >/dev/null; }
