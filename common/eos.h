@@ -17,7 +17,7 @@ typedef struct eos_tokens {
 struct json_t;
 /* eos_token_id of a file's object; name is the file's, for messages. */
 int eos_from_json(eos_tokens *t, struct json_t *root, const char *name, wb_error *err);
-/* generation_config.json of the folder replaces the tokens, if it exists and lists any. */
+/* Those of the folder's generation_config.json replace them, if it lists any. */
 int eos_of_generation(eos_tokens *t, const char *folder, wb_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* model_files.h - the tensors of a model folder: of model.safetensors, or of the shards that
- * model.safetensors.index.json names. */
+/* model_files.h - the tensors of a model folder: of model.safetensors, or of the shards
+ * that model.safetensors.index.json names. */
 #ifndef MODEL_FILES_H
 #define MODEL_FILES_H
 #include "safetensors.h"

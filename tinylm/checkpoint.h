@@ -4,8 +4,8 @@
  *     FOLDER/config.json             the sizes
  *     FOLDER/generation_config.json
  *     FOLDER/tokenizer.json, tokenizer_config.json
- *     FOLDER/model.safetensors       the weights, in the model's dtype; also read: shards and
- *                                    their model.safetensors.index.json
+ *     FOLDER/model.safetensors       the weights, in the model's dtype; shards and their
+ *                                    model.safetensors.index.json can be read, too
  *     FOLDER/training.safetensors    runs only: everything that resuming needs, in one file
  *
  * Each file is either complete or missing (file.h). training.safetensors depends on no

@@ -75,12 +75,12 @@ static int choose_prompt(run *r, wb_error *err)
     size_t count;
     int *newline = tokenizer_encode(&r->tokenizer, "\n", 1, "", &count, NULL);
     int lowest = r->tokenizer.order ? r->tokenizer.order[0] : 0;
+    int first = newline ? *newline : lowest;
     free(newline);
     r->text = malloc(4);
     if (!r->text) return error_set(err, "no memory for a prompt");
     r->chosen = true;
-    r->text[0] = '\n', r->bytes = 1;
-    if (!newline) r->bytes = (size_t)tokenizer_piece(&r->tokenizer, lowest, r->text);
+    r->bytes = (size_t)tokenizer_piece(&r->tokenizer, first, r->text);
     return 0;
 }
 

@@ -129,8 +129,8 @@ def from_archive(build, name):
 
 
 def table(build):
-    """C code that prints a line for each function, with the dtypes that share a source; and
-    their number."""
+    """C code that prints a line for each function, with the dtypes that share a source, or
+    one line with their number."""
     rows, order = {}, []
     for c in labkit.read_json(Path(build, "kernels.json")):
         if "_workspace_" in c["function"]:

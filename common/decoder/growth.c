@@ -1,5 +1,5 @@
-/* growth.c - what is as long as the longest sequence so far: the prompts on the device and
- * the RoPE table. A long maximum length costs nothing until a sequence gets there. */
+/* growth.c - what is as long as the longest sequence so far: the prompts on the device,
+ * and the RoPE table. A long maximum length costs nothing until a sequence gets there. */
 #include "decoder.h"
 #include "rope.h"
 

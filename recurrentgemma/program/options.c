@@ -28,8 +28,8 @@ static const flag rows[] = {
     {"chat", FLAG_SWITCH, AT(chat), INPUT, 0, 0, "0",
      "one turn per line from stdin; /clear starts over, /exit ends"},
     {"tokens", FLAG_WORD, AT(tokens), INPUT, 0, 0, NULL,
-     "file or pipe of token ids, one sequence per line, separated by spaces or commas; needs "
-     "no tokenizer"},
+     "file or pipe of token ids, one sequence per line, separated by spaces or commas; "
+     "needs no tokenizer"},
     {"bench", FLAG_WORD, AT(bench), INPUT, 0, 0, NULL,
      "BxPxG[,BxPxG...]: times B sequences of P random tokens that generate G, greedily"},
     {"no-bos", FLAG_SWITCH, AT(no_bos), INPUT, 0, 0, "0",

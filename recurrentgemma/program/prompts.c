@@ -2,11 +2,9 @@
 #include "prompts.h"
 #include "prompt.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_BYTES = 1 << 30 };  // of a file
 

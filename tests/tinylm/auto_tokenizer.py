@@ -16,7 +16,8 @@ for folder, unknown in zip(sys.argv[1:], (1, 0)):
     unk, pad, eos = range(len(tokenizer) - 3, len(tokenizer))
     assert (tokenizer.unk_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id) == (
         unk, pad, eos), tokenizer
-    assert tokenizer("The \u2603").input_ids.count(unk) == unknown, tokenizer("The \u2603")
+    ids = tokenizer("The \u2603").input_ids
+    assert ids.count(unk) == unknown, ids
     known = tokenizer(KNOWN).input_ids
     assert tokenizer.decode(known, skip_special_tokens=True) == KNOWN
     batch = tokenizer(["The", KNOWN], padding=True)

@@ -316,8 +316,8 @@ static bool among(const int *tokens, int n, int token)
     return false;
 }
 
-// The second sequence ends with a stop token; the first one continues as without it, beyond
-// the context too, where it slides.
+// The second sequence ends with a stop token; the first one continues as without it,
+// beyond the context too, where it slides.
 static void stops(model *m)
 {
     enum { N = 60, END = 5 };

@@ -12,8 +12,6 @@ train() { # FOLDER OPTIONS...
         --context 16 --batch 4 --warmup 5 --steps 60 --lr 1e-2 --eval-every 0 --quiet "${@:2}" >"$TMP/.said"
 }
 train chars || cat "$TMP/.said"
-model=$TMP/chars/last
-write() { "$tinylm" generate --model "$model" --quiet "$@"; }
 one_line() { # WHAT WORDS COMMAND...
     check_fails "$1" "$2" "${@:3}"
     [ "$(wc -l <"$TMP/.out")" = 1 ] || { echo "not ok - $1: more than one line"; tap_show; tap_failed=1; }
