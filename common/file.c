@@ -74,6 +74,50 @@ char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err)
     return text;
 }
 
+char *file_read_open(int fd, const char *name, size_t limit, size_t *bytes, wb_error *err)
+{
+    size_t room = 1 << 16, have = 0;
+    char *text = malloc(room);
+    while (text) {
+        ssize_t n = read(fd, text + have, room - have - 1);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) error_set(err, "%s: %s", name, strerror(errno));
+        if (n == 0 && !file_check_lfs(name, text, have, err)) {
+            text[have] = 0;
+            if (bytes) *bytes = have;
+            return text;
+        }
+        if (n > 0 && have + (size_t)n > limit)
+            n = error_set(err, "%s: more than the limit of %zu bytes", name, limit);
+        if (n <= 0) {
+            free(text);
+            return NULL;
+        }
+        have += (size_t)n;
+        if (have + 1 < room) continue;
+        char *more = realloc(text, room *= 2);
+        if (!more) free(text);
+        text = more;
+    }
+    error_set(err, "%s: out of memory for %zu bytes", name, room);
+    return NULL;
+}
+
+char *file_read_any(const char *path, size_t limit, size_t *bytes, wb_error *err)
+{
+    struct stat st;
+    bool streams = stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+    if (!streams) return file_read(path, limit, bytes, err);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        error_set(err, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    char *text = file_read_open(fd, path, limit, bytes, err);
+    close(fd);
+    return text;
+}
+
 int folder_make(const char *path, wb_error *err)
 {
     char part[PATH_MAX];

@@ -17,6 +17,12 @@
  * unreadable, larger than `limit` bytes or a Git LFS pointer. An empty file is valid. */
 char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err);
 
+/* The same for a file that only has to be readable to its end, such as a pipe. */
+char *file_read_any(const char *path, size_t limit, size_t *bytes, wb_error *err);
+/* From an open file; name is for messages. */
+char *
+file_read_open(int fd, const char *name, size_t limit, size_t *bytes, wb_error *err);
+
 /* Returns -1 if data (bytes) is a Git LFS pointer: the three lines that `git clone`
  * without Git LFS leaves in place of a large file. `path` is for the message. */
 int file_check_lfs(const char *path, const void *data, size_t bytes, wb_error *err);

@@ -7,8 +7,8 @@
  *         GENERATION_FLAGS(options, gen, MODEL, INPUT, SAMPLING, SAMPLING, MODEL, OUTPUT),
  *         ...
  *
- * The last arguments are the `use` of --model; of --prompt, --prompts and --batch; of the
- * sampling options; of --seed, --no-graph and --quiet.
+ * The last arguments are the `use` of --model; of --prompt, --prompt-file, --prompts and
+ * --batch; of the sampling options; of --seed, --no-graph; of --kernels and --quiet.
  */
 #ifndef GENERATION_OPTIONS_H
 #define GENERATION_OPTIONS_H
@@ -17,15 +17,15 @@
 #include <stdint.h>
 
 typedef struct generation_options {
-    const char *model;           /* NULL: not given */
-    const char *prompt, *prompts; /* NULL: not given */
+    const char *model; /* NULL: not given, as the next three */
+    const char *prompt, *prompt_file, *prompts;
     long batch;
     long max_new_tokens; /* -1: not given */
     double temperature;
     long top_k;
     double top_p, repetition_penalty;
     uint64_t seed;
-    bool no_graph, quiet;
+    bool ignore_eos, no_graph, kernels, quiet;
 } generation_options;
 
 enum { DEFAULT_NEW_TOKENS = 256 };
@@ -35,7 +35,9 @@ enum { DEFAULT_NEW_TOKENS = 256 };
     {"model", FLAG_WORD, FLAG_AT(type, field.model), model_use, 0, 0, NULL,              \
      "folder with config.json, model.safetensors (or shards) and a tokenizer"},          \
     {"prompt", FLAG_WORD, FLAG_AT(type, field.prompt), input_use, 0, 0, NULL,            \
-     "text to continue"},                                                                \
+     "text to continue; - reads it from stdin"},                                         \
+    {"prompt-file", FLAG_WORD, FLAG_AT(type, field.prompt_file), input_use, 0, 0, NULL,  \
+     "file or pipe with the text to continue"},                                          \
     {"prompts", FLAG_WORD, FLAG_AT(type, field.prompts), input_use, 0, 0, NULL,          \
      "file of prompts, one per line: a batch, printed in order when all are done"},      \
     {"batch", FLAG_LONG, FLAG_AT(type, field.batch), input_use, 1, 65536, "1",           \
@@ -52,8 +54,12 @@ enum { DEFAULT_NEW_TOKENS = 256 };
      sampling_use, 0.01, 100, "1", "above 1 makes earlier tokens less likely"},          \
     {"seed", FLAG_SEED, FLAG_AT(type, field.seed), seed_use, 0, 0, "1",                  \
      "of all random numbers; sequence b of a batch has seed + b"},                       \
+    {"ignore-eos", FLAG_SWITCH, FLAG_AT(type, field.ignore_eos), sampling_use, 0, 0,     \
+     "0", "continue after an end-of-sequence token"},                                    \
     {"no-graph", FLAG_SWITCH, FLAG_AT(type, field.no_graph), graph_use, 0, 0, "0",       \
      "launch kernel by kernel instead of a step as one CUDA graph"},                     \
+    {"kernels", FLAG_SWITCH, FLAG_AT(type, field.kernels), quiet_use, 0, 0, "0",         \
+     "print the table of kernels: which are yours"},                                     \
     {"quiet", FLAG_SWITCH, FLAG_AT(type, field.quiet), quiet_use, 0, 0, "0",             \
      "print only results and errors"}
 

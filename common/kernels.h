@@ -12,8 +12,17 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Prints the table of kernels. */
+/* Prints the table of kernels, or one line: how many of them are the learner's. */
 void wb_print_kernels(FILE *out);
+void wb_count_kernels(FILE *out);
+/* What a program says at its start. */
+static inline void wb_say_kernels(FILE *out, int table, int quiet)
+{
+    if (table)
+        wb_print_kernels(out);
+    else if (!quiet)
+        wb_count_kernels(out);
+}
 /* op: a function name without its dtype suffix, "rmsnorm_forward". Returns 1 if it comes
  * from labs/ for any dtype. */
 int wb_kernel_is_yours(const char *op);

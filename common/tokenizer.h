@@ -5,7 +5,10 @@
  *
  * The tokenizer.json is in the format of Hugging Face `tokenizers`, which can open a
  * checkpoint's folder too: characters are a WordLevel model after a pre-tokenizer that
- * splits at every character, bytes are a byte-level BPE model without merges.
+ * splits at every character, bytes are a byte-level BPE model without merges. It also has
+ * the special tokens <unk>, <pad> and <eos>, so that other programs can encode unknown
+ * characters and pad batches. Their ids follow the vocabulary: the model does not know
+ * them, and no text is encoded to them here.
  *
  * Functions that can fail return -1 or NULL and set *err (err may be NULL) to one line.
  */
@@ -20,6 +23,7 @@ typedef enum tokenizer_kind { TOKENIZER_CHARACTERS, TOKENIZER_BYTES } tokenizer_
 typedef struct tokenizer {
     tokenizer_kind kind;
     int vocab;      /* tokens are 0 .. vocab-1 */
+    int specials;   /* special tokens of the file, from `vocab` on */
     uint32_t *code; /* (vocab) the character of each token; NULL for bytes */
     int *order;     /* (vocab) token ids, sorted by character; NULL for bytes */
 } tokenizer;
@@ -40,6 +44,15 @@ int *tokenizer_encode(
 /* Stores the token's text, 1 to 4 bytes of UTF-8 or the byte itself, without a 0 byte,
  * and returns its length; 0 for an id outside the vocabulary. */
 int tokenizer_piece(const tokenizer *t, int token, char piece[4]);
+
+/* The same as a stream, which starts as {0}: no piece ends inside a UTF-8 character,
+ * unless it never becomes one. Both return the number of bytes in `out`. */
+typedef struct tokenizer_stream {
+    char held[4]; /* the start of a character */
+    int count;
+} tokenizer_stream;
+int tokenizer_stream_add(tokenizer_stream *s, const tokenizer *t, int token, char out[8]);
+int tokenizer_stream_end(tokenizer_stream *s, char out[8]); /* what is left */
 
 /* Writes FOLDER/tokenizer.json and FOLDER/tokenizer_config.json. context: the model's
  * context length in tokens. */

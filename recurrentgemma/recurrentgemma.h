@@ -52,13 +52,13 @@ typedef struct rg_settings {
     bool hf_window;     /* attention sees W keys as in transformers, not W+1 */
     bool graph;         /* a step is one CUDA graph; false: launch by launch */
     /* sampling: see sample_f32 in kvcache.h */
-    float temperature; /* 0: always the most likely token */
-    int top_k;         /* 0: all */
-    float top_p;       /* 1: all */
+    float temperature;        /* 0: always the most likely token */
+    int top_k;                /* 0: all */
+    float top_p;              /* 1: all */
     float repetition_penalty; /* 1: none */
     uint64_t seed;            /* of sequence 0; sequence b has seed + b */
     /* tokens that end a sequence (they are sampled, then the sequence is done) */
-    const int *stop; /* NULL: eos_token_id of the model's config.json */
+    const int *stop; /* NULL: eos_token_id of generation_config.json, else config.json */
     int stop_count;  /* with stop NULL: -1 takes those, 0 none at all */
 } rg_settings;
 
@@ -70,12 +70,13 @@ rg_settings rg_defaults(void);
 typedef struct rg_info {
     model_shape shape;    /* vocab, tied and hf_window as the engine uses them */
     int attention_layers; /* of the layers; the others are recurrent */
-    int bos, eos, pad;    /* -1: config.json names none */
+    int bos, eos, pad;    /* -1: the model's files name none */
     rg_dtype dtype;       /* of the computation */
     size_t parameters;    /* all; a tied head counts once */
     size_t weight_bytes;  /* on the device */
     size_t cache_bytes;   /* states and rings of all sequences */
-    size_t buffer_bytes;  /* everything else on the device */
+    size_t buffer_bytes;  /* everything else on the device so far: the longest sequence's
+                             length adds to it */
     double load_seconds;  /* of rg_open, mostly reading the file */
     bool fused;           /* norm and activation run inside the GEMMs of a step */
 } rg_info;

@@ -48,6 +48,33 @@ Test(tokenizer, characters_are_sorted)
     tokenizer_free(&t);
 }
 
+// Pieces of a stream end where a character does; bytes that never become one are given.
+Test(tokenizer, streams)
+{
+    static const char text[] =
+        "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"  // é, € and an emoji
+        "\xf0\x9f"
+        "b\xff\xe2\x82";  // broken ones
+    static const int given[] = {1, 0, 2, 0, 0, 3, 0, 0, 0, 4, 0, 0, 3, 1, 0, 0};
+    tokenizer t;
+    tokenizer_stream s = {0};
+    wb_error err;
+    char out[8], all[sizeof text];
+    size_t at = 0;
+    cr_assert_eq(tokenizer_build(&t, TOKENIZER_BYTES, NULL, 0, "s", &err), 0);
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        int n = tokenizer_stream_add(&s, &t, (unsigned char)text[i], out);
+        cr_expect_eq(n, given[i], "byte %zu: %d, not %d", i, n, given[i]);
+        memcpy(all + at, out, (size_t)n);
+        at += (size_t)n;
+    }
+    int rest = tokenizer_stream_end(&s, out);
+    cr_expect_eq(rest, 2);
+    memcpy(all + at, out, (size_t)rest);
+    cr_expect(at + (size_t)rest == sizeof text - 1 && !memcmp(all, text, at));
+    cr_expect_eq(tokenizer_stream_end(&s, out), 0);
+}
+
 Test(tokenizer, bytes_accept_anything)
 {
     tokenizer t;
@@ -82,6 +109,40 @@ Test(tokenizer, rejects_binary)
     }
 }
 
+static int parse(tokenizer *t, const char *json, wb_error *err)
+{
+    return tokenizer_parse(t, json, strlen(json), "file", err);
+}
+
+// Files of older versions have no special tokens; in others they follow the characters.
+Test(tokenizer, special_tokens)
+{
+#define SPECIAL(id, name) "{\"id\":" #id ",\"content\":\"" name "\",\"special\":true}"
+#define CHARACTERS "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"b\":0,\"a\":1"
+    tokenizer t;
+    wb_error err = {""};
+    cr_assert_eq(parse(&t, "{" CHARACTERS "}}}", &err), 0, "%s", err.text);
+    cr_expect(t.vocab == 2 && t.specials == 0);
+    round_trip(&t, "abba", 4);
+    tokenizer_free(&t);
+    const char *with = "{\"added_tokens\":[" SPECIAL(2, "<unk>") "," SPECIAL(
+        3, "<pad>") "]," CHARACTERS ",\"<unk>\":2}}}";
+    cr_assert_eq(parse(&t, with, &err), 0, "%s", err.text);
+    cr_expect(t.vocab == 2 && t.specials == 2);
+    char piece[4];
+    cr_expect_eq(tokenizer_piece(&t, 2, piece), 0);
+    round_trip(&t, "abba", 4);
+    tokenizer_free(&t);
+    const char *first = "{\"added_tokens\":[" SPECIAL(
+        0,
+        "<unk>") "],\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"<unk>\":0,\"a\":1}}}";
+    cr_expect_eq(parse(&t, first, &err), -1);
+    cr_expect_not_null(strstr(err.text, "special tokens must follow"), "%s", err.text);
+    const char *unlisted = "{" CHARACTERS ",\"<unk>\":2}}}";
+    cr_expect_eq(parse(&t, unlisted, &err), -1);
+    cr_expect_not_null(strstr(err.text, "'<unk>' is not one character"), "%s", err.text);
+}
+
 Test(tokenizer, saved_and_loaded)
 {
     for (int kind = 0; kind < 2; kind++) {
@@ -93,7 +154,7 @@ Test(tokenizer, saved_and_loaded)
             tokenizer_build(&t, (tokenizer_kind)kind, some, strlen(some), "s", &err), 0);
         cr_assert_eq(tokenizer_save(&t, folder, 64, &err), 0, "%s", err.text);
         cr_assert_eq(tokenizer_load(&u, folder, &err), 0, "%s", err.text);
-        cr_expect(u.kind == t.kind && u.vocab == t.vocab);
+        cr_expect(u.kind == t.kind && u.vocab == t.vocab && u.specials == 3);
         if (t.code) cr_expect_arr_eq(u.code, t.code, (size_t)t.vocab * sizeof *t.code);
         round_trip(&u, some, strlen(some));
         tokenizer_free(&t);

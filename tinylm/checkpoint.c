@@ -1,6 +1,7 @@
 /* checkpoint.c - see checkpoint.h. */
 #include "checkpoint.h"
 #include "config_json.h"
+#include "model_files.h"
 #include "safetensors.h"
 #include "tensors.h"
 
@@ -21,38 +22,52 @@ static const st_dtype stored[WB_DTYPES] = {
 // The dtype is the embedding's: config.json only says how the model was trained.
 static int stored_dtype(model_config *c, const char *folder, wb_error *err)
 {
-    char path[PATH_ROOM];
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    st_file *f = st_open(path, err);
-    if (!f) return -1;
-    const st_tensor *t = st_find(f, "model.embed_tokens.weight");
+    model_files files;
+    if (model_files_open(&files, folder, err)) return -1;
+    const model_tensor_at *at = model_files_find(&files, "model.embed_tokens.weight");
     int rc = -1;
-    for (int i = 0; t && i < WB_DTYPES; i++)
-        if (stored[i] == t->dtype) c->dtype = (wb_dtype)i, rc = 0;
+    for (int i = 0; at && i < WB_DTYPES; i++)
+        if (stored[i] == at->tensor->dtype) c->dtype = (wb_dtype)i, rc = 0;
     if (rc)
         error_set(
             err,
             "%s: tensor 'model.embed_tokens.weight': is missing or not F32, BF16 or F16",
-            path);
-    st_close(f);
+            at ? st_path(at->file) : folder);
+    model_files_close(&files);
     return rc;
+}
+
+// Its content, NULL on an error; the path, for messages.
+static json_t *read_config(char path[PATH_ROOM], const char *folder, wb_error *err)
+{
+    size_t bytes;
+    json_error_t je;
+    snprintf(path, PATH_ROOM, "%s/config.json", folder);
+    char *text = file_read(path, 1 << 20, &bytes, err);
+    if (!text) return NULL;
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
+    if (!root) error_set(err, "%s: not valid JSON: %s", path, je.text);
+    free(text);
+    return root;
 }
 
 int checkpoint_config(model_config *c, const char *folder, wb_error *err)
 {
     char path[PATH_ROOM];
-    size_t bytes;
-    json_error_t je;
     *c = (model_config){0};
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    char *text = file_read(path, 1 << 20, &bytes, err);
-    if (!text) return -1;
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
-    int rc = root ? config_from_json(c, root, path, err)
-                  : error_set(err, "%s: not valid JSON: %s", path, je.text);
+    json_t *root = read_config(path, folder, err);
+    int rc = root ? config_from_json(c, root, path, err) : -1;
     json_decref(root);
-    free(text);
     return rc ? rc : stored_dtype(c, folder, err);
+}
+
+int checkpoint_eos(eos_tokens *t, const char *folder, wb_error *err)
+{
+    char path[PATH_ROOM];
+    json_t *root = read_config(path, folder, err);
+    int rc = root ? eos_from_json(t, root, path, err) : -1;
+    json_decref(root);
+    return rc ? rc : eos_of_generation(t, folder, err);
 }
 
 /* --- model.safetensors -------------------------------------------------------------- */
@@ -77,29 +92,44 @@ static int check_finite(const st_tensor *t, const char *path, wb_error *err)
     return 0;
 }
 
+// A tensor of the model, all of whose elements are finite.
+static const st_tensor *expect(
+    const model_files *files, const model_tensor *t, st_dtype dtype, const char *folder,
+    wb_error *err)
+{
+    const model_tensor_at *at = model_files_find(files, t->name);
+    if (!at) {
+        error_set(
+            err, "%s: tensor '%s' is missing, which a model of config.json's sizes has",
+            folder, t->name);
+        return NULL;
+    }
+    const st_tensor *s = st_expect(at->file, t->name, dtype, t->ndim, t->shape, err);
+    return s && !check_finite(s, st_path(at->file), err) ? s : NULL;
+}
+
 int checkpoint_load(model *m, const char *folder, wb_error *err)
 {
-    char path[PATH_ROOM];
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    st_file *f = st_open(path, err);
-    if (!f) return -1;
+    model_files files;
+    if (model_files_open(&files, folder, err)) return -1;
     int count, rc = 0;
     size_t e = wb_dtype_size(m->config.dtype);
     model_tensor *all = model_tensors(&m->config, &count, NULL, NULL);
     char *weights = calloc(m->parameters, e);
     if (!weights)
-        rc = error_set(err, "%s: no memory for %zu weights", path, m->parameters);
+        rc = error_set(err, "%s: no memory for %zu weights", folder, m->parameters);
     for (int i = 0; i < count && !rc; i++) {
-        const model_tensor *t = &all[i];
         const st_tensor *s =
-            st_expect(f, t->name, stored[m->config.dtype], t->ndim, t->shape, err);
-        rc = s ? check_finite(s, path, err) : -1;
-        if (!rc) memcpy(weights + t->offset * e, s->data, s->bytes);
+            expect(&files, &all[i], stored[m->config.dtype], folder, err);
+        if (s)
+            memcpy(weights + all[i].offset * e, s->data, s->bytes);
+        else
+            rc = -1;
     }
     if (!rc) model_upload(m, m->param, weights, m->parameters * e);
     free(weights);
     free(all);
-    st_close(f);
+    model_files_close(&files);
     return rc;
 }
 
@@ -160,11 +190,12 @@ save_tokenizer(const tokenizer *t, const char *folder, int context, wb_error *er
         tokenizer_load(&old, folder, NULL) == 0 && old.kind == t->kind &&
         old.vocab == t->vocab &&
         (!t->code || !memcmp(old.code, t->code, (size_t)t->vocab * sizeof *t->code));
+    bool older = old.specials != t->specials;  // a file without special tokens
     tokenizer_free(&old);
-    if (same) return 0;
+    if (same && !older) return 0;
     char weights[PATH_ROOM];
     snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
-    unlink(weights);
+    if (!same) unlink(weights);
     return tokenizer_save(t, folder, context, err);
 }
 

@@ -4,7 +4,8 @@
  *     FOLDER/config.json             the sizes
  *     FOLDER/generation_config.json
  *     FOLDER/tokenizer.json, tokenizer_config.json
- *     FOLDER/model.safetensors       the weights, in the model's dtype
+ *     FOLDER/model.safetensors       the weights, in the model's dtype; shards and their
+ *                                    model.safetensors.index.json can be read, too
  *     FOLDER/training.safetensors    runs only: everything that resuming needs, in one file
  *
  * Each file is either complete or missing (file.h). training.safetensors depends on no
@@ -13,6 +14,7 @@
  */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
+#include "eos.h"
 #include "model.h"
 #include "tokenizer.h"
 
@@ -22,6 +24,8 @@ int checkpoint_save(
 
 /* Configuration of the model in the folder, with the context that it was trained with. */
 int checkpoint_config(model_config *c, const char *folder, wb_error *err);
+/* The tokens that end a sequence: of generation_config.json, else of config.json. */
+int checkpoint_eos(eos_tokens *t, const char *folder, wb_error *err);
 /* Its weights, into a model created with that configuration. All must be finite. */
 int checkpoint_load(model *m, const char *folder, wb_error *err);
 

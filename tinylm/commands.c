@@ -24,7 +24,7 @@ int flush_output(wb_error *err)
 
 char *read_text(const char *path, size_t *bytes, wb_error *err)
 {
-    char *text = file_read(path, (size_t)1 << 31, bytes, err);
+    char *text = file_read_any(path, (size_t)1 << 31, bytes, err);
     if (!text || *bytes > 0) return text;
     free(text);
     error_set(err, "%s: is empty: give a text file", path);

@@ -17,7 +17,7 @@ int complain(const wb_error *err, int status);
 /* -1 if anything printed so far cannot be written, as to a full disk. */
 int flush_output(wb_error *err);
 
-/* The whole text of a file, which must not be empty. NULL: see err. */
+/* The whole text of a file or pipe, which must not be empty. NULL: see err. */
 char *read_text(const char *path, size_t *bytes, wb_error *err);
 /* The last tenth of n tokens is for validation only: where it starts. */
 size_t validation_start(size_t n);

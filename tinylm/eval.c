@@ -46,7 +46,7 @@ static int evaluate(run *r, const options *o, wb_error *err)
         return error_set(
             err, "%s: %zu validation tokens: too short for a context of %d", o->data, n,
             r->config.shape.context);
-    if (!o->gen.quiet) wb_print_kernels(stderr);
+    wb_say_kernels(stderr, o->gen.kernels, o->gen.quiet);
     printf(
         "val loss %.4f nats/token over the last %zu of %zu tokens\n",
         evaluate_text(&r->m, r->ids + from, n), n, r->count);

@@ -4,6 +4,7 @@
 #include "generator.h"
 #include "kernels.h"
 #include "progress.h"
+#include "prompt.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -16,7 +17,11 @@ typedef struct run {
     int batch, max_new_tokens;
     int **prompt, *length, longest; /* (batch) token ids */
     uint64_t *seed;                 /* (batch) */
-    char first[5];                  /* the prompt if none is given */
+    eos_tokens eos;
+    char *text;           /* the prompt of all sequences; NULL: --prompts */
+    size_t bytes;         /* of the text */
+    bool chosen;          /* it was not given */
+    tokenizer_stream out; /* what is printed as it comes */
 } run;
 
 static int open_model(run *r, const options *o, wb_error *err)
@@ -26,10 +31,12 @@ static int open_model(run *r, const options *o, wb_error *err)
     if (checkpoint_config(&c, folder, err)) return -1;
     if (o->hf_window) c.shape.hf_window = true;
     if (tokenizer_load(&r->tokenizer, folder, err)) return -1;
-    if (r->tokenizer.vocab != c.shape.vocab)
+    const tokenizer *t = &r->tokenizer;
+    if (c.shape.vocab < t->vocab || c.shape.vocab > t->vocab + t->specials)
         return error_set(
             err, "%s: tokenizer.json has %d tokens, config.json %d", folder,
             r->tokenizer.vocab, c.shape.vocab);
+    if (!o->gen.ignore_eos && checkpoint_eos(&r->eos, folder, err)) return -1;
     if (model_create(&r->m, &c, 1, 1, 1, MODEL_EVALUATE, err)) return -1;
     return checkpoint_load(&r->m, folder, err);
 }
@@ -63,18 +70,18 @@ static int add_prompt(
 
 // Without a prompt a text starts after a newline. A text without newlines has none in its
 // vocabulary: then after the lowest character, which is a space if it has spaces.
-static void choose_prompt(run *r, options *o)
+static int choose_prompt(run *r, wb_error *err)
 {
     size_t count;
-    if (o->gen.prompt || o->gen.prompts) return;
     int *newline = tokenizer_encode(&r->tokenizer, "\n", 1, "", &count, NULL);
     int lowest = r->tokenizer.order ? r->tokenizer.order[0] : 0;
-    if (newline)
-        strcpy(r->first, "\n");
-    else
-        r->first[tokenizer_piece(&r->tokenizer, lowest, r->first)] = 0;
+    int first = newline ? *newline : lowest;
     free(newline);
-    o->gen.prompt = r->first;
+    r->text = malloc(4);
+    if (!r->text) return error_set(err, "no memory for a prompt");
+    r->chosen = true;
+    r->bytes = (size_t)tokenizer_piece(&r->tokenizer, first, r->text);
+    return 0;
 }
 
 // One prompt per line.
@@ -97,10 +104,14 @@ static int read_prompts(run *r, const options *o, wb_error *err)
 // The same prompt for every sequence of the batch.
 static int repeat_prompt(run *r, const options *o, wb_error *err)
 {
-    if (make_batch(r, (size_t)o->gen.batch, err)) return -1;
+    const char *from = "--prompt";
+    if (o->gen.prompt || o->gen.prompt_file)
+        r->text = prompt_read(&o->gen, &from, &r->bytes, err);
+    else if (choose_prompt(r, err))
+        return -1;
+    if (!r->text || make_batch(r, (size_t)o->gen.batch, err)) return -1;
     for (int b = 0; b < o->gen.batch; b++)
-        if (add_prompt(r, o, o->gen.prompt, strlen(o->gen.prompt), "--prompt", err))
-            return -1;
+        if (add_prompt(r, o, r->text, r->bytes, from, err)) return -1;
     return 0;
 }
 
@@ -117,46 +128,57 @@ static int start(run *r, const options *o, wb_error *err)
         .temperature = (float)o->gen.temperature,
         .top_k = (int)o->gen.top_k,
         .top_p = (float)o->gen.top_p,
-        .repetition_penalty = (float)o->gen.repetition_penalty};
+        .repetition_penalty = (float)o->gen.repetition_penalty,
+        .stop = r->eos.id,
+        .stop_count = r->eos.count};
     if (generator_create(&r->g, &r->m, &set, err)) return -1;
     return generator_start(&r->g, (const int *const *)r->prompt, r->length, r->seed, err);
 }
 
-// Tokens [from, to) of a sequence.
-static int print_tokens(const run *r, int b, int from, int to, wb_error *err)
+// Tokens [from, to) of a sequence, without the start of a character that is incomplete.
+static int print_tokens(run *r, int b, int from, int to, wb_error *err)
 {
+    char piece[8];
     for (int i = from; i < to; i++) {
-        char piece[4];
-        int bytes = tokenizer_piece(&r->tokenizer, r->g.tokens[b][i], piece);
+        int token = r->g.tokens[b][i];
+        int bytes = tokenizer_stream_add(&r->out, &r->tokenizer, token, piece);
         fwrite(piece, 1, (size_t)bytes, stdout);
     }
     return flush_output(err);
 }
 
+// The end of a sequence: what is left of it, and a newline.
+static void print_end(run *r)
+{
+    char piece[8];
+    int bytes = tokenizer_stream_end(&r->out, piece);
+    printf("%.*s\n", bytes, piece);
+}
+
 // The first token is sampled already. Each round takes as many steps as last some
 // milliseconds: the text flows, and the device rarely waits for the host. One sequence is
 // printed as it comes, several when all are done.
-static int decode(run *r, const options *o, wb_error *err)
+static int decode(run *r, wb_error *err)
 {
     int some = 1, shown = r->batch == 1 ? 0 : INT_MAX;
-    bool invisible = r->first[0] || (o->gen.prompt && !strcmp(o->gen.prompt, "\n"));
+    bool invisible = r->chosen || (r->bytes == 1 && *r->text == '\n');
     if (shown == 0 && invisible) shown = r->length[0];
     for (int left = r->max_new_tokens - 1;;) {
         if (shown < r->g.count[0] && print_tokens(r, 0, shown, r->g.count[0], err))
             return -1;
         if (shown != INT_MAX) shown = r->g.count[0];
-        if (left == 0) break;
+        if (left == 0 || r->g.continuing == 0) break;
         double began = seconds_now();
         if (some > left) some = left;
         generator_decode(&r->g, some);
         left -= some;
         if (seconds_now() - began < 0.005 && some < 256) some *= 2;
     }
-    printf("\n");
+    print_end(r);
     for (int b = 0; b < r->batch && r->batch > 1; b++) {
         printf("--- seed %llu\n", (unsigned long long)r->seed[b]);
         if (print_tokens(r, b, 0, r->g.count[b], err)) return -1;
-        printf("\n");
+        print_end(r);
     }
     return flush_output(err);
 }
@@ -170,13 +192,15 @@ static int generate(run *r, const options *o, wb_error *err)
             r->g.d.fused ? "norm and activation run inside the GEMMs"
                          : "your norm or activation runs as a kernel of its own");
     double began = seconds_now();
-    if (decode(r, o, err)) return -1;
+    if (decode(r, err)) return -1;
     double seconds = seconds_now() - began;
-    if (!o->gen.quiet && r->max_new_tokens > 1)
+    long tokens = 0;
+    for (int b = 0; b < r->batch; b++)
+        tokens += r->g.count[b] - r->length[b];
+    if (!o->gen.quiet && tokens > r->batch)
         fprintf(
-            stderr, "%ld tokens, %.0f tokens/s after the first\n",
-            (long)r->max_new_tokens * r->batch,
-            (double)(r->max_new_tokens - 1) * r->batch / seconds);
+            stderr, "%ld tokens, %.0f tokens/s after the first\n", tokens,
+            (double)(tokens - r->batch) / seconds);
     return 0;
 }
 
@@ -188,15 +212,18 @@ static void close_run(run *r)
     for (int b = 0; b < r->batch; b++)
         free(r->prompt[b]);
     free(r->prompt), free(r->length), free(r->seed);
+    free(r->text);
 }
 
-static int check_options(options *o, wb_error *err)
+static int check_options(generation_options *g, wb_error *err)
 {
-    generation_options *g = &o->gen;
     if (!g->model || !*g->model)
         return error_set(err, "no model: give --model FOLDER (see --help)");
-    if (g->prompt && g->prompts)
-        return error_set(err, "--prompt and --prompts do not go together: give one");
+    if (!!g->prompt + !!g->prompt_file + !!g->prompts > 1)
+        return error_set(
+            err, "%s and %s do not go together: give one",
+            g->prompt ? "--prompt" : "--prompt-file",
+            g->prompts ? "--prompts" : "--prompt-file");
     if (g->prompts && g->batch > 1)
         return error_set(
             err,
@@ -212,16 +239,16 @@ int generate_main(const options *given)
     options o = *given;
     run r = {0};
     wb_error err;
-    if (check_options(&o, &err)) return complain(&err, WRONG_OPTION);
+    if (check_options(&o.gen, &err)) return complain(&err, WRONG_OPTION);
     r.max_new_tokens = (int)o.gen.max_new_tokens;
     int rc = open_model(&r, &o, &err);
-    if (!rc) choose_prompt(&r, &o);
     if (!rc)
         rc = o.gen.prompts ? read_prompts(&r, &o, &err) : repeat_prompt(&r, &o, &err);
-    if (!rc && !o.gen.quiet) wb_print_kernels(stderr);
-    if (!rc && r.max_new_tokens == 0)
-        printf("%s\n", o.gen.prompt ? o.gen.prompt : "");
-    else if (!rc)
+    if (!rc) wb_say_kernels(stderr, o.gen.kernels, o.gen.quiet);
+    if (!rc && r.max_new_tokens == 0) {
+        if (r.text) fwrite(r.text, 1, r.bytes, stdout);
+        printf("\n");
+    } else if (!rc)
         rc = generate(&r, &o, &err);
     close_run(&r);
     return rc ? complain(&err, FAILED) : 0;

@@ -14,11 +14,12 @@ static void prefill(generator *g, const int *count)
     decoder_prefill(&g->d, g->visible, count, g->zero);
 }
 
-// The position of the next token, `back` before the number of those processed.
+// The position of the next token, `back` before the number of those processed. A sequence
+// that is done stays at position 0, which every table has.
 static void send_positions(generator *g, int back)
 {
     for (int b = 0; b < g->batch; b++)
-        g->h_scratch[b] = g->processed[b] - back;
+        g->h_scratch[b] = g->done[b] ? 0 : g->processed[b] - back;
     decoder_set_positions(&g->d, g->h_scratch);
 }
 
@@ -38,10 +39,29 @@ static int slide(generator *g, int b)
 static void prefill_and_sample(generator *g)
 {
     for (int b = 0; b < g->batch; b++)
-        g->processed[b] = slide(g, b);
+        g->processed[b] = g->done[b] ? 0 : slide(g, b);
     prefill(g, g->processed);
     send_positions(g, 1);  // decoder_sample adds 1
     decoder_sample(&g->d);
+}
+
+static bool is_stop(const generator *g, int token)
+{
+    for (int i = 0; i < g->set.stop_count; i++)
+        if (g->set.stop[i] == token) return true;
+    return false;
+}
+
+// n sampled tokens; after a stop token the others are not the sequence's.
+static void add_sampled(generator *g, int b, const int *sampled, int n)
+{
+    for (int i = 0; i < n && !g->done[b]; i++) {
+        g->tokens[b][g->count[b]++] = sampled[i];
+        if (!is_stop(g, sampled[i])) continue;
+        g->done[b] = g->ended = true;
+        g->processed[b] = 0;
+        g->continuing--;
+    }
 }
 
 // Waits for the device and copies n new tokens of each sequence from column `first` on.
@@ -53,10 +73,8 @@ static void fetch_sampled(generator *g, int first, int n)
         g->h_scratch, bytes, g->d.sampled + first, pitch, bytes, (size_t)g->batch,
         cudaMemcpyDeviceToHost, g->m->stream));
     CUDA_CHECK(cudaStreamSynchronize(g->m->stream));
-    for (int b = 0; b < g->batch; b++) {
-        memcpy(g->tokens[b] + g->count[b], g->h_scratch + (size_t)b * n, bytes);
-        g->count[b] += n;
-    }
+    for (int b = 0; b < g->batch; b++)
+        add_sampled(g, b, g->h_scratch + (size_t)b * n, n);
 }
 
 /* --- decode ------------------------------------------------------------------------- */
@@ -79,8 +97,9 @@ int generator_start(
     if (check_prompts(g, length, err)) return -1;
     for (size_t b = 0; b < B; b++) {
         memcpy(g->tokens[b], prompt[b], (size_t)length[b] * sizeof(int));
-        g->count[b] = length[b], g->first[b] = 0;
+        g->count[b] = length[b], g->first[b] = 0, g->done[b] = false;
     }
+    g->continuing = g->batch, g->ended = false;
     decoder_upload(&g->d, g->d.seed, seed, B * sizeof *seed);
     decoder_start(&g->d, NULL);
     if (decoder_mark_seen(&g->d, (const int *const *)g->tokens, g->count, err)) return -1;
@@ -96,15 +115,15 @@ static void slide_full(generator *g)
 {
     bool any = false;
     for (int b = 0; b < g->batch; b++) {
-        int visible = slide(g, b) - 1;
+        int visible = g->done[b] ? 0 : slide(g, b) - 1;
         bool full = visible != g->processed[b];
         g->again[b] = full ? visible : 0;
         g->processed[b] = visible;
         any |= full;
     }
-    if (!any) return;
-    prefill(g, g->again);
-    send_positions(g, 0);
+    if (any) prefill(g, g->again);
+    if (any || g->ended) send_positions(g, 0);
+    g->ended = false;
 }
 
 // At most n steps, until a sequence is full; returns how many.
@@ -112,19 +131,20 @@ static int step_until_full(generator *g, int n)
 {
     slide_full(g);
     for (int b = 0; g->slides && b < g->batch; b++) {
+        if (g->done[b]) continue;
         int room = g->m->config.shape.context - g->processed[b];
         if (n > room) n = room;
     }
     for (int i = 0; i < n; i++)
         decoder_step(&g->d);
     for (int b = 0; b < g->batch; b++)
-        g->processed[b] += n;
+        if (!g->done[b]) g->processed[b] += n;
     return n;
 }
 
 void generator_decode(generator *g, int n)
 {
-    while (n > 0 && g->sampled < g->set.max_new_tokens) {
+    while (n > 0 && g->sampled < g->set.max_new_tokens && g->continuing > 0) {
         int steps = 1, left = g->set.max_new_tokens - g->sampled;
         if (g->set.cache)
             steps = step_until_full(g, n < left ? n : left);

@@ -9,7 +9,8 @@
  *
  * The decoder (decoder.h) does the computing; the generator decides when it processes
  * which tokens. generator_decode waits for the device only after its last step. The
- * tokens of a sequence depend only on its own prompt and seed.
+ * tokens of a sequence depend only on its own prompt and seed. A stop token is the last
+ * one of its sequence; the others of the batch continue.
  *
  * What a token sees. In a Griffin-type model: the states and the window of the last keys,
  * however long the sequence gets. A Llama-type model was trained on `context` positions:
@@ -31,6 +32,8 @@ typedef struct generator_settings {
     int top_k;                /* 0: all */
     float top_p;              /* 1: all */
     float repetition_penalty; /* 1: none */
+    const int *stop;          /* (stop_count) the caller's: tokens that end a sequence */
+    int stop_count;
 } generator_settings;
 
 typedef struct generator {
@@ -43,12 +46,15 @@ typedef struct generator {
     /* on the host, up to date when generator_decode returns */
     int **tokens, *count; /* (B) prompt and sampled tokens; how many */
     int *first;           /* (B) the first token that the model sees */
-    int *processed;       /* (B) tokens in its states and caches */
+    int *processed;       /* (B) tokens in its states and caches; 0 once it is done */
+    bool *done;           /* (B) */
+    int continuing;       /* sequences that are not done */
+    bool ended;           /* one of them since the last step */
     int *again;           /* (B) how many to process again */
     int *zero;            /* (B) zeros: every prefill starts a sequence */
     const int **visible;  /* (B) what the model sees */
     int *h_scratch;       /* (B,max_new_tokens) */
-    int sampled;          /* tokens so far, in each sequence */
+    int sampled;          /* tokens so far, in each sequence that is not done */
 } generator;
 
 /* m: loaded, and kept until after generator_destroy. */
@@ -60,7 +66,7 @@ void generator_destroy(generator *g);
 int generator_start(
     generator *g, const int *const *prompt, const int *length, const uint64_t *seed,
     wb_error *err);
-/* n more tokens for each sequence. */
+/* n more tokens for each sequence, until all are done. */
 void generator_decode(generator *g, int n);
 
 #endif

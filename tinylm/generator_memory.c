@@ -71,7 +71,9 @@ static decoder_settings settings_of(generator *g)
         .temperature = set->temperature,
         .top_k = set->top_k,
         .top_p = set->top_p,
-        .repetition_penalty = set->repetition_penalty};
+        .repetition_penalty = set->repetition_penalty,
+        .stop = set->stop,
+        .stop_count = set->stop_count};
 }
 
 static int make_decoder(generator *g, wb_error *err)
@@ -97,9 +99,10 @@ static int make_sequences(generator *g, wb_error *err)
     size_t room = (size_t)g->set.longest_prompt + g->set.max_new_tokens;
     g->tokens = calloc(B, sizeof *g->tokens);
     g->count = calloc(5 * B, sizeof *g->count);
+    g->done = calloc(B, sizeof *g->done);
     g->visible = calloc(B, sizeof *g->visible);
     g->h_scratch = calloc(B * (size_t)g->set.max_new_tokens, sizeof *g->h_scratch);
-    if (!g->tokens || !g->count || !g->visible || !g->h_scratch)
+    if (!g->tokens || !g->count || !g->done || !g->visible || !g->h_scratch)
         return error_set(err, "no memory for %d sequences", g->batch);
     g->first = g->count + B, g->processed = g->first + B, g->again = g->processed + B;
     g->zero = g->again + B;
@@ -128,6 +131,7 @@ void generator_destroy(generator *g)
         free(g->tokens[b]);
     free(g->tokens);
     free(g->count);
+    free(g->done);
     free(g->visible);
     free(g->h_scratch);
     *g = (generator){0};

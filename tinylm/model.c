@@ -97,7 +97,7 @@ static void point_all(model *m, arena *a, int accum)
     m->final_normed = take_elements(a, R * C), m->final_rstd = take_floats(a, R);
     m->logits = take_elements(a, R * Vp);
     m->loss = take_floats(a, R);
-    m->rope_table = take_floats(a, (size_t)s->context * s->rotated);
+    m->rope_table = take_floats(a, (size_t)m->length * s->rotated);
     m->token = take(a, (size_t)accum * R * sizeof *m->token);
     m->target = take(a, (size_t)accum * R * sizeof *m->target);
     m->train = take(a, sizeof *m->train);
@@ -191,7 +191,7 @@ int model_create(
     CUDA_CHECK(cudaMemsetAsync(m->arena, 0, m->arena_bytes, m->stream));
     WB_CHECK(wb_blas_create(&m->blas));
     WB_CHECK(
-        rope_table_f32(m->rope_table, s->context, s->rotated, s->rope_base, m->stream));
+        rope_table_f32(m->rope_table, m->length, s->rotated, s->rope_base, m->stream));
     CUDA_CHECK(cudaStreamSynchronize(m->stream));
     return 0;
 }

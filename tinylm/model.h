@@ -88,7 +88,7 @@ struct model {
     void *d_attention, *d_qkv;              /* (R,HD) (R,W) */
     void *d_recurrent_out, *d_xy;           /* (R,Cr) (R,2Cr) */
     void *d_conv_out, *d_gate_x, *d_gate_a; /* (R,Cr) */
-    float *rope_table;                      /* (context,rotated/2,2) */
+    float *rope_table;                      /* (T,rotated/2,2) */
     int *token, *target;                    /* (accum,B,T) */
     wb_train *train;
     float *eval_loss;

@@ -18,7 +18,7 @@ static const flag rows[] = {
     {"preset", FLAG_TEXT, AT(preset), T_, 0, 0, "laptop",
      "name in tinylm/presets, or a path"},
     {"data", FLAG_TEXT, AT(data), T_ | E_, 0, 0, "",
-     "text file; its last tenth is for validation"},
+     "text file or pipe; its last tenth is for validation"},
     {"out", FLAG_TEXT, AT(out), T_, 0, 0, "", "folder of the run (runs/PRESET)"},
 
     {"arch", FLAG_TEXT, AT(arch), M_, 0, 0, "llama",

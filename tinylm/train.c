@@ -233,7 +233,6 @@ static int print_start(run *r)
     for (int i = 0; i < count; i++)
         parameters += all[i].count;
     free(all);
-    wb_print_kernels(stdout);
     printf(
         "model  %s: %d layers, %d channels, %d heads (%d key/value), hidden %d, context "
         "%d, %.2f M parameters, %s\n",
@@ -310,6 +309,7 @@ int train_main(int argc, char **argv)
     static run r;
     r.loss = r.val = NAN;
     if (open_run(&r, argc, argv)) return complain(&r.err, r.status);
+    wb_say_kernels(stdout, r.o.gen.kernels, r.o.gen.quiet);
     if (!r.o.gen.quiet && print_start(&r)) return complain(&r.err, FAILED);
     if (r.t.step >= r.o.steps)
         printf(

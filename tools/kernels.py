@@ -129,7 +129,8 @@ def from_archive(build, name):
 
 
 def table(build):
-    """C code that prints a line for each function, with the dtypes that share a source."""
+    """C code that prints a line for each function, with the dtypes that share a source, or
+    one line with their number."""
     rows, order = {}, []
     for c in labkit.read_json(Path(build, "kernels.json")):
         if "_workspace_" in c["function"]:
@@ -141,10 +142,15 @@ def table(build):
     lines = [f'    "  {op:<26} {" ".join(types):<14} {source}\\n"'
              for (op, source), types in by_op]
     yours = sorted({op for op, source in rows if source.startswith("yours")})
+    stale = len({op for op, source in rows if "since" in source})
+    count = f"{len(yours)} of {len(order)} are yours"
+    count += f", {stale} changed since they passed" if stale else ""
     names = "".join(f'"{op}", ' for op in yours)
     return ('#include "kernels.h"\n\n#include <string.h>\n\n'
             'void wb_print_kernels(FILE *out)\n{\n'
             '    fputs("kernels:\\n"\n' + "\n".join(lines) + ", out);\n}\n\n"
+            'void wb_count_kernels(FILE *out)\n{\n'
+            f'    fputs("kernels {count} (--kernels lists them)\\n", out);\n}}\n\n'
             'int wb_kernel_is_yours(const char *op)\n{\n'
             f'    static const char *const yours[] = {{{names}NULL}};\n'
             '    for (int i = 0; yours[i]; i++)\n'

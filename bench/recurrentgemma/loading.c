@@ -2,8 +2,8 @@
  *   loading FOLDER [f32|bf16|f16]
  * reading the files; reading them again from the page cache; copying the mapped files,
  * which are pageable memory; and the loader, which checks, packs and uploads. */
-#include "../../recurrentgemma/engine/files.h"
 #include "../../recurrentgemma/engine/weights.h"
+#include "model_files.h"
 #include "progress.h"
 
 #include <fcntl.h>

@@ -30,7 +30,7 @@ static room measure(model *m, int length, bool cache)
     const decoder *d = &g.d;
     room r = {
         d->cache_bytes, decoder_cache_formula(&d->config, d->batch, d->slots),
-        d->arena_bytes, d->slots};
+        d->arena_bytes + d->grown_bytes, d->slots};
     generator_destroy(&g);
     return r;
 }

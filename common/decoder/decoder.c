@@ -26,11 +26,22 @@ static int longest(const decoder *d, const int *count)
     return most;
 }
 
+static void grow_for_prompts(decoder *d, const int *count, const int *base)
+{
+    int end = 0;
+    for (int b = 0; b < d->batch; b++)
+        if (count[b] > 0 && base[b] + count[b] > end) end = base[b] + count[b];
+    CUDA_CHECK(decoder_grow_prompt(d, longest(d, count)));
+    CUDA_CHECK(decoder_grow_rope(d, end));
+}
+
 void decoder_prefill_begin(
     decoder *d, const int *const *tokens, const int *count, const int *base)
 {
-    size_t bytes = (size_t)d->batch * sizeof(int), pitch = (size_t)d->set.longest_prompt;
+    size_t bytes = (size_t)d->batch * sizeof(int);
     d->fresh = true;
+    grow_for_prompts(d, count, base);
+    size_t pitch = (size_t)d->prompt_room;
     for (int b = 0; b < d->batch; b++) {
         if (count[b] == 0) continue;
         if (base[b]) d->fresh = false;
@@ -78,11 +89,12 @@ void decoder_sample(decoder *d)
 }
 
 // The first step launches the kernels one by one, because libraries allocate on first
-// use; the second is recorded.
+// use; the second is recorded. A table that has grown has another address.
 void decoder_step(decoder *d)
 {
     cudaStream_t s = d->stream;
-    if (d->set.graph && d->steps == 1) {
+    CUDA_CHECK(decoder_grow_rope(d, d->reached++));
+    if (d->set.graph && d->steps > 0 && !d->step_graph) {
         cudaGraph_t graph;
         CUDA_CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
         d->calls->step(d);
@@ -99,6 +111,7 @@ void decoder_step(decoder *d)
 
 void decoder_set_positions(decoder *d, const int *at)
 {
+    d->reached = longest(d, at) + 2;  // decoder_sample adds 1 to at
     decoder_upload(d, d->position, at, (size_t)d->batch * sizeof *at);
 }
 

@@ -3,7 +3,8 @@
  * Two architectures from the same pieces: every layer is a temporal block (attention, or
  * Griffin's recurrent block) and a gated MLP, each after an RMSNorm and added to the
  * residual stream. The weights belong to the caller and the decoder only points at them.
- * It owns states, caches and buffers: one allocation, made by decoder_create.
+ * It owns states, caches and buffers: one allocation, made by decoder_create, and two
+ * that grow with the longest sequence (growth.c).
  *
  *     decoder d;
  *     decoder_config c = decoder_configure(&shape, dtype);
@@ -67,7 +68,7 @@ typedef struct decoder_settings {
     int batch;          /* B: sequences */
     int chunk;          /* tokens of a sequence in one pass of the prefill */
     int longest_prompt; /* most tokens of a sequence in one decoder_prefill */
-    int positions;      /* maximum length of a sequence: rows of the RoPE table */
+    int positions;      /* maximum length of a sequence */
     int max_new_tokens; /* columns of `sampled` */
     int score_rows;     /* most rows of one decoder_logits; 0: it is never called */
     bool continues;     /* a prefill may follow another one, or steps */
@@ -106,7 +107,8 @@ struct decoder {
     bool every_token;
     /* prefill: B*T rows, one for each token; a step uses the first B */
     bool fresh;                 /* every sequence starts here: no keys from before */
-    int *prompt, *count, *base; /* (B,longest_prompt) (B) (B) */
+    int *prompt, *count, *base; /* (B,prompt_room) (B) (B) */
+    int prompt_room;            /* at most longest_prompt */
     int *chunk_token, *chunk_position; /* (B,T) (B,T): prompt_chunk */
     int *chunk_length, *chunk_last;    /* (B) (B) */
     void *residual, *normed;           /* (B*T,C) */
@@ -126,13 +128,17 @@ struct decoder {
     int *stop;                 /* (stop_count) */
     uint64_t *seed;            /* (B) */
     uint8_t *seen;             /* (B,V), NULL without a repetition penalty */
-    float *rope_table;         /* (positions,rotated/2,2) */
+    float *rope_table;         /* (rope_room,rotated/2,2) */
+    int rope_room;             /* at most positions */
+    int reached;               /* positions that the next step needs, or one more */
     void *workspace;
     size_t workspace_bytes;
     void *arena;
-    size_t arena_bytes, cache_bytes; /* all of the above; the caches' part of it */
+    size_t arena_bytes, cache_bytes; /* of the arena; the caches' part of it */
+    size_t grown_bytes;              /* of prompt and rope_table */
     cudaGraphExec_t step_graph;
-    long steps; /* enqueued so far: the second one is recorded */
+    long steps; /* enqueued so far: the second one is recorded, and the first after the
+                   table has grown */
 };
 
 /* blas and stream stay the caller's and outlive the decoder, as do the weights; the array
@@ -186,7 +192,14 @@ void decoder_download(decoder *d, void *h, const void *device, size_t bytes);
  * aligns each piece. */
 size_t decoder_cache_formula(const decoder_config *c, int batch, int slots);
 
-/* --- for decoder.c and tests: one table per dtype, pass.h --------------------------- */
+/* --- for decoder.c and tests -------------------------------------------------------- */
+
+/* growth.c: room for prompts of `count` tokens, at most longest_prompt; for the angles of
+ * `positions`, at most those of the settings. */
+cudaError_t decoder_grow_prompt(decoder *d, int count);
+cudaError_t decoder_grow_rope(decoder *d, int positions);
+
+/* One table per dtype: pass.h. */
 
 typedef struct decoder_calls {
     void (*prefill)(decoder *d, int t0, int T, bool fresh, bool every_token);

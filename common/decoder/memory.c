@@ -2,7 +2,6 @@
 #include "arena.h"
 #include "decoder.h"
 #include "kernels.h"
-#include "rope.h"
 
 #include <float.h>
 #include <math.h>
@@ -52,7 +51,6 @@ static void point_chunk(decoder *d, arena *a)
     const decoder_settings *set = &d->set;
     size_t B = (size_t)d->batch, R = B * (size_t)d->chunk, D = (size_t)s->head_dim;
     size_t C = (size_t)s->channels, F = (size_t)s->hidden, Cr = (size_t)s->recurrent;
-    d->prompt = take_ints(a, B * (size_t)set->longest_prompt);
     d->count = take_ints(a, B), d->base = take_ints(a, B);
     d->chunk_token = take_ints(a, R), d->chunk_position = take_ints(a, R);
     d->chunk_length = take_ints(a, B), d->chunk_last = take_ints(a, B);
@@ -90,7 +88,6 @@ static void point_all(decoder *d, arena *a)
     d->stop = take_ints(a, (size_t)set->stop_count);
     d->seed = take(a, B * sizeof *d->seed);
     if (set->repetition_penalty != 1) d->seen = take(a, B * V);
-    d->rope_table = take_floats(a, (size_t)set->positions * s->rotated);
     d->workspace = take(a, d->workspace_bytes);
 }
 
@@ -114,7 +111,8 @@ static int allocate(decoder *d, wb_error *err)
     d->workspace_bytes = d->calls->workspace(d);
     point_all(d, &count);
     d->arena_bytes = count.used;
-    if (cudaMalloc(&d->arena, d->arena_bytes) != cudaSuccess) {
+    if (cudaMalloc(&d->arena, d->arena_bytes) || decoder_grow_prompt(d, 1) ||
+        decoder_grow_rope(d, 1)) {
         cudaGetLastError();
         return error_set(
             err,
@@ -194,8 +192,6 @@ int decoder_create(
         decoder_upload(
             d, d->stop, set->stop, (size_t)set->stop_count * sizeof *set->stop);
     d->set.stop = d->stop;
-    WB_CHECK(
-        rope_table_f32(d->rope_table, set->positions, s->rotated, s->rope_base, stream));
     CUDA_CHECK(cudaStreamSynchronize(stream));
     return 0;
 }
@@ -205,6 +201,8 @@ void decoder_destroy(decoder *d)
     if (d->arena) CUDA_CHECK(cudaStreamSynchronize(d->stream));
     if (d->step_graph) CUDA_CHECK(cudaGraphExecDestroy(d->step_graph));
     if (d->arena) CUDA_CHECK(cudaFree(d->arena));
+    if (d->prompt) CUDA_CHECK(cudaFree(d->prompt));
+    if (d->rope_table) CUDA_CHECK(cudaFree(d->rope_table));
     free(d->weights.layer);
     free(d->layer);
     *d = (decoder){0};

@@ -152,8 +152,7 @@ static void pass_prefill(decoder *d, int t0, int T, bool fresh, bool every_token
     int B = d->batch, R = B * T, C = s->channels, layers = s->layers;
     CK(prompt_chunk(
         d->chunk_token, d->chunk_position, d->chunk_length, d->chunk_last, NULL,
-        d->prompt, d->count, d->base, B, T, d->set.longest_prompt, s->vocab, t0,
-        d->stream));
+        d->prompt, d->count, d->base, B, T, d->prompt_room, s->vocab, t0, d->stream));
     CK(OP(embedding_forward)(
         d->residual, d->weights.embedding, d->chunk_token, R, C, d->config.padded_vocab,
         d->config.embedding_scale, d->stream));

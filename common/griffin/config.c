@@ -38,8 +38,7 @@ static int check_blocks(const model_shape *s, wb_error *err)
             err, "%d recurrent channels do not make %d gate blocks of at most 512",
             s->recurrent, s->heads);
     if (s->conv_width < 2 || s->conv_width > 8)
-        return error_set(
-            err, "a convolution of width %d: give 2 to 8", s->conv_width);
+        return error_set(err, "a convolution of width %d: give 2 to 8", s->conv_width);
     if (s->window < 0 || (s->hf_window && s->window < 1))
         return error_set(
             err, "a window of %d tokens: give %d or more", s->window, s->hf_window);
@@ -116,7 +115,7 @@ json_t *griffin_config_to_json(const griffin_config *c, const char *dtype)
         "torch_dtype", dtype, "dtype", dtype, "attention_bias", 0, "attention_dropout",
         0.0, "attention_window_size", s->window, "block_types", blocks, "bos_token_id",
         unless(c->bos, -1), "conv1d_width", s->conv_width, "eos_token_id",
-        ids(c->eos, c->eos_count), "final_w_init_variance_scale", 2.0 / s->layers,
+        ids(c->eos.id, c->eos.count), "final_w_init_variance_scale", 2.0 / s->layers,
         "head_dim", s->head_dim, "hidden_activation", "gelu_pytorch_tanh", "hidden_size",
         s->channels, "intermediate_size", 2 * s->hidden, "logits_soft_cap",
         griffin_decimal(s->softcap), "lru_width", s->recurrent, "max_position_embeddings",

@@ -9,6 +9,7 @@
  */
 #ifndef GRIFFIN_CONFIG_H
 #define GRIFFIN_CONFIG_H
+#include "eos.h"
 #include "file.h"
 #include "model_shape.h"
 
@@ -17,10 +18,11 @@
 typedef struct griffin_config {
     model_shape shape; /* vocab: a loader trusts the rows of the embedding instead */
     int bos, pad;      /* token ids; -1: none */
-    int eos[8], eos_count;
+    eos_tokens eos;
 } griffin_config;
 
-/* config.json of the folder. */
+/* config.json of the folder; the end-of-sequence tokens of generation_config.json replace
+ * its own (eos.h). */
 int griffin_config_read(griffin_config *c, const char *folder, wb_error *err);
 /* The same from memory; name is for messages. */
 int griffin_config_parse(

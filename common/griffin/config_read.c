@@ -89,30 +89,22 @@ static void read_blocks(reader *r, model_shape *s)
             r, "block_types", "is not a list of 1 to 63 \"recurrent\" and \"attention\"");
 }
 
-static bool is_id(const json_t *j)
-{
-    return json_is_integer(j) && json_integer_value(j) >= 0 &&
-           json_integer_value(j) < MAX_SIZE;
-}
-
 static int token_id(reader *r, const char *key)
 {
     json_t *j = value(r->root, key);
+    json_int_t id = json_integer_value(j);
     if (!j) return -1;
-    if (!is_id(j)) wrong(r, key, "is not a token id");
-    return (int)json_integer_value(j);
+    if (!json_is_integer(j) || id < 0 || id >= MAX_TOKEN_ID)
+        wrong(r, key, "is not a token id");
+    return (int)id;
 }
 
 static void read_eos(reader *r, griffin_config *c)
 {
-    json_t *j = value(r->root, "eos_token_id");
-    size_t n = json_is_array(j) ? json_array_size(j) : j ? 1 : 0;
-    if (n > sizeof c->eos / sizeof *c->eos) n = 0, wrong(r, "eos_token_id", "has over 8");
-    for (size_t i = 0; i < n; i++) {
-        json_t *id = json_is_array(j) ? json_array_get(j, i) : j;
-        if (!is_id(id)) wrong(r, "eos_token_id", "is not a token id or a list of them");
-        c->eos[c->eos_count++] = (int)json_integer_value(id);
-    }
+    wb_error why;
+    if (!eos_from_json(&c->eos, r->root, r->name, &why)) return;
+    if (!r->failed) error_set(r->err, "%s", why.text);
+    r->failed = true;
 }
 
 static void read_sizes(reader *r, model_shape *s)
@@ -208,5 +200,5 @@ int griffin_config_read(griffin_config *c, const char *folder, wb_error *err)
     char *text = file_read(path, MAX_BYTES, &bytes, err);
     int rc = text ? griffin_config_parse(c, text, bytes, path, err) : -1;
     free(text);
-    return rc;
+    return rc ? rc : eos_of_generation(&c->eos, folder, err);
 }

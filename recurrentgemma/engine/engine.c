@@ -94,8 +94,8 @@ static int make_decoder(rg_engine *e, wb_error *err)
         .top_p = s->top_p,
         .top_k = s->top_k,
         .repetition_penalty = s->repetition_penalty,
-        .stop = own ? s->stop : e->config.eos,
-        .stop_count = own ? s->stop_count : e->config.eos_count};
+        .stop = own ? s->stop : e->config.eos.id,
+        .stop_count = own ? s->stop_count : e->config.eos.count};
     size_t rows = (size_t)set.batch * (size_t)set.chunk;
     if ((size_t)set.score_rows > rows) set.score_rows = (int)rows;
     return decoder_create(&e->d, &w->config, &w->at, &set, e->blas, e->stream, err);
@@ -131,6 +131,13 @@ static int make_sequences(rg_engine *e, wb_error *err)
     return 0;
 }
 
+void engine_count_bytes(rg_engine *e)
+{
+    const decoder *d = &e->d;
+    size_t arena = d->arena_bytes - d->cache_bytes;
+    e->info.buffer_bytes = arena + d->grown_bytes + wb_blas_bytes();
+}
+
 static void describe(rg_engine *e)
 {
     const griffin_config *c = &e->config;
@@ -139,14 +146,14 @@ static void describe(rg_engine *e)
     *i = (rg_info){
         .shape = c->shape,
         .bos = c->bos,
-        .eos = c->eos_count ? c->eos[0] : -1,
+        .eos = c->eos.count ? c->eos.id[0] : -1,
         .pad = c->pad,
         .dtype = w->config.dtype == WB_BF16 ? RG_BF16 : RG_F32,
         .parameters = w->parameters,
         .weight_bytes = w->bytes,
         .cache_bytes = e->d.cache_bytes,
-        .buffer_bytes = e->d.arena_bytes - e->d.cache_bytes + wb_blas_bytes(),
         .fused = e->d.fused};
+    engine_count_bytes(e);
     i->shape.vocab = w->config.shape.vocab;
     i->shape.tied = w->at.head == w->at.embedding;
     for (int l = 0; l < c->shape.layers; l++)

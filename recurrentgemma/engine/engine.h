@@ -44,6 +44,9 @@ struct rg_engine {
     float *h_logits;               /* (d.set.score_rows,V); made by the first rg_score */
 };
 
+/* engine.c: rg_info after the decoder may have grown. */
+void engine_count_bytes(rg_engine *e);
+
 /* engine_step.c. Column 0 of the samples comes from rg_prefill; each step adds another.
  * send: enqueues the copy of a column to the host. take: waits for it and adds the tokens
  * to their sequences; returns how many continue. */

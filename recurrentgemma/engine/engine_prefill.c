@@ -54,6 +54,7 @@ begin(rg_engine *e, const int *const *tokens, const int *count, int room, wb_err
     }
     e->columns = 0;
     if (longest > 0) decoder_prefill_begin(&e->d, e->pending, e->count, e->base);
+    engine_count_bytes(e);
     return longest;
 }
 

@@ -91,5 +91,6 @@ int rg_step(rg_engine *e, int n, wb_error *err)
     while (taken < sent)
         continuing = engine_take(e, e->columns + taken++);
     e->columns += sent;
+    engine_count_bytes(e);
     return continuing;
 }

@@ -2,8 +2,8 @@
  * config.json. A part of weights.c. */
 #ifndef LOADING_H
 #define LOADING_H
-#include "files.h"
 #include "griffin/tensors.h"
+#include "model_files.h"
 #include "upload.h"
 #include "weights.h"
 

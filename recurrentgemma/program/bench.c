@@ -227,7 +227,7 @@ int bench(session *s, wb_error *err)
     bench_case cases[MAX_CASES];
     int n = read_cases(s->o->bench, cases, err);
     if (n < 0) return -1;
-    if (!s->o->gen.quiet) wb_print_kernels(stderr);
+    wb_say_kernels(stderr, s->o->gen.kernels, s->o->gen.quiet);
     ceilings top = {.copy = ceiling_copy()};
     for (int i = 0; i < n && !stop_signal(); i++) {
         figures f = {0};

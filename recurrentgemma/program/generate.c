@@ -51,8 +51,7 @@ static int write_batch(const session *s, const prompt_batch *p, wb_error *err)
 static int continue_prompts(session *s, const prompt_batch *p, wb_error *err)
 {
     writer live;
-    const char *echo = s->o->echo ? s->o->gen.prompt : "";
-    if (output_write(echo, strlen(echo), err)) return -1;
+    if (s->o->echo && output_write(p->whole, p->whole_bytes, err)) return -1;
     if (writer_begin(&live, s->codec, err)) return -1;
     int continuing = session_prefill(s, (const int *const *)p->ids, p->count, err);
     stop_at_once(false);

@@ -28,15 +28,12 @@ static const flag rows[] = {
     {"chat", FLAG_SWITCH, AT(chat), INPUT, 0, 0, "0",
      "one turn per line from stdin; /clear starts over, /exit ends"},
     {"tokens", FLAG_WORD, AT(tokens), INPUT, 0, 0, NULL,
-     "file of token ids, one sequence per line, separated by spaces or commas; needs "
-     "no tokenizer"},
+     "file or pipe of token ids, one sequence per line, separated by spaces or commas; "
+     "needs no tokenizer"},
     {"bench", FLAG_WORD, AT(bench), INPUT, 0, 0, NULL,
      "BxPxG[,BxPxG...]: times B sequences of P random tokens that generate G, greedily"},
     {"no-bos", FLAG_SWITCH, AT(no_bos), INPUT, 0, 0, "0",
      "no beginning-of-sequence token before a prompt"},
-
-    {"ignore-eos", FLAG_SWITCH, AT(ignore_eos), SAMPLING, 0, 0, "0",
-     "continue after an end-of-sequence token"},
 
     {"ids", FLAG_SWITCH, AT(ids), OUTPUT, 0, 0, "0",
      "token ids instead of text, one sequence per line (always without a tokenizer)"},
@@ -80,9 +77,9 @@ static int check_together(const options *o, wb_error *err)
         const char *name;
         bool given;
     } from[] = {
-        {"--prompt", o->gen.prompt}, {"--prompts", o->gen.prompts},
-        {"--tokens", o->tokens},     {"--chat", o->chat},
-        {"--bench", o->bench},
+        {"--prompt", o->gen.prompt},   {"--prompt-file", o->gen.prompt_file},
+        {"--prompts", o->gen.prompts}, {"--tokens", o->tokens},
+        {"--chat", o->chat},           {"--bench", o->bench},
     };
     const char *first = NULL;
     for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
@@ -91,7 +88,8 @@ static int check_together(const options *o, wb_error *err)
                 err, "%s and %s do not go together: give one", first, from[i].name);
         if (from[i].given) first = from[i].name;
     }
-    if (o->gen.batch > 1 && first && !o->gen.prompt)
+    bool one = !first || o->gen.prompt || o->gen.prompt_file;
+    if (o->gen.batch > 1 && !one)
         return error_set(
             err, "--batch and %s do not go together: --batch repeats one prompt", first);
     if (o->gen.batch > 1 && o->echo)
@@ -104,14 +102,14 @@ static int check_together(const options *o, wb_error *err)
             first);
     if (o->ids && (o->chat || o->bench))
         return error_set(err, "--ids and %s do not go together: leave out one", first);
-    if (o->chat && (o->no_bos || o->ignore_eos))
+    if (o->chat && (o->no_bos || o->gen.ignore_eos))
         return error_set(
             err, "%s and --chat do not go together: turns have their own tokens",
             o->no_bos ? "--no-bos" : "--ignore-eos");
-    if (o->echo && (!o->gen.prompt || o->ids))
+    if (o->echo && (!one || o->ids))
         return error_set(
-            err, "--echo shows the text of --prompt: %s",
-            o->ids ? "leave out --ids" : "give one");
+            err, "--echo shows the text of --prompt: leave out %s",
+            o->ids ? "--ids" : first);
     if (o->json && !o->bench)
         return error_set(err, "--json holds what --bench measures: give --bench too");
     return 0;
@@ -124,6 +122,7 @@ static int check_words(const options *o, wb_error *err)
     if (o->gen.prompt && !o->gen.prompt[0])
         return error_set(err, "--prompt is empty: give it a text to continue");
     const char *const files[][2] = {
+        {"--prompt-file", o->gen.prompt_file},
         {"--prompts", o->gen.prompts},
         {"--tokens", o->tokens},
         {"--logits-out", o->logits_out},

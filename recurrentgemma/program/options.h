@@ -5,8 +5,8 @@
 
 typedef struct options {
     generation_options gen;
-    /* where the prompts come from: at most one of these, --prompt and --prompts, else
-     * stdin */
+    /* where the prompts come from: at most one of these, --prompt, --prompt-file and
+     * --prompts, else stdin */
     const char *tokens, *bench;
     bool chat;
     /* output */
@@ -15,7 +15,7 @@ typedef struct options {
     /* the model */
     const char *dtype; /* auto, f32, bf16 */
     long context, chunk;
-    bool hf_window, no_bos, ignore_eos;
+    bool hf_window, no_bos;
 } options;
 
 /* argv[0] is the first option. -1: a value out of range, or options that exclude each

@@ -1,11 +1,10 @@
 /* prompts.c - see prompts.h. */
 #include "prompts.h"
+#include "prompt.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_BYTES = 1 << 30 };  // of a file
 
@@ -36,7 +35,7 @@ void prompts_free(prompt_batch *p)
 {
     for (int b = 0; b < p->batch; b++)
         free(p->ids[b]), free(p->text[b]);
-    free(p->ids), free(p->text), free(p->count), free(p->line);
+    free(p->ids), free(p->text), free(p->count), free(p->line), free(p->whole);
     *p = (prompt_batch){0};
 }
 
@@ -112,32 +111,6 @@ static int read_prompts(
             return error_set(err, "%s: no memory", p->from);
     }
     return 0;
-}
-
-// All of stdin, without one newline at its end (which echo adds).
-static char *read_stdin(size_t *bytes, wb_error *err)
-{
-    size_t room = 1 << 16, n = 0;
-    char *text = malloc(room);
-    while (text) {
-        ssize_t got = read(STDIN_FILENO, text + n, room - n);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) {
-            error_set(err, "stdin: %s", strerror(errno));
-            free(text);
-            return NULL;
-        }
-        if (got == 0) break;
-        n += (size_t)got;
-        if (n < room) continue;
-        char *more = room < MAX_BYTES ? realloc(text, room *= 2) : NULL;
-        if (!more) free(text);
-        text = more;
-    }
-    if (!text) error_set(err, "stdin: more than %d bytes, or no memory", MAX_BYTES);
-    if (text && n > 0 && text[n - 1] == '\n') n--;
-    *bytes = n;
-    return text;
 }
 
 /* --- token ids ---------------------------------------------------------------------- */
@@ -224,7 +197,7 @@ static int
 read_file(prompt_batch *p, const options *o, const text_codec *codec, wb_error *err)
 {
     size_t bytes;
-    char *text = file_read(p->from, MAX_BYTES, &bytes, err);
+    char *text = file_read_any(p->from, MAX_BYTES, &bytes, err);
     if (!text) return -1;
     int lines = count_lines(text, bytes), rc = make_room(p, (size_t)lines + 1, err);
     if (!rc && lines == 0)
@@ -254,17 +227,10 @@ static int repeat(prompt_batch *p, long batch, wb_error *err)
 int prompts_read(
     prompt_batch *p, const options *o, const text_codec *codec, wb_error *err)
 {
-    const char *prompt = o->gen.prompt;
     *p = (prompt_batch){.from = o->tokens ? o->tokens : o->gen.prompts};
     if (p->from) return read_file(p, o, codec, err);
-    p->from = prompt ? "--prompt" : "stdin";
-    if (make_room(p, (size_t)o->gen.batch, err)) return -1;
-    if (!prompt && isatty(STDIN_FILENO))
-        fprintf(stderr, "Enter the prompt, then Ctrl-D (--help lists other ways):\n");
-    size_t bytes = prompt ? strlen(prompt) : 0;
-    char *text = prompt ? NULL : read_stdin(&bytes, err);
-    if (!prompt && !text) return -1;
-    int rc = add_prompt(p, o, codec, prompt ? prompt : text, bytes, 0, err);
-    free(text);
+    p->whole = prompt_read(&o->gen, &p->from, &p->whole_bytes, err);
+    if (!p->whole || make_room(p, (size_t)o->gen.batch, err)) return -1;
+    int rc = add_prompt(p, o, codec, p->whole, p->whole_bytes, 0, err);
     return rc ? rc : repeat(p, o->gen.batch, err);
 }

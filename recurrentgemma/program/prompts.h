@@ -2,7 +2,7 @@
  * name.
  *
  *     prompt_batch p = {0};
- *     if (prompts_read(&p, o, codec, &err)) ...   // --prompt, --prompts, --tokens or stdin
+ *     if (prompts_read(&p, o, codec, &err)) ...   // from the options or stdin
  *     if (prompts_check(&p, vocab, &err)) ...     // once the model is open
  *     prompts_free(&p);
  */
@@ -16,7 +16,9 @@ typedef struct prompt_batch {
     int **ids, *count; /* (batch) */
     int *line;         /* (batch) of the source file, from 1; elsewhere 0 */
     char **text;       /* (batch) the lines of --prompts; elsewhere NULL */
-    const char *from;  /* for messages: "--prompt", or the file's name */
+    char *whole;       /* the one prompt that all sequences have; else NULL */
+    size_t whole_bytes;
+    const char *from; /* for messages: "--prompt", "stdin" or the file's name */
 } prompt_batch;
 
 /* codec: NULL only with --tokens. Prompts start with BOS if the tokenizer has one, unless

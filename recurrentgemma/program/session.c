@@ -33,7 +33,7 @@ rg_settings session_settings(
     set.repetition_penalty = (float)o->gen.repetition_penalty;
     set.seed = o->gen.seed;
     set.stop = NULL;
-    set.stop_count = o->ignore_eos ? 0 : -1;
+    set.stop_count = o->gen.ignore_eos ? 0 : -1;
     return set;
 }
 
@@ -68,11 +68,11 @@ int session_text(session *s, wb_error *err)
 
 void session_say(const session *s)
 {
+    wb_say_kernels(stderr, s->o->gen.kernels, s->o->gen.quiet);
     if (s->o->gen.quiet) return;
     const rg_info *i = s->info;
     const model_shape *m = &i->shape;
     double MB = 1e-6;
-    wb_print_kernels(stderr);
     fprintf(
         stderr,
         "model  %s: %d layers (%d with attention, window %d), %d channels (recurrent "

@@ -99,7 +99,7 @@ static int make_config(const options *o, random_model *m, wb_error *err)
         .seed = o->seed,
         .shards = (int)o->shards,
         .dry = o->dry};
-    *c = (griffin_config){.bos = 2, .pad = 0, .eos = {1}, .eos_count = 1};
+    *c = (griffin_config){.bos = 2, .pad = 0, .eos = {{1}, 1}};
     c->shape = (model_shape){
         .layers = or_else(o->layers, p->layers),
         .channels = or_else(o->channels, p->channels),

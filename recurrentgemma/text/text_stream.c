@@ -8,6 +8,7 @@
  * one. With a byte tokenizer, the bytes of an incomplete character are held back in the
  * text itself. */
 #include "text_codec.h"
+#include "utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,22 +38,6 @@ void text_stream_free(text_stream *s)
     free(s);
 }
 
-// How many bytes at the end begin a UTF-8 character that more bytes can complete: 0..3.
-static size_t unfinished(const char *text, size_t bytes)
-{
-    for (size_t n = 1; n <= 3 && n <= bytes; n++) {
-        const unsigned char *c = (const unsigned char *)text + bytes - n;
-        if ((c[0] & 0xC0) == 0x80) continue;  // a continuation byte: look for its lead
-        size_t length = c[0] < 0xC2 ? 1 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
-        if (c[0] > 0xF4 || length <= n) return 0;
-        // The second byte's range: no long forms, no surrogates, none beyond U+10FFFF.
-        unsigned least = c[0] == 0xE0 ? 0xA0 : c[0] == 0xF0 ? 0x90 : 0x80;
-        unsigned most = c[0] == 0xED ? 0x9F : c[0] == 0xF4 ? 0x8F : 0xBF;
-        return n == 1 || (c[1] >= least && c[1] <= most) ? n : 0;
-    }
-    return 0;
-}
-
 // Room for `more` bytes after those held back, which move to the front.
 static bool text_room(text_stream *s, size_t more)
 {
@@ -69,7 +54,7 @@ static bool append(text_stream *s, const char *text, size_t bytes)
     if (!text_room(s, bytes)) return false;
     memcpy(s->text + s->held, text, bytes);
     size_t all = s->held + bytes;
-    s->held = unfinished(s->text, all);
+    s->held = utf8_unfinished(s->text, all);
     s->given = all - s->held;
     s->text[all] = 0;
     return true;
@@ -125,7 +110,7 @@ static bool add_piece(text_stream *s, int id)
     s->run++;
     for (size_t i = 0; i < s->run; i++)
         bytes[i] = (char)spm_byte(model, s->ids[s->count - s->run + 1 + i]);
-    size_t kept = unfinished(bytes, s->run);
+    size_t kept = utf8_unfinished(bytes, s->run);
     if (kept == s->run) return true;
     s->run = kept;
     return decode(s, kept);

@@ -1,6 +1,6 @@
 /* fuzz_index.c - model.safetensors.index.json from arbitrary bytes: the shards of an
  * accepted index are distinct names of files in its folder; every tensor is in one. */
-#include "../../recurrentgemma/engine/files.h"
+#include "model_files.h"
 
 #include <jansson.h>
 #include <stdlib.h>

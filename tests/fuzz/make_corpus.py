@@ -54,8 +54,8 @@ folder = corpus / "tokenizer"
 folder.mkdir(parents=True, exist_ok=True)
 
 
-def write_model(name, model):
-    text = json.dumps({"version": "1.0", "model": model}, ensure_ascii=False)
+def write_model(name, model, **more):
+    text = json.dumps({"version": "1.0", "model": model, **more}, ensure_ascii=False)
     (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -63,6 +63,8 @@ write_model("characters", {"type": "WordLevel", "vocab": {"\n": 0, "a": 1, "é":
 write_model("unsorted", {"type": "WordLevel", "vocab": {"b": 0, "a": 1}})
 write_model("taken", {"type": "WordLevel", "vocab": {"b": 0, "a": 0}})
 write_model("two", {"type": "WordLevel", "vocab": {"ab": 0}})
+write_model("specials", {"type": "WordLevel", "vocab": {"b": 0, "a": 1, "<unk>": 2}},
+            added_tokens=[{"id": 2, "content": "<unk>", "special": True}])
 write_model("bpe", {"type": "BPE", "vocab": {"a": 0}, "merges": []})
 (folder / "text").write_bytes("To be, or not: é€😀 ".encode() * 2)
 (folder / "latin1").write_bytes(b"caf\xe9 and more16b")

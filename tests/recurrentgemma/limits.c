@@ -253,6 +253,38 @@ static void memory_stays(void)
     rg_close(e);
 }
 
+// A long context costs nothing until a sequence gets there: the RoPE table and the prompt
+// grow then, and the samples stay what they are with a table that was long before.
+static void grows(void)
+{
+    enum { PROMPT = 4090, STEPS = 20, FAR = 9000 };
+    static int tokens[FAR];
+    for (int i = 0; i < FAR; i++)
+        tokens[i] = text[i % 200];
+    rg_settings s = greedy();
+    s.chunk = 512, s.context = FAR, s.temperature = 1;
+    rg_engine *e = open_with(s);
+    s.context = 1 << 20;
+    rg_engine *later = open_with(s);
+    const rg_info *i = rg_describe(later);
+    size_t opened = i->buffer_bytes;
+    tap(opened == rg_describe(e)->buffer_bytes,
+        "contexts of %d and %d tokens cost the same: %zu bytes", FAR, s.context, opened);
+    prefill(e, tokens, FAR - 1);
+    rg_reset(e, 0, SEED);
+    prefill(later, tokens, PROMPT);
+    tap(i->buffer_bytes == opened, "a prompt of %d tokens costs nothing more", PROMPT);
+    prefill(e, tokens, PROMPT);
+    sure(rg_step(e, STEPS, &err)), sure(rg_step(later, STEPS, &err));
+    tap(i->buffer_bytes > opened && later->d.rope_room == 2 * 4096,
+        "position 4096 doubles the table: %zu bytes", i->buffer_bytes);
+    tap(rg_sampled(e, 0) == STEPS + 1 &&
+            memcmp(rg_tokens(e, 0), rg_tokens(later, 0), (STEPS + 1) * sizeof *tokens) ==
+                0,
+        "the samples before and after it are those of a table that was long before");
+    rg_close(e), rg_close(later);
+}
+
 int main(int argc, char **argv)
 {
     begin_tests(argc, argv);
@@ -262,5 +294,6 @@ int main(int argc, char **argv)
     bad_settings();
     bad_tokens();
     memory_stays();
+    grows();
     return tap_done();
 }

@@ -57,7 +57,7 @@ def configs():
         ("a number beyond floats", "rope_theta is not a number", {"rope_theta": 1e300, part: None}),
         ("a word for a flag", "neither true nor false", {"tie_word_embeddings": "no"}),
         ("a word for a token", "eos_token_id is not a token id", {"eos_token_id": ["</s>"]}),
-        ("nine ends", "eos_token_id has over 8", {"eos_token_id": list(range(9))}),
+        ("nine ends", "eos_token_id lists 9 tokens", {"eos_token_id": list(range(9))}),
     ]  # fmt: skip
     for what, words, change in cases:
         with open(where + "/config.json", "w", encoding="utf-8") as f:

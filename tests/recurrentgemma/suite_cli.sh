@@ -52,6 +52,14 @@ stops() { # SED of the wanted line, ARGUMENTS
 }
 check "end-of-sequence tokens, each sequence its own" stops 's/ (18|200) .*/ \1/'
 check "--ignore-eos" stops '' --ignore-eos
+mv "$TMP/eos/config.json" "$TMP/ends.json" && cp $tiny/config.json "$TMP/eos"
+echo '{"eos_token_id": [18, 200], "max_length": 9}' >"$TMP/eos/generation_config.json"
+check "end-of-sequence tokens of generation_config.json alone" stops 's/ (18|200) .*/ \1/'
+cp "$TMP/ends.json" "$TMP/eos/config.json"
+echo '{"eos_token_id": 18}' >"$TMP/eos/generation_config.json"
+check "they replace those of config.json" stops 's/ 18 .*/ 18/'
+echo '{"eos_token_id": null}' >"$TMP/eos/generation_config.json"
+check "a file that lists none replaces nothing" stops 's/ (18|200) .*/ \1/'
 nothing() { [ -z "$(ids --tokens "$TMP/both" --max-new-tokens 0)" ]; }
 check "--max-new-tokens 0" nothing
 last_one() { [ "$(ids --tokens "$TMP/long" --max-new-tokens 1)" = "$(cut -d' ' -f1 "$TMP/want_long")" ]; }
@@ -115,6 +123,16 @@ piped() { cmp <(printf 'The miller' | write) "$TMP/streamed" && cmp <(echo 'The 
 check "stdin instead of --prompt, with a newline or without" piped
 echoed() { cmp <(write --prompt "The miller" --echo) <(printf 'The miller' && cat "$TMP/streamed"); }
 check "--echo: the prompt in front" echoed
+printf 'The miller\n' >"$TMP/prompt"
+given() { # WANTED ARGUMENTS...: the prompt from stdin or a file
+    cmp <(write "${@:2}" <"$TMP/prompt") "$TMP/streamed"
+}
+check "--prompt -: from stdin" given "$TMP/streamed" --prompt -
+check "--prompt-file" given "$TMP/streamed" --prompt-file "$TMP/prompt"
+from_pipe() { cmp <(write --prompt-file <(cat "$TMP/prompt")) "$TMP/streamed"; }
+check "--prompt-file of a pipe" from_pipe
+echoed_file() { cmp <(write --prompt-file "$TMP/prompt" --echo) <(printf 'The miller' && cat "$TMP/streamed"); }
+check "--echo of a file" echoed_file
 printf 'The miller\nA bird\r\nThe mill\n' >"$TMP/prompts"
 headed() {
     write --prompts "$TMP/prompts" >"$TMP/batch" && {
@@ -136,6 +154,8 @@ as_tokens() {
         cmp <(write --tokens "$TMP/miller") "$TMP/streamed"
 }
 check "--tokens with a tokenizer writes text" as_tokens
+tokens_from_pipe() { cmp <(write --tokens <(cat "$TMP/miller")) "$TMP/streamed"; }
+check "--tokens of a pipe" tokens_from_pipe
 prompt_ids() { cmp <(write --prompt "The miller" --ids) <(write --tokens "$TMP/miller" --ids); }
 check "--prompt --ids" prompt_ids
 long_prompt() {
@@ -145,13 +165,18 @@ long_prompt() {
 check "a prompt of 20000 tokens" long_prompt
 spoken() {
     "$rg" --model "$TMP/bytes" --prompt ab --max-new-tokens 9 >"$TMP/stdout" 2>"$TMP/stderr" &&
-        for word in 'rmsnorm_forward .*\(solution\|yours\)' 'model .* 5 layers (1 with' \
+        for word in 'kernels [0-9]* of [1-9][0-9]* are yours' 'model .* 5 layers (1 with' \
             '0.27 M parameters, f32' 'memory weights [1-9].* loaded in' 'prefill *2 tokens' \
             'decode *9 tokens.* tokens/s' 'memory *[1-9][0-9.]* MB on the device'; do
             grep -q "$word" "$TMP/stderr" || { echo "no '$word'"; cat "$TMP/stderr"; return 1; }
         done
 }
 check "kernels, model, memory and speed on stderr" spoken
+check "one line about the kernels" test "$(grep -c 'kernels\|_forward' "$TMP/stderr")" = 1
+listed() {
+    write --prompt ab --kernels 2>&1 >/dev/null | grep -q 'rmsnorm_forward .*\(solution\|yours\)'
+}
+check "--kernels lists them, --quiet or not" listed
 silent() { [ -z "$(write --prompt ab 2>&1 >/dev/null)" ]; }
 check "--quiet" silent
 
@@ -175,13 +200,21 @@ assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 check "--bench: a row for each case, lines of JSON, lower bounds by the sizes" measured
 
 # --- every error is one line ------------------------------------------------------------
-helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 25 ]; }
+helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 27 ]; }
 check "--help lists every option" helps
 model="--model $tiny"
 refuses "no model" "give --model FOLDER"
 refuses "a folder that is not there" "no such folder" --model "$TMP/none" --prompt x
 refuses "a folder without a model" "config.json" --model "$TMP/run" --tokens "$TMP/long"
 refuses "no tokenizer" "--tokens FILE" $model --prompt x
+ends() { # WORDS JSON: a generation_config.json
+    echo "$2" >"$TMP/eos/generation_config.json"
+    refuses "$2" "generation_config.json: $1" --model "$TMP/eos" --tokens "$TMP/long"
+}
+ends "eos_token_id is not a token id or a list of them" '{"eos_token_id": [1, "x"]}'
+ends "eos_token_id lists 9 tokens: up to 8" '{"eos_token_id": [1, 2, 3, 4, 5, 6, 7, 8, 9]}'
+ends "not valid JSON" '{"eos_token_id": '
+ends "is not a JSON object" '[1]'
 folder broken && echo '{}' >"$TMP/broken/tokenizer.json"
 refuses "a broken tokenizer" "broken/tokenizer.json" --model "$TMP/broken" --prompt x
 refuses "a broken tokenizer, with ids given" "(--ids needs none)" --model "$TMP/broken" --tokens "$TMP/long"
@@ -207,6 +240,10 @@ done
 refuses "two texts" "--prompt and --tokens do not go together" $model --prompt x --tokens "$TMP/long"
 refuses "a batch of ids" "--batch and --tokens do not go together" $model --batch 2 --tokens "$TMP/long"
 refuses "a batch with the prompt in front" "--batch and --echo" $model --batch 2 --prompt x --echo
+refuses "a prompt and a file" "--prompt and --prompt-file do not" $model --prompt x --prompt-file x
+refuses "a file of prompts and one" "--prompt-file and --prompts do not" $model --prompt-file x --prompts x
+refuses "a prompt file that is not there" "nofile: No such file" --model "$TMP/bytes" --prompt-file "$TMP/nofile"
+refuses "the echo of a chat" "leave out --chat" $model --chat --echo
 refuses "a chat with a prompt" "do not go together" $model --prompt x --chat
 refuses "a chat of ids" "--ids and --chat" $model --ids --chat
 refuses "a chat without BOS" "--no-bos and --chat" $model --chat --no-bos

@@ -308,6 +308,51 @@ static void batch_as_alone(model *m)
     generator_destroy(&one);
 }
 
+// Whether one of n tokens is this one.
+static bool among(const int *tokens, int n, int token)
+{
+    for (int i = 0; i < n; i++)
+        if (tokens[i] == token) return true;
+    return false;
+}
+
+// The second sequence ends with a stop token; the first one continues as without it,
+// beyond the context too, where it slides.
+static void stops(model *m)
+{
+    enum { N = 60, END = 5 };
+    const int length[] = {1, 12};
+    const int *const prompt[] = {text, text + 20};
+    const uint64_t seed[] = {5, 6};
+    generator_settings set = greedy(12, N);
+    set.temperature = 1, set.batch = 2;
+    generator whole;
+    wb_error err;
+    open_generator(&whole, m, set);
+    if (generator_start(&whole, prompt, length, seed, &err)) stop(&err);
+    generator_decode(&whole, N);
+    int *first = whole.tokens[0], *second = whole.tokens[1] + 12, end = END;
+    while (end < N &&
+           (among(first + 1, N, second[end]) || among(second, end, second[end])))
+        end++;
+    for (int cache = 1; cache >= 0 && end < N; cache--) {
+        generator g;
+        set.cache = cache, set.stop = &second[end], set.stop_count = 1;
+        open_generator(&g, m, set);
+        if (generator_start(&g, prompt, length, seed, &err)) stop(&err);
+        generator_decode(&g, 7), generator_decode(&g, N);
+        report(
+            g.count[0] == 1 + N && g.count[1] == 12 + end + 1 && g.continuing == 1 &&
+                !memcmp(g.tokens[0], first, (1 + N) * sizeof(int)) &&
+                !memcmp(g.tokens[1] + 12, second, (size_t)(end + 1) * sizeof(int)),
+            cache ? "a stop token ends its sequence, the other continues"
+                  : "the same without a cache");
+        generator_destroy(&g);
+    }
+    if (end == N) report(false, "no token is only in the second sequence");
+    generator_destroy(&whole);
+}
+
 static void check(const model_config *as, wb_dtype dtype, const char *name)
 {
     static const double tolerance[] = {
@@ -325,6 +370,7 @@ static void check(const model_config *as, wb_dtype dtype, const char *name)
     if (dtype == WB_F32) {
         cached_as_whole(&m);
         batch_as_alone(&m);
+        stops(&m);
     } else {
         int most = c.arch == MODEL_LLAMA ? c.shape.context : LONG;
         cached_as_whole_until_ties(&m, most - 1, tolerance[dtype]);

@@ -1,5 +1,5 @@
-/* files.c - see files.h. */
-#include "files.h"
+/* model_files.c - see model_files.h. */
+#include "model_files.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static int read_index(shard_index *x, const char *name, wb_error *err)
     if (!json_is_object(map) || json_object_size(map) == 0)
         return error_set(
             err, "%s: weight_map is not an object of tensors and their files", name);
-    json_object_foreach (map, tensor, shard) {
+    json_object_foreach(map, tensor, shard) {
         if (!plain_name(json_string_value(shard)))
             return error_set(
                 err, "%s: tensor '%.200s': its file is not in this folder", name, tensor);
@@ -119,7 +119,7 @@ compare(const model_files *m, const shard_index *x, const char *path, wb_error *
 {
     const char *tensor;
     json_t *shard;
-    json_object_foreach (json_object_get(x->root, "weight_map"), tensor, shard) {
+    json_object_foreach(json_object_get(x->root, "weight_map"), tensor, shard) {
         const char *name = json_string_value(shard);
         const model_tensor_at *at = model_files_find(m, tensor);
         if (!at || strcmp(base_name(st_path(at->file)), name) != 0)

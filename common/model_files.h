@@ -1,7 +1,7 @@
-/* files.h - the tensors of a model folder: of model.safetensors, or of the shards that
- * model.safetensors.index.json names. */
-#ifndef FILES_H
-#define FILES_H
+/* model_files.h - the tensors of a model folder: of model.safetensors, or of the shards
+ * that model.safetensors.index.json names. */
+#ifndef MODEL_FILES_H
+#define MODEL_FILES_H
 #include "safetensors.h"
 
 typedef struct model_tensor_at {

@@ -1,0 +1,186 @@
+#!/usr/bin/env bash
+# TinyLM, its texts and the files of other programs: stop tokens, shards, pipes,
+# characters of several bytes, special tokens of the tokenizers.
+. "$(dirname "$0")/../tap.sh"
+tinylm=$B/tinylm
+text=$TMP/text
+for i in $(seq 60); do
+    printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
+done >"$text"
+train() { # FOLDER OPTIONS...
+    "$tinylm" train --data "$text" --out "$TMP/$1" --layers 2 --channels 32 --heads 2 --hidden 40 \
+        --context 16 --batch 4 --warmup 5 --steps 60 --lr 1e-2 --eval-every 0 --quiet "${@:2}" >"$TMP/.said"
+}
+train chars || cat "$TMP/.said"
+one_line() { # WHAT WORDS COMMAND...
+    check_fails "$1" "$2" "${@:3}"
+    [ "$(wc -l <"$TMP/.out")" = 1 ] || { echo "not ok - $1: more than one line"; tap_show; tap_failed=1; }
+}
+
+# --- stop tokens: token 0 is the newline, 1 the space -----------------------------------
+edited=$TMP/edited
+edit() { # FILE JSON: a copy of the model with this key in one of its files
+    rm -rf "$edited" && cp -r "$TMP/chars/last" "$edited" && "$PYTHON" - "$edited/$1" "$2" <<'END'
+import json, sys
+path, change = sys.argv[1:]
+content = json.load(open(path)) | json.loads(change)
+json.dump(content, open(path, "w"))
+END
+}
+long() { "$tinylm" generate --model "$1" --quiet --prompt "The" --max-new-tokens 100 "${@:2}"; }
+long "$TMP/chars/last" >"$TMP/whole"
+ends() { # BYTES of the whole text [OPTION]
+    long "$edited" ${2-} >"$TMP/got" && cmp "$TMP/got" <(head -c "$1" "$TMP/whole"; echo)
+}
+line=$(head -1 "$TMP/whole" | wc -c)
+edit generation_config.json '{"eos_token_id": 0}'
+check "the text goes on after a newline" test "$(wc -l <"$TMP/whole")" -gt 1
+check "and ends there if generation_config.json says so" ends $line
+check "  but not with --ignore-eos" ends $(($(wc -c <"$TMP/whole") - 1)) --ignore-eos
+edit generation_config.json '{"eos_token_id": [0, 1]}'
+check "a list of stop tokens" ends "$(tr ' ' '\n' <"$TMP/whole" | head -1 | wc -c)"
+edit config.json '{"eos_token_id": 0}'
+check "config.json lists the stop token" ends $line
+echo '{"eos_token_id": "0"}' >"$edited/generation_config.json"
+one_line "a stop token that is no id" "generation_config.json: eos_token_id is not a token id" \
+    long "$edited"
+
+# --- shards -----------------------------------------------------------------------------
+shards=$TMP/shards
+cp -r "$TMP/chars/last" "$shards"
+cut_in_three() {
+    "$PYTHON" - "$shards" <<'END'
+import json, os, sys
+from safetensors.numpy import load_file, save_file
+folder = sys.argv[1]
+tensors = load_file(folder + "/model.safetensors")
+names = sorted(tensors)
+index = {name: f"model-{1 + i % 3:05}-of-00003.safetensors" for i, name in enumerate(names)}
+for file in set(index.values()):
+    save_file({n: tensors[n] for n in names if index[n] == file}, f"{folder}/{file}")
+json.dump({"metadata": {}, "weight_map": index},
+          open(folder + "/model.safetensors.index.json", "w"))
+os.remove(folder + "/model.safetensors")
+END
+}
+check "a model cut into three shards" cut_in_three
+check "gives the same text" eval 'long "$shards" | cmp - "$TMP/whole"'
+loss=$("$tinylm" eval --model "$TMP/chars/last" --data "$text" --quiet)
+check_says "and the same loss" "${loss:-no loss}" "$tinylm" eval --model "$shards" --data "$text" --quiet
+rm "$shards/model-00002-of-00003.safetensors"
+one_line "a shard that is missing" "(a shard that model.safetensors.index.json names; get that" \
+    long "$shards"
+rm "$shards"/model*
+one_line "a folder without weights" "holds no model.safetensors, and no model.safetensors.index" \
+    long "$shards"
+
+# --- prompts and texts from anywhere ----------------------------------------------------
+for i in $(seq 300); do cat "$text"; done | head -c 200000 >"$TMP/long" # an argument: 131072
+few() { "$tinylm" generate --model "$TMP/chars/last" --quiet --max-new-tokens 9 "$@"; }
+few --prompt-file "$TMP/long" >"$TMP/wanted"
+starts_with() { [ "$(wc -c <"$TMP/wanted")" = 200010 ] && cmp -n 200000 "$TMP/wanted" "$TMP/long"; }
+check "a prompt of 200000 characters from a file" starts_with
+check "the same from stdin" eval 'few --prompt - <"$TMP/long" | cmp - "$TMP/wanted"'
+check "from a pipe as stdin" eval 'cat "$TMP/long" | few --prompt - | cmp - "$TMP/wanted"'
+check "from a pipe as a file" eval 'few --prompt-file <(cat "$TMP/long") | cmp - "$TMP/wanted"'
+few --prompt "The" >"$TMP/wanted"
+check "one newline at the end is not a part of it" eval 'echo The | few --prompt - | cmp - "$TMP/wanted"'
+one_line "nothing on stdin" "stdin is empty: a sequence needs a first token" few --prompt - </dev/null
+one_line "a prompt file that is not there" "$TMP/none: No such file" few --prompt-file "$TMP/none"
+one_line "a prompt and a file" "--prompt and --prompt-file do not go together" \
+    few --prompt a --prompt-file "$TMP/long"
+piped() {
+    train piped --data <(cat "$text") &&
+        cmp "$TMP/chars/last/training.safetensors" "$TMP/piped/last/training.safetensors"
+}
+check "--data of a pipe: the same bits" piped
+check_says "eval of a pipe" "${loss:-no loss}" \
+    "$tinylm" eval --model "$TMP/chars/last" --data <(cat "$text") --quiet
+one_line "--data of a folder" "not a regular file" "$tinylm" train --data "$TMP" --quiet
+
+# --- characters of several bytes --------------------------------------------------------
+for i in $(seq 400); do printf 'é€😀'; done >"$TMP/wide.txt"
+train wide --data "$TMP/wide.txt" --tokenizer bytes
+check "text as it comes never ends inside a character" "$PYTHON" - "$tinylm" "$TMP/wide/last" <<'END'
+import os, subprocess, sys
+program, model = sys.argv[1:]
+command = [program, "generate", "--model", model, "--quiet", "--temperature", "0",
+           "--prompt", "é€", "--max-new-tokens", "9"]
+pieces = []
+with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
+    while piece := os.read(run.stdout.fileno(), 1 << 16):
+        pieces.append(piece)
+text = b"".join(pieces)
+print(len(pieces), "pieces,", text[:40])
+assert text.decode() == "é€😀é€\n"
+for piece in pieces:  # the first ends after the first new token, which begins the emoji
+    for n in 1, 2, 3:
+        lead = piece[-n] if n <= len(piece) else 0
+        assert lead < 0xC0 or n >= (2 if lead < 0xE0 else 3 if lead < 0xF0 else 4), piece[-9:]
+        if lead & 0xC0 != 0x80:
+            break
+END
+cut() { # BYTES: the text ends after so many
+    "$tinylm" generate --model "$TMP/wide/last" --quiet --temperature 0 --prompt "é€" \
+        --max-new-tokens "$1" | cmp - <({ printf 'é€😀é' | head -c $((5 + $1)); echo; })
+}
+stopped() { # by the first byte of the euro sign
+    cp -r "$TMP/wide" "$TMP/euro" && echo '{"eos_token_id": 226}' >"$TMP/euro/last/generation_config.json" &&
+        "$tinylm" generate --model "$TMP/euro/last" --quiet --temperature 0 --prompt "é" | cmp - <(printf 'é\342\n')
+}
+check "so is a stop token inside a character" stopped
+for n in 1 2 3 4 5; do check "the end of a text inside a character is printed: $n" cut $n; done
+
+# --- special tokens ---------------------------------------------------------------------
+has_specials() { # RUN VOCAB
+    "$PYTHON" - "$TMP/$1/last" "$2" <<'END'
+import json, sys
+folder, vocab = sys.argv[1], int(sys.argv[2])
+read = lambda name: json.load(open(f"{folder}/{name}.json"))
+tokenizer, config = read("tokenizer"), read("tokenizer_config")
+names = [config[k] for k in ("unk_token", "pad_token", "eos_token")]
+assert [(t["content"], t["id"]) for t in tokenizer["added_tokens"] if t["special"]] == list(
+    zip(names, range(vocab, vocab + 3))), tokenizer["added_tokens"]
+if tokenizer["model"]["type"] == "WordLevel":
+    assert tokenizer["model"]["vocab"][tokenizer["model"]["unk_token"]] == vocab
+assert read("config")["vocab_size"] == vocab
+END
+}
+vocab=$("$PYTHON" -c "print(len(set(open('$text').read())))")
+check "unk, pad and eos follow the characters" has_specials chars "$vocab"
+check "and the bytes" has_specials wide 256
+if [ -x "${PYTHON_TORCH:-}" ]; then :; else PYTHON_TORCH=$PYTHON; fi
+"$PYTHON_TORCH" tests/tinylm/auto_tokenizer.py "$TMP/chars/last" "$TMP/wide/last" >"$TMP/.out" 2>&1
+case $? in
+0) echo "ok - AutoTokenizer encodes unknown characters and pads batches" ;;
+77) skip "AutoTokenizer encodes unknown characters and pads batches" "no transformers" ;;
+*) echo "not ok - AutoTokenizer encodes unknown characters and pads batches"; tap_show; tap_failed=1 ;;
+esac
+older() { # as files were before
+    rm -rf "$TMP/older" && cp -r "$TMP/chars" "$TMP/older" && "$PYTHON" - "$TMP/older/last" <<'END'
+import json, sys
+path = sys.argv[1] + "/tokenizer.json"
+tokenizer = json.load(open(path))
+for token in tokenizer["added_tokens"]:
+    del tokenizer["model"]["vocab"][token["content"]]
+tokenizer["added_tokens"] = []
+json.dump(tokenizer, open(path, "w"))
+END
+}
+check "a tokenizer of an older version" older
+check "is read" eval 'long "$TMP/older/last" | cmp - "$TMP/whole"'
+newer() {
+    "$tinylm" train --data "$text" --out "$TMP/older" --resume --steps 61 --quiet &&
+        has_specials older "$vocab"
+}
+check "and gets the special tokens with the next checkpoint" newer
+
+# --- kernels ----------------------------------------------------------------------------
+said() { "$tinylm" generate --model "$TMP/chars/last" --max-new-tokens 2 "$@" 2>&1 >/dev/null; }
+check "one line about the kernels" test "$(said | grep -c 'kernels\|_forward')" = 1
+check_says "  with their number" "are yours (--kernels lists them)" said
+check_says "--kernels lists them" "rmsnorm_forward " said --kernels --quiet
+check "--quiet says nothing about them" test -z "$(said --quiet)"
+check_says "--kernels of a training" "rmsnorm_forward " "$tinylm" train --data "$text" --out "$TMP/listed" \
+    --layers 1 --channels 16 --heads 1 --context 8 --steps 1 --quiet --kernels
+tap_done
