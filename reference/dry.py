@@ -101,8 +101,9 @@ def make_call(folder, case):
             raise wb.Broken(f"{case['at']}: {case['function']} needs {name}=...")
         call.scalar(name, value)
     dims = re.findall(r"[A-Za-z_]\w*", " ".join(re.findall(r"\(([\w,/+]*)\)", text)))
-    known = {*call.scalars, *call.args, *dims, "null", "writes"}
-    unknown = set(case["keys"]) - known
+    integers = {n for n, a in call.args.items() if a["dtype"] == "i32"}
+    unknown = set(case["keys"]) - {*call.scalars, *integers, *dims, "null", "writes"}
+    unknown |= {*names_in(case, "writes")} - {"", *call.args}
     if unknown:
         raise wb.Broken(f"{case['at']}: {case['function']} has no {min(unknown)}")
     return call

@@ -134,8 +134,8 @@ def sample_data(
     each with any number but 0.
     ties: the number of logits with the highest value (temperature 0), or all values are
     multiples of 1/ties. near=1: the best is 2^-12 above another one, a tie in half
-    precision. last=1: the best is the last entry. edges=1: seeds and positions of EDGES; the
-    entry with the lowest noise wins nevertheless, that with the highest does not.
+    precision. last=1: the best is the last entry. edges=1: seeds and positions of EDGES;
+    the entry with the lowest noise wins all the same, that with the highest does not.
     A row is generated again until its best is clear."""
     rng, ld = call.rng, ld or V
     call.scalar("ld", ld)
