@@ -292,6 +292,7 @@ static void dry_call(struct call *c, const struct adapter *a, struct wire_result
     }
     for (uint32_t i = 0; i < c->wire->buffers; i++)
         start[i] = c->base[i] + RED_ZONE;
+    dry_fill(c->wire, start, inputs);
     dry_mark(c->wire, start);
     cudaGetLastError();
     for (int search = 0; search < 2; search++) {

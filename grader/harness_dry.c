@@ -54,6 +54,16 @@ int dry_possible(void)
     return possible;
 }
 
+void dry_fill(
+    const struct wire_case *w, unsigned char *const start[], const unsigned char *data)
+{
+    for (uint32_t i = 0; i < w->buffers; i++) {
+        if (!w->buffer[i].filled) continue;
+        cudaMemcpy(start[i], data, w->buffer[i].bytes, cudaMemcpyHostToDevice);
+        data += w->buffer[i].bytes;
+    }
+}
+
 void dry_mark(const struct wire_case *w, unsigned char *const start[])
 {
     memset(marks, 0, sizeof marks);

@@ -14,7 +14,11 @@ unsigned char *dry_alloc(size_t bytes);
 int dry_possible(void);
 void dry_end(void);
 
-/* Marks the last element of each output, start[i] being where buffer i starts. */
+/* Writes the data of the buffers that have some; the others hold zeros. start[i]: where
+ * buffer i starts. */
+void dry_fill(
+    const struct wire_case *w, unsigned char *const start[], const unsigned char *data);
+/* Marks the last element of each output. */
 void dry_mark(const struct wire_case *w, unsigned char *const start[]);
 /* 1 + index of an argument that still has the mark, or 0. */
 uint32_t dry_unwritten(void);

@@ -388,7 +388,7 @@ static void judge_dry(
     if (!r->present)
         say(f, "no result came back");
     else if (!status_right(f, g, r))
-        say(f, "real sizes: more than 2^31 elements, often with more than 65,535 rows");
+        say(f, "a real size: more than 2^31 elements or 65,535 rows, or one long row");
     else if (r->head.unwritten == DRY_SKIPPED)
         j->verdict = PASSED; /* the device is too small for the case */
     else if (!r->head.launches)
@@ -450,5 +450,5 @@ void judge(
         say(&j->findings, "%s%s", run->text, words_of_call(run->call));
     if (d->dry && j->verdict == CRASH)
         say(&j->findings,
-            "buffers have more than 2^31 elements: compute offsets in size_t, not int");
+            "a buffer may have more than 2^31 elements: compute offsets in size_t, not int");
 }

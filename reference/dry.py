@@ -11,11 +11,15 @@ says it all:
 
 Integers are keys of the case; a missing row length (ld, ldq, ...) is the shortest. Other
 numbers are 1 if they are missing. Optional inputs are NULL; so is what null=a,b names.
+pos=7 fills an input of integers with 7. writes=a,b names arguments that are updated in
+place and whose last element the call must write, without reading it before.
 """
 
 import glob
 import math
 import re
+
+import numpy as np
 
 import wb
 
@@ -47,12 +51,21 @@ def extent(text, sizes, case):
     return int(eval(text.replace("/", "//"), {"__builtins__": {}}, sizes))
 
 
+def names_in(case, key):
+    """the arguments that null= or writes= names"""
+    return str(case["keys"].get(key, "")).split(",")
+
+
 def add_argument(call, case, sizes, line):
     C_type, name, role, optional, dims, rest = line.groups()
-    null = name in str(case["keys"].get("null", "")).split(",")
+    null = name in names_in(case, "null")
+    filling = case["keys"].get(name) if C_type == "int" else None
     dims = [d.strip() for d in dims.split(",")]
     dtype = ELEMENTS.get(C_type, "f32" if "always float" in rest else call.E)
-    null = null or (optional and role in ("in", "inout"))
+    if name in names_in(case, "writes"):
+        role = "out"
+    elif optional and role in ("in", "inout") and filling is None:
+        null = True
     # the rows of (B,T,H,D), ld are tokens
     leading = 2 if len(dims) > 2 and dims[1] in ("T", "S") else 1
     stride = re.match(r", (ld\w*)", rest)
@@ -67,7 +80,8 @@ def add_argument(call, case, sizes, line):
     ld = sizes.setdefault(stride[1], cols) if stride else cols
     if null:
         return
-    call.buffer(name, None, rows * ld, dtype)
+    values = None if filling is None else np.full(rows * ld, filling)
+    call.buffer(name, values, rows * ld, dtype)
     call.view(name, role, name, (rows, cols) if leading else (cols,), stride=ld)
 
 
@@ -87,7 +101,9 @@ def make_call(folder, case):
             raise wb.Broken(f"{case['at']}: {case['function']} needs {name}=...")
         call.scalar(name, value)
     dims = re.findall(r"[A-Za-z_]\w*", " ".join(re.findall(r"\(([\w,/+]*)\)", text)))
-    unknown = set(case["keys"]) - set(call.scalars) - set(dims) - {"null"}
+    integers = {n for n, a in call.args.items() if a["dtype"] == "i32"}
+    unknown = set(case["keys"]) - {*call.scalars, *integers, *dims, "null", "writes"}
+    unknown |= {*names_in(case, "writes")} - {"", *call.args}
     if unknown:
         raise wb.Broken(f"{case['at']}: {case['function']} has no {min(unknown)}")
     return call

@@ -190,6 +190,21 @@ def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld)
         "dw": start + partial_sum(dout[:1], x[:1], w, pos, width),
         "dbias": start_bias + dout[0].sum(0),
     }
+    yield "bias_twice", "every token counts twice in dbias", {
+        "dbias": dbias + zero[2]
+    }
+    yield "bias_per_tap", (
+        "every tap adds to dbias, width times in all: only one may"
+    ), {"dbias": start_bias + width * zero[2]}
+    if T < 512:
+        return
+    t, shares = np.arange(T), {-(-T // n) for n in range(2, 29)}
+    for walk in sorted({16, 32, 64, 128, 256} | shares):  # tokens of a chunk
+        late = (t % walk < width - 1) & (t >= walk)
+        yield f"past_{walk}", (
+            "tokens at the boundary of two chunks count twice: those past a chunk's end "
+            "are for its dx alone"
+        ), {"dbias": dbias + dout[:, late].sum((0, 1))}
 
 
 def partial_sum(dout, x, w, pos, width):

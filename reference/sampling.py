@@ -40,10 +40,10 @@ def nucleus(z, top_k, top_p):
     return order[: np.argmax(reached) + 1 if reached.any() else None]
 
 
-def noise(seed, V, pos):
+def noise(seed, V, pos, c2=0):
     """shape (V), or (n,V) for a column of positions"""
     i, seed = np.arange(V), int(seed) & (2**64 - 1)
-    fours = np.stack(philox(seed, i // 4, pos, 0, 0))
+    fours = np.stack(philox(seed, i // 4, pos, c2, 0))
     numbers = np.choose(i % 4, fours)
     return -np.log(-np.log1p(-(numbers + 0.5) * 2.0**-32))
 
@@ -83,6 +83,16 @@ def sample(
 
 # --- cases ------------------------------------------------------------------------------
 
+# (seed, pos, index) of random numbers at least 2^32 - 100, and of numbers below 100: the
+# noise is so low and so high that float arithmetic must not round u or 1 - u to 1
+EDGES = (
+    ((2148698493663666685, 4170, 48), (6260705749512347485, 691, 24)),
+    ((-6317994327121859469, 3904, 5), (1756036741226663862, 360, 28)),
+    ((4932737048852500747, 2494, 15), (-1385257278269358722, 3231, 30)),
+    ((5418093667028829855, 3975, 5), (-7795946471130544476, 3317, 17)),
+)
+LOWEST, HIGHEST = (-np.log(-np.log1p(-u)) for u in (1 - 127 * 2.0**-32, 127 * 2.0**-32))
+
 APART = 1e-4  # between best and second best; the float32 errors of z and g are below 1e-5
 
 
@@ -118,13 +128,15 @@ def sample_data(
     ties=0,
     near=0,
     last=0,
+    edges=0,
 ):
     """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked,
     each with any number but 0.
     ties: the number of logits with the highest value (temperature 0), or all values are
     multiples of 1/ties. near=1: the best is 2^-12 above another one, a tie in half
-    precision. last=1: the best is the last entry. A row is generated again until its best
-    is clear."""
+    precision. last=1: the best is the last entry. edges=1: seeds and positions of EDGES;
+    the entry with the lowest noise wins all the same, that with the highest does not.
+    A row is generated again until its best is clear."""
     rng, ld = call.rng, ld or V
     call.scalar("ld", ld)
     seeds = rng.integers(-(2**63), 2**63 - 1, B)
@@ -132,6 +144,8 @@ def sample_data(
     marks = (rng.random((B, V)) < 1 / 3) * rng.integers(1, 256, (B, V))
     logits = np.full((B, ld), 50.0)  # padding columns would be the best
     for b in range(B):
+        if edges:
+            seeds[b], pos[b], edge = EDGES[b // 2 % len(EDGES)][b % 2]
         g = noise(seeds[b], V, pos[b]) if temperature else None
         for _ in range(200):
             row = rng.standard_normal(V) * sd + mean
@@ -147,6 +161,8 @@ def sample_data(
             if last:
                 row[-1] = np.max(row) + 1
                 marks[b, -1] = 0
+            if edges:
+                row[edge] = np.min(row) - 30 if b % 2 else np.max(row) + 30
             row = row.astype(np.float32).astype(float)
             z = scores(row, marks[b] if seen else None, softcap, penalty)
             if clear(z, g, temperature, top_k, top_p):
@@ -194,14 +210,11 @@ def sample_mistakes(
     def told(z, seed=seed, pos=pos, temperature=temperature, top_k=top_k, top_p=top_p):
         return {"token": tokens(z, seed, pos, temperature, top_k, top_p)}
 
-    def each(kept=lambda r: nucleus(r, top_k, top_p), of_noise=lambda g: g):
+    def each(kept=lambda r: nucleus(r, top_k, top_p), of_noise=lambda g: g, noises=None):
         """tokens sampled from kept(row of z), with of_noise(its noise)"""
-        rows = zip(z() / temperature, seed, pos)
-        return {
-            "token": np.array(
-                [sampled(r, kept(r), of_noise(row_noise(s, V, p))) for r, s, p in rows]
-            )
-        }
+        noises = noises or [row_noise(s, V, p) for s, p in zip(seed, pos)]
+        rows = zip(z() / temperature, noises)
+        return {"token": np.array([sampled(r, kept(r), of_noise(g)) for r, g in rows])}
 
     if temperature == 0:
         yield "highest", "of equal z, the highest index wins: it should be the lowest", {
@@ -253,6 +266,23 @@ def sample_mistakes(
     yield "seed_0", "every sequence uses the seed of sequence 0", told(
         z(), seed=0 * seed + seed[0]
     )
+    yield "seed_low", "only the low 32 bits of seed are used: it has 64", each(
+        noises=[noise(s & (2**32 - 1), V, p) for s, p in zip(seed, pos)]
+    )
+    yield "row_in_noise", (
+        "the noise depends on the row of the batch: it should depend on seed, pos and i"
+    ), each(noises=[noise(s, V, p, b) for b, (s, p) in enumerate(zip(seed, pos))])
+    yield "row_for_pos", (
+        "the noise depends on the row of the batch in place of pos"
+    ), each(noises=[noise(s, V, b) for b, s in enumerate(seed)])
+    yield "rounded_u", (
+        "for a random number near 2^32, u rounds to 1 in float, and the noise is -inf: "
+        "compute 1 - u from ~number"
+    ), each(of_noise=lambda g: np.where(g < LOWEST, -np.inf, g))
+    yield "log_of_1", (
+        "for a random number near 0, 1 - u rounds to 1 in float, and the noise is inf: "
+        "use log1p(-u)"
+    ), each(of_noise=lambda g: np.where(g > HIGHEST, np.inf, g))
     if temperature != 1:
         yield "no_temperature", "temperature is ignored", told(z(), temperature=1.0)
         yield "times_temperature", "z is multiplied by temperature: divide it", told(
@@ -284,7 +314,7 @@ def sample_mistakes(
         yield "top_k_ties", (
             "all tokens that tie with the last of top_k are kept: keep only the lower "
             "indices"
-        ), (each(lambda r: np.flatnonzero(r >= r[nucleus(r, top_k, 1.0)[-1]])))
+        ), each(lambda r: nucleus(r, np.sum(r >= r[nucleus(r, top_k, 1.0)[-1]]), top_p))
     if top_p < 1:
         whole = lambda r: nucleus(r, top_k, 1.0)  # noqa: E731
         size = lambda r: len(nucleus(r, top_k, top_p))  # noqa: E731

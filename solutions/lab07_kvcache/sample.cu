@@ -145,7 +145,8 @@ least_kept(const rules &a, const row &r, const items &of, const cut &c)
         all = c.weight + (double)block_reduce<true>(sum) / one;
     }
     double open = ceil((a.top_p * all - c.weight) * one);
-    return least_of<WEIGHT>(a, r, of, open < 1.0 ? 1 : (u64)open, least, one);
+    u64 needed = least_of<WEIGHT>(a, r, of, open < 1.0 ? 1 : (u64)open, least, one);
+    return max(least, needed);  // its last bits may be 0: keys that top_k drops reach it
 }
 // END SOLUTION
 

@@ -57,6 +57,8 @@ bad "values below the tolerance" "not well above its tolerance" \
 dry='03.1 5 rmsnorm_forward dry=1 R=9'
 bad "a dry case without a size" "rmsnorm_forward needs C=..." "a $dry ; - ; x"
 bad "a dry case with an unknown key" "rmsnorm_forward has no N" "a $dry C=8 N=3 ; - ; x"
+bad "a dry case that fills floats" "rmsnorm_forward has no x" "a $dry C=8 x=3 ; - ; x"
+bad "a dry case that writes no argument" "has no kcache" "a $dry C=8 writes=kcache ; - ; x"
 bad "a dry case of an unknown function" "no header in" 'a 03.1 5 rms dry=1 R=9 ; - ; x'
 bad "no case" "no case matches" '# nothing'
 # The arguments of a dry case are those of the header. ld: the rows are tokens
@@ -67,11 +69,16 @@ import dry
 case = {'at': '', 'function': 'rope_forward', 'dtype': 'f16',
         'keys': dict(B=3, T=5, H=2, D=8, N=6, P=7, ld=20)}
 for name, a in dry.make_call('labs/lab02_rope', case).args.items():
-    print(name, a['role'], a['dtype'], a['shape'], a['stride'], 'null' * a['null'])"
+    print(name, a['role'], a['dtype'], a['shape'], a['stride'], 'null' * a['null'])
+case = {'at': '', 'function': 'kv_append', 'dtype': 'f16',
+        'keys': dict(B=3, T=1, S=5, K=1, D=8, pos=4, writes='kcache')}
+call = dry.make_call('labs/lab07_kvcache', case)
+print(call.args['kcache']['role'], call.args['vcache']['role'], call.buffers['pos']['bits'])"
 }
 check_says "a dry case's output" "out out f16 [15, 16] 20" shapes
 check_says "a dry case's table" "cis in f32 [21, 2] 2" shapes
 check_says "optional inputs are NULL" "pos in i32 [0] 0 null" shapes
+check_says "a dry case fills integers, and names what is written" "out inout [4 4 4]" shapes
 # A lab is refused if its cases are too weak (here none uses an offset) or lack points.
 mkdir -p "$TMP/tree/labs" && cp -r reference "$TMP/tree" && cp -r labs/lab03_rmsnorm "$TMP/tree/labs"
 weaken() { sed "$1" labs/lab03_rmsnorm/cases >"$TMP/tree/labs/lab03_rmsnorm/cases"; }

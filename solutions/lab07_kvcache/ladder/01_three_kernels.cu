@@ -31,7 +31,8 @@ static __global__ void score_kernel(
     float *score, const E *kcache, const E *q, const E *k, const float *cis,
     const int *pos, int S, int H, int K, int D, int N, int ldq, int ldkv, float scale)
 {
-    int j = blockIdx.x * THREADS + threadIdx.x, h = blockIdx.y % H, b = blockIdx.y / H;
+    int parts = S / THREADS + 1, row = blockIdx.x / parts;  // row: [0, B*H)
+    int j = blockIdx.x % parts * THREADS + threadIdx.x, h = row % H, b = row / H;
     int p = pos[b], g = h / (H / K);
     if (j > S) return;
     if (j < S && j >= p) return;  // holds no position
@@ -42,7 +43,7 @@ static __global__ void score_kernel(
     for (int d = 0; d < D; d++)
         sum += rotated(qh, cis, p, d, N) *
                (j < S ? (float)slot[d] : (float)(E)rotated(kh, cis, p, d, N));
-    score[(size_t)blockIdx.y * (S + 1) + j] = scale * sum;
+    score[(size_t)row * (S + 1) + j] = scale * sum;
 }
 
 /* A block per head: softmax of its scores, then a thread per channel of the output */
@@ -95,7 +96,8 @@ static void decode(
     float scale, void *workspace, cudaStream_t stream)
 {
     float *score = (float *)workspace;
-    score_kernel<<<dim3(S / THREADS + 1, B * H), THREADS, 0, stream>>>(
+    unsigned blocks = (unsigned)B * H * (S / THREADS + 1);  // gridDim.y ends at 65,535
+    score_kernel<<<blocks, THREADS, 0, stream>>>(
         score, kcache, q, k, cis, pos, S, H, K, D, N, ldq, ldkv, scale);
     value_kernel<<<B * H, THREADS, 0, stream>>>(
         out, score, vcache, v, pos, S, H, K, D, ldkv);

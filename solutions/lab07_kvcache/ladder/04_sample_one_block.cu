@@ -166,8 +166,9 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(
             if (key_of(z, i) >= least) sum += weight_of(z, max_z, one);
         }
         sum = block_reduce<true>(sum);
-        least = least_of<WEIGHT>(
+        u64 needed = least_of<WEIGHT>(
             a, r, (u64)ceil((double)a.top_p * (double)sum), least, max_z, one);
+        least = max(least, needed);  // its last bits may be 0, which keeps others too
         best = 0;
     }
     uint32_t number[4];
