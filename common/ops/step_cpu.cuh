@@ -32,6 +32,7 @@ add(sums<N> &s, const E *x, const E *const (&w)[N], const E *norm, float offset,
     lanes u = load(x + i);
     s.squares += u * u;
     if (norm) u *= offset + load(norm + i);
+#pragma GCC unroll 8  // so that the sums stay in registers, whatever the optimization
     for (int k = 0; k < N; k++)
         s.products[k] += u * load(w[k] + i);
 }
