@@ -181,6 +181,15 @@ workspace_right(struct findings *f, const struct graded_case *g, uint64_t bytes)
     return false;
 }
 
+/* A program allocates the workspace once, for its largest sizes. */
+static bool workspace_grows(struct findings *f, const struct run *run)
+{
+    if (!*run->falls) return true;
+    say(f, "the workspace function must never return less for a larger size: %s",
+        run->falls);
+    return false;
+}
+
 /* true: the call ran without a CUDA error and returned what the case expects */
 static bool
 status_right(struct findings *f, const struct graded_case *g, const struct result *r)
@@ -345,9 +354,10 @@ static void judge_calls(
     }
     if (!all_returned(f, g, run)) return;
     j->returned = true;
+    bool grows = workspace_grows(f, run);
     bool kept = memory_kept(f, d, &d->set[0], a->bytes, g->status != WB_OK);
     if (g->status != WB_OK) {
-        if (kept) j->verdict = PASSED;
+        if (kept && grows) j->verdict = PASSED;
         return;
     }
     /* State kept between calls makes the thread orders differ too: check for it first. */
@@ -357,7 +367,7 @@ static void judge_calls(
     bool good =
         values_right(j, d, &d->set[0], a->bytes, same ? ALL : KNOWN_CAUSES) && same;
     if (same && !launched(f, d, run)) good = false;
-    if (good && kept) j->verdict = PASSED;
+    if (good && kept && grows) j->verdict = PASSED;
 }
 
 bool first_call_right(

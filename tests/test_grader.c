@@ -345,6 +345,15 @@ Test(judge, no_workspace_to_withhold)
     expect_fail(&t, "returned WB_OK, expected WB_NO_SPACE");
 }
 
+Test(judge, workspace_falls)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    strcpy(s.run.falls, "80 bytes for C=3, but only 64 for C=6");
+    expect_fail(&s, "must never return less for a larger size: 80 bytes for C=3, but");
+    cr_expect(s.j.returned);
+}
+
 /* What a case that needs this one looks at. */
 Test(judge, how_wrong)
 {
@@ -634,6 +643,24 @@ Test(cases, reads)
     cr_expect(case_matches(&lab.cases[0], "x,03.1"));
     cr_expect(case_matches(&lab.cases[0], "o?e"));
     cr_expect_not(case_matches(&lab.cases[0], "two"));
+}
+
+/* The case about the workspace asks for larger sizes, or all if there is none. */
+Test(cases, which_ask_for_more)
+{
+    struct lab lab = {0};
+    char error[512];
+    cr_assert_eq(
+        read_cases(
+            &lab,
+            "one 03.1 40 op_forward R=4 ; - ; the formula\n"
+            "two 03.1 30 op_forward dtype=f16 R=4 ; - ; the formula\n"
+            "less 03.2 30 op_forward R=4 workspace_less=4 status=WB_NO_SPACE ; - ; space\n",
+            error, sizeof error),
+        0, "%s", error);
+    cr_expect_not(lab.cases[0].larger);
+    cr_expect(lab.cases[1].larger);
+    cr_expect(lab.cases[2].larger);
 }
 
 Test(cases, reads_bounds)
