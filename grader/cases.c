@@ -210,8 +210,8 @@ static void read_case(struct reader *r, struct lab *lab, char *line)
     lab->cases[lab->count++] = c;
 }
 
-/* The cases with too little workspace are about its size. Where a function has none, every
- * case is. */
+/* The cases with too little workspace are about its size, or every case of a function
+ * that has none of them. */
 static void choose_larger(struct lab *lab)
 {
     for (size_t i = 0; i < lab->count; i++) {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sizes that may grow alone: sequences, tokens, rows, keys, columns, channels, classes and
- * heads. T also lets S grow, which is never smaller. */
+/* Sizes that may grow alone: sequences, tokens, rows, keys, columns, channels, classes,
+ * heads. S grows with T, because it is never smaller. */
 static const char SIZES[] = "BTRSNCVH";
 
 static struct wire_scalar *find(struct wire_case *wire, char name)

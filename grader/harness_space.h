@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-/* Asks for larger sizes than the case has. "" or, if the function then returns less, how. */
+/* Asks for larger sizes than the case has. words: how the function returns less for one
+ * of them, or "". */
 void space_falls(
     char *words, size_t room, const struct call *c, const struct adapter *a,
     struct wire_case *wire);

@@ -141,6 +141,7 @@ static bool asked(const struct run *run, uint32_t which)
 /* The first element that two calls give differently */
 struct change {
     double from, to;
+    bool outside; /* one of them comes from outside the buffers */
     char text[256];
 };
 
@@ -161,6 +162,8 @@ static bool same_outputs(
             if (!memcmp(pa + at, pb + at, e)) continue;
             c->from = element_value(v->element, pa + at);
             c->to = element_value(v->element, pb + at);
+            c->outside = mark_of(v->element, pa + at) == MARK_RED_ZONE ||
+                         mark_of(v->element, pb + at) == MARK_RED_ZONE;
             snprintf(
                 c->text, sizeof c->text, "%s%s is %.9g, then %.9g", v->name,
                 place(where, sizeof where, v, x), c->from, c->to);
@@ -242,17 +245,21 @@ static bool launched(struct findings *f, const struct case_data *d, const struct
 }
 
 /* Why two results for the same data may differ, from the two values and the program. */
-static const char *why_orders_differ(const struct case_data *d, double a, double b)
+static const char *why_orders_differ(const struct case_data *d, const struct change *c)
 {
-    double size = fmax(fabs(a), fabs(b));
+    double a = c->from, b = c->to, size = fmax(fabs(a), fabs(b));
+    if (c->outside)
+        return "a kernel reads out of bounds, and writes what it read into an element "
+               "that another thread writes";
     if (is_nan(a) || is_nan(b))
         return "is something read before another thread has written it?";
     if (d->threads_apart)
-        return "does one thread read or write an element that another writes?";
+        return "does one thread read or write an element that another writes? Or is a "
+               "local variable read before it is set?";
     if (fabs(a - b) <= 0x1p-16 * size)
         return "is a __syncthreads() missing? A float atomic also changes the last bits";
-    return "is a __syncthreads() missing? Or does one thread read or write an element "
-           "that another writes?";
+    return "is a __syncthreads() missing? Does one thread read or write an element that "
+           "another writes? Or is a local variable read before it is set?";
 }
 
 static bool
@@ -263,7 +270,7 @@ orders_agree(struct findings *f, const struct case_data *d, const struct run *ru
         struct change c;
         if (same_outputs(&c, d, run->result[same_data(i)].bytes, r->bytes)) continue;
         say(f, "the result changes with the thread order: %s (%s; order %#llx)",
-            why_orders_differ(d, c.from, c.to), c.text, (unsigned long long)r->order);
+            why_orders_differ(d, &c), c.text, (unsigned long long)r->order);
         return false;
     }
     return true;

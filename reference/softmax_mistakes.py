@@ -44,8 +44,8 @@ def softmax_forward_mistakes(out, x, R, N, scale):
     }
     one_by_one = np.cumsum(e, -1, dtype=np.float32)[:, -1:].astype(np.float64)
     yield "one_float", (
-        f"one float is not enough for a sum of {N} terms: near a large sum, small terms are "
-        "rounded away. Add in parts, or in double"
+        f"one float is not enough for a sum of {N} terms: near a large sum, small terms "
+        "are rounded away. Add in parts, or in double"
     ), {"out": e / one_by_one}
     yield "negative", "the exponent has the wrong sign", {"out": softmax(-t)}
     yield "scale_twice", "x is multiplied by scale twice", {"out": softmax(scale * t)}
@@ -254,6 +254,12 @@ def cross_entropy_mistakes(
         "loss": loss * g
     }
     yield "no_z_target", "the logit of the target is not subtracted", {
+        "loss": everything * (np.log(total(np.exp(z - m[:, None]))) + m[:, None])[:, 0]
+    }
+    yield "some_no_z_target", (
+        "in some rows the logit of the target is not subtracted: has the thread that "
+        "writes the loss read the target's column?"
+    ), {
         "loss": everything * (np.log(total(np.exp(z - m[:, None]))) + m[:, None])[:, 0]
     }
     yield "largest", "the largest logit is subtracted: it should be that of the target", {

@@ -183,6 +183,14 @@ def rows_at(R, F, step):
     return step * np.arange(R)[:, None] + np.arange(F)
 
 
+# of z, that learners use against overflow
+LIMITS = (10, 16, 20, 88)
+LIMITED = (
+    "z is limited everywhere, also as a factor: limit it only where it enters the "
+    "exponential, z^2 or z^3"
+)
+
+
 def forward_mistakes(act, gate, up, R, F, ld, memory):
     yield "swapped", "gate and up are swapped: the activation belongs on gate", {
         "out": act(up) * gate
@@ -203,6 +211,8 @@ def forward_mistakes(act, gate, up, R, F, ld, memory):
     yield "next_column", "up is read one column too far right", {
         "out": act(gate) * np.roll(up, -1, axis=1)
     }
+    for limit in LIMITS:
+        yield f"limit_{limit}", LIMITED, {"out": act(np.clip(gate, -limit, limit)) * up}
     if R > 1:
         yield "first_row", "every row uses row 0 of up", {"out": act(gate) * up[:1]}
     z, u = (memory(name, rows_at(R, F, F)) for name in ("gate", "up"))
@@ -323,6 +333,8 @@ def backward_mistakes(act, slope, dout, gate, up, R, F, ld, memory):
         "dgate": dout * u * slope(z),
         "dup": dout * act(z),
     }
+    for limit in LIMITS:
+        yield f"limit_{limit}", LIMITED, {"dup": dout * act(np.clip(gate, -limit, limit))}
     yield "slope_of_up", "the derivative is taken at up, but it should be at gate", {
         "dgate": dout * up * slope(up)
     }

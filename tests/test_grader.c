@@ -282,8 +282,19 @@ Test(judge, order_differs_without_barriers)
     s.d.threads_apart = t.d.threads_apart = true;
     out_of(&s, &s.run.result[CALL_ORDER])[5] += 1;
     out_of(&t, &t.run.result[CALL_ORDER])[5] += 1;
-    expect_fail(&s, "does one thread read or write an element that another writes?");
+    expect_fail(
+        &s, "does one thread read or write an element that another writes? Or is a local "
+            "variable read before it is set?");
     expect_silence(&t, "__syncthreads");
+}
+
+/* What matters is the read, not the order that reveals it. */
+Test(judge, order_differs_out_of_bounds)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    fill16((unsigned char *)&out_of(&s, &s.run.result[CALL_ORDER])[5], 4, FILL_RED_ZONE);
+    expect_fail(&s, "changes with the thread order: a kernel reads out of bounds");
 }
 
 Test(judge, order_differs_with_a_cause)
@@ -293,7 +304,7 @@ Test(judge, order_differs_with_a_cause)
     add_all(&s);
     for (size_t i = 0; i < 40; i++)
         with[i] = s.want[0][i] + 2, out_of(&s, &s.run.result[0])[i] += 2;
-    s.d.set[0].cause[0][0] = (struct cause){"2 is added", with};
+    s.d.set[0].cause[0][0] = (struct cause){.words = "2 is added", .value = with};
     expect_fail(&s, "likely cause: 2 is added");
 }
 
@@ -575,8 +586,30 @@ Test(pattern, known_mistake)
         out_of(&s, &s.run.result[0])[i] = (float)with[i];
     }
     every_call(&s);
-    s.d.set[0].cause[0][0] = (struct cause){"eps is outside the square root", with};
+    s.d.set[0].cause[0][0] =
+        (struct cause){.words = "eps is outside the square root", .value = with};
     expect_fail(&s, "likely cause: eps is outside the square root");
+}
+
+/* some_: every wrong element fits, and the others are right. */
+Test(pattern, mistake_of_some)
+{
+    for (int n = 0; n < 3; n++) {
+        struct scene s = scene(6, 100, 0, ROLE_OUT);
+        double *with = xalloc(600 * sizeof *with);
+        add_all(&s);
+        for (size_t i = 0; i < 600; i++)
+            with[i] = s.want[0][i] + 1;
+        out_of(&s, &s.run.result[0])[7] = (float)with[7];
+        out_of(&s, &s.run.result[0])[9] = (float)with[9] + (n == 1);
+        every_call(&s);
+        s.d.set[0].cause[0][0] =
+            (struct cause){.words = "one sum", .value = with, .partial = n < 2};
+        if (n)
+            expect_silence(&s, "likely cause");
+        else
+            expect_fail(&s, "likely cause: one sum");
+    }
 }
 
 /* NaN: some wrong value; it need not be NaN, but it must be wrong. */
@@ -591,7 +624,7 @@ Test(pattern, mistake_with_unknown_values)
             if (i || !n) out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] + 1;
         }
         every_call(&s);
-        s.d.set[0].cause[0][0] = (struct cause){"a wrong index", with};
+        s.d.set[0].cause[0][0] = (struct cause){.words = "a wrong index", .value = with};
         if (n)
             expect_silence(&s, "likely cause");
         else
