@@ -210,6 +210,21 @@ static void read_case(struct reader *r, struct lab *lab, char *line)
     lab->cases[lab->count++] = c;
 }
 
+/* The cases with too little workspace are about its size, or every case of a function
+ * that has none of them. */
+static void choose_larger(struct lab *lab)
+{
+    for (size_t i = 0; i < lab->count; i++) {
+        struct graded_case *c = &lab->cases[i];
+        c->larger = true;
+        for (size_t k = 0; k < lab->count && !c->workspace_less; k++)
+            if (lab->cases[k].workspace_less &&
+                !strcmp(lab->cases[k].function, c->function) &&
+                !strcmp(lab->cases[k].dtype, c->dtype))
+                c->larger = false;
+    }
+}
+
 int cases_read(struct lab *lab, const char *path, char *error, size_t error_bytes)
 {
     struct reader r = {path, 0, error, error_bytes};
@@ -230,6 +245,7 @@ int cases_read(struct lab *lab, const char *path, char *error, size_t error_byte
     free(text);
     for (size_t i = 0; i < lab->count; i++)
         points += lab->cases[i].points;
+    choose_larger(lab);
     if (!*error && points != 100)
         snprintf(
             error, error_bytes, "%s: the points add up to %d, not 100", path, points);

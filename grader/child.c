@@ -47,7 +47,10 @@ static bool start(struct child *c, struct run *run)
 static struct wire_case make_case(const struct graded_case *g, const struct case_data *d)
 {
     struct wire_case w = {
-        .dtype = (int32_t)d->dtype, .workspace_less = g->workspace_less, .dry = d->dry};
+        .dtype = (int32_t)d->dtype,
+        .workspace_less = g->workspace_less,
+        .dry = d->dry,
+        .larger = g->larger};
     const char *key;
     json_t *value;
     memcpy(w.function, d->function, sizeof w.function);

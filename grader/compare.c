@@ -37,7 +37,7 @@ bool filled_with(const unsigned char *p, size_t i, unsigned pattern)
     return p[i] == (unsigned char)(i & 1 ? pattern >> 8 : pattern);
 }
 
-static enum mark mark_of(enum element e, const unsigned char *p)
+enum mark mark_of(enum element e, const unsigned char *p)
 {
     static const struct {
         unsigned pattern;

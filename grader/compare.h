@@ -39,6 +39,7 @@ bool is_finite(double x); /* decided by the exponent's bits */
 bool is_nan(double x);
 /* Does the result hold this fill pattern at p[i]? Patterns start at the first byte. */
 bool filled_with(const unsigned char *p, size_t i, unsigned pattern);
+enum mark mark_of(enum element e, const unsigned char *p); /* never MARK_RIGHT */
 /* Writes "[row 0, col 992]" to text; with more dimensions "[1, 0, 5, 17]". */
 char *place(char *text, size_t bytes, const struct view *v, size_t i);
 

@@ -174,6 +174,7 @@ read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
         if (strncmp(key, v->name, length) || strncmp(key + length, ".if.", 4)) continue;
         const double *value = tensor(f, key, ST_F64, v->elements);
         if (!value || n == MAX_CAUSES) continue;
+        set->cause[i][n].partial = !strncmp(key + length + 4, "some_", 5);
         set->cause[i][n].words = text_of("%s", json_string_value(words));
         set->cause[i][n++].value = value;
     }

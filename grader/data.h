@@ -25,6 +25,7 @@ enum element {
 struct cause {
     char *words;
     const double *value; /* in the order of want */
+    bool partial;        /* only some elements are wrong: CAUSE starts with some_ */
 };
 
 /* An argument: a view of a buffer. */

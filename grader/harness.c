@@ -8,6 +8,7 @@
 #include "harness.h"
 #include "harness_crash.h"
 #include "harness_dry.h"
+#include "harness_space.h"
 #include "harness_wire.h"
 
 #include <cuda_runtime_api.h>
@@ -351,7 +352,9 @@ static void open_case(struct call *c, const struct adapter *a)
     send_header(MSG_BEGIN, 0);
     guard(1);
     in_launcher = 1;
-    struct wire_ready ready = {a->workspace ? a->workspace(c) : 0};
+    struct wire_ready ready = {.workspace = a->workspace ? a->workspace(c) : 0};
+    if (a->workspace && c->wire->larger)
+        space_falls(ready.falls, sizeof ready.falls, c, a, c->wire);
     in_launcher = 0;
     if (ready.workspace > MOST)
         broken("the workspace function asks for more than any device has", NULL);

@@ -141,6 +141,7 @@ static bool asked(const struct run *run, uint32_t which)
 /* The first element that two calls give differently */
 struct change {
     double from, to;
+    bool outside; /* one of them comes from outside the buffers */
     char text[256];
 };
 
@@ -161,6 +162,8 @@ static bool same_outputs(
             if (!memcmp(pa + at, pb + at, e)) continue;
             c->from = element_value(v->element, pa + at);
             c->to = element_value(v->element, pb + at);
+            c->outside = mark_of(v->element, pa + at) == MARK_RED_ZONE ||
+                         mark_of(v->element, pb + at) == MARK_RED_ZONE;
             snprintf(
                 c->text, sizeof c->text, "%s%s is %.9g, then %.9g", v->name,
                 place(where, sizeof where, v, x), c->from, c->to);
@@ -178,6 +181,15 @@ workspace_right(struct findings *f, const struct graded_case *g, uint64_t bytes)
     if (!g->workspace_below || bytes < g->workspace_below) return true;
     say(f, "asks for %llu bytes of workspace; this part allows fewer than %llu",
         (unsigned long long)bytes, (unsigned long long)g->workspace_below);
+    return false;
+}
+
+/* A program allocates the workspace once, for its largest sizes. */
+static bool workspace_grows(struct findings *f, const struct run *run)
+{
+    if (!*run->falls) return true;
+    say(f, "the workspace function must never return less for a larger size: %s",
+        run->falls);
     return false;
 }
 
@@ -233,17 +245,21 @@ static bool launched(struct findings *f, const struct case_data *d, const struct
 }
 
 /* Why two results for the same data may differ, from the two values and the program. */
-static const char *why_orders_differ(const struct case_data *d, double a, double b)
+static const char *why_orders_differ(const struct case_data *d, const struct change *c)
 {
-    double size = fmax(fabs(a), fabs(b));
+    double a = c->from, b = c->to, size = fmax(fabs(a), fabs(b));
+    if (c->outside)
+        return "a kernel reads out of bounds, and writes what it read into an element "
+               "that another thread writes";
     if (is_nan(a) || is_nan(b))
         return "is something read before another thread has written it?";
     if (d->threads_apart)
-        return "does one thread read or write an element that another writes?";
+        return "does one thread read or write an element that another writes? Or is a "
+               "local variable read before it is set?";
     if (fabs(a - b) <= 0x1p-16 * size)
         return "is a __syncthreads() missing? A float atomic also changes the last bits";
-    return "is a __syncthreads() missing? Or does one thread read or write an element "
-           "that another writes?";
+    return "is a __syncthreads() missing? Does one thread read or write an element that "
+           "another writes? Or is a local variable read before it is set?";
 }
 
 static bool
@@ -254,7 +270,7 @@ orders_agree(struct findings *f, const struct case_data *d, const struct run *ru
         struct change c;
         if (same_outputs(&c, d, run->result[same_data(i)].bytes, r->bytes)) continue;
         say(f, "the result changes with the thread order: %s (%s; order %#llx)",
-            why_orders_differ(d, c.from, c.to), c.text, (unsigned long long)r->order);
+            why_orders_differ(d, &c), c.text, (unsigned long long)r->order);
         return false;
     }
     return true;
@@ -345,9 +361,10 @@ static void judge_calls(
     }
     if (!all_returned(f, g, run)) return;
     j->returned = true;
+    bool grows = workspace_grows(f, run);
     bool kept = memory_kept(f, d, &d->set[0], a->bytes, g->status != WB_OK);
     if (g->status != WB_OK) {
-        if (kept) j->verdict = PASSED;
+        if (kept && grows) j->verdict = PASSED;
         return;
     }
     /* State kept between calls makes the thread orders differ too: check for it first. */
@@ -357,7 +374,7 @@ static void judge_calls(
     bool good =
         values_right(j, d, &d->set[0], a->bytes, same ? ALL : KNOWN_CAUSES) && same;
     if (same && !launched(f, d, run)) good = false;
-    if (good && kept) j->verdict = PASSED;
+    if (good && kept && grows) j->verdict = PASSED;
 }
 
 bool first_call_right(

@@ -14,9 +14,11 @@
 /* --- known mistakes ----------------------------------------------------------------- */
 
 /* NaN: with this mistake the value is wrong, but unknown (read out of bounds). */
-static bool matches_cause(const struct comparison *c, const double *value)
+static bool matches_cause(const struct comparison *c, const struct cause *cause)
 {
+    const double *value = cause->value;
     for (size_t i = 0; i < c->view->elements; i++) {
+        if (cause->partial && c->mark[i] == MARK_RIGHT) continue;
         bool same = is_nan(value[i])      ? c->mark[i] != MARK_RIGHT
                     : is_finite(value[i]) ? is(c, i, value[i])
                                           : c->got[i] == value[i];
@@ -29,7 +31,7 @@ static bool known_mistake(struct findings *f, const struct comparison *c)
 {
     const struct cause *cause = c->set->cause[c->view - c->data->view];
     for (int n = 0; n < MAX_CAUSES && cause[n].value; n++) {
-        if (!matches_cause(c, cause[n].value)) continue;
+        if (!matches_cause(c, &cause[n])) continue;
         say(f, "likely cause: %s", cause[n].words);
         return true;
     }
@@ -79,7 +81,8 @@ static bool one_value(struct findings *f, const struct comparison *c, bool place
             "reads it before it writes it");
     else if (all_marked(c, MARK_SHARED))
         say(f, "pattern: shared memory is read before the block has written it: is a "
-               "__syncthreads() missing before the read?");
+               "__syncthreads() missing before the read? Or do threads that should write "
+               "it return early?");
     else if (all_nan(c) && any_marked(c, MARK_POISON))
         say(f, "pattern: some elements are never written; the others come from unwritten "
                "memory, or from inf - inf, inf / inf or 0 / 0");

@@ -195,7 +195,9 @@ static void handle(struct talk *t)
         break;
     case MSG_READY:
         memcpy(&ready, t->payload, sizeof ready);
+        make_printable(ready.falls, sizeof ready.falls);
         if (ready.workspace > t->run->workspace) t->run->workspace = ready.workspace;
+        if (*ready.falls) memcpy(t->run->falls, ready.falls, sizeof ready.falls);
         t->done = true;
         break;
     case MSG_RESULT:

@@ -92,10 +92,13 @@ def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window,
     for cause, words, other in wrong_reaches(pos, B, T, S, window):
         yield cause, words, results(see=visible(other, T, S))
     for cause, words, head in wrong_heads(H, K):
-        yield cause, words, results(
-            scale * heads(q, D) @ for_queries(k, H, D, head).swapaxes(-1, -2),
-            vh=for_queries(v, H, D, head),
-        )
+        if all(head(h) == h // (H // K) for h in range(H)):
+            continue
+        scores = scale * heads(q, D) @ for_queries(k, H, D, head).swapaxes(-1, -2)
+        values = for_queries(v, H, D, head)
+        yield cause, words, results(scores, vh=values)
+        yield cause + "_k", f"for k alone, {words}", results(scores)
+        yield cause + "_v", f"for v alone, {words}", results(vh=values)
     for cause, words, other in wrong_ends(T, S):
         yield cause, words, results(see=see & other)
     yield from wrong_masks(s, see, vh)
@@ -223,9 +226,23 @@ def attention_backward_mistakes(
         "dv": group_sum((p * slope).swapaxes(-1, -2) @ doh, K)
     }
     if 1 < K < H:
-        yield "head_modulo", (
-            "query head h uses key head h % K, but it should use h / (H/K)"
-        ), gradients_modulo(q, k, v, dout, out, see, lse, H, K, D, scale)
+        words = "query head h uses key head h % K, but it should use h / (H/K)"
+        yield "head_modulo", words, (
+            gradients_modulo(q, k, v, dout, out, see, lse, H, K, D, scale)
+        )
+        kh, vh = (for_queries(x, H, D, lambda h: h % K) for x in (k, v))
+        other = masked_exp(scale * qh @ kh.swapaxes(-1, -2), see, lse)
+        ds = scale * other * slope
+        yield "head_modulo_k", f"for k alone, {words}", {
+            "dq": rows(ds @ kh),
+            "dk": group_sum(ds.swapaxes(-1, -2) @ qh, K),
+            "dv": group_sum(other.swapaxes(-1, -2) @ doh, K),
+        }
+        ds = scale * p * (doh @ vh.swapaxes(-1, -2) - total(doh * oh))
+        yield "head_modulo_v", f"for v alone, {words}", {
+            "dq": rows(ds @ for_queries(k, H, D)),
+            "dk": group_sum(ds.swapaxes(-1, -2) @ qh, K),
+        }
     ds = scale * p * slope
     each = {"dk": ds.swapaxes(-1, -2) @ qh, "dv": p.swapaxes(-1, -2) @ doh}
     for name, x in each.items():

@@ -100,6 +100,22 @@ def rmsnorm_backward_bounds(dx, dw, dout, x, w, rstd, dres, R, C, offset):
 # --- mistakes that the report should name -----------------------------------------------
 
 
+LANE_0 = "only lane 0 has the sum of the warp: use __shfl_xor_sync, or share lane 0's sum"
+EXITED = (
+    "a shuffle reads lanes that have exited: a thread without a column must take part in "
+    "the sum, with 0"
+)
+
+
+def wrong_sums(values):
+    """yields (cause, words, sum of each row as each column gets it)"""
+    C = values.shape[-1]
+    for vector in (1, 4):
+        yield f"lane_0_{vector}", LANE_0, wb.lane_sum(values, vector, down=True)
+    if C < 32:
+        yield "exited", EXITED, wb.lane_sum(values)
+
+
 def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset):
     square, f = mean(x**2), offset + w
     root = np.sqrt(square + eps)
@@ -164,6 +180,8 @@ def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset):
     yield "half_warp", "the sum is only over 16 lanes: start with an offset of 16", {
         "out": x / np.sqrt(wb.half_warp_sum(x**2) / C + eps) * f
     }
+    for cause, words, y in wrong_sums(x**2):
+        yield cause, words, {"out": x / np.sqrt(y / C + eps) * f}
     yield "sum_of_warp", (
         "only the first 32 partial sums are added: the warps' sums are not combined"
     ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) % 256 < 32)) / C + eps) * f}
@@ -180,6 +198,9 @@ def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset):
 
 
 def rmsnorm_residual_forward_mistakes(out, sum, rstd, x, res, w, R, C, eps, offset):
+    yield "unrounded", (
+        "x + res is normalised before it is rounded: normalise what is stored in sum"
+    ), {"out": (x + res) / np.sqrt(mean((x + res) ** 2) + eps) * (offset + w)}
     yield "res_ignored", "only x is normalised: it should be x + res", {
         "out": x / np.sqrt(mean(x**2) + eps) * (offset + w)
     }
@@ -227,6 +248,13 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     yield "sum_misses_tail", (
         "the sum leaves out the columns after the last multiple of 32"
     ), {"dx": past + r * u - r**3 * x * total(u * x * (np.arange(C) < C // 32 * 32)) / C}
+    for cause, words, y in wrong_sums(u * x):
+        yield cause, words, {"dx": past + r * u - r**3 * x * y / C}
+    r32 = r.astype(np.float32)
+    yield "cube", (
+        "rstd^3 is too small for a float where x is large: multiply by x before the last "
+        "rstd"
+    ), {"dx": past + r * u - (r32 * r32 * r32).astype(np.float64) * x * mean(u * x)}
     v = dout * w
     yield "offset_ignored", "offset is ignored: u = dout (offset + w)", {
         "dx": past + r * v - r**3 * x * mean(v * x)

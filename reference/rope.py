@@ -129,6 +129,21 @@ def rope_backward_bounds(dx, dout, B, T, H, D, N):
 # --- mistakes that the report should name -----------------------------------------------
 
 
+def float_frequencies(i, N, base):
+    """base^(-2i/N) by powf and expf, in the usual ways to write it"""
+    f32 = np.float32
+    x = f32(2) * f32(i) / f32(N)
+    one, log = f32(1), np.log(f32(base))
+    ways = {
+        "rounded": f32(float(base) ** (-2 * i / N)),
+        "float": f32(float(base) ** -x.astype(np.float64)),
+        "inverse": one / f32(float(base) ** x.astype(np.float64)),
+        "exponential": np.exp((-x * log).astype(np.float64)).astype(f32),
+    }
+    for cause, frequency in ways.items():
+        yield cause, frequency.astype(np.float64)
+
+
 def rope_table_mistakes(cis, P, N, base):
     def table(a):
         return {"cis": np.stack([np.cos(a), np.sin(a)], -1)}
@@ -139,6 +154,11 @@ def rope_table_mistakes(cis, P, N, base):
     yield "float_angle", (
         "the angle is computed in float, with an error of 2^-24 p: use double"
     ), (table(in_float.astype(np.float64)))
+    for cause, frequency in float_frequencies(i, N, base):
+        yield f"{cause}_power", (
+            "base^(-2i/N) is computed in float, which gives the angle an error of 2^-24 "
+            "p: use double"
+        ), table(frequency * p)
     yield "exponent_half", "the exponent is -i/N, but it should be -2i/N", table(
         p * base ** (-i / N)
     )

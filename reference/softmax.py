@@ -23,9 +23,17 @@ def scores(call, R, N, sd, shift, ramp):
     return x + shift * (-1.0) ** np.arange(R)[:, None]
 
 
-def softmax_forward_data(call, R, N, scale=1.0, sd=1.0, shift=0.0, ramp=0.0, inplace=0):
+def softmax_forward_data(
+    call, R, N, scale=1.0, sd=1.0, shift=0.0, ramp=0.0, peak=0.0, inplace=0
+):
+    """peak: in row 0 all columns are equal, but the first is larger by this much. A sum
+    that starts with its term drops the others, one by one. A sum of four parts, or of
+    more, keeps enough of them."""
+    x = scores(call, R, N, sd, shift, ramp)
+    if peak:
+        x[0] = peak * (np.arange(N) == 0)
     call.out("out", (R, N), at="x" if inplace else None, owner="row")
-    call.input("x", scores(call, R, N, sd, shift, ramp), owner="row")
+    call.input("x", x, owner="row")
 
 
 def softmax_causal_forward_data(

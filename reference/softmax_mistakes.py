@@ -42,6 +42,11 @@ def softmax_forward_mistakes(out, x, R, N, scale):
     yield "max_of_x", "the maximum is that of x: it should be that of scale x", {
         "out": float_softmax(t, scale * np.max(x, -1, keepdims=True))
     }
+    one_by_one = np.cumsum(e, -1, dtype=np.float32)[:, -1:].astype(np.float64)
+    yield "one_float", (
+        f"one float is not enough for a sum of {N} terms: near a large sum, small terms "
+        "are rounded away. Add in parts, or in double"
+    ), {"out": e / one_by_one}
     yield "negative", "the exponent has the wrong sign", {"out": softmax(-t)}
     yield "scale_twice", "x is multiplied by scale twice", {"out": softmax(scale * t)}
     yield "divided", "x is divided by scale: multiply by it", {"out": softmax(x / scale)}
@@ -249,6 +254,12 @@ def cross_entropy_mistakes(
         "loss": loss * g
     }
     yield "no_z_target", "the logit of the target is not subtracted", {
+        "loss": everything * (np.log(total(np.exp(z - m[:, None]))) + m[:, None])[:, 0]
+    }
+    yield "some_no_z_target", (
+        "in some rows the logit of the target is not subtracted: has the thread that "
+        "writes the loss read the target's column?"
+    ), {
         "loss": everything * (np.log(total(np.exp(z - m[:, None]))) + m[:, None])[:, 0]
     }
     yield "largest", "the largest logit is subtracted: it should be that of the target", {

@@ -60,13 +60,24 @@ FAR = [90.0, 200.0, 1e4, 1e15, 1e30]  # where exp overflows, where z^3 does
 
 
 def gates(call, R, F, scale, far):
-    """scale: the size of z; far=1: half of them have |z| from 90 to 1e30"""
+    """scale: the size of z; far: half of them have |z| from 90 to 1e30"""
     z = call.normal((R, F), scale)
     if far:
         at = call.rng.choice(z.size, z.size // 2, replace=False)
         values = np.resize(FAR, at.size) * call.rng.uniform(0.9, 1.1, at.size)
         z.reshape(-1)[at] = values * np.where(np.arange(at.size) // len(FAR) % 2, 1, -1)
+    if far == 2:
+        z[0] = call.rng.uniform(-8, -6, F)  # act'(z) is about -0.005
     return z
+
+
+def huge(call, shape, scale, far):
+    """Values of up or dout. far=2: in row 0, a product of two overflows, but not if it is
+    multiplied by act'(z)."""
+    values = call.normal(shape, scale)
+    if far == 2:
+        values[0] = call.rng.uniform(0.9e20, 1.1e20, shape[1])
+    return values
 
 
 def places(call, prefix, F, packed):
@@ -88,7 +99,7 @@ def lay_out(call, R, F, ld, packed, scale, far):
     random too, so a kernel that reads them fails."""
     ld = ld or (2 * F if packed else F)
     call.scalar("ld", ld)
-    z, u = gates(call, R, F, scale, far), call.normal((R, F))
+    z, u = gates(call, R, F, scale, far), huge(call, (R, F), 1.0, far)
     parts = places(call, "", F, packed)
     for buffer in {b: None for b, _ in parts.values()}:
         memory = call.normal((first_of(parts, buffer) + R * ld,))
@@ -115,7 +126,7 @@ def backward_data(call, R, F, ld=0, packed=0, scale=1.5, far=0, inplace=0):
         if buffer not in call.buffers:
             call.buffer(buffer, None, first_of(gradients, buffer) + R * ld)
         call.view("d" + name, "out", buffer, (R, F), offset, ld, owner="element")
-    call.input("dout", call.normal((R, F), 0.5))
+    call.input("dout", huge(call, (R, F), 0.5, far))
     for name, (buffer, offset) in parts.items():
         call.view(name, "in", buffer, (R, F), offset, ld)
 
@@ -172,6 +183,14 @@ def rows_at(R, F, step):
     return step * np.arange(R)[:, None] + np.arange(F)
 
 
+# of z, that learners use against overflow
+LIMITS = (10, 16, 20, 88)
+LIMITED = (
+    "z is limited everywhere, also as a factor: limit it only where it enters the "
+    "exponential, z^2 or z^3"
+)
+
+
 def forward_mistakes(act, gate, up, R, F, ld, memory):
     yield "swapped", "gate and up are swapped: the activation belongs on gate", {
         "out": act(up) * gate
@@ -192,6 +211,8 @@ def forward_mistakes(act, gate, up, R, F, ld, memory):
     yield "next_column", "up is read one column too far right", {
         "out": act(gate) * np.roll(up, -1, axis=1)
     }
+    for limit in LIMITS:
+        yield f"limit_{limit}", LIMITED, {"out": act(np.clip(gate, -limit, limit)) * up}
     if R > 1:
         yield "first_row", "every row uses row 0 of up", {"out": act(gate) * up[:1]}
     z, u = (memory(name, rows_at(R, F, F)) for name in ("gate", "up"))
@@ -312,6 +333,8 @@ def backward_mistakes(act, slope, dout, gate, up, R, F, ld, memory):
         "dgate": dout * u * slope(z),
         "dup": dout * act(z),
     }
+    for limit in LIMITS:
+        yield f"limit_{limit}", LIMITED, {"dup": dout * act(np.clip(gate, -limit, limit))}
     yield "slope_of_up", "the derivative is taken at up, but it should be at gate", {
         "dgate": dout * up * slope(up)
     }
@@ -348,6 +371,11 @@ def backward_mistakes(act, slope, dout, gate, up, R, F, ld, memory):
 
 def swiglu_backward_mistakes(dgate, dup, dout, gate, up, R, F, ld, memory):
     s = sigmoid(gate)
+    with np.errstate(over="ignore"):
+        product = (dout * up).astype(np.float32).astype(np.float64)
+    yield "product_overflows", (
+        "dout * up overflows: multiply one of them by the derivative first"
+    ), {"dgate": np.where(np.isinf(product), product * silu_slope(gate), dgate)}
     yield "first_term_alone", "the term z * s(z) * (1 - s(z)) is missing in dgate", {
         "dgate": dout * up * s
     }

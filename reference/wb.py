@@ -101,6 +101,23 @@ def half_warp_sum(values):
     return np.where(lower, total(values * lower), total(values * ~lower))
 
 
+def lane_sum(values, vector=1, lanes=32, down=False):
+    """Of each column, the sum that its lane gets if each lane has a vector of columns and
+    they add by shuffles. down: __shfl_down_sync, so that only lane 0 gets all. Otherwise
+    xor; a lane without a column has exited, and its reader gets its own value. For
+    mistakes."""
+    C = values.shape[-1]
+    lane = np.arange(C) // vector % lanes
+    v = np.stack([np.sum(values * (lane == k), -1) for k in range(lanes)], -1)
+    k, there = np.arange(lanes), min(lanes, -(-C // vector))
+    m = lanes // 2
+    while m:
+        other = k + m if down else k ^ m
+        v = v + v[..., np.where(other < (lanes if down else there), other, k)]
+        m //= 2
+    return v[..., lane]
+
+
 def sum_type():
     """the type to which a recurrence must round each step, or None"""
     return _sum_type

@@ -282,8 +282,19 @@ Test(judge, order_differs_without_barriers)
     s.d.threads_apart = t.d.threads_apart = true;
     out_of(&s, &s.run.result[CALL_ORDER])[5] += 1;
     out_of(&t, &t.run.result[CALL_ORDER])[5] += 1;
-    expect_fail(&s, "does one thread read or write an element that another writes?");
+    expect_fail(
+        &s, "does one thread read or write an element that another writes? Or is a local "
+            "variable read before it is set?");
     expect_silence(&t, "__syncthreads");
+}
+
+/* What matters is the read, not the order that reveals it. */
+Test(judge, order_differs_out_of_bounds)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    fill16((unsigned char *)&out_of(&s, &s.run.result[CALL_ORDER])[5], 4, FILL_RED_ZONE);
+    expect_fail(&s, "changes with the thread order: a kernel reads out of bounds");
 }
 
 Test(judge, order_differs_with_a_cause)
@@ -293,7 +304,7 @@ Test(judge, order_differs_with_a_cause)
     add_all(&s);
     for (size_t i = 0; i < 40; i++)
         with[i] = s.want[0][i] + 2, out_of(&s, &s.run.result[0])[i] += 2;
-    s.d.set[0].cause[0][0] = (struct cause){"2 is added", with};
+    s.d.set[0].cause[0][0] = (struct cause){.words = "2 is added", .value = with};
     expect_fail(&s, "likely cause: 2 is added");
 }
 
@@ -343,6 +354,15 @@ Test(judge, no_workspace_to_withhold)
     cr_expect_eq(s.j.verdict, PASSED, "%s", text);
     t.run.workspace = 4;
     expect_fail(&t, "returned WB_OK, expected WB_NO_SPACE");
+}
+
+Test(judge, workspace_falls)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    strcpy(s.run.falls, "80 bytes for C=3, but only 64 for C=6");
+    expect_fail(&s, "must never return less for a larger size: 80 bytes for C=3, but");
+    cr_expect(s.j.returned);
 }
 
 /* What a case that needs this one looks at. */
@@ -566,8 +586,30 @@ Test(pattern, known_mistake)
         out_of(&s, &s.run.result[0])[i] = (float)with[i];
     }
     every_call(&s);
-    s.d.set[0].cause[0][0] = (struct cause){"eps is outside the square root", with};
+    s.d.set[0].cause[0][0] =
+        (struct cause){.words = "eps is outside the square root", .value = with};
     expect_fail(&s, "likely cause: eps is outside the square root");
+}
+
+/* some_: every wrong element fits, and the others are right. */
+Test(pattern, mistake_of_some)
+{
+    for (int n = 0; n < 3; n++) {
+        struct scene s = scene(6, 100, 0, ROLE_OUT);
+        double *with = xalloc(600 * sizeof *with);
+        add_all(&s);
+        for (size_t i = 0; i < 600; i++)
+            with[i] = s.want[0][i] + 1;
+        out_of(&s, &s.run.result[0])[7] = (float)with[7];
+        out_of(&s, &s.run.result[0])[9] = (float)with[9] + (n == 1);
+        every_call(&s);
+        s.d.set[0].cause[0][0] =
+            (struct cause){.words = "one sum", .value = with, .partial = n < 2};
+        if (n)
+            expect_silence(&s, "likely cause");
+        else
+            expect_fail(&s, "likely cause: one sum");
+    }
 }
 
 /* NaN: some wrong value; it need not be NaN, but it must be wrong. */
@@ -582,7 +624,7 @@ Test(pattern, mistake_with_unknown_values)
             if (i || !n) out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] + 1;
         }
         every_call(&s);
-        s.d.set[0].cause[0][0] = (struct cause){"a wrong index", with};
+        s.d.set[0].cause[0][0] = (struct cause){.words = "a wrong index", .value = with};
         if (n)
             expect_silence(&s, "likely cause");
         else
@@ -634,6 +676,24 @@ Test(cases, reads)
     cr_expect(case_matches(&lab.cases[0], "x,03.1"));
     cr_expect(case_matches(&lab.cases[0], "o?e"));
     cr_expect_not(case_matches(&lab.cases[0], "two"));
+}
+
+/* The case about the workspace asks for larger sizes, or all if there is none. */
+Test(cases, which_ask_for_more)
+{
+    struct lab lab = {0};
+    char error[512];
+    cr_assert_eq(
+        read_cases(
+            &lab,
+            "one 03.1 40 op_forward R=4 ; - ; the formula\n"
+            "two 03.1 30 op_forward dtype=f16 R=4 ; - ; the formula\n"
+            "less 03.2 30 op_forward R=4 workspace_less=4 status=WB_NO_SPACE ; - ; space\n",
+            error, sizeof error),
+        0, "%s", error);
+    cr_expect_not(lab.cases[0].larger);
+    cr_expect(lab.cases[1].larger);
+    cr_expect(lab.cases[2].larger);
 }
 
 Test(cases, reads_bounds)
