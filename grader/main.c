@@ -255,13 +255,20 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
     data_free(&d);
 }
 
-/* The CPU back end runs kernels on this many threads, the main one included. */
+/* The CPU back end runs kernels on this many threads, the main one included. The cases are
+ * too small for more than 16, whose stacks would reach the limit of memory. */
 static int back_end_threads(void)
 {
+    enum { ENOUGH = 16 };
     cpu_set_t cores;
+    char text[16];
     const char *given = getenv("WB_THREADS");
     if (given && *given) return (int)strtol(given, NULL, 0);
-    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    if (count > ENOUGH) count = ENOUGH;
+    snprintf(text, sizeof text, "%d", count);
+    setenv("WB_THREADS", text, 1);
+    return count;
 }
 
 static struct child_limits make_limits(const struct report *r, double scale)

@@ -54,7 +54,8 @@ worker *new_worker()
         nullptr, stacks_bytes(w), PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (m == MAP_FAILED)
-        refuse("cannot reserve memory for the stacks of a worker: lower WB_STACK_KB");
+        refuse("cannot reserve memory for the stacks of a worker: lower "
+               "WB_THREADS or WB_STACK_KB");
     w->stacks = static_cast<char *>(m);
     return w;
 }

@@ -345,7 +345,9 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
 /* --- yield -------------------------------------------------------------------------- */
 
 /* The current thread spins on memory that another one will write. It stays ready; another
- * lane of its warp continues, and every 32nd time a lane of another warp. */
+ * lane of its warp continues, and every 32nd time a lane of another warp. All may spin for
+ * the sake of another block, whose worker needs a core: every 8th time this one offers its
+ * own. */
 extern "C" void wbcpu_yield()
 {
     worker *w = self();
@@ -359,10 +361,11 @@ extern "C" void wbcpu_yield()
     warp *here = w->warp;
     int lane = w->lane, next;
     static thread_local unsigned yields;
+    if (++yields % 8 == 0) sched_yield();
     uint32_t lanes = here->ready & ~bit(lane);
     uint32_t warps = w->warps_ready & ~bit(w->warp_number);
     warp *q = here;
-    if (lanes && (!warps || ++yields % 32)) {
+    if (lanes && (!warps || yields % 32)) {
         next = next_bit(lanes, lane);
     } else if (warps) {
         q = &w->warp_table[next_bit(warps, w->warp_number)];
