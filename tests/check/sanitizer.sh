@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# sanitizer.sh OUT - on a machine with a GPU: builds the programs with nvcc and runs every
-# case under the four tools of compute-sanitizer; the right cases also without a tool. As
-# many cases as there are cores share the GPU. OUT/results gets one line per run:
+# sanitizer.sh OUT [PATTERN] - on a machine with a GPU: builds the programs with nvcc and
+# runs every case, or those with `bugs/bounds no_tail_guard` like PATTERN, under the four
+# tools of compute-sanitizer; the right cases also without a tool. As many cases as there
+# are cores share the GPU. OUT/results gets one line per run:
 #     bugs/bounds no_tail_guard memcheck EXIT ERRORS bounds.cu:8 bounds.cu:13
 # with all lines that the reports name; OUT/logs has the reports. table.py OUT prints the
 # table.
 set -eu
 cd "$(dirname "$0")/../.."
+pattern=${2:-.}
 export OUT=$1 NVCC=${NVCC:-nvcc} ARCH=${ARCH:-sm_90}
 export SANITIZER=${SANITIZER:-compute-sanitizer}
 rm -rf "$OUT" && mkdir -p "$OUT/bugs" "$OUT/right" "$OUT/logs"
@@ -39,6 +41,7 @@ for program in right bugs; do
         for name in $("$path" --list); do
             tools="memcheck racecheck initcheck synccheck"
             [ $program = bugs ] || tools="none $tools"
+            [[ "$program/$(basename "$path") $name" =~ $pattern ]] || continue
             for tool in $tools; do echo "$program/$(basename "$path") $name $tool"; done
         done
     done
