@@ -2,8 +2,8 @@
  *
  * First the mistakes that the reference knows (tensors NAME.if.CAUSE: what the output
  * would be with them). Then where the wrong elements are (pattern_where.c), and what they
- * hold: one value, an input, a wrong accumulation, a factor or summand (pattern_scale.c),
- * the values of another row or column (pattern_moved.c), too few digits.
+ * hold: one value, an input, another output, a wrong accumulation, a factor or summand
+ * (pattern_scale.c), the values of another row or column (pattern_moved.c), too few digits.
  */
 #include "pattern.h"
 
@@ -130,6 +130,38 @@ static bool copied_input(struct findings *f, const struct comparison *c)
     return false;
 }
 
+/* --- another output ------------------------------------------------------------------ */
+
+/* What the call must add to an element, or write there. */
+static double result_at(const struct comparison *c, const struct view *v, size_t i)
+{
+    double value = c->set->want[v - c->data->view][i];
+    if (v->role != ROLE_ACC || v->buffer < 0 || !c->set->bytes[v->buffer]) return value;
+    const unsigned char *before = c->set->bytes[v->buffer];
+    return value - element_value(
+                       v->element, before + view_index(v, i) * element_bytes(v->element));
+}
+
+static bool all_of_output(const struct comparison *c, const struct view *other)
+{
+    bool acc = c->view->role == ROLE_ACC && c->first;
+    EVERY_WRONG(c, i, is(c, i, (acc ? c->first[i] : 0) + result_at(c, other, i)));
+    return true;
+}
+
+static bool other_output(struct findings *f, const struct comparison *c)
+{
+    for (int k = 0; k < c->data->views; k++) {
+        const struct view *other = &c->data->view[k];
+        if (other == c->view || !c->set->want[k]) continue;
+        if (other->elements != c->view->elements || !several(c)) continue;
+        if (!all_of_output(c, other)) continue;
+        say(f, "pattern: equal to what %s should be: are the two swapped?", other->name);
+        return true;
+    }
+    return false;
+}
+
 /* --- an output that is added to ----------------------------------------------------- */
 
 /* Is the output `old` times its contents before the call plus `added` times the sum? */
@@ -249,6 +281,7 @@ void find_pattern(struct findings *f, const struct comparison *c)
     if (known_mistake(f, c)) return;
     bool placed = find_where(f, c);
     if (one_value(f, c, placed) || accumulation(f, c) || copied_input(f, c)) return;
+    if (other_output(f, c)) return;
     if (constant_factor(f, c) || constant_summand(f, c) || moved(f, c)) return;
     if (few_digits(f, c) || factors_of_lines(f, c) || placed) return;
     say(f, "pattern: none recognised; wrong elements in %s",

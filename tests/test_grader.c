@@ -509,6 +509,21 @@ Test(pattern, values)
     expect_pattern(6, 100, all_never, "pattern: never written");
 }
 
+Test(pattern, other_output)
+{
+    struct scene s = scene(6, 100, 0, ROLE_OUT);
+    add_all(&s);
+    float *out = out_of(&s, &s.run.result[0]);
+    double *other = xalloc(600 * sizeof *other);
+    for (size_t i = 0; i < 600; i++)
+        other[i] = sin(0.7 * (double)i), out[i] = (float)other[i];
+    s.d.set[0].want[1] = s.d.set[1].want[1] = other; /* as if x were an output, too */
+    s.d.set[0].tol[1] = s.d.set[1].tol[1] = s.tol;
+    every_call(&s);
+    expect_fail(&s, "pattern: equal to what x should be: are the two swapped?");
+    free(other);
+}
+
 Test(pattern, lines)
 {
     expect_pattern(
