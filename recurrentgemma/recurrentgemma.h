@@ -83,6 +83,9 @@ typedef struct rg_info {
 
 typedef struct rg_engine rg_engine;
 
+/* The version of the library, "1.0.0". The first number counts incompatible changes. */
+const char *rg_version(void);
+
 /* Loads a Hugging Face model folder: config.json, and model.safetensors or its shards. */
 rg_engine *rg_open(const char *folder, const rg_settings *set, wb_error *err);
 void rg_close(rg_engine *e); /* NULL is fine */
