@@ -1,6 +1,6 @@
 #!/bin/sh
-# install.sh install|uninstall - called by make: copies what is built to DESTDIR and PREFIX,
-# or removes it. One list, `files`, serves both.
+# install.sh install|uninstall - called by make: copies what is built to DESTDIR and
+# PREFIX, or removes it. One list, `files`, serves both.
 set -eu
 doc=share/doc/warpbook
 
@@ -64,7 +64,9 @@ install)
         install -D -m "$mode" "$source" "$to/$destination"
     done
     links | while read -r name target; do ln -sf "$target" "$to/$name"; done
-    echo "installed in $to$([ -n "$DESTDIR" ] || echo '; ldconfig lets programs find the library')"
+    more='; ldconfig lets programs find the library'
+    [ -z "$DESTDIR" ] || more=
+    echo "installed in $to$more"
     ;;
 uninstall)
     { files | cut -d' ' -f3; links | cut -d' ' -f1; } | while read -r name; do

@@ -1,5 +1,6 @@
 """man.py PROGRAM VERSION - a manual page (section 1) from what the program's --help says,
 on stdout. A program with commands (tinylm) has a section for each."""
+
 import re
 import subprocess
 import sys
@@ -7,7 +8,9 @@ from pathlib import Path
 
 
 def says(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.rstrip()
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True
+    ).stdout.rstrip()
 
 
 def roff(text):

@@ -1,16 +1,25 @@
 """logits.py LIBRARY FOLDER - loads the library into a running process (dlopen) and runs a
-model from two threads. Prints the logits after a prompt as the library's C++ example does."""
+model from two threads. Prints the logits after a prompt as the C++ example does.
+"""
+
 import ctypes
 import sys
 import threading
 
 PROMPT = [2, 17, 200, 31, 5, 90]
-SINK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
-                        ctypes.POINTER(ctypes.c_float), ctypes.c_int)
+SINK = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.POINTER(ctypes.c_float),
+    ctypes.c_int,
+)
 
 
 class Settings(ctypes.Structure):
     """rg_settings, and room for more"""
+
     _fields_ = [("bytes", ctypes.c_uint64 * 64)]
 
 
@@ -27,8 +36,13 @@ def run(library, folder, results):
 
     tokens = (ctypes.c_int * len(PROMPT))(*PROMPT)
     status = library.rg_score(
-        ctypes.c_void_p(engine), (ctypes.c_void_p * 1)(ctypes.addressof(tokens)),
-        (ctypes.c_int * 1)(len(PROMPT)), SINK(keep), None, error)
+        ctypes.c_void_p(engine),
+        (ctypes.c_void_p * 1)(ctypes.addressof(tokens)),
+        (ctypes.c_int * 1)(len(PROMPT)),
+        SINK(keep),
+        None,
+        error,
+    )
     if status:
         sys.exit(error.value.decode())
     library.rg_close(ctypes.c_void_p(engine))
@@ -40,7 +54,9 @@ def main():
     library.rg_open.restype = ctypes.c_void_p
     library.rg_defaults.restype = Settings
     results = []
-    for _ in range(2):  # one after the other: the second one has its own thread-local memory
+    for _ in range(
+        2
+    ):  # one after the other: the second one has its own thread-local memory
         thread = threading.Thread(target=run, args=(library, sys.argv[2], results))
         thread.start()
         thread.join()
