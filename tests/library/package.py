@@ -264,14 +264,14 @@ def the_learners_kernel_runs_in_a_process_of_its_own():
             ],
             check=True,
         )
-        os.environ["WARPBOOK_BUILD"] = folder
+        before, os.environ["WARPBOOK_BUILD"] = os.environ["WARPBOOK_BUILD"], folder
         try:
-            learners_kernel()
+            learners_kernel(labs / "lab03_rmsnorm.so")
         finally:
-            del os.environ["WARPBOOK_BUILD"]
+            os.environ["WARPBOOK_BUILD"] = before
 
 
-def learners_kernel():
+def learners_kernel(library):
     lab, x, w = warpbook.lab("rmsnorm", seconds=1), normal(2, 3), normal(3)
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()) as printed:
         warnings.simplefilter("error")
@@ -285,6 +285,13 @@ def learners_kernel():
     raises(warpbook.KernelError, "deadlock in kernel k", lab.forward, x, w, 3)
     with redirect_stdout(io.StringIO()):
         assert np.isnan(lab.forward(x, w, 4)).all(), "it runs again"
+    os.utime(library, (0, 0))  # the source is newer
+    with warnings.catch_warnings(record=True) as warned, redirect_stdout(io.StringIO()):
+        warnings.simplefilter("always")
+        lab.forward(x, w)
+    assert "is newer than what runs: make python" in str(warned[0].message)
+    assert warned[0].filename == __file__
+    os.utime(library)
     raises(
         warpbook.Error,
         "not written yet in labs/lab03_rmsnorm; "

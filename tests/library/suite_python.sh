@@ -3,7 +3,9 @@
 # those of the header; package.py tests what it does.
 . "$(dirname "$0")/tiny.sh"
 check "make python" make -s BACKEND="$BACKEND" BUILD="$B" python
-export BACKEND
+WARPBOOK_BUILD=$PWD/$B
+[ "$BACKEND" = cuda ] || WARPBOOK_BUILD=$PWD/$B/shared
+export WARPBOOK_BUILD
 
 python=$("$PYTHON" -c 'import sys; print(sys.executable)')
 installs() {
