@@ -15,7 +15,7 @@ compiled here.
 """
 
 from ._find import Error, __version__
-from .lab import KernelError, Lab, open_lab as lab
+from .kernels import KernelError, Lab, open_lab as lab
 from .model import Info, Model, State
 
 __all__ = ["Error", "Info", "KernelError", "Lab", "Model", "State", "lab", "__version__"]

@@ -1,4 +1,4 @@
-"""lab.py - the kernels of a lab as Python functions on NumPy arrays: the learner's own
+"""kernels.py - the kernels of a lab as Python functions on NumPy arrays: the learner's own
 build, or the solution's."""
 
 import math
