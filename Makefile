@@ -19,6 +19,7 @@ include mk/setup.mk           # what is missing on this computer
 include mk/labs.mk            # lab03, grade, starters; which kernels the programs run
 include mk/tinylm.mk          # train and generate
 include mk/recurrentgemma.mk  # the inference engine, SentencePiece, the demo
+include mk/library.mk         # the engine as a library; install
 include mk/bench.mk           # measurements of kernels
 include mk/plots.mk           # measurements of TinyLM as a whole, plotted
 include mk/cpu.mk             # the CPU back end: its library and its own checks

@@ -85,12 +85,13 @@ FORCE:
 
 # --- the programs' kernels: from labs/ what has passed, else solutions/, else fallback.a 
 # A program links $(B)/kernels.o and prints wb_print_kernels of common/kernels.h.
+# RECEIPTS: the build folder whose grades count, if not this one.
 MINE     ?=
 KERNELS   = $(PYTHON) tools/kernels.py
 SOLUTIONS := $(wildcard solutions/lab*/*.cu)
 
 $(B)/kernels.json: FORCE $(if $(SOLUTIONS),,$(wildcard fallback/*.a) $(B)/fallback.a) | setup
-	@$(KERNELS) choose $(B) '$(MINE)'
+	@$(KERNELS) choose $(B) '$(MINE)' $(RECEIPTS)
 
 # Compiles the chosen objects; is newer than kernels.o if one of them is.
 $(B)/kernels.made: $(B)/kernels.json FORCE
@@ -126,11 +127,12 @@ reset-%: | setup  ## learn: start a lab again (reset-lab03; keeps a backup)
 	@$(PYTHON) tools/starters.py reset $*
 
 # A handout's kernels run on every CPU and GPU, and do not contain lines of their sources.
+# They are linked into programs and into shared libraries.
 HANDOUT_TARGET ?= $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
 handout: | setup  ## course: a tree without solutions: make handout OUT=folder
 	@$(if $(and $(filter command,$(origin OUT)),$(OUT)),, \
 	    echo "make handout OUT=folder: name the folder to write"; exit 1)
-	@$(MAKE) BACKEND=cpu BUILD=build/handout/cpu CPU_TARGET=$(HANDOUT_TARGET) \
+	@$(MAKE) BACKEND=cpu BUILD=build/handout/cpu CPU_TARGET=$(HANDOUT_TARGET) OPT="$(PIC)" \
 	    build/handout/cpu/fallback.a
 	@$(if $(NVCC),$(MAKE) BACKEND=cuda BUILD=build/handout/cuda LINEINFO= \
 	    ARCHS="$(call known_archs,$(ALL_ARCHS))" build/handout/cuda/fallback.a)

@@ -99,11 +99,12 @@ else
 # --- CUDA: nvcc for the GPU found, otherwise for ARCHS ----------------------------------
 # Code for 7.5 runs on Turing, for 8.0 on every 8.x, for 9.0 on 9.x; the PTX of the last
 # one is compiled by the driver on anything newer. A handout has code for every
-# architecture. -fPIC: the same objects become programs and the library of mk/bench.mk.
+# architecture. -fPIC: the same objects become programs and shared libraries.
 ARCHS := $(or $(ARCHS),$(word 2,$(DETECTED)),$(call known_archs,75 80 90))
 target = -gencode=arch=compute_$(1),code=$(2)_$(1)
 ARCH  ?= $(foreach sm,$(ARCHS),$(call target,$(sm),sm)) $(call target,$(lastword $(ARCHS)),compute)
 LINEINFO := -lineinfo
+CFLAGS   += -fPIC
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
 BACKEND_LIBS     :=
 LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lcublasLt -lstdc++ \

@@ -1,5 +1,10 @@
 /* example.c - the engine in a program of your own: continues a text by 100 tokens.
  *
+ *     cc example.c -o example $(pkg-config --cflags --libs recurrentgemma)
+ *     ./example runs/laptop-griffin/best "ROMEO:"
+ *
+ * or, without make install:
+ *
  *     make build/cpu/recurrentgemma-example
  *     build/cpu/recurrentgemma-example runs/laptop-griffin/best "ROMEO:"
  */

@@ -83,6 +83,9 @@ typedef struct rg_info {
 
 typedef struct rg_engine rg_engine;
 
+/* The version of the library, "1.0.0". The first number counts incompatible changes. */
+const char *rg_version(void);
+
 /* Loads a Hugging Face model folder: config.json, and model.safetensors or its shards. */
 rg_engine *rg_open(const char *folder, const rg_settings *set, wb_error *err);
 void rg_close(rg_engine *e); /* NULL is fine */
@@ -112,6 +115,15 @@ int rg_processed(const rg_engine *e, int b);
 
 /* Sequence b forgets its tokens: the next rg_prefill starts a new one with this seed. */
 void rg_reset(rg_engine *e, int b, uint64_t seed);
+
+/* A sequence as bytes: its tokens, states and rings. However long the sequence is, only
+ * its tokens add to the size. rg_state_save writes rg_state_bytes. rg_state_load puts a
+ * state in the place of sequence b, in an engine of the same model, dtype and window;
+ * rg_prefill then continues it. The seed stays that of rg_reset. A state is not portable
+ * between versions of the library. */
+size_t rg_state_bytes(const rg_engine *e, int b);
+int rg_state_save(rg_engine *e, int b, void *state, wb_error *err);
+int rg_state_load(rg_engine *e, int b, const void *state, size_t bytes, wb_error *err);
 
 /* Processes tokens like rg_prefill but samples nothing: calls `sink` with the logits
  * (after the soft cap, float, on the host) of every token in turn, `at` counting from

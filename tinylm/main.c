@@ -1,5 +1,6 @@
 /* main.c - tinylm train|eval|generate: the command line. */
 #include "commands.h"
+#include "version.h"
 
 #include <string.h>
 
@@ -20,7 +21,8 @@ static int help(const char *command)
         printf("tinylm %-9s %s\n", commands[i].name, commands[i].help);
         if (command) options_help(commands[i].use);
     }
-    if (!command) printf("tinylm COMMAND --help lists its options\n");
+    if (!command)
+        printf("tinylm COMMAND --help lists its options; --version prints the version\n");
     return 0;
 }
 
@@ -28,6 +30,8 @@ static int run(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "--help";
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return help(NULL);
+    if (strcmp(command, "--version") == 0)
+        return printf("tinylm %s\n", WARPBOOK_VERSION) < 0;
     int use = 0;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(command, commands[i].name) == 0) use = commands[i].use;

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// tinylm/presets in the current folder, else in the tree where the program was built.
+// tinylm/presets in the current folder, else in the tree where the program was built, or
+// where `make install` puts them.
 static void preset_folder(char *path, size_t room)
 {
     snprintf(path, room, "tinylm/presets");
@@ -16,7 +17,11 @@ static void preset_folder(char *path, size_t room)
     if (access(path, R_OK) == 0 || n < 0) return;
     self[n] = 0;
     char *build = strstr(self, "/build/");
-    if (build) *build = 0, snprintf(path, room, "%.900s/tinylm/presets", self);
+    char *bin = strstr(self, "/bin/tinylm");
+    if (build)
+        *build = 0, snprintf(path, room, "%.900s/tinylm/presets", self);
+    else if (bin)
+        *bin = 0, snprintf(path, room, "%.900s/share/warpbook/presets", self);
 }
 
 int options_preset(options *o, const char *name, wb_error *err)

@@ -1,11 +1,17 @@
 /* engine.c - see recurrentgemma.h: opening and closing, and the queries. */
 #include "engine.h"
 #include "progress.h"
+#include "version.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { SCORE_BYTES = 16 << 20 };  // logits that rg_score keeps on the device at a time
+
+const char *rg_version(void)
+{
+    return WARPBOOK_VERSION;
+}
 
 rg_settings rg_defaults(void)
 {

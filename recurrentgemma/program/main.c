@@ -2,6 +2,7 @@
  * recurrentgemma.h alone. */
 #include "session.h"
 #include "stop.h"
+#include "version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,15 +13,27 @@ static int complain(const wb_error *err, int status)
     return status;
 }
 
+// What --help and --version print; -1: the options have neither.
+static int say(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        bool version = strcmp(argv[i], "--version") == 0;
+        if (!version && strcmp(argv[i], "--help") && strcmp(argv[i], "-h")) continue;
+        if (version)
+            printf("recurrentgemma %s\n", WARPBOOK_VERSION);
+        else
+            options_help();
+        if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+        fprintf(stderr, "recurrentgemma: stdout: cannot write\n");
+        return 1;
+    }
+    return -1;
+}
+
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            options_help();
-            if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-            fprintf(stderr, "recurrentgemma: stdout: cannot write\n");
-            return 1;
-        }
+    int said = say(argc, argv);
+    if (said >= 0) return said;
     options o;
     wb_error err;
     if (options_parse(&o, argc - 1, argv + 1, &err)) return complain(&err, 2);

@@ -67,6 +67,7 @@ void options_help(void)
     }
     printf(
         "\nCtrl-C ends with the text so far; in a chat it stops the answer.\n"
+        "--version prints the version.\n"
         "Exit: 0 done, 1 an error, 2 a wrong option, 130 Ctrl-C, 141 a closed pipe.\n");
 }
 

@@ -23,7 +23,7 @@ MODULES = [
     ("grader",   r"grader/.*"),
     ("tinylm",   r"tinylm/.*"),
     ("public",   r"recurrentgemma/[^/]*\.h"),
-    ("example",  r"recurrentgemma/[^/]*\.c"),
+    ("example",  r"recurrentgemma/[^/]*\.(?:c|cpp)"),
     ("engine",   r"recurrentgemma/engine/.*"),
     ("text",     r"recurrentgemma/text/.*"),
     ("program",  r"recurrentgemma/program/.*"),

@@ -9,9 +9,15 @@
 #define __CUDACPU__ 1 /* code for one back end only: #ifdef __CUDACPU__ */
 /* __CUDA_ARCH__ stays undefined: host and device code are compiled in one pass. */
 
-/* The library is linked into the executable, so a thread-local variable has a constant
- * offset from the thread pointer. */
+/* In a program, a thread-local variable has a constant offset from the thread pointer. A
+ * shared library can be loaded later (dlopen), when the memory for such offsets is taken:
+ * its variables lie in a block of their own, whose address is a call. */
+#if defined __PIC__ && !defined __PIE__
+#define WBCPU_THREAD_LOCAL                                                               \
+    __thread __attribute__((tls_model("local-dynamic"), visibility("hidden")))
+#else
 #define WBCPU_THREAD_LOCAL __thread __attribute__((tls_model("local-exec")))
+#endif
 #define WBCPU_INLINE static inline __attribute__((always_inline, unused))
 
 /* Check mode does not look at the accesses of such a function. */

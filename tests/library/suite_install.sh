@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# make install into a folder of the suite's own; programs that use the installed library,
+# linked and loaded at run time; make uninstall.
+. "$(dirname "$0")/tiny.sh"
+root=$TMP/root prefix=/opt/warpbook
+at=$root$prefix
+ids="2 17 200 31 5 90"
+do_make() { make -s BACKEND="$BACKEND" BUILD="$B" DESTDIR="$root" PREFIX="$prefix" "$@"; }
+
+check "make install" do_make install
+for program in recurrentgemma tinylm; do
+    check_says "$program --version" "$program $version" "$at/bin/$program" --version
+    check_fails "to a full disk" "" sh -c "'$at/bin/$program' --version >/dev/full"
+done
+soname() {
+    readelf -d "$at/lib/librecurrentgemma.so" |
+        grep -F "[librecurrentgemma.so.${version%%.*}]"
+}
+check "the soname has the first number of the version" soname
+
+# What the libraries export is what the installed headers declare.
+declared() {
+    cat "$at"/include/recurrentgemma/*.h "$at"/include/recurrentgemma/text/*.h |
+        sed 's/^ \*.*//' | grep -oE '\<[a-z]+_[a-z_]+\(' | tr -d '(' | sort -u |
+        grep -v '^rg_sink$' # a type
+}
+same_names() { # NM-OPTION LIBRARY
+    diff <(declared) <(nm "$1" --defined-only "$at/lib/$2" |
+        awk 'NF == 3 && $2 != "A" { print $3 }' | sort -u)
+}
+check "the shared library exports its interface alone" same_names -D librecurrentgemma.so
+check "the static library too" same_names -g librecurrentgemma.a
+
+# Without pkg-config, the same flags from the file.
+flags() { # --libs | --cflags | --static
+    if command -v pkg-config >/dev/null; then
+        PKG_CONFIG_PATH=$at/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root \
+            pkg-config "$@" recurrentgemma
+        return
+    fi
+    fields='-e s/^Cflags://p'
+    [ "$1" = --cflags ] || fields='-e s/^Libs://p'
+    [ "$1" != --static ] || fields="$fields -e s/^Libs.private://p"
+    sed -n $fields "$at/lib/pkgconfig/recurrentgemma.pc" | tr '\n' ' ' |
+        sed "s,\${libdir},$at/lib,; s,\${includedir},$at/include/recurrentgemma,"
+}
+examples=$at/share/doc/warpbook/examples
+compile() { # EXAMPLE OUT COMPILER...
+    # shellcheck disable=SC2046
+    "${@:3}" -Wall -Wextra -Werror $(flags --cflags) "$examples/$1" -o "$TMP/$2" \
+        $(flags --libs) -Wl,-rpath,"$at/lib"
+}
+compile_static() {
+    # shellcheck disable=SC2046
+    "${CXX:-c++}" $(flags --cflags) "$examples/example.cpp" -o "$TMP/static" \
+        $(flags --static --libs | sed "s,-lrecurrentgemma,$at/lib/librecurrentgemma.a,")
+}
+check "the example in C, with pkg-config" compile example.c c "${CC:-cc}" -std=c11
+check "the example in C++" compile example.cpp cpp "${CXX:-c++}" -std=c++11
+check "the example in C++ with the static library" compile_static
+
+check "the tiny model with a tokenizer" tiny_with_text
+presets() { (cd / && "$at/bin/tinylm" train --preset none); }
+check_fails "tinylm finds the installed presets" "laptop-griffin" presets
+continues() {
+    "$TMP/c" "$TMP/model" "a new lab" >"$TMP/text" && [ "$(wc -c <"$TMP/text")" -gt 1 ]
+}
+check "the example in C continues a text" continues
+
+# The same tokens and logits everywhere; six decimals, because the compiler may order sums
+# differently in objects of a shared library.
+greedy() { # PROGRAM
+    echo "$ids" >"$TMP/ids"
+    "$at/bin/recurrentgemma" --model $tiny --tokens "$TMP/ids" --ids --quiet \
+        --temperature 0 --max-new-tokens 8 | tr -d ' ' >"$TMP/want"
+    # shellcheck disable=SC2086
+    [ -s "$TMP/want" ] && "$1" $tiny $ids | tail -1 | tr -d ' ' | diff "$TMP/want" -
+}
+check "the example in C++ generates what the program does" greedy "$TMP/cpp"
+check "so does the one with the static library" greedy "$TMP/static"
+dlopen() {
+    "$PYTHON" tests/library/logits.py "$at/lib/librecurrentgemma.so" $tiny \
+        >"$TMP/logits" && "$TMP/cpp" $tiny $ids | head -5 | diff "$TMP/logits" -
+}
+check "dlopen from Python: the same logits, in two threads" dlopen
+
+manual() { # PROGRAM OPTION
+    grep -qF -- "$2" "$at/share/man/man1/$1.1" || return 1
+    command -v groff >/dev/null || return 0
+    [ -z "$(groff -man -ww -Tutf8 "$at/share/man/man1/$1.1" 2>&1 >/dev/null)" ]
+}
+check "the manual of recurrentgemma" manual recurrentgemma '\-\-repetition\-penalty'
+check "the manual of tinylm has its commands" manual tinylm '.SH TINYLM GENERATE'
+check_fails "a relative PREFIX" "not an absolute path" \
+    make -s BACKEND="$BACKEND" BUILD="$B" PREFIX=here uninstall
+
+echo "a file of another package" >"$at/lib/other"
+check "make uninstall" do_make uninstall
+nothing_left() { [ "$(find "$root" -type f -o -type l)" = "$at/lib/other" ] &&
+    [ -z "$(find "$root" -name 'warpbook' -path '*share*' -o -name 'recurrentgemma')" ]; }
+check "it leaves nothing behind, and other files alone" nothing_left
+tap_done
