@@ -13,6 +13,7 @@ MODULES = [
     ("wb",       r"common/(wb|wb_error)\.[ch]"),
     ("cuda",     r"common/cuda/.*"),
     ("toolkit",  r"common/cpu/include/(?!wbcpu).*"),
+    ("lanes",    r"common/cpu/include/wbcpu/lanes\.h"),
     ("cpu",      r"common/cpu/.*"),
     ("griffin",  r"common/griffin/.*"),
     ("ops",      r"common/(?:ops/.*|ceiling\.[ch])"),  # the ceilings are measured by ops
@@ -36,6 +37,7 @@ MODULES = [
 MAY_INCLUDE = {
     # the device layer and what learners write on it
     "wb":       "toolkit",
+    "lanes":    "toolkit",
     "cuda":     "wb toolkit",
     "contract": "wb toolkit",
     "lab":      "contract cuda wb toolkit",
@@ -43,7 +45,7 @@ MAY_INCLUDE = {
     "common":   "wb toolkit",
     "model":    "common wb",
     "griffin":  "model common wb",
-    "ops":      "contract cuda common wb toolkit",
+    "ops":      "contract cuda common wb toolkit lanes",
     "decoder":  "ops model griffin contract common wb toolkit",
     # the programs
     "tinylm":   "decoder ops model griffin contract common wb toolkit",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lab.sh labNN - a whole lab: its starter compiles and grades as "not written yet", its
 # solution gets full points, and each rung passes what it defines. That nvcc compiles them
-# too is tested by tests/build/suite_cuda.sh.
+# too is tested by tests/build/suite_cuda.sh. WAITING=CASE,CASE: cases whose blocks wait.
 lab=$1
 . "$(dirname "$0")/../tap.sh"
 if [ ! -d solutions ]; then
@@ -68,6 +68,9 @@ check "$lab: the solution builds" build "solutions/$name"
 check "$lab: the solution has every function" all_functions
 check "$lab: the solution breaks no contract" no_breach
 check "$lab: the solution gets full points" all_pass
+[ -z "${WAITING:-}" ] || [ "$BACKEND" != cpu ] ||
+    check "$lab: blocks that wait, with 24 threads" env BUILD="$TMP/build" WB_THREADS=24 \
+        ./grade "$lab" -k "$WAITING"
 rungs=$(ls "solutions/$name/ladder"/*.cu 2>/dev/null)
 check "$lab: the ladder has at least three rungs" [ "$(echo "$rungs" | wc -w)" -ge 3 ]
 for rung in $rungs; do
