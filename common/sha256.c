@@ -24,7 +24,7 @@ static uint32_t rotr(uint32_t x, int n)
 
 static void one_block(uint32_t H[8], const unsigned char *p)
 {
-    uint32_t W[64], v[8];
+    uint32_t W[64];
     for (int t = 0; t < 16; t++, p += 4)
         W[t] = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
     for (int t = 16; t < 64; t++) {
@@ -32,20 +32,18 @@ static void one_block(uint32_t H[8], const unsigned char *p)
         uint32_t s1 = rotr(W[t - 2], 17) ^ rotr(W[t - 2], 19) ^ W[t - 2] >> 10;
         W[t] = W[t - 16] + s0 + W[t - 7] + s1;
     }
-    memcpy(v, H, sizeof v);
+    uint32_t a = H[0], b = H[1], c = H[2], d = H[3];
+    uint32_t e = H[4], f = H[5], g = H[6], h = H[7];
     for (int t = 0; t < 64; t++) {
-        uint32_t a = v[0], e = v[4];
         uint32_t S1 = rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25);
-        uint32_t ch = (e & v[5]) ^ (~e & v[6]);
-        uint32_t T1 = v[7] + S1 + ch + K[t] + W[t];
+        uint32_t T1 = h + S1 + ((e & f) ^ (~e & g)) + K[t] + W[t];
         uint32_t S0 = rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22);
-        uint32_t maj = (a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof *v);
-        v[4] += T1;
-        v[0] = T1 + S0 + maj;
+        uint32_t T2 = S0 + ((a & b) ^ (a & c) ^ (b & c));
+        h = g, g = f, f = e, e = d + T1;
+        d = c, c = b, b = a, a = T1 + T2;
     }
-    for (int i = 0; i < 8; i++)
-        H[i] += v[i];
+    H[0] += a, H[1] += b, H[2] += c, H[3] += d;
+    H[4] += e, H[5] += f, H[6] += g, H[7] += h;
 }
 
 void sha256_start(struct sha256 *s)
