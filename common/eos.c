@@ -36,9 +36,8 @@ parse(eos_tokens *t, const char *text, size_t bytes, const char *name, wb_error 
     eos_tokens found = {0};
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
     int rc = !root ? error_set(err, "%s: not valid JSON: %s", name, je.text)
-             : !json_is_object(root)
-                 ? error_set(err, "%s: is not a JSON object of settings", name)
-                 : eos_from_json(&found, root, name, err);
+             : !json_is_object(root) ? error_set(err, "%s: not a JSON object", name)
+                                     : eos_from_json(&found, root, name, err);
     if (!rc && found.count > 0) *t = found;
     json_decref(root);
     return rc;

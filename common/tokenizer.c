@@ -231,7 +231,7 @@ static json_t *find_specials(const json_t *root)
     return found;
 }
 
-// How many of them have the ids from `vocab` on, without a gap.
+// How many of them have an id in [vocab, vocab + their number).
 static int count_specials(json_t *specials, int vocab)
 {
     int count = 0;
@@ -260,7 +260,7 @@ static int parse_entry(
         if (json_object_get(specials, key) && id >= t->vocab) return 0;
         return error_set(
             err, "%s: vocabulary entry '%.40s' is not one character%s", name, key,
-            json_object_get(specials, key) ? ": special tokens must follow all of them"
+            json_object_get(specials, key) ? ": special tokens must follow all characters"
                                            : "");
     }
     if (id < 0 || id >= t->vocab || t->code[id])

@@ -188,8 +188,7 @@ workspace_right(struct findings *f, const struct graded_case *g, uint64_t bytes)
 static bool workspace_grows(struct findings *f, const struct run *run)
 {
     if (!*run->falls) return true;
-    say(f, "the workspace function must never return less for a larger size: %s",
-        run->falls);
+    say(f, "the workspace must never decrease when a size grows: %s", run->falls);
     return false;
 }
 
@@ -254,12 +253,12 @@ static const char *why_orders_differ(const struct case_data *d, const struct cha
     if (is_nan(a) || is_nan(b))
         return "is something read before another thread has written it?";
     if (d->threads_apart)
-        return "does one thread read or write an element that another writes? Or is a "
-               "local variable read before it is set?";
+        return "does one thread read or write an element that another writes? Or is an "
+               "uninitialized local variable read?";
     if (fabs(a - b) <= 0x1p-16 * size)
         return "is a __syncthreads() missing? A float atomic also changes the last bits";
     return "is a __syncthreads() missing? Does one thread read or write an element that "
-           "another writes? Or is a local variable read before it is set?";
+           "another writes? Or is an uninitialized local variable read?";
 }
 
 static bool

@@ -57,13 +57,13 @@ static double passes(json_t *kernels, const char *buffer, bool reads)
     return t.distinct > 0 ? t.bytes / t.distinct : 0;
 }
 
-/* A kernel may write what it has computed from x, and read that again in place of x. The
- * buffer from which most is read in this way, in passes over x. Half to four times as much
- * as x may be a copy of it, of another type; other sizes are something else. */
+/* A kernel may store what it has computed from x and read that again in place of x. */
 struct copy {
     const char *name;
     double passes;
 };
+/* Returns the written buffer that is read most, in passes over x. Only a buffer of half
+ * to four times the size of x can be a copy of it, perhaps in another type. */
 static struct copy copy_of(json_t *kernels, const char *buffer)
 {
     size_t i, k;
@@ -228,8 +228,8 @@ explain_reads(const struct bound *b, double value, json_t *kernels, struct findi
     struct copy copy = copy_of(kernels, b->buffer);
     if (copy.name)
         say(f,
-            "structure: %s is read %.3g times and %s, which a kernel has written, %.3g "
-            "times as often as one pass over %s; this case allows %.3g passes together",
+            "structure: %s is read %.3g times; reads of %s, which a kernel has written, "
+            "are worth another %.3g passes over %s; this case allows %.3g in total",
             b->buffer, value - copy.passes, copy.name, copy.passes, b->buffer, b->most);
     else
         say(f, "structure: %s is read %.3g times; this case allows at most %.3g",

@@ -97,8 +97,9 @@ def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window,
         scores = scale * heads(q, D) @ for_queries(k, H, D, head).swapaxes(-1, -2)
         values = for_queries(v, H, D, head)
         yield cause, words, results(scores, vh=values)
-        yield cause + "_k", f"for k alone, {words}", results(scores)
-        yield cause + "_v", f"for v alone, {words}", results(vh=values)
+        yield cause + "_k", f"for k only, {words}", results(scores)
+        for_v = words.replace("key head", "key/value head")
+        yield cause + "_v", f"for v only, {for_v}", results(vh=values)
     for cause, words, other in wrong_ends(T, S):
         yield cause, words, results(see=see & other)
     yield from wrong_masks(s, see, vh)
@@ -233,13 +234,14 @@ def attention_backward_mistakes(
         kh, vh = (for_queries(x, H, D, lambda h: h % K) for x in (k, v))
         other = masked_exp(scale * qh @ kh.swapaxes(-1, -2), see, lse)
         ds = scale * other * slope
-        yield "head_modulo_k", f"for k alone, {words}", {
+        yield "head_modulo_k", f"for k only, {words}", {
             "dq": rows(ds @ kh),
             "dk": group_sum(ds.swapaxes(-1, -2) @ qh, K),
             "dv": group_sum(other.swapaxes(-1, -2) @ doh, K),
         }
         ds = scale * p * (doh @ vh.swapaxes(-1, -2) - total(doh * oh))
-        yield "head_modulo_v", f"for v alone, {words}", {
+        for_v = words.replace("key head", "key/value head")
+        yield "head_modulo_v", f"for v only, {for_v}", {
             "dq": rows(ds @ for_queries(k, H, D)),
             "dk": group_sum(ds.swapaxes(-1, -2) @ qh, K),
         }

@@ -1,4 +1,4 @@
-"""dry.py - the arguments of a dry case: real sizes, and no data.
+"""dry.py - the arguments of a dry case: real sizes, data only for filled integers.
 
 A case with dry=1 has sizes at which an int index overflows, or a grid has more rows than
 gridDim.y allows. Nothing is computed: the grader gives the launcher buffers of zeros and

@@ -202,8 +202,8 @@ def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld)
     for walk in sorted({16, 32, 64, 128, 256} | shares):  # tokens of a chunk
         late = (t % walk < width - 1) & (t >= walk)
         yield f"past_{walk}", (
-            "tokens at the boundary of two chunks count twice: those past a chunk's end "
-            "are for its dx alone"
+            "tokens at the boundary of two chunks count twice in dbias: use the tokens "
+            "past a chunk's end for dx only"
         ), {"dbias": dbias + dout[:, late].sum((0, 1))}
 
 

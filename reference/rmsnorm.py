@@ -100,10 +100,12 @@ def rmsnorm_backward_bounds(dx, dw, dout, x, w, rstd, dres, R, C, offset):
 # --- mistakes that the report should name -----------------------------------------------
 
 
-LANE_0 = "only lane 0 has the sum of the warp: use __shfl_xor_sync, or share lane 0's sum"
+LANE_0 = (
+    "only lane 0 has the sum of the warp: use __shfl_xor_sync, or broadcast lane 0's sum"
+)
 EXITED = (
-    "a shuffle reads lanes that have exited: a thread without a column must take part in "
-    "the sum, with 0"
+    "a shuffle reads lanes that have exited: threads without a column must not return "
+    "early, but add 0"
 )
 
 
@@ -252,8 +254,8 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
         yield cause, words, {"dx": past + r * u - r**3 * x * y / C}
     r32 = r.astype(np.float32)
     yield "cube", (
-        "rstd^3 is too small for a float where x is large: multiply by x before the last "
-        "rstd"
+        "rstd^3 underflows in float where x is large: multiply by x before the last "
+        "factor rstd"
     ), {"dx": past + r * u - (r32 * r32 * r32).astype(np.float64) * x * mean(u * x)}
     v = dout * w
     yield "offset_ignored", "offset is ignored: u = dout (offset + w)", {

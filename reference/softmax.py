@@ -26,9 +26,8 @@ def scores(call, R, N, sd, shift, ramp):
 def softmax_forward_data(
     call, R, N, scale=1.0, sd=1.0, shift=0.0, ramp=0.0, peak=0.0, inplace=0
 ):
-    """peak: in row 0 all columns are equal, but the first is larger by this much. A sum
-    that starts with its term drops the others, one by one. A sum of four parts, or of
-    more, keeps enough of them."""
+    """peak: row 0 is 0, except for its first column. One float sum that starts there
+    drops all other terms; four or more partial sums keep enough of them."""
     x = scores(call, R, N, sd, shift, ramp)
     if peak:
         x[0] = peak * (np.arange(N) == 0)

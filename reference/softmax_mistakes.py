@@ -44,8 +44,8 @@ def softmax_forward_mistakes(out, x, R, N, scale):
     }
     one_by_one = np.cumsum(e, -1, dtype=np.float32)[:, -1:].astype(np.float64)
     yield "one_float", (
-        f"one float is not enough for a sum of {N} terms: near a large sum, small terms "
-        "are rounded away. Add in parts, or in double"
+        f"a single float accumulator is not enough for {N} terms: it rounds small terms "
+        "away. Add partial sums, or accumulate in double"
     ), {"out": e / one_by_one}
     yield "negative", "the exponent has the wrong sign", {"out": softmax(-t)}
     yield "scale_twice", "x is multiplied by scale twice", {"out": softmax(scale * t)}

@@ -72,8 +72,8 @@ def gates(call, R, F, scale, far):
 
 
 def huge(call, shape, scale, far):
-    """Values of up or dout. far=2: in row 0, a product of two overflows, but not if it is
-    multiplied by act'(z)."""
+    """Values of up or dout. far=2: in row 0, dout * up overflows, but dout * up * act'(z)
+    does not."""
     values = call.normal(shape, scale)
     if far == 2:
         values[0] = call.rng.uniform(0.9e20, 1.1e20, shape[1])
@@ -183,10 +183,10 @@ def rows_at(R, F, step):
     return step * np.arange(R)[:, None] + np.arange(F)
 
 
-# of z, that learners use against overflow
+# bounds to which learners clamp z against overflow
 LIMITS = (10, 16, 20, 88)
 LIMITED = (
-    "z is limited everywhere, also as a factor: limit it only where it enters the "
+    "z is clamped everywhere, even where it is a factor: clamp only what enters the "
     "exponential, z^2 or z^3"
 )
 

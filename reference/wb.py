@@ -102,10 +102,10 @@ def half_warp_sum(values):
 
 
 def lane_sum(values, vector=1, lanes=32, down=False):
-    """Of each column, the sum that its lane gets if each lane has a vector of columns and
-    they add by shuffles. down: __shfl_down_sync, so that only lane 0 gets all. Otherwise
-    xor; a lane without a column has exited, and its reader gets its own value. For
-    mistakes."""
+    """For each column, the sum that its lane gets when every lane adds its columns and
+    the lanes combine them by shuffles. down: by __shfl_down_sync, so only lane 0 has the
+    full sum; otherwise by xor, where a lane without columns has exited and its reader
+    adds its own value. For mistakes."""
     C = values.shape[-1]
     lane = np.arange(C) // vector % lanes
     v = np.stack([np.sum(values * (lane == k), -1) for k in range(lanes)], -1)

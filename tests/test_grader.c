@@ -283,8 +283,8 @@ Test(judge, order_differs_without_barriers)
     out_of(&s, &s.run.result[CALL_ORDER])[5] += 1;
     out_of(&t, &t.run.result[CALL_ORDER])[5] += 1;
     expect_fail(
-        &s, "does one thread read or write an element that another writes? Or is a local "
-            "variable read before it is set?");
+        &s, "does one thread read or write an element that another writes? Or is an "
+            "uninitialized local variable read?");
     expect_silence(&t, "__syncthreads");
 }
 
@@ -361,7 +361,7 @@ Test(judge, workspace_falls)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     strcpy(s.run.falls, "80 bytes for C=3, but only 64 for C=6");
-    expect_fail(&s, "must never return less for a larger size: 80 bytes for C=3, but");
+    expect_fail(&s, "must never decrease when a size grows: 80 bytes for C=3, but");
     cr_expect(s.j.returned);
 }
 
@@ -693,7 +693,7 @@ Test(cases, reads)
     cr_expect_not(case_matches(&lab.cases[0], "two"));
 }
 
-/* The case about the workspace asks for larger sizes, or all if there is none. */
+/* Cases with workspace_less= ask for larger sizes, or all cases if there is none. */
 Test(cases, which_ask_for_more)
 {
     struct lab lab = {0};

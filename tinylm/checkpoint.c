@@ -37,7 +37,7 @@ static int stored_dtype(model_config *c, const char *folder, wb_error *err)
     return rc;
 }
 
-// Its content, NULL on an error; the path, for messages.
+// Parses config.json; NULL on an error. Sets path, for messages.
 static json_t *read_config(char path[PATH_ROOM], const char *folder, wb_error *err)
 {
     size_t bytes;
@@ -100,7 +100,7 @@ static const st_tensor *expect(
     const model_tensor_at *at = model_files_find(files, t->name);
     if (!at) {
         error_set(
-            err, "%s: tensor '%s' is missing, which a model of config.json's sizes has",
+            err, "%s: tensor '%s' is missing, but the sizes in config.json require it",
             folder, t->name);
         return NULL;
     }

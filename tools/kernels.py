@@ -152,7 +152,7 @@ def table(build):
             'void wb_print_kernels(FILE *out)\n{\n'
             '    fputs("kernels:\\n"\n' + "\n".join(lines) + ", out);\n}\n\n"
             'void wb_count_kernels(FILE *out)\n{\n'
-            f'    fputs("kernels {count} (--kernels lists them)\\n", out);\n}}\n\n'
+            f'    fputs("kernels: {count} (--kernels lists them)\\n", out);\n}}\n\n'
             'int wb_kernel_is_yours(const char *op)\n{\n'
             f'    static const char *const yours[] = {{{names}NULL}};\n'
             '    for (int i = 0; yours[i]; i++)\n'

@@ -106,7 +106,7 @@ int loading_check(loading *l)
         if (!at)
             return error_set(
                 l->err,
-                "%s: tensor '%s' is missing, which a model of config.json's sizes has",
+                "%s: tensor '%s' is missing, but the sizes in config.json require it",
                 l->folder, official && *t->official ? t->official : t->name);
         if (check(l, t, at)) return -1;
         at->used = true;

@@ -109,8 +109,7 @@ static int check_together(const options *o, wb_error *err)
             o->no_bos ? "--no-bos" : "--ignore-eos");
     if (o->echo && (!one || o->ids))
         return error_set(
-            err, "--echo shows the text of --prompt: leave out %s",
-            o->ids ? "--ids" : first);
+            err, "--echo shows the prompt: leave out %s", o->ids ? "--ids" : first);
     if (o->json && !o->bench)
         return error_set(err, "--json holds what --bench measures: give --bench too");
     return 0;

@@ -146,7 +146,8 @@ least_kept(const rules &a, const row &r, const items &of, const cut &c)
     }
     double open = ceil((a.top_p * all - c.weight) * one);
     u64 needed = least_of<WEIGHT>(a, r, of, open < 1.0 ? 1 : (u64)open, least, one);
-    return max(least, needed);  // its last bits may be 0: keys that top_k drops reach it
+    // needed starts a range: it may be below the last key that top_k keeps
+    return max(least, needed);
 }
 // END SOLUTION
 

@@ -128,12 +128,12 @@ else
     cp solutions/lab03_rmsnorm/*.cu* "$real/labs/lab03_rmsnorm/"
     check "full points of the learner's own file" grade_real
     check "count: all its functions are taken" table_says "rmsnorm_backward +f32 f16 bf16 +yours"
-    check "and counted" table_says "kernels [1-9][0-9]* of [1-9][0-9]* are yours .--kernels"
+    check "and counted" table_says "kernels: [1-9][0-9]* of [1-9][0-9]* are yours .--kernels"
     check "and a program can ask" table_says 'yours\[\] = .*"rmsnorm_forward", '
     check "none from elsewhere" sh -c "! grep -q solution '$real/$B/kernels/table.c'"
     sed -i 's/return residual_forward<E>(/return WB_TODO; &/' "$mine"
     check "edited: no longer" table_says "rmsnorm_forward .*solution .edited since it passed"
-    check "  and counted" table_says "kernels 0 of .* are yours, [1-9][0-9]* changed since they passed"
+    check "  and counted" table_says "kernels: 0 of .* are yours, [1-9][0-9]* changed since they passed"
     grade_real >/dev/null 2>&1
     check "half of the lab passes again: it is taken" table_says "rmsnorm_forward +f32 f16 bf16 +yours"
     check "the other half is the solution's" table_says "rmsnorm_residual_forward +f32 f16 bf16 +solution"

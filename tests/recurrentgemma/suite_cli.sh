@@ -165,7 +165,7 @@ long_prompt() {
 check "a prompt of 20000 tokens" long_prompt
 spoken() {
     "$rg" --model "$TMP/bytes" --prompt ab --max-new-tokens 9 >"$TMP/stdout" 2>"$TMP/stderr" &&
-        for word in 'kernels [0-9]* of [1-9][0-9]* are yours' 'model .* 5 layers (1 with' \
+        for word in 'kernels: [0-9]* of [1-9][0-9]* are yours' 'model .* 5 layers (1 with' \
             '0.27 M parameters, f32' 'memory weights [1-9].* loaded in' 'prefill *2 tokens' \
             'decode *9 tokens.* tokens/s' 'memory *[1-9][0-9.]* MB on the device'; do
             grep -q "$word" "$TMP/stderr" || { echo "no '$word'"; cat "$TMP/stderr"; return 1; }
@@ -204,7 +204,7 @@ helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 27 ]
 check "--help lists every option" helps
 model="--model $tiny"
 refuses "no model" "give --model FOLDER"
-refuses "a folder that is not there" "no such folder" --model "$TMP/none" --prompt x
+refuses "a folder that does not exist" "no such folder" --model "$TMP/none" --prompt x
 refuses "a folder without a model" "config.json" --model "$TMP/run" --tokens "$TMP/long"
 refuses "no tokenizer" "--tokens FILE" $model --prompt x
 ends() { # WORDS JSON: a generation_config.json
@@ -214,7 +214,7 @@ ends() { # WORDS JSON: a generation_config.json
 ends "eos_token_id is not a token id or a list of them" '{"eos_token_id": [1, "x"]}'
 ends "eos_token_id lists 9 tokens: up to 8" '{"eos_token_id": [1, 2, 3, 4, 5, 6, 7, 8, 9]}'
 ends "not valid JSON" '{"eos_token_id": '
-ends "is not a JSON object" '[1]'
+ends "not a JSON object" '[1]'
 folder broken && echo '{}' >"$TMP/broken/tokenizer.json"
 refuses "a broken tokenizer" "broken/tokenizer.json" --model "$TMP/broken" --prompt x
 refuses "a broken tokenizer, with ids given" "(--ids needs none)" --model "$TMP/broken" --tokens "$TMP/long"
@@ -242,14 +242,14 @@ refuses "a batch of ids" "--batch and --tokens do not go together" $model --batc
 refuses "a batch with the prompt in front" "--batch and --echo" $model --batch 2 --prompt x --echo
 refuses "a prompt and a file" "--prompt and --prompt-file do not" $model --prompt x --prompt-file x
 refuses "a file of prompts and one" "--prompt-file and --prompts do not" $model --prompt-file x --prompts x
-refuses "a prompt file that is not there" "nofile: No such file" --model "$TMP/bytes" --prompt-file "$TMP/nofile"
+refuses "a prompt file that does not exist" "nofile: No such file" --model "$TMP/bytes" --prompt-file "$TMP/nofile"
 refuses "the echo of a chat" "leave out --chat" $model --chat --echo
 refuses "a chat with a prompt" "do not go together" $model --prompt x --chat
 refuses "a chat of ids" "--ids and --chat" $model --ids --chat
 refuses "a chat without BOS" "--no-bos and --chat" $model --chat --no-bos
 refuses "a chat without ends" "--ignore-eos and --chat" $model --chat --ignore-eos
 refuses "the echo of ids" "leave out --ids" --model "$TMP/bytes" --prompt x --echo --ids
-refuses "the echo of a file" "--echo shows the text of --prompt" $model --tokens "$TMP/long" --echo
+refuses "the echo of a file" "--echo shows the prompt: leave out --tokens" $model --tokens "$TMP/long" --echo
 refuses "logits of a chat" "--logits-out and --chat" $model --chat --logits-out x
 refuses "--json of nothing" "--bench" $model --prompt x --json x
 for bad in 1 1x2 0x1x1 1x2x0 1x2x3x4 1x2x3,,1x2x3 ax1x1 -1x1x1 1x99999999999x1; do

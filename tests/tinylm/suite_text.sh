@@ -42,7 +42,7 @@ check "a list of stop tokens" ends "$(tr ' ' '\n' <"$TMP/whole" | head -1 | wc -
 edit config.json '{"eos_token_id": 0}'
 check "config.json lists the stop token" ends $line
 echo '{"eos_token_id": "0"}' >"$edited/generation_config.json"
-one_line "a stop token that is no id" "generation_config.json: eos_token_id is not a token id" \
+one_line "a stop token that is not an id" "generation_config.json: eos_token_id is not a token id" \
     long "$edited"
 
 # --- shards -----------------------------------------------------------------------------
@@ -63,7 +63,7 @@ json.dump({"metadata": {}, "weight_map": index},
 os.remove(folder + "/model.safetensors")
 END
 }
-check "a model cut into three shards" cut_in_three
+check "a model split into three shards" cut_in_three
 check "gives the same text" eval 'long "$shards" | cmp - "$TMP/whole"'
 loss=$("$tinylm" eval --model "$TMP/chars/last" --data "$text" --quiet)
 check_says "and the same loss" "${loss:-no loss}" "$tinylm" eval --model "$shards" --data "$text" --quiet
@@ -75,7 +75,8 @@ one_line "a folder without weights" "holds no model.safetensors, and no model.sa
     long "$shards"
 
 # --- prompts and texts from anywhere ----------------------------------------------------
-for i in $(seq 300); do cat "$text"; done | head -c 200000 >"$TMP/long" # an argument: 131072
+# an argument holds at most 131071 bytes
+for i in $(seq 300); do cat "$text"; done | head -c 200000 >"$TMP/long"
 few() { "$tinylm" generate --model "$TMP/chars/last" --quiet --max-new-tokens 9 "$@"; }
 few --prompt-file "$TMP/long" >"$TMP/wanted"
 starts_with() { [ "$(wc -c <"$TMP/wanted")" = 200010 ] && cmp -n 200000 "$TMP/wanted" "$TMP/long"; }
@@ -86,7 +87,7 @@ check "from a pipe as a file" eval 'few --prompt-file <(cat "$TMP/long") | cmp -
 few --prompt "The" >"$TMP/wanted"
 check "one newline at the end is not a part of it" eval 'echo The | few --prompt - | cmp - "$TMP/wanted"'
 one_line "nothing on stdin" "stdin is empty: a sequence needs a first token" few --prompt - </dev/null
-one_line "a prompt file that is not there" "$TMP/none: No such file" few --prompt-file "$TMP/none"
+one_line "a prompt file that does not exist" "$TMP/none: No such file" few --prompt-file "$TMP/none"
 one_line "a prompt and a file" "--prompt and --prompt-file do not go together" \
     few --prompt a --prompt-file "$TMP/long"
 piped() {
@@ -128,7 +129,7 @@ stopped() { # by the first byte of the euro sign
     cp -r "$TMP/wide" "$TMP/euro" && echo '{"eos_token_id": 226}' >"$TMP/euro/last/generation_config.json" &&
         "$tinylm" generate --model "$TMP/euro/last" --quiet --temperature 0 --prompt "é" | cmp - <(printf 'é\342\n')
 }
-check "so is a stop token inside a character" stopped
+check "a stop token inside a character: its bytes are printed" stopped
 for n in 1 2 3 4 5; do check "the end of a text inside a character is printed: $n" cut $n; done
 
 # --- special tokens ---------------------------------------------------------------------

@@ -96,7 +96,7 @@ static void decode(
     float scale, void *workspace, cudaStream_t stream)
 {
     float *score = (float *)workspace;
-    unsigned blocks = (unsigned)B * H * (S / THREADS + 1);  // gridDim.y ends at 65,535
+    unsigned blocks = (unsigned)B * H * (S / THREADS + 1);  // gridDim.y is at most 65,535
     score_kernel<<<blocks, THREADS, 0, stream>>>(
         score, kcache, q, k, cis, pos, S, H, K, D, N, ldq, ldkv, scale);
     value_kernel<<<B * H, THREADS, 0, stream>>>(

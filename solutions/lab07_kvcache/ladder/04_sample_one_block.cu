@@ -168,7 +168,8 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(
         sum = block_reduce<true>(sum);
         u64 needed = least_of<WEIGHT>(
             a, r, (u64)ceil((double)a.top_p * (double)sum), least, max_z, one);
-        least = max(least, needed);  // its last bits may be 0, which keeps others too
+        // needed starts a range: it may be below the last key that top_k keeps
+        least = max(least, needed);
         best = 0;
     }
     uint32_t number[4];

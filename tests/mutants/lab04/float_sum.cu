@@ -1,8 +1,8 @@
 // float_sum.cu - one thread adds the whole row in a float. The largest term comes first, so
-// it drops every later one that is less than half of the sum's last digit.
+// it drops every later one that is less than half an ulp of the sum.
 // fails: few_aligned
 // passes: many,long
-// says: one float is not enough
+// says: a single float accumulator is not enough
 #include "softmax.h"
 
 static __global__ void softmax(float *out, const float *x, int R, int N, float scale)
