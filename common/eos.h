@@ -1,6 +1,6 @@
-/* eos.h - the tokens that end a sequence, from the files of a model folder. As in
- * transformers, eos_token_id of generation_config.json counts where that file lists any,
- * else that of config.json: one id, or a list of them.
+/* eos.h - the tokens that end a sequence, from the files of a model folder. The
+ * eos_token_id of generation_config.json is used if that file lists any, otherwise the
+ * one of config.json: one id or a list.
  *
  * Functions return 0, or -1 with one line in *err. A key that is missing or null lists no
  * token. */

@@ -8,7 +8,7 @@
  *         ...
  *
  * The last arguments are the `use` of --model; of --prompt, --prompt-file, --prompts and
- * --batch; of the sampling options; of --seed, --no-graph; of --kernels and --quiet.
+ * --batch; of the sampling options; of --seed; of --no-graph; of --kernels and --quiet.
  */
 #ifndef GENERATION_OPTIONS_H
 #define GENERATION_OPTIONS_H
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 typedef struct generation_options {
-    const char *model; /* NULL: not given, as the next three */
+    const char *model; /* NULL: not given, like the next three */
     const char *prompt, *prompt_file, *prompts;
     long batch;
     long max_new_tokens; /* -1: not given */

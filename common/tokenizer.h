@@ -45,8 +45,9 @@ int *tokenizer_encode(
  * and returns its length; 0 for an id outside the vocabulary. */
 int tokenizer_piece(const tokenizer *t, int token, char piece[4]);
 
-/* The same as a stream, which starts as {0}: no piece ends inside a UTF-8 character,
- * unless it never becomes one. Both return the number of bytes in `out`. */
+/* The same for a stream, which starts as {0}: the bytes of an incomplete UTF-8 character
+ * are held back until it is complete or proves invalid. Both functions return the number
+ * of bytes in `out`. */
 typedef struct tokenizer_stream {
     char held[4]; /* the start of a character */
     int count;

@@ -37,7 +37,7 @@ size_t utf8_unfinished(const char *text, size_t bytes)
         if ((c[0] & 0xC0) == 0x80) continue;  // a continuation byte: look for its lead
         size_t length = c[0] < 0xC2 ? 1 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
         if (c[0] > 0xF4 || length <= n) return 0;
-        // The second byte's range: no long forms, no surrogates, none beyond U+10FFFF.
+        // The second byte: no overlong encodings, no surrogates, none beyond U+10FFFF
         unsigned least = c[0] == 0xE0 ? 0xA0 : c[0] == 0xF0 ? 0x90 : 0x80;
         unsigned most = c[0] == 0xED ? 0x9F : c[0] == 0xF4 ? 0x8F : 0xBF;
         return n == 1 || (c[1] >= least && c[1] <= most) ? n : 0;

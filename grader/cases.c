@@ -210,8 +210,8 @@ static void read_case(struct reader *r, struct lab *lab, char *line)
     lab->cases[lab->count++] = c;
 }
 
-/* The cases with too little workspace are about its size, or every case of a function
- * that has none of them. */
+/* Which cases check larger sizes: those with workspace_less=, or all cases of a function
+ * and dtype without one. */
 static void choose_larger(struct lab *lab)
 {
     for (size_t i = 0; i < lab->count; i++) {

@@ -34,7 +34,7 @@ struct graded_case {
     uint32_t workspace_less;  /* workspace_less=N: withhold N bytes */
     uint64_t workspace_below; /* workspace_below=N: the function must ask for fewer */
     bool larger;              /* asks the workspace function for larger sizes too */
-    bool dry;                 /* dry=1: a real size, without data */
+    bool dry;                 /* dry=1: a real size; data only for filled integers */
     struct bound bound;
     char *catches;
     char **needs; /* names, NULL-terminated */

@@ -28,8 +28,8 @@ struct run {
     uint32_t call;  /* the last one that was asked for */
     struct result result[CALLS];
     uint64_t workspace; /* bytes that the workspace function asked for */
-    char falls[256];    /* how it returns less for a larger size, or empty */
-    char *output;       /* what the learner's code printed, the first OUTPUT_KEPT bytes */
+    char falls[256]; /* message if the workspace decreases for a larger size, or empty */
+    char *output;    /* what the learner's code printed, the first OUTPUT_KEPT bytes */
     size_t output_bytes;
     double started, seconds; /* wall clock */
     double cpu_seconds;      /* in processes that served this case before */

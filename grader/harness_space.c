@@ -1,6 +1,6 @@
-/* harness_space.c - a program allocates the workspace once, for its largest sizes. So the
- * function must not return less for a larger size, as a number of parts times their size
- * does if the number is rounded down. */
+/* harness_space.c - a program allocates the workspace once, for its largest sizes, so the
+ * function must not return less for a larger size. A typical mistake: parts * size of a
+ * part, with the number of parts rounded down. */
 #include "harness_space.h"
 
 #include <limits.h>
@@ -20,7 +20,7 @@ static struct wire_scalar *find(struct wire_case *wire, char name)
     return NULL;
 }
 
-/* Up to here, a function that counts elements in int is right. */
+/* Up to this product of the sizes, a function may count elements in int. */
 static int is_small(const struct wire_case *wire)
 {
     double product = 1;
@@ -60,7 +60,8 @@ static void grow(
     char *words, size_t room, const struct call *c, const struct adapter *a,
     struct wire_case *wire, char name)
 {
-    static const int FACTORS[] = {1, 2, 3, 5, 7}; /* 5 and 7 divide few round numbers */
+    /* odd factors: sizes that are not powers of two */
+    static const int FACTORS[] = {1, 2, 3, 5, 7};
     double one = find(wire, name)->value;
     size_t before = 0, bytes;
     for (int i = 0; i < 5; i++, before = bytes) {
@@ -75,8 +76,8 @@ static void grow(
     }
 }
 
-/* Also with many rows, tokens, ...: a plan for few of them is often the same for all
- * sizes. */
+/* Every size grows alone, and again with one of the sizes multiplied by 16, 256 and 4096:
+ * with few rows or tokens, many plans do not depend on the sizes. */
 void space_falls(
     char *words, size_t room, const struct call *c, const struct adapter *a,
     struct wire_case *wire)

@@ -255,8 +255,9 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
     data_free(&d);
 }
 
-/* The CPU back end runs kernels on this many threads, the main one included. The cases are
- * too small for more than 16, whose stacks would reach the limit of memory. */
+/* The CPU back end runs kernels on this many threads, the main one included. At most 16:
+ * the cases are too small to use more, and from 64 threads on the stacks exceed the
+ * memory limit. */
 static int back_end_threads(void)
 {
     enum { ENOUGH = 16 };

@@ -94,7 +94,7 @@ struct wire_case {
     int32_t dtype;
     uint32_t buffers, args, scalars;
     uint32_t workspace_less; /* bytes withheld: the launcher must return WB_NO_SPACE */
-    uint32_t dry; /* 1: one call on zeros; only the head of its result comes back */
+    uint32_t dry; /* 1: one call on zeros and filled integers; only a head comes back */
     uint32_t larger, unused; /* 1: ask the workspace function for larger sizes too */
     struct wire_buffer buffer[MAX_BUFFERS];
     struct wire_arg arg[MAX_ARGS];
@@ -103,7 +103,7 @@ struct wire_case {
 
 struct wire_ready {
     uint64_t workspace; /* bytes that the workspace function asked for */
-    char falls[256];    /* how it returns less for a larger size, or empty */
+    char falls[256]; /* message if the workspace decreases for a larger size, or empty */
 };
 
 /* The calls of a case. Only the CPU back end can change the order of threads. There, the

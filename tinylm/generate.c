@@ -20,7 +20,7 @@ typedef struct run {
     eos_tokens eos;
     char *text;           /* the prompt of all sequences; NULL: --prompts */
     size_t bytes;         /* of the text */
-    bool chosen;          /* it was not given */
+    bool chosen;          /* no prompt was given: choose_prompt */
     tokenizer_stream out; /* what is printed as it comes */
 } run;
 

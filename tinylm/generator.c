@@ -52,7 +52,7 @@ static bool is_stop(const generator *g, int token)
     return false;
 }
 
-// n sampled tokens; after a stop token the others are not the sequence's.
+// Appends n sampled tokens, up to and including a stop token.
 static void add_sampled(generator *g, int b, const int *sampled, int n)
 {
     for (int i = 0; i < n && !g->done[b]; i++) {

@@ -9,8 +9,8 @@
  *
  * The decoder (decoder.h) does the computing; the generator decides when it processes
  * which tokens. generator_decode waits for the device only after its last step. The
- * tokens of a sequence depend only on its own prompt and seed. A stop token is the last
- * one of its sequence; the others of the batch continue.
+ * tokens of a sequence depend only on its own prompt and seed. A sequence ends with its
+ * stop token; the other sequences continue.
  *
  * What a token sees. In a Griffin-type model: the states and the window of the last keys,
  * however long the sequence gets. A Llama-type model was trained on `context` positions:
@@ -49,7 +49,7 @@ typedef struct generator {
     int *processed;       /* (B) tokens in its states and caches; 0 once it is done */
     bool *done;           /* (B) */
     int continuing;       /* sequences that are not done */
-    bool ended;           /* one of them since the last step */
+    bool ended;           /* a sequence has ended since the last step */
     int *again;           /* (B) how many to process again */
     int *zero;            /* (B) zeros: every prefill starts a sequence */
     const int **visible;  /* (B) what the model sees */
@@ -66,7 +66,7 @@ void generator_destroy(generator *g);
 int generator_start(
     generator *g, const int *const *prompt, const int *length, const uint64_t *seed,
     wb_error *err);
-/* n more tokens for each sequence, until all are done. */
+/* Up to n more tokens for each sequence that is not done. */
 void generator_decode(generator *g, int n);
 
 #endif

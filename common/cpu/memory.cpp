@@ -303,8 +303,8 @@ extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 
 /* --- memory that the host may access ------------------------------------------------ */
 
-/* Check mode: next to device memory, with a gap, and never used again. What the host
- * writes is not known, so all counts as written. */
+/* In check mode managed memory follows device memory, with a gap before each allocation,
+ * and is never reused. Host writes are not tracked: all of it counts as initialized. */
 static void *checked_managed(size_t bytes, const void *caller)
 {
     static size_t used;

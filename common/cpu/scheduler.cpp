@@ -345,9 +345,9 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
 /* --- yield -------------------------------------------------------------------------- */
 
 /* The current thread spins on memory that another one will write. It stays ready; another
- * lane of its warp continues, and every 32nd time a lane of another warp. All may spin for
- * the sake of another block, whose worker needs a core: every 8th time this one offers its
- * own. */
+ * lane of its warp continues, and every 32nd time a lane of another warp. All threads may
+ * be waiting for another block, whose worker needs a core: every 8th call therefore
+ * yields to the OS. */
 extern "C" void wbcpu_yield()
 {
     worker *w = self();

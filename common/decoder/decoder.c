@@ -89,7 +89,8 @@ void decoder_sample(decoder *d)
 }
 
 // The first step launches the kernels one by one, because libraries allocate on first
-// use; the second is recorded. A table that has grown has another address.
+// use; the second is recorded. A RoPE table that has grown has another address, so the
+// step is recorded again.
 void decoder_step(decoder *d)
 {
     cudaStream_t s = d->stream;

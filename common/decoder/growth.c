@@ -1,5 +1,5 @@
-/* growth.c - what is as long as the longest sequence so far: the prompts on the device,
- * and the RoPE table. A long maximum length costs nothing until a sequence gets there. */
+/* growth.c - the two buffers that grow with the sequences: the prompts on the device and
+ * the RoPE table. A large maximum length costs nothing until a sequence reaches it. */
 #include "decoder.h"
 #include "rope.h"
 

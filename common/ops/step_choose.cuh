@@ -1,8 +1,8 @@
 /* step_choose.cuh - the matrix multiplies of a decode step. They have few rows, so their
  * cost is the bytes of the weights, which are read once: by gemv_kernel for one row
  * (step_gemv.cuh), by cuBLAS for several rows of 16 bits (step_gemm.cuh), by step_any.cuh
- * for the rest; on the CPU back end by step_cpu.cuh. This file chooses; step_f32.cu, step_f16.cu and step_bf16.cu define the
- * functions.
+ * for the rest. On the CPU back end, step_cpu.cuh does those with 4096 weights or more.
+ * This file chooses; step_f32.cu, step_f16.cu and step_bf16.cu define the functions.
  *
  * The norm needs no pass of its own:
  *

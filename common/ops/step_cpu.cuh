@@ -1,7 +1,7 @@
 /* step_cpu.cuh - a decode step's matrix multiply on the CPU back end. No barrier and no
  * sum over a warp, which would cost 32 waits there: a thread computes OUTPUTS neighbouring
  * outputs of every row, with the CPU's vector registers. It reads its rows of w once from
- * memory, so that a step of one row runs at the speed of the memory.
+ * memory, so that a step of one row is limited by memory bandwidth.
  */
 #ifndef STEP_CPU_CUH
 #define STEP_CPU_CUH
@@ -15,8 +15,8 @@ using wbcpu::lanes;
 enum {
     LANES = wbcpu::LANES,
     OUTPUTS = 4,
-    THREADS = 8
-};  // few threads: blocks for all workers
+    THREADS = 8  // few threads per block, so that all workers get blocks
+};
 
 /* The sums over a row x: of x w for each row of w, and of x^2. */
 template <int ROWS_OF_W> struct sums {
@@ -32,7 +32,7 @@ add(sums<N> &s, const E *x, const E *const (&w)[N], const E *norm, float offset,
     lanes u = load(x + i);
     s.squares += u * u;
     if (norm) u *= offset + load(norm + i);
-#pragma GCC unroll 8  // so that the sums stay in registers, whatever the optimization
+#pragma GCC unroll 8  // so that the sums stay in registers at every optimization level
     for (int k = 0; k < N; k++)
         s.products[k] += u * load(w[k] + i);
 }

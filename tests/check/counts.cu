@@ -335,7 +335,7 @@ static void copies()
     end();
 }
 
-/* Constant memory has a cache of its own: such reads are no global requests. */
+/* Constant memory has a cache of its own: such reads are not global requests. */
 __device__ float of_device[64];
 __constant__ float of_constants[64];
 __global__ void read_variables(float *to)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # sanitizer.sh OUT [PATTERN] - on a machine with a GPU: builds the programs with nvcc and
-# runs every case, or those with `bugs/bounds no_tail_guard` like PATTERN, under the four
-# tools of compute-sanitizer; the right cases also without a tool. As many cases as there
-# are cores share the GPU. OUT/results gets one line per run:
+# runs every case, or those whose name, such as "bugs/bounds no_tail_guard", matches the
+# regular expression PATTERN, under the four tools of compute-sanitizer; the right cases
+# also without a tool. As many cases as there are cores share the GPU. OUT/results gets
+# one line per run:
 #     bugs/bounds no_tail_guard memcheck EXIT ERRORS bounds.cu:8 bounds.cu:13
 # with all lines that the reports name; OUT/logs has the reports. table.py OUT prints the
 # table.

@@ -253,8 +253,8 @@ static void memory_stays(void)
     rg_close(e);
 }
 
-// A long context costs nothing until a sequence gets there: the RoPE table and the prompt
-// grow then, and the samples stay what they are with a table that was long before.
+// A long context costs nothing until a sequence reaches it: the RoPE table and the prompt
+// grow then, and the samples equal those with a table that is long from the start.
 static void grows(void)
 {
     enum { PROMPT = 4090, STEPS = 20, FAR = 9000 };
@@ -281,7 +281,8 @@ static void grows(void)
     tap(rg_sampled(e, 0) == STEPS + 1 &&
             memcmp(rg_tokens(e, 0), rg_tokens(later, 0), (STEPS + 1) * sizeof *tokens) ==
                 0,
-        "the samples before and after it are those of a table that was long before");
+        "the samples before and after it equal those with a table that is long from the "
+        "start");
     rg_close(e), rg_close(later);
 }
 

@@ -58,7 +58,7 @@ dry='03.1 5 rmsnorm_forward dry=1 R=9'
 bad "a dry case without a size" "rmsnorm_forward needs C=..." "a $dry ; - ; x"
 bad "a dry case with an unknown key" "rmsnorm_forward has no N" "a $dry C=8 N=3 ; - ; x"
 bad "a dry case that fills floats" "rmsnorm_forward has no x" "a $dry C=8 x=3 ; - ; x"
-bad "a dry case that writes no argument" "has no kcache" "a $dry C=8 writes=kcache ; - ; x"
+bad "a dry case that writes an unknown argument" "has no kcache" "a $dry C=8 writes=kcache ; - ; x"
 bad "a dry case of an unknown function" "no header in" 'a 03.1 5 rms dry=1 R=9 ; - ; x'
 bad "no case" "no case matches" '# nothing'
 # The arguments of a dry case are those of the header. ld: the rows are tokens

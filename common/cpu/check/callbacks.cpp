@@ -11,7 +11,7 @@
 
 namespace wbcpu::check
 {
-/* The host, or a copy, may access it too while the kernel runs. */
+/* The host or a copy may also access this memory while the kernel runs. */
 static void global_access(worker *w, const access &a)
 {
     other_memory_touched(a);
@@ -27,7 +27,7 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     if (v && v->device) return global_access(w, a);
     bool host = v && v->host;
     bool known = in_program_data(address) && !host;   /* bounds: instrumented.cpp */
-    if (known || mapped_for_device(address, bytes)) { /* pinned or managed memory */
+    if (known || mapped_for_device(address, bytes)) { /* pinned memory */
         other_memory_touched(a);
         return;
     }

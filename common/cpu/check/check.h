@@ -127,7 +127,7 @@ struct variable {
     std::string name;
     uintptr_t start; /* address, or offset in thread-local storage for __shared__ */
     size_t bytes;
-    bool host, device; /* surely a variable of host code, or in global memory */
+    bool host, device; /* known to belong to host code; known to be in global memory */
 };
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);

@@ -16,7 +16,7 @@ bool reserve_sectors(size_t bytes); /* the same for the counts */
 void read_variables();
 size_t program_data_bytes();
 void each_device_variable(void (*use)(const variable &));
-void begin_variables(); /* __device__ variables are buffers, which are written */
+void begin_variables(); /* registers __device__ variables as initialized buffers */
 void reserve_shared();
 void settle_early_reads(); /* at a barrier, and when the block ends */
 size_t thread_local_words();

@@ -86,7 +86,7 @@ static void read_symbols(const char *file, uintptr_t load)
 }
 
 /* What the translator lists (known.c): names, with a + if in global memory, separated by
- * blanks and NULs. Of a name that two variables have nothing is sure. */
+ * blanks and NULs. A name that two variables share tells nothing. */
 extern "C" const char __start_wbcpu_listed[] __attribute__((weak, visibility("hidden"))),
     __stop_wbcpu_listed[] __attribute__((weak, visibility("hidden")));
 

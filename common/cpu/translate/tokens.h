@@ -140,7 +140,7 @@ void unread_header(void);
 
 /* --- known.c ------------------------------------------------------------------------ */
 
-/* Adds to the end of s a list of the host's variables that it names. */
+/* Appends to s a list of its variables: those of host code and those in global memory. */
 void list_variables(struct source *s);
 
 /* --- the rules ---------------------------------------------------------------------- */

@@ -335,7 +335,7 @@ CASE(last_block_adds_variables)
     return differs(total, 1, [](int) { return 511 * 512 / 2; });
 }
 
-// A block each adds to managed memory, with atomics, and the host reads it afterwards.
+// Every thread adds to managed memory with atomics; the host reads the sums afterwards.
 __managed__ int managed_total;
 __global__ void add_to_managed(int *bins)
 {

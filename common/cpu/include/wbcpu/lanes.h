@@ -28,7 +28,7 @@ static inline lanes load_lanes(const float *p)
     memcpy(&x, p, sizeof x);
     return x;
 }
-/* The upper half of a float is a bfloat16. */
+/* A bfloat16 is the upper half of a float. */
 static inline lanes load_lanes(const __nv_bfloat16 *p)
 {
     typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
@@ -53,7 +53,7 @@ static inline lanes load_lanes(const __half *p)
     return x;
 }
 
-/* The first n, and zeros. */
+/* The first n elements, then zeros. */
 template <typename E> static inline lanes load_lanes(const E *p, int n)
 {
     lanes x = {};

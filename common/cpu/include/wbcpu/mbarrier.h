@@ -58,7 +58,7 @@ WBCPU_INLINE bool wbcpu_mbarrier_ended(uint64_t *b, bool parity)
     wbcpu_copy_ended(b, phase);
     return true;
 }
-/* Of the phase that the arrival which returned the token belongs to. */
+/* The parity of the phase in which the token's thread arrived. */
 WBCPU_INLINE bool wbcpu_mbarrier_parity(uint64_t token)
 {
     return wbcpu_mbarrier_phase(token) & 1;
