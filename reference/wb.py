@@ -340,7 +340,8 @@ def read_case(line, at, earlier):
 
     Every function has three keys: dtype (default f32); judge (default: all outputs), the
     outputs that count in this case, with commas; the others may hold anything; and off,
-    the arguments that start one element after a 16-byte boundary, with commas.
+    the arguments that start one element after a 16-byte boundary, with commas. off=each
+    is for the grader: one more call for each buffer, which then alone starts there.
     """
     fields, *rest = [part.strip() for part in line.split(";", 2)]
     fields = fields.split()
@@ -369,7 +370,7 @@ def read_case(line, at, earlier):
         "judge": keys.pop("judge", ""),
         "dry": keys.get("dry") == "1",
         "status": keys.get("status", "WB_OK"),
-        "off": [name for name in keys.pop("off", "").split(",") if name],
+        "off": [n for n in keys.pop("off", "").split(",") if n not in ("", "each")],
         "keys": {k: number(v) for k, v in keys.items() if k not in GRADERS_KEYS},
         "needs": needs,
         "catches": rest[1],
