@@ -338,8 +338,8 @@ repeats_right(struct judgement *j, const struct case_data *d, const struct run *
     return false;
 }
 
-/* The calls on data A with one unaligned buffer each. A launcher may choose another kernel
- * for them, so the last bits may differ from those of the first call. */
+/* The calls on data A, each with one unaligned buffer. A launcher may choose another
+ * kernel for them, so the last bits may differ from those of the first call. */
 static bool
 shifted_right(struct judgement *j, const struct case_data *d, const struct run *run)
 {
