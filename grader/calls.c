@@ -1,7 +1,8 @@
 /* calls.c - the calls of one case: on which data, in which order, in which process.
  *
  * A process calls the launcher on data A, on B, on A again, and on A in a captured graph;
- * on the CPU back end, then on variants of A. After that, a new process repeats the calls
+ * with off=each, then on A with each buffer in turn at an unaligned address; on the CPU
+ * back end, then on variants of A. After that, a new process repeats the calls
  * on A, B and the variants in seeded orders of threads and blocks. Each result must have
  * the bits of the natural order. The new process has never seen the data and sees each
  * data set once, so remembered results are of no use. It also begins the next case.
@@ -80,7 +81,10 @@ static bool call(const struct talk_about *t, uint32_t which)
     const unsigned char *of_variant[MAX_BUFFERS] = {0}, *next = t->variant;
     uint32_t same = same_data(which);
     struct wire_call w = {.which = which};
-    if (which >= CALL_ORDER) w.order = order_seed(d->seed, which - CALL_ORDER);
+    if (which >= CALL_SHIFTED)
+        w.shifted = 1 + which - CALL_SHIFTED;
+    else if (which >= CALL_ORDER)
+        w.order = order_seed(d->seed, which - CALL_ORDER);
     if (same == CALL_B) bytes = d->set[1].bytes;
     if (same >= CALL_VARIANT) {
         make_variant(t->variant, d, same - CALL_VARIANT);
@@ -125,12 +129,14 @@ void calls_of_case(
     memset(run, 0, sizeof *run);
     run->started = now();
     run->orders = s->orders;
+    run->shifts = g->off_each ? d->buffers : 0;
     t.variant = xalloc(room);
     if (d->dry) {
         if (child_open(t.child, g, d, run) && (call(&t, CALL_A) || run->ending == RAN))
             child_close(t.child, d, run);
     } else if (child_open(t.child, g, d, run)) {
-        bool good = calls(&t, CALL_A, CALL_CAPTURED + 1);
+        bool good = calls(&t, CALL_A, CALL_CAPTURED + 1) &&
+                    calls(&t, CALL_SHIFTED, CALL_SHIFTED + (uint32_t)run->shifts);
         if (good && s->orders) good = calls(&t, CALL_VARIANT + 2, CALL_ORDER);
         if (run->ending == RAN) child_close(t.child, d, run);
         if (run->ending == RAN && good && s->orders) {

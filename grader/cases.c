@@ -151,6 +151,8 @@ static void read_key(struct reader *r, struct graded_case *c, char *field)
         c->workspace_less = (uint32_t)strtoul(value, NULL, 10);
     } else if (!strcmp(field, "dry")) {
         c->dry = !strcmp(value, "1");
+    } else if (!strcmp(field, "off")) {
+        c->off_each = !strcmp(value, "each"); /* other values are the reference's */
     } else if (!strcmp(field, "workspace_below")) {
         c->workspace_below = strtoull(value, NULL, 10);
     }

@@ -25,6 +25,7 @@ struct run {
     enum ending ending;
     char text[512]; /* why it ended, unless RAN */
     bool orders;    /* asked for calls in other thread orders, too */
+    int shifts;     /* asked for so many calls with an unaligned buffer */
     uint32_t call;  /* the last one that was asked for */
     struct result result[CALLS];
     uint64_t workspace; /* bytes that the workspace function asked for */

@@ -32,7 +32,8 @@
 
 struct call {
     struct wire_case *wire;
-    unsigned char *base[MAX_BUFFERS]; /* device; the buffer starts RED_ZONE bytes later */
+    unsigned char *base[MAX_BUFFERS]; /* device; the buffer starts RED_ZONE bytes later,
+                                         at a multiple of 256, unless it is shifted */
     unsigned char *work;              /* device; the workspace, between red zones too */
     size_t work_bytes;                /* what the workspace function says */
     cudaStream_t stream;
@@ -91,7 +92,7 @@ cudaStream_t stream(const struct call *c)
 
 void *workspace(const struct call *c)
 {
-    return c->work + RED_ZONE;
+    return c->work_bytes ? c->work + RED_ZONE : NULL;
 }
 
 size_t workspace_bytes(const struct call *c)
@@ -133,7 +134,9 @@ alloc_with_red_zones(size_t bytes, const char *name, unsigned element)
 {
     void *p;
     if (current.wire->dry) return dry_alloc(bytes) - RED_ZONE; /* it has no red zones */
-    cuda(cudaMalloc(&p, bytes + 2 * RED_ZONE), "not enough device memory for the case");
+    cuda(
+        cudaMalloc(&p, bytes + 2 * RED_ZONE + MAX_ELEMENT),
+        "not enough device memory for the case");
 #if CPU_BACKEND
     if (wbcpu_check_name) wbcpu_check_name(p, RED_ZONE, bytes, name, element);
 #else
@@ -313,9 +316,12 @@ static void dry_call(struct call *c, const struct adapter *a, struct wire_result
 static void one_call(struct call *c, const struct adapter *a, const struct wire_call *w)
 {
     struct wire_result r = {.which = w->which};
+    uint32_t shifted = w->shifted <= c->wire->buffers ? w->shifted : 0;
+    uint32_t bytes = shifted ? c->wire->buffer[shifted - 1].element : 0;
 #if CPU_BACKEND
     wbcpu_set_shuffle(w->order);
 #endif
+    if (shifted) c->base[shifted - 1] += bytes;
     if (c->wire->dry)
         dry_call(c, a, &r);
     else if (w->which == CALL_CAPTURED)
@@ -324,6 +330,7 @@ static void one_call(struct call *c, const struct adapter *a, const struct wire_
         plain_call(c, a, &r);
     fflush(NULL); /* output of the kernels belongs to this case */
     send_result(c, &r);
+    if (shifted) c->base[shifted - 1] -= bytes;
 }
 
 /* --- one case ----------------------------------------------------------------------- */

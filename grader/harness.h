@@ -38,7 +38,8 @@ int size(const struct call *c, const char *name);     /* int scalars */
 float number(const struct call *c, const char *name); /* float scalars */
 cudaStream_t stream(const struct call *c);
 
-/* Exactly as large as the adapter's workspace function returns, full of NaN. */
+/* Exactly as large as the adapter's workspace function returns, full of NaN. NULL if that
+ * is 0 bytes. */
 void *workspace(const struct call *c);
 size_t workspace_bytes(const struct call *c);
 

@@ -113,14 +113,26 @@ static bool first_right(const struct case_data *d, const struct result *a)
 }
 
 /* Which call it was, if it was not the first. */
-static const char *words_of_call(uint32_t which)
+static const char *
+words_of_call(char *words, size_t room, const struct case_data *d, uint32_t which)
 {
-    return which == CALL_A          ? ""
-           : which == CALL_B        ? " (in the second call, on other data)"
-           : which == CALL_A_AGAIN  ? " (in the third call, on the first data again)"
-           : which == CALL_CAPTURED ? " (in the call captured in a CUDA graph)"
-           : which < CALL_ORDER     ? " (in a later call, on other data)"
-                                    : " (under another thread order)";
+    if (which >= CALL_SHIFTED && which < CALL_SHIFTED + (uint32_t)d->buffers) {
+        snprintf(
+            words, room,
+            " (in a call in which %s alone starts one element after a "
+            "16-byte boundary)",
+            d->buffer[which - CALL_SHIFTED].name);
+        return words;
+    }
+    snprintf(
+        words, room, "%s",
+        which == CALL_A          ? ""
+        : which == CALL_B        ? " (in the second call, on other data)"
+        : which == CALL_A_AGAIN  ? " (in the third call, on the first data again)"
+        : which == CALL_CAPTURED ? " (in the call captured in a CUDA graph)"
+        : which < CALL_ORDER     ? " (in a later call, on other data)"
+                                 : " (under another thread order)");
+    return words;
 }
 
 /* --- several calls ------------------------------------------------------------------ */
@@ -134,6 +146,7 @@ static const struct result *result_of(const struct run *run, uint32_t which)
 static bool asked(const struct run *run, uint32_t which)
 {
     bool variant = which >= CALL_VARIANT && which < CALL_ORDER;
+    if (which >= CALL_SHIFTED) return which < CALL_SHIFTED + (uint32_t)run->shifts;
     return variant ? run->orders && which >= CALL_VARIANT + 2
                    : run->orders || which < CALL_VARIANT;
 }
@@ -264,7 +277,7 @@ static const char *why_orders_differ(const struct case_data *d, const struct cha
 static bool
 orders_agree(struct findings *f, const struct case_data *d, const struct run *run)
 {
-    for (uint32_t i = CALL_ORDER; run->orders && i < CALLS; i++) {
+    for (uint32_t i = CALL_ORDER; run->orders && i < CALL_SHIFTED; i++) {
         const struct result *r = &run->result[i];
         struct change c;
         if (same_outputs(&c, d, run->result[same_data(i)].bytes, r->bytes)) continue;
@@ -324,6 +337,24 @@ repeats_right(struct judgement *j, const struct case_data *d, const struct run *
     return false;
 }
 
+/* The calls on data A, each with one unaligned buffer. A launcher may choose another
+ * kernel for them, so the last bits may differ from those of the first call. */
+static bool
+shifted_right(struct judgement *j, const struct case_data *d, const struct run *run)
+{
+    for (uint32_t i = CALL_SHIFTED; asked(run, i); i++) {
+        const unsigned char *bytes = run->result[i].bytes;
+        char words[160];
+        if (memory_kept(&j->findings, d, &d->set[0], bytes, false) &&
+            values_right(j, d, &d->set[0], bytes, ALL))
+            continue;
+        words_of_call(words, sizeof words, d, i);
+        say(&j->findings, "the first call was right; this is wrong only%s", words);
+        return false;
+    }
+    return true;
+}
+
 /* A launcher that needs no workspace cannot get too little of it. */
 static bool needs_no_more(const struct graded_case *g, const struct run *run)
 {
@@ -333,15 +364,21 @@ static bool needs_no_more(const struct graded_case *g, const struct run *run)
 }
 
 /* Did every call come back that this case needs, and return what it must? */
-static bool
-all_returned(struct findings *f, const struct graded_case *g, const struct run *run)
+static bool all_returned(
+    struct findings *f, const struct graded_case *g, const struct case_data *d,
+    const struct run *run)
 {
-    for (uint32_t i = 0; i < CALLS; i++)
-        if (run->result[i].present && !status_right(f, g, &run->result[i])) return false;
+    char words[160];
+    for (uint32_t i = 0; i < CALLS; i++) {
+        if (!run->result[i].present || status_right(f, g, &run->result[i])) continue;
+        words_of_call(words, sizeof words, d, i);
+        if (i >= CALL_SHIFTED)
+            say(f, "the first call was right; this one is not%s", words);
+        return false;
+    }
     for (uint32_t i = 0; i < (g->status == WB_OK ? CALLS : 1); i++) {
         if (!asked(run, i) || (run->result[i].present && run->result[i].bytes)) continue;
-        say(f, i == CALL_A ? "no result came back" : "no result came back%s",
-            words_of_call(i));
+        say(f, "no result came back%s", words_of_call(words, sizeof words, d, i));
         return false;
     }
     return workspace_right(f, g, run->workspace);
@@ -358,7 +395,7 @@ static void judge_calls(
         j->verdict = PASSED;
         return;
     }
-    if (!all_returned(f, g, run)) return;
+    if (!all_returned(f, g, d, run)) return;
     j->returned = true;
     bool grows = workspace_grows(f, run);
     bool kept = memory_kept(f, d, &d->set[0], a->bytes, g->status != WB_OK);
@@ -373,6 +410,7 @@ static void judge_calls(
     bool good =
         values_right(j, d, &d->set[0], a->bytes, same ? ALL : KNOWN_CAUSES) && same;
     if (same && !launched(f, d, run)) good = false;
+    if (good && kept && !shifted_right(j, d, run)) good = false;
     if (good && kept && grows) j->verdict = PASSED;
 }
 
@@ -458,12 +496,14 @@ void judge(
         j->verdict = CRASH;
         break;
     }
+    char call[160];
     size_t length = 0;
     const char *words = last_words(run, &length);
+    words_of_call(call, sizeof call, d, run->call);
     if (words)
-        say(&j->findings, "%.*s%s", (int)length, words, words_of_call(run->call));
+        say(&j->findings, "%.*s%s", (int)length, words, call);
     else
-        say(&j->findings, "%s%s", run->text, words_of_call(run->call));
+        say(&j->findings, "%s%s", run->text, call);
     if (d->dry && j->verdict == CRASH)
         say(&j->findings,
             "a buffer may have more than 2^31 elements: compute offsets in size_t, not int");

@@ -35,6 +35,7 @@ enum {
     MAX_ARGS = 24,
     MAX_SCALARS = 24,
     RED_ZONE = 8192, /* guard bytes on either side of a buffer */
+    MAX_ELEMENT = 8, /* bytes: how far a buffer may be shifted */
 };
 
 /* Fill patterns, 16 bits repeated. All are NaN in f32, f16 and bf16, so a read of one
@@ -118,20 +119,24 @@ enum which_call {
     CALL_VARIANT,  /* CALL_VARIANT + i, i in [2, ORDERS): on the i-th variant of A */
     CALL_ORDER = CALL_VARIANT + ORDERS, /* + i: in the i-th thread order, on A (i = 0),
                                            B (i = 1) or the i-th variant of A */
-    CALLS = CALL_ORDER + ORDERS,
+    CALL_SHIFTED = CALL_ORDER + ORDERS, /* + b: on A; buffer b alone is not aligned */
+    CALLS = CALL_SHIFTED + MAX_BUFFERS,
 };
 
-/* The call on the same data in the natural order, perhaps the call itself. */
+/* The call on the same data in the natural order, perhaps the call itself. Only the call
+ * in another thread order must have its bits. */
 static inline uint32_t same_data(uint32_t which)
 {
     if (which == CALL_A_AGAIN || which == CALL_CAPTURED) return CALL_A;
+    if (which >= CALL_SHIFTED) return CALL_A;
     if (which < CALL_ORDER) return which;
     return which < CALL_ORDER + 2 ? which - CALL_ORDER : which - ORDERS;
 }
 
 struct wire_call {
-    uint32_t which, unused;
-    uint64_t order; /* the seed of the thread order; 0: the natural order */
+    uint32_t which;
+    uint32_t shifted; /* 1 + the buffer that starts one element later than the others */
+    uint64_t order;   /* the seed of the thread order; 0: the natural order */
 };
 
 /* The result of a dry case that the device has too little memory for. */

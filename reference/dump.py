@@ -284,6 +284,10 @@ def dump(options):
             if data_set == "a":
                 wrong, causes = mistakes(module, case, call, values, want)
                 proofs.case(module, case, call, want, causes)
+            for name, value in case["bad"].items():
+                known = name in call.scalars and case["status"] != "WB_OK"
+                broken_if(not known, case, f"bad={name}: no such scalar, or no status=")
+                call.scalars[name] = value
             write_inputs(options.out, case, call, options.seed, data_set)
             write_wants(options.out, case, want, wrong, data_set)
     if whole:

@@ -118,7 +118,7 @@ def wrong_sums(values):
         yield "exited", EXITED, wb.lane_sum(values)
 
 
-def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset):
+def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset, E="f64"):
     square, f = mean(x**2), offset + w
     root = np.sqrt(square + eps)
     yield "eps_outside", "eps is added outside the square root", {
@@ -189,6 +189,11 @@ def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset):
     ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) % 256 < 32)) / C + eps) * f}
     if rstd is not None:
         r = 1 / root[:, 0]
+        if E != "f64":
+            near = np.sqrt(square + float(rounded(eps, E)))
+            yield "rstd_eps", "eps is rounded to 16 bits: it is a float", {
+                "rstd": 1 / near[:, 0]
+            }
         yield "rstd_is_root", "rstd is the root itself, but it should be 1 / root", {
             "rstd": 1 / r
         }

@@ -58,7 +58,8 @@ def rope_table_data(call, P, N, base=10000.0):
 def make_positions(call, kind, B, T):
     """(B,T) positions, or None if the case passes NULL, and the number of rows of a table
     that is large enough. kind: none (NULL); offset (every sequence continues from an
-    earlier call); documents (several in each sequence, each from 0); any."""
+    earlier call); documents (several in each sequence, each from 0); any; far (any, above
+    2^16)."""
     t = np.arange(T)
     if kind == "none":
         return None, B * T
@@ -70,7 +71,9 @@ def make_positions(call, kind, B, T):
         return t - np.maximum.accumulate(np.where(starts, t, 0), axis=1), T + 1
     if kind == "any":
         return call.rng.integers(0, 900, (B, T)), 901
-    raise wb.Broken(f"pos={kind}: use none, offset, documents or any")
+    if kind == "far":
+        return call.rng.integers(1 << 16, 66000, (B, T)), 66001
+    raise wb.Broken(f"pos={kind}: use none, offset, documents, any or far")
 
 
 def rotation_data(
@@ -328,6 +331,12 @@ def rotation_mistakes(name, x_name, x, cis, pos, sign, B, T, H, D, N, ld, memory
         y[..., far] = heads[..., far] * c + heads[..., whole] * s
         yield told(
             "pair_of_d", "pair i is (i, i + D/2), but it should be (i, i + N/2)", y
+        )
+    if pos is not None and np.max(pos, initial=0) >= 1 << 16:
+        yield told(
+            "pos_wraps",
+            "the position is kept in 16 bits: it is an int",
+            rotated(pos % (1 << 16)),
         )
     if pos is not None and T <= len(cis):
         yield told(

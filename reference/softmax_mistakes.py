@@ -220,6 +220,10 @@ def cross_entropy_mistakes(
     slope = 1 - (z / softcap) ** 2 if softcap else 1.0
     m = np.max(z, -1)
     yield "no_softcap", "softcap is ignored", outputs(logits[:, :V])
+    if softcap:
+        yield "tanh_overflows", (
+            "tanh from exp(2 logits / softcap) is inf / inf for large logits: use tanhf"
+        ), outputs(np.where(2 * logits[:, :V] / softcap > 88.7, np.nan, z), slope)
 
     def ignoring(rows):
         """with other rows ignored; the loss of a target outside [0,V) is anything"""

@@ -68,15 +68,20 @@ def gates(call, R, F, scale, far):
         z.reshape(-1)[at] = values * np.where(np.arange(at.size) // len(FAR) % 2, 1, -1)
     if far == 2:
         z[0] = call.rng.uniform(-8, -6, F)  # act'(z) is about -0.005
+    if far == 3:
+        z[0] = call.rng.uniform(0.88, 0.98, F)  # GELU: act'(z) > 1, act(z) < 1
     return z
 
 
 def huge(call, shape, scale, far):
-    """Values of up or dout. far=2: in row 0, dout * up overflows, but dout * up * act'(z)
-    does not."""
+    """Values of up or dout. In row 0, a product of two overflows: with far=2, up dout, but
+    not if it is multiplied by act'(z); with far=3, act'(z) dout, but not times up."""
     values = call.normal(shape, scale)
     if far == 2:
         values[0] = call.rng.uniform(0.9e20, 1.1e20, shape[1])
+    if far == 3:  # scale: 1 for up, 0.5 for dout
+        large = (3.3e38, 3.4e38) if scale < 1 else (0.2, 0.4)
+        values[0] = call.rng.uniform(*large, shape[1])
     return values
 
 
@@ -364,7 +369,7 @@ def backward_mistakes(act, slope, dout, gate, up, R, F, ld, memory):
     yield "forward", "dgate uses the activation itself, not its derivative", {
         "dgate": dout * up * act(gate)
     }
-    yield "in_place_order", (
+    yield "some_in_place_order", (
         "dup is computed from gate after dgate has overwritten it: read gate first"
     ), {"dup": dout * act(dgate)}
 
@@ -431,6 +436,12 @@ def swiglu_backward_mistakes(dgate, dup, dout, gate, up, R, F, ld, memory):
 
 def geglu_backward_mistakes(dgate, dup, dout, gate, up, R, F, ld, memory):
     z, s = gate, sigmoid(2 * K * (gate + CUBE * gate**3))
+    with np.errstate(over="ignore"):
+        slope_dout = (gelu_slope(z) * dout).astype(np.float32).astype(np.float64)
+    yield "slope_overflows", (
+        "dout times the derivative, which may be larger than 1, overflows: multiply dout "
+        "by 0.5 first, and the product by 2"
+    ), {"dgate": np.where(np.isinf(slope_dout), slope_dout * up, dgate)}
     yield "first_term_alone", "the term with 1 - h^2 is missing in dgate", {
         "dgate": dout * up * s
     }

@@ -335,12 +335,22 @@ GRADERS_KEYS = (
 )  # only the grader uses them
 
 
+def read_bad(text, at):
+    """bad=ld:1,H:65536 as {"ld": 1, "H": 65536}"""
+    pairs = [pair.split(":") for pair in text.split(",") if pair]
+    if any(len(pair) != 2 for pair in pairs):
+        raise Broken(f"{at}: bad={text}: use bad=NAME:VALUE,NAME:VALUE")
+    return {name: number(value) for name, value in pairs}
+
+
 def read_case(line, at, earlier):
     """name part points function key=value ... ; needs ; what it catches
 
-    Every function has three keys: dtype (default f32); judge (default: all outputs), the
+    Every function has four keys: dtype (default f32); judge (default: all outputs), the
     outputs that count in this case, with commas; the others may hold anything; and off,
-    the arguments that start one element after a 16-byte boundary, with commas.
+    the arguments that start one element after a 16-byte boundary, with commas. off=each
+    is for the grader: one more call for each buffer, which then alone starts there.
+    bad=ld:1 passes 1 for ld, to data that is laid out without it: with status=.
     """
     fields, *rest = [part.strip() for part in line.split(";", 2)]
     fields = fields.split()
@@ -369,7 +379,8 @@ def read_case(line, at, earlier):
         "judge": keys.pop("judge", ""),
         "dry": keys.get("dry") == "1",
         "status": keys.get("status", "WB_OK"),
-        "off": [name for name in keys.pop("off", "").split(",") if name],
+        "bad": read_bad(keys.pop("bad", ""), at),
+        "off": [n for n in keys.pop("off", "").split(",") if n not in ("", "each")],
         "keys": {k: number(v) for k, v in keys.items() if k not in GRADERS_KEYS},
         "needs": needs,
         "catches": rest[1],

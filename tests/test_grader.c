@@ -119,11 +119,13 @@ static struct result *add_result(struct scene *s, uint32_t which, int set)
     return &s->run.result[which];
 }
 
+enum { ALL_CALLS = CALL_SHIFTED + 2 }; /* two buffers */
+
 /* Adds correct results of every call. The variants of A have the values of A. */
 static void add_all(struct scene *s)
 {
-    s->run.orders = true;
-    for (uint32_t which = 0; which < CALLS; which++)
+    s->run.orders = true, s->run.shifts = s->d.buffers;
+    for (uint32_t which = 0; which < ALL_CALLS; which++)
         if (which != CALL_VARIANT && which != CALL_VARIANT + 1)
             add_result(s, which, same_data(which) == CALL_B);
 }
@@ -148,12 +150,17 @@ static void expect_silence(struct scene *s, const char *words)
     free(text);
 }
 
-static void expect_fail(struct scene *s, const char *words)
+static void expect_fail_with(struct scene *s, enum verdict verdict, const char *words)
 {
     char *text = report(s);
-    cr_expect_eq(s->j.verdict, FAILED, "%s", text);
+    cr_expect_eq(s->j.verdict, verdict, "%s", text);
     cr_expect(strstr(text, words), "expected '%s' in:\n%s", words, text);
     free(text);
+}
+
+static void expect_fail(struct scene *s, const char *words)
+{
+    expect_fail_with(s, FAILED, words);
 }
 
 /* --- the judgement ------------------------------------------------------------------ */
@@ -171,7 +178,7 @@ Test(judge, tolerance_is_a_bound)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
     add_all(&s), add_all(&t);
-    for (int n = 0; n < CALLS; n++) {
+    for (int n = 0; n < ALL_CALLS; n++) {
         if (same_data((uint32_t)n) != CALL_A) continue;
         out_of(&s, &s.run.result[n])[3] += 0.9e-5f;
         out_of(&t, &t.run.result[n])[3] += 1.3e-5f;
@@ -318,6 +325,25 @@ Test(judge, order_differs_on_other_data)
     }
 }
 
+/* A launcher may take another kernel if a buffer is not aligned: other last bits, but
+ * right values. */
+Test(judge, unaligned_buffer)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
+    struct scene u = scene(4, 10, 0, ROLE_OUT), v = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s), add_all(&t), add_all(&u), add_all(&v);
+    out_of(&s, &s.run.result[CALL_SHIFTED + 1])[3] += 1e-6f;
+    char *text = report(&s);
+    cr_expect_eq(s.j.verdict, PASSED, "%s", text);
+    out_of(&t, &t.run.result[CALL_SHIFTED + 1])[3] += 1;
+    expect_fail(&t, "wrong only (in a call in which x alone starts one element after");
+    input_of(&u, &u.run.result[CALL_SHIFTED])[3] += 1;
+    expect_fail(&u, "changes its input x");
+    v.run.ending = CRASHED, v.run.call = CALL_SHIFTED;
+    snprintf(v.run.text, sizeof v.run.text, "misaligned access");
+    expect_fail_with(&v, CRASH, "misaligned access (in a call in which out alone starts");
+}
+
 Test(judge, graph_differs)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
@@ -420,7 +446,7 @@ Test(judge, silence_does_not_pass)
  * a CUDA error. */
 Test(judge, no_call_may_be_missing)
 {
-    for (uint32_t i = 0; i < CALLS; i++) {
+    for (uint32_t i = 0; i < ALL_CALLS; i++) {
         struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
         if (i == CALL_VARIANT || i == CALL_VARIANT + 1) continue;
         add_all(&s), add_all(&t);
@@ -676,7 +702,8 @@ Test(cases, reads)
         read_cases(
             &lab,
             "# a comment\n\none 03.1 40 op_forward R=4 ; - ; the formula\n"
-            "two 03.2 60 op_forward dtype=f16 status=WB_BAD_SHAPE ; one ; halves, all\n",
+            "two 03.2 60 op_forward dtype=f16 off=each status=WB_BAD_SHAPE ; one ; "
+            "halves, all\n",
             error, sizeof error),
         0, "%s", error);
     cr_assert_eq(lab.count, 2);
@@ -686,6 +713,7 @@ Test(cases, reads)
     cr_expect_str_eq(lab.cases[1].needs[0], "one");
     cr_expect_str_eq(lab.cases[1].dtype, "f16");
     cr_expect_eq(lab.cases[1].status, WB_BAD_SHAPE);
+    cr_expect(lab.cases[1].off_each && !lab.cases[0].off_each);
     cr_expect_str_eq(lab.cases[1].catches, "halves, all");
     cr_expect(case_matches(&lab.cases[0], "on"));
     cr_expect(case_matches(&lab.cases[0], "x,03.1"));
@@ -701,7 +729,7 @@ Test(cases, which_ask_for_more)
     cr_assert_eq(
         read_cases(
             &lab,
-            "one 03.1 40 op_forward R=4 ; - ; the formula\n"
+            "one 03.1 40 op_forward R=4 off=x ; - ; the formula\n"
             "two 03.1 30 op_forward dtype=f16 R=4 ; - ; the formula\n"
             "less 03.2 30 op_forward R=4 workspace_less=4 status=WB_NO_SPACE ; - ; space\n",
             error, sizeof error),

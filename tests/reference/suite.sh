@@ -51,6 +51,10 @@ bad "a need that comes later" "needs b, which is not an earlier case" 'a 03.1 5 
 bad "an unknown output" "judge=dy: no output" 'a 03.3 5 rmsnorm_backward R=4 C=8 judge=dy ; - ; x'
 bad "an argument off alignment that is not there" "off=y: no such argument" \
     'a 03.1 5 rmsnorm_forward R=4 C=8 off=y ; - ; x'
+bad "a bad scalar that is not there" "bad=D: no such scalar" \
+    'a 03.1 5 rmsnorm_forward R=4 C=8 bad=D:1 status=WB_BAD_SHAPE ; - ; x'
+bad "a bad scalar without a status" "bad=C: no such scalar, or no status=" \
+    'a 03.1 5 rmsnorm_forward R=4 C=8 bad=C:0 ; - ; x'
 bad "a value that overflows" "is not finite" 'a 03.1 5 rmsnorm_forward R=4 C=8 scale=1e300 ; - ; x'
 bad "values below the tolerance" "not well above its tolerance" \
     'a 03.1 5 rmsnorm_forward dtype=f16 R=4 C=8 scale=1e-7 eps=1 ; - ; x'

@@ -56,7 +56,7 @@ static __global__ void backward_kernel(
     if (i >= n) return;
     size_t at = i / F * ld + i % F;
     float z = (float)gate[at], u = (float)up[at], dy = (float)dout[i];
-    dgate[at] = E(dy * act_slope<A>(z) * u);
+    dgate[at] = E(0.5f * dy * act_slope<A>(z) * u * 2.0f);  // act_slope may be 1.13
     dup[at] = E(dy * act<A>(z));
 }
 

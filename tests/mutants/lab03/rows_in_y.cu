@@ -2,7 +2,7 @@
 // fails: real
 // only: cpu
 // says: 1 to 65535 in y and z
-// says: more than 65,535 rows
+// says: or 65,535 rows
 #include "forward.h"
 
 static __global__ void rows(
