@@ -59,6 +59,12 @@ static bool all_nan(const struct comparison *c)
     return true;
 }
 
+static bool none_finite(const struct comparison *c)
+{
+    EVERY_WRONG(c, i, !isfinite(c->got[i]));
+    return true;
+}
+
 static bool all_equal(const struct comparison *c, double value)
 {
     EVERY_WRONG(c, i, c->got[i] == value);
@@ -93,6 +99,9 @@ static bool one_value(struct findings *f, const struct comparison *c, bool place
     else if (several(c) && isinf(value) && all_equal(c, value))
         say(f, "pattern: always infinite: an overflow (exp of a large number?), or a "
                "division by 0");
+    else if (several(c) && none_finite(c))
+        say(f, "pattern: always inf or NaN: an overflow, in f16 beyond 65504 (exp of a "
+               "large number?), or a division by 0");
     else if (several(c) && all_equal(c, value))
         say(f, "pattern: always %.6g", value);
     else

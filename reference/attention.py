@@ -18,13 +18,16 @@ from wb import TYPES, bound, rounded, total
 
 
 def document_positions(call, kind, B, T, S):
-    """kind: none (NULL) or documents (several in each sequence). If S > T, the first
-    document began in an earlier call."""
-    pos, _ = make_positions(call, kind, B, T)
+    """kind: none (NULL), documents (several in each sequence) or last (the last token,
+    too, begins one). If S > T, the first document began in an earlier call."""
+    pos, _ = make_positions(call, "documents" if kind == "last" else kind, B, T)
     if pos is None:
         return None
     before = call.rng.integers(0, S - T + 1, (B, 1))
-    return np.where(pos == np.arange(T), pos + before, pos)
+    pos = np.where(pos == np.arange(T), pos + before, pos)
+    if kind == "last":
+        pos[:, -1] = 0
+    return pos
 
 
 def lay_out(call, names, role, values, widths, packed, pads):

@@ -69,6 +69,10 @@ def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window,
 
     yield "no_scale", "scale is ignored", results(products)
     yield "scale_twice", "scale is applied twice", results(scale * s)
+    if scale == 0:
+        yield "scale_zero", (
+            "scale is 0, but the products count: all scores should be 0"
+        ), results(np.log(2) * products)
     yield "scale_sign", "the sign of scale is lost", results(np.abs(scale) * products)
     yield "own_scale", "1/sqrt(D) is used in place of scale", results(
         products / np.sqrt(D)

@@ -187,6 +187,16 @@ def documents(call, B, T, kind, lengths=None, last=1):
     return p
 
 
+def with_infinite(x, pos, after):
+    """x (B,T,C) with inf in a third of the channels, at the last token of each document
+    that another follows, or (after) at the first token of that other one: inf times 0 is
+    NaN, so a kernel must skip what lies across the start of a document"""
+    starts = np.argwhere(pos[:, 1:] == 0)
+    for b, t in starts:
+        x[b, t + after, ::3] = np.inf
+    return x
+
+
 def row_lengths(call, B, T):
     lengths = call.rng.integers(T // 2, T + 1, B)
     lengths[0] = 0  # no tokens, and none before its end either
@@ -221,11 +231,11 @@ def conv_weights(call, C, width):
 
 
 def conv1d_forward_data(
-    call, B, T, C, width=4, ld=0, pos="none", state=0, len=0, shift=0, nan=0
+    call, B, T, C, width=4, ld=0, pos="none", state=0, len=0, shift=0, nan=0, infinite=0
 ):
     """state=1: with a ring; len=1: sequences of unequal length; shift: elements off
     16-byte alignment; nan=1: what must not be read is NaN (some of it stays, so
-    judge=out)"""
+    judge=out); infinite=1: documents end with inf"""
     lengths = row_lengths(call, B, T) if len else None
     p = documents(call, B, T, pos, lengths, width if state else 1)
     call.out("out", (B, T, C), skew=shift, owner="element")
@@ -240,35 +250,41 @@ def conv1d_forward_data(
         call.view("conv_state", "inout", "conv_state", (B, width, C), owner="element")
     else:
         call.null("conv_state", "inout")
-    lay_out(call, "x", "in", call.normal((B, T, C)), ld or C, shift)
+    x = call.normal((B, T, C))
+    lay_out(call, "x", "in", with_infinite(x, p, 0) if infinite else x, ld or C, shift)
     conv_weights(call, C, width)
     call.input("bias", call.rng.standard_normal(C))
     integers(call, "pos", p)
     integers(call, "len", lengths)
 
 
-def conv1d_backward_data(call, B, T, C, width=4, ld=0, pos="none", shift=0):
+def conv1d_backward_data(
+    call, B, T, C, width=4, ld=0, pos="none", shift=0, infinite=0
+):
+    """infinite=1: documents after the first begin with inf in dout (so judge=dx)"""
+    p = documents(call, B, T, pos)
     lay_out(call, "dx", "out", np.empty((B, T, C)), ld or C, shift)
     call.acc("dw", (C, width), owner="element")
     call.acc("dbias", (C,), owner="column")
-    call.input("dout", call.normal((B, T, C), 0.5), skew=shift)
+    dout = call.normal((B, T, C), 0.5)
+    call.input("dout", with_infinite(dout, p, 1) if infinite else dout, skew=shift)
     lay_out(call, "x", "in", call.normal((B, T, C)), ld or C, shift)
     conv_weights(call, C, width)
-    integers(call, "pos", documents(call, B, T, pos))
+    integers(call, "pos", p)
 
 
 def gate_inputs(call, B, T, C, lowest, highest, far):
-    """a_param between `lowest` and `highest`; far=1: some pre-activations from -60 to
-    100. (Far below -60 a logistic function underflows in float, and m contains the
-    square root of one.)"""
+    """a_param between `lowest` and `highest`; far=1: some pre-activations from -110 to
+    100, and one a_param of -120: there m is 0 in float"""
     call.input("c", call.normal((B, T, C)))
     for name in ("px", "pa"):
         p = call.normal((B, T, C), 1.5)
         if far:
             few = call.rng.random((B, T, C)) < 0.2
-            p = np.where(few, call.rng.uniform(-60, 100, (B, T, C)), p)
+            p = np.where(few, call.rng.uniform(-110, 100, (B, T, C)), p)
         call.input(name, p)
-    call.input("a_param", call.rng.uniform(lowest, highest, C))
+    a_param = call.rng.uniform(lowest, highest, C)
+    call.input("a_param", np.where(far & (np.arange(C) == 1), -120, a_param))
 
 
 def rglru_gates_forward_data(
@@ -353,11 +369,26 @@ def gate_bound(M, M_text, px, pa, least=0.0):
     return bound(M, M_text, c=near, c_text="16 + |px| + |pa|")
 
 
+def never_forgets(pa, a_param):
+    """Is m perhaps 0 in float? Below 2^-120 = exp(-83), log_a and its factors lose bits
+    or are 0."""
+    few = np.abs(decay(pa, a_param)) < 2.0**-120
+    return few | (np.minimum(pa, a_param) < -83)
+
+
+def root_lost(x, pa, a_param):
+    """|x| m in units of 2^-24 where m may be 0"""
+    m = np.sqrt(-np.expm1(2 * decay(pa, a_param)))
+    return np.where(never_forgets(pa, a_param), np.abs(x) * m * 2.0**24, 0)
+
+
 def rglru_gates_forward_bounds(a, z, c, px, pa, a_param):
-    log_a = np.abs(decay(pa, a_param))
+    log_a = decay(pa, a_param)
     return {
-        "a": gate_bound(np.abs(a) * (1 + log_a), "|a| (1 + |log_a|)", px, pa, 1.0),
-        "z": gate_bound(np.abs(z), "|z|", px, pa, np.abs(c)),
+        "a": gate_bound(np.abs(a) * (1 - log_a), "|a| (1 + |log_a|)", px, pa, 1.0),
+        "z": gate_bound(
+            np.abs(z) + root_lost(sigmoid(px) * c, pa, a_param), "|z|", px, pa, np.abs(c)
+        ),
     }
 
 
@@ -375,18 +406,26 @@ def rglru_gates_backward_bounds(
     dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C
 ):
     M = slope_size(da, dz, c, px, pa, a_param, pos)
-    part = np.abs(dc * c)
+    gx, part = sigmoid(px), np.abs(dc * c)
     summed = sigmoid(a_param) * (8 * sigmoid(pa) * M).sum((0, 1))
     most = 16 + np.max(np.minimum(np.abs(px), 128) + np.minimum(np.abs(pa), 128), (0, 1))
     return {
-        "dc": gate_bound(np.abs(dc), "|dc|", px, pa, np.abs(dz)),
-        "dpx": gate_bound(part, "|dz m c gx|", px, pa, np.abs(dz * c)),
+        "dc": gate_bound(
+            np.abs(dc) + root_lost(dz * gx, pa, a_param), "|dc|", px, pa, np.abs(dz)
+        ),
+        "dpx": gate_bound(
+            part + root_lost(dz * c * gx * (1 - gx), pa, a_param),
+            "|dz m c gx|",
+            px,
+            pa,
+            np.abs(dz * c),
+        ),
         "dpa": gate_bound(
             8 * softplus(a_param) * sigmoid(pa) * M,
             "8 softplus ga (|da| a (1 + |log_a|) + 2 a^2 |dq| (1 + 2 |log_a|))",
             px,
             pa,
-            8 * softplus(a_param) * (np.abs(da) + 1e3 * np.abs(dz * c)),
+            8 * (1 + softplus(a_param)) * (np.abs(da) + 1e3 * np.abs(dz * c)),
         ),
         "da_param": bound(
             np.abs(da_param) + summed,

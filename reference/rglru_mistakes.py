@@ -10,6 +10,7 @@ from rglru_block import (
     decay,
     gate_slopes,
     last_inputs,
+    never_forgets,
     outer,
     positions,
     product,
@@ -17,6 +18,14 @@ from rglru_block import (
     transposed,
 )
 from swiglu import sigmoid
+
+TIMES_0 = (
+    "what belongs to another document is multiplied by 0, but 0 times inf is NaN: skip it"
+)
+ROOT_OF_0 = (
+    "m computed as q / sqrt(q) is 0 times inf = NaN where q = 1 - a^2 is 0: bound q from "
+    "below"
+)
 
 # --- 06.1 -------------------------------------------------------------------------------
 
@@ -115,6 +124,11 @@ def conv1d_forward_mistakes(
         "sequence b reads the end of sequence b - 1",
         convolution(x, np.roll(x[:, -1:], 1, 0) + 0 * w.T, w, bias, p + width, width),
     )
+    if np.isinf(x).any():
+        there, all = np.isinf(x).astype(float), np.ones_like(w)
+        across = convolution(there, None, all, 0, whole_row, width)
+        across -= convolution(there, None, all, 0, pos, width)
+        yield told("times_0", TIMES_0, np.where(across > 0, np.nan, out))
     if before is None:
         return
     yield told(
@@ -182,6 +196,10 @@ def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld)
         "dx": whole[0],
         "dw": start + whole[1],
     }
+    if np.isinf(dout).any():
+        there, all = np.isinf(dout).astype(float), np.ones_like(w)
+        across = run(there, w=all, pos=no_starts)[0] - run(there, w=all)[0]
+        yield "times_0", TIMES_0, {"dx": np.where(across > 0, np.nan, dx)}
     yield "not_added", "the gradient is overwritten: add to it (+=)", {
         "dw": zero[1],
         "dbias": zero[2],
@@ -292,6 +310,9 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
     yield "m_not_reset", "the reset at pos 0 is incomplete: a is 0, but m is not 1", {
         "z": np.sqrt(-np.expm1(2 * log_a)) * gx * c
     }
+    still = never_forgets(pa, a_param) & ~first
+    if still.any():
+        yield "some_root_of_0", ROOT_OF_0, {"z": np.where(still, np.nan, z)}
     naive = in_float(1) - in_float(np.exp(in_float(2) * in_float(log_a)))
     yield told(
         "cancels",
@@ -328,6 +349,11 @@ def rglru_gates_backward_mistakes(
 
     def sums(d):
         return sigmoid(a_param) * (-8 * ga * d).sum((0, 1))
+
+    still = never_forgets(pa, a_param) & ~first
+    if still.any():
+        lost = np.where(still, np.nan, 0)
+        yield "some_root_of_0", ROOT_OF_0, {"dc": dc + lost, "dpx": dpx + lost}
 
     def told(cause, words, d):
         return (

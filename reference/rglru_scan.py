@@ -15,6 +15,7 @@ from rglru_block import (
     lay_out,
     positions,
     product,
+    root_lost,
     rglru_gates_backward,
     rglru_gates_forward,
     row_lengths,
@@ -233,13 +234,14 @@ def linear_scan_backward_data(
     call.input("h0", call.normal((B, C)), "f32") if ends else call.null("h0", dtype="f32")
 
 
-def gate_data(call, B, T, C, lowest, highest, skew):
+def gate_data(call, B, T, C, lowest, highest, skew, still):
     """adds c, px, pa; returns a_param, in ascending order, which comes later in the
-    list"""
+    list. still=1: the first is -120, and there m is 0 in float"""
     call.input("c", call.normal((B, T, C)), skew=skew)
     for name in ("px", "pa"):
         call.input(name, call.normal((B, T, C), 1.5), skew=skew)
-    return np.linspace(lowest, highest, C) + call.rng.uniform(-0.1, 0.1, C)
+    a_param = np.linspace(lowest, highest, C) + call.rng.uniform(-0.1, 0.1, C)
+    return np.where(still & (np.arange(C) == 0), -120, a_param)
 
 
 def side_values(call, B, T, C):
@@ -248,10 +250,13 @@ def side_values(call, B, T, C):
     return np.where(few, call.rng.uniform(-60, 60, (B, T, C)), call.normal((B, T, C)))
 
 
-def side_data(call, name, role, B, T, C, y, ldy, shift):
-    """y or dy in rows of ldy elements; y=0: NULL"""
+def side_data(call, name, role, B, T, C, y, ldy, shift, huge=0):
+    """y or dy in rows of ldy elements; y=0: NULL; huge=1: some y of the first tokens are
+    1e20 or -1e20, where y * y overflows. (Gradients of earlier tokens would drown.)"""
     if y:
         values = side_values(call, B, T, C) if role == "in" else np.empty((B, T, C))
+        if huge:
+            values[:, 0, 1::16], values[:, 0, 9::16] = 1e20, -1e20
         lay_out(call, name, role, values, ldy or C, shift)
     else:
         call.null(name, role)
@@ -274,9 +279,12 @@ def rglru_forward_data(
     skew=0,
     shift=0,
     nan=0,
+    huge=0,
+    still=0,
 ):
     """state, len, h, y=1: with that argument. skew: elements of the tensors, shift:
-    elements of y off 16-byte alignment. nan=1: a state that must not be read is NaN"""
+    elements of y off 16-byte alignment. nan=1: a state that must not be read is NaN.
+    huge=1: some y of 1e20"""
     lengths = row_lengths(call, B, T) if len else None
     p = documents(call, B, T, pos, lengths)
     call.out("out", (B, T, C), skew=skew, owner="element")
@@ -294,15 +302,27 @@ def rglru_forward_data(
         call.view("state", "inout", "state", (B, C), owner="element")
     else:
         call.null("state", "inout", "f32")
-    a_param = gate_data(call, B, T, C, lowest, highest, skew)
-    side_data(call, "y", "in", B, T, C, y, ldy, shift)
+    a_param = gate_data(call, B, T, C, lowest, highest, skew, still)
+    side_data(call, "y", "in", B, T, C, y, ldy, shift, huge)
     call.input("a_param", a_param)
     integers(call, "pos", p)
     integers(call, "len", lengths)
 
 
 def rglru_backward_data(
-    call, B, T, C, lowest=-3.0, highest=1.0, pos="none", y=0, ldy=0, skew=0, shift=0
+    call,
+    B,
+    T,
+    C,
+    lowest=-3.0,
+    highest=1.0,
+    pos="none",
+    y=0,
+    ldy=0,
+    skew=0,
+    shift=0,
+    huge=0,
+    still=0,
 ):
     p = documents(call, B, T, pos)
     for name in ("dc", "dpx", "dpa"):
@@ -310,8 +330,8 @@ def rglru_backward_data(
     side_data(call, "dy", "out", B, T, C, y, ldy, shift)
     call.acc("da_param", (C,), owner="column")
     call.input("dout", call.normal((B, T, C), 0.5), skew=skew)
-    a_param = gate_data(call, B, T, C, lowest, highest, skew)
-    side_data(call, "y", "in", B, T, C, y, ldy, shift)
+    a_param = gate_data(call, B, T, C, lowest, highest, skew, still)
+    side_data(call, "y", "in", B, T, C, y, ldy, shift, huge)
     call.buffer("a_param", a_param)
     call.view("a_param", "in", "a_param", (C,))
     c, px, pa, a_param = (call.array(name) for name in ("c", "px", "pa", "a_param"))
@@ -400,7 +420,8 @@ def rglru_forward_bounds(
     start = resumed(state_before, pos)
     states = scan(a, z, start)
     kept = np.abs(a * before(states, start)) * remembered(decay(pa, a_param))
-    M = scan(a, roundings(px, pa) * (kept + np.abs(z)))
+    lost = root_lost(sigmoid(px) * c, pa, a_param)
+    M = scan(a, roundings(px, pa) * (kept + np.abs(z)) + lost)
     of_out = M * np.abs(side(y)) + side_error(y, states)
     bounds = {"out": bound(of_out, FUSED, c=1)}
     if h is not None:
@@ -427,14 +448,17 @@ def rglru_backward_bounds(
     size = slope_size(da, dz, c, px, pa, a_param, pos)
     of_log_a, root = M * through + near_gates * size, np.sqrt(B * T)
     bounds = {
-        "dc": M * m * gx + near_gates * np.abs(dc),
-        "dpx": M * m * np.abs(c) * gx * (1 - gx) + near_gates * np.abs(dz * m * c * gx),
-        "dpa": 8 * softplus(a_param) * ga * of_log_a,
+        "dc": M * m * gx + near_gates * np.abs(dc) + root_lost(dz * gx, pa, a_param),
+        "dpx": M * m * np.abs(c) * gx * (1 - gx)
+        + near_gates * np.abs(dz * m * c * gx)
+        + root_lost(dz * c * gx * (1 - gx), pa, a_param),
+        "dpa": np.maximum(8 * softplus(a_param) * ga * of_log_a, 2.0**-90),
         "da_param": (4 + root) * np.abs(da_param)
         + sigmoid(a_param) * (8 * ga * (of_log_a + root * size)).sum((0, 1)),
     }
     if dy is not None:
-        bounds["dy"] = side_error(1 + np.abs(y), dout * h)
+        size = np.minimum(1 + np.abs(y), 64)  # beyond that, gelu' is 0 or 1
+        bounds["dy"] = side_error(size, dout * h)
     return {
         name: bound(M, FUSED.replace("earlier", "later"), c=1)
         for name, M in bounds.items()

@@ -96,8 +96,9 @@ LOWEST, HIGHEST = (-np.log(-np.log1p(-u)) for u in (1 - 127 * 2.0**-32, 127 * 2.
 APART = 1e-4  # between best and second best; the float32 errors of z and g are below 1e-5
 
 
-def clear(z, g, temperature, top_k, top_p):
-    """Does float32 arithmetic find the same token in this row?"""
+def clear(z, g, temperature, top_k, top_p, exact=0):
+    """Does float32 arithmetic find the same token in this row? exact: also if it reaches
+    top_p with no rounding error"""
     if temperature == 0:
         best = np.max(z)
         return best - np.max(z[z < best], initial=-np.inf) > APART * max(1, abs(best))
@@ -106,7 +107,8 @@ def clear(z, g, temperature, top_k, top_p):
         order = largest_first(z)
         if 0 < z[order[top_k - 1]] - z[order[top_k]] < APART:
             return False
-    kept = [nucleus(z, top_k, min(top_p * f, 1)) for f in (1 - APART, 1, 1 + APART)]
+    about = (1,) if exact else (1 - APART, 1, 1 + APART)
+    kept = [nucleus(z, top_k, min(top_p * f, 1)) for f in about]
     noisy = np.sort((z + g)[kept[-1]])
     found = {sampled(z, k, g) for k in kept}
     return len(found) == 1 and (len(noisy) < 2 or noisy[-1] - noisy[-2] > APART)
@@ -129,6 +131,8 @@ def sample_data(
     near=0,
     last=0,
     edges=0,
+    exact=0,
+    far=0,
 ):
     """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked,
     each with any number but 0.
@@ -136,6 +140,8 @@ def sample_data(
     multiples of 1/ties. near=1: the best is 2^-12 above another one, a tie in half
     precision. last=1: the best is the last entry. edges=1: seeds and positions of EDGES;
     the entry with the lowest noise wins all the same, that with the highest does not.
+    exact=1: the logits are equal (sd=0), and their softmax reaches top_p without a
+    rounding error. far=1: in every fourth row, one logit is 1000 times softcap.
     A row is generated again until its best is clear."""
     rng, ld = call.rng, ld or V
     call.scalar("ld", ld)
@@ -149,6 +155,11 @@ def sample_data(
         g = noise(seeds[b], V, pos[b]) if temperature else None
         for _ in range(200):
             row = rng.standard_normal(V) * sd + mean
+            if exact:  # only the noise can make the best clear
+                seeds[b] = rng.integers(-(2**63), 2**63 - 1)
+                g = noise(seeds[b], V, pos[b])
+            if far and b % 4 == 0:
+                row[rng.integers(V)] = 1000 * softcap
             if ties and temperature:
                 row = np.round(row * ties) / ties
             elif ties:
@@ -165,7 +176,7 @@ def sample_data(
                 row[edge] = np.min(row) - 30 if b % 2 else np.max(row) + 30
             row = row.astype(np.float32).astype(float)
             z = scores(row, marks[b] if seen else None, softcap, penalty)
-            if clear(z, g, temperature, top_k, top_p):
+            if clear(z, g, temperature, top_k, top_p, exact):
                 break
         else:
             raise wb.Broken(f"sample V={V}: no row with a clear best in 200")
@@ -216,6 +227,11 @@ def sample_mistakes(
         rows = zip(z() / temperature, noises)
         return {"token": np.array([sampled(r, kept(r), of_noise(g)) for r, g in rows])}
 
+    if softcap and np.max(logits) > 44 * softcap:  # twice that is beyond the 88 of expf
+        yield "softcap_nan", (
+            "tanh computed from exp(2x) is inf / inf = NaN for x > 44: a logit far above "
+            "softcap never wins"
+        ), told(np.where(logits > 44 * softcap, -np.inf, z()))
     if temperature == 0:
         yield "highest", "of equal z, the highest index wins: it should be the lowest", {
             "token": last_of_best(z())
