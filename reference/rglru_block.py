@@ -425,7 +425,7 @@ def rglru_gates_backward_bounds(
             "8 softplus ga (|da| a (1 + |log_a|) + 2 a^2 |dq| (1 + 2 |log_a|))",
             px,
             pa,
-            8 * (1 + softplus(a_param)) * (np.abs(da) + 1e3 * np.abs(dz * c)),
+            8 * (1 + softplus(a_param)) * (np.abs(da) + 2e3 * np.abs(dz * c)),
         ),
         "da_param": bound(
             np.abs(da_param) + summed,
