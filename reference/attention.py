@@ -158,9 +158,11 @@ def attention_backward_data(
 # --- error model: see "Tolerance" in the header -----------------------------------------
 
 
-def score_errors(s, D):
-    """c of a product with p: the effect of an error of s on exp(s), in units of 2^-24"""
-    return 16 + np.max(np.abs(s), -1) * np.sqrt(D)  # (B,H,T)
+def score_errors(s, qh, kh, see, scale, D):
+    """c of a product with p: the effect of an error of s on exp(s), in units of 2^-24. The
+    terms of a small s may be large."""
+    sums = see * np.abs(scale) * (np.abs(qh) @ np.abs(kh).swapaxes(-1, -2))
+    return 16 + np.max(np.maximum(np.abs(s) * np.sqrt(D), sums), -1)  # (B,H,T)
 
 
 def attention_forward_bounds(out, lse, q, k, v, pos, B, T, S, H, K, D, window, scale, E):
@@ -168,13 +170,13 @@ def attention_forward_bounds(out, lse, q, k, v, pos, B, T, S, H, K, D, window, s
     see = visible(reach(pos, B, T, S, window), T, S)
     s = np.where(see, scale * (qh @ kh.swapaxes(-1, -2)), 0)
     p, _ = softmax_parts(s, see)
-    c = score_errors(s, D)[..., None] + TYPES[E]["unit"] * 2**24
+    c = score_errors(s, qh, kh, see, scale, D)[..., None] + TYPES[E]["unit"] * 2**24
     b = {
         "out": bound(
             rows(p @ np.abs(vh)),
             "sum p |v|",
             c=rows(np.broadcast_to(c, qh.shape)),
-            c_text="16 + max |s| sqrt(D) + u 2^24",
+            c_text="16 + max(|s| sqrt(D), |scale| sum |q k|) + u 2^24",
             n=S,
         )
     }
@@ -200,7 +202,7 @@ def attention_backward_bounds(
     step = TYPES[E]["least"] * 2**24
     see = visible(reach(pos, B, T, S, window), T, S)
     s = np.where(see, scale * (qh @ kh.swapaxes(-1, -2)), 0)
-    c = score_errors(s, D)[..., None]
+    c = score_errors(s, qh, kh, see, scale, D)[..., None]
     p, scale = masked_exp(s, see, lse), np.abs(scale)
     ds = scale * p * np.abs(doh @ vh.swapaxes(-1, -2) - total(doh * oh))
     stored = 2 * u * np.sqrt(total((doh * oh) ** 2))
@@ -216,7 +218,10 @@ def attention_backward_bounds(
         + scale * np.sqrt(group_sum(squares, K)),
         "dv": group_sum((p * (c + u + down) + step * see).swapaxes(-1, -2) @ doh, K),
     }
-    text = "sum |products| (16 + max |s| sqrt(D) + roundings to E, delta + sqrt(n))"
+    text = (
+        "sum |products| (16 + max(|s| sqrt(D), |scale| sum |q k|) + roundings to E, "
+        "delta + sqrt(n))"
+    )
     return {name: bound(m, text, c=1) for name, m in M.items()}
 
 

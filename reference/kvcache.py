@@ -166,12 +166,12 @@ def attention_decode_bounds(
 ):
     ring = kcache_before, vcache_before
     qt, kt = (rotate_heads(x, cis, pos, D, N) for x in (q, k))
-    _, s, M = decoded(qt, kt, v, *ring, pos, S, H, K, D, scale)
+    _, error, M = decoded(qt, kt, v, *ring, pos, S, H, K, D, scale)
     unit = wb.TYPES[E]["unit"] * 2.0**24  # u M more, in units of 2^-24 M
-    c = np.repeat(16 + s * np.sqrt(D) + unit, D, axis=-1)
+    c = np.repeat(16 + error + unit, D, axis=-1)
     far = np.zeros(kcache.shape)
     far[np.arange(B), pos % S] = np.abs(k) + np.max(np.abs(k))
-    text = "16 + max|s| sqrt(D) + 2^24 u"
+    text = "16 + max(|s| sqrt(D), |scale| sum |q k|) + 2^24 u"
     return {
         "out": bound(M, "sum p|v|", c=c, c_text=text, n=S + 1),
         "kcache": bound(far, "|k_i| + |k_j|, 0 in other slots", c=4),

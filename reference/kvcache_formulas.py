@@ -51,21 +51,24 @@ def seen_slots(p, S):
 
 
 def attend(q, keys, values, scale, kv_head, D):
-    """(heads*D), max |s|, sum p|v| of one token: q (H,D), keys and values (n,K,D)"""
+    """(heads*D), error of s, sum p|v| of one token: q (H,D), keys and values (n,K,D). The
+    error, per head and in units of 2^-24: max(|s| sqrt(D), |scale| sum |q k|)."""
     heads = range(len(q))
     s = scale * np.stack([total(keys[:, kv_head[h]] * q[h])[:, 0] for h in heads])
     e = np.exp(s - np.max(s, -1, keepdims=True))
     p = e / total(e)
     y = [total(p[h][:, None] * values[:, kv_head[h]], axis=0)[0] for h in heads]
     M = [p[h] @ np.abs(values[:, kv_head[h]]) for h in heads]
-    return np.ravel(y), np.max(np.abs(s), -1), np.ravel(M)
+    sums = [np.abs(keys[:, kv_head[h]]) @ np.abs(q[h]) for h in heads]
+    error = np.maximum(np.abs(s) * np.sqrt(D), np.abs(scale) * np.stack(sums))
+    return np.ravel(y), np.max(error, -1), np.ravel(M)
 
 
 def decoded(
     q, k, v, kcache, vcache, pos, S, H, K, D, scale, slots=None, more=1, heads=None
 ):
     """attention of each sequence over its ring and over k, v; q and k are rotated
-    already. Returns out, max |s| per head, and sum p|v|. The last three arguments are for
+    already. Returns out, the error of s, and sum p|v|. The last three arguments are for
     mistakes: other slots, k and v missing or twice, other heads."""
     heads = np.arange(H) // (H // K) if heads is None else heads
     rows = []
