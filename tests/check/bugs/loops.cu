@@ -54,7 +54,7 @@ __global__ void lock_kept(int *lock, int *count, const int *x)
 }
 CASE(lock_kept)
 {
-    lock_kept<<<4, 32>>>(zeros<int>(1), zeros<int>(1), counting<int>(4));
+    lock_kept<<<4, 1>>>(zeros<int>(1), zeros<int>(1), counting<int>(4));
     return 0;
 }
 
