@@ -344,6 +344,12 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
 
 /* --- yield -------------------------------------------------------------------------- */
 
+/* Another block may need the core. In check mode no other one runs at the same time. */
+static void yield_core()
+{
+    if (!check::enabled) sched_yield();
+}
+
 /* The current thread spins on memory that another one will write. It stays ready; another
  * lane of its warp continues, and every 32nd time a lane of another warp. All threads may
  * be waiting for another block, whose worker needs a core: every 8th call therefore
@@ -354,14 +360,14 @@ extern "C" void wbcpu_yield()
     if (!w) return;
     w->atomics = 0;
     if (w->threads == 1) {
-        sched_yield(); /* only another block can make progress */
+        yield_core(); /* only another block can make progress */
         return;
     }
     if (w->sequential) leave_sequential(w);
     warp *here = w->warp;
     int lane = w->lane, next;
     static thread_local unsigned yields;
-    if (++yields % 8 == 0) sched_yield();
+    if (++yields % 8 == 0) yield_core();
     uint32_t lanes = here->ready & ~bit(lane);
     uint32_t warps = w->warps_ready & ~bit(w->warp_number);
     warp *q = here;
@@ -371,7 +377,7 @@ extern "C" void wbcpu_yield()
         q = &w->warp_table[next_bit(warps, w->warp_number)];
         next = __builtin_ctz(q->ready);
     } else {
-        sched_yield();
+        yield_core();
         return;
     }
     void *there = stack_of(w, q, next);
