@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <thread>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace wbcpu
@@ -109,9 +110,22 @@ static void give_up()
     wbcpu_switch(&unused, self()->host_stack, 0);
 }
 
-static void on_late(int)
+static uintptr_t interrupted_stack(void *context)
 {
-    if (self() && is_dry()) give_up();
+#if defined(__x86_64__)
+    return (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+#else
+    return (uintptr_t)((ucontext_t *)context)->uc_mcontext.sp;
+#endif
+}
+
+/* Before the first thread of a block runs, and after the last one, there is no switch to
+ * return from. The watchdog asks again soon. */
+static void on_late(int, siginfo_t *, void *context)
+{
+    worker *w = self();
+    if (!w || !is_dry()) return;
+    if (interrupted_stack(context) - (uintptr_t)w->stacks < stacks_bytes(w)) give_up();
 }
 
 extern "C" int wbcpu_dry_fault(const void *address)
@@ -150,8 +164,8 @@ struct watchdog {
     watchdog()
     {
         struct sigaction a = {};
-        a.sa_handler = on_late;
-        a.sa_flags = SA_ONSTACK | SA_NODEFER;
+        a.sa_sigaction = on_late;
+        a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
         sigaction(SIGVTALRM, &a, nullptr);
         pthread_getcpuclockid(watched, &clock);
         thread = std::thread([this] { watch(); });
