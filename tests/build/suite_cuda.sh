@@ -7,7 +7,7 @@ if ! command -v "${NVCC:-nvcc}" >/dev/null 2>&1; then
     skip "the CUDA build" "no nvcc on this machine"
     tap_done
 fi
-# One architecture is enough here: suite_architectures.sh compiles for all.
+# Hopper; suite_architectures.sh compiles for the oldest GPU.
 arch=-arch=sm_90 build=build/cuda-quick
 "${NVCC:-nvcc}" --help | grep -q -e --Ofast-compile && arch+=" -Ofc max"
 cuda() { make -k -j"$(nproc)" BACKEND=cuda BUILD=$build OPT=-O0 ARCH="$arch" "$@"; }
