@@ -1,11 +1,11 @@
 /* eos.c - see eos.h. */
 #include "eos.h"
-#include "file.h"
+#include "json_text.h"
 
 #include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int eos_from_json(eos_tokens *t, struct json_t *root, const char *name, wb_error *err)
@@ -29,28 +29,17 @@ int eos_from_json(eos_tokens *t, struct json_t *root, const char *name, wb_error
     return 0;
 }
 
-static int
-parse(eos_tokens *t, const char *text, size_t bytes, const char *name, wb_error *err)
-{
-    json_error_t je;
-    eos_tokens found = {0};
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
-    int rc = !root ? error_set(err, "%s: not valid JSON: %s", name, je.text)
-             : !json_is_object(root) ? error_set(err, "%s: not a JSON object", name)
-                                     : eos_from_json(&found, root, name, err);
-    if (!rc && found.count > 0) *t = found;
-    json_decref(root);
-    return rc;
-}
-
 int eos_of_generation(eos_tokens *t, const char *folder, wb_error *err)
 {
     char path[PATH_MAX + 32];
-    size_t bytes;
+    eos_tokens found = {0};
     snprintf(path, sizeof path, "%s/generation_config.json", folder);
     if (access(path, F_OK) != 0) return 0;
-    char *text = file_read(path, 1 << 20, &bytes, err);
-    int rc = text ? parse(t, text, bytes, path, err) : -1;
-    free(text);
+    json_t *root = json_read(path, err);
+    if (!root) return -1;
+    int rc = json_is_object(root) ? eos_from_json(&found, root, path, err)
+                                  : error_set(err, "%s: not a JSON object", path);
+    if (!rc && found.count > 0) *t = found;
+    json_decref(root);
     return rc;
 }

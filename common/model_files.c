@@ -1,5 +1,6 @@
 /* model_files.c - see model_files.h. */
 #include "model_files.h"
+#include "json_text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -49,9 +50,8 @@ static int read_index(shard_index *x, const char *name, wb_error *err)
 int shard_index_parse(
     shard_index *x, const char *json, size_t bytes, const char *name, wb_error *err)
 {
-    json_error_t je;
-    *x = (shard_index){.root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &je)};
-    if (!x->root) return error_set(err, "%s: not valid JSON: %s", name, je.text);
+    *x = (shard_index){.root = json_parse(json, bytes, name, err)};
+    if (!x->root) return -1;
     if (read_index(x, name, err) == 0) return 0;
     shard_index_free(x);
     return -1;

@@ -1,5 +1,6 @@
 /* tokenizer.c - see tokenizer.h. */
 #include "tokenizer.h"
+#include "json_text.h"
 #include "utf8.h"
 
 #include <jansson.h>
@@ -300,10 +301,9 @@ static int parse_characters(
 int tokenizer_parse(
     tokenizer *t, const char *json, size_t bytes, const char *name, wb_error *err)
 {
-    json_error_t je;
     *t = (tokenizer){0};
-    json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &je);
-    if (!root) return error_set(err, "%s: not valid JSON: %s", name, je.text);
+    json_t *root = json_parse(json, bytes, name, err);
+    if (!root) return -1;
     json_t *model = json_object_get(root, "model"),
            *vocab = json_object_get(model, "vocab");
     const char *type = json_string_value(json_object_get(model, "type"));

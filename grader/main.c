@@ -255,10 +255,10 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
     data_free(&d);
 }
 
-/* The CPU back end runs kernels on this many threads, the main one included. At most 16:
- * the cases are too small to use more, and from 64 threads on the stacks exceed the
- * memory limit. */
-static int back_end_threads(void)
+/* Returns WB_THREADS, which it sets unless it is set: the CPU back end runs kernels on this
+ * many threads, the main one included. At most 16: the cases are too small to use more,
+ * and from 64 threads on the stacks exceed the memory limit. */
+static int choose_threads(void)
 {
     enum { ENOUGH = 16 };
     cpu_set_t cores;
@@ -275,14 +275,15 @@ static int back_end_threads(void)
 static struct child_limits make_limits(const struct report *r, double scale)
 {
     bool gpu = !strcmp(r->build->backend, "cuda");
+    int workers = choose_threads();
     size_t memory =
         (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 4 * 3;
     struct child_limits l = {
         .memory = (size_t)(gpu ? 8 : 2) << 30,
-        .threads = (gpu ? MAX_DRIVER_THREADS : MAX_THREADS) + back_end_threads(),
+        .threads = (gpu ? MAX_DRIVER_THREADS : MAX_THREADS) + workers,
         .believed = r->build->trusted || gpu};
     if (l.memory > memory) l.memory = memory;
-    if (!gpu) l.idle_threads = back_end_threads();
+    if (!gpu) l.idle_threads = workers;
     if (r->under) scale *= UNDER_SCALE, l.memory = 0, l.threads = l.idle_threads = 0;
     l.cpu_seconds = CASE_SECONDS * scale;
     l.seconds = WALL_SECONDS * scale;

@@ -27,6 +27,15 @@ ROOT_OF_0 = (
     "below"
 )
 
+
+def roots_of_0(pa, a_param, first, **outputs):
+    """yields the mistake of an m that is NaN where it is 0, in these outputs"""
+    still = never_forgets(pa, a_param) & ~first
+    if still.any():
+        lost = np.where(still, np.nan, 0)
+        yield "some_root_of_0", ROOT_OF_0, {n: y + lost for n, y in outputs.items()}
+
+
 # --- 06.1 -------------------------------------------------------------------------------
 
 
@@ -310,9 +319,7 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
     yield "m_not_reset", "the reset at pos 0 is incomplete: a is 0, but m is not 1", {
         "z": np.sqrt(-np.expm1(2 * log_a)) * gx * c
     }
-    still = never_forgets(pa, a_param) & ~first
-    if still.any():
-        yield "some_root_of_0", ROOT_OF_0, {"z": np.where(still, np.nan, z)}
+    yield from roots_of_0(pa, a_param, first, z=z)
     naive = in_float(1) - in_float(np.exp(in_float(2) * in_float(log_a)))
     yield told(
         "cancels",
@@ -350,10 +357,7 @@ def rglru_gates_backward_mistakes(
     def sums(d):
         return sigmoid(a_param) * (-8 * ga * d).sum((0, 1))
 
-    still = never_forgets(pa, a_param) & ~first
-    if still.any():
-        lost = np.where(still, np.nan, 0)
-        yield "some_root_of_0", ROOT_OF_0, {"dc": dc + lost, "dpx": dpx + lost}
+    yield from roots_of_0(pa, a_param, first, dc=dc, dpx=dpx)
 
     def told(cause, words, d):
         return (

@@ -4,8 +4,8 @@ of lab 06, so that the report can name them.
 
 import numpy as np
 
-from rglru_block import convolution, decay, never_forgets, positions, product, softplus
-from rglru_mistakes import ROOT_OF_0, wrong_gates
+from rglru_block import convolution, decay, positions, product, softplus
+from rglru_mistakes import roots_of_0, wrong_gates
 from rglru_scan import (
     after,
     at,
@@ -239,10 +239,7 @@ def rglru_backward_mistakes(
         return np.where(first, 0, d) if reset else d
 
     truth = log_slope(scan_slopes(dout, c, px, pa, y, h, a_param, pos)[0], before(h))
-    still = never_forgets(pa, a_param) & ~first
-    if still.any():
-        lost = np.where(still, np.nan, 0)
-        yield "some_root_of_0", ROOT_OF_0, {"dc": dc + lost, "dpx": dpx + lost}
+    yield from roots_of_0(pa, a_param, first, dc=dc, dpx=dpx)
     if dy is not None and np.abs(y).max() > 1e19:
         yield "huge_y", (
             "the slope of gelu is 0 times inf = NaN where y * y overflows: bound y * y"

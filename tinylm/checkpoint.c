@@ -1,6 +1,7 @@
 /* checkpoint.c - see checkpoint.h. */
 #include "checkpoint.h"
 #include "config_json.h"
+#include "json_text.h"
 #include "model_files.h"
 #include "safetensors.h"
 #include "tensors.h"
@@ -40,15 +41,8 @@ static int stored_dtype(model_config *c, const char *folder, wb_error *err)
 // Parses config.json; NULL on an error. Sets path, for messages.
 static json_t *read_config(char path[PATH_ROOM], const char *folder, wb_error *err)
 {
-    size_t bytes;
-    json_error_t je;
     snprintf(path, PATH_ROOM, "%s/config.json", folder);
-    char *text = file_read(path, 1 << 20, &bytes, err);
-    if (!text) return NULL;
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
-    if (!root) error_set(err, "%s: not valid JSON: %s", path, je.text);
-    free(text);
-    return root;
+    return json_read(path, err);
 }
 
 int checkpoint_config(model_config *c, const char *folder, wb_error *err)

@@ -1,13 +1,13 @@
 /* config_read.c - config.json to griffin_config: see config.h. */
 #include "config.h"
+#include "json_text.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SIZE = 1 << 30, MAX_BYTES = 1 << 20 };
+enum { MAX_SIZE = 1 << 30 };
 
 typedef struct reader {
     json_t *root;
@@ -184,10 +184,8 @@ int griffin_config_from_json(
 int griffin_config_parse(
     griffin_config *c, const char *json, size_t bytes, const char *name, wb_error *err)
 {
-    json_error_t je;
-    json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &je);
-    int rc = root ? griffin_config_from_json(c, root, name, err)
-                  : error_set(err, "%s: not valid JSON: %s", name, je.text);
+    json_t *root = json_parse(json, bytes, name, err);
+    int rc = root ? griffin_config_from_json(c, root, name, err) : -1;
     json_decref(root);
     return rc;
 }
@@ -195,10 +193,9 @@ int griffin_config_parse(
 int griffin_config_read(griffin_config *c, const char *folder, wb_error *err)
 {
     char path[PATH_MAX + 16];
-    size_t bytes;
     snprintf(path, sizeof path, "%s/config.json", folder);
-    char *text = file_read(path, MAX_BYTES, &bytes, err);
-    int rc = text ? griffin_config_parse(c, text, bytes, path, err) : -1;
-    free(text);
+    json_t *root = json_read(path, err);
+    int rc = root ? griffin_config_from_json(c, root, path, err) : -1;
+    json_decref(root);
     return rc ? rc : eos_of_generation(&c->eos, folder, err);
 }

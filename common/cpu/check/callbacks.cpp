@@ -14,7 +14,7 @@ namespace wbcpu::check
 /* The host or a copy may also access this memory while the kernel runs. */
 static void global_access(worker *w, const access &a)
 {
-    other_memory_touched(a);
+    if (!recording) other_memory_touched(a); /* otherwise device_access does */
     device_access(w, a);
 }
 
