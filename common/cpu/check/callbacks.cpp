@@ -90,7 +90,6 @@ static inline void on_access(
         return;
     }
     if (__builtin_expect(writes_pending, 0)) settle_equal_writes();
-    if (__builtin_expect(block_expired, 0)) report_endless(w, pc);
     uintptr_t on_stack = address - (uintptr_t)w->stacks;
     if (on_stack < stacks_bytes(w)) {
         uintptr_t own = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)w->stacks;
@@ -99,6 +98,8 @@ static inline void on_access(
             local_of_another(bytes, write, pc);
         return;
     }
+    /* Not at a local variable: g++ may give an inlined function's ones the line before. */
+    if (__builtin_expect(block_expired, 0)) report_endless(w, pc);
     bool device = address - device_base < device_bytes;
     bool local = !device && in_thread_local(address);
     if (local && is_internal(address)) return;

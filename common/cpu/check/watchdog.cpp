@@ -1,10 +1,10 @@
 /* watchdog.cpp - a block that runs for very long: an endless loop, or one that waits for
  * something that never happens.
  *
- * A timer of CPU time sets a flag; the next access of the block sees it and knows its
- * line. If a whole tick passes without an access, the loop has none, and the interrupted
- * instruction is in it. Where no timer is allowed (the grader's sandbox, which has its own
- * limits), the clock is read now and then. */
+ * A timer of CPU time sets a flag; the block's next access to memory that is not a local
+ * variable sees it and knows its line. If a whole tick passes without one, the loop has
+ * none, and the interrupted instruction is in it. Where no timer is allowed (the grader's
+ * sandbox, which has its own limits), the clock is read now and then. */
 #include "watchdog.h"
 #include "check.h"
 
