@@ -32,8 +32,9 @@ def cache(call, names, B, S, width, role="inout", fill=None):
 
 def rows_of(call, name, shape, ld):
     """an input with ld elements from token to token; the gaps are random"""
-    call.buffer(name, call.normal((int(np.prod(shape[:-1])) * ld,)))
-    call.view(name, "in", name, shape, stride=ld)
+    skew = call.skew(name)
+    call.buffer(name, call.normal((skew + int(np.prod(shape[:-1])) * ld,)))
+    call.view(name, "in", name, shape, offset=skew, stride=ld)
 
 
 def change(call, name, by, D=1):
