@@ -1,6 +1,7 @@
 // test_grader.c - the cases file, judging and pattern finding, on made-up results.
 // links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
-// links: objects/grader/judge.o objects/grader/compare.o objects/grader/writes.o
+// links: objects/grader/judge.o objects/grader/repeats.o objects/grader/values.o
+// links: objects/grader/compare.o objects/grader/writes.o
 // links: objects/grader/findings.o objects/grader/structure.o objects/grader/pattern.o
 // links: objects/grader/pattern_where.o objects/grader/pattern_scale.o
 // links: objects/grader/pattern_moved.o objects/grader/pattern_value.o

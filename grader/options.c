@@ -1,0 +1,116 @@
+/* options.c - the command line. */
+#include "options.h"
+
+#include "build.h"
+#include "generate.h"
+#include "report.h"
+#include "util.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "./grade                      shows the progress board\n"
+    "./grade LAB                  grades a built lab: make lab03 && ./grade lab03\n"
+    "  -k PATTERN                 only cases whose name contains or matches PATTERN, or\n"
+    "                             whose part is PATTERN; several with commas\n"
+    "  --seed S                   uses other random data (default 0x5eed; a new one for\n"
+    "                             each run if the source is from elsewhere: FILE=)\n"
+    "  --list                     lists the cases, with points and what each catches\n"
+    "  --hint [N]                 prints the next hint, or hint N, for the first part\n"
+    "                             that is not passed\n"
+    "  --json FILE, --junit FILE  also writes the results in these formats\n"
+    "  --timeout-scale X          multiplies the time limits: 10 s of CPU time and 30 s\n"
+    "                             per case, 300 s in all\n"
+    "  --check                    also prints the whole report of check mode: counts per\n"
+    "                             line, docs/check.md\n"
+    "  --html FILE                writes that report as a page\n"
+    "  --save DIR                 writes the outputs to DIR/LAB.CASE.safetensors, for\n"
+    "                             tools/compare_backends.py\n"
+    "  --under \"COMMAND...\"       runs the lab under a sanitizer, for example\n"
+    "                             \"compute-sanitizer --tool racecheck\": without the\n"
+    "                             sandbox and with 20 times the time. Its errors make\n"
+    "                             the grade fail; a pass is not recorded\n"
+    "  --no-sandbox               grades a source that is not part of the workbook\n"
+    "                             even if the sandbox is incomplete, or with --under\n"
+    "BACKEND=cpu|cuda or BUILD=folder in front of it selects the build to grade.\n"
+    "Exit code: 0 full score, 1 less, 2 not built, 3 crashed, 4 timed out, 5 the\n"
+    "exercise itself is broken\n";
+
+static const char *value_of(int argc, char **argv, int *i)
+{
+    if (*i + 1 >= argc)
+        fatal(EXIT_NOT_BUILT, "%s needs a value; see ./grade --help", argv[*i]);
+    return argv[++*i];
+}
+
+static void read_number(const char *flag, const char *text, uint64_t *seed, double *scale)
+{
+    char *end = NULL;
+    bool good;
+    if (seed) {
+        *seed = strtoull(text, &end, 0);
+        good = isdigit((unsigned char)*text) && !*end && *seed <= INT64_MAX;
+    } else {
+        *scale = strtod(text, &end);
+        good = end != text && !*end && *scale > 0 && *scale <= 1000;
+    }
+    if (!good)
+        fatal(
+            EXIT_NOT_BUILT, "%s %s: expected %s", flag, text,
+            seed ? "a whole number from 0 to 2^63 - 1"
+                 : "a number above 0, at most 1000");
+}
+
+struct options read_options(int argc, char **argv)
+{
+    struct options o = {.folder = "build/cpu", .seed = DEFAULT_SEED, .timeout_scale = 1};
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i];
+        if (!strcmp(a, "--build"))
+            o.folder = value_of(argc, argv, &i);
+        else if (!strcmp(a, "-k"))
+            o.pattern = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--json"))
+            o.json = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--junit"))
+            o.junit = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--html"))
+            o.html = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--check"))
+            o.check = true;
+        else if (!strcmp(a, "--save"))
+            o.save = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--under"))
+            o.under = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--list"))
+            o.list = true;
+        else if (!strcmp(a, "--no-sandbox"))
+            o.no_sandbox = true;
+        else if (!strcmp(a, "--seed")) {
+            read_number(a, value_of(argc, argv, &i), &o.seed, NULL);
+            o.seed_given = true;
+        } else if (!strcmp(a, "--timeout-scale"))
+            read_number(a, value_of(argc, argv, &i), NULL, &o.timeout_scale);
+        else if (!strcmp(a, "--hint")) {
+            o.hint = true;
+            if (i + 1 < argc && isdigit((unsigned char)*argv[i + 1]))
+                o.hint_level = atoi(argv[++i]);
+        } else if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
+            fputs(usage, stdout);
+            report_flush();
+            exit(0);
+        } else if (*a == '-')
+            fatal(EXIT_NOT_BUILT, "unknown option %s; see ./grade --help", a);
+        else if (o.lab)
+            fatal(EXIT_NOT_BUILT, "%s and %s: grade one lab at a time", o.lab, a);
+        else
+            o.lab = a;
+    }
+    if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.seed_given ||
+                   o.under || o.save || o.check || o.html))
+        fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");
+    return o;
+}
