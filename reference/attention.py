@@ -19,11 +19,14 @@ from wb import TYPES, bound, rounded, total
 
 def document_positions(call, kind, B, T, S):
     """kind: none (NULL), documents (several in each sequence) or last (the last token,
-    too, begins one). If S > T, the first document began in an earlier call."""
+    too, begins one). If S > T, the first document began in an earlier call; in the last
+    of several sequences it began before the first key."""
     pos, _ = make_positions(call, "documents" if kind == "last" else kind, B, T)
     if pos is None:
         return None
     before = call.rng.integers(0, S - T + 1, (B, 1))
+    if B > 1:
+        before[-1] = S - T + call.rng.integers(100, 200)
     pos = np.where(pos == np.arange(T), pos + before, pos)
     if kind == "last":
         pos[:, -1] = 0

@@ -22,7 +22,7 @@ row_info_of(const int *pos, const sizes &z, int b, int g, int n)
     n = min(n, z.T * group - 1);  // past the last row: a copy of it
     int t = n / group, i = z.S - z.T + t;
     int reach = min(pos ? pos[(size_t)b * z.T + t] : i, z.window);
-    return {t, g * group + n % group, i - reach, i};
+    return {t, g * group + n % group, max(i - reach, 0), i};
 }
 
 /* Over the lanes of a warp. From sm_80 on that is one instruction. */

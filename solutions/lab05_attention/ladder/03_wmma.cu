@@ -261,8 +261,9 @@ static __device__ __forceinline__ void attend(const forward_call<E> &call)
     for (int m = 0; m < P::M; m++) {
         int t = min(first_row + m * N + lane % 16, z.T - 1), i = z.S - z.T + t;
         int reach = min(call.pos ? call.pos[(size_t)b * z.T + t] : i, z.window);
-        rows[m] = {i - reach, i, -1e30f, 0.0f};  // not -inf: (-inf) - (-inf) is NaN
-        lowest = min(lowest, i - reach);
+        rows[m] = {
+            max(i - reach, 0), i, -1e30f, 0.0f};  // not -inf: (-inf) - (-inf) is NaN
+        lowest = min(lowest, rows[m].first);
     }
     lowest = warp_min(lowest);
     if (lane == 0) ((int *)shrink)[warp] = lowest;

@@ -175,7 +175,8 @@ static __global__ void __launch_bounds__(THREADS) attention_kernel(forward_call<
     for (int half = 0; half < 2; half++) {
         int t = min(first_row + 8 * half, z.T - 1), i = z.S - z.T + t;
         int reach = min(call.pos ? call.pos[(size_t)b * z.T + t] : i, z.window);
-        rows[half] = {i - reach, i, -1e30f, 0.0f};  // not -inf: (-inf) - (-inf) is NaN
+        rows[half] = {
+            max(i - reach, 0), i, -1e30f, 0.0f};  // not -inf: (-inf) - (-inf) is NaN
     }
     __shared__ int lowest_of[WARPS];
     int lowest = warp_min(min(rows[0].first, rows[1].first));
