@@ -81,9 +81,7 @@ static bool call(const struct talk_about *t, uint32_t which)
     const unsigned char *of_variant[MAX_BUFFERS] = {0}, *next = t->variant;
     uint32_t same = same_data(which);
     struct wire_call w = {.which = which};
-    if (which >= CALL_SHIFTED)
-        w.shifted = 1 + which - CALL_SHIFTED;
-    else if (which >= CALL_ORDER)
+    if (which >= CALL_ORDER && which < CALL_SHIFTED)
         w.order = order_seed(d->seed, which - CALL_ORDER);
     if (same == CALL_B) bytes = d->set[1].bytes;
     if (same >= CALL_VARIANT) {
@@ -129,7 +127,7 @@ void calls_of_case(
     memset(run, 0, sizeof *run);
     run->started = now();
     run->orders = s->orders;
-    run->shifts = g->off_each ? d->buffers : 0;
+    run->shifts = g->off_each ? 2 * d->buffers : 0;
     t.variant = xalloc(room);
     if (d->dry) {
         if (child_open(t.child, g, d, run) && (call(&t, CALL_A) || run->ending == RAN))

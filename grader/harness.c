@@ -316,12 +316,13 @@ static void dry_call(struct call *c, const struct adapter *a, struct wire_result
 static void one_call(struct call *c, const struct adapter *a, const struct wire_call *w)
 {
     struct wire_result r = {.which = w->which};
-    uint32_t shifted = w->shifted <= c->wire->buffers ? w->shifted : 0;
-    uint32_t bytes = shifted ? c->wire->buffer[shifted - 1].element : 0;
+    uint32_t b = w->which >= CALL_SHIFTED ? shifted_buffer(w->which) : MAX_BUFFERS;
+    int shifted = b < c->wire->buffers;
+    uint32_t bytes = shifted ? shifted_bytes(w->which, c->wire->buffer[b].element) : 0;
 #if CPU_BACKEND
     wbcpu_set_shuffle(w->order);
 #endif
-    if (shifted) c->base[shifted - 1] += bytes;
+    if (shifted) c->base[b] += bytes;
     if (c->wire->dry)
         dry_call(c, a, &r);
     else if (w->which == CALL_CAPTURED)
@@ -330,7 +331,7 @@ static void one_call(struct call *c, const struct adapter *a, const struct wire_
         plain_call(c, a, &r);
     fflush(NULL); /* output of the kernels belongs to this case */
     send_result(c, &r);
-    if (shifted) c->base[shifted - 1] -= bytes;
+    if (shifted) c->base[b] -= bytes;
 }
 
 /* --- one case ----------------------------------------------------------------------- */

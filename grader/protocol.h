@@ -119,9 +119,20 @@ enum which_call {
     CALL_VARIANT,  /* CALL_VARIANT + i, i in [2, ORDERS): on the i-th variant of A */
     CALL_ORDER = CALL_VARIANT + ORDERS, /* + i: in the i-th thread order, on A (i = 0),
                                            B (i = 1) or the i-th variant of A */
-    CALL_SHIFTED = CALL_ORDER + ORDERS, /* + b: on A; buffer b alone is not aligned */
-    CALLS = CALL_SHIFTED + MAX_BUFFERS,
+    CALL_SHIFTED = CALL_ORDER + ORDERS, /* + i: on A; one buffer alone is not aligned */
+    CALLS = CALL_SHIFTED + 2 * MAX_BUFFERS,
 };
+
+/* Call CALL_SHIFTED + i: buffer i / 2 starts some bytes later than the others, one element
+ * or, if i is odd, 8 bytes: enough for half of the 16-byte vectors. */
+static inline uint32_t shifted_buffer(uint32_t which)
+{
+    return (which - CALL_SHIFTED) / 2;
+}
+static inline uint32_t shifted_bytes(uint32_t which, uint32_t element)
+{
+    return (which - CALL_SHIFTED) % 2 ? 8 : element;
+}
 
 /* The call on the same data in the natural order, perhaps the call itself. Only the call
  * in another thread order must have its bits. */
@@ -135,7 +146,6 @@ static inline uint32_t same_data(uint32_t which)
 
 struct wire_call {
     uint32_t which;
-    uint32_t shifted; /* 1 + the buffer that starts one element later than the others */
     uint64_t order;   /* the seed of the thread order; 0: the natural order */
 };
 

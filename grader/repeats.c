@@ -13,12 +13,12 @@
 const char *
 words_of_call(char *words, size_t room, const struct case_data *d, uint32_t which)
 {
-    if (which >= CALL_SHIFTED && which < CALL_SHIFTED + (uint32_t)d->buffers) {
+    if (which >= CALL_SHIFTED && shifted_buffer(which) < (uint32_t)d->buffers) {
+        const struct buffer *b = &d->buffer[shifted_buffer(which)];
         snprintf(
             words, room,
-            " (in a call in which %s alone starts one element after a "
-            "16-byte boundary)",
-            d->buffer[which - CALL_SHIFTED].name);
+            " (in a call in which %s alone starts %u bytes after a 16-byte boundary)",
+            b->name, shifted_bytes(which, element_bytes(b->element)));
         return words;
     }
     snprintf(

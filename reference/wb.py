@@ -349,7 +349,8 @@ def read_case(line, at, earlier):
     Every function has four keys: dtype (default f32); judge (default: all outputs), the
     outputs that count in this case, with commas; the others may hold anything; and off,
     the arguments that start one element after a 16-byte boundary, with commas. off=each
-    is for the grader: one more call for each buffer, which then alone starts there.
+    is for the grader: two more calls for each buffer, which then alone starts one element,
+    then 8 bytes, after one.
     bad=ld:1 passes 1 for ld, to data that is laid out without it: with status=.
     """
     fields, *rest = [part.strip() for part in line.split(";", 2)]

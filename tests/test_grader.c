@@ -120,12 +120,12 @@ static struct result *add_result(struct scene *s, uint32_t which, int set)
     return &s->run.result[which];
 }
 
-enum { ALL_CALLS = CALL_SHIFTED + 2 }; /* two buffers */
+enum { ALL_CALLS = CALL_SHIFTED + 4 }; /* two buffers */
 
 /* Adds correct results of every call. The variants of A have the values of A. */
 static void add_all(struct scene *s)
 {
-    s->run.orders = true, s->run.shifts = s->d.buffers;
+    s->run.orders = true, s->run.shifts = 2 * s->d.buffers;
     for (uint32_t which = 0; which < ALL_CALLS; which++)
         if (which != CALL_VARIANT && which != CALL_VARIANT + 1)
             add_result(s, which, same_data(which) == CALL_B);
@@ -333,12 +333,12 @@ Test(judge, unaligned_buffer)
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
     struct scene u = scene(4, 10, 0, ROLE_OUT), v = scene(4, 10, 0, ROLE_OUT);
     add_all(&s), add_all(&t), add_all(&u), add_all(&v);
-    out_of(&s, &s.run.result[CALL_SHIFTED + 1])[3] += 1e-6f;
+    out_of(&s, &s.run.result[CALL_SHIFTED + 2])[3] += 1e-6f;
     char *text = report(&s);
     cr_expect_eq(s.j.verdict, PASSED, "%s", text);
-    out_of(&t, &t.run.result[CALL_SHIFTED + 1])[3] += 1;
-    expect_fail(&t, "wrong only (in a call in which x alone starts one element after");
-    input_of(&u, &u.run.result[CALL_SHIFTED])[3] += 1;
+    out_of(&t, &t.run.result[CALL_SHIFTED + 2])[3] += 1;
+    expect_fail(&t, "wrong only (in a call in which x alone starts 4 bytes after");
+    input_of(&u, &u.run.result[CALL_SHIFTED + 1])[3] += 1;
     expect_fail(&u, "changes its input x");
     v.run.ending = CRASHED, v.run.call = CALL_SHIFTED;
     snprintf(v.run.text, sizeof v.run.text, "misaligned access");
