@@ -146,7 +146,7 @@ static inline uint32_t same_data(uint32_t which)
 
 struct wire_call {
     uint32_t which;
-    uint64_t order;   /* the seed of the thread order; 0: the natural order */
+    uint64_t order; /* the seed of the thread order; 0: the natural order */
 };
 
 /* The result of a dry case that the device has too little memory for. */

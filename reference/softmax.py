@@ -38,10 +38,11 @@ def softmax_forward_data(
 def softmax_causal_forward_data(
     call, R, T, S, scale=1.0, sd=1.0, shift=0.0, nan=1, inplace=0
 ):
-    """nan=1: hidden scores are NaN; nan=0: they are like the others"""
+    """nan=1: hidden scores are NaN or large; nan=0: they are like the others"""
     x = scores(call, R, S, sd, shift, 0.0)
     if nan:
-        x[~visible(R, T, S)] = np.nan
+        hidden = ~visible(R, T, S)
+        x[hidden] = call.rng.choice([np.nan, 6e4], np.count_nonzero(hidden))
     call.out("out", (R, S), at="x" if inplace else None, owner="row")
     call.input("x", x, owner="row")
 
@@ -73,12 +74,12 @@ def cross_entropy_data(
     low=0.0,
 ):
     """ignored=n: every n-th target is `ignore`. gscale=0: NULL. nan=1: the padding
-    columns are NaN, nan=0: they are like the others. grad=0: dlogits is NULL. low: is
+    columns are NaN or large, nan=0: they are like the others. grad=0: dlogits is NULL. low: is
     subtracted from the logit of every second target, so that exp underflows there."""
     ld = ld or V
     logits = scores(call, R, ld, sd, shift, ramp)
     if nan:
-        logits[:, V:] = np.nan
+        logits[:, V:] = call.rng.choice([np.nan, 6e4], (R, ld - V))
     target = call.rng.integers(0, V, R)
     target[:1] = V - 1
     logits[np.arange(0, R, 2), target[::2]] -= low
