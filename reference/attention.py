@@ -17,11 +17,26 @@ from wb import TYPES, bound, rounded, total
 # --- cases ------------------------------------------------------------------------------
 
 
+def edge_positions(B, T, S):
+    """Documents begin at the keys 16, 32, 64, 128, ... of sequence 0, one key later in
+    sequence 1, one earlier in sequence 2, and so on: where tiles begin and end."""
+    pos, key = np.zeros((B, T), int), np.arange(S - T, S)
+    for b in range(B):
+        first = key - (b + 1) % 3 + 1
+        begins = (first >= 16) & (first & (first - 1) == 0)
+        begins[0] = True
+        pos[b] = np.arange(T) - np.maximum.accumulate(np.where(begins, np.arange(T), 0))
+    return pos
+
+
 def document_positions(call, kind, B, T, S):
-    """kind: none (NULL), documents (several in each sequence) or last (the last token,
-    too, begins one). If S > T, the first document began in an earlier call; in the last
+    """kind: none (NULL), documents (several in each sequence), last (the last token, too,
+    begins one) or edges (documents begin where tiles begin and end). If S > T, the first document began in an earlier call; in the last
     of several sequences it began before the first key."""
-    pos, _ = make_positions(call, "documents" if kind == "last" else kind, B, T)
+    if kind == "edges":
+        pos = edge_positions(B, T, S)
+    else:
+        pos, _ = make_positions(call, "documents" if kind == "last" else kind, B, T)
     if pos is None:
         return None
     before = call.rng.integers(0, S - T + 1, (B, 1))
