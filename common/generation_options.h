@@ -25,6 +25,7 @@ typedef struct generation_options {
     long top_k;
     double top_p, repetition_penalty;
     uint64_t seed;
+    flag_list stop;
     bool ignore_eos, no_graph, kernels, quiet;
 } generation_options;
 
@@ -56,6 +57,8 @@ enum { DEFAULT_NEW_TOKENS = 256 };
      "of all random numbers; sequence b of a batch has seed + b"},                       \
     {"ignore-eos", FLAG_SWITCH, FLAG_AT(type, field.ignore_eos), sampling_use, 0, 0,     \
      "0", "continue after an end-of-sequence token"},                                    \
+    {"stop", FLAG_LIST, FLAG_AT(type, field.stop), sampling_use, 0, 0, NULL,             \
+     "end before this text; can be given several times"},                                \
     {"no-graph", FLAG_SWITCH, FLAG_AT(type, field.no_graph), graph_use, 0, 0, "0",       \
      "launch kernel by kernel instead of a step as one CUDA graph"},                     \
     {"kernels", FLAG_SWITCH, FLAG_AT(type, field.kernels), quiet_use, 0, 0, "0",         \

@@ -6,17 +6,30 @@
 #include "stop.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-// Steps until all sequences are done or a signal ends it; `live` prints sequence 0 as it
-// comes.
-static int decode(session *s, int continuing, writer *live, wb_error *err)
+// Gives the writers what is new. Returns how many sequences continue: they are not done,
+// and no stop text has ended them.
+static int follow(const session *s, writer *w, wb_error *err)
 {
-    for (int n = 1, shown = 0;;) {
-        int sampled = rg_sampled(s->e, 0);
-        const int *tokens = rg_tokens(s->e, 0);
-        if (live && writer_add(live, tokens + shown, sampled - shown, err)) return -1;
-        shown = sampled;
+    int open = 0;
+    for (int b = 0; b < s->batch; b++) {
+        int shown = w[b].count, sampled = rg_sampled(s->e, b);
+        if (w[b].stop.found) continue;
+        if (writer_add(&w[b], rg_tokens(s->e, b) + shown, sampled - shown, err))
+            return -1;
+        open += !rg_done(s->e, b) && !w[b].stop.found;
+    }
+    return open;
+}
+
+// Steps until all sequences have ended or a signal comes. w NULL: only counted, not followed.
+static int decode(session *s, int continuing, writer *w, wb_error *err)
+{
+    for (int n = 1;;) {
+        if (w) continuing = follow(s, w, err);
+        if (continuing < 0) return -1;
         if (continuing == 0 || stop_signal()) return 0;
         double began = seconds_now();
         continuing = session_step(s, n, err);
@@ -41,29 +54,42 @@ static int write_batch(const session *s, const prompt_batch *p, wb_error *err)
 {
     writer w;
     for (int b = 0; b < p->batch; b++)
-        if ((s->codec && write_heading(p, b, err)) || writer_begin(&w, s->codec, err) ||
+        if ((s->codec && write_heading(p, b, err)) ||
+            writer_begin(&w, s->codec, &s->o->gen.stop, err) ||
             writer_add(&w, rg_tokens(s->e, b), rg_sampled(s->e, b), err) ||
             writer_end(&w, err))
             return -1;
     return 0;
 }
 
-static int continue_prompts(session *s, const prompt_batch *p, wb_error *err)
+// Prefill and steps; one sequence is written as it comes.
+static int
+write_sequences(session *s, const prompt_batch *p, writer *follower, wb_error *err)
 {
-    writer live;
-    if (s->o->echo && output_write(p->whole, p->whole_bytes, err)) return -1;
-    if (writer_begin(&live, s->codec, err)) return -1;
     int continuing = session_prefill(s, (const int *const *)p->ids, p->count, err);
     stop_at_once(false);
-    writer *shown = p->batch == 1 ? &live : NULL;
-    int rc = continuing < 0 ? -1 : decode(s, continuing, shown, err);
-    if (p->batch > 1) {
-        text_stream_free(live.stream);
-        return rc ? rc : write_batch(s, p, err);
-    }
+    bool one = p->batch == 1, stops = s->codec && s->o->gen.stop.count;
+    int rc =
+        continuing < 0 ? -1 : decode(s, continuing, one || stops ? follower : NULL, err);
+    if (!one) return rc ? rc : write_batch(s, p, err);
     // All samples are printed even if a step has failed.
     wb_error again;
-    if (writer_end(&live, rc ? &again : err)) rc = -1;
+    return writer_end(follower, rc ? &again : err) ? -1 : rc;
+}
+
+static int continue_prompts(session *s, const prompt_batch *p, wb_error *err)
+{
+    if (s->o->echo && output_write(p->whole, p->whole_bytes, err)) return -1;
+    writer *follower = calloc((size_t)p->batch, sizeof *follower);
+    int rc = follower ? 0 : error_set(err, "no memory for %d texts", p->batch);
+    for (int b = 0; b < p->batch && !rc; b++) {
+        rc = writer_begin(&follower[b], s->codec, &s->o->gen.stop, err);
+        follower[b].silent = p->batch > 1;
+    }
+    if (!rc) rc = write_sequences(s, p, follower, err);
+    for (int b = 0; b < p->batch && follower; b++)
+        writer_free(&follower[b]);
+    free(follower);
     return rc;
 }
 

@@ -107,6 +107,10 @@ static int check_together(const options *o, wb_error *err)
         return error_set(
             err, "%s and --chat do not go together: turns have their own tokens",
             o->no_bos ? "--no-bos" : "--ignore-eos");
+    if (o->gen.stop.count && (o->chat || o->bench || o->ids))
+        return error_set(
+            err, "--stop and %s do not go together: leave out one",
+            o->ids ? "--ids" : first);
     if (o->echo && (!one || o->ids))
         return error_set(
             err, "--echo shows the prompt: leave out %s", o->ids ? "--ids" : first);

@@ -53,7 +53,7 @@ int session_text(session *s, wb_error *err)
     if (o->tokens && o->ids) return 0;
     bool found =
         exists(o->gen.model, "tokenizer.model") || exists(o->gen.model, "tokenizer.json");
-    if (!found && o->tokens) return 0;
+    if (!found && o->tokens && !o->gen.stop.count) return 0;
     if (!found)
         return error_set(
             err,

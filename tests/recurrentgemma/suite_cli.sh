@@ -149,9 +149,22 @@ repeated() {
         done | cmp - "$TMP/batch"
 }
 check "--batch: one prompt, a seed for each sequence" repeated
+printf 'The miller' | od -An -tu1 >"$TMP/miller"
+# Every byte is a token, so these texts begin and end inside a run of tokens.
+stopped_by() { # "OPTIONS" STOP...
+    local one=() option=() word
+    for word in "${@:2}"; do one+=("$word") && option+=(--stop "$word"); done
+    write --prompt "The miller" $1 >"$TMP/free" && write --prompt "The miller" $1 "${option[@]}" >"$TMP/cut" &&
+        cli cut "$TMP/free" "${one[@]}" | cmp - "$TMP/cut" && ! cmp -s "$TMP/free" "$TMP/cut"
+}
+check "--stop: the text ends before it" stopped_by "" rAA
+check "--stop several times: the text ends before the first" stopped_by "" A22 rrrA none
+sampled="--batch 3 --temperature 1 --seed 4"
+check "--stop in a batch: each sequence where it must" stopped_by "$sampled" xx LL
+check "--stop of tokens" eval 'cmp <(write --tokens "$TMP/miller" --stop rAA) <(write --prompt "The miller" --stop rAA)'
+check "--stop of a text that does not come" eval 'write --prompt "The miller" --stop none | cmp - "$TMP/streamed"'
 as_tokens() {
-    printf 'The miller' | od -An -tu1 >"$TMP/miller" &&
-        cmp <(write --tokens "$TMP/miller") "$TMP/streamed"
+    cmp <(write --tokens "$TMP/miller") "$TMP/streamed"
 }
 check "--tokens with a tokenizer writes text" as_tokens
 tokens_from_pipe() { cmp <(write --tokens <(cat "$TMP/miller")) "$TMP/streamed"; }
@@ -200,7 +213,7 @@ assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 check "--bench: a row for each case, lines of JSON, lower bounds by the sizes" measured
 
 # --- every error is one line ------------------------------------------------------------
-helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 27 ]; }
+helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 28 ]; }
 check "--help lists every option" helps
 model="--model $tiny"
 refuses "no model" "give --model FOLDER"
@@ -248,6 +261,11 @@ refuses "a chat with a prompt" "do not go together" $model --prompt x --chat
 refuses "a chat of ids" "--ids and --chat" $model --ids --chat
 refuses "a chat without BOS" "--no-bos and --chat" $model --chat --no-bos
 refuses "a chat without ends" "--ignore-eos and --chat" $model --chat --ignore-eos
+refuses "a stop text and ids" "--stop and --ids do not go together" \
+    --model "$TMP/bytes" --prompt x --ids --stop y
+refuses "a stop text in a chat" "--stop and --chat do not" $model --chat --stop y
+refuses "an empty stop text" "--stop is empty" $model --prompt x --stop ""
+refuses "a stop text without a tokenizer" "no tokenizer.model" $model --tokens "$TMP/long" --stop y
 refuses "the echo of ids" "leave out --ids" --model "$TMP/bytes" --prompt x --echo --ids
 refuses "the echo of a file" "--echo shows the prompt: leave out --tokens" $model --tokens "$TMP/long" --echo
 refuses "logits of a chat" "--logits-out and --chat" $model --chat --logits-out x

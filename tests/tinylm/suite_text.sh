@@ -45,6 +45,33 @@ echo '{"eos_token_id": "0"}' >"$edited/generation_config.json"
 one_line "a stop token that is not an id" "generation_config.json: eos_token_id is not a token id" \
     long "$edited"
 
+# --- stop texts: of characters, so they begin and end between tokens --------------------
+cut_before() { # TEXT...: the whole text without what follows the first of them
+    "$PYTHON" - "$TMP/whole" 3 "$@" <<'END'
+import sys
+text, prompt, stops = open(sys.argv[1]).read(), int(sys.argv[2]), sys.argv[3:]
+ends = [(text.index(s, prompt) + len(s), text.index(s, prompt)) for s in stops if s in text[prompt:]]
+print(text[: min(ends)[1]])
+END
+}
+stops() { # TEXT...
+    local option=() word
+    for word in "$@"; do option+=(--stop "$word"); done
+    long "$TMP/chars/last" "${option[@]}" >"$TMP/got" && cut_before "$@" | cmp - "$TMP/got"
+}
+middle=$(head -c 60 "$TMP/whole" | tail -c 7) later=$(head -c 90 "$TMP/whole" | tail -c 5)
+check "--stop: the text ends before it" stops "$middle"
+check "several: before the first" stops "$later" "$middle" "no such text"
+check "a text of the prompt ends nothing" eval \
+    'long "$TMP/chars/last" --stop The --max-new-tokens 5 | cmp - <(head -c 8 "$TMP/whole"; echo)'
+batch_stops() { # each sequence as alone
+    long "$TMP/chars/last" --batch 3 --stop e >"$TMP/got" && for seed in 1 2 3; do
+        echo "--- seed $seed" && long "$TMP/chars/last" --seed $seed --stop e
+    done | cmp - "$TMP/got"
+}
+check "a batch" batch_stops
+one_line "an empty stop text" "--stop is empty" long "$TMP/chars/last" --stop ""
+
 # --- shards -----------------------------------------------------------------------------
 shards=$TMP/shards
 cp -r "$TMP/chars/last" "$shards"
