@@ -55,6 +55,7 @@ typedef struct rg_settings {
     float temperature;        /* 0: always the most likely token */
     int top_k;                /* 0: all */
     float top_p;              /* 1: all */
+    float min_p;              /* 0: all; the least p, as a fraction of the largest */
     float repetition_penalty; /* 1: none */
     uint64_t seed;            /* of sequence 0; sequence b has seed + b */
     /* tokens that end a sequence (they are sampled, then the sequence is done) */

@@ -136,6 +136,7 @@ static int start(run *r, const options *o, wb_error *err)
         .temperature = (float)o->gen.temperature,
         .top_k = (int)o->gen.top_k,
         .top_p = (float)o->gen.top_p,
+        .min_p = (float)o->gen.min_p,
         .repetition_penalty = (float)o->gen.repetition_penalty,
         .stop = r->eos.id,
         .stop_count = r->eos.count};

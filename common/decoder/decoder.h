@@ -76,6 +76,7 @@ typedef struct decoder_settings {
     bool graph;       /* a step is one CUDA graph; false: launch by launch */
     float temperature, top_p, repetition_penalty; /* see sample_f32 */
     int top_k;
+    float min_p;     /* 0: none; see min_p_keep */
     const int *stop; /* (stop_count) on the host, copied: see generate_advance */
     int stop_count;
 } decoder_settings;

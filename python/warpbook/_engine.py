@@ -40,6 +40,7 @@ class Settings(Structure):
         ("temperature", c_float),
         ("top_k", c_int),
         ("top_p", c_float),
+        ("min_p", c_float),
         ("repetition_penalty", c_float),
         ("seed", c_uint64),
         ("stop", POINTER(c_int)),

@@ -77,6 +77,7 @@ class Model:
         temperature: float = 0.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
         repetition_penalty: float = 1.0,
         hf_window: bool = False,
         stop: Optional[Tokens] = None,
@@ -92,7 +93,7 @@ class Model:
         settings.dtype, settings.context, settings.chunk = DTYPES[dtype], context, chunk
         settings.max_new_tokens, settings.hf_window = max(context - 1, 1), hf_window
         settings.temperature, settings.top_k, settings.top_p = temperature, top_k, top_p
-        settings.repetition_penalty = repetition_penalty
+        settings.min_p, settings.repetition_penalty = min_p, repetition_penalty
         if stop is not None:
             kept = _array(stop)
             settings.stop, settings.stop_count = ctypes.cast(kept, POINTER(c_int)), len(

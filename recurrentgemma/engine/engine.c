@@ -32,6 +32,8 @@ static int check_sampling(const rg_settings *s, wb_error *err)
         return error_set(err, "temperature %g: give 0 or more", (double)s->temperature);
     if (!(s->top_p > 0 && s->top_p <= 1))
         return error_set(err, "top-p %g: give more than 0, up to 1", (double)s->top_p);
+    if (!(s->min_p >= 0 && s->min_p <= 1))
+        return error_set(err, "min-p %g: give 0 (all tokens) to 1", (double)s->min_p);
     if (s->top_k < 0)
         return error_set(err, "top-k %d: give 0 (all tokens) or more", s->top_k);
     if (!(s->repetition_penalty > 0) || !isfinite(s->repetition_penalty))
@@ -98,6 +100,7 @@ static int make_decoder(rg_engine *e, wb_error *err)
         .graph = s->graph,
         .temperature = s->temperature,
         .top_p = s->top_p,
+        .min_p = s->min_p,
         .top_k = s->top_k,
         .repetition_penalty = s->repetition_penalty,
         .stop = own ? s->stop : e->config.eos.id,

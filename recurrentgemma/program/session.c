@@ -30,6 +30,7 @@ rg_settings session_settings(
     set.temperature = (float)o->gen.temperature;
     set.top_k = (int)o->gen.top_k;
     set.top_p = (float)o->gen.top_p;
+    set.min_p = (float)o->gen.min_p;
     set.repetition_penalty = (float)o->gen.repetition_penalty;
     set.seed = o->gen.seed;
     set.stop = NULL;

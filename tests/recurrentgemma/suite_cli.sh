@@ -44,6 +44,7 @@ sequences_of_seeds() {
 check "--seed: sequence b is that of seed + b, alone or not" sequences_of_seeds
 penalty() { ! cmp -s <(ids --tokens "$TMP/both" --repetition-penalty 5) "$TMP/want"; }
 check "--repetition-penalty" penalty
+"$PYTHON" tests/recurrentgemma/min_p.py "$rg" $tiny || tap_failed=1
 folder eos
 sed -i 's/"eos_token_id": 1/"eos_token_id": [18, 200]/' "$TMP/eos/config.json"
 stops() { # SED of the wanted line, ARGUMENTS
@@ -213,7 +214,7 @@ assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 check "--bench: a row for each case, lines of JSON, lower bounds by the sizes" measured
 
 # --- every error is one line ------------------------------------------------------------
-helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 28 ]; }
+helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 29 ]; }
 check "--help lists every option" helps
 model="--model $tiny"
 refuses "no model" "give --model FOLDER"
@@ -247,7 +248,7 @@ check_fails "of recurrentgemma-random" "unknown option --sed; did you mean --see
 refuses "a word that is not an option" "'wat' is not an option" $model wat
 refuses "a value that is missing" "--prompt needs a value" $model --prompt
 for bad in "--max-new-tokens x" "--max-new-tokens -2" "--temperature -1" "--temperature nan" "--top-k -1" \
-    "--top-p 0" "--top-p 1.1" "--repetition-penalty 0" "--seed -1" "--chunk -1" "--context 1e3" "--dtype f16"; do
+    "--top-p 0" "--top-p 1.1" "--min-p -1" "--min-p 1.1" "--repetition-penalty 0" "--seed -1" "--chunk -1" "--context 1e3" "--dtype f16"; do
     refuses "$bad" "${bad% *}: '" $model --tokens "$TMP/long" $bad
 done
 refuses "two texts" "--prompt and --tokens do not go together" $model --prompt x --tokens "$TMP/long"

@@ -222,6 +222,9 @@ cached_equals() {
 }
 check "greedy text, six times the context: with a cache as without" cached_equals --temperature 0
 check "sampled text: with a cache as without" cached_equals --temperature 1 --top-k 9 --top-p 0.9
+check "sampled text with --min-p too" cached_equals --temperature 2 --top-p 0.9 --min-p 0.3
+min_p_of_one() { cmp <(write --temperature 2 --min-p 1) <(write --temperature 0); }
+check "--min-p 1 leaves the most likely token" min_p_of_one
 model=$TMP/griffin/best
 check "griffin: greedy text, six times the context" cached_equals --temperature 0
 check "griffin: sampled text" cached_equals --temperature 0.8 --repetition-penalty 1.1
