@@ -1,6 +1,7 @@
 /* checkpoint.c - see checkpoint.h. */
 #include "checkpoint.h"
 #include "config_json.h"
+#include "hash.h"
 #include "json_text.h"
 #include "model_files.h"
 #include "safetensors.h"
@@ -223,29 +224,15 @@ static int state_metadata(const st_file *f, st_pair pairs[STATE_PAIRS])
     return 0;
 }
 
-// FNV-1a by words of 8 bytes: every change of one word changes it.
-static uint64_t hash_more(uint64_t h, const void *data, size_t bytes)
-{
-    const char *p = data;
-    for (; bytes > 0;) {
-        uint64_t word = 0;
-        size_t n = bytes < sizeof word ? bytes : sizeof word;
-        memcpy(&word, p, n);
-        h = (h ^ word) * 0x100000001b3;
-        p += n, bytes -= n;
-    }
-    return h;
-}
-
 // Of the whole state: tensors and metadata.
 static void
 checksum(char out[40], const st_pair *pairs, const st_tensor *const tensors[4])
 {
-    uint64_t h = 0xcbf29ce484222325;
+    uint64_t h = HASH_START;
     for (int i = 0; i < STATE_PAIRS; i++)
-        h = hash_more(h, pairs[i].value, strlen(pairs[i].value));
+        h = hash_words(h, pairs[i].value, strlen(pairs[i].value));
     for (int i = 0; i < 4; i++)
-        h = hash_more(h, tensors[i]->data, tensors[i]->bytes);
+        h = hash_words(h, tensors[i]->data, tensors[i]->bytes);
     snprintf(out, 40, "%016" PRIx64, h);
 }
 

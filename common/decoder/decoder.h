@@ -72,6 +72,7 @@ typedef struct decoder_settings {
     int max_new_tokens; /* columns of `sampled` */
     int score_rows;     /* most rows of one decoder_logits; 0: it is never called */
     bool continues;     /* a prefill may follow another one, or steps */
+    bool whole_window; /* rings as long as the window, even if `positions` is shorter */
     bool by_position; /* the sampler's counter: the position, not the number of samples */
     bool graph;       /* a step is one CUDA graph; false: launch by launch */
     float temperature, top_p, repetition_penalty; /* see sample_f32 */

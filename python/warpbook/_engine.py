@@ -36,6 +36,7 @@ class Settings(Structure):
         ("chunk", c_int),
         ("max_new_tokens", c_int),
         ("hf_window", c_bool),
+        ("whole_window", c_bool),
         ("graph", c_bool),
         ("temperature", c_float),
         ("top_k", c_int),

@@ -97,6 +97,7 @@ static int make_decoder(rg_engine *e, wb_error *err)
         .score_rows = score_rows < 1 ? 1 : score_rows,
         .continues = true,
         .by_position = true,
+        .whole_window = s->whole_window,
         .graph = s->graph,
         .temperature = s->temperature,
         .top_p = s->top_p,
@@ -248,6 +249,14 @@ bool rg_done(const rg_engine *e, int b)
 int rg_processed(const rg_engine *e, int b)
 {
     return e->sequence[b].processed;
+}
+
+int rg_take_back(rg_engine *e, int b)
+{
+    engine_sequence *s = &e->sequence[b];
+    if (s->sampled == 0 || s->processed == s->length) return -1;
+    s->sampled--, s->done = true;
+    return s->tokens[--s->length];
 }
 
 void rg_reset(rg_engine *e, int b, uint64_t seed)

@@ -32,6 +32,8 @@ static const flag rows[] = {
      "needs no tokenizer"},
     {"bench", FLAG_WORD, AT(bench), INPUT, 0, 0, NULL,
      "BxPxG[,BxPxG...]: times B sequences of P random tokens that generate G, greedily"},
+    {"load-state", FLAG_WORD, AT(load_state), INPUT, 0, 0, NULL,
+     "file of --save-state: continues its sequence, with a prompt or without"},
     {"no-bos", FLAG_SWITCH, AT(no_bos), INPUT, 0, 0, "0",
      "no beginning-of-sequence token before a prompt"},
 
@@ -42,12 +44,19 @@ static const flag rows[] = {
     {"logits-out", FLAG_WORD, AT(logits_out), OUTPUT, 0, 0, NULL,
      "safetensors file for the logits (B,T,V) of every prompt token; padding is NaN; then "
      "--max-new-tokens is 0 unless given"},
+    {"save-state", FLAG_WORD, AT(save_state), OUTPUT, 0, 0, NULL,
+     "file for the sequence's state: the same size however long the text is"},
     {"json", FLAG_WORD, AT(json), OUTPUT, 0, 0, NULL,
      "file to which --bench appends a line of JSON for each case"},
 };
 static const flag_renamed renamed[] = {{"penalty", "repetition-penalty"}};
 static const flag_table table = {
     rows, sizeof rows / sizeof *rows, renamed, sizeof renamed / sizeof *renamed};
+
+bool options_continue(const options *o)
+{
+    return o->load_state && !o->gen.prompt && !o->gen.prompt_file && !o->tokens;
+}
 
 void options_help(void)
 {
@@ -114,6 +123,19 @@ static int check_together(const options *o, wb_error *err)
     if (o->echo && (!one || o->ids))
         return error_set(
             err, "--echo shows the prompt: leave out %s", o->ids ? "--ids" : first);
+    const char *state = o->load_state   ? "--load-state"
+                        : o->save_state ? "--save-state"
+                                        : NULL;
+    const char *other = o->chat            ? "--chat"
+                        : o->bench         ? "--bench"
+                        : o->gen.prompts   ? "--prompts"
+                        : o->logits_out    ? "--logits-out"
+                        : o->gen.batch > 1 ? "--batch"
+                                           : NULL;
+    if (state && other)
+        return error_set(
+            err, "%s and %s do not go together: a state is that of one text", state,
+            other);
     if (o->json && !o->bench)
         return error_set(err, "--json holds what --bench measures: give --bench too");
     return 0;
@@ -130,6 +152,8 @@ static int check_words(const options *o, wb_error *err)
         {"--prompts", o->gen.prompts},
         {"--tokens", o->tokens},
         {"--logits-out", o->logits_out},
+        {"--load-state", o->load_state},
+        {"--save-state", o->save_state},
         {"--json", o->json},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
