@@ -7,7 +7,7 @@ typedef struct options {
     generation_options gen;
     /* where the prompts come from: at most one of these, --prompt, --prompt-file and
      * --prompts, else stdin */
-    const char *tokens, *bench;
+    const char *tokens, *bench, *perplexity;
     bool chat;
     const char *load_state; /* what the prompt follows */
     /* output */

@@ -250,3 +250,13 @@ int prompts_read(
     int rc = add_prompt(p, o, codec, p->whole, p->whole_bytes, 0, err);
     return rc ? rc : repeat(p, o->gen.batch, err);
 }
+
+int prompts_read_text(
+    prompt_batch *p, const options *o, const char *path, const text_codec *codec,
+    wb_error *err)
+{
+    *p = (prompt_batch){.from = path};
+    p->whole = file_read_any(path, MAX_BYTES, &p->whole_bytes, err);
+    if (!p->whole || make_room(p, 1, err)) return -1;
+    return add_prompt(p, o, codec, p->whole, p->whole_bytes, 0, err);
+}

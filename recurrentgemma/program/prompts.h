@@ -27,6 +27,10 @@ typedef struct prompt_batch {
  * is not a token id, a line without ids. */
 int prompts_read(
     prompt_batch *p, const options *o, const text_codec *codec, wb_error *err);
+/* The whole file as one prompt, also in `whole`; its last newline is a part of it. */
+int prompts_read_text(
+    prompt_batch *p, const options *o, const char *path, const text_codec *codec,
+    wb_error *err);
 /* -1: an id that the model does not have. */
 int prompts_check(const prompt_batch *p, int vocab, wb_error *err);
 /* Puts a token in front of the first sequence. */

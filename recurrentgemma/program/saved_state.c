@@ -100,7 +100,7 @@ int saved_state_write(session *s, int newest, const char *path, wb_error *err)
     free(h);
     if (!rc && !s->o->gen.quiet)
         fprintf(
-            stderr, "state  %s: %d tokens in %.2f MB\n", path, rg_processed(s->e, 0) + 1,
-            (double)(sizeof(file_header) + bytes) * 1e-6);
+            stderr, "state  %s: %d tokens in %.1f kB\n", path, rg_processed(s->e, 0) + 1,
+            (double)(sizeof(file_header) + bytes) * 1e-3);
     return rc;
 }

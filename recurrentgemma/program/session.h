@@ -45,6 +45,7 @@ int session_pace(int n, double seconds);
 int generate(session *s, wb_error *err);
 int talk(session *s, wb_error *err);
 int bench(session *s, wb_error *err);
+int perplexity(session *s, wb_error *err);
 int bench_check(
     const char *cases, wb_error *err); /* of --bench, before a model is open */
 

@@ -5,6 +5,8 @@ python tests/recurrentgemma/cli.py ids FIXTURE NAME         integers of a tensor
                                    same A B                 the same tensors, bit for bit
                                    near A B                 the same logits up to rounding
                                    cut TEXTS STOP...        each text up to the first stop text
+                                   perplexity SAID FOLDER FILE
+                                                            as by the float64 reference
                                    train FOLDER             a SentencePiece model with marks of turns
                                    turns FOLDER LAST TEXT   a turn's ids, by the library itself
                                    terminal COMMAND...      a chat with Ctrl-C
@@ -58,6 +60,28 @@ def cut(path, *stops):
         text, heading = text[: min(ends)[1] if ends else None], parts[1:2]
         sys.stdout.buffer.write(text + (heading[0] if heading else b"\n"))
         parts = parts[2:]
+
+
+def perplexity(said, folder, path):
+    """SAID is the program's output. The tokens of a folder without SentencePiece are bytes;
+    the sums of the first T+1 rows are those of a text that ends there."""
+    sys.path[:0] = ["reference", "tools"]
+    import recurrentgemma
+
+    data = open(path, "rb").read()
+    tokens = list(data)
+    if os.path.exists(folder + "/tokenizer.model"):
+        import sentencepiece
+
+        model = sentencepiece.SentencePieceProcessor(model_file=folder + "/tokenizer.model")
+        tokens = [model.bos_id()] + model.encode(data.decode())
+    z, _, _ = recurrentgemma.Model.open(folder).whole(tokens)
+    z = z[:-1] - z[:-1].max(1, keepdims=True)
+    nats = np.log(np.exp(z).sum(1)) - z[range(len(z)), tokens[1:]]
+    want = [np.exp(nats.mean()), nats.mean(), len(nats), nats.sum() / np.log(2) / len(data), len(data)]
+    got = [float(n) for n in re.findall(r"[0-9][0-9.e+]*", open(said).read())]
+    print(got, want)
+    assert np.allclose(got, want, rtol=2e-5)
 
 
 def train(folder):
@@ -122,5 +146,5 @@ def terminal(*command):
 
 
 if __name__ == "__main__":
-    {"ids": ids, "equal": equal, "same": same, "near": near, "cut": cut, "train": train, "turns": turns,
+    {"ids": ids, "equal": equal, "same": same, "near": near, "cut": cut, "perplexity": perplexity, "train": train, "turns": turns,
      "terminal": terminal}[sys.argv[1]](*sys.argv[2:])

@@ -195,6 +195,39 @@ check "--kernels lists them, --quiet or not" listed
 silent() { [ -z "$(write --prompt ab 2>&1 >/dev/null)" ]; }
 check "--quiet" silent
 
+# --- perplexity -------------------------------------------------------------------------
+perplexity() { "$rg" --model "$TMP/bytes" --quiet --perplexity "$@"; }
+predicted() { # FILE OPTIONS...
+    perplexity "$@" >"$TMP/said" && cli perplexity "$TMP/said" "$TMP/bytes" "$1"
+}
+printf 'é' >"$TMP/two"
+check "--perplexity as by the float64 reference" predicted "$TMP/text"
+check "the same in chunks" predicted "$TMP/text" --chunk 7
+check "of two bytes" predicted "$TMP/two"
+check "of a pipe" eval 'perplexity <(cat "$TMP/text") | cmp - <(perplexity "$TMP/text")'
+for i in $(seq 40); do cat "$TMP/text"; done >"$TMP/long_text"
+check_says "of a text beyond every default" "over 12239 tokens" perplexity "$TMP/long_text" --chunk 1000
+interrupted() { # the sum so far, 130
+    for i in $(seq 30); do cat "$TMP/long_text"; done >"$TMP/longer_text"
+    "$rg" --model "$TMP/bytes" --chunk 64 --perplexity "$TMP/longer_text" >"$TMP/stdout" 2>"$TMP/stderr" &
+    local pid=$! i=0
+    until grep -q memory "$TMP/stderr" || [ $((i += 1)) -gt 400 ]; do sleep 0.02; done
+    sleep 0.1; kill -INT $pid; wait $pid
+    [ $? = 130 ] && { [ ! -s "$TMP/stdout" ] || grep -q '^perplexity .* tokens$' "$TMP/stdout"; }
+}
+check "Ctrl-C: the perplexity so far, 130" interrupted
+check_fails "to a full disk" "cannot write" sh -c "'$rg' --model '$TMP/bytes' --quiet --perplexity '$TMP/two' >/dev/full"
+printf x >"$TMP/letter"
+refuses "the perplexity of one token" "letter: a text of one token predicts nothing" \
+    --model "$TMP/bytes" --perplexity "$TMP/letter"
+refuses "of nothing" "an empty prompt" --model "$TMP/bytes" --perplexity /dev/null
+refuses "of a file that does not exist" "nofile: No such file" --model "$TMP/bytes" --perplexity "$TMP/nofile"
+refuses "without a tokenizer" "no tokenizer" $model --perplexity "$TMP/text"
+refuses "with a shorter context" "more than --context 20" --model "$TMP/bytes" --perplexity "$TMP/text" --context 20
+for other in "--prompt x" --ids "--batch 2" "--stop x" "--save-state x" "--logits-out x"; do
+    refuses "a perplexity and $other" "do not go together" $model --perplexity "$TMP/text" $other
+done
+
 # --- states -----------------------------------------------------------------------------
 state=$TMP/state
 free_ids() { # tokens that every earlier one and the seed matter for
@@ -235,7 +268,7 @@ stop_state() { # the stop text is a part of the state
         cmp -n 60 "$TMP/got" "$TMP/streamed"
 }
 check "--save-state after --stop: the state ends with the stop text" stop_state
-said_size() { grep -q "^state .* 46 tokens in 0.0[0-9] MB" <(free_ids --quiet 0 --tokens "$TMP/long" --max-new-tokens 1 --save-state "$state" 2>&1 >/dev/null); }
+said_size() { grep -q "^state .* 46 tokens in 7\.3 kB" <(free_ids --quiet 0 --tokens "$TMP/long" --max-new-tokens 1 --save-state "$state" 2>&1 >/dev/null); }
 check "the size is said" said_size
 free_ids --tokens "$TMP/long" --max-new-tokens 3 --save-state "$state" >/dev/null
 refuse_state() { refuses "a state: $1" "$2" --quiet --ids --model "${3:-$tiny}" --load-state "$TMP/bad" "${@:4}"; }
@@ -290,7 +323,7 @@ assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 check "--bench: a row for each case, lines of JSON, lower bounds by the sizes" measured
 
 # --- every error is one line ------------------------------------------------------------
-helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 31 ]; }
+helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 32 ]; }
 check "--help lists every option" helps
 refuses "no model" "give --model FOLDER"
 refuses "a folder that does not exist" "no such folder" --model "$TMP/none" --prompt x
