@@ -24,6 +24,8 @@ check "loss and gradients, f32, grouped heads, own head, 3 micro-batches" \
     gradients f32 70 $(sizes 2 96 6 2 20 12 2 3) --tied 0
 check "loss and gradients, f32, attention by GEMMs, one key head, odd sizes" \
     gradients f32 5 $(sizes 3 30 5 1 17 7 3 2) --attention gemm
+check "loss and gradients, f32, heads wider than the channels" \
+    gradients f32 37 $(sizes 2 40 4 2 24 9 2 1) --head-dim 24
 check "loss and gradients, bf16" gradients bf16 37 $(sizes 2 64 4 2 24 9 2 2)
 check "loss and gradients, f16 with a loss scale" \
     gradients f16 37 $(sizes 2 64 4 2 24 9 2 1) --tied 0 --loss-scale 1024
