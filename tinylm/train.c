@@ -4,6 +4,7 @@
  *     last/       the newest checkpoint, with training.safetensors to resume from
  *     previous/   the run that --overwrite replaced
  *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s, loss_scale, machine
+ *     train.tfevents   the same for TensorBoard
  */
 #include "checkpoint.h"
 #include "commands.h"
@@ -16,7 +17,6 @@
 #include "tensors.h"
 #include "trainer.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ typedef struct run {
     trainer t;
     run_state state;
     float *scratch; /* 3 N, for checkpoints */
-    FILE *csv;
+    curve curve;
     progress bar;
     double loss, val; /* last known; NaN: none */
     uint32_t val_step;
@@ -118,7 +118,7 @@ static int read_options(run *r, int argc, char **argv)
         &r->err, "--resume cannot change --%s: leave it out, or start a new run", other);
 }
 
-/* --- the CSV ------------------------------------------------------------------------ */
+/* --- the curve ---------------------------------------------------------------------- */
 
 // Reads the state back: apart from evaluations and checkpoints, the only place where the
 // host waits for the device.
@@ -136,8 +136,7 @@ static int log_step(run *r, double val)
             s->step);
     r->loss = s->loss / tokens;
     if (!isnan(val)) r->val = val, r->val_step = s->step;
-    if (curve_add(r->csv, s, r->loss, val, rate))
-        return error_set(&r->err, "%s/train.csv: %s", r->o.out, strerror(errno));
+    if (curve_add(&r->curve, s, r->loss, val, rate, &r->err)) return -1;
     if (!r->o.gen.quiet)
         progress_update(&r->bar, s->step, r->loss, r->val, rate, !isnan(val));
     r->since = seconds_now(), r->since_step = s->step;
@@ -258,8 +257,7 @@ static int open_run(run *r, int argc, char **argv)
     trainer_open(
         &r->t, &r->m, &recipe, r->text.token, r->text.train_length, o->gen.seed,
         r->state.train.step, !o->gen.no_graph);
-    r->csv = curve_open(o->out, o->resume, r->state.train.step, &r->err);
-    return r->csv ? 0 : -1;
+    return curve_open(&r->curve, o->out, o->resume, r->state.train.step, &r->err);
 }
 
 static void print_blocks(const model_config *c, const char *asked)
@@ -374,7 +372,7 @@ int train_main(int argc, char **argv)
     int rc = steps(&r);
     if (rc) progress_end(&r.bar);
     rc = rc ? complain(&r.err, r.status) : finish(&r);
-    fclose(r.csv);
+    curve_close(&r.curve);
     trainer_close(&r.t);
     model_destroy(&r.m);
     corpus_free(&r.text);

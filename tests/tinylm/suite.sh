@@ -93,6 +93,8 @@ halves() {
     train --out "$TMP/b" $whole --stop-at 17 && train --out "$TMP/b" --resume && same "$TMP/b"
 }
 check "stopped at step 17 and resumed: the same bits" halves
+check "TensorBoard's events are the CSV's, also after a stop" \
+    "$PYTHON" tests/tinylm/events.py "$TMP/a" "$TMP/b" "$TMP/x"
 griffin_halves() { # DTYPE
     local options="$griffin --dtype $1 --growth 6 --loss-scale 1e12"
     rm -rf "$TMP/ga" "$TMP/gb"
@@ -120,6 +122,12 @@ killed() {
     train --out "$TMP/k" $whole $resume && echo "$kills kills" && same "$TMP/k"
 }
 check "killed again and again, resumed each time: the same bits" killed
+check "and the events are the CSV's" "$PYTHON" tests/tinylm/events.py "$TMP/k"
+without_events() { # as a run of an older version
+    cp -r "$TMP/b" "$TMP/older" && rm "$TMP/older/train.tfevents" &&
+        train --out "$TMP/older" --resume --steps 44 && [ -s "$TMP/older/train.tfevents" ]
+}
+check "a run without events gets them on resume" without_events
 interrupted() { # SIGNAL
     rm -rf "$TMP/i"
     start --out "$TMP/i" $whole --steps 100000 >"$TMP/said" 2>&1 &
@@ -159,7 +167,8 @@ check "a folder that holds a run is refused" holds
 kept() {
     exits 2 train --out "$TMP/o" --overwrite --kv-heads 3 && same "$TMP/o" &&
         train --out "$TMP/o" --overwrite --steps 3 && same "$TMP/o/previous" &&
-        [ "$(tail -1 "$TMP/o/train.csv" | cut -d, -f1)" = 3 ]
+        [ "$(tail -1 "$TMP/o/train.csv" | cut -d, -f1)" = 3 ] &&
+        "$PYTHON" tests/tinylm/events.py "$TMP/o" "$TMP/o/previous"
 }
 check "--overwrite keeps the run as previous/, and only if the new one starts" kept
 replaced() {
