@@ -133,7 +133,7 @@ int rg_state_save(rg_engine *e, int b, void *state, wb_error *err);
 int rg_state_load(rg_engine *e, int b, const void *state, size_t bytes, wb_error *err);
 
 /* A checksum of the configuration, the dtype and all weights: the model that states belong
- * to. Reads all weights, so it takes about a second for the 2B; 0: no memory. */
+ * to. Reads all weights, which takes seconds for a large model. 0: no memory. */
 uint64_t rg_fingerprint(const rg_engine *e);
 
 /* Processes tokens like rg_prefill but samples nothing: calls `sink` with the logits
