@@ -257,6 +257,7 @@ refuses "a stop text and ids" "--stop and --ids do not go together" \
     --model "$TMP/bytes" --prompt x --ids --stop y
 refuses "a stop text in a chat" "--stop and --chat do not" $model --chat --stop y
 refuses "an empty stop text" "--stop is empty" $model --prompt x --stop ""
+refuses "65 stop texts" "--stop: given more than 64 times" $model --prompt x $(printf -- '--stop %d ' {1..65})
 refuses "a stop text without a tokenizer" "no tokenizer.model" $model --tokens "$TMP/long" --stop y
 refuses "the echo of ids" "leave out --ids" --model "$TMP/bytes" --prompt x --echo --ids
 refuses "the echo of a file" "--echo shows the prompt: leave out --tokens" $model --tokens "$TMP/long" --echo
