@@ -120,8 +120,8 @@ static void put(char *weights, const model_tensor *t, const st_tensor *s, bool f
         memcpy(weights + t->offset * wb_dtype_size(dtype), s->data, s->bytes);
 }
 
-// The flat buffer of the folder's weights: floats, or elements of the model's dtype, which
-// is then the file's.
+// The flat buffer of the folder's weights: floats, or elements of the model's dtype,
+// which is then the file's.
 static char *read_weights(const model *m, const char *folder, bool floats, wb_error *err)
 {
     model_files files;

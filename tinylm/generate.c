@@ -195,8 +195,8 @@ static int begin_output(run *r, const options *o, wb_error *err)
     return 0;
 }
 
-// Prints or follows what is new. Returns how many sequences continue: they have sampled no
-// stop token, and no stop text has ended them.
+// Prints or follows what is new. Returns how many sequences continue: they have sampled
+// no stop token, and no stop text has ended them.
 static int follow(run *r, wb_error *err)
 {
     int open = 0;

@@ -1,6 +1,6 @@
 /* state.c - what a sequence holds, as bytes: a bit for each token of the vocabulary that
- * occurs in it, then of each layer the ring of keys and values, or the convolution's inputs
- * and the state of the RG-LRU. */
+ * occurs in it, then of each layer the ring of keys and values, or the convolution's
+ * inputs and the state of the RG-LRU. */
 #include "engine.h"
 
 #include <string.h>

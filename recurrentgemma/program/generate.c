@@ -26,7 +26,7 @@ static int follow(const session *s, writer *w, wb_error *err)
     return open;
 }
 
-// Steps until all sequences have ended or a signal comes. w NULL: only counted, not followed.
+// Steps until all sequences have ended or a signal comes. w NULL: without writers.
 static int decode(session *s, int continuing, writer *w, wb_error *err)
 {
     for (int n = 1;;) {

@@ -1,5 +1,5 @@
-/* perplexity.c - --perplexity: how well the model predicts a text. The text is one sequence
- * of any length, processed chunk by chunk: the states carry what came before. */
+/* perplexity.c - --perplexity: how well the model predicts a text. The text is one
+ * sequence of any length, processed chunk by chunk: the states carry what came before. */
 #include "output.h"
 #include "progress.h"
 #include "prompts.h"

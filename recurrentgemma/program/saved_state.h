@@ -2,8 +2,8 @@
  * another process.
  *
  * The file has a header, then the bytes of rg_state_save. The header names the weights by
- * their checksum, has a checksum of everything else, and holds the newest token, which the
- * states do not include yet: processed first, it gives the logits of the next one. */
+ * their checksum, has a checksum of everything else, and holds the newest token, which
+ * the states do not include yet: processed first, it gives the logits of the next one. */
 #ifndef SAVED_STATE_H
 #define SAVED_STATE_H
 #include "session.h"

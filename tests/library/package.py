@@ -334,7 +334,7 @@ def generating_is_greedy_over_the_logits():
         assert logits.shape == (40, 256) and logits.dtype == np.float32
         assert np.isfinite(logits).all() and len(tokens) == 52
     with warpbook.Model.open(FOLDER, stop=[], temperature=3, min_p=1) as model:
-        assert PROMPT + list(model.generate(PROMPT, 12)) == tokens, "only the best is kept"
+        assert PROMPT + list(model.generate(PROMPT, 12)) == tokens, "only the best"
     raises(warpbook.Error, "is closed", model.logits, PROMPT)
 
 

@@ -4,7 +4,7 @@ python tests/recurrentgemma/cli.py ids FIXTURE NAME         integers of a tensor
                                    equal LOGITS FIXTURE     of its two prompts, NaN after the short one
                                    same A B                 the same tensors, bit for bit
                                    near A B                 the same logits up to rounding
-                                   cut TEXTS STOP...        each text up to the first stop text
+                                   cut TEXTS STOP...        each text up to a stop text
                                    perplexity SAID FOLDER FILE
                                                             as by the float64 reference
                                    train FOLDER             a SentencePiece model with marks of turns
@@ -63,8 +63,7 @@ def cut(path, *stops):
 
 
 def perplexity(said, folder, path):
-    """SAID is the program's output. The tokens of a folder without SentencePiece are bytes;
-    the sums of the first T+1 rows are those of a text that ends there."""
+    """SAID is the program's output. Without SentencePiece the tokens are bytes."""
     sys.path[:0] = ["reference", "tools"]
     import recurrentgemma
 
@@ -73,12 +72,14 @@ def perplexity(said, folder, path):
     if os.path.exists(folder + "/tokenizer.model"):
         import sentencepiece
 
-        model = sentencepiece.SentencePieceProcessor(model_file=folder + "/tokenizer.model")
+        model = folder + "/tokenizer.model"
+        model = sentencepiece.SentencePieceProcessor(model_file=model)
         tokens = [model.bos_id()] + model.encode(data.decode())
     z, _, _ = recurrentgemma.Model.open(folder).whole(tokens)
     z = z[:-1] - z[:-1].max(1, keepdims=True)
     nats = np.log(np.exp(z).sum(1)) - z[range(len(z)), tokens[1:]]
-    want = [np.exp(nats.mean()), nats.mean(), len(nats), nats.sum() / np.log(2) / len(data), len(data)]
+    bits = nats.sum() / np.log(2) / len(data)
+    want = [np.exp(nats.mean()), nats.mean(), len(nats), bits, len(data)]
     got = [float(n) for n in re.findall(r"[0-9][0-9.e+]*", open(said).read())]
     print(got, want)
     assert np.allclose(got, want, rtol=2e-5)
@@ -146,5 +147,6 @@ def terminal(*command):
 
 
 if __name__ == "__main__":
-    {"ids": ids, "equal": equal, "same": same, "near": near, "cut": cut, "perplexity": perplexity, "train": train, "turns": turns,
+    {"ids": ids, "equal": equal, "same": same, "near": near, "cut": cut,
+     "perplexity": perplexity, "train": train, "turns": turns,
      "terminal": terminal}[sys.argv[1]](*sys.argv[2:])
