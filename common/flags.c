@@ -68,6 +68,17 @@ const char *flags_nearest(const flag_table *t, const char *name, size_t length, 
 
 /* --- values ------------------------------------------------------------------------- */
 
+// NULL, the default: an empty list.
+static int add_word(flag_list *list, const char *word, const char *where, wb_error *err)
+{
+    if (!word) return list->count = 0;
+    if (!*word) return error_set(err, "%s is empty: give it a value", where);
+    if (list->count == FLAG_LIST_ROOM)
+        return error_set(err, "%s: given more than %d times", where, FLAG_LIST_ROOM);
+    list->word[list->count++] = word;
+    return 0;
+}
+
 int flags_set(
     const flag *p, void *options, const char *value, const char *where, wb_error *err)
 {
@@ -83,6 +94,7 @@ int flags_set(
         *(const char **)field = value;
         return 0;
     }
+    if (p->kind == FLAG_LIST) return add_word((flag_list *)field, value, where, err);
     if (p->kind == FLAG_SWITCH) {
         bool yes = strcmp(value, "1") == 0, no = strcmp(value, "0") == 0;
         if (!yes && !no) return error_set(err, "%s: '%.40s' is not 0 or 1", where, value);
@@ -165,6 +177,9 @@ int flags_parse(
 {
     const flag *p = NULL;
     const char *value = NULL;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->flags[i].kind == FLAG_LIST && t->flags[i].use & use)
+            ((flag_list *)((char *)options + t->flags[i].offset))->count = 0;
     for (int i = 0, words; i < argc; i += words) {
         words = split(t, argc, argv, i, use, &p, &value, err);
         if (!words) return -1;
@@ -206,10 +221,11 @@ void flags_help(const flag_table *t, int use)
         if (!(p->use & use)) continue;
         const char *start = p->start ? p->start : "";
         bool off = p->kind == FLAG_SWITCH && strcmp(start, "0") == 0;
-        const char *value = off                                            ? ""
-                            : p->kind == FLAG_SWITCH                       ? " 0|1"
-                            : p->kind == FLAG_TEXT || p->kind == FLAG_WORD ? " TEXT"
-                                                                           : " N";
+        bool text = p->kind == FLAG_TEXT || p->kind == FLAG_WORD || p->kind == FLAG_LIST;
+        const char *value = off                      ? ""
+                            : p->kind == FLAG_SWITCH ? " 0|1"
+                            : text                   ? " TEXT"
+                                                     : " N";
         snprintf(name, sizeof name, "--%s%s", p->name, value);
         bool shown = *start && !off;
         snprintf(

@@ -22,11 +22,18 @@
 typedef enum flag_kind {
     FLAG_TEXT,   /* char[room] */
     FLAG_WORD,   /* const char *: the word of the command line itself, of any length */
+    FLAG_LIST,   /* flag_list: every --name adds a word, which may not be empty */
     FLAG_LONG,   /* long, low .. high */
     FLAG_REAL,   /* double, low .. high */
     FLAG_SWITCH, /* bool: --name, --name 0, --name 1 */
     FLAG_SEED,   /* uint64_t */
 } flag_kind;
+
+enum { FLAG_LIST_ROOM = 64 };
+typedef struct flag_list {
+    const char *word[FLAG_LIST_ROOM];
+    int count;
+} flag_list;
 
 typedef struct flag {
     const char *name;
@@ -34,7 +41,7 @@ typedef struct flag {
     size_t offset, room; /* of the field in the program's structure */
     int use;             /* any bits: which commands take it */
     double low, high;
-    const char *start; /* default; NULL (only FLAG_WORD): none */
+    const char *start; /* default; NULL (only FLAG_WORD and FLAG_LIST): none */
     const char *help;
 } flag;
 #define FLAG_AT(type, field) offsetof(type, field), sizeof(((type *)0)->field)
@@ -61,8 +68,8 @@ void flags_default(const flag_table *t, void *options);
 /* `where` names the source for the message: "--lr", or "presets/x:3: lr". */
 int flags_set(
     const flag *f, void *options, const char *value, const char *where, wb_error *err);
-/* argv[0] is the first option. Takes the options that have a bit of `use`; for an unknown
- * one the error suggests the nearest. */
+/* argv[0] is the first option. Takes the options that have a bit of `use`, whose lists
+ * start empty; for an unknown option the error suggests the nearest. */
 int flags_parse(
     const flag_table *t, void *options, int argc, char **argv, int use, wb_error *err);
 /* A line for each option that has a bit of `use`. */

@@ -23,8 +23,9 @@ typedef struct generation_options {
     long max_new_tokens; /* -1: not given */
     double temperature;
     long top_k;
-    double top_p, repetition_penalty;
+    double top_p, min_p, repetition_penalty;
     uint64_t seed;
+    flag_list stop;
     bool ignore_eos, no_graph, kernels, quiet;
 } generation_options;
 
@@ -50,12 +51,16 @@ enum { DEFAULT_NEW_TOKENS = 256 };
      "sample from the k most likely tokens (0: all)"},                                   \
     {"top-p", FLAG_REAL, FLAG_AT(type, field.top_p), sampling_use, 1e-6, 1, "1",         \
      "sample from the fewest tokens that have this much probability"},                   \
+    {"min-p", FLAG_REAL, FLAG_AT(type, field.min_p), sampling_use, 0, 1, "0",            \
+     "sample from the tokens with at least this fraction of the largest probability"},   \
     {"repetition-penalty", FLAG_REAL, FLAG_AT(type, field.repetition_penalty),           \
      sampling_use, 0.01, 100, "1", "above 1 makes earlier tokens less likely"},          \
     {"seed", FLAG_SEED, FLAG_AT(type, field.seed), seed_use, 0, 0, "1",                  \
      "of all random numbers; sequence b of a batch has seed + b"},                       \
     {"ignore-eos", FLAG_SWITCH, FLAG_AT(type, field.ignore_eos), sampling_use, 0, 0,     \
      "0", "continue after an end-of-sequence token"},                                    \
+    {"stop", FLAG_LIST, FLAG_AT(type, field.stop), sampling_use, 0, 0, NULL,             \
+     "end before this text; can be given several times"},                                \
     {"no-graph", FLAG_SWITCH, FLAG_AT(type, field.no_graph), graph_use, 0, 0, "0",       \
      "launch kernel by kernel instead of a step as one CUDA graph"},                     \
     {"kernels", FLAG_SWITCH, FLAG_AT(type, field.kernels), quiet_use, 0, 0, "0",         \

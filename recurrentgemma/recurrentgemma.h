@@ -50,11 +50,14 @@ typedef struct rg_settings {
     int chunk;          /* tokens of a sequence in one pass: bounds rg_prefill's memory */
     int max_new_tokens; /* samples of a sequence after one rg_prefill */
     bool hf_window;     /* attention sees W keys as in transformers, not W+1 */
+    bool whole_window;  /* rings for the whole window, however short the context: a state
+                           then fits an engine of any context that has this too */
     bool graph;         /* a step is one CUDA graph; false: launch by launch */
     /* sampling: see sample_f32 in kvcache.h */
     float temperature;        /* 0: always the most likely token */
     int top_k;                /* 0: all */
     float top_p;              /* 1: all */
+    float min_p;              /* 0: all; the least p, as a fraction of the largest */
     float repetition_penalty; /* 1: none */
     uint64_t seed;            /* of sequence 0; sequence b has seed + b */
     /* tokens that end a sequence (they are sampled, then the sequence is done) */
@@ -113,17 +116,26 @@ bool rg_done(const rg_engine *e, int b);
  * newest one. */
 int rg_processed(const rg_engine *e, int b);
 
+/* Removes the newest sample of sequence b, if no step has processed it yet, and returns
+ * it; -1: there is none. The next rg_prefill continues after the token before it. */
+int rg_take_back(rg_engine *e, int b);
+
 /* Sequence b forgets its tokens: the next rg_prefill starts a new one with this seed. */
 void rg_reset(rg_engine *e, int b, uint64_t seed);
 
-/* A sequence as bytes: its tokens, states and rings. However long the sequence is, only
- * its tokens add to the size. rg_state_save writes rg_state_bytes. rg_state_load puts a
- * state in the place of sequence b, in an engine of the same model, dtype and window;
- * rg_prefill then continues it. The seed stays that of rg_reset. A state is not portable
- * between versions of the library. */
+/* A sequence as bytes: its states and rings, its newest token, and which tokens it has
+ * (for the repetition penalty). The size is the same however long the sequence is.
+ * rg_state_save writes rg_state_bytes. rg_state_load puts a state in the place of
+ * sequence b, in an engine of the same model, dtype and window; rg_prefill then continues
+ * it. The seed stays that of rg_reset. A state is not portable between versions of the
+ * library. */
 size_t rg_state_bytes(const rg_engine *e, int b);
 int rg_state_save(rg_engine *e, int b, void *state, wb_error *err);
 int rg_state_load(rg_engine *e, int b, const void *state, size_t bytes, wb_error *err);
+
+/* A checksum of the configuration, the dtype and all weights: the model that states
+ * belong to. Reads all weights, which takes seconds for a large model. 0: no memory. */
+uint64_t rg_fingerprint(const rg_engine *e);
 
 /* Processes tokens like rg_prefill but samples nothing: calls `sink` with the logits
  * (after the soft cap, float, on the host) of every token in turn, `at` counting from

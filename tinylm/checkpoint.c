@@ -1,6 +1,8 @@
 /* checkpoint.c - see checkpoint.h. */
 #include "checkpoint.h"
+#include "cast.h"
 #include "config_json.h"
+#include "hash.h"
 #include "json_text.h"
 #include "model_files.h"
 #include "safetensors.h"
@@ -86,10 +88,10 @@ static int check_finite(const st_tensor *t, const char *path, wb_error *err)
     return 0;
 }
 
-// A tensor of the model, all of whose elements are finite.
+// A tensor of the model, all of whose elements are finite. dtype NULL: any.
 static const st_tensor *expect(
-    const model_files *files, const model_tensor *t, st_dtype dtype, const char *folder,
-    wb_error *err)
+    const model_files *files, const model_tensor *t, const wb_dtype *dtype,
+    const char *folder, wb_error *err)
 {
     const model_tensor_at *at = model_files_find(files, t->name);
     if (!at) {
@@ -98,33 +100,68 @@ static const st_tensor *expect(
             folder, t->name);
         return NULL;
     }
-    const st_tensor *s = st_expect(at->file, t->name, dtype, t->ndim, t->shape, err);
+    st_dtype want = dtype ? stored[*dtype] : at->tensor->dtype;
+    bool known = false;
+    for (int i = 0; i < WB_DTYPES; i++)
+        known |= stored[i] == want;
+    const st_tensor *s =
+        st_expect(at->file, t->name, known ? want : ST_F32, t->ndim, t->shape, err);
     return s && !check_finite(s, st_path(at->file), err) ? s : NULL;
 }
 
-int checkpoint_load(model *m, const char *folder, wb_error *err)
+static void put(char *weights, const model_tensor *t, const st_tensor *s, bool floats)
+{
+    wb_dtype dtype = WB_F32;
+    for (int i = 0; i < WB_DTYPES; i++)
+        if (stored[i] == s->dtype) dtype = (wb_dtype)i;
+    if (floats)
+        wb_to_floats((float *)weights + t->offset, s->data, dtype, t->count, 1);
+    else
+        memcpy(weights + t->offset * wb_dtype_size(dtype), s->data, s->bytes);
+}
+
+// The flat buffer of the folder's weights: floats, or elements of the model's dtype,
+// which is then the file's.
+static char *read_weights(const model *m, const char *folder, bool floats, wb_error *err)
 {
     model_files files;
-    if (model_files_open(&files, folder, err)) return -1;
+    if (model_files_open(&files, folder, err)) return NULL;
     int count, rc = 0;
-    size_t e = wb_dtype_size(m->config.dtype);
+    size_t e = floats ? sizeof(float) : wb_dtype_size(m->config.dtype);
     model_tensor *all = model_tensors(&m->config, &count, NULL, NULL);
     char *weights = calloc(m->parameters, e);
     if (!weights)
         rc = error_set(err, "%s: no memory for %zu weights", folder, m->parameters);
     for (int i = 0; i < count && !rc; i++) {
-        const st_tensor *s =
-            expect(&files, &all[i], stored[m->config.dtype], folder, err);
+        const wb_dtype *dtype = floats ? NULL : &m->config.dtype;
+        const st_tensor *s = expect(&files, &all[i], dtype, folder, err);
         if (s)
-            memcpy(weights + all[i].offset * e, s->data, s->bytes);
+            put(weights, &all[i], s, floats);
         else
             rc = -1;
     }
-    if (!rc) model_upload(m, m->param, weights, m->parameters * e);
-    free(weights);
     free(all);
     model_files_close(&files);
-    return rc;
+    if (rc) free(weights);
+    return rc ? NULL : weights;
+}
+
+int checkpoint_load(model *m, const char *folder, wb_error *err)
+{
+    char *weights = read_weights(m, folder, false, err);
+    if (!weights) return -1;
+    model_upload(m, m->param, weights, m->parameters * wb_dtype_size(m->config.dtype));
+    free(weights);
+    return 0;
+}
+
+int checkpoint_initialise(model *m, const char *folder, wb_error *err)
+{
+    char *weights = read_weights(m, folder, true, err);
+    if (!weights) return -1;
+    model_set_weights(m, (const float *)weights);
+    free(weights);
+    return 0;
 }
 
 static int save_weights(const model *m, const char *folder, char *scratch, wb_error *err)
@@ -223,29 +260,15 @@ static int state_metadata(const st_file *f, st_pair pairs[STATE_PAIRS])
     return 0;
 }
 
-// FNV-1a by words of 8 bytes: every change of one word changes it.
-static uint64_t hash_more(uint64_t h, const void *data, size_t bytes)
-{
-    const char *p = data;
-    for (; bytes > 0;) {
-        uint64_t word = 0;
-        size_t n = bytes < sizeof word ? bytes : sizeof word;
-        memcpy(&word, p, n);
-        h = (h ^ word) * 0x100000001b3;
-        p += n, bytes -= n;
-    }
-    return h;
-}
-
 // Of the whole state: tensors and metadata.
 static void
 checksum(char out[40], const st_pair *pairs, const st_tensor *const tensors[4])
 {
-    uint64_t h = 0xcbf29ce484222325;
+    uint64_t h = HASH_START;
     for (int i = 0; i < STATE_PAIRS; i++)
-        h = hash_more(h, pairs[i].value, strlen(pairs[i].value));
+        h = hash_words(h, pairs[i].value, strlen(pairs[i].value));
     for (int i = 0; i < 4; i++)
-        h = hash_more(h, tensors[i]->data, tensors[i]->bytes);
+        h = hash_words(h, tensors[i]->data, tensors[i]->bytes);
     snprintf(out, 40, "%016" PRIx64, h);
 }
 

@@ -28,6 +28,8 @@ int checkpoint_config(model_config *c, const char *folder, wb_error *err);
 int checkpoint_eos(eos_tokens *t, const char *folder, wb_error *err);
 /* Its weights, into a model created with that configuration. All must be finite. */
 int checkpoint_load(model *m, const char *folder, wb_error *err);
+/* The same into a model of any dtype that will be trained. */
+int checkpoint_initialise(model *m, const char *folder, wb_error *err);
 
 /* The state of a run besides its weights and moments. */
 typedef struct run_state {

@@ -1,4 +1,4 @@
-/* curve.h - train.csv of a run: its measurements, step by step. */
+/* curve.h - train.csv and train.tfevents of a run: its measurements, step by step. */
 #ifndef CURVE_H
 #define CURVE_H
 #include "file.h"
@@ -7,9 +7,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* FOLDER/train.csv, to append to: new, or the old one up to `step`. NULL: see err. */
-FILE *curve_open(const char *folder, bool resume, uint32_t step, wb_error *err);
-/* One line, flushed; val NaN: not evaluated. Non-zero: see errno. */
-int curve_add(FILE *f, const wb_train *s, double loss, double val, double rate);
+typedef struct curve {
+    char folder[PATH_MAX]; /* for messages */
+    FILE *csv, *events;
+} curve;
+
+/* Both files, to append to: new, or the old ones up to `step`. */
+int curve_open(curve *c, const char *folder, bool resume, uint32_t step, wb_error *err);
+/* One line and one event, flushed; val NaN: not evaluated. */
+int curve_add(
+    curve *c, const wb_train *s, double loss, double val, double rate, wb_error *err);
+void curve_close(curve *c);
 
 #endif

@@ -1,18 +1,14 @@
 /* eval.c - `tinylm eval`: the validation loss of a checkpoint. */
 #include "checkpoint.h"
 #include "commands.h"
+#include "corpus.h"
 #include "kernels.h"
 #include "trainer.h"
-
-#include <stdlib.h>
 
 typedef struct run {
     model_config config;
     model m;
-    tokenizer tokenizer;
-    char *text;
-    int *ids;
-    size_t count;
+    corpus text;
     int status; /* of the program after an error */
 } run;
 
@@ -25,8 +21,8 @@ static int open_checkpoint(run *r, const options *o, wb_error *err)
     r->status = WRONG_OPTION;
     if (model_choose_attention(c, o->attention, err)) return -1;
     r->status = FAILED;
-    if (tokenizer_load(&r->tokenizer, folder, err)) return -1;
-    if (r->tokenizer.vocab > c->shape.vocab)
+    if (tokenizer_load(&r->text.tokenizer, folder, err)) return -1;
+    if (r->text.tokenizer.vocab > c->shape.vocab)
         return error_set(
             err, "%s: tokenizer.json has more tokens than config.json", folder);
     int context = c->shape.context;
@@ -36,20 +32,19 @@ static int open_checkpoint(run *r, const options *o, wb_error *err)
 
 static int evaluate(run *r, const options *o, wb_error *err)
 {
-    size_t bytes;
-    r->text = read_text(o->data, &bytes, err);
-    if (!r->text) return -1;
-    r->ids = tokenizer_encode(&r->tokenizer, r->text, bytes, o->data, &r->count, err);
-    if (!r->ids) return -1;
-    size_t from = validation_start(r->count), n = r->count - from;
+    char name[1100];
+    corpus *text = &r->text;
+    if (corpus_encode(text, &o->data, err)) return -1;
+    size_t n = text->length - text->train_length;
     if (n < (size_t)r->config.shape.context + 1)
         return error_set(
-            err, "%s: %zu validation tokens: too short for a context of %d", o->data, n,
-            r->config.shape.context);
+            err, "%s: %zu validation tokens: too short for a context of %d",
+            corpus_name(name, &o->data), n, r->config.shape.context);
     wb_say_kernels(stderr, o->gen.kernels, o->gen.quiet);
     printf(
-        "val loss %.4f nats/token over the last %zu of %zu tokens\n",
-        evaluate_text(&r->m, r->ids + from, n), n, r->count);
+        "val loss %.4f nats/token over the last %zu of %zu tokens%s\n",
+        evaluate_text(&r->m, text->token + text->train_length, n), n, text->length,
+        o->data.count > 1 ? " (of every text its last tenth)" : "");
     return 0;
 }
 
@@ -59,12 +54,10 @@ int eval_main(const options *o)
     wb_error err;
     bool model = o->gen.model && *o->gen.model;
     if (!model) error_set(&err, "no model: give --model FOLDER (see --help)");
-    if (!o->data[0]) error_set(&err, "no text: give --data FILE");
-    if (!model || !o->data[0]) return complain(&err, WRONG_OPTION);
+    if (!o->data.count) error_set(&err, "no text: give --data FILE");
+    if (!model || !o->data.count) return complain(&err, WRONG_OPTION);
     int rc = open_checkpoint(&r, o, &err) || evaluate(&r, o, &err);
     model_destroy(&r.m);
-    tokenizer_free(&r.tokenizer);
-    free(r.ids);
-    free(r.text);
+    corpus_free(&r.text);
     return rc ? complain(&err, r.status) : 0;
 }

@@ -27,12 +27,12 @@ int config_from_options(model_config *c, const options *o, int vocab, wb_error *
     model_arch arch;
     if (!model_arch_parse(o->arch, &arch))
         return error_set(err, "--arch %s: give llama or griffin", o->arch);
-    if (o->channels % o->heads)
+    if (!o->head_dim && o->channels % o->heads)
         return error_set(
             err, "--heads %ld does not divide --channels %ld", o->heads, o->channels);
     bool griffin = arch == MODEL_GRIFFIN;
     long hidden = griffin ? 3 * o->channels : (8 * o->channels / 3 + 7) / 8 * 8;
-    int head_dim = (int)(o->channels / o->heads);
+    int head_dim = (int)or_else(o->head_dim, o->channels / o->heads);
     *c = (model_config){.arch = arch};
     c->shape = (model_shape){
         .layers = (int)o->layers,
@@ -52,6 +52,21 @@ int config_from_options(model_config *c, const options *o, int vocab, wb_error *
         return error_set(err, "--dtype %s: give f32, bf16 or f16", o->dtype);
     if (model_choose_attention(c, o->attention, err)) return -1;
     return model_check(c, err);
+}
+
+void options_from_config(options *o, const model_config *c)
+{
+    const model_shape *s = &c->shape;
+    snprintf(o->arch, sizeof o->arch, "%s", model_arch_name(c->arch));
+    snprintf(o->dtype, sizeof o->dtype, "%s", model_dtype_name(c->dtype));
+    o->layers = s->layers, o->channels = s->channels, o->hidden = s->hidden;
+    o->heads = s->heads, o->head_dim = s->head_dim, o->kv_heads = s->kv_heads;
+    o->context = s->context, o->tied = s->tied;
+    o->eps = (double)s->eps, o->rope_base = (double)s->rope_base;
+    if (c->arch != MODEL_GRIFFIN) return;
+    snprintf(o->blocks, sizeof o->blocks, "%s", s->blocks);
+    o->recurrent = s->recurrent, o->conv_width = s->conv_width, o->window = s->window;
+    o->softcap = (double)s->softcap, o->hf_window = s->hf_window;
 }
 
 // At most x: multiplying by a power of two is exact.

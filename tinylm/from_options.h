@@ -8,6 +8,8 @@
 
 /* The model that the options describe; vocab: tokens of its tokenizer. */
 int config_from_options(model_config *c, const options *o, int vocab, wb_error *err);
+/* The options that describe this model: those of --init-from. */
+void options_from_config(options *o, const model_config *c);
 int recipe_from_options(model_recipe *r, const options *o, wb_error *err);
 
 #endif

@@ -5,10 +5,18 @@
 #include "kernels.h"
 #include "progress.h"
 #include "prompt.h"
+#include "stop_text.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Of a sequence, as it comes.
+typedef struct output {
+    tokenizer_stream stream;
+    stop_text stop; /* texts NULL: none */
+    int shown;      /* tokens so far */
+    bool silent;    /* looks for the stop texts, and prints nothing */
+} output;
 
 typedef struct run {
     model m;
@@ -18,10 +26,10 @@ typedef struct run {
     int **prompt, *length, longest; /* (batch) token ids */
     uint64_t *seed;                 /* (batch) */
     eos_tokens eos;
-    char *text;           /* the prompt of all sequences; NULL: --prompts */
-    size_t bytes;         /* of the text */
-    bool chosen;          /* no prompt was given: choose_prompt */
-    tokenizer_stream out; /* what is printed as it comes */
+    char *text;   /* the prompt of all sequences; NULL: --prompts */
+    size_t bytes; /* of the text */
+    bool chosen;  /* no prompt was given: choose_prompt */
+    output *out;  /* (batch) */
 } run;
 
 static int open_model(run *r, const options *o, wb_error *err)
@@ -128,6 +136,7 @@ static int start(run *r, const options *o, wb_error *err)
         .temperature = (float)o->gen.temperature,
         .top_k = (int)o->gen.top_k,
         .top_p = (float)o->gen.top_p,
+        .min_p = (float)o->gen.min_p,
         .repetition_penalty = (float)o->gen.repetition_penalty,
         .stop = r->eos.id,
         .stop_count = r->eos.count};
@@ -135,52 +144,94 @@ static int start(run *r, const options *o, wb_error *err)
     return generator_start(&r->g, (const int *const *)r->prompt, r->length, r->seed, err);
 }
 
-// Tokens [from, to) of a sequence, without the start of a character that is incomplete.
-static int print_tokens(run *r, int b, int from, int to, wb_error *err)
+// A piece of a text; a stop text can only end what the model has generated.
+static int print_piece(
+    output *out, const char *piece, size_t bytes, bool generated, wb_error *err)
 {
+    if (out->stop.texts && generated)
+        piece = stop_text_add(&out->stop, piece, bytes, &bytes);
+    if (!piece) return error_set(err, "no memory for the text");
+    if (!out->silent) fwrite(piece, 1, bytes, stdout);
+    return 0;
+}
+
+// The tokens of sequence b that are new, without the start of a character or of a stop
+// text that is incomplete.
+static int print_tokens(run *r, int b, wb_error *err)
+{
+    output *out = &r->out[b];
     char piece[8];
-    for (int i = from; i < to; i++) {
-        int token = r->g.tokens[b][i];
-        int bytes = tokenizer_stream_add(&r->out, &r->tokenizer, token, piece);
-        fwrite(piece, 1, (size_t)bytes, stdout);
+    for (; out->shown < r->g.count[b]; out->shown++) {
+        int token = r->g.tokens[b][out->shown];
+        int bytes = tokenizer_stream_add(&out->stream, &r->tokenizer, token, piece);
+        bool generated = out->shown >= r->length[b];
+        if (print_piece(out, piece, (size_t)bytes, generated, err)) return -1;
     }
     return flush_output(err);
 }
 
 // The end of a sequence: what is left of it, and a newline.
-static void print_end(run *r)
+static int print_end(output *out, wb_error *err)
 {
     char piece[8];
-    int bytes = tokenizer_stream_end(&r->out, piece);
-    printf("%.*s\n", bytes, piece);
+    size_t bytes = (size_t)tokenizer_stream_end(&out->stream, piece);
+    if (print_piece(out, piece, bytes, true, err)) return -1;
+    const char *held = stop_text_end(&out->stop, &bytes);
+    fwrite(held, 1, bytes, stdout);
+    printf("\n");
+    return flush_output(err);
+}
+
+static int begin_output(run *r, const options *o, wb_error *err)
+{
+    bool invisible = r->chosen || (r->bytes == 1 && *r->text == '\n');
+    if (!r->out) r->out = calloc((size_t)r->batch, sizeof *r->out);
+    if (!r->out) return error_set(err, "no memory for %d texts", r->batch);
+    for (int b = 0; b < r->batch; b++) {
+        stop_text_free(&r->out[b].stop);
+        r->out[b] = (output){.shown = r->batch == 1 && invisible ? r->length[0] : 0};
+        if (o->gen.stop.count) r->out[b].stop.texts = &o->gen.stop;
+    }
+    return 0;
+}
+
+// Prints or follows what is new. Returns how many sequences continue: they have sampled
+// no stop token, and no stop text has ended them.
+static int follow(run *r, wb_error *err)
+{
+    int open = 0;
+    for (int b = 0; b < r->batch; b++) {
+        r->out[b].silent = r->batch > 1;
+        if (print_tokens(r, b, err)) return -1;
+        open += !r->g.done[b] && !r->out[b].stop.found;
+    }
+    return open;
 }
 
 // The first token is sampled already. Each round takes as many steps as last some
 // milliseconds: the text flows, and the device rarely waits for the host. One sequence is
 // printed as it comes, several when all are done.
-static int decode(run *r, wb_error *err)
+static int decode(run *r, const options *o, wb_error *err)
 {
-    int some = 1, shown = r->batch == 1 ? 0 : INT_MAX;
-    bool invisible = r->chosen || (r->bytes == 1 && *r->text == '\n');
-    if (shown == 0 && invisible) shown = r->length[0];
-    for (int left = r->max_new_tokens - 1;;) {
-        if (shown < r->g.count[0] && print_tokens(r, 0, shown, r->g.count[0], err))
-            return -1;
-        if (shown != INT_MAX) shown = r->g.count[0];
-        if (left == 0 || r->g.continuing == 0) break;
+    if (begin_output(r, o, err)) return -1;
+    for (int some = 1, left = r->max_new_tokens - 1;;) {
+        bool followed = r->batch == 1 || o->gen.stop.count;
+        int open = followed ? follow(r, err) : r->g.continuing;
+        if (open < 0) return -1;
+        if (left == 0 || open == 0) break;
         double began = seconds_now();
         if (some > left) some = left;
         generator_decode(&r->g, some);
         left -= some;
         if (seconds_now() - began < 0.005 && some < 256) some *= 2;
     }
-    print_end(r);
-    for (int b = 0; b < r->batch && r->batch > 1; b++) {
+    if (r->batch == 1) return print_end(r->out, err);
+    if (begin_output(r, o, err)) return -1;
+    for (int b = 0; b < r->batch; b++) {
         printf("--- seed %llu\n", (unsigned long long)r->seed[b]);
-        if (print_tokens(r, b, 0, r->g.count[b], err)) return -1;
-        print_end(r);
+        if (print_tokens(r, b, err) || print_end(&r->out[b], err)) return -1;
     }
-    return flush_output(err);
+    return 0;
 }
 
 static int generate(run *r, const options *o, wb_error *err)
@@ -192,7 +243,7 @@ static int generate(run *r, const options *o, wb_error *err)
             r->g.d.fused ? "norm and activation run inside the GEMMs"
                          : "your norm or activation runs as a kernel of its own");
     double began = seconds_now();
-    if (decode(r, err)) return -1;
+    if (decode(r, o, err)) return -1;
     double seconds = seconds_now() - began;
     long tokens = 0;
     for (int b = 0; b < r->batch; b++)
@@ -209,8 +260,11 @@ static void close_run(run *r)
     generator_destroy(&r->g);
     model_destroy(&r->m);
     tokenizer_free(&r->tokenizer);
-    for (int b = 0; b < r->batch; b++)
+    for (int b = 0; b < r->batch; b++) {
         free(r->prompt[b]);
+        if (r->out) stop_text_free(&r->out[b].stop);
+    }
+    free(r->out);
     free(r->prompt), free(r->length), free(r->seed);
     free(r->text);
 }

@@ -31,6 +31,7 @@ typedef struct generator_settings {
     float temperature;        /* 0: always the most likely token */
     int top_k;                /* 0: all */
     float top_p;              /* 1: all */
+    float min_p;              /* 0: all */
     float repetition_penalty; /* 1: none */
     const int *stop;          /* (stop_count) the caller's: tokens that end a sequence */
     int stop_count;

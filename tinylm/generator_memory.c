@@ -71,6 +71,7 @@ static decoder_settings settings_of(generator *g)
         .temperature = set->temperature,
         .top_k = set->top_k,
         .top_p = set->top_p,
+        .min_p = set->min_p,
         .repetition_penalty = set->repetition_penalty,
         .stop = set->stop,
         .stop_count = set->stop_count};

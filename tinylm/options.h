@@ -12,10 +12,11 @@
 typedef struct options {
     generation_options gen; /* training too uses --seed, --no-graph and --quiet */
     /* files */
-    char preset[256], data[1024], out[1024];
+    char preset[256], out[1024], init_from[1024];
+    flag_list data;
     /* model */
     char arch[16], blocks[64];
-    long layers, channels, heads, kv_heads, hidden, context;
+    long layers, channels, heads, head_dim, kv_heads, hidden, context;
     long recurrent, conv_width, window;
     bool tied, hf_window;
     double eps, rope_base, softcap;

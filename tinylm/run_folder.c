@@ -11,9 +11,9 @@
 
 enum { PATH_ROOM = PATH_MAX + 320 };
 
-// What a run consists of: two folders of checkpoints, and the CSV.
-static const char *const parts[] = {"best", "last", "train.csv"};
-enum { CHECKPOINTS = 2, PARTS = 3 };
+// What a run consists of: two folders of checkpoints, and two files of its curve.
+static const char *const parts[] = {"best", "last", "train.csv", "train.tfevents"};
+enum { CHECKPOINTS = 2, PARTS = sizeof parts / sizeof *parts };
 static const char *const checkpoint_files[] = {
     "model.safetensors",      "training.safetensors", "config.json",
     "generation_config.json", "tokenizer.json",       "tokenizer_config.json"};
@@ -54,8 +54,10 @@ static void remove_run(const char *folder)
         snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
         rmdir(path);
     }
-    snprintf(path, sizeof path, "%s/%s", folder, parts[CHECKPOINTS]);
-    unlink(path);
+    for (int i = CHECKPOINTS; i < PARTS; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
+        unlink(path);
+    }
 }
 
 int run_folder_clear(const char *folder, wb_error *err)

@@ -1,8 +1,8 @@
 /* run_folder.h - the folder of a run: one training at a time, and no run is lost by
  * accident.
  *
- *     FOLDER/best/, last/, train.csv   the run (train.c)
- *     FOLDER/previous/                 the same of the run that --overwrite replaced
+ *     FOLDER/best/, last/, train.csv, train.tfevents   the run (train.c)
+ *     FOLDER/previous/   the same of the run that --overwrite replaced
  */
 #ifndef RUN_FOLDER_H
 #define RUN_FOLDER_H

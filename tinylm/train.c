@@ -4,6 +4,7 @@
  *     last/       the newest checkpoint, with training.safetensors to resume from
  *     previous/   the run that --overwrite replaced
  *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s, loss_scale, machine
+ *     train.tfevents   the same for TensorBoard
  */
 #include "checkpoint.h"
 #include "commands.h"
@@ -16,7 +17,6 @@
 #include "tensors.h"
 #include "trainer.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ typedef struct run {
     trainer t;
     run_state state;
     float *scratch; /* 3 N, for checkpoints */
-    FILE *csv;
+    curve curve;
     progress bar;
     double loss, val; /* last known; NaN: none */
     uint32_t val_step;
@@ -40,6 +40,7 @@ typedef struct run {
     wb_error err;
     int status;    /* of the program after an error */
     bool replaces; /* another run, which is now in previous/ */
+    int vocab;     /* of the model of --init-from; 0: that of the tokenizer */
 } run;
 
 static volatile sig_atomic_t stop_signal;
@@ -59,6 +60,26 @@ static void catch_signals(void)
 
 /* --- options ------------------------------------------------------------------------ */
 
+// With --init-from: the model is the folder's, except its context and dtype.
+static int read_model_options(run *r, int argc, char **argv)
+{
+    model_config c;
+    options *o = &r->o;
+    r->status = FAILED;
+    if (checkpoint_config(&c, o->init_from, &r->err)) return -1;
+    r->vocab = c.shape.vocab;
+    options_from_config(o, &c);
+    snprintf(o->tokenizer, sizeof o->tokenizer, TOKENIZER_OF_FOLDER);
+    options of_folder = *o;
+    r->status = WRONG_OPTION;
+    if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
+    of_folder.context = o->context, of_folder.hf_window = o->hf_window;
+    memcpy(of_folder.dtype, o->dtype, sizeof o->dtype);
+    const char *other = options_other_model(o, &of_folder);
+    if (!other) return 0;
+    return error_set(&r->err, "--init-from cannot change --%s: leave it out", other);
+}
+
 // Flags override the preset or, with --resume, the options of the run.
 static int read_options(run *r, int argc, char **argv)
 {
@@ -73,8 +94,12 @@ static int read_options(run *r, int argc, char **argv)
     if (o->resume && o->overwrite)
         return error_set(
             &r->err, "--resume and --overwrite do not go together: give one");
+    if (o->resume && o->init_from[0])
+        return error_set(
+            &r->err, "--resume and --init-from do not go together: a run has weights");
     if (!o->resume) {
         if (options_preset(o, o->preset, &r->err)) return -1;
+        if (o->init_from[0]) return read_model_options(r, argc, argv);
         return options_flags(o, argc, argv, FOR_TRAIN, &r->err);
     }
     r->status = FAILED;
@@ -93,7 +118,7 @@ static int read_options(run *r, int argc, char **argv)
         &r->err, "--resume cannot change --%s: leave it out, or start a new run", other);
 }
 
-/* --- the CSV ------------------------------------------------------------------------ */
+/* --- the curve ---------------------------------------------------------------------- */
 
 // Reads the state back: apart from evaluations and checkpoints, the only place where the
 // host waits for the device.
@@ -111,8 +136,7 @@ static int log_step(run *r, double val)
             s->step);
     r->loss = s->loss / tokens;
     if (!isnan(val)) r->val = val, r->val_step = s->step;
-    if (curve_add(r->csv, s, r->loss, val, rate))
-        return error_set(&r->err, "%s/train.csv: %s", r->o.out, strerror(errno));
+    if (curve_add(&r->curve, s, r->loss, val, rate, &r->err)) return -1;
     if (!r->o.gen.quiet)
         progress_update(&r->bar, s->step, r->loss, r->val, rate, !isnan(val));
     r->since = seconds_now(), r->since_step = s->step;
@@ -164,13 +188,41 @@ static int open_folder(run *r)
         o->out);
 }
 
-static int load_text(run *r)
+// The tokenizer of --init-from is also that of the checkpoints.
+static int load_text(run *r, const char *last)
 {
-    if (corpus_load(&r->text, &r->o, &r->err)) return -1;
-    if (r->o.resume && r->text.hash != r->state.text_hash)
+    char name[1100];
+    const options *o = &r->o;
+    bool of_folder = strcmp(o->tokenizer, TOKENIZER_OF_FOLDER) == 0;
+    const char *folder = o->init_from[0] ? o->init_from : of_folder ? last : NULL;
+    if (folder && o->resume) {
+        model_config c;
+        if (checkpoint_config(&c, last, &r->err)) return -1;
+        r->vocab = c.shape.vocab;
+    }
+    if (corpus_load(&r->text, o, folder, &r->err)) return -1;
+    const tokenizer *t = &r->text.tokenizer;
+    if (folder && (r->vocab < t->vocab || r->vocab > t->vocab + t->specials))
         return error_set(
-            &r->err, "%s: not the text that this run is training on", r->o.data);
+            &r->err, "%s: tokenizer.json has %d tokens, config.json %d", folder, t->vocab,
+            r->vocab);
+    if (!r->vocab) r->vocab = t->vocab;
+    if (o->resume && r->text.hash != r->state.text_hash)
+        return error_set(
+            &r->err, "%s: not the text that this run is training on",
+            corpus_name(name, &o->data));
     r->state.text_hash = r->text.hash;
+    return 0;
+}
+
+// The weights that the first step of this process starts from.
+static int first_weights(run *r, const char *last)
+{
+    const options *o = &r->o;
+    if (o->resume) return training_load(&r->m, last, &r->err);
+    r->state.best = INFINITY;
+    if (o->init_from[0]) return checkpoint_initialise(&r->m, o->init_from, &r->err);
+    model_initialise(&r->m, o->gen.seed);
     return 0;
 }
 
@@ -182,14 +234,14 @@ static int open_run(run *r, int argc, char **argv)
     char last[PATH_MAX];
     if (read_options(r, argc, argv) || corpus_check(o, &r->err)) return -1;
     r->status = FAILED;
-    if (load_text(r)) return -1;
+    snprintf(last, sizeof last, "%s/last", o->out);
+    if (load_text(r, last)) return -1;
     r->status = WRONG_OPTION;
-    if (config_from_options(&config, o, r->text.tokenizer.vocab, &r->err) ||
+    if (config_from_options(&config, o, r->vocab, &r->err) ||
         recipe_from_options(&recipe, o, &r->err))
         return -1;
     r->status = FAILED;
     if (!o->resume && open_folder(r)) return -1;
-    snprintf(last, sizeof last, "%s/last", o->out);
     if (model_create(
             &r->m, &config, (int)o->batch, config.shape.context, recipe.accum,
             MODEL_TRAIN, &r->err))
@@ -197,12 +249,7 @@ static int open_run(run *r, int argc, char **argv)
     r->scratch = malloc(3 * r->m.parameters * sizeof *r->scratch);
     if (!r->scratch)
         return error_set(&r->err, "no memory for %zu weights", r->m.parameters);
-    if (!o->resume) {
-        model_initialise(&r->m, o->gen.seed);
-        r->state.best = INFINITY;
-    } else if (training_load(&r->m, last, &r->err)) {
-        return -1;
-    }
+    if (first_weights(r, last)) return -1;
     if (!o->resume && run_folder_clear(o->out, &r->err)) return -1;
     run_folder_tidy(o->out);
     free(r->state.options);
@@ -210,8 +257,7 @@ static int open_run(run *r, int argc, char **argv)
     trainer_open(
         &r->t, &r->m, &recipe, r->text.token, r->text.train_length, o->gen.seed,
         r->state.train.step, !o->gen.no_graph);
-    r->csv = curve_open(o->out, o->resume, r->state.train.step, &r->err);
-    return r->csv ? 0 : -1;
+    return curve_open(&r->curve, o->out, o->resume, r->state.train.step, &r->err);
 }
 
 static void print_blocks(const model_config *c, const char *asked)
@@ -227,6 +273,7 @@ static void print_blocks(const model_config *c, const char *asked)
 static int print_start(run *r)
 {
     int count;
+    char name[1100];
     size_t parameters = 0;
     const model_config *c = &r->m.config;
     model_tensor *all = model_tensors(c, &count, NULL, NULL);
@@ -240,9 +287,12 @@ static int print_start(run *r)
         c->shape.kv_heads, c->shape.hidden, c->shape.context, (double)parameters / 1e6,
         model_dtype_name(c->dtype));
     print_blocks(c, r->o.attention);
+    if (r->o.init_from[0]) printf("start  the weights of %s\n", r->o.init_from);
     printf(
-        "text   %s: %zu tokens, vocabulary %d, the last %zu tokens for validation\n",
-        r->o.data, r->text.length, c->shape.vocab, r->text.length - r->text.train_length);
+        "text   %s: %zu tokens, vocabulary %d, the last %zu tokens%s for validation\n",
+        corpus_name(name, &r->o.data), r->text.length, c->shape.vocab,
+        r->text.length - r->text.train_length,
+        r->o.data.count > 1 ? ", a tenth of every text," : "");
     printf(
         "run    %s: steps %u to %ld of %ld x %ld x %d tokens, seed %" PRIu64
         ", %.0f MB\n",
@@ -322,7 +372,7 @@ int train_main(int argc, char **argv)
     int rc = steps(&r);
     if (rc) progress_end(&r.bar);
     rc = rc ? complain(&r.err, r.status) : finish(&r);
-    fclose(r.csv);
+    curve_close(&r.curve);
     trainer_close(&r.t);
     model_destroy(&r.m);
     corpus_free(&r.text);

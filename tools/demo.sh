@@ -25,7 +25,7 @@ start_of() { # TEXT: a prompt from its own vocabulary
 
 build() {
     began=$SECONDS
-    title "1 of 5: setting up and compiling (BACKEND=$BACKEND)"
+    title "1 of 6: setting up and compiling (BACKEND=$BACKEND)"
     case " ${MAKEFLAGS:-}" in *jobserver*) jobs= ;; *) jobs=-j$(nproc) ;; esac
     "$MAKE" $jobs BACKEND="$BACKEND" "$B/tinylm" "$B/recurrentgemma"
     text=$("$PYTHON" tools/data.py --data "$DATA")
@@ -73,15 +73,35 @@ generate() {
     finished
 }
 
+# keep FOLDER COMMAND...: what a Griffin holds of a text is as large for 20,000 characters
+# as for 1,000; another process continues from it
+keep() {
+    local folder=$1 n
+    shift
+    began=$SECONDS
+    for n in 1000 20000; do
+        "$PYTHON" -c 'import sys; print(open(sys.argv[1], encoding="utf-8").read()[: int(sys.argv[2])])' \
+            "$text" $n >"$folder/start.txt"
+        "$@" --prompt-file "$folder/start.txt" --max-new-tokens 0 --save-state "$folder/$n.state" 2>&1 |
+            grep '^state\|^prefill'
+    done
+    echo "... $(tail -c 60 "$folder/start.txt" | tail -1)"
+    "$@" --load-state "$folder/20000.state" --max-new-tokens 100 --seed 1 --quiet
+    rm "$folder/start.txt"
+    finished
+}
+
 build
 griffin=$OUT/$size-griffin llama=$OUT/$size
-title "2 of 5: training a Griffin (RecurrentGemma's architecture) on $text: $griffin"
+title "2 of 6: training a Griffin (RecurrentGemma's architecture) on $text: $griffin"
 train "$griffin" "$size-griffin"
-title "3 of 5: the RecurrentGemma engine continues \"$prompt\" with $griffin/best"
+title "3 of 6: the RecurrentGemma engine continues \"$prompt\" with $griffin/best"
 generate "$griffin" "$B/recurrentgemma" --model "$griffin/best" --max-new-tokens "$LENGTH" --echo
-title "4 of 5: training TinyLM's Llama-type model on $text: $llama"
+title "4 of 6: its state of a long text, kept in a file, continues in another process"
+keep "$griffin" "$B/recurrentgemma" --model "$griffin/best"
+title "5 of 6: training TinyLM's Llama-type model on $text: $llama"
 train "$llama" "$size"
-title "5 of 5: TinyLM continues \"$prompt\" with $llama/best"
+title "6 of 6: TinyLM continues \"$prompt\" with $llama/best"
 generate "$llama" "$B/tinylm" generate --model "$llama/best" --max-new-tokens "$LENGTH"
 title "done in $SECONDS s"
 cat <<END

@@ -72,10 +72,12 @@ typedef struct decoder_settings {
     int max_new_tokens; /* columns of `sampled` */
     int score_rows;     /* most rows of one decoder_logits; 0: it is never called */
     bool continues;     /* a prefill may follow another one, or steps */
+    bool whole_window; /* rings as long as the window, even if `positions` is shorter */
     bool by_position; /* the sampler's counter: the position, not the number of samples */
     bool graph;       /* a step is one CUDA graph; false: launch by launch */
     float temperature, top_p, repetition_penalty; /* see sample_f32 */
     int top_k;
+    float min_p;     /* 0: none; see min_p_keep */
     const int *stop; /* (stop_count) on the host, copied: see generate_advance */
     int stop_count;
 } decoder_settings;

@@ -181,7 +181,8 @@ int decoder_create(
         .batch = set->batch,
         .chunk = set->chunk,
         .qkv_width = (s->heads + 2 * s->kv_heads) * s->head_dim};
-    d->slots = set->positions - 1 < c->window ? set->positions - 1 : c->window;
+    bool all = set->whole_window && c->window != WB_ALL;
+    d->slots = !all && set->positions - 1 < c->window ? set->positions - 1 : c->window;
     if (d->slots < 1) d->slots = 1;
     d->set.top_p = fmaxf(set->top_p, FLT_MIN);  // 0 means the most likely token
     d->fused = !wb_kernel_is_yours("rmsnorm_forward") &&

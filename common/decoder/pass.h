@@ -14,6 +14,8 @@
 #include "rope.h"
 #include "swiglu.h"
 
+#include <math.h>
+
 #define CK WB_CHECK
 
 static void at_least(size_t *bytes, size_t want)
@@ -206,6 +208,23 @@ static void pass_logits(decoder *d, int r0, int rows)
 
 /* --- decode ------------------------------------------------------------------------- */
 
+// See min_p_keep in ops.h.
+static void apply_min_p(decoder *d, const int *counter)
+{
+    const decoder_settings *set = &d->set;
+    int B = d->batch, V = d->config.shape.vocab;
+    bool top_p = set->top_p < 1;
+    CK(min_p_scores(
+        d->logits, d->seen, B, V, d->config.shape.softcap, set->repetition_penalty,
+        d->stream));
+    if (top_p)
+        CK(sample_f32(
+            d->token, NULL, d->logits, d->seed, counter, B, V, V, 0, 1, set->temperature,
+            set->top_k, set->top_p, d->workspace, d->workspace_bytes, d->stream));
+    float below = set->temperature * logf(set->min_p);
+    CK(min_p_keep(d->logits, top_p ? d->token : NULL, B, V, below, d->stream));
+}
+
 static void pass_sample(decoder *d)
 {
     const model_shape *s = &d->config.shape;
@@ -220,10 +239,12 @@ static void pass_sample(decoder *d)
     CK(OP(logits_step)(
         d->logits, x, d->weights.head, norm_weight, B, s->channels, V, s->eps,
         d->config.norm_offset, d->blas, d->stream));
+    bool min_p = set->min_p > 0 && set->temperature > 0;
+    if (min_p) apply_min_p(d, counter);
     CK(sample_f32(
-        d->token, d->seen, d->logits, d->seed, counter, B, V, V, s->softcap,
-        set->repetition_penalty, set->temperature, set->top_k, set->top_p, d->workspace,
-        d->workspace_bytes, d->stream));
+        d->token, d->seen, d->logits, d->seed, counter, B, V, V, min_p ? 0 : s->softcap,
+        min_p ? 1 : set->repetition_penalty, set->temperature, set->top_k,
+        min_p ? 1 : set->top_p, d->workspace, d->workspace_bytes, d->stream));
     CK(generate_advance(
         d->token, d->position, d->done, d->sampled_count, d->sampled, d->stop, B,
         set->max_new_tokens, set->stop_count, d->stream));

@@ -1,4 +1,5 @@
-/* generate.cu - the bookkeeping of generation: prompt chunks in, sampled tokens out. */
+/* generate.cu - the bookkeeping of generation: prompt chunks in, sampled tokens out; and
+ * min-p. */
 #include "cuda/pdl.cuh"
 #include "elements.cuh"
 #include "ops.h"
@@ -66,5 +67,68 @@ wb_status generate_advance(
     launch_pdl(
         advance_kernel, blocks_for((size_t)B, 1), BLOCK_SIZE, 0, s, token, pos, done,
         count, text, stop, B, L, nstop);
+    return wb_launched();
+}
+
+/* --- min-p -------------------------------------------------------------------------- */
+
+static __global__ void
+scores_kernel(float *z, const uint8_t *seen, size_t N, float softcap, float penalty)
+{
+    size_t i = (size_t)blockIdx.x * BLOCK_SIZE + threadIdx.x;
+    if (i >= N) return;
+    float x = z[i];
+    if (softcap > 0) x = softcap * tanhf(x / softcap);
+    if (seen && seen[i]) x = x > 0 ? x / penalty : x * penalty;
+    z[i] = x;
+}
+
+wb_status min_p_scores(
+    float *z, const uint8_t *seen, int B, int V, float softcap, float penalty,
+    cudaStream_t s)
+{
+    if (B < 0 || V < 1 || !(softcap >= 0) || !(penalty > 0)) return WB_BAD_SHAPE;
+    if (B == 0) return WB_OK;
+    if (!z) return WB_BAD_SHAPE;
+    size_t N = (size_t)B * V;
+    scores_kernel<<<blocks_for(N, 1), BLOCK_SIZE, 0, s>>>(z, seen, N, softcap, penalty);
+    return wb_launched();
+}
+
+// The largest of the block, in every thread.
+static __device__ __forceinline__ float block_max(float v)
+{
+    __shared__ float warp_max[BLOCK_SIZE / 32];
+    for (int offset = 16; offset > 0; offset >>= 1)
+        v = fmaxf(v, __shfl_xor_sync(~0u, v, offset));
+    if (threadIdx.x % 32 == 0) warp_max[threadIdx.x / 32] = v;
+    __syncthreads();  // warp_max is complete
+    for (int w = 0; w < BLOCK_SIZE / 32; w++)
+        v = fmaxf(v, warp_max[w]);
+    return v;
+}
+
+/* One block per row. */
+static __global__ void keep_kernel(float *z, const int *candidate, int V, float below)
+{
+    const float far_below = -1e30f;  // finite, so that no difference is NaN
+    float *row = z + (size_t)blockIdx.x * V, most = -INFINITY;
+    for (int i = (int)threadIdx.x; i < V; i += BLOCK_SIZE)
+        most = fmaxf(most, row[i]);
+    float least = block_max(most) + below;
+    int alone = candidate ? candidate[blockIdx.x] : -1;
+    if (alone >= 0 && row[alone] < least) alone = -1;
+    __syncthreads();  // every thread has read the candidate's z
+    for (int i = (int)threadIdx.x; i < V; i += BLOCK_SIZE)
+        if (alone >= 0 ? i != alone : row[i] < least) row[i] = far_below;
+}
+
+wb_status
+min_p_keep(float *z, const int *candidate, int B, int V, float below, cudaStream_t s)
+{
+    if (B < 0 || V < 1 || !(below <= 0)) return WB_BAD_SHAPE;
+    if (B == 0) return WB_OK;
+    if (!z) return WB_BAD_SHAPE;
+    keep_kernel<<<B, BLOCK_SIZE, 0, s>>>(z, candidate, V, below);
     return wb_launched();
 }

@@ -36,8 +36,8 @@ class Info:
 
 @dataclass(frozen=True)
 class State:
-    """What a sequence holds after some tokens, as bytes that can be kept in a file. Only
-    the tokens make it grow: 4 bytes each."""
+    """What a sequence holds after some tokens, as bytes that can be kept in a file; the
+    same size however many tokens there were."""
 
     data: bytes
 
@@ -77,6 +77,7 @@ class Model:
         temperature: float = 0.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
         repetition_penalty: float = 1.0,
         hf_window: bool = False,
         stop: Optional[Tokens] = None,
@@ -91,8 +92,9 @@ class Model:
         settings = load().rg_defaults()
         settings.dtype, settings.context, settings.chunk = DTYPES[dtype], context, chunk
         settings.max_new_tokens, settings.hf_window = max(context - 1, 1), hf_window
+        settings.whole_window = True  # a state fits a model of any context
         settings.temperature, settings.top_k, settings.top_p = temperature, top_k, top_p
-        settings.repetition_penalty = repetition_penalty
+        settings.min_p, settings.repetition_penalty = min_p, repetition_penalty
         if stop is not None:
             kept = _array(stop)
             settings.stop, settings.stop_count = ctypes.cast(kept, POINTER(c_int)), len(

@@ -32,6 +32,8 @@ static int check_sampling(const rg_settings *s, wb_error *err)
         return error_set(err, "temperature %g: give 0 or more", (double)s->temperature);
     if (!(s->top_p > 0 && s->top_p <= 1))
         return error_set(err, "top-p %g: give more than 0, up to 1", (double)s->top_p);
+    if (!(s->min_p >= 0 && s->min_p <= 1))
+        return error_set(err, "min-p %g: give 0 (all tokens) to 1", (double)s->min_p);
     if (s->top_k < 0)
         return error_set(err, "top-k %d: give 0 (all tokens) or more", s->top_k);
     if (!(s->repetition_penalty > 0) || !isfinite(s->repetition_penalty))
@@ -95,9 +97,11 @@ static int make_decoder(rg_engine *e, wb_error *err)
         .score_rows = score_rows < 1 ? 1 : score_rows,
         .continues = true,
         .by_position = true,
+        .whole_window = s->whole_window,
         .graph = s->graph,
         .temperature = s->temperature,
         .top_p = s->top_p,
+        .min_p = s->min_p,
         .top_k = s->top_k,
         .repetition_penalty = s->repetition_penalty,
         .stop = own ? s->stop : e->config.eos.id,
@@ -245,6 +249,14 @@ bool rg_done(const rg_engine *e, int b)
 int rg_processed(const rg_engine *e, int b)
 {
     return e->sequence[b].processed;
+}
+
+int rg_take_back(rg_engine *e, int b)
+{
+    engine_sequence *s = &e->sequence[b];
+    if (s->sampled == 0 || s->processed == s->length) return -1;
+    s->sampled--, s->done = true;
+    return s->tokens[--s->length];
 }
 
 void rg_reset(rg_engine *e, int b, uint64_t seed)

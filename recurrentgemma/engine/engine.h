@@ -13,7 +13,7 @@
 #include "weights.h"
 
 typedef struct engine_sequence {
-    int *tokens;   /* (context) prompt and samples */
+    int *tokens; /* (context) prompt and samples; of a loaded state see load_tokens */
     int length;    /* number of tokens */
     int processed; /* in its states: length, or length - 1 before a step reads the newest */
     int sampled;   /* the last ones, since rg_prefill */

@@ -1,5 +1,6 @@
-/* state.c - what a sequence holds, as bytes: its tokens, then of each layer the ring of
- * keys and values, or the convolution's inputs and the state of the RG-LRU. */
+/* state.c - what a sequence holds, as bytes: a bit for each token of the vocabulary that
+ * occurs in it, then of each layer the ring of keys and values, or the convolution's
+ * inputs and the state of the RG-LRU. */
 #include "engine.h"
 
 #include <string.h>
@@ -8,12 +9,15 @@ typedef struct state_header {
     char magic[8];
     int32_t dtype, layers, attention_layers, channels, recurrent, conv_width;
     int32_t kv_width, slots; /* of the rings */
+    int32_t vocab;
     int32_t length, processed;
+    int32_t newest; /* the last token; -1: there is none */
 } state_header;
 
 static state_header header_of(const rg_engine *e, int b)
 {
     const model_shape *s = &e->d.config.shape;
+    const engine_sequence *q = &e->sequence[b];
     return (state_header){
         .magic = "rgstate",
         .dtype = e->info.dtype,
@@ -24,8 +28,10 @@ static state_header header_of(const rg_engine *e, int b)
         .conv_width = s->conv_width,
         .kv_width = s->kv_heads * s->head_dim,
         .slots = e->d.slots,
-        .length = e->sequence[b].length,
-        .processed = e->sequence[b].processed};
+        .vocab = s->vocab,
+        .length = q->length,
+        .processed = q->processed,
+        .newest = q->length ? q->tokens[q->length - 1] : -1};
 }
 
 typedef void copy_piece(decoder *d, void *state, void *device, size_t bytes);
@@ -66,16 +72,59 @@ static void copy_caches(rg_engine *e, int b, char *state, copy_piece *copy)
     }
 }
 
-static size_t bytes_of(const rg_engine *e, int length)
+static size_t bitmap_bytes(const rg_engine *e)
 {
-    return sizeof(state_header) + (size_t)length * sizeof(int) +
-           decoder_cache_formula(&e->d.config, 1, e->d.slots);
+    return ((size_t)e->info.shape.vocab + 7) / 8;
 }
 
 size_t rg_state_bytes(const rg_engine *e, int b)
 {
-    return bytes_of(e, e->sequence[b].length);
+    (void)b;
+    return sizeof(state_header) + bitmap_bytes(e) +
+           decoder_cache_formula(&e->d.config, 1, e->d.slots);
 }
+
+/* --- tokens ------------------------------------------------------------------------- */
+
+static bool has_token(const unsigned char *bitmap, int token)
+{
+    return bitmap[token / 8] >> token % 8 & 1;
+}
+
+static void save_tokens(unsigned char *bitmap, size_t bytes, const engine_sequence *s)
+{
+    memset(bitmap, 0, bytes);
+    for (int i = 0; i < s->length; i++)
+        bitmap[s->tokens[i] / 8] |= (unsigned char)(1 << s->tokens[i] % 8);
+}
+
+// How many tokens the bitmap has; -1: no sequence of this state has these.
+static int count_tokens(const unsigned char *bitmap, size_t bytes, const state_header *h)
+{
+    int count = 0;
+    for (int token = 0; token < (int)bytes * 8; token++)
+        if (has_token(bitmap, token) && (token >= h->vocab || ++count > h->length))
+            return -1;
+    bool some = h->length > 0;
+    if (some != (count > 0) || h->newest < -1 || h->newest >= h->vocab ||
+        some != (h->newest >= 0))
+        return -1;
+    return some && !has_token(bitmap, h->newest) ? -1 : count;
+}
+
+// The order of the tokens does not matter: the sequence has each token that occurred at
+// least once, and the newest at the end.
+static void
+load_tokens(engine_sequence *s, const unsigned char *bitmap, const state_header *h)
+{
+    int count = 0;
+    for (int token = 0; token < h->vocab; token++)
+        if (token != h->newest && has_token(bitmap, token)) s->tokens[count++] = token;
+    while (count < h->length)
+        s->tokens[count++] = h->newest;
+}
+
+/* --- all of it ---------------------------------------------------------------------- */
 
 int rg_state_save(rg_engine *e, int b, void *state, wb_error *err)
 {
@@ -87,42 +136,48 @@ int rg_state_save(rg_engine *e, int b, void *state, wb_error *err)
             "are lost",
             b);
     state_header h = header_of(e, b);
-    char *tokens = (char *)state + sizeof h;
+    char *bitmap = (char *)state + sizeof h;
     memcpy(state, &h, sizeof h);
-    memcpy(tokens, s->tokens, (size_t)s->length * sizeof(int));
-    copy_caches(e, b, tokens + (size_t)s->length * sizeof(int), save_piece);
+    save_tokens((unsigned char *)bitmap, bitmap_bytes(e), s);
+    copy_caches(e, b, bitmap + bitmap_bytes(e), save_piece);
+    return 0;
+}
+
+static int
+check_state(const rg_engine *e, const state_header *h, size_t bytes, int b, wb_error *err)
+{
+    state_header own = header_of(e, b);
+    own.length = h->length, own.processed = h->processed, own.newest = h->newest;
+    if (memcmp(h, &own, sizeof own))
+        return error_set(
+            err,
+            "not a state of this model: open the same folder, with the same dtype, and "
+            "with whole_window or a context as long as the attention's window");
+    if (h->length < 0 || h->length > e->set.context)
+        return error_set(
+            err, "the state has %d tokens: open the engine with a larger context",
+            h->length);
+    bool fits = h->processed == h->length || h->processed == h->length - 1;
+    if (!fits || h->processed < 0 || bytes != rg_state_bytes(e, b))
+        return error_set(err, "a state of %zu bytes is damaged", bytes);
     return 0;
 }
 
 int rg_state_load(rg_engine *e, int b, const void *state, size_t bytes, wb_error *err)
 {
-    state_header h, own = header_of(e, b);
+    state_header h;
     if (bytes < sizeof h) return error_set(err, "a state of %zu bytes is cut off", bytes);
     memcpy(&h, state, sizeof h);
-    own.length = h.length, own.processed = h.processed;
-    if (memcmp(&h, &own, sizeof h))
-        return error_set(
-            err,
-            "not a state of this model: open the same folder, with the same dtype and a "
-            "context as long as the attention's window");
-    if (h.length < 0 || h.length > e->set.context)
-        return error_set(
-            err, "the state has %d tokens: open the engine with a larger context",
-            h.length);
-    if (h.processed < 0 || h.processed > h.length || bytes != bytes_of(e, h.length))
-        return error_set(err, "a state of %zu bytes is damaged", bytes);
-    const char *tokens = (const char *)state + sizeof h;
-    for (int i = 0, token; i < h.length; i++) {
-        memcpy(&token, tokens + (size_t)i * sizeof token, sizeof token);
-        if (token < 0 || token >= e->info.shape.vocab)
-            return error_set(err, "the state's token %d is %d: it is damaged", i, token);
-    }
+    if (check_state(e, &h, bytes, b, err)) return -1;
+    const unsigned char *bitmap = (const unsigned char *)state + sizeof h;
+    if (count_tokens(bitmap, bitmap_bytes(e), &h) < 0)
+        return error_set(err, "the tokens of a state are impossible: it is damaged");
     engine_sequence *s = &e->sequence[b];
-    memcpy(s->tokens, tokens, (size_t)h.length * sizeof(int));
+    load_tokens(s, bitmap, &h);
     s->length = h.length, s->processed = h.processed;
     s->sampled = 0, s->done = true, s->invalid = false;
     static const int done = 1;  // steps of the device skip it until its rg_prefill
     decoder_upload(&e->d, e->d.done + b, &done, sizeof done);
-    copy_caches(e, b, (char *)tokens + (size_t)h.length * sizeof(int), load_piece);
+    copy_caches(e, b, (char *)bitmap + bitmap_bytes(e), load_piece);
     return 0;
 }

@@ -59,6 +59,14 @@ upload_of(const loading *l, const griffin_tensor *t, const model_tensor_at *at, 
     return u;
 }
 
+// Up to the next slot: zeros, so that equal weights have equal bytes (rg_fingerprint).
+static size_t leave_gap(char *arena, size_t at)
+{
+    size_t next = align_up(at);
+    if (arena && next > at) CUDA_CHECK(cudaMemset(arena + at, 0, next - at));
+    return next;
+}
+
 // The tensors of one slot follow each other without a gap; every slot starts at a
 // multiple of 256 bytes. Returns the bytes of all; with an arena it also sets the
 // pointers and the list of uploads.
@@ -69,7 +77,7 @@ static size_t place(loading *l, char *arena)
     for (int i = 0; i < l->count; i++) {
         griffin_tensor *t = &l->tensors[i];
         bool packed = before && before->layer == t->layer && before->slot == t->slot;
-        if (!packed) at = align_up(at);
+        if (!packed) at = leave_gap(arena, at);
         if (arena) {
             if (!packed) *weight_at(&l->w->at, t->layer, t->slot) = arena + at;
             l->uploads[i] = upload_of(l, t, loading_find(l, t), arena + at);
@@ -77,7 +85,7 @@ static size_t place(loading *l, char *arena)
         at += rows_of(l, t) * cols_of(l, t) * e;
         before = t;
     }
-    return align_up(at);
+    return leave_gap(arena, at);
 }
 
 /* --- all of it ---------------------------------------------------------------------- */

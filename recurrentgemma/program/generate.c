@@ -2,26 +2,42 @@
 #include "output.h"
 #include "progress.h"
 #include "prompts.h"
+#include "saved_state.h"
 #include "session.h"
 #include "stop.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-// Steps until all sequences are done or a signal ends it; `live` prints sequence 0 as it
-// comes.
-static int decode(session *s, int continuing, writer *live, wb_error *err)
+// Gives the writers what is new. Returns how many sequences continue: they are not done,
+// and no stop text has ended them.
+static int follow(const session *s, writer *w, wb_error *err)
 {
-    for (int n = 1, shown = 0;;) {
-        int sampled = rg_sampled(s->e, 0);
-        const int *tokens = rg_tokens(s->e, 0);
-        if (live && writer_add(live, tokens + shown, sampled - shown, err)) return -1;
-        shown = sampled;
+    int open = 0;
+    for (int b = 0; b < s->batch; b++) {
+        int shown = w[b].count, sampled = rg_sampled(s->e, b);
+        if (w[b].stop.found) continue;
+        if (writer_add(&w[b], rg_tokens(s->e, b) + shown, sampled - shown, err))
+            return -1;
+        open += !rg_done(s->e, b) && !w[b].stop.found;
+    }
+    return open;
+}
+
+// Steps until all sequences have ended or a signal comes. w NULL: without writers.
+static int decode(session *s, int continuing, writer *w, wb_error *err)
+{
+    for (int n = 1;;) {
+        if (w) continuing = follow(s, w, err);
+        if (continuing < 0) return -1;
         if (continuing == 0 || stop_signal()) return 0;
         double began = seconds_now();
         continuing = session_step(s, n, err);
         if (continuing < 0) return -1;
-        n = session_pace(n, seconds_now() - began);
+        // A state ends where the text ends: no step may go beyond it.
+        if (!s->o->save_state) n = session_pace(n, seconds_now() - began);
     }
 }
 
@@ -41,74 +57,129 @@ static int write_batch(const session *s, const prompt_batch *p, wb_error *err)
 {
     writer w;
     for (int b = 0; b < p->batch; b++)
-        if ((s->codec && write_heading(p, b, err)) || writer_begin(&w, s->codec, err) ||
+        if ((s->codec && write_heading(p, b, err)) ||
+            writer_begin(&w, s->codec, &s->o->gen.stop, err) ||
             writer_add(&w, rg_tokens(s->e, b), rg_sampled(s->e, b), err) ||
             writer_end(&w, err))
             return -1;
     return 0;
 }
 
-static int continue_prompts(session *s, const prompt_batch *p, wb_error *err)
+// Prefill and steps; one sequence is written as it comes.
+static int
+write_sequences(session *s, const prompt_batch *p, writer *follower, wb_error *err)
 {
-    writer live;
-    if (s->o->echo && output_write(p->whole, p->whole_bytes, err)) return -1;
-    if (writer_begin(&live, s->codec, err)) return -1;
     int continuing = session_prefill(s, (const int *const *)p->ids, p->count, err);
     stop_at_once(false);
-    writer *shown = p->batch == 1 ? &live : NULL;
-    int rc = continuing < 0 ? -1 : decode(s, continuing, shown, err);
-    if (p->batch > 1) {
-        text_stream_free(live.stream);
-        return rc ? rc : write_batch(s, p, err);
-    }
+    bool one = p->batch == 1, stops = s->codec && s->o->gen.stop.count;
+    int rc =
+        continuing < 0 ? -1 : decode(s, continuing, one || stops ? follower : NULL, err);
+    if (!one) return rc ? rc : write_batch(s, p, err);
     // All samples are printed even if a step has failed.
     wb_error again;
-    if (writer_end(&live, rc ? &again : err)) rc = -1;
+    return writer_end(follower, rc ? &again : err) ? -1 : rc;
+}
+
+static int continue_prompts(session *s, const prompt_batch *p, wb_error *err)
+{
+    if (s->o->echo && output_write(p->whole, p->whole_bytes, err)) return -1;
+    writer *follower = calloc((size_t)p->batch, sizeof *follower);
+    int rc = follower ? 0 : error_set(err, "no memory for %d texts", p->batch);
+    for (int b = 0; b < p->batch && !rc; b++) {
+        rc = writer_begin(&follower[b], s->codec, &s->o->gen.stop, err);
+        follower[b].silent = p->batch > 1;
+    }
+    if (!rc) rc = write_sequences(s, p, follower, err);
+    for (int b = 0; b < p->batch && follower; b++)
+        writer_free(&follower[b]);
+    free(follower);
     return rc;
 }
 
-static int check_context(const options *o, const prompt_batch *p, wb_error *err)
+/* --- states ------------------------------------------------------------------------- */
+
+// The prompt follows what the state holds.
+static int load_state(const options *o, prompt_batch *p, saved_state *held, wb_error *err)
 {
-    if (!o->context) return 0;
-    if (p->longest > o->context)
+    if (saved_state_read(held, o->load_state, err)) return -1;
+    return prompts_precede(p, held->newest, err);
+}
+
+// With steps one by one no step has processed the newest sample. Without any sample all
+// tokens but the last are processed now.
+static int save_state(session *s, const prompt_batch *p, wb_error *err)
+{
+    int count = p->count[0] - 1, newest = p->ids[0][count];
+    if (s->o->gen.max_new_tokens > 0) {
+        newest = rg_take_back(s->e, 0);
+    } else if (count > 0) {
+        if (session_prefill(s, (const int *const *)p->ids, &count, err) < 0) return -1;
+        rg_take_back(s->e, 0);
+    }
+    return saved_state_write(s, newest, s->o->save_state, err);
+}
+
+/* --- all of it ---------------------------------------------------------------------- */
+
+// held: tokens of a loaded state.
+static int check_context(const options *o, const prompt_batch *p, int held, wb_error *err)
+{
+    long prompt = (long)held + p->longest;
+    if (p->batch > 1 && (o->load_state || o->save_state))
         return error_set(
-            err, "%s: a prompt of %d tokens is longer than --context %ld: raise it",
-            p->from, p->longest, o->context);
-    if (p->longest + o->gen.max_new_tokens > o->context)
+            err, "%s: %d lines, but a state is that of one sequence", p->from, p->batch);
+    if (!o->context) return 0;
+    if (prompt > o->context)
+        return error_set(
+            err, "%s: a prompt of %ld tokens is longer than --context %ld: raise it",
+            p->from, prompt, o->context);
+    if (prompt + o->gen.max_new_tokens > o->context)
         return error_set(
             err,
-            "--context %ld: a prompt of %d tokens and --max-new-tokens %ld exceed it: "
+            "--context %ld: a prompt of %ld tokens and --max-new-tokens %ld exceed it: "
             "raise the context or lower the other",
-            o->context, p->longest, o->gen.max_new_tokens);
+            o->context, prompt, o->gen.max_new_tokens);
     return 0;
 }
 
-static int run(session *s, prompt_batch *p, wb_error *err)
+static int open_model(session *s, prompt_batch *p, const saved_state *held, wb_error *err)
 {
     const options *o = s->o;
     long max_new_tokens = o->gen.max_new_tokens;
-    if (session_text(s, err) || prompts_read(p, o, s->codec, err) ||
-        check_context(o, p, err))
-        return -1;
-    long needed = p->longest + max_new_tokens;
+    long needed = (long)held->length + p->longest + max_new_tokens;
     if (needed < 2) needed = 2;  // the engine's minimum
+    if (needed > INT_MAX / 2)
+        return error_set(err, "a sequence of %ld tokens is too long", needed);
     long context = o->context ? o->context : needed;
     rg_settings set = session_settings(o, p->batch, context, p->longest, max_new_tokens);
     if (session_model(s, &set, err) || prompts_check(p, s->info->shape.vocab, err))
         return -1;
+    if (o->load_state && saved_state_use(held, s, err)) return -1;
     session_say(s);
+    return 0;
+}
+
+static int run(session *s, prompt_batch *p, saved_state *held, wb_error *err)
+{
+    const options *o = s->o;
+    if (session_text(s, err) || prompts_read(p, o, s->codec, err)) return -1;
+    if (o->load_state && load_state(o, p, held, err)) return -1;
+    if (check_context(o, p, held->length, err) || open_model(s, p, held, err)) return -1;
     if (o->ids) text_close(s->codec), s->codec = NULL;
     if (o->logits_out && score(s, p, err)) return -1;
     if (o->logits_out)
         for (int b = 0; b < p->batch; b++)
             rg_reset(s->e, b, o->gen.seed + (uint64_t)b);
-    return max_new_tokens > 0 ? continue_prompts(s, p, err) : 0;
+    if (o->gen.max_new_tokens > 0 && continue_prompts(s, p, err)) return -1;
+    return o->save_state ? save_state(s, p, err) : 0;
 }
 
 int generate(session *s, wb_error *err)
 {
     prompt_batch p = {0};
-    int rc = run(s, &p, err);
+    saved_state held = {0};
+    int rc = run(s, &p, &held, err);
     prompts_free(&p);
+    saved_state_free(&held);
     return rc;
 }

@@ -39,7 +39,10 @@ int main(int argc, char **argv)
     if (options_parse(&o, argc - 1, argv + 1, &err)) return complain(&err, 2);
     stop_catch();
     session s = {.o = &o};
-    int rc = o.bench ? bench(&s, &err) : o.chat ? talk(&s, &err) : generate(&s, &err);
+    int rc = o.bench        ? bench(&s, &err)
+             : o.chat       ? talk(&s, &err)
+             : o.perplexity ? perplexity(&s, &err)
+                            : generate(&s, &err);
     if (rc) complain(&err, 1);
     if (!rc) session_summary(&s);
     session_close(&s);

@@ -32,6 +32,10 @@ static const flag rows[] = {
      "needs no tokenizer"},
     {"bench", FLAG_WORD, AT(bench), INPUT, 0, 0, NULL,
      "BxPxG[,BxPxG...]: times B sequences of P random tokens that generate G, greedily"},
+    {"perplexity", FLAG_WORD, AT(perplexity), INPUT, 0, 0, NULL,
+     "text file or pipe of any length: prints how well the model predicts it"},
+    {"load-state", FLAG_WORD, AT(load_state), INPUT, 0, 0, NULL,
+     "file of --save-state: continues its sequence, with a prompt or without"},
     {"no-bos", FLAG_SWITCH, AT(no_bos), INPUT, 0, 0, "0",
      "no beginning-of-sequence token before a prompt"},
 
@@ -42,12 +46,19 @@ static const flag rows[] = {
     {"logits-out", FLAG_WORD, AT(logits_out), OUTPUT, 0, 0, NULL,
      "safetensors file for the logits (B,T,V) of every prompt token; padding is NaN; then "
      "--max-new-tokens is 0 unless given"},
+    {"save-state", FLAG_WORD, AT(save_state), OUTPUT, 0, 0, NULL,
+     "file for the sequence's state: the same size however long the text is"},
     {"json", FLAG_WORD, AT(json), OUTPUT, 0, 0, NULL,
      "file to which --bench appends a line of JSON for each case"},
 };
 static const flag_renamed renamed[] = {{"penalty", "repetition-penalty"}};
 static const flag_table table = {
     rows, sizeof rows / sizeof *rows, renamed, sizeof renamed / sizeof *renamed};
+
+bool options_continue(const options *o)
+{
+    return o->load_state && !o->gen.prompt && !o->gen.prompt_file && !o->tokens;
+}
 
 void options_help(void)
 {
@@ -71,42 +82,66 @@ void options_help(void)
         "Exit: 0 done, 1 an error, 2 a wrong option, 130 Ctrl-C, 141 a closed pipe.\n");
 }
 
-// The prompts have one source; some sources and some outputs exclude each other.
-static int check_together(const options *o, wb_error *err)
+// The prompts have one source. *first: the one that is given; NULL: none.
+static int check_source(const options *o, const char **first, wb_error *err)
 {
     const struct {
         const char *name;
         bool given;
     } from[] = {
-        {"--prompt", o->gen.prompt},   {"--prompt-file", o->gen.prompt_file},
-        {"--prompts", o->gen.prompts}, {"--tokens", o->tokens},
-        {"--chat", o->chat},           {"--bench", o->bench},
+        {"--prompt", o->gen.prompt},
+        {"--prompt-file", o->gen.prompt_file},
+        {"--prompts", o->gen.prompts},
+        {"--tokens", o->tokens},
+        {"--chat", o->chat},
+        {"--bench", o->bench},
+        {"--perplexity", o->perplexity},
     };
-    const char *first = NULL;
+    *first = NULL;
     for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
-        if (from[i].given && first)
+        if (from[i].given && *first)
             return error_set(
-                err, "%s and %s do not go together: give one", first, from[i].name);
-        if (from[i].given) first = from[i].name;
+                err, "%s and %s do not go together: give one", *first, from[i].name);
+        if (from[i].given) *first = from[i].name;
     }
+    return 0;
+}
+
+// Some sources and some outputs exclude each other.
+static int check_together(const options *o, wb_error *err)
+{
+    const char *first;
+    if (check_source(o, &first, err)) return -1;
     bool one = !first || o->gen.prompt || o->gen.prompt_file;
-    if (o->gen.batch > 1 && !one)
-        return error_set(
-            err, "--batch and %s do not go together: --batch repeats one prompt", first);
-    if (o->gen.batch > 1 && o->echo)
-        return error_set(err, "--batch and --echo do not go together: leave out one");
-    if (o->logits_out && (o->chat || o->bench))
-        return error_set(
-            err,
-            "--logits-out and %s do not go together: give the prompt by --prompt, "
-            "--prompts or --tokens",
-            first);
-    if (o->ids && (o->chat || o->bench))
-        return error_set(err, "--ids and %s do not go together: leave out one", first);
-    if (o->chat && (o->no_bos || o->gen.ignore_eos))
-        return error_set(
-            err, "%s and --chat do not go together: turns have their own tokens",
-            o->no_bos ? "--no-bos" : "--ignore-eos");
+    bool generates = one || o->gen.prompts || o->tokens, batch = o->gen.batch > 1;
+    const char *state = o->save_state   ? "--save-state"
+                        : o->load_state ? "--load-state"
+                                        : NULL;
+    const char *no_state = !generates || o->gen.prompts ? first
+                           : o->logits_out              ? "--logits-out"
+                           : batch                      ? "--batch"
+                                                        : NULL;
+    const struct {
+        bool wrong;
+        const char *a, *b, *why;
+    } rules[] = {
+        {batch && !one, "--batch", first, "--batch repeats one prompt"},
+        {batch && o->echo, "--batch", "--echo", "leave out one"},
+        {o->logits_out && !generates, "--logits-out", first,
+         "give the prompt by --prompt, --prompts or --tokens"},
+        {o->ids && !generates, "--ids", first, "leave out one"},
+        {o->chat && o->no_bos, "--no-bos", "--chat", "turns have their own tokens"},
+        {o->chat && o->gen.ignore_eos, "--ignore-eos", "--chat",
+         "turns have their own tokens"},
+        {o->gen.stop.count && o->ids, "--stop", "--ids", "leave out one"},
+        {o->gen.stop.count && !generates, "--stop", first, "leave out one"},
+        {state && no_state, state, no_state, "a state is that of one text"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].wrong)
+            return error_set(
+                err, "%s and %s do not go together: %s", rules[i].a, rules[i].b,
+                rules[i].why);
     if (o->echo && (!one || o->ids))
         return error_set(
             err, "--echo shows the prompt: leave out %s", o->ids ? "--ids" : first);
@@ -125,7 +160,10 @@ static int check_words(const options *o, wb_error *err)
         {"--prompt-file", o->gen.prompt_file},
         {"--prompts", o->gen.prompts},
         {"--tokens", o->tokens},
+        {"--perplexity", o->perplexity},
         {"--logits-out", o->logits_out},
+        {"--load-state", o->load_state},
+        {"--save-state", o->save_state},
         {"--json", o->json},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

@@ -7,10 +7,11 @@ typedef struct options {
     generation_options gen;
     /* where the prompts come from: at most one of these, --prompt, --prompt-file and
      * --prompts, else stdin */
-    const char *tokens, *bench;
+    const char *tokens, *bench, *perplexity;
     bool chat;
+    const char *load_state; /* what the prompt follows */
     /* output */
-    const char *logits_out, *json;
+    const char *logits_out, *json, *save_state;
     bool ids, echo;
     /* the model */
     const char *dtype; /* auto, f32, bf16 */
@@ -21,6 +22,8 @@ typedef struct options {
 /* argv[0] is the first option. -1: a value out of range, or options that exclude each
  * other. */
 int options_parse(options *o, int argc, char **argv, wb_error *err);
+/* Neither a prompt nor stdin is read: a state continues as it is. */
+bool options_continue(const options *o);
 void options_help(void); /* on stdout */
 
 #endif

@@ -24,10 +24,20 @@ int output_write(const char *data, size_t bytes, wb_error *err)
     return 0;
 }
 
-int writer_begin(writer *w, const text_codec *codec, wb_error *err)
+int writer_begin(
+    writer *w, const text_codec *codec, const flag_list *stops, wb_error *err)
 {
     *w = (writer){.stream = codec ? text_stream_begin(codec) : NULL};
+    if (codec && stops && stops->count) w->stop.texts = stops;
     return codec && !w->stream ? error_set(err, "no memory for the text") : 0;
+}
+
+// A piece of the line, up to a stop text.
+static int write_piece(writer *w, const char *piece, size_t bytes, wb_error *err)
+{
+    if (w->stop.texts) piece = stop_text_add(&w->stop, piece, bytes, &bytes);
+    if (!piece) return error_set(err, "no memory for the text");
+    return w->silent ? 0 : output_write(piece, bytes, err);
 }
 
 int writer_add(writer *w, const int *ids, int count, wb_error *err)
@@ -44,27 +54,35 @@ int writer_add(writer *w, const int *ids, int count, wb_error *err)
             if (!text) good = false;
             if (text) fwrite(text, 1, n, f);
         } else {
-            fprintf(f, w->any ? " %d" : "%d", ids[i]);
+            fprintf(f, w->count ? " %d" : "%d", ids[i]);
         }
-        w->any = true;
+        w->count++;
     }
     if (fclose(f)) good = false;
-    int rc =
-        good ? output_write(piece, bytes, err) : error_set(err, "no memory for the text");
+    int rc = good ? write_piece(w, piece, bytes, err)
+                  : error_set(err, "no memory for the text");
     free(piece);
     return rc;
+}
+
+void writer_free(writer *w)
+{
+    text_stream_free(w->stream);
+    stop_text_free(&w->stop);
+    w->stream = NULL;
 }
 
 int writer_end(writer *w, wb_error *err)
 {
     int rc = 0;
+    size_t bytes = 0;
     if (w->stream) {
-        size_t bytes;
         const char *rest = text_stream_end(w->stream, &bytes);
-        rc = rest ? output_write(rest, bytes, err)
+        rc = rest ? write_piece(w, rest, bytes, err)
                   : error_set(err, "no memory for the text");
-        text_stream_free(w->stream);
-        w->stream = NULL;
     }
-    return rc ? rc : output_write("\n", 1, err);
+    const char *held = stop_text_end(&w->stop, &bytes);
+    if (!rc && !w->silent) rc = output_write(held, bytes, err);
+    writer_free(w);
+    return rc || w->silent ? rc : output_write("\n", 1, err);
 }

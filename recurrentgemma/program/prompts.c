@@ -70,7 +70,7 @@ static int add_prompt(
     if (bytes == 0) return error_set(err, "%s: an empty prompt: write a text", where);
     wb_error why;
     size_t count;
-    int *ids = encode(codec, text, bytes, !o->no_bos, &count, &why);
+    int *ids = encode(codec, text, bytes, !o->no_bos && !o->load_state, &count, &why);
     if (!ids) return error_set(err, "%s: %.700s", where, why.text);
     if (add_sequence(p, ids, count, line, err)) return -1;
     if (count == 0)
@@ -224,13 +224,39 @@ static int repeat(prompt_batch *p, long batch, wb_error *err)
     return 0;
 }
 
+int prompts_precede(prompt_batch *p, int id, wb_error *err)
+{
+    size_t count = (size_t)p->count[0];
+    int *ids = realloc(p->ids[0], (count + 1) * sizeof *ids);
+    if (!ids) return error_set(err, "%s: no memory for its tokens", p->from);
+    memmove(ids + 1, ids, count * sizeof *ids);
+    ids[0] = id;
+    p->ids[0] = ids, p->count[0]++;
+    if (p->count[0] > p->longest) p->longest = p->count[0];
+    return 0;
+}
+
 int prompts_read(
     prompt_batch *p, const options *o, const text_codec *codec, wb_error *err)
 {
     *p = (prompt_batch){.from = o->tokens ? o->tokens : o->gen.prompts};
     if (p->from) return read_file(p, o, codec, err);
+    if (options_continue(o)) {
+        p->from = o->load_state;
+        return make_room(p, 1, err) || add_sequence(p, NULL, 0, 0, err) ? -1 : 0;
+    }
     p->whole = prompt_read(&o->gen, &p->from, &p->whole_bytes, err);
     if (!p->whole || make_room(p, (size_t)o->gen.batch, err)) return -1;
     int rc = add_prompt(p, o, codec, p->whole, p->whole_bytes, 0, err);
     return rc ? rc : repeat(p, o->gen.batch, err);
+}
+
+int prompts_read_text(
+    prompt_batch *p, const options *o, const char *path, const text_codec *codec,
+    wb_error *err)
+{
+    *p = (prompt_batch){.from = path};
+    p->whole = file_read_any(path, MAX_BYTES, &p->whole_bytes, err);
+    if (!p->whole || make_room(p, 1, err)) return -1;
+    return add_prompt(p, o, codec, p->whole, p->whole_bytes, 0, err);
 }

@@ -26,10 +26,12 @@ rg_settings session_settings(
     set.chunk = (int)chunk;
     set.max_new_tokens = max_new_tokens > 0 ? (int)max_new_tokens : 1;
     set.hf_window = o->hf_window;
+    set.whole_window = o->load_state || o->save_state;
     set.graph = !o->gen.no_graph;
     set.temperature = (float)o->gen.temperature;
     set.top_k = (int)o->gen.top_k;
     set.top_p = (float)o->gen.top_p;
+    set.min_p = (float)o->gen.min_p;
     set.repetition_penalty = (float)o->gen.repetition_penalty;
     set.seed = o->gen.seed;
     set.stop = NULL;
@@ -50,10 +52,11 @@ int session_text(session *s, wb_error *err)
     if (!exists(o->gen.model, ""))
         return error_set(
             err, "%s: no such folder: give --model a model folder", o->gen.model);
-    if (o->tokens && o->ids) return 0;
+    bool text = !o->tokens && !options_continue(o);  // to encode
+    if (!text && o->ids) return 0;
     bool found =
         exists(o->gen.model, "tokenizer.model") || exists(o->gen.model, "tokenizer.json");
-    if (!found && o->tokens) return 0;
+    if (!found && !text && !o->gen.stop.count) return 0;
     if (!found)
         return error_set(
             err,
@@ -63,7 +66,7 @@ int session_text(session *s, wb_error *err)
     wb_error why;
     s->codec = text_open(o->gen.model, &why);
     if (s->codec) return 0;
-    return error_set(err, "%.900s%s", why.text, o->tokens ? " (--ids needs none)" : "");
+    return error_set(err, "%.900s%s", why.text, text ? "" : " (--ids needs none)");
 }
 
 void session_say(const session *s)

@@ -22,8 +22,8 @@ typedef struct session {
 rg_settings session_settings(
     const options *o, int batch, long context, long longest, long max_new_tokens);
 
-/* Opens the folder's tokenizer. With --ids and --tokens none is needed; with --tokens
- * none has to exist. */
+/* Opens the folder's tokenizer. With --tokens, or a state without a prompt, none has to
+ * exist, and with --ids too none is needed. */
 int session_text(session *s, wb_error *err);
 int session_model(session *s, const rg_settings *set, wb_error *err);
 /* Where the kernels come from, what the model is and how much memory it needs. */
@@ -45,6 +45,7 @@ int session_pace(int n, double seconds);
 int generate(session *s, wb_error *err);
 int talk(session *s, wb_error *err);
 int bench(session *s, wb_error *err);
+int perplexity(session *s, wb_error *err);
 int bench_check(
     const char *cases, wb_error *err); /* of --bench, before a model is open */
 

@@ -34,7 +34,7 @@ static int answer(conversation *c, int continuing, wb_error *err)
 {
     rg_engine *e = c->s->e;
     writer w;
-    if (writer_begin(&w, c->s->codec, err)) return -1;
+    if (writer_begin(&w, c->s->codec, NULL, err)) return -1;
     int rc = 0, n = 1, shown = 0;
     for (;;) {
         // the newest token needs a place too, and is not processed yet

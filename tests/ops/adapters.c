@@ -228,6 +228,8 @@ void test_refusals(void)
         "embedding backward: the workspace is too small");
     tap(sum_f32(x, x, 4, x, 0, NULL) == WB_NO_SPACE, "sum: the workspace is too small");
     tap(softcap_f32(x, x, 4, 0.0f, NULL) == WB_BAD_SHAPE, "softcap: cap is 0");
+    tap(min_p_scores(x, NULL, 1, 4, 0, 0, NULL) == WB_BAD_SHAPE, "min_p: penalty is 0");
+    tap(min_p_keep(x, NULL, 1, 4, 0.1f, NULL) == WB_BAD_SHAPE, "min_p: nothing is left");
     tap(dropout_forward_f32(x, x, st, 4, 1.0f, 0, NULL) == WB_BAD_SHAPE,
         "dropout: p is 1");
     tap(train_begin(st, unknown, 1, 1, NULL) == WB_BAD_SHAPE,

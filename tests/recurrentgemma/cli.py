@@ -4,12 +4,16 @@ python tests/recurrentgemma/cli.py ids FIXTURE NAME         integers of a tensor
                                    equal LOGITS FIXTURE     of its two prompts, NaN after the short one
                                    same A B                 the same tensors, bit for bit
                                    near A B                 the same logits up to rounding
+                                   cut TEXTS STOP...        each text up to a stop text
+                                   perplexity SAID FOLDER FILE
+                                                            as by the float64 reference
                                    train FOLDER             a SentencePiece model with marks of turns
                                    turns FOLDER LAST TEXT   a turn's ids, by the library itself
                                    terminal COMMAND...      a chat with Ctrl-C
 """
 import os
 import pty
+import re
 import signal
 import sys
 import time
@@ -45,6 +49,40 @@ def near(a, b):
     a, b = load_file(a)["logits"], load_file(b)["logits"]
     assert a.shape == b.shape and (np.isnan(a) == np.isnan(b)).all()
     assert np.nanmax(np.abs(a - b)) <= 1e-4, np.nanmax(np.abs(a - b))
+
+
+def cut(path, *stops):
+    """TEXTS is one text, or a batch with a line `--- N` before each."""
+    stops = [os.fsencode(s) for s in stops]
+    parts = re.split(rb"((?:^|\n\n)--- \d+[^\n]*\n)", open(path, "rb").read()[:-1])
+    for text in parts[::2]:
+        ends = [(text.index(s) + len(s), text.index(s)) for s in stops if s in text]
+        text, heading = text[: min(ends)[1] if ends else None], parts[1:2]
+        sys.stdout.buffer.write(text + (heading[0] if heading else b"\n"))
+        parts = parts[2:]
+
+
+def perplexity(said, folder, path):
+    """SAID is the program's output. Without SentencePiece the tokens are bytes."""
+    sys.path[:0] = ["reference", "tools"]
+    import recurrentgemma
+
+    data = open(path, "rb").read()
+    tokens = list(data)
+    if os.path.exists(folder + "/tokenizer.model"):
+        import sentencepiece
+
+        model = folder + "/tokenizer.model"
+        model = sentencepiece.SentencePieceProcessor(model_file=model)
+        tokens = [model.bos_id()] + model.encode(data.decode())
+    z, _, _ = recurrentgemma.Model.open(folder).whole(tokens)
+    z = z[:-1] - z[:-1].max(1, keepdims=True)
+    nats = np.log(np.exp(z).sum(1)) - z[range(len(z)), tokens[1:]]
+    bits = nats.sum() / np.log(2) / len(data)
+    want = [np.exp(nats.mean()), nats.mean(), len(nats), bits, len(data)]
+    got = [float(n) for n in re.findall(r"[0-9][0-9.e+]*", open(said).read())]
+    print(got, want)
+    assert np.allclose(got, want, rtol=2e-5)
 
 
 def train(folder):
@@ -109,5 +147,6 @@ def terminal(*command):
 
 
 if __name__ == "__main__":
-    {"ids": ids, "equal": equal, "same": same, "near": near, "train": train, "turns": turns,
+    {"ids": ids, "equal": equal, "same": same, "near": near, "cut": cut,
+     "perplexity": perplexity, "train": train, "turns": turns,
      "terminal": terminal}[sys.argv[1]](*sys.argv[2:])

@@ -143,6 +143,45 @@ static void two_engines(void)
     rg_close(a);
 }
 
+// The sample that is taken back, as a prompt: everything continues as if it had stayed. A
+// state saved without it fits an engine of a shorter context.
+static void taken_back(void)
+{
+    int sampled[MORE + 1];
+    rg_settings s = greedy();
+    s.temperature = 1, s.whole_window = true, s.repetition_penalty = 1.1f,
+    s.min_p = 0.02f;
+    rg_engine *e = open_with(s), *other;
+    prefill(e, text, 9);
+    sure(rg_step(e, MORE, &err));
+    memcpy(sampled, rg_tokens(e, 0), sizeof sampled);
+    rg_reset(e, 0, SEED);
+    prefill(e, text, 9);
+    sure(rg_step(e, 1, &err));
+    int last = rg_take_back(e, 0), again = rg_take_back(e, 0);
+    tap(last == sampled[1] && again == -1 && rg_processed(e, 0) == 10 && rg_done(e, 0),
+        "the newest sample can be taken back, once");
+    size_t bytes = rg_state_bytes(e, 0);
+    void *state = malloc(bytes);
+    if (!state) exit(1);
+    sure(rg_state_save(e, 0, state, &err));
+    rg_settings narrow = s;
+    narrow.context = 9 + MORE + 1;
+    other = open_with(narrow);
+    sure(rg_state_load(other, 0, state, bytes, &err));
+    prefill(other, &last, 1);
+    sure(rg_step(other, MORE - 2, &err));
+    tap(memcmp(rg_tokens(other, 0), sampled + 2, (MORE - 1) * sizeof(int)) == 0,
+        "the state without it continues in a shorter engine");
+    s.dtype = RG_BF16;
+    rg_engine *half = open_with(s);
+    tap(rg_fingerprint(e) == rg_fingerprint(other) &&
+            rg_fingerprint(e) != rg_fingerprint(half),
+        "engines of one model and dtype have one fingerprint");
+    free(state);
+    rg_close(half), rg_close(other), rg_close(e);
+}
+
 int main(int argc, char **argv)
 {
     begin_tests(argc, argv);
@@ -151,5 +190,6 @@ int main(int argc, char **argv)
     batch_as_alone();
     graph_as_calls();
     two_engines();
+    taken_back();
     return tap_done();
 }

@@ -181,6 +181,7 @@ static void bad_settings(void)
     s = greedy(), s.max_new_tokens = 0, refused("no new tokens", s, "new tokens");
     s = greedy(), s.temperature = NAN, refused("temperature", s, "temperature");
     s = greedy(), s.top_p = 0, refused("top-p", s, "top-p");
+    s = greedy(), s.min_p = 1.1f, refused("min-p", s, "min-p");
     s = greedy(), s.top_k = -1, refused("top-k", s, "top-k");
     s = greedy(), s.repetition_penalty = 0, refused("penalty", s, "penalty");
     s = greedy(), s.stop_count = 2, refused("stops without a list", s, "stop");

@@ -13,3 +13,19 @@ refuses() { # WHAT WORDS ARGUMENTS...: fails with one line that has the words
     check_fails "refused: $1" "$2" "$rg" "${@:3}" </dev/null
     one_line || { echo "not ok -   in one line"; tap_show; tap_failed=1; }
 }
+
+# Two prompts, whose tokens and logits fixture has.
+cli ids $fixture long.input_ids >"$TMP/long"
+cli ids $fixture short.input_ids | tr ' ' , >"$TMP/short"
+cat "$TMP/long" "$TMP/short" >"$TMP/both"
+model="--model $tiny"
+ids() { "$rg" --model $tiny --quiet --max-new-tokens 40 --temperature 0 --ignore-eos "$@"; }
+
+with_bytes() { # $TMP/bytes: the tiny model with a tokenizer of bytes, and $TMP/text
+    folder bytes
+    for i in 1 2 3 4 5 6 7 8 9; do echo "the miller counts $i sacks of meal"; done >"$TMP/text"
+    "$B/tinylm" train --data "$TMP/text" --out "$TMP/run" --steps 1 --layers 1 --channels 16 \
+        --heads 1 --context 8 --tokenizer bytes --quiet >/dev/null &&
+        cp "$TMP/run/last/"tokenizer*.json "$TMP/bytes"
+}
+write() { "$rg" --model "$TMP/bytes" --quiet --max-new-tokens 60 --temperature 0 --ignore-eos "$@"; }

@@ -10,6 +10,9 @@ fi
 
 folder chat
 cli train "$TMP/chat"
+printf 'The miller counts 3 sacks, and the birds sit: é\n\n' >"$TMP/text"
+predicted() { "$rg" --model "$TMP/chat" --quiet --perplexity "$TMP/text" >"$TMP/said" && cli perplexity "$TMP/said" "$TMP/chat" "$TMP/text"; }
+check "--perplexity with BOS and pieces of several bytes" predicted
 chat() { "$rg" --model "$TMP/chat" --chat --max-new-tokens 30 --temperature 0 "$@"; }
 greedy() { "$rg" --model "$TMP/chat" --max-new-tokens 30 --temperature 0 --quiet "$@"; }
 answer() { greedy --tokens "$1" "${@:2}"; }

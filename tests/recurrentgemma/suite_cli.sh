@@ -3,15 +3,11 @@
 # tests/recurrentgemma/tiny, whose tokens and logits are known.
 . "$(dirname "$0")/program.sh"
 
-cli ids $fixture long.input_ids >"$TMP/long"
-cli ids $fixture short.input_ids | tr ' ' , >"$TMP/short"
-cat "$TMP/long" "$TMP/short" >"$TMP/both"
 greedy() { # SUFFIX: what the two prompts must give
     cli ids $fixture "long.greedy${1-}" && cli ids $fixture "short.greedy${1-}"
 }
 
 # --- token ids in and out ---------------------------------------------------------------
-ids() { "$rg" --model $tiny --quiet --max-new-tokens 40 --temperature 0 --ignore-eos "$@"; }
 gives() { # WANTED ARGUMENTS...
     cmp <(ids "${@:2}") "$1"
 }
@@ -44,6 +40,7 @@ sequences_of_seeds() {
 check "--seed: sequence b is that of seed + b, alone or not" sequences_of_seeds
 penalty() { ! cmp -s <(ids --tokens "$TMP/both" --repetition-penalty 5) "$TMP/want"; }
 check "--repetition-penalty" penalty
+"$PYTHON" tests/recurrentgemma/min_p.py "$rg" $tiny || tap_failed=1
 folder eos
 sed -i 's/"eos_token_id": 1/"eos_token_id": [18, 200]/' "$TMP/eos/config.json"
 stops() { # SED of the wanted line, ARGUMENTS
@@ -112,11 +109,7 @@ check "--logits-out alone writes no text" quiet
 check "the metadata of the file" grep -q '"window":"16"' "$TMP/logits"
 
 # --- text -------------------------------------------------------------------------------
-folder bytes
-for i in 1 2 3 4 5 6 7 8 9; do echo "the miller counts $i sacks of meal"; done >"$TMP/text"
-"$B/tinylm" train --data "$TMP/text" --out "$TMP/run" --steps 1 --layers 1 --channels 16 --heads 1 \
-    --context 8 --tokenizer bytes --quiet >/dev/null && cp "$TMP/run/last/"tokenizer*.json "$TMP/bytes"
-write() { "$rg" --model "$TMP/bytes" --quiet --max-new-tokens 60 --temperature 0 --ignore-eos "$@"; }
+with_bytes
 write --prompt "The miller" >"$TMP/streamed"
 check "a text" test -s "$TMP/streamed"
 piped() { cmp <(printf 'The miller' | write) "$TMP/streamed" && cmp <(echo 'The miller' | write) "$TMP/streamed"; }
@@ -149,9 +142,22 @@ repeated() {
         done | cmp - "$TMP/batch"
 }
 check "--batch: one prompt, a seed for each sequence" repeated
+printf 'The miller' | od -An -tu1 >"$TMP/miller"
+# Every byte is a token, so these texts begin and end inside a run of tokens.
+stopped_by() { # "OPTIONS" STOP...
+    local one=() option=() word
+    for word in "${@:2}"; do one+=("$word") && option+=(--stop "$word"); done
+    write --prompt "The miller" $1 >"$TMP/free" && write --prompt "The miller" $1 "${option[@]}" >"$TMP/cut" &&
+        cli cut "$TMP/free" "${one[@]}" | cmp - "$TMP/cut" && ! cmp -s "$TMP/free" "$TMP/cut"
+}
+check "--stop: the text ends before it" stopped_by "" rAA
+check "--stop several times: the text ends before the first" stopped_by "" A22 rrrA none
+sampled="--batch 3 --temperature 1 --seed 4"
+check "--stop in a batch: each sequence where it must" stopped_by "$sampled" xx LL
+check "--stop of tokens" eval 'cmp <(write --tokens "$TMP/miller" --stop rAA) <(write --prompt "The miller" --stop rAA)'
+check "--stop of a text that does not come" eval 'write --prompt "The miller" --stop none | cmp - "$TMP/streamed"'
 as_tokens() {
-    printf 'The miller' | od -An -tu1 >"$TMP/miller" &&
-        cmp <(write --tokens "$TMP/miller") "$TMP/streamed"
+    cmp <(write --tokens "$TMP/miller") "$TMP/streamed"
 }
 check "--tokens with a tokenizer writes text" as_tokens
 tokens_from_pipe() { cmp <(write --tokens <(cat "$TMP/miller")) "$TMP/streamed"; }
@@ -200,9 +206,8 @@ assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 check "--bench: a row for each case, lines of JSON, lower bounds by the sizes" measured
 
 # --- every error is one line ------------------------------------------------------------
-helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 27 ]; }
+helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 32 ]; }
 check "--help lists every option" helps
-model="--model $tiny"
 refuses "no model" "give --model FOLDER"
 refuses "a folder that does not exist" "no such folder" --model "$TMP/none" --prompt x
 refuses "a folder without a model" "config.json" --model "$TMP/run" --tokens "$TMP/long"
@@ -234,7 +239,7 @@ check_fails "of recurrentgemma-random" "unknown option --sed; did you mean --see
 refuses "a word that is not an option" "'wat' is not an option" $model wat
 refuses "a value that is missing" "--prompt needs a value" $model --prompt
 for bad in "--max-new-tokens x" "--max-new-tokens -2" "--temperature -1" "--temperature nan" "--top-k -1" \
-    "--top-p 0" "--top-p 1.1" "--repetition-penalty 0" "--seed -1" "--chunk -1" "--context 1e3" "--dtype f16"; do
+    "--top-p 0" "--top-p 1.1" "--min-p -1" "--min-p 1.1" "--repetition-penalty 0" "--seed -1" "--chunk -1" "--context 1e3" "--dtype f16"; do
     refuses "$bad" "${bad% *}: '" $model --tokens "$TMP/long" $bad
 done
 refuses "two texts" "--prompt and --tokens do not go together" $model --prompt x --tokens "$TMP/long"
@@ -248,6 +253,12 @@ refuses "a chat with a prompt" "do not go together" $model --prompt x --chat
 refuses "a chat of ids" "--ids and --chat" $model --ids --chat
 refuses "a chat without BOS" "--no-bos and --chat" $model --chat --no-bos
 refuses "a chat without ends" "--ignore-eos and --chat" $model --chat --ignore-eos
+refuses "a stop text and ids" "--stop and --ids do not go together" \
+    --model "$TMP/bytes" --prompt x --ids --stop y
+refuses "a stop text in a chat" "--stop and --chat do not" $model --chat --stop y
+refuses "an empty stop text" "--stop is empty" $model --prompt x --stop ""
+refuses "65 stop texts" "--stop: given more than 64 times" $model --prompt x $(printf -- '--stop %d ' {1..65})
+refuses "a stop text without a tokenizer" "no tokenizer.model" $model --tokens "$TMP/long" --stop y
 refuses "the echo of ids" "leave out --ids" --model "$TMP/bytes" --prompt x --echo --ids
 refuses "the echo of a file" "--echo shows the prompt: leave out --tokens" $model --tokens "$TMP/long" --echo
 refuses "logits of a chat" "--logits-out and --chat" $model --chat --logits-out x

@@ -30,6 +30,8 @@ both 'cp written.txt before.txt && sha256sum best/* last/* >sums'
 check_says "a call without options keeps both as they are" "using the finished $TMP/runs/$size/best" demo ""
 check "and changes neither" both 'sha256sum --quiet -c sums'
 check "and generates the same texts" both 'cmp written.txt before.txt'
+sizes() { [ "$(stat -c %s "$TMP/runs/$size-griffin/"*.state | uniq -c | xargs | cut -d' ' -f1)" = 2 ]; }
+check "two states, of texts of different length, have one size" sizes
 check_says "another prompt" "birds" demo "" PROMPT="and 3 birds"
 check_fails "a prompt with an unknown character gives a message" "'#'" \
     demo "" PROMPT="#"

@@ -24,6 +24,8 @@ check "loss and gradients, f32, grouped heads, own head, 3 micro-batches" \
     gradients f32 70 $(sizes 2 96 6 2 20 12 2 3) --tied 0
 check "loss and gradients, f32, attention by GEMMs, one key head, odd sizes" \
     gradients f32 5 $(sizes 3 30 5 1 17 7 3 2) --attention gemm
+check "loss and gradients, f32, heads wider than the channels" \
+    gradients f32 37 $(sizes 2 40 4 2 24 9 2 1) --head-dim 24
 check "loss and gradients, bf16" gradients bf16 37 $(sizes 2 64 4 2 24 9 2 2)
 check "loss and gradients, f16 with a loss scale" \
     gradients f16 37 $(sizes 2 64 4 2 24 9 2 1) --tied 0 --loss-scale 1024
@@ -91,6 +93,8 @@ halves() {
     train --out "$TMP/b" $whole --stop-at 17 && train --out "$TMP/b" --resume && same "$TMP/b"
 }
 check "stopped at step 17 and resumed: the same bits" halves
+check "TensorBoard's events are the CSV's, also after a stop" \
+    "$PYTHON" tests/tinylm/events.py "$TMP/a" "$TMP/b" "$TMP/x"
 griffin_halves() { # DTYPE
     local options="$griffin --dtype $1 --growth 6 --loss-scale 1e12"
     rm -rf "$TMP/ga" "$TMP/gb"
@@ -118,6 +122,12 @@ killed() {
     train --out "$TMP/k" $whole $resume && echo "$kills kills" && same "$TMP/k"
 }
 check "killed again and again, resumed each time: the same bits" killed
+check "and the events are the CSV's" "$PYTHON" tests/tinylm/events.py "$TMP/k"
+without_events() { # as a run of an older version
+    cp -r "$TMP/b" "$TMP/older" && rm "$TMP/older/train.tfevents" &&
+        train --out "$TMP/older" --resume --steps 44 && [ -s "$TMP/older/train.tfevents" ]
+}
+check "a run without events gets them on resume" without_events
 interrupted() { # SIGNAL
     rm -rf "$TMP/i"
     start --out "$TMP/i" $whole --steps 100000 >"$TMP/said" 2>&1 &
@@ -157,7 +167,8 @@ check "a folder that holds a run is refused" holds
 kept() {
     exits 2 train --out "$TMP/o" --overwrite --kv-heads 3 && same "$TMP/o" &&
         train --out "$TMP/o" --overwrite --steps 3 && same "$TMP/o/previous" &&
-        [ "$(tail -1 "$TMP/o/train.csv" | cut -d, -f1)" = 3 ]
+        [ "$(tail -1 "$TMP/o/train.csv" | cut -d, -f1)" = 3 ] &&
+        "$PYTHON" tests/tinylm/events.py "$TMP/o" "$TMP/o/previous"
 }
 check "--overwrite keeps the run as previous/, and only if the new one starts" kept
 replaced() {
@@ -222,6 +233,9 @@ cached_equals() {
 }
 check "greedy text, six times the context: with a cache as without" cached_equals --temperature 0
 check "sampled text: with a cache as without" cached_equals --temperature 1 --top-k 9 --top-p 0.9
+check "sampled text with --min-p too" cached_equals --temperature 2 --top-p 0.9 --min-p 0.3
+min_p_of_one() { cmp <(write --temperature 2 --min-p 1) <(write --temperature 0); }
+check "--min-p 1 leaves the most likely token" min_p_of_one
 model=$TMP/griffin/best
 check "griffin: greedy text, six times the context" cached_equals --temperature 0
 check "griffin: sampled text" cached_equals --temperature 0.8 --repetition-penalty 1.1

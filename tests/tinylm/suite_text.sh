@@ -7,8 +7,8 @@ text=$TMP/text
 for i in $(seq 60); do
     printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
 done >"$text"
-train() { # FOLDER OPTIONS...
-    "$tinylm" train --data "$text" --out "$TMP/$1" --layers 2 --channels 32 --heads 2 --hidden 40 \
+train() { # FOLDER OPTIONS...; data: another text
+    "$tinylm" train --data "${data:-$text}" --out "$TMP/$1" --layers 2 --channels 32 --heads 2 --hidden 40 \
         --context 16 --batch 4 --warmup 5 --steps 60 --lr 1e-2 --eval-every 0 --quiet "${@:2}" >"$TMP/.said"
 }
 train chars || cat "$TMP/.said"
@@ -44,6 +44,33 @@ check "config.json lists the stop token" ends $line
 echo '{"eos_token_id": "0"}' >"$edited/generation_config.json"
 one_line "a stop token that is not an id" "generation_config.json: eos_token_id is not a token id" \
     long "$edited"
+
+# --- stop texts: of characters, so they begin and end between tokens --------------------
+cut_before() { # TEXT...: the whole text without what follows the first of them
+    "$PYTHON" - "$TMP/whole" 3 "$@" <<'END'
+import sys
+text, prompt, stops = open(sys.argv[1]).read(), int(sys.argv[2]), sys.argv[3:]
+ends = [(text.index(s, prompt) + len(s), text.index(s, prompt)) for s in stops if s in text[prompt:]]
+print(text[: min(ends)[1]])
+END
+}
+stops() { # TEXT...
+    local option=() word
+    for word in "$@"; do option+=(--stop "$word"); done
+    long "$TMP/chars/last" "${option[@]}" >"$TMP/got" && cut_before "$@" | cmp - "$TMP/got"
+}
+middle=$(head -c 60 "$TMP/whole" | tail -c 7) later=$(head -c 90 "$TMP/whole" | tail -c 5)
+check "--stop: the text ends before it" stops "$middle"
+check "several: before the first" stops "$later" "$middle" "no such text"
+check "a text of the prompt ends nothing" eval \
+    'long "$TMP/chars/last" --stop The --max-new-tokens 5 | cmp - <(head -c 8 "$TMP/whole"; echo)'
+batch_stops() { # each sequence as alone
+    long "$TMP/chars/last" --batch 3 --stop e >"$TMP/got" && for seed in 1 2 3; do
+        echo "--- seed $seed" && long "$TMP/chars/last" --seed $seed --stop e
+    done | cmp - "$TMP/got"
+}
+check "a batch" batch_stops
+one_line "an empty stop text" "--stop is empty" long "$TMP/chars/last" --stop ""
 
 # --- shards -----------------------------------------------------------------------------
 shards=$TMP/shards
@@ -91,7 +118,7 @@ one_line "a prompt file that does not exist" "$TMP/none: No such file" few --pro
 one_line "a prompt and a file" "--prompt and --prompt-file do not go together" \
     few --prompt a --prompt-file "$TMP/long"
 piped() {
-    train piped --data <(cat "$text") &&
+    data=<(cat "$text") train piped &&
         cmp "$TMP/chars/last/training.safetensors" "$TMP/piped/last/training.safetensors"
 }
 check "--data of a pipe: the same bits" piped
@@ -101,7 +128,7 @@ one_line "--data of a folder" "not a regular file" "$tinylm" train --data "$TMP"
 
 # --- characters of several bytes --------------------------------------------------------
 for i in $(seq 400); do printf 'é€😀'; done >"$TMP/wide.txt"
-train wide --data "$TMP/wide.txt" --tokenizer bytes
+data=$TMP/wide.txt train wide --tokenizer bytes
 check "text as it comes never ends inside a character" "$PYTHON" - "$tinylm" "$TMP/wide/last" <<'END'
 import os, subprocess, sys
 program, model = sys.argv[1:]
@@ -131,6 +158,90 @@ stopped() { # by the first byte of the euro sign
 }
 check "a stop token inside a character: its bytes are printed" stopped
 for n in 1 2 3 4 5; do check "the end of a text inside a character is printed: $n" cut $n; done
+
+# --- several texts ----------------------------------------------------------------------
+head -c 1000 "$text" >"$TMP/first" && tail -c 2000 "$text" >"$TMP/second"
+cat <(head -c 900 "$TMP/first") <(head -c 1800 "$TMP/second") <(tail -c 100 "$TMP/first") \
+    <(tail -c 200 "$TMP/second") >"$TMP/both"
+both="--data $TMP/first --data $TMP/second"
+steps() { # FOLDER OPTIONS...: 20 steps
+    "$tinylm" train --out "$TMP/$1" --layers 2 --channels 32 --heads 2 --hidden 40 --context 16 --batch 4 \
+        --warmup 5 --steps 20 --lr 1e-2 --eval-every 10 --quiet "${@:2}" >"$TMP/.said"
+}
+several() {
+    steps joined --data "$TMP/both" && steps several $both &&
+        cmp "$TMP/several/last/model.safetensors" "$TMP/joined/last/model.safetensors" &&
+        cmp "$TMP/several/best/model.safetensors" "$TMP/joined/best/model.safetensors"
+}
+check "two texts: nine tenths of each, then the last tenth of each" several
+joined_loss() {
+    local want got
+    want=$("$tinylm" eval --model "$TMP/joined/last" --data "$TMP/both" --quiet) &&
+        got=$("$tinylm" eval --model "$TMP/joined/last" $both --quiet) && echo "$want, $got" &&
+        [ "$got" = "$want (of every text its last tenth)" ]
+}
+check "eval too" joined_loss
+again() { steps several $both --resume --steps 22; }
+check "and resuming" again
+one_line "the same bytes cut in another way" "first and 1 more: not the text that this run" \
+    steps several --data "$TMP/first" --data <(cat "$TMP/second" "$TMP/first") --resume --steps 24
+printf 'ab\377' >"$TMP/broken"
+one_line "the second text is not UTF-8" "broken: byte 0xff at 2 is not UTF-8" \
+    steps none --data "$TMP/first" --data "$TMP/broken"
+one_line "the second text is missing" "nowhere: No such file" \
+    steps none --data "$TMP/first" --data "$TMP/nowhere"
+one_line "an empty name" "--data is empty" steps none --data ""
+
+# --- fine-tuning ------------------------------------------------------------------------
+tune() { # FOLDER MODEL OPTIONS...: 12 steps on the second text
+    "$tinylm" train --out "$TMP/$1" --init-from "$TMP/$2" --data "$TMP/second" --batch 4 --warmup 2 \
+        --steps 12 --eval-every 4 --lr 2e-3 --decay 0 --quiet "${@:3}" >"$TMP/.said"
+}
+still="--lr 0 --min-lr 0"
+same_model() { # FOLDER MODEL: the weights and the tokenizer
+    cmp "$TMP/$1/last/model.safetensors" "$TMP/$2/model.safetensors" &&
+        cmp "$TMP/$1/last/tokenizer.json" "$TMP/$2/tokenizer.json"
+}
+unchanged() { # NAME MODEL
+    tune "still_$1" "$2" $still "${@:3}" && same_model "still_$1" "$2"
+}
+small="--layers 3 --channels 32 --heads 2 --hidden 40 --context 16 --batch 4 --warmup 5 --steps 9 --quiet"
+"$tinylm" train --data "$text" --out "$TMP/griffin" $small --arch griffin --window 5 --recurrent 48 \
+    --dtype bf16 --tokenizer bytes >"$TMP/.said"
+"$tinylm" train --data "$text" --out "$TMP/wide_heads" $small --head-dim 24 --kv-heads 1 --tied 0 \
+    --eps 3e-6 --rope-base 5000 >"$TMP/.said"
+check "--init-from with a rate of 0: the same weights and tokenizer" unchanged chars chars/last
+check "of a Griffin in bf16, with bytes" unchanged griffin griffin/last
+check "of a Llama with wide, grouped heads" unchanged wide_heads wide_heads/last
+loss_of() { "$tinylm" eval --model "$TMP/$1" --data "$TMP/second" --quiet | awk '{print $3}'; }
+learns() { # NAME MODEL OPTIONS...
+    tune "$@" && echo "$(loss_of "$2") $(loss_of "$1/last")" | awk '{exit !($2 < $1 - 0.05)}'
+}
+for model in joined griffin wide_heads; do check "$model learns more" learns "more_$model" $model/last; done
+check "f32 weights in bf16, in a shorter context" learns other_type joined/last --dtype bf16 --context 8
+check "bf16 weights in f32" learns more_f32 griffin/last --dtype f32
+tune_halves() {
+    tune halves griffin/last --stop-at 6 && "$tinylm" train --out "$TMP/halves" --data "$TMP/second" \
+        --resume --quiet && cmp "$TMP/halves/last/training.safetensors" "$TMP/more_griffin/last/training.safetensors"
+}
+check "stopped and resumed without the folder: the same bits" tune_halves
+check_says "the start names the folder" "start  the weights of $TMP/joined/last" "$tinylm" train --quiet 0 \
+    --out "$TMP/said_start" --init-from "$TMP/joined/last" --data "$TMP/second" --steps 1
+own_folder() { # the run that it starts from moves to previous/
+    cp -r "$TMP/joined" "$TMP/own" && tune own own/best --overwrite $still &&
+        same_model own own/previous/best
+}
+check "a run that starts from the one that it replaces" own_folder
+one_line "another model" "--init-from cannot change --layers: leave it out" tune bad chars/last --layers 3
+one_line "another tokenizer" "--init-from cannot change --tokenizer" tune bad chars/last --tokenizer bytes
+one_line "a character that the model does not know" "'#' (U+0023) is not in the model's vocabulary" \
+    tune bad chars/last --data <(cat "$TMP/second"; echo '#')
+one_line "no model there" "none/config.json: No such file" tune bad none
+one_line "fine-tuning and resuming" "--resume and --init-from do not go together" tune more_griffin griffin/last --resume
+one_line "a tokenizer of no folder" "--tokenizer folder: give characters or bytes" steps bad --data "$text" --tokenizer folder
+cp -r "$TMP/chars/last" "$TMP/nan" && truncate -s -4 "$TMP/nan/model.safetensors" &&
+    printf '\377\377\377\377' >>"$TMP/nan/model.safetensors"
+one_line "a weight that is NaN" "is NaN or infinite" tune bad nan
 
 # --- special tokens ---------------------------------------------------------------------
 has_specials() { # RUN VOCAB

@@ -1,0 +1,27 @@
+/* saved_state.h - --save-state and --load-state: a sequence in a file, which continues in
+ * another process.
+ *
+ * The file has a header, then the bytes of rg_state_save. The header names the weights by
+ * their checksum, has a checksum of everything else, and holds the newest token, which
+ * the states do not include yet: processed first, it gives the logits of the next one. */
+#ifndef SAVED_STATE_H
+#define SAVED_STATE_H
+#include "session.h"
+
+typedef struct saved_state {
+    const char *path;
+    char *file; /* NULL: none is loaded */
+    int length; /* tokens in its states */
+    int newest; /* the token after them */
+} saved_state;
+
+/* Before a model is open: the file is complete and undamaged. */
+int saved_state_read(saved_state *f, const char *path, wb_error *err);
+/* Into the open engine's one sequence, if it has the same weights. */
+int saved_state_use(const saved_state *f, session *s, wb_error *err);
+void saved_state_free(saved_state *f);
+
+/* The engine's one sequence; newest: the token that follows its states. */
+int saved_state_write(session *s, int newest, const char *path, wb_error *err);
+
+#endif
