@@ -120,7 +120,8 @@ class Side:
     """a process that answers each line with the times of one run"""
 
     def __init__(self, command, threads):
-        env = dict(os.environ, WB_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
+        env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
+        env.update(WB_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)  # fmt: skip
         start = time.perf_counter()

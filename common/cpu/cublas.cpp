@@ -2,8 +2,9 @@
  *
  * Every function fills a gemm_call, one record for all element types, strides and
  * batches. It runs in two rounds on the worker pool: the first widens 16-bit factors to
- * float, the second computes the tiles of C, each by one thread. The tiling depends only
- * on the shape, so the result has the same bits for any number of workers.
+ * float (bf16 only where the CPU cannot multiply it), the second computes the tiles of C,
+ * each by one thread. The tiling depends only on the shape, so the result has the same
+ * bits for any number of workers.
  */
 #include "check/host_hooks.h"
 #include "cublas_v2.h"
@@ -27,7 +28,8 @@ struct cublasContext {
     cudaStream_t stream;
     cublasMath_t math;
     wbcpu_sgemm *sgemm;
-    scratch wide_a, wide_b;  // 16-bit factors as floats
+    wbcpu_bf16_gemm *bf16_gemm;  // or NULL
+    scratch wide_a, wide_b;      // 16-bit factors as floats
 };
 
 static float *reserve(scratch *s, size_t size)
@@ -166,6 +168,20 @@ static scratch *thread_tile(void)
     return &mine;
 }
 
+/* c = alpha a b + beta c, for a tile and a float c */
+static void multiply_tile(
+    const gemm_call *p, int m, int n, const void *a, const void *b, float *c, int ldc)
+{
+    if (p->a.type == CUDA_R_32F)
+        p->handle->sgemm(
+            p->transpose_a, p->transpose_b, m, n, p->k, p->alpha, (const float *)a,
+            p->a.ld, (const float *)b, p->b.ld, p->beta, c, ldc);
+    else
+        p->handle->bf16_gemm(
+            p->transpose_a, p->transpose_b, m, n, p->k, p->alpha, (const uint16_t *)a,
+            p->a.ld, (const uint16_t *)b, p->b.ld, p->beta, c, ldc);
+}
+
 static void multiply_task(void *context, int task)
 {
     const tiling *t = (const tiling *)context;
@@ -175,8 +191,8 @@ static void multiply_task(void *context, int task)
     int m = std::min(t->rows, p->m - i), n = std::min(t->columns, p->n - j);
     long long from_a = p->transpose_a ? (long long)i * p->a.ld : i;
     long long from_b = p->transpose_b ? j : (long long)j * p->b.ld;
-    const float *a = (const float *)element(p->a, index * p->a.stride + from_a);
-    const float *b = (const float *)element(p->b, index * p->b.stride + from_b);
+    const void *a = element(p->a, index * p->a.stride + from_a);
+    const void *b = element(p->b, index * p->b.stride + from_b);
     long long from_c = index * p->c.stride + (long long)j * p->c.ld + i;
 
     bool narrow_c = is_float16(p->c.type);
@@ -191,9 +207,7 @@ static void multiply_task(void *context, int task)
                 c + (size_t)column * m,
                 element(p->c, from_c + (long long)column * p->c.ld), p->c.type, m);
     }
-    p->handle->sgemm(
-        p->transpose_a, p->transpose_b, m, n, p->k, p->alpha, a, p->a.ld, b, p->b.ld,
-        p->beta, c, ldc);
+    multiply_tile(p, m, n, a, b, c, ldc);
     for (int column = 0; narrow_c && column < n; column++)
         narrow(
             element(p->c, from_c + (long long)column * p->c.ld), c + (size_t)column * m,
@@ -204,8 +218,10 @@ static cublasStatus_t multiply(gemm_call p)
 {
     cublasContext *h = p.handle;
     bool ta = p.transpose_a, tb = p.transpose_b;
-    if (!make_wide(&p.a, &h->wide_a, ta ? p.k : p.m, ta ? p.m : p.k, p.batch) ||
-        !make_wide(&p.b, &h->wide_b, tb ? p.n : p.k, tb ? p.k : p.n, p.batch))
+    bool direct = p.a.type == CUDA_R_16BF && h->bf16_gemm;
+    if (!direct &&
+        (!make_wide(&p.a, &h->wide_a, ta ? p.k : p.m, ta ? p.m : p.k, p.batch) ||
+         !make_wide(&p.b, &h->wide_b, tb ? p.n : p.k, tb ? p.k : p.n, p.batch)))
         return CUBLAS_STATUS_ALLOC_FAILED;
     tiling t = choose_tiling(&p);
     wbcpu_parallel(t.tiles_per_c * p.batch, multiply_task, &t);
@@ -362,6 +378,7 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
     if (!sgemm) return CUBLAS_STATUS_NOT_INITIALIZED;
     *handle = new cublasContext();
     (*handle)->sgemm = sgemm;
+    (*handle)->bf16_gemm = wbcpu_choose_bf16_gemm();
     return CUBLAS_STATUS_SUCCESS;
 }
 
