@@ -2,6 +2,7 @@
  * a kernel within them also runs there. */
 #include "check/host_hooks.h"
 #include "scheduler.h"
+#include "wbcpu.h"
 
 #include <unistd.h>
 
@@ -35,6 +36,16 @@ const architecture &emulated()
     return *chosen;
 }
 static_assert(227 * KB <= WBCPU_DYNAMIC_SHARED_MAX, "the largest shared_optin must fit");
+
+static bool mma_is_avoided;
+extern "C" void wbcpu_avoid_mma()
+{
+    mma_is_avoided = &emulated() == &unset;
+}
+extern "C" int wbcpu_avoids_mma()
+{
+    return mma_is_avoided;
+}
 
 /* --- properties --------------------------------------------------------------------- */
 

@@ -3,6 +3,9 @@
 #include "elements.cuh"
 #include "epilogue.cuh"
 #include <stdlib.h>
+#ifdef __CUDACPU__
+#include <wbcpu.h>
+#endif
 
 /* --- handle ------------------------------------------------------------------------- */
 
@@ -36,6 +39,13 @@ void wb_blas_destroy(wb_blas *h_blas)
 size_t wb_blas_bytes(void)
 {
     return BLAS_WORKSPACE + SCRATCH * sizeof(float);
+}
+
+void wb_avoid_slow_mma(void)
+{
+#ifdef __CUDACPU__
+    wbcpu_avoid_mma();
+#endif
 }
 
 /* --- forward ------------------------------------------------------------------------ */

@@ -74,6 +74,7 @@ uint64_t wbcpu_barrier(void); /* __syncthreads */
 /* __syncthreads_count, _or, _and: op 0, 1, 2 */
 uint64_t wbcpu_barrier_reduce(int op, int predicate);
 void wbcpu_yield(void); /* runs another thread of the block */
+int wbcpu_avoids_mma(void); /* see wbcpu_avoid_mma in wbcpu.h */
 }
 
 #endif
