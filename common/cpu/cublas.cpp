@@ -55,6 +55,7 @@ struct gemm_call {
     int m, n, k, batch;
     float alpha, beta;
     matrix a, b, c;
+    const void *bias = nullptr;  // (m), of C's type: added to every column of C
 };
 
 /* --- element types ------------------------------------------------------------------ */
@@ -146,9 +147,9 @@ struct tiling {
 
 /* Tiles are small enough to occupy many workers and large enough that packing A and B
  * into panels is cheap. Their sizes are multiples of all kernels' register tiles. */
+constexpr int SIDE = 384, MAX_TILE_ROWS = SIDE;
 static tiling choose_tiling(const gemm_call *p)
 {
-    constexpr int SIDE = 384;
     int tile_rows = (p->m + SIDE - 1) / SIDE, tile_columns = (p->n + SIDE - 1) / SIDE;
     if (p->batch == 1 && tile_rows * tile_columns == 1) {
         if ((double)p->m * p->n * p->k > 1e6)  // split a large single tile in two
@@ -182,6 +183,20 @@ static void multiply_tile(
             p->a.ld, (const uint16_t *)b, p->b.ld, p->beta, c, ldc);
 }
 
+/* Rows i to i + m - 1 of the bias, added to the columns of a tile. */
+static void add_bias(const gemm_call *p, float *c, int ldc, int i, int m, int n)
+{
+    float bias[MAX_TILE_ROWS];
+    matrix from = {const_cast<void *>(p->bias), p->c.type, 0, 0};
+    if (is_float16(from.type))
+        widen(bias, element(from, i), from.type, (size_t)m);
+    else
+        memcpy(bias, element(from, i), (size_t)m * sizeof *bias);
+    for (int column = 0; column < n; column++)
+        for (int row = 0; row < m; row++)
+            c[(size_t)column * ldc + row] += bias[row];
+}
+
 static void multiply_task(void *context, int task)
 {
     const tiling *t = (const tiling *)context;
@@ -208,6 +223,7 @@ static void multiply_task(void *context, int task)
                 element(p->c, from_c + (long long)column * p->c.ld), p->c.type, m);
     }
     multiply_tile(p, m, n, a, b, c, ldc);
+    if (p->bias) add_bias(p, c, ldc, i, m, n);
     for (int column = 0; narrow_c && column < n; column++)
         narrow(
             element(p->c, from_c + (long long)column * p->c.ld), c + (size_t)column * m,
@@ -244,6 +260,8 @@ static bool checked(const gemm_call &p)
 {
     using namespace wbcpu::check;
     bool ta = p.transpose_a, tb = p.transpose_b;
+    matrix bias = {const_cast<void *>(p.bias), p.c.type, p.m, 0};
+    if (p.bias && !checked(bias, p.m, 1, 1, MATRIX_READ)) return false;
     return checked(p.a, ta ? p.k : p.m, ta ? p.m : p.k, p.batch, MATRIX_READ) &&
            checked(p.b, tb ? p.n : p.k, tb ? p.k : p.n, p.batch, MATRIX_READ) &&
            checked(p.c, p.m, p.n, p.batch, p.beta != 0 ? MATRIX_UPDATED : MATRIX_WRITTEN);
@@ -332,6 +350,28 @@ cublasStatus_t cublasGemmEx(
     return cublasGemmStridedBatchedEx(
         handle, transa, transb, m, n, k, alpha, A, Atype, lda, 0, B, Btype, ldb, 0, beta,
         C, Ctype, ldc, 0, 1, computeType, algo);
+}
+
+cublasStatus_t wbcpu_gemm_bias(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *A, int lda, const void *B, int ldb, void *C, int ldc,
+    cudaDataType type, const void *bias)
+{
+    gemm_call p = {
+        handle,
+        is_transposed(transa),
+        is_transposed(transb),
+        m,
+        n,
+        k,
+        1,
+        1.0f,
+        0.0f,
+        describe(A, type, lda, 0),
+        describe(B, type, ldb, 0),
+        describe(C, type, ldc, 0),
+        bias};
+    return start(p, transa, transb);
 }
 
 cublasStatus_t cublasSgemmStridedBatched(
@@ -442,42 +482,4 @@ cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t *
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *, size_t)
 {
     return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
-}
-
-static const struct {
-    cublasStatus_t status;
-    const char *name, *sentence;
-} statuses[] = {
-    {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
-    {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED",
-     "the library was not initialized"},
-    {CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED",
-     "an internal allocation failed"},
-    {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE",
-     "an unsupported value or parameter was passed to the function"},
-    {CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH",
-     "the device lacks a feature that the function needs"},
-    {CUBLAS_STATUS_MAPPING_ERROR, "CUBLAS_STATUS_MAPPING_ERROR",
-     "an access to device memory failed"},
-    {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED",
-     "the program failed to execute on the device"},
-    {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR",
-     "an internal operation failed"},
-    {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED",
-     "the functionality requested is not supported by the CPU back end"},
-    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "a license error"},
-};
-
-const char *cublasGetStatusName(cublasStatus_t status)
-{
-    for (const auto &s : statuses)
-        if (s.status == status) return s.name;
-    return "unrecognized status code";
-}
-
-const char *cublasGetStatusString(cublasStatus_t status)
-{
-    for (const auto &s : statuses)
-        if (s.status == status) return s.sentence;
-    return "unrecognized status code";
 }
