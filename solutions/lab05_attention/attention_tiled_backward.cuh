@@ -107,7 +107,7 @@ add_rows(float (&sum)[DIMS], const float (&w)[BN], const by_row<DIMS, LANES> &y)
 }
 
 /* p = exp(scale s - lse), as a power of two: the hardware computes those */
-static __device__ float probability(float s, float scale, float lse)
+static __device__ __forceinline__ float probability(float s, float scale, float lse)
 {
     return exp2f(fmaf(s, scale * LOG2_E, -lse * LOG2_E));
 }

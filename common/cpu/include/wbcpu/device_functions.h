@@ -7,6 +7,7 @@
 #define WBCPU_DEVICE_FUNCTIONS_H
 
 #include "execution.h"
+#include "exponentials.h"
 
 /* A table with one function per line: */
 /* clang-format off */
