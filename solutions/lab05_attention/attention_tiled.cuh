@@ -79,10 +79,11 @@ static __device__ void attend_tile(
     for (int j = 0; j < BN; j++)
         if (j >= first && j <= last) m = fmaxf(m, s[j]);
     float rescale = exp2f(y.m - m);
+    float o[DIMS];  // overlaps nothing, so a compiler for CPUs can vectorize over i
     y.m = m, y.l *= rescale;
 #pragma unroll
     for (int i = 0; i < DIMS; i++)
-        y.o[i] *= rescale;
+        o[i] = y.o[i] * rescale;
 #pragma unroll
     for (int j = 0; j < BN; j++) {
         s[j] = j >= first && j <= last ? exp2f(s[j] - m) : 0.0f;
@@ -92,7 +93,10 @@ static __device__ void attend_tile(
     for (int j = 0; j < BN; j++)
 #pragma unroll
         for (int i = 0; i < DIMS; i++)
-            y.o[i] += s[j] * x.v[j][lane][i];
+            o[i] += s[j] * x.v[j][lane][i];
+#pragma unroll
+    for (int i = 0; i < DIMS; i++)
+        y.o[i] = o[i];
 }
 
 /* The first key that query t of sequence b sees; the last is its own, S-T+t. */
