@@ -7,18 +7,22 @@ one machine in one run.
 A model is a folder with random weights, made in build/random-cpu/ if it is missing. Both
 sides load that folder, in f32 and in bf16. A run prefills one sequence and decodes
 greedily; both sides get the same prompt. With one thread the table shows CPU time (of the
-whole process), with two wall-clock time. The sides take turns, run by run, and each figure
+whole process), with two wall-clock time. The sides alternate, run by run, and each figure
 is the median. `equal` counts the tokens that agree until the first difference: in f32 all
-of them; in bf16 two logits can be as close as the rounding. `read` is what a step reads:
-the bytes of its weights (without the embedding table, unless it is tied to the head),
-divided by the time and by the bandwidth of reading memory, measured in the same run.
+of them; in bf16 two logits can be as close as the rounding.
+
+GB/s are the bytes of the weights, which a step reads once, over the step's wall-clock
+time. `read` is that as a fraction of the bandwidth of reading 512 MB, measured in the
+same run. A model that fits into the last-level cache can exceed 1.
 """
 
 import argparse
 import datetime
 import importlib.util
 import json
+import math
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -28,9 +32,11 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.join(HERE, "build", "random-cpu")
 # prompt, steps, dtypes, and how the folder is made
 MODELS = {
-    "rg24m": (512, 64, "f32,bf16", "--layers 8 --channels 512 --heads 8 --hidden 1280 --vocab 4096"),
+    "rg24m": (512, 64, "f32,bf16", "--layers 8 --channels 512 --heads 8 --hidden 1280 "
+              "--vocab 4096"),
     "llama10m": (128, 96, "f32,bf16", None),
     "2b": (128, 8, "bf16", "--preset 2b"),
+    "tiny": (12, 4, "f32,bf16", "--preset tiny"),  # a test
 }  # fmt: skip
 LLAMA = {  # the shape of tinylm/presets/baby
     "num_hidden_layers": 6, "num_attention_heads": 6, "num_key_value_heads": 6,
@@ -41,7 +47,7 @@ LLAMA = {  # the shape of tinylm/presets/baby
 MEASURES = {1: "cpu", 2: "wall"}  # threads: which time
 
 
-# --- a worker: transformers in a process of its own --------------------------------------
+# --- a worker: transformers in a process of its own -------------------------------------
 
 
 def open_model(folder, dtype, threads):
@@ -83,7 +89,8 @@ class Sequence:
 
 def peer(folder, dtype, prompt, steps, threads):
     torch, model = open_model(folder, dtype, threads)
-    ids = torch.tensor([[(7919 * i + 13) % model.config.vocab_size for i in range(prompt)]])
+    V = model.config.vocab_size
+    ids = torch.tensor([[(7919 * i + 13) % V for i in range(prompt)]])
     s = Sequence(torch, model)
     print("ready", flush=True)
     for _ in sys.stdin:
@@ -113,7 +120,7 @@ def make_llama(folder, dtype):
     LlamaForCausalLM(LlamaConfig(**LLAMA)).to(dtype).save_pretrained(folder)
 
 
-# --- all sides, in turns ------------------------------------------------------------------
+# --- all sides, alternating -------------------------------------------------------------
 
 
 class Side:
@@ -122,8 +129,9 @@ class Side:
     def __init__(self, command, threads):
         env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
         env.update(WB_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
+        pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)  # fmt: skip
+            command, stdin=pipe, stdout=pipe, text=True, env=env)  # fmt: skip
         start = time.perf_counter()
         if self.answer() != "ready\n":
             sys.exit(f"{command[0]}: no model")
@@ -152,10 +160,10 @@ class Side:
 def folder_of(args, name, dtype):
     """the folder with these weights; a Llama has one for each dtype"""
     flags = MODELS[name][3]
-    folder = os.path.join(ROOT, name if flags else f"{name}-{dtype}")
+    folder = os.path.join(args.folders, name if flags else f"{name}-{dtype}")
     if os.path.exists(os.path.join(folder, "config.json")):
         return folder
-    os.makedirs(ROOT, exist_ok=True)
+    os.makedirs(args.folders, exist_ok=True)
     if flags:
         command = [args.random, *flags.split(), folder]
     else:
@@ -166,18 +174,21 @@ def folder_of(args, name, dtype):
 
 def step_bytes(folder, dtype):
     """of the weights that a step reads"""
-    import torch
-    from safetensors import safe_open
-
-    names, total = [n for n in os.listdir(folder) if n.endswith(".safetensors")], 0
-    for name in names:
-        with safe_open(os.path.join(folder, name), "pt") as f:
-            total += sum(torch.Size(f.get_slice(k).get_shape()).numel() for k in f.keys())
+    total = 0
+    for name in os.listdir(folder):
+        if not name.endswith(".safetensors"):
+            continue
+        with open(os.path.join(folder, name), "rb") as f:
+            header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+        header.pop("__metadata__", None)
+        total += sum(math.prod(tensor["shape"]) for tensor in header.values())
     return total * {"f32": 4, "bf16": 2}[dtype]
 
 
-def read_bandwidth(threads):
-    """bytes per second of a sum over 512 MB"""
+def read_bandwidth(args, threads):
+    """bytes per second of a sum over 512 MB; NaN without torch"""
+    if args.alone:
+        return math.nan
     import torch
 
     torch.set_num_threads(threads)
@@ -197,8 +208,8 @@ def compare(args, name, dtype, threads):
     given = [folder, dtype, str(prompt), str(steps)]
     sides = {"ours": Side([args.program, *given], threads)}
     if not args.alone:
-        worker = [sys.executable, os.path.abspath(__file__), "--worker", *given, str(threads)]
-        sides["transformers"] = Side(worker, threads)
+        worker = [sys.executable, os.path.abspath(__file__), "--worker", *given]
+        sides["transformers"] = Side([*worker, str(threads)], threads)
     for _ in range(args.rounds + 1):
         for side in sides.values():
             side.run()
@@ -219,21 +230,26 @@ def report(args, name, dtype, threads, folder, sides, prompt, steps):
     read = step_bytes(folder, dtype)
     theirs = sides.get("transformers")
     for side, s in sides.items():
-        prefill, step = s.median(f"prefill_{time_of}"), s.median(f"steps_{time_of}") / steps
+        prefill = s.median(f"prefill_{time_of}")
+        step = s.median(f"steps_{time_of}") / steps
         GBs = read / s.median("steps_wall") * steps * 1e-6
         row = {
-            **args.common, "model": name, "dtype": dtype, "threads": threads, "time": time_of,
-            "side": side, "prompt": prompt, "steps": steps, "rounds": args.rounds,
+            **args.common, "model": name, "dtype": dtype, "threads": threads,
+            "time": time_of, "side": side, "prompt": prompt, "steps": steps,
+            "rounds": args.rounds,
             "prefill_ms": round(prefill, 3), "step_ms": round(step, 4),
             "prefill_wall_ms": round(s.median("prefill_wall"), 3),
             "step_wall_ms": round(s.median("steps_wall") / steps, 4),
             "load_s": round(s.load_s, 2), "step_bytes": read,
-            "read_GBs": round(args.bandwidth[threads] * 1e-9, 1),
+            "read_GBs": None if args.alone else round(args.bandwidth[threads] * 1e-9, 1),
         }  # fmt: skip
-        equal = equal_tokens(s.runs[-1]["tokens"], theirs.runs[-1]["tokens"]) if theirs else ""
-        print(f"{name:9} {dtype:5} {threads:2} {time_of:4} {side:13} {prompt:5} {prefill:9.2f} "
-              f"{step:9.3f} {GBs:6.1f} {GBs * 1e9 / args.bandwidth[threads]:5.2f}  "
-              f"{equal if side == 'ours' else ''}", flush=True)  # fmt: skip
+        equal = ""
+        if theirs and side == "ours":
+            equal = equal_tokens(s.runs[-1]["tokens"], theirs.runs[-1]["tokens"])
+        print(f"{name:9} {dtype:5} {threads:2} {time_of:4} {side:13} {prompt:5} "
+              f"{prefill:9.2f} {step:9.3f} {GBs:6.1f} "
+              f"{GBs * 1e9 / args.bandwidth[threads]:5.2f}  {equal}",
+              flush=True)  # fmt: skip
         if args.json:
             args.json.write(json.dumps(row) + "\n")
             args.json.flush()
@@ -241,7 +257,8 @@ def report(args, name, dtype, threads, folder, sides, prompt, steps):
 
 def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as f:
-        return next(line.split(":")[1].strip() for line in f if line.startswith("model name"))
+        names = [line.split(":")[1].strip() for line in f if "model name" in line]
+    return names[0] if names else platform.machine()
 
 
 def arguments():
@@ -249,7 +266,9 @@ def arguments():
         description="inference on the CPU: both programs compared with transformers")
     parser.add_argument("--program", help="build/cpu/bench/inference/inference")
     parser.add_argument("--random", help="build/cpu/recurrentgemma-random")
-    parser.add_argument("--models", default="rg24m,llama10m", help="of rg24m, llama10m, 2b")
+    known = ", ".join(MODELS)
+    parser.add_argument("--models", default="rg24m,llama10m", help=f"of {known}")
+    parser.add_argument("--folders", default=ROOT, help="where the models are or will be")
     parser.add_argument("--dtypes", default="f32,bf16")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--prompt", type=int, help="tokens (default: the model's)")
@@ -280,21 +299,27 @@ def main():
     if args.worker:
         folder, dtype, prompt, steps, threads = args.worker
         return peer(folder, dtype, int(prompt), int(steps), int(threads))
+    versions = {}
     try:
-        import torch
-        import transformers
+        if not args.alone:
+            import torch
+            import transformers
+
+            versions["transformers"] = transformers.__version__
+            versions["torch"] = torch.__version__
     except ImportError:
         sys.exit(f"{sys.executable} has no transformers: run make with TORCH_PYTHON=PATH")
     args.json = open(args.json, "w", encoding="utf-8") if args.json else None
     now = datetime.datetime.now(datetime.timezone.utc)
     args.common = {"date": now.isoformat("T", "seconds"), "machine": machine(),
-                   "transformers": transformers.__version__, "torch": torch.__version__}  # fmt: skip
-    args.bandwidth = {n: read_bandwidth(n) for n in args.threads}
-    reading = ", ".join(f"{b * 1e-9:.1f} GB/s with {n}" for n, b in args.bandwidth.items())
-    print(f"{machine()}, transformers {transformers.__version__}, PyTorch {torch.__version__}; "
-          f"reading memory: {reading}")  # fmt: skip
-    print(f"{'model':9} {'':5} {'threads':7} {'':13} {'prompt':5} {'prefill':>9} {'step':>9} "
-          f"{'GB/s':>6} {'read':>5}  equal")  # fmt: skip
+                   **versions}  # fmt: skip
+    args.bandwidth = {n: read_bandwidth(args, n) for n in args.threads}
+    speeds = args.bandwidth.items()
+    reading = ", ".join(f"{b * 1e-9:.1f} GB/s with {n}" for n, b in speeds)
+    named = "".join(f", {name} {version}" for name, version in versions.items())
+    print(f"{machine()}{named}; reading memory: {reading}")
+    print(f"{'model':9} {'':5} {'threads':7} {'':13} {'prompt':5} {'prefill':>9} "
+          f"{'step':>9} {'GB/s':>6} {'read':>5}  equal")  # fmt: skip
     for name in args.models:
         for dtype in args.dtypes:
             if dtype not in MODELS[name][2].split(","):

@@ -91,5 +91,5 @@ $(B)/bench/step/step $(B)/bench/prefill/prefill: $(B)/bench/%: $(call objects,be
 $(B)/bench/recurrentgemma/loading: $(B)/objects/bench/recurrentgemma/loading.o $(ENGINE)
 	$(LINK)
 
-TEST_PROGRAMS += $(B)/bench/rmsnorm.solution
+TEST_PROGRAMS += $(B)/bench/rmsnorm.solution $(B)/bench/inference/inference
 .PHONY: bench bench-programs $(BENCH_OPS:%=bench-%) bench-peers bench-recurrentgemma bench-peers-cpu bench-step bench-prefill bench-loading

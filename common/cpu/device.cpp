@@ -2,7 +2,6 @@
  * a kernel within them also runs there. */
 #include "check/host_hooks.h"
 #include "scheduler.h"
-#include "wbcpu.h"
 
 #include <unistd.h>
 

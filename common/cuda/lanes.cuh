@@ -1,9 +1,9 @@
-/* lanes.cuh - sums over neighbouring lanes of a warp.
+/* lanes.cuh - sums over a few neighbouring lanes of a warp.
  *
  *     sum_lanes<LANES>(x)   x[i] becomes the sum of x[i] over a group of LANES lanes,
  *                           the same in all of them, for every i of an array
  *
- * LANES is a power of two; a group starts at a lane that is a multiple of it. All lanes of
+ * LANES is 1, 2, 4 or 8; a group starts at a lane that is a multiple of it. All lanes of
  * a group call together, other groups need not. Each sum is that of the usual rounds,
  *
  *     for (int o = LANES / 2; o > 0; o /= 2) x[i] += __shfl_xor_sync(mask, x[i], o);
@@ -39,6 +39,7 @@ WBCPU_UNCHECKED void sum_lanes_of_warp(uint64_t value[32], unsigned lanes)
 template <int LANES, int N>
 static __device__ __forceinline__ void sum_lanes(float (&x)[N])
 {
+    static_assert(LANES <= 8 && (LANES & (LANES - 1)) == 0, "1, 2, 4 or 8 lanes");
     if (LANES == 1) return;
     unsigned mask = (unsigned)((1ull << LANES) - 1) << threadIdx.x % 32 / LANES * LANES;
 #ifdef ONE_WAIT

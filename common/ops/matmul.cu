@@ -3,9 +3,6 @@
 #include "elements.cuh"
 #include "epilogue.cuh"
 #include <stdlib.h>
-#ifdef __CUDACPU__
-#include <wbcpu.h>
-#endif
 
 /* --- handle ------------------------------------------------------------------------- */
 

@@ -138,15 +138,16 @@ static __global__ void __launch_bounds__(tiling<LANES>::THREADS)
     size_t at_q = (b * z.T + t) * z.ldq + (size_t)h * z.D;
     size_t kv = b * z.S * z.ldkv + (size_t)(h / (z.H / z.K)) * z.D;
 
-    float q[DIMS], dout[DIMS], dq[DIMS] = {}, delta[1] = {};
+    float q[DIMS], dout[DIMS], dq[DIMS] = {}, sum[1] = {};
     load_own(dq, c.out + row * z.D, d0, z.D, has_query);  // out, for delta only
     load_own(dout, c.dout + row * z.D, d0, z.D, has_query);
     load_own(q, c.q + at_q, d0, z.D, has_query);
     for (int i = 0; i < DIMS; i++)
-        delta[0] += dout[i] * dq[i], dq[i] = 0.0f;
-    sum_lanes<LANES>(delta);
+        sum[0] += dout[i] * dq[i], dq[i] = 0.0f;
+    sum_lanes<LANES>(sum);
+    float delta = sum[0];
     float lse = has_query ? c.lse[stat] : 0.0f;
-    if (has_query && lane == 0) deltas[stat] = delta[0];
+    if (has_query && lane == 0) deltas[stat] = delta;
 
     int first = has_query ? first_key(z, c.pos, b, t) : 0;
     int last = has_query ? z.S - z.T + t : -1;
@@ -165,7 +166,7 @@ static __global__ void __launch_bounds__(tiling<LANES>::THREADS)
 #pragma unroll
         for (int r = 0; r < BN; r++) {
             bool sees = j + r >= first && j + r <= last;
-            s[r] = sees ? probability(s[r], z.scale, lse) * (dp[r] - delta[0]) : 0.0f;
+            s[r] = sees ? probability(s[r], z.scale, lse) * (dp[r] - delta) : 0.0f;
         }
         add_rows(dq, s, k_row);
     }

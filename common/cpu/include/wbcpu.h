@@ -45,10 +45,6 @@ void wbcpu_on_error(void (*function)(const char *text, const void *address));
  * have returned. Inside a kernel the calls run one after another. */
 void wbcpu_parallel(int n, void (*function)(void *context, int i), void *context);
 
-/* From now on kernels with mma are not chosen, because they are slower here than those
- * without: has_mma (cuda/mma.cuh) is false, unless WBCPU_ARCH names a GPU. */
-void wbcpu_avoid_mma(void);
-
 /* --- dry runs ------------------------------------------------------------------------ */
 
 /* WBCPU_DRY_SAMPLE: cudaMalloc gives zeros that take no memory until they are written, at
