@@ -142,6 +142,7 @@ class Side:
         return self.process.stdout.readline()
 
     def run(self):
+        time.sleep(0.05)  # until the threads of the other side have stopped spinning
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
         line = self.answer()

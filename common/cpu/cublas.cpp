@@ -151,10 +151,10 @@ constexpr int SIDE = 384, MAX_TILE_ROWS = SIDE;
 static tiling choose_tiling(const gemm_call *p)
 {
     int tile_rows = (p->m + SIDE - 1) / SIDE, tile_columns = (p->n + SIDE - 1) / SIDE;
-    if (p->batch == 1 && tile_rows * tile_columns == 1) {
-        if ((double)p->m * p->n * p->k > 1e6)  // split a large single tile in two
-            (p->m >= p->n ? tile_rows : tile_columns) = 2;
-    }
+    bool one = tile_rows * tile_columns == 1, odd = tile_rows * tile_columns % 2;
+    // with an even number of tiles two workers finish together
+    if (p->batch == 1 && odd && (!one || (double)p->m * p->n * p->k > 1e6))
+        (p->m >= p->n ? tile_rows : tile_columns)++;
     tiling t = {p};
     t.rows = ((p->m + tile_rows - 1) / tile_rows + 31) / 32 * 32;
     t.columns = ((p->n + tile_columns - 1) / tile_columns + 11) / 12 * 12;

@@ -13,6 +13,7 @@
 #include <immintrin.h>
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12, in its own header
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 
 #define AVX512_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
@@ -47,6 +48,18 @@ AVX512_BF16 static void transpose(__m512i *x)
     }
 }
 
+/* 16 vectors of 32 elements, all of them in the matrix */
+AVX512_BF16 static inline void
+pack_whole(uint32_t *out, int width, const uint16_t *in, size_t across)
+{
+    __m512i x[LANES];
+    for (int i = 0; i < LANES; i++)
+        x[i] = _mm512_loadu_si512(in + i * across);
+    transpose(x);
+    for (int i = 0; i < LANES; i++)
+        _mm512_storeu_si512(out + (size_t)i * width, x[i]);
+}
+
 /* Vectors of neighbouring elements: up to 16 of them become columns of the panel. */
 AVX512_BF16 static void pack_vectors(
     uint32_t *out, int width, const uint16_t *in, int count, int columns, int k,
@@ -55,6 +68,10 @@ AVX512_BF16 static void pack_vectors(
     __mmask16 whole = (__mmask16)((1u << columns) - 1);
     for (int p = 0; p < k; p += 2 * LANES) {
         int left = k - p < 2 * LANES ? k - p : 2 * LANES, units = (left + 1) / 2;
+        if (left == 2 * LANES && count == LANES) {
+            pack_whole(out + (size_t)(p / 2) * width, width, in + p, across);
+            continue;
+        }
         __mmask32 some = (__mmask32)((1ull << left) - 1);
         __m512i x[LANES];
         for (int i = 0; i < LANES; i++)
