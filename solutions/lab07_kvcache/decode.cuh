@@ -45,7 +45,7 @@ static split split_of(int B, int S, int H, int K, int heads, int slots)
     s.tiles = (H / K + heads - 1) / heads;
     long long rows = (long long)B * K * s.tiles;
     int min_parts = (S - 1) / slots + 1, max_parts = (S - 1) / MIN_SLOTS + 1;
-    int fill = min(2 * sm_count(), FILL_BLOCKS);
+    int sms = sm_count(), fill = 2 * sms < FILL_BLOCKS ? 2 * sms : FILL_BLOCKS;
     long long wanted = rows < fill ? fill / rows : 1;  // one wave of blocks
     s.parts = wanted > max_parts ? max_parts : (int)wanted;
     if (s.parts < min_parts) s.parts = min_parts;
