@@ -6,8 +6,10 @@
  * line "N" on stdin with N steps: a line of JSON with the wall-clock time of each and the
  * CPU time of all, over all threads.
  */
+#include "../../tinylm/tensors.h"
 #include "tools.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 static double cpu_ms(void)
@@ -17,10 +19,21 @@ static double cpu_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
+// Without what the flat buffers have between tensors
+static size_t parameters(const model *m)
+{
+    int count;
+    size_t all = 0;
+    model_tensor *tensors = model_tensors(&m->config, &count, NULL, NULL);
+    for (int i = 0; i < count; i++)
+        all += tensors[i].count;
+    free(tensors);
+    return all;
+}
+
 static void describe(const bench_args *a, const model *m, const model_recipe *r)
 {
     const model_shape *s = &m->config.shape;
-    size_t padding = (size_t)(m->padded_vocab - s->vocab) * s->channels;
     printf(
         "{\"machine\": \"%s\", \"preset\": \"%s\", \"arch\": \"%s\", \"dtype\": \"%s\", "
         "\"layers\": %d, \"channels\": %d, \"heads\": %d, \"kv_heads\": %d, "
@@ -29,8 +42,7 @@ static void describe(const bench_args *a, const model *m, const model_recipe *r)
         machine_name(), a->o.preset, model_arch_name(m->config.arch),
         model_dtype_name(m->config.dtype), s->layers, s->channels, s->heads, s->kv_heads,
         s->hidden, s->vocab, s->context, m->batch, s->tied ? "true" : "false",
-        (double)s->eps, (double)s->rope_base,
-        m->parameters - padding * (s->tied ? 1 : 2));
+        (double)s->eps, (double)s->rope_base, parameters(m));
     printf(
         "\"accum\": %d, \"dropout\": %g, \"beta1\": %g, \"beta2\": %g, \"adam_eps\": %g, "
         "\"decay\": %g, \"clip\": %g, \"lr\": %g, \"warmup\": %d}\n",

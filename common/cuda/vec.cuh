@@ -26,9 +26,9 @@ template <typename E, int N> struct alignas(N * sizeof(E)) vec {
 template <typename E> constexpr int VEC16 = 16 / (int)sizeof(E);
 
 /* Bytes per access where a lane computes much for each element. With 4, a warp accesses
- * 128 contiguous bytes and a thread needs few registers. The CPU back end has no warp that
- * runs together: there a lane has a vector register of elements, except in check mode,
- * which counts the accesses of a GPU. */
+ * 128 contiguous bytes and a thread needs few registers. On the CPU back end a lane takes
+ * as many elements as the compiler can compute together, except in check mode, which
+ * counts the accesses of a GPU. */
 #if defined(__CUDACPU__) && !defined(WBCPU_CHECKED)
 constexpr int BYTES_PER_LANE = 16;
 #else

@@ -6,10 +6,10 @@
  *         for (int i = 0; i < N; i++)
  *             sum[i] += w[r] * x[r][i];
  *
- * g++ ignores #pragma unroll. It vectorizes the inner loop, but leaves `sum` in memory and
- * loads and stores it once for each r. The outer loop becomes #pragma GCC unroll: unrolled
- * after the inner one is vectorized, it keeps the sums in vector registers. The inner
- * loop's pragma stays as it is: unrolled first, it would no longer be vectorized.
+ * g++ ignores #pragma unroll. It vectorizes the inner loop, but leaves `sum` in memory,
+ * and loads and stores it once for each r. The outer loop becomes #pragma GCC unroll:
+ * unrolled after the inner one is vectorized, it keeps the sums in vector registers. The
+ * inner loop's pragma stays as it is: unrolled first, it would not be vectorized.
  */
 #include "tokens.h"
 

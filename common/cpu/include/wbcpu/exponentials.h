@@ -33,7 +33,7 @@ WBCPU_INLINE unsigned bits_of_float(float x)
 /* Adding it moves the integer part of a small number into the lowest bits. */
 constexpr float ROUNDER = 12582912.0f;  // 1.5 * 2^23
 
-/* x 2^n, in two steps because 2^n alone may not be a normal number; rounder = ROUNDER + n */
+/* x 2^n, in two steps because 2^n may not be a normal number; rounder = ROUNDER + n */
 WBCPU_INLINE float scale_by_power(float x, float rounder)
 {
     int n = (int)(bits_of_float(rounder) - bits_of_float(ROUNDER)), half = n >> 1;
@@ -48,7 +48,7 @@ WBCPU_INLINE float between(float least, float x, float most)
     return x > most ? most : x;
 }
 
-/* exp(r) - 1 with x = n ln(2) + r; ln(2) in two parts, of which n times the first is exact */
+/* exp(r) - 1 with x = n ln(2) + r. ln(2) is in two parts; n times the first is exact. */
 WBCPU_INLINE float reduced_expm1(float x, float &rounder)
 {
     rounder = x * 1.44269504f + ROUNDER;
