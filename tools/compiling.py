@@ -70,13 +70,13 @@ TOOLKIT = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([\w./]+)[>"]', re.MULTILI
 
 def graded(source, name):
     """Options for a source from elsewhere, which must not use the names that graded.h
-    forbids. Headers of the back end, and of the device layer one, may: they come
-    first."""
+    forbids. Headers of the back end and of the device layer may: they come first."""
     text = "".join(Path(source.src, n).read_text(errors="replace") for n in source.names
                    if n == name or not n.endswith(".cu"))
     found = [BACK_END / "cuda_runtime.h"]
     for header in TOOLKIT.findall(text):
-        folder = ROOT / "common" if header == "cuda/mma.cuh" else BACK_END
+        layer = header.startswith("cuda/") and header.endswith(".cuh")
+        folder = ROOT / "common" if layer else BACK_END
         if ".." not in header and (folder / header).is_file():
             found.append(folder / header)
     found.append(BACK_END / "wbcpu/graded.h")
