@@ -145,7 +145,7 @@ static void steps(const char *prompt, int n, bool graph)
     decoder_sample(&r->d);
     step_logits(prompt, 0);
     for (int i = 1; i < GREEDY; i++) {
-        decoder_step(&r->d);
+        decoder_steps(&r->d, 1);
         step_logits(prompt, i);
     }
     int sampled[GREEDY];
