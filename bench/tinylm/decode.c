@@ -1,6 +1,7 @@
-/* decode.c - what one token of generation costs: kernels, graph launches, copies and waits
- * of the host, bytes; and its time. All but the time is counted and is the same on every
- * machine, so a test notices when a decode step changes (tests/tinylm/suite_counts.sh).
+/* decode.c - what one token of generation costs: kernels, graph launches, the host's
+ * copies and waits, bytes; and its time. All but the time is counted and is the same on
+ * every machine, so a test notices when a decode step changes
+ * (tests/tinylm/suite_counts.sh).
  *
  *     build/<backend>/bench/tinylm/decode --csv FILE [--runs N] [options of train]
  *

@@ -90,8 +90,8 @@ void decoder_sample(decoder *d)
     d->embedded = true;
 }
 
-// n steps as one graph. Between two graphs the device waits for the host's next launch and
-// no kernel starts early.
+// n steps as one graph. Between two graphs the device waits for the next launch, and no
+// kernel starts early.
 static void record(decoder *d, cudaGraphExec_t *exec, int n)
 {
     cudaGraph_t graph;
@@ -104,9 +104,9 @@ static void record(decoder *d, cudaGraphExec_t *exec, int n)
 }
 
 // The first step launches the kernels one by one, because libraries allocate on first
-// use. Then a step is a graph, and so are several of them once the text is longer than
-// what recording takes. A RoPE table that has grown has another address, so the graphs are
-// recorded again.
+// use. Then a step is a graph. Recording several steps takes longer than a short text, so
+// they become a graph later. A RoPE table that has grown has another address: the graphs
+// are recorded again.
 void decoder_steps(decoder *d, int n)
 {
     if (n > 0 && !d->embedded) d->calls->embed(d);

@@ -13,7 +13,7 @@
  *     decoder_start(&d, NULL);
  *     decoder_set_positions(&d, at);
  *     decoder_sample(&d);                        // the first token of each sequence
- *     decoder_steps(&d, n);                      // processes it, samples the next; n times
+ *     decoder_steps(&d, n);                      // processes it, samples the next; n x
  *     decoder_destroy(&d);
  *
  * Everything that changes from token to token (tokens, positions, states, sampled tokens)

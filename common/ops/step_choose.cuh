@@ -1,8 +1,8 @@
 /* step_choose.cuh - the matrix multiplies of a decode step. They have few rows, so their
  * cost is the bytes of the weights, which are read once: for one row by row_kernel
- * (step_row.cuh) or, if the matrix is large, gemv_kernel (step_gemv.cuh); for several rows
- * of 16 bits by cuBLAS (step_gemm.cuh); for the rest by step_any.cuh. On the CPU back end,
- * step_cpu.cuh does those with 4096 weights or more.
+ * (step_row.cuh) or, if the matrix is large, gemv_kernel (step_gemv.cuh); for several
+ * rows of 16 bits by cuBLAS (step_gemm.cuh); for the rest by step_any.cuh. On the CPU back
+ * end, step_cpu.cuh does those with 4096 weights or more.
  * This file chooses; step_f32.cu, step_f16.cu and step_bf16.cu define the functions.
  *
  * The norm needs no pass of its own:

@@ -28,9 +28,7 @@ constexpr int MAX_D = 256;
 constexpr int MAX_SLOTS = 256;    // of a part: their scores fit into shared memory
 constexpr int MIN_SLOTS = 64;     // fewer are not worth a block
 constexpr int FILL_BLOCKS = 264;  // two for each multiprocessor of an H200
-constexpr int MAX_ALONE =
-    32768;  // bytes of keys that a block reads sooner than two kernels
-            // start
+constexpr int MAX_ALONE = 32768;  // bytes of keys that one block reads soon enough
 
 /* How a call is split. The grid depends on the sizes alone. Which slots a part has
  * depends on pos, on the device, so a captured graph stays valid as pos grows. */
@@ -191,8 +189,8 @@ template <typename E> struct own_token {
         }
     }
 
-    /* One warp: the output of the block's query head h. q(d): its scaled query. of, sum(d):
-     * the softmax and the sums of values of all slots. */
+    /* One warp: the output of the block's query head h. q(d) is its scaled query, of and
+     * sum(d) are the softmax and the sums of values of all slots. */
     template <typename Query, typename Sum>
     __device__ void
     finish(const token<E> &a, const block_work &at, int h, softmax of, Query q, Sum sum)
