@@ -162,6 +162,7 @@ void bench_op(void)
     steps(BENCH_BF16, 1, 2048, 10, 1, 256);
     steps(BENCH_BF16, 16, 4096, 32, 8, 128);
     steps(BENCH_BF16, 16, 1024, 16, 16, 64);
+    steps(BENCH_BF16, 1, 256, 6, 6, 64), steps(BENCH_BF16, 1, 128, 6, 1, 64);  // TinyLM
     steps(BENCH_F32, 16, 1024, 16, 16, 64);
     steps(BENCH_F32, 32, 2048, 10, 1, 256);
     copies(BENCH_BF16, 32, 2048, 2048, 1, 256);

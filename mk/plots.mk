@@ -22,12 +22,17 @@ KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
 ABLATION_ARGS = --runs 5 $(if $(filter quick,$(PLOTS)),--batch 1)
 ROUNDS        = $(if $(filter quick,$(PLOTS)),1,2)# the rungs alternate
 
-MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention step)
+MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention step decode)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
 PARTS    := $(B)/objects/bench/tinylm/tools.o $(filter-out $(B)/kernels.o,$(TINYLM))
 
 $(MEASURES): $(B)/%: $(B)/objects/%.o $(PARTS) $(B)/kernels.o
 	$(LINK)
+
+# It counts calls of the runtime.
+$(B)/bench/tinylm/decode: private LDLIBS += $(patsubst %,-Xlinker --wrap=%, \
+    cudaGraphInstantiateWithFlags cudaGraphLaunch cudaStreamSynchronize cudaMemcpyAsync \
+    cudaMemcpy2DAsync)
 
 # Other kernels for lab 03: its functions in kernels.o become weak, and others replace
 # them.
@@ -76,7 +81,13 @@ bench-tinylm-step: $(B)/bench/tinylm/step  ##+ measure: a training step, compare
 	@$(PYTHON) bench/peers_tinylm.py --program $< --torch "$(TORCH_PYTHON)" \
 	    --json $(B)/bench/tinylm-step.jsonl --preset $(PRESET) $(ARGS)
 
+# One text at a time; counts are the same on every machine (tests/tinylm/suite_counts.sh).
+bench-tinylm-decode: $(B)/bench/tinylm/decode  ##+ measure: what a token costs: kernels, graphs, copies, bytes, time
+	@rm -f $<.csv; for preset in $(or $(PLOT_PRESETS),laptop); do \
+	    $< --csv $<.csv --preset $$preset $(ARGS) || exit 1; done
+
 plot-programs: $(MEASURES) $(ABLATION)
 
 TEST_PROGRAMS += $(MEASURES) $(ABLATION)
-.PHONY: plots plot-programs plot-kv plot-memory plot-ablation plot-training bench-tinylm-attention bench-tinylm-step
+.PHONY: plots plot-programs plot-kv plot-memory plot-ablation plot-training bench-tinylm-attention \
+        bench-tinylm-step bench-tinylm-decode

@@ -217,16 +217,18 @@ def prompt_chunk(token, pos, len, last, seen, prompt, n, base, B, T, P, V, t0):
             last[b] = b * T + real - 1
 
 
-def generate_advance(token, pos, done, count, text, stop, B, L, nstop):
+def generate_advance(out, table, token, pos, done, count, text, stop, B, L, nstop, C, scale):
     for b in range(B):
         if done[b]:
             token[b] = 0
-            continue
-        if count[b] < L:
-            text[b, count[b]] = token[b]
-            count[b] += 1
-        pos[b] += 1
-        done[b] = int(token[b] in stop)
+        else:
+            if count[b] < L:
+                text[b, count[b]] = token[b]
+                count[b] += 1
+            pos[b] += 1
+            done[b] = int(token[b] in stop)
+    if out is not None:
+        out[...] = scale * table[token]
 
 
 # --- cases ------------------------------------------------------------------------------
@@ -486,7 +488,9 @@ def prompt_chunk_data(call, B=5, T=6, P=20, V=32, t0=6, seen=1):
     call.input("base", 100 * np.arange(B), "i32")
 
 
-def generate_advance_data(call, B=6, L=4, nstop=2):
+def generate_advance_data(call, B=6, L=4, nstop=2, C=0, V=7, scale=1.0):
+    call.out("out", (B, C)) if C else call.null("out", "out")
+    optional(call, "table", C, call.normal((V, C)))
     inout(call, "token", 3 + np.arange(B) % 4, "i32")
     inout(call, "pos", 10 + np.arange(B), "i32")
     inout(call, "done", (np.arange(B) == 1).astype(int), "i32")
@@ -653,9 +657,10 @@ def prompt_chunk_bounds(seen):
     return {name: bound(exact=True) for name in names}
 
 
-def generate_advance_bounds():
+def generate_advance_bounds(out):
     names = ("token", "pos", "done", "count", "text")
-    return {name: bound(exact=True) for name in names}
+    exact = {name: bound(exact=True) for name in names}
+    return exact if out is None else {"out": bound(out, c=1), **exact}
 
 
 # --- checks of this file ----------------------------------------------------------------

@@ -145,13 +145,36 @@ static void steps(const char *prompt, int n, bool graph)
     decoder_sample(&r->d);
     step_logits(prompt, 0);
     for (int i = 1; i < GREEDY; i++) {
-        decoder_step(&r->d);
+        decoder_steps(&r->d, 1);
         step_logits(prompt, i);
     }
     int sampled[GREEDY];
     decoder_download(&r->d, sampled, r->d.sampled, sizeof sampled);
     snprintf(name, sizeof name, "%s.greedy", prompt);
     cr_expect_arr_eq(sampled, expected(name), sizeof sampled);
+}
+
+/* Of the CPU back end */
+extern unsigned long long wbcpu_launch_count(void) __attribute__((weak));
+
+/* Each layer has five: into the temporal block, the block, out of it, gate and up, down.
+ * Then the logits, the sample, and what leads to the next step. */
+Test(layers, kernels_of_a_step)
+{
+    const int base = 0, n = SHORT, at = n - 1, *ids = expected("short.input_ids");
+    if (!wbcpu_launch_count) cr_skip_test("only the CPU back end counts kernels");
+    create(SHORT, true);
+    decoder_prefill(&r->d, &ids, &n, &base);
+    decoder_start(&r->d, NULL);
+    decoder_set_positions(&r->d, &at);
+    decoder_sample(&r->d);
+    for (int i = 1; i < 4; i++) {
+        unsigned long long before = wbcpu_launch_count();
+        decoder_steps(&r->d, 1);
+        int kernels = (int)(wbcpu_launch_count() - before);
+        int want = 5 * r->config.shape.layers + 3;
+        cr_expect_eq(kernels, want, "step %d: %d kernels, not %d", i, kernels, want);
+    }
 }
 
 Test(layers, logits_of_single_steps)

@@ -135,8 +135,7 @@ static int step_until_full(generator *g, int n)
         int room = g->m->config.shape.context - g->processed[b];
         if (n > room) n = room;
     }
-    for (int i = 0; i < n; i++)
-        decoder_step(&g->d);
+    decoder_steps(&g->d, n);
     for (int b = 0; b < g->batch; b++)
         if (!g->done[b]) g->processed[b] += n;
     return n;

@@ -101,11 +101,6 @@ static void down(const struct layer *y)
 {
     linear(now.x, now.s, y->down, NULL, now.x, size.F, size.C, WB_LINEAR);
 }
-static void embed(void)
-{
-    WB_CHECK(embedding_forward_bf16(
-        now.x, model.emb, now.token, now.B, size.C, size.V, 50.5f, now.stream));
-}
 static void head(void)
 {
     WB_CHECK(logits_step_bf16(
@@ -120,9 +115,9 @@ static void sample_token(void)
 }
 static void advance(void)
 {
-    WB_CHECK(generate_advance(
-        now.token, now.pos, now.done, now.count, now.text, NULL, now.B, 0, 0,
-        now.stream));
+    WB_CHECK(generate_advance_bf16(
+        now.x, model.emb, now.token, now.pos, now.done, now.count, now.text, NULL, now.B,
+        0, 0, size.C, 50.5f, now.stream));
 }
 
 /* --- graphs of these calls ---------------------------------------------------------- */
@@ -143,7 +138,6 @@ static int is_any(const struct layer *y)
 
 static void whole_step(void)
 {
-    embed();
     for (int l = 0; l < size.layers; l++) {
         const struct layer *y = &model.layer[l];
         in(y);
@@ -222,9 +216,8 @@ static void parts(void)
     row_of_layers("gate and up", gate_up, is_any, e * C * 2 * size.F);
     row_of_layers("down", down, is_any, e * C * size.F);
     row_of("logits_step", head, e * C * size.V + 4 * B * size.V);
-    row_of("embedding_forward", embed, 2 * e * B * C);
     row_of("sample", sample_token, 4 * B * size.V);
-    row_of("generate_advance", advance, 4 * B * 4);
+    row_of("generate_advance", advance, B * (4 * 4 + 2 * e * C));
 }
 
 /* --- the model ---------------------------------------------------------------------- */

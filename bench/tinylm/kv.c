@@ -21,7 +21,10 @@ static const bench_args *args;
 // Each run generates `tokens`; after all runs the sequence has `length`.
 static void curve(bool cache, int length, int tokens)
 {
-    int runs = args->runs, warm = 3, prompt = length - warm - runs * tokens;
+    // until the graphs are recorded
+    int warm = tokens < STEPS_PER_GRAPH ? 3 : 2 * STEPS_PER_GRAPH + 1;
+    int runs = args->runs, prompt = length - warm - runs * tokens;
+    if (prompt < 1) prompt += warm - 3, warm = 3;  // the first run records them then
     generator g;
     wb_error err;
     generator_settings set = {

@@ -56,6 +56,7 @@ void decoder_prefill_begin(
 void decoder_prefill_chunk(decoder *d, int t0, int T)
 {
     bool every_token = d->every_token || d->watch;
+    d->embedded = false;
     d->calls->prefill(d, t0, T, d->fresh && t0 == 0, every_token);
     d->unfinished = !every_token;
 }
@@ -86,28 +87,56 @@ void decoder_sample(decoder *d)
     if (d->unfinished) d->calls->finish(d);
     d->unfinished = false;
     d->calls->sample(d);
+    d->embedded = true;
+}
+
+// n steps as one graph. Between two graphs the device waits for the next launch, and no
+// kernel starts early.
+static void record(decoder *d, cudaGraphExec_t *exec, int n)
+{
+    cudaGraph_t graph;
+    CUDA_CHECK(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < n; i++)
+        d->calls->step(d);
+    CUDA_CHECK(cudaStreamEndCapture(d->stream, &graph));
+    CUDA_CHECK(cudaGraphInstantiateWithFlags(exec, graph, 0));
+    CUDA_CHECK(cudaGraphDestroy(graph));
 }
 
 // The first step launches the kernels one by one, because libraries allocate on first
-// use; the second is recorded. A RoPE table that has grown has another address, so the
-// step is recorded again.
-void decoder_step(decoder *d)
+// use. Then a step is a graph. Recording several steps takes longer than a short text, so
+// they become a graph later. A RoPE table that has grown has another address: the graphs
+// are recorded again.
+void decoder_steps(decoder *d, int n)
 {
-    cudaStream_t s = d->stream;
-    CUDA_CHECK(decoder_grow_rope(d, d->reached++));
-    if (d->set.graph && d->steps > 0 && !d->step_graph) {
-        cudaGraph_t graph;
-        CUDA_CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
-        d->calls->step(d);
-        CUDA_CHECK(cudaStreamEndCapture(s, &graph));
-        CUDA_CHECK(cudaGraphInstantiateWithFlags(&d->step_graph, graph, 0));
-        CUDA_CHECK(cudaGraphDestroy(graph));
+    if (n > 0 && !d->embedded) d->calls->embed(d);
+    d->embedded |= n > 0;
+    while (n > 0) {
+        bool graph = d->set.graph && d->steps > 0;
+        bool several = graph && n >= STEPS_PER_GRAPH && d->steps >= STEPS_PER_GRAPH;
+        int some = several ? STEPS_PER_GRAPH : 1;
+        cudaGraphExec_t *exec = several ? &d->steps_graph : &d->step_graph;
+        CUDA_CHECK(decoder_grow_rope(d, d->reached + some - 1));
+        if (graph && !*exec) record(d, exec, some);
+        if (graph)
+            CUDA_CHECK(cudaGraphLaunch(*exec, d->stream));
+        else
+            d->calls->step(d);
+        d->reached += some, d->steps += some, n -= some;
     }
-    if (d->step_graph)
-        CUDA_CHECK(cudaGraphLaunch(d->step_graph, s));
-    else
-        d->calls->step(d);
-    d->steps++;
+}
+
+void decoder_set_tokens(decoder *d, const int *tokens)
+{
+    d->embedded = false;
+    decoder_upload(d, d->token, tokens, (size_t)d->batch * sizeof *tokens);
+}
+
+void decoder_forget_graphs(decoder *d)
+{
+    if (d->step_graph) CUDA_CHECK(cudaGraphExecDestroy(d->step_graph));
+    if (d->steps_graph) CUDA_CHECK(cudaGraphExecDestroy(d->steps_graph));
+    d->step_graph = d->steps_graph = NULL;
 }
 
 void decoder_set_positions(decoder *d, const int *at)

@@ -13,11 +13,11 @@
  *     decoder_start(&d, NULL);
  *     decoder_set_positions(&d, at);
  *     decoder_sample(&d);                        // the first token of each sequence
- *     decoder_step(&d);                          // processes it, samples the next; and so on
+ *     decoder_steps(&d, n);                      // processes it, samples the next; n x
  *     decoder_destroy(&d);
  *
  * Everything that changes from token to token (tokens, positions, states, sampled tokens)
- * is in device memory, so a step is one CUDA graph, recorded once and replayed. The
+ * is in device memory, so steps are CUDA graphs, recorded once and replayed. The
  * callers decide which tokens to process and when to stop: tinylm/generator.c and
  * recurrentgemma/engine/engine.c. Letters in shapes as in model_shape.h and wb.h; B is
  * the number of sequences in the batch. A new sequence needs no cleared state: a token at
@@ -72,15 +72,19 @@ typedef struct decoder_settings {
     int max_new_tokens; /* columns of `sampled` */
     int score_rows;     /* most rows of one decoder_logits; 0: it is never called */
     bool continues;     /* a prefill may follow another one, or steps */
-    bool whole_window; /* rings as long as the window, even if `positions` is shorter */
+    bool whole_window;  /* rings as long as the window, even if `positions` is shorter */
     bool by_position; /* the sampler's counter: the position, not the number of samples */
-    bool graph;       /* a step is one CUDA graph; false: launch by launch */
+    bool graph;       /* steps are CUDA graphs; false: launch by launch */
     float temperature, top_p, repetition_penalty; /* see sample_f32 */
     int top_k;
     float min_p;     /* 0: none; see min_p_keep */
     const int *stop; /* (stop_count) on the host, copied: see generate_advance */
     int stop_count;
 } decoder_settings;
+
+/* A graph of one step has 33 kernels for 6 layers. A text of many tokens takes graphs of
+ * several steps: then the last kernel of a step and the first of the next overlap too. */
+enum { STEPS_PER_GRAPH = 8 };
 
 typedef struct decoder decoder;
 /* For tests: called by the prefill with x (B*T,C), the residual stream of this chunk's
@@ -123,6 +127,7 @@ struct decoder {
     void *last_residual; /* (B,C) residual stream of each sequence's last token */
     void *last_branch; /* (B,max(HD,Cr)) after a prefill: input of the last layer's out */
     bool unfinished;   /* last_residual still lacks that layer's out and MLP */
+    bool embedded;     /* last_residual is the embedding of `token` */
     float *logits;     /* (max(B,score_rows),V) before the soft cap */
     int *token, *position;     /* (B) newest token, not processed yet; its position */
     int *done, *sampled_count; /* (B) */
@@ -136,11 +141,10 @@ struct decoder {
     void *workspace;
     size_t workspace_bytes;
     void *arena;
-    size_t arena_bytes, cache_bytes; /* of the arena; the caches' part of it */
-    size_t grown_bytes;              /* of prompt and rope_table */
-    cudaGraphExec_t step_graph;
-    long steps; /* enqueued so far: the second one is recorded, and the first after the
-                   table has grown */
+    size_t arena_bytes, cache_bytes;         /* of the arena; the caches' part of it */
+    size_t grown_bytes;                      /* of prompt and rope_table */
+    cudaGraphExec_t step_graph, steps_graph; /* one step; STEPS_PER_GRAPH of them */
+    long steps;                              /* enqueued so far */
 };
 
 /* blas and stream stay the caller's and outlive the decoder, as do the weights; the array
@@ -172,8 +176,11 @@ void decoder_start(decoder *d, const int *done);
 void decoder_set_positions(decoder *d, const int *at);
 /* Samples the next token of each sequence from last_residual. */
 void decoder_sample(decoder *d);
-/* Processes `token` and samples the next. */
-void decoder_step(decoder *d);
+/* Processes `token` and samples the next, n times. The device has no reason to wait for
+ * the host before the last of them. */
+void decoder_steps(decoder *d, int n);
+/* Before a step: other tokens than the sampled ones, one per sequence. */
+void decoder_set_tokens(decoder *d, const int *tokens);
 
 /* All rows of the last chunk of T tokens (every_token was set): normalised, into
  * `normed`; then the logits, after the soft cap, of `rows` <= score_rows of them, from
@@ -200,6 +207,7 @@ size_t decoder_cache_formula(const decoder_config *c, int batch, int slots);
  * `positions`, at most those of the settings. */
 cudaError_t decoder_grow_prompt(decoder *d, int count);
 cudaError_t decoder_grow_rope(decoder *d, int positions);
+void decoder_forget_graphs(decoder *d);
 
 /* One table per dtype: pass.h. */
 
@@ -209,7 +217,8 @@ typedef struct decoder_calls {
     void (*logits)(decoder *d, int r0, int rows);
     void (*finish)(decoder *d);
     void (*sample)(decoder *d);
-    void (*step)(decoder *d);
+    void (*embed)(decoder *d);
+    void (*step)(decoder *d); /* last_residual is the embedding of `token` */
     size_t (*workspace)(const decoder *d);
 } decoder_calls;
 extern const decoder_calls decoder_calls_f32, decoder_calls_bf16, decoder_calls_f16;

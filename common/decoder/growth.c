@@ -45,8 +45,7 @@ cudaError_t decoder_grow_rope(decoder *d, int positions)
     d->rope_room = more_room(d->rope_room, positions, d->set.positions);
     cudaError_t e = replace(d, (void **)&d->rope_table, old, (size_t)d->rope_room * row);
     if (e) return e;
-    if (d->step_graph) CUDA_CHECK(cudaGraphExecDestroy(d->step_graph));
-    d->step_graph = NULL;  // it has the old address
+    decoder_forget_graphs(d);  // they have the old address
     WB_CHECK(
         rope_table_f32(d->rope_table, d->rope_room, s->rotated, s->rope_base, d->stream));
     return cudaSuccess;

@@ -200,7 +200,7 @@ int decoder_create(
 void decoder_destroy(decoder *d)
 {
     if (d->arena) CUDA_CHECK(cudaStreamSynchronize(d->stream));
-    if (d->step_graph) CUDA_CHECK(cudaGraphExecDestroy(d->step_graph));
+    decoder_forget_graphs(d);
     if (d->arena) CUDA_CHECK(cudaFree(d->arena));
     if (d->prompt) CUDA_CHECK(cudaFree(d->prompt));
     if (d->rope_table) CUDA_CHECK(cudaFree(d->rope_table));

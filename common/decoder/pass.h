@@ -245,9 +245,10 @@ static void pass_sample(decoder *d)
         d->token, d->seen, d->logits, d->seed, counter, B, V, V, min_p ? 0 : s->softcap,
         min_p ? 1 : set->repetition_penalty, set->temperature, set->top_k,
         min_p ? 1 : set->top_p, d->workspace, d->workspace_bytes, d->stream));
-    CK(generate_advance(
-        d->token, d->position, d->done, d->sampled_count, d->sampled, d->stop, B,
-        set->max_new_tokens, set->stop_count, d->stream));
+    CK(OP(generate_advance)(
+        d->last_residual, d->weights.embedding, d->token, d->position, d->done,
+        d->sampled_count, d->sampled, d->stop, B, set->max_new_tokens, set->stop_count,
+        s->channels, d->config.embedding_scale, d->stream));
 }
 
 // One GEMM of a step. norm_weight: the norm of its input, fused where that is possible.
@@ -332,12 +333,18 @@ static void pass_finish(decoder *d)
     step_rest(d, &d->layer[d->config.shape.layers - 1], d->last_branch);
 }
 
+static void pass_embed(decoder *d)
+{
+    CK(OP(embedding_forward)(
+        d->last_residual, d->weights.embedding, d->token, d->batch,
+        d->config.shape.channels, d->config.padded_vocab, d->config.embedding_scale,
+        d->stream));
+}
+
+// last_residual starts as the embedding of `token`, and ends as that of the next one.
 static void pass_step(decoder *d)
 {
     const model_shape *s = &d->config.shape;
-    CK(OP(embedding_forward)(
-        d->last_residual, d->weights.embedding, d->token, d->batch, s->channels,
-        d->config.padded_vocab, d->config.embedding_scale, d->stream));
     for (int l = 0; l < s->layers; l++) {
         const decoder_layer *y = &d->layer[l];
         if (y->recurrent)
@@ -368,6 +375,7 @@ const decoder_calls OP(decoder_calls) = {
     .logits = pass_logits,
     .finish = pass_finish,
     .sample = pass_sample,
+    .embed = pass_embed,
     .step = pass_step,
     .workspace = pass_workspace,
 };

@@ -1,5 +1,5 @@
-/* generate.cu - the bookkeeping of generation: prompt chunks in, sampled tokens out; and
- * min-p. */
+/* generate.cu - the bookkeeping of generation: prompt chunks in, sampled tokens out and
+ * their embeddings in; and min-p. */
 #include "cuda/pdl.cuh"
 #include "elements.cuh"
 #include "ops.h"
@@ -37,38 +37,69 @@ wb_status prompt_chunk(
     return wb_launched();
 }
 
-/* One thread per sequence. */
-static __global__ void advance_kernel(
-    int *token, int *pos, int *done, int *count, int *text, const int *stop, int B, int L,
-    int nstop)
+/* One block per sequence: its thread 0 does the bookkeeping, all threads copy the row. */
+template <typename E, int V>
+static __global__ void __launch_bounds__(BLOCK_SIZE) advance_kernel(
+    E *out, const E *table, int *token, int *pos, int *done, int *count, int *text,
+    const int *stop, int L, int nstop, int C, float scale)
 {
     pdl_trigger();
     pdl_wait();
-    int b = (int)(blockIdx.x * BLOCK_SIZE + threadIdx.x);
-    if (b >= B) return;
+    int b = (int)blockIdx.x, next = done[b] ? 0 : token[b];
+    const E *from = table + (size_t)next * C;
+    for (int c = (int)threadIdx.x * V; out && c < C; c += (int)blockDim.x * V) {
+        float x[V];
+        load_float<V>(x, from + c, C - c);
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            x[j] *= scale;
+        store_float<V>(out + (size_t)b * C + c, x, C - c);
+    }
+    __syncthreads();  // every thread has read done and token
+    if (threadIdx.x != 0) return;
     if (done[b]) {
         token[b] = 0;
         return;
     }
-    if (count[b] < L) text[(size_t)b * L + count[b]++] = token[b];
+    if (count[b] < L) text[(size_t)b * L + count[b]++] = next;
     pos[b] += 1;
     for (int i = 0; i < nstop; i++)
-        if (token[b] == stop[i]) done[b] = 1;
+        if (next == stop[i]) done[b] = 1;
 }
 
-wb_status generate_advance(
-    int *token, int *pos, int *done, int *count, int *text, const int *stop, int B, int L,
-    int nstop, cudaStream_t s)
+template <typename E>
+static wb_status generate_advance(
+    E *out, const E *table, int *token, int *pos, int *done, int *count, int *text,
+    const int *stop, int B, int L, int nstop, int C, float scale, cudaStream_t s)
 {
-    if (B < 0 || L < 0 || nstop < 0) return WB_BAD_SHAPE;
+    if (B < 0 || L < 0 || nstop < 0 || C < 0) return WB_BAD_SHAPE;
     if (B == 0) return WB_OK;
     if (!token || !pos || !done || !count || (!text && L) || (!stop && nstop))
         return WB_BAD_SHAPE;
+    if (out && !table) return WB_BAD_SHAPE;
+    const int P = VEC16<E>;
+    bool by_vec = C % P == 0 && has_vecs<P>(out, table);
+    int vecs = by_vec ? C / P : C, threads = (vecs + 31) / 32 * 32;
+    threads = !out || threads < 32 ? 32 : threads < BLOCK_SIZE ? threads : BLOCK_SIZE;
     launch_pdl(
-        advance_kernel, blocks_for((size_t)B, 1), BLOCK_SIZE, 0, s, token, pos, done,
-        count, text, stop, B, L, nstop);
+        by_vec ? advance_kernel<E, P> : advance_kernel<E, 1>, B, threads, 0, s, out,
+        table, token, pos, done, count, text, stop, L, nstop, C, scale);
     return wb_launched();
 }
+
+#define DEFINE_ADVANCE(E, e)                                                             \
+    wb_status generate_advance_##e(                                                      \
+        E *out, const E *table, int *token, int *pos, int *done, int *count, int *text,  \
+        const int *stop, int B, int L, int nstop, int C, float scale,                    \
+        cudaStream_t stream)                                                             \
+    {                                                                                    \
+        return generate_advance(                                                         \
+            out, table, token, pos, done, count, text, stop, B, L, nstop, C, scale,      \
+            stream);                                                                     \
+    }
+DEFINE_ADVANCE(float, f32)
+DEFINE_ADVANCE(wb_f16, f16)
+DEFINE_ADVANCE(wb_bf16, bf16)
 
 /* --- min-p -------------------------------------------------------------------------- */
 

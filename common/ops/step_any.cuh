@@ -31,6 +31,8 @@ static __global__ void __launch_bounds__(BLOCK_SIZE) step_kernel(
     step_sizes z, int act)
 {
     __shared__ float rstd[ROWS];
+    pdl_trigger();
+    pdl_wait();
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     int o = (int)blockIdx.x * WARPS_PER_BLOCK + warp, first = (int)blockIdx.y * ROWS;
     int rows = z.R - first < ROWS ? z.R - first : ROWS;

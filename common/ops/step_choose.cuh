@@ -1,7 +1,8 @@
 /* step_choose.cuh - the matrix multiplies of a decode step. They have few rows, so their
- * cost is the bytes of the weights, which are read once: by gemv_kernel for one row
- * (step_gemv.cuh), by cuBLAS for several rows of 16 bits (step_gemm.cuh), by step_any.cuh
- * for the rest. On the CPU back end, step_cpu.cuh does those with 4096 weights or more.
+ * cost is the bytes of the weights, which are read once: for one row by row_kernel
+ * (step_row.cuh) or, if the matrix is large, gemv_kernel (step_gemv.cuh); for several
+ * rows of 16 bits by cuBLAS (step_gemm.cuh); for the rest by step_any.cuh. On the CPU back
+ * end, step_cpu.cuh does those with 4096 weights or more.
  * This file chooses; step_f32.cu, step_f16.cu and step_bf16.cu define the functions.
  *
  * The norm needs no pass of its own:
@@ -18,6 +19,7 @@
 #include "step_any.cuh"
 #include "step_gemm.cuh"
 #include "step_gemv.cuh"
+#include "step_row.cuh"
 #ifdef __CUDACPU__
 #include "step_cpu.cuh"
 #endif
@@ -34,21 +36,19 @@ template <typename E, typename Out> struct step_call {
 
 /* false: a row too long for shared memory */
 template <typename E, typename Out, int GATES>
-static bool launch_gemv(const step_call<E, Out> &p)
+static bool launch_row(const step_call<E, Out> &p)
 {
     constexpr int V = VEC16<E>;
     step_sizes z = p.z;
-    if (z.I > MAX_I) return false;
-    int steps = (z.I / V + 31) / 32, n = GEMV_WARPS * STAGES / (GATES * steps);
-    int wave = resident_blocks(z.I) * sm_count();
-    if (n < (z.O - 1) / wave + 1) n = (z.O - 1) / wave + 1;
-    if (n > MAX_SUMS / GATES) n = MAX_SUMS / GATES;
-    int blocks = (z.O - 1) / n + 1;
-    int smem = gemv_smem(z.I, GATES * ((z.O - 1) / blocks + 1));
-    if (smem > max_smem_per_block()) return false;
+    step_plan plan =
+        plan_step(sizeof(E), z.I, z.O, GATES, sm_count(), max_smem_per_block());
+    if (plan.blocks == 0) return false;
+    auto *kernel =
+        plan.row ? row_kernel_for<E, Out, GATES, V>(z.I) : gemv_kernel<E, Out, GATES, V>;
+    int threads = plan.row ? ROW_WARPS * 32 : GEMV_THREADS;
     launch_pdl(
-        gemv_kernel<E, Out, GATES, V>, blocks, GEMV_THREADS, smem, p.stream, p.out, p.x,
-        p.w, p.bias, p.norm, p.res, z, p.act);
+        kernel, plan.blocks, threads, plan.smem, p.stream, p.out, p.x, p.w, p.bias,
+        p.norm, p.res, z, p.act);
     return true;
 }
 
@@ -58,7 +58,7 @@ static wb_status launch_step(const step_call<E, Out> &p)
     constexpr int V = VEC16<E>;
     step_sizes z = p.z;
     bool by_vec = z.I % V == 0 && has_vecs<V>(p.x, p.w, p.norm);
-    if (by_vec && z.R == 1 && launch_gemv<E, Out, GATES>(p)) return wb_launched();
+    if (by_vec && z.R == 1 && launch_row<E, Out, GATES>(p)) return wb_launched();
     if constexpr (sizeof(E) == 2) {
         // a small matrix is read faster than three kernels start
         bool large = (size_t)z.I * z.O * GATES >= 1 << 20 || z.R > ROWS;
@@ -72,8 +72,9 @@ static wb_status launch_step(const step_call<E, Out> &p)
         (unsigned)((z.O + WARPS_PER_BLOCK - 1) / WARPS_PER_BLOCK),
         (unsigned)((z.R + ROWS - 1) / ROWS));
     auto *kernel = by_vec ? step_kernel<E, Out, GATES, V> : step_kernel<E, Out, GATES, 1>;
-    kernel<<<grid, BLOCK_SIZE, 0, p.stream>>>(
-        p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act);
+    launch_pdl(
+        kernel, grid, BLOCK_SIZE, 0, p.stream, p.out, p.x, p.w, p.bias, p.norm, p.res, z,
+        p.act);
     return wb_launched();
 }
 

@@ -1,4 +1,5 @@
-/* step_gemv.cuh - one row of x: a stream of weights through shared memory.
+/* step_gemv.cuh - one row of x and a large matrix: a stream of weights through shared
+ * memory.
  *
  * The whole matrix is read once, so the speed depends on how many requests to memory are
  * in flight. A block has a few outputs. Their rows of w, one after another, are cut into
@@ -10,27 +11,9 @@
 #ifndef STEP_GEMV_CUH
 #define STEP_GEMV_CUH
 #include "step.cuh"
+#include "step_plan.h"
 
-constexpr int GEMV_THREADS = 256, GEMV_WARPS = GEMV_THREADS / 32;
-constexpr int STAGES = 10;                      // iterations in flight, a vector per lane
-constexpr int UNROLL = 5;                       // iterations computed together
-constexpr int RING = GEMV_WARPS * STAGES * 32;  // vectors
-constexpr int MAX_I = 16384;                    // x lies in shared memory as floats
-constexpr int MAX_SUMS = 2048;                  // rows of w per block
-constexpr int BLOCKS_PER_SM = 4;                // at most
-
-/* Shared memory: the ring, u as floats, sums of rows */
-static inline int gemv_smem(int I, int rows)
-{
-    return RING * 16 + (I + rows) * (int)sizeof(float);
-}
-
-/* Blocks that fit on a multiprocessor at the same time */
-static inline int resident_blocks(int I)
-{
-    int fit = max_smem_per_block() / (gemv_smem(I, 64) + 2048);
-    return fit < 1 ? 1 : fit < BLOCKS_PER_SM ? fit : BLOCKS_PER_SM;
-}
+constexpr int UNROLL = 5;  // iterations computed together
 
 /* The address of four floats of vector i of u: h = 0 the first four, 1 the next four. The
  * first four of all vectors are contiguous, then come the next four, so that the lanes of
@@ -183,8 +166,8 @@ static __global__ void __launch_bounds__(GEMV_THREADS, BLOCKS_PER_SM) gemv_kerne
     row_sums sums = {u + z.I, started, continued};
 
     row_stream<E, V> stream = {
-        smem + warp * STAGES * 32 + lane, w, end - begin, p, steps, vecs, 0, 0,
-        (size_t)(z.O - s.n) * z.I, s.n - row};
+        smem + warp * STAGES * 32 + lane, w,        end - begin, p, steps, vecs, 0, 0,
+        (size_t)(z.O - s.n) * z.I,        s.n - row};
     stream.w += (size_t)(s.first + row) * z.I + ((size_t)p * 32 + lane) * V;
     if (stream.rows_to_gate <= 0) stream.w += stream.gate;
     pdl_trigger();

@@ -84,7 +84,7 @@ int rg_step(rg_engine *e, int n, wb_error *err)
     n = steps_with_room(e, n, err);
     if (n < 0) return -1;
     while (sent < n && continuing > 0) {
-        decoder_step(&e->d);
+        decoder_steps(&e->d, 1);
         engine_send(e, e->columns + sent++);
         if (sent - taken == 2) continuing = engine_take(e, e->columns + taken++);
     }

@@ -18,7 +18,7 @@ template <typename E> struct token {
     float scale;
 };
 
-// BEGIN SOLUTION 07.3 (about 120 lines)
+// BEGIN SOLUTION 07.3 (about 180 lines)
 #include "cuda/device.cuh"
 #include "cuda/pdl.cuh"
 
@@ -29,16 +29,19 @@ constexpr int MAX_D = 256;
 constexpr int MAX_SLOTS = 256;    // of a part: their scores fit into shared memory
 constexpr int MIN_SLOTS = 64;     // fewer are not worth a block
 constexpr int FILL_BLOCKS = 264;  // at most: two for each multiprocessor of an H200
+constexpr int MAX_ALONE = 32768;  // bytes of keys that one block reads soon enough
 
 /* How a call is split. The grid depends on the sizes and the GPU alone. Which slots a
  * part has depends on pos, on the device, so a captured graph stays valid as pos grows. */
 struct split {
-    int tiles;  // of the query heads of a group
-    int parts;  // of the slots of a key head
-    int slots;  // of a part, at most
+    int tiles;   // of the query heads of a group
+    int parts;   // of the slots of a key head
+    int slots;   // of a part, at most
+    bool alone;  // a block has all slots and query heads of a key head: no second kernel
 };
 
-static split split_of(int B, int S, int H, int K, int heads, int slots)
+/* row: bytes of a key */
+static split split_of(int B, int S, int H, int K, int heads, int slots, size_t row)
 {
     split s;
     s.slots = slots;
@@ -49,10 +52,12 @@ static split split_of(int B, int S, int H, int K, int heads, int slots)
     long long wanted = rows < fill ? fill / rows : 1;  // one wave of blocks
     s.parts = wanted > max_parts ? max_parts : (int)wanted;
     if (s.parts < min_parts) s.parts = min_parts;
+    s.alone = s.tiles == 1 && min_parts == 1 && (s.parts == 1 || S * row <= MAX_ALONE);
+    if (s.alone) s.parts = 1;
     return s;
 }
 
-/* What a part of a head leaves for the second kernel, besides its sums of values. */
+/* What a part of a head has, besides its sums of values. */
 struct softmax {
     float max, sum;  // the largest score, -inf: no slots; the sum of e^(score - max)
 };
@@ -167,5 +172,60 @@ static __device__ size_t record(int b, int h, int H, int part, int parts, int D)
 {
     return (((size_t)b * H + h) * parts + part) * D;
 }
+
+/* The token's own key and value, for a block that is alone: lane l of every warp has the
+ * channels l, l + 32, ... */
+template <typename E> struct own_token {
+    static constexpr int CHANNELS_PER_LANE = MAX_D / WARP;
+    E key[CHANNELS_PER_LANE], value[CHANNELS_PER_LANE];
+
+    __device__ void load(const token<E> &a, const block_work &at)
+    {
+        size_t row = (size_t)at.b * a.ldkv + head_offset(a, at.g);
+#pragma unroll
+        for (int u = 0; u < CHANNELS_PER_LANE; u++) {
+            int d = threadIdx.x % WARP + u * WARP, p = a.pos[at.b];
+            /* rounded, as the ring will hold it */
+            key[u] = (E)(d < a.D ? rotated(a.k + row, a.cis, p, d, a.N) : 0.0f);
+            value[u] = d < a.D ? a.v[row + d] : (E)0.0f;
+        }
+    }
+
+    /* One warp: the output of the block's query head h. q(d) is its scaled query, of and
+     * sum(d) are the softmax and the sums of values of all slots. */
+    template <typename Query, typename Sum>
+    __device__ void
+    finish(const token<E> &a, const block_work &at, int h, softmax of, Query q, Sum sum)
+    {
+        float self = 0.0f;
+#pragma unroll
+        for (int u = 0; u < CHANNELS_PER_LANE; u++) {
+            int d = threadIdx.x % WARP + u * WARP;
+            if (d < a.D) self += q(d) * (float)key[u];
+        }
+        self = warp_sum(self);
+        float max = fmaxf(of.max, self), own = expf(self - max);
+        float slots = expf(of.max - max), total = slots * of.sum + own;
+        E *out = a.out + ((size_t)at.b * a.H + at.head + h) * a.D;
+#pragma unroll
+        for (int u = 0; u < CHANNELS_PER_LANE; u++) {
+            int d = threadIdx.x % WARP + u * WARP;
+            if (d < a.D) out[d] = (E)((slots * sum(d) + own * (float)value[u]) / total);
+        }
+    }
+
+    /* One warp, once the block has read the ring: the slot of position p - S. */
+    __device__ void store(const token<E> &a, const block_work &at) const
+    {
+        size_t slot = (size_t)at.b * a.S + a.pos[at.b] % a.S;
+#pragma unroll
+        for (int u = 0; u < CHANNELS_PER_LANE; u++) {
+            int d = threadIdx.x % WARP + u * WARP;
+            if (d >= a.D) continue;
+            a.kcache[(slot * a.K + at.g) * a.D + d] = key[u];
+            a.vcache[(slot * a.K + at.g) * a.D + d] = value[u];
+        }
+    }
+};
 // END SOLUTION
 #endif

@@ -47,10 +47,9 @@ static __device__ __forceinline__ void plain_scores(
 }
 
 /* Scores become p = e^(score - max). A warp per head. */
-template <int HEADS, typename E>
-static __device__ __forceinline__ void plain_softmax(
-    float (&p)[HEADS][MAX_SLOTS], softmax *softmaxes, const token<E> &a,
-    const block_work &at, const split &s)
+template <int HEADS>
+static __device__ __forceinline__ void
+plain_softmax(float (&p)[HEADS][MAX_SLOTS], softmax *of, const block_work &at)
 {
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     for (int h = warp; h < at.heads; h += WARPS_PER_BLOCK) {
@@ -61,14 +60,13 @@ static __device__ __forceinline__ void plain_softmax(
         for (int j = lane; j < at.count; j += WARP)
             sum += p[h][j] = expf(p[h][j] - max);
         sum = warp_sum(sum);
-        if (lane == 0)
-            softmaxes[record(at.b, at.head + h, a.H, at.part, s.parts, 1)] = {max, sum};
+        if (lane == 0) of[h] = {max, sum};
     }
 }
 
 /* partial[h][group] = the sum of p[h][j] value j over the slots of a group. Returns how
  * many groups there are. */
-template <int HEADS, typename E>
+template <int HEADS, int LOADS, typename E>
 static __device__ __forceinline__ int plain_values(
     float *partial, const float (&p)[HEADS][MAX_SLOTS], const E *values, size_t row,
     int count, int D)
@@ -78,7 +76,7 @@ static __device__ __forceinline__ int plain_values(
     int group = tid / vecs, d = tid % vecs;
     float y[HEADS][N] = {};
     if (group >= groups) return groups;
-#pragma unroll 4
+#pragma unroll LOADS
     for (int j = group; j < count; j += groups) {
         vec<E, N> v = load_vec<N>(values + j * row + d * N);
 #pragma unroll
@@ -95,16 +93,18 @@ static __device__ __forceinline__ int plain_values(
     return groups;
 }
 
-/* HEADS query heads at a time */
-template <int HEADS, typename E>
+/* HEADS query heads at a time. ALONE: see split. */
+template <int HEADS, bool ALONE, typename E>
 static __global__ void __launch_bounds__(THREADS)
     plain_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
 {
     __shared__ float q[HEADS][MAX_D], p[HEADS][MAX_SLOTS];
     __shared__ float partial[THREADS * VEC16<E> * HEADS];
+    __shared__ softmax of[HEADS];
     pdl_trigger();
     pdl_wait();
     queries<HEADS, E> own;
+    own_token<E> self;  // only if ALONE
     block_work at = block_work_of(a, s, HEADS);
     int tid = threadIdx.x, D = a.D;
     size_t row = (size_t)a.K * D;  // from slot to slot
@@ -113,21 +113,38 @@ static __global__ void __launch_bounds__(THREADS)
     for (int i = tid; i < (HEADS - at.heads) * D; i += THREADS)
         q[at.heads + i / D][i % D] = 0.0f;  // a tile that is not full
     own.load(a, at);
+    if (ALONE) self.load(a, at);
     own.rotate(a, at, [&](int h, int d, float x) { q[h][d] = a.scale * x; });
     __syncthreads();  // q is visible to the block
     plain_scores<HEADS>(p, q, a.kcache + from, row, at.count, D);
     __syncthreads();  // all scores are visible to the block
-    plain_softmax<HEADS>(p, softmaxes, a, at, s);
-    __syncthreads();  // all p are visible to the block
-    int groups = plain_values<HEADS>(partial, p, a.vcache + from, row, at.count, D);
+    plain_softmax<HEADS>(p, of, at);
+    __syncthreads();                      // all p are visible to the block
+    constexpr int LOADS = ALONE ? 8 : 4;  // a block that is alone has more to read
+    int groups =
+        plain_values<HEADS, LOADS>(partial, p, a.vcache + from, row, at.count, D);
     __syncthreads();  // the sums of all groups are visible to the block
-    for (int h = 0; h < at.heads; h++)
-        for (int i = tid; i < D; i += THREADS) {
-            float sum = 0.0f;
-            for (int k = 0; k < groups; k++)
-                sum += partial[(h * groups + k) * D + i];
-            sums[record(at.b, at.head + h, a.H, at.part, s.parts, D) + i] = sum;
-        }
+    auto sum_of = [&](int h, int d) {
+        float sum = 0.0f;
+        for (int k = 0; k < groups; k++)
+            sum += partial[(h * groups + k) * D + d];
+        return sum;
+    };
+    if constexpr (ALONE) {
+        int warp = tid / WARP;
+        for (int h = warp; h < at.heads; h += WARPS_PER_BLOCK)
+            self.finish(
+                a, at, h, of[h], [&](int d) { return q[h][d]; },
+                [&](int d) { return sum_of(h, d); });
+        if (warp == WARPS_PER_BLOCK - 1) self.store(a, at);
+    } else {
+        for (int h = 0; h < at.heads; h++)
+            for (int d = tid; d < D; d += THREADS)
+                sums[record(at.b, at.head + h, a.H, at.part, s.parts, D) + d] =
+                    sum_of(h, d);
+        if (tid < at.heads)
+            softmaxes[record(at.b, at.head + tid, a.H, at.part, s.parts, 1)] = of[tid];
+    }
 }
 #endif
 // END SOLUTION

@@ -5,7 +5,7 @@
 #define DECODE_TENSOR_CUH
 #include "decode.cuh"
 
-// BEGIN SOLUTION 07.7 (about 240 lines)
+// BEGIN SOLUTION 07.7 (about 250 lines)
 //> /* TODO(07.7): nothing, if the templates of attention_decode.cu serve f16 and bf16. */
 #include "cuda/mma.cuh"
 
@@ -134,8 +134,8 @@ static __device__ void tile_scores(
  * past the last head stay undefined: the mma multiplies row by row. */
 template <typename E>
 static __device__ __forceinline__ void part_softmax(
-    float *score, int pitch_s, softmax *softmaxes, const token<E> &a,
-    const block_work &at, const split &s, int padded_count)
+    float *score, int pitch_s, softmax *of, const token<E> &a, const block_work &at,
+    int padded_count)
 {
     constexpr int SLOTS_PER_LANE = 2 * MAX_SLOTS / WARP;
     int lane = threadIdx.x % WARP;
@@ -159,8 +159,7 @@ static __device__ __forceinline__ void part_softmax(
             sum += w;
         }
         sum = warp_sum(sum);
-        if (lane == 0)
-            softmaxes[record(at.b, at.head + h, a.H, at.part, s.parts, 1)] = {max, sum};
+        if (lane == 0) of[h] = {max, sum};
     }
 }
 
@@ -203,12 +202,14 @@ static __device__ __forceinline__ void store_queries(
 }
 
 /* A stream of tiles: those of the keys, then those of the values. While one is in use,
- * the next is being copied, also during the softmax between keys and values. */
-template <typename E>
+ * the next is being copied, also during the softmax between keys and values. ALONE: see
+ * split. */
+template <bool ALONE, typename E>
 static __global__ void __launch_bounds__(THREADS, 2)
     tensor_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
 {
     extern __shared__ __align__(128) unsigned char smem[];
+    __shared__ softmax of[MMA_M];
     pdl_trigger();
     pdl_wait();
     block_work at = block_work_of(a, s, MMA_M);
@@ -233,7 +234,9 @@ static __global__ void __launch_bounds__(THREADS, 2)
         load_tile(stage_of(t), source, row, at.count - first, D);
     };
     queries<MMA_M, E> q;
+    own_token<E> self;  // only if ALONE
     q.load(a, at);
+    if (ALONE) self.load(a, at);
     for (int t = 0; t < STAGES; t++)
         prefetch(t);
     store_queries(high, low, rows, pitch, q, a, at);
@@ -246,7 +249,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
         __syncthreads();  // tile t has been read, its scores are visible
         prefetch(t + STAGES);
     }
-    part_softmax(score, pitch_s, softmaxes, a, at, s, tiles * BN);
+    part_softmax(score, pitch_s, of, a, at, tiles * BN);
     for (int t = 0; t < tiles; t++) {
         cp_async_wait<STAGES - 1>();
         __syncthreads();  // tile t of the values and p are visible to the block
@@ -260,10 +263,23 @@ static __global__ void __launch_bounds__(THREADS, 2)
         if ((warp + 4 * i) * 16 < pitch - PAD)
             store_smem(total + (warp + 4 * i) * 16, y[i], pitch);
     __syncthreads();  // the sums of all warps are visible to the block
-    for (int h = warp; h < at.heads; h += WARPS_PER_BLOCK) {
-        float *to = sums + record(at.b, at.head + h, a.H, at.part, s.parts, D);
-        for (int d = tid % WARP; d < D; d += WARP)
-            to[d] = total[h * pitch + d];
+    if constexpr (ALONE) {
+        for (int h = warp; h < at.heads; h += WARPS_PER_BLOCK) {
+            const E *q_high = high + h * pitch, *q_low = low + h * pitch;
+            self.finish(
+                a, at, h, of[h],
+                [&](int d) { return a.scale * ((float)q_high[d] + (float)q_low[d]); },
+                [&](int d) { return total[h * pitch + d]; });
+        }
+        if (warp == WARPS_PER_BLOCK - 1) self.store(a, at);
+    } else {
+        for (int h = warp; h < at.heads; h += WARPS_PER_BLOCK) {
+            float *to = sums + record(at.b, at.head + h, a.H, at.part, s.parts, D);
+            for (int d = tid % WARP; d < D; d += WARP)
+                to[d] = total[h * pitch + d];
+        }
+        if (tid < at.heads)
+            softmaxes[record(at.b, at.head + tid, a.H, at.part, s.parts, 1)] = of[tid];
     }
 }
 // END SOLUTION

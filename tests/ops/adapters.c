@@ -172,9 +172,11 @@ static wb_status run_prompt_chunk(const struct call *c)
 }
 static wb_status run_generate_advance(const struct call *c)
 {
-    return generate_advance(
-        arg(c, "token"), arg(c, "pos"), arg(c, "done"), arg(c, "count"), arg(c, "text"),
-        arg(c, "stop"), size(c, "B"), size(c, "L"), size(c, "nstop"), stream(c));
+    return BY_DTYPE(
+        c, generate_advance, arg(c, "out"), arg(c, "table"), arg(c, "token"),
+        arg(c, "pos"), arg(c, "done"), arg(c, "count"), arg(c, "text"), arg(c, "stop"),
+        size(c, "B"), size(c, "L"), size(c, "nstop"), size(c, "C"), number(c, "scale"),
+        stream(c));
 }
 
 const struct adapter adapters[] = {

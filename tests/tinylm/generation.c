@@ -143,8 +143,8 @@ static void along_a_text(model *m, int length, double tolerance)
         if (t == 0) {
             start(&g, text, 1, SEED);
         } else {
-            model_upload(m, g.d.token, &text[t], sizeof *text);
-            g.d.calls->step(&g.d);
+            decoder_set_tokens(&g.d, &text[t]);
+            decoder_steps(&g.d, 1);
         }
         model_download(m, stepped[t], g.d.logits, sizeof *stepped);
         start(&again, text, t + 1, SEED);
@@ -192,8 +192,8 @@ static void separate_as_fused(model *m, double tolerance)
         open_generator(&g, m, greedy(CONTEXT, 2));
         g.d.fused = !apart;
         start(&g, text, m->config.shape.context - 1, SEED);
-        model_upload(m, g.d.token, &text[40], sizeof *text);  // whatever was sampled
-        g.d.calls->step(&g.d);
+        decoder_set_tokens(&g.d, &text[40]);  // whatever was sampled
+        decoder_steps(&g.d, 1);
         model_download(m, of[apart], g.d.logits, sizeof *of);
         generator_destroy(&g);
     }

@@ -82,8 +82,8 @@ static float *one_by_one(model_config *c, const char *folder, const int *ids, in
         if (t == 0) {
             if (generator_start(&g, &ids, &length, &seed, &err)) fail(err.text);
         } else {  // not the token that it sampled
-            model_upload(&m, g.d.token, &ids[t], sizeof *ids);
-            g.d.calls->step(&g.d);
+            decoder_set_tokens(&g.d, &ids[t]);
+            decoder_steps(&g.d, 1);
         }
         model_download(&m, out + (size_t)t * c->shape.vocab, g.d.logits, row);
     }
