@@ -24,7 +24,7 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     const unsigned bytes = a.bytes;
     site *at = a.at;
     const variable *v = global_variable(address);
-    if (v && v->device) return global_access(w, a);
+    if (v ? v->device : near_device_variable(address)) return global_access(w, a);
     bool host = v && v->host;
     bool known = in_program_data(address) && !host;   /* bounds: instrumented.cpp */
     if (known || mapped_for_device(address, bytes)) { /* pinned memory */

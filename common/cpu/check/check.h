@@ -132,6 +132,9 @@ struct variable {
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);
 const variable *global_variable(uintptr_t address);
+/* Is it close to a __device__ variable, and in no variable? tools/red_zones.py keeps
+ * variables apart. */
+bool near_device_variable(uintptr_t address);
 /* The shared variable before or after an address between two of them, or NULL. */
 const variable *closest_shared(uintptr_t address);
 bool is_shared_name(const std::string &name);

@@ -198,13 +198,27 @@ bool is_global_name(const std::string &name)
 {
     return has_name(global, name);
 }
-const variable *global_variable(uintptr_t address)
+/* The first variable after the address. */
+static std::vector<variable>::iterator after(uintptr_t address)
 {
-    auto after = std::upper_bound(
+    return std::upper_bound(
         global.begin(), global.end(), address,
         [](uintptr_t x, const variable &v) { return x < v.start; });
-    if (after == global.begin()) return nullptr;
-    const variable &v = *std::prev(after);
+}
+const variable *global_variable(uintptr_t address)
+{
+    auto next = after(address);
+    if (next == global.begin()) return nullptr;
+    const variable &v = *std::prev(next);
     return address - v.start < v.bytes ? &v : nullptr;
+}
+bool near_device_variable(uintptr_t address)
+{
+    auto next = after(address);
+    if (next != global.end() && next->device && next->start - address <= WBCPU_RED_ZONE)
+        return true;
+    if (next == global.begin()) return false;
+    const variable &v = *std::prev(next);
+    return v.device && address - (v.start + v.bytes) < WBCPU_RED_ZONE;
 }
 }  // namespace wbcpu::check
