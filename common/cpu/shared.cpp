@@ -21,7 +21,7 @@ WBCPU_THREAD_LOCAL uint64_t wbcpu_block;
 /* The linker's names of the list of arrays at file scope (WBCPU_FILE_SHARED). */
 extern "C" wbcpu_file_array *const __start_wbcpu_file_shared[]
     __attribute__((weak, visibility("hidden"))),
-    *const __stop_wbcpu_file_shared[] __attribute__((weak, visibility("hidden")));
+        *const __stop_wbcpu_file_shared[] __attribute__((weak, visibility("hidden")));
 
 extern "C" void wbcpu_poison_shared(uint16_t pattern, uint16_t around)
 {

@@ -7,7 +7,7 @@
  *
  *     callbacks.cpp  the compiler's calls; which memory does an address belong to?
  *     site.cpp       from the address of an instruction to file, line and counters
- *     device.cpp     device memory: allocated? written? freed? whose buffer?
+ *     device.cpp     device memory: allocated? written? freed?
  *     shared.cpp     shared memory: which variable? written by this block?
  *     variables.cpp  names and sizes of __shared__, __device__ and __constant__ variables
  *     race.cpp       two accesses to one word, at least one a write: are they ordered?
@@ -111,12 +111,16 @@ static inline uintptr_t address_at(uint64_t offset)
 struct buffer {
     uintptr_t start;
     size_t bytes;
-    std::string name;   /* as the source calls it, or "buffer" */
-    unsigned element;   /* bytes; 0: unknown */
-    const place *at;    /* of the cudaMalloc; unknown for a __device__ variable */
-    const place *freed; /* of the cudaFree, or NULL */
+    std::string name;    /* as the source calls it, or "buffer" */
+    unsigned element;    /* bytes; 0: unknown */
+    const place *at;     /* of the cudaMalloc; unknown for a __device__ variable */
+    const place *freed;  /* of the cudaFree, or NULL */
+    std::string made_by; /* "cudaMalloc" */
+    cudaMemoryType type;
+    uintptr_t block; /* what was allocated: the grader has red zones around start */
+    size_t block_bytes;
 };
-/* The buffer that contains the address or is closest to it, or NULL. */
+/* The buffer in global memory that contains the address or is closest to it, or NULL. */
 buffer *nearest_buffer(uintptr_t address);
 /* "x[17]" for an address in a buffer, counted in elements of this many bytes. */
 std::string element_of(const buffer *b, uintptr_t address, unsigned bytes);
@@ -128,6 +132,7 @@ struct variable {
     uintptr_t start; /* address, or offset in thread-local storage for __shared__ */
     size_t bytes;
     bool host, device; /* known to belong to host code; known to be in global memory */
+    bool managed;      /* with device: host code may use it, too */
 };
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);

@@ -135,8 +135,8 @@ static int declared_name(const struct source *s, int *i, int end)
 }
 
 /* Appends MACRO(name) for each array of the declaration [i, end). */
-static void append_each(
-    struct buffer *to, const char *macro, const struct source *s, int i, int end)
+static void
+append_each(struct buffer *to, const char *macro, const struct source *s, int i, int end)
 {
     append_text(to, "");
     for (int name; i < end && (name = declared_name(s, &i, end)) >= 0;) {
