@@ -8,7 +8,7 @@ import sys
 
 BYTES = 1024  # WBCPU_RED_ZONE in common/cpu/include/wbcpu/shared.h
 
-SECTION = re.compile(r"\s+\.(section|text|data|bss|previous|pushsection|popsection)\b(.*)")
+SECTION = re.compile(r"\s+\.(section|text|data|bss)\b(.*)")
 VALUE = re.compile(r"\s+\.(zero|skip|space|byte|short|value|hword|word|long|int|quad|xword"
                    r"|octa|float|double|string|ascii|asciz|base64|[248]byte)\b")
 LABEL = re.compile(r"([^\s:]+):")
@@ -27,9 +27,9 @@ def kind_of(section, rest, check):
 def uninitialized(name, size, alignment):
     """A .comm, which the linker would put anywhere, with its zones"""
     first = -(-BYTES // alignment) * alignment
-    return (f"\t.pushsection .bss\n\t.balign {alignment}\n\t.zero {first}\n"
-            f"\t.type {name}, @object\n\t.size {name}, {size}\n{name}:\n"
-            f"\t.zero {size + BYTES}\n\t.popsection\n")
+    return (f"\t.bss\n\t.balign {alignment}\n\t.zero\t{first}\n"
+            f"\t.type\t{name}, @object\n\t.size\t{name}, {size}\n{name}:\n"
+            f"\t.zero\t{size + BYTES}\n")
 
 
 def labels(lines):
@@ -45,7 +45,7 @@ def labels(lines):
 
 def with_red_zones(lines, check):
     """Zones of two variables do not overlap: one after the first, one before the next."""
-    kind, inside = None, False
+    kind, inside, here = None, False, "\t.text\n"
     after = list(labels(reversed(lines)))[::-1]
     for line, named, named_next in zip(lines, labels(lines), after):
         value = kind is not None and named and VALUE.match(line)
@@ -54,11 +54,11 @@ def with_red_zones(lines, check):
         inside = bool(value)
         common, section = COMMON.match(line), SECTION.match(line)
         if check and common:
-            yield uninitialized(common[1], int(common[2]), int(common[3]))
+            yield uninitialized(common[1], int(common[2]), int(common[3])) + here
             continue
         yield line
         if section:
-            kind = kind_of(section[1], section[2], check)
+            kind, here = kind_of(section[1], section[2], check), line
             if kind and named_next:
                 yield f"\t.zero\t{BYTES}\n"
     if inside:
