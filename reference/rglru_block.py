@@ -169,7 +169,8 @@ def block_linear_backward_data(call, R, G, M, dc_in=1, inplace=0, skew=0):
 def documents(call, B, T, kind, lengths=None, last=1):
     """pos (B,T) or None. kind: none; starts (every sequence begins a document, and others
     follow); goes_on (all sequences except the second continue an earlier call, at 1, 2,
-    3, ...); mixed (both). No document starts in the last `last` - 1 real tokens."""
+    3, ...); mixed (both). Some begin next to the end of a chunk of 16, 32, ... 1024 tokens.
+    No document starts in the last `last` - 1 real tokens."""
     if kind == "none":
         return None
     if kind not in ("starts", "goes_on", "mixed"):
@@ -178,8 +179,10 @@ def documents(call, B, T, kind, lengths=None, last=1):
     for b in range(B):
         end = T if lengths is None else lengths[b]
         at = 0 if kind == "starts" or b == 1 else 1 + b
+        edges = 2 ** np.arange(4, 11) + call.rng.integers(-1, 2, 7)
+        edges = edges[call.rng.random(7) < 0.5]
         for t in range(T):
-            rare = kind != "goes_on" and call.rng.random() < 3 / T
+            rare = kind != "goes_on" and (call.rng.random() < 3 / T or t in edges)
             new = t > 0 and rare and t <= end - last
             at = 0 if new or t >= end else at
             p[b, t] = at
