@@ -163,7 +163,8 @@ struct cell {
 };
 void check_cell(
     worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);
-/* Two writes conflicted: once the second has happened, were the values equal? */
+/* Two writes conflicted: once the second has happened, were the values equal? Called when
+ * another write is about to happen; a read of the struct that is written may come first. */
 void settle_equal_writes();
 extern bool writes_pending;
 

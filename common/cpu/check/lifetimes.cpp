@@ -43,7 +43,8 @@ static std::string allocation_name(const place *at, unsigned nth)
 
 std::string element_of(const buffer *b, uintptr_t address, unsigned bytes)
 {
-    if (b->bytes == bytes && b->at->file == "?") return b->name; /* a scalar variable */
+    bool scalar = b->bytes == bytes && b->at->file == "?"; /* a __device__ variable */
+    if (scalar && address == b->start) return b->name;
     long unit = b->element ? (long)b->element : bytes ? (long)bytes : 1;
     long offset = (long)(address - b->start);
     long index = offset >= 0 ? offset / unit : -((-offset + unit - 1) / unit);

@@ -72,6 +72,38 @@ CASE(half_a_vector)
     return 0;
 }
 
+// The blocks write different values; a struct is stored after both of its sides are known.
+struct triple {
+    float a, b, c;
+};
+__global__ void two_per_pair(float2 *pairs, triple *triples)
+{
+    float v = blockIdx.x;
+    // BUG vectors_of_two_blocks race-blocks
+    pairs[blockIdx.x / 2] = make_float2(v, v);
+    triple t = {1, v, 2};
+    triples[blockIdx.x / 2] = t;  // BUG structs_of_two_blocks race-blocks
+}
+CASE(vectors_of_two_blocks)
+{
+    two_per_pair<<<4, 1>>>(zeros<float2>(2), zeros<triple>(4));
+    return 0;
+}
+CASE(structs_of_two_blocks)
+{
+    two_per_pair<<<4, 1>>>(zeros<float2>(2), zeros<triple>(2));
+    return 0;
+}
+__global__ void equal_vectors(float4 *y)
+{
+    *y = make_float4(1, 2, 3, blockDim.x);  // BUG equal_vectors same-value
+}
+CASE(equal_vectors)
+{
+    equal_vectors<<<1, 32>>>(zeros<float4>(1));
+    return 0;
+}
+
 // --- pointers that leave a variable ------------------------------------------------------
 
 __device__ float left[16], middle[16], right[16];
