@@ -111,13 +111,15 @@ def attention_decode_data(
     rotate=1,
     sharp=1.0,
     shift=0.0,
+    ramp=0.0,
 ):
     """pos: any, zero (a first token), short (the ring is not full), full (just full),
     wrap (after that). nan=1: slots that hold no position yet are NaN. pad: elements
     between the queries and keys of tokens. scale=0: D^-1/2. sharp: a factor of the
     queries. shift: the last channel, which is not rotated (N < D), moves all scores by this
     much; next to so large a product each of the others adds a rounding error, so only the
-    first two are not 0."""
+    first two are not 0. ramp: the last channel makes the scores grow by this much from the
+    first slot to the last."""
     rng, N, scale = call.rng, D if N is None else N, scale or float(D) ** -0.5
     low, high = {
         "any": (0, 3 * S + 2),
@@ -145,6 +147,10 @@ def attention_decode_data(
         for name in ("k", "kcache"):
             key = shift / scale / large
             change(call, name, lambda k: np.where(np.arange(D) < D - 1, k, key), D)
+    if ramp:
+        last, slot = np.arange(D) == D - 1, np.arange(B * S * K)[:, None] // K % S
+        change(call, "q", lambda q: np.where(last, 1, q), D)
+        change(call, "kcache", lambda k: np.where(last, ramp / scale * slot / S, k), D)
     cis = np.empty((high + 1, N // 2, 2))
     rope_table(cis, len(cis), N, 10000.0)
     call.input("cis", cis, "f32") if rotate else call.null("cis", dtype="f32")

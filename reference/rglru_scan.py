@@ -352,7 +352,8 @@ def rglru_step_data(
     """sequences at positions 0, 1, 2, ... and at large ones; nan=1: what must not be read
     is NaN (judge=out,state: some of the ring stays). still=1: gate_data"""
     C = G * M
-    p = np.where(np.arange(B) < 6, np.arange(B), call.rng.integers(6, 5000, B))
+    low = min(6, (B + 1) // 2)
+    p = np.where(np.arange(B) < low, np.arange(B), call.rng.integers(6, 5000, B))
     call.rng.shuffle(p)
     call.out("out", (B, C), owner="element")
     ring = call.normal((B, width, C), 2)

@@ -133,6 +133,7 @@ def sample_data(
     edges=0,
     exact=0,
     far=0,
+    peak=0.0,
 ):
     """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked,
     each with any number but 0.
@@ -141,7 +142,8 @@ def sample_data(
     precision. last=1: the best is the last entry. edges=1: seeds and positions of EDGES;
     the entry with the lowest noise wins all the same, that with the highest does not.
     exact=1: the logits are equal (sd=0), and their softmax reaches top_p without a
-    rounding error. far=1: in every fourth row, one logit is 1000 times softcap.
+    rounding error. far=1: in every fourth row, one logit is 1000 times softcap. peak: what
+    one logit is above the others, which together still matter: one of them wins.
     A row is generated again until its best is clear."""
     rng, ld = call.rng, ld or V
     call.scalar("ld", ld)
@@ -153,13 +155,15 @@ def sample_data(
         if edges:
             seeds[b], pos[b], edge = EDGES[b // 2 % len(EDGES)][b % 2]
         g = noise(seeds[b], V, pos[b]) if temperature else None
-        for _ in range(200):
+        for _ in range(1000 if peak else 200):
             row = rng.standard_normal(V) * sd + mean
             if exact:  # only the noise can make the best clear
                 seeds[b] = rng.integers(-(2**63), 2**63 - 1)
                 g = noise(seeds[b], V, pos[b])
             if far and b % 4 == 0:
                 row[rng.integers(V)] = 1000 * softcap
+            if peak:
+                row[rng.integers(V)] += peak
             if ties and temperature:
                 row = np.round(row * ties) / ties
             elif ties:
@@ -176,13 +180,17 @@ def sample_data(
                 row[edge] = np.min(row) - 30 if b % 2 else np.max(row) + 30
             row = row.astype(np.float32).astype(float)
             z = scores(row, marks[b] if seen else None, softcap, penalty)
+            one = slice(b, b + 1)
+            chosen = tokens(z[None], seeds[one], pos[one], temperature, top_k, top_p)
+            if peak and chosen == np.argmax(z):
+                seeds[b] = rng.integers(-(2**63), 2**63 - 1)
+                g = noise(seeds[b], V, pos[b])
+                continue
             if clear(z, g, temperature, top_k, top_p, exact):
                 break
         else:
             raise wb.Broken(f"sample V={V}: no row with a clear best in 200")
         logits[b, :V] = row
-        one = slice(b, b + 1)
-        chosen = tokens(z[None], seeds[one], pos[one], temperature, top_k, top_p)
         marks[b, chosen] = np.minimum(marks[b, chosen], 1)  # what a kernel stores there
     call.out("token", (B,), "i32")
     if seen:
@@ -275,7 +283,7 @@ def sample_mistakes(
             ), told(capped(scores(logits, seen, 0, penalty), softcap))
     if temperature == 0:
         return
-    yield "greedy", "the best token always wins: the noise is missing", {
+    yield "greedy", "the best token always wins: is the noise missing, or are the others dropped?", {
         "token": np.argmax(z(), -1)
     }
     yield "pos_ignored", "the noise does not depend on pos", told(z(), pos=0 * pos)
