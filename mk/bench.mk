@@ -3,6 +3,7 @@
 #   make bench-rmsnorm CODE=solution         one of them
 #   make bench-peers           the solutions compared with PyTorch's kernels
 #   make bench-recurrentgemma  the engine compared with transformers
+#   make bench-peers-cpu       both programs compared with transformers, without a GPU
 # bench/OP.c adds a lab (rows: see bench/kernels.h). The programs are
 # $(B)/bench/OP.solution, $(B)/bench/OP.01_naive ...; the results are $(B)/bench/OP.jsonl.
 BENCH_OPS := $(basename $(notdir $(wildcard bench/*.c)))
@@ -67,6 +68,15 @@ bench-recurrentgemma: $(B)/recurrentgemma $(B)/recurrentgemma-random  ## measure
 	    --json $(B)/bench/recurrentgemma-$(RANDOM).jsonl $(PEERS)
 	@echo "results: $(B)/bench/recurrentgemma-$(RANDOM).jsonl"
 
+# Without a GPU: both programs and transformers, on the CPU.
+bench-peers-cpu: $(B)/bench/inference/inference $(B)/recurrentgemma-random  ## measure: inference without a GPU, and transformers (TORCH_PYTHON=path)
+	@$(TORCH_PYTHON) bench/peers_cpu.py --program $< --random $(B)/recurrentgemma-random \
+	    --json $(B)/bench/peers-cpu.jsonl $(PEERS)
+	@echo "results: $(B)/bench/peers-cpu.jsonl"
+$(B)/bench/inference/inference: $(B)/objects/bench/inference/inference.o $(TINYLM) \
+        $(filter-out $(B)/kernels.o $(WB),$(ENGINE))
+	$(LINK)
+
 # --- RecurrentGemma-2B's shape, part by part --------------------------------------------
 bench-step: $(B)/bench/step/step  ##+ measure: decode one token of RecurrentGemma-2B's shape, by parts
 	@$< --json $(B)/bench/step.jsonl
@@ -81,5 +91,5 @@ $(B)/bench/step/step $(B)/bench/prefill/prefill: $(B)/bench/%: $(call objects,be
 $(B)/bench/recurrentgemma/loading: $(B)/objects/bench/recurrentgemma/loading.o $(ENGINE)
 	$(LINK)
 
-TEST_PROGRAMS += $(B)/bench/rmsnorm.solution
-.PHONY: bench bench-programs $(BENCH_OPS:%=bench-%) bench-peers bench-recurrentgemma bench-step bench-prefill bench-loading
+TEST_PROGRAMS += $(B)/bench/rmsnorm.solution $(B)/bench/inference/inference
+.PHONY: bench bench-programs $(BENCH_OPS:%=bench-%) bench-peers bench-recurrentgemma bench-peers-cpu bench-step bench-prefill bench-loading

@@ -22,7 +22,7 @@ KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
 ABLATION_ARGS = --runs 5 $(if $(filter quick,$(PLOTS)),--batch 1)
 ROUNDS        = $(if $(filter quick,$(PLOTS)),1,2)# the rungs alternate
 
-MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention)
+MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention step)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
 PARTS    := $(B)/objects/bench/tinylm/tools.o $(filter-out $(B)/kernels.o,$(TINYLM))
 
@@ -72,7 +72,11 @@ plot-training:  ##+ measure: loss curves of RUNS="runs/laptop runs/laptop-griffi
 bench-tinylm-attention: $(B)/bench/tinylm/attention  ##+ measure: a training step with lab 05 and with GEMMs (PRESET= RUNS_EACH=20)
 	@rm -f $<.csv; $< --csv $<.csv --preset $(PRESET) --runs $(or $(RUNS_EACH),20) $(ARGS)
 
+bench-tinylm-step: $(B)/bench/tinylm/step  ##+ measure: a training step, compared with PyTorch on the CPU (PRESET= TORCH_PYTHON=)
+	@$(PYTHON) bench/peers_tinylm.py --program $< --torch "$(TORCH_PYTHON)" \
+	    --json $(B)/bench/tinylm-step.jsonl --preset $(PRESET) $(ARGS)
+
 plot-programs: $(MEASURES) $(ABLATION)
 
 TEST_PROGRAMS += $(MEASURES) $(ABLATION)
-.PHONY: plots plot-programs plot-kv plot-memory plot-ablation plot-training bench-tinylm-attention
+.PHONY: plots plot-programs plot-kv plot-memory plot-ablation plot-training bench-tinylm-attention bench-tinylm-step

@@ -65,18 +65,19 @@ def stems(source, name):
 
 
 BACK_END = ROOT / "common/cpu/include"
+USES_BACK_END = {"cuda/lanes.cuh", "cuda/mma.cuh", "cuda/vec.cuh"}  # of the device layer
 TOOLKIT = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([\w./]+)[>"]', re.MULTILINE)
 
 
 def graded(source, name):
     """Options for a source from elsewhere, which must not use the names that graded.h
-    forbids. Headers of the back end, and of the device layer one, may: they come
+    forbids. Headers of the back end, and some of the device layer, may: they come
     first."""
     text = "".join(Path(source.src, n).read_text(errors="replace") for n in source.names
                    if n == name or not n.endswith(".cu"))
     found = [BACK_END / "cuda_runtime.h"]
     for header in TOOLKIT.findall(text):
-        folder = ROOT / "common" if header == "cuda/mma.cuh" else BACK_END
+        folder = ROOT / "common" if header in USES_BACK_END else BACK_END
         if ".." not in header and (folder / header).is_file():
             found.append(folder / header)
     found.append(BACK_END / "wbcpu/graded.h")

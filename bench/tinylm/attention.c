@@ -3,41 +3,18 @@
  *
  *     build/<backend>/bench/tinylm/attention --csv FILE [--runs N] [options of train]
  */
-#include "../../common/progress.h"
-#include "../../tinylm/from_options.h"
-#include "../../tinylm/trainer.h"
 #include "tools.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { RUNGS = 2, WARM = 3 };  // the first step allocates, the second records the graph
 static const char *const rungs[RUNGS] = {"gemm", "lab05"};
 
 static void open_trainer(trainer *t, model *m, const bench_args *a, const char *rung)
 {
-    static int text[1 << 16];
     bench_args mine = *a;
-    model_config c;
-    model_recipe r;
-    wb_error err;
-    for (int i = 0; i < 1 << 16; i++)
-        text[i] = (int)((uint32_t)i * 2654435761u >> 16) % BENCH_VOCAB;
     snprintf(mine.o.attention, sizeof mine.o.attention, "%s", rung);
-    bench_config(&mine, &c);
-    if (recipe_from_options(&r, &mine.o, &err) ||
-        model_create(m, &c, (int)a->o.batch, c.shape.context, r.accum, MODEL_TRAIN, &err))
-        bench_stop(err.text);
-    model_initialise(m, 1);
-    trainer_open(t, m, &r, text, 1 << 16, 1, 0, !a->o.gen.no_graph);
-}
-
-static double step_ms(trainer *t)
-{
-    double start = seconds_now();
-    trainer_step(t);
-    CUDA_CHECK(cudaStreamSynchronize(t->m->stream));
-    return 1e3 * (seconds_now() - start);
+    bench_trainer(t, m, &mine);
 }
 
 static int by_value(const void *a, const void *b)
@@ -61,7 +38,7 @@ int main(int argc, char **argv)
     FILE *csv = bench_csv(a.csv, "machine,model,dtype,attention,run,ms");
     for (int run = -WARM; run < a.runs; run++)
         for (int i = 0; i < RUNGS; i++) {
-            double one = step_ms(&t[i]);
+            double one = bench_step_ms(&t[i]);
             if (run < 0) continue;
             ms[i][run] = one;
             fprintf(

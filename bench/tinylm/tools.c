@@ -1,5 +1,6 @@
 /* tools.c - see tools.h. */
 #include "tools.h"
+#include "../../common/progress.h"
 #include "../../tinylm/from_options.h"
 
 #include <stdlib.h>
@@ -39,7 +40,6 @@ void bench_read_args(bench_args *a, int argc, char **argv)
         else
             argv[n++] = argv[i];
     }
-    if (!a->csv || !*a->csv) bench_stop("give --csv FILE");
     options_default(&a->o);
     if (options_flags(&a->o, n, argv, FOR_TRAIN, &err) ||
         options_preset(&a->o, a->o.preset, &err) ||
@@ -53,9 +53,34 @@ void bench_config(const bench_args *a, model_config *c)
     if (config_from_options(c, &a->o, BENCH_VOCAB, &err)) bench_stop(err.text);
 }
 
+void bench_trainer(trainer *t, model *m, const bench_args *a)
+{
+    static int text[1 << 16];
+    model_config c;
+    model_recipe r;
+    wb_error err;
+    for (int i = 0; i < 1 << 16; i++)
+        text[i] = (int)((uint32_t)i * 2654435761u >> 16) % BENCH_VOCAB;
+    bench_config(a, &c);
+    if (recipe_from_options(&r, &a->o, &err) ||
+        model_create(m, &c, (int)a->o.batch, c.shape.context, r.accum, MODEL_TRAIN, &err))
+        bench_stop(err.text);
+    model_initialise(m, 1);
+    trainer_open(t, m, &r, text, 1 << 16, 1, 0, !a->o.gen.no_graph);
+}
+
+double bench_step_ms(trainer *t)
+{
+    double start = seconds_now();
+    trainer_step(t);
+    CUDA_CHECK(cudaStreamSynchronize(t->m->stream));
+    return 1e3 * (seconds_now() - start);
+}
+
 FILE *bench_csv(const char *path, const char *head)
 {
     char text[1200], first[600] = "";
+    if (!path || !*path) bench_stop("give --csv FILE");
     FILE *f = fopen(path, "a+");
     if (!f) {
         snprintf(text, sizeof text, "cannot write %.1000s", path);

@@ -6,13 +6,14 @@
 #define BENCH_TINYLM_TOOLS_H
 #include "../../tinylm/model.h"
 #include "../../tinylm/options.h"
+#include "../../tinylm/trainer.h"
 #include "machine.h"
 
 #include <stdio.h>
 
 typedef struct bench_args {
     options o;         /* of `tinylm train`: the model and the step */
-    const char *csv;   /* --csv FILE */
+    const char *csv;   /* --csv FILE, or NULL */
     int runs, longest; /* --runs N (10), --longest N (4096) */
 } bench_args;
 
@@ -21,6 +22,11 @@ void bench_read_args(bench_args *a, int argc, char **argv);
 /* The model that they describe, with the vocabulary of TinyShakespeare, 65. */
 void bench_config(const bench_args *a, model_config *c);
 enum { BENCH_VOCAB = 65 };
+
+/* Creates that model with random weights, and a trainer for it on a made-up text. */
+void bench_trainer(trainer *t, model *m, const bench_args *a);
+/* Wall-clock time of one step, from an idle device to an idle device. */
+double bench_step_ms(trainer *t);
 
 /* Opens it for lines under this head; a file with another head is an error. */
 FILE *bench_csv(const char *path, const char *head);

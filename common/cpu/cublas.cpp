@@ -2,8 +2,9 @@
  *
  * Every function fills a gemm_call, one record for all element types, strides and
  * batches. It runs in two rounds on the worker pool: the first widens 16-bit factors to
- * float, the second computes the tiles of C, each by one thread. The tiling depends only
- * on the shape, so the result has the same bits for any number of workers.
+ * float (bf16 only where the CPU cannot multiply it), the second computes the tiles of C,
+ * each by one thread. The tiling depends only on the shape, so the result has the same
+ * bits for any number of workers.
  */
 #include "check/host_hooks.h"
 #include "cublas_v2.h"
@@ -27,7 +28,8 @@ struct cublasContext {
     cudaStream_t stream;
     cublasMath_t math;
     wbcpu_sgemm *sgemm;
-    scratch wide_a, wide_b;  // 16-bit factors as floats
+    wbcpu_bf16_gemm *bf16_gemm;  // or NULL
+    scratch wide_a, wide_b;      // 16-bit factors as floats
 };
 
 static float *reserve(scratch *s, size_t size)
@@ -53,6 +55,7 @@ struct gemm_call {
     int m, n, k, batch;
     float alpha, beta;
     matrix a, b, c;
+    const void *bias = nullptr;  // (m), of C's type: added to every column of C
 };
 
 /* --- element types ------------------------------------------------------------------ */
@@ -144,14 +147,14 @@ struct tiling {
 
 /* Tiles are small enough to occupy many workers and large enough that packing A and B
  * into panels is cheap. Their sizes are multiples of all kernels' register tiles. */
+constexpr int SIDE = 384, MAX_TILE_ROWS = SIDE;
 static tiling choose_tiling(const gemm_call *p)
 {
-    constexpr int SIDE = 384;
     int tile_rows = (p->m + SIDE - 1) / SIDE, tile_columns = (p->n + SIDE - 1) / SIDE;
-    if (p->batch == 1 && tile_rows * tile_columns == 1) {
-        if ((double)p->m * p->n * p->k > 1e6)  // split a large single tile in two
-            (p->m >= p->n ? tile_rows : tile_columns) = 2;
-    }
+    bool one = tile_rows * tile_columns == 1, odd = tile_rows * tile_columns % 2;
+    // with an even number of tiles two workers finish together
+    if (p->batch == 1 && odd && (!one || (double)p->m * p->n * p->k > 1e6))
+        (p->m >= p->n ? tile_rows : tile_columns)++;
     tiling t = {p};
     t.rows = ((p->m + tile_rows - 1) / tile_rows + 31) / 32 * 32;
     t.columns = ((p->n + tile_columns - 1) / tile_columns + 11) / 12 * 12;
@@ -166,6 +169,34 @@ static scratch *thread_tile(void)
     return &mine;
 }
 
+/* c = alpha a b + beta c, for a tile and a float c */
+static void multiply_tile(
+    const gemm_call *p, int m, int n, const void *a, const void *b, float *c, int ldc)
+{
+    if (p->a.type == CUDA_R_32F)
+        p->handle->sgemm(
+            p->transpose_a, p->transpose_b, m, n, p->k, p->alpha, (const float *)a,
+            p->a.ld, (const float *)b, p->b.ld, p->beta, c, ldc);
+    else
+        p->handle->bf16_gemm(
+            p->transpose_a, p->transpose_b, m, n, p->k, p->alpha, (const uint16_t *)a,
+            p->a.ld, (const uint16_t *)b, p->b.ld, p->beta, c, ldc);
+}
+
+/* Rows i to i + m - 1 of the bias, added to the columns of a tile. */
+static void add_bias(const gemm_call *p, float *c, int ldc, int i, int m, int n)
+{
+    float bias[MAX_TILE_ROWS];
+    matrix from = {const_cast<void *>(p->bias), p->c.type, 0, 0};
+    if (is_float16(from.type))
+        widen(bias, element(from, i), from.type, (size_t)m);
+    else
+        memcpy(bias, element(from, i), (size_t)m * sizeof *bias);
+    for (int column = 0; column < n; column++)
+        for (int row = 0; row < m; row++)
+            c[(size_t)column * ldc + row] += bias[row];
+}
+
 static void multiply_task(void *context, int task)
 {
     const tiling *t = (const tiling *)context;
@@ -175,8 +206,8 @@ static void multiply_task(void *context, int task)
     int m = std::min(t->rows, p->m - i), n = std::min(t->columns, p->n - j);
     long long from_a = p->transpose_a ? (long long)i * p->a.ld : i;
     long long from_b = p->transpose_b ? j : (long long)j * p->b.ld;
-    const float *a = (const float *)element(p->a, index * p->a.stride + from_a);
-    const float *b = (const float *)element(p->b, index * p->b.stride + from_b);
+    const void *a = element(p->a, index * p->a.stride + from_a);
+    const void *b = element(p->b, index * p->b.stride + from_b);
     long long from_c = index * p->c.stride + (long long)j * p->c.ld + i;
 
     bool narrow_c = is_float16(p->c.type);
@@ -191,9 +222,8 @@ static void multiply_task(void *context, int task)
                 c + (size_t)column * m,
                 element(p->c, from_c + (long long)column * p->c.ld), p->c.type, m);
     }
-    p->handle->sgemm(
-        p->transpose_a, p->transpose_b, m, n, p->k, p->alpha, a, p->a.ld, b, p->b.ld,
-        p->beta, c, ldc);
+    multiply_tile(p, m, n, a, b, c, ldc);
+    if (p->bias) add_bias(p, c, ldc, i, m, n);
     for (int column = 0; narrow_c && column < n; column++)
         narrow(
             element(p->c, from_c + (long long)column * p->c.ld), c + (size_t)column * m,
@@ -204,8 +234,10 @@ static cublasStatus_t multiply(gemm_call p)
 {
     cublasContext *h = p.handle;
     bool ta = p.transpose_a, tb = p.transpose_b;
-    if (!make_wide(&p.a, &h->wide_a, ta ? p.k : p.m, ta ? p.m : p.k, p.batch) ||
-        !make_wide(&p.b, &h->wide_b, tb ? p.n : p.k, tb ? p.k : p.n, p.batch))
+    bool direct = p.a.type == CUDA_R_16BF && h->bf16_gemm;
+    if (!direct &&
+        (!make_wide(&p.a, &h->wide_a, ta ? p.k : p.m, ta ? p.m : p.k, p.batch) ||
+         !make_wide(&p.b, &h->wide_b, tb ? p.n : p.k, tb ? p.k : p.n, p.batch)))
         return CUBLAS_STATUS_ALLOC_FAILED;
     tiling t = choose_tiling(&p);
     wbcpu_parallel(t.tiles_per_c * p.batch, multiply_task, &t);
@@ -228,6 +260,8 @@ static bool checked(const gemm_call &p)
 {
     using namespace wbcpu::check;
     bool ta = p.transpose_a, tb = p.transpose_b;
+    matrix bias = {const_cast<void *>(p.bias), p.c.type, p.m, 0};
+    if (p.bias && !checked(bias, p.m, 1, 1, MATRIX_READ)) return false;
     return checked(p.a, ta ? p.k : p.m, ta ? p.m : p.k, p.batch, MATRIX_READ) &&
            checked(p.b, tb ? p.n : p.k, tb ? p.k : p.n, p.batch, MATRIX_READ) &&
            checked(p.c, p.m, p.n, p.batch, p.beta != 0 ? MATRIX_UPDATED : MATRIX_WRITTEN);
@@ -318,6 +352,28 @@ cublasStatus_t cublasGemmEx(
         C, Ctype, ldc, 0, 1, computeType, algo);
 }
 
+cublasStatus_t wbcpu_gemm_bias(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *A, int lda, const void *B, int ldb, void *C, int ldc,
+    cudaDataType type, const void *bias)
+{
+    gemm_call p = {
+        handle,
+        is_transposed(transa),
+        is_transposed(transb),
+        m,
+        n,
+        k,
+        1,
+        1.0f,
+        0.0f,
+        describe(A, type, lda, 0),
+        describe(B, type, ldb, 0),
+        describe(C, type, ldc, 0),
+        bias};
+    return start(p, transa, transb);
+}
+
 cublasStatus_t cublasSgemmStridedBatched(
     cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
     int n, int k, const float *alpha, const float *A, int lda, long long int strideA,
@@ -362,6 +418,7 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
     if (!sgemm) return CUBLAS_STATUS_NOT_INITIALIZED;
     *handle = new cublasContext();
     (*handle)->sgemm = sgemm;
+    (*handle)->bf16_gemm = wbcpu_choose_bf16_gemm();
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -425,42 +482,4 @@ cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t *
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *, size_t)
 {
     return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
-}
-
-static const struct {
-    cublasStatus_t status;
-    const char *name, *sentence;
-} statuses[] = {
-    {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
-    {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED",
-     "the library was not initialized"},
-    {CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED",
-     "an internal allocation failed"},
-    {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE",
-     "an unsupported value or parameter was passed to the function"},
-    {CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH",
-     "the device lacks a feature that the function needs"},
-    {CUBLAS_STATUS_MAPPING_ERROR, "CUBLAS_STATUS_MAPPING_ERROR",
-     "an access to device memory failed"},
-    {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED",
-     "the program failed to execute on the device"},
-    {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR",
-     "an internal operation failed"},
-    {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED",
-     "the functionality requested is not supported by the CPU back end"},
-    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "a license error"},
-};
-
-const char *cublasGetStatusName(cublasStatus_t status)
-{
-    for (const auto &s : statuses)
-        if (s.status == status) return s.name;
-    return "unrecognized status code";
-}
-
-const char *cublasGetStatusString(cublasStatus_t status)
-{
-    for (const auto &s : statuses)
-        if (s.status == status) return s.sentence;
-    return "unrecognized status code";
 }

@@ -36,6 +36,16 @@ const architecture &emulated()
 }
 static_assert(227 * KB <= WBCPU_DYNAMIC_SHARED_MAX, "the largest shared_optin must fit");
 
+static bool mma_is_avoided;
+extern "C" void wbcpu_avoid_mma()
+{
+    mma_is_avoided = &emulated() == &unset;
+}
+extern "C" int wbcpu_avoids_mma()
+{
+    return mma_is_avoided;
+}
+
 /* --- properties --------------------------------------------------------------------- */
 
 extern "C" cudaError_t cudaGetDeviceCount(int *count)

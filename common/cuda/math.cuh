@@ -6,7 +6,8 @@
  * to about 2 ulp (PTX manual: ex2, rcp, rsqrt, sqrt); results below 2^-126 become 0.
  * exp(x) = fast_exp2(LOG2_E x).
  *
- * The CPU back end computes the same functions with the host's correctly rounded ones.
+ * The CPU back end computes the same functions with its own exp2f and the host's exact
+ * division and root.
  */
 #ifndef CUDA_MATH_CUH
 #define CUDA_MATH_CUH

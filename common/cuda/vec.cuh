@@ -25,6 +25,16 @@ template <typename E, int N> struct alignas(N * sizeof(E)) vec {
 /* Elements in 16 bytes, the widest access of a thread */
 template <typename E> constexpr int VEC16 = 16 / (int)sizeof(E);
 
+/* Bytes per access where a lane computes much for each element. With 4, a warp accesses
+ * 128 contiguous bytes and a thread needs few registers. On the CPU back end a lane takes
+ * as many elements as the compiler can compute together, except in check mode, which
+ * counts the accesses of a GPU. */
+#if defined(__CUDACPU__) && !defined(WBCPU_CHECKED)
+constexpr int BYTES_PER_LANE = 16;
+#else
+constexpr int BYTES_PER_LANE = 4;
+#endif
+
 template <int N, typename E>
 static __device__ __forceinline__ vec<E, N> load_vec(const E *p)
 {

@@ -1,5 +1,5 @@
 /* epilogue.cuh - a GEMM that adds the bias before its one rounding: an epilogue of
- * cuBLASLt. Not on the CPU back end.
+ * cuBLASLt, and a function of its own on the CPU back end.
  *
  * Residuals are added separately: cuBLASLt's kernels for Hopper round product plus bias
  * to 16 bits before they add what is in y.
@@ -11,9 +11,15 @@
 #ifdef __CUDACPU__
 template <typename E>
 static wb_status gemm_with_bias(
-    E *, const E *, const E *, const E *, int, int, int, wb_blas *, cudaStream_t)
+    E *y, const E *x, const E *w, const E *bias, int R, int I, int O, wb_blas *blas,
+    cudaStream_t stream)
 {
-    return WB_UNSUPPORTED;
+    cublasHandle_t h = blas->handle;
+    bool ok = cublasSetStream(h, stream) == CUBLAS_STATUS_SUCCESS &&
+              wbcpu_gemm_bias(
+                  h, CUBLAS_OP_T, CUBLAS_OP_N, O, R, I, w, I, x, I, y, O, blas_type<E>(),
+                  bias) == CUBLAS_STATUS_SUCCESS;
+    return ok ? wb_launched() : WB_BAD_CUDA;
 }
 #else
 #include <cublasLt.h>

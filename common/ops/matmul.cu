@@ -38,6 +38,13 @@ size_t wb_blas_bytes(void)
     return BLAS_WORKSPACE + SCRATCH * sizeof(float);
 }
 
+void wb_avoid_slow_mma(void)
+{
+#ifdef __CUDACPU__
+    wbcpu_avoid_mma();
+#endif
+}
+
 /* --- forward ------------------------------------------------------------------------ */
 
 /* y = product + bias + res, in float, rounded once; bias and res may be NULL. V divides

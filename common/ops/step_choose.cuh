@@ -86,7 +86,8 @@ static wb_status start_step(const step_call<E, Out> &p)
     if (z.R == 0 || z.O == 0) return WB_OK;
     if (!p.out || !p.x || !p.w) return WB_BAD_SHAPE;
 #ifdef __CUDACPU__
-    if ((size_t)z.I * z.O >= 4096) {  // smaller ones run, and so test, the GPU's kernels
+    // smaller ones run, and so test, the GPU's kernels
+    if ((size_t)z.I * z.O >= 4096 && on_cpu::rows_for(z)) {
         return on_cpu::launch_step<E, Out, GATES>(
             p.out, p.x, p.w, p.bias, p.norm, p.res, z, p.act, p.stream);
     }

@@ -1,7 +1,11 @@
 /* step_cpu.cuh - a decode step's matrix multiply on the CPU back end. No barrier and no
- * sum over a warp, which would cost 32 waits there: a thread computes OUTPUTS neighbouring
- * outputs of every row, with the CPU's vector registers. It reads its rows of w once from
- * memory, so that a step of one row is limited by memory bandwidth.
+ * sum over a warp, which would cost 32 waits there: a block is one thread, which computes
+ * BLOCK_OUTPUTS neighbouring outputs with the CPU's vector registers. It reads its rows of
+ * w once from memory for every ROWS rows of x, so that a step of few rows is limited by
+ * memory bandwidth.
+ *
+ *     shared memory: u (ROWS, padded I) = x, or x (offset + norm), as floats in the order
+ *                    of wbcpu::load_pair; the padding is 0
  */
 #ifndef STEP_CPU_CUH
 #define STEP_CPU_CUH
@@ -11,75 +15,148 @@
 
 namespace on_cpu
 {
+using wbcpu::lane_pair;
 using wbcpu::lanes;
 enum {
-    LANES = wbcpu::LANES,
-    OUTPUTS = 4,
-    THREADS = 8  // few threads per block, so that all workers get blocks
+    PAIR = 2 * wbcpu::LANES,
+    ROWS = 4,
+    STREAMS = 8,  // rows of w that are read at the same time
+    BLOCK_OUTPUTS = 32
 };
 
-/* The sums over a row x: of x w for each row of w, and of x^2. */
-template <int ROWS_OF_W> struct sums {
-    lanes products[ROWS_OF_W], squares;
-};
-
-/* Adds 16 elements, or the first n: load says which. */
-template <typename E, int N, typename Load>
-static __device__ inline void
-add(sums<N> &s, const E *x, const E *const (&w)[N], const E *norm, float offset, int i,
-    Load load)
+static __host__ __device__ inline int padded(int I)
 {
-    lanes u = load(x + i);
-    s.squares += u * u;
-    if (norm) u *= offset + load(norm + i);
-#pragma GCC unroll 8  // so that the sums stay in registers at every optimization level
-    for (int k = 0; k < N; k++)
-        s.products[k] += u * load(w[k] + i);
+    return (I + PAIR - 1) / PAIR * PAIR;
 }
 
-template <typename E, int N>
-static __device__ inline sums<N>
-multiply(const E *x, const E *const (&w)[N], const E *norm, float offset, int I)
+/* A row of x becomes a row of u. Returns 1 / rms of x, which every output of a norm is
+ * multiplied by; 1 without a norm. */
+template <typename E>
+static __device__ float fill(float *u, const E *x, const E *norm, step_sizes z)
 {
-    sums<N> s = {};
-    int i = 0, n = I % LANES;
-    for (; i < I - n; i += LANES)
-        add(s, x, w, norm, offset, i, [](const E *p) { return wbcpu::load_lanes(p); });
-    if (n)
-        add(s, x, w, norm, offset, i,
-            [n](const E *p) { return wbcpu::load_lanes(p, n); });
-    return s;
+    lanes squares = {};
+    for (int i = 0; i < z.I; i += PAIR) {
+        bool whole = i + PAIR <= z.I;
+        lane_pair y = whole ? wbcpu::load_pair(x + i) : wbcpu::load_pair(x + i, z.I - i);
+        squares += y.v[0] * y.v[0] + y.v[1] * y.v[1];
+        if (norm) {
+            lane_pair f =
+                whole ? wbcpu::load_pair(norm + i) : wbcpu::load_pair(norm + i, z.I - i);
+            for (int k = 0; k < 2; k++)
+                y.v[k] *= z.offset + f.v[k];
+        }
+        memcpy(u + i, y.v, sizeof y.v);
+    }
+    return norm ? rsqrtf(wbcpu::sum_of(squares) / (float)z.I + z.eps) : 1.0f;
+}
+
+template <int N, int R> struct sums {
+    lanes of[N][R];
+};
+
+template <int N, int R>
+static __device__ inline void
+add(sums<N, R> &s, const lane_pair (&w)[N], const float *u, int i, int stride)
+{
+#pragma GCC unroll 8  // so that the sums stay in registers at every optimization level
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 2
+        for (int k = 0; k < 2; k++) {
+            lanes x = wbcpu::load_lanes(u + (size_t)r * stride + i + k * wbcpu::LANES);
+#pragma GCC unroll 8
+            for (int n = 0; n < N; n++)
+                s.of[n][r] += w[n].v[k] * x;
+        }
+}
+
+/* out[n][r] = row n of w times row r of u */
+template <int N, int R, typename E>
+static __device__ void
+multiply(float (&out)[N][R], const E *const (&rows)[N], const float *u, int I)
+{
+    sums<N, R> s = {};
+    lane_pair w[N];
+    int i = 0, stride = padded(I);
+    for (; i + PAIR <= I; i += PAIR) {
+#pragma GCC unroll 8
+        for (int n = 0; n < N; n++)
+            w[n] = wbcpu::load_pair(rows[n] + i);
+        add(s, w, u, i, stride);
+    }
+    if (i < I) {
+        for (int n = 0; n < N; n++)
+            w[n] = wbcpu::load_pair(rows[n] + i, I - i);
+        add(s, w, u, i, stride);
+    }
+    for (int n = 0; n < N; n++)
+        for (int r = 0; r < R; r++)
+            out[n][r] = wbcpu::sum_of(s.of[n][r]);
+}
+
+/* y[r][g][k]: output first + k of row r before bias and activation; g: gate, factor */
+template <int GATES, int R, typename E>
+static __device__ void multiply_outputs(
+    float (*y)[GATES][BLOCK_OUTPUTS], const E *w, const float *u, int first, int count,
+    step_sizes z)
+{
+    constexpr int N = STREAMS / R < GATES ? GATES : STREAMS / R, EACH = N / GATES;
+    for (int k = 0; k < count; k += EACH) {
+        const E *rows[N];
+        float out[N][R];
+        for (int n = 0; n < N; n++) {
+            int o = k + n / GATES < count ? first + k + n / GATES : first;
+            rows[n] = w + ((size_t)(n % GATES) * z.O + o) * z.I;
+        }
+        multiply(out, rows, u, z.I);
+        for (int n = 0; n < N && k + n / GATES < count; n++)
+            for (int r = 0; r < R; r++)
+                y[r][n % GATES][k + n / GATES] = out[n][r];
+    }
 }
 
 /* GATES: 2 with an activation, where row o of w is the gate and row O + o the factor */
 template <typename E, typename Out, int GATES>
 static __global__ void thread_step_kernel(
     Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res,
-    step_sizes z, int act)
+    step_sizes z, int act, int rows)
 {
-    int first = (int)(blockIdx.x * THREADS + threadIdx.x) * OUTPUTS;
-    if (first >= z.O) return;
-    const E *rows[OUTPUTS * GATES];
-    for (int k = 0; k < OUTPUTS; k++)
-        for (int g = 0; g < GATES; g++) {
-            int o = first + k < z.O ? first + k : z.O - 1;
-            rows[k * GATES + g] = w + ((size_t)g * z.O + o) * z.I;
-        }
-    for (int r = 0; r < z.R; r++) {
-        auto s = multiply(x + (size_t)r * z.I, rows, norm, z.offset, z.I);
-        float rstd = norm ? rsqrtf(wbcpu::sum_of(s.squares) / (float)z.I + z.eps) : 1.0f;
-        for (int k = 0; k < OUTPUTS && first + k < z.O; k++) {
-            float y[GATES];
+    extern __shared__ float u[];
+    int first = (int)blockIdx.x * BLOCK_OUTPUTS;
+    int count = z.O - first < BLOCK_OUTPUTS ? z.O - first : BLOCK_OUTPUTS;
+    float y[ROWS][GATES][BLOCK_OUTPUTS] = {}, rstd[ROWS];
+    for (int r0 = 0; r0 < z.R; r0 += rows) {
+        int some = z.R - r0 < rows ? z.R - r0 : rows;
+        for (int r = 0; r < some; r++)
+            rstd[r] =
+                fill(u + (size_t)r * padded(z.I), x + (size_t)(r0 + r) * z.I, norm, z);
+        if (some == ROWS)
+            multiply_outputs<GATES, ROWS>(y, w, u, first, count, z);
+        else
+            for (int r = 0; r < some; r++)
+                multiply_outputs<GATES, 1>(
+                    y + r, w, u + (size_t)r * padded(z.I), first, count, z);
+        for (int r = 0; r < some; r++) {
+            float(&v)[GATES][BLOCK_OUTPUTS] = y[r];
             for (int g = 0; g < GATES; g++)
-                y[g] = wbcpu::sum_of(s.products[k * GATES + g]) * rstd +
-                       (bias ? (float)bias[g * z.O + first + k] : 0.0f);
-            float result = y[0];
-            if (GATES == 2) result = activate(act, y[0]) * y[GATES - 1];
-            size_t at = (size_t)r * z.O + first + k;
-            if (res) result += (float)res[at];
-            out[at] = Out(result);
+                for (int k = 0; k < count; k++) {
+                    v[g][k] *= rstd[r];
+                    if (bias) v[g][k] += (float)bias[g * z.O + first + k];
+                }
+            if (GATES == 2)  // all of them: the compiler computes several at a time
+                for (int k = 0; k < BLOCK_OUTPUTS; k++)
+                    v[0][k] = activate(act, v[0][k]) * v[GATES - 1][k];
+            size_t at = (size_t)(r0 + r) * z.O + first;
+            for (int k = 0; k < count; k++)
+                out[at + k] = Out(v[0][k] + (res ? (float)res[at + k] : 0.0f));
         }
     }
+}
+
+/* Rows of u that fit in shared memory: ROWS, 1, or 0 */
+static int rows_for(step_sizes z)
+{
+    size_t row = (size_t)padded(z.I) * sizeof(float), limit = max_smem_per_block();
+    return z.R >= ROWS && ROWS * row <= limit ? ROWS : row <= limit;
 }
 
 template <typename E, typename Out, int GATES>
@@ -87,9 +164,12 @@ static wb_status launch_step(
     Out *out, const E *x, const E *w, const E *bias, const E *norm, const E *res,
     step_sizes z, int act, cudaStream_t stream)
 {
-    int blocks = (z.O + THREADS * OUTPUTS - 1) / (THREADS * OUTPUTS);
-    thread_step_kernel<E, Out, GATES>
-        <<<blocks, THREADS, 0, stream>>>(out, x, w, bias, norm, res, z, act);
+    int rows = rows_for(z);
+    auto kernel = thread_step_kernel<E, Out, GATES>;
+    size_t smem = (size_t)rows * padded(z.I) * sizeof(float);
+    allow_smem(kernel, smem);
+    kernel<<<(unsigned)((z.O - 1) / BLOCK_OUTPUTS + 1), 1, smem, stream>>>(
+        out, x, w, bias, norm, res, z, act, rows);
     return wb_launched();
 }
 }  // namespace on_cpu

@@ -19,6 +19,7 @@
 #include <float.h>
 
 #include "contract.cuh"
+#include "cuda/lanes.cuh"
 #include "cuda/math.cuh"
 #include "cuda/vec.cuh"
 
@@ -52,15 +53,6 @@ load_kv(kv_tile<DIMS, LANES> &to, const forward_call<E> &c, size_t kv, int from)
     }
 }
 
-/* The sum over the lanes of a query, the same in all of them. */
-template <int LANES> static __device__ float sum_lanes(float x)
-{
-    unsigned mask = ((1u << LANES) - 1) << threadIdx.x % 32 / LANES * LANES;
-    for (int o = LANES / 2; o > 0; o /= 2)
-        x += __shfl_xor_sync(mask, x, o);
-    return x;
-}
-
 /* The online softmax of a query, over the keys so far. m: the largest score, in units of
  * ln 2, because the hardware computes powers of two. l: the sum of exp(score - m). o: the
  * sum of exp(score - m) v. Both sums are in units of exp(m): a larger m rescales them. */
@@ -81,17 +73,17 @@ static __device__ void attend_tile(
 #pragma unroll
         for (int j = 0; j < BN; j++)
             s[j] += q[i] * x.k[lane][i * BN + j];
+    sum_lanes<LANES>(s);  // of a query
     float m = y.m;
 #pragma unroll
-    for (int j = 0; j < BN; j++) {
-        if (LANES > 1) s[j] = sum_lanes<LANES>(s[j]);
+    for (int j = 0; j < BN; j++)
         if (j >= first && j <= last) m = fmaxf(m, s[j]);
-    }
     float rescale = exp2f(y.m - m);
+    float o[DIMS];  // overlaps nothing, so a compiler for CPUs can vectorize over i
     y.m = m, y.l *= rescale;
 #pragma unroll
     for (int i = 0; i < DIMS; i++)
-        y.o[i] *= rescale;
+        o[i] = y.o[i] * rescale;
 #pragma unroll
     for (int j = 0; j < BN; j++) {
         s[j] = j >= first && j <= last ? exp2f(s[j] - m) : 0.0f;
@@ -101,7 +93,10 @@ static __device__ void attend_tile(
     for (int j = 0; j < BN; j++)
 #pragma unroll
         for (int i = 0; i < DIMS; i++)
-            y.o[i] += s[j] * x.v[j][lane][i];
+            o[i] += s[j] * x.v[j][lane][i];
+#pragma unroll
+    for (int i = 0; i < DIMS; i++)
+        y.o[i] = o[i];
 }
 
 /* The first key that query t of sequence b sees; the last is its own, S-T+t. */

@@ -21,6 +21,7 @@
 #ifndef ATTENTION_TILED_BACKWARD_CUH
 #define ATTENTION_TILED_BACKWARD_CUH
 #include "contract.cuh"
+#include "cuda/lanes.cuh"
 #include "cuda/math.cuh"
 #include "cuda/vec.cuh"
 
@@ -73,15 +74,6 @@ store_own(E *to, const float (&x)[DIMS], float factor, int d0, int D)
         if (d0 + i < D) to[d0 + i] = E(factor * x[i]);
 }
 
-/* The sum over the lanes of an owner, the same in all of them */
-template <int LANES> static __device__ float sum_lanes(float x)
-{
-    unsigned mask = ((1u << LANES) - 1) << threadIdx.x % 32 / LANES * LANES;
-    for (int o = LANES / 2; o > 0; o /= 2)
-        x += __shfl_xor_sync(mask, x, o);
-    return x;
-}
-
 /* s[r] = x . row r. The local array overlaps nothing, so a compiler for CPUs can
  * vectorize over r. */
 template <int DIMS, int LANES, int BN>
@@ -95,9 +87,10 @@ dots(float (&s)[BN], const float (&x)[DIMS], const by_channel<DIMS, LANES> &y)
 #pragma unroll
         for (int r = 0; r < BN; r++)
             sum[r] += x[i] * y.x[lane][i * BN + r];
+    sum_lanes<LANES>(sum);  // of an owner
 #pragma unroll
     for (int r = 0; r < BN; r++)
-        s[r] = LANES > 1 ? sum_lanes<LANES>(sum[r]) : sum[r];
+        s[r] = sum[r];
 }
 
 /* sum += w[r] row r, over all rows */
@@ -114,7 +107,7 @@ add_rows(float (&sum)[DIMS], const float (&w)[BN], const by_row<DIMS, LANES> &y)
 }
 
 /* p = exp(scale s - lse), as a power of two: the hardware computes those */
-static __device__ float probability(float s, float scale, float lse)
+static __device__ __forceinline__ float probability(float s, float scale, float lse)
 {
     return exp2f(fmaf(s, scale * LOG2_E, -lse * LOG2_E));
 }
@@ -145,13 +138,14 @@ static __global__ void __launch_bounds__(tiling<LANES>::THREADS)
     size_t at_q = (b * z.T + t) * z.ldq + (size_t)h * z.D;
     size_t kv = b * z.S * z.ldkv + (size_t)(h / (z.H / z.K)) * z.D;
 
-    float q[DIMS], dout[DIMS], dq[DIMS] = {}, delta = 0.0f;
+    float q[DIMS], dout[DIMS], dq[DIMS] = {}, sum[1] = {};
     load_own(dq, c.out + row * z.D, d0, z.D, has_query);  // out, for delta only
     load_own(dout, c.dout + row * z.D, d0, z.D, has_query);
     load_own(q, c.q + at_q, d0, z.D, has_query);
     for (int i = 0; i < DIMS; i++)
-        delta += dout[i] * dq[i], dq[i] = 0.0f;
-    if (LANES > 1) delta = sum_lanes<LANES>(delta);
+        sum[0] += dout[i] * dq[i], dq[i] = 0.0f;
+    sum_lanes<LANES>(sum);
+    float delta = sum[0];
     float lse = has_query ? c.lse[stat] : 0.0f;
     if (has_query && lane == 0) deltas[stat] = delta;
 

@@ -29,7 +29,6 @@ constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 8;  // per warp: their loads are all in flight together
 constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
 constexpr int BLOCKS_PER_SM = 4;
-constexpr int LANE_BYTES = 4;  // per access: a warp reads 128 contiguous bytes
 
 /* a and z of one step of one channel; rate = -8 softplus(a_param) / ln 2. The first token
  * of a document takes two selections: a branch would keep the long chains of special
@@ -186,7 +185,7 @@ static wb_status rglru(rglru_call<E> call, void *workspace, cudaStream_t stream)
     //> // return wb_launched().
     //> (void)call, (void)workspace, (void)stream;
     //> return WB_TODO;
-    constexpr int V = LANE_BYTES / sizeof(E);
+    constexpr int V = BYTES_PER_LANE / sizeof(E);
     bool wide = call.C % V == 0 && (!call.y || call.ldy % V == 0) &&
                 is_aligned(V * sizeof(E), call.out, call.c, call.px, call.pa, call.y) &&
                 is_aligned(V * sizeof(float), call.h, call.state);

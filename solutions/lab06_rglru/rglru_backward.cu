@@ -30,31 +30,32 @@ constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 4;  // per warp: their loads are all in flight together
 constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
 constexpr int BLOCKS_PER_SM = 4;
-constexpr int LANE_BYTES = 4;  // per access: a warp reads 128 contiguous bytes
 
-/* One step of one channel: dc = dz to_c and so on; da_param is the sum of dz to_param. */
-typedef struct slopes {
-    float a, dh, to_c, to_px, to_pa, to_param;
-} slopes;
+/* One step of V channels: dc = dz to_c and so on; da_param is the sum of dz to_param. */
+template <int V> struct slopes {
+    float a[V], dh[V], to_c[V], to_px[V], to_pa[V], to_param[V];
+};
 
-/* The factors of dz. plus = softplus(a_param); before = h[t-1]. At the start of a
- * document a and m are constants, 0 and 1. */
-static __device__ __forceinline__ slopes
-gate_slopes(float dh, float c, float px, float pa, float before, float plus, bool first)
+/* The factors of dz for channel v. plus = softplus(a_param); before = h[t-1]. At the start
+ * of a document a and m are constants, 0 and 1. */
+template <int V>
+static __device__ __forceinline__ void gate_slopes(
+    slopes<V> &d, int v, float dh, float c, float px, float pa, float before, float plus,
+    bool first)
 {
     float gx = sigmoid(px), ga = sigmoid(pa), scale = -8.0f * ga;
     float log2_a = LOG2_E * plus * scale;
     float a = fast_exp2(log2_a), q = one_minus_square(log2_a, a);
     float inverse = fast_rsqrt(fmaxf(q, 1e-37f));    // 1 / m
     float bounded = fminf(0.5f * inverse, 1000.0f);  // the slope of the root
-    slopes d;
-    d.dh = dh;
-    d.a = first ? 0.0f : a;
-    d.to_c = (first ? 1.0f : q * inverse) * gx;
-    d.to_px = d.to_c * c * (1.0f - gx);
-    d.to_param = scale * d.a * (before - 2.0f * a * gx * c * bounded);
-    d.to_pa = d.to_param * plus * (1.0f - ga);
-    return d;
+    float passed = first ? 0.0f : a, to_c = (first ? 1.0f : q * inverse) * gx;
+    float to_param = scale * passed * (before - 2.0f * a * gx * c * bounded);
+    d.a[v] = passed;
+    d.dh[v] = dh;
+    d.to_c[v] = to_c;
+    d.to_px[v] = to_c * c * (1.0f - gx);
+    d.to_param[v] = to_param;
+    d.to_pa[v] = to_param * plus * (1.0f - ga);
 }
 
 /* dh = dout gelu(y), in place of dout; stores dy = dout h gelu'(y). */
@@ -76,7 +77,7 @@ side_slopes(E *dy, float dh[V], const raw<E, V> &y, const float h[V])
 /* The factors of dz for all steps of a lane; stores dy on the way. */
 template <typename E, int V, bool WHOLE>
 static __device__ __forceinline__ void load_steps(
-    slopes (&d)[STEPS][V], const rglru_back_call<E> &call, size_t token, int channel,
+    slopes<V> (&d)[STEPS], const rglru_back_call<E> &call, size_t token, int channel,
     int t0, int steps)
 {
     size_t from = token * call.C + channel, from_y = token * call.ldy + channel;
@@ -112,7 +113,7 @@ static __device__ __forceinline__ void load_steps(
 #pragma unroll
         for (int v = 0; v < V; v++) {
             bool first = starts >> s & 1;
-            d[s][v] = gate_slopes(dh[v], cs[v], pxs[v], pas[v], hs[v], plus[v], first);
+            gate_slopes(d[s], v, dh[v], cs[v], pxs[v], pas[v], hs[v], plus[v], first);
         }
     }
 }
@@ -146,7 +147,7 @@ static __device__ __forceinline__ void backward_chunk(
     int steps = WHOLE ? STEPS : channel < call.C ? min(call.T - t0, STEPS) : 0;
     size_t token = (size_t)at.b * call.T + t0;
 
-    slopes d[STEPS][V];
+    slopes<V> d[STEPS];
     float A[V], H[V], back[V], sum[V];  // back: a[t+1] dz[t+1], which is passed on
     load_steps<E, V, WHOLE>(d, call, token, channel, t0, steps);
 #pragma unroll
@@ -155,8 +156,8 @@ static __device__ __forceinline__ void backward_chunk(
 #pragma unroll
         for (int s = STEPS - 1; s >= 0; s--) {
             if (s >= steps) continue;
-            A[v] *= d[s][v].a;
-            H[v] = d[s][v].a * (d[s][v].dh + H[v]);
+            A[v] *= d[s].a[v];
+            H[v] = d[s].a[v] * (d[s].dh[v] + H[v]);
         }
     }
     int order = WARPS_PER_BLOCK - 1 - warp;
@@ -168,12 +169,12 @@ static __device__ __forceinline__ void backward_chunk(
         float dc[V], dpx[V], dpa[V];
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            float dz = d[s][v].dh + back[v];
-            back[v] = d[s][v].a * dz;
-            dc[v] = dz * d[s][v].to_c;
-            dpx[v] = dz * d[s][v].to_px;
-            dpa[v] = dz * d[s][v].to_pa;
-            sum[v] += dz * d[s][v].to_param;
+            float dz = d[s].dh[v] + back[v];
+            back[v] = d[s].a[v] * dz;
+            dc[v] = dz * d[s].to_c[v];
+            dpx[v] = dz * d[s].to_px[v];
+            dpa[v] = dz * d[s].to_pa[v];
+            sum[v] += dz * d[s].to_param[v];
         }
         store_float<V>(call.dc + i, dc);
         store_float<V>(call.dpx + i, dpx);
@@ -227,7 +228,7 @@ static wb_status rglru_back(rglru_back_call<E> call, void *workspace, cudaStream
     //> // return wb_launched().
     //> (void)call, (void)workspace, (void)stream;
     //> return WB_TODO;
-    constexpr int V = LANE_BYTES / sizeof(E);
+    constexpr int V = BYTES_PER_LANE / sizeof(E);
     bool wide = call.C % V == 0 && (!call.y || call.ldy % V == 0) &&
                 is_aligned(V * sizeof(E), call.dc, call.dpx, call.dpa, call.dy) &&
                 is_aligned(V * sizeof(E), call.dout, call.c, call.px, call.pa, call.y) &&

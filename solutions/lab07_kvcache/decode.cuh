@@ -19,6 +19,7 @@ template <typename E> struct token {
 };
 
 // BEGIN SOLUTION 07.3 (about 120 lines)
+#include "cuda/device.cuh"
 #include "cuda/pdl.cuh"
 
 constexpr int WARP = 32;
@@ -27,10 +28,10 @@ constexpr int WARPS_PER_BLOCK = THREADS / WARP;
 constexpr int MAX_D = 256;
 constexpr int MAX_SLOTS = 256;    // of a part: their scores fit into shared memory
 constexpr int MIN_SLOTS = 64;     // fewer are not worth a block
-constexpr int FILL_BLOCKS = 264;  // two for each multiprocessor of an H200
+constexpr int FILL_BLOCKS = 264;  // at most: two for each multiprocessor of an H200
 
-/* How a call is split. The grid depends on the sizes alone. Which slots a part has
- * depends on pos, on the device, so a captured graph stays valid as pos grows. */
+/* How a call is split. The grid depends on the sizes and the GPU alone. Which slots a
+ * part has depends on pos, on the device, so a captured graph stays valid as pos grows. */
 struct split {
     int tiles;  // of the query heads of a group
     int parts;  // of the slots of a key head
@@ -44,7 +45,8 @@ static split split_of(int B, int S, int H, int K, int heads, int slots)
     s.tiles = (H / K + heads - 1) / heads;
     long long rows = (long long)B * K * s.tiles;
     int min_parts = (S - 1) / slots + 1, max_parts = (S - 1) / MIN_SLOTS + 1;
-    long long wanted = rows < FILL_BLOCKS ? FILL_BLOCKS / rows : 1;  // one wave of blocks
+    int sms = sm_count(), fill = 2 * sms < FILL_BLOCKS ? 2 * sms : FILL_BLOCKS;
+    long long wanted = rows < fill ? fill / rows : 1;  // one wave of blocks
     s.parts = wanted > max_parts ? max_parts : (int)wanted;
     if (s.parts < min_parts) s.parts = min_parts;
     return s;

@@ -23,8 +23,9 @@ static __device__ __forceinline__ void plain_scores(
     size_t row, int count, int D)
 {
     constexpr int N = VEC16<E>;
+    constexpr int SUMS = HEADS == 1 ? N : 1;  // per score: additions that do not wait
     for (int j = threadIdx.x; j < count; j += THREADS) {
-        float score[HEADS] = {};
+        float sum[HEADS][SUMS] = {};
 #pragma unroll 4
         for (int d = 0; d < D / N; d++) {
             vec<E, N> k = load_vec<N>(keys + j * row + d * N);
@@ -32,11 +33,16 @@ static __device__ __forceinline__ void plain_scores(
             for (int h = 0; h < HEADS; h++)
 #pragma unroll
                 for (int c = 0; c < N; c++)
-                    score[h] += q[h][d * N + c] * (float)k[c];
+                    sum[h][c % SUMS] += q[h][d * N + c] * (float)k[c];
         }
 #pragma unroll
-        for (int h = 0; h < HEADS; h++)
-            p[h][j] = score[h];
+        for (int h = 0; h < HEADS; h++) {
+            float score = 0.0f;
+#pragma unroll
+            for (int c = 0; c < SUMS; c++)
+                score += sum[h][c];
+            p[h][j] = score;
+        }
     }
 }
 

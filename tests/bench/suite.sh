@@ -123,10 +123,30 @@ check_fails "the error names a missing folder" "none/config.json" \
     compare "$PYTHON" --model "$TMP/none"
 check_fails "an unknown side is an error" "give eager, compile or both" \
     compare "$PYTHON" --tiny --sides jax
+
+# Inference on the CPU compared with transformers; our side alone needs no torch.
+compare_cpu() { # PYTHON OPTIONS...
+    "$1" bench/peers_cpu.py --program "$B/bench/inference/inference" \
+        --random "$B/recurrentgemma-random" --folders "$TMP/models" --models tiny \
+        --rounds 1 --json "$TMP/cpu.jsonl" "${@:2}"
+}
+if [ "$BACKEND" = cpu ]; then
+    check_says "inference on the CPU is timed on one thread and on two" \
+        "tiny      bf16   2 wall ours" compare_cpu "$PYTHON" --alone
+    check "its figures are JSON, with the bytes of the weights" "$PYTHON" -c "
+import json
+rows = list(map(json.loads, open('$TMP/cpu.jsonl')))
+assert [(r['dtype'], r['threads']) for r in rows] == [
+    ('f32', 1), ('f32', 2), ('bf16', 1), ('bf16', 2)]
+assert rows[0]['step_bytes'] == 2 * rows[2]['step_bytes'] > 1e5, rows
+assert all(r['prefill_ms'] > 0 and r['step_ms'] > 0 for r in rows)"
+fi
 torch=${PYTHON_TORCH:-$PYTHON}
 if "$torch" -c 'import torch, transformers' 2>/dev/null; then
     check_says "transformers runs a tiny model" "2x12x6         eager" \
         compare "$torch" --tiny --sides eager
+    [ "$BACKEND" = cpu ] && check_says "both sides sample the same tokens in f32" "5/5" \
+        compare_cpu "$torch" --dtypes f32 --threads 1
 else
     skip "transformers runs a tiny model" "$torch does not have torch and transformers"
 fi

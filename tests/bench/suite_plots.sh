@@ -45,6 +45,26 @@ for code in naive fused residual; do
 done
 check "ablation.csv: step and forward, as launches and as a graph" \
     rows "$TMP/ablation.csv" 24
+
+step() { # PYTHON WORDS OPTION...: the training step alone, or compared with PyTorch
+    python=$1 words=$2 what=$3
+    shift 3
+    check_says "$what" "$words" "$python" bench/peers_tinylm.py --program "$programs/step" \
+        --threads 1 --blocks 1 --steps 2 --json "$TMP/step.jsonl" $small "$@"
+}
+step "$PYTHON" "      1 ours " "a training step is timed" --arch griffin
+check "its figures are JSON: times, CPU time and loss" "$PYTHON" -c "
+import json
+row, = map(json.loads, open('$TMP/step.jsonl'))
+assert row['steps'] == 2 and row['arch'] == 'griffin' and row['side'] == 'ours', row
+assert min(row[n] for n in ('wall_ms', 'cpu_ms', 'loss', 'parameters')) > 0, row"
+torch=${PYTHON_TORCH:-$PYTHON}
+if "$torch" -c 'import torch' 2>/dev/null; then
+    step "$torch" "      1 fused " "PyTorch trains a model with as many parameters" \
+        --torch "$torch" --arch llama
+else
+    skip "PyTorch trains a model with as many parameters" "$torch does not have torch"
+fi
 for name in kv memory ablation; do check "plot_$name" plot $name "$TMP/$name.csv"; done
 for run in a b; do printf 'step,loss,val\n1,4,\n2,3,3.5\n3,2.5,\n' >"$TMP/$run.csv"; done
 check "plot_training with two runs" \

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../tap.h"
+#include "cuda/mma.cuh"
 #include "wbcpu.h"
 
 // Record the order in which threads and blocks run.
@@ -381,6 +382,25 @@ static void count_piece(void *counts, int i)
         (int *)counts + i);
 }
 
+// Larger than what one worker copies, not a multiple of its pieces
+static bool large_copy_is_right()
+{
+    size_t n = (3u << 20) + 5;
+    char *from = (char *)malloc(n), *to = (char *)malloc(n);
+    void *device;
+    if (cudaMalloc(&device, n) != cudaSuccess) return false;
+    for (size_t i = 0; i < n; i++)
+        from[i] = (char)(i * 7 + i / 1000);
+    cudaMemcpy(device, from, n, cudaMemcpyHostToDevice);
+    cudaMemcpy(to, device, n, cudaMemcpyDeviceToHost);
+    bool right = memcmp(to, from, n) == 0;
+    memmove(from, from + 1, n - 1);
+    cudaMemcpy(to, to + 1, n - 1, cudaMemcpyHostToHost);  // overlapping
+    right = right && memcmp(to, from, n) == 0;
+    free(from), free(to), cudaFree(device);
+    return right;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "properties") == 0) return print_properties();
@@ -407,6 +427,11 @@ int main(int argc, char **argv)
     for (int n : counts)
         wrong += n != 2;
     tap(!wrong, "wbcpu_parallel, also nested");
+    tap(large_copy_is_right(), "a large copy, which the workers share");
+    bool had = has_mma<wb_bf16>();
+    wbcpu_avoid_mma();
+    tap(had && has_mma<wb_bf16>() == !!getenv("WBCPU_ARCH"),
+        "after wbcpu_avoid_mma: no mma, unless WBCPU_ARCH names a GPU");
     cudaFree(text);
     cudaFree(order);
     cudaFree(next_free);

@@ -1,6 +1,7 @@
 /* mma.cu - mma.cuh, pack2 and fast_exp2 against sums in double: a GEMM with operands of
  * every layout, asynchronous copies, rounding in pairs. Elements are small integers, so
  * the results are exact in every type. bf16 is skipped where no mma exists for it. */
+#include "cuda/lanes.cuh"
 #include "cuda/math.cuh"
 #include "cuda/mma.cuh"
 
@@ -98,8 +99,38 @@ template <typename E> static bool pairs_are_right(unsigned expected)
     return right;
 }
 
+// sum_lanes of all groups but one, next to the rounds that it stands for
+enum { SUMS = 5 };
+template <int LANES> static __global__ void sum_groups(float *sums, float *rounds)
+{
+    int lane = threadIdx.x;
+    if (lane / LANES == 2) return;
+    unsigned mask = ((1u << LANES) - 1) << lane / LANES * LANES;
+    float x[SUMS], y[SUMS];
+    for (int i = 0; i < SUMS; i++)
+        x[i] = y[i] = 1.0f / (1.0f + (float)(lane * SUMS + i));
+    sum_lanes<LANES>(x);
+    for (int i = 0; i < SUMS; i++) {
+        for (int o = LANES / 2; o > 0; o /= 2)
+            y[i] += __shfl_xor_sync(mask, y[i], o);
+        sums[lane * SUMS + i] = x[i], rounds[lane * SUMS + i] = y[i];
+    }
+}
+template <int LANES> static bool sums_are_right(void)
+{
+    float *sums = (float *)managed(32 * SUMS * sizeof *sums);
+    float *rounds = (float *)managed(32 * SUMS * sizeof *rounds);
+    sum_groups<LANES><<<1, 32>>>(sums, rounds);
+    bool right = cudaDeviceSynchronize() == cudaSuccess && *sums > 1.0f &&
+                 memcmp(sums, rounds, 32 * SUMS * sizeof *sums) == 0;
+    cudaFree(sums), cudaFree(rounds);
+    return right;
+}
+
 int main(void)
 {
+    tap(sums_are_right<2>() && sums_are_right<4>() && sums_are_right<8>(),
+        "sum_lanes: the bits of the rounds, in the groups that call it");
     tap(gemm_is_right<wb_f16, false>(M), "mma: f16, B by rows");
     tap(gemm_is_right<wb_f16, true>(M), "mma: f16, B by columns");
     if (has_mma<wb_bf16>()) {

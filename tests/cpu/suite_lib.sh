@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# The types and libraries of the CPU back end: 16-bit floats, tensor cores, cooperative
-# groups, cuBLAS. The programs also run on a GPU; the rest is only for the CPU back end.
+# The types and libraries of the CPU back end: 16-bit floats, exponentials, tensor cores,
+# cooperative groups, cuBLAS. The programs also run on a GPU; the rest is only for the CPU back end.
 . "$(dirname "$0")/../tap.sh"
 
-for program in float16 wmma cooperative cublas; do
+for program in float16 exponentials wmma cooperative cublas; do
     echo "# $program"
     "$B/tests/cpu/$program" || tap_failed=1
 done
 [ "$BACKEND" = cpu ] || tap_done
+
+no_call() {
+    ! nm -u "$B/objects/tests/cpu/exponentials.o" | grep -wE "expf|exp2f|expm1f|tanhf"
+}
+check "kernels compute exponentials inline, so that loops can be vectorized" no_call
 
 echo "# cublas with the built-in GEMM and with other numbers of workers"
 check "cublas with WB_BLAS=own" env WB_BLAS=own "$B/tests/cpu/cublas"

@@ -120,6 +120,25 @@ quick "one name" "w('__shared__ int ' + 'a' * 3000000 + ';')"
 quick "arguments" "w('k<<<1,1>>>(' + '0,' * 1000000 + '0);')"
 quick "marks" "w(';' * 4000000)"
 
+quick "nests of loops" "w('#pragma unroll\\nfor(;;)' * 200000)"
+
+echo "# #pragma unroll"
+unrolled() { # unrolled WHAT HOW_MANY LOOP: outer loops that g++ shall unroll
+    printf '__device__ void f(float *a, float *b) {\n#pragma unroll\n%b\n}\n' "$3" >"$S/a.cu"
+    count() {
+        run "$S/a.cu" && [ "$(grep -c '^#pragma GCC unroll' "$O/a.cu.cpp")" = "$2" ] &&
+            [ "$(grep -c . "$O/a.cu.cpp")" -ge "$(grep -c . "$S/a.cu")" ]
+    }
+    check "$1" count "$@"
+}
+outer='for (int i = 0; i < 4; i++)\n' inner='for (int j = 0; j < 8; j++)\n'
+unrolled "the outer loop of a nest that accumulates" 1 "$outer$inner a[j] += b[i * 8 + j];"
+unrolled "the inner loop's pragma stays" 1 "$outer#pragma unroll\n$inner a[j] += b[i];"
+unrolled "not a single loop" 0 "$inner a[j] += b[j];"
+unrolled "not a nest that calls a function" 0 "$outer$inner a[j] += g(b[i]);"
+unrolled "not a nest that only stores" 0 "$outer$inner a[j] = b[i];"
+unrolled "not a nest in braces" 0 "$outer$inner { a[j] += b[i]; }"
+
 echo "# headers"
 header() { printf '%b' "$2" >"$S/$1"; }
 printf '%s\n' "$kernel" >"$S/plain.cu"

@@ -60,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (!given_up) {
         check_tokens(&s, &broken);
         rewrite_reductions(&s);
+        if (!given_up) rewrite_unrolls(&s);
         if (!given_up) rewrite_launches(&s);
         if (!given_up) rewrite_declarations(&s);
         FILE *f = open_memstream(&out, &size);

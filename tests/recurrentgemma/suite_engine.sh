@@ -25,6 +25,9 @@ random alone --layers 2 --blocks ra --window 1 --hf-window 1 --softcap 0
 both "each token sees itself alone" "$TMP/alone"
 random recurrent --layers 2 --blocks r --recurrent 52 --conv-width 2
 both "no attention" "$TMP/recurrent"
+# With one worker lab 06's solution steps whole blocks of channels, else tiles of them.
+random blocks --layers 2 --blocks r --channels 256 --heads 8 --hidden 64
+WB_THREADS=1 both "16 tiles of channels on one multiprocessor" "$TMP/blocks"
 random attention --layers 2 --blocks a --window 5 --kv-heads 2 --head-dim 12
 both "attention only" "$TMP/attention"
 tap_done

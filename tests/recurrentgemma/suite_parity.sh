@@ -25,6 +25,9 @@ griffin() { # DTYPE
 }
 check "a Griffin that TinyLM trained: the logits that TinyLM gives, f32" griffin f32
 check "a Griffin that TinyLM trained: the logits that TinyLM gives, bf16" griffin bf16
+[ "$BACKEND" = cuda ] || check "the same with kernels for tensor cores, emulated" \
+    env WBCPU_ARCH=80 "$PYTHON" tests/recurrentgemma/griffin.py \
+    "$engine" "$B/tests/tinylm/logits" "$TMP/griffin_bf16/best"
 
 others=$(ls -d "$TMP"/*/ | grep -v griffin)
 what="transformers: equal logits in f32; in bf16 errors at most 1.2 times as large"

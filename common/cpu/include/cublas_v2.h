@@ -128,6 +128,13 @@ cublasStatus_t cublasSgemv(
     const float *A, int lda, const float *x, int incx, const float *beta, float *y,
     int incy);
 
+/* Not cuBLAS's: C = op(A) op(B) + bias, rounded once; bias (m) is added to every column.
+ * All have one type. On a GPU this is an epilogue of cuBLASLt. */
+cublasStatus_t wbcpu_gemm_bias(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *A, int lda, const void *B, int ldb, void *C, int ldc,
+    cudaDataType type, const void *bias);
+
 #ifdef __cplusplus
 }
 #endif

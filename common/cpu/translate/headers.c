@@ -139,6 +139,7 @@ int check_mode;
 void rewrite(struct source *s)
 {
     if (!given_up && !check_mode) rewrite_reductions(s);
+    if (!given_up && !check_mode) rewrite_unrolls(s);
     if (!given_up) rewrite_launches(s);
     if (!given_up) rewrite_declarations(s);
 }

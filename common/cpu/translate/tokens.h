@@ -148,5 +148,6 @@ void list_variables(struct source *s);
 void rewrite_launches(struct source *s);     /* launches.c */
 void rewrite_declarations(struct source *s); /* declarations.c */
 void rewrite_reductions(struct source *s);   /* reductions.c */
+void rewrite_unrolls(struct source *s);      /* unroll.c */
 
 #endif

@@ -1,12 +1,13 @@
 /* device_functions.h - CUDA's built-in functions: intrinsics, cache hints, bits.
  *
- * Fast intrinsics such as __expf call the exact functions, so a result can differ from a
- * GPU's in the last bits.
+ * Fast intrinsics such as __expf call the accurate functions, so a result can differ from
+ * a GPU's in the last bits.
  */
 #ifndef WBCPU_DEVICE_FUNCTIONS_H
 #define WBCPU_DEVICE_FUNCTIONS_H
 
 #include "execution.h"
+#include "exponentials.h"
 
 /* A table with one function per line: */
 /* clang-format off */

@@ -74,6 +74,10 @@ uint64_t wbcpu_barrier(void); /* __syncthreads */
 /* __syncthreads_count, _or, _and: op 0, 1, 2 */
 uint64_t wbcpu_barrier_reduce(int op, int predicate);
 void wbcpu_yield(void); /* runs another thread of the block */
+/* From now on kernels with mma are not chosen, because they are slower here than those
+ * without: has_mma (cuda/mma.cuh) is false, unless WBCPU_ARCH names a GPU. */
+void wbcpu_avoid_mma(void);
+int wbcpu_avoids_mma(void);
 }
 
 #endif
