@@ -121,18 +121,23 @@ static struct worst worst_line(json_t *kernels, const char *space, const char *k
     return w;
 }
 
-/* `key` of all accesses to device memory, except atomics */
-static double global_sum(json_t *kernels, const char *key)
+/* `key` of all accesses in this space; of device memory without atomics */
+static double space_sum(json_t *kernels, const char *space, const char *key)
 {
-    static const char *const kinds[] = {"read", "write", "async"};
-    size_t i;
+    static const char *const kinds[] = {"read", "write", "async", "atomic"};
+    size_t i, count = strcmp(space, "global") ? 4 : 3;
     json_t *kernel;
     double sum = 0;
     json_array_foreach(kernels, i, kernel) {
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-            sum += number_at(at(kernel, "global", kinds[k]), key);
+        for (size_t k = 0; k < count; k++)
+            sum += number_at(at(kernel, space, kinds[k]), key);
     }
     return sum;
+}
+
+static double global_sum(json_t *kernels, const char *key)
+{
+    return space_sum(kernels, "global", key);
 }
 
 /* Of all buffers, each once */
@@ -179,6 +184,14 @@ static double instructions(json_t *kernels)
         global_sum(kernels, "bytes") / (32 * 16), 32 * 16);
 }
 
+/* Wavefronts over the fewest. The sum over all lines: what conflicts cost, wherever the
+ * source has them. */
+static double conflicts(json_t *kernels)
+{
+    double fewest = space_sum(kernels, "shared", "ideal");
+    return fewest > 0 ? space_sum(kernels, "shared", "wavefronts") / fewest : 0;
+}
+
 /* --- the bound ---------------------------------------------------------------------- */
 
 static double counted(const struct bound *b, json_t *kernels, struct worst *w)
@@ -195,7 +208,7 @@ static double counted(const struct bound *b, json_t *kernels, struct worst *w)
         return instructions(kernels);
     case CONFLICTS:
         *w = worst_line(kernels, "shared", "wavefronts");
-        return w->ratio;
+        return conflicts(kernels);
     case LAUNCHES:
         return sum_of(kernels, "launches");
     case FLOAT_ATOMICS:
@@ -261,8 +274,8 @@ explain(const struct bound *b, double value, json_t *kernels, struct findings *f
         break;
     case CONFLICTS:
         say(f,
-            "structure: %.3g-way bank conflicts in shared memory; this case allows at most "
-            "%.3g-way",
+            "structure: bank conflicts multiply the passes of shared memory by %.3g; this "
+            "case allows at most %.3g",
             value, b->most);
         break;
     case LAUNCHES:

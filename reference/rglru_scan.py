@@ -241,7 +241,11 @@ def gate_data(call, B, T, C, lowest, highest, skew, still):
     for name in ("px", "pa"):
         call.input(name, call.normal((B, T, C), 1.5), skew=skew)
     a_param = np.linspace(lowest, highest, C) + call.rng.uniform(-0.1, 0.1, C)
-    return np.where(still & (np.arange(C) == 0), -120, a_param)
+    return still_first(a_param, still)
+
+
+def still_first(a_param, still):
+    return np.where(still & (np.arange(a_param.size) == 0), -120, a_param)
 
 
 def side_values(call, B, T, C):
@@ -342,9 +346,11 @@ def rglru_backward_data(
     integers(call, "pos", p)
 
 
-def rglru_step_data(call, B, G, M, width=4, ld=0, lowest=-3.0, highest=1.0, nan=0):
+def rglru_step_data(
+    call, B, G, M, width=4, ld=0, lowest=-3.0, highest=1.0, nan=0, still=0
+):
     """sequences at positions 0, 1, 2, ... and at large ones; nan=1: what must not be read
-    is NaN (judge=out,state: some of the ring stays)"""
+    is NaN (judge=out,state: some of the ring stays). still=1: gate_data"""
     C = G * M
     low = min(6, (B + 1) // 2)
     p = np.where(np.arange(B) < low, np.arange(B), call.rng.integers(6, 5000, B))
@@ -364,7 +370,7 @@ def rglru_step_data(call, B, G, M, width=4, ld=0, lowest=-3.0, highest=1.0, nan=
     call.input("w", call.normal((C, width), width**-0.5))
     call.input("bias", call.rng.standard_normal(C))
     gate_matrices(call, G, M)
-    call.input("a_param", call.rng.uniform(lowest, highest, C))
+    call.input("a_param", still_first(call.rng.uniform(lowest, highest, C), still))
     integers(call, "pos", p)
 
 

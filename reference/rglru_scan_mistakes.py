@@ -362,6 +362,7 @@ def rglru_step_mistakes(
         "the reset at pos 0 is incomplete: a is 0, but m is not 1",
         a * state_before + moved,
     )
+    yield from roots_of_0(pa, a_param, first, state=h, out=h * gelu(y[:, 0]))
     yield told("no_state", "the state is ignored", z)
     x_in = sigmoid(px) * flat
     for cause, words, wrong_a, wrong_z in wrong_gates(flat, px, pa, a_param):

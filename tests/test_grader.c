@@ -835,3 +835,20 @@ Test(bounds, what_is_repeated)
     cr_expect(!holds(x, twice, "x is read 2 times"));
     cr_expect(!holds(sectors, twice, "move 1.88 times as many"));
 }
+
+/* Two lines with 3-way conflicts are as bad as one; one bad line in 100 is not. */
+Test(bounds, conflicts_of_all_lines)
+{
+    struct bound two = {CONFLICTS, "", 2};
+    const char *none = "{\"shared\": {\"read\": {}, \"write\": {}}, \"lines\": []}";
+    const char *spread = "{\"shared\": {\"read\": {\"wavefronts\": 90, \"ideal\": 30},"
+                         "\"write\": {\"wavefronts\": 94, \"ideal\": 30}}, \"lines\": ["
+                         "{\"file\": \"a.cu\", \"line\": 7, \"shared\": {\"read\":"
+                         "{\"wavefronts\": 90, \"ideal\": 30}}}]}";
+    const char *seldom =
+        "{\"shared\": {\"read\": {\"wavefronts\": 131, \"ideal\": 100}},"
+        "\"lines\": [{\"file\": \"a.cu\", \"line\": 7, \"shared\": {\"read\":"
+        "{\"wavefronts\": 32, \"ideal\": 1}}}]}";
+    cr_expect(holds(two, none, "") && holds(two, seldom, ""));
+    cr_expect(!holds(two, spread, "multiply the passes of shared memory by 3.07;"));
+}

@@ -51,7 +51,7 @@ def compile_cpu(run, settings, name, made, includes, options=()):
          "-include", ROOT / "common/cpu/include/cuda_runtime.h", "-x", "c++", "-S",
          f"{made}/{Path(name).name}.cpp", "-o", f"{stem}.s"])
     if settings.red_zones:
-        red_zones.add(f"{stem}.s")
+        red_zones.add(f"{stem}.s", settings.checked)
     run([settings.compile[0], "-c", f"{stem}.s", "-o", f"{stem}.o"])
     if settings.copies:
         run([*settings.copies, f"{stem}.o"])

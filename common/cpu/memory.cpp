@@ -189,8 +189,7 @@ static char *allocate(size_t bytes)
 
 static size_t bytes_allocated;
 
-/* caller: the return address of the program's call */
-static cudaError_t device_malloc(void **p, size_t bytes, const void *caller)
+static cudaError_t device_malloc(void **p, size_t bytes)
 {
     if (!p) return fail(cudaErrorInvalidValue);
     *p = nullptr;
@@ -212,17 +211,16 @@ static cudaError_t device_malloc(void **p, size_t bytes, const void *caller)
     if (!q) return fail(cudaErrorMemoryAllocation);
     device.allocated[q] = whole;
     bytes_allocated += whole;
-    check::allocated(q, bytes, caller);
-    check::memory_allocated(q, bytes, cudaMemoryTypeDevice);
+    check::allocated(q, bytes, cudaMemoryTypeDevice);
     *p = q;
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaMalloc(void **p, size_t bytes)
 {
-    return device_malloc(p, bytes, __builtin_return_address(0));
+    return device_malloc(p, bytes);
 }
 
-static cudaError_t device_free(void *p, const void *caller)
+static cudaError_t device_free(void *p)
 {
     if (!p) return cudaSuccess;
     if (cudaError_t e = not_while_capturing()) return fail(e);
@@ -236,8 +234,7 @@ static cudaError_t device_free(void *p, const void *caller)
             check::bad_free(p);
             return fail(cudaErrorInvalidValue);
         }
-        check::freed(p, managed->second.first, caller);
-        check::memory_freed(p);
+        check::freed(p);
         host().blocks.erase(managed);
         if (!check::enabled) free(p);
         return cudaSuccess;
@@ -245,8 +242,7 @@ static cudaError_t device_free(void *p, const void *caller)
     size_t whole = block->second;
     device.allocated.erase(block);
     bytes_allocated -= whole;
-    check::freed(p, whole, caller);
-    check::memory_freed(p);
+    check::freed(p);
     if (checked_by_asan) {
         free(p);
         return cudaSuccess;
@@ -263,12 +259,12 @@ static cudaError_t device_free(void *p, const void *caller)
 extern "C" cudaError_t cudaFree(void *p)
 {
     if (p) check::device_synchronized();
-    return device_free(p, __builtin_return_address(0));
+    return device_free(p);
 }
 
 extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream)
 {
-    cudaError_t e = device_malloc(p, bytes, __builtin_return_address(0));
+    cudaError_t e = device_malloc(p, bytes);
     if (check::enabled && !e && *p) {
         void *q = *p;
         wbcpu_record(stream, [=] { check::stream_memory(q, bytes); });
@@ -277,13 +273,12 @@ extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stre
 }
 extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 {
-    const void *caller = __builtin_return_address(0);
-    if (!check::enabled || !p) return device_free(p, caller);
+    if (!check::enabled || !p) return device_free(p);
     if (cudaError_t e = not_while_capturing()) return fail(e);
     if (!check::free_enqueued(p)) return fail(cudaErrorInvalidValue);
     wbcpu_record(stream, [=] {
         check::stream_memory(p, 0);
-        device_free(p, caller);
+        device_free(p);
     });
     return cudaSuccess;
 }
@@ -291,7 +286,7 @@ extern "C" cudaError_t
 cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
 {
     *pitch = (width + 511) / 512 * 512;
-    return device_malloc(p, *pitch * height, __builtin_return_address(0));
+    return device_malloc(p, *pitch * height);
 }
 extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 {
@@ -305,20 +300,17 @@ extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 
 /* In check mode managed memory follows device memory, with a gap before each allocation,
  * and is never reused. Host writes are not tracked: all of it counts as initialized. */
-static void *checked_managed(size_t bytes, const void *caller)
+static void *checked_managed(size_t bytes)
 {
     static size_t used;
     size_t whole = (bytes + gap + alignment - 1) / alignment * alignment;
     if (!reserve_device_memory() || whole > device.size - used) return nullptr;
     void *p = device.base + device.size + used + gap;
     used += whole;
-    check::allocated(p, bytes, caller);
-    check::host_wrote(p, bytes);
     return p;
 }
 
-static cudaError_t
-host_malloc(void **p, size_t bytes, cudaMemoryType type, const void *caller)
+static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
 {
     if (!p) return fail(cudaErrorInvalidValue);
     *p = nullptr;
@@ -327,25 +319,26 @@ host_malloc(void **p, size_t bytes, cudaMemoryType type, const void *caller)
     if (bytes > physical_memory()) return fail(cudaErrorMemoryAllocation);
     std::lock_guard<std::recursive_mutex> hold(lock);
     if (check::enabled && type == cudaMemoryTypeManaged)
-        *p = checked_managed(bytes, caller);
+        *p = checked_managed(bytes);
     else
         *p = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     if (!*p) return fail(cudaErrorMemoryAllocation);
     host().blocks[static_cast<char *>(*p)] = {bytes, type};
-    check::memory_allocated(*p, bytes, type);
+    check::allocated(*p, bytes, type);
+    check::host_wrote(*p, bytes);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
 {
-    return host_malloc(p, bytes, cudaMemoryTypeManaged, __builtin_return_address(0));
+    return host_malloc(p, bytes, cudaMemoryTypeManaged);
 }
 extern "C" cudaError_t cudaMallocHost(void **p, size_t bytes)
 {
-    return host_malloc(p, bytes, cudaMemoryTypeHost, __builtin_return_address(0));
+    return host_malloc(p, bytes, cudaMemoryTypeHost);
 }
 extern "C" cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
 {
-    return host_malloc(p, bytes, cudaMemoryTypeHost, __builtin_return_address(0));
+    return host_malloc(p, bytes, cudaMemoryTypeHost);
 }
 extern "C" cudaError_t cudaFreeHost(void *p)
 {
@@ -357,7 +350,7 @@ extern "C" cudaError_t cudaFreeHost(void *p)
         check::bad_free(p);
         return fail(cudaErrorInvalidValue);
     }
-    check::memory_freed(p);
+    check::freed(p);
     host().blocks.erase(block);
     free(p);
     return cudaSuccess;
@@ -366,7 +359,7 @@ extern "C" cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
     std::lock_guard<std::recursive_mutex> hold(lock);
     host().blocks[static_cast<char *>(p)] = {bytes, cudaMemoryTypeHost};
-    check::memory_allocated(p, bytes, cudaMemoryTypeHost);
+    check::allocated(p, bytes, cudaMemoryTypeHost);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaHostUnregister(void *p)
@@ -374,7 +367,7 @@ extern "C" cudaError_t cudaHostUnregister(void *p)
     check::device_synchronized();
     std::lock_guard<std::recursive_mutex> hold(lock);
     host().blocks.erase(static_cast<char *>(p));
-    check::memory_freed(p);
+    check::freed(p);
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaHostGetDevicePointer(void **p, void *host_pointer, unsigned)

@@ -3,6 +3,8 @@
 #include "include/wbcpu.h"
 #include "scheduler.h"
 
+#include <vector>
+
 namespace wbcpu
 {
 bool shared_poisoned;
@@ -15,6 +17,11 @@ static thread_local size_t dynamic_bytes = WBCPU_DYNAMIC_SHARED_MAX;
 extern "C" {
 WBCPU_THREAD_LOCAL uint64_t wbcpu_block;
 }
+
+/* The linker's names of the list of arrays at file scope (WBCPU_FILE_SHARED). */
+extern "C" wbcpu_file_array *const __start_wbcpu_file_shared[]
+    __attribute__((weak, visibility("hidden"))),
+        *const __stop_wbcpu_file_shared[] __attribute__((weak, visibility("hidden")));
 
 extern "C" void wbcpu_poison_shared(uint16_t pattern, uint16_t around)
 {
@@ -53,6 +60,20 @@ extern "C" void wbcpu_open_array(wbcpu_array *a)
     fill(a->start, a->bytes, filling);
 }
 
+/* Every block may use those at file scope. */
+static void open_file_arrays()
+{
+    static thread_local std::vector<wbcpu_array> own;
+    size_t n = (size_t)(__stop_wbcpu_file_shared - __start_wbcpu_file_shared);
+    own.reserve(n); /* their addresses are kept */
+    for (size_t i = own.size(); i < n; i++) {
+        const wbcpu_file_array *a = __start_wbcpu_file_shared[i];
+        own.push_back({0, nullptr, a->address(), a->bytes, a->name, a->file, a->line});
+    }
+    for (wbcpu_array &a : own)
+        if (a.bytes) wbcpu_open_array(&a);
+}
+
 void begin_shared(const job *j)
 {
     size_t bytes = j->launch.shared_bytes;
@@ -66,6 +87,7 @@ void poison_shared(const job *j)
 {
     wbcpu_block++;
     fill(wbcpu_dynamic_shared, j->launch.shared_bytes, filling);
+    open_file_arrays();
 }
 
 static void check_array(const wbcpu_launch &l, const wbcpu_array *a)

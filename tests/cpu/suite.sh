@@ -96,9 +96,12 @@ with_red_zones() { # COMPILER NAME: builds tests/cpu/NAME.cu as tools/compiling.
         $1 $flags "$TMP/poison.cpp" "$TMP/zones/$2.s" -o "$TMP/zones/$2" \
             ${LIB:-$B/libwbcpu.a} -lstdc++ -lpthread -ldl -lm && "$TMP/zones/$2"
 }
-for name in language blocks; do
+for name in language blocks file_shared; do
     check "$name" with_red_zones "${CXX:-g++}" $name
 done
+check_fails "a write past an array at file scope" \
+    "writes past the end of its shared array counts (tests/cpu/file_shared.cu:11): it has 12" \
+    "$TMP/zones/file_shared" past
 
 echo "# mistakes are rejected with the line of the source"
 compilers=${CXX:-g++}

@@ -24,7 +24,7 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     const unsigned bytes = a.bytes;
     site *at = a.at;
     const variable *v = global_variable(address);
-    if (v && v->device) return global_access(w, a);
+    if (v ? v->device : near_device_variable(address)) return global_access(w, a);
     bool host = v && v->host;
     bool known = in_program_data(address) && !host;   /* bounds: instrumented.cpp */
     if (known || mapped_for_device(address, bytes)) { /* pinned memory */
@@ -78,10 +78,11 @@ local_of_another(unsigned bytes, bool write, const void *pc)
 
 enum how { PLAIN, ATOMIC, VOLATILE };
 
-/* alignment: what the address must be a multiple of; bytes itself, or 1 */
+/* alignment: what the address must be a multiple of; bytes itself, or 1. continues: the
+ * access of the last call has this piece, too. */
 static inline void on_access(
     const void *p, unsigned bytes, bool write, how atomic, const void *pc,
-    unsigned alignment)
+    unsigned alignment, bool continues = false)
 {
     worker *w = self();
     uintptr_t address = (uintptr_t)p;
@@ -89,7 +90,7 @@ static inline void on_access(
         host_access(address, bytes, write, pc);
         return;
     }
-    if (__builtin_expect(writes_pending, 0)) settle_equal_writes();
+    if (__builtin_expect(writes_pending, 0) && write && !continues) settle_equal_writes();
     uintptr_t on_stack = address - (uintptr_t)w->stacks;
     if (on_stack < stacks_bytes(w)) {
         uintptr_t own = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)w->stacks;
@@ -121,11 +122,13 @@ static inline void on_access(
 static void
 note_pieces(uintptr_t p, size_t bytes, unsigned most, bool write, const void *pc)
 {
+    bool continues = false;
     while (bytes) {
         unsigned n = most;
         while (n > bytes || p % n)
             n /= 2;
-        on_access((const void *)p, n, write, PLAIN, pc, 1);
+        on_access((const void *)p, n, write, PLAIN, pc, 1, continues);
+        continues = true;
         p += n;
         bytes -= n;
     }

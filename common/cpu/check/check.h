@@ -7,7 +7,7 @@
  *
  *     callbacks.cpp  the compiler's calls; which memory does an address belong to?
  *     site.cpp       from the address of an instruction to file, line and counters
- *     device.cpp     device memory: allocated? written? freed? whose buffer?
+ *     device.cpp     device memory: allocated? written? freed?
  *     shared.cpp     shared memory: which variable? written by this block?
  *     variables.cpp  names and sizes of __shared__, __device__ and __constant__ variables
  *     race.cpp       two accesses to one word, at least one a write: are they ordered?
@@ -111,12 +111,16 @@ static inline uintptr_t address_at(uint64_t offset)
 struct buffer {
     uintptr_t start;
     size_t bytes;
-    std::string name;   /* as the source calls it, or "buffer" */
-    unsigned element;   /* bytes; 0: unknown */
-    const place *at;    /* of the cudaMalloc; unknown for a __device__ variable */
-    const place *freed; /* of the cudaFree, or NULL */
+    std::string name;    /* as the source calls it, or "buffer" */
+    unsigned element;    /* bytes; 0: unknown */
+    const place *at;     /* of the cudaMalloc; unknown for a __device__ variable */
+    const place *freed;  /* of the cudaFree, or NULL */
+    std::string made_by; /* "cudaMalloc" */
+    cudaMemoryType type;
+    uintptr_t block; /* what was allocated: the grader has red zones around start */
+    size_t block_bytes;
 };
-/* The buffer that contains the address or is closest to it, or NULL. */
+/* The buffer in global memory that contains the address or is closest to it, or NULL. */
 buffer *nearest_buffer(uintptr_t address);
 /* "x[17]" for an address in a buffer, counted in elements of this many bytes. */
 std::string element_of(const buffer *b, uintptr_t address, unsigned bytes);
@@ -128,10 +132,14 @@ struct variable {
     uintptr_t start; /* address, or offset in thread-local storage for __shared__ */
     size_t bytes;
     bool host, device; /* known to belong to host code; known to be in global memory */
+    bool managed;      /* with device: host code may use it, too */
 };
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);
 const variable *global_variable(uintptr_t address);
+/* Is it close to a __device__ variable, and in no variable? tools/red_zones.py keeps
+ * variables apart. */
+bool near_device_variable(uintptr_t address);
 /* The shared variable before or after an address between two of them, or NULL. */
 const variable *closest_shared(uintptr_t address);
 bool is_shared_name(const std::string &name);
@@ -155,7 +163,8 @@ struct cell {
 };
 void check_cell(
     worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);
-/* Two writes conflicted: once the second has happened, were the values equal? */
+/* Two writes conflicted: once the second has happened, were the values equal? Called when
+ * another write is about to happen; a read of the struct that is written may come first. */
 void settle_equal_writes();
 extern bool writes_pending;
 

@@ -104,12 +104,12 @@ struct container {
     uintptr_t start;
     size_t bytes;
     std::string name;
-    const allocation *block; /* NULL: a variable */
+    const buffer *block; /* NULL: a variable */
 };
 static bool container_of(uintptr_t address, container *found)
 {
-    if (const allocation *a = allocation_of(address)) {
-        *found = {a->start, a->bytes, name_at(address), a};
+    if (const buffer *b = live_block(address)) {
+        *found = {b->block, b->block_bytes, b->name, b};
         return true;
     }
     const variable *v = in_program_data(address) ? global_variable(address) : nullptr;
@@ -122,7 +122,8 @@ static bool freed_or_unknown(uintptr_t address, const char *does)
     if (address - device_base >= device_bytes) return false; /* pageable: size unknown */
     call now = running_call();
     const buffer *b = nearest_buffer(address);
-    const place *freed = freed_at(address);
+    const buffer *block = block_of(address);
+    const place *freed = block ? block->freed : nullptr;
     finding *f = find(freed ? "use-after-free" : "out-of-bounds", now.at);
     if (!f) return true;
     f->what = b ? b->name : "";

@@ -1,5 +1,5 @@
-/* device.cpp - the state of global memory: which bytes are allocated, which have been
- * written, and which buffer an address belongs to.
+/* device.cpp - the state of global memory: which bytes are allocated, and which have been
+ * written. lifetimes.cpp knows the buffers.
  *
  * Two more ranges mirror it: a byte of state per byte, and a cell per word for races. They
  * are reserved address space; the system gives them pages when they are first touched. */
@@ -8,10 +8,7 @@
 #include "host.h"
 #include "memory.h"
 
-#include <fstream>
-#include <map>
 #include <sys/mman.h>
-#include <vector>
 
 namespace wbcpu::check
 {
@@ -20,8 +17,6 @@ constexpr size_t page = 4096;
 
 static uint8_t *state;
 static cell *cells;
-using buffer_map = std::map<uintptr_t, buffer>; /* by start */
-static buffer_map &buffers = *new buffer_map, &variables = *new buffer_map;
 
 static void *reserve(size_t bytes)
 {
@@ -44,62 +39,23 @@ bool reserve_shadow(size_t bytes)
     return true;
 }
 
-/* --- buffers ------------------------------------------------------------------------ */
+/* --- state -------------------------------------------------------------------------- */
 
-/* The first argument of a call on this line: cudaMalloc((void **)&x, n) gives "x". */
-std::string allocation_name(const place *at, unsigned nth)
+void mark_allocated(uintptr_t address, size_t bytes, bool written)
 {
-    std::string line = source_line(at);
-    std::vector<size_t> calls;
-    for (const char *call : {"cudaMalloc", "cudaHostAlloc"})
-        for (size_t i = 0; (i = line.find(call, i)) != std::string::npos; i++)
-            calls.push_back(i);
-    if (calls.empty()) return "";
-    size_t i = line.find('(', calls[nth % calls.size()]);
-    if (i == std::string::npos) return "";
-    std::string name;
-    int depth = 0;
-    for (i++; i < line.size(); i++) {
-        char c = line[i];
-        if (c == '(') depth++;
-        if (c == ')' && depth-- == 0) break;
-        if (c == ',' && depth == 0) break;
-        if (c == ')')
-            name.clear(); /* a cast */
-        else if (c != '&' && c != ' ' && c != '*' && depth == 0)
-            name += c;
-    }
-    return name;
+    memset(state + offset_of(address), written ? ALLOCATED | WRITTEN : ALLOCATED, bytes);
 }
-
-void allocated(void *p, size_t bytes, const void *pc)
+void mark_outside(uintptr_t address, size_t bytes)
 {
-    static auto &times = *new std::map<std::string, unsigned>; /* by line */
-    const place *at = place_of(pc);
-    std::string name = allocation_name(at, times[text_of(at)]++);
-    uintptr_t start = (uintptr_t)p;
-    buffers[start] = {start, bytes, name.empty() ? "buffer" : name, 0, at, nullptr};
-    memset(state + (start - device_base), ALLOCATED, bytes);
+    memset(state + offset_of(address), 0, bytes);
 }
-
-void begin_variables()
+void mark_freed(uintptr_t address, size_t bytes)
 {
-    each_device_variable([](const variable &v) {
-        variables[v.start] = {v.start, v.bytes, v.name, 0, place_of(nullptr), nullptr};
-        memset(state + offset_of(v.start), ALLOCATED | WRITTEN, v.bytes);
-    });
-}
-
-void freed(void *p, size_t, const void *pc)
-{
-    auto b = buffers.find((uintptr_t)p);
-    if (b == buffers.end()) return;
-    b->second.freed = place_of(pc);
-    memset(state + (b->first - device_base), FREED, b->second.bytes);
+    uintptr_t offset = offset_of(address);
+    memset(state + offset, FREED, bytes);
     /* The pages go back to the system; state 0 there also means: not allocated. */
-    uintptr_t offset = b->first - device_base;
     uintptr_t first = (offset + page - 1) / page * page;
-    uintptr_t last = (offset + b->second.bytes) / page * page;
+    uintptr_t last = (offset + bytes) / page * page;
     if (last <= first) return;
     madvise(state + first, last - first, MADV_DONTNEED);
     madvise(cells + first / 4, (last - first) / 4 * sizeof(cell), MADV_DONTNEED);
@@ -123,61 +79,11 @@ size_t first_unwritten(const void *p, size_t bytes)
     return i;
 }
 
-extern "C" void wbcpu_check_name(
-    void *base, size_t red_zone, size_t bytes, const char *name, unsigned element)
-{
-    auto b = buffers.find((uintptr_t)base);
-    if (b == buffers.end()) return;
-    buffer inner = b->second;
-    memset(state + (b->first - device_base), 0, b->second.bytes);
-    buffers.erase(b);
-    inner.start += red_zone;
-    inner.bytes = bytes;
-    inner.name = name;
-    inner.element = element;
-    buffers[inner.start] = inner;
-    memset(state + (inner.start - device_base), ALLOCATED, bytes);
-}
-
 extern "C" void wbcpu_check_unwritten(const void *p, size_t bytes)
 {
     uintptr_t offset = (uintptr_t)p - device_base;
     for (size_t i = 0; i < bytes; i++)
         state[offset + i] &= (uint8_t)~WRITTEN;
-}
-
-buffer *nearest_buffer(uintptr_t address)
-{
-    buffer_map &all = in_heap(address) ? buffers : variables;
-    if (all.empty()) return nullptr;
-    auto after = all.upper_bound(address);
-    if (after == all.begin()) return &after->second;
-    buffer *before = &std::prev(after)->second;
-    if (after == all.end()) return before;
-    uintptr_t past = address - before->start < before->bytes
-                         ? 0
-                         : address - (before->start + before->bytes) + 1;
-    return past && after->first - address < past ? &after->second : before;
-}
-
-std::string element_of(const buffer *b, uintptr_t address, unsigned bytes)
-{
-    if (b->bytes == bytes && b->at->file == "?") return b->name; /* a scalar variable */
-    long unit = b->element ? (long)b->element : bytes ? (long)bytes : 1;
-    long offset = (long)(address - b->start);
-    long index = offset >= 0 ? offset / unit : -((-offset + unit - 1) / unit);
-    return format("%s[%ld]", b->name.c_str(), index);
-}
-
-std::string describe(const buffer *b)
-{
-    std::string size = format("%zu bytes", b->bytes);
-    if (b->element) size = format("%zu elements", b->bytes / b->element);
-    if (b->at->file == "?" || b->at->library)
-        return format("%s (%s)", b->name.c_str(), size.c_str());
-    return format(
-        "%s (%s, allocated at %s)", b->name.c_str(), size.c_str(),
-        text_of(b->at).c_str());
 }
 
 /* --- accesses by kernels ------------------------------------------------------------ */

@@ -37,10 +37,7 @@ WBCPU_HOOK(void collective_complete(worker *, warp *, uint32_t)) /* lanes */
 WBCPU_HOOK(void fenced(worker *))
 WBCPU_HOOK(void deadlocked(worker *)) /* does not return in check mode */
 
-/* memory.cpp: pointer, bytes, return address */
-WBCPU_HOOK(void allocated(void *, size_t, const void *))
-WBCPU_HOOK(void freed(void *, size_t, const void *))
-WBCPU_HOOK(void host_wrote(const void *, size_t))
+WBCPU_HOOK(void host_wrote(const void *, size_t)) /* not necessarily device memory */
 /* A load or store through a pointer of this type: name, alignment, address, return
  * address. Does not return from a kernel in check mode. */
 WBCPU_HOOK(void misaligned_object(const char *, unsigned, const void *, const void *))

@@ -79,6 +79,11 @@ void host_access(uintptr_t address, size_t bytes, bool write, const void *pc)
         if (guarded) device_pointer(place_of(pc), address, write ? "writes" : "reads");
         return;
     }
+    const variable *v = in_program_data(address) ? global_variable(address) : nullptr;
+    if (__builtin_expect(v && v->device && !v->managed, 0)) {
+        device_pointer(place_of(pc), address, write ? "writes" : "reads");
+        return;
+    }
     if (__builtin_expect(!unfinished, 1) || !mapped_for_device(address, bytes)) return;
     if (running) /* a host function on a stream */
         record(address, bytes, write ? WRITES : READS);
@@ -99,26 +104,22 @@ void host_crashed(const void *address)
 
 std::string name_at(uintptr_t address)
 {
-    const buffer *b = nullptr;
-    if (address - device_base < device_bytes) b = nearest_buffer(address);
+    const buffer *b = live_block(address);
+    if (!b && address - device_base < device_bytes) b = nearest_buffer(address);
     if (b) return b->name;
-    if (const variable *v = global_variable(address)) return v->name;
-    const allocation *a = allocation_of(address);
-    std::string name = a ? allocation_name(a->made.at) : "";
-    return name.empty() ? "buffer" : name;
+    const variable *v = global_variable(address);
+    return v ? v->name : "buffer";
 }
 std::string element_at(uintptr_t address, unsigned bytes)
 {
-    const buffer *b = nullptr;
-    if (address - device_base < device_bytes) b = nearest_buffer(address);
+    const buffer *b = live_block(address);
+    if (!b && address - device_base < device_bytes) b = nearest_buffer(address);
     if (b && (bytes || b->element)) return element_of(b, address, bytes);
     uintptr_t start = address;
     if (b)
         start = b->start;
     else if (const variable *v = global_variable(address))
         start = v->start;
-    else if (const allocation *a = allocation_of(address))
-        start = a->start;
     if (bytes)
         return format("%s[%zu]", name_at(address).c_str(), (address - start) / bytes);
     return format("%s at byte %zu", name_at(address).c_str(), address - start);

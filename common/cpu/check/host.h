@@ -3,7 +3,7 @@
  *     queue.cpp      work on streams waits in a queue; what is ordered before what
  *     footprint.cpp  the bytes that an operation on a stream reads and writes
  *     host.cpp       host code that touches device memory, or pinned memory in use
- *     lifetimes.cpp  allocations: wrong frees, leaks
+ *     lifetimes.cpp  buffers: their names, wrong frees, leaks
  *     copies.cpp     size, direction and contents of copies
  *     errors.cpp     launches that fail, and errors that the program ignores
  *     overlap.cpp    programmatic dependent launch
@@ -105,15 +105,10 @@ void host_touches(range where, bool write, const void *pc);
 
 /* --- memory ------------------------------------------------------------------------- */
 
-struct allocation {
-    uintptr_t start;
-    size_t bytes;
-    cudaMemoryType type;
-    call made, freed; /* freed.at is NULL while it lives */
-};
-/* The live allocation that contains the address, or NULL. */
-const allocation *allocation_of(uintptr_t address);
-const place *freed_at(uintptr_t address); /* NULL: it is not in freed memory */
+/* The buffer, freed or not, whose block contains the address; also pinned memory. */
+buffer *block_of(uintptr_t address);
+/* The same, but NULL if it was freed. */
+const buffer *live_block(uintptr_t address);
 /* "x[3]", counted in elements of this many bytes unless the type is known; 0: "x at byte
  * 12" */
 std::string element_at(uintptr_t address, unsigned bytes);

@@ -69,8 +69,8 @@ WBCPU_HOOK(
     WBCPU_NOTHING) /* wait, staged */
 
 /* lifetimes.cpp */
-WBCPU_HOOK(void, memory_allocated(void *, size_t, cudaMemoryType), WBCPU_NOTHING)
-WBCPU_HOOK(void, memory_freed(void *), WBCPU_NOTHING)
+WBCPU_HOOK(void, allocated(void *, size_t, cudaMemoryType), WBCPU_NOTHING)
+WBCPU_HOOK(void, freed(void *), WBCPU_NOTHING)
 WBCPU_HOOK(void, bad_free(void *), WBCPU_NOTHING)
 WBCPU_HOOK(bool, free_enqueued(void *), true) /* false: not a pointer to free */
 WBCPU_HOOK(void, all_memory_freed(), WBCPU_NOTHING)

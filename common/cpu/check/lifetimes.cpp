@@ -1,61 +1,164 @@
-/* lifetimes.cpp - device, managed and pinned memory from its allocation to its release. */
+/* lifetimes.cpp - the buffers: device, managed and pinned memory from its allocation to its
+ * release, and __device__ variables. */
 #include "host.h"
 #include "host_hooks.h"
+#include "memory.h"
 
 #include <map>
 
 namespace wbcpu::check
 {
-static auto &allocations = *new std::map<uintptr_t, allocation>;
+using buffer_map = std::map<uintptr_t, buffer>; /* by start */
+static buffer_map &buffers = *new buffer_map, &variables = *new buffer_map;
 static uintptr_t mapped_low = UINTPTR_MAX, mapped_high; /* of pinned and managed memory */
 
-void memory_allocated(void *p, size_t bytes, cudaMemoryType type)
+/* --- names -------------------------------------------------------------------------- */
+
+/* The first argument of the nth call on this line, or "": cudaMalloc((void **)&x, n) gives
+ * "x". */
+static std::string allocation_name(const place *at, unsigned nth)
 {
+    std::string line = source_line(at);
+    std::vector<size_t> calls;
+    for (const char *call : {"cudaMalloc", "cudaHostAlloc"})
+        for (size_t i = 0; (i = line.find(call, i)) != std::string::npos; i++)
+            calls.push_back(i);
+    if (calls.empty()) return "";
+    size_t i = line.find('(', calls[nth % calls.size()]);
+    if (i == std::string::npos) return "";
+    std::string name;
+    int depth = 0;
+    for (i++; i < line.size(); i++) {
+        char c = line[i];
+        if (c == '(') depth++;
+        if (c == ')' && depth-- == 0) break;
+        if (c == ',' && depth == 0) break;
+        if (c == ')')
+            name.clear(); /* a cast */
+        else if (c != '&' && c != ' ' && c != '*' && depth == 0)
+            name += c;
+    }
+    return name;
+}
+
+std::string element_of(const buffer *b, uintptr_t address, unsigned bytes)
+{
+    bool scalar = b->bytes == bytes && b->at->file == "?"; /* a __device__ variable */
+    if (scalar && address == b->start) return b->name;
+    long unit = b->element ? (long)b->element : bytes ? (long)bytes : 1;
+    long offset = (long)(address - b->start);
+    long index = offset >= 0 ? offset / unit : -((-offset + unit - 1) / unit);
+    return format("%s[%ld]", b->name.c_str(), index);
+}
+
+std::string describe(const buffer *b)
+{
+    std::string size = format("%zu bytes", b->bytes);
+    if (b->element) size = format("%zu elements", b->bytes / b->element);
+    if (b->at->file == "?" || b->at->library)
+        return format("%s (%s)", b->name.c_str(), size.c_str());
+    return format(
+        "%s (%s, allocated at %s)", b->name.c_str(), size.c_str(),
+        text_of(b->at).c_str());
+}
+
+/* --- from allocation to release ----------------------------------------------------- */
+
+void allocated(void *p, size_t bytes, cudaMemoryType type)
+{
+    static auto &times = *new std::map<std::string, unsigned>; /* by line */
+    call now = running_call();
+    std::string name = allocation_name(now.at, times[text_of(now.at)]++);
+    if (name.empty()) name = "buffer";
     uintptr_t start = (uintptr_t)p;
-    allocations[start] = {start, bytes, type, running_call(), {nullptr, ""}};
+    buffers[start] = {start,   bytes,    name, 0,     now.at,
+                      nullptr, now.name, type, start, bytes};
+    if (in_heap(start)) mark_allocated(start, bytes, false);
     if (type == cudaMemoryTypeDevice) return;
     if (start < mapped_low) mapped_low = start;
     if (start + bytes > mapped_high) mapped_high = start + bytes;
 }
 extern "C" void wbcpu_checked_type(const void *p, size_t bytes)
 {
-    buffer *b = p ? nearest_buffer((uintptr_t)p) : nullptr;
+    buffer *b = p ? block_of((uintptr_t)p) : nullptr;
     if (b && b->start == (uintptr_t)p && bytes > 1) b->element = (unsigned)bytes;
 }
-void memory_freed(void *p)
+extern "C" void wbcpu_check_name(
+    void *block, size_t red_zone, size_t bytes, const char *name, unsigned element)
 {
-    auto a = allocations.find((uintptr_t)p);
-    if (a != allocations.end()) a->second.freed = running_call();
+    auto b = buffers.find((uintptr_t)block);
+    if (b == buffers.end()) return;
+    buffer inner = b->second;
+    buffers.erase(b);
+    inner.start += red_zone;
+    inner.bytes = bytes;
+    inner.name = name;
+    inner.element = element;
+    buffers[inner.start] = inner;
+    mark_outside(inner.block, inner.block_bytes);
+    mark_allocated(inner.start, bytes, false);
+}
+
+void freed(void *p)
+{
+    buffer *b = block_of((uintptr_t)p);
+    if (!b || b->block != (uintptr_t)p) return;
+    b->freed = running_call().at;
+    if (in_heap(b->start)) mark_freed(b->start, b->bytes);
 }
 void all_memory_freed()
 {
-    for (auto &a : allocations)
-        if (!a.second.freed.at) a.second.freed = running_call();
+    for (auto &b : buffers)
+        if (!b.second.freed) b.second.freed = running_call().at;
 }
 
-/* The newest allocation that starts at or before the address, if it contains it. */
-static const allocation *any_allocation(uintptr_t address)
+void begin_variables()
 {
-    auto after = allocations.upper_bound(address);
-    if (after == allocations.begin()) return nullptr;
-    const allocation *a = &std::prev(after)->second;
-    return address - a->start < a->bytes ? a : nullptr;
+    each_device_variable([](const variable &v) {
+        const place *unknown = place_of(nullptr);
+        variables[v.start] = {v.start, v.bytes, v.name, 0,
+                              unknown, nullptr, "",     cudaMemoryTypeDevice,
+                              v.start, v.bytes};
+        mark_allocated(v.start, v.bytes, true);
+    });
 }
-const allocation *allocation_of(uintptr_t address)
+
+/* --- which buffer ------------------------------------------------------------------- */
+
+buffer *nearest_buffer(uintptr_t address)
 {
-    const allocation *a = any_allocation(address);
-    return a && !a->freed.at ? a : nullptr;
+    buffer_map &all = in_heap(address) ? buffers : variables;
+    auto next = all.upper_bound(address);
+    buffer *after = next == all.end() ? nullptr : &next->second;
+    buffer *before = next == all.begin() ? nullptr : &std::prev(next)->second;
+    bool global = &all == &variables;
+    if (after && !global && !in_heap(after->start)) after = nullptr; /* pinned memory */
+    if (before && !global && !in_heap(before->start)) before = nullptr;
+    if (!before || !after) return before ? before : after;
+    uintptr_t past = address - before->start < before->bytes
+                         ? 0
+                         : address - (before->start + before->bytes) + 1;
+    return past && after->start - address < past ? after : before;
 }
-const place *freed_at(uintptr_t address)
+buffer *block_of(uintptr_t address)
 {
-    const allocation *a = any_allocation(address);
-    return a ? a->freed.at : nullptr;
+    auto next = buffers.upper_bound(address);
+    if (next != buffers.end() && next->second.block <= address) return &next->second;
+    if (next == buffers.begin()) return nullptr;
+    buffer *b = &std::prev(next)->second;
+    return address - b->block < b->block_bytes ? b : nullptr;
+}
+const buffer *live_block(uintptr_t address)
+{
+    const buffer *b = block_of(address);
+    return b && !b->freed ? b : nullptr;
 }
 bool mapped_for_device(uintptr_t address, size_t bytes)
 {
     if (address < mapped_low || address >= mapped_high) return false;
-    const allocation *a = allocation_of(address);
-    return a && a->type != cudaMemoryTypeDevice && address + bytes <= a->start + a->bytes;
+    const buffer *b = live_block(address);
+    return b && b->type != cudaMemoryTypeDevice &&
+           address + bytes <= b->block + b->block_bytes;
 }
 
 /* --- wrong frees -------------------------------------------------------------------- */
@@ -72,21 +175,20 @@ static const char *function_for(cudaMemoryType type)
 }
 
 /* "x", or "memory": the buffer's name, where it is known */
-static std::string name_of(const allocation *a)
+static std::string name_of(const buffer *a)
 {
-    std::string name = name_at(a->start);
-    return name == "buffer" ? "memory" : name;
+    return a->name == "buffer" ? "memory" : a->name;
 }
 
-static void double_free(const call &c, const allocation *a)
+static void double_free(const call &c, const buffer *a)
 {
-    finding *f = find("double-free", c.at, a->freed.at);
+    finding *f = find("double-free", c.at, a->freed);
     if (!f) return;
     f->what = name_of(a);
     f->other_access = "frees";
     f->message = format(
         "%s frees %s (allocated at %s) again: it was freed at %s", c.name.c_str(),
-        f->what.c_str(), text_of(a->made.at).c_str(), text_of(a->freed.at).c_str());
+        f->what.c_str(), text_of(a->at).c_str(), text_of(a->freed).c_str());
     f->fix = "free it once; set the pointer to NULL after the first free";
     publish(f);
 }
@@ -94,23 +196,23 @@ static void double_free(const call &c, const allocation *a)
 void bad_free(void *p)
 {
     call c = running_call();
-    const allocation *a = any_allocation((uintptr_t)p);
-    if (a && a->freed.at && a->start == (uintptr_t)p) return double_free(c, a);
+    const buffer *a = block_of((uintptr_t)p);
+    if (a && a->freed && a->block == (uintptr_t)p) return double_free(c, a);
     finding *f = find("invalid-free", c.at);
     if (!f) return;
     const char *name = c.name.c_str();
-    if (a && a->start != (uintptr_t)p) {
+    if (a && a->block != (uintptr_t)p) {
         f->what = name_of(a);
         f->message = format(
             "%s gets a pointer into the middle of %s (allocated at %s), %zu bytes after "
             "its start",
-            name, f->what.c_str(), text_of(a->made.at).c_str(), (uintptr_t)p - a->start);
-        f->fix = format("pass the pointer that %s returned", a->made.name.c_str());
+            name, f->what.c_str(), text_of(a->at).c_str(), (uintptr_t)p - a->block);
+        f->fix = format("pass the pointer that %s returned", a->made_by.c_str());
     } else if (a) {
         f->what = name_of(a);
         f->message = format(
             "%s gets %s memory, which %s allocated at %s", name, word_for(a->type),
-            a->made.name.c_str(), text_of(a->made.at).c_str());
+            a->made_by.c_str(), text_of(a->at).c_str());
         f->fix = format("free it with %s", function_for(a->type));
     } else {
         f->message =
@@ -125,37 +227,35 @@ void bad_free(void *p)
 /* cudaFreeAsync: frees later, but a second call is wrong immediately. */
 bool free_enqueued(void *p)
 {
-    auto a = allocations.find((uintptr_t)p);
-    if (a == allocations.end() || a->second.freed.at ||
-        a->second.type != cudaMemoryTypeDevice) {
+    buffer *b = block_of((uintptr_t)p);
+    if (!b || b->block != (uintptr_t)p || b->freed || b->type != cudaMemoryTypeDevice) {
         bad_free(p);
         return false;
     }
-    a->second.freed = running_call();
+    b->freed = running_call().at;
     return true;
 }
 /* cudaMallocAsync and cudaFreeAsync: a use that is not ordered with them conflicts. */
 void stream_memory(void *p, size_t)
 {
-    auto a = allocations.find((uintptr_t)p);
-    if (a != allocations.end()) record(a->first, a->second.bytes, WRITES);
+    if (const buffer *b = block_of((uintptr_t)p))
+        record(b->block, b->block_bytes, WRITES);
 }
 
 /* --- leaks -------------------------------------------------------------------------- */
 
 void leaks()
 {
-    for (auto &entry : allocations) {
-        const allocation &a = entry.second;
-        if (a.freed.at || a.made.at->file == "?" || a.made.name == "cudaHostRegister")
-            continue;
-        finding *f = find("leak", a.made.at);
+    for (auto &entry : buffers) {
+        const buffer &b = entry.second;
+        if (b.freed || b.at->file == "?" || b.made_by == "cudaHostRegister") continue;
+        finding *f = find("leak", b.at);
         if (!f) continue;
-        f->what = name_of(&a);
+        f->what = name_of(&b);
         f->message = format(
-            "%s of %zu bytes: the program ends without freeing it", a.made.name.c_str(),
-            a.bytes);
-        f->fix = format("call %s before the program ends", function_for(a.type));
+            "%s of %zu bytes: the program ends without freeing it", b.made_by.c_str(),
+            b.block_bytes);
+        f->fix = format("call %s before the program ends", function_for(b.type));
         publish(f);
     }
 }

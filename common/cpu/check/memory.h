@@ -17,13 +17,15 @@ void read_variables();
 size_t program_data_bytes();
 void each_device_variable(void (*use)(const variable &));
 void begin_variables(); /* registers __device__ variables as initialized buffers */
+/* The state of bytes of global memory (device.cpp). */
+void mark_allocated(uintptr_t address, size_t bytes, bool written);
+void mark_outside(uintptr_t address, size_t bytes);
+void mark_freed(uintptr_t address, size_t bytes);
 void reserve_shared();
 void settle_early_reads(); /* at a barrier, and when the block ends */
 size_t thread_local_words();
 uintptr_t thread_local_start();
 std::string shared_element(uintptr_t address, unsigned bytes); /* "tile[33]" */
-/* "x", or ""; nth: of the allocations on this line, from 0 */
-std::string allocation_name(const place *at, unsigned nth = 0);
 /* The first byte in [p, p + bytes) of device memory that nothing has written, or bytes. */
 size_t first_unwritten(const void *p, size_t bytes);
 }  // namespace wbcpu::check

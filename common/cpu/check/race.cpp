@@ -6,6 +6,7 @@
 #include "memory.h"
 
 #include <string.h>
+#include <vector>
 
 namespace wbcpu::check
 {
@@ -59,16 +60,17 @@ static const char *kind_of(worker *w, const conflict &c, bool shared)
 
 /* --- writes of equal values --------------------------------------------------------- */
 
-/* The second of two conflicting writes has not happened yet: its value is known only at
- * the next event. */
+/* The second of two conflicting writes has not happened yet: its value is known only when
+ * the next write is about to happen. A struct is one write, of several words. */
 bool writes_pending;
-static struct pending {
+struct pending {
     bool shared;
     unsigned thread;
     access at;
     conflict with;
     unsigned char before[16];
-} late;
+};
+static std::vector<pending> &late = *new std::vector<pending>;
 
 static void
 report(worker *w, const char *kind, const access &a, const conflict &c, bool shared)
@@ -90,11 +92,15 @@ void settle_equal_writes()
     worker *w = self();
     if (!w) return;
     unsigned running = w->thread;
-    w->thread = late.thread;
-    bool equal = !memcmp((void *)late.at.address, late.before, late.at.bytes);
-    const char *kind = equal ? "same-value" : kind_of(w, late.with, late.shared);
-    report(w, kind, late.at, late.with, late.shared);
+    for (const pending &p : late) {
+        w->thread = p.thread;
+        bool equal = !memcmp((void *)p.at.address, p.before, p.at.bytes);
+        report(
+            w, equal ? "same-value" : kind_of(w, p.with, p.shared), p.at, p.with,
+            p.shared);
+    }
     w->thread = running;
+    late.clear();
 }
 
 static __attribute__((noinline)) void
@@ -104,13 +110,10 @@ race(worker *w, const access &a, const conflict &c, bool shared)
         report(w, kind_of(w, c, shared), a, c, shared);
         return;
     }
-    settle_equal_writes();
     writes_pending = true;
-    late.shared = shared;
-    late.thread = w->thread;
-    late.at = a;
-    late.with = c;
-    memcpy(late.before, (void *)a.address, a.bytes);
+    pending p = {shared, w->thread, a, c, {}};
+    memcpy(p.before, (void *)a.address, a.bytes);
+    late.push_back(p);
 }
 
 /* --- cells -------------------------------------------------------------------------- */

@@ -77,16 +77,19 @@ static void tell_unwritten(const access &a, const variable *v, unsigned thread)
 }
 
 /* Reads of what no thread has written yet. If another thread writes it before the next
- * barrier, the two race, and that is the better report. */
+ * barrier, the two race, and that is the better report. Padding of a struct may be read
+ * without having been written; the second half of 16 bytes is no padding. */
 struct early_read {
     access at;
     const variable *of;
     unsigned thread;
+    uintptr_t word; /* of those that it reads, the first or the third */
     uint8_t mask;
 };
 static std::vector<early_read> &early = *new std::vector<early_read>;
 
-static void unwritten(worker *w, const access &a, const variable *v, uint8_t mask)
+static void
+unwritten(worker *w, const access &a, const variable *v, uintptr_t word, uint8_t mask)
 {
     constexpr size_t kept = 64;
     if (a.atomic) { /* an update of what was never set */
@@ -94,14 +97,16 @@ static void unwritten(worker *w, const access &a, const variable *v, uint8_t mas
         return;
     }
     if (a.at->told || early.size() == kept) return;
-    early.push_back({a, v, w->thread, mask});
+    early.push_back({a, v, w->thread, word, mask});
 }
 
 void settle_early_reads()
 {
     for (const early_read &r : early) {
-        uintptr_t word = (r.at.address - thread_local_start()) / 4;
-        if ((written[word] & r.mask) != r.mask) tell_unwritten(r.at, r.of, r.thread);
+        bool first = r.word == (r.at.address - thread_local_start()) / 4;
+        bool missing = first ? (written[r.word] & r.mask) != r.mask
+                             : !written[r.word] && !written[r.word + 1];
+        if (missing) tell_unwritten(r.at, r.of, r.thread);
     }
     early.clear();
 }
@@ -132,7 +137,9 @@ void shared_access(worker *w, const access &a)
     bool pending = copies_pending && check_pending(w, a);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
         if (of_block[i] != current.block) of_block[i] = current.block, written[i] = 0;
-        if (needs_value(a) && (written[i] & mask) != mask) unwritten(w, a, v, mask);
+        bool half = (i - offset / 4) % 2 == 0;
+        if (half && needs_value(a) && (written[i] & mask) != mask)
+            unwritten(w, a, v, i, mask);
         if (a.write) written[i] |= mask;
         if (!pending) check_cell(w, cells[i], current.block, a, mask, true);
     }

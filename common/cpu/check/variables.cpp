@@ -57,7 +57,7 @@ static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
     }
     shared.push_back(
         {dynamic ? "dynamic shared memory" : own_name(symbol), offset, bytes, false,
-         false});
+         false, false});
     mark(offset, bytes, (uint16_t)shared.size());
 }
 
@@ -77,7 +77,7 @@ static void read_symbols(const char *file, uintptr_t load)
             if (type == STT_OBJECT && !internal(name))
                 global.push_back(
                     {own_name(name), load + symbol->st_value, symbol->st_size, false,
-                     false});
+                     false, false});
         }
     }
     std::sort(global.begin(), global.end(), [](const variable &a, const variable &b) {
@@ -85,8 +85,8 @@ static void read_symbols(const char *file, uintptr_t load)
     });
 }
 
-/* What the translator lists (known.c): names, with a + if in global memory, separated by
- * blanks and NULs. A name that two variables share tells nothing. */
+/* What the translator lists (known.c): names, with a + if in global memory, a = if managed,
+ * separated by blanks and NULs. A name that two variables share tells nothing. */
 extern "C" const char __start_wbcpu_listed[] __attribute__((weak, visibility("hidden"))),
     __stop_wbcpu_listed[] __attribute__((weak, visibility("hidden")));
 
@@ -103,7 +103,8 @@ static void mark_variables()
     for (variable &v : global) {
         if (variables[v.name] != 1) continue;
         v.host = listed.count(v.name);
-        v.device = !v.host && listed.count("+" + v.name);
+        v.managed = !v.host && listed.count("=" + v.name);
+        v.device = v.managed || (!v.host && listed.count("+" + v.name));
     }
 }
 
@@ -198,13 +199,27 @@ bool is_global_name(const std::string &name)
 {
     return has_name(global, name);
 }
-const variable *global_variable(uintptr_t address)
+/* The first variable after the address. */
+static std::vector<variable>::iterator after(uintptr_t address)
 {
-    auto after = std::upper_bound(
+    return std::upper_bound(
         global.begin(), global.end(), address,
         [](uintptr_t x, const variable &v) { return x < v.start; });
-    if (after == global.begin()) return nullptr;
-    const variable &v = *std::prev(after);
+}
+const variable *global_variable(uintptr_t address)
+{
+    auto next = after(address);
+    if (next == global.begin()) return nullptr;
+    const variable &v = *std::prev(next);
     return address - v.start < v.bytes ? &v : nullptr;
+}
+bool near_device_variable(uintptr_t address)
+{
+    auto next = after(address);
+    if (next != global.end() && next->device && next->start - address <= WBCPU_RED_ZONE)
+        return true;
+    if (next == global.begin()) return false;
+    const variable &v = *std::prev(next);
+    return v.device && address - (v.start + v.bytes) < WBCPU_RED_ZONE;
 }
 }  // namespace wbcpu::check

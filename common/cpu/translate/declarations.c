@@ -134,26 +134,34 @@ static int declared_name(const struct source *s, int *i, int end)
     return name;
 }
 
-/* Adds a statement for each array of the declaration [i, end): in the grader's builds it
- * fills the array before the block uses it (wbcpu/shared.h). Like nvcc, rejects a kernel
- * with more than 48 KB of static shared memory: a static_assert over the sum of this and
- * all earlier declarations in scope. */
+/* Appends MACRO(name) for each array of the declaration [i, end). */
+static void
+append_each(struct buffer *to, const char *macro, const struct source *s, int i, int end)
+{
+    append_text(to, "");
+    for (int name; i < end && (name = declared_name(s, &i, end)) >= 0;) {
+        const struct token *t = &s->tokens[name];
+        append_text(to, macro);
+        append(to, t->start, (size_t)t->length);
+        append_text(to, ")");
+    }
+}
+
+/* Adds a statement, or at file scope a declaration, for each array of the declaration
+ * [i, end): in the grader's builds it fills the array before the block uses it
+ * (wbcpu/shared.h). Like nvcc, rejects a kernel with more than 48 KB of static shared
+ * memory: a static_assert over the sum of this and all earlier declarations in scope. */
 static void after_shared(struct source *s, int i, int end, struct scopes *in)
 {
     struct scope *inner = &in->open[in->depth];
     struct buffer sizes = {0}, opened = {0};
-    if (!inner->function) return;
-    append_text(&sizes, "");
-    append_text(&opened, "");
-    for (int name; i < end && (name = declared_name(s, &i, end)) >= 0;) {
-        const struct token *t = &s->tokens[name];
-        append_text(&sizes, "+sizeof(");
-        append(&sizes, t->start, (size_t)t->length);
-        append_text(&sizes, ")");
-        append_text(&opened, " WBCPU_SHARED(");
-        append(&opened, t->start, (size_t)t->length);
-        append_text(&opened, ")");
+    if (!inner->function) {
+        append_each(&opened, " WBCPU_FILE_SHARED(", s, i, end);
+        s->tokens[end].after = keep(s, opened.text);
+        return;
     }
+    append_each(&sizes, "+sizeof(", s, i, end);
+    append_each(&opened, " WBCPU_SHARED(", s, i, end);
     char *earlier = inner->sum ? format("wbcpu_shared_%d", inner->sum) : format("0");
     inner->sum = ++in->sums;
     s->tokens[end].after = keep(
@@ -245,6 +253,17 @@ static void launch_bounds(struct source *s, int i)
     }
 }
 
+/* --- __noinline__ --------------------------------------------------------------------- */
+
+/* A macro of this name would break libstdc++. Within an attribute, the word is the name. */
+static void no_inline(struct source *s, int i)
+{
+    int before = previous(s, i);
+    int inside = is(s, before, "(") || is(s, before, ",") || is(s, before, ":");
+    if (inside || is(s, i, "__noinline__"))
+        s->tokens[i].text = inside ? "WBCPU_NOINLINE" : "__attribute__((WBCPU_NOINLINE))";
+}
+
 void rewrite_declarations(struct source *s)
 {
     struct scopes in = {0};
@@ -255,9 +274,8 @@ void rewrite_declarations(struct source *s)
             shared(s, i, &in);
         else if (is(s, i, "__launch_bounds__"))
             launch_bounds(s, i);
-        else if (is(s, i,
-                    "__noinline__")) /* a macro of this name would break libstdc++ */
-            s->tokens[i].text = "__attribute__((noinline))";
+        else if (is(s, i, "__noinline__") || is(s, i, "noinline"))
+            no_inline(s, i);
         else if (
             is(s, i, "__constant__") &&
             (specifier(s, i, "static") >= 0 || specifier(s, i, "extern") >= 0))

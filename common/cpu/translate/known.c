@@ -76,8 +76,9 @@ int in_list(const struct outline *o, int i, const char *list)
     return 0;
 }
 
-/* "x " for a variable of host code, "+x " for one in global memory. The compiled program
- * keeps the list, for common/cpu/check/variables.cpp. */
+/* "x " for a variable of host code, "+x " for one in global memory, "=x " for one in
+ * managed memory. The compiled program keeps the list, for common/cpu/check/variables.cpp.
+ */
 void list_variables(struct source *s)
 {
     struct buffer list = {0};
@@ -87,6 +88,8 @@ void list_variables(struct source *s)
         if (!n || n->listed) continue;
         if (n->flags == (UNSURE | DEVICE_VARIABLE))
             append_text(&list, "+");
+        else if (n->flags == (UNSURE | DEVICE_VARIABLE | MANAGED_VARIABLE))
+            append_text(&list, "=");
         else if (n->flags != HOST_VARIABLE && n->flags != HOST_ARRAY)
             continue;
         n->listed = 1;

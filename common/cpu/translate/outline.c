@@ -94,7 +94,8 @@ static void take_tokens(struct outline *o)
 /* What the tokens [first, name) say. */
 struct specifiers {
     int types; /* 0: none; 2 or more: one of them may be a macro of attributes */
-    int kernel, device, host, is_constexpr, is_const, is_auto, is_void, is_builtin;
+    int kernel, device, host, managed, is_constexpr, is_const, is_auto, is_void,
+        is_builtin;
     int is_member; /* or a friend */
     int memory;    /* __constant__, __shared__, ... */
 };
@@ -140,7 +141,7 @@ static struct specifiers specifiers_of(const struct outline *o, int first, int n
         } else if (in_list(o, i, "__constant__ __shared__")) {
             f.memory = 1;
         } else if (word(o, i, "__managed__")) {
-            f.device = 1;
+            f.device = f.managed = 1;
         } else if (in_list(o, i, "struct class union enum")) {
             if (named(o, i + 1) && i + 1 < name) i++;
             f.types++;
@@ -227,7 +228,8 @@ static void declare_variables(struct outline *o, int first, int end, int member)
             int fixed = pointer ? constant : constant || f.is_constexpr || f.is_const;
             if (member || f.types != 1 || f.memory || f.device || f.is_auto ||
                 f.is_member)
-                n->flags |= f.device && !f.memory ? UNSURE | DEVICE_VARIABLE : UNSURE;
+                n->flags |= UNSURE | (f.managed ? MANAGED_VARIABLE : 0) |
+                            (f.device && !f.memory ? DEVICE_VARIABLE : 0);
             else if (array && (f.is_constexpr || f.is_const))
                 n->flags |= HOST_ARRAY;
             else

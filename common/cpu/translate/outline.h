@@ -54,6 +54,7 @@ enum {
     MACRO = 128,
     UNSURE = 256,          /* a member, a type, or something not understood */
     DEVICE_VARIABLE = 512, /* with UNSURE; global memory: __device__, not __constant__ */
+    MANAGED_VARIABLE = 1024, /* with DEVICE_VARIABLE */
 };
 
 /* A name with all that its declarations say. */

@@ -262,3 +262,35 @@ CASE(optional_arguments)
     linear<<<1, 64>>>(y, counting<float>(64), NULL, NULL);
     return differs(y, 64, [](int i) { return 2 * i; });
 }
+
+// Structs by value, in functions that are not inlined; padding of 4 bytes at the end.
+struct sample {
+    double value;
+    float weight;
+};
+static __device__ __noinline__ sample halved(sample s)
+{
+    s.value /= 2;
+    return s;
+}
+__global__ void halve_all(sample *y, const sample *x)
+{
+    __shared__ sample s[32];
+    int t = threadIdx.x;
+    s[t].value = x[t].value;
+    s[t].weight = 1;
+    __syncthreads();
+    y[t] = halved(s[31 - t]);
+}
+CASE(structs_by_value)
+{
+    sample host[32], *x = unwritten<sample>(32), *y = unwritten<sample>(32);
+    for (int i = 0; i < 32; i++)
+        host[i] = {2.0 * i, 0};
+    cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice);
+    halve_all<<<1, 32>>>(y, x);
+    cudaMemcpy(host, y, sizeof host, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < 32; i++)
+        if (host[i].value != 31 - i || host[i].weight != 1) return 1;
+    return 0;
+}

@@ -22,9 +22,11 @@
 
 /* Check mode does not look at the accesses of such a function. */
 #ifdef WBCPU_CHECKED
+#define WBCPU_NOINLINE unused /* see __global__ */
 #define WBCPU_UNCHECKED                                                                  \
     __attribute__((no_sanitize("thread"), no_sanitize_coverage, noinline, unused))
 #else
+#define WBCPU_NOINLINE noinline
 #define WBCPU_UNCHECKED
 #endif
 
@@ -41,7 +43,8 @@
 
 #ifndef WBCPU_EDITOR
 #ifdef WBCPU_CHECKED
-/* The compiler reports no access of a call itself: `y[i] = f(x[i])` with structs. */
+/* The compiler reports no access of a call itself: `y[i] = f(x[i])` with structs. So no
+ * call remains, also not of a function that asks for it. */
 #define __global__ __attribute__((flatten))
 #else
 #define __global__

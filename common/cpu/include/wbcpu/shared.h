@@ -3,8 +3,9 @@
  *
  * The translator writes WBCPU_SHARED(name) after the declaration of each array in a
  * function. With WBCPU_RED_ZONES, the first thread of a block that passes it fills the
- * array, and the library knows the array from then on. tools/red_zones.py puts the red
- * zones around it. In check mode the array only has the zones: the library itself knows
+ * array, and the library knows the array from then on. After an array at file scope it
+ * writes WBCPU_FILE_SHARED(name): the library fills these arrays when a block begins, for
+ * every kernel of the program. tools/red_zones.py puts the red zones around an array. In check mode the array only has the zones: the library itself knows
  * what has been written. Programs are built without both.
  */
 #ifndef WBCPU_SHARED_H
@@ -21,6 +22,13 @@ struct wbcpu_array {
     int line;
 };
 enum { WBCPU_RED_ZONE = 1024 }; /* bytes before and after an array */
+
+struct wbcpu_file_array {
+    char *(*address)(); /* on this CPU thread */
+    size_t bytes;
+    const char *name, *file;
+    int line;
+};
 
 extern "C" {
 /* Counts the blocks that this CPU thread has begun; 0 unless arrays are to be filled. */
@@ -49,8 +57,17 @@ constexpr bool is_filled =
             wbcpu_open_array(&wbcpu_a);                                                  \
         }                                                                                \
     }
+/* No constructor, which the grader would refuse: the library finds the pointers. */
+#define WBCPU_FILE_SHARED(variable)                                                      \
+    static wbcpu_file_array wbcpu_file_##variable = {                                    \
+        [] { return (char *)&variable; },                                                \
+        wbcpu::is_filled<decltype(variable)> ? sizeof variable : 0, #variable, __FILE__, \
+        __LINE__};                                                                       \
+    static wbcpu_file_array *wbcpu_file_at_##variable                                    \
+        __attribute__((used, section("wbcpu_file_shared"))) = &wbcpu_file_##variable;
 #else
 #define WBCPU_SHARED(variable)
+#define WBCPU_FILE_SHARED(variable)
 #endif
 
 #endif
