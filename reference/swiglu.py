@@ -60,7 +60,7 @@ FAR = [90.0, 200.0, 1e4, 1e15, 1e30]  # where exp overflows, where z^3 does
 
 
 def gates(call, R, F, scale, far):
-    """scale: the size of z; far: half of them have |z| from 90 to 1e30, and row 0 is
+    """scale: the size of z; far: half of them have |z| from 90 to 1e30, and one row is
     special"""
     z = call.normal((R, F), scale)
     if far:
@@ -72,19 +72,19 @@ def gates(call, R, F, scale, far):
     if far == 3:
         z[0] = call.rng.uniform(0.88, 0.98, F)  # GELU: act'(z) > 1, act(z) < 1
     if far == 4:
-        z[0] = call.rng.uniform(-60, -50, F)  # act(z) is 0 or nearly
+        z[-1] = call.rng.uniform(-60, -50, F)  # act(z) is 0 or nearly
     return z
 
 
 def huge(call, shape, scale, far):
-    """Values of up or dout. In row 0, a product of two overflows: with far=2, up dout, but
+    """Values of up or dout. In one row, a product of two overflows: with far=2, up dout, but
     not if it is multiplied by act'(z); with far=3, act'(z) dout, but not times up;
     with far=4, z up, but not act(z) up."""
     values = call.normal(shape, scale)
     if far == 2:
         values[0] = call.rng.uniform(0.9e20, 1.1e20, shape[1])
     if far == 4:
-        values[0] = call.rng.uniform(1e37, 2e37, shape[1])
+        values[-1] = call.rng.uniform(1e37, 2e37, shape[1])
     if far == 3:  # scale: 1 for up, 0.5 for dout
         large = (3.3e38, 3.4e38) if scale < 1 else (0.2, 0.4)
         values[0] = call.rng.uniform(*large, shape[1])
