@@ -7,11 +7,11 @@ one machine in one run.
 A model is a folder with random weights, made in build/random-cpu/ if it is missing. Both
 sides load that folder, in f32 and in bf16. A run prefills one sequence and decodes
 greedily; both sides get the same prompt. With one thread the table shows CPU time (of the
-whole process), with two wall-clock time. The sides alternate, run by run, and each figure
+whole process), with two, wall-clock time. The sides alternate, run by run, and each figure
 is the median. `equal` counts the tokens that agree until the first difference: in f32 all
-of them; in bf16 two logits can be as close as the rounding.
+of them; in bf16 two logits can differ by less than the rounding error.
 
-GB/s are the bytes of the weights, which a step reads once, over the step's wall-clock
+GB/s is the bytes of the weights, which a step reads once, over the step's wall-clock
 time. `read` is that as a fraction of the bandwidth of reading 512 MB, measured in the
 same run. A model that fits into the last-level cache can exceed 1.
 """

@@ -7,7 +7,8 @@ Sides: `ours`; `eager`, PyTorch with AdamW as it is by default; `fused`, the sam
 AdamW(fused=True). The PyTorch model has the layers of `--arch llama` in their fastest
 eager form: query, key and value in one GEMM, gate and up in one, rms_norm and
 scaled_dot_product_attention. Its text, batch, optimizer, schedule and clipping are those of
-the preset. Another architecture has no peer: then only `ours` is measured.
+the preset. Only f32 `--arch llama` without accumulation or dropout has a peer; otherwise
+only `ours` is measured.
 
 Each side is a process that waits while another one runs. The sides alternate in short
 blocks of steps, and the median of all steps counts. With one thread the CPU time is

@@ -1,5 +1,5 @@
-/* stop_text.h - --stop: a text ends before the first of some texts that occurs in it,
- * however its pieces are cut. What may be the start of one is held back.
+/* stop_text.h - --stop: the output ends just before the first stop text in it, even if that
+ * is split across tokens. Bytes that may begin a stop text are held back.
  *
  *     stop_text s = {.texts = &options.stop};
  *     const char *out = stop_text_add(&s, piece, bytes, &n);   // write n bytes
@@ -7,7 +7,7 @@
  *     const char *rest = stop_text_end(&s, &n);                // and these, at the end
  *     stop_text_free(&s);
  *
- * Of texts that end with the same byte the longest counts. */
+ * If several stop texts end at the same byte, the longest is removed. */
 #ifndef STOP_TEXT_H
 #define STOP_TEXT_H
 #include "flags.h"

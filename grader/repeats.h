@@ -1,6 +1,6 @@
 /* repeats.h - several calls of one case: again, on other data, captured in a graph, in other
- * thread orders, with an unaligned buffer. Each function returns true if all is well, else
- * the findings say what is not. The calls asked for have all come back. */
+ * thread orders, with an unaligned buffer. Each function returns true if all is well;
+ * otherwise the findings say what is wrong. Every requested call has returned. */
 #ifndef REPEATS_H
 #define REPEATS_H
 #include "judge.h"

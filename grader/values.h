@@ -1,4 +1,4 @@
-/* values.h - are the values right that one call returned? */
+/* values.h - checks the values that one call returned. */
 #ifndef VALUES_H
 #define VALUES_H
 #include "judge.h"

@@ -81,7 +81,7 @@ bench-tinylm-step: $(B)/bench/tinylm/step  ##+ measure: a training step, compare
 	@$(PYTHON) bench/peers_tinylm.py --program $< --torch "$(TORCH_PYTHON)" \
 	    --json $(B)/bench/tinylm-step.jsonl --preset $(PRESET) $(ARGS)
 
-# One text at a time; counts are the same on every machine (tests/tinylm/suite_counts.sh).
+# One sequence at a time; counts are the same on every machine (tests/tinylm/suite_counts.sh).
 bench-tinylm-decode: $(B)/bench/tinylm/decode  ##+ measure: what a token costs: kernels, graphs, copies, bytes, time
 	@rm -f $<.csv; for preset in $(or $(PLOT_PRESETS),laptop); do \
 	    $< --csv $<.csv --preset $$preset $(ARGS) || exit 1; done

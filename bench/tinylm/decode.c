@@ -1,11 +1,11 @@
 /* decode.c - what one token of generation costs: kernels, graph launches, the host's
- * copies and waits, bytes; and its time. All but the time is counted and is the same on
- * every machine, so a test notices when a decode step changes
+ * copies and waits, bytes; and its time. All but the time is counted or computed from
+ * the shapes and is the same on every machine, so a test notices when a decode step changes
  * (tests/tinylm/suite_counts.sh).
  *
  *     build/<backend>/bench/tinylm/decode --csv FILE [--runs N] [options of train]
  *
- * A small model's step takes as long as its kernels' latency. So the report also says how
+ * A small model's step is bound by latency. So the report also says how
  * the matrices are shared by a GPU of 132 multiprocessors, an H200: `busiest` is what one
  * of them has to read while the others wait. Weights are random.
  */

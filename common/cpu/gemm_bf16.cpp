@@ -1,8 +1,8 @@
 /* gemm_bf16.cpp - a GEMM of bf16 factors with float sums, for CPUs with AVX-512 BF16:
  * gemm_blocks.h around VDPBF16PS, which adds 16 dot products of two elements. Without it
- * cublas.cpp widens the factors to float, which takes twice as long or more.
+ * cublas.cpp widens the factors to float, which takes at least twice as long.
  *
- * Products and sums are those of float: no product is rounded, and each sum is rounded
+ * Results are those of float arithmetic: no product is rounded, and each sum is rounded
  * like a float addition. Only subnormal numbers differ, because the instruction reads and
  * writes them as 0. */
 #include "gemm.h"

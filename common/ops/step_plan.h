@@ -10,7 +10,7 @@
 
 /* step_row.cuh */
 enum {
-    ROW_WARPS = 4,         /* per block, an output each */
+    ROW_WARPS = 4,         /* of a block; each computes one output */
     ROW_VECS = 6,          /* vectors of a row of w that a lane holds, at most */
     ROW_BLOCKS_PER_SM = 4, /* at most: all blocks are resident */
 };
@@ -37,8 +37,8 @@ static inline int gemv_smem(int I, int rows)
     return RING * 16 + (I + rows) * (int)sizeof(float);
 }
 
-/* element: bytes of one; gates: 2 with an activation, so that w has 2 O rows; sms: how
- * many multiprocessors; max_smem: bytes that a block may have. */
+/* element: its bytes; gates: 2 with an activation, and then w has 2 O rows; sms: number of
+ * multiprocessors; max_smem: bytes that a block may have. */
 static inline step_plan
 plan_step(int element, int I, int O, int gates, int sms, int max_smem)
 {

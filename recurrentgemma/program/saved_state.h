@@ -1,9 +1,9 @@
-/* saved_state.h - --save-state and --load-state: a sequence in a file, which continues in
- * another process.
+/* saved_state.h - --save-state and --load-state: saves a sequence to a file, so that another
+ * process can continue it.
  *
  * The file has a header, then the bytes of rg_state_save. The header names the weights by
  * their checksum, has a checksum of everything else, and holds the newest token, which
- * the states do not include yet: processed first, it gives the logits of the next one. */
+ * the states do not include yet: processing it gives the logits for the next one. */
 #ifndef SAVED_STATE_H
 #define SAVED_STATE_H
 #include "session.h"
@@ -15,7 +15,7 @@ typedef struct saved_state {
     int newest; /* the token after them */
 } saved_state;
 
-/* Before a model is open: the file is complete and undamaged. */
+/* Call it before opening a model: it checks that the file is complete and undamaged. */
 int saved_state_read(saved_state *f, const char *path, wb_error *err);
 /* Into the open engine's one sequence, if it has the same weights. */
 int saved_state_use(const saved_state *f, session *s, wb_error *err);

@@ -5,7 +5,7 @@
  * largest errors are 1.0, 1.2, 1.5 and 2.3 units in the last place. Infinities, NaN and
  * signs of zero are those of libm.
  *
- * With n the integer next to x log2(e),  exp(x) = 2^n exp(r),  |r| <= ln(2) / 2. The
+ * With n the integer nearest to x log2(e),  exp(x) = 2^n exp(r),  |r| <= ln(2) / 2. The
  * polynomials are fitted for the smallest relative error, 3e-9 and 2e-9.
  */
 #ifndef WBCPU_EXPONENTIALS_H
