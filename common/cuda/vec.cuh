@@ -29,8 +29,8 @@ template <typename E> constexpr int VEC16 = 16 / (int)sizeof(E);
  * 128 contiguous bytes and a thread needs few registers. On the CPU back end a lane takes
  * as many elements as the compiler can compute together, except in check mode, which
  * counts the accesses of a GPU. */
-#if defined(__CUDACPU__) && !defined(WBCPU_CHECKED)
-constexpr int BYTES_PER_LANE = 16;
+#ifdef __CUDACPU__
+constexpr int BYTES_PER_LANE = WBCPU_BYTES_PER_LANE;
 #else
 constexpr int BYTES_PER_LANE = 4;
 #endif

@@ -28,7 +28,7 @@ reuse_builds "$H"
 inside() { (cd "$H" && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL B= BUILD= "$@"); }
 in_make() { (cd "$H" && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u B make BACKEND="$BACKEND" "$@"); }
 offers() { in_make help-all >"$TMP/help" && grep -q 'make lab03' "$TMP/help" &&
-    ! grep -E 'solution|make (test|handout|starters|fuzz|bench-cpu |bench |bench-peers)' "$TMP/help"; }
+    ! grep -E 'solution|make (test|handout|starters|fuzz|bench-cpu |bench |bench-peers )' "$TMP/help"; }
 check "make help offers what it has" offers
 check_fails "make test" "a handout has no tests of the workbook" in_make test
 check_fails "make bench-rmsnorm" "a handout has no solutions" in_make bench-rmsnorm
