@@ -3,6 +3,7 @@
 # the host, bytes, and how evenly a GPU's multiprocessors share the matrices. A change of
 # the decode step that makes a text slower on a GPU usually shows here, without a GPU.
 . "$(dirname "$0")/../tap.sh"
+export WBCPU_ARCH=90 # launchers choose the kernels of a GPU with tensor cores
 
 count() { # PRESET: a line of name=value for each column
     rm -f "$TMP/csv"
