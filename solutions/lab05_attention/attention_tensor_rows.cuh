@@ -4,6 +4,7 @@
  */
 #ifndef ATTENTION_TENSOR_ROWS_CUH
 #define ATTENTION_TENSOR_ROWS_CUH
+#include "attention_tiled.cuh"  // first_key
 #include "contract.cuh"
 #include "tiles.cuh"
 
@@ -20,9 +21,8 @@ row_info_of(const int *pos, const sizes &z, int b, int g, int n)
 {
     int group = z.H / z.K;
     n = min(n, z.T * group - 1);  // past the last row: a copy of it
-    int t = n / group, i = z.S - z.T + t;
-    int reach = min(pos ? pos[(size_t)b * z.T + t] : i, z.window);
-    return {t, g * group + n % group, max(i - reach, 0), i};
+    int t = n / group;
+    return {t, g * group + n % group, first_key(z, pos, b, t), z.S - z.T + t};
 }
 
 /* Over the lanes of a warp. From sm_80 on that is one instruction. */
