@@ -9,10 +9,10 @@ all rounds counts.
 
 import argparse
 import os
-import subprocess
 import time
 
 import numpy as np
+from answering import Program
 
 # what, m, n, k, A transposed, B transposed, batch; column-major, as cuBLAS is called
 SHAPES = [
@@ -61,9 +61,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    ours = subprocess.Popen(
-        [args.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    ours = Program([args.program])
     cores = len(os.sched_getaffinity(0))
     print(f"NumPy {np.__version__}, {cores} cores, GFLOP/s, best of {args.rounds} rounds each")
     print(f"{'GEMM':18} {'m':>5} {'n':>5} {'k':>5} op {'batch':>5} "
@@ -76,14 +74,12 @@ def main():
         for _ in range(args.rounds):
             times[0] = min(times[0], best_time(call, repeats))
             time.sleep(0.05)  # NumPy's threads stop spinning
-            ours.stdin.write(f"{m} {n} {k} {ta} {tb} {batch} {repeats}\n")
-            ours.stdin.flush()
-            times[1] = min(times[1], float(ours.stdout.readline()))
+            seconds = float(ours.ask(f"{m} {n} {k} {ta} {tb} {batch} {repeats}"))
+            times[1] = min(times[1], seconds)
         op = "NT"[ta] + "NT"[tb]
         print(f"{what:18} {m:5} {n:5} {k:5} {op} {batch:5} {flops / times[0]:7.1f} "
               f"{flops / times[1]:7.1f} {times[0] / times[1]:6.2f}")
-    ours.stdin.close()
-    ours.wait()
+    ours.close()
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ import subprocess
 import sys
 import time
 
+from answering import Program
+
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.join(HERE, "build", "random-cpu")
 # prompt, steps, dtypes, and how the folder is made
@@ -123,36 +125,25 @@ def make_llama(folder, dtype):
 # --- all sides, alternating -------------------------------------------------------------
 
 
-class Side:
-    """a process that answers each line with the times of one run"""
+class Side(Program):
+    """answers each line with the times of one run"""
 
     def __init__(self, command, threads):
         env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
         env.update(WB_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, env=env)  # fmt: skip
+        super().__init__(command, env)
         start = time.perf_counter()
         if self.answer() != "ready\n":
             sys.exit(f"{command[0]}: no model")
         self.load_s = time.perf_counter() - start
         self.runs = []
 
-    def answer(self):
-        return self.process.stdout.readline()
-
     def run(self):
         time.sleep(0.05)  # until the threads of the other side have stopped spinning
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-        line = self.answer()
+        line = self.ask("go")
         if not line:
             sys.exit("a side ended early")
         self.runs.append(json.loads(line))
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
     def median(self, what):
         return statistics.median(run[what] for run in self.runs[1:])  # without the first

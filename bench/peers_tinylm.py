@@ -21,9 +21,10 @@ import json
 import math
 import os
 import statistics
-import subprocess
 import sys
 import time
+
+from answering import Program
 
 WARM = 6  # untimed steps: they allocate, record the CUDA graph, tune
 SIDES = ("ours", "eager", "fused")
@@ -136,32 +137,24 @@ def peer(s, fused, threads):
 # --- all sides, alternating -------------------------------------------------------------
 
 
-class Side:
+class Side(Program):
     def __init__(self, name, command, threads):
         env = {**os.environ, "WB_THREADS": str(threads)}
         self.name, self.wall, self.cpu, self.steps = name, [], 0.0, 0
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, env=env)
-        self.about = self.answer()
+        super().__init__(command, env)
+        self.about = self.parsed(self.answer())
 
-    def answer(self):
-        line = self.process.stdout.readline()
+    def parsed(self, line):
         if not line:
             sys.exit(f"peers_tinylm.py: {self.name} ended early (see the line above)")
         return json.loads(line)
 
     def run(self, steps, counts=True):
-        self.process.stdin.write(f"{steps}\n")
-        self.process.stdin.flush()
-        self.last = self.answer()
+        self.last = self.parsed(self.ask(steps))
         if counts:
             self.wall += self.last["wall_ms"]
             self.cpu += self.last["cpu_ms"]
             self.steps += steps
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def has_peer(s):

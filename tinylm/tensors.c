@@ -155,3 +155,14 @@ model_tensors(const model_config *c, int *count, size_t *parameters, size_t *dec
     *count = l.count;
     return l.all;
 }
+
+size_t model_elements(const model_config *c)
+{
+    int count;
+    size_t elements = 0;
+    model_tensor *all = model_tensors(c, &count, NULL, NULL);
+    for (int i = 0; i < count; i++)
+        elements += all[i].count;
+    free(all);
+    return elements;
+}

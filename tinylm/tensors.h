@@ -26,5 +26,7 @@ typedef struct model_tensor {
  * have weight decay. Both may be NULL. */
 model_tensor *
 model_tensors(const model_config *c, int *count, size_t *parameters, size_t *decayed);
+/* Of all weights, without what a flat buffer has between them. */
+size_t model_elements(const model_config *c);
 
 #endif

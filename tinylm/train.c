@@ -272,20 +272,14 @@ static void print_blocks(const model_config *c, const char *asked)
 
 static int print_start(run *r)
 {
-    int count;
     char name[1100];
-    size_t parameters = 0;
     const model_config *c = &r->m.config;
-    model_tensor *all = model_tensors(c, &count, NULL, NULL);
-    for (int i = 0; i < count; i++)
-        parameters += all[i].count;
-    free(all);
     printf(
         "model  %s: %d layers, %d channels, %d heads (%d key/value), hidden %d, context "
         "%d, %.2f M parameters, %s\n",
         model_arch_name(c->arch), c->shape.layers, c->shape.channels, c->shape.heads,
-        c->shape.kv_heads, c->shape.hidden, c->shape.context, (double)parameters / 1e6,
-        model_dtype_name(c->dtype));
+        c->shape.kv_heads, c->shape.hidden, c->shape.context,
+        (double)model_elements(c) / 1e6, model_dtype_name(c->dtype));
     print_blocks(c, r->o.attention);
     if (r->o.init_from[0]) printf("start  the weights of %s\n", r->o.init_from);
     printf(

@@ -17,12 +17,6 @@ static void open_trainer(trainer *t, model *m, const bench_args *a, const char *
     bench_trainer(t, m, &mine);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv)
 {
     static bench_args a;
@@ -48,8 +42,7 @@ int main(int argc, char **argv)
     printf(
         "%s, %s, %s\n", machine_name(), a.o.preset, model_dtype_name(m[0].config.dtype));
     for (int i = 0; i < RUNGS; i++) {
-        qsort(ms[i], (size_t)a.runs, sizeof *ms[i], by_value);
-        median[i] = ms[i][a.runs / 2];
+        median[i] = bench_median(ms[i], a.runs);
         printf(
             "attention %-6s %9.3f ms per step, median of %d (%.3f to %.3f)\n", rungs[i],
             median[i], a.runs, ms[i][0], ms[i][a.runs - 1]);

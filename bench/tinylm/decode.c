@@ -197,12 +197,6 @@ static void open_generator(generator *g, model *m, const bench_args *a)
     generator_decode(g, WARM - 1);  // generator_start samples the first
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_seconds(generator *g, int runs)
 {
     double *t = calloc((size_t)runs, sizeof *t);
@@ -212,8 +206,7 @@ static double median_seconds(generator *g, int runs)
         generator_decode(g, TIMED);
         t[i] = (seconds_now() - began) / TIMED;
     }
-    qsort(t, (size_t)runs, sizeof *t, by_value);
-    double median = t[runs / 2];
+    double median = bench_median(t, runs);
     free(t);
     return median;
 }

@@ -19,18 +19,6 @@ static double cpu_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-// Without what the flat buffers have between tensors
-static size_t parameters(const model *m)
-{
-    int count;
-    size_t all = 0;
-    model_tensor *tensors = model_tensors(&m->config, &count, NULL, NULL);
-    for (int i = 0; i < count; i++)
-        all += tensors[i].count;
-    free(tensors);
-    return all;
-}
-
 static void describe(const bench_args *a, const model *m, const model_recipe *r)
 {
     const model_shape *s = &m->config.shape;
@@ -42,7 +30,7 @@ static void describe(const bench_args *a, const model *m, const model_recipe *r)
         machine_name(), a->o.preset, model_arch_name(m->config.arch),
         model_dtype_name(m->config.dtype), s->layers, s->channels, s->heads, s->kv_heads,
         s->hidden, s->vocab, s->context, m->batch, s->tied ? "true" : "false",
-        (double)s->eps, (double)s->rope_base, parameters(m));
+        (double)s->eps, (double)s->rope_base, model_elements(&m->config));
     printf(
         "\"accum\": %d, \"dropout\": %g, \"beta1\": %g, \"beta2\": %g, \"adam_eps\": %g, "
         "\"decay\": %g, \"clip\": %g, \"lr\": %g, \"warmup\": %d}\n",

@@ -77,6 +77,18 @@ double bench_step_ms(trainer *t)
     return 1e3 * (seconds_now() - start);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return x[n / 2];
+}
+
 FILE *bench_csv(const char *path, const char *head)
 {
     char text[1200], first[600] = "";

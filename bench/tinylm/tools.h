@@ -27,6 +27,8 @@ enum { BENCH_VOCAB = 65 };
 void bench_trainer(trainer *t, model *m, const bench_args *a);
 /* Wall-clock time of one step, from an idle device to an idle device. */
 double bench_step_ms(trainer *t);
+/* The median of n measurements, which it sorts. */
+double bench_median(double *x, int n);
 
 /* Opens it for lines under this head; a file with another head is an error. */
 FILE *bench_csv(const char *path, const char *head);
