@@ -1,6 +1,7 @@
 /* corpus.c - see corpus.h. */
 #include "corpus.h"
 #include "commands.h"
+#include "hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,20 +42,15 @@ static int read_all(texts *t, const flag_list *data, wb_error *err)
     return 0;
 }
 
-static uint64_t hash_byte(uint64_t h, unsigned char byte)
-{
-    return (h ^ byte) * 0x100000001b3;  // FNV-1a
-}
-
-// The same bytes cut in another way are other texts.
+// By bytes. The same bytes cut in another way are other texts.
 static uint64_t hash_texts(const texts *t)
 {
-    uint64_t h = 0xcbf29ce484222325;
+    uint64_t h = HASH_START;
     for (size_t i = 0; i < t->bytes; i++)
-        h = hash_byte(h, (unsigned char)t->all[i]);
+        h = hash_step(h, (unsigned char)t->all[i]);
     for (int i = 0; i + 1 < t->data->count; i++)
         for (int k = 0; k < 8; k++)
-            h = hash_byte(h, (unsigned char)(t->end[i] >> 8 * k));
+            h = hash_step(h, (unsigned char)(t->end[i] >> 8 * k));
     return h;
 }
 

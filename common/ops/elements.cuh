@@ -56,6 +56,20 @@ template <int V, typename... P> static inline bool has_vecs(const P *...p)
     return (is_aligned(V * sizeof(P), p) && ...);
 }
 
+/* to = scale from, rows of C elements; threadIdx.x runs along the row. */
+template <int V, typename E>
+static __device__ __forceinline__ void scale_row(E *to, const E *from, int C, float scale)
+{
+    for (int c = (int)threadIdx.x * V; c < C; c += (int)blockDim.x * V) {
+        float x[V];
+        load_float<V>(x, from + c, C - c);
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            x[j] *= scale;
+        store_float<V>(to + c, x, C - c);
+    }
+}
+
 /* Sum over the block, in thread 0; always in the same order. */
 static __device__ __forceinline__ float block_sum(float v)
 {

@@ -46,15 +46,7 @@ static __global__ void __launch_bounds__(BLOCK_SIZE) advance_kernel(
     pdl_trigger();
     pdl_wait();
     int b = (int)blockIdx.x, next = done[b] ? 0 : token[b];
-    const E *from = table + (size_t)next * C;
-    for (int c = (int)threadIdx.x * V; out && c < C; c += (int)blockDim.x * V) {
-        float x[V];
-        load_float<V>(x, from + c, C - c);
-#pragma unroll
-        for (int j = 0; j < V; j++)
-            x[j] *= scale;
-        store_float<V>(out + (size_t)b * C + c, x, C - c);
-    }
+    if (out) scale_row<V>(out + (size_t)b * C, table + (size_t)next * C, C, scale);
     __syncthreads();  // every thread has read done and token
     if (threadIdx.x != 0) return;
     if (done[b]) {

@@ -29,14 +29,7 @@ embedding_kernel(E *out, const E *table, const int *token, int R, int C, float s
     if (r >= R) return;
     const E *from = table + (size_t)token[r] * C;
     E *to = out + (size_t)r * C;
-    for (int c = (int)threadIdx.x * V; c < C; c += (int)blockDim.x * V) {
-        float x[V];
-        load_float<V>(x, from + c, C - c);
-#pragma unroll
-        for (int j = 0; j < V; j++)
-            x[j] *= scale;
-        store_float<V>(to + c, x, C - c);
-    }
+    scale_row<V>(to, from, C, scale);
 }
 
 template <typename E>
@@ -229,8 +222,7 @@ static wb_status embedding_backward(
     if (R < 0 || C < 0 || V < 0) return WB_BAD_SHAPE;
     if (R == 0 || C == 0 || V == 0) return WB_OK;
     if (!dtable || !dout || !token) return WB_BAD_SHAPE;
-    if (!workspace || workspace_bytes < backward_workspace(R, C))
-        return WB_NO_SPACE;
+    if (!workspace || workspace_bytes < backward_workspace(R, C)) return WB_NO_SPACE;
     unsigned pieces = (unsigned)pieces_of(R), blocks = blocks_for((size_t)R, 1);
     float *parts = (float *)workspace;
     int *place = (int *)(parts + 2 * (size_t)pieces * C), *order = place + R;

@@ -5,8 +5,9 @@
  * function. With WBCPU_RED_ZONES, the first thread of a block that passes it fills the
  * array, and the library knows the array from then on. After an array at file scope it
  * writes WBCPU_FILE_SHARED(name): the library fills these arrays when a block begins, for
- * every kernel of the program. tools/red_zones.py puts the red zones around an array. In check mode the array only has the zones: the library itself knows
- * what has been written. Programs are built without both.
+ * every kernel of the program. tools/red_zones.py puts the red zones around an array. In
+ * check mode the array only has the zones: the library itself knows what has been
+ * written. Programs are built without both.
  */
 #ifndef WBCPU_SHARED_H
 #define WBCPU_SHARED_H
