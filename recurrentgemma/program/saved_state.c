@@ -58,12 +58,12 @@ int saved_state_read(saved_state *f, const char *path, wb_error *err)
     return 0;
 }
 
-int saved_state_use(const saved_state *f, session *s, wb_error *err)
+int saved_state_use(saved_state *f, session *s, wb_error *err)
 {
     const file_header *h = (const file_header *)f->file;
-    uint64_t weights = rg_fingerprint(s->e);
-    if (weights == 0) return error_set(err, "no memory for a part of the weights");
-    if (weights != h->weights)
+    f->weights = rg_fingerprint(s->e);
+    if (f->weights == 0) return error_set(err, "no memory for a part of the weights");
+    if (f->weights != h->weights)
         return error_set(
             err,
             "%s: a state of other weights than those of %s, or of another --dtype or "
@@ -81,7 +81,8 @@ void saved_state_free(saved_state *f)
     f->file = NULL;
 }
 
-int saved_state_write(session *s, int newest, const char *path, wb_error *err)
+int saved_state_write(
+    session *s, const saved_state *held, int newest, const char *path, wb_error *err)
 {
     size_t bytes = rg_state_bytes(s->e, 0);
     file_header *h = calloc(1, sizeof *h + bytes);
@@ -90,7 +91,7 @@ int saved_state_write(session *s, int newest, const char *path, wb_error *err)
         .version = VERSION,
         .length = rg_processed(s->e, 0),
         .newest = newest,
-        .weights = rg_fingerprint(s->e),
+        .weights = held->weights ? held->weights : rg_fingerprint(s->e),
         .bytes = bytes};
     memcpy(h->magic, magic, sizeof magic);
     int rc = h->weights ? rg_state_save(s->e, 0, h + 1, err)

@@ -10,18 +10,21 @@
 
 typedef struct saved_state {
     const char *path;
-    char *file; /* NULL: none is loaded */
-    int length; /* tokens in its states */
-    int newest; /* the token after them */
+    char *file;       /* NULL: none is loaded */
+    int length;       /* tokens in its states */
+    int newest;       /* the token after them */
+    uint64_t weights; /* fingerprint of the engine's; 0: not computed yet */
 } saved_state;
 
 /* Call it before opening a model: it checks that the file is complete and undamaged. */
 int saved_state_read(saved_state *f, const char *path, wb_error *err);
 /* Into the open engine's one sequence, if it has the same weights. */
-int saved_state_use(const saved_state *f, session *s, wb_error *err);
+int saved_state_use(saved_state *f, session *s, wb_error *err);
 void saved_state_free(saved_state *f);
 
-/* The engine's one sequence; newest: the token that follows its states. */
-int saved_state_write(session *s, int newest, const char *path, wb_error *err);
+/* The engine's one sequence; newest: the token that follows its states. held: what was
+ * loaded before, if anything. */
+int saved_state_write(
+    session *s, const saved_state *held, int newest, const char *path, wb_error *err);
 
 #endif
