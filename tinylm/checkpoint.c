@@ -20,6 +20,13 @@ enum { PATH_ROOM = PATH_MAX + 64 };
 static const st_dtype stored[WB_DTYPES] = {
     [WB_F32] = ST_F32, [WB_BF16] = ST_BF16, [WB_F16] = ST_F16};
 
+static bool dtype_of(wb_dtype *dtype, st_dtype in_file)
+{
+    for (int i = 0; i < WB_DTYPES; i++)
+        if (stored[i] == in_file) return *dtype = (wb_dtype)i, true;
+    return false;
+}
+
 /* --- config.json -------------------------------------------------------------------- */
 
 // The dtype is the embedding's: config.json only says how the model was trained.
@@ -28,9 +35,7 @@ static int stored_dtype(model_config *c, const char *folder, wb_error *err)
     model_files files;
     if (model_files_open(&files, folder, err)) return -1;
     const model_tensor_at *at = model_files_find(&files, "model.embed_tokens.weight");
-    int rc = -1;
-    for (int i = 0; at && i < WB_DTYPES; i++)
-        if (stored[i] == at->tensor->dtype) c->dtype = (wb_dtype)i, rc = 0;
+    int rc = at && dtype_of(&c->dtype, at->tensor->dtype) ? 0 : -1;
     if (rc)
         error_set(
             err,
@@ -100,20 +105,17 @@ static const st_tensor *expect(
             folder, t->name);
         return NULL;
     }
-    st_dtype want = dtype ? stored[*dtype] : at->tensor->dtype;
-    bool known = false;
-    for (int i = 0; i < WB_DTYPES; i++)
-        known |= stored[i] == want;
-    const st_tensor *s =
-        st_expect(at->file, t->name, known ? want : ST_F32, t->ndim, t->shape, err);
+    wb_dtype any = WB_F32;
+    if (!dtype) dtype_of(&any, at->tensor->dtype);
+    st_dtype want = stored[dtype ? *dtype : any];
+    const st_tensor *s = st_expect(at->file, t->name, want, t->ndim, t->shape, err);
     return s && !check_finite(s, st_path(at->file), err) ? s : NULL;
 }
 
 static void put(char *weights, const model_tensor *t, const st_tensor *s, bool floats)
 {
     wb_dtype dtype = WB_F32;
-    for (int i = 0; i < WB_DTYPES; i++)
-        if (stored[i] == s->dtype) dtype = (wb_dtype)i;
+    dtype_of(&dtype, s->dtype);  // expect has checked it
     if (floats)
         wb_to_floats((float *)weights + t->offset, s->data, dtype, t->count, 1);
     else
