@@ -44,9 +44,10 @@ static char *kept_environment[16];
 /* The learner's code must not see the user's paths, access tokens and the like. */
 static void make_environment(void)
 {
-    static const char *const keep[] = {
-        "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "WB_THREADS",   "WB_STACK_KB",
-        "WBCPU_ARCH",      "ASAN_OPTIONS",         "UBSAN_OPTIONS"};
+    static const char *const keep[] = {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
+                                       "WB_THREADS",      "WB_STACK_KB",
+                                       "WBCPU_ARCH",      "WBCPU_SMS",
+                                       "ASAN_OPTIONS",    "UBSAN_OPTIONS"};
     size_t n = 0;
     kept_environment[n++] = "PATH=/usr/bin:/bin";
     kept_environment[n++] = "LC_ALL=C";

@@ -27,7 +27,7 @@ job() {
     job_log=$OUT/$(echo "$2" | tr -cs 'a-z0-9_\n' '.').txt
     shift 2
     job_start=$SECONDS
-    timeout 300 "$@" >"$job_log" 2>&1 </dev/null && job_is=ok || job_is=FAIL
+    timeout 500 "$@" >"$job_log" 2>&1 </dev/null && job_is=ok || job_is=FAIL
     job_says=$(sed -nE 's/.*(Score: .*|SUMMARY: .*)/\1/p' "$job_log" | sort | uniq -c |
         sed 's/^ *1 //' | tr -s ' ' | paste -sd';')
     printf '%-30s %-4s %4ds  %s\n' "$job_label" $job_is $((SECONDS - job_start)) \

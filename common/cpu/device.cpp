@@ -90,6 +90,15 @@ extern "C" cudaError_t cudaProfilerStop()
     return cudaSuccess;
 }
 
+static int multiprocessors(int workers)
+{
+    int of_gpu = check::chosen_sms();
+    unsigned long long most = number_from("WBCPU_SMS", of_gpu < 0 ? workers : of_gpu);
+    if (most < 1 || most > 1024)
+        refuse("WBCPU_SMS=%s: use 1 to 1024 multiprocessors", getenv("WBCPU_SMS"));
+    return (int)most;
+}
+
 extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
     if (device != 0) return fail(cudaErrorInvalidDevice);
@@ -114,8 +123,7 @@ extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->totalConstMem = 65536;
     p->major = a.capability / 10;
     p->minor = a.capability % 10;
-    int sms = check::chosen_sms();
-    p->multiProcessorCount = sms < 0 ? cores : sms;
+    p->multiProcessorCount = multiprocessors(cores);
     p->maxThreadsPerMultiProcessor = a.threads_per_multiprocessor;
     p->maxBlocksPerMultiProcessor = a.blocks_per_multiprocessor;
     p->l2CacheSize = (int)sysconf(_SC_LEVEL2_CACHE_SIZE);

@@ -370,8 +370,8 @@ static int print_properties(void)
     if (major != p.major || minor != p.minor || optin != (int)p.sharedMemPerBlockOptin)
         return 1;
     printf(
-        "%d.%d ptx %d binary %d optin %d\n", major, minor, f.ptxVersion, f.binaryVersion,
-        optin);
+        "%d.%d ptx %d binary %d optin %d sms %d\n", major, minor, f.ptxVersion,
+        f.binaryVersion, optin, p.multiProcessorCount);
     return 0;
 }
 

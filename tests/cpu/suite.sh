@@ -51,6 +51,12 @@ for program in "backend properties" blocks; do
             env WBCPU_ARCH=$arch "$B/tests/cpu/"$program
     done
 done
+check_says "WBCPU_SMS=132: as many multiprocessors" "sms 132" \
+    env WBCPU_SMS=132 "$B/tests/cpu/backend" properties
+check_says "WB_THREADS=3: a multiprocessor per worker" "sms 3" \
+    env WB_THREADS=3 "$B/tests/cpu/backend" properties
+check_fails "WBCPU_SMS=0" "WBCPU_SMS=0: use 1 to 1024 multiprocessors" \
+    env WBCPU_SMS=0 "$B/tests/cpu/backend" properties
 check_fails "WBCPU_ARCH=sm_75" "WBCPU_ARCH=sm_75: not a number" \
     env WBCPU_ARCH=sm_75 "$B/tests/cpu/blocks"
 

@@ -2,6 +2,7 @@
 # lab.sh labNN - a whole lab: its starter compiles and grades as "not written yet", its
 # solution gets full points, and each rung passes what it defines. That nvcc compiles them
 # too is tested by tests/build/suite_cuda.sh. WAITING=CASE,CASE: cases whose blocks wait.
+# FEW_BLOCKS=CASE,CASE: cases that take another kernel if the GPU has many multiprocessors.
 lab=$1
 . "$(dirname "$0")/../tap.sh"
 if [ ! -d solutions ]; then
@@ -71,6 +72,9 @@ check "$lab: the solution gets full points" all_pass
 [ -z "${WAITING:-}" ] || [ "$BACKEND" != cpu ] ||
     check "$lab: blocks that wait, with 24 threads" env BUILD="$TMP/build" WB_THREADS=24 \
         ./grade "$lab" -k "$WAITING"
+[ -z "${FEW_BLOCKS:-}" ] || [ "$BACKEND" != cpu ] ||
+    check "$lab: few blocks for 132 multiprocessors" env BUILD="$TMP/build" \
+        WBCPU_SMS=132 ./grade "$lab" -k "$FEW_BLOCKS"
 rungs=$(ls "solutions/$name/ladder"/*.cu 2>/dev/null)
 check "$lab: the ladder has at least three rungs" [ "$(echo "$rungs" | wc -w)" -ge 3 ]
 for rung in $rungs; do

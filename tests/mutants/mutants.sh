@@ -19,6 +19,7 @@
 
 # A build folder of the suite's own, so that the learner's builds stay what they are.
 mutants_begin() {
+    export WBCPU_SMS=2 # launchers choose the same kernels on every computer
     reuse_build "$TMP/build"
 }
 

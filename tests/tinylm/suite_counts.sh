@@ -3,7 +3,8 @@
 # the host, bytes, and how evenly a GPU's multiprocessors share the matrices. A change of
 # the decode step that makes a text slower on a GPU usually shows here, without a GPU.
 . "$(dirname "$0")/../tap.sh"
-export WBCPU_ARCH=90 # launchers choose the kernels of a GPU with tensor cores
+# launchers choose the kernels of a GPU with tensor cores
+export WBCPU_ARCH=90 WBCPU_SMS=132
 
 count() { # PRESET: a line of name=value for each column
     rm -f "$TMP/csv"
@@ -33,5 +34,7 @@ for preset in baby baby-griffin; do
 done
 check "baby-griffin: states and a window of 128" is state_bytes=90624
 check "baby, launch by launch" count baby --no-graph
-check "baby, launch by launch: as many kernels" is yours=0 kernels=$((64 * 33)) graphs=0
+# a GPU's driver does not count the launches outside of graphs
+if [ "$BACKEND" = cpu ]; then launches=$((64 * 33)); else launches=0; fi
+check "baby, launch by launch: as many kernels" is yours=0 kernels=$launches graphs=0
 tap_done
