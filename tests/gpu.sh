@@ -58,7 +58,7 @@ jobs_of() {
                 --dtype $dtype --tokens "$OUT/tokens" --chunk 7 --ids --max-new-tokens 3
         done
     done
-    for suite in tests/{ops,bench}/suite*.sh; do echo "'$suite' $suite"; done
+    for suite in tests/{library,ops,bench}/suite*.sh; do echo "'$suite' $suite"; done
     for lab in $labs; do echo "'$lab, solution' ./grade $lab --timeout-scale 3"; done
     for program in $(make -s list-tests); do
         echo "'$(basename "$program")' $program $([[ $program == */tests/test_* ]] && echo --tap)"
