@@ -156,8 +156,8 @@ static int check_gemm(
         int inside = place < (long long)c.ld * s.n && place % c.ld < s.m;
         if (!inside)
             wrong += 0 != memcmp(
-                (char *)c.data + i * size_of(out), before + i * size_of(out),
-                size_of(out));
+                              (char *)c.data + i * size_of(out),
+                              before + i * size_of(out), size_of(out));
     }
     free(before), free(first);
     cudaFree(a.data), cudaFree(b.data), cudaFree(c.data);
@@ -166,9 +166,11 @@ static int check_gemm(
 
 static void test_gemms(cublasHandle_t h)
 {
-    const shape shapes[] = {{1, 1, 1, 1},     {5, 7, 3, 1},     {33, 65, 129, 1},
-                            {64, 48, 300, 1}, {390, 50, 20, 1}, {40, 395, 40, 1},
-                            {17, 31, 9, 5},   {64, 64, 32, 3}};
+    constexpr int SHAPES = 10;
+    const shape shapes[SHAPES] = {{1, 1, 1, 1},     {5, 7, 3, 1},     {33, 65, 129, 1},
+                                  {64, 48, 300, 1}, {390, 50, 20, 1}, {40, 395, 40, 1},
+                                  {17, 31, 9, 5},   {64, 64, 32, 3},  {6, 7, 50, 1},
+                                  {35, 13, 1400, 1}};
     const cudaDataType types[][2] = {
         {CUDA_R_32F, CUDA_R_32F},
         {CUDA_R_16F, CUDA_R_16F},
@@ -179,16 +181,16 @@ static void test_gemms(cublasHandle_t h)
     for (int t = 0; t < 5; t++)
         for (int trans = 0; trans < 4; trans++) {
             int wrong = 0, repeats = 0, runs = 0;
-            for (int s = 0; s < 8; s++)
+            for (int s = 0; s < SHAPES; s++)
                 for (int f = 0; f < 3; f++, runs++)
                     wrong += check_gemm(
                         h, shapes[s], types[t][0], types[t][1], trans & 1, trans >> 1,
                         scales[f][0], scales[f][1], &repeats);
             tap(wrong == 0 && repeats == runs,
-                "%s to %s, op %c%c: 8 shapes, 3 scales, twice "
+                "%s to %s, op %c%c: %d shapes, 3 scales, twice "
                 "(%d wrong, %d of %d with equal bits)",
                 name_of(types[t][0]), name_of(types[t][1]), "NT"[trans & 1],
-                "NT"[trans >> 1], wrong, repeats, runs);
+                "NT"[trans >> 1], SHAPES, wrong, repeats, runs);
         }
 }
 
