@@ -4,8 +4,8 @@
  * once more, which few columns do not repay.
  *
  * A tile of ROWS x COLUMNS dot products is kept in 24 of 32 registers, 16 partial sums
- * each. The rows are read once from memory, while the previous ones are multiplied; then
- * they are in the L1 cache for all columns. Included by gemm_bf16.cpp.
+ * each. The rows come from memory while the previous ones are multiplied; after the first
+ * columns they are in the L1 cache. Included by gemm_bf16.cpp.
  */
 #ifndef WBCPU_GEMM_DOTS_H
 #define WBCPU_GEMM_DOTS_H
@@ -97,15 +97,22 @@ AVX512_BF16 static void tile(
         }
     }
     if (p < k) add_rest(sum, a, b, p, k - p);
-    for (int j = 0; j < columns; j++, c += ldc) {
-        float product[ROWS];
-        _mm_storeu_ps(product, add_up(sum[j]));
+    __m128 by = _mm_set1_ps(alpha), keep = _mm_set1_ps(beta);
+#pragma GCC unroll 8
+    for (int j = 0; j < COLUMNS; j++, c += ldc) {
+        if (j >= columns) break;
+        __m128 product = by * add_up(sum[j]);
+        if (rows == ROWS) {
+            if (beta != 0) product += keep * _mm_loadu_ps(c);
+            _mm_storeu_ps(c, product);
+            continue;
+        }
         for (int i = 0; i < rows; i++)
-            c[i] = beta == 0 ? alpha * product[i] : beta * c[i] + alpha * product[i];
+            c[i] = beta == 0 ? product[i] : beta * c[i] + product[i];
     }
 }
 
-/* Share `part` of `parts` of the next rows, on their way into the L1 cache. g++ removes the
+/* Share `part` of `parts` of the next rows, on their way into the L2 cache. g++ removes the
  * calls of a function that only prefetches. */
 __attribute__((always_inline)) static inline void
 prefetch(const uint16_t *rows, size_t ld, int depth, int part, int parts)
@@ -114,7 +121,7 @@ prefetch(const uint16_t *rows, size_t ld, int depth, int part, int parts)
     int begin = lines * part / parts, end = lines * (part + 1) / parts;
     for (int i = 0; i < ROWS; i++)
         for (int l = begin; l < end; l++)
-            _mm_prefetch((const char *)(rows + i * ld + l * LINE), _MM_HINT_T0);
+            _mm_prefetch((const char *)(rows + i * ld + l * LINE), _MM_HINT_T1);
 }
 
 /* a: m rows of k elements, lda apart; b: n columns, ldb apart */
