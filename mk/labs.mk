@@ -55,7 +55,7 @@ grader: $(B)/labs/settings $(SANDBOXED) $(GRADER) $(HARNESS) $(BACKEND_LIBS) $(C
         $(LABS:%=$(B)/objects/grader/adapters/%.o) $(if $(CHECK),,check-mode) | setup  ##+ develop: the grader, and what labs are built with
 
 # What the labs' programs in check mode are built with, in build/check.
-check-mode: | setup
+check-mode: | setup $(CU_TOOLS) $(SANDBOXED)
 	$(Q)flock build/lock.check env -u BUILD -u FILE $(MAKE) -s BACKEND=cpu CHECK=1 BUILD=build/check grader
 
 show-backend:

@@ -9,13 +9,20 @@ $(error a handout has no tests of the workbook; to test your lab: make lab03 && 
 endif
 endif
 
-test: setup-test $(CRITERION) test-programs  ## develop: every test (installs what it needs)
+# Builds on all cores. kernels.o comes first: a make of its own compiles the solutions, and
+# would compile them at the same time as this one.
+MAKE_ALL = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+BUILD_TESTS = $(MAKE_ALL) $(B)/kernels.o && $(MAKE_ALL) test-programs
+
+test: setup-test  ## develop: every test (installs what it needs)
+	@$(BUILD_TESTS) $(CRITERION)
 	@$(RUN_TESTS) $(CRITERION) $(SUITES)
 
 # The suites of a subject, and its Criterion programs: tests/test_rglru.c,
 # test_rglru_scan.c
 criterion_of = $(addprefix $(B)/tests/,$(filter test_$(1) test_$(1)_%,$(notdir $(CRITERION))))
-test-%: setup-test test-programs $$(call criterion_of,$$*)  ## develop: one suite: test-cpu, test-grader, test-labs, test-tinylm ...
+test-%: setup-test  ## develop: one suite: test-cpu, test-grader, test-labs, test-tinylm ...
+	@$(BUILD_TESTS) $(call criterion_of,$*)
 	@$(RUN_TESTS) $(wildcard tests/$*/suite*.sh) $(call criterion_of,$*)
 
 # Each subject adds what its suites run.
@@ -57,5 +64,6 @@ $(B)/tests/labs/%: $(B)/objects/tests/labs/%.o
 	$(LINK)
 
 TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(SANDBOXED) $(addprefix $(B)/tests/labs/,intruder old_kernel) \
-                 $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB)
+                 $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB) \
+                 $(if $(CHECK),,check-mode)
 .PHONY: examples test test-programs test-gpu compile-archs list-labs list-tests ops-data
