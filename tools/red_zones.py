@@ -8,68 +8,74 @@ import sys
 
 BYTES = 1024  # WBCPU_RED_ZONE in common/cpu/include/wbcpu/shared.h
 
-SECTION = re.compile(r"\s+\.(section|text|data|bss)\b(.*)")
+SECTION = re.compile(r"^[^\S\n]+\.(section|text|data|bss)\b(.*)\n", re.MULTILINE)
 VALUE = re.compile(r"\s+\.(zero|skip|space|byte|short|value|hword|word|long|int|quad|xword"
                    r"|octa|float|double|string|ascii|asciz|base64|[248]byte)\b")
 LABEL = re.compile(r"([^\s:]+):")
-COMMON = re.compile(r"\s+\.comm\s+([^,\s]+),\s*(\d+),\s*(\d+)")
+COMMON = re.compile(r"^[^\S\n]+\.comm[^\S\n]+([^,\s]+),\s*(\d+),\s*(\d+).*\n", re.MULTILINE)
 
 
-def kind_of(section, rest, check):
-    """What is in this section: "shared", "global" or None."""
-    if ".tbss" in rest:
-        return "shared"
+def sections(text):
+    """(what opens it, the text after that) of each section; a compiler begins in .text"""
+    opened, start = None, 0
+    for switch in [*SECTION.finditer(text), None]:
+        yield opened, text[start:switch and switch.start()]
+        if switch:
+            opened, start = switch, switch.end()
+
+
+def has_variables(opened, check):
+    """Are its values variables that get red zones?"""
+    section, rest = opened.groups()
     plain = section in ("data", "bss") or (
         section == "section" and re.match(r"\s*\.(data|bss)\s*(,|$)", rest))
-    return "global" if check and plain and not rest.strip().isdigit() else None
+    return ".tbss" in rest or (check and plain and not rest.strip().isdigit())
 
 
 def uninitialized(name, size, alignment):
     """A .comm, which the linker would put anywhere, with its zones"""
+    size, alignment = int(size), int(alignment)
     first = -(-BYTES // alignment) * alignment
     return (f"\t.bss\n\t.balign {alignment}\n\t.zero\t{first}\n"
             f"\t.type\t{name}, @object\n\t.size\t{name}, {size}\n{name}:\n"
             f"\t.zero\t{size + BYTES}\n")
 
 
-def labels(lines):
-    """Of each line: is the closest label before it, or on it, one of the source? The
-    compiler's own begin with .L."""
-    named = False
-    for line in lines:
-        label = LABEL.match(line)
-        if label:
-            named = not label[1].startswith(".L")
-        yield named
-
-
-def with_red_zones(lines, check):
-    """Zones of two variables do not overlap: one after the first, one before the next."""
-    kind, inside, here = None, False, "\t.text\n"
-    after = list(labels(reversed(lines)))[::-1]
-    for line, named, named_next in zip(lines, labels(lines), after):
-        value = kind is not None and named and VALUE.match(line)
+def around_variables(lines):
+    """Zones of two variables do not overlap: one after the first, one before the next. A
+    variable has a label of the source; the compiler's own begin with .L."""
+    labels = [match and not match[1].startswith(".L") for match in map(LABEL.match, lines)]
+    if next((named for named in labels if named is not None), False):
+        yield f"\t.zero\t{BYTES}\n"
+    named = inside = False
+    for line, label in zip(lines, labels):
+        named = named if label is None else label
+        value = named and VALUE.match(line)
         if inside and not value:  # a variable ends
             yield f"\t.zero\t{2 * BYTES}\n"
         inside = bool(value)
-        common, section = COMMON.match(line), SECTION.match(line)
-        if check and common:
-            yield uninitialized(common[1], int(common[2]), int(common[3])) + here
-            continue
         yield line
-        if section:
-            kind, here = kind_of(section[1], section[2], check), line
-            if kind and named_next:
-                yield f"\t.zero\t{BYTES}\n"
     if inside:
         yield f"\t.zero\t{2 * BYTES}\n"
+
+
+def with_red_zones(text, check):
+    for opened, body in sections(text):
+        here = opened[0] if opened else "\t.text\n"
+        if opened:
+            yield here
+            if has_variables(opened, check):
+                body = "".join(around_variables(re.findall(r".*\n|.+", body)))
+        if check:
+            body = COMMON.sub(lambda common: uninitialized(*common.groups()) + here, body)
+        yield body
 
 
 def add(path, check=False):
     new = f"{path}.new"
     with open(path, errors="surrogateescape") as old, \
             open(new, "w", errors="surrogateescape") as out:
-        out.writelines(with_red_zones(old.readlines(), check))
+        out.writelines(with_red_zones(old.read(), check))
     os.rename(new, path)
 
 
