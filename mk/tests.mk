@@ -1,6 +1,9 @@
 # tests.mk - `make test` installs what it needs, builds everything and runs every suite.
 CRITERION := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
-SUITES    := $(sort $(wildcard tests/*/suite*.sh))
+# The longest start first, so that the runners of tests/run.sh end at the same time.
+LONGEST   := $(wildcard tests/grader/suite_submission.sh tests/build/suite_cuda.sh \
+                 tests/labs/suite_lab*.sh tests/mutants/suite_lab*.sh tests/docs/suite.sh)
+SUITES    := $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard tests/*/suite*.sh)))
 RUN_TESTS  = B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
 
 ifeq ($(wildcard tests/run.sh),)

@@ -276,7 +276,7 @@ assert t.parse('$s/r.xml').getroot().get('errors') == '1'"
     refused "an empty path" "an empty word" last ""
     source_with "$s/self.cu" <<<'#include "self.cu"'
     refused "a source that includes itself" "" last "$s/self.cu"
-    export BUILD_SECONDS=8 BUILD_MEMORY=1500
+    export BUILD_SECONDS=3 BUILD_MEMORY=800
     source_with "$s/bomb.cu" <<<'template <int n, int m> struct B { static const int v = B<n - 1, 2 * m>::v + B<n - 1, 2 * m + 1>::v; };
 template <int m> struct B<0, m> { static const int v = m; }; int v = B<24, 0>::v;'
     refused "a template that takes the memory" "" last "$s/bomb.cu"

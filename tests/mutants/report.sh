@@ -29,7 +29,7 @@ solution:) source=$solution ;;
 esac || exit 1
 checked=CHECK=off
 [ "$name" != solution ] && [ -z "$(header_of checked "$file")" ] || checked=
-env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -j2 BACKEND=cpu BUILD="$build" OPT=-O1 \
+env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -j2 BACKEND=cpu BUILD="$build" OPT=-Og \
     "$lab" FILE="$source" $checked >"$TMP/make" 2>&1 || { cat "$TMP/make" >&2; exit 1; }
 
 BUILD=$build timeout 120 ./grade "$lab" $([ "$case" = - ] || echo "-k $case") \

@@ -25,16 +25,16 @@ printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 42410
 refused "a pointer of git-lfs" "tokenizer.model: is a Git LFS pointer"
 { cat "$good"; echo rest; } | bad && refused "something after the end" "bad/tokenizer.model: "
 size=$(wc -c <"$good")
-sample() { echo "e $(head -c 3000 "$corpus" | od -An -v -tx1 | tr -d ' \n')"; }
-wanted=$(sample | "$text" "$TMP/model0")
+echo "e $(head -c 3000 "$corpus" | od -An -v -tx1 | tr -d ' \n')" >"$TMP/sample"
+wanted=$("$text" "$TMP/model0" <"$TMP/sample")
 cut_off() { # refused in one line, unless what is missing does not matter
     for left in $(seq 1 211 $((size - 1))) $(seq $((size - 250)) $((size - 1))); do
         head -c "$left" "$good" | bad
-        if sample | "$text" "$TMP/bad" >"$TMP/said" 2>&1; then
-            [ "$(cat "$TMP/said")" = "$wanted" ]
+        if said=$("$text" "$TMP/bad" <"$TMP/sample" 2>&1); then
+            [ "$said" = "$wanted" ]
         else
-            [ "$(wc -l <"$TMP/said")" = 1 ] && grep -q 'bad/tokenizer.model: ' "$TMP/said"
-        fi || { echo "$left of $size bytes:" && head -3 "$TMP/said"; return 1; }
+            [[ $said == *"bad/tokenizer.model: "* && $said != *$'\n'* ]]
+        fi || { echo "$left of $size bytes: $said" | head -3; return 1; }
     done
 }
 check "refused: cut off anywhere" cut_off
@@ -53,6 +53,7 @@ check_fails "a character that the vocabulary lacks is shown" "'€' (U+20AC)" un
 
 # --- a computer without the library -----------------------------------------------------
 without=$TMP/build/tests/recurrentgemma/text
+reuse_build "$TMP/build"
 bare() { make -s BACKEND="$BACKEND" BUILD="$TMP/build" "$without" "$@"; }
 check_says "built without SentencePiece, which is said" "no SentencePiece library" bare SENTENCEPIECE=none
 check_fails "a tokenizer.model then asks for it" "built without SentencePiece" "$without" "$TMP/model0"
