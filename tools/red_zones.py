@@ -12,7 +12,8 @@ SECTION = re.compile(r"^[^\S\n]+\.(section|text|data|bss)\b(.*)\n", re.MULTILINE
 VALUE = re.compile(r"\s+\.(zero|skip|space|byte|short|value|hword|word|long|int|quad|xword"
                    r"|octa|float|double|string|ascii|asciz|base64|[248]byte)\b")
 LABEL = re.compile(r"([^\s:]+):")
-COMMON = re.compile(r"^[^\S\n]+\.comm[^\S\n]+([^,\s]+),\s*(\d+),\s*(\d+).*\n", re.MULTILINE)
+COMMON = re.compile(r"^[^\S\n]+\.comm[^\S\n]+([^,\s]+),\s*(\d+),\s*(\d+).*\n",
+                    re.MULTILINE)
 
 
 def sections(text):
