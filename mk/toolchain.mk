@@ -54,8 +54,8 @@ known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2
 # -fno-strict-aliasing: float4 views of float arrays are normal in CUDA.
 # -fno-gnu-unique: labs with equal template names must stay separate (see mk/labs.mk).
 # -fstack-clash-protection: a large local array meets the guard page of a thread's stack.
-# -fno-var-tracking: where a variable is at each instruction takes g++ a fifth of its time.
-# gdb shows variables with OPT=-O0.
+# -fno-var-tracking: to note where each variable is in optimized code takes g++ a fifth of
+# its time. gdb shows variables with OPT=-O0.
 # Never -ffast-math: masks are -INFINITY, and it removes every NaN check.
 CPU_TARGET ?= native
 TRANSLATE := build/host/translate
