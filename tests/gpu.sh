@@ -5,7 +5,8 @@
 # As many jobs share the GPU as there are cores; none is timed. Logs go to OUT; a short
 # table comes last.
 #     BACKEND=cuda tests/gpu.sh build/cuda/gpu
-# PART=2/3 does the second third of the jobs, for a machine that is lent for minutes.
+# PART=2/3 does the second third of the jobs, for a machine that is lent for minutes;
+# ONLY='lab0[67]|library' those that match.
 set -u
 part=${PART:-1/1}
 cd "$(dirname "$0")/.."
@@ -64,7 +65,7 @@ jobs_of() {
         echo "'$(basename "$program")' $program $([[ $program == */tests/test_* ]] && echo --tap)"
     done
 }
-jobs_of | awk -v part="$part" '
+jobs_of | grep -E -- "${ONLY:-.}" | awk -v part="$part" '
     BEGIN {split(part, p, "/")}
     NR % p[2] == p[1] % p[2] {printf "job %03d %s\n", NR, $0}' >"$OUT/jobs"
 <"$OUT/jobs" tr '\n' '\0' |
