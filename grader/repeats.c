@@ -39,10 +39,10 @@ static const struct result *result_of(const struct run *run, uint32_t which)
 
 bool asked(const struct run *run, uint32_t which)
 {
-    bool variant = which >= CALL_VARIANT && which < CALL_ORDER;
     if (which >= CALL_SHIFTED) return which < CALL_SHIFTED + (uint32_t)run->shifts;
-    return variant ? run->orders && which >= CALL_VARIANT + 2
-                   : run->orders || which < CALL_VARIANT;
+    if (which >= CALL_ORDER) return which < CALL_ORDER + (uint32_t)run->orders;
+    if (which < CALL_VARIANT) return true;
+    return which >= CALL_VARIANT + 2 && which < CALL_VARIANT + (uint32_t)run->orders;
 }
 
 /* The first element that two calls give differently */
@@ -122,7 +122,7 @@ static const char *why_orders_differ(const struct case_data *d, const struct cha
 
 bool orders_agree(struct findings *f, const struct case_data *d, const struct run *run)
 {
-    for (uint32_t i = CALL_ORDER; run->orders && i < CALL_SHIFTED; i++) {
+    for (uint32_t i = CALL_ORDER; i < CALL_ORDER + (uint32_t)run->orders; i++) {
         const struct result *r = &run->result[i];
         struct change c;
         if (same_outputs(&c, d, run->result[same_data(i)].bytes, r->bytes)) continue;

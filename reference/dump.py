@@ -2,7 +2,8 @@
 
     python reference/dump.py lab03 --seed 0x5eed --out DIR [--cases FILE] [-k PATTERN]
 
-For each case and data set (a, b) it writes two files:
+For each case (or variant case@1, case@2, ... of a case) and data set (a, b) it writes two
+files:
     DIR/<case>.<set>.in.safetensors     a tensor per initialised buffer; the metadata has
                                         the call as JSON
     DIR/<case>.<set>.want.safetensors   per judged output NAME (float64) and NAME.tol, the
@@ -261,6 +262,39 @@ def find_lab(lab):
     return found[0], importlib.import_module(op)
 
 
+def apply_bad(case, call):
+    for name, value in case["bad"].items():
+        known = call.args if value == "null" else call.scalars
+        what = "argument" if value == "null" else "scalar"
+        good = name in known and case["status"] != "WB_OK"
+        broken_if(not good, case, f"bad={name}: no such {what}, or no status=")
+        if value == "null":
+            call.args[name]["null"] = True
+        else:
+            call.scalars[name] = value
+
+
+def dump_variant(options, folder, module, case, proofs):
+    lab = os.path.basename(folder)
+    for data_set in "ab":
+        if case["dry"]:
+            call = dry.make_call(folder, case)
+            write_inputs(options.out, case, call, options.seed, data_set)
+            write_wants(options.out, case, {}, [], data_set)
+            continue
+        call = wb.make_call(module, case, lab, options.seed, data_set)
+        infinite = case["keys"].get("infinite")
+        with np.errstate(invalid="ignore" if infinite else "warn"):
+            want, values = expected(module, case, call)
+            wrong = []
+            if data_set == "a":
+                wrong, causes = mistakes(module, case, call, values, want)
+                proofs.case(module, case, call, want, causes)
+        apply_bad(case, call)
+        write_inputs(options.out, case, call, options.seed, data_set)
+        write_wants(options.out, case, want, wrong, data_set)
+
+
 def dump(options):
     folder, module = find_lab(options.lab)
     lab = os.path.basename(folder)
@@ -275,27 +309,8 @@ def dump(options):
         raise wb.Broken(f"{path}: no case matches {options.k!r}")
     os.makedirs(options.out, exist_ok=True)
     proofs = Proofs()
-    for case in chosen:
-        for data_set in "ab":
-            if case["dry"]:
-                call = dry.make_call(folder, case)
-                write_inputs(options.out, case, call, options.seed, data_set)
-                write_wants(options.out, case, {}, [], data_set)
-                continue
-            call = wb.make_call(module, case, lab, options.seed, data_set)
-            infinite = case["keys"].get("infinite")
-            with np.errstate(invalid="ignore" if infinite else "warn"):
-                want, values = expected(module, case, call)
-                wrong = []
-                if data_set == "a":
-                    wrong, causes = mistakes(module, case, call, values, want)
-                    proofs.case(module, case, call, want, causes)
-            for name, value in case["bad"].items():
-                known = name in call.scalars and case["status"] != "WB_OK"
-                broken_if(not known, case, f"bad={name}: no such scalar, or no status=")
-                call.scalars[name] = value
-            write_inputs(options.out, case, call, options.seed, data_set)
-            write_wants(options.out, case, want, wrong, data_set)
+    for case in (variant for c in chosen for variant in c["variants"]):
+        dump_variant(options, folder, module, case, proofs)
     if whole:
         proofs.judge(path)
     print(f"{lab}: {len(chosen)} cases from seed {options.seed:#x} in {options.out}")
