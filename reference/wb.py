@@ -397,6 +397,7 @@ def read_case(line, at, earlier):
     case.update(function=function, needs=needs, catches=rest[1])
     variants = [dict(case, **read_keys(*v, at)) for v in read_variants(keys, at)]
     for n, variant in enumerate(variants, 1):
+        variant["first"] = n == 1
         if len(variants) > 1:
             variant["name"] += f"@{n}"
             variant["at"] += f" with {variant['words']}"
