@@ -1,6 +1,7 @@
 /* device.cpp - the properties of the only device. Its limits are those of a GPU, so that
  * a kernel within them also runs there. */
 #include "check/host_hooks.h"
+#include "dry.h"
 #include "scheduler.h"
 
 #include <unistd.h>
@@ -114,8 +115,8 @@ extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->totalConstMem = 65536;
     p->major = a.capability / 10;
     p->minor = a.capability % 10;
-    int sms = check::chosen_sms();
-    p->multiProcessorCount = sms < 0 ? cores : sms;
+    int sms = check::chosen_sms(); /* real sizes, as on a real GPU: an H100 */
+    p->multiProcessorCount = sms >= 0 ? sms : is_dry() ? 132 : cores;
     p->maxThreadsPerMultiProcessor = a.threads_per_multiprocessor;
     p->maxBlocksPerMultiProcessor = a.blocks_per_multiprocessor;
     p->l2CacheSize = (int)sysconf(_SC_LEVEL2_CACHE_SIZE);
