@@ -80,6 +80,24 @@ static bool same_outputs(
     return true;
 }
 
+/* In place, the outputs may be right before the call, as in a rotation of 0 channels. */
+static bool right_before(const struct case_data *d)
+{
+    bool judged = false;
+    for (int i = 0; i < d->views; i++) {
+        const struct view *v = &d->view[i];
+        const double *want = d->set[0].want[i];
+        const unsigned char *bytes = want ? d->set[0].bytes[v->buffer] : NULL;
+        size_t e = element_bytes(v->element);
+        if (want && !bytes) return false;
+        judged |= want != NULL;
+        for (size_t x = 0; want && x < v->elements; x++)
+            if (element_value(v->element, bytes + view_index(v, x) * e) != want[x])
+                return false;
+    }
+    return judged;
+}
+
 /* Was work launched, and on the stream that was passed? The CPU back end counts launches;
  * on a GPU the graph's nodes count. Work on another stream is not in the graph, so the
  * replay gives another result. */
@@ -90,6 +108,7 @@ bool launched(struct findings *f, const struct case_data *d, const struct run *r
     struct change change;
     for (int i = 0; i < d->views; i++) /* wb.h: if an output is empty, do nothing */
         if (d->set[0].want[i] && !d->view[i].elements) return true;
+    if (right_before(d)) return true;
     if (!a->head.launches || (a->head.launches == UINT64_MAX && !graph->head.captured)) {
         say(f, "returned WB_OK but launched no kernel");
         return false;
