@@ -6,6 +6,9 @@
  * on A, B and the variants in seeded orders of threads and blocks. Each result must have
  * the bits of the natural order. The new process has never seen the data and sees each
  * data set once, so remembered results are of no use. It also begins the next case.
+ *
+ * Of a case with alternatives, only the first variant gets all of that. The others share
+ * the process that it leaves, and have calls in two orders only, on A and on B.
  */
 #include "calls.h"
 
@@ -16,6 +19,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { FEW_ORDERS = 2 }; /* of A and B, which need no variants of A */
 
 struct calls {
     struct child *child;
@@ -54,10 +59,10 @@ static uint64_t order_seed(uint64_t seed, uint32_t i)
     return strtoull(hex, NULL, 16) | 1;
 }
 
-/* The numbers [0, ORDERS) in a seeded sequence: no call tells which ones follow. */
-static void make_sequence(uint32_t sequence[ORDERS], uint64_t seed)
+/* The numbers [0, n) in a seeded sequence: no call tells which ones follow. */
+static void make_sequence(uint32_t sequence[], uint32_t n, uint64_t seed)
 {
-    for (uint32_t i = 0; i < ORDERS; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t j = (uint32_t)(next_random(&seed) % (i + 1));
         sequence[i] = sequence[j];
         sequence[j] = i;
@@ -110,10 +115,27 @@ static bool calls(const struct talk_about *t, uint32_t from, uint32_t to)
 static bool orders(const struct talk_about *t)
 {
     uint32_t sequence[ORDERS];
-    make_sequence(sequence, t->d->seed);
-    for (uint32_t i = 0; i < ORDERS; i++)
+    uint32_t n = (uint32_t)t->run->orders;
+    make_sequence(sequence, n, t->d->seed);
+    for (uint32_t i = 0; i < n; i++)
         if (!call(t, CALL_ORDER + sequence[i])) return false;
     return true;
+}
+
+/* The calls of one process, then, in the first variant, those of another. */
+static void
+all_calls(const struct talk_about *t, const struct graded_case *g, bool new_process)
+{
+    uint32_t many = (uint32_t)t->run->orders;
+    bool good = calls(t, CALL_A, CALL_CAPTURED + 1) &&
+                calls(t, CALL_SHIFTED, CALL_SHIFTED + (uint32_t)t->run->shifts);
+    if (good && many) good = calls(t, CALL_VARIANT + 2, CALL_VARIANT + many);
+    if (good && many && !new_process) good = orders(t);
+    if (t->run->ending == RAN) child_close(t->child, t->d, t->run);
+    if (t->run->ending != RAN || !good || !many || !new_process) return;
+    child_stop(t->child); /* the next process has seen nothing */
+    if (child_open(t->child, g, t->d, t->run) && (orders(t) || t->run->ending == RAN))
+        child_close(t->child, t->d, t->run);
 }
 
 void calls_of_case(
@@ -126,22 +148,14 @@ void calls_of_case(
     struct talk_about t = {.child = s->child, .d = d, .run = run};
     memset(run, 0, sizeof *run);
     run->started = now();
-    run->orders = s->orders;
+    run->orders = !s->orders ? 0 : g->variant ? FEW_ORDERS : ORDERS;
     run->shifts = g->off_each ? 2 * d->buffers : 0;
     t.variant = xalloc(room);
-    if (d->dry) {
-        if (child_open(t.child, g, d, run) && (call(&t, CALL_A) || run->ending == RAN))
+    if (child_open(t.child, g, d, run)) {
+        if (!d->dry)
+            all_calls(&t, g, !g->variant);
+        else if (call(&t, CALL_A) || run->ending == RAN)
             child_close(t.child, d, run);
-    } else if (child_open(t.child, g, d, run)) {
-        bool good = calls(&t, CALL_A, CALL_CAPTURED + 1) &&
-                    calls(&t, CALL_SHIFTED, CALL_SHIFTED + (uint32_t)run->shifts);
-        if (good && s->orders) good = calls(&t, CALL_VARIANT + 2, CALL_ORDER);
-        if (run->ending == RAN) child_close(t.child, d, run);
-        if (run->ending == RAN && good && s->orders) {
-            child_stop(t.child); /* the next process has seen nothing */
-            if (child_open(t.child, g, d, run) && (orders(&t) || run->ending == RAN))
-                child_close(t.child, d, run);
-        }
     }
     free(t.variant);
     run->seconds = now() - run->started;

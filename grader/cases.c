@@ -131,14 +131,9 @@ static void read_bound(struct reader *r, struct bound *b, const char *text)
 }
 
 /* The grader reads only these keys; the reference reads and checks the others. */
-static void read_key(struct reader *r, struct graded_case *c, char *field)
+static void
+read_value(struct reader *r, struct graded_case *c, const char *field, const char *value)
 {
-    char *value = strchr(field, '=');
-    if (!value || value == field || !value[1]) {
-        wrong(r, "expected key=value, got '%s'", field);
-        return;
-    }
-    *value++ = 0;
     if (!strcmp(field, "dtype")) {
         snprintf(c->dtype, sizeof c->dtype, "%s", value);
         if (strcmp(value, "f32") && strcmp(value, "f16") && strcmp(value, "bf16"))
@@ -158,6 +153,91 @@ static void read_key(struct reader *r, struct graded_case *c, char *field)
     }
 }
 
+enum { MAX_KEY = 1024 };
+
+/* --- variants ----------------------------------------------------------------------- */
+
+/* Copies alternative i of "C=31|32|33" to value, and the key to name. Returns the number
+ * of alternatives. */
+static int
+alternative(char name[MAX_NAME], char *value, size_t room, const char *key, int i)
+{
+    int n = 1;
+    size_t length = strcspn(key, "=");
+    snprintf(name, MAX_NAME, "%.*s", (int)length, key);
+    *value = 0;
+    for (const char *s = key + length + 1;; n++) {
+        size_t part = strcspn(s, "|");
+        if (n == i + 1) snprintf(value, room, "%.*s", (int)part, s);
+        if (!s[part]) return n;
+        s += part + 1;
+    }
+}
+
+/* Checks every alternative. The case itself gets the first, but all dtypes. */
+static void read_key(struct reader *r, struct graded_case *c, const char *key)
+{
+    char name[MAX_NAME], value[MAX_KEY];
+    const char *is = strchr(key, '=');
+    if (!is || is == key || strlen(key) >= sizeof value) {
+        wrong(r, "expected key=value, got '%s'", key);
+        return;
+    }
+    int n = alternative(name, value, sizeof value, key, 0);
+    for (int i = n; i-- > 0;) {
+        alternative(name, value, sizeof value, key, i);
+        if (*value)
+            read_value(r, c, name, value);
+        else
+            wrong(r, "expected key=value, got '%s'", key);
+    }
+    if (!strcmp(name, "dtype")) {
+        if (strlen(is + 1) >= sizeof c->dtype) wrong(r, "dtype%s: too many", is);
+        snprintf(c->dtype, sizeof c->dtype, "%s", is + 1);
+    }
+    if (c->variants <= MAX_VARIANTS) c->variants *= n;
+    if (c->variants > MAX_VARIANTS)
+        wrong(r, "the case has more than %d variants", MAX_VARIANTS);
+}
+
+/* The last key varies fastest. */
+void case_variant(
+    struct graded_case *v, const struct graded_case *c, int k, char *words, size_t room)
+{
+    char error[512] = "", name[MAX_NAME], value[MAX_KEY];
+    struct reader r = {"", 0, error, sizeof error}; /* cases_read found no error */
+    int left = c->variants, rest = k;
+    size_t at = 0;
+    *v = *c;
+    *words = 0;
+    v->variant = k;
+    if (c->variants > 1)
+        snprintf(v->name, sizeof v->name, "%.*s@%d", MAX_NAME - 1, c->name, k + 1);
+    for (char **key = c->keys; *key; key++) {
+        int n = alternative(name, value, sizeof value, *key, 0);
+        left /= n;
+        alternative(name, value, sizeof value, *key, rest / left);
+        rest %= left;
+        read_value(&r, v, name, value);
+        if (n > 1 && at < room)
+            at += (size_t)snprintf(
+                words + at, room - at, "%s%s=%s", at ? " " : "", name, value);
+    }
+}
+
+bool case_has_dtype(const struct graded_case *c, const char *dtype)
+{
+    size_t n = strlen(dtype);
+    for (const char *s = c->dtype;; s++) {
+        size_t part = strcspn(s, "|");
+        if (part == n && !strncmp(s, dtype, n)) return true;
+        s += part;
+        if (!*s) return false;
+    }
+}
+
+/* --- one case ------------------------------------------------------------------------ */
+
 static void
 read_needs(struct reader *r, struct lab *lab, struct graded_case *c, char *text)
 {
@@ -174,26 +254,27 @@ read_needs(struct reader *r, struct lab *lab, struct graded_case *c, char *text)
 
 static void read_case(struct reader *r, struct lab *lab, char *line)
 {
-    struct graded_case c = {.dtype = "f32"};
+    struct graded_case c = {.dtype = "f32", .variants = 1};
     char *needs = strchr(line, ';'), *catches = needs ? strchr(needs + 1, ';') : NULL;
     char *field[4], *save, *end;
-    int n = 0;
+    int n = 0, keys = 0;
     if (!catches) {
         wrong(r, "a case is: name part points function key=value ... ; needs ; catches");
         return;
     }
     *needs++ = 0, *catches++ = 0;
+    c.keys = xalloc((strlen(line) / 2 + 2) * sizeof *c.keys);
     for (char *s = strtok_r(line, " \t", &save); s; s = strtok_r(NULL, " \t", &save)) {
         if (n < 4)
             field[n++] = s;
         else
-            read_key(r, &c, s);
+            read_key(r, &c, c.keys[keys++] = text_of("%s", s));
     }
     if (n < 4) {
         wrong(r, "a case starts with name, part, points and function");
         return;
     }
-    copy_name(r, c.name, sizeof c.name, field[0]);
+    copy_name(r, c.name, MAX_NAME, field[0]);
     copy_name(r, c.part, sizeof c.part, field[1]);
     copy_name(r, c.function, sizeof c.function, field[3]);
     errno = 0;
@@ -212,6 +293,13 @@ static void read_case(struct reader *r, struct lab *lab, char *line)
     lab->cases[lab->count++] = c;
 }
 
+static bool shares_dtype(const struct graded_case *a, const struct graded_case *b)
+{
+    return (case_has_dtype(a, "f32") && case_has_dtype(b, "f32")) ||
+           (case_has_dtype(a, "f16") && case_has_dtype(b, "f16")) ||
+           (case_has_dtype(a, "bf16") && case_has_dtype(b, "bf16"));
+}
+
 /* Which cases check larger sizes: those with workspace_less=, or all cases of a function
  * and dtype without one. */
 static void choose_larger(struct lab *lab)
@@ -222,7 +310,7 @@ static void choose_larger(struct lab *lab)
         for (size_t k = 0; k < lab->count && !c->workspace_less; k++)
             if (lab->cases[k].workspace_less &&
                 !strcmp(lab->cases[k].function, c->function) &&
-                !strcmp(lab->cases[k].dtype, c->dtype))
+                shares_dtype(c, &lab->cases[k]))
                 c->larger = false;
     }
 }

@@ -25,10 +25,18 @@ struct bound {
     double most;
 };
 
-/* One line of a cases file: name part points function key=value... ; needs ; catches */
+enum { MAX_VARIANTS = 64 };
+
+/* One line of a cases file: name part points function key=value... ; needs ; catches.
+ * A value may have alternatives, as in C=31|32|33. Each choice of one per key is a variant
+ * of the case: see case_variant. */
 struct graded_case {
-    char name[MAX_NAME], part[16], function[MAX_NAME];
-    char dtype[8]; /* f32, f16, bf16: the suffix of the function */
+    char name[MAX_NAME + 16]; /* of a variant: case@12 */
+    char part[16], function[MAX_NAME];
+    char dtype[16]; /* f32, f16, bf16: the suffix of the function; or f16|bf16 */
+    char **keys;    /* "C=31|32|33", NULL-terminated */
+    int variants;   /* 1 without alternatives; at most MAX_VARIANTS */
+    int variant;    /* 0: the first, or only one */
     int points;
     wb_status status; /* what the call must return: status=WB_BAD_SHAPE; default WB_OK */
     uint32_t workspace_less;  /* workspace_less=N: withhold N bytes */
@@ -53,6 +61,12 @@ struct lab {
 void lab_find(struct lab *lab, const char *name);
 /* 0, or -1 with "path:line: what is wrong" in error. */
 int cases_read(struct lab *lab, const char *path, char *error, size_t error_bytes);
+/* Sets v to variant k of c, in [0, c->variants). Its name, case@1 for the first of several,
+ * is that of its data. words: what distinguishes it, "C=31 inplace=1", or "". */
+void case_variant(
+    struct graded_case *v, const struct graded_case *c, int k, char *words, size_t room);
+/* Is this dtype the case's, or one of its alternatives? */
+bool case_has_dtype(const struct graded_case *c, const char *dtype);
 struct graded_case *case_find(const struct lab *lab, const char *name);
 /* Does -k PATTERNS select this case? NULL selects every case. */
 bool case_matches(const struct graded_case *c, const char *patterns);

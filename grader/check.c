@@ -143,8 +143,21 @@ static void tell(struct findings *to, json_t *finding)
     free(fix);
 }
 
-static void
-judge_report(struct checker *c, const char *name, json_t *report, struct judgement *j)
+/* Of a case with alternatives, the report of the first variant is shown, and of another
+ * if it has errors. */
+static void keep_report(
+    struct checker *c, const struct graded_case *g, const char *words, json_t *report,
+    int errors)
+{
+    char *name = text_of(
+        "%.*s%s%s", (int)strcspn(g->name, "@"), g->name, g->variant ? " " : "",
+        g->variant ? words : "");
+    if (!g->variant || errors) json_object_set(c->reports, name, report);
+    free(name);
+}
+
+/* Returns the number of errors. */
+static int judge_report(json_t *report, struct judgement *j)
 {
     size_t i;
     json_t *finding;
@@ -157,7 +170,7 @@ judge_report(struct checker *c, const char *name, json_t *report, struct judgeme
         say(&j->findings, "check: and %d more error%s", errors - MOST_ERRORS,
             errors == MOST_ERRORS + 1 ? "" : "s");
     if (errors && j->verdict == PASSED) j->verdict = FAILED;
-    json_object_set(c->reports, name, report);
+    return errors;
 }
 
 /* Right code ends in check mode too, with the same values. But it may take more time or
@@ -181,7 +194,7 @@ static bool same_as_before(
 
 void checker_case(
     struct checker *c, const struct graded_case *g, const struct case_data *d,
-    struct judgement *j)
+    const char *words, struct judgement *j)
 {
     struct run run = {.started = now()};
     struct wire_call call = {.which = CALL_A};
@@ -191,7 +204,7 @@ void checker_case(
                     child_report(c->child, d, &run);
     json_t *report = reported ? json_loads(run.report, 0, NULL) : NULL;
     bool bounded = g->bound.what != NO_BOUND && j->verdict == PASSED;
-    if (report) judge_report(c, g->name, report, j);
+    if (report) keep_report(c, g, words, report, judge_report(report, j));
     if (j->verdict == PASSED && !same_as_before(g, d, &run, report != NULL, &j->findings))
         j->verdict = FAILED;
     if (bounded && (!report || !structure_holds(g, report, &j->findings))) {

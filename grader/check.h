@@ -9,12 +9,13 @@
 struct checker;
 /* NULL if the lab was built without its program for check mode. */
 struct checker *checker_new(const struct build *b, struct child_limits limits);
-/* Runs the case. Each error that check mode finds is added to the findings, and a case
- * that has passed then fails. */
+/* Runs one variant, which `words` describe. Each error that check mode finds is added to
+ * the findings, and a case that has passed then fails. */
 void checker_case(
     struct checker *c, const struct graded_case *g, const struct case_data *d,
-    struct judgement *j);
-/* The reports of all cases so far, each under its name; the caller's. */
+    const char *words, struct judgement *j);
+/* The reports of all cases so far, each under its name; the caller's. Of the variants of a
+ * case, that of the first and those with errors. */
 json_t *checker_reports(const struct checker *c);
 void checker_free(struct checker *c);
 /* Prints the whole report of these cases, or with a path writes it as a page, by

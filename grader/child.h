@@ -24,7 +24,7 @@ enum ending { RAN, CRASHED, ENDED, TIMED_OUT, FLOODED, TOO_MUCH_MEMORY, BROKE };
 struct run {
     enum ending ending;
     char text[512]; /* why it ended, unless RAN */
-    bool orders;    /* asked for calls in other thread orders, too */
+    int orders;     /* asked for so many calls in other thread orders */
     int shifts;     /* asked for so many calls with an unaligned buffer */
     uint32_t call;  /* the last one that was asked for */
     struct result result[CALLS];

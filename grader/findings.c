@@ -20,6 +20,14 @@ void say(struct findings *f, const char *format, ...)
         f->line[f->count - 1]); /* it may have names and messages of the learner's */
 }
 
+void findings_with(struct findings *f, const char *words)
+{
+    if (!f->count || !*words) return;
+    char *line = text_of("with %s: %s", words, f->line[0]);
+    free(f->line[0]);
+    f->line[0] = line;
+}
+
 void findings_free(struct findings *f)
 {
     while (f->count)

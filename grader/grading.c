@@ -43,23 +43,33 @@ make_title(char *title, size_t room, const struct case_data *d, const char *dtyp
     if (n < room) snprintf(title + n, room - n, "%s%s", n ? " " : "", dtype);
 }
 
-/* Is it pointless to grade what builds on this case? Not if a few elements are wrong. */
+/* Is it pointless to grade what builds on this case? Not if a few elements are wrong, or
+ * if its first variant is right. */
 static bool hopeless(const struct judgement *j)
 {
-    return j->verdict != PASSED && (!j->returned || j->mostly_wrong);
+    return j->verdict != PASSED && !j->variant && (!j->returned || j->mostly_wrong);
+}
+
+/* The dtype of a case, or one of its dtypes, that the learner's file lacks; or "". */
+static const char *lacks(const struct report *r, const struct graded_case *c)
+{
+    static const char *const dtypes[] = {"f32", "f16", "bf16"};
+    for (int i = 0; i < 3; i++)
+        if (case_has_dtype(c, dtypes[i]) && build_lacks(r->build, c->function, dtypes[i]))
+            return dtypes[i];
+    return "";
 }
 
 /* Why a case cannot be graded; NULL if it can. */
 static char *reason_to_skip(const struct report *r, size_t i)
 {
     const struct graded_case *c = &r->lab->cases[i];
-    if (build_lacks(r->build, c->function, c->dtype))
-        return text_of("%s_%s is not in this file", c->function, c->dtype);
+    const char *lacking = lacks(r, c);
+    if (*lacking) return text_of("%s_%s is not in this file", c->function, lacking);
     for (char **need = c->needs; *need; need++) {
         const struct graded_case *n = case_find(r->lab, *need);
         size_t at = (size_t)(n - r->lab->cases);
-        if (build_lacks(r->build, n->function, n->dtype))
-            continue; /* a file with 16-bit functions only */
+        if (*lacks(r, n)) continue; /* a file with 16-bit functions only */
         const struct judgement *j = &r->judgement[at];
         /* a dry case shows no values: only after a right result is it of any use */
         if (r->selected[at] && (c->dry ? j->verdict != PASSED : hopeless(j)))
@@ -68,39 +78,77 @@ static char *reason_to_skip(const struct report *r, size_t i)
     return NULL;
 }
 
+/* What the report calls a variant, or the whole case after all its variants passed. */
+struct title {
+    char shape[96];
+    char words[256]; /* "C=516 inplace=1" */
+};
+
+/* Loads the data of variant k. Returns false after a finding. */
+static bool load_variant(
+    struct report *r, const char *data, size_t i, int k, struct graded_case *v,
+    struct case_data *d, struct title *t)
+{
+    json_t *record = r->build->record;
+    struct judgement *j = &r->judgement[i];
+    char error[512];
+    j->variant = k;
+    case_variant(v, &r->lab->cases[i], k, t->words, sizeof t->words);
+    if (data_load(d, data, v->name, error, sizeof error) != 0) {
+        j->verdict = BROKEN;
+        say(&j->findings, "%s", error);
+        return false;
+    }
+    d->threads_apart = json_is_false(json_object_get(record, "threads_meet"));
+    d->no_halves = json_is_false(json_object_get(record, "halves"));
+    make_title(t->shape, sizeof t->shape, d, v->dtype);
+    return true;
+}
+
+static void grade_variant(
+    struct report *r, struct calls *calls, const char *data, size_t i, int k,
+    struct run *run, struct title *t)
+{
+    struct judgement *j = &r->judgement[i];
+    struct graded_case v;
+    struct case_data d;
+    double before = j->seconds;
+    run_free(run);
+    *run = (struct run){0};
+    if (load_variant(r, data, i, k, &v, &d, t)) {
+        calls_of_case(calls, &v, &d, run);
+        judge(j, &v, &d, run);
+        if (r->save) save_outputs(r->save, r->lab, r->build->backend, &v, &d, run);
+    }
+    j->seconds += before;
+    findings_with(&j->findings, t->words);
+    data_free(&d);
+}
+
+/* The variants of a case, up to the first that fails. */
 static void grade_case(struct report *r, struct calls *calls, const char *data, size_t i)
 {
     const struct graded_case *c = &r->lab->cases[i];
     struct judgement *j = &r->judgement[i];
-    struct case_data d;
     struct run run = {0};
-    char error[512], title[96] = "";
+    struct title t = {0};
     char *reason = reason_to_skip(r, i);
     if (reason) {
         j->verdict = SKIPPED;
         say(&j->findings, "%s", reason);
         free(reason);
-        report_case(r, i, title);
+        report_case(r, i, "");
         return;
     }
-    if (data_load(&d, data, c->name, error, sizeof error) != 0) {
-        j->verdict = BROKEN;
-        say(&j->findings, "%s", error);
-    } else {
-        json_t *record = r->build->record;
-        d.threads_apart = json_is_false(json_object_get(record, "threads_meet"));
-        d.no_halves = json_is_false(json_object_get(record, "halves"));
-        make_title(title, sizeof title, &d, c->dtype);
-        calls_of_case(calls, c, &d, &run);
-        judge(j, c, &d, &run);
-        if (r->save) save_outputs(r->save, r->lab, r->build->backend, c, &d, &run);
-    }
-    report_case(r, i, title);
+    for (int k = 0; k < c->variants && j->verdict == PASSED; k++)
+        grade_variant(r, calls, data, i, k, &run, &t);
+    if (c->variants > 1 && j->verdict == PASSED)
+        snprintf(t.shape, sizeof t.shape, "%d variants", c->variants);
+    report_case(r, i, t.shape);
     report_printed(
         run.output, run.output_bytes < OUTPUT_KEPT ? run.output_bytes : OUTPUT_KEPT);
     fflush(stdout);
     run_free(&run);
-    data_free(&d);
 }
 
 /* Returns WB_THREADS, which it sets unless it is set: the CPU back end runs kernels on this
@@ -140,23 +188,37 @@ static struct child_limits make_limits(const struct report *r, double scale)
     return l;
 }
 
-/* A program in check mode is another one, and only one may run at a time: kill_orphans. */
-static void check_case(struct report *r, struct checker *c, const char *data, size_t i)
+/* true: the variant is right in check mode too, and was checked to the end. */
+static bool
+check_variant(struct report *r, struct checker *c, const char *data, size_t i, int k)
 {
-    const struct graded_case *g = &r->lab->cases[i];
     struct judgement *j = &r->judgement[i], before = *j;
+    struct graded_case v;
     struct case_data d;
-    char error[512], title[96];
-    if (data_load(&d, data, g->name, error, sizeof error) != 0)
-        fatal(EXIT_BROKEN, "%s", error);
-    make_title(title, sizeof title, &d, g->dtype);
+    struct title t;
     j->findings.count = 0;
-    checker_case(c, g, &d, j);
-    if (j->findings.count) report_check(r, i, title, before.verdict);
+    if (!load_variant(r, data, i, k, &v, &d, &t))
+        fatal(EXIT_BROKEN, "%s", j->findings.line[0]);
+    checker_case(c, &v, &d, t.words, j);
+    bool right = !j->findings.count;
+    findings_with(&j->findings, t.words);
+    if (!right) report_check(r, i, t.shape, before.verdict);
     findings_add(&before.findings, &j->findings);
     j->findings = before.findings;
     fflush(stdout);
     data_free(&d);
+    return right;
+}
+
+/* A program in check mode is another one, and only one may run at a time: kill_orphans.
+ * Of a case that has failed, the variant that failed is checked. */
+static void check_case(struct report *r, struct checker *c, const char *data, size_t i)
+{
+    struct judgement *j = &r->judgement[i];
+    int k = j->variant, last = k;
+    if (j->verdict == PASSED) k = 0, last = r->lab->cases[i].variants - 1;
+    while (check_variant(r, c, data, i, k) && k < last)
+        k++;
 }
 
 /* Without check mode nothing is counted. Under a command that costs no points. */

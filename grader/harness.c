@@ -26,6 +26,7 @@
 #pragma weak wbcpu_check_name
 #pragma weak wbcpu_check_unwritten
 #pragma weak wbcpu_check_report
+#pragma weak wbcpu_check_leave_freed
 #else
 #define CPU_BACKEND 0
 #endif
@@ -379,6 +380,9 @@ static void close_case(struct call *c)
     for (uint32_t i = 0; i < c->wire->buffers; i++)
         cudaFree(c->base[i] + before);
     cudaFree(c->work + before);
+#if CPU_BACKEND
+    if (wbcpu_check_leave_freed) wbcpu_check_leave_freed();
+#endif
     dry_end();
     free(inputs);
     inputs = NULL;

@@ -56,23 +56,36 @@ static void describe(
     if (*mark == ',' && (size_t)at < room) snprintf(words + at, room - at, ")");
 }
 
+/* The size after `at`: small multiples of the first one, which need not be a power of two,
+ * then all powers of two. A plan changes at some of them. */
+static double next_size(double first, double at)
+{
+    static const double FACTORS[] = {2, 3, 5, 7};
+    double power = 1;
+    for (int i = 0; i < 4; i++)
+        if (FACTORS[i] * first > at) return FACTORS[i] * first;
+    while (power <= at)
+        power *= 2;
+    return power;
+}
+
 static void grow(
     char *words, size_t room, const struct call *c, const struct adapter *a,
     struct wire_case *wire, char name)
 {
-    /* odd factors: sizes that are not powers of two */
-    static const int FACTORS[] = {1, 2, 3, 5, 7};
-    double one = find(wire, name)->value;
-    size_t before = 0, bytes;
-    for (int i = 0; i < 5; i++, before = bytes) {
-        if (i) multiply(wire, name, (double)FACTORS[i] / FACTORS[i - 1]);
+    static const double LARGEST = 1 << 20;
+    double first = find(wire, name)->value, before = first;
+    size_t most = 0;
+    if (first < 1) return;
+    for (double at = first; at <= fmax(LARGEST, 7 * first); at = next_size(first, at)) {
+        multiply(wire, name, at / before);
         if (!is_small(wire)) return;
-        bytes = a->workspace(c);
-        if (bytes >= before) continue;
-        describe(
-            words, room, wire, before, bytes, name, FACTORS[i - 1] * one,
-            FACTORS[i] * one);
-        return;
+        size_t bytes = a->workspace(c);
+        if (bytes < most) {
+            describe(words, room, wire, most, bytes, name, before, at);
+            return;
+        }
+        most = bytes, before = at;
     }
 }
 

@@ -12,6 +12,7 @@ enum verdict { PASSED, FAILED, SKIPPED, CRASH, TIMEOUT, BROKEN };
 
 struct judgement {
     enum verdict verdict;
+    int variant; /* of the case, if it has alternatives: the last one that was judged */
     struct findings findings;
     double seconds;
     uint64_t wrong;    /* elements */

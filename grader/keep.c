@@ -32,7 +32,7 @@ static bool all_passed(const struct report *r, const char *function, const char 
     int cases = 0;
     for (size_t i = 0; i < r->lab->count; i++) {
         const struct graded_case *c = &r->lab->cases[i];
-        if (strcmp(c->function, function) || strcmp(c->dtype, dtype)) continue;
+        if (strcmp(c->function, function) || !case_has_dtype(c, dtype)) continue;
         if (r->judgement[i].verdict != PASSED && !r->judgement[i].only_bound)
             return false;
         cases++;
@@ -70,7 +70,12 @@ static void write_receipt(const struct report *r)
     char *path = text_of("%s/passed/%s.json", r->build->folder, r->lab->name);
     for (size_t i = 0; i < r->lab->count; i++) {
         const struct graded_case *c = &r->lab->cases[i];
-        if (all_passed(r, c->function, c->dtype)) add_function(passed, r, c);
+        for (int k = 0; k < c->variants; k++) {
+            struct graded_case v;
+            char words[8];
+            case_variant(&v, c, k, words, sizeof words);
+            if (all_passed(r, v.function, v.dtype)) add_function(passed, r, &v);
+        }
     }
     if (json_array_size(passed))
         write_json(

@@ -42,11 +42,15 @@ void save_begin(const char *folder, const struct lab *lab)
 {
     wb_error err;
     if (folder_make(folder, &err) != 0) fatal(EXIT_NOT_BUILT, "%s", err.text);
-    for (size_t i = 0; i < lab->count; i++) {
-        char *path = path_of(folder, lab, lab->cases[i].name);
-        unlink(path); /* of an earlier run; this run might not write it */
-        free(path);
-    }
+    for (size_t i = 0; i < lab->count; i++)
+        for (int k = 0; k < lab->cases[i].variants; k++) {
+            struct graded_case v;
+            char words[8];
+            case_variant(&v, &lab->cases[i], k, words, sizeof words);
+            char *path = path_of(folder, lab, v.name);
+            unlink(path); /* of an earlier run; this run might not write it */
+            free(path);
+        }
 }
 
 void save_outputs(

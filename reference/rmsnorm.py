@@ -51,18 +51,18 @@ def rmsnorm_forward_data(
 
 
 def rmsnorm_residual_forward_data(
-    call, R, C, eps=1e-5, offset=0.0, scale=1.0, out_at=None, sum_at=None, rstd=1
+    call, R, C, eps=1e-5, offset=0.0, scale=1.0, out_at=0, sum_at=0, rstd=1
 ):
-    call.out("out", (R, C), at=out_at, owner="row")
-    call.out("sum", (R, C), at=sum_at, owner="row")
+    call.out("out", (R, C), at=out_at or None, owner="row")
+    call.out("sum", (R, C), at=sum_at or None, owner="row")
     statistic(call, "rstd", R, null=not rstd)
     call.input("x", call.normal((R, C), scale), owner="row")
     call.input("res", call.normal((R, C), 2 * scale), owner="row")
     weight(call, C, offset)
 
 
-def rmsnorm_backward_data(call, R, C, offset=0.0, scale=1.0, dres=1, dx_at=None):
-    call.out("dx", (R, C), at=dx_at, owner="row")
+def rmsnorm_backward_data(call, R, C, offset=0.0, scale=1.0, dres=1, dx_at=0):
+    call.out("dx", (R, C), at=dx_at or None, owner="row")
     call.acc("dw", (C,), owner="column")
     call.input("dout", call.normal((R, C), 0.5), owner="row")
     x = rounded(call.normal((R, C), scale), call.E)

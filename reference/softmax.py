@@ -64,7 +64,7 @@ def cross_entropy_data(
     softcap=0.0,
     ignore=-100,
     ignored=0,
-    gscale=0.0,
+    gscale=None,
     sd=1.0,
     shift=0.0,
     ramp=0.0,
@@ -73,7 +73,7 @@ def cross_entropy_data(
     inplace=0,
     low=0.0,
 ):
-    """ignored=n: every n-th target is `ignore`. gscale=0: NULL. nan=1: the padding
+    """ignored=n: every n-th target is `ignore`. gscale=null: NULL. nan=1: the padding
     columns are NaN or large, nan=0: they are like the others. grad=0: dlogits is NULL. low: is
     subtracted from the logit of every second target, so that exp underflows there."""
     ld = ld or V
@@ -92,7 +92,10 @@ def cross_entropy_data(
         call.null("dlogits", "out")
     call.input("logits", logits, owner="row")
     call.input("target", target, "i32")
-    call.input("gscale", [gscale], "f32") if gscale else call.null("gscale", dtype="f32")
+    if gscale in (None, "null"):
+        call.null("gscale", dtype="f32")
+    else:
+        call.input("gscale", [gscale], "f32")
     call.scalar("ld", ld)
 
 

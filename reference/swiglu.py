@@ -91,6 +91,14 @@ def huge(call, shape, scale, far):
     return values
 
 
+def some_zeros(call, values, zero):
+    """zero=1: of ten values, three are 0 or tiny."""
+    if zero:
+        special = call.rng.choice([0.0, -0.0, 1e-12], values.shape)
+        values = np.where(call.rng.random(values.shape) < 0.3, special, values)
+    return values
+
+
 def places(call, prefix, F, packed):
     """{name: (buffer, offset)} of gate and up, or with prefix d of their gradients"""
     gate, up = prefix + "gate", prefix + "up"
@@ -105,12 +113,13 @@ def first_of(parts, buffer):
     return min(offset for b, offset in parts.values() if b == buffer)
 
 
-def lay_out(call, R, F, ld, packed, scale, far):
+def lay_out(call, R, F, ld, packed, scale, far, zero):
     """The buffers of gate and up: {name: (buffer, offset)}, ld. The gaps between rows are
     random too, so a kernel that reads them fails."""
     ld = ld or (2 * F if packed else F)
     call.scalar("ld", ld)
     z, u = gates(call, R, F, scale, far), huge(call, (R, F), 1.0, far)
+    z, u = some_zeros(call, z, zero), some_zeros(call, u, zero)
     parts = places(call, "", F, packed)
     for buffer in {b: None for b, _ in parts.values()}:
         memory = call.normal((first_of(parts, buffer) + R * ld,))
@@ -122,22 +131,24 @@ def lay_out(call, R, F, ld, packed, scale, far):
     return parts, ld
 
 
-def forward_data(call, R, F, ld=0, packed=0, scale=1.5, far=0):
-    parts, ld = lay_out(call, R, F, ld, packed, scale, far)
+def forward_data(call, R, F, ld=0, packed=0, scale=1.5, far=0, zero=0):
+    parts, ld = lay_out(call, R, F, ld, packed, scale, far, zero)
     call.out("out", (R, F), owner="element")
     for name, (buffer, offset) in parts.items():
         call.view(name, "in", buffer, (R, F), offset, ld)
 
 
-def backward_data(call, R, F, ld=0, packed=0, scale=1.5, far=0, inplace=0):
-    parts, ld = lay_out(call, R, F, ld, packed, scale, far)
+def backward_data(
+    call, R, F, ld=0, packed=0, scale=1.5, far=0, inplace=0, zero=0
+):
+    parts, ld = lay_out(call, R, F, ld, packed, scale, far, zero)
     gradients = places(call, "d", F, packed)
     for name, place in parts.items():
         buffer, offset = place if inplace else gradients["d" + name]
         if buffer not in call.buffers:
             call.buffer(buffer, None, first_of(gradients, buffer) + R * ld)
         call.view("d" + name, "out", buffer, (R, F), offset, ld, owner="element")
-    call.input("dout", huge(call, (R, F), 0.5, far))
+    call.input("dout", some_zeros(call, huge(call, (R, F), 0.5, far), zero))
     for name, (buffer, offset) in parts.items():
         call.view(name, "in", buffer, (R, F), offset, ld)
 

@@ -19,6 +19,8 @@ Call.memory. dump.py writes the cases to files.
 """
 
 import inspect
+import itertools
+import math
 import zlib
 
 import numpy as np
@@ -335,12 +337,30 @@ GRADERS_KEYS = (
 )  # only the grader uses them
 
 
+MAX_VARIANTS = 64  # as in grader/cases.h
+
+
 def read_bad(text, at):
-    """bad=ld:1,H:65536 as {"ld": 1, "H": 65536}"""
+    """bad=ld:1,x:null as {"ld": 1, "x": "null"}"""
     pairs = [pair.split(":") for pair in text.split(",") if pair]
     if any(len(pair) != 2 for pair in pairs):
         raise Broken(f"{at}: bad={text}: use bad=NAME:VALUE,NAME:VALUE")
     return {name: number(value) for name, value in pairs}
+
+
+def read_variants(keys, at):
+    """Yields (words, keys): each choice of one alternative per key, the last key fastest.
+    words: the chosen alternatives, "C=32 inplace=1"."""
+    values = [value.split("|") for value in keys.values()]
+    count = math.prod(map(len, values))
+    if count > MAX_VARIANTS:
+        raise Broken(f"{at}: {count} variants, more than {MAX_VARIANTS}")
+    several = [key for key, of in zip(keys, values) if len(of) > 1]
+    for choice in itertools.product(*values):
+        if "" in choice:
+            raise Broken(f"{at}: an alternative is empty")
+        chosen = dict(zip(keys, choice))
+        yield " ".join(f"{key}={chosen[key]}" for key in several), chosen
 
 
 def read_case(line, at, earlier):
@@ -351,7 +371,10 @@ def read_case(line, at, earlier):
     the arguments that start one element after a 16-byte boundary, with commas. off=each
     is for the grader: two more calls for each buffer, which then alone starts one element,
     then 8 bytes, after one.
-    bad=ld:1 passes 1 for ld, to data that is laid out without it: with status=.
+    bad=ld:1 passes 1 for ld, to data that is laid out without it, and bad=x:null passes
+    NULL for the argument x: with status=.
+    A value may have alternatives, C=31|32|33. The case's `variants` are all combinations.
+    Several have the names case@1, case@2, ...
     """
     fields, *rest = [part.strip() for part in line.split(";", 2)]
     fields = fields.split()
@@ -370,12 +393,20 @@ def read_case(line, at, earlier):
     for need in needs:
         if need not in earlier:
             raise Broken(f"{at}: {name} needs {need}, which is not an earlier case")
+    case = {"name": name, "at": at, "part": part, "points": int(points)}
+    case.update(function=function, needs=needs, catches=rest[1])
+    variants = [dict(case, **read_keys(*v, at)) for v in read_variants(keys, at)]
+    for n, variant in enumerate(variants, 1):
+        variant["first"] = n == 1
+        if len(variants) > 1:
+            variant["name"] += f"@{n}"
+            variant["at"] += f" with {variant['words']}"
+    return dict(variants[0], name=name, at=at, variants=variants)
+
+
+def read_keys(words, keys, at):
     return {
-        "name": name,
-        "at": at,
-        "part": part,
-        "points": int(points),
-        "function": function,
+        "words": words,
         "dtype": keys.pop("dtype", "f32"),
         "judge": keys.pop("judge", ""),
         "dry": keys.get("dry") == "1",
@@ -383,8 +414,6 @@ def read_case(line, at, earlier):
         "bad": read_bad(keys.pop("bad", ""), at),
         "off": [n for n in keys.pop("off", "").split(",") if n not in ("", "each")],
         "keys": {k: number(v) for k, v in keys.items() if k not in GRADERS_KEYS},
-        "needs": needs,
-        "catches": rest[1],
     }
 
 

@@ -125,7 +125,7 @@ enum { ALL_CALLS = CALL_SHIFTED + 4 }; /* two buffers */
 /* Adds correct results of every call. The variants of A have the values of A. */
 static void add_all(struct scene *s)
 {
-    s->run.orders = true, s->run.shifts = 2 * s->d.buffers;
+    s->run.orders = ORDERS, s->run.shifts = 2 * s->d.buffers;
     for (uint32_t which = 0; which < ALL_CALLS; which++)
         if (which != CALL_VARIANT && which != CALL_VARIANT + 1)
             add_result(s, which, same_data(which) == CALL_B);
@@ -722,6 +722,46 @@ Test(cases, reads)
     cr_expect_not(case_matches(&lab.cases[0], "two"));
 }
 
+static void
+expect_variant(const struct graded_case *c, int k, const char *name, const char *words)
+{
+    struct graded_case v;
+    char got[256];
+    case_variant(&v, c, k, got, sizeof got);
+    cr_expect_str_eq(v.name, name);
+    cr_expect_str_eq(got, words);
+    cr_expect_eq(v.variant, k);
+}
+
+Test(cases, reads_alternatives)
+{
+    struct lab lab = {0};
+    struct graded_case v;
+    char error[512], words[256];
+    cr_assert_eq(
+        read_cases(
+            &lab,
+            "one 1 40 f R=4 ; - ; x\n"
+            "two 1 60 f C=3|44 dtype=f16|bf16 R=1 off=x|each status=WB_BAD_SHAPE|WB_OK "
+            "; - ; x\n",
+            error, sizeof error),
+        0, "%s", error);
+    const struct graded_case *c = &lab.cases[1];
+    cr_expect_eq(lab.cases[0].variants, 1);
+    expect_variant(&lab.cases[0], 0, "one", "");
+    cr_expect_eq(c->variants, 16);
+    cr_expect_str_eq(c->dtype, "f16|bf16");
+    cr_expect_eq(c->status, WB_BAD_SHAPE);
+    expect_variant(c, 0, "two@1", "C=3 dtype=f16 off=x status=WB_BAD_SHAPE");
+    expect_variant(c, 7, "two@8", "C=3 dtype=bf16 off=each status=WB_OK");
+    expect_variant(c, 13, "two@14", "C=44 dtype=bf16 off=x status=WB_OK");
+    case_variant(&v, c, 7, words, sizeof words);
+    cr_expect(v.off_each && v.status == WB_OK && !strcmp(v.dtype, "bf16"));
+    cr_expect(case_has_dtype(c, "bf16") && case_has_dtype(c, "f16"));
+    cr_expect(!case_has_dtype(c, "f32") && case_has_dtype(&lab.cases[0], "f32"));
+    cr_expect_not(case_has_dtype(c, "f1"));
+}
+
 /* Cases with workspace_less= ask for larger sizes, or all cases if there is none. */
 Test(cases, which_ask_for_more)
 {
@@ -760,6 +800,13 @@ Test(cases, reads_bounds)
 
 Test(cases, refuses)
 {
+    expect_error("a 1 100 f C=1||2 ; - ; x", "expected key=value, got 'C=1||2'");
+    expect_error("a 1 100 f C=1| ; - ; x", "expected key=value, got 'C=1|'");
+    expect_error("a 1 100 f C ; - ; x", "expected key=value, got 'C'");
+    expect_error("a 1 100 f dtype=f16|f8 ; - ; x", "dtype=f8: use f32, f16 or bf16");
+    expect_error(
+        "a 1 100 f A=1|2|3|4 B=1|2|3|4 C=1|2|3|4 D=1|2 ; - ; x",
+        ":1: the case has more than 64 variants");
     expect_error("a 1 100 f bound=reads<=1 ; - ; x", "bound=reads<=1: use reads(x)");
     expect_error("a 1 100 f bound=speed<=1 ; - ; x", "bound=speed<=1: use reads(x)");
     expect_error("a 1 100 f bound=sectors<2 ; - ; x", "bound=sectors<2: use reads(x)");

@@ -1,6 +1,7 @@
 /* device.cpp - the properties of the only device. Its limits are those of a GPU, so that
  * a kernel within them also runs there. */
 #include "check/host_hooks.h"
+#include "dry.h"
 #include "scheduler.h"
 
 #include <unistd.h>
@@ -92,8 +93,9 @@ extern "C" cudaError_t cudaProfilerStop()
 
 static int multiprocessors(int workers)
 {
-    int of_gpu = check::chosen_sms();
-    unsigned long long most = number_from("WBCPU_SMS", of_gpu < 0 ? workers : of_gpu);
+    int sms = check::chosen_sms();
+    if (sms < 0) sms = is_dry() ? 132 : workers;  // real sizes, as on a real GPU: an H100
+    unsigned long long most = number_from("WBCPU_SMS", (unsigned long long)sms);
     if (most < 1 || most > 1024)
         refuse("WBCPU_SMS=%s: use 1 to 1024 multiprocessors", getenv("WBCPU_SMS"));
     return (int)most;

@@ -129,6 +129,16 @@ extern "C" void wbcpu_guard(int on)
     open_count = 0;
     protect(on ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
+extern "C" void wbcpu_check_leave_freed()
+{
+    std::lock_guard<std::recursive_mutex> hold(lock);
+    if (!check::enabled || !device.allocated.empty()) return;
+    protect(PROT_READ | PROT_WRITE); /* a late use is reported, and then does no harm */
+    char *first = device.base + device.low_water;
+    madvise(first, device.high_water - device.low_water, MADV_DONTNEED);
+    device.low_water = device.high_water;
+    if (guarded && open_count == 0) protect(PROT_NONE);
+}
 /* The allocation that p points into, or NULL. */
 static char *block_of(const void *p)
 {

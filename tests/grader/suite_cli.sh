@@ -98,7 +98,7 @@ want = [s.load_file(f) for f in glob.glob('build/data/lab03/*/basic.a.want.safet
 assert got['out'].dtype == np.float32 and got['out'].shape == (4, 64)
 assert any(all((abs(got[k] - w[k]) <= w[k + '.tol']).all() for k in got) for w in want)"
 check "two equal runs do not differ" says \
-    "| lab03 | rmsnorm_forward_bf16 | BF16 | 16336 | 0 | 0 ulps | - |" compare "$TMP/saved/a" "$TMP/saved/b"
+    "| lab03 | rmsnorm_forward_bf16 | BF16 | 299669 | 0 | 0 ulps | - |" compare "$TMP/saved/a" "$TMP/saved/b"
 check "in either function" says \
     "| lab03 | rmsnorm_forward_f32 | F32 | 260 | 0 | 0 ulps | - |" compare "$TMP/saved/a" "$TMP/saved/b"
 change() { # CASE OUTPUT ELEMENT EXPRESSION: new bits of one element, whose bits are v
@@ -115,18 +115,18 @@ open('$TMP/saved/b/lab03.$1.safetensors', 'wb').write(data)"
 }
 change basic out 70 "v + 3"
 change basic out 80 "v - 1"
-change bf16 out 1001 "v + 2"
+change bf16@1 out 1001 "v + 2"
 check "changed elements are counted and found" says \
     "| lab03 | rmsnorm_forward_f32 | F32 | 260 | 2 | 3 ulps | basic: out [1, 6] |" \
     compare "$TMP/saved/a" "$TMP/saved/b"
 check "in their own dtype" says \
-    "| lab03 | rmsnorm_forward_bf16 | BF16 | 16336 | 1 | 2 ulps | bf16: out [1, 0] |" \
+    "| lab03 | rmsnorm_forward_bf16 | BF16 | 299669 | 1 | 2 ulps | bf16@1: out [1, 0] |" \
     compare "$TMP/saved/a" "$TMP/saved/b"
-change bf16 out 0 0x7fc0
-check "a NaN is not counted in ulps" says "NaN in one only | bf16: out [0, 0]" \
+change bf16@1 out 0 0x7fc0
+check "a NaN is not counted in ulps" says "NaN in one only | bf16@1: out [0, 0]" \
     compare "$TMP/saved/a" "$TMP/saved/b"
-rm "$TMP/saved/b/lab03.bf16.safetensors"
-check "a file in one folder only is named" says "Only in $TMP/saved/a: lab03.bf16.safetensors" \
+rm "$TMP/saved/b/lab03.bf16@1.safetensors"
+check "a file in one folder only is named" says "Only in $TMP/saved/a: lab03.bf16@1.safetensors" \
     compare "$TMP/saved/a" "$TMP/saved/b"
 ./grade lab03 -k basic --seed 77 --save "$TMP/saved/b" >"$TMP/.out"
 check "runs with different seeds are not compared" says "basic.safetensors has seed 0x" compare "$TMP/saved/a" "$TMP/saved/b"
@@ -149,6 +149,13 @@ wrong() { # THREAT
 wrong zeros && check "less than full: exit 1" exits 1 ./grade lab03 -k basic --json "$TMP/r.json"
 check "JSON of a failure has the findings" json "$TMP/r.json" \
     "r['exit'] == 1 and r['cases'][0]['wrong'] == 256 and 'always 0' in str(r['cases'][0]['findings'])"
+wrong one_width && check "a variant that fails: exit 1" \
+    exits 1 ./grade lab03 -k widths --json "$TMP/r.json" --save "$TMP/saved/c"
+check "its replay is that of the case" grep -q 'replay: ./grade lab03 -k widths --seed' "$TMP/.last"
+check "JSON names it" json "$TMP/r.json" \
+    "[f for f in r['cases'][0]['findings'] if 'with ' in f][0].startswith('with C=516: out: 12 of')"
+check "the variants before it are saved, and it" test -e "$TMP/saved/c/lab03.widths@20.safetensors"
+check "those after it do not run" test ! -e "$TMP/saved/c/lab03.widths@21.safetensors"
 wrong abort && check "crashed under a command: exit 3" exits 3 under "" 0 "$TMP/wrapper"
 check "crashed: exit 3" exits 3 ./grade lab03 -k basic
 check "a crash costs only its own case" sh -c "[ \$(./grade lab03 -k eps,offset | grep -c 'abort (a') = 2 ]"

@@ -1,7 +1,7 @@
 // shared_memory.cu - right in the case `basic`, and in each other case another mistake that
 // a CPU alone would forgive: shared memory, alignment, launch bounds, a host pointer.
 // only: cpu
-// fails: rows,offset,eps,tail,one,three,skew_x,odd,large,inplace
+// fails: rows,offset,eps,tail,one,three,skew,widths,large,inplace
 // says: got NaN (uninitialised shared memory)
 // says: shared memory is read before the block has written it
 // says: writes past the end of its shared array past_end (mutant.cu:80): it has 256 bytes, and byte 256 was written

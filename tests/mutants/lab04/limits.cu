@@ -2,6 +2,7 @@
 // fails: far,tiny,rows,empty,space,causal_wide,back_rows
 // fails: loss_far,loss_unlikely,loss_ignore,grad_gscale,grad_wide,grad_skew,grad_empty
 // says: ignore
+// says: bytes for R=256, but only 0 for R=512
 #include "softmax.h"
 
 static __device__ float warp_sum(float v)
@@ -44,14 +45,15 @@ wb_status softmax_forward_f32(
     float *out, const float *x, int R, int N, float scale, void *workspace,
     size_t workspace_bytes, cudaStream_t stream)
 {
+    if (workspace_bytes < softmax_forward_workspace_f32(R, N)) return WB_NO_SPACE;
     softmax_row<<<at_most_1024(R), 32, 0, stream>>>(out, x, 1, N, scale, -1e5f);
-    (void)workspace, (void)workspace_bytes;
+    (void)workspace;
     return wb_launched();
 }
 
 size_t softmax_forward_workspace_f32(int R, int N)
 {
-    return (size_t)R * N;
+    return R > 256 ? 0 : (size_t)R * N;
 }
 
 wb_status softmax_causal_forward_f32(
