@@ -93,9 +93,10 @@ extern "C" cudaError_t cudaProfilerStop()
 
 static int multiprocessors(int workers)
 {
-    int sms = check::chosen_sms();
-    if (sms < 0) sms = is_dry() ? 132 : workers;  // real sizes, as on a real GPU: an H100
-    unsigned long long most = number_from("WBCPU_SMS", (unsigned long long)sms);
+    if (is_dry()) return 132;  // real sizes, as on a real GPU: an H100
+    int of_gpu = check::chosen_sms();
+    unsigned long long most =
+        number_from("WBCPU_SMS", (unsigned long long)(of_gpu < 0 ? workers : of_gpu));
     if (most < 1 || most > 1024)
         refuse("WBCPU_SMS=%s: use 1 to 1024 multiprocessors", getenv("WBCPU_SMS"));
     return (int)most;
