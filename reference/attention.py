@@ -140,8 +140,8 @@ def attention_forward_data(
     padkv=0,
     lse=1,
 ):
-    """Defaults: S = T, K = H, scale = 1/sqrt(D). G: heads of a group, H = K*G. packed: q, k, v side by side in one row
-    (S = T). padq, padkv: elements between rows. lse=0: NULL."""
+    """Defaults: S = T, K = H, scale = 1/sqrt(D). G: heads of a group, H = K*G. packed: q,
+    k, v side by side in one row (S = T). padq, padkv: elements between rows. lse=0: NULL."""
     S, (H, K) = S or T, head_counts(call, H, K, G)
     call.scalar("S", S), call.scalar("window", window)
     scale = default_scale(call, scale, D)
