@@ -31,8 +31,9 @@ def edge_positions(B, T, S):
 
 def document_positions(call, kind, B, T, S):
     """kind: none (NULL), documents (several in each sequence), last (the last token, too,
-    begins one) or edges (documents begin where tiles begin and end). If S > T, the first document began in an earlier call; in the last
-    of several sequences it began before the first key."""
+    begins one) or edges (documents begin where tiles begin and end). If S > T, the first
+    document began in an earlier call; in the last of several sequences it began before
+    the first key."""
     if kind == "edges":
         pos = edge_positions(B, T, S)
     else:
@@ -63,19 +64,36 @@ def lay_out(call, names, role, values, widths, packed, pads):
         if packed:
             call.view(name, role, names[0], shape, sum(widths[:n]), lds[0], owner="row")
             continue
-        wide = np.zeros((*shape[:-1], lds[n]))
+        wide, skew = np.zeros((*shape[:-1], lds[n])), call.skew(name)
         if role == "in":
             wide[...] = call.rng.standard_normal(wide.shape)
             wide[..., : shape[-1]] = values[n]
-        call.buffer(name, wide if role == "in" else None, wide.size)
-        call.view(name, role, name, shape, 0, lds[n], owner="row")
+        fill = np.concatenate([np.ones(skew), wide.ravel()]) if role == "in" else None
+        call.buffer(name, fill, skew + wide.size)
+        call.view(name, role, name, shape, skew, lds[n], owner="row")
     return lds[0], lds[1]
 
 
-def random_qkv(call, B, T, S, H, K, D, sd, ramp, shift, scale):
+def head_counts(call, H, K, G):
+    """H and K of a case that gives H, or G, the heads of a group"""
+    K = K or H or 1
+    H = K * G if H is None else H
+    call.scalar("H", H), call.scalar("K", K)
+    return H, K
+
+
+def peaks(B, T, S, window):
+    """Every 24th key, and the queries that see none of them"""
+    key = (S - 1 - np.arange(S)) % 24 == 0
+    see = visible(reach(None, B, T, S, window), T, S)[:, 0]
+    return key, ~(see & key).any(-1)
+
+
+def random_qkv(call, B, T, S, H, K, D, sd, ramp, shift, scale, unseen, window):
     """q, k, v. sd: spread of the scores for scale 1/sqrt(D). ramp: channel 0 makes the
     scores grow by this much along the row, so that the running maximum keeps changing.
-    shift: channel 0 moves all scores by this much."""
+    shift: channel 0 moves all scores by this much. unseen: where a query sees none of
+    peaks(), their scores are this much larger than the others."""
     q = call.rng.standard_normal((B, T, H, D)) + 0.2
     k = call.rng.standard_normal((B, S, K, D))
     v = call.normal((B, S, K, D))
@@ -88,6 +106,10 @@ def random_qkv(call, B, T, S, H, K, D, sd, ramp, shift, scale):
         q[..., 4:] = 0
         q[..., 0] = min(abs(shift / scale), 3e4)  # k stays small, and dq, which sums it
         k[..., 0] = shift / scale / q[0, 0, 0, 0]
+    if unseen:
+        key, blind = peaks(B, T, S, window)
+        q[..., 0] = blind[..., None] * np.sqrt(D)
+        k[..., 0] = key[:, None] * unseen / scale / np.sqrt(D)
     return [rounded(x.reshape(*x.shape[:2], x.shape[2] * D), call.E) for x in (q, k, v)]
 
 
@@ -101,27 +123,29 @@ def attention_forward_data(
     call,
     B,
     T,
-    H,
     D,
     S=None,
+    H=None,
     K=None,
+    G=1,
     window=ALL,
     scale=None,
     sd=1.5,
     ramp=0.0,
     shift=0.0,
+    unseen=0.0,
     pos="none",
     packed=0,
     padq=0,
     padkv=0,
     lse=1,
 ):
-    """Defaults: S = T, K = H, scale = 1/sqrt(D). packed: q, k, v side by side in one row
-    (S = T). padq, padkv: elements between rows. lse=0: NULL."""
-    S, K = S or T, K or H
-    call.scalar("S", S), call.scalar("K", K), call.scalar("window", window)
+    """Defaults: S = T, K = H, scale = 1/sqrt(D). G: heads of a group, H = K*G. packed: q,
+    k, v side by side in one row (S = T). padq, padkv: elements between rows. lse=0: NULL."""
+    S, (H, K) = S or T, head_counts(call, H, K, G)
+    call.scalar("S", S), call.scalar("window", window)
     scale = default_scale(call, scale, D)
-    qkv = random_qkv(call, B, T, S, H, K, D, sd, ramp, shift, scale)
+    qkv = random_qkv(call, B, T, S, H, K, D, sd, ramp, shift, scale, unseen, window)
     call.out("out", (B, T, H * D), owner="row")
     call.out("lse", (B, H, T), "f32") if lse else call.null("lse", "out", "f32")
     ld = lay_out(
@@ -142,24 +166,26 @@ def attention_backward_data(
     call,
     B,
     T,
-    H,
     D,
     S=None,
+    H=None,
     K=None,
+    G=1,
     window=ALL,
     scale=None,
     sd=1.5,
     shift=0.0,
+    unseen=0.0,
     pos="none",
     packed=0,
     padq=0,
     padkv=0,
 ):
     """as for the forward pass; the gradients have the layout of q, k and v"""
-    S, K = S or T, K or H
-    call.scalar("S", S), call.scalar("K", K), call.scalar("window", window)
+    S, (H, K) = S or T, head_counts(call, H, K, G)
+    call.scalar("S", S), call.scalar("window", window)
     scale = default_scale(call, scale, D)
-    qkv = random_qkv(call, B, T, S, H, K, D, sd, 0, shift, scale)
+    qkv = random_qkv(call, B, T, S, H, K, D, sd, 0, shift, scale, unseen, window)
     p = document_positions(call, pos, B, T, S)
     out, lse = np.empty((B, T, H * D)), np.empty((B, H, T))
     attention_forward(out, lse, *qkv, p, B, T, S, H, K, D, 0, 0, window, scale)

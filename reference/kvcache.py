@@ -26,8 +26,9 @@ def cache(call, names, B, S, width, role="inout", fill=None):
         values = call.normal((B, S, width))
         if fill is not None:
             values[fill] = np.nan
-        call.buffer(name, values)
-        call.view(name, role, name, values.shape)
+        skew = call.skew(name)
+        call.buffer(name, np.concatenate([np.ones(skew), values.ravel()]))
+        call.view(name, role, name, values.shape, offset=skew)
 
 
 def rows_of(call, name, shape, ld):
@@ -63,7 +64,7 @@ def kv_append_data(call, B, T, S, K, D, ldkv=0, pos="go_on", len="none"):
         starts = rng.random((B, T)) < 3 / T
         starts[:, 0] = True
         if B > 1:  # a short last document after a longer one
-            starts[1, -13:] = np.arange(13) == 9
+            starts[1, -13:] = np.arange(13)[-T:] == 9
         p = t - np.maximum.accumulate(np.where(starts, t, 0), axis=1)
     else:
         first = (
@@ -100,9 +101,10 @@ def attention_decode_data(
     call,
     B,
     S,
-    H,
     K,
     D,
+    H=None,
+    G=1,
     N=None,
     pad=0,
     scale=0.0,
@@ -113,7 +115,7 @@ def attention_decode_data(
     shift=0.0,
     ramp=0.0,
 ):
-    """pos: any, zero (a first token), short (the ring is not full), full (just full),
+    """G: heads of a group; without H, it is K*G. pos: any, zero (a first token), short (the ring is not full), full (just full),
     wrap (after that). nan=1: slots that hold no position yet are NaN. pad: elements
     between the queries and keys of tokens. scale=0: D^-1/2. sharp: a factor of the
     queries. shift: the last channel, which is not rotated (N < D), moves all scores by this
@@ -131,7 +133,8 @@ def attention_decode_data(
     p = rng.integers(low, high, B)
     if pos == "any":
         p[:2] = [2 * S + S // 2, S // 2][: min(B, 2)]
-    call.scalar("N", N), call.scalar("scale", scale)
+    H = K * G if H is None else H
+    call.scalar("H", H), call.scalar("N", N), call.scalar("scale", scale)
     call.scalar("ldq", H * D + pad), call.scalar("ldkv", K * D + pad)
     call.out("out", (B, H * D))
     unused = np.arange(S) >= np.minimum(p, S)[:, None]

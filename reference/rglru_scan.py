@@ -199,10 +199,11 @@ def scan_input(call, B, T, C, longest):
 def linear_scan_forward_data(
     call, B, T, C, longest=1.5, edges=0, h0=0, h_last=1, inplace=0, skew=0
 ):
-    """inplace=1: h is z, h_last is h0"""
+    """inplace=1: h is z, h_last is h0 if there is one"""
     call.out("h", (B, T, C), at="z" if inplace else None, skew=skew, owner="element")
     if h_last:
-        call.out("h_last", (B, C), "f32", at="h0" if inplace else None, owner="element")
+        at = "h0" if inplace and h0 else None
+        call.out("h_last", (B, C), "f32", at=at, owner="element")
     else:
         call.null("h_last", "out", "f32")
     call.input("a", remembering(call, B, T, C, longest, edges), skew=skew)
@@ -215,23 +216,23 @@ def linear_scan_forward_data(
 
 
 def linear_scan_backward_data(
-    call, B, T, C, longest=1.5, edges=0, ends=0, inplace=0, skew=0
+    call, B, T, C, longest=1.5, edges=0, h0=0, dh_last=0, dh0=0, inplace=0, skew=0
 ):
-    """ends=1: with dh_last, h0 and dh0; inplace=1: dz is dh"""
+    """h0, dh_last, dh0=1: with that argument; inplace=1: dz is dh"""
     call.out("da", (B, T, C), skew=skew, owner="element")
     call.out("dz", (B, T, C), at="dh" if inplace else None, skew=skew, owner="element")
-    if ends:
+    if dh0:
         call.out("dh0", (B, C), "f32", owner="element")
     else:
         call.null("dh0", "out", "f32")
     call.input("dh", scan_input(call, B, T, C, longest), skew=skew)
-    if ends:
+    if dh_last:
         call.input("dh_last", call.normal((B, C), 3), "f32")
     else:
         call.null("dh_last", dtype="f32")
     call.input("a", remembering(call, B, T, C, longest, edges), skew=skew)
     call.input("h", call.normal((B, T, C)), skew=skew)
-    call.input("h0", call.normal((B, C)), "f32") if ends else call.null("h0", dtype="f32")
+    call.input("h0", call.normal((B, C)), "f32") if h0 else call.null("h0", dtype="f32")
 
 
 def gate_data(call, B, T, C, lowest, highest, skew, still):
