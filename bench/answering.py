@@ -1,5 +1,5 @@
-"""answering.py - a program that answers each line on stdin with a line on stdout: the sides
-of a comparison that take turns."""
+"""answering.py - runs a program that answers each line on stdin with a line on stdout, so
+that the sides of a comparison can alternate."""
 
 import subprocess
 

@@ -1,10 +1,11 @@
 // BEGIN SOLUTION 07.3 (about 110 lines)
 /* decode_short.cuh - lab 07, part 07.3: a short ring, and heads with keys of their own.
  *
- * With few heads most of the GPU is idle, and the time is that of the accesses that wait
- * for each other. Here only two do: pos, and then everything else. A block has a head, and
- * its registers hold all keys and values of the ring, so every load is issued before the
- * first one is used. `lanes` neighbouring lanes share a slot, 16 bytes of its row each.
+ * With few heads most of the GPU is idle, and latency dominates: the chain of dependent
+ * loads. Here the chain has two links: pos, then everything else. A block handles one
+ * head. Its registers hold all keys and values of the ring, so every load is issued
+ * before the first one is used. `lanes` neighbouring lanes share a slot, each with 16
+ * bytes of its row.
  */
 #ifndef DECODE_SHORT_CUH
 #define DECODE_SHORT_CUH
@@ -25,7 +26,7 @@ template <typename E> static int short_lanes(int D)
     return lanes;
 }
 
-/* With more heads the memory is busy, whichever kernel reads it. The CPU back end has few
+/* With more heads, memory bandwidth limits every kernel. The CPU back end has few
  * multiprocessors, and no latency to hide. */
 template <typename E> static bool short_fits(int B, int S, int H, int K, int D)
 {

@@ -33,6 +33,7 @@ wb_status rmsnorm_forward_f32(
 {
     if (C < 1 || R < 0 || !(eps > 0)) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
+    if (!out || !x || !w) return WB_BAD_SHAPE;
     rows<<<R, THREADS, 0, stream>>>(out, rstd, x, w, C, eps, offset);
     return wb_launched();
 }

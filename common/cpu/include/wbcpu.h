@@ -80,8 +80,8 @@ void wbcpu_check_name(
  * frees it. Whatever was reported counts as new again. */
 char *wbcpu_check_report(void);
 
-/* Leaves freed memory out of the guard, whose cost grows with the memory that was ever
- * allocated: freed addresses are not used again. Nothing, if something is allocated. */
+/* Stops guarding freed memory: its cost grows with all memory ever allocated, since
+ * addresses are not used again. Does nothing while any memory is allocated. */
 void wbcpu_check_leave_freed(void);
 
 /* Forgets that these bytes have been written: reading them first is an error. */
