@@ -78,6 +78,12 @@ static char *reason_to_skip(const struct report *r, size_t i)
     return NULL;
 }
 
+/* How many variants of a case to grade. */
+static int variants_of(const struct report *r, size_t i)
+{
+    return r->first ? 1 : r->lab->cases[i].variants;
+}
+
 /* What the report calls a variant, or the whole case after all its variants passed. */
 struct title {
     char shape[96];
@@ -128,7 +134,6 @@ static void grade_variant(
 /* The variants of a case, up to the first that fails. */
 static void grade_case(struct report *r, struct calls *calls, const char *data, size_t i)
 {
-    const struct graded_case *c = &r->lab->cases[i];
     struct judgement *j = &r->judgement[i];
     struct run run = {0};
     struct title t = {0};
@@ -140,10 +145,11 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
         report_case(r, i, "");
         return;
     }
-    for (int k = 0; k < c->variants && j->verdict == PASSED; k++)
+    int variants = variants_of(r, i);
+    for (int k = 0; k < variants && j->verdict == PASSED; k++)
         grade_variant(r, calls, data, i, k, &run, &t);
-    if (c->variants > 1 && j->verdict == PASSED)
-        snprintf(t.shape, sizeof t.shape, "%d variants", c->variants);
+    if (variants > 1 && j->verdict == PASSED)
+        snprintf(t.shape, sizeof t.shape, "%d variants", variants);
     report_case(r, i, t.shape);
     report_printed(
         run.output, run.output_bytes < OUTPUT_KEPT ? run.output_bytes : OUTPUT_KEPT);
@@ -216,7 +222,7 @@ static void check_case(struct report *r, struct checker *c, const char *data, si
 {
     struct judgement *j = &r->judgement[i];
     int k = j->variant, last = k;
-    if (j->verdict == PASSED) k = 0, last = r->lab->cases[i].variants - 1;
+    if (j->verdict == PASSED) k = 0, last = variants_of(r, i) - 1;
     while (check_variant(r, c, data, i, k) && k < last)
         k++;
 }

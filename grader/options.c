@@ -16,6 +16,8 @@ static const char usage[] =
     "./grade LAB                  grades a built lab: make lab03 && ./grade lab03\n"
     "  -k PATTERN                 only cases whose name contains or matches PATTERN, or\n"
     "                             whose part is PATTERN; several with commas\n"
+    "  --first                    only the first variant of each case, in half the time;\n"
+    "                             a pass is not recorded\n"
     "  --seed S                   uses other random data (default 0x5eed; a new one for\n"
     "                             each run if the source is from elsewhere: FILE=)\n"
     "  --list                     lists the cases, with points and what each catches\n"
@@ -79,6 +81,8 @@ struct options read_options(int argc, char **argv)
             o.junit = value_of(argc, argv, &i);
         else if (!strcmp(a, "--html"))
             o.html = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--first"))
+            o.first = true;
         else if (!strcmp(a, "--check"))
             o.check = true;
         else if (!strcmp(a, "--save"))
@@ -110,7 +114,7 @@ struct options read_options(int argc, char **argv)
             o.lab = a;
     }
     if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.seed_given ||
-                   o.under || o.save || o.check || o.html))
+                   o.under || o.save || o.check || o.html || o.first))
         fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");
     return o;
 }

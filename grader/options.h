@@ -8,7 +8,7 @@ struct options {
     const char *folder, *lab, *pattern, *json, *junit, *html, *under, *save;
     uint64_t seed;
     double timeout_scale;
-    bool seed_given, no_sandbox, check, list, hint;
+    bool seed_given, no_sandbox, first, check, list, hint;
     int hint_level;
 };
 

@@ -118,8 +118,8 @@ void report_end(struct report *r)
         printf("%s      hint: ./grade %s --hint\n", score, r->lab->name);
     else if (!r->all)
         printf(
-            "%s      (of the selected cases; ./grade %s grades all of them)\n", score,
-            r->lab->name);
+            "%s      (of the %s; ./grade %s grades all of them)\n", score,
+            r->first ? "first variants" : "selected cases", r->lab->name);
     else
         printf("%s\n", score);
     if (!r->build->own) {

@@ -17,13 +17,15 @@ struct report {
     struct judgement *judgement; /* one per case: lab->count */
     bool *selected;              /* by -k */
     uint64_t seed;
-    bool random_seed, all; /* all: no -k */
-    int score, of;         /* of the selected cases */
-    const char *sandbox;   /* what the kernel offers */
-    struct under *under;   /* the command that the program runs under, or NULL */
-    const char *save;      /* folder for the outputs, or NULL */
-    json_t *checks;        /* reports of check mode, by case; or NULL */
-    bool unclean;          /* that command found something */
+    bool random_seed;
+    bool all;            /* no -k, no --first */
+    bool first;          /* only the first variant of each case */
+    int score, of;       /* of the selected cases */
+    const char *sandbox; /* what the kernel offers */
+    struct under *under; /* the command that the program runs under, or NULL */
+    const char *save;    /* folder for the outputs, or NULL */
+    json_t *checks;      /* reports of check mode, by case; or NULL */
+    bool unclean;        /* that command found something */
     bool colour;
 };
 

@@ -149,11 +149,13 @@ def mistakes(module, case, call, values, want):
                 y, tol, _ = want[name]
                 got = np.broadcast_to(got, y.shape)
                 # NaN: wrong, but unknown. Half of it must be known; where the shape is
-                # one of many, some of what differs too.
-                known = np.where(np.isnan(got), y, got) if not case["first"] else got
-                if np.isnan(got).mean() <= 0.5 and differs(known, y, tol):
+                # one of many, the report names it only if what is known differs, too.
+                if np.isnan(got).mean() > 0.5 or not differs(got, y, tol):
+                    continue
+                told[cause] = True
+                known = got if case["first"] else np.where(np.isnan(got), y, got)
+                if differs(known, y, tol):
                     found.append((cause, words, name, got))
-                    told[cause] = True
     for name in want:
         many = sum(of == name for _, _, of, _ in found) > MAX_CAUSES
         broken_if(many, case, f"{name} has more than {MAX_CAUSES} mistakes")

@@ -39,8 +39,8 @@ static wb_status decode(
     if (!is_aligned(16, out, kcache, vcache, q, k, v)) return WB_BAD_ALIGN;
     if (ldq * sizeof(E) % 16 || ldkv * sizeof(E) % 16) return WB_BAD_ALIGN;
     if (workspace_bytes < decode_workspace(B, S, H, K, D)) return WB_NO_SPACE;
-    token<E> a = {
-        out, kcache, vcache, q, k, v, cis, pos, B, S, H, K, D, N, ldq, ldkv, scale};
+    token<E> a = {out, kcache, vcache, q, k, v,   cis,  pos,  B,
+                  S,   H,      K,      D, N, ldq, ldkv, scale};
     (void)a, (void)workspace, (void)stream;
     return WB_TODO;  // TODO(07.3): the launches. About 8 lines.
 }

@@ -155,6 +155,8 @@ check "its replay is that of the case" grep -q 'replay: ./grade lab03 -k widths 
 check "JSON names it" json "$TMP/r.json" \
     "[f for f in r['cases'][0]['findings'] if 'with ' in f][0].startswith('with C=516: out: 12 of')"
 check "the variants before it are saved, and it" test -e "$TMP/saved/c/lab03.widths@20.safetensors"
+check "the first variants alone: full points" says "(of the first variants; " \
+    ./grade lab03 -k widths --first
 check "those after it do not run" test ! -e "$TMP/saved/c/lab03.widths@21.safetensors"
 wrong abort && check "crashed under a command: exit 3" exits 3 under "" 0 "$TMP/wrapper"
 check "crashed: exit 3" exits 3 ./grade lab03 -k basic

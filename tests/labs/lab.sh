@@ -19,9 +19,9 @@ build() { # SOURCE [MAKE-ARGUMENT...]
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -j2 "$lab" FILE="$build_source" \
         BACKEND="$BACKEND" BUILD="$TMP/build" "$@"
 }
-# verdicts: the number of cases per verdict, such as "pass 32" or "pass 3 skip 29"
+# verdicts [OPTION...]: the number of cases per verdict: "pass 32" or "pass 3 skip 29"
 verdicts() {
-    BUILD=$TMP/build ./grade "$lab" --seed 0x5eed --timeout-scale 3 --json "$TMP/report.json" \
+    BUILD=$TMP/build ./grade "$lab" "$@" --seed 0x5eed --timeout-scale 3 --json "$TMP/report.json" \
         >"$TMP/report" 2>&1
     "$PYTHON_REAL" - "$TMP/report.json" <<'E2'
 import collections, json, sys
@@ -30,8 +30,8 @@ count = collections.Counter(c["verdict"] for c in cases)
 print(" ".join(f"{verdict} {n}" for verdict, n in sorted(count.items())))
 E2
 }
-run_grader() { # grades, then prints the verdicts and the first failures
-    verdicts >"$TMP/verdicts"
+run_grader() { # [OPTION...]: grades, then prints the verdicts and the first failures
+    verdicts "$@" >"$TMP/verdicts"
     cat "$TMP/verdicts"
     grep -A3 -E 'FAIL|CRASH|TIME' "$TMP/report" | head -8
 }
@@ -41,7 +41,7 @@ all_pass() { run_grader && grep -qxE 'pass [0-9]+' "$TMP/verdicts"; }
 rung_passes() {
     fails=$(sed -n 's,^// fails: ,,p' "$1" | tr , ' ')
     count=$(echo "$fails" | wc -w)
-    run_grader || return 1
+    run_grader --first || return 1
     must=
     [ "$count" = 0 ] || must="fail $count "
     grep -qxE "${must}pass [0-9]+( skip [0-9]+)?" "$TMP/verdicts" || return 1
