@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const float_dtypes[FLOAT_DTYPES] = {"f32", "f16", "bf16"};
+
 /* --- labs --------------------------------------------------------------------------- */
 
 /* labs/lab03_rmsnorm answers to lab03, lab03_rmsnorm, rmsnorm, 03 and 3. */
@@ -295,9 +297,10 @@ static void read_case(struct reader *r, struct lab *lab, char *line)
 
 static bool shares_dtype(const struct graded_case *a, const struct graded_case *b)
 {
-    return (case_has_dtype(a, "f32") && case_has_dtype(b, "f32")) ||
-           (case_has_dtype(a, "f16") && case_has_dtype(b, "f16")) ||
-           (case_has_dtype(a, "bf16") && case_has_dtype(b, "bf16"));
+    for (int i = 0; i < FLOAT_DTYPES; i++)
+        if (case_has_dtype(a, float_dtypes[i]) && case_has_dtype(b, float_dtypes[i]))
+            return true;
+    return false;
 }
 
 /* Which cases check larger sizes: those with workspace_less=, or all cases of a function

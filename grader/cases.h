@@ -25,7 +25,9 @@ struct bound {
     double most;
 };
 
-enum { MAX_VARIANTS = 64 };
+enum { MAX_VARIANTS = 64, FLOAT_DTYPES = 3 };
+extern const char
+    *const float_dtypes[FLOAT_DTYPES]; /* f32, f16, bf16: suffixes of functions */
 
 /* One line of a cases file: name part points function key=value... ; needs ; catches.
  * A value may have alternatives, as in C=31|32|33. Each choice of one per key is a variant
@@ -33,7 +35,7 @@ enum { MAX_VARIANTS = 64 };
 struct graded_case {
     char name[MAX_NAME + 16]; /* of a variant: case@12 */
     char part[16], function[MAX_NAME];
-    char dtype[16]; /* f32, f16, bf16: the suffix of the function; or f16|bf16 */
+    char dtype[16]; /* one of float_dtypes; or alternatives, f16|bf16 */
     char **keys;    /* "C=31|32|33", NULL-terminated */
     int variants;   /* 1 without alternatives; at most MAX_VARIANTS */
     int variant;    /* 0: the first, or only one */

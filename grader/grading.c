@@ -53,10 +53,10 @@ static bool hopeless(const struct judgement *j)
 /* The dtype of a case, or one of its dtypes, that the learner's file lacks; or "". */
 static const char *lacks(const struct report *r, const struct graded_case *c)
 {
-    static const char *const dtypes[] = {"f32", "f16", "bf16"};
-    for (int i = 0; i < 3; i++)
-        if (case_has_dtype(c, dtypes[i]) && build_lacks(r->build, c->function, dtypes[i]))
-            return dtypes[i];
+    for (int i = 0; i < FLOAT_DTYPES; i++)
+        if (case_has_dtype(c, float_dtypes[i]) &&
+            build_lacks(r->build, c->function, float_dtypes[i]))
+            return float_dtypes[i];
     return "";
 }
 

@@ -115,13 +115,13 @@ def attention_decode_data(
     shift=0.0,
     ramp=0.0,
 ):
-    """G: heads of a group; without H, it is K*G. pos: any, zero (a first token), short (the ring is not full), full (just full),
-    wrap (after that). nan=1: slots that hold no position yet are NaN. pad: elements
-    between the queries and keys of tokens. scale=0: D^-1/2. sharp: a factor of the
-    queries. shift: the last channel, which is not rotated (N < D), moves all scores by this
-    much; next to so large a product each of the others adds a rounding error, so only the
-    first two are not 0. ramp: the last channel makes the scores grow by this much from the
-    first slot to the last."""
+    """G: heads of a group; without H, it is K*G. pos: any, zero (a first token), short
+    (the ring is not full), full (just full), wrap (after that). nan=1: slots that hold no
+    position yet are NaN. pad: elements between the queries and keys of tokens. scale=0:
+    D^-1/2. sharp: a factor of the queries. shift: the last channel, which is not rotated
+    (N < D), moves all scores by this much; next to so large a product each of the others
+    adds a rounding error, so only the first two are not 0. ramp: the last channel makes
+    the scores grow by this much from the first slot to the last."""
     rng, N, scale = call.rng, D if N is None else N, scale or float(D) ** -0.5
     low, high = {
         "any": (0, 3 * S + 2),

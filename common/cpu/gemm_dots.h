@@ -9,12 +9,16 @@
  */
 #ifndef WBCPU_GEMM_DOTS_H
 #define WBCPU_GEMM_DOTS_H
+#include "gemm_blocks.h"  // smaller
+
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
 namespace gemm_dots
 {
+using gemm_blocks::smaller;
+
 enum {
     MR = 4,
     NR = 6,        // rows and columns of a tile
@@ -28,11 +32,6 @@ enum {
 static inline bool fits(int n, int k)
 {
     return n <= MAX_COLUMNS && n * K_PER_COLUMN <= k;
-}
-
-static inline int smaller(int a, int b)
-{
-    return a < b ? a : b;
 }
 
 /* `count` <= N vectors, `ld` apart; the last one is repeated up to N. */

@@ -4,7 +4,8 @@
  *                           the same in all of them, for every i of an array
  *
  * LANES is 1, 2, 4 or 8; a group starts at a lane that is a multiple of it. All lanes of
- * a group must call it together; other groups need not. Each sum is that of the usual rounds,
+ * a group must call it together; other groups need not. Each sum is that of the usual
+ * rounds,
  *
  *     for (int o = LANES / 2; o > 0; o /= 2) x[i] += __shfl_xor_sync(mask, x[i], o);
  *
