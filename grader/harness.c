@@ -6,6 +6,7 @@
  * program runs inside the sandbox that grader/process.c sets up.
  */
 #include "harness.h"
+#include "harness_check.h"
 #include "harness_crash.h"
 #include "harness_dry.h"
 #include "harness_space.h"
@@ -22,11 +23,6 @@
 #if defined(__has_include) && __has_include(<wbcpu.h>)
 #include <wbcpu.h>
 #define CPU_BACKEND 1
-/* Only the back end's library for check mode has these. */
-#pragma weak wbcpu_check_name
-#pragma weak wbcpu_check_unwritten
-#pragma weak wbcpu_check_report
-#pragma weak wbcpu_check_leave_freed
 #else
 #define CPU_BACKEND 0
 #endif
@@ -138,11 +134,7 @@ alloc_with_red_zones(size_t bytes, const char *name, unsigned element)
     cuda(
         cudaMalloc(&p, bytes + 2 * RED_ZONE + MAX_ELEMENT),
         "not enough device memory for the case");
-#if CPU_BACKEND
-    if (wbcpu_check_name) wbcpu_check_name(p, RED_ZONE, bytes, name, element);
-#else
-    (void)name, (void)element;
-#endif
+    check_name(p, bytes, name, element);
     need_staging(bytes + 2 * RED_ZONE);
     return p;
 }
@@ -159,9 +151,7 @@ static void refill(unsigned char *base, size_t bytes, const void *data, uint16_t
     cuda(
         cudaMemcpy(base, staging, bytes + 2 * RED_ZONE, cudaMemcpyHostToDevice),
         "cannot fill a buffer");
-#if CPU_BACKEND
-    if (!data && wbcpu_check_unwritten) wbcpu_check_unwritten(base + RED_ZONE, bytes);
-#endif
+    if (!data) check_unwritten(base + RED_ZONE, bytes);
 }
 
 /* A copy from pageable host memory may still be in flight when cudaMemcpy returns, and
@@ -245,6 +235,7 @@ static void plain_call(struct call *c, const struct adapter *a, struct wire_resu
 {
     refill_all(c);
     cudaGetLastError(); /* clears errors of earlier calls */
+    check_written_earlier(c, c->wire);
     uint64_t before = launches();
     in_launcher = 1;
     r->status = (int32_t)a->run(c);
@@ -380,9 +371,7 @@ static void close_case(struct call *c)
     for (uint32_t i = 0; i < c->wire->buffers; i++)
         cudaFree(c->base[i] + before);
     cudaFree(c->work + before);
-#if CPU_BACKEND
-    if (wbcpu_check_leave_freed) wbcpu_check_leave_freed();
-#endif
+    check_leave_freed();
     dry_end();
     free(inputs);
     inputs = NULL;
@@ -392,10 +381,7 @@ static void close_case(struct call *c)
 /* Empty unless the program was built in check mode. */
 static void send_check_report(void)
 {
-    char *text = NULL;
-#if CPU_BACKEND
-    if (wbcpu_check_report) text = wbcpu_check_report();
-#endif
+    char *text = check_report();
     size_t bytes = text ? strlen(text) : 0;
     send_header(MSG_REPORT, bytes);
     write_all(text, bytes);

@@ -10,7 +10,8 @@
  *                    and in at least one thread of the grid: otherwise the kernel after
  *                    this one could overtake the one before it.
  * On older GPUs and on the CPU back end this is an ordinary launch; check mode reports an
- * access before pdl_wait() to what an earlier kernel writes.
+ * access before pdl_wait() to what an earlier kernel writes. When a lab is graded, earlier
+ * kernels write every argument except weights and the table of rope.h.
  */
 #ifndef CUDA_PDL_CUH
 #define CUDA_PDL_CUH

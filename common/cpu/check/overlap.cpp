@@ -8,12 +8,13 @@
 #include "host.h"
 #include "host_hooks.h"
 
+#include <limits.h>
 #include <map>
 
 namespace wbcpu::check
 {
 struct kernel {
-    const place *at;
+    const place *at; /* of the launch; NULL: not in this program */
     std::string name;
     footprint touched;
     bool overlaps;   /* launched by launch_pdl */
@@ -27,6 +28,7 @@ typedef std::shared_ptr<kernel> kernel_ptr;
 bool overlaps_used;
 static const void *next_kernel; /* that launch_pdl is about to launch */
 static kernel_ptr &current_kernel = *new kernel_ptr;
+static kernel_ptr &earlier_kernel = *new kernel_ptr; /* wbcpu_check_written_earlier */
 static auto &previous = *new std::map<unsigned, kernel_ptr>; /* of each stream */
 constexpr size_t chain_limit = 16, waiters_kept = 64;
 
@@ -81,9 +83,23 @@ static bool has_passed_wait(worker *w)
     return false;
 }
 
+extern "C" void wbcpu_check_written_earlier(const void *p, size_t bytes)
+{
+    if (!earlier_kernel) {
+        earlier_kernel = std::make_shared<kernel>();
+        earlier_kernel->name = "an earlier kernel of the stream";
+        earlier_kernel->number = UINT_MAX;
+    }
+    footprint more;
+    more.of[WRITES].push_back({(uintptr_t)p, (uintptr_t)p + bytes});
+    if (bytes) add_footprint(earlier_kernel->touched, more);
+}
+
 void begin_kernel(const wbcpu_launch &l)
 {
+    kernel_ptr before = std::move(earlier_kernel);
     if (!overlaps_used || !running) return;
+    if (!before) before = previous[running->stream];
     add_footprint(running->touched, take_record()); /* of copies before it */
     current_kernel = std::make_shared<kernel>();
     kernel *k = current_kernel.get();
@@ -93,7 +109,6 @@ void begin_kernel(const wbcpu_launch &l)
     k->number = running->number;
     k->in_graph = running->name == "cudaGraphLaunch";
     waiters_block = UINT64_MAX;
-    const kernel_ptr &before = previous[running->stream];
     if (!k->overlaps || !before || before->number <= running->waited_for) return;
     bool same = before->number == k->number; /* a graph starts after the one before it */
     if ((k->in_graph || before->in_graph) && !same) return;
@@ -109,6 +124,7 @@ void begin_kernel(const wbcpu_launch &l)
 /* What is not a kernel starts when the previous kernel has finished. */
 void end_overlap()
 {
+    earlier_kernel = nullptr;
     if (overlaps_used && running) previous.erase(running->stream);
 }
 
@@ -127,10 +143,11 @@ static void report(const access &a, const kernel &before, bool writes)
     if (!f) return;
     f->what = name_at(a.address);
     f->other_access = writes ? "writes" : "reads";
+    std::string launch = before.at ? " (launched at " + text_of(before.at) + ")" : "";
     f->message = format(
-        "%s %s before pdl_wait(), while %s (launched at %s), which %s it, may still run",
+        "%s %s before pdl_wait(), while %s%s, which %s it, may still run",
         a.write ? "writes" : "reads", element_at(a.address, a.bytes).c_str(),
-        before.name.c_str(), text_of(before.at).c_str(), f->other_access.c_str());
+        before.name.c_str(), launch.c_str(), f->other_access.c_str());
     f->fix =
         "call pdl_wait() before you read what the previous kernel writes, or write what "
         "it accesses; each kernel in a chain of dependent launches must call pdl_wait()";

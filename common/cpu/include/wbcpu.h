@@ -87,6 +87,9 @@ void wbcpu_check_leave_freed(void);
 /* Forgets that these bytes have been written: reading them first is an error. */
 void wbcpu_check_unwritten(const void *p, size_t bytes);
 
+/* Programmatic dependent launch: the next kernel follows one that writes these bytes. */
+void wbcpu_check_written_earlier(const void *p, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif
