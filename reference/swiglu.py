@@ -67,7 +67,7 @@ def gates(call, R, F, scale, far):
         at = call.rng.choice(z.size, z.size // 2, replace=False)
         values = np.resize(FAR, at.size) * call.rng.uniform(0.9, 1.1, at.size)
         z.reshape(-1)[at] = values * np.where(np.arange(at.size) // len(FAR) % 2, 1, -1)
-    if far == 2:
+    if far in (2, 5):
         z[0] = call.rng.uniform(-8, -6, F)  # act'(z) is about -0.005
     if far == 3:
         z[0] = call.rng.uniform(0.88, 0.98, F)  # GELU: act'(z) > 1, act(z) < 1
@@ -79,13 +79,13 @@ def gates(call, R, F, scale, far):
 def huge(call, shape, scale, far):
     """Values of up or dout. In one row, a product of two overflows: with far=2, up dout, but
     not if it is multiplied by act'(z); with far=3, act'(z) dout, but not times up;
-    with far=4, z up, but not act(z) up."""
+    with far=4, z up, but not act(z) up; with far=5, z dout, but not act(z) dout."""
     values = call.normal(shape, scale)
     if far == 2:
         values[0] = call.rng.uniform(0.9e20, 1.1e20, shape[1])
     if far == 4:
         values[-1] = call.rng.uniform(1e37, 2e37, shape[1])
-    if far == 3:  # scale: 1 for up, 0.5 for dout
+    if far in (3, 5):  # scale: 1 for up, 0.5 for dout
         large = (3.3e38, 3.4e38) if scale < 1 else (0.2, 0.4)
         values[0] = call.rng.uniform(*large, shape[1])
     return values
