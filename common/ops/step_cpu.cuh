@@ -21,7 +21,6 @@ enum {
     PAIR = 2 * wbcpu::LANES,
     ROWS = 4,
     STREAMS = 8,  // rows of w that are read at the same time
-    AHEAD = 512,  // bytes that a row is prefetched ahead of its use
     BLOCK_OUTPUTS = 32
 };
 
@@ -70,29 +69,15 @@ add(sums<N, R> &s, const lane_pair (&w)[N], const float *u, int i, int stride)
         }
 }
 
-/* The PAIR elements at p, later. The hardware's own prefetches begin too late for several
- * short streams: with these a step reads half as much again per second. */
-template <typename E> static __device__ inline void prefetch(const E *p)
-{
-    for (size_t byte = 0; byte < PAIR * sizeof(E); byte += 64)
-        __builtin_prefetch((const char *)p + byte);
-}
-
-/* out[n][r] = row n of w times row r of u. The rows of the next call are `next` elements
- * further on. */
+/* out[n][r] = row n of w times row r of u */
 template <int N, int R, typename E>
-static __device__ void multiply(
-    float (&out)[N][R], const E *const (&rows)[N], const float *u, int I, size_t next)
+static __device__ void
+multiply(float (&out)[N][R], const E *const (&rows)[N], const float *u, int I)
 {
-    constexpr int FAR = AHEAD / sizeof(E);
     sums<N, R> s = {};
     lane_pair w[N];
     int i = 0, stride = padded(I);
     for (; i + PAIR <= I; i += PAIR) {
-        size_t ahead = i + FAR < I ? i + FAR : i + FAR - I + next;
-#pragma GCC unroll 8
-        for (int n = 0; n < N; n++)
-            prefetch(rows[n] + ahead);
 #pragma GCC unroll 8
         for (int n = 0; n < N; n++)
             w[n] = wbcpu::load_pair(rows[n] + i);
@@ -122,7 +107,7 @@ static __device__ void multiply_outputs(
             int o = k + n / GATES < count ? first + k + n / GATES : first;
             rows[n] = w + ((size_t)(n % GATES) * z.O + o) * z.I;
         }
-        multiply(out, rows, u, z.I, (size_t)EACH * z.I);
+        multiply(out, rows, u, z.I);
         for (int n = 0; n < N && k + n / GATES < count; n++)
             for (int r = 0; r < R; r++)
                 y[r][n % GATES][k + n / GATES] = out[n][r];
