@@ -157,7 +157,8 @@ static tiling choose_tiling(const gemm_call *p)
         (p->m >= p->n ? tile_rows : tile_columns)++;
     tiling t = {p};
     t.rows = ((p->m + tile_rows - 1) / tile_rows + 31) / 32 * 32;
-    t.columns = ((p->n + tile_columns - 1) / tile_columns + 11) / 12 * 12;
+    int panel = p->a.type == CUDA_R_16BF ? 64 : 12;
+    t.columns = ((p->n + tile_columns - 1) / tile_columns + panel - 1) / panel * panel;
     t.tile_rows = (p->m + t.rows - 1) / t.rows;
     t.tiles_per_c = t.tile_rows * ((p->n + t.columns - 1) / t.columns);
     return t;

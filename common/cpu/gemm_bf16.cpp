@@ -1,7 +1,7 @@
 /* gemm_bf16.cpp - a GEMM of bf16 factors with float sums, for CPUs with AVX-512 BF16:
- * gemm_blocks.h around VDPBF16PS, which adds 16 dot products of two elements, or with few
- * columns gemm_dots.h. Without that instruction cublas.cpp widens the factors to float,
- * which takes at least twice as long.
+ * around VDPBF16PS, which adds 16 dot products of two elements. Linear layers go to
+ * gemm_rows.h, other layouts to gemm_blocks.h. Without that instruction cublas.cpp widens
+ * the factors to float, which takes at least twice as long.
  *
  * Results are those of float arithmetic: no product is rounded, and each sum is rounded
  * like a float addition. Only subnormal numbers differ, because the instruction reads and
@@ -18,8 +18,6 @@
 #endif
 
 #define AVX512_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
-
-#include "gemm_dots.h"
 
 enum { LANES = 16, VECTORS = 2 };
 
@@ -151,12 +149,14 @@ struct bf16_kernel {
     }
 };
 
+#include "gemm_rows.h"  // uses transpose and pack_vectors
+
 static void bf16_gemm(
     bool transpose_a, bool transpose_b, int m, int n, int k, float alpha,
     const uint16_t *a, int lda, const uint16_t *b, int ldb, float beta, float *c, int ldc)
 {
-    if (transpose_a && !transpose_b && k > 0 && gemm_dots::fits(n, k)) {
-        gemm_dots::gemm(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    if (transpose_a && !transpose_b && gemm_rows::fits(m, n, k)) {
+        gemm_rows::gemm(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
         return;
     }
     gemm_blocks::gemm<bf16_kernel>(

@@ -103,9 +103,15 @@ rotate_heads(E *out, const E *x, const float *cis, shape s, int lane)
     constexpr int W = V == 1 ? 1 : 4;
     vec<float, W> angle[2 * V / W];  // V times (cos, sin)
     vec<E, V> xi[HEADS_PER_THREAD], xj[HEADS_PER_THREAD];
+    float c[V], si[V];
 #pragma unroll
     for (int k = 0; k < 2 * V / W; k++)
         angle[k] = load_vec<W>(cis, k);
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        c[v] = angle[2 * v / W][2 * v % W];
+        si[v] = angle[(2 * v + 1) / W][(2 * v + 1) % W] * s.sign;
+    }
 #pragma unroll
     for (int k = 0; k < HEADS_PER_THREAD; k++) {
         int h = lane + k * s.lanes;
@@ -119,11 +125,9 @@ rotate_heads(E *out, const E *x, const float *cis, shape s, int lane)
         if (h >= s.H) continue;
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            float c = angle[2 * v / W][2 * v % W];
-            float si = angle[(2 * v + 1) / W][(2 * v + 1) % W] * s.sign;
             float a = (float)xi[k][v], b = (float)xj[k][v];
-            xi[k][v] = E(a * c - b * si);
-            xj[k][v] = E(b * c + a * si);
+            xi[k][v] = E(a * c[v] - b * si[v]);
+            xj[k][v] = E(b * c[v] + a * si[v]);
         }
         store_vec(out + h * s.D, xi[k]);
         store_vec(out + h * s.D + s.half, xj[k]);

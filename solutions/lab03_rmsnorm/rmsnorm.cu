@@ -9,6 +9,7 @@
  */
 #include "rmsnorm.h"
 
+#include "cuda/fold.cuh"
 #include "cuda/vec.cuh"
 #include "row_sum.cuh"
 
@@ -89,9 +90,7 @@ __launch_bounds__(block_of(THREADS), THREADS_PER_SM / block_of(THREADS)) forward
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
         int i = first + k * THREADS;
-        if (i >= vecs) continue;
-        for (int j = 0; j < N; j++)
-            squares += (float)a[k][j] * (float)a[k][j];
+        if (i < vecs) squares = add_squares(squares, a[k]);
     }
     float r = rsqrtf(row_sum<THREADS>(squares, part) * inv_C + eps);
     if (rstd && threadIdx.x == 0) rstd[row] = r;
@@ -132,8 +131,7 @@ static __global__ void __launch_bounds__(ANY_WIDTH_THREADS) forward_any_width(
                 a[j] = (E)((float)a[j] + (float)b[j]);
             store_vec(sum, i, a);
         }
-        for (int j = 0; j < N; j++)
-            squares += (float)a[j] * (float)a[j];
+        squares = add_squares(squares, a);
     }
     for (int s = threadIdx.x; s < C - body; s += blockDim.x) {
         int c = s < head ? s : s + body;  // head, then tail

@@ -19,6 +19,7 @@
 #include <float.h>
 
 #include "contract.cuh"
+#include "cuda/fold.cuh"
 #include "cuda/lanes.cuh"
 #include "cuda/math.cuh"
 #include "cuda/vec.cuh"
@@ -38,8 +39,8 @@ static __device__ void
 load_kv(kv_tile<DIMS, LANES> &to, const forward_call<E> &c, size_t kv, int from)
 {
     const int BN = kv_tile<DIMS, LANES>::BN, VECS = DIMS * LANES / 4;
-    for (int n = threadIdx.x; n < BN * VECS; n += BM * LANES) {
-        int j = n / VECS, d = n % VECS * 4, lane = d / DIMS, i = d % DIMS;
+    for (unsigned n = threadIdx.x; n < BN * VECS; n += BM * LANES) {
+        int j = n / VECS, d = n % VECS * 4, lane = n % VECS / (DIMS / 4), i = d % DIMS;
         vec<E, 4> k = {}, v = {};
         if (from + j < c.z.S && d < c.z.D) {
             size_t at = kv + (size_t)(from + j) * c.z.ldkv + d;
@@ -74,10 +75,10 @@ static __device__ void attend_tile(
         for (int j = 0; j < BN; j++)
             s[j] += q[i] * x.k[lane][i * BN + j];
     sum_lanes<LANES>(s);  // of a query
-    float m = y.m;
 #pragma unroll
     for (int j = 0; j < BN; j++)
-        if (j >= first && j <= last) m = fmaxf(m, s[j]);
+        s[j] = j >= first && j <= last ? s[j] : -INFINITY;  // exp2f: 0
+    float m = max_all(y.m, s);
     float rescale = exp2f(y.m - m);
     float o[DIMS];  // overlaps nothing, so a compiler for CPUs can vectorize over i
     y.m = m, y.l *= rescale;
@@ -85,10 +86,9 @@ static __device__ void attend_tile(
     for (int i = 0; i < DIMS; i++)
         o[i] = y.o[i] * rescale;
 #pragma unroll
-    for (int j = 0; j < BN; j++) {
-        s[j] = j >= first && j <= last ? exp2f(s[j] - m) : 0.0f;
-        y.l += s[j];
-    }
+    for (int j = 0; j < BN; j++)
+        s[j] = exp2f(s[j] - m);
+    y.l = add_all(y.l, s);
 #pragma unroll
     for (int j = 0; j < BN; j++)
 #pragma unroll
@@ -108,7 +108,7 @@ static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
 
 template <int DIMS, int LANES, typename E>
 static __global__ void
-__launch_bounds__(BM * LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 registers
+__launch_bounds__(BM *LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 registers
     tiled_kernel(forward_call<E> c)
 {
     const int BN = kv_tile<DIMS, LANES>::BN;
@@ -141,8 +141,11 @@ __launch_bounds__(BM * LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 regi
     }
     if (!has_query) return;
     size_t row = (b * z.T + t) * z.H + h;
+#pragma unroll
     for (int i = 0; i < DIMS; i++)
-        if (d0 + i < z.D) c.out[row * z.D + d0 + i] = E(y.o[i] / y.l);
+        y.o[i] /= y.l;
+    for (int i = 0; i < DIMS; i++)
+        if (d0 + i < z.D) c.out[row * z.D + d0 + i] = E(y.o[i]);
     if (lane == 0 && c.lse) c.lse[(b * z.H + h) * z.T + t] = (y.m + log2f(y.l)) * LN_2;
 }
 

@@ -42,18 +42,28 @@ struct alignas(16) smem_tiles {
 template <int ROWS, int COLS>
 static __device__ void multiply_tiles(float (&sum)[SIDE][SIDE], const smem_tiles &s)
 {
-    int tx = threadIdx.x % SIDE, ty = threadIdx.x / SIDE;
+    int tx = threadIdx.x % SIDE * QUAD, ty = threadIdx.x / SIDE * QUAD;
+    float t[ROWS][COLS];  // overlaps nothing, so a compiler for CPUs can use registers
+#pragma unroll
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLS; j++)
+            t[i][j] = sum[i][j];
 #pragma unroll 4
     for (int k = 0; k < TILE_K; k++) {
         float a[ROWS], b[COLS];
-        for (int i = 0; i < ROWS; i++)
-            a[i] = s.a[k][result_index(ty, i)];
-        for (int j = 0; j < COLS; j++)
-            b[j] = s.b[k][result_index(tx, j)];
+        for (int h = 0; h < ROWS / QUAD; h++)
+            memcpy(a + h * QUAD, s.a[k] + h * HALF_TILE + ty, QUAD * sizeof *a);
+        for (int h = 0; h < COLS / QUAD; h++)
+            memcpy(b + h * QUAD, s.b[k] + h * HALF_TILE + tx, QUAD * sizeof *b);
+#pragma unroll
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < COLS; j++)
-                sum[i][j] += a[i] * b[j];
+                t[i][j] += a[i] * b[j];
     }
+#pragma unroll
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLS; j++)
+            sum[i][j] = t[i][j];
 }
 
 /* to[k][n] = x[n0 + n, k0 + k], 0 outside (rows, columns). ld: distance between rows.
@@ -87,8 +97,7 @@ static __device__ void load_columns(
     int at = threadIdx.x, n = n0 + (y && at >= HALF_TILE ? at - HALF_TILE : at);
     const E *from = y && at >= HALF_TILE ? y : x;
     for (int k = 0; k < TILE_K; k++)
-        to[k][at] =
-            k0 + k < rows && n < columns ? (float)from[(k0 + k) * ld + n] : 0.0f;
+        to[k][at] = k0 + k < rows && n < columns ? (float)from[(k0 + k) * ld + n] : 0.0f;
 }
 
 /* The tile of a block: g, and the first row and column of its results. Blocks with the

@@ -194,6 +194,45 @@ static void test_gemms(cublasHandle_t h)
         }
 }
 
+/* A linear layer in bf16 on a CPU that multiplies bf16: a token's outputs do not depend on
+ * how many tokens there are. Elsewhere a library decides. */
+static bool multiplies_bf16(void)
+{
+#ifdef __x86_64__
+    const char *blas = getenv("WB_BLAS");
+    return !on_gpu && !(blas && *blas) && __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+static void test_columns(cublasHandle_t h)
+{
+    constexpr int M = 45, N = 401, K = 700, COUNTS = 9;
+    const int counts[COUNTS] = {1, 15, 17, 47, 64, 65, 130, 385, 400};
+    const float one = 1, zero = 0;
+    if (!multiplies_bf16()) return;
+    factor a = make_factor(CUDA_R_16BF, K, M, 1, 1);
+    factor b = make_factor(CUDA_R_16BF, K, N, 1, 1);
+    factor all = make_factor(CUDA_R_32F, M, N, 1, 0);
+    factor c = make_factor(CUDA_R_32F, M, N, 1, 0);
+    int wrong = 0;
+    for (int i = 0; i <= COUNTS; i++) {
+        const factor *to = i ? &c : &all;
+        int n = i ? counts[i - 1] : N;
+        cublasGemmEx(
+            h, CUBLAS_OP_T, CUBLAS_OP_N, M, n, K, &one, a.data, CUDA_R_16BF, a.ld, b.data,
+            CUDA_R_16BF, b.ld, &zero, to->data, CUDA_R_32F, to->ld, CUBLAS_COMPUTE_32F,
+            CUBLAS_GEMM_DEFAULT);
+        for (int j = 0; j < n; j++)
+            wrong += 0 != memcmp(
+                              (float *)to->data + (size_t)j * to->ld,
+                              (float *)all.data + (size_t)j * all.ld, M * sizeof(float));
+    }
+    tap(wrong == 0, "bf16, op TN: a column's bits depend on no other column (%d differ)",
+        wrong);
+    cudaFree(a.data), cudaFree(b.data), cudaFree(all.data), cudaFree(c.data);
+}
+
 /* One B for the whole batch; k = 0; m = 0. */
 static void test_edges(cublasHandle_t h)
 {
@@ -349,6 +388,7 @@ int main(void)
     int exact = CUBLAS_PEDANTIC_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     cublasSetMathMode(h, (cublasMath_t)exact);
     test_gemms(h);
+    test_columns(h);
     test_edges(h);
     test_sgemv(h);
     test_capture(h);
