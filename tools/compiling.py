@@ -65,7 +65,7 @@ def stems(source, name):
 
 
 BACK_END = ROOT / "common/cpu/include"
-USES_BACK_END = {"cuda/lanes.cuh", "cuda/mma.cuh"}  # of the device layer
+USES_BACK_END = {"cuda/fold.cuh", "cuda/lanes.cuh", "cuda/mma.cuh"}  # of the device layer
 TOOLKIT = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([\w./]+)[>"]', re.MULTILINE)
 
 
