@@ -59,11 +59,13 @@ TEST_PROGRAMS += library
 
 # --- for Python: the labs as shared libraries, yours and the solutions ------------------
 # python/labs/lab03_rmsnorm.so exports what the header declares and the library has, and
-# the runtime API for its buffers. A lab that does not compile does not stop the others.
+# the runtime API for its buffers: with nvcc, that of the shared libcudart, as the static
+# one hides its names. A lab that does not compile does not stop the others.
 PYTHON_LABS := $(patsubst %/,$(SHARED)/python/%.so,$(sort $(dir \
                    $(wildcard labs/lab*/*.cu solutions/lab*/*.cu))))
 RUNTIME     := cudaMalloc cudaFree cudaMemcpy cudaMemset cudaDeviceSynchronize \
                cudaGetLastError cudaGetErrorString wb_status_name
+FOUND_CUDART = -lcudart -Wl,-rpath,$(CUDA_HOME)/lib64
 ifeq ($(SHARED),$(B))
 $(PYTHON_LABS): $(B)/python/%.so: $$(call objects,$$(wildcard $$*/*.cu) common/wb.c) \
         $(BACKEND_LIBS)
@@ -73,7 +75,7 @@ $(PYTHON_LABS): $(B)/python/%.so: $$(call objects,$$(wildcard $$*/*.cu) common/w
 	    sed -n 's/.* T \(.*\)/\1;/p' && echo 'local: *; };') >$(@:.so=.map)
 	$(Q)$(CXX) -shared -Wl,--version-script=$(@:.so=.map) -Wl,-z,nodelete,-z,defs \
 	    $(@:.so=.o) $(filter %/wb.o,$^) $(RUNTIME:%=-Wl,-u,%) $(filter %.a,$^) -o $@ \
-	    $(LDLIBS)
+	    $(LDLIBS:-lcudart_static=$(FOUND_CUDART))
 endif
 
 python: $(SHARED)/librecurrentgemma.so  ##+ models: the libraries of the Python package (python/README.md)

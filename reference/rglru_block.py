@@ -346,8 +346,8 @@ def block_linear_backward_bounds(
     }
 
 
-def conv1d_forward_bounds(out, conv_state, x, w, bias, pos, width):
-    ring = None if conv_state is None else np.abs(conv_state)
+def conv1d_forward_bounds(out, conv_state, conv_state_before, x, w, bias, pos, width):
+    ring = None if conv_state is None else np.abs(conv_state_before)
     M = convolution(np.abs(x), ring, np.abs(w), np.abs(bias), pos, width)
     bounds = {"out": bound(M, "|bias| + sum |w x|", c=4, n=width + 1)}
     if conv_state is not None:
@@ -365,11 +365,20 @@ def conv1d_backward_bounds(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld):
     }
 
 
-def gate_bound(M, M_text, px, pa, least=0.0):
-    """least: the size below which a logistic function loses bits or is 0"""
-    near = 16 + np.minimum(np.abs(px), 128) + np.minimum(np.abs(pa), 128)
-    M = np.maximum(M, least * 2.0**-126 / (near * 2.0**-24))
-    return bound(M, M_text, c=near, c_text="16 + |px| + |pa|")
+def roundings(px, pa, a_param):
+    """The errors of the logistic functions and of a and z, in units of 2^-24: exp(z)
+    loses up to 1.25 |z| in __expf, and is 0 or 1 beyond |z| = 128."""
+    return 16 + 1.25 * sum(np.minimum(np.abs(z), 128) for z in (px, pa, a_param))
+
+
+ROUNDINGS = "16 + 1.25 (|px| + |pa| + |a_param|)"
+
+
+def gate_bound(M, M_text, lost, least=0.0):
+    """lost: see roundings; least: the size below which a logistic function loses bits or
+    is 0"""
+    M = np.maximum(M, least * 2.0**-126 / (lost * 2.0**-24))
+    return bound(M, M_text, c=lost, c_text=ROUNDINGS)
 
 
 def never_forgets(pa, a_param):
@@ -386,12 +395,11 @@ def root_lost(x, pa, a_param):
 
 
 def rglru_gates_forward_bounds(a, z, c, px, pa, a_param):
-    log_a = decay(pa, a_param)
+    log_a, lost = decay(pa, a_param), roundings(px, pa, a_param)
+    of_z = np.abs(z) + root_lost(sigmoid(px) * c, pa, a_param)
     return {
-        "a": gate_bound(np.abs(a) * (1 - log_a), "|a| (1 + |log_a|)", px, pa, 1.0),
-        "z": gate_bound(
-            np.abs(z) + root_lost(sigmoid(px) * c, pa, a_param), "|z|", px, pa, np.abs(c)
-        ),
+        "a": gate_bound(np.abs(a) * (1 - log_a), "|a| (1 + |log_a|)", lost, 1.0),
+        "z": gate_bound(of_z, "|z|", lost, np.abs(c)),
     }
 
 
@@ -411,30 +419,28 @@ def rglru_gates_backward_bounds(
     M = slope_size(da, dz, c, px, pa, a_param, pos)
     gx, part = sigmoid(px), np.abs(dc * c)
     summed = sigmoid(a_param) * (8 * sigmoid(pa) * M).sum((0, 1))
-    most = 16 + np.max(np.minimum(np.abs(px), 128) + np.minimum(np.abs(pa), 128), (0, 1))
+    lost = roundings(px, pa, a_param)
     return {
         "dc": gate_bound(
-            np.abs(dc) + root_lost(dz * gx, pa, a_param), "|dc|", px, pa, np.abs(dz)
+            np.abs(dc) + root_lost(dz * gx, pa, a_param), "|dc|", lost, np.abs(dz)
         ),
         "dpx": gate_bound(
             part + root_lost(dz * c * gx * (1 - gx), pa, a_param),
             "|dz m c gx|",
-            px,
-            pa,
+            lost,
             np.abs(dz * c),
         ),
         "dpa": gate_bound(
             8 * softplus(a_param) * sigmoid(pa) * M,
             "8 softplus ga (|da| a (1 + |log_a|) + 2 a^2 |dq| (1 + 2 |log_a|))",
-            px,
-            pa,
+            lost,
             8 * (1 + softplus(a_param)) * (np.abs(da) + 2e3 * np.abs(dz * c)),
         ),
         "da_param": bound(
             np.abs(da_param) + summed,
             "|da_param| + s(a_param) sum 8 ga |terms of dlog_a|",
-            c=most,
+            c=np.max(lost, (0, 1)),
             n=B * T + 1,
-            c_text="16 + max(|px| + |pa|)",
+            c_text=f"max({ROUNDINGS})",
         ),
     }

@@ -15,9 +15,10 @@ from rglru_block import (
     lay_out,
     positions,
     product,
-    root_lost,
     rglru_gates_backward,
     rglru_gates_forward,
+    root_lost,
+    roundings,
     row_lengths,
     slope_size,
     softplus,
@@ -406,10 +407,6 @@ def linear_scan_backward_bounds(da, dz, dh0, dh, dh_last, a, h, h0):
     return bounds
 
 
-def roundings(px, pa):
-    return 16 + near(px) + near(pa)
-
-
 def remembered(log_a):
     """an error of log_a is a relative error of a"""
     return 1 + np.abs(log_a)
@@ -429,7 +426,7 @@ def rglru_forward_bounds(
     states = scan(a, z, start)
     kept = np.abs(a * before(states, start)) * remembered(decay(pa, a_param))
     lost = root_lost(sigmoid(px) * c, pa, a_param)
-    M = scan(a, roundings(px, pa) * (kept + np.abs(z)) + lost)
+    M = scan(a, roundings(px, pa, a_param) * (kept + np.abs(z)) + lost)
     of_out = M * np.abs(side(y)) + side_error(y, states)
     bounds = {"out": bound(of_out, FUSED, c=1)}
     if h is not None:
@@ -446,7 +443,7 @@ def rglru_backward_bounds(
 ):
     dz, da, a = scan_slopes(dout, c, px, pa, y, h, a_param, pos)
     log_a, gx, ga = decay(pa, a_param), sigmoid(px), sigmoid(pa)
-    near_gates = roundings(px, pa)
+    near_gates = roundings(px, pa, a_param)
     _, m = gate_slopes(da, dz, c, px, pa, a_param, pos)
     lost = near_gates * np.abs(a) * remembered(log_a)  # where dz flows back through a
     M = scan_back(a, side_error(y, dout) + after(lost, 0.0) * np.abs(after(dz, 0.0)))
@@ -508,7 +505,7 @@ def rglru_step_bounds(
 
     first, gx, ga = p == 0, sigmoid(px), sigmoid(pa)
     state_before = resumed(state_before, pos)
-    log_a, near_gates = decay(pa, a_param), roundings(px, pa)
+    log_a, near_gates = decay(pa, a_param), roundings(px, pa, a_param)
     of_log_a = 8 * softplus(a_param) * ga * (1 - ga) * of_gate(wa, ba)
     m = np.where(first, 1, np.sqrt(-np.expm1(2 * log_a)))
     of_m = np.where(first, 0, a**2 / m * of_log_a)

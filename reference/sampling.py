@@ -157,7 +157,7 @@ def sample_data(
         g = noise(seeds[b], V, pos[b]) if temperature else None
         for _ in range(1000 if peak else 200):
             row = rng.standard_normal(V) * sd + mean
-            if exact:  # only the noise can make the best clear
+            if sd == 0:  # only the noise can make the best clear
                 seeds[b] = rng.integers(-(2**63), 2**63 - 1)
                 g = noise(seeds[b], V, pos[b])
             if far and b % 4 == 0:

@@ -67,6 +67,8 @@ def gates(call, R, F, scale, far):
         at = call.rng.choice(z.size, z.size // 2, replace=False)
         values = np.resize(FAR, at.size) * call.rng.uniform(0.9, 1.1, at.size)
         z.reshape(-1)[at] = values * np.where(np.arange(at.size) // len(FAR) % 2, 1, -1)
+    if R * F < 8:  # so few that all might be far below 0, where the results are small
+        z = np.abs(z) + 0.5
     if far in (2, 5):
         z[0] = call.rng.uniform(-8, -6, F)  # act'(z) is about -0.005
     if far == 3:
@@ -163,13 +165,17 @@ def near(z):
     return np.minimum(np.abs(z), 128)  # beyond that, s(z) is 0 or 1 in float
 
 
+def lost(z):
+    return 8 + 1.25 * near(z)
+
+
 def scaled(M, M_text, z):
-    return bound(M, M_text, c=8 + near(z), c_text="8 + |gate|")
+    return bound(M, M_text, c=lost(z), c_text="8 + 1.25 |gate|")
 
 
 def relative(y, z, factor):
     """M = |y|; an s(z) below 2^-126 may be any number below it, or 0"""
-    least = 2.0**-126 * np.abs(z * factor) / ((8 + near(z)) * 2.0**-24)
+    least = 2.0**-126 * np.abs(z * factor) / (lost(z) * 2.0**-24)
     return scaled(np.maximum(np.abs(y), least), "|y|", z)
 
 

@@ -196,7 +196,7 @@ check "full score of the lab: exit 0" exits 0 ./grade lab03
 check "the receipt has every function" json "$receipt" \
     "len(r['functions']) == 12 and 'labs/lab03_rmsnorm/rmsnorm.cu' in r['files']"
 check "the board says passed" says "100/100  passed" ./grade
-sed -i 's/squares += (float)a\[k\]\[j\] \*/squares += 1.01f * (float)a[k][j] */' labs/lab03_rmsnorm/rmsnorm.cu
+sed -i 's/squares = add_squares(squares, a\[k\]);/squares = add_squares(squares + 0.01f, a[k]);/' labs/lab03_rmsnorm/rmsnorm.cu
 check "the board notices the edit" says "changed since: labs/lab03_rmsnorm/rmsnorm.cu" ./grade
 # right, but the row after this one is loaded twice
 sed -i 's/a\[k\] = next_a\[k\];/a[k] = row + groups < R ? load_vec<N>(x, next + k * step) : next_a[k];/' \

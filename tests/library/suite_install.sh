@@ -34,8 +34,8 @@ check "the static library too" same_names -g librecurrentgemma.a
 # Without pkg-config, the same flags from the file.
 flags() { # --libs | --cflags | --static
     if command -v pkg-config >/dev/null; then
-        PKG_CONFIG_PATH=$at/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root \
-            pkg-config "$@" recurrentgemma
+        PKG_CONFIG_PATH=$at/lib/pkgconfig pkg-config --define-variable=prefix="$at" "$@" \
+            recurrentgemma
         return
     fi
     fields='-e s/^Cflags://p'
