@@ -20,7 +20,6 @@ using wbcpu::lanes;
 enum {
     PAIR = 2 * wbcpu::LANES,
     ROWS = 4,
-    STREAMS = 8,  // rows of w that are read at the same time
     BLOCK_OUTPUTS = 32
 };
 
@@ -50,68 +49,42 @@ static __device__ float fill(float *u, const E *x, const E *norm, step_sizes z)
     return norm ? rsqrtf(wbcpu::sum_of(squares) / (float)z.I + z.eps) : 1.0f;
 }
 
-template <int N, int R> struct sums {
-    lanes of[N][R];
-};
-
-template <int N, int R>
-static __device__ inline void
-add(sums<N, R> &s, const lane_pair (&w)[N], const float *u, int i, int stride)
+/* out[r] = a row of w times row r of u. Two sums each, because a multiply-add waits for the
+ * previous one of its sum. */
+template <int R, typename E>
+static __device__ void multiply(float (&out)[R], const E *w, const float *u, int I)
 {
-#pragma GCC unroll 8  // so that the sums stay in registers at every optimization level
+    lanes sum[2][R] = {};
+    auto add = [&](const lane_pair &x, int i) {
+#pragma GCC unroll 2  // so that the sums stay in registers at every optimization level
+        for (int k = 0; k < 2; k++)
+#pragma GCC unroll 8
+            for (int r = 0; r < R; r++)
+                sum[k][r] += x.v[k] * wbcpu::load_lanes(
+                                          u + (size_t)r * padded(I) + i + k * wbcpu::LANES);
+    };
+    int i = 0;
+    for (; i + PAIR <= I; i += PAIR)
+        add(wbcpu::load_pair(w + i), i);
+    if (i < I) add(wbcpu::load_pair(w + i, I - i), i);
     for (int r = 0; r < R; r++)
-#pragma GCC unroll 2
-        for (int k = 0; k < 2; k++) {
-            lanes x = wbcpu::load_lanes(u + (size_t)r * stride + i + k * wbcpu::LANES);
-#pragma GCC unroll 8
-            for (int n = 0; n < N; n++)
-                s.of[n][r] += w[n].v[k] * x;
-        }
+        out[r] = wbcpu::sum_of(sum[0][r] + sum[1][r]);
 }
 
-/* out[n][r] = row n of w times row r of u */
-template <int N, int R, typename E>
-static __device__ void
-multiply(float (&out)[N][R], const E *const (&rows)[N], const float *u, int I)
-{
-    sums<N, R> s = {};
-    lane_pair w[N];
-    int i = 0, stride = padded(I);
-    for (; i + PAIR <= I; i += PAIR) {
-#pragma GCC unroll 8
-        for (int n = 0; n < N; n++)
-            w[n] = wbcpu::load_pair(rows[n] + i);
-        add(s, w, u, i, stride);
-    }
-    if (i < I) {
-        for (int n = 0; n < N; n++)
-            w[n] = wbcpu::load_pair(rows[n] + i, I - i);
-        add(s, w, u, i, stride);
-    }
-    for (int n = 0; n < N; n++)
-        for (int r = 0; r < R; r++)
-            out[n][r] = wbcpu::sum_of(s.of[n][r]);
-}
-
-/* y[r][g][k]: output first + k of row r before bias and activation; g: gate, factor */
+/* y[r][g][k]: output first + k of row r before bias and activation; g: gate, factor. One
+ * row of w after the other: a CPU prefetches one long stream better than several. */
 template <int GATES, int R, typename E>
 static __device__ void multiply_outputs(
     float (*y)[GATES][BLOCK_OUTPUTS], const E *w, const float *u, int first, int count,
     step_sizes z)
 {
-    constexpr int N = STREAMS / R < GATES ? GATES : STREAMS / R, EACH = N / GATES;
-    for (int k = 0; k < count; k += EACH) {
-        const E *rows[N];
-        float out[N][R];
-        for (int n = 0; n < N; n++) {
-            int o = k + n / GATES < count ? first + k + n / GATES : first;
-            rows[n] = w + ((size_t)(n % GATES) * z.O + o) * z.I;
-        }
-        multiply(out, rows, u, z.I);
-        for (int n = 0; n < N && k + n / GATES < count; n++)
+    for (int g = 0; g < GATES; g++)
+        for (int k = 0; k < count; k++) {
+            float out[R];
+            multiply(out, w + ((size_t)g * z.O + first + k) * z.I, u, z.I);
             for (int r = 0; r < R; r++)
-                y[r][n % GATES][k + n / GATES] = out[n][r];
-    }
+                y[r][g][k] = out[r];
+        }
 }
 
 /* GATES: 2 with an activation, where row o of w is the gate and row O + o the factor */
