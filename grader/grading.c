@@ -1,14 +1,15 @@
-/* grading.c - the cases of a lab, one after the other; then once more in check mode. */
+/* grading.c - the cases of a lab, one after the other. */
 #define _GNU_SOURCE
 #include "grading.h"
 
 #include "build.h"
 #include "calls.h"
 #include "cases.h"
-#include "check.h"
+#include "checking.h"
 #include "data.h"
 #include "generate.h"
 #include "judge.h"
+#include "load.h"
 #include "process.h"
 #include "save.h"
 #include "util.h"
@@ -25,23 +26,6 @@ static const double UNDER_SCALE = 20; /* sanitizers are slow */
 /* Threads allowed in addition to the back end's own. A GPU driver starts some. On the CPU
  * nothing needs more, and many busy threads would take CPU time from other grades. */
 static const int MAX_THREADS = 8, MAX_DRIVER_THREADS = 256;
-
-/* "16x1000 f32": the shape of the first output */
-static void
-make_title(char *title, size_t room, const struct case_data *d, const char *dtype)
-{
-    size_t n = 0;
-    *title = 0;
-    for (int i = 0; i < d->views; i++) {
-        const struct view *v = &d->view[i];
-        if (d->dry ? v->role != ROLE_OUT : !d->set[0].want[i]) continue;
-        for (int k = 0; k < v->dims && n < room; k++)
-            n +=
-                (size_t)snprintf(title + n, room - n, "%s%zu", k ? "x" : "", v->shape[k]);
-        break;
-    }
-    if (n < room) snprintf(title + n, room - n, "%s%s", n ? " " : "", dtype);
-}
 
 /* Is it pointless to grade what builds on this case? Not if a few elements are wrong, or
  * if its first variant is right. */
@@ -76,39 +60,6 @@ static char *reason_to_skip(const struct report *r, size_t i)
             return text_of("needs part %s: fix \"%s\" first", n->part, n->name);
     }
     return NULL;
-}
-
-/* How many variants of a case to grade. */
-static int variants_of(const struct report *r, size_t i)
-{
-    return r->first ? 1 : r->lab->cases[i].variants;
-}
-
-/* What the report calls a variant, or the whole case after all its variants passed. */
-struct title {
-    char shape[96];
-    char words[256]; /* "C=516 inplace=1" */
-};
-
-/* Loads the data of variant k. Returns false after a finding. */
-static bool load_variant(
-    struct report *r, const char *data, size_t i, int k, struct graded_case *v,
-    struct case_data *d, struct title *t)
-{
-    json_t *record = r->build->record;
-    struct judgement *j = &r->judgement[i];
-    char error[512];
-    j->variant = k;
-    case_variant(v, &r->lab->cases[i], k, t->words, sizeof t->words);
-    if (data_load(d, data, v->name, error, sizeof error) != 0) {
-        j->verdict = BROKEN;
-        say(&j->findings, "%s", error);
-        return false;
-    }
-    d->threads_apart = json_is_false(json_object_get(record, "threads_meet"));
-    d->no_halves = json_is_false(json_object_get(record, "halves"));
-    make_title(t->shape, sizeof t->shape, d, v->dtype);
-    return true;
 }
 
 static void grade_variant(
@@ -194,39 +145,6 @@ static struct child_limits make_limits(const struct report *r, double scale)
     return l;
 }
 
-/* true: the variant is right in check mode too, and was checked to the end. */
-static bool
-check_variant(struct report *r, struct checker *c, const char *data, size_t i, int k)
-{
-    struct judgement *j = &r->judgement[i], before = *j;
-    struct graded_case v;
-    struct case_data d;
-    struct title t;
-    j->findings.count = 0;
-    if (!load_variant(r, data, i, k, &v, &d, &t))
-        fatal(EXIT_BROKEN, "%s", j->findings.line[0]);
-    checker_case(c, &v, &d, t.words, j);
-    bool right = !j->findings.count;
-    findings_with(&j->findings, t.words);
-    if (!right) report_check(r, i, t.shape, before.verdict);
-    findings_add(&before.findings, &j->findings);
-    j->findings = before.findings;
-    fflush(stdout);
-    data_free(&d);
-    return right;
-}
-
-/* A program in check mode is another one, and only one may run at a time: kill_orphans.
- * Of a case that has failed, the variant that failed is checked. */
-static void check_case(struct report *r, struct checker *c, const char *data, size_t i)
-{
-    struct judgement *j = &r->judgement[i];
-    int k = j->variant, last = k;
-    if (j->verdict == PASSED) k = 0, last = variants_of(r, i) - 1;
-    while (check_variant(r, c, data, i, k) && k < last)
-        k++;
-}
-
 /* Without check mode nothing is counted. Under a command that costs no points. */
 static void skip_bounds(struct report *r)
 {
@@ -244,21 +162,6 @@ static void skip_bounds(struct report *r)
     }
 }
 
-static void check_all(struct report *r, struct child_limits limits, const char *data)
-{
-    struct checker *c = r->under || !data ? NULL : checker_new(r->build, limits);
-    if (!c) skip_bounds(r);
-    for (size_t i = 0; c && i < r->lab->count; i++) {
-        enum verdict v = r->judgement[i].verdict;
-        if (!r->selected[i] || v == SKIPPED || v == BROKEN) continue;
-        if (r->lab->cases[i].dry) continue; /* no values, and too little memory */
-        /* After the deadline no report comes, and a bound does not hold. */
-        check_case(r, c, data, i);
-    }
-    if (c) r->checks = checker_reports(c);
-    checker_free(c);
-}
-
 static void not_run(struct report *r, size_t i, enum verdict verdict, const char *why)
 {
     r->judgement[i].verdict = verdict;
@@ -266,38 +169,57 @@ static void not_run(struct report *r, size_t i, enum verdict verdict, const char
     report_case(r, i, r->lab->cases[i].dtype);
 }
 
-void grade_all(struct report *r, const struct options *o)
+static void grade_cases(struct report *r, const char *data, struct child_limits limits)
 {
-    bool gpu = !strcmp(r->build->backend, "cuda"), breach = report_breaches(r);
-    struct wanted_data wanted = {
-        .seed = r->seed,
-        .random = r->random_seed,
-        .private = !r->build->trusted,
-        .pattern = o->pattern};
-    char *data = breach ? NULL : data_folder(r->lab, &wanted);
-    if (breach) r->random_seed = false; /* no data was made */
-    struct child_limits limits = make_limits(r, o->timeout_scale);
+    bool gpu = !strcmp(r->build->backend, "cuda");
+    struct checking *checking = checking_begin(r, limits, data);
     struct calls *calls = calls_new(r->build->program, gpu, !gpu, limits, r->under);
     char late[64];
     snprintf(
         late, sizeof late, ": the whole grade took longer than %.3g s",
         limits.whole_seconds);
-    r->seed = wanted.seed;
     for (size_t i = 0; i < r->lab->count; i++) {
         if (!r->selected[i]) continue;
-        if (breach)
-            not_run(r, i, FAILED, " because of the contract breach above");
-        else if (now() > limits.deadline)
+        if (now() > limits.deadline) {
             not_run(r, i, TIMEOUT, late);
-        else
-            grade_case(r, calls, data, i);
+            continue;
+        }
+        grade_case(r, calls, data, i);
+        if (checking) checking_case(checking, r, i);
     }
     calls_free(calls);
-    check_all(r, limits, data);
+    if (checking)
+        checking_end(checking, r);
+    else
+        skip_bounds(r);
+}
+
+static void refuse_all(struct report *r)
+{
+    for (size_t i = 0; i < r->lab->count; i++)
+        if (r->selected[i])
+            not_run(r, i, FAILED, " because of the contract breach above");
+}
+
+void grade_all(struct report *r, const struct options *o)
+{
+    struct wanted_data wanted = {
+        .seed = r->seed,
+        .random = r->random_seed,
+        .private = !r->build->trusted,
+        .pattern = o->pattern};
+    if (report_breaches(r)) {
+        r->random_seed = false; /* no data was made */
+        refuse_all(r);
+    } else {
+        char *data = data_folder(r->lab, &wanted);
+        r->seed = wanted.seed;
+        grade_cases(r, data, make_limits(r, o->timeout_scale));
+        free(data);
+    }
     for (size_t i = 0; i < r->lab->count; i++) {
         if (!r->selected[i]) continue;
         r->of += r->lab->cases[i].points;
         if (r->judgement[i].verdict == PASSED) r->score += r->lab->cases[i].points;
     }
-    free(data);
 }

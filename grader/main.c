@@ -5,13 +5,13 @@
  *     generate.c, private.c         makes the data; where it is kept from the learner's code
  *     data.c                        reads inputs and expected values
  *     build.c                       what the executable was built from
- *     grading.c                     every case: run, judged, reported, checked
+ *     grading.c, load.c             every case: loaded, run, judged, reported
  *     calls.c, variant.c            the calls of one case, and on which data
  *     child.c, talk.c, crash.c      asks the executable for one call at a time
  *     process.c, usage.c, cgroup.c, orphans.c   starts it, ends it, measures what it uses
  *     sandbox.c, landlock.c, seccomp.c   what it may not do (sandboxed.c: any command)
  *     under.c                       a sanitizer that it runs under
- *     check.c                       the same cases once more, in check mode
+ *     checking.c, check.c           a process beside: the same cases in check mode
  *     judge.c, values.c, repeats.c  the verdict: statuses, values, later calls
  *     compare.c, writes.c           one output against its tolerance; other memory
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why
