@@ -176,6 +176,35 @@ alternative(char name[MAX_NAME], char *value, size_t room, const char *key, int 
     }
 }
 
+/* Appends "T=9 S=64" for the name T/S and the value 9/64, and a space before it if there
+ * is something. */
+static void add_words(char *words, size_t room, const char *name, const char *value)
+{
+    for (;;) {
+        size_t at = strlen(words), n = strcspn(name, "/"), m = strcspn(value, "/");
+        snprintf(
+            words + at, room - at, "%s%.*s=%.*s", at ? " " : "", (int)n, name, (int)m,
+            value);
+        if (!name[n] || !value[m]) return;
+        name += n + 1, value += m + 1;
+    }
+}
+
+static int count_of(const char *text, char c)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += *text == c;
+    return n;
+}
+
+/* A value of T/S must have two parts, and the keys that the grader reads stand alone. */
+static void check_together(struct reader *r, const char *name, const char *value)
+{
+    if (count_of(name, '/') != count_of(value, '/'))
+        wrong(r, "%s=%s: as many values as names, with / between them", name, value);
+}
+
 /* Checks every alternative. The case itself gets the first, but all dtypes. */
 static void read_key(struct reader *r, struct graded_case *c, const char *key)
 {
@@ -188,10 +217,12 @@ static void read_key(struct reader *r, struct graded_case *c, const char *key)
     int n = alternative(name, value, sizeof value, key, 0);
     for (int i = n; i-- > 0;) {
         alternative(name, value, sizeof value, key, i);
-        if (*value)
-            read_value(r, c, name, value);
-        else
+        if (!*value)
             wrong(r, "expected key=value, got '%s'", key);
+        else if (strchr(name, '/'))
+            check_together(r, name, value);
+        else
+            read_value(r, c, name, value);
     }
     if (!strcmp(name, "dtype")) {
         if (strlen(is + 1) >= sizeof c->dtype) wrong(r, "dtype%s: too many", is);
@@ -209,7 +240,6 @@ void case_variant(
     char error[512] = "", name[MAX_NAME], value[MAX_KEY];
     struct reader r = {"", 0, error, sizeof error}; /* cases_read found no error */
     int left = c->variants, rest = k;
-    size_t at = 0;
     *v = *c;
     *words = 0;
     v->variant = k;
@@ -220,10 +250,8 @@ void case_variant(
         left /= n;
         alternative(name, value, sizeof value, *key, rest / left);
         rest %= left;
-        read_value(&r, v, name, value);
-        if (n > 1 && at < room)
-            at += (size_t)snprintf(
-                words + at, room - at, "%s%s=%s", at ? " " : "", name, value);
+        read_value(&r, v, name, value); /* of T/S: none of the grader's keys */
+        if (n > 1) add_words(words, room, name, value);
     }
 }
 

@@ -350,7 +350,8 @@ def read_bad(text, at):
 
 def read_variants(keys, at):
     """Yields (words, keys): each choice of one alternative per key, the last key fastest.
-    words: the chosen alternatives, "C=32 inplace=1"."""
+    words: the chosen alternatives, "C=32 inplace=1". The key T/S has pairs as values,
+    T/S=9/64|2/16: they do not multiply."""
     values = [value.split("|") for value in keys.values()]
     count = math.prod(map(len, values))
     if count > MAX_VARIANTS:
@@ -360,7 +361,21 @@ def read_variants(keys, at):
         if "" in choice:
             raise Broken(f"{at}: an alternative is empty")
         chosen = dict(zip(keys, choice))
-        yield " ".join(f"{key}={chosen[key]}" for key in several), chosen
+        words = dict(apart({key: chosen[key] for key in several}, at))
+        yield " ".join(f"{key}={value}" for key, value in words.items()), dict(apart(chosen, at))
+
+
+def apart(chosen, at):
+    """Yields the keys one by one: T/S=9/64 as T=9 and S=64"""
+    for key, value in chosen.items():
+        names, values = [key], [value]
+        if "/" in key:
+            names, values = key.split("/"), value.split("/")
+            if len(names) != len(values):
+                raise Broken(f"{at}: {key}={value}: as many values as names, with / between")
+            if {"dtype", "judge", "bad", "off", *GRADERS_KEYS} & {*names}:
+                raise Broken(f"{at}: {key}: the keys that every function has stand alone")
+        yield from zip(names, values)
 
 
 def read_case(line, at, earlier):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The engine compared with others on the same weights: the float64 reference on models of
-# odd sizes, TinyLM on a Griffin that it has trained, and Hugging Face transformers on all
-# of them.
+# odd sizes, TinyLM on a Griffin that it has trained, and, with TORCH_PYTHON, Hugging Face
+# transformers on all of them.
 . "$(dirname "$0")/../tap.sh"
 engine=$B/recurrentgemma
 
@@ -30,13 +30,10 @@ check "a Griffin that TinyLM trained: the logits that TinyLM gives, bf16" griffi
     "$engine" "$B/tests/tinylm/logits" "$TMP/griffin_bf16/best"
 
 others=$(ls -d "$TMP"/*/ | grep -v griffin)
-what="transformers: equal logits in f32; in bf16 errors at most 1.2 times as large"
-"${PYTHON_TORCH:-$PYTHON}" tools/check_recurrentgemma.py "$engine" tests/recurrentgemma/tiny \
-    $others "$TMP/griffin_f32/best" >"$TMP/.out" 2>&1
-case $? in
-0) grep -E 'Recurrent|f32|ratio' "$TMP/.out" | sed 's/^/# /'
-    echo "ok - $what" ;;
-77) skip "$what" "$(sed -n 's/^skipped: //p' "$TMP/.out")" ;;
-*) echo "not ok - $what"; TAP_LINES=60 tap_show; tap_failed=1 ;;
-esac
+if [ -n "${TORCH_PYTHON:-}" ]; then
+    check "transformers: equal logits in f32; in bf16 errors at most 1.2 times as large" \
+        "$TORCH_PYTHON" tools/check_recurrentgemma.py "$engine" tests/recurrentgemma/tiny \
+        $others "$TMP/griffin_f32/best"
+    grep -E 'Recurrent|f32|ratio' "$TMP/.out" | sed 's/^/# /'
+fi
 tap_done

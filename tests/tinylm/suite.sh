@@ -275,16 +275,10 @@ check_says "and with one" noon make_generate PROMPT=noon
 seeds_differ() { [ "$(write --seed 1)" = "$(write --seed 1)" ] && [ "$(write --seed 1)" != "$(write --seed 2)" ]; }
 check "one seed gives one text, another another" seeds_differ
 check "a prompt longer than the context" write --max-new-tokens 5 --prompt "$(head -c 300 "$text")"
-if [ -x "${PYTHON_TORCH:-}" ]; then :; else PYTHON_TORCH=$PYTHON; fi
-for run in a half griffin griffin16; do
-    what="transformers opens it, with equal logits and tokens: $run"
-    "$PYTHON_TORCH" tools/check_transformers.py "$programs/logits" "$TMP/$run/best" \
-        "The miller counts 3 sacks" >"$TMP/.out" 2>&1
-    case $? in
-    0) echo "ok - $what" ;;
-    77) skip "$what" "$(sed -n 's/^skipped: //p' "$TMP/.out")" ;;
-    *) echo "not ok - $what"; tap_show; tap_failed=1 ;;
-    esac
+for run in ${TORCH_PYTHON:+a half griffin griffin16}; do
+    check "transformers opens it, with equal logits and tokens: $run" \
+        "$TORCH_PYTHON" tools/check_transformers.py "$programs/logits" "$TMP/$run/best" \
+        "The miller counts 3 sacks"
 done
 
 # --- every error is one line ------------------------------------------------------------
