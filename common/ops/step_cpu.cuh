@@ -49,26 +49,35 @@ static __device__ float fill(float *u, const E *x, const E *norm, step_sizes z)
     return norm ? rsqrtf(wbcpu::sum_of(squares) / (float)z.I + z.eps) : 1.0f;
 }
 
-/* out[r] = a row of w times row r of u. Two sums each, because a multiply-add waits for the
- * previous one of its sum. */
+/* out[r] = a row of w times row r of u. At least four sums in turn, because a multiply-add
+ * waits for the previous one of its sum. */
 template <int R, typename E>
 static __device__ void multiply(float (&out)[R], const E *w, const float *u, int I)
 {
-    lanes sum[2][R] = {};
-    auto add = [&](const lane_pair &x, int i) {
+    enum { PAIRS = R == 1 ? 2 : 1 };
+    lanes sum[PAIRS][2][R] = {};
+    auto add = [&](const lane_pair &x, int i, int p) {
 #pragma GCC unroll 2  // so that the sums stay in registers at every optimization level
         for (int k = 0; k < 2; k++)
 #pragma GCC unroll 8
             for (int r = 0; r < R; r++)
-                sum[k][r] += x.v[k] * wbcpu::load_lanes(
-                                          u + (size_t)r * padded(I) + i + k * wbcpu::LANES);
+                sum[p][k][r] +=
+                    x.v[k] * wbcpu::load_lanes(
+                                 u + (size_t)r * padded(I) + i + k * wbcpu::LANES);
     };
     int i = 0;
+    for (; i + PAIRS * PAIR <= I; i += PAIRS * PAIR)
+#pragma GCC unroll 2
+        for (int p = 0; p < PAIRS; p++)
+            add(wbcpu::load_pair(w + i + p * PAIR), i + p * PAIR, p);
     for (; i + PAIR <= I; i += PAIR)
-        add(wbcpu::load_pair(w + i), i);
-    if (i < I) add(wbcpu::load_pair(w + i, I - i), i);
-    for (int r = 0; r < R; r++)
-        out[r] = wbcpu::sum_of(sum[0][r] + sum[1][r]);
+        add(wbcpu::load_pair(w + i), i, 0);
+    if (i < I) add(wbcpu::load_pair(w + i, I - i), i, 0);
+    for (int r = 0; r < R; r++) {
+        lanes total = sum[0][0][r] + sum[0][1][r];
+        if (PAIRS == 2) total += sum[PAIRS - 1][0][r] + sum[PAIRS - 1][1][r];
+        out[r] = wbcpu::sum_of(total);
+    }
 }
 
 /* y[r][g][k]: output first + k of row r before bias and activation; g: gate, factor. One

@@ -1,8 +1,9 @@
-/* lanes.h - 16 neighbouring elements as floats in vector registers of the CPU: one of
- * AVX-512, two of AVX, four of SSE or NEON. For code of the CPU back end alone; kernels that
- * also run on a GPU leave this to the compiler.
+/* lanes.h - neighbouring elements as floats in one vector register of the CPU: 16 with
+ * AVX-512, 8 with AVX, 4 otherwise. Larger vectors than the CPU has would be kept in memory.
+ * For code of the CPU back end alone; kernels that also run on a GPU leave this to the
+ * compiler.
  *
- *     wbcpu::lanes sum = {};                        // 16 zeros
+ *     wbcpu::lanes sum = {};                        // LANES zeros
  *     sum += wbcpu::load_lanes(x) * wbcpu::load_lanes(w);
  *     sum[3]                                        // one of them
  */
@@ -18,7 +19,13 @@
 
 namespace wbcpu
 {
+#if defined(__AVX512F__)
 enum { LANES = 16 };
+#elif defined(__AVX__)
+enum { LANES = 8 };
+#else
+enum { LANES = 4 };
+#endif
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 
 /* No alignment is needed. */
@@ -41,10 +48,10 @@ static inline lanes load_lanes(const __half *p)
 {
     lanes x;
 #ifdef __F16C__
-    for (int half = 0; half < 2; half++) {
-        __m256 eight = _mm256_cvtph_ps(
-            _mm_loadu_si128((const __m128i *)(const void *)(p + 8 * half)));
-        memcpy((float *)&x + 8 * half, &eight, sizeof eight);
+    for (int i = 0; i < LANES; i += 8) {
+        __m256 eight =
+            _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p + i)));
+        memcpy((float *)&x + i, &eight, sizeof eight);
     }
 #else
     for (int i = 0; i < LANES; i++)
@@ -53,7 +60,7 @@ static inline lanes load_lanes(const __half *p)
     return x;
 }
 
-/* 32 neighbouring elements, in the order that costs least, which depends only on the
+/* 2 LANES neighbouring elements, in the order that costs least, which depends only on the
  * type: bfloat16s of even and of odd indices, because the odd ones are the upper halves of
  * 32-bit words. For sums over all elements. */
 struct lane_pair {
@@ -82,15 +89,12 @@ template <typename E> static inline lane_pair load_pair(const E *p, int n)
 /* In a fixed order: halves are added until one lane is left. */
 static inline float sum_of(const lanes &x)
 {
-    typedef float eight __attribute__((vector_size(4 * LANES / 2)));
-    typedef float four __attribute__((vector_size(4 * LANES / 4)));
-    eight a[2];
+    float a[LANES];
     memcpy(a, &x, sizeof a);
-    a[0] += a[1];
-    four b[2];
-    memcpy(b, a, sizeof b);
-    b[0] += b[1];
-    return (b[0][0] + b[0][2]) + (b[0][1] + b[0][3]);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            a[i] += a[i + half];
+    return a[0];
 }
 }  // namespace wbcpu
 
