@@ -159,32 +159,37 @@ enum { MAX_KEY = 1024 };
 
 /* --- variants ----------------------------------------------------------------------- */
 
-/* Copies alternative i of "C=31|32|33" to value, and the key to name. Returns the number
- * of alternatives. */
+/* Copies alternative i of "C=31|32|33" to value, and the key to name. 12*~1..9 is twelve
+ * alternatives. Returns their number. */
 static int
 alternative(char name[MAX_NAME], char *value, size_t room, const char *key, int i)
 {
-    int n = 1;
+    int n = 0;
     size_t length = strcspn(key, "=");
     snprintf(name, MAX_NAME, "%.*s", (int)length, key);
     *value = 0;
-    for (const char *s = key + length + 1;; n++) {
+    for (const char *s = key + length + 1;;) {
+        size_t digits = strspn(s, "0123456789");
+        int times = digits && s[digits] == '*' ? atoi(s) : 1;
+        if (digits && s[digits] == '*') s += digits + 1;
         size_t part = strcspn(s, "|");
-        if (n == i + 1) snprintf(value, room, "%.*s", (int)part, s);
-        if (!s[part]) return n;
+        if (n <= i && i < n + times) snprintf(value, room, "%.*s", (int)part, s);
+        n += times;
+        if (!s[part] || n > MAX_VARIANTS) return n;
         s += part + 1;
     }
 }
 
 /* Appends "T=9 S=64" for the name T/S and the value 9/64, and a space before it if there
- * is something. */
+ * is something. The reference knows the random ones: load.c. */
 static void add_words(char *words, size_t room, const char *name, const char *value)
 {
     for (;;) {
         size_t at = strlen(words), n = strcspn(name, "/"), m = strcspn(value, "/");
-        snprintf(
-            words + at, room - at, "%s%.*s=%.*s", at ? " " : "", (int)n, name, (int)m,
-            value);
+        if (!memchr(value, '~', m))
+            snprintf(
+                words + at, room - at, "%s%.*s=%.*s", at ? " " : "", (int)n, name, (int)m,
+                value);
         if (!name[n] || !value[m]) return;
         name += n + 1, value += m + 1;
     }

@@ -141,6 +141,7 @@ static const char *read_call(struct case_data *d, const st_file *f, json_t *call
     snprintf(d->function, sizeof d->function, "%s", string(call, "function"));
     d->seed = (uint64_t)json_integer_value(json_object_get(call, "seed"));
     d->dry = json_is_true(json_object_get(call, "dry"));
+    snprintf(d->drawn, sizeof d->drawn, "%s", string(call, "drawn"));
     d->scalars = json_incref(json_object_get(call, "scalars"));
     if (json_array_size(json_object_get(call, "buffers")) > MAX_BUFFERS ||
         json_array_size(json_object_get(call, "args")) > MAX_ARGS ||

@@ -43,6 +43,9 @@ bool load_variant(
     }
     d->threads_apart = json_is_false(json_object_get(record, "threads_meet"));
     d->no_halves = json_is_false(json_object_get(record, "halves"));
+    snprintf(
+        t->words + strlen(t->words), sizeof t->words - strlen(t->words), "%s%s",
+        *t->words && *d->drawn ? " " : "", d->drawn);
     make_shape(t->shape, sizeof t->shape, d, v->dtype);
     return true;
 }

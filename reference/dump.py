@@ -178,6 +178,7 @@ def write_inputs(directory, case, call, seed, data_set):
         ],
         "seed": seed,
         "dry": case["dry"],
+        "drawn": case["drawn"],
     }
     tensors = {n: (b["dtype"], b["bits"]) for n, b in call.buffers.items()}
     tensors = {n: t for n, t in tensors.items() if t[1] is not None}
@@ -281,22 +282,42 @@ def apply_bad(case, call):
             call.scalars[name] = value
 
 
+MOST_DRAWS = 50
+
+
+def draw(options, module, case, lab):
+    """Returns the case with its random values chosen, and the call, expected results and
+    values of both data sets. Data that cannot tell right from wrong is drawn again."""
+    infinite = case["keys"].get("infinite")
+    for attempt in range(MOST_DRAWS):
+        drawn = wb.draw_case(case, lab, options.seed, attempt)
+        try:
+            sets = []
+            for data_set in "ab":
+                call = wb.make_call(module, drawn, lab, options.seed, data_set)
+                with np.errstate(invalid="ignore" if infinite else "warn"):
+                    sets.append((call, *expected(module, drawn, call)))
+            return drawn, sets
+        except wb.Broken:
+            if not drawn["drawn"] or attempt == MOST_DRAWS - 1:
+                raise
+
+
 def dump_variant(options, folder, module, case, proofs):
     lab = os.path.basename(folder)
-    for data_set in "ab":
-        if case["dry"]:
+    if case["dry"]:
+        case = wb.draw_case(case, lab, options.seed, 0)
+        for data_set in "ab":
             call = dry.make_call(folder, case)
             write_inputs(options.out, case, call, options.seed, data_set)
             write_wants(options.out, case, {}, [], data_set)
-            continue
-        call = wb.make_call(module, case, lab, options.seed, data_set)
-        infinite = case["keys"].get("infinite")
-        with np.errstate(invalid="ignore" if infinite else "warn"):
-            want, values = expected(module, case, call)
-            wrong = []
-            if data_set == "a":
-                wrong, causes = mistakes(module, case, call, values, want)
-                proofs.case(module, case, call, want, causes)
+        return
+    case, sets = draw(options, module, case, lab)
+    for data_set, (call, want, values) in zip("ab", sets):
+        wrong = []
+        if data_set == "a":
+            wrong, causes = mistakes(module, case, call, values, want)
+            proofs.case(module, case, call, want, causes)
         apply_bad(case, call)
         write_inputs(options.out, case, call, options.seed, data_set)
         write_wants(options.out, case, want, wrong, data_set)

@@ -351,8 +351,8 @@ def read_bad(text, at):
 def read_variants(keys, at):
     """Yields (words, keys): each choice of one alternative per key, the last key fastest.
     words: the chosen alternatives, "C=32 inplace=1". The key T/S has pairs as values,
-    T/S=9/64|2/16: they do not multiply."""
-    values = [value.split("|") for value in keys.values()]
+    T/S=9/64|2/16: they do not multiply. 12*x is the alternative x, twelve times."""
+    values = [list(repeated(value)) for value in keys.values()]
     count = math.prod(map(len, values))
     if count > MAX_VARIANTS:
         raise Broken(f"{at}: {count} variants, more than {MAX_VARIANTS}")
@@ -363,6 +363,12 @@ def read_variants(keys, at):
         chosen = dict(zip(keys, choice))
         words = dict(apart({key: chosen[key] for key in several}, at))
         yield " ".join(f"{key}={value}" for key, value in words.items()), dict(apart(chosen, at))
+
+
+def repeated(value):
+    for one in value.split("|"):
+        times, star, rest = one.partition("*")
+        yield from [rest] * int(times) if star and times.isdigit() else [one]
 
 
 def apart(chosen, at):
@@ -430,6 +436,49 @@ def read_keys(words, keys, at):
         "off": [n for n in keys.pop("off", "").split(",") if n not in ("", "each")],
         "keys": {k: number(v) for k, v in keys.items() if k not in GRADERS_KEYS},
     }
+
+
+# --- values drawn at random -------------------------------------------------------------
+
+
+def draw_one(rng, text):
+    """~1..300: a whole number from 1 to 300; ~16..256:8: a multiple of 8; ~a,b,c: one of
+    them. A third of the numbers are drawn from a logarithmic scale, a third near (2, 3 or
+    5) * 2^k, where kernels switch paths, and a third are multiples of 4 to 64."""
+    low, dots, high = text.partition("..")
+    if not dots:
+        choices = text.split(",")
+        return number(choices[rng.integers(len(choices))])
+    high, _, step = high.partition(":")
+    low, high, step = int(low), int(high), int(step or 1)
+    kind = rng.integers(3)
+    if kind == 0:
+        x = np.exp(rng.uniform(np.log(low + 0.5), np.log(high + 0.5)))
+    elif kind == 1:
+        x = rng.choice([2, 3, 5]) * 2 ** rng.integers(high.bit_length())
+        x += rng.choice([-8, -4, -1, 0, 1, 4, 8])
+    else:
+        unit = 4 << rng.integers(5)
+        x = unit * rng.integers(1, high // unit + 2)
+    x = int(round(x / step)) * step
+    return x if low <= x <= high else draw_one(rng, text)
+
+
+def draw_case(case, lab, seed, attempt):
+    """The case with its random values chosen. T+~0..9 is added to the value of T. The
+    values depend only on (lab, case, seed, attempt)."""
+    names = [zlib.crc32(s.encode()) for s in (lab, case["name"], "draw")]
+    rng = np.random.default_rng([seed, attempt, *names])
+    keys, drawn = dict(case["keys"]), []
+    for key, value in keys.items():
+        base, random, text = value.partition("~") if isinstance(value, str) else ("", "", "")
+        if not random:
+            continue
+        keys[key] = draw_one(rng, text)
+        if base:
+            keys[key] += keys[base.rstrip("+")]
+        drawn.append(f"{key}={keys[key]}")
+    return dict(case, keys=keys, drawn=" ".join(drawn))
 
 
 def read_cases(path):

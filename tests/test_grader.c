@@ -744,12 +744,16 @@ Test(cases, reads_alternatives)
             "one 1 40 f R=4 ; - ; x\n"
             "two 1 60 f C=3|44 dtype=f16|bf16 R=1 off=x|each status=WB_BAD_SHAPE|WB_OK "
             "; - ; x\n"
-            "three 1 0 f T/S/pos=9/64/none|2/1e6/last dtype=f16|bf16 ; - ; x\n",
+            "three 1 0 f T/S/pos=9/64/none|2/~1..9/last dtype=f16|bf16 ; - ; x\n"
+            "four 1 0 f T=7|12*~1..9 S=T+~2..3 ; - ; x\n",
             error, sizeof error),
         0, "%s", error);
     const struct graded_case *c = &lab.cases[1];
     cr_expect_eq(lab.cases[2].variants, 4);
-    expect_variant(&lab.cases[2], 2, "three@3", "T=2 S=1e6 pos=last dtype=f16");
+    expect_variant(&lab.cases[2], 2, "three@3", "T=2 pos=last dtype=f16");
+    cr_expect_eq(lab.cases[3].variants, 13);
+    expect_variant(&lab.cases[3], 0, "four@1", "T=7");
+    expect_variant(&lab.cases[3], 12, "four@13", "");
     cr_expect_eq(lab.cases[0].variants, 1);
     expect_variant(&lab.cases[0], 0, "one", "");
     cr_expect_eq(c->variants, 16);
