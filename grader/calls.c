@@ -128,7 +128,7 @@ all_calls(const struct talk_about *t, const struct graded_case *g, bool new_proc
 {
     uint32_t many = (uint32_t)t->run->orders;
     bool good = calls(t, CALL_A, CALL_CAPTURED + 1) &&
-                calls(t, CALL_SHIFTED, CALL_SHIFTED + (uint32_t)t->run->shifts);
+                calls(t, t->run->first_shift, t->run->last_shift);
     if (good && many) good = calls(t, CALL_VARIANT + 2, CALL_VARIANT + many);
     if (good && many && !new_process) good = orders(t);
     if (t->run->ending == RAN) child_close(t->child, t->d, t->run);
@@ -136,6 +136,20 @@ all_calls(const struct talk_about *t, const struct graded_case *g, bool new_proc
     child_stop(t->child); /* the next process has seen nothing */
     if (child_open(t->child, g, t->d, t->run) && (orders(t) || t->run->ending == RAN))
         child_close(t->child, t->d, t->run);
+}
+
+/* off=each: each buffer, by one element and by 8 bytes; with values drawn at random only one
+ * of these calls, because there are many such variants. */
+static void
+choose_shifts(struct run *run, const struct graded_case *g, const struct case_data *d)
+{
+    uint32_t all = g->off_each ? 2 * (uint32_t)d->buffers : 0, one = 0;
+    run->first_shift = CALL_SHIFTED;
+    run->last_shift = CALL_SHIFTED + all;
+    if (!all || !*d->drawn) return;
+    one = (uint32_t)(order_seed(d->seed, CALLS + (uint32_t)g->variant) % all);
+    run->first_shift = CALL_SHIFTED + one;
+    run->last_shift = run->first_shift + 1;
 }
 
 void calls_of_case(
@@ -149,7 +163,7 @@ void calls_of_case(
     memset(run, 0, sizeof *run);
     run->started = now();
     run->orders = !s->orders ? 0 : g->variant ? FEW_ORDERS : ORDERS;
-    run->shifts = g->off_each ? 2 * d->buffers : 0;
+    choose_shifts(run, g, d);
     t.variant = xalloc(room);
     if (child_open(t.child, g, d, run)) {
         if (!d->dry)

@@ -41,6 +41,9 @@ static _Noreturn void wait_for_both(pid_t grading)
 
 /* --- the process that checks -------------------------------------------------------- */
 
+/* Of the variants with values drawn at random, one in ... is checked. */
+enum { DRAWN_CHECKED = 4 };
+
 /* true: the variant is right in check mode too, and was checked to the end. */
 static bool
 check_variant(struct report *r, struct checker *c, const char *data, size_t i, int k)
@@ -52,7 +55,7 @@ check_variant(struct report *r, struct checker *c, const char *data, size_t i, i
     j->findings.count = 0;
     if (!load_variant(r, data, i, k, &v, &d, &t))
         fatal(EXIT_BROKEN, "%s", j->findings.line[0]);
-    checker_case(c, &v, &d, t.words, j);
+    if (!*d.drawn || k % DRAWN_CHECKED == 0) checker_case(c, &v, &d, t.words, j);
     bool right = !j->findings.count;
     findings_with(&j->findings, t.words);
     if (!right) report_check(r, i, t.shape, before.verdict);

@@ -39,7 +39,8 @@ static const struct result *result_of(const struct run *run, uint32_t which)
 
 bool asked(const struct run *run, uint32_t which)
 {
-    if (which >= CALL_SHIFTED) return which < CALL_SHIFTED + (uint32_t)run->shifts;
+    if (which >= CALL_SHIFTED)
+        return which >= run->first_shift && which < run->last_shift;
     if (which >= CALL_ORDER) return which < CALL_ORDER + (uint32_t)run->orders;
     if (which < CALL_VARIANT) return true;
     return which >= CALL_VARIANT + 2 && which < CALL_VARIANT + (uint32_t)run->orders;
@@ -204,7 +205,7 @@ bool repeats_right(struct judgement *j, const struct case_data *d, const struct 
  * kernel for them, so the last bits may differ from those of the first call. */
 bool shifted_right(struct judgement *j, const struct case_data *d, const struct run *run)
 {
-    for (uint32_t i = CALL_SHIFTED; asked(run, i); i++) {
+    for (uint32_t i = run->first_shift; i < run->last_shift; i++) {
         const unsigned char *bytes = run->result[i].bytes;
         char words[160];
         if (memory_kept(&j->findings, d, &d->set[0], bytes, false) &&

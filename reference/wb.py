@@ -441,16 +441,17 @@ def read_keys(words, keys, at):
 # --- values drawn at random -------------------------------------------------------------
 
 
-def draw_one(rng, text):
-    """~1..300: a whole number from 1 to 300; ~16..256:8: a multiple of 8; ~a,b,c: one of
-    them. A third of the numbers are drawn from a logarithmic scale, a third near (2, 3 or
-    5) * 2^k, where kernels switch paths, and a third are multiples of 4 to 64."""
+def draw_one(rng, text, keys):
+    """~1..300: a whole number from 1 to 300; ~16..256:8: a multiple of 8; ~0..D: at most the
+    value of D; ~a,b,c: one of them. A third of the numbers are drawn from a logarithmic
+    scale, a third near (2, 3 or 5) * 2^k, where kernels switch paths, and a third are
+    multiples of 4 to 64."""
     low, dots, high = text.partition("..")
     if not dots:
         choices = text.split(",")
         return number(choices[rng.integers(len(choices))])
     high, _, step = high.partition(":")
-    low, high, step = int(low), int(high), int(step or 1)
+    low, high, step = int(low), int(keys.get(high, high)), int(step or 1)
     kind = rng.integers(3)
     if kind == 0:
         x = np.exp(rng.uniform(np.log(low + 0.5), np.log(high + 0.5)))
@@ -461,12 +462,12 @@ def draw_one(rng, text):
         unit = 4 << rng.integers(5)
         x = unit * rng.integers(1, high // unit + 2)
     x = int(round(x / step)) * step
-    return x if low <= x <= high else draw_one(rng, text)
+    return x if low <= x <= high else draw_one(rng, text, keys)
 
 
 def draw_case(case, lab, seed, attempt):
-    """The case with its random values chosen. T+~0..9 is added to the value of T. The
-    values depend only on (lab, case, seed, attempt)."""
+    """The case with its random values chosen, in the order of the keys. H*D+~0..9 adds to
+    the product of the values of H and D. They depend only on (lab, case, seed, attempt)."""
     names = [zlib.crc32(s.encode()) for s in (lab, case["name"], "draw")]
     rng = np.random.default_rng([seed, attempt, *names])
     keys, drawn = dict(case["keys"]), []
@@ -474,9 +475,9 @@ def draw_case(case, lab, seed, attempt):
         base, random, text = value.partition("~") if isinstance(value, str) else ("", "", "")
         if not random:
             continue
-        keys[key] = draw_one(rng, text)
+        keys[key] = draw_one(rng, text, keys)
         if base:
-            keys[key] += keys[base.rstrip("+")]
+            keys[key] += math.prod(keys[factor] for factor in base.rstrip("+").split("*"))
         drawn.append(f"{key}={keys[key]}")
     return dict(case, keys=keys, drawn=" ".join(drawn))
 
