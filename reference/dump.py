@@ -178,7 +178,7 @@ def write_inputs(directory, case, call, seed, data_set):
         ],
         "seed": seed,
         "dry": case["dry"],
-        "drawn": case["drawn"],
+        "drawn": case.get("drawn", ""),
     }
     tensors = {n: (b["dtype"], b["bits"]) for n, b in call.buffers.items()}
     tensors = {n: t for n, t in tensors.items() if t[1] is not None}
