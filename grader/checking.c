@@ -4,8 +4,8 @@
  *     grading      does all the rest: runs and judges the cases, writes the report
  *     checking     runs each case once more, with the program in check mode
  *
- * A program ends with every process that it leaves behind (orphans.c), so the two programs
- * cannot be children of one process. Orders and the answer are JSON on a socket.
+ * When a program ends, so does every other child of its parent (orphans.c), so the two
+ * programs need a parent each. Orders and the answer are JSON on a socket.
  */
 #define _GNU_SOURCE
 #include "checking.h"
@@ -41,8 +41,7 @@ static _Noreturn void wait_for_both(pid_t grading)
 
 /* --- the process that checks -------------------------------------------------------- */
 
-/* Of the variants with values drawn at random, one in ... is checked. */
-enum { DRAWN_CHECKED = 4 };
+enum { DRAWN_CHECKED = 4 }; /* one in four variants with values drawn at random */
 
 /* true: the variant is right in check mode too, and was checked to the end. */
 static bool

@@ -1,5 +1,5 @@
-/* checking.h - check mode in a process beside the one that grades: while a case is graded,
- * the one before it is checked. */
+/* checking.h - check mode in a process of its own: while a case is graded, the previous one
+ * is checked. */
 #ifndef CHECKING_H
 #define CHECKING_H
 #include "child.h"
@@ -12,7 +12,7 @@ struct checking;
  * or runs under a command. */
 struct checking *
 checking_begin(struct report *r, struct child_limits limits, const char *data);
-/* Case i has been judged: check it. Returns at once. */
+/* Case i has been judged: check it. Does not wait for it. */
 void checking_case(struct checking *c, const struct report *r, size_t i);
 /* Waits for the rest. Prints what check mode found, adds it to the judgements, and sets
  * r->checks. */

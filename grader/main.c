@@ -11,7 +11,7 @@
  *     process.c, usage.c, cgroup.c, orphans.c   starts it, ends it, measures what it uses
  *     sandbox.c, landlock.c, seccomp.c   what it may not do (sandboxed.c: any command)
  *     under.c                       a sanitizer that it runs under
- *     checking.c, check.c           a process beside: the same cases in check mode
+ *     checking.c, check.c           another process: the same cases in check mode
  *     judge.c, values.c, repeats.c  the verdict: statuses, values, later calls
  *     compare.c, writes.c           one output against its tolerance; other memory
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why

@@ -125,7 +125,8 @@ enum { ALL_CALLS = CALL_SHIFTED + 4 }; /* two buffers */
 /* Adds correct results of every call. The variants of A have the values of A. */
 static void add_all(struct scene *s)
 {
-    s->run.orders = ORDERS, s->run.shifts = 2 * s->d.buffers;
+    s->run.orders = ORDERS, s->run.first_shift = CALL_SHIFTED;
+    s->run.last_shift = CALL_SHIFTED + 2 * (uint32_t)s->d.buffers;
     for (uint32_t which = 0; which < ALL_CALLS; which++)
         if (which != CALL_VARIANT && which != CALL_VARIANT + 1)
             add_result(s, which, same_data(which) == CALL_B);
