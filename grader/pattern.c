@@ -103,7 +103,7 @@ static bool one_value(struct findings *f, const struct comparison *c, bool place
         say(f, "pattern: always inf or NaN: an overflow, in f16 beyond 65504 (exp of a "
                "large number?), or a division by 0");
     else if (several(c) && all_equal(c, value))
-        say(f, "pattern: always %.6g", value);
+        say(f, "pattern: always %.6g", value + 0.0); /* -0 is 0 */
     else
         return false;
     return true;
