@@ -143,12 +143,11 @@ all_calls(const struct talk_about *t, const struct graded_case *g, bool new_proc
 static void
 choose_shifts(struct run *run, const struct graded_case *g, const struct case_data *d)
 {
-    uint32_t all = g->off_each ? 2 * (uint32_t)d->buffers : 0, one = 0;
+    uint32_t all = g->off_each ? 2 * (uint32_t)d->buffers : 0;
     run->first_shift = CALL_SHIFTED;
     run->last_shift = CALL_SHIFTED + all;
     if (!all || !*d->drawn) return;
-    one = (uint32_t)(order_seed(d->seed, CALLS + (uint32_t)g->variant) % all);
-    run->first_shift = CALL_SHIFTED + one;
+    run->first_shift += (uint32_t)(order_seed(d->seed, CALLS + (uint32_t)g->variant) % all);
     run->last_shift = run->first_shift + 1;
 }
 

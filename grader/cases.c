@@ -203,7 +203,7 @@ static int count_of(const char *text, char c)
     return n;
 }
 
-/* A value of T/S must have two parts, and the keys that the grader reads stand alone. */
+/* A value of T/S must have two parts. The reference refuses the grader's keys here. */
 static void check_together(struct reader *r, const char *name, const char *value)
 {
     if (count_of(name, '/') != count_of(value, '/'))

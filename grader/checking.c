@@ -76,12 +76,9 @@ static void check_case(struct report *r, struct checker *c, const char *data, si
 
 static json_t *judgement_json(const struct judgement *j, size_t i)
 {
-    json_t *findings = json_array();
-    for (int n = 0; n < j->findings.count; n++)
-        json_array_append_new(findings, json_string(j->findings.line[n]));
     return json_pack(
         "{s:i, s:i, s:b, s:o}", "case", (int)i, "verdict", (int)j->verdict, "only_bound",
-        j->only_bound, "findings", findings);
+        j->only_bound, "findings", findings_json(&j->findings));
 }
 
 /* Checks what is ordered until the orders end, then answers with all of it. */

@@ -137,17 +137,22 @@ void report_end(struct report *r)
 
 /* --- JSON and JUnit ----------------------------------------------------------------- */
 
+json_t *findings_json(const struct findings *f)
+{
+    json_t *lines = json_array();
+    for (int n = 0; n < f->count; n++)
+        json_array_append_new(lines, json_string(f->line[n]));
+    return lines;
+}
+
 static json_t *case_json(const struct graded_case *c, const struct judgement *j)
 {
-    json_t *findings = json_array();
-    for (int n = 0; n < j->findings.count; n++)
-        json_array_append_new(findings, json_string(j->findings.line[n]));
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:I, s:s, s:o}", "name", c->name,
         "part", c->part, "function", c->function, "dtype", c->dtype, "verdict",
         verdict_names[j->verdict], "points", j->verdict == PASSED ? c->points : 0, "of",
         c->points, "seconds", j->seconds, "wrong", (json_int_t)j->wrong, "catches",
-        c->catches, "findings", findings);
+        c->catches, "findings", findings_json(&j->findings));
 }
 
 /* Writing fails where the disk is full, and often only at the end. */

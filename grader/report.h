@@ -40,6 +40,7 @@ void report_end(struct report *r); /* the score, and what to do next */
 enum exit_code report_code(const struct report *r);
 /* Fatal if what was printed did not reach its end, for example on a full disk. */
 void report_flush(void);
+json_t *findings_json(const struct findings *f); /* an array of lines */
 void report_json(const struct report *r, const char *path);
 void report_junit(const struct report *r, const char *path);
 
