@@ -86,7 +86,8 @@ static void ended(struct child *c, struct run *run, const char *crash, bool star
     else if (status == SIGSEGV) /* without a stack, the handler could report nothing */
         stop(
             c, run, CRASHED,
-            "segmentation fault: a stack overflow (a large local array)?");
+            "segmentation fault: a stack overflow (a large local array), or a thread "
+            "of the code's own?");
     else
         stop(c, run, CRASHED, "%s", signal_words(status));
 }
