@@ -256,3 +256,48 @@ Test(sample_long, rows_do_not_depend_on_their_neighbours)
     }
     free(logits);
 }
+
+/* --- values that are not finite ----------------------------------------------------- */
+
+/* A row of 0.5 with `value` at the entries first, first + step, ...; its token */
+static int sample_with(float value, int V, int first, int step, struct settings how)
+{
+    float *logits = malloc((size_t)V * sizeof *logits);
+    int token;
+    for (int i = 0; i < V; i++)
+        logits[i] = i >= first && (i - first) % step == 0 ? value : 0.5f;
+    sample(&token, logits, 11, 1, V, how);
+    free(logits);
+    return token;
+}
+
+Test(sample_not_finite, the_token_is_always_an_index)
+{
+    static const int sizes[] = {65, 5000, 30000};
+    static const struct settings ways[] = {
+        {0, 1, 1, 1, 50}, {0, 1, 1, 0.9f, 0}, {0, 1, 1, 0.9f, 50}, {0, 1, 1, 1, 0},
+        {0, 1, 0, 1, 0}};
+    for (int i = 0; i < 3; i++) {
+        int V = sizes[i], at = V - 7;
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+            struct settings how = ways[k];
+            cr_expect(sample_with(INFINITY, V, at, V, how) == at, "V %d, one inf", V);
+            int token = sample_with(-INFINITY, V, 1, 1, how);
+            cr_expect(token == 0, "V %d, all but one -inf: %d", V, token);
+            token = sample_with(-INFINITY, V, 0, 2, how);
+            cr_expect(token > 0 && token % 2 == 1, "V %d, half -inf: %d", V, token);
+            token = sample_with(-INFINITY, V, 0, 1, how);
+            cr_expect(token >= 0 && token < V, "V %d, all -inf: %d", V, token);
+            token = sample_with(NAN, V, at, V, how);
+            cr_expect(token >= 0 && token < V, "V %d, one NaN: %d", V, token);
+            token = sample_with(-NAN, V, 0, 1, how);
+            cr_expect(token >= 0 && token < V, "V %d, all NaN: %d", V, token);
+            if (how.temperature > 0) how.temperature = 1e-38f; /* z is infinite */
+            token = sample_with(50, V, at, V, how);
+            cr_expect(token >= 0 && token < V, "V %d, cold: %d", V, token);
+            if (how.temperature > 0) how.temperature = 1e-40f; /* its inverse is too */
+            token = sample_with(0, V, 0, 3, how);
+            cr_expect(token >= 0 && token < V, "V %d, colder: %d", V, token);
+        }
+    }
+}

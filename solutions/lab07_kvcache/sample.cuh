@@ -132,11 +132,18 @@ static __device__ float gumbel(uint32_t number)
  * not computed. */
 constexpr float MAX_NOISE = 22.9f, MIN_NOISE = -3.2f;
 
+/* How far z is below the highest z. The highest is 0 below itself, also if it is infinite
+ * or NaN: inf - inf would be NaN, and no entry would be kept. */
+static __device__ float below(float z, float max_z)
+{
+    return z < max_z ? max_z - z : 0.0f;
+}
+
 /* e^(z - max_z) as an integer, such that V of them do not overflow. Sums of integers do
  * not depend on the order, so atomic additions stay reproducible. */
 static __device__ u64 weight_of(float z, float max_z, float one)
 {
-    return (u64)(expf(z - max_z) * one);
+    return (u64)(expf(-below(z, max_z)) * one);
 }
 
 static __device__ float one_of(int V)
@@ -146,7 +153,7 @@ static __device__ float one_of(int V)
 
 static __device__ int bin_of(float z, float max_z)
 {
-    return (int)fminf((max_z - z) * 32.0f, BINS - 1.0f);
+    return (int)fminf(below(z, max_z) * 32.0f, BINS - 1.0f);
 }
 // END SOLUTION
 #endif

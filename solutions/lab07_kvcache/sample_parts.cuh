@@ -137,8 +137,8 @@ static __global__ void __launch_bounds__(PART_THREADS) bins_kernel(batch x, rule
             int bin = bin_of(z, max_z);
             if (bin == BINS - 1) continue;  // never sampled: see cut_of
             atomicAdd(&counts[bin], 1u);
-            atomicAdd(
-                &weights[bin], (unsigned)(__expf(z - max_z + bin / 32.0f) * UNIT + 0.5f));
+            float weight = __expf(bin / 32.0f - below(z, max_z));
+            atomicAdd(&weights[bin], (unsigned)(weight * UNIT + 0.5f));
         }
     }
     __syncthreads();  // all entries are counted

@@ -89,7 +89,7 @@ static __device__ float gumbel(uint32_t number)
  * not depend on the order, so atomic additions stay reproducible. */
 static __device__ u64 weight_of(float z, float max_z, float one)
 {
-    return (u64)(expf(z - max_z) * one);
+    return (u64)(expf(z < max_z ? z - max_z : 0.0f) * one);  // inf - inf would be NaN
 }
 
 enum amount { COUNT, WEIGHT };
