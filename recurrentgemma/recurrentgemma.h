@@ -126,16 +126,17 @@ void rg_reset(rg_engine *e, int b, uint64_t seed);
 /* A sequence as bytes: its states and rings, its newest token, and which tokens it has
  * (for the repetition penalty). The size is the same however long the sequence is.
  * rg_state_save writes rg_state_bytes. rg_state_load puts a state in the place of
- * sequence b, in an engine of the same model, dtype and window; rg_prefill then continues
- * it. The seed stays that of rg_reset. A state is not portable between versions of the
- * library. */
+ * sequence b, in an engine with the same rg_fingerprint, else it fails; rg_prefill then
+ * continues it. The seed stays that of rg_reset. A state is not portable between versions
+ * of the library. */
 size_t rg_state_bytes(const rg_engine *e, int b);
 int rg_state_save(rg_engine *e, int b, void *state, wb_error *err);
 int rg_state_load(rg_engine *e, int b, const void *state, size_t bytes, wb_error *err);
 
 /* A checksum of the configuration, the dtype and all weights: the model that states
- * belong to. Reads all weights, which takes seconds for a large model. 0: no memory. */
-uint64_t rg_fingerprint(const rg_engine *e);
+ * belong to. The first call for an engine, or its first state, reads all weights, which
+ * takes seconds for a large model. 0: no memory. */
+uint64_t rg_fingerprint(rg_engine *e);
 
 /* Processes tokens like rg_prefill but samples nothing: calls `sink` with the logits
  * (after the soft cap, float, on the host) of every token in turn, `at` counting from

@@ -254,7 +254,8 @@ class Model:
 
     def state(self) -> State:
         """What the sequence holds now: the prompt and the tokens generated so far. The
-        same model continues it, in this process or another."""
+        same model continues it, in this process or another; one with other weights refuses
+        it."""
         data, error = (
             ctypes.create_string_buffer(self._library.rg_state_bytes(self._handle, 0)),
             WbError(),

@@ -5,6 +5,7 @@ FOLDER has the tiny model with a tokenizer. Prints TAP."""
 import inspect
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -371,12 +372,37 @@ def a_state_continues_in_another_model():
     raises(warpbook.Error, "damaged", model.logits, [5], state=damaged)
     raises(warpbook.Error, "cut off", model.logits, [5], state=warpbook.State(b"rg"))
     bf16 = warpbook.Model.open(FOLDER, dtype="bf16")
-    raises(warpbook.Error, "not a state of this model", bf16.logits, [5], state=state)
-    for at, value in (52, 255), (56, 255):  # the newest token, and a bit for each token
+    raises(warpbook.Error, "a state of other weights", bf16.logits, [5], state=state)
+    old = warpbook.State(b"rgstate" + state.data[7:])
+    raises(warpbook.Error, "this version of the library", model.logits, [5], state=old)
+    for at, value in (28, 255), (32, 255):  # the newest token, and a bit for each token
         wrong = bytearray(state.data)
         wrong[at : at + 32] = [value] * 32
         bad = warpbook.State(bytes(wrong))
         raises(warpbook.Error, "it is damaged", model.logits, [5], state=bad)
+
+
+@test
+def a_state_of_other_weights_is_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(FOLDER, folder, dirs_exist_ok=True)
+        weights = Path(folder, "model.safetensors")
+        data = bytearray(weights.read_bytes())
+        data[-9] ^= 1  # one bit of one weight: every shape stays
+        weights.write_bytes(data)
+        with warpbook.Model.open(folder, stop=[]) as other:
+            list(other.generate(PROMPT, 3))
+            state = other.state()
+    with warpbook.Model.open(FOLDER, stop=[]) as model:
+        for use in model.generate, model.logits:
+            raises(warpbook.Error, "a state of other weights", use, [5], state=state)
+        own = model.logits(PROMPT)
+        close(model.logits(PROMPT[3:], state=model_state(model, PROMPT[:3])), own[3:])
+
+
+def model_state(model, prompt):
+    model.logits(prompt)
+    return model.state()
 
 
 @test
