@@ -42,7 +42,7 @@ flags() { # --libs | --cflags | --static
     [ "$1" = --cflags ] || fields='-e s/^Libs://p'
     [ "$1" != --static ] || fields="$fields -e s/^Libs.private://p"
     sed -n $fields "$at/lib/pkgconfig/recurrentgemma.pc" | tr '\n' ' ' |
-        sed "s,\${libdir},$at/lib,; s,\${includedir},$at/include/recurrentgemma,"
+        sed "s,\${libdir},$at/lib,g; s,\${includedir},$at/include/recurrentgemma,"
 }
 examples=$at/share/doc/warpbook/examples
 compile() { # EXAMPLE OUT COMPILER...
@@ -83,6 +83,41 @@ dlopen() {
         >"$TMP/logits" && "$TMP/cpp" $tiny $ids | head -5 | diff "$TMP/logits" -
 }
 check "dlopen from Python: the same logits, in two threads" dlopen
+
+# What is installed does not need the tree: the path of its OpenBLAS is written in capitals
+# in all of it, as if the tree had gone.
+blas=$(grep -aohE '/[[:graph:]]+openblas[[:graph:]]*\.so[.0-9]*' "$at/bin/recurrentgemma" | head -1)
+copy=$at/lib/warpbook/warpbook_openblas.so
+loads() { # LIBRARY PROGRAM...: it, and no other OpenBLAS; no word of that on stderr
+    LD_DEBUG=files "${@:2}" >"$TMP/said" 2>&1 || return 1
+    realpath -m $(sed -n 's/.*calling init: \(.*openblas.*\)/\1/p' "$TMP/said") |
+        diff - <(echo "$1") && ! grep "which the build found there" "$TMP/said"
+}
+for_all() { # FUNCTION: of each installed program and library
+    "$1" "$at/bin/recurrentgemma" --model $tiny --tokens "$TMP/ids" --ids &&
+        "$1" "$at/bin/tinylm" generate --model "$TMP/run/best" --prompt a --max-new-tokens 2 &&
+        "$1" "$TMP/cpp" $tiny $ids && "$1" "$TMP/static" $tiny $ids
+}
+loads_copy() { loads "$copy" "$@"; }
+complains() { says "$gone: OpenBLAS, which the build found there, cannot be loaded" "$@"; }
+if [ -n "$blas" ]; then
+    gone=$(printf %s "$blas" | tr a-z A-Z)
+    check "the tree goes" "$PYTHON" -c 'import sys
+path = sys.argv[1].encode()
+for name in sys.argv[2:]:
+    content = open(name, "rb").read()
+    assert path in content, name
+    open(name, "wb").write(content.replace(path, path.upper()))' \
+        "$blas" "$at"/bin/* "$at/lib/librecurrentgemma.so.$version" "$TMP/static"
+    check "without the tree, its copy of OpenBLAS runs" for_all loads_copy
+    mv "$copy" "$copy.away"
+    check "without the copy, a line says so" for_all complains
+    check "unless WB_BLAS=own" env WB_BLAS=own bash -c '! "$@" 2>&1 | grep OpenBLAS' - \
+        "$TMP/cpp" $tiny $ids
+    mv "$copy.away" "$copy"
+else
+    skip "without the tree, its copy of OpenBLAS runs" "the build has no OpenBLAS"
+fi
 
 manual() { # PROGRAM OPTION
     grep -qF -- "$2" "$at/share/man/man1/$1.1" || return 1
