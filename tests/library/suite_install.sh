@@ -119,13 +119,41 @@ else
     skip "without the tree, its copy of OpenBLAS runs" "the build has no OpenBLAS"
 fi
 
-manual() { # PROGRAM OPTION
-    grep -qF -- "$2" "$at/share/man/man1/$1.1" || return 1
-    command -v groff >/dev/null || return 0
-    [ -z "$(groff -man -ww -Tutf8 "$at/share/man/man1/$1.1" 2>&1 >/dev/null)" ]
+section() { # PROGRAM HEADING: its lines in the manual
+    sed 's/\\-/-/g' "$at/share/man/man1/$1.1" | sed -n "/^\.SH $2\$/,/^\.SH /p"
 }
-check "the manual of recurrentgemma" manual recurrentgemma '\-\-repetition\-penalty'
-check "the manual of tinylm has its commands" manual tinylm '.SH TINYLM GENERATE'
+documents() { # PROGRAM HEADING [COMMAND]: the options of --help, and no others
+    { [ $# = 3 ] || printf -- '--help\n--version\n'
+        "$at/bin/$1" ${3:-} --help | grep -oE '^  --[a-z0-9-]+' | tr -d ' '; } >"$TMP/want"
+    section "$1" "$2" | sed -nE 's/^\.B (--[a-z0-9-]+).*/\1/p' | diff "$TMP/want" -
+}
+check "the manual of recurrentgemma has every option" documents recurrentgemma OPTIONS
+check "the manual of tinylm has every option" documents tinylm OPTIONS
+for command in train eval generate; do
+    check "also those of $command" documents tinylm "TINYLM ${command^^}" $command
+done
+# Those of recurrentgemma --help; tinylm is asked.
+statuses() { # PROGRAM
+    "$at/bin/recurrentgemma" --help | sed -n 's/^Exit: \(.*\)\.$/\1/p' |
+        sed 's/, /\n/g' >"$TMP/want"
+    section "$1" "EXIT STATUS" | sed -n '/^\.B /{s///;N;s/\n/ /;p}' | diff "$TMP/want" -
+}
+tinylm_exits() {
+    exits 1 "$at/bin/tinylm" eval --data CONTRIBUTING.md --model "$TMP/none" &&
+        exits 2 "$at/bin/tinylm" generate --nope && exits 2 "$at/bin/tinylm" nope &&
+        exits 141 bash -c '"$@" | true; exit ${PIPESTATUS[0]}' - "$at/bin/tinylm" generate \
+            --model "$TMP/run/best" --prompt a --ignore-eos --quiet --max-new-tokens 4000
+}
+rendered() { # PROGRAM: without a warning; the last heading is in what a reader sees
+    groff -man -ww -Tascii -P-cbu "$at/share/man/man1/$1.1" >"$TMP/page" 2>"$TMP/said" &&
+        [ ! -s "$TMP/said" ] && grep -q 'EXIT STATUS' "$TMP/page"
+}
+check "the exit statuses of tinylm" tinylm_exits
+for program in recurrentgemma tinylm; do
+    check "the manual of $program has the exit statuses" statuses $program
+    if command -v groff >/dev/null; then check "groff renders it" rendered $program
+    else skip "groff renders it" "no groff"; fi
+done
 check_fails "a relative PREFIX" "not an absolute path" \
     make -s BACKEND="$BACKEND" BUILD="$B" PREFIX=here uninstall
 
