@@ -23,8 +23,11 @@
  *
  * Every function that can fail returns -1 (or NULL), with one sentence in the error that
  * names the thing and the fix; the engine can then be used further or closed. A CUDA call
- * that fails ends the process (file:line). One thread at a time may use an engine;
- * several engines may exist at the same time. */
+ * that fails ends the process (file:line).
+ *
+ * Threads: one at a time may use an engine, and any thread may be the next. Several threads
+ * may open and use different engines at the same time. On the CPU back end the kernels of
+ * all engines share the workers and run one after the other. */
 #ifndef RECURRENTGEMMA_H
 #define RECURRENTGEMMA_H
 #include "model_shape.h"

@@ -305,7 +305,9 @@ class Lab:
                 missing.append(f"{place} is not built: make python")
                 continue
             self._check_fresh(source, library)
-            answer = self._ask(call, name, worker(library))
+            w = worker(library)
+            with w.lock:
+                answer = self._ask(call, name, w)
             if answer is None or answer[0] == TODO:
                 missing.append(f"{name} is not written yet in {place}")
                 continue

@@ -50,8 +50,9 @@ def _array(tokens: Tokens) -> Any:
 
 
 class Model:
-    """One sequence on an engine. Use it from one thread at a time; several models may be
-    open. `generate` and `logits` start a new sequence, or continue a `state`."""
+    """One sequence on an engine. One thread at a time may use it; other threads may use
+    other models at the same time. `generate` and `logits` start a new sequence, or
+    continue a `state`."""
 
     def __init__(
         self, folder: Union[str, "os.PathLike[str]"], settings: Settings

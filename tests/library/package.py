@@ -9,9 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -403,6 +406,51 @@ def a_state_of_other_weights_is_refused():
 def model_state(model, prompt):
     model.logits(prompt)
     return model.state()
+
+
+def together(*functions):
+    """Runs them at the same time; returns their results, or raises the first error."""
+    with ThreadPoolExecutor(len(functions)) as pool:
+        begin = threading.Barrier(len(functions))
+
+        def run(f):
+            begin.wait(60)
+            return f()
+
+        return [r.result() for r in [pool.submit(run, f) for f in functions]]
+
+
+@test
+def two_threads_use_two_models_at_the_same_time():
+    settings = dict(stop=[], temperature=0.8, chunk=9)
+    f32 = warpbook.Model.open(FOLDER, **settings)
+    bf16 = warpbook.Model.open(FOLDER, dtype="bf16", **settings)
+
+    def use(model, seed):
+        tokens = list(model.generate(PROMPT, 30, seed=seed))
+        return tokens, model.logits(tokens), model.state().data
+
+    def often(model, seed):
+        return [use(model, seed) for _ in range(10)]
+
+    alone = use(f32, 3), use(bf16, 4)
+    for found, want in zip(together(lambda: often(f32, 3), lambda: often(bf16, 4)), alone):
+        for tokens, logits, state in found:
+            assert tokens == want[0] and state == want[2], "another sequence"
+            assert np.array_equal(logits, want[1])
+
+
+@test
+def two_threads_call_one_lab():
+    lab = solution("rmsnorm")
+    given = [(normal(64, 32), normal(32)) for _ in range(2)]
+    alone = [lab.forward(x, w) for x, w in given]
+
+    def often(x, w):
+        return [lab.forward(x, w) for _ in range(50)]
+
+    for found, want in zip(together(*(partial(often, *g) for g in given)), alone):
+        assert all(np.array_equal(out, want) for out in found), "another call's result"
 
 
 @test

@@ -82,7 +82,7 @@ dlopen() {
     "$PYTHON" tests/library/logits.py "$at/lib/librecurrentgemma.so" $tiny \
         >"$TMP/logits" && "$TMP/cpp" $tiny $ids | head -5 | diff "$TMP/logits" -
 }
-check "dlopen from Python: the same logits, in two threads" dlopen
+check "dlopen from Python: the same logits, in two threads at the same time" dlopen
 
 # What is installed does not need the tree: the path of its OpenBLAS is written in capitals
 # in all of it, as if the tree had gone.
