@@ -85,5 +85,8 @@ endif
 python: $(SHARED)/librecurrentgemma.so  ##+ models: the libraries of the Python package (python/README.md)
 	+$(Q)$(in_shared) -k $(PYTHON_LABS)
 
+python-types: | setup  ##+ develop: the types of the labs' functions, from their headers
+	@$(PYTHON) tools/lab_types.py
+
 TEST_PROGRAMS += python
-.PHONY: python
+.PHONY: python python-types

@@ -49,7 +49,7 @@ def write(folder, files):
 
 
 def build_wheel(folder, config_settings=None, metadata_directory=None):
-    package = sorted((HERE / "warpbook").glob("*.py")) + [HERE / "warpbook/py.typed"]
+    package = sorted((HERE / "warpbook").glob("*.py*"))
     files = {f"warpbook/{p.name}": p.read_bytes() for p in package}
     files["warpbook/_installed.py"] = (
         f"TREE = {str(TREE)!r}\nVERSION = {VERSION!r}\n".encode()

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Iterator, List, Optional, Sequence, Type, Union, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._engine import DTYPES, Settings, Sink, Stream, Text, WbError, load
 from ._find import Error
@@ -240,7 +241,7 @@ class Model:
 
     def logits(
         self, tokens: Union[str, Tokens], *, state: Optional[State] = None
-    ) -> np.ndarray:
+    ) -> NDArray[Any]:
         """(T,V) float32: the logits after each token, soft cap included."""
         ids = self._prompt(tokens, state is not None)
         found = np.full((len(ids), self.info.vocab), np.nan, np.float32)
