@@ -3,6 +3,7 @@
 # PREFIX, or removes it. One list, `files`, serves both.
 set -eu
 doc=share/doc/warpbook
+wheel=warpbook-$VERSION-py3-none-any.whl
 
 files() { # MODE SOURCE DESTINATION
     echo 755 "$B/recurrentgemma" bin/recurrentgemma
@@ -20,6 +21,7 @@ files() { # MODE SOURCE DESTINATION
     for program in recurrentgemma tinylm; do
         echo 644 "$B/install/$program.1" share/man/man1/$program.1
     done
+    echo 644 "$B/install/$wheel" "share/warpbook/$wheel"
     for preset in tinylm/presets/*; do
         echo 644 "$preset" "share/warpbook/presets/${preset##*/}"
     done
@@ -39,6 +41,7 @@ make_files() { # what is not built yet
     for program in recurrentgemma tinylm; do
         "$PYTHON" tools/man.py "$B/$program" "$VERSION" >"$B/install/$program.1"
     done
+    "$PYTHON" python/build_backend.py "$B/install" "$PREFIX/lib/$SONAME"
     cat >"$B/install/recurrentgemma.pc" <<EOF
 prefix=$PREFIX
 libdir=\${prefix}/lib

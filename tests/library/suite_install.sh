@@ -154,6 +154,33 @@ for program in recurrentgemma tinylm; do
     if command -v groff >/dev/null; then check "groff renders it" rendered $program
     else skip "groff renders it" "no groff"; fi
 done
+# In a folder of one's own, as in the README; then the Python example, without the tree.
+own=$TMP/own
+own_folder() {
+    make -s BACKEND="$BACKEND" BUILD="$B" PREFIX="$own" install || return 1
+    command -v pkg-config >/dev/null || return 0
+    export PKG_CONFIG_PATH=$own/lib/pkgconfig LD_LIBRARY_PATH=$own/lib
+    # shellcheck disable=SC2046
+    "${CC:-cc}" "$own/share/doc/warpbook/examples/example.c" -o "$TMP/own_c" \
+        $(pkg-config --cflags --libs recurrentgemma) && "$TMP/own_c" "$TMP/model" "a new lab"
+}
+python=$("$PYTHON" -c 'import sys; print(sys.executable)')
+python_example() (
+    "$python" -m pip install -q --disable-pip-version-check --no-index --no-deps \
+        --target "$TMP/site" "$own"/share/warpbook/warpbook-*.whl && cd "$TMP" || exit 1
+    unset WARPBOOK_TREE WARPBOOK_BUILD WARPBOOK_LIBRARY LD_LIBRARY_PATH
+    export PYTHONPATH=$TMP/site
+    "$python" "$own/share/doc/warpbook/examples/example.py" "$TMP/model" "a new lab" &&
+        [ "$("$python" -c 'from warpbook._engine import load; print(load()._name)')" = \
+            "$own/lib/librecurrentgemma.so.${version%%.*}" ]
+)
+check "in a folder of one's own: PKG_CONFIG_PATH and LD_LIBRARY_PATH" own_folder
+if "$python" -m pip --version >/dev/null 2>&1; then
+    check "the example in Python, with the installed package and library" python_example
+else
+    skip "the example in Python" "this Python has no pip: make setup-test"
+fi
+
 check_fails "a relative PREFIX" "not an absolute path" \
     make -s BACKEND="$BACKEND" BUILD="$B" PREFIX=here uninstall
 

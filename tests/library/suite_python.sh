@@ -17,7 +17,8 @@ print(warpbook.__version__, warpbook.__file__, warpbook.lab("rmsnorm"))' "$1") >
 }
 copied() {
     installs "$TMP/copied" ./python && grep -q "^$version $TMP/copied.*forward" "$TMP/said" &&
-        [ -e "$TMP"/copied/lib/python*/site-packages/warpbook/_labs.pyi ]
+        diff -r -x __pycache__ -x _installed.py python/warpbook \
+            "$TMP"/copied/lib/python*/site-packages/warpbook
 }
 linked() { # an edit of the package needs no new install
     installs "$TMP/linked" -e ./python &&
