@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Python package: pip installs it from the tree, without a network; its structures are
-# those of the header, and mypy finds its types right; package.py tests what it does.
+# those of the header, and mypy finds its types right; labs.py and models.py test what
+# it does.
 . "$(dirname "$0")/tiny.sh"
 check "make python" make -s BACKEND="$BACKEND" BUILD="$B" python
 WARPBOOK_BUILD=$PWD/$B
@@ -79,8 +80,11 @@ documented() { # on the tiny model
         PYTHONPATH=python "$PYTHON" "$TMP/readme.py"
 }
 check "the examples of python/README.md run" documented
-PYTHONPATH=python "$PYTHON" tests/library/package.py "$TMP/model" >"$TMP/out" 2>&1 ||
-    tap_failed=1
+for tests in labs models; do
+    PYTHONPATH=python "$PYTHON" tests/library/$tests.py "$TMP/model" || tap_failed=1
+done >"$TMP/out" 2>&1
 cat "$TMP/out"
-grep -q 'ok - wrong use of a model' "$TMP/out" || echo "not ok - package.py ended early"
+for last in 'two threads call one lab' 'wrong use of a model'; do
+    grep -q "ok - $last" "$TMP/out" || echo "not ok - it ended before: $last"
+done
 tap_done
