@@ -26,7 +26,7 @@ $(B)/librecurrentgemma.so: $(LIBRARY_OBJECTS) $(WB) $(B)/librecurrentgemma.names
 	$(Q)(echo '{ global:'; sed 's/$$/;/' $(filter %.names,$^); echo 'local: *; };') >$@.map
 	$(Q)$(CXX) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$@.map -Wl,--strip-debug \
 	    -Wl,-z,nodelete,-z,defs $(filter %.o,$^) $(filter %.a,$^) -o $@ \
-	    @$(WRAPPER).libs -ljansson $(LDLIBS)
+	    -Wl,-rpath,'$$ORIGIN/warpbook' @$(WRAPPER).libs -ljansson $(LDLIBS)
 else
 $(SHARED)/librecurrentgemma.so: FORCE | $(CU_TOOLS) setup
 	+$(Q)$(in_shared) $@
@@ -45,9 +45,13 @@ library: $(SHARED)/librecurrentgemma.so $(B)/librecurrentgemma.a  ##+ models: th
 # --- installing -------------------------------------------------------------------------
 PREFIX  ?= /usr/local
 DESTDIR ?=
+# On the CPU back end, a copy of its OpenBLAS is installed, so that nothing needs the tree.
+# The programs and the library look for it relative to where they are.
+$(B)/recurrentgemma $(B)/tinylm: private LDLIBS += -Wl,-rpath,'$$ORIGIN/../lib/warpbook'
 INSTALL  = PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" B=$(B) SHARED=$(SHARED) \
     SONAME=$(SONAME) VERSION=$(VERSION) PYTHON=$(PYTHON) \
-    HEADERS="$(PUBLIC_HEADERS)" tools/install.sh
+    HEADERS="$(PUBLIC_HEADERS)" \
+    OPENBLAS="$(if $(filter cpu,$(BACKEND)),$(wildcard $(OPENBLAS)))" tools/install.sh
 
 install: $(B)/recurrentgemma $(B)/tinylm library  ## models: programs, library, manuals (PREFIX=/usr/local DESTDIR=)
 	@LIBS="$$(cat $(WRAPPER).libs) -ljansson $(LDLIBS)" $(INSTALL) install
@@ -81,5 +85,8 @@ endif
 python: $(SHARED)/librecurrentgemma.so  ##+ models: the libraries of the Python package (python/README.md)
 	+$(Q)$(in_shared) -k $(PYTHON_LABS)
 
+python-types: | setup  ##+ develop: the types of the labs' functions, from their headers
+	@$(PYTHON) tools/lab_types.py
+
 TEST_PROGRAMS += python
-.PHONY: python
+.PHONY: python python-types

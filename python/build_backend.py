@@ -1,10 +1,14 @@
 """build_backend.py - what pip calls (PEP 517 and 660) to make a wheel of this folder: the
 package, its version from common/version.h, and the path of the tree, where the libraries
-are built. Standard library only."""
+are built. Standard library only.
+
+build_backend.py FOLDER LIBRARY - for make install: a wheel in the folder, with the path
+of the installed library in place of the tree."""
 
 import base64
 import hashlib
 import re
+import sys
 import zipfile
 from pathlib import Path
 
@@ -48,14 +52,19 @@ def write(folder, files):
     return name
 
 
-def build_wheel(folder, config_settings=None, metadata_directory=None):
-    package = sorted((HERE / "warpbook").glob("*.py")) + [HERE / "warpbook/py.typed"]
+def build_wheel(folder, config_settings=None, metadata_directory=None, library=None):
+    package = sorted(p for p in (HERE / "warpbook").iterdir() if p.is_file())
     files = {f"warpbook/{p.name}": p.read_bytes() for p in package}
     files["warpbook/_installed.py"] = (
-        f"TREE = {str(TREE)!r}\nVERSION = {VERSION!r}\n".encode()
+        f"TREE = {None if library else str(TREE)!r}\n"
+        f"LIBRARY = {library!r}\nVERSION = {VERSION!r}\n".encode()
     )
     return write(folder, files)
 
 
 def build_editable(folder, config_settings=None, metadata_directory=None):
     return write(folder, {"warpbook.pth": f"{HERE}\n".encode()})
+
+
+if __name__ == "__main__":
+    build_wheel(sys.argv[1], library=sys.argv[2])

@@ -1,7 +1,11 @@
 """example.py - the engine from Python: continues a text by 100 tokens.
 
-    pip install ./python      # in the tree of the workbook, after `make python`
+    make python && pip install ./python     # in the tree of the workbook
     python example.py runs/laptop-griffin/best "ROMEO:"
+
+or, after make install, without the tree:
+
+    pip install /usr/local/share/warpbook/warpbook-*.whl
 """
 import sys
 

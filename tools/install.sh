@@ -3,12 +3,14 @@
 # PREFIX, or removes it. One list, `files`, serves both.
 set -eu
 doc=share/doc/warpbook
+wheel=warpbook-$VERSION-py3-none-any.whl
 
 files() { # MODE SOURCE DESTINATION
     echo 755 "$B/recurrentgemma" bin/recurrentgemma
     echo 755 "$B/tinylm" bin/tinylm
     echo 755 "$SHARED/librecurrentgemma.so" "lib/librecurrentgemma.so.$VERSION"
     echo 644 "$B/librecurrentgemma.a" lib/librecurrentgemma.a
+    echo 755 "${OPENBLAS:-none}" lib/warpbook/warpbook_openblas.so
     echo 644 "$B/install/recurrentgemma.pc" lib/pkgconfig/recurrentgemma.pc
     for header in $HEADERS; do
         case $header in
@@ -19,6 +21,7 @@ files() { # MODE SOURCE DESTINATION
     for program in recurrentgemma tinylm; do
         echo 644 "$B/install/$program.1" share/man/man1/$program.1
     done
+    echo 644 "$B/install/$wheel" "share/warpbook/$wheel"
     for preset in tinylm/presets/*; do
         echo 644 "$preset" "share/warpbook/presets/${preset##*/}"
     done
@@ -30,7 +33,7 @@ links() { # NAME TARGET
     echo "lib/$SONAME" "librecurrentgemma.so.$VERSION"
     echo lib/librecurrentgemma.so "$SONAME"
 }
-own_folders="include/recurrentgemma/text include/recurrentgemma $doc/examples $doc
+own_folders="lib/warpbook include/recurrentgemma/text include/recurrentgemma $doc/examples $doc
     share/warpbook/presets share/warpbook"
 
 make_files() { # what is not built yet
@@ -38,6 +41,7 @@ make_files() { # what is not built yet
     for program in recurrentgemma tinylm; do
         "$PYTHON" tools/man.py "$B/$program" "$VERSION" >"$B/install/$program.1"
     done
+    "$PYTHON" python/build_backend.py "$B/install" "$PREFIX/lib/$SONAME"
     cat >"$B/install/recurrentgemma.pc" <<EOF
 prefix=$PREFIX
 libdir=\${prefix}/lib
@@ -48,7 +52,7 @@ Description: RecurrentGemma inference on the kernels of warpbook
 Version: $VERSION
 Cflags: -I\${includedir}
 Libs: -L\${libdir} -lrecurrentgemma
-Libs.private: $LIBS
+Libs.private: -Wl,-rpath,\${libdir}/warpbook $LIBS
 EOF
 }
 
@@ -61,7 +65,7 @@ case $1 in
 install)
     make_files
     files | while read -r mode source destination; do
-        install -D -m "$mode" "$source" "$to/$destination"
+        [ "$source" = none ] || install -D -m "$mode" "$source" "$to/$destination"
     done
     links | while read -r name target; do ln -sf "$target" "$to/$name"; done
     more='; ldconfig lets programs find the library'

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+EXIT = "0 done, 1 an error, 2 a wrong option, 130 Ctrl-C, 141 a closed pipe"
+VERSION = "--version prints the version."
+
 
 def says(*command):
     return subprocess.run(
@@ -22,6 +25,8 @@ def roff(text):
 def options(lines):
     """The lines of --help: headings, options with indented help, paragraphs."""
     for line in lines:
+        if line == VERSION or line.startswith("Exit: "):
+            continue  # page() has them
         option = re.match(r"  (--\S+(?: (?:TEXT|N|0\|1))?)\s+(.*)", line)
         if option:
             name, _, value = option[1].partition(" ")
@@ -43,12 +48,22 @@ def page(program, version):
     yield f'.TH {name.upper()} 1 "" "warpbook {version}"'
     yield f".SH NAME\n{name} \\- {roff(what)}"
     yield f".SH SYNOPSIS\n.B {roff(synopsis)}"
+    yield ".SH OPTIONS"
+    lists = "lists the options"
+    if commands:
+        lists = f"lists the commands; {name} COMMAND --help lists the options of one"
+    yield f".TP\n.B {roff('--help')}\n{roff(lists)}"
+    yield f".TP\n.B {roff('--version')}\nprints the version"
     if not commands:
-        yield ".SH OPTIONS"
         yield from options(rest)
     for command, meaning in commands:
         yield f".SH {name.upper()} {command.upper()}\n{roff(meaning)}"
         yield from options(says(program, command, "--help").splitlines()[1:])
+    said = re.search(r"^Exit: (.*)\.$", "\n".join(rest), re.M)
+    yield ".SH EXIT STATUS"
+    for status in (said[1] if said else EXIT).split(", "):
+        number, meaning = status.split(" ", 1)
+        yield f".TP\n.B {number}\n{roff(meaning)}"
 
 
 if len(sys.argv) != 3:

@@ -88,7 +88,7 @@ base='import numpy, safetensors, matplotlib'
 imports=$base
 requirements='-r requirements.txt'
 if [ "$level" = test ]; then
-    imports="$base, sentencepiece, transformers"
+    imports="$base, mypy, sentencepiece, transformers"
     requirements="$requirements -r tests/requirements.txt"
 fi
 python=.venv/bin/python
@@ -102,7 +102,7 @@ if [ -n "$given" ]; then
 fi
 if [ "$python" = .venv/bin/python ] && ! .venv/bin/python -c "$imports" 2>/dev/null; then
     if .venv/bin/python -c "$base" 2>/dev/null; then
-        echo "setup: adding the tests' packages to .venv (sentencepiece, transformers)"
+        echo "setup: adding the tests' packages to .venv (mypy, sentencepiece, transformers)"
     else
         echo "setup: creating .venv (numpy, safetensors, matplotlib, OpenBLAS)"
         rm -rf .venv

@@ -12,8 +12,9 @@ typedef void wbcpu_sgemm(
 /* The one of gemm.cpp, always available. */
 wbcpu_sgemm wbcpu_own_sgemm;
 
-/* Returns OpenBLAS's if installed, else wbcpu_own_sgemm. WB_BLAS=path and WB_BLAS=own
- * override this; for an unusable path it prints a message and returns NULL. */
+/* Returns OpenBLAS's if the build has one, else wbcpu_own_sgemm; prints a line where it has
+ * gone. WB_BLAS=path and WB_BLAS=own override this; for an unusable path it prints a
+ * message and returns NULL. */
 wbcpu_sgemm *wbcpu_choose_sgemm(void);
 
 /* The same for bf16 factors, as bits, with float sums and a float C. */
@@ -25,8 +26,5 @@ typedef void wbcpu_bf16_gemm(
 /* Returns NULL without AVX-512 BF16, or where WB_BLAS names the library for all GEMMs:
  * then the factors are widened to float. */
 wbcpu_bf16_gemm *wbcpu_choose_bf16_gemm(void);
-
-/* The path of the chosen library, or "own"; for `make doctor` and benchmarks. */
-extern "C" const char *wbcpu_sgemm_name(void);
 
 #endif

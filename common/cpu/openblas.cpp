@@ -1,7 +1,10 @@
 /* openblas.cpp - loads OpenBLAS at run time, so that the build does not need it.
  *
  * The make variable OPENBLAS is the path of the library (from the Python package
- * scipy-openblas32); the environment variable WB_BLAS (a path, or "own") overrides it.
+ * scipy-openblas32). `make install` copies the library to a folder where installed programs
+ * and libraries look first (their RUNPATH). The environment variable WB_BLAS (a path, or
+ * "own") overrides both.
+ *
  * OpenBLAS's threads are not used, because they would compete with the workers for the
  * cores: cublas.cpp splits each GEMM into tiles instead.
  */
@@ -15,6 +18,7 @@
 #ifndef WBCPU_OPENBLAS
 #define WBCPU_OPENBLAS ""
 #endif
+static const char installed[] = "warpbook_openblas.so";  // tools/install.sh
 
 constexpr int COLUMN_MAJOR = 102, NO_TRANS = 111, TRANS = 112;  // values from cblas.h
 typedef void cblas_sgemm_fn(
@@ -61,20 +65,25 @@ static const char *open_library(const char *path)  // returns NULL or an error
     return NULL;
 }
 
-static const char *name = "own";
+static wbcpu_sgemm *of_the_build(void)
+{
+    if (!*WBCPU_OPENBLAS) return wbcpu_own_sgemm;
+    if (!open_library(installed) || !open_library(WBCPU_OPENBLAS)) return openblas_sgemm;
+    fprintf(
+        stderr,
+        "%s: OpenBLAS, which the build found there, cannot be loaded, and GEMMs are slower: "
+        "give the path of libscipy_openblas.so in WB_BLAS; WB_BLAS=own hides this line\n",
+        WBCPU_OPENBLAS);
+    return wbcpu_own_sgemm;
+}
 
 static wbcpu_sgemm *choose(void)
 {
-    const char *wanted = getenv("WB_BLAS");
-    bool explicit_path = wanted && *wanted;
-    const char *path = explicit_path ? wanted : WBCPU_OPENBLAS;
-    if (!*path || strcmp(path, "own") == 0) return wbcpu_own_sgemm;
+    const char *path = getenv("WB_BLAS");
+    if (!path || !*path) return of_the_build();
+    if (strcmp(path, "own") == 0) return wbcpu_own_sgemm;
     const char *error = open_library(path);
-    if (!error) {
-        name = path;
-        return openblas_sgemm;
-    }
-    if (!explicit_path) return wbcpu_own_sgemm;  // the library of the build has gone
+    if (!error) return openblas_sgemm;
     fprintf(
         stderr,
         "WB_BLAS=%s: %s; give the path of libscipy_openblas.so or use WB_BLAS=own\n",
@@ -86,10 +95,4 @@ wbcpu_sgemm *wbcpu_choose_sgemm(void)
 {
     static wbcpu_sgemm *chosen = choose();
     return chosen;
-}
-
-extern "C" const char *wbcpu_sgemm_name(void)
-{
-    wbcpu_choose_sgemm();
-    return name;
 }

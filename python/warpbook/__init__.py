@@ -14,8 +14,15 @@ Both need libraries that `make python` builds in the tree of the workbook; nothi
 compiled here.
 """
 
+from typing import TYPE_CHECKING
+
 from ._find import Error, __version__
-from .kernels import KernelError, Lab, open_lab as lab
+from .kernels import KernelError, Lab
 from .model import Info, Model, State
+
+if TYPE_CHECKING:
+    from ._labs import lab
+else:
+    from .kernels import open_lab as lab
 
 __all__ = ["Error", "Info", "KernelError", "Lab", "Model", "State", "lab", "__version__"]

@@ -21,7 +21,7 @@ from ctypes import (
 from functools import lru_cache
 from typing import Any, Optional, Tuple
 
-from ._find import Error, __version__, build
+from ._find import LIBRARY, Error, __version__, build
 
 
 class WbError(Structure):
@@ -151,11 +151,11 @@ FUNCTIONS: dict[str, Tuple[Any, ...]] = {
 @lru_cache(maxsize=None)
 def load() -> Any:
     """WARPBOOK_LIBRARY, else the library in the tree, else the one that `make install`
-    has installed."""
+    has installed: with this package, or where the loader looks."""
     major = __version__.split(".")[0]
-    built = build("librecurrentgemma.so")
+    installed = LIBRARY if LIBRARY and os.path.exists(LIBRARY) else None
     name = os.environ.get("WARPBOOK_LIBRARY") or str(
-        built or f"librecurrentgemma.so.{major}"
+        build("librecurrentgemma.so") or installed or f"librecurrentgemma.so.{major}"
     )
     try:
         library = ctypes.CDLL(name)

@@ -3,7 +3,7 @@
 import os
 import re
 from pathlib import Path
-from typing import List, Optional
+from typing import Optional, Tuple
 
 
 class Error(RuntimeError):
@@ -14,14 +14,22 @@ def _is_tree(folder: Path) -> bool:
     return (folder / "labs").is_dir() and (folder / "common" / "version.h").is_file()
 
 
-def _recorded() -> List[Path]:
-    """The tree that `pip install` installed this package from."""
+def _recorded() -> Tuple[Optional[str], Optional[str], str]:
+    """The tree that pip has installed this package from, or the library that make install
+    has installed with it; and the version."""
     try:
         # build_backend.py writes it.
-        from ._installed import TREE  # type: ignore[import-not-found]
-    except ImportError:
-        return []
-    return [Path(TREE)]
+        from ._installed import LIBRARY, TREE, VERSION  # type: ignore[import-not-found]
+
+        return TREE, LIBRARY, VERSION
+    except ImportError:  # this file is in the tree
+        header = Path(__file__).resolve().parents[2] / "common" / "version.h"
+        found = re.search(r'VERSION "(.*)"', header.read_text(encoding="utf-8"))
+        assert found is not None
+        return None, None, found[1]
+
+
+_tree, LIBRARY, __version__ = _recorded()
 
 
 def tree() -> Optional[Path]:
@@ -35,7 +43,8 @@ def tree() -> Optional[Path]:
             )
         return Path(given)
     here = Path(__file__).resolve().parents[2]
-    for folder in [here, Path.cwd(), *Path.cwd().parents, *_recorded()]:
+    recorded = [Path(_tree)] if _tree else []
+    for folder in [here, Path.cwd(), *Path.cwd().parents, *recorded]:
         if _is_tree(folder):
             return folder
     return None
@@ -55,18 +64,3 @@ def build(name: str) -> Optional[Path]:
         folders = {"given": Path(given)}
     built = [f / name for f in folders.values() if (f / name).exists()]
     return max(built, key=lambda path: path.stat().st_mtime, default=None)
-
-
-def _version() -> str:
-    try:
-        from ._installed import VERSION
-
-        return str(VERSION)
-    except ImportError:
-        header = Path(__file__).resolve().parents[2] / "common" / "version.h"
-        found = re.search(r'VERSION "(.*)"', header.read_text(encoding="utf-8"))
-        assert found is not None
-        return found[1]
-
-
-__version__ = _version()

@@ -6,6 +6,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any, List, Optional, Tuple
 
@@ -27,6 +28,7 @@ class Worker:
         self.library = library
         self.process: Optional[subprocess.Popen[bytes]] = None
         self.built = 0
+        self.lock = threading.Lock()  # for the caller: a call and what it has printed
 
     def _start(self) -> None:
         self.output = tempfile.TemporaryFile()

@@ -9,9 +9,10 @@ from collections import namedtuple
 from functools import lru_cache
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _contract, _find
 from ._contract import Buffer, Function
@@ -35,7 +36,7 @@ __all__ = ["KernelError", "Lab", "open_lab"]
 # --- elements ---------------------------------------------------------------------------
 
 
-def to_bf16(values: np.ndarray) -> np.ndarray:
+def to_bf16(values: NDArray[Any]) -> NDArray[Any]:
     """The bits of bf16, rounded to nearest even; NumPy has no such type."""
     values = np.asarray(values, np.float32)
     bits = values.view(np.uint32)
@@ -43,17 +44,17 @@ def to_bf16(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
 
 
-def from_bf16(bits: np.ndarray) -> np.ndarray:
+def from_bf16(bits: NDArray[Any]) -> NDArray[Any]:
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
-def encode(values: Any, element: str) -> np.ndarray:
+def encode(values: Any, element: str) -> NDArray[Any]:
     if element == "bf16":
         return to_bf16(values)
     return np.asarray(values).astype(NUMPY[element])
 
 
-def decode(content: bytes, element: str, shape: Tuple[int, ...]) -> np.ndarray:
+def decode(content: bytes, element: str, shape: Tuple[int, ...]) -> NDArray[Any]:
     values = np.frombuffer(content, NUMPY[element]).reshape(shape)
     return from_bf16(values) if element == "bf16" else values.copy()
 
@@ -108,7 +109,7 @@ class Call:
                 f"{value}, but {dim} is {known}"
             )
 
-    def _measure(self, b: Buffer, array: np.ndarray) -> None:
+    def _measure(self, b: Buffer, array: NDArray[Any]) -> None:
         shape = array.shape
         if b.dims[0] == "R" and len(shape) >= len(b.dims):
             rows = len(shape) - len(b.dims) + 1
@@ -222,15 +223,18 @@ class Lab:
     def __dir__(self) -> List[str]:
         return [*super().__dir__(), *self._methods]
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        methods = self.__dict__.get("_methods", {})
-        full = name if name in self.__dict__.get("functions", {}) else methods.get(name)
-        if full is None:
-            raise AttributeError(
-                f"{self.__dict__.get('folder')} has no function {name}: "
-                f"it has {', '.join(methods)}"
-            )
-        return self._method(self.functions[full])
+    if not TYPE_CHECKING:  # _labs.pyi declares the functions of each lab
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            methods = self.__dict__.get("_methods", {})
+            known = name in self.__dict__.get("functions", {})
+            full = name if known else methods.get(name)
+            if full is None:
+                raise AttributeError(
+                    f"{self.__dict__.get('folder')} has no function {name}: "
+                    f"it has {', '.join(methods)}"
+                )
+            return self._method(self.functions[full])
 
     def _method(self, f: Function) -> Callable[..., Any]:
         signature = _signature(f)
@@ -305,7 +309,9 @@ class Lab:
                 missing.append(f"{place} is not built: make python")
                 continue
             self._check_fresh(source, library)
-            answer = self._ask(call, name, worker(library))
+            w = worker(library)
+            with w.lock:
+                answer = self._ask(call, name, w)
             if answer is None or answer[0] == TODO:
                 missing.append(f"{name} is not written yet in {place}")
                 continue

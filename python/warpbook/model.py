@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Iterator, List, Optional, Sequence, Type, Union, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._engine import DTYPES, Settings, Sink, Stream, Text, WbError, load
 from ._find import Error
@@ -50,8 +51,9 @@ def _array(tokens: Tokens) -> Any:
 
 
 class Model:
-    """One sequence on an engine. Use it from one thread at a time; several models may be
-    open. `generate` and `logits` start a new sequence, or continue a `state`."""
+    """One sequence on an engine. One thread at a time may use it; other threads may use
+    other models at the same time. `generate` and `logits` start a new sequence, or
+    continue a `state`."""
 
     def __init__(
         self, folder: Union[str, "os.PathLike[str]"], settings: Settings
@@ -239,7 +241,7 @@ class Model:
 
     def logits(
         self, tokens: Union[str, Tokens], *, state: Optional[State] = None
-    ) -> np.ndarray:
+    ) -> NDArray[Any]:
         """(T,V) float32: the logits after each token, soft cap included."""
         ids = self._prompt(tokens, state is not None)
         found = np.full((len(ids), self.info.vocab), np.nan, np.float32)
@@ -254,7 +256,8 @@ class Model:
 
     def state(self) -> State:
         """What the sequence holds now: the prompt and the tokens generated so far. The
-        same model continues it, in this process or another."""
+        same model continues it, in this process or another; one with other weights refuses
+        it."""
         data, error = (
             ctypes.create_string_buffer(self._library.rg_state_bytes(self._handle, 0)),
             WbError(),

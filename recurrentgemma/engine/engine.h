@@ -26,6 +26,7 @@ struct rg_engine {
     rg_info info;
     griffin_config config;
     rg_weights weights;
+    uint64_t fingerprint; /* 0: rg_fingerprint has not computed it yet */
     decoder d;
     wb_blas *blas;
     cudaStream_t stream;

@@ -19,9 +19,10 @@ static uint64_t hash_config(const rg_engine *e)
     return hash_words(HASH_START, text, (size_t)n);
 }
 
-uint64_t rg_fingerprint(const rg_engine *e)
+uint64_t rg_fingerprint(rg_engine *e)
 {
     enum { PIECE = 4 << 20 };
+    if (e->fingerprint) return e->fingerprint;
     uint64_t h = hash_config(e);
     const rg_weights *w = &e->weights;
     char *piece = malloc(PIECE);
@@ -32,5 +33,5 @@ uint64_t rg_fingerprint(const rg_engine *e)
         h = hash_words(h, piece, n);
     }
     free(piece);
-    return h ? h : 1;
+    return e->fingerprint = h ? h : 1;
 }

@@ -1,38 +1,19 @@
-/* state.c - what a sequence holds, as bytes: a bit for each token of the vocabulary that
- * occurs in it, then of each layer the ring of keys and values, or the convolution's
- * inputs and the state of the RG-LRU. */
+/* state.c - what a sequence holds, as bytes: which model it belongs to, a bit for each
+ * token of the vocabulary that occurs in it, then of each layer the ring of keys and
+ * values, or the convolution's inputs and the state of the RG-LRU. */
 #include "engine.h"
 
 #include <string.h>
 
 typedef struct state_header {
     char magic[8];
-    int32_t dtype, layers, attention_layers, channels, recurrent, conv_width;
-    int32_t kv_width, slots; /* of the rings */
-    int32_t vocab;
+    uint64_t model; /* rg_fingerprint */
+    int32_t slots;  /* of the rings */
     int32_t length, processed;
     int32_t newest; /* the last token; -1: there is none */
 } state_header;
 
-static state_header header_of(const rg_engine *e, int b)
-{
-    const model_shape *s = &e->d.config.shape;
-    const engine_sequence *q = &e->sequence[b];
-    return (state_header){
-        .magic = "rgstate",
-        .dtype = e->info.dtype,
-        .layers = s->layers,
-        .attention_layers = e->info.attention_layers,
-        .channels = s->channels,
-        .recurrent = s->recurrent,
-        .conv_width = s->conv_width,
-        .kv_width = s->kv_heads * s->head_dim,
-        .slots = e->d.slots,
-        .vocab = s->vocab,
-        .length = q->length,
-        .processed = q->processed,
-        .newest = q->length ? q->tokens[q->length - 1] : -1};
-}
+static const char magic[8] = "rgstat2";
 
 typedef void copy_piece(decoder *d, void *state, void *device, size_t bytes);
 
@@ -99,14 +80,15 @@ static void save_tokens(unsigned char *bitmap, size_t bytes, const engine_sequen
 }
 
 // How many tokens the bitmap has; -1: no sequence of this state has these.
-static int count_tokens(const unsigned char *bitmap, size_t bytes, const state_header *h)
+static int
+count_tokens(const unsigned char *bitmap, size_t bytes, const state_header *h, int vocab)
 {
     int count = 0;
     for (int token = 0; token < (int)bytes * 8; token++)
-        if (has_token(bitmap, token) && (token >= h->vocab || ++count > h->length))
+        if (has_token(bitmap, token) && (token >= vocab || ++count > h->length))
             return -1;
     bool some = h->length > 0;
-    if (some != (count > 0) || h->newest < -1 || h->newest >= h->vocab ||
+    if (some != (count > 0) || h->newest < -1 || h->newest >= vocab ||
         some != (h->newest >= 0))
         return -1;
     return some && !has_token(bitmap, h->newest) ? -1 : count;
@@ -114,17 +96,24 @@ static int count_tokens(const unsigned char *bitmap, size_t bytes, const state_h
 
 // The order of the tokens does not matter: the sequence has each token that occurred at
 // least once, and the newest at the end.
-static void
-load_tokens(engine_sequence *s, const unsigned char *bitmap, const state_header *h)
+static void load_tokens(
+    engine_sequence *s, const unsigned char *bitmap, const state_header *h, int vocab)
 {
     int count = 0;
-    for (int token = 0; token < h->vocab; token++)
+    for (int token = 0; token < vocab; token++)
         if (token != h->newest && has_token(bitmap, token)) s->tokens[count++] = token;
     while (count < h->length)
         s->tokens[count++] = h->newest;
 }
 
 /* --- all of it ---------------------------------------------------------------------- */
+
+static uint64_t fingerprint(rg_engine *e, wb_error *err)
+{
+    uint64_t model = rg_fingerprint(e);
+    if (!model) error_set(err, "no memory for a part of the weights");
+    return model;
+}
 
 int rg_state_save(rg_engine *e, int b, void *state, wb_error *err)
 {
@@ -135,7 +124,14 @@ int rg_state_save(rg_engine *e, int b, void *state, wb_error *err)
             "sequence %d ended before the others and was stepped past its end: its states "
             "are lost",
             b);
-    state_header h = header_of(e, b);
+    state_header h = {
+        .model = fingerprint(e, err),
+        .slots = e->d.slots,
+        .length = s->length,
+        .processed = s->processed,
+        .newest = s->length ? s->tokens[s->length - 1] : -1};
+    if (!h.model) return -1;
+    memcpy(h.magic, magic, sizeof magic);
     char *bitmap = (char *)state + sizeof h;
     memcpy(state, &h, sizeof h);
     save_tokens((unsigned char *)bitmap, bitmap_bytes(e), s);
@@ -144,15 +140,22 @@ int rg_state_save(rg_engine *e, int b, void *state, wb_error *err)
 }
 
 static int
-check_state(const rg_engine *e, const state_header *h, size_t bytes, int b, wb_error *err)
+check_state(rg_engine *e, const state_header *h, size_t bytes, int b, wb_error *err)
 {
-    state_header own = header_of(e, b);
-    own.length = h->length, own.processed = h->processed, own.newest = h->newest;
-    if (memcmp(h, &own, sizeof own))
+    if (memcmp(h->magic, magic, sizeof magic))
+        return error_set(err, "not a state that this version of the library has saved");
+    uint64_t model = fingerprint(e, err);
+    if (!model) return -1;
+    if (h->model != model)
         return error_set(
             err,
-            "not a state of this model: open the same folder, with the same dtype, and "
-            "with whole_window or a context as long as the attention's window");
+            "a state of other weights, or of another dtype or hf_window: open the folder "
+            "that it was saved with, in the same way");
+    if (h->slots != e->d.slots)
+        return error_set(
+            err,
+            "a state of another context: open the engine with whole_window, or with a "
+            "context as long as the attention's window");
     if (h->length < 0 || h->length > e->set.context)
         return error_set(
             err, "the state has %d tokens: open the engine with a larger context",
@@ -166,14 +169,15 @@ check_state(const rg_engine *e, const state_header *h, size_t bytes, int b, wb_e
 int rg_state_load(rg_engine *e, int b, const void *state, size_t bytes, wb_error *err)
 {
     state_header h;
+    int vocab = e->info.shape.vocab;
     if (bytes < sizeof h) return error_set(err, "a state of %zu bytes is cut off", bytes);
     memcpy(&h, state, sizeof h);
     if (check_state(e, &h, bytes, b, err)) return -1;
     const unsigned char *bitmap = (const unsigned char *)state + sizeof h;
-    if (count_tokens(bitmap, bitmap_bytes(e), &h) < 0)
+    if (count_tokens(bitmap, bitmap_bytes(e), &h, vocab) < 0)
         return error_set(err, "the tokens of a state are impossible: it is damaged");
     engine_sequence *s = &e->sequence[b];
-    load_tokens(s, bitmap, &h);
+    load_tokens(s, bitmap, &h, vocab);
     s->length = h.length, s->processed = h.processed;
     s->sampled = 0, s->done = true, s->invalid = false;
     static const int done = 1;  // steps of the device skip it until its rg_prefill

@@ -8,14 +8,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_BYTES = 1 << 30, VERSION = 1 };
+enum { MAX_BYTES = 1 << 30, VERSION = 2 };
 
 typedef struct file_header {
     char magic[8];
     int32_t version, length, newest, zero;
-    uint64_t weights; /* rg_fingerprint */
-    uint64_t bytes;   /* of the state, which follows the header */
-    uint64_t sum;     /* of both, computed with a sum of 0 */
+    uint64_t bytes; /* of the state, which follows the header */
+    uint64_t sum;   /* of both, computed with a sum of 0 */
 } file_header;
 
 static const char magic[8] = "rgsaved";
@@ -61,14 +60,6 @@ int saved_state_read(saved_state *f, const char *path, wb_error *err)
 int saved_state_use(saved_state *f, session *s, wb_error *err)
 {
     const file_header *h = (const file_header *)f->file;
-    f->weights = rg_fingerprint(s->e);
-    if (f->weights == 0) return error_set(err, "no memory for a part of the weights");
-    if (f->weights != h->weights)
-        return error_set(
-            err,
-            "%s: a state of other weights than those of %s, or of another --dtype or "
-            "--hf-window: give those that it was saved with",
-            f->path, s->o->gen.model);
     wb_error why;
     if (rg_state_load(s->e, 0, h + 1, (size_t)h->bytes, &why))
         return error_set(err, "%s: %.700s", f->path, why.text);
@@ -84,6 +75,7 @@ void saved_state_free(saved_state *f)
 int saved_state_write(
     session *s, const saved_state *held, int newest, const char *path, wb_error *err)
 {
+    (void)held;
     size_t bytes = rg_state_bytes(s->e, 0);
     file_header *h = calloc(1, sizeof *h + bytes);
     if (!h) return error_set(err, "no memory for a state of %zu bytes", bytes);
@@ -91,11 +83,9 @@ int saved_state_write(
         .version = VERSION,
         .length = rg_processed(s->e, 0),
         .newest = newest,
-        .weights = held->weights ? held->weights : rg_fingerprint(s->e),
         .bytes = bytes};
     memcpy(h->magic, magic, sizeof magic);
-    int rc = h->weights ? rg_state_save(s->e, 0, h + 1, err)
-                        : error_set(err, "no memory for a part of the weights");
+    int rc = rg_state_save(s->e, 0, h + 1, err);
     h->sum = checksum(h, h + 1);
     if (!rc) rc = file_write(path, h, sizeof *h + bytes, err);
     free(h);

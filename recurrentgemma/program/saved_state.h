@@ -1,29 +1,27 @@
 /* saved_state.h - --save-state and --load-state: saves a sequence to a file, so that another
  * process can continue it.
  *
- * The file has a header, then the bytes of rg_state_save. The header names the weights by
- * their checksum, has a checksum of everything else, and holds the newest token, which
- * the states do not include yet: processing it gives the logits for the next one. */
+ * The file has a header, then the bytes of rg_state_save, which name the weights. The
+ * header has a checksum of both, and holds the newest token, which the states do not
+ * include yet: processing it gives the logits for the next one. */
 #ifndef SAVED_STATE_H
 #define SAVED_STATE_H
 #include "session.h"
 
 typedef struct saved_state {
     const char *path;
-    char *file;       /* NULL: none is loaded */
-    int length;       /* tokens in its states */
-    int newest;       /* the token after them */
-    uint64_t weights; /* fingerprint of the engine's; 0: not computed yet */
+    char *file; /* NULL: none is loaded */
+    int length; /* tokens in its states */
+    int newest; /* the token after them */
 } saved_state;
 
 /* Call it before opening a model: it checks that the file is complete and undamaged. */
 int saved_state_read(saved_state *f, const char *path, wb_error *err);
-/* Into the open engine's one sequence, if it has the same weights. */
+/* Into the open engine's one sequence. */
 int saved_state_use(saved_state *f, session *s, wb_error *err);
 void saved_state_free(saved_state *f);
 
-/* The engine's one sequence; newest: the token that follows its states. held: what was
- * loaded before, if anything. */
+/* The engine's one sequence; newest: the token that follows its states. held: not used. */
 int saved_state_write(
     session *s, const saved_state *held, int newest, const char *path, wb_error *err);
 

@@ -1,5 +1,6 @@
 """logits.py LIBRARY FOLDER - loads the library into a running process (dlopen) and runs a
-model from two threads. Prints the logits after a prompt as the C++ example does.
+model from two threads, one after the other and at the same time. Prints the logits after
+a prompt as the C++ example does.
 """
 
 import ctypes
@@ -7,6 +8,7 @@ import sys
 import threading
 
 PROMPT = [2, 17, 200, 31, 5, 90]
+TOGETHER = 20  # engines that each of two threads opens and runs
 SINK = ctypes.CFUNCTYPE(
     ctypes.c_int,
     ctypes.c_void_p,
@@ -54,13 +56,22 @@ def main():
     library.rg_open.restype = ctypes.c_void_p
     library.rg_defaults.restype = Settings
     results = []
-    for _ in range(
-        2
-    ):  # one after the other: the second one has its own thread-local memory
-        thread = threading.Thread(target=run, args=(library, sys.argv[2], results))
+
+    def several(count):
+        for _ in range(count):
+            run(library, sys.argv[2], results)
+
+    def start(count):
+        thread = threading.Thread(target=several, args=(count,))
         thread.start()
+        return thread
+
+    for _ in range(2):  # the second thread has its own thread-local memory
+        start(1).join()
+    for thread in [start(TOGETHER), start(TOGETHER)]:
         thread.join()
-    assert len(results) == 2 and results[0] == results[1], "the threads differ"
+    assert len(results) == 2 + 2 * TOGETHER, "a thread has failed"
+    assert all(r == results[0] for r in results), "the threads differ"
     last = results[0][-1]
     for token in sorted(range(len(last)), key=lambda t: -last[t])[:5]:
         print(f"{token} {last[token]:.6f}")

@@ -42,7 +42,7 @@ flags() { # --libs | --cflags | --static
     [ "$1" = --cflags ] || fields='-e s/^Libs://p'
     [ "$1" != --static ] || fields="$fields -e s/^Libs.private://p"
     sed -n $fields "$at/lib/pkgconfig/recurrentgemma.pc" | tr '\n' ' ' |
-        sed "s,\${libdir},$at/lib,; s,\${includedir},$at/include/recurrentgemma,"
+        sed "s,\${libdir},$at/lib,g; s,\${includedir},$at/include/recurrentgemma,"
 }
 examples=$at/share/doc/warpbook/examples
 compile() { # EXAMPLE OUT COMPILER...
@@ -82,15 +82,105 @@ dlopen() {
     "$PYTHON" tests/library/logits.py "$at/lib/librecurrentgemma.so" $tiny \
         >"$TMP/logits" && "$TMP/cpp" $tiny $ids | head -5 | diff "$TMP/logits" -
 }
-check "dlopen from Python: the same logits, in two threads" dlopen
+check "dlopen from Python: the same logits, in two threads at the same time" dlopen
 
-manual() { # PROGRAM OPTION
-    grep -qF -- "$2" "$at/share/man/man1/$1.1" || return 1
-    command -v groff >/dev/null || return 0
-    [ -z "$(groff -man -ww -Tutf8 "$at/share/man/man1/$1.1" 2>&1 >/dev/null)" ]
+# What is installed does not need the tree: the path of its OpenBLAS is written in capitals
+# in all of it, as if the tree had gone.
+blas=$(grep -aohE '/[[:graph:]]+openblas[[:graph:]]*\.so[.0-9]*' "$at/bin/recurrentgemma" | head -1)
+copy=$at/lib/warpbook/warpbook_openblas.so
+loads() { # LIBRARY PROGRAM...: it, and no other OpenBLAS; no word of that on stderr
+    LD_DEBUG=files "${@:2}" >"$TMP/said" 2>&1 || return 1
+    realpath -m $(sed -n 's/.*calling init: \(.*openblas.*\)/\1/p' "$TMP/said") |
+        diff - <(echo "$1") && ! grep "which the build found there" "$TMP/said"
 }
-check "the manual of recurrentgemma" manual recurrentgemma '\-\-repetition\-penalty'
-check "the manual of tinylm has its commands" manual tinylm '.SH TINYLM GENERATE'
+for_all() { # FUNCTION: of each installed program and library
+    "$1" "$at/bin/recurrentgemma" --model $tiny --tokens "$TMP/ids" --ids &&
+        "$1" "$at/bin/tinylm" generate --model "$TMP/run/best" --prompt a --max-new-tokens 2 &&
+        "$1" "$TMP/cpp" $tiny $ids && "$1" "$TMP/static" $tiny $ids
+}
+loads_copy() { loads "$copy" "$@"; }
+complains() { says "$gone: OpenBLAS, which the build found there, cannot be loaded" "$@"; }
+if [ -n "$blas" ]; then
+    gone=$(printf %s "$blas" | tr a-z A-Z)
+    check "the tree goes" "$PYTHON" -c 'import sys
+path = sys.argv[1].encode()
+for name in sys.argv[2:]:
+    content = open(name, "rb").read()
+    assert path in content, name
+    open(name, "wb").write(content.replace(path, path.upper()))' \
+        "$blas" "$at"/bin/* "$at/lib/librecurrentgemma.so.$version" "$TMP/static"
+    check "without the tree, its copy of OpenBLAS runs" for_all loads_copy
+    mv "$copy" "$copy.away"
+    check "without the copy, a line says so" for_all complains
+    check "unless WB_BLAS=own" env WB_BLAS=own bash -c '! "$@" 2>&1 | grep OpenBLAS' - \
+        "$TMP/cpp" $tiny $ids
+    mv "$copy.away" "$copy"
+else
+    skip "without the tree, its copy of OpenBLAS runs" "the build has no OpenBLAS"
+fi
+
+section() { # PROGRAM HEADING: its lines in the manual
+    sed 's/\\-/-/g' "$at/share/man/man1/$1.1" | sed -n "/^\.SH $2\$/,/^\.SH /p"
+}
+documents() { # PROGRAM HEADING [COMMAND]: the options of --help, and no others
+    { [ $# = 3 ] || printf -- '--help\n--version\n'
+        "$at/bin/$1" ${3:-} --help | grep -oE '^  --[a-z0-9-]+' | tr -d ' '; } >"$TMP/want"
+    section "$1" "$2" | sed -nE 's/^\.B (--[a-z0-9-]+).*/\1/p' | diff "$TMP/want" -
+}
+check "the manual of recurrentgemma has every option" documents recurrentgemma OPTIONS
+check "the manual of tinylm has every option" documents tinylm OPTIONS
+for command in train eval generate; do
+    check "also those of $command" documents tinylm "TINYLM ${command^^}" $command
+done
+# Those of recurrentgemma --help; tinylm is asked.
+statuses() { # PROGRAM
+    "$at/bin/recurrentgemma" --help | sed -n 's/^Exit: \(.*\)\.$/\1/p' |
+        sed 's/, /\n/g' >"$TMP/want"
+    section "$1" "EXIT STATUS" | sed -n '/^\.B /{s///;N;s/\n/ /;p}' | diff "$TMP/want" -
+}
+tinylm_exits() {
+    exits 1 "$at/bin/tinylm" eval --data CONTRIBUTING.md --model "$TMP/none" &&
+        exits 2 "$at/bin/tinylm" generate --nope && exits 2 "$at/bin/tinylm" nope &&
+        exits 141 bash -c '"$@" | true; exit ${PIPESTATUS[0]}' - "$at/bin/tinylm" generate \
+            --model "$TMP/run/best" --prompt a --ignore-eos --quiet --max-new-tokens 4000
+}
+rendered() { # PROGRAM: without a warning; the last heading is in what a reader sees
+    groff -man -ww -Tascii -P-cbu "$at/share/man/man1/$1.1" >"$TMP/page" 2>"$TMP/said" &&
+        [ ! -s "$TMP/said" ] && grep -q 'EXIT STATUS' "$TMP/page"
+}
+check "the exit statuses of tinylm" tinylm_exits
+for program in recurrentgemma tinylm; do
+    check "the manual of $program has the exit statuses" statuses $program
+    if command -v groff >/dev/null; then check "groff renders it" rendered $program
+    else skip "groff renders it" "no groff"; fi
+done
+# In a folder of one's own, as in the README; then the Python example, without the tree.
+own=$TMP/own
+own_folder() {
+    make -s BACKEND="$BACKEND" BUILD="$B" PREFIX="$own" install || return 1
+    command -v pkg-config >/dev/null || return 0
+    export PKG_CONFIG_PATH=$own/lib/pkgconfig LD_LIBRARY_PATH=$own/lib
+    # shellcheck disable=SC2046
+    "${CC:-cc}" "$own/share/doc/warpbook/examples/example.c" -o "$TMP/own_c" \
+        $(pkg-config --cflags --libs recurrentgemma) && "$TMP/own_c" "$TMP/model" "a new lab"
+}
+python=$("$PYTHON" -c 'import sys; print(sys.executable)')
+python_example() (
+    "$python" -m pip install -q --disable-pip-version-check --no-index --no-deps \
+        --target "$TMP/site" "$own"/share/warpbook/warpbook-*.whl && cd "$TMP" || exit 1
+    unset WARPBOOK_TREE WARPBOOK_BUILD WARPBOOK_LIBRARY LD_LIBRARY_PATH
+    export PYTHONPATH=$TMP/site
+    "$python" "$own/share/doc/warpbook/examples/example.py" "$TMP/model" "a new lab" &&
+        [ "$("$python" -c 'from warpbook._engine import load; print(load()._name)')" = \
+            "$own/lib/librecurrentgemma.so.${version%%.*}" ]
+)
+check "in a folder of one's own: PKG_CONFIG_PATH and LD_LIBRARY_PATH" own_folder
+if "$python" -m pip --version >/dev/null 2>&1; then
+    check "the example in Python, with the installed package and library" python_example
+else
+    skip "the example in Python" "this Python has no pip: make setup-test"
+fi
+
 check_fails "a relative PREFIX" "not an absolute path" \
     make -s BACKEND="$BACKEND" BUILD="$B" PREFIX=here uninstall
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Python package: pip installs it from the tree, without a network; its structures are
-# those of the header; package.py tests what it does.
+# those of the header, and mypy finds its types right; labs.py and models.py test what
+# it does.
 . "$(dirname "$0")/tiny.sh"
 check "make python" make -s BACKEND="$BACKEND" BUILD="$B" python
 WARPBOOK_BUILD=$PWD/$B
@@ -8,22 +9,44 @@ WARPBOOK_BUILD=$PWD/$B
 export WARPBOOK_BUILD
 
 python=$("$PYTHON" -c 'import sys; print(sys.executable)')
-installs() {
-    "$python" -m pip --version >/dev/null 2>&1 || return 0 # a Python without pip
+installs() { # PREFIX OPTION...: then, from another folder, the package is there
     "$python" -m pip install -q --disable-pip-version-check --no-index --no-deps \
-        "$@" ./python
+        --prefix "$@" && (cd "$TMP" && "$python" -c 'import glob, site, sys
+site.addsitedir(glob.glob(sys.argv[1] + "/lib/python*/site-packages")[0])
+import warpbook
+print(warpbook.__version__, warpbook.__file__, warpbook.lab("rmsnorm"))' "$1") >"$TMP/said"
 }
-installed() { # from another folder, it finds the tree and the version
-    installs --target "$TMP/site" || return 1
-    [ -d "$TMP/site" ] || return 0
-    (cd "$TMP" && PYTHONPATH=$TMP/site "$python" -c 'import warpbook
-print(warpbook.__version__, warpbook.__file__, warpbook.lab("rmsnorm"))') >"$TMP/said" &&
-        grep -q "^$version $TMP/site.*forward" "$TMP/said"
+copied() {
+    installs "$TMP/copied" ./python && grep -q "^$version $TMP/copied.*forward" "$TMP/said" &&
+        diff -r -x __pycache__ -x _installed.py python/warpbook \
+            "$TMP"/copied/lib/python*/site-packages/warpbook
 }
-before=$(git status --porcelain python 2>&1)
-check "pip install ./python" installed
+linked() { # an edit of the package needs no new install
+    installs "$TMP/linked" -e ./python &&
+        grep -q "^$version $PWD/python/warpbook.*forward" "$TMP/said"
+}
 same_as_before() { [ "$(git status --porcelain python 2>&1)" = "$before" ]; }
-check "it leaves nothing in the tree" same_as_before
+before=$(git status --porcelain python 2>&1)
+if "$python" -m pip --version >/dev/null 2>&1; then
+    check "pip install ./python" copied
+    check "pip install -e ./python" linked
+    check "they leave nothing in the tree" same_as_before
+else
+    skip "pip install ./python, and -e" "this Python has no pip: make setup-test"
+fi
+
+# Types: the package, the examples, and what typed.py says of both.
+sed -n '/^```python$/,/^```$/{/^```/!p}' python/README.md >"$TMP/readme.py"
+types() {
+    "$python" -m mypy --strict --cache-dir "$TMP/mypy" python/warpbook recurrentgemma/example.py \
+        tests/library/typed.py "$TMP/readme.py"
+}
+if "$python" -c 'import mypy' 2>/dev/null; then
+    check "mypy --strict, of the package, its examples and their mistakes" types
+else
+    skip "mypy --strict" "this Python has no mypy: make setup-test"
+fi
+check "the types of the labs' functions are those of the headers" "$python" tools/lab_types.py check
 
 # size and offsets of every field, by C and by ctypes
 structures() {
@@ -52,8 +75,16 @@ example() {
         [ "$(wc -l <"$TMP/error")" = 1 ]
 }
 check "the example in Python" example
-PYTHONPATH=python "$PYTHON" tests/library/package.py "$TMP/model" >"$TMP/out" 2>&1 ||
-    tap_failed=1
+documented() { # on the tiny model
+    sed -i "s,runs/laptop-griffin/best,$TMP/model," "$TMP/readme.py" &&
+        PYTHONPATH=python "$PYTHON" "$TMP/readme.py"
+}
+check "the examples of python/README.md run" documented
+for tests in labs models; do
+    PYTHONPATH=python "$PYTHON" tests/library/$tests.py "$TMP/model" || tap_failed=1
+done >"$TMP/out" 2>&1
 cat "$TMP/out"
-grep -q 'ok - wrong use of a model' "$TMP/out" || echo "not ok - package.py ended early"
+for last in 'two threads call one lab' 'wrong use of a model'; do
+    grep -q "ok - $last" "$TMP/out" || echo "not ok - it ended before: $last"
+done
 tap_done

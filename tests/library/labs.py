@@ -1,58 +1,24 @@
-"""package.py FOLDER - the Python package, on the solutions: every function of every
-header, some against their formulas; then kernels that crash, hang and print; then models.
-FOLDER has the tiny model with a tokenizer. Prints TAP."""
+"""labs.py - the labs' kernels from Python, on the solutions: every function of every
+header, some against their formulas; then kernels that crash, hang and print. Prints TAP."""
 
 import inspect
 import io
 import os
 import subprocess
-import sys
 import tempfile
-import traceback
 import warnings
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from testing import close, normal, raises, run_tests, test, together
 
 import warpbook
-
-FOLDER = sys.argv[1]
-SEED = 7
-random = np.random.default_rng(SEED)
-failed = False
-TESTS = []
-
-
-def test(f):
-    TESTS.append(f)
-    return f
-
-
-def close(a, b, tolerance=2e-5):
-    assert a.shape == np.shape(b), f"shape {a.shape}, not {np.shape(b)}"
-    worst = np.max(np.abs(a - b) / (1 + np.abs(b)))
-    assert worst <= tolerance, f"off by {worst}"
-
-
-def raises(error, words, f, *args, **kwargs):
-    try:
-        f(*args, **kwargs)
-    except error as e:
-        assert words in str(e), f"says: {e}"
-    else:
-        raise AssertionError(f"no {error.__name__}")
-
-
-def normal(*shape):
-    return random.standard_normal(shape).astype(np.float32)
 
 
 def solution(name):
     return warpbook.lab(name, "solution")
-
-
-# --- labs -------------------------------------------------------------------------------
 
 
 @test
@@ -317,115 +283,17 @@ def the_solution_runs_where_nothing_is_written():
     )
 
 
-# --- models -----------------------------------------------------------------------------
-
-PROMPT = random.integers(3, 256, 40).tolist()
-
-
 @test
-def generating_is_greedy_over_the_logits():
-    with warpbook.Model.open(FOLDER, stop=[]) as model:
-        assert model.info.vocab == 256 and model.info.window == 16
-        tokens = list(PROMPT)
-        for token in model.generate(PROMPT, 12):
-            assert token == model_argmax(FOLDER, tokens), f"after {len(tokens)} tokens"
-            tokens.append(token)
-        logits = model.logits(PROMPT)
-        assert logits.shape == (40, 256) and logits.dtype == np.float32
-        assert np.isfinite(logits).all() and len(tokens) == 52
-    with warpbook.Model.open(FOLDER, stop=[], temperature=3, min_p=1) as model:
-        assert PROMPT + list(model.generate(PROMPT, 12)) == tokens, "only the best"
-    raises(warpbook.Error, "is closed", model.logits, PROMPT)
+def two_threads_call_one_lab():
+    lab = solution("rmsnorm")
+    given = [(normal(64, 32), normal(32)) for _ in range(2)]
+    alone = [lab.forward(x, w) for x, w in given]
+
+    def often(x, w):
+        return [lab.forward(x, w) for _ in range(50)]
+
+    for found, want in zip(together(*(partial(often, *g) for g in given)), alone):
+        assert all(np.array_equal(out, want) for out in found), "another call's result"
 
 
-other = {}
-
-
-def model_argmax(folder, tokens):
-    if folder not in other:
-        other[folder] = warpbook.Model.open(folder, chunk=7)
-    return int(other[folder].logits(tokens)[-1].argmax())
-
-
-@test
-def a_state_continues_in_another_model():
-    model = warpbook.Model.open(FOLDER, stop=[], temperature=0.8, repetition_penalty=1.2)
-    whole = list(model.generate(PROMPT, 30, seed=3))
-    again = model.generate(PROMPT, 30, seed=3)
-    begun = [next(again) for _ in range(9)]
-    state = model.state()
-    fresh = warpbook.Model.open(FOLDER, stop=[], temperature=0.8, repetition_penalty=1.2)
-    assert begun == whole[:9] == list(fresh.generate(PROMPT, 9, seed=3))
-    assert begun + list(again) == whole, "a state changes nothing"
-    close(
-        fresh.logits([5, 6, 7], state=state),
-        model.logits(PROMPT + begun + [5, 6, 7])[-3:],
-    )
-    one = list(fresh.generate([5, 6, 7], 20, seed=4, state=state))
-    assert one == list(model.generate(PROMPT + begun + [5, 6, 7], 20, seed=4))
-    model.generate(PROMPT * 9, 1)
-    assert len(model.state().data) == len(state.data), "however long the sequence is"
-    with warpbook.Model.open(FOLDER, stop=[], context=60, chunk=9) as short:
-        close(short.logits([5, 6], state=state), fresh.logits([5, 6], state=state))
-    damaged = warpbook.State(state.data[:-1])
-    raises(warpbook.Error, "damaged", model.logits, [5], state=damaged)
-    raises(warpbook.Error, "cut off", model.logits, [5], state=warpbook.State(b"rg"))
-    bf16 = warpbook.Model.open(FOLDER, dtype="bf16")
-    raises(warpbook.Error, "not a state of this model", bf16.logits, [5], state=state)
-    for at, value in (52, 255), (56, 255):  # the newest token, and a bit for each token
-        wrong = bytearray(state.data)
-        wrong[at : at + 32] = [value] * 32
-        bad = warpbook.State(bytes(wrong))
-        raises(warpbook.Error, "it is damaged", model.logits, [5], state=bad)
-
-
-@test
-def texts_and_stop_tokens():
-    model = warpbook.Model.open(FOLDER, stop=[])
-    ids = model.encode("a new lab: é")
-    assert model.decode(ids) == "a new lab: é"
-    pieces = list(model.generate("a new lab", 20, seed=1))
-    assert all(isinstance(piece, str) for piece in pieces)
-    tokens = list(model.generate(model.encode("a new lab"), 20, seed=1))
-    assert "".join(pieces) == model.decode(tokens) and len(tokens) == 20
-    stops = warpbook.Model.open(FOLDER, stop=[tokens[4]])
-    assert (
-        list(stops.generate(stops.encode("a new lab"), 20))
-        == tokens[: tokens.index(tokens[4]) + 1]
-    )
-
-
-@test
-def wrong_use_of_a_model_is_refused():
-    model = warpbook.Model.open(FOLDER, context=16)
-    raises(warpbook.Error, "no-such-folder", warpbook.Model.open, "no-such-folder")
-    raises(
-        warpbook.Error,
-        "use 'auto', 'f32' or 'bf16'",
-        warpbook.Model.open,
-        FOLDER,
-        dtype="f8",
-    )
-    raises(warpbook.Error, "token 1 is 256", model.generate, [5, 256])
-    raises(warpbook.Error, "context of 16", model.logits, [5] * 17)
-    raises(warpbook.Error, "an empty prompt", model.generate, [])
-    first = model.generate([5, 6], 8)
-    next(first)
-    model.logits([7])
-    raises(warpbook.Error, "used again", next, first)
-
-
-print(f"# seed {SEED}")
-for f in TESTS:
-    try:
-        f()
-        print(f"ok - {f.__name__.replace('_', ' ')}")
-    except Exception:
-        failed = True
-        print(f"not ok - {f.__name__.replace('_', ' ')}")
-        print(
-            "".join("# " + line + "\n" for line in traceback.format_exc().splitlines()),
-            end="",
-        )
-    sys.stdout.flush()
-sys.exit(failed)
+run_tests()
