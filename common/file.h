@@ -34,10 +34,12 @@ int folder_make(const char *path, wb_error *err);
  * PATH.PID-N.tmp, a name that no other writer has, synced to disk and renamed. After an
  * error (full disk, short write, no permission) or a kill, the old file is intact. An
  * error also removes the temporary file. A symbolic link stays: what it links to is
- * written. What is not a regular file (a device, a pipe) is written directly. */
+ * written. What is not a regular file (a device, a pipe) is written directly. So is a
+ * descriptor of this process (/dev/stdout, /dev/fd/N), from where it stands. */
 typedef struct atomic_file {
     int fd;                /* -1: not open */
     bool direct;           /* no temporary file */
+    bool ordered;          /* a descriptor: only appended to */
     off_t at;              /* direct: bytes written so far */
     char path[PATH_MAX];   /* as given */
     char target[PATH_MAX]; /* without links in its last part */
@@ -48,8 +50,8 @@ typedef struct atomic_file {
 int atomic_begin(atomic_file *f, const char *path, wb_error *err);
 /* Appends after the last atomic_write. */
 int atomic_write(atomic_file *f, const void *data, size_t bytes, wb_error *err);
-/* Writes at an offset in bytes from the start of the file. Gaps read as 0. A pipe takes
- * only the offset after the last write. */
+/* Writes at an offset in bytes from the start of the file. Gaps read as 0. A pipe and
+ * a descriptor take only the offset after the last write. */
 int atomic_write_at(
     atomic_file *f, size_t offset, const void *data, size_t bytes, wb_error *err);
 /* Syncs, closes and renames. */

@@ -92,6 +92,20 @@ check "  which stays what it is" test -L "$TMP/device" -a -c "$TMP/device"
 check_fails "--logits-out to a device that is full" "device: cannot write: No space left" device full
 to_pipe() { of_long /dev/stdout | cmp - "$TMP/of_long"; }
 check "--logits-out to a pipe" to_pipe
+to_open_file() { # PATH: an open file keeps what it has, and gets what comes later
+    { echo before && of_long "$1" && echo after; } >"$TMP/open" 2>&1 7>&1 &&
+        cmp "$TMP/open" <(echo before; cat "$TMP/of_long"; echo after)
+}
+for path in /dev/stdout /dev/stderr /dev/fd/7 /proc/self/fd/1; do
+    check "--logits-out to $path" to_open_file $path
+done
+appended() {
+    echo before >"$TMP/open" && of_long /dev/stdout >>"$TMP/open" &&
+        cmp "$TMP/open" <(echo before; cat "$TMP/of_long")
+}
+check "--logits-out to /dev/stdout, appended to a file" appended
+check_fails "--logits-out in chunks of two sequences to /dev/stdout" "only be written in order" \
+    sh -c "'$rg' $model --quiet --tokens '$TMP/both' --chunk 3 --logits-out /dev/stdout >'$TMP/open'"
 mixed_to_pipe() (set -o pipefail; logits /dev/fd/3 --chunk 3 3>&1 >/dev/null | tail -c 1 >/dev/null)
 check_fails "--logits-out in chunks of two sequences to a pipe" "only be written in order" \
     mixed_to_pipe
