@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,8 +194,26 @@ static bool is_special(const char *path)
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
+/* --- temporary files ---------------------------------------------------------------- */
+
+static atomic_file *volatile unfinished;  // a list of those that have one
+
+void atomic_remove_unfinished(void)
+{
+    for (const atomic_file *f = unfinished; f; f = f->next)
+        unlink(f->temporary);
+}
+
+static void finished(const atomic_file *f)
+{
+    atomic_file *volatile *at = &unfinished;
+    while (*at && *at != f)
+        at = &(*at)->next;
+    if (*at) *at = f->next;
+}
+
 // A name that no other writer has, not even one that was killed.
-static int open_temporary(atomic_file *f)
+static int open_new_name(atomic_file *f)
 {
     enum { MOST_NAMES = 1000 };
     for (int i = 0; i < MOST_NAMES; i++) {
@@ -206,6 +225,21 @@ static int open_temporary(atomic_file *f)
     }
     return -1;
 }
+
+// No signal comes between the file and its entry in the list.
+static int open_temporary(atomic_file *f)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int fd = open_new_name(f), reason = errno;
+    if (fd >= 0) f->next = unfinished, unfinished = f;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = reason;
+    return fd;
+}
+
+/* --- writing ------------------------------------------------------------------------ */
 
 int atomic_begin(atomic_file *f, const char *path, wb_error *err)
 {
@@ -280,9 +314,11 @@ int atomic_commit(atomic_file *f, wb_error *err)
     if (close(fd) != 0 || (!f->direct && rename(f->temporary, f->target) != 0)) {
         int reason = errno;
         if (!f->direct) unlink(f->temporary);
+        finished(f);
         return error_set(err, "%s: cannot write: %s", f->path, strerror(reason));
     }
     if (f->direct) return 0;
+    finished(f);
     char copy[PATH_MAX];
     memcpy(copy, f->target, sizeof copy);
     int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -298,6 +334,7 @@ void atomic_abort(atomic_file *f)
     if (f->fd < 0) return;
     close(f->fd);
     if (!f->direct) unlink(f->temporary);
+    finished(f);
     f->fd = -1;
 }
 

@@ -44,9 +44,12 @@ typedef struct atomic_file {
     char path[PATH_MAX];   /* as given */
     char target[PATH_MAX]; /* without links in its last part */
     char temporary[PATH_MAX + 40];
+    struct atomic_file *next; /* of those that have a temporary file */
 } atomic_file;
 
-/* Opens the temporary file. After an error of any of these calls the write is aborted. */
+/* Opens the temporary file. After an error of any of these calls the write is aborted.
+ * Until the end of the write *f must stay where it is, and only one thread at a time may
+ * begin or end one. */
 int atomic_begin(atomic_file *f, const char *path, wb_error *err);
 /* Appends after the last atomic_write. */
 int atomic_write(atomic_file *f, const void *data, size_t bytes, wb_error *err);
@@ -58,6 +61,9 @@ int atomic_write_at(
 int atomic_commit(atomic_file *f, wb_error *err);
 /* Closes and removes the temporary file. Does nothing after a commit or an error. */
 void atomic_abort(atomic_file *f);
+/* Removes the temporary files of all unfinished writes: for a signal handler that ends
+ * the process. */
+void atomic_remove_unfinished(void);
 
 /* begin, write, commit */
 int file_write(const char *path, const void *data, size_t bytes, wb_error *err);

@@ -1,6 +1,7 @@
 /* test_safetensors.c - what the reader accepts and rejects, and that a failed write
  * leaves the old file untouched. */
 #include "safetensors.h"
+#include "stop.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // A file in memory: length, header, `data` bytes 0,1,2,...
@@ -214,6 +216,31 @@ Test(safetensors, two_writers, .init = make_folder, .fini = remove_folder)
     cr_expect_eq(atomic_commit(&b, &err), 0, "%s", err.text);
     text = file_read(path, 100, NULL, &err);
     cr_expect_str_eq(text, "second");
+    free(text);
+}
+
+// A second Ctrl-C ends the process in the middle of two writes.
+Test(safetensors, killed_writer, .init = make_folder, .fini = remove_folder)
+{
+    wb_error err;
+    int status;
+    cr_assert_eq(file_write(path, "old", 3, &err), 0, "%s", err.text);
+    pid_t child = fork();
+    if (child == 0) {
+        atomic_file a, b, c;
+        stop_catch();
+        stop_at_once(false);
+        atomic_begin(&a, path, &err), atomic_write(&a, "new", 3, &err);
+        atomic_begin(&b, path, &err), atomic_abort(&b);
+        atomic_begin(&c, path, &err);
+        raise(SIGINT);
+        raise(SIGINT);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGINT);
+    char *text = file_read(path, 100, NULL, &err);
+    cr_expect_str_eq(text, "old");
     free(text);
 }
 
