@@ -60,6 +60,11 @@ bool options_continue(const options *o)
     return o->load_state && !o->gen.prompt && !o->gen.prompt_file && !o->tokens;
 }
 
+bool options_ask(int argc, char **argv, const char *word)
+{
+    return flags_ask(&table, argc, argv, ALL, word);
+}
+
 void options_help(void)
 {
     static const struct {

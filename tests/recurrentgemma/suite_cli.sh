@@ -222,6 +222,15 @@ check "--bench: a row for each case, lines of JSON, lower bounds by the sizes" m
 # --- every error is one line ------------------------------------------------------------
 helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 32 ]; }
 check "--help lists every option" helps
+check "-h too, after other options" eval '"$rg" --quiet -h | cmp - "$TMP/help"'
+check_says "--version" "recurrentgemma " "$rg" --quiet --version
+as_a_value() { # what follows an option is its value
+    printf -- -h | write >"$TMP/want_h" && write --prompt -h | cmp - "$TMP/want_h" &&
+        write --stop --version --prompt "The miller" | cmp - "$TMP/streamed"
+}
+check "as values they are neither" as_a_value
+check_says "nor for recurrentgemma-random" "--preset -h: give 2b" \
+    exits 2 "$B/recurrentgemma-random" --preset -h "$TMP/none"
 refuses "no model" "give --model FOLDER"
 refuses "a folder that does not exist" "no such folder" --model "$TMP/none" --prompt x
 refuses "a folder without a model" "config.json" --model "$TMP/run" --tokens "$TMP/long"

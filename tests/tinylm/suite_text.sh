@@ -64,6 +64,8 @@ check "--stop: the text ends before it" stops "$middle"
 check "several: before the first" stops "$later" "$middle" "no such text"
 check "a text of the prompt ends nothing" eval \
     'long "$TMP/chars/last" --stop The --max-new-tokens 5 | cmp - <(head -c 8 "$TMP/whole"; echo)'
+check "a text that is also an option" eval \
+    'long "$TMP/chars/last" --stop --help --stop -h | cmp - "$TMP/whole"'
 batch_stops() { # each sequence as alone
     long "$TMP/chars/last" --batch 3 --stop e >"$TMP/got" && for seed in 1 2 3; do
         echo "--- seed $seed" && long "$TMP/chars/last" --seed $seed --stop e
