@@ -135,6 +135,8 @@ static int check_together(const options *o, wb_error *err)
         {o->logits_out && !generates, "--logits-out", first,
          "give the prompt by --prompt, --prompts or --tokens"},
         {o->ids && !generates, "--ids", first, "leave out one"},
+        {o->chat && o->gen.max_new_tokens == 0, "--chat", "--max-new-tokens 0",
+         "an answer needs tokens"},
         {o->chat && o->no_bos, "--no-bos", "--chat", "turns have their own tokens"},
         {o->chat && o->gen.ignore_eos, "--ignore-eos", "--chat",
          "turns have their own tokens"},

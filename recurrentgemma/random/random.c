@@ -124,7 +124,7 @@ static int make_config(const options *o, random_model *m, wb_error *err)
     if (strlen(o->blocks) >= sizeof s->blocks)
         return error_set(err, "--blocks: 63 letters at most");
     strcpy(s->blocks, o->blocks);
-    return 0;
+    return griffin_check(s, err);
 }
 
 static void help(void)
