@@ -76,6 +76,15 @@ char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err)
     return text;
 }
 
+int file_read_optional(
+    char **text, const char *path, size_t limit, size_t *bytes, wb_error *err)
+{
+    *text = NULL;
+    if (access(path, F_OK) != 0 && errno == ENOENT) return 0;
+    *text = file_read(path, limit, bytes, err);
+    return *text ? 0 : -1;
+}
+
 char *file_read_open(int fd, const char *name, size_t limit, size_t *bytes, wb_error *err)
 {
     size_t room = 1 << 16, have = 0;

@@ -17,7 +17,11 @@
  * unreadable, larger than `limit` bytes or a Git LFS pointer. An empty file is valid. */
 char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err);
 
-/* The same for a file that only has to be readable to its end, such as a pipe. */
+/* The same for a file that may be missing, which is no error: *text is NULL then. */
+int file_read_optional(
+    char **text, const char *path, size_t limit, size_t *bytes, wb_error *err);
+
+/* file_read for a file that only has to be readable to its end, such as a pipe. */
 char *file_read_any(const char *path, size_t limit, size_t *bytes, wb_error *err);
 /* From an open file; name is for messages. */
 char *

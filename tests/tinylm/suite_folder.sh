@@ -99,6 +99,12 @@ running() { # the lock of a training itself
 check "a training locks its folder" running
 
 # --- files that cannot be read or written -----------------------------------------------
+unreadable() { # FILE: a sparse one of 2 GiB
+    copy && truncate -s 2G "$TMP/o/$1" &&
+        refuse "o/$1: 2147483648 bytes, more than the limit" train --out "$TMP/o" --resume --steps 16 &&
+        [ "$(stat -c %s "$TMP/o/$1")" = 2147483648 ]
+}
+for file in train.csv train.tfevents; do check "a $file that cannot be read stays" unreadable $file; done
 full() { # a checkpoint exceeds the limit
     copy
     (ulimit -f 40; train --out "$TMP/o" --resume --steps 16 >/dev/null 2>"$TMP/said") && return 1
