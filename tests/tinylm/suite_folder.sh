@@ -105,6 +105,17 @@ unreadable() { # FILE: a sparse one of 2 GiB
         [ "$(stat -c %s "$TMP/o/$1")" = 2147483648 ]
 }
 for file in train.csv train.tfevents; do check "a $file that cannot be read stays" unreadable $file; done
+updated() { # FOLDER OPTIONS...: of a run whose files another version has written
+    copy && for file in config generation_config tokenizer_config tokenizer; do
+        echo >>"$TMP/o/$1/$file.json"
+    done
+    (ulimit -f 40; exits 1 train --out "$TMP/o" --resume "${@:2}") && no_temporary &&
+        cmp "$TMP/a/$1/model.safetensors" "$TMP/o/$1/model.safetensors" &&
+        cmp "$TMP/a/$1/config.json" "$TMP/o/$1/config.json" &&
+        "$tinylm" generate --model "$TMP/o/$1" --max-new-tokens 3 --quiet
+}
+check "a full disk where config.json is written again: the old weights stay, best/" updated best --steps 16
+check "  last/" updated last --steps 16 --eval-every 100 --stop-at 13
 full() { # a checkpoint exceeds the limit
     copy
     (ulimit -f 40; train --out "$TMP/o" --resume --steps 16 >/dev/null 2>"$TMP/said") && return 1
