@@ -287,6 +287,8 @@ for old in "checkpoint model" "tokens max-new-tokens" "texts batch" "penalty rep
 done
 usage "an unknown command" "no command 'sing'" "$tinylm" sing
 usage "no model" "give --model" "$tinylm" generate
+usage "no new tokens" "--max-new-tokens 0: nothing to generate" \
+    "$tinylm" generate --model "$model" --max-new-tokens 0
 usage "two prompts" "--prompt and --prompts do not go together" \
     "$tinylm" generate --model "$model" --prompt a --prompts "$TMP/prompts"
 one_line "a missing checkpoint" "config.json: No such file" "$tinylm" generate --model "$TMP"
