@@ -95,12 +95,12 @@ check "a model split into three shards" cut_in_three
 check "gives the same text" eval 'long "$shards" | cmp - "$TMP/whole"'
 loss=$("$tinylm" eval --model "$TMP/chars/last" --data "$text" --quiet)
 check_says "and the same loss" "${loss:-no loss}" "$tinylm" eval --model "$shards" --data "$text" --quiet
-rm "$shards/model-00002-of-00003.safetensors"
+cp -r "$shards" "$TMP/fewer" && rm "$TMP/fewer/model-00002-of-00003.safetensors"
 one_line "a shard that is missing" "(a shard that model.safetensors.index.json names; get that" \
-    long "$shards"
-rm "$shards"/model*
+    long "$TMP/fewer"
+rm "$TMP"/fewer/model*
 one_line "a folder without weights" "holds no model.safetensors, and no model.safetensors.index" \
-    long "$shards"
+    long "$TMP/fewer"
 
 # --- prompts and texts from anywhere ----------------------------------------------------
 # an argument holds at most 131071 bytes
@@ -212,6 +212,7 @@ small="--layers 3 --channels 32 --heads 2 --hidden 40 --context 16 --batch 4 --w
 "$tinylm" train --data "$text" --out "$TMP/wide_heads" $small --head-dim 24 --kv-heads 1 --tied 0 \
     --eps 3e-6 --rope-base 5000 >"$TMP/.said"
 check "--init-from with a rate of 0: the same weights and tokenizer" unchanged chars chars/last
+check "of a model in shards" eval 'tune still_shards shards $still && same_model still_shards chars/last'
 check "of a Griffin in bf16, with bytes" unchanged griffin griffin/last
 check "of a Llama with wide, grouped heads" unchanged wide_heads wide_heads/last
 loss_of() { "$tinylm" eval --model "$TMP/$1" --data "$TMP/second" --quiet | awk '{print $3}'; }
