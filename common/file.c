@@ -1,9 +1,11 @@
 /* file.c - see file.h. */
 #include "file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +74,15 @@ char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err)
     }
     if (fd >= 0) close(fd);
     return text;
+}
+
+int file_read_optional(
+    char **text, const char *path, size_t limit, size_t *bytes, wb_error *err)
+{
+    *text = NULL;
+    if (access(path, F_OK) != 0 && errno == ENOENT) return 0;
+    *text = file_read(path, limit, bytes, err);
+    return *text ? 0 : -1;
 }
 
 char *file_read_open(int fd, const char *name, size_t limit, size_t *bytes, wb_error *err)
@@ -152,13 +163,29 @@ static int give_up(atomic_file *f, const char *doing, wb_error *err)
                     : " (the old file is untouched; free some space and try again)");
 }
 
-// Replaces the name in f->target by what it links to, so that the link stays.
-static int resolve_links(atomic_file *f)
+// N if the name is /dev/fd/N or /proc/self/fd/N, else -1.
+static int descriptor_of(const char *name)
+{
+    char copy[PATH_MAX], folder[PATH_MAX], own[PATH_MAX], *end;
+    const char *last = strrchr(name, '/');
+    long n = last && isdigit((unsigned char)last[1]) ? strtol(last + 1, &end, 10) : -1;
+    if (n < 0 || n > INT_MAX || *end) return -1;
+    memcpy(copy, name, strlen(name) + 1);
+    bool same = realpath(dirname(copy), folder) && realpath("/proc/self/fd", own) &&
+                strcmp(folder, own) == 0;
+    return same ? (int)n : -1;
+}
+
+// Replaces the name in f->target by what it links to, so that the link stays. A link to
+// an open file, as /dev/stdout is, is not followed: its descriptor is what the caller
+// wants, with the place where the next byte goes. *descriptor: -1: it is none.
+static int resolve_links(atomic_file *f, int *descriptor)
 {
     enum { MOST_LINKS = 40 };
     for (int i = 0; i < MOST_LINKS; i++) {
         char to[PATH_MAX], copy[PATH_MAX];
-        ssize_t n = readlink(f->target, to, sizeof to - 1);
+        *descriptor = descriptor_of(f->target);
+        ssize_t n = *descriptor < 0 ? readlink(f->target, to, sizeof to - 1) : -1;
         if (n < 0) return 0;  // no link, or no such file
         to[n] = 0;
         memcpy(copy, f->target, sizeof copy);
@@ -169,19 +196,33 @@ static int resolve_links(atomic_file *f)
     return errno = ELOOP, -1;
 }
 
-// A device, a pipe or a socket is written directly: a rename would replace it. So is a
-// file that is open under /dev/fd but has lost its name.
-static bool must_be_direct(const atomic_file *f)
+// A device, a pipe or a socket: a rename would replace it.
+static bool is_special(const char *path)
 {
-    struct stat given, found;
-    if (stat(f->path, &given) != 0) return false;
-    if (!S_ISREG(given.st_mode)) return true;
-    return stat(f->target, &found) != 0 || found.st_dev != given.st_dev ||
-           found.st_ino != given.st_ino;
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+/* --- temporary files ---------------------------------------------------------------- */
+
+static atomic_file *volatile unfinished;  // a list of those that have one
+
+void atomic_remove_unfinished(void)
+{
+    for (const atomic_file *f = unfinished; f; f = f->next)
+        unlink(f->temporary);
+}
+
+static void finished(const atomic_file *f)
+{
+    atomic_file *volatile *at = &unfinished;
+    while (*at && *at != f)
+        at = &(*at)->next;
+    if (*at) *at = f->next;
 }
 
 // A name that no other writer has, not even one that was killed.
-static int open_temporary(atomic_file *f)
+static int open_new_name(atomic_file *f)
 {
     enum { MOST_NAMES = 1000 };
     for (int i = 0; i < MOST_NAMES; i++) {
@@ -194,21 +235,47 @@ static int open_temporary(atomic_file *f)
     return -1;
 }
 
+// No signal comes between the file and its entry in the list.
+static int open_temporary(atomic_file *f)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int fd = open_new_name(f), reason = errno;
+    if (fd >= 0) f->next = unfinished, unfinished = f;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = reason;
+    return fd;
+}
+
+/* --- writing ------------------------------------------------------------------------ */
+
 int atomic_begin(atomic_file *f, const char *path, wb_error *err)
 {
+    int descriptor;
     f->fd = -1;
-    f->direct = false, f->at = 0, f->temporary[0] = 0;
+    f->direct = f->ordered = false, f->at = 0, f->temporary[0] = 0;
     size_t n = strlen(path);
     if (n == 0 || n >= sizeof f->path)
         return error_set(err, "'%.200s': the file name is empty or too long", path);
     memcpy(f->path, path, n + 1);
     memcpy(f->target, path, n + 1);
-    if (resolve_links(f) == 0) {
-        f->direct = must_be_direct(f);
-        f->fd = f->direct ? open(path, O_WRONLY | O_CLOEXEC) : open_temporary(f);
+    if (resolve_links(f, &descriptor) == 0) {
+        f->ordered = descriptor >= 0;
+        f->direct = f->ordered || is_special(path);
+        f->fd = f->ordered  ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+                : f->direct ? open(path, O_WRONLY | O_CLOEXEC)
+                            : open_temporary(f);
     }
     if (f->fd < 0) return error_set(err, "%s: cannot write: %s", path, strerror(errno));
     return 0;
+}
+
+static int out_of_order(atomic_file *f, wb_error *err)
+{
+    atomic_abort(f);
+    return error_set(
+        err, "%s: can only be written in order: give the name of a file", f->path);
 }
 
 // offset -1: at the current position.
@@ -217,17 +284,11 @@ write_all(atomic_file *f, off_t offset, const void *data, size_t bytes, wb_error
 {
     const char *p = data;
     if (f->direct && offset == f->at) offset = -1;  // pipes have no other position
-    while (bytes > 0) {                             // a write may be partial
+    if (f->ordered && offset >= 0) return out_of_order(f, err);
+    while (bytes > 0) {  // a write may be partial
         ssize_t n = offset < 0 ? write(f->fd, p, bytes) : pwrite(f->fd, p, bytes, offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == ESPIPE) {
-            atomic_abort(f);
-            return error_set(
-                err,
-                "%s: is not a regular file and can only be written in order: give "
-                "the name of a file",
-                f->path);
-        }
+        if (n < 0 && errno == ESPIPE) return out_of_order(f, err);
         if (n <= 0) {
             if (n == 0) errno = ENOSPC;
             return give_up(f, "cannot write", err);
@@ -262,9 +323,11 @@ int atomic_commit(atomic_file *f, wb_error *err)
     if (close(fd) != 0 || (!f->direct && rename(f->temporary, f->target) != 0)) {
         int reason = errno;
         if (!f->direct) unlink(f->temporary);
+        finished(f);
         return error_set(err, "%s: cannot write: %s", f->path, strerror(reason));
     }
     if (f->direct) return 0;
+    finished(f);
     char copy[PATH_MAX];
     memcpy(copy, f->target, sizeof copy);
     int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -280,6 +343,7 @@ void atomic_abort(atomic_file *f)
     if (f->fd < 0) return;
     close(f->fd);
     if (!f->direct) unlink(f->temporary);
+    finished(f);
     f->fd = -1;
 }
 

@@ -146,13 +146,34 @@ unknown(const flag_table *t, const char *word, size_t length, int use, wb_error 
     return 0;
 }
 
+static bool is_option(const char *word)
+{
+    return strncmp(word, "--", 2) == 0;
+}
+
+int flags_words(const flag_table *t, int argc, char **argv, int i, int use)
+{
+    const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+    if (!is_option(argv[i]) || strchr(argv[i], '=') || !next) return 1;
+    const flag *p = flags_find(t, argv[i] + 2, strlen(argv[i] + 2), use);
+    bool takes = !p || p->kind != FLAG_SWITCH || !strcmp(next, "0") || !strcmp(next, "1");
+    return takes ? 2 : 1;
+}
+
+bool flags_ask(const flag_table *t, int argc, char **argv, int use, const char *word)
+{
+    for (int i = 0; i < argc; i += flags_words(t, argc, argv, i, use))
+        if (strcmp(argv[i], word) == 0) return true;
+    return false;
+}
+
 // The option at argv[i]: its entry, its value, and how many words it took (0: error).
 static int split(
     const flag_table *t, int argc, char **argv, int i, int use, const flag **p,
     const char **value, wb_error *err)
 {
     const char *word = argv[i];
-    if (strncmp(word, "--", 2) != 0) {
+    if (!is_option(word)) {
         error_set(
             err, "'%.100s' is not an option (options start with --; see --help)", word);
         return 0;
@@ -162,14 +183,11 @@ static int split(
     *p = flags_find(t, word + 2, length, use);
     if (!*p) return unknown(t, word, length, use, err);
     if (equal) return *value = equal + 1, 1;
-    if ((*p)->kind == FLAG_SWITCH &&
-        (i + 1 >= argc || (strcmp(argv[i + 1], "0") && strcmp(argv[i + 1], "1"))))
-        return *value = "1", 1;
-    if (i + 1 >= argc) {
-        error_set(err, "%.100s needs a value (see --help)", word);
-        return 0;
-    }
-    return *value = argv[i + 1], 2;
+    int words = flags_words(t, argc, argv, i, use);
+    if (words == 2) return *value = argv[i + 1], 2;
+    if ((*p)->kind == FLAG_SWITCH) return *value = "1", 1;
+    error_set(err, "%.100s needs a value (see --help)", word);
+    return 0;
 }
 
 int flags_parse(

@@ -1,19 +1,19 @@
 /* stop.c - see stop.h. */
 #include "stop.h"
+#include "file.h"
 
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t seen, at_once = 1;
-static const char *volatile half_written;
 
 static void on_signal(int number)
 {
     bool again = seen && number != SIGPIPE;  // each write to a closed pipe sends one
     if (!seen || seen == SIGPIPE) seen = number;
     if (!again && !at_once) return;
-    if (half_written) unlink(half_written);
+    atomic_remove_unfinished();
     _exit(128 + number);
 }
 
@@ -47,9 +47,4 @@ void stop_forget(void)
 void stop_at_once(bool yes)
 {
     at_once = yes;
-}
-
-void stop_removes(const char *path)
-{
-    half_written = path;
 }

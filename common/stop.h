@@ -1,6 +1,6 @@
 /* stop.h - Ctrl-C, SIGTERM and closed pipes: the program ends between two steps and keeps
  * its output so far. A second Ctrl-C, or the first before there is any output, ends the
- * process immediately. */
+ * process immediately, without the temporary files of half-written results. */
 #ifndef STOP_H
 #define STOP_H
 #include <stdbool.h>
@@ -13,8 +13,5 @@ void stop_forget(void); /* a chat continues after Ctrl-C */
 /* true: there is nothing to keep, so the next signal ends the process (the state after
  * stop_catch) */
 void stop_at_once(bool yes);
-/* A half-written file to remove when the process ends immediately; NULL: none. The caller
- * keeps the string until then. */
-void stop_removes(const char *path);
 
 #endif

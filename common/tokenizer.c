@@ -187,19 +187,6 @@ static json_t *tokenizer_to_json(const tokenizer *t)
         "vocab", vocab, "unk_token", special[0]);
 }
 
-// Writes the JSON to FOLDER/NAME and releases it.
-static int save_json(const char *folder, const char *name, json_t *root, wb_error *err)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(root);
-    int rc = text ? file_write(path, text, strlen(text), err)
-                  : error_set(err, "%s: out of memory", path);
-    free(text);
-    return rc;
-}
-
 int tokenizer_save(const tokenizer *t, const char *folder, int context, wb_error *err)
 {
     json_t *config = json_pack(
@@ -207,8 +194,8 @@ int tokenizer_save(const tokenizer *t, const char *folder, int context, wb_error
         "PreTrainedTokenizerFast", "model_max_length", context,
         "clean_up_tokenization_spaces", 0, "padding_side", "left", "unk_token",
         special[0], "pad_token", special[1], "eos_token", special[2]);
-    if (save_json(folder, "tokenizer_config.json", config, err)) return -1;
-    return save_json(folder, "tokenizer.json", tokenizer_to_json(t), err);
+    if (json_save(folder, "tokenizer_config.json", config, err)) return -1;
+    return json_save(folder, "tokenizer.json", tokenizer_to_json(t), err);
 }
 
 static int compare_code(const void *a, const void *b)

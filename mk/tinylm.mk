@@ -35,6 +35,7 @@ $(B)/tests/tinylm/%: $(B)/objects/tests/tinylm/%.o $(TINYLM)
 # It counts the calls that allocate device memory.
 $(B)/tests/tinylm/allocations: private LDLIBS += \
     $(patsubst %,-Xlinker --wrap=%,cudaMalloc cudaMallocAsync cudaMallocManaged)
+$(B)/tests/tinylm/run_folder: private LDLIBS += -Xlinker --wrap=flock
 TEST_PROGRAMS += $(B)/tinylm $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tinylm/*.c))
 
 .PHONY: tinylm-train tinylm-eval tinylm-generate tinylm-check-transformers

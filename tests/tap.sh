@@ -2,6 +2,8 @@
 #   check "what" COMMAND...               ok if the command succeeds
 #   check_fails "what" "words" COMMAND... ok if it fails and its output contains the words
 #   check_says "what" "words" COMMAND...  ok if it succeeds and its output contains the words
+#   complains CODE "what" "words" COMMAND...  ok if it ends with the code and prints one
+#                                         line, with the words
 #   skip "what" "reason"
 # $TMP is a folder of the suite's own, removed at the end. $BACKEND, $B and $PYTHON come
 # from make; a suite started by hand uses the CPU back end. OPT=$QUICK compiles fastest
@@ -41,6 +43,15 @@ check_says() {
     tap_what=$1 tap_words=$2; shift 2
     "$@" >"$TMP/.out" 2>&1 || { tap_not_ok "exit $?: $*"; return; }
     if grep -qF -- "$tap_words" "$TMP/.out"; then echo "ok - $tap_what"
+    else tap_not_ok "does not say '$tap_words': $*"; fi
+}
+
+complains() {
+    local code=$1
+    tap_what=$2 tap_words=$3; shift 3
+    if ! exits "$code" "$@" >"$TMP/.out" 2>&1; then tap_not_ok "exit $rc, not $code: $*"
+    elif [ "$(wc -l <"$TMP/.out")" != 1 ]; then tap_not_ok "not one line: $*"
+    elif grep -qF -- "$tap_words" "$TMP/.out"; then echo "ok - $tap_what"
     else tap_not_ok "does not say '$tap_words': $*"; fi
 }
 

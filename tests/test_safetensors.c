@@ -1,6 +1,7 @@
 /* test_safetensors.c - what the reader accepts and rejects, and that a failed write
  * leaves the old file untouched. */
 #include "safetensors.h"
+#include "stop.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // A file in memory: length, header, `data` bytes 0,1,2,...
@@ -146,7 +148,14 @@ static void make_folder(void)
 static void remove_folder(void)
 {
     unlink(path);
-    chmod(folder, 0700);
+    rmdir(folder);
+}
+
+// Removes the file; a temporary one would keep the folder. (Criterion ignores what .fini
+// expects.)
+static void expect_no_temporary(void)
+{
+    unlink(path);
     cr_expect_eq(rmdir(folder), 0, "a temporary file was left behind");
 }
 
@@ -172,6 +181,7 @@ Test(safetensors, writes_what_it_reads, .init = make_folder, .fini = remove_fold
     cr_expect_arr_eq(d->data, doubles2, sizeof doubles2);
     cr_expect_arr_eq(st_find(f, "bytes")->data, bytes3, sizeof bytes3);
     st_close(f);
+    expect_no_temporary();
 }
 
 Test(safetensors, writes_in_any_order, .init = make_folder, .fini = remove_folder)
@@ -196,6 +206,7 @@ Test(safetensors, writes_in_any_order, .init = make_folder, .fini = remove_folde
     cr_expect_arr_eq(st_find(st, "doubles")->data, doubles2, sizeof doubles2);
     cr_expect_arr_eq(st_find(st, "bytes")->data, bytes3, sizeof bytes3);
     st_close(st);
+    expect_no_temporary();
 }
 
 // Two writers of one file at the same time: each file is complete, and the last stays.
@@ -215,6 +226,33 @@ Test(safetensors, two_writers, .init = make_folder, .fini = remove_folder)
     text = file_read(path, 100, NULL, &err);
     cr_expect_str_eq(text, "second");
     free(text);
+    expect_no_temporary();
+}
+
+// A second Ctrl-C ends the process in the middle of two writes.
+Test(safetensors, killed_writer, .init = make_folder, .fini = remove_folder)
+{
+    wb_error err;
+    int status;
+    cr_assert_eq(file_write(path, "old", 3, &err), 0, "%s", err.text);
+    pid_t child = fork();
+    if (child == 0) {
+        atomic_file a, b, c;
+        stop_catch();
+        stop_at_once(false);
+        atomic_begin(&a, path, &err), atomic_write(&a, "new", 3, &err);
+        atomic_begin(&b, path, &err), atomic_abort(&b);
+        atomic_begin(&c, path, &err);
+        raise(SIGINT);
+        raise(SIGINT);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGINT);
+    char *text = file_read(path, 100, NULL, &err);
+    cr_expect_str_eq(text, "old");
+    free(text);
+    expect_no_temporary();
 }
 
 Test(safetensors, writer_rejects, .init = make_folder, .fini = remove_folder)
@@ -228,6 +266,7 @@ Test(safetensors, writer_rejects, .init = make_folder, .fini = remove_folder)
     cr_expect_eq(access(path, F_OK), -1);
     cr_expect_eq(st_write("/nonexistent/x", two, 2, NULL, 0, &err), -1);
     cr_expect_str_eq(err.text, "/nonexistent/x: cannot write: No such file or directory");
+    expect_no_temporary();
 }
 
 // The disk is full, or a quota is reached, in the middle of a write.
@@ -251,4 +290,5 @@ Test(safetensors, full_disk_keeps_old, .init = make_folder, .fini = remove_folde
     cr_assert_not_null(f, "%s", err.text);
     cr_expect_arr_eq(st_find(f, "bytes")->data, bytes3, sizeof bytes3);
     st_close(f);
+    expect_no_temporary();
 }

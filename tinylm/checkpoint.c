@@ -190,59 +190,17 @@ static int save_weights(const model *m, const char *folder, char *scratch, wb_er
     return rc;
 }
 
-// Writes the file unless it has this content already. Other content means that the
-// weights in the folder belong to another model: they are removed first.
-static int
-save_with_weights(const char *folder, const char *name, json_t *root, wb_error *err)
-{
-    char path[PATH_ROOM];
-    size_t bytes;
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-    json_decref(root);
-    if (!text) return error_set(err, "%s/%s: no memory", folder, name);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    char *old = file_read(path, 1 << 20, &bytes, NULL);
-    int rc = 0;
-    if (!old || strcmp(old, text) != 0) {
-        char weights[PATH_ROOM];
-        snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
-        unlink(weights);
-        rc = file_write(path, text, strlen(text), err);
-    }
-    free(old);
-    free(text);
-    return rc;
-}
-
-// The same for the tokenizer.
-static int
-save_tokenizer(const tokenizer *t, const char *folder, int context, wb_error *err)
-{
-    tokenizer old;
-    bool same =
-        tokenizer_load(&old, folder, NULL) == 0 && old.kind == t->kind &&
-        old.vocab == t->vocab &&
-        (!t->code || !memcmp(old.code, t->code, (size_t)t->vocab * sizeof *t->code));
-    bool older = old.specials != t->specials;  // a file without special tokens
-    tokenizer_free(&old);
-    if (same && !older) return 0;
-    char weights[PATH_ROOM];
-    snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
-    if (!same) unlink(weights);
-    return tokenizer_save(t, folder, context, err);
-}
-
+// In any order: what is in the folder is of the same model, so its weights belong to the
+// new JSON and to the old.
 int checkpoint_save(
     const model *m, const tokenizer *t, const char *folder, void *scratch, wb_error *err)
 {
     if (folder_make(folder, err)) return -1;
     json_t *generation = json_pack("{s:b, s:f}", "do_sample", 1, "temperature", 0.8);
-    if (save_with_weights(folder, "config.json", config_to_json(&m->config), err)) {
-        json_decref(generation);
+    if (json_save(folder, "generation_config.json", generation, err) ||
+        json_save(folder, "config.json", config_to_json(&m->config), err) ||
+        tokenizer_save(t, folder, m->config.shape.context, err))
         return -1;
-    }
-    if (save_with_weights(folder, "generation_config.json", generation, err)) return -1;
-    if (save_tokenizer(t, folder, m->config.shape.context, err)) return -1;
     return save_weights(m, folder, scratch, err);
 }
 

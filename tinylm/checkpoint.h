@@ -9,8 +9,10 @@
  *     FOLDER/training.safetensors    runs only: everything that resuming needs, in one file
  *
  * Each file is either complete or missing (file.h). training.safetensors depends on no
- * other file, so a run can resume whenever it was killed; and a model.safetensors never
- * shares a folder with the config or tokenizer of another run.
+ * other file, so a run can resume whenever it was killed. All files of a folder are of one
+ * model: a new run moves those of another away (run_folder.h), and --resume changes
+ * neither the sizes nor the tokenizer. So a save that is killed or does not fit on the
+ * disk leaves a model that can be opened: of each file the old or the new one.
  */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
@@ -18,7 +20,8 @@
 #include "model.h"
 #include "tokenizer.h"
 
-/* scratch: N elements on the host */
+/* The folder is new or holds a checkpoint of the same model. scratch: N elements on the
+ * host */
 int checkpoint_save(
     const model *m, const tokenizer *t, const char *folder, void *scratch, wb_error *err);
 

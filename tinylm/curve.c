@@ -13,12 +13,14 @@ static const char csv_head[] =
     "step,loss,val,lr,grad_norm,tokens_per_s,loss_scale,machine\n";
 
 // A new file, or the old one without the lines after the step that the run resumes from.
+// One that cannot be read stays as it is.
 static FILE *open_csv(const char *folder, bool resume, uint32_t step, wb_error *err)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/train.csv", folder);
     size_t bytes;
-    char *old = resume ? file_read(path, 1u << 30, &bytes, NULL) : NULL;
+    char *old = NULL;
+    if (resume && file_read_optional(&old, path, 1u << 30, &bytes, err)) return NULL;
     char *keep = malloc(sizeof csv_head + (old ? bytes : 0)), *end = keep;
     if (!keep) {
         error_set(err, "%s: no memory", path);

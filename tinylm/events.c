@@ -174,7 +174,8 @@ FILE *events_open(const char *folder, bool resume, uint32_t step, wb_error *err)
     char path[PATH_MAX + 24];
     snprintf(path, sizeof path, "%s/train.tfevents", folder);
     size_t bytes, kept = 0;
-    char *old = resume ? file_read(path, 1u << 30, &bytes, NULL) : NULL;
+    char *old = NULL;
+    if (resume && file_read_optional(&old, path, 1u << 30, &bytes, err)) return NULL;
     if (old) kept = keep_records((unsigned char *)old, bytes, step);
     int rc = file_write(path, old ? old : "", kept, err);
     free(old);

@@ -145,8 +145,8 @@ static int start(run *r, const options *o, wb_error *err)
 }
 
 // A piece of a text; a stop text can only end what the model has generated.
-static int print_piece(
-    output *out, const char *piece, size_t bytes, bool generated, wb_error *err)
+static int
+print_piece(output *out, const char *piece, size_t bytes, bool generated, wb_error *err)
 {
     if (out->stop.texts && generated)
         piece = stop_text_add(&out->stop, piece, bytes, &bytes);
@@ -284,6 +284,8 @@ static int check_options(generation_options *g, wb_error *err)
             "--prompts and --batch do not go together: the batch is the file's lines");
     if (g->prompt && !*g->prompt)
         return error_set(err, "--prompt is empty: a sequence needs a first token");
+    if (g->max_new_tokens == 0)
+        return error_set(err, "--max-new-tokens 0: nothing to generate: give 1 or more");
     if (g->max_new_tokens < 0) g->max_new_tokens = DEFAULT_NEW_TOKENS;
     return 0;
 }
@@ -299,11 +301,7 @@ int generate_main(const options *given)
     if (!rc)
         rc = o.gen.prompts ? read_prompts(&r, &o, &err) : repeat_prompt(&r, &o, &err);
     if (!rc) wb_say_kernels(stderr, o.gen.kernels, o.gen.quiet);
-    if (!rc && r.max_new_tokens == 0) {
-        if (r.text) fwrite(r.text, 1, r.bytes, stdout);
-        printf("\n");
-    } else if (!rc)
-        rc = generate(&r, &o, &err);
+    if (!rc) rc = generate(&r, &o, &err);
     close_run(&r);
     return rc ? complain(&err, FAILED) : 0;
 }

@@ -40,16 +40,15 @@ static int run(int argc, char **argv)
             stderr, "tinylm: no command '%s': use train, eval or generate\n", command);
         return WRONG_OPTION;
     }
-    for (int i = 2; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return help(command);
-    if (use == FOR_TRAIN) return train_main(argc - 2, argv + 2);
+    argc -= 2, argv += 2;
+    if (options_ask(argc, argv, use, "--help") || options_ask(argc, argv, use, "-h"))
+        return help(command);
+    if (use == FOR_TRAIN) return train_main(argc, argv);
 
     static options o;
     wb_error err;
     options_default(&o);
-    if (options_flags(&o, argc - 2, argv + 2, use, &err))
-        return complain(&err, WRONG_OPTION);
+    if (options_flags(&o, argc, argv, use, &err)) return complain(&err, WRONG_OPTION);
     return use == FOR_EVAL ? eval_main(&o) : generate_main(&o);
 }
 

@@ -123,6 +123,11 @@ int options_flags(options *o, int argc, char **argv, int use, wb_error *err)
     return flags_parse(&table, o, argc, argv, use, err);
 }
 
+bool options_ask(int argc, char **argv, int use, const char *word)
+{
+    return flags_ask(&table, argc, argv, use, word);
+}
+
 void options_help(int use)
 {
     flags_help(&table, use);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_ROOM = PATH_MAX + 320 };
@@ -19,12 +20,23 @@ static const char *const checkpoint_files[] = {
     "generation_config.json", "tokenizer.json",       "tokenizer_config.json"};
 enum { CHECKPOINT_FILES = sizeof checkpoint_files / sizeof *checkpoint_files };
 
-int run_folder_lock(const char *folder, wb_error *err)
+// What file systems without locks answer.
+static bool has_no_locks(int reason)
+{
+    return reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK ||
+           reason == EBADF;
+}
+
+// The descriptor that holds the lock; -1: an error.
+static int lock(const char *folder, wb_error *err)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return error_set(err, "%s: %s", folder, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return 0;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || has_no_locks(errno)) return fd;
+    int reason = errno;
     close(fd);
+    if (reason != EWOULDBLOCK)
+        return error_set(err, "%s: cannot lock it: %s", folder, strerror(reason));
     return error_set(
         err,
         "%s: another training is running in this folder: wait for it, or give another "
@@ -32,50 +44,80 @@ int run_folder_lock(const char *folder, wb_error *err)
         folder);
 }
 
+int run_folder_lock(const char *folder, wb_error *err)
+{
+    return lock(folder, err) < 0 ? -1 : 0;
+}
+
+static bool has(const char *folder, const char *part)
+{
+    char path[PATH_ROOM];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", folder, part);
+    return lstat(path, &st) == 0;
+}
+
 bool run_folder_holds_run(const char *folder)
 {
-    char best[PATH_ROOM], last[PATH_ROOM];
-    snprintf(best, sizeof best, "%s/best/model.safetensors", folder);
-    snprintf(last, sizeof last, "%s/last/training.safetensors", folder);
-    return access(best, F_OK) == 0 || access(last, F_OK) == 0;
+    bool holds = false;
+    for (int i = 0; i < PARTS; i++)
+        holds |= has(folder, parts[i]);
+    return holds;
 }
 
-// Removes only files that a run writes; a folder with others stays, and moving over it
-// fails.
-static void remove_run(const char *folder)
+// Removes only files that a run writes.
+static int remove_part(const char *folder, int i, wb_error *err)
 {
-    char path[2 * PATH_ROOM];
-    for (int i = 0; i < CHECKPOINTS; i++) {
-        for (int k = 0; k < CHECKPOINT_FILES; k++) {
-            snprintf(
-                path, sizeof path, "%s/%s/%s", folder, parts[i], checkpoint_files[k]);
-            unlink(path);
-        }
-        snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
-        rmdir(path);
+    char path[PATH_ROOM], file[2 * PATH_ROOM];
+    bool checkpoint = i < CHECKPOINTS;
+    snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
+    for (int k = 0; k < CHECKPOINT_FILES && checkpoint; k++) {
+        snprintf(file, sizeof file, "%s/%s", path, checkpoint_files[k]);
+        unlink(file);
     }
-    for (int i = CHECKPOINTS; i < PARTS; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
-        unlink(path);
-    }
+    if ((checkpoint ? rmdir(path) : unlink(path)) == 0 || errno == ENOENT) return 0;
+    return error_set(
+        err, "%s: cannot remove it: %s: move it to another place", path, strerror(errno));
 }
 
-int run_folder_clear(const char *folder, wb_error *err)
+// The run that previous/ holds gives way. But if no part is in both folders, a kill has
+// stopped an earlier move: then previous/ holds the other parts of this run.
+static int make_room(const char *folder, const char *previous, wb_error *err)
 {
-    char previous[PATH_ROOM], from[PATH_ROOM], to[2 * PATH_ROOM];
-    if (!run_folder_holds_run(folder)) return 0;
-    snprintf(previous, sizeof previous, "%s/previous", folder);
-    if (folder_make(previous, err)) return -1;
-    remove_run(previous);
+    bool two_runs = false;
+    for (int i = 0; i < PARTS; i++)
+        two_runs |= has(folder, parts[i]) && has(previous, parts[i]);
+    for (int i = 0; i < PARTS && two_runs; i++)
+        if (remove_part(previous, i, err)) return -1;
+    return 0;
+}
+
+static int move_run(const char *folder, const char *previous, wb_error *err)
+{
+    char from[PATH_ROOM], to[2 * PATH_ROOM];
     for (int i = 0; i < PARTS; i++) {
         snprintf(from, sizeof from, "%s/%s", folder, parts[i]);
         snprintf(to, sizeof to, "%s/%s", previous, parts[i]);
         if (rename(from, to) != 0 && errno != ENOENT)
             return error_set(
-                err, "%s: cannot move to %s: %s: remove the latter", from, previous,
-                strerror(errno));
+                err, "%s: cannot move it to %s: %s", from, previous, strerror(errno));
     }
     return 0;
+}
+
+int run_folder_clear(const char *folder, wb_error *err)
+{
+    char previous[PATH_MAX];
+    if (!run_folder_holds_run(folder)) return 0;
+    snprintf(previous, sizeof previous, "%s/previous", folder);
+    if (folder_make(previous, err)) return -1;
+    int locked = lock(previous, err);  // a training may have resumed that run
+    if (locked < 0) return -1;
+    run_folder_tidy(previous);
+    int rc = make_room(folder, previous, err);
+    if (!rc) rc = move_run(folder, previous, err);
+    close(locked);
+    return rc;
 }
 
 static void remove_temporaries(const char *folder)

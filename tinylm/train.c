@@ -250,8 +250,8 @@ static int open_run(run *r, int argc, char **argv)
     if (!r->scratch)
         return error_set(&r->err, "no memory for %zu weights", r->m.parameters);
     if (first_weights(r, last)) return -1;
-    if (!o->resume && run_folder_clear(o->out, &r->err)) return -1;
     run_folder_tidy(o->out);
+    if (!o->resume && run_folder_clear(o->out, &r->err)) return -1;
     free(r->state.options);
     r->state.options = options_text(o);
     trainer_open(

@@ -8,7 +8,6 @@
 #include "machine.h"
 #include "progress.h"
 #include "session.h"
-#include "stop.h"
 #include "wb.h"
 
 #include <errno.h>
@@ -110,7 +109,7 @@ measure(session *s, const bench_case *c, int *const *prompts, figures *f, wb_err
     for (int b = 0; b < c->B; b++)
         count[b] = c->P;
     double began = seconds_now();
-    for (int i = 0; i <= REPEATS && !rc && !stop_signal(); i++) {
+    for (int i = 0; i <= REPEATS && !rc; i++) {
         double r, w;
         rc = once(s, c, prompts, count, &r, &w, err);
         if (i == 0 && r + w < 10) continue;
@@ -120,7 +119,6 @@ measure(session *s, const bench_case *c, int *const *prompts, figures *f, wb_err
     }
     free(count);
     if (rc) return -1;
-    if (n == 0) return error_set(err, "--bench: stopped before the first result");
     f->repeats = n;
     f->prefill = median_of(prefill, n), f->step = median_of(step, n);
     f->total = median_of(total, n);
@@ -229,7 +227,7 @@ int bench(session *s, wb_error *err)
     if (n < 0) return -1;
     wb_say_kernels(stderr, s->o->gen.kernels, s->o->gen.quiet);
     ceilings top = {.copy = ceiling_copy()};
-    for (int i = 0; i < n && !stop_signal(); i++) {
+    for (int i = 0; i < n; i++) {
         figures f = {0};
         rg_info info;
         if (run_case(s, &cases[i], &f, &info, err)) return -1;

@@ -5,7 +5,6 @@
 #include "version.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static int complain(const wb_error *err, int status)
 {
@@ -16,23 +15,21 @@ static int complain(const wb_error *err, int status)
 // What --help and --version print; -1: the options have neither.
 static int say(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        bool version = strcmp(argv[i], "--version") == 0;
-        if (!version && strcmp(argv[i], "--help") && strcmp(argv[i], "-h")) continue;
-        if (version)
-            printf("recurrentgemma %s\n", WARPBOOK_VERSION);
-        else
-            options_help();
-        if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-        fprintf(stderr, "recurrentgemma: stdout: cannot write\n");
-        return 1;
-    }
-    return -1;
+    bool help = options_ask(argc, argv, "--help") || options_ask(argc, argv, "-h");
+    bool version = options_ask(argc, argv, "--version");
+    if (!help && !version) return -1;
+    if (help)
+        options_help();
+    else
+        printf("recurrentgemma %s\n", WARPBOOK_VERSION);
+    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+    fprintf(stderr, "recurrentgemma: stdout: cannot write\n");
+    return 1;
 }
 
 int main(int argc, char **argv)
 {
-    int said = say(argc, argv);
+    int said = say(argc - 1, argv + 1);
     if (said >= 0) return said;
     options o;
     wb_error err;

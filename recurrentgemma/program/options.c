@@ -60,6 +60,11 @@ bool options_continue(const options *o)
     return o->load_state && !o->gen.prompt && !o->gen.prompt_file && !o->tokens;
 }
 
+bool options_ask(int argc, char **argv, const char *word)
+{
+    return flags_ask(&table, argc, argv, ALL, word);
+}
+
 void options_help(void)
 {
     static const struct {
@@ -130,6 +135,8 @@ static int check_together(const options *o, wb_error *err)
         {o->logits_out && !generates, "--logits-out", first,
          "give the prompt by --prompt, --prompts or --tokens"},
         {o->ids && !generates, "--ids", first, "leave out one"},
+        {o->chat && o->gen.max_new_tokens == 0, "--chat", "--max-new-tokens 0",
+         "an answer needs tokens"},
         {o->chat && o->no_bos, "--no-bos", "--chat", "turns have their own tokens"},
         {o->chat && o->gen.ignore_eos, "--ignore-eos", "--chat",
          "turns have their own tokens"},

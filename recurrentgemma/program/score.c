@@ -4,10 +4,8 @@
 #include "prompts.h"
 #include "safetensors.h"
 #include "session.h"
-#include "stop.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -68,29 +66,15 @@ static int begin(sheet *h, const session *s, const prompt_batch *p, wb_error *er
         sizeof pairs / sizeof *pairs, err);
 }
 
-// From here on a signal removes the temporary file; none comes between its creation and
-// the moment when its name is known.
-static int
-begin_removable(sheet *h, const session *s, const prompt_batch *p, wb_error *err)
-{
-    stop_at_once(false);
-    int rc = begin(h, s, p, err);
-    if (!rc && !h->file.direct) stop_removes(h->file.temporary);
-    stop_at_once(true);
-    if (stop_signal()) raise(stop_signal());
-    return rc;
-}
-
 int score(session *s, const struct prompt_batch *p, wb_error *err)
 {
     sheet h = {.err = err};
     double began = seconds_now();
-    int rc = begin_removable(&h, s, p, err);
+    int rc = begin(&h, s, p, err);
     if (!rc) rc = rg_score(s->e, (const int *const *)p->ids, p->count, keep, &h, err);
     if (rc >= 0) rc = write_padding(&h, p, s->info->shape.vocab, err);
     if (!rc) rc = atomic_commit(&h.file, err);
     if (rc) atomic_abort(&h.file);
-    stop_removes(NULL);
     if (rc) return -1;
     size_t tokens = 0;
     for (int b = 0; b < p->batch; b++)

@@ -132,8 +132,6 @@ int talk(session *s, wb_error *err)
     const options *o = s->o;
     conversation c = {.s = s, .last = -1, .context = o->context ? o->context : CONTEXT};
     int stop[2];
-    if (o->gen.max_new_tokens == 0)
-        return error_set(err, "--chat with --max-new-tokens 0: an answer needs tokens");
     if (session_text(s, err) || chat_open(&c.turns, s->codec, err)) return -1;
     rg_settings set = session_settings(o, 1, c.context, TURN, o->gen.max_new_tokens);
     set.stop_count = chat_stops(&c.turns, stop);

@@ -124,7 +124,7 @@ static int make_config(const options *o, random_model *m, wb_error *err)
     if (strlen(o->blocks) >= sizeof s->blocks)
         return error_set(err, "--blocks: 63 letters at most");
     strcpy(s->blocks, o->blocks);
-    return 0;
+    return griffin_check(s, err);
 }
 
 static void help(void)
@@ -135,15 +135,6 @@ static void help(void)
     flags_help(&table, MODEL);
     printf("\nThe files\n");
     flags_help(&table, FILES);
-}
-
-// Whether `next` is the value of the option `word`, by the rules of flags_parse.
-static bool takes_next(const char *word, const char *next)
-{
-    const flag *f = flags_find(&table, word + 2, strlen(word + 2), MODEL | FILES);
-    if (strchr(word, '=')) return false;
-    return !f || f->kind != FLAG_SWITCH || strcmp(next, "0") == 0 ||
-           strcmp(next, "1") == 0;
 }
 
 // Removes the one word from argv that is neither an option nor an option's value.
@@ -160,8 +151,9 @@ static int take_folder(int *argc, char **argv, const char **folder, wb_error *er
             *folder = argv[i];
             continue;
         }
+        int words = flags_words(&table, *argc, argv, i, MODEL | FILES);
         argv[kept++] = argv[i];
-        if (i + 1 < *argc && takes_next(argv[i], argv[i + 1])) argv[kept++] = argv[++i];
+        if (words == 2) argv[kept++] = argv[++i];
     }
     *argc = kept;
     return *folder ? 0 : error_set(err, "no folder to write to (see --help)");
@@ -174,14 +166,14 @@ int main(int argc, char **argv)
     random_written out;
     wb_error err;
     const char *folder;
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            help();
-            if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-            fprintf(stderr, "recurrentgemma-random: stdout: cannot write\n");
-            return 1;
-        }
     argc--, argv++;
+    if (flags_ask(&table, argc, argv, MODEL | FILES, "--help") ||
+        flags_ask(&table, argc, argv, MODEL | FILES, "-h")) {
+        help();
+        if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+        fprintf(stderr, "recurrentgemma-random: stdout: cannot write\n");
+        return 1;
+    }
     flags_default(&table, &o);
     if (take_folder(&argc, argv, &folder, &err) ||
         flags_parse(&table, &o, argc, argv, MODEL | FILES, &err) ||

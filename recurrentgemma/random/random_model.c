@@ -4,6 +4,7 @@
 #include "cores.h"
 #include "draw.h"
 #include "griffin/tensors.h"
+#include "json_text.h"
 #include "safetensors.h"
 #include "stop.h"
 
@@ -168,18 +169,6 @@ static int fill_all(writing *w)
 
 /* --- the folder --------------------------------------------------------------------- */
 
-static int write_json(const char *folder, const char *name, json_t *root, wb_error *err)
-{
-    char path[PATH_ROOM];
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    int rc = text ? file_write(path, text, strlen(text), err)
-                  : error_set(err, "%s: no memory", path);
-    free(text);
-    json_decref(root);
-    return rc;
-}
-
 static int write_index(const writing *w)
 {
     json_t *map = json_object();
@@ -189,7 +178,7 @@ static int write_index(const writing *w)
     json_t *root = json_pack(
         "{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)w->bytes, "weight_map",
         map);
-    return write_json(w->folder, "model.safetensors.index.json", root, w->err);
+    return json_save(w->folder, "model.safetensors.index.json", root, w->err);
 }
 
 // config.json comes last: without it the folder is no model.
@@ -202,7 +191,7 @@ static int finish(writing *w)
         w->shard[s].done = true;
     }
     if (w->shards > 1 && write_index(w)) return -1;
-    return write_json(
+    return json_save(
         w->folder, "config.json",
         griffin_config_to_json(&w->m->config, names[w->m->dtype]), w->err);
 }
@@ -237,7 +226,6 @@ int random_write(
     const random_model *m, const char *folder, random_written *out, wb_error *err)
 {
     writing w = {.m = m, .folder = folder, .err = err};
-    if (griffin_check(&m->config.shape, err)) return -1;
     if (!m->dry && (folder_make(folder, err) || check_empty(folder, err))) return -1;
     w.tensors = griffin_tensors(&m->config.shape, &w.count);
     w.places = calloc((size_t)w.count + 1, sizeof *w.places);

@@ -8,11 +8,9 @@ folder() { # NAME: $TMP/NAME has the tiny model, without a tokenizer
     mkdir -p "$TMP/$1" && cp $tiny/config.json "$TMP/$1" &&
         ln -sf "$PWD/$tiny/model.safetensors" "$TMP/$1"
 }
-one_line() { [ "$(wc -l <"$TMP/.out")" = 1 ]; }
-refuses() { # WHAT WORDS ARGUMENTS...: fails with one line that has the words
-    check_fails "refused: $1" "$2" "$rg" "${@:3}" </dev/null
-    one_line || { echo "not ok -   in one line"; tap_show; tap_failed=1; }
-}
+# WHAT WORDS ARGUMENTS...: wrong options; other errors
+refuses() { complains 2 "refused: $1" "$2" "$rg" "${@:3}" </dev/null; }
+fails() { complains 1 "an error: $1" "$2" "$rg" "${@:3}" </dev/null; }
 
 # Two prompts, whose tokens and logits fixture has.
 cli ids $fixture long.input_ids >"$TMP/long"

@@ -92,6 +92,20 @@ check "  which stays what it is" test -L "$TMP/device" -a -c "$TMP/device"
 check_fails "--logits-out to a device that is full" "device: cannot write: No space left" device full
 to_pipe() { of_long /dev/stdout | cmp - "$TMP/of_long"; }
 check "--logits-out to a pipe" to_pipe
+to_open_file() { # PATH: an open file keeps what it has, and gets what comes later
+    { echo before && of_long "$1" && echo after; } >"$TMP/open" 2>&1 7>&1 &&
+        cmp "$TMP/open" <(echo before; cat "$TMP/of_long"; echo after)
+}
+for path in /dev/stdout /dev/stderr /dev/fd/7 /proc/self/fd/1; do
+    check "--logits-out to $path" to_open_file $path
+done
+appended() {
+    echo before >"$TMP/open" && of_long /dev/stdout >>"$TMP/open" &&
+        cmp "$TMP/open" <(echo before; cat "$TMP/of_long")
+}
+check "--logits-out to /dev/stdout, appended to a file" appended
+check_fails "--logits-out in chunks of two sequences to /dev/stdout" "only be written in order" \
+    sh -c "'$rg' $model --quiet --tokens '$TMP/both' --chunk 3 --logits-out /dev/stdout >'$TMP/open'"
 mixed_to_pipe() (set -o pipefail; logits /dev/fd/3 --chunk 3 3>&1 >/dev/null | tail -c 1 >/dev/null)
 check_fails "--logits-out in chunks of two sequences to a pipe" "only be written in order" \
     mixed_to_pipe
@@ -187,7 +201,7 @@ silent() { [ -z "$(write --prompt ab 2>&1 >/dev/null)" ]; }
 check "--quiet" silent
 
 # --- chat: more in suite_chat.sh --------------------------------------------------------
-refuses "a chat with a tokenizer without turns" "--chat" --model "$TMP/bytes" --chat
+fails "a chat with a tokenizer without turns" "--chat" --model "$TMP/bytes" --chat
 
 # --- benchmark --------------------------------------------------------------------------
 measured() {
@@ -204,38 +218,50 @@ assert 0.9 < (a['prefill_flops'] / 2 - table) / layers < 1.1, a
 assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 }
 check "--bench: a row for each case, lines of JSON, lower bounds by the sizes" measured
+bench_stopped() { # before the first result
+    "$rg" $model --bench 64x20000x2 >"$TMP/stdout" 2>"$TMP/stderr" &
+    local pid=$! i=0
+    until [ -s "$TMP/stderr" ] || [ $((i += 1)) -gt 400 ]; do sleep 0.05; done
+    sleep 0.2; kill -INT $pid; wait $pid
+    [ $? = 130 ] && [ ! -s "$TMP/stdout" ] && [ "$(wc -l <"$TMP/stderr")" = 1 ]
+}
+check "Ctrl-C during --bench: 130 and no error" bench_stopped
 
 # --- every error is one line ------------------------------------------------------------
 helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 32 ]; }
 check "--help lists every option" helps
+check "-h too, after other options" eval '"$rg" --quiet -h | cmp - "$TMP/help"'
+check_says "--version" "recurrentgemma " "$rg" --quiet --version
+as_a_value() { # what follows an option is its value
+    printf -- -h | write >"$TMP/want_h" && write --prompt -h | cmp - "$TMP/want_h" &&
+        write --stop --version --prompt "The miller" | cmp - "$TMP/streamed"
+}
+check "as values they are neither" as_a_value
+check_says "nor for recurrentgemma-random" "--preset -h: give 2b" \
+    exits 2 "$B/recurrentgemma-random" --preset -h "$TMP/none"
 refuses "no model" "give --model FOLDER"
-refuses "a folder that does not exist" "no such folder" --model "$TMP/none" --prompt x
-refuses "a folder without a model" "config.json" --model "$TMP/run" --tokens "$TMP/long"
-refuses "no tokenizer" "--tokens FILE" $model --prompt x
+fails "a folder that does not exist" "no such folder" --model "$TMP/none" --prompt x
+fails "a folder without a model" "config.json" --model "$TMP/run" --tokens "$TMP/long"
+fails "no tokenizer" "--tokens FILE" $model --prompt x
 ends() { # WORDS JSON: a generation_config.json
     echo "$2" >"$TMP/eos/generation_config.json"
-    refuses "$2" "generation_config.json: $1" --model "$TMP/eos" --tokens "$TMP/long"
+    fails "$2" "generation_config.json: $1" --model "$TMP/eos" --tokens "$TMP/long"
 }
 ends "eos_token_id is not a token id or a list of them" '{"eos_token_id": [1, "x"]}'
 ends "eos_token_id lists 9 tokens: up to 8" '{"eos_token_id": [1, 2, 3, 4, 5, 6, 7, 8, 9]}'
 ends "not valid JSON" '{"eos_token_id": '
 ends "not a JSON object" '[1]'
 folder broken && echo '{}' >"$TMP/broken/tokenizer.json"
-refuses "a broken tokenizer" "broken/tokenizer.json" --model "$TMP/broken" --prompt x
-refuses "a broken tokenizer, with ids given" "(--ids needs none)" --model "$TMP/broken" --tokens "$TMP/long"
+fails "a broken tokenizer" "broken/tokenizer.json" --model "$TMP/broken" --prompt x
+fails "a broken tokenizer, with ids given" "(--ids needs none)" --model "$TMP/broken" --tokens "$TMP/long"
 check "--tokens --ids reads no tokenizer" \
     "$rg" --model "$TMP/broken" --tokens "$TMP/long" --ids --max-new-tokens 3
 refuses "an unknown option" "unknown option --waaat (see --help)" $model --waaat
 refuses "a misspelt option" "unknown option --tempreature; did you mean --temperature?" $model --tempreature 1
 refuses "a former name" "unknown option --penalty; did you mean --repetition-penalty?" $model --penalty 2
 refuses "an unknown option, with a value" "unknown option --promt; did you mean --prompt?" $model --promt=x
-status() {
-    exits 2 "$rg" $model --wat && exits 2 "$rg" $model --bench 1x2 &&
-        exits 2 "$rg" $model --dtype f16 && exits 2 "$B/recurrentgemma-random" --sed 1 x
-}
-check "a wrong option: exit 2" status
-check_fails "of recurrentgemma-random" "unknown option --sed; did you mean --seed?" \
-    "$B/recurrentgemma-random" --sed 1 "$TMP/none"
+check_says "of recurrentgemma-random" "unknown option --sed; did you mean --seed?" \
+    exits 2 "$B/recurrentgemma-random" --sed 1 "$TMP/none"
 refuses "a word that is not an option" "'wat' is not an option" $model wat
 refuses "a value that is missing" "--prompt needs a value" $model --prompt
 for bad in "--max-new-tokens x" "--max-new-tokens -2" "--temperature -1" "--temperature nan" "--top-k -1" \
@@ -247,10 +273,11 @@ refuses "a batch of ids" "--batch and --tokens do not go together" $model --batc
 refuses "a batch with the prompt in front" "--batch and --echo" $model --batch 2 --prompt x --echo
 refuses "a prompt and a file" "--prompt and --prompt-file do not" $model --prompt x --prompt-file x
 refuses "a file of prompts and one" "--prompt-file and --prompts do not" $model --prompt-file x --prompts x
-refuses "a prompt file that does not exist" "nofile: No such file" --model "$TMP/bytes" --prompt-file "$TMP/nofile"
+fails "a prompt file that does not exist" "nofile: No such file" --model "$TMP/bytes" --prompt-file "$TMP/nofile"
 refuses "the echo of a chat" "leave out --chat" $model --chat --echo
 refuses "a chat with a prompt" "do not go together" $model --prompt x --chat
 refuses "a chat of ids" "--ids and --chat" $model --ids --chat
+refuses "a chat without answers" "--chat and --max-new-tokens 0" $model --chat --max-new-tokens 0
 refuses "a chat without BOS" "--no-bos and --chat" $model --chat --no-bos
 refuses "a chat without ends" "--ignore-eos and --chat" $model --chat --ignore-eos
 refuses "a stop text and ids" "--stop and --ids do not go together" \
@@ -258,7 +285,7 @@ refuses "a stop text and ids" "--stop and --ids do not go together" \
 refuses "a stop text in a chat" "--stop and --chat do not" $model --chat --stop y
 refuses "an empty stop text" "--stop is empty" $model --prompt x --stop ""
 refuses "65 stop texts" "--stop: given more than 64 times" $model --prompt x $(printf -- '--stop %d ' {1..65})
-refuses "a stop text without a tokenizer" "no tokenizer.model" $model --tokens "$TMP/long" --stop y
+fails "a stop text without a tokenizer" "no tokenizer.model" $model --tokens "$TMP/long" --stop y
 refuses "the echo of ids" "leave out --ids" --model "$TMP/bytes" --prompt x --echo --ids
 refuses "the echo of a file" "--echo shows the prompt: leave out --tokens" $model --tokens "$TMP/long" --echo
 refuses "logits of a chat" "--logits-out and --chat" $model --chat --logits-out x
@@ -267,16 +294,16 @@ for bad in 1 1x2 0x1x1 1x2x0 1x2x3x4 1x2x3,,1x2x3 ax1x1 -1x1x1 1x99999999999x1; 
     refuses "--bench $bad" "is not BxPxG" $model --bench $bad
 done
 refuses "an empty prompt" "--prompt is empty" --model "$TMP/bytes" --prompt ""
-refuses "an empty stdin" "stdin: an empty prompt" --model "$TMP/bytes"
+fails "an empty stdin" "stdin: an empty prompt" --model "$TMP/bytes"
 printf 'one\n\nthree\n' >"$TMP/gap"
-refuses "an empty line of prompts" "gap:2: an empty prompt" --model "$TMP/bytes" --prompts "$TMP/gap"
+fails "an empty line of prompts" "gap:2: an empty prompt" --model "$TMP/bytes" --prompts "$TMP/gap"
 : >"$TMP/empty"
-refuses "an empty file of prompts" "empty: an empty file" --model "$TMP/bytes" --prompts "$TMP/empty"
-refuses "an empty file of tokens" "empty: an empty file" $model --tokens "$TMP/empty"
-refuses "a file that is not there" "nofile: No such file" $model --tokens "$TMP/nofile"
-refuses "a folder as a file" "not a regular file" $model --tokens "$TMP"
+fails "an empty file of prompts" "empty: an empty file" --model "$TMP/bytes" --prompts "$TMP/empty"
+fails "an empty file of tokens" "empty: an empty file" $model --tokens "$TMP/empty"
+fails "a file that is not there" "nofile: No such file" $model --tokens "$TMP/nofile"
+fails "a folder as a file" "not a regular file" $model --tokens "$TMP"
 wrong() { # WORDS LINES
-    printf -- "$2" >"$TMP/wrong" && refuses "tokens '$2'" "$1" $model --tokens "$TMP/wrong"
+    printf -- "$2" >"$TMP/wrong" && fails "tokens '$2'" "$1" $model --tokens "$TMP/wrong"
 }
 wrong "wrong:2: 'x'" '1 2\nx 3\n'
 wrong "wrong:1: '3x'" '1 3x\n'
@@ -285,15 +312,15 @@ wrong "wrong:1: '1.5'" '1.5\n'
 wrong "wrong:1: '99999999999'" '99999999999\n'
 wrong "wrong:2: a line without token ids" '1\n , \n2\n'
 wrong "wrong:3: token id 256 is outside of the model's vocabulary, 0 to 255" '1\n255\n3 256\n'
-refuses "a prompt longer than --context" "longer than --context 44" $model --tokens "$TMP/long" --context 44
-refuses "a prompt and an answer longer than --context" "--max-new-tokens 40" \
+fails "a prompt longer than --context" "longer than --context 44" $model --tokens "$TMP/long" --context 44
+fails "a prompt and an answer longer than --context" "--max-new-tokens 40" \
     $model --tokens "$TMP/long" --max-new-tokens 40 --context 84
 folder other
 "$PYTHON" -c 'print(*map(chr, range(0x4E00, 0x4F2C)), sep="")' >"$TMP/signs"
 for i in 1 2 3 4; do cat "$TMP/signs"; done >"$TMP/text"
 "$B/tinylm" train --data "$TMP/text" --out "$TMP/signs_run" --steps 1 --layers 1 --channels 16 --heads 1 \
     --context 8 --quiet >/dev/null && cp "$TMP/signs_run/last/tokenizer.json" "$TMP/other"
-refuses "a tokenizer of a larger model" "the tokenizer has 301 tokens, the model 256" \
+fails "a tokenizer of a larger model" "the tokenizer has 301 tokens, the model 256" \
     --model "$TMP/other" --prompt "$(head -c 3 "$TMP/signs")"
 
 # --- endings ----------------------------------------------------------------------------
@@ -331,7 +358,7 @@ small_disk() { (ulimit -f 40; exec "$rg" $model --quiet --tokens "$TMP/both" --l
 mkdir "$TMP/room"
 check_fails "--logits-out without room" "File too large" small_disk "$TMP/room"
 check "  leaves nothing" test -z "$(ls "$TMP/room")"
-refuses "--logits-out into no folder" "cannot write" $model --quiet --tokens "$TMP/long" --logits-out "$TMP/none/x"
+fails "--logits-out into no folder" "cannot write" $model --quiet --tokens "$TMP/long" --logits-out "$TMP/none/x"
 many() { for i in $(seq 40); do cat "$TMP/long"; done | tr '\n' ' '; echo; }
 for i in 1 2 3 4 5 6 7 8; do many; done >"$TMP/many"
 scoring() {

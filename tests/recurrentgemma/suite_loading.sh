@@ -3,11 +3,9 @@
 # division into files; refused in one line when anything is wrong.
 . "$(dirname "$0")/../tap.sh"
 random=$B/recurrentgemma-random
-one_line() { [ "$(wc -l <"$TMP/.out")" = 1 ]; }
-refuses() { # WHAT WORDS ARGUMENTS...
-    check_fails "random, refused: $1" "$2" "$random" "${@:3}"
-    one_line || { echo "not ok -   in one line"; tap_show; tap_failed=1; }
-}
+# WHAT WORDS ARGUMENTS...: wrong options; other errors
+refuses() { complains 2 "random, refused: $1" "$2" "$random" "${@:3}"; }
+fails() { complains 1 "random, an error: $1" "$2" "$random" "${@:3}"; }
 
 # --- recurrentgemma-random --------------------------------------------------------------
 odd="--layers 4 --channels 36 --heads 3 --head-dim 12 --recurrent 69 --hidden 20 --vocab 301
@@ -40,7 +38,7 @@ check_says "random: the published 9B" "8579977216 parameters, 17.160 GB in 4 fil
     "$random" --preset 9b --dry-run "$TMP/x"
 refuses "no folder" "no folder to write to"
 refuses "two folders" "two folders" "$TMP/x" "$TMP/y"
-refuses "a folder with a model" "exists already: remove it" "$TMP/odd"
+fails "a folder with a model" "exists already: remove it" "$TMP/odd"
 refuses "an unknown preset" "give 2b, 9b or tiny" --preset 7b "$TMP/x"
 refuses "an unknown dtype" "give bf16, f32 or f16" --dtype f8 "$TMP/x"
 refuses "an unknown option" "unknown option --depth" --depth 3 "$TMP/x"
@@ -50,7 +48,7 @@ refuses "gates that do not divide" "do not make 4 gate blocks" --recurrent 66 "$
 refuses "unknown blocks" "layers 'rx'" --blocks rx "$TMP/x"
 refuses "an odd head" "even number" --head-dim 7 "$TMP/x"
 refuses "a model too large" "too large" --channels 100000000 --head-dim 16 --recurrent 64 "$TMP/x"
-refuses "a place that cannot be written" "annot" /proc/x
+fails "a place that cannot be written" "annot" /proc/x
 check "random: what was refused leaves nothing" test ! -e "$TMP/x"
 full() { # FILES: the disk is full before all is written
     (ulimit -f 400; "$random" ${1:-} --dtype f32 --vocab 9000 "$TMP/full" >"$TMP/said" 2>&1) && return 1

@@ -29,12 +29,12 @@ interrupted() { # the sum so far, 130
 check "Ctrl-C: the perplexity so far, 130" interrupted
 check_fails "to a full disk" "cannot write" sh -c "'$rg' --model '$TMP/bytes' --quiet --perplexity '$TMP/two' >/dev/full"
 printf x >"$TMP/letter"
-refuses "the perplexity of one token" "letter: a text of one token predicts nothing" \
+fails "the perplexity of one token" "letter: a text of one token predicts nothing" \
     --model "$TMP/bytes" --perplexity "$TMP/letter"
-refuses "of nothing" "an empty prompt" --model "$TMP/bytes" --perplexity /dev/null
-refuses "of a file that does not exist" "nofile: No such file" --model "$TMP/bytes" --perplexity "$TMP/nofile"
-refuses "without a tokenizer" "no tokenizer" $model --perplexity "$TMP/text"
-refuses "with a shorter context" "more than --context 20" --model "$TMP/bytes" --perplexity "$TMP/text" --context 20
+fails "of nothing" "an empty prompt" --model "$TMP/bytes" --perplexity /dev/null
+fails "of a file that does not exist" "nofile: No such file" --model "$TMP/bytes" --perplexity "$TMP/nofile"
+fails "without a tokenizer" "no tokenizer" $model --perplexity "$TMP/text"
+fails "with a shorter context" "more than --context 20" --model "$TMP/bytes" --perplexity "$TMP/text" --context 20
 for other in "--prompt x" --ids "--batch 2" "--stop x" "--save-state x" "--logits-out x"; do
     refuses "a perplexity and $other" "do not go together" $model --perplexity "$TMP/text" $other
 done
@@ -82,7 +82,7 @@ check "--save-state after --stop: the state ends with the stop text" stop_state
 said_size() { grep -q "^state .* 46 tokens in 7\.3 kB" <(free_ids --quiet 0 --tokens "$TMP/long" --max-new-tokens 1 --save-state "$state" 2>&1 >/dev/null); }
 check "the size is said" said_size
 free_ids --tokens "$TMP/long" --max-new-tokens 3 --save-state "$state" >/dev/null
-refuse_state() { refuses "a state: $1" "$2" --quiet --ids --model "${3:-$tiny}" --load-state "$TMP/bad" "${@:4}"; }
+refuse_state() { fails "a state: $1" "$2" --quiet --ids --model "${3:-$tiny}" --load-state "$TMP/bad" "${@:4}"; }
 damaged() { # PYTHON on the bytes d
     "$PYTHON" -c "d = bytearray(open('$state', 'rb').read()); $1; open('$TMP/bad', 'wb').write(d)"
 }
@@ -111,6 +111,6 @@ rm "$TMP/bad"; refuse_state "that does not exist" "bad: No such file"
 for other in --chat "--bench 1x2x2" "--prompts $TMP/prompts" "--logits-out $TMP/x" "--prompt x --batch 2"; do
     refuses "a state and $other" "do not go together: a state is that of one text" $model --save-state "$TMP/x" $other
 done
-refuses "a state of two sequences" "2 lines, but a state is that of one" $model --tokens "$TMP/both" --save-state "$TMP/x"
-refuses "a state into no folder" "cannot write" $model --quiet --tokens "$TMP/long" --save-state "$TMP/none/x" --max-new-tokens 0
+fails "a state of two sequences" "2 lines, but a state is that of one" $model --tokens "$TMP/both" --save-state "$TMP/x"
+fails "a state into no folder" "cannot write" $model --quiet --tokens "$TMP/long" --save-state "$TMP/none/x" --max-new-tokens 0
 tap_done

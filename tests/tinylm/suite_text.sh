@@ -12,10 +12,9 @@ train() { # FOLDER OPTIONS...; data: another text
         --context 16 --batch 4 --warmup 5 --steps 60 --lr 1e-2 --eval-every 0 --quiet "${@:2}" >"$TMP/.said"
 }
 train chars || cat "$TMP/.said"
-one_line() { # WHAT WORDS COMMAND...
-    check_fails "$1" "$2" "${@:3}"
-    [ "$(wc -l <"$TMP/.out")" = 1 ] || { echo "not ok - $1: more than one line"; tap_show; tap_failed=1; }
-}
+# WHAT WORDS COMMAND...: an error; wrong options
+one_line() { complains 1 "$@"; }
+usage() { complains 2 "$@"; }
 
 # --- stop tokens: token 0 is the newline, 1 the space -----------------------------------
 edited=$TMP/edited
@@ -64,13 +63,15 @@ check "--stop: the text ends before it" stops "$middle"
 check "several: before the first" stops "$later" "$middle" "no such text"
 check "a text of the prompt ends nothing" eval \
     'long "$TMP/chars/last" --stop The --max-new-tokens 5 | cmp - <(head -c 8 "$TMP/whole"; echo)'
+check "a text that is also an option" eval \
+    'long "$TMP/chars/last" --stop --help --stop -h | cmp - "$TMP/whole"'
 batch_stops() { # each sequence as alone
     long "$TMP/chars/last" --batch 3 --stop e >"$TMP/got" && for seed in 1 2 3; do
         echo "--- seed $seed" && long "$TMP/chars/last" --seed $seed --stop e
     done | cmp - "$TMP/got"
 }
 check "a batch" batch_stops
-one_line "an empty stop text" "--stop is empty" long "$TMP/chars/last" --stop ""
+usage "an empty stop text" "--stop is empty" long "$TMP/chars/last" --stop ""
 
 # --- shards -----------------------------------------------------------------------------
 shards=$TMP/shards
@@ -94,12 +95,12 @@ check "a model split into three shards" cut_in_three
 check "gives the same text" eval 'long "$shards" | cmp - "$TMP/whole"'
 loss=$("$tinylm" eval --model "$TMP/chars/last" --data "$text" --quiet)
 check_says "and the same loss" "${loss:-no loss}" "$tinylm" eval --model "$shards" --data "$text" --quiet
-rm "$shards/model-00002-of-00003.safetensors"
+cp -r "$shards" "$TMP/fewer" && rm "$TMP/fewer/model-00002-of-00003.safetensors"
 one_line "a shard that is missing" "(a shard that model.safetensors.index.json names; get that" \
-    long "$shards"
-rm "$shards"/model*
+    long "$TMP/fewer"
+rm "$TMP"/fewer/model*
 one_line "a folder without weights" "holds no model.safetensors, and no model.safetensors.index" \
-    long "$shards"
+    long "$TMP/fewer"
 
 # --- prompts and texts from anywhere ----------------------------------------------------
 # an argument holds at most 131071 bytes
@@ -115,7 +116,7 @@ few --prompt "The" >"$TMP/wanted"
 check "one newline at the end is not a part of it" eval 'echo The | few --prompt - | cmp - "$TMP/wanted"'
 one_line "nothing on stdin" "stdin is empty: a sequence needs a first token" few --prompt - </dev/null
 one_line "a prompt file that does not exist" "$TMP/none: No such file" few --prompt-file "$TMP/none"
-one_line "a prompt and a file" "--prompt and --prompt-file do not go together" \
+usage "a prompt and a file" "--prompt and --prompt-file do not go together" \
     few --prompt a --prompt-file "$TMP/long"
 piped() {
     data=<(cat "$text") train piped &&
@@ -190,7 +191,7 @@ one_line "the second text is not UTF-8" "broken: byte 0xff at 2 is not UTF-8" \
     steps none --data "$TMP/first" --data "$TMP/broken"
 one_line "the second text is missing" "nowhere: No such file" \
     steps none --data "$TMP/first" --data "$TMP/nowhere"
-one_line "an empty name" "--data is empty" steps none --data ""
+usage "an empty name" "--data is empty" steps none --data ""
 
 # --- fine-tuning ------------------------------------------------------------------------
 tune() { # FOLDER MODEL OPTIONS...: 12 steps on the second text
@@ -211,6 +212,7 @@ small="--layers 3 --channels 32 --heads 2 --hidden 40 --context 16 --batch 4 --w
 "$tinylm" train --data "$text" --out "$TMP/wide_heads" $small --head-dim 24 --kv-heads 1 --tied 0 \
     --eps 3e-6 --rope-base 5000 >"$TMP/.said"
 check "--init-from with a rate of 0: the same weights and tokenizer" unchanged chars chars/last
+check "of a model in shards" eval 'tune still_shards shards $still && same_model still_shards chars/last'
 check "of a Griffin in bf16, with bytes" unchanged griffin griffin/last
 check "of a Llama with wide, grouped heads" unchanged wide_heads wide_heads/last
 loss_of() { "$tinylm" eval --model "$TMP/$1" --data "$TMP/second" --quiet | awk '{print $3}'; }
@@ -232,13 +234,13 @@ own_folder() { # the run that it starts from moves to previous/
         same_model own own/previous/best
 }
 check "a run that starts from the one that it replaces" own_folder
-one_line "another model" "--init-from cannot change --layers: leave it out" tune bad chars/last --layers 3
-one_line "another tokenizer" "--init-from cannot change --tokenizer" tune bad chars/last --tokenizer bytes
+usage "another model" "--init-from cannot change --layers: leave it out" tune bad chars/last --layers 3
+usage "another tokenizer" "--init-from cannot change --tokenizer" tune bad chars/last --tokenizer bytes
 one_line "a character that the model does not know" "'#' (U+0023) is not in the model's vocabulary" \
     tune bad chars/last --data <(cat "$TMP/second"; echo '#')
 one_line "no model there" "none/config.json: No such file" tune bad none
-one_line "fine-tuning and resuming" "--resume and --init-from do not go together" tune more_griffin griffin/last --resume
-one_line "a tokenizer of no folder" "--tokenizer folder: give characters or bytes" steps bad --data "$text" --tokenizer folder
+usage "fine-tuning and resuming" "--resume and --init-from do not go together" tune more_griffin griffin/last --resume
+usage "a tokenizer of no folder" "--tokenizer folder: give characters or bytes" steps bad --data "$text" --tokenizer folder
 cp -r "$TMP/chars/last" "$TMP/nan" && truncate -s -4 "$TMP/nan/model.safetensors" &&
     printf '\377\377\377\377' >>"$TMP/nan/model.safetensors"
 one_line "a weight that is NaN" "is NaN or infinite" tune bad nan
