@@ -107,8 +107,7 @@ static int load_state(const options *o, prompt_batch *p, saved_state *held, wb_e
 
 // With steps one by one no step has processed the newest sample. Without any sample all
 // tokens but the last are processed now.
-static int
-save_state(session *s, const prompt_batch *p, const saved_state *held, wb_error *err)
+static int save_state(session *s, const prompt_batch *p, wb_error *err)
 {
     int count = p->count[0] - 1, newest = p->ids[0][count];
     if (s->o->gen.max_new_tokens > 0) {
@@ -117,7 +116,7 @@ save_state(session *s, const prompt_batch *p, const saved_state *held, wb_error 
         if (session_prefill(s, (const int *const *)p->ids, &count, err) < 0) return -1;
         rg_take_back(s->e, 0);
     }
-    return saved_state_write(s, held, newest, s->o->save_state, err);
+    return saved_state_write(s, newest, s->o->save_state, err);
 }
 
 /* --- all of it ---------------------------------------------------------------------- */
@@ -172,7 +171,7 @@ static int run(session *s, prompt_batch *p, saved_state *held, wb_error *err)
         for (int b = 0; b < p->batch; b++)
             rg_reset(s->e, b, o->gen.seed + (uint64_t)b);
     if (o->gen.max_new_tokens > 0 && continue_prompts(s, p, err)) return -1;
-    return o->save_state ? save_state(s, p, held, err) : 0;
+    return o->save_state ? save_state(s, p, err) : 0;
 }
 
 int generate(session *s, wb_error *err)

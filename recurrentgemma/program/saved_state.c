@@ -72,10 +72,8 @@ void saved_state_free(saved_state *f)
     f->file = NULL;
 }
 
-int saved_state_write(
-    session *s, const saved_state *held, int newest, const char *path, wb_error *err)
+int saved_state_write(session *s, int newest, const char *path, wb_error *err)
 {
-    (void)held;
     size_t bytes = rg_state_bytes(s->e, 0);
     file_header *h = calloc(1, sizeof *h + bytes);
     if (!h) return error_set(err, "no memory for a state of %zu bytes", bytes);

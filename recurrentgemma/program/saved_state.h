@@ -21,8 +21,7 @@ int saved_state_read(saved_state *f, const char *path, wb_error *err);
 int saved_state_use(saved_state *f, session *s, wb_error *err);
 void saved_state_free(saved_state *f);
 
-/* The engine's one sequence; newest: the token that follows its states. held: not used. */
-int saved_state_write(
-    session *s, const saved_state *held, int newest, const char *path, wb_error *err);
+/* The engine's one sequence; newest: the token that follows its states. */
+int saved_state_write(session *s, int newest, const char *path, wb_error *err);
 
 #endif
