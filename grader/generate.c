@@ -22,15 +22,15 @@
 #include <unistd.h>
 
 /* The same references, cases, seed and selection give the same data. */
-static void
-data_key(const struct lab *lab, uint64_t seed, const char *pattern, char key[65])
+static void data_key(const struct lab *lab, const struct wanted_data *w, char key[65])
 {
     struct sha256 sum;
     glob_t files;
     char hex[65];
     char *cases = text_of("%s/cases", lab->folder);
     char *rest = text_of(
-        "%s %#llx %s", lab->name, (unsigned long long)seed, pattern ? pattern : "");
+        "%s %#llx %s%s", lab->name, (unsigned long long)w->seed,
+        w->pattern ? w->pattern : "", w->first ? " first" : "");
     sha256_start(&sum);
     glob("reference/*.py", 0, NULL, &files);
     glob(cases, GLOB_APPEND, NULL, &files);
@@ -105,22 +105,17 @@ static void remove_old(const struct lab *lab, const char *kind)
 
 /* The data of one seed, in a new folder. NULL, or why the reference refused. */
 static char *
-make_data(const struct lab *lab, uint64_t seed, const char *pattern, const char *folder)
+make_data(const struct lab *lab, const struct wanted_data *w, const char *folder)
 {
     const char *python = getenv("PYTHON") ? getenv("PYTHON") : "build/host/python";
     char number[32];
-    snprintf(number, sizeof number, "%#llx", (unsigned long long)seed);
-    char *argv[] = {(char *)python,
-                    "reference/dump.py",
-                    (char *)lab->name,
-                    "--seed",
-                    number,
-                    "--out",
-                    (char *)folder,
-                    pattern ? "-k" : NULL,
-                    (char *)pattern,
-                    NULL};
-    return run_reference(argv);
+    snprintf(number, sizeof number, "%#llx", (unsigned long long)w->seed);
+    const char *argv[12] = {
+        python, "reference/dump.py", lab->name, "--seed", number, "--out", folder};
+    int n = 7;
+    if (w->first) argv[n++] = "--first";
+    if (w->pattern) argv[n++] = "-k", argv[n++] = w->pattern;
+    return run_reference((char *const *)argv);
 }
 
 static uint64_t random_seed(void)
@@ -140,7 +135,7 @@ static char *private_data(const struct lab *lab, struct wanted_data *w)
         free(why);
         if (w->random) w->seed = random_seed();
         remove_all(AT_FDCWD, folder);
-        why = make_data(lab, w->seed, w->pattern, folder);
+        why = make_data(lab, w, folder);
         if (!why) return folder;
     }
     fatal(EXIT_BROKEN, "the reference failed: %s", why);
@@ -152,9 +147,9 @@ char *data_folder(const struct lab *lab, struct wanted_data *w)
     wb_error err;
     bool custom = w->seed != DEFAULT_SEED;
     const char *kind = custom ? "seed" : "default";
-    const char *pattern = custom ? w->pattern : NULL; /* the whole lab, once */
     if (w->random || (w->private && custom)) return private_data(lab, w);
-    data_key(lab, w->seed, pattern, key);
+    if (!custom) w->pattern = NULL, w->first = false; /* the whole lab, once */
+    data_key(lab, w, key);
     char *parent = text_of("build/data/%s", lab->name);
     char *folder = text_of("%s/%s-%.16s", parent, kind, key);
     char *making = text_of("%s.%d", folder, (int)getpid());
@@ -164,7 +159,7 @@ char *data_folder(const struct lab *lab, struct wanted_data *w)
                 fflush(stdout);
         if (folder_make(parent, &err) != 0) fatal(EXIT_BROKEN, "%s", err.text);
         remove_old(lab, kind);
-        char *why = make_data(lab, w->seed, pattern, making);
+        char *why = make_data(lab, w, making);
         if (why) fatal(EXIT_BROKEN, "the reference failed: %s", why);
         /* rename: complete or not at all; another ./grade may have been faster */
         if (rename(making, folder) != 0) {

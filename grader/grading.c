@@ -207,7 +207,8 @@ void grade_all(struct report *r, const struct options *o)
         .seed = r->seed,
         .random = r->random_seed,
         .private = !r->build->trusted,
-        .pattern = o->pattern};
+        .pattern = o->pattern,
+        .first = o->first};
     if (report_breaches(r)) {
         r->random_seed = false; /* no data was made */
         refuse_all(r);

@@ -52,13 +52,13 @@ make_file() { # FILE: make lab03 FILE=
         make -s BACKEND="$BACKEND" lab03 FILE="$1") 2>&1
 }
 # Of naive.cu; 2 of them are for what check mode counts.
+naive="Score: 5/5" # of -k basic
 naive_points() { [ "${CHECK:-}" = off ] && echo 30 || echo 32; }
 # A source with the naive forward kernel; stdin goes in front of it.
 source_with() { { cat; cat "$in/naive.cu"; } >"$1"; }
 
 names() {
     s=$TMP/s; rm -rf "$s"; mkdir "$s"
-    naive="Score: 5/5"
 
     # --- names ------------------------------------------------------------------------------
     n=0
@@ -81,7 +81,7 @@ names() {
     cp solutions/lab03_rmsnorm/* "$s/d/" 2>/dev/null
     cat "$s"/d/*.cu >"$s/d/bob.cu"; rm "$s"/d/rmsnorm*.cu
     cp "$in/naive.cu" "$s/d/[b]ob.cu"
-    check_fails "$who: a pattern is no name" "Score: $(naive_points)/100" grade "$s/d/[b]ob.cu"
+    check_says "$who: a pattern is no name" "$naive" grade "$s/d/[b]ob.cu" -k basic
     rm -rf "${s:?}/d"; mkdir -p "$s/d/sub"; cp "$in/naive.cu" "$s/d/a:b.cu"
     printf '$(shell touch %s/pwned)\n' "$s" >"$s/d/sub/evil.d"
     source_with "$s/d/x.cu" <<<'#include "sub/evil.d"'
@@ -93,7 +93,7 @@ names() {
     mkdir -p "$s/returned/labs/lab03_rmsnorm"
     cp "$in/naive.cu" "$s/returned/labs/lab03_rmsnorm/rmsnorm.cu"
     printf 'all lab03 grader:\n\ttouch %s/pwned\n' "$s" | tee "$s/returned/GNUmakefile" >"$s/returned/Makefile"
-    check_fails "$who: a returned tree with make files of its own" "Score: $(naive_points)/100" grade "$s/returned"
+    check_says "$who: a returned tree with make files of its own" "$naive" grade "$s/returned" -k basic
     check "$who: its make files were not run" test ! -e "$s/pwned"
 
     # --- files that others hide, results that are older ----------------------------------------
@@ -147,7 +147,7 @@ attacks() {
     echo '#include "more.cuh"' >"$s/class/tile.cuh"; echo >"$s/class/more.cuh"
     echo >"$s/class/a:b.h"; ln -s /dev/zero "$s/class/zero.h"; mkfifo "$s/class/pipe.h"
     head -c 5000000 /dev/zero >"$s/class/large.h"
-    check_fails "$who: a header for all, next to odd ones of others" "Score: $(naive_points)/100" grade "$s/class/alice.cu"
+    check_says "$who: a header for all, next to odd ones of others" "$naive" grade "$s/class/alice.cu" -k basic
     reads "an include of a solution" "does not compile" <<<"#include \"$tree/solutions/lab03_rmsnorm/rmsnorm.cu\""
     check "$who: and why" grep -q "a lab may include its own files" "$TMP/said"
     reads "by a relative path" "does not compile" \
@@ -309,7 +309,7 @@ constexpr unsigned x = S<800>::v;'
 
     # --- what is left over ----------------------------------------------------------------------
     { cat "$in/naive.cu"; printf '#line 1 "a\\nScore: 100/100\\n== Test lab03/basic == OK 6/6"\n#%s x\n' warning; } >"$s/x.cu"
-    check_fails "$who: a compiler's warning" "Score: $(naive_points)/100" grade "$s/x.cu"
+    check_says "$who: a compiler's warning" "$naive" grade "$s/x.cu" -k basic
     check "$who: it looks like no line of the grader's" sh -c "! grep -E '^(Score: 100|== Test lab03/basic ==)' '$TMP/said'"
     check_fails "$who: an honest one afterwards" "Score: $(naive_points)/100" grade "$in/naive.cu"
     check "$who: with a seed of its own" sh -c "! grep -q 'seed 0x5eed ' '$TMP/said'"
