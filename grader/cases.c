@@ -148,6 +148,10 @@ read_value(struct reader *r, struct graded_case *c, const char *field, const cha
         c->workspace_less = (uint32_t)strtoul(value, NULL, 10);
     } else if (!strcmp(field, "dry")) {
         c->dry = !strcmp(value, "1");
+    } else if (!strcmp(field, "sms")) {
+        c->sms = atoi(value);
+        if (c->sms < 1 || c->sms > 1024)
+            wrong(r, "sms=%s: use 1 to 1024 multiprocessors", value);
     } else if (!strcmp(field, "off")) {
         c->off_each = !strcmp(value, "each"); /* other values are the reference's */
     } else if (!strcmp(field, "workspace_below")) {

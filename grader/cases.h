@@ -45,6 +45,7 @@ struct graded_case {
     uint64_t workspace_below; /* workspace_below=N: the function must ask for fewer */
     bool larger;              /* asks the workspace function for larger sizes too */
     bool dry;                 /* dry=1: a real size; data only for filled integers */
+    int sms; /* sms=132: multiprocessors of the CPU back end's device; 0: as usual */
     bool off_each; /* off=each: also calls with each buffer in turn unaligned */
     struct bound bound;
     char *catches;

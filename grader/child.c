@@ -83,6 +83,8 @@ bool child_open(
     struct run *run)
 {
     struct wire_case w = make_case(g, d);
+    if (c->process.sms != g->sms) child_stop(c); /* code may keep the device's numbers */
+    c->process.sms = g->sms;
     for (;;) {
         struct talk t = {.child = c, .run = run, .d = d, .want = MSG_READY};
         struct usage u = {0};

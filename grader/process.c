@@ -40,20 +40,34 @@ double now(void)
 /* --- start -------------------------------------------------------------------------- */
 
 static char *kept_environment[16];
+static size_t
+    kept; /* lines; another may follow: the multiprocessors of the CPU back end */
 
 /* The learner's code must not see the user's paths, access tokens and the like. */
 static void make_environment(void)
 {
-    static const char *const keep[] = {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
-                                       "WB_THREADS",      "WB_STACK_KB",
-                                       "WBCPU_ARCH",      "WBCPU_SMS",
-                                       "ASAN_OPTIONS",    "UBSAN_OPTIONS"};
+    static const char *const keep[] = {
+        "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "WB_THREADS",   "WB_STACK_KB",
+        "WBCPU_ARCH",      "ASAN_OPTIONS",         "UBSAN_OPTIONS"};
     size_t n = 0;
     kept_environment[n++] = "PATH=/usr/bin:/bin";
     kept_environment[n++] = "LC_ALL=C";
     for (size_t i = 0; i < sizeof keep / sizeof *keep; i++)
         if (getenv(keep[i]))
             kept_environment[n++] = text_of("%s=%s", keep[i], getenv(keep[i]));
+    kept = n;
+}
+
+/* sms: the multiprocessors that a case asks for; 0: those of the user's variable */
+static void set_sms(int sms)
+{
+    static char line[64];
+    const char *given = getenv("WBCPU_SMS");
+    if (sms)
+        snprintf(line, sizeof line, "WBCPU_SMS=%d", sms);
+    else if (given)
+        snprintf(line, sizeof line, "WBCPU_SMS=%s", given);
+    kept_environment[kept] = sms || given ? line : NULL;
 }
 
 /* In the forked child, up to the exec. */
@@ -108,6 +122,7 @@ void process_start(struct process *p)
 {
     int pair[2], output[2];
     if (!kept_environment[0]) make_environment();
+    set_sms(p->sms);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ||
         pipe2(output, O_CLOEXEC) != 0)
         fatal(EXIT_BROKEN, "cannot open a socket or pipe: %s", strerror(errno));

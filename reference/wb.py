@@ -334,6 +334,7 @@ GRADERS_KEYS = (
     "workspace_below",
     "dry",
     "bound",
+    "sms",
 )  # only the grader uses them
 
 
