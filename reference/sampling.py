@@ -105,7 +105,8 @@ def clear(z, g, temperature, top_k, top_p, exact=0):
     z = z / temperature
     if top_k and top_k < len(z):
         order = largest_first(z)
-        if 0 < z[order[top_k - 1]] - z[order[top_k]] < APART:
+        last, dropped = z[order[top_k - 1]], z[order[top_k]]
+        if dropped < last < dropped + APART:
             return False
     about = (1,) if exact else (1 - APART, 1, 1 + APART)
     kept = [nucleus(z, top_k, min(top_p * f, 1)) for f in about]
@@ -134,6 +135,7 @@ def sample_data(
     exact=0,
     far=0,
     peak=0.0,
+    infinite=0,
 ):
     """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked,
     each with any number but 0.
@@ -144,6 +146,7 @@ def sample_data(
     exact=1: the logits are equal (sd=0), and their softmax reaches top_p without a
     rounding error. far=1: in every fourth row, one logit is 1000 times softcap. peak: what
     one logit is above the others, which together still matter: one of them wins.
+    infinite=1: a third of the logits are -inf.
     A row is generated again until its best is clear."""
     rng, ld = call.rng, ld or V
     call.scalar("ld", ld)
@@ -178,6 +181,8 @@ def sample_data(
                 marks[b, -1] = 0
             if edges:
                 row[edge] = np.min(row) - 30 if b % 2 else np.max(row) + 30
+            if infinite:
+                row[rng.permutation(V)[: V // 3]] = -np.inf
             row = row.astype(np.float32).astype(float)
             z = scores(row, marks[b] if seen else None, softcap, penalty)
             one = slice(b, b + 1)
