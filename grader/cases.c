@@ -145,7 +145,8 @@ read_value(struct reader *r, struct graded_case *c, const char *field, const cha
     } else if (!strcmp(field, "bound")) {
         read_bound(r, &c->bound, value);
     } else if (!strcmp(field, "workspace_less")) {
-        c->workspace_less = (uint32_t)strtoul(value, NULL, 10);
+        c->workspace_less =
+            !strcmp(value, "all") ? WITHHOLD_ALL : (uint32_t)strtoul(value, NULL, 10);
     } else if (!strcmp(field, "dry")) {
         c->dry = !strcmp(value, "1");
     } else if (!strcmp(field, "sms")) {

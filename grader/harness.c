@@ -89,7 +89,7 @@ cudaStream_t stream(const struct call *c)
 
 void *workspace(const struct call *c)
 {
-    return c->work_bytes ? c->work + RED_ZONE : NULL;
+    return workspace_bytes(c) ? c->work + RED_ZONE : NULL;
 }
 
 size_t workspace_bytes(const struct call *c)
@@ -359,7 +359,8 @@ static void open_case(struct call *c, const struct adapter *a)
     if (ready.workspace > MOST)
         broken("the workspace function asks for more than any device has", NULL);
     c->work_bytes = ready.workspace;
-    if (c->work_bytes < c->wire->workspace_less) c->wire->workspace_less = 0;
+    if (c->work_bytes < c->wire->workspace_less)
+        c->wire->workspace_less = (uint32_t)c->work_bytes;
     c->work = alloc_with_red_zones(c->work_bytes, "workspace", 0);
     send_header(MSG_READY, sizeof ready);
     write_all(&ready, sizeof ready);

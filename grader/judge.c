@@ -71,8 +71,9 @@ static bool first_right(const struct case_data *d, const struct result *a)
 /* A launcher that needs no workspace cannot get too little of it. */
 static bool needs_no_more(const struct graded_case *g, const struct run *run)
 {
-    return g->workspace_less && run->workspace < g->workspace_less &&
-           run->result[CALL_A].present && run->result[CALL_A].head.status == WB_OK &&
+    uint32_t least = g->workspace_less == WITHHOLD_ALL ? 1 : g->workspace_less;
+    return run->workspace < least && run->result[CALL_A].present &&
+           run->result[CALL_A].head.status == WB_OK &&
            !run->result[CALL_A].head.cuda_error;
 }
 

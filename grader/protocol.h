@@ -31,6 +31,7 @@ enum { WIRE_FD = 3 }; /* the child's end of the socket pair */
 
 enum {
     MAX_NAME = 64,
+    WITHHOLD_ALL = 0x7fffffff, /* of a workspace */
     MAX_BUFFERS = 24,
     MAX_ARGS = 24,
     MAX_SCALARS = 24,
@@ -94,7 +95,8 @@ struct wire_case {
     char function[MAX_NAME];
     int32_t dtype;
     uint32_t buffers, args, scalars;
-    uint32_t workspace_less; /* bytes withheld: the launcher must return WB_NO_SPACE */
+    uint32_t workspace_less; /* bytes withheld: the launcher must return WB_NO_SPACE.
+                                WITHHOLD_ALL: it gets NULL */
     uint32_t dry; /* 1: one call on zeros and filled integers; only a head comes back */
     uint32_t larger, unused; /* 1: ask the workspace function for larger sizes too */
     struct wire_buffer buffer[MAX_BUFFERS];

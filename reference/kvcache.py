@@ -114,6 +114,7 @@ def attention_decode_data(
     sharp=1.0,
     shift=0.0,
     ramp=0.0,
+    spike=0.0,
 ):
     """G: heads of a group; without H, it is K*G. pos: any, zero (a first token), short
     (the ring is not full), full (just full), wrap (after that). nan=1: slots that hold no
@@ -121,7 +122,8 @@ def attention_decode_data(
     D^-1/2. sharp: a factor of the queries. shift: the last channel, which is not rotated
     (N < D), moves all scores by this much; next to so large a product each of the others
     adds a rounding error, so only the first two are not 0. ramp: the last channel makes
-    the scores grow by this much from the first slot to the last."""
+    the scores grow by this much from the first slot to the last. spike: in the same way,
+    one slot of each sequence scores this much more than the others."""
     rng, N, scale = call.rng, D if N is None else N, scale or float(D) ** -0.5
     low, high = {
         "any": (0, 3 * S + 2),
@@ -150,10 +152,12 @@ def attention_decode_data(
         for name in ("k", "kcache"):
             key = shift / scale / large
             change(call, name, lambda k: np.where(np.arange(D) < D - 1, k, key), D)
-    if ramp:
-        last, slot = np.arange(D) == D - 1, np.arange(B * S * K)[:, None] // K % S
+    if ramp or spike:
+        last, row = np.arange(D) == D - 1, np.arange(B * S * K)[:, None] // K
+        one = rng.integers(0, np.clip(p, 1, S))[row // S]
+        extra = ramp * (row % S) / S + spike * (row % S == one)
         change(call, "q", lambda q: np.where(last, 1, q), D)
-        change(call, "kcache", lambda k: np.where(last, ramp / scale * slot / S, k), D)
+        change(call, "kcache", lambda k: np.where(last, extra / scale, k), D)
     cis = np.empty((high + 1, N // 2, 2))
     rope_table(cis, len(cis), N, 10000.0)
     call.input("cis", cis, "f32") if rotate else call.null("cis", dtype="f32")

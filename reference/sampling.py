@@ -136,6 +136,7 @@ def sample_data(
     far=0,
     peak=0.0,
     infinite=0,
+    zeros=0,
 ):
     """sd, mean: of the logits. seen=0: NULL; seen=1: a third of the tokens are marked,
     each with any number but 0.
@@ -146,7 +147,7 @@ def sample_data(
     exact=1: the logits are equal (sd=0), and their softmax reaches top_p without a
     rounding error. far=1: in every fourth row, one logit is 1000 times softcap. peak: what
     one logit is above the others, which together still matter: one of them wins.
-    infinite=1: a third of the logits are -inf.
+    infinite=1: a third of the logits are -inf. zeros=1: the best are -0, then 0.
     A row is generated again until its best is clear."""
     rng, ld = call.rng, ld or V
     call.scalar("ld", ld)
@@ -175,6 +176,11 @@ def sample_data(
             if near:
                 two = np.sort(rng.permutation(V)[:2])
                 row[two] = np.max(row) + 1, (np.max(row) + 1) * (1 + 2.0**-12)
+                marks[b, two] = 0
+            if zeros:
+                two = np.sort(rng.permutation(V)[:2])
+                row = -np.abs(row) - 1
+                row[two] = -0.0, 0.0
                 marks[b, two] = 0
             if last:
                 row[-1] = np.max(row) + 1
