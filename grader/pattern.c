@@ -241,6 +241,23 @@ static double bias_of(const struct comparison *c)
     return size > 0 ? fabs(sum) / size : 1;
 }
 
+/* Are most of the wrong elements off by more than a quarter? Then digits are not the
+ * matter, however small these elements are beside the others. */
+static bool far_off(const struct comparison *c)
+{
+    size_t far = 0;
+    for (size_t i = 0; i < c->view->elements; i++)
+        far += c->mark[i] && fabs(c->got[i] - c->want[i]) > fabs(c->want[i]) / 4;
+    return far * 2 > c->wrong;
+}
+
+/* In 16 bits a sum in half precision makes many elements wrong. */
+static bool half_sums_show(const struct comparison *c)
+{
+    if (c->view->element == ELEMENT_F32) return bias_of(c) < 0.5;
+    return c->wrong * 50 >= c->view->elements;
+}
+
 static const char *why_inaccurate(const struct comparison *c, double error)
 {
     bool single = c->view->element == ELEMENT_F32, rows = each_row_scaled(c);
@@ -251,7 +268,7 @@ static const char *why_inaccurate(const struct comparison *c, double error)
     if (rows)
         return "each row is wrong by a factor of its own: is a term of the row's sum "
                "missing, or a small summand (eps)?";
-    if (halves && (!single || bias_of(c) < 0.5))
+    if (halves && half_sums_show(c))
         return "is a sum or an intermediate value in half precision? Accumulate in float";
     return "cancellation, an approximation of a function, or a small term that is "
            "missing?";
@@ -260,7 +277,7 @@ static const char *why_inaccurate(const struct comparison *c, double error)
 static bool few_digits(struct findings *f, const struct comparison *c)
 {
     double error = relative_error(c);
-    if (error > 0.01) return false;
+    if (error > 0.01 || far_off(c)) return false;
     bool single = c->view->element == ELEMENT_F32;
     if (single && all_short(c, 10))
         say(f, "pattern: the values have only the digits of f16: use float from first to "

@@ -34,6 +34,7 @@ static struct hits find_hits(const struct comparison *c, bool rows)
 /* The largest power of two whose last multiple below size is `first`, or 0. */
 static size_t tail_of(size_t first, size_t size)
 {
+    if (size < 8) return 0; /* the end of almost nothing */
     for (size_t p = 4096; p >= 2; p /= 2)
         if (size % p && size - size % p == first) return p;
     return 0;
