@@ -177,8 +177,8 @@ static int descriptor_of(const char *name)
 }
 
 // Replaces the name in f->target by what it links to, so that the link stays. A link to
-// an open file, as /dev/stdout is, is not followed: its descriptor is what the caller
-// wants, with the place where the next byte goes. *descriptor: -1: it is none.
+// an open file, such as /dev/stdout, is not followed: the caller wants its descriptor,
+// which knows where the next byte goes. *descriptor is -1 if the name is not such a link.
 static int resolve_links(atomic_file *f, int *descriptor)
 {
     enum { MOST_LINKS = 40 };
@@ -205,7 +205,7 @@ static bool is_special(const char *path)
 
 /* --- temporary files ---------------------------------------------------------------- */
 
-static atomic_file *volatile unfinished;  // a list of those that have one
+static atomic_file *volatile unfinished;  // a list of the files that have one
 
 void atomic_remove_unfinished(void)
 {
@@ -235,7 +235,7 @@ static int open_new_name(atomic_file *f)
     return -1;
 }
 
-// No signal comes between the file and its entry in the list.
+// Blocks signals, so that none arrives between creating the file and listing it.
 static int open_temporary(atomic_file *f)
 {
     sigset_t all, before;

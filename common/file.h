@@ -17,7 +17,8 @@
  * unreadable, larger than `limit` bytes or a Git LFS pointer. An empty file is valid. */
 char *file_read(const char *path, size_t limit, size_t *bytes, wb_error *err);
 
-/* The same for a file that may be missing, which is no error: *text is NULL then. */
+/* The same for a file that may be missing: that is no error, and *text is NULL. Returns
+ * -1 after any other error. */
 int file_read_optional(
     char **text, const char *path, size_t limit, size_t *bytes, wb_error *err);
 
@@ -38,22 +39,22 @@ int folder_make(const char *path, wb_error *err);
  * PATH.PID-N.tmp, a name that no other writer has, synced to disk and renamed. After an
  * error (full disk, short write, no permission) or a kill, the old file is intact. An
  * error also removes the temporary file. A symbolic link stays: what it links to is
- * written. What is not a regular file (a device, a pipe) is written directly. So is a
- * descriptor of this process (/dev/stdout, /dev/fd/N), from where it stands. */
+ * written. What is not a regular file (a device, a pipe) is written directly. So is an
+ * open descriptor of this process (/dev/stdout, /dev/fd/N), from its current position. */
 typedef struct atomic_file {
     int fd;                /* -1: not open */
     bool direct;           /* no temporary file */
-    bool ordered;          /* a descriptor: only appended to */
+    bool ordered;          /* a descriptor: can only be written in order */
     off_t at;              /* direct: bytes written so far */
     char path[PATH_MAX];   /* as given */
     char target[PATH_MAX]; /* without links in its last part */
     char temporary[PATH_MAX + 40];
-    struct atomic_file *next; /* of those that have a temporary file */
+    struct atomic_file *next; /* in the list of files with a temporary file */
 } atomic_file;
 
 /* Opens the temporary file. After an error of any of these calls the write is aborted.
- * Until the end of the write *f must stay where it is, and only one thread at a time may
- * begin or end one. */
+ * *f must not be moved until the write has ended. Only one thread at a time may begin or
+ * end a write. */
 int atomic_begin(atomic_file *f, const char *path, wb_error *err);
 /* Appends after the last atomic_write. */
 int atomic_write(atomic_file *f, const void *data, size_t bytes, wb_error *err);

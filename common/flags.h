@@ -67,10 +67,10 @@ void flags_default(const flag_table *t, void *options);
 /* `where` names the source for the message: "--lr", or "presets/x:3: lr". */
 int flags_set(
     const flag *f, void *options, const char *value, const char *where, wb_error *err);
-/* How many words the option at argv[i] takes: 2 with its value, if that is a word of its
- * own. An option that the table lacks is taken to have a value. */
+/* How many words the option at argv[i] takes: 2 if its value is a separate word, else 1.
+ * An option that the table lacks is assumed to have a value. */
 int flags_words(const flag_table *t, int argc, char **argv, int i, int use);
-/* Whether `word`, such as "--help", is one of the options: not the value of one. */
+/* Whether `word`, such as "--help", is one of the options, and not the value of one. */
 bool flags_ask(const flag_table *t, int argc, char **argv, int use, const char *word);
 /* argv[0] is the first option. Takes the options that have a bit of `use`, whose lists
  * start empty; for an unknown option the error suggests the nearest. */

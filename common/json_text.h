@@ -15,8 +15,8 @@ json_parse(const char *text, size_t bytes, const char *name, wb_error *err);
 /* A settings file, of at most 1 MiB */
 struct json_t *json_read(const char *path, wb_error *err);
 
-/* Writes FOLDER/NAME, unless it has this content already, and frees the value. NULL: there
- * was no memory for it. */
+/* Writes FOLDER/NAME, unless it has this content already, and frees the value. root is
+ * NULL if there was no memory for it. Returns -1 after an error. */
 int json_save(const char *folder, const char *name, struct json_t *root, wb_error *err);
 
 #endif

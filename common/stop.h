@@ -1,6 +1,6 @@
 /* stop.h - Ctrl-C, SIGTERM and closed pipes: the program ends between two steps and keeps
- * its output so far. A second Ctrl-C, or the first before there is any output, ends the
- * process immediately, without the temporary files of half-written results. */
+ * its output so far. A second Ctrl-C, or the first before there is any output, removes
+ * the temporary files of half-written results and ends the process immediately. */
 #ifndef STOP_H
 #define STOP_H
 #include <stdbool.h>

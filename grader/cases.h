@@ -41,11 +41,11 @@ struct graded_case {
     int variant;    /* 0: the first, or only one */
     int points;
     wb_status status; /* what the call must return: status=WB_BAD_SHAPE; default WB_OK */
-    uint32_t workspace_less;  /* workspace_less=N: withhold N bytes, or all */
+    uint32_t workspace_less;  /* workspace_less=N: withhold N bytes; or =all */
     uint64_t workspace_below; /* workspace_below=N: the function must ask for fewer */
     bool larger;              /* asks the workspace function for larger sizes too */
     bool dry;                 /* dry=1: a real size; data only for filled integers */
-    int sms; /* sms=132: multiprocessors of the CPU back end's device; 0: as usual */
+    int sms; /* sms=132: multiprocessors of the CPU back end's device; 0: the default */
     bool off_each; /* off=each: also calls with each buffer in turn unaligned */
     struct bound bound;
     char *catches;

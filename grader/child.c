@@ -83,7 +83,7 @@ bool child_open(
     struct run *run)
 {
     struct wire_case w = make_case(g, d);
-    if (c->process.sms != g->sms) child_stop(c); /* code may keep the device's numbers */
+    if (c->process.sms != g->sms) child_stop(c); /* code may cache the number */
     c->process.sms = g->sms;
     for (;;) {
         struct talk t = {.child = c, .run = run, .d = d, .want = MSG_READY};

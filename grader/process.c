@@ -40,8 +40,7 @@ double now(void)
 /* --- start -------------------------------------------------------------------------- */
 
 static char *kept_environment[16];
-static size_t
-    kept; /* lines; another may follow: the multiprocessors of the CPU back end */
+static size_t kept; /* lines, without WBCPU_SMS, which may follow */
 
 /* The learner's code must not see the user's paths, access tokens and the like. */
 static void make_environment(void)
@@ -58,7 +57,7 @@ static void make_environment(void)
     kept = n;
 }
 
-/* sms: the multiprocessors that a case asks for; 0: those of the user's variable */
+/* sms: the multiprocessors that a case asks for; 0: the user's WBCPU_SMS, if set */
 static void set_sms(int sms)
 {
     static char line[64];

@@ -96,7 +96,7 @@ struct wire_case {
     int32_t dtype;
     uint32_t buffers, args, scalars;
     uint32_t workspace_less; /* bytes withheld: the launcher must return WB_NO_SPACE.
-                                WITHHOLD_ALL: it gets NULL */
+                                WITHHOLD_ALL: it gets a workspace of NULL */
     uint32_t dry; /* 1: one call on zeros and filled integers; only a head comes back */
     uint32_t larger, unused; /* 1: ask the workspace function for larger sizes too */
     struct wire_buffer buffer[MAX_BUFFERS];

@@ -86,8 +86,8 @@ static void ended(struct child *c, struct run *run, const char *crash, bool star
     else if (status == SIGSEGV) /* without a stack, the handler could report nothing */
         stop(
             c, run, CRASHED,
-            "segmentation fault: a stack overflow (a large local array), or a thread "
-            "of the code's own?");
+            "segmentation fault: a stack overflow (a large local array), or a crash in a "
+            "thread that the code started?");
     else
         stop(c, run, CRASHED, "%s", signal_words(status));
 }

@@ -46,7 +46,7 @@ library: $(SHARED)/librecurrentgemma.so $(B)/librecurrentgemma.a  ##+ models: th
 PREFIX  ?= /usr/local
 DESTDIR ?=
 # On the CPU back end, a copy of its OpenBLAS is installed, so that nothing needs the tree.
-# The programs and the library look for it relative to where they are.
+# The programs and the library look for it relative to their own folder.
 $(B)/recurrentgemma $(B)/tinylm: private LDLIBS += -Wl,-rpath,'$$ORIGIN/../lib/warpbook'
 INSTALL  = PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" B=$(B) SHARED=$(SHARED) \
     SONAME=$(SONAME) VERSION=$(VERSION) PYTHON=$(PYTHON) \
@@ -85,7 +85,7 @@ endif
 python: $(SHARED)/librecurrentgemma.so  ##+ models: the libraries of the Python package (python/README.md)
 	+$(Q)$(in_shared) -k $(PYTHON_LABS)
 
-python-types: | setup  ##+ develop: the types of the labs' functions, from their headers
+python-types: | setup  ##+ develop: the Python types of the labs' functions, from the headers
 	@$(PYTHON) tools/lab_types.py
 
 TEST_PROGRAMS += python

@@ -2,8 +2,8 @@
 package, its version from common/version.h, and the path of the tree, where the libraries
 are built. Standard library only.
 
-build_backend.py FOLDER LIBRARY - for make install: a wheel in the folder, with the path
-of the installed library in place of the tree."""
+build_backend.py FOLDER LIBRARY - for make install: makes a wheel in FOLDER that holds the
+path of the installed library instead of the tree's."""
 
 import base64
 import hashlib

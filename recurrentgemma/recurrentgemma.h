@@ -25,9 +25,10 @@
  * names the thing and the fix; the engine can then be used further or closed. A CUDA call
  * that fails ends the process (file:line).
  *
- * Threads: one at a time may use an engine, and any thread may be the next. Several threads
- * may open and use different engines at the same time. On the CPU back end the kernels of
- * all engines share the workers and run one after the other. */
+ * Threads: only one thread at a time may use an engine, but it need not always be the
+ * same thread. Several threads may open and use different engines at the same time. On
+ * the CPU back end the kernels of all engines share the workers and run one after the
+ * other. */
 #ifndef RECURRENTGEMMA_H
 #define RECURRENTGEMMA_H
 #include "model_shape.h"
@@ -128,17 +129,17 @@ void rg_reset(rg_engine *e, int b, uint64_t seed);
 
 /* A sequence as bytes: its states and rings, its newest token, and which tokens it has
  * (for the repetition penalty). The size is the same however long the sequence is.
- * rg_state_save writes rg_state_bytes. rg_state_load puts a state in the place of
- * sequence b, in an engine with the same rg_fingerprint, else it fails; rg_prefill then
- * continues it. The seed stays that of rg_reset. A state is not portable between versions
- * of the library. */
+ * rg_state_save writes rg_state_bytes. rg_state_load replaces sequence b by a state;
+ * rg_prefill then continues it. It fails if the engine has another rg_fingerprint, rings
+ * of another length (see whole_window) or too short a context. The seed stays that of
+ * rg_reset. A state is not portable between versions of the library. */
 size_t rg_state_bytes(const rg_engine *e, int b);
 int rg_state_save(rg_engine *e, int b, void *state, wb_error *err);
 int rg_state_load(rg_engine *e, int b, const void *state, size_t bytes, wb_error *err);
 
-/* A checksum of the configuration, the dtype and all weights: the model that states
- * belong to. The first call for an engine, or its first state, reads all weights, which
- * takes seconds for a large model. 0: no memory. */
+/* A checksum of the configuration, the dtype and all weights: it identifies the model
+ * that a state belongs to. The first call for an engine, or its first state, reads all
+ * weights, which takes seconds for a large model. 0: no memory. */
 uint64_t rg_fingerprint(rg_engine *e);
 
 /* Processes tokens like rg_prefill but samples nothing: calls `sink` with the logits

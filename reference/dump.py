@@ -366,7 +366,10 @@ def main():
         "-k", metavar="PATTERN", help="only cases whose name contains this"
     )
     parser.add_argument(
-        "--first", action="store_const", const=1, help="only the first variant of a case"
+        "--first",
+        action="store_const",
+        const=1,
+        help="only the first variant of each case",
     )
     try:
         dump(parser.parse_args())

@@ -122,8 +122,8 @@ def attention_decode_data(
     D^-1/2. sharp: a factor of the queries. shift: the last channel, which is not rotated
     (N < D), moves all scores by this much; next to so large a product each of the others
     adds a rounding error, so only the first two are not 0. ramp: the last channel makes
-    the scores grow by this much from the first slot to the last. spike: in the same way,
-    one slot of each sequence scores this much more than the others."""
+    the scores grow by this much from the first slot to the last. spike: the last channel
+    makes one slot of each sequence score this much more than the others."""
     rng, N, scale = call.rng, D if N is None else N, scale or float(D) ** -0.5
     low, high = {
         "any": (0, 3 * S + 2),

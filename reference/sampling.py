@@ -147,7 +147,7 @@ def sample_data(
     exact=1: the logits are equal (sd=0), and their softmax reaches top_p without a
     rounding error. far=1: in every fourth row, one logit is 1000 times softcap. peak: what
     one logit is above the others, which together still matter: one of them wins.
-    infinite=1: a third of the logits are -inf. zeros=1: the best are -0, then 0.
+    infinite=1: a third of the logits are -inf. zeros=1: the best are -0 and, after it, 0.
     A row is generated again until its best is clear."""
     rng, ld = call.rng, ld or V
     call.scalar("ld", ld)

@@ -2,8 +2,8 @@
 #   check "what" COMMAND...               ok if the command succeeds
 #   check_fails "what" "words" COMMAND... ok if it fails and its output contains the words
 #   check_says "what" "words" COMMAND...  ok if it succeeds and its output contains the words
-#   complains CODE "what" "words" COMMAND...  ok if it ends with the code and prints one
-#                                         line, with the words
+#   complains CODE "what" "words" COMMAND...  ok if it exits with the code and prints one
+#                                         line, which contains the words
 #   skip "what" "reason"
 # $TMP is a folder of the suite's own, removed at the end. $BACKEND, $B and $PYTHON come
 # from make; a suite started by hand uses the CPU back end. OPT=$QUICK compiles fastest

@@ -151,8 +151,8 @@ static void remove_folder(void)
     rmdir(folder);
 }
 
-// Removes the file; a temporary one would keep the folder. (Criterion ignores what .fini
-// expects.)
+// Removes the file and the folder, which fails if a temporary file is left. (Criterion
+// ignores expectations in .fini.)
 static void expect_no_temporary(void)
 {
     unlink(path);

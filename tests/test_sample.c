@@ -259,7 +259,7 @@ Test(sample_long, rows_do_not_depend_on_their_neighbours)
 
 /* --- values that are not finite ----------------------------------------------------- */
 
-/* A row of 0.5 with `value` at the entries first, first + step, ...; its token */
+/* Samples from a row of 0.5 that has `value` at the entries first, first + step, ... */
 static int sample_with(float value, int V, int first, int step, struct settings how)
 {
     float *logits = malloc((size_t)V * sizeof *logits);
@@ -295,7 +295,7 @@ Test(sample_not_finite, the_token_is_always_an_index)
             if (how.temperature > 0) how.temperature = 1e-38f; /* z is infinite */
             token = sample_with(50, V, at, V, how);
             cr_expect(token >= 0 && token < V, "V %d, cold: %d", V, token);
-            if (how.temperature > 0) how.temperature = 1e-40f; /* its inverse is too */
+            if (how.temperature > 0) how.temperature = 1e-40f; /* so is 1 / temperature */
             token = sample_with(0, V, 0, 3, how);
             cr_expect(token >= 0 && token < V, "V %d, colder: %d", V, token);
         }

@@ -190,8 +190,8 @@ static int save_weights(const model *m, const char *folder, char *scratch, wb_er
     return rc;
 }
 
-// In any order: what is in the folder is of the same model, so its weights belong to the
-// new JSON and to the old.
+// The order does not matter: the folder holds files of the same model, so the old weights
+// fit the new JSON files, and the new weights the old ones.
 int checkpoint_save(
     const model *m, const tokenizer *t, const char *folder, void *scratch, wb_error *err)
 {

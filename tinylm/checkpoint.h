@@ -9,10 +9,10 @@
  *     FOLDER/training.safetensors    runs only: everything that resuming needs, in one file
  *
  * Each file is either complete or missing (file.h). training.safetensors depends on no
- * other file, so a run can resume whenever it was killed. All files of a folder are of one
- * model: a new run moves those of another away (run_folder.h), and --resume changes
+ * other file, so a run can resume whenever it was killed. All files of a folder belong to
+ * one model: a new run first moves an old one away (run_folder.h), and --resume changes
  * neither the sizes nor the tokenizer. So a save that is killed or does not fit on the
- * disk leaves a model that can be opened: of each file the old or the new one.
+ * disk leaves a model that can be opened: each file is either the old or the new one.
  */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
@@ -20,8 +20,8 @@
 #include "model.h"
 #include "tokenizer.h"
 
-/* The folder is new or holds a checkpoint of the same model. scratch: N elements on the
- * host */
+/* The folder must be new or hold a checkpoint of the same model. scratch: N elements on
+ * the host */
 int checkpoint_save(
     const model *m, const tokenizer *t, const char *folder, void *scratch, wb_error *err);
 

@@ -45,7 +45,7 @@ int options_read(options *o, const char *text, const char *name, wb_error *err);
 const char *options_other_model(const options *a, const options *b);
 /* The SAVED ones as lines, malloc'ed. */
 char *options_text(const options *o);
-/* Whether an option is --help, or another such word. */
+/* Whether one of the options is `word`, such as --help. */
 bool options_ask(int argc, char **argv, int use, const char *word);
 void options_help(int use);
 

@@ -20,7 +20,7 @@ static const char *const checkpoint_files[] = {
     "generation_config.json", "tokenizer.json",       "tokenizer_config.json"};
 enum { CHECKPOINT_FILES = sizeof checkpoint_files / sizeof *checkpoint_files };
 
-// What file systems without locks answer.
+// The errors of file systems that have no locks.
 static bool has_no_locks(int reason)
 {
     return reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK ||
@@ -77,11 +77,11 @@ static int remove_part(const char *folder, int i, wb_error *err)
     }
     if ((checkpoint ? rmdir(path) : unlink(path)) == 0 || errno == ENOENT) return 0;
     return error_set(
-        err, "%s: cannot remove it: %s: move it to another place", path, strerror(errno));
+        err, "%s: cannot remove it: %s: move it elsewhere", path, strerror(errno));
 }
 
-// The run that previous/ holds gives way. But if no part is in both folders, a kill has
-// stopped an earlier move: then previous/ holds the other parts of this run.
+// Removes the run that previous/ holds. But if no part is in both folders, an earlier
+// move was killed halfway: then previous/ holds the other parts of this run, which stay.
 static int make_room(const char *folder, const char *previous, wb_error *err)
 {
     bool two_runs = false;

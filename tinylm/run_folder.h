@@ -14,7 +14,7 @@ int run_folder_lock(const char *folder, wb_error *err);
 /* Whether it has any part of a run, even a curve without a checkpoint. */
 bool run_folder_holds_run(const char *folder);
 /* Moves its run, if it holds one, to previous/ and removes the run that was there. A kill
- * may leave the run in both places; the next call moves the rest. Only with the lock. */
+ * may leave parts in both folders; the next call moves the rest. Only with the lock. */
 int run_folder_clear(const char *folder, wb_error *err);
 /* Removes the temporary files of a training that was killed. Only with the lock. */
 void run_folder_tidy(const char *folder);

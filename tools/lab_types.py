@@ -1,6 +1,6 @@
-"""lab_types.py [check] - python/warpbook/_labs.pyi: what the labs' functions take and
-return, for type checkers and editors, from the labs' headers. check: only whether it is
-up to date."""
+"""lab_types.py [check] - writes python/warpbook/_labs.pyi from the labs' headers: what
+the labs' functions take and return, for type checkers and editors. check: fails if the
+file is not up to date, and writes nothing."""
 
 import sys
 import textwrap
@@ -11,8 +11,8 @@ sys.path.insert(0, "python")
 from warpbook import _contract, kernels  # noqa: E402
 
 STUB = Path("python/warpbook/_labs.pyi")
-HEAD = '''"""_labs.pyi - the types of the labs' functions. Generated from the labs' headers: edit
-tools/lab_types.py, then make python-types."""
+HEAD = '''"""_labs.pyi - the types of the labs' functions. Do not edit it: make
+python-types generates it from the labs' headers (tools/lab_types.py)."""
 
 from typing import Any, Literal, NamedTuple, Sequence, overload
 
@@ -31,7 +31,7 @@ def camel(name):
 
 
 def definition(indent, name, parts, result):
-    """A line of `def`, broken between parameters."""
+    """A `def` that is broken into lines between parameters."""
     whole = [part.replace(" ", "\0") for part in [*parts[:-1], f"{parts[-1]}) -> {result}:"]]
     lines = textwrap.wrap(
         f"def {name}({', '.join(whole)} ...",
@@ -45,8 +45,9 @@ def definition(indent, name, parts, result):
 
 
 class Results:
-    """What a function returns: an array, or a named tuple of several. Of the optional
-    outputs `wanted` are asked for; those of `given` follow from an optional input."""
+    """What a function returns: an array, or a named tuple of several. A call returns the
+    optional outputs in `wanted` if it asks for them, and the others if it passes the
+    optional inputs in `given`."""
 
     def __init__(self, f):
         outputs = [b for b in f.buffers.values() if b.role != "in"]
@@ -68,7 +69,7 @@ class Results:
 
 
 def parameter(f, p, results, required):
-    """One parameter, or None: this overload does not have it."""
+    """One parameter; None if this overload does not have it."""
     array = results.one and not required  # it returns an array
     if p.name == "want":
         if array or not results.wanted:
@@ -102,8 +103,8 @@ def method(f, name, results, result, required=""):
 
 
 def methods(f, name):
-    """The overloads: with one output that is always there, a call that asks for no other
-    returns an array."""
+    """The overloads. If only one output is not optional, a call that asks for no other
+    output returns an array."""
     results = Results(f)
     if results.fixed or not results.one:
         result = "Array" if results.one else results.name
@@ -143,7 +144,7 @@ def main():
     if sys.argv[1:] != ["check"]:
         STUB.write_text(text)
     elif STUB.read_text() != text:
-        sys.exit(f"{STUB} is not what the headers say: make python-types")
+        sys.exit(f"{STUB} does not match the headers: run make python-types")
 
 
 main()

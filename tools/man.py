@@ -26,7 +26,7 @@ def options(lines):
     """The lines of --help: headings, options with indented help, paragraphs."""
     for line in lines:
         if line == VERSION or line.startswith("Exit: "):
-            continue  # page() has them
+            continue  # page() writes these
         option = re.match(r"  (--\S+(?: (?:TEXT|N|0\|1))?)\s+(.*)", line)
         if option:
             name, _, value = option[1].partition(" ")
@@ -51,7 +51,7 @@ def page(program, version):
     yield ".SH OPTIONS"
     lists = "lists the options"
     if commands:
-        lists = f"lists the commands; {name} COMMAND --help lists the options of one"
+        lists = f"lists the commands; {name} COMMAND --help lists its options"
     yield f".TP\n.B {roff('--help')}\n{roff(lists)}"
     yield f".TP\n.B {roff('--version')}\nprints the version"
     if not commands:

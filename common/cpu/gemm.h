@@ -12,9 +12,10 @@ typedef void wbcpu_sgemm(
 /* The one of gemm.cpp, always available. */
 wbcpu_sgemm wbcpu_own_sgemm;
 
-/* Returns OpenBLAS's if the build has one, else wbcpu_own_sgemm; prints a line where it has
- * gone. WB_BLAS=path and WB_BLAS=own override this; for an unusable path it prints a
- * message and returns NULL. */
+/* Returns OpenBLAS's if the build found the library, else wbcpu_own_sgemm. If the library
+ * can no longer be loaded, prints a message and returns wbcpu_own_sgemm. WB_BLAS=path and
+ * WB_BLAS=own override this; for an unusable path it prints a message and returns
+ * NULL. */
 wbcpu_sgemm *wbcpu_choose_sgemm(void);
 
 /* The same for bf16 factors, as bits, with float sums and a float C. */

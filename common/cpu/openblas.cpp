@@ -1,9 +1,9 @@
 /* openblas.cpp - loads OpenBLAS at run time, so that the build does not need it.
  *
  * The make variable OPENBLAS is the path of the library (from the Python package
- * scipy-openblas32). `make install` copies the library to a folder where installed programs
- * and libraries look first (their RUNPATH). The environment variable WB_BLAS (a path, or
- * "own") overrides both.
+ * scipy-openblas32). `make install` copies the library to a folder in which the installed
+ * programs and libraries look first (their RUNPATH). The environment variable WB_BLAS (a
+ * path, or "own") overrides both.
  *
  * OpenBLAS's threads are not used, because they would compete with the workers for the
  * cores: cublas.cpp splits each GEMM into tiles instead.
@@ -71,8 +71,8 @@ static wbcpu_sgemm *of_the_build(void)
     if (!open_library(installed) || !open_library(WBCPU_OPENBLAS)) return openblas_sgemm;
     fprintf(
         stderr,
-        "%s: OpenBLAS, which the build found there, cannot be loaded, and GEMMs are slower: "
-        "give the path of libscipy_openblas.so in WB_BLAS; WB_BLAS=own hides this line\n",
+        "%s: cannot load OpenBLAS, which the build found there, so GEMMs are slower: set "
+        "WB_BLAS to the path of libscipy_openblas.so; WB_BLAS=own hides this line\n",
         WBCPU_OPENBLAS);
     return wbcpu_own_sgemm;
 }

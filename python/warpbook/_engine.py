@@ -151,7 +151,7 @@ FUNCTIONS: dict[str, Tuple[Any, ...]] = {
 @lru_cache(maxsize=None)
 def load() -> Any:
     """WARPBOOK_LIBRARY, else the library in the tree, else the one that `make install`
-    has installed: with this package, or where the loader looks."""
+    has installed: at the path that its wheel holds, or where the loader looks."""
     major = __version__.split(".")[0]
     installed = LIBRARY if LIBRARY and os.path.exists(LIBRARY) else None
     name = os.environ.get("WARPBOOK_LIBRARY") or str(

@@ -15,8 +15,8 @@ def _is_tree(folder: Path) -> bool:
 
 
 def _recorded() -> Tuple[Optional[str], Optional[str], str]:
-    """The tree that pip has installed this package from, or the library that make install
-    has installed with it; and the version."""
+    """The tree that pip installed this package from, or else the library that `make
+    install` installed with it; and the version."""
     try:
         # build_backend.py writes it.
         from ._installed import LIBRARY, TREE, VERSION  # type: ignore[import-not-found]

@@ -1,5 +1,5 @@
-"""_labs.pyi - the types of the labs' functions. Generated from the labs' headers: edit
-tools/lab_types.py, then make python-types."""
+"""_labs.pyi - the types of the labs' functions. Do not edit it: make
+python-types generates it from the labs' headers (tools/lab_types.py)."""
 
 from typing import Any, Literal, NamedTuple, Sequence, overload
 

@@ -28,7 +28,7 @@ class Worker:
         self.library = library
         self.process: Optional[subprocess.Popen[bytes]] = None
         self.built = 0
-        self.lock = threading.Lock()  # for the caller: a call and what it has printed
+        self.lock = threading.Lock()  # the caller holds it for a call and its output
 
     def _start(self) -> None:
         self.output = tempfile.TemporaryFile()

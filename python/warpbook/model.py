@@ -51,8 +51,8 @@ def _array(tokens: Tokens) -> Any:
 
 
 class Model:
-    """One sequence on an engine. One thread at a time may use it; other threads may use
-    other models at the same time. `generate` and `logits` start a new sequence, or
+    """One sequence on an engine. Only one thread at a time may use it; other threads may
+    use other models at the same time. `generate` and `logits` start a new sequence, or
     continue a `state`."""
 
     def __init__(
@@ -256,8 +256,8 @@ class Model:
 
     def state(self) -> State:
         """What the sequence holds now: the prompt and the tokens generated so far. The
-        same model continues it, in this process or another; one with other weights refuses
-        it."""
+        same model continues it, in this process or another; a model with other weights
+        refuses it."""
         data, error = (
             ctypes.create_string_buffer(self._library.rg_state_bytes(self._handle, 0)),
             WbError(),

@@ -1,6 +1,7 @@
-/* state.c - what a sequence holds, as bytes: which model it belongs to, a bit for each
- * token of the vocabulary that occurs in it, then of each layer the ring of keys and
- * values, or the convolution's inputs and the state of the RG-LRU. */
+/* state.c - what a sequence holds, as bytes: a header, which identifies the model; a bit
+ * for each token of the vocabulary, set if the token occurs in the sequence; then for
+ * each layer the ring of keys and values, or the convolution's inputs and the state of
+ * the RG-LRU. */
 #include "engine.h"
 
 #include <string.h>
@@ -143,19 +144,20 @@ static int
 check_state(rg_engine *e, const state_header *h, size_t bytes, int b, wb_error *err)
 {
     if (memcmp(h->magic, magic, sizeof magic))
-        return error_set(err, "not a state that this version of the library has saved");
+        return error_set(err, "not a state that this version of the library saved");
     uint64_t model = fingerprint(e, err);
     if (!model) return -1;
     if (h->model != model)
         return error_set(
             err,
-            "a state of other weights, or of another dtype or hf_window: open the folder "
-            "that it was saved with, in the same way");
+            "the state was saved with other weights, another dtype or another hf_window: "
+            "open the same folder with the same settings");
     if (h->slots != e->d.slots)
         return error_set(
             err,
-            "a state of another context: open the engine with whole_window, or with a "
-            "context as long as the attention's window");
+            "the state was saved with rings of %d slots, but the engine's have %d: save "
+            "and load it with whole_window, or with a context as long as the window",
+            h->slots, e->d.slots);
     if (h->length < 0 || h->length > e->set.context)
         return error_set(
             err, "the state has %d tokens: open the engine with a larger context",

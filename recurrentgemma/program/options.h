@@ -24,7 +24,7 @@ typedef struct options {
 int options_parse(options *o, int argc, char **argv, wb_error *err);
 /* Neither a prompt nor stdin is read: a state continues as it is. */
 bool options_continue(const options *o);
-/* Whether an option is --help, or another such word. */
+/* Whether one of the options is `word`, such as --help. */
 bool options_ask(int argc, char **argv, const char *word);
 void options_help(void); /* on stdout */
 

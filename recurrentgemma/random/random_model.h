@@ -26,7 +26,7 @@ enum { RANDOM_SHARDS = 99 };
 /* Equal settings give equal files on every machine. Weights start as for training
  * (griffin/tensors.h), except that biases, norms and filters are not 0, so that the
  * logits show a mistake in any of them. griffin_check must have accepted the sizes. The
- * folder must not hold a model yet. On an error or a signal (stop.h) nothing stays in it. */
+ * folder must not hold a model yet. After an error or a signal (stop.h) it holds none. */
 int random_write(
     const random_model *m, const char *folder, random_written *out, wb_error *err);
 

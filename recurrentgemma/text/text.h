@@ -2,8 +2,8 @@
  *     tokenizer.model   SentencePiece, through its library
  *     tokenizer.json    characters or bytes, as TinyLM writes them (common/tokenizer.h)
  * text/ depends on common/ alone; program/, example.c, tests/ and programs that embed
- * the engine include text.h and chat.h; the other headers are private. One thread at a
- * time may use a codec and its streams.
+ * the engine include text.h and chat.h; the other headers are private. Only one thread at
+ * a time may use a codec and its streams.
  */
 #ifndef TEXT_H
 #define TEXT_H

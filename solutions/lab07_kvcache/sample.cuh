@@ -132,8 +132,8 @@ static __device__ float gumbel(uint32_t number)
  * not computed. */
 constexpr float MAX_NOISE = 22.9f, MIN_NOISE = -3.2f;
 
-/* How far z is below the highest z. The highest is 0 below itself, also if it is infinite
- * or NaN: inf - inf would be NaN, and no entry would be kept. */
+/* How far z is below the highest z: 0 for the highest itself, even if it is infinite.
+ * inf - inf would be NaN, and no entry would be kept. Also 0 if z or max_z is NaN. */
 static __device__ float below(float z, float max_z)
 {
     return z < max_z ? max_z - z : 0.0f;

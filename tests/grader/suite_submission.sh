@@ -288,7 +288,7 @@ assert t.parse('$s/r.xml').getroot().get('errors') == '1'"
         "! find '$tree/build/$BACKEND/labs' -type f ! -name 'lab[0-9]*' ! -name settings | grep ."
 }
 
-# --- builds that would not end: no matter which account -------------------------------------
+# --- builds that would not end; the account makes no difference -------------------------
 endless() {
     s=$TMP/s; rm -rf "$s"; mkdir "$s"
     export BUILD_SECONDS=3 BUILD_MEMORY=800

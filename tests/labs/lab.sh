@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # lab.sh labNN - a whole lab: its starter compiles and grades as "not written yet", its
-# solution gets full points, and each rung passes what it defines: of the cases, the first
-# of each function and dtype in a part, and all with a bound (RUNG_CASES=all: every case).
-# That nvcc compiles them too is tested by tests/build/suite_cuda.sh.
+# solution gets full points, and each rung passes what it defines. Rungs are graded on the
+# first case of each function and dtype in a part, and on all cases with a bound
+# (RUNG_CASES=all: on every case). tests/build/suite_cuda.sh compiles them with nvcc too.
 # WAITING=CASE,CASE: cases whose blocks wait.
 # FEW_BLOCKS=CASE,CASE: cases that take another kernel if the GPU has many multiprocessors.
 lab=$1
@@ -38,7 +38,7 @@ run_grader() { # [OPTION...]: grades, then prints the verdicts and the first fai
     grep -A3 -E 'FAIL|CRASH|TIME' "$TMP/report" | head -8
 }
 all_pass() { run_grader && grep -qxE 'pass [0-9]+' "$TMP/verdicts"; }
-# "-k CASE,CASE,..." of the rungs
+# "-k CASE,CASE,...": the cases on which rungs are graded
 rung_cases() {
     [ "${RUNG_CASES:-}" != all ] || return 0
     awk '/^[a-z]/ {

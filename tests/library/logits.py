@@ -8,7 +8,7 @@ import sys
 import threading
 
 PROMPT = [2, 17, 200, 31, 5, 90]
-TOGETHER = 20  # engines that each of two threads opens and runs
+TOGETHER = 20  # each of two threads opens and runs this many engines
 SINK = ctypes.CFUNCTYPE(
     ctypes.c_int,
     ctypes.c_void_p,
@@ -70,7 +70,7 @@ def main():
         start(1).join()
     for thread in [start(TOGETHER), start(TOGETHER)]:
         thread.join()
-    assert len(results) == 2 + 2 * TOGETHER, "a thread has failed"
+    assert len(results) == 2 + 2 * TOGETHER, "a thread failed"
     assert all(r == results[0] for r in results), "the threads differ"
     last = results[0][-1]
     for token in sorted(range(len(last)), key=lambda t: -last[t])[:5]:

@@ -64,7 +64,7 @@ def a_state_continues_in_another_model():
     raises(warpbook.Error, "damaged", model.logits, [5], state=damaged)
     raises(warpbook.Error, "cut off", model.logits, [5], state=warpbook.State(b"rg"))
     bf16 = warpbook.Model.open(FOLDER, dtype="bf16")
-    raises(warpbook.Error, "a state of other weights", bf16.logits, [5], state=state)
+    raises(warpbook.Error, "saved with other weights", bf16.logits, [5], state=state)
     old = warpbook.State(b"rgstate" + state.data[7:])
     raises(warpbook.Error, "this version of the library", model.logits, [5], state=old)
     for at, value in (28, 255), (32, 255):  # the newest token, and a bit for each token
@@ -87,7 +87,7 @@ def a_state_of_other_weights_is_refused():
             state = other.state()
     with warpbook.Model.open(FOLDER, stop=[]) as model:
         for use in model.generate, model.logits:
-            raises(warpbook.Error, "a state of other weights", use, [5], state=state)
+            raises(warpbook.Error, "saved with other weights", use, [5], state=state)
         own = model.logits(PROMPT)
         close(model.logits(PROMPT[3:], state=model_state(model, PROMPT[:3])), own[3:])
 

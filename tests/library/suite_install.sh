@@ -84,39 +84,39 @@ dlopen() {
 }
 check "dlopen from Python: the same logits, in two threads at the same time" dlopen
 
-# What is installed does not need the tree: the path of its OpenBLAS is written in capitals
-# in all of it, as if the tree had gone.
+# What is installed does not need the tree. To test this as if the tree were gone, its
+# OpenBLAS path is changed to capitals in all installed programs and libraries.
 blas=$(grep -aohE '/[[:graph:]]+openblas[[:graph:]]*\.so[.0-9]*' "$at/bin/recurrentgemma" | head -1)
 copy=$at/lib/warpbook/warpbook_openblas.so
-loads() { # LIBRARY PROGRAM...: it, and no other OpenBLAS; no word of that on stderr
+loads() { # LIBRARY PROGRAM...: loads it and no other OpenBLAS, and prints no warning
     LD_DEBUG=files "${@:2}" >"$TMP/said" 2>&1 || return 1
     realpath -m $(sed -n 's/.*calling init: \(.*openblas.*\)/\1/p' "$TMP/said") |
         diff - <(echo "$1") && ! grep "which the build found there" "$TMP/said"
 }
-for_all() { # FUNCTION: of each installed program and library
+for_all() { # FUNCTION: is called for each installed program and library
     "$1" "$at/bin/recurrentgemma" --model $tiny --tokens "$TMP/ids" --ids &&
         "$1" "$at/bin/tinylm" generate --model "$TMP/run/best" --prompt a --max-new-tokens 2 &&
         "$1" "$TMP/cpp" $tiny $ids && "$1" "$TMP/static" $tiny $ids
 }
 loads_copy() { loads "$copy" "$@"; }
-complains() { says "$gone: OpenBLAS, which the build found there, cannot be loaded" "$@"; }
+warns() { says "$gone: cannot load OpenBLAS, which the build found there" "$@"; }
 if [ -n "$blas" ]; then
     gone=$(printf %s "$blas" | tr a-z A-Z)
-    check "the tree goes" "$PYTHON" -c 'import sys
+    check "the tree is gone" "$PYTHON" -c 'import sys
 path = sys.argv[1].encode()
 for name in sys.argv[2:]:
     content = open(name, "rb").read()
     assert path in content, name
     open(name, "wb").write(content.replace(path, path.upper()))' \
         "$blas" "$at"/bin/* "$at/lib/librecurrentgemma.so.$version" "$TMP/static"
-    check "without the tree, its copy of OpenBLAS runs" for_all loads_copy
+    check "without the tree, the installed copy of OpenBLAS is loaded" for_all loads_copy
     mv "$copy" "$copy.away"
-    check "without the copy, a line says so" for_all complains
+    check "without the copy, a line says so" for_all warns
     check "unless WB_BLAS=own" env WB_BLAS=own bash -c '! "$@" 2>&1 | grep OpenBLAS' - \
         "$TMP/cpp" $tiny $ids
     mv "$copy.away" "$copy"
 else
-    skip "without the tree, its copy of OpenBLAS runs" "the build has no OpenBLAS"
+    skip "without the tree, the installed copy of OpenBLAS is loaded" "the build has no OpenBLAS"
 fi
 
 section() { # PROGRAM HEADING: its lines in the manual
@@ -130,10 +130,10 @@ documents() { # PROGRAM HEADING [COMMAND]: the options of --help, and no others
 check "the manual of recurrentgemma has every option" documents recurrentgemma OPTIONS
 check "the manual of tinylm has every option" documents tinylm OPTIONS
 for command in train eval generate; do
-    check "also those of $command" documents tinylm "TINYLM ${command^^}" $command
+    check "and those of $command" documents tinylm "TINYLM ${command^^}" $command
 done
-# Those of recurrentgemma --help; tinylm is asked.
-statuses() { # PROGRAM
+# tinylm --help lists no exit statuses: tinylm_exits checks that they are the same.
+statuses() { # PROGRAM: has those of recurrentgemma --help
     "$at/bin/recurrentgemma" --help | sed -n 's/^Exit: \(.*\)\.$/\1/p' |
         sed 's/, /\n/g' >"$TMP/want"
     section "$1" "EXIT STATUS" | sed -n '/^\.B /{s///;N;s/\n/ /;p}' | diff "$TMP/want" -
@@ -144,7 +144,7 @@ tinylm_exits() {
         exits 141 bash -c '"$@" | true; exit ${PIPESTATUS[0]}' - "$at/bin/tinylm" generate \
             --model "$TMP/run/best" --prompt a --ignore-eos --quiet --max-new-tokens 4000
 }
-rendered() { # PROGRAM: without a warning; the last heading is in what a reader sees
+rendered() { # PROGRAM: without a warning, up to the last heading
     groff -man -ww -Tascii -P-cbu "$at/share/man/man1/$1.1" >"$TMP/page" 2>"$TMP/said" &&
         [ ! -s "$TMP/said" ] && grep -q 'EXIT STATUS' "$TMP/page"
 }

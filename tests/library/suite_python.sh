@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The Python package: pip installs it from the tree, without a network; its structures are
-# those of the header, and mypy finds its types right; labs.py and models.py test what
-# it does.
+# those of the header; mypy accepts its types; labs.py and models.py test what it does.
 . "$(dirname "$0")/tiny.sh"
 check "make python" make -s BACKEND="$BACKEND" BUILD="$B" python
 WARPBOOK_BUILD=$PWD/$B
@@ -9,7 +8,7 @@ WARPBOOK_BUILD=$PWD/$B
 export WARPBOOK_BUILD
 
 python=$("$PYTHON" -c 'import sys; print(sys.executable)')
-installs() { # PREFIX OPTION...: then, from another folder, the package is there
+installs() { # PREFIX OPTION...: then the package works from another folder
     "$python" -m pip install -q --disable-pip-version-check --no-index --no-deps \
         --prefix "$@" && (cd "$TMP" && "$python" -c 'import glob, site, sys
 site.addsitedir(glob.glob(sys.argv[1] + "/lib/python*/site-packages")[0])
@@ -21,7 +20,7 @@ copied() {
         diff -r -x __pycache__ -x _installed.py python/warpbook \
             "$TMP"/copied/lib/python*/site-packages/warpbook
 }
-linked() { # an edit of the package needs no new install
+linked() { # edits of the package need no new install
     installs "$TMP/linked" -e ./python &&
         grep -q "^$version $PWD/python/warpbook.*forward" "$TMP/said"
 }
@@ -35,14 +34,14 @@ else
     skip "pip install ./python, and -e" "this Python has no pip: make setup-test"
 fi
 
-# Types: the package, the examples, and what typed.py says of both.
+# Types: the package, its examples, and typed.py, which has right and wrong uses.
 sed -n '/^```python$/,/^```$/{/^```/!p}' python/README.md >"$TMP/readme.py"
 types() {
     "$python" -m mypy --strict --cache-dir "$TMP/mypy" python/warpbook recurrentgemma/example.py \
         tests/library/typed.py "$TMP/readme.py"
 }
 if "$python" -c 'import mypy' 2>/dev/null; then
-    check "mypy --strict, of the package, its examples and their mistakes" types
+    check "mypy --strict: the package, its examples, right and wrong uses" types
 else
     skip "mypy --strict" "this Python has no mypy: make setup-test"
 fi
@@ -85,6 +84,6 @@ for tests in labs models; do
 done >"$TMP/out" 2>&1
 cat "$TMP/out"
 for last in 'two threads call one lab' 'wrong use of a model'; do
-    grep -q "ok - $last" "$TMP/out" || echo "not ok - it ended before: $last"
+    grep -q "ok - $last" "$TMP/out" || echo "not ok - the tests ended before: $last"
 done
 tap_done

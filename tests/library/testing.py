@@ -37,7 +37,7 @@ def normal(*shape):
 
 
 def together(*functions):
-    """Runs them at the same time; returns their results, or raises the first error."""
+    """Calls them at the same time; returns their results, or raises the first error."""
     with ThreadPoolExecutor(len(functions)) as pool:
         begin = threading.Barrier(len(functions))
 

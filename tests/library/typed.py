@@ -1,5 +1,5 @@
-"""typed.py - for mypy, which reads it and runs nothing: what the types of the package say.
-A line that ignores an error must have that error, else mypy warns that it ignores none."""
+"""typed.py - right and wrong uses of the package, for mypy, which runs nothing. A line
+with `type: ignore` must have an error, else mypy --strict reports an unused comment."""
 
 from typing import Any, Iterator, List, Tuple
 

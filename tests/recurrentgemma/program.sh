@@ -8,7 +8,7 @@ folder() { # NAME: $TMP/NAME has the tiny model, without a tokenizer
     mkdir -p "$TMP/$1" && cp $tiny/config.json "$TMP/$1" &&
         ln -sf "$PWD/$tiny/model.safetensors" "$TMP/$1"
 }
-# WHAT WORDS ARGUMENTS...: wrong options; other errors
+# WHAT WORDS ARGUMENTS...: refuses: a wrong option, exit 2; fails: another error, exit 1
 refuses() { complains 2 "refused: $1" "$2" "$rg" "${@:3}" </dev/null; }
 fails() { complains 1 "an error: $1" "$2" "$rg" "${@:3}" </dev/null; }
 

@@ -88,11 +88,11 @@ linked() { # the link stays, and what it links to is written, new or not
 check "--logits-out to a symbolic link" linked
 device() { ln -sf "/dev/$1" "$TMP/device" && of_long "$TMP/device"; }
 check "--logits-out to a device" device null
-check "  which stays what it is" test -L "$TMP/device" -a -c "$TMP/device"
+check "  which stays a device" test -L "$TMP/device" -a -c "$TMP/device"
 check_fails "--logits-out to a device that is full" "device: cannot write: No space left" device full
 to_pipe() { of_long /dev/stdout | cmp - "$TMP/of_long"; }
 check "--logits-out to a pipe" to_pipe
-to_open_file() { # PATH: an open file keeps what it has, and gets what comes later
+to_open_file() { # PATH: an open file keeps its content, and takes what is written later
     { echo before && of_long "$1" && echo after; } >"$TMP/open" 2>&1 7>&1 &&
         cmp "$TMP/open" <(echo before; cat "$TMP/of_long"; echo after)
 }
@@ -232,12 +232,12 @@ helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 32 ]
 check "--help lists every option" helps
 check "-h too, after other options" eval '"$rg" --quiet -h | cmp - "$TMP/help"'
 check_says "--version" "recurrentgemma " "$rg" --quiet --version
-as_a_value() { # what follows an option is its value
+as_a_value() { # the word after an option is its value
     printf -- -h | write >"$TMP/want_h" && write --prompt -h | cmp - "$TMP/want_h" &&
         write --stop --version --prompt "The miller" | cmp - "$TMP/streamed"
 }
-check "as values they are neither" as_a_value
-check_says "nor for recurrentgemma-random" "--preset -h: give 2b" \
+check "as the value of an option, neither -h nor --version is an option" as_a_value
+check_says "nor is -h for recurrentgemma-random" "--preset -h: give 2b" \
     exits 2 "$B/recurrentgemma-random" --preset -h "$TMP/none"
 refuses "no model" "give --model FOLDER"
 fails "a folder that does not exist" "no such folder" --model "$TMP/none" --prompt x

@@ -3,7 +3,7 @@
 # division into files; refused in one line when anything is wrong.
 . "$(dirname "$0")/../tap.sh"
 random=$B/recurrentgemma-random
-# WHAT WORDS ARGUMENTS...: wrong options; other errors
+# WHAT WORDS ARGUMENTS...: refuses: a wrong option, exit 2; fails: another error, exit 1
 refuses() { complains 2 "random, refused: $1" "$2" "$random" "${@:3}"; }
 fails() { complains 1 "random, an error: $1" "$2" "$random" "${@:3}"; }
 

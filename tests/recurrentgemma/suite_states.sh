@@ -95,9 +95,9 @@ os.remove(sys.argv[1])
 open(sys.argv[1], "wb").write(data)
 END
 cp "$state" "$TMP/bad"
-refuse_state "of weights that differ in one bit" "bad: a state of other weights" "$TMP/others"
-refuse_state "of another dtype" "or of another dtype" $tiny --dtype bf16
-refuse_state "of another window" "or of another dtype or hf_window" $tiny --hf-window
+refuse_state "of weights that differ in one bit" "bad: the state was saved with other weights" "$TMP/others"
+refuse_state "of another dtype" "another dtype" $tiny --dtype bf16
+refuse_state "of another window" "another dtype or another hf_window" $tiny --hf-window
 refuse_state "that the context does not hold" "raise it" $tiny --context 20
 damaged 'd = d[:-1]'; refuse_state "truncated" "bad: cut off: "
 damaged 'd = d[:30]'; refuse_state "of 30 bytes" "bad: not a state that --save-state has written"

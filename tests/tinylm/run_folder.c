@@ -21,7 +21,7 @@ int main(void)
     wb_error err;
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
         reason = without[i];
-        tap(run_folder_lock(".", &err) == 0, "a lock, or a file system without: %s",
+        tap(run_folder_lock(".", &err) == 0, "a lock, or a file system without locks: %s",
             strerror(reason));
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {

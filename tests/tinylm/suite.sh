@@ -222,7 +222,7 @@ for run in ${TORCH_PYTHON:+a half griffin griffin16}; do
 done
 
 # --- every error is one line ------------------------------------------------------------
-# WHAT WORDS COMMAND...: an error; wrong options
+# WHAT WORDS COMMAND...: one_line: an error, exit 1; usage: a wrong option, exit 2
 one_line() { complains 1 "$@"; }
 usage() { complains 2 "$@"; }
 wrong() { usage "$1" "$2" "$tinylm" train --quiet --out "$TMP/bad" "${@:3}"; }

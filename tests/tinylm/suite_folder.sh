@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The folder of a TinyLM run: no run is lost by accident, whatever is killed, locked, full
-# or in the way.
+# The folder of a TinyLM run: no run is lost by accident, even if a training is killed,
+# the disk is full, the folder is locked, or another file is in the way.
 . "$(dirname "$0")/../tap.sh"
 tinylm=$B/tinylm
 text=$TMP/text
@@ -31,7 +31,7 @@ alone() { # PART
 }
 for part in best last train.csv train.tfevents; do
     rm -rf "$TMP/o"
-    check "a folder that holds only $part, too" alone $part
+    check "and one that holds only $part" alone $part
 done
 copy
 kept() {
@@ -54,12 +54,12 @@ tidied() {
         train --out "$TMP/o" --resume && no_temporary
 }
 check "temporary files of a killed training are removed" tidied
-replaced_killed() { # also those that an older version has moved to previous/
+replaced_killed() { # temporary files in previous/ too: older versions moved them there
     copy && cp -r "$TMP/a" "$TMP/o/previous" &&
         touch "$TMP"/o/{,previous/}last/model.safetensors.9-0.tmp &&
         train --out "$TMP/o" --overwrite --steps 3 && same "$TMP/o/previous" && no_temporary
 }
-check "a killed training can be replaced, and what it replaced" replaced_killed
+check "killed trainings can be replaced, in previous/ too" replaced_killed
 in_the_way() {
     copy && cp -r "$TMP/a" "$TMP/o/previous" && touch "$TMP/o/previous/last/notes" &&
         refuse "/o/previous/last: cannot remove it: Directory not empty: move it" \
@@ -85,7 +85,7 @@ for how in --resume --overwrite; do
     check "a folder in which a training runs is refused: $how" locked o $how
 done
 mkdir "$TMP/o/previous"
-check "and if it runs in previous/" locked o/previous --overwrite
+check "and one in whose previous/ a training runs" locked o/previous --overwrite
 running() { # the lock of a training itself
     start --out "$TMP/two" --steps 1000000 --save-every 4 >/dev/null 2>&1 &
     local pid=$! n=0 rc
@@ -99,13 +99,13 @@ running() { # the lock of a training itself
 check "a training locks its folder" running
 
 # --- files that cannot be read or written -----------------------------------------------
-unreadable() { # FILE: a sparse one of 2 GiB
+unreadable() { # FILE: a sparse file of 2 GiB
     copy && truncate -s 2G "$TMP/o/$1" &&
         refuse "o/$1: 2147483648 bytes, more than the limit" train --out "$TMP/o" --resume --steps 16 &&
         [ "$(stat -c %s "$TMP/o/$1")" = 2147483648 ]
 }
 for file in train.csv train.tfevents; do check "a $file that cannot be read stays" unreadable $file; done
-updated() { # FOLDER OPTIONS...: of a run whose files another version has written
+updated() { # FOLDER OPTIONS...: in a run whose JSON files another version wrote
     copy && for file in config generation_config tokenizer_config tokenizer; do
         echo >>"$TMP/o/$1/$file.json"
     done
@@ -114,8 +114,8 @@ updated() { # FOLDER OPTIONS...: of a run whose files another version has writte
         cmp "$TMP/a/$1/config.json" "$TMP/o/$1/config.json" &&
         "$tinylm" generate --model "$TMP/o/$1" --max-new-tokens 3 --quiet
 }
-check "a full disk where config.json is written again: the old weights stay, best/" updated best --steps 16
-check "  last/" updated last --steps 16 --eval-every 100 --stop-at 13
+check "a full disk when config.json is rewritten: the old weights stay, in best/" updated best --steps 16
+check "  in last/" updated last --steps 16 --eval-every 100 --stop-at 13
 full() { # a checkpoint exceeds the limit
     copy
     (ulimit -f 40; train --out "$TMP/o" --resume --steps 16 >/dev/null 2>"$TMP/said") && return 1

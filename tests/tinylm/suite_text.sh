@@ -12,7 +12,7 @@ train() { # FOLDER OPTIONS...; data: another text
         --context 16 --batch 4 --warmup 5 --steps 60 --lr 1e-2 --eval-every 0 --quiet "${@:2}" >"$TMP/.said"
 }
 train chars || cat "$TMP/.said"
-# WHAT WORDS COMMAND...: an error; wrong options
+# WHAT WORDS COMMAND...: one_line: an error, exit 1; usage: a wrong option, exit 2
 one_line() { complains 1 "$@"; }
 usage() { complains 2 "$@"; }
 
@@ -63,7 +63,7 @@ check "--stop: the text ends before it" stops "$middle"
 check "several: before the first" stops "$later" "$middle" "no such text"
 check "a text of the prompt ends nothing" eval \
     'long "$TMP/chars/last" --stop The --max-new-tokens 5 | cmp - <(head -c 8 "$TMP/whole"; echo)'
-check "a text that is also an option" eval \
+check "a stop text that is also the name of an option" eval \
     'long "$TMP/chars/last" --stop --help --stop -h | cmp - "$TMP/whole"'
 batch_stops() { # each sequence as alone
     long "$TMP/chars/last" --batch 3 --stop e >"$TMP/got" && for seed in 1 2 3; do
