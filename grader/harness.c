@@ -94,7 +94,8 @@ void *workspace(const struct call *c)
 
 size_t workspace_bytes(const struct call *c)
 {
-    return c->work_bytes - c->wire->workspace_less;
+    uint32_t less = c->wire->workspace_less;
+    return less == WITHHOLD_ALL || less > c->work_bytes ? 0 : c->work_bytes - less;
 }
 
 /* --- buffers ------------------------------------------------------------------------ */
@@ -359,8 +360,6 @@ static void open_case(struct call *c, const struct adapter *a)
     if (ready.workspace > MOST)
         broken("the workspace function asks for more than any device has", NULL);
     c->work_bytes = ready.workspace;
-    if (c->work_bytes < c->wire->workspace_less)
-        c->wire->workspace_less = (uint32_t)c->work_bytes;
     c->work = alloc_with_red_zones(c->work_bytes, "workspace", 0);
     send_header(MSG_READY, sizeof ready);
     write_all(&ready, sizeof ready);

@@ -80,15 +80,22 @@ static int remove_part(const char *folder, int i, wb_error *err)
         err, "%s: cannot remove it: %s: move it elsewhere", path, strerror(errno));
 }
 
-// Removes the run that previous/ holds. But if no part is in both folders, an earlier
-// move was killed halfway: then previous/ holds the other parts of this run, which stay.
+static bool has_checkpoint(const char *folder)
+{
+    return has(folder, parts[0]) || has(folder, parts[1]);
+}
+
+// Of two runs one must go: that in previous/, unless the newer one has no checkpoint yet.
+// But if no part is in both folders, an earlier move was killed halfway: then previous/
+// holds the other parts of this run, which stay.
 static int make_room(const char *folder, const char *previous, wb_error *err)
 {
     bool two_runs = false;
     for (int i = 0; i < PARTS; i++)
         two_runs |= has(folder, parts[i]) && has(previous, parts[i]);
+    const char *loses = has_checkpoint(folder) ? previous : folder;
     for (int i = 0; i < PARTS && two_runs; i++)
-        if (remove_part(previous, i, err)) return -1;
+        if (remove_part(loses, i, err)) return -1;
     return 0;
 }
 

@@ -60,6 +60,11 @@ replaced_killed() { # temporary files in previous/ too: older versions moved the
         train --out "$TMP/o" --overwrite --steps 3 && same "$TMP/o/previous" && no_temporary
 }
 check "killed trainings can be replaced, in previous/ too" replaced_killed
+without_checkpoint() {
+    copy && cp -r "$TMP/a" "$TMP/o/previous" && rm -r "$TMP"/o/{best,last} &&
+        train --out "$TMP/o" --overwrite --steps 3 && same "$TMP/o/previous"
+}
+check "a new run killed before its first checkpoint does not replace previous/" without_checkpoint
 in_the_way() {
     copy && cp -r "$TMP/a" "$TMP/o/previous" && touch "$TMP/o/previous/last/notes" &&
         refuse "/o/previous/last: cannot remove it: Directory not empty: move it" \
