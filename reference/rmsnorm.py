@@ -109,6 +109,13 @@ EXITED = (
 )
 
 
+def with_neighbour(values):
+    """values (R,1): each row's value plus that of row r ^ 1, if there is one"""
+    R = len(values)
+    other = np.arange(R) ^ 1
+    return values + values[np.minimum(other, R - 1)] * (other < R)[:, None]
+
+
 def wrong_sums(values):
     """yields (cause, words, sum of each row as each column gets it)"""
     C = values.shape[-1]
@@ -121,6 +128,10 @@ def wrong_sums(values):
 def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset, E="f64"):
     square, f = mean(x**2), offset + w
     root = np.sqrt(square + eps)
+
+    def divided(root):
+        return {"out": x / root * f, "rstd": 1 / root[:, 0]}
+
     yield "eps_outside", "eps is added outside the square root", {
         "out": x / (np.sqrt(square) + eps) * f
     }
@@ -187,6 +198,20 @@ def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset, E="f64"):
     yield "sum_of_warp", (
         "only the first 32 partial sums are added: the warps' sums are not combined"
     ), {"out": x / np.sqrt(total(x**2 * (np.arange(C) % 256 < 32)) / C + eps) * f}
+    if np.any(square < eps):  # without such a row this is no_eps
+        yield "eps_max", "eps is a lower limit of mean(x^2): add it to mean(x^2)", (
+            divided(np.sqrt(np.maximum(square, eps)))
+        )
+    yield "neighbour", (
+        "the sum includes that of the neighbouring row: shuffle only among the lanes of "
+        "one row"
+    ), divided(np.sqrt(with_neighbour(square) + eps))
+    for n in (1024, 2048, 4096, 8192):
+        if n >= C:
+            break
+        wrong = divided(np.sqrt(total(x[:, :n] ** 2) / C + eps))
+        wrong["out"] = wb.first_columns(wrong["out"], n)
+        yield f"first_{n}", f"only the first {n} columns enter the sum of squares", wrong
     if rstd is not None:
         r = 1 / root[:, 0]
         if E != "f64":
@@ -204,7 +229,10 @@ def rmsnorm_forward_mistakes(out, rstd, x, w, R, C, eps, offset, E="f64"):
         yield "rstd_no_eps", "rstd lacks eps", {"rstd": 1 / np.sqrt(square[:, 0])}
 
 
-def rmsnorm_residual_forward_mistakes(out, sum, rstd, x, res, w, R, C, eps, offset):
+def rmsnorm_residual_forward_mistakes(
+    out, sum, rstd, x, res, w, R, C, eps, offset, E="f64"
+):
+    factor = (offset + w) / np.sqrt(mean(sum**2) + eps)
     yield "unrounded", (
         "x + res is normalised before it is rounded: normalise what is stored in sum"
     ), {"out": (x + res) / np.sqrt(mean((x + res) ** 2) + eps) * (offset + w)}
@@ -224,6 +252,15 @@ def rmsnorm_residual_forward_mistakes(out, sum, rstd, x, res, w, R, C, eps, offs
     yield "statistics_of_x", "the root is that of x: it should be that of x + res", {
         "out": sum / np.sqrt(mean(x**2) + eps) * (offset + w)
     }
+    yield "x_scaled", "x is multiplied by rstd: multiply x + res by it", {
+        "out": x * factor
+    }
+    yield "x_twice", (
+        "x is added again after res was overwritten, as sum may be res: add only once"
+    ), {"out": rounded(sum + x, E) * factor}
+    yield "res_twice", (
+        "res is added again after x was overwritten, as sum may be x: add only once"
+    ), {"out": rounded(sum + res, E) * factor}
     yield from rmsnorm_forward_mistakes(out, rstd, sum, w, R, C, eps, offset)
 
 

@@ -24,6 +24,17 @@ def wrong_maxima(t):
         ), np.maximum(start, np.max(t, -1, keepdims=True))
 
 
+def own_maxima(t, vector, threads):
+    """for each column, the maximum of the columns of its thread"""
+    R, N = t.shape
+    steps = -(-N // (vector * threads))
+    padded = np.full((R, steps * vector * threads), -np.inf)
+    padded[:, :N] = t
+    padded = padded.reshape(R, steps, threads, vector)
+    padded[...] = padded.max((1, 3), keepdims=True)
+    return padded.reshape(R, -1)[:, :N]
+
+
 def softmax_forward_mistakes(out, x, R, N, scale):
     t = scale * x
     e = np.exp(t - np.max(t, -1, keepdims=True))
@@ -42,6 +53,12 @@ def softmax_forward_mistakes(out, x, R, N, scale):
     yield "max_of_x", "the maximum is that of x: it should be that of scale x", {
         "out": float_softmax(t, scale * np.max(x, -1, keepdims=True))
     }
+    for vector, threads in ((4, 4), (1, 32), (1, 256)):
+        if vector * threads <= N or threads == 256:
+            yield f"own_maximum_{vector}x{threads}", (
+                "exp is relative to the maximum of the thread's own columns: multiply it "
+                "by exp(own maximum - maximum of the row)"
+            ), {"out": np.exp(t - own_maxima(t, vector, threads)) / total(e)}
     one_by_one = np.cumsum(e, -1, dtype=np.float32)[:, -1:].astype(np.float64)
     yield "one_float", (
         f"a single float accumulator is not enough for {N} terms: it rounds small terms "
@@ -91,6 +108,18 @@ def softmax_forward_mistakes(out, x, R, N, scale):
     yield "sum_misses_tail", (
         "the sum leaves out the columns after the last multiple of 32"
     ), {"out": e / total(last)}
+    for n in (512, 1024, 2048, 4096, 8192, 32768):
+        if n >= N:
+            break
+        yield f"first_{n}", f"only the first {n} columns enter the sum", {
+            "out": wb.first_columns(e / total(e[:, :n]), n)
+        }
+    if N > 8192:
+        summed = np.arange(N) % 8192 < 4096
+        yield "half_of_part", (
+            "only the first 4096 of every 8192 columns enter the sum: a part has more "
+            "columns than its block covers"
+        ), {"out": np.where(summed, e / total(e * summed), np.nan)}
 
 
 def softmax_causal_forward_mistakes(out, x, R, T, S, scale):
@@ -106,9 +135,9 @@ def softmax_causal_forward_mistakes(out, x, R, T, S, scale):
     yield "sees_one_less", (
         "the mask is off by one: query t does not see its own key, S-T+t"
     ), masked(visible(R, T, S, -1))
-    yield "no_offset", "the mask treats query t as key t, but it is key S-T+t", masked(
-        np.arange(S) <= r % T
-    )
+    yield "no_offset", (
+        "query t sees only the keys 0..t: add S-T, because it is key S-T+t"
+    ), masked(np.arange(S) <= r % T)
     yield "row_not_modulo", (
         "the mask treats row r as query r, but it is query r % T"
     ), masked(np.arange(S) <= S - T + r)
@@ -322,7 +351,19 @@ def cross_entropy_mistakes(
     yield "no_softcap_gradient", "the factor 1 - (z/softcap)^2 is missing", gradient(
         slope=1.0
     )
+    if softcap > 1e-6:  # below that it is no_softcap_gradient
+        yield "slope_divided_once", (
+            "1 - z^2/softcap: softcap must be squared too, 1 - (z/softcap)^2"
+        ), gradient(slope=1 - z**2 / softcap)
+    if softcap:
+        yield "some_no_softcap_gradient", (
+            "some columns lack the factor 1 - (z/softcap)^2: has the tail after "
+            "the last whole vector got it?"
+        ), gradient(slope=1.0)
     yield "no_gscale", "gscale is ignored", gradient(g=1)
+    yield "gscale_of_target", (
+        "gscale multiplies only the 1 at the target: multiply p - 1, and p elsewhere"
+    ), gradient(g=1, hit=g * hit)
     yield "no_target", "1 is not subtracted at the target", gradient(hit=0 * hit)
     yield "wrong_sign", "the sign of the gradient is wrong", gradient(g=-g)
     yield "gscale_divides", "divided by gscale: multiply by it", gradient(g=1 / g)
