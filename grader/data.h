@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_DIMS = 6, MAX_CAUSES = 40 };
+enum { MAX_DIMS = 6, MAX_CAUSES = 56 };
 enum role { ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_ACC };
 enum element {
     ELEMENT_F32,

@@ -2,14 +2,15 @@
 
     python reference/attention.py   checks the gradients against finite differences
 
-attention_formulas.py has the formulas, attention_mistakes.py the known mistakes.
+attention_formulas.py has the formulas, attention_mistakes.py and
+attention_backward_mistakes.py the known mistakes.
 """
 
 import numpy as np
 
 import wb
+from attention_backward_mistakes import attention_backward_mistakes  # noqa: F401
 from attention_formulas import *
-from attention_mistakes import attention_backward_mistakes  # noqa: F401
 from attention_mistakes import attention_forward_mistakes  # noqa: F401
 from rope import make_positions
 from wb import TYPES, bound, rounded, total

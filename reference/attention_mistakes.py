@@ -1,5 +1,5 @@
-"""attention_mistakes.py - what kernels with known mistakes compute in lab 05, so that the
-report can name them. attention.py imports it.
+"""attention_mistakes.py - what forward kernels with known mistakes compute in lab 05, so
+that the report can name them. attention_backward_mistakes.py has the backward pass.
 """
 
 import numpy as np
@@ -7,16 +7,13 @@ import numpy as np
 from attention_formulas import (
     ALL,
     for_queries,
-    gradients,
-    group_sum,
     heads,
-    masked_exp,
     reach,
     rows,
     softmax_parts,
     visible,
 )
-from wb import rounded, total
+from wb import rounded
 
 
 def wrong_reaches(pos, B, T, S, window):
@@ -57,7 +54,53 @@ def wrong_heads(H, K):
     ), lambda h: 0
 
 
-def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window, scale):
+def wrong_sequences(memory, B, T, S, K, D, ldkv):
+    """yields (cause, words, k, v) of kernels that read the keys of another sequence"""
+    first = ldkv * np.arange(S)[:, None] + np.arange(K * D)
+    if B > 1:
+        yield "keys_of_sequence_0", (
+            "every sequence reads the keys of sequence 0: those of b start at b*S*ldkv"
+        ), *(np.repeat(memory(x, first)[None], B, 0) for x in "kv")
+    if B > 1 and S > T:
+        at = T * ldkv * np.arange(B)[:, None, None] + first
+        yield "keys_batch_stride", (
+            "the keys of sequence b are read at b*T*ldkv, but they start at b*S*ldkv"
+        ), *(memory(x, at) for x in "kv")
+
+
+FIRST_KEY = "keys before key 0 are read where pos reaches further back: start at key 0"
+
+
+def keys_below_0(memory, pos, B, T, S, K, D, ldkv, window):
+    """k, v and visible keys if the first key is not limited to 0, and the queries
+    (B,1,T,1) that read outside of the buffers; None if no pos reaches back so far"""
+    i = S - T + np.arange(T)
+    if pos is None or B == 1 or np.all(pos <= i):
+        return None
+    back = np.minimum(pos, window)
+    n = max(np.max(back - i), 0)
+    at = ldkv * (S * np.arange(B)[:, None] + np.arange(-n, S))
+    k, v = (memory(x, at[..., None] + np.arange(K * D)) for x in "kv")
+    see = visible(back, T, n + S, offset=n + S - T)
+    unknown = (see & np.isnan(k + v).any(-1)[:, None, None]).any(-1, keepdims=True)
+    return np.nan_to_num(k), np.nan_to_num(v), see, unknown
+
+
+def masked_at_diagonal(see, reach, T, S, H, K, tile, rows):
+    """the keys that are seen if, for each `rows` rows (t, head of the group), only tiles
+    that end after the own key of one of them are masked"""
+    group = H // K
+    head = np.arange(H if rows > 1 and group > 1 else 1) % group
+    row = np.arange(T) * group + head[:, None]
+    t = row // rows * rows // group  # of the first of these rows: (heads,T)
+    own, tiles = (S - T + t)[..., None], np.arange(S) // tile
+    begin = (own - reach[:, t][..., None]) // tile
+    return see | ((tiles >= begin) & (tiles * tile + tile <= own + 1))
+
+
+def attention_forward_mistakes(
+    out, lse, q, k, v, pos, B, T, S, H, K, D, ldkv, window, scale, memory
+):
     kh, vh = for_queries(k, H, D), for_queries(v, H, D)
     right = reach(pos, B, T, S, window)
     products = heads(q, D) @ kh.swapaxes(-1, -2)
@@ -110,19 +153,73 @@ def attention_forward_mistakes(out, lse, q, k, v, pos, B, T, S, H, K, D, window,
     yield "values_are_keys", "the weighted sum is over k: it should be over v", {
         "out": rows(softmax_parts(s, see)[0] @ kh)
     }
-    e, l = softmax_parts(s, see)
-    m = np.max(np.where(see, s, -np.inf), -1)
+    for cause, words, *kv in wrong_sequences(memory, B, T, S, K, D, ldkv):
+        other, values = (for_queries(x, H, D) for x in kv)
+        scores = scale * heads(q, D) @ other.swapaxes(-1, -2)
+        yield cause, words, results(scores, vh=values)
+    below = keys_below_0(memory, pos, B, T, S, K, D, ldkv, window)
+    if below:
+        other, values = (for_queries(x, H, D) for x in below[:2])
+        scores = scale * heads(q, D) @ other.swapaxes(-1, -2)
+        p, l = softmax_parts(scores, below[2])
+        yield "first_key_negative", FIRST_KEY, {
+            "out": rows(np.where(below[3], np.nan, p @ values)),
+            "lse": np.where(below[3][..., 0], np.nan, l),
+        }
+    if window < S or pos is not None:
+        wider = [visible(reach(pos, B, T, S, w), T, S) for w in (window + 1, ALL)]
+        for tile, count in ((16, 1), (32, 1), (64, 1), (64, 16), (64, 32)):
+            seen = masked_at_diagonal(see, right, T, S, H, K, tile, count)
+            if any(np.array_equal(seen, other) for other in wider):
+                continue
+            yield f"mask_diagonal_{tile}_{count}", (
+                "tiles are masked only at the diagonal: mask also those in which the "
+                "window or the document begins"
+            ), results(see=seen)
+    p, l = softmax_parts(s, see)
+    yield from wrong_sums(np.where(see, s, -np.inf), p, l, vh)
+    if H > 1 and T > 1:
+        yield "lse_layout", "lse is stored as (B,T,H): it should be (B,H,T)", {
+            "lse": l.swapaxes(1, 2).reshape(l.shape)
+        }
+
+
+TILES = 1, 16, 32, 64
+
+
+def wrong_sums(s, p, l, vh):
+    """yields mistakes in the maximum and the sum. s: the scores, -inf where masked"""
+    m, o = np.max(s, -1), p @ vh
     yield "no_division", "the result is not divided by the sum of the exponentials", {
-        "out": rows(e * np.exp(l - m)[..., None] @ vh)
+        "out": rows(o * np.exp(l - m)[..., None])
     }
     yield "lse_no_max", "the maximum is not added back to the logarithm", {"lse": l - m}
     yield "lse_base_two", "log2 is used in place of the natural logarithm", {
         "lse": l / np.log(2)
     }
-    for tile in (16, 32, 64):
+    if np.any(l != m):
+        yield "lse_mixed_units", (
+            "lse is max log2(e) + ln(sum): multiply a maximum in base-2 units by ln 2"
+        ), {"lse": m / np.log(2) + l - m}
+    dead = m < -104  # exp is 0 in float
+    if dead.any():
+        yield "maximum_starts_at_zero", (
+            "the running maximum begins at 0: all exponentials of low scores become 0"
+        ), {
+            "out": rows(np.where(dead[..., None], np.nan, o)),
+            "lse": np.where(dead, -np.inf, l),
+        }
+    for tile in TILES:
+        e = not_rescaled(s, tile)
         yield f"no_rescale_{tile}", (
             "the sum of p v is not rescaled when the running maximum grows"
-        ), {"out": rows(not_rescaled(s, see, vh, tile))}
+        ), {"out": rows(e @ vh * np.exp(m - l)[..., None])}
+        yield f"sum_not_rescaled_{tile}", (
+            "the sum of the exponentials is not rescaled when the running maximum grows"
+        ), {
+            "out": rows(o * (np.exp(l - m) / np.sum(e, -1))[..., None]),
+            "lse": m + np.log(np.sum(e, -1)),
+        }
 
 
 def wrong_ends(T, S):
@@ -154,126 +251,7 @@ def wrong_masks(s, see, vh):
     ), {"out": rows((p * see) @ vh), "lse": l}
 
 
-def not_rescaled(s, see, vh, tile):
-    """adds the products of p and v tile by tile, without rescaling them"""
-    s = np.where(see, s, -np.inf)
-    m, l, acc = np.full(s.shape[:-1], -1e30), 0.0, 0.0
-    for j in range(0, s.shape[-1], tile):
-        grown = np.maximum(m, np.max(s[..., j : j + tile], -1))
-        p = np.exp(s[..., j : j + tile] - grown[..., None])
-        l = l * np.exp(m - grown) + np.sum(p, -1)
-        acc = acc + p @ vh[:, :, j : j + tile]
-        m = grown
-    return acc / l[..., None]
-
-
-def attention_backward_mistakes(
-    dout, q, k, v, out, lse, pos, B, T, S, H, K, D, window, scale
-):
-    right = reach(pos, B, T, S, window)
-    qh, doh, oh = heads(q, D), heads(dout, D), heads(out, D)
-    s = scale * (qh @ for_queries(k, H, D).swapaxes(-1, -2))
-    see = visible(right, T, S)
-    p = masked_exp(s, see, lse)
-    names = ("dq", "dk", "dv")
-
-    def results(p=p, scale=scale, out=out):
-        return dict(zip(names, gradients(p, q, k, v, dout, out, H, K, D, scale)))
-
-    def only(name, **change):
-        return {name: results(**change)[name]}
-
-    yield "scale_twice_dq", "the factor scale appears twice in dq", only(
-        "dq", scale=scale * scale
-    )
-    yield "scale_twice_dk", "the factor scale appears twice in dk", only(
-        "dk", scale=scale * scale
-    )
-    yield "delta_added", "delta is added: ds = p (dp - delta)", results(out=-out)
-    yield "delta_scaled", "delta is multiplied by scale: ds = p (dp - delta)", results(
-        out=scale * out
-    )
-    yield "no_scale_dq", "the factor scale is missing in dq", only("dq", scale=1.0)
-    yield "no_scale_dk", "the factor scale is missing in dk", only("dk", scale=1.0)
-    yield "no_scale", "scale is ignored in the scores", results(
-        masked_exp(s / scale, see, lse)
-    )
-    yield "no_delta", "delta = dout . out is not subtracted", results(out=0 * out)
-    yield "scores_in_half", (
-        "the scores are stored in half precision: keep them in float"
-    ), results(masked_exp(rounded(s, "f16"), see, lse))
-    yield "sees_one_more", (
-        "the mask is off by one: query t also sees key S-T+t+1"
-    ), results(masked_exp(s, visible(right, T, S, 1), lse))
-    yield "sees_one_less", (
-        "the mask is off by one: query t does not see its own key, S-T+t"
-    ), results(masked_exp(s, visible(right, T, S, -1), lse))
-    yield "not_causal", (
-        "queries see later keys: query t may see key j only if j <= S-T+t"
-    ), results(masked_exp(s, visible(right, T, S, S), lse))
-    if S > T:
-        yield "no_offset", "the mask treats query t as key t, but it is key S-T+t", (
-            results(masked_exp(
-                s, visible(np.minimum(right, np.arange(T)), T, S, offset=0), lse
-            ))
-        )
-    for cause, words, other in wrong_ends(T, S):
-        yield cause, words, results(p * other)
-    for cause, words, other in wrong_reaches(pos, B, T, S, window):
-        yield cause, words, results(masked_exp(s, visible(other, T, S), lse))
-    dp = doh @ for_queries(v, H, D).swapaxes(-1, -2)
-    slope = see * (dp - total(doh * oh))
-    yield "no_p", "the factor p is missing in ds = p (dp - delta)", {
-        "dq": scale * rows(slope @ for_queries(k, H, D)),
-        "dk": scale * group_sum(slope.swapaxes(-1, -2) @ qh, K),
-    }
-    yield "dv_of_ds", "dv is the sum of ds dout: it should be that of p dout", {
-        "dv": group_sum((p * slope).swapaxes(-1, -2) @ doh, K)
-    }
-    if 1 < K < H:
-        words = "query head h uses key head h % K, but it should use h / (H/K)"
-        yield "head_modulo", words, (
-            gradients_modulo(q, k, v, dout, out, see, lse, H, K, D, scale)
-        )
-        kh, vh = (for_queries(x, H, D, lambda h: h % K) for x in (k, v))
-        other = masked_exp(scale * qh @ kh.swapaxes(-1, -2), see, lse)
-        ds = scale * other * slope
-        yield "head_modulo_k", f"for k only, {words}", {
-            "dq": rows(ds @ kh),
-            "dk": group_sum(ds.swapaxes(-1, -2) @ qh, K),
-            "dv": group_sum(other.swapaxes(-1, -2) @ doh, K),
-        }
-        ds = scale * p * (doh @ vh.swapaxes(-1, -2) - total(doh * oh))
-        for_v = words.replace("key head", "key/value head")
-        yield "head_modulo_v", f"for v only, {for_v}", {
-            "dq": rows(ds @ for_queries(k, H, D)),
-            "dk": group_sum(ds.swapaxes(-1, -2) @ qh, K),
-        }
-    ds = scale * p * slope
-    each = {"dk": ds.swapaxes(-1, -2) @ qh, "dv": p.swapaxes(-1, -2) @ doh}
-    for name, x in each.items():
-        of = x.reshape(B, K, H // K, S, D)
-        yield f"last_head_{name}", (
-            "only the last head of each group counts: sum over all heads of the group"
-        ), {name: rows(of[:, :, -1])}
-        yield f"first_head_{name}", (
-            "only the first head of each group counts: sum over all heads of the group"
-        ), {name: rows(of[:, :, 0])}
-
-
-def gradients_modulo(q, k, v, dout, out, see, lse, H, K, D, scale):
-    """the gradients if query head h uses key head h % K"""
-    qh, doh = heads(q, D), heads(dout, D)
-    kh, vh = (for_queries(x, H, D, lambda h: h % K) for x in (k, v))
-    p = masked_exp(scale * qh @ kh.swapaxes(-1, -2), see, lse)
-    ds = scale * p * (doh @ vh.swapaxes(-1, -2) - total(doh * heads(out, D)))
-
-    def sums(x):
-        B, _, S, _ = x.shape
-        return rows(x.reshape(B, H // K, K, S, D).sum(1))
-
-    return {
-        "dq": rows(ds @ kh),
-        "dk": sums(ds.swapaxes(-1, -2) @ qh),
-        "dv": sums(p.swapaxes(-1, -2) @ doh),
-    }
+def not_rescaled(s, tile):
+    """the exponentials, each with the running maximum of its tile"""
+    ends = np.minimum(np.arange(s.shape[-1]) // tile * tile + tile, s.shape[-1]) - 1
+    return np.exp(s - np.maximum(np.maximum.accumulate(s, -1)[..., ends], -1e30))

@@ -126,7 +126,7 @@ def tells(case, want):
 # case to grade, and smaller cases name them.
 MANY_ELEMENTS = 1 << 18
 MANY_IN_VARIANTS = 1 << 12  # of each variant after the first
-MAX_CAUSES = 40  # of an output: as in grader/data.h
+MAX_CAUSES = 56  # of an output: as in grader/data.h
 
 
 def mistakes(module, case, call, values, want):
