@@ -220,7 +220,7 @@ def rglru_forward_mistakes(
 
 
 def rows_at(y, C, ldy=0, n=1):
-    """the offsets in y of a kernel that uses C in place of ldy for the first of n tokens"""
+    """the offsets of a kernel that uses C in place of ldy for the first of n tokens"""
     B, T, _ = y.shape
     b, t, channel = np.ogrid[:B, :T, :C]
     return (b * T + t // n * n) * C + t % n * ldy + channel
@@ -417,19 +417,22 @@ def rglru_step_mistakes(
         run(wx=np.swapaxes(wx, 1, 2), wa=np.swapaxes(wa, 1, 2))[-1],
     )
     yield told("gates_swapped", "wx and wa are swapped", run(wx=wa, wa=wx)[-1])
-    for n in (64, 128, 256):
-        if n < M:
-            i = np.arange(M)[:, None]
-            for cause, words, kept in (
-                ("first", f"only the first {n} inputs of a block enter the sum", i < n),
-                (
-                    "last",
-                    f"the sum starts again every {n} inputs: add the groups of inputs up",
-                    i >= (M - 1) // n * n,
-                ),
-            ):
-                part = run(wx=np.where(kept, wx, 0), wa=np.where(kept, wa, 0))
-                yield told(f"{cause}_{n}", words, part[-1])
+    i, sizes = np.arange(M)[:, None], [n for n in (64, 128, 256) if n < M]
+    parts = [
+        (f"first_{n}", f"only the first {n} inputs of a block enter the sum", i < n)
+        for n in sizes
+    ] + [
+        (
+            f"from_{n}",
+            f"only the inputs of a block from input {n} on enter the sum: is it "
+            "overwritten (= in place of +=)?",
+            i >= n,
+        )
+        for n in sorted({(M - 1) // n * n for n in sizes})
+    ]
+    for cause, words, kept in parts:
+        part = run(wx=np.where(kept, wx, 0), wa=np.where(kept, wa, 0))
+        yield told(cause, words, part[-1])
     raw = x.reshape(B, G, M)
     gx, ga = product(raw, wx) + bx, (product(raw, wa) + ba).reshape(B, C)
     log_a = decay(ga, a_param)
