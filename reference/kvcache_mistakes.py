@@ -50,6 +50,33 @@ def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
     yield "earlier_document", (
         "tokens of an earlier document are stored: keep the last pos[len-1]+1"
     ), told(lambda b: [(t, p[b, t] % S) for t in range(max(0, n[b] - S), n[b])])
+    last = p[np.arange(B), np.maximum(n - 1, 0)]
+
+    def backwards(b, last):
+        """(token, position), from the last token on, as if it were all one document"""
+        return [(n[b] - 1 - i, last - i) for i in range(min(n[b], S))]
+
+    yield "document_before", (
+        "tokens of an earlier document are stored in the slots before that of pos 0: "
+        "keep the last pos[len-1]+1"
+    ), told(lambda b: [(t, s % S) for t, s in backwards(b, last[b])])
+    rings = kcache_before.copy(), vcache_before.copy()
+    for ring, tokens in zip(rings, (k, v)):
+        slots = ring.reshape(B * S, -1)
+        for b in range(B):
+            for t, s in backwards(b, last[b]):
+                to = b * S + (s % S if s >= 0 else -(-s % S))
+                if to >= 0:
+                    slots[to] = tokens[b, t]
+    yield "slots_below_0", (
+        "tokens of an earlier document are stored in slots below 0, in the sequence "
+        "before: keep the last pos[len-1]+1"
+    ), {"kcache": rings[0], "vcache": rings[1]}
+    if pos is None and len is not None:
+        yield "len_without_pos", (
+            "the last token is stored as if it were token T-1: without pos, its position "
+            "is len-1"
+        ), told(lambda b: [(t, s % S) for t, s in backwards(b, T - 1)])
     yield "k_alone", "vcache is not written", {"vcache": vcache_before}
     yield "v_alone", "kcache is not written", {"kcache": kcache_before}
     swapped = stored(
@@ -68,6 +95,21 @@ def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
                     ring[b, S - j] = source[b, slot(pos[b, 0], j) % S]
         return {"kall": rings[0], "vall": rings[1]}
 
+    def starts_at(start):
+        rings = kall.copy(), vall.copy()
+        for ring, source in zip(rings, (kcache, vcache)):
+            ring[:, :S] = 0
+            for b in range(B):
+                j = np.arange(1, min(S, start[b]) + 1)
+                ring[b, S - j] = source[b, (start[b] - j) % S]
+        return {"kall": rings[0], "vall": rings[1]}
+
+    yield "pos_of_batch", "start is read from pos[b]: in pos (B,T) it is pos[b*T]", (
+        starts_at(np.resize(pos, B))
+    )
+    yield "pos_of_first", "every sequence starts where sequence 0 does", starts_at(
+        np.repeat(pos[0, 0], B)
+    )
     full = lambda p: min(p, S)  # noqa: E731
     yield "as_it_lies", (
         "the ring is copied slot by slot: copy it in the order of positions"
@@ -128,6 +170,24 @@ def attention_decode_mistakes(
             yield f"first_{limit}", f"only the first {limit} slots are used", told(
                 slots=lambda p, n=limit: range(min(p, S, n))
             )
+    few = -(-K // (H // K))  # key heads of the first K query heads
+    if few < K:
+        some = np.repeat(np.arange(K) < few, D)
+        rings = rings_with(kt, v)
+        yield "groups_not_stored", (
+            "k and v of some key heads are not stored: query head h has key head "
+            "h / (H/K)"
+        ), {
+            "kcache": np.where(some, rings["kcache"], kcache_before),
+            "vcache": np.where(some, rings["vcache"], vcache_before),
+        }
+    n = np.minimum(pos, S)
+    for parts in (2, 4, 8, 16, 32):
+        if S >= 64 and min(n) >= parts and np.any(n % parts > n % (parts // 2)):
+            yield f"parts_{parts}", (
+                f"the last slots are not read: a part of 1 / {parts} of the slots is "
+                "rounded down, so round it up"
+            ), told(slots=lambda p, m=parts: range(min(p, S) // m * m))
     yield "scale_twice", "the scores are scaled twice", told(scale=scale * scale)
     all_but_oldest = lambda p: seen_slots(p, S)[int(p >= S) :]  # noqa: E731
     yield "oldest_lost", (

@@ -49,6 +49,7 @@ def block_linear_forward_mistakes(px, pa, c, wx, bx, wa, ba, G, M):
     yield "gates_swapped", "wx and wa are swapped", both(pa, px)
     yield "no_bias", "the bias is missing", both(px - bx, pa - ba)
     yield "one_bias", "both gates use the bias bx", {"pa": pa - ba + bx}
+    yield "biases_swapped", "the biases bx and ba are swapped", {"px": px - bx + ba}
     yield "first_block", "every block uses the matrix of block 0", both(
         product(c, np.broadcast_to(wx[:1], wx.shape)) + bx,
         product(c, np.broadcast_to(wa[:1], wa.shape)) + ba,
@@ -409,11 +410,19 @@ def rglru_gates_backward_mistakes(
         "the slope of the square root is not bounded: divide by sqrt(max(4q, 1e-6))",
         np.where(first, 0, da * a - 2 * a**2 * free),
     )
+    low = dz * gx * c / np.sqrt(np.maximum(4 * q, 4e-6))
     yield told(
+        "bound_of_q",
+        "the bound 1e-6 is that of 4q, not of q: divide by sqrt(max(4q, 1e-6))",
+        np.where(first, 0, da * a - 2 * a**2 * low),
+    )
+    cause, words, wrong = told(
         "no_reset",
-        "there is no reset at pos 0, where dlog_a is 0",
+        "there is no reset at pos 0: there a is the constant 0, so dlog_a is 0",
         da * a - 2 * a**2 * dq,
     )
+    wrong["dpa"] = np.where(first, np.nan, wrong["dpa"])  # the tolerance of 0 is 0
+    yield cause, words, wrong
     yield "m_not_reset", "m is not reset at pos 0, where it should be the constant 1", {
         "dc": dz * np.sqrt(q) * gx,
         "dpx": dz * np.sqrt(q) * c * gx * (1 - gx),

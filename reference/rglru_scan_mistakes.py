@@ -137,7 +137,7 @@ def gate_parts(c, px, pa, a_param, pos):
 
 
 def rglru_forward_mistakes(
-    out, h, state, state_before, c, px, pa, y, a_param, pos, len, B, T, C, ldy
+    out, h, state, state_before, c, px, pa, y, a_param, pos, len, B, T, C, ldy, memory
 ):
     first, free, m, x = gate_parts(c, px, pa, a_param, pos)
     a, z, start = np.where(first, 0, free), np.where(first, 1, m) * x, state_before
@@ -206,24 +206,24 @@ def rglru_forward_mistakes(
         yield told("no_gelu", "h is multiplied by y itself: out = h gelu(y)", states, y)
         yield told("silu", "silu is used in place of gelu", states, silu(y))
         if ldy != C:
-            flat = rows_of(y, ldy)
-            yield told(
-                "no_ldy",
-                "rows of y are read C elements apart: they are ldy apart",
-                states,
-                gelu(flat),
-            )
+            words = "rows of y are read C elements apart: they are ldy apart"
+            yield told("no_ldy", words, states, gelu(memory("y", rows_at(y, C))))
+            words = "{} of y is found with C in place of ldy: its rows are ldy apart"
+            for n in [n for n in (4, 8, 16) if n < T] + [T] * (T > 1):
+                begin = f"every group of {n} tokens" if n < T else "every sequence"
+                yield told(
+                    f"no_ldy_{n if n < T else 'sequence'}",
+                    words.format(begin),
+                    states,
+                    gelu(memory("y", rows_at(y, C, ldy, n))),
+                )
 
 
-def rows_of(y, ldy):
-    """y as a kernel sees it that uses C in place of ldy"""
-    B, T, C = y.shape
-    flat = np.zeros(B * T * C)
-    for i in range(B * T):
-        begin = i * ldy
-        if begin + C <= flat.size:
-            flat[begin : begin + C] = y.reshape(B * T, C)[i]
-    return flat.reshape(B, T, C)
+def rows_at(y, C, ldy=0, n=1):
+    """the offsets of a kernel that uses C in place of ldy for the first of n tokens"""
+    B, T, _ = y.shape
+    b, t, channel = np.ogrid[:B, :T, :C]
+    return (b * T + t // n * n) * C + t % n * ldy + channel
 
 
 def rglru_backward_mistakes(
@@ -374,6 +374,7 @@ def rglru_step_mistakes(
     for cause, words, own in (
         ("no_bias", "the bias of conv1d is missing", {"bias": 0 * bias}),
         ("no_bx", "the biases of the gates are missing", {"bx": 0 * bx, "ba": 0 * ba}),
+        ("biases_swapped", "the biases bx and ba are swapped", {"bx": ba, "ba": bx}),
         (
             "first_tap",
             "the first tap is missing: it multiplies the oldest input",
@@ -396,6 +397,15 @@ def rglru_step_mistakes(
         "the ring is read one slot too late: position p is in slot p mod width",
         run(ring=np.roll(conv_state_before, -1, axis=1))[-1],
     )
+    if width > 4 and not np.isnan(conv_state_before).any():
+        again, b, s = conv_state_before.copy(), np.arange(B)[:, None], np.arange(4, width)
+        slots = [(pos[:, None] - n) % width for n in (s, s % 4)]
+        again[b, slots[0]] = conv_state_before[b, slots[1]]
+        yield told(
+            "slot_of_four",
+            "taps from 4 on start again at the slot of pos: tap s needs that of pos - s",
+            run(ring=again)[-1],
+        )
     yield told(
         "no_ring",
         "the ring is not read: earlier tokens count as 0",
@@ -407,6 +417,22 @@ def rglru_step_mistakes(
         run(wx=np.swapaxes(wx, 1, 2), wa=np.swapaxes(wa, 1, 2))[-1],
     )
     yield told("gates_swapped", "wx and wa are swapped", run(wx=wa, wa=wx)[-1])
+    i, sizes = np.arange(M)[:, None], [n for n in (64, 128, 256) if n < M]
+    parts = [
+        (f"first_{n}", f"only the first {n} inputs of a block enter the sum", i < n)
+        for n in sizes
+    ] + [
+        (
+            f"from_{n}",
+            f"only the inputs of a block from input {n} on enter the sum: is it "
+            "overwritten (= in place of +=)?",
+            i >= n,
+        )
+        for n in sorted({(M - 1) // n * n for n in sizes})
+    ]
+    for cause, words, kept in parts:
+        part = run(wx=np.where(kept, wx, 0), wa=np.where(kept, wa, 0))
+        yield told(cause, words, part[-1])
     raw = x.reshape(B, G, M)
     gx, ga = product(raw, wx) + bx, (product(raw, wa) + ba).reshape(B, C)
     log_a = decay(ga, a_param)

@@ -230,8 +230,9 @@ def last_of_best(z):
 
 
 def sample_mistakes(
-    logits, seed, pos, B, V, softcap, penalty, temperature, top_k, top_p, seen_before
-):
+    token, logits, seed, pos, B, V, softcap, penalty, temperature, top_k, top_p,
+    seen_before,
+):  # fmt: skip
     seen = seen_before
 
     def z(softcap=softcap, penalty=penalty):
@@ -334,13 +335,19 @@ def sample_mistakes(
     yield "one_number", "all four tokens of a group use the noise of the first", each(
         of_noise=lambda g: g[np.arange(V) // 4 * 4]
     )
-    for limit in (32, 64, 128, 256):  # of more, some seed would show no difference
+    cuts = []
+    for limit in (32, 64, 128, 256, 1024, 2048, 4096):
         if limit < min(top_k, V):
-            yield f"top_k_{limit}", f"top_k is cut off at {limit}", told(z(), top_k=limit)
+            words = f"top_k is cut off at {limit}"
+            cuts.append((limit, f"top_k_{limit}", words, told(z(), top_k=limit)))
         if limit < V and not top_k and top_p < 1:
-            yield f"nucleus_{limit}", f"the nucleus is cut off at {limit} tokens", each(
-                lambda r, n=limit: nucleus(r, 0, top_p)[:n]
-            )
+            words = f"the nucleus is cut off at {limit} tokens"
+            cut = each(lambda r, n=limit: nucleus(r, 0, top_p)[:n])
+            cuts.append((limit, f"nucleus_{limit}", words, cut))
+    for limit, cause, words, got in cuts:  # of many, some seeds show no difference
+        same = sum(np.array_equal(got["token"], of["token"]) for *_, of in cuts)
+        if limit <= 256 or same == 1 and np.any(got["token"] != token):
+            yield cause, words, got
     if top_k:
         yield "no_top_k", "top_k is ignored", told(z(), top_k=0)
         yield "top_k_more", "top_k + 1 tokens are kept", told(z(), top_k=top_k + 1)
@@ -353,6 +360,11 @@ def sample_mistakes(
     if top_p < 1:
         whole = lambda r: nucleus(r, top_k, 1.0)  # noqa: E731
         size = lambda r: len(nucleus(r, top_k, top_p))  # noqa: E731
+        if top_k:  # before no_top_p, which may give the same tokens
+            yield "top_p_of_all", (
+                "top_p is applied to the softmax of all tokens: apply it to that of the "
+                "top_k"
+            ), each(lambda r: whole(r)[: len(nucleus(r, 0, top_p))])
         yield "no_top_p", "top_p is ignored", told(z(), top_p=1.0)
         yield "top_p_ties", (
             "all tokens that tie with the last of top_p are kept: keep only the lower "
@@ -370,10 +382,6 @@ def sample_mistakes(
             lambda r: whole(r)[: size(r) + 1]
         )
         if top_k:
-            yield "top_p_of_all", (
-                "top_p is applied to the softmax of all tokens: apply it to that of the "
-                "top_k"
-            ), each(lambda r: whole(r)[: len(nucleus(r, 0, top_p))])
             yield "top_p_first", (
                 "top_p is applied before top_k: apply it to what top_k keeps"
             ), each(lambda r: nucleus(r, 0, top_p)[:top_k])
