@@ -242,7 +242,7 @@ static double bias_of(const struct comparison *c)
 }
 
 /* Are most of the wrong elements off by more than a quarter? Then digits are not the
- * matter, however small these elements are beside the others. */
+ * matter, however small these elements are compared with the others. */
 static bool far_off(const struct comparison *c)
 {
     size_t far = 0;
