@@ -57,12 +57,17 @@ static bool has(const char *folder, const char *part)
     return lstat(path, &st) == 0;
 }
 
+// Does it have any of the first n parts?
+static bool has_any(const char *folder, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (has(folder, parts[i])) return true;
+    return false;
+}
+
 bool run_folder_holds_run(const char *folder)
 {
-    bool holds = false;
-    for (int i = 0; i < PARTS; i++)
-        holds |= has(folder, parts[i]);
-    return holds;
+    return has_any(folder, PARTS);
 }
 
 // Removes only files that a run writes.
@@ -80,11 +85,6 @@ static int remove_part(const char *folder, int i, wb_error *err)
         err, "%s: cannot remove it: %s: move it elsewhere", path, strerror(errno));
 }
 
-static bool has_checkpoint(const char *folder)
-{
-    return has(folder, parts[0]) || has(folder, parts[1]);
-}
-
 // Of two runs one must go: that in previous/, unless the newer one has no checkpoint yet.
 // But if no part is in both folders, an earlier move was killed halfway: then previous/
 // holds the other parts of this run, which stay.
@@ -93,7 +93,7 @@ static int make_room(const char *folder, const char *previous, wb_error *err)
     bool two_runs = false;
     for (int i = 0; i < PARTS; i++)
         two_runs |= has(folder, parts[i]) && has(previous, parts[i]);
-    const char *loses = has_checkpoint(folder) ? previous : folder;
+    const char *loses = has_any(folder, CHECKPOINTS) ? previous : folder;
     for (int i = 0; i < PARTS && two_runs; i++)
         if (remove_part(loses, i, err)) return -1;
     return 0;
