@@ -55,6 +55,13 @@ complains() {
     else tap_not_ok "does not say '$tap_words': $*"; fi
 }
 
+verses() { # N: a text of N pairs of lines
+    local i
+    for i in $(seq "$1"); do
+        printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
+    done
+}
+
 skip() { echo "ok - $1 # SKIP $2"; }
 
 # reuse_build FOLDER [NAME]: starts the suite's own build folder as a copy of what is

@@ -13,9 +13,7 @@ check "the reference as a command" "$PYTHON" reference/recurrentgemma.py \
     --dtype f16 "$TMP/shards" >/dev/null || tap_failed=1
 "$PYTHON" tests/recurrentgemma/parity.py "$engine" "$TMP" "$TMP/shards" || tap_failed=1
 
-for i in $(seq 150); do
-    printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
-done >"$TMP/text"
+verses 150 >"$TMP/text"
 griffin() { # DTYPE
     "$B/tinylm" train --data "$TMP/text" --arch griffin --layers 3 --channels 32 --heads 2 \
         --recurrent 48 --hidden 40 --window 9 --context 32 --batch 4 --warmup 5 --steps 20 \

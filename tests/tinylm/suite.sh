@@ -5,9 +5,7 @@
 tinylm=$B/tinylm
 programs=$B/tests/tinylm
 text=$TMP/text
-for i in $(seq 150); do
-    printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
-done >"$text"
+verses 150 >"$text"
 
 # --- the model --------------------------------------------------------------------------
 check "reference/tinylm.py: gradients by finite differences" "$PYTHON" reference/tinylm.py

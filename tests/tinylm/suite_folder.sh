@@ -4,9 +4,7 @@
 . "$(dirname "$0")/../tap.sh"
 tinylm=$B/tinylm
 text=$TMP/text
-for i in $(seq 150); do
-    printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
-done >"$text"
+verses 150 >"$text"
 small="--layers 2 --channels 32 --heads 4 --hidden 40 --context 16 --batch 4 --warmup 5 --quiet 1"
 train() { "$tinylm" train --data "$text" $small "$@"; }
 start() { exec "$tinylm" train --data "$text" $small "$@"; } # with &: $! is the program

@@ -4,9 +4,7 @@
 . "$(dirname "$0")/../tap.sh"
 tinylm=$B/tinylm
 text=$TMP/text
-for i in $(seq 60); do
-    printf 'The miller counts %d sacks of meal,\nand %d birds sit on his wheel.\n' $((i % 7)) $((i * i % 11))
-done >"$text"
+verses 60 >"$text"
 train() { # FOLDER OPTIONS...; data: another text
     "$tinylm" train --data "${data:-$text}" --out "$TMP/$1" --layers 2 --channels 32 --heads 2 --hidden 40 \
         --context 16 --batch 4 --warmup 5 --steps 60 --lr 1e-2 --eval-every 0 --quiet "${@:2}" >"$TMP/.said"
