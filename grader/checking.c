@@ -41,7 +41,7 @@ static _Noreturn void wait_for_both(pid_t grading)
 
 /* --- the process that checks -------------------------------------------------------- */
 
-enum { DRAWN_CHECKED = 4 }; /* one in four variants with values drawn at random */
+enum { DRAWN_CHECKED = 8 }; /* one in eight variants with values drawn at random */
 
 /* true: the variant is right in check mode too, and was checked to the end. */
 static bool

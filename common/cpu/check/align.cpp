@@ -18,6 +18,7 @@ namespace wbcpu::check
 struct loop {
     uint64_t first, last; /* blocks */
     unsigned iteration;
+    uint64_t hash; /* of this loop and iteration, and of the loops around it */
 };
 /* Where a lane is: the loops around the current block, innermost last. */
 struct path {
@@ -41,6 +42,17 @@ static void learn_loops(const lane_log &log, unsigned first, uint64_t block)
     }
 }
 
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+}
+
+static uint64_t hash_of(const std::vector<loop> &loops)
+{
+    return loops.empty() ? 1 : loops.back().hash;
+}
+
 static void advance(path *p, uint64_t to)
 {
     std::vector<loop> &l = p->loops;
@@ -50,57 +62,57 @@ static void advance(path *p, uint64_t to)
     } else {
         while (!l.empty() && l.back().first > to)
             l.pop_back();
-        if (l.empty() || l.back().first != to) l.push_back({to, last_block[to], 0});
-        l.back().iteration++;
+        loop again = {to, 0, 0, 0};
+        if (!l.empty() && l.back().first == to)
+            again = l.back(), l.pop_back();
+        else
+            again.last = last_block[to];
+        again.iteration++;
+        again.hash = mix(mix(hash_of(l), to), again.iteration);
+        l.push_back(again);
     }
     p->block = to;
 }
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0x9E3779B97F4A7C15u;
-    return h ^ h >> 29;
-}
-
-static uint64_t key_of(const path &p, uint64_t instruction)
-{
-    uint64_t h = mix(1, instruction);
-    for (const loop &l : p.loops)
-        h = mix(mix(h, l.first), l.iteration);
-    return h;
-}
-
-/* Requests by key. A slot holds the number of a request, from 1. */
+/* Requests by key, in a hash table with open addressing; its size is a power of two. */
+struct slot {
+    uint64_t key;
+    uint32_t number;      /* of the request, from 1; 0: empty */
+    uint32_t lane, times; /* how often this lane has come here so far */
+};
 struct table {
-    std::vector<uint64_t> key;
     std::vector<request> requests;
-    std::vector<uint32_t> slots;
+    std::vector<slot> slots;
 };
 
-static void place_in(table *t, uint32_t number)
+/* The slot of a key: its own, or the empty one where it belongs */
+static slot *slot_of(table *t, uint64_t key)
 {
-    size_t size = t->slots.size(), i = t->key[number - 1] % size;
-    while (t->slots[i])
-        i = (i + 1) % size;
-    t->slots[i] = number;
+    size_t mask = t->slots.size() - 1, i = key & mask;
+    while (t->slots[i].number && t->slots[i].key != key)
+        i = (i + 1) & mask;
+    return &t->slots[i];
 }
 
-static request *find_or_add(table *t, uint64_t key)
+static void enlarge(table *t)
 {
-    size_t size = t->slots.size();
-    if (size)
-        for (size_t i = key % size; t->slots[i]; i = (i + 1) % size)
-            if (t->key[t->slots[i] - 1] == key) return &t->requests[t->slots[i] - 1];
-    t->key.push_back(key);
-    t->requests.push_back({});
-    if (t->key.size() * 2 > size) {
-        t->slots.assign(size ? 2 * size : 1024, 0);
-        for (uint32_t n = 1; n <= t->key.size(); n++)
-            place_in(t, n);
-    } else {
-        place_in(t, (uint32_t)t->key.size());
+    std::vector<slot> old(t->slots.empty() ? 512 : 2 * t->slots.size());
+    old.swap(t->slots);
+    for (const slot &s : old)
+        if (s.number) *slot_of(t, s.key) = s;
+}
+
+static slot *find_or_add(table *t, uint64_t key, unsigned lane)
+{
+    if (2 * t->requests.size() >= t->slots.size()) enlarge(t);
+    slot *s = slot_of(t, key);
+    if (!s->number) {
+        t->requests.push_back({});
+        *s = {key, (uint32_t)t->requests.size(), lane, 0};
     }
-    return &t->requests.back();
+    if (s->lane != lane) s->lane = lane, s->times = 0;
+    s->times++;
+    return s;
 }
 
 static void
@@ -113,11 +125,11 @@ add_lane(table *t, const lane_log &log, unsigned lane, unsigned first, uint64_t 
             advance(&p, e);
             continue;
         }
-        uint64_t key = key_of(p, e & ~offset_bits);
-        request *r = find_or_add(t, key);
-        while (r->lanes >> lane & 1) /* again, in the same block */
-            r = find_or_add(t, key = mix(key, 1));
-        unpack(r, e);
+        uint64_t key = mix(hash_of(p.loops), e & ~offset_bits);
+        slot *s = find_or_add(t, key, lane);
+        if (s->times > 1) /* again, in the same block */
+            s = find_or_add(t, mix(key, s->times), lane);
+        request *r = unpack(&t->requests[s->number - 1], e);
         r->lanes |= 1u << lane;
         r->offset[lane] = e & offset_bits;
     }
@@ -143,8 +155,7 @@ void align(const lane_log *logs, uint32_t lanes, unsigned first)
     }
     for (const request &r : t.requests)
         take(r);
-    t.key.clear();
     t.requests.clear();
-    t.slots.assign(t.slots.size(), 0);
+    t.slots.clear();
 }
 }  // namespace wbcpu::check

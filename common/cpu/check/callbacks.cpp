@@ -65,7 +65,7 @@ misaligned_access(uintptr_t address, unsigned bytes, bool write, site *at)
 static __attribute__((noinline)) void
 local_of_another(unsigned bytes, bool write, const void *pc)
 {
-    const place *at = place_of(pc);
+    const place *at = site_of(pc, bytes, write)->at();
     finding *f = at->library ? nullptr : find("out-of-bounds-local", at);
     if (!f) return;
     f->message = format(
