@@ -275,7 +275,10 @@ Test(sample_not_finite, the_token_is_always_an_index)
 {
     static const int sizes[] = {65, 5000, 30000};
     static const struct settings ways[] = {
-        {0, 1, 1, 1, 50}, {0, 1, 1, 0.9f, 0}, {0, 1, 1, 0.9f, 50}, {0, 1, 1, 1, 0},
+        {0, 1, 1, 1, 50},
+        {0, 1, 1, 0.9f, 0},
+        {0, 1, 1, 0.9f, 50},
+        {0, 1, 1, 1, 0},
         {0, 1, 0, 1, 0}};
     for (int i = 0; i < 3; i++) {
         int V = sizes[i], at = V - 7;
@@ -300,4 +303,20 @@ Test(sample_not_finite, the_token_is_always_an_index)
             cr_expect(token >= 0 && token < V, "V %d, colder: %d", V, token);
         }
     }
+}
+
+/* The reciprocals of 1e-40 and 1e-45 are larger than any float. */
+Test(sample_not_finite, tiny_settings_do_not_make_nan_of_0)
+{
+    static const float logits[4] = {-1, -2, 0, -3};
+    static const struct settings tiny[] = {{0, 1, 1e-40f, 1, 0}, {0, 1, 1e-45f, 1, 0}};
+    for (int i = 0; i < 2; i++) {
+        int token = -1;
+        sample(&token, logits, 5, 1, 4, tiny[i]);
+        cr_expect(token == 2, "temperature %g: token %d", tiny[i].temperature, token);
+    }
+    static const float low[3] = {0, 1, -1}; /* every z is 0 or 1e-45 times a sign */
+    int token = -1;
+    sample(&token, low, 5, 1, 3, (struct settings){1e-45f, 1, 0, 1, 0});
+    cr_expect(token == 1, "softcap 1e-45: token %d", token);
 }
