@@ -7,6 +7,7 @@
  */
 #ifndef SAMPLE_CUH
 #define SAMPLE_CUH
+#include <float.h>
 #include <math.h>
 
 #include "kvcache.h"
