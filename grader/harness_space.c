@@ -3,7 +3,6 @@
  * part, with the number of parts rounded down. */
 #include "harness_space.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,15 +19,16 @@ static struct wire_scalar *find(struct wire_case *wire, char name)
     return NULL;
 }
 
-/* Up to this product of the sizes, a function may count elements in int. */
-static int is_small(const struct wire_case *wire)
+/* 2^35 elements of 16 bits, 64 GB, fit in a large GPU: counting them in int is wrong. Beyond,
+ * the function may return anything. */
+static int fits(const struct wire_case *wire)
 {
     double product = 1;
     for (uint32_t i = 0; i < wire->scalars; i++) {
         const struct wire_scalar *s = &wire->scalar[i];
         if (!s->name[1] && s->value > 1) product *= s->value;
     }
-    return product <= INT_MAX;
+    return product <= 0x1p35;
 }
 
 static void multiply(struct wire_case *wire, char name, double factor)
@@ -79,7 +79,7 @@ static void grow(
     if (first < 1) return;
     for (double at = first; at <= fmax(LARGEST, 7 * first); at = next_size(first, at)) {
         multiply(wire, name, at / before);
-        if (!is_small(wire)) return;
+        if (!fits(wire)) return;
         size_t bytes = a->workspace(c);
         if (bytes < most) {
             describe(words, room, wire, most, bytes, name, before, at);

@@ -234,13 +234,15 @@ def conv_weights(call, C, width):
 
 
 def conv1d_forward_data(
-    call, B, T, C, width=4, ld=0, pos="none", state=0, len=0, shift=0, nan=0, infinite=0
+    call, B, T, C, width=4, ld=0, pos="none", state=0, len=0, shift=0, nan=0, infinite=0,
+    late=0
 ):
-    """state=1: with a ring; len=1: sequences of unequal length; shift: elements off
+    """state=1: with a ring; late=1: documents may start in its last tokens, whose slots
+    then hold anything (judge=out); len=1: sequences of unequal length; shift: elements off
     16-byte alignment; nan=1: what must not be read is NaN (some of it stays, so
     judge=out); infinite=1: documents end with inf"""
     lengths = row_lengths(call, B, T) if len else None
-    p = documents(call, B, T, pos, lengths, width if state else 1)
+    p = documents(call, B, T, pos, lengths, width if state and not late else 1)
     call.out("out", (B, T, C), skew=shift, owner="element")
     if state:
         ring = call.normal((B, width, C), 2)
