@@ -1,7 +1,7 @@
 // float_sum.cu - one thread adds the whole row in a float. The largest term comes first, so
 // it drops every later one that is less than half an ulp of the sum.
-// fails: few_aligned
-// passes: many,long
+// fails: few_aligned,long
+// passes: many
 // says: a single float accumulator is not enough
 #include "softmax.h"
 
