@@ -19,8 +19,8 @@ static struct wire_scalar *find(struct wire_case *wire, char name)
     return NULL;
 }
 
-/* 2^35 elements of 16 bits, 64 GB, fit in a large GPU: counting them in int is wrong. Beyond,
- * the function may return anything. */
+/* 2^35 elements of 16 bits (64 GiB) fit on a large GPU, so a function must not count them
+ * in an int. For larger sizes it may return anything. */
 static int fits(const struct wire_case *wire)
 {
     double product = 1;

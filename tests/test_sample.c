@@ -305,7 +305,7 @@ Test(sample_not_finite, the_token_is_always_an_index)
     }
 }
 
-/* The reciprocals of 1e-40 and 1e-45 are larger than any float. */
+/* The reciprocals of 1e-40 and 1e-45 overflow to infinity. */
 Test(sample_not_finite, tiny_settings_do_not_make_nan_of_0)
 {
     static const float logits[4] = {-1, -2, 0, -3};

@@ -233,7 +233,7 @@ wb_status sample_f32(
     if (!token || !logits || !seed || !pos) return WB_BAD_SHAPE;
     if (workspace_bytes < sample_workspace_f32(B, V)) return WB_NO_SPACE;
     rules a = {softcap, penalty, temperature, top_p, top_k, V, 0.0f, 1.0f, 0};
-    /* 0 / tiny is 0, but 0 * INFINITY is NaN. */
+    /* The reciprocal of a tiny value is infinite, and 0 * INFINITY is NaN. */
     if (softcap > 0.0f) a.per_softcap = fminf(1.0f / softcap, FLT_MAX);
     if (temperature > 0.0f) a.per_temperature = fminf(1.0f / temperature, FLT_MAX);
     batch x = {token, seen, logits, seed, pos, workspace, ld};

@@ -74,7 +74,7 @@ static void advance(path *p, uint64_t to)
     p->block = to;
 }
 
-/* Requests by key, in a hash table with open addressing; its size is a power of two. */
+/* Of a hash table from keys to requests, with open addressing and 2^n slots. */
 struct slot {
     uint64_t key;
     uint32_t number;      /* of the request, from 1; 0: empty */
@@ -127,7 +127,7 @@ add_lane(table *t, const lane_log &log, unsigned lane, unsigned first, uint64_t 
         }
         uint64_t key = mix(hash_of(p.loops), e & ~offset_bits);
         slot *s = find_or_add(t, key, lane);
-        if (s->times > 1) /* again, in the same block */
+        if (s->times > 1) /* the same access again, in the same basic block */
             s = find_or_add(t, mix(key, s->times), lane);
         request *r = unpack(&t->requests[s->number - 1], e);
         r->lanes |= 1u << lane;
