@@ -18,7 +18,7 @@ namespace wbcpu::check
 struct loop {
     uint64_t first, last; /* blocks */
     unsigned iteration;
-    uint64_t hash; /* of this loop and iteration, and of the loops around it */
+    uint64_t outer; /* the hash of the loops around it; they stay in their iterations */
 };
 /* Where a lane is: the loops around the current block, innermost last. */
 struct path {
@@ -50,7 +50,9 @@ static uint64_t mix(uint64_t h, uint64_t x)
 
 static uint64_t hash_of(const std::vector<loop> &loops)
 {
-    return loops.empty() ? 1 : loops.back().hash;
+    if (loops.empty()) return 1;
+    const loop &l = loops.back();
+    return mix(mix(l.outer, l.first), l.iteration);
 }
 
 static void advance(path *p, uint64_t to)
@@ -62,14 +64,9 @@ static void advance(path *p, uint64_t to)
     } else {
         while (!l.empty() && l.back().first > to)
             l.pop_back();
-        loop again = {to, 0, 0, 0};
-        if (!l.empty() && l.back().first == to)
-            again = l.back(), l.pop_back();
-        else
-            again.last = last_block[to];
-        again.iteration++;
-        again.hash = mix(mix(hash_of(l), to), again.iteration);
-        l.push_back(again);
+        if (l.empty() || l.back().first != to)
+            l.push_back({to, last_block[to], 0, hash_of(l)});
+        l.back().iteration++;
     }
     p->block = to;
 }
