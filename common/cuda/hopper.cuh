@@ -71,6 +71,18 @@ static __device__ __forceinline__ bool elect_one(void)
               : "=r"(elected));
     return elected != 0;
 }
+#else
+static inline bool code_is_sm90a(void)
+{
+    return code_arch() == 90;
+}
+template <int N> WBCPU_INLINE void setmaxnreg_inc(void) {}
+template <int N> WBCPU_INLINE void setmaxnreg_dec(void) {}
+WBCPU_INLINE bool elect_one(void)
+{
+    __syncwarp();
+    return wbcpu_lane() == 0;
+}
 #endif
 
 /* Host. false: take a kernel with mma or without tensor cores. */
