@@ -24,7 +24,7 @@ $(call objects,$(foreach f,gemm gemm_bf16 cublas wgmma,common/cpu/$(f).cpp)): GE
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \
                          $(if $(filter cpu,$(BACKEND)),backend))
 LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 exponentials wmma mma cooperative cublas \
-                         wgmma tma cluster)
+                         wgmma tma cluster $(if $(filter cpu,$(BACKEND)),hopper_wrong))
 TEST_PROGRAMS += $(CPU_TESTS) $(LIB_TESTS)
 $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_gemm: $(B)/%: \
         $(B)/objects/%.o $(BACKEND_LIBS)

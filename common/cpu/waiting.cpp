@@ -84,6 +84,12 @@ void describe_condition(const worker *w, int thread, char *text, size_t size)
             (long)wbcpu_mbarrier_bytes(now));
 }
 
+static bool any_parked(const worker *w)
+{
+    for (int i = 0; i < w->warps; i++)
+        if (w->warp_table[i].parked) return true;
+    return false;
+}
 static bool wake_threads(worker *w)
 {
     bool any = false;
@@ -104,7 +110,7 @@ static bool wake_threads(worker *w)
 bool wake(worker *w)
 {
     async_block *a = w->async;
-    if (!a || !a->used) return false;
+    if (!a->used || !any_parked(w)) return false;
     for (;;) {
         uint64_t seen;
         {
@@ -234,7 +240,8 @@ void async_block_ends(worker *w)
     async_block *a = w->async;
     if (!a->used) return;
     if (!a->loads.empty())
-        misuse("ends while a tma_load is unfinished: no thread has waited for it");
+        misuse("is the last one to exit, and a tma_load is unfinished: no thread has "
+               "waited for it");
     for (named_barrier &b : a->named)
         b = named_barrier();
     for (int i = 0; i < max_warps; i++)
