@@ -25,7 +25,7 @@ struct condition {
 };
 
 struct tma_copy {
-    wbcpu_tensor_map map; /* dims == 0: `bytes` contiguous bytes */
+    tensor_map map; /* dims == 0: `bytes` contiguous bytes */
     int at[WBCPU_TENSOR_DIMS];
     char *smem, *gmem;
     int bytes;

@@ -8,15 +8,15 @@
 
 namespace wbcpu
 {
-static thread_local unsigned next_cluster = 1;
+static thread_local uint8_t next_cluster = 1;
 
 extern "C" void wbcpu_cluster_next_launch(int blocks)
 {
-    next_cluster = blocks > 0 ? (unsigned)blocks : 1;
+    next_cluster = blocks < 1 ? 1 : blocks > 255 ? 255 : (uint8_t)blocks;
 }
-extern "C" unsigned wbcpu_cluster_of_launch()
+extern "C" uint8_t wbcpu_cluster_of_launch()
 {
-    unsigned blocks = next_cluster;
+    uint8_t blocks = next_cluster;
     next_cluster = 1;
     return blocks;
 }
