@@ -22,6 +22,7 @@ struct condition {
     const uint64_t *word; /* mbarrier, or the generation that must change */
     uint64_t value;       /* the parity, or the generation until now */
     int id;               /* of a named barrier */
+    const void *pc;       /* the wait: a return address */
 };
 
 struct tma_copy {

@@ -155,7 +155,8 @@ extern "C" void wbcpu_cluster_wait()
     worker *w = self();
     async_block *a = async_of(w);
     wait_until(
-        w, {condition::CLUSTER, &a->of->generation, a->cluster_token[w->thread], 0});
+        w, {condition::CLUSTER, &a->of->generation, a->cluster_token[w->thread], 0,
+            __builtin_extract_return_addr(__builtin_return_address(0))});
     check::waited(w, &a->of->generation);
 }
 void cluster_thread_exits(worker *w, async_block *a)

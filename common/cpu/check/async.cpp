@@ -173,6 +173,7 @@ void finish_copies(worker *w)
 
 void drop_copies()
 {
+    wgmmas_pending = 0;
     if (!copies_pending) return; /* only after a launch that was given up */
     for (int t = 0; t < max_threads; t++) {
         for (const async_copy &c : queues[t].copies)
