@@ -35,9 +35,8 @@
  * The tile begins at a multiple of 8 * S bytes (without swizzle: 128).
  *
  * Base addresses and strides are multiples of 16 bytes, box sizes at most 256. A thread
- * that overwrites a tile which it or others have read through ordinary loads needs no
- * fence after a barrier; one that stores a tile which ordinary writes filled calls
- * fence_async before the barrier.
+ * that writes a tile by ordinary stores calls fence_async before the barrier after which
+ * tma_store reads it.
  */
 #ifndef CUDA_TMA_CUH
 #define CUDA_TMA_CUH

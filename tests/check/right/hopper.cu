@@ -85,7 +85,7 @@ CASE(specialized)
     return differs(y, ROWS * COLS, [](int i) { return gram(i / COLS, i % COLS, 5); });
 }
 
-// Ordinary stores in swizzled order, a fence in each thread, then wgmma.
+// Ordinary stores in swizzled order, fence_async() in each thread, then wgmma.
 __global__ void stored(float *y, const wb_bf16 *x)
 {
     __shared__ __align__(1024) wb_bf16 s[TILE];
