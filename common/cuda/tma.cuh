@@ -11,8 +11,10 @@
  * A tensor has 2 to 4 dimensions. Dimension 0 is contiguous; sizes, strides and
  * coordinates are in elements and begin with it. A tile is a box of the tensor, named by
  * the coordinates of its first element, and lies in shared memory without gaps, dimension
- * 0 innermost. What is out of range of the tensor is loaded as zeros and not stored;
- * coordinates may be negative. Zeros count as bytes, so a tile always has the same number.
+ * 0 innermost. What is out of range of the tensor is loaded as zeros and not stored. Zeros
+ * count as bytes, so a tile always has the same number. Coordinate 0 must be a multiple of
+ * 16 bytes; coordinates of a load may be negative, those of a store may not. (Otherwise the
+ * GPU stops with an illegal instruction.)
  *
  *     size[0] = 6
  *     +-----------------+           box {4, 3} at (4, 1) in shared memory:
