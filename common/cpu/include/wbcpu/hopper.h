@@ -11,7 +11,7 @@
 enum { WBCPU_TENSOR_DIMS = 4 };
 
 /* The tensor map of this back end */
-struct alignas(64) tensor_map {
+struct alignas(16) tensor_map {
     char *base;
     int dims;    /* 0: never filled */
     int element; /* bytes */
