@@ -113,7 +113,7 @@ static void describe(char *text, size_t room, const struct hits *h)
         snprintf(text, room, "%zu of %zu %s", h->count, h->size, h->many);
 }
 
-/* Columns of several heads of D channels: which channels of which heads, if some heads have
+/* Columns of several heads of D channels: the channels and heads, if some heads have
  * wrong channels, and all of them the same. */
 static bool describe_heads(
     char *text, size_t room, const struct comparison *c, const struct hits *cols)
