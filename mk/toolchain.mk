@@ -99,12 +99,16 @@ LAB_READS   :=
 CU_TOOLS    := $(TRANSLATE)
 else
 # --- CUDA: nvcc for the GPU found, otherwise for ARCHS ----------------------------------
-# Code for 7.5 runs on Turing, for 8.0 on every 8.x, for 9.0 on 9.x; the PTX of the last
+# Code for 7.5 runs on Turing, for 8.0 on every 8.x, for 9.0 on Hopper; the PTX of the last
 # one is compiled by the driver on anything newer. A handout has code for every
 # architecture. -fPIC: the same objects become programs and shared libraries.
+# 90 means sm_90a: wgmma and setmaxnreg exist only there, and not in PTX for newer GPUs. A
+# build for 9.0 alone has no PTX, because everything would be compiled a second time.
 ARCHS := $(or $(ARCHS),$(word 2,$(DETECTED)),$(call known_archs,75 80 90))
-target = -gencode=arch=compute_$(1),code=$(2)_$(1)
-ARCH  ?= $(foreach sm,$(ARCHS),$(call target,$(sm),sm)) $(call target,$(lastword $(ARCHS)),compute)
+virtual = -gencode=arch=compute_$(1),code=compute_$(1)
+real    = -gencode=arch=compute_$(1),code=sm_$(1)
+ARCH  ?= $(foreach sm,$(ARCHS:90=90a),$(call real,$(sm))) \
+         $(if $(filter-out 90,$(ARCHS)),$(call virtual,$(lastword $(ARCHS))))
 LINEINFO := -lineinfo
 CFLAGS   += -fPIC
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include

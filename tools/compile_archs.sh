@@ -4,8 +4,9 @@
 # file that fails is followed by the first error of each architecture. FILES="a.cu b.cu"
 # names others. Optimization is low, because only errors matter.
 #
-# The sources differ only between 7.5, 8.x and later architectures (__CUDA_ARCH__). So the
-# compiler makes PTX three times, and ptxas assembles it for each architecture.
+# The sources differ only between 7.5, 8.x, 9.0 and later architectures (__CUDA_ARCH__, and
+# for 9.0 __CUDA_ARCH_FEAT_SM90_ALL). So the compiler makes PTX four times, and ptxas
+# assembles it for each architecture.
 set -u
 cd "$(dirname "$0")/.."
 export NVCC=${NVCC:-nvcc}
@@ -24,18 +25,20 @@ if [ -n "$new" ]; then
 fi
 files=${FILES:-$(find solutions common/ops bench -name '*.cu' ! -name 'cpu_*' | sort)}
 known=$("$NVCC" --list-gpu-code 2>/dev/null)
-turing= ampere= hopper=
+turing= ampere= hopper= newer=
 for arch in "$@"; do
     if [ -n "$known" ] && ! grep -qx "sm_$arch" <<<"$known"; then
         echo "ok - sm_$arch # SKIP this nvcc does not know it"
     elif [ "$arch" -lt 80 ]; then turing+=",sm_$arch"
     elif [ "$arch" -lt 90 ]; then ampere+=",sm_$arch"
-    else hopper+=",sm_$arch"; fi
+    elif [ "$arch" -eq 90 ]; then hopper+=",sm_90a"
+    else newer+=",sm_$arch"; fi
 done
 groups=
 [ -z "$turing" ] || groups+=" compute_75:${turing#,}"
 [ -z "$ampere" ] || groups+=" compute_80:${ampere#,}"
-[ -z "$hopper" ] || groups+=" compute_90:${hopper#,}"
+[ -z "$hopper" ] || groups+=" compute_90a:${hopper#,}"
+[ -z "$newer" ] || groups+=" compute_90:${newer#,}"
 
 FLAGS="-std=c++17 --extended-lambda -Icommon -Icommon/ops $(printf ' -I%s' labs/lab*)"
 if "$NVCC" --help | grep -q -e --Ofast-compile; then FLAGS+=" -Ofc max"

@@ -48,9 +48,10 @@ def of_source(nvcc, source, includes, sm):
     """[{name, sm, registers, spill_stores, spill_loads, shared}]"""
     if not nvcc:
         return []
+    arch = "sm_90a" if sm == 90 else f"sm_{sm}"  # as mk/toolchain.mk
     with tempfile.TemporaryDirectory() as folder:
         command = [
-            nvcc, "-std=c++17", "--extended-lambda", f"-arch=sm_{sm}", "--resource-usage",
+            nvcc, "-std=c++17", "--extended-lambda", f"-arch={arch}", "--resource-usage",
             "-cubin", *includes, "-o", f"{folder}/out.cubin", source
         ]
         try:

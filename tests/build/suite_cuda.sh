@@ -8,7 +8,7 @@ if ! command -v "${NVCC:-nvcc}" >/dev/null 2>&1; then
     tap_done
 fi
 # Hopper; suite_architectures.sh compiles for the oldest GPU.
-arch=-arch=sm_90 build=build/cuda-quick
+arch="-gencode=arch=compute_90a,code=sm_90a" build=build/cuda-quick
 "${NVCC:-nvcc}" --help | grep -q -e --Ofast-compile && arch+=" -Ofc max"
 cuda() { make -k -j"$(nproc)" BACKEND=cuda BUILD=$build OPT=-O0 ARCH="$arch" "$@"; }
 

@@ -10,7 +10,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 pattern=${2:-.}
-export OUT=$1 NVCC=${NVCC:-nvcc} ARCH=${ARCH:-sm_90}
+export OUT=$1 NVCC=${NVCC:-nvcc} ARCH=${ARCH:-sm_90a}
 export SANITIZER=${SANITIZER:-compute-sanitizer}
 rm -rf "$OUT" && mkdir -p "$OUT/bugs" "$OUT/right" "$OUT/logs"
 

@@ -101,7 +101,7 @@ if [ ! -d solutions ]; then
 fi
 every_gpu() {
     make -nB handout OUT="$TMP/real" NVCC=nvcc >"$TMP/commands" &&
-        grep -q 'nvcc.*code=sm_75 .*code=sm_80 .*code=sm_90 .*code=compute_.*rope.cu' "$TMP/commands" &&
+        grep -q 'nvcc.*code=sm_75 .*code=sm_80 .*code=sm_90a .*code=compute_.*rope.cu' "$TMP/commands" &&
         ! grep -q lineinfo "$TMP/commands"
 }
 check "a handout's CUDA kernels are for every GPU, without the lines of their sources" every_gpu

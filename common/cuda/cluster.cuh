@@ -1,0 +1,68 @@
+/* cluster.cuh - blocks that run at the same time and read each other's shared memory.
+ *
+ *     launch_cluster      host: consecutive blocks in x form clusters of this size
+ *     cluster_rank        this block's number in its cluster
+ *     cluster_sync        __syncthreads for all blocks of the cluster
+ *     cluster_map         where a variable in shared memory lies in another block
+ *
+ *     blockIdx.x     0   1   2   3 | 4   5   6   7 | ...       cluster size 4
+ *     cluster_rank   0   1   2   3 | 0   1   2   3 |
+ *
+ *     float *theirs = cluster_map(mine, 2);      mine, but in the block of rank 2;
+ *     sum += *theirs;                            an ordinary pointer to load and store
+ *
+ * A block must not touch another one's shared memory before that block runs, nor after it
+ * has ended. So a cluster_sync comes before the first and after the last such access.
+ */
+#ifndef CUDA_CLUSTER_CUH
+#define CUDA_CLUSTER_CUH
+#include "cuda/mbarrier.cuh"
+
+#ifndef __CUDACPU__
+
+static __device__ __forceinline__ int cluster_rank(void)
+{
+    unsigned rank = 0;
+    PTX_SM90A("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return (int)rank;
+}
+
+static __device__ __forceinline__ void cluster_arrive(void)
+{
+    PTX_SM90A("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+static __device__ __forceinline__ void cluster_wait(void)
+{
+    PTX_SM90A("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+static __device__ __forceinline__ void cluster_sync(void)
+{
+    cluster_arrive();
+    cluster_wait();
+}
+
+template <typename T> static __device__ __forceinline__ T *cluster_map(T *p, int rank)
+{
+    T *there = p;
+    PTX_SM90A("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank));
+    return there;
+}
+
+/* grid.x is a multiple of `blocks`, which is at most 8. */
+template <typename... P, typename... A>
+static void launch_cluster(
+    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
+    cudaStream_t stream, A... args)
+{
+    // cudaLaunchKernelEx would clear an earlier error, which the caller asks for later
+    if (cudaPeekAtLastError() != cudaSuccess) return;
+    allow_smem(kernel, smem);
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = (unsigned)blocks;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {grid, block, (size_t)smem, stream, &attribute, 1};
+    cudaLaunchKernelEx(&config, kernel, P(args)...);
+}
+#endif
+#endif
