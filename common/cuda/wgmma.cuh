@@ -83,6 +83,20 @@ template <int R> static __device__ __forceinline__ void touch_registers(float (&
     for (int i = 0; i < R; i++)
         asm volatile("" : "+f"(d[i])::"memory");
 }
+/* The compiler may move arithmetic to after a wgmma_wait that follows it in the source,
+ * where it no longer overlaps with the multiplication. It does not move what a branch needs
+ * to after the branch. This one is never taken: x >= 0 must hold. */
+static __device__ __forceinline__ void compute_now(float x)
+{
+    PTX_SM90A("{\n"
+              ".reg .pred p;\n"
+              "setp.lt.f32 p, %0, 0f00000000;\n"
+              "@p exit;\n"
+              "}"
+              :
+              : "f"(x)
+              : "memory");
+}
 template <int... R> static __device__ __forceinline__ void wgmma_fence(float (&...d)[R])
 {
     (touch_registers(d), ...);

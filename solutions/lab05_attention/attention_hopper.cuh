@@ -87,7 +87,8 @@ template <typename P> static __device__ __forceinline__ void wait_for_turn(int c
 }
 template <typename P> static __device__ __forceinline__ void pass_turn(int consumer)
 {
-    if (P::ORDERED) named_barrier_arrive(1 + (consumer + 1) % P::CONSUMERS, 2 * WARPGROUP);
+    if (P::ORDERED)
+        named_barrier_arrive(1 + (consumer + 1) % P::CONSUMERS, 2 * WARPGROUP);
 }
 
 /* A lane's two rows, and the keys that all rows of its warp see */
@@ -148,6 +149,7 @@ static __device__ __forceinline__ void attend(
         wgmma_wait<1>(flat(s));
         release(&smem.k_empty[kv.stage]);
         bool grows = softmax_tile(acc, shrink, s, rows, key, scale);
+        compute_now(acc.sum[0][0] + acc.sum[0][1]);  // not after the wait
         wgmma_wait<0>(flat(acc.o));
         release(&smem.v_empty[before.stage]);
         pack_p<E>(p, s);
@@ -256,7 +258,11 @@ static bool map_queries(tensor_map *map, const E *x, const sizes &z, const hoppe
     unsigned heads = (unsigned)g.heads, tokens = (unsigned)(g.rows / g.heads);
     return make_tensor_map(
         map, x,
-        {4, {D, H, T, B}, {1, D, ld, (size_t)z.T * z.ldq}, {PART, heads, tokens, 1}, 128});
+        {4,
+         {D, H, T, B},
+         {1, D, ld, (size_t)z.T * z.ldq},
+         {PART, heads, tokens, 1},
+         128});
 }
 
 template <typename P> static hopper_grid hopper_grid_of(const sizes &z)
@@ -267,6 +273,7 @@ template <typename P> static hopper_grid hopper_grid_of(const sizes &z)
     // the rows of all heads lie at equal distances: a block may begin within a token
     grid.heads = z.K == 1 && z.ldq == z.H * z.D ? 1 : group;
     grid.rows = P::BM / grid.heads * grid.heads;
+    if (grid.rows == 0) return grid;
     grid.tiles = (rows + grid.rows - 1) / grid.rows;
     grid.items = grid.tiles * z.B * z.K;
     size_t fit = L2_BYTES / ((size_t)z.S * z.D * 4);
@@ -280,6 +287,7 @@ static wb_status launch_hopper(const forward_call<E> &c, cudaStream_t stream)
     const int BYTES = 1024 + (int)sizeof(shared_tiles<P, E>);
     static_assert(BYTES <= 227 << 10, "the tiles fit into shared memory");
     hopper_grid grid = hopper_grid_of<P>(c.z);
+    if (grid.rows == 0) return WB_UNSUPPORTED;  // more heads in a group than rows
     tensor_map q, k, v;
     if (!map_queries(&q, c.q, c.z, grid) || !map_keys<P>(&k, c.k, c.z) ||
         !map_keys<P>(&v, c.v, c.z))
@@ -302,12 +310,21 @@ static wb_status launch_hopper(const forward_call<E> &c, cudaStream_t stream)
 template <typename E>
 static wb_status hopper_forward(const forward_call<E> &c, cudaStream_t stream)
 {
-    typedef hopper_plan<64, 3, 128, 2, 2, true> plan_64;
-    typedef hopper_plan<128, 2, 128, 1, 2, true> plan_128;
-    typedef hopper_plan<256, 2, 80, 1, 2, false> plan_256;
-    return c.z.D <= 64    ? launch_hopper<plan_64>(c, stream)
-           : c.z.D <= 128 ? launch_hopper<plan_128>(c, stream)
-                          : launch_hopper<plan_256>(c, stream);
+#ifndef P64
+#define P64 3, 128, 2, 2, true
+#endif
+#ifndef P128
+#define P128 2, 128, 1, 2, true
+#endif
+#ifndef P256
+#define P256 2, 80, 1, 2, false
+#endif
+    typedef hopper_plan<64, P64> hopper_64;
+    typedef hopper_plan<128, P128> hopper_128;
+    typedef hopper_plan<256, P256> hopper_256;
+    return c.z.D <= 64    ? launch_hopper<hopper_64>(c, stream)
+           : c.z.D <= 128 ? launch_hopper<hopper_128>(c, stream)
+                          : launch_hopper<hopper_256>(c, stream);
 }
 #endif
 // END SOLUTION

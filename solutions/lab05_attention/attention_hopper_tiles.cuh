@@ -49,8 +49,9 @@ template <int STAGES> static __device__ __forceinline__ void advance(ring<STAGES
 /* How rows and sequences become items of work. `rows` of them: as many as fit a block. In
  * Q's tensor map a token has `heads` heads of a group. */
 struct hopper_grid {
-    int rows, heads, tiles, items, near;  // near: sequences (b, g) that share the L2 cache
-    int *next;                            // the next item that no block has taken
+    int rows, heads, tiles, items,
+        near;   // near: sequences (b, g) that share the L2 cache
+    int *next;  // the next item that no block has taken
 };
 
 /* BM rows of sequence b and key head g, and the tiles of keys that they see, from the last
