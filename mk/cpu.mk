@@ -23,7 +23,8 @@ $(call objects,$(foreach f,gemm gemm_bf16 cublas,common/cpu/$(f).cpp)): GEMM_FLA
 # --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \
                          $(if $(filter cpu,$(BACKEND)),backend))
-LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 exponentials wmma mma cooperative cublas)
+LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 exponentials wmma mma cooperative cublas \
+                         wgmma tma cluster)
 TEST_PROGRAMS += $(CPU_TESTS) $(LIB_TESTS)
 $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_gemm: $(B)/%: \
         $(B)/objects/%.o $(BACKEND_LIBS)

@@ -23,16 +23,16 @@
  *       size[1] = 3       0  0
  *
  * Swizzle: the chunks of 16 bytes of a row lie in another order, so that 8 rows of one
- * column lie in different banks. With S = 128 a row of the box has at most 128 bytes and
- * chunk c of row r lies at chunk c ^ r % 8:
+ * column lie in different banks. A row of the box then has S bytes, and chunk c of row r
+ * lies at chunk c ^ r % 8 if S is 128:
  *
  *     S = 128  row 0   0 1 2 3 4 5 6 7     S = 64   row 0, 1   0 1 2 3   (c ^ r / 2 % 4)
  *              row 1   1 0 3 2 5 4 7 6              row 2, 3   1 0 3 2
  *              row 2   2 3 0 1 6 7 4 5     S = 32   rows 0-3   0 1       (c ^ r / 4 % 2)
  *              ...                                  rows 4-7   1 0
  *
- * This is swizzle<D> of mma.cuh for rows of S bytes, and wgmma reads such tiles. The tile
- * begins at a multiple of 8 * S bytes (without swizzle: 128).
+ * For rows of 128 and 64 bytes this is swizzle<D> of mma.cuh, and wgmma reads such tiles.
+ * The tile begins at a multiple of 8 * S bytes (without swizzle: 128).
  *
  * Base addresses and strides are multiples of 16 bytes, box sizes at most 256. A thread
  * that overwrites a tile which it or others have read through ordinary loads needs no
@@ -90,7 +90,7 @@ template <typename E>
 static bool make_tensor_map(tensor_map *map, const E *base, const tma_tensor &t)
 {
     auto encode = tensor_map_encoder();
-    if (!encode) return false;
+    if (!encode || (t.swizzle && t.box[0] * sizeof(E) != (size_t)t.swizzle)) return false;
     cuuint64_t size[TMA_DIMS],
         bytes[TMA_DIMS];  // bytes[i]: the stride of dimension i + 1
     cuuint32_t step[TMA_DIMS];
