@@ -91,7 +91,10 @@ static __device__ __forceinline__ void compute_now(float x)
     PTX_SM90A("{\n"
               ".reg .pred p;\n"
               "setp.lt.f32 p, %0, 0f00000000;\n"
-              "@p exit;\n"
+              "@!p bra on;\n"
+              "wgmma.wait_group.sync.aligned 0;\n"
+              "exit;\n"
+              "on:\n"
               "}"
               :
               : "f"(x)
