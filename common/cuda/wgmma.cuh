@@ -83,9 +83,9 @@ template <int R> static __device__ __forceinline__ void touch_registers(float (&
     for (int i = 0; i < R; i++)
         asm volatile("" : "+f"(d[i])::"memory");
 }
-/* The compiler may move arithmetic to after a wgmma_wait that follows it in the source,
- * where it no longer overlaps with the multiplication. It does not move what a branch needs
- * to after the branch. This one is never taken: x >= 0 must hold. */
+/* The compiler may move arithmetic from before a wgmma_wait to after it, where nothing
+ * overlaps with it. But it does not move what a branch needs to after the branch. This one
+ * is never taken: x is not negative. */
 static __device__ __forceinline__ void compute_now(float x)
 {
     PTX_SM90A("{\n"
