@@ -18,13 +18,13 @@ endif
 OPENBLAS ?= $(shell $(PYTHON) -c 'import scipy_openblas32 as o; \
     print(o.get_lib_dir() + "/" + o.get_library(fullname=True))' 2>/dev/null)
 $(B)/objects/common/cpu/openblas.o: GEMM_FLAGS = -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
-$(call objects,$(foreach f,gemm gemm_bf16 cublas,common/cpu/$(f).cpp)): GEMM_FLAGS = -O3
+$(call objects,$(foreach f,gemm gemm_bf16 cublas wgmma,common/cpu/$(f).cpp)): GEMM_FLAGS = -O3
 
 # --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \
                          $(if $(filter cpu,$(BACKEND)),backend))
 LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 exponentials wmma mma cooperative cublas \
-                         wgmma tma cluster)
+                         wgmma tma cluster $(if $(filter cpu,$(BACKEND)),hopper_wrong))
 TEST_PROGRAMS += $(CPU_TESTS) $(LIB_TESTS)
 $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_gemm: $(B)/%: \
         $(B)/objects/%.o $(BACKEND_LIBS)

@@ -64,6 +64,7 @@ void delete_worker(worker *w)
 {
     munmap(w->stacks, stacks_bytes(w));
     delete[] w->idle;
+    delete_async(w);
     delete w;
 }
 

@@ -204,14 +204,17 @@ bool next_block(worker *w)
 {
     job *j = w->job;
     check::end_block(w);
-    if (++w->block >= w->last_block) {
+    if (w->async) async_block_ends(w);
+    if (w->gang) {
+        if (!next_of_gang(w)) return false;
+    } else if (++w->block >= w->last_block) {
         if (w->last_block == j->blocks) return false;
         w->block =
             j->alone ? j->first : j->next.fetch_add(j->chunk, std::memory_order_relaxed);
         if (w->block >= j->blocks) return false;
         w->last_block = w->block + j->chunk < j->blocks ? w->block + j->chunk : j->blocks;
     }
-    unsigned long long b = j->seed ? shuffled(j, w->block) : w->block;
+    unsigned long long b = j->seed && !w->gang ? shuffled(j, w->block) : w->block;
     blockIdx.x = (unsigned)(b % j->launch.grid.x);
     b /= j->launch.grid.x;
     blockIdx.y = (unsigned)(b % j->launch.grid.y);
@@ -240,6 +243,28 @@ static void run_blocks(void *context, worker *w)
     if (next_block(w)) wbcpu_switch(&w->host_stack, idle_fiber(w), 0);
     if (shared_poisoned) check_shared(j);
     wbcpu_self = nullptr;
+}
+
+/* Each block of a cluster on a CPU thread. They live as long as the launch. */
+static void run_clusters(pool *p, job *j)
+{
+    gang *g = new_gang((int)j->launch.cluster);
+    std::vector<std::thread> others;
+    auto run = [=](worker *w, int rank) {
+        join_gang(w, g, rank);
+        run_blocks(j, w);
+        leave_gang(w);
+    };
+    for (int rank = 1; rank < (int)j->launch.cluster; rank++)
+        others.emplace_back([=] {
+            worker *w = new_worker();
+            run(w, rank);
+            delete_worker(w);
+        });
+    run(p->workers[0], 0);
+    for (std::thread &t : others)
+        t.join();
+    delete_gang(g);
 }
 
 /* --- launches ----------------------------------------------------------------------- */
@@ -299,6 +324,14 @@ static cudaError_t check_launch(const wbcpu_launch *l)
         return refuse_launch(
             l, shape("grid", g),
             "use 1 to 2147483647 blocks in x, 1 to 65535 in y and z");
+    if (l->cluster > 8 || g.x % l->cluster)
+        return refuse_launch(
+            l, shape("grid", g) + " in clusters of " + std::to_string(l->cluster),
+            "use at most 8 blocks, and a multiple of them in x");
+    if (l->cluster > 1 && check::enabled)
+        return refuse_launch(
+            l, "clusters of " + std::to_string(l->cluster) + " blocks",
+            "check mode runs one block at a time: check the kernel in clusters of 1");
     const architecture &a = emulated();
     if (l->shared_bytes > (size_t)a.shared_optin) {
         char fix[80];
@@ -356,7 +389,9 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     open_device_memory();
     check::begin_kernel(*l);
     check::begin_launch(j);
-    if (is_dry())
+    if (l->cluster > 1 && !is_dry())
+        run_clusters(p, &j);
+    else if (is_dry())
         dry_launch(&j, &p->workers[0], run_blocks);
     else
         run_on_workers(p, !j.alone, run_blocks, &j);

@@ -103,6 +103,8 @@ static void describe(const worker *w, int t, char *text, size_t size)
         snprintf(
             text, size, "wait at %s with mask 0x%08x", op_name(q->op[lane]),
             q->mask[lane]);
+    else if (q->parked >> lane & 1)
+        describe_condition(w, t, text, size);
     else
         snprintf(text, size, "wait at __syncthreads");
 }
@@ -111,7 +113,7 @@ void report_deadlock(worker *w)
 {
     check::deadlocked(w);
     const wbcpu_launch &l = w->job->launch;
-    char text[500], what[80], next[80];
+    char text[500], what[120], next[120];
     int n = snprintf(
         text, sizeof text, "deadlock in kernel %s (%s:%d), block (%u,%u,%u)", l.name,
         l.file, l.line, blockIdx.x, blockIdx.y, blockIdx.z);

@@ -27,10 +27,6 @@ static inline uint32_t bit(int i)
 {
     return 1u << i;
 }
-static inline uint32_t bits_above(int i)
-{
-    return i == 31 ? 0 : ~0u << (i + 1);
-}
 
 /* --- leaving sequential mode -------------------------------------------------------- */
 
@@ -45,7 +41,7 @@ static void next_index(uint3 &i)
 
 /* Sets up the masks: thread w->thread runs, those before it have exited the kernel, those
  * after it have not started. */
-static void leave_sequential(worker *w)
+void leave_sequential(worker *w)
 {
     unsigned running = w->thread, threads = w->threads;
     uint3 index = threadIdx;
@@ -68,7 +64,7 @@ static void leave_sequential(worker *w)
             next_index(index);
         }
         q->alive = q->ready = left;
-        q->arrived = q->asking = 0;
+        q->arrived = q->asking = q->parked = 0;
         if (left) w->warps_ready |= bit(i);
     }
     w->warp_number = (int)running / 32;
@@ -93,13 +89,6 @@ static int random_set_bit(worker *w, uint32_t mask)
     return __builtin_ctz(mask);
 }
 
-/* The next set bit after i, cyclically. */
-static inline int next_bit(uint32_t mask, int i)
-{
-    uint32_t above = mask & bits_above(i);
-    return __builtin_ctz(above ? above : mask);
-}
-
 /* The current warp has no ready lane. Lanes that wait in __activemask have converged as
  * far as they can: they are the active lanes. Otherwise the warp is not ready. */
 static void no_lane_ready(worker *w)
@@ -118,7 +107,7 @@ static void no_lane_ready(worker *w)
 
 /* Picks a ready thread, from the current warp if possible (its lanes run round robin, so
  * they stay close together), else from the next warp. False if every thread waits. */
-static inline bool choose(worker *w, warp **q, int *lane)
+static inline bool choose_ready(worker *w, warp **q, int *lane)
 {
     if (!w->warp->ready) no_lane_ready(w);
     if (__builtin_expect(w->shuffled, 0)) {
@@ -138,6 +127,13 @@ static inline bool choose(worker *w, warp **q, int *lane)
     return true;
 }
 
+bool choose(worker *w, warp **q, int *lane)
+{
+    if (choose_ready(w, q, lane)) return true;
+    return __builtin_expect(w->async != nullptr, 0) && wake(w) &&
+           choose_ready(w, q, lane);
+}
+
 static inline void make_current(worker *w, warp *q, int lane)
 {
     w->warp = q;
@@ -149,7 +145,7 @@ static inline void make_current(worker *w, warp *q, int lane)
 
 /* Makes a thread the current one and returns the stack to continue on. A thread that has
  * not started gets a fiber, whose loop in run_threads calls the kernel. */
-static inline void *stack_of(worker *w, warp *q, int lane)
+void *stack_of(worker *w, warp *q, int lane)
 {
     make_current(w, q, lane);
     void *stack = q->stack[lane];
@@ -314,6 +310,7 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
     unsigned long long id = w->job->id;
     bool more = true;
     check::thread_exits(w);
+    if (w->async) async_thread_exits(w);
     if (!w->sequential) {
         warp *q = w->warp;
         int lane = w->lane;
@@ -340,48 +337,6 @@ extern "C" bool wbcpu_next_thread(wbcpu_worker *public_part)
     if (more) return true;
     wbcpu_switch(&w->idle[w->idle_count++], w->host_stack, 0);
     return w->job->id == id;
-}
-
-/* --- yield -------------------------------------------------------------------------- */
-
-/* Another block may need the core. In check mode no other one runs at the same time. */
-static void yield_core()
-{
-    if (!check::enabled) sched_yield();
-}
-
-/* The current thread spins on memory that another one will write. It stays ready; another
- * lane of its warp continues, and every 32nd time a lane of another warp. All threads may
- * be waiting for another block, whose worker needs a core: every 8th call therefore
- * yields to the OS. */
-extern "C" void wbcpu_yield()
-{
-    worker *w = self();
-    if (!w) return;
-    w->atomics = 0;
-    if (w->threads == 1) {
-        yield_core(); /* only another block can make progress */
-        return;
-    }
-    if (w->sequential) leave_sequential(w);
-    warp *here = w->warp;
-    int lane = w->lane, next;
-    static thread_local unsigned yields;
-    if (++yields % 8 == 0) yield_core();
-    uint32_t lanes = here->ready & ~bit(lane);
-    uint32_t warps = w->warps_ready & ~bit(w->warp_number);
-    warp *q = here;
-    if (lanes && (!warps || yields % 32)) {
-        next = next_bit(lanes, lane);
-    } else if (warps) {
-        q = &w->warp_table[next_bit(warps, w->warp_number)];
-        next = __builtin_ctz(q->ready);
-    } else {
-        yield_core();
-        return;
-    }
-    void *there = stack_of(w, q, next);
-    wbcpu_switch(&here->stack[lane], there, q->value[next]);
 }
 
 /* --- a seeded order ----------------------------------------------------------------- */

@@ -22,6 +22,7 @@ struct warp {
     uint32_t alive;   /* have not exited the kernel */
     uint32_t arrived; /* wait in a collective */
     uint32_t asking;  /* wait in __activemask */
+    uint32_t parked;  /* wait for a condition (async.h) */
     /* A waiting thread's saved stack pointer; not_started before its first instruction,
      * on_cpu while it runs. */
     void *stack[32];
@@ -49,8 +50,13 @@ struct job {
     std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */
 };
 
+struct async_block; /* async.h */
+struct gang;
+
 struct worker : wbcpu_worker {
     wbcpu::job *job;
+    async_block *async;                   /* NULL until a block uses it */
+    wbcpu::gang *gang;                    /* the blocks of this cluster, or NULL */
     unsigned long long block, last_block; /* the running block; the end of its chunk */
 
     /* The running thread. Valid unless `sequential`. */
@@ -107,6 +113,29 @@ const architecture &emulated();
 
 /* scheduler.cpp */
 void begin_shuffled_block(worker *w);
+void leave_sequential(worker *w);
+bool choose(worker *w, warp **q, int *lane); /* the next thread to run; false: none */
+void *stack_of(worker *w, warp *q, int lane);
+inline int next_bit(uint32_t mask, int i) /* the next set bit after i, cyclically */
+{
+    uint32_t above = i == 31 ? 0 : mask & ~0u << (i + 1);
+    return __builtin_ctz(above ? above : mask);
+}
+
+/* waiting.cpp */
+void park(worker *w); /* until wake() makes the running thread ready */
+bool wake(worker *w); /* true: a parked thread is ready */
+void async_thread_exits(worker *w);
+void async_block_ends(worker *w);
+void describe_condition(const worker *w, int thread, char *text, size_t size);
+void delete_async(worker *w);
+
+/* cluster.cpp */
+gang *new_gang(int size);
+void delete_gang(gang *g);
+void join_gang(worker *w, gang *g, int rank);
+void leave_gang(worker *w);
+bool next_of_gang(worker *w); /* sets w->block; false: no cluster is left */
 
 /* shared.cpp */
 extern bool shared_poisoned;      /* if so, call these: */

@@ -35,12 +35,6 @@ static __device__ __forceinline__ void cluster_wait(void)
 {
     PTX_SM90A("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-static __device__ __forceinline__ void cluster_sync(void)
-{
-    cluster_arrive();
-    cluster_wait();
-}
-
 template <typename T> static __device__ __forceinline__ T *cluster_map(T *p, int rank)
 {
     T *there = p;
@@ -64,5 +58,39 @@ static void launch_cluster(
     cudaLaunchConfig_t config = {grid, block, (size_t)smem, stream, &attribute, 1};
     cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
+#else
+WBCPU_INLINE int cluster_rank(void)
+{
+    return wbcpu_cluster_rank();
+}
+WBCPU_INLINE void cluster_arrive(void)
+{
+    wbcpu_cluster_arrive();
+}
+WBCPU_INLINE void cluster_wait(void)
+{
+    wbcpu_cluster_wait();
+}
+template <typename T> WBCPU_INLINE T *cluster_map(T *p, int rank)
+{
+    return (T *)wbcpu_cluster_map(p, rank);
+}
+
+template <typename... P, typename... A>
+static void launch_cluster(
+    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
+    cudaStream_t stream, A... args)
+{
+    allow_smem(kernel, smem);
+    wbcpu_cluster_next_launch(blocks);
+    kernel<<<grid, block, smem, stream>>>(P(args)...);
+}
 #endif
+
+static __device__ __forceinline__ void cluster_sync(void)
+{
+    cluster_arrive();
+    cluster_wait();
+}
+
 #endif

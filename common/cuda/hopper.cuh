@@ -5,6 +5,7 @@
  *     cuda/wgmma.cuh      four warps multiply tiles that lie in shared memory
  *     cuda/cluster.cuh    blocks that read each other's shared memory
  *     has_wgmma<E>()      on the host: whether the code that runs has all these
+ *     runs_wgmma<E>()     the same, or the CPU back end
  *     setmaxnreg          moves registers from one warpgroup to another
  *     elect_one           true in one thread of a warp
  *
@@ -71,12 +72,32 @@ static __device__ __forceinline__ bool elect_one(void)
               : "=r"(elected));
     return elected != 0;
 }
+constexpr bool RUNS_ON_CPU = false;
+#else
+constexpr bool RUNS_ON_CPU = true;
+static inline bool code_is_sm90a(void)
+{
+    return code_arch() == 90;
+}
+template <int N> WBCPU_INLINE void setmaxnreg_inc(void) {}
+template <int N> WBCPU_INLINE void setmaxnreg_dec(void) {}
+WBCPU_INLINE bool elect_one(void)
+{
+    __syncwarp();
+    return wbcpu_lane() == 0;
+}
 #endif
 
-/* Host. false: take a kernel with mma or without tensor cores. */
+/* Host. false: take a kernel with mma or without tensor cores. On the CPU back end it is
+ * true with WBCPU_ARCH=90, because the kernels for other GPUs run faster there. */
 template <typename E> static inline bool has_wgmma(void)
 {
     return sizeof(E) == 2 && code_is_sm90a();
+}
+/* For a rung, which has no other kernel: also true on the CPU back end. */
+template <typename E> static inline bool runs_wgmma(void)
+{
+    return sizeof(E) == 2 && (code_is_sm90a() || RUNS_ON_CPU);
 }
 
 #endif

@@ -108,5 +108,42 @@ static __device__ __forceinline__ void named_barrier_arrive(int id, int threads)
 {
     asm volatile("barrier.arrive.aligned %0, %1;" : : "r"(id), "r"(threads) : "memory");
 }
+#else
+#include <wbcpu/mbarrier.h>
+
+WBCPU_INLINE void mbarrier_init(uint64_t *b, int arrivals)
+{
+    wbcpu_mbarrier_init(b, (uint32_t)arrivals);
+}
+WBCPU_INLINE void mbarrier_fence_init(void) {}
+WBCPU_INLINE void mbarrier_expect(uint64_t *b, int bytes)
+{
+    wbcpu_mbarrier_arrive(b, 1, false, (uint32_t)bytes);
+}
+WBCPU_INLINE void mbarrier_arrive(uint64_t *b)
+{
+    wbcpu_mbarrier_arrive(b, 1, false);
+}
+WBCPU_INLINE void mbarrier_arrive_remote(uint64_t *b, int rank)
+{
+    mbarrier_arrive((uint64_t *)wbcpu_cluster_map(b, rank));
+    wbcpu_cluster_touched();
+}
+WBCPU_INLINE void mbarrier_wait(uint64_t *b, int parity)
+{
+    wbcpu_mbarrier_wait(b, parity != 0);
+}
+WBCPU_INLINE void fence_async(void)
+{
+    wbcpu_fence_async();
+}
+WBCPU_INLINE void named_barrier_sync(int id, int threads)
+{
+    wbcpu_named_barrier(id, threads, true);
+}
+WBCPU_INLINE void named_barrier_arrive(int id, int threads)
+{
+    wbcpu_named_barrier(id, threads, false);
+}
 #endif
 #endif

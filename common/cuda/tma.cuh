@@ -217,5 +217,60 @@ template <int N> static __device__ __forceinline__ void tma_wait_read(void)
 {
     PTX_SM90A("cp.async.bulk.wait_group.read %0;" : : "n"(N) : "memory");
 }
+#else
+typedef wbcpu_tensor_map tensor_map;
+
+template <typename E>
+static bool make_tensor_map(tensor_map *map, const E *base, const tma_tensor &t)
+{
+    *map = {(char *)base, t.dims, (int)sizeof(E), t.swizzle, {}, {}, {}};
+    for (int i = 0; i < t.dims && i < TMA_DIMS; i++) {
+        map->box[i] = t.box[i];
+        map->size[i] = t.size[i];
+        map->stride[i] = t.stride[i] * sizeof(E);
+    }
+    return wbcpu_make_tensor_map(map);
+}
+WBCPU_INLINE void tma_prefetch(const tensor_map *) {}
+
+template <typename... C>
+WBCPU_INLINE void tma_load(void *smem, const tensor_map *map, uint64_t *b, C... coord)
+{
+    const int c[] = {(int)coord...};
+    wbcpu_tma_load(smem, map, b, 0, c, sizeof...(C));
+}
+template <typename... C>
+WBCPU_INLINE void tma_load_multicast(
+    void *smem, const tensor_map *map, uint64_t *b, unsigned blocks, C... coord)
+{
+    const int c[] = {(int)coord...};
+    wbcpu_tma_load(smem, map, b, blocks, c, sizeof...(C));
+}
+template <typename... C>
+WBCPU_INLINE void tma_store(const tensor_map *map, const void *smem, C... coord)
+{
+    const int c[] = {(int)coord...};
+    wbcpu_tma_store(map, smem, c, sizeof...(C));
+}
+WBCPU_INLINE void tma_load_bytes(void *smem, const void *gmem, int bytes, uint64_t *b)
+{
+    wbcpu_tma_load_bytes(smem, gmem, bytes, b);
+}
+WBCPU_INLINE void tma_store_bytes(void *gmem, const void *smem, int bytes)
+{
+    wbcpu_tma_store_bytes(gmem, smem, bytes);
+}
+WBCPU_INLINE void tma_commit(void)
+{
+    wbcpu_tma_commit();
+}
+template <int N> WBCPU_INLINE void tma_wait(void)
+{
+    wbcpu_tma_wait(N);
+}
+template <int N> WBCPU_INLINE void tma_wait_read(void)
+{
+    wbcpu_tma_wait(N);
+}
 #endif
 #endif

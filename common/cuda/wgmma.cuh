@@ -61,6 +61,11 @@
 
 enum wgmma_major { K_MAJOR, MN_MAJOR };
 
+static __device__ __forceinline__ uint64_t wgmma_step(uint64_t tile, int bytes)
+{
+    return tile + (uint64_t)(bytes >> 4);
+}
+
 #ifndef __CUDACPU__
 
 template <int S>
@@ -71,11 +76,6 @@ static __device__ __forceinline__ uint64_t wgmma_tile(const void *tile, int lead
     return (smem_address(tile) & 0x3ffff) >> 4 | (uint64_t)(leading >> 4) << 16 |
            (uint64_t)(8 * S >> 4) << 32 | mode << 62;
 }
-static __device__ __forceinline__ uint64_t wgmma_step(uint64_t tile, int bytes)
-{
-    return tile + (uint64_t)(bytes >> 4);
-}
-
 /* The compiler takes these registers for written here. */
 template <int R> static __device__ __forceinline__ void touch_registers(float (&d)[R])
 {
@@ -207,6 +207,49 @@ wgmma(float (&d)[R], const unsigned (&a)[4], uint64_t b, bool accumulate)
         WGMMA_REGISTERS(N, "f16", i0, i1, i2, i3, i4, i5, i6);
     WGMMA_SHAPES(SHAPE)
 #undef SHAPE
+}
+#else
+template <int S> WBCPU_INLINE uint64_t wgmma_tile(const void *tile, int leading = 16)
+{
+    static_assert(S == 128 || S == 64 || S == 32, "bytes of swizzle");
+    constexpr uint64_t mode = S == 128 ? 1 : S == 64 ? 2 : 3;
+    return (uint64_t)(uintptr_t)tile >> 4 |
+           (uint64_t)(leading >> 4 & 0x3fff) << WBCPU_TILE_LEADING |
+           mode << WBCPU_TILE_MODE;
+}
+
+template <int... R> WBCPU_INLINE void wgmma_fence(float (&...d)[R])
+{
+    wbcpu_wgmma_fence();
+}
+WBCPU_INLINE void wgmma_commit(void)
+{
+    wbcpu_wgmma_commit();
+}
+template <int G, int... R> WBCPU_INLINE void wgmma_wait(float (&...d)[R])
+{
+    wbcpu_collective(WBCPU_OP_CALL, ~0u, G, (uint64_t)wbcpu_wgmma_finish);
+}
+
+WBCPU_INLINE void start_wgmma(wbcpu_wgmma own)
+{
+    wbcpu_collective(
+        WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&own, (uint64_t)wbcpu_wgmma_start);
+}
+template <typename E, wgmma_major A_MAJOR = K_MAJOR, wgmma_major B_MAJOR = K_MAJOR, int R>
+WBCPU_INLINE void wgmma(float (&d)[R], uint64_t a, uint64_t b, bool accumulate)
+{
+    start_wgmma(
+        {d, NULL, a, b, 2 * R, std::is_same<E, wb_bf16>::value, A_MAJOR == K_MAJOR,
+         B_MAJOR == K_MAJOR, accumulate});
+}
+template <typename E, wgmma_major B_MAJOR = K_MAJOR, int R>
+WBCPU_INLINE void
+wgmma(float (&d)[R], const unsigned (&a)[4], uint64_t b, bool accumulate)
+{
+    start_wgmma(
+        {d, a, 0, b, 2 * R, std::is_same<E, wb_bf16>::value, true, B_MAJOR == K_MAJOR,
+         accumulate});
 }
 #endif
 #endif

@@ -14,15 +14,9 @@
 
 static inline bool can_run(void)
 {
-#ifdef __CUDACPU__
-    return true;
-#else
-    if (has_wgmma<wb_bf16>()) return true;
-    tap_skip(
-        "the instructions of Hopper", "no GPU with compute capability 9.0, or no code "
-                                      "for it");
+    if (runs_wgmma<wb_bf16>()) return true;
+    tap_skip("Hopper", "no GPU with compute capability 9.0, or no code for it");
     return false;
-#endif
 }
 
 template <typename T> static T *managed(size_t count)

@@ -3,7 +3,7 @@
 # cooperative groups, cuBLAS. The programs also run on a GPU; the rest is only for the CPU back end.
 . "$(dirname "$0")/../tap.sh"
 
-for program in float16 exponentials wmma cooperative cublas; do
+for program in float16 exponentials wmma cooperative cublas wgmma tma cluster; do
     echo "# $program"
     "$B/tests/cpu/$program" || tap_failed=1
 done
@@ -28,6 +28,34 @@ for seed in 1 2; do
     check "wmma in thread order $seed" env WB_SHUFFLE=$seed "$B/tests/cpu/wmma"
     check "cooperative groups in thread order $seed" \
         env WB_SHUFFLE=$seed "$B/tests/cpu/cooperative"
+done
+
+echo "# the instructions of Hopper"
+for seed in 1 2 3; do
+    for program in wgmma tma cluster; do
+        check "$program in thread order $seed" env WB_SHUFFLE=$seed "$B/tests/cpu/$program"
+    done
+done
+for workers in 1 5; do
+    check "clusters with $workers workers" env WB_THREADS=$workers "$B/tests/cpu/cluster"
+done
+says=( # by hopper_wrong, for each of its cases
+    "threads 0 to 127 wait at an mbarrier for the end of parity 1: 1 arrivals and 0 bytes are missing"
+    "threads 0 to 127 wait at an mbarrier for the end of parity 0: 0 arrivals and 4096 bytes are missing"
+    "uses an mbarrier that gets more arrivals than its count"
+    "calls tma_load for an address in shared memory that is not a multiple of 128 bytes"
+    "calls tma_load for 4096 bytes that are not in shared memory"
+    "calls tma_load with 3 coordinates; the tensor map has 2 dimensions"
+    "is the last one to exit, and a tma_load is unfinished"
+    "exits before its tma_store has read shared memory"
+    "calls wgmma without wgmma_fence before the first one"
+    "exits while a wgmma is unfinished: wgmma_commit and wgmma_wait<0> must come first"
+    "calls wgmma with a descriptor of A that leaves shared memory"
+    "uses named barrier 1 with 64 threads, another thread with 128"
+    "threads 0 to 63 wait at named barrier 3, which has 64 of 96 threads"
+    "threads 0 to 127 wait at an mbarrier for the end of parity 0: 1 arrivals")
+for i in "${!says[@]}"; do
+    check_fails "misuse $i" "${says[i]}" env WB_THREADS=1 "$B/tests/cpu/hopper_wrong" "$i"
 done
 
 include=common/cpu/include

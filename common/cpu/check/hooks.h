@@ -35,6 +35,15 @@ WBCPU_HOOK(void at_collective(worker *, unsigned, void *))  /* mask, stack */
 WBCPU_HOOK(void for_all_lanes(bool)) /* one lane works for the others: begins, ends */
 WBCPU_HOOK(void collective_complete(worker *, warp *, uint32_t)) /* lanes */
 WBCPU_HOOK(void fenced(worker *))
+/* The running thread arrives at a barrier with this address, or has waited there. */
+WBCPU_HOOK(void arrives(worker *, const void *))
+WBCPU_HOOK(void waited(worker *, const void *))
+/* TMA: the running thread starts a load into this range of shared memory; it is carried
+ * out. TMA or wgmma reads a range (the last argument: return address). */
+WBCPU_HOOK(void tile_leaves(const void *, size_t))
+WBCPU_HOOK(void tile_arrives(const void *, size_t))
+WBCPU_HOOK(void async_reads(worker *, const void *, size_t, const void *))
+WBCPU_HOOK(void async_fenced(worker *))
 WBCPU_HOOK(void deadlocked(worker *)) /* does not return in check mode */
 
 WBCPU_HOOK(void host_wrote(const void *, size_t)) /* not necessarily device memory */

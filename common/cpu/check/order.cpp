@@ -221,6 +221,16 @@ void order_atomic(worker *w, const access &a)
     publish(w, &word);
 }
 
+void arrives(worker *w, const void *barrier)
+{
+    fenced(w);
+    order_atomic(w, {(uintptr_t)barrier, 8, true, true, false, nullptr});
+}
+void waited(worker *w, const void *barrier)
+{
+    order_atomic(w, {(uintptr_t)barrier, 8, false, true, false, nullptr});
+}
+
 static bool
 learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time, bool was_read)
 {

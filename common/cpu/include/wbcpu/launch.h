@@ -11,6 +11,7 @@
 #define WBCPU_LAUNCH_H
 
 #include "execution.h"
+#include "hopper.h"
 
 #define WBCPU_NAME(...) #__VA_ARGS__ /* of a kernel that a macro launches */
 
@@ -23,7 +24,8 @@ struct wbcpu_launch {
     cudaStream_t stream;
     const char *name, *file;
     int line;
-    bool overlaps; /* in check mode: launched by launch_pdl */
+    bool overlaps;    /* in check mode: launched by launch_pdl */
+    unsigned cluster; /* blocks of a cluster */
 };
 
 extern "C" {
@@ -163,7 +165,7 @@ launch(const char *file, int line, const char *name, const config &c, Call call)
 {
     return {
         {nullptr, nullptr, c.grid, c.block, c.shared_bytes, c.stream, name, file, line,
-         false},
+         false, wbcpu_cluster_of_launch()},
         call};
 }
 }  // namespace wbcpu

@@ -5,42 +5,52 @@
  * ended.
  *
  * The word: arrivals missing in this phase (20 bits), arrivals expected in the next one
- * (20 bits), number of the phase (24 bits).
+ * (20 bits), number of the phase modulo 8 (3 bits), and the bytes that this phase expects
+ * from TMA and that have not been copied yet (tx-count, 21 bits, signed).
  */
 #ifndef WBCPU_MBARRIER_H
 #define WBCPU_MBARRIER_H
 
 #include "atomic.h"
 #include "checked.h"
+#include "hopper.h"
 
 constexpr uint32_t WBCPU_MBARRIER_MAX = (1 << 20) - 1;
 
-WBCPU_INLINE uint64_t wbcpu_mbarrier_word(uint64_t missing, uint64_t expected, uint64_t n)
+WBCPU_INLINE uint64_t
+wbcpu_mbarrier_word(uint64_t missing, uint64_t expected, uint64_t phase, int64_t bytes)
 {
-    return missing | expected << 20 | n << 40;
+    if (!missing && !bytes) missing = expected, phase++;
+    return missing | expected << 20 | (phase & 7) << 40 | (uint64_t)bytes << 43;
 }
 WBCPU_INLINE uint64_t wbcpu_mbarrier_phase(uint64_t word)
 {
-    return word >> 40;
+    return word >> 40 & 7;
+}
+WBCPU_INLINE int64_t wbcpu_mbarrier_bytes(uint64_t word)
+{
+    return (int64_t)word >> 43;
 }
 WBCPU_INLINE void wbcpu_mbarrier_init(uint64_t *b, uint32_t expected)
 {
-    *b = wbcpu_mbarrier_word(expected, expected, 0);
+    *b = wbcpu_mbarrier_word(expected, expected, 0, 0);
     wbcpu_mbarrier_made(b);
 }
 
 /* Returns the word before the arrival, whose phase is the one to wait for. drop: later
- * phases expect that many arrivals fewer. */
-WBCPU_INLINE uint64_t wbcpu_mbarrier_arrive(uint64_t *b, uint32_t count, bool drop)
+ * phases expect that many arrivals fewer. bytes: the phase expects them, too. */
+WBCPU_INLINE uint64_t
+wbcpu_mbarrier_arrive(uint64_t *b, uint32_t count, bool drop, uint32_t bytes = 0)
 {
     wbcpu_mbarrier_used(b);
     __threadfence_block();
     return wbcpu::atomic_update<uint64_t>(b, [=](uint64_t word) -> uint64_t {
-        uint64_t missing = (word & WBCPU_MBARRIER_MAX) - count;
+        uint64_t missing = word & WBCPU_MBARRIER_MAX;
         uint64_t expected = (word >> 20 & WBCPU_MBARRIER_MAX) - (drop ? count : 0);
-        uint64_t phase = wbcpu_mbarrier_phase(word);
-        return missing ? wbcpu_mbarrier_word(missing, expected, phase)
-                       : wbcpu_mbarrier_word(expected, expected, phase + 1);
+        if (missing < count) wbcpu_mbarrier_misused("gets more arrivals than its count");
+        return wbcpu_mbarrier_word(
+            missing - count, expected, wbcpu_mbarrier_phase(word),
+            wbcpu_mbarrier_bytes(word) + bytes);
     });
 }
 
@@ -57,6 +67,13 @@ WBCPU_INLINE bool wbcpu_mbarrier_ended(uint64_t *b, bool parity)
     }
     wbcpu_copy_ended(b, phase);
     return true;
+}
+/* Waits for it. A thread that waits uses no time: deadlocks are found. */
+WBCPU_INLINE void wbcpu_mbarrier_wait(uint64_t *b, bool parity)
+{
+    do
+        wbcpu_mbarrier_park(b, parity);
+    while (!wbcpu_mbarrier_ended(b, parity));
 }
 /* The parity of the phase in which the token's thread arrived. */
 WBCPU_INLINE bool wbcpu_mbarrier_parity(uint64_t token)

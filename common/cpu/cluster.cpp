@@ -1,0 +1,221 @@
+/* cluster.cpp - the blocks of a cluster run at the same time: each on a CPU thread of its
+ * own, so that its shared memory, which is thread-local, exists. All of them finish before
+ * the next cluster begins. */
+#include "async.h"
+#include "check/hooks.h"
+
+#include <link.h>
+
+namespace wbcpu
+{
+static thread_local unsigned next_cluster = 1;
+
+extern "C" void wbcpu_cluster_next_launch(int blocks)
+{
+    next_cluster = blocks > 0 ? (unsigned)blocks : 1;
+}
+extern "C" unsigned wbcpu_cluster_of_launch()
+{
+    unsigned blocks = next_cluster;
+    next_cluster = 1;
+    return blocks;
+}
+
+/* --- shared memory ------------------------------------------------------------------ */
+
+struct tls_index { /* what the compiler passes to __tls_get_addr */
+    unsigned long module, offset;
+};
+extern "C" void *__tls_get_addr(tls_index *);
+
+struct module {
+    size_t number, bytes;
+};
+static int add_module(dl_phdr_info *about, size_t, void *list)
+{
+    if (!about->dlpi_tls_modid) return 0;
+    for (int i = 0; i < about->dlpi_phnum; i++)
+        if (about->dlpi_phdr[i].p_type == PT_TLS)
+            ((std::vector<module> *)list)
+                ->push_back({about->dlpi_tls_modid, about->dlpi_phdr[i].p_memsz});
+    return 0;
+}
+static std::vector<module> modules()
+{
+    std::vector<module> list;
+    dl_iterate_phdr(add_module, &list);
+    return list;
+}
+static char *start_of(const module &m) /* on this CPU thread */
+{
+    tls_index start = {m.number, 0};
+    return (char *)__tls_get_addr(&start);
+}
+
+bool in_shared(const worker *w, const void *p, size_t bytes)
+{
+    uintptr_t at = (uintptr_t)p;
+    uintptr_t dynamic = at - (uintptr_t)wbcpu_dynamic_shared;
+    if (dynamic < WBCPU_DYNAMIC_SHARED_MAX)
+        return dynamic + bytes <= w->job->launch.shared_bytes;
+    static thread_local uintptr_t start, size; /* the module of the last variable */
+    if (at - start < size) return at - start + bytes <= size;
+    for (const module &m : modules())
+        if (at - (uintptr_t)start_of(m) < m.bytes) {
+            start = (uintptr_t)start_of(m), size = m.bytes;
+            return at - start + bytes <= size;
+        }
+    return false;
+}
+
+extern "C" void *wbcpu_cluster_map(void *p, int rank)
+{
+    worker *w = self();
+    async_block *a = async_of(w);
+    if (rank < 0 || rank >= a->of->size)
+        misuse("names block %d of a cluster of %d", rank, a->of->size);
+    if (rank == a->rank) return p;
+    static thread_local size_t bytes, i; /* the module of the last variable */
+    const auto &mine = a->of->memory[(size_t)a->rank],
+               &there = a->of->memory[(size_t)rank];
+    if ((uintptr_t)p - (uintptr_t)mine[i] < bytes)
+        return there[i] + ((char *)p - mine[i]);
+    i = 0;
+    for (const module &m : modules()) {
+        uintptr_t offset = (uintptr_t)p - (uintptr_t)mine[i];
+        bytes = m.bytes;
+        if (offset < bytes) return there[i] + offset;
+        i++;
+    }
+    misuse("calls cluster_map with an address outside shared memory");
+}
+
+/* --- the cluster barrier ------------------------------------------------------------ */
+
+static void happened(gang *g) /* with the lock */
+{
+    g->events++;
+    g->idle = 0;
+    g->changed.notify_all();
+}
+void something_happened(gang *g)
+{
+    std::lock_guard<std::mutex> hold(g->lock);
+    happened(g);
+}
+extern "C" void wbcpu_cluster_touched()
+{
+    something_happened(async_of(self())->of);
+}
+
+bool wait_for_others(gang *g, uint64_t seen)
+{
+    std::unique_lock<std::mutex> hold(g->lock);
+    if (g->events == seen) g->idle++;
+    g->changed.wait(
+        hold, [&] { return g->events != seen || g->idle + g->ended == g->size; });
+    return g->events != seen;
+}
+
+static void pass_barrier(gang *g) /* with the lock */
+{
+    if (!g->arrived || g->arrived + g->ended < g->size) return;
+    g->arrived = 0;
+    __atomic_add_fetch(&g->generation, 1, __ATOMIC_RELEASE);
+    happened(g);
+}
+
+/* All threads of the block that have not exited have arrived. */
+static void block_arrives(async_block *a)
+{
+    a->cluster_arrived = 0;
+    memset(a->arrived, 0, sizeof a->arrived);
+    std::lock_guard<std::mutex> hold(a->of->lock);
+    a->of->arrived++;
+    pass_barrier(a->of);
+}
+
+extern "C" int wbcpu_cluster_rank()
+{
+    return async_of(self())->rank;
+}
+extern "C" void wbcpu_cluster_arrive()
+{
+    worker *w = self();
+    async_block *a = async_of(w);
+    if (a->arrived[w->thread])
+        misuse("calls cluster_arrive twice without cluster_wait between");
+    a->arrived[w->thread] = true;
+    a->cluster_token[w->thread] = a->of->generation;
+    check::arrives(w, &a->of->generation);
+    if (++a->cluster_arrived == w->alive) block_arrives(a);
+}
+extern "C" void wbcpu_cluster_wait()
+{
+    worker *w = self();
+    async_block *a = async_of(w);
+    wait_until(
+        w, {condition::CLUSTER, &a->of->generation, a->cluster_token[w->thread], 0});
+    check::waited(w, &a->of->generation);
+}
+void cluster_thread_exits(worker *w, async_block *a)
+{
+    if (a->arrived[w->thread]) a->arrived[w->thread] = false, a->cluster_arrived--;
+    if (a->cluster_arrived && a->cluster_arrived == w->alive - 1) block_arrives(a);
+}
+
+/* --- running ------------------------------------------------------------------------ */
+
+gang *new_gang(int size)
+{
+    gang *g = new gang;
+    g->size = size;
+    return g;
+}
+void delete_gang(gang *g)
+{
+    delete g;
+}
+void join_gang(worker *w, gang *g, int rank)
+{
+    async_block *a = make_async(w);
+    a->of = g;
+    a->rank = rank;
+    w->gang = g;
+    std::vector<char *> starts;
+    for (const module &m : modules())
+        starts.push_back(start_of(m));
+    std::lock_guard<std::mutex> hold(g->lock);
+    g->memory.resize((size_t)g->size);
+    g->memory[(size_t)rank] = starts;
+}
+void leave_gang(worker *w)
+{
+    w->async->of = &w->async->alone;
+    w->async->rank = 0;
+    w->gang = nullptr;
+}
+
+/* A block has ended, or none has begun. Waits until all blocks of the cluster have. */
+bool next_of_gang(worker *w)
+{
+    gang *g = w->gang;
+    std::unique_lock<std::mutex> hold(g->lock);
+    uint64_t round = g->round;
+    if (w->last_block) { /* the block that ended takes part in no barrier any more */
+        g->ended++;
+        pass_barrier(g);
+        happened(g);
+    }
+    if (++g->waiting == g->size) {
+        g->waiting = g->ended = g->arrived = g->idle = 0;
+        g->round++;
+        g->changed.notify_all();
+    }
+    g->changed.wait(hold, [&] { return g->round != round; });
+    w->block = w->last_block + (unsigned)w->async->rank;
+    w->last_block += (unsigned)g->size;
+    w->async->used = true;
+    return w->block < w->job->blocks;
+}
+}  // namespace wbcpu
