@@ -6,6 +6,7 @@
  *     wgmma_fence          before the first wgmma after registers were written
  *     wgmma_commit         the wgmma so far form a group
  *     wgmma_wait<G>        until at most G of the newest groups are unfinished
+ *     compute_now          arithmetic that must not move to after a wait
  *
  * E is wb_f16 or wb_bf16, N is 16, 32, 64, 80, 96, 128, 192 or 256. All 128 threads of four
  * warps, the first a multiple of 4, call these functions together. wgmma only starts the
@@ -230,6 +231,8 @@ template <int G, int... R> WBCPU_INLINE void wgmma_wait(float (&...d)[R])
 {
     wbcpu_collective(WBCPU_OP_CALL, ~0u, G, (uint64_t)wbcpu_wgmma_finish);
 }
+
+WBCPU_INLINE void compute_now(float) {}
 
 WBCPU_INLINE void start_wgmma(wbcpu_wgmma own)
 {

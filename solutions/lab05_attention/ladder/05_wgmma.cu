@@ -191,7 +191,7 @@ template <int D, typename E>
 static wb_status launch(forward_call<E> call, cudaStream_t stream)
 {
     const int BYTES = (BM + 2 * BN) * D * (int)sizeof(E);
-    if (!has_wgmma<E>()) return WB_UNSUPPORTED;
+    if (!runs_wgmma<E>()) return WB_UNSUPPORTED;
     size_t blocks = ((size_t)call.z.T + BM - 1) / BM * call.z.B * call.z.H;
     if (blocks > INT_MAX) return WB_BAD_SHAPE;
     auto kernel = attention_kernel<D, E>;

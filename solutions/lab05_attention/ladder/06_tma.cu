@@ -328,7 +328,7 @@ static wb_status launch(forward_call<E> call, cudaStream_t stream)
 {
     const int BYTES = sizeof(shared_tiles<D, E>), BN = shared_tiles<D, E>::BN;
     const sizes &z = call.z;
-    if (!has_wgmma<E>()) return WB_UNSUPPORTED;
+    if (!runs_wgmma<E>()) return WB_UNSUPPORTED;
     size_t blocks = ((size_t)z.T + BM - 1) / BM * z.B * z.H;
     if (blocks > INT_MAX) return WB_BAD_SHAPE;
     tensor_map q, k, v;
