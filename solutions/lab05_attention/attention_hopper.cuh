@@ -7,17 +7,10 @@
  *     producer     Q  K  K  V  K  V  ...     waits until a stage is empty, fills it
  *     consumer     S = Q K^T of tile n + 1   |  both GEMMs run while the exponentials of
  *                  O += P V of tile n        |  tile n + 1 are computed
- *
- * A block takes items of work until none is left, so the copies of the next one begin
- * while the last GEMM of this one runs.
  */
 #ifndef ATTENTION_HOPPER_CUH
 #define ATTENTION_HOPPER_CUH
 #include "attention_hopper_tiles.cuh"
-
-#ifndef SCHEDULE
-#define SCHEDULE 0
-#endif
 
 /* Copies rows of all parts of a tile; coordinate 0 is the channel. */
 template <typename P, typename E, typename... C>
@@ -30,46 +23,21 @@ static __device__ __forceinline__ void load_parts(
         tma_load(tile + part * rows * PART, map, full, part * PART, coord...);
 }
 
-/* The next item of this block */
-static __device__ __forceinline__ int next_item(const hopper_grid &grid, int item)
-{
-#if SCHEDULE == 0
-    return grid.items;
-#elif SCHEDULE == 1
-    return item + gridDim.x;
-#else
-    return atomicAdd(grid.next, 1) + gridDim.x;
-#endif
-}
-
 template <typename P, typename E>
 static __device__ __forceinline__ void produce(
     shared_tiles<P, E> &smem, const tensor_map *q, const tensor_map *k,
-    const tensor_map *v, const int *pos, const sizes &z, const hopper_grid &grid)
+    const tensor_map *v, const hopper_work &work, const hopper_grid &grid)
 {
-    ring<P::Q_STAGES> q_at = {0, 0};
-    ring<P::STAGES> kv = {0, 0};
-    for (int item = blockIdx.x;; item = next_item(grid, item), advance(q_at)) {
-        uint64_t *q_full = &smem.q_full[q_at.stage];
-        mbarrier_wait(&smem.q_empty[q_at.stage], q_at.parity ^ 1);
-        smem.item[q_at.stage] = item;
-        if (item >= grid.items) {
-            mbarrier_arrive(q_full);
-            return;
-        }
-        hopper_work work = hopper_work_of<P>(z, grid, pos, item);
-        load_parts<P>(
-            smem.q[q_at.stage], q, q_full, P::BM, grid.rows, work.g * grid.heads,
-            work.first_row / grid.heads, work.b);
-        for (int i = 0; i < work.kv_tiles; i++, advance(kv)) {
-            int s = kv.stage, key = work.last_key - i * P::BN;
-            mbarrier_wait(&smem.k_empty[s], kv.parity ^ 1);
-            load_parts<P>(
-                smem.k[s], k, &smem.k_full[s], P::BN, P::BN, work.g, key, work.b);
-            mbarrier_wait(&smem.v_empty[s], kv.parity ^ 1);
-            load_parts<P>(
-                smem.v[s], v, &smem.v_full[s], P::BN, P::BN, work.g, key, work.b);
-        }
+    load_parts<P>(
+        smem.q, q, &smem.q_full, P::BM, grid.rows, work.g * grid.heads,
+        work.first_row / grid.heads, work.b);
+    ring<P::STAGES> at = {0, 0};
+    for (int i = 0; i < work.kv_tiles; i++, advance(at)) {
+        int s = at.stage, key = work.last_key - i * P::BN;
+        mbarrier_wait(&smem.k_empty[s], at.parity ^ 1);  // a new stage is empty
+        load_parts<P>(smem.k[s], k, &smem.k_full[s], P::BN, P::BN, work.g, key, work.b);
+        mbarrier_wait(&smem.v_empty[s], at.parity ^ 1);
+        load_parts<P>(smem.v[s], v, &smem.v_full[s], P::BN, P::BN, work.g, key, work.b);
     }
 }
 
@@ -121,33 +89,35 @@ static __device__ __forceinline__ bool softmax_tile(
     return grows;
 }
 
-/* All tiles of keys, for one warpgroup's 64 rows `q` */
+/* All tiles of keys, for one warpgroup's 64 rows */
 template <typename P, typename E>
 static __device__ __forceinline__ void attend(
-    accumulator<P> &acc, shared_tiles<P, E> &smem, const E *q, uint64_t *q_empty,
-    ring<P::STAGES> &kv, const hopper_work &work, const consumer_rows &rows, int consumer,
-    float scale)
+    accumulator<P> &acc, shared_tiles<P, E> &smem, const hopper_work &work,
+    const consumer_rows &rows, int consumer, float scale)
 {
+    const E *q = smem.q + consumer * 64 * PART;
     float s[1][P::BN / 8][4], shrink[1][2];
     unsigned p[P::BN / MMA_K][4];
+    ring<P::STAGES> at = {0, 0};
     int key = work.last_key;
-    mbarrier_wait(&smem.k_full[kv.stage], kv.parity);
-    start_qk<P>(s, q, smem.k[kv.stage]);
+    mbarrier_wait(&smem.q_full, 0);
+    mbarrier_wait(&smem.k_full[0], 0);
+    start_qk<P>(s, q, smem.k[0]);
     wgmma_wait<0>(flat(s));
-    release(&smem.k_empty[kv.stage]);
+    release(&smem.k_empty[0]);
     softmax_tile(acc, shrink, s, rows, key, scale);  // O is still 0
     pack_p<E>(p, s);
     for (int i = 1; i < work.kv_tiles; i++) {
-        ring<P::STAGES> before = kv;
-        advance(kv), key -= P::BN;
-        mbarrier_wait(&smem.k_full[kv.stage], kv.parity);
+        ring<P::STAGES> before = at;
+        advance(at), key -= P::BN;
+        mbarrier_wait(&smem.k_full[at.stage], at.parity);
         wait_for_turn<P>(consumer);
-        start_qk<P>(s, q, smem.k[kv.stage]);
+        start_qk<P>(s, q, smem.k[at.stage]);
         mbarrier_wait(&smem.v_full[before.stage], before.parity);
         start_pv<P>(acc.o, p, smem.v[before.stage]);
         pass_turn<P>(consumer);
         wgmma_wait<1>(flat(s));
-        release(&smem.k_empty[kv.stage]);
+        release(&smem.k_empty[at.stage]);
         bool grows = softmax_tile(acc, shrink, s, rows, key, scale);
         compute_now(acc.sum[0][0] + acc.sum[0][1]);  // not after the wait
         wgmma_wait<0>(flat(acc.o));
@@ -155,62 +125,48 @@ static __device__ __forceinline__ void attend(
         pack_p<E>(p, s);
         if (grows) shrink_o(acc, shrink);
     }
-    release(q_empty);
-    mbarrier_wait(&smem.v_full[kv.stage], kv.parity);
-    start_pv<P>(acc.o, p, smem.v[kv.stage]);
+    mbarrier_wait(&smem.v_full[at.stage], at.parity);
+    start_pv<P>(acc.o, p, smem.v[at.stage]);
     wgmma_wait<0>(flat(acc.o));
-    release(&smem.v_empty[kv.stage]);
-    advance(kv);
 }
 
 template <typename P, typename E>
 static __device__ __forceinline__ void consume(
     E *out, float *lse, shared_tiles<P, E> &smem, const int *pos, const sizes &z,
-    const hopper_grid &grid)
+    const hopper_work &work, const hopper_grid &grid)
 {
-    int consumer = threadIdx.x / WARPGROUP - 1, lane = threadIdx.x % WARP;
-    int warp_row = (threadIdx.x - WARPGROUP) / WARP * 16;
-    ring<P::Q_STAGES> q_at = {0, 0};
-    ring<P::STAGES> kv = {0, 0};
-    if (consumer == P::CONSUMERS - 1) pass_turn<P>(consumer);
-    for (;; advance(q_at)) {
-        mbarrier_wait(&smem.q_full[q_at.stage], q_at.parity);
-        int item = smem.item[q_at.stage];
-        if (item >= grid.items) break;
-        hopper_work work = hopper_work_of<P>(z, grid, pos, item);
-        int row = work.first_row + warp_row;
-        consumer_rows rows;
-        for (int half = 0; half < 2; half++)
-            rows.own[half] =
-                row_info_of(pos, z, work.b, work.g, row + half * 8 + lane / 4);
-        rows.all_from = row_info_of(pos, z, work.b, work.g, row + 15).first;
-        rows.all_to = row_info_of(pos, z, work.b, work.g, row).last;
+    // the shuffle tells the compiler that a warp has only one consumer
+    int consumer = __shfl_sync(~0u, threadIdx.x / WARPGROUP, 0);
+    int warp_row = threadIdx.x / WARP * 16, lane = threadIdx.x % WARP;
+    int row = work.first_row + warp_row;
+    consumer_rows rows;
+    for (int half = 0; half < 2; half++)
+        rows.own[half] = row_info_of(pos, z, work.b, work.g, row + half * 8 + lane / 4);
+    rows.all_from = row_info_of(pos, z, work.b, work.g, row + 15).first;
+    rows.all_to = row_info_of(pos, z, work.b, work.g, row).last;
 
-        accumulator<P> acc;
-        clear(acc);
-        attend(
-            acc, smem, smem.q[q_at.stage] + consumer * 64 * PART,
-            &smem.q_empty[q_at.stage], kv, work, rows, consumer, z.scale);
-        for (int half = 0; half < 2; half++) {
-            int r = warp_row + half * 8 + lane / 4, head = rows.own[half].head;
-            int t = rows.own[half].t;
-            bool valid = r < grid.rows && work.first_row + r < z.T * (z.H / z.K);
-            float log_sum = normalize(acc, 0, half);
-            if (lse && valid && lane % 4 == 0)
-                lse[((size_t)work.b * z.H + head) * z.T + t] = log_sum * LN_2;
-            E *to = out + (((size_t)work.b * z.T + t) * z.H + head) * z.D;
-            store_row<P>(to, acc.o[0], half, valid, z.D);
-        }
-    }
+    accumulator<P> acc;
+    clear(acc);
+    if (consumer == P::CONSUMERS - 1) pass_turn<P>(consumer);  // consumer 0 begins
+    attend(acc, smem, work, rows, consumer, z.scale);
     if (consumer == 0) wait_for_turn<P>(consumer);  // the turn that nobody took
+    for (int half = 0; half < 2; half++) {
+        int r = warp_row + half * 8 + lane / 4, head = rows.own[half].head;
+        int t = rows.own[half].t;
+        bool valid = r < grid.rows && work.first_row + r < z.T * (z.H / z.K);
+        float log_sum = normalize(acc, 0, half);
+        if (lse && valid && lane % 4 == 0)
+            lse[((size_t)work.b * z.H + head) * z.T + t] = log_sum * LN_2;
+        E *to = out + (((size_t)work.b * z.T + t) * z.H + head) * z.D;
+        store_row<P>(to, acc.o[0], half, valid, z.D);
+    }
 }
 
 template <typename P, typename E>
 static __device__ __forceinline__ void init_barriers(shared_tiles<P, E> &smem)
 {
     const int WARPS = P::CONSUMERS * 4;
-    for (int i = 0; i < P::Q_STAGES; i++)
-        mbarrier_init(&smem.q_full[i], 1), mbarrier_init(&smem.q_empty[i], WARPS);
+    mbarrier_init(&smem.q_full, 1);
     for (int i = 0; i < P::STAGES; i++) {
         mbarrier_init(&smem.k_full[i], 1), mbarrier_init(&smem.k_empty[i], WARPS);
         mbarrier_init(&smem.v_full[i], 1), mbarrier_init(&smem.v_empty[i], WARPS);
@@ -219,22 +175,22 @@ static __device__ __forceinline__ void init_barriers(shared_tiles<P, E> &smem)
 }
 
 template <typename P, typename E>
-static __global__ void __launch_bounds__(P::THREADS, 1) hopper_kernel(
+static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) hopper_kernel(
     E *out, float *lse, const int *pos, sizes z, hopper_grid grid,
     const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
     const __grid_constant__ tensor_map v)
 {
-    extern __shared__ uint4 dynamic[];
-    uintptr_t base = ((uintptr_t)dynamic + 1023) / 1024 * 1024;
-    shared_tiles<P, E> &smem = *(shared_tiles<P, E> *)base;
+    extern __shared__ __align__(1024) uint4 memory[];
+    shared_tiles<P, E> &smem = *(shared_tiles<P, E> *)memory;
+    hopper_work work = hopper_work_of<P>(z, grid, pos);
     if (threadIdx.x == 0) init_barriers(smem);
     __syncthreads();  // the barriers are visible to the block
-    if (threadIdx.x < WARPGROUP) {
-        setmaxnreg_dec<P::PRODUCER_REGS>();
-        if (threadIdx.x == 0) produce(smem, &q, &k, &v, pos, z, grid);
+    if (threadIdx.x < P::CONSUMER_THREADS) {
+        if (P::BLOCKS == 1) setmaxnreg_inc<P::CONSUMER_REGS>();
+        consume(out, lse, smem, pos, z, work, grid);
     } else {
-        setmaxnreg_inc<P::CONSUMER_REGS>();
-        consume(out, lse, smem, pos, z, grid);
+        if (P::BLOCKS == 1) setmaxnreg_dec<P::PRODUCER_REGS>();
+        if (threadIdx.x == P::CONSUMER_THREADS) produce(smem, &q, &k, &v, work, grid);
     }
 }
 
@@ -265,43 +221,38 @@ static bool map_queries(tensor_map *map, const E *x, const sizes &z, const hoppe
          128});
 }
 
+#ifndef L2_MB
+#define L2_MB 16
+#endif
 template <typename P> static hopper_grid hopper_grid_of(const sizes &z)
 {
-    const size_t L2_BYTES = 16 << 20;
-    int group = z.H / z.K, rows = z.T * group;
+    const size_t L2_BYTES = L2_MB << 20;
+    size_t sequences = (size_t)z.B * z.K, fit = L2_BYTES / ((size_t)z.S * z.D * 4);
+    int group = z.H / z.K;
     hopper_grid grid;
     // the rows of all heads lie at equal distances: a block may begin within a token
     grid.heads = z.K == 1 && z.ldq == z.H * z.D ? 1 : group;
     grid.rows = P::BM / grid.heads * grid.heads;
-    if (grid.rows == 0) return grid;
-    grid.tiles = (rows + grid.rows - 1) / grid.rows;
-    grid.items = grid.tiles * z.B * z.K;
-    size_t fit = L2_BYTES / ((size_t)z.S * z.D * 4);
-    grid.near = (int)(fit < 1 ? 1 : fit < (size_t)z.B * z.K ? fit : (size_t)z.B * z.K);
+    grid.tiles = grid.rows ? (z.T * group + grid.rows - 1) / grid.rows : 0;
+    grid.near = (int)(fit < 1 ? 1 : fit < sequences ? fit : sequences);
     return grid;
 }
 
 template <typename P, typename E>
 static wb_status launch_hopper(const forward_call<E> &c, cudaStream_t stream)
 {
-    const int BYTES = 1024 + (int)sizeof(shared_tiles<P, E>);
-    static_assert(BYTES <= 227 << 10, "the tiles fit into shared memory");
+    const int BYTES = (int)sizeof(shared_tiles<P, E>);
+    static_assert(BYTES * P::BLOCKS <= 227 << 10, "the tiles fit into shared memory");
     hopper_grid grid = hopper_grid_of<P>(c.z);
     if (grid.rows == 0) return WB_UNSUPPORTED;  // more heads in a group than rows
+    size_t blocks = (size_t)grid.tiles * c.z.B * c.z.K;
+    if (blocks > INT_MAX) return WB_BAD_SHAPE;
     tensor_map q, k, v;
     if (!map_queries(&q, c.q, c.z, grid) || !map_keys<P>(&k, c.k, c.z) ||
         !map_keys<P>(&v, c.v, c.z))
         return WB_UNSUPPORTED;
     auto kernel = hopper_kernel<P, E>;
     allow_smem(kernel, BYTES);
-    int blocks = grid.items;
-#if SCHEDULE >= 1
-    if (blocks > sm_count()) blocks = sm_count();
-#endif
-#if SCHEDULE == 2
-    grid.next = (int *)c.workspace;
-    cudaMemsetAsync(grid.next, 0, sizeof(int), stream);
-#endif
     kernel<<<(unsigned)blocks, P::THREADS, BYTES, stream>>>(
         c.out, c.lse, c.pos, c.z, grid, q, k, v);
     return wb_launched();
@@ -311,13 +262,13 @@ template <typename E>
 static wb_status hopper_forward(const forward_call<E> &c, cudaStream_t stream)
 {
 #ifndef P64
-#define P64 3, 128, 2, 2, true
+#define P64 3, 128, 2, 1, true
 #endif
 #ifndef P128
-#define P128 2, 128, 1, 2, true
+#define P128 2, 128, 2, 1, true
 #endif
 #ifndef P256
-#define P256 2, 80, 1, 2, false
+#define P256 2, 80, 2, 1, false
 #endif
     typedef hopper_plan<64, P64> hopper_64;
     typedef hopper_plan<128, P128> hopper_128;

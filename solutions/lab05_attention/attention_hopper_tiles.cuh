@@ -11,15 +11,18 @@ constexpr int WARPGROUP = 128;  // threads of four warps
 constexpr int PART = 64;        // elements of 128 bytes: a tile of D columns has D / PART
 
 /* Head dims up to D are padded to D, with zeros. Each of CONSUMERS warpgroups owns 64 rows.
- * ORDERED: they take turns to start their GEMMs, so that one computes exponentials while
- * another multiplies. */
-template <int D_, int CONSUMERS_, int BN_, int Q_STAGES_, int STAGES_, bool ORDERED_>
+ * BLOCKS: of a multiprocessor, at the same time. ORDERED: consumers take turns to start
+ * their GEMMs, so that one computes exponentials while another multiplies. */
+template <int D_, int CONSUMERS_, int BN_, int STAGES_, int BLOCKS_, bool ORDERED_>
 struct hopper_plan {
-    static const int D = D_, CONSUMERS = CONSUMERS_, BN = BN_;
-    static const int Q_STAGES = Q_STAGES_, STAGES = STAGES_;
+    static const int D = D_, CONSUMERS = CONSUMERS_, BN = BN_, STAGES = STAGES_;
+    static const int BLOCKS = BLOCKS_;
     static const bool ORDERED = ORDERED_;
     static const int M = 1;  // 16 rows a warp, for the functions of the softmax
-    static const int BM = CONSUMERS * 64, THREADS = (CONSUMERS + 1) * WARPGROUP;
+    static const int BM = CONSUMERS * 64, CONSUMER_THREADS = CONSUMERS * WARPGROUP;
+    // setmaxnreg works on warpgroups; where several blocks share the registers, the
+    // producer is a single warp
+    static const int THREADS = CONSUMER_THREADS + (BLOCKS == 1 ? WARPGROUP : WARP);
     // of 65,536 in all: 504 a thread of each warpgroup with two consumers, 512 with three
     static const int PRODUCER_REGS = CONSUMERS == 3 ? 32 : 24;
     static const int CONSUMER_REGS = CONSUMERS == 3 ? 160 : 240;
@@ -28,14 +31,13 @@ struct hopper_plan {
 /* What the producer and the consumers share. A tile is D / PART parts, each with rows of
  * 128 bytes, swizzled. Each stage has two barriers: copied (full), read (empty). */
 template <typename P, typename E> struct alignas(1024) shared_tiles {
-    E q[P::Q_STAGES][P::BM * P::D];
+    E q[P::BM * P::D];
     E k[P::STAGES][P::BN * P::D], v[P::STAGES][P::BN * P::D];
-    uint64_t q_full[P::Q_STAGES], q_empty[P::Q_STAGES];
+    uint64_t q_full;
     uint64_t k_full[P::STAGES], k_empty[P::STAGES], v_full[P::STAGES], v_empty[P::STAGES];
-    int item[P::Q_STAGES];  // the work that q is of
 };
 
-/* Where a thread is in a ring of stages; parity flips each time around. */
+/* Where a thread is in the ring of stages; parity flips each time around. */
 template <int STAGES> struct ring {
     int stage, parity;
 };
@@ -46,35 +48,31 @@ template <int STAGES> static __device__ __forceinline__ void advance(ring<STAGES
 
 /* --- work --------------------------------------------------------------------------- */
 
-/* How rows and sequences become items of work. `rows` of them: as many as fit a block. In
- * Q's tensor map a token has `heads` heads of a group. */
+/* How rows and sequences become blocks. A block has `rows` rows, as many as fit. In Q's
+ * tensor map a token has `heads` heads of a group. */
 struct hopper_grid {
-    int rows, heads, tiles, items,
-        near;   // near: sequences (b, g) that share the L2 cache
-    int *next;  // the next item that no block has taken
+    int rows, heads, tiles;
+    int near;  // sequences (b, g) whose K and V fit into the L2 cache together
 };
 
-/* BM rows of sequence b and key head g, and the tiles of keys that they see, from the last
- * to the first: the masked ones come first. */
+/* What a block works on: rows of sequence b and key head g, and the tiles of keys that
+ * they see, from the last to the first: the masked ones come first. */
 struct hopper_work {
     int b, g, first_row, last_key, kv_tiles;
 };
 
 template <typename P>
 static __device__ __forceinline__ hopper_work
-hopper_work_of(const sizes &z, const hopper_grid &grid, const int *pos, int item)
+hopper_work_of(const sizes &z, const hopper_grid &grid, const int *pos)
 {
-    // rows with the most keys run first, within each set of sequences whose K and V the L2
-    // cache can keep
-    int of_set = grid.near * grid.tiles, set = item / of_set, n = item % of_set;
-    int sequences = min(grid.near, z.B * z.K - set * grid.near);
+    // of the sequences that share the L2 cache, rows with the most keys run first
+    int of_set = grid.near * grid.tiles, set = blockIdx.x / of_set;
+    int n = blockIdx.x % of_set, sequences = min(grid.near, z.B * z.K - set * grid.near);
     int sequence = set * grid.near + n % sequences, tile = grid.tiles - 1 - n / sequences;
-    int b = sequence / z.K, g = sequence % z.K;
-    int first_row = tile * grid.rows;
-    row_info first = row_info_of(pos, z, b, g, first_row);
-    row_info last = row_info_of(pos, z, b, g, first_row + grid.rows - 1);
-    int kv_tiles = last.last / P::BN + 1 - first.first / P::BN;
-    return {b, g, first_row, last.last / P::BN * P::BN, kv_tiles};
+    int b = sequence / z.K, g = sequence % z.K, first_row = tile * grid.rows;
+    int first = row_info_of(pos, z, b, g, first_row).first;
+    int last = row_info_of(pos, z, b, g, first_row + grid.rows - 1).last;
+    return {b, g, first_row, last / P::BN * P::BN, last / P::BN + 1 - first / P::BN};
 }
 
 /* --- GEMMs -------------------------------------------------------------------------- */
