@@ -22,10 +22,11 @@ struct condition {
     const uint64_t *word; /* mbarrier, or the generation that must change */
     uint64_t value;       /* the parity, or the generation until now */
     int id;               /* of a named barrier */
+    const void *pc;       /* the wait: a return address */
 };
 
 struct tma_copy {
-    wbcpu_tensor_map map; /* dims == 0: `bytes` contiguous bytes */
+    tensor_map map; /* dims == 0: `bytes` contiguous bytes */
     int at[WBCPU_TENSOR_DIMS];
     char *smem, *gmem;
     int bytes;

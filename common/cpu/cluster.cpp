@@ -8,15 +8,15 @@
 
 namespace wbcpu
 {
-static thread_local unsigned next_cluster = 1;
+static thread_local uint8_t next_cluster = 1;
 
 extern "C" void wbcpu_cluster_next_launch(int blocks)
 {
-    next_cluster = blocks > 0 ? (unsigned)blocks : 1;
+    next_cluster = blocks < 1 ? 1 : blocks > 255 ? 255 : (uint8_t)blocks;
 }
-extern "C" unsigned wbcpu_cluster_of_launch()
+extern "C" uint8_t wbcpu_cluster_of_launch()
 {
-    unsigned blocks = next_cluster;
+    uint8_t blocks = next_cluster;
     next_cluster = 1;
     return blocks;
 }
@@ -155,7 +155,8 @@ extern "C" void wbcpu_cluster_wait()
     worker *w = self();
     async_block *a = async_of(w);
     wait_until(
-        w, {condition::CLUSTER, &a->of->generation, a->cluster_token[w->thread], 0});
+        w, {condition::CLUSTER, &a->of->generation, a->cluster_token[w->thread], 0,
+            __builtin_extract_return_addr(__builtin_return_address(0))});
     check::waited(w, &a->of->generation);
 }
 void cluster_thread_exits(worker *w, async_block *a)

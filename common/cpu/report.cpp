@@ -104,7 +104,7 @@ static void describe(const worker *w, int t, char *text, size_t size)
             text, size, "wait at %s with mask 0x%08x", op_name(q->op[lane]),
             q->mask[lane]);
     else if (q->parked >> lane & 1)
-        describe_condition(w, t, text, size);
+        describe_condition(w, t, text + snprintf(text, size, "wait at "), size - 8);
     else
         snprintf(text, size, "wait at __syncthreads");
 }

@@ -9,9 +9,9 @@ namespace wbcpu
 /* --- tensor maps -------------------------------------------------------------------- */
 
 /* What cuTensorMapEncodeTiled demands. false: it cannot describe this. */
-extern "C" bool wbcpu_make_tensor_map(wbcpu_tensor_map *map)
+extern "C" bool wbcpu_make_tensor_map(tensor_map *map)
 {
-    const wbcpu_tensor_map &m = *map;
+    const tensor_map &m = *map;
     size_t row = m.box[0] * (size_t)m.element;
     bool right =
         m.dims >= 2 && m.dims <= WBCPU_TENSOR_DIMS && (uintptr_t)m.base % 16 == 0;
@@ -56,7 +56,7 @@ static void copy_row(char *smem, int swizzle, char *gmem, size_t bytes, bool loa
  * of range. */
 static void copy_box_row(const tma_copy &c, char *smem, char *base)
 {
-    const wbcpu_tensor_map &m = c.map;
+    const tensor_map &m = c.map;
     long first = c.at[0], box = m.box[0], size = (long)m.size[0], e = m.element;
     long low =
         first < 0 ? (-first < box ? -first : box) : 0;   /* elements before the tensor */
@@ -74,7 +74,7 @@ static void copy_box_row(const tma_copy &c, char *smem, char *base)
 
 static void copy_tile(const tma_copy &c, char *smem)
 {
-    const wbcpu_tensor_map &m = c.map;
+    const tensor_map &m = c.map;
     if (!m.dims) {
         copy_row(smem, 0, c.gmem, (size_t)c.bytes, c.load);
         return;
@@ -98,7 +98,7 @@ static void copy_tile(const tma_copy &c, char *smem)
 
 static void load_into(const tma_copy &c, char *smem, uint64_t *barrier)
 {
-    check::tile_arrives(smem, (size_t)c.bytes);
+    check::tile_arrives(smem);
     copy_tile(c, smem);
     count_bytes(barrier, -c.bytes);
 }
@@ -119,6 +119,8 @@ void run_load(worker *, async_block *a, size_t which)
     something_happened(a->of);
 }
 
+#define PC __builtin_extract_return_addr(__builtin_return_address(0))
+
 /* --- starting one ------------------------------------------------------------------- */
 
 static void
@@ -132,7 +134,7 @@ check_place(const char *function, const void *smem, size_t bytes, size_t align)
             function, align);
 }
 static tma_copy
-tile_copy(const wbcpu_tensor_map *map, const int *at, int dims, const char *function)
+tile_copy(const tensor_map *map, const int *at, int dims, const char *function)
 {
     tma_copy c = {};
     if (!map->dims) misuse("calls %s with a tensor map that was not filled", function);
@@ -162,7 +164,8 @@ static tma_copy bytes_copy(void *gmem, int bytes, const char *function)
     return c;
 }
 
-static void start_load(tma_copy c, void *smem, uint64_t *barrier, unsigned blocks)
+static void
+start_load(tma_copy c, void *smem, uint64_t *barrier, unsigned blocks, const void *pc)
 {
     worker *w = self();
     async_block *a = async_of(w);
@@ -176,44 +179,44 @@ static void start_load(tma_copy c, void *smem, uint64_t *barrier, unsigned block
         misuse(
             "calls tma_load_multicast for blocks %#x of a cluster of %d", blocks,
             a->of->size);
-    check::tile_leaves(smem, (size_t)c.bytes);
+    check::tile_leaves(w, smem, (size_t)c.bytes, pc);
     a->loads.push_back(c);
 }
-static void start_store(tma_copy c, const void *smem)
+static void start_store(tma_copy c, const void *smem, const void *pc)
 {
     worker *w = self();
     c.smem = (char *)const_cast<void *>(smem);
-    check::async_reads(w, smem, (size_t)c.bytes, __builtin_return_address(0));
+    check::async_reads(w, smem, (size_t)c.bytes, pc);
     async_of(w)->stores[w->thread].copies.push_back(c);
 }
 
 extern "C" void wbcpu_tma_load(
-    void *smem, const wbcpu_tensor_map *map, uint64_t *barrier, unsigned blocks,
+    void *smem, const tensor_map *map, uint64_t *barrier, unsigned blocks,
     const int *coordinates, int dims)
 {
     tma_copy c = tile_copy(map, coordinates, dims, "tma_load");
     check_place("tma_load", smem, (size_t)c.bytes, 128);
-    start_load(c, smem, barrier, blocks);
+    start_load(c, smem, barrier, blocks, PC);
 }
 extern "C" void wbcpu_tma_store(
-    const wbcpu_tensor_map *map, const void *smem, const int *coordinates, int dims)
+    const tensor_map *map, const void *smem, const int *coordinates, int dims)
 {
     tma_copy c = tile_copy(map, coordinates, dims, "tma_store");
     check_place("tma_store", smem, (size_t)c.bytes, 128);
-    start_store(c, smem);
+    start_store(c, smem, PC);
 }
 extern "C" void
 wbcpu_tma_load_bytes(void *smem, const void *gmem, int bytes, uint64_t *barrier)
 {
     tma_copy c = bytes_copy(const_cast<void *>(gmem), bytes, "tma_load_bytes");
     check_place("tma_load_bytes", smem, (size_t)bytes, 16);
-    start_load(c, smem, barrier, 0);
+    start_load(c, smem, barrier, 0, PC);
 }
 extern "C" void wbcpu_tma_store_bytes(void *gmem, const void *smem, int bytes)
 {
     tma_copy c = bytes_copy(gmem, bytes, "tma_store_bytes");
     check_place("tma_store_bytes", smem, (size_t)bytes, 16);
-    start_store(c, smem);
+    start_store(c, smem, PC);
 }
 
 /* --- groups of stores --------------------------------------------------------------- */

@@ -11,6 +11,8 @@
 #include <sched.h>
 #include <stdarg.h>
 
+#define PC __builtin_extract_return_addr(__builtin_return_address(0))
+
 namespace wbcpu
 {
 async_block *make_async(worker *w)
@@ -32,6 +34,7 @@ async_block *async_of(worker *w)
 void delete_async(worker *w)
 {
     delete w->async;
+    w->async = nullptr;
 }
 
 void misuse(const char *format, ...)
@@ -70,16 +73,15 @@ void describe_condition(const worker *w, int thread, char *text, size_t size)
     const condition &c = w->async->waits[thread];
     uint64_t now = *c.word;
     if (c.what == condition::CLUSTER)
-        snprintf(text, size, "wait for the other blocks at cluster_wait");
+        snprintf(text, size, "cluster_wait, for other blocks");
     else if (c.what == condition::NAMED)
         snprintf(
-            text, size, "wait at named barrier %d, which has %d of %d threads", c.id,
+            text, size, "named barrier %d, which has %d of %d threads", c.id,
             w->async->named[c.id].arrived, w->async->named[c.id].expected);
     else
         snprintf(
             text, size,
-            "wait at an mbarrier for the end of parity %d: %u arrivals and %ld bytes are "
-            "missing",
+            "an mbarrier for the end of parity %d: %u arrivals and %ld bytes are missing",
             (int)c.value, (unsigned)(now & WBCPU_MBARRIER_MAX),
             (long)wbcpu_mbarrier_bytes(now));
 }
@@ -136,7 +138,7 @@ extern "C" void wbcpu_mbarrier_park(uint64_t *barrier, int parity)
 {
     worker *w = self();
     async_of(w);
-    wait_until(w, {condition::MBARRIER, barrier, (uint64_t)(parity != 0), 0});
+    wait_until(w, {condition::MBARRIER, barrier, (uint64_t)(parity != 0), 0, PC});
 }
 extern "C" void wbcpu_mbarrier_misused(const char *what)
 {
@@ -173,7 +175,7 @@ extern "C" void wbcpu_named_barrier(int id, int threads, bool wait)
     check::arrives(w, b);
     if (++b->arrived == threads) b->arrived = 0, b->generation++;
     if (!wait) return;
-    wait_until(w, {condition::NAMED, &b->generation, generation, id});
+    wait_until(w, {condition::NAMED, &b->generation, generation, id, PC});
     check::waited(w, b);
 }
 

@@ -107,12 +107,38 @@ static wgmma_queue &queue_of(worker *w)
 }
 static void need_warp(const worker *w, unsigned lanes)
 {
-    if (lanes != ~0u || w->threads % 128)
+    if (lanes != ~0u || (w->thread / 128 + 1) * 128 > w->threads)
         misuse(
             "calls wgmma in a block of %u threads, or in a part of a warp: all 128 "
             "threads of a warpgroup call it together",
             w->threads);
 }
+
+#ifdef WBCPU_CHECK
+/* The 16-byte pieces of the tiles of the groups that a wait finishes. Lane 0 reads them for
+ * its warp: the wait orders its lanes. */
+extern "C" void wbcpu_wgmma_reads(int newest)
+{
+    worker *w = self();
+    const void *pc = __builtin_extract_return_addr(__builtin_return_address(0));
+    wgmma_queue &q = queue_of(w);
+    if (w->thread % 32 || (int)q.ends.size() <= newest) return;
+    unsigned n = q.ends[q.ends.size() - (size_t)newest - 1];
+    auto read = [=](const tile &t, int first, int rows) {
+        for (int mn = 0; mn < rows; mn += t.by_k ? 1 : CHUNK)
+            for (int k = 0; k < K; k += t.by_k ? CHUNK : 1)
+                check::async_reads(w, t.chunk(first + mn, k), 16, pc);
+    };
+    for (unsigned i = 0; i < n; i++) {
+        const wbcpu_wgmma &o = q.ops[i].of;
+        if (!o.a)
+            read(
+                tile(o.tile_a, o.a_by_k, o.bf16, "A"), (int)w->thread / 32 % 4 * ROWS,
+                ROWS);
+        read(tile(o.tile_b, o.b_by_k, o.bf16, "B"), 0, o.n);
+    }
+}
+#endif
 
 extern "C" void wbcpu_wgmma_start(uint64_t value[32], unsigned lanes)
 {
@@ -131,6 +157,7 @@ extern "C" void wbcpu_wgmma_start(uint64_t value[32], unsigned lanes)
         op.d[lane] = own.d;
         if (own.a) memcpy(op.a[lane], own.a, sizeof op.a[lane]);
     }
+    check::wgmma_pends(1);
 }
 
 extern "C" void wbcpu_wgmma_finish(uint64_t value[32], unsigned lanes)
@@ -144,6 +171,7 @@ extern "C" void wbcpu_wgmma_finish(uint64_t value[32], unsigned lanes)
     unsigned n = q.ends[(size_t)groups - 1];
     for (unsigned i = 0; i < n; i++)
         multiply(q.ops[i], (int)w->thread / 32);
+    check::wgmma_pends(-(int)n);
     q.ops.erase(q.ops.begin(), q.ops.begin() + n);
     q.ends.erase(q.ends.begin(), q.ends.begin() + groups);
     for (unsigned &end : q.ends)

@@ -218,8 +218,6 @@ template <int N> static __device__ __forceinline__ void tma_wait_read(void)
     PTX_SM90A("cp.async.bulk.wait_group.read %0;" : : "n"(N) : "memory");
 }
 #else
-typedef wbcpu_tensor_map tensor_map;
-
 template <typename E>
 static bool make_tensor_map(tensor_map *map, const E *base, const tma_tensor &t)
 {

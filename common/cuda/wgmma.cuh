@@ -229,6 +229,7 @@ WBCPU_INLINE void wgmma_commit(void)
 }
 template <int G, int... R> WBCPU_INLINE void wgmma_wait(float (&...d)[R])
 {
+    wbcpu_wgmma_reads(G);
     wbcpu_collective(WBCPU_OP_CALL, ~0u, G, (uint64_t)wbcpu_wgmma_finish);
 }
 

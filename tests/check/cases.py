@@ -8,7 +8,7 @@ FOLDER = Path(__file__).resolve().parent
 KINDS = """out-of-bounds out-of-bounds-shared out-of-bounds-local out-of-bounds-variable
     uninitialized uninitialized-shared misaligned null-pointer use-after-free host-pointer
     race-shared race-global race-blocks same-value barrier-divergence deadlock bad-mask
-    shuffle-source infinite-loop async-copy pdl device-pointer double-free invalid-free
+    shuffle-source infinite-loop async-copy async-proxy pdl device-pointer double-free invalid-free
     leak copy-size copy-kind stream-race launch-error unchecked-error""".split()
 
 

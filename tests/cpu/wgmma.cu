@@ -50,20 +50,23 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(
     float d[N / 2];
     for (int i = 0; i < N / 2; i++)
         d[i] = 1000.0f;
-    uint64_t ta = la.tile(smem), tb = lb.tile(smem + image_b);
+    uint64_t ta[K / 16], tb[K / 16];
+    for (int k = 0; k < K; k += 16) {
+        ta[k / 16] = wgmma_step(la.tile(smem), la.part(k));
+        tb[k / 16] = wgmma_step(lb.tile(smem + image_b), lb.part(k));
+    }
+    unsigned fa[K / 16][4];
+    for (int i = 0; REGISTERS && i < K / 4; i++)
+        fa[i / 4][i % 4] = *(
+            const unsigned
+                *)&a[(row + i % 2 * 8) * K + i / 4 * 16 + thread % 4 * 2 + i / 2 % 2 * 8];
     wgmma_fence(d);
 #pragma unroll
-    for (int k = 0; k < K; k += 16) {
-        uint64_t b = wgmma_step(tb, lb.part(k));
-        if constexpr (REGISTERS) {
-            unsigned fa[4];
-            for (int i = 0; i < 4; i++)
-                fa[i] =
-                    *(const unsigned
-                          *)&a[(row + i % 2 * 8) * K + k + thread % 4 * 2 + i / 2 * 8];
-            wgmma<E, B>(d, fa, b, k > 0);
-        } else
-            wgmma<E, A, B>(d, wgmma_step(ta, la.part(k)), b, k > 0);
+    for (int k = 0; k < K / 16; k++) {
+        if constexpr (REGISTERS)
+            wgmma<E, B>(d, fa[k], tb[k], k > 0);
+        else
+            wgmma<E, A, B>(d, ta[k], tb[k], k > 0);
     }
     wgmma_commit();
     wgmma_wait<0>(d);
@@ -158,9 +161,11 @@ __global__ void __launch_bounds__(256, 1) multiply_twice(float *c, const char *i
     float d[32], e[32];
     uint64_t tile = wgmma_tile<128>(smem);
     wgmma_fence(d, e);
+#pragma unroll
     for (int k = 0; k < K; k += 16)
         wgmma<wb_bf16>(d, wgmma_step(tile, 2 * k), wgmma_step(tile, 2 * k), k > 0);
     wgmma_commit();
+#pragma unroll
     for (int k = 0; k < 2 * K; k += 16) {
         uint64_t part = wgmma_step(tile, 2 * (k % K));
         wgmma<wb_bf16>(e, part, part, k > 0);

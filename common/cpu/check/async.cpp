@@ -6,6 +6,7 @@
  * read the new data before they have waited.
  */
 #include "counts.h"
+#include "hooks.h"
 #include "memory.h"
 
 #include <map>
@@ -32,6 +33,8 @@ struct arriving {
     uint64_t phase;
 };
 static auto &at_barriers = *new std::map<const uint64_t *, std::vector<arriving>>;
+/* Tiles that TMA loads */
+static auto &tiles = *new std::vector<async_copy>;
 static uint16_t *owner; /* per word of shared memory: thread + 1 of a pending copy */
 unsigned copies_pending;
 
@@ -56,6 +59,8 @@ static const async_copy *arriving_copy_to(uintptr_t address)
     for (const auto &barrier : at_barriers)
         for (const arriving &a : barrier.second)
             if (address - (uintptr_t)a.copy.to < a.copy.bytes) return &a.copy;
+    for (const async_copy &c : tiles)
+        if (address - (uintptr_t)c.to < c.bytes) return &c;
     return nullptr;
 }
 
@@ -168,6 +173,7 @@ void finish_copies(worker *w)
 
 void drop_copies()
 {
+    wgmmas_pending = 0;
     if (!copies_pending) return; /* only after a launch that was given up */
     for (int t = 0; t < max_threads; t++) {
         for (const async_copy &c : queues[t].copies)
@@ -178,7 +184,34 @@ void drop_copies()
         for (const arriving &a : barrier.second)
             mark(a.copy, 0);
     at_barriers.clear();
+    for (const async_copy &c : tiles)
+        mark(c, 0);
+    tiles.clear();
     copies_pending = 0;
+}
+
+/* --- tiles that TMA loads ----------------------------------------------------------- */
+
+void tile_leaves(worker *w, void *to, size_t bytes, const void *pc)
+{
+    async_copy c = {(char *)to, nullptr, (unsigned)bytes, 0, pc};
+    count_nothing = true;
+    note_range(to, bytes, true, pc);
+    count_nothing = false;
+    mark(c, (uint16_t)(w->thread + 1));
+    tiles.push_back(c);
+    copies_pending++;
+}
+void tile_arrives(void *to)
+{
+    for (size_t i = 0; i < tiles.size(); i++) {
+        if (tiles[i].to != to) continue;
+        mark(tiles[i], 0);
+        forget_writes((uintptr_t)to, tiles[i].bytes);
+        tiles.erase(tiles.begin() + (long)i);
+        copies_pending--;
+        return;
+    }
 }
 
 /* The thread that arrives has written, for those that wait; the data comes at a wait. */

@@ -97,6 +97,7 @@ static inline void on_access(
         if (__builtin_expect((on_stack ^ own) >= w->stack_bytes, 0) &&
             on_stack / w->stack_bytes != own / w->stack_bytes)
             local_of_another(bytes, write, pc);
+        if (__builtin_expect(wgmmas_pending, 0)) check_accumulator(w, address, write, pc);
         return;
     }
     /* Not at a local variable: g++ may give an inlined function's ones the line before. */

@@ -15,6 +15,7 @@
  *     sync.cpp       barriers, masks, shuffles, deadlocks, infinite loops
  *     counts.h       requests, sectors, bank conflicts
  *     async.cpp      cp.async: copied as late as allowed, not visible before
+ *     hopper.cpp     TMA and wgmma: fences, accumulators
  *     instrumented.cpp   bounds of arrays, alignment of types; watchdog.cpp: endless loops
  *     host.h         host code: streams as queues, copies, frees, errors; lists its files
  *     findings.cpp   one report per cause; text on stderr, JSON at exit
@@ -230,6 +231,9 @@ void forget_counts();
 extern unsigned copies_pending; /* no thread may access their destinations */
 /* Reports an access to the destination of a copy that is not finished; then true. */
 bool check_pending(worker *w, const access &a);
+/* Reports an access to an accumulator of an unfinished wgmma, if that is what it is. */
+extern unsigned wgmmas_pending;
+void check_accumulator(worker *w, uintptr_t address, bool write, const void *pc);
 void finish_copies(worker *w); /* the running thread exits */
 void drop_copies();            /* a block begins */
 void forget_copies_found();    /* the report begins again */

@@ -38,12 +38,13 @@ WBCPU_HOOK(void fenced(worker *))
 /* The running thread arrives at a barrier with this address, or has waited there. */
 WBCPU_HOOK(void arrives(worker *, const void *))
 WBCPU_HOOK(void waited(worker *, const void *))
-/* TMA: the running thread starts a load into this range of shared memory; it is carried
- * out. TMA or wgmma reads a range (the last argument: return address). */
-WBCPU_HOOK(void tile_leaves(const void *, size_t))
-WBCPU_HOOK(void tile_arrives(const void *, size_t))
+/* TMA: the running thread starts a load into this range of shared memory; a load is
+ * carried out. TMA or wgmma reads a range. The last argument: return address */
+WBCPU_HOOK(void tile_leaves(worker *, void *, size_t, const void *))
+WBCPU_HOOK(void tile_arrives(void *))
 WBCPU_HOOK(void async_reads(worker *, const void *, size_t, const void *))
 WBCPU_HOOK(void async_fenced(worker *))
+WBCPU_HOOK(void wgmma_pends(int))     /* so many more, or fewer, of a warp */
 WBCPU_HOOK(void deadlocked(worker *)) /* does not return in check mode */
 
 WBCPU_HOOK(void host_wrote(const void *, size_t)) /* not necessarily device memory */

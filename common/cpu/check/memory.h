@@ -22,6 +22,10 @@ void mark_allocated(uintptr_t address, size_t bytes, bool written);
 void mark_outside(uintptr_t address, size_t bytes);
 void mark_freed(uintptr_t address, size_t bytes);
 void reserve_shared();
+/* The last ordinary write to a word of shared memory: its time (0: none), thread and site;
+ * and after TMA wrote a range, there is none. */
+uint32_t last_write(uintptr_t address, unsigned *thread, uint16_t *site);
+void forget_writes(uintptr_t address, size_t bytes);
 void settle_early_reads(); /* at a barrier, and when the block ends */
 size_t thread_local_words();
 uintptr_t thread_local_start();

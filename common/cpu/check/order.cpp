@@ -28,6 +28,7 @@ static uint32_t clock_of[max_threads];
 static uint32_t at_barrier_time[max_threads]; /* clock at the last barrier */
 static uint32_t at_warp_time[max_threads]; /* at the last collective of the whole warp */
 static uint32_t fence_time[max_threads];   /* at the last __threadfence; 0: none */
+static uint32_t async_time[max_threads];   /* at the last fence_async */
 static uint32_t syncs, fence_syncs[max_threads]; /* of the block; at the last one */
 
 /* Collectives of a part of a warp: partial[w][l][k], what lane l knows of lane k. */
@@ -80,6 +81,7 @@ void order_block(worker *w)
         clock_of[t] = 1;
     memset(at_barrier_time, 0, w->threads * sizeof *at_barrier_time);
     memset(at_warp_time, 0, w->threads * sizeof *at_warp_time);
+    memset(async_time, 0, w->threads * sizeof *async_time);
     if (!signals) return;
     memset(fence_time, 0, sizeof fence_time);
     learned.clear();
@@ -221,6 +223,14 @@ void order_atomic(worker *w, const access &a)
     publish(w, &word);
 }
 
+void async_fenced(worker *w)
+{
+    async_time[w->thread] = clock_of[w->thread]++;
+}
+bool async_visible(unsigned thread, uint32_t time)
+{
+    return time <= async_time[thread];
+}
 void arrives(worker *w, const void *barrier)
 {
     fenced(w);

@@ -6,6 +6,8 @@
 
 namespace wbcpu::check
 {
+/* Has the thread called fence_async since this time of its own? */
+bool async_visible(unsigned thread, uint32_t time);
 void order_launch();
 void order_block(worker *w);
 void barrier_orders(worker *w);

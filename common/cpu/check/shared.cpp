@@ -111,6 +111,22 @@ void settle_early_reads()
     early.clear();
 }
 
+uint32_t last_write(uintptr_t address, unsigned *thread, uint16_t *site)
+{
+    uintptr_t i = (address - thread_local_start()) / 4;
+    const cell &c = cells[i];
+    if (i >= thread_local_words() || c.stamp != current.block || !c.writer[0]) return 0;
+    *thread = (c.writer[0] - 1) % self()->threads;
+    *site = c.write_site[0];
+    return c.write_time[0];
+}
+void forget_writes(uintptr_t address, size_t bytes)
+{
+    uintptr_t i = (address - thread_local_start()) / 4;
+    for (; bytes; bytes -= 4)
+        cells[i++] = cell();
+}
+
 std::string shared_element(uintptr_t address, unsigned bytes)
 {
     const variable *v = shared_variable(address);

@@ -1,4 +1,5 @@
 /* sync.cpp - are barriers and warp collectives used as CUDA demands? */
+#include "../async.h"
 #include "check.h"
 #include "hooks.h"
 #include "memory.h"
@@ -213,6 +214,13 @@ void collective_complete(worker *w, warp *q, uint32_t lanes)
 
 typedef std::pair<std::string, const place *> wait;
 
+static std::string waits_for(worker *w, unsigned thread)
+{
+    char text[120];
+    describe_condition(w, (int)thread, text, sizeof text);
+    return text;
+}
+
 /* The waiting threads, by what they wait for. */
 static std::map<wait, std::vector<unsigned>> waits(worker *w, unsigned *exited)
 {
@@ -226,6 +234,8 @@ static std::map<wait, std::vector<unsigned>> waits(worker *w, unsigned *exited)
             groups[{format("%s with mask 0x%08x", op_name(q->op[lane]), q->mask[lane]),
                     place_of(collective_at[t])}]
                 .push_back(t);
+        else if (q->parked >> lane & 1)
+            groups[{waits_for(w, t), place_of(w->async->waits[t].pc)}].push_back(t);
         else if (!(q->ready >> lane & 1))
             groups[{"__syncthreads", place_of(waits_at[t])}].push_back(t);
     }

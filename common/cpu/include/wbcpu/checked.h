@@ -35,6 +35,8 @@ void wbcpu_mbarrier_made(uint64_t *barrier);
 void wbcpu_mbarrier_used(uint64_t *barrier);
 void wbcpu_copy_arrives(uint64_t *barrier, uint64_t phase);
 void wbcpu_copy_ended(uint64_t *barrier, uint64_t phase);
+/* Before wgmma_wait: the running warp's wgmma read their tiles. */
+void wbcpu_wgmma_reads(int newest);
 }
 #else
 WBCPU_INLINE void wbcpu_check_row(const void *) {}
@@ -55,6 +57,7 @@ WBCPU_INLINE void wbcpu_mbarrier_made(uint64_t *) {}
 WBCPU_INLINE void wbcpu_mbarrier_used(uint64_t *) {}
 WBCPU_INLINE void wbcpu_copy_arrives(uint64_t *, uint64_t) {}
 WBCPU_INLINE void wbcpu_copy_ended(uint64_t *, uint64_t) {}
+WBCPU_INLINE void wbcpu_wgmma_reads(int) {}
 #endif
 
 #endif

@@ -11,7 +11,7 @@
 enum { WBCPU_TENSOR_DIMS = 4 };
 
 /* The tensor map of this back end */
-struct alignas(64) wbcpu_tensor_map {
+struct alignas(64) tensor_map {
     char *base;
     int dims;    /* 0: never filled */
     int element; /* bytes */
@@ -41,13 +41,13 @@ void wbcpu_mbarrier_park(uint64_t *barrier, int parity);
 [[noreturn]] void wbcpu_mbarrier_misused(const char *what);
 void wbcpu_named_barrier(int id, int threads, bool wait);
 
-bool wbcpu_make_tensor_map(wbcpu_tensor_map *map);
+bool wbcpu_make_tensor_map(tensor_map *map);
 /* blocks: bit r: into the block of rank r; 0: only into this one */
 void wbcpu_tma_load(
-    void *smem, const wbcpu_tensor_map *map, uint64_t *barrier, unsigned blocks,
+    void *smem, const tensor_map *map, uint64_t *barrier, unsigned blocks,
     const int *coordinates, int dims);
 void wbcpu_tma_store(
-    const wbcpu_tensor_map *map, const void *smem, const int *coordinates, int dims);
+    const tensor_map *map, const void *smem, const int *coordinates, int dims);
 void wbcpu_tma_load_bytes(void *smem, const void *gmem, int bytes, uint64_t *barrier);
 void wbcpu_tma_store_bytes(void *gmem, const void *smem, int bytes);
 void wbcpu_tma_commit(void);
@@ -62,7 +62,7 @@ void wbcpu_wgmma_fence(void);
 void wbcpu_wgmma_commit(void);
 
 void wbcpu_cluster_next_launch(int blocks);
-unsigned wbcpu_cluster_of_launch(void); /* set by that call; 1 afterwards */
+uint8_t wbcpu_cluster_of_launch(void); /* set by that call; 1 afterwards */
 int wbcpu_cluster_rank(void);
 void wbcpu_cluster_arrive(void);
 void wbcpu_cluster_wait(void);

@@ -25,7 +25,7 @@ struct wbcpu_launch {
     const char *name, *file;
     int line;
     bool overlaps;    /* in check mode: launched by launch_pdl */
-    unsigned cluster; /* blocks of a cluster */
+    uint8_t cluster;  /* blocks of a cluster */
 };
 
 extern "C" {
