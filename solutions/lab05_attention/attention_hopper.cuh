@@ -26,11 +26,11 @@ static __device__ __forceinline__ void load_parts(
 template <typename P, typename E>
 static __device__ __forceinline__ void produce(
     shared_tiles<P, E> &smem, const tensor_map *q, const tensor_map *k,
-    const tensor_map *v, const hopper_work &work, const hopper_grid &grid)
+    const tensor_map *v, const hopper_work &work, int rows, int heads)
 {
     load_parts<P>(
-        smem.q, q, &smem.q_full, P::BM, grid.rows, work.g * grid.heads,
-        work.first_row / grid.heads, work.b);
+        smem.q, q, &smem.q_full, P::BM, rows, work.g * heads, work.first_row / heads,
+        work.b);
     ring<P::STAGES> at = {0, 0};
     for (int i = 0; i < work.kv_tiles; i++, advance(at)) {
         int s = at.stage, key = work.last_key - i * P::BN;
@@ -133,7 +133,7 @@ static __device__ __forceinline__ void attend(
 template <typename P, typename E>
 static __device__ __forceinline__ void consume(
     E *out, float *lse, shared_tiles<P, E> &smem, const int *pos, const sizes &z,
-    const hopper_work &work, const hopper_grid &grid)
+    const hopper_work &work, int rows_of_block)
 {
     // the shuffle tells the compiler that a warp has only one consumer
     int consumer = __shfl_sync(~0u, threadIdx.x / WARPGROUP, 0);
@@ -153,7 +153,7 @@ static __device__ __forceinline__ void consume(
     for (int half = 0; half < 2; half++) {
         int r = warp_row + half * 8 + lane / 4, head = rows.own[half].head;
         int t = rows.own[half].t;
-        bool valid = r < grid.rows && work.first_row + r < z.T * (z.H / z.K);
+        bool valid = r < rows_of_block && work.first_row + r < z.T * (z.H / z.K);
         float log_sum = normalize(acc, 0, half);
         if (lse && valid && lane % 4 == 0)
             lse[((size_t)work.b * z.H + head) * z.T + t] = log_sum * LN_2;
@@ -174,23 +174,32 @@ static __device__ __forceinline__ void init_barriers(shared_tiles<P, E> &smem)
     mbarrier_fence_init();
 }
 
+/* `rows`, `heads`: see hopper_grid. The thread that initializes the barriers is the
+ * producer, so its first copies need not wait for the others. */
 template <typename P, typename E>
 static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) hopper_kernel(
-    E *out, float *lse, const int *pos, sizes z, hopper_grid grid,
+    E *out, float *lse, const int *pos, sizes z, int rows, int heads,
     const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
     const __grid_constant__ tensor_map v)
 {
     extern __shared__ __align__(1024) uint4 memory[];
+    const int READY = 8, READERS = P::CONSUMER_THREADS + WARP;
     shared_tiles<P, E> &smem = *(shared_tiles<P, E> *)memory;
-    hopper_work work = hopper_work_of<P>(z, grid, pos);
-    if (threadIdx.x == 0) init_barriers(smem);
-    __syncthreads();  // the barriers are visible to the block
+    if (threadIdx.x == 0) tma_prefetch(&q), tma_prefetch(&k), tma_prefetch(&v);
+    hopper_work work = hopper_work_of<P>(z, rows, pos);
+    if (work.b >= z.B) return;
     if (threadIdx.x < P::CONSUMER_THREADS) {
         if (P::BLOCKS == 1) setmaxnreg_inc<P::CONSUMER_REGS>();
-        consume(out, lse, smem, pos, z, work, grid);
+        named_barrier_sync(READY, READERS);  // the barriers are visible
+        consume(out, lse, smem, pos, z, work, rows);
     } else {
         if (P::BLOCKS == 1) setmaxnreg_dec<P::PRODUCER_REGS>();
-        if (threadIdx.x == P::CONSUMER_THREADS) produce(smem, &q, &k, &v, work, grid);
+        if (threadIdx.x >= P::CONSUMER_THREADS + WARP) return;
+        if (threadIdx.x == P::CONSUMER_THREADS) init_barriers(smem);
+        __syncwarp();
+        named_barrier_arrive(READY, READERS);
+        if (threadIdx.x == P::CONSUMER_THREADS)
+            produce(smem, &q, &k, &v, work, rows, heads);
     }
 }
 
@@ -224,17 +233,25 @@ static bool map_queries(tensor_map *map, const E *x, const sizes &z, const hoppe
 #ifndef L2_MB
 #define L2_MB 16
 #endif
+constexpr unsigned MAX_GRID_YZ = 65535;
+
 template <typename P> static hopper_grid hopper_grid_of(const sizes &z)
 {
     const size_t L2_BYTES = L2_MB << 20;
     size_t sequences = (size_t)z.B * z.K, fit = L2_BYTES / ((size_t)z.S * z.D * 4);
+    size_t sets = sequences / (fit > 1 ? fit : 1) + 1;
+    if (sets > MAX_GRID_YZ) sets = MAX_GRID_YZ;
     int group = z.H / z.K;
     hopper_grid grid;
     // the rows of all heads lie at equal distances: a block may begin within a token
     grid.heads = z.K == 1 && z.ldq == z.H * z.D ? 1 : group;
     grid.rows = P::BM / grid.heads * grid.heads;
-    grid.tiles = grid.rows ? (z.T * group + grid.rows - 1) / grid.rows : 0;
-    grid.near = (int)(fit < 1 ? 1 : fit < sequences ? fit : sequences);
+    size_t rows = (size_t)z.T * group,
+           tiles = grid.rows ? (rows + grid.rows - 1) / grid.rows : 0;
+    size_t near = (sequences + sets - 1) / sets;
+    grid.blocks.x = (unsigned)near;
+    grid.blocks.y = (unsigned)tiles;
+    grid.blocks.z = (unsigned)((sequences + near - 1) / near);
     return grid;
 }
 
@@ -244,17 +261,16 @@ static wb_status launch_hopper(const forward_call<E> &c, cudaStream_t stream)
     const int BYTES = (int)sizeof(shared_tiles<P, E>);
     static_assert(BYTES * P::BLOCKS <= 227 << 10, "the tiles fit into shared memory");
     hopper_grid grid = hopper_grid_of<P>(c.z);
-    if (grid.rows == 0) return WB_UNSUPPORTED;  // more heads in a group than rows
-    size_t blocks = (size_t)grid.tiles * c.z.B * c.z.K;
-    if (blocks > INT_MAX) return WB_BAD_SHAPE;
+    // more heads in a group than rows, or more rows than a grid has
+    if (grid.rows == 0 || grid.blocks.y > MAX_GRID_YZ) return WB_UNSUPPORTED;
     tensor_map q, k, v;
     if (!map_queries(&q, c.q, c.z, grid) || !map_keys<P>(&k, c.k, c.z) ||
         !map_keys<P>(&v, c.v, c.z))
         return WB_UNSUPPORTED;
     auto kernel = hopper_kernel<P, E>;
     allow_smem(kernel, BYTES);
-    kernel<<<(unsigned)blocks, P::THREADS, BYTES, stream>>>(
-        c.out, c.lse, c.pos, c.z, grid, q, k, v);
+    kernel<<<grid.blocks, P::THREADS, BYTES, stream>>>(
+        c.out, c.lse, c.pos, c.z, grid.rows, grid.heads, q, k, v);
     return wb_launched();
 }
 

@@ -48,11 +48,13 @@ template <int STAGES> static __device__ __forceinline__ void advance(ring<STAGES
 
 /* --- work --------------------------------------------------------------------------- */
 
-/* How rows and sequences become blocks. A block has `rows` rows, as many as fit. In Q's
- * tensor map a token has `heads` heads of a group. */
+/* How rows and sequences (b, g) become blocks: blockIdx.x and z name the sequence, y the
+ * rows. As many sequences as the L2 cache can keep K and V of are neighbours in x. So they
+ * run at the same time, first the rows that see the most keys. */
 struct hopper_grid {
-    int rows, heads, tiles;
-    int near;  // sequences (b, g) whose K and V fit into the L2 cache together
+    dim3 blocks;
+    int rows;   // of a block: as many as fit
+    int heads;  // of a token in Q's tensor map: those of a group
 };
 
 /* What a block works on: rows of sequence b and key head g, and the tiles of keys that
@@ -63,15 +65,14 @@ struct hopper_work {
 
 template <typename P>
 static __device__ __forceinline__ hopper_work
-hopper_work_of(const sizes &z, const hopper_grid &grid, const int *pos)
+hopper_work_of(const sizes &z, int rows, const int *pos)
 {
-    // of the sequences that share the L2 cache, rows with the most keys run first
-    int of_set = grid.near * grid.tiles, set = blockIdx.x / of_set;
-    int n = blockIdx.x % of_set, sequences = min(grid.near, z.B * z.K - set * grid.near);
-    int sequence = set * grid.near + n % sequences, tile = grid.tiles - 1 - n / sequences;
-    int b = sequence / z.K, g = sequence % z.K, first_row = tile * grid.rows;
+    int sequence = blockIdx.z * gridDim.x + blockIdx.x;
+    int b = sequence / z.K, g = sequence % z.K;
+    if (b >= z.B) return {b, g, 0, 0, 0};  // the last z may have fewer
+    int first_row = (gridDim.y - 1 - blockIdx.y) * rows;
     int first = row_info_of(pos, z, b, g, first_row).first;
-    int last = row_info_of(pos, z, b, g, first_row + grid.rows - 1).last;
+    int last = row_info_of(pos, z, b, g, first_row + rows - 1).last;
     return {b, g, first_row, last / P::BN * P::BN, last / P::BN + 1 - first / P::BN};
 }
 
