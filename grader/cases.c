@@ -153,6 +153,9 @@ read_value(struct reader *r, struct graded_case *c, const char *field, const cha
         c->sms = atoi(value);
         if (c->sms < 1 || c->sms > 1024)
             wrong(r, "sms=%s: use 1 to 1024 multiprocessors", value);
+    } else if (!strcmp(field, "arch")) {
+        c->arch = atoi(value); /* the CPU back end refuses unknown ones */
+        if (c->arch < 1) wrong(r, "arch=%s: use 75, 80, 90 or another GPU's", value);
     } else if (!strcmp(field, "off")) {
         c->off_each = !strcmp(value, "each"); /* other values are the reference's */
     } else if (!strcmp(field, "workspace_below")) {

@@ -45,7 +45,8 @@ struct graded_case {
     uint64_t workspace_below; /* workspace_below=N: the function must ask for fewer */
     bool larger;              /* asks the workspace function for larger sizes too */
     bool dry;                 /* dry=1: a real size; data only for filled integers */
-    int sms; /* sms=132: multiprocessors of the CPU back end's device; 0: the default */
+    int sms;  /* sms=132: multiprocessors of the CPU back end's device; 0: the default */
+    int arch; /* arch=90: the GPU that it emulates; 0: the default */
     bool off_each; /* off=each: also calls with each buffer in turn unaligned */
     struct bound bound;
     char *catches;

@@ -83,8 +83,10 @@ bool child_open(
     struct run *run)
 {
     struct wire_case w = make_case(g, d);
-    if (c->process.sms != g->sms) child_stop(c); /* code may cache the number */
+    if (c->process.sms != g->sms || c->process.arch != g->arch)
+        child_stop(c); /* code may cache them */
     c->process.sms = g->sms;
+    c->process.arch = g->arch;
     for (;;) {
         struct talk t = {.child = c, .run = run, .d = d, .want = MSG_READY};
         struct usage u = {0};

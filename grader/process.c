@@ -40,14 +40,14 @@ double now(void)
 /* --- start -------------------------------------------------------------------------- */
 
 static char *kept_environment[16];
-static size_t kept; /* lines, without WBCPU_SMS, which may follow */
+static size_t kept; /* lines, without WBCPU_SMS and WBCPU_ARCH, which may follow */
 
 /* The learner's code must not see the user's paths, access tokens and the like. */
 static void make_environment(void)
 {
-    static const char *const keep[] = {
-        "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "WB_THREADS",   "WB_STACK_KB",
-        "WBCPU_ARCH",      "ASAN_OPTIONS",         "UBSAN_OPTIONS"};
+    static const char *const keep[] = {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
+                                       "WB_THREADS",      "WB_STACK_KB",
+                                       "ASAN_OPTIONS",    "UBSAN_OPTIONS"};
     size_t n = 0;
     kept_environment[n++] = "PATH=/usr/bin:/bin";
     kept_environment[n++] = "LC_ALL=C";
@@ -57,16 +57,24 @@ static void make_environment(void)
     kept = n;
 }
 
-/* sms: the multiprocessors that a case asks for; 0: the user's WBCPU_SMS, if set */
-static void set_sms(int sms)
+/* A variable that a case sets; 0: the user's, if set. Returns the number of lines. */
+static size_t add_setting(size_t n, const char *variable, int value, char line[64])
 {
-    static char line[64];
-    const char *given = getenv("WBCPU_SMS");
-    if (sms)
-        snprintf(line, sizeof line, "WBCPU_SMS=%d", sms);
-    else if (given)
-        snprintf(line, sizeof line, "WBCPU_SMS=%s", given);
-    kept_environment[kept] = sms || given ? line : NULL;
+    const char *given = getenv(variable);
+    if (!value && !given) return n;
+    if (value)
+        snprintf(line, 64, "%s=%d", variable, value);
+    else
+        snprintf(line, 64, "%s=%s", variable, given);
+    kept_environment[n] = line;
+    return n + 1;
+}
+static void set_device(const struct process *p)
+{
+    static char sms[64], arch[64];
+    size_t n = add_setting(kept, "WBCPU_SMS", p->sms, sms);
+    n = add_setting(n, "WBCPU_ARCH", p->arch, arch);
+    kept_environment[n] = NULL;
 }
 
 /* In the forked child, up to the exec. */
@@ -121,7 +129,7 @@ void process_start(struct process *p)
 {
     int pair[2], output[2];
     if (!kept_environment[0]) make_environment();
-    set_sms(p->sms);
+    set_device(p);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ||
         pipe2(output, O_CLOEXEC) != 0)
         fatal(EXIT_BROKEN, "cannot open a socket or pipe: %s", strerror(errno));

@@ -15,6 +15,7 @@ struct process {
     size_t memory;        /* limit of resident bytes; 0: none */
     bool maps;            /* it reserves much more memory than it uses: check mode */
     int sms;              /* multiprocessors of the CPU back end; 0: the default */
+    int arch;             /* the GPU that it emulates: 90; 0: the default */
     struct under *under;  /* the command that it runs under, or NULL */
     struct cgroup cgroup; /* that it is in, if one can be made here */
     pid_t pid;            /* 0: not running */

@@ -103,7 +103,8 @@ CUDA_ALLOWED = re.compile(
     r"|StreamGetCaptureInfo\w*|StreamGet(Flags|Priority|Id|Device)"
     r"|Stream[SG]etAttribute|StreamCopyAttributes|CtxResetPersistingL2Cache"
     r"|PointerGetAttributes|RuntimeGetVersion|DriverGetVersion|GetDeviceCount"
-    r"|DeviceGet(Limit|CacheConfig)|GetFuncBySymbol)(_ptsz|_v\d+)*\Z")
+    r"|DeviceGet(Limit|CacheConfig)|GetFuncBySymbol"
+    r"|GetDriverEntryPoint(ByVersion)?)(_ptsz|_v\d+)*\Z")  # make_tensor_map
 
 
 # The CPU back end's checks: a function of the learner's must not take the place of one,

@@ -5,6 +5,7 @@
 #include "check/hooks.h"
 
 #include <link.h>
+#include <thread>
 
 namespace wbcpu
 {
@@ -167,17 +168,7 @@ void cluster_thread_exits(worker *w, async_block *a)
 
 /* --- running ------------------------------------------------------------------------ */
 
-gang *new_gang(int size)
-{
-    gang *g = new gang;
-    g->size = size;
-    return g;
-}
-void delete_gang(gang *g)
-{
-    delete g;
-}
-void join_gang(worker *w, gang *g, int rank)
+static void join_gang(worker *w, gang *g, int rank)
 {
     async_block *a = make_async(w);
     a->of = g;
@@ -187,14 +178,35 @@ void join_gang(worker *w, gang *g, int rank)
     for (const module &m : modules())
         starts.push_back(start_of(m));
     std::lock_guard<std::mutex> hold(g->lock);
-    g->memory.resize((size_t)g->size);
     g->memory[(size_t)rank] = starts;
 }
-void leave_gang(worker *w)
+static void leave_gang(worker *w)
 {
     w->async->of = &w->async->alone;
     w->async->rank = 0;
     w->gang = nullptr;
+}
+
+void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w))
+{
+    gang g;
+    g.size = j->launch.cluster;
+    g.memory.resize((size_t)g.size);
+    std::vector<std::thread> others; /* they live as long as the launch */
+    auto run_rank = [&](worker *w, int rank) {
+        join_gang(w, &g, rank);
+        run(j, w);
+        leave_gang(w);
+    };
+    for (int rank = 1; rank < g.size; rank++)
+        others.emplace_back([=, &run_rank] {
+            worker *w = new_worker();
+            run_rank(w, rank);
+            delete_worker(w);
+        });
+    run_rank(first, 0);
+    for (std::thread &t : others)
+        t.join();
 }
 
 /* A block has ended, or none has begun. Waits until all blocks of the cluster have. */

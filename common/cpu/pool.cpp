@@ -245,28 +245,6 @@ static void run_blocks(void *context, worker *w)
     wbcpu_self = nullptr;
 }
 
-/* Each block of a cluster on a CPU thread. They live as long as the launch. */
-static void run_clusters(pool *p, job *j)
-{
-    gang *g = new_gang((int)j->launch.cluster);
-    std::vector<std::thread> others;
-    auto run = [=](worker *w, int rank) {
-        join_gang(w, g, rank);
-        run_blocks(j, w);
-        leave_gang(w);
-    };
-    for (int rank = 1; rank < (int)j->launch.cluster; rank++)
-        others.emplace_back([=] {
-            worker *w = new_worker();
-            run(w, rank);
-            delete_worker(w);
-        });
-    run(p->workers[0], 0);
-    for (std::thread &t : others)
-        t.join();
-    delete_gang(g);
-}
-
 /* --- launches ----------------------------------------------------------------------- */
 
 static size_t dynamic_limit = 48 * 1024;
@@ -390,7 +368,7 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     check::begin_kernel(*l);
     check::begin_launch(j);
     if (l->cluster > 1 && !is_dry())
-        run_clusters(p, &j);
+        run_clusters(&j, p->workers[0], run_blocks);
     else if (is_dry())
         dry_launch(&j, &p->workers[0], run_blocks);
     else

@@ -131,10 +131,8 @@ void describe_condition(const worker *w, int thread, char *text, size_t size);
 void delete_async(worker *w);
 
 /* cluster.cpp */
-gang *new_gang(int size);
-void delete_gang(gang *g);
-void join_gang(worker *w, gang *g, int rank);
-void leave_gang(worker *w);
+/* All blocks; run: those of one worker, as w->gang says */
+void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w));
 bool next_of_gang(worker *w); /* sets w->block; false: no cluster is left */
 
 /* shared.cpp */

@@ -142,6 +142,11 @@ tile_copy(const tensor_map *map, const int *at, int dims, const char *function)
         misuse(
             "calls %s with %d coordinates; the tensor map has %d dimensions", function,
             dims, map->dims);
+    if ((long)at[0] * map->element % 16)
+        misuse(
+            "calls %s with %d as coordinate of dimension 0: elements of %d bytes must "
+            "begin at a multiple of 16 bytes",
+            function, at[0], map->element);
     c.map = *map;
     c.bytes = map->element;
     for (int d = 0; d < dims; d++) {
@@ -198,10 +203,16 @@ extern "C" void wbcpu_tma_load(
     check_place("tma_load", smem, (size_t)c.bytes, 128);
     start_load(c, smem, barrier, blocks, PC);
 }
-extern "C" void wbcpu_tma_store(
-    const tensor_map *map, const void *smem, const int *coordinates, int dims)
+extern "C" void
+wbcpu_tma_store(const tensor_map *map, const void *smem, const int *coordinates, int dims)
 {
     tma_copy c = tile_copy(map, coordinates, dims, "tma_store");
+    for (int d = 0; d < dims; d++)
+        if (c.at[d] < 0)
+            misuse(
+                "calls tma_store with %d as coordinate of dimension %d: only tma_load "
+                "allows negative ones",
+                c.at[d], d);
     check_place("tma_store", smem, (size_t)c.bytes, 128);
     start_store(c, smem, PC);
 }

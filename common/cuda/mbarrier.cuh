@@ -109,7 +109,7 @@ static __device__ __forceinline__ void named_barrier_arrive(int id, int threads)
     asm volatile("barrier.arrive.aligned %0, %1;" : : "r"(id), "r"(threads) : "memory");
 }
 #else
-#include <wbcpu/mbarrier.h>
+#include <cuda_awbarrier_primitives.h>
 
 WBCPU_INLINE void mbarrier_init(uint64_t *b, int arrivals)
 {

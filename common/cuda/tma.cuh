@@ -11,8 +11,10 @@
  * A tensor has 2 to 4 dimensions. Dimension 0 is contiguous; sizes, strides and
  * coordinates are in elements and begin with it. A tile is a box of the tensor, named by
  * the coordinates of its first element, and lies in shared memory without gaps, dimension
- * 0 innermost. What is out of range of the tensor is loaded as zeros and not stored;
- * coordinates may be negative. Zeros count as bytes, so a tile always has the same number.
+ * 0 innermost. What is out of range of the tensor is loaded as zeros and not stored. Zeros
+ * count as bytes, so a tile always has the same number. Coordinate 0 must be a multiple of
+ * 16 bytes; coordinates of a load may be negative, those of a store may not. (Otherwise the
+ * GPU stops with an illegal instruction.)
  *
  *     size[0] = 6
  *     +-----------------+           box {4, 3} at (4, 1) in shared memory:
@@ -35,9 +37,8 @@
  * The tile begins at a multiple of 8 * S bytes (without swizzle: 128).
  *
  * Base addresses and strides are multiples of 16 bytes, box sizes at most 256. A thread
- * that overwrites a tile which it or others have read through ordinary loads needs no
- * fence after a barrier; one that stores a tile which ordinary writes filled calls
- * fence_async before the barrier.
+ * that writes a tile by ordinary stores calls fence_async before the barrier after which
+ * tma_store reads it.
  */
 #ifndef CUDA_TMA_CUH
 #define CUDA_TMA_CUH

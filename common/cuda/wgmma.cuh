@@ -219,7 +219,7 @@ template <int S> WBCPU_INLINE uint64_t wgmma_tile(const void *tile, int leading 
            mode << WBCPU_TILE_MODE;
 }
 
-template <int... R> WBCPU_INLINE void wgmma_fence(float (&...d)[R])
+template <int... R> WBCPU_INLINE void wgmma_fence([[maybe_unused]] float (&...d)[R])
 {
     wbcpu_wgmma_fence();
 }
@@ -227,7 +227,7 @@ WBCPU_INLINE void wgmma_commit(void)
 {
     wbcpu_wgmma_commit();
 }
-template <int G, int... R> WBCPU_INLINE void wgmma_wait(float (&...d)[R])
+template <int G, int... R> WBCPU_INLINE void wgmma_wait([[maybe_unused]] float (&...d)[R])
 {
     wbcpu_wgmma_reads(G);
     wbcpu_collective(WBCPU_OP_CALL, ~0u, G, (uint64_t)wbcpu_wgmma_finish);

@@ -15,7 +15,7 @@
  *     sync.cpp       barriers, masks, shuffles, deadlocks, infinite loops
  *     counts.h       requests, sectors, bank conflicts
  *     async.cpp      cp.async: copied as late as allowed, not visible before
- *     hopper.cpp     TMA and wgmma: fences, accumulators
+ *     hopper.cpp     TMA and wgmma: the async proxy, accumulators
  *     instrumented.cpp   bounds of arrays, alignment of types; watchdog.cpp: endless loops
  *     host.h         host code: streams as queues, copies, frees, errors; lists its files
  *     findings.cpp   one report per cause; text on stderr, JSON at exit

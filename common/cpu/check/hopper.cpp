@@ -2,7 +2,8 @@
  *
  * A tile that TMA loads is pending until it arrives, which happens as late as possible:
  * any access before that is an error. For races, the thread that starts the load writes the
- * tile at that moment. Nobody has written what arrived: the mbarrier orders it.
+ * tile at that moment. What has arrived counts as written by no thread: the mbarrier
+ * orders it.
  *
  * What TMA stores and wgmma read, they read through the async proxy: a thread that wrote
  * it by ordinary stores must have called fence_async since, and the reader must be ordered

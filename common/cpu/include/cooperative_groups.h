@@ -161,8 +161,8 @@ struct cluster_group {
     {
         static_assert(
             sizeof(T) == 0,
-            "thread block clusters are not supported by the CPU back end: "
-            "blocks do not run at the same time");
+            "this_cluster() is not supported by the CPU back end: "
+            "use launch_cluster and cluster_sync of cuda/cluster.cuh");
     }
 };
 WBCPU_INLINE cluster_group this_cluster()

@@ -1,5 +1,5 @@
 // hopper.cu - instructions of Hopper: tiles that TMA copies and wgmma reads, used too early
-// or without the fence between ordinary stores and the asynchronous proxy.
+// or without fence_async() after ordinary stores.
 #include "../cases.h"
 
 #include "cuda/hopper.cuh"
@@ -127,7 +127,7 @@ CASE(no_fence)
     return 0;
 }
 
-// The fence is called by one thread, for what all have written.
+// One thread calls fence_async(), for what all have written.
 __global__ void fence_of_one(wb_bf16 *y, const __grid_constant__ tensor_map map)
 {
     __shared__ __align__(1024) wb_bf16 s[ROWS * COLS];

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(T + 32)
     if (threadIdx.x >= T) {
         if (elect_one())
             for (int i = 0; i < tiles; i++) {
-                mbarrier_wait(&empty[i % 2], i / 2 & 1 ^ 1);
+                mbarrier_wait(&empty[i % 2], (i / 2 & 1) ^ 1);
                 mbarrier_expect(&full[i % 2], TILE * 2);
                 tma_load(s + i % 2 * TILE, &map, &full[i % 2], 0, i * ROWS);
             }
@@ -85,7 +85,7 @@ CASE(specialized)
     return differs(y, ROWS * COLS, [](int i) { return gram(i / COLS, i % COLS, 5); });
 }
 
-// Ordinary stores in swizzled order, a fence in each thread, then wgmma.
+// Ordinary stores in swizzled order, fence_async() in each thread, then wgmma.
 __global__ void stored(float *y, const wb_bf16 *x)
 {
     __shared__ __align__(1024) wb_bf16 s[TILE];

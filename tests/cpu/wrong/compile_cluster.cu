@@ -1,4 +1,4 @@
-// says: thread block clusters are not supported by the CPU back end
+// says: this_cluster() is not supported by the CPU back end: use launch_cluster and cluster_sync
 #include <cooperative_groups.h>
 
 __global__ void kernel(float *x)
