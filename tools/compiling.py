@@ -65,7 +65,9 @@ def stems(source, name):
 
 
 BACK_END = ROOT / "common/cpu/include"
-USES_BACK_END = {"cuda/fold.cuh", "cuda/lanes.cuh", "cuda/mma.cuh"}  # of the device layer
+# Of the device layer
+USES_BACK_END = {"cuda/fold.cuh", "cuda/lanes.cuh", "cuda/mma.cuh", "cuda/mbarrier.cuh",
+                 "cuda/tma.cuh", "cuda/wgmma.cuh", "cuda/cluster.cuh", "cuda/hopper.cuh"}
 TOOLKIT = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([\w./]+)[>"]', re.MULTILINE)
 
 
