@@ -1,12 +1,16 @@
 // BEGIN SOLUTION 05.6 (about 190 lines)
 /* attention_hopper.cuh - lab 05, part 05.6: attention forward for Hopper.
  *
- * A warp of the block, the producer, only starts copies (TMA); two or three warpgroups,
+ * A warp of the block, the producer, only starts copies (TMA); one or two warpgroups,
  * the consumers, multiply (wgmma). Barriers in shared memory connect them:
  *
- *     producer     Q  K  K  V  K  V  ...     waits until a stage is empty, fills it
- *     consumer     S = Q K^T of tile n + 1   |  both GEMMs run while the exponentials of
- *                  O += P V of tile n        |  tile n + 1 are computed
+ *     producer     Q  K0 V0  K1 V1  K2 V2 ...      waits until a stage is empty, fills it
+ *     consumer     S0 = Q K0 | S1, O += P0 V0 | S2, O += P1 V1 | ...
+ *                  softmax     0                1                2
+ *
+ * The softmax of a tile runs at the same time as the P V of the tile before, and as the
+ * GEMMs of other consumers: the second one of the block, or those of other blocks. Taking
+ * turns by named barriers, as in rung 06, gained nothing on top of that.
  */
 #ifndef ATTENTION_HOPPER_CUH
 #define ATTENTION_HOPPER_CUH
@@ -31,8 +35,8 @@ static __device__ __forceinline__ void produce(
     load_parts<P>(
         smem.q, q, &smem.q_full, P::BM, rows, work.g * heads, work.first_row / heads,
         work.b);
-    ring<P::STAGES> at = {0, 0};
-    for (int i = 0; i < work.kv_tiles; i++, advance(at)) {
+    for (int i = 0; i < work.kv_tiles; i++) {
+        place at = place_of(i);
         int s = at.stage, key = work.last_key - i * P::BN;
         mbarrier_wait(&smem.k_empty[s], at.parity ^ 1);  // a new stage is empty
         load_parts<P>(smem.k[s], k, &smem.k_full[s], P::BN, P::BN, work.g, key, work.b);
@@ -45,18 +49,6 @@ static __device__ __forceinline__ void produce(
 static __device__ __forceinline__ void release(uint64_t *empty)
 {
     if (threadIdx.x % WARP == 0) mbarrier_arrive(empty);
-}
-
-/* Consumers start their GEMMs in turn: barrier 1 + i is consumer i's, and the one before
- * it arrives there. */
-template <typename P> static __device__ __forceinline__ void wait_for_turn(int consumer)
-{
-    if (P::ORDERED) named_barrier_sync(1 + consumer, 2 * WARPGROUP);
-}
-template <typename P> static __device__ __forceinline__ void pass_turn(int consumer)
-{
-    if (P::ORDERED)
-        named_barrier_arrive(1 + (consumer + 1) % P::CONSUMERS, 2 * WARPGROUP);
 }
 
 /* A lane's two rows, and the keys that all rows of its warp see */
@@ -98,8 +90,8 @@ static __device__ __forceinline__ void attend(
     const E *q = smem.q + consumer * 64 * PART;
     float s[1][P::BN / 8][4], shrink[1][2];
     unsigned p[P::BN / MMA_K][4];
-    ring<P::STAGES> at = {0, 0};
     int key = work.last_key;
+    place before = {0, 0};  // of the tile whose P is in p
     mbarrier_wait(&smem.q_full, 0);
     mbarrier_wait(&smem.k_full[0], 0);
     start_qk<P>(s, q, smem.k[0]);
@@ -108,14 +100,12 @@ static __device__ __forceinline__ void attend(
     softmax_tile(acc, shrink, s, rows, key, scale);  // O is still 0
     pack_p<E>(p, s);
     for (int i = 1; i < work.kv_tiles; i++) {
-        ring<P::STAGES> before = at;
-        advance(at), key -= P::BN;
+        place at = place_of(i);
+        key -= P::BN;
         mbarrier_wait(&smem.k_full[at.stage], at.parity);
-        wait_for_turn<P>(consumer);
         start_qk<P>(s, q, smem.k[at.stage]);
         mbarrier_wait(&smem.v_full[before.stage], before.parity);
         start_pv<P>(acc.o, p, smem.v[before.stage]);
-        pass_turn<P>(consumer);
         wgmma_wait<1>(flat(s));
         release(&smem.k_empty[at.stage]);
         bool grows = softmax_tile(acc, shrink, s, rows, key, scale);
@@ -124,9 +114,10 @@ static __device__ __forceinline__ void attend(
         release(&smem.v_empty[before.stage]);
         pack_p<E>(p, s);
         if (grows) shrink_o(acc, shrink);
+        before = at;
     }
-    mbarrier_wait(&smem.v_full[at.stage], at.parity);
-    start_pv<P>(acc.o, p, smem.v[at.stage]);
+    mbarrier_wait(&smem.v_full[before.stage], before.parity);
+    start_pv<P>(acc.o, p, smem.v[before.stage]);
     wgmma_wait<0>(flat(acc.o));
 }
 
@@ -147,9 +138,7 @@ static __device__ __forceinline__ void consume(
 
     accumulator<P> acc;
     clear(acc);
-    if (consumer == P::CONSUMERS - 1) pass_turn<P>(consumer);  // consumer 0 begins
     attend(acc, smem, work, rows, consumer, z.scale);
-    if (consumer == 0) wait_for_turn<P>(consumer);  // the turn that nobody took
     for (int half = 0; half < 2; half++) {
         int r = warp_row + half * 8 + lane / 4, head = rows.own[half].head;
         int t = rows.own[half].t;
@@ -167,7 +156,7 @@ static __device__ __forceinline__ void init_barriers(shared_tiles<P, E> &smem)
 {
     const int WARPS = P::CONSUMERS * 4;
     mbarrier_init(&smem.q_full, 1);
-    for (int i = 0; i < P::STAGES; i++) {
+    for (int i = 0; i < STAGES; i++) {
         mbarrier_init(&smem.k_full[i], 1), mbarrier_init(&smem.k_empty[i], WARPS);
         mbarrier_init(&smem.v_full[i], 1), mbarrier_init(&smem.v_empty[i], WARPS);
     }
@@ -183,17 +172,17 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) hopper_kernel(
     const __grid_constant__ tensor_map v)
 {
     extern __shared__ __align__(1024) uint4 memory[];
-    const int READY = 8, READERS = P::CONSUMER_THREADS + WARP;
+    const int READY = 1, READERS = P::CONSUMER_THREADS + WARP;
     shared_tiles<P, E> &smem = *(shared_tiles<P, E> *)memory;
     if (threadIdx.x == 0) tma_prefetch(&q), tma_prefetch(&k), tma_prefetch(&v);
     hopper_work work = hopper_work_of<P>(z, rows, pos);
     if (work.b >= z.B) return;
     if (threadIdx.x < P::CONSUMER_THREADS) {
-        if (P::BLOCKS == 1) setmaxnreg_inc<P::CONSUMER_REGS>();
+        if (P::BLOCKS == 1) setmaxnreg_inc<240>();
         named_barrier_sync(READY, READERS);  // the barriers are visible
         consume(out, lse, smem, pos, z, work, rows);
     } else {
-        if (P::BLOCKS == 1) setmaxnreg_dec<P::PRODUCER_REGS>();
+        if (P::BLOCKS == 1) setmaxnreg_dec<24>();
         if (threadIdx.x >= P::CONSUMER_THREADS + WARP) return;
         if (threadIdx.x == P::CONSUMER_THREADS) init_barriers(smem);
         __syncwarp();
@@ -230,29 +219,25 @@ static bool map_queries(tensor_map *map, const E *x, const sizes &z, const hoppe
          128});
 }
 
-#ifndef L2_MB
-#define L2_MB 16
-#endif
-constexpr unsigned MAX_GRID_YZ = 65535;
-
-template <typename P> static hopper_grid hopper_grid_of(const sizes &z)
+/* false: the kernel with mma suits these sizes better */
+template <typename P> static bool hopper_grid_of(hopper_grid *grid, const sizes &z)
 {
-    const size_t L2_BYTES = L2_MB << 20;
-    size_t sequences = (size_t)z.B * z.K, fit = L2_BYTES / ((size_t)z.S * z.D * 4);
+    const size_t L2_BYTES = 16 << 20;  // leaves room for Q and out
+    const size_t MAX_YZ = 65535;
+    size_t group = z.H / z.K, rows = z.T * group, sequences = (size_t)z.B * z.K;
+    if (rows > INT_MAX / 2 || sequences > INT_MAX / 2)
+        return false;  // ints in the kernel
+    // where the rows of all heads lie at equal distances, a block may begin within a token
+    grid->heads = z.K == 1 && z.ldq == z.H * z.D ? 1 : (int)group;
+    grid->rows = P::BM / grid->heads * grid->heads;
+    if (grid->rows < P::BM * 3 / 4) return false;
+    size_t tiles = (rows + grid->rows - 1) / grid->rows;
+    size_t fit = L2_BYTES / ((size_t)z.S * z.D * 4);  // sequences
     size_t sets = sequences / (fit > 1 ? fit : 1) + 1;
-    if (sets > MAX_GRID_YZ) sets = MAX_GRID_YZ;
-    int group = z.H / z.K;
-    hopper_grid grid;
-    // the rows of all heads lie at equal distances: a block may begin within a token
-    grid.heads = z.K == 1 && z.ldq == z.H * z.D ? 1 : group;
-    grid.rows = P::BM / grid.heads * grid.heads;
-    size_t rows = (size_t)z.T * group,
-           tiles = grid.rows ? (rows + grid.rows - 1) / grid.rows : 0;
     size_t near = (sequences + sets - 1) / sets;
-    grid.blocks.x = (unsigned)near;
-    grid.blocks.y = (unsigned)tiles;
-    grid.blocks.z = (unsigned)((sequences + near - 1) / near);
-    return grid;
+    sets = (sequences + near - 1) / near;
+    grid->blocks = dim3((unsigned)near, (unsigned)tiles, (unsigned)sets);
+    return tiles <= MAX_YZ && sets <= MAX_YZ;
 }
 
 template <typename P, typename E>
@@ -260,9 +245,8 @@ static wb_status launch_hopper(const forward_call<E> &c, cudaStream_t stream)
 {
     const int BYTES = (int)sizeof(shared_tiles<P, E>);
     static_assert(BYTES * P::BLOCKS <= 227 << 10, "the tiles fit into shared memory");
-    hopper_grid grid = hopper_grid_of<P>(c.z);
-    // more heads in a group than rows, or more rows than a grid has
-    if (grid.rows == 0 || grid.blocks.y > MAX_GRID_YZ) return WB_UNSUPPORTED;
+    hopper_grid grid;
+    if (!hopper_grid_of<P>(&grid, c.z)) return WB_UNSUPPORTED;
     tensor_map q, k, v;
     if (!map_queries(&q, c.q, c.z, grid) || !map_keys<P>(&k, c.k, c.z) ||
         !map_keys<P>(&v, c.v, c.z))
@@ -274,21 +258,13 @@ static wb_status launch_hopper(const forward_call<E> &c, cudaStream_t stream)
     return wb_launched();
 }
 
+/* WB_UNSUPPORTED: take another kernel */
 template <typename E>
 static wb_status hopper_forward(const forward_call<E> &c, cudaStream_t stream)
 {
-#ifndef P64
-#define P64 3, 128, 2, 1, true
-#endif
-#ifndef P128
-#define P128 2, 128, 2, 1, true
-#endif
-#ifndef P256
-#define P256 2, 80, 2, 1, false
-#endif
-    typedef hopper_plan<64, P64> hopper_64;
-    typedef hopper_plan<128, P128> hopper_128;
-    typedef hopper_plan<256, P256> hopper_256;
+    typedef hopper_plan<64, 1, 64, 3> hopper_64;     // 41 KB
+    typedef hopper_plan<128, 2, 128, 1> hopper_128;  // 160 KB
+    typedef hopper_plan<256, 2, 80, 1> hopper_256;   // 224 KB
     return c.z.D <= 64    ? launch_hopper<hopper_64>(c, stream)
            : c.z.D <= 128 ? launch_hopper<hopper_128>(c, stream)
                           : launch_hopper<hopper_256>(c, stream);

@@ -11,39 +11,31 @@ constexpr int WARPGROUP = 128;  // threads of four warps
 constexpr int PART = 64;        // elements of 128 bytes: a tile of D columns has D / PART
 
 /* Head dims up to D are padded to D, with zeros. Each of CONSUMERS warpgroups owns 64 rows.
- * BLOCKS: of a multiprocessor, at the same time. ORDERED: consumers take turns to start
- * their GEMMs, so that one computes exponentials while another multiplies. */
-template <int D_, int CONSUMERS_, int BN_, int STAGES_, int BLOCKS_, bool ORDERED_>
-struct hopper_plan {
-    static const int D = D_, CONSUMERS = CONSUMERS_, BN = BN_, STAGES = STAGES_;
-    static const int BLOCKS = BLOCKS_;
-    static const bool ORDERED = ORDERED_;
+ * BLOCKS: that share a multiprocessor. */
+template <int D_, int CONSUMERS_, int BN_, int BLOCKS_> struct hopper_plan {
+    static const int D = D_, CONSUMERS = CONSUMERS_, BN = BN_, BLOCKS = BLOCKS_;
     static const int M = 1;  // 16 rows a warp, for the functions of the softmax
     static const int BM = CONSUMERS * 64, CONSUMER_THREADS = CONSUMERS * WARPGROUP;
-    // setmaxnreg works on warpgroups; where several blocks share the registers, the
-    // producer is a single warp
+    // a block alone gives its consumers most registers; that takes a whole warpgroup as
+    // the producer, of which one thread works
     static const int THREADS = CONSUMER_THREADS + (BLOCKS == 1 ? WARPGROUP : WARP);
-    // of 65,536 in all: 504 a thread of each warpgroup with two consumers, 512 with three
-    static const int PRODUCER_REGS = CONSUMERS == 3 ? 32 : 24;
-    static const int CONSUMER_REGS = CONSUMERS == 3 ? 160 : 240;
 };
 
 /* What the producer and the consumers share. A tile is D / PART parts, each with rows of
  * 128 bytes, swizzled. Each stage has two barriers: copied (full), read (empty). */
 template <typename P, typename E> struct alignas(1024) shared_tiles {
-    E q[P::BM * P::D];
-    E k[P::STAGES][P::BN * P::D], v[P::STAGES][P::BN * P::D];
+    E q[P::BM * P::D], k[STAGES][P::BN * P::D], v[STAGES][P::BN * P::D];
     uint64_t q_full;
-    uint64_t k_full[P::STAGES], k_empty[P::STAGES], v_full[P::STAGES], v_empty[P::STAGES];
+    uint64_t k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
-/* Where a thread is in the ring of stages; parity flips each time around. */
-template <int STAGES> struct ring {
+/* Where tile i of the keys is in the ring of stages; parity flips each time around. */
+struct place {
     int stage, parity;
 };
-template <int STAGES> static __device__ __forceinline__ void advance(ring<STAGES> &at)
+static __device__ __forceinline__ place place_of(int i)
 {
-    if (++at.stage == STAGES) at.stage = 0, at.parity ^= 1;
+    return {i % STAGES, i / STAGES & 1};
 }
 
 /* --- work --------------------------------------------------------------------------- */

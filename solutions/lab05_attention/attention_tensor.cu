@@ -35,6 +35,7 @@
  *    V (BN,D) ------------------------------------------------------------------> B -- O
  *
  * While one stage is in use, the next K and V are copied into the other.
+ * On a Hopper GPU another kernel takes over (attention_hopper.cuh).
  * Where there are too few rows to fill a GPU, several blocks share the keys of the same
  * rows. Their outputs go to the workspace, and a second kernel adds them.
  */
@@ -43,7 +44,6 @@
 #include "attention_tensor_softmax.cuh"
 #include "attention_tiled.cuh"
 
-constexpr int STAGES = 2;           // of K and V in shared memory
 constexpr int FILL_BLOCKS = 128;    // enough to fill a GPU
 constexpr int MIN_PART_KEYS = 256;  // fewer are not worth a block
 

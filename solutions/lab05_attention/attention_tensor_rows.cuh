@@ -8,6 +8,8 @@
 #include "contract.cuh"
 #include "tiles.cuh"
 
+constexpr int STAGES = 2;  // of K and V in shared memory
+
 /* --- rows --------------------------------------------------------------------------- */
 
 /* A query row: its token, its head, and the stretch of keys that it sees. */
