@@ -281,8 +281,8 @@ def apply_bad(case, call):
         broken_if(not good, case, f"bad={name}: no such {what}, or no status=")
         if value == "null":
             call.args[name]["null"] = True
-        else:
-            call.scalars[name] = value
+        else:  # JSON has no NaN
+            call.scalars[name] = None if value != value else value
 
 
 MOST_DRAWS = 50
