@@ -6,26 +6,6 @@
 
 namespace wbcpu
 {
-/* --- tensor maps -------------------------------------------------------------------- */
-
-/* What cuTensorMapEncodeTiled demands. false: it cannot describe this. */
-extern "C" bool wbcpu_make_tensor_map(tensor_map *map)
-{
-    const tensor_map &m = *map;
-    size_t row = m.box[0] * (size_t)m.element;
-    bool right =
-        m.dims >= 2 && m.dims <= WBCPU_TENSOR_DIMS && (uintptr_t)m.base % 16 == 0;
-    right = right && m.base && row % 16 == 0;
-    right = right && (!m.swizzle || row == (size_t)m.swizzle);
-    for (int i = 0; right && i < m.dims; i++) {
-        right = m.size[i] >= 1 && m.size[i] <= (size_t)1 << 32 && m.box[i] >= 1 &&
-                m.box[i] <= 256;
-        if (i) right = right && m.stride[i] % 16 == 0 && m.stride[i] < (size_t)1 << 40;
-    }
-    if (!right) map->dims = 0;
-    return right;
-}
-
 /* --- carrying a copy out ------------------------------------------------------------ */
 
 /* `bytes` of a row of the tile: byte `at` of the tile, swizzled, from or to gmem; zeros if

@@ -3,7 +3,8 @@
  *     wgmma<E>             four warps: D (64,N) += A (64,16) B (16,N), accumulated in float
  *     wgmma_tile<S>        descriptor of a tile in shared memory, with S bytes of swizzle
  *     wgmma_step           descriptor of the part so many bytes further on
- *     wgmma_fence          before the first wgmma after registers were written
+ *     wgmma_fence          before the first wgmma with these accumulators, and after
+ *                          registers that a wgmma uses were written
  *     wgmma_commit         the wgmma so far form a group
  *     wgmma_wait<G>        until at most G of the newest groups are unfinished
  *     compute_now          arithmetic that must not move to after a wait
@@ -22,7 +23,8 @@
  * The last argument of wgmma is false where D = A B overwrites what d held. The registers
  * that wgmma_fence and wgmma_wait name are the ones that the compiler must not touch in
  * between. If it cannot keep them where they are (for example because their index is not
- * known at compile time) it waits after every wgmma and says so: warning C7510.
+ * known at compile time) it waits after every wgmma and says so: warning C7510. Where
+ * wgmma_fence is missing, ptxas adds it, and sometimes a wait: C7519 and C7517.
  *
  * Accumulators: warp w (0 to 3) holds rows 16w to 16w + 15. With  r = 16w + lane/4  and
  * c = 2*(lane%4), column block j of 8 columns lies as C of mma.cuh:
