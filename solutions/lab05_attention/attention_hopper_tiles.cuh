@@ -16,8 +16,8 @@ template <int D_, int CONSUMERS_, int BN_, int BLOCKS_> struct hopper_plan {
     static const int D = D_, CONSUMERS = CONSUMERS_, BN = BN_, BLOCKS = BLOCKS_;
     static const int M = 1;  // 16 rows a warp, for the functions of the softmax
     static const int BM = CONSUMERS * 64, CONSUMER_THREADS = CONSUMERS * WARPGROUP;
-    // a block alone gives its consumers most registers; that takes a whole warpgroup as
-    // the producer, of which one thread works
+    // a block that is alone moves registers to its consumers, which takes a whole
+    // warpgroup as the producer; only one thread of it works
     static const int THREADS = CONSUMER_THREADS + (BLOCKS == 1 ? WARPGROUP : WARP);
 };
 

@@ -6,9 +6,9 @@
  * 04, so the softmax is the same, and so is P: the A of the second GEMM, in registers.
  *
  * New are the tiles: rows of 128 bytes (64 channels; wider heads have several parts) in
- * the swizzle that the descriptors name. And the fences: what cp_async wrote is visible to
- * wgmma only after fence_async, and registers that wgmma reads and writes belong to it
- * from wgmma_fence to wgmma_wait.
+ * the swizzle that the descriptors name. And what cp_async wrote is visible to wgmma only
+ * after fence_async; registers that wgmma reads and writes belong to it from wgmma_fence
+ * to wgmma_wait.
  *
  * What remains: copies, GEMMs and exponentials still wait for each other.
  */

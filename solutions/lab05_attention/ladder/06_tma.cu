@@ -255,7 +255,7 @@ static __device__ void attend(
     mbarrier_wait(&smem.v_full[before.stage], before.parity);
     start_pv<D, BN>(o, p, smem.v[before.stage]);
     wgmma_wait<0>(o);
-    if (consumer == 0) wait_for_turn(consumer);  // the turn that nobody took
+    if (consumer == 0) wait_for_turn(consumer);  // the turn that is left
 }
 
 /* --- kernel and launcher ------------------------------------------------------------ */
