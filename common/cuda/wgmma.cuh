@@ -7,6 +7,7 @@
  *                          registers that a wgmma uses were written
  *     wgmma_commit         the wgmma so far form a group
  *     wgmma_wait<G>        until at most G of the newest groups are unfinished
+ *     compute_now          arithmetic that must not move to after a wait
  *
  * E is wb_f16 or wb_bf16, N is 16, 32, 64, 80, 96, 128, 192 or 256. All 128 threads of four
  * warps, the first a multiple of 4, call these functions together. wgmma only starts the
@@ -84,6 +85,23 @@ template <int R> static __device__ __forceinline__ void touch_registers(float (&
 #pragma unroll
     for (int i = 0; i < R; i++)
         asm volatile("" : "+f"(d[i])::"memory");
+}
+/* The compiler may move arithmetic from before a wgmma_wait to after it, where nothing
+ * overlaps with it. But it does not move what a branch needs to after the branch. This one
+ * is never taken: x is not negative. */
+static __device__ __forceinline__ void compute_now(float x)
+{
+    PTX_SM90A("{\n"
+              ".reg .pred p;\n"
+              "setp.lt.f32 p, %0, 0f00000000;\n"
+              "@!p bra on;\n"
+              "wgmma.wait_group.sync.aligned 0;\n"
+              "exit;\n"
+              "on:\n"
+              "}"
+              :
+              : "f"(x)
+              : "memory");
 }
 template <int... R> static __device__ __forceinline__ void wgmma_fence(float (&...d)[R])
 {
@@ -216,6 +234,8 @@ template <int G, int... R> WBCPU_INLINE void wgmma_wait([[maybe_unused]] float (
     wbcpu_wgmma_reads(G);
     wbcpu_collective(WBCPU_OP_CALL, ~0u, G, (uint64_t)wbcpu_wgmma_finish);
 }
+
+WBCPU_INLINE void compute_now(float) {}
 
 WBCPU_INLINE void start_wgmma(wbcpu_wgmma own)
 {
