@@ -8,6 +8,7 @@
  *     runs_wgmma<E>()     the same, or the CPU back end
  *     setmaxnreg          moves registers from one warpgroup to another
  *     elect_one           true in one thread of a warp
+ *     add_float4          adds to 16 bytes of device memory, in the L2 cache
  *
  * A kernel that is compiled for another architecture compiles and traps. A launcher
  * therefore asks has_wgmma<E>() and takes a kernel with mma (mma.cuh) otherwise.
@@ -60,6 +61,16 @@ template <int N> static __device__ __forceinline__ void setmaxnreg_dec(void)
     PTX_SM90A("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(N));
 }
 
+/* *to += x in the L2 cache: nothing is read into registers. Sums of floats depend on
+ * their order, so threads that add to the same place must take turns. */
+static __device__ __forceinline__ void add_float4(float4 *to, float4 x)
+{
+    PTX_SM90A("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
+              :
+              : "l"(to), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w)
+              : "memory");
+}
+
 /* All lanes call it; the compiler then knows that one thread continues. */
 static __device__ __forceinline__ bool elect_one(void)
 {
@@ -81,6 +92,11 @@ static inline bool code_is_sm90a(void)
 }
 template <int N> WBCPU_INLINE void setmaxnreg_inc(void) {}
 template <int N> WBCPU_INLINE void setmaxnreg_dec(void) {}
+WBCPU_INLINE void add_float4(float4 *to, float4 x)
+{
+    float4 y = *to;
+    *to = make_float4(y.x + x.x, y.y + x.y, y.z + x.z, y.w + x.w);
+}
 WBCPU_INLINE bool elect_one(void)
 {
     __syncwarp();

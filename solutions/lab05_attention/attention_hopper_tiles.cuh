@@ -4,11 +4,8 @@
  */
 #ifndef ATTENTION_HOPPER_TILES_CUH
 #define ATTENTION_HOPPER_TILES_CUH
+#include "attention_hopper_parts.cuh"
 #include "attention_tensor_softmax.cuh"
-#include "cuda/hopper.cuh"
-
-constexpr int WARPGROUP = 128;  // threads of four warps
-constexpr int PART = 64;        // elements of 128 bytes: a tile of D columns has D / PART
 
 /* Head dims up to D are padded to D, with zeros. Each of CONSUMERS warpgroups owns 64 rows.
  * BLOCKS: that share a multiprocessor. */
@@ -21,8 +18,8 @@ template <int D_, int CONSUMERS_, int BN_, int BLOCKS_> struct hopper_plan {
     static const int THREADS = CONSUMER_THREADS + (BLOCKS == 1 ? WARPGROUP : WARP);
 };
 
-/* What the producer and the consumers share. A tile is D / PART parts, each with rows of
- * 128 bytes, swizzled. Each stage has two barriers: copied (full), read (empty). */
+/* What the producer and the consumers share. Each stage has two barriers: copied (full),
+ * read (empty). */
 template <typename P, typename E> struct alignas(1024) shared_tiles {
     E q[P::BM * P::D], k[STAGES][P::BN * P::D], v[STAGES][P::BN * P::D];
     uint64_t q_full;
@@ -121,25 +118,6 @@ pack_p(unsigned (&p)[N16][4], const float (&s)[1][2 * N16][4])
 }
 
 /* --- results ------------------------------------------------------------------------ */
-
-/* w[i] of lane q of four, q = lane % 4, goes to w[q] of lane i: each lane then has 16
- * neighbouring bytes. */
-static __device__ __forceinline__ void transpose_quad(unsigned (&w)[4])
-{
-    bool high = threadIdx.x & 2, odd = threadIdx.x & 1;
-    unsigned a = __shfl_xor_sync(~0u, high ? w[0] : w[2], 2);
-    unsigned b = __shfl_xor_sync(~0u, high ? w[1] : w[3], 2);
-    if (high)
-        w[0] = a, w[1] = b;
-    else
-        w[2] = a, w[3] = b;
-    a = __shfl_xor_sync(~0u, odd ? w[0] : w[1], 1);
-    b = __shfl_xor_sync(~0u, odd ? w[2] : w[3], 1);
-    if (odd)
-        w[0] = a, w[2] = b;
-    else
-        w[1] = a, w[3] = b;
-}
 
 /* Row `half` of this lane's two, from the registers: 64 bytes at a time */
 template <typename P, typename E>

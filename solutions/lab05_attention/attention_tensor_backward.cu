@@ -20,7 +20,8 @@
 //>     (void)c, (void)s;
 //>     return WB_TODO;
 //> }
-/* Two kernels, because each sum needs an owner. Both compute P and dS again:
+/* On Hopper: attention_hopper_backward.cuh. Elsewhere two kernels, because each sum needs
+ * an owner. Both compute P and dS again:
  *
  *     dq_kernel     a block owns rows      S  = Q K^T   dP  = dO V^T   dQ += dS K
  *                   and loops over keys    leaves delta in the workspace
@@ -32,12 +33,33 @@
  * owns 16 M rows (keys). The result of its first two GEMMs, rounded and packed, is the A
  * of the others and stays in registers (cuda/mma.cuh). Tiles of the other side alternate
  * between two stages: while one is in use, the next tile is copied into the other. */
+#include "attention_hopper_backward.cuh"
 #include "attention_tensor_dkdv.cuh"
 #include "attention_tensor_dq.cuh"
+
+/* Hopper. Up to 256 keys one block has all of them: dq needs no sums in the workspace. */
+typedef backward_plan<64, 64, 256, 2> hopper_64_short;  // 227 KB
+typedef backward_plan<64, 128, 128> hopper_64;          // 163 KB
+typedef backward_plan<128, 64, 128> hopper_128;         // 163 KB
+typedef backward_plan<256, 64, 64> hopper_256;          // 203 KB
+
+template <typename E> static bool uses_hopper(sizes z)
+{
+    return has_wgmma<E>() && z.D > 32;
+}
+
+template <typename E> static wb_status backward_hopper(backward_call<E> c, cudaStream_t s)
+{
+    if (c.z.D > 128) return launch_hopper<hopper_256>(c, s);
+    if (c.z.D > 64) return launch_hopper<hopper_128>(c, s);
+    if (c.z.S > hopper_64_short::BN) return launch_hopper<hopper_64>(c, s);
+    return launch_hopper<hopper_64_short>(c, s);
+}
 
 /* Where the tiles do not fit, tiled_backward runs: its workspace is the same. */
 template <typename E> static size_t backward_workspace(sizes z)
 {
+    if (uses_hopper<E>(z)) return hopper_workspace_bytes(z);
     return (size_t)z.B * z.H * z.T * sizeof(float);  // delta
 }
 
@@ -91,6 +113,10 @@ template <typename E> static wb_status backward(backward_call<E> c, cudaStream_t
 {
     const int D = c.z.D, SHORT = 1024;
     if (!has_mma<E>()) return tiled_backward(c, s);
+    if (uses_hopper<E>(c.z)) {
+        wb_status status = backward_hopper(c, s);
+        if (status != WB_UNSUPPORTED) return status;
+    }
     if (D <= 32) return launch<plan_32, plan_32>(c, s);
     if (D <= 64) {
         if (c.z.T > SHORT && fit<plan_64_dq, plan_64_dkdv>())
