@@ -113,8 +113,8 @@ static void describe(char *text, size_t room, const struct hits *h)
         snprintf(text, room, "%zu of %zu %s", h->count, h->size, h->many);
 }
 
-/* Columns of several heads of D channels: which channels of which heads, if some heads have
- * wrong channels, and all of them the same. */
+/* Columns of several heads of D channels: if only some heads have wrong channels, and all of
+ * them the same, which heads and which channels. */
 static bool describe_heads(
     char *text, size_t room, const struct comparison *c, const struct hits *cols)
 {

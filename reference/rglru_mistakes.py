@@ -77,7 +77,7 @@ def block_linear_backward_mistakes(
 
 def overlapping_parts(c, dpx, dpa, dwx, dbx, dwa, dba):
     """yields what kernels compute that split the sums over rows into parts, each in steps
-    of some rows, the last of which may end past the part"""
+    of some rows; the last of them may end past the part"""
     row, told = np.arange(len(c)), set()
     for parts in range(2, 9):
         size = -(-len(c) // parts)
