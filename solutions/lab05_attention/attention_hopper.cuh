@@ -179,7 +179,8 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) hopper_kernel(
     if (work.b >= z.B) return;
     if (threadIdx.x < P::CONSUMER_THREADS) {
         if (P::BLOCKS == 1) setmaxnreg_inc<240>();
-        named_barrier_sync(READY, READERS);  // the barriers are visible
+        clear_rows<P>(smem.q, rows);
+        named_barrier_sync(READY, READERS);  // the barriers and these rows are visible
         consume(out, lse, smem, pos, z, work, rows);
     } else {
         if (P::BLOCKS == 1) setmaxnreg_dec<24>();

@@ -65,6 +65,20 @@ hopper_work_of(const sizes &z, int rows, const int *pos)
     return {b, g, first_row, last / P::BN * P::BN, last / P::BN + 1 - first / P::BN};
 }
 
+/* Zeros in the rows of Q that no copy writes, where a block has fewer than BM */
+template <typename P, typename E>
+static __device__ __forceinline__ void clear_rows(E *q, int rows)
+{
+    const int CHUNKS = PART / CHUNK;
+    for (int part = 0; part < P::D / PART; part++) {
+        uint4 *to = (uint4 *)(q + part * P::BM * PART);
+        for (int i = rows * CHUNKS + threadIdx.x; i < P::BM * CHUNKS;
+             i += P::CONSUMER_THREADS)
+            to[i] = make_uint4(0, 0, 0, 0);
+    }
+    fence_async();  // visible to wgmma
+}
+
 /* --- GEMMs -------------------------------------------------------------------------- */
 
 /* The registers of a fragment in the order of wgmma */
