@@ -66,8 +66,8 @@ static void rows(enum bench_type E, int R, int C)
 
 void bench_op(void)
 {
-    static const int gpu[][2] = {{4096, 4096}, {16384, 2560}, {16384, 384},
-                                 {8192, 8192}, {4096, 16384}, {131072, 128}};
+    static const int gpu[][2] = {{4096, 4096},  {16384, 2560}, {16384, 384}, {8192, 8192},
+                                 {4096, 16384}, {2048, 16384}, {131072, 128}};
     static const int cpu[][2] = {{768, 128}, {256, 1024}, {64, 4096}};
     const int(*shapes)[2] = bench_on_gpu ? gpu : cpu;
     int count = bench_on_gpu ? sizeof gpu / sizeof *gpu : sizeof cpu / sizeof *cpu;

@@ -55,10 +55,11 @@ static inline int max_smem_per_block(void)
     return limit < of_arch ? limit : of_arch;
 }
 
-/* A kernel gets more than 48 KB only after this call. */
+/* A kernel gets more than 48 KB, its static shared memory included, only after this
+ * call. */
 template <typename... P> static inline void allow_smem(void (*kernel)(P...), size_t bytes)
 {
-    if (bytes > 48 << 10)
+    if (bytes > 40 << 10)
         cudaFuncSetAttribute(
             (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
             (int)bytes);

@@ -1,7 +1,7 @@
 /* fold.cuh - the sum or the maximum of an array in a thread's registers.
  *
  *     add_all(sum, x)       sum + x[0] + x[1] + ...
- *     add_squares(sum, x)   sum + x[0]^2 + x[1]^2 + ... of a vec, in float
+ *     add_squares(sum, x)   sum + x[0]^2 + x[1]^2 + ...
  *     max_all(m, x)         the largest of m and x; may ignore a NaN
  *
  * On a GPU one element after another. On the CPU back end, where N is a power of two, the
@@ -66,17 +66,18 @@ static __device__ __forceinline__ float max_all(float m, const float (&x)[N])
 #endif
 }
 
-template <typename E, int N>
-static __device__ __forceinline__ float add_squares(float sum, const vec<E, N> &x)
+template <int N>
+static __device__ __forceinline__ float add_squares(float sum, const float (&x)[N])
 {
 #ifdef IN_HALVES
     float y[N];
     for (int i = 0; i < N; i++)
-        y[i] = (float)x[i] * (float)x[i];
+        y[i] = x[i] * x[i];
     return sum + sum_in_halves(y);
 #else
+#pragma unroll
     for (int i = 0; i < N; i++)
-        sum += (float)x[i] * (float)x[i];
+        sum += x[i] * x[i];
     return sum;
 #endif
 }

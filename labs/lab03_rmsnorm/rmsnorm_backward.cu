@@ -5,6 +5,7 @@
  */
 #include "rmsnorm.h"
 
+#include "backward_rows.cuh"  // 03.6
 #include "cuda/device.cuh"
 #include "cuda/vec.cuh"
 #include "row_sum.cuh"

@@ -6,6 +6,7 @@
  */
 #include "softmax.h"
 
+#include "long_row.cuh"
 #include "rows.cuh"
 
 /* --- kernel ------------------------------------------------------------------------- */

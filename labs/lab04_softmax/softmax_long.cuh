@@ -3,7 +3,8 @@
  */
 #ifndef SOFTMAX_LONG_CUH
 #define SOFTMAX_LONG_CUH
-#include "rows.cuh"
+#include "cuda/pdl.cuh"
+#include "long_row.cuh"
 
 /* TODO(04.2): 32 rows of 256,000 columns keep 32 blocks busy, but the GPU has room for a
  * thousand. Let many blocks share a row: each stores the maximum and the sum of its part

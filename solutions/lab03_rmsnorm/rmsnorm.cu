@@ -57,40 +57,43 @@ __launch_bounds__(block_of(THREADS), THREADS_PER_SM / block_of(THREADS)) forward
     if (row >= R) return;  // only rows within a warp, which need no barrier
     int vecs = C / N, first = threadIdx.x;
     size_t start = (size_t)row * vecs;
-    vec<E, N> a[VECS], f[VECS];  // this thread's part of the row; its weights
+    raw<E, N> a[VECS], f[VECS];  // this thread's part of the row; its weights
+    float v[N], u[N];
 
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
         int i = first + k * THREADS;
-        if (i < vecs) a[k] = load_vec<N>(x, start + i);
+        if (i < vecs) a[k] = load_raw<E, N>(x, start + i);
     }
     if (RESIDUAL) {  // 03.2
-        vec<E, N> b[VECS];
 #pragma unroll
-        for (int k = 0; k < VECS; k++) {
+        for (int k = 0; k < VECS; k++) {  // f is free until the weights are loaded
             int i = first + k * THREADS;
-            if (i < vecs) b[k] = load_vec<N>(res, start + i);
+            if (i < vecs) f[k] = load_raw<E, N>(res, start + i);
         }
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
             int i = first + k * THREADS;
             if (i >= vecs) continue;
-            for (int j = 0; j < N; j++)  // rounded to E: what backward will see
-                a[k][j] = (E)((float)a[k][j] + (float)b[k][j]);
-            store_vec(sum, start + i, a[k]);
+            to_float<E, N>(v, a[k]), to_float<E, N>(u, f[k]);
+            for (int j = 0; j < N; j++)
+                v[j] += u[j];
+            a[k] = to_raw<E, N>(v);  // rounded to E: what backward will see
+            store_raw<E, N>(sum, start + i, a[k]);
         }
     }
 
 #pragma unroll
     for (int k = 0; k < VECS; k++) {  // arrive while the sum is computed
         int i = first + k * THREADS;
-        if (i < vecs) f[k] = load_vec<N>(w, i);
+        if (i < vecs) f[k] = load_raw<E, N>(w, i);
     }
     float squares = 0.0f;
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
-        int i = first + k * THREADS;
-        if (i < vecs) squares = add_squares(squares, a[k]);
+        if (first + k * THREADS >= vecs) continue;
+        to_float<E, N>(v, a[k]);
+        squares = add_squares(squares, v);
     }
     float r = rsqrtf(row_sum<THREADS>(squares, part) * inv_C + eps);
     if (rstd && threadIdx.x == 0) rstd[row] = r;
@@ -99,9 +102,10 @@ __launch_bounds__(block_of(THREADS), THREADS_PER_SM / block_of(THREADS)) forward
     for (int k = 0; k < VECS; k++) {
         int i = first + k * THREADS;
         if (i >= vecs) continue;
+        to_float<E, N>(v, a[k]), to_float<E, N>(u, f[k]);
         for (int j = 0; j < N; j++)
-            a[k][j] = (E)((float)a[k][j] * r * (offset + (float)f[k][j]));
-        store_vec(out, start + i, a[k]);
+            v[j] *= r * (offset + u[j]);
+        store_raw<E, N>(out, start + i, to_raw<E, N>(v));
     }
 }
 
@@ -131,7 +135,9 @@ static __global__ void __launch_bounds__(ANY_WIDTH_THREADS) forward_any_width(
                 a[j] = (E)((float)a[j] + (float)b[j]);
             store_vec(sum, i, a);
         }
-        squares = add_squares(squares, a);
+        float f[N];
+        to_float(f, a);
+        squares = add_squares(squares, f);
     }
     for (int s = threadIdx.x; s < C - body; s += blockDim.x) {
         int c = s < head ? s : s + body;  // head, then tail

@@ -5,6 +5,7 @@
  */
 #include "rmsnorm.h"
 
+#include "backward_rows.cuh"  // 03.6
 #include "cuda/device.cuh"
 #include "cuda/vec.cuh"
 #include "row_sum.cuh"
@@ -23,102 +24,6 @@
 //>     int row = blockIdx.x;  // [0, R)
 //>     // TODO(03.3): the row's sum of u x (warp_sum), then dx. dres may be NULL. 8 lines.
 //> }
-/* dx = dres + rstd (u - x rstd k) with u = dout (offset + w), k = rstd mean_c(u x): the
- * header's formula in a form where no factor overflows or underflows, whatever x is. */
-static __device__ float dx_of(float dres, float u, float x, float r, float k)
-{
-    return dres + r * (u - x * r * k);
-}
-
-/* Stores the block's row of partial sums. If the block has several groups, they add their
- * sums first, one after the other, so that the order is always the same. */
-template <int VECS, int N, int THREADS>
-static __device__ void store_partial(float *partial, const float (&dw)[VECS][N], int C)
-{
-    __shared__ float total[THREADS ? VECS * THREADS * N : 1];
-    for (int g = 0; g < (int)blockDim.y; g++) {
-        bool last = g == (int)blockDim.y - 1;
-        if ((int)threadIdx.y == g)
-#pragma unroll
-            for (int k = 0; k < VECS; k++)
-                for (int j = 0; j < N; j++) {
-                    int c = (threadIdx.x + k * blockDim.x) * N + j;
-                    if (c >= C) continue;
-                    float sum = g ? total[c] + dw[k][j] : dw[k][j];
-                    if (last)
-                        partial[c] = sum;
-                    else
-                        total[c] = sum;
-                }
-        if (!last) __syncthreads();  // this group's sums are in total
-    }
-}
-
-/* dx and the partial sums of dw in one pass over dout and x. A group (LANES_PER_ROW
- * lanes, a warp, or for wide rows a block: THREADS = 0) takes the rows g, g + groups, ...
- * The columns of a thread stay the same, so its part of dw stays in registers; at the end
- * each block writes one row of `partial`. The next row is loaded before this row is
- * processed, so that memory never waits for the sum. */
-template <typename E, int VECS, int THREADS>
-static __global__ void
-__launch_bounds__(THREADS ? WARPS_PER_BLOCK * THREADS : MAX_THREADS) backward_rows(
-    E *dx, float *partial, const E *dout, const E *x, const E *w, const float *rstd,
-    const E *dres, int R, int C, float inv_C, float offset)
-{
-    __shared__ float part[2][MAX_THREADS / WARP];
-    constexpr int N = VEC16<E>;
-    int group = blockIdx.x * blockDim.y + threadIdx.y, groups = gridDim.x * blockDim.y;
-    int vecs = C / N, first = threadIdx.x, step = THREADS ? THREADS : blockDim.x;
-    vec<E, N> f[VECS], a[VECS], d[VECS], next_a[VECS], next_d[VECS];
-    float dw[VECS][N] = {};
-    // a group's lanes wait only for each other: another group may have one row less
-    constexpr int L = LANES_PER_ROW;
-    unsigned lanes = ((1u << L) - 1) << threadIdx.y % (WARP / L) * L;
-
-#pragma unroll
-    for (int k = 0; k < VECS; k++) {
-        int i = first + k * step;
-        if (i >= vecs) continue;
-        f[k] = load_vec<N>(w, i);
-        if (group >= R) continue;
-        a[k] = load_vec<N>(x, (size_t)group * vecs + i);
-        d[k] = load_vec<N>(dout, (size_t)group * vecs + i);
-    }
-    for (int row = group, odd = 0; row < R; row += groups, odd ^= 1) {
-        size_t at = (size_t)row * vecs + first, next = at + (size_t)groups * vecs;
-        float ux = 0.0f, r = rstd[row];
-#pragma unroll
-        for (int k = 0; k < VECS; k++) {
-            if (first + k * step >= vecs || row + groups >= R) continue;
-            next_a[k] = load_vec<N>(x, next + k * step);
-            next_d[k] = load_vec<N>(dout, next + k * step);
-        }
-#pragma unroll
-        for (int k = 0; k < VECS; k++) {
-            if (first + k * step >= vecs) continue;
-            for (int j = 0; j < N; j++)
-                ux += (float)d[k][j] * (offset + (float)f[k][j]) * (float)a[k][j];
-        }
-        float mean = r * (row_sum<THREADS>(ux, part[odd], lanes) * inv_C);
-#pragma unroll
-        for (int k = 0; k < VECS; k++) {
-            if (first + k * step >= vecs) continue;
-            vec<E, N> through = {};
-            if (dres) through = load_vec<N>(dres, at + k * step);
-            for (int j = 0; j < N; j++) {
-                float xj = (float)a[k][j], dj = (float)d[k][j];
-                float u = dj * (offset + (float)f[k][j]);
-                dw[k][j] += dj * (xj * r);
-                d[k][j] = (E)dx_of((float)through[j], u, xj, r, mean);
-            }
-            store_vec(dx, at + k * step, d[k]);
-            a[k] = next_a[k];
-            d[k] = next_d[k];
-        }
-    }
-    store_partial<VECS, N, THREADS>(partial + (size_t)blockIdx.x * C, dw, C);
-}
-
 /* Any width, dx only: one block per row reads it twice. */
 template <typename E>
 static __global__ void __launch_bounds__(ANY_WIDTH_THREADS) dx_any_width(
@@ -180,8 +85,9 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
     __shared__ float part[MAX_SLICES][WARP];
     int c = blockIdx.x * WARP + threadIdx.x;  // [0, C)
     float sum = 0.0f;
+    pdl_wait();  // for the partial sums
     if (c < C)
-#pragma unroll 4
+#pragma unroll 8
         for (int p = threadIdx.y; p < P; p += blockDim.y)
             sum += partial[(size_t)p * C + c];
     part[threadIdx.y][threadIdx.x] = sum;
@@ -197,9 +103,10 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
 
 // BEGIN SOLUTION 03.4 (about 50 lines)
 constexpr int COLUMNS_PER_SM = 8192;   // of dw, in the registers of an SM
+constexpr int THREADS_PER_SM = 512;    // resident, each with 128 registers
 constexpr int MIN_ROWS_PER_GROUP = 4;  // with fewer, the partial sums cost more
 
-/* How many rows of partial sums: one per group of threads */
+/* How many rows of partial sums at most */
 static int groups_for(int R, int C)
 {
     int most = sm_count() * (C < COLUMNS_PER_SM ? COLUMNS_PER_SM / C : 1);
@@ -207,29 +114,70 @@ static int groups_for(int R, int C)
     return few < most ? few : most;
 }
 
+struct backward_plan {
+    dim3 block;  // threads of a group, groups
+    int blocks, stages;
+    size_t smem;  // bytes
+};
+
+/* stages < 2: the rows are too wide for backward_rows. */
+static backward_plan plan_backward(int R, int C, int element, int tensors)
+{
+    int groups = groups_for(R, C), sms = sm_count();
+    int warps = (C + WARP * COLUMNS_PER_THREAD - 1) / (WARP * COLUMNS_PER_THREAD);
+    int threads = C <= LANES_PER_ROW * COLUMNS_PER_THREAD ? LANES_PER_ROW : warps * WARP;
+    int share = (groups + sms - 1) / sms;  // groups of an SM
+    int rows = threads > WARP ? 1 : GROUPED_THREADS / threads;
+    if (rows > share) rows = share;
+    backward_plan p = {};
+    for (;; rows = (rows + 1) / 2) {
+        size_t row = (size_t)threads * COLUMNS_PER_THREAD * element * rows;
+        size_t weights = threads > MAX_THREADS ? row : 0;
+        int per_sm = share / rows, room_for = THREADS_PER_SM / (threads * rows);
+        if (per_sm > room_for) per_sm = room_for;
+        if (per_sm < 1) per_sm = 1;
+        for (; per_sm > 0; per_sm--) {
+            size_t room = max_smem_per_block() / per_sm - 2048;  // the driver takes 1 KB
+            p.stages = room < weights ? 0 : (int)((room - weights) / (tensors * row));
+            if (p.stages > MAX_STAGES) p.stages = MAX_STAGES;
+            p.block = dim3(threads, rows);
+            p.blocks = groups / rows < per_sm * sms ? groups / rows : per_sm * sms;
+            p.smem = p.stages * tensors * row + weights;
+            if (p.stages > 1) break;
+        }
+        if (p.stages > 1 || rows == 1) break;
+    }
+    size_t sums = rows > 1 ? (size_t)rows * C * sizeof(float) : 0;
+    if (p.smem < sums) p.smem = sums;
+    return p;
+}
+
 template <typename E>
 static wb_status launch_backward(
     E *dx, float *dw, const E *dout, const E *x, const E *w, const float *rstd,
     const E *dres, int R, int C, float offset, float *partial, cudaStream_t stream)
 {
-    constexpr int N = VEC16<E>, V = 16 / N;  // 16 columns per thread
-    constexpr int L = LANES_PER_ROW;
+    constexpr int N = VEC16<E>, V = COLUMNS_PER_THREAD / N;
+    constexpr int L = LANES_PER_ROW, G = GROUPED_THREADS;
     int P = groups_for(R, C);
-    if (C % N == 0 && C <= COLUMNS_PER_SM && is_aligned(16, dx, dout, x, dres, w)) {
-        auto kernel = C <= L * 16      ? backward_rows<E, V, L>
-                      : C <= WARP * 8  ? backward_rows<E, V / 2, WARP>
-                      : C <= WARP * 16 ? backward_rows<E, V, WARP>
-                                       : backward_rows<E, V, 0>;
-        dim3 block(C <= L * 16 ? L : (C + WARP * 16 - 1) / (WARP * 16) * WARP);
-        if (block.x <= WARP) {  // several groups per block, but no more than P
-            block.y = P < WARPS_PER_BLOCK ? P : WARPS_PER_BLOCK;
-            P /= block.y;
-        }
-        kernel<<<P, block, 0, stream>>>(
-            dx, partial, dout, x, w, rstd, dres, R, C, 1.0f / C, offset);
-    } else {  // dw first: dx may be dout
+    backward_plan p = plan_backward(R, C, sizeof(E), dres ? 3 : 2);
+    int threads = p.block.x;
+    if (C % N == 0 && threads <= WIDE_THREADS && p.stages > 1 &&
+        is_aligned(16, dx, dout, x, dres, w)) {
+        auto kernel = threads == L             ? backward_rows<E, V, L, G>
+                      : C <= WARP * 8          ? backward_rows<E, V / 2, WARP, G>
+                      : threads == WARP        ? backward_rows<E, V, WARP, G>
+                      : threads <= MAX_THREADS ? backward_rows<E, V, 0, MAX_THREADS>
+                                               : backward_rows<E, V, 0, WIDE_THREADS>;
+        P = p.blocks;
+        allow_smem(kernel, p.smem);
+        row_inputs<E> in = {x, dout, dres, R, C / N};
+        kernel<<<P, p.block, p.smem, stream>>>(
+            dx, partial, in, w, rstd, C, 1.0f / C, offset, p.stages);
+    } else {
+        // dw first: dx may be dout
         P = P < 65535 ? P : 65535;  // the limit of gridDim.y
-        int threads = (C + WARP - 1) / WARP * WARP;
+        threads = (C + WARP - 1) / WARP * WARP;
         if (threads > ANY_WIDTH_THREADS) threads = ANY_WIDTH_THREADS;
         dw_any_width<<<dim3((C + threads - 1) / threads, P), threads, 0, stream>>>(
             partial, dout, x, rstd, R, C);
@@ -237,7 +185,7 @@ static wb_status launch_backward(
             dx, dout, x, w, rstd, dres, C, 1.0f / C, offset);
     }
     dim3 slices(WARP, P < MAX_SLICES ? P : MAX_SLICES);
-    add_partials<<<(C + WARP - 1) / WARP, slices, 0, stream>>>(dw, partial, P, C);
+    launch_pdl(add_partials, (C + WARP - 1) / WARP, slices, 0, stream, dw, partial, P, C);
     return wb_launched();
 }
 // END SOLUTION
@@ -275,8 +223,7 @@ static wb_status backward(
     //> // TODO(03.3): launch dx_rows, then return wb_launched().
     //> (void)partial, (void)add_partials;
     //> return WB_TODO;
-    return launch_backward(
-        dx, dw, dout, x, w, rstd, dres, R, C, offset, partial, stream);
+    return launch_backward(dx, dw, dout, x, w, rstd, dres, R, C, offset, partial, stream);
     // END SOLUTION
 }
 

@@ -6,6 +6,7 @@
  */
 #include "softmax.h"
 
+#include "long_row.cuh"
 #include "rows.cuh"
 
 /* --- kernel ------------------------------------------------------------------------- */
@@ -78,36 +79,34 @@ gradient(raw<E, V> &v, const slope &s, int c, int t, float softcap)
     v = to_raw<E, V>(d);
 }
 
-/* dlogits of a row of ld columns, backwards. The vectors of the last step are in `in`,
- * the first `hold` in shared memory; the others are read again. */
-template <typename E, int V, int K>
-static __device__ __forceinline__ void write_gradients(
-    E *d, const E *x, raw<E, V> (&in)[K], const raw<E, V> *held, int hold, const share &s,
-    const slope &w, int t, int ld, float softcap)
+/* The thread that owns the target's column writes the loss: only it knows z_target. */
+static __device__ __forceinline__ void
+store_loss(float *loss, const stats &all, float z_target, const share &s, int V, int t)
 {
-    int vecs = (ld + V - 1) / V;  // after the whole ones come zeros
-    for (int first = (vecs - 1) / s.step * s.step; first >= 0; first -= s.step)
-#pragma unroll
-        for (int k = K - 1; k >= 0; k--) {
-            int i = first + k * s.width + s.lane;
-            if (i >= s.whole) {
-                if (i < vecs) store_zeros<E, V>(d, i, s.n, ld);
-                continue;
-            }
-            raw<E, V> v = in[k];
-            if (first < s.last) v = i < hold ? held[i] : load_raw<E, V>(x, i);
-            gradient<E, V>(v, w, i * V, t, softcap);
-            store_raw<E, V>(d, i, v);
-        }
+    int owner = t < s.whole * V ? t / V % s.width : t - s.whole * V;
+    if (s.n == 0 && s.lane == 0) *loss = 0.0f;
+    if (s.n > 0 && s.lane == owner) *loss = logf(all.sum) + (all.max - z_target);
 }
 
-/* The logits of a row are kept as in softmax_long_kernel. */
-template <typename E, int V, int LANES>
-static __global__ void __launch_bounds__(LANES ? SHORT_ROW_THREADS : MAX_THREADS)
-    cross_entropy_kernel(float *loss, E *dlogits, const E *logits, entropy a, int hold)
+static __device__ __forceinline__ slope slope_of(const stats &all, const float *gscale)
 {
-    extern __shared__ uint4 dynamic_smem[];
-    raw<E, V> *held = (raw<E, V> *)dynamic_smem;
+    float g = gscale ? *gscale : 1.0f;
+    return {all.max, g / all.sum, g};
+}
+
+/* Columns n..ld of a row become zero. */
+template <typename E, int V>
+static __device__ __forceinline__ void clear_padding(E *d, const share &s, int ld)
+{
+    for (int i = s.whole + s.lane; (long long)i * V < ld; i += s.width)
+        store_zeros<E, V>(d, i, s.n, ld);
+}
+
+/* Rows that stay in registers */
+template <typename E, int V, int LANES>
+static __global__ void __launch_bounds__(LANES ? SHORT_ROW_THREADS : ROW_THREADS)
+    cross_entropy_kernel(float *loss, E *dlogits, const E *logits, entropy a)
+{
     constexpr int K = VECS_PER_THREAD<V>;
     place p = my_place<LANES, V>();
     bool mine = p.row < a.R;  // no return: all lanes of a warp meet in combine
@@ -120,33 +119,68 @@ static __global__ void __launch_bounds__(LANES ? SHORT_ROW_THREADS : MAX_THREADS
     raw<E, 1> in_tail;
     stats own = no_columns();
     float z_target = 0.0f;
-    for (int first = 0; first < s.whole; first += s.step) {
-        load_step<E, V>(in, x, first, s);
+    load_step<E, V>(in, x, 0, s);
+    if (s.tail < n) in_tail = load_raw<E, 1>(x, s.tail);
 #pragma unroll
-        for (int k = 0; k < K; k++) {
-            int i = first + k * s.width + s.lane;
-            if (i >= s.whole) continue;
-            if (first < s.last && i < hold) held[i] = in[k];
-            take<E, V>(own, z_target, in[k], i * V, t, a.softcap);
-        }
+    for (int k = 0; k < K; k++) {
+        int i = k * s.width + s.lane;
+        if (i < s.whole) take<E, V>(own, z_target, in[k], i * V, t, a.softcap);
     }
+    if (s.tail < n) take<E, 1>(own, z_target, in_tail, s.tail, t, a.softcap);
+    stats all = combine<LANES>(own);
+    if (!mine) return;
+    store_loss(loss + p.row, all, z_target, s, V, t);
+    if (!dlogits) return;
+
+    slope w = slope_of(all, a.gscale);
+    E *d = dlogits + (size_t)p.row * a.ld;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        int i = k * s.width + s.lane;
+        if (i >= s.whole) continue;
+        gradient<E, V>(in[k], w, i * V, t, a.softcap);
+        store_raw<E, V>(d, i, in[k]);
+    }
+    clear_padding<E, V>(d, s, a.ld);
+    if (s.tail < n) {
+        gradient<E, 1>(in_tail, w, s.tail, t, a.softcap);
+        store_raw<E, 1>(d, s.tail, in_tail);
+    }
+}
+
+/* Longer rows, each with a cluster of BLOCKS blocks */
+template <typename E, int V, int BLOCKS>
+static __global__ void __launch_bounds__(LONG_ROW_THREADS, LONG_BLOCKS_PER_SM)
+    entropy_long_kernel(float *loss, E *dlogits, const E *logits, entropy a, int hold)
+{
+    extern __shared__ uint4 dynamic_smem[];
+    place p = long_row_place<BLOCKS>();
+    int t = a.target[p.row], n = t == a.ignore ? 0 : a.V;
+    share s = share_of<V>(n, p.lane, p.width);
+    const E *x = logits + (size_t)p.row * a.ld;
+    long_row<E, V> r = make_long_row<E, V>(dynamic_smem, x, s, hold);
+
+    raw<E, 1> in_tail;
+    stats own = no_columns();
+    float z_target = 0.0f;
     if (s.tail < n) {
         in_tail = load_raw<E, 1>(x, s.tail);
         take<E, 1>(own, z_target, in_tail, s.tail, t, a.softcap);
     }
-    stats all = combine<LANES>(own);
-    if (!mine) return;
-
-    // The thread that owns the target's column writes the loss: only it knows z_target.
-    int owner = t < s.whole * V ? t / V % s.width : t - s.whole * V;
-    if (n == 0 && s.lane == 0) loss[p.row] = 0.0f;
-    if (n > 0 && s.lane == owner) loss[p.row] = logf(all.sum) + (all.max - z_target);
+    first_pass<E, V>(r, [&](const raw<E, V> &v, int i) {
+        take<E, V>(own, z_target, v, i * V, t, a.softcap);
+    });
+    stats all = combine_blocks<BLOCKS>(own);
+    store_loss(loss + p.row, all, z_target, s, V, t);
     if (!dlogits) return;
 
-    float g = a.gscale ? *a.gscale : 1.0f;
-    slope w = {all.max, g / all.sum, g};
+    slope w = slope_of(all, a.gscale);
     E *d = dlogits + (size_t)p.row * a.ld;
-    write_gradients<E, V>(d, x, in, held, hold, s, w, t, a.ld, a.softcap);
+    second_pass<E, V>(r, [&](raw<E, V> v, int i) {
+        gradient<E, V>(v, w, i * V, t, a.softcap);
+        store_raw<E, V>(d, i, v);
+    });
+    clear_padding<E, V>(d, s, a.ld);
     if (s.tail < n) {
         gradient<E, 1>(in_tail, w, s.tail, t, a.softcap);
         store_raw<E, 1>(d, s.tail, in_tail);
@@ -156,7 +190,7 @@ static __global__ void __launch_bounds__(LANES ? SHORT_ROW_THREADS : MAX_THREADS
 
 /* --- launchers ---------------------------------------------------------------------- */
 
-// BEGIN SOLUTION 04.5 (about 20 lines)
+// BEGIN SOLUTION 04.5 (about 25 lines)
 template <typename E, int V>
 static void
 entropy_rows(float *loss, E *dlogits, const E *logits, const entropy &a, cudaStream_t s)
@@ -164,16 +198,21 @@ entropy_rows(float *loss, E *dlogits, const E *logits, const entropy &a, cudaStr
     constexpr int COLUMNS = COLUMNS_PER_THREAD<V>;
     if (V > 1 && a.V <= 8 * COLUMNS) {
         cross_entropy_kernel<E, V, V == 1 ? 0 : 8>
-            <<<short_blocks(a.R, 8), SHORT_ROW_THREADS, 0, s>>>(
-                loss, dlogits, logits, a, 0);
+            <<<short_blocks(a.R, 8), SHORT_ROW_THREADS, 0, s>>>(loss, dlogits, logits, a);
     } else if (V > 1 && a.V <= WARP * COLUMNS) {
         cross_entropy_kernel<E, V, V == 1 ? 0 : WARP>
             <<<short_blocks(a.R, WARP), SHORT_ROW_THREADS, 0, s>>>(
-                loss, dlogits, logits, a, 0);
-    } else {
-        long_plan p = plan_long<E, V>(cross_entropy_kernel<E, V, 0>, a.V);
+                loss, dlogits, logits, a);
+    } else if (a.V <= ROW_THREADS * COLUMNS) {
         cross_entropy_kernel<E, V, 0>
-            <<<a.R, p.threads, p.bytes, s>>>(loss, dlogits, logits, a, p.hold);
+            <<<a.R, row_threads<V>(a.V, ROW_THREADS), 0, s>>>(loss, dlogits, logits, a);
+    } else {
+        long_plan p = plan_long<V>(a.V);
+        auto kernel = p.blocks == 1   ? entropy_long_kernel<E, V, 1>
+                      : p.blocks == 2 ? entropy_long_kernel<E, V, 2>
+                      : p.blocks == 4 ? entropy_long_kernel<E, V, 4>
+                                      : entropy_long_kernel<E, V, 8>;
+        launch_long(kernel, p, a.R, s, loss, dlogits, logits, a, p.hold);
     }
 }
 // END SOLUTION

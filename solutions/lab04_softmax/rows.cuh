@@ -15,9 +15,8 @@
 
 /* short rows     4, 8 or 32 lanes each   the row stays in registers
  * middle rows    one block each          the row stays in registers
- * long rows      one block each          the end of the row stays in registers, the rest
- *                                        in shared memory while it fits; what does not
- *                                        fit is read again, from the L2
+ * long rows      a block or a cluster    the row stays in shared memory and registers;
+ *                of blocks each          what does not fit is read again, from the L2
  * few long rows  many blocks each        partial results meet in the workspace
  *
  * The plan is always the same: every thread keeps the maximum and the sum of its own
@@ -26,13 +25,11 @@
 constexpr int WARP = 32;
 constexpr int SHORT_ROW_THREADS = 128;  // per block with several rows
 constexpr int ROW_THREADS = 512;        // at most, if a row stays in registers: 128 each
-constexpr int LONG_ROW_THREADS = 512;   // two blocks on an SM: one loads, one stores
-constexpr int MAX_THREADS = 1024;       // per block
 
 /* What a thread keeps in registers. Four vectors of 16 bytes, all in flight together, are
  * enough to keep the memory busy; of single elements (V = 1) a thread keeps 8. */
 template <int V> constexpr int VECS_PER_THREAD = V == 1 ? 8 : 4;
-template <int V> constexpr int COLUMNS_PER_THREAD = VECS_PER_THREAD<V> * V;
+template <int V> constexpr int COLUMNS_PER_THREAD = VECS_PER_THREAD<V> *V;
 
 /* --- a row and its threads ---------------------------------------------------------- */
 
@@ -96,14 +93,13 @@ static __device__ __forceinline__ void store_zeros(E *row, int i, int n, int N)
 
 /* --- maximum and sum ---------------------------------------------------------------- */
 
-/* exp(scale x - m). In float: one rounding before expf. As a power of two it takes half
- * the instructions and has an error of 2 |x| 2^-24: too much for float, but negligible
- * next to the 2^-11 and 2^-8 of a 16-bit result. */
+/* exp(scale x - m), as a power of two. In float the difference is rounded first, and the
+ * error grows with it; with the one fma of a 16-bit type it would grow with |x|. */
 template <typename E>
 static __device__ __forceinline__ float term(float x, float scale, float m)
 {
-    if (sizeof(E) == 4) return expf(fmaf(x, scale, -m));
-    return exp2f(fmaf(x, scale * LOG2_E, -m * LOG2_E));
+    if (sizeof(E) == 4) return fast_exp2(fmaf(x, scale, -m) * LOG2_E);
+    return fast_exp2(fmaf(x, scale * LOG2_E, -m * LOG2_E));
 }
 
 /* Of some columns: the maximum, and the sum of exp(column - max) */
@@ -166,7 +162,7 @@ template <int LANES> static __device__ stats combine(stats own)
         float m = group_max<LANES>(own.max);
         return {m, group_sum<LANES>(own.sum * expf(own.max - m))};
     } else {
-        __shared__ stats of_warp[MAX_THREADS / WARP];
+        __shared__ stats of_warp[ROW_THREADS / WARP];
         int lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
         own = combine<WARP>(own);
         if (lane == 0) of_warp[threadIdx.x / WARP] = own;
@@ -196,27 +192,6 @@ static unsigned short_blocks(int R, int lanes)
 {
     int rows = SHORT_ROW_THREADS / lanes;
     return ((unsigned)R + rows - 1) / rows;
-}
-
-/* A row of n columns that stays in shared memory: all of it if two blocks then fit on an
- * SM (one loads while the other stores), else as much as one block can have. */
-struct long_plan {
-    int threads, hold;  // hold: vectors
-    size_t bytes;       // of dynamic shared memory
-};
-template <typename E, int V, typename... P>
-static long_plan plan_long(void (*kernel)(P...), int n)
-{
-    // the driver takes 1 KB of each block, of_warp 256 bytes
-    size_t room = (size_t)max_smem_per_block() - 2048;
-    size_t row = (size_t)n * sizeof(E);
-    int threads = row_threads<V>(n, row <= room / 2 ? LONG_ROW_THREADS : MAX_THREADS);
-    if (n <= threads * COLUMNS_PER_THREAD<V>)
-        return {threads, 0, 0};  // registers suffice
-
-    size_t bytes = (row < room ? row : room) / 16 * 16;
-    allow_smem(kernel, bytes);
-    return {threads, (int)(bytes / sizeof(raw<E, V>)), bytes};
 }
 // END SOLUTION
 #endif

@@ -104,11 +104,15 @@ static void forward(
         dim3 grid((N + SPLIT_COLUMNS - 1) / SPLIT_COLUMNS, R);
         int threads = row_threads<V>(SPLIT_COLUMNS, ROW_THREADS);
         split_stats_kernel<E, V><<<grid, threads, 0, s>>>(parts, x, N, scale);
-        split_normalise_kernel<E, V><<<grid, threads, 0, s>>>(out, x, parts, N, scale);
+        launch_pdl(
+            split_normalise_kernel<E, V>, grid, threads, 0, s, out, x, parts, N, scale);
     } else {
-        long_plan p = plan_long<E, V>(softmax_long_kernel<E, V>, N);
-        softmax_long_kernel<E, V>
-            <<<R, p.threads, p.bytes, s>>>(out, x, T, N, scale, p.hold);
+        long_plan p = plan_long<V>(N);
+        auto kernel = p.blocks == 1   ? softmax_long_kernel<E, V, 1>
+                      : p.blocks == 2 ? softmax_long_kernel<E, V, 2>
+                      : p.blocks == 4 ? softmax_long_kernel<E, V, 4>
+                                      : softmax_long_kernel<E, V, 8>;
+        launch_long(kernel, p, R, s, out, x, T, N, scale, p.hold);
     }
 }
 // END SOLUTION

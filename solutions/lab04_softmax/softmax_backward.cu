@@ -25,7 +25,7 @@ template <int LANES> static __device__ float row_sum(float v)
     if constexpr (LANES > 0) {
         return group_sum<LANES>(v);
     } else {
-        __shared__ float of_warp[MAX_THREADS / WARP];
+        __shared__ float of_warp[ROW_THREADS / WARP];
         int lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
         v = group_sum<WARP>(v);
         if (lane == 0) of_warp[threadIdx.x / WARP] = v;

@@ -3,66 +3,48 @@
  */
 #ifndef SOFTMAX_LONG_CUH
 #define SOFTMAX_LONG_CUH
-#include "rows.cuh"
+#include "cuda/pdl.cuh"
+#include "long_row.cuh"
 
 // BEGIN SOLUTION 04.2 (about 110 lines)
 //> /* TODO(04.2): 32 rows of 256,000 columns keep 32 blocks busy, but the GPU has room for a
 //>  * thousand. Let many blocks share a row: each stores the maximum and the sum of its part
 //>  * in the workspace, a second kernel combines them and normalises. About 40 lines. */
 
-/* A row too long for registers. Each thread takes it in steps of K vectors. Those of the
- * last step stay in registers, the first `hold` vectors in shared memory, in the slots of
- * the thread that loaded them, so they need no barrier. The others are read again:
- * backwards, because the L2 still has what was read last. */
-template <typename E, int V>
-static __global__ void __launch_bounds__(MAX_THREADS)
+/* A row, or its visible columns, per cluster of BLOCKS blocks */
+template <typename E, int V, int BLOCKS>
+static __global__ void __launch_bounds__(LONG_ROW_THREADS, LONG_BLOCKS_PER_SM)
     softmax_long_kernel(E *out, const E *x, int T, int N, float scale, int hold)
 {
     extern __shared__ uint4 dynamic_smem[];
-    raw<E, V> *held = (raw<E, V> *)dynamic_smem;
-    constexpr int K = VECS_PER_THREAD<V>;
-    int row = blockIdx.x, n = N - T + row % T + 1;
-    share s = share_of<V>(n, threadIdx.x, blockDim.x);
-    const E *xr = x + (size_t)row * N;
-    E *o = out + (size_t)row * N;
+    place p = long_row_place<BLOCKS>();
+    int n = N - T + p.row % T + 1;
+    share s = share_of<V>(n, p.lane, p.width);
+    const E *xr = x + (size_t)p.row * N;
+    E *o = out + (size_t)p.row * N;
+    long_row<E, V> r = make_long_row<E, V>(dynamic_smem, xr, s, hold);
 
-    raw<E, V> in[K];
     stats own = no_columns();
     float v[V], v_tail[1];
-    for (int first = 0; first < s.whole; first += s.step) {
-        load_step<E, V>(in, xr, first, s);
-#pragma unroll
-        for (int k = 0; k < K; k++) {
-            int i = first + k * s.width + s.lane;
-            if (i >= s.whole) continue;
-            if (first < s.last && i < hold) held[i] = in[k];
-            to_float<E, V>(v, in[k]);
-            online_softmax<E, V>(own, v, scale);
-        }
-    }
     if (s.tail < n) {
         v_tail[0] = (float)xr[s.tail];
         online_softmax<E, 1>(own, v_tail, scale);
     }
-    stats all = combine<0>(own);
+    first_pass<E, V>(r, [&](const raw<E, V> &y, int) {
+        to_float<E, V>(v, y);
+        online_softmax<E, V>(own, v, scale);
+    });
+    stats all = combine_blocks<BLOCKS>(own);
 
     float factor = 1.0f / all.sum;
-    int vecs = (N + V - 1) / V;  // after the whole ones come zeros
-    for (int first = (vecs - 1) / s.step * s.step; first >= 0; first -= s.step)
-#pragma unroll
-        for (int k = K - 1; k >= 0; k--) {
-            int i = first + k * s.width + s.lane;
-            if (i >= s.whole) {
-                if (i < vecs) store_zeros<E, V>(o, i, n, N);
-                continue;
-            }
-            raw<E, V> y = in[k];
-            if (first < s.last) y = i < hold ? held[i] : load_raw<E, V>(xr, i);
-            to_float<E, V>(v, y);
-            for (int j = 0; j < V; j++)
-                v[j] = term<E>(v[j], scale, all.max) * factor;
-            store_raw<E, V>(o, i, to_raw<E, V>(v));
-        }
+    second_pass<E, V>(r, [&](const raw<E, V> &y, int i) {
+        to_float<E, V>(v, y);
+        for (int j = 0; j < V; j++)
+            v[j] = term<E>(v[j], scale, all.max) * factor;
+        store_raw<E, V>(o, i, to_raw<E, V>(v));
+    });
+    for (int i = s.whole + s.lane; (long long)i * V < N; i += s.width)
+        store_zeros<E, V>(o, i, n, N);
     if (s.tail < n) o[s.tail] = E(term<E>(v_tail[0], scale, all.max) * factor);
 }
 
@@ -83,6 +65,7 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     share s = share_of<V>(n, threadIdx.x, blockDim.x);
     const E *xr = x + (size_t)row * N + from;
 
+    pdl_trigger();
     raw<E, V> in[K];
     load_step<E, V>(in, xr, 0, s);
     stats own = no_columns();
@@ -124,6 +107,7 @@ static __global__ void __launch_bounds__(ROW_THREADS)
 
     raw<E, V> in[K];
     load_step<E, V>(in, xr, 0, s);
+    pdl_wait();                // for the stats of the parts; x was there before
     stats all = no_columns();  // every warp combines all parts, in the same order
     for (int i = s.lane % WARP; i < (int)gridDim.x; i += WARP) {
         stats part_stats = parts[(size_t)row * gridDim.x + i];
