@@ -342,6 +342,7 @@ GRADERS_KEYS = (
     "dry",
     "bound",
     "sms",
+    "arch",
 )  # only the grader uses them
 
 

@@ -185,7 +185,8 @@ static wb_status launch(const forward_call<E> &c, kv_parts to, cudaStream_t stre
     if constexpr (sizeof...(Smaller) > 0)
         if (P::BYTES > max_smem_per_block()) return launch<Smaller...>(c, to, stream);
     size_t blocks = blocks_for<P>(c.z) * to.number;
-    if (blocks > INT_MAX) return WB_BAD_SHAPE;
+    size_t rows = (size_t)c.z.T * (c.z.H / c.z.K);  // an int in the kernel
+    if (blocks > INT_MAX || rows > INT_MAX / 2) return WB_BAD_SHAPE;
     auto kernel = attention_kernel<P, E>;
     allow_smem(kernel, P::BYTES);
     kernel<<<(unsigned)blocks, P::THREADS, P::BYTES, stream>>>(
