@@ -119,7 +119,7 @@ static bool describe_heads(
     char *text, size_t room, const struct comparison *c, const struct hits *cols)
 {
     size_t D = (size_t)json_integer_value(json_object_get(c->data->scalars, "D"));
-    char heads_text[64], channels_text[64];
+    char heads_text[60], channels_text[60];
     if (!D || cols->size % D || cols->size == D || c->view->dims < 2) return false;
     struct hits heads = {.one = "head", .many = "heads", .size = cols->size / D};
     struct hits channels = {.one = "channel", .many = "channels", .size = D};

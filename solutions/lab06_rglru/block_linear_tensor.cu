@@ -11,6 +11,7 @@
  * for bf16 on Turing, the kernels of that file run. */
 #include "block_linear_mma.cuh"
 #include "block_linear_tiles.cuh"
+#include "block_linear_wgmma.cuh"
 
 template <typename E, int BK, bool VECTORS>
 static __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) gates_mma(
@@ -176,6 +177,14 @@ static wb_status block_linear(
     //> return WB_TODO;
     if (!has_mma<E>())
         return tiles_forward<E>(px, pa, c, wx, bx, wa, ba, R, G, M, stream);
+    if (has_wgmma<E>()) {
+        auto launch = M == 64    ? launch_gates_wgmma<E, 64>
+                      : M == 128 ? launch_gates_wgmma<E, 128>
+                      : M == 256 ? launch_gates_wgmma<E, 256>
+                                 : NULL;
+        if (launch && launch(px, pa, c, wx, bx, wa, ba, R, G, stream))
+            return wb_launched();
+    }
     auto launch =
         large_bk_fits<E>() ? launch_gates<LARGE_BK, E> : launch_gates<SMALL_BK<E>, E>;
     launch(px, pa, c, wx, bx, wa, ba, R, G, M, stream);

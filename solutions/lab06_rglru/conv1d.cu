@@ -35,7 +35,25 @@
 //> }
 #include "conv1d_walk.cuh"
 
+constexpr int THREADS = 128;
 constexpr int BATCH = 4;  // tokens whose loads are in flight together
+
+/* Neighbouring threads have neighbouring channels. last = 0: no such chunk. */
+template <int VEC> static __device__ chunk own_chunk(int B, int T, int C, int walk)
+{
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x, columns = C / VEC;
+    size_t chunks = (T + walk - 1) / walk, b = i / columns / chunks;
+    int first = (int)(i / columns % chunks) * walk;
+    int last = first + walk < T ? first + walk : T;
+    return {b, i % columns * VEC, first, b < (size_t)B ? last : 0};
+}
+
+/* Blocks for chunks of `walk` tokens and `columns` vectors per token */
+static unsigned block_count(int B, int T, int columns, int walk)
+{
+    size_t threads = (size_t)B * ((T + walk - 1) / walk) * columns;
+    return (unsigned)((threads + THREADS - 1) / THREADS);
+}
 
 /* The input `back` tokens before the row's first, which is at position p: from the ring.
  * Slots of no earlier token of the document are not read: they may hold anything. */

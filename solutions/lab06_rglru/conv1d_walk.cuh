@@ -15,7 +15,6 @@
  * once, except the width - 1 tokens before the chunk. Filters of 4 taps, the usual
  * ones, have their own code (WIDTH = 4); all others share one (WIDTH = 0) with room
  * for MAX_WIDTH. */
-constexpr int THREADS = 128;
 constexpr int MAX_WIDTH = 8;  // taps
 
 /* taps[s]: of the input s tokens before, for the thread's channels. With WIDTH = 4 they
@@ -46,22 +45,5 @@ struct chunk {
     size_t b, channel;
     int first, last;
 };
-
-/* Neighbouring threads have neighbouring channels. last = 0: no such chunk. */
-template <int VEC> static __device__ chunk own_chunk(int B, int T, int C, int walk)
-{
-    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x, columns = C / VEC;
-    size_t chunks = (T + walk - 1) / walk, b = i / columns / chunks;
-    int first = (int)(i / columns % chunks) * walk;
-    int last = first + walk < T ? first + walk : T;
-    return {b, i % columns * VEC, first, b < (size_t)B ? last : 0};
-}
-
-/* Blocks for chunks of `walk` tokens and `columns` vectors per token */
-static unsigned block_count(int B, int T, int columns, int walk)
-{
-    size_t threads = (size_t)B * ((T + walk - 1) / walk) * columns;
-    return (unsigned)((threads + THREADS - 1) / THREADS);
-}
 // END SOLUTION
 #endif

@@ -29,7 +29,8 @@
 constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 4;  // per warp: their loads are all in flight together
 constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
-constexpr int BLOCKS_PER_SM = 4;
+/* With a 16-bit type a lane has two channels, whose slopes need more registers. */
+template <typename E> constexpr int BLOCKS_PER_SM = sizeof(E) == 2 ? 3 : 4;
 
 /* One step of V channels: dc = dz to_c and so on; da_param is the sum of dz to_param. */
 template <int V> struct slopes {
@@ -184,7 +185,7 @@ static __device__ __forceinline__ void backward_chunk(
 }
 
 template <typename E, int V>
-static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, BLOCKS_PER_SM)
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, BLOCKS_PER_SM<E>)
     backward_chunks(float *partial, rglru_back_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
