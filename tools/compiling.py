@@ -65,7 +65,11 @@ def stems(source, name):
 
 
 BACK_END = ROOT / "common/cpu/include"
-USES_BACK_END = {"cuda/fold.cuh", "cuda/lanes.cuh", "cuda/mma.cuh"}  # of the device layer
+# Of the device layer; instead of one with a launch, which is translated, what it includes
+USES_BACK_END = {"cuda/fold.cuh", "cuda/lanes.cuh", "cuda/mma.cuh", "cuda/mbarrier.cuh",
+                 "cuda/tma.cuh", "cuda/wgmma.cuh"}
+INSTEAD = {"cuda/hopper.cuh": ("cuda/tma.cuh", "cuda/wgmma.cuh"),
+           "cuda/cluster.cuh": ("cuda/mbarrier.cuh",)}
 TOOLKIT = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([\w./]+)[>"]', re.MULTILINE)
 
 
@@ -76,7 +80,8 @@ def graded(source, name):
     text = "".join(Path(source.src, n).read_text(errors="replace") for n in source.names
                    if n == name or not n.endswith(".cu"))
     found = [BACK_END / "cuda_runtime.h"]
-    for header in TOOLKIT.findall(text):
+    named = TOOLKIT.findall(text)
+    for header in [one for name in named for one in INSTEAD.get(name, (name,))]:
         folder = ROOT / "common" if header in USES_BACK_END else BACK_END
         if ".." not in header and (folder / header).is_file():
             found.append(folder / header)
