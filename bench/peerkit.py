@@ -144,11 +144,9 @@ def as_list(value):
     return list(value) if isinstance(value, (tuple, list)) else [value]
 
 
-def sides_of(eager, from_liger, formula=None):
+def sides_of(eager, libraries, formula=None):
     """the peers, by name, as functions of the inputs"""
-    peers = {"eager": eager}
-    if from_liger:
-        peers["liger"] = from_liger
+    peers = {"eager": eager, **libraries}
     if HAS_GPU:
         peers["compile"] = torch.compile(formula or eager, dynamic=False)
     return peers

@@ -1,4 +1,4 @@
-"""peers.py - compares the finished kernels with those of PyTorch and Liger, in one run.
+"""peers.py - compares the finished kernels with those of PyTorch and of libraries, in one run.
 
     make bench-peers                 on a computer with a GPU and a Python that has torch
     python bench/peers.py --check    compares results at small shapes and times nothing
@@ -14,7 +14,8 @@ same run. Where arithmetic is the limit, the unit is TFLOP/s, counted in the sam
 all sides: the operations that the result needs, without masked ones.
 
 Sides: ours (lib*.so, called with torch's tensors and stream), torch eager, torch.compile,
-Liger if liger_kernel can be imported, and further peers for some labs (see their files).
+the libraries of peers_libraries.py that can be imported, and further peers for some labs
+(see their files).
 Forward passes are those of training: they store what the backward pass needs.
 """
 
@@ -31,6 +32,7 @@ from peerkit import HAS_GPU, DEVICE, SUFFIX, Kernels, Side, as_list, torch
 
 import peers_attention
 import peers_decode
+import peers_libraries
 import peers_rows
 import peers_scan
 
@@ -269,8 +271,9 @@ def main():
         copy = copy_speed(clock)
     print(f"{machine}, torch {torch.__version__}, seed {SEED:#x}, copy {copy:.1f} GB/s"
           if clock else f"{machine}, torch {torch.__version__}, results only")
-    if HAS_GPU and not args.ours_only and not peers_rows.has_liger():
-        print("liger_kernel cannot be imported: running without it")
+    missing = peers_libraries.missing() if HAS_GPU and not args.ours_only else []
+    if missing:
+        print(f"cannot be imported, left out: {', '.join(missing)}")
     report, good = Report(args.json, machine), True
     cases = [case for group in GROUPS for case in (group.SMALL if args.check else group.CASES)]
     for op, dtype, *sizes in cases:

@@ -1,25 +1,13 @@
-"""peers_rows.py - labs 01 to 04 compared with torch eager, torch.compile and Liger."""
+"""peers_rows.py - labs 01 to 04 compared with torch eager, torch.compile, and the libraries
+of peers_libraries.py."""
 
 import torch
 import torch.nn.functional as F
 
-from peerkit import BF16, HAS_GPU, DEVICE, F32, Row, Side, as_list, both_passes, output
-from peerkit import sides_of, tensor, workspace
-
-
-def liger(module, function):
-    """a function of liger_kernel.ops, or None"""
-    if not HAS_GPU:
-        return None
-    try:
-        library = __import__(f"liger_kernel.ops.{module}", fromlist=[function])
-        return getattr(library, function).apply
-    except Exception:  # not installed, or not compatible with this torch and Triton
-        return None
-
-
-def has_liger():
-    return liger("rms_norm", "LigerRMSNormFunction") is not None
+import peers_libraries
+from peerkit import BF16, DEVICE, F32, Row, Side, both_passes, output, sides_of, tensor
+from peerkit import workspace
+from peers_libraries import liger
 
 
 def rmsnorm(kernels, dtype, R, C):
@@ -49,11 +37,8 @@ def rmsnorm(kernels, dtype, R, C):
         )
         return Side(forward, lambda _: [out]), Side(backward, lambda _: [dx, dw])
 
-    apply = liger("rms_norm", "LigerRMSNormFunction")
     peers = sides_of(
-        lambda x, w: F.rms_norm(x, (C,), w, eps),
-        apply and (lambda x, w: apply(x, w, eps, 0.0, "llama", False)),
-        formula,
+        lambda x, w: F.rms_norm(x, (C,), w, eps), peers_libraries.rmsnorms(eps), formula
     )
     e = x.element_size()
     small = C * e + 4 * R  # w and rstd
@@ -83,7 +68,7 @@ def softmax(kernels, dtype, R, N, backward=True):
     def formula(x):
         return torch.softmax(x, -1)
 
-    peers = sides_of(formula, liger("softmax", "LigerSoftmaxFunction"))
+    peers = sides_of(formula, peers_libraries.softmaxes())
     whole = R * N * x.element_size()
     yield from both_passes(
         "softmax", f"{R}x{N}", [x], dout, formula, peers, ours, (2 * whole, 3 * whole),
@@ -108,7 +93,8 @@ def swiglu(kernels, dtype, R, C):
     def formula(gate, up):
         return F.silu(gate) * up
 
-    peers = sides_of(formula, liger("swiglu", "LigerSiLUMulFunction"))
+    from_liger = liger("swiglu", "LigerSiLUMulFunction")
+    peers = sides_of(formula, {"liger": from_liger} if from_liger else {})
     whole = R * C * gate.element_size()
     yield from both_passes(
         "swiglu", f"{R}x{C}", [gate, up], dout, formula, peers, ours,
@@ -117,8 +103,8 @@ def swiglu(kernels, dtype, R, C):
 
 
 def cross_entropy(kernels, dtype, R, V):
-    """Loss and gradient. Ours and Liger's write the gradient over the logits, which are
-    restored before each call. The gradient at the target is much larger than the others
+    """Loss and gradient. Ours and the libraries' write the gradient over the logits, which
+    are restored before each call. The gradient at the target is much larger than the others
     of its row, so it is compared separately."""
     logits = tensor(dtype, R, V, scale=2.0)
     target = torch.randint(V, (R,), device=DEVICE)
@@ -159,14 +145,10 @@ def cross_entropy(kernels, dtype, R, V):
     def eager_f32(x, t):
         return F.cross_entropy(x.float(), t)
 
-    apply = liger("cross_entropy", "LigerCrossEntropyFunction")
-
-    def from_liger(x, t):
-        return as_list(apply(x, t, None))[0]  # newer versions return more than the loss
-
-    functions = sides_of(F.cross_entropy, apply and from_liger, eager_f32)
+    libraries = peers_libraries.cross_entropies()
+    functions = sides_of(F.cross_entropy, libraries, eager_f32)
     peers = {
-        name: lambda f=f, name=name: side(f, name == "liger")
+        name: lambda f=f, name=name: side(f, name in libraries)
         for name, f in functions.items()
     }
     size = 2 * R * V * logits.element_size() + 8 * R
@@ -217,7 +199,7 @@ def rope(kernels, dtype, B, T, H, D):
             restore,
         )
 
-    functions = sides_of(formula, apply)
+    functions = sides_of(formula, {"liger": apply} if apply else {})
     peers = {
         name: side_of_liger if name == "liger" else lambda f=f: side(f)
         for name, f in functions.items()
@@ -231,6 +213,8 @@ def rope(kernels, dtype, B, T, H, D):
 CASES = [  # the cases in which peers differ most come first, in case the budget runs out
     (rmsnorm, BF16, 4096, 4096),
     (rmsnorm, BF16, 16384, 2560),
+    (rmsnorm, BF16, 16384, 384),
+    (rmsnorm, BF16, 2048, 16384),
     (softmax, BF16, 4096, 4096),
     (softmax, BF16, 16384, 1024),
     (cross_entropy, BF16, 8192, 50304),

@@ -7,6 +7,7 @@ import os
 import torch
 import torch.nn.functional as F
 
+import peers_libraries
 from peerkit import BF16, HAS_GPU, DEVICE, F32, Row, Side, output, tensor, workspace
 
 try:
@@ -88,6 +89,8 @@ def scan(kernels, dtype, B, T, C):
     peers = {f"triton {n}": lambda n=n: triton_side(n, False) for n in names}
     if associative_scan and HAS_GPU:
         peers["compile"] = compile_side
+    libraries = peers_libraries.scans(a, z, dh)
+    peers.update({n: lambda f=f: f()[0] for n, f in libraries.items()})
     yield Row(
         "linear_scan_forward", dtype, shape, 3 * whole, [h], Side(call, lambda _: [out]),
         peers,
@@ -97,6 +100,7 @@ def scan(kernels, dtype, B, T, C):
         a=a, h=kept, h0=None, **sizes, **space("backward"),
     )
     peers = {f"triton {n}": lambda n=n: triton_side(n, True) for n in names}
+    peers.update({n: lambda f=f: f()[1] for n, f in libraries.items()})
     yield Row(
         "linear_scan_backward", dtype, shape, 5 * whole, want,
         Side(call, lambda _: [other, out]), peers,

@@ -5,6 +5,7 @@
 #include "talk.h"
 #include "util.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static struct wire_case make_case(const struct graded_case *g, const struct case
     json_object_foreach(d->scalars, key, value) {
         struct wire_scalar *to = &w.scalar[w.scalars++];
         snprintf(to->name, sizeof to->name, "%s", key);
-        to->value = json_number_value(value);
+        to->value = json_is_null(value) ? NAN : json_number_value(value);  // see dump.py
     }
     return w;
 }

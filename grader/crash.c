@@ -37,6 +37,12 @@ static const char *crash_place(const struct wire_crash *k, char *text, size_t by
     return text;
 }
 
+/* An index that is a few rows too large, not one that overflowed */
+static bool just_past(const struct wire_crash *k, const struct buffer *b)
+{
+    return k->offset >= (int64_t)b->bytes && k->offset - (int64_t)b->bytes < 1 << 16;
+}
+
 void crash_words(
     const struct wire_crash *k, const struct case_data *d, char *text, size_t bytes)
 {
@@ -60,8 +66,9 @@ void crash_words(
             b ? ", buffer " : "", b ? b->name : "");
     else if (b)
         snprintf(
-            text, bytes, "%s%s: access to byte %lld of buffer %s, which has %zu bytes",
-            what, where, (long long)k->offset, b->name, b->bytes);
+            text, bytes, "%s%s: access to byte %lld of buffer %s, which has %zu bytes%s",
+            what, where, (long long)k->offset, b->name, b->bytes,
+            just_past(k, b) ? PAST_END : "");
     else if (k->signal == SIGBUS && !address)
         snprintf(
             text, bytes,

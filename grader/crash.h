@@ -6,6 +6,9 @@
 
 #include <stddef.h>
 
+/* How the words for an access a little past the end of a buffer end */
+#define PAST_END ", a little past its end: compare the index with the size first"
+
 const char *signal_words(int signal);
 /* What the signal handler of the harness reported. d: the case that ran, or NULL. */
 void crash_words(

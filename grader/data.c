@@ -163,7 +163,8 @@ static const char *read_call(struct case_data *d, const st_file *f, json_t *call
     return NULL;
 }
 
-/* Tensors NAME.if.CAUSE; the words for them are in the metadata `causes`. */
+/* Tensors NAME.if.CAUSE, or NAME.times.CAUSE with a factor for each row; the words for
+ * them are in the metadata `causes`. */
 static void
 read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
 {
@@ -172,10 +173,13 @@ read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
     size_t length = strlen(v->name);
     int n = 0;
     json_object_foreach(causes, key, words) {
-        if (strncmp(key, v->name, length) || strncmp(key + length, ".if.", 4)) continue;
-        const double *value = tensor(f, key, ST_F64, v->elements);
+        if (strncmp(key, v->name, length) || key[length] != '.') continue;
+        bool factor = !strncmp(key + length, ".times.", 7);
+        const float *value = tensor(f, key, ST_F32, factor ? v->rows : v->elements);
         if (!value || n == MAX_CAUSES) continue;
-        set->cause[i][n].partial = !strncmp(key + length + 4, "some_", 5);
+        set->cause[i][n].factor = factor;
+        set->cause[i][n].partial = !strncmp(key + length, ".if.some_", 9);
+        set->cause[i][n].nan = !strncmp(key + length, ".if.nan_", 8);
         set->cause[i][n].words = text_of("%s", json_string_value(words));
         set->cause[i][n++].value = value;
     }

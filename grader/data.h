@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_DIMS = 6, MAX_CAUSES = 56 };
+enum { MAX_DIMS = 6, MAX_CAUSES = 96 };
 enum role { ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_ACC };
 enum element {
     ELEMENT_F32,
@@ -24,8 +24,10 @@ enum element {
 /* A known mistake, and what the output would be with it. */
 struct cause {
     char *words;
-    const double *value; /* in the order of want */
-    bool partial;        /* only some elements are wrong: CAUSE starts with some_ */
+    const float *value; /* in the order of want, or a factor of want for each row */
+    bool factor;        /* of each row */
+    bool partial;       /* only some elements are wrong: CAUSE starts with some_ */
+    bool nan; /* NaN in value is what a kernel computes: CAUSE starts with nan_ */
 };
 
 /* An argument: a view of a buffer. */

@@ -1,9 +1,10 @@
 /* pattern.c - what a wrong output looks like, and its likely cause.
  *
- * First the mistakes that the reference knows (tensors NAME.if.CAUSE: what the output
- * would be with them). Then where the wrong elements are (pattern_where.c), and what they
- * hold: one value, an input, another output, a wrong accumulation, a factor or summand
- * (pattern_scale.c), the values of another row or column (pattern_moved.c), too few digits.
+ * First the mistakes that the reference knows (tensors NAME.if.CAUSE and NAME.times.CAUSE:
+ * what the output would be with them). Then where the wrong elements are
+ * (pattern_where.c), and what they hold: one value, an input, another output, a wrong
+ * accumulation, a factor or summand (pattern_scale.c), the values of another row or column
+ * (pattern_moved.c), too few digits.
  */
 #include "pattern.h"
 
@@ -13,15 +14,18 @@
 
 /* --- known mistakes ----------------------------------------------------------------- */
 
-/* NaN: with this mistake the value is wrong, but unknown (read out of bounds). */
+/* NaN: with this mistake the value is wrong, but unknown (read out of bounds), unless the
+ * cause says that it is NaN. */
 static bool matches_cause(const struct comparison *c, const struct cause *cause)
 {
-    const double *value = cause->value;
     for (size_t i = 0; i < c->view->elements; i++) {
         if (cause->partial && c->mark[i] == MARK_RIGHT) continue;
-        bool same = is_nan(value[i])      ? c->mark[i] != MARK_RIGHT
-                    : is_finite(value[i]) ? is(c, i, value[i])
-                                          : c->got[i] == value[i];
+        double value = cause->factor ? cause->value[i / c->view->cols] * c->want[i]
+                                     : cause->value[i];
+        bool same = is_nan(value)
+                        ? cause->nan ? is_nan(c->got[i]) : c->mark[i] != MARK_RIGHT
+                    : is_finite(value) ? is(c, i, value)
+                                       : c->got[i] == value;
         if (!same) return false;
     }
     return true;
@@ -71,6 +75,37 @@ static bool all_equal(const struct comparison *c, double value)
     return true;
 }
 
+/* An input that holds NaN where a kernel must not read, or NULL. */
+static const struct view *nan_input(const struct comparison *c)
+{
+    for (int k = 0; k < c->data->views; k++) {
+        const struct view *in = &c->data->view[k];
+        if (in->role == ROLE_OUT || in->buffer < 0 || !c->set->bytes[in->buffer])
+            continue;
+        const unsigned char *bytes = c->set->bytes[in->buffer];
+        size_t e = element_bytes(in->element);
+        for (size_t i = 0; i < in->elements; i++)
+            if (is_nan(element_value(in->element, bytes + view_index(in, i) * e)))
+                return in;
+    }
+    return NULL;
+}
+
+static void say_nan(struct findings *f, const struct comparison *c)
+{
+    const struct view *in = nan_input(c);
+    if (in)
+        say(f,
+            "pattern: always NaN: %s has NaN where it must not be read, and 0 times NaN "
+            "is NaN: skip these elements; or inf - inf, inf / inf or 0 / 0",
+            in->name);
+    else
+        say(f,
+            "pattern: always NaN: inf - inf, inf / inf (exp of a large number?), 0 / 0, "
+            "the square root of a negative number, or a read of uninitialised memory or "
+            "outside of a buffer");
+}
+
 /* placed: a line before says where; the finding of the first element says "never
  * written" */
 static bool one_value(struct findings *f, const struct comparison *c, bool placed)
@@ -93,9 +128,7 @@ static bool one_value(struct findings *f, const struct comparison *c, bool place
         say(f, "pattern: some elements are never written; the others come from unwritten "
                "memory, or from inf - inf, inf / inf or 0 / 0");
     else if (all_nan(c))
-        say(f,
-            "pattern: always NaN: inf - inf, inf / inf (exp of a large number?), 0 / 0, "
-            "the square root of a negative number, or a read of uninitialised memory");
+        say_nan(f, c);
     else if (several(c) && isinf(value) && all_equal(c, value))
         say(f, "pattern: always infinite: an overflow (exp of a large number?), or a "
                "division by 0");
@@ -151,11 +184,15 @@ static double result_at(const struct comparison *c, const struct view *v, size_t
                        v->element, before + view_index(v, i) * element_bytes(v->element));
 }
 
+/* Values that are all close to 0 fit any output. */
 static bool all_of_output(const struct comparison *c, const struct view *other)
 {
     bool acc = c->view->role == ROLE_ACC && c->first;
+    size_t zeros = 0;
     EVERY_WRONG(c, i, is(c, i, (acc ? c->first[i] : 0) + result_at(c, other, i)));
-    return true;
+    for (size_t i = 0; i < c->view->elements; i++)
+        zeros += c->mark[i] && is(c, i, acc ? c->first[i] : 0);
+    return zeros * 2 < c->wrong;
 }
 
 static bool other_output(struct findings *f, const struct comparison *c)

@@ -14,6 +14,14 @@ struct hits {
     size_t size, count, first, last;
 };
 
+static void count_hits(struct hits *h)
+{
+    for (size_t k = h->size; k-- > 0;)
+        if (h->hit[k]) h->first = k, h->count++;
+    for (size_t k = 0; k < h->size; k++)
+        if (h->hit[k]) h->last = k;
+}
+
 static struct hits find_hits(const struct comparison *c, bool rows)
 {
     size_t size = rows ? c->view->rows : c->view->cols, cols = c->view->cols;
@@ -24,10 +32,7 @@ static struct hits find_hits(const struct comparison *c, bool rows)
         h.one = "column", h.many = "columns";
     for (size_t i = 0; i < c->view->elements; i++)
         if (c->mark[i]) h.hit[rows ? i / cols : i % cols] = 1;
-    for (size_t k = size; k-- > 0;)
-        if (h.hit[k]) h.first = k, h.count++;
-    for (size_t k = 0; k < size; k++)
-        if (h.hit[k]) h.last = k;
+    count_hits(&h);
     return h;
 }
 
@@ -108,6 +113,31 @@ static void describe(char *text, size_t room, const struct hits *h)
         snprintf(text, room, "%zu of %zu %s", h->count, h->size, h->many);
 }
 
+/* Columns of several heads of D channels: if only some heads have wrong channels, and all of
+ * them the same, which heads and which channels. */
+static bool describe_heads(
+    char *text, size_t room, const struct comparison *c, const struct hits *cols)
+{
+    size_t D = (size_t)json_integer_value(json_object_get(c->data->scalars, "D"));
+    char heads_text[64], channels_text[64];
+    if (!D || cols->size % D || cols->size == D || c->view->dims < 2) return false;
+    struct hits heads = {.one = "head", .many = "heads", .size = cols->size / D};
+    struct hits channels = {.one = "channel", .many = "channels", .size = D};
+    heads.hit = xalloc(heads.size), channels.hit = xalloc(D);
+    for (size_t k = 0; k < cols->size; k++)
+        if (cols->hit[k]) heads.hit[k / D] = channels.hit[k % D] = 1;
+    count_hits(&heads), count_hits(&channels);
+    bool same = cols->count < cols->size && cols->count == heads.count * channels.count;
+    if (same) {
+        describe(heads_text, sizeof heads_text, &heads);
+        describe(channels_text, sizeof channels_text, &channels);
+        snprintf(text, room, "%s, %s", heads_text, channels_text);
+    }
+    free(heads.hit);
+    free(channels.hit);
+    return same;
+}
+
 /* --- shapes that rows and columns do not show --------------------------------------- */
 
 /* The end of the flattened array: the tail of an elementwise kernel. */
@@ -154,7 +184,8 @@ bool find_where(struct findings *f, const struct comparison *c)
                       rows.count * 10 >= rows.size * 9;
     bool said = true;
     describe(rows_text, sizeof rows_text, &rows);
-    describe(cols_text, sizeof cols_text, &cols);
+    if (!describe_heads(cols_text, sizeof cols_text, c, &cols))
+        describe(cols_text, sizeof cols_text, &cols);
     if (c->wrong == c->view->elements || everywhere)
         said = false;
     else if (flat_tail(f, c) || triangle(f, c))

@@ -75,10 +75,30 @@ def attention_backward_mistakes(
                 s, visible(np.minimum(right, np.arange(T)), T, S, offset=0), lse
             ))
         )
+    dp = doh @ for_queries(v, H, D).swapaxes(-1, -2)
+    slope = see * (dp - total(doh * oh))
+    for cause, words, mask in wrong_queries(right, T, S, window):
+        other = (p * mask).swapaxes(-1, -2)
+        yield cause, words, {
+            "dk": scale * group_sum((other * slope.swapaxes(-1, -2)) @ qh, K),
+            "dv": group_sum(other @ doh, K),
+        }
     for cause, words, other in wrong_ends(T, S):
         yield cause, words, results(p * other)
     for cause, words, other in wrong_reaches(pos, B, T, S, window):
         yield cause, words, results(masked_exp(s, visible(other, T, S), lse))
+    for keys, queries in ((16, 16), (16, 32), (32, 32), (16, 64), (64, 64)):
+        other = masked_at_own_key(see, right, T, S, H, H // K, keys, queries)
+        if np.array_equal(other, np.broadcast_to(see, other.shape)):
+            continue
+        seen = masked_exp(s, other, lse)
+        left = results(seen)
+        large = (seen * ~see > 100).any(-2)[..., None] * np.ones(D)  # may be inf in E
+        unknown = group_sum(large, K) > 0
+        yield f"mask_diagonal_{keys}_{queries}", (
+            "tiles are masked only at the diagonal: mask also those in which the window "
+            "or the document begins"
+        ), {name: np.where(unknown, np.nan, left[name]) for name in ("dk", "dv")}
     for n in (32, 64, 128):
         if n < D:
             yield f"delta_first_{n}", (
@@ -98,8 +118,6 @@ def attention_backward_mistakes(
         yield "first_key_negative", FIRST_KEY, {
             "dq": rows(np.where(below[3], np.nan, scale * ds @ kh))
         }
-    dp = doh @ for_queries(v, H, D).swapaxes(-1, -2)
-    slope = see * (dp - total(doh * oh))
     yield "no_p", "the factor p is missing in ds = p (dp - delta)", {
         "dq": scale * rows(slope @ for_queries(k, H, D)),
         "dk": scale * group_sum(slope.swapaxes(-1, -2) @ qh, K),
@@ -107,12 +125,6 @@ def attention_backward_mistakes(
     yield "dv_of_ds", "dv is the sum of ds dout: it should be that of p dout", {
         "dv": group_sum((p * slope).swapaxes(-1, -2) @ doh, K)
     }
-    for cause, words, mask in wrong_queries(right, T, S, window):
-        other = (p * mask).swapaxes(-1, -2)
-        yield cause, words, {
-            "dk": scale * group_sum((other * slope.swapaxes(-1, -2)) @ qh, K),
-            "dv": group_sum(other @ doh, K),
-        }
     if window == ALL and S == T and abs(scale) > 1e-6:
         yield "window_overflow", (
             "always 0: the last query that sees a key is not its own + window if that "
@@ -153,6 +165,24 @@ def attention_backward_mistakes(
         ), {name: rows(of[:, :, 0])}
 
 
+def masked_at_own_key(see, reach, T, S, H, group, keys, count):
+    """what is seen if a tile of keys and of `count` rows (t, head of the group), from the
+    first that sees one of the keys of a block, is masked only where its last key is after
+    the own key of the first row"""
+    ago, j = S - T, np.arange(S)
+    head = np.arange(H)[:, None, None] % group
+    row = np.arange(T)[:, None] * group + head  # (heads,T,1)
+    j0 = j // keys * keys
+    j1 = np.minimum(j0 + keys, S) - 1
+    block = max(keys, count)
+    begin = np.maximum(j // block * block - ago, 0) * group
+    first = begin + (row - begin) // count * count
+    last = np.minimum((first + count - 1) // group, T - 1)
+    first = np.maximum(first, 0) // group
+    reaches = (ago + first - reach[:, first] <= j1) & (row >= begin)
+    return see | (reaches & (j0 <= ago + last) & (j1 <= ago + first))
+
+
 def wrong_queries(reach, T, S, window):
     """yields (cause, words, mask) of loops over queries that end too early for some keys
     of a block"""
@@ -162,10 +192,14 @@ def wrong_queries(reach, T, S, window):
         "the loop over queries ends too early: go on while a query sees the last key of "
         "the block"
     )
-    if window < S - 1:
-        for keys in (16, 32, 64):
-            ends = (j % keys == keys - 1) | (j == S - 1)
-            yield f"last_query_{keys}", words, ~(ends & (ago + t[:, None] - j == window))
+    told = set()
+    for keys in (16, 32, 64, 128):
+        last = (j % keys == keys - 1) | (j == S - 1)
+        for queries in (1, 16, 32):
+            lost = last & (first[..., None] == j) & after_last(first, j, ago, queries)
+            if lost.any() and lost.tobytes() not in told:
+                told.add(lost.tobytes())
+                yield f"last_query_{keys}_{queries}", words, ~lost[:, None]
     if window == 0:
         return  # each query sees its own key alone: as wrong_ends
     for keys, queries in ((16, 16), (32, 32), (64, 16), (64, 64)):
@@ -173,6 +207,15 @@ def wrong_queries(reach, T, S, window):
         begin = np.maximum(j0 - ago, 0)
         tile = begin + np.maximum(t[:, None] - begin, 0) // queries * queries
         yield f"stops_early_{keys}_{queries}", words, (first[:, tile] <= j0)[:, None]
+
+
+def after_last(first, j, ago, queries):
+    """(B,T,S): is query t after the last tile that has a query whose first key is before
+    key j? Tiles start at the first query that sees key j."""
+    t, begin = np.arange(first.shape[1]), np.maximum(j - ago, 0)
+    before = (first[..., None] < j).sum(1)[:, None]  # first never falls
+    end = begin + -(-np.maximum(before - begin, 0) // queries) * queries
+    return t[:, None] >= end
 
 
 def wrong_dout(memory, p, see, delta, q, k, v, ldq, K, D, scale):

@@ -38,6 +38,10 @@ def wrong_reaches(pos, B, T, S, window):
         yield "pos_more", "queries also see the last token of the previous document", (
             reach(pos + 1, B, T, S, window)
         )
+        if B > 1:
+            yield "pos_of_first", "every sequence reads the pos of sequence 0", (
+                reach(np.repeat(pos[:1], B, 0), B, T, S, window)
+            )
     if S > T:
         yield "reach_of_chunk", (
             "queries see only the keys of this call, none of the first S-T"
@@ -178,6 +182,18 @@ def attention_forward_mistakes(
             ), results(see=seen)
     p, l = softmax_parts(s, see)
     yield from wrong_sums(np.where(see, s, -np.inf), p, l, vh)
+    yield from wrong_maxima(s, see, right, p, l, vh)
+    for cause, words, weight in wrong_parts(right, T, S):
+        total = np.sum(p * weight, -1, keepdims=True)
+        yield cause, words, {
+            "out": rows((p * weight) @ vh / total),
+            "lse": l + np.log(total[..., 0]),
+        }
+    if right.max() + 64 < S - T:  # whole tiles that no query sees
+        yield "nan_unseen_tile", (
+            "a tile or a part of the keys of which a query sees none gives NaN: 0 / 0, or "
+            "-inf - -inf"
+        ), {"out": np.nan}
     if H > 1 and T > 1:
         yield "lse_layout", "lse is stored as (B,T,H): it should be (B,H,T)", {
             "lse": l.swapaxes(1, 2).reshape(l.shape)
@@ -201,6 +217,9 @@ def wrong_sums(s, p, l, vh):
         yield "lse_mixed_units", (
             "lse is max log2(e) + ln(sum): multiply a maximum in base-2 units by ln 2"
         ), {"lse": m / np.log(2) + l - m}
+        yield "lse_log2_of_sum", (
+            "lse is max + log2(sum): the logarithm of the sum should be natural, too"
+        ), {"lse": m + (l - m) / np.log(2)}
     dead = m < -104  # exp is 0 in float
     if dead.any():
         yield "maximum_starts_at_zero", (
@@ -220,6 +239,61 @@ def wrong_sums(s, p, l, vh):
             "out": rows(o * (np.exp(l - m) / np.sum(e, -1))[..., None]),
             "lse": m + np.log(np.sum(e, -1)),
         }
+
+
+UNDERFLOW = 104  # exp(-104) is 0 in float
+
+
+def wrong_maxima(s, see, reach, p, l, vh):
+    """yields mistakes of kernels that take the maximum over all keys of the tiles that a
+    query needs: if one is far above those that it sees, all terms become 0"""
+    T, S = s.shape[-2:]
+    own, seen = S - T + np.arange(T), np.max(np.where(see, s, -np.inf), -1)
+    told = set()
+    for keys, queries in ((16, 0), (32, 0), (64, 0), (16, 64), (32, 64), (64, 64)):
+        first = own - reach
+        begin = first[:, np.arange(T) // queries * queries] if queries else 0 * first
+        begin, end = (begin + (x - begin) // keys * keys for x in (first, own))
+        j = np.arange(S)
+        loaded = (j >= begin[..., None]) & (j < end[..., None] + keys)
+        top = np.max(np.where(loaded[:, None], s, -np.inf), -1)
+        with_zeros = np.where((end + keys > S)[:, None], np.maximum(top, 0), top)
+        for name, top in (("", top), ("_zeros", with_zeros)):  # zeros after key S-1
+            dead = top - seen > UNDERFLOW
+            if not dead.any() or dead.tobytes() in told:
+                continue
+            told.add(dead.tobytes())
+            yield f"nan_max_of_masked_{keys}_{queries}{name}", (
+                "keys that a query does not see enter its maximum, and all other terms "
+                "become 0: mask the scores first"
+            ), {
+                "out": rows(np.where(dead[..., None], np.nan, p @ vh)),
+                "lse": np.where(dead, -np.inf, l),
+            }
+
+
+def wrong_parts(reach, T, S):
+    """yields (cause, words, weight of each key) of kernels that split the keys of few
+    queries into parts of whole tiles, which overlap"""
+    if T > 32 or S < 128:
+        return
+    first, told = np.min(S - T - reach[:, 0]), set()
+    for tile in (32, 64):
+        at = np.arange(S) - first // tile * tile
+        count = -(-(S - first // tile * tile) // tile)
+        for parts in range(2, 10):
+            size = -(-count // parts)  # tiles
+            later = (at // tile >= size) & (at // tile % size == 0)
+            for what, twice in (
+                ("tile", later),
+                ("key", later & (at % tile == 0)),
+            ):
+                if twice.any() and twice.tobytes() not in told:
+                    told.add(twice.tobytes())
+                    yield f"{what}_twice_{parts}_{tile}", (
+                        "keys at the border of two parts count twice: a part ends before "
+                        "the first key of the next"
+                    ), 1 + twice
 
 
 def wrong_ends(T, S):

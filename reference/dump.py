@@ -8,8 +8,9 @@ files:
                                         the call as JSON
     DIR/<case>.<set>.want.safetensors   per judged output NAME (float64) and NAME.tol, the
                                         absolute tolerance of each element
-Set a also has NAME.if.<cause>, what a kernel with a known mistake computes; the metadata
-has the words for it.
+Set a also has NAME.if.<cause>, what a kernel with a known mistake computes, or
+NAME.times.<cause>, a factor of the expected values for each row; the metadata has the
+words for it.
 
 It refuses cases that are too weak. Expected values must be well above the tolerance;
 zeros, a constant, an input, half-precision sums and every known mistake must fail in some
@@ -122,42 +123,52 @@ def tells(case, want):
     return case["status"] == "WB_OK" and all(y.size for y, _, _ in want.values())
 
 
-# Of more elements no mistakes are stored: the files would take longer to write than the
-# case to grade, and smaller cases name them.
+# Of more elements only factors of rows are stored: the files would take longer to write
+# than the case to grade, and smaller cases name the other mistakes.
 MANY_ELEMENTS = 1 << 18
 MANY_IN_VARIANTS = 1 << 12  # of each variant after the first
-MAX_CAUSES = 56  # of an output: as in grader/data.h
+MAX_CAUSES = 96  # of an output: as in grader/data.h
+
+
+def wrong_results(module, case, values, few):
+    """yields (cause, words, output, array, is it a factor of each row?) of the known
+    mistakes; few=False: only the factors, which are small whatever the output"""
+    for kind in ("mistakes", "factors"):
+        of = getattr(module, f"{case['function']}_{kind}", None)
+        if of is None or (kind == "mistakes" and not few):
+            continue
+        for cause, words, wrong in wb.by_name(of, values):
+            for name, got in wrong.items():
+                yield cause, words, name, got, kind == "factors"
 
 
 def mistakes(module, case, call, values, want):
-    """[(cause, words, output, array)] of those that give another result here, and
-    {cause: does it?} of all"""
-    of = getattr(module, case["function"] + "_mistakes", None)
+    """[(cause, words, output, array, is it a factor of each row?)] of those that give
+    another result here, and {cause: does it?} of all"""
     found, told = [], {}
-    if of is None or not tells(case, want):
+    if not tells(case, want):
         return found, told
     most = MANY_ELEMENTS if case["first"] else MANY_IN_VARIANTS
-    if max(y.size for y, _, _ in want.values()) > most:
-        return found, told
+    few = max(y.size for y, _, _ in want.values()) <= most
     values = dict(values, memory=call.memory)
     with np.errstate(all="ignore"):
-        for cause, words, wrong in wb.by_name(of, values):
-            told[cause] = False
-            for name, got in wrong.items():
-                if name not in want:
-                    continue
-                y, tol, _ = want[name]
-                got = np.broadcast_to(got, y.shape)
-                # NaN: wrong, but unknown. Half of it must be known; where the shape is
-                # one of many, the report names it only if what is known differs, too.
-                if np.isnan(got).mean() > 0.5 or not differs(got, y, tol):
-                    continue
-                told[cause] = True
-                known = got if case["first"] else np.where(np.isnan(got), y, got)
-                if differs(known, y, tol):
-                    found.append((cause, words, name, got))
+        for cause, words, name, stored, factor in wrong_results(module, case, values, few):
+            told.setdefault(cause, False)
+            if name not in want:
+                continue
+            y, tol, _ = want[name]
+            got = y * stored if factor else np.broadcast_to(stored, y.shape)
+            # NaN: wrong, but unknown. Half of it must be known; where the shape is
+            # one of many, the report names it only if what is known differs, too.
+            unknown = np.isnan(got) & (not cause.startswith("nan_"))
+            if unknown.mean() > 0.5 or not differs(got, y, tol):
+                continue
+            told[cause] = True
+            known = got if case["first"] else np.where(unknown, y, got)
+            if differs(known, y, tol):
+                found.append((cause, words, name, stored if factor else got, factor))
     for name in want:
-        many = sum(of == name for _, _, of, _ in found) > MAX_CAUSES
+        many = sum(of == name for _, _, of, *_ in found) > MAX_CAUSES
         broken_if(many, case, f"{name} has more than {MAX_CAUSES} mistakes")
     return found, told
 
@@ -191,9 +202,11 @@ def write_wants(directory, case, want, wrong, data_set):
     for name, (y, tol, _) in want.items():
         tensors[name] = ("f64", np.asarray(y, np.float64))
         tensors[name + ".tol"] = ("f32", tol)
-    for cause, words, name, got in wrong:
-        tensors[f"{name}.if.{cause}"] = ("f64", np.asarray(got, np.float64))
-        causes[f"{name}.if.{cause}"] = words
+    for cause, words, name, got, factor in wrong:
+        key = f"{name}.{'times' if factor else 'if'}.{cause}"
+        with np.errstate(over="ignore"):  # inf is what a kernel in float gets
+            tensors[key] = ("f32", np.asarray(got, np.float32))
+        causes[key] = words
     tolerance = {name: text for name, (_, _, text) in want.items()}
     metadata = {"tolerance": json.dumps(tolerance), "causes": json.dumps(causes)}
     save(f"{directory}/{case['name']}.{data_set}.want.safetensors", tensors, metadata)
@@ -281,8 +294,8 @@ def apply_bad(case, call):
         broken_if(not good, case, f"bad={name}: no such {what}, or no status=")
         if value == "null":
             call.args[name]["null"] = True
-        else:
-            call.scalars[name] = value
+        else:  # JSON has no NaN
+            call.scalars[name] = None if value != value else value
 
 
 MOST_DRAWS = 50

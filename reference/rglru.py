@@ -2,8 +2,10 @@
 
     python reference/rglru.py       checks the gradients against finite differences
 
-rglru_block.py has the functions around the scan (parts 06.1 to 06.3), rglru_mistakes.py
-the known mistakes in them. rglru_scan.py and rglru_scan_mistakes.py have the rest.
+rglru_block.py has the functions around the scan (parts 06.1 to 06.3), rglru_scan.py the
+rest. rglru_mistakes.py (06.1, 06.2), rglru_gates_mistakes.py (06.3),
+rglru_scan_mistakes.py (06.4) and rglru_fused_mistakes.py (06.5, 06.6) have the known
+mistakes.
 """
 
 import numpy as np
@@ -11,6 +13,8 @@ import numpy as np
 import rglru_scan
 import wb
 from rglru_block import *
+from rglru_fused_mistakes import *
+from rglru_gates_mistakes import *
 from rglru_mistakes import *
 from rglru_scan import *
 from rglru_scan_mistakes import *

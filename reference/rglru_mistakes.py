@@ -1,4 +1,4 @@
-"""rglru_mistakes.py - what kernels with known mistakes compute in parts 06.1 to 06.3 of
+"""rglru_mistakes.py - what kernels with known mistakes compute in parts 06.1 and 06.2 of
 lab 06, so that the report can name them.
 """
 
@@ -7,33 +7,17 @@ import numpy as np
 from rglru_block import (
     conv1d_backward,
     convolution,
-    decay,
-    gate_slopes,
+    earlier,
     last_inputs,
-    never_forgets,
     outer,
     positions,
     product,
-    softplus,
     transposed,
 )
-from swiglu import sigmoid
 
 TIMES_0 = (
     "what belongs to another document is multiplied by 0, but 0 times inf is NaN: skip it"
 )
-ROOT_OF_0 = (
-    "m computed as q / sqrt(q) is 0 times inf = NaN where q = 1 - a^2 is 0: bound q from "
-    "below"
-)
-
-
-def roots_of_0(pa, a_param, first, **outputs):
-    """yields the mistake of an m that is NaN where it is 0, in these outputs"""
-    still = never_forgets(pa, a_param) & ~first
-    if still.any():
-        lost = np.where(still, np.nan, 0)
-        yield "some_root_of_0", ROOT_OF_0, {n: y + lost for n, y in outputs.items()}
 
 
 # --- 06.1 -------------------------------------------------------------------------------
@@ -83,10 +67,34 @@ def block_linear_backward_mistakes(
         "dbx": dpx.sum(0),
         "dba": dpa.sum(0),
     }
+    if R >= 128:
+        yield from overlapping_parts(c, dpx, dpa, dwx, dbx, dwa, dba)
     if dc_in is not None:
         yield "read_late", "the gradients are computed from dc in place of c", {
             "dwx": dwx - here + outer(dc, dpx)
         }
+
+
+def overlapping_parts(c, dpx, dpa, dwx, dbx, dwa, dba):
+    """yields what kernels compute that split the sums over rows into parts, each in steps
+    of some rows; the last of them may end past the part"""
+    row, told = np.arange(len(c)), set()
+    for parts in range(2, 9):
+        size = -(-len(c) // parts)
+        for step in (16, 32, 64):
+            twice = (row >= size) & (row % size < -size % step)
+            if not twice.any() or twice.tobytes() in told:
+                continue
+            told.add(twice.tobytes())
+            yield f"parts_{parts}_{step}", (
+                "rows at the border of two parts count twice: the last step of a part "
+                "should end where the part does"
+            ), {
+                "dwx": dwx + outer(c[twice], dpx[twice]),
+                "dwa": dwa + outer(c[twice], dpa[twice]),
+                "dbx": dbx + dpx[twice].sum(0),
+                "dba": dba + dpa[twice].sum(0),
+            }
 
 
 # --- 06.2 -------------------------------------------------------------------------------
@@ -94,6 +102,13 @@ def block_linear_backward_mistakes(
 
 def moved_slots(ring, step):
     return np.roll(ring, step, axis=1)
+
+
+def chunks(T):
+    """{name: tokens} of likely chunks: of a kernel's, or as long as to make 2 to 8"""
+    sizes = {f"{n}": n for n in (8, 16, 32, 64)}
+    sizes |= {f"of_{n}": -(-T // n) for n in range(2, 9)}
+    return {name: n for name, n in sizes.items() if n < T}
 
 
 def conv1d_forward_mistakes(
@@ -134,6 +149,18 @@ def conv1d_forward_mistakes(
         "sequence b reads the end of sequence b - 1",
         convolution(x, np.roll(x[:, -1:], 1, 0) + 0 * w.T, w, bias, p + width, width),
     )
+    terms, t = {}, np.arange(T)
+    for s in range(1, width):
+        inputs, same = earlier(x, s, None, pos, width)
+        terms[s] = np.where(same & (t >= s)[:, None], w[:, width - 1 - s] * inputs, 0)
+    for name, n in chunks(T).items():
+        lost = sum(np.where((t % n < s)[:, None], term, 0) for s, term in terms.items())
+        yield told(
+            f"chunk_{name}",
+            "the first tokens of a chunk lack the inputs of the chunk before: read "
+            "width-1 tokens before its start",
+            out - lost,
+        )
     if np.isinf(x).any():
         there, all = np.isinf(x).astype(float), np.ones_like(w)
         across = convolution(there, None, all, 0, whole_row, width)
@@ -206,6 +233,18 @@ def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld)
         "dx": whole[0],
         "dw": start + whole[1],
     }
+    terms, t = {}, np.arange(T)[:, None]
+    for s in range(1, width):
+        _, same = earlier(x, s, None, pos, width)
+        later = np.zeros((B, T, C))
+        later[:, : max(T - s, 0)] = np.where(same, dout, 0)[:, s:]
+        terms[s] = w[:, width - 1 - s] * later
+    for name, n in chunks(T).items():
+        lost = sum(np.where(t % n + s >= n, term, 0) for s, term in terms.items())
+        yield f"chunk_{name}", (
+            "the last tokens of a chunk lack the gradients of tokens in the next chunk: "
+            "read width-1 tokens past its end"
+        ), {"dx": dx - lost}
     if np.isinf(dout).any():
         there, all = np.isinf(dout).astype(float), np.ones_like(w)
         across = run(there, w=all, pos=no_starts)[0] - run(there, w=all)[0]
@@ -240,204 +279,3 @@ def partial_sum(dout, x, w, pos, width):
     made = np.zeros((B, T, C)), np.zeros((C, width)), np.zeros(C)
     conv1d_backward(*made, dout, x, w, p, B, T, C, width, C)
     return made[1]
-
-
-# --- 06.3 -------------------------------------------------------------------------------
-
-
-def in_float(v):
-    return np.asarray(v, np.float32)
-
-
-def wrong_gates(c, px, pa, a_param):
-    """yields (cause, words, a, z) of mistakes in the gates, apart from the reset"""
-    gx, ga, plus = sigmoid(px), sigmoid(pa), softplus(a_param)
-    log_a = -8 * ga * plus
-
-    def told(cause, words, log_a, m=None, gx=gx):
-        m = np.sqrt(-np.expm1(2 * log_a)) if m is None else m
-        return cause, words, np.exp(log_a), m * gx * c
-
-    yield told("no_eight", "the factor 8 is missing in log_a", log_a / 8)
-    yield told("no_gate_a", "the gate ga is missing in log_a", -8 * plus + 0 * ga)
-    yield told(
-        "no_softplus",
-        "a_param is used in place of softplus(a_param)",
-        -8 * ga * np.abs(a_param),
-    )
-    yield told(
-        "softplus_sign",
-        "softplus(-a_param) is used in place of softplus(a_param)",
-        -8 * ga * softplus(-a_param),
-    )
-    yield told(
-        "no_root",
-        "the square root is missing: m = sqrt(1 - a^2)",
-        log_a,
-        -np.expm1(2 * log_a),
-    )
-    yield told(
-        "not_squared",
-        "a is not squared: m = sqrt(1 - a^2)",
-        log_a,
-        np.sqrt(-np.expm1(log_a)),
-    )
-    yield told(
-        "one_minus_a", "m is 1 - a: it should be sqrt(1 - a^2)", log_a, -np.expm1(log_a)
-    )
-    yield told("no_gate", "the input gate gx is missing in z = m gx c", log_a, gx=1)
-    yield told("no_sigmoid_x", "px is used in place of s(px)", log_a, gx=px)
-    yield told(
-        "tanh_x", "tanh is used in place of the sigmoid in gx", log_a, gx=np.tanh(px)
-    )
-
-
-def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
-    first = (positions(pos, B, T) == 0)[:, :, None]
-    gx, ga = sigmoid(px), sigmoid(pa)
-
-    def told(cause, words, log_a, m=None, g=gx, no_reset=False):
-        if m is None:
-            m = np.sqrt(-np.expm1(2 * log_a))
-        if not no_reset:
-            return (
-                cause,
-                words,
-                {
-                    "a": np.where(first, 0, np.exp(log_a)),
-                    "z": np.where(first, 1, m) * g * c,
-                },
-            )
-        return cause, words, {"a": np.exp(log_a), "z": m * g * c}
-
-    log_a = decay(pa, a_param)
-    yield told(
-        "no_reset",
-        "there is no reset at pos 0, where a is 0 and m is 1",
-        log_a,
-        no_reset=True,
-    )
-    yield "m_not_reset", "the reset at pos 0 is incomplete: a is 0, but m is not 1", {
-        "z": np.sqrt(-np.expm1(2 * log_a)) * gx * c
-    }
-    yield from roots_of_0(pa, a_param, first, z=z)
-    naive = in_float(1) - in_float(np.exp(in_float(2) * in_float(log_a)))
-    yield told(
-        "cancels",
-        "1 - exp(2 log_a) cancels where a is near 1: use -expm1(2 log_a)",
-        log_a,
-        np.sqrt(np.maximum(naive, 0).astype(np.float64)),
-    )
-    with np.errstate(over="ignore"):
-        log_sum = np.log(in_float(1) + np.exp(in_float(a_param)))
-    yield told(
-        "softplus_overflows",
-        "softplus overflows for a large a_param: exp(89) is inf",
-        -8 * ga * np.where(np.isfinite(log_sum), log_sum.astype(np.float64), 1e30),
-    )
-    yield told("gates_swapped", "px and pa are swapped", decay(px, a_param), g=ga)
-    for cause, words, wrong_a, wrong_z in wrong_gates(c, px, pa, a_param):
-        yield cause, words, {
-            "a": np.where(first, 0, wrong_a),
-            "z": np.where(first, gx * c, wrong_z),
-        }
-    yield "a_inverse", "a is exp(-log_a): log_a is negative already", {
-        "a": np.where(first, 0, np.exp(-log_a))
-    }
-
-
-def rglru_gates_backward_mistakes(
-    dc, dpx, dpa, da_param, da, dz, c, px, pa, a_param, pos, B, T, C
-):
-    first = (positions(pos, B, T) == 0)[:, :, None]
-    gx, ga, log_a = sigmoid(px), sigmoid(pa), decay(pa, a_param)
-    a, q = np.exp(log_a), -np.expm1(2 * log_a)
-    dlog_a, m = gate_slopes(da, dz, c, px, pa, a_param, pos)
-    dq = dz * gx * c / np.sqrt(np.maximum(4 * q, 1e-6))
-
-    def sums(d):
-        return sigmoid(a_param) * (-8 * ga * d).sum((0, 1))
-
-    yield from roots_of_0(pa, a_param, first, dc=dc, dpx=dpx)
-
-    def told(cause, words, d):
-        return (
-            cause,
-            words,
-            {
-                "dpa": -8 * softplus(a_param) * ga * (1 - ga) * d,
-                "da_param": da_param + sums(d - dlog_a),
-            },
-        )
-
-    yield told("no_eight", "the factor 8 is missing", dlog_a / 8)
-    yield told(
-        "a_alone",
-        "a is not squared: dlog_a = da a - 2 a^2 dq",
-        np.where(first, 0, da * a - 2 * a * dq),
-    )
-    yield told(
-        "no_two",
-        "the factor 2 is missing: dlog_a = da a - 2 a^2 dq",
-        np.where(first, 0, da * a - a**2 * dq),
-    )
-    yield told(
-        "no_a",
-        "the factor a is missing: dlog_a = da a - 2 a^2 dq",
-        np.where(first, 0, da - 2 * a**2 * dq),
-    )
-    yield "no_softplus", "the factor softplus(a_param) is missing in dpa", {
-        "dpa": -8 * ga * (1 - ga) * dlog_a
-    }
-    yield told(
-        "no_dz_term",
-        "the term of m, -2 a^2 dq, is missing in dlog_a",
-        np.where(first, 0, da * a),
-    )
-    yield told(
-        "no_da_term",
-        "the term da a is missing in dlog_a",
-        np.where(first, 0, -2 * a**2 * dq),
-    )
-    yield told(
-        "sign",
-        "the term of m in dlog_a has the wrong sign",
-        np.where(first, 0, da * a + 2 * a**2 * dq),
-    )
-    free = dz * gx * c / np.sqrt(np.maximum(4 * q, 1e-60))
-    yield told(
-        "unbounded",
-        "the slope of the square root is not bounded: divide by sqrt(max(4q, 1e-6))",
-        np.where(first, 0, da * a - 2 * a**2 * free),
-    )
-    low = dz * gx * c / np.sqrt(np.maximum(4 * q, 4e-6))
-    yield told(
-        "bound_of_q",
-        "the bound 1e-6 is that of 4q, not of q: divide by sqrt(max(4q, 1e-6))",
-        np.where(first, 0, da * a - 2 * a**2 * low),
-    )
-    cause, words, wrong = told(
-        "no_reset",
-        "there is no reset at pos 0: there a is the constant 0, so dlog_a is 0",
-        da * a - 2 * a**2 * dq,
-    )
-    wrong["dpa"] = np.where(first, np.nan, wrong["dpa"])  # the tolerance of 0 is 0
-    yield cause, words, wrong
-    yield "m_not_reset", "m is not reset at pos 0, where it should be the constant 1", {
-        "dc": dz * np.sqrt(q) * gx,
-        "dpx": dz * np.sqrt(q) * c * gx * (1 - gx),
-    }
-    yield "no_multiplier", "the multiplier m is missing", {
-        "dc": dz * gx,
-        "dpx": dz * c * gx * (1 - gx),
-    }
-    yield "slope_x", "the slope gx (1 - gx) is missing in dpx", {"dpx": dz * m * c}
-    yield "slope_a", "the slope ga (1 - ga) is missing in dpa", {
-        "dpa": -8 * softplus(a_param) * dlog_a
-    }
-    yield "param_slope", "the slope of softplus, s(a_param), is missing in da_param", {
-        "da_param": da_param - sums(dlog_a) + sums(dlog_a) / sigmoid(a_param)
-    }
-    yield "not_added", "the gradient is overwritten: add to it (+=)", {
-        "da_param": sums(dlog_a)
-    }

@@ -1,6 +1,7 @@
 """softmax.py - lab 04 in float64. The contract is labs/lab04_softmax/softmax.h.
 
-softmax_formulas.py has the formulas, softmax_mistakes.py the known mistakes.
+softmax_formulas.py has the formulas, softmax_mistakes.py and cross_entropy_mistakes.py
+the known mistakes.
 
     python reference/softmax.py     checks the gradients against finite differences
 """
@@ -8,6 +9,7 @@ softmax_formulas.py has the formulas, softmax_mistakes.py the known mistakes.
 import numpy as np
 
 import wb
+from cross_entropy_mistakes import cross_entropy_mistakes  # noqa: F401
 from softmax_formulas import *
 from softmax_mistakes import *
 from wb import bound, total
@@ -16,19 +18,21 @@ from wb import bound, total
 
 
 def scores(call, R, N, sd, shift, ramp):
-    """Rows alternate between +shift and -shift, so that exp overflows in one and is 0 in
-    the next. ramp: grows from left to right, so that the running maximum keeps
-    changing."""
+    """Rows have +shift, -shift and 0 in turn, so that exp overflows in one and is 0 in
+    the next, and a maximum of 0 and that of other rows differ. ramp: grows from left to
+    right, so that the running maximum keeps changing."""
     x = sd * call.rng.standard_normal((R, N)) + ramp * np.linspace(0, 1, N)
-    return x + shift * (-1.0) ** np.arange(R)[:, None]
+    return x + shift * np.resize([1.0, -1.0, 0.0], R)[:, None]
 
 
 def softmax_forward_data(
-    call, R, N, scale=1.0, sd=1.0, shift=0.0, ramp=0.0, peak=0.0, inplace=0
+    call, R, N, scale=1.0, sd=1.0, shift=0.0, ramp=0.0, peak=0.0, zigzag=0.0, inplace=0
 ):
     """peak: row 0 is 0, except for its first column. One float sum that starts there
-    drops all other terms; four or more partial sums keep enough of them."""
+    drops all other terms; four or more partial sums keep enough of them. zigzag: what
+    every second column is above the others."""
     x = scores(call, R, N, sd, shift, ramp)
+    x[:, ::2] += zigzag
     if peak:
         x[0] = peak * (np.arange(N) == 0)
     call.out("out", (R, N), at="x" if inplace else None, owner="row")

@@ -1,11 +1,11 @@
-"""softmax_mistakes.py - what kernels with known mistakes compute in lab 04, so that the
-report can name them. softmax.py imports it.
+"""softmax_mistakes.py - what kernels with known mistakes compute in parts 04.1 to 04.4 of
+lab 04, so that the report can name them. cross_entropy_mistakes.py has those of the loss.
 """
 
 import numpy as np
 
 import wb
-from softmax_formulas import capped, softmax, visible
+from softmax_formulas import softmax, visible
 from wb import total
 
 
@@ -16,12 +16,28 @@ def float_softmax(t, m):
         return e / np.sum(e, -1, keepdims=True)
 
 
+UNDERFLOW = 104  # exp(-104) is 0 in float
+
+
 def wrong_maxima(t):
-    """(cause, words, m) if the search starts too high"""
+    """(cause, words, m) if there is no maximum, or its search starts too high or takes in
+    other rows"""
+    own = np.max(t, -1, keepdims=True)
+    yield "nan_no_max", (
+        "no maximum is subtracted: exp overflows, or every term is 0"
+    ), 0 * own
     for cause, start in (("0", 0), ("1e4", -1e4), ("1e5", -1e5)):
-        yield f"max_from_{cause}", (
+        yield f"nan_max_from_{cause}", (
             f"the maximum starts at {start:g}, but values can be smaller: start at -inf"
-        ), np.maximum(start, np.max(t, -1, keepdims=True))
+        ), np.maximum(start, own)
+    for rows in (2, 4, 8, 16, 32):
+        first = np.arange(0, len(own), rows)
+        m = np.repeat(np.maximum.reduceat(own, first), rows, 0)[: len(own)]
+        if np.any(m - own > UNDERFLOW):  # otherwise any maximum of several rows will do
+            yield f"nan_max_of_{rows}_rows", (
+                f"the maximum is that of {rows} rows: each row has its own (a reduction "
+                "of all 32 lanes, though a warp has several rows?)"
+            ), m
 
 
 def own_maxima(t, vector, threads):
@@ -114,12 +130,52 @@ def softmax_forward_mistakes(out, x, R, N, scale):
         yield f"first_{n}", f"only the first {n} columns enter the sum", {
             "out": wb.first_columns(e / total(e[:, :n]), n)
         }
-    if N > 8192:
-        summed = np.arange(N) % 8192 < 4096
-        yield "half_of_part", (
-            "only the first 4096 of every 8192 columns enter the sum: a part has more "
-            "columns than its block covers"
-        ), {"out": np.where(summed, e / total(e * summed), np.nan)}
+    for part in (4096, 8192):
+        if N > part:
+            summed = np.arange(N) % part < part // 2
+            yield f"half_of_{part}", (
+                f"only the first {part // 2} of every {part} columns enter the sum: a "
+                "part has more columns than its block covers"
+            ), {"out": np.where(summed, e / total(e * summed), np.nan)}
+
+
+def softmax_forward_factors(x, N, scale):
+    """mistakes of kernels that let several blocks share a row"""
+    part = 2048
+    if N <= 16 * part:
+        return
+    t = np.pad(scale * x, [(0, 0), (0, -N % (128 * part))], constant_values=-np.inf)
+    t = t.reshape(len(x), -1, part)
+    top = np.maximum(np.max(t, -1), -1e30)  # of each part
+    sums = total(np.exp(t - top[..., None]))[..., 0]
+    m = np.max(top, -1, keepdims=True)
+    right = total(sums * np.exp(top - m))
+    words = (
+        "the sum of a part is not rescaled: multiply it by exp(maximum of the part - "
+        "common maximum)"
+    )
+    for part in (part, 2 * part, 4 * part):
+        yield f"part_{part}_not_rescaled", words, {"out": right / total(sums)}
+        if N > 32 * part:
+            yield f"part_{part}_first_32", (
+                "only 32 parts of a row are combined, one for each lane: it may have more"
+            ), {"out": right / total(sums[:, :32] * np.exp(top[:, :32] - m))}
+            yield f"part_{part}_of_lane", words, {
+                "out": right / total(sum_of_lanes(top, sums, m))
+            }
+        top, fine = np.max(top.reshape(len(x), -1, 2), -1), top
+        sums = sums * np.exp(fine - np.repeat(top, 2, -1))
+        sums = np.sum(sums.reshape(len(x), -1, 2), -1)
+
+
+def sum_of_lanes(top, sums, m):
+    """each of 32 lanes adds the sums of parts n, n + 32, ..., but rescales only those
+    that it has already"""
+    lane_max, lane_sum = top[:, :32], sums[:, :32]
+    for n in range(32, top.shape[1], 32):
+        before, lane_max = lane_max, np.maximum(lane_max, top[:, n : n + 32])
+        lane_sum = lane_sum * np.exp(before - lane_max) + sums[:, n : n + 32]
+    return lane_sum * np.exp(lane_max - m)
 
 
 def softmax_causal_forward_mistakes(out, x, R, T, S, scale):
@@ -168,6 +224,14 @@ def softmax_causal_forward_mistakes(out, x, R, T, S, scale):
     }
     for cause, words, m in wrong_maxima(t):
         yield cause, words, {"out": np.where(see, float_softmax(t, m), 0)}
+    last = (S - T + r % T) + 1
+    for name, vector in (("1", 1), ("4", 4), ("8", 8), ("all", S)):
+        loaded = keys < (last // vector + 1) * vector
+        m = np.fmax.reduce(np.where(loaded, scale * x, -np.inf), -1, keepdims=True)
+        yield f"nan_max_of_hidden_{name}", (
+            "hidden scores enter the maximum: if one is far above the others, all terms "
+            "become 0"
+        ), {"out": np.where(see, float_softmax(t, m), 0)}
     p = softmax(scale * x)
     yield "masked_after", (
         "the mask is applied after the division: the sum includes hidden keys"
@@ -221,172 +285,3 @@ def softmax_backward_mistakes(dx, dout, p, R, N, scale):
     yield "diagonal", "only the diagonal of the Jacobian is used: p (1 - p) dout", {
         "dx": scale * p * (1 - p) * dout
     }
-
-
-def cross_entropy_mistakes(
-    loss, dlogits, logits, target, gscale, R, V, ld, softcap, ignore, memory
-):
-    counts, hit = (target != ignore)[:, None], np.arange(V) == target[:, None]
-    g = 1 if gscale is None else gscale[0]
-
-    def outputs(z, slope=1.0, counts=counts, hit=hit, g=g):
-        m = np.max(z, -1, keepdims=True)
-        z_target = np.sum(z[:, :V] * hit, -1, keepdims=True)
-        wrong = {
-            "loss": np.where(counts, np.log(total(np.exp(z - m))) + m - z_target, 0)[:, 0]
-        }
-        if dlogits is not None:
-            wrong["dlogits"] = np.zeros((R, ld))
-            p = softmax(z)[:, :V]
-            wrong["dlogits"][:, :V] = np.where(counts, g * (p - hit) * slope, 0)
-        return wrong
-
-    def gradient(**change):
-        wrong = outputs(z, **dict({"slope": slope}, **change))
-        return {name: y for name, y in wrong.items() if name == "dlogits"}
-
-    z = capped(logits[:, :V], softcap)
-    slope = 1 - (z / softcap) ** 2 if softcap else 1.0
-    m = np.max(z, -1)
-    yield "no_softcap", "softcap is ignored", outputs(logits[:, :V])
-    if softcap:
-        yield "tanh_overflows", (
-            "tanh from exp(2 logits / softcap) is inf / inf for large logits: use tanhf"
-        ), outputs(np.where(2 * logits[:, :V] / softcap > 88.7, np.nan, z), slope)
-
-    def ignoring(rows):
-        """with other rows ignored; the loss of a target outside [0,V) is anything"""
-        wrong = outputs(z, slope, rows[:, None])
-        unknown = rows & ((target < 0) | (target >= V))
-        wrong["loss"] = np.where(unknown, np.nan, wrong["loss"])
-        return wrong
-
-    yield "ignore_counted", (
-        "rows whose target is `ignore` get a loss and a gradient: both should be 0"
-    ), ignoring(np.full(R, True))
-    yield "ignore_negative", (
-        "negative targets are ignored: compare with `ignore`, which may be any number"
-    ), ignoring(target >= 0)
-    yield "ignore_built_in", (
-        "-100 is built in: compare the target with `ignore`, which may be any number"
-    ), ignoring(target != -100)
-    everything = np.where(counts[:, 0], 1.0, 0.0)
-    p_target = np.sum(softmax(z) * hit, -1)
-    with np.errstate(divide="ignore"):
-        in_float = -np.log(p_target.astype(np.float32).astype(np.float64))
-    yield "log_of_p", (
-        "the loss is -log(p), and p underflows to 0: use log sum exp - z instead"
-    ), {"loss": np.where(counts[:, 0], in_float, 0)}
-    yield "probability", "the loss is p of the target: it is -log(p)", {
-        "loss": everything * p_target
-    }
-    yield "one_minus_p", "the loss is 1 - p: it is -log(p)", {
-        "loss": everything * (1 - p_target)
-    }
-    yield "loss_scaled", "gscale multiplies the loss: it scales only the gradient", {
-        "loss": loss * g
-    }
-    yield "no_z_target", "the logit of the target is not subtracted", {
-        "loss": everything * (np.log(total(np.exp(z - m[:, None]))) + m[:, None])[:, 0]
-    }
-    yield "some_no_z_target", (
-        "in some rows the logit of the target is not subtracted: has the thread that "
-        "writes the loss read the target's column?"
-    ), {
-        "loss": everything * (np.log(total(np.exp(z - m[:, None]))) + m[:, None])[:, 0]
-    }
-    yield "largest", "the largest logit is subtracted: it should be that of the target", {
-        "loss": everything * np.log(total(np.exp(z - m[:, None])))[:, 0]
-    }
-    raw_target = np.sum(np.where(hit, logits[:, :V], 0), -1)
-    z_target = np.sum(np.where(hit, z, 0), -1)
-    yield "raw_target", "the target's logit lacks the soft cap", {
-        "loss": loss + everything * (z_target - raw_target)
-    }
-    lse = np.log(total(np.exp(z - m[:, None])))[:, 0] + m
-    for cause, words, n in (
-        ("next_target", "the logit after the target's is used", 1),
-        ("previous_target", "the logit before the target's is used", -1),
-    ):
-        inside = counts[:, 0] & (target + n >= 0) & (target + n < V)
-        other = z[np.arange(R), np.where(inside, target + n, 0)]
-        one_off = np.where(inside, lse - other, np.where(counts[:, 0], np.nan, 0))
-        yield cause, words, {"loss": one_off}
-    yield "first_target", "every row uses the target of row 0", {
-        "loss": np.where(counts[:, 0], lse - z[:, target[0]], 0)
-    }
-    for cause, words, start in wrong_maxima(z):
-        with np.errstate(all="ignore"):
-            low = np.log(np.sum(np.exp(z - start).astype(np.float32), -1)) + start[:, 0]
-            p = np.exp(z - start).astype(np.float32)
-            p = p / np.sum(p, -1, keepdims=True)
-        wrong = outputs(z, slope)
-        wrong["loss"] = np.where(counts[:, 0], low - z_target, 0)
-        if dlogits is not None:
-            wrong["dlogits"][:, :V] = np.where(counts, g * (p - hit) * slope, 0)
-        yield cause, words, wrong
-    if softcap:
-        yield "no_outer_cap", "the factor softcap of tanh is missing", (
-            outputs(z / softcap, slope)
-        )
-        yield "no_inner_cap", "tanh of the logits: divide them by softcap first", outputs(
-            softcap * np.tanh(logits[:, :V]), slope
-        )
-        yield "clipped", "the logits are clipped: the soft cap is softcap tanh(...)", (
-            outputs(np.clip(logits[:, :V], -softcap, softcap), slope)
-        )
-    apart = memory("logits", V * np.arange(R)[:, None] + np.arange(V))
-    yield "ld_ignored", "row r is read at r*V, but it starts at r*ld", outputs(
-        capped(apart, softcap), slope
-    )
-    yield "padding_counted", "the sum includes the padding columns", outputs(
-        capped(logits, softcap), slope
-    )
-    yield "no_max", "the maximum is not added back to the logarithm", {"loss": loss - m}
-    yield "negative", "the sign of the loss is wrong", {"loss": -loss}
-    yield "log_of_base_two", "log2 is used in place of the natural logarithm", {
-        "loss": loss / np.log(2)
-    }
-    yield "mean", "divided by R: every row has a loss of its own", {"loss": loss / R}
-    yield "no_softcap_gradient", "the factor 1 - (z/softcap)^2 is missing", gradient(
-        slope=1.0
-    )
-    if softcap > 1e-6:  # below that it is no_softcap_gradient
-        yield "slope_divided_once", (
-            "1 - z^2/softcap: softcap must be squared too, 1 - (z/softcap)^2"
-        ), gradient(slope=1 - z**2 / softcap)
-    if softcap:
-        yield "some_no_softcap_gradient", (
-            "some columns lack the factor 1 - (z/softcap)^2: has the tail after "
-            "the last whole vector got it?"
-        ), gradient(slope=1.0)
-    yield "no_gscale", "gscale is ignored", gradient(g=1)
-    yield "gscale_of_target", (
-        "gscale multiplies only the 1 at the target: multiply p - 1, and p elsewhere"
-    ), gradient(g=1, hit=g * hit)
-    yield "no_target", "1 is not subtracted at the target", gradient(hit=0 * hit)
-    yield "wrong_sign", "the sign of the gradient is wrong", gradient(g=-g)
-    yield "gscale_divides", "divided by gscale: multiply by it", gradient(g=1 / g)
-    if R > 1:
-        yield "next_hit", "1 is subtracted one column after the target", gradient(
-            hit=np.roll(hit, 1, 1)
-        )
-    if softcap:
-        yield "slope_of_logits", "1 - (logits/softcap)^2: use z, after the cap", (
-            gradient(slope=1 - (logits[:, :V] / softcap) ** 2)
-        )
-        yield "slope_without_square", "1 - z/softcap: the square is missing", gradient(
-            slope=1 - z / softcap
-        )
-    if dlogits is not None:
-        e, wrong = np.exp(z - m[:, None]), np.zeros((R, ld))
-        wrong[:, :V] = np.where(counts, g * (e - hit) * slope, 0)
-        yield "not_normalised", "exp(z - m) is not divided by the sum", {"dlogits": wrong}
-        kept = np.where(counts, dlogits, logits)
-        kept[:, V:] = 0
-        yield "ignored_kept", "ignored rows keep their logits: they should be 0", {
-            "dlogits": kept
-        }
-    yield "gradient_mean", (
-        "divided by R: the caller asks for the mean through gscale"
-    ), gradient(g=g / R)

@@ -388,6 +388,20 @@ Test(attention_status, bad_shapes)
     drop(&kept);
 }
 
+/* Refused before anything is launched: these sizes need more memory than any device has. */
+Test(attention_status, grids_beyond_int_max)
+{
+    struct problem p = make(4, 1, 4, 4, 4, 1, 16, WB_ALL);
+    p.work = SIZE_MAX;
+    p.B = 1 << 30; /* times H: 2^32 blocks */
+    cr_expect(forward(&p) == WB_BAD_SHAPE);
+    cr_expect(backward(&p) == WB_BAD_SHAPE);
+    p.width = 2, p.B = 1, p.T = p.S = 1 << 29; /* times H / K: 2^31 rows of a sequence */
+    cr_expect(forward(&p) == WB_BAD_SHAPE);
+    cr_expect(backward(&p) == WB_BAD_SHAPE);
+    p.T = p.S = 4, drop(&p);
+}
+
 Test(attention_status, strides)
 {
     struct problem p = make(4, 1, 4, 6, 2, 2, 32, WB_ALL);

@@ -309,10 +309,10 @@ Test(judge, order_differs_out_of_bounds)
 Test(judge, order_differs_with_a_cause)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
-    double with[40];
+    float with[40];
     add_all(&s);
     for (size_t i = 0; i < 40; i++)
-        with[i] = s.want[0][i] + 2, out_of(&s, &s.run.result[0])[i] += 2;
+        with[i] = (float)s.want[0][i] + 2, out_of(&s, &s.run.result[0])[i] += 2;
     s.d.set[0].cause[0][0] = (struct cause){.words = "2 is added", .value = with};
     expect_fail(&s, "likely cause: 2 is added");
 }
@@ -598,6 +598,19 @@ Test(pattern, places)
     expect_pattern(6, 100, every_fourth, "every 4th column, starting at 1");
 }
 
+/* Columns are heads of D channels */
+Test(pattern, heads)
+{
+    struct scene s = scene(6, 100, 0, ROLE_OUT);
+    add_all(&s);
+    for (size_t i = 0; i < 600; i++)
+        if (i % 100 >= 20 && i % 20 >= 16) out_of(&s, &s.run.result[0])[i] += 2;
+    every_call(&s);
+    json_object_set_new(s.d.scalars, "D", json_integer(20));
+    expect_fail(
+        &s, "where: every row, heads 1..4: only the first is right, channels 16..19");
+}
+
 Test(pattern, elsewhere)
 {
     expect_pattern(
@@ -622,11 +635,11 @@ Test(pattern, accumulation)
 Test(pattern, known_mistake)
 {
     struct scene s = scene(6, 100, 0, ROLE_OUT);
-    double *with = xalloc(600 * sizeof *with);
+    float *with = xalloc(600 * sizeof *with);
     add_all(&s);
     for (size_t i = 0; i < 600; i++) {
-        with[i] = s.want[0][i] * s.want[0][i];
-        out_of(&s, &s.run.result[0])[i] = (float)with[i];
+        with[i] = (float)(s.want[0][i] * s.want[0][i]);
+        out_of(&s, &s.run.result[0])[i] = with[i];
     }
     every_call(&s);
     s.d.set[0].cause[0][0] =
@@ -639,12 +652,12 @@ Test(pattern, mistake_of_some)
 {
     for (int n = 0; n < 3; n++) {
         struct scene s = scene(6, 100, 0, ROLE_OUT);
-        double *with = xalloc(600 * sizeof *with);
+        float *with = xalloc(600 * sizeof *with);
         add_all(&s);
         for (size_t i = 0; i < 600; i++)
-            with[i] = s.want[0][i] + 1;
-        out_of(&s, &s.run.result[0])[7] = (float)with[7];
-        out_of(&s, &s.run.result[0])[9] = (float)with[9] + (n == 1);
+            with[i] = (float)s.want[0][i] + 1;
+        out_of(&s, &s.run.result[0])[7] = with[7];
+        out_of(&s, &s.run.result[0])[9] = with[9] + (n == 1);
         every_call(&s);
         s.d.set[0].cause[0][0] =
             (struct cause){.words = "one sum", .value = with, .partial = n < 2};
@@ -660,10 +673,10 @@ Test(pattern, mistake_with_unknown_values)
 {
     for (int n = 0; n < 2; n++) {
         struct scene s = scene(6, 100, 0, ROLE_OUT);
-        double *with = xalloc(600 * sizeof *with);
+        float *with = xalloc(600 * sizeof *with);
         add_all(&s);
         for (size_t i = 0; i < 600; i++) {
-            with[i] = i < 200 ? (double)NAN : s.want[0][i] + 1;
+            with[i] = i < 200 ? NAN : (float)s.want[0][i] + 1;
             if (i || !n) out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] + 1;
         }
         every_call(&s);
@@ -673,6 +686,60 @@ Test(pattern, mistake_with_unknown_values)
         else
             expect_fail(&s, "likely cause: a wrong index");
     }
+}
+
+/* A factor of the expected values for each row */
+Test(pattern, mistake_as_factors)
+{
+    struct scene s = scene(6, 100, 0, ROLE_OUT);
+    float *with = xalloc(6 * sizeof *with);
+    add_all(&s);
+    for (size_t i = 0; i < 600; i++) {
+        with[i / 100] = 1.5f + (float)(i / 100);
+        out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] * with[i / 100];
+    }
+    every_call(&s);
+    s.d.set[0].cause[0][0] =
+        (struct cause){.words = "a lost part", .value = with, .factor = true};
+    expect_fail(&s, "likely cause: a lost part");
+}
+
+/* nan_: NaN is what the kernel computes. */
+Test(pattern, mistake_with_nan)
+{
+    for (int n = 0; n < 2; n++) {
+        struct scene s = scene(6, 100, 0, ROLE_OUT);
+        float *with = xalloc(600 * sizeof *with);
+        add_all(&s);
+        for (size_t i = 0; i < 600; i++) {
+            with[i] = NAN;
+            out_of(&s, &s.run.result[0])[i] = i || !n ? NAN : 7;
+        }
+        every_call(&s);
+        s.d.set[0].cause[0][0] =
+            (struct cause){.words = "0 / 0", .value = with, .nan = true};
+        if (n)
+            expect_silence(&s, "likely cause");
+        else
+            expect_fail(&s, "likely cause: 0 / 0");
+    }
+}
+
+/* An input with NaN that must not be read, and a result that is 0 like another output */
+Test(pattern, nan_of_an_input)
+{
+    struct scene s = scene(6, 100, 0, ROLE_OUT), t = scene(6, 100, 0, ROLE_OUT);
+    double *zero = xalloc(600 * sizeof *zero);
+    s.x[0][7] = NAN;
+    add_all(&s), add_all(&t);
+    for (size_t i = 300; i < 600; i++)
+        out_of(&s, &s.run.result[0])[i] = NAN, out_of(&t, &t.run.result[0])[i] = 1e-30f;
+    every_call(&s), every_call(&t);
+    expect_fail(&s, "x has NaN where it must not be read");
+    t.d.set[0].want[1] = t.d.set[1].want[1] = zero; /* as if x were an output, too */
+    t.d.set[0].tol[1] = t.d.set[1].tol[1] = t.tol;
+    expect_silence(&t, "are the two swapped");
+    free(zero);
 }
 
 /* --- the cases file ----------------------------------------------------------------- */

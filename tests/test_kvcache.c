@@ -109,6 +109,15 @@ Test(kvcache_status, pointers_of_tokens)
         "kv_unroll wants pos");
 }
 
+Test(kvcache_status, no_tokens_to_unroll)
+{
+    static const float nothing[4096]; /* of the first row's S slots */
+    static float got[4096];
+    cr_expect(unroll(2, 0, 8, 2, 16, 32) == WB_OK);
+    back(got, scratch, sizeof got);
+    cr_expect_arr_eq(got, nothing, sizeof got, "kall was written");
+}
+
 Test(kvcache_status, decode_sizes)
 {
     cr_expect(decode(small) == WB_OK);

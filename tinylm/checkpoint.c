@@ -1,12 +1,11 @@
 /* checkpoint.c - see checkpoint.h. */
 #include "checkpoint.h"
-#include "cast.h"
 #include "config_json.h"
 #include "hash.h"
 #include "json_text.h"
-#include "model_files.h"
 #include "safetensors.h"
 #include "tensors.h"
+#include "weights.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,33 +16,7 @@
 
 enum { PATH_ROOM = PATH_MAX + 64 };
 
-static const st_dtype stored[WB_DTYPES] = {
-    [WB_F32] = ST_F32, [WB_BF16] = ST_BF16, [WB_F16] = ST_F16};
-
-static bool dtype_of(wb_dtype *dtype, st_dtype in_file)
-{
-    for (int i = 0; i < WB_DTYPES; i++)
-        if (stored[i] == in_file) return *dtype = (wb_dtype)i, true;
-    return false;
-}
-
 /* --- config.json -------------------------------------------------------------------- */
-
-// The dtype is the embedding's: config.json only says how the model was trained.
-static int stored_dtype(model_config *c, const char *folder, wb_error *err)
-{
-    model_files files;
-    if (model_files_open(&files, folder, err)) return -1;
-    const model_tensor_at *at = model_files_find(&files, "model.embed_tokens.weight");
-    int rc = at && dtype_of(&c->dtype, at->tensor->dtype) ? 0 : -1;
-    if (rc)
-        error_set(
-            err,
-            "%s: tensor 'model.embed_tokens.weight': is missing or not F32, BF16 or F16",
-            at ? st_path(at->file) : folder);
-    model_files_close(&files);
-    return rc;
-}
 
 // Parses config.json; NULL on an error. Sets path, for messages.
 static json_t *read_config(char path[PATH_ROOM], const char *folder, wb_error *err)
@@ -59,7 +32,7 @@ int checkpoint_config(model_config *c, const char *folder, wb_error *err)
     json_t *root = read_config(path, folder, err);
     int rc = root ? config_from_json(c, root, path, err) : -1;
     json_decref(root);
-    return rc ? rc : stored_dtype(c, folder, err);
+    return rc ? rc : weights_dtype(&c->dtype, c, folder, err);
 }
 
 int checkpoint_eos(eos_tokens *t, const char *folder, wb_error *err)
@@ -73,84 +46,9 @@ int checkpoint_eos(eos_tokens *t, const char *folder, wb_error *err)
 
 /* --- model.safetensors -------------------------------------------------------------- */
 
-// NaN and infinity have an exponent of ones only.
-static bool is_finite(const void *data, size_t i, st_dtype dtype)
-{
-    if (dtype == ST_F32) return (((const uint32_t *)data)[i] & 0x7f800000) != 0x7f800000;
-    uint16_t ones = dtype == ST_BF16 ? 0x7f80 : 0x7c00;
-    return (((const uint16_t *)data)[i] & ones) != ones;
-}
-
-static int check_finite(const st_tensor *t, const char *path, wb_error *err)
-{
-    for (size_t i = 0; i < t->elements; i++)
-        if (!is_finite(t->data, i, t->dtype))
-            return error_set(
-                err,
-                "%s: tensor '%.200s': element %zu is NaN or infinite: the file is damaged, "
-                "or its training has diverged: use another checkpoint",
-                path, t->name, i);
-    return 0;
-}
-
-// A tensor of the model, all of whose elements are finite. dtype NULL: any.
-static const st_tensor *expect(
-    const model_files *files, const model_tensor *t, const wb_dtype *dtype,
-    const char *folder, wb_error *err)
-{
-    const model_tensor_at *at = model_files_find(files, t->name);
-    if (!at) {
-        error_set(
-            err, "%s: tensor '%s' is missing, but the sizes in config.json require it",
-            folder, t->name);
-        return NULL;
-    }
-    wb_dtype any = WB_F32;
-    if (!dtype) dtype_of(&any, at->tensor->dtype);
-    st_dtype want = stored[dtype ? *dtype : any];
-    const st_tensor *s = st_expect(at->file, t->name, want, t->ndim, t->shape, err);
-    return s && !check_finite(s, st_path(at->file), err) ? s : NULL;
-}
-
-static void put(char *weights, const model_tensor *t, const st_tensor *s, bool floats)
-{
-    wb_dtype dtype = WB_F32;
-    dtype_of(&dtype, s->dtype);  // expect has checked it
-    if (floats)
-        wb_to_floats((float *)weights + t->offset, s->data, dtype, t->count, 1);
-    else
-        memcpy(weights + t->offset * wb_dtype_size(dtype), s->data, s->bytes);
-}
-
-// The flat buffer of the folder's weights: floats, or elements of the model's dtype,
-// which is then the file's.
-static char *read_weights(const model *m, const char *folder, bool floats, wb_error *err)
-{
-    model_files files;
-    if (model_files_open(&files, folder, err)) return NULL;
-    int count, rc = 0;
-    size_t e = floats ? sizeof(float) : wb_dtype_size(m->config.dtype);
-    model_tensor *all = model_tensors(&m->config, &count, NULL, NULL);
-    char *weights = calloc(m->parameters, e);
-    if (!weights)
-        rc = error_set(err, "%s: no memory for %zu weights", folder, m->parameters);
-    for (int i = 0; i < count && !rc; i++) {
-        const wb_dtype *dtype = floats ? NULL : &m->config.dtype;
-        const st_tensor *s = expect(&files, &all[i], dtype, folder, err);
-        if (s)
-            put(weights, &all[i], s, floats);
-        else
-            rc = -1;
-    }
-    free(all);
-    model_files_close(&files);
-    if (rc) free(weights);
-    return rc ? NULL : weights;
-}
-
 int checkpoint_load(model *m, const char *folder, wb_error *err)
 {
-    char *weights = read_weights(m, folder, false, err);
+    char *weights = weights_read(m, folder, false, err);
     if (!weights) return -1;
     model_upload(m, m->param, weights, m->parameters * wb_dtype_size(m->config.dtype));
     free(weights);
@@ -159,7 +57,7 @@ int checkpoint_load(model *m, const char *folder, wb_error *err)
 
 int checkpoint_initialise(model *m, const char *folder, wb_error *err)
 {
-    char *weights = read_weights(m, folder, true, err);
+    char *weights = weights_read(m, folder, true, err);
     if (!weights) return -1;
     model_set_weights(m, (const float *)weights);
     free(weights);
@@ -178,7 +76,7 @@ static int save_weights(const model *m, const char *folder, char *scratch, wb_er
     for (int i = 0; i < count && out; i++)
         out[i] = (st_tensor){
             .name = all[i].name,
-            .dtype = stored[m->config.dtype],
+            .dtype = weights_stored(m->config.dtype),
             .ndim = all[i].ndim,
             .shape = {all[i].shape[0], all[i].shape[1], all[i].shape[2]},
             .data = scratch + all[i].offset * e};
@@ -331,7 +229,7 @@ static int check_state(const st_file *f, const st_tensor *const tensors[4], wb_e
                 st_path(f));
     }
     for (int i = 0; i < 3; i++)
-        if (check_finite(tensors[i], st_path(f), err)) return -1;
+        if (weights_check_finite(tensors[i], st_path(f), err)) return -1;
     return 0;
 }
 

@@ -5,7 +5,8 @@
  *     FOLDER/generation_config.json
  *     FOLDER/tokenizer.json, tokenizer_config.json
  *     FOLDER/model.safetensors       the weights, in the model's dtype; shards and their
- *                                    model.safetensors.index.json can be read, too
+ *                                    model.safetensors.index.json can be read, too, and
+ *                                    the names of the official RecurrentGemma
  *     FOLDER/training.safetensors    runs only: everything that resuming needs, in one file
  *
  * Each file is either complete or missing (file.h). training.safetensors depends on no

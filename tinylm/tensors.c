@@ -1,7 +1,6 @@
 /* tensors.c - which weights each architecture has, their places, and what they start
  * from. */
 #include "tensors.h"
-#include "griffin/tensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,12 +98,14 @@ static void griffin_weights(list *l, const model_config *c)
         model_tensor t = {
             .count = from->count,
             .ndim = from->ndim,
+            .stored = from->stored,
             .decayed = from->start == START_NORMAL && from->slot != WEIGHT_CONV,
             .start = from->start,
             .deviation = from->deviation,
             .layer = from->layer,
             .slot = from->slot};
         memcpy(t.name, from->name, sizeof t.name);
+        memcpy(t.official, from->official, sizeof t.official);
         memcpy(t.shape, from->shape, sizeof t.shape);
         t.room = t.layer < 0 && t.ndim == 2 ? l->padded : t.count;
         l->all[l->count++] = t;

@@ -1,8 +1,9 @@
-/* tensors.h - the weights of a model by their Hugging Face names: shapes, places in the
- * flat buffers, and what training starts from. */
+/* tensors.h - the weights of a model by their names in files: shapes, places in the flat
+ * buffers, and what training starts from. */
 #ifndef TENSORS_H
 #define TENSORS_H
 #include "config.h"
+#include "griffin/tensors.h"
 #include "model_weights.h"
 
 #include <stddef.h>
@@ -11,7 +12,9 @@
  * named weight is one contiguous piece: `count` elements from `offset` of the flat
  * buffers. */
 typedef struct model_tensor {
-    char name[96];
+    char name[96];           /* Hugging Face's */
+    char official[96];       /* that of the official RecurrentGemma; "": none */
+    griffin_official stored; /* and how that checkpoint stores it */
     size_t offset, count, shape[3];
     int ndim;
     bool decayed; /* weight decay applies */

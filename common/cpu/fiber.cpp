@@ -8,6 +8,9 @@
 #ifdef WBCPU_VALGRIND
 #include <valgrind/valgrind.h>
 #endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace wbcpu
 {
@@ -62,6 +65,9 @@ worker *new_worker()
 
 void delete_worker(worker *w)
 {
+#ifdef __SANITIZE_ADDRESS__
+    __asan_unpoison_memory_region(w->stacks, stacks_bytes(w)); /* of waiting threads */
+#endif
     munmap(w->stacks, stacks_bytes(w));
     delete[] w->idle;
     delete_async(w);

@@ -6,26 +6,6 @@
 
 namespace wbcpu
 {
-/* --- tensor maps -------------------------------------------------------------------- */
-
-/* What cuTensorMapEncodeTiled demands. false: it cannot describe this. */
-extern "C" bool wbcpu_make_tensor_map(tensor_map *map)
-{
-    const tensor_map &m = *map;
-    size_t row = m.box[0] * (size_t)m.element;
-    bool right =
-        m.dims >= 2 && m.dims <= WBCPU_TENSOR_DIMS && (uintptr_t)m.base % 16 == 0;
-    right = right && m.base && row % 16 == 0;
-    right = right && (!m.swizzle || row == (size_t)m.swizzle);
-    for (int i = 0; right && i < m.dims; i++) {
-        right = m.size[i] >= 1 && m.size[i] <= (size_t)1 << 32 && m.box[i] >= 1 &&
-                m.box[i] <= 256;
-        if (i) right = right && m.stride[i] % 16 == 0 && m.stride[i] < (size_t)1 << 40;
-    }
-    if (!right) map->dims = 0;
-    return right;
-}
-
 /* --- carrying a copy out ------------------------------------------------------------ */
 
 /* `bytes` of a row of the tile: byte `at` of the tile, swizzled, from or to gmem; zeros if
@@ -142,6 +122,11 @@ tile_copy(const tensor_map *map, const int *at, int dims, const char *function)
         misuse(
             "calls %s with %d coordinates; the tensor map has %d dimensions", function,
             dims, map->dims);
+    if ((long)at[0] * map->element % 16)
+        misuse(
+            "calls %s with %d as coordinate of dimension 0: elements of %d bytes must "
+            "begin at a multiple of 16 bytes",
+            function, at[0], map->element);
     c.map = *map;
     c.bytes = map->element;
     for (int d = 0; d < dims; d++) {
@@ -198,10 +183,16 @@ extern "C" void wbcpu_tma_load(
     check_place("tma_load", smem, (size_t)c.bytes, 128);
     start_load(c, smem, barrier, blocks, PC);
 }
-extern "C" void wbcpu_tma_store(
-    const tensor_map *map, const void *smem, const int *coordinates, int dims)
+extern "C" void
+wbcpu_tma_store(const tensor_map *map, const void *smem, const int *coordinates, int dims)
 {
     tma_copy c = tile_copy(map, coordinates, dims, "tma_store");
+    for (int d = 0; d < dims; d++)
+        if (c.at[d] < 0)
+            misuse(
+                "calls tma_store with %d as coordinate of dimension %d: only tma_load "
+                "allows negative ones",
+                c.at[d], d);
     check_place("tma_store", smem, (size_t)c.bytes, 128);
     start_store(c, smem, PC);
 }

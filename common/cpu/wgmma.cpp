@@ -93,12 +93,13 @@ static void multiply(const wgmma_op &op, int warp)
     else
         tile(op.of.tile_a, op.of.a_by_k, op.of.bf16, "A").read(a, warp % 4 * ROWS, ROWS);
     tile(op.of.tile_b, op.of.b_by_k, op.of.bf16, "B").read(b, 0, n);
-    each_accumulator(op, [&](float &x, int i) { d[0][i] = op.of.accumulate ? x : 0.0f; });
+    float *all = &d[0][0];
+    each_accumulator(op, [&](float &x, int i) { all[i] = op.of.accumulate ? x : 0.0f; });
     for (int m = 0; m < ROWS; m++)
         for (int k = 0; k < K; k++)
             for (int j = 0; j < n; j++)
                 d[m][j] += a[k][m] * b[k][j];
-    each_accumulator(op, [&](float &x, int i) { x = d[0][i]; });
+    each_accumulator(op, [&](float &x, int i) { x = all[i]; });
 }
 
 static wgmma_queue &queue_of(worker *w)

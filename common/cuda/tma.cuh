@@ -11,8 +11,10 @@
  * A tensor has 2 to 4 dimensions. Dimension 0 is contiguous; sizes, strides and
  * coordinates are in elements and begin with it. A tile is a box of the tensor, named by
  * the coordinates of its first element, and lies in shared memory without gaps, dimension
- * 0 innermost. What is out of range of the tensor is loaded as zeros and not stored;
- * coordinates may be negative. Zeros count as bytes, so a tile always has the same number.
+ * 0 innermost. What is out of range of the tensor is loaded as zeros and not stored. Zeros
+ * count as bytes, so a tile always has the same number. Coordinate 0 must be a multiple of
+ * 16 bytes; coordinates of a load may be negative, those of a store may not. (Otherwise the
+ * GPU stops with an illegal instruction.)
  *
  *     size[0] = 6
  *     +-----------------+           box {4, 3} at (4, 1) in shared memory:
@@ -50,6 +52,20 @@ struct tma_tensor {
     unsigned box[TMA_DIMS];   // elements of a tile, at most 256
     int swizzle;              // 128, 64, 32 bytes, or 0
 };
+
+/* Whether the hardware can copy such tiles */
+template <typename E> static bool is_tma_tensor(const E *base, const tma_tensor &t)
+{
+    size_t row = t.box[0] * sizeof(E);
+    bool right = t.dims >= 2 && t.dims <= TMA_DIMS && base && is_aligned(16, base);
+    right = right && row % 16 == 0 && (!t.swizzle || row == (size_t)t.swizzle);
+    for (int i = 0; right && i < t.dims; i++)
+        right = t.size[i] >= 1 && t.size[i] <= (size_t)1 << 32 && t.box[i] >= 1 &&
+                t.box[i] <= 256 &&
+                (i == 0 || (t.stride[i] * sizeof(E) % 16 == 0 &&
+                            t.stride[i] * sizeof(E) < (size_t)1 << 40));
+    return right;
+}
 
 #ifndef __CUDACPU__
 #include <cuda.h>
@@ -89,7 +105,7 @@ template <typename E>
 static bool make_tensor_map(tensor_map *map, const E *base, const tma_tensor &t)
 {
     auto encode = tensor_map_encoder();
-    if (!encode || (t.swizzle && t.box[0] * sizeof(E) != (size_t)t.swizzle)) return false;
+    if (!encode || !is_tma_tensor(base, t)) return false;
     cuuint64_t size[TMA_DIMS],
         bytes[TMA_DIMS];  // bytes[i]: the stride of dimension i + 1
     cuuint32_t step[TMA_DIMS];
@@ -220,13 +236,15 @@ template <int N> static __device__ __forceinline__ void tma_wait_read(void)
 template <typename E>
 static bool make_tensor_map(tensor_map *map, const E *base, const tma_tensor &t)
 {
+    *map = {};
+    if (!is_tma_tensor(base, t)) return false;
     *map = {(char *)base, t.dims, (int)sizeof(E), t.swizzle, {}, {}, {}};
-    for (int i = 0; i < t.dims && i < TMA_DIMS; i++) {
+    for (int i = 0; i < t.dims; i++) {
         map->box[i] = t.box[i];
         map->size[i] = t.size[i];
         map->stride[i] = t.stride[i] * sizeof(E);
     }
-    return wbcpu_make_tensor_map(map);
+    return true;
 }
 WBCPU_INLINE void tma_prefetch(const tensor_map *) {}
 

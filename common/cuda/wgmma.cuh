@@ -3,9 +3,11 @@
  *     wgmma<E>             four warps: D (64,N) += A (64,16) B (16,N), accumulated in float
  *     wgmma_tile<S>        descriptor of a tile in shared memory, with S bytes of swizzle
  *     wgmma_step           descriptor of the part so many bytes further on
- *     wgmma_fence          before the first wgmma after registers were written
+ *     wgmma_fence          before the first wgmma with these accumulators, and after
+ *                          registers that a wgmma uses were written
  *     wgmma_commit         the wgmma so far form a group
  *     wgmma_wait<G>        until at most G of the newest groups are unfinished
+ *     compute_now          arithmetic that must not move to after a wait
  *
  * E is wb_f16 or wb_bf16, N is 16, 32, 64, 80, 96, 128, 192 or 256. All 128 threads of four
  * warps, the first a multiple of 4, call these functions together. wgmma only starts the
@@ -21,7 +23,8 @@
  * The last argument of wgmma is false where D = A B overwrites what d held. The registers
  * that wgmma_fence and wgmma_wait name are the ones that the compiler must not touch in
  * between. If it cannot keep them where they are (for example because their index is not
- * known at compile time) it waits after every wgmma and says so: warning C7510.
+ * known at compile time) it waits after every wgmma and says so: warning C7510. Where
+ * wgmma_fence is missing, ptxas adds it, and sometimes a wait: C7519 and C7517.
  *
  * Accumulators: warp w (0 to 3) holds rows 16w to 16w + 15. With  r = 16w + lane/4  and
  * c = 2*(lane%4), column block j of 8 columns lies as C of mma.cuh:
@@ -82,6 +85,23 @@ template <int R> static __device__ __forceinline__ void touch_registers(float (&
 #pragma unroll
     for (int i = 0; i < R; i++)
         asm volatile("" : "+f"(d[i])::"memory");
+}
+/* The compiler may move arithmetic from before a wgmma_wait to after it, where nothing
+ * overlaps with it. But it does not move what a branch needs to after the branch. This one
+ * is never taken: x is not negative. */
+static __device__ __forceinline__ void compute_now(float x)
+{
+    PTX_SM90A("{\n"
+              ".reg .pred p;\n"
+              "setp.lt.f32 p, %0, 0f00000000;\n"
+              "@!p bra on;\n"
+              "wgmma.wait_group.sync.aligned 0;\n"
+              "exit;\n"
+              "on:\n"
+              "}"
+              :
+              : "f"(x)
+              : "memory");
 }
 template <int... R> static __device__ __forceinline__ void wgmma_fence(float (&...d)[R])
 {
@@ -201,7 +221,7 @@ template <int S> WBCPU_INLINE uint64_t wgmma_tile(const void *tile, int leading 
            mode << WBCPU_TILE_MODE;
 }
 
-template <int... R> WBCPU_INLINE void wgmma_fence(float (&...d)[R])
+template <int... R> WBCPU_INLINE void wgmma_fence([[maybe_unused]] float (&...d)[R])
 {
     wbcpu_wgmma_fence();
 }
@@ -209,11 +229,13 @@ WBCPU_INLINE void wgmma_commit(void)
 {
     wbcpu_wgmma_commit();
 }
-template <int G, int... R> WBCPU_INLINE void wgmma_wait(float (&...d)[R])
+template <int G, int... R> WBCPU_INLINE void wgmma_wait([[maybe_unused]] float (&...d)[R])
 {
     wbcpu_wgmma_reads(G);
     wbcpu_collective(WBCPU_OP_CALL, ~0u, G, (uint64_t)wbcpu_wgmma_finish);
 }
+
+WBCPU_INLINE void compute_now(float) {}
 
 WBCPU_INLINE void start_wgmma(wbcpu_wgmma own)
 {

@@ -104,6 +104,18 @@ static size_t size_of(const model_shape *s, char letter)
     }
 }
 
+int griffin_official_shape(
+    griffin_official stored, int ndim, const size_t shape[3], size_t official[4])
+{
+    memcpy(official, shape, 3 * sizeof *shape);
+    if (stored == GRIFFIN_SAME) return ndim;
+    if (stored == GRIFFIN_WIDTH_FIRST)
+        return official[0] = shape[2], official[1] = shape[0], 2;
+    official[0] = 2;
+    if (ndim == 2) return official[1] = shape[1], official[2] = shape[0], 3;
+    return official[1] = official[2] = 1, official[3] = shape[0], 4;
+}
+
 const char *griffin_letter_key(char letter)
 {
     switch (letter) {

@@ -34,6 +34,10 @@ typedef struct griffin_tensor {
  * memory. */
 griffin_tensor *griffin_tensors(const model_shape *s, int *count);
 
+/* The shape in the official checkpoint of a tensor that has `shape` here; returns ndim. */
+int griffin_official_shape(
+    griffin_official stored, int ndim, const size_t shape[3], size_t official[4]);
+
 /* The key of config.json for a letter of griffin_tensor.letters. */
 const char *griffin_letter_key(char letter);
 

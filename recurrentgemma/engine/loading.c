@@ -53,23 +53,12 @@ int loading_look(loading *l, wb_dtype *dtype)
 static int
 expected(const griffin_tensor *t, bool official, size_t shape[4], char letters[8])
 {
-    memcpy(shape, t->shape, sizeof t->shape);
-    strcpy(letters, t->letters);
-    if (!official || t->stored == GRIFFIN_SAME) return t->ndim;
-    if (t->stored == GRIFFIN_WIDTH_FIRST) {
-        shape[0] = t->shape[2], shape[1] = t->shape[0];
-        strcpy(letters, "WR");
-        return 2;
-    }
-    shape[0] = 2;
-    if (t->ndim == 2) {
-        shape[1] = t->shape[1], shape[2] = t->shape[0];
-        strcpy(letters, "2CE");
-        return 3;
-    }
-    shape[1] = shape[2] = 1, shape[3] = t->shape[0];
-    strcpy(letters, "211E");
-    return 4;
+    griffin_official stored = official ? t->stored : GRIFFIN_SAME;
+    const char *other = stored == GRIFFIN_WIDTH_FIRST ? "WR"
+                        : t->ndim == 2                ? "2CE"
+                                                      : "211E";
+    strcpy(letters, stored == GRIFFIN_SAME ? t->letters : other);
+    return griffin_official_shape(stored, t->ndim, t->shape, shape);
 }
 
 static int check(const loading *l, const griffin_tensor *t, const model_tensor_at *at)

@@ -138,8 +138,10 @@ rotate_heads(E *out, const E *x, const float *cis, shape s, int lane)
 template <int V, typename E>
 static __device__ __forceinline__ void copy_heads(E *out, const E *x, shape s, int lane)
 {
-    for (int h = lane; h < s.H; h += s.lanes)
-        store_vec(out + h * s.D, load_vec<V>(x + h * s.D));
+    for (int k = 0; k < HEADS_PER_THREAD; k++) {
+        int h = lane + k * s.lanes;
+        if (h < s.H) store_vec(out + h * s.D, load_vec<V>(x + h * s.D));
+    }
 }
 
 /* out may be x: a thread reads the pairs it rotates before it writes them, and no other
@@ -171,7 +173,7 @@ launch(E *out, const E *x, const float *cis, const int *pos, shape s, cudaStream
 {
     s.rotated = s.half / V;
     s.vecs = s.rotated + (out == x ? 0 : (s.D - 2 * s.half) / V);
-    s.lanes = (s.H + HEADS_PER_THREAD - 1) / HEADS_PER_THREAD;
+    s.lanes = (s.H - 1) / HEADS_PER_THREAD + 1;
     int work = s.vecs * s.lanes;  // items per token, one per thread
     if (work == 0) return WB_OK;  // nothing to rotate, and in place nothing to copy
     unsigned x_threads = work < MAX_THREADS ? work : MAX_THREADS;

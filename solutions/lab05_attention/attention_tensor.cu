@@ -35,14 +35,15 @@
  *    V (BN,D) ------------------------------------------------------------------> B -- O
  *
  * While one stage is in use, the next K and V are copied into the other.
+ * On a Hopper GPU another kernel takes over (attention_hopper.cuh).
  * Where there are too few rows to fill a GPU, several blocks share the keys of the same
  * rows. Their outputs go to the workspace, and a second kernel adds them.
  */
+#include "attention_hopper.cuh"
 #include "attention_tensor_rows.cuh"
 #include "attention_tensor_softmax.cuh"
 #include "attention_tiled.cuh"
 
-constexpr int STAGES = 2;           // of K and V in shared memory
 constexpr int FILL_BLOCKS = 128;    // enough to fill a GPU
 constexpr int MIN_PART_KEYS = 256;  // fewer are not worth a block
 
@@ -185,7 +186,8 @@ static wb_status launch(const forward_call<E> &c, kv_parts to, cudaStream_t stre
     if constexpr (sizeof...(Smaller) > 0)
         if (P::BYTES > max_smem_per_block()) return launch<Smaller...>(c, to, stream);
     size_t blocks = blocks_for<P>(c.z) * to.number;
-    if (blocks > INT_MAX) return WB_BAD_SHAPE;
+    size_t rows = (size_t)c.z.T * (c.z.H / c.z.K);  // an int in the kernel
+    if (blocks > INT_MAX || rows > INT_MAX / 2) return WB_BAD_SHAPE;
     auto kernel = attention_kernel<P, E>;
     allow_smem(kernel, P::BYTES);
     kernel<<<(unsigned)blocks, P::THREADS, P::BYTES, stream>>>(
@@ -216,6 +218,10 @@ template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s
     if (!has_mma<E>()) return tiled_forward(c, stream);
     const sizes &z = c.z;
     int number = parts_for(z);
+    if (number == 1 && has_wgmma<E>()) {
+        wb_status status = hopper_forward(c, stream);
+        if (status != WB_UNSUPPORTED) return status;
+    }
     size_t rows = (size_t)z.B * z.T * z.H;
     float *o = (float *)c.workspace;
     kv_parts to = {o, number > 1 ? o + number * rows * z.D : NULL, number};

@@ -8,6 +8,8 @@
 #include "contract.cuh"
 #include "tiles.cuh"
 
+constexpr int STAGES = 2;  // of K and V in shared memory
+
 /* --- rows --------------------------------------------------------------------------- */
 
 /* A query row: its token, its head, and the stretch of keys that it sees. */
@@ -21,6 +23,7 @@ row_info_of(const int *pos, const sizes &z, int b, int g, int n)
 {
     int group = z.H / z.K;
     n = min(n, z.T * group - 1);  // past the last row: a copy of it
+    if (group == 1) return {n, g, first_key(z, pos, b, n), z.S - z.T + n};  // no division
     int t = n / group;
     return {t, g * group + n % group, first_key(z, pos, b, t), z.S - z.T + t};
 }

@@ -10,25 +10,30 @@
 
 /* --- softmax ------------------------------------------------------------------------ */
 
-/* Element i of C is in row lane/4 + 8*(i/2), column 2*(lane%4) + i%2. */
+/* Element i of C is in row lane/4 + 8*(i/2), column 2*(lane%4) + i%2. The row of `half`
+ * sees the keys [first, last]; this lane's first column is `key`. */
+template <int N8>
+static __device__ __forceinline__ void
+mask_row(float (&s)[N8][4], int half, int first, int last, int key)
+{
+#pragma unroll
+    for (int n = 0; n < N8; n++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            if (key + n * 8 + i < first || key + n * 8 + i > last)
+                s[n][2 * half + i] = -INFINITY;
+}
+
 template <typename P>
 static __device__ __forceinline__ void
 apply_mask(float (&s)[P::M][P::BN / 8][4], const row_info *rows, int first_key, int lane)
 {
-    first_key += lane % 4 * 2;
 #pragma unroll
     for (int m = 0; m < P::M; m++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             row_info row = rows[m * 16 + half * 8 + lane / 4];
-#pragma unroll
-            for (int n = 0; n < P::BN / 8; n++)
-#pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    int key = first_key + n * 8 + i;
-                    if (key < row.first || key > row.last)
-                        s[m][n][2 * half + i] = -INFINITY;
-                }
+            mask_row(s[m], half, row.first, row.last, first_key + lane % 4 * 2);
         }
 }
 
@@ -53,27 +58,14 @@ template <typename P> static __device__ __forceinline__ void clear(accumulator<P
     }
 }
 
-/* O and the sum of row `half` of fragment m, relative to the new maximum `top` */
+/* O need not be rescaled for every new maximum: any number near the maximum works as
+ * well. So it changes only where a maximum grows by more than a factor of 2^8, in a few
+ * tiles. Then p <= 2^8, far from the largest f16 (65504).
+ * Returns whether one of the warp's does; then O is to be multiplied by `shrink`. */
 template <typename P>
-static __device__ __forceinline__ void
-rescale(accumulator<P> &acc, int m, int half, float top)
-{
-    float max = fmaxf(acc.max[m][half], top);
-    float shrink = fast_exp2(acc.max[m][half] - max);
-    acc.max[m][half] = max, acc.sum[m][half] *= shrink;
-#pragma unroll
-    for (int n = 0; n < P::D / 8; n++)
-        for (int i = 2 * half; i < 2 * half + 2; i++)
-            acc.o[m][n][i] *= shrink;
-}
-
-/* s becomes p = exp(scale (s - max)), as a power of two with c = scale log2(e): one FMA
- * and one ex2 each. O need not be rescaled for every new maximum: any number near the
- * maximum works as well. So O changes only where a maximum grows by more than a factor of
- * 2^8, in a few tiles. Then p <= 2^8, far from the largest f16 (65504). */
-template <typename P>
-static __device__ __forceinline__ void
-online_softmax(accumulator<P> &acc, float (&s)[P::M][P::BN / 8][4], float c)
+static __device__ __forceinline__ bool raise_max(
+    accumulator<P> &acc, float (&shrink)[P::M][2], const float (&s)[P::M][P::BN / 8][4],
+    float c)
 {
     const float NEAR = 8.0f;
     float top[P::M][2];
@@ -91,13 +83,39 @@ online_softmax(accumulator<P> &acc, float (&s)[P::M][P::BN / 8][4], float c)
             top[m][half] = t *= c;
             grows |= t - acc.max[m][half] > NEAR;
         }
-    if (__any_sync(~0u, grows)) {
+    grows = __any_sync(~0u, grows);
+    if (grows) {
 #pragma unroll
         for (int m = 0; m < P::M; m++)
 #pragma unroll
-            for (int half = 0; half < 2; half++)
-                rescale(acc, m, half, top[m][half]);
+            for (int half = 0; half < 2; half++) {
+                float max = fmaxf(acc.max[m][half], top[m][half]);
+                shrink[m][half] = fast_exp2(acc.max[m][half] - max);
+                acc.max[m][half] = max, acc.sum[m][half] *= shrink[m][half];
+            }
     }
+    return grows;
+}
+
+template <typename P>
+static __device__ __forceinline__ void
+shrink_o(accumulator<P> &acc, const float (&shrink)[P::M][2])
+{
+#pragma unroll
+    for (int m = 0; m < P::M; m++)
+#pragma unroll
+        for (int n = 0; n < P::D / 8; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                acc.o[m][n][i] *= shrink[m][i / 2];
+}
+
+/* s becomes p = exp(scale (s - max)), as a power of two with c = scale log2(e): one FMA
+ * and one ex2 each. */
+template <typename P>
+static __device__ __forceinline__ void
+probabilities(accumulator<P> &acc, float (&s)[P::M][P::BN / 8][4], float c)
+{
 #pragma unroll
     for (int m = 0; m < P::M; m++)
 #pragma unroll
@@ -110,6 +128,15 @@ online_softmax(accumulator<P> &acc, float (&s)[P::M][P::BN / 8][4], float c)
                     sum += s[m][n][i] = fast_exp2(fmaf(s[m][n][i], c, -max));
             acc.sum[m][half] += sum;
         }
+}
+
+template <typename P>
+static __device__ __forceinline__ void
+online_softmax(accumulator<P> &acc, float (&s)[P::M][P::BN / 8][4], float c)
+{
+    float shrink[P::M][2];
+    if (raise_max(acc, shrink, s, c)) shrink_o(acc, shrink);
+    probabilities(acc, s, c);
 }
 
 /* --- results ------------------------------------------------------------------------ */

@@ -152,9 +152,9 @@ __launch_bounds__(BM *LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 regis
 template <int DIMS, int LANES, typename E>
 static wb_status launch_tiled(const forward_call<E> &c, cudaStream_t s)
 {
-    size_t tiles = (c.z.T + BM - 1) / BM;
-    unsigned blocks = (unsigned)(tiles * c.z.H * c.z.B);
-    tiled_kernel<DIMS, LANES><<<blocks, BM * LANES, 0, s>>>(c);
+    size_t blocks = (size_t)((c.z.T + BM - 1) / BM) * c.z.H * c.z.B;
+    if (blocks > INT_MAX) return WB_BAD_SHAPE;
+    tiled_kernel<DIMS, LANES><<<(unsigned)blocks, BM * LANES, 0, s>>>(c);
     return wb_launched();
 }
 

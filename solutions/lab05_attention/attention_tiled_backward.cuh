@@ -251,11 +251,13 @@ template <int DIMS, int LANES, typename E>
 static wb_status launch_tiled(const backward_call<E> &c, cudaStream_t s)
 {
     const int BM = tiling<LANES>::BM, THREADS = tiling<LANES>::THREADS;
-    unsigned queries = (unsigned)((size_t)((c.z.T + BM - 1) / BM) * c.z.H * c.z.B);
-    unsigned keys = (unsigned)((size_t)((c.z.S + BM - 1) / BM) * c.z.K * c.z.B);
+    size_t queries = (size_t)((c.z.T + BM - 1) / BM) * c.z.H * c.z.B;
+    size_t keys = (size_t)((c.z.S + BM - 1) / BM) * c.z.K * c.z.B;
+    if (queries > INT_MAX || keys > INT_MAX) return WB_BAD_SHAPE;
     float *deltas = (float *)c.workspace;  // (B,H,T)
-    tiled_dq_kernel<DIMS, LANES><<<queries, THREADS, 0, s>>>(deltas, c);
-    tiled_dkdv_kernel<DIMS, LANES><<<keys, THREADS, 0, s>>>((const float *)deltas, c);
+    tiled_dq_kernel<DIMS, LANES><<<(unsigned)queries, THREADS, 0, s>>>(deltas, c);
+    tiled_dkdv_kernel<DIMS, LANES>
+        <<<(unsigned)keys, THREADS, 0, s>>>((const float *)deltas, c);
     return wb_launched();
 }
 

@@ -49,7 +49,7 @@ __global__ void share(float *out, const __grid_constant__ tensor_map map)
     cluster_sync();  // the barriers of both blocks are ready
     for (int i = 0; i < TILES; i++) {
         if (t == 0) {
-            mbarrier_wait(&empty, i & 1 ^ 1);
+            mbarrier_wait(&empty, (i & 1) ^ 1);
             mbarrier_expect(&full, sizeof tile);
             tma_load_multicast(tile[8 * rank], &map, &full, 3, 0, i * ROWS + 8 * rank);
         }

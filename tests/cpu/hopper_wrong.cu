@@ -17,6 +17,8 @@ enum mistake {
     STEP,         // a descriptor that leaves shared memory
     NAMED,        // a named barrier with two sizes
     NAMED_FEW,    // a named barrier that too few threads reach
+    UNALIGNED,    // a coordinate that is not a multiple of 16 bytes
+    NEGATIVE,     // a store at a negative coordinate
     CLUSTER_LEFT  // one block of the cluster does not reach the barrier
 };
 
@@ -49,6 +51,8 @@ __global__ void wrong(mistake what, const __grid_constant__ tensor_map map)
         if (what != NO_COMMIT) wgmma_commit();
         wgmma_wait<0>(d);
     }
+    if (what == UNALIGNED && t == 0) tma_load(smem, &map, &loaded, 4, 0);
+    if (what == NEGATIVE && t == 0) tma_store(&map, smem, 0, -1);
     if (what == NAMED) named_barrier_sync(1, t < 64 ? 64 : 128);
     if (what == NAMED_FEW && t < 64) named_barrier_sync(3, 96);
     if (what == CLUSTER_LEFT && cluster_rank() == 0) {

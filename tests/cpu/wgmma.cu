@@ -160,11 +160,12 @@ __global__ void __launch_bounds__(256, 1) multiply_twice(float *c, const char *i
     __syncthreads();
     float d[32], e[32];
     uint64_t tile = wgmma_tile<128>(smem);
-    wgmma_fence(d, e);
+    wgmma_fence(d);
 #pragma unroll
     for (int k = 0; k < K; k += 16)
         wgmma<wb_bf16>(d, wgmma_step(tile, 2 * k), wgmma_step(tile, 2 * k), k > 0);
     wgmma_commit();
+    wgmma_fence(e);
 #pragma unroll
     for (int k = 0; k < 2 * K; k += 16) {
         uint64_t part = wgmma_step(tile, 2 * (k % K));

@@ -1,11 +1,13 @@
-"""edit.py SOURCE... EDIT OUT - applies a mutant to a solution.
+"""edit.py [--dtypes LIST] SOURCE... EDIT OUT - applies a mutant to a solution.
 
 The .cu files among the sources are joined into OUT; a .cuh is written next to it under its
 own name. An .edit file has comments and header lines (see mutants.sh), which start with `#`,
 and hunks: lines `- old text`, then lines `+ new text` that replace them. The old text must
-occur exactly once in all sources, so that no mutant silently becomes the right program."""
+occur exactly once in all sources, so that no mutant silently becomes the right program.
+--dtypes f32,bf16 leaves out the functions of other dtypes: less to compile."""
 
 import os
+import re
 import sys
 
 
@@ -26,8 +28,17 @@ def hunks(lines, path):
     return found
 
 
+def only_dtypes(text, dtypes):
+    """Without the lines `DEFINE(wb_f16, f16)` of the dtypes that are not in `dtypes`"""
+    defines = re.compile(r"^DEFINE\w*\(.*\b(f32|f16|bf16)\)\n", re.MULTILINE)
+    return defines.sub(lambda line: line[0] if line[1] in dtypes else "", text)
+
+
 def main():
-    *sources, path, out = sys.argv[1:]
+    arguments, dtypes = sys.argv[1:], None
+    if arguments[0] == "--dtypes":
+        dtypes, arguments = arguments[1].split(","), arguments[2:]
+    *sources, path, out = arguments
     texts = {source: open(source, encoding="utf-8").read() for source in sources}
     changes = hunks(open(path, encoding="utf-8").read().split("\n"), path)
     if not changes:
@@ -42,6 +53,7 @@ def main():
         beside = os.path.join(os.path.dirname(out), os.path.basename(source))
         open(beside, "w", encoding="utf-8").write(texts[source])
     whole = "\n".join(texts[source] for source in sources if source not in headers)
+    whole = only_dtypes(whole, dtypes) if dtypes else whole
     open(out, "w", encoding="utf-8").write(whole)
 
 

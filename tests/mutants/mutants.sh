@@ -32,6 +32,14 @@ header_of() { sed -n "s,^\(#\|//\) *$1: *,,p" "$2"; }
 
 copy_headers() { cp "$1"/*.h "$1"/*.cuh "$TMP/source" 2>/dev/null || true; }
 
+# The dtypes of the named cases: "f32,bf16"
+dtypes_of() { # LAB CASE,CASE
+    awk -v cases=",$2," 'index(cases, "," $1 ",") && /^[a-z]/ {
+        print match($0, / dtype=[a-z0-9|]*/) ? substr($0, RSTART + 7, RLENGTH - 7) : "f32"
+    }' labs/"$1"_*/cases | tr '|' '\n' | sort -u | paste -sd,
+}
+
+# mutant_dtypes: if set, only these are compiled
 mutant_edit() { # SOLUTION-FILES EDIT OUT
     [ -n "$1" ] || {
         echo "$2: the solution has no file '$(header_of of "$2")'"
@@ -50,7 +58,9 @@ mutant_edit() { # SOLUTION-FILES EDIT OUT
         ;;
     *) set -- "$@" $(ls "$mutant_dir"/*.cuh 2>/dev/null) ;;
     esac
-    "$PYTHON" tests/mutants/edit.py "$@" "$mutant_of" "$mutant_out"
+    # shellcheck disable=SC2086
+    "$PYTHON" tests/mutants/edit.py ${mutant_dtypes:+--dtypes $mutant_dtypes} "$@" \
+        "$mutant_of" "$mutant_out"
 }
 
 mutant() {
@@ -65,6 +75,7 @@ mutant() {
     fails=$(header_of fails "$file" | paste -sd,)
     passes=$(header_of passes "$file" | paste -sd,)
     scale=$(header_of scale "$file")
+    mutant_dtypes=$(dtypes_of "$lab" "$fails,$passes")
     mkdir -p "$TMP/source"
     rm -f "$TMP"/source/*
     of=$(header_of of "$file")

@@ -212,12 +212,35 @@ small="--layers 3 --channels 32 --heads 2 --hidden 40 --context 16 --batch 4 --w
 check "--init-from with a rate of 0: the same weights and tokenizer" unchanged chars chars/last
 check "of a model in shards" eval 'tune still_shards shards $still && same_model still_shards chars/last'
 check "of a Griffin in bf16, with bytes" unchanged griffin griffin/last
+official() { # NAME CHANGE: griffin/last with the official checkpoint's names and orders
+    PYTHONPATH=tests/recurrentgemma "$PYTHON" - "$B" "$TMP" "$TMP/griffin/last" "$1" "${2-}" <<'END' &&
+import sys
+from loading_run import official, read, write
+folder, name, change = sys.argv[3:]
+config, tensors = read(folder)
+tensors = official(tensors)
+exec(change)
+write(name, config, tensors)
+END
+        cp "$TMP/griffin/last/tokenizer.json" "$TMP/$1"
+}
+check "of RecurrentGemma's official names" eval \
+    'official official && tune still_official official $still && same_model still_official griffin/last'
+check "its text too" eval 'long "$TMP/official" >"$TMP/got" && long "$TMP/griffin/last" | cmp - "$TMP/got"'
+official no_filter 'del tensors["blocks.0.recurrent_block.conv_1d.w"]'
+one_line "without one of them" "conv_1d.weight' is missing" tune bad no_filter
+official turned 'E, bits = tensors["blocks.2.mlp_block.ffw_up.w"]; tensors["blocks.2.mlp_block.ffw_up.w"] = E, bits[:, :, 1:]'
+one_line "one of another shape" "ffw_up.w': is BF16 (2,32,39), not BF16 (2,32,40)" tune bad turned --dtype bf16
 check "of a Llama with wide, grouped heads" unchanged wide_heads wide_heads/last
 loss_of() { "$tinylm" eval --model "$TMP/$1" --data "$TMP/second" --quiet | awk '{print $3}'; }
 learns() { # NAME MODEL OPTIONS...
     tune "$@" && echo "$(loss_of "$2") $(loss_of "$1/last")" | awk '{exit !($2 < $1 - 0.05)}'
 }
 for model in joined griffin wide_heads; do check "$model learns more" learns "more_$model" $model/last; done
+mkdir -p "$TMP/tiny/last" && cp tests/recurrentgemma/tiny/{config.json,model.safetensors} "$TMP/tiny/last"
+one_line "a RecurrentGemma without a tokenizer" "tiny/last/tokenizer.json: No such file" tune bad tiny/last
+cp "$TMP/griffin/last/tokenizer.json" "$TMP/tiny/last"
+check "a RecurrentGemma of another program learns" learns more_tiny tiny/last --context 32
 check "f32 weights in bf16, in a shorter context" learns other_type joined/last --dtype bf16 --context 8
 check "bf16 weights in f32" learns more_f32 griffin/last --dtype f32
 tune_halves() {

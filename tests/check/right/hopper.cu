@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(T + 32)
     if (threadIdx.x >= T) {
         if (elect_one())
             for (int i = 0; i < tiles; i++) {
-                mbarrier_wait(&empty[i % 2], i / 2 & 1 ^ 1);
+                mbarrier_wait(&empty[i % 2], (i / 2 & 1) ^ 1);
                 mbarrier_expect(&full[i % 2], TILE * 2);
                 tma_load(s + i % 2 * TILE, &map, &full[i % 2], 0, i * ROWS);
             }

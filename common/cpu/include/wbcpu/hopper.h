@@ -11,7 +11,7 @@
 enum { WBCPU_TENSOR_DIMS = 4 };
 
 /* The tensor map of this back end */
-struct alignas(64) tensor_map {
+struct alignas(16) tensor_map {
     char *base;
     int dims;    /* 0: never filled */
     int element; /* bytes */
@@ -41,7 +41,6 @@ void wbcpu_mbarrier_park(uint64_t *barrier, int parity);
 [[noreturn]] void wbcpu_mbarrier_misused(const char *what);
 void wbcpu_named_barrier(int id, int threads, bool wait);
 
-bool wbcpu_make_tensor_map(tensor_map *map);
 /* blocks: bit r: into the block of rank r; 0: only into this one */
 void wbcpu_tma_load(
     void *smem, const tensor_map *map, uint64_t *barrier, unsigned blocks,
