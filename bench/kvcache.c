@@ -129,6 +129,7 @@ static void samples(int B, int V)
         {"sample best", 0, 1, 0},
         {"sample all", 1, 1, 0},
         {"sample top_k 40", 0.1f, 1, 40},
+        {"sample top_k 50 top_p 0.9", 0.1f, 0.9f, 50},
         {"sample top_p 0.9", 0.1f, 0.9f, 0},
     };
     struct sampling d = {.B = B, .V = V};
@@ -158,6 +159,7 @@ void bench_op(void)
         return;
     }
     steps(BENCH_BF16, 64, 2048, 10, 1, 256);
+    steps(BENCH_BF16, 32, 8192, 32, 8, 128);
     steps(BENCH_BF16, 32, 2048, 10, 1, 256);
     steps(BENCH_BF16, 1, 2048, 10, 1, 256);
     steps(BENCH_BF16, 16, 4096, 32, 8, 128);
@@ -166,5 +168,6 @@ void bench_op(void)
     steps(BENCH_F32, 16, 1024, 16, 16, 64);
     steps(BENCH_F32, 32, 2048, 10, 1, 256);
     copies(BENCH_BF16, 32, 2048, 2048, 1, 256);
-    samples(1, 256000), samples(8, 256000), samples(64, 256000), samples(1, 65);
+    samples(1, 256000), samples(8, 256000), samples(32, 256000), samples(64, 256000);
+    samples(1, 65);
 }

@@ -33,19 +33,23 @@ static __device__ __forceinline__ void pdl_trigger(void)
 #endif
 }
 
+/* In clusters of `blocks` blocks (cuda/cluster.cuh); 1: none */
 #ifdef __CUDACPU__
 template <typename... P, typename... A>
-static void launch_pdl(
-    void (*kernel)(P...), dim3 grid, dim3 block, int smem, cudaStream_t stream, A... args)
+static void launch_pdl_cluster(
+    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
+    cudaStream_t stream, A... args)
 {
     allow_smem(kernel, smem);
     wbcpu_overlap_next_launch((const void *)kernel);
+    wbcpu_cluster_next_launch(blocks);
     kernel<<<grid, block, smem, stream>>>(args...);
 }
 #else
 template <typename... P, typename... A>
-static void launch_pdl(
-    void (*kernel)(P...), dim3 grid, dim3 block, int smem, cudaStream_t stream, A... args)
+static void launch_pdl_cluster(
+    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
+    cudaStream_t stream, A... args)
 {
     // cudaLaunchKernelEx would clear an earlier error, which the caller asks for later
     if (cudaPeekAtLastError() != cudaSuccess) return;
@@ -56,13 +60,25 @@ static void launch_pdl(
         cudaFuncSetAttribute(
             kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
             cudaSharedmemCarveoutMaxShared);
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {grid, block, (size_t)smem, stream, &attribute, 0};
-    config.numAttrs = CUDART_VERSION >= 12030 && has_pdl;  // 12.3: under capture too
+    cudaLaunchAttribute cluster, overlap, attributes[2];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned)blocks;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {grid, block, (size_t)smem, stream, attributes, 0};
+    if (blocks > 1) attributes[config.numAttrs++] = cluster;
+    if (CUDART_VERSION >= 12030 && has_pdl)  // 12.3: under capture too
+        attributes[config.numAttrs++] = overlap;
     cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 #endif
+
+template <typename... P, typename... A>
+static void launch_pdl(
+    void (*kernel)(P...), dim3 grid, dim3 block, int smem, cudaStream_t stream, A... args)
+{
+    launch_pdl_cluster(kernel, 1, grid, block, smem, stream, args...);
+}
 
 #endif

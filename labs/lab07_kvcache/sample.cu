@@ -22,10 +22,7 @@ static __global__ void __launch_bounds__(THREADS)
     u64 best = 0;
     // TODO(07.6): which entries top_k and top_p keep. About 10 lines.
     // TODO(07.5): the best key of the row; TODO(07.6): with the noise. 10 lines.
-    if (threadIdx.x == 0) {
-        x.token[b] = index_of(best);
-        if (x.seen) x.seen[(size_t)b * a.V + index_of(best)] = 1;
-    }
+    if (threadIdx.x == 0) store_token(x, b, a.V, best);
 }
 
 size_t sample_workspace_f32(int B, int V)

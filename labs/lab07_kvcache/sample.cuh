@@ -70,4 +70,10 @@ static __device__ float value_of(u64 key)
     return __uint_as_float(bits >> 31 ? bits & 0x7fffffffu : ~bits);
 }
 
+static __device__ void store_token(const batch &x, int b, int V, u64 best)
+{
+    x.token[b] = index_of(best);
+    if (x.seen) x.seen[(size_t)b * V + index_of(best)] = 1;
+}
+
 #endif

@@ -98,37 +98,79 @@ static __global__ void __launch_bounds__(MAX_D, 4)
 
 /* --- launchers ---------------------------------------------------------------------- */
 
-/* Which kernel reads the slots, how many query heads a block has, and how many slots a
- * part has at most. Tensor cores take 16 heads, the rows of an mma. */
-struct decode_plan {
-    bool tensor;
-    int heads, slots;
-};
-
-template <typename E> static decode_plan plan_of(int H, int K, int D)
+/* Whether tensor_kernel can run, and does so faster than plain_kernel */
+template <typename E> static bool tensor_fits(int H, int K, int D)
 {
     int rows = tile_rows(H, K);
-    if (H == K) return {false, 1, MAX_SLOTS};
-    if (tensor_fits<E>(D, rows)) return {true, MMA_M, tensor_slots(D, rows)};
-    return {false, PLAIN_HEADS<E>, MAX_SLOTS};
+    int bytes = D > 128  ? tensor_bytes<256>(rows)
+                : D > 64 ? tensor_bytes<128>(rows)
+                         : tensor_bytes<64>(rows);
+    // of heads with keys of their own, measured on Hopper only
+    bool chosen = H != K || code_is_sm90a();
+    return has_mma<E>() && chosen && bytes <= max_smem_per_block();
+}
+template <> bool tensor_fits<float>(int, int, int)
+{
+    return false;
 }
 
-template <bool ALONE, typename E>
+/* How a call of tensor_kernel is split: as many blocks as run at the same time. A cluster
+ * of two blocks adds its parts itself. Larger ones do not fill the GPU's groups of
+ * multiprocessors evenly: from three parts on, combine_kernel adds them. */
+static split tensor_split(int B, int S, int H, int K, int D, size_t row)
+{
+    split s = {};
+    s.tiles = (H / K + MMA_M - 1) / MMA_M;
+    long long rows = (long long)B * K * s.tiles, max_parts = (S - 1) / MIN_SLOTS + 1;
+    int fill = sm_count() * (D > 128 ? 1 : 2);
+    if (fill > FILL_BLOCKS) fill = FILL_BLOCKS;
+    long long wanted = fill / rows;
+    long long one = (rows + fill - 1) / fill * (S + MIN_SLOTS);  // time, in slots
+    long long two = (2 * rows + fill - 1) / fill * ((S + 1) / 2 + MIN_SLOTS);
+    if (code_is_sm90a() && wanted < 3) wanted = two < one ? 2 : 1;
+    if (s.tiles == 1 && S * row <= MAX_ALONE) wanted = 1;
+    s.parts = (int)(wanted < 1 ? 1 : wanted > max_parts ? max_parts : wanted);
+    s.alone = s.tiles == 1 && s.parts <= (code_is_sm90a() ? 2 : 1);
+    return s;
+}
+
+template <int DM, bool PAIRED, typename E>
+static void launch_tensor(
+    const token<E> &a, float *sums, softmax *softmaxes, split s, cudaStream_t stream)
+{
+    unsigned blocks = (unsigned)((size_t)a.B * a.K * s.tiles * s.parts);
+    launch_pdl_cluster(
+        tensor_kernel<DM, PAIRED, E>, s.alone ? s.parts : 1, blocks, THREADS,
+        tensor_bytes<DM>(tile_rows(a.H, a.K)), stream, a, s, sums, softmaxes);
+}
+
+template <int DM, typename E>
+static void launch_tensor(
+    const token<E> &a, float *sums, softmax *softmaxes, split s, cudaStream_t stream)
+{
+    if (tile_rows(a.H, a.K) <= MMA_M / 2)
+        launch_tensor<DM, true>(a, sums, softmaxes, s, stream);
+    else
+        launch_tensor<DM, false>(a, sums, softmaxes, s, stream);
+}
+
+template <typename E>
 static void launch_parts(
     const token<E> &a, float *sums, softmax *softmaxes, split s, bool tensor,
     cudaStream_t stream)
 {
-    unsigned blocks = (unsigned)((size_t)a.B * a.K * s.tiles * s.parts);
     if constexpr (sizeof(E) == 2)
         if (tensor) {
-            int bytes = (int)tensor_bytes(a.D, tile_rows(a.H, a.K), s.slots);
-            launch_pdl(
-                tensor_kernel<ALONE, E>, blocks, THREADS, bytes, stream, a, s, sums,
-                softmaxes);
-            return;
+            auto launch = a.D > 128  ? launch_tensor<256, E>
+                          : a.D > 64 ? launch_tensor<128, E>
+                                     : launch_tensor<64, E>;
+            return launch(a, sums, softmaxes, s, stream);
         }
-    auto kernel =
-        a.H == a.K ? plain_kernel<1, ALONE, E> : plain_kernel<PLAIN_HEADS<E>, ALONE, E>;
+    unsigned blocks = (unsigned)((size_t)a.B * a.K * s.tiles * s.parts);
+    auto kernel = a.H == a.K
+                      ? s.alone ? plain_kernel<1, true, E> : plain_kernel<1, false, E>
+                  : s.alone ? plain_kernel<PLAIN_HEADS<E>, true, E>
+                            : plain_kernel<PLAIN_HEADS<E>, false, E>;
     launch_pdl(kernel, blocks, THREADS, 0, stream, a, s, sums, softmaxes);
 }
 // END SOLUTION
@@ -175,15 +217,14 @@ static wb_status decode(
             short_kernel<E>, B * K, SHORT_THREADS, 0, stream, a, short_lanes<E>(D));
         return wb_launched();
     }
-    decode_plan plan = plan_of<E>(H, K, D);
-    split s = split_of(B, S, H, K, plan.heads, plan.slots, D * sizeof(E));
+    bool tensor = tensor_fits<E>(H, K, D);
+    size_t row = D * sizeof(E);
+    split s = tensor ? tensor_split(B, S, H, K, D, row)
+                     : split_of(B, S, H, K, H == K ? 1 : PLAIN_HEADS<E>, MAX_SLOTS, row);
     float *sums = (float *)workspace;
     softmax *softmaxes = (softmax *)(sums + (size_t)B * H * s.parts * D);
-    if (s.alone) {  // a second kernel would take longer to start than to run
-        launch_parts<true>(a, sums, softmaxes, s, plan.tensor, stream);
-        return wb_launched();
-    }
-    launch_parts<false>(a, sums, softmaxes, s, plan.tensor, stream);
+    launch_parts(a, sums, softmaxes, s, tensor, stream);
+    if (s.alone) return wb_launched();  // nothing to combine
     int threads = (D + WARP - 1) / WARP * WARP;
     launch_pdl(
         combine_kernel<E>, B * H, threads, 0, stream, a, s.parts, (const float *)sums,

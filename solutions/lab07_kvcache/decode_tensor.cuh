@@ -5,282 +5,312 @@
 #define DECODE_TENSOR_CUH
 #include "decode.cuh"
 
-// BEGIN SOLUTION 07.7 (about 250 lines)
+// BEGIN SOLUTION 07.7 (about 300 lines)
 //> /* TODO(07.7): nothing, if the templates of attention_decode.cu serve f16 and bf16. */
-#include "cuda/mma.cuh"
-
-constexpr int MMA_M = 16;  // rows of an mma: query heads, fewer where a group has fewer
-constexpr int BN = 64;     // slots of a tile, 16 a warp
-constexpr int STAGES = 2;  // tiles in shared memory: one in use, one being copied
-constexpr int PAD = 8;     // elements after a row: rows start in different banks
-
-/* Elements from row to row: D rounded up to a multiple of 16, and the padding */
-static __host__ __device__ int pitch_of(int D)
-{
-    return (D + MMA_M - 1) / MMA_M * MMA_M + PAD;
-}
-
-/* Floats from head to head in the scores of a part */
-static __host__ __device__ int score_pitch(int slots)
-{
-    return slots + 4;
-}
-
-/* Query heads of a tile, at most */
-static __host__ __device__ int tile_rows(int H, int K)
-{
-    return H / K < MMA_M ? H / K : MMA_M;
-}
-
-/* Shared memory of a block, in bytes: queries, scores, tiles */
-static size_t tensor_bytes(int D, int rows, int slots)
-{
-    size_t elements = (size_t)(2 * rows + STAGES * BN) * pitch_of(D);
-    return elements * 2 + MMA_M * score_pitch(slots) * sizeof(float);
-}
-
-/* Slots of a part, at most. With wide heads a multiprocessor has room for the tiles of
- * two blocks; the rest is for scores, so that fewer blocks start and end. With narrow
- * heads it has room for more blocks. */
-static int tensor_slots(int D, int rows)
-{
-    bool wide = D > 128 && rows <= 13;
-    bool fits = tensor_bytes(D, rows, 2 * MAX_SLOTS) <= (size_t)max_smem_per_block();
-    return wide && fits ? 2 * MAX_SLOTS : MAX_SLOTS;
-}
-
-/* Host. false: take plain_kernel. */
-template <typename E> static bool tensor_fits(int D, int rows)
-{
-    return has_mma<E>() &&
-           tensor_bytes(D, rows, MAX_SLOTS) <= (size_t)max_smem_per_block();
-}
-template <> bool tensor_fits<float>(int, int)
-{
-    return false;
-}
-
-/* Starts the copy of BN rows of the ring. Past the last row the tile gets zeros: stale
- * values could be NaN, and 0 * NaN is NaN. */
-template <typename E>
-static __device__ void load_tile(E *tile, const E *from, size_t row, int count, int D)
-{
-    int pitch = pitch_of(D), vecs = D / 8, lane = threadIdx.x % WARP;
-    int rows = WARP / vecs, r = lane / vecs, c = lane % vecs * 8;  // rows of a warp
-    if (r < rows)
-        for (int i = threadIdx.x / WARP * rows + r; i < BN; i += WARPS_PER_BLOCK * rows) {
-            bool valid = i < count;
-            cp_async(tile + i * pitch + c, from + (valid ? i : 0) * row + c, valid);
-        }
-    cp_async_commit();
-}
+#include "cuda/hopper.cuh"
+#include "decode_tile.cuh"
 
 /* The address that a lane passes to ldmatrix for 16x16 elements of m: matrices 0 and 1
- * below each other, 2 and 3 to their right. Past `rows` rows it repeats the last one. */
-template <typename E>
-static __device__ const E *lane_row(const E *m, int pitch, int rows = MMA_M)
+ * below each other, 2 and 3 to their right. */
+template <typename E> static __device__ const E *lane_row(const E *m, int pitch)
 {
-    int lane = threadIdx.x % WARP, row = min(lane % 16, rows - 1);
-    return m + row * pitch + lane / 16 * 8;
+    int lane = threadIdx.x % WARP;
+    return m + lane % 16 * pitch + lane / 16 * 8;
 }
 
-/* A (16,16) result: columns 0-7 and 8-15 */
-struct mma_result {
-    float c[2][4];
-};
-
-static __device__ void store_smem(float *m, const mma_result &x, int pitch)
+/* The same in the queries, where rows past the last head repeat it. With up to 8 heads
+ * (PAIRED), `low` takes rows 8 to 15 of one operand. */
+template <int DM, bool PAIRED, typename E>
+static __device__ const E *query_row(const E *high, const E *low, int rows)
 {
-    int row = threadIdx.x % WARP / 4, column = threadIdx.x % 4 * 2;
+    int lane = threadIdx.x % WARP, row = lane % 16;
+    if (PAIRED && row >= 8) high = low, row -= 8;
+    return high + min(row, rows - 1) * PITCH<DM> + lane / 16 * 8;
+}
+
+/* The scores of 16 slots, in the layout of C (mma.cuh): two halves of 8 slots. q, of
+ * `rows` heads, is the sum of two E, because it has more digits than one. */
+template <int DM, bool PAIRED, typename E>
+static __device__ __forceinline__ void
+tile_scores(float (&s)[2][4], const E *high, const E *low, const E *keys)
+{
+    float rest[2][4] = {};  // two chains: an mma waits for its own sum only
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float *to = m + row * pitch + half * 8 + column;
-        *(float2 *)to = {x.c[half][0], x.c[half][1]};
-        *(float2 *)(to + 8 * pitch) = {x.c[half][2], x.c[half][3]};
-    }
-}
-
-/* Scores of a warp's 16 slots. q, of `rows` heads, is the sum of two E, because it has
- * more digits than one. What is stored for further rows is undefined. */
-template <typename E>
-static __device__ void tile_scores(
-    float *score, int pitch_s, const E *high, const E *low, int rows, const E *tile,
-    int pitch)
-{
-    int warp = threadIdx.x / WARP;
-    const E *keys = lane_row(tile + warp * 16 * pitch, pitch);
-    high = lane_row(high, pitch, rows), low = lane_row(low, pitch, rows);
-    mma_result sum = {}, rest = {};  // two chains: an mma waits for its own sum only
-#pragma unroll 4
-    for (int d = 0; d < pitch - PAD; d += 16) {
+    for (int d = 0; d < DM; d += 16) {
         unsigned a[4], b[4], k[4];
         ldmatrix(k, keys + d);
         ldmatrix(a, high + d);
+        float(&even)[2][4] = PAIRED && d % 32 ? rest : s;
+        mma<E>(even[0], a, k[0], k[2]);
+        mma<E>(even[1], a, k[1], k[3]);
+        if (PAIRED) continue;
         ldmatrix(b, low + d);
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            mma<E>(sum.c[half], a, k[half], k[half + 2]);
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            mma<E>(rest.c[half], b, k[half], k[half + 2]);
+        mma<E>(rest[0], b, k[0], k[2]);
+        mma<E>(rest[1], b, k[1], k[3]);
     }
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        sum.c[i / 4][i % 4] += rest.c[i / 4][i % 4];
-    store_smem(score + warp * 16, sum, pitch_s);
+        s[i / 4][i % 4] += rest[i / 4][i % 4];
+    if (PAIRED)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            s[i / 2][i % 2] += s[i / 2][i % 2 + 2], s[i / 2][i % 2 + 2] = 0.0f;
 }
 
-/* Scores of a part become p, each row in the place of its scores. A warp per head. Rows
- * past the last head stay undefined: the mma multiplies row by row. */
-template <typename E>
-static __device__ __forceinline__ void part_softmax(
-    float *score, int pitch_s, softmax *of, const token<E> &a, const block_work &at,
-    int padded_count)
-{
-    constexpr int SLOTS_PER_LANE = 2 * MAX_SLOTS / WARP;
-    int lane = threadIdx.x % WARP;
-    E *p = (E *)score;
-    for (int h = threadIdx.x / WARP; h < at.heads; h += WARPS_PER_BLOCK) {
-        float x[SLOTS_PER_LANE], max = -INFINITY, sum = 0.0f;
-#pragma unroll
-        for (int u = 0; u < SLOTS_PER_LANE; u++) {
-            int j = lane + u * WARP;
-            x[u] = j < at.count ? score[h * pitch_s + j] * a.scale : -INFINITY;
-            max = fmaxf(max, x[u]);
-        }
-        max = warp_max(max);
-        __syncwarp();  // every lane has read its scores: p may take their place
-#pragma unroll
-        for (int u = 0; u < SLOTS_PER_LANE; u++) {
-            int j = lane + u * WARP;
-            if (j >= padded_count) break;
-            float w = j < at.count ? expf(x[u] - max) : 0.0f;
-            p[h * 2 * pitch_s + j] = (E)w;
-            sum += w;
-        }
-        sum = warp_sum(sum);
-        if (lane == 0) of[h] = {max, sum};
-    }
-}
+/* What a warp has of its slots: the lane's part of C for every 8 channels, of heads
+ * lane / 4 and lane / 4 + 8, with the largest score (times log2 e) and its own share of
+ * the sum. */
+template <int DM> struct warp_sums {
+    float y[DM / 8][4], max[2], sum[2];
+};
 
-/* y += p v of a tile, for the 16-channel columns of this warp: warp, warp + 4, ... */
-template <typename E>
-static __device__ void
-add_values(mma_result (&y)[4], const E *p, int pitch_p, const E *tile, int pitch)
+/* Scores become p = 2^(s - max), packed as operand A of p v. */
+template <int DM, bool PAIRED, typename E>
+static __device__ __forceinline__ void online_softmax(
+    unsigned (&p)[4], warp_sums<DM> &w, float (&s)[2][4], float scale, int left)
 {
-    int warp = threadIdx.x / WARP;
-    p = lane_row(p, pitch_p), tile = lane_row(tile, pitch);
-    for (int j = 0; j < BN; j += 16) {
-        unsigned a[4], v[4];
-        ldmatrix(a, p + j);
+    constexpr int ROWS = PAIRED ? 1 : 2;
+    int column = threadIdx.x % 4 * 2;
+    float factor[2] = {1.0f, 1.0f};
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        float max = w.max[r];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            int d = (warp + 4 * i) * 16;
-            if (d >= pitch - PAD) continue;
-            ldmatrix_trans(v, tile + j * pitch + d);
-            mma<E>(y[i].c[0], a, v[0], v[1]);
-            mma<E>(y[i].c[1], a, v[2], v[3]);
+            int slot = i / 2 * 8 + column + i % 2;
+            float &x = s[i / 2][2 * r + i % 2];
+            x = slot < left ? x * scale : -INFINITY;
+            max = fmaxf(max, x);
+        }
+        max = fmaxf(max, __shfl_xor_sync(0xffffffffu, max, 1));
+        max = fmaxf(max, __shfl_xor_sync(0xffffffffu, max, 2));
+        factor[r] = fast_exp2(w.max[r] - max);
+        w.max[r] = max, w.sum[r] *= factor[r];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float &x = s[i / 2][2 * r + i % 2];
+            x = fast_exp2(x - max);
+            w.sum[r] += x;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        p[i] = pack2<E>(s[i / 2][i % 2 * 2], s[i / 2][i % 2 * 2 + 1]);
+    if (!__any_sync(0xffffffffu, factor[0] != 1.0f || factor[1] != 1.0f)) return;
+#pragma unroll
+    for (int i = 0; i < DM / 8; i++)
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+            w.y[i][c] *= factor[c / 2];
+}
+
+template <int DM, typename E>
+static __device__ __forceinline__ void
+add_values(warp_sums<DM> &w, const unsigned (&p)[4], const E *values)
+{
+#pragma unroll
+    for (int d = 0; d < DM; d += 16) {
+        unsigned v[4];
+        ldmatrix_trans(v, values + d);
+        mma<E>(w.y[d / 8], p, v[0], v[1]);
+        mma<E>(w.y[d / 8 + 1], p, v[2], v[3]);
+    }
+}
+
+/* The sums of a warp, (MMA_M, PITCH) floats where its first tile was */
+template <int DM, bool PAIRED>
+static __device__ __forceinline__ void
+store_sums(float *to, softmax *of, warp_sums<DM> &w)
+{
+    int lane = threadIdx.x % WARP, row = lane / 4, column = lane % 4 * 2;
+#pragma unroll
+    for (int r = 0; r < (PAIRED ? 1 : 2); r++) {
+        float sum = w.sum[r];
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        if (lane % 4 == 0) of[row + 8 * r] = {w.max[r], sum};
+#pragma unroll
+        for (int i = 0; i < DM / 8; i++)
+            *(float2 *)(to + (row + 8 * r) * PITCH<DM> + i * 8 + column) = {
+                w.y[i][2 * r], w.y[i][2 * r + 1]};
+    }
+}
+
+/* Sums of several parts relative to their common maximum */
+struct merged {
+    float max = -INFINITY, sum = 0.0f;
+    float4 y = {};
+
+    __device__ __forceinline__ void add(const softmax &of, const float4 &x)
+    {
+        if (of.max == -INFINITY) return;  // no slots
+        float before = max;
+        max = fmaxf(max, of.max);
+        float old = fast_exp2(before - max), f = fast_exp2(of.max - max);
+        sum = sum * old + of.sum * f;
+        y.x = y.x * old + x.x * f, y.y = y.y * old + x.y * f;
+        y.z = y.z * old + x.z * f, y.w = y.w * old + x.w * f;
+    }
+};
+
+/* The output of query head h of the block, channels d to d + 3 */
+template <typename E>
+static __device__ __forceinline__ void
+store_out(const token<E> &a, const block_work &at, int h, int d, const merged &m)
+{
+    float r = 1.0f / m.sum, y[4] = {m.y.x * r, m.y.y * r, m.y.z * r, m.y.w * r};
+    store_float<4>(a.out + ((size_t)at.b * a.H + at.head + h) * a.D + d, y);
+}
+
+/* What a block has at its end, in shared memory */
+struct block_sums {
+    softmax of[WARPS_PER_BLOCK + 1][MMA_M];  // of the warps, and of the token itself
+    softmax total[MMA_M];                    // of the block
+};
+
+/* Adds the sums of the warps, and in the first block of a key head the token. If other
+ * blocks have further parts, the sums go to the workspace, or in a cluster to `total` and
+ * to the place of the first warp's. */
+template <int DM, typename E>
+static __device__ __forceinline__ void merge_warps(
+    block_sums &block, float *partial, const E *value, const token<E> &a, const split &s,
+    const block_work &at, float *sums, softmax *softmaxes)
+{
+    constexpr int QUADS = DM / 4,
+                  STEP = STAGES * STAGE<DM> / 2;  // STEP: floats of a warp
+    int d = threadIdx.x % QUADS * 4;
+    if (d >= a.D) return;
+#pragma unroll 1
+    for (int h = threadIdx.x / QUADS; h < at.heads; h += THREADS / QUADS) {
+        float *mine = partial + h * PITCH<DM> + d;
+        merged m;
+#pragma unroll
+        for (int w = 0; w < WARPS_PER_BLOCK; w++)
+            m.add(block.of[w][h], *(float4 *)(mine + w * STEP));
+        if (s.alone && at.part == 0) {
+            float v[4] = {
+                (float)value[d], (float)value[d + 1], (float)value[d + 2],
+                (float)value[d + 3]};
+            m.add(block.of[WARPS_PER_BLOCK][h], *(float4 *)v);
+        }
+        if (!s.alone) {
+            size_t to = record(at.b, at.head + h, a.H, at.part, s.parts, a.D) + d;
+            *(float4 *)(sums + to) = m.y;
+            if (d == 0) softmaxes[to / a.D] = {m.max * LN_2, m.sum};
+        } else if (s.parts == 1) {
+            store_out(a, at, h, d, m);
+        } else {
+            *(float4 *)mine = m.y;
+            if (d == 0) block.total[h] = {m.max, m.sum};
         }
     }
 }
 
-/* Stores the queries in shared memory, each as high + low, with zeros in rows without a
- * head and past D. */
-template <typename E>
-static __device__ __forceinline__ void store_queries(
-    E *high, E *low, int rows, int pitch, const queries<MMA_M, E> &q, const token<E> &a,
+/* Adds the sums of the blocks of a cluster. They share the heads. */
+template <int DM, typename E>
+static __device__ __forceinline__ void merge_cluster(
+    block_sums &block, float *partial, const token<E> &a, const split &s,
     const block_work &at)
 {
-    for (int i = threadIdx.x; i < 2 * rows * pitch / 8; i += THREADS)
-        ((float4 *)high)[i] = {};  // low too
-    __syncthreads();               // the zeros are visible before the others are stored
-    q.rotate(a, at, [&](int h, int d, float x) {
-        E rounded = (E)x;
-        high[h * pitch + d] = rounded;
-        low[h * pitch + d] = (E)(x - (float)rounded);
-    });
+    constexpr int QUADS = DM / 4, HEADS = THREADS / QUADS;  // at a time
+    int d = threadIdx.x % QUADS * 4;
+    if (d >= a.D) return;
+#pragma unroll 1
+    for (int h = at.part * HEADS + threadIdx.x / QUADS; h < at.heads;
+         h += s.parts * HEADS) {
+        merged m;
+#pragma unroll 2
+        for (int part = 0; part < s.parts; part++)
+            m.add(
+                *cluster_map(&block.total[h], part),
+                *(float4 *)cluster_map(partial + h * PITCH<DM> + d, part));
+        store_out(a, at, h, d, m);
+    }
 }
 
-/* A stream of tiles: those of the keys, then those of the values. While one is in use,
- * the next is being copied, also during the softmax between keys and values. ALONE: see
- * split. */
-template <bool ALONE, typename E>
-static __global__ void __launch_bounds__(THREADS, 2)
+/* One warp, once the ring has been read: the token's key and value to their slot */
+template <int DM, typename E>
+static __device__ __forceinline__ void
+store_token(const E *own, const token<E> &a, const block_work &at)
+{
+    int d = threadIdx.x % WARP * 8;
+    if (d >= a.D) return;
+    size_t slot = (size_t)at.b * a.S + a.pos[at.b] % a.S;
+    size_t to = (slot * a.K + at.g) * a.D + d;
+    *(float4 *)(a.kcache + to) = *(const float4 *)(own + d);
+    *(float4 *)(a.vcache + to) = *(const float4 *)(own + PITCH<DM> + d);
+}
+
+/* Each warp has its own tiles, warp, warp + 4, ... of the part, so that no warp waits for
+ * another one before the end. In a cluster the blocks have the parts of one key head. */
+template <int DM, bool PAIRED, typename E>
+static __global__ void __launch_bounds__(THREADS)
     tensor_kernel(token<E> a, split s, float *sums, softmax *softmaxes)
 {
     extern __shared__ __align__(128) unsigned char smem[];
-    __shared__ softmax of[MMA_M];
+    __shared__ block_sums block;
     pdl_trigger();
     pdl_wait();
     block_work at = block_work_of(a, s, MMA_M);
-    int tid = threadIdx.x, warp = tid / WARP, D = a.D, pitch = pitch_of(D);
+    int warp = threadIdx.x / WARP, D = a.D;
     int tiles = (at.count + BN - 1) / BN, rows = tile_rows(a.H, a.K);
-    int pitch_s = score_pitch(s.slots);
-    E *high = (E *)smem;                           // (rows, pitch)
-    E *low = high + rows * pitch;                  // (rows, pitch)
-    float *score = (float *)(low + rows * pitch);  // (MMA_M, pitch_s); then p as E
-    E *ring = (E *)(score + MMA_M * pitch_s);      // (STAGES, BN, pitch)
+    E *high = (E *)smem;                    // (rows, PITCH)
+    E *own = high + rows * PITCH<DM>;       // (2, PITCH): the token's key and value
+    E *low = own + 2 * PITCH<DM>;           // (rows, PITCH)
+    E *all_tiles = low + rows * PITCH<DM>;  // (WARPS_PER_BLOCK, STAGES, 2, BN, PITCH)
+    E *ring = all_tiles + warp * STAGES * STAGE<DM>, *stage = ring;
     size_t row = (size_t)a.K * D;
     size_t from = ((size_t)at.b * a.S + at.first) * row + head_offset(a, at.g);
+    int half = a.cis ? a.N / 2 : 0;
+    bool has_token = s.alone && at.part == 0;  // else combine_kernel has it
 
-    if (D % 16)  // half of the last 16 channels is past D: zeros
-        for (int i = tid; i < STAGES * BN; i += THREADS)
-            *(float4 *)(ring + i * pitch + D) = {};
-    auto stage_of = [&](int t) { return ring + t % STAGES * BN * pitch; };
-    auto prefetch = [&](int t) {
-        if (t >= 2 * tiles) return cp_async_commit();  // empty: keeps the count of groups
-        int first = t % tiles * BN;
-        const E *source = (t < tiles ? a.kcache : a.vcache) + from + first * row;
-        load_tile(stage_of(t), source, row, at.count - first, D);
+    lane_angles angles;
+    load_queries<DM>(high, a, at, rows, has_token);
+    angles.load(a.cis, a.pos[at.b], half);
+    clear_past<DM>(ring, D);
+    auto prefetch = [&](int tile, E *to) {
+        load_tile<DM>(to, a.kcache + from, a.vcache + from, row, tile * BN, at.count, D);
     };
-    queries<MMA_M, E> q;
-    own_token<E> self;  // only if ALONE
-    q.load(a, at);
-    if (ALONE) self.load(a, at);
-    for (int t = 0; t < STAGES; t++)
-        prefetch(t);
-    store_queries(high, low, rows, pitch, q, a, at);
+#pragma unroll 1
+    for (int i = 0; i < STAGES; i++)
+        prefetch(warp + i * WARPS_PER_BLOCK, ring + i * STAGE<DM>);
+    cp_async_wait<STAGES>();
+    __syncthreads();  // q and the token are visible to the block
+    rotate_queries<DM>(high, low, rows, angles, half);
+    __syncthreads();  // so are they after rotation
+    if (has_token) own_scores<DM>(block.of[WARPS_PER_BLOCK], high, low, own, a, at.heads);
 
-    mma_result y[4] = {};
-    for (int t = 0; t < tiles; t++) {
+    warp_sums<DM> w = {};
+    w.max[0] = w.max[1] = -INFINITY;
+    const E *q_high = query_row<DM, PAIRED>(high, low, rows);
+    const E *q_low = query_row<DM, PAIRED>(low, low, rows);
+#pragma unroll 1
+    for (int t = warp; t < tiles; t += WARPS_PER_BLOCK) {
+        float score[2][4] = {};
+        unsigned p[4];
         cp_async_wait<STAGES - 1>();
-        __syncthreads();  // tile t and q are visible to the block
-        tile_scores(score + t * BN, pitch_s, high, low, rows, stage_of(t), pitch);
-        __syncthreads();  // tile t has been read, its scores are visible
-        prefetch(t + STAGES);
+        __syncwarp();  // what the lanes have copied is visible to the warp
+        tile_scores<DM, PAIRED>(score, q_high, q_low, lane_row(stage, PITCH<DM>));
+        online_softmax<DM, PAIRED, E>(p, w, score, a.scale * LOG2_E, at.count - t * BN);
+        add_values<DM>(w, p, lane_row(stage + BN * PITCH<DM>, PITCH<DM>));
+        __syncwarp();  // every lane has read the stage
+        prefetch(t + STAGES * WARPS_PER_BLOCK, stage);
+        stage = stage == ring ? ring + STAGE<DM> : ring;
     }
-    part_softmax(score, pitch_s, of, a, at, tiles * BN);
-    for (int t = 0; t < tiles; t++) {
-        cp_async_wait<STAGES - 1>();
-        __syncthreads();  // tile t of the values and p are visible to the block
-        add_values(y, (E *)score + t * BN, 2 * pitch_s, stage_of(tiles + t), pitch);
-        __syncthreads();  // the tile has been read
-        prefetch(tiles + t + STAGES);
-    }
-    float *total = (float *)ring;  // (MMA_M, pitch), where the tiles were
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        if ((warp + 4 * i) * 16 < pitch - PAD)
-            store_smem(total + (warp + 4 * i) * 16, y[i], pitch);
+    cp_async_wait<0>();
+    __syncwarp();  // no copy arrives where the sums go
+    store_sums<DM, PAIRED>((float *)ring, block.of[warp], w);
     __syncthreads();  // the sums of all warps are visible to the block
-    if constexpr (ALONE) {
-        for (int h = warp; h < at.heads; h += WARPS_PER_BLOCK) {
-            const E *q_high = high + h * pitch, *q_low = low + h * pitch;
-            self.finish(
-                a, at, h, of[h],
-                [&](int d) { return a.scale * ((float)q_high[d] + (float)q_low[d]); },
-                [&](int d) { return total[h * pitch + d]; });
-        }
-        if (warp == WARPS_PER_BLOCK - 1) self.store(a, at);
-    } else {
-        for (int h = warp; h < at.heads; h += WARPS_PER_BLOCK) {
-            float *to = sums + record(at.b, at.head + h, a.H, at.part, s.parts, D);
-            for (int d = tid % WARP; d < D; d += WARP)
-                to[d] = total[h * pitch + d];
-        }
-        if (tid < at.heads)
-            softmaxes[record(at.b, at.head + tid, a.H, at.part, s.parts, 1)] = of[tid];
+    float *partial = (float *)all_tiles;
+    bool shared = s.alone && s.parts > 1;
+    merge_warps<DM>(block, partial, own + PITCH<DM>, a, s, at, sums, softmaxes);
+    if (shared) {
+        cluster_sync();  // the sums of all blocks are visible to the cluster
+        merge_cluster<DM>(block, partial, a, s, at);
+        cluster_arrive();
     }
+    if (has_token && warp == 0) store_token<DM>(own, a, at);
+    if (shared) cluster_wait();  // no block ends while others read its sums
 }
 // END SOLUTION
 #endif

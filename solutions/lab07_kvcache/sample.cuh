@@ -66,10 +66,20 @@ static __device__ float tanh_of(float x)
     return 1.0f - __fdividef(2.0f, __expf(2.0f * x) + 1.0f);
 }
 
+static __device__ float capped(const rules &a, float z)
+{
+    return a.softcap * tanh_of(z * a.per_softcap);
+}
+
+static __device__ float penalized(const rules &a, float z)
+{
+    return z > 0.0f ? z / a.penalty : z * a.penalty;
+}
+
 static __device__ float score_of(const rules &a, float z, bool seen)
 {
-    if (a.softcap > 0.0f) z = a.softcap * tanh_of(z * a.per_softcap);
-    if (seen) z = z > 0.0f ? z / a.penalty : z * a.penalty;
+    if (a.softcap > 0.0f) z = capped(a, z);
+    if (seen) z = penalized(a, z);
     return __fmul_rn(z, a.per_temperature);  // no FMA: the same z everywhere
 }
 
@@ -96,6 +106,12 @@ static __device__ float value_of(u64 key)
 {
     uint32_t bits = (uint32_t)(key >> 32);
     return __uint_as_float(bits >> 31 ? bits & 0x7fffffffu : ~bits);
+}
+
+static __device__ void store_token(const batch &x, int b, int V, u64 best)
+{
+    x.token[b] = index_of(best);
+    if (x.seen) x.seen[(size_t)b * V + index_of(best)] = 1;
 }
 
 // BEGIN SOLUTION 07.5 (about 15 lines)

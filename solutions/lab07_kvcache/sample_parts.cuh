@@ -8,14 +8,7 @@
 // BEGIN SOLUTION 07.6 (about 190 lines)
 //> /* TODO(07.6): nothing, if one block per row is fast enough for you. */
 #include "cuda/pdl.cuh"
-
-/* What the bins say about a row before its last block runs. Entries in bins below `low`
- * are kept, those above `high` are not; the others are open. */
-struct cut {
-    int low, high;
-    unsigned count, listed;  // entries kept; open entries
-    double weight, all;      // of the kept ones; of all that top_k keeps (0: not known)
-};
+#include "sample_search.cuh"
 
 /* Scratch memory of a row */
 struct scratch {
