@@ -120,6 +120,10 @@ def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
     yield "one_late", "position start-j is read from slot start-j+1, one too late", told(
         lambda p, j: p - j + 1, full
     )
+    if np.any(pos[:, 0] < S):
+        yield "nan_unused", (
+            "slots that hold no position yet are copied: rows before position 0 are 0"
+        ), told(lambda p, j: p - j, lambda p: S)
     yield "swapped", "kcache and vcache are swapped", {"kall": vall, "vall": kall}
     yield "chunk_first", "the chunk comes before the ring: it belongs after", {
         "kall": np.roll(kall, T, axis=1),
@@ -181,9 +185,14 @@ def attention_decode_mistakes(
             "kcache": np.where(some, rings["kcache"], kcache_before),
             "vcache": np.where(some, rings["vcache"], vcache_before),
         }
-    n = np.minimum(pos, S)
-    for parts in (2, 4, 8, 16, 32):
-        if S >= 64 and min(n) >= parts and np.any(n % parts > n % (parts // 2)):
+    if np.any(pos >= S) and S > 1:
+        yield "last_slot", (
+            "the last slot of a full ring is not read: a token sees S slots and itself"
+        ), told(slots=lambda p: range(min(p, S - 1)))
+    n, lost = np.minimum(pos, S), set()
+    for parts in range(2, 33) if S >= 64 else ():
+        if any(n % parts) and tuple(n % parts) not in lost:
+            lost.add(tuple(n % parts))
             yield f"parts_{parts}", (
                 f"the last slots are not read: a part of 1 / {parts} of the slots is "
                 "rounded down, so round it up"

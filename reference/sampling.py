@@ -2,84 +2,16 @@
 labs/lab07_kvcache/kvcache.h.
 
     python reference/sampling.py    checks how often each token is sampled
-"""
 
-from functools import lru_cache
+sampling_formulas.py has the formulas, sampling_mistakes.py the known mistakes.
+"""
 
 import numpy as np
 
 import wb
-from ops import philox
-from softmax import capped
-from wb import bound, total
-
-# --- the formulas -----------------------------------------------------------------------
-
-
-def scores(logits, seen, softcap, penalty):
-    """z before the temperature. total() of one number: half_sums rounds it, so some
-    tie."""
-    z = capped(total(logits[..., None])[..., 0], softcap)
-    if seen is None:
-        return z
-    return np.where(seen != 0, np.where(z > 0, z / penalty, z * penalty), z)
-
-
-def largest_first(z):
-    """indices in descending order of z, the lower index first if equal"""
-    return np.argsort(-z, kind="stable")
-
-
-def nucleus(z, top_k, top_p):
-    """the kept indices of one row, largest z first"""
-    order = largest_first(z)[: top_k or None]
-    if top_p >= 1:
-        return order
-    p = np.exp(z[order] - z[order[0]])
-    reached = np.cumsum(p / total(p)[0]) >= top_p
-    return order[: np.argmax(reached) + 1 if reached.any() else None]
-
-
-def noise(seed, V, pos, c2=0):
-    """shape (V), or (n,V) for a column of positions"""
-    i, seed = np.arange(V), int(seed) & (2**64 - 1)
-    fours = np.stack(philox(seed, i // 4, pos, c2, 0))
-    numbers = np.choose(i % 4, fours)
-    return -np.log(-np.log1p(-(numbers + 0.5) * 2.0**-32))
-
-
-@lru_cache(256)  # a batch: mistakes sample it again and again
-def row_noise(seed, V, pos):
-    return noise(seed, V, pos)
-
-
-def sampled(z, kept, g):
-    """argmax of z + g over the kept tokens; among equal ones the lowest index"""
-    among = np.full(z.shape, -np.inf)
-    among[kept] = z[kept] + g[kept]
-    return int(np.argmax(among))
-
-
-def tokens(z, seed, pos, temperature, top_k, top_p):
-    if temperature == 0:
-        return np.argmax(z, -1)
-    z = z / temperature
-    return np.array(
-        [
-            sampled(row, nucleus(row, top_k, top_p), row_noise(s, len(row), p))
-            for row, s, p in zip(z, seed, pos)
-        ]
-    )
-
-
-def sample(
-    token, seen, logits, seed, pos, B, V, ld, softcap, penalty, temperature, top_k, top_p
-):
-    z = scores(logits, seen, softcap, penalty)
-    token[...] = tokens(z, seed, pos, temperature, top_k, top_p)
-    if seen is not None:
-        seen[np.arange(B), token.astype(int)] = 1
-
+from sampling_formulas import *
+from sampling_mistakes import sample_mistakes  # noqa: F401
+from wb import bound
 
 # --- cases ------------------------------------------------------------------------------
 
@@ -91,7 +23,6 @@ EDGES = (
     ((4932737048852500747, 2494, 15), (-1385257278269358722, 3231, 30)),
     ((5418093667028829855, 3975, 5), (-7795946471130544476, 3317, 17)),
 )
-LOWEST, HIGHEST = (-np.log(-np.log1p(-u)) for u in (1 - 127 * 2.0**-32, 127 * 2.0**-32))
 
 APART = 1e-4  # between best and second best; the float32 errors of z and g are below 1e-5
 
@@ -101,6 +32,8 @@ def clear(z, g, temperature, top_k, top_p, exact=0):
     top_p with no rounding error"""
     if temperature == 0:
         best = np.max(z)
+        if np.isinf(best):
+            return np.sum(z == best) == 1
         return best - np.max(z[z < best], initial=-np.inf) > APART * max(1, abs(best))
     z = z / temperature
     if top_k and top_k < len(z):
@@ -147,8 +80,9 @@ def sample_data(
     exact=1: the logits are equal (sd=0), and their softmax reaches top_p without a
     rounding error. far=1: in every fourth row, one logit is 1000 times softcap. peak: what
     one logit is above the others, which together still matter: one of them wins.
-    infinite=1: a third of the logits are -inf. zeros=1: the best are -0 and, after it, 0.
-    A row is generated again until its best is clear."""
+    infinite=1: a third of the logits are -inf; infinite=2: one is inf, and always wins.
+    zeros=1: the best are -0, 0 and -0, in this order. A row is generated again until its
+    best is clear."""
     rng, ld = call.rng, ld or V
     call.scalar("ld", ld)
     seeds = rng.integers(-(2**63), 2**63 - 1, B)
@@ -178,17 +112,19 @@ def sample_data(
                 row[two] = np.max(row) + 1, (np.max(row) + 1) * (1 + 2.0**-12)
                 marks[b, two] = 0
             if zeros:
-                two = np.sort(rng.permutation(V)[:2])
+                three = np.sort(rng.permutation(V)[:3])
                 row = -np.abs(row) - 1
-                row[two] = -0.0, 0.0
-                marks[b, two] = 0
+                row[three] = -0.0, 0.0, -0.0
+                marks[b, three] = 0
             if last:
                 row[-1] = np.max(row) + 1
                 marks[b, -1] = 0
             if edges:
                 row[edge] = np.min(row) - 30 if b % 2 else np.max(row) + 30
-            if infinite:
+            if infinite == 1:
                 row[rng.permutation(V)[: V // 3]] = -np.inf
+            elif infinite:
+                row[rng.integers(V)] = np.inf
             row = row.astype(np.float32).astype(float)
             z = scores(row, marks[b] if seen else None, softcap, penalty)
             one = slice(b, b + 1)
@@ -220,175 +156,6 @@ def sample_data(
 
 def sample_bounds():
     return {"token": bound(exact=True), "seen": bound(exact=True)}
-
-
-# --- mistakes that the report should name -----------------------------------------------
-
-
-def last_of_best(z):
-    return z.shape[-1] - 1 - np.argmax(z[:, ::-1], -1)
-
-
-def sample_mistakes(
-    token, logits, seed, pos, B, V, softcap, penalty, temperature, top_k, top_p,
-    seen_before,
-):  # fmt: skip
-    seen = seen_before
-
-    def z(softcap=softcap, penalty=penalty):
-        return scores(logits, seen, softcap, penalty)
-
-    def told(z, seed=seed, pos=pos, temperature=temperature, top_k=top_k, top_p=top_p):
-        return {"token": tokens(z, seed, pos, temperature, top_k, top_p)}
-
-    def each(kept=lambda r: nucleus(r, top_k, top_p), of_noise=lambda g: g, noises=None):
-        """tokens sampled from kept(row of z), with of_noise(its noise)"""
-        noises = noises or [row_noise(s, V, p) for s, p in zip(seed, pos)]
-        rows = zip(z() / temperature, noises)
-        return {"token": np.array([sampled(r, kept(r), of_noise(g)) for r, g in rows])}
-
-    if softcap and np.max(logits) > 44 * softcap:  # twice that is beyond the 88 of expf
-        yield "softcap_nan", (
-            "tanh computed from exp(2x) is inf / inf = NaN for x > 44: a logit far above "
-            "softcap never wins"
-        ), told(np.where(logits > 44 * softcap, -np.inf, z()))
-    if temperature == 0:
-        yield "highest", "of equal z, the highest index wins: it should be the lowest", {
-            "token": last_of_best(z())
-        }
-    if softcap and temperature:
-        yield "no_softcap", "softcap is ignored", told(z(softcap=0))
-    elif softcap:  # the cap is monotonic: these two have the same argmax
-        yield "softcap_late", (
-            "softcap is ignored, or applied after the repetition penalty"
-        ), told(z(softcap=0))
-    if seen is not None and penalty != 1:
-        plain = capped(logits, softcap)
-        yield "no_penalty", "the repetition penalty is ignored", told(plain)
-        yield "negative_divided", (
-            "a negative z is divided by penalty, which makes the token likelier: "
-            "multiply it"
-        ), told(np.where(seen != 0, plain / penalty, plain))
-        yield "inverted", (
-            "penalty is inverted: it should make a seen token less likely (divide a "
-            "positive z, multiply a negative one)"
-        ), told(scores(logits, seen, softcap, 1 / penalty))
-        yield "unseen_penalised", (
-            "the test of seen is inverted: penalty is applied where seen is 0"
-        ), told(scores(logits, seen == 0, softcap, penalty))
-        yield "seen_one", (
-            "only tokens whose seen is 1 are penalised: any number but 0 counts"
-        ), told(scores(logits, seen == 1, softcap, penalty))
-        yield "subtracted", (
-            "penalty is subtracted: divide a positive z, multiply a negative one"
-        ), told(np.where(seen != 0, plain - penalty, plain))
-        yield "all_penalised", "penalty is applied to every token: only to seen ones", (
-            told(scores(logits, 1 + 0 * seen, softcap, penalty))
-        )
-        if temperature and temperature != 1:
-            yield "penalty_late", (
-                "penalty is applied to probabilities: apply it to z"
-            ), told(plain - np.where(seen != 0, temperature * np.log(penalty), 0))
-        if softcap and temperature:
-            yield "penalty_first", (
-                "penalty is applied before softcap: apply it after"
-            ), told(capped(scores(logits, seen, 0, penalty), softcap))
-    if temperature == 0:
-        return
-    yield "greedy", "the best token always wins: is the noise missing, or are the others dropped?", {
-        "token": np.argmax(z(), -1)
-    }
-    yield "pos_ignored", "the noise does not depend on pos", told(z(), pos=0 * pos)
-    yield "seed_0", "every sequence uses the seed of sequence 0", told(
-        z(), seed=0 * seed + seed[0]
-    )
-    yield "seed_low", "only the low 32 bits of seed are used: it has 64", each(
-        noises=[noise(s & (2**32 - 1), V, p) for s, p in zip(seed, pos)]
-    )
-    yield "row_in_noise", (
-        "the noise depends on the row of the batch: it should depend on seed, pos and i"
-    ), each(noises=[noise(s, V, p, b) for b, (s, p) in enumerate(zip(seed, pos))])
-    yield "row_for_pos", (
-        "the noise depends on the row of the batch in place of pos"
-    ), each(noises=[noise(s, V, b) for b, s in enumerate(seed)])
-    yield "rounded_u", (
-        "for a random number near 2^32, u rounds to 1 in float, and the noise is -inf: "
-        "compute 1 - u from ~number"
-    ), each(of_noise=lambda g: np.where(g < LOWEST, -np.inf, g))
-    yield "log_of_1", (
-        "for a random number near 0, 1 - u rounds to 1 in float, and the noise is inf: "
-        "use log1p(-u)"
-    ), each(of_noise=lambda g: np.where(g > HIGHEST, np.inf, g))
-    if temperature != 1:
-        yield "no_temperature", "temperature is ignored", told(z(), temperature=1.0)
-        yield "times_temperature", "z is multiplied by temperature: divide it", told(
-            z(), temperature=1 / temperature
-        )
-        yield "noise_scaled", "the noise is divided by temperature, too", each(
-            of_noise=lambda g: g / temperature
-        )
-    if softcap and temperature != 1:
-        yield "softcap_last", "softcap comes after the temperature: it should be first", (
-            told(temperature * scores(logits / temperature, seen, softcap, penalty))
-        )
-    yield "noise_sign", "the noise is subtracted: add it", each(of_noise=lambda g: -g)
-    yield "one_number", "all four tokens of a group use the noise of the first", each(
-        of_noise=lambda g: g[np.arange(V) // 4 * 4]
-    )
-    cuts = []
-    for limit in (32, 64, 128, 256, 1024, 2048, 4096):
-        if limit < min(top_k, V):
-            words = f"top_k is cut off at {limit}"
-            cuts.append((limit, f"top_k_{limit}", words, told(z(), top_k=limit)))
-        if limit < V and not top_k and top_p < 1:
-            words = f"the nucleus is cut off at {limit} tokens"
-            cut = each(lambda r, n=limit: nucleus(r, 0, top_p)[:n])
-            cuts.append((limit, f"nucleus_{limit}", words, cut))
-    for limit, cause, words, got in cuts:  # of many, some seeds show no difference
-        same = sum(np.array_equal(got["token"], of["token"]) for *_, of in cuts)
-        if limit <= 256 or same == 1 and np.any(got["token"] != token):
-            yield cause, words, got
-    if top_k:
-        yield "no_top_k", "top_k is ignored", told(z(), top_k=0)
-        yield "top_k_more", "top_k + 1 tokens are kept", told(z(), top_k=top_k + 1)
-        if top_k > 1:
-            yield "top_k_less", "top_k - 1 tokens are kept", told(z(), top_k=top_k - 1)
-        yield "top_k_ties", (
-            "all tokens that tie with the last of top_k are kept: keep only the lower "
-            "indices"
-        ), each(lambda r: nucleus(r, np.sum(r >= r[nucleus(r, top_k, 1.0)[-1]]), top_p))
-    if top_p < 1:
-        whole = lambda r: nucleus(r, top_k, 1.0)  # noqa: E731
-        size = lambda r: len(nucleus(r, top_k, top_p))  # noqa: E731
-        if top_k:  # before no_top_p, which may give the same tokens
-            yield "top_p_of_all", (
-                "top_p is applied to the softmax of all tokens: apply it to that of the "
-                "top_k"
-            ), each(lambda r: whole(r)[: len(nucleus(r, 0, top_p))])
-        yield "no_top_p", "top_p is ignored", told(z(), top_p=1.0)
-        yield "top_p_ties", (
-            "all tokens that tie with the last of top_p are kept: keep only the lower "
-            "indices"
-        ), each(
-            lambda r: whole(r)[r[whole(r)] >= r[nucleus(r, top_k, top_p)[-1]]]
-        )
-        yield "top_p_reversed", (
-            "of equal logits, the higher index is kept first: keep the lower"
-        ), each(lambda r: V - 1 - nucleus(r[::-1], top_k, top_p))
-        yield "top_p_less", "the token that reaches top_p is dropped: keep it", each(
-            lambda r: whole(r)[: max(1, size(r) - 1)]
-        )
-        yield "top_p_more", "one token more than top_p needs is kept", each(
-            lambda r: whole(r)[: size(r) + 1]
-        )
-        if top_k:
-            yield "top_p_first", (
-                "top_p is applied before top_k: apply it to what top_k keeps"
-            ), each(lambda r: nucleus(r, 0, top_p)[:top_k])
-        if temperature != 1:
-            yield "temperature_late", (
-                "top_p is applied before the temperature: apply it after"
-            ), each(lambda r: nucleus(r * temperature, top_k, top_p))
 
 
 # --- checks of this file ----------------------------------------------------------------
