@@ -185,6 +185,10 @@ def attention_decode_mistakes(
             "kcache": np.where(some, rings["kcache"], kcache_before),
             "vcache": np.where(some, rings["vcache"], vcache_before),
         }
+    if np.any(pos >= S) and S > 1:
+        yield "last_slot", (
+            "the last slot of a full ring is not read: a token sees S slots and itself"
+        ), told(slots=lambda p: range(min(p, S - 1)))
     n, lost = np.minimum(pos, S), set()
     for parts in range(2, 33) if S >= 64 else ():
         if any(n % parts) and tuple(n % parts) not in lost:
@@ -193,10 +197,6 @@ def attention_decode_mistakes(
                 f"the last slots are not read: a part of 1 / {parts} of the slots is "
                 "rounded down, so round it up"
             ), told(slots=lambda p, m=parts: range(min(p, S) // m * m))
-    if np.any(pos >= S) and S > 1:
-        yield "last_slot", (
-            "the last slot of a full ring is not read: a token sees S slots and itself"
-        ), told(slots=lambda p: range(min(p, S - 1)))
     yield "scale_twice", "the scores are scaled twice", told(scale=scale * scale)
     all_but_oldest = lambda p: seen_slots(p, S)[int(p >= S) :]  # noqa: E731
     yield "oldest_lost", (

@@ -175,9 +175,9 @@ def sample_mistakes(
             lambda r: whole(r)[: size(r) + 1]
         )
         if top_k:
-            yield "top_p_adds", (
-                "tokens that tie with the last of top_p are kept, also those that top_k "
-                "drops: keep what both keep"
+            yield "some_top_p_adds", (
+                "some tokens that tie with the last of top_p are kept, although top_k "
+                "drops them: keep what both keep"
             ), each(lambda r: np.flatnonzero(r >= r[nucleus(r, top_k, top_p)[-1]]))
             yield "top_p_first", (
                 "top_p is applied before top_k: apply it to what top_k keeps"
