@@ -103,7 +103,7 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
 
 // BEGIN SOLUTION 03.4 (about 50 lines)
 constexpr int COLUMNS_PER_SM = 8192;   // of dw, in the registers of an SM
-constexpr int THREADS_PER_SM = 512;    // resident, each with 128 registers
+constexpr int RESIDENT_THREADS = 512;  // of an SM, each with 128 registers
 constexpr int MIN_ROWS_PER_GROUP = 4;  // with fewer, the partial sums cost more
 
 /* How many rows of partial sums at most */
@@ -133,7 +133,7 @@ static backward_plan plan_backward(int R, int C, int element, int tensors)
     for (;; rows = (rows + 1) / 2) {
         size_t row = (size_t)threads * COLUMNS_PER_THREAD * element * rows;
         size_t weights = threads > MAX_THREADS ? row : 0;
-        int per_sm = share / rows, room_for = THREADS_PER_SM / (threads * rows);
+        int per_sm = share / rows, room_for = RESIDENT_THREADS / (threads * rows);
         if (per_sm > room_for) per_sm = room_for;
         if (per_sm < 1) per_sm = 1;
         for (; per_sm > 0; per_sm--) {

@@ -31,8 +31,9 @@ static __device__ float row_sum(float v, float *part, unsigned lanes = 0xfffffff
             v += __shfl_xor_sync(0xffffffffu, v, m);
     if (THREADS == LANES_PER_ROW || THREADS == WARP) return v;
     if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;
-    __syncthreads();     // every warp's sum is in part
-    if (THREADS == 0) {  // a loop over an unknown number of warps would not be unrolled
+    __syncthreads();  // every warp's sum is in part
+    // a loop over an unknown number of warps would not be unrolled
+    if (THREADS == 0) {
         v = (int)threadIdx.x % WARP < warps ? part[threadIdx.x % WARP] : 0.0f;
         for (int m = WARP / 2; m > 0; m >>= 1)
             v += __shfl_xor_sync(0xffffffffu, v, m);
