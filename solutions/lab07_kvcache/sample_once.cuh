@@ -136,7 +136,7 @@ struct candidates {
 };
 
 /* Leaves the top_k largest, and returns the least of them. */
-static __device__ __noinline__ u64
+static __device__ __attribute__((noinline)) u64
 keep_largest(candidates *own, const rules &a, const row &r)
 {
     constexpr int KEYS_PER_THREAD = OWN_SIZE / ONCE_THREADS;
@@ -158,7 +158,7 @@ keep_largest(candidates *own, const rules &a, const row &r)
 }
 
 /* A key that at least top_k threads reach, each with one of its own; 0: fewer have any */
-static __device__ __noinline__ u64
+static __device__ __attribute__((noinline)) u64
 first_limit(candidates *own, const rules &a, const row &r, u64 key)
 {
     items of = {NULL, own->key, ONCE_THREADS, 0, 0, 0.0f};
@@ -205,7 +205,7 @@ find_candidates(candidates *own, const rules &a, const row &r, const slice &of)
 
 /* One block: the token's key. keys: all candidates; NULL: there were too many, so the row
  * is searched again. */
-static __device__ __noinline__ u64
+static __device__ __attribute__((noinline)) u64
 best_of_row(const rules &a, const row &r, const u64 *keys, int n)
 {
     items open = {NULL, keys, n, 0, BINS, 0.0f};
