@@ -6,13 +6,15 @@ The guide marks the place and the columns:
     <!-- bench: rmsnorm_forward bf16 4096x4096 | rmsnorm_backward bf16 4096x4096 -->
     <!-- bench end -->
 Between these two lines goes a table with one row per rung that has one of these functions
-and one column per measurement, followed by the GPU and the command. A guide may have
-several tables. Standard library only.
+and one column per measurement, followed by the GPU and the command; if the file has lines of
+several GPUs, with the rungs that ran on each. A guide may have several tables. Standard
+library only.
 """
 
 import json
 import re
 import sys
+import textwrap
 
 BLOCK = re.compile(r"<!-- bench: (.*?) -->\n(.*?)<!-- bench end -->", re.DOTALL)
 
@@ -51,20 +53,27 @@ def table(columns, figures, op):
     for code in codes:
         cells = [cell(figures.get((code, column))) for column in columns]
         lines.append(f"| {code} | " + " | ".join(cells) + " |")
-    row = next(iter(figures.values()))
-    moved = any("of_copy" in r for (_, what), r in figures.items() if what in columns)
-    lines.append("")
+    shown = {key: row for key, row in figures.items() if key[1] in columns}
+    moved = any("of_copy" in row for row in shown.values())
+    words = f"{devices(shown, moved)}: `make bench-{op}`."
     if moved:
-        lines.append(
-            "Each cell: fraction of the copy bandwidth in the same run (and GB/s, counting the fewest"
+        words = (
+            "Each cell: fraction of the copy bandwidth in the same run (and GB/s, counting "
+            f"the fewest bytes that can move). {words}"
         )
-        lines.append(
-            f"bytes that can move). {row['device']}, copy {row['copy_GBs']:.0f} GB/s: "
-            f"`make bench-{op}`."
-        )
-    else:
-        lines.append(f"{row['device']}: `make bench-{op}`.")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n" + textwrap.fill(words, 90) + "\n"
+
+
+def devices(shown, moved):
+    """NVIDIA H200, copy 4248 GB/s; several: each with the rungs that ran on it"""
+    rungs = {}
+    for (code, _), row in shown.items():
+        copy = f", copy {row['copy_GBs']:.0f} GB/s" if moved else ""
+        ran = rungs.setdefault(row["device"], (row["device"] + copy, {}))
+        ran[1][code] = None
+    if len(rungs) == 1:
+        return next(iter(rungs.values()))[0]
+    return "; ".join(f"{', '.join(codes)}: {device}" for device, codes in rungs.values())
 
 
 def main():

@@ -13,7 +13,7 @@
  *     tile of queries  0  1  2  3        step of the block that owns
  *     keys 3                    0        keys 3: it adds to tile 3 in step 0,
  *     keys 2                 0  1        keys 2: in step 1,
- *     keys 1              0  1  2        keys 1: in step 2. So nobody waits for long.
+ *     keys 1              0  1  2        keys 1: in step 2, so no block waits long
  *     keys 0           0  1  2  3
  *
  * One block per multiprocessor takes numbers until no work is left. The work of a number

@@ -164,8 +164,8 @@ static __device__ __forceinline__ void load_parts(
         tma_load(tile + d * rows, map, full, d, head, row, b);
 }
 
-/* factor times the sums of a warp's 16 rows, the first at `to`, ld apart, `rows` of which
- * exist */
+/* factor times the sums of a warp's 16 rows, the first at `to`, ld apart. Only the first
+ * `rows` rows exist. */
 template <int D, int R, typename E>
 static __device__ __forceinline__ void
 store_sums(E *to, int ld, int rows, const float (&sums)[R], float factor, int width)
