@@ -174,7 +174,6 @@ template <int N> static __device__ __forceinline__ void cp_async_wait(void)
 
 #include <string.h>
 
-
 /* What a lane passes to the warp: pointers to its registers. The last lane to arrive does
  * the work of all 32. */
 struct warp_operands {
@@ -262,7 +261,10 @@ WBCPU_INLINE void ldmatrix_trans(unsigned (&r)[4], const void *row)
 
 WBCPU_INLINE void cp_async(void *smem, const void *gmem, bool valid)
 {
-    wbcpu_copy_async(smem, gmem, 16, valid ? 0 : 16);
+    // references to vectors of 16 bytes: a misaligned address stops the kernel, as on a GPU
+    vec<float, 4> &to = *(vec<float, 4> *)smem;
+    const vec<float, 4> &from = valid ? *(const vec<float, 4> *)gmem : to;
+    wbcpu_copy_async(&to, &from, 16, valid ? 0 : 16);
 }
 WBCPU_INLINE void cp_async_commit(void)
 {
