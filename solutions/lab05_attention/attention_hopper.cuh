@@ -1,4 +1,4 @@
-// BEGIN SOLUTION 05.6 (about 190 lines)
+// BEGIN SOLUTION 05.6 (about 175 lines)
 /* attention_hopper.cuh - lab 05, part 05.6: attention forward for Hopper.
  *
  * A warp of the block, the producer, only starts copies (TMA); one or two warpgroups,
@@ -16,32 +16,24 @@
 #define ATTENTION_HOPPER_CUH
 #include "attention_hopper_tiles.cuh"
 
-/* Copies rows of all parts of a tile; coordinate 0 is the channel. */
-template <typename P, typename E, typename... C>
-static __device__ __forceinline__ void load_parts(
-    E *tile, const tensor_map *map, uint64_t *full, int rows, int copied, C... coord)
-{
-    mbarrier_expect(full, P::D / PART * copied * PART * 2);
-#pragma unroll
-    for (int part = 0; part < P::D / PART; part++)
-        tma_load(tile + part * rows * PART, map, full, part * PART, coord...);
-}
-
 template <typename P, typename E>
 static __device__ __forceinline__ void produce(
     shared_tiles<P, E> &smem, const tensor_map *q, const tensor_map *k,
     const tensor_map *v, const hopper_work &work, int rows, int heads)
 {
-    load_parts<P>(
-        smem.q, q, &smem.q_full, P::BM, rows, work.g * heads, work.first_row / heads,
-        work.b);
+    const int KV_BYTES = P::BN * P::D * sizeof(E);
+    mbarrier_expect(&smem.q_full, rows * P::D * (int)sizeof(E));
+    load_parts<P::D>(
+        smem.q, P::BM, q, &smem.q_full, work.g * heads, work.first_row / heads, work.b);
     for (int i = 0; i < work.kv_tiles; i++) {
         place at = place_of(i);
         int s = at.stage, key = work.last_key - i * P::BN;
         mbarrier_wait(&smem.k_empty[s], at.parity ^ 1);  // a new stage is empty
-        load_parts<P>(smem.k[s], k, &smem.k_full[s], P::BN, P::BN, work.g, key, work.b);
+        mbarrier_expect(&smem.k_full[s], KV_BYTES);
+        load_parts<P::D>(smem.k[s], P::BN, k, &smem.k_full[s], work.g, key, work.b);
         mbarrier_wait(&smem.v_empty[s], at.parity ^ 1);
-        load_parts<P>(smem.v[s], v, &smem.v_full[s], P::BN, P::BN, work.g, key, work.b);
+        mbarrier_expect(&smem.v_full[s], KV_BYTES);
+        load_parts<P::D>(smem.v[s], P::BN, v, &smem.v_full[s], work.g, key, work.b);
     }
 }
 
@@ -98,7 +90,7 @@ static __device__ __forceinline__ void attend(
     wgmma_wait<0>(flat(s));
     release(&smem.k_empty[0]);
     softmax_tile(acc, shrink, s, rows, key, scale);  // O is still 0
-    pack_p<E>(p, s);
+    pack_operand<E>(p, flat(s));
     for (int i = 1; i < work.kv_tiles; i++) {
         place at = place_of(i);
         key -= P::BN;
@@ -112,7 +104,7 @@ static __device__ __forceinline__ void attend(
         compute_now(acc.sum[0][0] + acc.sum[0][1]);  // not after the wait
         wgmma_wait<0>(flat(acc.o));
         release(&smem.v_empty[before.stage]);
-        pack_p<E>(p, s);
+        pack_operand<E>(p, flat(s));
         if (grows) shrink_o(acc, shrink);
         before = at;
     }
@@ -195,15 +187,6 @@ static __global__ void __launch_bounds__(P::THREADS, P::BLOCKS) hopper_kernel(
 
 /* --- launchers ---------------------------------------------------------------------- */
 
-/* K or V: tiles of BN keys of one head */
-template <typename P, typename E>
-static bool map_keys(tensor_map *map, const E *x, const sizes &z)
-{
-    size_t D = z.D, K = z.K, S = z.S, B = z.B, ld = z.ldkv;
-    return make_tensor_map(
-        map, x, {4, {D, K, S, B}, {1, D, ld, S * ld}, {PART, 1, P::BN, 1}, 128});
-}
-
 /* Q: tiles of all rows of a block, heads inside tokens. */
 template <typename E>
 static bool map_queries(tensor_map *map, const E *x, const sizes &z, const hopper_grid &g)
@@ -217,7 +200,7 @@ static bool map_queries(tensor_map *map, const E *x, const sizes &z, const hoppe
          {D, H, T, B},
          {1, D, ld, (size_t)z.T * z.ldq},
          {PART, heads, tokens, 1},
-         128});
+         ROW_BYTES});
 }
 
 /* false: the kernel with mma suits these sizes better */
@@ -249,8 +232,10 @@ static wb_status launch_hopper(const forward_call<E> &c, cudaStream_t stream)
     hopper_grid grid;
     if (!hopper_grid_of<P>(&grid, c.z)) return WB_UNSUPPORTED;
     tensor_map q, k, v;
-    if (!map_queries(&q, c.q, c.z, grid) || !map_keys<P>(&k, c.k, c.z) ||
-        !map_keys<P>(&v, c.v, c.z))
+    const sizes &z = c.z;
+    if (!map_queries(&q, c.q, z, grid) ||
+        !parts_map(&k, c.k, z.B, z.S, z.K, z.D, z.ldkv, P::BN) ||
+        !parts_map(&v, c.v, z.B, z.S, z.K, z.D, z.ldkv, P::BN))
         return WB_UNSUPPORTED;
     auto kernel = hopper_kernel<P, E>;
     allow_smem(kernel, BYTES);

@@ -1,4 +1,4 @@
-// BEGIN SOLUTION 05.7 (about 160 lines)
+// BEGIN SOLUTION 05.7 (about 145 lines)
 /* attention_hopper_backward.cuh - lab 05, part 05.7: attention backward with wgmma and
  * TMA. A block owns BN keys and loops over tiles of BM queries, those of all heads of its
  * group. Up to D = 128 (attention_hopper_narrow.cuh) five GEMMs give all three gradients:
@@ -65,20 +65,6 @@ static __global__ void __launch_bounds__(HOPPER_THREADS, 1) hopper_backward_kern
 }
 
 /* --- host --------------------------------------------------------------------------- */
-
-/* x (B,rows,heads,D), rows ld apart, in tiles of `tile_rows` rows and PART columns */
-template <typename E>
-static bool parts_map(
-    tensor_map *map, const E *x, int B, int rows, int heads, int D, int ld, int tile_rows)
-{
-    tma_tensor t = {
-        4,
-        {(size_t)D, (size_t)heads, (size_t)rows, (size_t)B},
-        {1, (size_t)D, (size_t)ld, (size_t)rows * ld},
-        {PART, 1, (unsigned)tile_rows, 1},
-        ROW_BYTES};
-    return make_tensor_map(map, x, t);
-}
 
 template <typename E>
 static bool make_maps(hopper_maps *maps, const backward_call<E> &c, int BM, int BN)

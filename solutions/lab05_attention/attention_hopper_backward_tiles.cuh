@@ -1,4 +1,4 @@
-// BEGIN SOLUTION 05.7 (about 150 lines)
+// BEGIN SOLUTION 05.7 (about 125 lines)
 /* attention_hopper_backward_tiles.cuh - lab 05, part 05.7: GEMMs of a warpgroup, and what
  * happens to their results. wgmma's accumulators d[N / 2] of 64 rows and N columns lie as
  * in cuda/wgmma.cuh.
@@ -7,7 +7,6 @@
 #define ATTENTION_HOPPER_BACKWARD_TILES_CUH
 #include "attention_hopper_workspace.cuh"
 
-constexpr int ROW_BYTES = 128;  // of a part of a tile
 constexpr int CONSUMERS = 2 * WARPGROUP, HOPPER_THREADS = 3 * WARPGROUP;
 
 struct hopper_maps {
@@ -43,20 +42,6 @@ start_abt(float (&d)[R], const E *a_tile, const E *b_tile)
     wgmma_commit();
 }
 
-/* Starts D (64,N) += A B. A is in registers; B has K rows, the inner dimension. */
-template <typename E, int K, int R>
-static __device__ __forceinline__ void start_ab(
-    float (&d)[R], const unsigned (&a)[K / MMA_K][4], const E *b_tile,
-    bool accumulate = true)
-{
-    uint64_t b = wgmma_tile<ROW_BYTES>(b_tile, K * ROW_BYTES);
-#pragma unroll
-    for (int k = 0; k < K; k += MMA_K)
-        wgmma<E, MN_MAJOR>(
-            d, a[k / MMA_K], wgmma_step(b, k * ROW_BYTES), k > 0 || accumulate);
-    wgmma_commit();
-}
-
 /* Starts D (64,N) = A^T B over K rows. Both tiles are MN_MAJOR. */
 template <typename E, int K, int R>
 static __device__ __forceinline__ void
@@ -69,18 +54,6 @@ start_atb(float (&d)[R], const E *a_tile, const E *b_tile)
         wgmma<E, MN_MAJOR, MN_MAJOR>(
             d, wgmma_step(a, k * ROW_BYTES), wgmma_step(b, k * ROW_BYTES), k > 0);
     wgmma_commit();
-}
-
-/* Rounded and packed, accumulators are the A of the next GEMM. */
-template <typename E, int R>
-static __device__ __forceinline__ void
-pack_operand(unsigned (&a)[R / 8][4], const float (&d)[R])
-{
-#pragma unroll
-    for (int k = 0; k < R / 8; k++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            a[k][i] = pack2<E>(d[8 * k + 2 * i], d[8 * k + 2 * i + 1]);
 }
 
 /* A packed operand to the rows from `row` on of a tile with ROWS rows */
@@ -150,18 +123,6 @@ score_gradients(float (&dp)[R], const unsigned (&p)[R / 8][4], const float *delt
             d[0] = two.x * (d[0] - l.x), d[1] = two.y * (d[1] - l.y);
         }
     }
-}
-
-/* --- loads and stores --------------------------------------------------------------- */
-
-/* `rows` rows of D columns, from `row` on, of a head of sequence b */
-template <int D, typename E>
-static __device__ __forceinline__ void load_parts(
-    E *tile, int rows, const tensor_map *map, uint64_t *full, int head, int row, int b)
-{
-#pragma unroll
-    for (int d = 0; d < D; d += PART)
-        tma_load(tile + d * rows, map, full, d, head, row, b);
 }
 
 /* factor times the sums of a warp's 16 rows, the first at `to`, ld apart. Only the first

@@ -1,4 +1,4 @@
-// BEGIN SOLUTION 05.6 (about 150 lines)
+// BEGIN SOLUTION 05.6 (about 120 lines)
 /* attention_hopper_tiles.cuh - lab 05, part 05.6: shared memory, rows and GEMMs of the
  * kernel for Hopper (attention_hopper.cuh).
  */
@@ -96,8 +96,8 @@ start_qk(float (&s)[1][P::BN / 8][4], const E *q, const E *k)
     wgmma_fence(flat(s));
 #pragma unroll
     for (int d = 0; d < P::D; d += MMA_K) {
-        uint64_t a = wgmma_tile<128>(q + d / PART * P::BM * PART);
-        uint64_t b = wgmma_tile<128>(k + d / PART * P::BN * PART);
+        uint64_t a = wgmma_tile<ROW_BYTES>(q + d / PART * P::BM * PART);
+        uint64_t b = wgmma_tile<ROW_BYTES>(k + d / PART * P::BN * PART);
         int bytes = d % PART * 2;
         wgmma<E>(flat(s), wgmma_step(a, bytes), wgmma_step(b, bytes), d > 0);
     }
@@ -110,25 +110,7 @@ static __device__ __forceinline__ void
 start_pv(float (&o)[1][P::D / 8][4], const unsigned (&p)[P::BN / MMA_K][4], const E *v)
 {
     wgmma_fence(flat(o));
-    uint64_t b = wgmma_tile<128>(v, P::BN * 128);
-#pragma unroll
-    for (int n = 0; n < P::BN / MMA_K; n++)
-        wgmma<E, MN_MAJOR>(flat(o), p[n], wgmma_step(b, n * MMA_K * 128), true);
-    wgmma_commit();
-}
-
-/* P, rounded: the A of the second GEMM */
-template <typename E, int N16>
-static __device__ __forceinline__ void
-pack_p(unsigned (&p)[N16][4], const float (&s)[1][2 * N16][4])
-{
-#pragma unroll
-    for (int n = 0; n < N16; n++) {
-        unsigned a[1][4];
-        pack_a<1, 2 * N16, E>(a, s, n);
-        for (int i = 0; i < 4; i++)
-            p[n][i] = a[0][i];
-    }
+    start_ab<E, P::BN>(flat(o), p, v);
 }
 
 /* --- results ------------------------------------------------------------------------ */

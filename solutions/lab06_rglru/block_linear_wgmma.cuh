@@ -83,7 +83,7 @@ round_tile(E *to, const float *d, const float *bias)
     int pair = lane % 4 * 2;  // columns pair and pair + 1 of each 8
 #pragma unroll
     for (int j = 0; j < WG_COLS / 8; j++) {
-        E *at = to + row * WG_COLS + (j ^ row % 8) * 8 + pair;
+        E *at = to + swizzle<WG_COLS>(row, j) + pair;
         float2 b = *(const float2 *)(bias + j * 8 + pair);
         *(unsigned *)at = pack2<E>(d[4 * j] + b.x, d[4 * j + 1] + b.y);
         *(unsigned *)(at + 8 * WG_COLS) =
