@@ -17,6 +17,7 @@
 #ifndef CUDA_CLUSTER_CUH
 #define CUDA_CLUSTER_CUH
 #include "cuda/mbarrier.cuh"
+#include "cuda/pdl.cuh"
 
 #ifndef __CUDACPU__
 
@@ -41,23 +42,6 @@ template <typename T> static __device__ __forceinline__ T *cluster_map(T *p, int
     PTX_SM90A("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank));
     return there;
 }
-
-/* grid.x is a multiple of `blocks`, which is at most 8. */
-template <typename... P, typename... A>
-static void launch_cluster(
-    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
-    cudaStream_t stream, A... args)
-{
-    // cudaLaunchKernelEx would clear an earlier error, which the caller asks for later
-    if (cudaPeekAtLastError() != cudaSuccess) return;
-    allow_smem(kernel, smem);
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = (unsigned)blocks;
-    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {grid, block, (size_t)smem, stream, &attribute, 1};
-    cudaLaunchKernelEx(&config, kernel, P(args)...);
-}
 #else
 WBCPU_INLINE int cluster_rank(void)
 {
@@ -75,22 +59,21 @@ template <typename T> WBCPU_INLINE T *cluster_map(T *p, int rank)
 {
     return (T *)wbcpu_cluster_map(p, rank);
 }
-
-template <typename... P, typename... A>
-static void launch_cluster(
-    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
-    cudaStream_t stream, A... args)
-{
-    allow_smem(kernel, smem);
-    wbcpu_cluster_next_launch(blocks);
-    kernel<<<grid, block, smem, stream>>>(P(args)...);
-}
 #endif
 
 static __device__ __forceinline__ void cluster_sync(void)
 {
     cluster_arrive();
     cluster_wait();
+}
+
+/* grid.x is a multiple of `blocks`, which is at most 8. */
+template <typename... P, typename... A>
+static void launch_cluster(
+    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
+    cudaStream_t stream, A... args)
+{
+    launch_with(false, kernel, blocks, grid, block, smem, stream, args...);
 }
 
 #endif

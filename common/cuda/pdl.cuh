@@ -33,30 +33,30 @@ static __device__ __forceinline__ void pdl_trigger(void)
 #endif
 }
 
-/* In clusters of `blocks` blocks (cuda/cluster.cuh); 1: none */
+/* In clusters of `blocks` blocks (cuda/cluster.cuh; 1: none). overlaps: as launch_pdl */
 #ifdef __CUDACPU__
 template <typename... P, typename... A>
-static void launch_pdl_cluster(
-    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
+static void launch_with(
+    bool overlaps, void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
     cudaStream_t stream, A... args)
 {
     allow_smem(kernel, smem);
-    wbcpu_overlap_next_launch((const void *)kernel);
+    if (overlaps) wbcpu_overlap_next_launch((const void *)kernel);
     wbcpu_cluster_next_launch(blocks);
-    kernel<<<grid, block, smem, stream>>>(args...);
+    kernel<<<grid, block, smem, stream>>>(P(args)...);
 }
 #else
 template <typename... P, typename... A>
-static void launch_pdl_cluster(
-    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
+static void launch_with(
+    bool overlaps, void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
     cudaStream_t stream, A... args)
 {
     // cudaLaunchKernelEx would clear an earlier error, which the caller asks for later
     if (cudaPeekAtLastError() != cudaSuccess) return;
-    bool has_pdl = code_arch() >= 90;  // else pdl_wait is empty
+    overlaps = overlaps && code_arch() >= 90;  // else pdl_wait is empty
     allow_smem(kernel, smem);
     // kernels can share a multiprocessor only if they split its memory in the same way
-    if (has_pdl)
+    if (overlaps)
         cudaFuncSetAttribute(
             kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
             cudaSharedmemCarveoutMaxShared);
@@ -68,11 +68,19 @@ static void launch_pdl_cluster(
     overlap.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {grid, block, (size_t)smem, stream, attributes, 0};
     if (blocks > 1) attributes[config.numAttrs++] = cluster;
-    if (CUDART_VERSION >= 12030 && has_pdl)  // 12.3: under capture too
+    if (CUDART_VERSION >= 12030 && overlaps)  // 12.3: under capture too
         attributes[config.numAttrs++] = overlap;
     cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 #endif
+
+template <typename... P, typename... A>
+static void launch_pdl_cluster(
+    void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,
+    cudaStream_t stream, A... args)
+{
+    launch_with(true, kernel, blocks, grid, block, smem, stream, args...);
+}
 
 template <typename... P, typename... A>
 static void launch_pdl(
