@@ -95,31 +95,36 @@ static const st_tensor *expect(
     return s && !weights_check_finite(s, st_path(at->file), err) ? s : NULL;
 }
 
-// n elements of s, from the one with number `from`, to number `to` of the flat buffer
-static void
-copy(char *weights, size_t to, const st_tensor *s, size_t from, size_t n, bool floats)
+// n elements of s, `stride` apart, from the one with number `from` on, to number `to` of the
+// flat buffer
+static void copy(
+    char *weights, size_t to, const st_tensor *s, size_t from, size_t n, size_t stride,
+    bool floats)
 {
     wb_dtype dtype = WB_F32;
     dtype_of(&dtype, s->dtype);  // expect has checked it
     size_t e = wb_dtype_size(dtype);
     const char *in = (const char *)s->data + from * e;
     if (floats)
-        wb_to_floats((float *)weights + to, in, dtype, n, 1);
-    else
+        wb_to_floats((float *)weights + to, in, dtype, n, stride);
+    else if (stride == 1)
         memcpy(weights + to * e, in, n * e);
+    else
+        for (size_t i = 0; i < n; i++)
+            memcpy(weights + (to + i) * e, in + i * stride * e, e);
 }
 
 // The official checkpoint stores these matrices transposed, and gate and up as one tensor.
 static void put(char *weights, const model_tensor *t, const st_tensor *s, bool floats)
 {
     if (!is_reordered(t, s)) {
-        copy(weights, t->offset, s, 0, t->count, floats);
+        copy(weights, t->offset, s, 0, t->count, 1, floats);
         return;
     }
     size_t rows = t->shape[0], cols = t->count / rows;
     size_t start = t->stored == GRIFFIN_UP ? t->count : 0;
-    for (size_t i = 0; i < t->count; i++)
-        copy(weights, t->offset + i, s, start + i % cols * rows + i / cols, 1, floats);
+    for (size_t r = 0; r < rows; r++)
+        copy(weights, t->offset + r * cols, s, start + r, cols, rows, floats);
 }
 
 char *weights_read(const model *m, const char *folder, bool floats, wb_error *err)
