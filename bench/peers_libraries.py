@@ -159,7 +159,6 @@ def scans(a, z, dh):
     """{name: function that makes the forward and the backward Side} for the linear scan of
     tensors (B,T,C). Each library gets the layout and the inputs that it works on."""
     hgrn = load("fla.ops.hgrn", "chunk_hgrn")
-    warp = load("accelerated_scan.warp", "scan")
     T = a.shape[1]
 
     def sides(f, gate, token, gradient, da, natural):
@@ -179,11 +178,14 @@ def scans(a, z, dh):
             lambda d: d / a.float(), lambda y: y,
         )
 
-    def of_warp():  # (B,C,T)
+    def of_warp():  # (B,C,T); the import compiles the kernels, which takes long
+        from accelerated_scan.warp import scan as warp
+
         def turned(y):
             return y.transpose(1, 2).contiguous()
 
         return sides(warp, turned(a), turned(z), turned(dh), lambda d: d, turned)
 
     fits = T & (T - 1) == 0  # all that accelerated-scan takes
-    return used(fla=hgrn and of_hgrn, accelerated=warp and fits and of_warp)
+    warps = HAS_GPU and fits and importable("accelerated_scan")
+    return used(fla=hgrn and of_hgrn, accelerated=warps and of_warp)
