@@ -18,9 +18,8 @@ static void copy_row(char *smem, int swizzle, char *gmem, size_t bytes, bool loa
         if (swizzle) { /* within one chunk of 16 bytes */
             size_t in_chunk = 16 - (uintptr_t)to % 16;
             if (n > in_chunk) n = in_chunk;
-            to =
-                (char
-                     *)((uintptr_t)to ^ ((uintptr_t)to >> 7 & (uintptr_t)(swizzle / 16 - 1)) << 4);
+            uintptr_t line = (uintptr_t)to >> 7 & (uintptr_t)(swizzle / 16 - 1);
+            to = (char *)((uintptr_t)to ^ line << 4);
         }
         if (!load)
             memcpy(gmem + done, to, n);
