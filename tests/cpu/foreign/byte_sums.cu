@@ -6,7 +6,8 @@ __global__ void sum(int n, const int *x, int *total)
 {
     __shared__ int warps[8];
     int s = 0;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += gridDim.x * blockDim.x)
         s += x[i];
     for (int o = 16; o > 0; o >>= 1)
         s += __shfl_down_sync(~0u, s, o);

@@ -26,7 +26,7 @@ int main()
 
     cudaSharedMemConfig config;
     CHECK(cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeEightByte));
-    CHECK(cudaDeviceGetSharedMemConfig(&config)); // GPUs since Maxwell have four bytes
+    CHECK(cudaDeviceGetSharedMemConfig(&config));  // GPUs since Maxwell have four bytes
     if (config != cudaSharedMemBankSizeFourByte) return 1;
 
     CHECK(cudaMalloc(&x, sizeof a));
