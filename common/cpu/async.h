@@ -65,7 +65,7 @@ struct gang {
     uint64_t events = 0;        /* that may let threads of another block continue */
     int idle = 0;               /* blocks that cannot continue since the last event */
     int ended = 0, arrived = 0; /* blocks; at the cluster barrier */
-    uint64_t generation = 0;    /* of the cluster barrier */
+    uint64_t generation = 1;    /* of the cluster barrier */
     int waiting = 0;            /* CPU threads between two clusters */
     uint64_t round = 0;
     std::vector<std::vector<char *>> memory; /* [rank][module]: thread-local storage */
@@ -84,6 +84,8 @@ struct async_block {
     int cluster_arrived; /* threads that have not exited */
     bool arrived[max_threads];
     uint64_t cluster_token[max_threads]; /* generation at the arrival */
+    uint64_t arrival; /* generation when the block arrived last; 0: it has not */
+    bool open;        /* other blocks may access its shared memory */
 };
 
 async_block *make_async(worker *w); /* unless the worker has it */

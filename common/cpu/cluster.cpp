@@ -118,10 +118,13 @@ bool wait_for_others(gang *g, uint64_t seen)
     return g->events != seen;
 }
 
-static void pass_barrier(gang *g) /* with the lock */
+/* A block arrives, once in a phase. Those that have ended need not arrive again. */
+static void arrive(gang *g, async_block *a) /* with the lock */
 {
-    if (!g->arrived || g->arrived + g->ended < g->size) return;
-    g->arrived = 0;
+    if (a->arrival == g->generation) return;
+    a->arrival = g->generation;
+    if (++g->arrived < g->size) return;
+    g->arrived = g->ended;
     __atomic_add_fetch(&g->generation, 1, __ATOMIC_RELEASE);
     happened(g);
 }
@@ -130,10 +133,14 @@ static void pass_barrier(gang *g) /* with the lock */
 static void block_arrives(async_block *a)
 {
     a->cluster_arrived = 0;
+    a->open = true;
     memset(a->arrived, 0, sizeof a->arrived);
     std::lock_guard<std::mutex> hold(a->of->lock);
-    a->of->arrived++;
-    pass_barrier(a->of);
+    arrive(a->of, a);
+}
+bool open_to_cluster(const worker *w)
+{
+    return w->gang && w->async->open;
 }
 
 extern "C" int wbcpu_cluster_rank()
@@ -168,11 +175,15 @@ void cluster_thread_exits(worker *w, async_block *a)
 
 /* --- running ------------------------------------------------------------------------ */
 
+static void become(async_block *a, gang *of, int rank)
+{
+    a->of = of;
+    a->rank = rank;
+    a->arrival = 0;
+}
 static void join_gang(worker *w, gang *g, int rank)
 {
-    async_block *a = make_async(w);
-    a->of = g;
-    a->rank = rank;
+    become(make_async(w), g, rank);
     w->gang = g;
     std::vector<char *> starts;
     for (const module &m : modules())
@@ -182,8 +193,7 @@ static void join_gang(worker *w, gang *g, int rank)
 }
 static void leave_gang(worker *w)
 {
-    w->async->of = &w->async->alone;
-    w->async->rank = 0;
+    become(w->async, &w->async->alone, 0);
     w->gang = nullptr;
 }
 
@@ -217,7 +227,7 @@ bool next_of_gang(worker *w)
     uint64_t round = g->round;
     if (w->last_block) { /* the block that ended takes part in no barrier any more */
         g->ended++;
-        pass_barrier(g);
+        arrive(g, w->async);
         happened(g);
     }
     if (++g->waiting == g->size) {
@@ -229,6 +239,7 @@ bool next_of_gang(worker *w)
     w->block = w->last_block + (unsigned)w->async->rank;
     w->last_block += (unsigned)g->size;
     w->async->used = true;
+    w->async->open = false;
     return w->block < w->job->blocks;
 }
 }  // namespace wbcpu

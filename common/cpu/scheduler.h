@@ -134,6 +134,8 @@ void delete_async(worker *w);
 /* All blocks; run: those of one worker, as w->gang says */
 void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w));
 bool next_of_gang(worker *w); /* sets w->block; false: no cluster is left */
+/* May other blocks access the shared memory of the running one? */
+bool open_to_cluster(const worker *w);
 
 /* shared.cpp */
 extern bool shared_poisoned;      /* if so, call these: */
