@@ -75,27 +75,13 @@ static void copy_tile(const tma_copy &c, char *smem)
             }
 }
 
-static void load_into(const tma_copy &c, char *smem, uint64_t *barrier)
+void run_load(std::vector<tma_copy> *loads)
 {
-    check::tile_arrives(smem);
-    copy_tile(c, smem);
-    count_bytes(barrier, -c.bytes);
-}
-
-void run_load(worker *, async_block *a, size_t which)
-{
-    tma_copy c = a->loads[which];
-    a->loads.erase(a->loads.begin() + (long)which);
-    if (!c.blocks) {
-        load_into(c, c.smem, c.barrier);
-        return;
-    }
-    for (int rank = 0; rank < a->of->size; rank++)
-        if (c.blocks >> rank & 1)
-            load_into(
-                c, (char *)wbcpu_cluster_map(c.smem, rank),
-                (uint64_t *)wbcpu_cluster_map(c.barrier, rank));
-    something_happened(a->of);
+    tma_copy c = loads->front();
+    loads->erase(loads->begin());
+    check::tile_arrives(c.smem);
+    copy_tile(c, c.smem);
+    count_bytes(c.barrier, -c.bytes);
 }
 
 #define PC __builtin_extract_return_addr(__builtin_return_address(0))
@@ -132,7 +118,6 @@ tile_copy(const tensor_map *map, const int *at, int dims, const char *function)
         c.at[d] = at[d];
         c.bytes *= (int)map->box[d];
     }
-    c.thread = self()->thread;
     return c;
 }
 static tma_copy bytes_copy(void *gmem, int bytes, const char *function)
@@ -144,7 +129,6 @@ static tma_copy bytes_copy(void *gmem, int bytes, const char *function)
             gmem);
     c.gmem = (char *)gmem;
     c.bytes = bytes;
-    c.thread = self()->thread;
     return c;
 }
 
@@ -158,18 +142,29 @@ start_load(tma_copy c, void *smem, uint64_t *barrier, unsigned blocks, const voi
     c.load = true;
     c.smem = (char *)smem;
     c.barrier = barrier;
-    c.blocks = blocks;
+    c.pc = pc;
     if (blocks >> a->of->size)
         misuse(
             "calls tma_load_multicast for blocks %#x of a cluster of %d", blocks,
             a->of->size);
-    check::tile_leaves(w, smem, (size_t)c.bytes, pc);
-    a->loads.push_back(c);
+    if (!blocks) {
+        check::tile_leaves(w, smem, (size_t)c.bytes, pc);
+        a->loads.push_back(c);
+    }
+    for (c.rank = 0; blocks >> c.rank; c.rank++) {
+        if (!(blocks >> c.rank & 1)) continue;
+        c.smem = (char *)wbcpu_cluster_map(smem, c.rank);
+        c.barrier = (uint64_t *)wbcpu_cluster_map(barrier, c.rank);
+        check::tile_leaves(w, c.smem, (size_t)c.bytes, pc);
+        std::lock_guard<std::mutex> hold(a->of->lock);
+        a->of->loads.push_back(c);
+    }
 }
 static void start_store(tma_copy c, const void *smem, const void *pc)
 {
     worker *w = self();
     c.smem = (char *)const_cast<void *>(smem);
+    c.pc = pc;
     check::async_reads(w, smem, (size_t)c.bytes, pc);
     async_of(w)->stores[w->thread].copies.push_back(c);
 }

@@ -55,6 +55,8 @@ static void launch_with(
     if (cudaPeekAtLastError() != cudaSuccess) return;
     overlaps = overlaps && code_arch() >= 90;  // else pdl_wait is empty
     allow_smem(kernel, smem);
+    if (blocks > 8)
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     // kernels can share a multiprocessor only if they split its memory in the same way
     if (overlaps)
         cudaFuncSetAttribute(

@@ -206,7 +206,7 @@ static bool unequal_is_right(void)
 int main(void)
 {
     if (!can_run()) return 0;
-    for (int blocks : {1, 2, 4, 8})
+    for (int blocks : {1, 2, 4, 8, 16})
         tap(exchange_is_right(blocks, 5), "clusters of %d: remote shared memory", blocks);
     for (int blocks : {1, 2, 4, 8})
         tap(halves_are_right(blocks, 3), "clusters of %d: arrive, then wait", blocks);

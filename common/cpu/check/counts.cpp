@@ -7,6 +7,7 @@
  * belongs together.
  */
 #include "counts.h"
+#include "cluster.h"
 #include "hooks.h"
 #include "memory.h"
 
@@ -113,7 +114,7 @@ static inline void append(worker *w, uint64_t entry)
 }
 static inline void add(worker *w, const access &a, bool shared)
 {
-    uint64_t offset = shared ? a.address - thread_local_start() : offset_of(a.address);
+    uint64_t offset = shared ? shared_offset(a.address) : offset_of(a.address);
     uint64_t size = (uint64_t)__builtin_ctz(a.bytes);
     append(
         w, offset | size << 44 | (uint64_t)shared << 47 | (uint64_t)a.at->number << 48);

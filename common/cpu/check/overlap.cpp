@@ -38,9 +38,9 @@ struct waiter {
     unsigned thread;
     uint32_t time;
 };
-static auto &waiters = *new std::vector<waiter>;
-static auto &has_waited = *new std::vector<bool>;
-static unsigned long long waiters_block = UINT64_MAX;
+static thread_local std::vector<waiter> waiters;
+static thread_local std::vector<bool> has_waited;
+static thread_local unsigned long long waiters_block = UINT64_MAX;
 
 extern "C" void wbcpu_checked_pdl_launch(const void *kernel)
 {

@@ -1,7 +1,8 @@
 /* sync.cpp - are barriers and warp collectives used as CUDA demands? */
 #include "../async.h"
-#include "check.h"
+#include "counts.h"
 #include "hooks.h"
+#include "host.h"
 #include "memory.h"
 #include "order.h"
 #include "watchdog.h"
@@ -23,8 +24,9 @@ static const void *caller(void *stack)
     return static_cast<void **>(stack)[return_word];
 }
 
-static const void *waits_at[max_threads];
-static bool reduced[max_threads]; /* in __syncthreads_count, _or, _and */
+static WBCPU_THREAD_LOCAL const void *waits_at[max_threads];
+static WBCPU_THREAD_LOCAL bool
+    reduced[max_threads]; /* in __syncthreads_count, _or, _and */
 
 /* --- barriers ----------------------------------------------------------------------- */
 
@@ -70,7 +72,7 @@ static void diverged(worker *w, unsigned first, unsigned other)
 void barrier_released(worker *w)
 {
     int first = -1;
-    settle_early_reads();
+    settle_early_reads(0);
     for (unsigned t = 0; t < w->threads; t++) {
         if (!(w->warp_table[t / 32].alive >> t % 32 & 1)) continue;
         if (first < 0) first = (int)t;
@@ -99,8 +101,10 @@ static std::string lane_list(uint32_t lanes)
     return s;
 }
 
-static const void *collective_at[max_threads]; /* of each thread's last collective */
-static uint32_t collective_mask[max_threads], collective_block[max_threads];
+/* of each thread's last collective */
+static WBCPU_THREAD_LOCAL const void *collective_at[max_threads];
+static WBCPU_THREAD_LOCAL uint32_t collective_mask[max_threads],
+    collective_block[max_threads];
 
 void at_collective(worker *w, unsigned mask, void *stack)
 {
@@ -208,6 +212,18 @@ void collective_complete(worker *w, warp *q, uint32_t lanes)
     count_collective(q->op[first], collective_at[base + (unsigned)first]);
     if (lanes == q->alive) count_converged(w);
     collective_orders((unsigned)(q - w->warp_table), lanes, q->alive);
+}
+
+/* --- instructions used as no GPU allows --------------------------------------------- */
+
+void misused(worker *w, const char *what, const void *pc)
+{
+    if (!pc && count_nothing) pc = collective_at[w->thread]; /* lane works for its warp */
+    if (finding *f = find("misuse", pc ? place_of(pc) : program_call().at)) {
+        f->message = what;
+        publish(f);
+    }
+    abandon(w, cudaErrorLaunchFailure);
 }
 
 /* --- deadlock ----------------------------------------------------------------------- */

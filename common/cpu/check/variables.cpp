@@ -1,7 +1,8 @@
 /* variables.cpp - the program's own symbol table: __shared__ variables are thread-local
  * objects, __device__ and __constant__ variables ordinary ones, so that the table has the
  * name, the place and the size of each. */
-#include "check.h"
+#include "cluster.h"
+#include "memory.h"
 
 #include <algorithm>
 #include <elf.h>
@@ -21,7 +22,9 @@ namespace wbcpu::check
 static std::vector<variable> shared, global; /* global: by address */
 constexpr uint16_t INTERNAL = 0xffff;
 static std::vector<uint16_t> shared_at; /* by word of thread-local storage: index + 1 */
-static uintptr_t tls_start, tls_bytes, data_end;
+static uintptr_t tls_bytes, data_end, dynamic_offset;
+static uintptr_t tls_starts[max_cluster]; /* of the CPU threads, by rank */
+static int ranks = 1;
 uintptr_t program_data;
 
 static std::string own_name(const char *symbol)
@@ -50,7 +53,7 @@ static void mark(uintptr_t offset, size_t bytes, uint16_t index)
 static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
 {
     bool dynamic = std::string(symbol) == "wbcpu_dynamic_shared";
-    if (dynamic) tls_start = (uintptr_t)wbcpu_dynamic_shared - offset;
+    if (dynamic) dynamic_offset = offset;
     if (!dynamic && internal(symbol)) {
         mark(offset, bytes, INTERNAL);
         return;
@@ -137,6 +140,7 @@ void read_variables()
     if (file == MAP_FAILED) refuse("check mode cannot read its own program");
     read_symbols(static_cast<const char *>(file), load);
     munmap(file, (size_t)about.st_size);
+    enter_thread_local(0, 1);
     mark_variables();
 }
 size_t program_data_bytes()
@@ -149,17 +153,29 @@ void each_device_variable(void (*use)(const variable &))
         if (v.device) use(v);
 }
 
+void enter_thread_local(int rank, int size)
+{
+    tls_starts[rank] = (uintptr_t)wbcpu_dynamic_shared - dynamic_offset;
+    ranks = size;
+}
+int rank_of(uintptr_t address)
+{
+    int rank = ranks - 1;
+    while (rank >= 0 && address - tls_starts[rank] >= tls_bytes)
+        rank--;
+    return rank;
+}
 bool in_thread_local(uintptr_t address)
 {
-    return address - tls_start < tls_bytes;
+    return rank_of(address) >= 0;
+}
+uintptr_t shared_offset(uintptr_t address)
+{
+    return address - tls_starts[rank_of(address)];
 }
 size_t thread_local_words()
 {
     return shared_at.size();
-}
-uintptr_t thread_local_start()
-{
-    return tls_start;
 }
 bool in_program_data(uintptr_t address)
 {
@@ -167,16 +183,16 @@ bool in_program_data(uintptr_t address)
 }
 const variable *shared_variable(uintptr_t address)
 {
-    unsigned index = shared_at[(address - tls_start) / 4];
+    unsigned index = shared_at[shared_offset(address) / 4];
     return index && index != INTERNAL ? &shared[index - 1] : nullptr;
 }
 bool is_internal(uintptr_t address)
 {
-    return shared_at[(address - tls_start) / 4] == INTERNAL;
+    return shared_at[shared_offset(address) / 4] == INTERNAL;
 }
 const variable *closest_shared(uintptr_t address)
 {
-    uintptr_t offset = address - tls_start;
+    uintptr_t offset = shared_offset(address);
     const variable *best = nullptr;
     size_t least = SIZE_MAX;
     for (const variable &v : shared) {
