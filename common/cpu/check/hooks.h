@@ -42,6 +42,9 @@ WBCPU_HOOK(void waited(worker *, const void *))
  * carried out. TMA or wgmma reads a range. The last argument: return address */
 WBCPU_HOOK(void tile_leaves(worker *, void *, size_t, const void *))
 WBCPU_HOOK(void tile_arrives(void *))
+/* TMA reads (true) or writes a tile of device memory, row by row: the bytes of a row */
+WBCPU_HOOK(void tile_begins(worker *, bool, const void *))
+WBCPU_HOOK(void tile_row(void *, size_t, bool, const void *))
 WBCPU_HOOK(void async_reads(worker *, const void *, size_t, const void *))
 WBCPU_HOOK(void async_fenced(worker *))
 /* The cluster barrier: the running thread arrives, or has waited; the running block arrives

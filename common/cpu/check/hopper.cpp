@@ -5,6 +5,9 @@
  * tile at that moment. What has arrived counts as written by no thread: the mbarrier
  * orders it.
  *
+ * In device memory, the thread that starts a load reads the tile at that moment, and the
+ * thread that waits for a store writes it then.
+ *
  * What TMA stores and wgmma read, they read through the async proxy: a thread that wrote
  * it by ordinary stores must have called fence_async since, and the reader must be ordered
  * after that thread. The accumulators of a wgmma are pending until its warp waits. */
@@ -50,6 +53,21 @@ void async_reads(worker *w, const void *p, size_t bytes, const void *pc)
         not_fenced(w, (const char *)p + at, number, site_number(site), pc);
         return;
     }
+}
+
+/* --- tiles in device memory --------------------------------------------------------- */
+
+void tile_begins(worker *, bool load, const void *pc)
+{
+    count_tile(site_of(pc, 16, !load));
+}
+void tile_row(void *gmem, size_t bytes, bool load, const void *pc)
+{
+    count_nothing = true;
+    note_range(gmem, bytes, !load, pc);
+    count_nothing = false;
+    if (in_heap((uintptr_t)gmem))
+        count_tile_row(site_of(pc, 16, !load), offset_of((uintptr_t)gmem), bytes);
 }
 
 /* --- accumulators ------------------------------------------------------------------- */
