@@ -10,19 +10,6 @@
 
 namespace wbcpu
 {
-static thread_local uint8_t next_cluster = 1;
-
-extern "C" void wbcpu_cluster_next_launch(int blocks)
-{
-    next_cluster = blocks < 1 ? 1 : blocks > 255 ? 255 : (uint8_t)blocks;
-}
-extern "C" uint8_t wbcpu_cluster_of_launch()
-{
-    uint8_t blocks = next_cluster;
-    next_cluster = 1;
-    return blocks;
-}
-
 /* --- shared memory ------------------------------------------------------------------ */
 
 struct tls_index { /* what the compiler passes to __tls_get_addr */

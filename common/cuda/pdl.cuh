@@ -41,8 +41,7 @@ static void launch_with(
     cudaStream_t stream, A... args)
 {
     allow_smem(kernel, smem);
-    if (overlaps) wbcpu_overlap_next_launch((const void *)kernel);
-    wbcpu_cluster_next_launch(blocks);
+    wbcpu_next_launch_is((const void *)kernel, blocks, overlaps);
     kernel<<<grid, block, smem, stream>>>(P(args)...);
 }
 #else

@@ -45,7 +45,6 @@ struct place {
 const place *place_of(const void *pc);
 std::string text_of(const place *at);     /* "rmsnorm.cu:42" */
 std::string shown_path(std::string file); /* relative to the working directory */
-std::string demangled(const char *symbol);
 std::string read_line(const std::string &file, int number); /* "" if unreadable */
 std::string source_line(const place *at); /* without indentation; "" if unreadable */
 

@@ -1,20 +1,16 @@
 /* variables.cpp - the program's own symbol table: __shared__ variables are thread-local
  * objects, __device__ and __constant__ variables ordinary ones, so that the table has the
  * name, the place and the size of each. */
+#include "../symbols.h"
 #include "cluster.h"
 #include "memory.h"
 
 #include <algorithm>
-#include <elf.h>
-#include <fcntl.h>
 #include <iterator>
 #include <link.h>
 #include <map>
 #include <set>
 #include <sstream>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace wbcpu::check
@@ -64,28 +60,15 @@ static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
     mark(offset, bytes, (uint16_t)shared.size());
 }
 
-static void read_symbols(const char *file, uintptr_t load)
+static void add_symbol(const char *name, const ElfW(Sym) & symbol, uintptr_t load)
 {
-    auto header = (const ElfW(Ehdr) *)file;
-    auto section = (const ElfW(Shdr) *)(file + header->e_shoff);
-    for (int i = 0; i < header->e_shnum; i++) {
-        if (section[i].sh_type != SHT_SYMTAB) continue;
-        auto symbol = (const ElfW(Sym) *)(file + section[i].sh_offset);
-        const char *names = file + section[section[i].sh_link].sh_offset;
-        for (size_t n = section[i].sh_size / sizeof *symbol; n--; symbol++) {
-            const char *name = names + symbol->st_name;
-            int type = symbol->st_info & 15;
-            if (!symbol->st_size) continue;
-            if (type == STT_TLS) add_shared(name, symbol->st_value, symbol->st_size);
-            if (type == STT_OBJECT && !internal(name))
-                global.push_back(
-                    {own_name(name), load + symbol->st_value, symbol->st_size, false,
-                     false, false});
-        }
-    }
-    std::sort(global.begin(), global.end(), [](const variable &a, const variable &b) {
-        return a.start < b.start;
-    });
+    int type = symbol.st_info & 15;
+    if (!symbol.st_size) return;
+    if (type == STT_TLS) add_shared(name, symbol.st_value, symbol.st_size);
+    if (type == STT_OBJECT && !internal(name))
+        global.push_back(
+            {own_name(name), load + symbol.st_value, symbol.st_size, false, false,
+             false});
 }
 
 /* What the translator lists (known.c): names, with a + if in global memory, a = if managed,
@@ -111,9 +94,8 @@ static void mark_variables()
     }
 }
 
-static int find_program(dl_phdr_info *about, size_t, void *load)
+static int find_program(dl_phdr_info *about, size_t, void *)
 {
-    *(uintptr_t *)load = about->dlpi_addr;
     for (int i = 0; i < about->dlpi_phnum; i++) {
         const ElfW(Phdr) &h = about->dlpi_phdr[i];
         uintptr_t start = about->dlpi_addr + h.p_vaddr, end = start + h.p_memsz;
@@ -128,18 +110,16 @@ static int find_program(dl_phdr_info *about, size_t, void *load)
 
 void read_variables()
 {
-    uintptr_t load = 0;
-    dl_iterate_phdr(find_program, &load);
+    dl_iterate_phdr(find_program, nullptr);
     shared_at.assign(tls_bytes / 4 + 1, 0);
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct stat about;
-    if (fd < 0 || fstat(fd, &about) != 0)
+    uintptr_t load = load_address();
+    if (!each_symbol([=](const char *name, const ElfW(Sym) & symbol) {
+            add_symbol(name, symbol, load);
+        }))
         refuse("check mode cannot read its own program");
-    void *file = mmap(nullptr, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (file == MAP_FAILED) refuse("check mode cannot read its own program");
-    read_symbols(static_cast<const char *>(file), load);
-    munmap(file, (size_t)about.st_size);
+    std::sort(global.begin(), global.end(), [](const variable &a, const variable &b) {
+        return a.start < b.start;
+    });
     enter_thread_local(0, 1);
     mark_variables();
 }
