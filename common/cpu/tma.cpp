@@ -190,6 +190,7 @@ static void start_store(tma_copy c, const void *smem, const void *pc)
     c.smem = (char *)const_cast<void *>(smem);
     c.pc = pc;
     check::async_reads(w, smem, (size_t)c.bytes, pc);
+    check::store_leaves(w, c.smem, (size_t)c.bytes, pc);
     async_of(w)->stores[w->thread].copies.push_back(c);
 }
 
@@ -243,8 +244,11 @@ extern "C" void wbcpu_tma_wait(int newest)
     if ((int)s.ends.size() <= newest) return;
     long groups = (long)s.ends.size() - newest;
     unsigned n = s.ends[(size_t)groups - 1];
-    for (unsigned i = 0; i < n; i++)
-        note_tile(s.copies[i]), copy_tile(s.copies[i]);
+    for (unsigned i = 0; i < n; i++) {
+        check::store_has_read(s.copies[i].smem);
+        note_tile(s.copies[i]);
+        copy_tile(s.copies[i]);
+    }
     s.copies.erase(s.copies.begin(), s.copies.begin() + n);
     s.ends.erase(s.ends.begin(), s.ends.begin() + groups);
     for (unsigned &end : s.ends)

@@ -42,8 +42,9 @@ struct arriving {
     uint64_t phase;
 };
 static auto &at_barriers = *new std::map<const uint64_t *, std::vector<arriving>>;
-/* Tiles that TMA loads */
-static auto &tiles = *new std::vector<async_copy>;
+/* Tiles that TMA loads; those that it stores, which may be read, but not written */
+static auto &tiles = *new std::vector<async_copy>, &stores = *new std::vector<async_copy>;
+constexpr uint16_t STORED = 0x8000; /* in block_memory::copying */
 unsigned copies_pending;
 
 static void mark_words(const async_copy &c, uint16_t mark)
@@ -79,6 +80,12 @@ static const async_copy *arriving_copy_to(uintptr_t address)
         if (address - (uintptr_t)c.to < c.bytes) return &c;
     return nullptr;
 }
+static const async_copy *store_from(uintptr_t address)
+{
+    for (const async_copy &c : stores)
+        if (address - (uintptr_t)c.to < c.bytes) return &c;
+    return nullptr;
+}
 
 /* Starts of copies that a finding names: what follows from it is not reported again. */
 static std::set<const void *> &found = *new std::set<const void *>;
@@ -90,8 +97,11 @@ void forget_copies_found()
 
 static void accessed(worker *w, const access &a, unsigned thread)
 {
-    const async_copy *arrives = arriving_copy_to(a.address);
-    const async_copy *c = arrives ? arrives : copy_to(thread, a.address);
+    const async_copy *arrives = arriving_copy_to(a.address),
+                     *stored = store_from(a.address);
+    const async_copy *c = stored    ? stored
+                          : arrives ? arrives
+                                    : copy_to(thread, a.address);
     if (c) found.insert(c->pc);
     finding *f = find("async-copy", a.at->at(), c ? place_of(c->pc) : nullptr);
     if (!f) return;
@@ -106,9 +116,11 @@ static void accessed(worker *w, const access &a, unsigned thread)
         a.write ? "writes" : "reads", f->what.c_str(),
         same ? "it" : thread_text(f->other_block, f->other_thread).c_str(),
         f->other ? text_of(f->other).c_str() : "an unknown line");
-    f->fix = arrives ? "first wait for the barrier at which the copy arrives"
-                     : "commit the copies and wait for their group first, then "
-                       "__syncthreads() if other threads use the data";
+    f->fix = stored ? "let the thread that has started the store call tma_wait_read<0>() "
+                      "first, then __syncthreads() if others write"
+             : arrives ? "first wait for the barrier at which the copy arrives"
+                       : "commit the copies and wait for their group first, then "
+                         "__syncthreads() if other threads use the data";
     publish(f);
 }
 
@@ -117,8 +129,8 @@ bool check_pending(worker *w, const access &a)
     const uint16_t *copying = memory_of(rank_of(a.address)).copying;
     uintptr_t offset = shared_offset(a.address);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
-        if (!copying[i]) continue;
-        accessed(w, a, copying[i] - 1u);
+        if (!copying[i] || (copying[i] & STORED && !a.write)) continue;
+        accessed(w, a, (copying[i] & ~STORED) - 1u);
         return true;
     }
     return false;
@@ -203,7 +215,7 @@ void drop_copies()
         if (uint16_t *copying = memory_of(rank).copying)
             memset(copying, 0, thread_local_words() * sizeof *copying);
     at_barriers.clear();
-    tiles.clear();
+    tiles.clear(), stores.clear();
     copies_pending = 0;
 }
 
@@ -230,6 +242,24 @@ void tile_arrives(void *to)
         unmark(tiles[i]);
         forget_writes((uintptr_t)to, tiles[i].bytes);
         tiles.erase(tiles.begin() + (long)i);
+        copies_pending--;
+        return;
+    }
+}
+
+void store_leaves(worker *w, void *from, size_t bytes, const void *pc)
+{
+    async_copy c = {(char *)from, nullptr, (unsigned)bytes, 0, pc, w->block, w->thread};
+    mark_words(c, (uint16_t)(STORED | (w->thread + 1)));
+    stores.push_back(c);
+    copies_pending++;
+}
+void store_has_read(void *from)
+{
+    for (size_t i = 0; i < stores.size(); i++) {
+        if (stores[i].to != from) continue;
+        unmark(stores[i]);
+        stores.erase(stores.begin() + (long)i);
         copies_pending--;
         return;
     }

@@ -42,6 +42,9 @@ WBCPU_HOOK(void waited(worker *, const void *))
  * carried out. TMA or wgmma reads a range. The last argument: return address */
 WBCPU_HOOK(void tile_leaves(worker *, void *, size_t, const void *))
 WBCPU_HOOK(void tile_arrives(void *))
+/* The running thread starts a store of this range; the oldest one from there has read it. */
+WBCPU_HOOK(void store_leaves(worker *, void *, size_t, const void *))
+WBCPU_HOOK(void store_has_read(void *))
 /* TMA reads (true) or writes a tile of device memory, row by row: the bytes of a row */
 WBCPU_HOOK(void tile_begins(worker *, bool, const void *))
 WBCPU_HOOK(void tile_row(void *, size_t, bool, const void *))

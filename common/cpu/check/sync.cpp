@@ -280,6 +280,18 @@ std::string waiting_threads(worker *w)
     return described(groups, exited);
 }
 
+static const char *fix_of_deadlock(const std::string &waits)
+{
+    if (waits.find("an mbarrier") == 0)
+        return "compare the bytes that mbarrier_expect names with those of the copies, the "
+               "arrivals with the count of mbarrier_init, and the parity with the phase";
+    if (waits.find("cluster_wait") == 0)
+        return "let all threads of all blocks of the cluster call cluster_sync() equally "
+               "often";
+    return "let all threads named in a mask, and all threads of the block, reach the same "
+           "call";
+}
+
 void deadlocked(worker *w)
 {
     unsigned exited = 0;
@@ -290,9 +302,7 @@ void deadlocked(worker *w)
         f->thread = index_in_block(groups.begin()->second[0]);
         f->message = "waits here, and no thread of the block can continue";
         f->detail = described(groups, exited);
-        f->fix =
-            "let all threads named in a mask, and all threads of the block, reach the "
-            "same call";
+        f->fix = fix_of_deadlock(groups.begin()->first.first);
         publish(f);
     }
     abandon(w, cudaErrorLaunchFailure);

@@ -293,3 +293,26 @@ CASE(crooked_tile)
     crooked_tile<<<1, T>>>(zeros<float>(T), map_of(tile()));
     return 0;
 }
+
+// The tile is overwritten while the store may still read it.
+__global__ void no_wait_read(const __grid_constant__ tensor_map map)
+{
+    __shared__ __align__(1024) wb_bf16 s[ROWS * COLS];
+    for (int round = 0; round < 2; round++) {
+        for (int i = threadIdx.x; i < ROWS * COLS; i += T)
+            s[i] = wb_bf16((float)round);  // BUG no_wait_read async-copy
+        fence_async();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            tma_store(&map, s, 0, 0);  // BUG no_wait_read async-copy
+            tma_commit();
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) tma_wait<0>();
+}
+CASE(no_wait_read)
+{
+    no_wait_read<<<1, T>>>(map_of(zeros<wb_bf16>(ROWS * COLS)));
+    return 0;
+}
