@@ -8,7 +8,8 @@
 
 check and gpu run every solution and every rung of its ladder once and leave a file each
 in DIR; table compares them, kernel by kernel (launch i of one run is launch i of the
-other), and takes the reasons of differences from counter_notes.py. --large: a few rows
+other), and takes the reasons of differences from counter_notes.py. Copies by TMA are in
+neither: the counters below do not contain them, and check mode counts them apart. --large: a few rows
 with data larger than the L2 cache, for the bytes of DRAM."""
 import argparse
 import csv

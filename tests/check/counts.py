@@ -28,6 +28,8 @@ GLOBAL = {  # kernel: {access: (requests, sectors, ideal, bytes)}
     "read_variables": {"read": (1, 8, 4, 128), "write": (1, 4, 4, 128)},
     "in_place": {"read": (4, 16, 16, 512), "write": (4, 16, 16, 512)},
     "async_copies": {"async": (2, 20, 20, 640), "write": (2, 32, 32, 1024)},
+    # tiles of 4 rows of 32 bytes, half of it out of range in the second one
+    "tiles": {"tma_load": (2, 10, 5, 160), "tma_store": (1, 2, 2, 64)},
     "wmma_sum<float>": {"read": (4, 32, 32, 1024), "write": (4, 32, 32, 1024)},
     "wmma_sum<__half>": {"read": (4, 32, 16, 512), "write": (4, 32, 16, 512)},
     "wmma_factor<wmma::matrix_a, wmma::row_major>":
@@ -68,10 +70,11 @@ MEMORY = {
     "read_twice": (128, 128, 128, 128),
     "histogram": (32, 32, 16, 16),
     "in_place": (512, 512, 512, 512),
+    "tiles": (320, 64, 160, 64),
     "small": (1 << 20, 128, 128 << 10, 128),  # fits into the T4's 4 MB
     "large": (12 << 20, 128, 768 << 10, 128),  # 6 MB, twice: nothing is found again
 }
-READS = {"coalesced": ("x", 1), "read_twice": ("x", 2), "causal": ("x", 1),
+READS = {"coalesced": ("x", 1), "tiles": ("x", 1), "read_twice": ("x", 2), "causal": ("x", 1),
          "small": ("buffer", 2), "large": ("buffer", 2)}
 COLLECTIVES = {"shuffle": 24, "sync": 4, "vote": 4, "reduce": 0, "match": 0, "matrix": 0}
 # the lane offsets of the request with the worst ratio

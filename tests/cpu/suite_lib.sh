@@ -60,6 +60,9 @@ for i in "${!says[@]}"; do
     check_fails "misuse $i" "${says[i]}" env WB_THREADS=1 "$B/tests/cpu/hopper_wrong" "$i"
 done
 
+check_fails "a launch by launch_cluster names the kernel" "kernel wrong (" \
+    env WB_THREADS=1 "$B/tests/cpu/hopper_wrong" 3
+
 include=common/cpu/include
 cat >"$TMP/use.c" <<'END'
 #include <cublas_v2.h>

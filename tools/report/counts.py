@@ -1,7 +1,7 @@
 """counts.py - what kernels and lines of source ask of the memory system."""
 from .values import number, plain, rows, table, triple
 
-ACCESSES = ("read", "write", "atomic", "async")
+ACCESSES = ("read", "write", "atomic", "async", "tma_load", "tma_store")
 SECTOR = 32  # bytes
 
 
@@ -46,6 +46,11 @@ def by_access(entry, shared):
 def total(entry):
     return sum(number(v)
                for v in entry.values()) if isinstance(entry, dict) else number(entry)
+
+
+def title(space, access):
+    name = access.replace("tma_", "TMA ")
+    return name if space == "global" else f"shared {name}"
 
 
 class Line:

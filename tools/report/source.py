@@ -2,7 +2,7 @@
 what its accesses ask of the memory system."""
 from . import draw
 from .advice import WORTH
-from .counts import SECTOR
+from .counts import SECTOR, title
 from .markup import join, tag
 from .values import place_text, plural, size
 
@@ -35,8 +35,7 @@ def cell(kind, *inside):
 
 def meter(space, access, c, most):
     """One row of bars: an access of a line."""
-    name = tag("span", access if space == "global" else f"shared {access}",
-               class_="access")
+    name = tag("span", title(space, access), class_="access")
     if c.shared:
         ways = c.ratio()
         bar = draw.bar(1 / draw.FULL, (ways - 1) / draw.FULL)

@@ -2,6 +2,7 @@
 from textwrap import wrap
 
 from . import advice
+from .counts import title
 from .model import Bounds
 from .values import count, duration, place_text, plural, size
 
@@ -50,8 +51,7 @@ def line_rows(line, sources):
     """One row per access; line and source in the first only."""
     code, number, barriers = sources.line(line.file, line.line), line.line, line.barriers
     for space, access, counts in line.counts():
-        yield row(number, access if space == "global" else f"shared {access}", counts,
-                  barriers, code)
+        yield row(number, title(space, access), counts, barriers, code)
         number = code = barriers = ""
     if number and (barriers or line.collectives):
         yield row(number, "" if barriers else "collective", None, barriers, code)

@@ -32,6 +32,7 @@ struct call {
     std::string name;
 };
 call running_call();
+call program_call(); /* the same where no call of the API runs */
 void start_tables(); /* unless they have been started */
 const place *place_at(const char *file, int line);
 
