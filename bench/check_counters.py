@@ -24,7 +24,7 @@ from counter_notes import reason
 CHECK, CUDA = pathlib.Path("build/check/bench"), pathlib.Path("build/cuda/bench")
 LARGE = {"rmsnorm": "rmsnorm_forward f32 8192x8192", "rope": "rope_forward bf16 8x2048",
          "swiglu": "swiglu_forward bf16 8192", "softmax": "softmax_forward f32 4096x4096",
-         "rglru": "linear_scan_forward f32 8x4096"}
+         "rglru": "linear_scan_forward f32 1x4096"}
 
 L1, SASS = "l1tex__", "smsp__sass_l1tex_"
 SECTORS = "t_sectors_pipe_lsu_mem_global_op_"
@@ -108,16 +108,21 @@ def run(command, log, environment=None):
     return done.returncode
 
 
-def run_check(program, folder, arguments):
+def run_check(program, folder, arguments, _large):
     report = folder / f"{program}.json"
     environment = {"WB_CHECK_JSON": str(report), "WB_CHECK_LAUNCHES": "1",
-                   "WB_CHECK_GPU": "h200", "WBCPU_ARCH": "90"}
+                   "WB_CHECK_GPU": "h100", "WBCPU_ARCH": "90"}
     with open(folder / f"{program}.check.log", "w", encoding="utf-8") as log:
         return run([CHECK / program, *arguments], log, environment)
 
 
-def run_gpu(program, folder, arguments):
-    metrics = ",".join(f"{m}.sum" for ncu, _ in COUNTERS.values() for m in ncu)
+def compared(large):
+    """The counters of such a run"""
+    return {name: of for name, of in COUNTERS.items() if name.startswith("DRAM") == large}
+
+
+def run_gpu(program, folder, arguments, large):
+    metrics = ",".join(f"{m}.sum" for ncu, _ in compared(large).values() for m in ncu)
     command = ["ncu", "--clock-control", "none", "--csv", "--page", "raw",
                "--print-units", "base", "--metrics", metrics,
                "--log-file", folder / f"{program}.csv", CUDA / program, *arguments]
@@ -132,7 +137,8 @@ def run_all(what, programs, folder, large):
         arguments = arguments_of(program, large)
         if not arguments:
             continue
-        code = (run_check if what == "check" else run_gpu)(program, folder, arguments)
+        run_one = run_check if what == "check" else run_gpu
+        code = run_one(program, folder, arguments, large)
         print(f"{program}: {'ok' if code == 0 else f'exit code {code}'}", flush=True)
         if code:
             failed.append(program)
@@ -189,9 +195,7 @@ def rows_of(program, folder, large):
         yield program, f"{len(gpu)} and {len(cpu)} launches", "", "", "", "see the sums"
     gpu, cpu, nothing = sums(gpu), sums(cpu), dict.fromkeys(COUNTERS, 0)
     for kernel in dict.fromkeys([*gpu, *cpu]):
-        for name in COUNTERS:
-            if name.startswith("DRAM") and not large:
-                continue
+        for name in compared(large):
             a, b = gpu.get(kernel, nothing), cpu.get(kernel, nothing)
             if a[name] or b[name]:
                 yield program, kernel, name, a[name], b[name], difference(name, b, a)
