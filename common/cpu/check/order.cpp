@@ -158,9 +158,16 @@ void fenced(worker *w)
     fence_syncs[w->thread] = syncs;
 }
 
+static bool covers(const std::vector<uint32_t> &a, const std::vector<uint32_t> &b)
+{
+    for (size_t t = 0; t < a.size(); t++)
+        if (a[t] < b[t]) return false;
+    return true;
+}
 static times_ptr joined(const times_ptr &a, const times_ptr &b)
 {
     if (!a || a == b) return b;
+    if (covers(a->covered, b->covered) && covers(a->read, b->read)) return a;
     auto both = std::make_shared<times>(*a);
     for (size_t t = 0; t < both->covered.size(); t++) {
         both->covered[t] = std::max(both->covered[t], b->covered[t]);
@@ -195,15 +202,43 @@ static void learn(worker *w, uint64_t block, const times_ptr &what)
     lessons++;
 }
 
+/* Does `thread` know what the thread `by` of its block learned at this time? */
+static bool knows(unsigned thread, unsigned by, uint32_t time)
+{
+    return thread == by || time <= known_time(thread, by);
+}
+
+/* The times of the threads of this block up to which `thread` has learned of them */
+static std::vector<uint32_t> learned_times(worker *w, unsigned thread)
+{
+    std::vector<uint32_t> all(w->threads);
+    auto list = learned.find(w->block);
+    if (list == learned.end()) return all;
+    const times *last = nullptr; /* many threads have learned the same */
+    for (auto &of : list->second) {
+        const times *what = of.second.what.get();
+        if (what == last || !knows(thread, of.first, of.second.time)) continue;
+        last = what;
+        for (size_t t = 0; t < all.size(); t++)
+            all[t] = std::max(all[t], what->covered[t]);
+    }
+    return all;
+}
+
 static void publish(worker *w, signal_word *word)
 {
     unsigned me = w->thread;
-    for (auto &block : learned)
-        for (auto &thread : block.second)
-            if (ordered(me, thread.first, thread.second.time, false)) {
-                times_ptr &known = word->of_block[block.first];
-                known = joined(known, thread.second.what);
-            }
+    std::vector<uint32_t> covered = learned_times(w, me);
+    for (auto &block : learned) {
+        times_ptr &known = word->of_block[block.first];
+        for (auto &thread : block.second) {
+            unsigned by = thread.first;
+            const lesson &l = thread.second;
+            if (l.what != known && (l.time <= covered[by] || knows(me, by, l.time)))
+                known = joined(known, l.what);
+        }
+        if (!known) word->of_block.erase(block.first);
+    }
     times_ptr &own = word->of_block[w->block];
     own = joined(own, own_times(w));
 }
@@ -246,13 +281,13 @@ learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time, bool
 {
     auto list = learned.find(block);
     if (list == learned.end()) return false;
-    for (auto &of_thread : list->second) {
-        unsigned by = of_thread.first;
-        const times &r = *of_thread.second.what;
-        if (time <= (was_read ? r.read : r.covered)[before] &&
-            (by == thread || of_thread.second.time <= known_time(thread, by)))
-            return true;
-    }
+    auto covers = [&](const lesson &l) {
+        return time <= (was_read ? l.what->read : l.what->covered)[before];
+    };
+    auto own = list->second.find(thread);
+    if (own != list->second.end() && covers(own->second)) return true;
+    for (auto &of : list->second)
+        if (covers(of.second) && knows(thread, of.first, of.second.time)) return true;
     return false;
 }
 
