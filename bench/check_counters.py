@@ -26,7 +26,7 @@ LARGE = {"rmsnorm": "rmsnorm_forward f32 8192x8192", "rope": "rope_forward bf16 
          "swiglu": "swiglu_forward bf16 8192", "softmax": "softmax_forward f32 4096x4096",
          "rglru": "linear_scan_forward f32 1x4096"}
 
-L1, SASS = "l1tex__", "smsp__sass_l1tex_"
+L1 = "l1tex__"
 SECTORS = "t_sectors_pipe_lsu_mem_global_op_"
 REQUESTS = "t_requests_pipe_lsu_mem_global_op_"
 WAVEFRONTS = "data_pipe_lsu_wavefronts_mem_shared_op_"
@@ -38,7 +38,8 @@ def of(kernel, space, access, key):
 
 
 def loads(k, key):
-    """Ordinary loads and those of cp.async: the GPU counts both."""
+    """Ordinary loads and those of cp.async: the GPU counts both. To count the latter
+    apart, Nsight Compute changes the code of each kernel, which takes seconds."""
     return of(k, "global", "read", key) + of(k, "global", "async", key)
 
 
@@ -61,10 +62,6 @@ COUNTERS = {
                              lambda k: of(k, "global", "write", "sectors")),
     "global atomic sectors": ([L1 + SECTORS + "red", L1 + SECTORS + "atom"],
                               lambda k: of(k, "global", "atomic", "sectors")),
-    "cp.async requests": ([SASS + REQUESTS + "ldgsts"],
-                          lambda k: of(k, "global", "async", "requests")),
-    "cp.async sectors": ([SASS + SECTORS + "ldgsts"],
-                         lambda k: of(k, "global", "async", "sectors")),
     "shared load wavefronts": ([L1 + WAVEFRONTS + "ld"],
                                lambda k: of(k, "shared", "read", "wavefronts")),
     "shared store wavefronts": ([L1 + WAVEFRONTS + "st"],
@@ -123,8 +120,9 @@ def compared(large):
 
 def run_gpu(program, folder, arguments, large):
     metrics = ",".join(f"{m}.sum" for ncu, _ in compared(large).values() for m in ncu)
-    command = ["ncu", "--clock-control", "none", "--csv", "--page", "raw",
-               "--print-units", "base", "--metrics", metrics,
+    cache = "all" if large else "none"  # to flush it takes time; L1 is not affected
+    command = ["ncu", "--clock-control", "none", "--cache-control", cache, "--csv",
+               "--page", "raw", "--print-units", "base", "--metrics", metrics,
                "--log-file", folder / f"{program}.csv", CUDA / program, *arguments]
     with open(folder / f"{program}.gpu.log", "w", encoding="utf-8") as log:
         return run(command, log)
