@@ -43,8 +43,15 @@ $(BENCH_OPS:%=bench-%): bench-%: $$(call chosen,$$*)
 bench-programs: $(BENCH_PROGRAMS)
 bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel; one lab: make bench-rmsnorm [CODE=solution]
 
-bench-table-%:  ##+ measure: write the results of make bench-% on a GPU into the lab's guide
-	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl
+# The counted columns of the guides' ladders: each program makes one call in check mode.
+bench-counted-%:  ##+ measure: what check mode counts for each rung, for bench-table-%
+	@$(MAKE) -s BACKEND=cpu CHECK=1 BUILD=$(CHECK_BUILD) \
+	    $(patsubst $(B)/%,$(CHECK_BUILD)/%,$(call bench_programs,$*))
+	@$(PYTHON) bench/counted.py $(wildcard labs/lab*_$*/README.md) $(CHECK_BUILD)/bench \
+	    $(CHECK_BUILD)/bench/$*.counted.jsonl
+bench-table-%:  ##+ measure: write the results of make bench-% on a GPU, and the counts, into the lab's guide
+	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl \
+	    $(CHECK_BUILD)/bench/$*.counted.jsonl
 
 # --- compared with PyTorch, which needs a Python with torch -----------------------------
 TORCH_PYTHON ?= python3

@@ -20,8 +20,7 @@
  * What remains: between two blocks a multiprocessor waits for the first copies; heads that
  * share K and V copy them again; O is rescaled at every tile. See attention_hopper.cuh.
  */
-// Check mode counts no copies of TMA, so what it counts of this rung is only the rest.
-// fails: tensor_rows,tensor_tiles,tensor_heads,tensor_banks
+// fails: tensor_heads
 #include "contract.cuh"
 #include "cuda/hopper.cuh"
 #include "cuda/math.cuh"
