@@ -158,16 +158,9 @@ void fenced(worker *w)
     fence_syncs[w->thread] = syncs;
 }
 
-static bool covers(const std::vector<uint32_t> &a, const std::vector<uint32_t> &b)
-{
-    for (size_t t = 0; t < a.size(); t++)
-        if (a[t] < b[t]) return false;
-    return true;
-}
 static times_ptr joined(const times_ptr &a, const times_ptr &b)
 {
     if (!a || a == b) return b;
-    if (covers(a->covered, b->covered) && covers(a->read, b->read)) return a;
     auto both = std::make_shared<times>(*a);
     for (size_t t = 0; t < both->covered.size(); t++) {
         both->covered[t] = std::max(both->covered[t], b->covered[t]);
@@ -202,43 +195,34 @@ static void learn(worker *w, uint64_t block, const times_ptr &what)
     lessons++;
 }
 
-/* Does `thread` know what the thread `by` of its block learned at this time? */
-static bool knows(unsigned thread, unsigned by, uint32_t time)
+/* Which accesses in its block happened before what the running thread does now, by what it
+ * learned, or a thread that it has synchronized with since. The same as learned_of for all
+ * threads together, because publish asks for each: in a block of 384 threads that wait at an
+ * mbarrier, that would be 384 times 384 steps. */
+static std::vector<uint32_t> learned_times(worker *w)
 {
-    return thread == by || time <= known_time(thread, by);
-}
-
-/* The times of the threads of this block up to which `thread` has learned of them */
-static std::vector<uint32_t> learned_times(worker *w, unsigned thread)
-{
-    std::vector<uint32_t> all(w->threads);
-    auto list = learned.find(w->block);
-    if (list == learned.end()) return all;
-    const times *last = nullptr; /* many threads have learned the same */
-    for (auto &of : list->second) {
-        const times *what = of.second.what.get();
-        if (what == last || !knows(thread, of.first, of.second.time)) continue;
-        last = what;
-        for (size_t t = 0; t < all.size(); t++)
-            all[t] = std::max(all[t], what->covered[t]);
+    std::vector<uint32_t> known(w->threads);
+    const times *last = nullptr; /* most threads learned the same */
+    for (auto &[by, from] : learned[w->block]) {
+        if (from.what.get() == last) continue;
+        if (by != w->thread && from.time > known_time(w->thread, by)) continue;
+        last = from.what.get();
+        for (unsigned t = 0; t < w->threads; t++)
+            known[t] = std::max(known[t], last->covered[t]);
     }
-    return all;
+    return known;
 }
 
 static void publish(worker *w, signal_word *word)
 {
     unsigned me = w->thread;
-    std::vector<uint32_t> covered = learned_times(w, me);
-    for (auto &block : learned) {
-        times_ptr &known = word->of_block[block.first];
-        for (auto &thread : block.second) {
-            unsigned by = thread.first;
-            const lesson &l = thread.second;
-            if (l.what != known && (l.time <= covered[by] || knows(me, by, l.time)))
-                known = joined(known, l.what);
-        }
-        if (!known) word->of_block.erase(block.first);
-    }
+    std::vector<uint32_t> known = learned_times(w);
+    for (auto &[block, lessons_of] : learned)
+        for (auto &[by, from] : lessons_of)
+            if (by == me || from.time <= std::max(known_time(me, by), known[by])) {
+                times_ptr &taught = word->of_block[block];
+                taught = joined(taught, from.what);
+            }
     times_ptr &own = word->of_block[w->block];
     own = joined(own, own_times(w));
 }
@@ -276,18 +260,23 @@ void waited(worker *w, const void *barrier)
     order_atomic(w, {(uintptr_t)barrier, 8, false, true, false, nullptr});
 }
 
+static bool teaches(const lesson &l, unsigned before, uint32_t time, bool was_read)
+{
+    return time <= (was_read ? l.what->read : l.what->covered)[before];
+}
+
 static bool
 learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time, bool was_read)
 {
     auto list = learned.find(block);
     if (list == learned.end()) return false;
-    auto covers = [&](const lesson &l) {
-        return time <= (was_read ? l.what->read : l.what->covered)[before];
-    };
+    /* First what it learned itself: each thread that waits at an mbarrier learns. */
     auto own = list->second.find(thread);
-    if (own != list->second.end() && covers(own->second)) return true;
-    for (auto &of : list->second)
-        if (covers(of.second) && knows(thread, of.first, of.second.time)) return true;
+    if (own != list->second.end() && teaches(own->second, before, time, was_read))
+        return true;
+    for (auto &[by, from] : list->second)
+        if (from.time <= known_time(thread, by) && teaches(from, before, time, was_read))
+            return true;
     return false;
 }
 
