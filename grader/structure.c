@@ -95,7 +95,7 @@ struct worst {
  * above the ideal. */
 static void look_at(json_t *line, const char *space, const char *key, struct worst *w)
 {
-    static const char *const kinds[] = {"read", "write", "async", "tma", "atomic"};
+    static const char *const kinds[] = {"read", "write", "async", "atomic"};
     double count = 0, ideal = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         json_t *access = at(line, space, kinds[i]);
@@ -124,8 +124,8 @@ static struct worst worst_line(json_t *kernels, const char *space, const char *k
 /* `key` of all accesses in this space; of device memory without atomics */
 static double space_sum(json_t *kernels, const char *space, const char *key)
 {
-    static const char *const kinds[] = {"read", "write", "async", "tma", "atomic"};
-    size_t i, count = strcmp(space, "global") ? 5 : 4;
+    static const char *const kinds[] = {"read", "write", "async", "atomic"};
+    size_t i, count = strcmp(space, "global") ? 4 : 3;
     json_t *kernel;
     double sum = 0;
     json_array_foreach(kernels, i, kernel) {

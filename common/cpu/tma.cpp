@@ -31,15 +31,9 @@ static void copy_row(char *smem, int swizzle, char *gmem, size_t bytes, bool loa
     }
 }
 
-/* One row of the box in dimension 0: its bytes [low, high) are inside the tensor and lie
- * at gmem, the others are filled with zeros. */
-struct box_row {
-    char *gmem;
-    size_t low, high, bytes;
-};
-
-/* base: of the row in device memory, NULL if it is out of range */
-static box_row row_at(const tma_copy &c, char *base)
+/* One row of the box in dimension 0. base: of the row in device memory, NULL if it is out
+ * of range. */
+static void copy_box_row(const tma_copy &c, char *smem, char *base)
 {
     const tensor_map &m = c.map;
     long first = c.at[0], box = m.box[0], size = (long)m.size[0], e = m.element;
@@ -47,17 +41,21 @@ static box_row row_at(const tma_copy &c, char *base)
         first < 0 ? (-first < box ? -first : box) : 0;   /* elements before the tensor */
     long high = size - first < box ? size - first : box; /* the first one after it */
     if (!base || high < low) low = high = box;
-    return {
-        base ? base + (first + low) * e : nullptr, (size_t)(low * e), (size_t)(high * e),
-        (size_t)(box * e)};
+    if (c.load) {
+        copy_row(smem, m.swizzle, nullptr, (size_t)(low * e), true);
+        copy_row(smem + high * e, m.swizzle, nullptr, (size_t)((box - high) * e), true);
+    }
+    if (base && high > low)
+        copy_row(
+            smem + low * e, m.swizzle, base + (first + low) * e,
+            (size_t)((high - low) * e), c.load);
 }
 
-/* Calls f for each row of the box, in the order of shared memory. */
-template <typename F> static void each_row(const tma_copy &c, F f)
+static void copy_tile(const tma_copy &c, char *smem)
 {
     const tensor_map &m = c.map;
     if (!m.dims) {
-        f(box_row{c.gmem, 0, (size_t)c.bytes, (size_t)c.bytes});
+        copy_row(smem, 0, c.gmem, (size_t)c.bytes, c.load);
         return;
     }
     unsigned box[WBCPU_TENSOR_DIMS] = {1, 1, 1, 1}, i[WBCPU_TENSOR_DIMS];
@@ -72,31 +70,9 @@ template <typename F> static void each_row(const tma_copy &c, F f)
                     bool inside = at >= 0 && at < (long)m.size[d];
                     base = inside ? base + (size_t)at * m.stride[d] : nullptr;
                 }
-                f(row_at(c, base));
+                copy_box_row(c, smem, base);
+                smem += m.box[0] * (size_t)m.element;
             }
-}
-
-static void copy_tile(const tma_copy &c, char *smem)
-{
-    each_row(c, [&](const box_row &r) {
-        int swizzle = c.map.swizzle;
-        if (c.load) {
-            copy_row(smem, swizzle, nullptr, r.low, true);
-            copy_row(smem + r.high, swizzle, nullptr, r.bytes - r.high, true);
-        }
-        if (r.high > r.low)
-            copy_row(smem + r.low, swizzle, r.gmem, r.high - r.low, c.load);
-        smem += r.bytes;
-    });
-}
-
-static void report_tile(const tma_copy &c, const void *pc)
-{
-    bool first = true;
-    each_row(c, [&](const box_row &r) {
-        if (r.high > r.low) check::tile_row(r.gmem, r.high - r.low, !c.load, first, pc);
-        first = first && r.high == r.low;
-    });
 }
 
 static void load_into(const tma_copy &c, char *smem, uint64_t *barrier)
@@ -188,7 +164,6 @@ start_load(tma_copy c, void *smem, uint64_t *barrier, unsigned blocks, const voi
             "calls tma_load_multicast for blocks %#x of a cluster of %d", blocks,
             a->of->size);
     check::tile_leaves(w, smem, (size_t)c.bytes, pc);
-    report_tile(c, pc);
     a->loads.push_back(c);
 }
 static void start_store(tma_copy c, const void *smem, const void *pc)
@@ -196,7 +171,6 @@ static void start_store(tma_copy c, const void *smem, const void *pc)
     worker *w = self();
     c.smem = (char *)const_cast<void *>(smem);
     check::async_reads(w, smem, (size_t)c.bytes, pc);
-    report_tile(c, pc);
     async_of(w)->stores[w->thread].copies.push_back(c);
 }
 

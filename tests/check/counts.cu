@@ -1,6 +1,5 @@
 /* counts.cu - kernels whose requests, sectors and wavefronts are known. counts.py has the
  * numbers; those of shared memory agree with Nsight Compute on an H200. */
-#include "cuda/hopper.cuh"
 #include "cuda/mma.cuh"
 
 #include <mma.h>
@@ -195,30 +194,6 @@ template <bool SWIZZLED> __global__ void matrices(unsigned *b)
     ldmatrix(r, s + (SWIZZLED ? swizzle<64>(row, chunk) : row * 64 + chunk * 8));
     b[l] = r[0] + r[1] + r[2] + r[3];
 }
-/* 32 rows of 64 bytes of a matrix of 96, to another one */
-__global__ void
-tiles(const __grid_constant__ tensor_map from, const __grid_constant__ tensor_map to)
-{
-    __shared__ __align__(128) float s[32 * 16];
-    __shared__ uint64_t loaded;
-    if (threadIdx.x) return;
-    mbarrier_init(&loaded, 1);
-    mbarrier_fence_init();
-    mbarrier_expect(&loaded, sizeof s);
-    tma_load(s, &from, &loaded, 4, 0);
-    mbarrier_wait(&loaded, 0);
-    tma_store(&to, s, 4, 0);
-    tma_commit();
-    tma_wait<0>();
-}
-static void copy_tiles()
-{
-    tensor_map from, to;
-    if (!make_tensor_map(&from, x, {2, {24, 32}, {1, 24}, {16, 32}, 0}) ||
-        !make_tensor_map(&to, y, {2, {24, 32}, {1, 24}, {16, 32}, 0}))
-        exit(1);
-    tiles<<<1, 32>>>(from, to);
-}
 __global__ void async_copies(const float4 *a, float4 *b)
 {
     __shared__ float4 s[64];
@@ -329,7 +304,6 @@ static void shared_memory(void)
     matrices<false><<<1, 32>>>((unsigned *)y);
     matrices<true><<<1, 32>>>((unsigned *)y);
     async_copies<<<1, 32>>>((float4 *)x, (float4 *)y);
-    copy_tiles();
     const __half *h = (const __half *)x;
     wmma_factor<wmma::matrix_a, wmma::row_major><<<1, 32>>>(h, y, 64);
     wmma_factor<wmma::matrix_b, wmma::col_major><<<1, 32>>>(h, y, 72);

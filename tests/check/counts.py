@@ -28,7 +28,6 @@ GLOBAL = {  # kernel: {access: (requests, sectors, ideal, bytes)}
     "read_variables": {"read": (1, 8, 4, 128), "write": (1, 4, 4, 128)},
     "in_place": {"read": (4, 16, 16, 512), "write": (4, 16, 16, 512)},
     "async_copies": {"async": (2, 20, 20, 640), "write": (2, 32, 32, 1024)},
-    "tiles": {"tma": (2, 192, 128, 4096)},  # a row begins in the middle of a sector
     "wmma_sum<float>": {"read": (4, 32, 32, 1024), "write": (4, 32, 32, 1024)},
     "wmma_sum<__half>": {"read": (4, 32, 16, 512), "write": (4, 32, 16, 512)},
     "wmma_factor<wmma::matrix_a, wmma::row_major>":
@@ -69,7 +68,6 @@ MEMORY = {
     "read_twice": (128, 128, 128, 128),
     "histogram": (32, 32, 16, 16),
     "in_place": (512, 512, 512, 512),
-    "tiles": (3072, 3072, 2048, 2048),
     "small": (1 << 20, 128, 128 << 10, 128),  # fits into the T4's 4 MB
     "large": (12 << 20, 128, 768 << 10, 128),  # 6 MB, twice: nothing is found again
 }

@@ -3,8 +3,7 @@ line of source or buffer, the most costly first."""
 from .counts import SECTOR
 from .values import place_text, size
 
-VERBS = {"read": "read", "write": "write", "atomic": "update", "async": "copy",
-         "tma": "copy"}
+VERBS = {"read": "read", "write": "write", "atomic": "update", "async": "copy"}
 WAVEFRONT = 128  # bytes that shared memory moves in one pass at most
 CACHED = 0.25  # of the L2 cache: a smaller buffer stays in it
 WORTH_BYTES = 0.01  # of what the kernel asks for; less is not worth a word

@@ -1,7 +1,7 @@
 """counts.py - what kernels and lines of source ask of the memory system."""
 from .values import number, plain, rows, table, triple
 
-ACCESSES = ("read", "write", "atomic", "async", "tma")
+ACCESSES = ("read", "write", "atomic", "async")
 SECTOR = 32  # bytes
 
 

@@ -163,7 +163,6 @@ void count_converged(worker *)
 void count_launch(const job &j)
 {
     count_launch_end();
-    count_nothing = false; /* the last launch may have been given up */
     const wbcpu_launch &l = j.launch;
     running = nullptr;
     static const bool apart = getenv("WB_CHECK_LAUNCHES"); /* an object per launch */
@@ -236,41 +235,18 @@ void count_collective(int op, const void *pc)
 
 /* --- sums --------------------------------------------------------------------------- */
 
-static site_tally *tally_of(const site *at, bool shared)
+void take(const request &r)
 {
-    size_t index = 2 * (size_t)at->number + shared;
+    size_t index = 2 * (size_t)r.at->number + r.shared;
     if (index >= running->sites.size()) running->sites.resize(index + 1);
     site_tally *&s = running->sites[index];
     if (!s) s = new site_tally();
-    return s;
-}
-
-static void add(tally *sum, const passes &p)
-{
-    sum->count += p.count;
-    sum->ideal += p.ideal;
-    sum->bytes += p.bytes;
-}
-
-void count_tile_row(const void *p, size_t bytes, bool write, bool first, const void *pc)
-{
-    if (!running) return;
-    site *at = site_of(pc, 16, write);
-    site_tally *s = tally_of(at, false);
-    s->worst.at = at;
-    count_as(at, TMA);
-    add(&s->sum,
-        count_range(running, s, offset_of((uintptr_t)p), bytes, write ? WRITE : READ));
-    s->sum.requests += first;
-}
-
-void take(const request &r)
-{
-    site_tally *s = tally_of(r.at, r.shared);
     access_kind kind = kind_of(r.at);
     passes p = r.shared ? count_wavefronts(r, kind) : count_sectors(running, s, r, kind);
     s->sum.requests++;
-    add(&s->sum, p);
+    s->sum.count += p.count;
+    s->sum.ideal += p.ideal;
+    s->sum.bytes += p.bytes;
     if (p.count * s->worst_cost.ideal <= s->worst_cost.count * p.ideal &&
         s->sum.requests > 1)
         return;

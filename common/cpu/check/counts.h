@@ -17,9 +17,8 @@
 
 namespace wbcpu::check
 {
-/* How the hardware performs an access. ASYNC: cp.async. TMA: a tile, in either direction.
- * MATRIX: ldmatrix, a read. */
-enum access_kind : uint8_t { READ, WRITE, ATOMIC, ASYNC, TMA, MATRIX };
+/* How the hardware performs an access. ASYNC: cp.async. MATRIX: ldmatrix, a read. */
+enum access_kind : uint8_t { READ, WRITE, ATOMIC, ASYNC, MATRIX };
 
 /* One instruction, executed once by some lanes of a warp. */
 struct request {
@@ -76,7 +75,6 @@ access_kind kind_of(const site *at);
 void count_as(const site *at, access_kind kind);
 extern bool count_nothing;   /* an access that is made for its findings only */
 void take(const request &r); /* adds a request to the running kernel's sums */
-void count_tile_row(const void *p, size_t bytes, bool write, bool first, const void *pc);
 
 /* align.cpp. What a lane did since the warp converged, an access or block in 64 bits: */
 struct lane_log {
@@ -101,8 +99,6 @@ void align(const lane_log *logs, uint32_t lanes, unsigned first);
 /* sectors.cpp */
 void begin_sectors(); /* a launch begins with an empty L2 cache */
 passes count_sectors(kernel_tally *k, site_tally *s, const request &r, access_kind kind);
-passes count_range(
-    kernel_tally *k, site_tally *s, uint64_t offset, uint64_t bytes, access_kind kind);
 
 /* conflicts.cpp */
 passes count_wavefronts(const request &r, access_kind kind);

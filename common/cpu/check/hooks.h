@@ -42,8 +42,6 @@ WBCPU_HOOK(void waited(worker *, const void *))
  * carried out. TMA or wgmma reads a range. The last argument: return address */
 WBCPU_HOOK(void tile_leaves(worker *, void *, size_t, const void *))
 WBCPU_HOOK(void tile_arrives(void *))
-/* In device memory, a row of a tile: bytes, is it written, is it the first, pc */
-WBCPU_HOOK(void tile_row(void *, size_t, bool, bool, const void *))
 WBCPU_HOOK(void async_reads(worker *, const void *, size_t, const void *))
 WBCPU_HOOK(void async_fenced(worker *))
 WBCPU_HOOK(void wgmma_pends(int))     /* so many more, or fewer, of a warp */

@@ -5,8 +5,6 @@
  * tile at that moment. What has arrived counts as written by no thread: the mbarrier
  * orders it.
  *
- * In device memory, the thread that starts a copy reads or writes the tile at that moment.
- *
  * What TMA stores and wgmma read, they read through the async proxy: a thread that wrote
  * it by ordinary stores must have called fence_async since, and the reader must be ordered
  * after that thread. The accumulators of a wgmma are pending until its warp waits. */
@@ -54,16 +52,6 @@ void async_reads(worker *w, const void *p, size_t bytes, const void *pc)
         not_fenced(w, (const char *)p + at, thread, site_number(number), pc);
         return;
     }
-}
-
-/* --- device memory ------------------------------------------------------------------ */
-
-void tile_row(void *p, size_t bytes, bool write, bool first, const void *pc)
-{
-    count_nothing = true;
-    note_range(p, bytes, write, pc);
-    count_nothing = false;
-    count_tile_row(p, bytes, write, first, pc);
 }
 
 /* --- accumulators ------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
 
 namespace wbcpu::check
 {
-static const char *const kind_names[] = {"read", "write", "atomic", "async", "tma"};
-constexpr int kind_count = 5;
+static const char *const kind_names[] = {"read", "write", "atomic", "async"};
+constexpr int kind_count = 4;
 
 /* cp.async reads device memory asynchronously and writes shared memory. */
 static access_kind listed_as(const site *at, bool shared)
@@ -65,7 +65,6 @@ static line_map lines_of(const kernel_tally &k, tally (*total)[kind_count])
         line_tally &l = line_of(&lines, s->worst.at->at()).sum;
         add(&l.of[shared][kind], s->sum);
         add(&total[shared][kind], s->sum);
-        if (kind == TMA) continue; /* no lanes to draw */
         if (!l.worst || worse(s->worst_cost, l.worst->worst_cost)) l.worst = s;
     }
     for (auto &e : k.events) {
@@ -84,7 +83,7 @@ static std::string space_json(const tally *of, bool shared, bool all)
     std::string s;
     for (int kind = 0; kind < kind_count; kind++) {
         const tally &t = of[kind];
-        if (shared && kind >= ASYNC) continue;
+        if (shared && kind == ASYNC) continue;
         if (!all && !t.requests) continue;
         s += format(
             "%s\"%s\":{\"requests\":%llu,\"%s\":%llu,\"ideal\":%llu,\"bytes\":%llu}",

@@ -149,24 +149,6 @@ static void add_bytes(touched *t, uint64_t offset, unsigned bytes)
     }
 }
 
-/* Bytes that lie together, as many as there may be */
-passes count_range(
-    kernel_tally *k, site_tally *s, uint64_t offset, uint64_t bytes, access_kind kind)
-{
-    passes sum = {
-        0, (unsigned)((bytes + sector_bytes - 1) / sector_bytes), (unsigned)bytes};
-    while (bytes) {
-        unsigned skip = offset % sector_bytes, left = sector_bytes - skip;
-        unsigned n = bytes < left ? (unsigned)bytes : left;
-        uint32_t mask = (uint32_t)(((1ull << n) - 1) << skip);
-        touch(k, buffer_of(k, s, offset), offset / sector_bytes, mask, kind);
-        sum.count++;
-        offset += n;
-        bytes -= n;
-    }
-    return sum;
-}
-
 /* Lane l at offset[0] + l * bytes, all 32 lanes: the usual case. */
 static bool contiguous(const request &r)
 {

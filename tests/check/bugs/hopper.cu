@@ -168,35 +168,6 @@ CASE(store_no_barrier)
     return 0;
 }
 
-// TMA loads what nothing has written, or what has been freed.
-__global__ void copy_tile(float *y, const __grid_constant__ tensor_map map)
-{
-    __shared__ __align__(1024) wb_bf16 s[ROWS * COLS];
-    __shared__ uint64_t loaded;
-    start_barrier(&loaded);
-    if (threadIdx.x == 0) {
-        mbarrier_expect(&loaded, sizeof s);
-        // BUG unwritten_tile uninitialized, freed_tile use-after-free
-        tma_load(s, &map, &loaded, 0, 0);
-    }
-    mbarrier_wait(&loaded, 0);
-    y[threadIdx.x] = (float)s[threadIdx.x];
-}
-CASE(unwritten_tile)
-{
-    copy_tile<<<1, T>>>(zeros<float>(T), map_of(unwritten<wb_bf16>(ROWS * COLS)));
-    return 0;
-}
-CASE(freed_tile)
-{
-    void *x;
-    cudaMalloc(&x, ROWS * COLS * sizeof(wb_bf16));
-    cudaMemset(x, 0, ROWS * COLS * sizeof(wb_bf16));
-    cudaFree(x);
-    copy_tile<<<1, T>>>(zeros<float>(T), map_of((const wb_bf16 *)x));
-    return 0;
-}
-
 // Accumulators are read before their wgmma has finished.
 __global__ void early_accumulators(float *y, const wb_bf16 *x)
 {
