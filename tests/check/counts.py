@@ -77,6 +77,7 @@ MEMORY = {
 READS = {"coalesced": ("x", 1), "tiles": ("x", 1), "read_twice": ("x", 2), "causal": ("x", 1),
          "small": ("buffer", 2), "large": ("buffer", 2)}
 COLLECTIVES = {"shuffle": 24, "sync": 4, "vote": 4, "reduce": 0, "match": 0, "matrix": 0}
+EVENTS = {"barrier": [2, 2], "shuffle": [20, 4], "vote": [4], "sync": [4]}
 # the lane offsets of the request with the worst ratio
 WORST = {
     "strided<8>": ("global", "read", [32 * l for l in range(32)]),
@@ -151,6 +152,14 @@ compare("blocks, one per multiprocessor of the T4", kernels["per_multiprocessor"
         40)
 events = kernels["events"]
 compare("events: barriers", events["barriers"], 4)
+lines = {}  # what each line of the kernel does, and the number of such lines
+for line in events["lines"]:
+    for name, n in {**line.get("collectives", {}), "barrier": line.get("barriers")}.items():
+        if n:
+            lines.setdefault(name, []).append(n)
+compare("events: per line", lines, EVENTS)
+compare("atomics per line", [line["global"]["atomic"]["requests"]
+                             for line in kernels["histogram"]["lines"]], [4])
 compare("events: collectives", events["collectives"], COLLECTIVES)
 compare("events: launches, blocks, warps",
         (events["launches"], events["blocks"], events["warps"]), (1, 2, 4))

@@ -231,7 +231,7 @@ void count_collective(int op, const void *pc)
     if (!running || op == WBCPU_OP_ACTIVE) return;
     unsigned events = op >= WBCPU_OP_LOOP ? (unsigned)(op - WBCPU_OP_LOOP) : 1;
     running->collectives[group_of(op)] += events;
-    running->events[pc].collectives += events;
+    running->events[pc].collectives[group_of(op)] += events;
 }
 
 /* --- sums --------------------------------------------------------------------------- */

@@ -52,11 +52,10 @@ struct buffer_tally {
     const place *at;                              /* NULL: unknown */
     unsigned long long requested[2], distinct[2]; /* bytes read, written */
 };
-struct line_events {
-    unsigned long long barriers, collectives;
-};
-
 enum { SHUFFLE, SYNC, VOTE, REDUCE, MATCH, MATRIX_OP, COLLECTIVES };
+struct line_events {
+    unsigned long long barriers, collectives[COLLECTIVES];
+};
 
 /* Sums over the launches of one kernel. */
 struct kernel_tally {

@@ -72,7 +72,8 @@ static line_map lines_of(const kernel_tally &k, tally (*total)[kind_count])
     for (auto &e : k.events) {
         line_tally &l = line_of(&lines, place_of(e.first)).sum;
         l.events.barriers += e.second.barriers;
-        l.events.collectives += e.second.collectives;
+        for (int i = 0; i < COLLECTIVES; i++)
+            l.events.collectives[i] += e.second.collectives[i];
     }
     return lines;
 }
@@ -91,6 +92,17 @@ static std::string space_json(const tally *of, bool shared, bool all)
             s.empty() ? "" : ",", kind_names[kind], t.requests,
             shared ? "wavefronts" : "sectors", t.count, t.ideal, t.bytes);
     }
+    return "{" + s + "}";
+}
+
+static std::string collectives_json(const unsigned long long *n, bool all)
+{
+    static const char *const names[] = {"shuffle", "sync",  "vote",
+                                        "reduce",  "match", "matrix"};
+    std::string s;
+    for (int i = 0; i < COLLECTIVES; i++)
+        if (all || n[i])
+            s += format("%s\"%s\":%llu", s.empty() ? "" : ",", names[i], n[i]);
     return "{" + s + "}";
 }
 
@@ -127,8 +139,8 @@ static std::string line_json(const line_key &key, const named_line &l)
         s += of;
     }
     if (l.sum.events.barriers) s += format(",\"barriers\":%llu", l.sum.events.barriers);
-    if (l.sum.events.collectives)
-        s += format(",\"collectives\":%llu", l.sum.events.collectives);
+    std::string collectives = collectives_json(l.sum.events.collectives, false);
+    if (collectives != "{}") s += ",\"collectives\":" + collectives;
     if (l.sum.worst) s += ",\"worst\":" + worst_json(*l.sum.worst);
     return s + "}";
 }
@@ -156,16 +168,6 @@ static std::string index_json(dim3 i)
     return format("[%u,%u,%u]", i.x, i.y, i.z);
 }
 
-static std::string collectives_json(const kernel_tally &k)
-{
-    static const char *const names[] = {"shuffle", "sync",  "vote",
-                                        "reduce",  "match", "matrix"};
-    std::string s;
-    for (int i = 0; i < COLLECTIVES; i++)
-        s += format("%s\"%s\":%llu", i ? "," : "", names[i], k.collectives[i]);
-    return "{" + s + "}";
-}
-
 static std::string kernel_json(const kernel_tally &k)
 {
     tally total[2][kind_count] = {};
@@ -177,8 +179,8 @@ static std::string kernel_json(const kernel_tally &k)
         "\"shared_bytes\":%zu,\"blocks\":%llu,\"warps\":%llu,\"barriers\":%llu,"
         "\"collectives\":%s,\"float_atomics\":%llu,\n",
         k.line, k.launches, index_json(k.grid).c_str(), index_json(k.block).c_str(),
-        k.shared_bytes, k.blocks, k.warps, k.barriers, collectives_json(k).c_str(),
-        k.float_atomics);
+        k.shared_bytes, k.blocks, k.warps, k.barriers,
+        collectives_json(k.collectives, true).c_str(), k.float_atomics);
     s += " \"global\":" + space_json(total[0], false, true) +
          ",\n \"shared\":" + space_json(total[1], true, true) + ",\n";
     s += format(

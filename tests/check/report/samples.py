@@ -110,7 +110,7 @@ def kernels(folder):
                     "global": {"read": sectors(4)}, "shared": {"write": wavefronts(1)},
                     "worst": worst("global", "read", row, 4, 4)
                 }),
-            line("__syncthreads();", barriers=32768),
+            line("__syncthreads();", barriers=32768, collectives={"vote": 4096}),
             line(
                 "= tile[threadIdx.x]", **{
                     "global": {"write": sectors(4)}, "shared": {"read": wavefronts(32)},
