@@ -46,6 +46,11 @@ bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel; one lab: make benc
 bench-table-%:  ##+ measure: write the results of make bench-% on a GPU into the lab's guide
 	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl
 
+bench-memory: $(B)/bench/memory_levels  ##+ measure: latency and bandwidth of each level of a GPU's memory
+	@$<
+$(B)/bench/memory_levels: $(B)/objects/bench/memory_levels.o $(BACKEND_LIBS)
+	$(LINK)
+
 # --- compared with PyTorch, which needs a Python with torch -----------------------------
 TORCH_PYTHON ?= python3
 PEERS        ?=
