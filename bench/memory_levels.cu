@@ -1,11 +1,10 @@
-/* memory_levels.cu - how long a load takes from each level of a GPU's memory, and how many
- * bytes per second all SMs together read from it: the table in lab 00's guide.
+/* memory_levels.cu - how long a load takes from each level of a GPU's memory, and how
+ * many bytes per second all SMs together read from it: the table in lab 00's guide.
  *
  *     make BACKEND=cuda bench-memory
  *
- * Latency: one thread follows a chain of indices, x = next[x], in random order, so that each
- * load waits for the one before. Bandwidth: all SMs read 16 bytes per thread, several times
- * over the same bytes. Which level answers depends on how many bytes there are.
+ * Latency: one thread follows a chain of indices, x = next[x], in random order, so that
+ * each load waits for the one before. Bandwidth: all SMs read 16 bytes per thread. Which level answers depends on how many bytes there are.
  * The bandwidth of shared memory is not measured: it is 128 bytes per clock on each SM.
  */
 #include <cuda_runtime.h>
@@ -77,8 +76,8 @@ static void make_chain(unsigned *next, unsigned links)
     free(order);
 }
 
-/* Nanoseconds per load: the difference of two numbers of steps, so that what both runs have
- * in common cancels. */
+/* Nanoseconds per load: the difference of two runs, so that what they have in common
+ * cancels. */
 static double latency(size_t bytes, bool in_shared)
 {
     unsigned *h = (unsigned *)calloc(bytes, 1), *next, *out;

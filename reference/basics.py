@@ -177,7 +177,8 @@ if __name__ == "__main__":
     check("scale_rows", scale_rows, (2, 3), x, np.array([2.0, 3.0]), 2, 3,
           want=[[0, 2, 4], [9, 12, 15]])  # fmt: skip
     long = np.arange(300.0)
-    check("reverse", reverse, 300, long, 300, want=[*range(255, -1, -1), *range(299, 255, -1)])
+    backwards = [*range(255, -1, -1), *range(299, 255, -1)]
+    check("reverse", reverse, 300, long, 300, want=backwards)
     check("transpose", transpose, (3, 2), x, 2, 3, want=[[0, 3], [1, 4], [2, 5]])
     check("sum_rows", sum_rows, 2, x, 2, 3, want=[3, 12])
     check("smooth", smooth, 4, np.array([3.0, 6.0, 0.0, 9.0]), 4, want=[3, 3, 5, 3])

@@ -30,7 +30,9 @@ def add_mistakes(out, a, b, N):
 def outer_mistakes(out, a, b, R, C, memory):
     yield "sum", "this is a[r] + b[c]: multiply them", {"out": a[:, None] + b}
     r, c = np.arange(R)[:, None], np.arange(C)
-    yield "swapped", "the factors are swapped: a has the row, b the column", {"out": memory("a", c) * memory("b", r)}
+    yield "swapped", "the factors are swapped: a has the row, b the column", {
+        "out": memory("a", c) * memory("b", r)
+    }
 
 
 def saxpy_mistakes(y, x, a, y_before, blocks, threads):
@@ -52,9 +54,10 @@ def scale_mistakes(h_out, h_x, a):
 def scale_rows_mistakes(out, x, w, R, C):
     yield "not_scaled", "the factor w[r] is missing", {"out": x}
     yield "first_w", "every row is multiplied by w[0]", {"out": w[0] * x}
-    yield "w_of_column", "w is indexed by the column: it has a factor per row", {
-        "out": np.resize(w, C) * x if C <= R else np.full((R, C), np.nan)
-    }
+    if C <= R:
+        yield "w_of_column", "w is indexed by the column: it has a factor per row", {
+            "out": w[:C] * x
+        }
 
 
 def reverse_mistakes(out, x, N):

@@ -16,9 +16,10 @@
  * in host memory, every other array in device memory. All functions but scale_f32 are
  * launchers: they only enqueue a kernel on the stream.
  *
- * Limits      any N, R, C >= 0; for outer and transpose R <= 500,000, because a grid has at
- *             most 65,535 blocks in y. R*C may exceed 2^31. If an output is empty, the
- *             function returns WB_OK and launches nothing: a grid of 0 blocks is an error.
+ * Limits      any N, R, C >= 0; for outer and transpose R <= 500,000, because a grid has
+ *             at most 65,535 blocks in y. R*C may exceed 2^31. If an output is empty, the
+ *             function returns WB_OK and launches nothing: a grid of 0 blocks is an
+ *             error.
  * Errors      WB_BAD_SHAPE: a negative size. WB_BAD_CUDA: a CUDA call or a launch failed.
  * Tolerance   hello, reverse, transpose: exact. Others: c = 2; sums: n = C, M = sum |x|.
  */
@@ -49,16 +50,16 @@ wb_status outer_f32(
     const float *b,  // in  (C)
     int R, int C, cudaStream_t stream);
 
-/* 00.4  y[i] = a * x[i] + y[i], by a grid of exactly `blocks` blocks of `threads` threads,
- * for any N. 1 <= threads <= 1024. */
+/* 00.4  y[i] = a * x[i] + y[i], by a grid of `blocks` blocks of `threads` threads, for
+ * any N. 1 <= threads <= 1024. */
 wb_status saxpy_f32(
     float *y,        // inout (N)
     const float *x,  // in    (N)
     int N, float a, int blocks, int threads, cudaStream_t stream);
 
 /* 00.5  h_out[i] = a * h_x[i], computed on the device, in blocks of `threads` threads.
- * Returns after h_out is written. Frees all device memory that it has allocated, also
- * if a call fails. WB_BAD_CUDA if one fails, for example the launch with threads = 2048. */
+ * Returns after h_out is written. Frees all device memory that it has allocated, also if
+ * a call fails. WB_BAD_CUDA if one fails, for example the launch with threads = 2048. */
 wb_status scale_f32(
     float *h_out,      // out (N), host memory
     const float *h_x,  // in  (N), host memory

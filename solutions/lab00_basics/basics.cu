@@ -249,8 +249,8 @@ wb_status reverse_f32(float *out, const float *x, int N, cudaStream_t stream)
  * strided access is the one to shared memory, which has no sectors.
  *
  * It has 32 banks instead: float k of it lies in bank k % 32, and a bank serves one
- * address at a time. In a tile of 32 x 32, a column lies in a single bank. With rows of 33
- * floats, its elements lie in 32 different banks.
+ * address at a time. In a tile of 32 x 32, a column lies in a single bank. With rows of
+ * 33 floats, its elements lie in 32 different banks.
  */
 enum { TILE = 32 };
 
@@ -369,8 +369,8 @@ wb_status sum_rows_warp_f32(float *out, const float *x, int R, int C, cudaStream
 }
 
 /* --- 00.10 reading a report ----------------------------------------------------------
- * Each thread needs three elements, and its neighbours need two of them, too. So the block
- * loads its elements into shared memory once, with one more at either end:
+ * Each thread needs three elements, and its neighbours need two of them, too. So the
+ * block loads its elements into shared memory once, with one more at either end:
  *
  *     s[0]    s[1]  s[2]  ...  s[THREADS]    s[THREADS + 1]
  *     x[i-1]  its own THREADS elements       the element after them

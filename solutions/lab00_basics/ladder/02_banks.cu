@@ -1,7 +1,7 @@
 /* 02_banks.cu - shared memory, without regard to its banks.
  *
- * Lesson: every access to device memory is coalesced now. What remains are bank conflicts:
- * a column of a tile of 32 x 32 lies in one bank, and so do partial sums that are 32
+ * Lesson: every access to device memory is coalesced now. What remains are bank
+ * conflicts: a column of a tile of 32 x 32 lies in one bank, and so do partial sums that are 32
  * apart.
  */
 // fails: tile_banks,sum_banks
