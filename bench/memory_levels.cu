@@ -4,8 +4,9 @@
  *     make BACKEND=cuda bench-memory
  *
  * Latency: one thread follows a chain of indices, x = next[x], in random order, so that
- * each load waits for the one before. Bandwidth: all SMs read 16 bytes per thread. Which level answers depends on how many bytes there are.
- * The bandwidth of shared memory is not measured: it is 128 bytes per clock on each SM.
+ * each load waits for the one before. Bandwidth: all SMs read 16 bytes per thread. Which
+ * level answers depends on how many bytes there are. The bandwidth of shared memory is
+ * not measured: it is 128 bytes per clock on each SM.
  */
 #include <cuda_runtime.h>
 #include <stdint.h>
