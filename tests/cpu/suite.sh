@@ -61,9 +61,7 @@ check_fails "WBCPU_ARCH=sm_75" "WBCPU_ARCH=sm_75: not a number" \
     env WBCPU_ARCH=sm_75 "$B/tests/cpu/blocks"
 
 # --- build one .cu by hand: build COMPILER FILE.cu OUT [FLAGS] --------------------------
-flags="-std=gnu++17 -fno-strict-aliasing -fno-math-errno -fno-trapping-math
-       -fstack-clash-protection -Wno-unknown-pragmas -Wno-attributes -g
-       -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
+flags="$(grep -v '^#' common/cpu/flags) -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
 build() {
     compiler=$1 file=$2 out=$3; shift 3
     mkdir -p "$out.d" && build/host/translate "$file" "$out.d" &&
