@@ -200,6 +200,17 @@ static double conflicts(json_t *kernels)
     return fewest > 0 ? count / fewest : 0;
 }
 
+/* Per block, of the kernel with the most */
+static double most_barriers(json_t *kernels)
+{
+    size_t i;
+    json_t *kernel;
+    double most = 0;
+    json_array_foreach(kernels, i, kernel)
+        most = fmax(most, number_at(kernel, "barriers") / number_at(kernel, "blocks"));
+    return most;
+}
+
 /* --- the bound ---------------------------------------------------------------------- */
 
 static double counted(const struct bound *b, json_t *kernels, struct worst *w)
@@ -221,6 +232,8 @@ static double counted(const struct bound *b, json_t *kernels, struct worst *w)
         return sum_of(kernels, "launches");
     case FLOAT_ATOMICS:
         return sum_of(kernels, "float_atomics");
+    case BARRIERS:
+        return most_barriers(kernels);
     case NO_BOUND:
         break;
     }
@@ -295,6 +308,10 @@ explain(const struct bound *b, double value, json_t *kernels, struct findings *f
             "structure: %.0f atomic operation%s on floating-point numbers, whose order "
             "changes the sum; this case allows at most %.0f",
             value, value == 1 ? "" : "s", b->most);
+        break;
+    case BARRIERS:
+        say(f, "structure: a block waits at %.3g barriers; this case allows at most %.0f",
+            value, b->most);
         break;
     case NO_BOUND:
         break;

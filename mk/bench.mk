@@ -59,6 +59,11 @@ bench-table-%:  ##+ measure: write the results of make bench-% on a GPU, and the
 	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl \
 	    $(CHECK_BUILD)/bench/$*.counted.jsonl
 
+bench-memory: $(B)/bench/memory_levels  ##+ measure: latency and bandwidth of each level of a GPU's memory
+	@$<
+$(B)/bench/memory_levels: $(B)/objects/bench/memory_levels.o $(BACKEND_LIBS)
+	$(LINK)
+
 # --- compared with PyTorch, which needs a Python with torch -----------------------------
 TORCH_PYTHON ?= python3
 PEERS        ?=

@@ -120,6 +120,7 @@ struct buffer {
     cudaMemoryType type;
     uintptr_t block; /* what was allocated: the grader has red zones around start */
     size_t block_bytes;
+    bool leaked; /* reported already */
 };
 /* The buffer in global memory that contains the address or is closest to it, or NULL. */
 buffer *nearest_buffer(uintptr_t address);

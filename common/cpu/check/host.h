@@ -116,7 +116,7 @@ std::string element_at(uintptr_t address, unsigned bytes);
 std::string name_at(uintptr_t address);
 
 void end_of_program(bool failed); /* errors not looked at; leaks, unless it failed */
-void leaks();
+void leaks(const char *who);      /* of "the program ends without freeing it" */
 void unchecked_errors();
 }  // namespace wbcpu::check
 
