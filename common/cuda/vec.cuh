@@ -59,13 +59,6 @@ static __device__ __forceinline__ void store_vec(E *p, I i, const vec<E, N> &x)
     reinterpret_cast<vec<E, N> *>(p)[i] = x;
 }
 
-/* The elements of K vectors as one array, for a loop over all of them */
-template <typename E, int N, int K>
-static __device__ __forceinline__ E (&elements_of(vec<E, N> (&x)[K]))[K * N]
-{
-    return reinterpret_cast<E(&)[K * N]>(x);
-}
-
 /* Whether every pointer is a multiple of `bytes`. NULL is. */
 template <typename... P> static inline bool is_aligned(size_t bytes, const P *...p)
 {
@@ -128,7 +121,7 @@ template <> __device__ __forceinline__ float2 unpack2<wb_bf16>(unsigned word)
 /* N elements still in the 32-bit words that the load returned. Data that waits in
  * registers belongs in raw: of a vec<wb_bf16, N> the compiler gives each element a whole
  * register. */
-template <typename E, int N, int WORDS = N *(int)sizeof(E) / 4> struct raw_vec {
+template <typename E, int N, int WORDS = N * (int)sizeof(E) / 4> struct raw_vec {
     typedef vec<unsigned, WORDS> type;
 };
 template <typename E, int N> struct raw_vec<E, N, 0> {  // one 16-bit element

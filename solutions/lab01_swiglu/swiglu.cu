@@ -105,7 +105,7 @@ forward_kernel(E *out, const E *gate, const E *up, int F, int ld, int tiles)
     unsigned tile = blockIdx.x % tiles, whole = F / V;
     out += row * F, gate += row * ld, up += row * ld;
 
-    vec<E, V> z[K] = {}, u[K] = {};
+    vec<E, V> z[K], u[K];
     unsigned first = tile * K * blockDim.x + threadIdx.x;  // vector of the row
 #pragma unroll
     for (int k = 0; k < K; k++) {
@@ -114,14 +114,14 @@ forward_kernel(E *out, const E *gate, const E *up, int F, int ld, int tiles)
         z[k] = load_vec<V>(gate, i);
         u[k] = load_vec<V>(up, i);
     }
-    E(&gates)[K * V] = elements_of(z), (&ups)[K * V] = elements_of(u);
-#pragma unroll
-    for (int j = 0; j < K * V; j++)
-        ups[j] = gated<A>(gates[j], ups[j]);
 #pragma unroll
     for (int k = 0; k < K; k++) {
         unsigned i = first + k * blockDim.x;
-        if (i < whole) store_vec(out, i, u[k]);
+        if (i >= whole) continue;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            u[k][j] = gated<A>(z[k][j], u[k][j]);
+        store_vec(out, i, u[k]);
     }
     unsigned tail = whole * V + threadIdx.x;
     if (tile == 0 && tail < (unsigned)F) out[tail] = gated<A>(gate[tail], up[tail]);
@@ -163,7 +163,7 @@ static __global__ void backward_kernel(
     dgate += row * ld, dup += row * ld;
     dout += row * F, gate += row * ld, up += row * ld;
 
-    vec<E, V> z[K] = {}, u[K] = {}, dy[K] = {};
+    vec<E, V> z[K], u[K], dy[K];
     unsigned first = tile * K * blockDim.x + threadIdx.x;  // vector of the row
 #pragma unroll
     for (int k = 0; k < K; k++) {
@@ -173,15 +173,13 @@ static __global__ void backward_kernel(
         u[k] = load_vec<V>(up, i);
         dy[k] = load_vec<V>(dout, i);
     }
-    E(&gates)[K * V] = elements_of(z), (&ups)[K * V] = elements_of(u);
-    E(&douts)[K * V] = elements_of(dy);
-#pragma unroll
-    for (int j = 0; j < K * V; j++)
-        gradients<A>(gates[j], ups[j], douts[j]);
 #pragma unroll
     for (int k = 0; k < K; k++) {
         unsigned i = first + k * blockDim.x;
         if (i >= whole) continue;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            gradients<A>(z[k][j], u[k][j], dy[k][j]);
         store_vec(dgate, i, z[k]);
         store_vec(dup, i, u[k]);
     }
