@@ -37,14 +37,14 @@ const architecture &emulated()
 }
 static_assert(227 * KB <= WBCPU_DYNAMIC_SHARED_MAX, "the largest shared_optin must fit");
 
-static bool mma_is_avoided;
-extern "C" void wbcpu_avoid_mma()
+static bool waits_are_avoided;
+extern "C" void wbcpu_avoid_waits()
 {
-    mma_is_avoided = &emulated() == &unset;
+    waits_are_avoided = &emulated() == &unset;
 }
-extern "C" int wbcpu_avoids_mma()
+extern "C" int wbcpu_avoids_waits()
 {
-    return mma_is_avoided;
+    return waits_are_avoided;
 }
 
 /* --- properties --------------------------------------------------------------------- */
