@@ -9,6 +9,8 @@
  *     setmaxnreg          moves registers from one warpgroup to another
  *     elect_one           true in one thread of a warp
  *     add_float4          adds to 16 bytes of device memory, in the L2 cache
+ *     store_release       sets a flag for other blocks, after what was written before it
+ *     load_acquire        reads it; what was written before the flag is then visible
  *
  * A kernel that is compiled for another architecture compiles and traps. A launcher
  * therefore asks has_wgmma<E>() and takes a kernel with mma (mma.cuh) otherwise.
@@ -71,6 +73,20 @@ static __device__ __forceinline__ void add_float4(float4 *to, float4 x)
               : "memory");
 }
 
+/* A flag that passes data from block to block. What the other threads of the block wrote
+ * before a barrier is released, too. Much cheaper than __threadfence(), which also orders
+ * what this thread reads later with respect to all other flags. */
+static __device__ __forceinline__ void store_release(int *flag, int value)
+{
+    PTX_SM90A("st.release.gpu.global.s32 [%0], %1;" : : "l"(flag), "r"(value) : "memory");
+}
+static __device__ __forceinline__ int load_acquire(const int *flag)
+{
+    int value = 0;
+    PTX_SM90A("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    return value;
+}
+
 /* All lanes call it; the compiler then knows that one thread continues. */
 static __device__ __forceinline__ bool elect_one(void)
 {
@@ -96,6 +112,17 @@ WBCPU_INLINE void add_float4(float4 *to, float4 x)
 {
     float4 y = *to;
     *to = make_float4(y.x + x.x, y.y + x.y, y.z + x.z, y.w + x.w);
+}
+WBCPU_INLINE void store_release(int *flag, int value)
+{
+    __threadfence();
+    *(volatile int *)flag = value;
+}
+WBCPU_INLINE int load_acquire(const int *flag)
+{
+    int value = *(const volatile int *)flag;
+    __threadfence();
+    return value;
 }
 WBCPU_INLINE bool elect_one(void)
 {

@@ -17,8 +17,9 @@
  *     keys 0           0  1  2  3
  *
  * One block per multiprocessor takes numbers until no work is left. The work of a number
- * waits only for that of smaller ones, which has begun. Two warpgroups compute. The third
- * has two busy warps: one loads tiles, and one keeps the order of the sums.
+ * waits only for that of smaller ones, which has begun. After the keys come the tiles of
+ * dQ, which are complete by then or soon: they are rounded. Two warpgroups compute. The
+ * third has two busy warps: one loads tiles, and one keeps the order of the sums.
  */
 #ifndef ATTENTION_HOPPER_BACKWARD_CUH
 #define ATTENTION_HOPPER_BACKWARD_CUH
@@ -37,6 +38,7 @@ static __device__ __forceinline__ void init_barriers(hopper_smem<P, E> &x)
     for (int s = 0; s < STAGES; s++) {
         mbarrier_init(&x.full_q[s], 1), mbarrier_init(&x.full_dout[s], 1);
         mbarrier_init(&x.empty_q[s], WARPS), mbarrier_init(&x.empty_dout[s], WARPS);
+        mbarrier_init(&x.full_ds[s], WARPS), mbarrier_init(&x.empty_ds[s], WARPS);
     }
     mbarrier_fence_init();
 }
@@ -114,7 +116,11 @@ static wb_status launch_hopper(const backward_call<E> &c, cudaStream_t s)
     size_t tiles = ((size_t)z.S + P::BN - 1) / P::BN, sequences = (size_t)z.B * z.K;
     size_t rows = (size_t)z.B * z.H * w.Tp, count = tiles * sequences;
     if (count > INT_MAX / 2 || rows / ROWS_PER_BLOCK > INT_MAX) return WB_BAD_SHAPE;
-    hopper_work work = {(int)tiles, wave_of(tiles, sequences, z.H / z.K), (int)count};
+    size_t dq_tiles = ((size_t)z.T + P::BM - 1) / P::BM * z.B * z.H;
+    if (P::IS_WIDE || w.is_direct) dq_tiles = 0;
+    hopper_work work = {
+        (int)tiles, wave_of(tiles, sequences, z.H / z.K), (int)count,
+        (int)(count + dq_tiles)};
     prepare_rows_kernel<<<(unsigned)(rows / ROWS_PER_BLOCK), ROWS_PER_BLOCK * 8, 0, s>>>(
         c, w);
     auto kernel = hopper_backward_kernel<P, E>;
@@ -122,10 +128,7 @@ static wb_status launch_hopper(const backward_call<E> &c, cudaStream_t s)
     allow_smem(kernel, BYTES);
     int blocks = sm_count() < work.count ? sm_count() : work.count;
     kernel<<<blocks, HOPPER_THREADS, BYTES, s>>>(maps, c, w, work);
-    if constexpr (P::IS_WIDE)
-        return launch_dq<P::D>(c, w, s);
-    else if (!w.is_direct)
-        store_dq_kernel<P><<<(unsigned)(rows / P::BM), CONSUMERS, 0, s>>>(c, w);
+    if constexpr (P::IS_WIDE) return launch_dq<P::D>(c, w, s);
     return wb_launched();
 }
 #endif

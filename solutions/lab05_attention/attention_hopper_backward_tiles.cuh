@@ -27,21 +27,6 @@ static __device__ __forceinline__ int same_in_warp(int x)
     return __shfl_sync(~0u, x, 0);
 }
 
-/* Starts D (64,N) = A B^T over K columns. Both tiles are K_MAJOR and have ROWS_A and
- * ROWS_B rows. */
-template <typename E, int K, int ROWS_A, int ROWS_B, int R>
-static __device__ __forceinline__ void
-start_abt(float (&d)[R], const E *a_tile, const E *b_tile)
-{
-    uint64_t a = wgmma_tile<ROW_BYTES>(a_tile), b = wgmma_tile<ROW_BYTES>(b_tile);
-#pragma unroll
-    for (int k = 0; k < K; k += MMA_K)
-        wgmma<E>(
-            d, wgmma_step(a, k / PART * ROWS_A * ROW_BYTES + k % PART * 2),
-            wgmma_step(b, k / PART * ROWS_B * ROW_BYTES + k % PART * 2), k > 0);
-    wgmma_commit();
-}
-
 /* Starts D (64,N) = A^T B over K rows. Both tiles are MN_MAJOR. */
 template <typename E, int K, int R>
 static __device__ __forceinline__ void

@@ -6,7 +6,9 @@
 #define ATTENTION_HOPPER_PIPELINE_CUH
 #include "attention_hopper_backward_tiles.cuh"
 
-enum { BARRIER_DS = 1, BARRIER_P, BARRIER_READ, BARRIER_TURN, BARRIER_ADDED };
+/* Of the wide heads; of each warpgroup: the order warp says that it may add, and the
+ * warpgroup that it has added. */
+enum { BARRIER_P = 1, BARRIER_READ, BARRIER_TURN, BARRIER_ADDED = BARRIER_TURN + 2 };
 
 /* BM queries, BN keys. Heads wider than 128: see attention_hopper_wide.cuh. KV_STAGES 2:
  * a block takes its next number, and loads those keys, while it computes. Where blocks
@@ -16,7 +18,6 @@ template <int D_, int BM_, int BN_, int KV_STAGES_ = 1> struct backward_plan {
     static const bool IS_WIDE = D > 128;
     static const int BLOCKS = IS_WIDE ? 1 : BN / 128;  // of 64 keys, per warpgroup
     static const int DQ_ROWS = 64, DQ_COLUMNS = BM * D / 2 / DQ_ROWS;  // per warpgroup
-    static const bool DK_LATE = D > 64;  // room to let dK += ... run into the next step
 };
 
 template <typename P, typename E> struct hopper_smem {
@@ -29,6 +30,7 @@ template <typename P, typename E> struct hopper_smem {
     int number[P::KV_STAGES];  // of the work
     uint64_t full_kv[P::KV_STAGES], empty_kv[P::KV_STAGES];
     uint64_t full_q[STAGES], empty_q[STAGES], full_dout[STAGES], empty_dout[STAGES];
+    uint64_t full_ds[STAGES], empty_ds[STAGES];
 };
 
 /* --- work --------------------------------------------------------------------------- */
@@ -38,6 +40,7 @@ template <typename P, typename E> struct hopper_smem {
  * cache. */
 struct hopper_work {
     int tiles, wave, count;
+    int total;  // and the tiles of dQ whose sums remain to be rounded
 };
 
 /* Key tile j of sequence b and key head g, and the tiles [from, to) of queries of each
@@ -119,8 +122,8 @@ static __device__ __forceinline__ void hopper_load_queries(
     }
 }
 
-/* One thread of a block takes numbers, and loads what the work needs. A number past the
- * last ends the block. */
+/* One thread of a block takes numbers, and loads what the work needs. Numbers after
+ * the last keys are tiles of dQ (finish_dq); one past those ends the block. */
 template <typename P, typename E>
 static __device__ __forceinline__ void hopper_load(
     hopper_smem<P, E> &x, const hopper_maps &maps, const hopper_work &work,
@@ -129,13 +132,13 @@ static __device__ __forceinline__ void hopper_load(
     const int TILE = P::BN * P::D * sizeof(E);
     ring<P::KV_STAGES> kv = {};
     ring<STAGES> at = {};
-    for (int n = 0; n < work.count; advance(kv)) {
+    for (int n = 0; n < work.total; advance(kv)) {
         int s = kv.stage;
         mbarrier_wait(&x.empty_kv[s], kv.parity ^ 1);
-        x.number[s] = n = min((int)atomicAdd(w.started, 1u), work.count);
-        if (n == work.count) {
+        x.number[s] = n = min((int)atomicAdd(w.started, 1u), work.total);
+        if (n >= work.count) {
             mbarrier_arrive(&x.full_kv[s]);
-            break;
+            continue;
         }
         hopper_job job = hopper_job_of<P>(n, work, c, w);
         mbarrier_expect(&x.full_kv[s], 2 * TILE);
@@ -164,15 +167,14 @@ hopper_order_job(const hopper_workspace &w, const sizes &z, hopper_job job)
     int i = job.from, head = job.head;
     for (int n = 0; n < job.steps; n++) {
         size_t row = ((size_t)job.b * z.H + head) * w.Tp + i * P::BM;
-        volatile int *added = w.added + row / MIN_BM;
-        int turn = turn_of<P>(z, i, job.j);
-        while (*added < turn)
-            __threadfence();
-        __threadfence();  // what the others added is visible
-        named_barrier_arrive(BARRIER_TURN, CONSUMERS + WARP);
-        named_barrier_sync(BARRIER_ADDED, CONSUMERS + WARP);
-        __threadfence();  // before the next block sees that its turn has come
-        if (threadIdx.x % WARP == 0) *added = turn + 1;
+        int *added = w.added + row / MIN_BM, turn = turn_of<P>(z, i, job.j);
+        while (load_acquire(added) < turn) {
+        }
+        for (int group = 0; group < 2; group++)
+            named_barrier_arrive(BARRIER_TURN + group, WARPGROUP + WARP);
+        for (int group = 0; group < 2; group++)
+            named_barrier_sync(BARRIER_ADDED + group, WARPGROUP + WARP);
+        if (threadIdx.x % WARP == 0) store_release(added, turn + 1);
         next_tile(job, i, head);
     }
 }
@@ -185,8 +187,9 @@ static __device__ __forceinline__ void hopper_order(
     for (ring<P::KV_STAGES> kv = {};; advance(kv)) {
         mbarrier_wait(&x.full_kv[kv.stage], kv.parity);
         int n = x.number[kv.stage];
-        if (n == work.count) break;
-        if (!w.is_direct) hopper_order_job<P>(w, c.z, hopper_job_of<P>(n, work, c, w));
+        if (n == work.total) break;
+        if (!w.is_direct && n < work.count)
+            hopper_order_job<P>(w, c.z, hopper_job_of<P>(n, work, c, w));
         __syncwarp();
         if (threadIdx.x % WARP == 0) mbarrier_arrive(&x.empty_kv[kv.stage]);
     }

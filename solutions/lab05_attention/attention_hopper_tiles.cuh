@@ -8,41 +8,39 @@
 #include "attention_tensor_softmax.cuh"
 
 /* Head dims up to D are padded to D, with zeros. Each of CONSUMERS warpgroups owns 64 rows.
- * BLOCKS: that share a multiprocessor. */
-template <int D_, int CONSUMERS_, int BN_, int BLOCKS_> struct hopper_plan {
+ * BLOCKS: that share a multiprocessor. ALL_TILES: see hopper_grid */
+template <int D_, int CONSUMERS_, int BN_, int BLOCKS_, bool ALL_TILES_ = false>
+struct hopper_plan {
+    static const bool ALL_TILES = ALL_TILES_;
     static const int D = D_, CONSUMERS = CONSUMERS_, BN = BN_, BLOCKS = BLOCKS_;
     static const int M = 1;  // 16 rows a warp, for the functions of the softmax
     static const int BM = CONSUMERS * 64, CONSUMER_THREADS = CONSUMERS * WARPGROUP;
     // a block that is alone moves registers to its consumers, which takes a whole
     // warpgroup as the producer; only one thread of it works
     static const int THREADS = CONSUMER_THREADS + (BLOCKS == 1 ? WARPGROUP : WARP);
+    static const int Q_STAGES = D > 128 ? 1 : 2;  // D = 256: no room for another
 };
 
 /* What the producer and the consumers share. Each stage has two barriers: copied (full),
  * read (empty). */
 template <typename P, typename E> struct alignas(1024) shared_tiles {
-    E q[P::BM * P::D], k[STAGES][P::BN * P::D], v[STAGES][P::BN * P::D];
-    uint64_t q_full;
+    E q[P::Q_STAGES][P::BM * P::D], k[STAGES][P::BN * P::D], v[STAGES][P::BN * P::D];
+    uint64_t q_full[P::Q_STAGES], q_empty[P::Q_STAGES];
     uint64_t k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
-
-/* Where tile i of the keys is in the ring of stages; parity flips each time around. */
-struct place {
-    int stage, parity;
-};
-static __device__ __forceinline__ place place_of(int i)
-{
-    return {i % STAGES, i / STAGES & 1};
-}
 
 /* --- work --------------------------------------------------------------------------- */
 
 /* How rows and sequences (b, g) become blocks: blockIdx.x and z name the sequence, y the
  * rows. As many sequences as the L2 cache can keep K and V of are neighbours in x. So they
- * run at the same time, first the rows that see the most keys. */
+ * run at the same time, first the rows that see the most keys. Where short sequences fill
+ * the GPU once (ALL_TILES), each has one block for all tiles of rows, which loads the next
+ * tile while it computes. The first rows then come first: they need few keys, so each next
+ * tile loads some more. */
 struct hopper_grid {
     dim3 blocks;
-    int rows;   // of a block: as many as fit
+    int tiles;  // of rows
+    int rows;   // of a tile: as many as fit
     int heads;  // of a token in Q's tensor map: those of a group
 };
 
@@ -54,12 +52,11 @@ struct hopper_work {
 
 template <typename P>
 static __device__ __forceinline__ hopper_work
-hopper_work_of(const sizes &z, int rows, const int *pos)
+hopper_work_of(const sizes &z, int rows, const int *pos, int tile)
 {
     int sequence = blockIdx.z * gridDim.x + blockIdx.x;
     int b = sequence / z.K, g = sequence % z.K;
-    if (b >= z.B) return {b, g, 0, 0, 0};  // the last z may have fewer
-    int first_row = (gridDim.y - 1 - blockIdx.y) * rows;
+    int first_row = tile * rows;
     int first = row_info_of(pos, z, b, g, first_row).first;
     int last = row_info_of(pos, z, b, g, first_row + rows - 1).last;
     return {b, g, first_row, last / P::BN * P::BN, last / P::BN + 1 - first / P::BN};
@@ -94,14 +91,7 @@ static __device__ __forceinline__ void
 start_qk(float (&s)[1][P::BN / 8][4], const E *q, const E *k)
 {
     wgmma_fence(flat(s));
-#pragma unroll
-    for (int d = 0; d < P::D; d += MMA_K) {
-        uint64_t a = wgmma_tile<ROW_BYTES>(q + d / PART * P::BM * PART);
-        uint64_t b = wgmma_tile<ROW_BYTES>(k + d / PART * P::BN * PART);
-        int bytes = d % PART * 2;
-        wgmma<E>(flat(s), wgmma_step(a, bytes), wgmma_step(b, bytes), d > 0);
-    }
-    wgmma_commit();
+    start_abt<E, P::D, P::BM, P::BN>(flat(s), q, k);
 }
 
 /* Starts O (64,D) += P V. */

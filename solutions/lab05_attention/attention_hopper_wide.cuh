@@ -104,7 +104,7 @@ static __device__ __forceinline__ void consume_wide(
     for (ring<P::KV_STAGES> kv = {};; advance(kv)) {
         mbarrier_wait(&x.full_kv[0], kv.parity);
         int number = same_in_warp(x.number[0]);
-        if (number == work.count) break;
+        if (number == work.total) break;
         hopper_job job = hopper_job_of<P>(number, work, c, w);
         job.steps = same_in_warp(job.steps);
         float sums[P::D / 2];

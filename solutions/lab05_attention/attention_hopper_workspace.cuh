@@ -84,18 +84,17 @@ static __global__ void __launch_bounds__(ROWS_PER_BLOCK * 8)
     if (blockIdx.x == 0 && threadIdx.x == 0) *w.started = 0;
 }
 
-/* dq = scale times its sums. A block has one tile; its threads are those of the two
- * warpgroups that made the tile, and read what their counterparts wrote. */
+/* dq = scale times its sums, of tile i of `head` of all heads, by two warpgroups. Each
+ * thread reads what its counterparts wrote. */
 template <typename P, typename E>
-static __global__ void __launch_bounds__(2 * WARPGROUP)
-    store_dq_kernel(backward_call<E> c, hopper_workspace w)
+static __device__ __forceinline__ void
+store_dq_tile(const backward_call<E> &c, const hopper_workspace &w, int head, int i)
 {
     const sizes &z = c.z;
     const int VECS = P::DQ_ROWS * P::DQ_COLUMNS / 4 / WARPGROUP;
-    int tiles = w.Tp / P::BM, i = blockIdx.x % tiles, head = blockIdx.x / tiles;
-    if (i * P::BM >= z.T) return;  // past the last token
     int group = threadIdx.x / WARPGROUP, thread = threadIdx.x % WARPGROUP;
-    const float4 *from = (const float4 *)w.dq + (size_t)blockIdx.x * P::BM * P::D / 4 +
+    const float4 *from = (const float4 *)w.dq +
+                         ((size_t)head * w.Tp + i * P::BM) * (P::D / 4) +
                          group * VECS * WARPGROUP + thread;
     int t =
         i * P::BM + group * P::DQ_ROWS % P::BM + thread / WARP * 16 + thread % WARP / 4;
@@ -106,7 +105,7 @@ static __global__ void __launch_bounds__(2 * WARPGROUP)
         unsigned low[4], high[4];  // rows t and t + 8, 2 columns of each of 4 blocks of 8
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            float4 x = from[(j + k) * WARPGROUP];
+            float4 x = __ldcg(from + (j + k) * WARPGROUP);
             low[k] = pack2<E>(z.scale * x.x, z.scale * x.y);
             high[k] = pack2<E>(z.scale * x.z, z.scale * x.w);
         }

@@ -10,19 +10,18 @@
  * after fence_async; registers that wgmma reads and writes belong to it from wgmma_fence
  * to wgmma_wait.
  *
+ * The backward pass needs no other instruction. A tile is read by rows as an operand of S,
+ * and by columns, through another descriptor, in the sum that follows.
+ *
  * What remains: copies, GEMMs and exponentials still wait for each other.
  */
 // fails: tensor_heads
-#include "contract.cuh"
-#include "cuda/hopper.cuh"
-#include "cuda/math.cuh"
+#include "hopper_rows.cuh"
 
-constexpr int WARP = 32;
 constexpr int WARPGROUPS = 2;
-constexpr int THREADS = WARPGROUPS * 128;
-constexpr int BM = WARPGROUPS * 64;  // query rows of a block
-constexpr int BN = 64;               // keys of a tile
-constexpr int PART = 64;             // channels of a row of 128 bytes
+constexpr int THREADS = WARPGROUPS * WARPGROUP;
+constexpr int BM = WARPGROUPS * 64;  // rows of a block
+constexpr int BN = 64;               // of a tile that it loops over
 
 /* Copies rows [first, first + ROWS) of n into a tile; zeros outside and past `width`. */
 template <int ROWS, int D, typename E>
@@ -60,9 +59,7 @@ template <int D, typename E>
 static __device__ void add_pv(float (&o)[D / 2], const float (&p)[BN / 2], const E *v)
 {
     unsigned a[BN / 16][4];
-#pragma unroll
-    for (int i = 0; i < BN / 4; i++)
-        a[i / 4][i % 4] = pack2<E>(p[2 * i], p[2 * i + 1]);
+    pack_a<E>(a, p);
     wgmma_fence(o);
     uint64_t b = wgmma_tile<128>(v, BN * 128);
 #pragma unroll
@@ -70,71 +67,6 @@ static __device__ void add_pv(float (&o)[D / 2], const float (&p)[BN / 2], const
         wgmma<E, MN_MAJOR>(o, a[n], wgmma_step(b, n * 16 * 128), true);
     wgmma_commit();
     wgmma_wait<0>(o);
-}
-
-/* A lane has elements of two rows of the warp: lane/4, and that plus 8. */
-struct row_info {
-    int first, last;  // keys that it sees
-    float max, sum;   // of scale log2(e) s; of 2^(that - max), this lane's keys only
-};
-
-/* Scores of a row become p. Returns the factor by which older sums shrink. */
-static __device__ float
-online_softmax(float (&s)[BN / 2], int half, row_info &row, int key, float c)
-{
-    float max = row.max;
-    key += threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int n = 0; n < BN / 8; n++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            int j = key + n * 8 + i;
-            float *x = &s[4 * n + 2 * half + i];
-            *x = j < row.first || j > row.last ? -INFINITY : *x * c;
-            max = fmaxf(max, *x);
-        }
-    max = fmaxf(max, __shfl_xor_sync(~0u, max, 1));  // four lanes share the row
-    max = fmaxf(max, __shfl_xor_sync(~0u, max, 2));
-    float shrink = fast_exp2(row.max - max), sum = 0.0f;
-#pragma unroll
-    for (int n = 0; n < BN / 8; n++)
-#pragma unroll
-        for (int i = 4 * n + 2 * half; i < 4 * n + 2 * half + 2; i++)
-            sum += s[i] = fast_exp2(s[i] - max);
-    row.max = max, row.sum = row.sum * shrink + sum;
-    return shrink;
-}
-
-template <int D, typename E>
-static __device__ void store_out(
-    const forward_call<E> &call, float (&o)[D / 2], row_info row, int half, int b, int t,
-    int h)
-{
-    const sizes &z = call.z;
-    int lane = threadIdx.x % WARP;
-    float sum = row.sum + __shfl_xor_sync(~0u, row.sum, 1);
-    sum += __shfl_xor_sync(~0u, sum, 2);
-    float share = 1.0f / sum;
-    if (t >= z.T) return;
-    if (call.lse && lane % 4 == 0)
-        call.lse[((size_t)b * z.H + h) * z.T + t] = (row.max + log2f(sum)) * LN_2;
-    E *out = call.out + (((size_t)b * z.T + t) * z.H + h) * z.D + lane % 4 * 2;
-#pragma unroll
-    for (int n = 0; n < D / 8; n++) {
-        const float *two = &o[4 * n + 2 * half];
-        if (n * 8 < z.D)
-            *(unsigned *)(out + n * 8) = pack2<E>(two[0] * share, two[1] * share);
-    }
-}
-
-template <typename E>
-static __device__ row_info row_info_of(const forward_call<E> &call, int b, int t)
-{
-    const sizes &z = call.z;
-    t = min(t, z.T - 1);
-    int i = z.S - z.T + t;
-    int reach = min(call.pos ? call.pos[(size_t)b * z.T + t] : i, z.window);
-    return {max(i - reach, 0), i, -1e30f, 0.0f};  // not -inf: (-inf) - (-inf) is NaN
 }
 
 template <int D, typename E>
@@ -200,9 +132,63 @@ static wb_status launch(forward_call<E> call, cudaStream_t stream)
     return wb_launched();
 }
 
-template <typename E> static size_t forward_workspace(sizes)
+/* --- backward ----------------------------------------------------------------------- */
+
+/* KEYS, PV, DS: see launch_gradient in hopper_rows.cuh */
+template <int D, bool KEYS, bool PV, bool DS, typename E>
+static __global__ void __launch_bounds__(THREADS)
+    gradient_kernel(backward_call<E> c, const query_row *rows, int Tp)
 {
-    return 0;
+    extern __shared__ __align__(1024) uint4 smem[];
+    const sizes &z = c.z;
+    E *own_a = (E *)smem, *own_b = own_a + BM * D;          // Q and dO, or K and V
+    E *tile_a = own_b + BM * D, *tile_b = tile_a + BN * D;  // K and V, or Q and dO
+    gradient_work work = gradient_work_of<KEYS, BM, BN>(c, rows, Tp);
+    tensor_pair<E> own =
+        KEYS ? keys_of(c, work.b, work.g) : queries_of(c, work.b, work.h);
+    load_tile<BM, D>(own_a, own.a, own.lda, work.row, own.n, z.D);
+    load_tile<BM, D>(own_b, own.b, own.ldb, work.row, own.n, z.D);
+
+    int first_row = threadIdx.x / WARPGROUP * 64, at = first_row * PART;
+    float sum_p[D / 2] = {}, sum_ds[D / 2] = {};
+    for (int n = 0; n < work.tiles * work.heads; n++) {
+        int h = work.h + n / work.tiles, first = work.from + n % work.tiles * BN;
+        tensor_pair<E> y = KEYS ? queries_of(c, work.b, h) : keys_of(c, work.b, work.g);
+        const query_row *queries = rows + ((size_t)work.b * z.H + h) * Tp;
+        queries += KEYS ? first : work.row + first_row;
+        __syncthreads();  // every warp has read the previous tiles
+        load_tile<BN, D>(tile_a, y.a, y.lda, first, y.n, z.D);
+        load_tile<BN, D>(tile_b, y.b, y.ldb, first, y.n, z.D);
+        cp_async_commit();
+        cp_async_wait<0>();
+        fence_async();
+        __syncthreads();  // all tiles are visible to wgmma
+        float s[BN / 2], dp[BN / 2];
+        compute_scores<D>(s, own_a + at, tile_a);
+        if (DS) compute_scores<D>(dp, own_b + at, tile_b);
+        int key = KEYS ? work.row + first_row : first;
+        probabilities<KEYS>(s, queries, key, z.scale * LOG2_E);
+        if (PV) add_pv<D>(sum_p, s, tile_b);
+        if (!DS) continue;
+        score_gradients<KEYS>(dp, s, queries);
+        add_pv<D>(sum_ds, dp, tile_a);
+    }
+    int row = work.row + first_row;
+    store_gradients<D, KEYS, PV, DS>(c, work, row, sum_p, sum_ds);
+}
+
+template <int D, bool KEYS, bool PV, bool DS, typename E>
+static wb_status launch_gradient(backward_call<E> c, cudaStream_t stream)
+{
+    const int BYTES = (2 * BM + 2 * BN) * D * (int)sizeof(E);
+    size_t rows = KEYS ? c.z.S : c.z.T, heads = (size_t)c.z.B * (KEYS ? c.z.K : c.z.H);
+    size_t blocks = (rows + BM - 1) / BM * heads;
+    if (blocks > INT_MAX) return WB_BAD_SHAPE;
+    auto kernel = gradient_kernel<D, KEYS, PV, DS, E>;
+    allow_smem(kernel, BYTES);
+    kernel<<<(unsigned)blocks, THREADS, BYTES, stream>>>(
+        c, (const query_row *)c.workspace, (int)padded_tokens(c.z));
+    return wb_launched();
 }
 
 template <typename E> static wb_status forward(forward_call<E> call, cudaStream_t stream)
@@ -214,3 +200,5 @@ template <typename E> static wb_status forward(forward_call<E> call, cudaStream_
 
 DEFINE_FORWARD(wb_f16, f16)
 DEFINE_FORWARD(wb_bf16, bf16)
+DEFINE_BACKWARD(wb_f16, f16)
+DEFINE_BACKWARD(wb_bf16, bf16)

@@ -17,21 +17,18 @@
  * A phase of a barrier has a parity. Stage s is used again and again, so the parity that
  * both sides wait for flips each time around.
  *
+ * The backward pass has the same warps: dP runs during the exponentials.
+ *
  * What remains: between two blocks a multiprocessor waits for the first copies; heads that
  * share K and V copy them again; O is rescaled at every tile. See attention_hopper.cuh.
  */
 // fails: tensor_heads
-#include "contract.cuh"
-#include "cuda/hopper.cuh"
-#include "cuda/math.cuh"
+#include "hopper_rows.cuh"
 
-constexpr int WARP = 32;
-constexpr int WARPGROUP = 128;
 constexpr int CONSUMERS = 2;  // warpgroups with 64 query rows each
 constexpr int THREADS = (1 + CONSUMERS) * WARPGROUP;
 constexpr int BM = CONSUMERS * 64;
 constexpr int STAGES = 2;
-constexpr int PART = 64;  // channels of a row of 128 bytes
 
 /* Tiles have D / PART parts, each with rows of 128 bytes, swizzled. */
 template <int D, typename E> struct alignas(1024) shared_tiles {
@@ -114,87 +111,13 @@ start_pv(float (&o)[D / 2], const unsigned (&p)[BN / 16][4], const E *v)
     wgmma_commit();
 }
 
-template <typename E, int N>
-static __device__ void pack_p(unsigned (&p)[N / 16][4], const float (&s)[N / 2])
-{
-#pragma unroll
-    for (int i = 0; i < N / 4; i++)
-        p[i / 4][i % 4] = pack2<E>(s[2 * i], s[2 * i + 1]);
-}
-
-/* A lane has elements of two rows of the warp: lane/4, and that plus 8. */
-struct row_info {
-    int first, last;  // keys that it sees
-    float max, sum;   // of scale log2(e) s; of 2^(that - max), this lane's keys only
-};
-
-/* Scores of a row become p. Returns the factor by which older sums shrink. */
-template <int BN>
-static __device__ float
-online_softmax(float (&s)[BN / 2], int half, row_info &row, int key, float c)
-{
-    float max = row.max;
-    key += threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int n = 0; n < BN / 8; n++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            int j = key + n * 8 + i;
-            float *x = &s[4 * n + 2 * half + i];
-            *x = j < row.first || j > row.last ? -INFINITY : *x * c;
-            max = fmaxf(max, *x);
-        }
-    max = fmaxf(max, __shfl_xor_sync(~0u, max, 1));  // four lanes share the row
-    max = fmaxf(max, __shfl_xor_sync(~0u, max, 2));
-    float shrink = fast_exp2(row.max - max), sum = 0.0f;
-#pragma unroll
-    for (int n = 0; n < BN / 8; n++)
-#pragma unroll
-        for (int i = 4 * n + 2 * half; i < 4 * n + 2 * half + 2; i++)
-            sum += s[i] = fast_exp2(s[i] - max);
-    row.max = max, row.sum = row.sum * shrink + sum;
-    return shrink;
-}
-
 /* Both rows; `shrink`: for O, which the GEMM of the tile before may still be adding to */
 template <int BN>
 static __device__ void softmax_tile(
     float (&shrink)[2], float (&s)[BN / 2], row_info (&rows)[2], int key, float c)
 {
     for (int half = 0; half < 2; half++)
-        shrink[half] = online_softmax<BN>(s, half, rows[half], key, c);
-}
-
-template <int D, typename E>
-static __device__ void store_out(
-    const forward_call<E> &call, float (&o)[D / 2], row_info row, int half, int b, int t,
-    int h)
-{
-    const sizes &z = call.z;
-    int lane = threadIdx.x % WARP;
-    float sum = row.sum + __shfl_xor_sync(~0u, row.sum, 1);
-    sum += __shfl_xor_sync(~0u, sum, 2);
-    float share = 1.0f / sum;
-    if (t >= z.T) return;
-    if (call.lse && lane % 4 == 0)
-        call.lse[((size_t)b * z.H + h) * z.T + t] = (row.max + log2f(sum)) * LN_2;
-    E *out = call.out + (((size_t)b * z.T + t) * z.H + h) * z.D + lane % 4 * 2;
-#pragma unroll
-    for (int n = 0; n < D / 8; n++) {
-        const float *two = &o[4 * n + 2 * half];
-        if (n * 8 < z.D)
-            *(unsigned *)(out + n * 8) = pack2<E>(two[0] * share, two[1] * share);
-    }
-}
-
-template <typename E>
-static __device__ row_info row_info_of(const forward_call<E> &call, int b, int t)
-{
-    const sizes &z = call.z;
-    t = min(t, z.T - 1);
-    int i = z.S - z.T + t;
-    int reach = min(call.pos ? call.pos[(size_t)b * z.T + t] : i, z.window);
-    return {max(i - reach, 0), i, -1e30f, 0.0f};  // not -inf: (-inf) - (-inf) is NaN
+        shrink[half] = online_softmax(s, half, rows[half], key, c);
 }
 
 /* Consumers start their GEMMs in turn: barrier 1 + i is consumer i's, and the other one
@@ -230,7 +153,7 @@ static __device__ void attend(
     wgmma_wait<0>(s);
     release(&smem.k_empty[0]);
     softmax_tile<BN>(shrink, s, rows, work.first, c);  // O is still 0
-    pack_p<E, BN>(p, s);
+    pack_a<E>(p, s);
     place before = {0, 0};
     for (int i = 1; i < work.tiles; i++) {
         place at = place_of(i);
@@ -246,7 +169,7 @@ static __device__ void attend(
         compute_now(rows[0].sum + rows[1].sum);  // not after the wait
         wgmma_wait<0>(o);
         release(&smem.v_empty[before.stage]);
-        pack_p<E, BN>(p, s);
+        pack_a<E>(p, s);
         for (int i = 0; i < D / 2; i++)
             o[i] *= shrink[i / 2 % 2];
         before = at;
@@ -342,9 +265,127 @@ static wb_status launch(forward_call<E> call, cudaStream_t stream)
     return wb_launched();
 }
 
-template <typename E> static size_t forward_workspace(sizes)
+/* --- backward ----------------------------------------------------------------------- */
+
+/* As in rung 05 a block owns rows, keys (KEYS) or queries, and loops over tiles of the
+ * others. Q and dO are pair a and b of the queries, K and V of the keys. */
+template <int D, typename E> struct alignas(1024) gradient_tiles {
+    static const int BN = D == 256 ? 32 : 64;  // rows of a tile
+    E own_a[BM * D], own_b[BM * D], a[STAGES][BN * D], b[STAGES][BN * D];
+    uint64_t own_full, full[STAGES], empty[STAGES];
+};
+struct gradient_maps {
+    tensor_map own_a, own_b, a, b;
+};
+
+template <bool KEYS, int D, typename E>
+static __device__ void
+produce_pairs(gradient_tiles<D, E> &smem, const gradient_maps &maps, gradient_work work)
 {
-    return 0;
+    const int BN = gradient_tiles<D, E>::BN;
+    int own_head = KEYS ? work.g : work.h;
+    load_tile<BM, D>(smem.own_a, &maps.own_a, &smem.own_full, own_head, work.row, work.b);
+    load_tile<BM, D>(smem.own_b, &maps.own_b, &smem.own_full, own_head, work.row, work.b);
+    for (int n = 0; n < work.tiles * work.heads; n++) {
+        place at = place_of(n);
+        uint64_t *full = &smem.full[at.stage];
+        int head = KEYS ? work.h + n / work.tiles : work.g;
+        int row = work.from + n % work.tiles * BN;
+        mbarrier_wait(&smem.empty[at.stage], at.parity ^ 1);
+        load_tile<BN, D>(smem.a[at.stage], &maps.a, full, head, row, work.b);
+        load_tile<BN, D>(smem.b[at.stage], &maps.b, full, head, row, work.b);
+    }
+}
+
+/* All tiles, for one warpgroup's 64 rows: dP runs during the exponentials, P dO while dS
+ * is computed. */
+template <bool KEYS, bool PV, bool DS, int D, typename E>
+static __device__ void add_gradients(
+    float (&sum_p)[D / 2], float (&sum_ds)[D / 2], gradient_tiles<D, E> &smem,
+    const gradient_work &work, const query_row *rows, int Tp, const sizes &z,
+    int consumer)
+{
+    const int BN = gradient_tiles<D, E>::BN;
+    int row = work.row + consumer * 64, at_row = consumer * 64 * PART;
+    mbarrier_wait(&smem.own_full, 0);
+    for (int n = 0; n < work.tiles * work.heads; n++) {
+        place at = place_of(n);
+        int h = work.h + n / work.tiles, first = work.from + n % work.tiles * BN;
+        const query_row *queries = rows + ((size_t)work.b * z.H + h) * Tp;
+        queries += KEYS ? first : row;
+        float s[BN / 2], dp[BN / 2];
+        unsigned p[BN / 16][4], ds[BN / 16][4];
+        mbarrier_wait(&smem.full[at.stage], at.parity);
+        start_qk<D, BN>(s, smem.own_a + at_row, smem.a[at.stage]);
+        start_qk<D, BN>(dp, smem.own_b + at_row, smem.b[at.stage]);
+        wgmma_wait<1>(s);
+        probabilities<KEYS>(s, queries, KEYS ? row : first, z.scale * LOG2_E);
+        if (PV) {
+            pack_a<E>(p, s);
+            start_pv<D, BN>(sum_p, p, smem.b[at.stage]);
+        }
+        wgmma_wait<PV>(dp);
+        if (DS) {
+            score_gradients<KEYS>(dp, s, queries);
+            pack_a<E>(ds, dp);
+            start_pv<D, BN>(sum_ds, ds, smem.a[at.stage]);
+        }
+        wgmma_wait<0>(sum_p, sum_ds);
+        release(&smem.empty[at.stage]);
+    }
+}
+
+template <int D, bool KEYS, bool PV, bool DS, typename E>
+static __global__ void __launch_bounds__(THREADS, 1) gradient_kernel(
+    backward_call<E> c, const query_row *rows, int Tp,
+    const __grid_constant__ gradient_maps maps)
+{
+    extern __shared__ __align__(1024) uint4 memory[];
+    gradient_tiles<D, E> &smem = *(gradient_tiles<D, E> *)memory;
+    const sizes &z = c.z;
+    gradient_work work =
+        gradient_work_of<KEYS, BM, gradient_tiles<D, E>::BN>(c, rows, Tp);
+    if (threadIdx.x == 0) {
+        mbarrier_init(&smem.own_full, 2);  // two tiles
+        for (int i = 0; i < STAGES; i++)
+            mbarrier_init(&smem.full[i], 2), mbarrier_init(&smem.empty[i], CONSUMERS * 4);
+        mbarrier_fence_init();
+    }
+    __syncthreads();  // the barriers are visible to the block
+    if (threadIdx.x < WARPGROUP) {
+        setmaxnreg_dec<24>();
+        if (threadIdx.x == 0) produce_pairs<KEYS>(smem, maps, work);
+        return;
+    }
+    setmaxnreg_inc<240>();
+    int consumer = __shfl_sync(~0u, threadIdx.x / WARPGROUP - 1, 0);
+    int row = work.row + consumer * 64;
+    float sum_p[D / 2] = {}, sum_ds[D / 2] = {};
+    add_gradients<KEYS, PV, DS>(sum_p, sum_ds, smem, work, rows, Tp, z, consumer);
+    store_gradients<D, KEYS, PV, DS>(c, work, row, sum_p, sum_ds);
+}
+
+template <int D, bool KEYS, bool PV, bool DS, typename E>
+static wb_status launch_gradient(backward_call<E> c, cudaStream_t stream)
+{
+    const int BYTES = sizeof(gradient_tiles<D, E>), BN = gradient_tiles<D, E>::BN;
+    const sizes &z = c.z;
+    int n = KEYS ? BN : BM, m = KEYS ? BM : BN;  // rows of a tile of queries, of keys
+    size_t blocks = ((size_t)(KEYS ? z.S : z.T) + BM - 1) / BM * z.B * (KEYS ? z.K : z.H);
+    if (blocks > INT_MAX) return WB_BAD_SHAPE;
+    tensor_map q, dout, k, v;
+    if (!map_of(&q, c.q, z.B, z.T, z.H, z.D, z.ldq, n) ||
+        !map_of(&dout, c.dout, z.B, z.T, z.H, z.D, z.H * z.D, n) ||
+        !map_of(&k, c.k, z.B, z.S, z.K, z.D, z.ldkv, m) ||
+        !map_of(&v, c.v, z.B, z.S, z.K, z.D, z.ldkv, m))
+        return WB_UNSUPPORTED;
+    gradient_maps maps = {q, dout, k, v};
+    if (KEYS) maps = {k, v, q, dout};
+    auto kernel = gradient_kernel<D, KEYS, PV, DS, E>;
+    allow_smem(kernel, BYTES);
+    kernel<<<(unsigned)blocks, THREADS, BYTES, stream>>>(
+        c, (const query_row *)c.workspace, (int)padded_tokens(z), maps);
+    return wb_launched();
 }
 
 template <typename E> static wb_status forward(forward_call<E> call, cudaStream_t stream)
@@ -356,3 +397,5 @@ template <typename E> static wb_status forward(forward_call<E> call, cudaStream_
 
 DEFINE_FORWARD(wb_f16, f16)
 DEFINE_FORWARD(wb_bf16, bf16)
+DEFINE_BACKWARD(wb_f16, f16)
+DEFINE_BACKWARD(wb_bf16, bf16)
