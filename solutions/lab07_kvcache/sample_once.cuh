@@ -5,8 +5,8 @@
  * first block. Its slice arrives in a ring of shared memory, which is filled before the
  * first entry is compared and stays full while the block searches.
  *
- * z grows with the logit, unless an entry has a penalty. So logits are compared, and z is
- * computed only for what may be sampled.
+ * z grows with the logit, unless an entry has a repetition penalty. So logits are
+ * compared, and z is computed only for what may be sampled.
  */
 #ifndef SAMPLE_ONCE_CUH
 #define SAMPLE_ONCE_CUH
@@ -57,7 +57,7 @@ struct slice {
         }
         __syncthreads();  // the barriers are visible to the block
     }
-    /* A thread's entries of a step: logits, or z if there are penalties. NaN past the end,
+    /* A thread's entries of a step: logits, or z with repetition penalties. NaN past the end,
      * which is never a candidate */
     __device__ __forceinline__ void
     load(float (&x)[VECS][4], const rules &a, const row &r, int step) const

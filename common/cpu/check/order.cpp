@@ -65,7 +65,7 @@ struct block_order {
     uint32_t fence[max_threads];      /* at the last __threadfence */
     uint32_t async[max_threads];      /* at the last fence_async */
     uint32_t phase[max_threads]; /* of the cluster barrier that is known to have ended */
-    uint32_t syncs, fence_syncs[max_threads]; /* of the block; at the last fence */
+    uint32_t syncs, fence_syncs[max_threads]; /* of the block, and then */
     /* Collectives of a part of a warp: what lane l knows of lane k, [w][l][k] */
     uint32_t partial[max_warps][32][32];
     uint32_t partial_block[max_warps]; /* the block that it belongs to */

@@ -275,7 +275,7 @@ cudaError_t cudaMemcpy2D(
 cudaError_t cudaMemcpy2DAsync(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     enum cudaMemcpyKind kind, cudaStream_t stream WBCPU_DEFAULT(0));
-/* Between devices, of which there is one, 0. */
+/* Between devices. There is one, number 0. */
 cudaError_t
 cudaMemcpyPeer(void *dst, int dst_device, const void *src, int src_device, size_t bytes);
 cudaError_t cudaMemcpyPeerAsync(
