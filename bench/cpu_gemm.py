@@ -3,7 +3,7 @@
     python bench/cpu_gemm.py build/cpu/bench/cpu_gemm [--rounds 5]
 
 The shapes are those of a training step of TinyLM (768 = 12 sequences of 64 tokens, 128
-channels) and two square ones. The two sides alternate in short rounds; the best time of
+channels) and two square ones; then, without NumPy, those of bf16 linear layers. The two sides alternate in short rounds; the best time of
 all rounds counts.
 """
 
@@ -32,6 +32,8 @@ SHAPES = [
     ("square 512", 512, 512, 512, 0, 0, 1),
     ("square 1024", 1024, 1024, 1024, 0, 0, 1),
 ]
+BF16_SHAPES = [(384, 384, 2560), (384, 64, 2560), (384, 64, 7680), (384, 16, 2560),
+               (384, 1, 2560)]
 
 
 def numpy_product(m, n, k, ta, tb, batch):
@@ -74,11 +76,16 @@ def main():
         for _ in range(args.rounds):
             times[0] = min(times[0], best_time(call, repeats))
             time.sleep(0.05)  # NumPy's threads stop spinning
-            seconds = float(ours.ask(f"{m} {n} {k} {ta} {tb} {batch} {repeats}"))
+            seconds = float(ours.ask(f"{m} {n} {k} {ta} {tb} {batch} {repeats} 32"))
             times[1] = min(times[1], seconds)
         op = "NT"[ta] + "NT"[tb]
         print(f"{what:18} {m:5} {n:5} {k:5} {op} {batch:5} {flops / times[0]:7.1f} "
               f"{flops / times[1]:7.1f} {times[0] / times[1]:6.2f}")
+    for m, n, k in BF16_SHAPES:
+        flops = 2 * m * n * k
+        best = min(float(ours.ask(f"{m} {n} {k} 1 0 1 40 16")) for _ in range(args.rounds))
+        print(f"{'bf16 linear layer':18} {m:5} {n:5} {k:5} TN {1:5} {'':7} "
+              f"{flops / best:7.1f} {best / 1000:9.1f} µs")
     ours.close()
 
 
