@@ -23,7 +23,7 @@
  * share K and V copy them again; O is rescaled at every tile. See attention_hopper.cuh.
  */
 // Check mode counts no copies of TMA, so what it counts of this rung is only the rest.
-// fails: tensor_rows,tensor_tiles,tensor_heads,tensor_banks
+// fails: tensor_rows,tensor_tiles,tensor_heads,tensor_banks,back_tensor
 #include "hopper_rows.cuh"
 
 constexpr int CONSUMERS = 2;  // warpgroups with 64 query rows each
