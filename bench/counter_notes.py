@@ -27,7 +27,6 @@ NOTES = [
     ("attention.04_mma", "*", "global load sectors", SPLIT_COPIES),
     ("kvcache.solution", "tensor_kernel", "global load sectors", SPLIT_COPIES),
     ("rglru.solution", "*_mma", "global load sectors", SPLIT_COPIES),
-    ("*", "*", "cp.async sectors", SPLIT_COPIES),
 
     ("attention.04_mma", "*", "shared store *", VARIES),
     ("attention.solution", "dq_kernel", "shared *", VARIES),

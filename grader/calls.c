@@ -1,6 +1,7 @@
 /* calls.c - the calls of one case: on which data, in which order, in which process.
  *
- * A process calls the launcher on data A, on B, on A again, and on A in a captured graph;
+ * A process calls the launcher on data A, on B, on A again, and, unless it is host code, on
+ * A in a captured graph;
  * with off=each, then on A with each buffer in turn at an unaligned address; on the CPU
  * back end, then on variants of A. After that, a new process repeats the calls
  * on A, B and the variants in seeded orders of threads and blocks. Each result must have
@@ -127,7 +128,7 @@ static void
 all_calls(const struct talk_about *t, const struct graded_case *g, bool new_process)
 {
     uint32_t many = (uint32_t)t->run->orders;
-    bool good = calls(t, CALL_A, CALL_CAPTURED + 1) &&
+    bool good = calls(t, CALL_A, CALL_CAPTURED + !t->d->host_code) &&
                 calls(t, t->run->first_shift, t->run->last_shift);
     if (good && many) good = calls(t, CALL_VARIANT + 2, CALL_VARIANT + many);
     if (good && many && !new_process) good = orders(t);
@@ -147,7 +148,8 @@ choose_shifts(struct run *run, const struct graded_case *g, const struct case_da
     run->first_shift = CALL_SHIFTED;
     run->last_shift = CALL_SHIFTED + all;
     if (!all || !*d->drawn) return;
-    run->first_shift += (uint32_t)(order_seed(d->seed, CALLS + (uint32_t)g->variant) % all);
+    run->first_shift +=
+        (uint32_t)(order_seed(d->seed, CALLS + (uint32_t)g->variant) % all);
     run->last_shift = run->first_shift + 1;
 }
 
@@ -161,6 +163,7 @@ void calls_of_case(
     struct talk_about t = {.child = s->child, .d = d, .run = run};
     memset(run, 0, sizeof *run);
     run->started = now();
+    run->host_code = d->host_code;
     run->orders = !s->orders ? 0 : g->variant ? FEW_ORDERS : ORDERS;
     choose_shifts(run, g, d);
     t.variant = xalloc(room);

@@ -111,11 +111,12 @@ static void read_bound(struct reader *r, struct bound *b, const char *text)
         [REQUESTS] = "requests",
         [CONFLICTS] = "conflicts",
         [LAUNCHES] = "launches",
-        [FLOAT_ATOMICS] = "float_atomics"};
+        [FLOAT_ATOMICS] = "float_atomics",
+        [BARRIERS] = "barriers"};
     size_t n = strcspn(text, "(<");
     const char *limit = strstr(text, "<=");
     char *end = NULL;
-    for (int i = READS; i <= FLOAT_ATOMICS; i++)
+    for (int i = READS; i <= BARRIERS; i++)
         if (strlen(names[i]) == n && !strncmp(names[i], text, n))
             b->what = (enum counted)i;
     if (text[n] == '(') {
@@ -127,8 +128,8 @@ static void read_bound(struct reader *r, struct bound *b, const char *text)
     if (!b->what || !end || *end || named != (*b->buffer != 0))
         wrong(
             r,
-            "bound=%s: use reads(x), writes(x), sectors, requests, conflicts, launches "
-            "or float_atomics, then <= and a number",
+            "bound=%s: use reads(x), writes(x), sectors, requests, conflicts, launches, "
+            "float_atomics or barriers, then <= and a number",
             text);
 }
 

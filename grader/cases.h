@@ -17,7 +17,8 @@ enum counted {
     REQUESTS,
     CONFLICTS,
     LAUNCHES,
-    FLOAT_ATOMICS
+    FLOAT_ATOMICS,
+    BARRIERS
 };
 struct bound {
     enum counted what;

@@ -156,14 +156,22 @@ static void keep_report(
     free(name);
 }
 
+/* Not if the case is about a launch that fails */
+static bool is_error(json_t *finding, const struct graded_case *g)
+{
+    bool meant =
+        g->status == WB_BAD_CUDA && !strcmp(string_at(finding, "kind"), "launch-error");
+    return !meant && !strcmp(string_at(finding, "severity"), "error");
+}
+
 /* Returns the number of errors. */
-static int judge_report(json_t *report, struct judgement *j)
+static int judge_report(json_t *report, const struct graded_case *g, struct judgement *j)
 {
     size_t i;
     json_t *finding;
     int errors = 0;
     json_array_foreach(json_object_get(report, "findings"), i, finding) {
-        if (strcmp(string_at(finding, "severity"), "error")) continue;
+        if (!is_error(finding, g)) continue;
         if (errors++ < MOST_ERRORS) tell(&j->findings, finding);
     }
     if (errors > MOST_ERRORS)
@@ -204,7 +212,7 @@ void checker_case(
                     child_report(c->child, d, &run);
     json_t *report = reported ? json_loads(run.report, 0, NULL) : NULL;
     bool bounded = g->bound.what != NO_BOUND && j->verdict == PASSED;
-    if (report) keep_report(c, g, words, report, judge_report(report, j));
+    if (report) keep_report(c, g, words, report, judge_report(report, g, j));
     if (j->verdict == PASSED && !same_as_before(g, d, &run, report != NULL, &j->findings))
         j->verdict = FAILED;
     if (bounded && (!report || !structure_holds(g, report, &j->findings))) {

@@ -25,7 +25,9 @@ struct run {
     enum ending ending;
     char text[512]; /* why it ended, unless RAN */
     int orders;     /* asked for so many calls in other thread orders */
-    uint32_t first_shift, last_shift; /* the calls with an unaligned buffer: [first, last) */
+    bool host_code; /* not asked for a call in a graph */
+    uint32_t first_shift,
+        last_shift; /* the calls with an unaligned buffer: [first, last) */
     uint32_t call;  /* the last one that was asked for */
     struct result result[CALLS];
     uint64_t workspace; /* bytes that the workspace function asked for */

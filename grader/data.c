@@ -155,6 +155,7 @@ static const char *read_call(struct case_data *d, const st_file *f, json_t *call
         b->element = e;
         b->bytes = count(o, "elements") * element_bytes(e);
         b->filled = st_find(f, b->name) != NULL;
+        d->host_code |= in_host_memory(b->name);
     }
     json_array_foreach(json_object_get(call, "args"), i, o) {
         const char *error = read_view(d, &d->view[d->views++], o);

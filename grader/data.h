@@ -66,6 +66,7 @@ struct case_data {
     char function[MAX_NAME];
     uint64_t seed;
     bool dry;          /* no data: one call on zeros, see reference/dry.py */
+    bool host_code;    /* the function has arguments in host memory */
     char drawn[200];   /* the values that the reference drew at random: "T=9 S=64" */
     json_t *scalars;   /* name: number */
     json_t *tolerance; /* output: its formula as text */

@@ -102,8 +102,10 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
     if (variants > 1 && j->verdict == PASSED)
         snprintf(t.shape, sizeof t.shape, "%d variants", variants);
     report_case(r, i, t.shape);
-    report_printed(
-        run.output, run.output_bytes < OUTPUT_KEPT ? run.output_bytes : OUTPUT_KEPT);
+    bool expected = r->lab->cases[i].status == WB_BAD_CUDA && j->verdict == PASSED;
+    if (!expected) /* the back end says that a launch has failed */
+        report_printed(
+            run.output, run.output_bytes < OUTPUT_KEPT ? run.output_bytes : OUTPUT_KEPT);
     fflush(stdout);
     run_free(&run);
 }

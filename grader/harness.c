@@ -34,6 +34,7 @@ struct call {
     unsigned char *work;              /* device; the workspace, between red zones too */
     size_t work_bytes;                /* what the workspace function says */
     cudaStream_t stream;
+    int host_code; /* some buffers are in host memory: base is too */
 };
 
 static struct call current; /* the signal handler needs it too */
@@ -107,12 +108,13 @@ static void fill(unsigned char *p, size_t bytes, uint16_t pattern)
     if (bytes % 2) p[bytes - 1] = (unsigned char)pattern;
 }
 
-/* on: host code cannot touch device memory. The harness itself copies with the guard off:
- * the back end would otherwise change the protection for every copy. */
+/* on: host code cannot touch device memory, and a launcher cannot copy from it. The harness
+ * itself copies with the guard off: the back end would otherwise change the protection for
+ * every copy. */
 static void guard(int on)
 {
 #if CPU_BACKEND
-    wbcpu_guard(on ? 2 : 0);
+    wbcpu_guard(!on ? 0 : current.host_code ? 1 : 2);
 #else
     (void)on;
 #endif
@@ -131,12 +133,16 @@ static unsigned char *
 alloc_with_red_zones(size_t bytes, const char *name, unsigned element)
 {
     void *p;
+    size_t whole = bytes + 2 * RED_ZONE + MAX_ELEMENT;
     if (current.wire->dry) return dry_alloc(bytes) - RED_ZONE; /* it has no red zones */
-    cuda(
-        cudaMalloc(&p, bytes + 2 * RED_ZONE + MAX_ELEMENT),
-        "not enough device memory for the case");
-    check_name(p, bytes, name, element);
     need_staging(bytes + 2 * RED_ZONE);
+    if (in_host_memory(name)) {
+        p = aligned_alloc(256, (whole + 255) / 256 * 256);
+        if (!p) broken("not enough host memory for the buffers of the case", NULL);
+        return p;
+    }
+    cuda(cudaMalloc(&p, whole), "not enough device memory for the case");
+    check_name(p, bytes, name, element);
     return p;
 }
 
@@ -150,7 +156,7 @@ static void refill(unsigned char *base, size_t bytes, const void *data, uint16_t
         fill(staging + RED_ZONE, bytes, filling);
     fill(staging + RED_ZONE + bytes, RED_ZONE, FILL_RED_ZONE);
     cuda(
-        cudaMemcpy(base, staging, bytes + 2 * RED_ZONE, cudaMemcpyHostToDevice),
+        cudaMemcpy(base, staging, bytes + 2 * RED_ZONE, cudaMemcpyDefault),
         "cannot fill a buffer");
     if (!data) check_unwritten(base + RED_ZONE, bytes);
 }
@@ -171,11 +177,10 @@ static void refill_all(struct call *c)
     guard(1);
 }
 
-static void send_part(const unsigned char *device, size_t bytes)
+static void send_part(const unsigned char *base, size_t bytes)
 {
     cuda(
-        cudaMemcpy(staging, device, bytes, cudaMemcpyDeviceToHost),
-        "cannot read a buffer back");
+        cudaMemcpy(staging, base, bytes, cudaMemcpyDefault), "cannot read a buffer back");
     write_all(staging, bytes);
 }
 
@@ -240,6 +245,8 @@ static void plain_call(struct call *c, const struct adapter *a, struct wire_resu
     uint64_t before = launches();
     in_launcher = 1;
     r->status = (int32_t)a->run(c);
+    if (c->host_code)
+        cudaGetLastError(); /* it has told in its status that a launch failed */
     set_error(r, wait_for_all());
     r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
 }
@@ -342,11 +349,13 @@ static void open_case(struct call *c, const struct adapter *a)
 {
     static const size_t MOST = (size_t)1 << 40; /* more than any device has */
     input_bytes = 0;
+    c->host_code = 0;
     if (c->wire->dry) dry_begin();
     for (uint32_t i = 0; i < c->wire->buffers; i++) {
         const struct wire_buffer *b = &c->wire->buffer[i];
+        c->host_code |= in_host_memory(b->name);
         c->base[i] = alloc_with_red_zones(b->bytes, b->name, b->element);
-        if (c->wire->buffer[i].filled) input_bytes += c->wire->buffer[i].bytes;
+        if (b->filled) input_bytes += b->bytes;
     }
     inputs = malloc(input_bytes + 1);
     if (!inputs) broken("not enough host memory for the data of the case", NULL);
@@ -369,7 +378,8 @@ static void close_case(struct call *c)
 {
     size_t before = c->wire->dry ? RED_ZONE : 0;
     for (uint32_t i = 0; i < c->wire->buffers; i++)
-        cudaFree(c->base[i] + before);
+        in_host_memory(c->wire->buffer[i].name) ? free(c->base[i])
+                                                : (void)cudaFree(c->base[i] + before);
     cudaFree(c->work + before);
     check_leave_freed();
     dry_end();

@@ -56,8 +56,11 @@ status_right(struct findings *f, const struct graded_case *g, const struct resul
     else if (status < 0 || status > WB_BAD_CUDA)
         say(f, "returned %d, which is not a wb_status", status);
     else
-        say(f, "returned %s, expected %s", wb_status_name((wb_status)status),
-            wb_status_name(g->status));
+        say(f, "returned %s, expected %s%s", wb_status_name((wb_status)status),
+            wb_status_name(g->status),
+            g->status == WB_BAD_CUDA
+                ? ": the launch fails here, and cudaGetLastError() tells it"
+                : "");
     return false;
 }
 

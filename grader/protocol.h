@@ -29,6 +29,13 @@
 
 enum { WIRE_FD = 3 }; /* the child's end of the socket pair */
 
+/* wb.h: an argument h_x is in host memory. A function with such an argument is host code:
+ * it allocates, copies and synchronises, and cannot be captured in a graph. */
+static inline int in_host_memory(const char *buffer)
+{
+    return buffer[0] == 'h' && buffer[1] == '_';
+}
+
 enum {
     MAX_NAME = 64,
     WITHHOLD_ALL = 0x7fffffff, /* of a workspace */

@@ -91,14 +91,21 @@ struct worst {
     double ratio, excess;
 };
 
+/* Accesses as the report names them. Global: all; without atomics; those that are
+ * instructions of warps, which copies by TMA are not */
+static const char *const accesses[] = {"read",     "write",     "async", "atomic",
+                                       "tma_load", "tma_store", NULL};
+static const char *const not_atomic[] = {"read",     "write",     "async",
+                                         "tma_load", "tma_store", NULL};
+static const char *const of_warps[] = {"read", "write", "async", NULL};
+
 /* Sums `key` and its ideal over all accesses of a line, and keeps the line with the most
  * above the ideal. */
 static void look_at(json_t *line, const char *space, const char *key, struct worst *w)
 {
-    static const char *const kinds[] = {"read", "write", "async", "atomic"};
     double count = 0, ideal = 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        json_t *access = at(line, space, kinds[i]);
+    for (size_t i = 0; accesses[i]; i++) {
+        json_t *access = at(line, space, accesses[i]);
         count += number_at(access, key);
         ideal += number_at(access, "ideal");
     }
@@ -121,15 +128,15 @@ static struct worst worst_line(json_t *kernels, const char *space, const char *k
     return w;
 }
 
-/* `key` of all accesses in this space; of device memory without atomics */
-static double space_sum(json_t *kernels, const char *space, const char *key)
+/* `key` of these kinds of accesses in this space */
+static double sum_of_kinds(
+    json_t *kernels, const char *space, const char *const *kinds, const char *key)
 {
-    static const char *const kinds[] = {"read", "write", "async", "atomic"};
-    size_t i, count = strcmp(space, "global") ? 4 : 3;
+    size_t i;
     json_t *kernel;
     double sum = 0;
     json_array_foreach(kernels, i, kernel) {
-        for (size_t k = 0; k < count; k++)
+        for (size_t k = 0; kinds[k]; k++)
             sum += number_at(at(kernel, space, kinds[k]), key);
     }
     return sum;
@@ -137,7 +144,7 @@ static double space_sum(json_t *kernels, const char *space, const char *key)
 
 static double global_sum(json_t *kernels, const char *key)
 {
-    return space_sum(kernels, "global", key);
+    return sum_of_kinds(kernels, "global", not_atomic, key);
 }
 
 /* Of all buffers, each once */
@@ -179,17 +186,29 @@ static double coalescing(json_t *kernels)
 /* Instructions of warps over the fewest, if each of the 32 threads moves 16 bytes. */
 static double instructions(json_t *kernels)
 {
-    return times_fewest(
-        kernels, global_sum(kernels, "requests"),
-        global_sum(kernels, "bytes") / (32 * 16), 32 * 16);
+    double count = sum_of_kinds(kernels, "global", of_warps, "requests");
+    double bytes = sum_of_kinds(kernels, "global", of_warps, "bytes");
+    return times_fewest(kernels, count, bytes / (32 * 16), 32 * 16);
 }
 
 /* Wavefronts over the fewest. The sum over all lines: what conflicts cost, wherever the
  * source has them. */
 static double conflicts(json_t *kernels)
 {
-    double fewest = space_sum(kernels, "shared", "ideal");
-    return fewest > 0 ? space_sum(kernels, "shared", "wavefronts") / fewest : 0;
+    double fewest = sum_of_kinds(kernels, "shared", accesses, "ideal");
+    double count = sum_of_kinds(kernels, "shared", accesses, "wavefronts");
+    return fewest > 0 ? count / fewest : 0;
+}
+
+/* Per block, of the kernel with the most */
+static double most_barriers(json_t *kernels)
+{
+    size_t i;
+    json_t *kernel;
+    double most = 0;
+    json_array_foreach(kernels, i, kernel)
+        most = fmax(most, number_at(kernel, "barriers") / number_at(kernel, "blocks"));
+    return most;
 }
 
 /* --- the bound ---------------------------------------------------------------------- */
@@ -213,6 +232,8 @@ static double counted(const struct bound *b, json_t *kernels, struct worst *w)
         return sum_of(kernels, "launches");
     case FLOAT_ATOMICS:
         return sum_of(kernels, "float_atomics");
+    case BARRIERS:
+        return most_barriers(kernels);
     case NO_BOUND:
         break;
     }
@@ -287,6 +308,10 @@ explain(const struct bound *b, double value, json_t *kernels, struct findings *f
             "structure: %.0f atomic operation%s on floating-point numbers, whose order "
             "changes the sum; this case allows at most %.0f",
             value, value == 1 ? "" : "s", b->most);
+        break;
+    case BARRIERS:
+        say(f, "structure: a block waits at %.3g barriers; this case allows at most %.0f",
+            value, b->most);
         break;
     case NO_BOUND:
         break;

@@ -43,8 +43,26 @@ $(BENCH_OPS:%=bench-%): bench-%: $$(call chosen,$$*)
 bench-programs: $(BENCH_PROGRAMS)
 bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel; one lab: make bench-rmsnorm [CODE=solution]
 
-bench-table-%:  ##+ measure: write the results of make bench-% on a GPU into the lab's guide
-	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl
+# The counted columns of the guides' ladders: each program makes one call in check mode.
+bench-counted-%:  ##+ measure: what check mode counts for each rung, for bench-table-%
+	@$(MAKE) -s BACKEND=cpu CHECK=1 BUILD=$(CHECK_BUILD) \
+	    $(patsubst $(B)/%,$(CHECK_BUILD)/%,$(call bench_programs,$*))
+	@$(PYTHON) bench/counted.py $(wildcard labs/lab*_$*/README.md) $(CHECK_BUILD)/bench \
+	    $(CHECK_BUILD)/bench/$*.counted.jsonl
+# Grades every lab's solution, as an instructor would.
+bench-check:  ##+ measure: what check mode costs: CPU time and wall clock of a grade, per lab
+	@for lab in $(LABS); do $(MAKE) -s BACKEND=cpu FROM=solutions $$lab || exit 1; done
+	@$(MAKE) -s BACKEND=cpu $(BENCH_OPS:%=build/cpu/bench/%.solution)
+	@$(MAKE) -s BACKEND=cpu CHECK=1 BUILD=$(CHECK_BUILD) $(BENCH_OPS:%=$(CHECK_BUILD)/bench/%.solution)
+	@$(PYTHON) bench/check_cost.py
+bench-table-%:  ##+ measure: write the results of make bench-% on a GPU, and the counts, into the lab's guide
+	@$(PYTHON) bench/table.py $(wildcard labs/lab*_$*/README.md) $(B)/bench/$*.jsonl \
+	    $(CHECK_BUILD)/bench/$*.counted.jsonl
+
+bench-memory: $(B)/bench/memory_levels  ##+ measure: latency and bandwidth of each level of a GPU's memory
+	@$<
+$(B)/bench/memory_levels: $(B)/objects/bench/memory_levels.o $(BACKEND_LIBS)
+	$(LINK)
 
 # --- compared with PyTorch, which needs a Python with torch -----------------------------
 TORCH_PYTHON ?= python3
@@ -92,4 +110,4 @@ $(B)/bench/recurrentgemma/loading: $(B)/objects/bench/recurrentgemma/loading.o $
 	$(LINK)
 
 TEST_PROGRAMS += $(B)/bench/rmsnorm.solution $(B)/bench/inference/inference
-.PHONY: bench bench-programs $(BENCH_OPS:%=bench-%) bench-peers bench-recurrentgemma bench-peers-cpu bench-step bench-prefill bench-loading
+.PHONY: bench bench-check bench-programs $(BENCH_OPS:%=bench-%) bench-peers bench-recurrentgemma bench-peers-cpu bench-step bench-prefill bench-loading

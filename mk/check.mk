@@ -1,4 +1,6 @@
-# check.mk - any program in check mode: make check FILE=prog.cu [ARGS="1 2"]
+# check.mk - any program, its own main included:
+#   make run FILE=prog.cu [ARGS="1 2"]
+#   make check FILE=prog.cu [ARGS="1 2"]    the same in check mode
 #   HTML=report.html  writes the page      JSON=report.json  keeps the report
 #   GPU=a100          whose cache and bandwidth the figures are for
 # tools/check.py builds the program, runs it and shows the report. The variables may hold
@@ -11,6 +13,12 @@ override JSON := $(value JSON)
 override GPU := $(value GPU)
 export ARGS HTML JSON GPU
 
+run:  ## learn: build and run your own program (FILE=x.cu ARGS=...)
+	@[ -n "$$FILE" ] || { echo "which program? make run FILE=prog.cu [ARGS=...]"; exit 1; }
+	@mkdir -p $(B)/programs
+	@name=$(B)/programs/$$(basename "$$FILE" .cu); $(if $(filter cpu,$(BACKEND)),tools/wbcc,$(NVCC)) \
+	    "$$FILE" -o "$$name" -run -run-args "$$ARGS"
+
 check: export NVCC := $(NVCC)
 check: | setup  ## learn: your own program in check mode (FILE=x.cu ARGS=... HTML=x.html)
 	@[ -e $(CHECK_BUILD)/libwbcpu.a ] || echo "building the back end in check mode, once"
@@ -20,4 +28,4 @@ check: | setup  ## learn: your own program in check mode (FILE=x.cu ARGS=... HTM
 ifneq ($(CHECK),)
 check-tools: $(B)/labs/settings $(BACKEND_LIBS) $(CU_TOOLS) | setup
 endif
-.PHONY: check check-tools
+.PHONY: run check check-tools

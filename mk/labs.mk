@@ -123,6 +123,9 @@ $(SOLUTION_OBJECTS): $(B)/solutions/%.o: $$(call objects,$$(wildcard solutions/$
 starters: | setup  ## develop: labs/ from solutions/ (never overwrites an edited lab)
 	@$(PYTHON) tools/starters.py write
 
+figures: | setup  ##+ develop: the figures of lab 00's guide (tools/figures.py)
+	@$(PYTHON) tools/figures.py
+
 reset-%: | setup  ## learn: start a lab again (reset-lab03; keeps a backup)
 	@$(PYTHON) tools/starters.py reset $*
 
@@ -139,4 +142,4 @@ handout: | setup  ## course: a tree without solutions: make handout OUT=folder
 	@$(PYTHON) tools/starters.py handout $(OUT) build/handout/cpu/fallback.a \
 	    $(if $(NVCC),build/handout/cuda/fallback.a)
 
-.PHONY: starters handout
+.PHONY: starters figures handout

@@ -51,18 +51,15 @@ ALL_ARCHS   := 75 80 86 89 90 100 120
 known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>&1)),$(1)),$(1))
 
 # --- CPU back end: translate <<<>>> and __shared__, then the host's own compiler --------
-# -fno-strict-aliasing: float4 views of float arrays are normal in CUDA.
+# common/cpu/flags are tools/wbcc's too.
 # -fno-gnu-unique: labs with equal template names must stay separate (see mk/labs.mk).
-# -fstack-clash-protection: a large local array meets the guard page of a thread's stack.
 # -fno-var-tracking: to note where each variable is in optimized code takes g++ a fifth of
 # its time. gdb shows variables with OPT=-O0.
-# Never -ffast-math: masks are -INFINITY, and it removes every NaN check.
 CPU_TARGET ?= native
 TRANSLATE := build/host/translate
 TRANSLATE_FLAGS := $(if $(filter 1,$(CHECK)),--check)
-CPU_FLAGS := -std=gnu++17 $(OPT) -g -march=$(CPU_TARGET) -fno-strict-aliasing \
-             -fno-math-errno -fno-trapping-math -fstack-clash-protection \
-             -Wno-unknown-pragmas -Wno-attributes $(SANITIZE) -Icommon/cpu/include \
+CPU_FLAGS := $(shell grep -v '^\#' common/cpu/flags) $(OPT) -march=$(CPU_TARGET) \
+             $(SANITIZE) -Icommon/cpu/include \
              $(if $(findstring clang,$(CXX)),,-fno-gnu-unique -fno-var-tracking)
 ifeq ($(BACKEND),cpu)
 BACKEND_INCLUDES := -Icommon/cpu/include

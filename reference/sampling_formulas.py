@@ -36,9 +36,9 @@ def nucleus(z, top_k, top_p):
 
 def noise(seed, V, pos, c2=0):
     """shape (V), or (n,V) for a column of positions"""
-    i, seed = np.arange(V), int(seed) & (2**64 - 1)
-    fours = np.stack(philox(seed, i // 4, pos, c2, 0))
-    numbers = np.choose(i % 4, fours)
+    fours = philox(int(seed) & (2**64 - 1), np.arange((V + 3) // 4), pos, c2, 0)
+    numbers = np.stack(fours, -1)
+    numbers = numbers.reshape(*numbers.shape[:-2], -1)[..., :V]
     return -np.log(-np.log1p(-(numbers + 0.5) * 2.0**-32))
 
 

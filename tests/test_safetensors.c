@@ -1,6 +1,6 @@
 /* test_safetensors.c - what the reader accepts and rejects, and that a failed write
  * leaves the old file untouched. */
-#include "safetensors.h"
+#include "dtype.h"
 #include "stop.h"
 
 #include <criterion/criterion.h>
@@ -253,6 +253,21 @@ Test(safetensors, killed_writer, .init = make_folder, .fini = remove_folder)
     cr_expect_str_eq(text, "old");
     free(text);
     expect_no_temporary();
+}
+
+// One table for both programs: names in options and config.json, type in the file.
+Test(safetensors, dtypes_of_weights)
+{
+    wb_dtype back;
+    for (int i = 0; i < WB_DTYPES; i++) {
+        st_dtype stored = wb_dtype_stored((wb_dtype)i);
+        cr_expect_eq(st_dtype_size(stored), wb_dtype_size((wb_dtype)i));
+        cr_expect(wb_dtype_of_stored(stored, &back) && (int)back == i);
+        cr_expect(wb_dtype_parse(wb_dtype_name((wb_dtype)i), &back) && (int)back == i);
+    }
+    cr_expect_str_eq(wb_dtype_config_name(WB_BF16), "bfloat16");
+    cr_expect_not(wb_dtype_of_stored(ST_F64, &back));
+    cr_expect_not(wb_dtype_parse("float32", &back));
 }
 
 Test(safetensors, writer_rejects, .init = make_folder, .fini = remove_folder)

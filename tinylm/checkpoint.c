@@ -76,7 +76,7 @@ static int save_weights(const model *m, const char *folder, char *scratch, wb_er
     for (int i = 0; i < count && out; i++)
         out[i] = (st_tensor){
             .name = all[i].name,
-            .dtype = weights_stored(m->config.dtype),
+            .dtype = wb_dtype_stored(m->config.dtype),
             .ndim = all[i].ndim,
             .shape = {all[i].shape[0], all[i].shape[1], all[i].shape[2]},
             .data = scratch + all[i].offset * e};

@@ -5,24 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const dtypes[WB_DTYPES] = {
-    [WB_F32] = "f32", [WB_BF16] = "bf16", [WB_F16] = "f16"};
-
-const char *model_dtype_name(wb_dtype dtype)
-{
-    return dtypes[dtype];
-}
-
-bool model_dtype_parse(const char *name, wb_dtype *dtype)
-{
-    for (int i = 0; i < WB_DTYPES; i++) {
-        if (strcmp(name, dtypes[i]) != 0) continue;
-        *dtype = (wb_dtype)i;
-        return true;
-    }
-    return false;
-}
-
 static const char *const archs[MODEL_ARCHS] = {
     [MODEL_LLAMA] = "llama", [MODEL_GRIFFIN] = "griffin"};
 

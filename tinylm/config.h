@@ -29,8 +29,6 @@ int model_choose_attention(model_config *c, const char *how, wb_error *err);
 /* NULL, or why lab 05 does not take this model. */
 const char *model_lab05_refuses(const model_config *c);
 
-const char *model_dtype_name(wb_dtype dtype);
-bool model_dtype_parse(const char *name, wb_dtype *dtype);
 const char *model_arch_name(model_arch arch);
 bool model_arch_parse(const char *name, model_arch *arch);
 

@@ -4,28 +4,21 @@
 
 #include <string.h>
 
-const char *config_dtype(wb_dtype dtype)
-{
-    static const char *const names[WB_DTYPES] = {
-        [WB_F32] = "float32", [WB_BF16] = "bfloat16", [WB_F16] = "float16"};
-    return names[dtype];
-}
-
 static json_t *llama_to_json(const model_config *c)
 {
     const model_shape *s = &c->shape;
     json_t *rope = json_pack(
         "{s:f, s:s}", "rope_theta", griffin_decimal(s->rope_base), "rope_type",
         "default");
+    const char *dtype = wb_dtype_config_name(c->dtype);
     return json_pack(
         "{s:[s], s:s, s:s, s:s, s:b, s:b, s:f, s:n, s:n, s:i, s:s, s:i, s:f, s:i, s:i, "
         "s:i, s:i, s:i, s:f, s:f, s:o, s:b, s:i, s:b}",
-        "architectures", "LlamaForCausalLM", "model_type", "llama", "torch_dtype",
-        config_dtype(c->dtype), "dtype", config_dtype(c->dtype), "attention_bias", 0,
-        "mlp_bias", 0, "attention_dropout", 0.0, "bos_token_id", "eos_token_id",
-        "head_dim", s->head_dim, "hidden_act", "silu", "hidden_size", s->channels,
-        "initializer_range", 0.02, "intermediate_size", s->hidden,
-        "max_position_embeddings", s->context, "num_attention_heads", s->heads,
+        "architectures", "LlamaForCausalLM", "model_type", "llama", "torch_dtype", dtype,
+        "dtype", dtype, "attention_bias", 0, "mlp_bias", 0, "attention_dropout", 0.0,
+        "bos_token_id", "eos_token_id", "head_dim", s->head_dim, "hidden_act", "silu",
+        "hidden_size", s->channels, "initializer_range", 0.02, "intermediate_size",
+        s->hidden, "max_position_embeddings", s->context, "num_attention_heads", s->heads,
         "num_hidden_layers", s->layers, "num_key_value_heads", s->kv_heads,
         "rms_norm_eps", griffin_decimal(s->eps), "rope_theta",
         griffin_decimal(s->rope_base), "rope_parameters", rope, "tie_word_embeddings",
@@ -36,7 +29,7 @@ json_t *config_to_json(const model_config *c)
 {
     if (c->arch == MODEL_LLAMA) return llama_to_json(c);
     const griffin_config g = {.shape = c->shape, .bos = -1, .pad = -1};
-    return griffin_config_to_json(&g, config_dtype(c->dtype));
+    return griffin_config_to_json(&g, wb_dtype_config_name(c->dtype));
 }
 
 /* --- reading ------------------------------------------------------------------------ */

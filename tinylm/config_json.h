@@ -11,7 +11,4 @@ json_t *config_to_json(const model_config *c);
  * can. */
 int config_from_json(model_config *c, json_t *root, const char *path, wb_error *err);
 
-/* The name of a dtype in config.json. */
-const char *config_dtype(wb_dtype dtype);
-
 #endif

@@ -48,7 +48,7 @@ int config_from_options(model_config *c, const options *o, int vocab, wb_error *
         .rope_base = (float)o->rope_base,
         .tied = o->tied};
     if (griffin) griffin_shape(&c->shape, o);
-    if (!model_dtype_parse(o->dtype, &c->dtype))
+    if (!wb_dtype_parse(o->dtype, &c->dtype))
         return error_set(err, "--dtype %s: give f32, bf16 or f16", o->dtype);
     if (model_choose_attention(c, o->attention, err)) return -1;
     return model_check(c, err);
@@ -58,7 +58,7 @@ void options_from_config(options *o, const model_config *c)
 {
     const model_shape *s = &c->shape;
     snprintf(o->arch, sizeof o->arch, "%s", model_arch_name(c->arch));
-    snprintf(o->dtype, sizeof o->dtype, "%s", model_dtype_name(c->dtype));
+    snprintf(o->dtype, sizeof o->dtype, "%s", wb_dtype_name(c->dtype));
     o->layers = s->layers, o->channels = s->channels, o->hidden = s->hidden;
     o->heads = s->heads, o->head_dim = s->head_dim, o->kv_heads = s->kv_heads;
     o->context = s->context, o->tied = s->tied;

@@ -189,7 +189,7 @@ int model_create(
     }
     CUDA_CHECK(cudaStreamCreateWithFlags(&m->stream, cudaStreamNonBlocking));
     CUDA_CHECK(cudaMemsetAsync(m->arena, 0, m->arena_bytes, m->stream));
-    wb_avoid_slow_mma();
+    wb_avoid_waits();
     WB_CHECK(wb_blas_create(&m->blas));
     WB_CHECK(
         rope_table_f32(m->rope_table, m->length, s->rotated, s->rope_base, m->stream));

@@ -279,7 +279,7 @@ static int print_start(run *r)
         "%d, %.2f M parameters, %s\n",
         model_arch_name(c->arch), c->shape.layers, c->shape.channels, c->shape.heads,
         c->shape.kv_heads, c->shape.hidden, c->shape.context,
-        (double)model_elements(c) / 1e6, model_dtype_name(c->dtype));
+        (double)model_elements(c) / 1e6, wb_dtype_name(c->dtype));
     print_blocks(c, r->o.attention);
     if (r->o.init_from[0]) printf("start  the weights of %s\n", r->o.init_from);
     printf(

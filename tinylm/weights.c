@@ -7,21 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const st_dtype in_files[WB_DTYPES] = {
-    [WB_F32] = ST_F32, [WB_BF16] = ST_BF16, [WB_F16] = ST_F16};
-
-st_dtype weights_stored(wb_dtype dtype)
-{
-    return in_files[dtype];
-}
-
-static bool dtype_of(wb_dtype *dtype, st_dtype in_file)
-{
-    for (int i = 0; i < WB_DTYPES; i++)
-        if (in_files[i] == in_file) return *dtype = (wb_dtype)i, true;
-    return false;
-}
-
 // NaN and infinity have an exponent of ones only.
 static bool is_finite(const void *data, size_t i, st_dtype dtype)
 {
@@ -56,7 +41,7 @@ int weights_dtype(
     int count;
     model_tensor *all = model_tensors(c, &count, NULL, NULL);
     const model_tensor_at *at = find(&files, &all[0]);  // the embedding is the first
-    int rc = at && dtype_of(dtype, at->tensor->dtype) ? 0 : -1;
+    int rc = at && wb_dtype_of_stored(at->tensor->dtype, dtype) ? 0 : -1;
     if (rc)
         error_set(
             err, "%s: tensor '%s': is missing or not F32, BF16 or F16",
@@ -85,8 +70,8 @@ static const st_tensor *expect(
         return NULL;
     }
     wb_dtype any = WB_F32;
-    if (!dtype) dtype_of(&any, at->tensor->dtype);
-    st_dtype want = in_files[dtype ? *dtype : any];
+    if (!dtype) wb_dtype_of_stored(at->tensor->dtype, &any);
+    st_dtype want = wb_dtype_stored(dtype ? *dtype : any);
     size_t shape[4];
     bool reordered = is_reordered(t, at->tensor);
     int ndim = griffin_official_shape(
@@ -102,7 +87,7 @@ static void copy(
     bool floats)
 {
     wb_dtype dtype = WB_F32;
-    dtype_of(&dtype, s->dtype);  // expect has checked it
+    wb_dtype_of_stored(s->dtype, &dtype);  // expect has checked it
     size_t e = wb_dtype_size(dtype);
     const char *in = (const char *)s->data + from * e;
     if (floats)

@@ -6,8 +6,6 @@
 #include "model.h"
 #include "safetensors.h"
 
-/* The dtype in files */
-st_dtype weights_stored(wb_dtype dtype);
 /* The dtype of the folder's weights: the embedding's, since config.json only says how the
  * model was trained. */
 int weights_dtype(

@@ -49,7 +49,7 @@ def wanted(mine, name):
 
 
 def check_mine(mine):
-    ops = [name.partition("_")[2] for _, name in labkit.lab_folders()]
+    ops = [name.partition("_")[2] for _, name in labkit.program_labs()]
     for word in mine.split():
         if word not in ops and mine not in ("all", "none"):
             labkit.stop(f"MINE={word}: no such lab; use all, none or some of {' '.join(ops)}")
@@ -58,7 +58,7 @@ def check_mine(mine):
 def choose(build, mine, receipts=None):
     check_mine(mine)
     choice = []
-    for short, name in labkit.lab_folders():
+    for short, name in labkit.program_labs():
         passed, why = receipt(receipts or build, short, name)
         decided = wanted(mine, name)
         given = "solution" if labkit.sources(f"solutions/{name}") else "fallback"
@@ -165,7 +165,7 @@ def fallback(build):
     folder = Path(build, "fallback")
     folder.mkdir(parents=True, exist_ok=True)
     members = []
-    for _, name in labkit.lab_folders():
+    for _, name in labkit.program_labs():
         parts = objects_of(build, name, "solution")
         if parts:
             member = folder / f"{name}.o"

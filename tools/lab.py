@@ -166,7 +166,8 @@ def check(source, settings, sandbox, functions):
         raise Stopped(f"{source.shown} defines no function of labs/{source.folder}: "
                       "is it the right file?")
     grader = labkit.exported(*settings.harness, adapter(settings, source.lab))
-    found = scan.breaches(objects, grader, OFFERED, settings.backend, settings.checked)
+    offered = OFFERED | (scan.HOST_CODE if labkit.has_host_code(source.folder) else set())
+    found = scan.breaches(objects, grader, offered, settings.backend, settings.checked)
     files = set()
     assemblies = [Path(f"{stems(source, n)}.s").read_text(errors="replace")
                   for n in source.sources]

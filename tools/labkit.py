@@ -49,6 +49,11 @@ def lab_folders():
     return [(name.partition("_")[0], name) for name in names]
 
 
+def program_labs():
+    """Those whose functions programs call: lab 00 teaches the language."""
+    return [lab for lab in lab_folders() if lab[0] != "lab00"]
+
+
 def lab_folder(lab):
     """The folder's name from `lab03` or `lab03_rmsnorm`."""
     for short, name in lab_folders():
@@ -66,6 +71,12 @@ def sources(folder):
 # --- the contract -----------------------------------------------------------------------
 
 DECLARATION = re.compile(r"\b(wb_status|size_t)\s+(\w+)\s*\([^;{]*\)\s*;")
+
+
+def has_host_code(name):
+    """Has a function of a lab an argument in host memory (h_x)?"""
+    headers = Path("labs", name).glob("*.h")
+    return any(re.search(r"\*h_\w+", header.read_text()) for header in headers)
 
 
 def header_functions(name):

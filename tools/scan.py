@@ -107,6 +107,11 @@ CUDA_ALLOWED = re.compile(
     r"|GetDriverEntryPoint(ByVersion)?)(_ptsz|_v\d+)*\Z")  # make_tensor_map
 
 
+# What a lab's functions may use, too, if arguments of some are in host memory (h_x).
+HOST_CODE = {f"cuda{name}" for name in ("Malloc", "Free", "Memcpy", "Memset",
+                                        "DeviceSynchronize", "StreamSynchronize")}
+
+
 # The CPU back end's checks: a function of the learner's must not take the place of one,
 # not even a local one, which the calls of its own file would reach.
 CHECKS = re.compile(r"_*(wbcpu|[ut]b?san|sanitizer)_")

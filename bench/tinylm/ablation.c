@@ -67,7 +67,7 @@ static void measure(FILE *csv, const bench_args *a, void (*call)(void))
         sum += ms;
         fprintf(
             csv, "%s,%s,%s,%s,%s,%s,%d,%.6f\n", machine_name(), a->o.preset,
-            model_dtype_name(m.config.dtype), work, launch, code, run, ms);
+            wb_dtype_name(m.config.dtype), work, launch, code, run, ms);
     }
     printf("%-8s %-6s %-9s %9.3f ms\n", work, launch, code, sum / a->runs);
     fflush(stdout);

@@ -37,10 +37,9 @@ int main(int argc, char **argv)
             ms[i][run] = one;
             fprintf(
                 csv, "%s,%s,%s,%s,%d,%.6f\n", machine_name(), a.o.preset,
-                model_dtype_name(m[0].config.dtype), rungs[i], run, one);
+                wb_dtype_name(m[0].config.dtype), rungs[i], run, one);
         }
-    printf(
-        "%s, %s, %s\n", machine_name(), a.o.preset, model_dtype_name(m[0].config.dtype));
+    printf("%s, %s, %s\n", machine_name(), a.o.preset, wb_dtype_name(m[0].config.dtype));
     for (int i = 0; i < RUNGS; i++) {
         median[i] = bench_median(ms[i], a.runs);
         printf(

@@ -228,7 +228,7 @@ int main(int argc, char **argv)
     if (model_create(&m, &c, 1, 1, 1, MODEL_TRAIN, &err)) bench_stop(err.text);
     model_initialise(&m, a.o.gen.seed);
     open_generator(&g, &m, &a);
-    const char *dtype = model_dtype_name(c.dtype);
+    const char *dtype = wb_dtype_name(c.dtype);
     printf("%s, %s, %s\n", machine_name(), a.o.preset, dtype);
     struct counts n = count(&g, COUNTED);
     bytes b = bytes_of(&g.d);

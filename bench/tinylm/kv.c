@@ -53,7 +53,7 @@ static void curve(bool cache, int length, int tokens)
         sum += speed, squares += speed * speed;
         fprintf(
             csv, "%s,%s,%s,%s,%d,%d,%d,%.9f,%.3f\n", machine_name(), args->o.preset,
-            model_dtype_name(m.config.dtype), cache ? "cached" : "whole", length, run,
+            wb_dtype_name(m.config.dtype), cache ? "cached" : "whole", length, run,
             tokens, t, speed);
     }
     double mean = sum / runs, deviation = sqrt(fmax(0, squares / runs - mean * mean));
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     // for training: only then are there float weights to initialise
     if (model_create(&m, &c, 1, 1, 1, MODEL_TRAIN, &err)) bench_stop(err.text);
     model_initialise(&m, a.o.gen.seed);
-    printf("%s, %s, %s\n", machine_name(), a.o.preset, model_dtype_name(c.dtype));
+    printf("%s, %s, %s\n", machine_name(), a.o.preset, wb_dtype_name(c.dtype));
     for (int length = 32; length <= a.longest; length *= 2) {
         int most = (length - 4) / a.runs;  // tokens of a run
         if (most < 1) continue;            // too many runs for this length

@@ -49,12 +49,12 @@ int main(int argc, char **argv)
         a.csv,
         "machine,model,arch,dtype,context,slots,cache_bytes,formula_bytes,all_bytes,"
         "whole_bytes,weight_bytes");
-    printf("%s, %s, %s\n", machine_name(), a.o.preset, model_dtype_name(c.dtype));
+    printf("%s, %s, %s\n", machine_name(), a.o.preset, wb_dtype_name(c.dtype));
     for (int length = 32; length <= a.longest; length *= 2) {
         room with = measure(&m, length, true), without = measure(&m, length, false);
         fprintf(
             csv, "%s,%s,%s,%s,%d,%d,%zu,%zu,%zu,%zu,%zu\n", machine_name(), a.o.preset,
-            model_arch_name(c.arch), model_dtype_name(c.dtype), length, with.slots,
+            model_arch_name(c.arch), wb_dtype_name(c.dtype), length, with.slots,
             with.cache, with.formula, with.all, without.all,
             m.parameters * wb_dtype_size(c.dtype));
         printf(

@@ -28,7 +28,7 @@ static void describe(const bench_args *a, const model *m, const model_recipe *r)
         "\"hidden\": %d, \"vocab\": %d, \"context\": %d, \"batch\": %d, \"tied\": %s, "
         "\"eps\": %g, \"rope_base\": %g, \"parameters\": %zu, ",
         machine_name(), a->o.preset, model_arch_name(m->config.arch),
-        model_dtype_name(m->config.dtype), s->layers, s->channels, s->heads, s->kv_heads,
+        wb_dtype_name(m->config.dtype), s->layers, s->channels, s->heads, s->kv_heads,
         s->hidden, s->vocab, s->context, m->batch, s->tied ? "true" : "false",
         (double)s->eps, (double)s->rope_base, model_elements(&m->config));
     printf(

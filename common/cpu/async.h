@@ -31,9 +31,9 @@ struct tma_copy {
     char *smem, *gmem;
     int bytes;
     uint64_t *barrier; /* of a load */
-    unsigned blocks;
+    int rank;          /* of the block that a multicast load goes to */
     bool load;
-    unsigned thread;
+    const void *pc; /* of the call: a return address */
 };
 
 struct wgmma_op {
@@ -65,9 +65,13 @@ struct gang {
     uint64_t events = 0;        /* that may let threads of another block continue */
     int idle = 0;               /* blocks that cannot continue since the last event */
     int ended = 0, arrived = 0; /* blocks; at the cluster barrier */
-    uint64_t generation = 0;    /* of the cluster barrier */
+    uint64_t generation = 1;    /* of the cluster barrier */
     int waiting = 0;            /* CPU threads between two clusters */
     uint64_t round = 0;
+    int turn = 0;                            /* in check mode: the rank that runs */
+    unsigned left = 0;                       /* bit r: rank r will run no more */
+    bool abandoned = false;                  /* the launch is given up */
+    std::vector<tma_copy> loads;             /* multicast; an entry per block */
     std::vector<std::vector<char *>> memory; /* [rank][module]: thread-local storage */
 };
 
@@ -84,21 +88,29 @@ struct async_block {
     int cluster_arrived; /* threads that have not exited */
     bool arrived[max_threads];
     uint64_t cluster_token[max_threads]; /* generation at the arrival */
+    uint64_t arrival; /* generation when the block arrived last; 0: it has not */
+    bool open;        /* other blocks may access its shared memory */
 };
 
 async_block *make_async(worker *w); /* unless the worker has it */
 async_block *async_of(worker *w);   /* of the running block, which now uses it */
 void wait_until(worker *w, const condition &c);
 bool holds(const condition &c);
-void run_load(worker *w, async_block *a, size_t which);
-/* Ends the program: "kernel ..., block ..., thread ...: text" */
-[[noreturn]] void misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void run_load(std::vector<tma_copy> *loads); /* the oldest */
+/* Ends the program: "kernel ..., block ..., thread ...: text"; in check mode, the launch.
+ * pc: a return address in the program; NULL: that of the running call */
+[[noreturn]] void misuse_at(const void *pc, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+#define misuse(...) misuse_at(nullptr, __VA_ARGS__)
 bool in_shared(const worker *w, const void *p, size_t bytes); /* of the running block */
 void count_bytes(uint64_t *barrier, long change);             /* of its tx-count */
 
 /* cluster.cpp */
 void something_happened(gang *g);
-bool wait_for_others(gang *g, uint64_t seen); /* false: all blocks wait: a deadlock */
-void cluster_thread_exits(worker *w, async_block *a);
+bool wait_for_others(worker *w, uint64_t seen); /* false: all blocks wait: a deadlock */
+bool run_multicast(gang *g, uint64_t seen);     /* the oldest; false: none is left */
+bool awaits_multicast(worker *w);
+void let_others_run(worker *w); /* in check mode */
+void cluster_thread_exits(worker *w);
 }  // namespace wbcpu
 #endif

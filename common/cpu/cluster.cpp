@@ -1,6 +1,7 @@
 /* cluster.cpp - the blocks of a cluster run at the same time: each on a CPU thread of its
  * own, so that its shared memory, which is thread-local, exists. All of them finish before
- * the next cluster begins. */
+ * the next cluster begins. In check mode one runs until it cannot continue, then the next
+ * one: reports repeat. */
 #include "async.h"
 #include "check/hooks.h"
 
@@ -9,19 +10,6 @@
 
 namespace wbcpu
 {
-static thread_local uint8_t next_cluster = 1;
-
-extern "C" void wbcpu_cluster_next_launch(int blocks)
-{
-    next_cluster = blocks < 1 ? 1 : blocks > 255 ? 255 : (uint8_t)blocks;
-}
-extern "C" uint8_t wbcpu_cluster_of_launch()
-{
-    uint8_t blocks = next_cluster;
-    next_cluster = 1;
-    return blocks;
-}
-
 /* --- shared memory ------------------------------------------------------------------ */
 
 struct tls_index { /* what the compiler passes to __tls_get_addr */
@@ -109,31 +97,109 @@ extern "C" void wbcpu_cluster_touched()
     something_happened(async_of(self())->of);
 }
 
-bool wait_for_others(gang *g, uint64_t seen)
+typedef std::unique_lock<std::mutex> locked;
+
+static void wait_for_turn(gang *g, int rank, locked &hold)
 {
-    std::unique_lock<std::mutex> hold(g->lock);
-    if (g->events == seen) g->idle++;
-    g->changed.wait(
-        hold, [&] { return g->events != seen || g->idle + g->ended == g->size; });
-    return g->events != seen;
+    g->changed.wait(hold, [&] { return g->turn == rank; });
+    check::turn_begins();
+}
+static void next_turn(gang *g) /* with the lock */
+{
+    for (int i = 0; i < g->size; i++) {
+        g->turn = (g->turn + 1) % g->size;
+        if (!(g->left >> g->turn & 1)) break;
+    }
+    g->changed.notify_all();
+}
+/* The other blocks run, each until it cannot continue. */
+static void let_others_run(worker *w, locked &hold)
+{
+    check::turn_ends();
+    next_turn(w->gang);
+    wait_for_turn(w->gang, w->async->rank, hold);
+}
+void let_others_run(worker *w)
+{
+    locked hold(w->gang->lock);
+    let_others_run(w, hold);
+    hold.unlock();
+    if (w->gang->abandoned) check::give_up(w);
+}
+bool begin_together(worker *w)
+{
+    locked hold(w->gang->lock);
+    let_others_run(w, hold);
+    return !w->gang->abandoned;
+}
+void abandon_cluster(worker *w)
+{
+    if (w->gang) w->gang->abandoned = true;
 }
 
-static void pass_barrier(gang *g) /* with the lock */
+bool wait_for_others(worker *w, uint64_t seen)
 {
-    if (!g->arrived || g->arrived + g->ended < g->size) return;
-    g->arrived = 0;
+    gang *g = w->gang;
+    locked hold(g->lock);
+    if (g->events == seen) g->idle++;
+    auto stuck = [&] { return g->idle + g->ended == g->size; };
+    auto may_continue = [&] { return g->events != seen || stuck() || g->abandoned; };
+    while (check::enabled && !may_continue())
+        let_others_run(w, hold);
+    g->changed.wait(hold, may_continue);
+    bool happened = g->events != seen, give_up = g->abandoned && !stuck();
+    hold.unlock();
+    if (give_up) check::give_up(w);
+    return happened;
+}
+
+/* No block can continue: a multicast copy arrives, unless one has in the meantime. */
+bool run_multicast(gang *g, uint64_t seen)
+{
+    std::lock_guard<std::mutex> hold(g->lock);
+    if (g->events != seen) return true;
+    if (g->loads.empty()) return false;
+    run_load(&g->loads);
+    happened(g);
+    return true;
+}
+bool awaits_multicast(worker *w)
+{
+    std::lock_guard<std::mutex> hold(w->async->of->lock);
+    for (const tma_copy &c : w->async->of->loads)
+        if (c.rank == w->async->rank) return true;
+    return false;
+}
+
+/* A block arrives, once in a phase. Those that have ended need not arrive again. */
+static void arrive(worker *w, bool ended) /* with the lock */
+{
+    async_block *a = w->async;
+    gang *g = a->of;
+    bool again = a->arrival == g->generation;
+    check::cluster_block_arrives(w, g->generation + again, ended);
+    if (again) return;
+    a->arrival = g->generation;
+    if (++g->arrived < g->size) return;
+    g->arrived = g->ended;
+    check::cluster_passed(g->generation);
     __atomic_add_fetch(&g->generation, 1, __ATOMIC_RELEASE);
     happened(g);
 }
 
 /* All threads of the block that have not exited have arrived. */
-static void block_arrives(async_block *a)
+static void block_arrives(worker *w)
 {
+    async_block *a = w->async;
     a->cluster_arrived = 0;
+    a->open = true;
     memset(a->arrived, 0, sizeof a->arrived);
     std::lock_guard<std::mutex> hold(a->of->lock);
-    a->of->arrived++;
-    pass_barrier(a->of);
+    arrive(w, false);
+}
+bool open_to_cluster(const worker *w)
+{
+    return w->gang && w->async->open;
 }
 
 extern "C" int wbcpu_cluster_rank()
@@ -148,8 +214,8 @@ extern "C" void wbcpu_cluster_arrive()
         misuse("calls cluster_arrive twice without cluster_wait between");
     a->arrived[w->thread] = true;
     a->cluster_token[w->thread] = a->of->generation;
-    check::arrives(w, &a->of->generation);
-    if (++a->cluster_arrived == w->alive) block_arrives(a);
+    check::cluster_arrives(w, a->of->generation);
+    if (++a->cluster_arrived == w->alive) block_arrives(w);
 }
 extern "C" void wbcpu_cluster_wait()
 {
@@ -158,33 +224,43 @@ extern "C" void wbcpu_cluster_wait()
     wait_until(
         w, {condition::CLUSTER, &a->of->generation, a->cluster_token[w->thread], 0,
             __builtin_extract_return_addr(__builtin_return_address(0))});
-    check::waited(w, &a->of->generation);
+    check::cluster_waited(w, a->cluster_token[w->thread]);
 }
-void cluster_thread_exits(worker *w, async_block *a)
+void cluster_thread_exits(worker *w)
 {
+    async_block *a = w->async;
     if (a->arrived[w->thread]) a->arrived[w->thread] = false, a->cluster_arrived--;
-    if (a->cluster_arrived && a->cluster_arrived == w->alive - 1) block_arrives(a);
+    if (a->cluster_arrived && a->cluster_arrived == w->alive - 1) block_arrives(w);
 }
 
 /* --- running ------------------------------------------------------------------------ */
 
+static void become(async_block *a, gang *of, int rank)
+{
+    a->of = of;
+    a->rank = rank;
+    a->arrival = 0;
+}
 static void join_gang(worker *w, gang *g, int rank)
 {
-    async_block *a = make_async(w);
-    a->of = g;
-    a->rank = rank;
+    become(make_async(w), g, rank);
     w->gang = g;
     std::vector<char *> starts;
     for (const module &m : modules())
         starts.push_back(start_of(m));
-    std::lock_guard<std::mutex> hold(g->lock);
+    locked hold(g->lock);
     g->memory[(size_t)rank] = starts;
+    check::joins_cluster(rank, g->size);
+    if (check::enabled) wait_for_turn(g, rank, hold);
 }
-static void leave_gang(worker *w)
+static void leave_gang(worker *w, gang *g, int rank)
 {
-    w->async->of = &w->async->alone;
-    w->async->rank = 0;
+    if (w->async)
+        become(w->async, &w->async->alone, 0); /* unless the launch was given up */
     w->gang = nullptr;
+    locked hold(g->lock);
+    g->left |= 1u << rank;
+    next_turn(g);
 }
 
 void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w))
@@ -196,10 +272,11 @@ void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w))
     auto run_rank = [&](worker *w, int rank) {
         join_gang(w, &g, rank);
         run(j, w);
-        leave_gang(w);
+        leave_gang(w, &g, rank);
     };
     for (int rank = 1; rank < g.size; rank++)
         others.emplace_back([=, &run_rank] {
+            use_signal_stack();
             worker *w = new_worker();
             run_rank(w, rank);
             delete_worker(w);
@@ -213,22 +290,31 @@ void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w))
 bool next_of_gang(worker *w)
 {
     gang *g = w->gang;
-    std::unique_lock<std::mutex> hold(g->lock);
+    locked hold(g->lock);
     uint64_t round = g->round;
     if (w->last_block) { /* the block that ended takes part in no barrier any more */
         g->ended++;
-        pass_barrier(g);
+        arrive(w, true);
         happened(g);
     }
     if (++g->waiting == g->size) {
         g->waiting = g->ended = g->arrived = g->idle = 0;
         g->round++;
+        g->turn = g->size - 1; /* the next turn is rank 0's */
         g->changed.notify_all();
     }
-    g->changed.wait(hold, [&] { return g->round != round; });
+    auto may_continue = [&] { return g->round != round || g->abandoned; };
+    bool first = true; /* a new cluster begins with rank 0 */
+    while (check::enabled && (first || !may_continue())) {
+        first = false;
+        let_others_run(w, hold);
+    }
+    g->changed.wait(hold, may_continue);
+    if (g->abandoned) return false;
     w->block = w->last_block + (unsigned)w->async->rank;
     w->last_block += (unsigned)g->size;
     w->async->used = true;
+    w->async->open = false;
     return w->block < w->job->blocks;
 }
 }  // namespace wbcpu

@@ -138,6 +138,18 @@ cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
 {
     return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, nullptr, true);
 }
+extern "C" cudaError_t cudaMemcpyPeerAsync(
+    void *dst, int to, const void *src, int from, size_t bytes, cudaStream_t stream)
+{
+    if (to != 0 || from != 0) return fail(cudaErrorInvalidDevice);
+    return cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+extern "C" cudaError_t
+cudaMemcpyPeer(void *dst, int to, const void *src, int from, size_t bytes)
+{
+    if (to != 0 || from != 0) return fail(cudaErrorInvalidDevice);
+    return cudaMemcpy(dst, src, bytes, cudaMemcpyDeviceToDevice);
+}
 extern "C" cudaError_t cudaMemcpy2DAsync(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     cudaMemcpyKind kind, cudaStream_t stream)

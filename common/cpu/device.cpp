@@ -37,14 +37,14 @@ const architecture &emulated()
 }
 static_assert(227 * KB <= WBCPU_DYNAMIC_SHARED_MAX, "the largest shared_optin must fit");
 
-static bool mma_is_avoided;
-extern "C" void wbcpu_avoid_mma()
+static bool waits_are_avoided;
+extern "C" void wbcpu_avoid_waits()
 {
-    mma_is_avoided = &emulated() == &unset;
+    waits_are_avoided = &emulated() == &unset;
 }
-extern "C" int wbcpu_avoids_mma()
+extern "C" int wbcpu_avoids_waits()
 {
-    return mma_is_avoided;
+    return waits_are_avoided;
 }
 
 /* --- properties --------------------------------------------------------------------- */
@@ -63,8 +63,29 @@ extern "C" cudaError_t cudaGetDevice(int *device)
     *device = 0;
     return cudaSuccess;
 }
-extern "C" cudaError_t cudaSetDeviceFlags(unsigned)
+/* There is one device, and it is not its own peer. */
+extern "C" cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
+    *can = 0;
+    return device == 0 && peer == 0 ? cudaSuccess : fail(cudaErrorInvalidDevice);
+}
+extern "C" cudaError_t cudaDeviceEnablePeerAccess(int, unsigned)
+{
+    return fail(cudaErrorInvalidDevice);
+}
+extern "C" cudaError_t cudaDeviceDisablePeerAccess(int)
+{
+    return fail(cudaErrorInvalidDevice);
+}
+static unsigned device_flags;
+extern "C" cudaError_t cudaSetDeviceFlags(unsigned flags)
+{
+    device_flags = flags;
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaGetDeviceFlags(unsigned *flags)
+{
+    *flags = device_flags;
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaDeviceReset()
@@ -131,6 +152,8 @@ extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->maxBlocksPerMultiProcessor = a.blocks_per_multiprocessor;
     p->l2CacheSize = (int)sysconf(_SC_LEVEL2_CACHE_SIZE);
     p->integrated = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
+    p->pageableMemoryAccess = p->concurrentManagedAccess = p->hostNativeAtomicSupported =
+        1;
     return cudaSuccess;
 }
 
@@ -155,6 +178,7 @@ extern "C" cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, i
         {cudaDevAttrMaxRegistersPerBlock, (size_t)p.regsPerBlock},
         {cudaDevAttrMultiProcessorCount, (size_t)p.multiProcessorCount},
         {cudaDevAttrIntegrated, (size_t)p.integrated},
+        {cudaDevAttrComputeMode, cudaComputeModeDefault},
         {cudaDevAttrL2CacheSize, (size_t)p.l2CacheSize},
         {cudaDevAttrMaxThreadsPerMultiProcessor, (size_t)p.maxThreadsPerMultiProcessor},
         {cudaDevAttrComputeCapabilityMajor, (size_t)p.major},
@@ -172,10 +196,29 @@ extern "C" cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, i
     return cudaSuccess;
 }
 
+/* --- what a GPU may prefer; nothing here ---------------------------------------------- */
 extern "C" cudaError_t cudaFuncSetCacheConfig(const void *, cudaFuncCache)
 {
     return cudaSuccess;
 }
+extern "C" cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache)
+{
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaFuncSetSharedMemConfig(const void *, cudaSharedMemConfig)
+{
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig)
+{
+    return cudaSuccess;
+}
+extern "C" cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config)
+{
+    *config = cudaSharedMemBankSizeFourByte;  // also where another width was asked for
+    return cudaSuccess;
+}
+/* --- functions ------------------------------------------------------------------------- */
 extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
 {
     memset(a, 0, sizeof *a); /* sharedSizeBytes: static shared memory is not counted */

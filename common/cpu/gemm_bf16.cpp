@@ -1,6 +1,6 @@
 /* gemm_bf16.cpp - a GEMM of bf16 factors with float sums, for CPUs with AVX-512 BF16:
  * around VDPBF16PS, which adds 16 dot products of two elements. Linear layers go to
- * gemm_rows.h, other layouts to gemm_blocks.h. Without that instruction cublas.cpp widens
+ * gemm_rows.h, or to gemm_amx.h on a CPU with AMX, other layouts to gemm_blocks.h. Without that instruction cublas.cpp widens
  * the factors to float, which takes at least twice as long.
  *
  * Results are those of float arithmetic: no product is rounded, and each sum is rounded
@@ -151,10 +151,18 @@ struct bf16_kernel {
 
 #include "gemm_rows.h"  // uses transpose and pack_vectors
 
+#include "gemm_amx.h"
+
+static bool has_amx;
+
 static void bf16_gemm(
     bool transpose_a, bool transpose_b, int m, int n, int k, float alpha,
     const uint16_t *a, int lda, const uint16_t *b, int ldb, float beta, float *c, int ldc)
 {
+    if (transpose_a && !transpose_b && has_amx && gemm_amx::fits(m, n, k)) {
+        gemm_amx::gemm(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+        return;
+    }
     if (transpose_a && !transpose_b && gemm_rows::fits(m, n, k)) {
         gemm_rows::gemm(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
         return;
@@ -170,6 +178,8 @@ wbcpu_bf16_gemm *wbcpu_choose_bf16_gemm(void)
     bool supported =
         __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    static const bool asked = has_amx = supported && gemm_amx::is_available();
+    (void)asked;  // once: a process keeps the permission
     return supported ? bf16_gemm : nullptr;
 }
 

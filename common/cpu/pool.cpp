@@ -224,6 +224,7 @@ bool next_block(worker *w)
     w->sequential = true;
     if (__builtin_expect(shared_poisoned, 0)) poison_shared(j);
     check::begin_block(w);
+    if (check::enabled && w->gang && !begin_together(w)) return false;
     if (__builtin_expect(w->shuffled, 0)) begin_shuffled_block(w);
     return true;
 }
@@ -302,14 +303,10 @@ static cudaError_t check_launch(const wbcpu_launch *l)
         return refuse_launch(
             l, shape("grid", g),
             "use 1 to 2147483647 blocks in x, 1 to 65535 in y and z");
-    if (l->cluster > 8 || g.x % l->cluster)
+    if (l->cluster > max_cluster || g.x % l->cluster)
         return refuse_launch(
             l, shape("grid", g) + " in clusters of " + std::to_string(l->cluster),
-            "use at most 8 blocks, and a multiple of them in x");
-    if (l->cluster > 1 && check::enabled)
-        return refuse_launch(
-            l, "clusters of " + std::to_string(l->cluster) + " blocks",
-            "check mode runs one block at a time: check the kernel in clusters of 1");
+            "use at most 16 blocks, and a multiple of them in x");
     const architecture &a = emulated();
     if (l->shared_bytes > (size_t)a.shared_optin) {
         char fix[80];

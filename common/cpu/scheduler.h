@@ -16,6 +16,7 @@ namespace wbcpu
 {
 constexpr int max_threads = 1024; /* per block */
 constexpr int max_warps = max_threads / 32;
+constexpr int max_cluster = 16; /* blocks */
 
 struct warp {
     uint32_t ready;   /* can run: neither waiting nor exited */
@@ -134,6 +135,11 @@ void delete_async(worker *w);
 /* All blocks; run: those of one worker, as w->gang says */
 void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w));
 bool next_of_gang(worker *w); /* sets w->block; false: no cluster is left */
+/* In check mode: all blocks begin before the first one runs. false: one gave up */
+bool begin_together(worker *w);
+void abandon_cluster(worker *w); /* the launch is given up: the other blocks end, too */
+/* May other blocks access the shared memory of the running one? */
+bool open_to_cluster(const worker *w);
 
 /* shared.cpp */
 extern bool shared_poisoned;      /* if so, call these: */

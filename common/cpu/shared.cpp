@@ -48,6 +48,8 @@ static long changed(const char *p, size_t bytes)
     return -1;
 }
 
+/* After the block has arrived at the cluster barrier, other blocks may write an array that
+ * it has not come to: an array that is first seen then keeps what it holds. */
 extern "C" void wbcpu_open_array(wbcpu_array *a)
 {
     if (!a->block) {
@@ -57,7 +59,7 @@ extern "C" void wbcpu_open_array(wbcpu_array *a)
         fill(a->start + a->bytes, WBCPU_RED_ZONE, red_zone);
     }
     a->block = wbcpu_block;
-    fill(a->start, a->bytes, filling);
+    if (!open_to_cluster(self())) fill(a->start, a->bytes, filling);
 }
 
 /* Every block may use those at file scope. */
@@ -88,6 +90,9 @@ void poison_shared(const job *j)
     wbcpu_block++;
     fill(wbcpu_dynamic_shared, j->launch.shared_bytes, filling);
     open_file_arrays();
+    if (j->launch.cluster > 1)
+        for (wbcpu_array *a = arrays; a; a = a->next)
+            wbcpu_open_array(a);
 }
 
 static void check_array(const wbcpu_launch &l, const wbcpu_array *a)

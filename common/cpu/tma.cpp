@@ -31,31 +31,33 @@ static void copy_row(char *smem, int swizzle, char *gmem, size_t bytes, bool loa
     }
 }
 
-/* One row of the box in dimension 0. base: of the row in device memory, NULL if it is out
- * of range. */
-static void copy_box_row(const tma_copy &c, char *smem, char *base)
+/* One row of the tile in dimension 0. Its bytes from `low` to `high` lie in the tensor, from
+ * gmem on; those of a load that do not are zeros. */
+struct tile_row {
+    char *gmem;
+    size_t low, high, bytes;
+};
+
+/* base: of the row in device memory, NULL if it is out of range */
+static tile_row row_of(const tma_copy &c, char *base)
 {
     const tensor_map &m = c.map;
     long first = c.at[0], box = m.box[0], size = (long)m.size[0], e = m.element;
     long low =
         first < 0 ? (-first < box ? -first : box) : 0;   /* elements before the tensor */
     long high = size - first < box ? size - first : box; /* the first one after it */
-    if (!base || high < low) low = high = box;
-    if (c.load) {
-        copy_row(smem, m.swizzle, nullptr, (size_t)(low * e), true);
-        copy_row(smem + high * e, m.swizzle, nullptr, (size_t)((box - high) * e), true);
-    }
-    if (base && high > low)
-        copy_row(
-            smem + low * e, m.swizzle, base + (first + low) * e,
-            (size_t)((high - low) * e), c.load);
+    if (!base || high < low) return {nullptr, 0, 0, (size_t)(box * e)};
+    return {
+        base + (first + low) * e, (size_t)(low * e), (size_t)(high * e),
+        (size_t)(box * e)};
 }
 
-static void copy_tile(const tma_copy &c, char *smem)
+/* Calls f(row) for each row of the tile, in the order of shared memory. */
+template <class F> static void each_row(const tma_copy &c, F f)
 {
     const tensor_map &m = c.map;
     if (!m.dims) {
-        copy_row(smem, 0, c.gmem, (size_t)c.bytes, c.load);
+        f(tile_row{c.gmem, 0, (size_t)c.bytes, (size_t)c.bytes});
         return;
     }
     unsigned box[WBCPU_TENSOR_DIMS] = {1, 1, 1, 1}, i[WBCPU_TENSOR_DIMS];
@@ -70,32 +72,39 @@ static void copy_tile(const tma_copy &c, char *smem)
                     bool inside = at >= 0 && at < (long)m.size[d];
                     base = inside ? base + (size_t)at * m.stride[d] : nullptr;
                 }
-                copy_box_row(c, smem, base);
-                smem += m.box[0] * (size_t)m.element;
+                f(row_of(c, base));
             }
 }
 
-static void load_into(const tma_copy &c, char *smem, uint64_t *barrier)
+static void copy_tile(const tma_copy &c)
 {
-    check::tile_arrives(smem);
-    copy_tile(c, smem);
-    count_bytes(barrier, -c.bytes);
+    char *smem = c.smem;
+    int swizzle = c.map.dims ? c.map.swizzle : 0;
+    each_row(c, [&](const tile_row &r) {
+        if (c.load) copy_row(smem, swizzle, nullptr, r.low, true);
+        copy_row(smem + r.low, swizzle, r.gmem, r.high - r.low, c.load);
+        if (c.load) copy_row(smem + r.high, swizzle, nullptr, r.bytes - r.high, true);
+        smem += r.bytes;
+    });
 }
 
-void run_load(worker *, async_block *a, size_t which)
+/* The running thread copies the tile: its part in device memory. */
+static void note_tile(const tma_copy &c)
 {
-    tma_copy c = a->loads[which];
-    a->loads.erase(a->loads.begin() + (long)which);
-    if (!c.blocks) {
-        load_into(c, c.smem, c.barrier);
-        return;
-    }
-    for (int rank = 0; rank < a->of->size; rank++)
-        if (c.blocks >> rank & 1)
-            load_into(
-                c, (char *)wbcpu_cluster_map(c.smem, rank),
-                (uint64_t *)wbcpu_cluster_map(c.barrier, rank));
-    something_happened(a->of);
+    if (!check::enabled) return;
+    check::tile_begins(self(), c.load, c.pc);
+    each_row(c, [&](const tile_row &r) {
+        if (r.gmem) check::tile_row(r.gmem, r.high - r.low, c.load, c.pc);
+    });
+}
+
+void run_load(std::vector<tma_copy> *loads)
+{
+    tma_copy c = loads->front();
+    loads->erase(loads->begin());
+    check::tile_arrives(c.smem);
+    copy_tile(c);
+    count_bytes(c.barrier, -c.bytes);
 }
 
 #define PC __builtin_extract_return_addr(__builtin_return_address(0))
@@ -132,7 +141,6 @@ tile_copy(const tensor_map *map, const int *at, int dims, const char *function)
         c.at[d] = at[d];
         c.bytes *= (int)map->box[d];
     }
-    c.thread = self()->thread;
     return c;
 }
 static tma_copy bytes_copy(void *gmem, int bytes, const char *function)
@@ -144,7 +152,6 @@ static tma_copy bytes_copy(void *gmem, int bytes, const char *function)
             gmem);
     c.gmem = (char *)gmem;
     c.bytes = bytes;
-    c.thread = self()->thread;
     return c;
 }
 
@@ -158,19 +165,32 @@ start_load(tma_copy c, void *smem, uint64_t *barrier, unsigned blocks, const voi
     c.load = true;
     c.smem = (char *)smem;
     c.barrier = barrier;
-    c.blocks = blocks;
+    c.pc = pc;
     if (blocks >> a->of->size)
         misuse(
             "calls tma_load_multicast for blocks %#x of a cluster of %d", blocks,
             a->of->size);
-    check::tile_leaves(w, smem, (size_t)c.bytes, pc);
-    a->loads.push_back(c);
+    note_tile(c);
+    if (!blocks) {
+        check::tile_leaves(w, smem, (size_t)c.bytes, pc);
+        a->loads.push_back(c);
+    }
+    for (c.rank = 0; blocks >> c.rank; c.rank++) {
+        if (!(blocks >> c.rank & 1)) continue;
+        c.smem = (char *)wbcpu_cluster_map(smem, c.rank);
+        c.barrier = (uint64_t *)wbcpu_cluster_map(barrier, c.rank);
+        check::tile_leaves(w, c.smem, (size_t)c.bytes, pc);
+        std::lock_guard<std::mutex> hold(a->of->lock);
+        a->of->loads.push_back(c);
+    }
 }
 static void start_store(tma_copy c, const void *smem, const void *pc)
 {
     worker *w = self();
     c.smem = (char *)const_cast<void *>(smem);
+    c.pc = pc;
     check::async_reads(w, smem, (size_t)c.bytes, pc);
+    check::store_leaves(w, c.smem, (size_t)c.bytes, pc);
     async_of(w)->stores[w->thread].copies.push_back(c);
 }
 
@@ -224,8 +244,11 @@ extern "C" void wbcpu_tma_wait(int newest)
     if ((int)s.ends.size() <= newest) return;
     long groups = (long)s.ends.size() - newest;
     unsigned n = s.ends[(size_t)groups - 1];
-    for (unsigned i = 0; i < n; i++)
-        copy_tile(s.copies[i], s.copies[i].smem);
+    for (unsigned i = 0; i < n; i++) {
+        check::store_has_read(s.copies[i].smem);
+        note_tile(s.copies[i]);
+        copy_tile(s.copies[i]);
+    }
     s.copies.erase(s.copies.begin(), s.copies.begin() + n);
     s.ends.erase(s.ends.begin(), s.ends.begin() + groups);
     for (unsigned &end : s.ends)

@@ -1,7 +1,8 @@
 /* waiting.cpp - threads that wait for a condition: the phase of an mbarrier, a named
  * barrier, the other blocks of the cluster. A waiting thread is parked. When no thread of
  * the block is ready, the conditions are tested; if none holds, one copy by TMA is carried
- * out, the oldest; if there is none, another block of the cluster may help. */
+ * out, the oldest; if there is none, another block of the cluster may help; if no block can
+ * continue, one multicast copy is carried out. */
 #include "async.h"
 #include "check/hooks.h"
 #include "include/wbcpu.h"
@@ -37,12 +38,13 @@ void delete_async(worker *w)
     w->async = nullptr;
 }
 
-void misuse(const char *format, ...)
+void misuse_at(const void *pc, const char *format, ...)
 {
     char where[300], what[300];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
+    check::misused(self(), what, pc);
     wbcpu_where(where, sizeof where);
     stop(nullptr, "%s %s", where, what);
 }
@@ -120,10 +122,12 @@ bool wake(worker *w)
             seen = a->of->events;
         }
         if (wake_threads(w)) return true;
-        if (!a->loads.empty())
-            run_load(w, a, 0);
-        else if (a->of->size == 1 || !wait_for_others(a->of, seen))
-            return false;
+        if (!a->loads.empty()) {
+            run_load(&a->loads);
+            continue;
+        }
+        bool others = a->of->size > 1 && wait_for_others(w, seen);
+        if (!others && !run_multicast(a->of, seen)) return false;
     }
 }
 
@@ -181,10 +185,13 @@ extern "C" void wbcpu_named_barrier(int id, int threads, bool wait)
 
 /* --- yield -------------------------------------------------------------------------- */
 
-/* Another block may need the core. In check mode no other one runs at the same time. */
-static void yield_core()
+/* Another block may need the core. In check mode none runs at the same time. */
+static void yield_core(worker *w)
 {
-    if (!check::enabled) sched_yield();
+    if (!check::enabled)
+        sched_yield();
+    else if (w->gang)
+        let_others_run(w);
 }
 
 /* The current thread spins on memory that another one will write. It stays ready; another
@@ -197,14 +204,14 @@ extern "C" void wbcpu_yield()
     if (!w) return;
     w->atomics = 0;
     if (w->threads == 1) {
-        yield_core(); /* only another block can make progress */
+        yield_core(w); /* only another block can make progress */
         return;
     }
     if (w->sequential) leave_sequential(w);
     warp *here = w->warp;
     int lane = w->lane, next;
     static thread_local unsigned yields;
-    if (++yields % 8 == 0) yield_core();
+    if (++yields % 8 == 0) yield_core(w);
     uint32_t lanes = here->ready & ~(1u << lane);
     uint32_t warps = w->warps_ready & ~(1u << w->warp_number);
     warp *q = here;
@@ -214,7 +221,7 @@ extern "C" void wbcpu_yield()
         q = &w->warp_table[next_bit(warps, w->warp_number)];
         next = __builtin_ctz(q->ready);
     } else {
-        yield_core();
+        yield_core(w);
         return;
     }
     void *there = stack_of(w, q, next);
@@ -227,23 +234,28 @@ void async_thread_exits(worker *w)
 {
     async_block *a = w->async;
     if (!a->used) return;
-    if (!a->stores[w->thread].copies.empty())
-        misuse("exits before its tma_store has read shared memory: tma_commit and "
-               "tma_wait_read<0> must come first");
+    const std::vector<tma_copy> &stores = a->stores[w->thread].copies;
+    if (!stores.empty())
+        misuse_at(
+            stores[0].pc,
+            "exits before its tma_store has read shared memory: tma_commit and "
+            "tma_wait_read<0> must come first");
     const wgmma_queue &q = a->warps[w->thread / 32];
     if (!q.ops.empty())
         misuse("exits while a wgmma is unfinished: wgmma_commit and wgmma_wait<0> must "
                "come first");
-    cluster_thread_exits(w, a);
+    cluster_thread_exits(w);
 }
 
 void async_block_ends(worker *w)
 {
     async_block *a = w->async;
     if (!a->used) return;
-    if (!a->loads.empty())
-        misuse("is the last one to exit, and a tma_load is unfinished: no thread has "
-               "waited for it");
+    if (!a->loads.empty() || awaits_multicast(w))
+        misuse_at(
+            a->loads.empty() ? nullptr : a->loads[0].pc,
+            "is the last one to exit, and a tma_load is unfinished: no thread has waited "
+            "for it");
     for (named_barrier &b : a->named)
         b = named_barrier();
     for (int i = 0; i < max_warps; i++)

@@ -67,7 +67,8 @@ static __device__ __forceinline__ void cluster_sync(void)
     cluster_wait();
 }
 
-/* grid.x is a multiple of `blocks`, which is at most 8. */
+/* grid.x is a multiple of `blocks`, which is at most 8, or 16 where the GPU has so many
+ * multiprocessors in a group and the driver finds them. */
 template <typename... P, typename... A>
 static void launch_cluster(
     void (*kernel)(P...), int blocks, dim3 grid, dim3 block, int smem,

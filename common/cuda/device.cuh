@@ -4,6 +4,8 @@
  *     code_arch()          the architecture its kernels were compiled for: 75, 80, 90 ...
  *     max_smem_per_block() bytes of shared memory that one block may have
  *     allow_smem(k, n)     lets kernel k ask for n bytes of dynamic shared memory
+ *     waits_are_cheap()    whether threads gain from sharing a row; false in a program on
+ *                          the CPU back end that has called wb_avoid_waits (ops.h)
  *
  * Host functions. None of them synchronizes, so launchers may call them under stream
  * capture. On the CPU back end they describe the GPU that WBCPU_ARCH names.
@@ -63,6 +65,15 @@ template <typename... P> static inline void allow_smem(void (*kernel)(P...), siz
         cudaFuncSetAttribute(
             (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
             (int)bytes);
+}
+
+static inline bool waits_are_cheap(void)
+{
+#ifdef __CUDACPU__
+    return !wbcpu_avoids_waits();
+#else
+    return true;
+#endif
 }
 
 #endif

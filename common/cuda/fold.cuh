@@ -1,12 +1,14 @@
-/* fold.cuh - the sum or the maximum of an array in a thread's registers.
+/* fold.cuh - sums and maxima of arrays in a thread's registers.
  *
  *     add_all(sum, x)       sum + x[0] + x[1] + ...
  *     add_squares(sum, x)   sum + x[0]^2 + x[1]^2 + ...
  *     max_all(m, x)         the largest of m and x; may ignore a NaN
+ *     add_rows(sum, x, y, ld)   sum[j] += x[0] y[j] + x[1] y[ld + j] + x[2] y[2 ld + j] ...
  *
  * On a GPU one element after another. On the CPU back end, where N is a power of two, the
  * upper half of the array is folded onto the lower half until one element is left: the
- * compiler computes several elements at a time, but does not change an order itself.
+ * compiler computes several elements at a time, but does not change an order itself. For
+ * the same reason add_rows has several sums there: one would wait for its last addition.
  */
 #ifndef CUDA_FOLD_CUH
 #define CUDA_FOLD_CUH
@@ -37,6 +39,28 @@ static __device__ __forceinline__ float max_in_halves(const float (&x)[N])
     for (int i = 0; i < N / 2; i++)
         y[i] = x[i] > x[i + N / 2] ? x[i] : x[i + N / 2];
     return max_in_halves(y);
+}
+
+/* Four vectors of sums: those of the rows k, k + CHAINS, ... */
+template <int K, int N>
+static __device__ __forceinline__ void
+add_in_chains(float (&sum)[N], const float (&x)[K], const float *y, int ld)
+{
+    typedef float run __attribute__((vector_size(64), aligned(4), may_alias));
+    constexpr int LANES = 16, V = N / LANES, CHAINS = V < 4 ? 4 / V : 1;
+    run part[CHAINS][V] = {};
+#pragma GCC unroll 32
+    for (int k = 0; k < K; k++)
+#pragma GCC unroll 4
+        for (int v = 0; v < V; v++)
+            part[k % CHAINS][v] += x[k] * *(const run *)(y + k * ld + v * LANES);
+#pragma GCC unroll 4
+    for (int v = 0; v < V; v++) {
+        run *to = (run *)(sum + v * LANES);
+        for (int c = 1; c < CHAINS; c++)
+            part[0][v] += part[c][v];
+        *to += part[0][v];
+    }
 }
 #endif
 
@@ -80,6 +104,23 @@ static __device__ __forceinline__ float add_squares(float sum, const float (&x)[
         sum += x[i] * x[i];
     return sum;
 #endif
+}
+
+template <int K, int N>
+static __device__ __forceinline__ void
+add_rows(float (&sum)[N], const float (&x)[K], const float *y, int ld)
+{
+#ifdef IN_HALVES
+    if constexpr (N % 16 == 0 && N <= 64) {
+        add_in_chains(sum, x, y, ld);
+        return;
+    }
+#endif
+#pragma unroll
+    for (int k = 0; k < K; k++)
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            sum[j] += x[k] * y[k * ld + j];
 }
 #undef IN_HALVES
 

@@ -1,4 +1,4 @@
-/* lanes.cuh - sums over a few neighbouring lanes of a warp.
+/* lanes.cuh - sums over a few neighbouring lanes of a warp, and what a thread owns.
  *
  *     sum_lanes<LANES>(x)   x[i] becomes the sum of x[i] over a group of LANES lanes,
  *                           the same in all of them, for every i of an array
@@ -11,10 +11,19 @@
  *
  * On the CPU back end every shuffle makes the threads wait, so the whole array is summed
  * with one wait.
+ *
+ *     OWNED_ROWS            rows of a thread whose block waits for every tile that it
+ *                           loads: on the CPU back end several, so that few threads wait
  */
 #ifndef CUDA_LANES_CUH
 #define CUDA_LANES_CUH
 #include "wb.h"
+
+#ifdef __CUDACPU__
+constexpr int OWNED_ROWS = WBCPU_OWNED_ROWS;
+#else
+constexpr int OWNED_ROWS = 1;
+#endif
 
 /* In check mode the shuffles are counted, so there are as many as on a GPU. */
 #if defined(__CUDACPU__) && !defined(WBCPU_CHECKED)

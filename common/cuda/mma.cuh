@@ -57,24 +57,17 @@ template <int D> static __device__ __forceinline__ int swizzle(int row, int chun
     return row * D + (chunk ^ phase) * 8;
 }
 
-#ifdef __CUDACPU__
-#define MMA_IS_FAST (!wbcpu_avoids_mma())
-#else
-#define MMA_IS_FAST true
-#endif
-
-/* Host. false: take a kernel without tensor cores. So it is in a program that has called
- * wb_avoid_slow_mma (ops.h), on the CPU back end. */
+/* Host. false: take a kernel without tensor cores. So it is where waits are not cheap,
+ * because there all lanes of a warp wait for one another at each mma. */
 template <typename E> static inline bool has_mma(void);
 template <> inline bool has_mma<wb_f16>(void)
 {
-    return code_arch() >= 75 && MMA_IS_FAST;
+    return code_arch() >= 75 && waits_are_cheap();
 }
 template <> inline bool has_mma<wb_bf16>(void)
 {
-    return code_arch() >= 80 && MMA_IS_FAST;
+    return code_arch() >= 80 && waits_are_cheap();
 }
-#undef MMA_IS_FAST
 
 #ifndef __CUDACPU__
 

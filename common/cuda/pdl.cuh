@@ -41,8 +41,7 @@ static void launch_with(
     cudaStream_t stream, A... args)
 {
     allow_smem(kernel, smem);
-    if (overlaps) wbcpu_overlap_next_launch((const void *)kernel);
-    wbcpu_cluster_next_launch(blocks);
+    wbcpu_next_launch_is((const void *)kernel, blocks, overlaps);
     kernel<<<grid, block, smem, stream>>>(P(args)...);
 }
 #else
@@ -55,6 +54,8 @@ static void launch_with(
     if (cudaPeekAtLastError() != cudaSuccess) return;
     overlaps = overlaps && code_arch() >= 90;  // else pdl_wait is empty
     allow_smem(kernel, smem);
+    if (blocks > 8)
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     // kernels can share a multiprocessor only if they split its memory in the same way
     if (overlaps)
         cudaFuncSetAttribute(

@@ -38,10 +38,10 @@ size_t wb_blas_bytes(void)
     return BLAS_WORKSPACE + SCRATCH * sizeof(float);
 }
 
-void wb_avoid_slow_mma(void)
+void wb_avoid_waits(void)
 {
 #ifdef __CUDACPU__
-    wbcpu_avoid_mma();
+    wbcpu_avoid_waits();
 #endif
 }
 

@@ -1,6 +1,7 @@
 /* backward_rows.cuh - lab 03, part 03.6: dx and the partial sums of dw in one pass. */
 #ifndef BACKWARD_ROWS_CUH
 #define BACKWARD_ROWS_CUH
+#include "cuda/fold.cuh"
 #include "cuda/mma.cuh"  // cp_async
 #include "cuda/pdl.cuh"
 #include "row_sum.cuh"

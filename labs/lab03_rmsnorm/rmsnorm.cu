@@ -9,6 +9,7 @@
  */
 #include "rmsnorm.h"
 
+#include "cuda/device.cuh"
 #include "cuda/fold.cuh"
 #include "cuda/vec.cuh"
 #include "row_sum.cuh"

@@ -19,7 +19,9 @@ BUFFER = re.compile(
     r"^\s*(?:const )?(\w+) \*(\w+),\s*// (in|out|inout|acc)\s+(opt )?\(([^)]*)\)(.*)$"
 )
 FUNCTION = re.compile(
-    r"(?:/\*((?:(?!\*/).)*)\*/\s*)?^wb_status (\w+)_f32\((.*?)\bstream\);", re.M | re.S
+    r"(?:/\*((?:(?!\*/).)*)\*/\s*)?"
+    r"^wb_status (\w+)_f32\(((?:(?!^wb_status).)*?)\bstream\);",  # not host code
+    re.M | re.S,
 )
 SPACE = re.compile(r"^size_t (\w+)_workspace_f32\(([^)]*)\);", re.M)
 ELEMENTS = {"int": "i32", "uint8_t": "u8", "uint64_t": "u64"}

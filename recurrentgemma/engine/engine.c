@@ -177,7 +177,7 @@ static int open_all(rg_engine *e, const char *folder, wb_error *err)
     if (s->max_new_tokens >= s->context) s->max_new_tokens = s->context - 1;
     CUDA_CHECK(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
     if (load(e, folder, err)) return -1;
-    wb_avoid_slow_mma();
+    wb_avoid_waits();
     WB_CHECK(wb_blas_create(&e->blas));
     if (make_decoder(e, err) || make_sequences(e, err)) return -1;
     describe(e);

@@ -5,14 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool loading_dtype(st_dtype stored, wb_dtype *dtype)
-{
-    if (stored == ST_F32) return *dtype = WB_F32, true;
-    if (stored == ST_BF16) return *dtype = WB_BF16, true;
-    if (stored == ST_F16) return *dtype = WB_F16, true;
-    return false;
-}
-
 model_tensor_at *loading_find(const loading *l, const griffin_tensor *t)
 {
     model_tensor_at *at = model_files_find(&l->files, t->name);
@@ -34,7 +26,7 @@ int loading_look(loading *l, wb_dtype *dtype)
             l->err, "%s: tensor '%s' is missing, and '%s' too: not a RecurrentGemma",
             l->folder, embedding->name, embedding->official);
     const st_tensor *e = at->tensor;
-    if (!loading_dtype(e->dtype, dtype)) *dtype = WB_F32;  // refused below
+    if (!wb_dtype_of_stored(e->dtype, dtype)) *dtype = WB_F32;  // refused below
     if (e->ndim == 2 && e->shape[0] >= 1 && e->shape[0] < INT32_MAX)
         l->config.shape.vocab = (int)e->shape[0];
     model_tensor_at *head = model_files_find(&l->files, "lm_head.weight");
@@ -68,7 +60,7 @@ static int check(const loading *l, const griffin_tensor *t, const model_tensor_a
     const st_tensor *s = at->tensor;
     wb_dtype dtype;
     int ndim = expected(t, strcmp(s->name, t->name) != 0, shape, letters);
-    if (!loading_dtype(s->dtype, &dtype))
+    if (!wb_dtype_of_stored(s->dtype, &dtype))
         return error_set(
             l->err, "%s: tensor '%s': is %s: weights are F32, F16 or BF16",
             st_path(at->file), s->name, st_dtype_name(s->dtype));

@@ -27,6 +27,5 @@ int loading_look(loading *l, wb_dtype *dtype);
 int loading_check(loading *l);
 /* A tensor under one of its names; NULL: it is missing. */
 model_tensor_at *loading_find(const loading *l, const griffin_tensor *t);
-bool loading_dtype(st_dtype stored, wb_dtype *dtype); /* false: not a dtype for weights */
 
 #endif

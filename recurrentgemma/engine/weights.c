@@ -42,7 +42,7 @@ upload_of(const loading *l, const griffin_tensor *t, const model_tensor_at *at, 
 {
     const st_tensor *s = at->tensor;
     wb_dtype stored = WB_F32;
-    loading_dtype(s->dtype, &stored);
+    wb_dtype_of_stored(s->dtype, &stored);
     upload u = upload_plain(out, s->data, stored, rows_of(l, t), cols_of(l, t));
     size_t D = (size_t)l->config.shape.head_dim;
     size_t full = (size_t)l->w->config.shape.head_dim;

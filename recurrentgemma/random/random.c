@@ -83,22 +83,16 @@ static int or_else(long given, int otherwise)
 
 static int make_config(const options *o, random_model *m, wb_error *err)
 {
-    static const char *const dtypes[WB_DTYPES] = {"f32", "bf16", "f16"};
     const struct preset *p = NULL;
     griffin_config *c = &m->config;
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
         if (strcmp(o->preset, presets[i].name) == 0) p = &presets[i];
     if (!p) return error_set(err, "--preset %.40s: give 2b, 9b or tiny", o->preset);
-    int dtype = 0;
-    while (dtype < WB_DTYPES && strcmp(o->dtype, dtypes[dtype]) != 0)
-        dtype++;
-    if (dtype == WB_DTYPES)
+    wb_dtype dtype;
+    if (!wb_dtype_parse(o->dtype, &dtype))
         return error_set(err, "--dtype %.40s: give bf16, f32 or f16", o->dtype);
     *m = (random_model){
-        .dtype = (wb_dtype)dtype,
-        .seed = o->seed,
-        .shards = (int)o->shards,
-        .dry = o->dry};
+        .dtype = dtype, .seed = o->seed, .shards = (int)o->shards, .dry = o->dry};
     *c = (griffin_config){.bos = 2, .pad = 0, .eos = {{1}, 1}};
     c->shape = (model_shape){
         .layers = or_else(o->layers, p->layers),

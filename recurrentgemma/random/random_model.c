@@ -69,7 +69,7 @@ static void divide(writing *w)
 
 static int begin_shard(writing *w, int s)
 {
-    static const st_dtype stored[] = {ST_F32, ST_BF16, ST_F16};
+    st_dtype stored = wb_dtype_stored(w->m->dtype);
     const st_pair format = {"format", "pt"};  // transformers requires it
     char path[PATH_ROOM];
     shard *x = &w->shard[s];
@@ -85,8 +85,7 @@ static int begin_shard(writing *w, int s)
     for (int i = 0; i < w->count; i++) {
         const griffin_tensor *from = &w->tensors[i];
         if (w->places[i].shard != s) continue;
-        t[n] = (st_tensor){
-            .name = from->name, .dtype = stored[w->m->dtype], .ndim = from->ndim};
+        t[n] = (st_tensor){.name = from->name, .dtype = stored, .ndim = from->ndim};
         memcpy(t[n++].shape, from->shape, sizeof from->shape);
     }
     int rc = st_begin(&x->file, &x->begin, path, t, n, &format, 1, w->err);
@@ -184,7 +183,6 @@ static int write_index(const writing *w)
 // config.json comes last: without it the folder is no model.
 static int finish(writing *w)
 {
-    static const char *const names[] = {"float32", "bfloat16", "float16"};
     for (int s = 0; s < w->shards; s++) {
         w->shard[s].open = false;
         if (atomic_commit(&w->shard[s].file, w->err)) return -1;
@@ -193,7 +191,7 @@ static int finish(writing *w)
     if (w->shards > 1 && write_index(w)) return -1;
     return json_save(
         w->folder, "config.json",
-        griffin_config_to_json(&w->m->config, names[w->m->dtype]), w->err);
+        griffin_config_to_json(&w->m->config, wb_dtype_config_name(w->m->dtype)), w->err);
 }
 
 static void clean(writing *w)

@@ -1,6 +1,7 @@
 /* backward_rows.cuh - lab 03, part 03.6: dx and the partial sums of dw in one pass. */
 #ifndef BACKWARD_ROWS_CUH
 #define BACKWARD_ROWS_CUH
+#include "cuda/fold.cuh"
 #include "cuda/mma.cuh"  // cp_async
 #include "cuda/pdl.cuh"
 #include "row_sum.cuh"
@@ -172,6 +173,46 @@ static __global__ void __launch_bounds__(MAX) backward_rows(
         stage = stage + 1 == stages ? 0 : stage + 1;
     }
     store_partial<VECS>(partial + (size_t)blockIdx.x * C, (float *)smem, dw, C, step);
+}
+
+/* The same where waits are not cheap: blocks of one thread, which has the rows blockIdx.x,
+ * blockIdx.x + gridDim.x, ... and a row of `partial` for its sums. */
+template <typename E>
+static __global__ void rows_of_a_thread(
+    E *dx, float *partial, row_inputs<E> in, const E *w, const float *rstd, int C,
+    float inv_C, float offset)
+{
+    constexpr int N = VEC16<E>;
+    float *dw = partial + (size_t)blockIdx.x * C, a[N], d[N], f[N], u[N];
+    for (int c = 0; c < C; c++)
+        dw[c] = 0.0f;
+    for (int row = blockIdx.x; row < in.R; row += gridDim.x) {
+        size_t start = (size_t)row * in.vecs;
+        float ux = 0.0f, r = rstd[row];
+        for (int i = 0; i < in.vecs; i++) {
+            to_float(a, load_vec<N>(in.x, start + i));
+            to_float(d, load_vec<N>(in.dout, start + i));
+            to_float(f, load_vec<N>(w, i));
+            for (int j = 0; j < N; j++)
+                u[j] = d[j] * (offset + f[j]) * a[j];
+            ux = add_all(ux, u);
+        }
+        float mean = r * (ux * inv_C);
+        for (int i = 0; i < in.vecs; i++) {
+            float through[N] = {}, sums[N];
+            to_float(a, load_vec<N>(in.x, start + i));
+            to_float(d, load_vec<N>(in.dout, start + i));
+            to_float(f, load_vec<N>(w, i));
+            if (in.dres) to_float(through, load_vec<N>(in.dres, start + i));
+            for (int j = 0; j < N; j++) {
+                sums[j] = dw[i * N + j] + d[j] * (a[j] * r);
+                u[j] = dx_of(through[j], d[j] * (offset + f[j]), a[j], r, mean);
+            }
+            for (int j = 0; j < N; j++)
+                dw[i * N + j] = sums[j];
+            store_float<N>(dx + (start + i) * N, u);
+        }
+    }
 }
 // END SOLUTION
 #endif

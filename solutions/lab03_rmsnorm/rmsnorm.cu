@@ -9,6 +9,7 @@
  */
 #include "rmsnorm.h"
 
+#include "cuda/device.cuh"
 #include "cuda/fold.cuh"
 #include "cuda/vec.cuh"
 #include "row_sum.cuh"
@@ -109,12 +110,12 @@ __launch_bounds__(block_of(THREADS), THREADS_PER_SM / block_of(THREADS)) forward
     }
 }
 
-/* Any width: one block per row reads it twice, the second time mostly from the cache. If
+/* Any width: a block of BLOCK threads per row reads it twice, the second time mostly from the cache. If
  * the tensors start at multiples of 16 bytes, a row consists of `head` elements up to the
  * next such multiple, `body` elements in vectors, and a tail. If not, head = C: all of it
  * is scalar. */
-template <typename E>
-static __global__ void __launch_bounds__(ANY_WIDTH_THREADS) forward_any_width(
+template <typename E, int BLOCK>
+static __global__ void __launch_bounds__(BLOCK) forward_any_width(
     E *out, E *sum, float *rstd, const E *x, const E *res, const E *w, int C, float inv_C,
     float eps, float offset, bool aligned)
 {
@@ -145,7 +146,7 @@ static __global__ void __launch_bounds__(ANY_WIDTH_THREADS) forward_any_width(
         if (res) sum[start + c] = a = (E)((float)a + (float)res[start + c]);
         squares += (float)a * (float)a;
     }
-    float r = rsqrtf(row_sum<ANY_WIDTH_THREADS>(squares, part) * inv_C + eps);
+    float r = rsqrtf(row_sum<BLOCK>(squares, part) * inv_C + eps);
     if (rstd && threadIdx.x == 0) rstd[blockIdx.x] = r;
 
     for (int v = threadIdx.x; v < body / N; v += blockDim.x) {
@@ -188,7 +189,12 @@ static wb_status launch_forward(
     bool aligned = is_aligned(16, out, sum, x, res);
     int vecs = C / N;
     if (!aligned || !is_aligned(16, w) || C % N || vecs > MAX_THREADS * VECS_PER_THREAD) {
-        forward_any_width<<<R, ANY_WIDTH_THREADS, 0, stream>>>(
+        forward_any_width<E, ANY_WIDTH_THREADS><<<R, ANY_WIDTH_THREADS, 0, stream>>>(
+            out, sum, rstd, x, res, w, C, 1.0f / C, eps, offset, aligned);
+        return wb_launched();
+    }
+    if (!waits_are_cheap()) {
+        forward_any_width<E, 1><<<R, 1, 0, stream>>>(
             out, sum, rstd, x, res, w, C, 1.0f / C, eps, offset, aligned);
         return wb_launched();
     }

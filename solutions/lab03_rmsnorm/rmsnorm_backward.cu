@@ -105,6 +105,7 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
 constexpr int COLUMNS_PER_SM = 8192;   // of dw, in the registers of an SM
 constexpr int RESIDENT_THREADS = 512;  // of an SM, each with 128 registers
 constexpr int MIN_ROWS_PER_GROUP = 4;  // with fewer, the partial sums cost more
+constexpr int THREADS_PER_WORKER = 4;  // where they work alone: each has partial sums
 
 /* How many rows of partial sums at most */
 static int groups_for(int R, int C)
@@ -162,6 +163,7 @@ static wb_status launch_backward(
     int P = groups_for(R, C);
     backward_plan p = plan_backward(R, C, sizeof(E), dres ? 3 : 2);
     int threads = p.block.x;
+    row_inputs<E> in = {x, dout, dres, R, C / N};
     if (C % N == 0 && threads <= WIDE_THREADS && p.stages > 1 &&
         is_aligned(16, dx, dout, x, dres, w)) {
         auto kernel = threads == L             ? backward_rows<E, V, L, G>
@@ -169,11 +171,17 @@ static wb_status launch_backward(
                       : threads == WARP        ? backward_rows<E, V, WARP, G>
                       : threads <= MAX_THREADS ? backward_rows<E, V, 0, MAX_THREADS>
                                                : backward_rows<E, V, 0, WIDE_THREADS>;
-        P = p.blocks;
-        allow_smem(kernel, p.smem);
-        row_inputs<E> in = {x, dout, dres, R, C / N};
-        kernel<<<P, p.block, p.smem, stream>>>(
-            dx, partial, in, w, rstd, C, 1.0f / C, offset, p.stages);
+        if (waits_are_cheap()) {
+            P = p.blocks;
+            allow_smem(kernel, p.smem);
+            kernel<<<P, p.block, p.smem, stream>>>(
+                dx, partial, in, w, rstd, C, 1.0f / C, offset, p.stages);
+        } else {
+            int most = THREADS_PER_WORKER * sm_count();
+            P = P < most ? P : most;
+            rows_of_a_thread<<<P, 1, 0, stream>>>(
+                dx, partial, in, w, rstd, C, 1.0f / C, offset);
+        }
     } else {
         // dw first: dx may be dout
         P = P < 65535 ? P : 65535;  // the limit of gridDim.y

@@ -22,6 +22,7 @@ constexpr int ANY_WIDTH_THREADS = 256;  // per block of the kernels for rows of 
 template <int THREADS>
 static __device__ float row_sum(float v, float *part, unsigned lanes = 0xffffffffu)
 {
+    if (THREADS == 1) return v;
     int warps = (THREADS ? THREADS : blockDim.x) / WARP;
     if (THREADS == LANES_PER_ROW)
         for (int m = LANES_PER_ROW / 2; m > 0; m >>= 1)

@@ -84,7 +84,18 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     if (s.lane == 0) parts[(size_t)row * gridDim.x + part] = all;
 }
 
-/* A store that leaves the L2 first: the L2 holds x, which is still to be read. */
+/* What is loaded for the last time and what is stored leave the L2 first: it holds the
+ * parts of x that are still to be read. */
+template <typename E, int V>
+static __device__ __forceinline__ raw<E, V> load_last(const E *row, int i)
+{
+    if constexpr (V == 1) {
+        return load_raw<E, V>(row, i);
+    } else {
+        uint4 x = __ldcs((const uint4 *)row + i);
+        return {{x.x, x.y, x.z, x.w}};
+    }
+}
 template <typename E, int V>
 static __device__ __forceinline__ void store_streaming(E *row, int i, raw<E, V> x)
 {
@@ -106,7 +117,10 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     E *o = out + (size_t)row * N + from;
 
     raw<E, V> in[K];
-    load_step<E, V>(in, xr, 0, s);
+#pragma unroll
+    for (int k = 0; k < K; k++)
+        if (k * s.width + s.lane < s.whole)
+            in[k] = load_last<E, V>(xr, k * s.width + s.lane);
     pdl_wait();                // for the stats of the parts; x was there before
     stats all = no_columns();  // every warp combines all parts, in the same order
     for (int i = s.lane % WARP; i < (int)gridDim.x; i += WARP) {

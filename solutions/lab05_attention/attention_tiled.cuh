@@ -6,7 +6,7 @@
  * GPU has no mma for that type.
  *
  * A block takes BM queries of one head and loops over the keys that they see, a tile at a
- * time. LANES neighbouring threads share a query. Each keeps DIMS channels of q and of
+ * time. LANES neighbouring threads share OWNED_ROWS queries, on a GPU one. Each keeps DIMS channels of q and of
  * the sum of p v in registers; LANES * DIMS is D, rounded up.
  *
  * In shared memory a tile of k stores the keys of a channel next to each other, a tile of
@@ -39,7 +39,7 @@ static __device__ void
 load_kv(kv_tile<DIMS, LANES> &to, const forward_call<E> &c, size_t kv, int from)
 {
     const int BN = kv_tile<DIMS, LANES>::BN, VECS = DIMS * LANES / 4;
-    for (unsigned n = threadIdx.x; n < BN * VECS; n += BM * LANES) {
+    for (unsigned n = threadIdx.x; n < BN * VECS; n += BM / OWNED_ROWS * LANES) {
         int j = n / VECS, d = n % VECS * 4, lane = n % VECS / (DIMS / 4), i = d % DIMS;
         vec<E, 4> k = {}, v = {};
         if (from + j < c.z.S && d < c.z.D) {
@@ -69,11 +69,7 @@ static __device__ void attend_tile(
 {
     const int BN = kv_tile<DIMS, LANES>::BN, lane = threadIdx.x % LANES;
     float s[BN] = {};
-#pragma unroll
-    for (int i = 0; i < DIMS; i++)
-#pragma unroll
-        for (int j = 0; j < BN; j++)
-            s[j] += q[i] * x.k[lane][i * BN + j];
+    add_rows(s, q, x.k[lane], BN);
     sum_lanes<LANES>(s);  // of a query
 #pragma unroll
     for (int j = 0; j < BN; j++)
@@ -89,11 +85,7 @@ static __device__ void attend_tile(
     for (int j = 0; j < BN; j++)
         s[j] = exp2f(s[j] - m);
     y.l = add_all(y.l, s);
-#pragma unroll
-    for (int j = 0; j < BN; j++)
-#pragma unroll
-        for (int i = 0; i < DIMS; i++)
-            o[i] += s[j] * x.v[j][lane][i];
+    add_rows(o, s, x.v[0][lane], LANES * (DIMS + PAD));
 #pragma unroll
     for (int i = 0; i < DIMS; i++)
         y.o[i] = o[i];
@@ -106,41 +98,13 @@ static __device__ int first_key(sizes z, const int *pos, size_t b, int t)
     return max(i - min(back, z.window), 0);
 }
 
-template <int DIMS, int LANES, typename E>
-static __global__ void
-__launch_bounds__(BM *LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 registers
-    tiled_kernel(forward_call<E> c)
+template <int DIMS, typename E>
+static __device__ void store_query(
+    const forward_call<E> &c, softmax_state<DIMS> &y, size_t b, int h, int t, int lane)
 {
-    const int BN = kv_tile<DIMS, LANES>::BN;
-    __shared__ kv_tile<DIMS, LANES> x;
     sizes z = c.z;
-    int tiles = (z.T + BM - 1) / BM, h = blockIdx.x / tiles % z.H;
-    int t0 = (tiles - 1 - blockIdx.x % tiles) * BM;  // the longest rows run first
-    size_t b = blockIdx.x / tiles / z.H;
-    int t = t0 + threadIdx.x / LANES, lane = threadIdx.x % LANES, d0 = lane * DIMS;
-    bool has_query = t < z.T;  // no return: all threads load
-    size_t kv = b * z.S * z.ldkv + (size_t)(h / (z.H / z.K)) * z.D;
-
-    float q[DIMS];
-    size_t at_q = (b * z.T + t) * z.ldq + (size_t)h * z.D + d0;
-    for (int i = 0; i < DIMS; i++)
-        q[i] =
-            has_query && d0 + i < z.D ? (float)c.q[at_q + i] * (z.scale * LOG2_E) : 0.0f;
-    softmax_state<DIMS> y = {-FLT_MAX};  // not -inf: (-inf) - (-inf) is NaN
-
-    /* first_key never falls from one query to the next: the block needs the keys from the
-     * first query's first key to the last query's own. It loads no others. */
-    int first = has_query ? first_key(z, c.pos, b, t) : 0;
-    int last = has_query ? z.S - z.T + t : -1;
-    int from = first_key(z, c.pos, b, t0), to = z.S - z.T + min(t0 + BM, z.T);
-    for (int j = from; j < to; j += BN) {
-        __syncthreads();  // the previous tile has been read
-        load_kv(x, c, kv, j);
-        __syncthreads();  // this tile is visible to the block
-        if (j <= last && j + BN > first) attend_tile(y, x, q, first - j, last - j);
-    }
-    if (!has_query) return;
     size_t row = (b * z.T + t) * z.H + h;
+    int d0 = lane * DIMS;
 #pragma unroll
     for (int i = 0; i < DIMS; i++)
         y.o[i] /= y.l;
@@ -150,11 +114,54 @@ __launch_bounds__(BM *LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 regis
 }
 
 template <int DIMS, int LANES, typename E>
+static __global__ void __launch_bounds__(
+    BM / OWNED_ROWS * LANES, LANES == 2 ? 3 : 0)  // 3 blocks: at most 168 registers
+    tiled_kernel(forward_call<E> c)
+{
+    const int BN = kv_tile<DIMS, LANES>::BN, N = OWNED_ROWS;
+    __shared__ kv_tile<DIMS, LANES> x;
+    sizes z = c.z;
+    int tiles = (z.T + BM - 1) / BM, h = blockIdx.x / tiles % z.H;
+    int t0 = (tiles - 1 - blockIdx.x % tiles) * BM;  // the longest rows run first
+    size_t b = blockIdx.x / tiles / z.H;
+    int t1 = t0 + threadIdx.x / LANES * N, lane = threadIdx.x % LANES, d0 = lane * DIMS;
+    size_t kv = b * z.S * z.ldkv + (size_t)(h / (z.H / z.K)) * z.D;
+
+    float q[N][DIMS], factor = z.scale * LOG2_E;
+    softmax_state<DIMS> y[N];
+    int first[N], last[N];
+    for (int n = 0; n < N; n++) {
+        int t = t1 + n;
+        bool has_query = t < z.T;  // no return: all threads load
+        size_t at_q = (b * z.T + t) * z.ldq + (size_t)h * z.D + d0;
+        for (int i = 0; i < DIMS; i++)
+            q[n][i] = has_query && d0 + i < z.D ? (float)c.q[at_q + i] * factor : 0.0f;
+        y[n] = {-FLT_MAX};  // not -inf: (-inf) - (-inf) is NaN
+        first[n] = has_query ? first_key(z, c.pos, b, t) : 0;
+        last[n] = has_query ? z.S - z.T + t : -1;
+    }
+
+    /* first_key never falls from one query to the next: the block needs the keys from the
+     * first query's first key to the last query's own. It loads no others. */
+    int from = first_key(z, c.pos, b, t0), to = z.S - z.T + min(t0 + BM, z.T);
+    for (int j = from; j < to; j += BN) {
+        __syncthreads();  // the previous tile has been read
+        load_kv(x, c, kv, j);
+        __syncthreads();  // this tile is visible to the block
+        for (int n = 0; n < N; n++)
+            if (j <= last[n] && j + BN > first[n])
+                attend_tile(y[n], x, q[n], first[n] - j, last[n] - j);
+    }
+    for (int n = 0, t = t1; n < N && t < z.T; n++, t++)
+        store_query(c, y[n], b, h, t, lane);
+}
+
+template <int DIMS, int LANES, typename E>
 static wb_status launch_tiled(const forward_call<E> &c, cudaStream_t s)
 {
     size_t blocks = (size_t)((c.z.T + BM - 1) / BM) * c.z.H * c.z.B;
     if (blocks > INT_MAX) return WB_BAD_SHAPE;
-    tiled_kernel<DIMS, LANES><<<(unsigned)blocks, BM * LANES, 0, s>>>(c);
+    tiled_kernel<DIMS, LANES><<<(unsigned)blocks, BM / OWNED_ROWS * LANES, 0, s>>>(c);
     return wb_launched();
 }
 

@@ -23,13 +23,14 @@
 
 /* --- the parts and the token itself ------------------------------------------------- */
 
-constexpr int PREFETCH_PARTS = 8;  // whose sums are loaded before their weights are known
-constexpr int MAX_WEIGHTS = 512;   // parts whose weights fit into shared memory
+constexpr int COMBINE_THREADS = 256;
+constexpr int EARLY =
+    8;  // sums of a thread that are loaded before their weights are known
 
 /* The sum of `product` over the D channels, one per thread of the block */
 static __device__ __forceinline__ float block_dot(float product, int D)
 {
-    __shared__ float dots[MAX_D / WARP];
+    __shared__ float dots[COMBINE_THREADS / WARP];
     float dot = warp_sum(product), sum = 0.0f;
     if (threadIdx.x % WARP == 0) dots[threadIdx.x / WARP] = dot;
     __syncthreads();  // the sums of all warps are visible to the block
@@ -38,56 +39,91 @@ static __device__ __forceinline__ float block_dot(float product, int D)
     return sum;
 }
 
-/* A block per query head, a thread per channel. A part with maximum m counts e^(m - max),
- * where max is the largest of all, including the token's own score. */
+/* The sums of the parts of a query head, which groups of D / 4 threads share: group i has
+ * the parts i, i + groups, ..., a thread 4 channels. */
+struct part_sums {
+    const float4 *sums;
+    const softmax *of;
+    int step, first, groups, parts;  // step: from part to part, in float4
+    float4 early[EARLY];
+    float max[EARLY];
+
+    __device__ __forceinline__ void load(int i, float4 *y, float *m) const
+    {
+        int part = first + i * groups;
+        bool valid = first < groups && part < parts;
+        *y = valid ? sums[(size_t)part * step] : float4{};
+        *m = valid ? of[part].max : -INFINITY;
+    }
+    __device__ __forceinline__ void load_early()
+    {
+#pragma unroll
+        for (int i = 0; i < EARLY; i++)
+            load(i, &early[i], &max[i]);
+    }
+    /* relative to `top`, the largest score of all */
+    __device__ __forceinline__ float4 add(float top) const
+    {
+        float4 y = {};
+        for (int i = 0; i * groups < parts; i += EARLY) {
+#pragma unroll
+            for (int u = 0; u < EARLY; u++) {
+                float4 x = early[u];
+                float m = max[u];
+                if (i > 0) load(i + u, &x, &m);
+                float f = expf(m - top);  // 0: no slots
+                y.x += f * x.x, y.y += f * x.y, y.z += f * x.z, y.w += f * x.w;
+            }
+        }
+        return y;
+    }
+};
+
+/* A block per query head. A part with maximum m counts e^(m - max), where max is the
+ * largest of all, including the token's own score. */
 template <typename E>
-static __global__ void __launch_bounds__(MAX_D, 4)
+static __global__ void __launch_bounds__(COMBINE_THREADS)
     combine_kernel(token<E> a, int parts, const float *sums, const softmax *softmaxes)
 {
-    __shared__ float weights[MAX_WEIGHTS], totals[MAX_WEIGHTS];
+    __shared__ float4 of_group[COMBINE_THREADS];  // (groups, D / 4)
     pdl_trigger();
     pdl_wait();
     int h = blockIdx.x % a.H, b = blockIdx.x / a.H, G = a.H / a.K, g = h / G;
-    int d = threadIdx.x, D = a.D, p = a.pos[b];
+    int d = threadIdx.x, D = a.D, p = a.pos[b], quads = D / 4, lane = d % WARP;
     size_t first = (size_t)blockIdx.x * parts;
+    part_sums own = {
+        (const float4 *)(sums + first * D) + d % quads,
+        softmaxes + first,
+        quads,
+        d / quads,
+        COMBINE_THREADS / quads,
+        parts};
+    own.load_early();
+    softmax one = {-INFINITY, 0.0f};
+    if (lane < parts) one = own.of[lane];
+    float max = one.max;
+    for (int i = lane + WARP; i < parts; i += WARP)  // every warp reads all parts
+        max = fmaxf(max, own.of[i].max);             // -inf: a part without slots
     const E *kg = a.k + (size_t)b * a.ldkv + head_offset(a, g);
     const E *vg = a.v + (size_t)b * a.ldkv + head_offset(a, g);
     const E *qh = a.q + (size_t)b * a.ldq + (size_t)h * D;
-    const float *part = sums + first * D + (d < D ? d : 0);
-    float early[PREFETCH_PARTS], max = -INFINITY;
-#pragma unroll
-    for (int i = 0; i < PREFETCH_PARTS; i++)
-        early[i] = i < parts ? part[(size_t)i * D] : 0.0f;
-    for (int i = d % WARP; i < parts; i += WARP)     // every warp reads all parts
-        max = fmaxf(max, softmaxes[first + i].max);  // -inf: a part without slots
-    max = warp_max(max);
     /* rounded, as the ring will hold it */
     E key = (E)(d < D ? rotated(kg, a.cis, p, d, a.N) : 0.0f);
     E value = d < D ? vg[d] : (E)0.0f;
     float self =
         a.scale * block_dot(d < D ? rotated(qh, a.cis, p, d, a.N) * (float)key : 0.0f, D);
 
-    max = fmaxf(max, self);
-    float sum = expf(self - max), y = sum * (float)value;
-    for (int start = 0; start < parts; start += MAX_WEIGHTS) {
-        int count = min(parts - start, MAX_WEIGHTS);
-        __syncthreads();  // every thread has read the previous weights
-        for (int i = d; i < count; i += blockDim.x) {
-            softmax one = softmaxes[first + start + i];
-            weights[i] = expf(one.max - max), totals[i] = one.sum;
-        }
-        __syncthreads();  // all weights are visible to the block
-#pragma unroll
-        for (int i = 0; i < PREFETCH_PARTS; i++)
-            if (start == 0 && i < count)
-                sum += weights[i] * totals[i], y += weights[i] * early[i];
-#pragma unroll 8
-        for (int i = start ? 0 : PREFETCH_PARTS; i < count; i++) {
-            sum += weights[i] * totals[i];
-            y += weights[i] * part[(size_t)(start + i) * D];
-        }
-    }
+    max = fmaxf(warp_max(max), self);
+    float sum = expf(one.max - max) * one.sum;
+    for (int i = lane + WARP; i < parts; i += WARP)
+        sum += expf(own.of[i].max - max) * own.of[i].sum;
+    float weight = expf(self - max), y = weight * (float)value;
+    sum = warp_sum(sum) + weight;
+    of_group[d] = own.add(max);
+    __syncthreads();  // the sums of all groups are visible to the block
     if (d >= D) return;
+    for (int i = 0; i < own.groups; i++)
+        y += ((const float *)of_group)[i * D + d];
     a.out[(size_t)blockIdx.x * D + d] = (E)(y / sum);
     if (h % G == 0) {  // the slot of position p - S: every block has read it
         size_t slot = (((size_t)b * a.S + p % a.S) * a.K + g) * D + d;
@@ -225,10 +261,9 @@ static wb_status decode(
     softmax *softmaxes = (softmax *)(sums + (size_t)B * H * s.parts * D);
     launch_parts(a, sums, softmaxes, s, tensor, stream);
     if (s.alone) return wb_launched();  // nothing to combine
-    int threads = (D + WARP - 1) / WARP * WARP;
     launch_pdl(
-        combine_kernel<E>, B * H, threads, 0, stream, a, s.parts, (const float *)sums,
-        (const softmax *)softmaxes);
+        combine_kernel<E>, B * H, COMBINE_THREADS, 0, stream, a, s.parts,
+        (const float *)sums, (const softmax *)softmaxes);
     return wb_launched();
     // END SOLUTION
 }

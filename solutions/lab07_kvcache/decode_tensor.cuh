@@ -136,41 +136,50 @@ store_sums(float *to, softmax *of, warp_sums<DM> &w)
     }
 }
 
-/* Sums of several parts relative to their common maximum */
-struct merged {
-    float max = -INFINITY, sum = 0.0f;
-    float4 y = {};
-
-    __device__ __forceinline__ void add(const softmax &of, const float4 &x)
-    {
-        if (of.max == -INFINITY) return;  // no slots
-        float before = max;
-        max = fmaxf(max, of.max);
-        float old = fast_exp2(before - max), f = fast_exp2(of.max - max);
-        sum = sum * old + of.sum * f;
-        y.x = y.x * old + x.x * f, y.y = y.y * old + x.y * f;
-        y.z = y.z * old + x.z * f, y.w = y.w * old + x.w * f;
-    }
+/* What a block has at its end, in shared memory */
+struct block_sums {
+    softmax of[WARPS_PER_BLOCK + 1][MMA_M];    // of the warps, and of the token itself
+    float weight[MMA_M][WARPS_PER_BLOCK + 1];  // e^(their max - max of the block)
+    softmax total[MMA_M];                      // of the block
 };
+
+/* A thread per head: by what the sums of the warps, and of the token if the block has it,
+ * are multiplied before they are added */
+static __device__ __forceinline__ void weigh_warps(block_sums &block, int n, int heads)
+{
+    int h = threadIdx.x;
+    float max = -INFINITY, sum = 0.0f;
+    if (h >= heads) return;
+#pragma unroll
+    for (int w = 0; w <= WARPS_PER_BLOCK; w++)
+        if (w < n) max = fmaxf(max, block.of[w][h].max);
+#pragma unroll
+    for (int w = 0; w <= WARPS_PER_BLOCK; w++) {
+        bool some = w < n && block.of[w][h].max != -INFINITY;  // slots
+        float weight = some ? fast_exp2(block.of[w][h].max - max) : 0.0f;
+        block.weight[h][w] = weight;
+        if (some) sum += block.of[w][h].sum * weight;
+    }
+    block.total[h] = {max, sum};
+}
 
 /* The output of query head h of the block, channels d to d + 3 */
 template <typename E>
-static __device__ __forceinline__ void
-store_out(const token<E> &a, const block_work &at, int h, int d, const merged &m)
+static __device__ __forceinline__ void store_out(
+    const token<E> &a, const block_work &at, int h, int d, const float4 &y, float sum)
 {
-    float r = 1.0f / m.sum, y[4] = {m.y.x * r, m.y.y * r, m.y.z * r, m.y.w * r};
-    store_float<4>(a.out + ((size_t)at.b * a.H + at.head + h) * a.D + d, y);
+    float r = 1.0f / sum, out[4] = {y.x * r, y.y * r, y.z * r, y.w * r};
+    store_float<4>(a.out + ((size_t)at.b * a.H + at.head + h) * a.D + d, out);
 }
 
-/* What a block has at its end, in shared memory */
-struct block_sums {
-    softmax of[WARPS_PER_BLOCK + 1][MMA_M];  // of the warps, and of the token itself
-    softmax total[MMA_M];                    // of the block
-};
+static __device__ __forceinline__ void add_scaled(float4 &y, const float4 &x, float f)
+{
+    y.x += x.x * f, y.y += x.y * f, y.z += x.z * f, y.w += x.w * f;
+}
 
 /* Adds the sums of the warps, and in the first block of a key head the token. If other
- * blocks have further parts, the sums go to the workspace, or in a cluster to `total` and
- * to the place of the first warp's. */
+ * blocks have further parts, the sums go to the workspace, or in a cluster to the place of
+ * the first warp's. */
 template <int DM, typename E>
 static __device__ __forceinline__ void merge_warps(
     block_sums &block, float *partial, const E *value, const token<E> &a, const split &s,
@@ -179,52 +188,52 @@ static __device__ __forceinline__ void merge_warps(
     constexpr int QUADS = DM / 4,
                   STEP = STAGES * STAGE<DM> / 2;  // STEP: floats of a warp
     int d = threadIdx.x % QUADS * 4;
+    bool has_token = s.alone && at.part == 0;
     if (d >= a.D) return;
-#pragma unroll 1
+#pragma unroll 2
     for (int h = threadIdx.x / QUADS; h < at.heads; h += THREADS / QUADS) {
         float *mine = partial + h * PITCH<DM> + d;
-        merged m;
+        float4 y = {};
 #pragma unroll
         for (int w = 0; w < WARPS_PER_BLOCK; w++)
-            m.add(block.of[w][h], *(float4 *)(mine + w * STEP));
-        if (s.alone && at.part == 0) {
-            float v[4] = {
-                (float)value[d], (float)value[d + 1], (float)value[d + 2],
-                (float)value[d + 3]};
-            m.add(block.of[WARPS_PER_BLOCK][h], *(float4 *)v);
-        }
+            add_scaled(y, *(float4 *)(mine + w * STEP), block.weight[h][w]);
+        if (has_token)
+            add_scaled(
+                y,
+                {(float)value[d], (float)value[d + 1], (float)value[d + 2],
+                 (float)value[d + 3]},
+                block.weight[h][WARPS_PER_BLOCK]);
+        softmax total = block.total[h];
         if (!s.alone) {
-            size_t to = record(at.b, at.head + h, a.H, at.part, s.parts, a.D) + d;
-            *(float4 *)(sums + to) = m.y;
-            if (d == 0) softmaxes[to / a.D] = {m.max * LN_2, m.sum};
+            size_t to = record(at.b, at.head + h, a.H, at.part, s.parts, 1);
+            *(float4 *)(sums + to * a.D + d) = y;
+            if (d == 0) softmaxes[to] = {total.max * LN_2, total.sum};
         } else if (s.parts == 1) {
-            store_out(a, at, h, d, m);
+            store_out(a, at, h, d, y, total.sum);
         } else {
-            *(float4 *)mine = m.y;
-            if (d == 0) block.total[h] = {m.max, m.sum};
+            *(float4 *)mine = y;
         }
     }
 }
 
-/* Adds the sums of the blocks of a cluster. They share the heads. */
+/* Adds the sums of the two blocks of a cluster. They share the heads. */
 template <int DM, typename E>
-static __device__ __forceinline__ void merge_cluster(
-    block_sums &block, float *partial, const token<E> &a, const split &s,
-    const block_work &at)
+static __device__ __forceinline__ void
+merge_cluster(block_sums &block, float *partial, const token<E> &a, const block_work &at)
 {
     constexpr int QUADS = DM / 4, HEADS = THREADS / QUADS;  // at a time
-    int d = threadIdx.x % QUADS * 4;
+    int d = threadIdx.x % QUADS * 4, other = 1 - at.part;
     if (d >= a.D) return;
-#pragma unroll 1
-    for (int h = at.part * HEADS + threadIdx.x / QUADS; h < at.heads;
-         h += s.parts * HEADS) {
-        merged m;
-#pragma unroll 2
-        for (int part = 0; part < s.parts; part++)
-            m.add(
-                *cluster_map(&block.total[h], part),
-                *(float4 *)cluster_map(partial + h * PITCH<DM> + d, part));
-        store_out(a, at, h, d, m);
+#pragma unroll 4
+    for (int h = at.part * HEADS + threadIdx.x / QUADS; h < at.heads; h += 2 * HEADS) {
+        float *mine = partial + h * PITCH<DM> + d;
+        softmax one = block.total[h], two = *cluster_map(&block.total[h], other);
+        float4 y = {}, x = *(float4 *)cluster_map(mine, other);
+        float max = fmaxf(one.max, two.max);
+        float own = one.max == -INFINITY ? 0.0f : fast_exp2(one.max - max);
+        float theirs = two.max == -INFINITY ? 0.0f : fast_exp2(two.max - max);
+        add_scaled(y, *(float4 *)mine, own), add_scaled(y, x, theirs);
+        store_out(a, at, h, d, y, one.sum * own + two.sum * theirs);
     }
 }
 
@@ -301,12 +310,14 @@ static __global__ void __launch_bounds__(THREADS)
     __syncwarp();  // no copy arrives where the sums go
     store_sums<DM, PAIRED>((float *)ring, block.of[warp], w);
     __syncthreads();  // the sums of all warps are visible to the block
+    weigh_warps(block, WARPS_PER_BLOCK + has_token, at.heads);
+    __syncthreads();  // so are their weights
     float *partial = (float *)all_tiles;
     bool shared = s.alone && s.parts > 1;
     merge_warps<DM>(block, partial, own + PITCH<DM>, a, s, at, sums, softmaxes);
     if (shared) {
         cluster_sync();  // the sums of all blocks are visible to the cluster
-        merge_cluster<DM>(block, partial, a, s, at);
+        merge_cluster<DM>(block, partial, a, at);
         cluster_arrive();
     }
     if (has_token && warp == 0) store_token<DM>(own, a, at);

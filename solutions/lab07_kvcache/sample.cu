@@ -97,21 +97,24 @@ wb_status sample_f32(
     //> return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 2 lines.
     bool filtered = temperature > 0.0f && ((top_k > 0 && top_k < V) || top_p < 1.0f);
     bool alone = V <= MAX_SINGLE;
-    bool few = temperature == 0.0f || (top_k > 0 && top_k <= MAX_K);
-    int once = !alone && few ? once_blocks(B, V) : 0;
+    int once = !alone && filtered && top_k > 0 && top_k <= MAX_K ? once_blocks(B, V) : 0;
     if (once) {  // a Hopper GPU reads the row once
-        auto kernel = temperature == 0.0f ? argmax_kernel : top_k_kernel;
         unsigned grid = (unsigned)((size_t)B * once);
-        launch_pdl_cluster(kernel, once, grid, ONCE_THREADS, 0, stream, x, a, once);
+        int ring = STAGES * STEP * (int)sizeof(float);
+        launch_pdl_cluster(
+            top_k_kernel, once, grid, ONCE_THREADS, ring, stream, x, a, once);
         return wb_launched();
     }
-    a.part = part_of(B, V);
+    a.part = temperature > 0.0f ? part_of(B, V) : ARGMAX_STEP;
     unsigned blocks = (unsigned)((size_t)B * parts_of(V, a.part));
     if (!alone && filtered) {
         launch_pdl(highest_kernel, blocks, PART_THREADS, 0, stream, x, a);
         launch_pdl(bins_kernel, blocks, PART_THREADS, 0, stream, x, a);
     }
-    if (!alone) launch_pdl(best_kernel, blocks, PART_THREADS, 0, stream, x, a, filtered);
+    if (!alone && temperature == 0.0f)
+        launch_pdl(argmax_kernel, blocks, PART_THREADS, 0, stream, x, a);
+    else if (!alone)
+        launch_pdl(best_kernel, blocks, PART_THREADS, 0, stream, x, a, filtered);
     int threads = V < THREADS ? (V + WARP - 1) / WARP * WARP : THREADS;
     launch_pdl(sample_kernel, B, threads, 0, stream, x, a, filtered, alone);
     return wb_launched();

@@ -45,6 +45,11 @@ struct search {
     int range;  // where `enough` is reached
     u64 left;   // what is missing of it at the start of the range
 };
+static __device__ search *search_memory(void)  // the same for counts and weights
+{
+    __shared__ search s;
+    return &s;
+}
 
 /* One warp: the range in which the highest ranges add up to `enough`. Lane 0 has the 8
  * highest, lane 31 the lowest. If `enough` is never reached, it is the last non-empty
@@ -86,7 +91,7 @@ template <amount HOW>
 static __device__ u64
 least_of(const rules &a, const row &r, const items &of, u64 enough, u64 lower, float one)
 {
-    __shared__ search s;
+    search &s = *search_memory();
     u64 key, high = 0, low = 0;  // the largest, and ~ the least
     for (int i = threadIdx.x; i < of.n; i += blockDim.x)
         if (of.at(a, r, i, &key) && key >= lower)

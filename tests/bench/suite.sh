@@ -42,6 +42,19 @@ in_tflops() {
         ! grep -q copy "$TMP/flops.md"
 }
 check "arithmetic is shown in TFLOP/s" in_tflops
+cat >"$TMP/counted.jsonl" <<'E2'
+{"counted": "f f32 2x2", "code": "01_naive", "requests": 2000, "sectors": 8000, "ideal": 4000, "least": 65536, "conflict": 4, "barriers": 3, "blocks": 2}
+{"counted": "f f32 2x2", "code": "solution", "requests": 500, "sectors": 1000, "ideal": 1000, "least": 64000, "conflict": null, "barriers": 0, "blocks": 2}
+E2
+printf '<!-- bench: f f32 4x4 | counted f f32 2x2 -->\n<!-- bench end -->\n' >"$TMP/both.md"
+check "counts go next to the measured column" \
+    table "$TMP/both.md" "$TMP/rows.jsonl" "$TMP/counted.jsonl"
+check_says "  sectors, bytes moved, conflicts and barriers" \
+    "| 01_naive | 0.94 (3950) | 2,000 | 4.0 (2.0) | 4.00 | 4.0-way | 1.5 |" cat "$TMP/both.md"
+check_says "  of a rung that was not measured, too" \
+    "| solution |  | 500 | 2.0 (2.0) | 0.50 | – | 0 |" cat "$TMP/both.md"
+check_fails "  the error names the command that counts" "make bench-counted-" \
+    table "$TMP/both.md" "$TMP/rows.jsonl"
 figures g 02_other >>"$TMP/rows.jsonl"
 printf '<!-- bench: g f32 4x4 -->\n<!-- bench end -->\n' >>"$TMP/guide.md"
 check "a second table is filled in" table "$TMP/guide.md" "$TMP/rows.jsonl"

@@ -30,7 +30,7 @@ MODULES = [
     ("program",  r"recurrentgemma/program/.*"),
     ("random",   r"recurrentgemma/random/.*"),
     ("bench",    r"bench/.*"),
-    ("tests",    r"(?:tests|docs/check)/.*"),
+    ("tests",    r"(?:tests|docs)/.*"),
 ]
 
 # What a module may include besides its own files. Only a lab's own files include "lab".

@@ -8,8 +8,8 @@ FOLDER = Path(__file__).resolve().parent
 KINDS = """out-of-bounds out-of-bounds-shared out-of-bounds-local out-of-bounds-variable
     uninitialized uninitialized-shared misaligned null-pointer use-after-free host-pointer
     race-shared race-global race-blocks same-value barrier-divergence deadlock bad-mask
-    shuffle-source infinite-loop async-copy async-proxy pdl device-pointer double-free invalid-free
-    leak copy-size copy-kind stream-race launch-error unchecked-error""".split()
+    shuffle-source infinite-loop async-copy async-proxy cluster-start cluster-exit misuse
+    pdl device-pointer double-free invalid-free leak copy-size copy-kind stream-race launch-error unchecked-error""".split()
 
 
 class Case:

@@ -1,6 +1,6 @@
 /* counts.cu - kernels whose requests, sectors and wavefronts are known. counts.py has the
  * numbers; those of shared memory agree with Nsight Compute on an H200. */
-#include "cuda/mma.cuh"
+#include "cuda/tma.cuh"
 
 #include <mma.h>
 #include <stdio.h>
@@ -352,6 +352,31 @@ static void other_memory()
     cudaFree(managed);
 }
 
+/* Rows of 128 bytes; the tiles begin 16 bytes after the start of a sector. */
+__global__ void tiles(float *to, const __grid_constant__ tensor_map map)
+{
+    __shared__ __align__(128) float tile[2][4][8];
+    __shared__ uint64_t loaded;
+    if (threadIdx.x == 0) {
+        mbarrier_init(&loaded, 1);
+        mbarrier_fence_init();
+        mbarrier_expect(&loaded, sizeof tile);
+        tma_load(tile[0], &map, &loaded, 4, 0);
+        tma_load(tile[1], &map, &loaded, 28, 62);
+        mbarrier_wait(&loaded, 0);
+        tma_store_bytes(to, tile, 64);
+        tma_commit();
+        tma_wait<0>();
+    }
+}
+static void copies_by_tma()
+{
+    tensor_map map;
+    if (!make_tensor_map(&map, x, {2, {32, 64}, {1, 32}, {8, 4}, 0})) exit(3);
+    tiles<<<1, 32>>>(y, map);
+    end();
+}
+
 int main(void)
 {
     cudaMalloc((void **)&x, N * sizeof *x);
@@ -363,6 +388,7 @@ int main(void)
     shared_memory();
     copies();
     other_memory();
+    copies_by_tma();
     cudaFree(x);
     cudaFree(y);
     return 0;

@@ -28,6 +28,8 @@ GLOBAL = {  # kernel: {access: (requests, sectors, ideal, bytes)}
     "read_variables": {"read": (1, 8, 4, 128), "write": (1, 4, 4, 128)},
     "in_place": {"read": (4, 16, 16, 512), "write": (4, 16, 16, 512)},
     "async_copies": {"async": (2, 20, 20, 640), "write": (2, 32, 32, 1024)},
+    # tiles of 4 rows of 32 bytes, half of it out of range in the second one
+    "tiles": {"tma_load": (2, 10, 5, 160), "tma_store": (1, 2, 2, 64)},
     "wmma_sum<float>": {"read": (4, 32, 32, 1024), "write": (4, 32, 32, 1024)},
     "wmma_sum<__half>": {"read": (4, 32, 16, 512), "write": (4, 32, 16, 512)},
     "wmma_factor<wmma::matrix_a, wmma::row_major>":
@@ -68,12 +70,14 @@ MEMORY = {
     "read_twice": (128, 128, 128, 128),
     "histogram": (32, 32, 16, 16),
     "in_place": (512, 512, 512, 512),
+    "tiles": (320, 64, 160, 64),
     "small": (1 << 20, 128, 128 << 10, 128),  # fits into the T4's 4 MB
     "large": (12 << 20, 128, 768 << 10, 128),  # 6 MB, twice: nothing is found again
 }
-READS = {"coalesced": ("x", 1), "read_twice": ("x", 2), "causal": ("x", 1),
+READS = {"coalesced": ("x", 1), "tiles": ("x", 1), "read_twice": ("x", 2), "causal": ("x", 1),
          "small": ("buffer", 2), "large": ("buffer", 2)}
 COLLECTIVES = {"shuffle": 24, "sync": 4, "vote": 4, "reduce": 0, "match": 0, "matrix": 0}
+EVENTS = {"barrier": [2, 2], "shuffle": [20, 4], "vote": [4], "sync": [4]}
 # the lane offsets of the request with the worst ratio
 WORST = {
     "strided<8>": ("global", "read", [32 * l for l in range(32)]),
@@ -148,6 +152,14 @@ compare("blocks, one per multiprocessor of the T4", kernels["per_multiprocessor"
         40)
 events = kernels["events"]
 compare("events: barriers", events["barriers"], 4)
+lines = {}  # what each line of the kernel does, and the number of such lines
+for line in events["lines"]:
+    for name, n in {**line.get("collectives", {}), "barrier": line.get("barriers")}.items():
+        if n:
+            lines.setdefault(name, []).append(n)
+compare("events: per line", lines, EVENTS)
+compare("atomics per line", [line["global"]["atomic"]["requests"]
+                             for line in kernels["histogram"]["lines"]], [4])
 compare("events: collectives", events["collectives"], COLLECTIVES)
 compare("events: launches, blocks, warps",
         (events["launches"], events["blocks"], events["warps"]), (1, 2, 4))

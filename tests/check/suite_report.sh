@@ -21,9 +21,10 @@ has "sample.cu:47: note: 256 threads"
 has "kernel norm_rows (sample.cu:57): 1 launch, 256 blocks of 128 threads"
 has "    DRAM: 268 MB read, 134 MB written; 268 MB suffice (H200, 60 MB of L2)"
 has "    takes at least 96.3 µs on NVIDIA H200 (limit: L1 and shared memory); the ideal"
-has "      12 read            32.0   4.0  1.07 GB                    squares += x[row * C"
-has "         shared read                         32.0-way"
-has "      25                                                32,768  __syncthreads();"
+has "      12 read            1.05 M    32.0   4.0  1.07 GB           squares += x[row * C"
+has "         shared read     1.05 M                        32.0-way"
+has "      25 barrier         32,768                                  __syncthreads();"
+has "         vote             4,096"
 has "sample.cu:15: neighbouring lanes read and write 4096 bytes apart: 32 sectors"
 has "a is read 2.0 times: 268 MB where 134 MB suffice."
 has "table is read 32,768 times: 134 MB where 4.10 KB suffice."
@@ -38,7 +39,7 @@ check "errors come before notes" \
     [ "$(sed '/: note: /,$d' "$TMP/text" | grep -c ': error: ')" = 3 ]
 
 check "every kind of finding is shown" exits 1 report kinds
-check "  each once" [ "$(grep -c '^sample.cu:47: ' "$TMP/.last")" = 31 ]
+check "  each once" [ "$(grep -c '^sample.cu:47: ' "$TMP/.last")" = 34 ]
 check "no findings: exit code 0" exits 0 report clean
 check "  and says so" grep -q 'sample: no findings' "$TMP/.last"
 

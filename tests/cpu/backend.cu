@@ -428,10 +428,10 @@ int main(int argc, char **argv)
         wrong += n != 2;
     tap(!wrong, "wbcpu_parallel, also nested");
     tap(large_copy_is_right(), "a large copy, which the workers share");
-    bool had = has_mma<wb_bf16>();
-    wbcpu_avoid_mma();
-    tap(had && has_mma<wb_bf16>() == !!getenv("WBCPU_ARCH"),
-        "after wbcpu_avoid_mma: no mma, unless WBCPU_ARCH names a GPU");
+    bool had = has_mma<wb_bf16>() && waits_are_cheap(), gpu = !!getenv("WBCPU_ARCH");
+    wbcpu_avoid_waits();
+    tap(had && has_mma<wb_bf16>() == gpu && waits_are_cheap() == gpu,
+        "after wbcpu_avoid_waits: no mma and no shared rows, unless WBCPU_ARCH names a GPU");
     cudaFree(text);
     cudaFree(order);
     cudaFree(next_free);

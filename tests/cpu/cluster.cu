@@ -33,6 +33,72 @@ static bool exchange_is_right(int blocks, int clusters)
     return right;
 }
 
+/* The barrier in two halves, with barriers of the block between them. `of_block` is declared
+ * after the first half, so other blocks may write it before this one gets there. */
+static __device__ int add_blocks(int own, int blocks)
+{
+    __shared__ int of_warp[2];
+    int t = threadIdx.x;
+    if (t % 32 == 0) of_warp[t / 32] = own;
+    __syncthreads();  // both warps have written
+    own = of_warp[0] + of_warp[1];
+    cluster_wait();  // all blocks run
+    __shared__ int of_block[8];
+    if (t < blocks) cluster_map(of_block, t)[cluster_rank()] = own;
+    cluster_arrive();
+    __syncthreads();
+    cluster_wait();  // every block has written
+    int sum = 0;
+    for (int r = 0; r < blocks; r++)
+        sum += of_block[r];
+    return sum;
+}
+__global__ void halves(int *out, int blocks)
+{
+    cluster_arrive();
+    int t = threadIdx.x;
+    out[blockIdx.x * 64 + t] = add_blocks((int)blockIdx.x * 100 + t / 32, blocks);
+}
+static bool halves_are_right(int blocks, int clusters)
+{
+    int count = blocks * clusters, *out = managed<int>((size_t)count * 64);
+    launch_cluster(halves, blocks, dim3(count), dim3(64), 0, 0, out, blocks);
+    bool right = finished();
+    for (int i = 0; i < count * 64; i++) {
+        int first = i / 64 / blocks * blocks;  // block of the cluster
+        int all = blocks * (2 * first + blocks - 1);
+        right = right && out[i] == all * 100 + blocks;
+    }
+    cudaFree(out);
+    return right;
+}
+
+/* Block 0 arrives and ends; the others still wait for each other, twice. */
+__global__ void leave(int *out)
+{
+    __shared__ int mine[32];
+    int t = threadIdx.x, rank = cluster_rank();
+    cluster_arrive();
+    if (rank == 0) return;
+    cluster_wait();
+    mine[t] = 10 * rank + t;
+    cluster_sync();
+    out[blockIdx.x * 32 + t] = *cluster_map(&mine[t], rank % 3 + 1);
+    cluster_sync();
+}
+static bool leave_is_right(void)
+{
+    int *out = managed<int>(8 * 32);
+    launch_cluster(leave, 4, dim3(8), dim3(32), 0, 0, out);
+    bool right = finished();
+    for (int i = 0; i < 8 * 32; i++) {
+        int rank = i / 32 % 4, from = rank % 3 + 1;
+        right = right && out[i] == (rank ? 10 * from + i % 32 : 0);
+    }
+    cudaFree(out);
+    return right;
+}
+
 /* Block r loads rows 8r to 8r + 7 of each tile into all blocks. A block may load the next
  * tile when every block has read this one: all arrive at each block's barrier. */
 enum { ROWS = 16, COLS = 32, TILES = 3 };
@@ -140,8 +206,11 @@ static bool unequal_is_right(void)
 int main(void)
 {
     if (!can_run()) return 0;
-    for (int blocks : {1, 2, 4, 8})
+    for (int blocks : {1, 2, 4, 8, 16})
         tap(exchange_is_right(blocks, 5), "clusters of %d: remote shared memory", blocks);
+    for (int blocks : {1, 2, 4, 8})
+        tap(halves_are_right(blocks, 3), "clusters of %d: arrive, then wait", blocks);
+    tap(leave_is_right(), "clusters of 4: a block that arrives and ends");
     tap(share_is_right(), "clusters of 2: multicast, remote arrivals");
     tap(named_is_right(), "named barriers");
     tap(unequal_is_right(), "setmaxnreg and elect_one");

@@ -166,11 +166,11 @@ static int check_gemm(
 
 static void test_gemms(cublasHandle_t h)
 {
-    constexpr int SHAPES = 10;
-    const shape shapes[SHAPES] = {{1, 1, 1, 1},     {5, 7, 3, 1},     {33, 65, 129, 1},
-                                  {64, 48, 300, 1}, {390, 50, 20, 1}, {40, 395, 40, 1},
-                                  {17, 31, 9, 5},   {64, 64, 32, 3},  {6, 7, 50, 1},
-                                  {35, 13, 1400, 1}};
+    constexpr int SHAPES = 11;
+    const shape shapes[SHAPES] = {{1, 1, 1, 1},      {5, 7, 3, 1},     {33, 65, 129, 1},
+                                  {64, 48, 300, 1},  {390, 50, 20, 1}, {40, 395, 40, 1},
+                                  {17, 31, 9, 5},    {64, 64, 32, 3},  {6, 7, 50, 1},
+                                  {35, 13, 1400, 1}, {400, 70, 352, 1}};
     const cudaDataType types[][2] = {
         {CUDA_R_32F, CUDA_R_32F},
         {CUDA_R_16F, CUDA_R_16F},
@@ -205,9 +205,9 @@ static bool multiplies_bf16(void)
     return false;
 #endif
 }
-static void test_columns(cublasHandle_t h)
+static void test_columns(cublasHandle_t h, int M, int K)
 {
-    constexpr int M = 45, N = 401, K = 700, COUNTS = 9;
+    constexpr int N = 401, COUNTS = 9;
     const int counts[COUNTS] = {1, 15, 17, 47, 64, 65, 130, 385, 400};
     const float one = 1, zero = 0;
     if (!multiplies_bf16()) return;
@@ -228,8 +228,9 @@ static void test_columns(cublasHandle_t h)
                               (float *)to->data + (size_t)j * to->ld,
                               (float *)all.data + (size_t)j * all.ld, M * sizeof(float));
     }
-    tap(wrong == 0, "bf16, op TN: a column's bits depend on no other column (%d differ)",
-        wrong);
+    tap(wrong == 0,
+        "bf16, op TN, %d x %d: a column's bits depend on no other column (%d differ)", M,
+        K, wrong);
     cudaFree(a.data), cudaFree(b.data), cudaFree(all.data), cudaFree(c.data);
 }
 
@@ -388,7 +389,8 @@ int main(void)
     int exact = CUBLAS_PEDANTIC_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     cublasSetMathMode(h, (cublasMath_t)exact);
     test_gemms(h);
-    test_columns(h);
+    test_columns(h, 45, 700);
+    test_columns(h, 48, 704);  // whole tiles, for AMX
     test_edges(h);
     test_sgemv(h);
     test_capture(h);

@@ -61,9 +61,7 @@ check_fails "WBCPU_ARCH=sm_75" "WBCPU_ARCH=sm_75: not a number" \
     env WBCPU_ARCH=sm_75 "$B/tests/cpu/blocks"
 
 # --- build one .cu by hand: build COMPILER FILE.cu OUT [FLAGS] --------------------------
-flags="-std=gnu++17 -fno-strict-aliasing -fno-math-errno -fno-trapping-math
-       -fstack-clash-protection -Wno-unknown-pragmas -Wno-attributes -g
-       -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
+flags="$(grep -v '^#' common/cpu/flags) -Icommon/cpu/include -Icommon/cpu -include cuda_runtime.h"
 build() {
     compiler=$1 file=$2 out=$3; shift 3
     mkdir -p "$out.d" && build/host/translate "$file" "$out.d" &&
@@ -94,16 +92,20 @@ cat >"$TMP/poison.cpp" <<'END'
 __attribute__((constructor)) static void poison() { wbcpu_poison_shared(0x7FFB, 0x7FF7); }
 END
 with_red_zones() { # COMPILER NAME: builds tests/cpu/NAME.cu as tools/compiling.py does
-    mkdir -p "$TMP/zones" && build/host/translate "tests/cpu/$2.cu" "$TMP/zones" &&
-        $1 $flags -O1 -iquote tests/cpu -DWBCPU_RED_ZONES -fsanitize=alignment \
+    mkdir -p "$TMP/zones" &&
+        build/host/translate "tests/cpu/$2.cu" "$TMP/zones" -I common &&
+        $1 $flags -Icommon -O1 -iquote tests/cpu -DWBCPU_RED_ZONES -fsanitize=alignment \
             -fno-sanitize-recover=alignment -x c++ -S "$TMP/zones/$2.cu.cpp" -o "$TMP/zones/$2.s" &&
         "$PYTHON" tools/red_zones.py "$TMP/zones/$2.s" &&
         [ "$(grep -c 'zero.*2048' "$TMP/zones/$2.s")" -gt 4 ] &&
         $1 $flags "$TMP/poison.cpp" "$TMP/zones/$2.s" -o "$TMP/zones/$2" \
             ${LIB:-$B/libwbcpu.a} -lstdc++ -lpthread -ldl -lm && "$TMP/zones/$2"
 }
-for name in language blocks file_shared; do
+for name in language blocks file_shared cluster; do
     check "$name" with_red_zones "${CXX:-g++}" $name
+done
+for seed in 1 2 3 4 5 6 7 8; do
+    check "cluster in thread order $seed" env WB_SHUFFLE=$seed "$TMP/zones/cluster"
 done
 check_fails "a write past an array at file scope" \
     "writes past the end of its shared array counts (tests/cpu/file_shared.cu:11): it has 12" \

@@ -60,6 +60,9 @@ for i in "${!says[@]}"; do
     check_fails "misuse $i" "${says[i]}" env WB_THREADS=1 "$B/tests/cpu/hopper_wrong" "$i"
 done
 
+check_fails "a launch by launch_cluster names the kernel" "kernel wrong (" \
+    env WB_THREADS=1 "$B/tests/cpu/hopper_wrong" 3
+
 include=common/cpu/include
 cat >"$TMP/use.c" <<'END'
 #include <cublas_v2.h>
@@ -89,7 +92,7 @@ software_half() {
 check "float16 built for any x86-64 or aarch64" software_half
 
 for header in cub/cub.cuh thrust/device_vector.h curand_kernel.h \
-              cuda/pipeline cublasLt.h cudnn.h nvrtc.h cuda_fp8.h; do
+              cuda/pipeline cublasLt.h cudnn.h nvrtc.h; do
     echo "#include <$header>" >"$TMP/stub.cpp"
     check_fails "$header: not supported" "is not supported by the CPU back end" \
         ${CXX:-g++} -fsyntax-only -I$include "$TMP/stub.cpp"

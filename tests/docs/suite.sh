@@ -27,6 +27,7 @@ commands_exist() {
 
 check "links in the documents lead somewhere" links_lead_somewhere
 check "links to headings find them" "$PYTHON" tests/docs/pages.py links
+check "the figures are what tools/figures.py draws" "$PYTHON" tools/figures.py check
 check "lines of the documents have at most 90 columns" "$PYTHON" tests/docs/pages.py width
 check "the documents use the words of the glossary" "$PYTHON" tests/docs/words.py
 if [ -d solutions ] && [ "$BACKEND" = cpu ]; then

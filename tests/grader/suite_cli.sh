@@ -8,7 +8,7 @@ export BUILD=$TMP/build
 # --- before anything is built -----------------------------------------------------------
 check "help" says "--timeout-scale" ./grade --help
 check "an unknown option is one line, exit 2" exits 2 ./grade lab03 --frobnicate
-check "an unknown lab names the labs" says "the labs are lab01" ./grade lab99
+check "an unknown lab names the labs" says "the labs are lab00" ./grade lab99
 check "an unknown lab: exit 2" exits 2 ./grade lab99
 check "an option without its value: exit 2" exits 2 ./grade lab03 --seed
 check "a seed that is not a number: exit 2" exits 2 ./grade lab03 --seed x1

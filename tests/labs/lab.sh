@@ -60,6 +60,19 @@ rung_passes() {
         grep -qE "^== (Test|Check) $lab/$case .* FAIL 0/" "$TMP/report" || return 1
     done
 }
+# About 15 of the 100 points are for the structure of the kernels: the last part, and in
+# lab 00 the cases with a bound.
+structure_points() {
+    awk '/^# .* structure:/ { counts = 1 } (counts || / bound=/) && /^[a-z]/ { sum += $3 }
+         END { exit sum < 13 || sum > 17 }' "labs/$name/cases"
+}
+# fails_structure_only RUNG: its line "// fails:" names such cases alone
+fails_structure_only() {
+    sed -n 's,^// fails: ,,p' "$1" | tr , '\n' | while read -r case; do
+        { sed '1,/^# .* structure:/d' "labs/$name/cases"
+            grep ' bound=' "labs/$name/cases"; } | grep -q "^$case " || return 1
+    done
+}
 not_written_yet() {
     run_grader && grep -q '^Score: 0/100' "$TMP/report" &&
         grep -q 'not written yet' "$TMP/report" &&
@@ -86,10 +99,12 @@ check "$lab: the solution gets full points" all_pass
 [ -z "${FEW_BLOCKS:-}" ] || [ "$BACKEND" != cpu ] ||
     check "$lab: few blocks for 132 multiprocessors" env BUILD="$TMP/build" \
         WBCPU_SMS=132 ./grade "$lab" -k "$FEW_BLOCKS"
+check "$lab: about 15 points are for the structure" structure_points
 rungs=$(ls "solutions/$name/ladder"/*.cu 2>/dev/null)
 check "$lab: the ladder has at least three rungs" [ "$(echo "$rungs" | wc -w)" -ge 3 ]
 for rung in $rungs; do
     check "$lab: $(basename "$rung") builds" build "$rung" OPT=-O1
     check "$lab: $(basename "$rung") passes what it defines" rung_passes "$rung"
+    check "$lab: $(basename "$rung") fails bounds alone" fails_structure_only "$rung"
 done
 tap_done

@@ -79,7 +79,7 @@ check_fails "a folder without a source" "neither a .cu file nor a folder with on
 check_fails "also with a space in its name" "FILE=$TMP/my lab.cu: no such file or folder" lab FILE="$TMP/my lab.cu"
 cp "$other" "$TMP/my lab.cu" 2>/dev/null || cp "$mine" "$TMP/my lab.cu"
 check_says "a path with a space" "built from $TMP/my lab.cu" lab FILE="$TMP/my lab.cu"
-check_fails "no such lab" "lab99: no such lab; there are lab01" make lab99 BACKEND="$BACKEND"
+check_fails "no such lab" "lab99: no such lab; there are lab00" make lab99 BACKEND="$BACKEND"
 broken=$TMP/broken.cu
 source_of "$broken" 'int rows = R' </dev/null
 check_fails "an error is shown at the learner's line" "broken.cu:6" lab FILE="$broken"

@@ -35,6 +35,11 @@ says "MINE names one lab" "twice=20.5 twice_back=20.5 thrice=30.25 thrice_back=3
 check_fails "MINE names no lab" "MINE=fourfold: no such lab; use all, none or some of" \
     tiny_link MINE=fourfold
 
+mkdir "$tree/labs/lab00_first"
+check_fails "no program calls lab 00" "MINE=first: no such lab; use all, none or some of twice" \
+    tiny_link MINE=first
+rmdir "$tree/labs/lab00_first"
+
 starter() { # a program that calls one
     printf '#include "wb.h"\nint main(void) { WB_CHECK(WB_TODO); }\n' >"$TMP/todo.c"
     ${CC:-cc} -Icommon "$TMP/todo.c" common/wb.c -o "$TMP/todo" && "$TMP/todo"

@@ -153,7 +153,7 @@ def wrong_calls_are_refused_with_their_names():
     )
     raises(TypeError, "nope", lab.forward, normal(3, 4), normal(4), nope=1)
     raises(AttributeError, "it has forward, residual_forward, backward", lambda: lab.nope)
-    raises(warpbook.Error, "there are swiglu rope", warpbook.lab, "lab99")
+    raises(warpbook.Error, "there are basics swiglu rope", warpbook.lab, "lab99")
     raises(warpbook.Error, "use 'yours' or 'solution'", warpbook.lab, "rmsnorm", "mine")
     raises(
         warpbook.Error,

@@ -362,7 +362,7 @@ static void check(const model_config *as, wb_dtype dtype, const char *name)
     model_config c = *as;
     c.dtype = dtype;
     open_model(&m, &c);
-    snprintf(line, sizeof line, "%s %s", name, model_dtype_name(dtype));
+    snprintf(line, sizeof line, "%s %s", name, wb_dtype_name(dtype));
     who = line;
     along_a_text(&m, c.arch == MODEL_LLAMA ? c.shape.context : LONG, tolerance[dtype]);
     if (c.shape.context > 1) separate_as_fused(&m, tolerance[dtype]);

@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     json_t *config = config_to_json(&c);
     char *text = json_dumps(config, JSON_COMPACT);
     const st_pair meta[] = {
-        {"dtype", model_dtype_name(c.dtype)}, {"config", text}, {"loss_scale", scale}};
+        {"dtype", wb_dtype_name(c.dtype)}, {"config", text}, {"loss_scale", scale}};
     if (st_write(argv[1], out, 2 * (size_t)count + 3, meta, 3, &err)) fail(err.text);
     model_destroy(&m);
     return 0;

@@ -124,7 +124,7 @@ int main(int argc, char **argv)
          .shape = {(size_t)T, V},
          .data = cached},
     };
-    const st_pair meta[] = {{"text", argv[2]}, {"dtype", model_dtype_name(c.dtype)}};
+    const st_pair meta[] = {{"text", argv[2]}, {"dtype", wb_dtype_name(c.dtype)}};
     if (st_write(argv[3], out, 3, meta, 2, &err)) fail(err.text);
     tokenizer_free(&t);
     free(ids), free(once), free(cached);

@@ -4,6 +4,7 @@ from .counts import SECTOR
 from .values import place_text, size
 
 VERBS = {"read": "read", "write": "write", "atomic": "update", "async": "copy"}
+TMA = ("tma_load", "tma_store")
 WAVEFRONT = 128  # bytes that shared memory moves in one pass at most
 CACHED = 0.25  # of the L2 cache: a smaller buffer stays in it
 WORTH_BYTES = 0.01  # of what the kernel asks for; less is not worth a word
@@ -29,6 +30,11 @@ def times_text(value):
 
 def of_sectors(accesses, counts, worst):
     """Why a line needs more sectors than its bytes fill, and what to do."""
+    if accesses[0] in TMA:
+        return (
+            f"TMA copies {number_text(counts.ratio())} times the sectors that the bytes of "
+            "the tiles fill. Fix: rows of the box that begin at a multiple of 32 bytes and "
+            "are not shorter.")
     verb = " and ".join(VERBS.get(a, a) for a in accesses)
     needs = (f"{number_text(counts.per_request())} sectors per request where "
              f"{number_text(counts.ideal_per_request())} suffice")
@@ -72,7 +78,7 @@ def of_line(line):
     alike = {}  # accesses with the same figures share their advice
     for access, counts in line.glob.items():
         if counts.ratio() >= WORTH:
-            key = counts.per_request(), counts.ideal_per_request()
+            key = counts.per_request(), counts.ideal_per_request(), access in TMA
             alike.setdefault(key, []).append(access)
     for accesses in alike.values():
         waste = sum(line.glob[a].units - line.glob[a].ideal for a in accesses)

@@ -1,7 +1,7 @@
 """counts.py - what kernels and lines of source ask of the memory system."""
 from .values import number, plain, rows, table, triple
 
-ACCESSES = ("read", "write", "atomic", "async")
+ACCESSES = ("read", "write", "atomic", "async", "tma_load", "tma_store")
 SECTOR = 32  # bytes
 
 
@@ -43,9 +43,15 @@ def by_access(entry, shared):
     return {a: c for a, c in found.items() if c.requests}
 
 
-def total(entry):
-    return sum(number(v)
-               for v in entry.values()) if isinstance(entry, dict) else number(entry)
+def collectives_of(entry):
+    """{"shuffle": 24, ...}, without what did not happen"""
+    return {plain(k): number(v)
+            for k, v in table(entry.get("collectives")).items() if number(v)}
+
+
+def title(space, access):
+    name = access.replace("tma_", "TMA ")
+    return name if space == "global" else f"shared {name}"
 
 
 class Line:
@@ -54,8 +60,8 @@ class Line:
         self.file, self.line = plain(entry.get("file")), int(number(entry.get("line")))
         self.glob = by_access(table(entry.get("global")), False)
         self.shared = by_access(table(entry.get("shared")), True)
-        self.barriers = total(entry.get("barriers"))
-        self.collectives = total(entry.get("collectives"))
+        self.barriers = number(entry.get("barriers"))
+        self.collectives = collectives_of(entry)
         self.worst = Worst.of(entry.get("worst"))
 
     def counts(self):
@@ -64,12 +70,18 @@ class Line:
                 for space, of in (("global", self.glob), ("shared", self.shared))
                 for access in ACCESSES if access in of]
 
+    def events(self):
+        """[("barrier", how often), ("shuffle", how often), ...]"""
+        barriers = [("barrier", self.barriers)] if self.barriers else []
+        return barriers + list(self.collectives.items())
+
     def add(self, other):
         for mine, its in ((self.glob, other.glob), (self.shared, other.shared)):
             for access, counts in its.items():
                 mine.setdefault(access, Counts(shared=counts.shared)).add(counts)
         self.barriers += other.barriers
-        self.collectives += other.collectives
+        for name, n in other.collectives.items():
+            self.collectives[name] = self.collectives.get(name, 0) + n
         if other.worst and (not self.worst or other.worst.ratio() > self.worst.ratio()):
             self.worst = other.worst
 
@@ -141,11 +153,8 @@ class Kernel:
             self.threads *= int(number(n))
         self.shared_bytes = number(entry.get("shared_bytes"))
         self.blocks, self.warps = number(entry.get("blocks")), number(entry.get("warps"))
-        self.barriers = total(entry.get("barriers"))
-        self.collectives = {
-            plain(k): number(v)
-            for k, v in table(entry.get("collectives")).items() if number(v)
-        }
+        self.barriers = number(entry.get("barriers"))
+        self.collectives = collectives_of(entry)
         self.glob = by_access(table(entry.get("global")), False)
         self.shared = by_access(table(entry.get("shared")), True)
         dram, least = table(entry.get("dram")), table(entry.get("least"))

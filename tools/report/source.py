@@ -2,9 +2,9 @@
 what its accesses ask of the memory system."""
 from . import draw
 from .advice import WORTH
-from .counts import SECTOR
+from .counts import SECTOR, title
 from .markup import join, tag
-from .values import place_text, plural, size
+from .values import count, place_text, size
 
 AROUND, FOLDED = 4, 10  # lines that are shown around an interesting one; fewer stay open
 WHOLE = 3000  # lines of a file that is shown as a whole
@@ -35,8 +35,8 @@ def cell(kind, *inside):
 
 def meter(space, access, c, most):
     """One row of bars: an access of a line."""
-    name = tag("span", access if space == "global" else f"shared {access}",
-               class_="access")
+    name = tag("span", title(space, access), " ",
+               tag("span", count(c.requests)), class_="access")
     if c.shared:
         ways = c.ratio()
         bar = draw.bar(1 / draw.FULL, (ways - 1) / draw.FULL)
@@ -57,11 +57,8 @@ def meters(line, most):
     if not line:
         return None
     found = [meter(space, access, c, most) for space, access, c in line.counts()]
-    events = [plural(line.barriers, "barrier")] if line.barriers else []
-    events += [plural(line.collectives, "warp collective")] if line.collectives else []
-    if events:
-        found.append(
-            tag("div", tag("span", ", ".join(events), class_="events"), class_="meter"))
+    found += [tag("div", tag("span", name, " ", tag("span", count(n)), class_="access"),
+                  class_="meter") for name, n in line.events()]
     return tag("div", *found, class_="meters") if found else None
 
 
@@ -106,7 +103,7 @@ HEAD = tag(
     "div", tag("span", "line", class_="n"), tag("span", "source"),
     tag(
         "div",
-        tag("div", tag("span", "access", class_="access"), cell("", "sectors / ideal"),
+        tag("div", tag("span", "access, times", class_="access"), cell("", "sectors / ideal"),
             cell("", "bytes moved"), cell("", "bank conflicts"), class_="meter"),
         class_="meters"), class_="row head", aria_hidden="true")
 

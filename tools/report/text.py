@@ -2,16 +2,17 @@
 from textwrap import wrap
 
 from . import advice
+from .counts import title
 from .model import Bounds
 from .values import count, duration, place_text, plural, size
 
 WIDTH = 90
-COLUMNS = "{:>8} {:12} {:>7} {:>5} {:>8} {:>8} {:>8}  "
-WORDS = """sectors: pieces of 32 bytes that a request, an access of one warp, moves;
+COLUMNS = "{:>8} {:12} {:>9} {:>7} {:>5} {:>8} {:>8}  "
+WORDS = """times: of a warp, or of a block for a barrier; sectors: pieces of 32 bytes that a request, an access of one warp, moves;
 ideal: the fewest that hold its bytes. conflict: passes of shared memory compared with the
 fewest. Times are lower bounds from a model. Local memory is not counted."""
-HEAD = COLUMNS.format("line", "access", "sectors", "ideal", "moved", "conflict",
-                      "barriers") + "source"
+HEAD = COLUMNS.format("line", "access", "times", "sectors", "ideal", "moved",
+                      "conflict") + "source"
 
 
 def finding_lines(f, sources):
@@ -33,7 +34,7 @@ def finding_lines(f, sources):
         yield f"    {f.more()}"
 
 
-def row(number, access, counts, barriers, code):
+def row(number, access, times, counts, code):
     sectors = ideal = moved = conflict = ""
     if counts and counts.shared:
         conflict = f"{counts.ratio():.1f}-way" if counts.ratio() > 1.005 else "none"
@@ -41,20 +42,18 @@ def row(number, access, counts, barriers, code):
         sectors = f"{counts.per_request():.1f}"
         ideal = f"{counts.ideal_per_request():.1f}"
         moved = size(counts.moved())
-    start = COLUMNS.format(number, access, sectors, ideal, moved, conflict,
-                           count(barriers) if barriers else "")
+    start = COLUMNS.format(number, access, count(times), sectors, ideal, moved, conflict)
     return (start + code)[:WIDTH].rstrip()
 
 
 def line_rows(line, sources):
-    """One row per access; line and source in the first only."""
-    code, number, barriers = sources.line(line.file, line.line), line.line, line.barriers
-    for space, access, counts in line.counts():
-        yield row(number, access if space == "global" else f"shared {access}", counts,
-                  barriers, code)
-        number = code = barriers = ""
-    if number and (barriers or line.collectives):
-        yield row(number, "" if barriers else "collective", None, barriers, code)
+    """One row per access or event; line and source in the first only."""
+    code, number = sources.line(line.file, line.line), line.line
+    accesses = [(title(space, access), c.requests, c)
+                for space, access, c in line.counts()]
+    for name, times, counts in [*accesses, *((*e, None) for e in line.events())]:
+        yield row(number, name, times, counts, code)
+        number = code = ""
 
 
 def dram_lines(kernel, bounds, gpu):

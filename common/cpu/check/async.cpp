@@ -5,6 +5,7 @@
  * the old data, and when it is waited for or arrives at a barrier, because others may not
  * read the new data before they have waited.
  */
+#include "cluster.h"
 #include "counts.h"
 #include "hooks.h"
 #include "memory.h"
@@ -20,37 +21,53 @@ struct async_copy {
     const char *from;
     unsigned bytes, zeros;
     const void *pc;
+    uint64_t block; /* and thread that started it */
+    unsigned thread;
 };
 /* Of one thread: its copies, oldest first, and where its committed groups end. */
 struct queue {
     std::vector<async_copy> copies;
     std::vector<unsigned> ends;
 };
-static queue *queues = new queue[max_threads];
+static queue *queues[max_cluster]; /* by rank, then by thread */
+static queue &queue_of(unsigned thread)
+{
+    queue *&all = queues[current.rank];
+    if (!all) all = new queue[max_threads];
+    return all[thread];
+}
 /* Copies that arrive at a barrier in shared memory, by its address. */
 struct arriving {
     async_copy copy;
     uint64_t phase;
 };
 static auto &at_barriers = *new std::map<const uint64_t *, std::vector<arriving>>;
-/* Tiles that TMA loads */
-static auto &tiles = *new std::vector<async_copy>;
-static uint16_t *owner; /* per word of shared memory: thread + 1 of a pending copy */
+/* Tiles that TMA loads; those that it stores, which may be read, but not written */
+static auto &tiles = *new std::vector<async_copy>, &stores = *new std::vector<async_copy>;
+constexpr uint16_t STORED = 0x8000; /* in block_memory::copying */
 unsigned copies_pending;
 
-static void mark(const async_copy &c, uint16_t thread)
+static void mark_words(const async_copy &c, uint16_t mark)
 {
-    if (!owner) owner = new uint16_t[thread_local_words()]();
-    uintptr_t first = ((uintptr_t)c.to - thread_local_start()) / 4;
+    uint16_t *copying = memory_of(rank_of((uintptr_t)c.to)).copying;
+    uintptr_t first = shared_offset((uintptr_t)c.to) / 4;
     for (unsigned i = 0; i < (c.bytes + 3) / 4; i++)
-        owner[first + i] = thread;
+        copying[first + i] = mark;
+}
+static void mark(const async_copy &c)
+{
+    mark_words(c, (uint16_t)(c.thread + 1));
+}
+static void unmark(const async_copy &c)
+{
+    mark_words(c, 0);
 }
 
 /* --- findings ----------------------------------------------------------------------- */
 
 static const async_copy *copy_to(unsigned thread, uintptr_t address)
 {
-    for (const async_copy &c : queues[thread].copies)
+    for (const async_copy &c : queue_of(thread).copies)
         if (address - (uintptr_t)c.to < c.bytes) return &c;
     return nullptr;
 }
@@ -60,6 +77,12 @@ static const async_copy *arriving_copy_to(uintptr_t address)
         for (const arriving &a : barrier.second)
             if (address - (uintptr_t)a.copy.to < a.copy.bytes) return &a.copy;
     for (const async_copy &c : tiles)
+        if (address - (uintptr_t)c.to < c.bytes) return &c;
+    return nullptr;
+}
+static const async_copy *store_from(uintptr_t address)
+{
+    for (const async_copy &c : stores)
         if (address - (uintptr_t)c.to < c.bytes) return &c;
     return nullptr;
 }
@@ -74,32 +97,40 @@ void forget_copies_found()
 
 static void accessed(worker *w, const access &a, unsigned thread)
 {
-    const async_copy *arrives = arriving_copy_to(a.address);
-    const async_copy *c = arrives ? arrives : copy_to(thread, a.address);
+    const async_copy *arrives = arriving_copy_to(a.address),
+                     *stored = store_from(a.address);
+    const async_copy *c = stored    ? stored
+                          : arrives ? arrives
+                                    : copy_to(thread, a.address);
     if (c) found.insert(c->pc);
     finding *f = find("async-copy", a.at->at(), c ? place_of(c->pc) : nullptr);
     if (!f) return;
     f->what = shared_element(a.address, a.bytes);
-    f->other_block = blockIdx;
+    uint64_t block = c ? c->block : w->block;
+    f->other_block = index_in_grid(block);
     f->other_thread = index_in_block(thread);
     f->other_access = "copies";
+    bool same = block == w->block && thread == w->thread;
     f->message = format(
         "%s %s while the copy that %s started at %s is not finished",
         a.write ? "writes" : "reads", f->what.c_str(),
-        thread == w->thread ? "it" : thread_text(blockIdx, f->other_thread).c_str(),
+        same ? "it" : thread_text(f->other_block, f->other_thread).c_str(),
         f->other ? text_of(f->other).c_str() : "an unknown line");
-    f->fix = arrives ? "first wait for the barrier at which the copy arrives"
-                     : "commit the copies and wait for their group first, then "
-                       "__syncthreads() if other threads use the data";
+    f->fix = stored ? "let the thread that has started the store call tma_wait_read<0>() "
+                      "first, then __syncthreads() if others write"
+             : arrives ? "first wait for the barrier at which the copy arrives"
+                       : "commit the copies and wait for their group first, then "
+                         "__syncthreads() if other threads use the data";
     publish(f);
 }
 
 bool check_pending(worker *w, const access &a)
 {
-    uintptr_t offset = a.address - thread_local_start();
+    const uint16_t *copying = memory_of(rank_of(a.address)).copying;
+    uintptr_t offset = shared_offset(a.address);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
-        if (!owner[i]) continue;
-        accessed(w, a, owner[i] - 1u);
+        if (!copying[i] || (copying[i] & STORED && !a.write)) continue;
+        accessed(w, a, (copying[i] & ~STORED) - 1u);
         return true;
     }
     return false;
@@ -128,15 +159,15 @@ static void start(worker *w, const async_copy &c)
     if (c.zeros < c.bytes) note_access(c.from, c.bytes - c.zeros, false, c.pc);
     note_access(c.to, c.bytes, true, c.pc);
     if (!in_thread_local((uintptr_t)c.to)) return; /* reported */
-    mark(c, (uint16_t)(w->thread + 1));
-    queues[w->thread].copies.push_back(c);
+    mark(c);
+    queue_of(w->thread).copies.push_back(c);
     copies_pending++;
 }
 
 /* For races, the running thread writes the destination now. */
 static void write_now(const async_copy &c)
 {
-    mark(c, 0);
+    unmark(c);
     count_nothing = true;
     if (!found.count(c.pc)) note_access(c.to, c.bytes, true, c.pc);
     count_nothing = false;
@@ -158,7 +189,7 @@ static void finish(const async_copy &c)
 /* The oldest n copies of the running thread */
 static void finish_oldest(worker *w, unsigned n)
 {
-    std::vector<async_copy> &c = queues[w->thread].copies;
+    std::vector<async_copy> &c = queue_of(w->thread).copies;
     for (unsigned i = 0; i < n; i++)
         finish(c[i]);
     c.erase(c.begin(), c.begin() + n);
@@ -167,26 +198,24 @@ static void finish_oldest(worker *w, unsigned n)
 void finish_copies(worker *w)
 {
     if (!copies_pending) return;
-    finish_oldest(w, (unsigned)queues[w->thread].copies.size());
-    queues[w->thread].ends.clear();
+    queue &q = queue_of(w->thread);
+    finish_oldest(w, (unsigned)q.copies.size());
+    q.ends.clear();
 }
 
+/* A launch begins; the one before it may have been given up. */
 void drop_copies()
 {
     wgmmas_pending = 0;
-    if (!copies_pending) return; /* only after a launch that was given up */
-    for (int t = 0; t < max_threads; t++) {
-        for (const async_copy &c : queues[t].copies)
-            mark(c, 0);
-        queues[t] = queue();
-    }
-    for (const auto &barrier : at_barriers)
-        for (const arriving &a : barrier.second)
-            mark(a.copy, 0);
+    if (!copies_pending) return;
+    for (queue *all : queues)
+        for (int t = 0; all && t < max_threads; t++)
+            all[t] = queue();
+    for (int rank = 0; rank < max_cluster; rank++)
+        if (uint16_t *copying = memory_of(rank).copying)
+            memset(copying, 0, thread_local_words() * sizeof *copying);
     at_barriers.clear();
-    for (const async_copy &c : tiles)
-        mark(c, 0);
-    tiles.clear();
+    tiles.clear(), stores.clear();
     copies_pending = 0;
 }
 
@@ -194,11 +223,15 @@ void drop_copies()
 
 void tile_leaves(worker *w, void *to, size_t bytes, const void *pc)
 {
-    async_copy c = {(char *)to, nullptr, (unsigned)bytes, 0, pc};
+    async_copy c = {(char *)to, nullptr, (unsigned)bytes, 0, pc, w->block, w->thread};
+    int rank = rank_of((uintptr_t)to);
+    bool own = rank == current.rank;
+    if (!own && !reaches(w, (uintptr_t)to, rank, site_of(pc, 16, true))) return;
+    writing_tile = !own;
     count_nothing = true;
     note_range(to, bytes, true, pc);
-    count_nothing = false;
-    mark(c, (uint16_t)(w->thread + 1));
+    count_nothing = writing_tile = false;
+    mark(c);
     tiles.push_back(c);
     copies_pending++;
 }
@@ -206,9 +239,27 @@ void tile_arrives(void *to)
 {
     for (size_t i = 0; i < tiles.size(); i++) {
         if (tiles[i].to != to) continue;
-        mark(tiles[i], 0);
+        unmark(tiles[i]);
         forget_writes((uintptr_t)to, tiles[i].bytes);
         tiles.erase(tiles.begin() + (long)i);
+        copies_pending--;
+        return;
+    }
+}
+
+void store_leaves(worker *w, void *from, size_t bytes, const void *pc)
+{
+    async_copy c = {(char *)from, nullptr, (unsigned)bytes, 0, pc, w->block, w->thread};
+    mark_words(c, (uint16_t)(STORED | (w->thread + 1)));
+    stores.push_back(c);
+    copies_pending++;
+}
+void store_has_read(void *from)
+{
+    for (size_t i = 0; i < stores.size(); i++) {
+        if (stores[i].to != from) continue;
+        unmark(stores[i]);
+        stores.erase(stores.begin() + (long)i);
         copies_pending--;
         return;
     }
@@ -217,10 +268,10 @@ void tile_arrives(void *to)
 /* The thread that arrives has written, for those that wait; the data comes at a wait. */
 static void arrive(worker *w, const uint64_t *barrier, uint64_t phase)
 {
-    queue &q = queues[w->thread];
+    queue &q = queue_of(w->thread);
     for (const async_copy &c : q.copies) {
         write_now(c);
-        mark(c, (uint16_t)(w->thread + 1));
+        mark(c);
         at_barriers[barrier].push_back({c, phase});
     }
     q = queue();
@@ -236,7 +287,7 @@ static void end_phases(const uint64_t *barrier, uint64_t phase)
             left.push_back(a);
             continue;
         }
-        mark(a.copy, 0);
+        unmark(a.copy);
         copy_data(a.copy);
     }
     found_at->second = left;
@@ -251,12 +302,15 @@ wbcpu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros)
     if (!wbcpu_self) return;
     const void *pc = __builtin_extract_return_addr(__builtin_return_address(0));
     char *target = static_cast<char *>(to);
-    start(wbcpu::self(), {target, static_cast<const char *>(from), bytes, zeros, pc});
+    wbcpu::worker *w = wbcpu::self();
+    start(
+        w,
+        {target, static_cast<const char *>(from), bytes, zeros, pc, w->block, w->thread});
 }
 extern "C" void wbcpu_copy_commit()
 {
     if (!wbcpu_self) return;
-    queue &q = queues[wbcpu_self->thread];
+    queue &q = queue_of(wbcpu_self->thread);
     q.ends.push_back((unsigned)q.copies.size());
 }
 extern "C" void wbcpu_copy_arrives(uint64_t *barrier, uint64_t phase)
@@ -270,7 +324,7 @@ extern "C" void wbcpu_copy_ended(uint64_t *barrier, uint64_t phase)
 extern "C" void wbcpu_copy_wait(unsigned newest)
 {
     if (!wbcpu_self) return;
-    queue &q = queues[wbcpu_self->thread];
+    queue &q = queue_of(wbcpu_self->thread);
     if (q.ends.size() <= newest) return;
     size_t groups = q.ends.size() - newest;
     unsigned copies = q.ends[groups - 1];

@@ -16,6 +16,7 @@
  *     counts.h       requests, sectors, bank conflicts
  *     async.cpp      cp.async: copied as late as allowed, not visible before
  *     hopper.cpp     TMA and wgmma: the async proxy, accumulators
+ *     cluster.h      blocks that use each other's shared memory
  *     instrumented.cpp   bounds of arrays, alignment of types; watchdog.cpp: endless loops
  *     host.h         host code: streams as queues, copies, frees, errors; lists its files
  *     findings.cpp   one report per cause; text on stderr, JSON at exit
@@ -44,7 +45,6 @@ struct place {
 const place *place_of(const void *pc);
 std::string text_of(const place *at);     /* "rmsnorm.cu:42" */
 std::string shown_path(std::string file); /* relative to the working directory */
-std::string demangled(const char *symbol);
 std::string read_line(const std::string &file, int number); /* "" if unreadable */
 std::string source_line(const place *at); /* without indentation; "" if unreadable */
 
@@ -120,6 +120,7 @@ struct buffer {
     cudaMemoryType type;
     uintptr_t block; /* what was allocated: the grader has red zones around start */
     size_t block_bytes;
+    bool leaked; /* reported already */
 };
 /* The buffer in global memory that contains the address or is closest to it, or NULL. */
 buffer *nearest_buffer(uintptr_t address);
@@ -162,6 +163,9 @@ struct cell {
     uint8_t write_mask[2], read_mask[2]; /* bytes of the word */
     bool atomic_read[2];
 };
+/* Does what a thread of the grid (from 1) did at its time happen before what the running
+ * thread does now? */
+bool happens_before(worker *w, uint32_t number, uint32_t time, bool was_read);
 void check_cell(
     worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);
 /* Two writes conflicted: once the second has happened, were the values equal? Called when
@@ -240,11 +244,14 @@ void forget_copies_found();    /* the report begins again */
 
 std::string quoted(const std::string &text); /* as a JSON string */
 
-/* The launch and block that run now: cells with other stamps are stale. */
+/* The launch and block that run now: cells with other stamps are stale. Each CPU thread
+ * that runs the blocks of a cluster has its own. */
 struct now {
     uint32_t launch, block; /* stamps, from 1 */
+    int rank, size;         /* in its cluster; 0 and 1 without one */
 };
-extern now current;
+extern WBCPU_THREAD_LOCAL now current;
+extern uint32_t blocks_begun; /* the last stamp */
 }  // namespace wbcpu::check
 
 #endif

@@ -7,6 +7,7 @@
  * belongs together.
  */
 #include "counts.h"
+#include "cluster.h"
 #include "hooks.h"
 #include "memory.h"
 
@@ -113,7 +114,7 @@ static inline void append(worker *w, uint64_t entry)
 }
 static inline void add(worker *w, const access &a, bool shared)
 {
-    uint64_t offset = shared ? a.address - thread_local_start() : offset_of(a.address);
+    uint64_t offset = shared ? shared_offset(a.address) : offset_of(a.address);
     uint64_t size = (uint64_t)__builtin_ctz(a.bytes);
     append(
         w, offset | size << 44 | (uint64_t)shared << 47 | (uint64_t)a.at->number << 48);
@@ -230,17 +231,23 @@ void count_collective(int op, const void *pc)
     if (!running || op == WBCPU_OP_ACTIVE) return;
     unsigned events = op >= WBCPU_OP_LOOP ? (unsigned)(op - WBCPU_OP_LOOP) : 1;
     running->collectives[group_of(op)] += events;
-    running->events[pc].collectives += events;
+    running->events[pc].collectives[group_of(op)] += events;
 }
 
 /* --- sums --------------------------------------------------------------------------- */
 
-void take(const request &r)
+static site_tally *tally_of(const site *at, bool shared)
 {
-    size_t index = 2 * (size_t)r.at->number + r.shared;
+    size_t index = 2 * (size_t)at->number + shared;
     if (index >= running->sites.size()) running->sites.resize(index + 1);
     site_tally *&s = running->sites[index];
     if (!s) s = new site_tally();
+    return s;
+}
+
+void take(const request &r)
+{
+    site_tally *s = tally_of(r.at, r.shared);
     access_kind kind = kind_of(r.at);
     passes p = r.shared ? count_wavefronts(r, kind) : count_sectors(running, s, r, kind);
     s->sum.requests++;
@@ -252,5 +259,24 @@ void take(const request &r)
         return;
     s->worst_cost = p;
     s->worst = r;
+}
+
+/* One request per tile: no lane takes part. */
+void count_tile(const site *at)
+{
+    if (!running) return;
+    count_as(at, at->write ? TMA_STORE : TMA_LOAD);
+    site_tally *s = tally_of(at, false);
+    s->sum.requests++;
+    s->worst.at = const_cast<site *>(at);
+}
+void count_tile_row(const site *at, uint64_t offset, size_t bytes)
+{
+    if (!running) return;
+    site_tally *s = tally_of(at, false);
+    passes p = count_range(running, s, offset, bytes, at->write);
+    s->sum.count += p.count;
+    s->sum.bytes += p.bytes;
+    s->sum.ideal = (s->sum.bytes + 31) / 32;
 }
 }  // namespace wbcpu::check

@@ -17,8 +17,9 @@
 
 namespace wbcpu::check
 {
-/* How the hardware performs an access. ASYNC: cp.async. MATRIX: ldmatrix, a read. */
-enum access_kind : uint8_t { READ, WRITE, ATOMIC, ASYNC, MATRIX };
+/* How the hardware performs an access. ASYNC: cp.async. TMA_LOAD, TMA_STORE: of a tile.
+ * MATRIX: ldmatrix, a read. */
+enum access_kind : uint8_t { READ, WRITE, ATOMIC, ASYNC, TMA_LOAD, TMA_STORE, MATRIX };
 
 /* One instruction, executed once by some lanes of a warp. */
 struct request {
@@ -51,11 +52,10 @@ struct buffer_tally {
     const place *at;                              /* NULL: unknown */
     unsigned long long requested[2], distinct[2]; /* bytes read, written */
 };
-struct line_events {
-    unsigned long long barriers, collectives;
-};
-
 enum { SHUFFLE, SYNC, VOTE, REDUCE, MATCH, MATRIX_OP, COLLECTIVES };
+struct line_events {
+    unsigned long long barriers, collectives[COLLECTIVES];
+};
 
 /* Sums over the launches of one kernel. */
 struct kernel_tally {
@@ -74,6 +74,9 @@ extern std::vector<kernel_tally *> &kernels;
 
 access_kind kind_of(const site *at);
 void count_as(const site *at, access_kind kind);
+/* TMA copies a tile, and these bytes of it, from this offset in global memory */
+void count_tile(const site *at);
+void count_tile_row(const site *at, uint64_t offset, size_t bytes);
 extern bool count_nothing;   /* an access that is made for its findings only */
 void take(const request &r); /* adds a request to the running kernel's sums */
 
@@ -100,6 +103,8 @@ void align(const lane_log *logs, uint32_t lanes, unsigned first);
 /* sectors.cpp */
 void begin_sectors(); /* a launch begins with an empty L2 cache */
 passes count_sectors(kernel_tally *k, site_tally *s, const request &r, access_kind kind);
+passes
+count_range(kernel_tally *k, site_tally *s, uint64_t offset, size_t bytes, bool write);
 
 /* conflicts.cpp */
 passes count_wavefronts(const request &r, access_kind kind);

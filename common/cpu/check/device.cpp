@@ -81,6 +81,7 @@ size_t first_unwritten(const void *p, size_t bytes)
 
 extern "C" void wbcpu_check_unwritten(const void *p, size_t bytes)
 {
+    if (!in_heap((uintptr_t)p)) return;
     uintptr_t offset = (uintptr_t)p - device_base;
     for (size_t i = 0; i < bytes; i++)
         state[offset + i] &= (uint8_t)~WRITTEN;

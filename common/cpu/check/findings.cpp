@@ -157,6 +157,7 @@ std::string report_json()
 extern "C" char *wbcpu_check_report()
 {
     settle_equal_writes();
+    leaks("the function returns");
     char *text = strdup(report_json().c_str());
     findings.clear();
     known.clear();

@@ -42,8 +42,27 @@ WBCPU_HOOK(void waited(worker *, const void *))
  * carried out. TMA or wgmma reads a range. The last argument: return address */
 WBCPU_HOOK(void tile_leaves(worker *, void *, size_t, const void *))
 WBCPU_HOOK(void tile_arrives(void *))
+/* The running thread starts a store of this range; the oldest one from there has read it. */
+WBCPU_HOOK(void store_leaves(worker *, void *, size_t, const void *))
+WBCPU_HOOK(void store_has_read(void *))
+/* TMA reads (true) or writes a tile of device memory, row by row: the bytes of a row */
+WBCPU_HOOK(void tile_begins(worker *, bool, const void *))
+WBCPU_HOOK(void tile_row(void *, size_t, bool, const void *))
 WBCPU_HOOK(void async_reads(worker *, const void *, size_t, const void *))
 WBCPU_HOOK(void async_fenced(worker *))
+/* The cluster barrier: the running thread arrives, or has waited; the running block arrives
+ * (true: because it has ended); all blocks have. The phase, from 1 */
+WBCPU_HOOK(void cluster_arrives(worker *, uint64_t))
+WBCPU_HOOK(void cluster_waited(worker *, uint64_t))
+WBCPU_HOOK(void cluster_block_arrives(worker *, uint64_t, bool))
+WBCPU_HOOK(void cluster_passed(uint64_t))
+/* Blocks of a cluster take turns. A CPU thread runs blocks of this rank and size */
+WBCPU_HOOK(void joins_cluster(int, int))
+WBCPU_HOOK(void turn_begins())
+WBCPU_HOOK(void turn_ends())
+WBCPU_HOOK(void give_up(worker *)) /* another block has ended the launch */
+/* Ends the launch in check mode: what is wrong, a return address or NULL */
+WBCPU_HOOK(void misused(worker *, const char *, const void *))
 WBCPU_HOOK(void wgmma_pends(int))     /* so many more, or fewer, of a warp */
 WBCPU_HOOK(void deadlocked(worker *)) /* does not return in check mode */
 

@@ -5,6 +5,9 @@
  * tile at that moment. What has arrived counts as written by no thread: the mbarrier
  * orders it.
  *
+ * In device memory, the thread that starts a load reads the tile at that moment, and the
+ * thread that waits for a store writes it then.
+ *
  * What TMA stores and wgmma read, they read through the async proxy: a thread that wrote
  * it by ordinary stores must have called fence_async since, and the reader must be ordered
  * after that thread. The accumulators of a wgmma are pending until its warp waits. */
@@ -20,18 +23,17 @@ namespace wbcpu::check
 /* --- ordinary writes before reads through the async proxy --------------------------- */
 
 static void
-not_fenced(worker *w, const void *p, unsigned thread, site *wrote, const void *pc)
+not_fenced(worker *w, const void *p, uint32_t number, site *wrote, const void *pc)
 {
-    (void)w;
     finding *f = find("async-proxy", place_of(pc), wrote->at());
     if (!f) return;
     f->what = shared_element((uintptr_t)p, 16);
-    f->other_block = blockIdx;
-    f->other_thread = index_in_block(thread);
+    f->other_block = index_in_grid((number - 1) / w->threads);
+    f->other_thread = index_in_block((number - 1) % w->threads);
     f->other_access = "writes";
     f->message = format(
         "lets TMA or wgmma read %s, which %s wrote at %s without a fence_async() since",
-        f->what.c_str(), thread_text(blockIdx, f->other_thread).c_str(),
+        f->what.c_str(), thread_text(f->other_block, f->other_thread).c_str(),
         text_of(f->other).c_str());
     f->fix =
         "let each thread that writes such data call fence_async() before the barrier "
@@ -44,14 +46,28 @@ void async_reads(worker *w, const void *p, size_t bytes, const void *pc)
     count_nothing = true;
     note_range(p, bytes, false, pc);
     count_nothing = false;
-    uint16_t number;
+    uint16_t site;
     for (size_t at = 0; at < bytes; at += 4) {
-        unsigned thread;
-        uint32_t time = last_write((uintptr_t)p + at, &thread, &number);
-        if (!time || async_visible(thread, time)) continue;
-        not_fenced(w, (const char *)p + at, thread, site_number(number), pc);
+        uint32_t number, time = last_write((uintptr_t)p + at, &number, &site);
+        if (!time || async_visible(w, number, time)) continue;
+        not_fenced(w, (const char *)p + at, number, site_number(site), pc);
         return;
     }
+}
+
+/* --- tiles in device memory --------------------------------------------------------- */
+
+void tile_begins(worker *, bool load, const void *pc)
+{
+    count_tile(site_of(pc, 16, !load));
+}
+void tile_row(void *gmem, size_t bytes, bool load, const void *pc)
+{
+    count_nothing = true;
+    note_range(gmem, bytes, !load, pc);
+    count_nothing = false;
+    if (in_heap((uintptr_t)gmem))
+        count_tile_row(site_of(pc, 16, !load), offset_of((uintptr_t)gmem), bytes);
 }
 
 /* --- accumulators ------------------------------------------------------------------- */

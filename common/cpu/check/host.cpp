@@ -40,7 +40,10 @@ static _Unwind_Reason_Code next_frame(_Unwind_Context *context, void *out)
 call running_call()
 {
     start_tables();
-    if (running) return {running->at, running->name};
+    return running ? call{running->at, running->name} : program_call();
+}
+call program_call()
+{
     static const place *unknown = place_of(nullptr);
     walk w;
     _Unwind_Backtrace(next_frame, &w);

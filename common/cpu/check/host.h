@@ -32,6 +32,7 @@ struct call {
     std::string name;
 };
 call running_call();
+call program_call(); /* the same where no call of the API runs */
 void start_tables(); /* unless they have been started */
 const place *place_at(const char *file, int line);
 
@@ -115,7 +116,7 @@ std::string element_at(uintptr_t address, unsigned bytes);
 std::string name_at(uintptr_t address);
 
 void end_of_program(bool failed); /* errors not looked at; leaks, unless it failed */
-void leaks();
+void leaks(const char *who);      /* of "the program ends without freeing it" */
 void unchecked_errors();
 }  // namespace wbcpu::check
 

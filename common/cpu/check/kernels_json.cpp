@@ -4,14 +4,15 @@
 
 namespace wbcpu::check
 {
-static const char *const kind_names[] = {"read", "write", "atomic", "async"};
-constexpr int kind_count = 4;
+static const char *const kind_names[] = {"read",  "write",    "atomic",
+                                         "async", "tma_load", "tma_store"};
+constexpr int kind_count = 6;
 
 /* cp.async reads device memory asynchronously and writes shared memory. */
 static access_kind listed_as(const site *at, bool shared)
 {
     access_kind kind = kind_of(at);
-    if (kind == MATRIX || (kind == ASYNC && shared)) return at->write ? WRITE : READ;
+    if (kind == MATRIX || (kind >= ASYNC && shared)) return at->write ? WRITE : READ;
     return kind;
 }
 
@@ -65,12 +66,14 @@ static line_map lines_of(const kernel_tally &k, tally (*total)[kind_count])
         line_tally &l = line_of(&lines, s->worst.at->at()).sum;
         add(&l.of[shared][kind], s->sum);
         add(&total[shared][kind], s->sum);
+        if (kind == TMA_LOAD || kind == TMA_STORE) continue; /* no lanes to show */
         if (!l.worst || worse(s->worst_cost, l.worst->worst_cost)) l.worst = s;
     }
     for (auto &e : k.events) {
         line_tally &l = line_of(&lines, place_of(e.first)).sum;
         l.events.barriers += e.second.barriers;
-        l.events.collectives += e.second.collectives;
+        for (int i = 0; i < COLLECTIVES; i++)
+            l.events.collectives[i] += e.second.collectives[i];
     }
     return lines;
 }
@@ -82,13 +85,24 @@ static std::string space_json(const tally *of, bool shared, bool all)
     std::string s;
     for (int kind = 0; kind < kind_count; kind++) {
         const tally &t = of[kind];
-        if (shared && kind == ASYNC) continue;
+        if (shared && kind >= ASYNC) continue;
         if (!all && !t.requests) continue;
         s += format(
             "%s\"%s\":{\"requests\":%llu,\"%s\":%llu,\"ideal\":%llu,\"bytes\":%llu}",
             s.empty() ? "" : ",", kind_names[kind], t.requests,
             shared ? "wavefronts" : "sectors", t.count, t.ideal, t.bytes);
     }
+    return "{" + s + "}";
+}
+
+static std::string collectives_json(const unsigned long long *n, bool all)
+{
+    static const char *const names[] = {"shuffle", "sync",  "vote",
+                                        "reduce",  "match", "matrix"};
+    std::string s;
+    for (int i = 0; i < COLLECTIVES; i++)
+        if (all || n[i])
+            s += format("%s\"%s\":%llu", s.empty() ? "" : ",", names[i], n[i]);
     return "{" + s + "}";
 }
 
@@ -125,8 +139,8 @@ static std::string line_json(const line_key &key, const named_line &l)
         s += of;
     }
     if (l.sum.events.barriers) s += format(",\"barriers\":%llu", l.sum.events.barriers);
-    if (l.sum.events.collectives)
-        s += format(",\"collectives\":%llu", l.sum.events.collectives);
+    std::string collectives = collectives_json(l.sum.events.collectives, false);
+    if (collectives != "{}") s += ",\"collectives\":" + collectives;
     if (l.sum.worst) s += ",\"worst\":" + worst_json(*l.sum.worst);
     return s + "}";
 }
@@ -154,16 +168,6 @@ static std::string index_json(dim3 i)
     return format("[%u,%u,%u]", i.x, i.y, i.z);
 }
 
-static std::string collectives_json(const kernel_tally &k)
-{
-    static const char *const names[] = {"shuffle", "sync",  "vote",
-                                        "reduce",  "match", "matrix"};
-    std::string s;
-    for (int i = 0; i < COLLECTIVES; i++)
-        s += format("%s\"%s\":%llu", i ? "," : "", names[i], k.collectives[i]);
-    return "{" + s + "}";
-}
-
 static std::string kernel_json(const kernel_tally &k)
 {
     tally total[2][kind_count] = {};
@@ -175,8 +179,8 @@ static std::string kernel_json(const kernel_tally &k)
         "\"shared_bytes\":%zu,\"blocks\":%llu,\"warps\":%llu,\"barriers\":%llu,"
         "\"collectives\":%s,\"float_atomics\":%llu,\n",
         k.line, k.launches, index_json(k.grid).c_str(), index_json(k.block).c_str(),
-        k.shared_bytes, k.blocks, k.warps, k.barriers, collectives_json(k).c_str(),
-        k.float_atomics);
+        k.shared_bytes, k.blocks, k.warps, k.barriers,
+        collectives_json(k.collectives, true).c_str(), k.float_atomics);
     s += " \"global\":" + space_json(total[0], false, true) +
          ",\n \"shared\":" + space_json(total[1], true, true) + ",\n";
     s += format(

@@ -1,7 +1,7 @@
 /* mbarrier.cpp - threads that may use a barrier in shared memory before it has its count.
  * Arrivals order everything else, but not the initialisation: in another order of threads
  * they come first. */
-#include "check.h"
+#include "cluster.h"
 #include "memory.h"
 
 #include <map>
@@ -9,8 +9,8 @@
 namespace wbcpu::check
 {
 struct initialisation {
-    uint64_t block;
-    unsigned thread;
+    uint32_t stamp;  /* of the block whose memory it is in */
+    uint32_t number; /* thread in the grid, from 1 */
     uint32_t time;
     const void *pc;
 };
@@ -21,13 +21,16 @@ static void too_early(const uint64_t *barrier, const initialisation &m, const vo
     finding *f = find("race-shared", place_of(pc), place_of(m.pc));
     if (!f) return;
     f->what = shared_element((uintptr_t)barrier, sizeof *barrier);
-    f->other_block = blockIdx;
-    f->other_thread = index_in_block(m.thread);
+    unsigned threads = self()->threads;
+    uint64_t block = (m.number - 1) / threads;
+    f->other_block = index_in_grid(block);
+    f->other_thread = index_in_block((m.number - 1) % threads);
     f->other_access = "initialises";
     f->message = format(
         "uses %s; %s initialises it at %s, and nothing orders the two", f->what.c_str(),
-        thread_text(blockIdx, f->other_thread).c_str(), text_of(f->other).c_str());
-    f->fix = "put a __syncthreads() between the two";
+        thread_text(f->other_block, f->other_thread).c_str(), text_of(f->other).c_str());
+    bool own = block == self()->block;
+    f->fix = format("put a %s() between the two", own ? "__syncthreads" : "cluster_sync");
     publish(f);
 }
 }  // namespace wbcpu::check
@@ -38,15 +41,19 @@ using namespace wbcpu::check;
 extern "C" void wbcpu_mbarrier_made(uint64_t *barrier)
 {
     if (!wbcpu_self) return;
-    unsigned thread = wbcpu_self->thread;
-    made[barrier] = {current.block, thread, time_of(thread), PC};
+    wbcpu::worker *w = wbcpu::self();
+    made[barrier] = {
+        current.block, (uint32_t)(w->block * w->threads) + w->thread + 1,
+        time_of(w->thread), PC};
 }
 
 extern "C" void wbcpu_mbarrier_used(uint64_t *barrier)
 {
     if (!wbcpu_self) return;
     auto at = made.find(barrier);
-    if (at == made.end() || at->second.block != current.block) return;
+    int rank = rank_of((uintptr_t)barrier);
+    if (rank < 0 || at == made.end() || at->second.stamp != memory_of(rank).stamp) return;
     const initialisation &m = at->second;
-    if (!ordered(wbcpu_self->thread, m.thread, m.time, false)) too_early(barrier, m, PC);
+    if (!happens_before(wbcpu::self(), m.number, m.time, false))
+        too_early(barrier, m, PC);
 }

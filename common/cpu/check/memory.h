@@ -2,6 +2,8 @@
 #ifndef WBCPU_CHECK_MEMORY_H
 #define WBCPU_CHECK_MEMORY_H
 
+#include "../scheduler.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,14 +23,19 @@ void begin_variables(); /* registers __device__ variables as initialized buffers
 void mark_allocated(uintptr_t address, size_t bytes, bool written);
 void mark_outside(uintptr_t address, size_t bytes);
 void mark_freed(uintptr_t address, size_t bytes);
-void reserve_shared();
-/* The last ordinary write to a word of shared memory: its time (0: none), thread and site;
- * and after TMA wrote a range, there is none. */
-uint32_t last_write(uintptr_t address, unsigned *thread, uint16_t *site);
+/* Thread-local storage of this CPU thread, which runs the blocks of a rank */
+void enter_thread_local(int rank, int size);
+void begin_shared(worker *w);
+void end_shared();
+/* The last ordinary write to a word of shared memory: its time (0: none), thread in the
+ * grid, from 1, and site; and after TMA wrote a range, there is none. */
+uint32_t last_write(uintptr_t address, uint32_t *number, uint16_t *site);
 void forget_writes(uintptr_t address, size_t bytes);
-void settle_early_reads(); /* at a barrier, and when the block ends */
+/* At a barrier; and those of other blocks' memory that happened before a phase of the
+ * cluster barrier ended */
+void settle_early_reads(uint32_t phase);
+void drop_early_reads();
 size_t thread_local_words();
-uintptr_t thread_local_start();
 std::string shared_element(uintptr_t address, unsigned bytes); /* "tile[33]" */
 /* The first byte in [p, p + bytes) of device memory that nothing has written, or bytes. */
 size_t first_unwritten(const void *p, size_t bytes);

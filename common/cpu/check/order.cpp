@@ -5,14 +5,15 @@
  * time:
  *
  *     barrier       every thread learns the clocks of all
+ *     cluster barrier   the same in all blocks of the cluster (cluster.cpp)
  *     collective    its lanes learn each other's clocks
  *     __threadfence, then an atomic (or volatile) write
  *                   The write publishes what this thread knew at the __threadfence; a
  *                   thread that reads the same address atomically learns it. This is the
- *                   only order between blocks. Without __threadfence the write publishes
+ *                   only other order between blocks. Without __threadfence the write publishes
  *                   only that this thread has read: what it read cannot change any more.
  */
-#include "check.h"
+#include "cluster.h"
 #include "hooks.h"
 
 #include <algorithm>
@@ -24,22 +25,12 @@
 
 namespace wbcpu::check
 {
-static uint32_t clock_of[max_threads];
-static uint32_t at_barrier_time[max_threads]; /* clock at the last barrier */
-static uint32_t at_warp_time[max_threads]; /* at the last collective of the whole warp */
-static uint32_t fence_time[max_threads];   /* at the last __threadfence; 0: none */
-static uint32_t async_time[max_threads];   /* at the last fence_async */
-static uint32_t syncs, fence_syncs[max_threads]; /* of the block; at the last one */
-
-/* Collectives of a part of a warp: partial[w][l][k], what lane l knows of lane k. */
-static uint32_t partial[max_warps][32][32];
-static uint32_t partial_block[max_warps]; /* the block that it belongs to */
-
 /* What is known of the threads of a block: what they did up to these times happened
  * before. */
 struct times {
     std::vector<uint32_t> covered; /* all accesses */
     std::vector<uint32_t> read;    /* reads */
+    uint32_t phase = 0;            /* of the cluster barrier, if it is of this cluster */
 };
 typedef std::shared_ptr<const times> times_ptr;
 struct lesson {
@@ -65,53 +56,80 @@ struct signal_word {
 static bool signals;     /* the launch has a __threadfence or a volatile write */
 static uint32_t lessons; /* how often something was learned */
 static auto &published = *new std::unordered_map<uintptr_t, signal_word>;
-/* By block, then by the thread that learned it. */
-static auto &learned = *new std::map<uint64_t, std::map<unsigned, lesson>>;
+
+/* Of the running block; time 0: never */
+struct block_order {
+    uint32_t clock[max_threads];
+    uint32_t at_barrier[max_threads]; /* clock at the last barrier */
+    uint32_t at_warp[max_threads];    /* at the last collective of the whole warp */
+    uint32_t fence[max_threads];      /* at the last __threadfence */
+    uint32_t async[max_threads];      /* at the last fence_async */
+    uint32_t phase[max_threads]; /* of the cluster barrier that is known to have ended */
+    uint32_t syncs, fence_syncs[max_threads]; /* of the block, and then */
+    /* Collectives of a part of a warp: what lane l knows of lane k, [w][l][k] */
+    uint32_t partial[max_warps][32][32];
+    uint32_t partial_block[max_warps]; /* the block that it belongs to */
+    /* By block, then by the thread that learned it */
+    std::map<uint64_t, std::map<unsigned, lesson>> learned;
+};
+static block_order *orders[max_cluster]; /* by rank */
+static WBCPU_THREAD_LOCAL block_order *here;
 
 void order_launch()
 {
     signals = false;
     published.clear();
-    learned.clear();
 }
 
 void order_block(worker *w)
 {
+    block_order *&mine = orders[current.rank];
+    if (!mine) mine = new block_order();
+    here = mine;
     for (unsigned t = 0; t < w->threads; t++)
-        clock_of[t] = 1;
-    memset(at_barrier_time, 0, w->threads * sizeof *at_barrier_time);
-    memset(at_warp_time, 0, w->threads * sizeof *at_warp_time);
-    memset(async_time, 0, w->threads * sizeof *async_time);
+        here->clock[t] = 1;
+    size_t bytes = w->threads * sizeof *here->clock;
+    memset(here->at_barrier, 0, bytes);
+    memset(here->at_warp, 0, bytes);
+    memset(here->async, 0, bytes);
+    memset(here->phase, 0, bytes);
+    here->learned.clear();
     if (!signals) return;
-    memset(fence_time, 0, sizeof fence_time);
-    learned.clear();
+    memset(here->fence, 0, sizeof here->fence);
     for (auto i = published.begin();
          i != published.end();) /* shared memory starts again */
-        i = in_thread_local(i->first) ? published.erase(i) : std::next(i);
+        i = rank_of(i->first) == current.rank ? published.erase(i) : std::next(i);
 }
 
 uint32_t time_of(unsigned thread)
 {
-    return clock_of[thread];
+    return here->clock[thread];
+}
+uint32_t advance(unsigned thread)
+{
+    return here->clock[thread]++;
 }
 
 /* --- barriers and collectives ------------------------------------------------------- */
 
 void barrier_orders(worker *w)
 {
-    syncs++;
-    for (unsigned t = 0; t < w->threads; t++)
-        at_barrier_time[t] = clock_of[t]++;
+    here->syncs++;
+    uint32_t *phase = here->phase, last = *std::max_element(phase, phase + w->threads);
+    for (unsigned t = 0; t < w->threads; t++) {
+        here->at_barrier[t] = advance(t);
+        phase[t] = last;
+    }
 }
 
 static void order_part(unsigned warp_number, uint32_t lanes)
 {
-    auto &known = partial[warp_number];
-    if (partial_block[warp_number] != current.block) {
+    auto &known = here->partial[warp_number];
+    if (here->partial_block[warp_number] != current.block) {
         memset(known, 0, sizeof known);
-        partial_block[warp_number] = current.block;
+        here->partial_block[warp_number] = current.block;
     }
-    uint32_t all[32] = {}, *clock = clock_of + warp_number * 32;
+    uint32_t all[32] = {}, *clock = here->clock + warp_number * 32;
     for (uint32_t m = lanes; m; m &= m - 1) {
         int lane = __builtin_ctz(m);
         for (int k = 0; k < 32; k++)
@@ -127,13 +145,18 @@ static void order_part(unsigned warp_number, uint32_t lanes)
 
 void collective_orders(unsigned warp_number, uint32_t lanes, uint32_t alive)
 {
-    syncs++;
+    here->syncs++;
+    uint32_t *phase = here->phase + warp_number * 32, last = 0;
+    for (uint32_t m = lanes; m; m &= m - 1)
+        last = std::max(last, phase[__builtin_ctz(m)]);
+    for (uint32_t m = lanes; m; m &= m - 1)
+        phase[__builtin_ctz(m)] = last;
     if (lanes != alive) {
         order_part(warp_number, lanes);
         return;
     }
-    uint32_t *clock = clock_of + warp_number * 32,
-             *seen = at_warp_time + warp_number * 32;
+    uint32_t *clock = here->clock + warp_number * 32,
+             *seen = here->at_warp + warp_number * 32;
     for (int lane = 0; lane < 32; lane++)
         seen[lane] = clock[lane]++;
 }
@@ -141,11 +164,13 @@ void collective_orders(unsigned warp_number, uint32_t lanes, uint32_t alive)
 /* The latest time of `before` that `thread` knows without __threadfence. */
 static uint32_t known_time(unsigned thread, unsigned before)
 {
-    uint32_t time = at_barrier_time[before];
+    uint32_t time = std::max(
+        here->at_barrier[before],
+        arrival_time(here->phase[thread], current.rank, before));
     if (thread / 32 != before / 32) return time;
-    time = std::max(time, at_warp_time[before]);
-    if (partial_block[thread / 32] == current.block)
-        time = std::max(time, partial[thread / 32][thread % 32][before % 32]);
+    time = std::max(time, here->at_warp[before]);
+    if (here->partial_block[thread / 32] == current.block)
+        time = std::max(time, here->partial[thread / 32][thread % 32][before % 32]);
     return time;
 }
 
@@ -154,8 +179,8 @@ static uint32_t known_time(unsigned thread, unsigned before)
 void fenced(worker *w)
 {
     signals = true;
-    fence_time[w->thread] = clock_of[w->thread]++;
-    fence_syncs[w->thread] = syncs;
+    here->fence[w->thread] = advance(w->thread);
+    here->fence_syncs[w->thread] = here->syncs;
 }
 
 static times_ptr joined(const times_ptr &a, const times_ptr &b)
@@ -166,6 +191,7 @@ static times_ptr joined(const times_ptr &a, const times_ptr &b)
         both->covered[t] = std::max(both->covered[t], b->covered[t]);
         both->read[t] = std::max(both->read[t], b->read[t]);
     }
+    both->phase = std::max(both->phase, b->phase);
     return both;
 }
 
@@ -174,35 +200,66 @@ static times_ptr own_times(worker *w)
 {
     auto mine = std::make_shared<times>();
     unsigned me = w->thread;
-    bool fresh = fence_time[me] && fence_syncs[me] == syncs;
+    bool fresh = here->fence[me] && here->fence_syncs[me] == here->syncs;
     mine->covered.resize(w->threads);
     mine->read.resize(w->threads);
     for (unsigned t = 0; t < w->threads; t++) {
         uint32_t known = known_time(me, t);
-        mine->covered[t] = fresh ? known : std::min(known, fence_time[t]);
+        mine->covered[t] = fresh ? known : std::min(known, here->fence[t]);
         mine->read[t] = known;
     }
-    mine->covered[me] = fence_time[me];
-    mine->read[me] = clock_of[me]++;
+    mine->covered[me] = here->fence[me];
+    mine->read[me] = advance(me);
+    mine->phase = here->phase[me];
     return mine;
 }
 
+uint32_t known_phase(unsigned thread)
+{
+    return here->phase[thread];
+}
+void learn_phase(worker *w, uint32_t phase)
+{
+    if (here->phase[w->thread] >= phase) return;
+    here->phase[w->thread] = phase;
+    here->syncs++;
+}
 static void learn(worker *w, uint64_t block, const times_ptr &what)
 {
-    lesson &here = learned[block][w->thread];
-    if (here.what == what) return;
-    here = {joined(here.what, what), clock_of[w->thread]};
+    if (rank_in_cluster(block) >= 0) learn_phase(w, what->phase);
+    lesson &known = here->learned[block][w->thread];
+    if (known.what == what) return;
+    known = {joined(known.what, what), here->clock[w->thread]};
     lessons++;
+}
+
+/* Which accesses in its block happened before what the running thread does now, by what it
+ * learned, or a thread that it has synchronized with since. The same as learned_of for all
+ * threads together, because publish asks for each: in a block of 384 threads that wait at an
+ * mbarrier, that would be 384 times 384 steps. */
+static std::vector<uint32_t> learned_times(worker *w)
+{
+    std::vector<uint32_t> known(w->threads);
+    const times *last = nullptr; /* most threads learned the same */
+    for (auto &[by, from] : here->learned[w->block]) {
+        if (from.what.get() == last) continue;
+        if (by != w->thread && from.time > known_time(w->thread, by)) continue;
+        last = from.what.get();
+        for (unsigned t = 0; t < w->threads; t++)
+            known[t] = std::max(known[t], last->covered[t]);
+    }
+    return known;
 }
 
 static void publish(worker *w, signal_word *word)
 {
     unsigned me = w->thread;
-    for (auto &block : learned)
-        for (auto &thread : block.second)
-            if (ordered(me, thread.first, thread.second.time, false)) {
-                times_ptr &known = word->of_block[block.first];
-                known = joined(known, thread.second.what);
+    std::vector<uint32_t> known = learned_times(w);
+    for (auto &[block, lessons_of] : here->learned)
+        for (auto &[by, from] : lessons_of)
+            if (by == me || from.time <= std::max(known_time(me, by), known[by])) {
+                times_ptr &taught = word->of_block[block];
+                taught = joined(taught, from.what);
             }
     times_ptr &own = word->of_block[w->block];
     own = joined(own, own_times(w));
@@ -216,7 +273,7 @@ void order_atomic(worker *w, const access &a)
     for (auto &of_block : word.of_block)
         learn(w, of_block.first, of_block.second);
     if (!a.write) return;
-    edition now = {w->thread, fence_time[w->thread], syncs, lessons};
+    edition now = {w->thread, here->fence[w->thread], here->syncs, lessons};
     if (!word.of_block.empty() && word.block == w->block && now == word.last) return;
     word.last = now;
     word.block = w->block;
@@ -225,11 +282,12 @@ void order_atomic(worker *w, const access &a)
 
 void async_fenced(worker *w)
 {
-    async_time[w->thread] = clock_of[w->thread]++;
+    here->async[w->thread] = advance(w->thread);
 }
-bool async_visible(unsigned thread, uint32_t time)
+bool async_visible(worker *w, uint32_t number, uint32_t time)
 {
-    return time <= async_time[thread];
+    int rank = rank_in_cluster((number - 1) / w->threads);
+    return rank < 0 || time <= orders[rank]->async[(number - 1) % w->threads];
 }
 void arrives(worker *w, const void *barrier)
 {
@@ -241,18 +299,23 @@ void waited(worker *w, const void *barrier)
     order_atomic(w, {(uintptr_t)barrier, 8, false, true, false, nullptr});
 }
 
+static bool teaches(const lesson &l, unsigned before, uint32_t time, bool was_read)
+{
+    return time <= (was_read ? l.what->read : l.what->covered)[before];
+}
+
 static bool
 learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time, bool was_read)
 {
-    auto list = learned.find(block);
-    if (list == learned.end()) return false;
-    for (auto &of_thread : list->second) {
-        unsigned by = of_thread.first;
-        const times &r = *of_thread.second.what;
-        if (time <= (was_read ? r.read : r.covered)[before] &&
-            (by == thread || of_thread.second.time <= known_time(thread, by)))
+    auto list = here->learned.find(block);
+    if (list == here->learned.end()) return false;
+    /* First what it learned itself: each thread that waits at an mbarrier learns. */
+    auto own = list->second.find(thread);
+    if (own != list->second.end() && teaches(own->second, before, time, was_read))
+        return true;
+    for (auto &[by, from] : list->second)
+        if (from.time <= known_time(thread, by) && teaches(from, before, time, was_read))
             return true;
-    }
     return false;
 }
 
@@ -264,6 +327,41 @@ bool ordered(unsigned thread, unsigned before, uint32_t time, bool was_read)
 bool ordered_block(
     unsigned thread, uint64_t block, unsigned before, uint32_t time, bool was_read)
 {
+    int rank = rank_in_cluster(block);
+    if (rank >= 0 && time <= arrival_time(here->phase[thread], rank, before)) return true;
     return signals && learned_of(block, thread, before, time, was_read);
+}
+
+/* --- clusters ----------------------------------------------------------------------- */
+
+bool knows_start_of(unsigned thread, uint64_t block)
+{
+    return here->phase[thread] || learned_of(block, thread, 0, 0, false);
+}
+bool block_knows(uint64_t block, unsigned before, uint32_t time, bool was_read)
+{
+    for (unsigned t = 0; t < self()->threads; t++)
+        if (ordered_block(t, block, before, time, was_read)) return true;
+    return false;
+}
+
+/* What threads of a cluster have learned of other clusters, they tell each other. */
+static auto &told = *new std::map<uint64_t, times_ptr>;
+
+void forget_shared_lessons()
+{
+    told.clear();
+}
+void share_lessons()
+{
+    for (auto &block : here->learned)
+        for (auto &thread : block.second)
+            if (rank_in_cluster(block.first) < 0)
+                told[block.first] = joined(told[block.first], thread.second.what);
+}
+void take_lessons(worker *w)
+{
+    for (auto &block : told)
+        learn(w, block.first, block.second);
 }
 }  // namespace wbcpu::check

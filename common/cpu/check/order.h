@@ -6,8 +6,8 @@
 
 namespace wbcpu::check
 {
-/* Has the thread called fence_async since this time of its own? */
-bool async_visible(unsigned thread, uint32_t time);
+/* Has a thread of the grid (from 1) called fence_async since this time of its own? */
+bool async_visible(worker *w, uint32_t number, uint32_t time);
 void order_launch();
 void order_block(worker *w);
 void barrier_orders(worker *w);

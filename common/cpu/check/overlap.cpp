@@ -26,7 +26,8 @@ struct kernel {
 typedef std::shared_ptr<kernel> kernel_ptr;
 
 bool overlaps_used;
-static const void *next_kernel; /* that launch_pdl is about to launch */
+static const void *next_kernel; /* that launch_pdl or launch_cluster is about to launch */
+static bool next_overlaps;
 static kernel_ptr &current_kernel = *new kernel_ptr;
 static kernel_ptr &earlier_kernel = *new kernel_ptr; /* wbcpu_check_written_earlier */
 static auto &previous = *new std::map<unsigned, kernel_ptr>; /* of each stream */
@@ -38,23 +39,22 @@ struct waiter {
     unsigned thread;
     uint32_t time;
 };
-static auto &waiters = *new std::vector<waiter>;
-static auto &has_waited = *new std::vector<bool>;
-static unsigned long long waiters_block = UINT64_MAX;
+static thread_local std::vector<waiter> waiters;
+static thread_local std::vector<bool> has_waited;
+static thread_local unsigned long long waiters_block = UINT64_MAX;
 
-extern "C" void wbcpu_checked_pdl_launch(const void *kernel)
+extern "C" void wbcpu_checked_next_launch(const void *kernel, bool overlaps)
 {
     next_kernel = kernel;
-    overlaps_used = true;
+    next_overlaps = overlaps;
+    overlaps_used |= overlaps;
 }
-/* The launch is in launch_pdl: it gets the name of the kernel and the line of the call. */
+/* The launch is in one of these functions: it gets the line of the call. */
 void take_overlap(wbcpu_launch *l)
 {
     if (!next_kernel) return;
-    const place *definition = place_of((const char *)next_kernel + 1),
-                *at = running_call().at;
-    l->overlaps = true;
-    l->name = definition->function.c_str();
+    const place *at = running_call().at;
+    l->overlaps = next_overlaps;
     l->file = at->file.c_str();
     l->line = at->line;
     next_kernel = nullptr;

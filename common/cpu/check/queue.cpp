@@ -414,6 +414,6 @@ void end_of_program(bool failed)
     if (running || wbcpu_self) return;
     run_everything();
     unchecked_errors();
-    if (!failed && !sticky_error()) leaks();
+    if (!failed && !sticky_error()) leaks("the program ends");
 }
 }  // namespace wbcpu::check

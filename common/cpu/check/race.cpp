@@ -16,7 +16,8 @@ struct conflict {
     bool write;
 };
 
-static const char *fix_of(const char *kind, unsigned thread, unsigned other)
+static const char *
+fix_of(const char *kind, unsigned thread, unsigned other, bool same_block)
 {
     if (!strcmp(kind, "race-blocks"))
         return "blocks of one launch run in any order: use an atomic operation, or a second "
@@ -24,6 +25,8 @@ static const char *fix_of(const char *kind, unsigned thread, unsigned other)
     if (!strcmp(kind, "race-global"))
         return "give each thread an element of its own, use an atomic operation, or put a "
                "__syncthreads() between the two";
+    if (!same_block)
+        return "put a cluster_sync(), which all blocks of the cluster call, between the two";
     if (thread / 32 == other / 32)
         return "put a __syncwarp() or a __syncthreads() between the two";
     return "put a __syncthreads() between the two";
@@ -48,7 +51,9 @@ describe_race(finding *f, worker *w, const access &a, const conflict &c, bool sh
         a.atomic ? " atomically" : "",
         thread_text(f->other_block, f->other_thread).c_str(), f->other_access.c_str(),
         text_of(f->other).c_str());
-    f->fix = fix_of(f->kind, w->thread, (unsigned)(number % w->threads));
+    f->fix = fix_of(
+        f->kind, w->thread, (unsigned)(number % w->threads),
+        number / w->threads == w->block);
 }
 
 static const char *kind_of(worker *w, const conflict &c, bool shared)
@@ -118,8 +123,7 @@ race(worker *w, const access &a, const conflict &c, bool shared)
 
 /* --- cells -------------------------------------------------------------------------- */
 
-static inline bool
-happens_before(worker *w, uint32_t number, uint32_t time, bool was_read)
+bool happens_before(worker *w, uint32_t number, uint32_t time, bool was_read)
 {
     uint32_t first = (uint32_t)(w->block * w->threads) + 1;
     if (number - first < w->threads)

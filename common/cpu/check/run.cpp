@@ -1,5 +1,6 @@
 /* run.cpp - check mode from the first launch to the exit of the program. */
-#include "check.h"
+#include "../async.h"
+#include "cluster.h"
 #include "host.h"
 #include "host_hooks.h"
 #include "memory.h"
@@ -9,8 +10,10 @@
 
 namespace wbcpu::check
 {
-now current;
+WBCPU_THREAD_LOCAL now current;
+uint32_t blocks_begun;
 
+static uint32_t launches;
 static bool started;
 
 /* Runs last: destructors of global objects may still free memory. A program that failed
@@ -33,7 +36,6 @@ bool start(size_t bytes)
     bytes = 2 * bytes + program_data_bytes(); /* see offset_of() */
     if (!reserve_sectors(bytes) || !reserve_shadow(bytes)) return false;
     begin_variables();
-    reserve_shared();
     start_watchdog();
     atexit(run_everything);
     started = true;
@@ -42,7 +44,10 @@ bool start(size_t bytes)
 
 void begin_launch(const job &j)
 {
-    current.launch++;
+    launches++;
+    enter_thread_local(0, 1);
+    watch_this_thread();
+    drop_copies();
     order_launch();
     count_launch(j);
 }
@@ -54,14 +59,20 @@ void end_launch()
 
 void begin_block(worker *w)
 {
-    current.block++;
-    drop_copies();
+    int rank = w->gang ? w->async->rank : 0;
+    current = {launches, ++blocks_begun, rank, w->gang ? w->async->of->size : 1};
+    begin_shared(w);
+    begin_cluster(w);
+    drop_early_reads();
     order_block(w);
 }
 void end_block(worker *w)
 {
+    if (!w->last_block) return; /* none has begun */
     settle_equal_writes();
-    settle_early_reads();
+    settle_early_reads(UINT32_MAX);
+    check_last_touches();
+    end_shared();
     count_converged(w);
 }
 void thread_exits(worker *w)
@@ -84,11 +95,31 @@ void polled(const void *p)
 void abandon(worker *w, cudaError_t error)
 {
     fail_sticky(error);
+    abandon_cluster(w);
     w->idle_count = 0; /* all stacks are free again */
     w->fibers = 0;
     delete_async(w);
     void *here;
     wbcpu_switch(&here, w->host_stack, 0);
     __builtin_unreachable();
+}
+
+/* --- clusters: the blocks take turns ------------------------------------------------ */
+
+void joins_cluster(int rank, int size)
+{
+    enter_thread_local(rank, size);
+}
+void turn_ends()
+{
+    if (self()) settle_equal_writes();
+}
+void turn_begins()
+{
+    watch_this_thread();
+}
+void give_up(worker *w)
+{
+    abandon(w, sticky_error());
 }
 }  // namespace wbcpu::check

@@ -176,4 +176,22 @@ passes count_sectors(kernel_tally *k, site_tally *s, const request &r, access_ki
     }
     return {t.count, (bytes + sector_bytes - 1) / sector_bytes, bytes};
 }
+
+passes
+count_range(kernel_tally *k, site_tally *s, uint64_t offset, size_t bytes, bool write)
+{
+    passes sum = {0, 0, (unsigned)bytes};
+    while (bytes) {
+        unsigned skip = offset % sector_bytes, left = sector_bytes - skip;
+        unsigned n = bytes < left ? (unsigned)bytes : left;
+        uint32_t mask = (uint32_t)(((1ull << n) - 1) << skip);
+        touch(
+            k, buffer_of(k, s, offset), offset / sector_bytes, mask,
+            write ? WRITE : READ);
+        sum.count++;
+        offset += n;
+        bytes -= n;
+    }
+    return sum;
+}
 }  // namespace wbcpu::check

@@ -1,36 +1,58 @@
 /* shared.cpp - shared memory: each block begins with unwritten variables, and dynamic
  * shared memory is as large as the launch says. */
-#include "check.h"
+#include "cluster.h"
 #include "memory.h"
 
 #include <vector>
 
 namespace wbcpu::check
 {
-static cell *cells;        /* per word of thread-local storage */
-static uint8_t *written;   /* per word: bytes that the block has written */
-static uint32_t *of_block; /* the block that `written` belongs to */
+static block_memory memories[max_cluster]; /* by rank */
 
-void reserve_shared()
+block_memory &memory_of(int rank)
 {
-    size_t words = thread_local_words();
-    cells = new cell[words]();
-    written = new uint8_t[words]();
-    of_block = new uint32_t[words]();
+    return memories[rank];
+}
+void begin_shared(worker *w)
+{
+    block_memory &m = memories[current.rank];
+    if (!m.cells) {
+        size_t words = thread_local_words();
+        m.cells = new cell[words]();
+        m.written = new uint8_t[words]();
+        m.of_block = new uint32_t[words]();
+        m.copying = new uint16_t[words]();
+    }
+    m.stamp = current.block;
+    m.block = w->block;
+    m.ended = false;
+}
+void end_shared()
+{
+    memories[current.rank].ended = true;
+}
+
+std::string block_text(uint64_t block)
+{
+    uint3 b = index_in_grid(block);
+    return format("block (%u,%u,%u)", b.x, b.y, b.z);
 }
 
 static std::string element(const variable *v, uintptr_t address, unsigned bytes)
 {
-    size_t offset = address - thread_local_start() - v->start;
-    if (offset % bytes == 0) return format("%s[%zu]", v->name.c_str(), offset / bytes);
-    return format("byte %zu of %s", offset, v->name.c_str());
+    size_t offset = shared_offset(address) - v->start;
+    int rank = rank_of(address);
+    std::string s = offset % bytes == 0
+                        ? format("%s[%zu]", v->name.c_str(), offset / bytes)
+                        : format("byte %zu of %s", offset, v->name.c_str());
+    return rank == current.rank ? s : s + " of " + block_text(memories[rank].block);
 }
 
 /* Dynamic shared memory beyond what the launch asked for. */
 static void past_dynamic(worker *w, const access &a, const variable *v)
 {
     if (finding *f = find("out-of-bounds-shared", a.at->at())) {
-        size_t offset = a.address - thread_local_start() - v->start;
+        size_t offset = shared_offset(a.address) - v->start;
         f->what = v->name;
         f->message = format(
             "%s bytes %zu to %zu of the dynamic shared memory; the launch at %s:%d asked "
@@ -47,7 +69,7 @@ static void past_static(const access &a, const variable *v)
     if (!v) return;
     if (finding *f = find("out-of-bounds-shared", a.at->at())) {
         f->what = v->name;
-        uintptr_t offset = a.address - thread_local_start();
+        uintptr_t offset = shared_offset(a.address);
         bool before = offset < v->start;
         f->message = format(
             "%s %zu bytes %s the shared variable %s (%zu bytes)",
@@ -83,10 +105,11 @@ struct early_read {
     access at;
     const variable *of;
     unsigned thread;
+    uint32_t phase; /* of the cluster barrier that the thread had waited for */
     uintptr_t word; /* of those that it reads, the first or the third */
     uint8_t mask;
 };
-static std::vector<early_read> &early = *new std::vector<early_read>;
+static thread_local std::vector<early_read> *early; /* of this block */
 
 static void
 unwritten(worker *w, const access &a, const variable *v, uintptr_t word, uint8_t mask)
@@ -96,35 +119,50 @@ unwritten(worker *w, const access &a, const variable *v, uintptr_t word, uint8_t
         tell_unwritten(a, v, w->thread);
         return;
     }
-    if (a.at->told || early.size() == kept) return;
-    early.push_back({a, v, w->thread, word, mask});
+    if (!early) early = new std::vector<early_read>;
+    if (a.at->told || early->size() == kept) return;
+    early->push_back({a, v, w->thread, known_phase(w->thread), word, mask});
 }
 
-void settle_early_reads()
+static void settle(const early_read &r)
 {
-    for (const early_read &r : early) {
-        bool first = r.word == (r.at.address - thread_local_start()) / 4;
-        bool missing = first ? (written[r.word] & r.mask) != r.mask
-                             : !written[r.word] && !written[r.word + 1];
-        if (missing) tell_unwritten(r.at, r.of, r.thread);
-    }
-    early.clear();
+    const uint8_t *written = memories[rank_of(r.at.address)].written;
+    bool first = r.word == shared_offset(r.at.address) / 4;
+    bool missing = first ? (written[r.word] & r.mask) != r.mask
+                         : !written[r.word] && !written[r.word + 1];
+    if (missing) tell_unwritten(r.at, r.of, r.thread);
+}
+void settle_early_reads(uint32_t phase)
+{
+    if (!early || early->empty()) return;
+    std::vector<early_read> left;
+    for (const early_read &r : *early)
+        if (r.phase < phase || rank_of(r.at.address) == current.rank)
+            settle(r);
+        else
+            left.push_back(r);
+    *early = left;
+}
+void drop_early_reads()
+{
+    if (early) early->clear();
 }
 
-uint32_t last_write(uintptr_t address, unsigned *thread, uint16_t *site)
+uint32_t last_write(uintptr_t address, uint32_t *number, uint16_t *site)
 {
-    uintptr_t i = (address - thread_local_start()) / 4;
-    const cell &c = cells[i];
-    if (i >= thread_local_words() || c.stamp != current.block || !c.writer[0]) return 0;
-    *thread = (c.writer[0] - 1) % self()->threads;
+    int rank = rank_of(address);
+    if (rank < 0) return 0;
+    const cell &c = memories[rank].cells[shared_offset(address) / 4];
+    if (c.stamp != memories[rank].stamp || !c.writer[0]) return 0;
+    *number = c.writer[0];
     *site = c.write_site[0];
     return c.write_time[0];
 }
 void forget_writes(uintptr_t address, size_t bytes)
 {
-    uintptr_t i = (address - thread_local_start()) / 4;
+    cell *c = memories[rank_of(address)].cells + shared_offset(address) / 4;
     for (; bytes; bytes -= 4)
-        cells[i++] = cell();
+        *c++ = cell();
 }
 
 std::string shared_element(uintptr_t address, unsigned bytes)
@@ -140,9 +178,12 @@ void shared_access(worker *w, const access &a)
         past_static(a, closest_shared(a.address));
         return;
     }
-    uintptr_t offset = a.address - thread_local_start();
+    int rank = rank_of(a.address);
+    bool own = rank == current.rank;
+    block_memory &m = memories[rank];
+    uintptr_t offset = shared_offset(a.address);
     size_t bytes = v->bytes;
-    bool dynamic = a.address - (uintptr_t)wbcpu_dynamic_shared < WBCPU_DYNAMIC_SHARED_MAX;
+    bool dynamic = v->start == shared_offset((uintptr_t)wbcpu_dynamic_shared);
     if (dynamic) bytes = w->job->launch.shared_bytes;
     if (__builtin_expect(offset + a.bytes > v->start + bytes, 0)) {
         dynamic ? past_dynamic(w, a, v) : past_static(a, v);
@@ -150,15 +191,17 @@ void shared_access(worker *w, const access &a)
     }
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
     if (a.atomic) order_atomic(w, a);
+    bool reached = own || writing_tile || reaches(w, a, rank);
     bool pending = copies_pending && check_pending(w, a);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
-        if (of_block[i] != current.block) of_block[i] = current.block, written[i] = 0;
+        if (m.of_block[i] != m.stamp) m.of_block[i] = m.stamp, m.written[i] = 0;
         bool half = (i - offset / 4) % 2 == 0;
-        if (half && needs_value(a) && (written[i] & mask) != mask)
+        if (half && reached && needs_value(a) && (m.written[i] & mask) != mask)
             unwritten(w, a, v, i, mask);
-        if (a.write) written[i] |= mask;
-        if (!pending) check_cell(w, cells[i], current.block, a, mask, true);
+        if (a.write) m.written[i] |= mask;
+        if (reached && !pending) check_cell(w, m.cells[i], m.stamp, a, mask, true);
     }
+    if (!own) return; /* it is another network's traffic */
     if (a.atomic)
         count_atomic(w, a);
     else

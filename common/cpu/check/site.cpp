@@ -4,10 +4,10 @@
  * functions are inlined, an instruction belongs to several lines: the innermost one that
  * is not in a header of the workbook is shown, because there the learner wrote something.
  */
+#include "../symbols.h"
 #include "check.h"
 
 #include <backtrace.h>
-#include <cxxabi.h>
 #include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,25 +23,6 @@ static backtrace_state *debug_information()
     static backtrace_state *state =
         backtrace_create_state(nullptr, 0, ignore_error, nullptr);
     return state;
-}
-
-std::string demangled(const char *symbol)
-{
-    int status;
-    char *text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
-    std::string name = text ? text : symbol;
-    free(text);
-    return name;
-}
-
-static std::string function_name(const char *symbol)
-{
-    std::string result = demangled(symbol);
-    size_t arguments = result.find('(');
-    if (arguments != std::string::npos && arguments > 0) result.resize(arguments);
-    size_t type = result.find_last_of(' '); /* of a template: its return type */
-    if (type != std::string::npos && result.find('<') > type) result.erase(0, type + 1);
-    return result;
 }
 
 std::string shown_path(std::string file)

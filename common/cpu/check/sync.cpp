@@ -1,7 +1,8 @@
 /* sync.cpp - are barriers and warp collectives used as CUDA demands? */
 #include "../async.h"
-#include "check.h"
+#include "counts.h"
 #include "hooks.h"
+#include "host.h"
 #include "memory.h"
 #include "order.h"
 #include "watchdog.h"
@@ -23,8 +24,9 @@ static const void *caller(void *stack)
     return static_cast<void **>(stack)[return_word];
 }
 
-static const void *waits_at[max_threads];
-static bool reduced[max_threads]; /* in __syncthreads_count, _or, _and */
+static WBCPU_THREAD_LOCAL const void *waits_at[max_threads];
+static WBCPU_THREAD_LOCAL bool
+    reduced[max_threads]; /* in __syncthreads_count, _or, _and */
 
 /* --- barriers ----------------------------------------------------------------------- */
 
@@ -70,7 +72,7 @@ static void diverged(worker *w, unsigned first, unsigned other)
 void barrier_released(worker *w)
 {
     int first = -1;
-    settle_early_reads();
+    settle_early_reads(0);
     for (unsigned t = 0; t < w->threads; t++) {
         if (!(w->warp_table[t / 32].alive >> t % 32 & 1)) continue;
         if (first < 0) first = (int)t;
@@ -99,8 +101,10 @@ static std::string lane_list(uint32_t lanes)
     return s;
 }
 
-static const void *collective_at[max_threads]; /* of each thread's last collective */
-static uint32_t collective_mask[max_threads], collective_block[max_threads];
+/* of each thread's last collective */
+static WBCPU_THREAD_LOCAL const void *collective_at[max_threads];
+static WBCPU_THREAD_LOCAL uint32_t collective_mask[max_threads],
+    collective_block[max_threads];
 
 void at_collective(worker *w, unsigned mask, void *stack)
 {
@@ -210,6 +214,18 @@ void collective_complete(worker *w, warp *q, uint32_t lanes)
     collective_orders((unsigned)(q - w->warp_table), lanes, q->alive);
 }
 
+/* --- instructions used as no GPU allows --------------------------------------------- */
+
+void misused(worker *w, const char *what, const void *pc)
+{
+    if (!pc && count_nothing) pc = collective_at[w->thread]; /* lane works for its warp */
+    if (finding *f = find("misuse", pc ? place_of(pc) : program_call().at)) {
+        f->message = what;
+        publish(f);
+    }
+    abandon(w, cudaErrorLaunchFailure);
+}
+
 /* --- deadlock ----------------------------------------------------------------------- */
 
 typedef std::pair<std::string, const place *> wait;
@@ -264,6 +280,18 @@ std::string waiting_threads(worker *w)
     return described(groups, exited);
 }
 
+static const char *fix_of_deadlock(const std::string &waits)
+{
+    if (waits.find("an mbarrier") == 0)
+        return "compare the bytes that mbarrier_expect names with those of the copies, the "
+               "arrivals with the count of mbarrier_init, and the parity with the phase";
+    if (waits.find("cluster_wait") == 0)
+        return "let all threads of all blocks of the cluster call cluster_sync() equally "
+               "often";
+    return "let all threads named in a mask, and all threads of the block, reach the same "
+           "call";
+}
+
 void deadlocked(worker *w)
 {
     unsigned exited = 0;
@@ -274,9 +302,7 @@ void deadlocked(worker *w)
         f->thread = index_in_block(groups.begin()->second[0]);
         f->message = "waits here, and no thread of the block can continue";
         f->detail = described(groups, exited);
-        f->fix =
-            "let all threads named in a mask, and all threads of the block, reach the "
-            "same call";
+        f->fix = fix_of_deadlock(groups.begin()->first.first);
         publish(f);
     }
     abandon(w, cudaErrorLaunchFailure);

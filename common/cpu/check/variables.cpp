@@ -1,19 +1,16 @@
 /* variables.cpp - the program's own symbol table: __shared__ variables are thread-local
  * objects, __device__ and __constant__ variables ordinary ones, so that the table has the
  * name, the place and the size of each. */
-#include "check.h"
+#include "../symbols.h"
+#include "cluster.h"
+#include "memory.h"
 
 #include <algorithm>
-#include <elf.h>
-#include <fcntl.h>
 #include <iterator>
 #include <link.h>
 #include <map>
 #include <set>
 #include <sstream>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace wbcpu::check
@@ -21,7 +18,9 @@ namespace wbcpu::check
 static std::vector<variable> shared, global; /* global: by address */
 constexpr uint16_t INTERNAL = 0xffff;
 static std::vector<uint16_t> shared_at; /* by word of thread-local storage: index + 1 */
-static uintptr_t tls_start, tls_bytes, data_end;
+static uintptr_t tls_bytes, data_end, dynamic_offset;
+static uintptr_t tls_starts[max_cluster]; /* of the CPU threads, by rank */
+static int ranks = 1;
 uintptr_t program_data;
 
 static std::string own_name(const char *symbol)
@@ -50,7 +49,7 @@ static void mark(uintptr_t offset, size_t bytes, uint16_t index)
 static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
 {
     bool dynamic = std::string(symbol) == "wbcpu_dynamic_shared";
-    if (dynamic) tls_start = (uintptr_t)wbcpu_dynamic_shared - offset;
+    if (dynamic) dynamic_offset = offset;
     if (!dynamic && internal(symbol)) {
         mark(offset, bytes, INTERNAL);
         return;
@@ -61,28 +60,15 @@ static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
     mark(offset, bytes, (uint16_t)shared.size());
 }
 
-static void read_symbols(const char *file, uintptr_t load)
+static void add_symbol(const char *name, const ElfW(Sym) & symbol, uintptr_t load)
 {
-    auto header = (const ElfW(Ehdr) *)file;
-    auto section = (const ElfW(Shdr) *)(file + header->e_shoff);
-    for (int i = 0; i < header->e_shnum; i++) {
-        if (section[i].sh_type != SHT_SYMTAB) continue;
-        auto symbol = (const ElfW(Sym) *)(file + section[i].sh_offset);
-        const char *names = file + section[section[i].sh_link].sh_offset;
-        for (size_t n = section[i].sh_size / sizeof *symbol; n--; symbol++) {
-            const char *name = names + symbol->st_name;
-            int type = symbol->st_info & 15;
-            if (!symbol->st_size) continue;
-            if (type == STT_TLS) add_shared(name, symbol->st_value, symbol->st_size);
-            if (type == STT_OBJECT && !internal(name))
-                global.push_back(
-                    {own_name(name), load + symbol->st_value, symbol->st_size, false,
-                     false, false});
-        }
-    }
-    std::sort(global.begin(), global.end(), [](const variable &a, const variable &b) {
-        return a.start < b.start;
-    });
+    int type = symbol.st_info & 15;
+    if (!symbol.st_size) return;
+    if (type == STT_TLS) add_shared(name, symbol.st_value, symbol.st_size);
+    if (type == STT_OBJECT && !internal(name))
+        global.push_back(
+            {own_name(name), load + symbol.st_value, symbol.st_size, false, false,
+             false});
 }
 
 /* What the translator lists (known.c): names, with a + if in global memory, a = if managed,
@@ -108,9 +94,8 @@ static void mark_variables()
     }
 }
 
-static int find_program(dl_phdr_info *about, size_t, void *load)
+static int find_program(dl_phdr_info *about, size_t, void *)
 {
-    *(uintptr_t *)load = about->dlpi_addr;
     for (int i = 0; i < about->dlpi_phnum; i++) {
         const ElfW(Phdr) &h = about->dlpi_phdr[i];
         uintptr_t start = about->dlpi_addr + h.p_vaddr, end = start + h.p_memsz;
@@ -125,18 +110,17 @@ static int find_program(dl_phdr_info *about, size_t, void *load)
 
 void read_variables()
 {
-    uintptr_t load = 0;
-    dl_iterate_phdr(find_program, &load);
+    dl_iterate_phdr(find_program, nullptr);
     shared_at.assign(tls_bytes / 4 + 1, 0);
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct stat about;
-    if (fd < 0 || fstat(fd, &about) != 0)
+    uintptr_t load = load_address();
+    if (!each_symbol([=](const char *name, const ElfW(Sym) & symbol) {
+            add_symbol(name, symbol, load);
+        }))
         refuse("check mode cannot read its own program");
-    void *file = mmap(nullptr, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (file == MAP_FAILED) refuse("check mode cannot read its own program");
-    read_symbols(static_cast<const char *>(file), load);
-    munmap(file, (size_t)about.st_size);
+    std::sort(global.begin(), global.end(), [](const variable &a, const variable &b) {
+        return a.start < b.start;
+    });
+    enter_thread_local(0, 1);
     mark_variables();
 }
 size_t program_data_bytes()
@@ -149,17 +133,29 @@ void each_device_variable(void (*use)(const variable &))
         if (v.device) use(v);
 }
 
+void enter_thread_local(int rank, int size)
+{
+    tls_starts[rank] = (uintptr_t)wbcpu_dynamic_shared - dynamic_offset;
+    ranks = size;
+}
+int rank_of(uintptr_t address)
+{
+    int rank = ranks - 1;
+    while (rank >= 0 && address - tls_starts[rank] >= tls_bytes)
+        rank--;
+    return rank;
+}
 bool in_thread_local(uintptr_t address)
 {
-    return address - tls_start < tls_bytes;
+    return rank_of(address) >= 0;
+}
+uintptr_t shared_offset(uintptr_t address)
+{
+    return address - tls_starts[rank_of(address)];
 }
 size_t thread_local_words()
 {
     return shared_at.size();
-}
-uintptr_t thread_local_start()
-{
-    return tls_start;
 }
 bool in_program_data(uintptr_t address)
 {
@@ -167,16 +163,16 @@ bool in_program_data(uintptr_t address)
 }
 const variable *shared_variable(uintptr_t address)
 {
-    unsigned index = shared_at[(address - tls_start) / 4];
+    unsigned index = shared_at[shared_offset(address) / 4];
     return index && index != INTERNAL ? &shared[index - 1] : nullptr;
 }
 bool is_internal(uintptr_t address)
 {
-    return shared_at[(address - tls_start) / 4] == INTERNAL;
+    return shared_at[shared_offset(address) / 4] == INTERNAL;
 }
 const variable *closest_shared(uintptr_t address)
 {
-    uintptr_t offset = address - tls_start;
+    uintptr_t offset = shared_offset(address);
     const variable *best = nullptr;
     size_t least = SIZE_MAX;
     for (const variable &v : shared) {

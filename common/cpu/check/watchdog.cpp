@@ -8,6 +8,7 @@
 #include "watchdog.h"
 #include "check.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>
@@ -17,6 +18,7 @@
 namespace wbcpu::check
 {
 volatile bool block_expired;
+static pthread_t watched;
 static uint32_t block_seen;
 static int ticks, allowed = 20; /* seconds of CPU time */
 
@@ -32,8 +34,12 @@ static const void *interrupted(void *context)
 static void on_tick(int, siginfo_t *, void *context)
 {
     worker *w = self();
-    if (!w || current.block != block_seen) {
-        block_seen = current.block;
+    if (w && !pthread_equal(watched, pthread_self())) { /* of a cluster's threads */
+        pthread_kill(watched, SIGVTALRM);
+        return;
+    }
+    if (!w || blocks_begun != block_seen) {
+        block_seen = blocks_begun;
         ticks = 0;
         block_expired = false;
         return;
@@ -43,6 +49,10 @@ static void on_tick(int, siginfo_t *, void *context)
     block_expired = true;
 }
 
+void watch_this_thread()
+{
+    watched = pthread_self();
+}
 void start_watchdog()
 {
     allowed = (int)number_from("WB_CHECK_SECONDS", (unsigned long long)allowed);

@@ -9,6 +9,7 @@
  */
 #ifndef WBCPU_CUBLAS_V2_H
 #define WBCPU_CUBLAS_V2_H
+#define CUBLAS_API_H_ /* helper_cuda.h asks for it */
 
 #include <stddef.h>
 

@@ -2,6 +2,7 @@
  * the runtime API, C++ also the device side. */
 #ifndef CUDA_RUNTIME_H
 #define CUDA_RUNTIME_H
+#define __CUDA_RUNTIME_H__ /* helper_cuda.h asks for it */
 
 #include "cuda_runtime_api.h"
 

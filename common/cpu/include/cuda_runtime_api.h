@@ -16,6 +16,11 @@
 #define CUDART_VERSION 12000
 #define CUDART_CB
 
+/* NVIDIA's helper_cuda.h and others ask whether the toolkit's headers were included. */
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __VECTOR_TYPES_H__
+
 #ifdef __cplusplus
 #define WBCPU_DEFAULT(value) = value
 extern "C" {
@@ -82,6 +87,7 @@ enum cudaDeviceAttr {
     cudaDevAttrClockRate = 13,
     cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrIntegrated = 18,
+    cudaDevAttrComputeMode = 20,
     cudaDevAttrConcurrentKernels = 31,
     cudaDevAttrMemoryClockRate = 36,
     cudaDevAttrGlobalMemoryBusWidth = 37,
@@ -96,6 +102,12 @@ enum cudaDeviceAttr {
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
     cudaDevAttrMaxBlocksPerMultiprocessor = 106,
     cudaDevAttrReservedSharedMemoryPerBlock = 111
+};
+enum cudaComputeMode { /* which processes may use the device; here: Default */
+                       cudaComputeModeDefault = 0,
+                       cudaComputeModeExclusive = 1,
+                       cudaComputeModeProhibited = 2,
+                       cudaComputeModeExclusiveProcess = 3
 };
 struct cudaDeviceProp {
     char name[256];
@@ -114,6 +126,9 @@ struct cudaDeviceProp {
     int multiProcessorCount;
     int integrated;
     int canMapHostMemory;
+    int computeMode;
+    int kernelExecTimeoutEnabled;
+    int deviceOverlap;
     int concurrentKernels;
     int ECCEnabled;
     int pciBusID;
@@ -129,6 +144,10 @@ struct cudaDeviceProp {
     size_t sharedMemPerMultiprocessor;
     int regsPerMultiprocessor;
     int managedMemory;
+    int pageableMemoryAccess;
+    int concurrentManagedAccess;
+    int computePreemptionSupported;
+    int hostNativeAtomicSupported;
     int cooperativeLaunch;
     size_t sharedMemPerBlockOptin;
     int maxBlocksPerMultiProcessor;
@@ -147,9 +166,18 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device);
 cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaRuntimeGetVersion(int *version);
-#define cudaDeviceScheduleAuto 0
-#define cudaDeviceScheduleBlockingSync 4
+#define cudaDeviceScheduleAuto 0x00
+#define cudaDeviceScheduleSpin 0x01
+#define cudaDeviceScheduleYield 0x02
+#define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceBlockingSync 0x04
+#define cudaDeviceMapHost 0x08
+#define cudaDeviceLmemResizeToMax 0x10
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
+cudaError_t cudaDeviceDisablePeerAccess(int peer);
+cudaError_t cudaGetDeviceFlags(unsigned int *flags);
 
 /* --- streams and events ------------------------------------------------------------- */
 typedef struct CUstream_st *cudaStream_t;
@@ -247,6 +275,12 @@ cudaError_t cudaMemcpy2D(
 cudaError_t cudaMemcpy2DAsync(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     enum cudaMemcpyKind kind, cudaStream_t stream WBCPU_DEFAULT(0));
+/* Between devices. There is one, number 0. */
+cudaError_t
+cudaMemcpyPeer(void *dst, int dst_device, const void *src, int src_device, size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(
+    void *dst, int dst_device, const void *src, int src_device, size_t bytes,
+    cudaStream_t stream WBCPU_DEFAULT(0));
 cudaError_t cudaMemset(void *p, int value, size_t bytes);
 cudaError_t
 cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream WBCPU_DEFAULT(0));
@@ -285,6 +319,11 @@ enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
     cudaFuncAttributePreferredSharedMemoryCarveout = 9
 };
+enum cudaSharedMemConfig { /* the width of a bank; only GPUs before Maxwell had a choice */
+                           cudaSharedMemBankSizeDefault = 0,
+                           cudaSharedMemBankSizeFourByte = 1,
+                           cudaSharedMemBankSizeEightByte = 2
+};
 enum cudaFuncCache {
     cudaFuncCachePreferNone = 0,
     cudaFuncCachePreferShared = 1,
@@ -303,6 +342,11 @@ struct cudaFuncAttributes {
 };
 cudaError_t
 cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr, int value);
+cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config);
+cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config);
+cudaError_t
+cudaFuncSetSharedMemConfig(const void *kernel, enum cudaSharedMemConfig config);
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config);
 cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache config);
 cudaError_t
 cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);

@@ -57,8 +57,11 @@ int read_source(struct source *s, const char *path, const struct source *include
     else if ((total += s->size) > (size_t)MAX_TOTAL_MB << 20)
         fail_in(
             path, 1, "the source and its headers are larger than %d MB", MAX_TOTAL_MB);
-    else
+    else {
+        if (strncmp(s->text, "\xef\xbb\xbf", 3) == 0) /* the byte-order mark of UTF-8 */
+            memset(s->text, ' ', 3);
         tokenize(s);
+    }
     return !given_up;
 }
 

@@ -22,8 +22,7 @@
  * What remains: between two blocks a multiprocessor waits for the first copies; heads that
  * share K and V copy them again; O is rescaled at every tile. See attention_hopper.cuh.
  */
-// Check mode counts no copies of TMA, so what it counts of this rung is only the rest.
-// fails: tensor_rows,tensor_tiles,tensor_heads,tensor_banks,back_tensor
+// fails: tensor_heads
 #include "hopper_rows.cuh"
 
 constexpr int CONSUMERS = 2;  // warpgroups with 64 query rows each

@@ -217,3 +217,102 @@ CASE(early_overwrite)
     early_overwrite<<<1, T>>>(zeros<float>(T), tile());
     return 0;
 }
+
+// The parity of the wait is off by one, so the last wait is for a phase that never ends.
+__global__ void parity_ahead(float *y, const __grid_constant__ tensor_map map)
+{
+    __shared__ __align__(1024) wb_bf16 s[ROWS * COLS];
+    __shared__ uint64_t loaded;
+    start_barrier(&loaded);
+    if (threadIdx.x == 0) {
+        mbarrier_expect(&loaded, sizeof s);
+        tma_load(s, &map, &loaded, 0, 0);
+    }
+    mbarrier_wait(&loaded, 0);
+    y[threadIdx.x] = (float)s[threadIdx.x];
+    mbarrier_wait(&loaded, 1);  // BUG parity_ahead deadlock
+}
+CASE(parity_ahead)
+{
+    parity_ahead<<<1, T>>>(zeros<float>(T), map_of(tile()));
+    return 0;
+}
+
+// The barrier expects the elements, not the bytes, of the tile.
+__global__ void expects_elements(float *y, const __grid_constant__ tensor_map map)
+{
+    __shared__ __align__(1024) wb_bf16 s[ROWS * COLS];
+    __shared__ uint64_t loaded;
+    start_barrier(&loaded);
+    if (threadIdx.x == 0) {
+        mbarrier_expect(&loaded, ROWS * COLS);
+        tma_load(s, &map, &loaded, 0, 0);
+    }
+    mbarrier_wait(&loaded, 0);  // BUG expects_elements deadlock
+    y[threadIdx.x] = (float)s[threadIdx.x];
+}
+CASE(expects_elements)
+{
+    expects_elements<<<1, T>>>(zeros<float>(T), map_of(tile()));
+    return 0;
+}
+
+// The block ends while its load is under way.
+__global__ void unused_load(float *y, const __grid_constant__ tensor_map map)
+{
+    __shared__ __align__(1024) wb_bf16 s[ROWS * COLS];
+    __shared__ uint64_t loaded;
+    start_barrier(&loaded);
+    if (threadIdx.x == 0) {
+        mbarrier_expect(&loaded, sizeof s);
+        tma_load(s, &map, &loaded, 0, 0);  // BUG unused_load misuse
+    }
+    y[threadIdx.x] = 1;
+}
+CASE(unused_load)
+{
+    unused_load<<<1, T>>>(zeros<float>(T), map_of(tile()));
+    return 0;
+}
+
+// The tile lies in shared memory at a multiple of 64 bytes.
+__global__ void crooked_tile(float *y, const __grid_constant__ tensor_map map)
+{
+    __shared__ __align__(1024) wb_bf16 s[ROWS * COLS + 32];
+    __shared__ uint64_t loaded;
+    start_barrier(&loaded);
+    if (threadIdx.x == 0) {
+        mbarrier_expect(&loaded, ROWS * COLS * 2);
+        tma_load(s + 32, &map, &loaded, 0, 0);  // BUG crooked_tile misuse
+    }
+    mbarrier_wait(&loaded, 0);
+    y[threadIdx.x] = (float)s[threadIdx.x];
+}
+CASE(crooked_tile)
+{
+    crooked_tile<<<1, T>>>(zeros<float>(T), map_of(tile()));
+    return 0;
+}
+
+// The tile is overwritten while the store may still read it.
+__global__ void no_wait_read(const __grid_constant__ tensor_map map)
+{
+    __shared__ __align__(1024) wb_bf16 s[ROWS * COLS];
+    for (int round = 0; round < 2; round++) {
+        for (int i = threadIdx.x; i < ROWS * COLS; i += T)
+            s[i] = wb_bf16((float)round);  // BUG no_wait_read async-copy
+        fence_async();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            tma_store(&map, s, 0, 0);  // BUG no_wait_read async-copy
+            tma_commit();
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) tma_wait<0>();
+}
+CASE(no_wait_read)
+{
+    no_wait_read<<<1, T>>>(map_of(zeros<wb_bf16>(ROWS * COLS)));
+    return 0;
+}

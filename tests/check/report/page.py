@@ -178,7 +178,7 @@ def look(browser, folder, shots):
             check_keyboard(page)
         if name == "kinds":
             check("each kind of finding has its place",
-                  number_of(page, ".finding") == 31, number_of(page, ".finding"))
+                  number_of(page, ".finding") == 34, number_of(page, ".finding"))
 
 
 def main():

@@ -26,8 +26,8 @@ HOSTILE = "</code></script><script>document.title='hostile'</script>" \
 KINDS = """out-of-bounds out-of-bounds-shared out-of-bounds-local out-of-bounds-variable
 uninitialized uninitialized-shared misaligned null-pointer use-after-free host-pointer
 race-shared race-global race-blocks same-value barrier-divergence deadlock bad-mask
-shuffle-source infinite-loop async-copy async-proxy pdl device-pointer double-free invalid-free leak
-copy-size copy-kind stream-race launch-error unchecked-error""".split()
+shuffle-source infinite-loop async-copy async-proxy cluster-start cluster-exit misuse pdl
+device-pointer double-free invalid-free leak copy-size copy-kind stream-race launch-error unchecked-error""".split()
 
 
 def line_of(words):
@@ -110,7 +110,7 @@ def kernels(folder):
                     "global": {"read": sectors(4)}, "shared": {"write": wavefronts(1)},
                     "worst": worst("global", "read", row, 4, 4)
                 }),
-            line("__syncthreads();", barriers=32768),
+            line("__syncthreads();", barriers=32768, collectives={"vote": 4096}),
             line(
                 "= tile[threadIdx.x]", **{
                     "global": {"write": sectors(4)}, "shared": {"read": wavefronts(32)},

@@ -154,3 +154,28 @@ CASE(hand_over)
     hand_over<<<1, T>>>(y);
     return differs(y, 32, [](int i) { return 31.0f - i; });
 }
+
+// Two tiles in turn: a tile is written again once the store before the last has read it.
+__global__ void stores_in_turn(const __grid_constant__ tensor_map to, int tiles)
+{
+    __shared__ __align__(1024) wb_bf16 s[2][TILE];
+    for (int i = 0; i < tiles; i++) {
+        if (threadIdx.x == 0) tma_wait_read<1>();
+        __syncthreads();  // the tile is free
+        for (int j = threadIdx.x; j < TILE; j += T)
+            s[i % 2][j] = wb_bf16((float)(i + 1));
+        fence_async();
+        __syncthreads();  // it is full
+        if (threadIdx.x == 0) {
+            tma_store(&to, s[i % 2], 0, i * ROWS);
+            tma_commit();
+        }
+    }
+    if (threadIdx.x == 0) tma_wait_read<0>();
+}
+CASE(stores_in_turn)
+{
+    wb_bf16 *y = zeros<wb_bf16>(5 * TILE);
+    stores_in_turn<<<1, T>>>(map_of(y, 5), 5);
+    return differs(y, 5 * TILE, [](int i) { return (float)(i / TILE + 1); });
+}

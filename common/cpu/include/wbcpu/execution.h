@@ -60,7 +60,7 @@ enum wbcpu_op {
     WBCPU_OP_MATCH_ALL, /* the mask if all values are equal, else 0 */
     WBCPU_OP_CALL,      /* arg is a wbcpu_together, called with every lane's value */
     WBCPU_OP_ACTIVE,    /* mask of the lanes that arrive before the warp has to wait */
-    WBCPU_OP_LOOP,   /* + n: as WBCPU_OP_CALL, in place of n shuffles */
+    WBCPU_OP_LOOP,      /* + n: as WBCPU_OP_CALL, in place of n shuffles */
 };
 
 /* For WBCPU_OP_CALL: called once for the whole warp. value[l] is lane l's argument on
@@ -74,10 +74,11 @@ uint64_t wbcpu_barrier(void); /* __syncthreads */
 /* __syncthreads_count, _or, _and: op 0, 1, 2 */
 uint64_t wbcpu_barrier_reduce(int op, int predicate);
 void wbcpu_yield(void); /* runs another thread of the block */
-/* From now on kernels with mma are not chosen, because they are slower here than those
- * without: has_mma (cuda/mma.cuh) is false, unless WBCPU_ARCH names a GPU. */
-void wbcpu_avoid_mma(void);
-int wbcpu_avoids_mma(void);
+/* From now on kernels whose threads work alone are chosen, because those that share a row or
+ * use mma are slower here: waits_are_cheap (cuda/device.cuh) is false, unless WBCPU_ARCH
+ * names a GPU. */
+void wbcpu_avoid_waits(void);
+int wbcpu_avoids_waits(void);
 }
 
 #endif

@@ -60,8 +60,6 @@ void wbcpu_wgmma_finish(uint64_t value[32], unsigned lanes);
 void wbcpu_wgmma_fence(void);
 void wbcpu_wgmma_commit(void);
 
-void wbcpu_cluster_next_launch(int blocks);
-uint8_t wbcpu_cluster_of_launch(void); /* set by that call; 1 afterwards */
 int wbcpu_cluster_rank(void);
 void wbcpu_cluster_arrive(void);
 void wbcpu_cluster_wait(void);

@@ -24,8 +24,8 @@ struct wbcpu_launch {
     cudaStream_t stream;
     const char *name, *file;
     int line;
-    bool overlaps;    /* in check mode: launched by launch_pdl */
-    uint8_t cluster;  /* blocks of a cluster */
+    bool overlaps;   /* in check mode: launched by launch_pdl */
+    uint8_t cluster; /* blocks of a cluster */
 };
 
 extern "C" {
@@ -71,17 +71,29 @@ template <class Work> bool wbcpu_record(cudaStream_t stream, const Work &work)
     return true;
 }
 
+/* launch_pdl and launch_cluster say what they launch next: a kernel, in clusters of so many
+ * blocks. */
+struct wbcpu_next_launch {
+    const char *name; /* NULL: as the source of the launch calls it */
+    uint8_t cluster;
+};
+extern "C" {
+void wbcpu_name_next_launch(const void *kernel, int cluster);
+wbcpu_next_launch wbcpu_take_next_launch();
+}
+
 /* Programmatic dependent launch, which only check mode looks at. */
 #ifdef WBCPU_CHECKED
-extern "C" void wbcpu_checked_pdl_launch(const void *kernel);
+extern "C" void wbcpu_checked_next_launch(const void *kernel, bool overlaps);
 extern "C" void wbcpu_checked_pdl_wait();
 #endif
-WBCPU_INLINE void wbcpu_overlap_next_launch(const void *kernel)
+WBCPU_INLINE void wbcpu_next_launch_is(const void *kernel, int cluster, bool overlaps)
 {
+    wbcpu_name_next_launch(kernel, cluster);
 #ifdef WBCPU_CHECKED
-    wbcpu_checked_pdl_launch(kernel);
+    wbcpu_checked_next_launch(kernel, overlaps);
 #else
-    (void)kernel;
+    (void)overlaps;
 #endif
 }
 WBCPU_INLINE void wbcpu_pdl_wait()
@@ -163,9 +175,11 @@ template <class Call>
 launcher<Call>
 launch(const char *file, int line, const char *name, const config &c, Call call)
 {
+    wbcpu_next_launch next = wbcpu_take_next_launch();
+    if (next.name) name = next.name;
     return {
         {nullptr, nullptr, c.grid, c.block, c.shared_bytes, c.stream, name, file, line,
-         false, wbcpu_cluster_of_launch()},
+         false, next.cluster},
         call};
 }
 }  // namespace wbcpu

@@ -59,7 +59,7 @@ wbcpu_mbarrier_arrive(uint64_t *b, uint32_t count, bool drop, uint32_t bytes = 0
 WBCPU_INLINE bool wbcpu_mbarrier_ended(uint64_t *b, bool parity)
 {
     wbcpu_mbarrier_used(b);
-    uint64_t now = wbcpu::atomic_update<uint64_t>(b, [](uint64_t word) { return word; });
+    uint64_t now = __atomic_load_n(b, __ATOMIC_ACQUIRE); /* publishes nothing */
     uint64_t phase = wbcpu_mbarrier_phase(now);
     if ((phase & 1) == parity) {
         wbcpu_yield();

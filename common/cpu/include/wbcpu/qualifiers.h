@@ -20,15 +20,17 @@
 #endif
 #define WBCPU_INLINE static inline __attribute__((always_inline, unused))
 
-/* BYTES_PER_LANE of cuda/vec.cuh; WBCPU_UNCHECKED: check mode does not look at the accesses
- * of such a function. */
+/* BYTES_PER_LANE of cuda/vec.cuh, OWNED_ROWS of cuda/lanes.cuh; WBCPU_UNCHECKED: check mode
+ * does not look at the accesses of such a function. */
 #ifdef WBCPU_CHECKED
 #define WBCPU_BYTES_PER_LANE 4
+#define WBCPU_OWNED_ROWS 1
 #define WBCPU_NOINLINE unused /* see __global__ */
 #define WBCPU_UNCHECKED                                                                  \
     __attribute__((no_sanitize("thread"), no_sanitize_coverage, noinline, unused))
 #else
 #define WBCPU_BYTES_PER_LANE 16
+#define WBCPU_OWNED_ROWS 8
 #define WBCPU_NOINLINE noinline
 #define WBCPU_UNCHECKED
 #endif

@@ -5,13 +5,18 @@
 typedef unsigned long long cudaTextureObject_t;
 typedef unsigned long long cudaSurfaceObject_t;
 
+/* Converts to whatever the call is used as: its sentence is the only error. */
+struct wbcpu_unsupported {
+    template <class T> operator T() const;
+};
+
 /* A template, so that the assertion fails only where the function is called. */
 #define WBCPU_UNSUPPORTED(name, sentence)                                                \
-    template <class T = void, class... Args> int name(Args...)                           \
+    template <class T = void, class... Args> wbcpu_unsupported name(Args...)             \
     {                                                                                    \
         static_assert(                                                                   \
             sizeof(T *) == 0, #name ": not supported by the CPU back end; " sentence);   \
-        return 801; /* cudaErrorNotSupported */                                          \
+        return {};                                                                       \
     }
 #define WBCPU_TEXTURE(name) WBCPU_UNSUPPORTED(name, "read global memory instead")
 #define WBCPU_ONE_DEVICE(name)                                                           \
@@ -32,10 +37,6 @@ WBCPU_TEXTURE(tex2D)
 WBCPU_TEXTURE(tex3D)
 WBCPU_TEXTURE(surf2Dread)
 WBCPU_TEXTURE(surf2Dwrite)
-WBCPU_ONE_DEVICE(cudaDeviceEnablePeerAccess)
-WBCPU_ONE_DEVICE(cudaDeviceCanAccessPeer)
-WBCPU_ONE_DEVICE(cudaMemcpyPeer)
-WBCPU_ONE_DEVICE(cudaMemcpyPeerAsync)
 WBCPU_ONE_DEVICE(cudaIpcGetMemHandle)
 WBCPU_ONE_DEVICE(cudaIpcOpenMemHandle)
 #undef WBCPU_UNSUPPORTED

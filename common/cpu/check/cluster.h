@@ -1,0 +1,55 @@
+/* cluster.h - the blocks of a cluster; internal to check mode.
+ *
+ * They take turns: one runs until it cannot continue. Each has a CPU thread of its own and
+ * tables of its own, by its rank in the cluster. A block without a cluster has rank 0.
+ */
+#ifndef WBCPU_CHECK_CLUSTER_H
+#define WBCPU_CHECK_CLUSTER_H
+
+#include "check.h"
+
+namespace wbcpu::check
+{
+/* Where shared memory lies: thread-local storage of the CPU thread that runs the block */
+int rank_of(uintptr_t address);             /* -1: it is not shared memory */
+uintptr_t shared_offset(uintptr_t address); /* in the storage of its thread */
+
+/* The shared memory of a block: an element per word of thread-local storage */
+struct block_memory {
+    cell *cells;
+    uint8_t *written;   /* bytes that threads have written */
+    uint32_t *of_block; /* the block that `written` belongs to */
+    uint16_t *copying;  /* thread + 1 that has started a copy to it, not finished */
+    uint32_t stamp;     /* of the block, as in `current` */
+    uint64_t block;     /* in the grid */
+    bool ended;
+};
+block_memory &memory_of(int rank);
+std::string block_text(uint64_t block); /* "block (1,0,0)" */
+
+/* cluster.cpp */
+void begin_cluster(worker *w); /* a block begins: perhaps the first of its cluster */
+/* May the running thread access the shared memory of this other block? Reports if not. */
+bool reaches(worker *w, const access &a, int rank);
+bool reaches(worker *w, uintptr_t address, int rank, site *at);
+extern bool writing_tile;  /* a copy to another block: its threads wait for it */
+void check_last_touches(); /* the running block ends: what others did to its memory */
+/* When a thread arrived at the cluster barrier in this phase, by its own clock; 0: phase 0,
+ * before the first one */
+uint32_t arrival_time(uint32_t phase, int rank, unsigned thread);
+/* Rank of a block of the grid in the running cluster, -1: it is in another one */
+int rank_in_cluster(uint64_t block);
+
+/* order.cpp, for cluster.cpp */
+uint32_t advance(unsigned thread); /* returns its time, which has passed now */
+uint32_t known_phase(unsigned thread);
+void learn_phase(worker *w, uint32_t phase);
+bool knows_start_of(unsigned thread, uint64_t block);
+/* Does any thread of the running block know what a thread of another one did? */
+bool block_knows(uint64_t block, unsigned before, uint32_t time, bool was_read);
+void share_lessons();         /* the running block arrives at the cluster barrier */
+void take_lessons(worker *w); /* the running thread has waited there */
+void forget_shared_lessons();
+}  // namespace wbcpu::check
+
+#endif

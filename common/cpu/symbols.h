@@ -1,0 +1,19 @@
+/* symbols.h - the program's own symbol table; internal to the library. */
+#ifndef WBCPU_SYMBOLS_H
+#define WBCPU_SYMBOLS_H
+
+#include <functional>
+#include <link.h>
+#include <string>
+
+namespace wbcpu
+{
+/* Calls use(name, symbol) for each; false: the table cannot be read. Addresses of functions
+ * and variables count from load_address(). */
+bool each_symbol(const std::function<void(const char *, const ElfW(Sym) &)> &use);
+uintptr_t load_address();
+std::string demangled(const char *symbol);
+/* norm<float> of void norm<float>(float const *, int) */
+std::string function_name(const char *symbol);
+}  // namespace wbcpu
+#endif

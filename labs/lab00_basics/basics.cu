@@ -1,0 +1,277 @@
+/* basics.cu - lab 00: CUDA for C programmers. The contract is basics.h.
+ *
+ * Ten parts, each a kernel and the function that launches it:
+ *
+ * 00.1  hello            00.6   coalesced accesses
+ * 00.2  index, guard     00.7   shared memory
+ * 00.3  two dimensions   00.8   a sum by a block
+ * 00.4  grid-stride      00.9   a sum by a warp
+ * 00.5  host code        00.10  reading a report
+ */
+#include "basics.h"
+
+constexpr int THREADS = 256;  // per block, unless the function gets another number
+
+/* --- 00.1 hello ---------------------------------------------------------------------
+ * Every thread of a launch runs the whole kernel. Only these variables tell the threads
+ * apart:
+ *     threadIdx.x   the thread's number in its block, 0 .. blockDim.x - 1
+ *     blockIdx.x    the block's number in the grid, 0 .. gridDim.x - 1
+ */
+__global__ void hello_kernel(float *out)
+{
+    // TODO(00.1): write 10000 * block + thread to this thread's element of out. The
+    // elements of block b begin at b * blockDim.x. About 2 lines.
+}
+
+wb_status hello_f32(float *out, int blocks, int threads, cudaStream_t stream)
+{
+    if (blocks < 0 || threads < 0) return WB_BAD_SHAPE;
+    if (blocks == 0 || threads == 0) return WB_OK;
+    // TODO(00.1): launch it: kernel<<<blocks, threads, 0, stream>>>(arguments). The
+    // call returns immediately; the kernel runs later. Then return wb_launched(),
+    // which asks whether the launch was possible. About 2 lines.
+    return WB_TODO;
+}
+
+/* --- 00.2 index and guard ------------------------------------------------------------
+ * One thread per element. A grid has whole blocks, so there are often more threads than
+ * elements: with N = 1000 and 256 threads per block, 4 blocks have 1024 threads.
+ */
+__global__ void add_kernel(float *out, const float *a, const float *b, int N)
+{
+    // TODO(00.2): the index as in 00.1. Threads with an index of N or more must not
+    // touch the arrays: let them return (the guard). The others add. About 3 lines.
+}
+
+wb_status add_f32(float *out, const float *a, const float *b, int N, cudaStream_t stream)
+{
+    if (N < 0) return WB_BAD_SHAPE;
+    if (N == 0) return WB_OK;
+    // TODO(00.2): how many blocks of THREADS threads cover N elements? N / THREADS
+    // rounds down: round up. Then launch as in 00.1. About 3 lines.
+    return WB_TODO;
+}
+
+/* --- 00.3 two dimensions -------------------------------------------------------------
+ * Blocks and grids may have two dimensions: threadIdx.y, blockIdx.y, ... belong to the
+ * second one. Consecutive threads of a block differ in x, so x is the column: that is the
+ * index with which neighbouring elements of a row differ.
+ */
+__global__ void outer_kernel(float *out, const float *a, const float *b, int R, int C)
+{
+    // TODO(00.3): the column c from x, the row r from y; a guard for both; the product.
+    // r * C may exceed 2^31, the limit of int: compute (size_t)r * C. About 4 lines.
+}
+
+wb_status
+outer_f32(float *out, const float *a, const float *b, int R, int C, cudaStream_t stream)
+{
+    if (R < 0 || C < 0) return WB_BAD_SHAPE;
+    if (R == 0 || C == 0) return WB_OK;
+    // TODO(00.3): blocks of 32 x 8 threads: dim3 block(32, 8). How many of them cover C
+    // columns in x and R rows in y? dim3 grid(..., ...). Launch <<<grid, block, 0,
+    // stream>>>. About 4 lines.
+    return WB_TODO;
+}
+
+/* --- 00.4 grid-stride loop -----------------------------------------------------------
+ * A kernel need not have a thread for every element. Here the caller chooses the grid. If
+ * it has n threads in all, thread i takes the elements i, i + n, i + 2n, ...
+ */
+__global__ void saxpy_kernel(float *y, const float *x, float a, int N)
+{
+    // TODO(00.4): a loop that starts at the index of 00.1 and steps by the number of
+    // threads in the grid: gridDim.x blocks of blockDim.x threads. About 4 lines.
+}
+
+wb_status saxpy_f32(
+    float *y, const float *x, int N, float a, int blocks, int threads,
+    cudaStream_t stream)
+{
+    if (N < 0 || blocks < 1 || threads < 1) return WB_BAD_SHAPE;
+    if (N == 0) return WB_OK;
+    // TODO(00.4): launch it with the caller's blocks and threads. About 2 lines.
+    return WB_TODO;
+}
+
+/* --- 00.5 host code ------------------------------------------------------------------
+ * Host and device have separate memories. A kernel cannot use a pointer from malloc, and
+ * host code cannot use one from cudaMalloc. So a program copies its data to the device,
+ * launches, and copies the result back. Every call returns a cudaError_t; cudaSuccess is
+ * 0. A launch returns nothing: cudaGetLastError() tells whether it failed.
+ */
+__global__ void scale_kernel(float *out, const float *x, float a, int N)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N) out[i] = a * x[i];
+}
+
+wb_status scale_f32(float *h_out, const float *h_x, int N, float a, int threads)
+{
+    if (N < 0 || threads < 1) return WB_BAD_SHAPE;
+    if (N == 0) return WB_OK;
+    // TODO(00.5): float *x = NULL, *out = NULL for the device, and five steps. Do each
+    // of the first four only if nothing has failed so far.
+    //   1. cudaMalloc(&x, bytes), and the same for out
+    //   2. copy h_x to x: cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice)
+    //   3. launch scale_kernel with `threads` threads per block; cudaGetLastError()
+    //   4. copy out to h_out: cudaMemcpyDeviceToHost. This call waits for the kernel.
+    //   5. cudaFree both, whatever has happened; cudaFree(NULL) does nothing
+    // Return WB_BAD_CUDA if a call has failed, otherwise WB_OK. About 12 lines.
+    return WB_TODO;
+}
+
+/* --- 00.6 coalesced accesses ---------------------------------------------------------
+ * The 32 threads of a warp execute a load together, and memory delivers pieces of 32
+ * bytes, sectors. If the 32 threads read 32 neighbouring floats, they need 4 sectors and
+ * use every byte. If they read 32 floats that are a row apart, they need 32 sectors and
+ * use an eighth of the bytes.
+ */
+__global__ void scale_rows_kernel(float *out, const float *x, const float *w, int C)
+{
+    // TODO(00.6): block r has row r. Its threads take the columns threadIdx.x,
+    // threadIdx.x + blockDim.x, ...: a loop as in 00.4, but within the row, so that
+    // neighbouring threads take neighbouring columns. About 4 lines.
+}
+
+wb_status scale_rows_f32(
+    float *out, const float *x, const float *w, int R, int C, cudaStream_t stream)
+{
+    if (R < 0 || C < 0) return WB_BAD_SHAPE;
+    if (R == 0 || C == 0) return WB_OK;
+    // TODO(00.6): one block for each row. About 2 lines.
+    return WB_TODO;
+}
+
+/* --- 00.7 shared memory --------------------------------------------------------------
+ * A __shared__ array belongs to the block: all of its threads read and write the same
+ * one. Threads run in any order, so a thread that reads what another one writes must wait
+ * for it: no thread passes __syncthreads() before all threads of the block have reached
+ * it. So every thread must reach it: do not return before a barrier.
+ */
+__global__ void reverse_kernel(float *out, const float *x, int N)
+{
+    // TODO(00.7): declare __shared__ float s[BASICS_GROUP]. The block's group begins at
+    // element start = blockIdx.x * BASICS_GROUP and has n = min(BASICS_GROUP, N - start)
+    // elements. Each thread t < n copies x[start + t] to s[t]; then a barrier; then each
+    // thread t < n writes out[start + t]. Which element of s is it? About 6 lines.
+}
+
+wb_status reverse_f32(float *out, const float *x, int N, cudaStream_t stream)
+{
+    if (N < 0) return WB_BAD_SHAPE;
+    if (N == 0) return WB_OK;
+    // TODO(00.7): a block of BASICS_GROUP threads for each group. About 2 lines.
+    return WB_TODO;
+}
+
+/* The transpose reads rows and writes columns: one of the two would be strided. With a
+ * tile in shared memory, a warp reads a row of x and later writes a row of out; the
+ * strided access is the one to shared memory, which has no sectors.
+ *
+ * It has 32 banks instead: float k of it lies in bank k % 32, and a bank serves one
+ * address at a time. In a tile of 32 x 32, a column lies in a single bank. With rows of
+ * 33 floats, its elements lie in 32 different banks.
+ */
+enum { TILE = 32 };
+
+__global__ void transpose_kernel(float *out, const float *x, int R, int C)
+{
+    // TODO(00.7): a tile with padded rows: __shared__ float tile[TILE][TILE + 1].
+    // Load: c from blockIdx.x, r from blockIdx.y, as in 00.3 (blocks of TILE x TILE);
+    // with the guard, tile[threadIdx.y][threadIdx.x] = x[...]. About 4 lines.
+    // TODO(00.7): a barrier. Then the block writes its tile, transposed, to out, whose
+    // rows are columns of x: row blockIdx.x * TILE + threadIdx.y, column
+    // blockIdx.y * TILE + threadIdx.x. Which element of the tile is that? 5 lines.
+}
+
+wb_status transpose_f32(float *out, const float *x, int R, int C, cudaStream_t stream)
+{
+    if (R < 0 || C < 0) return WB_BAD_SHAPE;
+    if (R == 0 || C == 0) return WB_OK;
+    // TODO(00.7): a block of TILE x TILE threads for each tile. About 3 lines.
+    return WB_TODO;
+}
+
+/* --- 00.8 a sum by a block -----------------------------------------------------------
+ * Each thread first sums every THREADS-th column alone. Then the block adds its THREADS
+ * partial sums as a tree: in each step the lower half of the threads adds what the upper
+ * half has, until s[0] holds everything:
+ *
+ *     s[t] += s[t + 128]  for t < 128
+ *     s[t] += s[t +  64]  for t <  64      ... 8 steps for 256 partial sums
+ */
+__global__ void sum_rows_kernel(float *out, const float *x, int C)
+{
+    int t = threadIdx.x;
+    float sum = 0.0f;
+    for (int c = t; c < C; c += THREADS)
+        sum += x[(size_t)blockIdx.x * C + c];
+    // TODO(00.8): a shared array s of THREADS floats; store the partial sum in it; then
+    // the steps of the tree. Each step reads what other threads wrote in the previous
+    // one, so a barrier comes first, outside of any `if`. At the end one thread writes
+    // out[blockIdx.x]. About 7 lines.
+}
+
+wb_status sum_rows_f32(float *out, const float *x, int R, int C, cudaStream_t stream)
+{
+    if (R < 0 || C < 0) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    // TODO(00.8): one block for each row. About 2 lines.
+    return WB_TODO;
+}
+
+/* --- 00.9 a sum by a warp ------------------------------------------------------------
+ * 32 consecutive threads of a block are a warp, and a thread's number in its warp is its
+ * lane. The lanes of a warp can read each other's variables without shared memory and
+ * without a barrier: __shfl_down_sync(mask, v, d) returns the v of lane + d. The mask has
+ * a bit for each lane that takes part; all of these lanes must execute the call.
+ */
+__global__ void sum_rows_warp_kernel(float *out, const float *x, int R, int C)
+{
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int row = blockIdx.x * (THREADS / 32) + warp;
+    if (row >= R) return;  // the whole warp: its lanes have the same row
+    float sum = 0.0f;
+    for (int c = lane; c < C; c += 32)
+        sum += x[(size_t)row * C + c];
+    // TODO(00.9): the tree of 00.8 with shuffles: for d = 16, 8, 4, 2, 1, add the sum of
+    // lane + d. All 32 lanes take part: mask 0xffffffff. Afterwards lane 0 has the
+    // whole sum. It alone writes out[row]. About 3 lines.
+}
+
+wb_status sum_rows_warp_f32(float *out, const float *x, int R, int C, cudaStream_t stream)
+{
+    if (R < 0 || C < 0) return WB_BAD_SHAPE;
+    if (R == 0) return WB_OK;
+    // TODO(00.9): a warp per row. A block has THREADS / 32 warps. About 3 lines.
+    return WB_TODO;
+}
+
+/* --- 00.10 reading a report ----------------------------------------------------------
+ * Each thread needs three elements, and its neighbours need two of them, too. So the
+ * block loads its elements into shared memory once, with one more at either end:
+ *
+ *     s[0]    s[1]  s[2]  ...  s[THREADS]    s[THREADS + 1]
+ *     x[i-1]  its own THREADS elements       the element after them
+ */
+// TODO(00.10): this kernel is complete, but it has two mistakes. Do not search for them:
+// run `./grade lab00 -k smooth` and let the report lead you to the lines.
+__global__ void smooth_kernel(float *out, const float *x, int N)
+{
+    __shared__ float s[THREADS + 2];
+    int t = threadIdx.x, i = blockIdx.x * THREADS + t;
+    s[t + 1] = i < N ? x[i] : 0.0f;
+    if (t == 0) s[0] = x[i - 1];
+    if (t == THREADS - 1) s[THREADS + 1] = i + 1 < N ? x[i + 1] : 0.0f;
+    if (i < N) out[i] = (s[t] + s[t + 1] + s[t + 2]) / 3.0f;
+}
+
+wb_status smooth_f32(float *out, const float *x, int N, cudaStream_t stream)
+{
+    if (N < 0) return WB_BAD_SHAPE;
+    if (N == 0) return WB_OK;
+    smooth_kernel<<<(N + THREADS - 1) / THREADS, THREADS, 0, stream>>>(out, x, N);
+    return wb_launched();
+}

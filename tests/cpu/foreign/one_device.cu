@@ -1,0 +1,38 @@
+/* Devices and peers: there is one device. */
+#include <cstdio>
+
+#define CHECK(call)                                                                      \
+    do {                                                                                 \
+        const cudaError_t error = call;                                                  \
+        if (error != cudaSuccess) {                                                      \
+            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error));        \
+            return 1;                                                                    \
+        }                                                                                \
+    } while (0)
+#if !defined __DRIVER_TYPES_H__ || !defined __CUDA_RUNTIME_H__
+#error "helper_cuda.h asks for these macros of the toolkit"
+#endif
+
+int main()
+{
+    int count = 0, mode = -1, peer = 1, a[2] = {3, 4}, b[2] = {0, 0}, *x, *y;
+    CHECK(cudaGetDeviceCount(&count));
+    CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceMapHost));
+    CHECK(cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, 0));
+    if (count != 1 || mode == cudaComputeModeProhibited) return 1;
+    if (cudaDeviceCanAccessPeer(&peer, 0, 1) != cudaErrorInvalidDevice) return 1;
+    if (cudaDeviceEnablePeerAccess(1, 0) != cudaErrorInvalidDevice) return 1;
+    if (cudaGetLastError() != cudaErrorInvalidDevice) return 1;
+
+    cudaSharedMemConfig config;
+    CHECK(cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeEightByte));
+    CHECK(cudaDeviceGetSharedMemConfig(&config));  // GPUs since Maxwell have four bytes
+    if (config != cudaSharedMemBankSizeFourByte) return 1;
+
+    CHECK(cudaMalloc(&x, sizeof a));
+    CHECK(cudaMalloc(&y, sizeof a));
+    CHECK(cudaMemcpy(x, a, sizeof a, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpyPeer(y, 0, x, 0, sizeof a));
+    CHECK(cudaMemcpy(b, y, sizeof b, cudaMemcpyDeviceToHost));
+    return b[0] != 3 || b[1] != 4;
+}

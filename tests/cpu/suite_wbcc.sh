@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# tools/wbcc: nvcc's command lines on the CPU back end. tests/cpu/foreign has programs
+# that test themselves, one per feature that CUDA programs use.
+. "$(dirname "$0")/../tap.sh"
+[ "$BACKEND" = cpu ] || { skip "wbcc" "it is for computers without a GPU"; tap_done; }
+wbcc=$PWD/tools/wbcc foreign=$PWD/tests/cpu/foreign
+export WBCC_BUILD=$TMP/back-end
+unset CXX CC
+mkdir "$TMP/work" && cd "$TMP/work" || exit 1
+
+# --- what it needs, and the first call --------------------------------------------------
+cat >scale.cu <<'END'
+#include <cstdio>
+#include <cstdlib>
+__global__ void scale(int n, float a, float *x)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= a;
+}
+int main(int argc, char **argv)
+{
+    float h[3] = {1, 2, 3}, *x;
+    cudaMalloc(&x, sizeof h);
+    cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
+    scale<<<1, 32>>>(3, 2, x);
+    cudaMemcpy(h, x, sizeof h, cudaMemcpyDeviceToHost);
+    cudaFree(x);
+    printf("%g %g %g %s\n", h[0], h[1], h[2], argc > 2 ? argv[2] : "");
+    return argc > 1 ? atoi(argv[1]) : 0;
+}
+END
+check "the first call builds the back end and the program" "$wbcc" scale.cu -o scale
+check_says "the program runs" "2 4 6" ./scale
+says_nothing() { [ -z "$("$@" 2>&1)" ]; }
+check "the second call builds only the program" says_nothing "$wbcc" scale.cu -o scale
+mkdir "$TMP/bin"
+for tool in g++ gcc ar as ld bash env cat basename dirname readlink find mkdir mktemp mv nproc rm \
+    sed xargs realpath; do
+    ln -s "$(command -v $tool)" "$TMP/bin/$tool"
+done
+check_says "with nothing but gcc, binutils and the usual commands" "2 4 6" \
+    env -i PATH="$TMP/bin" HOME=/ WBCC_BUILD="$TMP/bare" "$wbcc" -run scale.cu -o bare
+
+# --- command lines of teaching code -----------------------------------------------------
+check "options about GPU code have no effect" "$wbcc" -arch=sm_80 -arch sm_90 -gencode \
+    arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=\"sm_90,compute_90\" -O3 -t=0 \
+    --use_fast_math -lineinfo -G -g -Xptxas -v --ptxas-options=-v -rdc=true -std=c++17 \
+    --expt-relaxed-constexpr --extended-lambda -m64 -maxrregcount 32 --default-stream \
+    per-thread -lcublas -lcublasLt -lcudart -lm -Xcompiler -Wall,-Wextra scale.cu -o gpu
+check_says "a.out without -o" "2 4 6" sh -c "'$wbcc' scale.cu && ./a.out"
+check_says "-run -run-args" "2 4 6 two words" "$wbcc" -run -run-args "0 'two words'" scale.cu
+check "-run ends with the program's exit code" exits 7 "$wbcc" -run -run-args 7 scale.cu
+cat >twice.cuh <<'END'
+__device__ float twice(float x);
+__global__ void twice_all(float *x);
+END
+cat >twice.cu <<'END'
+#include "twice.cuh"
+__device__ float twice(float x) { return FACTOR * x; }
+END
+cat >kernel.cu <<'END'
+#include "twice.cuh"
+__global__ void twice_all(float *x) { x[threadIdx.x] = twice(x[threadIdx.x]); }
+END
+cat >host.cpp <<'END'
+#include <cuda_runtime.h>
+#include <stdio.h>
+void launch(float *x);
+int main()
+{
+    float *x;
+    cudaMallocManaged(&x, 4 * sizeof(float));
+    for (int i = 0; i < 4; i++) x[i] = i;
+    launch(x);
+    printf("%g\n", x[3]);
+    return cudaFree(x);
+}
+END
+echo '#include "twice.cuh"
+void launch(float *x) { twice_all<<<1, 4>>>(x); cudaDeviceSynchronize(); }' >launch.cu
+check_says "several files: CUDA and C++" 6 sh -c \
+    "'$wbcc' -DFACTOR=2 twice.cu kernel.cu launch.cu host.cpp -o several && ./several"
+cat >Makefile <<'END'
+several: twice.o kernel.o launch.o host.o
+	$(NVCC) -arch=sm_80 -dlink $^ -o device.o
+	$(NVCC) $^ device.o -o $@ -lcudart
+%.o: %.cu
+	$(NVCC) -arch=sm_80 -dc -D FACTOR=2 $< -o $@
+%.o: %.cpp
+	$(NVCC) -c $<
+END
+check_says "a Makefile, by NVCC=" 6 sh -c "rm -f several; make -s NVCC='$wbcc' && ./several"
+check_says "an archive" 6 sh -c \
+    "'$wbcc' -lib twice.o kernel.o launch.o -o lib.a && '$wbcc' host.o lib.a -o by_lib && ./by_lib"
+check_says "a shared library" 6 sh -c "'$wbcc' -shared -DFACTOR=2 twice.cu kernel.cu launch.cu \
+    -o libtwice.so && g++ -I'${wbcc%/tools/*}/common/cpu/include' host.cpp -L. -ltwice -Wl,-rpath,. \
+    -o by_so && ./by_so"
+mkdir "a folder" && cp scale.cu "a folder/"
+check_says "a folder with a space" "2 4 6" sh -c "'$wbcc' 'a folder/scale.cu' -o 'a folder/s' && 'a folder/s'"
+printf '\xef\xbb\xbf' | cat - scale.cu >mark.cu
+check_says "a file that begins with a byte-order mark" "2 4 6" "$wbcc" -run mark.cu
+check_says "a .cpp with -x cu" "2 4 6" sh -c "cp scale.cu scale.cpp; '$wbcc' -x cu -run scale.cpp"
+check_says "-E" "void scale(int n" "$wbcc" -E scale.cu
+check_says "--dryrun shows the commands" "translate" "$wbcc" --dryrun scale.cu
+check_says "--version reads like nvcc's" "release 13" "$wbcc" --version
+
+# --- mistakes ---------------------------------------------------------------------------
+sed 's/(i < n)/(i < m)/' scale.cu >wrong.cu
+check_fails "an error at the learner's line" "wrong.cu:6:13: error:" \
+    "$wbcc" wrong.cu
+complains 1 "a missing file" "none.cu: no such file" "$wbcc" none.cu
+complains 1 "an unknown option" "unknown option --fast" "$wbcc" --fast scale.cu
+complains 1 "an option without its value" "-o needs a value" "$wbcc" scale.cu -o
+complains 1 "PTX" "-ptx: only nvcc makes GPU code" "$wbcc" -ptx scale.cu
+complains 1 "one name for two objects" "one name for the objects of 2 files" \
+    "$wbcc" -c scale.cu twice.cu -o both.o
+complains 1 "no compiler" "no-such-g++: not found" "$wbcc" -ccbin no-such-g++ scale.cu
+complains 1 "a folder that cannot be written" "cannot be written: set WBCC_BUILD" \
+    env WBCC_BUILD=/proc/none "$wbcc" scale.cu
+check_fails "a program without main" "main" "$wbcc" -DFACTOR=2 twice.cu
+check "a failed build leaves no program" [ ! -e both.o ]
+
+# --- features that programs use ---------------------------------------------------------
+for program in "$foreign"/*.cu; do
+    check "$(basename "$program" .cu): $(sed -n '1s,^/\* *\([^.]*\).*,\1,p' "$program")" \
+        "$wbcc" -run "$program" -o program
+done
+tap_done
