@@ -131,7 +131,7 @@ static __device__ __forceinline__ void attend_narrow(
         }
         fence_async();
         arrive(&x.full_ds[stage]);
-        ring<STAGES> of_dq = n > 0 ? before : at;              // not used if n is 0
+        ring<STAGES> of_dq = n > 0 ? before : at;              // n = 0: not used
         mbarrier_wait(&x.full_ds[of_dq.stage], of_dq.parity);  // of both warpgroups
         wgmma_fence(dq);
         start_atb<E, BN>(dq, x.ds[of_dq.stage] + ds_row, k_dq);

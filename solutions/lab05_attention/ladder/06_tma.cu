@@ -18,11 +18,10 @@
  * both sides wait for flips each time around.
  *
  * The backward pass has the same warps: dP runs during the exponentials.
- *
  * What remains: between two blocks a multiprocessor waits for the first copies; heads that
  * share K and V copy them again; O is rescaled at every tile. See attention_hopper.cuh.
  */
-// fails: tensor_heads
+// fails: tensor_heads,back_tensor
 #include "hopper_rows.cuh"
 
 constexpr int CONSUMERS = 2;  // warpgroups with 64 query rows each
