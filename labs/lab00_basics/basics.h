@@ -13,8 +13,8 @@
  *     00.10 smooth_f32          a kernel with two mistakes, for you to find
  *
  * Arrays are row-major: element (r,c) of an array (R,C) is x[r*C + c]. An argument h_x is
- * in host memory, every other array in device memory. All functions but scale_f32 are
- * launchers: they only enqueue a kernel on the stream.
+ * in host memory, every other array in device memory. All functions except scale_f32
+ * are launchers: they only enqueue a kernel on the stream.
  *
  * Limits      any N, R, C >= 0; for outer and transpose R <= 500,000, because a grid has
  *             at most 65,535 blocks in y. R*C may exceed 2^31. If an output is empty, the
@@ -58,7 +58,7 @@ wb_status saxpy_f32(
     int N, float a, int blocks, int threads, cudaStream_t stream);
 
 /* 00.5  h_out[i] = a * h_x[i], computed on the device, in blocks of `threads` threads.
- * Returns after h_out is written. Frees all device memory that it has allocated, also if
+ * Returns after h_out is written. Frees all device memory that it has allocated, even if
  * a call fails. WB_BAD_CUDA if one fails, for example the launch with threads = 2048. */
 wb_status scale_f32(
     float *h_out,      // out (N), host memory
@@ -86,13 +86,13 @@ wb_status transpose_f32(
     const float *x,  // in  (R,C)
     int R, int C, cudaStream_t stream);
 
-/* 00.8  out[r] = sum of x[r,c] over c; 0 if C is 0. A block per row. */
+/* 00.8  out[r] = sum of x[r,c] over c; 0 if C is 0. One block per row. */
 wb_status sum_rows_f32(
     float *out,      // out (R)
     const float *x,  // in  (R,C)
     int R, int C, cudaStream_t stream);
 
-/* 00.9  The same. A warp per row. */
+/* 00.9  The same, with one warp per row. */
 wb_status sum_rows_warp_f32(
     float *out,      // out (R)
     const float *x,  // in  (R,C)

@@ -1,6 +1,6 @@
-/* cluster.cpp - the cluster barrier as it orders accesses, and the life of a block whose
- * shared memory other blocks use: they may do so once they know that it has begun, and it
- * must not end before it knows that they have finished.
+/* cluster.cpp - how the cluster barrier orders accesses, and the lifetime of a block
+ * whose shared memory other blocks access: they may do so once they know that it has
+ * started, and it must not exit before it knows that they have finished.
  */
 #include "cluster.h"
 #include "../async.h"
@@ -15,7 +15,7 @@ namespace wbcpu::check
 {
 /* --- the barrier -------------------------------------------------------------------- */
 
-/* While threads arrive for phase p, others still know only phase p - 2. */
+/* While some threads arrive for phase p, others still know only phase p - 2. */
 enum { PHASES = 4 };
 static uint32_t arrived[PHASES][max_cluster][max_threads];
 static bool barrier_used;
@@ -39,7 +39,8 @@ void cluster_arrives(worker *w, uint64_t phase)
     barrier_used = true;
     times_of(phase, current.rank)[w->thread] = advance(w->thread);
 }
-/* ended: none of its threads is left. Threads that have exited have arrived for good. */
+/* ended: all its threads have exited. A thread that has exited has arrived in all later
+ * phases, too. */
 void cluster_block_arrives(worker *w, uint64_t phase, bool ended)
 {
     for (unsigned t = 0; t < w->threads; t++)
@@ -47,7 +48,7 @@ void cluster_block_arrives(worker *w, uint64_t phase, bool ended)
             times_of(phase, current.rank)[t] = time_of(t);
     share_lessons();
 }
-/* What a thread did before phase p, it did before phase p + 1. */
+/* What a thread did before phase p, it also did before phase p + 1. */
 void cluster_passed(uint64_t phase)
 {
     for (int rank = 0; rank < current.size; rank++)
@@ -139,7 +140,7 @@ static bool lives(worker *w, const touch &t, int rank)
     return begun && !ended;
 }
 
-/* For TMA: the block that waits for the copy is another one. */
+/* For TMA: another block waits for the copy, not the one that starts it. */
 bool reaches(worker *w, uintptr_t address, int rank, site *at)
 {
     return lives(w, {0, true, false, at, address, 16}, rank);

@@ -1,7 +1,7 @@
 /* cluster.h - the blocks of a cluster; internal to check mode.
  *
- * They take turns: one runs until it cannot continue. Each has a CPU thread of its own and
- * tables of its own, by its rank in the cluster. A block without a cluster has rank 0.
+ * They take turns: one runs until it cannot continue. Each has its own CPU thread and its
+ * own tables, indexed by its rank in the cluster. A block without a cluster has rank 0.
  */
 #ifndef WBCPU_CHECK_CLUSTER_H
 #define WBCPU_CHECK_CLUSTER_H
@@ -10,16 +10,16 @@
 
 namespace wbcpu::check
 {
-/* Where shared memory lies: thread-local storage of the CPU thread that runs the block */
-int rank_of(uintptr_t address);             /* -1: it is not shared memory */
-uintptr_t shared_offset(uintptr_t address); /* in the storage of its thread */
+/* Shared memory lies in thread-local storage of the CPU thread that runs the block. */
+int rank_of(uintptr_t address);             /* -1: not shared memory */
+uintptr_t shared_offset(uintptr_t address); /* in that storage */
 
-/* The shared memory of a block: an element per word of thread-local storage */
+/* The shared memory of a block; arrays: one element per word of thread-local storage */
 struct block_memory {
     cell *cells;
     uint8_t *written;   /* bytes that threads have written */
     uint32_t *of_block; /* the block that `written` belongs to */
-    uint16_t *copying;  /* thread + 1 that has started a copy to it, not finished */
+    uint16_t *copying;  /* 1 + the thread whose copy to it is unfinished; 0: none */
     uint32_t stamp;     /* of the block, as in `current` */
     uint64_t block;     /* in the grid */
     bool ended;
@@ -28,24 +28,24 @@ block_memory &memory_of(int rank);
 std::string block_text(uint64_t block); /* "block (1,0,0)" */
 
 /* cluster.cpp */
-void begin_cluster(worker *w); /* a block begins: perhaps the first of its cluster */
+void begin_cluster(worker *w); /* a block begins; it may be the first of its cluster */
 /* May the running thread access the shared memory of this other block? Reports if not. */
 bool reaches(worker *w, const access &a, int rank);
 bool reaches(worker *w, uintptr_t address, int rank, site *at);
-extern bool writing_tile;  /* a copy to another block: its threads wait for it */
-void check_last_touches(); /* the running block ends: what others did to its memory */
-/* When a thread arrived at the cluster barrier in this phase, by its own clock; 0: phase 0,
- * before the first one */
+extern bool writing_tile;  /* TMA writes to another block, which waits for it */
+void check_last_touches(); /* the running block ends: did it wait for all accesses? */
+/* When a thread arrived at the cluster barrier in this phase, by its own clock; 0 in
+ * phase 0, before the first barrier */
 uint32_t arrival_time(uint32_t phase, int rank, unsigned thread);
-/* Rank of a block of the grid in the running cluster, -1: it is in another one */
+/* Rank of a block of the grid in the running cluster; -1: it is in another cluster */
 int rank_in_cluster(uint64_t block);
 
 /* order.cpp, for cluster.cpp */
-uint32_t advance(unsigned thread); /* returns its time, which has passed now */
+uint32_t advance(unsigned thread); /* advances its clock; returns the time before */
 uint32_t known_phase(unsigned thread);
 void learn_phase(worker *w, uint32_t phase);
 bool knows_start_of(unsigned thread, uint64_t block);
-/* Does any thread of the running block know what a thread of another one did? */
+/* Does any thread of the running block know of this access by a thread of another one? */
 bool block_knows(uint64_t block, unsigned before, uint32_t time, bool was_read);
 void share_lessons();         /* the running block arrives at the cluster barrier */
 void take_lessons(worker *w); /* the running thread has waited there */
