@@ -26,14 +26,15 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 #include <stdint.h>
+#include <string.h>
 
 enum { WIRE_FD = 3 }; /* the child's end of the socket pair */
 
-/* wb.h: an argument h_x is in host memory. A function with such an argument is host code:
+/* wb.h: an argument host_x is in host memory. A function with such an argument is host code:
  * it allocates, copies and synchronises, and cannot be captured in a graph. */
 static inline int in_host_memory(const char *buffer)
 {
-    return buffer[0] == 'h' && buffer[1] == '_';
+    return strncmp(buffer, "host_", 5) == 0;
 }
 
 enum {

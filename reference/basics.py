@@ -33,8 +33,8 @@ def saxpy(y, x, N, a, blocks, threads):
     y[...] = a * x + y
 
 
-def scale(h_out, h_x, N, a, threads):
-    h_out[...] = a * h_x
+def scale(host_out, host_x, N, a, threads):
+    host_out[...] = a * host_x
 
 
 def scale_rows(out, x, w, R, C):
@@ -88,8 +88,8 @@ def saxpy_data(call, N, a=0.75, blocks=2, threads=64):
 
 
 def scale_data(call, N, a=0.75, threads=256):
-    call.out("h_out", (N,), owner="element")
-    call.input("h_x", call.normal((N,)))
+    call.out("host_out", (N,), owner="element")
+    call.input("host_x", call.normal((N,)))
 
 
 def scale_rows_data(call, R, C):
@@ -139,8 +139,8 @@ def saxpy_bounds(y, x, a, y_before):
     return {"y": bound(np.abs(a * x) + np.abs(y_before), "|a x| + |y|", c=2)}
 
 
-def scale_bounds(h_out):
-    return {"h_out": bound(h_out, c=2)}
+def scale_bounds(host_out):
+    return {"host_out": bound(host_out, c=2)}
 
 
 def scale_rows_bounds(out):

@@ -47,8 +47,8 @@ def saxpy_mistakes(y, x, a, y_before, blocks, threads):
     yield "a_y", "a multiplies y: it should multiply x", {"y": x + a * y_before}
 
 
-def scale_mistakes(h_out, h_x, a):
-    yield "copied", "x is copied back, not out", {"h_out": h_x}
+def scale_mistakes(host_out, host_x, a):
+    yield "copied", "x is copied back, not out", {"host_out": host_x}
 
 
 def scale_rows_mistakes(out, x, w, R, C):

@@ -74,9 +74,9 @@ DECLARATION = re.compile(r"\b(wb_status|size_t)\s+(\w+)\s*\([^;{]*\)\s*;")
 
 
 def has_host_code(name):
-    """Has a function of a lab an argument in host memory (h_x)?"""
+    """Has a function of a lab an argument in host memory (host_x)?"""
     headers = Path("labs", name).glob("*.h")
-    return any(re.search(r"\*h_\w+", header.read_text()) for header in headers)
+    return any(re.search(r"\*host_\w+", header.read_text()) for header in headers)
 
 
 def header_functions(name):

@@ -107,7 +107,7 @@ CUDA_ALLOWED = re.compile(
     r"|GetDriverEntryPoint(ByVersion)?)(_ptsz|_v\d+)*\Z")  # make_tensor_map
 
 
-# What a lab's functions may use, too, if arguments of some are in host memory (h_x).
+# What a lab's functions may use, too, if arguments of some are in host memory (host_x).
 HOST_CODE = {f"cuda{name}" for name in ("Malloc", "Free", "Memcpy", "Memset",
                                         "DeviceSynchronize", "StreamSynchronize")}
 

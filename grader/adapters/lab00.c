@@ -28,7 +28,8 @@ static wb_status saxpy(const struct call *c)
 static wb_status scale(const struct call *c)
 {
     return scale_f32(
-        arg(c, "h_out"), arg(c, "h_x"), size(c, "N"), number(c, "a"), size(c, "threads"));
+        arg(c, "host_out"), arg(c, "host_x"), size(c, "N"), number(c, "a"),
+        size(c, "threads"));
 }
 
 static wb_status scale_rows(const struct call *c)

@@ -12,7 +12,7 @@
  *     00.9  sum_rows_warp_f32   a warp computes a sum
  *     00.10 smooth_f32          a kernel with two mistakes, for you to find
  *
- * Arrays are row-major: element (r,c) of an array (R,C) is x[r*C + c]. An argument h_x is
+ * Arrays are row-major: element (r,c) of an array (R,C) is x[r*C + c]. An argument host_x is
  * in host memory, every other array in device memory. All functions except scale_f32
  * are launchers: they only enqueue a kernel on the stream.
  *
@@ -57,12 +57,12 @@ wb_status saxpy_f32(
     const float *x,  // in    (N)
     int N, float a, int blocks, int threads, cudaStream_t stream);
 
-/* 00.5  h_out[i] = a * h_x[i], computed on the device, in blocks of `threads` threads.
- * Returns after h_out is written. Frees all device memory that it has allocated, even if
+/* 00.5  host_out[i] = a * host_x[i], computed on the device, in blocks of `threads` threads.
+ * Returns after host_out is written. Frees all device memory that it has allocated, even if
  * a call fails. WB_BAD_CUDA if one fails, for example the launch with threads = 2048. */
 wb_status scale_f32(
-    float *h_out,      // out (N), host memory
-    const float *h_x,  // in  (N), host memory
+    float *host_out,      // out (N), host memory
+    const float *host_x,  // in  (N), host memory
     int N, float a, int threads);
 
 /* 00.6  out[r,c] = w[r] * x[r,c] */

@@ -147,7 +147,7 @@ __global__ void scale_kernel(float *out, const float *x, float a, int N)
     if (i < N) out[i] = a * x[i];
 }
 
-wb_status scale_f32(float *h_out, const float *h_x, int N, float a, int threads)
+wb_status scale_f32(float *host_out, const float *host_x, int N, float a, int threads)
 {
     if (N < 0 || threads < 1) return WB_BAD_SHAPE;
     if (N == 0) return WB_OK;
@@ -155,9 +155,9 @@ wb_status scale_f32(float *h_out, const float *h_x, int N, float a, int threads)
     //> // TODO(00.5): float *x = NULL, *out = NULL for the device, and five steps. Do each
     //> // of the first four only if nothing has failed so far.
     //> //   1. cudaMalloc(&x, bytes), and the same for out
-    //> //   2. copy h_x to x: cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice)
+    //> //   2. copy host_x to x: cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice)
     //> //   3. launch scale_kernel with `threads` threads per block; cudaGetLastError()
-    //> //   4. copy out to h_out: cudaMemcpyDeviceToHost. This call waits for the kernel.
+    //> //   4. copy out to host_out: cudaMemcpyDeviceToHost. This call waits for the kernel.
     //> //   5. cudaFree both, whatever has happened; cudaFree(NULL) does nothing
     //> // Return WB_BAD_CUDA if a call has failed, otherwise WB_OK. About 12 lines.
     //> return WB_TODO;
@@ -165,12 +165,12 @@ wb_status scale_f32(float *h_out, const float *h_x, int N, float a, int threads)
     float *x = NULL, *out = NULL;  // in device memory
     cudaError_t error = cudaMalloc(&x, bytes);
     if (!error) error = cudaMalloc(&out, bytes);
-    if (!error) error = cudaMemcpy(x, h_x, bytes, cudaMemcpyHostToDevice);
+    if (!error) error = cudaMemcpy(x, host_x, bytes, cudaMemcpyHostToDevice);
     if (!error) {
         scale_kernel<<<(N + threads - 1) / threads, threads>>>(out, x, a, N);
         error = cudaGetLastError();
     }
-    if (!error) error = cudaMemcpy(h_out, out, bytes, cudaMemcpyDeviceToHost);
+    if (!error) error = cudaMemcpy(host_out, out, bytes, cudaMemcpyDeviceToHost);
     cudaFree(x);
     cudaFree(out);
     return error ? WB_BAD_CUDA : WB_OK;

@@ -146,8 +146,10 @@ static __global__ void __launch_bounds__(THREADS)
     gradient_work work = gradient_work_of<KEYS, BM, BN>(c, rows, Tp);
     tensor_pair<E> own =
         KEYS ? keys_of(c, work.b, work.g) : queries_of(c, work.b, work.h);
-    load_tile<BM, D>(own_a, own.a, own.lda, work.row, own.n, z.D);
-    load_tile<BM, D>(own_b, own.b, own.ldb, work.row, own.n, z.D);
+    if (work.tiles > 0) {  // the first one waits for these copies, too
+        load_tile<BM, D>(own_a, own.a, own.lda, work.row, own.n, z.D);
+        load_tile<BM, D>(own_b, own.b, own.ldb, work.row, own.n, z.D);
+    }
 
     int first_row = threadIdx.x / WARPGROUP * 64, at = first_row * PART;
     float sum_p[D / 2] = {}, sum_ds[D / 2] = {};
