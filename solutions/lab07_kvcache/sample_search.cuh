@@ -48,7 +48,8 @@ struct search {
 static __device__ search *search_memory(void)  // the same for counts and weights
 {
     __shared__ search s;
-    return &s;
+    search *memory = &s;
+    return memory;
 }
 
 /* One warp: the range in which the highest ranges add up to `enough`. Lane 0 has the 8
