@@ -41,6 +41,7 @@ def every_function_runs_on_arrays_of_its_shapes():
         width=4,
         base=10000.0,
         window=4,
+        a=2.0,
         blocks=3,
         threads=32,
     )
