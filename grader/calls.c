@@ -1,9 +1,8 @@
 /* calls.c - the calls of one case: on which data, in which order, in which process.
  *
- * A process calls the launcher on data A, on B, on A again, and, unless it is host code, on
- * A in a captured graph;
- * with off=each, then on A with each buffer in turn at an unaligned address; on the CPU
- * back end, then on variants of A. After that, a new process repeats the calls
+ * A process calls the launcher on data A, on B, on A again, and, unless it is host code,
+ * on A in a captured graph; with off=each, then on A with each buffer in turn at an
+ * unaligned address; on the CPU back end, then on variants of A. After that, a new process repeats the calls
  * on A, B and the variants in seeded orders of threads and blocks. Each result must have
  * the bits of the natural order. The new process has never seen the data and sees each
  * data set once, so remembered results are of no use. It also begins the next case.

@@ -8,9 +8,10 @@ from .values import count, duration, place_text, plural, size
 
 WIDTH = 90
 COLUMNS = "{:>8} {:12} {:>9} {:>7} {:>5} {:>8} {:>8}  "
-WORDS = """times: of a warp, or of a block for a barrier; sectors: pieces of 32 bytes that a request, an access of one warp, moves;
-ideal: the fewest that hold its bytes. conflict: passes of shared memory compared with the
-fewest. Times are lower bounds from a model. Local memory is not counted."""
+WORDS = """times: of a warp, or of a block for a barrier; sectors: pieces of 32 bytes that a
+request, an access of one warp, moves; ideal: the fewest that hold its bytes. conflict:
+passes of shared memory compared with the fewest. Times are lower bounds from a model.
+Local memory is not counted."""
 HEAD = COLUMNS.format("line", "access", "times", "sectors", "ideal", "moved",
                       "conflict") + "source"
 

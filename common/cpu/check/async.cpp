@@ -235,16 +235,23 @@ void tile_leaves(worker *w, void *to, size_t bytes, const void *pc)
     tiles.push_back(c);
     copies_pending++;
 }
+
+/* The oldest copy of the list at this address ends. Returns its bytes, 0 if there is none. */
+static unsigned end_copy(std::vector<async_copy> &copies, const void *at)
+{
+    for (size_t i = 0; i < copies.size(); i++) {
+        if (copies[i].to != at) continue;
+        unsigned bytes = copies[i].bytes;
+        unmark(copies[i]);
+        copies.erase(copies.begin() + (long)i);
+        copies_pending--;
+        return bytes;
+    }
+    return 0;
+}
 void tile_arrives(void *to)
 {
-    for (size_t i = 0; i < tiles.size(); i++) {
-        if (tiles[i].to != to) continue;
-        unmark(tiles[i]);
-        forget_writes((uintptr_t)to, tiles[i].bytes);
-        tiles.erase(tiles.begin() + (long)i);
-        copies_pending--;
-        return;
-    }
+    if (unsigned bytes = end_copy(tiles, to)) forget_writes((uintptr_t)to, bytes);
 }
 
 void store_leaves(worker *w, void *from, size_t bytes, const void *pc)
@@ -256,13 +263,7 @@ void store_leaves(worker *w, void *from, size_t bytes, const void *pc)
 }
 void store_has_read(void *from)
 {
-    for (size_t i = 0; i < stores.size(); i++) {
-        if (stores[i].to != from) continue;
-        unmark(stores[i]);
-        stores.erase(stores.begin() + (long)i);
-        copies_pending--;
-        return;
-    }
+    end_copy(stores, from);
 }
 
 /* The thread that arrives has written, for those that wait; the data comes at a wait. */

@@ -102,17 +102,15 @@ static inline __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(
     const __half2_raw value, const __nv_saturation_t saturate,
     const __nv_fp8_interpretation_t type)
 {
-    return (__nv_fp8x2_storage_t)(
-        __nv_cvt_halfraw_to_fp8({value.x}, saturate, type) |
-        __nv_cvt_halfraw_to_fp8({value.y}, saturate, type) << 8);
+    const __half x(__half_raw{value.x}), y(__half_raw{value.y});
+    return __nv_cvt_float2_to_fp8x2(make_float2(x, y), saturate, type);
 }
 static inline __nv_fp8x2_storage_t __nv_cvt_bfloat16raw2_to_fp8x2(
     const __nv_bfloat162_raw value, const __nv_saturation_t saturate,
     const __nv_fp8_interpretation_t type)
 {
-    return (__nv_fp8x2_storage_t)(
-        __nv_cvt_bfloat16raw_to_fp8({value.x}, saturate, type) |
-        __nv_cvt_bfloat16raw_to_fp8({value.y}, saturate, type) << 8);
+    const __nv_bfloat16 x(__nv_bfloat16_raw{value.x}), y(__nv_bfloat16_raw{value.y});
+    return __nv_cvt_float2_to_fp8x2(make_float2(x, y), saturate, type);
 }
 static inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(
     const __nv_fp8x2_storage_t codes, const __nv_fp8_interpretation_t type)
