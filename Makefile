@@ -17,6 +17,7 @@ $(if $(BAD_PATH),$(error $(BAD_PATH)))
 include mk/toolchain.mk       # back end, compilers, flags; sources become objects and programs
 include mk/setup.mk           # what is missing on this computer
 include mk/labs.mk            # lab03, grade, starters; which kernels the programs run
+-include mk/course.mk         # autograders for course servers
 include mk/tinylm.mk          # train and generate
 include mk/recurrentgemma.mk  # the inference engine, SentencePiece, the demo
 include mk/library.mk         # the engine as a library; install

@@ -16,7 +16,7 @@
  *     compare.c, writes.c           one output against its tolerance; other memory
  *     pattern.c, pattern_*.c        what a wrong output looks like, and why
  *     findings.c                    the lines that explain a result
- *     report.c, keep.c, save.c      text, JSON, JUnit; results and receipts; outputs
+ *     report.c, keep.c, save.c      text, JSON; results and receipts; outputs
  *     harness.c, harness_*.c, adapters/labNN.c   linked with the learner's object
  */
 #define _GNU_SOURCE
@@ -84,7 +84,6 @@ static int grade(const struct lab *lab, const struct options *o)
 {
     struct build build;
     forget(o->json);
-    forget(o->junit);
     build_open(&build, o->folder, lab);
     struct report r = {
         .lab = lab,
@@ -121,7 +120,6 @@ static int grade(const struct lab *lab, const struct options *o)
     keep_results(&r);
     report_flush();
     if (o->json) report_json(&r, o->json);
-    if (o->junit) report_junit(&r, o->junit);
     if (o->html) check_show(r.checks, o->html);
     enum exit_code code = report_code(&r);
     under_free(r.under);

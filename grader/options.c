@@ -23,7 +23,8 @@ static const char usage[] =
     "  --list                     lists the cases, with points and what each catches\n"
     "  --hint [N]                 prints the next hint, or hint N, for the first part\n"
     "                             that is not passed\n"
-    "  --json FILE, --junit FILE  also writes the results in these formats\n"
+    "  --json FILE                also writes the results for other programs: tools/export\n"
+    "                             makes JUnit, CSV and others of them\n"
     "  --timeout-scale X          multiplies the time limits: 10 s of CPU time and 30 s\n"
     "                             per case, 300 s in all\n"
     "  --check                    also prints the whole report of check mode: counts per\n"
@@ -77,8 +78,6 @@ struct options read_options(int argc, char **argv)
             o.pattern = value_of(argc, argv, &i);
         else if (!strcmp(a, "--json"))
             o.json = value_of(argc, argv, &i);
-        else if (!strcmp(a, "--junit"))
-            o.junit = value_of(argc, argv, &i);
         else if (!strcmp(a, "--html"))
             o.html = value_of(argc, argv, &i);
         else if (!strcmp(a, "--first"))
@@ -113,8 +112,8 @@ struct options read_options(int argc, char **argv)
         else
             o.lab = a;
     }
-    if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.seed_given ||
-                   o.under || o.save || o.check || o.html || o.first))
+    if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.seed_given || o.under ||
+                   o.save || o.check || o.html || o.first))
         fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");
     return o;
 }

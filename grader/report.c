@@ -135,7 +135,7 @@ void report_end(struct report *r)
     if (r->under) r->unclean = !under_report(r->under);
 }
 
-/* --- JSON and JUnit ----------------------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------------------- */
 
 json_t *findings_json(const struct findings *f)
 {
@@ -148,11 +148,12 @@ json_t *findings_json(const struct findings *f)
 static json_t *case_json(const struct graded_case *c, const struct judgement *j)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:I, s:s, s:o}", "name", c->name,
+        "{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:I, s:b, s:s, s:o}", "name", c->name,
         "part", c->part, "function", c->function, "dtype", c->dtype, "verdict",
         verdict_names[j->verdict], "points", j->verdict == PASSED ? c->points : 0, "of",
-        c->points, "seconds", j->seconds, "wrong", (json_int_t)j->wrong, "catches",
-        c->catches, "findings", findings_json(&j->findings));
+        c->points, "seconds", j->seconds, "wrong", (json_int_t)j->wrong, "bound",
+        c->bound.what != NO_BOUND, "catches", c->catches, "findings",
+        findings_json(&j->findings));
 }
 
 /* Writing fails where the disk is full, and often only at the end. */
@@ -182,6 +183,8 @@ void report_json(const struct report *r, const char *path)
         "backend", r->build->backend, "source", r->build->source, "own", r->build->own,
         "seed", seed, "sandbox", r->sandbox, "score", r->score, "of", r->of, "exit",
         (int)report_code(r), "cases", cases);
+    json_t *breaches = json_object_get(r->build->record, "breaches");
+    if (all && breaches) json_object_set(all, "breaches", breaches);
     if (all && r->checks) json_object_set(all, "check", r->checks);
     char *text = all ? json_dumps(all, JSON_INDENT(1)) : NULL;
     FILE *f = text ? fopen(path, "we") : NULL;
@@ -189,57 +192,4 @@ void report_json(const struct report *r, const char *path)
     close_file(f, path);
     free(text);
     json_decref(all);
-}
-
-static void xml_text(FILE *f, const char *s)
-{
-    for (; *s; s++) {
-        const char *escape = *s == '<'   ? "&lt;"
-                             : *s == '>' ? "&gt;"
-                             : *s == '&' ? "&amp;"
-                             : *s == '"' ? "&quot;"
-                                         : NULL;
-        if (escape)
-            fputs(escape, f);
-        else if ((unsigned char)*s >= ' ')
-            fputc(*s, f);
-    }
-}
-
-static void xml_case(FILE *f, const struct report *r, size_t i)
-{
-    static const char *const tags[] = {"",      "failure", "skipped",
-                                       "error", "error",   "error"};
-    const struct judgement *j = &r->judgement[i];
-    fprintf(
-        f, "  <testcase classname=\"%s.%s\" name=\"%s\" time=\"%.3f\">", r->lab->name,
-        r->lab->cases[i].part, r->lab->cases[i].name, j->seconds);
-    if (j->verdict != PASSED) {
-        fprintf(f, "<%s message=\"", tags[j->verdict]);
-        xml_text(f, j->findings.count ? j->findings.line[0] : "");
-        fputs("\">", f);
-        for (int n = 1; n < j->findings.count; n++)
-            xml_text(f, j->findings.line[n]), fputc('\n', f);
-        fprintf(f, "</%s>", tags[j->verdict]);
-    }
-    fputs("</testcase>\n", f);
-}
-
-void report_junit(const struct report *r, const char *path)
-{
-    int count[BROKEN + 1] = {0}, tests = 0;
-    FILE *f = fopen(path, "we");
-    if (!f) close_file(f, path);
-    for (size_t i = 0; i < r->lab->count; i++)
-        if (r->selected[i]) count[r->judgement[i].verdict]++, tests++;
-    fprintf(
-        f,
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"%s\" tests=\"%d\" "
-        "failures=\"%d\" errors=\"%d\" skipped=\"%d\">\n",
-        r->lab->name, tests, count[FAILED], count[CRASH] + count[TIMEOUT] + count[BROKEN],
-        count[SKIPPED]);
-    for (size_t i = 0; i < r->lab->count; i++)
-        if (r->selected[i]) xml_case(f, r, i);
-    fputs("</testsuite>\n", f);
-    close_file(f, path);
 }

@@ -42,6 +42,5 @@ enum exit_code report_code(const struct report *r);
 void report_flush(void);
 json_t *findings_json(const struct findings *f); /* an array of lines */
 void report_json(const struct report *r, const char *path);
-void report_junit(const struct report *r, const char *path);
 
 #endif

@@ -9,7 +9,8 @@ import labkit
 
 # Kernels that score (the tests' own and the benchmark's), attacks on the grader, and
 # pages for those who teach or change the workbook.
-LEFT_OUT = ("solutions/", "tests/", "bench/cpu_kernels.", "tools/container/", ".ci/",
+LEFT_OUT = ("solutions/", "tests/", "bench/cpu_kernels.", "tools/container/", "tools/course/",
+            "mk/course.mk", ".ci/", ".github/",
             "docs/instructor.md", "docs/add-a-lab.md", "CONTRIBUTING.md")
 BUT = ("tests/recurrentgemma/tiny/",)  # a model of random weights, to try the program with
 
@@ -86,6 +87,10 @@ def write(out, tracked, made, fallbacks):
         kept = path.replace("labs/", "starters/", 1)
         labkit.write_if_changed(Path(out, kept), text)
         fixed.append(kept)
+    workflow = ".github/workflows/grade.yml"
+    Path(out, workflow).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2("tools/course/grade.yml", Path(out, workflow))
+    fixed.append(workflow)
     for fallback in fallbacks:  # build/cpu/fallback.a -> fallback/cpu-x86_64.a
         kept = f"fallback/{Path(fallback).parent.name}-{os.uname().machine}.a"
         Path(out, "fallback").mkdir(exist_ok=True)

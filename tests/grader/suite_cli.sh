@@ -30,15 +30,11 @@ mkdir -p "$TMP/source"
 cat solutions/lab03_rmsnorm/*.cu >"$TMP/source/rmsnorm.cu"  # one file with all parts
 cp solutions/lab03_rmsnorm/*.cuh "$TMP/source/"
 check "builds a FILE" mutant_make lab03 "$TMP/source/rmsnorm.cu" checked
-check "full score: exit 0" exits 0 ./grade lab03 --first --json "$TMP/r.json" --junit "$TMP/r.xml"
+check "full score: exit 0" exits 0 ./grade lab03 --first --json "$TMP/r.json"
 check "says that a FILE does not count as a pass" says "does not count as a pass" ./grade lab03 -k basic
 check "a FILE leaves no receipt" test ! -e "$TMP/build/passed/lab03.json"
 check "JSON" json "$TMP/r.json" \
     "r['score'] == r['of'] == 100 and all(c['verdict'] == 'pass' for c in r['cases'])"
-check "JUnit" "$PYTHON" -c "import xml.etree.ElementTree as t
-s = t.parse('$TMP/r.xml').getroot()
-assert s.get('failures') == s.get('errors') == s.get('skipped') == '0'
-assert int(s.get('tests')) == len(s.findall('testcase')) > 20"
 check "other seeds pass too" says "Score: 11/11" ./grade lab03 -k basic,tail --seed 77
 check "no case matches: exit 2" exits 2 ./grade lab03 -k nothing
 check "no colours without a terminal" sh -c "! ./grade lab03 -k basic | grep -q '$(printf '\033')'"
