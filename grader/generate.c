@@ -147,6 +147,7 @@ char *data_folder(const struct lab *lab, struct wanted_data *w)
     wb_error err;
     bool custom = w->seed != DEFAULT_SEED;
     const char *kind = custom ? "seed" : "default";
+    if (w->folder) return text_of("%s", w->folder);
     if (w->random || (w->private && custom)) return private_data(lab, w);
     if (!custom) w->pattern = NULL, w->first = false; /* the whole lab, once */
     data_key(lab, w, key);

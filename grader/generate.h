@@ -14,6 +14,7 @@ struct wanted_data {
     bool random;  /* take a random seed, and another one if the reference refuses */
     bool private; /* not cached in the tree, unless it is of the default seed */
     const char *pattern; /* -k, or NULL */
+    const char *folder;  /* --data: the caller made it; or NULL */
     bool first;          /* only the first variant of each case */
 };
 

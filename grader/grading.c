@@ -210,6 +210,7 @@ void grade_all(struct report *r, const struct options *o)
         .random = r->random_seed,
         .private = !r->build->trusted,
         .pattern = o->pattern,
+        .folder = o->data,
         .first = o->first};
     if (report_breaches(r)) {
         r->random_seed = false; /* no data was made */

@@ -20,6 +20,7 @@ static const char usage[] =
     "                             a pass is not recorded\n"
     "  --seed S                   uses other random data (default 0x5eed; a new one for\n"
     "                             each run if the source is from elsewhere: FILE=)\n"
+    "  --data DIR                 that data, written by reference/dump.py with --seed S\n"
     "  --list                     lists the cases, with points and what each catches\n"
     "  --hint [N]                 prints the next hint, or hint N, for the first part\n"
     "                             that is not passed\n"
@@ -78,6 +79,8 @@ struct options read_options(int argc, char **argv)
             o.pattern = value_of(argc, argv, &i);
         else if (!strcmp(a, "--json"))
             o.json = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--data"))
+            o.data = value_of(argc, argv, &i);
         else if (!strcmp(a, "--html"))
             o.html = value_of(argc, argv, &i);
         else if (!strcmp(a, "--first"))
@@ -112,6 +115,8 @@ struct options read_options(int argc, char **argv)
         else
             o.lab = a;
     }
+    if (o.data && !o.seed_given)
+        fatal(EXIT_NOT_BUILT, "--data needs the seed of the data: --seed S");
     if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.seed_given || o.under ||
                    o.save || o.check || o.html || o.first))
         fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");

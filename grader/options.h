@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 struct options {
-    const char *folder, *lab, *pattern, *json, *html, *under, *save;
+    const char *folder, *lab, *pattern, *json, *data, *html, *under, *save;
     uint64_t seed;
     double timeout_scale;
     bool seed_given, no_sandbox, first, check, list, hint;

@@ -74,20 +74,18 @@ bool values_right(
     bool good = true;
     for (int i = 0; i < d->views; i++) {
         struct comparison c;
-        if (!set->want[i]) continue;
+        if (!set->want[i] || all_right(d, set, i, result)) continue;
         compare(&c, d, set, i, result);
         if (c.wrong * 2 > c.view->elements) j->mostly_wrong = true;
-        if (c.wrong) {
-            say_wrong(&j->findings, &c);
-            if (good && depth == KNOWN_CAUSES) find_cause(&j->findings, &c);
-            if (good && depth == ALL) { /* only the first wrong output is explained */
-                say_tolerance(&j->findings, &c);
-                find_pattern(&j->findings, &c);
-                say_owner(&j->findings, &c);
-            }
-            j->wrong += c.wrong;
-            good = false;
+        say_wrong(&j->findings, &c);
+        if (good && depth == KNOWN_CAUSES) find_cause(&j->findings, &c);
+        if (good && depth == ALL) { /* only the first wrong output is explained */
+            say_tolerance(&j->findings, &c);
+            find_pattern(&j->findings, &c);
+            say_owner(&j->findings, &c);
         }
+        j->wrong += c.wrong;
+        good = false;
         comparison_free(&c);
     }
     return good;

@@ -30,12 +30,20 @@ static size_t buffer_element(const struct case_data *d, int b)
     return v ? element_bytes(v->element) : 1;
 }
 
+/* Is a whole zone as it was? Its pattern has two bytes. */
+static bool zone_kept(const unsigned char *zone)
+{
+    return filled_with(zone, 0, FILL_RED_ZONE) && filled_with(zone, 1, FILL_RED_ZONE) &&
+           !memcmp(zone, zone + 2, RED_ZONE - 2);
+}
+
 /* Reports how far a write went into each of the two red zones of a buffer. */
 static void check_red_zones(
     struct findings *f, const char *name, const unsigned char *before,
     const unsigned char *after, size_t element)
 {
     size_t low = 0, high = 0; /* bytes */
+    if (zone_kept(before) && zone_kept(after)) return;
     for (size_t i = 0; i < RED_ZONE; i++) {
         if (!low && !filled_with(before, i, FILL_RED_ZONE)) low = RED_ZONE - i;
         if (!filled_with(after, i, FILL_RED_ZONE)) high = i + 1;
@@ -93,12 +101,25 @@ static void say_changed(struct findings *f, const struct case_data *d, int b, si
     }
 }
 
+/* Is it right by what most buffers are: one output and nothing else, or inputs only? */
+static bool plainly_kept(
+    const struct case_data *d, const struct data_set *set, const unsigned char *bytes,
+    int b, bool must_fail)
+{
+    const struct view *out = view_of(d, b, true);
+    size_t size = d->buffer[b].bytes;
+    if (!out) return set->bytes[b] && !memcmp(bytes, set->bytes[b], size);
+    return !must_fail && !out->offset && out->stride == out->cols &&
+           out->rows * out->cols * element_bytes(out->element) == size;
+}
+
 static void check_buffer(
     struct findings *f, const struct case_data *d, const struct data_set *set,
     const unsigned char *bytes, int b, bool must_fail)
 {
     size_t i = 0, size = d->buffer[b].bytes;
     const unsigned char *initial = set->bytes[b];
+    if (plainly_kept(d, set, bytes, b, must_fail)) return;
     unsigned char *output = output_bytes(d, b);
     for (; i < size; i++) {
         if (output[i] && !must_fail) continue;

@@ -10,7 +10,7 @@ import labkit
 # Kernels that score (the tests' own and the benchmark's), attacks on the grader, and
 # pages for those who teach or change the workbook.
 LEFT_OUT = ("solutions/", "tests/", "bench/cpu_kernels.", "tools/container/", "tools/course/",
-            "mk/course.mk", ".ci/", ".github/",
+            "tools/grade_all", "tools/class_", "mk/course.mk", ".ci/", ".github/",
             "docs/instructor.md", "docs/add-a-lab.md", "CONTRIBUTING.md")
 BUT = ("tests/recurrentgemma/tiny/",)  # a model of random weights, to try the program with
 
