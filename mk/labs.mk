@@ -23,7 +23,7 @@ endif
 
 lab_folder = $(notdir $(firstword $(wildcard labs/$(1)_*)))
 LAB_NAMES := $(LABS) $(foreach l,$(LABS),$(call lab_folder,$(l)))
-UNKNOWN   := $(filter-out labs $(LAB_NAMES),$(filter lab%,$(MAKECMDGOALS)))
+UNKNOWN   := $(filter-out labs $(LAB_NAMES) $(LABS:%=%-check),$(filter lab%,$(MAKECMDGOALS)))
 ifneq ($(UNKNOWN),)
 $(error $(firstword $(UNKNOWN)): no such lab; there are $(LABS))
 endif

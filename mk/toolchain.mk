@@ -1,6 +1,6 @@
 # toolchain.mk - which back end, which compilers, and how sources become objects, the
 # library and programs.
-NVCC      ?= $(shell command -v nvcc)
+NVCC      ?= $(or $(shell command -v nvcc),$(wildcard $(CURDIR)/.cuda/packages/nvidia/*/bin/nvcc))
 CUDA_HOME ?= $(if $(NVCC),$(abspath $(dir $(realpath $(shell command -v $(NVCC))))..))
 
 # Without BACKEND=: cuda where nvcc compiles for the GPU that answers, otherwise cpu.
@@ -9,7 +9,7 @@ ifeq ($(filter cpu,$(BACKEND))$(ARCH)$(ARCHS),)
 DETECTED := $(shell tools/backend.sh "$(BACKEND)" "$(NVCC)")
 BACKEND  ?= $(firstword $(DETECTED))
 ifeq ($(firstword $(DETECTED)),error:)
-$(if $(filter-out help help-all clean doctor,$(or $(MAKECMDGOALS),help)), \
+$(if $(filter-out help help-all clean doctor setup,$(or $(MAKECMDGOALS),help)), \
     $(error $(wordlist 2,99,$(DETECTED))))
 endif
 endif
@@ -110,8 +110,11 @@ LINEINFO := -lineinfo
 CFLAGS   += -fPIC
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
 BACKEND_LIBS     :=
-LDLIBS            = -L$(CUDA_HOME)/lib64 -lcudart_static -lcublas -lcublasLt -lstdc++ \
-                    -lpthread -ldl -lrt -lm
+# Labs do not need cuBLAS, and their sandbox does not read .cuda (tools/setup_cuda.sh).
+LDLIBS            = -L$(CUDA_HOME)/lib64 \
+    $(if $(filter $(CURDIR)/%,$(CUDA_HOME)),-Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64) \
+    -lcudart_static -Wl,--as-needed -lcublas -lcublasLt -Wl,--no-as-needed -lstdc++ \
+    -lpthread -ldl -lrt -lm
 NVCC_FLAGS = $(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) \
              -Xcompiler -Wall,-fno-gnu-unique,-fPIC
 define compile_cu

@@ -33,9 +33,10 @@ case $capability in
 *) capability= ;; # no GPU, or a driver that does not tell
 esac
 
+advice="\`make setup BACKEND=cuda\` installs it without root; or give NVCC=path"
 if [ -z "$nvcc" ] || ! command -v "$nvcc" >/dev/null; then
-    [ "$backend" = cuda ] && refuse "no nvcc found" "install the CUDA toolkit or give NVCC=path"
-    [ -z "$capability" ] || refuse "$name found, but no nvcc" "install the CUDA toolkit or give NVCC=path"
+    [ "$backend" = cuda ] && refuse "no nvcc found" "$advice"
+    [ -z "$capability" ] || refuse "$name found, but no nvcc" "$advice"
     echo cpu
     exit
 fi

@@ -1,6 +1,7 @@
 #!/bin/sh
-# setup.sh base|test [PYTHON] - installs what is missing; prints nothing if nothing is.
+# setup.sh base|test|book [PYTHON] - installs what is missing; prints nothing if nothing is.
 #   base  what building, grading and training need       test  what `make test` also needs
+#   book  what `make book` also needs
 # Debian packages are installed as root or with passwordless sudo; otherwise the command
 # to run is printed. Python packages go into .venv, unless PYTHON has them.
 set -eu
@@ -91,6 +92,10 @@ if [ "$level" = test ]; then
     imports="$base, mypy, sentencepiece, transformers"
     requirements="$requirements -r tests/requirements.txt"
 fi
+if [ "$level" != base ]; then
+    imports="$imports, zensical, mathjax"
+    requirements="$requirements -r docs/book/requirements.txt"
+fi
 python=.venv/bin/python
 if [ -n "$given" ]; then
     if "$given" -c "$imports" 2>/dev/null; then
@@ -102,7 +107,7 @@ if [ -n "$given" ]; then
 fi
 if [ "$python" = .venv/bin/python ] && ! .venv/bin/python -c "$imports" 2>/dev/null; then
     if .venv/bin/python -c "$base" 2>/dev/null; then
-        echo "setup: adding the tests' packages to .venv (mypy, sentencepiece, transformers)"
+        echo "setup: adding to .venv what $level needs (${imports#"$base, "})"
     else
         echo "setup: creating .venv (numpy, safetensors, matplotlib, OpenBLAS)"
         rm -rf .venv
