@@ -33,7 +33,8 @@ static __device__ __forceinline__ void init_barriers(hopper_smem<P, E> &x)
     const int WARPS = CONSUMERS / WARP;
     for (int s = 0; s < P::KV_STAGES; s++) {
         mbarrier_init(&x.full_kv[s], 1);
-        mbarrier_init(&x.empty_kv[s], WARPS + !P::IS_WIDE);  // 1: hopper_order
+        // each thread that reads x.number; a warp of them in hopper_order
+        mbarrier_init(&x.empty_kv[s], CONSUMERS + (P::IS_WIDE ? 0 : WARP));
     }
     for (int s = 0; s < STAGES; s++) {
         mbarrier_init(&x.full_q[s], 1), mbarrier_init(&x.full_dout[s], 1);

@@ -190,7 +190,7 @@ static __device__ __forceinline__ void consume_narrow(
         if (number == work.total) break;
         if (number >= work.count) {
             finish_dq<P>(c, w, number - work.count);
-            arrive(&x.empty_kv[kv.stage]);
+            mbarrier_arrive(&x.empty_kv[kv.stage]);
             continue;
         }
         hopper_job job = hopper_job_of<P>(number, work, c, w);
@@ -199,8 +199,7 @@ static __device__ __forceinline__ void consume_narrow(
         clear(dv);
         clear(dk);
         attend_narrow<P>(dk, dv, at, x, kv.stage, c, w, job);
-        __syncwarp();
-        if (threadIdx.x % WARP == 0) mbarrier_arrive(&x.empty_kv[kv.stage]);
+        mbarrier_arrive(&x.empty_kv[kv.stage]);
         int group = threadIdx.x / WARPGROUP, warp = threadIdx.x / WARP % 4;
 #pragma unroll
         for (int m = 0; m < P::BLOCKS; m++) {

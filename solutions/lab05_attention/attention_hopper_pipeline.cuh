@@ -190,8 +190,7 @@ static __device__ __forceinline__ void hopper_order(
         if (n == work.total) break;
         if (!w.is_direct && n < work.count)
             hopper_order_job<P>(w, c.z, hopper_job_of<P>(n, work, c, w));
-        __syncwarp();
-        if (threadIdx.x % WARP == 0) mbarrier_arrive(&x.empty_kv[kv.stage]);
+        mbarrier_arrive(&x.empty_kv[kv.stage]);
     }
 }
 #endif

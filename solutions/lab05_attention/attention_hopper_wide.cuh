@@ -115,8 +115,7 @@ static __device__ __forceinline__ void consume_wide(
             attend_dv<P>(sums, at, x, z, job);
         else
             attend_dk<P>(sums, at, x, job);
-        __syncwarp();
-        if (threadIdx.x % WARP == 0) mbarrier_arrive(&x.empty_kv[0]);
+        mbarrier_arrive(&x.empty_kv[0]);
         int key = job.j * P::BN + threadIdx.x % WARPGROUP / WARP * 16;
         size_t to = ((size_t)job.b * z.S + key) * z.ldkv + (size_t)job.g * z.D;
         store_sums<P::D>(
