@@ -53,7 +53,8 @@ for lab in "$H"/starters/lab*; do
 done
 # The file is put next to itself as a .cu, so that it finds what it includes.
 scoring() {
-    look scoring "$REPO/build/host/translate" >"$TMP/scoring" || return
+    look scoring "$REPO/build/host/translate" >"$TMP/found" || return
+    grep -v "^$planted" "$TMP/found" >"$TMP/scoring"
     while read -r lab path functions; do
         handed_in=$H/$(dirname "$path")/handed_in.cu
         cp "$H/$path" "$handed_in"
@@ -63,12 +64,12 @@ scoring() {
 }
 TAP_LINES=3
 if [ "$BACKEND" = cpu ]; then
-    scoring
-    check "files that define a function of a lab were looked for" [ -s "$TMP/scoring" ]
     # Would a kernel that scores be found, under any name?
+    planted="lab03 common/ops/kernel.cuh rmsnorm_forward_f32"
     cp tests/grader/naive.cu "$H/common/ops/kernel.cuh"
-    check_says "a kernel that scores is found" "lab03 common/ops/kernel.cuh rmsnorm_forward_f32" \
-        look scoring "$REPO/build/host/translate"
+    scoring
+    check "a kernel that scores is found" grep -q "^$planted" "$TMP/found"
+    check "files that define a function of a lab were looked for" [ -s "$TMP/scoring" ]
     scores() { cp "$H/common/ops/kernel.cuh" "$TMP/kernel.cu" && ! scores_nothing lab03 "$TMP/kernel.cu"; }
     check_says "and scores" "Score: 30/100" scores
     sed -n '/BEGIN SOLUTION/,/END SOLUTION/p' solutions/lab03_rmsnorm/rmsnorm.cu >"$H/common/x.h"
