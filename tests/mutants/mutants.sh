@@ -59,8 +59,9 @@ mutant_edit() { # SOLUTION-FILES EDIT OUT
     *) set -- "$@" $(ls "$mutant_dir"/*.cuh 2>/dev/null) ;;
     esac
     # shellcheck disable=SC2086
-    "$PYTHON" tests/mutants/edit.py ${mutant_dtypes:+--dtypes $mutant_dtypes} "$@" \
-        "$mutant_of" "$mutant_out"
+    "$PYTHON" tests/mutants/edit.py ${mutant_dtypes:+--dtypes $mutant_dtypes} \
+        $(smaller=$(ls "$(dirname "$mutant_of")"/*.smaller 2>/dev/null) && echo --smaller "$smaller") \
+        "$@" "$mutant_of" "$mutant_out"
 }
 
 mutant() {
