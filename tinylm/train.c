@@ -13,6 +13,7 @@
 #include "from_options.h"
 #include "kernels.h"
 #include "progress.h"
+#include "reduction.h"
 #include "run_folder.h"
 #include "tensors.h"
 #include "trainer.h"
@@ -26,8 +27,10 @@
 
 typedef struct run {
     options o;
+    ranks ranks;
     corpus text;
     model m;
+    model_recipe recipe;
     trainer t;
     run_state state;
     float *scratch; /* 3 N, for checkpoints */
@@ -55,6 +58,7 @@ static void catch_signals(void)
     struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGUSR1, &stop, NULL);  // which mpirun forwards
     signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit returns an error instead
 }
 
@@ -103,7 +107,8 @@ static int read_options(run *r, int argc, char **argv)
         return options_flags(o, argc, argv, FOR_TRAIN, &r->err);
     }
     r->status = FAILED;
-    if (access(o->out, F_OK) == 0 && run_folder_lock(o->out, &r->err)) return -1;
+    bool locks = r->ranks.rank == 0 && access(o->out, F_OK) == 0;
+    if (locks && run_folder_lock(o->out, &r->err)) return -1;
     char last[PATH_MAX];
     snprintf(last, sizeof last, "%s/last", o->out);
     if (training_peek(&r->state, last, &r->err)) return -1;
@@ -125,7 +130,9 @@ static int read_options(run *r, int argc, char **argv)
 static int log_step(run *r, double val)
 {
     const wb_train *s = trainer_read(&r->t);
-    double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.rows;
+    const ranks *k = &r->ranks;
+    double tokens = (double)r->t.recipe.accum * r->m.rows * k->size;
+    double loss = ranks_sum(k, (double)s->loss), now = seconds_now();
     double rate = (s->step - r->since_step) * tokens / (now - r->since);
     enum { LOWEST = -20 };  // the scale began at 1 or more; each skipped step halves it
     if (s->loss_scale < ldexpf(1, LOWEST))
@@ -134,9 +141,9 @@ static int log_step(run *r, double val)
             "step %u: the gradients have not been finite for many steps, the run has "
             "diverged: use a lower --lr, or resume from an older checkpoint",
             s->step);
-    r->loss = s->loss / tokens;
+    r->loss = loss / tokens;
     if (!isnan(val)) r->val = val, r->val_step = s->step;
-    if (curve_add(&r->curve, s, r->loss, val, rate, &r->err)) return -1;
+    if (!k->rank && curve_add(&r->curve, s, r->loss, val, rate, &r->err)) return -1;
     if (!r->o.gen.quiet)
         progress_update(&r->bar, s->step, r->loss, r->val, rate, !isnan(val));
     r->since = seconds_now(), r->since_step = s->step;
@@ -149,7 +156,8 @@ static int save(run *r, const char *name, bool training)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s/%s", r->o.out, name);
-    if (checkpoint_save(&r->m, &r->text.tokenizer, folder, r->scratch, &r->err))
+    if (!r->ranks.rank &&
+        checkpoint_save(&r->m, &r->text.tokenizer, folder, r->scratch, &r->err))
         return -1;
     if (!training) return 0;
     /* Last: a run that is killed before this resumes at the step before, and saves the
@@ -226,38 +234,68 @@ static int first_weights(run *r, const char *last)
     return 0;
 }
 
+// Each rank processes its rows of every micro-batch.
+static int create_model(run *r, const model_config *c)
+{
+    const options *o = &r->o;
+    const ranks *k = &r->ranks;
+    int rows = (int)o->batch / k->size;
+    wb_dtype reduced;
+    r->status = WRONG_OPTION;
+    if (o->batch % k->size)
+        return error_set(
+            &r->err, "--batch %ld: give a multiple of the %d ranks", o->batch, k->size);
+    if (k->size > 1 && o->dropout > 0 && (long)rows * o->context * o->channels % 4)
+        return error_set(
+            &r->err, "--dropout with %d ranks: a rank's %d rows x context x channels must "
+            "be a multiple of 4", k->size, rows);
+    if (!wb_dtype_parse(o->reduce, &reduced) || reduced == WB_F16)
+        return error_set(&r->err, "--reduce %s: give f32 or bf16", o->reduce);
+    r->status = FAILED;
+    if (model_create_rank(
+            &r->m, c, rows, c->shape.context, r->recipe.accum, k, o->shard, &r->err))
+        return -1;
+    return reduction_open(&r->m, reduced, (size_t)(o->bucket * 1e6), &r->err);
+}
+
+// What every rank does for itself. It changes no file.
 static int open_run(run *r, int argc, char **argv)
 {
     model_config config;
-    model_recipe recipe;
     const options *o = &r->o;
     char last[PATH_MAX];
     if (read_options(r, argc, argv) || corpus_check(o, &r->err)) return -1;
+    if (r->ranks.rank) r->o.gen.quiet = true;
     r->status = FAILED;
     snprintf(last, sizeof last, "%s/last", o->out);
     if (load_text(r, last)) return -1;
     r->status = WRONG_OPTION;
     if (config_from_options(&config, o, r->vocab, &r->err) ||
-        recipe_from_options(&recipe, o, &r->err))
+        recipe_from_options(&r->recipe, o, &r->err))
         return -1;
     r->status = FAILED;
-    if (!o->resume && open_folder(r)) return -1;
-    if (model_create(
-            &r->m, &config, (int)o->batch, config.shape.context, recipe.accum,
-            MODEL_TRAIN, &r->err))
-        return -1;
+    if (!o->resume && !r->ranks.rank && open_folder(r)) return -1;
+    if (create_model(r, &config)) return -1;
     r->scratch = malloc(3 * r->m.parameters * sizeof *r->scratch);
     if (!r->scratch)
         return error_set(&r->err, "no memory for %zu weights", r->m.parameters);
-    if (first_weights(r, last)) return -1;
+    return first_weights(r, last);
+}
+
+// All ranks have read what they need of the folder: rank 0 prepares it.
+static int begin_run(run *r)
+{
+    const options *o = &r->o;
+    uint32_t step = r->state.train.step;
+    trainer_open(
+        &r->t, &r->m, &r->recipe, r->text.token, r->text.train_length, o->gen.seed, step,
+        !o->gen.no_graph);
+    if (r->ranks.rank) return 0;
     run_folder_tidy(o->out);
     if (!o->resume && run_folder_clear(o->out, &r->err)) return -1;
     free(r->state.options);
     r->state.options = options_text(o);
-    trainer_open(
-        &r->t, &r->m, &recipe, r->text.token, r->text.train_length, o->gen.seed,
-        r->state.train.step, !o->gen.no_graph);
-    return curve_open(&r->curve, o->out, o->resume, r->state.train.step, &r->err);
+    return curve_open(&r->curve, o->out, o->resume, step, &r->err);
 }
 
 static void print_blocks(const model_config *c, const char *asked)
@@ -268,6 +306,17 @@ static void print_blocks(const model_config *c, const char *asked)
             c->shape.blocks, c->shape.recurrent, shape_window(&c->shape));
     if (c->gemm_attention && strcmp(asked, "gemm") != 0)
         printf("attention by batched GEMMs: %s\n", model_lab05_refuses(c));
+}
+
+static void print_ranks(const run *r)
+{
+    const options *o = &r->o;
+    int n = r->ranks.size;
+    if (n == 1) return;
+    printf(
+        "ranks  %d, %s: %ld of %ld sequences each, gradients in %s, buckets of %g MB%s\n",
+        n, ranks_engines(&r->ranks), o->batch / n, o->batch, o->reduce, o->bucket,
+        o->shard ? ", optimizer state sharded" : "");
 }
 
 static int print_start(run *r)
@@ -281,6 +330,7 @@ static int print_start(run *r)
         c->shape.kv_heads, c->shape.hidden, c->shape.context,
         (double)model_elements(c) / 1e6, wb_dtype_name(c->dtype));
     print_blocks(c, r->o.attention);
+    print_ranks(r);
     if (r->o.init_from[0]) printf("start  the weights of %s\n", r->o.init_from);
     printf(
         "text   %s: %zu tokens, vocabulary %d, the last %zu tokens%s for validation\n",
@@ -301,13 +351,20 @@ static bool every(uint32_t step, long n)
     return n > 0 && step % n == 0;
 }
 
+// The signal that any rank has received: all stop after the same step.
+static bool stops(run *r)
+{
+    stop_signal = ranks_largest(&r->ranks, stop_signal);
+    return stop_signal != 0;
+}
+
 static int steps(run *r)
 {
     const options *o = &r->o;
     long save_every = o->save_every ? o->save_every : o->eval_every;
     uint32_t end =
         (uint32_t)(o->stop_at && o->stop_at < o->steps ? o->stop_at : o->steps);
-    while (r->t.step < end && !stop_signal) {
+    while (r->t.step < end && !stops(r)) {
         trainer_step(&r->t);
         uint32_t step = r->t.step;
         bool last = step == o->steps;
@@ -348,29 +405,52 @@ static int finish(run *r)
     return 0;
 }
 
+// Whether any rank has an error. The first that has one says so.
+static bool any_fails(run *r, int rc)
+{
+    int size = r->ranks.size, rank = r->ranks.rank;
+    int first = size - ranks_largest(&r->ranks, rc ? size - rank : 0);
+    if (first == rank) complain(&r->err, r->status);
+    return first < size;
+}
+
+static int train(run *r)
+{
+    wb_say_kernels(stdout, r->o.gen.kernels, r->o.gen.quiet);
+    if (!r->o.gen.quiet && print_start(r)) return complain(&r->err, FAILED);
+    if (r->t.step >= r->o.steps)
+        printf(
+            "%s is at step %u already: raise --steps to continue, or leave out "
+            "--resume\n",
+            r->o.out, r->t.step);
+    catch_signals();
+    progress_begin(&r->bar, stderr, r->t.step, r->o.steps);
+    r->since = seconds_now(), r->since_step = r->t.step;
+    int rc = steps(r);
+    if (rc) progress_end(&r->bar);
+    return rc ? complain(&r->err, r->status) : finish(r);
+}
+
 int train_main(int argc, char **argv)
 {
     static run r;
     r.loss = r.val = NAN;
-    if (open_run(&r, argc, argv)) return complain(&r.err, r.status);
-    wb_say_kernels(stdout, r.o.gen.kernels, r.o.gen.quiet);
-    if (!r.o.gen.quiet && print_start(&r)) return complain(&r.err, FAILED);
-    if (r.t.step >= r.o.steps)
-        printf(
-            "%s is at step %u already: raise --steps to continue, or leave out "
-            "--resume\n",
-            r.o.out, r.t.step);
-    catch_signals();
-    progress_begin(&r.bar, stderr, r.t.step, r.o.steps);
-    r.since = seconds_now(), r.since_step = r.t.step;
-    int rc = steps(&r);
-    if (rc) progress_end(&r.bar);
-    rc = rc ? complain(&r.err, r.status) : finish(&r);
+    r.status = FAILED;
+    int rc = ranks_open(&r.ranks, &r.err);
+    if (r.ranks.rank && !freopen("/dev/null", "w", stdout)) return FAILED;
+    if (any_fails(&r, rc) || any_fails(&r, open_run(&r, argc, argv)) ||
+        any_fails(&r, begin_run(&r))) {
+        ranks_close(&r.ranks);
+        return r.status;
+    }
+    rc = train(&r);
+    if (rc && !stop_signal) return rc;  // the other ranks may wait for this one: no ranks_close
     curve_close(&r.curve);
     trainer_close(&r.t);
     model_destroy(&r.m);
     corpus_free(&r.text);
     free(r.state.options);
     free(r.scratch);
+    ranks_close(&r.ranks);
     return rc;
 }
