@@ -22,7 +22,7 @@ KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
 ABLATION_ARGS = --runs 5 $(if $(filter quick,$(PLOTS)),--batch 1)
 ROUNDS        = $(if $(filter quick,$(PLOTS)),1,2)# the rungs alternate
 
-MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention step decode)
+MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention step decode scaling bandwidth)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
 PARTS    := $(B)/objects/bench/tinylm/tools.o $(filter-out $(B)/kernels.o,$(TINYLM))
 

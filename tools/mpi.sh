@@ -41,14 +41,17 @@ find_engines() { # BASE
 
 # mpirun's report of what ended is a paragraph between two lines of dashes.
 shorten() {
-    local line inside=
+    local line inside='' text=''
+    local ended='process rank ([0-9]+) .* on +signal ([0-9]+)'
     while IFS= read -r line; do
-        if [[ $line =~ ^-{60,}$ ]]; then inside=$([ "$inside" ] || echo 1)
-        elif [[ $line = 'mpirun: Forwarding signal'* ]]; then :
-        elif [ -z "$inside" ]; then printf '%s\n' "$line"
-        elif [[ $line =~ process\ rank\ ([0-9]+).*\ on\ signal\ ([0-9]+) ]]; then
-            echo "rank ${BASH_REMATCH[1]} was ended by signal ${BASH_REMATCH[2]}, and with it" \
-                "all ranks: continue with --resume (make tinylm-train ARGS=--resume)"
+        if [[ $line =~ ^-{60,}$ ]]; then
+            inside=$([ "$inside" ] || echo 1)
+            [[ -z $inside && $text =~ $ended ]] &&
+                echo "rank ${BASH_REMATCH[1]} was ended by signal ${BASH_REMATCH[2]}, and with" \
+                    "it all ranks: continue with --resume (make tinylm-train ARGS=--resume)"
+            text=''
+        elif [ -n "$inside" ]; then text+=" $line"
+        elif [[ $line != 'mpirun: Forwarding signal'* ]]; then printf '%s\n' "$line"
         fi
     done
 }
