@@ -33,7 +33,9 @@ static void enqueue(const ranks *r, call c, cudaStream_t s)
     case REDUCE_SCATTER:
         e = ncclReduceScatter(c.in, c.out, c.n, type, ncclSum, r->nccl, s);
         break;
-    case ALL_GATHER: e = ncclAllGather(mine, c.out, c.n, type, r->nccl, s); break;
+    case ALL_GATHER:
+        e = ncclAllGather(mine, c.out, c.n, type, r->nccl, s);
+        break;
     }
     if (e == ncclSuccess) return;
     fprintf(
@@ -81,11 +83,15 @@ static void communicate(void *user)
     MPI_Op sum = c->type == WB_F32 ? MPI_SUM : sum_bf16;
     MPI_Comm all = MPI_COMM_WORLD;
     switch (c->kind) {
-    case ALL_REDUCE: MPI_Allreduce(MPI_IN_PLACE, c->out, n, type, sum, all); break;
+    case ALL_REDUCE:
+        MPI_Allreduce(MPI_IN_PLACE, c->out, n, type, sum, all);
+        break;
     case REDUCE_SCATTER:
         MPI_Reduce_scatter_block(c->in, c->out, n, type, sum, all);
         break;
-    case ALL_GATHER: MPI_Allgather(MPI_IN_PLACE, 0, type, c->out, n, type, all); break;
+    case ALL_GATHER:
+        MPI_Allgather(MPI_IN_PLACE, 0, type, c->out, n, type, all);
+        break;
     }
 }
 

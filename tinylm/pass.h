@@ -122,8 +122,8 @@ static void micro(model *m, const model_recipe *r, int index, bool gradients)
 }
 
 // AdamW over [from, from+n) of the weights, whose state is [at, at+n) of its buffers.
-static void adamw(
-    model *m, const model_recipe *r, size_t from, size_t n, size_t at, float *grad)
+static void
+adamw(model *m, const model_recipe *r, size_t from, size_t n, size_t at, float *grad)
 {
     E *param = m->param;
     float decay = from < m->decayed ? r->decay : 0.0f;  // of matrices only
@@ -136,8 +136,7 @@ static void adamw(
 static void update(model *m, const model_recipe *r)
 {
     size_t N = m->parameters, D = m->decayed;
-    CK(gradnorm_f32(
-        m->train, m->grad, N, m->workspace, m->workspace_bytes, m->stream));
+    CK(gradnorm_f32(m->train, m->grad, N, m->workspace, m->workspace_bytes, m->stream));
     adamw(m, r, 0, D, 0, m->grad);
     adamw(m, r, D, N - D, D, m->grad);
 }
@@ -157,8 +156,7 @@ static void update_sharded(model *m, const model_recipe *r)
         adamw(m, r, b->from + rank * n, n, b->from / size, m->shard_grad);
         reduction_gather(m, b);
     }
-    CUDA_CHECK(
-        cudaMemsetAsync(m->grad, 0, m->parameters * sizeof *m->grad, m->stream));
+    CUDA_CHECK(cudaMemsetAsync(m->grad, 0, m->parameters * sizeof *m->grad, m->stream));
     reduction_join(m);
 }
 

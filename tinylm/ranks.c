@@ -166,8 +166,7 @@ const char *ranks_engines(const ranks *r)
 double ranks_sum(const ranks *r, double mine)
 {
     double sum = mine;
-    if (r->size > 1)
-        MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (r->size > 1) MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     return sum;
 }
 

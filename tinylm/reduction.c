@@ -71,8 +71,10 @@ static int allocate(const model *m, reduction *r, wb_error *err)
         if (pass == 0 && cudaMalloc(&r->memory, a.used) != cudaSuccess) {
             cudaGetLastError();
             return error_set(
-                err, "no device memory for %.1f MB of gradients to send: use a smaller "
-                     "--bucket or --batch", (double)a.used / 1e6);
+                err,
+                "no device memory for %.1f MB of gradients to send: use a smaller "
+                "--bucket or --batch",
+                (double)a.used / 1e6);
         }
         a = (arena){.base = r->memory, .element = a.element};
     }
@@ -89,8 +91,7 @@ int reduction_open(model *m, wb_dtype dtype, size_t bytes, wb_error *err)
     // Of the highest priority: a sum that all ranks wait for starts before other kernels.
     int least, greatest;
     CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    CUDA_CHECK(
-        cudaStreamCreateWithPriority(&r->stream, cudaStreamNonBlocking, greatest));
+    CUDA_CHECK(cudaStreamCreateWithPriority(&r->stream, cudaStreamNonBlocking, greatest));
     CUDA_CHECK(cudaEventCreateWithFlags(&r->ready, cudaEventDisableTiming));
     CUDA_CHECK(cudaEventCreateWithFlags(&r->done, cudaEventDisableTiming));
     return 0;
@@ -239,8 +240,7 @@ void reduction_download(const model *m, float *h, const float *parts)
         const bucket *b = &m->reduction->bucket[i];
         size_t n = b->n / size;
         for (size_t k = 0; k < size; k++)
-            memcpy(
-                h + b->from + k * n, all + k * owned + b->from / size, n * sizeof *h);
+            memcpy(h + b->from + k * n, all + k * owned + b->from / size, n * sizeof *h);
     }
     free(mine);
     free(all);

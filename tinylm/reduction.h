@@ -24,10 +24,10 @@ typedef struct bucket {
 typedef struct reduction {
     wb_dtype dtype; /* of what is sent: f32 or bf16 */
     bucket *bucket;
-    int count, enqueued;     /* buckets; those of this step */
-    wb_bf16 *sent, *summed;  /* the largest bucket, and a part of it */
-    float *norms;            /* (size) of each rank's parts */
-    void *memory;            /* all three */
+    int count, enqueued;    /* buckets; those of this step */
+    wb_bf16 *sent, *summed; /* the largest bucket, and a part of it */
+    float *norms;           /* (size) of each rank's parts */
+    void *memory;           /* all three */
     cudaStream_t stream;
     cudaEvent_t ready, done;
 } reduction;

@@ -2,6 +2,7 @@
 # mpi.sh - Open MPI and NCCL, for training with several ranks; both are optional.
 #   find BASE          writes BASE.flags and BASE.libs, for the compiler and the linker, if
 #                      what is installed has changed; empty: one rank
+#   nccl               the folder of NCCL, or none
 #   run N COMMAND...   starts N ranks. A rank that is killed ends all of them, with one line
 #                      that names it; Ctrl-C and SIGTERM let them save and stop
 # MPICC: Open MPI's compiler. NCCL: a folder with include/ and lib/. BACKEND, CUDA_HOME and
@@ -78,6 +79,7 @@ run() { # N COMMAND...
 command=$1
 shift
 case $command in
+nccl) nccl ;;
 find) find_engines "$@" ;;
 run) run "$@" ;;
 esac

@@ -34,7 +34,8 @@ int main(int argc, char **argv)
     if (ranks_open(&k, &err)) bench_stop(err.text);
     bench_read_args(&a, argc, argv);
     if (k.size == 1) bench_stop("start several ranks: tools/mpi.sh run 2 PROGRAM");
-    FILE *f = a.csv && !k.rank ? bench_csv(a.csv, "machine,ranks,bytes,us,gb_per_s") : NULL;
+    FILE *f =
+        a.csv && !k.rank ? bench_csv(a.csv, "machine,ranks,bytes,us,gb_per_s") : NULL;
     const bool gpu = k.nccl != NULL;
     size_t largest = gpu ? (size_t)1 << 29 : (size_t)1 << 24;
     double us[SIZES] = {0}, *times = malloc((size_t)a.runs * sizeof *times);
@@ -55,7 +56,8 @@ int main(int argc, char **argv)
         printf("%10zu bytes %10.1f us  bus %7.2f GB/s\n", bytes, us[count], bus);
         if (f)
             fprintf(
-                f, "%s,%d,%zu,%.2f,%.3f\n", machine_name(), k.size, bytes, us[count], bus);
+                f, "%s,%d,%zu,%.2f,%.3f\n", machine_name(), k.size, bytes, us[count],
+                bus);
     }
     double bytes = 1024;
     for (int i = 1; i < count; i++)

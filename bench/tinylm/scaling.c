@@ -25,8 +25,8 @@ static double round_ms(trainer *t, const ranks *k, int steps)
     return 1e3 * (seconds_now() - start) / steps;
 }
 
-static void describe(
-    const bench_args *a, const ranks *k, const model *m, double ms, double loss)
+static void
+describe(const bench_args *a, const ranks *k, const model *m, double ms, double loss)
 {
     const model_shape *s = &m->config.shape;
     double tokens = (double)a->o.batch * s->context * a->o.accum;
