@@ -45,8 +45,9 @@ void reduction_norm(model *m);
 /* Sharded: the weights of bucket i. */
 void reduction_gather(model *m, const bucket *b);
 
-/* Between steps; all ranks. A flat buffer of which, if sharded, each rank has its parts:
- * h (N) of rank 0 = all of it; this rank's parts of h (N); this rank's parts of all (N). */
+/* Between steps; all ranks. If the model is sharded, `parts` are this rank's parts of a flat
+ * buffer, else all of it. download: h (N) of rank 0 = the whole buffer. upload: parts =
+ * this rank's parts of h (N). keep: the same from `all` (N) on the device. */
 void reduction_download(const model *m, float *h, const float *parts);
 void reduction_upload(const model *m, float *parts, const float *h);
 void reduction_keep(const model *m, float *parts, const float *all);
