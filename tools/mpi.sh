@@ -43,6 +43,7 @@ find_engines() { # BASE
 # mpirun's report of what ended is a paragraph between two lines of dashes.
 shorten() {
     local line inside='' text=''
+    trap '' INT TERM # it ends when mpirun does
     local ended='process rank ([0-9]+) .* on +signal ([0-9]+)'
     while IFS= read -r line; do
         if [[ $line =~ ^-{60,}$ ]]; then
@@ -66,12 +67,17 @@ run() { # N COMMAND...
         exit 1
     fi
     [ "$(id -u)" != 0 ] || root=--allow-run-as-root
+    local messages filter mpirun status=0
+    exec {messages}> >(shorten >&2)
+    filter=$!
     set -m # mpirun gets a process group of its own: Ctrl-C would make it kill the ranks
-    mpirun $root --oversubscribe --bind-to none -np "$n" "$@" </dev/null 2> >(shorten >&2) &
-    local mpirun=$! status=0
+    mpirun $root --oversubscribe --bind-to none -np "$n" "$@" </dev/null 2>&$messages &
+    mpirun=$!
     trap 'stopped=1; kill -USR1 $mpirun' INT TERM
     wait $mpirun || status=$?
     while kill -0 $mpirun 2>/dev/null; do status=0; wait $mpirun || status=$?; done
+    exec {messages}>&-
+    wait $filter || true
     [ -z "$stopped" ] || status=130
     exit $status
 }
