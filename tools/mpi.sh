@@ -25,7 +25,8 @@ find_engines() { # BASE
     mpicc=${MPICC:-mpicc}
     if folders=$("$mpicc" --showme:libdirs 2>/dev/null); then
         flags="-DWITH_MPI $("$mpicc" --showme:compile)"
-        libs="$("$mpicc" --showme:link)$(printf ' -Wl,-rpath,%s' $folders)"
+        # Its library finds those that it needs itself.
+        libs="$("$mpicc" --showme:link) -Wl,--allow-shlib-undefined$(printf ' -Wl,-rpath,%s' $folders)"
     fi
     if [ "$BACKEND" = cuda ] && [ -n "$flags" ]; then
         home=$(nccl)
@@ -40,17 +41,20 @@ find_engines() { # BASE
     echo "$libs" >"$1.libs"
 }
 
-# mpirun's report of what ended is a paragraph between two lines of dashes.
+# mpirun's reports are paragraphs between two lines of dashes. One line says which rank was
+# killed; a rank that ends with an error has said why.
 shorten() {
-    local line inside='' text=''
     trap '' INT TERM # it ends when mpirun does
-    local ended='process rank ([0-9]+) .* on +signal ([0-9]+)'
+    local line inside='' text=''
+    local killed='process rank ([0-9]+) .* on +signal ([0-9]+)'
     while IFS= read -r line; do
         if [[ $line =~ ^-{60,}$ ]]; then
             inside=$([ "$inside" ] || echo 1)
-            [[ -z $inside && $text =~ $ended ]] &&
-                echo "rank ${BASH_REMATCH[1]} was ended by signal ${BASH_REMATCH[2]}, and with" \
-                    "it all ranks: continue with --resume (make tinylm-train ARGS=--resume)"
+            if [[ $text =~ $killed ]]; then
+                echo "rank ${BASH_REMATCH[1]} was ended by signal ${BASH_REMATCH[2]}, and with it" \
+                    "all ranks: continue with --resume (make tinylm-train ARGS=--resume)"
+            elif [[ -n $text && $text != *non-zero* ]]; then echo "mpirun:$text"
+            fi
             text=''
         elif [ -n "$inside" ]; then text+=" $line"
         elif [[ $line != 'mpirun: Forwarding signal'* ]]; then printf '%s\n' "$line"
