@@ -58,13 +58,13 @@ assert [(r['kind'], r['ranks'], r['batch']) for r in rows] == [
     ('weak', 1, 1), ('weak', 2, 2), ('strong', 1, 2), ('strong', 2, 2)], rows
 assert all(r['ms'] > 0 and r['loss'] > 0 for r in rows) and rows[3]['efficiency'] > 0, rows"
 }
-if command -v mpirun >/dev/null; then
+if command -v mpirun >/dev/null && [ "$(devices)" -ge 2 ]; then
     check "scaling: weak and strong, one rank and two" scaling
     check "plot: scaling" plot scaling "$TMP/scaling.jsonl"
     check_says "an all-reduce's time and bus bandwidth" "alpha " \
         tools/mpi.sh run 2 "$programs/bandwidth" --runs 1
 else
-    skip "scaling" "no mpirun (make setup-test)"
+    skip "scaling" "no mpirun (make setup-test), or one GPU"
 fi
 
 step() { # PYTHON WORDS OPTION...: the training step alone, or compared with PyTorch

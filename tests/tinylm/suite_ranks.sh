@@ -29,6 +29,10 @@ if ! command -v mpirun >/dev/null; then
     skip "several ranks" "no mpirun (make setup-test)"
     tap_done
 fi
+if [ "$(devices)" -lt 4 ]; then
+    skip "several ranks" "four GPUs are needed"
+    tap_done
+fi
 
 # --- equal losses -----------------------------------------------------------------------
 model="--layers 3 --channels 32 --heads 2 --hidden 40 --context 16 --warmup 5 --quiet"
