@@ -1,4 +1,5 @@
-"""peers_ddp.py - training steps of TinyLM's model in PyTorch with DDP, one process per GPU.
+"""peers_ddp.py - training steps of TinyLM's model in PyTorch with DDP, one process per GPU
+(without a GPU: on the CPU, by gloo).
 
     torchrun --standalone --nproc-per-node 4 bench/peers_ddp.py JSON [--steps 10]
 
@@ -31,10 +32,13 @@ def main():
     args = parser.parse_args()
     s = args.model
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    torch.cuda.set_device(device)
+    gpu = torch.cuda.is_available()
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
+    synchronize = torch.cuda.synchronize if gpu else lambda: None
+    if gpu:
+        torch.cuda.set_device(device)
     torch.set_float32_matmul_precision("high")
-    dist.init_process_group("nccl", device_id=device)
+    dist.init_process_group("nccl" if gpu else "gloo")
     torch.manual_seed(1)
     with device:
         model = make_model(torch, s)
@@ -46,7 +50,7 @@ def main():
         if size == 1:
             return module
         return DistributedDataParallel(
-            module, device_ids=[device.index], gradient_as_bucket_view=True)
+            module, device_ids=[device] if gpu else None, gradient_as_bucket_view=True)
 
     step_model = with_ddp(torch.compile(model)) if args.inside else torch.compile(with_ddp(model))
     rows = s["batch"] // size
@@ -57,7 +61,7 @@ def main():
         starts = torch.randint(len(text) - s["context"] - 1, (rows, 1), device=device)
         tokens = text[starts + offsets]
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", torch.bfloat16):
+        with torch.autocast(device.type, torch.bfloat16):
             loss = step_model(tokens[:, :-1], tokens[:, 1:])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
@@ -66,11 +70,11 @@ def main():
 
     def round_ms(steps):
         dist.barrier()
-        torch.cuda.synchronize()
+        synchronize()
         start = time.perf_counter()
         for _ in range(steps):
             loss = step()
-        torch.cuda.synchronize()
+        synchronize()
         dist.barrier()
         return 1e3 * (time.perf_counter() - start) / steps, loss
 
@@ -82,7 +86,7 @@ def main():
             **s, "side": "ddp inside" if args.inside else "ddp", "ranks": size,
             "engine": f"PyTorch {torch.__version__}", "ms": ms, "loss": rounds[-1][1].item(),
             "tokens_per_s": 1e3 * s["batch"] * s["context"] / ms,
-            "arena_mb": torch.cuda.max_memory_allocated() / 1e6}), flush=True)
+            "arena_mb": torch.cuda.max_memory_allocated() / 1e6 if gpu else 0}), flush=True)
     dist.destroy_process_group()
 
 
