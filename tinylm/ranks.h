@@ -4,7 +4,7 @@
  *     mpirun -np 4 build/cuda/tinylm train ...        srun -n 4 build/cuda/tinylm train ...
  *
  * Every rank runs the same program on its own rows. What "all ranks" do, all must call in
- * the same order, with the same sizes. The engines are optional (tools/ranks.sh): without
+ * the same order, with the same sizes. The engines are optional (tools/mpi.sh): without
  * MPI, or in a CUDA build without NCCL, one rank works and ranks_open refuses more.
  * An error of an engine ends the process, and with it mpirun ends the others.
  */

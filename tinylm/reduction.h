@@ -42,7 +42,7 @@ void reduction_layer(model *m, int layer);
 void reduction_join(model *m);
 /* Sharded: from the norm of this rank's parts to that of all gradients. */
 void reduction_norm(model *m);
-/* Sharded: the weights of bucket i. */
+/* Sharded: gathers the weights of a bucket. */
 void reduction_gather(model *m, const bucket *b);
 
 /* Between steps; all ranks. If the model is sharded, `parts` are this rank's parts of a flat
