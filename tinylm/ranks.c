@@ -15,7 +15,7 @@
 #include <nccl.h>
 #endif
 
-const ranks one_rank = {.size = 1, .neighbors = 1};
+const ranks one_rank = {.size = 1, .neighbours = 1};
 
 // mpirun and srun tell each process who it is.
 static bool started_by_mpi(void)
@@ -68,13 +68,13 @@ void ranks_gather(const ranks *r, void *h_all, const void *h_mine, size_t bytes)
 
 #else
 
-static void count_neighbors(ranks *r)
+static void count_neighbours(ranks *r)
 {
     MPI_Comm host;
     MPI_Comm_split_type(
         MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, r->rank, MPI_INFO_NULL, &host);
     MPI_Comm_rank(host, &r->local);
-    MPI_Comm_size(host, &r->neighbors);
+    MPI_Comm_size(host, &r->neighbours);
     MPI_Comm_free(&host);
 }
 
@@ -89,7 +89,7 @@ static int take_device(ranks *r, wb_error *err)
     if (!ranks_largest(r, missing)) return 0;
     return error_set(
         err, "%d ranks on this host, but %d GPUs: start as many ranks as there are GPUs",
-        r->neighbors, devices);
+        r->neighbours, devices);
 }
 
 static void open_nccl(ranks *r)
@@ -112,7 +112,7 @@ static int take_device(ranks *r, wb_error *err)
 {
     (void)err;
     char threads[16];
-    int share = cores_usable(INT_MAX) / r->neighbors;
+    int share = cores_usable(INT_MAX) / r->neighbours;
     snprintf(threads, sizeof threads, "%d", share < 1 ? 1 : share);
     setenv("WB_THREADS", threads, 0);
     return 0;
@@ -127,7 +127,7 @@ int ranks_open(ranks *r, wb_error *err)
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &r->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &r->size);
-    count_neighbors(r);
+    count_neighbours(r);
     if (take_device(r, err)) return -1;
 #ifdef WITH_NCCL
     if (r->size > 1) open_nccl(r);

@@ -18,7 +18,7 @@
 
 typedef struct ranks {
     int rank, size;       /* 0 and 1: alone */
-    int local, neighbors; /* this rank's number on its host, and how many run there */
+    int local, neighbours; /* this rank's number on its host, and how many run there */
     struct ncclComm *nccl;
 } ranks;
 

@@ -1,7 +1,7 @@
 /* reduction.h - the gradients of all ranks added up, while the backward pass still runs.
  *
  * A bucket is a range of the flat buffers whose gradients are complete at the same time:
- * the matrices of a few neighboring layers, from the last layers to the first; then the
+ * the matrices of a few neighbouring layers, from the last layers to the first; then the
  * rest. As soon as the backward pass completes a bucket, its sum over the ranks is
  * enqueued on a stream of its own. reduction_join lets m->stream wait for that stream.
  *
