@@ -22,7 +22,7 @@ KV_ARGS       = $(if $(filter quick,$(PLOTS)),--longest 64 --runs 3)
 ABLATION_ARGS = --runs 5 $(if $(filter quick,$(PLOTS)),--batch 1)
 ROUNDS        = $(if $(filter quick,$(PLOTS)),1,2)# the rungs alternate
 
-MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention step decode)
+MEASURES := $(addprefix $(B)/bench/tinylm/,kv memory attention step decode scaling bandwidth)
 ABLATION := $(addprefix $(B)/bench/tinylm/ablation.,naive fused residual)
 PARTS    := $(B)/objects/bench/tinylm/tools.o $(filter-out $(B)/kernels.o,$(TINYLM))
 
@@ -81,6 +81,17 @@ bench-tinylm-step: $(B)/bench/tinylm/step  ##+ measure: a training step, compare
 	@$(PYTHON) bench/peers_tinylm.py --program $< --torch "$(TORCH_PYTHON)" \
 	    --json $(B)/bench/tinylm-step.jsonl --preset $(PRESET) $(ARGS)
 
+# On the CPU back end each rank has its share of the cores.
+SCALING_cpu  := --ranks "$(or $(RANKS),1 2)" --weak laptop:12 --strong laptop:12
+SCALING_cuda := --ranks "$(or $(RANKS),1 2 4)"
+bench-scaling: $(B)/bench/tinylm/scaling  ##+ measure: training over the number of ranks (RANKS="1 2 4" TORCH_PYTHON=)
+	@mkdir -p $(RESULTS)
+	@$(PYTHON) bench/scaling.py --program $< --torch "$(if $(filter file,$(origin TORCH_PYTHON)),,$(TORCH_PYTHON))" \
+	    $(SCALING_$(BACKEND)) --json $(RESULTS)/scaling.jsonl $(ARGS)
+	@$(if $(filter 0,$(DRAW)),,$(PLOT) tools/plot_scaling.py $(RESULTS)/scaling.jsonl $(RESULTS)/scaling.png)
+bench-all-reduce: $(B)/bench/tinylm/bandwidth  ##+ measure: time and bus bandwidth of an all-reduce over its bytes (RANKS=2)
+	@tools/mpi.sh run $(or $(RANKS),2) $< $(ARGS)
+
 # One sequence at a time; counts are the same on every machine (tests/tinylm/suite_counts.sh).
 bench-tinylm-decode: $(B)/bench/tinylm/decode  ##+ measure: what a token costs: kernels, graphs, copies, bytes, time
 	@rm -f $<.csv; for preset in $(or $(PLOT_PRESETS),laptop); do \
@@ -90,4 +101,4 @@ plot-programs: $(MEASURES) $(ABLATION)
 
 TEST_PROGRAMS += $(MEASURES) $(ABLATION)
 .PHONY: plots plot-programs plot-kv plot-memory plot-ablation plot-training bench-tinylm-attention \
-        bench-tinylm-step bench-tinylm-decode
+        bench-tinylm-step bench-tinylm-decode bench-scaling bench-all-reduce

@@ -1,11 +1,25 @@
 # tinylm.mk - TinyLM: train, evaluate, generate.
 #   PRESET=laptop|laptop-griffin|baby|baby-griffin|path   OUT=runs/x   DATA=text
-#   ARGS="--steps 500"   PROMPT="ROMEO:"
+#   ARGS="--steps 500"   PROMPT="ROMEO:"   RANKS=4 (processes that train together)
 PRESET ?= $(if $(filter cuda,$(BACKEND)),baby,laptop)
 OUT    ?= runs/$(notdir $(PRESET))
 ARGS   ?=
 
-TINYLM := $(call objects,$(filter-out %/main.c,$(wildcard tinylm/*.c))) $(B)/kernels.o $(WB)
+# Several ranks, where Open MPI is installed, and NCCL for GPUs.
+ENGINES := $(B)/objects/tinylm/engines
+FIND_ENGINES = BACKEND=$(BACKEND) CUDA_HOME="$(CUDA_HOME)" PYTHON="$(PYTHON)" tools/mpi.sh find $(ENGINES)
+ifneq ($(wildcard $(ENGINES).libs),)
+$(shell $(FIND_ENGINES))
+endif
+$(ENGINES).flags: tools/mpi.sh | setup
+	$(Q)$(FIND_ENGINES)
+	@touch $@ $(ENGINES).libs
+$(ENGINES).libs: $(ENGINES).flags
+$(call objects,tinylm/ranks.c tinylm/collectives.c): $(ENGINES).flags
+$(call objects,tinylm/ranks.c tinylm/collectives.c): private CFLAGS += @$(ENGINES).flags
+
+TINYLM := $(call objects,$(filter-out %/main.c,$(wildcard tinylm/*.c))) $(B)/kernels.o \
+          $(ENGINES).libs $(WB)
 
 $(B)/tinylm: $(B)/objects/tinylm/main.o $(TINYLM)
 	$(LINK)
@@ -15,8 +29,10 @@ find_text = text=$$($(PYTHON) tools/data.py --data "$(DATA)") && text=$$(echo "$
 # Run again, it starts again: the last run moves to $(OUT)/previous.
 REPLACE = $(if $(findstring --resume,$(ARGS)),,--overwrite)
 
-tinylm-train: $(B)/tinylm  ## models: train TinyLM (PRESET=laptop|baby OUT=runs/x ARGS="--steps 500")
-	@$(find_text) && $< train --preset $(PRESET) --out $(OUT) --data "$$text" $(REPLACE) $(ARGS)
+start_ranks = $(if $(filter-out 1,$(RANKS)),tools/mpi.sh run $(RANKS))
+
+tinylm-train: $(B)/tinylm  ## models: train TinyLM (PRESET=laptop|baby OUT=runs/x ARGS="--steps 500" RANKS=4)
+	@$(find_text) && $(start_ranks) $< train --preset $(PRESET) --out $(OUT) --data "$$text" $(REPLACE) $(ARGS)
 	@$(PYTHON) tools/plot_training.py $(OUT)/train.csv $(OUT)/loss.png
 	@echo "--- a sample of $(OUT)/best: make tinylm-generate PROMPT=\"ROMEO:\" writes more"
 	@$< generate --model $(OUT)/best --max-new-tokens 300 --quiet

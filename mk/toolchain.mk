@@ -155,10 +155,12 @@ $(B)/libwb.a: $(call objects,$(wildcard $(LIBRARY_FOLDERS:%=%/*.c) common/ops/*.
 	$(Q)$(AR) cqs $@ $(filter %.o,$^)
 WB := $(B)/libwb.a $(BACKEND_LIBS)
 
-# The recipe of every program: objects first, then archives.
+# The recipe of every program: objects first, then archives. A .libs holds the linker's
+# flags of optional libraries.
 define LINK
 @mkdir -p $(@D)
-$(Q)$(CXX) $(SANITIZE) $(filter %.o,$^) $(filter %.a,$^) -o $@ -l:libjansson.a $(LDLIBS)
+$(Q)$(CXX) $(SANITIZE) $(filter %.o,$^) $(filter %.a,$^) -o $@ -l:libjansson.a $(LDLIBS) \
+    $(addprefix @,$(filter %/engines.libs,$^))
 endef
 
 -include $(shell find $(B)/objects -name '*.d' 2>/dev/null)

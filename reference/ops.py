@@ -116,6 +116,10 @@ def cast(out, x, N, E="f64"):
     out[...] = rounded(x, E)
 
 
+def widen(out, x, N):
+    out[...] = x
+
+
 def softcap(out, x, N, cap):
     out[...] = cap * np.tanh(x / cap)
 
@@ -164,6 +168,10 @@ def gradnorm(st, grad, N):
     st[GRAD_NORM] = np.sqrt(total(grad**2))[0] / st[LOSS_SCALE]
 
 
+def gradnorm_join(st, norm, n):
+    st[GRAD_NORM] = np.sqrt(np.sum(norm**2))
+
+
 def adamw_step(param, master, m, v, grad, st, N, b1, b2, eps, decay, clip, E="f64"):
     w = param if master is None else master
     if np.isfinite(st[GRAD_NORM]):
@@ -194,8 +202,8 @@ def philox(seed, c0, c1, c2, c3):
     return c0, c1, c2, c3
 
 
-def dropout_forward(out, x, st, N, p, site):
-    group = np.arange((N + 3) // 4)
+def dropout_forward(out, x, st, N, first, p, site):
+    group = first // 4 + np.arange((N + 3) // 4)
     fours = philox(int(st[SEED]), group, 0, site, int(st[TICK]))
     numbers = np.stack(fours, -1).reshape(-1)[:N]
     out[...] = np.where(numbers >= p * 2.0**32, x / (1 - p), 0)
@@ -381,6 +389,11 @@ def cast_data(call, N, offset=0):
     at_offset(call, "in", "x", N, offset, call.normal((N,)), "f32")
 
 
+def widen_data(call, N, offset=0):
+    at_offset(call, "out", "out", N, offset, dtype="f32")
+    at_offset(call, "in", "x", N, offset, call.normal((N,)), "bf16")
+
+
 def softcap_data(call, N, cap=3.0, offset=0):
     at_offset(call, "out", "out", N, offset)
     at_offset(call, "in", "x", N, offset, call.normal((N,), 4))
@@ -426,6 +439,12 @@ def gradnorm_data(call, N, loss_scale=1.0, offset=0):
     at_offset(call, "in", "grad", N, offset, call.normal((N,)), "f32")
 
 
+def gradnorm_join_data(call, n):
+    state(call, step=3, grad_norm=0.5)
+    call.buffer("norm", np.abs(call.normal((n,))), dtype="f32")
+    call.view("norm", "in", "norm", (n,))
+
+
 def adamw_step_data(
     call,
     N,
@@ -464,7 +483,7 @@ def adamw_step_data(
     )
 
 
-def dropout_forward_data(call, N, p=0.2, site=3, offset=0):
+def dropout_forward_data(call, N, first=0, p=0.2, site=3, offset=0):
     at_offset(call, "out", "out", N, offset)
     at_offset(call, "in", "x", N, offset, call.normal((N,)))
     state(call, "in", seed=1234567, tick=42)
@@ -609,6 +628,10 @@ def cast_bounds(out):
     return {"out": bound(exact=True)}
 
 
+def widen_bounds(out):
+    return {"out": bound(exact=True)}
+
+
 def softcap_bounds(out):
     return {"out": bound(out)}
 
@@ -627,6 +650,10 @@ def train_end_bounds(st):
 
 def gradnorm_bounds(st, N):
     return {"st": bound(st, n=N)}
+
+
+def gradnorm_join_bounds(st, n):
+    return {"st": bound(st, n=n)}
 
 
 def adamw_step_bounds(param, master, m, v, grad, st, b1, b2, eps, decay):
@@ -735,7 +762,7 @@ def check_dropout(checks):
     N, st = 40000, np.zeros(10)
     st[SEED], st[TICK] = 99, 3
     out = np.empty(N)
-    dropout_forward(out, np.ones(N), st, N, 0.25, 1)
+    dropout_forward(out, np.ones(N), st, N, 0, 0.25, 1)
     kept = np.mean(out != 0)
     near = abs(kept - 0.75) < 4 * np.sqrt(0.1875 / N)
     checks.ok(f"dropout 0.25 keeps {kept:.3f}", bool(near))

@@ -64,6 +64,9 @@ verses() { # N: a text of N pairs of lines
 
 skip() { echo "ok - $1 # SKIP $2"; }
 
+# How many ranks or shares the back end can run: GPUs, or on the CPU as many as asked for.
+devices() { [ "$BACKEND" = cpu ] && echo 99 || nvidia-smi -L | wc -l; }
+
 # reuse_build FOLDER [NAME]: starts the suite's own build folder as a copy of what is
 # built. NAME is what make calls the folder. Dependency files contain it, and with it make
 # rebuilds what is out of date.

@@ -3,6 +3,7 @@
 #include "config_json.h"
 #include "hash.h"
 #include "json_text.h"
+#include "reduction.h"
 #include "safetensors.h"
 #include "tensors.h"
 #include "weights.h"
@@ -134,7 +135,7 @@ int training_save(
     const model *m, const run_state *s, const char *folder, float *scratch, wb_error *err)
 {
     char path[PATH_ROOM], best[40], best_step[40], hash[40], sum[40];
-    if (folder_make(folder, err)) return -1;
+    if (m->ranks->rank == 0 && folder_make(folder, err)) return -1;
     snprintf(path, sizeof path, "%s/training.safetensors", folder);
     snprintf(best, sizeof best, "%.17g", s->best);
     snprintf(best_step, sizeof best_step, "%ld", s->best_step);
@@ -145,20 +146,24 @@ int training_save(
         {"best_step", best_step},
         {"text", hash},
         {"checksum", sum}};
-    const float *from[3] = {m->master ? m->master : m->param, m->adam_m, m->adam_v};
+    const float *from[3] = {m->master, m->adam_m, m->adam_v};
     static const char *const names[3] = {"weights", "adam_m", "adam_v"};
     st_tensor out[4];
     for (int i = 0; i < 3; i++) {
-        model_download(
-            m, scratch + i * m->parameters, from[i], m->parameters * sizeof(float));
+        float *all = scratch + i * m->parameters;
+        if (from[i])
+            reduction_download(m, all, from[i]);
+        else
+            model_download(m, all, m->param, m->parameters * sizeof *all);
         out[i] = (st_tensor){
             .name = names[i],
             .dtype = ST_F32,
             .ndim = 1,
             .shape = {m->parameters},
-            .data = scratch + i * m->parameters,
+            .data = all,
             .bytes = m->parameters * sizeof(float)};
     }
+    if (m->ranks->rank) return 0;
     out[3] = (st_tensor){
         .name = "train",
         .dtype = ST_U8,
@@ -249,8 +254,8 @@ int training_load(model *m, const char *folder, wb_error *err)
     int rc = t ? check_state(f, (const st_tensor *[]){w, a, b, t}, err) : -1;
     if (!rc) {
         model_set_weights(m, w->data);
-        model_upload(m, m->adam_m, a->data, a->bytes);
-        model_upload(m, m->adam_v, b->data, b->bytes);
+        reduction_upload(m, m->adam_m, a->data);
+        reduction_upload(m, m->adam_v, b->data);
         model_upload(m, m->train, t->data, t->bytes);
     }
     st_close(f);

@@ -44,7 +44,7 @@ typedef struct run_state {
     uint64_t text_hash; /* of the training text */
 } run_state;
 
-/* scratch: 3 N floats on the host */
+/* All ranks; rank 0 writes. scratch: 3 N floats on the host */
 int training_save(
     const model *m, const run_state *s, const char *folder, float *scratch,
     wb_error *err);

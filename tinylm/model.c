@@ -1,6 +1,7 @@
 /* model.c - the memory of a model, and transfers between it and the host. */
 #include "model.h"
 #include "arena.h"
+#include "reduction.h"
 #include "rope.h"
 #include "tensors.h"
 
@@ -21,10 +22,12 @@ static void point_weights(model *m, arena *a)
     model_tensor *all = model_tensors(&m->config, &count, &m->parameters, &m->decayed);
     bool trains = m->use == MODEL_TRAIN, f32 = m->config.dtype == WB_F32;
     char *param = m->param = take_elements(a, m->parameters);
-    m->master = trains && !f32 ? take_floats(a, m->parameters) : NULL;
-    m->adam_m = trains ? take_floats(a, m->parameters) : NULL;
-    m->adam_v = trains ? take_floats(a, m->parameters) : NULL;
+    size_t owned = m->sharded ? m->parameters / (size_t)m->ranks->size : m->parameters;
+    m->master = trains && !f32 ? take_floats(a, owned) : NULL;
+    m->adam_m = trains ? take_floats(a, owned) : NULL;
+    m->adam_v = trains ? take_floats(a, owned) : NULL;
     m->grad = trains ? take_floats(a, m->parameters) : NULL;
+    m->shard_grad = m->sharded ? take_floats(a, owned) : NULL;
     for (int i = count - 1; i >= 0; i--) {  // the first tensor of a slot is its start
         const model_tensor *t = &all[i];
         if (!a->base) continue;  // only counting
@@ -174,12 +177,10 @@ static int allocate(model *m, int accum, wb_error *err)
     return 0;
 }
 
-int model_create(
-    model *m, const model_config *c, int batch, int length, int accum, model_use use,
-    wb_error *err)
+static int create(model *m, int accum, wb_error *err)
 {
+    const model_config *c = &m->config;
     const model_shape *s = &c->shape;
-    *m = (model){.config = *c, .use = use, .batch = batch, .length = length};
     if (model_check(c, err) || check_batch(m, accum, err)) return -1;
     set_constants(m);
     if (make_layers(m, err) || allocate(m, accum, err)) {
@@ -197,10 +198,37 @@ int model_create(
     return 0;
 }
 
+int model_create(
+    model *m, const model_config *c, int batch, int length, int accum, model_use use,
+    wb_error *err)
+{
+    *m = (model){
+        .config = *c, .use = use, .batch = batch, .length = length, .ranks = &one_rank};
+    return create(m, accum, err);
+}
+
+int model_create_rank(
+    model *m, const model_config *c, int batch, int length, int accum, const ranks *r,
+    bool sharded, wb_error *err)
+{
+    *m = (model){
+        .config = *c,
+        .use = MODEL_TRAIN,
+        .batch = batch,
+        .length = length,
+        .ranks = r,
+        .sharded = sharded && r->size > 1};
+    if (m->sharded && ALIGN_ELEMENTS % r->size)
+        return error_set(
+            err, "--shard 1 needs 2, 4, 8, 16, 32 or 64 ranks, not %d", r->size);
+    return create(m, accum, err);
+}
+
 void model_destroy(model *m)
 {
     if (!m->arena) return;
     CUDA_CHECK(cudaStreamSynchronize(m->stream));
+    reduction_close(m);
     wb_blas_destroy(m->blas);
     CUDA_CHECK(cudaStreamDestroy(m->stream));
     CUDA_CHECK(cudaFree(m->arena));
@@ -212,10 +240,15 @@ void model_destroy(model *m)
 
 void model_set_weights(model *m, const float *h_weights)
 {
-    CUDA_CHECK(cudaMemcpyAsync(
-        m->master ? m->master : m->param, h_weights, m->parameters * sizeof(float),
-        cudaMemcpyHostToDevice, m->stream));
-    m->calls->cast(m);
+    size_t bytes = m->parameters * sizeof *h_weights;
+    if (m->use != MODEL_TRAIN || m->config.dtype == WB_F32) {
+        model_upload(m, m->param, h_weights, bytes);
+        return;
+    }
+    model_upload(m, m->grad, h_weights, bytes);  // free between two steps, then 0 again
+    m->calls->cast(m, m->grad);
+    reduction_keep(m, m->master, m->grad);
+    CUDA_CHECK(cudaMemsetAsync(m->grad, 0, bytes, m->stream));
     CUDA_CHECK(cudaStreamSynchronize(m->stream));
 }
 

@@ -18,6 +18,7 @@
 #include "cuda_check.h"
 #include "model_weights.h"
 #include "ops.h"
+#include "ranks.h"
 #include "recipe.h"
 
 /* What a layer keeps for the backward pass. void: elements of the model's dtype. */
@@ -49,7 +50,7 @@ typedef struct model_calls { /* one table per dtype: pass.h */
     /* one micro-batch: logits and losses, and with `gradients` also dparam += */
     void (*micro)(model *m, const model_recipe *r, int index, bool gradients);
     void (*evaluate)(model *m); /* *m->eval_loss += sum of the losses of the batch */
-    void (*cast)(model *m);     /* param = master, rounded */
+    void (*cast)(model *m, const float *weights); /* param = weights, rounded */
     void (*workspace)(model *m);
 } model_calls;
 
@@ -73,6 +74,12 @@ struct model {
     void *param;
     float *master; /* NULL for f32: param is it */
     float *adam_m, *adam_v, *grad;
+    /* Several ranks: the batch is this rank's rows. Sharded, master, adam_m and adam_v
+     * hold this rank's parts, packed (N/size); shard_grad: their gradients, summed. */
+    const ranks *ranks;
+    bool sharded;
+    float *shard_grad;
+    struct reduction *reduction; /* NULL: one rank */
     /* pointers into param and grad */
     model_weights weights, gradients;
     /* activations */
@@ -104,13 +111,17 @@ struct model {
 int model_create(
     model *m, const model_config *c, int batch, int length, int accum, model_use use,
     wb_error *err);
+/* The same for one of several ranks that train together; sharded: size divides 64. */
+int model_create_rank(
+    model *m, const model_config *c, int batch, int length, int accum, const ranks *r,
+    bool sharded, wb_error *err);
 void model_destroy(model *m);
 
 /* initialise.c: random numbers from wb_random(seed), ones and zeros, as model_tensors
  * says. */
 void model_initialise(model *m, uint64_t seed);
-/* N floats to the exact weights of a model that trains (or is f32), and from there,
- * rounded, to param. */
+/* N floats to the exact weights of a model that trains (or is f32), and from there, rounded, to
+ * param. */
 void model_set_weights(model *m, const float *h_weights);
 /* Any bytes between host and device; done on return. */
 void model_download(const model *m, void *h, const void *device, size_t bytes);

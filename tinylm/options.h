@@ -26,6 +26,9 @@ typedef struct options {
     char schedule[16];
     double lr, min_lr, beta1, beta2, adam_eps, decay, clip, dropout, loss_scale;
     long growth;
+    bool shard;
+    char reduce[8];
+    double bucket;
     long eval_every, save_every, log_every, stop_at;
     bool resume, overwrite;
     /* generation */

@@ -5,6 +5,7 @@
  */
 #include "attention.h"
 #include "model.h"
+#include "reduction.h"
 #include "rglru.h"
 #include "rmsnorm.h"
 #include "rope.h"
@@ -22,7 +23,8 @@ static const E *drop(const model *m, E *out, const E *x, float p, int site)
 {
     if (p == 0) return x;
     size_t n = (size_t)m->rows * m->config.shape.channels;
-    CK(OP(dropout_forward)(out, x, m->train, n, p, (uint32_t)site, m->stream));
+    size_t first = (size_t)m->ranks->rank * n;  // of the rows of all ranks
+    CK(OP(dropout_forward)(out, x, m->train, n, first, p, (uint32_t)site, m->stream));
     return out;
 }
 
@@ -66,7 +68,8 @@ static void forward(model *m, const int *token, float p)
 }
 
 // m->logits holds its own gradient; d_residual goes from the end of a layer to its start.
-static void backward(model *m, const int *token, float p)
+// The last micro-batch completes the gradients, which the ranks then add up.
+static void backward(model *m, const int *token, float p, bool last)
 {
     int R = m->rows, C = m->config.shape.channels, Vp = m->padded_vocab;
     float offset = m->norm_offset;
@@ -93,17 +96,20 @@ static void backward(model *m, const int *token, float p)
             m->d_residual, y->grad->norm1, m->d_normed, y->residual1, y->w->norm1,
             y->rstd1, m->d_residual, R, C, offset, m->workspace, m->workspace_bytes,
             m->stream));
+        if (last) reduction_layer(m, l);
     }
     drop(m, m->d_residual, m->d_residual, p, 0);
     CK(OP(embedding_backward)(
         m->gradients.embedding, m->d_residual, token, R, C, Vp, m->embedding_scale,
         m->workspace, m->workspace_bytes, m->stream));
+    if (last) reduction_layer(m, -1);
 }
 
 static void micro(model *m, const model_recipe *r, int index, bool gradients)
 {
     size_t at = (size_t)index * m->rows;
-    CK(train_begin(m->train, r->schedule, r->accum * m->rows, index == 0, m->stream));
+    int tokens = r->accum * m->rows * m->ranks->size;  // of the whole step
+    CK(train_begin(m->train, r->schedule, tokens, index == 0, m->stream));
     forward(m, m->token + at, r->dropout);
     CK(OP(cross_entropy)(  // the gradient overwrites the logits
         m->loss, gradients ? m->logits : NULL, m->logits, m->target + at,
@@ -112,27 +118,57 @@ static void micro(model *m, const model_recipe *r, int index, bool gradients)
     CK(sum_f32(
         &m->train->loss, m->loss, (size_t)m->rows, m->workspace, m->workspace_bytes,
         m->stream));
-    if (gradients) backward(m, m->token + at, r->dropout);
+    if (gradients) backward(m, m->token + at, r->dropout, index == r->accum - 1);
 }
 
-// AdamW over [from, from+n) of the flat buffers.
-static void adamw(model *m, const model_recipe *r, size_t from, size_t n, float decay)
+// AdamW over [from, from+n) of the weights, whose state is [at, at+n) of its buffers.
+static void
+adamw(model *m, const model_recipe *r, size_t from, size_t n, size_t at, float *grad)
 {
     E *param = m->param;
+    float decay = from < m->decayed ? r->decay : 0.0f;  // of matrices only
     CK(OP(adamw_step)(
-        param + from, m->master ? m->master + from : NULL, m->adam_m + from,
-        m->adam_v + from, m->grad + from, m->train, n, r->beta1, r->beta2, r->adam_eps,
-        decay, r->clip, m->stream));
+        param + from, m->master ? m->master + at : NULL, m->adam_m + at, m->adam_v + at,
+        grad + at, m->train, n, r->beta1, r->beta2, r->adam_eps, decay, r->clip,
+        m->stream));
+}
+
+static void update(model *m, const model_recipe *r)
+{
+    size_t N = m->parameters, D = m->decayed;
+    CK(gradnorm_f32(m->train, m->grad, N, m->workspace, m->workspace_bytes, m->stream));
+    adamw(m, r, 0, D, 0, m->grad);
+    adamw(m, r, D, N - D, D, m->grad);
+}
+
+// This rank updates its part of every bucket; the other parts come from their owners.
+static void update_sharded(model *m, const model_recipe *r)
+{
+    const reduction *s = m->reduction;
+    size_t size = (size_t)m->ranks->size, rank = (size_t)m->ranks->rank;
+    CK(gradnorm_f32(
+        m->train, m->shard_grad, m->parameters / size, m->workspace, m->workspace_bytes,
+        m->stream));
+    reduction_norm(m);
+    for (int i = 0; i < s->count; i++) {
+        const bucket *b = &s->bucket[i];
+        size_t n = b->n / size;
+        adamw(m, r, b->from + rank * n, n, b->from / size, m->shard_grad);
+        reduction_gather(m, b);
+    }
+    CUDA_CHECK(cudaMemsetAsync(m->grad, 0, m->parameters * sizeof *m->grad, m->stream));
+    reduction_join(m);
 }
 
 static void step(model *m, const model_recipe *r)
 {
     for (int i = 0; i < r->accum; i++)
         micro(m, r, i, true);
-    CK(gradnorm_f32(
-        m->train, m->grad, m->parameters, m->workspace, m->workspace_bytes, m->stream));
-    adamw(m, r, 0, m->decayed, r->decay);  // matrices
-    adamw(m, r, m->decayed, m->parameters - m->decayed, 0.0f);
+    reduction_join(m);
+    if (m->sharded)
+        update_sharded(m, r);
+    else
+        update(m, r);
     CK(train_end(m->train, r->growth, m->stream));
 }
 
@@ -147,9 +183,9 @@ static void evaluate(model *m)
         m->stream));
 }
 
-static void cast(model *m)
+static void cast(model *m, const float *weights)
 {
-    if (m->master) CK(OP(cast)(m->param, m->master, m->parameters, m->stream));
+    CK(OP(cast)(m->param, weights, m->parameters, m->stream));
 }
 
 static void at_least(size_t *bytes, size_t want)

@@ -115,7 +115,7 @@ static void griffin_weights(list *l, const model_config *c)
 
 /* --- the flat buffers --------------------------------------------------------------- */
 
-enum { MAX_PER_LAYER = 24, ALIGN_ELEMENTS = 64 };  // of 128 or 256 bytes
+enum { MAX_PER_LAYER = 24 };
 
 static size_t align_up(size_t n)
 {

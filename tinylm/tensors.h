@@ -25,6 +25,8 @@ typedef struct model_tensor {
     size_t room; /* elements that it occupies: count, or more */
 } model_tensor;
 
+enum { ALIGN_ELEMENTS = 64 }; /* of 128 or 256 bytes: where slots and N end */
+
 /* All weights, malloc'ed. *parameters: elements of a flat buffer; [0, *decayed) of them
  * have weight decay. Both may be NULL. */
 model_tensor *

@@ -1,4 +1,4 @@
-/* train.c - `tinylm train`: a run, from its first step or its last checkpoint to the end.
+/* train.c - `tinylm train`: the steps of a run, its measurements and checkpoints.
  * Files of a run, in its folder:
  *     best/       checkpoint with the lowest validation loss
  *     last/       the newest checkpoint, with training.safetensors to resume from
@@ -6,42 +6,12 @@
  *     train.csv   step, loss, val, lr, grad_norm, tokens_per_s, loss_scale, machine
  *     train.tfevents   the same for TensorBoard
  */
-#include "checkpoint.h"
-#include "commands.h"
-#include "corpus.h"
-#include "curve.h"
-#include "from_options.h"
 #include "kernels.h"
-#include "progress.h"
-#include "run_folder.h"
-#include "tensors.h"
-#include "trainer.h"
+#include "run.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-typedef struct run {
-    options o;
-    corpus text;
-    model m;
-    trainer t;
-    run_state state;
-    float *scratch; /* 3 N, for checkpoints */
-    curve curve;
-    progress bar;
-    double loss, val; /* last known; NaN: none */
-    uint32_t val_step;
-    double since; /* clock at the last line of the CSV */
-    uint32_t since_step;
-    wb_error err;
-    int status;    /* of the program after an error */
-    bool replaces; /* another run, which is now in previous/ */
-    int vocab;     /* of the model of --init-from; 0: that of the tokenizer */
-} run;
 
 static volatile sig_atomic_t stop_signal;
 
@@ -55,67 +25,8 @@ static void catch_signals(void)
     struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
-    signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit returns an error instead
-}
-
-/* --- options ------------------------------------------------------------------------ */
-
-// With --init-from: the model is the folder's, except its context and dtype.
-static int read_model_options(run *r, int argc, char **argv)
-{
-    model_config c;
-    options *o = &r->o;
-    r->status = FAILED;
-    if (checkpoint_config(&c, o->init_from, &r->err)) return -1;
-    r->vocab = c.shape.vocab;
-    options_from_config(o, &c);
-    snprintf(o->tokenizer, sizeof o->tokenizer, TOKENIZER_OF_FOLDER);
-    options of_folder = *o;
-    r->status = WRONG_OPTION;
-    if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
-    of_folder.context = o->context, of_folder.hf_window = o->hf_window;
-    memcpy(of_folder.dtype, o->dtype, sizeof o->dtype);
-    const char *other = options_other_model(o, &of_folder);
-    if (!other) return 0;
-    return error_set(&r->err, "--init-from cannot change --%s: leave it out", other);
-}
-
-// Flags override the preset or, with --resume, the options of the run.
-static int read_options(run *r, int argc, char **argv)
-{
-    options *o = &r->o;
-    options_default(o);
-    r->status = WRONG_OPTION;
-    if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
-    if (!o->out[0]) {
-        const char *name = strrchr(o->preset, '/');
-        snprintf(o->out, sizeof o->out, "runs/%s", name ? name + 1 : o->preset);
-    }
-    if (o->resume && o->overwrite)
-        return error_set(
-            &r->err, "--resume and --overwrite do not go together: give one");
-    if (o->resume && o->init_from[0])
-        return error_set(
-            &r->err, "--resume and --init-from do not go together: a run has weights");
-    if (!o->resume) {
-        if (options_preset(o, o->preset, &r->err)) return -1;
-        if (o->init_from[0]) return read_model_options(r, argc, argv);
-        return options_flags(o, argc, argv, FOR_TRAIN, &r->err);
-    }
-    r->status = FAILED;
-    if (access(o->out, F_OK) == 0 && run_folder_lock(o->out, &r->err)) return -1;
-    char last[PATH_MAX];
-    snprintf(last, sizeof last, "%s/last", o->out);
-    if (training_peek(&r->state, last, &r->err)) return -1;
-    options saved = *o;
-    if (options_read(&saved, r->state.options, last, &r->err)) return -1;
-    *o = saved;
-    r->status = WRONG_OPTION;
-    if (options_flags(o, argc, argv, FOR_TRAIN, &r->err)) return -1;
-    const char *other = options_other_model(o, &saved);
-    if (!other) return 0;
-    return error_set(
-        &r->err, "--resume cannot change --%s: leave it out, or start a new run", other);
+    sigaction(SIGUSR1, &stop, NULL);  // which mpirun forwards
+    signal(SIGXFSZ, SIG_IGN);         // a write beyond a limit returns an error instead
 }
 
 /* --- the curve ---------------------------------------------------------------------- */
@@ -125,7 +36,9 @@ static int read_options(run *r, int argc, char **argv)
 static int log_step(run *r, double val)
 {
     const wb_train *s = trainer_read(&r->t);
-    double now = seconds_now(), tokens = (double)r->t.recipe.accum * r->m.rows;
+    const ranks *k = &r->ranks;
+    double tokens = (double)r->t.recipe.accum * r->m.rows * k->size;
+    double loss = ranks_sum(k, (double)s->loss), now = seconds_now();
     double rate = (s->step - r->since_step) * tokens / (now - r->since);
     enum { LOWEST = -20 };  // the scale began at 1 or more; each skipped step halves it
     if (s->loss_scale < ldexpf(1, LOWEST))
@@ -134,9 +47,9 @@ static int log_step(run *r, double val)
             "step %u: the gradients have not been finite for many steps, the run has "
             "diverged: use a lower --lr, or resume from an older checkpoint",
             s->step);
-    r->loss = s->loss / tokens;
+    r->loss = loss / tokens;
     if (!isnan(val)) r->val = val, r->val_step = s->step;
-    if (curve_add(&r->curve, s, r->loss, val, rate, &r->err)) return -1;
+    if (!k->rank && curve_add(&r->curve, s, r->loss, val, rate, &r->err)) return -1;
     if (!r->o.gen.quiet)
         progress_update(&r->bar, s->step, r->loss, r->val, rate, !isnan(val));
     r->since = seconds_now(), r->since_step = s->step;
@@ -149,7 +62,8 @@ static int save(run *r, const char *name, bool training)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s/%s", r->o.out, name);
-    if (checkpoint_save(&r->m, &r->text.tokenizer, folder, r->scratch, &r->err))
+    if (!r->ranks.rank &&
+        checkpoint_save(&r->m, &r->text.tokenizer, folder, r->scratch, &r->err))
         return -1;
     if (!training) return 0;
     /* Last: a run that is killed before this resumes at the step before, and saves the
@@ -172,133 +86,18 @@ static int evaluate(run *r)
     return save(r, "best", false);
 }
 
-/* --- the run ------------------------------------------------------------------------ */
-
-// Of a new run: another run in it must not get lost.
-static int open_folder(run *r)
-{
-    const options *o = &r->o;
-    if (folder_make(o->out, &r->err) || run_folder_lock(o->out, &r->err)) return -1;
-    r->replaces = run_folder_holds_run(o->out);
-    if (!r->replaces || o->overwrite) return 0;
-    return error_set(
-        &r->err,
-        "%s: holds a run: continue it with --resume, replace it with --overwrite, or "
-        "give another --out",
-        o->out);
-}
-
-// The tokenizer of --init-from is also that of the checkpoints.
-static int load_text(run *r, const char *last)
-{
-    char name[1100];
-    const options *o = &r->o;
-    bool of_folder = strcmp(o->tokenizer, TOKENIZER_OF_FOLDER) == 0;
-    const char *folder = o->init_from[0] ? o->init_from : of_folder ? last : NULL;
-    if (folder && o->resume) {
-        model_config c;
-        if (checkpoint_config(&c, last, &r->err)) return -1;
-        r->vocab = c.shape.vocab;
-    }
-    if (corpus_load(&r->text, o, folder, &r->err)) return -1;
-    const tokenizer *t = &r->text.tokenizer;
-    if (folder && (r->vocab < t->vocab || r->vocab > t->vocab + t->specials))
-        return error_set(
-            &r->err, "%s: tokenizer.json has %d tokens, config.json %d", folder, t->vocab,
-            r->vocab);
-    if (!r->vocab) r->vocab = t->vocab;
-    if (o->resume && r->text.hash != r->state.text_hash)
-        return error_set(
-            &r->err, "%s: not the text that this run is training on",
-            corpus_name(name, &o->data));
-    r->state.text_hash = r->text.hash;
-    return 0;
-}
-
-// The weights that the first step of this process starts from.
-static int first_weights(run *r, const char *last)
-{
-    const options *o = &r->o;
-    if (o->resume) return training_load(&r->m, last, &r->err);
-    r->state.best = INFINITY;
-    if (o->init_from[0]) return checkpoint_initialise(&r->m, o->init_from, &r->err);
-    model_initialise(&r->m, o->gen.seed);
-    return 0;
-}
-
-static int open_run(run *r, int argc, char **argv)
-{
-    model_config config;
-    model_recipe recipe;
-    const options *o = &r->o;
-    char last[PATH_MAX];
-    if (read_options(r, argc, argv) || corpus_check(o, &r->err)) return -1;
-    r->status = FAILED;
-    snprintf(last, sizeof last, "%s/last", o->out);
-    if (load_text(r, last)) return -1;
-    r->status = WRONG_OPTION;
-    if (config_from_options(&config, o, r->vocab, &r->err) ||
-        recipe_from_options(&recipe, o, &r->err))
-        return -1;
-    r->status = FAILED;
-    if (!o->resume && open_folder(r)) return -1;
-    if (model_create(
-            &r->m, &config, (int)o->batch, config.shape.context, recipe.accum,
-            MODEL_TRAIN, &r->err))
-        return -1;
-    r->scratch = malloc(3 * r->m.parameters * sizeof *r->scratch);
-    if (!r->scratch)
-        return error_set(&r->err, "no memory for %zu weights", r->m.parameters);
-    if (first_weights(r, last)) return -1;
-    run_folder_tidy(o->out);
-    if (!o->resume && run_folder_clear(o->out, &r->err)) return -1;
-    free(r->state.options);
-    r->state.options = options_text(o);
-    trainer_open(
-        &r->t, &r->m, &recipe, r->text.token, r->text.train_length, o->gen.seed,
-        r->state.train.step, !o->gen.no_graph);
-    return curve_open(&r->curve, o->out, o->resume, r->state.train.step, &r->err);
-}
-
-static void print_blocks(const model_config *c, const char *asked)
-{
-    if (c->arch == MODEL_GRIFFIN)
-        printf(
-            "blocks %s, repeated: recurrent of %d channels, attention with a window of %d\n",
-            c->shape.blocks, c->shape.recurrent, shape_window(&c->shape));
-    if (c->gemm_attention && strcmp(asked, "gemm") != 0)
-        printf("attention by batched GEMMs: %s\n", model_lab05_refuses(c));
-}
-
-static int print_start(run *r)
-{
-    char name[1100];
-    const model_config *c = &r->m.config;
-    printf(
-        "model  %s: %d layers, %d channels, %d heads (%d key/value), hidden %d, context "
-        "%d, %.2f M parameters, %s\n",
-        model_arch_name(c->arch), c->shape.layers, c->shape.channels, c->shape.heads,
-        c->shape.kv_heads, c->shape.hidden, c->shape.context,
-        (double)model_elements(c) / 1e6, wb_dtype_name(c->dtype));
-    print_blocks(c, r->o.attention);
-    if (r->o.init_from[0]) printf("start  the weights of %s\n", r->o.init_from);
-    printf(
-        "text   %s: %zu tokens, vocabulary %d, the last %zu tokens%s for validation\n",
-        corpus_name(name, &r->o.data), r->text.length, c->shape.vocab,
-        r->text.length - r->text.train_length,
-        r->o.data.count > 1 ? ", a tenth of every text," : "");
-    printf(
-        "run    %s: steps %u to %ld of %ld x %ld x %d tokens, seed %" PRIu64
-        ", %.0f MB\n",
-        r->o.out, r->t.step, r->o.steps, r->o.accum, r->o.batch, c->shape.context,
-        r->o.gen.seed, (double)r->m.arena_bytes / 1e6);
-    if (r->replaces) printf("kept   the run that was here: %s/previous\n", r->o.out);
-    return flush_output(&r->err);
-}
+/* --- steps -------------------------------------------------------------------------- */
 
 static bool every(uint32_t step, long n)
 {
     return n > 0 && step % n == 0;
+}
+
+// The signal that any rank has received: all stop after the same step.
+static bool stops(run *r)
+{
+    stop_signal = ranks_largest(&r->ranks, stop_signal);
+    return stop_signal != 0;
 }
 
 static int steps(run *r)
@@ -307,7 +106,7 @@ static int steps(run *r)
     long save_every = o->save_every ? o->save_every : o->eval_every;
     uint32_t end =
         (uint32_t)(o->stop_at && o->stop_at < o->steps ? o->stop_at : o->steps);
-    while (r->t.step < end && !stop_signal) {
+    while (r->t.step < end && !stops(r)) {
         trainer_step(&r->t);
         uint32_t step = r->t.step;
         bool last = step == o->steps;
@@ -324,7 +123,6 @@ static int steps(run *r)
 
 static int finish(run *r)
 {
-    progress_end(&r->bar);
     if (stop_signal) {
         printf(
             "stopped at step %u and saved; continue with --resume (make tinylm-train "
@@ -348,29 +146,59 @@ static int finish(run *r)
     return 0;
 }
 
+static int complain_of(const run *r)
+{
+    wb_error named = r->err;
+    if (r->ranks.rank) error_set(&named, "rank %d: %s", r->ranks.rank, r->err.text);
+    return complain(&named, r->status);
+}
+
+// Whether any rank has an error. The first that has one says so.
+static bool any_fails(run *r, int rc)
+{
+    int size = r->ranks.size, rank = r->ranks.rank;
+    int first = size - ranks_largest(&r->ranks, rc ? size - rank : 0);
+    if (first == rank) complain_of(r);
+    return first < size;
+}
+
+static int train(run *r)
+{
+    wb_say_kernels(stdout, r->o.gen.kernels, r->o.gen.quiet);
+    if (!r->o.gen.quiet && run_print(r)) return -1;
+    if (r->t.step >= r->o.steps)
+        printf(
+            "%s is at step %u already: raise --steps to continue, or leave out "
+            "--resume\n",
+            r->o.out, r->t.step);
+    catch_signals();
+    progress_begin(&r->bar, stderr, r->t.step, r->o.steps);
+    r->since = seconds_now(), r->since_step = r->t.step;
+    int rc = steps(r);
+    progress_end(&r->bar);
+    return rc;
+}
+
 int train_main(int argc, char **argv)
 {
     static run r;
     r.loss = r.val = NAN;
-    if (open_run(&r, argc, argv)) return complain(&r.err, r.status);
-    wb_say_kernels(stdout, r.o.gen.kernels, r.o.gen.quiet);
-    if (!r.o.gen.quiet && print_start(&r)) return complain(&r.err, FAILED);
-    if (r.t.step >= r.o.steps)
-        printf(
-            "%s is at step %u already: raise --steps to continue, or leave out "
-            "--resume\n",
-            r.o.out, r.t.step);
-    catch_signals();
-    progress_begin(&r.bar, stderr, r.t.step, r.o.steps);
-    r.since = seconds_now(), r.since_step = r.t.step;
-    int rc = steps(&r);
-    if (rc) progress_end(&r.bar);
-    rc = rc ? complain(&r.err, r.status) : finish(&r);
+    r.status = FAILED;
+    int rc = ranks_open(&r.ranks, &r.err);
+    if (r.ranks.rank && !freopen("/dev/null", "w", stdout)) return FAILED;
+    if (any_fails(&r, rc) || any_fails(&r, run_open(&r, argc, argv)) ||
+        any_fails(&r, run_begin(&r))) {
+        ranks_close(&r.ranks);
+        return r.status;
+    }
+    if (train(&r)) return complain_of(&r);  // mpirun ends the other ranks
+    rc = finish(&r);
     curve_close(&r.curve);
     trainer_close(&r.t);
     model_destroy(&r.m);
     corpus_free(&r.text);
     free(r.state.options);
     free(r.scratch);
+    ranks_close(&r.ranks);
     return rc;
 }

@@ -42,15 +42,16 @@ void trainer_close(trainer *t)
 }
 
 // Sequences start anywhere in the text, uniformly. The choice depends only on seed and
-// step, so resuming needs no generator state.
+// step, so resuming needs no generator state. Each rank takes its rows of a micro-batch.
 static void choose_batch(const trainer *t, int *token)
 {
-    int T = t->m->length, sequences = t->recipe.accum * t->m->batch;
+    int T = t->m->length, B = t->m->batch, sequences = t->recipe.accum * B;
+    int ranks = t->m->ranks->size, rank = t->m->ranks->rank;
     int *target = token + (size_t)sequences * T;
     uint64_t places = t->length - (size_t)T - 1;
     for (int i = 0; i < sequences; i++) {
-        uint32_t r[4];
-        wb_random(r, t->seed, t->step, (uint32_t)i, 0, 0xda7a);
+        uint32_t r[4], row = (uint32_t)((i / B * ranks + rank) * B + i % B);
+        wb_random(r, t->seed, t->step, row, 0, 0xda7a);
         uint64_t n = (uint64_t)r[0] << 32 | r[1];
         const int *from = t->text + n % places;
         memcpy(token + (size_t)i * T, from, (size_t)T * sizeof *token);
@@ -106,6 +107,7 @@ const wb_train *trainer_read(trainer *t)
 double evaluate_text(model *m, const int *text, size_t length)
 {
     size_t B = (size_t)m->batch, T = (size_t)m->length, sequences = (length - 1) / T;
+    size_t step = B * (size_t)m->ranks->size, first = B * (size_t)m->ranks->rank;
     size_t bytes = (size_t)m->rows * sizeof(int);
     int *h = malloc(2 * bytes), *target = h + m->rows;
     float loss = 0;
@@ -122,7 +124,7 @@ double evaluate_text(model *m, const int *text, size_t length)
             length, T);
         exit(1);
     }
-    for (size_t i = 0; i < sequences; i += B) {
+    for (size_t i = first; i < sequences; i += step) {
         size_t n = sequences - i < B ? sequences - i : B;
         memset(h, 0, bytes);
         memset(target, 0xff, bytes);  // -1, ignored, where the last batch is not full
@@ -136,5 +138,5 @@ double evaluate_text(model *m, const int *text, size_t length)
         total += loss;
     }
     free(h);
-    return total / (double)(sequences * T);
+    return ranks_sum(m->ranks, total) / (double)(sequences * T);
 }

@@ -34,7 +34,8 @@ void trainer_step(trainer *t);
 /* Waits for the device and copies its state back. */
 const wb_train *trainer_read(trainer *t);
 
-/* Mean loss per token over all complete sequences of T tokens of text, B at a time. */
+/* Mean loss per token over all complete sequences of T tokens of text, B at a time. All
+ * ranks: they share the batches, and get the same result. */
 double evaluate_text(model *m, const int *text, size_t length);
 
 #endif

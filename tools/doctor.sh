@@ -29,10 +29,17 @@ if printf '#if !__has_include(<sentencepiece_processor.h>)\n#error\n#endif\n' |
     gcc ${SENTENCEPIECE:+-I"$SENTENCEPIECE/include"} -E - >/dev/null 2>&1; then
     found sentencepiece "for the tokenizer.model of published RecurrentGemma weights"
 else lacks sentencepiece "optional, only recurrentgemma needs it: sudo apt-get install libsentencepiece-dev"; fi
+if have mpirun && have mpicc; then found "Open MPI" "$(first mpirun --version), for RANKS=2 and more"
+else lacks "Open MPI" "optional, only RANKS=2 and more need it: sudo apt-get install libopenmpi-dev openmpi-bin"; fi
 if [ -n "$nvcc" ]; then found nvcc "$("$nvcc" --version | grep release | sed 's/.*release/release/')"
 else lacks nvcc "optional: only BACKEND=cuda needs the CUDA toolkit"; fi
 
 gpu=$(nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader 2>/dev/null) && gpu=$(echo "$gpu" | head -1) || gpu=
+if [ -n "$nvcc" ]; then
+    nccl=$(CUDA_HOME=$(dirname "$(dirname "$(realpath "$(command -v "$nvcc")")")") PYTHON=build/host/python tools/mpi.sh nccl)
+    if [ "$nccl" != none ]; then found NCCL "$nccl, for RANKS=2 and more on GPUs"
+    else lacks NCCL "optional, only several GPUs need it: build/host/python -m pip install nvidia-nccl-cu13"; fi
+fi
 if [ -n "$gpu" ]; then found GPU "$gpu (name, driver, compute capability)"
 else lacks GPU "optional: no CUDA device answers; the CPU back end runs all labs"; fi
 case $gpu in

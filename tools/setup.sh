@@ -37,6 +37,8 @@ fi
 if [ "$level" = test ]; then
     { have gcc && header criterion/criterion.h; } || need libcriterion-dev
     have gdb || need gdb
+    have mpicc || need libopenmpi-dev
+    have mpirun || need openmpi-bin
     have valgrind || need valgrind
     have clang++ || need clang
     # the oldest supported compiler, if the distribution still has it

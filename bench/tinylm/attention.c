@@ -14,7 +14,7 @@ static void open_trainer(trainer *t, model *m, const bench_args *a, const char *
 {
     bench_args mine = *a;
     snprintf(mine.o.attention, sizeof mine.o.attention, "%s", rung);
-    bench_trainer(t, m, &mine);
+    bench_trainer(t, m, &mine, &one_rank);
 }
 
 int main(int argc, char **argv)

@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     static model m;
     int steps;
     bench_read_args(&a, argc, argv);
-    bench_trainer(&t, &m, &a);
+    bench_trainer(&t, &m, &a, &one_rank);
     describe(&a, &m, &t.recipe);
     while (scanf("%d", &steps) == 1) {
         double before = cpu_ms();

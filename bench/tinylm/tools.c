@@ -2,6 +2,7 @@
 #include "tools.h"
 #include "../../common/progress.h"
 #include "../../tinylm/from_options.h"
+#include "../../tinylm/reduction.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,17 +54,21 @@ void bench_config(const bench_args *a, model_config *c)
     if (config_from_options(c, &a->o, BENCH_VOCAB, &err)) bench_stop(err.text);
 }
 
-void bench_trainer(trainer *t, model *m, const bench_args *a)
+void bench_trainer(trainer *t, model *m, const bench_args *a, const ranks *k)
 {
     static int text[1 << 16];
     model_config c;
     model_recipe r;
     wb_error err;
+    wb_dtype reduced = strcmp(a->o.reduce, "bf16") == 0 ? WB_BF16 : WB_F32;
     for (int i = 0; i < 1 << 16; i++)
         text[i] = (int)((uint32_t)i * 2654435761u >> 16) % BENCH_VOCAB;
     bench_config(a, &c);
     if (recipe_from_options(&r, &a->o, &err) ||
-        model_create(m, &c, (int)a->o.batch, c.shape.context, r.accum, MODEL_TRAIN, &err))
+        model_create_rank(
+            m, &c, (int)a->o.batch / k->size, c.shape.context, r.accum, k, a->o.shard,
+            &err) ||
+        reduction_open(m, reduced, (size_t)(a->o.bucket * 1e6), &err))
         bench_stop(err.text);
     model_initialise(m, 1);
     trainer_open(t, m, &r, text, 1 << 16, 1, 0, !a->o.gen.no_graph);

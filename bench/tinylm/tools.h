@@ -23,8 +23,9 @@ void bench_read_args(bench_args *a, int argc, char **argv);
 void bench_config(const bench_args *a, model_config *c);
 enum { BENCH_VOCAB = 65 };
 
-/* Creates that model with random weights, and a trainer for it on a made-up text. */
-void bench_trainer(trainer *t, model *m, const bench_args *a);
+/* Creates that model with random weights, and a trainer for it on a made-up text. Each of
+ * several ranks gets its rows of the batch. */
+void bench_trainer(trainer *t, model *m, const bench_args *a, const ranks *r);
 /* Wall-clock time of one step, from an idle device to an idle device. */
 double bench_step_ms(trainer *t);
 /* The median of n measurements, which it sorts. */

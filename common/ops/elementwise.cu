@@ -48,8 +48,8 @@ static wb_status add(E *out, const E *a, const E *b, size_t N, cudaStream_t s)
 
 /* --- cast --------------------------------------------------------------------------- */
 
-template <typename E, int V>
-static __global__ void cast_kernel(E *out, const float *x, size_t N)
+template <typename E, typename From, int V>
+static __global__ void cast_kernel(E *out, const From *x, size_t N)
 {
     size_t first = first_element<V, VECS>();
 #pragma unroll
@@ -62,17 +62,22 @@ static __global__ void cast_kernel(E *out, const float *x, size_t N)
     }
 }
 
-template <typename E>
-static wb_status cast(E *out, const float *x, size_t N, cudaStream_t s)
+template <typename E, typename From>
+static wb_status cast(E *out, const From *x, size_t N, cudaStream_t s)
 {
     if (N == 0) return WB_OK;
     if (!out || !x) return WB_BAD_SHAPE;
-    const int V = 4;  // 16 bytes of x
+    const int V = 4;  // 16 bytes of the floats
     if (has_vecs<V>(out, x))
-        cast_kernel<E, V><<<blocks_for(N, VECS * V), BLOCK_SIZE, 0, s>>>(out, x, N);
+        cast_kernel<E, From, V><<<blocks_for(N, VECS * V), BLOCK_SIZE, 0, s>>>(out, x, N);
     else
-        cast_kernel<E, 1><<<blocks_for(N, VECS), BLOCK_SIZE, 0, s>>>(out, x, N);
+        cast_kernel<E, From, 1><<<blocks_for(N, VECS), BLOCK_SIZE, 0, s>>>(out, x, N);
     return wb_launched();
+}
+
+wb_status widen_bf16(float *out, const wb_bf16 *x, size_t N, cudaStream_t s)
+{
+    return cast(out, x, N, s);
 }
 
 /* --- soft cap ----------------------------------------------------------------------- */
@@ -114,8 +119,8 @@ wb_status softcap_f32(float *out, const float *x, size_t N, float cap, cudaStrea
  * 2^32, since the largest float below 1 is 1 - 2^-24. */
 template <typename E, int W, int V>
 static __global__ void dropout_kernel(
-    E *out, const E *x, const wb_train *st, size_t N, uint32_t least, float factor,
-    uint32_t site)
+    E *out, const E *x, const wb_train *st, size_t N, size_t before, uint32_t least,
+    float factor, uint32_t site)
 {
     uint64_t seed = st->seed;
     uint32_t tick = st->tick;
@@ -135,7 +140,7 @@ static __global__ void dropout_kernel(
 #pragma unroll
         for (int g = 0; g < W; g += 4) {
             uint32_t number[4];
-            wb_random(number, seed, (uint32_t)((i + g) / 4), 0, site, tick);
+            wb_random(number, seed, (uint32_t)((before + i + g) / 4), 0, site, tick);
 #pragma unroll
             for (int j = 0; j < 4; j++)
                 y[p][g + j] = number[j] >= least ? y[p][g + j] * factor : 0.0f;
@@ -148,10 +153,10 @@ static __global__ void dropout_kernel(
 
 template <typename E>
 static wb_status dropout(
-    E *out, const E *x, const wb_train *st, size_t N, float p, uint32_t site,
-    cudaStream_t s)
+    E *out, const E *x, const wb_train *st, size_t N, size_t before, float p,
+    uint32_t site, cudaStream_t s)
 {
-    if (!(p >= 0 && p < 1)) return WB_BAD_SHAPE;
+    if (!(p >= 0 && p < 1) || before % 4) return WB_BAD_SHAPE;
     if (N == 0) return WB_OK;
     if (!out || !x || !st) return WB_BAD_SHAPE;
     double bound = (double)p * 4294967296.0;
@@ -162,10 +167,10 @@ static wb_status dropout(
     unsigned blocks = blocks_for(N, VECS_OF_TWO * W);
     if (has_vecs<W>(out, x))
         dropout_kernel<E, W, W>
-            <<<blocks, BLOCK_SIZE, 0, s>>>(out, x, st, N, least, factor, site);
+            <<<blocks, BLOCK_SIZE, 0, s>>>(out, x, st, N, before, least, factor, site);
     else
         dropout_kernel<E, W, 1>
-            <<<blocks, BLOCK_SIZE, 0, s>>>(out, x, st, N, least, factor, site);
+            <<<blocks, BLOCK_SIZE, 0, s>>>(out, x, st, N, before, least, factor, site);
     return wb_launched();
 }
 
@@ -180,10 +185,10 @@ static wb_status dropout(
         return cast(out, x, N, stream);                                                  \
     }                                                                                    \
     wb_status dropout_forward_##e(                                                       \
-        E *out, const E *x, const wb_train *st, size_t N, float p, uint32_t site,        \
-        cudaStream_t stream)                                                             \
+        E *out, const E *x, const wb_train *st, size_t N, size_t first, float p,         \
+        uint32_t site, cudaStream_t stream)                                                           \
     {                                                                                    \
-        return dropout(out, x, st, N, p, site, stream);                                  \
+        return dropout(out, x, st, N, first, p, site, stream);                           \
     }
 DEFINE(float, f32)
 DEFINE(wb_f16, f16)

@@ -112,3 +112,19 @@ wb_status gradnorm_f32(
     norm_kernel<<<1, BLOCK_SIZE, 0, s>>>(st, partial, N ? partials(N) : 0);
     return wb_launched();
 }
+
+// Few numbers: one thread. In double, their squares neither overflow nor vanish.
+static __global__ void join_kernel(wb_train *st, const float *norm, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += (double)norm[i] * norm[i];
+    st->grad_norm = (float)sqrt(sum);
+}
+
+wb_status gradnorm_join(wb_train *st, const float *norm, int n, cudaStream_t s)
+{
+    if (!st || !norm || n < 1) return WB_BAD_SHAPE;
+    join_kernel<<<1, 1, 0, s>>>(st, norm, n);
+    return wb_launched();
+}

@@ -4,6 +4,7 @@
  * rates are measured in the same run. */
 #include "ceiling.h"
 #include "cost.h"
+#include "devices.h"
 #include "kernels.h"
 #include "machine.h"
 #include "progress.h"
@@ -91,12 +92,15 @@ static int once(
 {
     for (int b = 0; b < c->B; b++)
         rg_reset(s->e, b, s->o->gen.seed + (uint64_t)b);
+    devices_largest(0);  // all start together
     double t0 = seconds_now();
     int rc = rg_prefill(s->e, (const int *const *)prompts, count, err);
     double t1 = seconds_now();
     if (rc >= 0 && c->G > 1) rc = rg_step(s->e, c->G - 1, err);
-    *prefill = t1 - t0, *steps = seconds_now() - t1;
-    return rc < 0 ? -1 : 0;
+    double t2 = seconds_now();
+    if (rc < 0) return -1;
+    *prefill = devices_largest(t1 - t0), *steps = devices_largest(t2 - t1);
+    return 0;
 }
 
 // The first run warms up; it counts where a single run takes long (on a CPU).
@@ -112,10 +116,11 @@ measure(session *s, const bench_case *c, int *const *prompts, figures *f, wb_err
     for (int i = 0; i <= REPEATS && !rc; i++) {
         double r, w;
         rc = once(s, c, prompts, count, &r, &w, err);
+        if (rc) break;
         if (i == 0 && r + w < 10) continue;
         prefill[n] = r, total[n] = r + w;
         step[n++] = c->G > 1 ? w / (c->G - 1) : 0;
-        if (seconds_now() - began > 10) break;
+        if (devices_largest(seconds_now() - began) > 10) break;
     }
     free(count);
     if (rc) return -1;
@@ -125,10 +130,12 @@ measure(session *s, const bench_case *c, int *const *prompts, figures *f, wb_err
     return 0;
 }
 
-// Opens the model for each case, so that the memory is what this case needs.
+// Opens the model for each case, so that the memory is what this case needs. Each of
+// several devices has its share of the sequences; the times are those of the slowest.
 static int
-run_case(session *s, const bench_case *c, figures *f, rg_info *info, wb_error *err)
+run_case(session *s, const bench_case *whole, figures *f, rg_info *info, wb_error *err)
 {
+    const bench_case *c = &(bench_case){whole->B / devices_count(), whole->P, whole->G};
     rg_settings set = session_settings(s->o, c->B, (long)c->P + c->G, c->P, c->G);
     set.stop_count = 0;
     set.temperature = 0;
@@ -181,13 +188,14 @@ static int write_json(
     if (!out) return error_set(err, "%s: cannot write: %s", path, strerror(errno));
     fprintf(
         out,
-        "{\"machine\":\"%s\",\"parameters\":%zu,\"dtype\":\"%s\",\"rows\":%d,\"read\":%d,"
+        "{\"machine\":\"%s\",\"devices\":%d,\"parameters\":%zu,\"dtype\":\"%s\",\"rows\":%d,\"read\":%d,"
         "\"written\":%d,\"prefill_ms\":%.4f,\"prefill_flops\":%.6g,\"step_ms\":%.5f,"
         "\"step_bytes\":%.6g,\"total_s\":%.5f,\"device_bytes\":%.0f,\"repeats\":%d,"
         "\"copy_GBs\":%.1f,\"product_TFLOPs\":%.2f}\n",
-        machine_name(), i->parameters, i->dtype == RG_BF16 ? "bf16" : "f32", c->B, c->P,
-        c->G, f->prefill * 1e3, f->flops, f->step * 1e3, f->bytes, f->total, f->device,
-        f->repeats, top->copy * 1e-9, top->gemm * 1e-12);
+        machine_name(), devices_count(), i->parameters,
+        i->dtype == RG_BF16 ? "bf16" : "f32", c->B, c->P, c->G, f->prefill * 1e3,
+        f->flops, f->step * 1e3, f->bytes, f->total, f->device, f->repeats,
+        top->copy * 1e-9, top->gemm * 1e-12);
     if (fclose(out)) return error_set(err, "%s: cannot write: %s", path, strerror(errno));
     return 0;
 }
@@ -196,7 +204,7 @@ static int write_json(
 // dtype.
 static void print_head(const session *s, const rg_info *i, ceilings *top)
 {
-    top->gemm = ceiling_gemm(i->dtype == RG_BF16);
+    top->gemm = devices_count() * ceiling_gemm(i->dtype == RG_BF16);
     printf(
         "%s: %d layers, %d channels, %.1f M parameters, %s\n", s->o->gen.model,
         i->shape.layers, i->shape.channels, (double)i->parameters * 1e-6,
@@ -220,22 +228,44 @@ int bench_check(const char *text, wb_error *err)
     return read_cases(text, cases, err) < 0 ? -1 : 0;
 }
 
-int bench(session *s, wb_error *err)
-{
+typedef struct case_list {
     bench_case cases[MAX_CASES];
-    int n = read_cases(s->o->bench, cases, err);
-    if (n < 0) return -1;
-    wb_say_kernels(stderr, s->o->gen.kernels, s->o->gen.quiet);
-    ceilings top = {.copy = ceiling_copy()};
-    for (int i = 0; i < n; i++) {
+    int count;
+} case_list;
+
+// On each device; the first prints. The ceilings are those of all devices together.
+static int run_cases(session *s, void *context, wb_error *err)
+{
+    const case_list *list = context;
+    bool prints = devices_index() == 0;
+    int n = devices_count();
+    if (prints) wb_say_kernels(stderr, s->o->gen.kernels, s->o->gen.quiet);
+    ceilings top = {.copy = n * ceiling_copy()};
+    for (int i = 0; i < list->count; i++) {
         figures f = {0};
         rg_info info;
-        if (run_case(s, &cases[i], &f, &info, err)) return -1;
+        const bench_case *c = &list->cases[i];
+        if (run_case(s, c, &f, &info, err)) return -1;
+        f.flops *= n, f.bytes *= n;
+        if (!prints) continue;
         if (i == 0) print_head(s, &info, &top);
-        print_case(&cases[i], &f, &top);
-        if (s->o->json && write_json(s->o->json, &info, &cases[i], &f, &top, err))
-            return -1;
+        print_case(c, &f, &top);
+        if (s->o->json && write_json(s->o->json, &info, c, &f, &top, err)) return -1;
     }
     return ferror(stdout) ? error_set(err, "stdout: cannot write: %s", strerror(errno))
                           : 0;
+}
+
+int bench(session *s, wb_error *err)
+{
+    case_list list;
+    int n = (int)s->o->devices;
+    list.count = read_cases(s->o->bench, list.cases, err);
+    if (list.count < 0) return -1;
+    for (int i = 0; i < list.count; i++)
+        if (list.cases[i].B % n)
+            return error_set(
+                err, "--bench: %d sequences: give a multiple of --devices %d",
+                list.cases[i].B, n);
+    return devices_run(s, n, run_cases, &list, err);
 }

@@ -1,4 +1,5 @@
 /* generate.c - continues a prompt, or a batch of them. */
+#include "devices.h"
 #include "output.h"
 #include "progress.h"
 #include "prompts.h"
@@ -44,7 +45,8 @@ static int decode(session *s, int continuing, writer *w, wb_error *err)
 static int write_heading(const prompt_batch *p, int b, wb_error *err)
 {
     char number[32];
-    snprintf(number, sizeof number, b ? "\n--- %d" : "--- %d", b + 1);
+    int place = p->first + b;  // in the batch of all devices
+    snprintf(number, sizeof number, place ? "\n--- %d" : "--- %d", place + 1);
     if (output_write(number, strlen(number), err)) return -1;
     const char *text = p->text[b];
     if (text && (output_write(": ", 2, err) || output_write(text, strlen(text), err)))
@@ -71,7 +73,8 @@ write_sequences(session *s, const prompt_batch *p, writer *follower, wb_error *e
 {
     int continuing = session_prefill(s, (const int *const *)p->ids, p->count, err);
     stop_at_once(false);
-    bool one = p->batch == 1, stops = s->codec && s->o->gen.stop.count;
+    bool one = p->batch == 1 && devices_count() == 1,
+         stops = s->codec && s->o->gen.stop.count;
     int rc =
         continuing < 0 ? -1 : decode(s, continuing, one || stops ? follower : NULL, err);
     if (!one) return rc ? rc : write_batch(s, p, err);
@@ -87,7 +90,7 @@ static int continue_prompts(session *s, const prompt_batch *p, wb_error *err)
     int rc = follower ? 0 : error_set(err, "no memory for %d texts", p->batch);
     for (int b = 0; b < p->batch && !rc; b++) {
         rc = writer_begin(&follower[b], s->codec, &s->o->gen.stop, err);
-        follower[b].silent = p->batch > 1;
+        follower[b].silent = p->batch > 1 || devices_count() > 1;
     }
     if (!rc) rc = write_sequences(s, p, follower, err);
     for (int b = 0; b < p->batch && follower; b++)
@@ -159,12 +162,17 @@ static int open_model(session *s, prompt_batch *p, saved_state *held, wb_error *
     return 0;
 }
 
-static int run(session *s, prompt_batch *p, saved_state *held, wb_error *err)
+typedef struct task {
+    prompt_batch *p;
+    saved_state *held;
+} task;
+
+// On one device.
+static int run(session *s, const task *t, wb_error *err)
 {
     const options *o = s->o;
-    if (session_text(s, err) || prompts_read(p, o, s->codec, err)) return -1;
-    if (o->load_state && load_state(o, p, held, err)) return -1;
-    if (check_context(o, p, held->length, err) || open_model(s, p, held, err)) return -1;
+    prompt_batch *p = t->p;
+    if (open_model(s, p, t->held, err)) return -1;
     if (o->ids) text_close(s->codec), s->codec = NULL;
     if (o->logits_out && score(s, p, err)) return -1;
     if (o->logits_out)
@@ -174,11 +182,39 @@ static int run(session *s, prompt_batch *p, saved_state *held, wb_error *err)
     return o->save_state ? save_state(s, p, err) : 0;
 }
 
+// Its sequences only; each has the seed that it would have on one device.
+static int run_share(session *s, void *context, wb_error *err)
+{
+    const task *t = context;
+    prompt_batch share = *t->p;
+    static options o;
+    int first;
+    share.batch = devices_share(share.batch, &first);
+    share.ids += first, share.count += first, share.line += first, share.text += first;
+    share.first = first;
+    o = *s->o;
+    o.gen.seed += (uint64_t)first;
+    if (devices_index()) o.gen.quiet = true, o.gen.kernels = false;
+    s->o = &o;
+    return run(s, &(task){&share, t->held}, err);
+}
+
+static int run_all(session *s, task *t, wb_error *err)
+{
+    const options *o = s->o;
+    prompt_batch *p = t->p;
+    if (session_text(s, err) || prompts_read(p, o, s->codec, err)) return -1;
+    if (o->load_state && load_state(o, p, t->held, err)) return -1;
+    if (check_context(o, p, t->held->length, err)) return -1;
+    int n = o->devices < p->batch ? (int)o->devices : p->batch;
+    return n == 1 ? run(s, t, err) : devices_run(s, n, run_share, t, err);
+}
+
 int generate(session *s, wb_error *err)
 {
     prompt_batch p = {0};
     saved_state held = {0};
-    int rc = run(s, &p, &held, err);
+    int rc = run_all(s, &(task){&p, &held}, err);
     prompts_free(&p);
     saved_state_free(&held);
     return rc;

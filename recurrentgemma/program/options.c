@@ -24,6 +24,8 @@ static const flag rows[] = {
      "maximum length of a sequence (0: what prompt and answer need; in a chat 8192)"},
     {"chunk", FLAG_LONG, AT(chunk), MODEL, 0, NO_LIMIT, "0",
      "prompt tokens in one pass: bounds the memory (0: 8192 for the whole batch)"},
+    {"devices", FLAG_LONG, AT(devices), MODEL, 1, 64, "1",
+     "GPUs of this host that share the sequences of a batch, each with its own model"},
 
     {"chat", FLAG_SWITCH, AT(chat), INPUT, 0, 0, "0",
      "one turn per line from stdin; /clear starts over, /exit ends"},
@@ -126,6 +128,7 @@ static int check_together(const options *o, wb_error *err)
                            : o->logits_out              ? "--logits-out"
                            : batch                      ? "--batch"
                                                         : NULL;
+    bool several = o->devices > 1;
     const struct {
         bool wrong;
         const char *a, *b, *why;
@@ -143,6 +146,8 @@ static int check_together(const options *o, wb_error *err)
         {o->gen.stop.count && o->ids, "--stop", "--ids", "leave out one"},
         {o->gen.stop.count && !generates, "--stop", first, "leave out one"},
         {state && no_state, state, no_state, "a state is that of one text"},
+        {several && state, "--devices", state, "a state is that of one text"},
+        {several && o->logits_out, "--devices", "--logits-out", "leave out one"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].wrong)
@@ -152,6 +157,10 @@ static int check_together(const options *o, wb_error *err)
     if (o->echo && (!one || o->ids))
         return error_set(
             err, "--echo shows the prompt: leave out %s", o->ids ? "--ids" : first);
+    if (several && !batch && !o->gen.prompts && !o->tokens && !o->bench)
+        return error_set(
+            err, "--devices shares the sequences of a batch: give --batch, --prompts, "
+                 "--tokens or --bench too");
     if (o->json && !o->bench)
         return error_set(err, "--json holds what --bench measures: give --bench too");
     return 0;

@@ -15,7 +15,7 @@ typedef struct options {
     bool ids, echo;
     /* the model */
     const char *dtype; /* auto, f32, bf16 */
-    long context, chunk;
+    long context, chunk, devices;
     bool hf_window, no_bos;
 } options;
 

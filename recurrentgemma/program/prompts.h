@@ -13,6 +13,7 @@
 
 typedef struct prompt_batch {
     int batch, longest;
+    int first;         /* sequences before these, on other devices */
     int **ids, *count; /* (batch) */
     int *line;         /* (batch) of the source file, from 1; elsewhere 0 */
     char **text;       /* (batch) the lines of --prompts; elsewhere NULL */

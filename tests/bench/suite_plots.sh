@@ -46,6 +46,27 @@ done
 check "ablation.csv: step and forward, as launches and as a graph" \
     rows "$TMP/ablation.csv" 24
 
+# Training over the number of ranks, where there is MPI.
+scaling() {
+    rm -f "$TMP/scaling.jsonl"
+    "$PYTHON" bench/scaling.py --program "$programs/scaling" --ranks "1 2" --runs 1 \
+        --weak laptop:1 --strong laptop:2 --layers 1 --channels 32 --heads 2 --context 16 \
+        --json "$TMP/scaling.jsonl" && "$PYTHON" -c "
+import json
+rows = [json.loads(line) for line in open('$TMP/scaling.jsonl')]
+assert [(r['kind'], r['ranks'], r['batch']) for r in rows] == [
+    ('weak', 1, 1), ('weak', 2, 2), ('strong', 1, 2), ('strong', 2, 2)], rows
+assert all(r['ms'] > 0 and r['loss'] > 0 for r in rows) and rows[3]['efficiency'] > 0, rows"
+}
+if command -v mpirun >/dev/null && [ "$(devices)" -ge 2 ]; then
+    check "scaling: weak and strong, one rank and two" scaling
+    check "plot: scaling" plot scaling "$TMP/scaling.jsonl"
+    check_says "an all-reduce's time and bus bandwidth" "alpha " \
+        tools/mpi.sh run 2 "$programs/bandwidth" --runs 1
+else
+    skip "scaling" "no mpirun (make setup-test), or one GPU"
+fi
+
 step() { # PYTHON WORDS OPTION...: the training step alone, or compared with PyTorch
     python=$1 words=$2 what=$3
     shift 3

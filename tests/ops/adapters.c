@@ -101,6 +101,10 @@ static wb_status run_cast(const struct call *c)
 {
     return BY_DTYPE(c, cast, arg(c, "out"), arg(c, "x"), elements(c), stream(c));
 }
+static wb_status run_widen(const struct call *c)
+{
+    return widen_bf16(arg(c, "out"), arg(c, "x"), elements(c), stream(c));
+}
 static wb_status run_softcap(const struct call *c)
 {
     return softcap_f32(
@@ -120,8 +124,8 @@ static wb_status run_dropout(const struct call *c)
 {
     const wb_train *st = state_from(arg(c, "st"), stream(c));
     return BY_DTYPE(
-        c, dropout_forward, arg(c, "out"), arg(c, "x"), st, elements(c), number(c, "p"),
-        (uint32_t)size(c, "site"), stream(c));
+        c, dropout_forward, arg(c, "out"), arg(c, "x"), st, elements(c),
+        (size_t)size(c, "first"), number(c, "p"), (uint32_t)size(c, "site"), stream(c));
 }
 
 static wb_status run_train_begin(const struct call *c)
@@ -153,6 +157,13 @@ static wb_status run_gradnorm(const struct call *c)
 static size_t gradnorm_workspace(const struct call *c)
 {
     return gradnorm_workspace_f32(elements(c));
+}
+static wb_status run_gradnorm_join(const struct call *c)
+{
+    wb_train *st = state_from(arg(c, "st"), stream(c));
+    wb_status status = gradnorm_join(st, arg(c, "norm"), size(c, "n"), stream(c));
+    state_to(arg(c, "st"), stream(c));
+    return status;
 }
 static wb_status run_adamw(const struct call *c)
 {
@@ -191,12 +202,14 @@ const struct adapter adapters[] = {
     {"gather_rows", run_gather_rows, NULL},
     {"add_forward", run_add, NULL},
     {"cast", run_cast, NULL},
+    {"widen", run_widen, NULL},
     {"softcap", run_softcap, NULL},
     {"sum", run_sum, sum_workspace},
     {"dropout_forward", run_dropout, NULL},
     {"train_begin", run_train_begin, NULL},
     {"train_end", run_train_end, NULL},
     {"gradnorm", run_gradnorm, gradnorm_workspace},
+    {"gradnorm_join", run_gradnorm_join, NULL},
     {"adamw_step", run_adamw, NULL},
     {"prompt_chunk", run_prompt_chunk, NULL},
     {"generate_advance", run_generate_advance, NULL},
@@ -232,8 +245,10 @@ void test_refusals(void)
     tap(softcap_f32(x, x, 4, 0.0f, NULL) == WB_BAD_SHAPE, "softcap: cap is 0");
     tap(min_p_scores(x, NULL, 1, 4, 0, 0, NULL) == WB_BAD_SHAPE, "min_p: penalty is 0");
     tap(min_p_keep(x, NULL, 1, 4, 0.1f, NULL) == WB_BAD_SHAPE, "min_p: nothing is left");
-    tap(dropout_forward_f32(x, x, st, 4, 1.0f, 0, NULL) == WB_BAD_SHAPE,
+    tap(dropout_forward_f32(x, x, st, 4, 0, 1.0f, 0, NULL) == WB_BAD_SHAPE,
         "dropout: p is 1");
+    tap(dropout_forward_f32(x, x, st, 4, 2, 0.1f, 0, NULL) == WB_BAD_SHAPE,
+        "dropout: first is not a multiple of 4");
     tap(train_begin(st, unknown, 1, 1, NULL) == WB_BAD_SHAPE,
         "train_begin: unknown schedule");
     tap(adamw_step_bf16((wb_bf16 *)x, NULL, x, x, x, st, 4, 0.9f, 0.9f, 0, 0, 0, NULL) ==

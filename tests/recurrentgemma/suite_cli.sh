@@ -149,6 +149,15 @@ headed() {
     } | cmp - "$TMP/batch"
 }
 check "--prompts: each as alone, in order" headed
+shared() { # ARGUMENTS: as on one device
+    write "$@" >"$TMP/one_device" && for n in 2 3 9; do
+        [ $n -gt "$(devices)" ] || write "$@" --devices $n | cmp - "$TMP/one_device" || return 1
+    done
+}
+if [ "$(devices)" -ge 2 ]; then
+    check "--devices: prompts shared out, the same output" shared --prompts "$TMP/prompts"
+    check "--devices: the same seeds" shared --prompt "The miller" --temperature 1 --seed 4 --batch 5
+fi
 repeated() {
     write --prompt "The miller" --temperature 1 --seed 4 --batch 3 --ids >"$TMP/batch" &&
         for seed in 4 5 6; do
@@ -218,6 +227,11 @@ assert 0.9 < (a['prefill_flops'] / 2 - table) / layers < 1.1, a
 assert 274112 * 4 < a['step_bytes'] < 274112 * 4 * 1.1, a"
 }
 check "--bench: a row for each case, lines of JSON, lower bounds by the sizes" measured
+shared_bench() {
+    "$rg" $model --bench 6x20x5 --devices 2 --json "$TMP/json2" --quiet | grep -Eq '^6x20x5 ' &&
+        json "$TMP/json2" "(r['devices'], r['rows']) == (2, 6) and r['step_ms'] > 0"
+}
+[ "$(devices)" -lt 2 ] || check "--bench on two devices: the row of the whole batch" shared_bench
 bench_stopped() { # before the first result
     "$rg" $model --bench 64x20000x2 >"$TMP/stdout" 2>"$TMP/stderr" &
     local pid=$! i=0
@@ -228,7 +242,7 @@ bench_stopped() { # before the first result
 check "Ctrl-C during --bench: 130 and no error" bench_stopped
 
 # --- every error is one line ------------------------------------------------------------
-helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 32 ]; }
+helps() { "$rg" --help >"$TMP/help" && [ "$(grep -c '^  --' "$TMP/help")" = 33 ]; }
 check "--help lists every option" helps
 check "-h too, after other options" eval '"$rg" --quiet -h | cmp - "$TMP/help"'
 check_says "--version" "recurrentgemma " "$rg" --quiet --version
@@ -272,6 +286,14 @@ refuses "two texts" "--prompt and --tokens do not go together" $model --prompt x
 refuses "a batch of ids" "--batch and --tokens do not go together" $model --batch 2 --tokens "$TMP/long"
 refuses "a batch with the prompt in front" "--batch and --echo" $model --batch 2 --prompt x --echo
 refuses "a prompt and a file" "--prompt and --prompt-file do not" $model --prompt x --prompt-file x
+refuses "devices for one sequence" "--devices shares the sequences of a batch" $model --prompt x --devices 2
+refuses "devices and a state" "--devices and --save-state do not go together" \
+    $model --tokens "$TMP/both" --devices 2 --save-state "$TMP/x"
+fails "sequences that do not divide" "--bench: 3 sequences: give a multiple of --devices 2" \
+    $model --bench 3x4x2 --devices 2
+printf '1 2\n3 999\n' >"$TMP/beyond"
+[ "$(devices)" -lt 2 ] || fails "one of several devices" "GPU 1: $TMP/beyond:2: token id 999" \
+    $model --quiet --tokens "$TMP/beyond" --devices 2
 refuses "a file of prompts and one" "--prompt-file and --prompts do not" $model --prompt-file x --prompts x
 fails "a prompt file that does not exist" "nofile: No such file" --model "$TMP/bytes" --prompt-file "$TMP/nofile"
 refuses "the echo of a chat" "leave out --chat" $model --chat --echo
