@@ -149,7 +149,8 @@ def run_all(programs, folder, options):
         if not arguments_of(program, options.large):
             continue
         start = time.monotonic()
-        code = (run_check if options.what == "check" else run_gpu)(program, folder, options)
+        run_one = run_check if options.what == "check" else run_gpu
+        code = run_one(program, folder, options)
         says = {0: "ok", None: "stopped"}.get(code, f"exit code {code}")
         print(f"{program}: {says}, {time.monotonic() - start:.0f} s", flush=True)
         if code != 0:
