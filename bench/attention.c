@@ -105,6 +105,12 @@ void bench_op(void)
     for (int i = 0; i < count; i++)
         rows(BENCH_BF16, shapes[i]);
     if (bench_on_gpu) rows(BENCH_F16, gpu[0]), rows(BENCH_F16, gpu[1]);
+    static const struct shape hopper[] = {
+        {1, 2, 2, 128, 64, WB_ALL},
+        {1, 2, 2, 128, 128, WB_ALL},
+        {1, 2, 1, 128, 256, WB_ALL}};
+    for (int i = 0; bench_once && i < 3; i++)
+        rows(BENCH_BF16, hopper[i]);
     rows(BENCH_F32, bench_on_gpu ? small : cpu[0]);
     if (bench_on_gpu) rows(BENCH_BF16, small);
 }

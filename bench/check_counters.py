@@ -9,20 +9,25 @@
 check and gpu run every solution and every rung of its ladder once and leave a file each
 in DIR; table compares them, kernel by kernel (launch i of one run is launch i of the
 other), and takes the reasons of differences from counter_notes.py. Copies by TMA are in
-neither: the counters below do not contain them, and check mode counts them apart. --large: a few rows
-with data larger than the L2 cache, for the bytes of DRAM."""
+neither: the counters below do not contain them, and check mode counts them apart.
+--large: a few rows with data larger than the L2 cache, for the bytes of DRAM.
+--seconds N: gives up on a program after N seconds."""
 import argparse
 import csv
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import time
 
 from counter_notes import reason
 
 CHECK, CUDA = pathlib.Path("build/check/bench"), pathlib.Path("build/cuda/bench")
+# Of the programs with many launches, the rows that reach every kernel
+ONCE = {"rmsnorm": ["256x1024", "64x1001"]}
 LARGE = {"rmsnorm": "rmsnorm_forward f32 8192x8192", "rope": "rope_forward bf16 8x2048",
          "swiglu": "swiglu_forward bf16 8192", "softmax": "softmax_forward f32 4096x4096",
          "rglru": "linear_scan_forward f32 1x4096"}
@@ -95,23 +100,29 @@ def base_name(kernel):
 
 def arguments_of(program, large):
     if not large:
-        return ["--once"]
+        return ["--once", *ONCE.get(program.split(".")[0], [])]
     row = LARGE.get(program.split(".")[0])
     return ["--large", row] if row else None
 
 
-def run(command, log, environment=None):
-    done = subprocess.run(command, env={**os.environ, **(environment or {})},
-                          stdout=log, stderr=subprocess.STDOUT, check=False)
-    return done.returncode
+def run(command, log, seconds, environment=None):
+    """The exit code; None: stopped after so many seconds"""
+    with subprocess.Popen(command, env={**os.environ, **(environment or {})}, stdout=log,
+                          stderr=subprocess.STDOUT, start_new_session=True) as done:
+        try:
+            return done.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(done.pid, signal.SIGKILL)
+            return None
 
 
-def run_check(program, folder, arguments, _large):
+def run_check(program, folder, options):
+    arguments = arguments_of(program, options.large)
     report = folder / f"{program}.json"
     environment = {"WB_CHECK_JSON": str(report), "WB_CHECK_LAUNCHES": "1",
                    "WB_CHECK_GPU": "h100", "WBCPU_ARCH": "90"}
     with open(folder / f"{program}.check.log", "w", encoding="utf-8") as log:
-        return run([CHECK / program, *arguments], log, environment)
+        return run([CHECK / program, *arguments], log, options.seconds, environment)
 
 
 def compared(large):
@@ -119,27 +130,30 @@ def compared(large):
     return {name: of for name, of in COUNTERS.items() if name.startswith("DRAM") == large}
 
 
-def run_gpu(program, folder, arguments, large):
-    metrics = ",".join(f"{m}.sum" for ncu, _ in compared(large).values() for m in ncu)
-    cache = "all" if large else "none"  # to flush it takes time; L1 is not affected
+def run_gpu(program, folder, options):
+    metrics = ",".join(
+        f"{m}.sum" for ncu, _ in compared(options.large).values() for m in ncu)
+    cache = "all" if options.large else "none"  # to flush takes time; L1 is not affected
     command = ["ncu", "--clock-control", "none", "--cache-control", cache, "--csv",
                "--page", "raw", "--print-units", "base", "--metrics", metrics,
-               "--log-file", folder / f"{program}.csv", CUDA / program, *arguments]
+               "--log-file", folder / f"{program}.csv", CUDA / program,
+               *arguments_of(program, options.large)]
     with open(folder / f"{program}.gpu.log", "w", encoding="utf-8") as log:
-        return run(command, log)
+        return run(command, log, options.seconds)
 
 
-def run_all(what, programs, folder, large):
+def run_all(programs, folder, options):
     folder.mkdir(parents=True, exist_ok=True)
     failed = []
     for program in programs:
-        arguments = arguments_of(program, large)
-        if not arguments:
+        if not arguments_of(program, options.large):
             continue
-        run_one = run_check if what == "check" else run_gpu
-        code = run_one(program, folder, arguments, large)
-        print(f"{program}: {'ok' if code == 0 else f'exit code {code}'}", flush=True)
-        if code:
+        start = time.monotonic()
+        run_one = run_check if options.what == "check" else run_gpu
+        code = run_one(program, folder, options)
+        says = {0: "ok", None: "stopped"}.get(code, f"exit code {code}")
+        print(f"{program}: {says}, {time.monotonic() - start:.0f} s", flush=True)
+        if code != 0:
             failed.append(program)
     return failed
 
@@ -232,6 +246,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("programs", nargs="*")
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--seconds", type=float)
     options = parser.parse_args()
     where = {"check": CHECK, "gpu": CUDA}.get(options.what)
     found = [p.name for p in sorted(where.glob("*.*")) if os.access(p, os.X_OK)
@@ -241,7 +256,7 @@ def main():
     if options.what == "table":
         print_table(programs, options.folder, options.large)
         return 0
-    failed = run_all(options.what, programs, options.folder, options.large)
+    failed = run_all(programs, options.folder, options)
     return 1 if failed else 0
 
 

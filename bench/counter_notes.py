@@ -13,12 +13,19 @@ FOUR_STORES = ("nvcc splits the store of a vector that was just computed into st
 UNROLLED = ("nvcc unrolls the loop; where the lanes need different numbers of "
             "iterations, copies of its body run one after another")
 IN_REGISTER = "the source reads a value again that nvcc keeps in a register"
+SPLIT_LINES = ("the copies do not begin at a multiple of 128 bytes in shared memory, so "
+               "a sector of each line arrives in two parts; this counter counts both")
 UNUSED = "nvcc removes the load of seed and pos, which this kernel does not use"
 BOTH_ARMS = "both arms of a condition contain the load; nvcc loads once, before it"
 INSIDE_ONLY = ("probably: nvcc moves the loads of results into the condition under which "
                "they are used, that they lie inside the matrix")
 SPIN = ("atomicAdd on 64 bits is a loop of load and compare-and-swap (ATOMS.CAST.SPIN), "
         "which check mode counts once")
+MBARRIER = ("check mode counts what a thread reads and writes of an mbarrier; on the GPU "
+            "these are other instructions, which this counter does not count")
+GENERIC = ("nvcc does not see that the address lies in shared memory, and uses LD and ST "
+           "in place of LDS and STS; such a request takes more wavefronts")
+TWO_STORES = "nvcc stores two or four neighbouring floats with one instruction"
 POPC = ("atomicAdd(p, 1u) becomes ATOMS.POPC.INC, which adds up the lanes of one word "
         "first; check mode counts them one after another")
 
@@ -27,13 +34,26 @@ NOTES = [
     ("attention.04_mma", "*", "global load sectors", SPLIT_COPIES),
     ("kvcache.solution", "tensor_kernel", "global load sectors", SPLIT_COPIES),
     ("rglru.solution", "*_mma", "global load sectors", SPLIT_COPIES),
+    ("rglru.solution", "step_tensor", "global load sectors", "probably: " + SPLIT_COPIES),
+    ("softmax.solution", "entropy_long_kernel", "global load sectors",
+     "probably: " + SPLIT_LINES),
+    ("softmax.solution", "entropy_long_kernel", "shared store *", VARIES),
 
     ("attention.04_mma", "*", "shared store *", VARIES),
     ("attention.solution", "dq_kernel", "shared *", VARIES),
+    ("attention.*", "hopper_dq_kernel", "shared *", MBARRIER),
+    ("attention.*", "hopper_kernel", "shared *", MBARRIER),
+    ("attention.06_tma", "*", "shared *", MBARRIER),
+    ("attention.solution", "hopper_*", "shared atomic wavefronts", MBARRIER),
+    ("attention.solution", "hopper_*", "global store *", FOUR_STORES),
+    ("attention.solution", "hopper_backward_kernel", "shared *", GENERIC),
     ("attention.solution", "dkdv_kernel", "shared store *", VARIES),
     ("kvcache.solution", "tensor_kernel", "shared store *", VARIES),
     ("rglru.solution", "backward_chunks", "shared load *", VARIES),
     ("softmax.0[34]*", "softmax_kernel", "shared *", VARIES),
+    ("softmax.0[234]*", "backward_kernel", "shared *", VARIES),
+    ("softmax.solution", "backward_kernel", "shared store *", VARIES),
+    ("kvcache.solution", "top_k_kernel", "shared store conflicts", VARIES),
 
     ("rglru.solution", "conv1d_*", "global store *", FOUR_STORES),
     ("rglru.solution", "gates_*ward", "global store *", FOUR_STORES),
@@ -41,6 +61,7 @@ NOTES = [
     ("attention.01_naive", "softmax_kernel", "global *", UNROLLED),
     ("softmax.01*", "softmax_kernel", "global *", UNROLLED),
     ("swiglu.02_rows", "backward_kernel", "global *", UNROLLED),
+    ("rmsnorm.0[23]*", "*_rows", "global *", UNROLLED),
 
     ("attention.02_tiled", "*", "shared load wavefronts", FOUR_FLOATS),
     ("attention.03_wmma", "*", "shared load *",
@@ -59,6 +80,12 @@ NOTES = [
     ("rglru.solution", "*_tile", "shared load wavefronts", FOUR_FLOATS),
     ("rmsnorm.*", "forward_rows", "shared load wavefronts", FOUR_FLOATS),
     ("rmsnorm.*", "dx_rows", "shared load wavefronts", FOUR_FLOATS),
+    ("rmsnorm.*", "*_any_width", "shared load wavefronts", FOUR_FLOATS),
+    ("softmax.solution", "*_long_kernel", "shared load *", FOUR_FLOATS),
+    ("basics.02_banks", "sum_rows_kernel", "shared load *",
+     "in the first step, nvcc loads the two neighbours that a thread adds together"),
+    ("kvcache.solution", "tensor_kernel", "shared load *", FOUR_FLOATS),
+    ("rglru.solution", "conv1d_backward", "shared store *", TWO_STORES),
     ("rglru.solution", "*_mma", "shared load wavefronts", INSIDE_ONLY),
     ("rglru.solution", "*_chunks", "shared store wavefronts",
      "nvcc writes two members of a struct with one instruction"),
@@ -66,11 +93,14 @@ NOTES = [
     ("rmsnorm.0[34]*", "dw_partial", "global load *",
      "rstd[row] is read for each element of a vector; nvcc reads it once"),
     ("rglru.03_walk", "conv1d_walk_back", "global load *", IN_REGISTER),
+    ("attention.0[56]*", "gradient_kernel", "global load *",
+     IN_REGISTER + ": the row of a query, which many scores need"),
     ("kvcache.03_split", "part_kernel", "global load requests", IN_REGISTER + ": pos"),
     ("kvcache.solution", "plain_kernel", "global load requests", IN_REGISTER + ": pos"),
     ("kvcache.solution", "tensor_kernel", "global load requests", IN_REGISTER + ": pos"),
     ("kvcache.0[12]*", "store_kernel", "global load *", BOTH_ARMS),
     ("kvcache.solution", "highest_kernel", "global load *", UNUSED),
+    ("kvcache.solution", "argmax_kernel", "global load *", UNUSED),
     ("kvcache.solution", "bins_kernel", "global load *", UNUSED),
     ("kvcache.solution", "sample_kernel", "global load *",
      "row_of runs before and after pdl_wait; nvcc removes the first loads"),
@@ -80,7 +110,16 @@ NOTES = [
     ("kvcache.04*", "sample_kernel", "shared load *", SPIN),
     ("kvcache.04*", "sample_kernel", "shared atomic wavefronts", f"{SPIN}; {POPC}"),
     ("kvcache.solution", "sample_kernel", "shared atomic wavefronts", f"{SPIN}; {POPC}"),
+    ("kvcache.solution", "sample_kernel", "shared load wavefronts", SPIN),
+    ("kvcache.solution", "top_k_kernel", "shared load wavefronts", MBARRIER),
+    ("kvcache.solution", "top_k_kernel", "shared atomic wavefronts",
+     f"{POPC}; {MBARRIER}"),
     ("kvcache.solution", "bins_kernel", "shared atomic wavefronts", POPC),
+    ("kvcache.solution", "bins_kernel", "shared load wavefronts",
+     "1 of 117 per block, and requests that check mode splits where lanes disagree"),
+    ("rglru.solution", "gates_wgmma", "shared store wavefronts", MBARRIER),
+    ("rglru.solution", "gates_wgmma", "shared atomic wavefronts", MBARRIER),
+    ("rglru.solution", "gates_wgmma", "shared load *", f"{MBARRIER}; {VARIES}"),
     ("kvcache.04*", "sample_kernel", "global load *",
      "probably: expf differs in its last bits, and the search with top_p ends after one "
      "pass over the logits less"),

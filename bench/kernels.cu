@@ -1,10 +1,10 @@
 /* kernels.cu - the main program of the kernel benchmarks: see kernels.h.
  *
  *     build/<backend>/bench/rmsnorm.solution [--json FILE]
- *     ... --once [TEXT]    calls each function once, with the CPU's shapes, untimed
- *     ... --large [TEXT]   the same with the GPU's shapes, all data zero
+ *     ... --once [TEXT...]    calls each function once, with the CPU's shapes, untimed
+ *     ... --large [TEXT...]   the same with the GPU's shapes, all data zero
  *
- * TEXT: only rows whose function, type and shape contain it, as in "forward bf16".
+ * TEXT: only rows whose function, type and shape contain one, as in "forward bf16".
  */
 #include "kernels.h"
 
@@ -31,10 +31,10 @@ enum {
 
 const char *const bench_type_name[3] = {"f32", "f16", "bf16"};
 const size_t bench_type_size[3] = {4, 2, 2};
-int bench_on_gpu;
+int bench_on_gpu, bench_once;
 
-static bool once, zeros; /* --once, --large */
-static const char *only; /* TEXT, or NULL */
+static bool once, zeros; /* --once or --large; --large */
+static char **only;      /* TEXT..., NULL: all rows */
 static const char *gpu;
 static const char *code; /* the implementation: the program's name after the last dot */
 static FILE *json;
@@ -188,6 +188,14 @@ static void measure_copy(void)
 
 /* --- report ------------------------------------------------------------------------- */
 
+static bool chosen(const char *row)
+{
+    bool any = !only || !*only;
+    for (char **text = only; !any && *text; text++)
+        any = strstr(row, *text);
+    return any;
+}
+
 // Calls the function. false: it is not to be timed. If it returned WB_UNSUPPORTED or
 // WB_TODO, that is its line in the report.
 static int available(
@@ -196,7 +204,7 @@ static int available(
 {
     char row[160];
     snprintf(row, sizeof row, "%s %s %s", function, bench_type_name[type], shape);
-    if (only && !strstr(row, only)) return 0;
+    if (!chosen(row)) return 0;
     wb_status status = call(context);
     CUDA_CHECK(cudaDeviceSynchronize());
     int has_function = status != WB_UNSUPPORTED && status != WB_TODO;
@@ -257,9 +265,10 @@ int main(int argc, char **argv)
 {
     code = strrchr(argv[0], '.') ? strrchr(argv[0], '.') + 1 : "?";
     once = argc > 1 && (!strcmp(argv[1], "--once") || !strcmp(argv[1], "--large"));
-    if (once && argc <= 3) {
+    if (once) {
         bench_on_gpu = zeros = !strcmp(argv[1], "--large");
-        only = argv[2];
+        bench_once = !bench_on_gpu;
+        only = argv + 2;
         bench_op();
         return 0;
     }
@@ -271,7 +280,7 @@ int main(int argc, char **argv)
         }
     } else if (argc != 1) {
         fprintf(
-            stderr, "usage: %s [--json FILE | --once [TEXT] | --large [TEXT]]\n",
+            stderr, "usage: %s [--json FILE | --once [TEXT...] | --large [TEXT...]]\n",
             argv[0]);
         return 1;
     }

@@ -26,6 +26,7 @@ extern const size_t bench_type_size[3];
                            : f##_bf16(__VA_ARGS__))
 
 extern int bench_on_gpu; /* 0: the CPU back end, on which large shapes take too long */
+extern int bench_once;   /* --once: also the shapes that reach the kernels for long rows */
 
 /* Device memory with random values in [-1, 1), freed by bench_free_all(). */
 void *bench_tensor(enum bench_type type, size_t elements);

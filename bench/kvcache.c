@@ -156,6 +156,7 @@ void bench_op(void)
         steps(BENCH_BF16, 1, 256, 4, 1, 64);
         copies(BENCH_F32, 1, 128, 256, 4, 32);
         samples(1, 65), samples(1, 32000);
+        if (bench_once) samples(1, 131072); /* blocks that share a row */
         return;
     }
     steps(BENCH_BF16, 64, 2048, 10, 1, 256);

@@ -238,8 +238,10 @@ void bench_op(void)
                 block_rows((enum bench_type)E, n[0], n[1], n[2], n[3]);
                 row_rows((enum bench_type)E, n[0], n[1], n[2] * n[3]);
             }
+    if (bench_once) block_rows(BENCH_BF16, 1, 256, 1, 64);
     static const int batches[] = {1, 8, 64};
     for (int i = 0; i < 3; i++) {
+        if (bench_once) token_row(BENCH_BF16, batches[i], 2, 256);
         if (bench_on_gpu)
             token_row(BENCH_BF16, batches[i], 10, 256);
         else

@@ -74,4 +74,5 @@ void bench_op(void)
     for (int i = 0; i < count; i++)
         for (int E = BENCH_F32; E <= BENCH_BF16; E++)
             if (E != BENCH_F16) rows((enum bench_type)E, shapes[i][0], shapes[i][1]);
+    if (bench_once) rows(BENCH_F32, 64, 1001); /* not whole vectors */
 }

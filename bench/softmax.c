@@ -105,6 +105,9 @@ void bench_op(void)
         causal_rows(BENCH_F32, 3072, 64);
         entropy_rows(BENCH_F32, 768, 65);
         entropy_rows(BENCH_F32, 64, 4096);
+        if (!bench_once) return;
+        softmax_rows(BENCH_F32, 2, 65536), softmax_rows(BENCH_F32, 200, 32768);
+        entropy_rows(BENCH_F32, 2, 65536);
         return;
     }
     softmax_rows(BENCH_BF16, 4096, 4096);

@@ -102,7 +102,7 @@ static wb_status status_named(struct reader *r, const char *name)
 }
 
 /* reads(x)<=1.05 */
-static void read_bound(struct reader *r, struct bound *b, const char *text)
+static void read_bound(struct reader *r, struct bound *b, const char *text, size_t length)
 {
     static const char *const names[] = {
         [READS] = "reads",
@@ -114,23 +114,34 @@ static void read_bound(struct reader *r, struct bound *b, const char *text)
         [FLOAT_ATOMICS] = "float_atomics",
         [BARRIERS] = "barriers"};
     size_t n = strcspn(text, "(<");
-    const char *limit = strstr(text, "<=");
+    const char *limit = strstr(text, "<="), *after = text + length;
     char *end = NULL;
     for (int i = READS; i <= BARRIERS; i++)
         if (strlen(names[i]) == n && !strncmp(names[i], text, n))
             b->what = (enum counted)i;
     if (text[n] == '(') {
-        size_t length = strcspn(text + n + 1, ")");
-        snprintf(b->buffer, sizeof b->buffer, "%.*s", (int)length, text + n + 1);
+        int letters = (int)strcspn(text + n + 1, ")");
+        snprintf(b->buffer, sizeof b->buffer, "%.*s", letters, text + n + 1);
     }
     if (limit) b->most = strtod(limit + 2, &end);
     bool named = b->what == READS || b->what == WRITES;
-    if (!b->what || !end || *end || named != (*b->buffer != 0))
+    if (!b->what || end != after || named != (*b->buffer != 0))
         wrong(
             r,
             "bound=%s: use reads(x), writes(x), sectors, requests, conflicts, launches, "
             "float_atomics or barriers, then <= and a number",
             text);
+}
+
+/* "sectors<=1.1,reads(x)<=1.05" */
+static void read_bounds(struct reader *r, struct bound *bounds, const char *text)
+{
+    for (int n = 0; *text && n < MAX_BOUNDS; n++) {
+        size_t length = strcspn(text, ",");
+        read_bound(r, &bounds[n], text, length);
+        text += length + (text[length] == ',');
+    }
+    if (*text) wrong(r, "bound=: more than %d bounds", MAX_BOUNDS);
 }
 
 /* The grader reads only these keys; the reference reads and checks the others. */
@@ -144,7 +155,7 @@ read_value(struct reader *r, struct graded_case *c, const char *field, const cha
     } else if (!strcmp(field, "status")) {
         c->status = status_named(r, value);
     } else if (!strcmp(field, "bound")) {
-        read_bound(r, &c->bound, value);
+        read_bounds(r, c->bounds, value);
     } else if (!strcmp(field, "workspace_less")) {
         c->workspace_less =
             !strcmp(value, "all") ? WITHHOLD_ALL : (uint32_t)strtoul(value, NULL, 10);

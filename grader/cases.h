@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* bound=reads(x)<=1.05: what check mode counts in one call. Structure, not values. */
+/* bound=sectors<=1.1,reads(x)<=1.05: what check mode counts in one call must stay within
+ * both. Structure, not values. */
 enum counted {
     NO_BOUND,
     READS,
@@ -25,6 +26,7 @@ struct bound {
     char buffer[MAX_NAME]; /* of READS and WRITES */
     double most;
 };
+enum { MAX_BOUNDS = 2 };
 
 enum { MAX_VARIANTS = 64, FLOAT_DTYPES = 3 };
 extern const char
@@ -49,7 +51,7 @@ struct graded_case {
     int sms;  /* sms=132: multiprocessors of the CPU back end's device; 0: the default */
     int arch; /* arch=90: the GPU that it emulates; 0: the default */
     bool off_each; /* off=each: also calls with each buffer in turn unaligned */
-    struct bound bound;
+    struct bound bounds[MAX_BOUNDS + 1]; /* ends with NO_BOUND */
     char *catches;
     char **needs; /* names, NULL-terminated */
 };

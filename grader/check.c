@@ -211,7 +211,7 @@ void checker_case(
                     child_call(c->child, d, call, bytes, &run) &&
                     child_report(c->child, d, &run);
     json_t *report = reported ? json_loads(run.report, 0, NULL) : NULL;
-    bool bounded = g->bound.what != NO_BOUND && j->verdict == PASSED;
+    bool bounded = g->bounds[0].what != NO_BOUND && j->verdict == PASSED;
     if (report) keep_report(c, g, words, report, judge_report(report, g, j));
     if (j->verdict == PASSED && !same_as_before(g, d, &run, report != NULL, &j->findings))
         j->verdict = FAILED;

@@ -152,7 +152,7 @@ static void skip_bounds(struct report *r)
 {
     for (size_t i = 0; i < r->lab->count; i++) {
         struct judgement *j = &r->judgement[i];
-        if (!r->selected[i] || !r->lab->cases[i].bound.what || j->verdict != PASSED)
+        if (!r->selected[i] || !r->lab->cases[i].bounds[0].what || j->verdict != PASSED)
             continue;
         j->verdict = SKIPPED;
         j->only_bound = true;

@@ -80,8 +80,9 @@ def kv_append_data(call, B, T, S, K, D, ldkv=0, pos="go_on", len="none"):
     call.null("len", dtype="i32") if len == "none" else call.input("len", length, "i32")
 
 
-def kv_unroll_data(call, B, T, S, K, D, ldkv=0, start="any"):
-    """start: the first position: any, short (before the ring is full) or zero."""
+def kv_unroll_data(call, B, T, S, K, D, ldkv=0, start="any", docs=0):
+    """start: the first position: any, short (before the ring is full) or zero. docs=1:
+    documents start within the chunk."""
     first = {
         "any": call.rng.integers(S, 4 * S, B),
         "short": call.rng.integers(0, S, B),
@@ -94,7 +95,9 @@ def kv_unroll_data(call, B, T, S, K, D, ldkv=0, start="any"):
     call.out("kall", (B, S + T, K * D)), call.out("vall", (B, S + T, K * D))
     cache(call, ("kcache", "vcache"), B, S, K * D, "in", ~filled)
     keys_and_values(call, (B, T, K * D), ldkv)
-    call.input("pos", first[:, None] + np.arange(T), "i32")
+    t = np.arange(T)
+    new = np.where(docs, T // 2, T)  # where the next document starts
+    call.input("pos", np.where(t < max(new, 1), first[:, None] + t, t - new), "i32")
 
 
 def attention_decode_data(

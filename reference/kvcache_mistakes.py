@@ -17,7 +17,18 @@ def stored(kcache, vcache, k, v, B, places):
     return {"kcache": rings[0], "vcache": rings[1]}
 
 
-def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
+def packed(memory, name, B, T, K, D):
+    """k or v as if its rows were K*D elements apart, not ldkv"""
+    starts = np.arange(B * T * K * D).reshape(B, T, K * D)
+    return memory(name, starts)
+
+
+LD_WORDS = "rows of {} are read K*D elements apart: they are ldkv apart"
+
+
+def kv_append_mistakes(
+    k, v, pos, len, B, T, S, K, D, ldkv, kcache_before, vcache_before, memory
+):
     p, n = positions(pos, B, T), np.full(B, T) if len is None else len
 
     def told(places):
@@ -77,6 +88,19 @@ def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
             "the last token is stored as if it were token T-1: without pos, its position "
             "is len-1"
         ), told(lambda b: [(t, s % S) for t, s in backwards(b, T - 1)])
+    if pos is not None and len is not None:
+        end = p[:, -1]
+        yield "pos_of_T", (
+            "the last token is len-1, but its position is read at T-1"
+        ), told(lambda b: [(t, s % S) for t, s in backwards(b, end[b]) if s >= 0])
+    if ldkv != K * D:
+        for name, ring in (("k", "kcache"), ("v", "vcache")):
+            wrong = packed(memory, name, B, T, K, D)
+            rings = stored(
+                kcache_before, vcache_before, wrong, wrong, B,
+                lambda b: [(t, p[b, t] % S) for t in kept_tokens(p[b], n[b], S)],
+            )  # fmt: skip
+            yield f"ld_of_{name}", LD_WORDS.format(name), {ring: rings[ring]}
     yield "k_alone", "vcache is not written", {"vcache": vcache_before}
     yield "v_alone", "kcache is not written", {"kcache": kcache_before}
     swapped = stored(
@@ -86,7 +110,9 @@ def kv_append_mistakes(k, v, pos, len, B, T, S, kcache_before, vcache_before):
     yield "swapped", "k and v are swapped", swapped
 
 
-def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
+def kv_unroll_mistakes(
+    kall, vall, kcache, vcache, k, v, pos, B, T, S, K, D, ldkv, memory
+):
     def told(slot, count):
         rings = kall.copy(), vall.copy()
         for ring, source in zip(rings, (kcache, vcache)):
@@ -110,6 +136,24 @@ def kv_unroll_mistakes(kall, vall, kcache, vcache, k, v, pos, B, T, S):
     yield "pos_of_first", "every sequence starts where sequence 0 does", starts_at(
         np.repeat(pos[0, 0], B)
     )
+    if T > 1:
+        yield "start_of_last", (
+            "start is counted back from the last token, which may be in a later "
+            "document: it is pos[b,0]"
+        ), starts_at(np.maximum(pos[:, -1] - T + 1, 0))
+    if ldkv != K * D:
+        for name, all in (("k", kall), ("v", vall)):
+            wrong = all.copy()
+            wrong[:, S:] = packed(memory, name, B, T, K, D)
+            yield f"ld_of_{name}", LD_WORDS.format(name), {f"{name}all": wrong}
+    lost = [
+        np.where((np.arange(S + T) == S - pos[:, :1])[..., None], 0, all)
+        for all in (kall, vall)
+    ]
+    yield "first_lost", "position 0 is left out: it has a slot, too", {
+        "kall": lost[0],
+        "vall": lost[1],
+    }
     full = lambda p: min(p, S)  # noqa: E731
     yield "as_it_lies", (
         "the ring is copied slot by slot: copy it in the order of positions"
@@ -174,6 +218,12 @@ def attention_decode_mistakes(
             yield f"first_{limit}", f"only the first {limit} slots are used", told(
                 slots=lambda p, n=limit: range(min(p, S, n))
             )
+    for n in (32, 64, 128):
+        if n < D:
+            some = np.arange(H * D) % D < n
+            yield f"channels_{n}", f"only the first {n} channels enter the scores", told(
+                q=np.where(some, qt, 0)
+            )
     few = -(-K // (H // K))  # key heads of the first K query heads
     if few < K:
         some = np.repeat(np.arange(K) < few, D)
@@ -212,6 +262,15 @@ def attention_decode_mistakes(
     yield "unused_read", "slots that hold no position yet are read", told(
         slots=lambda p: range(S)
     )
+    yield "slot_of_p", "slot p mod S is read before position p is in it", told(
+        slots=lambda p: range(min(p + 1, S))
+    )
+    if np.any(pos >= S):
+        places = lambda b: [(0, min(pos[b], S - 1))]  # noqa: E731
+        yield "slot_clamped", (
+            "once the ring is full, k and v go to its last slot: they belong in slot p "
+            "mod S"
+        ), stored(*ring, kt[:, None], v[:, None], B, places)
     yield "no_scale", "the scores are not scaled", told(scale=1.0)
     yield "own_scale", "1/sqrt(D) is used in place of scale", told(scale=D**-0.5)
     yield "scale_sign", "the sign of scale is lost", told(scale=abs(scale))

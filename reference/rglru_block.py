@@ -71,13 +71,14 @@ def convolution(x, state, w, bias, pos, width):
     return total(np.stack(terms, -1))[..., 0]
 
 
-def last_inputs(state, x, pos, len, width):
-    """stores in the ring what a sequence leaves there: the inputs of its last document"""
+def last_inputs(state, x, pos, len, width, kept=None):
+    """stores in the ring what a sequence leaves there: the inputs of its last document,
+    the last `kept`, by default `width`"""
     B, T, _ = x.shape
     p = positions(pos, B, T)
     for b in range(B):
         end = T if len is None else len[b]
-        for t in range(max(0, end - width), end):
+        for t in range(max(0, end - (kept or width)), end):
             if p[b, t] + end - 1 - t == p[b, end - 1]:
                 state[b, p[b, t] % width] = x[b, t]
 

@@ -246,6 +246,9 @@ def rglru_backward_mistakes(
             "dy": dout * h * gelu(y)
         }
         yield "dy_no_h", "the factor h is missing in dy", {"dy": dout * gelu_slope(y)}
+        yield "dy_dh", "dy has the factor dh = dout gelu(y): its factor is dout", {
+            "dy": dh * h * gelu_slope(y)
+        }
 
 
 # --- 06.6 -------------------------------------------------------------------------------
@@ -271,8 +274,12 @@ def rglru_step_mistakes(
     G,
     M,
     width,
+    ld,
+    memory,
 ):
-    def run(ring=conv_state_before, w=w, bias=bias, wx=wx, bx=bx, wa=wa, ba=ba):
+    def run(
+        ring=conv_state_before, w=w, bias=bias, wx=wx, bx=bx, wa=wa, ba=ba, pos=pos
+    ):
         return step_parts(
             ring, state_before, x, w, bias, wx, bx, wa, ba, a_param, pos, G, M, width
         )
@@ -305,6 +312,24 @@ def rglru_step_mistakes(
     )
     yield from roots_of_0(pa, a_param, first, state=h, out=h * gelu(y[:, 0]))
     yield told("no_state", "the state is ignored", z)
+    if B > 1:
+        yield told(
+            "pos_of_0",
+            "every sequence uses pos[0]: that of sequence b is pos[b]",
+            run(pos=pos[:1] + 0 * pos)[-1],
+        )
+    own = run(pos=pos + width)  # the same slots, and all of them hold an input
+    x_own = sigmoid(own[1]) * own[0].reshape(B, C)
+    yield told(
+        "slots_without_input",
+        "slots that hold no input yet are read: tap s needs one only if pos >= s",
+        np.where(first, x_own, a * state_before + own[4]),
+    )
+    yield told(
+        "z_of_x",
+        "the gate multiplies x: it should multiply the output of conv1d",
+        a * state_before + np.where(first, 1, m) * sigmoid(px) * x[:, 0],
+    )
     x_in = sigmoid(px) * flat
     for cause, words, wrong_a, wrong_z in wrong_gates(flat, px, pa, a_param):
         yield told(
@@ -395,3 +420,11 @@ def rglru_step_mistakes(
     ), {"conv_state": late}
     yield "no_side", "the factor gelu(y) is missing: out = h gelu(y)", {"out": h}
     yield "no_gelu", "h is multiplied by y itself: out = h gelu(y)", {"out": h * y[:, 0]}
+    yield "erf", "this is the erf form of GELU: the side branch uses the tanh form", {
+        "out": h * y[:, 0] / 2 * (1 + erf(y[:, 0] / np.sqrt(2)))
+    }
+    if ld != C:
+        there = np.arange(B)[:, None] * C + np.arange(C)
+        yield "ld_of_y", "rows of y are read C elements apart: they are ld apart", {
+            "out": h * gelu(memory("y", there))
+        }

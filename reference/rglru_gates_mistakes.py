@@ -107,6 +107,13 @@ def rglru_gates_forward_mistakes(a, z, c, px, pa, a_param, pos, B, T, C):
     yield "m_not_reset", "the reset at pos 0 is incomplete: a is 0, but m is not 1", {
         "z": np.sqrt(-np.expm1(2 * log_a)) * gx * c
     }
+    at_0 = first | (np.arange(T) == 0)[:, None]
+    yield "call_is_document", (
+        "the first token of a call is reset, but only a token at pos 0 should be"
+    ), {
+        "a": np.where(at_0, 0, np.exp(log_a)),
+        "z": np.where(at_0, 1, np.sqrt(-np.expm1(2 * log_a))) * gx * c,
+    }
     once = first_of_batch(pos, B, T)
     if once is not None:
         yield "first_of_batch", FIRST_OF_BATCH, {

@@ -33,6 +33,7 @@ def block_linear_forward_mistakes(px, pa, c, wx, bx, wa, ba, G, M):
     yield "gates_swapped", "wx and wa are swapped", both(pa, px)
     yield "no_bias", "the bias is missing", both(px - bx, pa - ba)
     yield "one_bias", "both gates use the bias bx", {"pa": pa - ba + bx}
+    yield "one_matrix", "both gates use the matrix wx", {"pa": px - bx + ba}
     yield "biases_swapped", "the biases bx and ba are swapped", {"px": px - bx + ba}
     yield "first_block", "every block uses the matrix of block 0", both(
         product(c, np.broadcast_to(wx[:1], wx.shape)) + bx,
@@ -51,6 +52,9 @@ def block_linear_backward_mistakes(
     yield "no_dc_in", "dc_in is not added", {"dc": x + a}
     yield "x_alone", "the part of gate a is missing in dc", {"dc": past + x}
     yield "a_alone", "the part of gate x is missing in dc", {"dc": past + a}
+    yield "one_matrix", "both gates use the matrix wx", {
+        "dc": past + x + product(dpa, transposed(wx))
+    }
     yield "gates_swapped", "wx and wa are swapped", {
         "dc": past + product(dpa, transposed(wx)) + product(dpx, transposed(wa))
     }
@@ -192,6 +196,18 @@ def conv1d_forward_mistakes(
         moved = np.roll(before, -step, axis=1)
         last_inputs(moved, x, pos, end, width)
         yield cause, words, {"conv_state": np.roll(moved, step, axis=1)}
+    short = before.copy()
+    last_inputs(short, x, pos, len, width, width - 1)
+    yield "kept_less", (
+        "only width - 1 inputs are stored: the ring keeps the last `width`"
+    ), {"conv_state": short}
+    if len is not None:
+        t, end = np.arange(T), np.maximum(len, 1)[:, None] - 1
+        moved = before.copy()
+        last_inputs(moved, x, p[:, -1:] - end + t, len, width)
+        yield "pos_of_T", (
+            "the last token is len - 1, but its position is read at T - 1"
+        ), {"conv_state": moved}
     yield told(
         "overwritten",
         "the ring is read after it has been overwritten: read first, then write",
@@ -233,6 +249,12 @@ def conv1d_backward_mistakes(dx, dw, dbias, dout, x, w, pos, B, T, C, width, ld)
         "dx": whole[0],
         "dw": start + whole[1],
     }
+    if B > 1 and T >= width:
+        joined = [m.reshape(1, B * T, C) for m in (dout, x)]
+        p = positions(pos, B, T).reshape(1, B * T)
+        yield "rows_joined", (
+            "dw reads the end of sequence b - 1: use token t - s only if t >= s"
+        ), {"dw": start + partial_sum(*joined, w, p, width)}
     terms, t = {}, np.arange(T)[:, None]
     for s in range(1, width):
         _, same = earlier(x, s, None, pos, width)

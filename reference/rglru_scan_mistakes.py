@@ -54,11 +54,17 @@ def linear_scan_forward_mistakes(h, h_last, a, z, h0, B, T, C):
 
     if h0 is not None:
         yield told("no_h0", "h0 is ignored: the state starts from 0", scan(a, z))
+        if B > 1:
+            yield told(
+                "h0_of_0", "every sequence starts from h0[0]", scan(a, z, h0[:1] + 0 * h0)
+            )
         yield told(
             "h0_added",
             "the factor a[0] of h0 is missing",
             scan(a, z + first_only(h0 - a[:, 0] * h0, T), h0),
         )
+    if T > 1:
+        yield "h_last_less", "h_last is h of the last token but one", {"h_last": h[:, -2]}
     yield told("a_late", "a[t-1] is used in place of a[t]", scan(before(a), z, h0))
     yield told("a_early", "a[t+1] is used in place of a[t]", scan(after(a), z, h0))
     yield told(

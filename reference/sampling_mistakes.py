@@ -90,6 +90,7 @@ def sample_mistakes(
         "the best token always wins: is the noise missing, or are the others dropped?"
     ), {"token": np.argmax(z(), -1)}
     yield "pos_ignored", "the noise does not depend on pos", told(z(), pos=0 * pos)
+    yield "pos_next", "the noise is that of pos + 1", told(z(), pos=pos + 1)
     yield "seed_0", "every sequence uses the seed of sequence 0", told(
         z(), seed=0 * seed + seed[0]
     )

@@ -81,9 +81,10 @@ def total(values, axis=-1):
     """Sum over one axis, which stays with length 1. References use this in place of
     np.sum, so that dump.py can check that a sum in half precision fails (see
     half_sums)."""
-    values = np.moveaxis(np.asarray(values, np.float64), axis, -1)
+    values = np.asarray(values, np.float64)
     if _sum_type is None:
-        return np.moveaxis(values.sum(-1, keepdims=True), -1, axis)
+        return values.sum(axis, keepdims=True)
+    values = np.moveaxis(values, axis, -1)
     # A tree has the smallest rounding error; if it fails, every other order does too.
     width = 1 << max(0, values.shape[-1] - 1).bit_length()
     pad = [(0, 0)] * (values.ndim - 1) + [(0, width - values.shape[-1])]

@@ -863,14 +863,19 @@ Test(cases, reads_bounds)
         read_cases(
             &lab,
             "one 03.6 40 f bound=reads(x)<=1.05 ; - ; x\n"
-            "two 03.6 60 f bound=requests<=2 ; - ; x\n",
+            "two 03.6 60 f bound=requests<=2,reads(y)<=3 ; - ; x\n",
             error, sizeof error),
         0, "%s", error);
-    cr_expect_eq(lab.cases[0].bound.what, READS);
-    cr_expect_str_eq(lab.cases[0].bound.buffer, "x");
-    cr_expect_eq(lab.cases[0].bound.most, 1.05);
-    cr_expect_eq(lab.cases[1].bound.what, REQUESTS);
-    cr_expect_eq(lab.cases[1].bound.most, 2);
+    const struct bound *one = lab.cases[0].bounds, *two = lab.cases[1].bounds;
+    cr_expect_eq(one[0].what, READS);
+    cr_expect_str_eq(one[0].buffer, "x");
+    cr_expect_eq(one[0].most, 1.05);
+    cr_expect_eq(one[1].what, NO_BOUND);
+    cr_expect_eq(two[0].what, REQUESTS);
+    cr_expect_eq(two[0].most, 2);
+    cr_expect_eq(two[1].what, READS);
+    cr_expect_str_eq(two[1].buffer, "y");
+    cr_expect_eq(two[1].most, 3);
 }
 
 Test(cases, refuses)
@@ -885,6 +890,10 @@ Test(cases, refuses)
     expect_error("a 1 100 f bound=reads<=1 ; - ; x", "bound=reads<=1: use reads(x)");
     expect_error("a 1 100 f bound=speed<=1 ; - ; x", "bound=speed<=1: use reads(x)");
     expect_error("a 1 100 f bound=sectors<2 ; - ; x", "bound=sectors<2: use reads(x)");
+    expect_error("a 1 100 f bound=sectors<=2x ; - ; x", "bound=sectors<=2x: use reads(x)");
+    expect_error(
+        "a 1 100 f bound=sectors<=2,requests<=2,launches<=1 ; - ; x",
+        "bound=: more than 2 bounds");
     expect_error("a 1 100 f ; -\n", ":1: a case is: name part points");
     expect_error("\na 1 x f ; - ; c\n", ":2: points of a: 'x' is not a whole number");
     expect_error("a 1 -5 f ; - ; c\n", ":1: points of a: '-5' is not a whole number");
@@ -923,7 +932,7 @@ Test(cases, hints)
 static bool holds(struct bound b, const char *kernel, const char *words)
 {
     struct findings f = {0};
-    struct graded_case g = {.bound = b, .catches = ""};
+    struct graded_case g = {.bounds = {b}, .catches = ""};
     json_t *report = json_pack("{s:[o]}", "kernels", json_loads(kernel, 0, NULL));
     bool held = structure_holds(&g, report, &f);
     cr_expect(held || strstr(f.line[0], words), "%s", f.count ? f.line[0] : "");

@@ -75,6 +75,17 @@ fails_structure_only() {
         structure_cases | grep "^$case " >/dev/null || return 1
     done
 }
+# keeps_no_structure RUNG: the first of a ladder passes none of these cases. Lab 00's first
+# rungs each have one mistake.
+keeps_no_structure() {
+    case $lab/$(basename "$1") in
+    lab00/*) ;;
+    */01_* | */*_01_*) structure_cases | while read -r case points; do
+        ! grep -qE "^== Test $lab/$case .* OK +$points/" "$TMP/report" ||
+            grep -q "^== Check $lab/$case .* FAIL" "$TMP/report" || return 1
+    done ;;
+    esac
+}
 not_written_yet() {
     run_grader && grep -q '^Score: 0/100' "$TMP/report" &&
         grep -q 'not written yet' "$TMP/report" &&
@@ -108,5 +119,7 @@ for rung in $rungs; do
     check "$lab: $(basename "$rung") builds" build "$rung" OPT=-O1
     check "$lab: $(basename "$rung") passes what it defines" rung_passes "$rung"
     check "$lab: $(basename "$rung") fails bounds alone" fails_structure_only "$rung"
+    check "$lab: $(basename "$rung") is no first rung with points for structure" \
+        keeps_no_structure "$rung"
 done
 tap_done

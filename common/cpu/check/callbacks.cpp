@@ -2,7 +2,7 @@
  * compiles with -fsanitize=thread: the interface of ThreadSanitizer's run-time library,
  * which is not linked. Atomic operations are calls too, and are carried out here.
  */
-#include "check.h"
+#include "cluster.h"
 #include "hooks.h"
 #include "host.h"
 #include "watchdog.h"

@@ -135,6 +135,7 @@ struct variable {
     size_t bytes;
     bool host, device; /* known to belong to host code; known to be in global memory */
     bool managed;      /* with device: host code may use it, too */
+    bool dynamic;      /* dynamic shared memory: the launch says how large it is */
 };
 /* The variable that contains the address, or NULL. */
 const variable *shared_variable(uintptr_t address);
@@ -146,8 +147,6 @@ bool near_device_variable(uintptr_t address);
 const variable *closest_shared(uintptr_t address);
 bool is_shared_name(const std::string &name);
 bool is_global_name(const std::string &name);
-bool in_thread_local(uintptr_t address);
-bool is_internal(uintptr_t address); /* thread-local storage of the back end */
 bool in_program_data(uintptr_t address);
 
 /* --- races -------------------------------------------------------------------------- */

@@ -10,9 +10,35 @@
 
 namespace wbcpu::check
 {
-/* Shared memory lies in thread-local storage of the CPU thread that runs the block. */
-int rank_of(uintptr_t address);             /* -1: not shared memory */
-uintptr_t shared_offset(uintptr_t address); /* in that storage */
+/* Shared memory lies in thread-local storage of the CPU thread that runs the block. These
+ * functions run at each access. */
+struct shared_storage {
+    uintptr_t start[max_cluster], bytes; /* of each block's storage, by rank */
+    int ranks;
+    uint16_t *variable; /* by word: 1 + index; 0: none */
+};
+constexpr uint16_t internal_variable = 0xffff; /* of the back end */
+extern shared_storage storage;
+
+inline int rank_of(uintptr_t address) /* -1: not shared memory */
+{
+    int rank = storage.ranks - 1;
+    while (rank >= 0 && address - storage.start[rank] >= storage.bytes)
+        rank--;
+    return rank;
+}
+inline bool in_thread_local(uintptr_t address)
+{
+    return rank_of(address) >= 0;
+}
+inline uintptr_t shared_offset(uintptr_t address) /* in that storage */
+{
+    return address - storage.start[rank_of(address)];
+}
+inline bool is_internal(uintptr_t address)
+{
+    return storage.variable[shared_offset(address) / 4] == internal_variable;
+}
 
 /* The shared memory of a block; arrays: one element per word of thread-local storage */
 struct block_memory {

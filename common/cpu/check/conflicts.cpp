@@ -5,8 +5,9 @@
  * counts on an H200 (sm_90): 224 random patterns gave exactly these numbers.
  *
  *   reads     the largest number of different words in one bank; of 16 bytes per lane at
- *             least four, or two if lanes i and i ^ 1, or i and i ^ 2, read the same: the
- *             solutions of labs 03, 05 and 07 showed that
+ *             least four, of 8 bytes one for each half warp that reads; half of that if
+ *             lanes i and i ^ 1, or i and i ^ 2, read the same: the solutions of labs 03
+ *             to 07 showed that
  *   writes    the same for each half warp (8 bytes per lane), quarter warp (16 bytes) or
  *             the whole warp, added up; two lanes that write one word need no second pass
  *   ldmatrix  the same for each of its four matrices, eight rows of 16 bytes, added up
@@ -126,8 +127,11 @@ passes count_wavefronts(const request &r, access_kind kind)
         sum.bytes += p.bytes;
     }
     if (kind == ASYNC) sum.count = sum.ideal;
-    if (kind == READ && r.bytes == 16) {
-        unsigned least = read_in_pairs(r, 1) || read_in_pairs(r, 2) ? 2 : 4;
+    if (kind == READ && r.bytes >= 8) {
+        bool pairs = read_in_pairs(r, 1) || read_in_pairs(r, 2);
+        unsigned halves = !!(r.lanes & 0xffff) + !!(r.lanes >> 16);
+        unsigned least = r.bytes == 16 ? 4 : halves;
+        if (pairs) least = (least + 1) / 2;
         sum.ideal = std::max(sum.ideal, least);
         sum.count = std::max(sum.count, least);
     }

@@ -21,6 +21,10 @@ static kernel_tally *running; /* the kernel */
 static lane_log logs[32];
 static uint32_t logged;                /* lanes with entries */
 static unsigned long long logged_warp; /* that the logs belong to: see warp_of */
+/* The thread that was the last to log something, and its log: almost always the next, too */
+constexpr unsigned long long nobody = ~0ull;
+static unsigned long long last_thread = nobody; /* see thread_of */
+static lane_log *last_log;
 static uint8_t *special = new uint8_t[1 << 16](); /* access_kind of sites, 0: ordinary */
 bool count_nothing;
 
@@ -29,6 +33,10 @@ bool count_nothing;
 static inline unsigned long long warp_of(const worker *w)
 {
     return w->block * max_warps + w->thread / 32;
+}
+static inline unsigned long long thread_of(const worker *w)
+{
+    return w->block * max_threads + w->thread;
 }
 
 /* The lanes of a loop that runs for long without a collective fill their logs one after
@@ -97,20 +105,31 @@ static __attribute__((noinline)) void finish_warp()
     for (uint32_t m = logged; m; m &= m - 1)
         logs[__builtin_ctz(m)].used = 0;
     logged = 0;
+    last_thread = nobody;
 }
 
-static inline void append(worker *w, uint64_t entry)
+static __attribute__((noinline)) void append_first(worker *w, uint64_t entry)
 {
-    if (__builtin_expect(count_nothing || !running, 0)) return;
-    if (__builtin_expect(warp_of(w) != logged_warp, 0)) {
+    if (count_nothing || !running) return;
+    if (warp_of(w) != logged_warp) {
         finish_warp();
         logged_warp = warp_of(w);
     }
     unsigned lane = w->thread % 32;
     lane_log &l = logs[lane];
-    if (__builtin_expect(l.used == l.room, 0) && !grow(l)) finish_warp();
+    if (l.used == l.room && !grow(l)) finish_warp();
     l.entry[l.used++] = entry;
     logged |= 1u << lane;
+    last_thread = thread_of(w), last_log = &l;
+}
+/* Called at each basic block and access */
+static inline void append(worker *w, uint64_t entry)
+{
+    lane_log *l = last_log;
+    if (__builtin_expect(
+            thread_of(w) != last_thread || count_nothing || l->used == l->room, 0))
+        return append_first(w, entry);
+    l->entry[l->used++] = entry;
 }
 static inline void add(worker *w, const access &a, bool shared)
 {
@@ -185,7 +204,7 @@ void count_launch_end()
 {
     if (running) finish_warp();
     running = nullptr;
-    logged_warp = ~0ull;
+    logged_warp = last_thread = nobody;
 }
 
 void forget_counts()

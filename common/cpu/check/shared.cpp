@@ -182,11 +182,9 @@ void shared_access(worker *w, const access &a)
     bool own = rank == current.rank;
     block_memory &m = memories[rank];
     uintptr_t offset = shared_offset(a.address);
-    size_t bytes = v->bytes;
-    bool dynamic = v->start == shared_offset((uintptr_t)wbcpu_dynamic_shared);
-    if (dynamic) bytes = w->job->launch.shared_bytes;
+    size_t bytes = v->dynamic ? w->job->launch.shared_bytes : v->bytes;
     if (__builtin_expect(offset + a.bytes > v->start + bytes, 0)) {
-        dynamic ? past_dynamic(w, a, v) : past_static(a, v);
+        v->dynamic ? past_dynamic(w, a, v) : past_static(a, v);
         return;
     }
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));

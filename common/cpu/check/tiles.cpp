@@ -6,6 +6,7 @@
  *   sums       half: four accesses of 4 bytes per lane, as above; float: by rows four of
  *              8 bytes, by columns eight of 4 bytes
  */
+#include "cluster.h"
 #include "counts.h"
 
 using namespace wbcpu::check;

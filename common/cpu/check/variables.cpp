@@ -16,11 +16,8 @@
 namespace wbcpu::check
 {
 static std::vector<variable> shared, global; /* global: by address */
-constexpr uint16_t INTERNAL = 0xffff;
-static std::vector<uint16_t> shared_at; /* by word of thread-local storage: index + 1 */
-static uintptr_t tls_bytes, data_end, dynamic_offset;
-static uintptr_t tls_starts[max_cluster]; /* of the CPU threads, by rank */
-static int ranks = 1;
+shared_storage storage = {{}, 0, 1, nullptr};
+static uintptr_t data_end, dynamic_offset;
 uintptr_t program_data;
 
 static std::string own_name(const char *symbol)
@@ -43,7 +40,7 @@ static bool internal(const std::string &symbol)
 static void mark(uintptr_t offset, size_t bytes, uint16_t index)
 {
     for (size_t word = offset / 4; word < (offset + bytes + 3) / 4; word++)
-        if (word < shared_at.size()) shared_at[word] = index;
+        if (word < thread_local_words()) storage.variable[word] = index;
 }
 
 static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
@@ -51,12 +48,12 @@ static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
     bool dynamic = std::string(symbol) == "wbcpu_dynamic_shared";
     if (dynamic) dynamic_offset = offset;
     if (!dynamic && internal(symbol)) {
-        mark(offset, bytes, INTERNAL);
+        mark(offset, bytes, internal_variable);
         return;
     }
     shared.push_back(
         {dynamic ? "dynamic shared memory" : own_name(symbol), offset, bytes, false,
-         false, false});
+         false, false, dynamic});
     mark(offset, bytes, (uint16_t)shared.size());
 }
 
@@ -67,7 +64,7 @@ static void add_symbol(const char *name, const ElfW(Sym) & symbol, uintptr_t loa
     if (type == STT_TLS) add_shared(name, symbol.st_value, symbol.st_size);
     if (type == STT_OBJECT && !internal(name))
         global.push_back(
-            {own_name(name), load + symbol.st_value, symbol.st_size, false, false,
+            {own_name(name), load + symbol.st_value, symbol.st_size, false, false, false,
              false});
 }
 
@@ -100,7 +97,7 @@ static int find_program(dl_phdr_info *about, size_t, void *)
         const ElfW(Phdr) &h = about->dlpi_phdr[i];
         uintptr_t start = about->dlpi_addr + h.p_vaddr, end = start + h.p_memsz;
         if (h.p_type == PT_TLS)
-            tls_bytes = (h.p_memsz + h.p_align - 1) / h.p_align * h.p_align;
+            storage.bytes = (h.p_memsz + h.p_align - 1) / h.p_align * h.p_align;
         if (h.p_type != PT_LOAD) continue;
         if (!program_data || start < program_data) program_data = start;
         data_end = std::max(data_end, end);
@@ -111,7 +108,7 @@ static int find_program(dl_phdr_info *about, size_t, void *)
 void read_variables()
 {
     dl_iterate_phdr(find_program, nullptr);
-    shared_at.assign(tls_bytes / 4 + 1, 0);
+    storage.variable = new uint16_t[thread_local_words()]();
     uintptr_t load = load_address();
     if (!each_symbol([=](const char *name, const ElfW(Sym) & symbol) {
             add_symbol(name, symbol, load);
@@ -135,27 +132,12 @@ void each_device_variable(void (*use)(const variable &))
 
 void enter_thread_local(int rank, int size)
 {
-    tls_starts[rank] = (uintptr_t)wbcpu_dynamic_shared - dynamic_offset;
-    ranks = size;
-}
-int rank_of(uintptr_t address)
-{
-    int rank = ranks - 1;
-    while (rank >= 0 && address - tls_starts[rank] >= tls_bytes)
-        rank--;
-    return rank;
-}
-bool in_thread_local(uintptr_t address)
-{
-    return rank_of(address) >= 0;
-}
-uintptr_t shared_offset(uintptr_t address)
-{
-    return address - tls_starts[rank_of(address)];
+    storage.start[rank] = (uintptr_t)wbcpu_dynamic_shared - dynamic_offset;
+    storage.ranks = size;
 }
 size_t thread_local_words()
 {
-    return shared_at.size();
+    return storage.bytes / 4 + 1;
 }
 bool in_program_data(uintptr_t address)
 {
@@ -163,12 +145,8 @@ bool in_program_data(uintptr_t address)
 }
 const variable *shared_variable(uintptr_t address)
 {
-    unsigned index = shared_at[shared_offset(address) / 4];
-    return index && index != INTERNAL ? &shared[index - 1] : nullptr;
-}
-bool is_internal(uintptr_t address)
-{
-    return shared_at[shared_offset(address) / 4] == INTERNAL;
+    unsigned index = storage.variable[shared_offset(address) / 4];
+    return index && index != internal_variable ? &shared[index - 1] : nullptr;
 }
 const variable *closest_shared(uintptr_t address)
 {

@@ -5,7 +5,7 @@
  * accesses needs a memory sector of its own and uses 2 or 4 bytes of it. And a thread
  * loads one step at a time, so the latency of memory is the limit, not its bandwidth.
  */
-// fails: scan_coalesced,fused_coalesced,slope_once
+// fails: scan_coalesced,scan_once,fused_coalesced,slope_once
 #include "rglru_contract.cuh"
 
 constexpr int THREADS = 128;
