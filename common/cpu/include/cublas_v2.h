@@ -21,9 +21,9 @@ extern "C" {
 #endif
 
 #define CUBLASWINAPI
-#define CUBLAS_VER_MAJOR 12
+#define CUBLAS_VER_MAJOR 13
 #define CUBLAS_VER_MINOR 0
-#define CUBLAS_VERSION 120000
+#define CUBLAS_VERSION 130000
 
 typedef struct cublasContext *cublasHandle_t;
 

@@ -13,7 +13,7 @@
 #include "vector_functions.h"
 #include "vector_types.h"
 
-#define CUDART_VERSION 12000
+#define CUDART_VERSION 13000
 #define CUDART_CB
 
 /* NVIDIA's helper_cuda.h and others ask whether the toolkit's headers were included. */
