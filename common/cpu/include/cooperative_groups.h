@@ -144,11 +144,46 @@ template <class Group> WBCPU_INLINE void sync(const Group &group)
 }
 
 struct grid_group {
-    template <class T = int> void sync() const
+    static void sync()
     {
-        static_assert(
-            sizeof(T) == 0, "grid-wide sync is not supported by the CPU back end: "
-                            "blocks do not run at the same time");
+        wbcpu_grid_sync();
+    }
+    static bool is_valid()
+    {
+        return true;
+    }
+    static unsigned long long block_rank()
+    {
+        return blockIdx.x +
+               (unsigned long long)gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    }
+    static unsigned long long num_blocks()
+    {
+        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
+    }
+    static unsigned long long thread_rank()
+    {
+        return block_rank() * thread_block::size() + thread_block::thread_rank();
+    }
+    static unsigned long long size()
+    {
+        return num_blocks() * thread_block::size();
+    }
+    static unsigned long long num_threads()
+    {
+        return size();
+    }
+    static dim3 group_dim()
+    {
+        return gridDim;
+    }
+    static dim3 dim_blocks()
+    {
+        return gridDim;
+    }
+    static dim3 block_index()
+    {
+        return dim3(blockIdx.x, blockIdx.y, blockIdx.z);
     }
 };
 WBCPU_INLINE grid_group this_grid()

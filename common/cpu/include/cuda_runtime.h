@@ -26,6 +26,7 @@
 #include "wbcpu/checked.h"
 #include "wbcpu/device_functions.h"
 #include "wbcpu/execution.h"
+#include "wbcpu/kernels.h"
 #include "wbcpu/launch.h"
 #include "wbcpu/qualifiers.h"
 #include "wbcpu/reduction.h"

@@ -22,13 +22,6 @@ struct wbcpu_unsupported {
 #define WBCPU_ONE_DEVICE(name)                                                           \
     WBCPU_UNSUPPORTED(name, "there is one device and one process")
 
-/* Their void pointers lose the types of the kernel's arguments. */
-WBCPU_UNSUPPORTED(cudaLaunchKernel, "write kernel<<<...>>>(...)")
-WBCPU_UNSUPPORTED(cudaLaunchKernelEx, "write kernel<<<...>>>(...)")
-WBCPU_UNSUPPORTED(
-    cudaLaunchCooperativeKernel,
-    "grid-wide synchronization needs blocks that run at the same time: "
-    "launch a second kernel")
 WBCPU_TEXTURE(cudaCreateTextureObject)
 WBCPU_TEXTURE(cudaCreateSurfaceObject)
 WBCPU_TEXTURE(tex1Dfetch)
