@@ -143,6 +143,7 @@ void rewrite(struct source *s)
     if (!given_up && !check_mode) rewrite_unrolls(s);
     if (!given_up) rewrite_spins(s);
     if (!given_up) rewrite_casts(s);
+    if (!given_up) rewrite_assembly(s);
     if (!given_up) rewrite_launches(s);
     if (!given_up) rewrite_declarations(s);
 }

@@ -61,9 +61,4 @@
 #endif
 #define __constant__ static
 
-#define WBCPU_INLINE_PTX(...)                                                            \
-    static_assert(                                                                       \
-        false, "inline PTX assembly: not supported by the CPU back end; "                \
-               "guard it with #ifndef __CUDACPU__")
-
 #endif
