@@ -43,7 +43,7 @@ using if_none = std::enable_if_t<!std::is_base_of_v<execution_policy, std::decay
     template <class P, class... A, if_policy<P> = 0> auto name(const P &, A &&...a)      \
     {                                                                                    \
         if (!wbcpu_self) cudaDeviceSynchronize();                                        \
-        return name(std::forward<A>(a)...);                                              \
+        return thrust::name(std::forward<A>(a)...);                                              \
     }
 /* Those that the standard library has with the same arguments */
 #define WBCPU_STD(name)                                                                  \
@@ -106,7 +106,7 @@ WBCPU_NEW, class F> I for_each(I first, I last, F f)
 WBCPU_THRUST(for_each)
 WBCPU_NEW, class N, class F> I for_each_n(I first, N n, F f)
 {
-    return for_each(first, first + (ptrdiff_t)n, f);
+    return thrust::for_each(first, first + (ptrdiff_t)n, f);
 }
 WBCPU_THRUST(for_each_n)
 WBCPU_NEW> void sequence(I first, I last, iterator_value_t<I> x = 0, iterator_value_t<I> step = 1)
@@ -129,7 +129,7 @@ WBCPU_NEW, class T, class Op = plus<>> T reduce(I first, I last, T sum, Op op = 
 }
 WBCPU_NEW> iterator_value_t<I> reduce(I first, I last)
 {
-    return reduce(first, last, iterator_value_t<I>());
+    return thrust::reduce(first, last, iterator_value_t<I>());
 }
 WBCPU_THRUST(reduce)
 WBCPU_NEW, class F, class T, class Op>
@@ -163,20 +163,20 @@ O exclusive_scan(I first, I last, O out, T sum, Op op = Op())
 }
 WBCPU_NEW, class O> O exclusive_scan(I first, I last, O out)
 {
-    return exclusive_scan(first, last, out, iterator_value_t<I>());
+    return thrust::exclusive_scan(first, last, out, iterator_value_t<I>());
 }
 WBCPU_THRUST(exclusive_scan)
 WBCPU_NEW, class O, class F, class Op>
 O transform_inclusive_scan(I first, I last, O out, F f, Op op)
 {
-    return inclusive_scan(
+    return thrust::inclusive_scan(
         make_transform_iterator(first, f), make_transform_iterator(last, f), out, op);
 }
 WBCPU_THRUST(transform_inclusive_scan)
 WBCPU_NEW, class O, class F, class T, class Op>
 O transform_exclusive_scan(I first, I last, O out, F f, T start, Op op)
 {
-    return exclusive_scan(
+    return thrust::exclusive_scan(
         make_transform_iterator(first, f), make_transform_iterator(last, f), out, start, op);
 }
 WBCPU_THRUST(transform_exclusive_scan)
@@ -237,7 +237,7 @@ WBCPU_THRUST(stable_sort_by_key)
 WBCPU_NEW, class V, class Less = less<>>
 void sort_by_key(I first, I last, V value, Less by = Less())
 {
-    stable_sort_by_key(first, last, value, by);
+    thrust::stable_sort_by_key(first, last, value, by);
 }
 WBCPU_THRUST(sort_by_key)
 /* with a stencil */
