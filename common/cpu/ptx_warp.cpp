@@ -27,7 +27,7 @@ static void multiply(uint64_t value[32], unsigned)
 {
     const ptx_instruction &i = *((const mma_lane *)value[0])->i;
     const std::string &ta = i.parts[7], &sums = i.parts[6];
-    int k = atoi(i.parts[3].c_str() + 5), per = ta == "tf32" ? 1 : ta[1] == '8' ? 4 : 2;
+    int k = atoi(i.parts[3].c_str() + 6), per = ta == "tf32" ? 1 : ta[1] == '8' ? 4 : 2;
     float a[16][32], b[32][8], c[16][8];
     for (int lane = 0; lane < 32; lane++) {
         const mma_lane *l = (const mma_lane *)value[lane];

@@ -42,20 +42,19 @@ static void operands(struct source *s, int i, int end)
 
 static void assembly(struct source *s, int i)
 {
-    int open = next(s, i), qualifier = -1;
-    if (is(s, open, "volatile") || is(s, open, "__volatile__")) {
-        qualifier = open;
+    int open = next(s, i);
+    while (is_name(s, open)) /* volatile, __volatile__, ... */
         open = next(s, open);
-    }
-    int end = mate(s, open), first = next(s, open), k = first;
-    if (!is(s, open, "(") || end < 0 || is(s, first, "\"\"")) return;
+    int end = mate(s, open), first = next(s, open), k = first, after = next(s, first);
+    if (is(s, first, "\"\"") && (is(s, after, ":") || after == end)) return;
+    s->tokens[i].text = "::wbcpu::ptx"; /* whatever follows: no assembly for the CPU */
+    if (!is(s, open, "(") || end < 0) return;
     while (k < end && !is(s, k, ":")) {
         if (mate(s, k) > k) k = mate(s, k);
         k = next(s, k);
     }
     operands(s, k, end);
-    if (qualifier >= 0) erase(s, qualifier, qualifier + 1);
-    s->tokens[i].text = "::wbcpu::ptx";
+    erase(s, i + 1, open);
     s->tokens[open].after = "__FILE__, __LINE__, ";
 }
 

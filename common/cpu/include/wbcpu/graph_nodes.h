@@ -70,12 +70,13 @@ cudaError_t wbcpu_add_dependencies(
 cudaError_t wbcpu_update_graph(cudaGraphExec_t exec, cudaGraph_t graph);
 }
 
-#define WBCPU_CALL static inline cudaError_t
+/* Templates: host code that uses no graph needs no library for them. */
+#define WBCPU_CALL template <class = void> static inline cudaError_t
 namespace wbcpu
 {
 /* Any callable work(stream). */
 template <class Work>
-cudaError_t add_node(
+static cudaError_t add_node(
     cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
     cudaGraphNodeType type, Work work)
 {
@@ -84,13 +85,13 @@ cudaError_t add_node(
         [](void *w, cudaStream_t s) { return (*static_cast<Work *>(w))(s); }, &work);
 }
 template <class Work>
-cudaError_t replace_node(cudaGraphExec_t exec, cudaGraphNode_t node, Work work)
+static cudaError_t replace_node(cudaGraphExec_t exec, cudaGraphNode_t node, Work work)
 {
     return wbcpu_replace_node(
         exec, node, [](void *w, cudaStream_t s) { return (*static_cast<Work *>(w))(s); },
         &work);
 }
-inline auto kernel_node(const cudaKernelNodeParams *p)
+template <class Params> auto kernel_node(const Params *p)
 {
     return [p](cudaStream_t s) {
         return cudaLaunchKernel(
@@ -98,7 +99,7 @@ inline auto kernel_node(const cudaKernelNodeParams *p)
             p->sharedMemBytes, s);
     };
 }
-inline auto memset_node(const cudaMemsetParams *p)
+template <class Params> auto memset_node(const Params *p)
 {
     cudaMemsetParams m = *p;
     return [m](cudaStream_t s) {
@@ -115,12 +116,12 @@ inline auto memset_node(const cudaMemsetParams *p)
         return cudaSuccess;
     };
 }
-inline auto memcpy_node(const cudaMemcpy3DParms *p)
+template <class Params> auto memcpy_node(const Params *p)
 {
     cudaMemcpy3DParms m = *p;
     return [m](cudaStream_t s) { return cudaMemcpy3DAsync(&m, s); };
 }
-inline auto host_node(const cudaHostNodeParams *p)
+template <class Params> auto host_node(const Params *p)
 {
     cudaHostNodeParams h = *p;
     return [h](cudaStream_t s) { return cudaLaunchHostFunc(s, h.fn, h.userData); };
@@ -235,6 +236,13 @@ WBCPU_CALL cudaGraphExecUpdate(
 {
     cudaError_t e = wbcpu_update_graph(exec, graph);
     if (info) *info = {e ? cudaGraphExecUpdateError : cudaGraphExecUpdateSuccess, 0, 0};
+    return e;
+}
+WBCPU_CALL cudaGraphExecUpdate( /* as before toolkit 12 */
+    cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t *, cudaGraphExecUpdateResult *result)
+{
+    cudaError_t e = wbcpu_update_graph(exec, graph);
+    *result = e ? cudaGraphExecUpdateError : cudaGraphExecUpdateSuccess;
     return e;
 }
 WBCPU_CALL cudaDeviceGraphMemTrim(int)
