@@ -136,6 +136,8 @@ check "a failed build leaves no program" [ ! -e both.o ]
 check "the programs of tests/cpu/foreign compile" "$wbcc" -O0 all.cu -o all
 for program in "$foreign"/*.cu; do
     name=$(basename "$program" .cu)
-    check "$name: $(sed -n '1s,^/\* *\([^.]*\).*,\1,p' "$program")" ./all "$name"
+    shows=$(sed -n '1s,^/\* *\([^.]*\).*,\1,p' "$program")
+    check "$name: $shows" ./all "$name"
+    check "docs/wbcc.md lists it" grep -qF "| \`$name.cu\` | $shows |" "${wbcc%/tools/*}/docs/wbcc.md"
 done
 tap_done

@@ -108,4 +108,5 @@ WBCPU_INLINE double2 curand_uniform2_double(curandStatePhilox4_32_10 *s)
     return make_double2(wbcpu::unit(x.x, x.y), wbcpu::unit(x.z, x.w));
 }
 
+#include "curand.h" /* as the toolkit does */
 #endif

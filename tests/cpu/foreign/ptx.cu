@@ -1,4 +1,4 @@
-/* Inline PTX: what teaching code uses; a helper that nobody calls may have any instruction. */
+/* Inline PTX: what teaching code uses; a helper that is never called may have any instruction. */
 #include <cstdio>
 #include <cuda_fp16.h>
 
