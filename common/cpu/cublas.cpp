@@ -6,31 +6,11 @@
  * each by one thread. The tiling depends only on the shape, so the result has the same
  * bits for any number of workers.
  */
-#include "check/host_hooks.h"
-#include "cublas_v2.h"
-#include "gemm.h"
-#include "scheduler.h"
+#include "blas.h"
 #include "wbcpu.h"
 #include "wbcpu/float16.h"
 
 #include <algorithm>
-
-struct scratch {  // grows on demand and is kept: repeated calls do not allocate
-    float *data = nullptr;
-    size_t size = 0;
-    ~scratch()
-    {
-        free(data);
-    }
-};
-
-struct cublasContext {
-    cudaStream_t stream;
-    cublasMath_t math;
-    wbcpu_sgemm *sgemm;
-    wbcpu_bf16_gemm *bf16_gemm;  // or NULL
-    scratch wide_a, wide_b;      // 16-bit factors as floats
-};
 
 static float *reserve(scratch *s, size_t size)
 {
@@ -41,22 +21,6 @@ static float *reserve(scratch *s, size_t size)
     }
     return s->data;
 }
-
-struct matrix {
-    void *data;
-    cudaDataType type;
-    int ld;
-    long long stride;  // to the next matrix of the batch
-};
-
-struct gemm_call {
-    cublasContext *handle;
-    bool transpose_a, transpose_b;
-    int m, n, k, batch;
-    float alpha, beta;
-    matrix a, b, c;
-    const void *bias = nullptr;  // (m), of C's type: added to every column of C
-};
 
 /* --- element types ------------------------------------------------------------------ */
 
@@ -69,28 +33,27 @@ static bool is_known(cudaDataType type)
     return type == CUDA_R_32F || is_float16(type);
 }
 
-static void *element(const matrix &x, long long index)
-{
-    return (char *)x.data + index * (is_float16(x.type) ? 2 : 4);
-}
-
-static void widen(float *out, const void *in, cudaDataType type, size_t n)
+void wbcpu_widen(float *out, const void *in, cudaDataType type, size_t n)
 {
     const uint16_t *bits = (const uint16_t *)in;
     if (type == CUDA_R_16F)
         for (size_t i = 0; i < n; i++)
             out[i] = wbcpu::half_to_float_soft(bits[i]);  // vectorised
+    else if (type == CUDA_R_32F)
+        memcpy(out, in, n * sizeof *out);
     else
         for (size_t i = 0; i < n; i++)
             out[i] = wbcpu::bfloat16_to_float(bits[i]);
 }
 
-static void narrow(void *out, const float *in, cudaDataType type, size_t n)
+void wbcpu_narrow(void *out, const float *in, cudaDataType type, size_t n)
 {
     uint16_t *bits = (uint16_t *)out;
     if (type == CUDA_R_16F)
         for (size_t i = 0; i < n; i++)
             bits[i] = wbcpu::float_to_half_soft(in[i]);
+    else if (type == CUDA_R_32F)
+        memcpy(out, in, n * sizeof *in);
     else
         for (size_t i = 0; i < n; i++)
             bits[i] = wbcpu::float_to_bfloat16(in[i]);
@@ -114,9 +77,9 @@ static void widen_task(void *context, int task)
     int first = task % w->tasks_per_matrix * w->columns_per_task;
     int last = std::min(first + w->columns_per_task, w->columns);
     for (int j = first; j < last; j++)
-        widen(
-            (float *)element(w->to, index * w->to.stride + (long long)j * w->to.ld),
-            element(w->from, index * w->from.stride + (long long)j * w->from.ld),
+        wbcpu_widen(
+            (float *)wbcpu_element(w->to, index * w->to.stride + (long long)j * w->to.ld),
+            wbcpu_element(w->from, index * w->from.stride + (long long)j * w->from.ld),
             w->from.type, w->rows);
 }
 
@@ -189,10 +152,7 @@ static void add_bias(const gemm_call *p, float *c, int ldc, int i, int m, int n)
 {
     float bias[MAX_TILE_ROWS];
     matrix from = {const_cast<void *>(p->bias), p->c.type, 0, 0};
-    if (is_float16(from.type))
-        widen(bias, element(from, i), from.type, (size_t)m);
-    else
-        memcpy(bias, element(from, i), (size_t)m * sizeof *bias);
+    wbcpu_widen(bias, wbcpu_element(from, i), from.type, (size_t)m);
     for (int column = 0; column < n; column++)
         for (int row = 0; row < m; row++)
             c[(size_t)column * ldc + row] += bias[row];
@@ -207,27 +167,28 @@ static void multiply_task(void *context, int task)
     int m = std::min(t->rows, p->m - i), n = std::min(t->columns, p->n - j);
     long long from_a = p->transpose_a ? (long long)i * p->a.ld : i;
     long long from_b = p->transpose_b ? j : (long long)j * p->b.ld;
-    const void *a = element(p->a, index * p->a.stride + from_a);
-    const void *b = element(p->b, index * p->b.stride + from_b);
+    const void *a = wbcpu_element(p->a, index * p->a.stride + from_a);
+    const void *b = wbcpu_element(p->b, index * p->b.stride + from_b);
     long long from_c = index * p->c.stride + (long long)j * p->c.ld + i;
 
     bool narrow_c = is_float16(p->c.type);
-    float *c = (float *)element(p->c, from_c);
+    float *c = (float *)wbcpu_element(p->c, from_c);
     int ldc = p->c.ld;
     if (narrow_c) {
         c = reserve(thread_tile(), (size_t)m * n);
         ldc = m;
         if (!c) abort();
         for (int column = 0; p->beta != 0 && column < n; column++)
-            widen(
+            wbcpu_widen(
                 c + (size_t)column * m,
-                element(p->c, from_c + (long long)column * p->c.ld), p->c.type, m);
+                wbcpu_element(p->c, from_c + (long long)column * p->c.ld), p->c.type, m);
     }
     multiply_tile(p, m, n, a, b, c, ldc);
     if (p->bias) add_bias(p, c, ldc, i, m, n);
+    if (p->after) p->after(c, ldc, i, j, m, n, index);
     for (int column = 0; narrow_c && column < n; column++)
-        narrow(
-            element(p->c, from_c + (long long)column * p->c.ld), c + (size_t)column * m,
+        wbcpu_narrow(
+            wbcpu_element(p->c, from_c + (long long)column * p->c.ld), c + (size_t)column * m,
             p->c.type, m);
 }
 
@@ -252,7 +213,7 @@ checked(const matrix &x, int rows, int columns, int batch, wbcpu::check::matrix_
     size_t bytes = is_float16(x.type) ? 2 : 4;
     for (int i = 0; i < batch; i++)
         if (!wbcpu::check::use_matrix(
-                element(x, i * x.stride), (size_t)x.ld * bytes, (size_t)rows * bytes,
+                wbcpu_element(x, i * x.stride), (size_t)x.ld * bytes, (size_t)rows * bytes,
                 (size_t)columns, use))
             return false;
     return true;
@@ -277,9 +238,8 @@ static cublasStatus_t multiply_on_device(const gemm_call &p)
     return status;
 }
 
-/* Checks the arguments as cuBLAS does, then runs the call or records it in a graph. */
-static cublasStatus_t
-start(const gemm_call &p, cublasOperation_t transa, cublasOperation_t transb)
+cublasStatus_t
+wbcpu_start_gemm(const gemm_call &p, cublasOperation_t transa, cublasOperation_t transb)
 {
     if (!p.handle) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (transa > CUBLAS_OP_C || transb > CUBLAS_OP_C) return CUBLAS_STATUS_INVALID_VALUE;
@@ -322,6 +282,21 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     case CUBLAS_COMPUTE_32F_FAST_16BF:
     case CUBLAS_COMPUTE_32F_FAST_TF32:
         break;
+    case CUBLAS_COMPUTE_16F: { // sums in float, too
+        if (!alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
+        float scale[2] = {*(const __half *)alpha, *(const __half *)beta};
+        return cublasGemmStridedBatchedEx(
+            handle, transa, transb, m, n, k, &scale[0], A, Atype, lda, strideA, B, Btype,
+            ldb, strideB, &scale[1], C, Ctype, ldc, strideC, batchCount,
+            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    }
+    case CUBLAS_COMPUTE_64F:
+        if (Atype != CUDA_R_64F || Btype != CUDA_R_64F || Ctype != CUDA_R_64F)
+            return CUBLAS_STATUS_NOT_SUPPORTED;
+        return cublasDgemmStridedBatched(
+            handle, transa, transb, m, n, k, (const double *)alpha, (const double *)A,
+            lda, strideA, (const double *)B, ldb, strideB, (const double *)beta,
+            (double *)C, ldc, strideC, batchCount);
     default:
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
@@ -339,7 +314,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(
         describe(A, Atype, lda, strideA),
         describe(B, Btype, ldb, strideB),
         describe(C, Ctype, ldc, strideC)};
-    return start(p, transa, transb);
+    return wbcpu_start_gemm(p, transa, transb);
 }
 
 cublasStatus_t cublasGemmEx(
@@ -372,7 +347,7 @@ cublasStatus_t wbcpu_gemm_bias(
         describe(B, type, ldb, 0),
         describe(C, type, ldc, 0),
         bias};
-    return start(p, transa, transb);
+    return wbcpu_start_gemm(p, transa, transb);
 }
 
 cublasStatus_t cublasSgemmStridedBatched(
@@ -469,14 +444,26 @@ cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode)
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode)
 {
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-    return mode == CUBLAS_POINTER_MODE_HOST ? CUBLAS_STATUS_SUCCESS
-                                            : CUBLAS_STATUS_NOT_SUPPORTED;
+    handle->pointers = mode;  // both kinds can be read: a GEMM does so at its call
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t *mode)
 {
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-    *mode = CUBLAS_POINTER_MODE_HOST;
+    *mode = handle->pointers;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t)
+{
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
+{
+    if (!value) return CUBLAS_STATUS_INVALID_VALUE;
+    *value = type == MAJOR_VERSION ? CUBLAS_VER_MAJOR : 0;
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -152,6 +152,13 @@ extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->maxBlocksPerMultiProcessor = a.blocks_per_multiprocessor;
     p->l2CacheSize = (int)sysconf(_SC_LEVEL2_CACHE_SIZE);
     p->integrated = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
+    p->cooperativeLaunch = p->memoryPoolsSupported = p->streamPrioritiesSupported = 1;
+    p->concurrentKernels = p->clusterLaunch = p->deviceOverlap = 1;
+    p->asyncEngineCount = 2;
+    p->textureAlignment = 512;
+    p->texturePitchAlignment = 32;
+    p->maxTexture1D = p->maxTexture2D[0] = p->maxTexture2D[1] = 65536;
+    p->maxTexture3D[0] = p->maxTexture3D[1] = p->maxTexture3D[2] = 16384;
     p->pageableMemoryAccess = p->concurrentManagedAccess = p->hostNativeAtomicSupported =
         1;
     return cudaSuccess;
@@ -189,8 +196,24 @@ extern "C" cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, i
         {cudaDevAttrMaxSharedMemoryPerBlockOptin, p.sharedMemPerBlockOptin},
         {cudaDevAttrMaxBlocksPerMultiprocessor, (size_t)p.maxBlocksPerMultiProcessor},
         {cudaDevAttrReservedSharedMemoryPerBlock, p.reservedSharedMemPerBlock},
+        {cudaDevAttrTextureAlignment, p.textureAlignment},
+        {cudaDevAttrGpuOverlap, 1},
+        {cudaDevAttrCanMapHostMemory, 1},
+        {cudaDevAttrConcurrentKernels, 1},
+        {cudaDevAttrAsyncEngineCount, (size_t)p.asyncEngineCount},
+        {cudaDevAttrUnifiedAddressing, 1},
+        {cudaDevAttrMaxTexture1DWidth, (size_t)p.maxTexture1D},
+        {cudaDevAttrMaxTexture2DWidth, (size_t)p.maxTexture2D[0]},
+        {cudaDevAttrMaxTexture2DHeight, (size_t)p.maxTexture2D[1]},
+        {cudaDevAttrPageableMemoryAccess, 1},
+        {cudaDevAttrConcurrentManagedAccess, 1},
+        {cudaDevAttrHostNativeAtomicSupported, 1},
+        {cudaDevAttrCooperativeLaunch, 1},
+        {cudaDevAttrMemoryPoolsSupported, 1},
+        {cudaDevAttrStreamPrioritiesSupported, 1},
+        {cudaDevAttrClusterLaunch, 1},
     };
-    *value = 0; /* clock rates, cooperative launches: none */
+    *value = 0; /* clock rates: none */
     for (const auto &k : known)
         if (k.attr == attr) *value = (int)k.value;
     return cudaSuccess;

@@ -83,7 +83,8 @@ void *idle_fiber(worker *w)
     char *low = w->stacks + w->stack_bytes * i;
     /* The lowest page is a guard page, so that a stack overflow faults immediately.
      * It costs two of the 65,530 mappings of a process. */
-    if (worker_count() <= 24) mprotect(low, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
+    if (worker_count() <= 24 && !w->without_guards)
+        mprotect(low, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
     /* Shift the tops: equal offsets would map to the same cache sets. */
     size_t shift = (size_t)i * 832 % 4096;
     uintptr_t top = ((uintptr_t)low + w->stack_bytes - shift) & ~(uintptr_t)63;

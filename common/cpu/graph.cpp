@@ -1,28 +1,11 @@
 /* graph.cpp - CUDA graphs by stream capture: work enqueued on a capturing stream is
  * recorded with a copy of its arguments, and cudaGraphLaunch replays it in order. */
-#include "stream.h"
+#include "graph.h"
 
 #include "check/host_hooks.h"
 
-#include <memory>
-#include <vector>
-
 namespace wbcpu
 {
-struct node {
-    void (*run)(void *);
-    void (*destroy)(void *);
-    void *work;
-    node(void (*r)(void *), void (*d)(void *), void *w) : run(r), destroy(d), work(w) {}
-    node(const node &) = delete;
-    node &operator=(const node &) = delete;
-    ~node()
-    {
-        destroy(work);
-    }
-};
-typedef std::vector<std::shared_ptr<node>> node_list; /* in the order of recording */
-
 struct capture {
     node_list nodes;
     cudaStream_t origin;
@@ -31,13 +14,6 @@ struct capture {
     std::vector<cudaStream_t> streams; /* the origin, and those joined by an event */
 };
 }  // namespace wbcpu
-
-struct CUgraph_st {
-    wbcpu::node_list nodes;
-};
-struct CUgraphExec_st {
-    wbcpu::node_list nodes;
-};
 
 namespace wbcpu
 {
@@ -124,7 +100,7 @@ extern "C" cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *gr
     for (cudaStream_t s : c->streams)
         s->capture = nullptr;
     cudaError_t e = c->broken ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
-    if (!e) *graph = new CUgraph_st{c->nodes};
+    if (!e) *graph = new CUgraph_st{{}, c->nodes};
     delete c;
     return fail(e);
 }
@@ -140,38 +116,6 @@ cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status)
     return cudaSuccess;
 }
 
-extern "C" cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned)
-{
-    *graph = new CUgraph_st;
-    return cudaSuccess;
-}
-extern "C" cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
-    if (!graph) return fail(cudaErrorInvalidValue);
-    delete graph;
-    return cudaSuccess;
-}
-/* Returns only the number of nodes. */
-extern "C" cudaError_t
-cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
-{
-    if (!graph || !count) return fail(cudaErrorInvalidValue);
-    if (nodes) return fail(cudaErrorNotSupported);
-    *count = graph->nodes.size();
-    return cudaSuccess;
-}
-extern "C" cudaError_t
-cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
-{
-    if (!exec || !graph) return fail(cudaErrorInvalidValue);
-    *exec = new CUgraphExec_st{graph->nodes};
-    return cudaSuccess;
-}
-extern "C" cudaError_t cudaGraphInstantiateWithFlags(
-    cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
-{
-    return cudaGraphInstantiate(exec, graph, flags);
-}
 extern "C" cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t)
 {
     return exec ? cudaSuccess : fail(cudaErrorInvalidValue);
@@ -180,16 +124,13 @@ extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream
 {
     if (!exec) return fail(cudaErrorInvalidValue);
     if (cudaError_t e = stream_error(stream)) return fail(e);
-    if (wbcpu_defers(stream)) {  // a child graph keeps its own list of nodes
-        node_list nodes = exec->nodes;
-        wbcpu_record(stream, [nodes] {
-            for (const std::shared_ptr<node> &n : nodes)
+    std::vector<node_list> parts = exec->parts; // a child graph keeps its own lists
+    auto run = [parts] {
+        for (const node_list &part : parts)
+            for (const std::shared_ptr<node> &n : part)
                 n->run(n->work);
-        });
-    } else {
-        for (const std::shared_ptr<node> &n : exec->nodes)
-            n->run(n->work);
-    }
+    };
+    if (!wbcpu_record(stream, run)) run();
     return sticky_error();
 }
 extern "C" cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)

@@ -203,7 +203,9 @@ static unsigned long long shuffled(const job *j, unsigned long long i)
 bool next_block(worker *w)
 {
     job *j = w->job;
+    w->yields = 0;
     check::end_block(w);
+    if (j->stopped) return false;
     if (w->async) async_block_ends(w);
     if (w->gang) {
         if (!next_of_gang(w)) return false;
@@ -229,21 +231,25 @@ bool next_block(worker *w)
     return true;
 }
 
-static void run_blocks(void *context, worker *w)
+void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long long to)
 {
-    job *j = static_cast<job *>(context);
     wbcpu_self = w;
     w->job = j;
     w->threads = j->threads;
     w->shuffled = j->seed != 0;
     w->atomics = 0;
-    w->block = w->last_block = 0;
+    w->block = from - 1;
+    w->last_block = to;
     blockDim = j->launch.block;
     gridDim = j->launch.grid;
     if (shared_poisoned) begin_shared(j);
     if (next_block(w)) wbcpu_switch(&w->host_stack, idle_fiber(w), 0);
-    if (shared_poisoned) check_shared(j);
+    if (shared_poisoned && !j->stopped) check_shared(j);
     wbcpu_self = nullptr;
+}
+static void run_blocks(void *context, worker *w)
+{
+    run_blocks_of(static_cast<job *>(context), w, 0, 0);
 }
 
 /* --- launches ----------------------------------------------------------------------- */
@@ -360,6 +366,7 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     launch_count.store(j.id, std::memory_order_relaxed);
     j.next.store(0, std::memory_order_relaxed);
     j.seed = 0;
+    j.helpers = new_helpers();
     if (shuffle_seed && !check::enabled) seed_order(&j, shuffle_seed);
     open_device_memory();
     check::begin_kernel(*l);
@@ -370,6 +377,7 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
         dry_launch(&j, &p->workers[0], run_blocks);
     else
         run_on_workers(p, !j.alone, run_blocks, &j);
+    join_helpers(&j);
     check::end_launch();
     check::end_kernel();
     close_device_memory();

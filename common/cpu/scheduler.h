@@ -37,6 +37,8 @@ struct warp {
 static void *const not_started = nullptr;
 static void *const on_cpu = (void *)1;
 
+struct helpers; /* grid.cpp */
+
 struct job {
     wbcpu_launch launch;
     unsigned threads;          /* per block */
@@ -49,6 +51,8 @@ struct job {
     uint64_t seed;                         /* 0: natural order */
     unsigned long long stride, offset; /* seeded order: block i is stride * i + offset */
     std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */
+    std::atomic<bool> stopped{false};     /* by a thread: the other blocks end, too */
+    wbcpu::helpers *helpers;
 };
 
 struct async_block; /* async.h */
@@ -76,6 +80,8 @@ struct worker : wbcpu_worker {
     char *stacks;     /* memory of all fibers */
     size_t stack_bytes;
     int fibers; /* created so far */
+    bool without_guards; /* no guard pages between the stacks */
+    int yields;          /* of the running block */
     wbcpu::warp warp_table[max_warps];
 };
 
@@ -99,6 +105,8 @@ extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
 
 /* pool.cpp */
 bool next_block(worker *w); /* moves to the first thread of the next block; false: none */
+/* Runs the blocks [from, to), then those that nobody has taken. */
+void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long long to);
 int worker_count();
 size_t dynamic_shared_limit(); /* bytes that a launch may request */
 /* The environment variable as a number, `otherwise` when it is unset or empty. */
@@ -130,6 +138,12 @@ void async_thread_exits(worker *w);
 void async_block_ends(worker *w);
 void describe_condition(const worker *w, int thread, char *text, size_t size);
 void delete_async(worker *w);
+
+/* grid.cpp */
+helpers *new_helpers();
+void join_helpers(job *j);           /* waits for their blocks, and deletes them */
+void need_another_block(worker *w);  /* the running block may wait for one */
+[[noreturn]] void leave_launch(worker *w); /* on this worker */
 
 /* cluster.cpp */
 /* All blocks; run: those of one worker, as w->gang says */

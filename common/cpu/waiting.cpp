@@ -194,6 +194,9 @@ static void yield_core(worker *w)
         let_others_run(w);
 }
 
+/* After so many, the block probably waits for another one. */
+constexpr int YIELDS_UNTIL_HELP = 256;
+
 /* The current thread spins on memory that another one will write. It stays ready; another
  * lane of its warp continues, and every 32nd time a lane of another warp. All threads may
  * be waiting for another block, whose worker needs a core: every 8th call therefore
@@ -203,6 +206,8 @@ extern "C" void wbcpu_yield()
     worker *w = self();
     if (!w) return;
     w->atomics = 0;
+    if (++w->yields == YIELDS_UNTIL_HELP) need_another_block(w);
+    if (w->job->stopped && !w->gang) leave_launch(w);
     if (w->threads == 1) {
         yield_core(w); /* only another block can make progress */
         return;

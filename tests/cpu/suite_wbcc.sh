@@ -29,17 +29,16 @@ int main(int argc, char **argv)
     return argc > 1 ? atoi(argv[1]) : 0;
 }
 END
-check "the first call builds the back end and the program" "$wbcc" scale.cu -o scale
-check_says "the program runs" "2 4 6" ./scale
-says_nothing() { [ -z "$("$@" 2>&1)" ]; }
-check "the second call builds only the program" says_nothing "$wbcc" scale.cu -o scale
 mkdir "$TMP/bin"
-for tool in g++ gcc ar as ld bash env cat basename dirname readlink find mkdir mktemp mv nproc rm \
+for tool in g++ gcc ar as ld bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
     sed xargs realpath; do
     ln -s "$(command -v $tool)" "$TMP/bin/$tool"
 done
-check_says "with nothing but gcc, binutils and the usual commands" "2 4 6" \
-    env -i PATH="$TMP/bin" HOME=/ WBCC_BUILD="$TMP/bare" "$wbcc" -run scale.cu -o bare
+check "the first call builds the back end, with nothing but gcc, binutils and the usual commands" \
+    env -i PATH="$TMP/bin" HOME=/ WBCC_BUILD="$WBCC_BUILD" "$wbcc" scale.cu -o scale
+check_says "the program runs" "2 4 6" ./scale
+says_nothing() { [ -z "$("$@" 2>&1)" ]; }
+check "the second call builds only the program" says_nothing "$wbcc" scale.cu -o scale
 
 # --- command lines of teaching code -----------------------------------------------------
 check "options about GPU code have no effect" "$wbcc" -arch=sm_80 -arch sm_90 -gencode \
@@ -121,8 +120,24 @@ check_fails "a program without main" "main" "$wbcc" -DFACTOR=2 twice.cu
 check "a failed build leaves no program" [ ! -e both.o ]
 
 # --- features that programs use ---------------------------------------------------------
+# One source of all programs, each in a namespace: the headers are read once.
+{
+    cat "$foreign"/*.cu | grep '^#include <' | sort -u
+    for program in "$foreign"/*.cu; do
+        printf 'namespace test_%s {\n#include "%s"\n}\n' "$(basename "$program" .cu)" "$program"
+    done
+    echo 'int main(int, char **argv) {'
+    for program in "$foreign"/*.cu; do
+        name=$(basename "$program" .cu)
+        echo "if (!strcmp(argv[1], \"$name\")) return test_$name::main();"
+    done
+    echo 'return 99; }'
+} >all.cu
+check "the programs of tests/cpu/foreign compile" "$wbcc" -O0 all.cu -o all
 for program in "$foreign"/*.cu; do
-    check "$(basename "$program" .cu): $(sed -n '1s,^/\* *\([^.]*\).*,\1,p' "$program")" \
-        "$wbcc" -run "$program" -o program
+    name=$(basename "$program" .cu)
+    shows=$(sed -n '1s,^/\* *\([^.]*\).*,\1,p' "$program")
+    check "$name: $shows" ./all "$name"
+    check "docs/wbcc.md lists it" grep -qF "| \`$name.cu\` | $shows |" "${wbcc%/tools/*}/docs/wbcc.md"
 done
 tap_done

@@ -96,12 +96,7 @@ void abandon(worker *w, cudaError_t error)
 {
     fail_sticky(error);
     abandon_cluster(w);
-    w->idle_count = 0; /* all stacks are free again */
-    w->fibers = 0;
-    delete_async(w);
-    void *here;
-    wbcpu_switch(&here, w->host_stack, 0);
-    __builtin_unreachable();
+    leave_launch(w);
 }
 
 /* --- clusters: the blocks take turns ------------------------------------------------ */

@@ -1,4 +1,5 @@
-/* cooperative_groups.h - thread_block and tiles of 1, 2, 4, 8, 16 or 32 threads. */
+/* cooperative_groups.h - the grid, the block, tiles of 1, 2, 4, 8, 16 or 32 threads, and
+ * groups of any lanes of a warp (wbcpu/coalesced.h). */
 #ifndef WBCPU_COOPERATIVE_GROUPS_H
 #define WBCPU_COOPERATIVE_GROUPS_H
 
@@ -6,6 +7,23 @@
 
 namespace cooperative_groups
 {
+namespace wbcpu_words
+{
+/* shuffle(value), for large types word by word */
+template <class T, class F> WBCPU_INLINE T each(T value, F shuffle)
+{
+    if constexpr (sizeof(T) <= 8) {
+        return shuffle(value);
+    } else {
+        unsigned words[(sizeof(T) + 3) / 4];
+        __builtin_memcpy(words, &value, sizeof value);
+        for (unsigned &w : words)
+            w = shuffle(w);
+        __builtin_memcpy(&value, words, sizeof value);
+        return value;
+    }
+}
+}  // namespace wbcpu_words
 
 struct thread_block {
     static void sync()
@@ -92,19 +110,23 @@ template <unsigned Size, class Parent = void> struct thread_block_tile {
 
     template <class T> static T shfl(T value, int source)
     {
-        return __shfl_sync(mask(), value, source, Size);
+        return wbcpu_words::each(
+            value, [=](auto v) { return __shfl_sync(mask(), v, source, Size); });
     }
     template <class T> static T shfl_up(T value, unsigned delta)
     {
-        return __shfl_up_sync(mask(), value, delta, Size);
+        return wbcpu_words::each(
+            value, [=](auto v) { return __shfl_up_sync(mask(), v, delta, Size); });
     }
     template <class T> static T shfl_down(T value, unsigned delta)
     {
-        return __shfl_down_sync(mask(), value, delta, Size);
+        return wbcpu_words::each(
+            value, [=](auto v) { return __shfl_down_sync(mask(), v, delta, Size); });
     }
     template <class T> static T shfl_xor(T value, unsigned lanes)
     {
-        return __shfl_xor_sync(mask(), value, (int)lanes, Size);
+        return wbcpu_words::each(
+            value, [=](auto v) { return __shfl_xor_sync(mask(), v, (int)lanes, Size); });
     }
     static int any(int predicate)
     {
@@ -138,17 +160,47 @@ tiled_partition(const thread_block_tile<ParentSize, Parent> &)
     return thread_block_tile<Size, thread_block_tile<ParentSize, Parent>>();
 }
 
-template <class Group> WBCPU_INLINE void sync(const Group &group)
-{
-    group.sync();
-}
-
 struct grid_group {
-    template <class T = int> void sync() const
+    static void sync()
     {
-        static_assert(
-            sizeof(T) == 0, "grid-wide sync is not supported by the CPU back end: "
-                            "blocks do not run at the same time");
+        wbcpu_grid_sync();
+    }
+    static bool is_valid()
+    {
+        return true;
+    }
+    static unsigned long long block_rank()
+    {
+        return blockIdx.x +
+               (unsigned long long)gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    }
+    static unsigned long long num_blocks()
+    {
+        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
+    }
+    static unsigned long long thread_rank()
+    {
+        return block_rank() * thread_block::size() + thread_block::thread_rank();
+    }
+    static unsigned long long size()
+    {
+        return num_blocks() * thread_block::size();
+    }
+    static unsigned long long num_threads()
+    {
+        return size();
+    }
+    static dim3 group_dim()
+    {
+        return gridDim;
+    }
+    static dim3 dim_blocks()
+    {
+        return gridDim;
+    }
+    static dim3 block_index()
+    {
+        return dim3(blockIdx.x, blockIdx.y, blockIdx.z);
     }
 };
 WBCPU_INLINE grid_group this_grid()
@@ -171,4 +223,5 @@ WBCPU_INLINE cluster_group this_cluster()
 }
 
 }  // namespace cooperative_groups
+#include "wbcpu/coalesced.h"
 #endif

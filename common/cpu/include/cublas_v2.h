@@ -3,7 +3,7 @@
  * Names, types and values are the toolkit's. Matrices are column-major:
  *     C (m,n) = alpha op(A) op(B) + beta C,    op(A) (m,k),  op(B) (k,n)
  * Sums are accumulated in float for every element type; if beta = 0, C is not read. alpha
- * and beta are in host memory. Results are bit-identical from call to call. A call on a
+ * and beta are read at the call. Results are bit-identical from call to call. A call on a
  * capturing stream is recorded. Unsupported features of cuBLAS return
  * CUBLAS_STATUS_NOT_SUPPORTED.
  */
@@ -21,9 +21,9 @@ extern "C" {
 #endif
 
 #define CUBLASWINAPI
-#define CUBLAS_VER_MAJOR 12
+#define CUBLAS_VER_MAJOR 13
 #define CUBLAS_VER_MINOR 0
-#define CUBLAS_VERSION 120000
+#define CUBLAS_VERSION 130000
 
 typedef struct cublasContext *cublasHandle_t;
 
@@ -47,6 +47,8 @@ typedef enum {
     CUBLAS_OP_HERMITAN = 2,
     CUBLAS_OP_CONJG = 3
 } cublasOperation_t;
+
+typedef enum { CUBLAS_ATOMICS_NOT_ALLOWED = 0, CUBLAS_ATOMICS_ALLOWED = 1 } cublasAtomicsMode_t;
 
 typedef enum {
     CUBLAS_POINTER_MODE_HOST = 0,
@@ -79,7 +81,12 @@ typedef enum {
     CUBLAS_GEMM_DFALT = -1,
     CUBLAS_GEMM_DEFAULT = -1,
     CUBLAS_GEMM_DFALT_TENSOR_OP = 99,
-    CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99
+    CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99,
+    CUBLAS_GEMM_ALGO0 = 0, /* up to 23: all are the default */
+    CUBLAS_GEMM_ALGO1 = 1,
+    CUBLAS_GEMM_ALGO2 = 2,
+    CUBLAS_GEMM_ALGO3 = 3,
+    CUBLAS_GEMM_ALGO0_TENSOR_OP = 100, /* up to 115 */
 } cublasGemmAlgo_t;
 
 const char *cublasGetStatusName(cublasStatus_t status);
@@ -94,6 +101,8 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode);
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);
 cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t *mode);
+cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode);
+cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value);
 /* Ignored: the back end has its own workspace. */
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes);
 
@@ -129,6 +138,8 @@ cublasStatus_t cublasSgemv(
     const float *A, int lda, const float *x, int incx, const float *beta, float *y,
     int incy);
 
+#include "wbcpu/blas.h"
+
 /* Not cuBLAS's: C = op(A) op(B) + bias, rounded once; bias (m) is added to every column.
  * All have one type. On a GPU this is an epilogue of cuBLASLt. */
 cublasStatus_t wbcpu_gemm_bias(
@@ -137,6 +148,28 @@ cublasStatus_t wbcpu_gemm_bias(
     cudaDataType type, const void *bias);
 
 #ifdef __cplusplus
+}
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
+
+static inline cublasStatus_t cublasHgemmStridedBatched(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const __half *alpha, const __half *A, int lda, long long int strideA,
+    const __half *B, int ldb, long long int strideB, const __half *beta, __half *C,
+    int ldc, long long int strideC, int batchCount)
+{
+    return cublasGemmStridedBatchedEx(
+        handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, strideA, B,
+        CUDA_R_16F, ldb, strideB, beta, C, CUDA_R_16F, ldc, strideC, batchCount,
+        CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+}
+static inline cublasStatus_t cublasHgemm(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const __half *alpha, const __half *A, int lda, const __half *B, int ldb,
+    const __half *beta, __half *C, int ldc)
+{
+    return cublasHgemmStridedBatched(
+        handle, transa, transb, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
 }
 #endif
 #endif

@@ -22,14 +22,22 @@
 #include <utility>
 
 #include "wbcpu/api.h"
+#include "wbcpu/arithmetic.h"
 #include "wbcpu/atomic.h"
 #include "wbcpu/checked.h"
 #include "wbcpu/device_functions.h"
 #include "wbcpu/execution.h"
+#include "wbcpu/graph_nodes.h"
+#include "wbcpu/kernels.h"
 #include "wbcpu/launch.h"
+#include "wbcpu/limits.h"
+#include "wbcpu/old_warp.h"
+#include "wbcpu/pools.h"
+#include "wbcpu/ptx.h"
 #include "wbcpu/qualifiers.h"
 #include "wbcpu/reduction.h"
 #include "wbcpu/shared.h"
+#include "wbcpu/textures.h"
 #include "wbcpu/unsupported.h"
 #include "wbcpu/warp.h"
 #endif

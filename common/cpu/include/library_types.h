@@ -23,4 +23,6 @@ typedef cudaDataType cudaDataType_t;
 typedef enum cudaDataType_t cudaDataType_t;
 #endif
 
+typedef enum libraryPropertyType_t { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL } libraryPropertyType;
+
 #endif

@@ -1,5 +1,4 @@
-/* declarations.c - rewrites __shared__, __constant__, __launch_bounds__, __noinline__ and
- * inline PTX. */
+/* declarations.c - rewrites __shared__, __constant__, __launch_bounds__, __noinline__. */
 #include "tokens.h"
 
 #include <stdlib.h>
@@ -209,22 +208,6 @@ static void shared(struct source *s, int i, struct scopes *in)
     after_shared(s, i, end, in);
 }
 
-/* --- assembly ----------------------------------------------------------------------- */
-
-/* asm("...") is PTX, which cannot run here. It becomes a static_assert, an error only if
- * it is compiled. asm("") is a compiler barrier and stays. */
-static void assembly(struct source *s, int i)
-{
-    int k = next(s, i), qualifier = -1;
-    if (is(s, k, "volatile") || is(s, k, "__volatile__")) {
-        qualifier = k;
-        k = next(s, k);
-    }
-    if (!is(s, k, "(") || mate(s, k) < 0 || is(s, next(s, k), "\"\"")) return;
-    s->tokens[i].text = "WBCPU_INLINE_PTX";
-    if (qualifier >= 0) erase(s, qualifier, qualifier + 1);
-}
-
 /* --- __launch_bounds__ ---------------------------------------------------------------- */
 
 /* A kernel with __launch_bounds__(n) refuses a launch of more threads in its first
@@ -280,7 +263,5 @@ void rewrite_declarations(struct source *s)
             is(s, i, "__constant__") &&
             (specifier(s, i, "static") >= 0 || specifier(s, i, "extern") >= 0))
             erase(s, i, i + 1);
-        else if (is(s, i, "asm") || is(s, i, "__asm__") || is(s, i, "__asm"))
-            assembly(s, i);
     }
 }

@@ -63,7 +63,8 @@ static int has_cuda_syntax(const struct source *s)
         if (run_of(s, i, '<', 3) || is(s, i, "__shared__") || is(s, i, "__noinline__") ||
             is(s, i, "noinline") || is(s, i, "asm") || is(s, i, "__asm__") ||
             is(s, i, "__shfl_xor_sync") || is(s, i, "__shfl_down_sync") ||
-            is(s, i, "__global__"))
+            is(s, i, "__global__") ||
+            is(s, i, "__CUDA_ARCH__"))
             return 1;
     return 0;
 }
@@ -140,6 +141,9 @@ void rewrite(struct source *s)
 {
     if (!given_up && !check_mode) rewrite_reductions(s);
     if (!given_up && !check_mode) rewrite_unrolls(s);
+    if (!given_up) rewrite_spins(s);
+    if (!given_up) rewrite_casts(s);
+    if (!given_up) rewrite_assembly(s);
     if (!given_up) rewrite_launches(s);
     if (!given_up) rewrite_declarations(s);
 }

@@ -41,6 +41,10 @@ int other(const struct outline *o, int i);       /* the matching bracket, or -1 
 int past_angles(const struct outline *o, int i); /* after the '>' of the '<' at i, or i */
 int scope_mark(const struct outline *o, int i);  /* :: at i and i + 1 */
 
+/* --- architecture.c ----------------------------------------------------------------- */
+
+void name_architecture(struct source *s, const struct outline *o);
+
 /* --- known.c ------------------------------------------------------------------------ */
 
 enum {

@@ -361,6 +361,7 @@ void check_spaces(struct source *s)
     struct outline o;
     struct token_index names = {0};
     make_outline(&o, s);
+    name_architecture(s, &o);
     static int lost;
     lost |= o.lost;
     names_of(&names, &o);

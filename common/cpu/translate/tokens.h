@@ -149,5 +149,8 @@ void rewrite_launches(struct source *s);     /* launches.c */
 void rewrite_declarations(struct source *s); /* declarations.c */
 void rewrite_reductions(struct source *s);   /* reductions.c */
 void rewrite_unrolls(struct source *s);      /* unroll.c */
+void rewrite_casts(struct source *s);        /* casts.c */
+void rewrite_assembly(struct source *s);     /* assembly.c */
+void rewrite_spins(struct source *s);        /* spins.c */
 
 #endif

@@ -1,4 +1,4 @@
-/* cooperative_groups/reduce.h - reductions over a tile. */
+/* cooperative_groups/reduce.h - reductions over a tile or a coalesced group. */
 #ifndef WBCPU_COOPERATIVE_GROUPS_REDUCE_H
 #define WBCPU_COOPERATIVE_GROUPS_REDUCE_H
 
@@ -47,11 +47,6 @@ template <class T> struct bit_xor {
 namespace wbcpu_reduce
 {
 
-template <class T, class Op> struct lane_value {
-    T value;
-    const Op *op;
-};
-
 /* A butterfly of shuffles (distance Size/2, ..., 2, 1), computed by one lane. */
 template <unsigned Size, class T, class Op>
 void butterfly(uint64_t pointer[32], unsigned lanes)
@@ -82,6 +77,30 @@ WBCPU_INLINE T reduce(const thread_block_tile<Size, Parent> &tile, T value, cons
     wbcpu_collective(
         WBCPU_OP_LOOP + __builtin_ctz(Size), tile.mask(), (uint64_t)(uintptr_t)&mine,
         (uint64_t)butterfly);
+    return mine.value;
+}
+
+namespace wbcpu_reduce
+{
+/* From the lowest lane to the highest */
+template <class T, class Op> void fold(uint64_t pointer[32], unsigned lanes)
+{
+    typedef lane_value<T, Op> lane;
+    lane *first = (lane *)pointer[__builtin_ctz(lanes)];
+    T sum = first->value;
+    for (unsigned m = lanes & (lanes - 1); m; m &= m - 1)
+        sum = (*first->op)(sum, ((lane *)pointer[__builtin_ctz(m)])->value);
+    for (unsigned m = lanes; m; m &= m - 1)
+        ((lane *)pointer[__builtin_ctz(m)])->value = sum;
+}
+}  // namespace wbcpu_reduce
+template <class T, class Op>
+WBCPU_INLINE T reduce(const coalesced_group &group, T value, const Op &op)
+{
+    wbcpu_reduce::lane_value<T, Op> mine = {value, &op};
+    wbcpu_together fold = wbcpu_reduce::fold<T, Op>;
+    wbcpu_collective(
+        WBCPU_OP_CALL, group.mask(), (uint64_t)(uintptr_t)&mine, (uint64_t)fold);
     return mine.value;
 }
 

@@ -17,6 +17,14 @@ WBCPU_INLINE void wbcpu_count_atomic()
     if (w && __builtin_expect(++w->atomics >= WBCPU_ATOMICS_PER_YIELD, 0)) wbcpu_yield();
 }
 
+/* An iteration of a loop that only waits */
+WBCPU_INLINE void wbcpu_spin()
+{
+    constexpr int SPINS_PER_YIELD = 64;
+    if (wbcpu_self) wbcpu_self->atomics += WBCPU_ATOMICS_PER_YIELD / SPINS_PER_YIELD - 1;
+    wbcpu_count_atomic();
+}
+
 #ifdef WBCPU_CHECKED
 /* Tells check mode of an atomic operation on `bytes` bytes. */
 extern "C" void wbcpu_checked_atomic(const void *p, size_t bytes, bool floating);

@@ -198,7 +198,7 @@ WBCPU_INLINE unsigned long long globaltimer()
 {
     return (unsigned long long)wbcpu_nanoseconds();
 }
-WBCPU_INLINE void __trap() { abort(); }
+WBCPU_INLINE void __trap() { wbcpu_trap(); }
 WBCPU_INLINE void __brkpt() { __builtin_trap(); }
 #define __builtin_assume(condition) ((void)0)
 #define __assume(condition) ((void)0)

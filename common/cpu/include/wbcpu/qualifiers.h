@@ -7,7 +7,8 @@
 #define __CUDACC__ 1
 #endif
 #define __CUDACPU__ 1 /* code for one back end only: #ifdef __CUDACPU__ */
-/* __CUDA_ARCH__ stays undefined: host and device code are compiled in one pass. */
+/* What the translator writes for __CUDA_ARCH__ outside of host code */
+#define WBCPU_CUDA_ARCH 800
 
 /* In a program, a thread-local variable has a constant offset from the thread pointer. A
  * shared library can be loaded later (dlopen), when the memory for such offsets is taken:
@@ -59,10 +60,5 @@
 #define __shared__ static __thread __attribute__((aligned(16)))
 #endif
 #define __constant__ static
-
-#define WBCPU_INLINE_PTX(...)                                                            \
-    static_assert(                                                                       \
-        false, "inline PTX assembly: not supported by the CPU back end; "                \
-               "guard it with #ifndef __CUDACPU__")
 
 #endif

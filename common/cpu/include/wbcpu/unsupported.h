@@ -2,9 +2,6 @@
 #ifndef WBCPU_UNSUPPORTED_H
 #define WBCPU_UNSUPPORTED_H
 
-typedef unsigned long long cudaTextureObject_t;
-typedef unsigned long long cudaSurfaceObject_t;
-
 /* Converts to whatever the call is used as: its sentence is the only error. */
 struct wbcpu_unsupported {
     template <class T> operator T() const;
@@ -18,29 +15,12 @@ struct wbcpu_unsupported {
             sizeof(T *) == 0, #name ": not supported by the CPU back end; " sentence);   \
         return {};                                                                       \
     }
-#define WBCPU_TEXTURE(name) WBCPU_UNSUPPORTED(name, "read global memory instead")
 #define WBCPU_ONE_DEVICE(name)                                                           \
     WBCPU_UNSUPPORTED(name, "there is one device and one process")
 
-/* Their void pointers lose the types of the kernel's arguments. */
-WBCPU_UNSUPPORTED(cudaLaunchKernel, "write kernel<<<...>>>(...)")
-WBCPU_UNSUPPORTED(cudaLaunchKernelEx, "write kernel<<<...>>>(...)")
-WBCPU_UNSUPPORTED(
-    cudaLaunchCooperativeKernel,
-    "grid-wide synchronization needs blocks that run at the same time: "
-    "launch a second kernel")
-WBCPU_TEXTURE(cudaCreateTextureObject)
-WBCPU_TEXTURE(cudaCreateSurfaceObject)
-WBCPU_TEXTURE(tex1Dfetch)
-WBCPU_TEXTURE(tex1D)
-WBCPU_TEXTURE(tex2D)
-WBCPU_TEXTURE(tex3D)
-WBCPU_TEXTURE(surf2Dread)
-WBCPU_TEXTURE(surf2Dwrite)
 WBCPU_ONE_DEVICE(cudaIpcGetMemHandle)
 WBCPU_ONE_DEVICE(cudaIpcOpenMemHandle)
 #undef WBCPU_UNSUPPORTED
-#undef WBCPU_TEXTURE
 #undef WBCPU_ONE_DEVICE
 
 #endif

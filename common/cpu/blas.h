@@ -1,0 +1,76 @@
+/* blas.h - what cublas.cpp, blas.cpp and cublaslt.cpp share; internal to the library. */
+#ifndef WBCPU_BLAS_H
+#define WBCPU_BLAS_H
+#include "check/host_hooks.h"
+#include "cublas_v2.h"
+#include "gemm.h"
+#include "scheduler.h"
+
+#include <cstdlib>
+#include <functional>
+
+struct scratch {  // grows on demand and is kept: repeated calls do not allocate
+    float *data = nullptr;
+    size_t size = 0;
+    ~scratch()
+    {
+        free(data);
+    }
+};
+
+struct cublasContext {
+    cudaStream_t stream;
+    cublasMath_t math;
+    cublasPointerMode_t pointers;
+    wbcpu_sgemm *sgemm;
+    wbcpu_bf16_gemm *bf16_gemm;  // or NULL
+    scratch wide_a, wide_b;      // 16-bit factors as floats
+};
+
+struct matrix {
+    void *data;
+    cudaDataType type;
+    int ld;
+    long long stride;  // to the next matrix of the batch
+};
+
+/* Called for each tile of C before it is rounded: c[0] is row i, column j of matrix
+ * `index` of the batch. */
+typedef std::function<void(float *c, int ldc, int i, int j, int m, int n, int index)>
+    wbcpu_epilogue;
+
+struct gemm_call {
+    cublasContext *handle;
+    bool transpose_a, transpose_b;
+    int m, n, k, batch;
+    float alpha, beta;
+    matrix a, b, c;
+    const void *bias = nullptr;  // (m), of C's type: added to every column of C
+    wbcpu_epilogue after = nullptr;
+};
+
+/* Checks the arguments as cuBLAS does, then runs the call or records it in a graph. */
+cublasStatus_t
+wbcpu_start_gemm(const gemm_call &p, cublasOperation_t transa, cublasOperation_t transb);
+
+/* x[n] as floats, and back: of a 16-bit type or float */
+void wbcpu_widen(float *out, const void *in, cudaDataType type, size_t n);
+void wbcpu_narrow(void *out, const float *in, cudaDataType type, size_t n);
+static inline void *wbcpu_element(const matrix &x, long long index)
+{
+    return (char *)x.data + index * (x.type == CUDA_R_32F ? 4 : 2);
+}
+
+/* Runs work() now, or when the handle's stream does. */
+template <class Work> cublasStatus_t wbcpu_run_blas(cublasHandle_t h, const Work &work)
+{
+    if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
+    auto opened = [work] {
+        wbcpu::open_device_memory();
+        work();
+        wbcpu::close_device_memory();
+    };
+    if (!wbcpu_record(h->stream, opened)) opened();
+    return CUBLAS_STATUS_SUCCESS;
+}
+#endif

@@ -1,0 +1,321 @@
+/* cublaslt.cpp - the calls of include/cublasLt.h: a cuBLAS GEMM whose tiles pass through an
+ * epilogue. A matrix stored by rows is the transpose of one stored by columns; if D is, the
+ * product is D^T = op(B)^T op(A)^T. */
+#include "blas.h"
+#include "cublasLt.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+struct cublasLtContext {
+    cublasHandle_t blas;
+};
+struct cublasLtMatrixLayout {
+    cudaDataType type;
+    int order;
+    uint64_t rows, columns;
+    int64_t ld;
+    int batch;
+    int64_t stride;
+};
+struct cublasLtMatmulDesc {
+    cublasComputeType_t compute;
+    cudaDataType scale;
+    int transpose[2]; /* A, B */
+    int epilogue;
+    void *bias, *aux;
+    int64_t bias_stride, aux_ld, aux_stride;
+    int bias_type, aux_type; /* -1: D's */
+};
+struct cublasLtMatmulPreference {
+};
+
+/* --- descriptions ------------------------------------------------------------------- */
+
+static cublasStatus_t set(void *field, size_t size, const void *value, size_t bytes)
+{
+    if (!value || bytes != size) return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(field, value, size);
+    return CUBLAS_STATUS_SUCCESS;
+}
+#define SET(field) return set(&(field), sizeof(field), value, bytes)
+
+extern "C" {
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
+    *handle = new cublasLtContext();
+    return cublasCreate(&(*handle)->blas);
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    cublasDestroy(handle->blas);
+    delete handle;
+    return CUBLAS_STATUS_SUCCESS;
+}
+size_t cublasLtGetVersion()
+{
+    return CUBLAS_VERSION;
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(
+    cublasLtMatrixLayout_t *layout, cudaDataType type, uint64_t rows, uint64_t columns,
+    int64_t ld)
+{
+    *layout =
+        new cublasLtMatrixLayout{type, CUBLASLT_ORDER_COL, rows, columns, ld, 1, 0};
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
+{
+    delete layout;
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(
+    cublasLtMatrixLayout_t x, cublasLtMatrixLayoutAttribute_t attribute,
+    const void *value, size_t bytes)
+{
+    switch (attribute) {
+    case CUBLASLT_MATRIX_LAYOUT_TYPE:
+        SET(x->type);
+    case CUBLASLT_MATRIX_LAYOUT_ORDER:
+        SET(x->order);
+    case CUBLASLT_MATRIX_LAYOUT_ROWS:
+        SET(x->rows);
+    case CUBLASLT_MATRIX_LAYOUT_COLS:
+        SET(x->columns);
+    case CUBLASLT_MATRIX_LAYOUT_LD:
+        SET(x->ld);
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+        SET(x->batch);
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+        SET(x->stride);
+    }
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+cublasStatus_t cublasLtMatmulDescCreate(
+    cublasLtMatmulDesc_t *desc, cublasComputeType_t compute, cudaDataType scale)
+{
+    *desc = new cublasLtMatmulDesc();
+    (*desc)->compute = compute;
+    (*desc)->scale = scale;
+    (*desc)->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    (*desc)->bias_type = (*desc)->aux_type = -1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
+{
+    delete desc;
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(
+    cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t attribute, const void *value,
+    size_t bytes)
+{
+    switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
+        SET(d->compute);
+    case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
+        SET(d->scale);
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+        SET(d->transpose[0]);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+        SET(d->transpose[1]);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+        SET(d->epilogue);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+        SET(d->bias);
+    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
+        SET(d->bias_stride);
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+        SET(d->bias_type);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        SET(d->aux);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        SET(d->aux_ld);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
+        SET(d->aux_stride);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
+        SET(d->aux_type);
+    case CUBLASLT_MATMUL_DESC_POINTER_MODE: /* both kinds can be read */
+    case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
+        return CUBLAS_STATUS_SUCCESS;
+    default:
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
+{
+    *preference = new cublasLtMatmulPreference();
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
+{
+    delete preference;
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
+    cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void *, size_t)
+{
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t,
+    int requested, cublasLtMatmulHeuristicResult_t results[], int *returned)
+{
+    if (requested < 1 || !results || !returned) return CUBLAS_STATUS_INVALID_VALUE;
+    results[0] = cublasLtMatmulHeuristicResult_t();
+    results[0].wavesCount = 1;
+    *returned = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+}
+
+/* --- epilogues ---------------------------------------------------------------------- */
+
+static float load(const matrix &x, long long at)
+{
+    float value;
+    wbcpu_widen(&value, wbcpu_element(x, at), x.type, 1);
+    return value;
+}
+static void store(const matrix &x, long long at, float value)
+{
+    wbcpu_narrow(wbcpu_element(x, at), &value, x.type, 1);
+}
+
+constexpr float ROOT_2_PI = 0.7978845608f, CUBIC = 0.044715f;
+static float gelu(float x)
+{
+    return 0.5f * x * (1 + tanhf(ROOT_2_PI * (x + CUBIC * x * x * x)));
+}
+static float gelu_slope(float x)
+{
+    float t = tanhf(ROOT_2_PI * (x + CUBIC * x * x * x));
+    return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * ROOT_2_PI * (1 + 3 * CUBIC * x * x);
+}
+
+struct lt_epilogue {
+    int kind;
+    bool flipped; /* the product is D^T: row i of the tile is column i of D */
+    matrix bias, aux;
+
+    void operator()(float *c, int ldc, int i0, int j0, int m, int n, int index) const
+    {
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++) {
+                float &x = c[(long)j * ldc + i];
+                long long row = flipped ? j0 + j : i0 + i;
+                long long at = index * aux.stride + (long long)(j0 + j) * aux.ld + i0 + i;
+                if (kind & CUBLASLT_EPILOGUE_BIAS)
+                    x += load(bias, index * bias.stride + row);
+                if (kind == CUBLASLT_EPILOGUE_DGELU)
+                    x *= gelu_slope(load(aux, at));
+                else if (kind & 128)
+                    store(aux, at, x);
+                if (kind & CUBLASLT_EPILOGUE_RELU) x = x > 0 ? x : 0;
+                if (kind & CUBLASLT_EPILOGUE_GELU) x = gelu(x);
+            }
+    }
+};
+
+/* sums[i] = the sum of row i of op(X) (BGRADA), or of column i (BGRADB) */
+static void sum_lines(const matrix &x, bool transposed, bool rows, int n, int k, const matrix &sums)
+{
+    for (int i = 0; i < n; i++) {
+        float sum = 0;
+        for (int p = 0; p < k; p++)
+            sum += load(x, transposed == rows ? (long long)i * x.ld + p
+                                              : (long long)p * x.ld + i);
+        store(sums, i, sum);
+    }
+}
+
+static bool is_supported(int epilogue)
+{
+    switch (epilogue) {
+    case CUBLASLT_EPILOGUE_DEFAULT:
+    case CUBLASLT_EPILOGUE_RELU:
+    case CUBLASLT_EPILOGUE_BIAS:
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+    case CUBLASLT_EPILOGUE_GELU:
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+    case CUBLASLT_EPILOGUE_GELU_AUX:
+    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+    case CUBLASLT_EPILOGUE_DGELU:
+    case CUBLASLT_EPILOGUE_BGRADA:
+    case CUBLASLT_EPILOGUE_BGRADB:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* --- the product -------------------------------------------------------------------- */
+
+static matrix describe(const void *data, const cublasLtMatrixLayout *x)
+{
+    return {const_cast<void *>(data), x->type, (int)x->ld, x->stride};
+}
+static bool is_by_rows(const cublasLtMatrixLayout *x)
+{
+    return x->order == CUBLASLT_ORDER_ROW;
+}
+
+/* D = C before beta scales it */
+static void copy_matrix(const gemm_call &p, const matrix &from)
+{
+    for (int b = 0; b < p.batch; b++)
+        for (int j = 0; j < p.n; j++)
+            for (int i = 0; i < p.m; i++)
+                store(
+                    p.c, b * p.c.stride + (long long)j * p.c.ld + i,
+                    load(from, b * from.stride + (long long)j * from.ld + i));
+}
+
+extern "C" cublasStatus_t cublasLtMatmul(
+    cublasLtHandle_t handle, cublasLtMatmulDesc_t d, const void *alpha, const void *A,
+    cublasLtMatrixLayout_t Adesc, const void *B, cublasLtMatrixLayout_t Bdesc,
+    const void *beta, const void *C, cublasLtMatrixLayout_t Cdesc, void *D,
+    cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *, void *, size_t,
+    cudaStream_t stream)
+{
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!d || !alpha || !beta || !Adesc || !Bdesc || !Ddesc)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (d->scale != CUDA_R_32F || !is_supported(d->epilogue))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    bool ta = (d->transpose[0] != CUBLAS_OP_N) != is_by_rows(Adesc);
+    bool tb = (d->transpose[1] != CUBLAS_OP_N) != is_by_rows(Bdesc), flip = is_by_rows(Ddesc);
+    int k = (int)(d->transpose[0] != CUBLAS_OP_N ? Adesc->rows : Adesc->columns);
+    gemm_call p = {
+        handle->blas, ta, tb, (int)Ddesc->rows, (int)Ddesc->columns, k, Ddesc->batch,
+        *(const float *)alpha, *(const float *)beta, describe(A, Adesc),
+        describe(B, Bdesc), describe(D, Ddesc)};
+    auto type_or = [&](int type) { return type < 0 ? Ddesc->type : (cudaDataType)type; };
+    matrix bias = {d->bias, type_or(d->bias_type), 0, d->bias_stride};
+    matrix aux = {d->aux, type_or(d->aux_type), (int)d->aux_ld, d->aux_stride};
+    handle->blas->stream = stream;
+    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADA)
+        wbcpu_run_blas(handle->blas, [=] { sum_lines(p.a, ta, true, p.m, k, bias); });
+    else if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB)
+        wbcpu_run_blas(handle->blas, [=] { sum_lines(p.b, tb, false, p.n, k, bias); });
+    else if (d->epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+        p.after = lt_epilogue{d->epilogue, flip, bias, aux};
+    if (flip) {
+        std::swap(p.a, p.b);
+        std::swap(p.m, p.n);
+        p.transpose_a = !tb;
+        p.transpose_b = !ta;
+    }
+    if (p.beta != 0 && C != D) {
+        if (!Cdesc || is_by_rows(Cdesc) != flip) return CUBLAS_STATUS_NOT_SUPPORTED;
+        matrix from = describe(C, Cdesc);
+        wbcpu_run_blas(handle->blas, [=] { copy_matrix(p, from); });
+    }
+    return wbcpu_start_gemm(
+        p, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+        p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+}

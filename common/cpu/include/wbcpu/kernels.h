@@ -1,0 +1,110 @@
+/* kernels.h - launches without <<<>>>: cudaLaunchKernel, cudaLaunchCooperativeKernel,
+ * cudaLaunchKernelEx and nodes of graphs. They get a kernel's address and an array of
+ * pointers to its arguments. kernel_address notes the types that belong to an address. */
+#ifndef WBCPU_KERNELS_H
+#define WBCPU_KERNELS_H
+
+#include "launch.h"
+
+struct wbcpu_kernel_call {
+    const char *file;
+    int line;
+    dim3 grid, block;
+    void **arguments;
+    size_t shared_bytes;
+    cudaStream_t stream;
+};
+typedef void (*wbcpu_kernel_launcher)(void (*kernel)(), const wbcpu_kernel_call *call);
+
+extern "C" {
+void wbcpu_know_kernel(const void *address, wbcpu_kernel_launcher launcher);
+/* cudaErrorInvalidDeviceFunction: kernel_address has not seen it */
+cudaError_t wbcpu_launch_known(const void *address, const wbcpu_kernel_call *call);
+}
+
+namespace wbcpu
+{
+template <class... P, size_t... I>
+void launch_with(
+    void (*kernel)(P...), const wbcpu_kernel_call &c, std::index_sequence<I...>)
+{
+    launch(
+        c.file, c.line, "started by its address",
+        config(c.grid, c.block, c.shared_bytes, c.stream),
+        [=](auto &...a) { kernel(a...); })(
+        *static_cast<std::decay_t<P> *>(c.arguments[I])...);
+}
+template <class... P> void launch_typed(void (*kernel)(), const wbcpu_kernel_call *c)
+{
+    launch_with(
+        reinterpret_cast<void (*)(P...)>(kernel), *c, std::index_sequence_for<P...>());
+}
+template <class... P> const void *kernel_address(void (*kernel)(P...))
+{
+    const void *address = reinterpret_cast<const void *>(kernel);
+    wbcpu_know_kernel(address, launch_typed<P...>);
+    return address;
+}
+static inline const void *kernel_address(const void *address)
+{
+    return address;
+}
+}  // namespace wbcpu
+
+/* All three begin alike; blocks of every launch can wait for one another (grid.cpp). */
+template <class K>
+static inline cudaError_t cudaLaunchKernel(
+    K kernel, dim3 grid, dim3 block, void **arguments, size_t bytes = 0,
+    cudaStream_t stream = 0)
+{
+    wbcpu_kernel_call c = {__FILE__, __LINE__, grid, block, arguments, bytes, stream};
+    return wbcpu_launch_known(wbcpu::kernel_address(kernel), &c);
+}
+template <class K>
+static inline cudaError_t cudaLaunchCooperativeKernel(
+    K kernel, dim3 grid, dim3 block, void **arguments, size_t bytes = 0,
+    cudaStream_t stream = 0)
+{
+    return cudaLaunchKernel(kernel, grid, block, arguments, bytes, stream);
+}
+
+struct cudaLaunchAttribute_st {
+    int id;
+    union {
+        int cooperative, programmaticStreamSerializationAllowed, priority;
+        struct {
+            unsigned x, y, z;
+        } clusterDim;
+    } val;
+};
+typedef cudaLaunchAttribute_st cudaLaunchAttribute;
+enum {
+    cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeClusterDimension = 4,
+    cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+    cudaLaunchAttributePriority = 8
+};
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+};
+template <class... P, class... A>
+static inline cudaError_t
+cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...), A... arguments)
+{
+    unsigned cluster = 1;
+    for (unsigned i = 0; i < c->numAttrs; i++)
+        if (c->attrs[i].id == cudaLaunchAttributeClusterDimension)
+            cluster = c->attrs[i].val.clusterDim.x;
+    wbcpu_name_next_launch(reinterpret_cast<const void *>(kernel), (int)cluster);
+    wbcpu::launch(
+        __FILE__, __LINE__, "started by cudaLaunchKernelEx",
+        wbcpu::config(c->gridDim, c->blockDim, c->dynamicSmemBytes, c->stream),
+        [=](auto &...a) { kernel(a...); })(std::decay_t<P>(arguments)...);
+    return cudaPeekAtLastError();
+}
+
+#endif

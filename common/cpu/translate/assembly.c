@@ -1,0 +1,65 @@
+/* assembly.c - inline PTX: asm("code" : outputs : inputs : clobbers) becomes a call that
+ * interprets the code (wbcpu/ptx.h). asm("") is a compiler barrier and stays. */
+#include "tokens.h"
+
+/* An operand, [name] "=r"(x): name and string at i. Returns the token after its ')'. */
+static int operand(struct source *s, int i, int end, int is_output)
+{
+    if (is(s, i, "[") && mate(s, i) > 0) { /* a name, which few programs use: by number */
+        int after = next(s, mate(s, i));
+        erase(s, i, mate(s, i) + 1);
+        i = after;
+    }
+    int open = next(s, i);
+    if (i >= end || s->tokens[i].kind != STRING || !is(s, open, "(") || mate(s, open) < 0)
+        return end;
+    s->tokens[i].before = is_output ? ", ::wbcpu::ptx_out(" : ", ::wbcpu::ptx_in(";
+    s->tokens[i].after = ", ";
+    s->tokens[mate(s, open)].after = ")";
+    return next(s, mate(s, open));
+}
+
+/* The operands from i to end, in sections that begin with ':'. */
+static void operands(struct source *s, int i, int end)
+{
+    int section = 0;
+    while (i < end) {
+        if (is(s, i, ":")) {
+            section++;
+            erase(s, i, i + 1);
+            i = next(s, i);
+        } else if (section > 2) {
+            erase(s, i, end); /* clobbers */
+            return;
+        } else if (is(s, i, ",")) {
+            erase(s, i, i + 1);
+            i = next(s, i);
+        } else {
+            i = operand(s, i, end, section == 1);
+        }
+    }
+}
+
+static void assembly(struct source *s, int i)
+{
+    int open = next(s, i);
+    while (is_name(s, open)) /* volatile, __volatile__, ... */
+        open = next(s, open);
+    int end = mate(s, open), first = next(s, open), k = first, after = next(s, first);
+    if (is(s, first, "\"\"") && (is(s, after, ":") || after == end)) return;
+    s->tokens[i].text = "::wbcpu::ptx"; /* whatever follows: no assembly for the CPU */
+    if (!is(s, open, "(") || end < 0) return;
+    while (k < end && !is(s, k, ":")) {
+        if (mate(s, k) > k) k = mate(s, k);
+        k = next(s, k);
+    }
+    operands(s, k, end);
+    erase(s, i + 1, open);
+    s->tokens[open].after = "__FILE__, __LINE__, ";
+}
+
+void rewrite_assembly(struct source *s)
+{
+    for (int i = 0; i < s->count && !given_up; i++)
+        if (is(s, i, "asm") || is(s, i, "__asm__") || is(s, i, "__asm")) assembly(s, i);
+}

@@ -1,0 +1,131 @@
+/* cuBLAS levels 1 to 3: vectors, triangular solves, double GEMM, copies of matrices. */
+#include <cmath>
+#include <cstdio>
+#include <cublas_v2.h>
+#include <vector>
+
+enum { N = 7, LD = 9 };
+static int failures;
+static void expect(const char *what, double got, double want)
+{
+    if (std::fabs(got - want) <= 1e-5 * (1 + std::fabs(want))) return;
+    printf("%s: %g, not %g\n", what, got, want);
+    failures++;
+}
+
+template <class T> struct device_array {
+    T *p;
+    explicit device_array(const std::vector<T> &h)
+    {
+        cudaMalloc(&p, h.size() * sizeof(T));
+        cublasSetVector((int)h.size(), sizeof(T), h.data(), 1, p, 1);
+    }
+    std::vector<T> get(int n) const
+    {
+        std::vector<T> h(n);
+        cublasGetVector(n, sizeof(T), p, 1, h.data(), 1);
+        return h;
+    }
+};
+
+static void vectors(cublasHandle_t blas)
+{
+    std::vector<float> x(N), y(N);
+    for (int i = 0; i < N; i++)
+        x[i] = i - 4.5f, y[i] = 0.5f * i;
+    device_array<float> dx(x), dy(y);
+    float alpha = 2, result;
+    int place;
+    cublasSdot(blas, N, dx.p, 1, dy.p, 1, &result);
+    expect("dot", result, -1.75);
+    cublasSasum(blas, N, dx.p, 1, &result);
+    expect("asum", result, 14.5);
+    cublasSnrm2(blas, N, dx.p, 1, &result);
+    expect("nrm2", result, std::sqrt(43.75));
+    cublasIsamax(blas, N, dx.p, 1, &place);
+    expect("amax, from 1", place, 1);
+    cublasSaxpy(blas, N, &alpha, dx.p, 1, dy.p, 1);
+    expect("axpy", dy.get(N)[3], 2 * -1.5 + 1.5);
+    cublasSscal(blas, 3, &alpha, dy.p, 2);
+    expect("scal", dy.get(N)[2], 2 * (2 * -2.5 + 1));
+    cublasScopy(blas, N, dx.p, 1, dy.p, -1);
+    expect("copy, backwards", dy.get(N)[0], 1.5);
+
+    float *on_device;
+    cudaMalloc(&on_device, sizeof(float));
+    cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_DEVICE);
+    cublasSdot(blas, N, dx.p, 1, dx.p, 1, on_device);
+    cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_HOST);
+    cudaMemcpy(&result, on_device, sizeof result, cudaMemcpyDeviceToHost);
+    expect("dot into device memory", result, 43.75);
+}
+
+/* A is lower triangular, with 2 on its diagonal. */
+static void matrices(cublasHandle_t blas)
+{
+    std::vector<double> a(LD * N), b(LD * N), x(N, 1.0);
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < N; i++) {
+            a[j * LD + i] = i == j ? 2 : i > j ? 0.25 * (i - j) : -77;
+            b[j * LD + i] = i + 0.5 * j;
+        }
+    double one = 1, half = 0.5, zero = 0, *da, *db, *dc;
+    cudaMalloc(&da, LD * N * sizeof(double));
+    cudaMalloc(&db, LD * N * sizeof(double));
+    cudaMalloc(&dc, LD * N * sizeof(double));
+    cublasSetMatrix(N, N, sizeof(double), a.data(), LD, da, LD);
+    cublasSetMatrix(N, N, sizeof(double), b.data(), LD, db, LD);
+    auto element = [&](const double *d, int i, int j) {
+        std::vector<double> h(LD * N);
+        cublasGetMatrix(N, N, sizeof(double), d, LD, h.data(), LD);
+        return h[j * LD + i];
+    };
+    cublasDtrmm(
+        blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT,
+        N, N, &one, da, LD, db, LD, dc, LD);
+    expect("trmm", element(dc, 2, 1), 0.5 * 0.5 + 0.25 * 1.5 + 2 * 2.5);
+    cublasDtrsm(
+        blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT,
+        N, N, &one, da, LD, dc, LD);
+    for (int i = 0; i < N; i++)
+        expect("trsm after trmm", element(dc, i, 3), i + 1.5);
+    cublasDtrsm(
+        blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T,
+        CUBLAS_DIAG_NON_UNIT, N, N, &half, da, LD, dc, LD);
+    cublasDtrmm(
+        blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T,
+        CUBLAS_DIAG_NON_UNIT, N, N, &one, da, LD, dc, LD, dc, LD);
+    expect("from the right", element(dc, 4, 2), 2.5);
+
+    cublasDsyrk(
+        blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T, N, N, &one, db, LD, &zero, dc, LD);
+    double want = 0, symmetric = 0;
+    for (int k = 0; k < N; k++) {
+        want += b[1 * LD + k] * b[4 * LD + k];
+        symmetric += a[std::min(k, 3) * LD + std::max(k, 3)] * b[2 * LD + k];
+    }
+    expect("syrk", element(dc, 1, 4), want);
+    cublasDgemm(
+        blas, CUBLAS_OP_T, CUBLAS_OP_N, N, N, N, &one, db, LD, db, LD, &one, dc, LD);
+    expect("gemm", element(dc, 1, 4), 2 * want);
+    cublasDsymm(
+        blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, N, N, &one, da, LD, db, LD, &zero,
+        dc, LD);
+    expect("symm", element(dc, 3, 2), symmetric);
+
+    device_array<double> dx(x), dy(x);
+    cublasDgemv(blas, CUBLAS_OP_T, N, N, &one, db, LD, dx.p, 1, &one, dy.p, 1);
+    expect("gemv", dy.get(N)[2], 1 + 21 + 7);
+    cublasDger(blas, N, N, &one, dx.p, 1, dx.p, 1, db, LD);
+    expect("ger", element(db, 3, 2), 5);
+}
+
+int main()
+{
+    cublasHandle_t blas;
+    if (cublasCreate(&blas)) return 1;
+    vectors(blas);
+    matrices(blas);
+    cublasDestroy(blas);
+    return failures != 0;
+}

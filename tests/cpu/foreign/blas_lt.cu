@@ -1,0 +1,114 @@
+/* cuBLASLt: epilogues with bias, ReLU, GELU and its derivative; rows and columns. */
+#include <cmath>
+#include <cstdio>
+#include <cublasLt.h>
+
+enum { M = 5, N = 6, K = 4 };
+static float a[K * M], b[K * N], bias[M], *da, *db, *dc, *dbias, *daux;
+static int failures;
+
+static float product(int i, int j) /* A^T B, A (K,M), B (K,N), by columns */
+{
+    float sum = 0;
+    for (int k = 0; k < K; k++)
+        sum += a[i * K + k] * b[j * K + k];
+    return sum;
+}
+static double gelu(double x)
+{
+    return 0.5 * x * (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
+}
+static void expect(const char *what, double got, double want)
+{
+    if (std::fabs(got - want) < 2e-5) return;
+    printf("%s: %g, not %g\n", what, got, want);
+    failures++;
+}
+
+static cublasStatus_t
+multiply(cublasLtHandle_t lt, cublasLtEpilogue_t epilogue, cublasLtOrder_t order)
+{
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t la, lb, lc;
+    cublasLtMatmulPreference_t preference;
+    cublasLtMatmulHeuristicResult_t found;
+    cublasOperation_t transposed = CUBLAS_OP_T;
+    int64_t ld = M;
+    int count = 0;
+    float one = 1, zero = 0;
+    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasLtMatmulDescSetAttribute(
+        desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
+    cublasLtMatmulDescSetAttribute(
+        desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    cublasLtMatmulDescSetAttribute(
+        desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &dbias, sizeof dbias);
+    cublasLtMatmulDescSetAttribute(
+        desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &daux, sizeof daux);
+    cublasLtMatmulDescSetAttribute(
+        desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld);
+    cublasLtMatrixLayoutCreate(&la, CUDA_R_32F, K, M, K);
+    cublasLtMatrixLayoutCreate(&lb, CUDA_R_32F, K, N, K);
+    cublasLtMatrixLayoutCreate(&lc, CUDA_R_32F, M, N, order == CUBLASLT_ORDER_ROW ? N : M);
+    cublasLtMatrixLayoutSetAttribute(
+        lc, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order);
+    cublasLtMatmulPreferenceCreate(&preference);
+    cublasLtMatmulAlgoGetHeuristic(
+        lt, desc, la, lb, lc, lc, preference, 1, &found, &count);
+    if (!count) return CUBLAS_STATUS_NOT_SUPPORTED;
+    cublasStatus_t status = cublasLtMatmul(
+        lt, desc, &one, da, la, db, lb, &zero, dc, lc, dc, lc, &found.algo, NULL, 0, 0);
+    cublasLtMatmulPreferenceDestroy(preference);
+    cublasLtMatrixLayoutDestroy(la);
+    cublasLtMatrixLayoutDestroy(lb);
+    cublasLtMatrixLayoutDestroy(lc);
+    cublasLtMatmulDescDestroy(desc);
+    return status;
+}
+static float get(const float *p, int at)
+{
+    float x;
+    cudaMemcpy(&x, p + at, sizeof x, cudaMemcpyDeviceToHost);
+    return x;
+}
+
+int main()
+{
+    for (int i = 0; i < K * M; i++)
+        a[i] = 0.25f * (i % 7) - 0.5f;
+    for (int i = 0; i < K * N; i++)
+        b[i] = 0.5f * (i % 5) - 1;
+    for (int i = 0; i < M; i++)
+        bias[i] = 0.125f * i;
+    cudaMalloc(&da, sizeof a);
+    cudaMalloc(&db, sizeof b);
+    cudaMalloc(&dc, M * N * sizeof(float));
+    cudaMalloc(&daux, M * N * sizeof(float));
+    cudaMalloc(&dbias, sizeof bias);
+    cudaMemcpy(da, a, sizeof a, cudaMemcpyHostToDevice);
+    cudaMemcpy(db, b, sizeof b, cudaMemcpyHostToDevice);
+    cudaMemcpy(dbias, bias, sizeof bias, cudaMemcpyHostToDevice);
+    cublasLtHandle_t lt;
+    cublasLtCreate(&lt);
+
+    const int i = 3, j = 4, at = j * M + i;
+    const float x = product(i, j), y = x + bias[i];
+    multiply(lt, CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_ORDER_COL);
+    expect("product", get(dc, at), x);
+    multiply(lt, CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_ORDER_ROW);
+    expect("product by rows", get(dc, i * N + j), x);
+    multiply(lt, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_ORDER_ROW);
+    expect("ReLU, bias, by rows", get(dc, i * N + j), y > 0 ? y : 0);
+    multiply(lt, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_ORDER_COL);
+    expect("GELU", get(dc, at), gelu(y));
+    expect("its input", get(daux, at), y);
+    multiply(lt, CUBLASLT_EPILOGUE_DGELU, CUBLASLT_ORDER_COL);
+    expect("DGELU", get(dc, at), x * (gelu(y + 1e-4) - gelu(y - 1e-4)) / 2e-4);
+    multiply(lt, CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_ORDER_COL);
+    expect("BGRADA", get(dbias, 2), a[2 * K] + a[2 * K + 1] + a[2 * K + 2] + a[2 * K + 3]);
+    if (multiply(lt, CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_ORDER_COL) !=
+        CUBLAS_STATUS_NOT_SUPPORTED)
+        failures++;
+    cublasLtDestroy(lt);
+    return failures != 0;
+}

@@ -1,0 +1,71 @@
+/* cuFFT: transforms of many sizes against sums, real ones and back, two dimensions, batches. */
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <cufft.h>
+
+typedef std::complex<double> C;
+static int failures;
+
+static void one_dimension(int n, int batch)
+{
+    cufftComplex *x;
+    cufftHandle plan;
+    cudaMallocManaged(&x, n * batch * sizeof *x);
+    for (int i = 0; i < n * batch; i++)
+        x[i] = make_cuComplex((i * 37 % 19) - 9, (i * 11 % 7) - 3);
+    const int b = batch - 1, k = n / 3;
+    C want = 0;
+    for (int i = 0; i < n; i++)
+        want += C(x[b * n + i].x, x[b * n + i].y) * std::polar(1.0, -2 * M_PI * i * k / n);
+    cufftComplex before = x[b * n + n / 2];
+    cufftPlan1d(&plan, n, CUFFT_C2C, batch);
+    cufftExecC2C(plan, x, x, CUFFT_FORWARD);
+    cudaDeviceSynchronize();
+    if (std::abs(C(x[b * n + k].x, x[b * n + k].y) - want) > 1e-4 * n) {
+        printf("n = %d: %g %g, not %g %g\n", n, x[b * n + k].x, x[b * n + k].y, want.real(),
+               want.imag());
+        failures++;
+    }
+    cufftExecC2C(plan, x, x, CUFFT_INVERSE);
+    cudaDeviceSynchronize();
+    if (std::fabs(x[b * n + n / 2].x / n - before.x) > 1e-4) failures++;
+    cufftDestroy(plan);
+    cudaFree(x);
+}
+
+static void two_dimensions(int ny, int nx)
+{
+    double *real;
+    cufftDoubleComplex *half;
+    cufftHandle forward, back;
+    cudaMallocManaged(&real, ny * nx * sizeof *real);
+    cudaMallocManaged(&half, ny * (nx / 2 + 1) * sizeof *half);
+    for (int i = 0; i < ny * nx; i++)
+        real[i] = i * i % 31;
+    C want = 0;
+    for (int y = 0; y < ny; y++)
+        for (int x = 0; x < nx; x++)
+            want += real[y * nx + x] *
+                    std::polar(1.0, -2 * M_PI * (2.0 * y / ny + 1.0 * x / nx));
+    double before = real[nx + 3];
+    cufftPlan2d(&forward, ny, nx, CUFFT_D2Z);
+    cufftPlan2d(&back, ny, nx, CUFFT_Z2D);
+    cufftExecD2Z(forward, real, half);
+    cudaDeviceSynchronize();
+    cufftDoubleComplex got = half[2 * (nx / 2 + 1) + 1];
+    if (std::abs(C(got.x, got.y) - want) > 1e-9 * ny * nx) failures++;
+    cufftExecZ2D(back, half, real);
+    cudaDeviceSynchronize();
+    if (std::fabs(real[nx + 3] / (ny * nx) - before) > 1e-9) failures++;
+}
+
+int main()
+{
+    for (int n : {1, 2, 8, 12, 30, 64, 77, 101, 1024})
+        one_dimension(n, 3);
+    two_dimensions(6, 10);
+    two_dimensions(8, 9);
+    if (failures) printf("%d failures\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,77 @@
+/* A graph built node by node, changed and cloned; memory pools; launches by address. */
+#include <cstdio>
+
+__global__ void add(int n, int *x, int what)
+{
+    int i = threadIdx.x;
+    if (i < n) x[i] += what;
+}
+template <class T> __global__ void scale(T *x, T by)
+{
+    x[threadIdx.x] *= by;
+}
+static void count(void *calls)
+{
+    ++*(int *)calls;
+}
+
+int main()
+{
+    enum { N = 32 };
+    int h[N], calls = 0, n = N, one = 1, three = 3, *x;
+    cudaStream_t stream;
+    cudaMemPool_t pool;
+    unsigned long long keep = ~0ull;
+    cudaStreamCreate(&stream);
+    cudaDeviceGetDefaultMemPool(&pool, 0);
+    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+    if (cudaMallocFromPoolAsync(&x, sizeof h, pool, stream)) return 1;
+
+    cudaGraph_t graph;
+    cudaGraphNode_t zero, adding, scaling, counting, copying;
+    cudaGraphCreate(&graph, 0);
+    void *scale_arguments[] = {&x, &three}, *add_arguments[] = {&n, &x, &one};
+    cudaKernelNodeParams kernel = {};
+    kernel.gridDim = dim3(1);
+    kernel.blockDim = dim3(N);
+    kernel.func = (void *)scale<int>;
+    kernel.kernelParams = scale_arguments;
+    cudaGraphAddKernelNode(&scaling, graph, NULL, 0, &kernel);
+    kernel.func = (void *)add;
+    kernel.kernelParams = add_arguments;
+    cudaGraphAddKernelNode(&adding, graph, NULL, 0, &kernel);
+    cudaMemsetParams set = {};
+    set.dst = x;
+    set.elementSize = 4;
+    set.value = 5;
+    set.width = N;
+    set.height = 1;
+    cudaGraphAddMemsetNode(&zero, graph, NULL, 0, &set);
+    cudaGraphAddDependencies(graph, &zero, &adding, NULL, 1);
+    cudaGraphAddDependencies(graph, &adding, &scaling, NULL, 1);
+    cudaHostNodeParams host = {count, &calls};
+    cudaGraphAddHostNode(&counting, graph, &scaling, 1, &host);
+    cudaGraphAddMemcpyNode1D(
+        &copying, graph, &counting, 1, h, x, sizeof h, cudaMemcpyDeviceToHost);
+
+    size_t nodes = 0;
+    cudaGraphExec_t exec;
+    cudaGraph_t clone;
+    cudaGraphGetNodes(graph, NULL, &nodes);
+    cudaGraphClone(&clone, graph);
+    cudaGraphDestroy(graph);
+    if (nodes != 5 || cudaGraphInstantiate(&exec, clone, NULL, NULL, 0)) return 2;
+    cudaGraphLaunch(exec, stream);
+    cudaStreamSynchronize(stream);
+    if (h[7] != 18 || calls != 1) return 3;
+    one = 2; /* a node has copies of its arguments */
+    cudaGraphLaunch(exec, stream);
+    cudaStreamSynchronize(stream);
+    if (h[7] != 18 || calls != 2) return 4;
+
+    void *kernel_address = (void *)add;
+    if (cudaLaunchKernel(kernel_address, 1, N, add_arguments, 0, stream)) return 5;
+    cudaMemcpy(h, x, sizeof h, cudaMemcpyDeviceToHost);
+    cudaFreeAsync(x, stream);
+    return h[31] != 20;
+}

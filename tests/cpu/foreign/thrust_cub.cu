@@ -1,0 +1,121 @@
+/* Thrust's vectors, algorithms and iterators; CUB's collectives and device algorithms. */
+#include <cstdio>
+#include <cub/cub.cuh>
+#include <thrust/device_vector.h>
+#include <thrust/host_vector.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/zip_iterator.h>
+#include <thrust/reduce.h>
+#include <thrust/scan.h>
+#include <thrust/sort.h>
+#include <thrust/transform_reduce.h>
+
+struct square {
+    __host__ __device__ int operator()(int x) const
+    {
+        return x * x;
+    }
+};
+struct product_of_pair {
+    template <class T> __host__ __device__ float operator()(T t) const
+    {
+        return thrust::get<0>(t) * thrust::get<1>(t);
+    }
+};
+__global__ void add_one(int n, int *x)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i]++;
+}
+
+static int thrust_part()
+{
+    enum { N = 1000 };
+    thrust::host_vector<int> h(N);
+    for (int i = 0; i < N; i++)
+        h[i] = (i * 7919) % N;
+    thrust::device_vector<int> d = h, order(N);
+    add_one<<<4, 256>>>(N, thrust::raw_pointer_cast(d.data()));
+    thrust::sequence(order.begin(), order.end());
+    thrust::sort_by_key(d.begin(), d.end(), order.begin());
+    if (d[0] != 1 || d[N - 1] != N || h[order[5]] != 5) return 1;
+    if (thrust::reduce(thrust::device, d.begin(), d.end(), 0, thrust::plus<int>()) != 500500)
+        return 2;
+    int squares = thrust::transform_reduce(
+        thrust::make_counting_iterator(1), thrust::make_counting_iterator(11), square(), 0,
+        thrust::plus<int>());
+    if (squares != 385) return 3;
+    thrust::exclusive_scan(d.begin(), d.end(), d.begin());
+    if (d[3] != 6 || d[4] != 10) return 4;
+    thrust::device_vector<float> x(3, 2.0f), y(3, 5.0f), z(3);
+    auto both = thrust::make_zip_iterator(thrust::make_tuple(x.begin(), y.begin()));
+    thrust::transform(both, both + 3, z.begin(), product_of_pair());
+    if (z[2] != 10) return 5;
+    int keys[] = {1, 1, 2, 2, 2, 5}, sums[3], unique[3];
+    auto end = thrust::reduce_by_key(
+        keys, keys + 6, thrust::make_constant_iterator(1), unique, sums);
+    if (end.first - unique != 3 || sums[1] != 3 || unique[2] != 5) return 6;
+    h = d;
+    return h[4] != 10 || thrust::count_if(h.begin(), h.end(), [](int v) { return v < 7; }) != 4;
+}
+
+__global__ void collectives(const int *in, int *out)
+{
+    typedef cub::BlockReduce<int, 128> Reduce;
+    typedef cub::BlockScan<int, 128> Scan;
+    typedef cub::BlockLoad<int, 128, 2> Load;
+    typedef cub::BlockRadixSort<int, 128, 2> Sort;
+    __shared__ union {
+        Reduce::TempStorage reduce;
+        Scan::TempStorage scan;
+        Load::TempStorage load;
+        Sort::TempStorage sort;
+    } s;
+    int items[2], prefix, all;
+    Load(s.load).Load(in, items);
+    __syncthreads();
+    int most = Reduce(s.reduce).Reduce(items[0], cub::Max());
+    __syncthreads();
+    Scan(s.scan).ExclusiveSum(1, prefix, all);
+    __syncthreads();
+    Sort(s.sort).Sort(items);
+    if (threadIdx.x == 5) out[0] = items[0], out[1] = prefix, out[2] = all;
+    if (threadIdx.x == 0) out[3] = most;
+    __shared__ cub::WarpReduce<int>::TempStorage w[4];
+    int sum = cub::WarpReduce<int>(w[threadIdx.x / 32]).Sum((int)threadIdx.x);
+    if (threadIdx.x == 32) out[4] = sum;
+}
+
+static int cub_part()
+{
+    enum { N = 256 };
+    int *in, *out;
+    cudaMallocManaged(&in, N * sizeof(int));
+    cudaMallocManaged(&out, N * sizeof(int));
+    for (int i = 0; i < N; i++)
+        in[i] = (i * 101) % N;
+    collectives<<<1, 128>>>(in, out);
+    cudaDeviceSynchronize();
+    int most = 0;
+    for (int i = 0; i < N; i += 2)
+        most = most < in[i] ? in[i] : most;
+    if (out[0] != 10 || out[1] != 5 || out[2] != 128 || out[3] != most) return 1;
+    if (out[4] != 32 * 32 + 31 * 16) return 2;
+    void *temporary = NULL;
+    size_t bytes = 0;
+    cub::DeviceRadixSort::SortKeys(temporary, bytes, in, out, N);
+    cudaMalloc(&temporary, bytes);
+    cub::DeviceRadixSort::SortKeys(temporary, bytes, in, out, N);
+    if (out[77] != 77) return 3;
+    cub::DeviceScan::InclusiveSum(temporary, bytes, out, in, N);
+    cub::DeviceReduce::Sum(temporary, bytes, out, in + N - 1, N - 1);
+    cudaDeviceSynchronize();
+    return in[10] != 55 || in[N - 1] != 254 * 255 / 2;
+}
+
+int main()
+{
+    int t = thrust_part(), c = cub_part();
+    if (t || c) printf("thrust: %d, cub: %d\n", t, c);
+    return t || c;
+}

@@ -1,0 +1,76 @@
+/* Loops that wait for another warp, for later blocks, for the whole grid; assert. */
+#include <cassert>
+#include <cooperative_groups.h>
+#include <cstdio>
+
+__global__ void other_warp(volatile int *flag, int *x)
+{
+    if (threadIdx.x < 32) {
+        while (*flag == 0)
+            ;
+        x[threadIdx.x] = *flag;
+    } else if (threadIdx.x == 63) {
+        *flag = 7;
+    }
+}
+
+/* A barrier of the grid made of atomics: all blocks must run at the same time. */
+__global__ void all_blocks(int *arrived, volatile int *x)
+{
+    x[blockIdx.x] = blockIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(arrived, 1);
+        while (*(volatile int *)arrived < gridDim.x) {
+        }
+    }
+    __syncthreads();
+    if (x[gridDim.x - 1 - blockIdx.x] != gridDim.x - 1 - blockIdx.x) atomicAdd(arrived, 1);
+}
+
+__global__ void by_grid_sync(int n, int *x)
+{
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    for (int step = 1; step < n; step *= 2) {
+        int i = (int)grid.thread_rank(), v = i >= step ? x[i - step] : 0;
+        grid.sync();
+        x[i] += v;
+        grid.sync();
+    }
+}
+
+__global__ void positive(const int *x)
+{
+    assert(x[threadIdx.x] >= 0);
+}
+
+int main()
+{
+    int *x, *flag;
+    cudaMallocManaged(&x, 4096 * sizeof(int));
+    cudaMallocManaged(&flag, sizeof(int));
+    *flag = 0;
+    other_warp<<<1, 64>>>(flag, x);
+    cudaDeviceSynchronize();
+    if (x[0] != 7 || x[31] != 7) return 1;
+
+    *flag = 0;
+    all_blocks<<<64, 64>>>(flag, x);
+    cudaDeviceSynchronize();
+    if (*flag != 64) return 2;
+
+    int n = 1024;
+    for (int i = 0; i < n; i++)
+        x[i] = 1;
+    void *arguments[] = {&n, &x};
+    if (cudaLaunchCooperativeKernel((void *)by_grid_sync, 16, 64, arguments)) return 3;
+    cudaDeviceSynchronize();
+    for (int i = 0; i < n; i++)
+        if (x[i] != i + 1) return 4;
+
+    x[5] = -1;
+    positive<<<8, 32>>>(x);
+    if (cudaDeviceSynchronize() != cudaErrorAssert) return 5;
+    return cudaGetLastError() != cudaErrorAssert;
+}
