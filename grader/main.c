@@ -46,7 +46,7 @@ static void list_cases(const struct lab *lab, const char *pattern)
 {
     for (size_t i = 0; i < lab->count; i++) {
         const struct graded_case *c = &lab->cases[i];
-        if (case_matches(c, pattern))
+        if (case_matches(lab, c, pattern))
             printf(
                 "%-16s %-6s %3d  %s_%s: %s\n", c->name, c->part, c->points, c->function,
                 c->dtype, c->catches);
@@ -95,13 +95,14 @@ static int grade(const struct lab *lab, const struct options *o)
         .random_seed = !build.trusted && !o->seed_given,
         .all = !o->pattern && !o->first,
         .first = o->first,
+        .stop = o->stop,
         .sandbox = choose_sandbox(&build, o),
         .save = o->save,
         .under = o->under ? under_new(o->under, build.program) : NULL,
-        .colour = isatty(1) && !getenv("NO_COLOR")};
+        .colour = (isatty(1) || getenv("CLICOLOR_FORCE")) && !getenv("NO_COLOR")};
     size_t chosen = 0;
     for (size_t i = 0; i < lab->count; i++)
-        chosen += r.selected[i] = case_matches(&lab->cases[i], o->pattern) &&
+        chosen += r.selected[i] = case_matches(lab, &lab->cases[i], o->pattern) &&
                                   !(o->under && lab->cases[i].dry); /* memory runs out */
     if (!chosen)
         fatal(
@@ -150,7 +151,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (o.hint) {
-        hint(&lab, o.folder, o.hint_level);
+        hint(&lab, o.folder, o.hint_part, o.hint_level);
         report_flush();
         return 0;
     }

@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 struct options {
-    const char *folder, *lab, *pattern, *json, *junit, *html, *under, *save;
+    const char *folder, *lab, *pattern, *hint_part, *json, *junit, *html, *under, *save;
     uint64_t seed;
     double timeout_scale;
-    bool seed_given, no_sandbox, first, check, list, hint;
+    bool seed_given, no_sandbox, first, stop, check, list, hint;
     int hint_level;
 };
 
