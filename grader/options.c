@@ -27,6 +27,8 @@ static const char usage[] =
     "  --list                     lists the cases, with points and what each catches\n"
     "  --hint [PART] [N]          prints the next hint, or hint N, for this part (03.2);\n"
     "                             without PART for the first one that is not passed\n"
+    "  --quiz                     three questions for each part, without points; with -k\n"
+    "                             PART for that part alone\n"
     "  --json FILE, --junit FILE  also writes the results in these formats\n"
     "  --timeout-scale X          multiplies the time limits: 10 s of CPU time and 30 s\n"
     "                             per case, 300 s in all\n"
