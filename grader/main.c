@@ -11,6 +11,7 @@
  *     process.c, usage.c, cgroup.c, orphans.c   starts it, ends it, measures what it uses
  *     sandbox.c, landlock.c, seccomp.c   what it may not do (sandboxed.c: any command)
  *     under.c                       a sanitizer that it runs under
+ *     record.c                      one call, kept for a debugger
  *     checking.c, check.c           another process: the same cases in check mode
  *     judge.c, values.c, repeats.c  the verdict: statuses, values, later calls
  *     compare.c, writes.c           one output against its tolerance; other memory
@@ -27,6 +28,7 @@
 #include "keep.h"
 #include "options.h"
 #include "private.h"
+#include "record.h"
 #include "report.h"
 #include "sandbox.h"
 #include "save.h"
@@ -109,6 +111,7 @@ static int grade(const struct lab *lab, const struct options *o)
             EXIT_NOT_BUILT, "no case matches '%s'; see ./grade %s --list", o->pattern,
             lab->name);
     if (o->save) save_begin(o->save, lab);
+    record_to(o->record);
     private_remove_leftovers();
     grade_all(&r, o);
     build_check(&build, "changed while it was graded, so this grade does not count");

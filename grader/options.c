@@ -29,6 +29,8 @@ static const char usage[] =
     "                             without PART for the first one that is not passed\n"
     "  --quiz                     three questions for each part, without points; with -k\n"
     "                             PART for that part alone\n"
+    "  --gdb                      with -k CASE: opens gdb at your kernels, on the first\n"
+    "                             call of that case (CPU back end)\n"
     "  --json FILE, --junit FILE  also writes the results in these formats\n"
     "  --timeout-scale X          multiplies the time limits: 10 s of CPU time and 30 s\n"
     "                             per case, 300 s in all\n"
@@ -95,6 +97,8 @@ struct options read_options(int argc, char **argv)
             o.check = true;
         else if (!strcmp(a, "--save"))
             o.save = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--record"))
+            o.record = value_of(argc, argv, &i);
         else if (!strcmp(a, "--under"))
             o.under = value_of(argc, argv, &i);
         else if (!strcmp(a, "--list"))
@@ -126,7 +130,7 @@ struct options read_options(int argc, char **argv)
             o.lab = a;
     }
     if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.junit || o.seed_given ||
-                   o.under || o.save || o.check || o.html || o.first || o.stop))
+                   o.under || o.save || o.record || o.check || o.html || o.first || o.stop))
         fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");
     return o;
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 struct options {
-    const char *folder, *lab, *pattern, *hint_part, *json, *junit, *html, *under, *save;
+    const char *folder, *lab, *pattern, *hint_part, *json, *junit, *html, *under, *save, *record;
     uint64_t seed;
     double timeout_scale;
     bool seed_given, no_sandbox, first, stop, check, list, hint;

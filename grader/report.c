@@ -90,10 +90,14 @@ void report_check(
         r, i, "Check", title, lost ? "values right, check failed" : "in check mode");
 }
 
-/* What the learner's code printed: at most ten lines, and no control characters. */
-void report_printed(const char *output, size_t bytes)
+/* What the learner's code printed in the first call, or, if that printed nothing, in all of
+ * them: at most ten lines, and no control characters. */
+void report_printed(const struct run *run)
 {
+    const char *output = run->output;
+    size_t bytes = run->first_output ? run->first_output : run->output_bytes;
     int lines = 0;
+    if (bytes > OUTPUT_KEPT) bytes = OUTPUT_KEPT;
     for (size_t i = 0; i < bytes; lines++) {
         const char *end = memchr(output + i, '\n', bytes - i);
         size_t n = end ? (size_t)(end - output) - i : bytes - i;

@@ -41,7 +41,7 @@ void report_waiting(struct report *r);
 /* What check mode says of a case that had this verdict before. */
 void report_check(
     const struct report *r, size_t i, const char *title, enum verdict before);
-void report_printed(const char *output, size_t bytes); /* by the learner's code */
+void report_printed(const struct run *run); /* by the learner's code */
 /* Which functions the code uses although the contract forbids it. true: there are some. */
 bool report_breaches(const struct report *r);
 void report_end(struct report *r); /* the score, and what to do next */

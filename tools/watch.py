@@ -21,6 +21,7 @@ import labkit
 
 POLL = 0.2  # seconds
 KEYS = "[h] hint   [l] list of cases   [r] run again   [q] quit"
+stopped = []  # signals that ask the program to end
 MARKS = {"pass": "ok", "skip": "skip"}  # of the list; all others: FAIL
 
 
@@ -61,10 +62,12 @@ class Watch:
 
     def wait_key(self):
         """A key, or '' after POLL seconds"""
-        if not select.select([sys.stdin], [], [], POLL)[0]:
+        if not select.select([sys.stdin], [], [], POLL)[0] and not stopped:
             return ""
+        if stopped:
+            raise Quit
         key = os.read(sys.stdin.fileno(), 1).decode(errors="replace")
-        if key in ("q", "Q", "", "\x04"):
+        if key in ("q", "Q", "", "\x03", "\x04"):
             raise Quit
         return key.lower()
 
@@ -160,10 +163,6 @@ class Watch:
                 self.list()
 
 
-def stopped(*_):
-    raise Quit
-
-
 def main():
     lab, pattern, words = None, None, sys.argv[1:]
     while words:
@@ -181,13 +180,16 @@ def main():
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         labkit.stop("--watch needs a terminal; elsewhere: make lab03 && ./grade lab03 --stop")
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stopped)
+        signal.signal(number, lambda number, _: stopped.append(number))
     before = termios.tcgetattr(sys.stdin)
     with tempfile.TemporaryDirectory(prefix="warpbook-watch-") as folder:
         try:
             tty.setcbreak(sys.stdin)
+            settings = termios.tcgetattr(sys.stdin)
+            settings[3] &= ~termios.ISIG  # Ctrl-C is a key: it stops no step half-way
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, settings)
             Watch(lab, pattern, os.path.join(folder, "results.json")).loop()
-        except (Quit, KeyboardInterrupt):
+        except Quit:
             pass
         finally:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

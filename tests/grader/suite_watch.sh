@@ -36,6 +36,30 @@ complains 1 "two right choices" "quiz:1: needs" quiz_of '? 03.1 x\n+ a\n+ b\n! c
 complains 1 "no explanation" "quiz:1: needs a line" quiz_of '? 03.1 x\n= 1\n'
 complains 1 "an answer that is no number" "quiz:2: one is not" quiz_of '? 03.1 x\n= one\n'
 
+# --- a mistake in a template, and output of a kernel ------------------------------------
+reuse_build "$TMP/build"
+build() { # FILE
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BACKEND="$BACKEND" BUILD="$TMP/build" \
+        OPT=$QUICK lab03 FILE="$1" CHECK=off
+}
+sed -e 's/^static __global__ void rows/template <int N> &/; s/rows<<</rows<1><<</' \
+    -e 's/+= xr\[c\] \* xr/+= missing * xr/' \
+    -e 's/^    return wb_launched/    rows<2><<<R, THREADS>>>(out, rstd, x, w, C, eps, offset);\n&/' \
+    tests/grader/naive.cu >"$TMP/twice.cu"
+sed -i 's/\*xr = x + /*xr = (const double *)x + /' "$TMP/twice.cu"
+check_fails "a template with a mistake" "twice.cu does not compile" build "$TMP/twice.cu"
+if [ "$BACKEND" = cpu ]; then
+    check "each error appears once" [ "$(grep -c 'error: ' "$TMP/.out")" = 2 ]
+    check "without the way to the template" sh -c "! grep -q 'required from' '$TMP/.out'"
+fi
+sed 's/float squares = 0.0f;/& if (t == 0) printf("row %d\\n", row);/' tests/grader/naive.cu \
+    >"$TMP/prints.cu"
+check "a kernel that prints" build "$TMP/prints.cu"
+check_says "prints in the first call alone" "printed: row 3" \
+    env BUILD="$TMP/build" ./grade lab03 -k basic
+check "one line per row" [ "$(grep -c 'printed: row' "$TMP/.out")" = 4 ]
+
+# --- --watch and --gdb in a tree --------------------------------------------------------
 complains 1 "--watch without a terminal" "needs a terminal" ./grade lab03 --watch
 complains 1 "--watch without a lab" "name the lab" ./grade --watch
 complains 1 "--watch with another option" "not --json" ./grade lab03 --watch --json x
@@ -47,4 +71,15 @@ reuse_builds "$tree"
 mkdir -p build/data && ln -s "$PWD/build/data" "$tree/build/"
 env -u BUILD -u B -u MAKEFLAGS -u MFLAGS -u MAKELEVEL OPT=$QUICK NO_COLOR=1 \
     "$PYTHON" tests/grader/watch.py "$tree" || tap_failed=1
+complains 1 "--gdb without a case" "name a lab and a case" ./grade lab03 --gdb
+complains 1 "--gdb with several cases" "selects 15 cases" sh -c "cd '$tree' && ./grade lab03 -k 03.1 --gdb"
+in_gdb() { (cd "$tree" && printf '%s\n' "$@" quit | ./grade lab03 -k tail --gdb); }
+if [ "$BACKEND" = cpu ] && command -v gdb >/dev/null; then
+    in_gdb 'print threadIdx' 'print C' >"$TMP/gdb" 2>&1
+    check_says "--gdb stops in the kernel" "forward_rows<float>" cat "$TMP/gdb"
+    check_says "in the first thread" "= {x = 0, y = 0, z = 0}" cat "$TMP/gdb"
+    check_says "on the data of the case" "= 1000" cat "$TMP/gdb"
+else
+    skip "--gdb" "needs gdb and the CPU back end"
+fi
 tap_done
