@@ -7,10 +7,11 @@ MOST = 5  # errors
 PLACE = re.compile(r"^(?P<file>[^\s:()]+)[:(]\d+(?::\d+|\))?:?\s+(?P<kind>fatal error|error|warning"
                    r"|note|required from|recursively required from|In )")
 # What g++ and clang++ print before an error or after it
-BEFORE = re.compile(r"^(In file included from|\s+from |\S+: (In |At global scope|recursively )"
+BEFORE = re.compile(r"^(In file included from|In function |    inlined from |\s+from |\S+: (In |At global scope|recursively )"
                     r"|\S+:\d+:\d+:\s+(recursively )?required )")
 WITH = re.compile(r" \[with [^]]*\](?='?:?$)")
-NVCC = re.compile(r"^ {10}(detected during|instantiation of )")
+# nvcc's way to a template; functions of the CPU back end
+LEFT_OUT = re.compile(r"^ {10}(detected during|instantiation of )|.*In function '[\w ]*wbcpu::")
 
 
 class Group:
@@ -32,14 +33,16 @@ class Group:
         kept = []
         for line in self.before:
             place = PLACE.match(line)
-            if line.startswith(("In file included", " ")) or " required from here" in line:
+            if line.startswith("    inlined from"):
+                keep = False
+            elif line.startswith(("In file included", " ")) or " required from here" in line:
                 keep = not inside and place and own(place["file"])
             elif place and "required" in place["kind"]:
                 keep = not inside and own(place["file"])
             else:
-                keep = ": In " in line
+                keep = "In " in line
             if keep:
-                kept.append(WITH.sub("", line.replace("In instantiation of", "In")))
+                kept.append(WITH.sub("", line.rstrip(",").replace("In instantiation of", "In")))
         return kept + self.lines
 
 
@@ -49,7 +52,7 @@ def groups(lines):
         place = PLACE.match(line)
         new = bool(place) and place["kind"] in ("fatal error", "error", "warning")
         if (new or BEFORE.match(line)) and group.lines:
-            note = BEFORE.match(line) and line.startswith(("In file", " "))
+            note = BEFORE.match(line) and line.startswith(("In file", "   "))
             if new or not note:
                 yield group
                 group = Group()
@@ -63,7 +66,7 @@ def groups(lines):
 def shorten(text, own):
     """The text of a compiler; own(file) is true for the learner's files"""
     out, seen, errors, context = [], set(), 0, None
-    for group in groups([line for line in text.splitlines() if not NVCC.match(line)]):
+    for group in groups([line for line in text.splitlines() if not LEFT_OUT.match(line)]):
         if group.lines and group.key() in seen:
             continue
         seen.add(group.key())

@@ -59,6 +59,9 @@ check_says "prints in the first call alone" "printed: row 3" \
     env BUILD="$TMP/build" ./grade lab03 -k basic
 check "one line per row" [ "$(grep -c 'printed: row' "$TMP/.out")" = 4 ]
 
+sed 's/float squares = 0.0f;/float squares;/' tests/grader/naive.cu >"$TMP/uninitialised.cu"
+[ "$BACKEND" != cpu ] || QUICK=-O1 check_says "a variable without a value: a warning" "may be used uninitialized" \
+    build "$TMP/uninitialised.cu"
 # --- --watch and --gdb in a tree --------------------------------------------------------
 complains 1 "--watch without a terminal" "needs a terminal" ./grade lab03 --watch
 complains 1 "--watch without a lab" "name the lab" ./grade --watch
