@@ -167,4 +167,5 @@ def main():
     print(f"{guide}: {count} columns from {path}")
 
 
-main()
+if __name__ == "__main__":
+    main()

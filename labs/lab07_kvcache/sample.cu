@@ -10,8 +10,8 @@
 
 /* TODO(07.5): z of entry i, about 6 lines; the largest key of a block, about 10. */
 
-/* 07.6 in three steps, each of which cases grade alone: `draw`, then `draw_k`, then
- * `draw_p`. Until a step is written, its function keeps every entry. */
+/* 07.6 in three steps. The cases `draw`, then `draw_k`, then `draw_p` grade them one by
+ * one. Until a step is written, its function keeps every entry. */
 
 /* Step 1: g of entry i, as in kvcache.h. */
 static __device__ float noise(const row &r, int i)

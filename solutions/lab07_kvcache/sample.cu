@@ -15,8 +15,8 @@
 // END SOLUTION
 
 // BEGIN SOLUTION 07.6 (about 70 lines in a first version)
-//> /* 07.6 in three steps, each of which cases grade alone: `draw`, then `draw_k`, then
-//>  * `draw_p`. Until a step is written, its function keeps every entry. */
+//> /* 07.6 in three steps. The cases `draw`, then `draw_k`, then `draw_p` grade them one by
+//>  * one. Until a step is written, its function keeps every entry. */
 //>
 //> /* Step 1: g of entry i, as in kvcache.h. */
 //> static __device__ float noise(const row &r, int i)
