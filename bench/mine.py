@@ -56,6 +56,8 @@ def main():
     if len(sys.argv) != 3:
         sys.exit("usage: mine.py GUIDE.md FIGURES.jsonl")
     guide, path = sys.argv[1:]
+    if not open(path, encoding="utf-8").read():
+        sys.exit(f"no function of {guide.rpartition('/')[0]} that is timed is written yet")
     figures = table.read(path)
     counted = any(table.is_counted(what) for _, what in figures)
     for found in table.BLOCK.finditer(open(guide, encoding="utf-8").read()):

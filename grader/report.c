@@ -41,7 +41,7 @@ static void print_case(
             (unsigned long long)r->seed);
 }
 
-/* == Part 03.4, 7 cases ==         TODO 0/13  (not written yet: ... returns WB_TODO) */
+/* == Part 03.4, 7 cases ==             TODO 0/13  (not written yet: rmsnorm_backward_f32) */
 void report_waiting(struct report *r)
 {
     const struct graded_case *c = &r->lab->cases[r->waiting.first];
@@ -55,9 +55,12 @@ void report_waiting(struct report *r)
             head, sizeof head, "== Part %s, %d cases ==", c->part, r->waiting.cases);
     snprintf(points, sizeof points, "0/%d", r->waiting.points);
     printf(
-        "%-46s %s%s%s %-5s (%s)\n", head, paint(r, SKIPPED),
-        j->verdict == SKIPPED ? "SKIP" : "TODO", r->colour ? "\033[0m" : "", points,
-        j->findings.line[0]);
+        "%-46s %s%s%s %-5s (", head, paint(r, SKIPPED),
+        j->verdict == SKIPPED ? "SKIP" : "TODO", r->colour ? "\033[0m" : "", points);
+    if (j->verdict == SKIPPED)
+        printf("%s)\n", j->findings.line[0]);
+    else
+        printf("not written yet: %s_%s)\n", c->function, c->dtype);
     r->waiting.cases = r->waiting.points = 0;
 }
 
