@@ -122,7 +122,8 @@ define compile_cu
 @mkdir -p $(dir $(2))
 $(Q)$(NVCC_FLAGS) $(INCLUDES) -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2)
 endef
-LAB_COMPILE = $(NVCC_FLAGS)
+# 177: an unused variable or function
+LAB_COMPILE = $(NVCC_FLAGS) -Xcompiler -Wno-unused -diag-suppress 177
 LAB_READS  := $(CUDA_HOME)
 CU_TOOLS   :=
 endif
