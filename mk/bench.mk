@@ -66,7 +66,8 @@ $(BENCH_OPS:%=bench-%): bench-%: $$(call chosen,$$*)
 	@echo "results: $(B)/bench/$*.jsonl"
 endif
 bench-programs: $(BENCH_PROGRAMS)
-bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel; one lab: make bench-rmsnorm [CODE=mine|solution]
+bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel
+bench-rmsnorm:  ## measure: one lab's kernels (CODE=mine: yours, next to the ladder)
 
 # The counted columns of the guides' ladders: each program makes one call in check mode.
 bench-counted-%:  ##+ measure: what check mode counts for each rung, for bench-table-%

@@ -12,11 +12,11 @@ import ladder
 # pages for those who teach or change the workbook.
 LEFT_OUT = ("solutions/", "tests/", "bench/cpu_kernels.", "tools/container/", ".ci/",
             "docs/instructor.md", "docs/syllabus.md", "docs/add-a-lab.md", "CONTRIBUTING.md",
-            "CHANGELOG.md")
+            "CHANGELOG.md", "docs/newcomer.md")
 BUT = ("tests/recurrentgemma/tiny/",)  # a model of random weights, to try the program with
 
 # A paragraph, list item or row of a table with one of these is for those who have it.
-NAMES = re.compile(r"\bsolutions/|\btests/|instructor\.md|syllabus\.md|CHANGELOG|add-a-lab\.md|CONTRIBUTING"
+NAMES = re.compile(r"\bsolutions/|\btests/|instructor\.md|syllabus\.md|CHANGELOG|newcomer\.md|add-a-lab\.md|CONTRIBUTING"
                    r"|`make test[-`]|`make examples|`make ladder-")
 LADDER = re.compile(r"`make ladder-(lab\d+)`")
 COMMAND = re.compile(r"make (test|fuzz|asan|valgrind|handout)\b")  # in a block of commands
