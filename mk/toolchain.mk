@@ -91,8 +91,8 @@ endef
 # DWARF 4: with 5, clang++ warns of checksums when it assembles its own output.
 LAB_TRAPS   := -DWBCPU_RED_ZONES -fsanitize=alignment -fno-sanitize-recover=alignment
 # Warnings for learners, once: check mode compiles the same sources. Half-written code has
-# unused variables.
-LAB_WARNINGS := -Wall -Wno-unused
+# unused variables, and threadIdx.x < n compares unsigned with int.
+LAB_WARNINGS := -Wall -Wno-unused -Wno-sign-compare
 LAB_COMPILE := $(CXX) $(CPU_FLAGS) $(CHECK_FLAGS) $(if $(SANITIZE),,$(LAB_TRAPS)) \
                $(if $(filter 1,$(CHECK)),,$(LAB_WARNINGS)) \
                -fno-verbose-asm $(if $(findstring clang,$(CXX)),-gdwarf-4)
