@@ -2,6 +2,8 @@
 
     python bench/counted.py labs/lab03_rmsnorm/README.md build/check/bench OUT.jsonl
 
+or with one program in place of the folder.
+
 The guide names the calls: in `<!-- bench: ... | counted rmsnorm_forward bf16 64x4096 -->`
 the words after "counted" are a line of `rmsnorm.solution --once`. Each program of the lab
 in the folder makes this call once, in check mode, as on a Hopper GPU with 132
@@ -23,13 +25,15 @@ def calls_of(guide):
     return [c.removeprefix("counted ") for c in columns if c.startswith("counted ")]
 
 
-def kernels_of(program, call):
-    """The kernels that this call launches"""
+def kernels_of(program, call, may_fail):
+    """The kernels that this call launches; may_fail: none, if they are not written yet"""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "check.json")
         done = subprocess.run(
             [program, "--once", call], env={**os.environ, **GPU, "WB_CHECK_JSON": report},
             stdout=subprocess.PIPE, check=False, text=True)
+        if done.returncode and may_fail:
+            return []
         if done.returncode:
             sys.exit(f"counted: {program} --once '{call}': exit code {done.returncode}")
         lines = done.stdout.splitlines()
@@ -65,10 +69,11 @@ def counts(kernels):
 
 def main():
     if len(sys.argv) != 4:
-        sys.exit("usage: counted.py GUIDE.md PROGRAM-DIR OUT.jsonl")
+        sys.exit("usage: counted.py GUIDE.md PROGRAM-DIR|PROGRAM OUT.jsonl")
     guide, folder, out = map(pathlib.Path, sys.argv[1:])
     op = re.sub(r"^lab\d+_", "", guide.resolve().parent.name)
-    programs = [p for p in sorted(folder.glob(f"{op}.*")) if os.access(p, os.X_OK)]
+    programs = [folder] if folder.is_file() else [
+        p for p in sorted(folder.glob(f"{op}.*")) if os.access(p, os.X_OK)]
     calls = calls_of(guide.read_text(encoding="utf-8"))
     if not programs or not calls:
         sys.exit(f"counted: {folder} has no {op}.*: make bench-counted-{op}" if calls else
@@ -76,11 +81,12 @@ def main():
     with open(out, "w", encoding="utf-8") as file:
         for call in calls:
             for program in programs:
-                kernels = kernels_of(program, call)
+                kernels = kernels_of(program, call, folder.is_file())
                 if kernels:
                     row = {"counted": call, "code": program.name[len(op) + 1:]}
                     file.write(json.dumps({**row, **counts(kernels)}) + "\n")
-    print(f"{out}: {len(calls)} calls, {len(programs)} programs")
+    if folder.is_dir():
+        print(f"{out}: {len(calls)} calls, {len(programs)} programs")
 
 
 main()

@@ -21,8 +21,8 @@ import textwrap
 
 COUNTED = ["requests", "sectors (ideal)", "moved / least", "conflict", "barriers"]
 WORDS = """The rest is what [check mode](../../docs/check.md#reading-the-counts) counts for {}:
-requests, sectors per request, bytes moved over the fewest of any rung, the worst bank
-conflict of a line, barriers per block; `make bench-counted-{}`."""
+requests, sectors per request, bytes moved as a multiple of the fewest that any rung moves,
+the worst bank conflict of a line, barriers per block; `make bench-counted-{}`."""
 
 BLOCK = re.compile(r"<!-- bench: (.*?) -->\n(.*?)<!-- bench end -->", re.DOTALL)
 
@@ -167,4 +167,5 @@ def main():
     print(f"{guide}: {count} columns from {path}")
 
 
-main()
+if __name__ == "__main__":
+    main()

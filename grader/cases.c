@@ -405,16 +405,26 @@ struct graded_case *case_find(const struct lab *lab, const char *name)
     return NULL;
 }
 
-/* -k: a list, separated by commas, of shell patterns, parts of names, or part numbers */
-bool case_matches(const struct graded_case *c, const char *patterns)
+/* -k: a list, separated by commas */
+bool case_matches(
+    const struct lab *lab, const struct graded_case *c, const char *patterns)
 {
     char *list = text_of("%s", patterns ? patterns : ""), *save;
     bool match = !patterns;
     for (char *p = strtok_r(list, ",", &save); p && !match;
          p = strtok_r(NULL, ",", &save))
-        match = strstr(c->name, p) || !fnmatch(p, c->name, 0) || !strcmp(p, c->part);
+        match = case_find(lab, p) ? !strcmp(p, c->name)
+                                  : strstr(c->name, p) || !fnmatch(p, c->name, 0) ||
+                                        !strcmp(p, c->part);
     free(list);
     return match;
+}
+
+bool part_exists(const struct lab *lab, const char *part)
+{
+    for (size_t i = 0; i < lab->count; i++)
+        if (!strcmp(lab->cases[i].part, part)) return true;
+    return false;
 }
 
 /* --- hints -------------------------------------------------------------------------- */

@@ -75,8 +75,11 @@ void case_variant(
 /* Is this dtype the case's, or one of its alternatives? */
 bool case_has_dtype(const struct graded_case *c, const char *dtype);
 struct graded_case *case_find(const struct lab *lab, const char *name);
-/* Does -k PATTERNS select this case? NULL selects every case. */
-bool case_matches(const struct graded_case *c, const char *patterns);
+/* Does -k PATTERNS select this case? NULL selects every case. The name of a case selects
+ * it alone; any other pattern all whose name contains or matches it, or whose part it is. */
+bool case_matches(
+    const struct lab *lab, const struct graded_case *c, const char *patterns);
+bool part_exists(const struct lab *lab, const char *part);
 /* One level (1, 2, ...) of a part's hints in folder/hints.md, or NULL if it has none.
  * Sets *levels to the number of levels. */
 char *hint_read(const char *folder, const char *part, int level, int *levels);

@@ -34,6 +34,7 @@ struct run {
     char falls[256]; /* message if the workspace decreases for a larger size, or empty */
     char *output;    /* what the learner's code printed, the first OUTPUT_KEPT bytes */
     size_t output_bytes;
+    size_t first_output;     /* bytes of it by the end of the first call */
     double started, seconds; /* wall clock */
     double cpu_seconds;      /* in processes that served this case before */
     char *report;            /* of check mode, as JSON; or NULL */

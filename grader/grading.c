@@ -104,8 +104,7 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
     report_case(r, i, t.shape);
     bool expected = r->lab->cases[i].status == WB_BAD_CUDA && j->verdict == PASSED;
     if (!expected) /* the back end says that a launch has failed */
-        report_printed(
-            run.output, run.output_bytes < OUTPUT_KEPT ? run.output_bytes : OUTPUT_KEPT);
+        report_printed(&run);
     fflush(stdout);
     run_free(&run);
 }
@@ -162,6 +161,7 @@ static void skip_bounds(struct report *r)
         report_case(r, i, "");
         r->selected[i] = !r->under;
     }
+    report_waiting(r);
 }
 
 static void not_run(struct report *r, size_t i, enum verdict verdict, const char *why)
@@ -169,6 +169,14 @@ static void not_run(struct report *r, size_t i, enum verdict verdict, const char
     r->judgement[i].verdict = verdict;
     say(&r->judgement[i].findings, "not run%s", why);
     report_case(r, i, r->lab->cases[i].dtype);
+}
+
+/* --stop: the cases after this one were not selected. */
+static void stop_after(struct report *r, size_t i)
+{
+    r->stopped = true, r->all = false;
+    while (++i < r->lab->count)
+        r->selected[i] = false;
 }
 
 static void grade_cases(struct report *r, const char *data, struct child_limits limits)
@@ -188,7 +196,9 @@ static void grade_cases(struct report *r, const char *data, struct child_limits 
         }
         grade_case(r, calls, data, i);
         if (checking) checking_case(checking, r, i);
+        if (r->stop && r->judgement[i].verdict != PASSED) stop_after(r, i);
     }
+    report_waiting(r);
     calls_free(calls);
     if (checking)
         checking_end(checking, r);

@@ -200,6 +200,8 @@ void judge(
     switch (run->ending) {
     case RAN:
         (d->dry ? judge_dry : judge_calls)(j, g, d, run);
+        j->unwritten = !run->result[0].head.cuda_error && j->findings.count == 1 &&
+                       run->result[0].head.status == WB_TODO;
         return;
     case TIMED_OUT:
         j->verdict = TIMEOUT;

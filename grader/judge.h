@@ -18,6 +18,7 @@ struct judgement {
     uint64_t wrong;    /* elements */
     bool returned;     /* every call came back, with the expected status */
     bool mostly_wrong; /* more than half of an output */
+    bool unwritten;    /* it returned WB_TODO */
     bool only_bound;   /* all is right, except that the case's bound does not hold */
 };
 

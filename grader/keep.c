@@ -186,14 +186,20 @@ static const char *open_part(const struct lab *lab, const char *folder)
     return part;
 }
 
-void hint(const struct lab *lab, const char *folder, int level)
+void hint(const struct lab *lab, const char *folder, const char *part, int level)
 {
+    if (part && !part_exists(lab, part))
+        fatal(
+            EXIT_NOT_BUILT, "%s has no part '%s'; see ./grade %s --list", lab->name, part,
+            lab->name);
     char *path = text_of("%s/results/%s.hints.json", folder, lab->name);
     json_t *shown = json_load_file(path, 0, NULL);
-    const char *part = open_part(lab, folder);
     int levels;
+    if (!part) part = open_part(lab, folder);
     if (!part) {
-        printf("%s has full marks: no hint needed\n", lab->name);
+        printf(
+            "%s has full marks; ./grade %s --hint PART repeats a part's hints\n",
+            lab->name, lab->name);
         free(path);
         return;
     }

@@ -8,7 +8,8 @@
  * the functions whose cases all passed. */
 void keep_results(const struct report *r);
 void board(const char *folder);
-/* Prints a hint for the first part that is not passed. level 0: the next one. */
-void hint(const struct lab *lab, const char *folder, int level);
+/* Prints a hint for this part; NULL: for the first one that is not passed. level 0: the
+ * next one. */
+void hint(const struct lab *lab, const char *folder, const char *part, int level);
 
 #endif

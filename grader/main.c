@@ -11,6 +11,7 @@
  *     process.c, usage.c, cgroup.c, orphans.c   starts it, ends it, measures what it uses
  *     sandbox.c, landlock.c, seccomp.c   what it may not do (sandboxed.c: any command)
  *     under.c                       a sanitizer that it runs under
+ *     record.c                      one call, kept for a debugger
  *     checking.c, check.c           another process: the same cases in check mode
  *     judge.c, values.c, repeats.c  the verdict: statuses, values, later calls
  *     compare.c, writes.c           one output against its tolerance; other memory
@@ -27,6 +28,7 @@
 #include "keep.h"
 #include "options.h"
 #include "private.h"
+#include "record.h"
 #include "report.h"
 #include "sandbox.h"
 #include "save.h"
@@ -46,7 +48,7 @@ static void list_cases(const struct lab *lab, const char *pattern)
 {
     for (size_t i = 0; i < lab->count; i++) {
         const struct graded_case *c = &lab->cases[i];
-        if (case_matches(c, pattern))
+        if (case_matches(lab, c, pattern))
             printf(
                 "%-16s %-6s %3d  %s_%s: %s\n", c->name, c->part, c->points, c->function,
                 c->dtype, c->catches);
@@ -94,19 +96,21 @@ static int grade(const struct lab *lab, const struct options *o)
         .random_seed = !build.trusted && !o->seed_given,
         .all = !o->pattern && !o->first,
         .first = o->first,
+        .stop = o->stop,
         .sandbox = choose_sandbox(&build, o),
         .save = o->save,
         .under = o->under ? under_new(o->under, build.program) : NULL,
-        .colour = isatty(1) && !getenv("NO_COLOR")};
+        .colour = (isatty(1) || getenv("CLICOLOR_FORCE")) && !getenv("NO_COLOR")};
     size_t chosen = 0;
     for (size_t i = 0; i < lab->count; i++)
-        chosen += r.selected[i] = case_matches(&lab->cases[i], o->pattern) &&
+        chosen += r.selected[i] = case_matches(lab, &lab->cases[i], o->pattern) &&
                                   !(o->under && lab->cases[i].dry); /* memory runs out */
     if (!chosen)
         fatal(
             EXIT_NOT_BUILT, "no case matches '%s'; see ./grade %s --list", o->pattern,
             lab->name);
     if (o->save) save_begin(o->save, lab);
+    record_to(o->record);
     private_remove_leftovers();
     grade_all(&r, o);
     build_check(&build, "changed while it was graded, so this grade does not count");
@@ -148,7 +152,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (o.hint) {
-        hint(&lab, o.folder, o.hint_level);
+        hint(&lab, o.folder, o.hint_part, o.hint_level);
         report_flush();
         return 0;
     }

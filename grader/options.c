@@ -14,16 +14,24 @@
 static const char usage[] =
     "./grade                      shows the progress board\n"
     "./grade LAB                  grades a built lab: make lab03 && ./grade lab03\n"
-    "  -k PATTERN                 only cases whose name contains or matches PATTERN, or\n"
-    "                             whose part is PATTERN; several with commas\n"
+    "  -k PATTERN                 only the case of this name; if there is none, those\n"
+    "                             whose name contains or matches PATTERN, or whose part\n"
+    "                             is PATTERN; several with commas\n"
+    "  --watch                    builds and grades again whenever you save a file, and\n"
+    "                             shows the first case that fails; keys for hints\n"
+    "  --stop                     stops at the first case that fails\n"
     "  --first                    only the first variant of each case, in half the time;\n"
     "                             a pass is not recorded\n"
     "  --seed S                   uses other random data (default 0x5eed; a new one for\n"
     "                             each run if the source is from elsewhere: FILE=)\n"
     "  --data DIR                 that data, written by reference/dump.py with --seed S\n"
     "  --list                     lists the cases, with points and what each catches\n"
-    "  --hint [N]                 prints the next hint, or hint N, for the first part\n"
-    "                             that is not passed\n"
+    "  --hint [PART] [N]          prints the next hint, or hint N, for this part (03.2);\n"
+    "                             without PART for the first one that is not passed\n"
+    "  --quiz                     three questions for each part, without points; with -k\n"
+    "                             PART for that part alone\n"
+    "  --gdb                      with -k CASE: opens gdb at your kernels, on the first\n"
+    "                             call of that case (CPU back end)\n"
     "  --json FILE                also writes the results for other programs: tools/export\n"
     "                             makes JUnit, CSV and others of them\n"
     "  --timeout-scale X          multiplies the time limits: 10 s of CPU time and 30 s\n"
@@ -85,10 +93,14 @@ struct options read_options(int argc, char **argv)
             o.html = value_of(argc, argv, &i);
         else if (!strcmp(a, "--first"))
             o.first = true;
+        else if (!strcmp(a, "--stop"))
+            o.stop = true;
         else if (!strcmp(a, "--check"))
             o.check = true;
         else if (!strcmp(a, "--save"))
             o.save = value_of(argc, argv, &i);
+        else if (!strcmp(a, "--record"))
+            o.record = value_of(argc, argv, &i);
         else if (!strcmp(a, "--under"))
             o.under = value_of(argc, argv, &i);
         else if (!strcmp(a, "--list"))
@@ -102,8 +114,12 @@ struct options read_options(int argc, char **argv)
             read_number(a, value_of(argc, argv, &i), NULL, &o.timeout_scale);
         else if (!strcmp(a, "--hint")) {
             o.hint = true;
-            if (i + 1 < argc && isdigit((unsigned char)*argv[i + 1]))
-                o.hint_level = atoi(argv[++i]);
+            const char *next = i + 1 < argc ? argv[i + 1] : "";
+            if (isdigit((unsigned char)*next) && strchr(next, '.')) {
+                o.hint_part = argv[++i];
+                next = i + 1 < argc ? argv[i + 1] : "";
+            }
+            if (isdigit((unsigned char)*next)) o.hint_level = atoi(argv[++i]);
         } else if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
             fputs(usage, stdout);
             report_flush();
@@ -118,7 +134,7 @@ struct options read_options(int argc, char **argv)
     if (o.data && !o.seed_given)
         fatal(EXIT_NOT_BUILT, "--data needs the seed of the data: --seed S");
     if (!o.lab && (o.pattern || o.list || o.hint || o.json || o.seed_given || o.under ||
-                   o.save || o.check || o.html || o.first))
+                   o.save || o.record || o.check || o.html || o.first || o.stop))
         fatal(EXIT_NOT_BUILT, "name the lab: ./grade lab03 ...");
     return o;
 }

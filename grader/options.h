@@ -5,10 +5,11 @@
 #include <stdint.h>
 
 struct options {
-    const char *folder, *lab, *pattern, *json, *data, *html, *under, *save;
+    const char *folder, *lab, *pattern, *hint_part, *json, *data, *html, *under, *save,
+        *record;
     uint64_t seed;
     double timeout_scale;
-    bool seed_given, no_sandbox, first, check, list, hint;
+    bool seed_given, no_sandbox, first, stop, check, list, hint;
     int hint_level;
 };
 

@@ -20,6 +20,11 @@ struct report {
     bool random_seed;
     bool all;            /* no -k, no --first */
     bool first;          /* only the first variant of each case */
+    bool stop, stopped;  /* at the first failure: if so, has there been one? */
+    struct {
+        size_t first; /* a case */
+        int cases, points;
+    } waiting; /* cases of one part that cannot be graded, for one line; 0: none */
     int score, of;       /* of the selected cases */
     const char *sandbox; /* what the kernel offers */
     struct under *under; /* the command that the program runs under, or NULL */
@@ -29,11 +34,14 @@ struct report {
     bool colour;
 };
 
-void report_case(const struct report *r, size_t i, const char *title);
+/* Cases in a row that are skipped or not written yet get one line per part, which
+ * report_waiting ends. */
+void report_case(struct report *r, size_t i, const char *title);
+void report_waiting(struct report *r);
 /* What check mode says of a case that had this verdict before. */
 void report_check(
     const struct report *r, size_t i, const char *title, enum verdict before);
-void report_printed(const char *output, size_t bytes); /* by the learner's code */
+void report_printed(const struct run *run); /* by the learner's code */
 /* Which functions the code uses although the contract forbids it. true: there are some. */
 bool report_breaches(const struct report *r);
 void report_end(struct report *r); /* the score, and what to do next */

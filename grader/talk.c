@@ -8,6 +8,7 @@
 #include "talk.h"
 
 #include "crash.h"
+#include "record.h"
 #include "util.h"
 
 #include <errno.h>
@@ -160,6 +161,8 @@ static void make_printable(char *text, size_t bytes)
     clean_text(text);
 }
 
+static void read_output(struct talk *t);
+
 static void keep_result(struct talk *t)
 {
     struct result r = {.present = true};
@@ -180,6 +183,10 @@ static void keep_result(struct talk *t)
     }
     t->run->result[t->which] = r;
     t->done = true;
+    if (t->which == CALL_A) { /* it has flushed what its kernels printed */
+        if (!t->output_closed) read_output(t);
+        t->run->first_output = t->run->output_bytes;
+    }
 }
 
 static void handle(struct talk *t)
@@ -348,6 +355,7 @@ bool converse(struct talk *t)
 {
     struct process *p = &t->child->process;
     double checked = now();
+    record(t);
     while (!t->done && p->pid) {
         struct pollfd fd[2] = {
             {p->socket, POLLIN, 0}, {t->output_closed ? -1 : p->output, POLLIN, 0}};

@@ -1,6 +1,7 @@
 # bench.mk - kernels timed against the copy bandwidth measured in the same run.
 #   make bench-rmsnorm         the solution and every rung of its ladder
 #   make bench-rmsnorm CODE=solution         one of them
+#   make bench-rmsnorm CODE=mine             labs/, next to the figures in the guide
 #   make bench-peers           the solutions compared with PyTorch's kernels
 #   make bench-recurrentgemma  the engine compared with transformers
 #   make bench-peers-cpu       both programs compared with transformers, without a GPU
@@ -10,8 +11,8 @@ BENCH_OPS := $(basename $(notdir $(wildcard bench/*.c)))
 CODE      ?= *
 
 ifeq ($(wildcard solutions),)
-ifneq ($(filter bench bench-peers $(BENCH_OPS:%=bench-%),$(MAKECMDGOALS)),)
-$(error a handout has no solutions, and these programs time solutions)
+ifneq ($(filter bench bench-peers $(if $(filter mine,$(CODE)),,$(BENCH_OPS:%=bench-%)),$(MAKECMDGOALS)),)
+$(error a handout has no solutions, and these programs time solutions; yours: make bench-rmsnorm CODE=mine)
 endif
 endif
 
@@ -22,10 +23,12 @@ bench_programs = $(patsubst %,$(B)/bench/$(1).%,$(call bench_rungs,$(1)) solutio
 
 # The stem is OP.CODE.
 bench_op   = $(basename $(1))
-bench_code = $(if $(filter .solution,$(suffix $(1))),$(B)/solutions/$(call bench_lab,$(bench_op)).o, \
-                 $(call objects,$(wildcard solutions/lab*_$(bench_op)/ladder/$(patsubst .%,%,$(suffix $(1))).cu)))
+bench_code = $(if $(filter .mine,$(suffix $(1))),$(B)/bench/$(bench_op).mine.o, \
+             $(if $(filter .solution,$(suffix $(1))),$(B)/solutions/$(call bench_lab,$(bench_op)).o, \
+                 $(call objects,$(wildcard solutions/lab*_$(bench_op)/ladder/$(patsubst .%,%,$(suffix $(1))).cu))))
 BENCH_PROGRAMS := $(foreach op,$(BENCH_OPS),$(call bench_programs,$(op)))
-$(BENCH_PROGRAMS): $(B)/bench/%: $$(call bench_code,$$*) $$(call objects,bench/$$(call bench_op,$$*).c) \
+BENCH_MINE     := $(BENCH_OPS:%=$(B)/bench/%.mine)
+$(BENCH_PROGRAMS) $(BENCH_MINE): $(B)/bench/%: $$(call bench_code,$$*) $$(call objects,bench/$$(call bench_op,$$*).c) \
         $(B)/bench/$$(call bench_op,$$*).stubs.o $(call objects,bench/kernels.cu common/wb.c) $(BACKEND_LIBS)
 	$(LINK)
 
@@ -35,13 +38,36 @@ $(BENCH_OPS:%=$(B)/bench/%.stubs.o): $(B)/bench/%.stubs.o: $$(wildcard labs/lab*
 	$(Q)$(KERNELS) stubs $(@:.o=.c) $(call bench_lab,$*)
 	$(Q)$(CC) -c $(@:.o=.c) -o $@
 
+# All of the learner's files of a lab as one object
+$(BENCH_MINE:%=%.o): $(B)/bench/%.mine.o: $$(call objects,$$(wildcard labs/lab*_$$*/*.cu)) \
+        tools/kernels.py tools/labkit.py | setup
+	@mkdir -p $(@D)
+	$(Q)$(KERNELS) join $@ $(call bench_lab,$*) $(filter %.o,$^)
+
+ifeq ($(CODE),mine)
+# Without a GPU: what check mode counts.
+ifeq ($(BACKEND),cpu)
+$(BENCH_OPS:%=bench-%): bench-%: | setup
+	@$(MAKE) -s BACKEND=cpu CHECK=1 BUILD=$(CHECK_BUILD) $(CHECK_BUILD)/bench/$*.mine
+	@$(PYTHON) bench/counted.py $(wildcard labs/lab*_$*/README.md) $(CHECK_BUILD)/bench/$*.mine \
+	    $(CHECK_BUILD)/bench/$*.mine.jsonl
+	@$(PYTHON) bench/mine.py $(wildcard labs/lab*_$*/README.md) $(CHECK_BUILD)/bench/$*.mine.jsonl
+else
+$(BENCH_OPS:%=bench-%): bench-%: $(B)/bench/%.mine
+	@rm -f $<.jsonl
+	@$< --json $<.jsonl
+	@$(PYTHON) bench/mine.py $(wildcard labs/lab*_$*/README.md) $<.jsonl
+endif
+else
 chosen = $(filter $(B)/bench/$(1).$(subst *,%,$(CODE)),$(call bench_programs,$(1)))
 $(BENCH_OPS:%=bench-%): bench-%: $$(call chosen,$$*)
 	@rm -f $(B)/bench/$*.jsonl
 	@for program in $^; do $$program --json $(B)/bench/$*.jsonl || exit 1; done
 	@echo "results: $(B)/bench/$*.jsonl"
+endif
 bench-programs: $(BENCH_PROGRAMS)
-bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel; one lab: make bench-rmsnorm [CODE=solution]
+bench: $(BENCH_OPS:%=bench-%)  ## measure: time every kernel
+bench-rmsnorm:  ## measure: one lab's kernels (CODE=mine: yours, next to the ladder)
 
 # The counted columns of the guides' ladders: each program makes one call in check mode.
 bench-counted-%:  ##+ measure: what check mode counts for each rung, for bench-table-%

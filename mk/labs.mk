@@ -126,20 +126,23 @@ starters: | setup  ## develop: labs/ from solutions/ (never overwrites an edited
 figures: | setup  ##+ develop: the figures of lab 00's guide (tools/figures.py)
 	@$(PYTHON) tools/figures.py
 
+ladder-%: | setup  ## learn: a ladder's rungs as differences, with their gain (ladder-lab03)
+	@$(PYTHON) tools/ladder.py build/ladder/$*.md $*
+
 reset-%: | setup  ## learn: start a lab again (reset-lab03; keeps a backup)
 	@$(PYTHON) tools/starters.py reset $*
 
 # A handout's kernels run on every CPU and GPU, and do not contain lines of their sources.
 # They are linked into programs and into shared libraries.
 HANDOUT_TARGET ?= $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
-handout: | setup  ## course: a tree without solutions: make handout OUT=folder
+handout: | setup  ## course: a tree without solutions: make handout OUT=folder [LADDER=1]
 	@$(if $(and $(filter command,$(origin OUT)),$(OUT)),, \
 	    echo "make handout OUT=folder: name the folder to write"; exit 1)
 	@$(MAKE) BACKEND=cpu BUILD=build/handout/cpu CPU_TARGET=$(HANDOUT_TARGET) OPT="$(PIC)" \
 	    build/handout/cpu/fallback.a
 	@$(if $(NVCC),$(MAKE) BACKEND=cuda BUILD=build/handout/cuda LINEINFO= \
 	    ARCHS="$(call known_archs,$(ALL_ARCHS))" build/handout/cuda/fallback.a)
-	@$(PYTHON) tools/starters.py handout $(OUT) build/handout/cpu/fallback.a \
+	@LADDER=$(LADDER) $(PYTHON) tools/starters.py handout $(OUT) build/handout/cpu/fallback.a \
 	    $(if $(NVCC),build/handout/cuda/fallback.a)
 
 .PHONY: starters figures handout

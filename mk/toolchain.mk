@@ -90,7 +90,11 @@ endef
 # misaligned access, as a GPU does (common/cpu/alignment.cpp); not those under a sanitizer.
 # DWARF 4: with 5, clang++ warns of checksums when it assembles its own output.
 LAB_TRAPS   := -DWBCPU_RED_ZONES -fsanitize=alignment -fno-sanitize-recover=alignment
+# Warnings for learners, once: check mode compiles the same sources. Half-written code has
+# unused variables, and threadIdx.x < n compares unsigned with int.
+LAB_WARNINGS := -Wall -Wno-unused -Wno-sign-compare
 LAB_COMPILE := $(CXX) $(CPU_FLAGS) $(CHECK_FLAGS) $(if $(SANITIZE),,$(LAB_TRAPS)) \
+               $(if $(filter 1,$(CHECK)),,$(LAB_WARNINGS)) \
                -fno-verbose-asm $(if $(findstring clang,$(CXX)),-gdwarf-4)
 LAB_READS   :=
 CU_TOOLS    := $(TRANSLATE)
@@ -121,7 +125,8 @@ define compile_cu
 @mkdir -p $(dir $(2))
 $(Q)$(NVCC_FLAGS) $(INCLUDES) -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2)
 endef
-LAB_COMPILE = $(NVCC_FLAGS)
+# 177: an unused variable or function
+LAB_COMPILE = $(NVCC_FLAGS) -Xcompiler -Wno-unused -diag-suppress 177
 LAB_READS  := $(CUDA_HOME)
 CU_TOOLS   :=
 endif

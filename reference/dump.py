@@ -348,7 +348,7 @@ def dump(options):
     points = sum(case["points"] for case in cases.values())
     if whole and points != 100:
         raise wb.Broken(f"{path}: the points add up to {points}, not 100")
-    chosen = [c for c in cases.values() if not options.k or matches(c, options.k)]
+    chosen = [c for c in cases.values() if not options.k or matches(c, options.k, cases)]
     if not chosen:
         raise wb.Broken(f"{path}: no case matches {options.k!r}")
     os.makedirs(options.out, exist_ok=True)
@@ -360,9 +360,11 @@ def dump(options):
     print(f"{lab}: {len(chosen)} cases from seed {options.seed:#x} in {options.out}")
 
 
-def matches(case, patterns):
-    """as ./grade -k: shell patterns, parts of names, or part numbers"""
+def matches(case, patterns, names):
+    """as ./grade -k: the name of a case; else shell patterns, parts of names, or part
+    numbers"""
     return any(
+        p == case["name"] if p in names else
         p in case["name"] or fnmatch.fnmatch(case["name"], p) or p == case["part"]
         for p in patterns.split(",")
         if p

@@ -784,10 +784,15 @@ Test(cases, reads)
     cr_expect_eq(lab.cases[1].status, WB_BAD_SHAPE);
     cr_expect(lab.cases[1].off_each && !lab.cases[0].off_each);
     cr_expect_str_eq(lab.cases[1].catches, "halves, all");
-    cr_expect(case_matches(&lab.cases[0], "on"));
-    cr_expect(case_matches(&lab.cases[0], "x,03.1"));
-    cr_expect(case_matches(&lab.cases[0], "o?e"));
-    cr_expect_not(case_matches(&lab.cases[0], "two"));
+    const struct graded_case *one = &lab.cases[0], *two = &lab.cases[1];
+    cr_expect(case_matches(&lab, one, "on"));
+    cr_expect(case_matches(&lab, one, "x,03.1"));
+    cr_expect(case_matches(&lab, one, "o?e"));
+    cr_expect_not(case_matches(&lab, one, "two"));
+    cr_expect(case_matches(&lab, one, "o") && case_matches(&lab, two, "o"));
+    cr_expect(case_matches(&lab, two, "one,tw"));
+    snprintf(lab.cases[1].name, sizeof lab.cases[1].name, "one_more");
+    cr_expect_not(case_matches(&lab, two, "one"), "the name of a case selects it alone");
 }
 
 static void

@@ -13,6 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import diagnostics
 import labkit
 import red_zones
 from confine import ROOT, Stopped, lab_headers
@@ -157,7 +158,7 @@ def compile_one(source, settings, sandbox, name):
 
     def run(command):
         code, text = sandbox.run(*command)
-        said.append(text)
+        said.append(diagnostics.shorten(text, lambda file: file in source.names))
         check_written(source)
         if code:
             raise Stopped("".join(said) + why_stopped(source, name, code, text))

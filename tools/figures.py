@@ -82,7 +82,7 @@ def threads():
 
 
 def memory():
-    f = Figure("memory.svg", "The levels of memory of an H100", 760, 300)
+    f = Figure("memory.svg", "The memory hierarchy of an H100", 760, 300)
     for sm, x in ((0, 20), (1, 230), (131, 530)):
         f.box(x, 20, 200, 128, "e")
         f.text(x + 10, 40, f"SM {sm}", bold=True)

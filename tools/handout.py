@@ -6,17 +6,20 @@ import shutil
 from pathlib import Path
 
 import labkit
+import ladder
 
 # Kernels that score (the tests' own and the benchmark's), attacks on the grader, and
 # pages for those who teach or change the workbook.
 LEFT_OUT = ("solutions/", "tests/", "bench/cpu_kernels.", "tools/container/", "tools/course/",
             "tools/grade_all", "tools/class_", "mk/course.mk", ".ci/", ".github/",
-            "docs/instructor.md", "docs/add-a-lab.md", "CONTRIBUTING.md")
+            "docs/instructor.md", "docs/syllabus.md", "docs/add-a-lab.md", "CONTRIBUTING.md",
+            "CHANGELOG.md", "docs/newcomer.md")
 BUT = ("tests/recurrentgemma/tiny/",)  # a model of random weights, to try the program with
 
 # A paragraph, list item or row of a table with one of these is for those who have it.
-NAMES = re.compile(r"\bsolutions/|\btests/|instructor\.md|add-a-lab\.md|CONTRIBUTING"
-                   r"|`make test[-`]|`make examples")
+NAMES = re.compile(r"\bsolutions/|\btests/|instructor\.md|syllabus\.md|CHANGELOG|newcomer\.md|add-a-lab\.md|CONTRIBUTING"
+                   r"|`make test[-`]|`make examples|`make ladder-")
+LADDER = re.compile(r"`make ladder-(lab\d+)`")
 COMMAND = re.compile(r"make (test|fuzz|asan|valgrind|handout)\b")  # in a block of commands
 TEST_OF = re.compile(r"\s*\(`tests/[^)]*\)")  # "... no allocation (`tests/x.c` counts)."
 COMMENT = re.compile(r"<!-- output\b.*-->\s*$")  # how an example was made
@@ -69,9 +72,19 @@ def guide(text):
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)) + "\n"
 
 
-def write(out, tracked, made, fallbacks):
+def write_ladders(out):
+    """The pages of the ladders; their paths in the handout"""
+    pages = {f"ladder/{lab}.md": ladder.page(name) for lab, name in labkit.lab_folders()}
+    Path(out, "ladder").mkdir(exist_ok=True)
+    for path, text in pages.items():
+        Path(out, path).write_text(text)
+    return list(pages)
+
+
+def write(out, tracked, made, fallbacks, ladders=False):
     """The workbook for a course: starters, prebuilt kernels in place of solutions, and
-    MANIFEST.sha256 of every file that students do not edit (for sha256sum --check)."""
+    MANIFEST.sha256 of every file that students do not edit (for sha256sum --check).
+    ladders: with the rungs of each ladder, as pages of differences"""
     fixed = []
     for path in tracked:
         if not belongs(path) or path in made or not os.path.exists(path):
@@ -80,7 +93,10 @@ def write(out, tracked, made, fallbacks):
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, copy)
         if path.endswith(".md"):
-            copy.write_text(guide(copy.read_text()))
+            text = copy.read_text()
+            if ladders:
+                text = LADDER.sub(r"[ladder/\1.md](../../ladder/\1.md)", text)
+            copy.write_text(guide(text))
         fixed.append(path)
     for path, text in made.items():
         labkit.write_if_changed(Path(out, path), text)
@@ -96,6 +112,8 @@ def write(out, tracked, made, fallbacks):
         Path(out, "fallback").mkdir(exist_ok=True)
         shutil.copy2(fallback, Path(out, kept))
         fixed.append(kept)
+    if ladders:
+        fixed += write_ladders(out)
     lines = [f"{labkit.sha256(Path(out, p))}  {p}\n" for p in sorted(fixed)]
     Path(out, "MANIFEST.sha256").write_text("".join(lines))
     print(f"wrote {out}: {len(fixed)} files in MANIFEST.sha256, {len(made)} starters")

@@ -14,7 +14,7 @@ BEGIN { count = split("learn course models measure develop", sections, " ") }
         if (section == "course" || (section == "develop" && target !~ /^(help|clean)/)) next
         sub(/, FROM=solutions: /, ": ")
         sub(/ \(FROM=solutions[^)]*\)/, "")
-        if (target ~ /^bench(-peers|-cpu)?$/) next
+        if (target ~ /^(bench(-peers|-cpu)?|ladder-%)$/) next
     }
     lines[section] = lines[section] sprintf("  make %-22s %s\n", target, $0)
 }

@@ -175,7 +175,7 @@ def make_handout(out, fallbacks):
         labkit.stop(f"OUT={out}: that is a file, not a folder")
     if Path(out).is_dir() and any(Path(out).iterdir()):
         labkit.stop(f"OUT={out}: the folder is not empty")
-    handout.write(out, tracked, starters(), fallbacks)
+    handout.write(out, tracked, starters(), fallbacks, bool(os.environ.get("LADDER")))
 
 
 def main():

@@ -4,6 +4,7 @@
 #include "dry.h"
 #include "scheduler.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 namespace wbcpu

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string>
 #include <thread>
 #include <vector>

@@ -11,6 +11,7 @@
 
 #include <sched.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #define PC __builtin_extract_return_addr(__builtin_return_address(0))
 

@@ -10,8 +10,34 @@
 
 /* TODO(07.5): z of entry i, about 6 lines; the largest key of a block, about 10. */
 
-/* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40
- * lines. */
+/* 07.6 in three steps. The cases `draw`, then `draw_k`, then `draw_p` grade them one by
+ * one. Until a step is written, its function keeps every entry. */
+
+/* Step 1: g of entry i, as in kvcache.h. */
+static __device__ float noise(const row &r, int i)
+{
+    // TODO(07.6, step 1): r_i is number i % 4 of wb_random(r.seed, i / 4, r.pos, 0, 0);
+    // 1 - u comes from ~r_i, because u may round to 1. About 6 lines.
+    return 0.0f;
+}
+
+/* Step 2: the least key that top_k keeps, the same in every thread of the block. */
+static __device__ u64 lowest_of_top_k(const rules &a, const row &r)
+{
+    // TODO(07.6, step 2): 0 if a.top_k keeps all. Else find the key bit by bit from the
+    // top: a bit is 1 if at least top_k keys of the row are at or above the number with
+    // it. The threads count their entries, and the block adds the counts. About 12 lines.
+    return 0;
+}
+
+/* Step 3: the least key that top_p keeps of the keys from `low` on. */
+static __device__ u64 lowest_of_top_p(const rules &a, const row &r, u64 low)
+{
+    // TODO(07.6, step 3): the same search, with the sum of the weights exp(z - max) in
+    // place of the count, until it reaches top_p times the sum from `low` on. Scale the
+    // weights to integers: a sum of floats depends on the order. About 15 lines.
+    return low;
+}
 
 /* A block per row. alone: no kernel ran before this one. */
 static __global__ void __launch_bounds__(THREADS)
@@ -19,9 +45,10 @@ static __global__ void __launch_bounds__(THREADS)
 {
     int b = blockIdx.x;
     row r = row_of(x, b, a.V);
-    u64 best = 0;
-    // TODO(07.6): which entries top_k and top_p keep. About 10 lines.
-    // TODO(07.5): the best key of the row; TODO(07.6): with the noise. 10 lines.
+    u64 best = 0, low = lowest_of_top_p(a, r, lowest_of_top_k(a, r));
+    // TODO(07.5): the best key of the row. About 10 lines.
+    // TODO(07.6, step 1): if a.temperature > 0, the best of z + g among the entries
+    // whose key, without the noise, is `low` or more. About 4 lines.
     if (threadIdx.x == 0) store_token(x, b, a.V, best);
 }
 
@@ -48,7 +75,7 @@ wb_status sample_f32(
     if (softcap > 0.0f) a.per_softcap = fminf(1.0f / softcap, FLT_MAX);
     if (temperature > 0.0f) a.per_temperature = fminf(1.0f / temperature, FLT_MAX);
     batch x = {token, seen, logits, seed, pos, workspace, ld};
-    if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): delete this line
+    if (temperature > 0.0f) return WB_TODO;  // TODO(07.6, step 1): delete this line
     (void)&a, (void)&x, (void)stream, (void)sample_kernel;
     return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 2 lines.
 }

@@ -73,8 +73,8 @@ wb_status add_f32(float *out, const float *a, const float *b, int N, cudaStream_
 
 /* --- 00.3 two dimensions -------------------------------------------------------------
  * Blocks and grids may have two dimensions: threadIdx.y, blockIdx.y, ... belong to the
- * second one. Consecutive threads of a block differ in x, so x is the column: that is the
- * index with which neighbouring elements of a row differ.
+ * second one. Consecutive threads of a block differ in x, so let x be the column: then
+ * neighbouring threads access neighbouring elements of a row.
  */
 __global__ void outer_kernel(float *out, const float *a, const float *b, int R, int C)
 {
@@ -178,15 +178,15 @@ wb_status scale_f32(float *host_out, const float *host_x, int N, float a, int th
 }
 
 /* --- 00.6 coalesced accesses ---------------------------------------------------------
- * The 32 threads of a warp execute a load together, and memory delivers pieces of 32
- * bytes, sectors. If the 32 threads read 32 neighbouring floats, they need 4 sectors and
- * use every byte. If they read 32 floats that are a row apart, they need 32 sectors and
- * use an eighth of the bytes.
+ * The 32 threads of a warp execute a load together, and memory delivers data in sectors
+ * of 32 bytes. If the 32 threads read 32 neighbouring floats, they need 4 sectors and use
+ * every byte. If they read 32 floats that are a row apart, they need 32 sectors and use
+ * an eighth of the bytes.
  */
 __global__ void scale_rows_kernel(float *out, const float *x, const float *w, int C)
 {
     // BEGIN SOLUTION 00.6 (about 4 lines)
-    //> // TODO(00.6): block r has row r. Its threads take the columns threadIdx.x,
+    //> // TODO(00.6): block r computes row r. Its threads take the columns threadIdx.x,
     //> // threadIdx.x + blockDim.x, ...: a loop as in 00.4, but within the row, so that
     //> // neighbouring threads take neighbouring columns. About 4 lines.
     size_t row = (size_t)blockIdx.x * C;  // where the row begins
@@ -248,9 +248,9 @@ wb_status reverse_f32(float *out, const float *x, int N, cudaStream_t stream)
  * tile in shared memory, a warp reads a row of x and later writes a row of out; the
  * strided access is the one to shared memory, which has no sectors.
  *
- * It has 32 banks instead: float k of it lies in bank k % 32, and a bank serves one
- * address at a time. In a tile of 32 x 32, a column lies in a single bank. With rows of
- * 33 floats, its elements lie in 32 different banks.
+ * Shared memory has 32 banks: float k lies in bank k % 32, and a bank serves one address
+ * at a time. In a tile of 32 x 32, a column lies in a single bank. With rows of 33
+ * floats, its elements lie in 32 different banks.
  */
 enum { TILE = 32 };
 
@@ -291,7 +291,7 @@ wb_status transpose_f32(float *out, const float *x, int R, int C, cudaStream_t s
 }
 
 /* --- 00.8 a sum by a block -----------------------------------------------------------
- * Each thread first sums every THREADS-th column alone. Then the block adds its THREADS
+ * Each thread first sums every THREADS-th column on its own. Then the block adds its
  * partial sums as a tree: in each step the lower half of the threads adds what the upper
  * half has, until s[0] holds everything:
  *

@@ -15,8 +15,34 @@
 // END SOLUTION
 
 // BEGIN SOLUTION 07.6 (about 70 lines in a first version)
-//> /* TODO(07.6): the noise g of entry i, and what top_k and top_p keep. About 40
-//>  * lines. */
+//> /* 07.6 in three steps. The cases `draw`, then `draw_k`, then `draw_p` grade them one by
+//>  * one. Until a step is written, its function keeps every entry. */
+//>
+//> /* Step 1: g of entry i, as in kvcache.h. */
+//> static __device__ float noise(const row &r, int i)
+//> {
+//>     // TODO(07.6, step 1): r_i is number i % 4 of wb_random(r.seed, i / 4, r.pos, 0, 0);
+//>     // 1 - u comes from ~r_i, because u may round to 1. About 6 lines.
+//>     return 0.0f;
+//> }
+//>
+//> /* Step 2: the least key that top_k keeps, the same in every thread of the block. */
+//> static __device__ u64 lowest_of_top_k(const rules &a, const row &r)
+//> {
+//>     // TODO(07.6, step 2): 0 if a.top_k keeps all. Else find the key bit by bit from the
+//>     // top: a bit is 1 if at least top_k keys of the row are at or above the number with
+//>     // it. The threads count their entries, and the block adds the counts. About 12 lines.
+//>     return 0;
+//> }
+//>
+//> /* Step 3: the least key that top_p keeps of the keys from `low` on. */
+//> static __device__ u64 lowest_of_top_p(const rules &a, const row &r, u64 low)
+//> {
+//>     // TODO(07.6, step 3): the same search, with the sum of the weights exp(z - max) in
+//>     // place of the count, until it reaches top_p times the sum from `low` on. Scale the
+//>     // weights to integers: a sum of floats depends on the order. About 15 lines.
+//>     return low;
+//> }
 // END SOLUTION
 
 /* A block per row. alone: no kernel ran before this one. */
@@ -26,9 +52,10 @@ static __global__ void __launch_bounds__(THREADS)
     int b = blockIdx.x;
     // BEGIN SOLUTION 07.5 (about 30 lines; 10 in a first version)
     //> row r = row_of(x, b, a.V);
-    //> u64 best = 0;
-    //> // TODO(07.6): which entries top_k and top_p keep. About 10 lines.
-    //> // TODO(07.5): the best key of the row; TODO(07.6): with the noise. 10 lines.
+    //> u64 best = 0, low = lowest_of_top_p(a, r, lowest_of_top_k(a, r));
+    //> // TODO(07.5): the best key of the row. About 10 lines.
+    //> // TODO(07.6, step 1): if a.temperature > 0, the best of z + g among the entries
+    //> // whose key, without the noise, is `low` or more. About 4 lines.
     __shared__ u64 keys[LIST_SIZE];
     pdl_trigger();
     pdl_wait();
@@ -90,7 +117,7 @@ wb_status sample_f32(
     if (temperature > 0.0f) a.per_temperature = fminf(1.0f / temperature, FLT_MAX);
     batch x = {token, seen, logits, seed, pos, workspace, ld};
     // BEGIN SOLUTION 07.6 (nothing)
-    //> if (temperature > 0.0f) return WB_TODO;  // TODO(07.6): delete this line
+    //> if (temperature > 0.0f) return WB_TODO;  // TODO(07.6, step 1): delete this line
     // END SOLUTION
     // BEGIN SOLUTION 07.5 (about 12 lines; 2 in a first version)
     //> (void)&a, (void)&x, (void)stream, (void)sample_kernel;

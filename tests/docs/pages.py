@@ -5,6 +5,7 @@ links      a link to a heading of a page finds it
 examples   what the grader says, in a guide, is an example that a command makes
 reports    what a table of mistakes quotes is said somewhere: by a mutant's `says:` line, the
            known mistakes of reference/, the grader or the CPU back end
+answers    solutions/*/answers.md has one for each exercise of a guide
 """
 
 import re
@@ -51,12 +52,23 @@ def links():
 
 def examples():
     for page in PAGES:
+        if page.name == "newcomer.md":
+            continue  # newcomer.py makes it
         text = page.read_text(encoding="utf-8")
         text = re.sub(r"^<!-- output.*?-->\n```.*?^```", lambda m: "\n" * m[0].count("\n"), text,
                       flags=re.M | re.S)
         for match in re.finditer(r"^ *== Test lab", text, re.M):
             number = text.count("\n", 0, match.start()) + 1
             yield f"{page}:{number}: the grader's words without `<!-- output: COMMAND -->`"
+
+
+def answers():
+    for guide in Path("labs").glob("*/README.md"):
+        page = Path("solutions", guide.parent.name, "answers.md")
+        numbers = [re.findall(r"^(\d+)\. ", text, re.M) for text in
+                   (guide.read_text().partition("\n## Exercises\n")[2], page.read_text())]
+        if not numbers[0] or numbers[0] != numbers[1]:
+            yield f"{page}: {len(numbers[1])} answers to {len(numbers[0])} exercises"
 
 
 def flat(text, name=""):

@@ -32,6 +32,14 @@ check "lines of the documents have at most 90 columns" "$PYTHON" tests/docs/page
 check "the documents use the words of the glossary" "$PYTHON" tests/docs/words.py
 if [ -d solutions ] && [ "$BACKEND" = cpu ]; then
     check "what the grader says in a guide comes from a command" "$PYTHON" tests/docs/pages.py examples
+    echo '{"counted": "rope_forward bf16 12x64x8x32", "code": "mine", "requests": 4096,
+        "sectors": 32768, "ideal": 32768, "least": 1, "conflict": null, "barriers": 0,
+        "blocks": 9}' | tr -d '\n' >"$TMP/mine.jsonl"
+    check_says "bench CODE=mine: next to the ladder" "mine       4,096     8.0 (8.0)        1.29" \
+        "$PYTHON" bench/mine.py labs/lab02_rope/README.md "$TMP/mine.jsonl"
+    check "a ladder as differences" "$PYTHON" tools/ladder.py "$TMP/ladder.md" lab03
+    check_says "each rung with its gain" "times the rung before" cat "$TMP/ladder.md"
+    check "each exercise has an answer" "$PYTHON" tests/docs/pages.py answers
     check "the reports in tables of mistakes exist" "$PYTHON" tests/docs/pages.py reports
     check "the examples are what the commands print today" "$PYTHON" tools/examples.py check
 else

@@ -21,6 +21,10 @@ done
 check "no line names solutions/, outside of the programs that know them" finds_nothing names
 check "no link leads nowhere" finds_nothing links
 check "no line of a solution" finds_nothing solutions "$REPO"
+check_says "with the ladders, if the teacher wants it" "wrote $TMP/ladders" \
+    env LADDER=1 "$PYTHON_REAL" tools/starters.py handout "$TMP/ladders"
+check "their guides link them" grep -q '(../../ladder/lab03.md)' "$TMP/ladders/labs/lab03_rmsnorm/README.md"
+check "and the pages have the rungs" grep -q '^+.*__shfl_xor_sync' "$TMP/ladders/ladder/lab03.md"
 check "the manifest is complete" sh -c "cd '$H' && sha256sum --quiet --check MANIFEST.sha256"
 
 # --- what works there, on a computer that is set up

@@ -38,7 +38,7 @@ BUILD=$build timeout 120 ./grade "$lab" $([ "$case" = - ] || echo "-k $case") \
 # without the line in parentheses.
 awk -v case="$lab/$case" '
     case ~ /\/-$/ { if (/^==/) on = 1; if (on && !/^\(/) print; next }
-    /^== (Test|Check)/ || /^Score/ { on = $3 == case }
+    /^== (Test|Check|Part)/ || /^Score/ { on = $3 == case }
     on' "$TMP/report" >"$TMP/shown"
 sed -i "s,$TMP/source/,,g" "$TMP/shown"
 [ -s "$TMP/shown" ] || { echo "$1: no case $case in the report:" >&2; cat "$TMP/report" >&2; exit 1; }

@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <tuple>
 #include <unistd.h>

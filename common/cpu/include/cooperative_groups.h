@@ -3,6 +3,10 @@
 #ifndef WBCPU_COOPERATIVE_GROUPS_H
 #define WBCPU_COOPERATIVE_GROUPS_H
 
+#include <assert.h> /* the toolkit's header includes these three */
+#include <float.h>
+#include <stdio.h>
+
 #include "cuda_runtime.h"
 
 namespace cooperative_groups

@@ -7,16 +7,13 @@
 #include "cuda_runtime_api.h"
 
 #ifdef __cplusplus
-#include <float.h>
 #include <limits.h>
 #include <math.h> /* declares isfinite and isnan in the global namespace */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cassert>
 #include <cmath>
 #include <type_traits>
 #include <utility>

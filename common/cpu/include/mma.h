@@ -9,6 +9,8 @@
 #ifndef WBCPU_MMA_H
 #define WBCPU_MMA_H
 
+#include <stdio.h>
+
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 #include "cuda_runtime.h"
