@@ -189,7 +189,7 @@ static json_t *case_json(const struct graded_case *c, const struct judgement *j)
         "part", c->part, "function", c->function, "dtype", c->dtype, "verdict",
         verdict_names[j->verdict], "points", j->verdict == PASSED ? c->points : 0, "of",
         c->points, "seconds", j->seconds, "wrong", (json_int_t)j->wrong, "bound",
-        c->bound.what != NO_BOUND, "catches", c->catches, "findings",
+        c->bounds[0].what != NO_BOUND, "catches", c->catches, "findings",
         findings_json(&j->findings));
 }
 
