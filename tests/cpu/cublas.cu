@@ -366,9 +366,9 @@ static void test_unsupported(cublasHandle_t h)
     float x[4] = {0}, one = 1;
     tap(cublasGemmEx(
             h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x, CUDA_R_16F, 1, x, CUDA_R_16F,
-            1, &one, x, CUDA_R_16F, 1, CUBLAS_COMPUTE_16F,
+            1, &one, x, CUDA_R_16F, 1, CUBLAS_COMPUTE_32I,
             CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED,
-        "sums in half are not supported");
+        "sums in integers are not supported");
     tap(cublasGemmEx(
             h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x, CUDA_R_64F, 1, x, CUDA_R_64F,
             1, &one, x, CUDA_R_64F, 1, CUBLAS_COMPUTE_32F,
