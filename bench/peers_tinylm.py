@@ -43,7 +43,7 @@ def make_model(torch, s):
 
     def rotate(x):
         a, b = x.chunk(2, -1)
-        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).type_as(x)
 
     class Layer(nn.Module):
         def __init__(self):
