@@ -20,16 +20,16 @@ def main():
         if kind == "weak":
             y, ax = [r["efficiency"] for r in line], left
         else:
-            y, ax = [r["tokens_per_s"] for r in line], right
+            y, ax = [r["tokens_per_s"] / 1e6 for r in line], right
             ideal = [y[0] * n / x[0] for n in x]
             ax.plot(x, ideal, ":", color=plotting.COLORS[i], linewidth=1)
         ax.plot(x, y, "o-", markersize=4, linewidth=1.5, color=plotting.COLORS[i], label=label)
-        ax.set_xticks(x)
     left.set(xlabel="ranks", ylabel="efficiency, t(1)/t(n)", ylim=(0, 1.05),
              title="Weak: the same rows per rank")
-    right.set(xlabel="ranks", ylabel="tokens/s (dotted: n times one rank)", ylim=(0, None),
+    right.set(xlabel="ranks", ylabel="million tokens/s (dotted: n times one rank)", ylim=(0, None),
               title=f"Strong: the same rows in all, {rows[0]['machine']}")
     for ax in (left, right):
+        ax.set_xticks(sorted({r["ranks"] for r in rows}))
         ax.legend(frameon=False, fontsize=8)
     plotting.save(fig, out)
 
