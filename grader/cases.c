@@ -112,11 +112,12 @@ static void read_bound(struct reader *r, struct bound *b, const char *text, size
         [CONFLICTS] = "conflicts",
         [LAUNCHES] = "launches",
         [FLOAT_ATOMICS] = "float_atomics",
-        [BARRIERS] = "barriers"};
+        [BARRIERS] = "barriers",
+        [PER_WARP] = "per_warp"};
     size_t n = strcspn(text, "(<");
     const char *limit = strstr(text, "<="), *after = text + length;
     char *end = NULL;
-    for (int i = READS; i <= BARRIERS; i++)
+    for (int i = READS; i <= PER_WARP; i++)
         if (strlen(names[i]) == n && !strncmp(names[i], text, n))
             b->what = (enum counted)i;
     if (text[n] == '(') {
@@ -129,7 +130,7 @@ static void read_bound(struct reader *r, struct bound *b, const char *text, size
         wrong(
             r,
             "bound=%s: use reads(x), writes(x), sectors, requests, conflicts, launches, "
-            "float_atomics or barriers, then <= and a number",
+            "float_atomics, barriers or per_warp, then <= and a number",
             text);
 }
 

@@ -19,7 +19,8 @@ enum counted {
     CONFLICTS,
     LAUNCHES,
     FLOAT_ATOMICS,
-    BARRIERS
+    BARRIERS,
+    PER_WARP /* loads and stores that a warp executes one after the other */
 };
 struct bound {
     enum counted what;

@@ -211,6 +211,22 @@ static double most_barriers(json_t *kernels)
     return most;
 }
 
+/* Loads and stores of a warp on average, of the kernel with the most */
+static double most_per_warp(json_t *kernels)
+{
+    size_t i;
+    json_t *kernel;
+    double most = 0;
+    json_array_foreach(kernels, i, kernel)
+    {
+        double count = 0;
+        for (size_t k = 0; of_warps[k]; k++)
+            count += number_at(at(kernel, "global", of_warps[k]), "requests");
+        most = fmax(most, count / number_at(kernel, "warps"));
+    }
+    return most;
+}
+
 /* --- the bound ---------------------------------------------------------------------- */
 
 static double counted(const struct bound *b, json_t *kernels, struct worst *w)
@@ -234,6 +250,8 @@ static double counted(const struct bound *b, json_t *kernels, struct worst *w)
         return sum_of(kernels, "float_atomics");
     case BARRIERS:
         return most_barriers(kernels);
+    case PER_WARP:
+        return most_per_warp(kernels);
     case NO_BOUND:
         break;
     }
@@ -250,6 +268,7 @@ static bool seen(const struct bound *b, json_t *kernels)
         return b->most < 1 || passes(kernels, b->buffer, b->what == READS) > 0;
     case SECTORS:
     case REQUESTS:
+    case PER_WARP:
         return global_sum(kernels, "bytes") > 0;
     default:
         return true;
@@ -311,6 +330,12 @@ explain(const struct bound *b, double value, json_t *kernels, struct findings *f
         break;
     case BARRIERS:
         say(f, "structure: a block waits at %.3g barriers; this case allows at most %.0f",
+            value, b->most);
+        break;
+    case PER_WARP:
+        say(f,
+            "structure: a warp executes %.0f loads and stores one after the other; this "
+            "case allows at most %.0f",
             value, b->most);
         break;
     case NO_BOUND:

@@ -7,7 +7,7 @@
  * columns, but a sum over R rows is one long chain of dependent additions, and C threads
  * are few.
  */
-// fails: coalesced,vectors,once,residual_once,back_coalesced,back_twice,back_once
+// fails: coalesced,vectors,block,once,residual_once,back_coalesced,back_twice,back_once
 #include "rmsnorm.h"
 
 template <typename E>

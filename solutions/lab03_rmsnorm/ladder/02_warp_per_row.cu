@@ -9,7 +9,7 @@
  *
  * What is left: in f16 an access moves only 2 bytes per thread. See 03_vector.cu.
  */
-// fails: vectors,once,residual_once,back_twice,back_once
+// fails: vectors,block,once,residual_once,back_twice,back_once
 #include "rmsnorm.h"
 
 #include "partials.cuh"
