@@ -41,7 +41,7 @@ LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 
 def contents():
-    """[(section, [page])] of what is there."""
+    """[(section, [page])] of the pages that exist."""
     seen, found = set(), []
     for title, patterns in SECTIONS:
         paths = [p for pattern in patterns for p in sorted(map(str, Path().glob(pattern)))]
@@ -85,7 +85,7 @@ def indent_lists(lines):
 
 
 def make_tabs(lines):
-    """<!-- tab: NAME --> and the fenced block behind it: a tab."""
+    """<!-- tab: NAME --> and the fenced block after it: a tab."""
     out, tab, fence = [], False, False
     for line in lines:
         name = TAB.fullmatch(line)

@@ -82,8 +82,8 @@ def grade(lab, name, path, mark, data, options):
     seed, folder = data
     work = Path(tempfile.mkdtemp(prefix=f"warpbook-{os.getpid()}-"))
     partial, final = work / "result.json", options.out / f"{name}.json"
-    # As many threads as on the smallest computer: results must not depend on this one.
-    env = dict(os.environ, TMPDIR=str(work), WB_THREADS="2")
+    # The other cores grade others. Two SMs on every computer: launchers compute grids of it.
+    env = dict(os.environ, TMPDIR=str(work), WB_THREADS="1", WBCPU_SMS="2")
     try:
         with open(options.out / f"{name}.txt", "wb") as text:
             process = subprocess.Popen(

@@ -1,7 +1,7 @@
 #!/bin/sh
 # setup_cuda.sh - called by `make setup BACKEND=cuda` where no nvcc is found: installs the
 # CUDA compiler, runtime, cuBLAS and CCCL from PyPI into .cuda, without root: 0.9 GB on disk,
-# of which cuBLAS is 0.6. CUDA_WHEELS=folder takes the wheels from there.
+# 0.6 for cuBLAS alone. CUDA_WHEELS=folder takes the wheels from there.
 set -eu
 cd "$(dirname "$0")/.."
 release=13.0 # any driver for CUDA 13 runs it
