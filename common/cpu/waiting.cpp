@@ -234,6 +234,13 @@ extern "C" void wbcpu_yield()
     wbcpu_switch(&here->stack[lane], there, q->value[next]);
 }
 
+/* Between statements that need lanes in lockstep (translate/lockstep.c) */
+extern "C" void wbcpu_lockstep()
+{
+    static const bool wanted = number_from("WB_LOCKSTEP", 0) != 0;
+    if (wanted && self()) wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);
+}
+
 /* --- the end of threads and blocks -------------------------------------------------- */
 
 void async_thread_exits(worker *w)

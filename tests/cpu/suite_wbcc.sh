@@ -98,6 +98,8 @@ mkdir "a folder" && cp scale.cu "a folder/"
 check_says "a folder with a space" "2 4 6" sh -c "'$wbcc' 'a folder/scale.cu' -o 'a folder/s' && 'a folder/s'"
 printf '\xef\xbb\xbf' | cat - scale.cu >mark.cu
 check_says "a file that begins with a byte-order mark" "2 4 6" "$wbcc" -run mark.cu
+sed 's/<<<1, 32>>>/ << <1, 32 >> > /' scale.cu >apart.cu
+check_says "chevrons that a formatter took apart" "2 4 6" "$wbcc" -run apart.cu
 check_says "a .cpp with -x cu" "2 4 6" sh -c "cp scale.cu scale.cpp; '$wbcc' -x cu -run scale.cpp"
 check_says "-E" "void scale(int n" "$wbcc" -E scale.cu
 check_says "--dryrun shows the commands" "translate" "$wbcc" --dryrun scale.cu
@@ -118,6 +120,39 @@ complains 1 "a folder that cannot be written" "cannot be written: set WBCC_BUILD
     env WBCC_BUILD=/proc/none "$wbcc" scale.cu
 check_fails "a program without main" "main" "$wbcc" -DFACTOR=2 twice.cu
 check "a failed build leaves no program" [ ! -e both.o ]
+
+# --- lanes in lockstep ------------------------------------------------------------------
+cat >lockstep.cu <<'END'
+#include <cstdio>
+__global__ void sum(int *out)
+{
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = t;
+    __syncthreads();
+    if (t < 32) {
+        volatile int *v = s;
+        v[t] += v[t + 32];
+        v[t] += v[t + 16];
+        v[t] += v[t + 8];
+        if (blockDim.x > 8) v[t] += v[t + 4];
+        v[t] += v[t + 2];
+        v[t] = v[t] + v[t + 1];
+    }
+    if (t == 0) *out = s[0];
+}
+int main()
+{
+    int *out;
+    cudaMallocManaged(&out, sizeof *out);
+    sum<<<1, 64>>>(out);
+    cudaDeviceSynchronize();
+    return printf("%d\n", *out) < 0;
+}
+END
+check_says "statements that need lanes in lockstep" "lockstep.cu:10: warning: these statements need" \
+    "$wbcc" lockstep.cu -o lockstep
+check_says "WB_LOCKSTEP=1" 2016 env WB_LOCKSTEP=1 ./lockstep
 
 # --- features that programs use ---------------------------------------------------------
 # One source of all programs, each in a namespace: the headers are read once.

@@ -142,6 +142,7 @@ void rewrite(struct source *s)
     if (!given_up && !check_mode) rewrite_reductions(s);
     if (!given_up && !check_mode) rewrite_unrolls(s);
     if (!given_up) rewrite_spins(s);
+    if (!given_up) rewrite_lockstep(s);
     if (!given_up) rewrite_casts(s);
     if (!given_up) rewrite_assembly(s);
     if (!given_up) rewrite_launches(s);

@@ -304,8 +304,37 @@ static void find_plain_calls(struct source *s)
     free(k.overloaded);
 }
 
+/* --- << < and >> > -------------------------------------------------------------------- */
+
+/* Two adjacent characters c at i, a blank, and a third: moves the blank behind it. */
+static int join(struct source *s, int i, char c)
+{
+    if (!run_of(s, i, c, 2) || !run_of(s, i + 3, c, 1) || next(s, i + 1) != i + 3) return 0;
+    struct token blank = s->tokens[i + 2], *third = &s->tokens[i + 2];
+    *third = s->tokens[i + 3];
+    s->tokens[i + 3] = blank;
+    s->tokens[i + 3].next = third->next;
+    s->tokens[i + 1].next = i + 2;
+    third->previous = i + 1;
+    for (int k = i + 3; k <= third->next && k < s->count; k++)
+        s->tokens[k].previous = i + 2;
+    return 1;
+}
+
+/* Formatters that do not know CUDA write k << <grid, block >> > (x), which nvcc accepts. */
+static void join_chevrons(struct source *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        if (!is_name(s, previous(s, i)) && !is(s, previous(s, i), ">")) continue;
+        if (!join(s, i, '<')) continue;
+        for (int k = i + 3; k < s->count && !is(s, k, ";"); k++)
+            if (join(s, k, '>')) break;
+    }
+}
+
 void rewrite_launches(struct source *s)
 {
+    join_chevrons(s);
     find_plain_calls(s);
     for (int i = 0; i < s->count && !given_up; i++) {
         if (!run_of(s, i, '<', 3)) continue;

@@ -95,6 +95,13 @@ static void check_number(const struct source *s)
         fail_in(s->path, 0, "more than %d errors: fix the first ones", MAX_ERRORS - 1);
 }
 
+void warn_at(const struct source *s, int i, const char *text)
+{
+    print_clean(s->path, strlen(s->path));
+    fprintf(stderr, ":%d: warning: %s\n", s->tokens[i].line, text);
+    show_line(s, &s->tokens[i]);
+}
+
 void error_at(const struct source *s, int i, const char *pattern, ...)
 {
     va_list args;

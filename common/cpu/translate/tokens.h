@@ -122,6 +122,8 @@ void error_at(const struct source *s, int i, const char *pattern, ...)
 /* The same, as "path:line:column: error: ...". */
 void refuse_at(const struct source *s, int i, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
+/* The source is translated all the same. */
+void warn_at(const struct source *s, int i, const char *text);
 /* As error_at, and gives up: nothing more is translated. */
 void fail_at(const struct source *s, int i, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
@@ -151,6 +153,7 @@ void rewrite_reductions(struct source *s);   /* reductions.c */
 void rewrite_unrolls(struct source *s);      /* unroll.c */
 void rewrite_casts(struct source *s);        /* casts.c */
 void rewrite_assembly(struct source *s);     /* assembly.c */
+void rewrite_lockstep(struct source *s);     /* lockstep.c */
 void rewrite_spins(struct source *s);        /* spins.c */
 
 #endif

@@ -75,6 +75,8 @@ uint64_t wbcpu_barrier(void); /* __syncthreads */
 uint64_t wbcpu_barrier_reduce(int op, int predicate);
 void wbcpu_yield(void); /* runs another thread of the block */
 void wbcpu_grid_sync(void);
+/* With WB_LOCKSTEP=1, waits for the other active lanes of the warp. */
+void wbcpu_lockstep(void);
 void wbcpu_trap(void); /* ends the launch */
 /* From now on kernels whose threads work alone are chosen, because those that share a row or
  * use mma are slower here: waits_are_cheap (cuda/device.cuh) is false, unless WBCPU_ARCH
