@@ -51,6 +51,7 @@ static void make_environment(void)
     size_t n = 0;
     kept_environment[n++] = "PATH=/usr/bin:/bin";
     kept_environment[n++] = "LC_ALL=C";
+    kept_environment[n++] = "WBCPU_HELPERS=0"; /* as many threads as WB_THREADS says */
     for (size_t i = 0; i < sizeof keep / sizeof *keep; i++)
         if (getenv(keep[i]))
             kept_environment[n++] = text_of("%s=%s", keep[i], getenv(keep[i]));

@@ -51,7 +51,8 @@ void need_another_block(worker *w)
 {
     job *j = w->job;
     unsigned long long from, to;
-    if (w->gang || is_dry() || check::enabled) return;
+    static const bool wanted = number_from("WBCPU_HELPERS", 1) != 0;
+    if (!wanted || w->gang || is_dry() || check::enabled) return;
     std::lock_guard<std::mutex> hold(j->helpers->lock);
     if (!take_blocks(w, &from, &to)) return;
     j->helpers->threads.emplace_back([=] {
