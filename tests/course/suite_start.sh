@@ -12,7 +12,8 @@ git ls-files -z --cached --others --exclude-standard -- . ':!tests' ':!bench/res
 reuse_builds "$T"
 (cd "$B" && cp -a --parents tinylm kernels* solutions libwb.a objects/common objects/solutions \
     objects/tinylm "$T/$B/")
-mkdir -p "$T/data" && verses 400 >"$T/data/tinyshakespeare.txt"
+[ ! -d .venv ] || ln -s "$(realpath .venv)" "$T/.venv" # make setup has nothing to do
+mkdir -p "$T/data" && { verses 400; echo "ROMEO:"; } >"$T/data/tinyshakespeare.txt"
 notebook() { # with two words for "no GPU answers"
     cd "$T/notebooks" && env -u MAKEFLAGS -u MFLAGS -u B -u BACKEND LAB=lab00 STEPS=2 \
         WB_THREADS=2 "$PYTHON_HERE" "$here/tests/course/notebook.py" warpbook.ipynb
@@ -26,8 +27,8 @@ ran() { check "the notebook: $1" grep -qE -- "$2" "$TMP/notebook"; }
 ran "uses the CPU back end" "back end: cpu"
 ran "grades a lab" "^Score: 0/100"
 ran "shows a hint" "hello|printf"
-ran "trains" "step +2"
-ran "generates" '--prompt|ROMEO:'
+ran "trains" "^step +2/2"
+ran "generates" '^ROMEO:'
 
 # --- the container ------------------------------------------------------------------------
 packages() { sed -n '/apt-get install/,/rm -rf/p' Containerfile; }
