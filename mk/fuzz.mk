@@ -27,7 +27,7 @@ FUZZ_config      := $(wildcard common/griffin/*.c) common/eos.c common/model_sha
                     common/json_text.c common/file.c
 FUZZ_index       := common/model_files.c common/safetensors.c common/json_text.c common/file.c
 FUZZ_tokens      := $(addprefix common/cpu/translate/,lex.c tokens.c messages.c launches.c \
-                        declarations.c reductions.c unroll.c)
+                        declarations.c reductions.c unroll.c spins.c lockstep.c assembly.c)
 FUZZ_text        := $(addprefix recurrentgemma/text/,text.c text_stream.c sentencepiece_file.c \
                         sentencepiece.cpp) common/tokenizer.c common/utf8.c common/json_text.c common/file.c
 

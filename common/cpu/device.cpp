@@ -160,8 +160,8 @@ extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->texturePitchAlignment = 32;
     p->maxTexture1D = p->maxTexture2D[0] = p->maxTexture2D[1] = 65536;
     p->maxTexture3D[0] = p->maxTexture3D[1] = p->maxTexture3D[2] = 16384;
-    p->pageableMemoryAccess = p->concurrentManagedAccess = p->hostNativeAtomicSupported =
-        1;
+    /* A pointer to pageable memory is refused: pageableMemoryAccess is 0. */
+    p->concurrentManagedAccess = p->hostNativeAtomicSupported = 1;
     return cudaSuccess;
 }
 
@@ -206,7 +206,6 @@ extern "C" cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, i
         {cudaDevAttrMaxTexture1DWidth, (size_t)p.maxTexture1D},
         {cudaDevAttrMaxTexture2DWidth, (size_t)p.maxTexture2D[0]},
         {cudaDevAttrMaxTexture2DHeight, (size_t)p.maxTexture2D[1]},
-        {cudaDevAttrPageableMemoryAccess, 1},
         {cudaDevAttrConcurrentManagedAccess, 1},
         {cudaDevAttrHostNativeAtomicSupported, 1},
         {cudaDevAttrCooperativeLaunch, 1},

@@ -61,6 +61,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         check_tokens(&s, &broken);
         rewrite_reductions(&s);
         if (!given_up) rewrite_unrolls(&s);
+        if (!given_up) rewrite_spins(&s);
+        if (!given_up) rewrite_lockstep(&s);
+        if (!given_up) rewrite_assembly(&s);
         if (!given_up) rewrite_launches(&s);
         if (!given_up) rewrite_declarations(&s);
         FILE *f = open_memstream(&out, &size);

@@ -19,6 +19,7 @@ typedef enum cudaDataType_t {
 } cudaDataType;
 #ifdef __cplusplus
 typedef cudaDataType cudaDataType_t;
+typedef cudaDataType cublasDataType_t;
 #else
 typedef enum cudaDataType_t cudaDataType_t;
 #endif

@@ -56,6 +56,8 @@ static inline void nvtxNameOsThreadA(uint32_t id, const char *name)
     (void)id;
     (void)name;
 }
+#define nvtxNameCudaStreamA(stream, name) ((void)(stream), (void)(name))
+#define nvtxNameCudaEventA(event, name) ((void)(event), (void)(name))
 #define nvtxRangePush nvtxRangePushA
 #define nvtxRangeStart nvtxRangeStartA
 #define nvtxMark nvtxMarkA
