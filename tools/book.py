@@ -18,7 +18,7 @@ from pathlib import Path
 
 import labkit
 
-SECTIONS = [  # of the table of contents: title, pages; the first that matches has a page
+SECTIONS = [  # of the table of contents: title, patterns; a page goes to the first match
     ("Start", ["README.md", "docs/one-click.md", "docs/newcomer.md"]),
     ("Labs", ["labs/*/README.md"]),
     ("Tools", ["docs/check.md", "docs/wbcc.md", "docs/cpu-backend.md", "docs/grader.md"]),
@@ -40,7 +40,7 @@ LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 
 def contents():
-    """[(section, [page])] of what is there."""
+    """[(section, [page])] of the pages that exist."""
     seen, found = set(), []
     for title, patterns in SECTIONS:
         paths = [p for pattern in patterns for p in sorted(map(str, Path().glob(pattern)))]
@@ -84,7 +84,7 @@ def indent_lists(lines):
 
 
 def make_tabs(lines):
-    """<!-- tab: NAME --> and the fenced block behind it: a tab."""
+    """<!-- tab: NAME --> and the fenced block after it: a tab."""
     out, tab, fence = [], False, False
     for line in lines:
         name = TAB.fullmatch(line)
