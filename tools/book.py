@@ -18,7 +18,7 @@ from pathlib import Path
 
 import labkit
 
-SECTIONS = [  # of the table of contents: title, pages; the first that matches has a page
+SECTIONS = [  # of the table of contents: title, patterns; a page goes to the first match
     ("Start", ["README.md", "docs/one-click.md", "docs/newcomer.md"]),
     ("Labs", ["labs/*/README.md"]),
     ("Tools", ["docs/check.md", "docs/wbcc.md", "docs/cpu-backend.md", "docs/grader.md"]),

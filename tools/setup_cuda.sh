@@ -1,7 +1,7 @@
 #!/bin/sh
 # setup_cuda.sh - called by `make setup BACKEND=cuda` where no nvcc is found: installs the
-# CUDA compiler, runtime, cuBLAS and CCCL from PyPI into .cuda, without root: 0.9 GB on disk,
-# 0.6 for cuBLAS alone. CUDA_WHEELS=folder takes the wheels from there.
+# CUDA compiler, runtime, cuBLAS and CCCL from PyPI into .cuda, without root: 0.9 GB on
+# disk, with 0.6 GB for cuBLAS. CUDA_WHEELS=folder takes the wheels from that folder.
 set -eu
 cd "$(dirname "$0")/.."
 release=13.0 # any driver for CUDA 13 runs it
@@ -18,7 +18,7 @@ case $driver in
         exit 1
     fi
     ;;
-*) echo "setup: no NVIDIA driver answers; what is built for CUDA cannot run here" ;;
+*) echo "setup: no NVIDIA driver found: programs built with BACKEND=cuda cannot run here" ;;
 esac
 
 echo "setup: installing CUDA $release into .cuda (nvcc, cudart, cuBLAS, CCCL: 0.9 GB on disk)"

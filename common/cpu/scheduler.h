@@ -105,7 +105,7 @@ extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
 
 /* pool.cpp */
 bool next_block(worker *w); /* moves to the first thread of the next block; false: none */
-/* Runs the blocks [from, to), then those that nobody has taken. */
+/* Runs the blocks [from, to), then those that no worker has taken. */
 void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long long to);
 int worker_count();
 size_t dynamic_shared_limit(); /* bytes that a launch may request */

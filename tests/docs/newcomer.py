@@ -27,27 +27,29 @@ GRADE = "make -s lab00 && ./grade lab00"
 
 # (words, parts that are done, [(right, wrong)], is the edit shown, command)
 STEPS = [
-    ("A fresh copy. The first `make` installs what is missing and builds the grader; those "
-     "lines are left out here.", 0, [], False, GRADE),
-    ("Part 00.1: the kernel, and its launch. Which number comes first, blocks or threads?",
+    ("In a fresh copy, the first `make` installs what is missing and builds the grader. Its "
+     "output is left out here.", 0, [], False, GRADE),
+    ("Part 00.1: the kernel and its launch. Which number comes first, blocks or threads?",
      1, [("hello_kernel<<<blocks, threads,", "hello_kernel<<<threads, blocks,")], True,
      f"{GRADE} --stop"),
-    ("The report names it. Swapped back:", 1, [], True, f"{GRADE} -k 00.1"),
-    ("Part 00.2, with one thread per element. The grid is rounded up, but there is no guard.",
+    ("The report names the mistake. With the two swapped back:", 1, [], True, f"{GRADE} -k 00.1"),
+    ("Part 00.2: one thread per element. The number of blocks is rounded up, but there is no "
+     "guard.",
      2, [("    if (i >= N) return;\n    out[i] = a[i]", "    out[i] = a[i]")], True,
      f"{GRADE} -k 00.2"),
-    ("All values are right, but check mode has seen accesses past the end. With the guard:",
+    ("All values are right, but check mode has found accesses past the end. With the guard:",
      2, [], True, f"{GRADE} -k 00.2"),
-    ("A hint, before 00.5:", 2, [], False, "./grade lab00 --hint 00.5"),
-    ("Parts 00.3 to 00.6 go the same way. In 00.7 a barrier seems unnecessary.",
+    ("Before 00.5, a hint:", 2, [], False, "./grade lab00 --hint 00.5"),
+    ("Parts 00.3 to 00.6 are written in the same way. In 00.7, the barrier seems unnecessary "
+     "and is left out.",
      7, [("    if (t < n) s[t] = x[start + t];\n    __syncthreads();  // another thread has "
           "loaded s[n - 1 - t]\n", "    if (t < n) s[t] = x[start + t];\n")], False,
      f"{GRADE} -k reverse"),
     ("With the barrier, and without the padding of the tile:",
      7, [("tile[TILE][TILE + 1];  // padded: a column lies in 32 banks", "tile[TILE][TILE];")],
      False, f"{GRADE} -k 00.7"),
-    ("The padding is worth two points. Then the rest:", 10, [], False, GRADE),
-    ("The board:", 10, [], False, "./grade"),
+    ("The padding is worth two points. With it, and with the remaining parts:", 10, [], False, GRADE),
+    ("The progress board:", 10, [], False, "./grade"),
 ]
 
 
@@ -83,9 +85,10 @@ def run(tree, command):
 
 
 def session(tree):
-    out = ["# A newcomer's way through lab 00\n\nThis page was made by running it "
-           "(`tests/docs/newcomer.py`). Someone writes the ten parts\n"
-           "of [lab 00](../labs/lab00_basics/README.md) and takes a few wrong turns.\n"]
+    out = ["# A newcomer's way through lab 00\n\nSomeone writes the ten parts of "
+           "[lab 00](../labs/lab00_basics/README.md) and makes a few\n"
+           "typical mistakes. Every output on this page is real: `tests/docs/newcomer.py` "
+           "ran the\ncommands.\n"]
     before = text_of(0, [])
     for words, done, mistakes, shown, command in STEPS:
         after = text_of(done, mistakes)

@@ -1,4 +1,4 @@
-/* pools.h - memory pools: every pool is the same allocator, and gives memory back at once. */
+/* pools.h - memory pools: every pool is the same allocator, and frees memory immediately. */
 #ifndef WBCPU_POOLS_H
 #define WBCPU_POOLS_H
 
