@@ -16,7 +16,7 @@ bool is(const struct comparison *c, size_t i, double other)
 {
     bool zero = c->want[i] == 0;
     double scale = zero ? 1 : fmax(1, fabs(other / c->want[i]));
-    double units = zero ? 16 : 2;
+    double units = zero ? 64 : 2;
     double tol = 2 * (double)c->tol[i] * fmin(scale, 1e6) + units * unit(c) * fabs(other);
     return fabs(c->got[i] - other) <= tol; /* NaN: false */
 }
