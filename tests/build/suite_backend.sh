@@ -48,11 +48,11 @@ chooses "no GPU" "cpu" ""
 chooses "no GPU, BACKEND=cuda: the default targets" "cuda 75 80 90" "" BACKEND=cuda
 rm "$fake/nvcc"
 chooses "neither GPU nor toolkit" "cpu" ""
-check_fails "BACKEND=cuda without a toolkit" "BACKEND=cuda: no nvcc found; install the CUDA toolkit" \
+check_fails "BACKEND=cuda without a toolkit" 'BACKEND=cuda: no nvcc found; `make setup BACKEND=cuda` installs it without root' \
     choose BACKEND=cuda
 gpu "NVIDIA H200" 9.0
 chooses "a GPU, but no toolkit" "cpu" \
-    "NVIDIA H200 found, but no nvcc: using the CPU back end; install the CUDA toolkit"
+    'NVIDIA H200 found, but no nvcc: using the CPU back end; `make setup BACKEND=cuda` installs it without root'
 toolkit 12.4 75 80 86 89 90
 gpu "NVIDIA GeForce GTX 1080" 6.1
 chooses "a Pascal GPU" "cpu" \

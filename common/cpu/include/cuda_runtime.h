@@ -27,7 +27,7 @@
 #include "wbcpu/graph_nodes.h"
 #include "wbcpu/kernels.h"
 #include "wbcpu/launch.h"
-#include "wbcpu/limits.h"
+#include "wbcpu/device_limits.h"
 #include "wbcpu/old_warp.h"
 #include "wbcpu/pools.h"
 #include "wbcpu/ptx.h"

@@ -7,7 +7,7 @@
 #define WBCPU_CURAND_H
 #define CURAND_H_ /* helper_cuda.h asks for it */
 
-#include "curand_kernel.h"
+#include "wbcpu/random_values.h"
 
 #include <new>
 #include <vector>

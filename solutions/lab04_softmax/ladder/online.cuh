@@ -1,5 +1,7 @@
 /* online.cuh - for the rungs from 03_online.cu on: the running maximum and sum, and the
  * reductions over a block of THREADS threads. */
+#include <float.h>
+
 constexpr int WARP = 32;
 constexpr int THREADS = 256;
 

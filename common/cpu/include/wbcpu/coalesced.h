@@ -3,7 +3,6 @@
 #ifndef WBCPU_COALESCED_H
 #define WBCPU_COALESCED_H
 
-#include "../cooperative_groups.h"
 #include "old_warp.h"
 
 namespace cooperative_groups

@@ -2,7 +2,7 @@
 #ifndef WBCPU_POOLS_H
 #define WBCPU_POOLS_H
 
-#include "limits.h"
+#include "device_limits.h"
 
 typedef struct CUmemPoolHandle_st *cudaMemPool_t;
 struct CUmemPoolHandle_st {

@@ -1,7 +1,7 @@
-/* limits.h - calls that ask or tell a GPU about its limits, peers and caches: the CPU
+/* device_limits.h - calls that ask or tell a GPU about its limits, peers and caches: the CPU
  * remembers the values and does nothing else with them. Names of before CUDA 4, too. */
-#ifndef WBCPU_LIMITS_H
-#define WBCPU_LIMITS_H
+#ifndef WBCPU_DEVICE_LIMITS_H
+#define WBCPU_DEVICE_LIMITS_H
 
 #include <stdio.h>
 
