@@ -22,14 +22,14 @@ done
 says_made() { # WORDS FORMAT RESULT OPTION...
     made "${@:2}" | grep -F -- "$1"
 }
-check "Gradescope: points" says_made '"score": 7' gradescope ann
+check "Gradescope: points" says_made '"score": 6' gradescope ann
 check "Gradescope: what the compiler said" says_made "does not compile: fix the first" gradescope bob
 check "Gradescope: a row of the leaderboard" says_made '"name": "Structure"' gradescope ann --leaderboard
-check "Autolab: a row of the scoreboard" says_made '"scoreboard": [7, 2' autolab ann --leaderboard
+check "Autolab: a row of the scoreboard" says_made '"scoreboard": [6, 1' autolab ann --leaderboard
 check "JUnit: points of a case" says_made '<property name="points" value="5" />' junit ann
 check "JUnit: what is not written is skipped" says_made 'rmsnorm_residual_forward_f32 is not in' junit ann
 check "GitHub: points of both" sh -c \
-    "tools/export github '$R/ann.json' '$R/bob.json' | grep -F 'Points 7/111'"
+    "tools/export github '$R/ann.json' '$R/bob.json' | grep -F 'Points 6/110'"
 summary() { GITHUB_STEP_SUMMARY=$TMP/summary tools/export github "$R/ann.json"; }
 check "GitHub: a summary" summary
 check "with a row per part" grep -qF '| 03.1 | 5 | 5 |' "$TMP/summary"
@@ -38,11 +38,11 @@ check "with a row per part" grep -qF '| 03.1 | 5 | 5 |' "$TMP/summary"
 exported() { # FORMAT OPTION...
     tools/export "$1" "$R/ann.json" "$R/bob.json" "${@:2}" 2>"$TMP/told"
 }
-check_says "CSV: a line each" "ann,lab03,7,11,1,5,0,2" exported csv
+check_says "CSV: a line each" "ann,lab03,6,10,1,5,0,1" exported csv
 check_says "CSV: what was not built" "bob,lab03,0,100,2,,," exported csv
 cp "$R/ann.json" "$R/=cmd().json"
 check_says "CSV: a name is no formula" "'=cmd()" tools/export csv "$R/=cmd().json"
-check_says "Moodle: grades" "ann,7," exported moodle
+check_says "Moodle: grades" "ann,6," exported moodle
 cp "$R/ann.json" "$R/Ann Lee_4711_assignsubmission_file.json"
 cat >"$TMP/moodle.csv" <<'END'
 Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Feedback comments"
@@ -54,7 +54,7 @@ filled() { # NAME...: Moodle's worksheet
     tools/export moodle "${@/#/$R/}" --roster "$TMP/moodle.csv"
 }
 moodle=$'Ann Lee_4711_assignsubmission_file.json'
-check_says "Moodle: a row by the file's name" 'Participant 4711,Ann Lee,ann@x.org,Submitted,7,' \
+check_says "Moodle: a row by the file's name" 'Participant 4711,Ann Lee,ann@x.org,Submitted,6,' \
     filled "$moodle" bob.json
 check_says "Moodle: a row by the address" 'bob@x.org,Submitted,0,100.00,"bad.cu:2' filled bob.json
 check_says "Moodle: the others stay" 'Eve Day,eve@x.org,No submission,,100.00,' filled bob.json
@@ -64,10 +64,10 @@ Student,ID,SIS User ID,SIS Login ID,Section,Lab 3 (77)
 "Lee, Ann",4711,s1,ann,1,
 "May, Bob",4712,s2,bob,1,
 END
-check_says "Canvas: a grade by login" '"Lee, Ann",4711,s1,ann,1,7' \
+check_says "Canvas: a grade by login" '"Lee, Ann",4711,s1,ann,1,6' \
     exported canvas --roster "$TMP/canvas.csv" --column "Lab 3 (77)"
 cp "$R/ann.json" "$R/maybob_LATE_4712_90210_rmsnorm.json"
-check_says "Canvas: a grade by the file's name" '"May, Bob",4712,s2,bob,1,7' tools/export canvas \
+check_says "Canvas: a grade by the file's name" '"May, Bob",4712,s2,bob,1,6' tools/export canvas \
     "$R/maybob_LATE_4712_90210_rmsnorm.json" --roster "$TMP/canvas.csv" --column "Lab 3 (77)"
 check_says "who is in no row is named" "is in no row" sh -c \
     "tools/export canvas '$R/=cmd().json' --roster '$TMP/canvas.csv' 2>&1"
