@@ -306,7 +306,7 @@ static void find_plain_calls(struct source *s)
 
 /* --- << < and >> > -------------------------------------------------------------------- */
 
-/* Two adjacent characters c at i, a blank, and a third: moves the blank behind it. */
+/* Two adjacent characters c at i, a blank, and a third: moves the blank after it. */
 static int join(struct source *s, int i, char c)
 {
     if (!run_of(s, i, c, 2) || !run_of(s, i + 3, c, 1) || next(s, i + 1) != i + 3) return 0;
