@@ -65,7 +65,7 @@ def main():
     args, args.options = parser.parse_known_args()
     first = {}
     print(f"{'':6} {'side':6} {'preset':8} {'ranks':>5} {'rows':>5} {'ms':>9} "
-          f"{'tokens/s':>10} {'efficiency':>10} {'MB a rank':>9}")
+          f"{'tokens/s':>10} {'efficiency':>10} {'MB/rank':>9}")
     for r in measure(args):
         key = r["kind"], r["side"]
         one = first.setdefault(key, r)

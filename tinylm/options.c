@@ -88,7 +88,7 @@ static const flag rows[] = {
     {"reduce", FLAG_TEXT, AT(reduce), S_, 0, 0, "f32",
      "several ranks: the gradients are added up in f32 or bf16"},
     {"bucket", FLAG_REAL, AT(bucket), S_, 1e-3, 1e5, "8",
-     "several ranks: MB of gradients that are reduced together, at least"},
+     "several ranks: minimum size of a bucket of gradients, in MB"},
     GENERATION_FLAGS(options, gen, E_ | G_, G_, G_, S_ | G_, T_ | G_, T_ | E_ | G_),
     {"eval-every", FLAG_LONG, AT(eval_every), S_, 0, NO_LIMIT, "250",
      "steps between evaluations of the validation loss (0: at the end)"},

@@ -31,14 +31,14 @@ def first_failures(found):
 
 def parts(found):
     firsts = first_failures(found)
-    lines = [f"  {'part':6} {'full':>5} {'some':>5} {'none':>5}  fails first, how often"]
+    lines = [f"  {'part':6} {'full':>5} {'some':>5} {'none':>5}  first case that fails, how often"]
     for part in dict.fromkeys(p for r in found for p in r.parts()):
         sums = [r.parts().get(part, (0, 0)) for r in found]
         full = sum(points == of for points, of in sums)
         none = sum(points == 0 for points, _ in sums)
         often = ", ".join(f"{name} {n}" for name, n in firsts[part].most_common(3))
         lines.append(f"  {part:6} {full:5d} {len(found) - full - none:5d} {none:5d}  {often}")
-    return ["parts, of the submissions that were built", *lines]
+    return ["points per part, of the submissions that were built", *lines]
 
 
 def unsolved(found):
@@ -63,8 +63,8 @@ def summary(found):
              *histogram(found)]
     if built:
         hard = unsolved(built)
-        lines += ["", *parts(built), "", "no submission passes" if hard else
-                  "each case is passed by a submission", *hard]
+        lines += ["", *parts(built), "", "cases that no submission passes:" if hard else
+                  "each case is passed by at least one submission", *hard]
     for code, words in ENDS.items():
         names = sorted(r.name for r in found if r.exit == code)
         if names:

@@ -109,7 +109,7 @@ def main():
         sys.stdout.flush()
         subprocess.run([grader, "--build", DEBUG, lab, "-k", case, "--record", file])
         if not file.exists():
-            labkit.stop(f"{case} made no call")
+            labkit.stop(f"{case} has no call to debug")
         recorded = file.read_bytes()
     debug(program, recorded, kernels(folder))
 

@@ -81,9 +81,9 @@ def page(name):
     guide = Path("labs", name, "README.md").read_text()
     title = guide.split("\n", 1)[0].lstrip("# ")
     out = [f"# {title}: the ladder", "",
-           "Each rung and the lines that differ from the one before: `-` is gone, `+` is new.",
-           "The figures are those of the guide, which names the GPU. A cell with one number in",
-           "parentheses is the fraction of the copy bandwidth, and GB/s.", ""]
+           "Each rung, with the lines that differ from the one before: `-` was removed, `+` is",
+           "new. The figures are those of the guide, which names the GPU. A cell such as",
+           "`0.9 (2700)` has the fraction of the copy bandwidth and, in parentheses, GB/s.", ""]
     before_code = before = ""
     for rung in sorted(Path("solutions", name, "ladder").glob("*.cu")):
         words, code = split(rung)

@@ -51,8 +51,8 @@ shorten() {
         if [[ $line =~ ^-{60,}$ ]]; then
             inside=$([ "$inside" ] || echo 1)
             if [[ $text =~ $killed ]]; then
-                echo "rank ${BASH_REMATCH[1]} was ended by signal ${BASH_REMATCH[2]}, and with it" \
-                    "all ranks: continue with --resume (make tinylm-train ARGS=--resume)"
+                echo "rank ${BASH_REMATCH[1]} was ended by signal ${BASH_REMATCH[2]}, so all ranks were" \
+                    "stopped: continue with --resume (make tinylm-train ARGS=--resume)"
             elif [[ -n $text && $text != *non-zero* ]]; then echo "mpirun:$text"
             fi
             text=''

@@ -109,7 +109,7 @@ if [ -n "$given" ]; then
 fi
 if [ "$python" = .venv/bin/python ] && ! .venv/bin/python -c "$imports" 2>/dev/null; then
     if .venv/bin/python -c "$base" 2>/dev/null; then
-        echo "setup: adding to .venv what $level needs (${imports#"$base, "})"
+        echo "setup: adding packages to .venv, for setup-$level (${imports#"$base, "})"
     else
         echo "setup: creating .venv (numpy, safetensors, matplotlib, OpenBLAS)"
         rm -rf .venv

@@ -133,7 +133,7 @@ class Watch:
                                   capture_output=True, text=True)
             self.show(f"\n{text.stdout}{text.stderr}")
         else:
-            self.show("\nno case has failed: no hint needed")
+            self.show("\nno case has failed, so there is no hint")
 
     def list(self):
         verdicts = {c["name"]: c["verdict"] for c in self.cases}

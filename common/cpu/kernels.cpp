@@ -23,8 +23,9 @@ wbcpu_launch_known(const void *address, const wbcpu_kernel_call *call)
         std::lock_guard<std::mutex> hold(lock);
         auto found = launchers.find(address);
         if (found == launchers.end()) {
-            note("a kernel is launched by an address whose parameters are not known: write "
-                 "kernel<<<...>>>(...), or (void *)kernel where the address is taken");
+            note(
+                "a kernel is launched by its address, but its parameters are unknown: write "
+                "kernel<<<...>>>(...), or (void *)kernel where the address is taken");
             return fail(cudaErrorInvalidDeviceFunction);
         }
         launcher = found->second;

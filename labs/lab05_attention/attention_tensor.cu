@@ -11,7 +11,7 @@
  *      15 lines.
  *   2. S = Q K^T: each warp multiplies its 16 rows with nvcuda::wmma (mma.h) and stores
  *      the scores to shared memory as floats. About 12 lines.
- *   3. The softmax of each row, as in 05.2: mask, m', l. P comes back rounded to E. m and
+ *   3. The softmax of each row, as in 05.2: mask, m', l. P is stored rounded to E. m and
  *      l give lse: `./grade lab05 -k f16_lse` grades the steps so far. About 15 lines.
  *   4. O, in fragments, is multiplied by exp(m - m') of its rows, and P V is added. About
  *      15 lines.

@@ -24,9 +24,9 @@ static __device__ float noise(const row &r, int i)
 /* Step 2: the least key that top_k keeps, the same in every thread of the block. */
 static __device__ u64 lowest_of_top_k(const rules &a, const row &r)
 {
-    // TODO(07.6, step 2): 0 if a.top_k keeps all. Else find the key bit by bit from the
-    // top: a bit is 1 if at least top_k keys of the row are at or above the number with
-    // it. The threads count their entries, and the block adds the counts. About 12 lines.
+    // TODO(07.6, step 2): 0 if a.top_k keeps all. Else build the key from its highest bit
+    // down: set a bit if at least top_k keys of the row are then >= the key. The threads
+    // count their entries, and the block adds the counts. About 12 lines.
     return 0;
 }
 

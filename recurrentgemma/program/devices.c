@@ -111,10 +111,10 @@ static int start_process(
     void *context, wb_error *err)
 {
     int ends[2];
-    if (pipe(ends)) return error_set(err, "no pipe: %s", strerror(errno));
+    if (pipe(ends)) return error_set(err, "cannot create a pipe: %s", strerror(errno));
     fflush(stdout);
     pid_t p = fork();
-    if (p < 0) return error_set(err, "no process: %s", strerror(errno));
+    if (p < 0) return error_set(err, "cannot start a process: %s", strerror(errno));
     if (p == 0) {
         stop_at_once(true);
         dup2(ends[1], STDOUT_FILENO);

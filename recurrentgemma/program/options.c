@@ -25,7 +25,8 @@ static const flag rows[] = {
     {"chunk", FLAG_LONG, AT(chunk), MODEL, 0, NO_LIMIT, "0",
      "prompt tokens in one pass: bounds the memory (0: 8192 for the whole batch)"},
     {"devices", FLAG_LONG, AT(devices), MODEL, 1, 64, "1",
-     "GPUs of this host that share the sequences of a batch, each with its own model"},
+     "GPUs of this host that share the sequences of a batch, each with its own copy of "
+     "the model"},
 
     {"chat", FLAG_SWITCH, AT(chat), INPUT, 0, 0, "0",
      "one turn per line from stdin; /clear starts over, /exit ends"},

@@ -8,9 +8,9 @@
 //>  * with delta = dout . out, and the factor scale. `./grade lab05 -k back_dv` grades steps
 //>  * 1 and 2, `-k back_dq` steps 1 and 3.
 //>  *
-//>  * Afterwards, without p and ds in memory: one kernel whose threads own queries gives dq,
-//>  * one whose threads own keys gives dk and dv, and both compute p and ds. No atomics: the
-//>  * owner of a key adds all queries and all heads of the group, in a fixed order. */
+//>  * Then a version without p and ds in memory: one kernel whose threads own queries gives
+//>  * dq, one whose threads own keys gives dk and dv; both compute p and ds. No atomics: the
+//>  * owner of a key loops over all queries and heads of its group, in a fixed order. */
 //> constexpr int THREADS = 128;  // of a block
 //>
 //> static unsigned blocks_for(size_t threads)

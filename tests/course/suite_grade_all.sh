@@ -19,7 +19,7 @@ check "a submission one folder deeper" told "'Cy Day_12_assignsubmission_file': 
 check "the starter" told "'bob': 0/5"
 check "a histogram" told '      full     2  #'
 check "a line per part" told '  03.1       2     0     1  basic 1'
-check "each case is passed by a submission" told "each case is passed by a submission"
+check "each case is passed by a submission" told "each case is passed by at least one submission"
 check "what does not compile is named" told "not built: 'dan'"
 check "its result says why" grep -q "does not compile" "$R/dan.json"
 check "the CSV" grep -qx "ann,lab03,5,5,0,5" "$R/summary.csv"
