@@ -48,8 +48,10 @@ template <typename T> static __device__ __forceinline__ T *cluster_map(T *p, int
     PTX_SM90A("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank));
     return there;
 }
-/* *p = x in the block of this rank; p and b are this block's variables, p a multiple of 8 */
-static __device__ __forceinline__ void st_async(float2 *p, float2 x, uint64_t *b, int rank)
+/* *p = x in the block of this rank, where b counts the bytes. p and b are variables of this
+ * block; p is a multiple of 8. */
+static __device__ __forceinline__ void
+st_async(float2 *p, float2 x, uint64_t *b, int rank)
 {
     PTX_SM90A("{\n"
               ".reg .b32 to, barrier;\n"

@@ -150,8 +150,8 @@ static bool share_is_right(void)
     return right;
 }
 
-/* Every block sends to all blocks, round after round. Two sets of boxes take turns: who has
- * all of a round may send the next one, and no block is two rounds ahead. */
+/* Every block sends to all blocks, round after round. Two sets of boxes take turns: a block
+ * that has all of a round may send the next one, and none is two rounds ahead. */
 enum { ROUNDS = 5 };
 __global__ void send(float2 *out, int blocks)
 {
