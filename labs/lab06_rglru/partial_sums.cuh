@@ -24,7 +24,8 @@ static __global__ void
 add_partial_rows(sum_targets to, const float *partial, int P, size_t stride)
 {
     __shared__ float slice[MAX_SLICES][WARP];
-    pdl_wait();  // for the partial sums
+    // the partial sums are complete
+    pdl_wait();
     size_t c = (size_t)blockIdx.x * WARP + threadIdx.x;  // [0, stride)
     float sum = 0.0f;
     if (c < stride)
