@@ -97,6 +97,13 @@ extern "C" void wbcpu_cluster_touched()
     something_happened(async_of(self())->of);
 }
 
+extern "C" void wbcpu_cluster_sent()
+{
+    if (async_of(self())->of->size == 1)
+        misuse("calls st_async in a kernel that was launched without clusters");
+    wbcpu_cluster_touched();
+}
+
 typedef std::unique_lock<std::mutex> locked;
 
 static void wait_for_turn(gang *g, int rank, locked &hold)

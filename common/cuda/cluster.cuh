@@ -4,6 +4,7 @@
  *     cluster_rank        this block's number in its cluster
  *     cluster_sync        __syncthreads for all blocks of the cluster
  *     cluster_map         where a variable in shared memory lies in another block
+ *     st_async            stores there and tells an mbarrier there that 8 bytes have come
  *
  *     blockIdx.x     0   1   2   3 | 4   5   6   7 | ...       cluster size 4
  *     cluster_rank   0   1   2   3 | 0   1   2   3 |
@@ -13,6 +14,11 @@
  *
  * A block must not touch another one's shared memory before that block runs, nor after it
  * has ended. So a cluster_sync comes before the first and after the last such access.
+ *
+ * cluster_sync waits until all earlier stores have left the block, those to device memory
+ * too. Where blocks exchange a little again and again, an mbarrier in each of them costs
+ * less: it expects the bytes, and each st_async both stores and counts its 8 bytes. A
+ * kernel that was launched without clusters (of one block) must not call st_async.
  */
 #ifndef CUDA_CLUSTER_CUH
 #define CUDA_CLUSTER_CUH
@@ -42,6 +48,22 @@ template <typename T> static __device__ __forceinline__ T *cluster_map(T *p, int
     PTX_SM90A("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank));
     return there;
 }
+/* *p = x in the block of this rank, where b counts the bytes. p and b are variables of this
+ * block; p is a multiple of 8. */
+static __device__ __forceinline__ void
+st_async(float2 *p, float2 x, uint64_t *b, int rank)
+{
+    PTX_SM90A("{\n"
+              ".reg .b32 to, barrier;\n"
+              "mapa.shared::cluster.u32 to, %0, %2;\n"
+              "mapa.shared::cluster.u32 barrier, %1, %2;\n"
+              "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32"
+              " [to], {%3, %4}, [barrier];\n"
+              "}"
+              :
+              : "r"(smem_address(p)), "r"(smem_address(b)), "r"(rank), "f"(x.x), "f"(x.y)
+              : "memory");
+}
 #else
 WBCPU_INLINE int cluster_rank(void)
 {
@@ -58,6 +80,12 @@ WBCPU_INLINE void cluster_wait(void)
 template <typename T> WBCPU_INLINE T *cluster_map(T *p, int rank)
 {
     return (T *)wbcpu_cluster_map(p, rank);
+}
+WBCPU_INLINE void st_async(float2 *p, float2 x, uint64_t *b, int rank)
+{
+    *cluster_map(p, rank) = x;
+    wbcpu_mbarrier_arrive(cluster_map(b, rank), 0, false, -8);
+    wbcpu_cluster_sent();
 }
 #endif
 

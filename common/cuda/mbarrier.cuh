@@ -118,7 +118,7 @@ WBCPU_INLINE void mbarrier_init(uint64_t *b, int arrivals)
 WBCPU_INLINE void mbarrier_fence_init(void) {}
 WBCPU_INLINE void mbarrier_expect(uint64_t *b, int bytes)
 {
-    wbcpu_mbarrier_arrive(b, 1, false, (uint32_t)bytes);
+    wbcpu_mbarrier_arrive(b, 1, false, bytes);
 }
 WBCPU_INLINE void mbarrier_arrive(uint64_t *b)
 {

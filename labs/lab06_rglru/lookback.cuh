@@ -144,6 +144,21 @@ static __device__ __forceinline__ float fold(float2 past[GROUP][V][WARP], int v)
     return state;
 }
 
+/* Joins the pairs of a block's warps, in the direction of the scan, for channel v of the
+ * lane: part[w] becomes the pair of `before` and all warps before w. Returns that of all. */
+template <int V, int WARPS>
+static __device__ __forceinline__ float2
+join_warps(float2 part[WARPS][V][WARP], int v, float2 before)
+{
+    float2 all = before;
+    for (int w = 0; w < WARPS; w++) {
+        float2 p = part[w][v][threadIdx.x];
+        part[w][v][threadIdx.x] = all;
+        all = make_float2(all.x * p.x, p.x * all.y + p.y);
+    }
+    return all;
+}
+
 /* The state before the steps of this warp, from A and H of each warp's steps. All threads
  * of the block call it; WARPS >= V. order: the warp's place in the direction of the scan.
  * start (B,C): the state before chunk 0; NULL: 0. Each warp waits for one of the earlier
@@ -166,14 +181,10 @@ static __device__ __forceinline__ void carry_in(
     for (int v = 0; v < V; v++)
         part[order][v][lane] = make_float2(A[v], H[v]);
     __syncthreads();  // every warp's pairs are in part
-    float a = 1.0f, h = 0.0f;
+    float2 all = make_float2(1.0f, 0.0f);
     if (mine < V) {
-        for (int w = 0; w < WARPS; w++) {  // replaced by the pair of all warps before w
-            float2 p = part[w][mine][lane];
-            part[w][mine][lane] = make_float2(a, h);
-            a *= p.x, h = p.x * h + p.y;
-        }
-        if (asked && !known) publish(pair + mine, a, h);
+        all = join_warps<V, WARPS>(part, mine, all);
+        if (asked && !known) publish(pair + mine, all.x, all.y);
     }
     for (int k = threadIdx.y; k < GROUP; k += WARPS)
 #pragma unroll
@@ -186,7 +197,7 @@ static __device__ __forceinline__ void carry_in(
             past[k][v][lane] = p;
         }
     __syncthreads();  // past holds the chunks before this one, part[w] the warps before w
-    if (asked && known) publish(pair + mine, 0.0f, a * fold<V>(past, mine) + h);
+    if (asked && known) publish(pair + mine, 0.0f, all.x * fold<V>(past, mine) + all.y);
 #pragma unroll
     for (int v = 0; v < V; v++) {
         float2 p = part[order][v][lane];

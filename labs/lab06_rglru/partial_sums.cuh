@@ -6,6 +6,7 @@
  */
 #ifndef PARTIAL_SUMS_CUH
 #define PARTIAL_SUMS_CUH
+#include "cuda/pdl.cuh"
 #include "rglru_contract.cuh"
 
 constexpr int MAX_SLICES = 32;      // warps of a block, which share its columns' rows
@@ -23,6 +24,8 @@ static __global__ void
 add_partial_rows(sum_targets to, const float *partial, int P, size_t stride)
 {
     __shared__ float slice[MAX_SLICES][WARP];
+    // the partial sums are complete
+    pdl_wait();
     size_t c = (size_t)blockIdx.x * WARP + threadIdx.x;  // [0, stride)
     float sum = 0.0f;
     if (c < stride)
@@ -45,15 +48,17 @@ add_partial_rows(sum_targets to, const float *partial, int P, size_t stride)
     }
 }
 
-/* Adds the sums of the P rows of `partial` to the targets. */
+/* Adds the sums of the P rows of `partial` to the targets. If the kernel that writes them
+ * calls pdl_trigger(), this one's blocks are already resident when it ends. */
 static inline void
 add_partial_sums(sum_targets to, const float *partial, int P, cudaStream_t stream)
 {
     size_t stride = to.n[0] + to.n[1] + to.n[2] + to.n[3];
     int slices = (P + MIN_SLICE_ROWS - 1) / MIN_SLICE_ROWS;
     dim3 block(WARP, slices < MAX_SLICES ? slices : MAX_SLICES);
-    add_partial_rows<<<(unsigned)((stride + WARP - 1) / WARP), block, 0, stream>>>(
-        to, partial, P, stride);
+    launch_pdl(
+        add_partial_rows, (unsigned)((stride + WARP - 1) / WARP), block, 0, stream, to,
+        partial, P, stride);
 }
 
 /* The number of parts for a sum over `rows` rows of n numbers: each part has min_rows

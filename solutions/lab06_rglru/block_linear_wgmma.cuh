@@ -38,7 +38,7 @@ template <typename E, int M> struct wg_smem {
     E w[shape::N_TILES][M * WG_COLS];  // (inputs, 64 outputs); first wx, then wa
     E c[shape::STAGES][shape::K_TILES][WG_TILE];
     E out[WARPGROUPS][2][WG_TILE];
-    float bias[shape::N_TILES * WG_COLS];
+    float bias[WARPGROUPS][shape::N_TILES * WG_COLS];
     uint64_t weights, full[shape::STAGES], empty[shape::STAGES];
 };
 
@@ -92,11 +92,14 @@ round_tile(E *to, const float *d, const float *bias)
 }
 
 template <typename E, int M>
-static __device__ void multiply_units(wg_smem<E, M> &s, const wg_maps &maps, wg_place own)
+static __device__ void multiply_units(
+    wg_smem<E, M> &s, const wg_maps &maps, const E *bx, const E *ba, wg_place own)
 {
     typedef wg_shape<M> shape;
-    constexpr int N = shape::N_TILES * WG_COLS;
+    constexpr int HALF = shape::HALF, N = 2 * HALF;
     int group = threadIdx.x / WARPGROUP;
+    for (int j = threadIdx.x % WARPGROUP; j < N; j += WARPGROUP)
+        s.bias[group][j] = (float)(j < HALF ? bx : ba)[own.column + j % HALF];
     bool leads = threadIdx.x % WARPGROUP == 0;
     mbarrier_wait(&s.weights, 0);
     uint64_t b = wgmma_tile<128>(s.w, sizeof s.w[0]);
@@ -121,7 +124,7 @@ static __device__ void multiply_units(wg_smem<E, M> &s, const wg_maps &maps, wg_
             E *tile = s.out[group][t % 2];
             if (leads) tma_wait_read<1>();
             named_barrier_sync(1 + group, WARPGROUP);  // the tile before last is stored
-            round_tile(tile, d + t * WG_COLS / 2, s.bias + t * WG_COLS);
+            round_tile(tile, d + t * WG_COLS / 2, s.bias[group] + t * WG_COLS);
             fence_async();
             named_barrier_sync(1 + group, WARPGROUP);  // all of this tile is written
             if (!leads) continue;
@@ -155,11 +158,9 @@ static __global__ void __launch_bounds__(WG_THREADS, wg_shape<M>::BLOCKS_PER_SM)
         }
         mbarrier_fence_init();
     }
-    for (int i = threadIdx.x; i < 2 * shape::HALF; i += WG_THREADS)
-        s.bias[i] = (float)(i < shape::HALF ? bx : ba)[own.column + i % shape::HALF];
-    __syncthreads();  // the barriers and the biases are visible
+    __syncthreads();  // the barriers are visible
     if (threadIdx.x / WARP < WG_THREADS / WARP - 1)
-        multiply_units<E, M>(s, maps, own);
+        multiply_units<E, M>(s, maps, bx, ba, own);
     else if (elect_one())
         load_units<E, M>(s, maps, own);
 }

@@ -174,6 +174,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, WIDTH ? BLOCKS_PER_SM : 1)
         E *dx, float *partial, const E *dout, const E *inputs, const E *w, const int *pos,
         int B, int T, int C, int width, int ld, int walk)
 {
+    pdl_trigger();
     chunk own = own_part<VEC>(B, T, C, walk);
     float sums[ROOM<WIDTH> + 1][VEC] = {};  // the last: dbias
     width = WIDTH ? WIDTH : width;

@@ -128,6 +128,7 @@ static __global__ void __launch_bounds__(THREADS) gates_backward(
     const E *px, const E *pa, const E *a_param, const int *pos, int B, int T, int C,
     int walk)
 {
+    pdl_trigger();
     share own = own_share((size_t)B * T, C / VEC, walk);
     if (own.first >= own.last) return;
     float rate[VEC], sum[VEC] = {};

@@ -21,17 +21,20 @@
 //> }
 /* A block takes a chunk of time and a tile of channels, a warp some steps of it, a lane V
  * channels. The inputs stay in registers until the state before them is known, so every
- * tensor is read or written once. How blocks pass the state on: lookback.cuh. */
+ * tensor is read or written once. How blocks pass the state on: lookback.cuh, and on a
+ * Hopper GPU cluster_walk.cuh. */
+#include "cluster_walk.cuh"
 
 constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 16;      // per warp: their loads are all in flight together
 constexpr int LANE_BYTES = 4;  // per access: a warp reads 128 contiguous bytes
 constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
+constexpr int WALKS_PER_SM = 3;  // blocks of a walk
 
-/* WHOLE: all steps and channels exist, so nothing is checked */
-template <typename E, int V, bool WHOLE>
+/* WHOLE: all steps and channels exist, so nothing is checked. LINK: chain, or walk */
+template <typename E, int V, bool WHOLE, typename LINK>
 static __device__ __forceinline__ void
-scan_chunk(const scan_call<E> &call, const chain &link, chunk_place at)
+scan_chunk(const scan_call<E> &call, LINK &link, chunk_place at)
 {
     int t0 = at.chunk * CHUNK + threadIdx.y * STEPS;
     int channel = at.tile * link.tile + threadIdx.x * V;  // [0, C), V of them
@@ -86,8 +89,24 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP)
 }
 
 template <typename E, int V>
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, WALKS_PER_SM)
+    scan_walk(scan_call<E> call)
+{
+    __shared__ walk_pairs<V> shared;
+    walk<V> link;
+    chunk_place at = begin_walk<V>(link, &shared, call.T / CHUNK, call.C, call.h0);
+    for (; at.chunk < link.chunks; at.chunk += WALKERS)
+        scan_chunk<E, V, true>(call, link, at);
+    end_walk();
+}
+
+template <typename E, int V>
 static void launch(scan_call<E> call, void *workspace, cudaStream_t stream)
 {
+    if constexpr (V > 1)  // 16 bits
+        if (walks(call.B, call.T, call.C, CHUNK, WARP * V, call.C))
+            return launch_walk<V, WARPS_PER_BLOCK>(
+                scan_walk<E, V>, call.B, call.C, 0, stream, call);
     chain link = make_chain(workspace, call.B, call.T, call.C, CHUNK, WARP * V, stream);
     scan_chunks<E, V>
         <<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);

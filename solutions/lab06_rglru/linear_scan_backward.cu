@@ -19,16 +19,18 @@
 //> }
 /* Blocks, warps and lanes share the work as in linear_scan.cu, but chunk 0 is the last of
  * a row, and what blocks pass on is back = a[t] dz[t]. */
+#include "cluster_walk.cuh"
 
 constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 8;       // per warp: their loads are all in flight together
 constexpr int LANE_BYTES = 4;  // per access: a warp reads 128 contiguous bytes
 constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
+constexpr int WALKS_PER_SM = 3;  // blocks of a walk
 
-/* WHOLE: all steps and channels exist, so nothing is checked */
-template <typename E, int V, bool WHOLE>
+/* WHOLE: all steps and channels exist, so nothing is checked. LINK: chain, or walk */
+template <typename E, int V, bool WHOLE, typename LINK>
 static __device__ __forceinline__ void
-scan_chunk(const scan_back_call<E> &call, const chain &link, chunk_place at)
+scan_chunk(const scan_back_call<E> &call, LINK &link, chunk_place at)
 {
     int warp = threadIdx.y, t0 = (link.chunks - 1 - at.chunk) * CHUNK + warp * STEPS;
     int channel = at.tile * link.tile + threadIdx.x * V;  // [0, C), V of them
@@ -95,8 +97,24 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP)
 }
 
 template <typename E, int V>
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, WALKS_PER_SM)
+    scan_walk(scan_back_call<E> call)
+{
+    __shared__ walk_pairs<V> shared;
+    walk<V> link;
+    chunk_place at = begin_walk<V>(link, &shared, call.T / CHUNK, call.C, call.dh_last);
+    for (; at.chunk < link.chunks; at.chunk += WALKERS)
+        scan_chunk<E, V, true>(call, link, at);
+    end_walk();
+}
+
+template <typename E, int V>
 static void launch(scan_back_call<E> call, void *workspace, cudaStream_t stream)
 {
+    if constexpr (V > 1)  // 16 bits
+        if (walks(call.B, call.T, call.C, CHUNK, WARP * V, call.C))
+            return launch_walk<V, WARPS_PER_BLOCK>(
+                scan_walk<E, V>, call.B, call.C, 0, stream, call);
     chain link = make_chain(workspace, call.B, call.T, call.C, CHUNK, WARP * V, stream);
     scan_chunks<E, V>
         <<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);

@@ -25,12 +25,14 @@
 /* Blocks, warps and lanes share the work as in rglru.cu, but chunk 0 is the last of a
  * row. All outputs of a step except dy are dz times a factor that does not depend on dz.
  * These factors stay in registers until dz is known. */
+#include "cluster_walk.cuh"
 
 constexpr int WARPS_PER_BLOCK = 8;
 constexpr int STEPS = 4;  // per warp: their loads are all in flight together
 constexpr int CHUNK = WARPS_PER_BLOCK * STEPS;
 /* With a 16-bit type a lane has two channels, whose slopes need more registers. */
 template <typename E> constexpr int BLOCKS_PER_SM = sizeof(E) == 2 ? 3 : 4;
+constexpr int WALKS_PER_SM = 3;
 
 /* One step of V channels: dc = dz to_c and so on; da_param is the sum of dz to_param. */
 template <int V> struct slopes {
@@ -119,12 +121,14 @@ static __device__ __forceinline__ void load_steps(
     }
 }
 
-/* Joins the warps' sums for da_param. partial (chunks, B, C) */
+/* Joins the warps' sums for da_param, of a chunk or of all chunks of a walk. partial
+ * (rows, B, C) */
 template <typename E, int V>
 static __device__ __forceinline__ void store_sums(
-    float *partial, const float (&sum)[V], const rglru_back_call<E> &call, int channel,
+    float *partial, const float (&sum)[V], const rglru_back_call<E> &call, int row,
     chunk_place at)
 {
+    int channel = (at.tile * WARP + threadIdx.x) * V;
     __shared__ float sums[WARPS_PER_BLOCK][V][WARP];
     for (int v = 0; v < V; v++)
         sums[threadIdx.y][v][threadIdx.x] = sum[v];
@@ -135,13 +139,14 @@ static __device__ __forceinline__ void store_sums(
     for (int w = 0; w < WARPS_PER_BLOCK; w++)
         all += sums[w][v][threadIdx.x];
     all *= sigmoid((float)call.a_param[here]);
-    partial[((size_t)at.chunk * call.B + at.b) * call.C + here] = all;
+    partial[((size_t)row * call.B + at.b) * call.C + here] = all;
 }
 
-/* WHOLE: all steps and channels exist, so nothing is checked */
-template <typename E, int V, bool WHOLE>
+/* Adds to sum, for da_param. WHOLE: all steps and channels exist, so nothing is checked.
+ * LINK: chain, or walk */
+template <typename E, int V, bool WHOLE, typename LINK>
 static __device__ __forceinline__ void backward_chunk(
-    float *partial, const rglru_back_call<E> &call, const chain &link, chunk_place at)
+    float (&sum)[V], const rglru_back_call<E> &call, LINK &link, chunk_place at)
 {
     int warp = threadIdx.y, t0 = (link.chunks - 1 - at.chunk) * CHUNK + warp * STEPS;
     int channel = at.tile * link.tile + threadIdx.x * V;  // [0, C), V of them
@@ -149,11 +154,11 @@ static __device__ __forceinline__ void backward_chunk(
     size_t token = (size_t)at.b * call.T + t0;
 
     slopes<V> d[STEPS];
-    float A[V], H[V], back[V], sum[V];  // back: a[t+1] dz[t+1], which is passed on
+    float A[V], H[V], back[V];  // back: a[t+1] dz[t+1], which is passed on
     load_steps<E, V, WHOLE>(d, call, token, channel, t0, steps);
 #pragma unroll
     for (int v = 0; v < V; v++) {
-        A[v] = 1.0f, H[v] = 0.0f, sum[v] = 0.0f;
+        A[v] = 1.0f, H[v] = 0.0f;
 #pragma unroll
         for (int s = STEPS - 1; s >= 0; s--) {
             if (s >= steps) continue;
@@ -181,7 +186,6 @@ static __device__ __forceinline__ void backward_chunk(
         store_float<V>(call.dpx + i, dpx);
         store_float<V>(call.dpa + i, dpa);
     }
-    store_sums(partial, sum, call, channel, at);
 }
 
 template <typename E, int V>
@@ -189,10 +193,41 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, BLOCKS_PER_SM<E>
     backward_chunks(float *partial, rglru_back_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
+    float sum[V] = {};
     if (is_whole<CHUNK, true>(link, at, call.T, call.C, call.ldy))
-        backward_chunk<E, V, true>(partial, call, link, at);
+        backward_chunk<E, V, true>(sum, call, link, at);
     else
-        backward_chunk<E, V, false>(partial, call, link, at);
+        backward_chunk<E, V, false>(sum, call, link, at);
+    store_sums(partial, sum, call, at.chunk, at);
+}
+
+template <typename E, int V>
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, WALKS_PER_SM)
+    backward_walk(float *partial, rglru_back_call<E> call)
+{
+    __shared__ walk_pairs<V> shared;
+    walk<V> link;
+    float sum[V] = {};
+    chunk_place at = begin_walk<V>(link, &shared, call.T / CHUNK, call.C, NULL);
+    for (; at.chunk < link.chunks; at.chunk += WALKERS)
+        backward_chunk<E, V, true>(sum, call, link, at);
+    store_sums(partial, sum, call, cluster_rank(), at);
+    end_walk();
+}
+
+/* On a Hopper GPU a cluster walks along the row, if all clusters run at the same time. */
+template <typename E>
+static bool launch_walk(float *partial, rglru_back_call<E> call, cudaStream_t stream)
+{
+    constexpr int V = 4 / sizeof(E);
+    int B = call.B, C = call.C;
+    size_t blocks = (size_t)B * (C / (WARP * V)) * WALKERS;
+    if (!walks(B, call.T, C, CHUNK, WARP * V, call.ldy) ||
+        blocks > (size_t)sm_count() * WALKS_PER_SM)
+        return false;
+    launch_walk<V, WARPS_PER_BLOCK>(backward_walk<E, V>, B, C, 0, stream, partial, call);
+    add_partial_sums({{call.da_param}, {(size_t)C}}, partial, WALKERS * B, stream);
+    return true;
 }
 
 template <typename E, int V>
@@ -234,6 +269,8 @@ static wb_status rglru_back(rglru_back_call<E> call, void *workspace, cudaStream
                 is_aligned(V * sizeof(E), call.dc, call.dpx, call.dpa, call.dy) &&
                 is_aligned(V * sizeof(E), call.dout, call.c, call.px, call.pa, call.y) &&
                 is_aligned(V * sizeof(float), call.h);
+    if constexpr (sizeof(E) == 2)
+        if (wide && launch_walk((float *)workspace, call, stream)) return wb_launched();
     if (wide)
         launch<E, V>(call, workspace, stream);
     else

@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(PART_THREADS) highest_kernel(batch x, r
 
 /* Temperature 0: the best key of each part. A thread has ARGMAX_VECS vectors of 4 logits of
  * a step, all loaded before the first one is used. */
-constexpr int ARGMAX_VECS = 8, ARGMAX_STEP = PART_THREADS * ARGMAX_VECS * 4;
+constexpr int ARGMAX_VECS = 4, ARGMAX_STEP = PART_THREADS * ARGMAX_VECS * 4;
 static __global__ void __launch_bounds__(PART_THREADS) argmax_kernel(batch x, rules a)
 {
     pdl_trigger();

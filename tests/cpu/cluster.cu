@@ -1,4 +1,5 @@
-/* cluster.cu - cuda/cluster.cuh, multicast, named barriers, setmaxnreg, elect_one. */
+/* cluster.cu - cuda/cluster.cuh, multicast, st_async, named barriers, setmaxnreg,
+ * elect_one. */
 #include "hopper.h"
 
 /* Each block adds up the values of all blocks of its cluster and writes to the next one. */
@@ -149,6 +150,50 @@ static bool share_is_right(void)
     return right;
 }
 
+/* Every block sends to all blocks, round after round. Two sets of boxes take turns: a block
+ * that has all of a round may send the next one, and none is two rounds ahead. */
+enum { ROUNDS = 5 };
+__global__ void send(float2 *out, int blocks)
+{
+    __shared__ float2 box[2][8];
+    __shared__ uint64_t received[2];
+    int t = threadIdx.x, rank = cluster_rank();
+    if (t < 2) mbarrier_init(&received[t], 1);
+    mbarrier_fence_init();
+    cluster_sync();  // the barriers of all blocks are ready
+    float2 sum = {};
+    for (int i = 0; i < ROUNDS; i++) {
+        int set = i & 1;
+        float2 mine = make_float2((float)(blockIdx.x + i), sum.x);
+        if (t < blocks) st_async(&box[set][rank], mine, &received[set], t);
+        if (t == 0) mbarrier_expect(&received[set], blocks * 8);
+        mbarrier_wait(&received[set], i >> 1 & 1);
+        for (int r = 0; r < blocks; r++)
+            sum.x += (float)(r + 1) * box[set][r].x, sum.y += box[set][r].y;
+        __syncthreads();  // all threads have read the boxes
+    }
+    if (t == 0) out[blockIdx.x] = sum;
+    cluster_sync();  // no block ends while another one still sends to it
+}
+static bool send_is_right(int blocks, int clusters)
+{
+    int count = blocks * clusters;
+    float2 *out = managed<float2>((size_t)count);
+    launch_cluster(send, blocks, dim3(count), dim3(64), 0, 0, out, blocks);
+    bool right = finished();
+    for (int b = 0; b < count; b++) {
+        float x = 0.0f, y = 0.0f;
+        for (int i = 0; i < ROUNDS; i++) {
+            y += (float)blocks * x;
+            for (int r = 0; r < blocks; r++)
+                x += (float)((r + 1) * (b / blocks * blocks + r + i));
+        }
+        right = right && out[b].x == x && out[b].y == y;
+    }
+    cudaFree(out);
+    return right;
+}
+
 /* Warps 0 and 1 wait for warp 2 at barrier 1; warps 0 and 1 alone meet at barrier 2. */
 __global__ void named(int *out)
 {
@@ -212,6 +257,8 @@ int main(void)
         tap(halves_are_right(blocks, 3), "clusters of %d: arrive, then wait", blocks);
     tap(leave_is_right(), "clusters of 4: a block that arrives and ends");
     tap(share_is_right(), "clusters of 2: multicast, remote arrivals");
+    for (int blocks : {2, 8})
+        tap(send_is_right(blocks, 3), "clusters of %d: st_async", blocks);
     tap(named_is_right(), "named barriers");
     tap(unequal_is_right(), "setmaxnreg and elect_one");
     return tap_done();

@@ -4,22 +4,23 @@
 extern __shared__ __align__(1024) char smem[];
 
 enum mistake {
-    PHASE,        // waits for a phase that has just begun
-    FEW_BYTES,    // expects more bytes than the copy has
-    ARRIVALS,     // more arrivals than the barrier counts
-    PLACE,        // a tile at a multiple of 64 bytes
-    OUTSIDE,      // a tile that is larger than the shared memory
-    DIMENSIONS,   // 3 coordinates for a tensor with 2
-    NO_WAIT,      // ends before the copy has come
-    NO_STORE,     // ends before the store has read
-    NO_FENCE,     // wgmma without wgmma_fence
-    NO_COMMIT,    // wgmma without wgmma_commit
-    STEP,         // a descriptor that leaves shared memory
-    NAMED,        // a named barrier with two sizes
-    NAMED_FEW,    // a named barrier that too few threads reach
-    UNALIGNED,    // a coordinate that is not a multiple of 16 bytes
-    NEGATIVE,     // a store at a negative coordinate
-    CLUSTER_LEFT  // one block of the cluster does not reach the barrier
+    PHASE,         // waits for a phase that has just begun
+    FEW_BYTES,     // expects more bytes than the copy has
+    ARRIVALS,      // more arrivals than the barrier counts
+    PLACE,         // a tile at a multiple of 64 bytes
+    OUTSIDE,       // a tile that is larger than the shared memory
+    DIMENSIONS,    // 3 coordinates for a tensor with 2
+    NO_WAIT,       // ends before the copy has come
+    NO_STORE,      // ends before the store has read
+    NO_FENCE,      // wgmma without wgmma_fence
+    NO_COMMIT,     // wgmma without wgmma_commit
+    STEP,          // a descriptor that leaves shared memory
+    NAMED,         // a named barrier with two sizes
+    NAMED_FEW,     // a named barrier that too few threads reach
+    UNALIGNED,     // a coordinate that is not a multiple of 16 bytes
+    NEGATIVE,      // a store at a negative coordinate
+    CLUSTER_LEFT,  // one block of the cluster does not reach the barrier
+    ALONE          // st_async without a cluster
 };
 
 __global__ void wrong(mistake what, const __grid_constant__ tensor_map map)
@@ -59,6 +60,8 @@ __global__ void wrong(mistake what, const __grid_constant__ tensor_map map)
         mbarrier_wait(&loaded, 0);
         cluster_sync();
     }
+    __shared__ float2 box;
+    if (what == ALONE && t == 0) st_async(&box, make_float2(1, 2), &loaded, 0);
 }
 
 int main(int argc, char **argv)

@@ -55,7 +55,8 @@ says=( # by hopper_wrong, for each of its cases
     "threads 0 to 63 wait at named barrier 3, which has 64 of 96 threads"
     "calls tma_load with 4 as coordinate of dimension 0: elements of 2 bytes must begin at a multiple of 16 bytes"
     "calls tma_store with -1 as coordinate of dimension 1: only tma_load allows negative ones"
-    "threads 0 to 127 wait at an mbarrier for the end of parity 0: 1 arrivals")
+    "threads 0 to 127 wait at an mbarrier for the end of parity 0: 1 arrivals"
+    "calls st_async in a kernel that was launched without clusters")
 for i in "${!says[@]}"; do
     check_fails "misuse $i" "${says[i]}" env WB_THREADS=1 "$B/tests/cpu/hopper_wrong" "$i"
 done

@@ -153,6 +153,35 @@ CASE(one_sync_per_round)
     return 0;
 }
 
+// The same with st_async: what has been received says that the other block has sent, not
+// that it has read.
+__global__ void one_box(float *y)
+{
+    __shared__ float2 box[T];
+    __shared__ uint64_t full[2];
+    int t = threadIdx.x, other = cluster_rank() ^ 1;
+    float sum = 0;
+    if (t == 0) {
+        mbarrier_init(&full[0], 1), mbarrier_init(&full[1], 1);
+        mbarrier_fence_init();
+    }
+    cluster_sync();  // the barriers are ready
+    for (int round = 0; round < 2; round++) {
+        // BUG one_box race-shared
+        st_async(&box[t], make_float2(1, 2), &full[round], other);
+        if (t == 0) mbarrier_expect(&full[round], sizeof box);
+        mbarrier_wait(&full[round], 0);
+        sum += box[t].x;  // BUG one_box race-shared
+    }
+    y[blockIdx.x * T + t] = sum;
+    cluster_sync();
+}
+CASE(one_box)
+{
+    in_clusters(one_box, zeros<float>(4 * T));
+    return 0;
+}
+
 // Between arrive and wait nothing orders the blocks.
 __global__ void before_wait(float *y, const float *x)
 {

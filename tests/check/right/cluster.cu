@@ -121,6 +121,37 @@ CASE(remote_arrivals)
     return differs(y, 4 * T, [](int i) { return 30 + 3 * (i / T % 2 ^ 1); });
 }
 
+// The same with st_async, which counts its own bytes; the boxes of two rounds take turns.
+__global__ void sent(float *y)
+{
+    __shared__ float2 box[2][T];
+    __shared__ uint64_t full[2];
+    int t = threadIdx.x, rank = cluster_rank(), other = rank ^ 1;
+    float sum = 0;
+    if (t == 0) {
+        mbarrier_init(&full[0], 1), mbarrier_init(&full[1], 1);
+        mbarrier_fence_init();
+    }
+    cluster_sync();  // the barriers of both blocks are ready
+    for (int i = 0; i < 5; i++) {
+        int set = i & 1;
+        st_async(&box[set][t], make_float2((float)i, (float)rank), &full[set], other);
+        if (t == 0) mbarrier_expect(&full[set], sizeof box[set]);
+        mbarrier_wait(&full[set], i >> 1 & 1);
+        float2 theirs = box[set][T - 1 - t];
+        sum += 10 * theirs.x + theirs.y;
+        __syncthreads();  // every thread has read
+    }
+    y[blockIdx.x * T + t] = sum;
+    cluster_sync();  // no block ends while the other still sends
+}
+CASE(sent)
+{
+    float *y = zeros<float>(4 * T);
+    in_clusters(sent, 2, y);
+    return differs(y, 4 * T, [](int i) { return 100 + 5 * (i / T % 2 ^ 1); });
+}
+
 // Device memory, too, is ordered by the cluster barrier.
 __global__ void through_global(float *y, float *work)
 {

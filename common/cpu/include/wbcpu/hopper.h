@@ -65,6 +65,7 @@ void wbcpu_cluster_arrive(void);
 void wbcpu_cluster_wait(void);
 void *wbcpu_cluster_map(void *p, int rank);
 void wbcpu_cluster_touched(void); /* another block may be able to continue */
+void wbcpu_cluster_sent(void);    /* the same, and st_async needs a cluster */
 }
 
 #endif

@@ -38,9 +38,10 @@ WBCPU_INLINE void wbcpu_mbarrier_init(uint64_t *b, uint32_t expected)
 }
 
 /* Returns the word before the arrival, whose phase is the one to wait for. drop: later
- * phases expect that many arrivals fewer. bytes: the phase expects them, too. */
+ * phases expect that many arrivals fewer. bytes: the phase expects so many more; negative:
+ * so many have come. */
 WBCPU_INLINE uint64_t
-wbcpu_mbarrier_arrive(uint64_t *b, uint32_t count, bool drop, uint32_t bytes = 0)
+wbcpu_mbarrier_arrive(uint64_t *b, uint32_t count, bool drop, int32_t bytes = 0)
 {
     wbcpu_mbarrier_used(b);
     __threadfence_block();
