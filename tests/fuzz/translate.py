@@ -50,7 +50,7 @@ def verdict(done, written):
     first = done.stderr.split(b"\n", 1)[0]
     if done.returncode not in (0, 1):
         return f"exit {done.returncode}"
-    if b"Sanitizer" in done.stderr or b"runtime error" in done.stderr:
+    if re.search(rb"==\d+==ERROR: |: runtime error: ", done.stderr):
         return "a sanitizer report"
     if not CLEAN.match(done.stderr):
         return "a control character in a message"
