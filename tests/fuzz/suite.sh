@@ -17,7 +17,7 @@ notices() { # notices WHAT WORDS SCRIPT
 }
 notices "a crash" "exit -11" 'kill -SEGV $$'
 notices "a sanitizer report" "a sanitizer report" \
-    'echo "x:1: error: ERROR: AddressSanitizer" >&2; exit 1'
+    'echo "==1==ERROR: AddressSanitizer" >&2; exit 1'
 notices "an escape sequence" "a control character" 'printf "x:1: error: \033" >&2; exit 1'
 notices "a foreign file" "wrote evil.d" 'mkdir -p "$2"; : >"$2/evil.d"; exit 0'
 notices "a file outside" "wrote outside" \

@@ -1,4 +1,4 @@
-/* __CUDA_ARCH__ has a value in device code, and none in host code. */
+/* `__CUDA_ARCH__` has a value in device code, and none in host code. */
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 600
 __device__ double atomicAdd(double *p, double x);  // the toolkit has it since sm_60
 #endif

@@ -1,5 +1,5 @@
 // says: compile_include.cu:5:
-// says: was not declared in this scope
+// says: FLT_MAX
 __global__ void k(float *x)
 {
     x[0] = fmaxf(x[0], -FLT_MAX);  // nvcc, too, needs <float.h>
