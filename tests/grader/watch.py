@@ -128,7 +128,7 @@ def all_pass():
     t.wait("Score: 30/30")
     t.wait("[q] quit")
     t.key("h")
-    t.wait("no hint needed")
+    t.wait("there is no hint")
 
 
 def quits(key):

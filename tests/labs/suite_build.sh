@@ -156,6 +156,8 @@ fine "kernels, shared memory, attributes, memset on the stream, printf" \
     'int d, sms; cudaGetDevice(&d);' \
     'cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d);' \
     'return wb_launched();' <<'E2'
+#include <assert.h>
+#include <stdio.h>
 __constant__ float table[4];
 __device__ float counter;
 template <typename E> __global__ void k(E *out, int C)
@@ -171,7 +173,6 @@ template <typename E> __global__ void k(E *out, int C)
     out[threadIdx.x] = v;
 }
 E2
-sed -i '1i #include <assert.h>\n#include <stdio.h>' "$TMP/fine.cu"
 fine "half precision and streams for debugging" 'std::cerr << R;' \
     'h<<<1, 32, 0, stream>>>(out);' <<'E2'
 #include <iostream>
