@@ -7,13 +7,8 @@ ARGS   ?=
 
 # Several ranks, where Open MPI is installed, and NCCL for GPUs.
 ENGINES := $(B)/objects/tinylm/engines
-FIND_ENGINES = BACKEND=$(BACKEND) CUDA_HOME="$(CUDA_HOME)" PYTHON="$(PYTHON)" tools/mpi.sh find $(ENGINES)
-ifneq ($(wildcard $(ENGINES).libs),)
-$(shell $(FIND_ENGINES))
-endif
-$(ENGINES).flags: tools/mpi.sh | setup
-	$(Q)$(FIND_ENGINES)
-	@touch $@ $(ENGINES).libs
+$(ENGINES).flags: FORCE | setup
+	@BACKEND=$(BACKEND) CUDA_HOME="$(CUDA_HOME)" PYTHON="$(PYTHON)" tools/mpi.sh find $(ENGINES)
 $(ENGINES).libs: $(ENGINES).flags
 $(call objects,tinylm/ranks.c tinylm/collectives.c): $(ENGINES).flags
 $(call objects,tinylm/ranks.c tinylm/collectives.c): private CFLAGS += @$(ENGINES).flags
