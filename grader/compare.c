@@ -56,20 +56,6 @@ enum mark mark_of(enum element e, const unsigned char *p)
     return MARK_WRONG;
 }
 
-/* As element_value, for the types that most data has. */
-static inline double quick_value(enum element e, const unsigned char *p)
-{
-    uint32_t bits = 0;
-    float value;
-    if (e != ELEMENT_F32 && e != ELEMENT_BF16) return element_value(e, p);
-    if (e == ELEMENT_F32)
-        memcpy(&bits, p, 4);
-    else
-        memcpy((unsigned char *)&bits + 2, p, 2);
-    memcpy(&value, &bits, sizeof value);
-    return (double)value;
-}
-
 bool all_right(
     const struct case_data *d, const struct data_set *set, int i,
     const unsigned char *result)
@@ -81,7 +67,8 @@ bool all_right(
         const unsigned char *at = p + (v->offset + row * v->stride) * e;
         for (size_t col = 0; col < v->cols && x < v->elements; col++, x++, at += e)
             if (!right(
-                    quick_value(v->element, at), set->want[i][x], (double)set->tol[i][x]))
+                    element_value(v->element, at), set->want[i][x],
+                    (double)set->tol[i][x]))
                 return false;
     }
     return true;

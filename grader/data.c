@@ -38,9 +38,14 @@ static double half_value(uint16_t bits)
 
 double element_value(enum element e, const unsigned char *p)
 {
-    uint64_t whole = 0;
+    uint64_t whole = 0; /* little-endian, as the files are */
     float value;
-    memcpy(&whole, p, element_bytes(e)); /* little-endian, as the files are */
+    if (e == ELEMENT_F32) /* a copy of constant size is quick, and most data is float */
+        memcpy(&whole, p, 4);
+    else if (e == ELEMENT_BF16)
+        memcpy(&whole, p, 2);
+    else
+        memcpy(&whole, p, element_bytes(e));
     if (e == ELEMENT_I64) return (double)(int64_t)whole;
     if (e == ELEMENT_U8) return (double)whole;
     uint32_t bits = (uint32_t)whole;
