@@ -121,9 +121,11 @@ LDLIBS            = -L$(CUDA_HOME)/lib64 \
     -lpthread -ldl -lrt -lm
 NVCC_FLAGS = $(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) \
              -Xcompiler -Wall,-fno-gnu-unique,-fPIC
+# NVCC_MAKES=--cuda: the device code and the host's source, no object; for a test
+NVCC_MAKES := -c
 define compile_cu
 @mkdir -p $(dir $(2))
-$(Q)$(NVCC_FLAGS) $(INCLUDES) -MMD -MP -MF $(2:.o=.d) -MT $(2) -c $(1) -o $(2)
+$(Q)$(NVCC_FLAGS) $(INCLUDES) -MMD -MP -MF $(2:.o=.d) -MT $(2) $(NVCC_MAKES) $(1) -o $(2)
 endef
 # 177: an unused variable or function
 LAB_COMPILE = $(NVCC_FLAGS) -Xcompiler -Wno-unused -diag-suppress 177

@@ -10,30 +10,29 @@ fi
 # Hopper; suite_architectures.sh compiles for the oldest GPU.
 arch="-gencode=arch=compute_90a,code=sm_90a" build=build/cuda-quick
 "${NVCC:-nvcc}" --help | grep -q -e --Ofast-compile && arch+=" -Ofc max"
-cuda() { make -k -j"$(nproc)" BACKEND=cuda BUILD=$build OPT=-O0 ARCH="$arch" "$@"; }
+cuda() { # FOLDER TARGET|VARIABLE=...
+    make -k -j"$(nproc)" BACKEND=cuda BUILD="$1" OPT=-O0 ARCH="$arch" "${@:2}"
+}
+objects() { # FOLDER SOURCE...
+    for source in "${@:2}"; do echo "$1/objects/${source%.cu}.o"; done
+}
 
-# What links is compiled whole, by make; of the rest nvcc makes the device code and the
-# host's source, which the CPU back end's suites compile.
+# What links is compiled whole; of the rest nvcc makes the device code and the host's
+# source, which the CPU back end's suites compile.
 rest=$(git ls-files 'solutions/*/ladder/*.cu' 'labs/*.cu')
 whole=$(git ls-files 'solutions/*/*.cu' 'common/ops/*.cu' 'bench/kernels.cu' | grep -v /ladder/)
-# 177: starters do not use everything yet, see mk/toolchain.mk.
-export FLAGS="-std=c++17 -O0 -lineinfo --extended-lambda -diag-suppress 177 $arch -Icommon $(printf ' -I%s' labs/lab*)"
-export NVCC=${NVCC:-nvcc} build
-translate() { # SOURCE
-    mkdir -p "$build/source/${1%/*}"
-    # shellcheck disable=SC2086
-    "$NVCC" $FLAGS --cuda "$1" -o "$build/source/${1%.cu}.ii" || rm -f "$build/source/${1%.cu}.ii"
-}
-export -f translate
-made=$(for source in $whole; do echo "$build/objects/${source%.cu}.o"; done)
 # shellcheck disable=SC2086
-{ cuda $made; xargs -n1 -P"$(nproc)" bash -c 'translate "$1"' - <<<"$rest"; } >"$TMP/log" 2>&1
-made+=" "$(for source in $rest; do echo "$build/source/${source%.cu}.ii"; done)
-for file in $made; do
-    name=${file#"$build"/*/}
-    check "nvcc compiles ${name%.*}.cu" test -s "$file"
+{
+    whole=$(objects $build $whole) rest=$(objects $build-source $rest)
+    cuda $build $whole
+    # 177: starters do not use everything yet, see mk/toolchain.mk.
+    cuda $build-source NVCC_MAKES=--cuda ARCH="$arch -diag-suppress 177" $rest
+} >"$TMP/log" 2>&1
+for file in $whole $rest; do
+    name=${file#"$build"*/objects/}
+    check "nvcc compiles ${name%.o}.cu" test -s "$file"
 done
 check "without a word from nvcc" sh -c '! grep -iE "warning|error" "$1"' - "$TMP/log"
-check "the trainer links with nvcc's objects" cuda $build/tinylm
-rm -rf "$build/source"
+check "the trainer links with nvcc's objects" cuda $build $build/tinylm
+rm -rf $build-source
 tap_done
