@@ -23,24 +23,12 @@ import labkit
 
 BUILD, DEBUG = "build/cpu", "build/debug"
 WIRE = 3  # the file descriptor that grader/harness.c talks on
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 BOUNDS = r"(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?"
 KERNEL = re.compile(rf"__global__\s+{BOUNDS}void\s+{BOUNDS}(\w+)\s*\(")
 
 
 def arguments():
-    lab = case = None
-    words = sys.argv[1:]
-    while words:
-        word = words.pop(0)
-        if word == "--gdb":
-            continue
-        if word == "-k" and words:
-            case = words.pop(0)
-        elif word.startswith("-") or lab:
-            labkit.stop(f"--gdb takes a lab and -k CASE, not {word}")
-        else:
-            lab = word
+    lab, case = labkit.lab_and_k("--gdb", "CASE")
     if not lab or not case:
         labkit.stop("name a lab and a case: ./grade lab03 -k basic --gdb")
     return labkit.lab_folder(lab), case
@@ -70,7 +58,7 @@ def one_case(grader, lab, case):
 
 
 def kernels(folder):
-    texts = [COMMENT.sub("", path.read_text(errors="replace"))
+    texts = [labkit.COMMENT.sub("", path.read_text(errors="replace"))
              for path in sorted(Path("labs", folder).glob("*.cu*"))]
     return list(dict.fromkeys(name for text in texts for name in KERNEL.findall(text)))
 

@@ -128,7 +128,6 @@ def not_matching(functions, names, source):
 
 # With AddressSanitizer every object registers its global variables before main.
 SANITIZER_START = re.compile(r"_sub_[DI]_\d{5}_\d")
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 MEETING = re.compile(r"__shared__|__sync|__shfl|__(?:ballot|any|all|match|reduce)_\w*sync"
                      r"|cooperative_groups|wmma|__pipeline")
 
@@ -140,7 +139,7 @@ HALF = re.compile(r"__half|half2|\bhalf\b|__nv_bfloat|float2(?:half|bfloat)"
 
 def mention(source, pattern):
     texts = (to.read_text(errors="replace") for _, to in source.files)
-    return any(pattern.search(COMMENT.sub(" ", text)) for text in texts)
+    return any(pattern.search(labkit.COMMENT.sub(" ", text)) for text in texts)
 
 
 def too_long(*_):

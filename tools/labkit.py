@@ -1,4 +1,4 @@
-"""labkit.py - shared by lab.py, kernels.py and starters.py: where a lab's files are,
+"""labkit.py - shared by the tools: the words after ./grade, where a lab's files are,
 which functions its header declares, hashes, and isolated objects. Standard library and
 binutils only."""
 import hashlib
@@ -19,6 +19,23 @@ CC = os.environ.get("CC", "gcc")
 def stop(message):
     """Prints one line that names the thing and the fix, and exits."""
     sys.exit(message)
+
+
+def lab_and_k(option, k):
+    """(LAB, what follows -k) of `./grade LAB -k ... OPTION`; None where one is missing. k:
+    what a message calls the second."""
+    lab, chosen, words = None, None, sys.argv[1:]
+    while words:
+        word = words.pop(0)
+        if word == option:
+            continue
+        if word == "-k" and words:
+            chosen = words.pop(0)
+        elif word.startswith("-") or lab:
+            stop(f"{option} takes a lab and -k {k}, not {word}")
+        else:
+            lab = word
+    return lab, chosen
 
 
 def run(*command, **more):
@@ -70,6 +87,7 @@ def sources(folder):
 
 # --- the contract -----------------------------------------------------------------------
 
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 DECLARATION = re.compile(r"\b(wb_status|size_t)\s+(\w+)\s*\([^;{]*\)\s*;")
 
 

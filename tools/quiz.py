@@ -179,19 +179,9 @@ def quiz(lab, part):
 
 
 def main():
-    lab, part, words = None, None, sys.argv[1:]
-    if words == ["check"]:
+    if sys.argv[1:] == ["check"]:
         return check()
-    while words:
-        word = words.pop(0)
-        if word == "--quiz":
-            continue
-        if word == "-k" and words:
-            part = words.pop(0)
-        elif word.startswith("-") or lab:
-            labkit.stop(f"--quiz takes a lab and -k PART, not {word}")
-        else:
-            lab = word
+    lab, part = labkit.lab_and_k("--quiz", "PART")
     if not lab:
         labkit.stop("name the lab: ./grade lab03 --quiz")
     try:

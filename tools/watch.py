@@ -164,17 +164,7 @@ class Watch:
 
 
 def main():
-    lab, pattern, words = None, None, sys.argv[1:]
-    while words:
-        word = words.pop(0)
-        if word == "--watch":
-            continue
-        if word == "-k" and words:
-            pattern = words.pop(0)
-        elif word.startswith("-") or lab:
-            labkit.stop(f"--watch takes a lab and -k PATTERN, not {word}")
-        else:
-            lab = word
+    lab, pattern = labkit.lab_and_k("--watch", "PATTERN")
     if not lab:
         labkit.stop("name the lab: ./grade lab03 --watch")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
