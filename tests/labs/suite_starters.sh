@@ -7,8 +7,9 @@ starters="$PYTHON_REAL $REPO/tools/starters.py"
 
 # --- the generator, in a small repository of its own
 small=$TMP/small
-mkdir -p "$small"/{labs,solutions}/lab09_add "$small/tools" "$small/tests/mutants"
+mkdir -p "$small"/{labs,solutions}/lab09_add "$small/tools/course" "$small/tests/mutants"
 cp tools/labkit.py "$small/tools/"
+cp tools/course/grade.yml "$small/tools/course/"
 solution=$small/solutions/lab09_add/add.cu lab=$small/labs/lab09_add/add.cu
 cat >"$solution" <<'E2'
 before
