@@ -58,9 +58,11 @@ def end(process):
 def watch(process, folder, options):
     """Waits until it ends. None, or why it was stopped."""
     deadline = time.monotonic() + 60 * options.minutes
+    pause = 0.01  # seconds; a process may end, or do harm, soon or late
     while True:
+        pause = min(2 * pause, 1)
         try:
-            process.wait(1)
+            process.wait(pause)
             return None
         except subprocess.TimeoutExpired:
             memory, disk = memory_of(process.pid), disk_of(folder)

@@ -24,9 +24,12 @@ struct helpers {
     unsigned long long arrived = 0, generation = 0;
 };
 
-helpers *new_helpers()
+/* One launch runs at a time, so that all can use the same: a launch allocates nothing. */
+helpers *no_helpers()
 {
-    return new helpers();
+    static helpers *all = new helpers;
+    all->arrived = 0; /* the last launch may have been stopped in its barrier */
+    return all;
 }
 
 /* Takes the blocks [from, to), which no worker will run, from w or from the grid. */
@@ -74,7 +77,6 @@ void join_helpers(job *j)
         hold.unlock();
         last.join();
     }
-    delete j->helpers;
 }
 
 extern "C" void wbcpu_grid_sync()

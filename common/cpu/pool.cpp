@@ -367,7 +367,7 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     launch_count.store(j.id, std::memory_order_relaxed);
     j.next.store(0, std::memory_order_relaxed);
     j.seed = 0;
-    j.helpers = new_helpers();
+    j.helpers = no_helpers();
     if (shuffle_seed && !check::enabled) seed_order(&j, shuffle_seed);
     open_device_memory();
     check::begin_kernel(*l);

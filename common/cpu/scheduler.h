@@ -140,8 +140,8 @@ void describe_condition(const worker *w, int thread, char *text, size_t size);
 void delete_async(worker *w);
 
 /* grid.cpp */
-helpers *new_helpers();
-void join_helpers(job *j);           /* waits for their blocks, and deletes them */
+helpers *no_helpers();              /* of a launch that begins */
+void join_helpers(job *j);           /* waits for their blocks */
 void need_another_block(worker *w);  /* the running block may wait for one */
 [[noreturn]] void leave_launch(worker *w); /* on this worker */
 
