@@ -124,9 +124,8 @@ extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream
 {
     if (!exec) return fail(cudaErrorInvalidValue);
     if (cudaError_t e = stream_error(stream)) return fail(e);
-    std::vector<node_list> parts = exec->parts; // a child graph keeps its own lists
-    auto run = [parts] {
-        for (const node_list &part : parts)
+    auto run = [parts = exec->parts] {
+        for (const node_list &part : *parts)
             for (const std::shared_ptr<node> &n : part)
                 n->run(n->work);
     };

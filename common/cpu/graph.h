@@ -37,7 +37,9 @@ struct CUgraph_st {
     wbcpu::node_list captured; /* before them */
 };
 struct CUgraphExec_st {
-    std::vector<wbcpu::node_list> parts; /* what was captured, then the nodes in order */
-    std::vector<size_t> place;           /* of each node of the graph in `parts` */
+    /* What was captured, then the nodes in order. A launch that waits in a queue shares
+     * them, so an update changes a copy. */
+    std::shared_ptr<const std::vector<wbcpu::node_list>> parts;
+    std::vector<size_t> place; /* of each node of the graph in `parts` */
 };
 #endif

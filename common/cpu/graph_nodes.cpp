@@ -9,7 +9,8 @@ record(node_list *work, cudaError_t (*enqueue)(void *, cudaStream_t), void *cont
 {
     cudaStream_t stream;
     cudaGraph_t graph = nullptr;
-    if (cudaError_t e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)) return e;
+    if (cudaError_t e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking))
+        return e;
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
     cudaError_t e = enqueue(context, stream), end = cudaStreamEndCapture(stream, &graph);
     cudaStreamDestroy(stream);
@@ -33,12 +34,16 @@ extern "C" cudaError_t wbcpu_add_node(
     return cudaSuccess;
 }
 extern "C" cudaError_t wbcpu_replace_node(
-    cudaGraphExec_t exec, cudaGraphNode_t node, cudaError_t (*enqueue)(void *, cudaStream_t),
-    void *context)
+    cudaGraphExec_t exec, cudaGraphNode_t node,
+    cudaError_t (*enqueue)(void *, cudaStream_t), void *context)
 {
     if (!exec || !node || (size_t)node->number >= exec->place.size())
         return fail(cudaErrorInvalidValue);
-    return fail(record(&exec->parts[exec->place[(size_t)node->number]], enqueue, context));
+    auto parts = std::make_shared<std::vector<node_list>>(*exec->parts);
+    cudaError_t e =
+        record(&(*parts)[exec->place[(size_t)node->number]], enqueue, context);
+    exec->parts = parts;
+    return fail(e);
 }
 extern "C" cudaError_t wbcpu_add_dependencies(
     const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count)
@@ -59,7 +64,7 @@ extern "C" cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeT
 static bool arrange(const CUgraph_st *graph, CUgraphExec_st *exec)
 {
     size_t n = graph->nodes.size(), placed = 0;
-    exec->parts.assign(1, graph->captured);
+    auto parts = std::make_shared<std::vector<node_list>>(1, graph->captured);
     exec->place.assign(n, 0);
     while (placed < n) {
         size_t before = placed;
@@ -68,12 +73,13 @@ static bool arrange(const CUgraph_st *graph, CUgraphExec_st *exec)
             for (const CUgraphNode_st *other : node->after)
                 ready = ready && exec->place[(size_t)other->number];
             if (!ready) continue;
-            exec->place[(size_t)node->number] = exec->parts.size();
-            exec->parts.push_back(node->work);
+            exec->place[(size_t)node->number] = parts->size();
+            parts->push_back(node->work);
             placed++;
         }
         if (placed == before) return false;
     }
+    exec->parts = parts;
     return true;
 }
 

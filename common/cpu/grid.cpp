@@ -83,7 +83,9 @@ extern "C" void wbcpu_grid_sync()
 {
     worker *w = self();
     if (check::enabled)
-        stop(nullptr, "grid.sync() is not supported in check mode: launch a second kernel");
+        stop(
+            nullptr,
+            "grid.sync() is not supported in check mode: launch a second kernel");
     wbcpu_barrier();
     if (w->thread == 0) {
         helpers *h = w->job->helpers;

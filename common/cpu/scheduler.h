@@ -79,7 +79,7 @@ struct worker : wbcpu_worker {
     void *host_stack; /* continues here when no block is left */
     char *stacks;     /* memory of all fibers */
     size_t stack_bytes;
-    int fibers; /* created so far */
+    int fibers;          /* created so far */
     bool without_guards; /* no guard pages between the stacks */
     int yields;          /* of the running block */
     wbcpu::warp warp_table[max_warps];
@@ -140,9 +140,9 @@ void describe_condition(const worker *w, int thread, char *text, size_t size);
 void delete_async(worker *w);
 
 /* grid.cpp */
-helpers *no_helpers();              /* of a launch that begins */
-void join_helpers(job *j);           /* waits for their blocks */
-void need_another_block(worker *w);  /* the running block may wait for one */
+helpers *no_helpers();                     /* of a launch that begins */
+void join_helpers(job *j);                 /* waits for their blocks */
+void need_another_block(worker *w);        /* the running block may wait for one */
 [[noreturn]] void leave_launch(worker *w); /* on this worker */
 
 /* cluster.cpp */
