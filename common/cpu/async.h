@@ -68,7 +68,8 @@ struct gang {
     uint64_t generation = 1;    /* of the cluster barrier */
     int waiting = 0;            /* CPU threads between two clusters */
     uint64_t round = 0;
-    int turn = 0;                            /* in check mode: the rank that runs */
+    int turn = 0; /* in check mode: the rank that runs */
+    std::condition_variable turn_of[max_cluster];
     unsigned left = 0;                       /* bit r: rank r will run no more */
     bool abandoned = false;                  /* the launch is given up */
     std::vector<tma_copy> loads;             /* multicast; an entry per block */
