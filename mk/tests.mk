@@ -2,7 +2,10 @@
 CRITERION := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 # The longest start first, so that the runners of tests/run.sh end at the same time.
 LONGEST   := $(wildcard tests/grader/suite_submission.sh tests/build/suite_cuda.sh \
-                 tests/labs/suite_lab*.sh tests/mutants/suite_lab*.sh tests/docs/suite.sh)
+                 tests/labs/suite_lab*.sh tests/mutants/suite_lab*.sh tests/docs/suite.sh \
+                 tests/labs/suite_handout.sh tests/check/suite_programs.sh \
+                 tests/labs/suite_kernels.sh tests/grader/suite.sh tests/reference/suite.sh \
+                 tests/cpu/suite.sh tests/grader/suite_cli.sh tests/labs/suite_build.sh)
 SUITES    := $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard tests/*/suite*.sh)))
 RUN_TESTS  = B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
 
