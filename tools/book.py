@@ -21,7 +21,8 @@ import labkit
 SECTIONS = [  # of the table of contents: title, patterns; a page goes to the first match
     ("Start", ["README.md", "docs/one-click.md", "docs/newcomer.md"]),
     ("Labs", ["labs/*/README.md"]),
-    ("Tools", ["docs/check.md", "docs/wbcc.md", "docs/cpu-backend.md", "docs/grader.md"]),
+    ("Tools", ["docs/check.md", "docs/nsight-compute.md", "docs/wbcc.md",
+               "docs/cpu-backend.md", "docs/grader.md"]),
     ("Models", ["tinylm/README.md", "docs/data-parallel.md", "recurrentgemma/README.md",
                 "python/README.md"]),
     ("Teaching", ["docs/instructor.md", "docs/syllabus*.md", "docs/policy*.md"]),
