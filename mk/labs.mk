@@ -123,7 +123,7 @@ $(SOLUTION_OBJECTS): $(B)/solutions/%.o: $$(call objects,$$(wildcard solutions/$
 starters: | setup  ## develop: labs/ from solutions/ (never overwrites an edited lab)
 	@$(PYTHON) tools/starters.py write
 
-figures: | setup  ##+ develop: the figures of lab 00's guide (tools/figures.py)
+figures: | setup  ##+ develop: the figures of the guides (tools/figures.py)
 	@$(PYTHON) tools/figures.py
 
 ladder-%: | setup  ## learn: a ladder's rungs as differences, with their gain (ladder-lab03)

@@ -1,0 +1,160 @@
+"""figures_labs.py - the figures of the guides of labs 02 to 07, for figures.py."""
+
+import math
+
+from drawing import Figure
+
+COLOURS = "abcd"
+
+
+def pairs():
+    f = Figure("lab02_rope/pairs.svg", "Which channels form a pair, and which thread rotates it",
+               760, 316)
+
+    def head(y, words, of_channel, height):
+        f.text(20, y - 50, words, bold=True)
+        for c in range(10):
+            kind = COLOURS[of_channel[c]] if c < 8 else "e"
+            f.box(20 + 38 * c, y, 38, 26, kind, str(c))
+        for pair in range(4):
+            x1, x2 = (39 + 38 * c for c in range(8) if of_channel[c] == pair)
+            f.curve(x1, x2, y, height)
+
+    head(74, "Half-split (here): pair i is (x[i], x[i + N/2])", [0, 1, 2, 3] * 2, 40)
+    f.text(420, 74, "A head of D = 10 channels. The first")
+    f.text(420, 92, "N = 8 are rotated: four pairs, each")
+    f.text(420, 110, "with a frequency of its own.")
+    for pair in range(4):
+        f.box(20 + 76 * pair, 124, 76, 26, COLOURS[pair], f"thread {pair}")
+    f.text(340, 141, "thread i reads x[i] and x[i + 4], then writes both")
+    f.text(20, 170, "Grey: channels N to D-1, copied unchanged", size=12, kind="dim")
+    head(244, "Interleaved: pair i is (x[2i], x[2i + 1])", [c // 2 for c in range(8)], 22)
+    f.text(420, 244, "The same rotations, but the channels")
+    f.text(420, 262, "are numbered differently.")
+    f.text(20, 296, "A checkpoint has one order or the other, and nothing in it says which.",
+           size=12, kind="dim")
+    return f
+
+
+def lane_sums():
+    f = Figure("lab03_rmsnorm/lanes.svg", "A warp's sum with __shfl_xor_sync, drawn with 8 lanes",
+               760, 330)
+    f.text(20, 24, "v += __shfl_xor_sync(~0u, v, d): a lane adds the value of lane ^ d. "
+           "Drawn with 8 lanes.", bold=True)
+    groups = {t: str(t) for t in range(8)}
+    for row, d in enumerate((4, 2, 1, 0)):
+        y = 40 + 84 * row
+        for t in range(8):
+            kind = "a" if t in (0, 4) and row == 0 else "c" if row == 3 else "e"
+            if row in (1, 2) and t == 0:
+                kind = "a"
+            f.box(100 + 80 * t, y, 72, 26, kind, groups[t], 11)
+        f.text(20, y + 17, f"d = {d}" if d else "the end")
+        if not d:
+            break
+        for t in range(8):
+            f.line((136 + 80 * t, y + 26), (136 + 80 * t, y + 84))
+            f.line((136 + 80 * (t ^ d), y + 26), (136 + 80 * t, y + 84))
+        groups = {t: merged(groups[t], groups[t ^ d]) for t in range(8)}
+    return f
+
+
+def merged(one, other):
+    """'0 4' and '2 6': '0 2 4 6'; all eight: 'all 8'"""
+    lanes = sorted({*one.split(), *other.split()})
+    return " ".join(lanes) if len(lanes) < 8 else "0 to 7"
+
+
+def online():
+    f = Figure("lab04_softmax/online.svg",
+               "Each thread keeps the maximum and sum of its own columns; pairs are merged",
+               760, 336)
+    f.text(20, 26, "A row of x: threads 0 to 3 load four columns at a time", bold=True)
+    for k in range(8):
+        f.box(20 + 60 * k, 40, 60, 30, COLOURS[k % 4], str(k % 4))
+    for k in range(3):
+        f.box(500 + 15 * k, 40, 15, 30, COLOURS[k])
+    f.text(522, 88, "tail", "middle", 11)
+    f.box(545, 40, 75, 30, "e", "masked: 0", 11)
+    f.text(20, 124, "Each thread: maximum and sum of its own columns", bold=True)
+    own = [(2, 3.1), (5, 1.4), (1, 4.0), (4, 2.2)]
+    for t, (m, s) in enumerate(own):
+        x = 20 + 160 * t
+        f.box(x, 136, 130, 44, COLOURS[t])
+        f.text(x + 65, 154, f"m = {m}", "middle")
+        f.text(x + 65, 172, f"s = {s}", "middle")
+    pair = []
+    for p in range(2):
+        (m1, s1), (m2, s2) = own[2 * p], own[2 * p + 1]  # m1 < m2
+        pair.append((m2, s1 * math.exp(m1 - m2) + s2))
+        x = 50 + 320 * p
+        f.arrow(x + 35, 180, x + 95, 214), f.arrow(x + 195, 180, x + 135, 214)
+        f.box(x, 214, 230, 44, "e")
+        f.text(x + 115, 231, f"m = max({m1}, {m2}) = {m2}", "middle")
+        f.text(x + 115, 249, f"s = {s1} exp({m1}-{m2}) + {s2} = {pair[p][1]:.2f}", "middle")
+    (m1, s1), (m2, s2) = pair  # m1 > m2
+    f.arrow(165, 258, 265, 286), f.arrow(485, 258, 385, 286)
+    f.box(175, 286, 300, 36, "e")
+    f.frame(175, 286, 300, 36)
+    f.text(325, 309, f"m = {m1}, s = {s1:.2f} + {s2:.2f} exp({m2}-{m1}) = "
+           f"{s1 + s2 * math.exp(m2 - m1):.2f}", "middle")
+    f.text(490, 302, "out = exp(x - 2) exp(2 - m) / s")
+    f.text(490, 319, "for thread 0, which kept exp(x - 2)", size=11)
+    return f
+
+
+def lookback():
+    f = Figure("lab06_rglru/lookback.svg", "How chunk 6 gets its start state by look-back",
+               760, 300)
+    f.text(20, 24, "What each chunk publishes as soon as it knows it (GROUP = 4)", bold=True)
+    for chunk in range(10):
+        x = 20 + 72 * chunk
+        state = chunk == 0 or chunk % 4 == 3
+        f.text(x + 34, 50, f"chunk {chunk}", "middle", 12)
+        f.box(x, 58, 68, 34, "b" if chunk == 6 else "c" if state else "a",
+              f"state {chunk}" if state else f"A{chunk}, H{chunk}")
+    for x in (308, 596):
+        f.line((x - 2, 36), (x - 2, 100))
+    f.text(306, 118, "group", "middle", 11, "dim"), f.text(594, 118, "group", "middle", 11, "dim")
+    for chunk in (3, 4, 5):
+        f.arrow(54 + 72 * chunk, 92, 486, 150)
+    f.box(300, 150, 372, 30, "b", "chunk 6 starts from A5 (A4 state 3 + H4) + H5")
+    f.box(20, 204, 24, 20, "a")
+    f.text(52, 219, "a pair: needs only the chunk's own a and z. All chunks compute it in "
+           "parallel")
+    f.box(20, 232, 24, 20, "c")
+    f.text(52, 247, "a state, from chunk 0 and the last chunk of each group: it needs the pairs "
+           "of its group")
+    f.box(20, 260, 24, 20, "b")
+    f.text(52, 275, "looks back to the last state, 4 chunks at most. Which ones depends on its "
+           "number, not on timing")
+    return f
+
+
+def ring():
+    f = Figure("lab07_kvcache/ring.svg", "A ring of six slots, before the token at position 14",
+               760, 296)
+    f.text(20, 24, "S = 6. The token at position p = 14 sees 8 to 13 and itself", bold=True)
+    f.text(20, 64, "slot"), f.text(20, 92, "position")
+    for slot in range(6):
+        x, position = 100 + 76 * slot, 13 - (13 - slot) % 6
+        f.text(x + 38, 64, str(slot), "middle", 12, "dim")
+        f.box(x, 74, 76, 30, "b" if position == 8 else "a", str(position))
+    f.curve(290, 600, 74, 34), f.box(568, 74, 64, 30, "c", "14")
+    f.text(646, 94, "k, v: new")
+    f.text(100, 128, "14 mod 6 = 2: slot 2 holds position 8, which is still seen. Read it, "
+           "then write 14 there.")
+    f.text(20, 178, "p = 4: the first tokens", bold=True)
+    f.text(20, 212, "slot"), f.text(20, 240, "position")
+    for slot in range(6):
+        x = 100 + 76 * slot
+        f.text(x + 38, 212, str(slot), "middle", 12, "dim")
+        f.box(x, 222, 76, 30, "a" if slot < 4 else "e", str(slot) if slot < 4 else "?")
+    f.box(568, 222, 64, 30, "c", "4")
+    f.text(646, 242, "k, v: new")
+    f.text(100, 276, "Slots 4 and 5 hold no position yet, perhaps NaN, and 0 * NaN is NaN: do not "
+           "read them.")
+    return f
+
+
+FIGURES = (pairs, lane_sums, online, lookback, ring)
