@@ -32,6 +32,12 @@ wbcpu_check_arguments(const wbcpu_launch *l, const void *const *pointers, int co
 #endif
     for (int i = 0; i < count; i++) {
         if (acceptable(pointers[i])) continue;
+        if (wbcpu_self)
+            stop(
+                pointers[i],
+                "%s:%d: kernel %s is launched from a kernel: pointer argument %d is local or "
+                "shared memory of the parent, which a child cannot access: use global memory",
+                l->file, l->line, l->name, i + 1);
         stop(
             pointers[i],
             "kernel %s (%s:%d): pointer argument %d is host memory, which kernels cannot "

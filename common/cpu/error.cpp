@@ -3,6 +3,8 @@
 
 #include "check/host_hooks.h"
 
+#include <utility>
+
 namespace wbcpu
 {
 static thread_local cudaError_t last;
@@ -13,6 +15,10 @@ cudaError_t fail(cudaError_t error)
 {
     if (error) last = error;
     return error;
+}
+cudaError_t exchange_last_error(cudaError_t error)
+{
+    return std::exchange(last, error);
 }
 cudaError_t sticky_error()
 {
@@ -52,6 +58,8 @@ static const struct {
     E(cudaErrorInvalidSymbol, "invalid device symbol"),
     E(cudaErrorInvalidDevicePointer, "invalid device pointer"),
     E(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
+    E(cudaErrorLaunchMaxDepthExceeded,
+      "launch would exceed maximum depth of nested launches"),
     E(cudaErrorInvalidDeviceFunction, "invalid device function"),
     E(cudaErrorNoDevice, "no CUDA-capable device is detected"),
     E(cudaErrorInvalidDevice, "invalid device ordinal"),

@@ -23,7 +23,7 @@ static thread_local std::vector<capture *> captures;
 
 static bool is_default(cudaStream_t s)
 {
-    return !s || s == cudaStreamLegacy || s == cudaStreamPerThread;
+    return s <= cudaStreamFireAndForget; /* no object, but a name */
 }
 capture *capture_of(cudaStream_t stream)
 {
@@ -63,12 +63,14 @@ void join_capture(cudaStream_t stream, capture *c)
 
 extern "C" bool wbcpu_defers(cudaStream_t stream)
 {
-    return capture_of(stream) || check::queues();
+    return wbcpu_self || capture_of(stream) || check::queues();
 }
 extern "C" void wbcpu_record_work(
     cudaStream_t stream, void (*run)(void *), void (*destroy)(void *), void *work)
 {
-    if (capture *c = capture_of(stream))
+    if (wbcpu_self)
+        record_child(stream, std::make_shared<node>(run, destroy, work));
+    else if (capture *c = capture_of(stream))
         c->nodes.push_back(std::make_shared<node>(run, destroy, work));
     else
         check::enqueue(stream, run, destroy, work);

@@ -23,6 +23,9 @@ struct node {
     }
 };
 typedef std::vector<std::shared_ptr<node>> node_list; /* in the order of recording */
+
+/* dynamic.cpp: work that the running kernel enqueues */
+void record_child(cudaStream_t stream, std::shared_ptr<node> work);
 }  // namespace wbcpu
 
 /* A node that the program added, with all the work that it recorded */

@@ -235,6 +235,7 @@ bool next_block(worker *w)
 void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long long to)
 {
     wbcpu_self = w;
+    const cudaError_t of_host = exchange_last_error(cudaSuccess);
     w->job = j;
     w->threads = j->threads;
     w->shuffled = j->seed != 0;
@@ -246,6 +247,7 @@ void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long lon
     if (shared_poisoned) begin_shared(j);
     if (next_block(w)) wbcpu_switch(&w->host_stack, idle_fiber(w), 0);
     if (shared_poisoned && !j->stopped) check_shared(j);
+    exchange_last_error(of_host);
     wbcpu_self = nullptr;
 }
 static void run_blocks(void *context, worker *w)
@@ -333,22 +335,17 @@ static cudaError_t check_launch(const wbcpu_launch *l)
 /* Where the launch is valid; otherwise it is the last error. */
 static bool accepts(const wbcpu_launch *l)
 {
-    if (wbcpu_self)
-        stop(
-            nullptr,
-            "%s:%d: kernel %s is launched from a kernel: "
-            "not supported by the CPU back end",
-            l->file, l->line, l->name);
     return fail(check_launch(l)) == cudaSuccess;
 }
 extern "C" bool wbcpu_accept_launch(wbcpu_launch *l)
 {
+    if (wbcpu_self && fail(check_child(l))) return false;
     return accepts(l) && check::accept_launch(l);
 }
 
-extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
+/* Returns what the kernel has launched. */
+static children *run_grid(const wbcpu_launch *l)
 {
-    if (!accepts(l)) return;
     pool *p = get_pool();
     std::lock_guard<std::mutex> hold(p->launching);
     job j;
@@ -367,6 +364,7 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
     launch_count.store(j.id, std::memory_order_relaxed);
     j.next.store(0, std::memory_order_relaxed);
     j.seed = 0;
+    j.depth = launch_depth();
     j.helpers = no_helpers();
     if (shuffle_seed && !check::enabled) seed_order(&j, shuffle_seed);
     open_device_memory();
@@ -387,6 +385,12 @@ extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
             l, "blocks of " + std::to_string(j.threads) + " threads",
             ("__launch_bounds__ allows " + std::to_string(most)).c_str()));
     }
+    return j.children;
+}
+
+extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
+{
+    if (accepts(l)) run_children(run_grid(l));
 }
 
 extern "C" void wbcpu_refuse_launch(unsigned most)

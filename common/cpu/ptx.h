@@ -1,7 +1,10 @@
 /* ptx.h - a piece of inline PTX, taken apart; internal to the library.
  *
  *     ptx_parse.cpp    text to instructions
- *     ptx.cpp          arithmetic, memory, what a thread does alone
+ *     ptx.cpp          one instruction: registers, arithmetic
+ *     ptx_values.h     values by their types
+ *     ptx_bits.cpp     products, conversions, bits
+ *     ptx_memory.cpp   loads, stores, atomics
  *     ptx_warp.cpp     what the lanes of a warp do together
  */
 #ifndef WBCPU_PTX_PARTS_H
@@ -55,7 +58,13 @@ struct ptx_run {
     void set(const ptx_operand &o, uint64_t value);
 };
 int ptx_bytes(const std::string &type); /* of an element; 0: no such type */
+/* Of integers. .hi: the upper half, .wide: all of it */
+uint64_t ptx_product(const ptx_instruction &i, uint64_t a, uint64_t b);
+uint64_t ptx_convert(const ptx_instruction &i, uint64_t from);
 /* false: not such an instruction */
+bool ptx_on_bits(
+    const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *r);
+bool run_memory_ptx(ptx_run &run, const ptx_instruction &i);
 bool run_warp_ptx(ptx_run &run, const ptx_instruction &i);
 }  // namespace wbcpu
 #endif

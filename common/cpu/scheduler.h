@@ -37,7 +37,8 @@ struct warp {
 static void *const not_started = nullptr;
 static void *const on_cpu = (void *)1;
 
-struct helpers; /* grid.cpp */
+struct helpers;  /* grid.cpp */
+struct children; /* dynamic.cpp */
 
 struct job {
     wbcpu_launch launch;
@@ -53,6 +54,8 @@ struct job {
     std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */
     std::atomic<bool> stopped{false};     /* by a thread: the other blocks end, too */
     wbcpu::helpers *helpers;
+    int depth;                           /* 0: launched by the host */
+    wbcpu::children *children = nullptr; /* that the kernel has launched */
 };
 
 struct async_block; /* async.h */
@@ -145,6 +148,11 @@ void join_helpers(job *j);                 /* waits for their blocks */
 void need_another_block(worker *w);        /* the running block may wait for one */
 [[noreturn]] void leave_launch(worker *w); /* on this worker */
 
+/* dynamic.cpp */
+int launch_depth();                       /* of the launch that begins */
+cudaError_t check_child(wbcpu_launch *l); /* can the running kernel launch another? */
+void run_children(children *all);         /* when the grid has ended */
+
 /* cluster.cpp */
 /* All blocks; run: those of one worker, as w->gang says */
 void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w));
@@ -195,6 +203,8 @@ inline void close_device_memory()
 
 /* error.cpp */
 cudaError_t fail(cudaError_t error); /* remembers it for cudaGetLastError; returns it */
+/* Device code does not see the host's last error, nor the other way round. */
+cudaError_t exchange_last_error(cudaError_t error);
 cudaError_t sticky_error();          /* an error that ends the context, or cudaSuccess */
 void fail_sticky(cudaError_t error); /* sets it */
 }  // namespace wbcpu

@@ -64,6 +64,11 @@ extern "C" cudaError_t cudaStreamQuery(cudaStream_t stream)
 }
 extern "C" cudaError_t cudaDeviceSynchronize()
 {
+    if (wbcpu_self)
+        stop(
+            nullptr,
+            "a kernel calls cudaDeviceSynchronize, which CUDA 12 removed from device code: "
+            "launch what follows as a kernel on cudaStreamTailLaunch");
     if (cudaError_t e = not_while_capturing()) return fail(e);
     check::device_synchronized();
     return sticky_error();

@@ -109,6 +109,24 @@ check_says "--version reads like nvcc's" "release 13" "$wbcc" --version
 sed 's/(i < n)/(i < m)/' scale.cu >wrong.cu
 check_fails "an error at the learner's line" "wrong.cu:6:13: error:" \
     "$wbcc" wrong.cu
+cat >sparse.cuh <<'END'
+#include <cusparse.h>
+#ifdef SEVERAL_DEVICES
+#include <nccl.h>
+extern ncclComm_t all;
+#endif
+END
+{ echo '#include "sparse.cuh"'; cat scale.cu; } >sparse.cu
+check_says "headers that the back end does not have, without a use" "2 4 6" "$wbcc" -run sparse.cu
+check_fails "a use inside #ifdef" "CPU back end: NCCL is not supported: there is one device" \
+    "$wbcc" -DSEVERAL_DEVICES sparse.cu
+echo 'cusparseHandle_t handle;' >>sparse.cu
+check_fails "a use" "cusparse.h:1:2: error: #error \"CPU back end: cuSPARSE is not supported: write" \
+    "$wbcc" sparse.cu
+echo '#include <cuda.h>
+CUmodule m; int main() { return cuModuleLoad(&m, "scale.ptx"); }' >module.cu
+check_fails "a module" "cuModuleLoad: not supported by the CPU back end; compile the kernel with" \
+    "$wbcc" module.cu
 complains 1 "a missing file" "none.cu: no such file" "$wbcc" none.cu
 complains 1 "an unknown option" "unknown option --fast" "$wbcc" --fast scale.cu
 complains 1 "an option without its value" "-o needs a value" "$wbcc" scale.cu -o

@@ -34,6 +34,7 @@
 #include "wbcpu/qualifiers.h"
 #include "wbcpu/reduction.h"
 #include "wbcpu/shared.h"
+#include "wbcpu/surfaces.h"
 #include "wbcpu/textures.h"
 #include "wbcpu/unsupported.h"
 #include "wbcpu/warp.h"

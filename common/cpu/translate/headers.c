@@ -63,8 +63,7 @@ static int has_cuda_syntax(const struct source *s)
         if (run_of(s, i, '<', 3) || is(s, i, "__shared__") || is(s, i, "__noinline__") ||
             is(s, i, "noinline") || is(s, i, "asm") || is(s, i, "__asm__") ||
             is(s, i, "__shfl_xor_sync") || is(s, i, "__shfl_down_sync") ||
-            is(s, i, "__global__") ||
-            is(s, i, "__CUDA_ARCH__"))
+            is(s, i, "__global__") || is(s, i, "__CUDA_ARCH__"))
             return 1;
     return 0;
 }
@@ -186,6 +185,13 @@ static void include_instead(struct source *s, int i, const char *name)
     s->tokens[i].before = keep(s, format("#include \"%s\"", name));
 }
 
+static void include_translation(struct source *s, int i, int number)
+{
+    char *copy = format("%s.%d.h", out, number);
+    include_instead(s, i, copy);
+    free(copy);
+}
+
 /* The include at token i; returns 1 if its header is translated. A translation is in
  * another folder than its header: it includes what is not translated by the full path. */
 static int translate_include(struct source *s, int i, int depth)
@@ -195,7 +201,10 @@ static int translate_include(struct source *s, int i, int depth)
     if (++includes > MAX_INCLUDES)
         fail_at(s, i, "more than %d #include lines", MAX_INCLUDES);
     char *path = given_up ? NULL : find_header(s, i, name, quote);
+    int missing = path || given_up ? 0 : missing_header(name, &translations);
     free(name);
+    if (missing) include_translation(s, i, missing);
+    if (missing) return 1;
     if (path && quote == '<') {
         unread_header();
         free(path);
@@ -214,9 +223,7 @@ static int translate_include(struct source *s, int i, int depth)
     if (h->open && !h->number) h->number = ++translations; /* it includes itself */
     if (given_up) return 0;
     if (h->number) {
-        char *copy = format("%s.%d.h", out, h->number);
-        include_instead(s, i, copy);
-        free(copy);
+        include_translation(s, i, h->number);
     } else if (depth > 1) {
         char *full = realpath(h->path, NULL);
         if (full) include_instead(s, i, full);
@@ -228,6 +235,7 @@ static int translate_include(struct source *s, int i, int depth)
 static int translate_included(struct source *s, int depth)
 {
     int any = 0;
+    note_used_names(s);
     for (int i = 0; i < s->count && !given_up; i++)
         if (s->tokens[i].kind == DIRECTIVE) any |= translate_include(s, i, depth + 1);
     return any;
@@ -263,6 +271,15 @@ void write_source(const struct source *s, const char *path)
     free(name);
     print_source(s, f);
     close_output(f, path);
+}
+
+void write_translation(int number, const char *text)
+{
+    char *path = translation(number);
+    FILE *f = open_output(path);
+    if (f) fputs(text, f);
+    if (f) close_output(f, path);
+    free(path);
 }
 
 /* Others would be read as two names, a target or a variable. Letters of other languages

@@ -24,6 +24,19 @@ void write_dependencies(const char *path, const char *object, const char *input)
 /* 1 if the name has no character that is special to make. */
 int is_make_name(const char *path);
 
+/* --- missing.c ---------------------------------------------------------------------- */
+
+/* The number of the header that is generated in place of a toolkit's header which the back
+ * end does not have; 0: it has that header, or the name is not the toolkit's. */
+int missing_header(const char *name, int *translations);
+/* Call it for each file of a source before it is rewritten. */
+void note_used_names(const struct source *s);
+void write_missing_headers(void);
+
+/* --- headers.c again ---------------------------------------------------------------- */
+
+/* Writes OUT.number.h. */
+void write_translation(int number, const char *text);
 /* Removes the translations of this run, or those that an earlier run has left. */
 void remove_translations(void);
 

@@ -66,6 +66,7 @@ static void translate(const char *input, const char *object)
         rewrite(&s);
         if (check_mode) list_variables(&s);
         if (!errors) write_source(&s, cpp);
+        if (!errors) write_missing_headers();
         if (!errors && object) write_dependencies(dependencies, object, input);
     }
     free_source(&s);

@@ -24,7 +24,7 @@
     "exit abort rand srand drand48 fprintf puts putchar fputs getchar fopen fclose "     \
     "fflush fwrite fread perror strcmp strncmp strcpy strcat sprintf snprintf vprintf "  \
     "getenv time calloc realloc memmove memcmp atoi atof strtof strtol qsort usleep "    \
-    "sleep isdigit isalpha isspace tolower toupper cudaMemcpy cudaDeviceSynchronize"
+    "sleep isdigit isalpha isspace tolower toupper cudaMemcpy"
 #define HOST_STD                                                                          \
     "max min clamp swap sort stable_sort fill fill_n copy copy_n accumulate reduce find " \
     "count reverse iota transform for_each max_element min_element inner_product "        \
@@ -209,6 +209,11 @@ static void check_device_use(const struct body *b, int i)
             flags & CONSTEXPR
                 ? ", a constexpr host function: write __host__ __device__ before it"
                 : ", a host function: write __device__ before it");
+    } else if (!flags && word(o, i, "cudaDeviceSynchronize")) {
+        refuse(
+            b, i, "calls",
+            ", which CUDA 12 removed from device code: launch what follows as a kernel on "
+            "cudaStreamTailLaunch");
     } else if (!flags && in_list(o, i, HOST_LIBRARY)) {
         refuse(b, i, "calls", ", a function of the host's library: device code has none");
     }

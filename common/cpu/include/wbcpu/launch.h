@@ -40,13 +40,14 @@ void wbcpu_refuse_launch(unsigned most_threads);
 void wbcpu_check_arguments(
     const wbcpu_launch *launch, const void *const *pointers, int count);
 
-/* Work on a capturing stream is recorded for cudaGraphLaunch instead of run. In check mode
- * all work is: it waits in the stream's queue. */
+/* Work on a capturing stream is recorded for cudaGraphLaunch instead of run; work that a
+ * kernel enqueues, for the end of its grid. In check mode all work is: it waits in the
+ * stream's queue. */
 bool wbcpu_defers(cudaStream_t stream);
 void wbcpu_record_work(
     cudaStream_t stream, void (*run)(void *work), void (*destroy)(void *work),
     void *work);
-/* In check mode, before a launch is recorded: false if it is invalid. */
+/* In device code and in check mode, before a launch is recorded: false if it is invalid. */
 bool wbcpu_accept_launch(wbcpu_launch *launch);
 }
 
@@ -159,6 +160,8 @@ template <class Call> struct launcher {
         l.run_threads = run_threads<Kernel>;
 #ifdef WBCPU_CHECKED
         if (!wbcpu_accept_launch(&l)) return;
+#else
+        if (wbcpu_self && !wbcpu_accept_launch(&l)) return;
 #endif
         if (wbcpu_record(l.stream, [l, kernel]() mutable {
                 l.kernel = &kernel;

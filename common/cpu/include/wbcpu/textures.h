@@ -1,121 +1,12 @@
-/* textures.h - texture and surface objects over arrays, linear and pitched memory.
+/* textures.h - fetches from textures.
  *
  * Coordinates, address modes and filtering follow the CUDA programming guide: weights of a
  * linear filter are rounded to 1/256. No mipmaps, no texture references. */
 #ifndef WBCPU_TEXTURES_H
 #define WBCPU_TEXTURES_H
 
-#include "arrays.h"
 #include "float16.h"
-
-enum cudaResourceType {
-    cudaResourceTypeArray = 0,
-    cudaResourceTypeMipmappedArray = 1,
-    cudaResourceTypeLinear = 2,
-    cudaResourceTypePitch2D = 3
-};
-struct cudaResourceDesc {
-    cudaResourceType resType;
-    union {
-        struct {
-            cudaArray_t array;
-        } array;
-        struct {
-            void *devPtr;
-            cudaChannelFormatDesc desc;
-            size_t sizeInBytes;
-        } linear;
-        struct {
-            void *devPtr;
-            cudaChannelFormatDesc desc;
-            size_t width, height, pitchInBytes;
-        } pitch2D;
-    } res;
-};
-enum cudaTextureAddressMode {
-    cudaAddressModeWrap = 0,
-    cudaAddressModeClamp = 1,
-    cudaAddressModeMirror = 2,
-    cudaAddressModeBorder = 3
-};
-enum cudaTextureFilterMode { cudaFilterModePoint = 0, cudaFilterModeLinear = 1 };
-enum cudaTextureReadMode { cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1 };
-struct cudaTextureDesc {
-    cudaTextureAddressMode addressMode[3];
-    cudaTextureFilterMode filterMode;
-    cudaTextureReadMode readMode;
-    int sRGB;
-    float borderColor[4];
-    int normalizedCoords;
-    unsigned maxAnisotropy;
-    cudaTextureFilterMode mipmapFilterMode;
-    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
-    int disableTrilinearOptimization, seamlessCubemap;
-};
-struct cudaResourceViewDesc;
-enum cudaSurfaceBoundaryMode {
-    cudaBoundaryModeZero = 0,
-    cudaBoundaryModeClamp = 1,
-    cudaBoundaryModeTrap = 2
-};
-
-typedef unsigned long long cudaTextureObject_t, cudaSurfaceObject_t;
-
-struct wbcpu_texture {
-    cudaArray a;
-    cudaTextureDesc how;
-    cudaResourceDesc resource;
-};
-
-static inline cudaError_t cudaCreateTextureObject(
-    cudaTextureObject_t *object, const cudaResourceDesc *r, const cudaTextureDesc *how,
-    const cudaResourceViewDesc * = nullptr)
-{
-    wbcpu_texture *t = new wbcpu_texture();
-    auto describe = [&](void *data, cudaChannelFormatDesc f, size_t width, size_t height,
-                        size_t pitch) {
-        size_t texel = (size_t)(f.x + f.y + f.z + f.w) / 8;
-        t->a = {(char *)data, texel, pitch, {width ? width : pitch / texel, height, 1}, f, 0};
-    };
-    if (r->resType == cudaResourceTypeArray)
-        t->a = *r->res.array.array;
-    else if (r->resType == cudaResourceTypeLinear)
-        describe(r->res.linear.devPtr, r->res.linear.desc, 0, 1, r->res.linear.sizeInBytes);
-    else if (r->resType == cudaResourceTypePitch2D)
-        describe(
-            r->res.pitch2D.devPtr, r->res.pitch2D.desc, r->res.pitch2D.width,
-            r->res.pitch2D.height, r->res.pitch2D.pitchInBytes);
-    else {
-        delete t;
-        return cudaErrorNotSupported;
-    }
-    if (how) t->how = *how;
-    t->resource = *r;
-    *object = (cudaTextureObject_t)(uintptr_t)t;
-    return cudaSuccess;
-}
-static inline cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object)
-{
-    delete (wbcpu_texture *)(uintptr_t)object;
-    return cudaSuccess;
-}
-static inline cudaError_t
-cudaGetTextureObjectResourceDesc(cudaResourceDesc *r, cudaTextureObject_t object)
-{
-    *r = ((wbcpu_texture *)(uintptr_t)object)->resource;
-    return cudaSuccess;
-}
-static inline cudaError_t
-cudaCreateSurfaceObject(cudaSurfaceObject_t *object, const cudaResourceDesc *r)
-{
-    return cudaCreateTextureObject(object, r, nullptr);
-}
-static inline cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object)
-{
-    return cudaDestroyTextureObject(object);
-}
-
-/* --- fetching ------------------------------------------------------------------------- */
+#include "texture_objects.h"
 
 namespace wbcpu
 {
@@ -228,10 +119,6 @@ template <class T> T sample(cudaTextureObject_t object, int dims, axis x, axis y
     }
     return from_channels<T>(sum);
 }
-inline const wbcpu_texture *texture(cudaTextureObject_t t)
-{
-    return (const wbcpu_texture *)(uintptr_t)t;
-}
 inline axis x_axis(cudaTextureObject_t t, float x)
 {
     return axis_of(texture(t), x, texture(t)->a.extent.width, 0);
@@ -302,65 +189,6 @@ WBCPU_TEXTURE texCubemap(cudaTextureObject_t t, float x, float y, float z)
         normalized ? v : v * (float)a.extent.height, face);
 }
 
-/* --- surfaces: x in bytes --------------------------------------------------------------- */
-
-namespace wbcpu
-{
-/* NULL: out of range */
-inline char *surface_at(
-    cudaSurfaceObject_t s, int x, int y, int z, size_t bytes, cudaSurfaceBoundaryMode mode)
-{
-    const cudaArray &a = texture(s)->a;
-    size_t row = a.extent.width * a.texel;
-    bool inside = x >= 0 && (size_t)x + bytes <= row && y >= 0 &&
-                  (size_t)y < a.extent.height && z >= 0 && (size_t)z < a.extent.depth;
-    if (!inside && mode == cudaBoundaryModeTrap) wbcpu_trap();
-    if (!inside && mode == cudaBoundaryModeZero) return nullptr;
-    auto clamp = [](int i, int n) { return i < 0 ? 0 : i >= n ? n - 1 : i; };
-    if (!inside) {
-        x = clamp(x, (int)(row - bytes + 1));
-        y = clamp(y, (int)a.extent.height);
-        z = clamp(z, (int)a.extent.depth);
-    }
-    return a.data + x + ((size_t)y + (size_t)z * a.extent.height) * a.pitch;
-}
-}  // namespace wbcpu
-#define WBCPU_SURFACE(name, at, ...)                                                     \
-    WBCPU_TEXTURE name##read(                                                            \
-        cudaSurfaceObject_t s, __VA_ARGS__,                                              \
-        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap)                             \
-    {                                                                                    \
-        const char *p = wbcpu::surface_at(s, WBCPU_AT at, sizeof(T), mode);              \
-        T value = T();                                                                   \
-        if (p) __builtin_memcpy(&value, p, sizeof value);                                \
-        return value;                                                                    \
-    }                                                                                    \
-    template <class T>                                                                   \
-    inline void name##read(                                                              \
-        T *value, cudaSurfaceObject_t s, __VA_ARGS__,                                    \
-        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap)                             \
-    {                                                                                    \
-        const char *p = wbcpu::surface_at(s, WBCPU_AT at, sizeof(T), mode);              \
-        *value = T();                                                                    \
-        if (p) __builtin_memcpy(value, p, sizeof *value);                                \
-    }                                                                                    \
-    template <class T>                                                                   \
-    inline void name##write(                                                             \
-        T value, cudaSurfaceObject_t s, __VA_ARGS__,                                     \
-        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap)                             \
-    {                                                                                    \
-        char *p = wbcpu::surface_at(s, WBCPU_AT at, sizeof(T), mode);                    \
-        if (p) __builtin_memcpy(p, &value, sizeof value);                                \
-    }
-#define WBCPU_AT(x, y, z) x, y, z
-WBCPU_SURFACE(surf1D, (x, 0, 0), int x)
-WBCPU_SURFACE(surf2D, (x, y, 0), int x, int y)
-WBCPU_SURFACE(surf3D, (x, y, z), int x, int y, int z)
-WBCPU_SURFACE(surf1DLayered, (x, 0, z), int x, int z)
-WBCPU_SURFACE(surf2DLayered, (x, y, z), int x, int y, int z)
-WBCPU_SURFACE(surfCubemap, (x, y, z), int x, int y, int z)
-#undef WBCPU_SURFACE
-#undef WBCPU_AT
 #undef WBCPU_TEXTURE
 
 #endif

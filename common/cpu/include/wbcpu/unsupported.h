@@ -20,7 +20,6 @@ struct wbcpu_unsupported {
 
 WBCPU_ONE_DEVICE(cudaIpcGetMemHandle)
 WBCPU_ONE_DEVICE(cudaIpcOpenMemHandle)
-#undef WBCPU_UNSUPPORTED
 #undef WBCPU_ONE_DEVICE
 
 #endif

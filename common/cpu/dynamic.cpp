@@ -1,0 +1,63 @@
+/* dynamic.cpp - kernels that launch kernels. What device code enqueues (launches, copies)
+ * runs when all blocks of its grid have ended, in the order in which it was enqueued; what
+ * it enqueued on cudaStreamTailLaunch runs last. A grid that was launched so runs its own
+ * children before the next one begins. CUDA promises no earlier start. */
+#include "check/hooks.h"
+#include "graph.h"
+#include "scheduler.h"
+
+#include <mutex>
+
+namespace wbcpu
+{
+constexpr int max_depth = 24; /* as in CUDA; the host's launch is at depth 0 */
+
+struct children {
+    node_list usual, tail;
+};
+
+static std::mutex lock;        /* guards every job's list */
+static thread_local int depth; /* of the grid that this host thread launches */
+
+int launch_depth()
+{
+    return depth;
+}
+
+cudaError_t check_child(wbcpu_launch *l)
+{
+    if (check::enabled)
+        stop(
+            nullptr,
+            "%s:%d: kernel %s is launched from a kernel: not supported in check mode; "
+            "launch it from the host there",
+            l->file, l->line, l->name);
+    if (self()->job->depth < max_depth) return cudaSuccess;
+    note(
+        "%s:%d: launch of %s failed: kernels that launch kernels are nested %d deep, which "
+        "is the limit",
+        l->file, l->line, l->name, max_depth);
+    return cudaErrorLaunchMaxDepthExceeded;
+}
+
+void record_child(cudaStream_t stream, std::shared_ptr<node> work)
+{
+    std::lock_guard<std::mutex> hold(lock);
+    children *&all = self()->job->children;
+    if (!all) all = new children;
+    (stream == cudaStreamTailLaunch ? all->tail : all->usual).push_back(std::move(work));
+}
+
+void run_children(children *all)
+{
+    if (!all) return;
+    depth++;
+    for (node_list *list : {&all->usual, &all->tail})
+        for (std::shared_ptr<node> &n : *list) {
+            if (!sticky_error()) n->run(n->work);
+            n.reset(); /* a grid of many threads has as many children */
+        }
+    depth--;
+    delete all;
+}
+}  // namespace wbcpu
