@@ -7,13 +7,16 @@ STYLE = """
   .l { stroke: #59636e; fill: none } .r { stroke: #1f2328; fill: none; stroke-width: 2 }
   rect.a, rect.b, rect.c, rect.d, rect.e { stroke: #59636e; stroke-width: 0.7 }
   .a { fill: #bcd9f5 } .b { fill: #f8d3bd } .c { fill: #cdeac4 } .d { fill: #e4cdf0 }
-  .e { fill: #eef0f2 }
+  .e { fill: #eef0f2 } .m { fill: #5ba3e0; stroke: #59636e; stroke-width: 0.7 }
+  .p, .q, .s { fill: none; stroke-width: 2 } .s { stroke: #8b949e; stroke-dasharray: 6 4 }
+  .p { stroke: #1f6fb4 } .q { stroke: #c8501e }
   @media (prefers-color-scheme: dark) {
     .bg { fill: #0d1117 } text, .t { fill: #e6edf3 } .dim { fill: #9da7b3 }
     .l { stroke: #9da7b3 } .r { stroke: #e6edf3 }
     rect.a, rect.b, rect.c, rect.d, rect.e { stroke: #9da7b3 }
     .a { fill: #1d4f7c } .b { fill: #8a4b26 } .c { fill: #2c6428 } .d { fill: #5b3a75 }
-    .e { fill: #262c34 }
+    .e { fill: #262c34 } .m { fill: #3d8fd6 }
+    .p { stroke: #58a6ff } .q { stroke: #f0883e }
   }
 """
 

@@ -1,10 +1,52 @@
-"""figures_labs.py - the figures of the guides of labs 02 to 07, for figures.py."""
+"""figures_labs.py - the figures of the guides of labs 01 to 07, for figures.py."""
 
 import math
 
 from drawing import Figure
 
 COLOURS = "abcd"
+
+
+def sigmoid(z):
+    return 1 / (1 + math.exp(-z))
+
+
+def gelu(z):
+    return z * sigmoid(1.5957691216 * (z + 0.044715 * z**3))
+
+
+def slope(function, z):
+    return (function(z + 1e-4) - function(z - 1e-4)) / 2e-4
+
+
+def activations():
+    f = Figure("lab01_swiglu/activations.svg", "SiLU and GELU, and their derivatives", 690, 250)
+
+    def panel(left, title, curves):
+        x0, y0 = left + 187.5, 184.8  # of the origin; a unit is 37.5 wide and 73.1 high
+        f.text(left, 18, title, bold=True)
+        f.line((left, 24), (left + 300, 24), (left + 300, 214), (left, 214), (left, 24))
+        f.line((left, y0), (left + 300, y0)), f.line((x0, 24), (x0, 214))
+        for z in (-4, -2, 0, 2):
+            f.text(x0 + 37.5 * z, 230, str(z), "middle", 12, "dim")
+        for y in (0, 1, 2):
+            f.text(left - 6, y0 + 4 - 73.1 * y, str(y), "end", 12, "dim")
+        for k, (words, kind, function) in enumerate(curves):
+            zs = [-5 + k / 8 for k in range(65)]
+            seen = [(x0 + 37.5 * z, y0 - 73.1 * function(z)) for z in zs if function(z) < 2.2]
+            f.line(*[(round(x, 1), round(y, 1)) for x, y in seen], kind=kind)
+            f.line((left + 8, 46 + 18 * k), (left + 32, 46 + 18 * k), kind=kind)
+            f.text(left + 38, 50 + 18 * k, words)
+
+    def silu(z):
+        return z * sigmoid(z)
+
+    panel(30, "act(z)", [("SiLU: z s(z)", "p", silu), ("GELU, tanh form", "q", gelu),
+                         ("max(z, 0), to compare", "s", lambda z: max(z, 0))])
+    panel(370, "act'(z)", [("SiLU", "p", lambda z: slope(silu, z)),
+                           ("GELU: up to 1.13", "q", lambda z: slope(gelu, z)),
+                           ("s(z): not the derivative", "s", sigmoid)])
+    return f
 
 
 def pairs():
@@ -103,6 +145,33 @@ def online():
     return f
 
 
+def seen():
+    f = Figure("lab05_attention/seen.svg",
+               "Which keys a query sees: causal, with a window, with documents", 760, 282)
+
+    def panel(left, title, first):
+        f.text(left, 22, title, bold=True, size=12)
+        f.text(left, 42, "key j", size=11, kind="dim")
+        for i in range(12):
+            for j in range(12):
+                kind = "m" if i == j else "a" if first(i) <= j < i else "e"
+                f.box(left + 15 * j, 50 + 15 * i, 15, 15, kind)
+        for i in range(0, 12, 4):
+            for j in range(0, 12, 4):
+                if any(first(q) <= k <= q for q in range(i, i + 4) for k in range(j, j + 4)):
+                    f.frame(left + 15 * j, 50 + 15 * i, 60, 60)
+
+    f.text(14, 60, "i", size=11, kind="dim")
+    panel(30, "causal: j ≤ i", lambda i: 0)
+    panel(275, "window = 3: itself and 3 more", lambda i: i - 3)
+    panel(520, "documents of 5, 4 and 3 tokens", lambda i: 0 if i < 5 else 5 if i < 9 else 9)
+    f.box(30, 244, 15, 15, "m"), f.text(52, 256, "the query itself, a row i for each query")
+    f.box(320, 244, 15, 15, "a"), f.text(342, 256, "keys that it sees")
+    f.text(30, 276, "Framed: the 4 x 4 tiles that must be computed. The others are never loaded.",
+           size=12)
+    return f
+
+
 def lookback():
     f = Figure("lab06_rglru/lookback.svg", "How chunk 6 gets its start state by look-back",
                760, 300)
@@ -157,4 +226,4 @@ def ring():
     return f
 
 
-FIGURES = (pairs, lane_sums, online, lookback, ring)
+FIGURES = (activations, pairs, lane_sums, online, seen, lookback, ring)

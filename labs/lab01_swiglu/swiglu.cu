@@ -1,8 +1,9 @@
 /* swiglu.cu - lab 01: gated activations. The contract is swiglu.h.
  *
  * 01.1, 01.2  SwiGLU forward          01.4  GeGLU, both directions
- * 01.3        SwiGLU backward         01.5  the same in f16 and bf16
- *                                     01.6  vectors
+ * 01.3        SwiGLU backward         01.5  vectors
+ *
+ * All of it in float, f16 and bf16: (float)x converts any E to float, E(y) rounds to E.
  */
 #include "swiglu.h"
 
@@ -25,9 +26,9 @@ forward_kernel(E *out, const E *gate, const E *up, int R, int F, int ld)
     if (i >= (size_t)R * F) return;
     // TODO(01.1): the row and the column of i, and their offset in gate and up. Rows of
     // gate and up start ld elements apart, rows of out F. About 2 lines.
-    // TODO(01.1): out[i] = z s(z) u in float, for A == SILU. About 3 lines.
+    // TODO(01.1): out[i] = z s(z) u for A == SILU. About 3 lines. (float)x converts any
+    // E to float, E(y) rounds: compute in float and round once, at the end.
     // TODO(01.4): the same for A == GELU_TANH.
-    // TODO(01.5): (float)x converts any E to float, E(y) rounds: round once, at the end.
 }
 
 /* One thread for each column of dgate and dup. dgate may be gate, dup may be up. */

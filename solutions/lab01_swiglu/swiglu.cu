@@ -1,8 +1,9 @@
 /* swiglu.cu - lab 01: gated activations. The contract is swiglu.h.
  *
  * 01.1, 01.2  SwiGLU forward          01.4  GeGLU, both directions
- * 01.3        SwiGLU backward         01.5  the same in f16 and bf16
- *                                     01.6  vectors
+ * 01.3        SwiGLU backward         01.5  vectors
+ *
+ * All of it in float, f16 and bf16: (float)x converts any E to float, E(y) rounds to E.
  */
 #include "swiglu.h"
 
@@ -71,9 +72,9 @@ template <activation A> static __device__ __forceinline__ float inner_slope(floa
 //>     if (i >= (size_t)R * F) return;
 //>     // TODO(01.1): the row and the column of i, and their offset in gate and up. Rows of
 //>     // gate and up start ld elements apart, rows of out F. About 2 lines.
-//>     // TODO(01.1): out[i] = z s(z) u in float, for A == SILU. About 3 lines.
+//>     // TODO(01.1): out[i] = z s(z) u for A == SILU. About 3 lines. (float)x converts any
+//>     // E to float, E(y) rounds: compute in float and round once, at the end.
 //>     // TODO(01.4): the same for A == GELU_TANH.
-//>     // TODO(01.5): (float)x converts any E to float, E(y) rounds: round once, at the end.
 //> }
 /* Nothing is summed and every element is read once: memory is the only limit, and enough
  * loads must be in flight to keep it busy. A thread issues all of its loads before it
