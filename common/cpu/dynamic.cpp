@@ -40,6 +40,15 @@ cudaError_t check_child(wbcpu_launch *l)
     return cudaErrorLaunchMaxDepthExceeded;
 }
 
+extern "C" void wbcpu_refuse_child(const wbcpu_launch *l)
+{
+    stop(
+        nullptr,
+        "%s:%d: kernel %s is launched from a kernel, which nvcc compiles only with "
+        "-rdc=true; in a lab the host launches all kernels",
+        l->file, l->line, l->name);
+}
+
 void record_child(cudaStream_t stream, std::shared_ptr<node> work)
 {
     std::lock_guard<std::mutex> hold(lock);

@@ -49,6 +49,8 @@ void wbcpu_record_work(
     void *work);
 /* In device code and in check mode, before a launch is recorded: false if it is invalid. */
 bool wbcpu_accept_launch(wbcpu_launch *launch);
+/* Ends the program: a lab's kernel launches a kernel. */
+[[noreturn]] void wbcpu_refuse_child(const wbcpu_launch *launch);
 }
 
 /* A kernel with __launch_bounds__(n) begins with  if (wbcpu_too_many(n)) return; */
@@ -158,6 +160,9 @@ template <class Call> struct launcher {
         using Kernel = decltype(kernel);
         wbcpu_launch l = start;
         l.run_threads = run_threads<Kernel>;
+#ifdef WBCPU_RED_ZONES
+        if (wbcpu_self) wbcpu_refuse_child(&l);
+#endif
 #ifdef WBCPU_CHECKED
         if (!wbcpu_accept_launch(&l)) return;
 #else
