@@ -38,7 +38,7 @@ $(CHECK_TESTS): $(B)/%: $(B)/objects/%.o $(BACKEND_LIBS)
 
 $(B)/bench/cpu_loops: $(B)/objects/bench/openmp_loops.o
 $(B)/bench/cpu_loops: private LDLIBS += -lgomp
-$(B)/objects/bench/openmp_loops.o: private INCLUDES += -fopenmp
+$(B)/objects/bench/openmp_loops.o: private CPU_FLAGS += -fopenmp
 bench-cpu: $(B)/bench/cpu_kernels $(B)/bench/cpu_loops  ##+ measure: kernels on the CPU back end (PROTOTYPE=folder: on that one too)
 	@$(if $(PROTOTYPE),$(PROTOTYPE)/cucc -O2 bench/cpu_kernels.cu -o $(B)/bench/cpu_kernels_other)
 	@$(PYTHON) bench/cpu_kernels.py $(B)/bench/cpu_kernels \
