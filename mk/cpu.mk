@@ -26,7 +26,7 @@ CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \
 LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 exponentials wmma mma cooperative cublas \
                          wgmma tma cluster $(if $(filter cpu,$(BACKEND)),hopper_wrong))
 TEST_PROGRAMS += $(CPU_TESTS) $(LIB_TESTS)
-$(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_gemm: $(B)/%: \
+$(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_loops $(B)/bench/cpu_gemm: $(B)/%: \
         $(B)/objects/%.o $(BACKEND_LIBS)
 	$(LINK)
 $(B)/objects/tests/cpu/backend.o: private INCLUDES += -Icommon/cpu/include
@@ -36,10 +36,14 @@ CHECK_TESTS := $(addprefix $(B)/,tests/check/counts tests/check/async docs/check
 $(CHECK_TESTS): $(B)/%: $(B)/objects/%.o $(BACKEND_LIBS)
 	$(LINK)
 
-bench-cpu: $(B)/bench/cpu_kernels  ##+ measure: kernels on the CPU back end (PROTOTYPE=folder: on that one too)
+$(B)/bench/cpu_loops: $(B)/objects/bench/openmp_loops.o
+$(B)/bench/cpu_loops: private LDLIBS += -lgomp
+$(B)/objects/bench/openmp_loops.o: private CPU_FLAGS += -fopenmp
+bench-cpu: $(B)/bench/cpu_kernels $(B)/bench/cpu_loops  ##+ measure: kernels on the CPU back end (PROTOTYPE=folder: on that one too)
 	@$(if $(PROTOTYPE),$(PROTOTYPE)/cucc -O2 bench/cpu_kernels.cu -o $(B)/bench/cpu_kernels_other)
 	@$(PYTHON) bench/cpu_kernels.py $(B)/bench/cpu_kernels \
 	    $(if $(PROTOTYPE),$(B)/bench/cpu_kernels_other) $(ARGS)
+	@WB_THREADS=1 OMP_NUM_THREADS=1 $(B)/bench/cpu_loops
 
 bench-cpu-gemm: $(B)/bench/cpu_gemm | setup  ##+ measure: GEMMs on the CPU, compared with NumPy
 	@$(PYTHON) bench/cpu_gemm.py $<

@@ -14,7 +14,7 @@ check "a handout" "$PYTHON_REAL" tools/starters.py handout "$H"
 look() { (cd "$H" && "$PYTHON_REAL" "$REPO/tests/labs/handout.py" "$@"); }
 finds_nothing() { ! look "$@" | grep .; }
 
-for path in solutions tests/grader tests/mutants tests/labs bench/cpu_kernels.cu \
+for path in solutions tests/grader tests/mutants tests/labs bench/cpu_kernels.cu bench/cpu_loops.cu \
     docs/instructor.md docs/add-a-lab.md CONTRIBUTING.md tools/container .ci; do
     check "it has no $path" [ ! -e "$H/$path" ]
 done
