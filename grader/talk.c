@@ -327,6 +327,16 @@ static void check_time(struct talk *t, const struct usage *u)
             most);
 }
 
+/* The system lists a thread for a moment after it was joined, so look again. */
+static bool threads_stay(struct child *c, struct usage *u)
+{
+    for (int i = 0; i < 10 && u->threads > c->limits.idle_threads; i++) {
+        poll(NULL, 0, POLL_MS);
+        process_usage(&c->process, u);
+    }
+    return u->threads > c->limits.idle_threads;
+}
+
 static void check_limits(struct talk *t)
 {
     struct child *c = t->child;
@@ -341,7 +351,7 @@ static void check_limits(struct talk *t)
         stop(
             c, t->run, CRASHED, "runs %d threads, more than %d: stopped", u.threads,
             l->threads);
-    else if (t->done && t->d && l->idle_threads && u.threads > l->idle_threads)
+    else if (t->done && t->d && l->idle_threads && threads_stay(c, &u))
         stop(
             c, t->run, CRASHED,
             "%d threads still run after the call, but the back end has only %d: do the "
