@@ -224,7 +224,7 @@ void judge(
         say(&j->findings, "%.*s%s", (int)length, words, call);
     else
         say(&j->findings, "%s%s", run->text, call);
-    if (d->dry && j->verdict == CRASH && !strstr(run->text, PAST_END))
+    if (d->dry && j->verdict == CRASH && !words && !strstr(run->text, PAST_END))
         say(&j->findings,
             "a buffer may have more than 2^31 elements: compute offsets in size_t, not int");
 }

@@ -24,12 +24,13 @@ static __host__ __device__ int parts_of(int V, int part = PART)
     return (V - 1) / part + 1;
 }
 
-/* Entries of a block: one step of PART, or in large batches up to four, which share the
- * fixed cost of a block. */
+/* Entries of a block: one step of PART, or in large batches, of more than 16 such blocks
+ * per multiprocessor, up to four, which share the fixed cost of a block. */
 static int part_of(int B, int V)
 {
     int part = PART;
-    while (part < 4 * PART && (size_t)B * parts_of(V, part) > 2048)
+    size_t enough = 16 * (size_t)sm_count();
+    while (part < 4 * PART && B * (size_t)parts_of(V, part) > enough)
         part *= 2;
     return part;
 }
