@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# run.sh SUITE... - runs suites that print TAP (scripts, Criterion programs), three at a
-# time (JOBS=1: one), so that two cores have work while a suite waits. Adds up their
-# results, shows what failed, what was skipped and why, and ends with `N passed, N failed`.
-# A suite that ends without a reason counts as one failure. Its time limit is SUITE_LIMIT
-# seconds, or the N of a line `# limit: N` in it, or 900.
+# run.sh SUITE... - runs suites that print TAP (scripts, Criterion programs), two at a
+# time (JOBS=1: one), adds up their results, shows what failed, what was skipped and why,
+# and ends with `N passed, N failed`. A suite that ends without a reason counts as one
+# failure. Its time limit is SUITE_LIMIT seconds, or the N of a line `# limit: N` in it, or
+# 900.
 set -u
 cd "$(dirname "$0")/.."
 export BACKEND=${BACKEND:-cpu} B=${B:-build/cpu} PYTHON=${PYTHON:-build/host/python}
@@ -50,7 +50,7 @@ runner() {
         run_suite "$suite" "$logs/$number"
     done
 }
-for ((i = 1; i <= ${JOBS:-3}; i++)); do runner "$@" & done
+for ((i = 1; i <= ${JOBS:-2}; i++)); do runner "$@" & done
 wait
 read -r passed failed skipped < <(cat "$logs"/*.sum | awk '{p += $1; f += $2; s += $3} END {print p + 0, f + 0, s + 0}')
 [ "$skipped" = 0 ] && echo "$passed passed, $failed failed" || echo "$passed passed, $failed failed, $skipped skipped"
