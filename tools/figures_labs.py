@@ -80,31 +80,30 @@ def pairs():
 
 def lane_sums():
     f = Figure("lab03_rmsnorm/lanes.svg", "A warp's sum with __shfl_xor_sync, drawn with 8 lanes",
-               760, 330)
+               760, 350)
     f.text(20, 24, "v += __shfl_xor_sync(~0u, v, d): a lane adds the value of lane ^ d. "
-           "Drawn with 8 lanes.", bold=True)
+           "Drawn with 8 of the 32 lanes.", bold=True)
     groups = {t: str(t) for t in range(8)}
     for row, d in enumerate((4, 2, 1, 0)):
         y = 40 + 84 * row
         for t in range(8):
-            kind = "a" if t in (0, 4) and row == 0 else "c" if row == 3 else "e"
-            if row in (1, 2) and t == 0:
-                kind = "a"
+            kind = "c" if not d else "a" if t in (0, d) else "e"
             f.box(100 + 80 * t, y, 72, 26, kind, groups[t], 11)
-        f.text(20, y + 17, f"d = {d}" if d else "the end")
+        f.text(20, y + 17, f"d = {d}" if d else "sum")
         if not d:
             break
         for t in range(8):
             f.line((136 + 80 * t, y + 26), (136 + 80 * t, y + 84))
             f.line((136 + 80 * (t ^ d), y + 26), (136 + 80 * t, y + 84))
         groups = {t: merged(groups[t], groups[t ^ d]) for t in range(8)}
+    f.text(100, 338, "Blue: what lane 0 adds", size=12)
     return f
 
 
 def merged(one, other):
-    """'0 4' and '2 6': '0 2 4 6'; all eight: 'all 8'"""
-    lanes = sorted({*one.split(), *other.split()})
-    return " ".join(lanes) if len(lanes) < 8 else "0 to 7"
+    """'0+4' and '2+6': '0+2+4+6'; all eight: '0+…+7'"""
+    lanes = sorted({*one.split("+"), *other.split("+")})
+    return "+".join(lanes) if len(lanes) < 8 else "0+…+7"
 
 
 def online():
@@ -174,8 +173,8 @@ def seen():
 
 def lookback():
     f = Figure("lab06_rglru/lookback.svg", "How chunk 6 gets its start state by look-back",
-               760, 300)
-    f.text(20, 24, "What each chunk publishes as soon as it knows it (GROUP = 4)", bold=True)
+               760, 336)
+    f.text(20, 24, "What each chunk publishes as soon as it knows it: groups of 4 chunks", bold=True)
     for chunk in range(10):
         x = 20 + 72 * chunk
         state = chunk == 0 or chunk % 4 == 3
@@ -184,7 +183,8 @@ def lookback():
               f"state {chunk}" if state else f"A{chunk}, H{chunk}")
     for x in (308, 596):
         f.line((x - 2, 36), (x - 2, 100))
-    f.text(306, 118, "group", "middle", 11, "dim"), f.text(594, 118, "group", "middle", 11, "dim")
+    for group, x in enumerate((300, 588, 734)):
+        f.text(x, 110, f"group {group}", "end", 11, "dim")
     for chunk in (3, 4, 5):
         f.arrow(54 + 72 * chunk, 92, 486, 150)
     f.box(300, 150, 372, 30, "b", "chunk 6 starts from A5 (A4 state 3 + H4) + H5")
@@ -192,18 +192,20 @@ def lookback():
     f.text(52, 219, "a pair: needs only the chunk's own a and z. All chunks compute it in "
            "parallel")
     f.box(20, 232, 24, 20, "c")
-    f.text(52, 247, "a state, from chunk 0 and the last chunk of each group: it needs the pairs "
-           "of its group")
-    f.box(20, 260, 24, 20, "b")
-    f.text(52, 275, "looks back to the last state, 4 chunks at most. Which ones depends on its "
-           "number, not on timing")
+    f.text(52, 247, "a state, from chunk 0 and the last chunk of each group: state 3 is the state "
+           "after chunk 3.")
+    f.text(52, 265, "It needs the previous state and the pairs of its group")
+    f.box(20, 278, 24, 20, "b")
+    f.text(52, 293, "looks back to the last published state, at most 4 chunks. Which chunks it "
+           "reads depends only")
+    f.text(52, 311, "on its index, never on timing")
     return f
 
 
 def ring():
     f = Figure("lab07_kvcache/ring.svg", "A ring of six slots, before the token at position 14",
                760, 296)
-    f.text(20, 24, "S = 6. The token at position p = 14 sees 8 to 13 and itself", bold=True)
+    f.text(20, 24, "S = 6. The token at position p = 14 sees positions 8 to 13 and itself", bold=True)
     f.text(20, 64, "slot"), f.text(20, 92, "position")
     for slot in range(6):
         x, position = 100 + 76 * slot, 13 - (13 - slot) % 6
@@ -211,7 +213,7 @@ def ring():
         f.box(x, 74, 76, 30, "b" if position == 8 else "a", str(position))
     f.curve(290, 600, 74, 34), f.box(568, 74, 64, 30, "c", "14")
     f.text(646, 94, "k, v: new")
-    f.text(100, 128, "14 mod 6 = 2: slot 2 holds position 8, which is still seen. Read it, "
+    f.text(100, 128, "14 mod 6 = 2: slot 2 holds position 8, which is still visible. Read it, "
            "then write 14 there.")
     f.text(20, 178, "p = 4: the first tokens", bold=True)
     f.text(20, 212, "slot"), f.text(20, 240, "position")
@@ -221,8 +223,8 @@ def ring():
         f.box(x, 222, 76, 30, "a" if slot < 4 else "e", str(slot) if slot < 4 else "?")
     f.box(568, 222, 64, 30, "c", "4")
     f.text(646, 242, "k, v: new")
-    f.text(100, 276, "Slots 4 and 5 hold no position yet, perhaps NaN, and 0 * NaN is NaN: do not "
-           "read them.")
+    f.text(100, 276, "Slots 4 and 5 are not filled yet and may contain NaN, and 0 · NaN is NaN: do "
+           "not read them.")
     return f
 
 

@@ -1,34 +1,36 @@
 /* missing.c - headers of the CUDA toolkit that the back end does not have. A program may
- * include one and use nothing of it. Its #include gets a generated header instead: an empty
- * one, or, if a source uses a name of that library, one sentence with the alternative. The
- * generated header is written last, because a name can follow in another file. */
+ * include such a header without using it. The #include gets a generated header instead: an
+ * empty one, or, if a source uses a name of that library, one sentence with the
+ * alternative. The generated header is written last, because a name can follow in another
+ * file. */
 #include "headers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const struct library {
-    const char *headers;  /* separated by blanks */
-    const char *names;    /* how its names begin; "": the back end has all of them */
+    const char *headers;  /* separated by spaces */
+    const char *names;    /* prefixes of its names; "": the back end has all of them */
     const char *sentence; /* the alternative */
 } libraries[] = {
     {"cudnn.h cudnn_frontend.h", "cudnn CUDNN_",
-     "cuDNN is not supported: write the kernel"},
+     "cuDNN is not supported: write the kernel yourself"},
     {"nvrtc.h", "nvrtc NVRTC_",
      "NVRTC is not supported: compile the kernel with the program"},
     {"cusparse.h cusparse_v2.h", "cusparse CUSPARSE_",
-     "cuSPARSE is not supported: write the kernel, for example one warp per row"},
+     "cuSPARSE is not supported: write the kernel yourself, for example one warp per row"},
     {"cusolverDn.h cusolverSp.h cusolver_common.h", "cusolver CUSOLVER_",
-     "cuSOLVER is not supported: use LAPACK on the host, or write the kernel"},
+     "cuSOLVER is not supported: use LAPACK on the host, or write the kernel yourself"},
     {"nccl.h", "nccl NCCL_", "NCCL is not supported: there is one device"},
     {"npp.h nppi.h npps.h nppcore.h nppdefs.h", "npp Npp NPP_",
-     "NPP is not supported: write the kernel"},
+     "NPP is not supported: write the kernel yourself"},
     {"nvml.h", "nvml NVML_", "NVML is not supported: use cudaGetDeviceProperties"},
-    {"cupti.h", "cupti CUPTI_ CUpti", "CUPTI is not supported: use events, or perf"},
+    {"cupti.h", "cupti CUPTI_ CUpti", "CUPTI is not supported: use CUDA events or perf"},
     {"cutensor.h cutensornet.h", "cutensor CUTENSOR_",
-     "cuTENSOR is not supported: use cuBLAS"},
+     "cuTENSOR is not supported: use cuBLAS if a GEMM is enough"},
     {"nvjpeg.h", "nvjpeg NVJPEG_", "nvJPEG is not supported: use libjpeg on the host"},
-    {"cudla.h", "cudla CUDLA_", "cuDLA is not supported: there is no DLA"},
+    {"cudla.h", "cudla CUDLA_",
+     "cuDLA is not supported: the back end has no deep learning accelerator"},
     {"cublasXt.h", "cublasXt", "cuBLASXt is not supported: use cublas_v2.h"},
     {"cufftXt.h", "cufftXt", "cuFFTXt is not supported: use cufft.h"},
     {"cuda_gl_interop.h", "cudaGraphics cudaGL",

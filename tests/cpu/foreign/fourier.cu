@@ -1,4 +1,5 @@
-/* cuFFT: transforms of many sizes against sums, real ones and back, two dimensions, batches. */
+/* cuFFT: transforms of many sizes compared with direct sums; real transforms and their inverses.
+ * Two dimensions, batches. */
 #include <cmath>
 #include <complex>
 #include <cstdio>

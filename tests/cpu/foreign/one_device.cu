@@ -1,4 +1,4 @@
-/* Devices and peers: there is one device. */
+/* Device and peer queries when there is one device. */
 #include <cstdio>
 
 #define CHECK(call)                                                                      \

@@ -1,4 +1,4 @@
-/* Inline PTX: what teaching code uses; a helper that is never called may have any instruction. */
+/* Inline PTX: the instructions common in teaching code; an unused helper may contain any instruction. */
 #include <cstdio>
 #include <cuda_fp16.h>
 
