@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
-#define CHECK(call)                                                                      \
+#define CHECK_DRIVER(call)                                                               \
     do {                                                                                 \
         const CUresult error = call;                                                     \
         const char *text;                                                                \
@@ -39,34 +39,34 @@ int main()
     CUcontext context, current;
     CUdeviceptr x, y;
     CUstream stream;
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGetCount(&count));
-    CHECK(cuDeviceGet(&device, 0));
+    CHECK_DRIVER(cuInit(0));
+    CHECK_DRIVER(cuDeviceGetCount(&count));
+    CHECK_DRIVER(cuDeviceGet(&device, 0));
     if (cuDeviceGet(&device, count) != CUDA_ERROR_INVALID_DEVICE) return 1;
-    CHECK(cuDeviceGetName(name, sizeof name, device));
-    CHECK(cuDeviceComputeCapability(&major, &minor, device));
-    CHECK(cuDeviceGetAttribute(
+    CHECK_DRIVER(cuDeviceGetName(name, sizeof name, device));
+    CHECK_DRIVER(cuDeviceComputeCapability(&major, &minor, device));
+    CHECK_DRIVER(cuDeviceGetAttribute(
         &threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device));
     if (!*name || threads != 1024 || major < 7) return 1;
-    CHECK(cuCtxCreate(&context, 0, device));
-    CHECK(cuCtxGetCurrent(&current));
+    CHECK_DRIVER(cuCtxCreate(&context, 0, device));
+    CHECK_DRIVER(cuCtxGetCurrent(&current));
     if (current != context) return 1;
 
     nvtxRangePushA("copies");
-    CHECK(cuMemAlloc(&x, sizeof h));
-    CHECK(cuMemAlloc(&y, sizeof h));
-    CHECK(cuMemsetD32(x, 0x3f800000, 64));  // 1.0f
+    CHECK_DRIVER(cuMemAlloc(&x, sizeof h));
+    CHECK_DRIVER(cuMemAlloc(&y, sizeof h));
+    CHECK_DRIVER(cuMemsetD32(x, 0x3f800000, 64));  // 1.0f
     add_pi<<<1, 32>>>((float *)x);
-    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    CHECK(cuMemcpyDtoD(y, x, sizeof h));
-    CHECK(cuMemcpyDtoHAsync(h, y, sizeof h, stream));
-    CHECK(cuStreamSynchronize(stream));
+    CHECK_DRIVER(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK_DRIVER(cuMemcpyDtoD(y, x, sizeof h));
+    CHECK_DRIVER(cuMemcpyDtoHAsync(h, y, sizeof h, stream));
+    CHECK_DRIVER(cuStreamSynchronize(stream));
     nvtxRangePop();
     if (fabsf(h[31] - 4.14159265f) > 1e-6f || h[32] != 1) return 1;
-    CHECK(cuStreamDestroy(stream));
-    CHECK(cuMemFree(x));
-    CHECK(cuMemFree(y));
-    CHECK(cuCtxSynchronize());
-    CHECK(cuCtxDestroy(context));
+    CHECK_DRIVER(cuStreamDestroy(stream));
+    CHECK_DRIVER(cuMemFree(x));
+    CHECK_DRIVER(cuMemFree(y));
+    CHECK_DRIVER(cuCtxSynchronize());
+    CHECK_DRIVER(cuCtxDestroy(context));
     return cuCtxDestroy(nullptr) != CUDA_ERROR_INVALID_CONTEXT;
 }
