@@ -292,8 +292,9 @@ refuses "devices and a state" "--devices and --save-state do not go together" \
 fails "sequences that do not divide" "--bench: 3 sequences: give a multiple of --devices 2" \
     $model --bench 3x4x2 --devices 2
 printf '1 2\n3 999\n' >"$TMP/beyond"
-[ "$(devices)" -lt 2 ] || fails "one of several devices" "GPU 1: $TMP/beyond:2: token id 999" \
-    $model --quiet --tokens "$TMP/beyond" --devices 2
+# The first device may have printed its sequence before.
+[ "$(devices)" -lt 2 ] || check_fails "one of several devices" \
+    "GPU 1: $TMP/beyond:2: token id 999" "$B/recurrentgemma" $model --quiet --tokens "$TMP/beyond" --devices 2
 refuses "a file of prompts and one" "--prompt-file and --prompts do not" $model --prompt-file x --prompts x
 fails "a prompt file that does not exist" "nofile: No such file" --model "$TMP/bytes" --prompt-file "$TMP/nofile"
 refuses "the echo of a chat" "leave out --chat" $model --chat --echo
