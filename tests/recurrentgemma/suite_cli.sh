@@ -293,8 +293,9 @@ fails "sequences that do not divide" "--bench: 3 sequences: give a multiple of -
     $model --bench 3x4x2 --devices 2
 printf '1 2\n3 999\n' >"$TMP/beyond"
 # The first device may have printed its sequence before.
-[ "$(devices)" -lt 2 ] || check_fails "one of several devices" \
-    "GPU 1: $TMP/beyond:2: token id 999" "$B/recurrentgemma" $model --quiet --tokens "$TMP/beyond" --devices 2
+[ "$(devices)" -lt 2 ] || complains 1 "an error: one of several devices" \
+    "GPU 1: $TMP/beyond:2: token id 999" sh -c '"$@" >"$0"' "$TMP/tokens" \
+    "$rg" $model --quiet --tokens "$TMP/beyond" --devices 2 </dev/null
 refuses "a file of prompts and one" "--prompt-file and --prompts do not" $model --prompt-file x --prompts x
 fails "a prompt file that does not exist" "nofile: No such file" --model "$TMP/bytes" --prompt-file "$TMP/nofile"
 refuses "the echo of a chat" "leave out --chat" $model --chat --echo
