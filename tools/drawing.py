@@ -52,11 +52,6 @@ class Figure:
         path = " L".join(f"{x:g},{y:g}" for x, y in points)
         self.lines.append(f'<path d="M{path}" class="{kind}"/>')
 
-    def frame(self, x, y, width, height):
-        self.lines.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" class="r"/>'
-        )
-
     def curve(self, x1, x2, y, height):
         """An arc from (x1, y) to (x2, y), upwards"""
         self.lines.append(

@@ -54,7 +54,7 @@ def coalesced():
         f.box(28 + 22 * lane, 84, 22, 24, "a")
     for sector in range(4):
         x = 28 + 176 * sector
-        f.frame(x, 84, 176, 24)
+        f.box(x, 84, 176, 24, "r")
         f.text(x + 88, 124, "sector of 32 bytes", "middle", 11, "dim")
     f.text(20, 144, "32 lanes read 128 bytes: 4 sectors, every byte is used")
     f.text(20, 184, "Neighbouring threads, a row apart: x[row * C]", bold=True)
@@ -64,7 +64,7 @@ def coalesced():
         f.line((x + 11, 220), (x + 11, 244))
         for k in range(8):
             f.box(x + 10 * k, 244, 10, 24, "e" if k else "b")
-        f.frame(x, 244, 80, 24)
+        f.box(x, 244, 80, 24, "r")
     f.text(20, 286, "Every lane needs a sector of its own and uses 4 of its 32 bytes.")
     f.text(20, 304, "The picture has 8 of the 32 lanes: 32 sectors, an eighth of the bytes is used")
     return f

@@ -136,7 +136,7 @@ def online():
     (m1, s1), (m2, s2) = pair  # m1 > m2
     f.arrow(165, 258, 265, 286), f.arrow(485, 258, 385, 286)
     f.box(175, 286, 300, 36, "e")
-    f.frame(175, 286, 300, 36)
+    f.box(175, 286, 300, 36, "r")
     f.text(325, 309, f"m = {m1}, s = {s1:.2f} + {s2:.2f} exp({m2}-{m1}) = "
            f"{s1 + s2 * math.exp(m2 - m1):.2f}", "middle")
     f.text(490, 302, "out = exp(x - 2) exp(2 - m) / s")
@@ -158,7 +158,7 @@ def seen():
         for i in range(0, 12, 4):
             for j in range(0, 12, 4):
                 if any(first(q) <= k <= q for q in range(i, i + 4) for k in range(j, j + 4)):
-                    f.frame(left + 15 * j, 50 + 15 * i, 60, 60)
+                    f.box(left + 15 * j, 50 + 15 * i, 60, 60, "r")
 
     f.text(14, 60, "i", size=11, kind="dim")
     panel(30, "causal: j ≤ i", lambda i: 0)
