@@ -40,6 +40,8 @@ if [ "$level" = test ]; then
     have mpicc || need libopenmpi-dev
     have mpirun || need openmpi-bin
     have valgrind || need valgrind
+    have pgrep || need procps
+    have groff || need groff-base
     have clang++ || need clang
     # the oldest supported compiler, if the distribution still has it
     have g++-11 || ! apt-cache show g++-11 >/dev/null 2>&1 || need g++-11
