@@ -61,19 +61,25 @@ names() {
     s=$TMP/s; rm -rf "$s"; mkdir "$s"
 
     # --- names ------------------------------------------------------------------------------
+    # Each name as a header, which is refused; most as a source and a folder, which are built.
+    names=('$(shell touch pwned)' '$(touch pwned)' '`touch pwned`' ';touch pwned;' \
+        "it's \"it\"" 'a b' 'a:b' '#x' '%' '$$' '-rf' $'new\nline' $'\xff\xfe' $'\e[31mred')
     n=0
-    for name in '$(shell touch pwned)' '$(touch pwned)' '`touch pwned`' ';touch pwned;' \
-        "it's \"it\"" 'a b' 'a:b' '#x' '%' '$$' '-rf' $'new\nline' $'\xff\xfe' $'\e[31mred'; do
+    for name in "${names[@]}"; do
         rm -rf "${s:?}/d"; mkdir "$s/d"
-        cp "$in/naive.cu" "$s/d/$name.cu"
         n=$((n + 1))
-        check_says "$who: a file's name runs nothing ($n)" "$naive" grade "$s/d/$name.cu" -k basic
-        check_says "$who: nor with make FILE= ($n)" "built from" make_file "$s/d/$name.cu"
-        check "$who: and is printed clean ($n)" sh -c "! grep -q '$(printf '\033')' '$TMP/said'"
-        mv "$s/d/$name.cu" "$s/d/naive.cu"; cp "$in/naive.cu" "$s/d/$name.h"
+        cp "$in/naive.cu" "$s/d/naive.cu"; cp "$in/naive.cu" "$s/d/$name.h"
         refused "the same as a header ($n)" "rename this file" last "$s/d" -k basic
         check_fails "$who: the same with make FILE= ($n)" "rename this file" make_file "$s/d"
-        rm -rf "${s:?}/d"; mkdir -p "$s/d/$name"; cp "$in/naive.cu" "$s/d/$name/"
+    done
+    n=0
+    for name in '$(shell touch pwned)' '`touch pwned`;touch pwned;' "it's \"it\"" \
+        '#x %$$a:b' '-rf' $'new\nline' $'\xff\xfe\e[31mred'; do
+        n=$((n + 1))
+        rm -rf "${s:?}/d"; mkdir -p "$s/d/$name"
+        cp "$in/naive.cu" "$s/d/$name.cu"; cp "$in/naive.cu" "$s/d/$name/"
+        check_says "$who: a file's name runs nothing ($n)" "built from" make_file "$s/d/$name.cu"
+        check "$who: and it is printed clean ($n)" sh -c "! grep -q '$(printf '\033')' '$TMP/said'"
         check_says "$who: the same as a folder ($n)" "$naive" grade "$s/d/$name" -k basic
     done
     check "$who: nothing ran" sh -c "! find '$tree' '$s' -name 'pwned*' | grep ."
