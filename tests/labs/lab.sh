@@ -102,7 +102,7 @@ check "$lab: the starter builds" build "$starter" OPT=$QUICK
 check "$lab: the starter has every function" all_functions
 check "$lab: the starter breaks no contract" no_breach
 check "$lab: the grader says that nothing is written yet" not_written_yet
-check "$lab: the solution builds" build "solutions/$name"
+check "$lab: the solution builds" build "solutions/$name" OPT=-O1
 check "$lab: the solution has every function" all_functions
 check "$lab: the solution breaks no contract" no_breach
 check "$lab: the solution gets full points" all_pass
