@@ -185,7 +185,7 @@ def masked_at_own_key(see, reach, T, S, H, group, keys, count):
 
 def wrong_queries(reach, T, S, window):
     """yields (cause, words, mask) of loops over queries that end too early for some keys
-    of a block"""
+    of a block, or start too late"""
     j, t, ago = np.arange(S), np.arange(T), S - T
     first = ago + t - reach  # key of each query
     words = (
@@ -200,6 +200,15 @@ def wrong_queries(reach, T, S, window):
             if lost.any() and lost.tobytes() not in told:
                 told.add(lost.tobytes())
                 yield f"last_query_{keys}_{queries}", words, ~lost[:, None]
+    for keys in (1, 16, 32, 64, 128) if ago else ():
+        late = t[:, None] < j // keys * keys
+        lost = late & (first[..., None] <= j) & (j <= ago + t[:, None])
+        if lost.any() and lost.tobytes() not in told:
+            told.add(lost.tobytes())
+            yield f"first_query_{keys}", (
+                "the loop over queries starts too late: query t is key S-T+t, so the "
+                "first that sees key j0 is j0 - (S-T)"
+            ), ~late
     if window == 0:
         return  # each query sees its own key alone: as wrong_ends
     for keys, queries in ((16, 16), (32, 32), (64, 16), (64, 64)):
