@@ -14,7 +14,7 @@ for q in quiz.read(f"labs/{sys.argv[1]}/quiz"):
         print(quiz.LETTERS[[r for r, _ in q.shuffled()].index(right)])
 EOF
 }
-check_says "every quiz has three questions for each part" "180 questions" \
+check_says "every quiz has three questions for each part" "168 questions" \
     "$PYTHON" tools/quiz.py check
 answers lab03_rmsnorm right >"$TMP/right"
 answers lab03_rmsnorm wrong >"$TMP/wrong"
