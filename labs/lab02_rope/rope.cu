@@ -2,8 +2,7 @@
  *
  * 02.1  the table of cosines and sines    02.4  positions
  * 02.2  the rotation                      02.5  backward
- * 02.3  N < D, packed rows, in place      02.6  the same in f16 and bf16
- *                                         02.7  vectors, fewer reads of the table
+ * 02.3  N < D, packed rows, in place      02.6  vectors, fewer reads of the table
  */
 #include "rope.h"
 
@@ -46,11 +45,11 @@ static __global__ void rotate_kernel(
     // TODO(02.2): i, h and token = b*T + t of pair `at`. About 3 lines.
     // TODO(02.2): the offset of the head: token*ld + h*D, a size_t. About 1 line.
     // TODO(02.2): (c,s) = cis[p,i]; read x_i and x_j, j = i + N/2, both before either is
-    // written; out_i = x_i c - x_j s, out_j = x_j c + x_i s. About 6 lines.
+    // written; out_i = x_i c - x_j s, out_j = x_j c + x_i s. (float)x converts any E
+    // to float, E(y) rounds: round once, at the end. About 6 lines.
     // TODO(02.3): if N < D and out is not x, copy the channels N..D-1. About 3 lines.
     // TODO(02.4): p is pos[token], or t if pos is NULL. About 1 line.
     // TODO(02.5): use sign. About 1 line.
-    // TODO(02.6): (float)x converts any E to float, E(y) rounds: round once, at the end.
 }
 
 /* --- the rotation: launchers -------------------------------------------------------- */

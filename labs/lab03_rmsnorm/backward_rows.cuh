@@ -1,4 +1,4 @@
-/* backward_rows.cuh - lab 03, part 03.6: dx and the partial sums of dw in one pass. */
+/* backward_rows.cuh - lab 03, part 03.5: dx and the partial sums of dw in one pass. */
 #ifndef BACKWARD_ROWS_CUH
 #define BACKWARD_ROWS_CUH
 #include "cuda/fold.cuh"
@@ -6,7 +6,7 @@
 #include "cuda/pdl.cuh"
 #include "row_sum.cuh"
 
-/* TODO(03.6): dx and dw each read dout and x. Let one kernel compute both: a block keeps
+/* TODO(03.5): dx and dw each read dout and x. Let one kernel compute both: a block keeps
  * its part of dw in registers over all of its rows, while the next rows are on their way
  * from memory. About 60 lines. */
 #endif

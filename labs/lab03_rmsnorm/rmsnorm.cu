@@ -1,8 +1,9 @@
 /* rmsnorm.cu - lab 03: RMSNorm forward, alone and with the residual addition before it.
  * The contract is rmsnorm.h.
  *
- * 03.1  forward                            03.5  both in f16 and bf16
- * 03.2  the residual sum and its norm      03.6  every row read once
+ * 03.1  forward
+ * 03.2  the residual sum and its norm
+ * 03.5  every row read once
  *
  * The time goes into memory traffic, not arithmetic. What counts is how often a row is
  * read, and how many bytes are in flight.

@@ -1,8 +1,9 @@
 /* cross_entropy.cu - lab 04: the loss of a prediction and its gradient. The contract is
  * softmax.h.
  *
- * 04.5  the loss                               04.7  both in f16 and bf16
- * 04.6  its gradient, in the same call         04.8  every row read once
+ * 04.5  the loss
+ * 04.6  its gradient, in the same call
+ * 04.7  every row read once
  */
 #include "softmax.h"
 

@@ -1,8 +1,7 @@
 /* softmax.cu - lab 04: softmax of each row, plain and causal. The contract is softmax.h.
  *
  * 04.1  rows that a block can share     04.3  the causal variant
- * 04.2  rows of any length              04.7  all of it in f16 and bf16
- *                                       04.8  every row read once
+ * 04.2  rows of any length              04.7  every row read once
  */
 #include "softmax.h"
 
@@ -16,8 +15,8 @@
  * times. Reductions that the other parts need too belong in rows.cuh. About 25 lines.
  *
  * In part 04.3 each row has its own number of visible columns: an argument T now saves a
- * kernel later. Part 04.7 asks for E = wb_f16 and wb_bf16: (float)x converts any E to
- * float, E(y) rounds: round once, at the end. */
+ * kernel later. E is float, wb_f16 or wb_bf16: (float)x converts any E to float, E(y)
+ * rounds: round once, at the end. */
 template <typename E>
 static __global__ void softmax_kernel(E *out, const E *x, int R, int N, float scale)
 {

@@ -3,11 +3,10 @@
  */
 #include "contract.cuh"
 
-/* 05.1 in three steps, a kernel each: the scores (B,H,T,S) go to the workspace. The first
- * two give lse, which `./grade lab05 -k scores` grades alone.
- *
- * 05.2 replaces them by one kernel that stores no scores: see "Online" in the guide.
- * First m and l, which give lse; then o with the same factors. About 25 lines each.
+#include <float.h>
+
+/* 05.1: three kernels. The scores (B,H,T,S) are in the workspace.
+ * 05.2: one kernel that stores no scores.
  * 05.3: query head h reads key head h / (H/K); rows are ldq and ldkv apart.
  * 05.4: the first key that a query sees: window, pos, and S > T. Skip the tiles of keys
  * that no query of the block sees. */
@@ -22,6 +21,8 @@ static __device__ size_t thread_id(void)
 {
     return blockIdx.x * (size_t)THREADS + threadIdx.x;
 }
+
+/* --- 05.1: `-k scores` grades steps 1 and 2 ----------------------------------------- */
 
 /* Step 1. A thread for each score. */
 template <typename E> static __global__ void scores_kernel(float *s, forward_call<E> c)
@@ -59,15 +60,58 @@ static __global__ void weighted_sum_kernel(const float *p, forward_call<E> c)
     // sees. Its row of p is (b,h,t). About 6 lines.
 }
 
+/* --- 05.2: `-k online_lse`, `-k lean` and `-k tiles` grade steps 1, 2 and 3 --------- */
+
+constexpr bool ONLINE = false;  // TODO(05.2, step 1): true
+constexpr int BM = 64;          // queries of a block, a thread each
+constexpr int BN = 16;          // keys of a tile
+constexpr int MAX_D = 256;
+
+/* A block takes BM queries of a head and loops over the keys, a tile at a time. m, l and
+ * o are those of the guide, "Online". A thread without a query (t >= T) sees no key, but
+ * does not return before the loop: from step 3 on, all threads load each tile. */
+template <typename E> static __global__ void online_kernel(forward_call<E> c)
+{
+    sizes z = c.z;
+    int blocks = (z.T + BM - 1) / BM;  // of a head
+    int t0 = blockIdx.x % blocks * BM, t = t0 + threadIdx.x;
+    int h = blockIdx.x / blocks % z.H;
+    size_t b = blockIdx.x / blocks / z.H;
+    int last = t < z.T ? z.S - z.T + t : -1;  // the last key that query t sees
+    int end = z.S - z.T + min(t0 + BM, z.T);  // the block needs the keys before `end`
+    float m = -FLT_MAX, l = 0.0f, o[MAX_D] = {};
+    for (int j0 = 0; j0 < end; j0 += BN) {  // a tile: the keys j0, j0 + 1, ...
+        // TODO(05.2, step 3): all threads of the block copy the tile's keys and values
+        // to shared memory as floats, with zeros from key S on; steps 1 and 2 read them
+        // there. A barrier before the copy, and one after it. About 12 lines.
+        // TODO(05.2, step 1): s[BN], the scores; -INFINITY for the keys after `last`,
+        // which are not read. m' is the maximum of m and s; r = exp(m - m'), and then m
+        // becomes m'; each s[j] becomes p = exp(s[j] - m'); l becomes r l plus the sum
+        // of p. About 14 lines.
+        // TODO(05.2, step 2): o[d] becomes r o[d] plus the sum of p v[j][d] over the
+        // keys up to `last`. About 5 lines.
+    }
+    if (t >= z.T) return;
+    // TODO(05.2, step 1): lse[b,h,t] = m + log l, unless lse is NULL. 1 line.
+    // TODO(05.2, step 2): out[b,t,h,d] = o[d] / l. 2 lines.
+}
+
+/* --- launchers ---------------------------------------------------------------------- */
+
 template <typename E> static size_t forward_workspace(sizes z)
 {
-    return (size_t)z.B * z.H * z.T * z.S * sizeof(float);
+    return ONLINE ? 0 : (size_t)z.B * z.H * z.T * z.S * sizeof(float);
 }
 
 template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s)
 {
     sizes z = c.z;
     size_t rows = (size_t)z.B * z.H * z.T;
+    if (ONLINE) {
+        unsigned blocks = (z.T + BM - 1) / BM * z.H * z.B;
+        online_kernel<<<blocks, BM, 0, s>>>(c);
+        return wb_launched();
+    }
     float *p = (float *)c.workspace;
     return WB_TODO;  // TODO(05.1, step 2): delete this line
     scores_kernel<<<blocks_for(rows * z.S), THREADS, 0, s>>>(p, c);

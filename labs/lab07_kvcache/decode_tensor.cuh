@@ -5,5 +5,5 @@
 #define DECODE_TENSOR_CUH
 #include "decode.cuh"
 
-/* TODO(07.7): nothing, if the templates of attention_decode.cu serve f16 and bf16. */
+/* TODO(07.7): nothing, if a block of attention_decode.cu serves all heads of a group. */
 #endif

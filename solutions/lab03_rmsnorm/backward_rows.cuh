@@ -1,4 +1,4 @@
-/* backward_rows.cuh - lab 03, part 03.6: dx and the partial sums of dw in one pass. */
+/* backward_rows.cuh - lab 03, part 03.5: dx and the partial sums of dw in one pass. */
 #ifndef BACKWARD_ROWS_CUH
 #define BACKWARD_ROWS_CUH
 #include "cuda/fold.cuh"
@@ -6,8 +6,8 @@
 #include "cuda/pdl.cuh"
 #include "row_sum.cuh"
 
-// BEGIN SOLUTION 03.6 (about 180 lines)
-//> /* TODO(03.6): dx and dw each read dout and x. Let one kernel compute both: a block keeps
+// BEGIN SOLUTION 03.5 (about 180 lines)
+//> /* TODO(03.5): dx and dw each read dout and x. Let one kernel compute both: a block keeps
 //>  * its part of dw in registers over all of its rows, while the next rows are on their way
 //>  * from memory. About 60 lines. */
 /* dx = dres + rstd (u - x rstd k) with u = dout (offset + w), k = rstd mean_c(u x): the

@@ -1,6 +1,6 @@
 /* softmax_backward.cu - lab 04: the backward pass of both softmaxes, for masked p are 0:
  *     dx = scale p (dout - sum_j p dout)
- * The contract is softmax.h. Parts 04.4, 04.7 for f16 and bf16, and 04.8.
+ * The contract is softmax.h. Parts 04.4 and 04.7.
  */
 #include "softmax.h"
 

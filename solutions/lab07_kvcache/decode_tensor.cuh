@@ -6,7 +6,7 @@
 #include "decode.cuh"
 
 // BEGIN SOLUTION 07.7 (about 300 lines)
-//> /* TODO(07.7): nothing, if the templates of attention_decode.cu serve f16 and bf16. */
+//> /* TODO(07.7): nothing, if a block of attention_decode.cu serves all heads of a group. */
 #include "cuda/hopper.cuh"
 #include "decode_tile.cuh"
 

@@ -124,8 +124,8 @@ def listed():
 
 def all_pass():
     edit("/ 2 / sqrtf(", "/ sqrtf(")
-    t.wait("all 15 cases pass")
-    t.wait("Score: 30/30")
+    t.wait("all 18 cases pass")
+    t.wait("Score: 33/33")
     t.wait("[q] quit")
     t.key("h")
     t.wait("there is no hint")

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # lab.sh labNN - a whole lab: its starter compiles and grades as "not written yet", its
 # solution gets full points, and each rung passes what it defines. Rungs are graded on the
-# first case of each function and dtype in a part, and on all cases with a bound
-# (RUNG_CASES=all: on every case). tests/build/suite_cuda.sh compiles them with nvcc too.
+# first case of each function and dtype in a part, and on all cases with a bound or a limit
+# of the workspace (RUNG_CASES=all: on every case). tests/build/suite_cuda.sh compiles them
+# with nvcc too.
 # WAITING=CASE,CASE: cases whose blocks wait.
 # FEW_BLOCKS=CASE,CASE: cases that take another kernel if the GPU has many multiprocessors.
 lab=$1
@@ -43,7 +44,7 @@ rung_cases() {
     [ "${RUNG_CASES:-}" != all ] || return 0
     awk '/^[a-z]/ {
         dtype = match($0, / dtype=[a-z0-9|]*/) ? substr($0, RSTART, RLENGTH) : ""
-        if (/ bound=/ || !seen[$2, $4, dtype]++) list = list "," $1
+        if (/ (bound|workspace_below)=/ || !seen[$2, $4, dtype]++) list = list "," $1
     } END { print "-k", substr(list, 2) }' "labs/$name/cases"
 }
 # rung_passes RUNG: everything that it defines passes. Only the cases in its line
@@ -60,11 +61,11 @@ rung_passes() {
         grep -qE "^== (Test|Check) $lab/$case .* FAIL 0/" "$TMP/report" || return 1
     done
 }
-# About 15 of the 100 points are for the structure of the kernels: the last part, and in
-# lab 00 the cases with a bound.
+# About 15 of the 100 points are for the structure of the kernels: the last part, and the
+# cases with a bound, or a limit of the workspace, in others.
 structure_cases() { # names and points
-    awk '/^# .* structure:/ { last = 1 } (last || / bound=/) && /^[a-z]/ { print $1, $3 }' \
-        "labs/$name/cases"
+    awk '/^# .* structure:/ { last = 1 }
+        /^[a-z]/ && (last || / (bound|workspace_below)=/) { print $1, $3 }' "labs/$name/cases"
 }
 structure_points() {
     structure_cases | awk '{ sum += $2 } END { exit sum < 13 || sum > 17 }'
