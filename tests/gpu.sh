@@ -2,8 +2,8 @@
 # gpu.sh [OUT] - what only a computer with a GPU can test: the programs and suites of the
 # CUDA build, full points for every solution, rungs that pass what they define, and
 # compute-sanitizer (memcheck, racecheck, initcheck) without a report on every solution.
-# As many jobs run at once as there are cores; none is timed. Several GPUs share them; a
-# suite sees all GPUs. Logs go to OUT; a short table comes last.
+# As many jobs run at the same time as there are cores; none is timed. Several GPUs share
+# them; a suite sees all GPUs. Logs go to OUT; a short table comes last.
 #     BACKEND=cuda tests/gpu.sh build/cuda/gpu
 # PART=2/3 does the second third of the jobs, for a machine that is lent for minutes;
 # ONLY='lab0[67]|library' those that match.
