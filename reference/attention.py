@@ -205,9 +205,10 @@ def attention_backward_data(
 
 def score_errors(s, qh, kh, see, scale, D):
     """c of a product with p: the effect of an error of s on exp(s), in units of 2^-24. The
-    terms of a small s may be large."""
+    terms of a small s may be large. Twice what one rounding per term adds: without fused
+    multiply-add there are two."""
     sums = see * np.abs(scale) * (np.abs(qh) @ np.abs(kh).swapaxes(-1, -2))
-    return 16 + np.max(np.maximum(np.abs(s) * np.sqrt(D), sums), -1)  # (B,H,T)
+    return 16 + 2 * np.max(np.maximum(np.abs(s) * np.sqrt(D), sums), -1)  # (B,H,T)
 
 
 def attention_forward_bounds(out, lse, q, k, v, pos, B, T, S, H, K, D, window, scale, E):
@@ -221,7 +222,7 @@ def attention_forward_bounds(out, lse, q, k, v, pos, B, T, S, H, K, D, window, s
             rows(p @ np.abs(vh)),
             "sum p |v|",
             c=rows(np.broadcast_to(c, qh.shape)),
-            c_text="16 + max(|s| sqrt(D), |scale| sum |q k|) + u 2^24",
+            c_text="16 + 2 max(|s| sqrt(D), |scale| sum |q k|) + u 2^24",
             n=S,
         )
     }
@@ -264,7 +265,7 @@ def attention_backward_bounds(
         "dv": group_sum((p * (c + u + down) + step * see).swapaxes(-1, -2) @ doh, K),
     }
     text = (
-        "sum |products| (16 + max(|s| sqrt(D), |scale| sum |q k|) + roundings to E, "
+        "sum |products| (16 + 2 max(|s| sqrt(D), |scale| sum |q k|) + roundings to E, "
         "delta + sqrt(n))"
     )
     return {name: bound(m, text, c=1) for name, m in M.items()}
