@@ -110,11 +110,11 @@ static void grade_case(struct report *r, struct calls *calls, const char *data, 
 }
 
 /* Returns WB_THREADS, which it sets unless it is set: the CPU back end runs kernels on this
- * many threads, the main one included. At most 16: the cases are too small to use more,
- * and from 64 threads on the stacks exceed the memory limit. */
+ * many threads, the main one included. At most 4: the cases are too small to use more, and
+ * threads that wait for each other's blocks use up the CPU time of a case. */
 static int choose_threads(void)
 {
-    enum { ENOUGH = 16 };
+    enum { ENOUGH = 4 };
     cpu_set_t cores;
     char text[16];
     const char *given = getenv("WB_THREADS");
