@@ -20,7 +20,9 @@ endif
 MAKE_ALL = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 BUILD_TESTS = $(MAKE_ALL) $(B)/kernels.o && $(MAKE_ALL) test-programs
 
-test: setup-test  ## develop: every test (installs what it needs)
+# Kernels compile while packages are downloaded.
+test: build/host/setup.base  ## develop: every test (installs what it needs)
+	@$(MAKE_ALL) build/host/setup.test $(B)/kernels.o
 	@$(BUILD_TESTS) $(CRITERION)
 	@$(RUN_TESTS) $(CRITERION) $(SUITES)
 
