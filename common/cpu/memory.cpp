@@ -140,6 +140,7 @@ extern "C" void wbcpu_check_leave_freed()
     char *first = device.base + device.low_water;
     madvise(first, device.high_water - device.low_water, MADV_DONTNEED);
     device.low_water = device.high_water;
+    check::leave_below((uintptr_t)device.base + device.low_water);
     if (guarded && open_count == 0) protect(PROT_NONE);
 }
 /* The allocation that p points into, or NULL. */
