@@ -85,6 +85,7 @@ int data_load(
 void data_free(struct case_data *d);
 size_t element_bytes(enum element e);
 double element_value(enum element e, const unsigned char *p);
+void element_values(double *to, enum element e, const unsigned char *p, size_t n);
 /* Where element i (logical order) of a view is, in elements from the start of the
  * buffer. */
 size_t view_index(const struct view *v, size_t i);

@@ -178,8 +178,8 @@ static void keep_result(struct talk *t)
     if (bytes && same->bytes && !memcmp(from, same->bytes, bytes)) {
         r.bytes = same->bytes, r.shared = true; /* as most are */
     } else if (bytes) {
-        r.bytes = xalloc(bytes);
-        memcpy(r.bytes, from, bytes);
+        r.bytes = memmove(t->payload, from, bytes);
+        t->payload = NULL;
     }
     t->run->result[t->which] = r;
     t->done = true;
@@ -257,7 +257,8 @@ static bool receive_part(struct talk *t)
             refuse(t);
             return false;
         }
-        t->payload = xalloc(t->header.bytes + 1); /* text ends with a 0 */
+        t->payload = xmalloc(t->header.bytes + 1); /* text ends with a 0 */
+        t->payload[t->header.bytes] = 0;
     }
     if (t->have < head + t->header.bytes) return true;
     handle(t);
