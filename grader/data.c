@@ -206,11 +206,11 @@ static const char *read_call(struct case_data *d, const st_file *f, json_t *call
 
 /* Tensors NAME.if.CAUSE, or NAME.times.CAUSE with a factor for each row; the words for
  * them are in the metadata `causes`. */
-static void
-read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
+static void read_causes(
+    struct data_set *set, const struct view *v, int i, const st_file *f, json_t *causes)
 {
     const char *key;
-    json_t *words, *causes = json_metadata(f, "causes");
+    json_t *words;
     size_t length = strlen(v->name);
     int n = 0;
     json_object_foreach(causes, key, words) {
@@ -224,12 +224,13 @@ read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
         set->cause[i][n].words = text_of("%s", json_string_value(words));
         set->cause[i][n++].value = value;
     }
-    json_decref(causes);
 }
 
 static const char *read_want(struct case_data *d, struct data_set *set, const st_file *f)
 {
-    for (int i = 0; i < d->views; i++) {
+    json_t *causes = json_metadata(f, "causes");
+    const char *error = NULL;
+    for (int i = 0; i < d->views && !error; i++) {
         struct view *v = &d->view[i];
         char tolerance[MAX_NAME + 8];
         if (v->role == ROLE_IN || v->buffer < 0) continue;
@@ -238,10 +239,11 @@ static const char *read_want(struct case_data *d, struct data_set *set, const st
         set->want[i] = tensor(f, v->name, ST_F64, v->elements);
         set->tol[i] = tensor(f, tolerance, ST_F32, v->elements);
         if (!set->want[i] || !set->tol[i])
-            return "has an expected value of the wrong size";
-        read_causes(set, v, i, f);
+            error = "has an expected value of the wrong size";
+        read_causes(set, v, i, f, causes);
     }
-    return NULL;
+    json_decref(causes);
+    return error;
 }
 
 static const char *read_in(struct case_data *d, struct data_set *set, const st_file *f)
@@ -284,11 +286,11 @@ load_set(struct case_data *d, const char *folder, const char *name, int s)
 }
 
 int data_load(
-    struct case_data *d, const char *folder, const char *name, char *error,
+    struct case_data *d, const char *folder, const char *name, int sets, char *error,
     size_t error_bytes)
 {
     memset(d, 0, sizeof *d);
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < sets; s++) {
         const char *what = load_set(d, folder, name, s);
         if (!what) continue;
         snprintf(error, error_bytes, "case %s %s (%s)", name, what, folder);

@@ -78,9 +78,9 @@ struct case_data {
     bool threads_apart, no_halves;
 };
 
-/* 0, or -1 with the reason. */
+/* sets: 2, or 1 for data A alone. Returns 0, or -1 with the reason. */
 int data_load(
-    struct case_data *d, const char *folder, const char *name, char *error,
+    struct case_data *d, const char *folder, const char *name, int sets, char *error,
     size_t error_bytes);
 void data_free(struct case_data *d);
 size_t element_bytes(enum element e);

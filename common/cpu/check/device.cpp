@@ -13,7 +13,7 @@
 
 namespace wbcpu::check
 {
-enum : uint8_t { ALLOCATED = 1, WRITTEN = 2, FREED = 4 };
+enum : uint8_t { ALLOCATED = 1, WRITTEN = 2 * ALLOCATED, FREED = 4 };
 constexpr size_t page = 4096;
 
 /* Freed bytes whose cells keep their pages: leave_below() may use them again. */
@@ -45,7 +45,7 @@ bool reserve_shadow(size_t bytes)
     return true;
 }
 
-static cell *cell_of(uintptr_t offset)
+static inline cell *cell_of(uintptr_t offset)
 {
     return cells + (offset - first_offset) / 4;
 }
@@ -85,9 +85,9 @@ void mark_freed(uintptr_t address, size_t bytes)
 void host_wrote(const void *p, size_t bytes)
 {
     if (!in_heap((uintptr_t)p)) return;
-    uintptr_t offset = (uintptr_t)p - device_base;
-    for (size_t i = 0; i < bytes; i++)
-        if (state[offset + i] & ALLOCATED) state[offset + i] |= WRITTEN;
+    uint8_t *s = state + ((uintptr_t)p - device_base);
+    for (size_t i = 0; i < bytes; i++) /* those that are allocated */
+        s[i] |= (uint8_t)((s[i] & ALLOCATED) * (WRITTEN / ALLOCATED));
 }
 
 /* The first byte in [p, p + bytes) that nothing has written, or bytes. */
@@ -103,9 +103,9 @@ size_t first_unwritten(const void *p, size_t bytes)
 extern "C" void wbcpu_check_unwritten(const void *p, size_t bytes)
 {
     if (!in_heap((uintptr_t)p)) return;
-    uintptr_t offset = (uintptr_t)p - device_base;
+    uint8_t *s = state + ((uintptr_t)p - device_base);
     for (size_t i = 0; i < bytes; i++)
-        state[offset + i] &= (uint8_t)~WRITTEN;
+        s[i] &= (uint8_t)~WRITTEN;
 }
 
 /* --- accesses by kernels ------------------------------------------------------------ */
