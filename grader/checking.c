@@ -52,7 +52,7 @@ check_variant(struct report *r, struct checker *c, const char *data, size_t i, i
     struct case_data d;
     struct title t;
     j->findings.count = 0;
-    if (!load_variant(r, data, i, k, &v, &d, &t))
+    if (!load_variant(r, data, 1, i, k, &v, &d, &t))
         fatal(EXIT_BROKEN, "%s", j->findings.line[0]);
     if (!*d.drawn || k % DRAWN_CHECKED == 0) checker_case(c, &v, &d, t.words, j);
     bool right = !j->findings.count;

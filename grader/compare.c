@@ -56,21 +56,31 @@ enum mark mark_of(enum element e, const unsigned char *p)
     return MARK_WRONG;
 }
 
-bool all_right(
+static bool output_right(
     const struct case_data *d, const struct data_set *set, int i,
     const unsigned char *result)
 {
     const struct view *v = &d->view[i];
     const unsigned char *p = buffer_bytes(d, result, v->buffer);
-    size_t e = element_bytes(v->element), x = 0;
-    for (size_t row = 0; x < v->elements; row++) {
-        const unsigned char *at = p + (v->offset + row * v->stride) * e;
-        for (size_t col = 0; col < v->cols && x < v->elements; col++, x++, at += e)
-            if (!right(
-                    element_value(v->element, at), set->want[i][x],
-                    (double)set->tol[i][x]))
-                return false;
+    const double *want = set->want[i];
+    const float *tol = set->tol[i];
+    double got[256];
+    for (size_t x = 0, n; x < v->elements; x += n, want += n, tol += n) {
+        size_t left = v->cols - x % v->cols; /* in the row */
+        n = left < 256 ? left : 256;
+        element_values(
+            got, v->element, p + view_index(v, x) * element_bytes(v->element), n);
+        for (size_t k = 0; k < n; k++)
+            if (!right(got[k], want[k], (double)tol[k])) return false;
     }
+    return true;
+}
+
+bool all_right(
+    const struct case_data *d, const struct data_set *set, const unsigned char *result)
+{
+    for (int i = 0; i < d->views; i++)
+        if (set->want[i] && !output_right(d, set, i, result)) return false;
     return true;
 }
 

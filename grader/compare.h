@@ -33,10 +33,9 @@ struct comparison {
 void compare(
     struct comparison *c, const struct case_data *d, const struct data_set *set, int i,
     const unsigned char *result);
-/* The same without details, and quicker: is nothing wrong? */
+/* Of all outputs, without details, and quicker: is nothing wrong? */
 bool all_right(
-    const struct case_data *d, const struct data_set *set, int i,
-    const unsigned char *result);
+    const struct case_data *d, const struct data_set *set, const unsigned char *result);
 void comparison_free(struct comparison *c);
 
 bool is_finite(double x); /* decided by the exponent's bits */

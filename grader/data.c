@@ -29,31 +29,66 @@ static enum element element_named(const char *name)
 
 static double half_value(uint16_t bits)
 {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double value = exponent == 31 ? (fraction ? NAN : INFINITY)
-                   : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                                  : ldexp(fraction, -24);
+    uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double value = fraction * 0x1p-24; /* subnormal */
+    if (exponent == 31) value = fraction ? NAN : INFINITY;
+    if (exponent && exponent < 31) {
+        uint64_t wide = (uint64_t)(exponent + 1008) << 52 | (uint64_t)fraction << 42;
+        memcpy(&value, &wide, sizeof value);
+    }
     return bits >> 15 ? -value : value;
+}
+
+static double float_value(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+/* little-endian, as the files are */
+static inline uint64_t whole(const unsigned char *p, size_t bytes)
+{
+    uint64_t value = 0;
+    memcpy(&value, p, bytes);
+    return value;
+}
+
+void element_values(double *to, enum element e, const unsigned char *p, size_t n)
+{
+    size_t i;
+    switch (e) { /* of constant size, a copy is quick */
+    case ELEMENT_F32:
+        for (i = 0; i < n; i++)
+            to[i] = float_value((uint32_t)whole(p + 4 * i, 4));
+        break;
+    case ELEMENT_F16:
+        for (i = 0; i < n; i++)
+            to[i] = half_value((uint16_t)whole(p + 2 * i, 2));
+        break;
+    case ELEMENT_BF16:
+        for (i = 0; i < n; i++)
+            to[i] = float_value((uint32_t)whole(p + 2 * i, 2) << 16);
+        break;
+    case ELEMENT_I32:
+        for (i = 0; i < n; i++)
+            to[i] = (double)(int32_t)whole(p + 4 * i, 4);
+        break;
+    case ELEMENT_I64:
+        for (i = 0; i < n; i++)
+            to[i] = (double)(int64_t)whole(p + 8 * i, 8);
+        break;
+    default:
+        for (i = 0; i < n; i++)
+            to[i] = (double)p[i];
+    }
 }
 
 double element_value(enum element e, const unsigned char *p)
 {
-    uint64_t whole = 0; /* little-endian, as the files are */
-    float value;
-    if (e == ELEMENT_F32) /* a copy of constant size is quick, and most data is float */
-        memcpy(&whole, p, 4);
-    else if (e == ELEMENT_BF16)
-        memcpy(&whole, p, 2);
-    else
-        memcpy(&whole, p, element_bytes(e));
-    if (e == ELEMENT_I64) return (double)(int64_t)whole;
-    if (e == ELEMENT_U8) return (double)whole;
-    uint32_t bits = (uint32_t)whole;
-    if (e == ELEMENT_I32) return (double)(int32_t)bits;
-    if (e == ELEMENT_F16) return half_value((uint16_t)bits);
-    if (e == ELEMENT_BF16) bits <<= 16;
-    memcpy(&value, &bits, sizeof value);
-    return (double)value;
+    double value;
+    element_values(&value, e, p, 1);
+    return value;
 }
 
 size_t view_index(const struct view *v, size_t i)
@@ -171,11 +206,11 @@ static const char *read_call(struct case_data *d, const st_file *f, json_t *call
 
 /* Tensors NAME.if.CAUSE, or NAME.times.CAUSE with a factor for each row; the words for
  * them are in the metadata `causes`. */
-static void
-read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
+static void read_causes(
+    struct data_set *set, const struct view *v, int i, const st_file *f, json_t *causes)
 {
     const char *key;
-    json_t *words, *causes = json_metadata(f, "causes");
+    json_t *words;
     size_t length = strlen(v->name);
     int n = 0;
     json_object_foreach(causes, key, words) {
@@ -189,12 +224,13 @@ read_causes(struct data_set *set, const struct view *v, int i, const st_file *f)
         set->cause[i][n].words = text_of("%s", json_string_value(words));
         set->cause[i][n++].value = value;
     }
-    json_decref(causes);
 }
 
 static const char *read_want(struct case_data *d, struct data_set *set, const st_file *f)
 {
-    for (int i = 0; i < d->views; i++) {
+    json_t *causes = json_metadata(f, "causes");
+    const char *error = NULL;
+    for (int i = 0; i < d->views && !error; i++) {
         struct view *v = &d->view[i];
         char tolerance[MAX_NAME + 8];
         if (v->role == ROLE_IN || v->buffer < 0) continue;
@@ -203,10 +239,11 @@ static const char *read_want(struct case_data *d, struct data_set *set, const st
         set->want[i] = tensor(f, v->name, ST_F64, v->elements);
         set->tol[i] = tensor(f, tolerance, ST_F32, v->elements);
         if (!set->want[i] || !set->tol[i])
-            return "has an expected value of the wrong size";
-        read_causes(set, v, i, f);
+            error = "has an expected value of the wrong size";
+        read_causes(set, v, i, f, causes);
     }
-    return NULL;
+    json_decref(causes);
+    return error;
 }
 
 static const char *read_in(struct case_data *d, struct data_set *set, const st_file *f)
@@ -249,11 +286,11 @@ load_set(struct case_data *d, const char *folder, const char *name, int s)
 }
 
 int data_load(
-    struct case_data *d, const char *folder, const char *name, char *error,
+    struct case_data *d, const char *folder, const char *name, int sets, char *error,
     size_t error_bytes)
 {
     memset(d, 0, sizeof *d);
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < sets; s++) {
         const char *what = load_set(d, folder, name, s);
         if (!what) continue;
         snprintf(error, error_bytes, "case %s %s (%s)", name, what, folder);

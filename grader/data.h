@@ -78,13 +78,14 @@ struct case_data {
     bool threads_apart, no_halves;
 };
 
-/* 0, or -1 with the reason. */
+/* sets: 2, or 1 for data A alone. Returns 0, or -1 with the reason. */
 int data_load(
-    struct case_data *d, const char *folder, const char *name, char *error,
+    struct case_data *d, const char *folder, const char *name, int sets, char *error,
     size_t error_bytes);
 void data_free(struct case_data *d);
 size_t element_bytes(enum element e);
 double element_value(enum element e, const unsigned char *p);
+void element_values(double *to, enum element e, const unsigned char *p, size_t n);
 /* Where element i (logical order) of a view is, in elements from the start of the
  * buffer. */
 size_t view_index(const struct view *v, size_t i);

@@ -72,7 +72,7 @@ static void grade_variant(
     double before = j->seconds;
     run_free(run);
     *run = (struct run){0};
-    if (load_variant(r, data, i, k, &v, &d, t)) {
+    if (load_variant(r, data, 2, i, k, &v, &d, t)) {
         calls_of_case(calls, &v, &d, run);
         judge(j, &v, &d, run);
         if (r->save) save_outputs(r->save, r->lab, r->build->backend, &v, &d, run);

@@ -43,9 +43,15 @@ void take(void *payload, size_t bytes, const struct wire_header *h)
     if (!read_all(payload, bytes)) exit(0);
 }
 
+struct wire_header make_header(enum message_kind kind, size_t bytes)
+{
+    return (struct wire_header){
+        .kind = kind, .nonce = {nonce[0], nonce[1]}, .bytes = bytes};
+}
+
 void send_header(enum message_kind kind, size_t bytes)
 {
-    struct wire_header h = {.kind = kind, .nonce = {nonce[0], nonce[1]}, .bytes = bytes};
+    struct wire_header h = make_header(kind, bytes);
     write_all(&h, sizeof h);
 }
 

@@ -11,6 +11,7 @@ int next_message(struct wire_header *h);
 /* Reads what follows the header: exactly this many bytes. */
 void take(void *payload, size_t bytes, const struct wire_header *h);
 
+struct wire_header make_header(enum message_kind kind, size_t bytes);
 void send_header(enum message_kind kind, size_t bytes);
 void write_all(const void *data, size_t bytes);
 

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "judge.h"
 
+#include "compare.h"
 #include "crash.h"
 #include "repeats.h"
 #include "values.h"
@@ -64,14 +65,6 @@ status_right(struct findings *f, const struct graded_case *g, const struct resul
     return false;
 }
 
-static bool first_right(const struct case_data *d, const struct result *a)
-{
-    struct judgement quiet = {0};
-    bool right = values_right(&quiet, d, &d->set[0], a->bytes, WHERE_ONLY);
-    findings_free(&quiet.findings);
-    return right;
-}
-
 /* A launcher that needs no workspace cannot get too little of it. */
 static bool needs_no_more(const struct graded_case *g, const struct run *run)
 {
@@ -122,11 +115,12 @@ static void judge_calls(
         return;
     }
     /* State kept between calls makes the thread orders differ too: check for it first. */
-    if (kept && first_right(d, a) && !repeats_right(j, d, run)) return;
+    bool right = all_right(d, &d->set[0], a->bytes);
+    if (kept && right && !repeats_right(j, d, run)) return;
     /* If the order of threads matters, a pattern seen in one order means little. */
     bool same = orders_agree(f, d, run);
-    bool good =
-        values_right(j, d, &d->set[0], a->bytes, same ? ALL : KNOWN_CAUSES) && same;
+    if (!right) values_right(j, d, &d->set[0], a->bytes, same ? ALL : KNOWN_CAUSES);
+    bool good = right && same;
     if (same && !launched(f, d, run)) good = false;
     if (good && kept && !shifted_right(j, d, run)) good = false;
     if (good && kept && grows) j->verdict = PASSED;

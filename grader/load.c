@@ -28,7 +28,7 @@ int variants_of(const struct report *r, size_t i)
 }
 
 bool load_variant(
-    struct report *r, const char *data, size_t i, int k, struct graded_case *v,
+    struct report *r, const char *data, int sets, size_t i, int k, struct graded_case *v,
     struct case_data *d, struct title *t)
 {
     json_t *record = r->build->record;
@@ -36,7 +36,7 @@ bool load_variant(
     char error[512];
     j->variant = k;
     case_variant(v, &r->lab->cases[i], k, t->words, sizeof t->words);
-    if (data_load(d, data, v->name, error, sizeof error) != 0) {
+    if (data_load(d, data, v->name, sets, error, sizeof error) != 0) {
         j->verdict = BROKEN;
         say(&j->findings, "%s", error);
         return false;

@@ -10,10 +10,10 @@ struct title {
 
 /* How many variants of case i to grade. */
 int variants_of(const struct report *r, size_t i);
-/* Loads the data of variant k of case i from the folder `data`. Returns false after a
- * finding, if the data is damaged. Either way data_free(d). */
+/* Loads the data of variant k of case i from the folder `data`: sets A and B (2), or A (1).
+ * Returns false after a finding, if the data is damaged. Either way data_free(d). */
 bool load_variant(
-    struct report *r, const char *data, size_t i, int k, struct graded_case *v,
+    struct report *r, const char *data, int sets, size_t i, int k, struct graded_case *v,
     struct case_data *d, struct title *t);
 
 #endif

@@ -164,8 +164,9 @@ struct wire_call {
 /* A dry case's buffers are at least so far apart, in bytes. */
 #define DRY_REACH ((int64_t)32 << 30)
 
-/* If cuda_error is 0 and the case is not dry, every buffer with its red zones follows, then the two red zones of
- * the workspace. */
+/* If cuda_error is 0 and the case is not dry, every buffer follows between its two red
+ * zones, then the two red zones of the workspace. Those that are as they were are left
+ * out: they have more bytes than most buffers. */
 struct wire_result {
     uint32_t which;
     int32_t status;     /* a wb_status, or whatever else was returned */
@@ -174,7 +175,8 @@ struct wire_result {
     uint64_t launches;  /* kernels, if the back end counts them; otherwise ~0 */
     char cuda_message[128];
     uint32_t unwritten; /* dry: 1 + index of an argument whose end is not written */
-    uint32_t unused;
+    uint32_t kept;      /* bit b: without the red zones of buffer b; bit `buffers`: of the
+                           workspace */
 };
 
 struct wire_crash {

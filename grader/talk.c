@@ -110,12 +110,16 @@ void talk_begin(struct talk *t, enum message_kind kind, size_t bytes)
     talk_add(t, &t->question, sizeof t->question);
 }
 
+static size_t least_result_bytes(const struct case_data *d)
+{
+    size_t n = sizeof(struct wire_result);
+    for (int b = 0; b < d->buffers; b++)
+        n += d->buffer[b].bytes;
+    return n;
+}
 static size_t full_result_bytes(const struct case_data *d)
 {
-    size_t n = sizeof(struct wire_result) + 2 * RED_ZONE;
-    for (int b = 0; b < d->buffers; b++)
-        n += d->buffer[b].bytes + 2 * RED_ZONE;
-    return n;
+    return least_result_bytes(d) + 2 * RED_ZONE * ((size_t)d->buffers + 1);
 }
 
 /* Is this a message that the harness may send at this point? */
@@ -136,7 +140,8 @@ static bool valid(const struct talk *t)
         return h->kind == t->want && h->bytes <= MOST_REPORT;
     case MSG_RESULT:
         return t->want == MSG_RESULT && (h->bytes == sizeof(struct wire_result) ||
-                                         h->bytes == full_result_bytes(t->d));
+                                         (h->bytes <= full_result_bytes(t->d) &&
+                                          h->bytes >= least_result_bytes(t->d)));
     case MSG_CRASH:
         return h->bytes == sizeof(struct wire_crash);
     case MSG_BROKEN:
@@ -163,23 +168,54 @@ static void make_printable(char *text, size_t bytes)
 
 static void read_output(struct talk *t);
 
+/* The buffers of a result, each with its red zones: those that were left out are as they
+ * were. NULL: the message has another size than its head says. */
+static unsigned char *all_bytes(const struct talk *t, uint32_t kept)
+{
+    static uint16_t zone[RED_ZONE / 2];
+    uint32_t parts = (uint32_t)t->d->buffers + 1;
+    size_t full = full_result_bytes(t->d) - sizeof(struct wire_result);
+    size_t left_out = 2 * RED_ZONE * (size_t)__builtin_popcount(kept);
+    if (kept >> parts || t->header.bytes + left_out != full_result_bytes(t->d))
+        return NULL;
+    for (size_t i = 0; i < RED_ZONE / 2; i++)
+        zone[i] = FILL_RED_ZONE;
+    const unsigned char *from = t->payload + sizeof(struct wire_result);
+    unsigned char *all = xmalloc(full), *to = all;
+    for (uint32_t b = 0; b < parts; b++) {
+        size_t bytes = b + 1 < parts ? t->d->buffer[b].bytes : 0, around = 2 * RED_ZONE;
+        if (kept >> b & 1) {
+            memcpy(to, zone, RED_ZONE);
+            memcpy(to + RED_ZONE + bytes, zone, RED_ZONE);
+            memcpy(to + RED_ZONE, from, bytes);
+            from += bytes;
+        } else {
+            memcpy(to, from, bytes + around);
+            from += bytes + around;
+        }
+        to += bytes + around;
+    }
+    return all;
+}
+
 static void keep_result(struct talk *t)
 {
     struct result r = {.present = true};
     const struct result *same = &t->run->result[same_data(t->which)];
-    size_t bytes = t->header.bytes - sizeof r.head;
+    size_t bytes = full_result_bytes(t->d) - sizeof r.head;
     memcpy(&r.head, t->payload, sizeof r.head);
     make_printable(r.head.cuda_message, sizeof r.head.cuda_message);
-    if (r.head.which != t->which || (r.head.cuda_error || t->d->dry) != (bytes == 0)) {
+    bool head_alone = r.head.cuda_error || t->d->dry;
+    if (!head_alone) r.bytes = all_bytes(t, r.head.kept);
+    if (r.head.which != t->which ||
+        (head_alone ? t->header.bytes != sizeof r.head : !r.bytes)) {
+        free(r.bytes);
         refuse(t);
         return;
     }
-    const unsigned char *from = t->payload + sizeof r.head;
-    if (bytes && same->bytes && !memcmp(from, same->bytes, bytes)) {
+    if (r.bytes && same->bytes && !memcmp(r.bytes, same->bytes, bytes)) {
+        free(r.bytes);
         r.bytes = same->bytes, r.shared = true; /* as most are */
-    } else if (bytes) {
-        r.bytes = xalloc(bytes);
-        memcpy(r.bytes, from, bytes);
     }
     t->run->result[t->which] = r;
     t->done = true;
@@ -257,7 +293,8 @@ static bool receive_part(struct talk *t)
             refuse(t);
             return false;
         }
-        t->payload = xalloc(t->header.bytes + 1); /* text ends with a 0 */
+        t->payload = xmalloc(t->header.bytes + 1); /* text ends with a 0 */
+        t->payload[t->header.bytes] = 0;
     }
     if (t->have < head + t->header.bytes) return true;
     handle(t);

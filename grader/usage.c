@@ -3,7 +3,9 @@
 #include "usage.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,19 +14,19 @@
  * memory. true: it has memory, so it has not ended. */
 static bool read_status(const char *path, struct usage *u)
 {
-    static const char *const sizes[] = {"VmRSS:", "VmSwap:", "VmPTE:"};
-    char line[256], name[64];
-    size_t value;
+    static const char *const sizes[] = {"\nVmRSS:", "\nVmSwap:", "\nVmPTE:"};
+    char text[1 << 14];
     bool alive = false;
-    FILE *f = fopen(path, "re");
-    u->threads = 0, u->memory = 0;
-    while (f && fgets(line, sizeof line, f)) {
-        if (sscanf(line, "%63s %zu", name, &value) != 2) continue;
-        if (!strcmp(name, "Threads:")) u->threads = (int)value;
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            if (!strcmp(name, sizes[i])) u->memory += value << 10, alive = true;
-    }
-    if (f) fclose(f);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    text[bytes > 0 ? bytes : 0] = 0;
+    if (file >= 0) close(file);
+    const char *at = strstr(text, "\nThreads:");
+    u->threads = at ? atoi(strchr(at, ':') + 1) : 0;
+    u->memory = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if ((at = strstr(text, sizes[i])))
+            u->memory += strtoul(strchr(at, ':') + 1, NULL, 10) << 10, alive = true;
     return alive;
 }
 

@@ -20,11 +20,20 @@ _Noreturn void fatal(enum exit_code code, const char *format, ...)
     exit(code);
 }
 
-void *xalloc(size_t bytes)
+static void *or_fatal(void *p, size_t bytes)
 {
-    void *p = calloc(1, bytes ? bytes : 1);
     if (!p) fatal(EXIT_BROKEN, "out of memory (%zu bytes)", bytes);
     return p;
+}
+
+void *xalloc(size_t bytes)
+{
+    return or_fatal(calloc(1, bytes ? bytes : 1), bytes);
+}
+
+void *xmalloc(size_t bytes)
+{
+    return or_fatal(malloc(bytes ? bytes : 1), bytes);
 }
 
 char *text_of(const char *format, ...)

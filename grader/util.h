@@ -15,7 +15,8 @@ enum exit_code {
 /* Prints one line to stderr, then calls exit(code). */
 _Noreturn void fatal(enum exit_code code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void *xalloc(size_t bytes); /* zeroed; fatal when out of memory */
+void *xalloc(size_t bytes);  /* zeroed; fatal when out of memory */
+void *xmalloc(size_t bytes); /* the same, but not zeroed */
 /* A new string, formatted as by printf. */
 char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

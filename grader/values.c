@@ -72,10 +72,15 @@ bool values_right(
     const unsigned char *result, enum depth depth)
 {
     bool good = true;
+    if (all_right(d, set, result)) return true;
     for (int i = 0; i < d->views; i++) {
         struct comparison c;
-        if (!set->want[i] || all_right(d, set, i, result)) continue;
+        if (!set->want[i]) continue;
         compare(&c, d, set, i, result);
+        if (!c.wrong) {
+            comparison_free(&c);
+            continue;
+        }
         if (c.wrong * 2 > c.view->elements) j->mostly_wrong = true;
         say_wrong(&j->findings, &c);
         if (good && depth == KNOWN_CAUSES) find_cause(&j->findings, &c);

@@ -26,6 +26,6 @@ check: | setup  ## learn: your own program in check mode (FILE=x.cu ARGS=... HTM
 	@$(PYTHON) tools/check.py --build $(CHECK_BUILD)
 
 ifneq ($(CHECK),)
-check-tools: $(B)/labs/settings $(BACKEND_LIBS) $(CU_TOOLS) | setup
+check-tools: $(B)/labs/settings $(LAB_BEGINS:=.gch) $(BACKEND_LIBS) $(CU_TOOLS) | setup
 endif
 .PHONY: run check check-tools

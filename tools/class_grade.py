@@ -85,7 +85,8 @@ def grade(lab, name, path, mark, data, options):
     work = Path(tempfile.mkdtemp(prefix=f"warpbook-{os.getpid()}-"))
     partial, final = work / "result.json", options.out / f"{name}.json"
     # The other cores grade others. Two SMs on every computer: launchers compute grids of it.
-    env = dict(os.environ, TMPDIR=str(work), WB_THREADS="1", WBCPU_SMS="2")
+    env = dict(os.environ, TMPDIR=str(work), WB_THREADS="1", WBCPU_SMS="2",
+               BACKEND=options.backend)
     try:
         with open(options.out / f"{name}.txt", "wb") as text:
             process = subprocess.Popen(

@@ -43,13 +43,17 @@ class Settings:
         return option + str(path) if path.exists() and word[len(option):] else word
 
 
+BACK_END = ROOT / "common/cpu/include"
+
+
 def compile_cpu(run, settings, name, made, includes, options=()):
     """Translates a source and compiles it to made/stem.s and made/stem.o; run executes a
     command, and raises an exception if it fails."""
     stem = f"{made}/{Path(name).stem}"
     run([*settings.translate, name, f"{made}/", *includes, "-d", f"{stem}.o"])
-    run([*settings.compile, *includes, "-iquote", os.path.dirname(name) or ".", *options,
-         "-include", ROOT / "common/cpu/include/cuda_runtime.h", "-x", "c++", "-S",
+    begins = settings.begins or [BACK_END / "cuda_runtime.h"]
+    run([*settings.compile, *includes, "-iquote", os.path.dirname(name) or ".",
+         "-include", *begins, *options, "-x", "c++", "-S",
          f"{made}/{Path(name).name}.cpp", "-o", f"{stem}.s"])
     if settings.red_zones:
         red_zones.add(f"{stem}.s", settings.checked)
@@ -65,7 +69,6 @@ def stems(source, name):
     return source.made / Path(name).name.removesuffix(".cu")
 
 
-BACK_END = ROOT / "common/cpu/include"
 # Of the device layer; instead of one with a launch, which is translated, what it includes
 USES_BACK_END = {"cuda/fold.cuh", "cuda/lanes.cuh", "cuda/mma.cuh", "cuda/mbarrier.cuh",
                  "cuda/tma.cuh", "cuda/wgmma.cuh"}
@@ -232,6 +235,7 @@ def included(source, name):
         rule = Path(path).read_text(errors="replace").replace("\\\n", " ").split("\n")[0]
         for word in rule.partition(": ")[2].split():
             path = os.path.relpath(os.path.normpath(os.path.join(source.src, word)), ROOT)
-            if not path.startswith(("..", "common/cpu/")) and os.path.isfile(path):
+            if (not path.startswith(("..", "common/cpu/")) and not path.endswith(".gch")
+                    and os.path.isfile(path)):
                 found.add(path)
     return found

@@ -58,7 +58,10 @@ class Sandbox:
                           "(make: SANDBOX=off)")
         tools = prefixes(settings.compile[0], settings.link[0], settings.cc[0],
                          labkit.LD, labkit.OBJCOPY, "c++filt")
-        reads = [source.src, ROOT / "common", *lab_headers(), *settings.reads, *sorted(tools)]
+        begins = [path for begins in settings.begins for path in (begins, begins + ".gch")
+                  if os.path.exists(path)]
+        reads = [source.src, ROOT / "common", *lab_headers(), *settings.reads, *begins,
+                 *sorted(tools)]
         self.seconds, memory = limits(settings.backend)
         self.deadline = time.monotonic() + 5 * self.seconds  # for everything
         self.command = [str(SANDBOXED), "--compiler", "--write", str(source.made),

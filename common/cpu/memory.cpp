@@ -27,9 +27,9 @@ constexpr size_t alignment = 256;
 constexpr size_t gap = check::enabled ? 64 << 10 : 512;
 /* The pages of freed blocks of this size and above are returned to the system. */
 constexpr size_t release_bytes = 64u << 20;
-/* Blocks of this size and above have pages of 2 MB where the system allows it: reading a
- * model's weights is faster when fewer addresses have to be translated. */
-constexpr size_t huge_bytes = 8u << 20;
+/* Device memory has pages of this size where the system allows it: reading a model's weights
+ * is faster when fewer addresses have to be translated, and so is the guard. */
+constexpr size_t huge_page = 2u << 20;
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool checked_by_asan = true;
@@ -83,16 +83,18 @@ bool reserve_device_memory()
     for (size_t size = (size_t)1 << 40; size >= (size_t)64 << 20; size /= 2) {
         size_t whole = check::enabled ? 2 * size : size; /* managed memory follows */
         void *m = mmap(
-            nullptr, whole, PROT_READ | PROT_WRITE,
+            nullptr, whole + huge_page, PROT_READ | PROT_WRITE,
             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (m == MAP_FAILED) continue;
-        device_base = (uintptr_t)m;
+        device_base = ((uintptr_t)m + huge_page - 1) / huge_page * huge_page;
         device_bytes = size;
         if (!check::start(size)) {
-            munmap(m, whole);
+            munmap(m, whole + huge_page);
             continue;
         }
-        device.base = static_cast<char *>(m);
+        device.base = (char *)device_base;
+        /* In check mode addresses are not used again: most pages would stay almost empty. */
+        if (!check::enabled) madvise(device.base, whole, MADV_HUGEPAGE);
         device.size = size;
         if (check::enabled) {
             /* An index far below 0 is still an address of device memory. */
@@ -106,19 +108,10 @@ bool reserve_device_memory()
     return false;
 }
 
-/* Advises the system about the pages of 2 MB in a block. */
-static void use_huge_pages(char *p, size_t bytes)
-{
-    constexpr uintptr_t page = 2u << 20;
-    uintptr_t first = ((uintptr_t)p + page - 1) / page * page,
-              end = ((uintptr_t)p + bytes) / page * page;
-    if (first < end) madvise((void *)first, end - first, MADV_HUGEPAGE);
-}
-
 static void protect(int how)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), start = device.low_water / page * page,
-           bytes = (device.high_water - start + page - 1) / page * page;
+    size_t start = device.low_water / huge_page * huge_page, /* whole pages */
+        bytes = (device.high_water - start + huge_page - 1) / huge_page * huge_page;
     if (bytes) mprotect(device.base + start, bytes, how);
 }
 void open_guarded_memory()
@@ -147,6 +140,7 @@ extern "C" void wbcpu_check_leave_freed()
     char *first = device.base + device.low_water;
     madvise(first, device.high_water - device.low_water, MADV_DONTNEED);
     device.low_water = device.high_water;
+    check::leave_below((uintptr_t)device.base + device.low_water);
     if (guarded && open_count == 0) protect(PROT_NONE);
 }
 /* The allocation that p points into, or NULL. */
@@ -229,7 +223,6 @@ static cudaError_t device_malloc(void **p, size_t bytes)
     else
         q = reserve_device_memory() ? allocate(whole) : nullptr;
     if (!q) return fail(cudaErrorMemoryAllocation);
-    if (whole >= huge_bytes && !check::enabled) use_huge_pages(q, whole);
     device.allocated[q] = whole;
     bytes_allocated += whole;
     check::allocated(q, bytes, cudaMemoryTypeDevice);

@@ -19,7 +19,7 @@ struct answer {
     uint32_t captured;
     uint64_t launches;
     char cuda_message[128];
-    uint32_t unwritten, unused;
+    uint32_t unwritten, kept;
 };
 
 /* The question that the harness is about to answer, in its frame. */

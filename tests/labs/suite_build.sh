@@ -25,6 +25,20 @@ source_of "$mine" </dev/null
 check_says "a file in the lab's place" "built from $mine" lab FILE="$mine"
 cp "$TMP/.out" "$TMP/said"
 check "it is not the learner's own" recorded '"own": false'
+begins_compiled() { # every source begins with a header that is compiled once
+    "$PYTHON" - "$1" "$TMP" <<'END' | grep -qF "! $1/labs/cuda_runtime.h.gch"
+import subprocess, sys
+sys.path.insert(0, "tools")
+from compiling import Settings
+made, work = Settings(sys.argv[1]), sys.argv[2]
+subprocess.run([*made.compile, *made.includes, "-H", "-include", *made.begins, "-x", "c++",
+                "-S", "/dev/null", "-o", f"{work}/begins.s"], stderr=sys.stdout)
+END
+}
+if grep -q "^begins: ." "$TMP/build/labs/settings"; then # g++
+    check "g++ takes the compiled header" begins_compiled "$TMP/build"
+    check "and check mode's" begins_compiled "$PWD/build/check"
+fi
 check "the device layer is part of what was built" \
     recorded '"common/cuda/vec\.cuh": "[0-9a-f]{64}"'
 check "functions that it lacks are listed" recorded '"rmsnorm_backward_workspace_bf16"'

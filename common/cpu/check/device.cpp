@@ -6,17 +6,23 @@
 #include "check.h"
 #include "hooks.h"
 #include "host.h"
+#include "host_hooks.h"
 #include "memory.h"
 
 #include <sys/mman.h>
 
 namespace wbcpu::check
 {
-enum : uint8_t { ALLOCATED = 1, WRITTEN = 2, FREED = 4 };
+enum : uint8_t { ALLOCATED = 1, WRITTEN = 2 * ALLOCATED, FREED = 4 };
 constexpr size_t page = 4096;
+
+/* Freed bytes whose cells keep their pages: leave_below() may use them again. */
+constexpr size_t most_kept = 4u << 20;
 
 static uint8_t *state;
 static cell *cells;
+static uintptr_t first_offset; /* the first cell is of this offset */
+static size_t kept;
 
 static void *reserve(size_t bytes)
 {
@@ -39,6 +45,19 @@ bool reserve_shadow(size_t bytes)
     return true;
 }
 
+static inline cell *cell_of(uintptr_t offset)
+{
+    return cells + (offset - first_offset) / 4;
+}
+
+/* Later addresses get the cells of earlier ones, because new pages take time. What an old
+ * cell says does not matter: it has the number of an old launch. */
+void leave_below(uintptr_t address)
+{
+    first_offset = offset_of(address) / page * page;
+    kept = 0;
+}
+
 /* --- state -------------------------------------------------------------------------- */
 
 void mark_allocated(uintptr_t address, size_t bytes, bool written)
@@ -58,15 +77,17 @@ void mark_freed(uintptr_t address, size_t bytes)
     uintptr_t last = (offset + bytes) / page * page;
     if (last <= first) return;
     madvise(state + first, last - first, MADV_DONTNEED);
-    madvise(cells + first / 4, (last - first) / 4 * sizeof(cell), MADV_DONTNEED);
+    kept += last - first;
+    if (kept <= most_kept) return;
+    madvise(cell_of(first), (last - first) / 4 * sizeof(cell), MADV_DONTNEED);
 }
 
 void host_wrote(const void *p, size_t bytes)
 {
     if (!in_heap((uintptr_t)p)) return;
-    uintptr_t offset = (uintptr_t)p - device_base;
-    for (size_t i = 0; i < bytes; i++)
-        if (state[offset + i] & ALLOCATED) state[offset + i] |= WRITTEN;
+    uint8_t *s = state + ((uintptr_t)p - device_base);
+    for (size_t i = 0; i < bytes; i++) /* those that are allocated */
+        s[i] |= (uint8_t)((s[i] & ALLOCATED) * (WRITTEN / ALLOCATED));
 }
 
 /* The first byte in [p, p + bytes) that nothing has written, or bytes. */
@@ -82,9 +103,9 @@ size_t first_unwritten(const void *p, size_t bytes)
 extern "C" void wbcpu_check_unwritten(const void *p, size_t bytes)
 {
     if (!in_heap((uintptr_t)p)) return;
-    uintptr_t offset = (uintptr_t)p - device_base;
+    uint8_t *s = state + ((uintptr_t)p - device_base);
     for (size_t i = 0; i < bytes; i++)
-        state[offset + i] &= (uint8_t)~WRITTEN;
+        s[i] &= (uint8_t)~WRITTEN;
 }
 
 /* --- accesses by kernels ------------------------------------------------------------ */
@@ -177,10 +198,10 @@ void device_access(worker *w, const access &a)
         uninitialized(a);
     host_hook(w, a);
     if (a.atomic) order_atomic(w, a);
-    uintptr_t first = offset / 4, last = (offset + a.bytes - 1) / 4;
+    cell *last = cell_of(offset + a.bytes - 1);
     uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
-    for (uintptr_t i = first; i <= last; i++)
-        check_cell(w, cells[i], current.launch, a, mask, false);
+    for (cell *c = cell_of(offset); c <= last; c++)
+        check_cell(w, *c, current.launch, a, mask, false);
     if (a.atomic)
         count_atomic(w, a);
     else

@@ -76,6 +76,9 @@ WBCPU_HOOK(bool, free_enqueued(void *), true) /* false: not a pointer to free */
 WBCPU_HOOK(void, all_memory_freed(), WBCPU_NOTHING)
 WBCPU_HOOK(void, stream_memory(void *, size_t), WBCPU_NOTHING) /* (de)allocated now */
 
+/* device.cpp: no kernel uses device memory before this address any more */
+WBCPU_HOOK(void, leave_below(uintptr_t), WBCPU_NOTHING)
+
 /* errors.cpp: what is wrong, and the fix */
 WBCPU_HOOK(
     void, launch_failed(const wbcpu_launch &, const char *, const char *), WBCPU_NOTHING)
