@@ -8,7 +8,9 @@
 #include "check.h"
 
 #include <backtrace.h>
+#include <dlfcn.h>
 #include <fstream>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_map>
@@ -16,6 +18,28 @@
 
 namespace wbcpu::check
 {
+/* libbacktrace reads the debug information of all objects. To read the C library's, where it
+ * is installed, takes 0.1 s, and no place is there. The first object is the program. */
+typedef int object_use(dl_phdr_info *, size_t, void *);
+struct first_use {
+    object_use *use;
+    void *data;
+};
+static bool only_program;
+
+static int use_first(dl_phdr_info *about, size_t bytes, void *first)
+{
+    auto f = static_cast<first_use *>(first);
+    f->use(about, bytes, f->data);
+    return 1;
+}
+extern "C" int dl_iterate_phdr(object_use *use, void *data)
+{
+    static auto all = (int (*)(object_use *, void *))dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    first_use first = {use, data};
+    return only_program ? all(use_first, &first) : all(use, data);
+}
+
 static void ignore_error(void *, const char *, int) {}
 
 static backtrace_state *debug_information()
@@ -61,9 +85,11 @@ const place *place_of(const void *pc)
     place *&at = known[pc];
     if (at) return at;
     std::vector<place> frames; /* innermost first */
+    only_program = true;
     if (pc)
         backtrace_pcinfo(
             debug_information(), (uintptr_t)pc - 1, add_frame, ignore_error, &frames);
+    only_program = false;
     at = new place{"?", "?", 0, true};
     for (const place &frame : frames) {
         *at = frame;
