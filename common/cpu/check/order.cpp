@@ -15,6 +15,7 @@
  */
 #include "cluster.h"
 #include "hooks.h"
+#include "order.h"
 
 #include <algorithm>
 #include <map>
@@ -57,12 +58,9 @@ static bool signals;     /* the launch has a __threadfence or a volatile write *
 static uint32_t lessons; /* how often something was learned */
 static auto &published = *new std::unordered_map<uintptr_t, signal_word>;
 
-/* Of the running block; time 0: never */
-struct block_order {
-    uint32_t clock[max_threads];
-    uint32_t at_barrier[max_threads]; /* clock at the last barrier */
-    uint32_t at_warp[max_threads];    /* at the last collective of the whole warp */
-    uint32_t fence[max_threads];      /* at the last __threadfence */
+/* Of the running block */
+struct block_order : block_clocks {
+    uint32_t fence[max_threads]; /* at the last __threadfence */
     uint32_t async[max_threads];      /* at the last fence_async */
     uint32_t phase[max_threads]; /* of the cluster barrier that is known to have ended */
     uint32_t syncs, fence_syncs[max_threads]; /* of the block, and then */
@@ -74,6 +72,7 @@ struct block_order {
 };
 static block_order *orders[max_cluster]; /* by rank */
 static WBCPU_THREAD_LOCAL block_order *here;
+WBCPU_THREAD_LOCAL block_clocks *clocks; /* the same */
 
 void order_launch()
 {
@@ -86,9 +85,10 @@ void order_block(worker *w)
     block_order *&mine = orders[current.rank];
     if (!mine) mine = new block_order();
     here = mine;
+    clocks = mine;
     for (unsigned t = 0; t < w->threads; t++)
-        here->clock[t] = 1;
-    size_t bytes = w->threads * sizeof *here->clock;
+        here->now[t] = 1;
+    size_t bytes = w->threads * sizeof *here->now;
     memset(here->at_barrier, 0, bytes);
     memset(here->at_warp, 0, bytes);
     memset(here->async, 0, bytes);
@@ -101,13 +101,9 @@ void order_block(worker *w)
         i = rank_of(i->first) == current.rank ? published.erase(i) : std::next(i);
 }
 
-uint32_t time_of(unsigned thread)
-{
-    return here->clock[thread];
-}
 uint32_t advance(unsigned thread)
 {
-    return here->clock[thread]++;
+    return here->now[thread]++;
 }
 
 /* --- barriers and collectives ------------------------------------------------------- */
@@ -129,7 +125,7 @@ static void order_part(unsigned warp_number, uint32_t lanes)
         memset(known, 0, sizeof known);
         here->partial_block[warp_number] = current.block;
     }
-    uint32_t all[32] = {}, *clock = here->clock + warp_number * 32;
+    uint32_t all[32] = {}, *clock = here->now + warp_number * 32;
     for (uint32_t m = lanes; m; m &= m - 1) {
         int lane = __builtin_ctz(m);
         for (int k = 0; k < 32; k++)
@@ -155,7 +151,7 @@ void collective_orders(unsigned warp_number, uint32_t lanes, uint32_t alive)
         order_part(warp_number, lanes);
         return;
     }
-    uint32_t *clock = here->clock + warp_number * 32,
+    uint32_t *clock = here->now + warp_number * 32,
              *seen = here->at_warp + warp_number * 32;
     for (int lane = 0; lane < 32; lane++)
         seen[lane] = clock[lane]++;
@@ -241,7 +237,7 @@ static void learn(worker *w, uint64_t block, const times_ptr &what)
     if (rank_in_cluster(block) >= 0) learn_phase(w, what->phase);
     lesson &known = here->learned[block][w->thread];
     if (known.what == what) return;
-    known = {joined(known.what, what), here->clock[w->thread]};
+    known = {joined(known.what, what), here->now[w->thread]};
     lessons++;
 }
 
@@ -335,9 +331,9 @@ learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time, bool
     return false;
 }
 
-bool ordered(unsigned thread, unsigned before, uint32_t time, bool was_read)
+bool ordered_otherwise(unsigned thread, unsigned before, uint32_t time, bool was_read)
 {
-    if (thread == before || time <= known_time(thread, before)) return true;
+    if (time <= known_time(thread, before)) return true;
     return signals && learned_of(self()->block, thread, before, time, was_read);
 }
 bool ordered_block(

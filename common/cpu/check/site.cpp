@@ -131,37 +131,31 @@ std::string source_line(const place *at)
 
 /* --- sites -------------------------------------------------------------------------- */
 
-constexpr unsigned max_sites = 1 << 15, slots = 2 * max_sites;
-static site *table = new site[max_sites]();
-static uint16_t *slot = new uint16_t[slots]();
-static unsigned used = 1; /* number 0 means none */
+site sites[max_sites];
+uint16_t site_slot[site_slots];
+static unsigned used = 1;
 
-site *site_of(const void *pc, unsigned bytes, bool write)
+site *find_site(const void *pc, unsigned bytes, bool write)
 {
-    uintptr_t key = (uintptr_t)pc * 2 + write;
-    unsigned i = (unsigned)((key ^ key >> 15) * 2654435761u) % slots;
-    for (; slot[i]; i = (i + 1) % slots) {
-        site *s = &table[slot[i]];
+    unsigned i = first_slot(pc, write);
+    for (; site_slot[i]; i = (i + 1) % site_slots) {
+        site *s = &sites[site_slot[i]];
         if (s->pc == pc && s->write == write) return s;
     }
     if (used == max_sites)
         refuse("check mode: the program has more than %u loads and stores", max_sites);
-    slot[i] = (uint16_t)used;
-    site *s = &table[used];
+    site_slot[i] = (uint16_t)used;
+    site *s = &sites[used];
     s->pc = pc;
     s->number = (uint16_t)used++;
     s->bytes = (uint8_t)bytes;
     s->write = write;
     return s;
 }
-site *site_number(unsigned number)
-{
-    return &table[number];
-}
 void forget_told()
 {
     for (unsigned i = 1; i < used; i++)
-        table[i].told = false;
+        sites[i].told = false;
 }
 const place *site::at()
 {
