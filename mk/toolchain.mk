@@ -64,7 +64,7 @@ CPU_FLAGS := $(shell grep -v '^\#' common/cpu/flags) $(OPT) -march=$(CPU_TARGET)
 ifeq ($(BACKEND),cpu)
 BACKEND_INCLUDES := -Icommon/cpu/include
 BACKEND_LIBS     := $(B)/libwbcpu.a
-LDLIBS            = $(if $(filter 1,$(CHECK)),-Xlinker --wrap=dl_iterate_phdr -lbacktrace) -lstdc++ -lpthread -ldl -lm
+LDLIBS            = $(if $(filter 1,$(CHECK)),-lbacktrace) -lstdc++ -lpthread -ldl -lm
 # The compiler calls common/cpu/check before each load and store; libtsan is not linked.
 # -fno-tree-sra: a float4 stays one access. Only g++ leaves it whole.
 # -U_FORTIFY_SOURCE: where g++ defines it (Ubuntu), memcpy would become __memcpy_chk.

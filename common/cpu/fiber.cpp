@@ -14,9 +14,6 @@
 
 namespace wbcpu
 {
-/* More than one per thread: a thread that exits may occupy a stack of its own. */
-constexpr int max_fibers = max_threads + 8;
-
 /* What the assembly pops before it jumps to wbcpu_fiber_start; switch.S has the order. */
 #if defined(__x86_64__)
 constexpr int saved_words = 7, return_word = 6;
@@ -40,11 +37,6 @@ static size_t stack_bytes()
     if (n < 16 || n > 65536)
         refuse("WB_STACK_KB=%s: use a stack size from 16 to 65536 KB", kb);
     return (size_t)n * 1024;
-}
-
-size_t stacks_bytes(const worker *w)
-{
-    return (max_fibers + 1) * w->stack_bytes;
 }
 
 worker *new_worker()

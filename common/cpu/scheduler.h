@@ -103,7 +103,12 @@ struct resume {
 worker *new_worker();
 void delete_worker(worker *w);
 void *idle_fiber(worker *w); /* the saved stack pointer of a fiber without a thread */
-size_t stacks_bytes(const worker *w); /* of all its stacks, from w->stacks */
+/* More than one per thread: a thread that exits may occupy a stack of its own. */
+constexpr int max_fibers = max_threads + 8;
+inline size_t stacks_bytes(const worker *w) /* of all its stacks, from w->stacks */
+{
+    return (max_fibers + 1) * w->stack_bytes;
+}
 extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
 
 /* pool.cpp */

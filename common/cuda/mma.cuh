@@ -165,91 +165,38 @@ template <int N> static __device__ __forceinline__ void cp_async_wait(void)
 
 /* --- the CPU back end --------------------------------------------------------------- */
 
-#include <string.h>
+#include "wbcpu/mma.h"
 
-/* What a lane passes to the warp: pointers to its registers. The last lane to arrive does
- * the work of all 32. */
-struct warp_operands {
-    float *c;
-    const unsigned *a, *b;
-    unsigned *r;
-    const void *row;
-};
-WBCPU_INLINE void run_together(warp_operands own, wbcpu_together work)
+WBCPU_INLINE wbcpu_together mma_of_warp(wb_f16)
 {
-    wbcpu_collective(WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&own, (uint64_t)work);
+    return wbcpu_mma_f16;
 }
-
-static inline void widen(float *out, const uint16_t *in, int n, wb_f16)
+WBCPU_INLINE wbcpu_together mma_of_warp(wb_bf16)
 {
-    for (int i = 0; i < n; i++)
-        out[i] = wbcpu::half_to_float_soft(in[i]);
-}
-static inline void widen(float *out, const uint16_t *in, int n, wb_bf16)
-{
-    for (int i = 0; i < n; i++)
-        out[i] = __uint_as_float((unsigned)in[i] << 16);
-}
-
-template <typename E> WBCPU_UNCHECKED void mma_of_warp(uint64_t value[32], unsigned)
-{
-    uint16_t raw_a[16][16], raw_b[8][16];  // b by columns
-    float a[16][16], b[8][16], rows_b[16][8], c[16][8];
-    for (int lane = 0; lane < 32; lane++) {
-        const warp_operands *w = (const warp_operands *)value[lane];
-        int row = lane / 4, col = lane % 4 * 2;
-        for (int i = 0; i < 4; i++)
-            memcpy(&raw_a[row + i % 2 * 8][col + i / 2 * 8], &w->a[i], 4);
-        for (int i = 0; i < 2; i++) {
-            memcpy(&raw_b[row][col + i * 8], &w->b[i], 4);
-            memcpy(&c[row + i * 8][col], &w->c[2 * i], 8);
-        }
-    }
-    widen(&a[0][0], &raw_a[0][0], 256, E());
-    widen(&b[0][0], &raw_b[0][0], 128, E());
-    for (int k = 0; k < 16; k++)
-        for (int n = 0; n < 8; n++)
-            rows_b[k][n] = b[n][k];
-    for (int m = 0; m < 16; m++)
-        for (int k = 0; k < 16; k++)
-            for (int n = 0; n < 8; n++)
-                c[m][n] += a[m][k] * rows_b[k][n];
-    for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < 2; i++)
-            memcpy(
-                &((const warp_operands *)value[lane])->c[2 * i],
-                &c[lane / 4 + i * 8][lane % 4 * 2], 8);
+    return wbcpu_mma_bf16;
 }
 template <typename E>
 WBCPU_INLINE void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
     unsigned b[2] = {b0, b1};
-    run_together({c, a, b, NULL, NULL}, mma_of_warp<E>);
+    wbcpu_mma own = {c, a, b};
+    wbcpu_collective(
+        WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&own, (uint64_t)mma_of_warp(E()));
 }
 
-template <bool TRANS> WBCPU_UNCHECKED void ldmatrix_of_warp(uint64_t value[32], unsigned)
+WBCPU_INLINE void load_matrices(unsigned *r, const void *row, wbcpu_together work)
 {
-    for (int lane = 0; lane < 32; lane++)
-        for (int m = 0; m < 4; m++) {
-            int row = lane / 4, col = lane % 4 * 2;
-            uint16_t two[2];
-            for (int i = 0; i < 2; i++) {
-                int named = TRANS ? col + i : row;
-                auto w = (const warp_operands *)value[8 * m + named];
-                two[i] = ((const uint16_t *)w->row)[TRANS ? row : col + i];
-            }
-            memcpy(&((const warp_operands *)value[lane])->r[m], two, 4);
-        }
+    wbcpu_ldmatrix own = {r, row};
+    wbcpu_check_row(row);
+    wbcpu_collective(WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&own, (uint64_t)work);
 }
 WBCPU_INLINE void ldmatrix(unsigned (&r)[4], const void *row)
 {
-    wbcpu_check_row(row);
-    run_together({NULL, NULL, NULL, r, row}, ldmatrix_of_warp<false>);
+    load_matrices(r, row, wbcpu_ldmatrix_rows);
 }
 WBCPU_INLINE void ldmatrix_trans(unsigned (&r)[4], const void *row)
 {
-    wbcpu_check_row(row);
-    run_together({NULL, NULL, NULL, r, row}, ldmatrix_of_warp<true>);
+    load_matrices(r, row, wbcpu_ldmatrix_columns);
 }
 
 WBCPU_INLINE void cp_async(void *smem, const void *gmem, bool valid)

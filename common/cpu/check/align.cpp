@@ -20,10 +20,10 @@ struct loop {
     unsigned iteration;
     uint64_t outer; /* the hash of the loops around it; they stay in their iterations */
 };
-/* Where a lane is: the loops around the current block, innermost last. */
+/* Where a lane is: the loops around the current block, innermost last, and their hash. */
 struct path {
     std::vector<loop> loops;
-    uint64_t block;
+    uint64_t block, hash;
 };
 /* The last block of the loop that begins with a block, of its iterations so far */
 static std::unordered_map<uint64_t, uint64_t> &last_block =
@@ -31,12 +31,14 @@ static std::unordered_map<uint64_t, uint64_t> &last_block =
 
 static void learn_loops(const lane_log &log, unsigned first, uint64_t block)
 {
+    uint64_t jump[2] = {}; /* the last one, from and to */
     for (unsigned i = first; i < log.used; i++) {
         uint64_t to = log.entry[i];
         if (!is_block(to)) continue;
-        if (to <= block) {
+        if (to <= block && (block != jump[0] || to != jump[1])) {
             uint64_t &last = last_block[to];
             if (block > last) last = block;
+            jump[0] = block, jump[1] = to;
         }
         block = to;
     }
@@ -58,7 +60,10 @@ static uint64_t hash_of(const std::vector<loop> &loops)
 static void advance(path *p, uint64_t to)
 {
     std::vector<loop> &l = p->loops;
-    if (to > p->block) {
+    bool inside = l.empty() || to <= l.back().last, further = to > p->block;
+    p->block = to;
+    if (further && inside) return;
+    if (further) {
         while (!l.empty() && to > l.back().last)
             l.pop_back();
     } else {
@@ -68,25 +73,27 @@ static void advance(path *p, uint64_t to)
             l.push_back({to, last_block[to], 0, hash_of(l)});
         l.back().iteration++;
     }
-    p->block = to;
+    p->hash = hash_of(l);
 }
 
 /* Of a hash table from keys to requests, with open addressing and 2^n slots. */
 struct slot {
     uint64_t key;
-    uint32_t number;      /* of the request, from 1; 0: empty */
+    uint32_t number;      /* of the request, from 1 */
     uint32_t lane, times; /* how often this lane has come here so far */
+    uint32_t use;         /* of the table; of an earlier one: empty */
 };
 struct table {
     std::vector<request> requests;
     std::vector<slot> slots;
+    uint32_t use;
 };
 
 /* The slot of a key: its own, or the empty one where it belongs */
 static slot *slot_of(table *t, uint64_t key)
 {
     size_t mask = t->slots.size() - 1, i = key & mask;
-    while (t->slots[i].number && t->slots[i].key != key)
+    while (t->slots[i].use == t->use && t->slots[i].key != key)
         i = (i + 1) & mask;
     return &t->slots[i];
 }
@@ -96,16 +103,16 @@ static void enlarge(table *t)
     std::vector<slot> old(t->slots.empty() ? 512 : 2 * t->slots.size());
     old.swap(t->slots);
     for (const slot &s : old)
-        if (s.number) *slot_of(t, s.key) = s;
+        if (s.use == t->use) *slot_of(t, s.key) = s;
 }
 
 static slot *find_or_add(table *t, uint64_t key, unsigned lane)
 {
     if (2 * t->requests.size() >= t->slots.size()) enlarge(t);
     slot *s = slot_of(t, key);
-    if (!s->number) {
+    if (s->use != t->use) {
         t->requests.push_back({});
-        *s = {key, (uint32_t)t->requests.size(), lane, 0};
+        *s = {key, (uint32_t)t->requests.size(), lane, 0, t->use};
     }
     if (s->lane != lane) s->lane = lane, s->times = 0;
     s->times++;
@@ -115,14 +122,14 @@ static slot *find_or_add(table *t, uint64_t key, unsigned lane)
 static void
 add_lane(table *t, const lane_log &log, unsigned lane, unsigned first, uint64_t block)
 {
-    path p = {{}, block};
+    path p = {{}, block, hash_of({})};
     for (unsigned i = first; i < log.used; i++) {
         uint64_t e = log.entry[i];
         if (is_block(e)) {
             advance(&p, e);
             continue;
         }
-        uint64_t key = mix(hash_of(p.loops), e & ~offset_bits);
+        uint64_t key = mix(p.hash, e & ~offset_bits);
         slot *s = find_or_add(t, key, lane);
         if (s->times > 1) /* the same access again, in the same basic block */
             s = find_or_add(t, mix(key, s->times), lane);
@@ -143,6 +150,7 @@ static uint64_t last_common_block(const lane_log &log, unsigned first)
 void align(const lane_log *logs, uint32_t lanes, unsigned first)
 {
     static table t;
+    t.use++;
     uint64_t block = last_common_block(logs[__builtin_ctz(lanes)], first);
     for (uint32_t m = lanes; m; m &= m - 1)
         learn_loops(logs[__builtin_ctz(m)], first, block);
@@ -153,6 +161,5 @@ void align(const lane_log *logs, uint32_t lanes, unsigned first)
     for (const request &r : t.requests)
         take(r);
     t.requests.clear();
-    t.slots.clear();
 }
 }  // namespace wbcpu::check

@@ -168,9 +168,9 @@ static void start(worker *w, const async_copy &c)
 static void write_now(const async_copy &c)
 {
     unmark(c);
-    count_nothing = true;
+    pause_counts(true);
     if (!found.count(c.pc)) note_access(c.to, c.bytes, true, c.pc);
-    count_nothing = false;
+    pause_counts(false);
 }
 
 static void copy_data(const async_copy &c)
@@ -228,9 +228,10 @@ void tile_leaves(worker *w, void *to, size_t bytes, const void *pc)
     bool own = rank == current.rank;
     if (!own && !reaches(w, (uintptr_t)to, rank, site_of(pc, 16, true))) return;
     writing_tile = !own;
-    count_nothing = true;
+    pause_counts(true);
     note_range(to, bytes, true, pc);
-    count_nothing = writing_tile = false;
+    pause_counts(false);
+    writing_tile = false;
     mark(c);
     tiles.push_back(c);
     copies_pending++;

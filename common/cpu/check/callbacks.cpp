@@ -78,9 +78,18 @@ local_of_another(unsigned bytes, bool write, const void *pc)
 
 enum how { PLAIN, ATOMIC, VOLATILE };
 
+/* Most accesses are to local variables of the running thread, close to its newest frame:
+ * the next stack begins with a page that no thread uses. */
+static inline bool in_own_frames(uintptr_t p, const void *frame)
+{
+    constexpr uintptr_t close = 4096;
+    return p - (uintptr_t)frame < close && self() && !writes_pending && !wgmmas_pending;
+}
+#define IN_OWN_FRAMES(p) in_own_frames((uintptr_t)(p), __builtin_frame_address(0))
+
 /* alignment: what the address must be a multiple of; bytes itself, or 1. continues: the
  * access of the last call has this piece, too. */
-static inline void on_access(
+static __attribute__((noinline)) void on_access(
     const void *p, unsigned bytes, bool write, how atomic, const void *pc,
     unsigned alignment, bool continues = false)
 {
@@ -124,6 +133,7 @@ static void
 note_pieces(uintptr_t p, size_t bytes, unsigned most, bool write, const void *pc)
 {
     bool continues = false;
+    if (IN_OWN_FRAMES(p)) return;
     while (bytes) {
         unsigned n = most;
         while (n > bytes || p % n)
@@ -158,11 +168,11 @@ void __tsan_vptr_read(void **) {}
 #define ACCESS(n)                                                                        \
     void __tsan_read##n(void *p)                                                         \
     {                                                                                    \
-        on_access(p, n, false, PLAIN, PC, n);                                            \
+        if (!IN_OWN_FRAMES(p)) on_access(p, n, false, PLAIN, PC, n);                     \
     }                                                                                    \
     void __tsan_write##n(void *p)                                                        \
     {                                                                                    \
-        on_access(p, n, true, PLAIN, PC, n);                                             \
+        if (!IN_OWN_FRAMES(p)) on_access(p, n, true, PLAIN, PC, n);                      \
     }                                                                                    \
     void __tsan_unaligned_read##n(void *p)                                               \
     {                                                                                    \

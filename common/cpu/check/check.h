@@ -11,7 +11,9 @@
  *     shared.cpp     shared memory: which variable? written by this block?
  *     variables.cpp  names and sizes of __shared__, __device__ and __constant__ variables
  *     race.cpp       two accesses to one word, at least one a write: are they ordered?
+ *     cell.h         what remains of the accesses to a word
  *     order.cpp      what orders them: barriers, warp collectives, `__threadfence`
+ *     lessons.h      what threads learn from atomic operations
  *     sync.cpp       barriers, masks, shuffles, deadlocks, infinite loops
  *     counts.h       requests, sectors, bank conflicts
  *     async.cpp      cp.async: copied as late as allowed, not visible before
@@ -60,8 +62,25 @@ struct site {
   private:
     const place *known_place = nullptr;
 };
-site *site_of(const void *pc, unsigned bytes, bool write);
-site *site_number(unsigned number);
+/* site_of runs at each access: usually the first slot that it looks at has the site. */
+constexpr unsigned max_sites = 1 << 15, site_slots = 2 * max_sites;
+extern site sites[max_sites]; /* number 0 means none */
+extern uint16_t site_slot[site_slots];
+static inline unsigned first_slot(const void *pc, bool write)
+{
+    uintptr_t key = (uintptr_t)pc * 2 + write;
+    return (unsigned)((key ^ key >> 15) * 2654435761u) % site_slots;
+}
+site *find_site(const void *pc, unsigned bytes, bool write); /* added if it is new */
+static inline site *site_of(const void *pc, unsigned bytes, bool write)
+{
+    site *s = &sites[site_slot[first_slot(pc, write)]];
+    return s->pc == pc && s->write == write ? s : find_site(pc, bytes, write);
+}
+static inline site *site_number(unsigned number)
+{
+    return &sites[number];
+}
 void forget_told(); /* of all sites */
 
 /* --- accesses (callbacks.cpp) ------------------------------------------------------- */
@@ -137,9 +156,7 @@ struct variable {
     bool managed;      /* with device: host code may use it, too */
     bool dynamic;      /* dynamic shared memory: the launch says how large it is */
 };
-/* The variable that contains the address, or NULL. */
-const variable *shared_variable(uintptr_t address);
-const variable *global_variable(uintptr_t address);
+const variable *global_variable(uintptr_t address); /* that contains it, or NULL */
 /* Is it close to a __device__ variable, and in no variable? tools/red_zones.py keeps
  * variables apart. */
 bool near_device_variable(uintptr_t address);
@@ -149,39 +166,12 @@ bool is_shared_name(const std::string &name);
 bool is_global_name(const std::string &name);
 bool in_program_data(uintptr_t address);
 
-/* --- races -------------------------------------------------------------------------- */
+/* --- races (race.cpp) --------------------------------------------------------------- */
 
-/* The accesses to one aligned word of 4 bytes that a later access may conflict with: the
- * last plain write, the last atomic one, and the last reads of two threads. Threads are
- * numbered in the grid, from 1; times are those of order.cpp. */
-struct cell {
-    uint32_t stamp;                /* of the launch or block that the rest belongs to */
-    uint32_t writer[2], reader[2]; /* writer[1]: atomic, or volatile */
-    uint32_t write_time[2], read_time[2];
-    uint16_t write_site[2], read_site[2];
-    uint8_t write_mask[2], read_mask[2]; /* bytes of the word */
-    bool atomic_read[2];
-};
-/* Does what a thread of the grid (from 1) did at its time happen before what the running
- * thread does now? */
-bool happens_before(worker *w, uint32_t number, uint32_t time, bool was_read);
-void check_cell(
-    worker *w, cell &c, uint32_t stamp, const access &a, uint8_t mask, bool shared);
 /* Two writes conflicted: once the second has happened, were the values equal? Called when
  * another write is about to happen; a read of the struct that is written may come first. */
 void settle_equal_writes();
 extern bool writes_pending;
-
-/* --- order (order.cpp) -------------------------------------------------------------- */
-
-uint32_t time_of(unsigned thread); /* of a thread of the running block */
-/* Does everything that thread `before` of the running block did until `time` happen before
- * what `thread` does now? */
-/* was_read: the earlier access is a read. */
-bool ordered(unsigned thread, unsigned before, uint32_t time, bool was_read);
-bool ordered_block(
-    unsigned thread, uint64_t block, unsigned before, uint32_t time, bool was_read);
-void order_atomic(worker *w, const access &a); /* acquire and release */
 
 /* --- findings (findings.cpp) -------------------------------------------------------- */
 

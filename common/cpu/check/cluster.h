@@ -6,7 +6,7 @@
 #ifndef WBCPU_CHECK_CLUSTER_H
 #define WBCPU_CHECK_CLUSTER_H
 
-#include "check.h"
+#include "cell.h"
 
 namespace wbcpu::check
 {
@@ -15,7 +15,8 @@ namespace wbcpu::check
 struct shared_storage {
     uintptr_t start[max_cluster], bytes; /* of each block's storage, by rank */
     int ranks;
-    uint16_t *variable; /* by word: 1 + index; 0: none */
+    uint16_t *variable;         /* by word: 1 + index; 0: none */
+    const struct variable *all; /* by index */
 };
 constexpr uint16_t internal_variable = 0xffff; /* of the back end */
 extern shared_storage storage;
@@ -38,6 +39,11 @@ inline uintptr_t shared_offset(uintptr_t address) /* in that storage */
 inline bool is_internal(uintptr_t address)
 {
     return storage.variable[shared_offset(address) / 4] == internal_variable;
+}
+inline const variable *shared_variable(uintptr_t address) /* NULL: none */
+{
+    unsigned index = storage.variable[shared_offset(address) / 4];
+    return index && index != internal_variable ? &storage.all[index - 1] : nullptr;
 }
 
 /* The shared memory of a block; arrays: one element per word of thread-local storage */

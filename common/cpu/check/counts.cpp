@@ -21,10 +21,12 @@ static kernel_tally *running; /* the kernel */
 static lane_log logs[32];
 static uint32_t logged;                /* lanes with entries */
 static unsigned long long logged_warp; /* that the logs belong to: see warp_of */
-/* The thread that was the last to log something, and its log: almost always the next, too */
+/* The thread that was the last to log something: almost always the next, too. Its next
+ * entry, and the end of the room for them; `used` of its log is set when it stops. */
 constexpr unsigned long long nobody = ~0ull;
 static unsigned long long last_thread = nobody; /* see thread_of */
 static lane_log *last_log;
+static uint64_t *next_entry, *last_room;
 static uint8_t *special = new uint8_t[1 << 16](); /* access_kind of sites, 0: ordinary */
 bool count_nothing;
 
@@ -84,8 +86,15 @@ static unsigned shortest(uint32_t lanes)
     return n;
 }
 
+static void stop_logging()
+{
+    if (last_thread != nobody) last_log->used = (unsigned)(next_entry - last_log->entry);
+    last_thread = nobody;
+}
+
 static __attribute__((noinline)) void finish_warp()
 {
+    stop_logging();
     uint32_t lanes = logged;
     unsigned i = 0;
     request r;
@@ -105,12 +114,12 @@ static __attribute__((noinline)) void finish_warp()
     for (uint32_t m = logged; m; m &= m - 1)
         logs[__builtin_ctz(m)].used = 0;
     logged = 0;
-    last_thread = nobody;
 }
 
 static __attribute__((noinline)) void append_first(worker *w, uint64_t entry)
 {
     if (count_nothing || !running) return;
+    stop_logging();
     if (warp_of(w) != logged_warp) {
         finish_warp();
         logged_warp = warp_of(w);
@@ -118,18 +127,18 @@ static __attribute__((noinline)) void append_first(worker *w, uint64_t entry)
     unsigned lane = w->thread % 32;
     lane_log &l = logs[lane];
     if (l.used == l.room && !grow(l)) finish_warp();
-    l.entry[l.used++] = entry;
+    next_entry = l.entry + l.used;
+    last_room = l.entry + l.room;
+    *next_entry++ = entry;
     logged |= 1u << lane;
     last_thread = thread_of(w), last_log = &l;
 }
 /* Called at each basic block and access */
 static inline void append(worker *w, uint64_t entry)
 {
-    lane_log *l = last_log;
-    if (__builtin_expect(
-            thread_of(w) != last_thread || count_nothing || l->used == l->room, 0))
+    if (__builtin_expect(thread_of(w) != last_thread || next_entry == last_room, 0))
         return append_first(w, entry);
-    l->entry[l->used++] = entry;
+    *next_entry++ = entry;
 }
 static inline void add(worker *w, const access &a, bool shared)
 {
@@ -145,9 +154,14 @@ extern "C" void __sanitizer_cov_trace_pc()
     worker *w = self();
     if (w) append(w, (uintptr_t)__builtin_return_address(0) & offset_bits);
 }
+void pause_counts(bool begins)
+{
+    stop_logging();
+    count_nothing = begins;
+}
 void for_all_lanes(bool begins)
 {
-    count_nothing = begins;
+    pause_counts(begins);
 }
 
 void count_access(worker *w, const access &a, bool shared)
@@ -204,7 +218,7 @@ void count_launch_end()
 {
     if (running) finish_warp();
     running = nullptr;
-    logged_warp = last_thread = nobody;
+    logged_warp = nobody;
 }
 
 void forget_counts()

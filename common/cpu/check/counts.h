@@ -77,7 +77,8 @@ void count_as(const site *at, access_kind kind);
 /* TMA copies a tile, and these bytes of it, from this offset in global memory */
 void count_tile(const site *at);
 void count_tile_row(const site *at, uint64_t offset, size_t bytes);
-extern bool count_nothing;   /* an access that is made for its findings only */
+extern bool count_nothing; /* accesses are made for their findings only: */
+void pause_counts(bool begins);
 void take(const request &r); /* adds a request to the running kernel's sums */
 
 /* align.cpp. What a lane did since the warp converged, an access or block in 64 bits: */

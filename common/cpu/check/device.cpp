@@ -3,7 +3,7 @@
  *
  * Two more ranges mirror it: a byte of state per byte, and a cell per word for races. They
  * are reserved address space; the system gives them pages when they are first touched. */
-#include "check.h"
+#include "cell.h"
 #include "hooks.h"
 #include "host.h"
 #include "host_hooks.h"

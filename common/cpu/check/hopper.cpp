@@ -43,9 +43,9 @@ not_fenced(worker *w, const void *p, uint32_t number, site *wrote, const void *p
 
 void async_reads(worker *w, const void *p, size_t bytes, const void *pc)
 {
-    count_nothing = true;
+    pause_counts(true);
     note_range(p, bytes, false, pc);
-    count_nothing = false;
+    pause_counts(false);
     uint16_t site;
     for (size_t at = 0; at < bytes; at += 4) {
         uint32_t number, time = last_write((uintptr_t)p + at, &number, &site);
@@ -63,9 +63,9 @@ void tile_begins(worker *, bool load, const void *pc)
 }
 void tile_row(void *gmem, size_t bytes, bool load, const void *pc)
 {
-    count_nothing = true;
+    pause_counts(true);
     note_range(gmem, bytes, !load, pc);
-    count_nothing = false;
+    pause_counts(false);
     if (in_heap((uintptr_t)gmem))
         count_tile_row(site_of(pc, 16, !load), offset_of((uintptr_t)gmem), bytes);
 }

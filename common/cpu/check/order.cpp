@@ -13,39 +13,27 @@
  *                   only other order between blocks. Without __threadfence the write publishes
  *                   only that this thread has read: what it read cannot change any more.
  */
+#include "order.h"
 #include "cluster.h"
 #include "hooks.h"
+#include "lessons.h"
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <string.h>
 #include <unordered_map>
-#include <vector>
 
 namespace wbcpu::check
 {
-/* What is known of the threads of a block: what they did up to these times happened
- * before. */
-struct times {
-    std::vector<uint32_t> covered; /* all accesses */
-    std::vector<uint32_t> read;    /* reads */
-    uint32_t phase = 0;            /* of the cluster barrier, if it is of this cluster */
-};
-typedef std::shared_ptr<const times> times_ptr;
-struct lesson {
-    times_ptr what;
-    uint32_t time; /* of the thread that learned it */
-};
 /* What a thread knew when it last wrote an address: if that is unchanged, there is nothing
  * to publish again. */
 struct edition {
     unsigned thread;
-    uint32_t fence, syncs, lessons;
+    uint32_t fence, syncs, learned;
     bool operator==(const edition &e) const
     {
         return thread == e.thread && fence == e.fence && syncs == e.syncs &&
-               lessons == e.lessons;
+               learned == e.learned;
     }
 };
 struct signal_word {
@@ -54,26 +42,23 @@ struct signal_word {
     edition last;
 };
 static bool signals;     /* the launch has a __threadfence or a volatile write */
-static uint32_t lessons; /* how often something was learned */
+static uint32_t learned; /* how often something was learned */
 static auto &published = *new std::unordered_map<uintptr_t, signal_word>;
 
-/* Of the running block; time 0: never */
-struct block_order {
-    uint32_t clock[max_threads];
-    uint32_t at_barrier[max_threads]; /* clock at the last barrier */
-    uint32_t at_warp[max_threads];    /* at the last collective of the whole warp */
-    uint32_t fence[max_threads];      /* at the last __threadfence */
-    uint32_t async[max_threads];      /* at the last fence_async */
+/* Of the running block */
+struct block_order : block_clocks {
+    uint32_t fence[max_threads]; /* at the last __threadfence */
+    uint32_t async[max_threads]; /* at the last fence_async */
     uint32_t phase[max_threads]; /* of the cluster barrier that is known to have ended */
     uint32_t syncs, fence_syncs[max_threads]; /* of the block, and then */
     /* Collectives of a part of a warp: what lane l knows of lane k, [w][l][k] */
     uint32_t partial[max_warps][32][32];
-    uint32_t partial_block[max_warps]; /* the block that it belongs to */
-    /* By block, then by the thread that learned it */
-    std::map<uint64_t, std::map<unsigned, lesson>> learned;
+    uint32_t partial_block[max_warps];   /* the block that it belongs to */
+    std::map<uint64_t, lessons> learned; /* by block */
 };
 static block_order *orders[max_cluster]; /* by rank */
 static WBCPU_THREAD_LOCAL block_order *here;
+WBCPU_THREAD_LOCAL block_clocks *clocks; /* the same */
 
 void order_launch()
 {
@@ -86,9 +71,10 @@ void order_block(worker *w)
     block_order *&mine = orders[current.rank];
     if (!mine) mine = new block_order();
     here = mine;
+    clocks = mine;
     for (unsigned t = 0; t < w->threads; t++)
-        here->clock[t] = 1;
-    size_t bytes = w->threads * sizeof *here->clock;
+        here->now[t] = 1;
+    size_t bytes = w->threads * sizeof *here->now;
     memset(here->at_barrier, 0, bytes);
     memset(here->at_warp, 0, bytes);
     memset(here->async, 0, bytes);
@@ -101,13 +87,9 @@ void order_block(worker *w)
         i = rank_of(i->first) == current.rank ? published.erase(i) : std::next(i);
 }
 
-uint32_t time_of(unsigned thread)
-{
-    return here->clock[thread];
-}
 uint32_t advance(unsigned thread)
 {
-    return here->clock[thread]++;
+    return here->now[thread]++;
 }
 
 /* --- barriers and collectives ------------------------------------------------------- */
@@ -129,7 +111,7 @@ static void order_part(unsigned warp_number, uint32_t lanes)
         memset(known, 0, sizeof known);
         here->partial_block[warp_number] = current.block;
     }
-    uint32_t all[32] = {}, *clock = here->clock + warp_number * 32;
+    uint32_t all[32] = {}, *clock = here->now + warp_number * 32;
     for (uint32_t m = lanes; m; m &= m - 1) {
         int lane = __builtin_ctz(m);
         for (int k = 0; k < 32; k++)
@@ -155,7 +137,7 @@ void collective_orders(unsigned warp_number, uint32_t lanes, uint32_t alive)
         order_part(warp_number, lanes);
         return;
     }
-    uint32_t *clock = here->clock + warp_number * 32,
+    uint32_t *clock = here->now + warp_number * 32,
              *seen = here->at_warp + warp_number * 32;
     for (int lane = 0; lane < 32; lane++)
         seen[lane] = clock[lane]++;
@@ -181,30 +163,6 @@ void fenced(worker *w)
     signals = true;
     here->fence[w->thread] = advance(w->thread);
     here->fence_syncs[w->thread] = here->syncs;
-}
-
-/* true: a knows all that b knows. Without an exit from the loop, which becomes vector code. */
-static bool covers(const times &a, const times &b)
-{
-    uint32_t less = a.phase < b.phase;
-    for (size_t t = 0; t < a.covered.size(); t++)
-        less |= (a.covered[t] < b.covered[t]) | (a.read[t] < b.read[t]);
-    return !less;
-}
-
-/* One of the two if it knows all: then many threads share it, and a == b is frequent. */
-static times_ptr joined(const times_ptr &a, const times_ptr &b)
-{
-    if (!a || a == b) return b;
-    if (covers(*a, *b)) return a;
-    if (covers(*b, *a)) return b;
-    auto both = std::make_shared<times>(*a);
-    for (size_t t = 0; t < both->covered.size(); t++) {
-        both->covered[t] = std::max(both->covered[t], b->covered[t]);
-        both->read[t] = std::max(both->read[t], b->read[t]);
-    }
-    both->phase = std::max(both->phase, b->phase);
-    return both;
 }
 
 /* What the running thread publishes of its own block. */
@@ -239,10 +197,11 @@ void learn_phase(worker *w, uint32_t phase)
 static void learn(worker *w, uint64_t block, const times_ptr &what)
 {
     if (rank_in_cluster(block) >= 0) learn_phase(w, what->phase);
-    lesson &known = here->learned[block][w->thread];
+    lesson &known = here->learned[block].of(w->thread);
     if (known.what == what) return;
-    known = {joined(known.what, what), here->clock[w->thread]};
-    lessons++;
+    known.what = joined(known.what, what);
+    known.time = here->now[w->thread];
+    learned++;
 }
 
 /* Which accesses in its block happened before what the running thread does now, by what it
@@ -253,9 +212,10 @@ static std::vector<uint32_t> learned_times(worker *w)
 {
     std::vector<uint32_t> known(w->threads);
     const times *last = nullptr; /* most threads learned the same */
-    for (auto &[by, from] : here->learned[w->block]) {
+    for (const lesson &from : here->learned[w->block].all) {
         if (from.what.get() == last) continue;
-        if (by != w->thread && from.time > known_time(w->thread, by)) continue;
+        if (from.thread != w->thread && from.time > known_time(w->thread, from.thread))
+            continue;
         last = from.what.get();
         for (unsigned t = 0; t < w->threads; t++)
             known[t] = std::max(known[t], last->covered[t]);
@@ -269,7 +229,8 @@ static void publish(worker *w, signal_word *word)
     std::vector<uint32_t> known = learned_times(w);
     for (auto &[block, lessons_of] : here->learned) {
         const times *last = nullptr;
-        for (auto &[by, from] : lessons_of) {
+        for (const lesson &from : lessons_of.all) {
+            unsigned by = from.thread;
             if (from.what.get() == last) continue;
             if (by != me && from.time > std::max(known_time(me, by), known[by])) continue;
             last = from.what.get();
@@ -289,7 +250,7 @@ void order_atomic(worker *w, const access &a)
     for (auto &of_block : word.of_block)
         learn(w, of_block.first, of_block.second);
     if (!a.write) return;
-    edition now = {w->thread, here->fence[w->thread], here->syncs, lessons};
+    edition now = {w->thread, here->fence[w->thread], here->syncs, learned};
     if (!word.of_block.empty() && word.block == w->block && now == word.last) return;
     word.last = now;
     word.block = w->block;
@@ -325,19 +286,22 @@ learned_of(uint64_t block, unsigned thread, unsigned before, uint32_t time, bool
 {
     auto list = here->learned.find(block);
     if (list == here->learned.end()) return false;
+    lessons &of = list->second;
     /* First what it learned itself: each thread that waits at an mbarrier learns. */
-    auto own = list->second.find(thread);
-    if (own != list->second.end() && teaches(own->second, before, time, was_read))
+    auto own = of.find(thread);
+    if (own != of.all.end() && own->thread == thread &&
+        teaches(*own, before, time, was_read))
         return true;
-    for (auto &[by, from] : list->second)
-        if (from.time <= known_time(thread, by) && teaches(from, before, time, was_read))
+    for (const lesson &from : of.all)
+        if (from.time <= known_time(thread, from.thread) &&
+            teaches(from, before, time, was_read))
             return true;
     return false;
 }
 
-bool ordered(unsigned thread, unsigned before, uint32_t time, bool was_read)
+bool ordered_otherwise(unsigned thread, unsigned before, uint32_t time, bool was_read)
 {
-    if (thread == before || time <= known_time(thread, before)) return true;
+    if (time <= known_time(thread, before)) return true;
     return signals && learned_of(self()->block, thread, before, time, was_read);
 }
 bool ordered_block(
@@ -371,9 +335,9 @@ void forget_shared_lessons()
 void share_lessons()
 {
     for (auto &block : here->learned)
-        for (auto &thread : block.second)
+        for (const lesson &from : block.second.all)
             if (rank_in_cluster(block.first) < 0)
-                told[block.first] = joined(told[block.first], thread.second.what);
+                told[block.first] = joined(told[block.first], from.what);
 }
 void take_lessons(worker *w)
 {

@@ -7,6 +7,7 @@
  */
 #include "host.h"
 #include "host_hooks.h"
+#include "order.h"
 
 #include <limits.h>
 #include <map>

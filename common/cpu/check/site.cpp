@@ -8,9 +8,9 @@
 #include "check.h"
 
 #include <backtrace.h>
+#include <dlfcn.h>
 #include <fstream>
 #include <link.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_map>
@@ -18,26 +18,26 @@
 
 namespace wbcpu::check
 {
-/* libbacktrace would read the debug information of the system's libraries too, where it is
- * installed: half of the time that check mode takes to start. The linker puts this function
- * in place of dl_iterate_phdr (--wrap, mk/toolchain.mk). */
-using object_callback = int (*)(dl_phdr_info *, size_t, void *);
-struct object_user {
-    object_callback use;
+/* libbacktrace reads the debug information of all objects. To read the C library's, where it
+ * is installed, takes 0.1 s, and no place is there. The first object is the program. */
+typedef int object_use(dl_phdr_info *, size_t, void *);
+struct first_use {
+    object_use *use;
     void *data;
 };
-static int unless_of_system(dl_phdr_info *object, size_t bytes, void *user)
+static bool only_program;
+
+static int use_first(dl_phdr_info *about, size_t bytes, void *first)
 {
-    auto u = static_cast<object_user *>(user);
-    for (const char *folder : {"/lib", "/usr/lib", "linux-vdso"})
-        if (!strncmp(object->dlpi_name, folder, strlen(folder))) return 0;
-    return u->use(object, bytes, u->data);
+    auto f = static_cast<first_use *>(first);
+    f->use(about, bytes, f->data);
+    return 1;
 }
-extern "C" int __real_dl_iterate_phdr(object_callback use, void *data);
-extern "C" int __wrap_dl_iterate_phdr(object_callback use, void *data)
+extern "C" int dl_iterate_phdr(object_use *use, void *data)
 {
-    object_user u = {use, data};
-    return __real_dl_iterate_phdr(unless_of_system, &u);
+    static auto all = (int (*)(object_use *, void *))dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    first_use first = {use, data};
+    return only_program ? all(use_first, &first) : all(use, data);
 }
 
 static void ignore_error(void *, const char *, int) {}
@@ -85,9 +85,11 @@ const place *place_of(const void *pc)
     place *&at = known[pc];
     if (at) return at;
     std::vector<place> frames; /* innermost first */
+    only_program = true;
     if (pc)
         backtrace_pcinfo(
             debug_information(), (uintptr_t)pc - 1, add_frame, ignore_error, &frames);
+    only_program = false;
     at = new place{"?", "?", 0, true};
     for (const place &frame : frames) {
         *at = frame;
@@ -129,37 +131,31 @@ std::string source_line(const place *at)
 
 /* --- sites -------------------------------------------------------------------------- */
 
-constexpr unsigned max_sites = 1 << 15, slots = 2 * max_sites;
-static site *table = new site[max_sites]();
-static uint16_t *slot = new uint16_t[slots]();
-static unsigned used = 1; /* number 0 means none */
+site sites[max_sites];
+uint16_t site_slot[site_slots];
+static unsigned used = 1;
 
-site *site_of(const void *pc, unsigned bytes, bool write)
+site *find_site(const void *pc, unsigned bytes, bool write)
 {
-    uintptr_t key = (uintptr_t)pc * 2 + write;
-    unsigned i = (unsigned)((key ^ key >> 15) * 2654435761u) % slots;
-    for (; slot[i]; i = (i + 1) % slots) {
-        site *s = &table[slot[i]];
+    unsigned i = first_slot(pc, write);
+    for (; site_slot[i]; i = (i + 1) % site_slots) {
+        site *s = &sites[site_slot[i]];
         if (s->pc == pc && s->write == write) return s;
     }
     if (used == max_sites)
         refuse("check mode: the program has more than %u loads and stores", max_sites);
-    slot[i] = (uint16_t)used;
-    site *s = &table[used];
+    site_slot[i] = (uint16_t)used;
+    site *s = &sites[used];
     s->pc = pc;
     s->number = (uint16_t)used++;
     s->bytes = (uint8_t)bytes;
     s->write = write;
     return s;
 }
-site *site_number(unsigned number)
-{
-    return &table[number];
-}
 void forget_told()
 {
     for (unsigned i = 1; i < used; i++)
-        table[i].told = false;
+        sites[i].told = false;
 }
 const place *site::at()
 {

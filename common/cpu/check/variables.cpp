@@ -16,7 +16,7 @@
 namespace wbcpu::check
 {
 static std::vector<variable> shared, global; /* global: by address */
-shared_storage storage = {{}, 0, 1, nullptr};
+shared_storage storage = {{}, 0, 1, nullptr, nullptr};
 static uintptr_t data_end, dynamic_offset;
 uintptr_t program_data;
 
@@ -114,6 +114,7 @@ void read_variables()
             add_symbol(name, symbol, load);
         }))
         refuse("check mode cannot read its own program");
+    storage.all = shared.data();
     std::sort(global.begin(), global.end(), [](const variable &a, const variable &b) {
         return a.start < b.start;
     });
@@ -142,11 +143,6 @@ size_t thread_local_words()
 bool in_program_data(uintptr_t address)
 {
     return address >= program_data && address < data_end;
-}
-const variable *shared_variable(uintptr_t address)
-{
-    unsigned index = storage.variable[shared_offset(address) / 4];
-    return index && index != internal_variable ? &shared[index - 1] : nullptr;
 }
 const variable *closest_shared(uintptr_t address)
 {

@@ -1,0 +1,65 @@
+/* mma.cpp - mma and ldmatrix of cuda/mma.cuh. The last lane that arrives does the work of
+ * its warp. Here and not in the header, because check mode does not optimize programs. */
+#include "include/wbcpu/mma.h"
+#include "include/cuda_bf16.h"
+#include "include/cuda_fp16.h"
+
+#include <string.h>
+
+template <class F> static void mma_of_warp(uint64_t value[32], F widen)
+{
+    float a[16][16], rows_b[16][8], c[16][8];
+    for (int lane = 0; lane < 32; lane++) {
+        const wbcpu_mma *w = (const wbcpu_mma *)value[lane];
+        int row = lane / 4, col = lane % 4 * 2;
+        for (int high = 0; high < 2; high++) {
+            for (int i = 0; i < 4; i++)
+                a[row + i % 2 * 8][col + i / 2 * 8 + high] =
+                    widen((uint16_t)(w->a[i] >> 16 * high));
+            for (int i = 0; i < 2; i++) {
+                rows_b[col + i * 8 + high][row] = widen((uint16_t)(w->b[i] >> 16 * high));
+                c[row + i * 8][col + high] = w->c[2 * i + high];
+            }
+        }
+    }
+    for (int m = 0; m < 16; m++)
+        for (int k = 0; k < 16; k++)
+            for (int n = 0; n < 8; n++)
+                c[m][n] += a[m][k] * rows_b[k][n];
+    for (int lane = 0; lane < 32; lane++)
+        for (int i = 0; i < 2; i++)
+            memcpy(
+                &((const wbcpu_mma *)value[lane])->c[2 * i],
+                &c[lane / 4 + i * 8][lane % 4 * 2], 8);
+}
+extern "C" void wbcpu_mma_f16(uint64_t value[32], unsigned)
+{
+    mma_of_warp(value, wbcpu::half_to_float_soft);
+}
+extern "C" void wbcpu_mma_bf16(uint64_t value[32], unsigned)
+{
+    mma_of_warp(value, wbcpu::bfloat16_to_float);
+}
+
+static void load_matrices(uint64_t value[32], bool transposed)
+{
+    for (int lane = 0; lane < 32; lane++)
+        for (int m = 0; m < 4; m++) {
+            int row = lane / 4, col = lane % 4 * 2;
+            uint16_t two[2];
+            for (int i = 0; i < 2; i++) {
+                int named = 8 * m + (transposed ? col + i : row);
+                auto w = (const wbcpu_ldmatrix *)value[named];
+                two[i] = ((const uint16_t *)w->row)[transposed ? row : col + i];
+            }
+            memcpy(&((const wbcpu_ldmatrix *)value[lane])->r[m], two, 4);
+        }
+}
+extern "C" void wbcpu_ldmatrix_rows(uint64_t value[32], unsigned)
+{
+    load_matrices(value, false);
+}
+extern "C" void wbcpu_ldmatrix_columns(uint64_t value[32], unsigned)
+{
+    load_matrices(value, true);
+}
