@@ -37,10 +37,12 @@ static void say_wrong(struct findings *f, const struct comparison *c)
         c->wrong, v->elements, place(where, sizeof where, v, at), got, want);
 }
 
-/* Which block and thread computed the first wrong element, in the usual launch. */
+/* Which block and thread computed the first wrong element, in the usual launch; nothing
+ * if none has written it. */
 static void say_owner(struct findings *f, const struct comparison *c)
 {
     size_t i = c->first_wrong, row = i / c->view->cols, col = i % c->view->cols;
+    if (c->mark[i] == MARK_POISON) return;
     if (!strcmp(c->view->owner, "row"))
         say(f, "computed by: block %zu, if each block computes one row",
             c->view->dims < 2 ? col : row);

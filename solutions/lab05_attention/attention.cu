@@ -9,8 +9,8 @@
 //> /* 05.1: three kernels. The scores (B,H,T,S) are in the workspace.
 //>  * 05.2: one kernel that stores no scores.
 //>  * 05.3: query head h reads key head h / (H/K); rows are ldq and ldkv apart.
-//>  * 05.4: the first key that a query sees: window, pos, and S > T. Skip the tiles of keys
-//>  * that no query of the block sees. */
+//>  * 05.4: the first key that a query sees: window and pos. Skip the tiles of keys that no
+//>  * query of the block sees. */
 //> constexpr int THREADS = 128;  // of a block
 //>
 //> static unsigned blocks_for(size_t threads)
@@ -33,7 +33,7 @@
 //>     int j = n % z.S, t = row % z.T, h = row / z.T % z.H;
 //>     if (b >= z.B) return;
 //>     // TODO(05.1, step 1): s[n] is scale times the dot product of query (b,t,h) and key
-//>     // (b,j,h). Query t does not see the keys j > S-T+t: return. About 8 lines.
+//>     // (b,j,h). For a key that query t does not see, j > S-T+t, return. About 6 lines.
 //> }
 //>
 //> /* Step 2. A thread for each row of scores, which become probabilities. */
@@ -46,7 +46,7 @@
 //>     float *p = s + row * z.S;
 //>     // TODO(05.1, step 2): the maximum m of p[0..last], then the sum of exp(p[j] - m),
 //>     // which replaces p[j], then the division; lse[row] = m + log(sum) unless lse is
-//>     // NULL. About 10 lines.
+//>     // NULL. About 6 lines.
 //> }
 //>
 //> /* Step 3. A thread for each element of out. */
@@ -90,7 +90,7 @@
 //>         // TODO(05.2, step 1): s[BN], the scores; -INFINITY for the keys after `last`,
 //>         // which are not read. m' is the maximum of m and s; r = exp(m - m'), and then m
 //>         // becomes m'; each s[j] becomes p = exp(s[j] - m'); l becomes r l plus the sum
-//>         // of p. About 14 lines.
+//>         // of p. About 18 lines.
 //>         // TODO(05.2, step 2): o[d] becomes r o[d] plus the sum of p v[j][d] over the
 //>         // keys up to `last`. About 5 lines.
 //>     }
