@@ -204,11 +204,10 @@ def attention_backward_data(
 
 
 def score_errors(s, qh, kh, see, scale, D):
-    """c of a product with p: the effect of an error of s on exp(s), in units of 2^-24. The
-    terms of a small s may be large. Twice what one rounding per term adds: without fused
-    multiply-add there are two."""
+    """The effect of an error of s on exp(s), in units of 2^-24, with one rounding per
+    term. The terms of a small s may be large."""
     sums = see * np.abs(scale) * (np.abs(qh) @ np.abs(kh).swapaxes(-1, -2))
-    return 16 + 2 * np.max(np.maximum(np.abs(s) * np.sqrt(D), sums), -1)  # (B,H,T)
+    return np.max(np.maximum(np.abs(s) * np.sqrt(D), sums), -1)  # (B,H,T)
 
 
 def attention_forward_bounds(out, lse, q, k, v, pos, B, T, S, H, K, D, window, scale, E):
@@ -216,7 +215,9 @@ def attention_forward_bounds(out, lse, q, k, v, pos, B, T, S, H, K, D, window, s
     see = visible(reach(pos, B, T, S, window), T, S)
     s = np.where(see, scale * (qh @ kh.swapaxes(-1, -2)), 0)
     p, _ = softmax_parts(s, see)
-    c = score_errors(s, qh, kh, see, scale, D)[..., None] + TYPES[E]["unit"] * 2**24
+    # without fused multiply-add there are two roundings per term
+    c = 2 * score_errors(s, qh, kh, see, scale, D)[..., None]
+    c += 16 + TYPES[E]["unit"] * 2**24
     b = {
         "out": bound(
             rows(p @ np.abs(vh)),
@@ -248,7 +249,7 @@ def attention_backward_bounds(
     step = TYPES[E]["least"] * 2**24
     see = visible(reach(pos, B, T, S, window), T, S)
     s = np.where(see, scale * (qh @ kh.swapaxes(-1, -2)), 0)
-    c = score_errors(s, qh, kh, see, scale, D)[..., None]
+    c = 16 + score_errors(s, qh, kh, see, scale, D)[..., None]
     p, scale = masked_exp(s, see, lse), np.abs(scale)
     ds = scale * p * np.abs(doh @ vh.swapaxes(-1, -2) - total(doh * oh))
     stored = 2 * u * np.sqrt(total((doh * oh) ** 2))
@@ -265,7 +266,7 @@ def attention_backward_bounds(
         "dv": group_sum((p * (c + u + down) + step * see).swapaxes(-1, -2) @ doh, K),
     }
     text = (
-        "sum |products| (16 + 2 max(|s| sqrt(D), |scale| sum |q k|) + roundings to E, "
+        "sum |products| (16 + max(|s| sqrt(D), |scale| sum |q k|) + roundings to E, "
         "delta + sqrt(n))"
     )
     return {name: bound(m, text, c=1) for name, m in M.items()}

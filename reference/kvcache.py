@@ -188,7 +188,7 @@ def attention_decode_bounds(
     c = np.repeat(16 + error + unit, D, axis=-1)
     far = np.zeros(kcache.shape)
     far[np.arange(B), pos % S] = np.abs(k) + np.max(np.abs(k))
-    text = "16 + 2 max(|s| sqrt(D), |scale| sum |q k|) + 2^24 u"
+    text = "16 + max(|s| sqrt(D), |scale| sum |q k|) + 2^24 u"
     return {
         "out": bound(M, "sum p|v|", c=c, c_text=text, n=S + 1),
         "kcache": bound(far, "|k_i| + |k_j|, 0 in other slots", c=4),

@@ -52,8 +52,7 @@ def seen_slots(p, S):
 
 def attend(q, keys, values, scale, kv_head, D):
     """(heads*D), error of s, sum p|v| of one token: q (H,D), keys and values (n,K,D). The
-    error, per head and in units of 2^-24: 2 max(|s| sqrt(D), |scale| sum |q k|), see
-    score_errors of attention.py."""
+    error, per head and in units of 2^-24: max(|s| sqrt(D), |scale| sum |q k|)."""
     heads = range(len(q))
     s = scale * np.stack([total(keys[:, kv_head[h]] * q[h])[:, 0] for h in heads])
     e = np.exp(s - np.max(s, -1, keepdims=True))
@@ -61,7 +60,7 @@ def attend(q, keys, values, scale, kv_head, D):
     y = [total(p[h][:, None] * values[:, kv_head[h]], axis=0)[0] for h in heads]
     M = [p[h] @ np.abs(values[:, kv_head[h]]) for h in heads]
     sums = [np.abs(keys[:, kv_head[h]]) @ np.abs(q[h]) for h in heads]
-    error = 2 * np.maximum(np.abs(s) * np.sqrt(D), np.abs(scale) * np.stack(sums))
+    error = np.maximum(np.abs(s) * np.sqrt(D), np.abs(scale) * np.stack(sums))
     return np.ravel(y), np.max(error, -1), np.ravel(M)
 
 
