@@ -6,9 +6,12 @@ $(B)/libwbcpu.a: $(call objects,$(wildcard common/cpu/*.cpp $(if $(filter 1,$(CH
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
+# gdb needs the library's types for threadIdx. Check mode reads the debug information of the
+# whole program when it starts.
+LIBRARY_FLAGS := $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK -fno-optimize-sibling-calls -g0)
 $(B)/objects/common/cpu/%.o: common/cpu/%.cpp | setup
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPU_FLAGS) $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK -fno-optimize-sibling-calls -g0) $(GEMM_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
+	$(Q)$(CXX) $(CPU_FLAGS) $(LIBRARY_FLAGS) $(GEMM_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
 
 $(B)/objects/common/cpu/%.o: common/cpu/%.S | setup
 	@mkdir -p $(@D)
