@@ -175,6 +175,12 @@ __device__ float yes(float v, float *s, float2 m)
         s[3] += __shfl_xor_sync(~0u, s[3], o);
         m.y *= __shfl_xor_sync(~0u, m.y, /* lane */ o);
     }
+    for (int o = 16; o > 0; o /= 2) { // in two steps
+        float t = __shfl_down_sync(~0u, v, o);
+        v = fmaxf(v, t);
+        const float u = __shfl_down_sync(~0u, m.x, o);
+        m.x += u;
+    }
     return v;
 }
 END
@@ -193,6 +199,10 @@ __device__ float no(float v, float w, float *s, int n, int i)
         v += __shfl_xor_sync(~0u, v, o);
         w += __shfl_xor_sync(~0u, w + v, o);
     }
+    for (int o = 16; o > 0; o >>= 1) float t = __shfl_xor_sync(~0u, v, o); v += w;
+    for (int o = 16; o > 0; o >>= 1) { float t = __shfl_xor_sync(~0u, v, o); v += t * t; }
+    for (int o = 16; o > 0; o >>= 1) { float t = __shfl_xor_sync(~0u, v, o); w += t; }
+    for (int o = 16; o > 0; o >>= 1) { float o = __shfl_xor_sync(~0u, v, o); v += o; }
     for (int o = 16; o > 0; o >>= 1) s[i++] += __shfl_xor_sync(~0u, s[i++], o);
     for (int o = 16; o > 0; o >>= 1) s[o] += __shfl_xor_sync(~0u, s[o], o);
     for (int o = 16; o > 0; o >>= 1)
@@ -209,7 +219,7 @@ count_loops() {
     build/host/translate "$1" "$TMP/t" &&
         grep -o warp_loop "$TMP/t/$(basename "$1").cpp" | wc -l
 }
-check_says "reduction loops are recognized" "7" count_loops "$TMP/loops.cu"
+check_says "reduction loops are recognized" "9" count_loops "$TMP/loops.cu"
 check_says "other loops are left alone" "0" count_loops "$TMP/other.cu"
 
 echo "# the debugger"
