@@ -312,7 +312,8 @@ static int initialized(const struct source *s, int first, int i, int end, int se
     static const char *const types[] = {
         "unsigned int", "long long", "unsigned long", "unsigned long long", NULL};
     int assign = previous(s, i), name = previous(s, assign);
-    if (!is(s, assign, "=") || next(s, end - 1) != semicolon || !is_name(s, name)) return -1;
+    if (!is(s, assign, "=") || next(s, end - 1) != semicolon || !is_name(s, name))
+        return -1;
     if (is(s, first, "const")) first = next(s, first);
     char *type = plain(s, first, name);
     int known = one_of(type, types) || (is_name(s, first) && next(s, first) == name);

@@ -1,0 +1,91 @@
+/* blocks.h - the threads of a block as loops between barriers, which the translator writes
+ * for kernels that it understands (translate/blocks_write.c). The first thread of a block
+ * then runs all of them, in the natural order, without a switch of stacks.
+ *
+ * Programs run so. A debugger, sanitizers, check mode and the grader get a call per thread,
+ * and so do blocks in a seeded order and blocks whose rows are no multiple of 16 threads.
+ */
+#ifndef WBCPU_BLOCKS_H
+#define WBCPU_BLOCKS_H
+
+#include "atomic.h"
+
+#if defined __OPTIMIZE__ && !defined WBCPU_CHECKED && !defined WBCPU_RED_ZONES &&        \
+    !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ &&                     \
+    !defined WBCPU_VALGRIND
+#define WBCPU_WHOLE_BLOCKS
+#endif
+
+namespace wbcpu
+{
+/* Rows of 16 threads are loops of constant length, which g++ makes vectors of. */
+constexpr int block_step = 16;
+
+WBCPU_INLINE bool begin_block()
+{
+    wbcpu_worker *w = wbcpu_self;
+    return w->sequential && w->thread == 0 && blockDim.x % block_step == 0 &&
+           (w->whole_block = true);
+}
+WBCPU_INLINE void end_block()
+{
+    wbcpu_self->whole_block = false;
+    wbcpu_self->thread = wbcpu_self->threads - 1; /* the last thread exits */
+}
+
+/* atomicAdd and its family on shared memory, which only this CPU thread accesses while a
+ * block runs so */
+namespace alone
+{
+#define WBCPU_ALONE(name, result)                                                        \
+    template <class T, class V> WBCPU_INLINE T name(T *p, V value)                       \
+    {                                                                                    \
+        T old = *p, v = (T)value;                                                        \
+        *p = result;                                                                     \
+        return old;                                                                      \
+    }
+WBCPU_ALONE(atomicAdd, old + v)
+WBCPU_ALONE(atomicSub, old - v)
+WBCPU_ALONE(atomicAnd, old &v)
+WBCPU_ALONE(atomicOr, old | v)
+WBCPU_ALONE(atomicXor, old ^ v)
+WBCPU_ALONE(atomicMax, old < v ? v : old)
+WBCPU_ALONE(atomicMin, v < old ? v : old)
+WBCPU_ALONE(atomicInc, old >= v ? 0 : old + 1)
+WBCPU_ALONE(atomicDec, old == 0 || old > v ? v : old - 1)
+#undef WBCPU_ALONE
+}  // namespace alone
+}  // namespace wbcpu
+
+/* The indices are copies, because a store through a pointer could change the variables. */
+#define WBCPU_BLOCK_BEGIN                                                                \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused\"")        \
+        _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")                            \
+            _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")                  \
+                _Pragma("GCC diagnostic ignored \"-Wshadow\"")                           \
+                    const uint3 wbcpu_block_index = blockIdx;                            \
+    const dim3 wbcpu_threads = blockDim, wbcpu_blocks = gridDim;                         \
+    const uint3 blockIdx = wbcpu_block_index;                                            \
+    const dim3 blockDim = wbcpu_threads, gridDim = wbcpu_blocks;
+
+/* Runs what follows once for each thread; wbcpu_at is its index in the block. w->thread
+ * says which threads run, for the report of a crash. The counters are signed, so that the
+ * compiler knows that addresses do not wrap around. */
+#define WBCPU_EACH_THREAD                                                                \
+    for (int wbcpu_z = 0, wbcpu_row = 0; wbcpu_z < (int)blockDim.z; wbcpu_z++)           \
+        for (int wbcpu_y = 0; wbcpu_y < (int)blockDim.y; wbcpu_y++)                      \
+            for (int wbcpu_x = 0; wbcpu_x < (int)blockDim.x &&                           \
+                                  (wbcpu_self->thread = (unsigned)wbcpu_row, true);      \
+                 wbcpu_x += ::wbcpu::block_step, wbcpu_row += ::wbcpu::block_step)       \
+                for (int wbcpu_i = 0; wbcpu_i < ::wbcpu::block_step; wbcpu_i++)          \
+                    if (const uint3 threadIdx =                                          \
+                            {(unsigned)(wbcpu_x + wbcpu_i), (unsigned)wbcpu_y,           \
+                             (unsigned)wbcpu_z};                                         \
+                        true)                                                            \
+                        if (const int wbcpu_at = wbcpu_row + wbcpu_i; true)
+
+#define WBCPU_BLOCK_END                                                                  \
+    _Pragma("GCC diagnostic pop")::wbcpu::end_block();                                   \
+    return;
+
+#endif
