@@ -259,13 +259,17 @@ __global__ void y(int *x) {
     x[0]++;
 #endif
 }
+template <int N> __global__ void aa(int *x) { if constexpr (N > 1) x[0] = 1; }
+__global__ void bb(int *x, void (*given)(int)) { given(1); }
+__device__ void (*call)(int);
+__global__ void cc(int *x) { (*call)(x[0]); }
 __global__ void z(int *x) { again: if (atomicAdd(x, 0) == 0) goto again; }
 END
 count_blocks() {
     build/host/translate "$1" "$TMP/t" &&
         grep -c begin_block "$TMP/t/$(basename "$1").cpp" || true
 }
-check_says "threads as loops" "7" count_blocks tests/cpu/whole_blocks.cu
+check_says "threads as loops" "8" count_blocks tests/cpu/whole_blocks.cu
 check_says "kernels that may wait elsewhere are left alone" "0" count_blocks "$TMP/fibers.cu"
 build "${CXX:-g++}" tests/cpu/wrong/run_crash.cu "$TMP/run" -O2 >"$TMP/.out" 2>&1
 check_fails "a crash in such a kernel names 16 threads" \

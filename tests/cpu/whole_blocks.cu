@@ -74,6 +74,21 @@ __global__ void kept(float *y, const float *x, int n)
     i += half;
     y[threadIdx.x + blockIdx.x * blockDim.x] = sum + byte + p[1] + (i & 31) + half + t;
 }
+// Memory that changes between a declaration and its uses
+__shared__ int at_file_scope;
+__global__ void changing(float *y, const float *x, int n)
+{
+    __shared__ int s;
+    constexpr int size = sizeof(float) / 2;
+    if (threadIdx.x == 0) s = 2, at_file_scope = 5;
+    __syncthreads();
+    int *p = &s, one = n && *p, two = (int)*p, four = s * 2, five = at_file_scope;
+    int product = (n) * 2, both = (one) & 1;
+    __syncthreads();
+    if (threadIdx.x == 0) s = 0, at_file_scope = 7;
+    __syncthreads();
+    y[threadIdx.x] = one + 10 * two + 100 * four + 1000 * five + product + both + size;
+}
 // Loops in loops, declarations in them, and what each loop leaves for the next
 __global__ void nested(float *y, const float *x, int n)
 {
@@ -158,6 +173,7 @@ int main()
         same("parameters that a thread changes", own_parameters, 1, threads);
         same("a block scan", scan, N / threads, threads);
         same("variables from barrier to barrier", kept, 2, threads);
+        same("memory that changes", changing, 1, threads);
         if (threads >= 64) same("a histogram", bins, 3, threads);
     }
     same("loops with barriers", nested, 2, dim3(64, 4));

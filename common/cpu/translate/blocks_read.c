@@ -38,9 +38,10 @@ add_variable(struct kernel *k, enum variable_kind kind, int name, int from, int 
         .to = to,
         .item = k->item_count - 1,
         .type = -1};
-    for (int i = kind == PARAMETER || kind == COUNTER ? from : next(k->s, name); i < to;
-         i++)
-        if (variable_at(k, i) == v && is_assigned(k->s, i)) v->modified = 1;
+    const int own = kind == PARAMETER || kind == COUNTER;
+    for (int i = own ? from : next(k->s, name); i < to; i++)
+        if (is_name(k->s, i) && is_assigned(k->s, i) && variable_at(k, i) == v)
+            v->modified = 1;
     return 1;
 }
 
@@ -61,6 +62,16 @@ static int has(const struct source *s, int first, int end, const char *words)
 
 /* --- expressions -------------------------------------------------------------------- */
 
+/* 1 if a value ends at i, so that a * after it multiplies: not after the cast (int) or (T). */
+static int ends_value(const struct kernel *k, int i)
+{
+    const struct source *s = k->s;
+    if (!is(s, i, ")")) return is_name(s, i) || (i >= 0 && s->tokens[i].kind == NUMBER);
+    int last = previous(s, i), single = previous(s, last) == mate(s, i);
+    return !is_type(s, last) && !is(s, last, "*") &&
+           !(single && is_name(s, last) && !variable_at(k, last));
+}
+
 /* 1 if [first, end) always has the same value: it reads nothing but parameters, indices
  * and variables of that kind. uniform: and in all threads of a block. */
 static int is_constant(const struct kernel *k, int first, int end, int uniform)
@@ -69,13 +80,14 @@ static int is_constant(const struct kernel *k, int first, int end, int uniform)
     for (int i = next(s, first - 1); i < end; i = next(s, i)) {
         int p = previous(s, i), n = next(s, i);
         if (s->tokens[i].kind == MARK) {
-            int value = p >= first && (is_name(s, p) || s->tokens[p].kind == NUMBER ||
-                                       (is(s, p, ")") && !is_type(s, previous(s, p))));
+            int value = p >= first && ends_value(k, p);
+            int second = is(s, i, "&") && is(s, i - 1, "&") && !is(s, i - 2, "&");
             if (strchr("[{", *s->tokens[i].start)) return 0;
-            if (strchr("*&", *s->tokens[i].start) && !value && !is(s, p, "&")) return 0;
+            if (strchr("*&", *s->tokens[i].start) && !value && !second) return 0;
             if (is(s, i, "-") && is(s, i + 1, ">")) return 0;
         }
         if (!is_name(s, i) || !stands_alone(s, i) || is_type(s, i)) continue;
+        if (is(s, i, "sizeof")) continue;
         if (is(s, n, "(")) return 0;
         const struct variable *v = variable_at(k, i);
         if (v && v->kind == LOCAL) {
@@ -86,7 +98,7 @@ static int is_constant(const struct kernel *k, int first, int end, int uniform)
         } else {
             const struct token *t = &s->tokens[i];
             const struct name *known = look_up(t->start, t->length, 0);
-            if (known && known->flags & DEVICE_VARIABLE) return 0;
+            if (known && known->flags & (DEVICE_VARIABLE | SHARED_VARIABLE)) return 0;
             if (uniform && is(s, i, "threadIdx")) return 0;
         }
     }
@@ -131,7 +143,7 @@ read_declaration(struct kernel *k, int first, int i, int end, int to, int known)
     const int type_end = i;
     int again = known, uniform = known;
     while (i < end) {
-        int stars = 0, storable = known;
+        int stars = 0, storable = known && !has(s, first, type_end, "constexpr");
         for (; is(s, i, "*") || token_in(s, i, "const __restrict__ __restrict");
              i = next(s, i)) {
             stars += is(s, i, "*");
@@ -193,6 +205,7 @@ static int after_statement(const struct source *s, int i)
 {
     int head = next(s, i);
     if (i >= s->count) return i;
+    if (token_in(s, i, "if for while") && !is(s, head, "(")) return s->count + 1;
     if (s->tokens[i].kind == DIRECTIVE) return after_statement(s, head);
     if (is(s, i, "{")) return mate(s, i) + 1;
     if (is(s, i, "do")) {
@@ -236,7 +249,7 @@ static int read_items(struct kernel *k, int i, int end, int depth)
     int running = 0, known; /* running: a phase goes on */
     for (; i < end; i = next(s, i)) {
         int to = after_statement(s, i), type = after_type(s, i, &known), runs = 0;
-        if (to > end) return 0;
+        if (to <= i || to > end) return 0;
         int start = s->tokens[i].kind == DIRECTIVE ? next(s, i) : i;
         if (token_in(s, i, "__shared__ extern")) {
             if (!add_item(k, FOR_BLOCK, i, to, depth)) return 0;

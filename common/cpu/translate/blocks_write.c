@@ -127,8 +127,8 @@ static void append_end(struct buffer *b, const struct kernel *k, int phase)
 {
     for (int n = 0; n < k->variable_count; n++) {
         const struct variable *v = &k->variables[n];
-        int own = k->items[v->item].phase == phase;
-        if (v->kept && appears(v, phase) && (own || v->modified))
+        if (!v->kept || !appears(v, phase)) continue;
+        if (v->modified || k->items[v->item].phase == phase)
             append_pattern(b, k, v, " wbcpu_kept_%I[wbcpu_at] = %N;");
     }
 }

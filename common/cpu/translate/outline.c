@@ -98,6 +98,7 @@ struct specifiers {
         is_builtin;
     int is_member; /* or a friend */
     int memory;    /* __constant__, __shared__, ... */
+    int is_shared;
 };
 
 #define ATTRIBUTES                                                                       \
@@ -140,6 +141,7 @@ static struct specifiers specifiers_of(const struct outline *o, int first, int n
             f.is_member = 1;
         } else if (in_list(o, i, "__constant__ __shared__")) {
             f.memory = 1;
+            f.is_shared |= word(o, i, "__shared__");
         } else if (word(o, i, "__managed__")) {
             f.device = f.managed = 1;
         } else if (in_list(o, i, "struct class union enum")) {
@@ -229,7 +231,8 @@ static void declare_variables(struct outline *o, int first, int end, int member)
             if (member || f.types != 1 || f.memory || f.device || f.is_auto ||
                 f.is_member)
                 n->flags |= UNSURE | (f.managed ? MANAGED_VARIABLE : 0) |
-                            (f.device && !f.memory ? DEVICE_VARIABLE : 0);
+                            (f.device && !f.memory ? DEVICE_VARIABLE : 0) |
+                            (f.is_shared ? SHARED_VARIABLE : 0);
             else if (array && (f.is_constexpr || f.is_const))
                 n->flags |= HOST_ARRAY;
             else

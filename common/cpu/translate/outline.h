@@ -59,6 +59,7 @@ enum {
     UNSURE = 256,          /* a member, a type, or something not understood */
     DEVICE_VARIABLE = 512, /* with UNSURE; global memory: __device__, not __constant__ */
     MANAGED_VARIABLE = 1024, /* with DEVICE_VARIABLE */
+    SHARED_VARIABLE = 2048,  /* with UNSURE */
 };
 
 /* A name with all that its declarations say. */

@@ -119,6 +119,10 @@ static int is_plain_mark(const struct source *s, int i)
     int p = previous(s, i), n = next(s, i), after = next(s, n);
     if (strchr("#\\@`$", *t->start)) return 0;
     if (*t->start == ':' && is(s, i + 1, ":")) return 0;
+    if (*t->start == '(' && is(s, p, "]")) return 0; /* f[0](x) */
+    if (*t->start == '(' && is(s, p, ")")) /* a cast or a statement, or (*f)(x) */
+        return is_type(s, previous(s, p)) ||
+               token_in(s, previous(s, mate(s, p)), "if for while");
     if (*t->start == '[') /* else a lambda or an attribute */
         return is_name(s, p) || is(s, p, "]") || is(s, p, ")");
     /* A reference: int &a = b, auto &a : b, int (&a)[2] = b */
