@@ -106,6 +106,15 @@ static int appears(const struct variable *v, int phase)
     return (int)(v->phases >> phase & 1);
 }
 
+/* A copy of an item; not every phase uses all that a declaration declares. */
+static void append_item(struct buffer *b, const struct kernel *k, int n)
+{
+    append_copy(b, k, k->items[n].first, k->items[n].end);
+    for (int m = 0; m < k->variable_count; m++)
+        if (k->variables[m].kind == LOCAL && k->variables[m].item == n)
+            append_pattern(b, k, &k->variables[m], " (void)%N;");
+}
+
 /* Appends the declarations that the phase repeats, and the values that come from earlier
  * phases. `first` is its first item. */
 static void append_begin(struct buffer *b, const struct kernel *k, int phase, int first)
@@ -120,7 +129,7 @@ static void append_begin(struct buffer *b, const struct kernel *k, int phase, in
             if (v->kept && appears(v, phase))
                 append_pattern(b, k, v, " %T%S %N = wbcpu_kept_%I[wbcpu_at];");
         }
-        if (wanted) append_copy(b, k, item->first, item->end);
+        if (wanted) append_item(b, k, n);
     }
 }
 static void append_end(struct buffer *b, const struct kernel *k, int phase)
@@ -159,11 +168,10 @@ static int append_phase(struct buffer *b, const struct kernel *k, int first)
     append_parameters(b, k, phase, " auto %N = wbcpu_given_%I;");
     append_begin(b, k, phase, first);
     for (int n = first; n <= last; n++)
-        if (k->items[n].kind != FOR_BLOCK)
-            append_copy(b, k, k->items[n].first, k->items[n].end);
+        if (k->items[n].kind != FOR_BLOCK) append_item(b, k, n);
     int is_last = phase == k->phases - 1 && !k->items[first].depth;
     if (!is_last) append_end(b, k, phase);
-    append_text(b, is_last ? " } wbcpu_exit:; }\n" : " }}\n");
+    append_text(b, is_last ? " } wbcpu_exit: __attribute__((unused)); }\n" : " }}\n");
     return last;
 }
 

@@ -57,6 +57,7 @@ WBCPU_ALONE(atomicDec, old == 0 || old > v ? v : old - 1)
 }  // namespace alone
 }  // namespace wbcpu
 
+#define WBCPU_UNUSED __attribute__((unused))
 /* The indices are copies, because a store through a pointer could change the variables. */
 #define WBCPU_BLOCK_BEGIN                                                                \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused\"")        \
@@ -65,8 +66,8 @@ WBCPU_ALONE(atomicDec, old == 0 || old > v ? v : old - 1)
                 _Pragma("GCC diagnostic ignored \"-Wshadow\"")                           \
                     const uint3 wbcpu_block_index = blockIdx;                            \
     const dim3 wbcpu_threads = blockDim, wbcpu_blocks = gridDim;                         \
-    const uint3 blockIdx = wbcpu_block_index;                                            \
-    const dim3 blockDim = wbcpu_threads, gridDim = wbcpu_blocks;
+    const WBCPU_UNUSED uint3 blockIdx = wbcpu_block_index;                               \
+    const WBCPU_UNUSED dim3 blockDim = wbcpu_threads, gridDim WBCPU_UNUSED = wbcpu_blocks;
 
 /* Runs what follows once for each thread; wbcpu_at is its index in the block. w->thread
  * says which threads run, for the report of a crash. The counters are signed, so that the
@@ -78,11 +79,11 @@ WBCPU_ALONE(atomicDec, old == 0 || old > v ? v : old - 1)
                                   (wbcpu_self->thread = (unsigned)wbcpu_row, true);      \
                  wbcpu_x += ::wbcpu::block_step, wbcpu_row += ::wbcpu::block_step)       \
                 for (int wbcpu_i = 0; wbcpu_i < ::wbcpu::block_step; wbcpu_i++)          \
-                    if (const uint3 threadIdx =                                          \
+                    if (const WBCPU_UNUSED uint3 threadIdx =                             \
                             {(unsigned)(wbcpu_x + wbcpu_i), (unsigned)wbcpu_y,           \
                              (unsigned)wbcpu_z};                                         \
                         true)                                                            \
-                        if (const int wbcpu_at = wbcpu_row + wbcpu_i; true)
+                        if (const WBCPU_UNUSED int wbcpu_at = wbcpu_row + wbcpu_i; true)
 
 #define WBCPU_BLOCK_END                                                                  \
     _Pragma("GCC diagnostic pop")::wbcpu::end_block();                                   \
