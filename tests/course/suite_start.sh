@@ -69,4 +69,6 @@ if [ -z "$(PATH=/usr/bin:/bin command -v nvcc)" ] && [ ! -e .cuda ]; then
     check_fails "without nvcc, make says what to do" "\`make setup BACKEND=cuda\` installs it" nowhere lab03
     check_says "and make setup does it" "tools/setup_cuda.sh" nowhere -n setup
 fi
+check "make -n setup leaves the stamps of set-up" sh -c \
+    "env -u MAKEFLAGS -u MFLAGS make -n setup setup-test >'$TMP/n' && [ -e build/host/setup.base ]"
 tap_done

@@ -17,8 +17,9 @@ def without(words, option):
     return [w for before, w in zip(["", *words], words) if option not in (before, w)]
 
 
-entries = [e for e in json.loads(subprocess.check_output([sys.executable, "tools/compile_commands.py"]))
-           if e["file"].startswith(("labs/", "solutions/", "common/ops/")) and e["file"].endswith((".cu", ".cuh"))]
+commands = json.loads(subprocess.check_output([sys.executable, "tools/compile_commands.py"]))
+entries = [e for e in commands if e["file"].endswith((".cu", ".cuh"))
+           and e["file"].startswith(("labs/", "solutions/", "common/ops/"))]
 bad = {}
 with tempfile.TemporaryDirectory() as folder:
     first = entries[0]["arguments"]

@@ -78,7 +78,8 @@ names() {
         n=$((n + 1))
         rm -rf "${s:?}/d"; mkdir -p "$s/d/$name"
         cp "$in/naive.cu" "$s/d/$name.cu"; cp "$in/naive.cu" "$s/d/$name/"
-        check_says "$who: a file's name runs nothing ($n)" "built from" make_file "$s/d/$name.cu"
+        check_says "$who: a file's name runs nothing ($n)" "$naive" grade "$s/d/$name.cu" -k basic
+        check_says "$who: nor with make FILE= ($n)" "built from" make_file "$s/d/$name.cu"
         check "$who: and it is printed clean ($n)" sh -c "! grep -q '$(printf '\033')' '$TMP/said'"
         check_says "$who: the same as a folder ($n)" "$naive" grade "$s/d/$name" -k basic
     done

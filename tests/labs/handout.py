@@ -115,7 +115,9 @@ def has_body(text, functions):
     """Is one of the functions defined in preprocessed text? Its parameters and a body or an
     attribute follow its name there."""
     named = [f for f in functions if f in text]
-    for name in re.finditer(r"\b(?:%s)\b\s*\(" % "|".join(named or ["$."]), text):
+    if not named:
+        return False
+    for name in re.finditer(r"\b(?:%s)\b\s*\(" % "|".join(named), text):
         end, depth = name.end(), 1
         while depth and end < len(text):
             depth += {"(": 1, ")": -1}.get(text[end], 0)
