@@ -224,53 +224,12 @@ count_loops() {
 }
 check_says "reduction loops are recognized" "9" count_loops "$TMP/loops.cu"
 check_says "other loops are left alone" "0" count_loops "$TMP/other.cu"
-cat >"$TMP/fibers.cu" <<'END'
-#define SYNC __syncthreads()
-#define MORE x[0]++
-struct type { int a; };
-__device__ int total;
-__device__ void wait() { __syncthreads(); }
-__device__ float other(float v) { return v + threadIdx.x; }
-__global__ void a(float *x) { if (x[0]) __syncthreads(); x[threadIdx.x] = 1; }
-__global__ void b(float *x) { wait(); x[threadIdx.x] = 1; }
-__global__ void c(float *x, int n) { if (threadIdx.x >= n) return; __syncthreads(); x[0] = 1; }
-__global__ void d(int *x) { while (atomicAdd(x, 0) == 0) x[1]++; }
-__global__ void e(int *x) { for (int i = 0; atomicAdd(x, 0) == 0; i++) x[1]++; }
-__global__ void f(volatile int *x) { x[threadIdx.x] = x[0]; }
-__global__ void g(int *x) { x[threadIdx.x] = __shfl_sync(~0u, x[0], 3); }
-__global__ void h(int *x) { for (int i = threadIdx.x; i < 4; i++) { __syncthreads(); x[0]++; } }
-__global__ void i(int *x) { for (int i = 0; i < 4; i++) { __syncthreads(); x[i]++; i++; } }
-__global__ void j(int *x) { for (int i = 0; i < x[0]; i++) { __syncthreads(); x[i]++; } }
-__global__ void k(int *x) { for (int i = 0; i < total; i++) { __syncthreads(); total = 3; } }
-__global__ void l(int *x) { for (int i = 0; i < 4; i++) { __syncthreads(); if (x[i]) break; } }
-__global__ void m(float *x) { x[threadIdx.x] = other(x[0]); }
-__global__ void n(int *x) { SYNC; x[threadIdx.x] = 1; }
-__global__ void o(int *x) { MORE; x[threadIdx.x] = 1; }
-__global__ void p(int *x, int n) { n++; __syncthreads(); x[threadIdx.x] = n; }
-__global__ void q(int *x) { int v = 1, *p = &v; __syncthreads(); x[0] = *p; }
-__global__ void r(int *x) { int v[2] = {1, 2}, *p = v; __syncthreads(); x[0] = *p; }
-__global__ void s(int *x) { int v[2] = {1, 2}; __syncthreads(); x[0] = v[0]; }
-__global__ void t(int *x) { type v = {1}; __syncthreads(); x[0] = v.a; }
-__global__ void u(int *x) { int v = x[0]; int &r = v; r++; __syncthreads(); x[0] = v; }
-__global__ void v(int *x) { auto all = [=] { __syncthreads(); }; all(); x[0] = 1; }
-__global__ void w(int *x) { int v = x[0], &r = v; __syncthreads(); r = 3; x[1] = v; }
-__global__ void y(int *x) {
-#if 1
-    x[0]++;
-#endif
-}
-template <int N> __global__ void aa(int *x) { if constexpr (N > 1) x[0] = 1; }
-__global__ void bb(int *x, void (*given)(int)) { given(1); }
-__device__ void (*call)(int);
-__global__ void cc(int *x) { (*call)(x[0]); }
-__global__ void z(int *x) { again: if (atomicAdd(x, 0) == 0) goto again; }
-END
 count_blocks() {
     build/host/translate "$1" "$TMP/t" &&
         grep -c begin_block "$TMP/t/$(basename "$1").cpp" || true
 }
-check_says "threads as loops" "8" count_blocks tests/cpu/whole_blocks.cu
-check_says "kernels that may wait elsewhere are left alone" "0" count_blocks "$TMP/fibers.cu"
+check_says "threads as loops" "10" count_blocks tests/cpu/whole_blocks.cu
+check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
 build "${CXX:-g++}" tests/cpu/wrong/run_crash.cu "$TMP/run" -O2 >"$TMP/.out" 2>&1
 check_fails "a crash in such a kernel names 16 threads" \
     "block (0,0,0), threads (32,1,0) to (47,1,0); WB_SHUFFLE=1 finds which" "$TMP/run"

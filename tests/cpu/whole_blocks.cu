@@ -83,7 +83,7 @@ __global__ void changing(float *y, const float *x, int n)
     if (threadIdx.x == 0) s = 2, at_file_scope = 5;
     __syncthreads();
     int *p = &s, one = n && *p, two = (int)*p, four = s * 2, five = at_file_scope;
-    int product = (n) * 2, both = (one) & 1;
+    int product = (n)*2, both = (one)&1;
     __syncthreads();
     if (threadIdx.x == 0) s = 0, at_file_scope = 7;
     __syncthreads();
@@ -128,13 +128,61 @@ __global__ void bins(float *y, const float *x, int n)
     if (threadIdx.x < 64) mine[threadIdx.x] = 0;
     if (threadIdx.x == 0) lowest = 1000;
     __syncthreads();
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += gridDim.x * blockDim.x) {
         atomicAdd(&mine[(int)(x[i] * 32 + 32) & 63], 1u);
         atomicMin(&lowest, (unsigned)(x[i] * 10 + 20));
     }
     __syncthreads();
     if (threadIdx.x < 64) atomicAdd(&all[threadIdx.x], mine[threadIdx.x]);
     if (threadIdx.x == 0) atomicMax(all + 64, lowest);
+}
+// Names from outside have plain types, or the kernel runs with a stack per thread.
+struct converts {
+    int v;
+    __device__ operator int() const
+    {
+        __syncthreads();
+        return v;
+    }
+};
+template <class T> __global__ void types(float *y, const float *x, T n)
+{
+    __shared__ T s[1024];
+    int t = threadIdx.x;
+    s[t].v = t;
+    int one = n;
+    y[t] = s[blockDim.x - 1 - t] + one;
+}
+static_assert(
+    wbcpu::is_plain<const float *, true>() && !wbcpu::is_plain<volatile int *, true>());
+static_assert(wbcpu::is_plain<float4[3], true>() && !wbcpu::is_plain<float4[3], false>());
+static_assert(
+    !wbcpu::is_plain<converts, true>() && !wbcpu::is_plain<volatile int, true>());
+static_assert(wbcpu::is_plain_constant<const int, true>());
+static_assert(!wbcpu::is_plain_constant<int, true>());
+// Assignments in all places, and declarations that need earlier ones
+const int FOUR = 4;
+__global__ void assigned(float *y, const float *x, int n)
+{
+    __shared__ int s[1024], sum;
+    const int t = threadIdx.x, first = blockIdx.x * blockDim.x;
+    const float *p = x + first + t;
+    int a = t, b = (a++, a), c = b++ ? FOUR : N - N, d = 1;
+    short small = t * 3;
+    auto doubled = a * 2;
+    (c) += doubled, ((d))++, --(d);
+    if (t == 0) sum = 0x7ffffff0;
+    s[t] = c + d;
+    __syncthreads();
+    int e = (s[blockDim.x - 1 - t] > 50) && (d = 7), half = e + small;
+    atomicAdd(&sum, 3);
+    while (c < 9 && (c += 2, small < 400))
+        small += a;
+    for (int a = 0, s = 3; a < s; a++)
+        d += a;
+    __syncthreads();
+    y[first + t] = p[0] + a + b + c + d + e + half + small + (sum & 1023);
 }
 __global__ void indices(float *y, const float *x, int n)
 {
@@ -144,7 +192,8 @@ __global__ void indices(float *y, const float *x, int n)
 }
 
 // The result with a stack per thread, in a seeded order, and that in the natural order
-template <class Kernel> static void same(const char *what, Kernel kernel, dim3 grid, dim3 block)
+template <class Kernel>
+static void same(const char *what, Kernel kernel, dim3 grid, dim3 block)
 {
     static float *x, *y;
     if (!x) {
@@ -166,6 +215,18 @@ template <class Kernel> static void same(const char *what, Kernel kernel, dim3 g
     free(want);
 }
 
+static void class_of_source()
+{
+    float *y;
+    int right = 0;
+    cudaMallocManaged(&y, 64 * sizeof *y);
+    types<<<1, 64>>>(y, y, converts{2});
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 64; i++)
+        right += y[i] == 63 - i + 2;
+    tap(right == 64, "a class whose conversion waits");
+}
+
 int main()
 {
     for (unsigned threads : {1, 16, 48, 50, 256, 1024}) {
@@ -173,9 +234,11 @@ int main()
         same("parameters that a thread changes", own_parameters, 1, threads);
         same("a block scan", scan, N / threads, threads);
         same("variables from barrier to barrier", kept, 2, threads);
+        same("assignments", assigned, 2, threads);
         same("memory that changes", changing, 1, threads);
         if (threads >= 64) same("a histogram", bins, 3, threads);
     }
+    class_of_source();
     same("loops with barriers", nested, 2, dim3(64, 4));
     same("all indices", indices, dim3(2, 3, 1), dim3(16, 2, 3));
     same("all indices", indices, dim3(1, 1, 3), dim3(8, 4, 2));

@@ -19,26 +19,12 @@
  *                                             }
  *                                             ... the kernel as it was
  *
- * Only kernels that blocks_read.c understands as a whole are rewritten: barriers at the top
- * or in loops that run equally often in all threads, and no call of a function that is not
- * in the lists of plain.c. The kernel as it was stays for all other uses (wbcpu/blocks.h). */
+ * Only kernels that blocks.h describes are rewritten. The kernel as it was stays for all
+ * other uses (wbcpu/blocks.h). */
 #include "blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* 1 if the name at i is that of an atomic function on an element of a shared array:
- * atomicAdd(&s[a], b) */
-static int is_own_atomic(const struct kernel *k, int i)
-{
-    const struct source *s = k->s;
-    int mark = next(s, next(s, i)), name = next(s, mark), n = next(s, name);
-    if (!is_atomic(s, i) || !is(s, mark, "&")) return 0;
-    const struct variable *v = variable_at(k, name);
-    while (is(s, n, "["))
-        n = next(s, mate(s, n));
-    return v && v->kind == SHARED && v->type >= 0 && is(s, n, ",");
-}
 
 static void append_tokens(struct buffer *b, const struct kernel *k, int first, int end)
 {
@@ -51,7 +37,7 @@ static void append_tokens(struct buffer *b, const struct kernel *k, int first, i
         else if (t->text)
             append_text(b, t->text);
         else {
-            if (is_own_atomic(k, i)) append_text(b, "::wbcpu::alone::");
+            if (k->own[i - k->body]) append_text(b, "::wbcpu::alone::");
             append(b, t->start, (size_t)t->length);
         }
         if (t->after) append_text(b, t->after);
@@ -175,14 +161,30 @@ static int append_phase(struct buffer *b, const struct kernel *k, int first)
     return last;
 }
 
+/* What the C++ compiler knows of the names from outside */
+static void append_checks(struct buffer *b, const struct kernel *k)
+{
+    for (int n = 0; n < k->global_count; n++) {
+        const struct global *g = &k->globals[n];
+        char *name = text_of(k->s, g->name, g->name + 1);
+        char *check = format(
+            "::wbcpu::is_%s<__typeof__(%s), %s>() && ",
+            g->constant ? "plain_constant" : "plain", name,
+            has_operators() ? "false" : "true");
+        append_text(b, check);
+        free(check);
+        free(name);
+    }
+}
+
 static void write_kernel(struct kernel *k)
 {
     struct buffer b = {0};
     struct token *brace = &k->s->tokens[k->body];
     append_text(&b, brace->after ? brace->after : "");
-    append_text(
-        &b, "\n#ifdef WBCPU_WHOLE_BLOCKS\nif (::wbcpu::begin_block()) {"
-            " WBCPU_BLOCK_BEGIN");
+    append_text(&b, "\n#ifdef WBCPU_WHOLE_BLOCKS\nif (");
+    append_checks(&b, k);
+    append_text(&b, "::wbcpu::begin_block()) { WBCPU_BLOCK_BEGIN");
     for (int n = 0; n < k->variable_count; n++)
         if (k->variables[n].kept)
             append_pattern(
@@ -209,7 +211,7 @@ static void write_kernel(struct kernel *k)
 void rewrite_blocks(struct source *s)
 {
     static struct kernel k;
-    index_macros(s);
+    index_names(s);
     for (int i = 0; i < s->count && !given_up; i++)
         if (is(s, i, "__global__") && !s->tokens[i].in_directive && read_kernel(&k, s, i))
             write_kernel(&k);

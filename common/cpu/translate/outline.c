@@ -98,7 +98,6 @@ struct specifiers {
         is_builtin;
     int is_member; /* or a friend */
     int memory;    /* __constant__, __shared__, ... */
-    int is_shared;
 };
 
 #define ATTRIBUTES                                                                       \
@@ -141,7 +140,6 @@ static struct specifiers specifiers_of(const struct outline *o, int first, int n
             f.is_member = 1;
         } else if (in_list(o, i, "__constant__ __shared__")) {
             f.memory = 1;
-            f.is_shared |= word(o, i, "__shared__");
         } else if (word(o, i, "__managed__")) {
             f.device = f.managed = 1;
         } else if (in_list(o, i, "struct class union enum")) {
@@ -231,12 +229,16 @@ static void declare_variables(struct outline *o, int first, int end, int member)
             if (member || f.types != 1 || f.memory || f.device || f.is_auto ||
                 f.is_member)
                 n->flags |= UNSURE | (f.managed ? MANAGED_VARIABLE : 0) |
-                            (f.device && !f.memory ? DEVICE_VARIABLE : 0) |
-                            (f.is_shared ? SHARED_VARIABLE : 0);
+                            (f.device && !f.memory ? DEVICE_VARIABLE : 0);
             else if (array && (f.is_constexpr || f.is_const))
                 n->flags |= HOST_ARRAY;
             else
                 n->flags |= fixed || f.is_constexpr ? UNSURE : HOST_VARIABLE;
+            if (!member)
+                n->variable |= (f.is_const || f.is_constexpr) && !f.memory && !f.device &&
+                                       !pointer
+                                   ? FIXED
+                                   : CHANGING;
             name = -1, array = pointer = constant = done = 0;
         } else if (word(o, i, "=")) {
             done = 1;
@@ -326,10 +328,16 @@ static void read_using(const struct outline *o, int i)
         unread_header();
 }
 
-/* A class's members, or nothing for an enum. */
+/* A class's members, or the values of an enum. */
 static void read_record(struct outline *o, int keyword, int brace, struct scope in)
 {
-    if (!word(o, keyword, "enum")) read_scope(o, brace + 1, other(o, brace), in);
+    if (!word(o, keyword, "enum")) {
+        read_scope(o, brace + 1, other(o, brace), in);
+        return;
+    }
+    for (int i = brace; i < other(o, brace); i++)
+        if (named(o, i + 1) && (i == brace || word(o, i, ",")))
+            name_at(o, i + 1, 1)->variable |= FIXED;
 }
 
 /* Reads the declaration at i and returns what follows it. */

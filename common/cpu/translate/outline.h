@@ -59,8 +59,9 @@ enum {
     UNSURE = 256,          /* a member, a type, or something not understood */
     DEVICE_VARIABLE = 512, /* with UNSURE; global memory: __device__, not __constant__ */
     MANAGED_VARIABLE = 1024, /* with DEVICE_VARIABLE */
-    SHARED_VARIABLE = 2048,  /* with UNSURE */
 };
+
+enum { FIXED = 1, CHANGING = 2 }; /* FIXED: it looks like a constant */
 
 /* A name with all that its declarations say. */
 struct name {
@@ -68,7 +69,8 @@ struct name {
     int length;
     unsigned flags;
     int local;  /* the last function that declares a local variable of this name */
-    int listed; /* by list_variables */
+    int listed;   /* by list_variables */
+    int variable; /* outside of functions: FIXED or CHANGING; FIXED also: of an enum */
 };
 
 /* The entry of a name; with add, a new one if there is none yet. */

@@ -33,10 +33,50 @@ WBCPU_INLINE void end_block()
     wbcpu_self->thread = wbcpu_self->threads - 1; /* the last thread exits */
 }
 
+/* What a name from outside of a kernel must be: nothing volatile, and no class whose
+ * operators could wait. classes: false if the program has operators of its own, perhaps for
+ * CUDA's classes. cuda_fp16.h and cuda_bf16.h add theirs. */
+template <class T, class... Types>
+constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
+template <class T>
+constexpr bool is_plain_class = is_one_of<
+    T, float2, float3, float4, double2, int2, int3, int4, uint2, uint3, uint4, uchar4,
+    dim3>;
+
+template <class T, bool classes> constexpr bool is_plain()
+{
+    using Value = std::remove_const_t<std::remove_all_extents_t<T>>;
+    if constexpr (std::is_pointer_v<Value> && !std::is_volatile_v<Value>)
+        return is_plain<std::remove_pointer_t<Value>, classes>();
+    else
+        return !std::is_volatile_v<Value> &&
+               (std::is_arithmetic_v<Value> || std::is_void_v<Value> ||
+                (classes && (std::is_enum_v<Value> || is_plain_class<Value>)));
+}
+template <class T, bool classes> constexpr bool is_plain_constant()
+{
+    return is_plain<T, classes>() && (std::is_const_v<T> || std::is_enum_v<T>);
+}
+
 /* atomicAdd and its family on shared memory, which only this CPU thread accesses while a
  * block runs so */
 namespace alone
 {
+/* Sums of integers wrap around. */
+template <class T> WBCPU_INLINE T sum(T a, T b)
+{
+    if constexpr (std::is_integral_v<T>)
+        return (T)((unsigned long long)a + (unsigned long long)b);
+    else
+        return a + b;
+}
+template <class T> WBCPU_INLINE T difference(T a, T b)
+{
+    if constexpr (std::is_integral_v<T>)
+        return (T)((unsigned long long)a - (unsigned long long)b);
+    else
+        return a - b;
+}
 #define WBCPU_ALONE(name, result)                                                        \
     template <class T, class V> WBCPU_INLINE T name(T *p, V value)                       \
     {                                                                                    \
@@ -44,8 +84,8 @@ namespace alone
         *p = result;                                                                     \
         return old;                                                                      \
     }
-WBCPU_ALONE(atomicAdd, old + v)
-WBCPU_ALONE(atomicSub, old - v)
+WBCPU_ALONE(atomicAdd, sum(old, v))
+WBCPU_ALONE(atomicSub, difference(old, v))
 WBCPU_ALONE(atomicAnd, old &v)
 WBCPU_ALONE(atomicOr, old | v)
 WBCPU_ALONE(atomicXor, old ^ v)
