@@ -74,3 +74,9 @@ __global__ void dd(int *x) { __syncthreads(); if (x[0]) return; __syncthreads();
 // CUDA's classes, because an operator may be the source's own
 __global__ void ea(float4 *x) { float4 v = x[0]; x[1] = v; }
 __device__ float4 operator+(float4 a, float4 b) { return __syncthreads(), a; }
+// Tokens that are not what they seem
+__global__ void fa(int *x) { int v = 1; +\
++v; __syncthreads(); x[0] = v; }
+__global__ void fb(int *x) { extern int other; atomicAdd(&other, 1); x[0] = 1; }
+__global__ void fc(int *x) { x[0] = 5_km; }
+WRAP(__global__ void fd(int *x) { x[0] = 1; })

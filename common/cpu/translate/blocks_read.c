@@ -178,6 +178,16 @@ static int read_parameters(struct kernel *k)
     return k->at == close;
 }
 
+/* A name or an operator with a line break in it is several tokens. */
+static int has_splice(const struct kernel *k)
+{
+    for (int i = k->open; i < k->end; i++) {
+        const struct token *t = &k->s->tokens[i];
+        if (t->kind == BLANK && memchr(t->start, '\\', (size_t)t->length)) return 1;
+    }
+    return 0;
+}
+
 int read_kernel(struct kernel *k, struct source *s, int i)
 {
     *k = (struct kernel){.s = s, .head = -1, .statement = -1};
@@ -185,7 +195,7 @@ int read_kernel(struct kernel *k, struct source *s, int i)
     int close = mate(s, k->open);
     k->body = next(s, close), k->end = mate(s, k->body);
     if (close < 0 || !is(s, k->body, "{") || k->end < 0) return 0;
-    if (k->end - k->body >= MAX_KERNEL || !read_parameters(k)) return 0;
+    if (k->end - k->body >= MAX_KERNEL || has_splice(k) || !read_parameters(k)) return 0;
     k->at = next(s, k->body);
     return read_items(k, k->end, 0) && find_constants(k) && number_phases(k) &&
            exits_late(k) && (find_phases(k), find_kept(k));

@@ -70,9 +70,9 @@ int read_declaration(struct kernel *k, enum variable_kind kind)
 int read_shared(struct kernel *k)
 {
     const struct source *s = k->s;
-    int builtin;
-    while (token_in(s, k->at, "__shared__ extern"))
-        k->at = next(s, k->at);
+    int builtin, dynamic = accept(k, "extern");
+    if (!accept(k, "__shared__")) return 0;
+    if (!dynamic) accept(k, "extern");
     if (!read_type(k, &builtin)) return 0;
     do {
         if (!add_variable(k, SHARED, k->at)) return 0;

@@ -115,7 +115,9 @@ int is_free(const struct source *s, int i)
 
 int is_number(const struct source *s, int i)
 {
-    if (i < s->count && s->tokens[i].kind == NUMBER) return 1;
+    const struct token *t = &s->tokens[i];
+    if (i < s->count && t->kind == NUMBER) /* 5_km calls a function */
+        return !memchr(t->start, '_', (size_t)t->length);
     if (is_macro(s, i)) return is_number_macro(s, i);
     return token_in(s, i, CONSTANTS) && !is_declared(s, i);
 }

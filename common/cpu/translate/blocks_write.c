@@ -212,7 +212,9 @@ void rewrite_blocks(struct source *s)
 {
     static struct kernel k;
     index_names(s);
-    for (int i = 0; i < s->count && !given_up; i++)
+    for (int i = 0; i < s->count && !given_up; i++) {
+        if (is(s, i, "(") && mate(s, i) > i) i = mate(s, i); /* a macro's argument? */
         if (is(s, i, "__global__") && !s->tokens[i].in_directive && read_kernel(&k, s, i))
             write_kernel(&k);
+    }
 }
