@@ -152,7 +152,7 @@ echo "# the translator"
 check "line breaks are kept" bash -c "
     build/host/translate tests/cpu/language.cu $TMP/t &&
     [ \$((\$(wc -l <tests/cpu/language.cu) + 1)) = \
-      \$(sed '/^#ifdef WBCPU_WHOLE/,/^#endif/d; /^#line [0-9]*\$/{N;s/.*\n//;H;d}' $TMP/t/language.cu.cpp | wc -l) ]"
+      \$(sed '/^#ifdef WBCPU_WHOLE/,/^#endif/d; /^# [0-9]* [^ ]*\$/{N;s/.*\n//;H;d}' $TMP/t/language.cu.cpp | wc -l) ]"
 check "nested headers are translated and are dependencies for make" bash -c "
     build/host/translate tests/cpu/language.cu $TMP/t -d out.o &&
     grep -q '\"language.cu.[12].h\"' $TMP/t/language.cu.cpp &&

@@ -43,16 +43,28 @@ static void append_tokens(struct buffer *b, const struct kernel *k, int first, i
         if (t->after) append_text(b, t->after);
     }
 }
-static void append_line(struct buffer *b, const struct kernel *k, int i)
+/* What follows is line i's. Copies are marked as a system header (3), so that the compiler
+ * warns only of the kernel as it was. */
+static void append_line(struct buffer *b, const struct kernel *k, int i, const char *mark)
 {
-    char *text = format("\n#line %d\n", k->s->tokens[i].line);
+    char *path = as_string(k->s->path);
+    char *text = format("\n# %d \"%s\"%s\n", k->s->tokens[i].line, path, mark);
     append_text(b, text);
     free(text);
+    free(path);
+}
+/* As many blanks as stand before what follows the brace, for the columns of messages */
+static void append_indent(struct buffer *b, const struct kernel *k)
+{
+    const char *brace = k->s->tokens[k->body].start;
+    append_text(b, " ");
+    for (const char *c = brace; c > k->s->text && c[-1] != '\n'; c--)
+        append_text(b, c[-1] == '\t' ? "\t" : " ");
 }
 /* A copy of [first, end), in lines of its own */
 static void append_copy(struct buffer *b, const struct kernel *k, int first, int end)
 {
-    append_line(b, k, first);
+    append_line(b, k, first, " 3");
     append_tokens(b, k, first, end);
     append_text(b, "\n");
 }
@@ -182,7 +194,9 @@ static void write_kernel(struct kernel *k)
     struct buffer b = {0};
     struct token *brace = &k->s->tokens[k->body];
     append_text(&b, brace->after ? brace->after : "");
-    append_text(&b, "\n#ifdef WBCPU_WHOLE_BLOCKS\nif (");
+    append_text(&b, "\n#ifdef WBCPU_WHOLE_BLOCKS");
+    append_line(&b, k, k->body, " 3");
+    append_text(&b, "if (");
     append_checks(&b, k);
     append_text(&b, "::wbcpu::begin_block()) { WBCPU_BLOCK_BEGIN");
     for (int n = 0; n < k->variable_count; n++)
@@ -204,7 +218,8 @@ static void write_kernel(struct kernel *k)
         }
     }
     append_text(&b, " WBCPU_BLOCK_END }\n#endif");
-    append_line(&b, k, k->body);
+    append_line(&b, k, k->body, "");
+    append_indent(&b, k);
     brace->after = keep(k->s, b.text);
 }
 

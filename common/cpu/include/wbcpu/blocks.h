@@ -4,15 +4,15 @@
  *
  * Programs run so. A debugger, sanitizers, check mode and the grader get a call per thread,
  * and so do blocks in a seeded order and blocks whose rows are no multiple of 16 threads.
- */
+ * With -DWBCPU_FIBERS all kernels do (tools/compile_blocks.sh). */
 #ifndef WBCPU_BLOCKS_H
 #define WBCPU_BLOCKS_H
 
 #include "atomic.h"
 
-#if defined __OPTIMIZE__ && !defined WBCPU_CHECKED && !defined WBCPU_RED_ZONES &&        \
-    !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ &&                     \
-    !defined WBCPU_VALGRIND
+#if defined __OPTIMIZE__ && !defined WBCPU_FIBERS && !defined WBCPU_CHECKED &&           \
+    !defined WBCPU_RED_ZONES && !defined __SANITIZE_ADDRESS__ &&                         \
+    !defined __SANITIZE_THREAD__ && !defined WBCPU_VALGRIND
 #define WBCPU_WHOLE_BLOCKS
 #endif
 
@@ -100,11 +100,7 @@ WBCPU_ALONE(atomicDec, old == 0 || old > v ? v : old - 1)
 #define WBCPU_UNUSED __attribute__((unused))
 /* The indices are copies, because a store through a pointer could change the variables. */
 #define WBCPU_BLOCK_BEGIN                                                                \
-    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused\"")        \
-        _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")                            \
-            _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")                  \
-                _Pragma("GCC diagnostic ignored \"-Wshadow\"")                           \
-                    const uint3 wbcpu_block_index = blockIdx;                            \
+    const uint3 wbcpu_block_index = blockIdx;                                            \
     const dim3 wbcpu_threads = blockDim, wbcpu_blocks = gridDim;                         \
     const WBCPU_UNUSED uint3 blockIdx = wbcpu_block_index;                               \
     const WBCPU_UNUSED dim3 blockDim = wbcpu_threads, gridDim WBCPU_UNUSED = wbcpu_blocks;
@@ -126,7 +122,7 @@ WBCPU_ALONE(atomicDec, old == 0 || old > v ? v : old - 1)
                         if (const WBCPU_UNUSED int wbcpu_at = wbcpu_row + wbcpu_i; true)
 
 #define WBCPU_BLOCK_END                                                                  \
-    _Pragma("GCC diagnostic pop")::wbcpu::end_block();                                   \
+    ::wbcpu::end_block();                                                                \
     return;
 
 #endif
