@@ -2,8 +2,8 @@
 # gpu.sh [OUT] - what only a computer with a GPU can test: the programs and suites of the
 # CUDA build, full points for every solution, rungs that pass what they define, and
 # compute-sanitizer (memcheck, racecheck, initcheck) without a report on every solution.
-# As many jobs share the GPU as there are cores; none is timed. Logs go to OUT; a short
-# table comes last.
+# As many jobs run at the same time as there are cores; none is timed. Several GPUs share
+# them; a suite sees all GPUs. Logs go to OUT; a short table comes last.
 #     BACKEND=cuda tests/gpu.sh build/cuda/gpu
 # PART=2/3 does the second third of the jobs, for a machine that is lent for minutes;
 # ONLY='lab0[67]|library' those that match.
@@ -12,6 +12,7 @@ part=${PART:-1/1}
 cd "$(dirname "$0")/.."
 export OUT=${1:-build/cuda/gpu}
 export BACKEND=cuda B=build/cuda PYTHON=${PYTHON:-$PWD/build/host/python}
+GPUS=$(nvidia-smi -L | wc -l) && export GPUS
 rm -rf "$OUT" && mkdir -p "$OUT" || exit 1
 
 # The kernels of the programs come first: later targets use the same objects.
@@ -26,6 +27,7 @@ make -j"$(nproc)" labs "$B/kernels.o" FROM=solutions >"$OUT/build.log" 2>&1 &&
 job() {
     job_row=$OUT/$1.row job_label=$2
     job_log=$OUT/$(echo "$2" | tr -cs 'a-z0-9_\n' '.').txt
+    [[ $3 == tests/* ]] || export CUDA_VISIBLE_DEVICES=$((10#$1 % GPUS))
     shift 2
     job_start=$SECONDS
     timeout 500 "$@" >"$job_log" 2>&1 </dev/null && job_is=ok || job_is=FAIL
